@@ -1,0 +1,304 @@
+package daemon
+
+// The one place where the wire's messages and the daemon's own values become each other. Knows nothing of when.
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/structpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/toold/toold/daemon/journal"
+	tooldv1 "github.com/toold/toold/gen/toold/v1"
+	"github.com/toold/toold/scheduler"
+	"github.com/toold/toold/scheduler/permission"
+	"github.com/toold/toold/scheduler/pipeline"
+	"github.com/toold/toold/tools"
+	"github.com/toold/toold/tools/fault"
+	"github.com/toold/toold/tools/sandbox"
+	"github.com/toold/toold/tools/spool"
+)
+
+// shownInput is how many bytes of an input a question shows, and shownDiff of a diff: a person reads less, and the
+// message stays far below 4 MiB.
+const (
+	shownInput = 64 << 10
+	shownDiff  = 512 << 10
+)
+
+// eventOf puts an event of a call, or of no call when use is nil, into a wire message without number and time.
+func eventOf(use *pipeline.Use, event pipeline.Event) *tooldv1.ExecuteResponse {
+	r := &tooldv1.ExecuteResponse{}
+	if use != nil {
+		r.Turn, r.TurnId = use.Turn, use.TurnID
+	} else {
+		use = &pipeline.Use{}
+	}
+	switch e := event.(type) {
+	case pipeline.Accepted:
+		r.Event = &tooldv1.ExecuteResponse_Accepted{Accepted: &tooldv1.Accepted{
+			ToolUseId: use.ID, Name: clean(use.Name), Index: uint32(use.Index), Batch: uint32(e.Batch), Concurrent: e.Concurrent,
+			ParentToolUseId: e.Parent,
+		}}
+	case pipeline.Asked:
+		r.Event = &tooldv1.ExecuteResponse_Question{Question: questionOf(use, e.Question)}
+	case pipeline.Withdrawn:
+		r.Event = &tooldv1.ExecuteResponse_QuestionWithdrawn{QuestionWithdrawn: &tooldv1.QuestionWithdrawn{
+			QuestionId: e.QuestionID, ToolUseId: use.ID, Reason: e.Reason,
+		}}
+	case pipeline.Started:
+		r.Event = &tooldv1.ExecuteResponse_Started{Started: &tooldv1.Started{ToolUseId: use.ID, Sandbox: tierOf(e.Tier)}}
+	case pipeline.Ended:
+		r.Event = &tooldv1.ExecuteResponse_ToolResult{ToolResult: resultOf(use, e)}
+	case pipeline.TurnEnded:
+		r.Event = &tooldv1.ExecuteResponse_TurnEnded{TurnEnded: turnEndedOf(e)}
+	case pipeline.Noticed:
+		r.Event = &tooldv1.ExecuteResponse_Notice{Notice: &tooldv1.Notice{Code: e.Code, Message: clean(e.Message), ToolUseId: e.CallID}}
+	case pipeline.Changed:
+		r.Event = &tooldv1.ExecuteResponse_SessionChanged{SessionChanged: changedOf(e)}
+	}
+	return r
+}
+
+func questionOf(use *pipeline.Use, q pipeline.Question) *tooldv1.Question {
+	wire := &tooldv1.Question{
+		QuestionId: q.ID, ToolUseId: use.ID, ToolName: q.Tool, Title: visible(q.Title),
+		InputJson: visible(shortened(q.Input, shownInput)), InputDigest: q.Digest,
+		Diff: visible(shortened(q.Diff, shownDiff)), Reason: visible(q.Reason), Level: levelOf(q.Level),
+	}
+	if !q.Expires.IsZero() {
+		wire.Expires = timestamppb.New(q.Expires)
+	}
+	return wire
+}
+
+func resultOf(use *pipeline.Use, e pipeline.Ended) *tooldv1.ToolResult {
+	result := &tooldv1.ToolResult{
+		ToolUseId: use.ID, Index: uint32(use.Index), IsError: e.Outcome != pipeline.OK, Outcome: tooldv1.Outcome(e.Outcome),
+		Error: errorOf(e.Fault), Structured: structOf(e.Structured),
+		Usage: &tooldv1.Usage{
+			Waited: durationpb.New(e.Usage.Waited), Asked: durationpb.New(e.Usage.Asked), Ran: durationpb.New(e.Usage.Ran),
+			OutputBytes: uint64(e.Usage.OutputBytes), PeakMemoryBytes: uint64(e.Usage.PeakMemory), Sandbox: tierOf(e.Usage.Tier),
+		},
+	}
+	for _, block := range e.Content {
+		result.Content = append(result.Content, contentOf(block))
+	}
+	if e.Spill != nil {
+		result.Spill = &tooldv1.Spill{Path: clean(e.Spill.Path), OmittedBytes: uint64(e.Spill.Bytes), OmittedLines: uint64(e.Spill.Lines)}
+	}
+	return result
+}
+
+func contentOf(block tools.Block) *tooldv1.Content {
+	switch {
+	case block.Image != nil:
+		return &tooldv1.Content{Block: &tooldv1.Content_Image{Image: blobOf(block.Image)}}
+	case block.Document != nil:
+		return &tooldv1.Content{Block: &tooldv1.Content_Document{Document: blobOf(block.Document)}}
+	case block.Link != nil:
+		return &tooldv1.Content{Block: &tooldv1.Content_Link{Link: &tooldv1.Link{Uri: clean(block.Link.URI), Name: clean(block.Link.Name)}}}
+	}
+	return &tooldv1.Content{Block: &tooldv1.Content_Text{Text: clean(block.Text)}}
+}
+
+func blobOf(b *tools.Blob) *tooldv1.Blob { return &tooldv1.Blob{MediaType: b.MediaType, Data: b.Data} }
+
+func errorOf(e *fault.Error) *tooldv1.Error {
+	if e == nil {
+		return nil
+	}
+	return &tooldv1.Error{Code: e.Code, Message: clean(e.Message), Field: clean(e.Field), Details: structOf(e.Details)}
+}
+
+// structOf puts a value that marshals to a JSON object into a Struct; nil when it does not.
+func structOf(value any) *structpb.Struct {
+	if value == nil {
+		return nil
+	}
+	text, err := json.Marshal(value) // replaces what is not UTF-8
+	if err != nil {
+		return nil
+	}
+	into := &structpb.Struct{}
+	if into.UnmarshalJSON(text) != nil {
+		return nil
+	}
+	return into
+}
+
+func turnEndedOf(e pipeline.TurnEnded) *tooldv1.TurnEnded {
+	wire := &tooldv1.TurnEnded{
+		Calls: uint32(e.Calls), Batches: uint32(e.Batches), Outcomes: map[string]uint32{},
+		Wall: durationpb.New(e.Wall), Work: durationpb.New(e.Work),
+	}
+	for outcome, n := range e.Outcomes {
+		wire.Outcomes[outcome.String()] = uint32(n)
+	}
+	return wire
+}
+
+func changedOf(e pipeline.Changed) *tooldv1.SessionChanged {
+	wire := &tooldv1.SessionChanged{
+		WorkingDirectory: clean(e.Dir), Exported: cleanAll(e.Exported), Unexported: cleanAll(e.Unexported),
+		TodosChanged: e.TodosReplaced, Todos: todosOf(e.Todos), Closed: e.Closed,
+	}
+	if e.Mode != nil {
+		wire.PermissionMode = tooldv1.PermissionMode(*e.Mode + 1)
+	}
+	return wire
+}
+
+func todosOf(todos []tools.Todo) (wire []*tooldv1.Todo) {
+	for _, todo := range todos {
+		wire = append(wire, &tooldv1.Todo{Content: clean(todo.Content), Status: clean(todo.Status), ActiveForm: clean(todo.ActiveForm)})
+	}
+	return wire
+}
+
+func levelOf(l permission.Level) tooldv1.Level { return tooldv1.Level(l) }
+
+func tierOf(t sandbox.Tier) tooldv1.SandboxTier {
+	return tooldv1.SandboxTier(tooldv1.SandboxTier_value["SANDBOX_TIER_"+strings.ToUpper(string(t))])
+}
+
+func channelOf(c spool.Channel) tooldv1.Channel {
+	return map[spool.Channel]tooldv1.Channel{spool.Stdout: tooldv1.Channel_CHANNEL_STDOUT, spool.Stderr: tooldv1.Channel_CHANNEL_STDERR}[c]
+}
+
+// The other way: options into the values that the rooms below take. What is unset is its default.
+
+func feedOf(o *tooldv1.Options) scheduler.Feed {
+	if o.GetStart() == tooldv1.Start_START_AT_END_OF_TURN {
+		return scheduler.AtEndOfTurn
+	}
+	return scheduler.Streaming
+}
+
+func concurrencyOf(o *tooldv1.Options) int {
+	if o.MaxConcurrency == nil {
+		return scheduler.DefaultConcurrency
+	}
+	return int(o.GetMaxConcurrency())
+}
+
+func policyOf(o *tooldv1.Options) pipeline.Policy {
+	if o.GetSiblingAbort() == tooldv1.SiblingAbort_SIBLING_ABORT_UNSPECIFIED {
+		return pipeline.AbortOnBash
+	}
+	return pipeline.Policy(o.GetSiblingAbort() - 1)
+}
+
+func modeOf(o *tooldv1.Options) permission.Mode {
+	if o.GetPermissionMode() == tooldv1.PermissionMode_PERMISSION_MODE_UNSPECIFIED {
+		return permission.Default
+	}
+	return permission.Mode(o.GetPermissionMode() - 1)
+}
+
+func onTimeoutOf(o *tooldv1.Options) tools.OnTimeout {
+	if o.GetBashOnTimeout() == tooldv1.OnTimeout_ON_TIMEOUT_BACKGROUND {
+		return tools.Background
+	}
+	return tools.Kill
+}
+
+// merged gives base with every field that is set in change.
+func merged(base, change *tooldv1.Options) *tooldv1.Options {
+	into := proto.CloneOf(base)
+	if change.GetTools() != nil {
+		into.Tools = nil // a merge would append
+	}
+	proto.Merge(into, change)
+	return into
+}
+
+func answerOf(a *tooldv1.Answer) pipeline.Answer {
+	return pipeline.Answer{
+		Allow: a.GetDecision() == tooldv1.Decision_DECISION_ALLOW, UpdatedInput: a.GetUpdatedInputJson(),
+		Message: a.GetMessage(), InterruptTurn: a.GetInterruptTurn(),
+	}
+}
+
+// inputOf gives the JSON text of a tool use's input.
+func inputOf(asStruct *structpb.Struct, asText string) (json.RawMessage, error) {
+	if asStruct == nil {
+		return json.RawMessage(asText), nil
+	}
+	return asStruct.MarshalJSON()
+}
+
+// clean makes text valid UTF-8, as the wire wants it.
+func clean(text string) string { return strings.ToValidUTF8(text, "\uFFFD") }
+
+func cleanAll(texts []string) (cleaned []string) {
+	for _, text := range texts {
+		cleaned = append(cleaned, clean(text))
+	}
+	return cleaned
+}
+
+// visible makes control and bidirectional characters visible, so that what is shown is what is there.
+func visible(text string) string {
+	var out strings.Builder
+	for _, r := range clean(text) {
+		switch {
+		case r == '\n' || r == '\t':
+			out.WriteRune(r)
+		case r < 0x20 || r == 0x7f:
+			out.WriteRune(0x2400 + min(r, 0x21)) // the pictures of control characters; 0x7f has the one after those
+		case r >= 0x80 && r < 0xa0, r >= 0x200b && r <= 0x200f, r >= 0x202a && r <= 0x202e, r >= 0x2060 && r <= 0x206f, r == 0xfeff, r == 0x61c:
+			const hex = "0123456789ABCDEF"
+			out.WriteString("<U+" + string([]byte{hex[r>>12&15], hex[r>>8&15], hex[r>>4&15], hex[r&15]}) + ">")
+		default:
+			out.WriteRune(r)
+		}
+	}
+	return out.String()
+}
+
+// shortened cuts text to max bytes and says how many are left out.
+func shortened(text string, max int) string {
+	if len(text) <= max {
+		return text
+	}
+	return clean(text[:max]) + fmt.Sprintf("\n[%d more bytes are not shown]", len(text)-max)
+}
+
+// The kinds of records, as the journal keeps them. Their numbers are on disk and never change.
+const (
+	kindAccepted journal.Kind = iota + 1
+	kindQuestion
+	kindWithdrawn
+	kindStarted
+	kindResult
+	kindTurnEnded
+	kindNotice
+	kindChanged
+)
+
+func kindOf(wire *tooldv1.ExecuteResponse) journal.Kind {
+	switch wire.GetEvent().(type) {
+	case *tooldv1.ExecuteResponse_Accepted:
+		return kindAccepted
+	case *tooldv1.ExecuteResponse_Question:
+		return kindQuestion
+	case *tooldv1.ExecuteResponse_QuestionWithdrawn:
+		return kindWithdrawn
+	case *tooldv1.ExecuteResponse_Started:
+		return kindStarted
+	case *tooldv1.ExecuteResponse_ToolResult:
+		return kindResult
+	case *tooldv1.ExecuteResponse_TurnEnded:
+		return kindTurnEnded
+	case *tooldv1.ExecuteResponse_Notice:
+		return kindNotice
+	case *tooldv1.ExecuteResponse_SessionChanged:
+		return kindChanged
+	}
+	panic(fmt.Sprintf("BUG: %T is no record", wire.GetEvent()))
+}

@@ -1,0 +1,250 @@
+// Package daemon is the gRPC server around the scheduler: it accepts tool uses, keeps sessions and their records,
+// streams events, and brings everything back after a restart. It does not know any tool.
+//
+// Where to read: execute.go for a stream's life, accept.go and end.go for a call's, session.go for what outlives both.
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/zap"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/health"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+
+	"github.com/toold/toold/daemon/journal"
+	"github.com/toold/toold/daemon/settings"
+	"github.com/toold/toold/scheduler"
+	"github.com/toold/toold/scheduler/pipeline"
+	"github.com/toold/toold/tools"
+	"github.com/toold/toold/tools/sandbox"
+	"github.com/toold/toold/tools/workspace"
+)
+
+// A Config is what a daemon is made of. All of it is required but UserSettings, IdleExit and Metrics.
+type Config struct {
+	Tools        []tools.Tool // in the order in which models see them
+	StateDir     string       // journal and outputs; made if need be
+	Root         string       // root of anonymous sessions; absolute
+	Version      string
+	UserSettings string // the user's settings file; empty: none
+	Log          *zap.Logger
+	// IdleExit ends the daemon after so long without stream, running call or background task. 0: never.
+	IdleExit time.Duration
+	// Metrics takes the gRPC server's metrics; nil: they are kept nowhere.
+	Metrics prometheus.Registerer
+}
+
+// A Daemon serves tool calls. New makes one, Serve runs it.
+type Daemon struct {
+	Config
+	limits   settings.Limits
+	warnings []string
+	started  time.Time
+
+	journal   *journal.Store
+	scheduler *scheduler.Scheduler
+	runner    *sandbox.Runner
+	locks     *workspace.Locks
+	server    *grpc.Server
+	health    *health.Server
+
+	ending chan struct{} // closed when the drain begins
+	atOnce chan struct{} // closed when running calls are to be stopped now
+	flush  chan struct{} // closed when every call has ended: streams send what is left and close
+	once   struct{ ending, atOnce sync.Once }
+
+	mu       sync.Mutex
+	sessions map[string]*session // those that are open
+	streams  int
+	busy     time.Time // when a stream or call was last seen
+}
+
+// New opens the state, ends what a dead daemon left running, and brings its sessions back.
+func New(config Config) (*Daemon, error) {
+	limits, warnings, err := settings.Load(config.UserSettings)
+	if err != nil {
+		return nil, err
+	}
+	store, warning, err := openJournal(filepath.Join(config.StateDir, "journal"))
+	if err != nil {
+		return nil, err
+	}
+	if warning != "" {
+		warnings = append(warnings, warning)
+	}
+	runner, err := sandbox.New(filepath.Join(config.StateDir, "processes"))
+	if err != nil {
+		return nil, errors.Join(err, store.Close())
+	}
+	d := &Daemon{
+		Config: config, limits: limits, warnings: warnings, started: time.Now(),
+		journal: store, scheduler: scheduler.New(limits.MaxRunningCalls), runner: runner, locks: workspace.NewLocks(),
+		ending: make(chan struct{}), atOnce: make(chan struct{}), flush: make(chan struct{}),
+		sessions: map[string]*session{}, busy: time.Now(), health: health.NewServer(),
+	}
+	if err := d.restore(); err != nil {
+		return nil, errors.Join(err, d.close())
+	}
+	d.server = d.newServer()
+	return d, nil
+}
+
+// openJournal opens the journal; a damaged one is put out of the way, which the warning says.
+func openJournal(dir string) (store *journal.Store, warning string, err error) {
+	store, err = journal.Open(dir)
+	var corrupt *journal.CorruptError
+	if errors.As(err, &corrupt) {
+		aside, moved := journal.SetAside(dir)
+		if moved != nil {
+			return nil, "", errors.Join(err, moved)
+		}
+		store, err = journal.Open(dir)
+		warning = fmt.Sprintf("the journal was damaged (%v) and is kept as %s; sessions begin anew", corrupt.Err, aside)
+	}
+	return store, warning, err
+}
+
+// Serve answers on the listener until a shutdown is complete. It may be called once.
+func (d *Daemon) Serve(listener net.Listener) error {
+	d.health.SetServingStatus("", healthpb.HealthCheckResponse_SERVING)
+	served := make(chan error, 1)
+	go func() { served <- d.server.Serve(listener) }()
+	house, stop := context.WithCancel(context.Background())
+	var housekeeping sync.WaitGroup
+	housekeeping.Go(func() { d.keepHouse(house) })
+	var failed error
+	select {
+	case failed = <-served:
+		d.Stop()
+	case <-d.ending:
+	}
+	d.shutdown()
+	stop()
+	housekeeping.Wait()
+	d.server.Stop()
+	if failed == nil {
+		failed = <-served
+	}
+	return errors.Join(failed, d.close())
+}
+
+// Drain begins the shutdown: nothing new is taken, running calls get the drain time. It returns at once.
+func (d *Daemon) Drain() { d.once.ending.Do(func() { close(d.ending) }) }
+
+// Stop ends running calls now. It returns at once.
+func (d *Daemon) Stop() {
+	d.once.atOnce.Do(func() { close(d.atOnce) })
+	d.Drain()
+}
+
+// streamGrace is how long the shutdown waits for clients to take their last records.
+const streamGrace = 2 * time.Second
+
+func (d *Daemon) shutdown() {
+	d.health.Shutdown()
+	cause := &pipeline.Stop{Outcome: pipeline.Interrupted, Reason: "the daemon is shutting down"}
+	d.scheduler.Drain(cause)
+	drained, cancel := context.WithTimeout(context.Background(), d.limits.Drain)
+	go func() {
+		select {
+		case <-d.atOnce:
+			cancel()
+		case <-drained.Done():
+		}
+	}()
+	_ = d.scheduler.Wait(drained)
+	cancel()
+	d.scheduler.Stop(cause)
+	_ = d.scheduler.Wait(context.Background())
+	for _, s := range d.open() {
+		s.settled()
+	}
+	close(d.flush)
+	patience := time.AfterFunc(streamGrace, d.server.Stop)
+	defer patience.Stop()
+	d.server.GracefulStop()
+}
+
+// close lets go of everything, in the order opposite to New.
+func (d *Daemon) close() error {
+	d.scheduler.Close()
+	for _, s := range d.open() {
+		s.tasks.Close()
+		s.work.Wait()
+	}
+	return errors.Join(d.runner.Close(), d.journal.Close())
+}
+
+// open gives the open sessions.
+func (d *Daemon) open() (sessions []*session) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, s := range d.sessions {
+		sessions = append(sessions, s)
+	}
+	return sessions
+}
+
+// session finds an open session.
+func (d *Daemon) session(name string) (*session, bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	s, ok := d.sessions[name]
+	return s, ok
+}
+
+// houseTick is how often idle sessions and an idle daemon are looked for.
+const houseTick = 10 * time.Second
+
+// keepHouse closes sessions that nobody uses, and ends a daemon that nobody uses.
+func (d *Daemon) keepHouse(ctx context.Context) {
+	every := houseTick
+	if d.IdleExit > 0 {
+		every = min(every, max(d.IdleExit/4, time.Millisecond))
+	}
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		idle := true
+		for _, s := range d.open() {
+			since, unused := s.idleSince()
+			idle = idle && unused
+			if unused && time.Since(since) > d.limits.SessionIdle {
+				s.close(fmt.Sprintf("nobody used it for %s", d.limits.SessionIdle))
+			}
+		}
+		d.mu.Lock()
+		if !idle || d.streams > 0 {
+			d.busy = time.Now()
+		}
+		alone := time.Since(d.busy)
+		d.mu.Unlock()
+		if d.IdleExit > 0 && alone > d.IdleExit {
+			d.Log.Info("nothing to do: ending", zap.Duration("idle", alone))
+			d.Drain()
+		}
+	}
+}
+
+// newID makes a name that sorts by time.
+func newID(prefix string) string {
+	id, err := uuid.NewV7()
+	if err != nil {
+		panic("BUG: no random numbers: " + err.Error())
+	}
+	return prefix + id.String()
+}

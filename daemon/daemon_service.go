@@ -1,0 +1,60 @@
+package daemon
+
+// DaemonService: the daemon itself.
+
+import (
+	"context"
+	"os"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	tooldv1 "github.com/toold/toold/gen/toold/v1"
+)
+
+// features names what is served, for clients that want to know before they ask.
+var features = []string{
+	"answers", "background", "batches", "companion", "discard", "interrupt", "ordered_results", "progress", "read_output",
+	"resume", "sibling_abort", "watch",
+}
+
+type daemonServer struct {
+	tooldv1.UnimplementedDaemonServiceServer
+	daemon *Daemon
+}
+
+// GetInfo tells what this daemon is.
+func (x *daemonServer) GetInfo(context.Context, *tooldv1.GetInfoRequest) (*tooldv1.GetInfoResponse, error) {
+	d := x.daemon
+	info := &tooldv1.GetInfoResponse{
+		Version: d.Version, Pid: int32(os.Getpid()), Started: timestamppb.New(d.started), Features: features,
+		DefaultRoot: clean(d.Root), Sandbox: tierOf(d.runner.Tier()), Epoch: d.journal.Epoch(), Warnings: cleanAll(d.warnings),
+		NotCovered: []string{"Processes are not confined: a command can do whatever this user can."},
+		Limits: &tooldv1.Limits{
+			MaxRunningCalls: uint32(d.limits.MaxRunningCalls), OpenCalls: uint32(d.limits.OpenCalls), Sessions: uint32(d.limits.Sessions),
+			Drain: durationpb.New(d.limits.Drain), SessionIdle: durationpb.New(d.limits.SessionIdle), OutputBytes: uint64(d.limits.OutputBytes),
+		},
+	}
+	for _, s := range d.open() {
+		info.Sessions++
+		s.mu.Lock()
+		info.RunningCalls += uint32(len(s.live))
+		s.mu.Unlock()
+	}
+	return info, nil
+}
+
+// Explain is not served yet.
+func (x *daemonServer) Explain(context.Context, *tooldv1.ExplainRequest) (*tooldv1.ExplainResponse, error) {
+	return nil, refuse(codes.Unimplemented, "not_served", "Explain comes with the permission rules and is not served by this daemon yet.")
+}
+
+// Shutdown ends the daemon.
+func (x *daemonServer) Shutdown(_ context.Context, request *tooldv1.ShutdownRequest) (*tooldv1.ShutdownResponse, error) {
+	if request.GetNow() {
+		x.daemon.Stop()
+	}
+	x.daemon.Drain()
+	return &tooldv1.ShutdownResponse{}, nil
+}

@@ -1,0 +1,151 @@
+package journal_test
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/toold/toold/daemon/journal"
+)
+
+func entry(call string, durability journal.Durability) journal.Entry {
+	return journal.Entry{Kind: 3, Call: call, Turn: 4, Body: make([]byte, 300), Durability: durability}
+}
+
+// BenchmarkAppend has so many writers in so many logs, each of which waits for
+// its record before it goes on. Row "journal, writers" of the goals compares
+// synced/writers=64 with synced/writers=1.
+func BenchmarkAppend(b *testing.B) {
+	for _, d := range []struct {
+		name       string
+		durability journal.Durability
+	}{{"committed", journal.Committed}, {"synced", journal.Synced}} {
+		for _, writers := range []int{1, 64, 100} {
+			b.Run(fmt.Sprintf("%s/writers=%d", d.name, writers), func(b *testing.B) {
+				s := open(b, b.TempDir())
+				logs := make([]*journal.Log, writers)
+				for i := range logs {
+					logs[i] = create(b, s, fmt.Sprint(i))
+				}
+				b.ReportAllocs()
+				b.ResetTimer()
+				var wg sync.WaitGroup
+				for i, l := range logs {
+					wg.Go(func() {
+						for n := i; n < b.N; n += writers {
+							if _, err := l.Append(entry(fmt.Sprint("toolu_", n/3), d.durability)); err != nil {
+								b.Error(err)
+								return
+							}
+						}
+					})
+				}
+				wg.Wait()
+				b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "records/s")
+			})
+		}
+	}
+}
+
+// BenchmarkOneLog is a session with so many records on their way, and a reader
+// that follows.
+func BenchmarkOneLog(b *testing.B) {
+	for _, inFlight := range []int{1, 192} {
+		b.Run(fmt.Sprintf("inflight=%d", inFlight), func(b *testing.B) {
+			l := create(b, open(b, b.TempDir()), "a")
+			c := l.Follow(0)
+			defer c.Close()
+			b.ReportAllocs()
+			b.ResetTimer()
+			for sent, read := 0, 0; read < b.N; {
+				for ; sent < b.N && sent-read < inFlight; sent++ {
+					l.Enqueue(entry(fmt.Sprint("toolu_", sent/3), journal.Committed))
+				}
+				records, err := c.Next()
+				if err != nil {
+					b.Fatal(err)
+				}
+				if read += len(records); len(records) == 0 {
+					<-c.Wake()
+				}
+			}
+			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "records/s")
+		})
+	}
+}
+
+func fill(b *testing.B, records int) *journal.Log {
+	b.Helper()
+	l := create(b, open(b, b.TempDir()), "a")
+	var last *journal.Pending
+	for n := range records {
+		last = l.Enqueue(entry(fmt.Sprint("toolu_", n/3), journal.Committed))
+	}
+	if _, err := last.Wait(); err != nil {
+		b.Fatal(err)
+	}
+	return l
+}
+
+// BenchmarkReplay reads 30,000 records (10,000 calls) from the database; the
+// figure is per record.
+func BenchmarkReplay(b *testing.B) {
+	const records = 30000
+	l := fill(b, records)
+	b.ReportAllocs()
+	b.ResetTimer()
+	for n := 0; n < b.N; {
+		c := l.Follow(0)
+		for {
+			got, err := c.Next()
+			if err != nil {
+				b.Fatal(err)
+			}
+			if n += len(got); len(got) == 0 {
+				break
+			}
+		}
+		c.Close()
+	}
+}
+
+// BenchmarkReadTail is a reader that has caught up: 200 records at a time, from
+// memory; another one that does not read keeps them there.
+func BenchmarkReadTail(b *testing.B) {
+	const batch = 200
+	l := create(b, open(b, b.TempDir()), "a")
+	keeper := l.Follow(0)
+	defer keeper.Close()
+	entries := make([]journal.Entry, batch)
+	for i := range entries {
+		entries[i] = entry("", journal.Committed)
+	}
+	if _, err := l.Append(entries...); err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		c := l.Follow(0)
+		got, err := c.Next()
+		if err != nil || len(got) != batch {
+			b.Fatal(len(got), err)
+		}
+		c.Close()
+	}
+}
+
+// BenchmarkFind looks for a call with three records, and for one that was
+// never there, in a log of 10,000 calls.
+func BenchmarkFind(b *testing.B) {
+	l := fill(b, 30000)
+	for name, call := range map[string]string{"there": "toolu_5000", "never": "toolu_new"} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := l.Find(call); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

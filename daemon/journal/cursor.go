@@ -1,0 +1,153 @@
+// Cursors: reading a log from any number on and going on live. A cursor that
+// is behind reads the database; one that has caught up is given the newest
+// records from memory. Does not know who it reads for, nor how fast they are.
+
+package journal
+
+import "slices"
+
+// tailBytes bounds what a log keeps in memory for cursors that have not read
+// it yet, in bytes of bodies. A slower cursor reads the database.
+const tailLimit = 128 << 10
+
+// recordCost is what a record in memory costs besides its body.
+const recordCost = 128
+
+// Cursor reads a log in order. Next and Close belong to one goroutine.
+type Cursor struct {
+	log  *Log
+	wake chan struct{}
+	pos  uint64 // guarded by log.mu: up to here everything was returned
+}
+
+// Follow returns a cursor that stands behind the record after: 0 is the
+// beginning, Last the end. It costs next to nothing while it has caught up, or
+// is never read. It must be closed.
+func (l *Log) Follow(after uint64) *Cursor {
+	c := &Cursor{log: l, wake: make(chan struct{}, 1), pos: after}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.cursors = append(l.cursors, c)
+	return c
+}
+
+// Next returns the records that follow, none if the cursor has caught up: at
+// most 256 or about 256 KiB, but one at least. Every record comes once, in
+// order and without a gap, except that those that were trimmed before they
+// were read are passed over. A [*CorruptError] says that the next record
+// cannot be read; asking again tells the same.
+func (c *Cursor) Next() ([]Record, error) {
+	l := c.log
+	records, upTo, err := l.ready(c)
+	if err != nil || records != nil || upTo == 0 {
+		return records, err
+	}
+	after := c.pos // changed by this goroutine alone
+	if records, err = l.read(after, upTo); err != nil {
+		if l.First() > after+1 { // trimmed under our eyes
+			return c.Next()
+		}
+		return nil, err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.advance(c, records[len(records)-1].Seq)
+	return records, nil
+}
+
+// Wake returns a channel that is signalled after records were committed that
+// Next has yet to return, and when the log is removed. It has one slot: read
+// Next until it is empty, then wait.
+func (c *Cursor) Wake() <-chan struct{} { return c.wake }
+
+// Close lets the cursor go.
+func (c *Cursor) Close() {
+	l := c.log
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.cursors = slices.DeleteFunc(l.cursors, func(other *Cursor) bool { return other == c })
+	l.dropRead()
+}
+
+// ready returns the records after the cursor if they are in memory; otherwise
+// up to which number they are in the database, 0 if there are none.
+func (l *Log) ready(c *Cursor) (records []Record, upTo uint64, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.gone {
+		return nil, 0, ErrNotFound
+	}
+	c.pos = max(c.pos, l.first-1)
+	if c.pos >= l.last {
+		return nil, 0, nil
+	}
+	if len(l.tail) == 0 {
+		return nil, l.last, nil
+	}
+	if begin := l.tail[0].Seq; c.pos+1 < begin {
+		return nil, begin - 1, nil
+	}
+	records = l.tail[c.pos+1-l.tail[0].Seq:]
+	records = slices.Clone(records[:min(len(records), readRecords)])
+	l.advance(c, records[len(records)-1].Seq)
+	return records, 0, nil
+}
+
+// The functions below are called with mu held. The tail, if it is not empty,
+// has no gap and ends with the newest record.
+
+// advance moves a cursor and drops what every cursor has read.
+func (l *Log) advance(c *Cursor, to uint64) {
+	c.pos = to
+	l.dropRead()
+}
+
+func (l *Log) addTail(r Record) {
+	l.tail = append(l.tail, r)
+	l.tailBytes += len(r.Body) + recordCost
+	if l.tailBytes <= tailLimit {
+		return
+	}
+	// Half of it goes at once: dropping one by one would move all the others
+	// for each record.
+	drop, bytes := 0, l.tailBytes
+	for bytes > tailLimit/2 {
+		bytes -= len(l.tail[drop].Body) + recordCost
+		drop++
+	}
+	l.dropTail(l.tail[drop-1].Seq)
+}
+
+// dropRead drops what no cursor has still to read.
+func (l *Log) dropRead() {
+	read := l.last
+	for _, c := range l.cursors {
+		read = min(read, c.pos)
+	}
+	l.dropTail(read)
+}
+
+// dropTail drops the records up to and including upTo from memory.
+func (l *Log) dropTail(upTo uint64) {
+	drop := 0
+	for drop < len(l.tail) && l.tail[drop].Seq <= upTo {
+		l.tailBytes -= len(l.tail[drop].Body) + recordCost
+		drop++
+	}
+	if drop == 0 {
+		return
+	}
+	l.tail = slices.Delete(l.tail, 0, drop)
+	if len(l.tail) == 0 && cap(l.tail) > 16 {
+		l.tail = nil
+	}
+}
+
+func (l *Log) wakeCursors() {
+	for _, c := range l.cursors {
+		select {
+		case c.wake <- struct{}{}:
+		default:
+		}
+	}
+}

@@ -1,0 +1,49 @@
+// What the tests need to see or to bring about from inside: transactions, a
+// full disk, a writer that is held up, time passing.
+
+package journal
+
+import "modernc.org/sqlite"
+
+// OnCommit has f called at the end of every transaction, before it is
+// committed.
+func (s *Store) OnCommit(f func()) error {
+	s.db.mu.Lock()
+	defer s.db.mu.Unlock()
+	return s.db.conn.Raw(func(conn any) error {
+		conn.(sqlite.HookRegisterer).RegisterCommitHook(func() int32 { f(); return 0 })
+		return nil
+	})
+}
+
+// Stall holds the writer up until release is called.
+func (s *Store) Stall() (release func()) {
+	s.db.mu.Lock()
+	return s.db.mu.Unlock
+}
+
+// Pragma runs a pragma and returns what it says.
+func (s *Store) Pragma(text string) (value int, err error) {
+	s.db.mu.Lock()
+	defer s.db.mu.Unlock()
+	err = s.db.conn.QueryRowContext(background, "pragma "+text).Scan(&value)
+	return value, err
+}
+
+// Sweep is one turn of the sweep; it returns how many call tables are left.
+func (s *Store) Sweep() int { return s.sweep() }
+
+// TailLen returns how many records the log keeps in memory.
+func (l *Log) TailLen() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.tail)
+}
+
+// Rows returns how many records are in the database, of all logs.
+func (s *Store) Rows() (n int, err error) {
+	s.db.mu.Lock()
+	defer s.db.mu.Unlock()
+	err = s.db.conn.QueryRowContext(background, "select count(*) from records").Scan(&n)
+	return n, err
+}

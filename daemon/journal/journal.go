@@ -1,0 +1,77 @@
+// Package journal keeps the numbered records of sessions, durably, in one
+// embedded SQLite database.
+//
+// A [Log] is one session's records, numbered 1, 2, 3, ... without a gap. One
+// goroutine writes: whatever was queued while the last transaction ran goes
+// into the next one, so that many sessions share one sync. A [Cursor] reads:
+// live delivery is a cursor that has caught up.
+//
+// What a reader was shown has been handed to the operating system before, so
+// kill -9 loses nothing that was seen.
+//
+// It does not know what a record means: kinds, call keys and bodies are the
+// caller's, stored and returned as they are. It does not decide what to keep:
+// nothing is dropped but by Trim and Remove.
+package journal
+
+import "time"
+
+// MaxBody is the largest body of an entry and the largest value of a [Put], in
+// bytes. A message is at most 16 MiB unless a setting says otherwise; SQLite
+// itself would take 1e9 bytes.
+const MaxBody = 64 << 20
+
+// Kind tells records apart for the caller; its values are the caller's.
+type Kind uint8
+
+// Durability is what an entry waits for before it counts as appended.
+type Durability uint8
+
+const (
+	// Committed: handed to the operating system. Survives the death of the
+	// process, not the loss of power.
+	Committed Durability = iota
+	// Synced: on the disk, with everything that was committed before it, in
+	// any log of the store.
+	Synced
+)
+
+// Entry is a record that has no number yet. The journal keeps Body and the
+// values of State without copying: they must not be changed after they were
+// handed over.
+type Entry struct {
+	Kind       Kind
+	Call       string    // the key under which [Log.Find] finds it; empty: under none
+	Turn       uint64    // at most math.MaxInt64
+	Time       time.Time // kept to the nanosecond, without its zone; zero: when it was enqueued
+	Body       []byte    // at most MaxBody
+	Durability Durability
+	State      []Put // takes effect together with the record, or not at all
+}
+
+// Put changes one value of the session's state. A nil Value removes the key;
+// an empty one does not.
+type Put struct {
+	Key   string
+	Value []byte
+}
+
+// Record is an entry that has its number. Body is shared with other readers
+// and must not be changed.
+type Record struct {
+	Seq  uint64 // from 1
+	Time time.Time
+	Kind Kind
+	Call string
+	Turn uint64
+	Body []byte
+}
+
+// Info describes a log. First is the number of the oldest record that is kept,
+// Last that of the newest; First is Last+1 if none is.
+type Info struct {
+	Name        string
+	Created     time.Time
+	Sealed      time.Time // zero: still open
+	First, Last uint64
+}

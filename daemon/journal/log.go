@@ -1,0 +1,275 @@
+// A log: one session's records and state. Does not know how records get to the
+// disk (writer.go), how they are followed (cursor.go) nor how those of a call
+// are found (calls.go).
+
+package journal
+
+import (
+	"fmt"
+	"maps"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Log is the records and the state of one session. All methods may be called
+// from any goroutine.
+type Log struct {
+	store *Store
+	id    int64
+
+	loading sync.Mutex // held while calls is read from the database
+
+	mu           sync.Mutex        // guards what follows; never held while waiting for the database
+	first, last  uint64            // of the records that are committed and kept
+	sealed, gone bool              // gone: removed
+	calls        map[uint64]uint64 // see calls.go; nil: not in memory
+	pins         int               // entries in the queue, which need calls
+	touched      bool              // calls was needed since the last sweep
+	cursors      []*Cursor
+	tail         []Record // the newest records, while a cursor has yet to read them
+	tailBytes    int
+
+	next uint64 // the writer's own: the number that it gives next
+}
+
+// Append enqueues entries and waits: they are committed and, if one of them
+// asks for it, synced. All of them are kept, with neighbouring numbers, or none.
+// It returns the number of the last.
+//
+// Errors are those of [Log.Enqueue].
+func (l *Log) Append(entries ...Entry) (last uint64, err error) {
+	return l.Enqueue(entries...).Wait()
+}
+
+// Enqueue hands entries to the writer and returns at once. Numbers are given
+// in the order of Enqueue. Wait tells what became of them: ErrSealed,
+// ErrNotFound after Remove, ErrClosed, ErrTooLarge, ErrFull, a
+// [*CorruptError], or another error of the disk. Entries that were enqueued in
+// the same log behind some that failed, before that could be known, may be
+// kept: a caller whose second entry needs the first puts both into one Enqueue
+// or waits.
+func (l *Log) Enqueue(entries ...Entry) *Pending {
+	p := &Pending{log: l, entries: entries, at: time.Now(), done: make(chan struct{})}
+	if err := l.admit(p); err != nil {
+		p.err = err
+		close(p.done)
+	}
+	return p
+}
+
+// admit queues p, which is the writer's from then on, or refuses it.
+func (l *Log) admit(p *Pending) error {
+	if err := checkSizes(p.entries); err != nil {
+		return err
+	}
+	if err := l.pin(); err != nil {
+		return err
+	}
+	if !l.store.queue.put(p) {
+		l.unpin()
+		return ErrClosed
+	}
+	return nil
+}
+
+func checkSizes(entries []Entry) error {
+	for _, e := range entries {
+		if len(e.Body) > MaxBody {
+			return ErrTooLarge
+		}
+		for _, put := range e.State {
+			if len(put.Value) > MaxBody {
+				return ErrTooLarge
+			}
+		}
+	}
+	return nil
+}
+
+// First returns the number of the oldest record that is kept. If there is
+// none, that is the number which the next record will get.
+func (l *Log) First() uint64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.first
+}
+
+// Last returns the number of the newest committed record, 0 before the first.
+// Numbers of records that were trimmed count.
+func (l *Log) Last() uint64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.last
+}
+
+// State returns the session's state under keys that begin with prefix.
+func (l *Log) State(prefix string) (map[string][]byte, error) {
+	if err := l.present(); err != nil {
+		return nil, err
+	}
+	state := map[string][]byte{}
+	db := l.store.db
+	err := db.query(db.getState, func(scan scanner) (bool, error) {
+		var key string
+		var value []byte
+		if err := scan(&key, &value); err != nil || !strings.HasPrefix(key, prefix) {
+			return false, err
+		}
+		if value == nil {
+			value = []byte{} // the driver's way to say empty
+		}
+		state[key] = value
+		return true, nil
+	}, l.id, prefix)
+	return state, err
+}
+
+// Seal ends the log: it takes no more records, what was enqueued before is
+// still written, and everything stays readable. Sealing twice is no error.
+func (l *Log) Seal() error {
+	l.mu.Lock()
+	was := l.sealed
+	l.sealed = true
+	l.mu.Unlock()
+	if was {
+		return l.present()
+	}
+	db := l.store.db
+	err := db.update(Committed, func() error {
+		if err := l.present(); err != nil {
+			return err
+		}
+		return db.exec(db.seal, time.Now().UnixNano(), l.id)
+	})
+	if err != nil {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.sealed = false
+	}
+	return err
+}
+
+// Trim drops the records up to and including upTo. Numbers go on where they
+// were. The calls of dropped records are forgotten.
+func (l *Log) Trim(upTo uint64) error {
+	if err := l.present(); err != nil {
+		return err
+	}
+	return l.trim(upTo)
+}
+
+// trimStep is how many records one transaction drops, so that dropping a long
+// log holds nobody up for long.
+const trimStep = 1000
+
+func (l *Log) trim(upTo uint64) error {
+	for {
+		l.mu.Lock()
+		first, end := l.first, min(upTo, l.last)
+		l.mu.Unlock()
+		if first > end {
+			return nil
+		}
+		dropped, err := l.trimOnce(first, end)
+		if err != nil {
+			return err
+		}
+		l.forget(dropped)
+	}
+}
+
+// trimOnce drops one step's worth of records in one transaction and returns
+// the last that it dropped. It counts rows, not numbers: a damaged file may
+// have holes of any size.
+func (l *Log) trimOnce(first, end uint64) (dropped uint64, err error) {
+	db := l.store.db
+	err = db.update(Committed, func() error {
+		row := l.row(end)
+		err := db.rows(db.skip, func(scan scanner) (bool, error) {
+			return false, scan(&row)
+		}, l.row(first), l.row(end), trimStep-1)
+		if err != nil {
+			return err
+		}
+		if err := db.exec(db.trim, l.row(first), row); err != nil {
+			return err
+		}
+		dropped = uint64(row & maxSeq)
+		return db.exec(db.setFirst, dropped+1, l.id)
+	})
+	return dropped, err
+}
+
+// forget drops from memory what has been trimmed.
+func (l *Log) forget(upTo uint64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.first = max(l.first, upTo+1)
+	l.dropTail(upTo)
+	if l.first == l.last+1 {
+		clear(l.calls)
+		return
+	}
+	maps.DeleteFunc(l.calls, func(_, seq uint64) bool { return seq <= upTo })
+}
+
+// retire makes the log refuse everything and tells its cursors.
+func (l *Log) retire() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.gone = true
+	l.wakeCursors()
+}
+
+// present returns ErrNotFound if the log has been removed.
+func (l *Log) present() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.gone {
+		return ErrNotFound
+	}
+	return nil
+}
+
+// row returns the id of a record.
+func (l *Log) row(seq uint64) int64 { return l.id<<seqBits | int64(seq) }
+
+// One read returns at most this many records, or bytes in bodies.
+const (
+	readRecords = 256
+	readBytes   = 256 << 10
+)
+
+// read returns records after after up to upTo, one read's worth.
+func (l *Log) read(after, upTo uint64) ([]Record, error) {
+	upTo = min(upTo, after+readRecords)
+	records := make([]Record, 0, upTo-after)
+	size := 0
+	db := l.store.db
+	err := db.query(db.read, func(scan scanner) (bool, error) {
+		var r Record
+		var row, at int64
+		if err := scan(&row, &at, &r.Kind, &r.Call, &r.Turn, &r.Body); err != nil {
+			return false, err
+		}
+		r.Seq, r.Time = uint64(row&maxSeq), time.Unix(0, at)
+		if want := after + 1 + uint64(len(records)); r.Seq != want {
+			return false, l.missing(want)
+		}
+		records = append(records, r)
+		size += len(r.Body)
+		return size < readBytes, nil
+	}, l.row(after+1), l.row(upTo))
+	if len(records) > 0 {
+		return records, nil // what can be read is served; the damage is told when it is its turn
+	}
+	if err == nil {
+		err = l.missing(after + 1)
+	}
+	return nil, err
+}
+
+func (l *Log) missing(seq uint64) error {
+	return &CorruptError{Path: l.store.db.path, Err: fmt.Errorf("record %d is missing", seq)}
+}

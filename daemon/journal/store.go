@@ -1,0 +1,250 @@
+// The store: opening and closing, and the logs by name. Does not know what is
+// in a log.
+
+package journal
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+)
+
+const fileName = "journal.db"
+
+// Store is an open database with all of its logs. All methods may be called
+// from any goroutine.
+type Store struct {
+	db    *database
+	epoch string
+	queue queue
+	done  chan struct{} // closed when the writer has ended
+
+	mu   sync.Mutex
+	logs map[string]*Log // those that were asked for since the store was opened
+}
+
+// Open opens the database in dir and makes what is missing: the directory with
+// mode 0700, the file with 0600; an older directory keeps its mode. It returns a [*CorruptError] for a file that
+// is damaged or not a journal, a [*VersionError] for one that a newer toold
+// has written, and ErrInUse if another process has it open.
+func Open(dir string) (*Store, error) {
+	path, err := makeFile(dir)
+	if err != nil {
+		return nil, err
+	}
+	db, err := openDatabase(path)
+	if err != nil {
+		return nil, err
+	}
+	epoch, err := db.openEpoch()
+	if err != nil {
+		db.close()
+		return nil, err
+	}
+	s := &Store{
+		db:    db,
+		epoch: epoch,
+		queue: queue{wake: make(chan struct{}, 1)},
+		done:  make(chan struct{}),
+		logs:  map[string]*Log{},
+	}
+	go func() {
+		defer close(s.done)
+		s.write()
+	}()
+	return s, nil
+}
+
+// makeFile sees to the modes before SQLite comes: it gives its own files the
+// mode of the database.
+func makeFile(dir string) (path string, err error) {
+	if dir, err = filepath.Abs(dir); err != nil {
+		return "", err
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", err
+	}
+	path = filepath.Join(dir, fileName)
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return "", err
+	}
+	return path, cmp.Or(f.Chmod(0o600), f.Close())
+}
+
+// SetAside renames the database in dir, so that the next Open starts a new
+// one, and returns its new path. No store may have it open.
+func SetAside(dir string) (string, error) {
+	path := filepath.Join(dir, fileName)
+	aside := path + ".damaged-" + time.Now().UTC().Format("20060102T150405.000000000Z")
+	if err := os.Rename(path+"-wal", aside+"-wal"); err != nil && !os.IsNotExist(err) {
+		return "", err
+	}
+	return aside, os.Rename(path, aside)
+}
+
+// Epoch identifies the numbering. It stays the same as long as every number
+// means the same record: it is made with the database, and anew if power may
+// have been lost with records that were committed but not synced.
+func (s *Store) Epoch() string { return s.epoch }
+
+// Close writes what was enqueued and closes the database. Everything after it
+// fails with ErrClosed.
+func (s *Store) Close() error {
+	if !s.queue.close() {
+		return ErrClosed
+	}
+	<-s.done
+	marked := s.db.closeEpoch()
+	return cmp.Or(s.db.close(), marked)
+}
+
+// Create makes a new, empty log. It returns ErrExists if the name is taken.
+func (s *Store) Create(name string) (*Log, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l := &Log{store: s, first: 1}
+	err := s.db.update(Committed, func() error {
+		if found, err := s.load(name); found != nil || err != nil {
+			return cmp.Or(err, fmt.Errorf("%w: %q", ErrExists, name))
+		}
+		return s.db.rows(s.db.create, func(scan scanner) (bool, error) {
+			return false, scan(&l.id)
+		}, name, time.Now().UnixNano())
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.logs[name] = l
+	return l, nil
+}
+
+// Log returns the log of this name, always the same for one name, or
+// ErrNotFound.
+func (s *Store) Log(name string) (*Log, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if l := s.logs[name]; l != nil {
+		return l, nil
+	}
+	s.db.mu.Lock()
+	defer s.db.mu.Unlock()
+	if s.db.conn == nil {
+		return nil, ErrClosed
+	}
+	l, err := s.load(name)
+	if err != nil {
+		return nil, err
+	}
+	if l == nil {
+		return nil, fmt.Errorf("%w: %q", ErrNotFound, name)
+	}
+	s.logs[name] = l
+	return l, nil
+}
+
+// load reads a log's description, nil if there is none; the database is locked.
+func (s *Store) load(name string) (l *Log, err error) {
+	err = s.db.rows(s.db.find, func(scan scanner) (bool, error) {
+		l = &Log{store: s}
+		var sealed int64
+		if err := scan(&l.id, &sealed, &l.first); err != nil {
+			return false, err
+		}
+		l.sealed = sealed != 0
+		return false, s.db.checkLog(l.id, l.first)
+	}, name)
+	if err != nil || l == nil {
+		return nil, err
+	}
+	l.last, err = s.newest(l.id, l.first)
+	return l, err
+}
+
+// checkLog keeps values that only damage can explain out of the arithmetic.
+func (d *database) checkLog(id int64, first uint64) error {
+	if id < 1 || id > maxLog || first < 1 || first > maxSeq {
+		return &CorruptError{Path: d.path, Err: fmt.Errorf("log %d begins at %d", id, first)}
+	}
+	return nil
+}
+
+// newest returns the last number that was given in a log; the database is
+// locked.
+func (s *Store) newest(id int64, first uint64) (uint64, error) {
+	last := first - 1
+	err := s.db.rows(s.db.newest, func(scan scanner) (bool, error) {
+		var row int64
+		err := scan(&row)
+		last = max(last, uint64(row&maxSeq))
+		return false, err
+	}, id<<seqBits, id<<seqBits|maxSeq)
+	return last, err
+}
+
+// Logs describes all logs, the oldest first.
+func (s *Store) Logs() ([]Info, error) {
+	s.db.mu.Lock()
+	defer s.db.mu.Unlock()
+	if s.db.conn == nil {
+		return nil, ErrClosed
+	}
+	var infos []Info
+	var ids []int64
+	err := s.db.rows(s.db.list, func(scan scanner) (bool, error) {
+		var id, created, sealed int64
+		var info Info
+		if err := scan(&id, &info.Name, &created, &sealed, &info.First); err != nil {
+			return false, err
+		}
+		info.Created = time.Unix(0, created)
+		if sealed != 0 {
+			info.Sealed = time.Unix(0, sealed)
+		}
+		infos, ids = append(infos, info), append(ids, id)
+		return true, s.db.checkLog(id, info.First)
+	})
+	for i := range infos {
+		if err == nil {
+			infos[i].Last, err = s.newest(ids[i], infos[i].First)
+		}
+	}
+	return infos, err
+}
+
+// Remove drops a log: its records, its state, its name. Whatever is done with
+// the log afterwards, or is still enqueued, fails with ErrNotFound, and its
+// cursors are woken.
+func (s *Store) Remove(name string) error {
+	l, err := s.Log(name)
+	if err != nil {
+		return err
+	}
+	// From here on nothing is added, so that there is an end to the trimming.
+	l.retire()
+	if err := l.trim(maxSeq); err != nil {
+		return err
+	}
+	err = s.db.update(Committed, func() error {
+		// Once more from end to end: a group may have been on its way.
+		if err := s.db.exec(s.db.trim, l.row(0), l.row(maxSeq)); err != nil {
+			return err
+		}
+		if err := s.db.exec(s.db.clearState, l.id); err != nil {
+			return err
+		}
+		return s.db.exec(s.db.remove, l.id)
+	})
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.logs[name] == l { // and not one that was created since
+		delete(s.logs, name)
+	}
+	return nil
+}

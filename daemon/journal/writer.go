@@ -1,0 +1,276 @@
+// The writer: one goroutine that takes whatever is queued and commits it in
+// one transaction. It waits for nothing but the disk: while a transaction runs
+// the next one gathers. Does not know who waits for an entry, nor who reads it.
+
+package journal
+
+import (
+	"fmt"
+	"hash/maphash"
+	"sync"
+	"time"
+)
+
+// Pending is what became of one Enqueue.
+type Pending struct {
+	log     *Log
+	entries []Entry
+	at      time.Time
+
+	done chan struct{} // closed when last and err are settled
+	last uint64
+	err  error
+}
+
+// Wait waits until the entries are committed, and synced if one of them asks
+// for it, and returns the number of the last. It may be called any number of
+// times. The errors are told at [Log.Enqueue].
+func (p *Pending) Wait() (last uint64, err error) {
+	<-p.done
+	if p.err != nil {
+		return 0, p.err
+	}
+	return p.last, nil
+}
+
+// queue is what waits for the writer. It has no bound of its own: each session
+// may have only so many open calls, and each adds few records.
+type queue struct {
+	wake chan struct{} // one slot
+
+	mu      sync.Mutex
+	waiting []*Pending
+	closed  bool
+}
+
+// put adds p, or returns false if the queue is closed.
+func (q *queue) put(p *Pending) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.closed {
+		return false
+	}
+	q.waiting = append(q.waiting, p)
+	q.signal()
+	return true
+}
+
+// close lets nothing more in; false if it was closed already.
+func (q *queue) close() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.closed {
+		return false
+	}
+	q.closed = true
+	q.signal()
+	return true
+}
+
+func (q *queue) signal() {
+	select {
+	case q.wake <- struct{}{}:
+	default:
+	}
+}
+
+// take returns everything that waits, and whether the queue is closed. The
+// slice that it is given becomes the queue's next.
+func (q *queue) take(spare []*Pending) (group []*Pending, closed bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	group, q.waiting = q.waiting, spare[:0]
+	return group, q.closed
+}
+
+// write is the writer's loop; it ends when the queue is closed and empty.
+func (s *Store) write() {
+	var sweep <-chan time.Time // set while there is something to sweep
+	var group []*Pending
+	for {
+		select {
+		case <-s.queue.wake:
+		case <-sweep:
+			sweep = nil
+			if s.sweep() > 0 {
+				sweep = time.After(sweepInterval)
+			}
+			continue
+		}
+		var closed bool
+		clear(group)
+		group, closed = s.queue.take(group)
+		s.commit(group)
+		if closed {
+			return
+		}
+		if sweep == nil {
+			sweep = time.After(sweepInterval)
+		}
+	}
+}
+
+// commit settles a group: in one transaction or, if that fails, each part of
+// it by itself, so that one that is too big for the disk does not take others
+// along.
+func (s *Store) commit(group []*Pending) {
+	if len(group) == 0 {
+		return // woken by a log that was taken into use
+	}
+	err := s.commitTogether(group)
+	if err == nil {
+		return
+	}
+	if len(group) == 1 {
+		group[0].settle(err)
+		return
+	}
+	failed := map[*Log]error{} // what follows a failure in the same log fails with it
+	for _, p := range group {
+		err := failed[p.log]
+		if err == nil {
+			err = s.commitTogether([]*Pending{p})
+		}
+		if err != nil {
+			failed[p.log] = err
+			p.settle(err)
+		}
+	}
+}
+
+// commitTogether writes a group in one transaction and then shows it to the
+// readers. If it returns an error nothing was written or settled.
+func (s *Store) commitTogether(group []*Pending) error {
+	durability := Committed
+	for _, p := range group {
+		p.log.next = p.log.Last() + 1
+		for i := range p.entries {
+			durability = max(durability, p.entries[i].Durability)
+		}
+	}
+	previous := map[link]uint64{}
+	err := s.db.update(durability, func() error {
+		for _, p := range group {
+			if err := s.insert(p, previous); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for _, p := range group {
+		if p.err == nil {
+			p.log.publish(p)
+		}
+		p.settle(p.err)
+	}
+	return nil
+}
+
+// link names the newest record of a call within a group.
+type link struct {
+	log  *Log
+	call uint64
+}
+
+// insert writes the entries of p within the transaction. Those of a log that
+// has been removed are left out, and p.err says so: removing waits for the
+// database, so that a log that is present here stays so until the commit.
+func (s *Store) insert(p *Pending, previous map[link]uint64) error {
+	if p.err = p.log.present(); p.err != nil {
+		return nil
+	}
+	l := p.log
+	for i := range p.entries {
+		e := &p.entries[i]
+		seq := l.next
+		if l.next++; seq > maxSeq {
+			return fmt.Errorf("journal: log %d has used up its numbers", l.id)
+		}
+		var before uint64
+		if e.Call != "" {
+			key := link{l, callHash(e.Call)}
+			var ok bool
+			if before, ok = previous[key]; !ok {
+				before = l.newestOf(key.call)
+			}
+			previous[key] = seq
+		}
+		err := s.db.exec(s.db.insert, l.row(seq), p.time(e).UnixNano(), int64(e.Kind), e.Call, int64(before), e.Turn, blob(e.Body))
+		if err != nil {
+			return err
+		}
+		if err := s.putState(l, e.State); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Store) putState(l *Log, puts []Put) error {
+	for _, put := range puts {
+		var err error
+		if put.Value == nil {
+			err = s.db.exec(s.db.unsetState, l.id, put.Key)
+		} else {
+			err = s.db.exec(s.db.setState, l.id, put.Key, put.Value)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// blob keeps the driver from writing NULL for an empty body.
+func blob(b []byte) []byte {
+	if b == nil {
+		return []byte{}
+	}
+	return b
+}
+
+// time returns an entry's time. Without the zone and the monotonic clock, so
+// that a record is the same from memory and from the disk.
+func (p *Pending) time(e *Entry) time.Time {
+	if e.Time.IsZero() {
+		return time.Unix(0, p.at.UnixNano())
+	}
+	return time.Unix(0, e.Time.UnixNano())
+}
+
+// settle tells the outcome to whoever waits.
+func (p *Pending) settle(err error) {
+	p.err = err
+	p.log.unpin()
+	p.entries = nil // the waiting side may keep p for longer than the bodies are needed
+	close(p.done)
+}
+
+// publish makes committed entries visible.
+func (l *Log) publish(p *Pending) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i := range p.entries {
+		e := &p.entries[i]
+		l.last++
+		if e.Call != "" {
+			l.calls[callHash(e.Call)] = l.last
+		}
+		if len(l.cursors) > 0 {
+			l.addTail(Record{Seq: l.last, Time: p.time(e), Kind: e.Kind, Call: e.Call, Turn: e.Turn, Body: e.Body})
+		}
+	}
+	p.last = l.last
+	if len(p.entries) > 0 {
+		l.wakeCursors()
+	}
+}
+
+// callSeed makes the places of calls in memory unpredictable to clients, who
+// choose the keys.
+var callSeed = maphash.MakeSeed()
+
+func callHash(call string) uint64 { return maphash.String(callSeed, call) }

@@ -1,0 +1,200 @@
+package journal_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/toold/toold/daemon/journal"
+)
+
+// holdFirst holds the writer up inside of its next transaction. What is
+// enqueued after held has been closed and before release is called becomes one
+// group. It counts transactions, from that one on.
+func holdFirst(t *testing.T, s *journal.Store) (held chan struct{}, release func(), count func() int) {
+	t.Helper()
+	held, gate := make(chan struct{}), make(chan struct{})
+	var n atomic.Int64
+	err := s.OnCommit(func() {
+		if n.Add(1) == 1 {
+			close(held)
+			<-gate
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return held, func() { close(gate) }, func() int { return int(n.Load()) }
+}
+
+func TestWhatIsQueuedSharesOneTransaction(t *testing.T) {
+	s := open(t, t.TempDir())
+	var logs []*journal.Log
+	for i := range 10 {
+		logs = append(logs, create(t, s, fmt.Sprint(i)))
+	}
+	held, release, count := holdFirst(t, s)
+	pending := []*journal.Pending{logs[0].Enqueue(journal.Entry{Body: []byte("first")})}
+	<-held
+	for n := range 20 {
+		for _, l := range logs {
+			pending = append(pending, l.Enqueue(journal.Entry{Body: fmt.Append(nil, n), Durability: journal.Synced}))
+		}
+	}
+	release()
+	for _, p := range pending {
+		if _, err := p.Wait(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := count(); n != 2 {
+		t.Errorf("%d transactions for one entry and then 200 at a time, want 2", n)
+	}
+	for i, l := range logs {
+		if want := uint64(20); i > 0 && l.Last() != want {
+			t.Errorf("log %d ends at %d, want %d", i, l.Last(), want)
+		}
+	}
+	if got := show(all(t, logs[0], 0)); !strings.HasPrefix(got, "1:first 2:0 3:1 4:2 ") || !strings.HasSuffix(got, " 21:19") {
+		t.Errorf("records are not in the order of Enqueue: %s", got)
+	}
+}
+
+func TestSyncOnlyWhenAsked(t *testing.T) {
+	s := open(t, t.TempDir())
+	l := create(t, s, "a")
+	const normal, full = 1, 2 // SQLite's numbers: full syncs the log at each commit
+	for _, step := range []struct {
+		entries []journal.Entry
+		want    int
+	}{
+		{[]journal.Entry{{}}, normal},
+		{[]journal.Entry{{}, {Durability: journal.Synced}, {}}, full},
+		{[]journal.Entry{{}, {Durability: journal.Committed}}, normal},
+	} {
+		if _, err := l.Append(step.entries...); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := s.Pragma("synchronous"); err != nil || got != step.want {
+			t.Errorf("synchronous is %d after %v, want %d (%v)", got, step.entries, step.want, err)
+		}
+	}
+}
+
+// limit leaves the database room for some more pages of 4 KiB.
+func limit(t *testing.T, s *journal.Store, more int) {
+	t.Helper()
+	pages, err := s.Pragma("page_count")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Pragma(fmt.Sprintf("max_page_count = %d", pages+more)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestFullDiskLosesNothingAndRecovers(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir)
+	l := create(t, s, "a")
+	add(t, l, "1")
+	limit(t, s, 10)
+	live := l.Follow(0)
+	defer live.Close()
+	body := []byte(strings.Repeat("x", 3000))
+	kept := uint64(1)
+	for {
+		entry := journal.Entry{Call: "c", Body: body, State: []journal.Put{{Key: "kept", Value: fmt.Append(nil, kept+2)}}}
+		last, err := l.Append(entry, entry)
+		if err != nil {
+			wantError(t, err, journal.ErrFull)
+			break
+		}
+		kept = last
+	}
+	if kept == 1 || l.Last() != kept {
+		t.Fatalf("%d records were acknowledged, the log ends at %d", kept, l.Last())
+	}
+	wantRecords(t, all(t, l, kept), "")
+	if state, err := l.State(""); err != nil || string(state["kept"]) != fmt.Sprint(kept) {
+		t.Errorf("state goes with record %q, the last that was kept is %d (%v)", state["kept"], kept, err)
+	}
+	limit(t, s, 1000)
+	if last := add(t, l, "after"); last != kept+1 {
+		t.Errorf("the next number is %d, want %d", last, kept+1)
+	}
+	found, err := l.Find("c")
+	if err != nil || uint64(len(found)) != kept-1 {
+		t.Errorf("%d records of the call are found, want %d (%v)", len(found), kept-1, err)
+	}
+	s.Close()
+	l = lookup(t, open(t, dir), "a")
+	if got := all(t, l, 0); uint64(len(got)) != kept+1 || string(got[kept].Body) != "after" {
+		t.Errorf("%d records after reopening, want %d", len(got), kept+1)
+	}
+}
+
+// In one group one entry is too big for the disk. It fails, with what its own
+// log had behind it; the others do not.
+func TestOneTooBigForTheDisk(t *testing.T) {
+	s := open(t, t.TempDir())
+	a, b := create(t, s, "a"), create(t, s, "b")
+	limit(t, s, 20)
+	held, release, _ := holdFirst(t, s)
+	enqueue := func(l *journal.Log, size int) *journal.Pending {
+		return l.Enqueue(journal.Entry{Call: "c", Body: make([]byte, size)})
+	}
+	pending := []*journal.Pending{enqueue(b, 1)}
+	<-held
+	pending = append(pending, enqueue(a, 1), enqueue(a, 1<<20), enqueue(a, 1), enqueue(b, 1))
+	release()
+	want := []uint64{1, 1, 0, 0, 2}
+	for i, p := range pending {
+		last, err := p.Wait()
+		if last != want[i] || (want[i] == 0) != errors.Is(err, journal.ErrFull) {
+			t.Errorf("entry %d: number %d, %v; want number %d", i, last, err, want[i])
+		}
+	}
+	if a.Last() != 1 || b.Last() != 2 {
+		t.Errorf("the logs end at %d and %d, want 1 and 2", a.Last(), b.Last())
+	}
+	if last := add(t, a, "next"); last != 2 {
+		t.Errorf("the next number is %d, want 2", last)
+	}
+	if got, err := a.Find("c"); err != nil || len(got) != 1 {
+		t.Errorf("%d records of the call are found, want 1 (%v)", len(got), err)
+	}
+}
+
+// What is enqueued in a log that is removed meanwhile fails; the rest of the
+// group does not.
+func TestRemoveWhileEnqueued(t *testing.T) {
+	s := open(t, t.TempDir())
+	a, b := create(t, s, "a"), create(t, s, "b")
+	held, release, _ := holdFirst(t, s)
+	first := a.Enqueue(journal.Entry{Body: []byte("a1")})
+	<-held
+	lost, kept := a.Enqueue(journal.Entry{Body: []byte("a2")}), b.Enqueue(journal.Entry{Body: []byte("b1")})
+	cursor := a.Follow(0)
+	defer cursor.Close()
+	removed := make(chan error)
+	go func() { removed <- s.Remove("a") }()
+	<-cursor.Wake() // a is marked as removed
+	release()
+	if err := <-removed; err != nil {
+		t.Fatal(err)
+	}
+	if last, err := first.Wait(); last != 1 || err != nil {
+		t.Errorf("the entry on its way: %d, %v", last, err)
+	}
+	_, err := lost.Wait()
+	wantError(t, err, journal.ErrNotFound)
+	if last, err := kept.Wait(); last != 1 || err != nil {
+		t.Errorf("the other log's entry: %d, %v", last, err)
+	}
+	if rows, err := s.Rows(); err != nil || rows != 1 {
+		t.Errorf("%d records in the database, want 1 (%v)", rows, err)
+	}
+}

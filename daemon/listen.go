@@ -1,0 +1,164 @@
+package daemon
+
+// The socket: where it is, who may connect, and that one daemon has it. Knows nothing of what is served there.
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+	"google.golang.org/grpc/credentials"
+)
+
+// DefaultSocket is where a daemon listens and its clients look: $XDG_RUNTIME_DIR/toold/toold.sock, else
+// ~/.local/state/toold/toold.sock.
+func DefaultSocket() string {
+	if runtime := os.Getenv("XDG_RUNTIME_DIR"); runtime != "" {
+		return filepath.Join(runtime, "toold", "toold.sock")
+	}
+	return filepath.Join(home(), ".local", "state", "toold", "toold.sock")
+}
+
+// DefaultStateDir is where a daemon keeps its journal and outputs: $XDG_STATE_HOME/toold, else ~/.local/state/toold.
+func DefaultStateDir() string {
+	if state := os.Getenv("XDG_STATE_HOME"); state != "" {
+		return filepath.Join(state, "toold")
+	}
+	return filepath.Join(home(), ".local", "state", "toold")
+}
+
+func home() string {
+	if dir, err := os.UserHomeDir(); err == nil {
+		return dir
+	}
+	return "/"
+}
+
+// Listen opens the socket at path, in a directory that only this user can enter, and holds a lock beside it for as
+// long as the listener is open. A socket that a dead daemon left is replaced; a living one is an error that names its
+// process id.
+func Listen(path string) (net.Listener, error) {
+	dir := filepath.Dir(path)
+	if err := privateDir(dir); err != nil {
+		return nil, err
+	}
+	lock, err := takeLock(path + ".lock")
+	if err != nil {
+		return nil, err
+	}
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, errors.Join(err, lock.Close())
+	}
+	listener, err := net.Listen("unix", path)
+	if err != nil {
+		return nil, errors.Join(err, lock.Close())
+	}
+	if err := os.Chmod(path, 0o600); err != nil {
+		return nil, errors.Join(err, listener.Close(), lock.Close())
+	}
+	return &lockedListener{listener, lock}, nil
+}
+
+// privateDir makes dir with mode 0700, or checks that it is this user's and closed to others.
+func privateDir(dir string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	var stat unix.Stat_t
+	if err := unix.Lstat(dir, &stat); err != nil {
+		return fmt.Errorf("%s: %w", dir, err)
+	}
+	if int(stat.Uid) != os.Getuid() {
+		return fmt.Errorf("%s belongs to user %d; toold does not use it", dir, stat.Uid)
+	}
+	if stat.Mode&0o077 != 0 {
+		return fmt.Errorf("%s can be entered by other users (mode %o); run `chmod 700 %s`", dir, stat.Mode&0o777, dir)
+	}
+	return nil
+}
+
+func takeLock(path string) (*os.File, error) {
+	lock, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		owner, _ := os.ReadFile(path)
+		return nil, errors.Join(fmt.Errorf("another toold (process %s) serves this socket; end it with `toold stop`",
+			strings.TrimSpace(string(owner))), lock.Close())
+	}
+	if err := lock.Truncate(0); err != nil {
+		return nil, errors.Join(err, lock.Close())
+	}
+	if _, err := lock.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0); err != nil {
+		return nil, errors.Join(err, lock.Close())
+	}
+	return lock, nil
+}
+
+// A lockedListener keeps the lock until the socket is closed. The lock file itself stays: removing it would let two
+// daemons hold locks on two files of that name.
+type lockedListener struct {
+	net.Listener
+	lock *os.File
+}
+
+func (l *lockedListener) Close() error {
+	return errors.Join(l.Listener.Close(), l.lock.Close())
+}
+
+// A peer is who connected, as the kernel says.
+type peer struct {
+	credentials.CommonAuthInfo
+	pid int
+	uid int
+}
+
+// AuthType names the way in which a peer is known.
+func (peer) AuthType() string { return "peercred" }
+
+// peerCredentials takes the peer's identity from the kernel at the handshake. What it is allowed is decided by an
+// interceptor, so that a stranger gets a status instead of a closed connection.
+type peerCredentials struct{}
+
+func (peerCredentials) ServerHandshake(conn net.Conn) (net.Conn, credentials.AuthInfo, error) {
+	unixConn, ok := conn.(*net.UnixConn)
+	if !ok {
+		return nil, nil, errors.New("the peer's user is known on Unix sockets only")
+	}
+	raw, err := unixConn.SyscallConn()
+	if err != nil {
+		return nil, nil, err
+	}
+	var cred *unix.Ucred
+	var found error
+	if err := raw.Control(func(fd uintptr) {
+		cred, found = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
+	}); err != nil {
+		return nil, nil, err
+	}
+	if found != nil {
+		return nil, nil, found
+	}
+	info := peer{credentials.CommonAuthInfo{SecurityLevel: credentials.PrivacyAndIntegrity}, int(cred.Pid), int(cred.Uid)}
+	return conn, info, nil
+}
+
+func (peerCredentials) ClientHandshake(context.Context, string, net.Conn) (net.Conn, credentials.AuthInfo, error) {
+	return nil, nil, errors.New("peer credentials are for servers")
+}
+
+func (peerCredentials) Info() credentials.ProtocolInfo {
+	return credentials.ProtocolInfo{SecurityProtocol: "peercred"}
+}
+
+func (c peerCredentials) Clone() credentials.TransportCredentials { return c }
+
+func (peerCredentials) OverrideServerName(string) error { return nil }

@@ -1,0 +1,78 @@
+package daemon
+
+// Calls that run: what they print and how far they have come, for streams to look at. One bounded state per call, the
+// newest wins; the bytes themselves are in the output file.
+
+import (
+	"time"
+
+	"github.com/toold/toold/scheduler/pipeline"
+	"github.com/toold/toold/tools"
+	"github.com/toold/toold/tools/spool"
+)
+
+// live is a call whose act has begun. Guarded by the session's mu; the output looks after itself.
+type live struct {
+	call  *pipeline.Call
+	since time.Time
+	out   *spool.Output // nil: nothing printed yet
+	step  tools.Step
+	steps int // how many steps there were
+}
+
+func newLive(c *pipeline.Call) *live { return &live{call: c, since: time.Now()} }
+
+// printed is how much the call has printed, in bytes.
+func (l *live) printed() int64 {
+	if l == nil || l.out == nil {
+		return 0
+	}
+	return l.out.Total()
+}
+
+// published makes a call's output followable.
+func (s *session) published(c *pipeline.Call, out *spool.Output) {
+	s.mu.Lock()
+	if l := s.live[c.Key]; l != nil {
+		l.out = out
+	}
+	s.tell()
+	s.mu.Unlock()
+	s.work.Go(func() {
+		for !out.Ended() {
+			changed := out.Changed()
+			s.poke()
+			if out.Ended() {
+				return
+			}
+			<-changed
+		}
+	})
+}
+
+// reported takes a call's newest step.
+func (s *session) reported(c *pipeline.Call, step tools.Step) {
+	s.mu.Lock()
+	if l := s.live[c.Key]; l != nil {
+		l.step = step
+		l.steps++
+	}
+	s.mu.Unlock()
+	s.poke()
+}
+
+// poke tells every stream that there may be something new beside the journal.
+func (s *session) poke() {
+	for _, stream := range s.attached() {
+		select {
+		case stream.poked <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// tell wakes those who wait for a call to print or to end. mu is held.
+func (s *session) tell() {
+	close(s.news)
+	s.news = make(chan struct{})
+}

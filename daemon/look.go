@@ -1,0 +1,101 @@
+package daemon
+
+// Looking at sessions from beside their stream, also at those that are closed.
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"strings"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/toold/toold/daemon/journal"
+	tooldv1 "github.com/toold/toold/gen/toold/v1"
+	"github.com/toold/toold/tools/spool"
+)
+
+// A look is what can be read of a session. session is nil when it is closed.
+type look struct {
+	daemon  *Daemon
+	name    string
+	log     *journal.Log
+	outputs *spool.Dir
+	session *session
+	byID    map[string]string // of a closed session: newest key by the client's id
+}
+
+func (d *Daemon) look(name string) (*look, error) {
+	if s, ok := d.session(name); ok {
+		return &look{daemon: d, name: name, log: s.log, outputs: s.outputs, session: s}, nil
+	}
+	unknown := refuse(codes.NotFound, "unknown_session", "There is no session %q.", clean(name)).at("session_id")
+	if !sessionName.MatchString(name) {
+		return nil, unknown
+	}
+	log, err := d.journal.Log(name)
+	if err != nil {
+		return nil, unknown
+	}
+	outputs, err := spool.Open(filepath.Join(d.StateDir, "sessions", name))
+	if err != nil {
+		return nil, refuse(codes.Internal, "output_failed", "The outputs of session %q cannot be opened: %v.", name, err)
+	}
+	rows, err := callRows(log)
+	if err != nil {
+		return nil, journalRefusal(err)
+	}
+	l := &look{daemon: d, name: name, log: log, outputs: outputs, byID: map[string]string{}}
+	newest := map[string]*callRow{}
+	for key, row := range rows {
+		if old := newest[row.ID]; row.ID != "" && (old == nil || old.before(row)) {
+			newest[row.ID], l.byID[row.ID] = row, key
+		}
+	}
+	return l, nil
+}
+
+// callRows reads what the journal keeps of a session's calls, by key.
+func callRows(log *journal.Log) (map[string]*callRow, error) {
+	kept, err := log.State(keyCall)
+	if err != nil {
+		return nil, err
+	}
+	rows := map[string]*callRow{}
+	for key, text := range kept {
+		row := &callRow{}
+		if err := json.Unmarshal(text, row); err != nil {
+			return nil, &journal.CorruptError{Path: key, Err: err}
+		}
+		rows[strings.TrimPrefix(key, keyCall)] = row
+	}
+	return rows, nil
+}
+
+// before says whether r was accepted before other.
+func (r *callRow) before(other *callRow) bool {
+	return r.Turn < other.Turn || r.Turn == other.Turn && r.Index < other.Index
+}
+
+// key finds the newest call with the client's id.
+func (l *look) key(id string) (key string, ok bool) {
+	if l.session == nil {
+		key, ok = l.byID[id]
+		return key, ok
+	}
+	l.session.mu.Lock()
+	defer l.session.mu.Unlock()
+	key, ok = l.session.byID[id]
+	return key, ok
+}
+
+// wireOf reads a record.
+func wireOf(record journal.Record) (*tooldv1.ExecuteResponse, error) {
+	wire := &tooldv1.ExecuteResponse{}
+	if err := proto.Unmarshal(record.Body, wire); err != nil {
+		return nil, refuse(codes.DataLoss, "journal_damaged", "Record %d of this session cannot be read: %v.", record.Seq, err)
+	}
+	wire.Seq, wire.Time = record.Seq, timestamppb.New(record.Time)
+	return wire, nil
+}

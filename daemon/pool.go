@@ -1,0 +1,142 @@
+package daemon
+
+// Which tools a session sees. Knows nothing of calls.
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"slices"
+
+	tooldv1 "github.com/toold/toold/gen/toold/v1"
+	"github.com/toold/toold/tools"
+)
+
+// offered finds the tool of that exact name in the pool that the options leave; nil: there is none.
+func (s *session) offered(name string, options *tooldv1.Options) tools.Tool {
+	for _, tool := range s.daemon.Tools {
+		if tool.Spec().Name == name && inPool(name, options) {
+			return tool
+		}
+	}
+	return nil
+}
+
+func inPool(name string, options *tooldv1.Options) bool {
+	return options.GetTools() == nil || slices.Contains(options.GetTools().GetNames(), name)
+}
+
+// nearest gives the names of the three tools whose names are most like name.
+func (d *Daemon) nearest(name string) (names []string) {
+	for _, tool := range d.Tools {
+		names = append(names, tool.Spec().Name)
+	}
+	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(distance(name, a), distance(name, b)) })
+	return names[:min(3, len(names))]
+}
+
+// distance is the Levenshtein distance of two names, in bytes, with what is only another case at half a step.
+func distance(a, b string) int {
+	a = a[:min(len(a), 100)]
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = 2 * j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = 2 * (i + 1)
+		for j := range len(b) {
+			change := diagonal + difference(a[i], b[j])
+			diagonal = row[j+1]
+			row[j+1] = min(change, row[j]+2, diagonal+2)
+		}
+	}
+	return row[len(b)]
+}
+
+func difference(a, b byte) int {
+	switch {
+	case a == b:
+		return 0
+	case a|0x20 == b|0x20:
+		return 1
+	}
+	return 2
+}
+
+// pool describes the tools that the options leave, and with unavailable also the others, each with the reason.
+func (d *Daemon) pool(options *tooldv1.Options, unavailable bool) (listed []*tooldv1.Tool) {
+	for _, tool := range d.Tools {
+		spec := tool.Spec()
+		wire := &tooldv1.Tool{Name: spec.Name, Description: spec.Description, InputSchemaJson: string(spec.InputSchema)}
+		wire.ReadOnly, wire.Destructive = spec.ReadOnly, spec.Destructive
+		if !inPool(spec.Name, options) {
+			if !unavailable {
+				continue
+			}
+			wire.Unavailable = "The session's options.tools does not name it."
+		}
+		listed = append(listed, wire)
+	}
+	return listed
+}
+
+// definitions puts the offered tools into the form that an API takes in its request; empty for the native one.
+func definitions(pool []*tooldv1.Tool, format tooldv1.ToolFormat) (string, error) {
+	type anthropic struct {
+		Name        string          `json:"name"`
+		Description string          `json:"description"`
+		InputSchema json.RawMessage `json:"input_schema"`
+	}
+	type function struct {
+		Name        string          `json:"name"`
+		Description string          `json:"description"`
+		Parameters  json.RawMessage `json:"parameters"`
+	}
+	type openai struct {
+		Type     string   `json:"type"`
+		Function function `json:"function"`
+	}
+	type annotations struct {
+		ReadOnly    bool `json:"readOnlyHint"`
+		Destructive bool `json:"destructiveHint"`
+		OpenWorld   bool `json:"openWorldHint"`
+	}
+	type mcp struct {
+		Name        string          `json:"name"`
+		Description string          `json:"description"`
+		InputSchema json.RawMessage `json:"inputSchema"`
+		Annotations annotations     `json:"annotations"`
+	}
+	list := []any{}
+	for _, tool := range pool {
+		if tool.GetUnavailable() != "" {
+			continue
+		}
+		schema := json.RawMessage(tool.GetInputSchemaJson())
+		switch format {
+		case tooldv1.ToolFormat_TOOL_FORMAT_ANTHROPIC:
+			list = append(list, anthropic{tool.GetName(), tool.GetDescription(), schema})
+		case tooldv1.ToolFormat_TOOL_FORMAT_OPENAI:
+			list = append(list, openai{"function", function{tool.GetName(), tool.GetDescription(), schema}})
+		case tooldv1.ToolFormat_TOOL_FORMAT_MCP:
+			list = append(list, mcp{tool.GetName(), tool.GetDescription(), schema, annotations{tool.GetReadOnly(), tool.GetDestructive(), tool.GetOpenWorld()}})
+		default:
+			return "", nil
+		}
+	}
+	text, err := json.Marshal(list)
+	return string(text), err
+}
+
+// revision identifies a pool: it changes when the list does.
+func revision(pool []*tooldv1.Tool) string {
+	sum := sha256.New()
+	for _, tool := range pool {
+		for _, part := range []string{tool.GetName(), tool.GetDescription(), tool.GetInputSchemaJson(), tool.GetUnavailable()} {
+			sum.Write(append([]byte(part), 0))
+		}
+	}
+	return hex.EncodeToString(sum.Sum(nil)[:8])
+}

@@ -1,0 +1,170 @@
+package daemon
+
+// Progress on one stream: for each call that runs, the output since the last chunk, the newest step, or a heartbeat.
+// A slow client gets fewer and larger chunks, and past a bound a gap that the chunk declares.
+
+import (
+	"errors"
+	"io"
+	"time"
+	"unicode/utf8"
+
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	tooldv1 "github.com/toold/toold/gen/toold/v1"
+	"github.com/toold/toold/scheduler/pipeline"
+	"github.com/toold/toold/tools/spool"
+)
+
+const (
+	// chunkBytes keeps a message below 32 KiB, where grpc-go begins to take buffers of 1 MiB.
+	chunkBytes = 30 << 10
+	// chunkEvery is how long output is gathered, after the first byte, before it is sent.
+	chunkEvery = 20 * time.Millisecond
+	// chunksAtOnce bounds what is sent of one call before records and other calls have their turn again.
+	chunksAtOnce = 32
+	// heartbeatEvery is how often a silent call is heard of.
+	heartbeatEvery = 5 * time.Second
+	// behindBytes is how far a stream may be behind an output before it leaves out what is between.
+	behindBytes = 1 << 20
+)
+
+// followed is a running call as one stream sees it.
+type followed struct {
+	use    *pipeline.Use
+	since  time.Time
+	last   time.Time // of the last progress sent
+	pos    int64     // in the order of both channels
+	next   [2]int64  // in each channel: the first byte not sent
+	steps  int
+	output *spool.Output
+}
+
+// followCall begins to follow a call whose start is or was sent; nil when it has ended already.
+func (st *stream) followCall(key string) *followed {
+	st.session.mu.Lock()
+	defer st.session.mu.Unlock()
+	l := st.session.live[key]
+	if l == nil {
+		return nil
+	}
+	return &followed{use: &l.call.Use, since: l.since, last: time.Now()}
+}
+
+// sendProgress sends what is new of the calls that run, and says how soon it is to be called again.
+func (st *stream) sendProgress(now time.Time) (due time.Duration, err error) {
+	due = heartbeatEvery
+	for key, f := range st.running {
+		if f == nil {
+			delete(st.running, key)
+			continue
+		}
+		step, steps := st.newest(key, f)
+		switch {
+		case f.output != nil && f.output.Total() > f.pos:
+			if wait := chunkEvery - now.Sub(f.last); f.pos > 0 && wait > 0 && f.output.Total()-f.pos < chunkBytes {
+				due = min(due, wait)
+				continue
+			}
+			for sent := 0; sent < chunksAtOnce && f.output.Total() > f.pos; sent++ {
+				if err := st.sendChunk(f, now); err != nil {
+					return 0, err
+				}
+			}
+			due = min(due, chunkEvery)
+		case steps > f.steps:
+			f.steps = steps
+			err = st.sendUpdate(f, now, &tooldv1.Progress{Update: &tooldv1.Progress_Step{Step: step}})
+		case now.Sub(f.last) >= heartbeatEvery:
+			err = st.sendUpdate(f, now, &tooldv1.Progress{})
+		}
+		if err != nil {
+			return 0, err
+		}
+		due = min(due, max(0, heartbeatEvery-now.Sub(f.last)))
+	}
+	return due, nil
+}
+
+// newest looks at the call's present state.
+func (st *stream) newest(key string, f *followed) (*tooldv1.Step, int) {
+	st.session.mu.Lock()
+	defer st.session.mu.Unlock()
+	l := st.session.live[key]
+	if l == nil {
+		return nil, 0
+	}
+	f.output = l.out
+	return &tooldv1.Step{Message: clean(l.step.Message), Done: l.step.Done, Total: l.step.Total}, l.steps
+}
+
+// lastProgress sends what the call has printed up to its end, as far as it is not too much, and stops following it.
+func (st *stream) lastProgress(key string) error {
+	f := st.running[key]
+	delete(st.running, key)
+	if f == nil || f.output == nil {
+		return nil
+	}
+	for f.output.Total() > f.pos {
+		if err := st.sendChunk(f, time.Now()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sendChunk sends the next stretch of a call's output.
+func (st *stream) sendChunk(f *followed, now time.Time) error {
+	if behind := f.output.Total() - f.pos; behind > behindBytes {
+		f.pos += behind - behindBytes/2
+	}
+	buffer := make([]byte, chunkBytes)
+	run, err := f.output.Next(f.pos, buffer)
+	if errors.Is(err, io.EOF) || err == nil && len(run.Data) == 0 {
+		f.pos = f.output.Total()
+		return nil
+	}
+	if err != nil {
+		f.pos = f.output.Total() // what cannot be read cannot be shown; the result and ReadOutput say so
+		return nil
+	}
+	data := run.Data
+	if cut := incomplete(data); !st.bytes && cut < len(data) && cut > 0 {
+		data = data[:cut] // the rest of a character is still to come
+	}
+	channel := run.Channel
+	chunk := &tooldv1.OutputChunk{
+		Channel: channelOf(channel), Offset: uint64(run.Offset), Skipped: uint64(run.Offset - f.next[channel]),
+		Data: &tooldv1.OutputChunk_Text{Text: clean(string(data))},
+	}
+	if st.bytes {
+		chunk.Data = &tooldv1.OutputChunk_Raw{Raw: data}
+	}
+	f.pos += int64(len(data))
+	f.next[channel] = run.Offset + int64(len(data))
+	return st.sendUpdate(f, now, &tooldv1.Progress{Update: &tooldv1.Progress_Output{Output: chunk}})
+}
+
+// incomplete gives where a character begins at the end of data whose bytes are not all there; len(data) if none does.
+func incomplete(data []byte) int {
+	for back := 1; back < utf8.UTFMax && back <= len(data); back++ {
+		if at := len(data) - back; utf8.RuneStart(data[at]) {
+			if !utf8.FullRune(data[at:]) {
+				return at
+			}
+			break
+		}
+	}
+	return len(data)
+}
+
+func (st *stream) sendUpdate(f *followed, now time.Time, progress *tooldv1.Progress) error {
+	f.last = now
+	progress.ToolUseId, progress.ToolName = f.use.ID, f.use.Name
+	progress.Elapsed = durationpb.New(now.Sub(f.since))
+	return st.send(&tooldv1.ExecuteResponse{
+		Time: timestamppb.New(now), Turn: f.use.Turn, TurnId: f.use.TurnID,
+		Event: &tooldv1.ExecuteResponse_Progress{Progress: progress},
+	})
+}

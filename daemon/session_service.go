@@ -1,0 +1,211 @@
+package daemon
+
+// SessionService: looks at and tidies sessions from beside their stream.
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/toold/toold/daemon/journal"
+	tooldv1 "github.com/toold/toold/gen/toold/v1"
+)
+
+type sessionServer struct {
+	tooldv1.UnimplementedSessionServiceServer
+	daemon *Daemon
+}
+
+// ListSessions gives every session that is kept, newest first.
+func (x *sessionServer) ListSessions(_ context.Context, request *tooldv1.ListSessionsRequest) (*tooldv1.ListSessionsResponse, error) {
+	infos, err := x.daemon.journal.Logs()
+	if err != nil {
+		return nil, journalRefusal(err)
+	}
+	response := &tooldv1.ListSessionsResponse{}
+	for _, info := range slices.Backward(infos) {
+		if s, ok := x.daemon.session(info.Name); ok {
+			response.Sessions = append(response.Sessions, s.describe())
+		} else if request.GetIncludeClosed() {
+			response.Sessions = append(response.Sessions, closedSession(info))
+		}
+	}
+	return response, nil
+}
+
+// GetSession gives one session.
+func (x *sessionServer) GetSession(_ context.Context, request *tooldv1.GetSessionRequest) (*tooldv1.GetSessionResponse, error) {
+	if s, ok := x.daemon.session(request.GetSessionId()); ok {
+		return &tooldv1.GetSessionResponse{Session: s.describe()}, nil
+	}
+	infos, err := x.daemon.journal.Logs()
+	if err != nil {
+		return nil, journalRefusal(err)
+	}
+	for _, info := range infos {
+		if info.Name == request.GetSessionId() {
+			return &tooldv1.GetSessionResponse{Session: closedSession(info)}, nil
+		}
+	}
+	return nil, refuse(codes.NotFound, "unknown_session", "There is no session %q.", clean(request.GetSessionId())).at("session_id")
+}
+
+func closedSession(info journal.Info) *tooldv1.Session {
+	return &tooldv1.Session{
+		SessionId: info.Name, Created: timestamppb.New(info.Created), FirstKeptSeq: info.First, LastSeq: info.Last, Closed: true,
+	}
+}
+
+// describe puts the session's present state into a message.
+func (s *session) describe() *tooldv1.Session {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	wire := &tooldv1.Session{
+		SessionId: s.name, Roots: cleanAll(s.meta.Roots), WorkingDirectory: clean(s.dir), Created: timestamppb.New(s.created),
+		FirstKeptSeq: s.log.First(), LastSeq: s.log.Last(), Attached: s.main != nil, Client: s.client,
+		Options: s.options, Closed: s.closed, Anonymous: s.meta.Anonymous, Todos: todosOf(s.todos),
+	}
+	for _, t := range s.turns {
+		wire.OpenCalls += uint32(len(t.open))
+	}
+	for _, a := range s.asked {
+		if !a.done {
+			wire.OpenQuestions++
+		}
+	}
+	wire.BackgroundTasks = s.describeTasks()
+	return wire
+}
+
+// Watch streams the records of a session beside its own stream.
+func (x *sessionServer) Watch(request *tooldv1.WatchRequest, g tooldv1.SessionService_WatchServer) error {
+	look, err := x.daemon.look(request.GetSessionId())
+	if err != nil {
+		return err
+	}
+	last := look.log.Last()
+	after := last
+	if request.AfterSeq != nil {
+		after = request.GetAfterSeq()
+	}
+	if after > last {
+		return refuse(codes.OutOfRange, "after_seq_beyond_end", "after_seq is %d, but the newest record of session %q has the number %d.", after, look.name, last).at("after_seq")
+	}
+	s := look.session
+	if s == nil {
+		s = &session{name: look.name, daemon: x.daemon, log: look.log}
+	}
+	st := s.join(after, func(event *tooldv1.ExecuteResponse) error { return g.Send(&tooldv1.WatchResponse{Event: event}) })
+	st.answers = request.GetAnswers()
+	if request.GetNoFollow() || look.session == nil {
+		st.follow, st.upTo = false, last
+		return s.serve(g.Context(), st)
+	}
+	x.daemon.countStream(1)
+	defer x.daemon.countStream(-1)
+	s.watch(st)
+	err = st.resume(s.openCalls())
+	if err == nil {
+		err = s.serve(g.Context(), st)
+	}
+	s.detach(st)
+	return err
+}
+
+// Answer settles a question from beside the stream.
+func (x *sessionServer) Answer(_ context.Context, request *tooldv1.AnswerRequest) (*tooldv1.AnswerResponse, error) {
+	s, err := x.find(request.GetSessionId())
+	if err != nil {
+		return nil, err
+	}
+	if refused := s.settleQuestion(request.GetAnswer()); refused != nil {
+		return nil, refused
+	}
+	return &tooldv1.AnswerResponse{}, nil
+}
+
+// CancelCall stops one call.
+func (x *sessionServer) CancelCall(_ context.Context, request *tooldv1.CancelCallRequest) (*tooldv1.CancelCallResponse, error) {
+	s, err := x.find(request.GetSessionId())
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	row := s.calls[s.byID[request.GetToolUseId()]]
+	s.mu.Unlock()
+	if row == nil || request.GetToolUseId() == "" {
+		return nil, unknownCall(request.GetSessionId(), request.GetToolUseId())
+	}
+	s.cancelled(&tooldv1.Cancel{ToolUseId: request.GetToolUseId(), Reason: request.GetReason()})
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return &tooldv1.CancelCallResponse{Cancelled: row.Open}, nil
+}
+
+// Interrupt says that the user broke in.
+func (x *sessionServer) Interrupt(_ context.Context, request *tooldv1.InterruptRequest) (*tooldv1.InterruptResponse, error) {
+	s, err := x.find(request.GetSessionId())
+	if err != nil {
+		return nil, err
+	}
+	s.interrupt(request.GetReason())
+	return &tooldv1.InterruptResponse{}, nil
+}
+
+// CloseSession stops everything of a session and ends it.
+func (x *sessionServer) CloseSession(_ context.Context, request *tooldv1.CloseSessionRequest) (*tooldv1.CloseSessionResponse, error) {
+	s, err := x.find(request.GetSessionId())
+	if err != nil {
+		return nil, err
+	}
+	s.close("a client closed it")
+	return &tooldv1.CloseSessionResponse{}, nil
+}
+
+// ListCheckpoints is not served yet.
+func (x *sessionServer) ListCheckpoints(context.Context, *tooldv1.ListCheckpointsRequest) (*tooldv1.ListCheckpointsResponse, error) {
+	return nil, refuse(codes.Unimplemented, "not_served", "Checkpoints are not served by this daemon yet.")
+}
+
+// Restore is not served yet.
+func (x *sessionServer) Restore(context.Context, *tooldv1.RestoreRequest) (*tooldv1.RestoreResponse, error) {
+	return nil, refuse(codes.Unimplemented, "not_served", "Checkpoints are not served by this daemon yet.")
+}
+
+func (x *sessionServer) find(name string) (*session, error) {
+	if s, ok := x.daemon.session(name); ok {
+		return s, nil
+	}
+	return nil, refuse(codes.NotFound, "unknown_session", "There is no open session %q.", clean(name)).at("session_id")
+}
+
+// openCalls gives the keys of the calls that run or are asked about.
+func (s *session) openCalls() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	keys := slices.Collect(maps.Keys(s.live))
+	for key, a := range s.asked {
+		if !a.done && s.live[key] == nil {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
+
+// watch makes st one of the session's streams, without a role in it.
+func (s *session) watch(st *stream) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.streams[st] = struct{}{}
+	s.used = time.Now()
+}
+
+func (s *session) outputAsBytes() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.options.GetOutputFormat() == tooldv1.OutputFormat_OUTPUT_FORMAT_BYTES
+}

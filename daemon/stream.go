@@ -1,0 +1,226 @@
+package daemon
+
+// The sending side of a stream: a cursor over the session's journal, with the newest progress in between. Live
+// delivery is replay that has caught up; there is no queue per client. Knows nothing of what clients send.
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/toold/toold/daemon/journal"
+	tooldv1 "github.com/toold/toold/gen/toold/v1"
+)
+
+// stream is one client's view of a session.
+type stream struct {
+	session *session
+	cursor  *journal.Cursor
+	send    func(*tooldv1.ExecuteResponse) error
+	poked   chan struct{} // one slot: there may be something new beside the journal
+	over    chan struct{} // closed when the session wants the stream to end
+	bytes   bool          // output chunks as bytes instead of text
+	only    string        // the key of the one call that is sent; empty: everything
+	follow  bool          // goes on when it has caught up
+	upTo    uint64        // without follow: the last record that is sent
+
+	// Guarded by the session's mu.
+	answers    bool
+	halfClosed bool
+	why        error    // why it is over
+	again      []string // keys of calls whose records are to be sent again
+
+	// The sender's own.
+	sent    uint64 // the newest record sent
+	done    bool   // the result of the only call has been sent
+	running map[string]*followed
+}
+
+// join makes a stream of s that stands behind the record after. The caller sets what it needs, then calls attach.
+func (s *session) join(after uint64, send func(*tooldv1.ExecuteResponse) error) *stream {
+	return &stream{
+		session: s, cursor: s.log.Follow(after), send: send, sent: after, follow: true,
+		poked: make(chan struct{}, 1), over: make(chan struct{}), running: map[string]*followed{},
+	}
+}
+
+// end tells the stream to end with err.
+func (st *stream) end(err error) {
+	st.session.mu.Lock()
+	defer st.session.mu.Unlock()
+	select {
+	case <-st.over:
+	default:
+		st.why = err
+		close(st.over)
+	}
+}
+
+// run sends until the stream is over, ctx ends, or there is nothing more to send. It owns send.
+func (st *stream) run(ctx context.Context) error {
+	defer st.cursor.Close()
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		finishing := st.finishing()
+		if err := st.sendAgain(); err != nil {
+			return err
+		}
+		caughtUp, err := st.sendRecords()
+		if err != nil {
+			return err
+		}
+		if st.done || caughtUp && finishing {
+			return nil
+		}
+		if !caughtUp {
+			continue
+		}
+		due, err := st.sendProgress(time.Now())
+		if err != nil {
+			return err
+		}
+		timer.Reset(due)
+		select {
+		case <-st.cursor.Wake():
+		case <-st.poked:
+		case <-timer.C:
+		case <-st.over:
+			return st.why
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-st.session.daemon.flush:
+			return st.flush()
+		}
+	}
+}
+
+// flush sends what is left when the daemon ends.
+func (st *stream) flush() error {
+	for {
+		if caughtUp, err := st.sendRecords(); err != nil || caughtUp {
+			return errors.Join(err, refuse(codes.Unavailable, "shutting_down", "The daemon has shut down. Connect again: it starts anew, and the session is still there."))
+		}
+	}
+}
+
+// finishing says whether the stream ends when it has caught up: after a half-close, when no turn is open and
+// everything is in the journal.
+func (st *stream) finishing() bool {
+	s := st.session
+	if !st.follow {
+		return st.sent >= st.upTo
+	}
+	s.mu.Lock()
+	closing := st.halfClosed && len(s.turns) == 0
+	tail := s.tail
+	s.mu.Unlock()
+	if closing && tail != nil {
+		_, _ = tail.Wait() // what could not be recorded will not be sent
+	}
+	return closing
+}
+
+// sendRecords sends one read's worth of records and says whether there were none.
+func (st *stream) sendRecords() (caughtUp bool, err error) {
+	records, err := st.cursor.Next()
+	if err != nil {
+		return false, journalRefusal(err)
+	}
+	for _, record := range records {
+		if !st.follow && record.Seq > st.upTo {
+			return true, nil
+		}
+		if err := st.sendRecord(record, nil); err != nil {
+			return false, err
+		}
+		st.sent = record.Seq
+	}
+	return len(records) == 0, nil
+}
+
+// sendRecord sends one record, after change if that is not nil, and keeps book of which calls run.
+func (st *stream) sendRecord(record journal.Record, change func(*tooldv1.ExecuteResponse)) error {
+	if st.only != "" && record.Call != st.only {
+		return nil
+	}
+	wire := &tooldv1.ExecuteResponse{}
+	if err := proto.Unmarshal(record.Body, wire); err != nil {
+		return refuse(codes.DataLoss, "journal_damaged", "Record %d of this session cannot be read: %v.", record.Seq, err)
+	}
+	wire.Seq, wire.Time = record.Seq, timestamppb.New(record.Time)
+	if change != nil {
+		change(wire)
+	} else {
+		switch wire.GetEvent().(type) {
+		case *tooldv1.ExecuteResponse_Started:
+			st.running[record.Call] = st.followCall(record.Call)
+		case *tooldv1.ExecuteResponse_ToolResult:
+			if err := st.lastProgress(record.Call); err != nil {
+				return err
+			}
+			st.done = st.only != ""
+		}
+	}
+	return st.send(wire)
+}
+
+// sendAgain sends again the records, as far as they have been passed, of calls that were asked for a second time. What
+// is still to come of them comes by itself.
+func (st *stream) sendAgain() error {
+	st.session.mu.Lock()
+	keys := st.again
+	st.again = nil
+	st.session.mu.Unlock()
+	for _, key := range keys {
+		records, err := st.session.log.Find(key)
+		if err != nil {
+			return journalRefusal(err)
+		}
+		for _, record := range records {
+			if record.Seq > st.sent {
+				break
+			}
+			if err := st.sendRecord(record, replayed); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// replayed marks the acceptance of a call as sent before.
+func replayed(wire *tooldv1.ExecuteResponse) {
+	if accepted := wire.GetAccepted(); accepted != nil {
+		accepted.Replayed = true
+	}
+}
+
+// repeat has the stream send a call's records again.
+func (st *stream) repeat(key string) {
+	st.session.mu.Lock()
+	st.again = append(st.again, key)
+	st.session.mu.Unlock()
+	select {
+	case st.poked <- struct{}{}:
+	default:
+	}
+}
+
+// journalRefusal puts an error of the journal into a status.
+func journalRefusal(err error) error {
+	var corrupt *journal.CorruptError
+	switch {
+	case errors.Is(err, journal.ErrFull):
+		return refuse(codes.ResourceExhausted, "disk_full", "The disk that holds the daemon's journal is full. Free some space and try again.")
+	case errors.As(err, &corrupt):
+		return refuse(codes.DataLoss, "journal_damaged", "The journal is damaged: %v.", err)
+	case errors.Is(err, journal.ErrNotFound):
+		return refuse(codes.NotFound, "unknown_session", "The session's records are gone.")
+	}
+	return refuse(codes.Internal, "journal_failed", "The journal does not answer: %v.", err)
+}

@@ -1,0 +1,101 @@
+package pipeline
+
+// What happens to calls and turns, as data. Knows nothing of records, numbers or the wire.
+
+import (
+	"time"
+
+	"github.com/toold/toold/scheduler/permission"
+	"github.com/toold/toold/tools"
+	"github.com/toold/toold/tools/fault"
+	"github.com/toold/toold/tools/sandbox"
+)
+
+// An Event is something that a client must not lose. The family is closed: these are all there are.
+type Event interface{ event() }
+
+// Accepted: a tool use became a call.
+type Accepted struct {
+	Batch      int // from 1; 0: it ends at once
+	Concurrent bool
+	Parent     string
+}
+
+// Asked: a call needs an answer.
+type Asked struct{ Question Question }
+
+// Withdrawn: a question no longer matters.
+type Withdrawn struct{ QuestionID, Reason string }
+
+// Started: a call begins to act. Tier is empty when it starts no process.
+type Started struct{ Tier sandbox.Tier }
+
+// Ended: a call has its result.
+type Ended struct {
+	Outcome    Outcome
+	Content    []tools.Block
+	Fault      *fault.Error // nil for OK
+	Structured any
+	Spill      *tools.Spill
+	Usage      Usage
+	Changes    tools.Changes
+	Stack      []byte // of a tool that panicked, for the daemon's log
+}
+
+// TurnEnded: every call of a turn has its result.
+type TurnEnded struct {
+	Calls, Batches int
+	Outcomes       map[Outcome]int
+	Wall, Work     time.Duration
+}
+
+// Noticed: something that a client should know.
+type Noticed struct{ Code, Message, CallID string }
+
+// Changed: the session's state is another one. Only what has changed is set.
+type Changed struct {
+	Dir                  string
+	Exported, Unexported []string // names
+	Todos                []tools.Todo
+	TodosReplaced        bool
+	Mode                 *permission.Mode
+	Closed               bool
+}
+
+func (Accepted) event()  {}
+func (Asked) event()     {}
+func (Withdrawn) event() {}
+func (Started) event()   {}
+func (Ended) event()     {}
+func (TurnEnded) event() {}
+func (Noticed) event()   {}
+func (Changed) event()   {}
+
+// Usage is what a call cost.
+type Usage struct {
+	Waited, Asked, Ran time.Duration
+	OutputBytes        int64
+	PeakMemory         int64
+	Tier               sandbox.Tier
+}
+
+// A Question is what somebody is asked before a call may run.
+type Question struct {
+	ID      string
+	Tool    string
+	Title   string // one line
+	Input   string // JSON, whole
+	Digest  string // of the input; an answer must repeat it
+	Diff    string
+	Reason  string
+	Level   permission.Level
+	Expires time.Time // zero: it waits
+}
+
+// An Answer settles a question.
+type Answer struct {
+	Allow         bool
+	UpdatedInput  string // JSON; empty: as asked
+	Message       string // for the model
+	InterruptTurn bool
+}

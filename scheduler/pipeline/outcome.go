@@ -1,0 +1,132 @@
+package pipeline
+
+// How a call ends, and the words for it. Knows nothing of how it ran.
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/toold/toold/tools"
+	"github.com/toold/toold/tools/fault"
+)
+
+// An Outcome is how a call ended.
+type Outcome uint8
+
+// The outcomes. Their numbers are those of the wire.
+const (
+	OK Outcome = iota + 1
+	Error
+	Invalid
+	Denied
+	Cancelled
+	Aborted
+	TimedOut
+	Interrupted
+	Discarded
+)
+
+// String gives the outcome's name in lower case, which is also the error code of those that are a stop.
+func (o Outcome) String() string {
+	return [...]string{"", "ok", "error", "invalid", "denied", "cancelled", "aborted", "timed_out", "interrupted", "discarded"}[o]
+}
+
+// A Stop is the cause with which a call is stopped, or never starts. Reason is one sentence without a full stop.
+type Stop struct {
+	Outcome Outcome
+	Reason  string
+}
+
+// Error gives the reason.
+func (s *Stop) Error() string { return s.Reason }
+
+// stopOf finds the Stop behind a cause. What is none came from the order itself, such as a parent that has ended.
+func stopOf(cause error) *Stop {
+	var stop *Stop
+	if errors.As(cause, &stop) {
+		return stop
+	}
+	if errors.Is(cause, tools.ErrTimeout) {
+		return &Stop{TimedOut, "its time limit ran out"}
+	}
+	return &Stop{Cancelled, cause.Error()}
+}
+
+// NotStarted is how a call ends that was never started.
+func NotStarted(cause error) Ended {
+	stop := stopOf(cause)
+	again := " It had no effect and can be sent again under a new id."
+	if stop.Outcome == Discarded {
+		again = " It had no effect."
+	}
+	return failed(stop.Outcome, fault.Failedf(stop.Outcome.String(), "The call was not started: %s.%s", stop.Reason, again))
+}
+
+// Lost is how a call ends that was open when the daemon died: started says whether its act had begun, and output
+// names the file with what it had printed, if there is one.
+func Lost(started bool, output string) Ended {
+	if !started {
+		return NotStarted(&Stop{Interrupted, "the daemon ended before its turn came"})
+	}
+	text := "The daemon ended while the call ran, so it may have had effects. It was not run again and nothing of it is still running."
+	if output != "" {
+		text += " What it had printed is in " + output + "."
+	}
+	return failed(Interrupted, fault.Failedf("interrupted", "%s Look at the present state before you send it again under a new id.", text))
+}
+
+// stopped is how a started call ends that was stopped: what it had printed stays in front.
+func stopped(cause error, ran time.Duration, result tools.Result) Ended {
+	stop := stopOf(cause)
+	text := fmt.Sprintf("The call was stopped after %s: %s. What it had done by then stays done.", seconds(ran), stop.Reason)
+	if result.Changes.Task != "" {
+		text += " Its background task " + result.Changes.Task + " goes on."
+	}
+	ended := failed(stop.Outcome, fault.Failedf(stop.Outcome.String(), "%s", text))
+	return ended.after(result)
+}
+
+// refused is how a call ends that was not executed, for the reason in err.
+func refused(ctx context.Context, err error) Ended {
+	if cause := context.Cause(ctx); cause != nil {
+		return NotStarted(cause)
+	}
+	found := fault.From(err)
+	return failed(outcomeOf(found.Kind), found)
+}
+
+// Refuse is how a tool use ends that could not even become an ordered call.
+func Refuse(err error) Ended {
+	found := fault.From(err)
+	return failed(outcomeOf(found.Kind), found)
+}
+
+func outcomeOf(kind fault.Kind) Outcome {
+	return map[fault.Kind]Outcome{fault.Failed: Error, fault.Invalid: Invalid, fault.Denied: Denied}[kind]
+}
+
+func failed(outcome Outcome, err *fault.Error) Ended {
+	return Ended{Outcome: outcome, Fault: err, Content: []tools.Block{{Text: err.Message}}}
+}
+
+// after puts what a tool gave in front of the words about its end.
+func (e Ended) after(result tools.Result) Ended {
+	e.Content = append(result.Content, e.Content...)
+	e.Structured, e.Spill, e.Changes = result.Structured, result.Spill, result.Changes
+	return e
+}
+
+// seconds writes a duration as people say it.
+func seconds(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds()) }
+
+// label names a call for people: the tool, and the first 40 characters of what it is about.
+func label(tool, about string) string {
+	about = strings.Join(strings.Fields(about), " ")
+	if runes := []rune(about); len(runes) > 40 {
+		about = string(runes[:40]) + "…"
+	}
+	return tool + "(" + about + ")"
+}

@@ -1,0 +1,273 @@
+package scheduler
+
+// This file is the order of one session's calls: pure bookkeeping. It does not
+// know other sessions, goroutines, contexts or time; what has to be done comes
+// out as steps, for the owner to do.
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Bounds of a session's concurrency, part of the contract with clients.
+const (
+	DefaultConcurrency = 10
+	MaxConcurrency     = 100
+)
+
+// A Plan is the order of one session's calls. Calls form one FIFO, whatever
+// their turn: neighbouring concurrent calls run beside each other, a serial call
+// runs alone. A nested call is ordered among the calls of its parent only and
+// takes no place but inside its parent's.
+//
+// Its methods change the state and leave behind what has to be done, to be
+// fetched with Steps. A Plan is not safe for concurrent use.
+type Plan struct {
+	concurrency int
+	feed        Feed
+	closed      error // why every further call is skipped; nil while open
+
+	calls     map[string]*call // waiting and running
+	arrivals  uint64
+	root      *lane
+	lanes     []*lane // root, and of the calls that something was nested in
+	returning []*call // want their slot back, in the order of asking
+	turns     turns
+	steps     []Step
+}
+
+// StepKind is what a Step asks for.
+type StepKind uint8
+
+const (
+	StepStart     StepKind = iota // run Task; it holds a slot from now on
+	StepResume                    // Task, which is outside, has its slot back
+	StepStop                      // tell Task, which runs, to stop, with Cause; at most once for each task
+	StepSkip                      // Task will never run, because of Cause
+	StepTurnEnded                 // EndTurn has been called for Turn and each of its calls has ended; once, in turn order
+)
+
+// A Step is one thing that the owner of a Plan has to do.
+type Step struct {
+	Kind  StepKind
+	Task  Task
+	Cause error
+	Turn  uint64
+}
+
+// NewPlan returns an empty plan; see SetFeed and SetConcurrency.
+func NewPlan(feed Feed, concurrency int) *Plan {
+	root := &lane{}
+	p := &Plan{feed: feed, calls: make(map[string]*call), root: root, lanes: []*lane{root}}
+	p.SetConcurrency(concurrency)
+	return p
+}
+
+// SetConcurrency sets how many slots the session may take, brought into 1 to
+// MaxConcurrency. With 1 calls run strictly one by one. What runs goes on.
+func (p *Plan) SetConcurrency(n int) { p.concurrency = min(max(n, 1), MaxConcurrency) }
+
+// SetFeed sets how turns are fed that begin from now on.
+func (p *Plan) SetFeed(feed Feed) { p.feed = feed }
+
+// Slots is the number of slots that the session takes up.
+func (p *Plan) Slots() int { return p.root.slots }
+
+// Idle says whether no call is waiting or running.
+func (p *Plan) Idle() bool { return len(p.calls) == 0 }
+
+// Steps yields what has to be done, in order, and forgets it.
+func (p *Plan) Steps(yield func(Step) bool) {
+	for i, step := range p.steps {
+		if !yield(step) {
+			p.steps = slices.Delete(p.steps, 0, i+1)
+			return
+		}
+	}
+	clear(p.steps)
+	p.steps = p.steps[:0]
+}
+
+// Add puts t at the end of the order, or at the end of the calls of the running
+// call named parent unless that is empty. It is skipped at once if its turn, its
+// siblings or its parent have been stopped, with the cause of that.
+func (p *Plan) Add(t Task, parent string) {
+	turn := p.turns.get(t.Turn(), p.feed)
+	var above *call
+	if parent != "" {
+		above = p.calls[parent]
+	}
+	if cause := p.refusal(t, turn, parent, above); cause != nil {
+		p.steps = append(p.steps, Step{Kind: StepSkip, Task: t, Cause: cause})
+		return
+	}
+	p.arrivals++
+	c := &call{
+		task: t, id: t.ID(), concurrent: t.Concurrent(),
+		arrival: p.arrivals, turn: turn, lane: p.laneOf(above),
+	}
+	p.calls[c.id] = c
+	turn.open++
+	c.lane.waiting = append(c.lane.waiting, c)
+}
+
+func (p *Plan) refusal(t Task, turn *turn, parent string, above *call) error {
+	_, duplicate := p.calls[t.ID()]
+	switch {
+	case duplicate:
+		return ErrDuplicate
+	case p.closed != nil:
+		return p.closed
+	case turn == nil:
+		return ErrTurnEnded
+	case parent == "":
+		return turn.refusal(p.root)
+	case above == nil || above.state == waiting:
+		return ErrParentNotRunning
+	case above.stopped != nil:
+		return above.stopped
+	}
+	return turn.refusal(above.inner)
+}
+
+// laneOf returns the lane of what is nested in c, or the session's for nil.
+func (p *Plan) laneOf(c *call) *lane {
+	if c == nil {
+		return p.root
+	}
+	if c.inner == nil {
+		c.inner = &lane{parent: c}
+		p.lanes = append(p.lanes, c.inner)
+	}
+	return c.inner
+}
+
+// Start lets the next call start, or the next one that is outside resume, and
+// says whether there was one. Its owner has room slots for it; a session that
+// takes up no slot gets one even if that is 0. Those outside come first, in the
+// order in which they returned, then the waiting by arrival.
+func (p *Plan) Start(room int) bool {
+	c := p.next(room)
+	switch {
+	case c == nil:
+		return false
+	case c.state == running:
+		p.leaveReturning(c)
+		c.hold(1)
+		p.steps = append(p.steps, Step{Kind: StepResume, Task: c.task})
+	default:
+		c.lane.enter()
+		p.steps = append(p.steps, Step{Kind: StepStart, Task: c.task})
+	}
+	return true
+}
+
+// Ready says whether Start would start something, given one slot.
+func (p *Plan) Ready() bool { return p.next(1) != nil }
+
+func (p *Plan) next(room int) *call {
+	if p.Slots() == 0 {
+		room = max(room, 1)
+	}
+	room = max(0, min(room, p.concurrency-p.Slots()))
+	for _, c := range p.returning {
+		if p.cost(c) <= room {
+			return c
+		}
+	}
+	var first *call
+	for _, l := range p.lanes {
+		if !l.admits(p.concurrency) || p.cost(l.waiting[0]) > room {
+			continue
+		}
+		if first == nil || l.waiting[0].arrival < first.arrival {
+			first = l.waiting[0]
+		}
+	}
+	return first
+}
+
+// cost is how many slots more the session would take up if c held one.
+func (p *Plan) cost(c *call) int {
+	before := p.Slots()
+	c.hold(1)
+	after := p.Slots()
+	c.hold(0)
+	return after - before
+}
+
+// Leave gives back the slot of a running call, which keeps its place.
+func (p *Plan) Leave(id string) { p.mustRun(id).hold(0) }
+
+// Return asks for the slot of a call that left. A call that has been told to
+// stop gets none: it is about to end.
+func (p *Plan) Return(id string) {
+	if c := p.mustRun(id); c.stopped == nil {
+		p.returning = append(p.returning, c)
+	}
+}
+
+// Finish ends a running call. What is nested in it is skipped or told to stop,
+// and its place is free when all of that has ended. An abort skips its waiting
+// siblings and tells the running ones to stop, those of the same turn and the
+// same parent; unless they have been stopped before.
+func (p *Plan) Finish(id string, abort error) {
+	c := p.mustRun(id)
+	c.hold(0)
+	p.leaveReturning(c)
+	p.close(c)
+	p.stopNested(c, ErrParentNotRunning)
+	if abort != nil {
+		c.turn.abort(c.lane, abort)
+		p.stop(abort, nil, func(d *call) bool { return d.lane == c.lane && d.turn == c.turn })
+	}
+	p.sweep()
+	for _, l := range c.free() {
+		p.lanes = slices.DeleteFunc(p.lanes, func(m *lane) bool { return m == l })
+	}
+	p.endTurns()
+}
+
+func (p *Plan) mustRun(id string) *call {
+	c := p.calls[id]
+	if c == nil || c.state != running {
+		panic("BUG: call " + id + " is not running")
+	}
+	return c
+}
+
+func (p *Plan) close(c *call) {
+	c.state = ended
+	c.turn.open--
+	delete(p.calls, c.id)
+}
+
+func (p *Plan) leaveReturning(c *call) {
+	p.returning = slices.DeleteFunc(p.returning, func(d *call) bool { return d == c })
+}
+
+// EndTurn says that no further call of the turn comes, except nested ones.
+func (p *Plan) EndTurn(number uint64) {
+	if turn := p.turns.get(number, p.feed); turn != nil {
+		turn.told = true
+		p.endTurns()
+	}
+}
+
+func (p *Plan) endTurns() {
+	for number, ok := p.turns.end(); ok; number, ok = p.turns.end() {
+		p.steps = append(p.steps, Step{Kind: StepTurnEnded, Turn: number})
+	}
+}
+
+// inOrder returns the open calls that are selected, by arrival.
+func (p *Plan) inOrder(selected func(*call) bool) []*call {
+	var calls []*call
+	for _, c := range p.calls {
+		if selected(c) {
+			calls = append(calls, c)
+		}
+	}
+	slices.SortFunc(calls, func(a, b *call) int { return cmp.Compare(a.arrival, b.arrival) })
+	return calls
+}

@@ -1,0 +1,223 @@
+package scheduler
+
+// This file is the one goroutine that owns the plans of all sessions and shares
+// the daemon's slots between them. It does not know the order of calls, which is
+// the plans', nor when to stop: drain times are its caller's.
+
+import (
+	"context"
+	"sync"
+)
+
+// A Scheduler runs the tasks of all sessions of a daemon. Its methods are safe
+// for concurrent use and return as soon as its loop has taken the request, which
+// never waits for a task; only Wait and Close do. After Close they do nothing.
+//
+// The functions that are called on the loop (Task.Skip, a queue's turnEnded, the
+// predicates of stops) must not block and must not call the scheduler.
+type Scheduler struct {
+	inbox chan func() // unbuffered: what was sent has been taken
+	done  chan struct{}
+	tasks sync.WaitGroup // goroutines that run tasks; outlived by the loop
+	limit int
+
+	// The rest is the loop's own.
+
+	queues  map[*Queue]struct{} // not closed
+	ready   []*Queue            // want a slot, in the order in which they get one
+	slots   int                 // taken by all sessions
+	running int                 // tasks whose Run has not returned
+	idle    chan struct{}       // closed when nothing runs; nil when nobody waits
+	drained error               // why nothing starts any more; nil while it does
+	closing bool
+}
+
+// New starts a scheduler that lets at most limit calls run at once over all
+// sessions, not counting those that are outside; but a session that takes up no
+// slot always gets one. Close it to end its goroutine.
+func New(limit int) *Scheduler {
+	s := &Scheduler{
+		inbox:  make(chan func()),
+		done:   make(chan struct{}),
+		limit:  limit,
+		queues: make(map[*Queue]struct{}),
+	}
+	go s.loop()
+	return s
+}
+
+func (s *Scheduler) loop() {
+	defer close(s.done)
+	for !s.closing || s.running > 0 {
+		request := <-s.inbox
+		request()
+		if s.running == 0 && s.idle != nil {
+			close(s.idle)
+			s.idle = nil
+		}
+	}
+}
+
+// do hands a request to the loop and says whether it was taken.
+func (s *Scheduler) do(request func()) bool {
+	select {
+	case s.inbox <- request:
+		return true
+	case <-s.done:
+		return false
+	}
+}
+
+// NewQueue makes the queue of a session. turnEnded is called on the loop once
+// for each turn, in their order, when EndTurn has been called for it and each of
+// its calls has ended, so after their Run has returned or their Skip was called.
+func (s *Scheduler) NewQueue(feed Feed, concurrency int, turnEnded func(turn uint64)) *Queue {
+	q := &Queue{
+		scheduler: s,
+		turnEnded: turnEnded,
+		plan:      NewPlan(feed, concurrency),
+		runs:      make(map[string]*run),
+	}
+	s.do(func() {
+		s.queues[q] = struct{}{}
+		if s.drained != nil {
+			q.plan.Drain(s.drained)
+		}
+	})
+	return q
+}
+
+// Drain skips all that waits and whatever is added from now on, in every queue.
+// What runs goes on: Wait for it as long as suits, Stop it then.
+func (s *Scheduler) Drain(cause error) { s.do(func() { s.drain(cause) }) }
+
+func (s *Scheduler) drain(cause error) {
+	if s.drained == nil {
+		s.drained = cause
+	}
+	s.each(func(p *Plan) { p.Drain(cause) })
+}
+
+// Stop drains and tells all that runs to stop.
+func (s *Scheduler) Stop(cause error) { s.do(func() { s.stop(cause) }) }
+
+func (s *Scheduler) stop(cause error) {
+	s.drain(cause)
+	s.each(func(p *Plan) { p.Close(cause) })
+}
+
+// each changes every plan before it lets anything follow from that.
+func (s *Scheduler) each(change func(*Plan)) {
+	for q := range s.queues {
+		change(q.plan)
+	}
+	for q := range s.queues {
+		s.settle(q)
+	}
+}
+
+// Wait returns nil when no task of any queue runs, or the context's cause.
+func (s *Scheduler) Wait(ctx context.Context) error { return wait(ctx, s.do, &s.idle) }
+
+// wait waits until the loop has closed the channel at at, which is made when
+// somebody first needs it. It goes to the loop through do.
+func wait(ctx context.Context, do func(func()) bool, at *chan struct{}) error {
+	answer := make(chan chan struct{}, 1) // the loop must not wait for us
+	taken := do(func() {
+		if *at == nil {
+			*at = make(chan struct{})
+		}
+		answer <- *at
+	})
+	if !taken {
+		return nil
+	}
+	select {
+	case <-<-answer:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// Close stops everything with ErrClosed, waits until every Run has returned and
+// ends the scheduler's goroutines.
+func (s *Scheduler) Close() {
+	s.do(func() {
+		s.stop(ErrClosed)
+		s.closing = true
+	})
+	<-s.done
+	s.tasks.Wait()
+}
+
+// settle starts what may start now that something about q has changed, and does
+// what its plan asks for. What needs no slot of the daemon's starts at once; for
+// the rest q stands in line.
+func (s *Scheduler) settle(q *Queue) {
+	for q.plan.Start(0) {
+	}
+	s.perform(q)
+	s.standInLine(q)
+	for s.slots < s.limit && len(s.ready) > 0 {
+		next := s.ready[0]
+		s.ready[0] = nil
+		s.ready = s.ready[1:]
+		next.inLine = false
+		if next.plan.Start(1) {
+			s.perform(next)
+		}
+		s.standInLine(next)
+	}
+}
+
+func (s *Scheduler) standInLine(q *Queue) {
+	if !q.inLine && q.plan.Ready() {
+		q.inLine = true
+		s.ready = append(s.ready, q)
+	}
+}
+
+// perform does the steps of q's plan.
+func (s *Scheduler) perform(q *Queue) {
+	s.slots += q.plan.Slots() - q.slots
+	q.slots = q.plan.Slots()
+	for step := range q.plan.Steps {
+		switch step.Kind {
+		case StepStart:
+			s.start(q, step.Task)
+		case StepResume:
+			q.runs[step.Task.ID()].resume <- struct{}{}
+		case StepStop:
+			q.runs[step.Task.ID()].cancel(step.Cause)
+		case StepSkip:
+			step.Task.Skip(step.Cause)
+		case StepTurnEnded:
+			q.turnEnded(step.Turn)
+		}
+	}
+	if q.idle != nil && q.plan.Idle() {
+		close(q.idle)
+		q.idle = nil
+	}
+}
+
+func (s *Scheduler) start(q *Queue, t Task) {
+	r := &run{queue: q, id: t.ID(), resume: make(chan struct{}, 1)}
+	r.ctx, r.cancel = context.WithCancelCause(context.Background())
+	q.runs[r.id] = r
+	s.running++
+	s.tasks.Go(func() {
+		abort := t.Run(r.ctx, r.outside)
+		s.do(func() { s.finish(r, abort) })
+	})
+}
+
+func (s *Scheduler) finish(r *run, abort error) {
+	q := r.queue
+	delete(q.runs, r.id)
+	s.running--
+	q.plan.Finish(r.id, abort)
+	s.settle(q)
+	r.cancel(nil)
+}

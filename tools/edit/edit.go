@@ -1,0 +1,179 @@
+// Package edit is the Edit and the MultiEdit tool: they replace text in a file by other text, exactly where it was
+// meant, or not at all. What is not replaced keeps its bytes. The package does not know who may change what, nor how a
+// file gets onto the disk.
+package edit
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/toold/toold/tools"
+	"github.com/toold/toold/tools/fault"
+	"github.com/toold/toold/tools/workspace"
+	"github.com/toold/toold/tools/workspace/text"
+)
+
+//go:embed description.md
+var description string
+
+//go:embed multi.md
+var multiDescription string
+
+const timeLimit = 60 * time.Second
+
+type single struct {
+	FilePath string `json:"file_path" jsonschema:"absolute path of the file"`
+	Replacement
+}
+
+type several struct {
+	FilePath string        `json:"file_path" jsonschema:"absolute path of the file"`
+	Edits    []Replacement `json:"edits" jsonschema:"the replacements, made in order, each in the result of the one before"`
+}
+
+// Structured is the result for programs.
+type Structured struct {
+	FilePath     string   `json:"filePath"` // absolute, as named
+	Created      bool     `json:"created"`
+	Replacements int      `json:"replacements"`        // occurrences replaced, of all edits together
+	Encoding     string   `json:"encoding"`            // of the file
+	LineEnding   string   `json:"lineEnding"`          // of the file after the change: "lf", "crlf", "mixed" or "none"
+	Diff         string   `json:"diff"`                // unified diff of the change
+	Tolerated    []string `json:"tolerated,omitempty"` // what was looked past to find old_string
+	Drift        string   `json:"drift,omitempty"`     // unified diff of what had changed since the file was read
+}
+
+// An order is a call of either tool.
+type order struct {
+	path string
+	list []Replacement
+}
+
+// Tool gives the Edit tool.
+func Tool() tools.Tool {
+	of := func(in single) order { return order{in.FilePath, []Replacement{in.Replacement}} }
+	return tools.New(tools.Spec{Name: "Edit", Description: description, TimeLimit: timeLimit}, tools.Funcs[single]{
+		Validate: func(in *single) error { return validate(in.Replacement) },
+		Effects:  func(in single) tools.Effects { return of(in).effects() },
+		Check: func(_ context.Context, env *tools.Env, in single) (tools.Preview, error) {
+			return of(in).check(env)
+		},
+		Run: func(ctx context.Context, env *tools.Env, in single) (tools.Result, error) {
+			return of(in).run(ctx, env)
+		},
+	})
+}
+
+// MultiTool gives the MultiEdit tool.
+func MultiTool() tools.Tool {
+	of := func(in several) order { return order{in.FilePath, in.Edits} }
+	return tools.New(tools.Spec{Name: "MultiEdit", Description: multiDescription, TimeLimit: timeLimit}, tools.Funcs[several]{
+		Validate: validateAll,
+		Effects:  func(in several) tools.Effects { return of(in).effects() },
+		Check: func(_ context.Context, env *tools.Env, in several) (tools.Preview, error) {
+			return of(in).check(env)
+		},
+		Run: func(ctx context.Context, env *tools.Env, in several) (tools.Result, error) {
+			return of(in).run(ctx, env)
+		},
+	})
+}
+
+func validate(r Replacement) error {
+	if r.OldString == r.NewString {
+		return fault.Invalidf("same_string", "old_string and new_string are the same; there is nothing to change.").At("/new_string")
+	}
+	return nil
+}
+
+func validateAll(in *several) error {
+	if len(in.Edits) == 0 {
+		return fault.Invalidf("invalid_input", "edits is empty; give at least one replacement.").At("/edits")
+	}
+	for i, r := range in.Edits {
+		if err := validate(r); err != nil {
+			return inList(err, i, len(in.Edits))
+		}
+	}
+	return nil
+}
+
+func (o order) effects() tools.Effects {
+	p := []tools.Path{{Name: o.path}}
+	return tools.Effects{Reads: p, Writes: p}
+}
+
+// check works the change out and throws it away.
+func (o order) check(env *tools.Env) (tools.Preview, error) {
+	if err := env.Files.Absolute(o.path); err != nil {
+		return tools.Preview{}, workspace.Blame(err, "/file_path")
+	}
+	c, err := env.Files.Look(o.path)
+	if err != nil {
+		return tools.Preview{}, workspace.Blame(err, "/file_path")
+	}
+	p, err := devise(c, o.list, func() error { return env.Files.Missing(c) })
+	if err != nil {
+		return tools.Preview{}, workspace.Blame(err, "/file_path")
+	}
+	return tools.Preview{Diff: p.diff(c.Path.Named), Ask: c.OtherNames()}, nil
+}
+
+func (o order) run(ctx context.Context, env *tools.Env) (tools.Result, error) {
+	if err := env.Files.Absolute(o.path); err != nil {
+		return tools.Result{}, workspace.Blame(err, "/file_path")
+	}
+	var p *plan
+	written, err := env.Files.Change(ctx, o.path, func(c *workspace.Content) (workspace.Update, error) {
+		var err error
+		if p, err = devise(c, o.list, func() error { return env.Files.Missing(c) }); err != nil {
+			return workspace.Update{}, err
+		}
+		return workspace.Update{Data: p.raw}, nil
+	})
+	if err != nil {
+		return tools.Result{}, workspace.Blame(err, "/file_path")
+	}
+	result := tools.Text(p.report(written))
+	result.Structured = Structured{
+		FilePath: written.Path.Named, Created: written.Created, Replacements: p.count, Encoding: p.doc.Encoding.Name(),
+		LineEnding: string(text.Endings(p.doc.String)), Diff: p.diff(written.Path.Named), Tolerated: p.tolerated, Drift: p.drift,
+	}
+	return result, nil
+}
+
+func (p *plan) diff(path string) string { return text.Patch(path, p.old.String, p.doc.String) }
+
+// report is the text for the model.
+func (p *plan) report(w workspace.Written) string {
+	var b strings.Builder
+	switch {
+	case w.Created:
+		fmt.Fprintf(&b, "Created %s.\n", w.Path.Named)
+	case p.count == 1:
+		fmt.Fprintf(&b, "Updated %s: one place was changed.\n", w.Path.Named)
+	default:
+		fmt.Fprintf(&b, "Updated %s: %d places were changed.\n", w.Path.Named, p.count)
+	}
+	for _, note := range p.tolerated {
+		fmt.Fprintf(&b, "Note: %s.\n", note)
+	}
+	if p.drifted {
+		b.WriteString("Note: the file had changed since it was read; old_string was still unique in it, so the edit was made. ")
+		if p.drift != "" {
+			b.WriteString("What had changed:\n" + p.drift)
+		} else {
+			fmt.Fprintf(&b, "What had changed cannot be shown, since contents above %d KiB are not kept; read the file again before relying on the rest of it.\n", workspace.KeptFile>>10)
+		}
+	}
+	b.WriteString(text.Snippet(p.doc.String, p.spans))
+	return b.String()
+}
+
+func sortSpans(spans []text.Span) {
+	slices.SortFunc(spans, func(a, b text.Span) int { return a.First - b.First })
+}

@@ -1,0 +1,197 @@
+package edit
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+
+	"github.com/toold/toold/tools/fault"
+	"github.com/toold/toold/tools/workspace"
+	"github.com/toold/toold/tools/workspace/text"
+)
+
+// A plan is what a call makes of a file's content. It is worked out in memory; nothing is written.
+type plan struct {
+	old, doc  *text.Text  // before and after
+	raw       []byte      // doc as bytes
+	spans     []text.Span // the lines of doc that were changed, ascending
+	count     int         // occurrences replaced
+	tolerated []string    // what was looked past, in words
+	drift     string      // diff of what had changed since the file was read; empty: nothing
+	drifted   bool
+}
+
+// devise applies the replacements in order to content, each to the result of the one before.
+func devise(c *workspace.Content, list []Replacement, missing func() error) (*plan, error) {
+	p, err := begin(c, list[0], missing)
+	if err != nil {
+		return nil, err
+	}
+	stale := p.mercy(c)
+	for i, r := range list {
+		err := p.apply(r, i == 0)
+		if err == nil && stale != nil && r.ReplaceAll && p.count > 1 {
+			err = stale
+		}
+		switch {
+		case err != nil && stale != nil:
+			return nil, stale
+		case err != nil && len(list) > 1:
+			return nil, inList(err, i, len(list))
+		case err != nil:
+			return nil, err
+		}
+	}
+	if bytes.Equal(p.raw, c.Data) && c.Path.Exists {
+		return nil, fault.Invalidf("same_string", "The file would not change: it already holds new_string where old_string was found. Nothing to do.").At("/new_string")
+	}
+	return p, nil
+}
+
+// begin decodes the content and refuses what cannot be edited whatever the replacements are.
+func begin(c *workspace.Content, first Replacement, missing func() error) (*plan, error) {
+	if !c.Path.Exists && first.OldString != "" {
+		return nil, missing()
+	}
+	encoding, isText := text.DetectWhole(c.Data)
+	if !isText {
+		return nil, fault.Invalidf("binary_file", "%s is not text (%s, %d bytes); it cannot be edited as text.", c.Path.Named, text.MediaType(c.Data), len(c.Data)).At("/file_path")
+	}
+	p := &plan{raw: c.Data, doc: text.Decode(c.Data, encoding)}
+	p.old = p.doc
+	if first.OldString == "" && strings.TrimPrefix(p.doc.String, "\ufeff") != "" {
+		return nil, fault.Invalidf("file_exists", "%s exists and is not empty, and old_string is empty. Give the text to replace, or use Write to replace the whole file.", c.Path.Named).At("/old_string")
+	}
+	if err := c.Current(); err != nil && first.OldString != "" && fault.From(err).Code != "stale_file" {
+		return nil, err
+	}
+	return p, nil
+}
+
+// mercy gives the fault that applies if the edit does not fit a file which has changed since it was read, and notes what
+// had changed. It is nil for a file that has not.
+func (p *plan) mercy(c *workspace.Content) error {
+	read, known := c.Read()
+	stale := c.Current()
+	if stale == nil || !known || !c.Path.Exists {
+		return nil
+	}
+	p.drifted = true
+	if read.Text != nil {
+		encoding, _ := text.DetectWhole(read.Text)
+		p.drift = text.Patch(c.Path.Named, text.Decode(read.Text, encoding).String, p.doc.String)
+	}
+	return stale
+}
+
+// apply makes one replacement.
+func (p *plan) apply(r Replacement, first bool) error {
+	switch {
+	case r.OldString == r.NewString:
+		return fault.Invalidf("same_string", "old_string and new_string are the same; there is nothing to change.").At("/new_string")
+	case r.OldString == "" && first:
+		return p.fill(r.NewString)
+	case r.OldString == "":
+		return fault.Invalidf("invalid_input", "old_string is empty. Only the first edit may be so, to create the file.").At("/old_string")
+	}
+	f, err := find(p.doc.String, r)
+	if err != nil {
+		return fault.From(err).At("/old_string")
+	}
+	whole := text.Endings(p.doc.String)
+	var pieces []piece
+	spans := make([]text.Span, 0, len(f.matches))
+	line, at := 1, 0
+	for _, m := range f.matches {
+		part := f.pieces(p.doc, whole, m, r)
+		line += strings.Count(p.doc.String[at:m.from], "\n")
+		spans = append(spans, spanOf(p.doc.String, line, m, part))
+		line = spans[len(spans)-1].Last
+		at = m.to
+		pieces = append(pieces, part...)
+	}
+	raw, err := splice(p.raw, p.doc, pieces)
+	if err != nil {
+		return fault.From(err).At("/new_string")
+	}
+	p.tolerate(f, whole, r)
+	p.settle(raw, spans, len(f.matches))
+	return nil
+}
+
+// fill gives an empty file its content.
+func (p *plan) fill(content string) error {
+	e := p.doc.Encoding
+	coded, err := e.Encode(strings.TrimPrefix(content, "\ufeff"))
+	if err != nil {
+		return fault.From(lossy(err)).At("/new_string")
+	}
+	if e.BOM() == nil && strings.HasPrefix(content, "\ufeff") {
+		coded = []byte(content)
+	}
+	raw := append(bytes.Clone(e.BOM()), coded...)
+	p.settle(raw, []text.Span{{First: 1, Last: strings.Count(content, "\n") + 1}}, 1)
+	return nil
+}
+
+// settle takes raw for the content from now on.
+func (p *plan) settle(raw []byte, spans []text.Span, count int) {
+	before := strings.Count(p.doc.String, "\n")
+	p.raw, p.doc = raw, text.Decode(raw, p.doc.Encoding)
+	p.spans = merged(p.spans, spans, strings.Count(p.doc.String, "\n")-before)
+	p.count += count
+}
+
+// spanOf gives the lines that a match beginning on line takes up once the pieces are in it.
+func spanOf(s string, line int, m match, pieces []piece) text.Span {
+	last := line + strings.Count(s[m.from:m.to], "\n")
+	for _, p := range pieces {
+		last += strings.Count(p.text, "\n") - strings.Count(s[p.from:p.to], "\n")
+	}
+	return text.Span{First: line, Last: last}
+}
+
+// merged adds the spans of a later replacement, which has made the text grow by delta lines, to earlier ones.
+func merged(earlier, later []text.Span, delta int) []text.Span {
+	if len(earlier) == 0 {
+		return later
+	}
+	var out []text.Span
+	for _, e := range earlier {
+		if len(later) > 0 && e.First >= later[0].First {
+			e.First, e.Last = max(e.First+delta, later[0].First), max(e.Last+delta, later[0].First)
+		}
+		out = append(out, e)
+	}
+	out = append(out, later...)
+	sortSpans(out)
+	return out
+}
+
+func (p *plan) tolerate(f found, whole text.Ending, r Replacement) {
+	switch {
+	case f.past == quotes:
+		p.note("typographic and ASCII quotes were taken for the same, since there was no exact match; the file's own were kept where the text did not change")
+	case f.past == endings && (whole == text.CRLF || whole == text.Mixed) && strings.Contains(r.OldString+r.NewString, "\n"):
+		p.note(fmt.Sprintf("line endings were matched as equal; the file's own (%s) were kept", whole))
+	}
+}
+
+func (p *plan) note(s string) {
+	for _, n := range p.tolerated {
+		if n == s {
+			return
+		}
+	}
+	p.tolerated = append(p.tolerated, s)
+}
+
+// inList says which of several edits the error is about.
+func inList(err error, i, n int) error {
+	f := *fault.From(err)
+	f.Message = fmt.Sprintf("Edit %d of %d: %s None of the edits was made.", i+1, n, f.Message)
+	if f.Field != "/file_path" {
+		f.Field = fmt.Sprintf("/edits/%d%s", i, f.Field)
+	}
+	return &f
+}

@@ -1,0 +1,194 @@
+// Package glob is the Glob tool: files by the shape of their path. It knows patterns and what is left out by default;
+// it does not know ignore files, nor how a tree is walked.
+package glob
+
+import (
+	"cmp"
+	"context"
+	_ "embed"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/toold/toold/tools"
+	"github.com/toold/toold/tools/fault"
+	"github.com/toold/toold/tools/walk"
+	"github.com/toold/toold/tools/workspace"
+)
+
+//go:embed description.md
+var description string
+
+// Input is what a model gives.
+type Input struct {
+	Pattern string `json:"pattern" jsonschema:"glob pattern, such as **/*.go or src/{a,b}/*.ts"`
+	Path    string `json:"path,omitempty" jsonschema:"directory to search, absolute or relative to the working directory; default: the working directory"`
+}
+
+// maxFiles is how many paths a result holds.
+const maxFiles = 1_000
+
+// Tool is Glob.
+func Tool() tools.Tool {
+	spec := tools.Spec{Name: "Glob", Description: description, TimeLimit: time.Minute, OnInterrupt: tools.Stop}
+	return tools.New(spec, tools.Funcs[Input]{Validate: validate, Effects: effects, Run: run})
+}
+
+func validate(in *Input) error {
+	_, err := plan(*in)
+	return err
+}
+
+func effects(in Input) tools.Effects {
+	p, err := plan(in)
+	if err != nil {
+		return tools.Effects{}
+	}
+	return tools.Effects{Reads: []tools.Path{{Name: p.base, Tree: true}}}
+}
+
+// A search is what an input comes to: a pattern below a directory.
+type search struct {
+	base    string
+	pattern pattern
+}
+
+// plan reads the input. Of an absolute pattern, the directories that it spells out become the base.
+func plan(in Input) (search, error) {
+	base := cmp.Or(in.Path, ".")
+	if !strings.HasPrefix(in.Pattern, "/") {
+		p, err := parsePattern(in.Pattern, in.Pattern)
+		return search{base, p}, err
+	}
+	if err := check(in.Pattern); err != nil {
+		return search{}, err
+	}
+	dir, rest := "/", strings.TrimLeft(in.Pattern, "/")
+	for {
+		first, after, more := strings.Cut(rest, "/")
+		name, plain := spelled(first)
+		if !more || !plain || strings.Contains(first, "{") || name == ".." {
+			break
+		}
+		dir, rest = filepath.Join(dir, name), strings.TrimLeft(after, "/")
+	}
+	if in.Path != "" && (!filepath.IsAbs(in.Path) || !within(filepath.Clean(in.Path), dir)) {
+		return search{}, bad(in.Pattern, 0, "it is an absolute path, but path is given too and does not contain it. Give a pattern relative to path, or leave path out.")
+	}
+	if rest == "" {
+		rest = "./" // the directory itself: no file
+	}
+	p, err := parsePattern(in.Pattern, rest)
+	return search{dir, p}, err
+}
+
+func within(dir, path string) bool {
+	rel, err := filepath.Rel(dir, path)
+	return err == nil && rel != ".." && !strings.HasPrefix(rel, "../")
+}
+
+// A finder is one search under way. visit and choose are called from several goroutines.
+type finder struct {
+	search
+	tree    *workspace.Tree
+	hidden  atomic.Int64
+	modules atomic.Int64
+	links   atomic.Int64
+
+	mu     sync.Mutex
+	newest []match // at most twice maxFiles
+	total  int64
+}
+
+type match struct {
+	path     string
+	modified time.Time
+}
+
+func run(ctx context.Context, env *tools.Env, in Input) (tools.Result, error) {
+	s, err := plan(in)
+	if err != nil {
+		return tools.Result{}, err
+	}
+	tree, err := env.Files.Tree(s.base)
+	if err != nil {
+		return tools.Result{}, err
+	}
+	defer tree.Close()
+	if tree.Single != "" {
+		return tools.Result{}, fault.Invalidf("not_a_directory", "%s is a file. Give a directory as path, or open the file with Read.", tree.Path.Named).At("/path")
+	}
+	f := &finder{search: s, tree: tree}
+	tally, err := walk.Files(ctx, tree.Root, walk.Options{
+		Dir: tree.Real, Top: env.Dir, Environ: env.Environ, Choose: f.choose, Visit: f.visit,
+		Beat: func(n int64) { env.Report(tools.Step{Message: "looking for " + in.Pattern, Done: n}) },
+	})
+	return f.result(in, tally, err), err
+}
+
+// choose leaves out what the pattern cannot mean and, counted, what it means only when hidden names are allowed.
+func (f *finder) choose(path string, kind fs.FileMode) walk.Choice {
+	names := strings.Split(path, "/")
+	name := names[len(names)-1]
+	meant := f.pattern.matches
+	if kind.IsDir() {
+		meant = f.pattern.leads
+	}
+	if kind&fs.ModeSymlink != 0 && f.pattern.leads(names, polite) {
+		f.countLink(path)
+	}
+	switch {
+	case meant(names, polite):
+		if (name == "node_modules" || name == ".git") && f.pattern.spells(name) {
+			return walk.Force
+		}
+		return walk.Take
+	case name == ".git":
+	case name == "node_modules" && meant(names, blunt):
+		f.modules.Add(1)
+	case special(name) && meant(names, blunt):
+		f.hidden.Add(1)
+	}
+	return walk.Leave
+}
+
+// countLink counts a link that the pattern leads through, unless it stands for a file.
+func (f *finder) countLink(path string) {
+	if target, err := f.tree.Root.Stat(path); err != nil || target.IsDir() {
+		f.links.Add(1)
+	}
+}
+
+// visit takes in one file that the pattern means. A link counts when it leads to a file inside the tree.
+func (f *finder) visit(file *walk.File) {
+	info, err := file.Info()
+	if file.Type&fs.ModeSymlink != 0 {
+		if target, err := f.tree.Root.Stat(file.Path); err != nil || !target.Mode().IsRegular() {
+			return
+		}
+	} else if !file.Type.IsRegular() {
+		return
+	}
+	if err != nil {
+		return // gone meanwhile
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.total++
+	f.newest = append(f.newest, match{file.Path, info.ModTime})
+	if len(f.newest) >= 2*maxFiles {
+		f.trim()
+	}
+}
+
+// trim puts the newest first and drops what no result will show.
+func (f *finder) trim() {
+	slices.SortFunc(f.newest, func(a, b match) int {
+		return cmp.Or(b.modified.Compare(a.modified), cmp.Compare(a.path, b.path))
+	})
+	f.newest = f.newest[:min(maxFiles, len(f.newest))]
+}

@@ -1,0 +1,89 @@
+package glob
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/toold/toold/tools"
+	"github.com/toold/toold/tools/walk"
+)
+
+// This file puts what was found into words and figures.
+
+// Found is the structured result.
+type Found struct {
+	Files      []string `json:"files"`      // absolute, newest first
+	Total      int64    `json:"total"`      // how many there are; more than Files holds when the list was cut
+	Incomplete bool     `json:"incomplete"` // not everything was looked at
+	Reasons    []string `json:"reasons,omitempty"`
+	LeftOut    LeftOut  `json:"left_out"`
+}
+
+// LeftOut counts what the search did not show. A directory counts as one: nobody looked inside.
+type LeftOut struct {
+	IgnoredFiles       int64 `json:"ignored_files"`
+	IgnoredDirectories int64 `json:"ignored_directories"`
+	Hidden             int64 `json:"hidden"` // files and directories
+	NodeModules        int64 `json:"node_modules"`
+	Links              int64 `json:"links"` // to directories, to nothing or out of the tree
+}
+
+// result makes the result of a search that ended with err, nil when it came to its end.
+func (f *finder) result(in Input, tally walk.Tally, err error) tools.Result {
+	f.trim()
+	found := Found{
+		Files: make([]string, len(f.newest)), Total: f.total, Reasons: tally.Unseen(),
+		LeftOut: LeftOut{tally.IgnoredFiles, tally.IgnoredDirs, f.hidden.Load(), f.modules.Load(), f.links.Load()},
+	}
+	for i, m := range f.newest {
+		found.Files[i] = walk.Shown(filepath.Join(f.tree.Path.Named, m.path))
+	}
+	if err != nil {
+		found.Reasons = append([]string{fmt.Sprintf("stopped before the end: %v", err)}, found.Reasons...)
+	}
+	found.Incomplete = len(found.Reasons) > 0
+	result := tools.Text(strings.Join(f.lines(in, found, tally), "\n"))
+	result.Structured = found
+	return result
+}
+
+func (f *finder) lines(in Input, found Found, tally walk.Tally) []string {
+	lines := found.Files
+	var notes []string
+	switch dir := walk.Shown(f.tree.Path.Named); {
+	case len(lines) == 0 && found.Incomplete:
+		notes = append(notes, fmt.Sprintf("No file that matches %s was found in %s so far, but not everything was looked at.", in.Pattern, dir))
+	case len(lines) == 0:
+		notes = append(notes, fmt.Sprintf("No file in %s matches %s.", dir, in.Pattern))
+		if f.pattern.classes {
+			notes = append(notes, `[...] in the pattern is a set of characters; write \[ and \] for brackets in a name.`)
+		}
+	case int64(len(lines)) < found.Total:
+		notes = append(notes, fmt.Sprintf("These are the %d newest of %d files. Narrow the pattern or path to see others.", len(lines), found.Total))
+	}
+	if found.Incomplete {
+		notes = append(notes, "Incomplete: "+strings.Join(found.Reasons, "; ")+".")
+	}
+	if phrases := f.leftOut(tally); len(phrases) > 0 {
+		notes = append(notes, "Left out: "+strings.Join(phrases, ", ")+".")
+	}
+	if len(lines) > 0 && len(notes) > 0 {
+		lines = append(lines[:len(lines):len(lines)], "")
+	}
+	return append(lines, notes...)
+}
+
+func (f *finder) leftOut(tally walk.Tally) []string {
+	phrases := tally.LeftOut()
+	if n := f.hidden.Load(); n > 0 {
+		phrases = append(phrases, fmt.Sprintf("%d hidden", n))
+	}
+	if n := f.modules.Load(); n > 0 {
+		phrases = append(phrases, fmt.Sprintf("%d node_modules", n))
+	}
+	if n := f.links.Load(); n > 0 {
+		phrases = append(phrases, walk.Count(n, "link")+" that lead elsewhere")
+	}
+	return phrases
+}

@@ -1,0 +1,110 @@
+package tools
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/toold/toold/tools/fault"
+)
+
+// Funcs are the functions that make a tool of a typed input. Effects and Run are required.
+type Funcs[In any] struct {
+	// Validate says what the schema cannot; pure. Its error is a *fault.Error, as a rule "invalid_input".
+	Validate func(*In) error
+	Effects  func(In) Effects
+	Check    func(context.Context, *Env, In) (Preview, error)
+	// TimeLimit is what the input itself asks for; 0: nothing.
+	TimeLimit func(In) time.Duration
+	Run       func(context.Context, *Env, In) (Result, error)
+}
+
+// New makes a Tool from a typed input and its functions. The input's JSON Schema is derived from In: `json` tags give
+// the names, `omitempty` or `omitzero` makes a field optional, a `jsonschema` tag describes it. New panics when In has
+// no schema, because that is a mistake in the program.
+func New[In any](spec Spec, funcs Funcs[In]) Tool {
+	schema, err := jsonschema.For[In](nil)
+	if err != nil {
+		panic(fmt.Sprintf("BUG: tool %s: %v", spec.Name, err))
+	}
+	plain(schema)
+	schema.Schema = "https://json-schema.org/draft/2020-12/schema"
+	text, err := json.Marshal(schema)
+	if err != nil {
+		panic(fmt.Sprintf("BUG: tool %s: %v", spec.Name, err))
+	}
+	spec.InputSchema = text
+	return &typed[In]{spec: spec, check: compile(spec.Name, text), funcs: funcs}
+}
+
+// plain takes the "null" out of the types that a pointer or slice field gets: a model leaves a field out, it does not
+// send null.
+func plain(s *jsonschema.Schema) {
+	if len(s.Types) == 2 && s.Types[0] == "null" {
+		s.Type, s.Types = s.Types[1], nil
+	}
+	for _, property := range s.Properties {
+		plain(property)
+	}
+	if s.Items != nil {
+		plain(s.Items)
+	}
+}
+
+type typed[In any] struct {
+	spec  Spec
+	check *inputSchema
+	funcs Funcs[In]
+}
+
+func (t *typed[In]) Spec() Spec { return t.spec }
+
+func (t *typed[In]) Parse(input json.RawMessage) (Action, error) {
+	if len(bytes.TrimSpace(input)) == 0 {
+		input = json.RawMessage("{}")
+	}
+	canonical, err := t.check.validate(input)
+	if err != nil {
+		return nil, err
+	}
+	var in In
+	if err := json.Unmarshal(canonical, &in); err != nil {
+		return nil, fault.Invalidf("invalid_input", "The input of %s does not fit its schema: %v.", t.spec.Name, err)
+	}
+	if t.funcs.Validate != nil {
+		if err := t.funcs.Validate(&in); err != nil {
+			return nil, err
+		}
+	}
+	return &action[In]{in: in, effects: t.funcs.Effects(in), funcs: t.funcs}, nil
+}
+
+type action[In any] struct {
+	in      In
+	effects Effects
+	funcs   Funcs[In]
+}
+
+func (a *action[In]) Effects() Effects { return a.effects }
+
+func (a *action[In]) TimeLimit() time.Duration {
+	if a.funcs.TimeLimit == nil {
+		return 0
+	}
+	return a.funcs.TimeLimit(a.in)
+}
+
+func (a *action[In]) Check(ctx context.Context, env *Env) (Preview, error) {
+	if a.funcs.Check == nil {
+		return Preview{}, nil
+	}
+	return a.funcs.Check(ctx, env, a.in)
+}
+
+func (a *action[In]) Run(ctx context.Context, env *Env) (Result, error) {
+	return a.funcs.Run(ctx, env, a.in)
+}

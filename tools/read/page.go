@@ -1,0 +1,205 @@
+package read
+
+import (
+	"bytes"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/toold/toold/tools/workspace/text"
+)
+
+// A page collects the lines that are asked for from pieces of UTF-8 text. It does not know where they come from; a
+// piece may begin and end anywhere.
+type page struct {
+	first, lines, chars int // what is asked for: the first line, at most how many, at most how many characters
+	width               int // characters of one line, at most maxLine
+
+	out      strings.Builder
+	scratch  []byte
+	given    int  // lines in out
+	used     int  // characters in out
+	full     bool // no more lines are wanted
+	more     bool // there is a line behind those in out
+	ended    bool
+	replaced int // bytes that were no UTF-8
+
+	line    int    // lines that have ended so far
+	breaks  int    // line breaks so far
+	crlf    int    // of them CRLF
+	before  byte   // the last byte that came
+	begun   bool   // the last line has bytes but no end yet
+	part    []byte // of that line, if it is wanted: its beginning, at most keepLine bytes
+	dropped int    // and how many characters follow
+}
+
+// keepLine is how many bytes of a line are kept until its end has come: enough for one character more than maxLine.
+const keepLine = (maxLine + 1) * utf8.UTFMax
+
+var (
+	newline = []byte{'\n'}
+	crlf    = []byte("\r\n")
+)
+
+// last is the number of the last line in out.
+func (p *page) last() int { return p.first + p.given - 1 }
+
+// take adds a piece.
+func (p *page) take(piece []byte) {
+	if p.line+1 < p.first && !p.full {
+		piece = p.forward(piece)
+	}
+	for len(piece) > 0 && !p.full {
+		n := bytes.IndexByte(piece, '\n')
+		if n < 0 {
+			p.keep(piece)
+			return
+		}
+		p.finish(piece[:n])
+		piece = piece[n+1:]
+	}
+	if len(piece) > 0 {
+		p.more = true
+		p.skip(piece)
+	}
+}
+
+// forward passes lines before the first one wanted, and gives what follows them.
+func (p *page) forward(piece []byte) []byte {
+	missing := p.first - 1 - p.line
+	if bytes.Count(piece, newline) < missing {
+		p.skip(piece)
+		return nil
+	}
+	end := 0
+	for range missing {
+		end += bytes.IndexByte(piece[end:], '\n') + 1
+	}
+	p.skip(piece[:end])
+	return piece[end:]
+}
+
+// skip counts what is not shown.
+func (p *page) skip(piece []byte) {
+	if len(piece) == 0 {
+		return
+	}
+	n := bytes.Count(piece, newline)
+	p.line += n
+	p.breaks += n
+	if piece[0] == '\n' && p.before == '\r' {
+		p.crlf++
+	}
+	if bytes.IndexByte(piece, '\r') >= 0 {
+		p.crlf += bytes.Count(piece, crlf)
+	}
+	p.before = piece[len(piece)-1]
+	p.begun = p.before != '\n'
+}
+
+// keep holds the beginning of a wanted line whose end has not come.
+func (p *page) keep(piece []byte) {
+	if len(piece) == 0 {
+		return
+	}
+	p.begun, p.before = true, piece[len(piece)-1]
+	room := min(keepLine-len(p.part), len(piece))
+	p.part = append(p.part, piece[:room]...)
+	p.dropped += characters(piece[room:])
+}
+
+// characters counts those that begin in b.
+func characters(b []byte) int {
+	n := 0
+	for _, c := range b {
+		if utf8.RuneStart(c) {
+			n++
+		}
+	}
+	return n
+}
+
+// finish ends a wanted line whose last bytes are tail.
+func (p *page) finish(tail []byte) {
+	line := tail
+	if p.begun {
+		p.keep(tail)
+		line = p.part
+	} else if len(tail) > 0 {
+		p.before = tail[len(tail)-1]
+	}
+	p.breaks++
+	if p.before == '\r' {
+		p.crlf++
+		if p.dropped > 0 {
+			p.dropped--
+		} else {
+			line = line[:len(line)-1]
+		}
+	}
+	p.before = '\n'
+	p.give(line)
+}
+
+// end says that no more pieces come.
+func (p *page) end() {
+	p.ended = true
+	switch {
+	case !p.begun:
+	case p.full || p.line+1 < p.first:
+		p.line++
+	default:
+		p.give(p.part)
+	}
+}
+
+// give adds a wanted line, without its break, to the result, if there is room.
+func (p *page) give(line []byte) {
+	p.line++
+	if p.line == 1 {
+		line = bytes.TrimPrefix(line, []byte("\ufeff"))
+	}
+	count := utf8.RuneCount(line)
+	if left := count + p.dropped - p.width; left > 0 {
+		line, count = p.cut(line, left)
+	}
+	if !utf8.Valid(line) {
+		line = p.repair(line)
+	}
+	p.part, p.dropped, p.begun = p.part[:0], 0, false
+	count += 8 // number, tab and line break
+	if p.given > 0 && p.used+count > p.chars {
+		p.full, p.more = true, true
+		return
+	}
+	p.scratch = text.AppendNumbered(p.scratch[:0], p.line, line)
+	p.out.Write(p.scratch)
+	p.given++
+	p.used += count
+	p.full = p.given == p.lines
+}
+
+// cut shortens a line to width characters and a mark.
+func (p *page) cut(line []byte, left int) ([]byte, int) {
+	end := 0
+	for range p.width {
+		_, n := utf8.DecodeRune(line[end:])
+		end += n
+	}
+	mark := "... [" + strconv.Itoa(left) + " characters left out]"
+	return append(line[:end:end], mark...), p.width + len(mark)
+}
+
+// repair replaces what is no UTF-8.
+func (p *page) repair(line []byte) []byte {
+	var out []byte
+	for len(line) > 0 {
+		r, n := utf8.DecodeRune(line)
+		if r == utf8.RuneError && n == 1 {
+			p.replaced++
+		}
+		out = utf8.AppendRune(out, r)
+		line = line[n:]
+	}
+	return out
+}

@@ -1,0 +1,101 @@
+// Package read is the Read tool: it shows lines of a text file and notes what of it was seen. It streams: what it costs
+// depends on the lines that are asked for, not on the size of the file. It does not know what may be read.
+package read
+
+import (
+	"context"
+	_ "embed"
+	"time"
+
+	"github.com/toold/toold/tools"
+	"github.com/toold/toold/tools/fault"
+)
+
+//go:embed description.md
+var description string
+
+// How much one call gives. These are the tool's contract with models.
+const (
+	maxLines    = 2000    // lines, when no limit is named
+	maxLine     = 2000    // characters of one line
+	resultChars = 100_000 // characters of a result
+	closing     = 200     // of them, kept for the sentence at its end
+)
+
+type input struct {
+	FilePath string `json:"file_path" jsonschema:"absolute path of the file"`
+	Offset   int    `json:"offset,omitempty" jsonschema:"number of the first line to read, from 1; default 1"`
+	Limit    int    `json:"limit,omitempty" jsonschema:"how many lines to read; default 2000"`
+	Pages    string `json:"pages,omitempty" jsonschema:"pages of a PDF document, such as 1-5,9; for PDF only"`
+}
+
+// Structured is the result for programs.
+type Structured struct {
+	FilePath   string `json:"filePath"`   // absolute, as named
+	Size       int64  `json:"size"`       // bytes
+	Encoding   string `json:"encoding"`   // "utf-8", "utf-16le", "gbk", ...
+	BOM        bool   `json:"bom"`        // the file begins with a byte order mark
+	LineEnding string `json:"lineEnding"` // "lf", "crlf", "mixed" or "none", of what was read
+	Language   string `json:"language,omitempty"`
+	// TotalLines is left out when the file was too large to be read to its end.
+	TotalLines *int `json:"totalLines,omitempty"`
+	FirstLine  int  `json:"firstLine"`            // given; 0: no line was
+	LastLine   int  `json:"lastLine"`             // given; 0: no line was
+	NextOffset int  `json:"nextOffset,omitempty"` // where to go on; 0: nothing follows
+	Replaced   int  `json:"replaced,omitempty"`   // bytes shown as U+FFFD because they are no text in the encoding
+}
+
+// Tool gives the Read tool.
+func Tool() tools.Tool {
+	return tools.New(tools.Spec{
+		Name: "Read", Description: description,
+		TimeLimit: 60 * time.Second, MaxResultChars: resultChars, OnInterrupt: tools.Stop,
+	}, tools.Funcs[input]{Validate: validate, Effects: effects, Check: check, Run: run})
+}
+
+func validate(in *input) error {
+	switch {
+	case in.Offset < 0:
+		return fault.Invalidf("invalid_input", "offset is %d; it is the number of a line, from 1.", in.Offset).At("/offset")
+	case in.Limit < 0:
+		return fault.Invalidf("invalid_input", "limit is %d; it is a number of lines, from 1.", in.Limit).At("/limit")
+	}
+	in.Offset = max(in.Offset, 1)
+	if in.Limit == 0 {
+		in.Limit = maxLines
+	}
+	return nil
+}
+
+func effects(in input) tools.Effects {
+	return tools.Effects{Reads: []tools.Path{{Name: in.FilePath}}}
+}
+
+// check opens the file, so that nobody is asked about one that cannot be read.
+func check(_ context.Context, env *tools.Env, in input) (tools.Preview, error) {
+	s, err := open(env, in)
+	if err != nil {
+		return tools.Preview{}, err
+	}
+	return tools.Preview{}, s.file.Close()
+}
+
+func run(ctx context.Context, env *tools.Env, in input) (tools.Result, error) {
+	s, err := open(env, in)
+	if err != nil {
+		return tools.Result{}, err
+	}
+	defer s.file.Close()
+	p := page{first: in.Offset, lines: in.Limit, chars: resultChars - closing}
+	if env.MaxChars > 0 {
+		p.chars = max(env.MaxChars-closing, 1)
+	}
+	p.width = min(maxLine, p.chars)
+	if err := s.read(ctx, &p); err != nil {
+		return tools.Result{}, err
+	}
+	s.remember(env, &p)
+	result := tools.Text(p.text(in))
+	result.Structured = s.structured(&p)
+	return result, nil
+}

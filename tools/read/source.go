@@ -1,0 +1,233 @@
+package read
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/text/transform"
+
+	"github.com/toold/toold/tools"
+	"github.com/toold/toold/tools/fault"
+	"github.com/toold/toold/tools/workspace"
+	"github.com/toold/toold/tools/workspace/text"
+)
+
+const (
+	// toTheEnd is the largest file, in bytes, that is read to its end for its hash and its number of lines.
+	toTheEnd = 8 << 20
+	// kernelLimit is how much of a file that the kernel makes up is read; who gives more may never end.
+	kernelLimit = 1 << 20
+	// kernelWait is how long such a file may take to give anything.
+	kernelWait = time.Second
+	chunk      = 64 << 10
+)
+
+// A source is an opened text file on its way through the reader.
+type source struct {
+	file     *workspace.File
+	sample   []byte    // the beginning of the file
+	rest     io.Reader // what follows sample
+	encoding text.Encoding
+	hash     *workspace.Hasher
+	bytes    int64  // raw bytes that have been read
+	kept     []byte // all of them, as long as they are few enough to be kept
+	ended    bool   // the end of the file was reached
+}
+
+// open opens the file, looks at its beginning and refuses what is not text.
+func open(env *tools.Env, in input) (*source, error) {
+	if err := env.Files.Absolute(in.FilePath); err != nil {
+		return nil, workspace.Blame(err, "/file_path")
+	}
+	file, err := env.Files.Open(in.FilePath)
+	if err != nil {
+		return nil, workspace.Blame(err, "/file_path")
+	}
+	s := &source{file: file, rest: file, hash: workspace.NewHasher()}
+	if err := s.begin(in); err != nil {
+		file.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *source) begin(in input) error {
+	if s.file.Kernel {
+		if err := s.readKernel(); err != nil {
+			return err
+		}
+	} else {
+		s.sample = make([]byte, min(s.file.Info.Size()+1, chunk))
+		n, err := io.ReadFull(s.file, s.sample)
+		if s.sample = s.sample[:n]; err != nil && err != io.EOF && err != io.ErrUnexpectedEOF {
+			return s.broken(err)
+		}
+	}
+	encoding, isText := text.Detect(s.sample)
+	if err := s.refuse(in, isText); err != nil {
+		return err
+	}
+	s.encoding = encoding
+	return nil
+}
+
+// readKernel takes the whole of a file that the kernel makes up, within its limits.
+func (s *source) readKernel() error {
+	endless := fault.Invalidf("not_regular", "%s is made up by the kernel while it is read, and it is longer than %d MiB, or waits for something to happen. Use Bash with head or timeout.", s.file.Path.Named, kernelLimit>>20).At("/file_path")
+	_ = s.file.SetReadDeadline(time.Now().Add(kernelWait)) // refused by files that never wait
+	all, err := io.ReadAll(io.LimitReader(s.file, kernelLimit+1))
+	switch {
+	case errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, syscall.EAGAIN), len(all) > kernelLimit:
+		return endless
+	case err != nil:
+		return s.broken(err)
+	}
+	s.sample, s.rest = all, bytes.NewReader(nil)
+	return nil
+}
+
+// Binary are the Details of binary_file and unsupported_media.
+type Binary struct {
+	MediaType string `json:"mediaType"`
+	Size      int64  `json:"size"` // bytes
+}
+
+// unsupported are the kinds of file that models know Read to show, by media type.
+var unsupported = map[string]string{
+	"image/png": "PNG image", "image/jpeg": "JPEG image", "image/gif": "GIF image", "image/webp": "WebP image",
+	"application/pdf": "PDF document",
+}
+
+func (s *source) refuse(in input, isText bool) error {
+	name, size := s.file.Path.Named, s.file.Info.Size()
+	media := text.MediaType(s.sample)
+	kind := unsupported[media]
+	if kind != "" && isText && media != "application/pdf" {
+		kind = "" // text that happens to begin like an image
+	}
+	if kind == "" && isText && strings.EqualFold(filepath.Ext(name), ".ipynb") {
+		kind, media = "Jupyter notebook", "application/x-ipynb+json"
+	}
+	details := Binary{MediaType: media, Size: size}
+	switch {
+	case in.Pages != "" && media != "application/pdf":
+		return fault.Invalidf("invalid_input", "pages is for PDF documents, and %s is none. Leave it out; use offset and limit.", name).At("/pages")
+	case kind != "":
+		return fault.Invalidf("unsupported_media", "%s is a %s (%s, %d bytes), which this version cannot show. Use Bash with a program that turns it into text, if there is one.", name, kind, media, size).
+			At("/file_path").With(details)
+	case !isText:
+		return fault.Invalidf("binary_file", "%s is not text: %s, %d bytes. Use Bash with file, strings or xxd to look into it.", name, media, size).
+			At("/file_path").With(details)
+	}
+	return nil
+}
+
+func (s *source) broken(err error) error {
+	return fault.Failedf("io_error", "%s could not be read: %v.", s.file.Path.Named, err)
+}
+
+// read gives the page what the file holds, until the page is full. A file that is not too large is then read to its
+// end, for its hash.
+func (s *source) read(ctx context.Context, p *page) error {
+	var from io.Reader = &tap{s: s, from: io.MultiReader(bytes.NewReader(s.sample), s.rest)}
+	if d := s.encoding.Decoder(); d != nil {
+		from = transform.NewReader(from, d)
+	}
+	buf := make([]byte, chunk)
+	for {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		n, err := from.Read(buf)
+		p.take(buf[:n])
+		switch {
+		case err == io.EOF:
+			p.end()
+			s.ended = true
+			return nil
+		case err != nil:
+			return s.broken(err)
+		case p.full && s.file.Info.Size() > toTheEnd:
+			return nil
+		}
+	}
+}
+
+// A tap is the source's raw bytes; what flows through it is counted, hashed and, if there is little of it, kept.
+type tap struct {
+	s    *source
+	from io.Reader
+}
+
+func (t *tap) Read(b []byte) (int, error) {
+	n, err := t.from.Read(b)
+	s := t.s
+	s.hash.Add(b[:n])
+	s.bytes += int64(n)
+	if s.file.Info.Size() <= workspace.KeptFile && len(s.kept)+n <= workspace.KeptFile {
+		s.kept = append(s.kept, b[:n]...)
+	}
+	return n, err
+}
+
+// remember records what the call has seen. What changed while it was read is recorded as it was at the opening, so that
+// it counts as changed.
+func (s *source) remember(env *tools.Env, p *page) {
+	if s.file.Kernel {
+		return
+	}
+	state := workspace.StateOf(s.file.Info)
+	if p.given > 0 {
+		state.Seen = []workspace.Range{{First: p.first, Last: p.last()}}
+	}
+	if s.ended && s.bytes == state.Size {
+		state.Hash, state.Lines = s.hash.Sum(), p.line
+		state.Whole = p.given == p.line
+		if len(s.kept) == int(state.Size) {
+			state.Text = s.kept
+		}
+	}
+	env.Files.Record(s.file.Path.Real, state)
+}
+
+func (s *source) structured(p *page) Structured {
+	out := Structured{
+		FilePath: s.file.Path.Named, Size: s.file.Info.Size(), Encoding: s.encoding.Name(), BOM: s.encoding.BOM() != nil,
+		LineEnding: string(text.EndingOf(p.breaks, p.crlf)), Language: language(s.file.Path.Named), Replaced: p.replaced,
+	}
+	if s.file.Kernel {
+		out.Size = s.bytes
+	}
+	if s.ended {
+		out.TotalLines = &p.line
+	}
+	if p.given > 0 {
+		out.FirstLine, out.LastLine = p.first, p.last()
+	}
+	if p.more {
+		out.NextOffset = p.first + p.given
+	}
+	return out
+}
+
+func (p *page) text(in input) string {
+	switch {
+	case p.given == 0 && p.line == 0:
+		return "The file is empty."
+	case p.given == 0:
+		return fmt.Sprintf("The file has %d lines; line %d is past its end.", p.line, in.Offset)
+	case p.more && p.ended:
+		fmt.Fprintf(&p.out, "(lines %d to %d of %d are shown; go on with offset=%d)", p.first, p.last(), p.line, p.last()+1)
+	case p.more:
+		fmt.Fprintf(&p.out, "(lines %d to %d are shown; the file goes on, and was not counted to its end since it is large; go on with offset=%d)", p.first, p.last(), p.last()+1)
+	}
+	return p.out.String()
+}

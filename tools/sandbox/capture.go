@@ -1,0 +1,81 @@
+package sandbox
+
+import (
+	"io"
+	"os"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// pieceSize is how much is read from a pipe at once: what a pipe holds.
+const pieceSize = 64 << 10
+
+var pieces = sync.Pool{New: func() any { return new([pieceSize]byte) }}
+
+// A capture copies what comes out of a pipe to a writer.
+type capture struct {
+	pipe *os.File
+	to   io.Writer
+	done chan struct{}
+	err  error // the writer's; set before done is closed
+}
+
+// newCapture gives the capture and the pipe's other end, for the process.
+func newCapture(to io.Writer) (*capture, *os.File, error) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		return nil, nil, err
+	}
+	return &capture{pipe: r, to: to, done: make(chan struct{})}, w, nil
+}
+
+// copy runs until the pipe is closed at its other end, or finish has been called and the pipe is empty. It calls fail
+// when the writer takes no more, and drops what comes then.
+func (c *capture) copy(fail func()) {
+	defer close(c.done)
+	buf := pieces.Get().(*[pieceSize]byte)
+	defer pieces.Put(buf)
+	raw, err := c.pipe.SyscallConn()
+	if err != nil {
+		c.err = err
+		return
+	}
+	var n int
+	read := func(fd uintptr) bool {
+		for {
+			n, err = syscall.Read(int(fd), buf[:])
+			if err != syscall.EINTR {
+				return err != syscall.EAGAIN
+			}
+		}
+	}
+	grown := false
+	for {
+		if late := raw.Read(read); late != nil {
+			// finish was called; one who holds the pipe must not hold the call, but what is in it already counts.
+			n = 0
+			_ = raw.Control(func(fd uintptr) { read(fd) })
+		}
+		if n <= 0 {
+			return
+		}
+		if n == pieceSize && !grown {
+			_ = raw.Control(grow)
+			grown = true
+		}
+		if c.err == nil {
+			if _, c.err = c.to.Write(buf[:n]); c.err != nil {
+				fail()
+			}
+		}
+	}
+}
+
+// finish waits until everything that is in the pipe has been handed on.
+func (c *capture) finish() error {
+	_ = c.pipe.SetReadDeadline(time.Unix(1, 0)) // a pipe has deadlines
+	<-c.done
+	_ = c.pipe.Close()
+	return c.err
+}

@@ -1,0 +1,34 @@
+package sandbox
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"strings"
+)
+
+// markerName is the variable that every process started here has. Its value is place.generation.call, where place
+// stands for the daemon's home and generation for one life of a daemon there.
+const markerName = "TOOLD_CALL"
+
+// place is the part of a marker that all daemons of one home share.
+func place(home string) string {
+	sum := sha256.Sum256([]byte(home))
+	return hex.EncodeToString(sum[:8]) + "."
+}
+
+func newGeneration(home string) string {
+	var b [8]byte
+	_, _ = rand.Read(b[:]) // never gives an error
+	return place(home) + hex.EncodeToString(b[:]) + "."
+}
+
+// markerIn finds the marker in the environment of a process, as the kernel shows it: NAME=value, each ended by NUL.
+func markerIn(environ string) string {
+	for entry := range strings.SplitSeq(environ, "\x00") {
+		if value, ok := strings.CutPrefix(entry, markerName+"="); ok {
+			return value
+		}
+	}
+	return ""
+}

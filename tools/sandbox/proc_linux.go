@@ -1,0 +1,178 @@
+// What the kernel's /proc tells of processes. It knows nothing of calls.
+
+package sandbox
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+	"unicode"
+
+	"golang.org/x/sys/unix"
+)
+
+// rssUnit is what the kernel counts peak memory in.
+const rssUnit = 1024
+
+// ticksPerSecond is USER_HZ, which is 100 on every architecture that Go runs on.
+const ticksPerSecond = 100
+
+// A member is one process as it was when it was looked at. Number and start together never name another.
+type member struct {
+	pid, parent, session int
+	start                uint64 // ticks since boot
+	dead                 bool   // a zombie: it runs no more
+	comm                 string
+}
+
+// ticks is the time since boot, in the unit in which the kernel notes when a process began.
+func ticks() uint64 {
+	var t unix.Timespec
+	if unix.ClockGettime(unix.CLOCK_BOOTTIME, &t) != nil {
+		return 0
+	}
+	return uint64(t.Sec)*ticksPerSecond + uint64(t.Nsec)/(1e9/ticksPerSecond)
+}
+
+// look reads what /proc says of pid.
+func look(pid int) (member, error) {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return member{}, err
+	}
+	return parseStat(string(stat))
+}
+
+// parseStat reads a line as proc_pid_stat(5) describes it. The name, in parentheses, may itself hold anything.
+func parseStat(line string) (m member, err error) {
+	open, end := strings.IndexByte(line, '('), strings.LastIndexByte(line, ')')
+	if open < 1 || end < open {
+		return member{}, errors.New("not a stat line")
+	}
+	fields := strings.Fields(line[end+1:]) // from the third on
+	if len(fields) < 20 {
+		return member{}, errors.New("a stat line that is too short")
+	}
+	m.comm = line[open+1 : end]
+	numbers := []struct {
+		to   *int
+		text string
+	}{{&m.pid, strings.TrimSpace(line[:open])}, {&m.parent, fields[1]}, {&m.session, fields[3]}}
+	for _, n := range numbers {
+		if *n.to, err = strconv.Atoi(n.text); err != nil {
+			return member{}, err
+		}
+	}
+	m.start, err = strconv.ParseUint(fields[19], 10, 64)
+	// A process whose first thread has ended shows as a zombie while its other threads still run.
+	m.dead = fields[0] == "X" || fields[0] == "Z" && (fields[17] == "0" || fields[17] == "1")
+	return m, err
+}
+
+// scan gives every living process that can be seen.
+func scan() []member {
+	dir, err := os.Open("/proc")
+	if err != nil {
+		return nil
+	}
+	defer dir.Close()
+	entries, _ := dir.Readdirnames(-1) // what could be read is what there is to act on
+	var all []member
+	for _, name := range entries {
+		pid, err := strconv.Atoi(name)
+		if err != nil {
+			continue
+		}
+		if m, err := look(pid); err == nil && !m.dead {
+			all = append(all, m)
+		}
+	}
+	return all
+}
+
+// marker is the value of the marker in the process's environment, as it was when its program began.
+func (m member) marker() string {
+	environ, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", m.pid))
+	if err != nil {
+		return ""
+	}
+	return markerIn(string(environ))
+}
+
+// name is the command line, or what the kernel calls the process if that is not to be had.
+func (m member) name() string {
+	const most = 80
+	line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", m.pid))
+	line = bytes.TrimRight(line, "\x00")
+	if len(line) == 0 {
+		line = []byte(m.comm)
+	}
+	clean := func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return ' '
+		}
+		return r
+	}
+	runes := []rune(strings.Map(clean, strings.ToValidUTF8(string(line), "\uFFFD")))
+	if len(runes) > most {
+		runes = append(runes[:most-1], '…')
+	}
+	return string(runes)
+}
+
+// signal sends sig, if the number still belongs to the same process. That it does not, or that it is gone, is no error
+// that anybody could act on.
+func (m member) signal(sig syscall.Signal) {
+	fd, err := unix.PidfdOpen(m.pid, 0)
+	if err != nil {
+		return
+	}
+	defer unix.Close(fd)
+	if now, err := look(m.pid); err == nil && now.start == m.start {
+		_ = unix.PidfdSendSignal(fd, sig, nil, 0)
+	}
+}
+
+// awaitExit returns when the child pid is dead, and leaves it to be collected.
+func awaitExit(pid int) {
+	var info unix.Siginfo
+	for {
+		err := unix.Waitid(unix.P_PID, pid, &info, unix.WEXITED|unix.WNOWAIT, nil)
+		if !errors.Is(err, unix.EINTR) {
+			return
+		}
+	}
+}
+
+// becomeSubreaper makes orphans the daemon's children, and gives the daemon's kernel session.
+func becomeSubreaper() (session int, err error) {
+	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+		return 0, err
+	}
+	return unix.Getsid(0)
+}
+
+// grow lets a pipe hold more, once it is seen to carry much: fewer, larger pieces. A pipe that stays as it is will do.
+func grow(fd uintptr) {
+	const much = 256 << 10
+	_, _ = unix.FcntlInt(fd, unix.F_SETPIPE_SZ, much)
+}
+
+// awaitAny returns when one of the processes has ended, at the latest after limit.
+func awaitAny(some []member, limit time.Duration) {
+	var polls []unix.PollFd
+	for _, m := range some {
+		if fd, err := unix.PidfdOpen(m.pid, 0); err == nil {
+			defer unix.Close(fd)
+			polls = append(polls, unix.PollFd{Fd: int32(fd), Events: unix.POLLIN})
+		}
+	}
+	if len(polls) > 0 {
+		_, _ = unix.Poll(polls, int(limit.Milliseconds()))
+	}
+}

@@ -1,0 +1,198 @@
+package sandbox
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	// grace is how long a tree that was told to end may take before it is killed.
+	grace = 2 * time.Second
+	// patience is how long what outlives its main process may take to end by itself. A `tee` in a process substitution
+	// sees its end of file only when the shell has gone, and must not lose what it holds.
+	patience = 100 * time.Millisecond
+	// giveUp is how long after SIGKILL a tree is waited for: longer the kernel holds only what waits for a device.
+	giveUp = 5 * time.Second
+)
+
+// A Command is a process to start. It runs in a kernel session of its own, without a terminal, with nothing to read.
+type Command struct {
+	ID   string // of the call: unique in the daemon, plain characters; what marks the tree
+	Path string // absolute
+	Args []string
+	Dir  string // absolute
+	Env  []string
+	// Stdout and Stderr get what is printed, each from one goroutine. An error that one of them gives stops the process
+	// and is handed on as Exit.Output; what is printed afterwards is dropped.
+	Stdout, Stderr io.Writer
+	// Extra are further descriptors for the process, from 3 on. They stay the caller's to close.
+	Extra []*os.File
+}
+
+// A Process is a started command with everything that it starts.
+type Process struct {
+	runner  *Runner
+	marker  string
+	since   uint64 // ticks since boot, before it was started
+	child   *os.Process
+	began   time.Time
+	exited  chan struct{} // the main process is dead; it is collected later
+	stop    chan struct{}
+	once    sync.Once
+	done    chan struct{}
+	outputs [2]*capture
+	exit    Exit
+}
+
+// An Exit says how a tree has ended.
+type Exit struct {
+	Code   int    // of the main process; -1 when a signal has ended it, or when it is stuck
+	Signal string // "SIGTERM", ...; empty when it ended by itself
+	// LeftBehind is what was still running when the main process had ended, and was killed then.
+	LeftBehind []Left
+	// Stuck is what the kernel still holds although it was killed.
+	Stuck   []Left
+	MaxRSS  int64         // bytes, of the largest process of the tree that was waited for
+	Ran     time.Duration // of the main process
+	Stopped bool          // Stop was called before the main process had ended
+	Output  error         // why the output was not taken to its end; nil: it was
+}
+
+// A Left is a process that outlived its call.
+type Left struct {
+	PID  int
+	Name string // its command line, at most 80 characters
+}
+
+// Start starts c. An error says that nothing was started.
+func (r *Runner) Start(c Command) (*Process, error) {
+	p := &Process{
+		runner: r, marker: r.generation + c.ID, since: ticks(), began: time.Now(),
+		exited: make(chan struct{}), stop: make(chan struct{}), done: make(chan struct{}),
+	}
+	if err := r.enter(p); err != nil {
+		return nil, err
+	}
+	if err := p.start(c); err != nil {
+		r.leave(p)
+		return nil, err
+	}
+	go p.supervise()
+	return p, nil
+}
+
+func (p *Process) start(c Command) (err error) {
+	files := append([]*os.File{p.runner.null, nil, nil}, c.Extra...)
+	for i, w := range []io.Writer{c.Stdout, c.Stderr} {
+		if p.outputs[i], files[1+i], err = newCapture(w); err != nil {
+			p.closeOutputs()
+			return fmt.Errorf("making a pipe: %w", err)
+		}
+		defer files[1+i].Close()
+	}
+	p.child, err = p.runner.spawn(c.Path, c.Args, &os.ProcAttr{
+		Dir: c.Dir, Env: append(c.Env[:len(c.Env):len(c.Env)], markerName+"="+p.marker), Files: files,
+		Sys: &syscall.SysProcAttr{Setsid: true},
+	})
+	if err != nil {
+		p.closeOutputs()
+	}
+	return err
+}
+
+func (p *Process) closeOutputs() {
+	for _, o := range p.outputs {
+		if o != nil {
+			_ = o.pipe.Close()
+		}
+	}
+}
+
+// Stop asks for the end of the tree and returns at once: SIGTERM to all of it, SIGKILL after 2 s, and Done at most
+// 5 s after that. It may be called often, and after the end.
+func (p *Process) Stop() { p.once.Do(func() { close(p.stop) }) }
+
+// Done is closed when nothing of the tree is left, or what is left is listed as stuck, and all output was handed on.
+func (p *Process) Done() <-chan struct{} { return p.done }
+
+// Wait waits for Done and says how the tree has ended.
+func (p *Process) Wait() Exit {
+	<-p.done
+	return p.exit
+}
+
+// supervise sees the tree through to its end. It owns p.exit until done is closed.
+func (p *Process) supervise() {
+	go p.await()
+	for _, o := range p.outputs {
+		go o.copy(p.Stop)
+	}
+	select {
+	case <-p.exited:
+	case <-p.stop:
+	}
+	if p.isDead() {
+		p.exit.Ran = time.Since(p.began)
+		p.settle(patience)
+	} else {
+		p.exit.Stopped = true
+		p.terminate()
+		p.settle(grace)
+		p.exit.Ran = time.Since(p.began)
+	}
+	if !slices.ContainsFunc(p.exit.Stuck, func(l Left) bool { return l.PID == p.child.Pid }) {
+		<-p.exited // it is dead, and its waiter will say so
+	}
+	p.conclude()
+	p.runner.leave(p)
+	close(p.done)
+}
+
+// await closes exited when the main process is dead. It does not collect it: as long as nobody does, the numbers of
+// the process and of its group and session cannot be given to another.
+func (p *Process) await() {
+	awaitExit(p.child.Pid)
+	close(p.exited)
+}
+
+// isDead reports that the main process has ended.
+func (p *Process) isDead() bool {
+	select {
+	case <-p.exited:
+		return true
+	default:
+		return false
+	}
+}
+
+// conclude takes the last of the output and the main process's own report.
+func (p *Process) conclude() {
+	for _, o := range p.outputs {
+		if err := o.finish(); err != nil && p.exit.Output == nil {
+			p.exit.Output = err
+		}
+	}
+	p.exit.Code = -1
+	if !p.isDead() { // stuck in the kernel: collected whenever it comes out
+		go func() { <-p.exited; _, _ = p.runner.collect(p.child) }()
+		return
+	}
+	state, err := p.runner.collect(p.child)
+	if err != nil {
+		return
+	}
+	p.exit.Code = state.ExitCode()
+	if status, ok := state.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+		p.exit.Signal = unix.SignalName(status.Signal())
+	}
+	if usage, ok := state.SysUsage().(*syscall.Rusage); ok {
+		p.exit.MaxRSS = int64(usage.Maxrss) * rssUnit
+	}
+}

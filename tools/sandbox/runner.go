@@ -1,0 +1,140 @@
+// Package sandbox starts the processes of tools and ends them, each with everything that it has started in turn. It
+// knows processes, sessions and environments of the kernel; it does not know what a call, a tool or a client is.
+//
+// A tree is found again by three things: descent, as long as the chain of parents holds; the kernel's session, which a
+// process leaves only for one of its own; and a marker in the environment that every process started here is given and
+// passes on. The daemon is a child subreaper, so a process whose parents have died becomes the daemon's own child:
+// whether anything is left of a tree that has lost its main process is one look at the list of those children.
+package sandbox
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+)
+
+// A Tier says how far a process is confined.
+type Tier string
+
+// None confines nothing: a process may do what the daemon's user may.
+const None Tier = "NONE"
+
+// ErrClosed is what Start gives once the Runner is closing.
+var ErrClosed = errors.New("the daemon is shutting down and starts no more processes")
+
+// A Runner starts processes. A daemon has one. Its methods may be used from any goroutine.
+//
+// It takes every child of the daemon for one of its own that lives in another kernel session than the daemon itself:
+// whoever starts a process by other means leaves it in the daemon's session, and ends it himself.
+type Runner struct {
+	generation string   // the marker of this daemon, without a call
+	null       *os.File // what every process has as its standard input
+	own        int      // the daemon's kernel session
+	reaper     reaper
+	watcher    *watcher
+
+	// starting is held for reading from before a child exists until it is in mains, and for writing by the reaper.
+	starting sync.RWMutex
+
+	mu     sync.Mutex
+	mains  map[int]bool      // children that somebody waits for by number
+	trees  map[*Process]bool // started, or about to be
+	closed bool
+}
+
+// New makes a Runner for the daemon whose place is home: a path that no other living daemon uses. The calling process
+// becomes a child subreaper, and a watcher is started that ends what it leaves behind if it is killed; for this the
+// program's main must begin with WatcherMain. What an earlier daemon of the same home has left is Sweep's to end.
+func New(home string) (*Runner, error) {
+	null, err := os.Open(os.DevNull)
+	if err != nil {
+		return nil, err
+	}
+	r := &Runner{
+		generation: newGeneration(home), null: null,
+		mains: map[int]bool{}, trees: map[*Process]bool{},
+	}
+	if r.own, err = becomeSubreaper(); err != nil {
+		_ = null.Close()
+		return nil, fmt.Errorf("becoming a child subreaper: %w", err)
+	}
+	r.reaper.start(r.reap)
+	if r.watcher, err = r.watch(); err != nil {
+		r.reaper.stop()
+		_ = null.Close()
+		return nil, fmt.Errorf("starting the watcher: %w", err)
+	}
+	return r, nil
+}
+
+// Tier is how far processes are confined.
+func (r *Runner) Tier() Tier { return None }
+
+// Close stops every process that still runs, waits for all of them, and lets the watcher go.
+func (r *Runner) Close() error {
+	r.mu.Lock()
+	r.closed = true
+	var running []*Process
+	for p := range r.trees {
+		running = append(running, p)
+	}
+	r.mu.Unlock()
+	for _, p := range running {
+		p.Stop()
+	}
+	for _, p := range running {
+		<-p.Done()
+	}
+	err := r.watcher.close()
+	r.reaper.stop()
+	return errors.Join(err, r.null.Close())
+}
+
+// enter registers p before its process exists.
+func (r *Runner) enter(p *Process) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return ErrClosed
+	}
+	r.trees[p] = true
+	return nil
+}
+
+func (r *Runner) leave(p *Process) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.trees, p)
+}
+
+// spawn starts a child that whoever calls will wait for by its number, and forget afterwards.
+func (r *Runner) spawn(path string, args []string, attr *os.ProcAttr) (*os.Process, error) {
+	r.starting.RLock()
+	defer r.starting.RUnlock()
+	child, err := os.StartProcess(path, args, attr)
+	if err != nil {
+		return nil, err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.mains[child.Pid] = true
+	return child, nil
+}
+
+// collect waits for a child that spawn has started.
+func (r *Runner) collect(child *os.Process) (*os.ProcessState, error) {
+	r.starting.RLock()
+	defer r.starting.RUnlock()
+	state, err := child.Wait()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.mains, child.Pid)
+	return state, err
+}
+
+func (r *Runner) isMain(pid int) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.mains[pid]
+}

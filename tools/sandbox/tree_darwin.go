@@ -1,0 +1,49 @@
+// On macOS a tree is its process group: best effort, untested, and what leaves the group is lost.
+
+package sandbox
+
+import (
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const rssUnit = 1
+
+type member struct{ pid int }
+
+func (m member) name() string                   { return "process group" }
+func (m member) signal(sig syscall.Signal)      { _ = syscall.Kill(-m.pid, sig) }
+func (r *Runner) reap()                         {}
+func marked(string) []member                    { return nil }
+func awaitAny([]member, time.Duration)          {}
+func grow(uintptr)                              {}
+func ticks() uint64                             { return 0 }
+func becomeSubreaper() (session int, err error) { return 0, nil }
+
+// awaitExit returns when the child pid is dead, and leaves it to be collected.
+func awaitExit(pid int) {
+	queue, err := unix.Kqueue()
+	if err != nil {
+		return
+	}
+	defer unix.Close(queue)
+	var event unix.Kevent_t
+	unix.SetKevent(&event, pid, unix.EVFILT_PROC, unix.EV_ADD|unix.EV_ONESHOT)
+	event.Fflags = unix.NOTE_EXIT
+	for {
+		_, err := unix.Kevent(queue, []unix.Kevent_t{event}, make([]unix.Kevent_t, 1), nil)
+		if err != unix.EINTR {
+			return
+		}
+	}
+}
+
+// members is the group while it has any.
+func (p *Process) members() []member {
+	if syscall.Kill(-p.child.Pid, 0) != nil {
+		return nil
+	}
+	return []member{{p.child.Pid}}
+}

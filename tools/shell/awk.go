@@ -1,0 +1,235 @@
+// awk: its flags and a lexer of its program that is just good enough to see
+// that nothing in it can write, run, read another file or load code. Where
+// the kinds of awk read a text differently, it is refused. Source: POSIX awk
+// and the manual of gawk 5.2.
+package shell
+
+import "strings"
+
+var awkFlags = &program{flags: "-F: -v: --version", operands: textOperands, ordered: true}
+
+func (a *analyzer) awk(name string, args []Word) string {
+	use, why := awkFlags.parse(args)
+	if why == "" && use.has("--version") && len(use.operands) == 0 {
+		return ""
+	}
+	if why == "" && (len(use.operands) == 0 || !use.operands[0].Literal) {
+		why = "its program is not literal"
+	}
+	for _, f := range use.flags {
+		if f.name == "-v" && steers(f.value.prefix) {
+			why = "`" + f.value.Text + "` may steer what it reads"
+		}
+	}
+	if why == "" {
+		why = awkProgram(use.operands[0].Text)
+	}
+	if why != "" {
+		return why
+	}
+	for _, w := range use.operands[1:] {
+		if steers(w.prefix) {
+			return "`" + w.Text + "` may steer what it reads"
+		}
+		if name, _, ok := strings.Cut(w.prefix, "="); ok && plainAwkName(name) {
+			continue
+		}
+		if why := a.readOperand(w); why != "" {
+			return why
+		}
+	}
+	return ""
+}
+
+// steers: the assignment of a variable that names files.
+func steers(assign string) bool {
+	return strings.HasPrefix(assign, "ARG") || strings.HasPrefix(assign, "PROCINFO") || strings.HasPrefix(assign, "ENVIRON")
+}
+
+func plainAwkName(s string) bool {
+	return s != "" && isAwkName(s[0]) && s[0] > '9' && strings.IndexFunc(s, func(r rune) bool { return r > 0x7f || !isAwkName(byte(r)) }) < 0
+}
+
+// awkWords are the keywords, and the functions that a program may call; all
+// but these, followed by a parenthesis, may be a function that runs
+// something. Keywords after which a slash begins a regular expression are
+// marked.
+var awkWords = map[string]bool{
+	"BEGIN": false, "END": false, "if": false, "else": true, "while": false, "for": false, "do": true, "in": true, "next": false,
+	"nextfile": false, "exit": true, "return": true, "delete": false, "print": true, "printf": true, "switch": false, "case": true,
+	"default": false, "break": false, "continue": false,
+	"length": false, "substr": false, "index": false, "split": false, "sub": false, "gsub": false, "match": false, "sprintf": false,
+	"tolower": false, "toupper": false, "sin": false, "cos": false, "atan2": false, "exp": false, "log": false, "sqrt": false,
+	"int": false, "rand": false, "srand": false, "gensub": false, "strftime": false, "systime": false, "mktime": false,
+	"asort": false, "asorti": false, "and": false, "or": false, "xor": false, "lshift": false, "rshift": false, "strtonum": false,
+}
+
+// awkBanned write, run, load, or name files: as words they are refused
+// wherever they stand.
+const awkBanned = " system getline close fflush function func extension ARGV ARGC SYMTAB FUNCTAB PROCINFO include load namespace "
+
+// An awkReader stands somewhere in a program.
+type awkReader struct {
+	s        string
+	pos      int
+	operand  bool // what came last ends an operand, so a slash divides
+	paren    bool // what came last is a closing parenthesis
+	printing bool // inside a print statement, where > redirects
+	why      string
+}
+
+func awkProgram(program string) (why string) {
+	r := &awkReader{s: program}
+	for r.why == "" && r.pos < len(r.s) {
+		r.token()
+	}
+	return r.why
+}
+
+func (r *awkReader) token() {
+	c := r.s[r.pos]
+	switch {
+	case c == ' ' || c == '\t':
+		r.pos++
+	case c == '\n': // ends a statement, so a slash begins a regular expression
+		r.pos++
+		r.after(false)
+	case c == '#':
+		r.comment()
+	case c == '"':
+		r.quoted('"', "string")
+		r.after(true)
+	case c == '/':
+		r.slash()
+	case isAwkName(c):
+		r.name()
+	default:
+		r.symbol(c)
+	}
+}
+
+// after records what kind of token came last.
+func (r *awkReader) after(operand bool) { r.operand, r.paren = operand, false }
+
+func (r *awkReader) comment() {
+	if end := strings.IndexByte(r.s[r.pos:], '\n'); end >= 0 {
+		r.pos += end
+		return
+	}
+	r.pos = len(r.s)
+}
+
+// quoted goes past a string or a regular expression.
+func (r *awkReader) quoted(end byte, what string) {
+	for r.pos++; r.pos < len(r.s); r.pos++ {
+		switch c := r.s[r.pos]; {
+		case c == '\n':
+			r.why = "its program has a line break in a " + what
+			return
+		case c == '\\':
+			r.pos++
+			if r.pos < len(r.s) && r.s[r.pos] == '\n' {
+				r.why = "its program has a line break in a " + what
+				return
+			}
+		case c == end:
+			r.pos++
+			return
+		case end == '/' && c == '[':
+			n := bracketLength(r.s[r.pos:], end)
+			if n == 0 {
+				r.why = "its program has brackets on which kinds of awk differ"
+				return
+			}
+			r.pos += n - 1
+		}
+	}
+	r.why = "its program has an open " + what
+}
+
+// slash divides or begins a regular expression. After a closing parenthesis
+// it can be either, so what follows must be harmless both ways.
+func (r *awkReader) slash() {
+	switch {
+	case r.paren:
+		if rest := r.s[r.pos+1:]; strings.ContainsAny(rest, `"/>|@#`) || strings.Contains(rest, "system") || strings.Contains(rest, "getline") {
+			r.why = "its program has a slash whose meaning is not certain"
+		}
+		r.pos++
+		r.after(false)
+	case r.operand:
+		r.pos++
+		r.after(false)
+	default:
+		r.quoted('/', "regular expression")
+		r.after(true)
+	}
+}
+
+func isAwkName(c byte) bool {
+	return c == '_' || c == '.' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
+}
+
+func (r *awkReader) name() {
+	start := r.pos
+	for r.pos < len(r.s) && isAwkName(r.s[r.pos]) {
+		r.pos++
+	}
+	word := r.s[start:r.pos]
+	regex, keyword := awkWords[word]
+	called := strings.HasPrefix(r.s[r.pos:], "(")
+	switch {
+	case listed(awkBanned, word):
+		r.why = "its program uses `" + word + "`"
+	case called && !keyword:
+		r.why = "its program calls `" + word + "`"
+	case word == "length" && strings.HasPrefix(strings.TrimLeft(r.s[r.pos:], " \t"), "/"):
+		r.why = "its program has a slash whose meaning is not certain"
+	}
+	r.printing = r.printing || word == "print" || word == "printf"
+	r.after(!regex)
+}
+
+func (r *awkReader) symbol(c byte) {
+	r.pos++
+	next := byte(0)
+	if r.pos < len(r.s) {
+		next = r.s[r.pos]
+	}
+	switch c {
+	case ';', '{', '}':
+		r.printing = false
+		r.after(false)
+	case ')':
+		r.operand, r.paren = true, true
+	case ']':
+		r.after(true)
+	case '|':
+		if next != '|' {
+			r.why = "its program has a pipe"
+			return
+		}
+		r.pos++
+		r.after(false)
+	case '>':
+		if r.printing || next == '>' {
+			r.why = "its program may write with >; put a comparison in front of the print"
+		}
+		r.after(false)
+	case '+', '-':
+		if next == c { // i++ / 2 divides, ++i does not end an operand
+			r.pos++
+			return
+		}
+		r.after(false)
+	case '$', '(', '[', ',', '=', '!', '<', '~', '*', '%', '^', '&', '?', ':':
+		r.after(false)
+	case '\\':
+		if next != '\n' {
+			r.why = "its program is not plain"
+		}
+		r.pos++
+	default:
+		r.why = "its program holds `" + shorten(string(rune(c))) + "`"
+	}
+}

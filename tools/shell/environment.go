@@ -1,0 +1,128 @@
+// What a call that was judged read-only has to run with: the part of the
+// environment that steers no program elsewhere, and settings that keep git
+// from running what a repository names. Pure data and filters; it reads no
+// environment itself.
+package shell
+
+import (
+	"fmt"
+	"path"
+	"strings"
+)
+
+// defaultPath is used when nothing of PATH is left: bash without PATH would
+// look in the working directory.
+const defaultPath = "/usr/local/bin:/usr/bin:/bin"
+
+// readOnlyNames are kept for a read-only call.
+var readOnlyNames = map[string]bool{
+	"HOME": true, "USER": true, "LOGNAME": true, "TERM": true, "TMPDIR": true, "LANG": true, "LANGUAGE": true, "TZ": true,
+	"NO_COLOR": true, "FORCE_COLOR": true, "CLICOLOR": true, "COLUMNS": true, "LINES": true, "PWD": true, "CI": true,
+	"LC_ALL": true, "LC_COLLATE": true, "LC_CTYPE": true, "LC_MESSAGES": true, "LC_MONETARY": true, "LC_NUMERIC": true, "LC_TIME": true,
+	"NODE_ENV": true, "RUST_BACKTRACE": true,
+}
+
+// ReadOnlyEnv is the part of env ("NAME=value" each) that a read-only call may
+// see, and what it needs besides. PATH loses relative entries and those inside
+// one of roots (absolute; compared by component, so the caller resolves links
+// in both). HOME, TMPDIR and PWD are kept only if absolute; an earlier call may
+// have exported HOME, so the caller passes the session's own.
+func ReadOnlyEnv(env, roots []string) []string {
+	out := []string{
+		"GOTOOLCHAIN=local", // `go version` would fetch the toolchain that go.mod asks for
+		"PAGER=cat",
+	}
+	search := ""
+	for _, kv := range env {
+		name, value, _ := strings.Cut(kv, "=")
+		switch {
+		case name == "PATH":
+			search = safePath(value, roots)
+		case !readOnlyNames[name]:
+		case (name == "HOME" || name == "TMPDIR" || name == "PWD") && !path.IsAbs(value):
+		default:
+			out = append(out, kv)
+		}
+	}
+	if search == "" {
+		search = defaultPath
+	}
+	return append(out, "PATH="+search)
+}
+
+func safePath(list string, roots []string) string {
+	var keep []string
+	for _, dir := range strings.Split(list, ":") {
+		if path.IsAbs(dir) && !within(path.Clean(dir), roots) {
+			keep = append(keep, dir)
+		}
+	}
+	return strings.Join(keep, ":")
+}
+
+func within(dir string, roots []string) bool {
+	for _, root := range roots {
+		root = path.Clean(root)
+		if dir == root || root == "/" || strings.HasPrefix(dir, root+"/") {
+			return true
+		}
+	}
+	return false
+}
+
+// gitSettings override what a repository or a user says, for a git that only
+// reads. Source: git-config(1) of 2.47.
+var gitSettings = [][2]string{
+	{"core.fsmonitor", ""},
+	{"core.hooksPath", "/dev/null"},
+	{"core.pager", "cat"},
+	{"core.sshCommand", "false"},
+	{"core.askPass", "false"},
+	{"core.alternateRefsCommand", "false"},
+	{"credential.helper", ""},
+	{"gpg.program", "false"},
+	{"gpg.openpgp.program", "false"},
+	{"gpg.x509.program", "false"},
+	{"gpg.ssh.program", "false"},
+	{"log.showSignature", "false"},
+	{"log.diffMerges", "separate"},     // remerge writes objects
+	{"diff.autoRefreshIndex", "false"}, // git diff writes the index, whatever GIT_OPTIONAL_LOCKS says
+	{"diff.ignoreSubmodules", "dirty"}, // a submodule's own settings are not overridden
+	{"status.submoduleSummary", "false"},
+	{"protocol.allow", "never"},
+	{"gc.auto", "0"},
+	{"maintenance.auto", "false"},
+}
+
+// GitHardening is the environment ("NAME=value" each) that a git judged
+// read-only runs with: no fsmonitor, hooks, pager, signature programs, lazy
+// fetch or writing of the index. It cannot turn off filters, textconv and
+// external diff programs, which have names of their own, nor the settings of
+// submodules: see [GitKeyRuns].
+func GitHardening() []string {
+	out := []string{
+		"GIT_OPTIONAL_LOCKS=0", "GIT_NO_LAZY_FETCH=1", "GIT_ALLOW_PROTOCOL=none", "GIT_PAGER=cat", "PAGER=cat",
+		"GIT_TERMINAL_PROMPT=0", "GIT_ASKPASS=false", "GIT_EDITOR=false",
+		fmt.Sprintf("GIT_CONFIG_COUNT=%d", len(gitSettings)),
+	}
+	for i, kv := range gitSettings {
+		out = append(out, fmt.Sprintf("GIT_CONFIG_KEY_%d=%s", i, kv[0]), fmt.Sprintf("GIT_CONFIG_VALUE_%d=%s", i, kv[1]))
+	}
+	return out
+}
+
+// GitKeyRuns says whether a key of a repository's configuration, as `git
+// config --list --name-only` prints it, can make a reading git run a program
+// that [GitHardening] does not stop. A repository with such a key, or with a
+// .gitmodules file, is not safe to read outside a sandbox.
+func GitKeyRuns(key string) bool {
+	section, rest, _ := strings.Cut(strings.ToLower(key), ".")
+	name := rest[strings.LastIndexByte(rest, '.')+1:]
+	switch section {
+	case "filter", "submodule":
+		return true
+	case "diff":
+		return name == "external" || name == "textconv" || name == "command"
+	}
+	return false
+}

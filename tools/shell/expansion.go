@@ -1,0 +1,155 @@
+// Expansions: what bash runs or changes while it works a word out. Only what
+// is listed here as harmless passes. This file does not know which argument
+// the expansion becomes part of.
+package shell
+
+import (
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// expansion judges one part of a word, and walks what it runs.
+func (a *analyzer) expansion(part syntax.WordPart) {
+	switch p := part.(type) {
+	case *syntax.Lit, *syntax.SglQuoted:
+	case *syntax.DblQuoted:
+		if p.Dollar {
+			a.hidden(a.source(p), "a translated string comes from a file")
+		}
+		for _, inner := range p.Parts {
+			a.expansion(inner)
+		}
+	case *syntax.ParamExp:
+		a.param(p)
+	case *syntax.CmdSubst:
+		a.substitution(p)
+	case *syntax.ProcSubst:
+		if p.Op != syntax.CmdIn {
+			a.refuse(a.source(p), "only <( ) is read-only")
+		}
+		a.isolated(p.Stmts)
+	case *syntax.ArithmExp:
+		a.arithmetic(p.X, a.source(p))
+	default:
+		a.hidden(a.source(part), "this kind of expansion is not known to be harmless")
+	}
+}
+
+func (a *analyzer) substitution(p *syntax.CmdSubst) {
+	if p.TempFile || p.ReplyVar {
+		a.hidden(a.source(p), "this kind of substitution is not known to be harmless")
+	}
+	if p.Backquotes && strings.Contains(a.source(p), `\`) {
+		a.hidden(a.source(p), "a backslash inside backquotes changes what is run; use $( )")
+	}
+	a.isolated(p.Stmts)
+}
+
+// expansions judges all parts of a word whose value does not matter.
+func (a *analyzer) expansions(w *syntax.Word) {
+	if w == nil {
+		return
+	}
+	for _, part := range w.Parts {
+		a.expansion(part)
+	}
+}
+
+// param judges ${...}. Refused: what runs text (@P), what reads a name from a
+// value (!), what assigns (=), and arithmetic that a value takes part in.
+func (a *analyzer) param(p *syntax.ParamExp) {
+	text := a.source(p)
+	switch {
+	case p.Param == nil || p.Flags != nil || p.Width || p.IsSet || len(p.Modifiers) > 0:
+		a.hidden(text, "this form is not bash")
+	case p.Excl || p.Names != 0:
+		a.hidden(text, "the value of a variable is taken as a name, which can run commands")
+	case p.Index != nil && !plainIndex(p.Index):
+		a.hidden(text, "a subscript is arithmetic, which can run commands")
+		a.arithmetic(p.Index, text)
+	}
+	if p.Slice != nil {
+		a.arithmetic(p.Slice.Offset, text)
+		a.arithmetic(p.Slice.Length, text)
+	}
+	if p.Repl != nil {
+		a.expansions(p.Repl.Orig)
+		a.expansions(p.Repl.With)
+	}
+	if p.Exp != nil {
+		switch p.Exp.Op {
+		case syntax.AssignUnset, syntax.AssignUnsetOrNull:
+			a.hidden(text, "it assigns")
+		case syntax.OtherParamOps:
+			a.hidden(text, "`@` can run what the variable holds")
+		}
+		a.expansions(p.Exp.Word)
+	}
+}
+
+// plainIndex: [@], [*] or a number.
+func plainIndex(x syntax.ArithmExpr) bool {
+	w, ok := x.(*syntax.Word)
+	if !ok {
+		return false
+	}
+	lit := w.Lit()
+	return lit == "@" || lit == "*" || isNumber(lit)
+}
+
+// arithmetic judges an expression. Bash evaluates the value of a variable as
+// an expression again, in which a subscript can run commands: so numbers and
+// counts only.
+func (a *analyzer) arithmetic(x syntax.ArithmExpr, text string) {
+	switch x := x.(type) {
+	case nil:
+	case *syntax.BinaryArithm:
+		a.arithmetic(x.X, text)
+		a.arithmetic(x.Y, text)
+	case *syntax.UnaryArithm:
+		a.arithmetic(x.X, text)
+	case *syntax.ParenArithm:
+		a.arithmetic(x.X, text)
+	case *syntax.Word:
+		if !a.number(x) {
+			a.hidden(text, "arithmetic on a value can run commands")
+		}
+		a.expansions(x)
+	default:
+		a.hidden(text, "this arithmetic is not known to be harmless")
+	}
+}
+
+// number: the word is a literal number or a count such as $# and ${#x}.
+func (a *analyzer) number(w *syntax.Word) bool {
+	if isNumber(w.Lit()) {
+		return true
+	}
+	parts := w.Parts
+	if len(parts) == 1 {
+		switch p := parts[0].(type) {
+		case *syntax.DblQuoted:
+			parts = p.Parts
+		case *syntax.SglQuoted:
+			return !p.Dollar && isNumber(p.Value)
+		}
+	}
+	if len(parts) != 1 {
+		return false
+	}
+	switch p := parts[0].(type) {
+	case *syntax.Lit:
+		return isNumber(p.Value)
+	case *syntax.ParamExp:
+		return numeric(p)
+	case *syntax.ArithmExp:
+		return true // judged by itself
+	}
+	return false
+}
+
+func isNumber(s string) bool {
+	s = strings.TrimPrefix(s, "-")
+	return s != "" && strings.Trim(s, "0123456789") == ""
+}

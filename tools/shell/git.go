@@ -1,0 +1,193 @@
+// git: the commands that read, each with its closed list of flags. Source:
+// the manual pages of git 2.39 to 2.47.
+//
+// What a repository's configuration makes these commands run is not known
+// here: see [GitHardening] and [GitKeyRuns].
+package shell
+
+import "strings"
+
+// gitGlobal are the flags before the command. Absent on purpose: -c and
+// --config-env (any setting), -C, --git-dir, --work-tree (another repository
+// and its settings), --exec-path=, -p.
+const gitGlobal = "-P --no-pager --no-optional-locks --literal-pathspecs --no-replace-objects --icase-pathspecs --glob-pathspecs" +
+	" --noglob-pathspecs --version --help --no-lazy-fetch --no-advice"
+
+// gitCommand judges a call of git.
+func (a *analyzer) gitCommand(args []Word) (why, last string) {
+	a.out.Git = true
+	if a.elsewhere() {
+		return "git in another directory has that repository's settings", "git"
+	}
+	global := program{flags: gitGlobal, operands: textOperands, ordered: true}
+	use, why := global.parse(args)
+	if why != "" {
+		return a.gitRefused(why)
+	}
+	if len(use.operands) == 0 {
+		if use.has("--version", "--help") || len(args) == 0 {
+			return "", "git"
+		}
+		return a.gitRefused("there is no command")
+	}
+	sub, rest := use.operands[0], use.operands[1:]
+	if !sub.Literal {
+		return a.gitRefused("which command it runs is not literal")
+	}
+	if use.has("--help") {
+		return a.gitRefused("it opens the manual in another program")
+	}
+	last = "git " + sub.Text
+	p, ok := gitPrograms[sub.Text]
+	if !ok {
+		why, _ = a.gitRefused("`" + last + "` is not among the commands known to only read")
+		return why, last
+	}
+	return a.gitUse(p, sub.Text, rest), last
+}
+
+func (a *analyzer) gitRefused(why string) (string, string) {
+	a.out.Unlisted = true
+	return why, "git"
+}
+
+func (a *analyzer) gitUse(p *program, sub string, args []Word) string {
+	use, why := p.parse(args)
+	if why == "" && p.check != nil {
+		why = p.check(use)
+	}
+	if why == "" {
+		why = formats(use)
+	}
+	if why != "" {
+		a.out.Unlisted = true
+		return why
+	}
+	a.read(".")
+	for _, f := range use.flags {
+		if f.reads {
+			a.read(f.value.path)
+		}
+	}
+	for _, w := range use.operands {
+		// git diff compares files outside the repository too; elsewhere such
+		// an operand is an error.
+		if sub == "diff" || strings.HasPrefix(w.path, "/") || strings.Contains(w.path, "..") && strings.Contains(w.path, "/") {
+			a.read(w.path)
+		}
+		a.out.Unlisted = a.out.Unlisted || w.path == "" && !w.Literal
+	}
+	return ""
+}
+
+// formats refuses placeholders that start the signature program, and formats
+// that are not literal.
+func formats(use usage) string {
+	for _, f := range use.flags {
+		switch f.name {
+		case "--format", "--pretty":
+			if !f.value.Literal && f.value.Text != "" {
+				return "the format is not literal"
+			}
+			if text := f.value.Text; strings.Contains(text, "%G") || strings.Contains(text, "(signature") || strings.Contains(text, "%-G") ||
+				strings.Contains(text, "%+G") || strings.Contains(text, "% G") {
+				return "the format runs the signature program"
+			}
+		}
+	}
+	return ""
+}
+
+// gitBranch: without a flag that makes it list, an operand is a branch to be
+// created.
+func gitBranch(use usage) string {
+	if len(use.operands) > 0 && !use.has("--list") && !filtered(use) {
+		return "it creates a branch"
+	}
+	return ""
+}
+
+func gitTag(use usage) string {
+	if len(use.operands) > 0 && !use.has("-l", "--list") && !filtered(use) {
+		return "it creates a tag"
+	}
+	return ""
+}
+
+// filtered: one of the flags that make branch and tag list. Their values are
+// among the operands.
+func filtered(use usage) bool {
+	return use.has("--contains", "--no-contains", "--merged", "--no-merged", "--points-at")
+}
+
+func gitRemote(use usage) string {
+	switch {
+	case len(use.operands) == 0:
+		return ""
+	case firstIs(use, "show") && len(use.operands) == 1, firstIs(use, "get-url"):
+		return ""
+	}
+	return "it changes remotes or asks them"
+}
+
+// gitConfig: with one operand it prints, with two it sets.
+func gitConfig(use usage) string {
+	n := len(use.operands)
+	switch {
+	case spreading(use.operands):
+	case use.has("--get", "--get-all", "--get-regexp", "-l", "--list"):
+		return ""
+	case firstIs(use, "list") && n == 1, firstIs(use, "get") && n == 2:
+		return ""
+	case n == 1 && strings.Contains(use.operands[0].prefix, "."):
+		return ""
+	}
+	return "it changes the configuration"
+}
+
+// gitStash: a flag before the command means push.
+func gitStash(use usage) string {
+	if use.first == "list" || use.first == "show" {
+		return ""
+	}
+	return "it changes files"
+}
+
+func gitWorktree(use usage) string {
+	if firstIs(use, "list") && len(use.operands) == 1 {
+		return ""
+	}
+	return "it changes worktrees"
+}
+
+func gitReflog(use usage) string {
+	if len(use.operands) == 0 || firstIs(use, "show") || strings.HasPrefix(use.operands[0].prefix, "HEAD") {
+		return ""
+	}
+	return "it may change the log"
+}
+
+func gitSymbolicRef(use usage) string {
+	if len(use.operands) != 1 || spreading(use.operands) {
+		return "it sets a reference"
+	}
+	return ""
+}
+
+func gitNotes(use usage) string {
+	if len(use.operands) == 0 || firstIs(use, "list") || firstIs(use, "show") {
+		return ""
+	}
+	return "it changes notes"
+}
+
+func gitBare(use usage) string {
+	if len(use.operands) > 0 {
+		return "only the list of commands is printed by git itself"
+	}
+	return ""
+}
+
+func firstIs(use usage, word string) bool {
+	return len(use.operands) > 0 && use.operands[0].Literal && use.operands[0].Text == word
+}

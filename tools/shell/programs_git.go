@@ -1,0 +1,134 @@
+// The table of git commands that read. No abbreviations: git's own rules for
+// them differ by command. Source: the manual pages of git 2.39 to 2.47.
+//
+// Absent on purpose, by name: --output (writes), --ext-diff and --textconv
+// (run programs), --show-signature, -O and --open-files-in-pager, --stdin
+// (more flags from a pipe), --submodule=diff and --recurse-submodules
+// (another repository's settings), --dirty (writes the index), --remerge-diff
+// (writes objects), --alternate-refs (runs a program), --filters, --no-index, ls-remote, fetch, archive, hash-object,
+// fsck, help, submodule.
+package shell
+
+// gitDiffFlags are those of diff-options.txt.
+const gitDiffFlags = " -# -abcDghimpqRrstuwWz -B? -C? -D -G: -I: -l: -M? -S: -U: -X? --cc --color? --no-color --color-moved? --no-color-moved" +
+	" --color-moved-ws: --no-color-moved-ws --color-words? --word-diff? --word-diff-regex: --patch --no-patch --unified? --raw --patch-with-raw" +
+	" --patch-with-stat --patience --minimal --histogram --anchored: --diff-algorithm: --stat? --stat-width: --stat-count: --stat-name-width:" +
+	" --stat-graph-width: --compact-summary --numstat --shortstat --dirstat? --cumulative --dirstat-by-file? --summary --name-only" +
+	" --name-status --indent-heuristic --no-indent-heuristic --no-renames --rename-empty --no-rename-empty --check --ws-error-highlight:" +
+	" --full-index --binary --abbrev? --no-abbrev --break-rewrites? --find-renames? --find-copies? --find-copies-harder" +
+	" --irreversible-delete --diff-filter: --pickaxe-all --pickaxe-regex --skip-to: --rotate-to: --relative? --no-relative --text" +
+	" --ignore-cr-at-eol --ignore-space-at-eol --ignore-space-change --ignore-all-space --ignore-blank-lines --ignore-matching-lines:" +
+	" --inter-hunk-context: --function-context --exit-code --quiet --no-ext-diff --no-textconv --ignore-submodules? --src-prefix:" +
+	" --dst-prefix: --no-prefix --default-prefix --line-prefix: --ita-invisible-in-index --combined-all-paths" +
+	" --no-diff-merges --dd --no-notes --notes? --end-of-options"
+
+// gitRevFlags are those of rev-list-options.txt and pretty-options.txt.
+const gitRevFlags = " -i -L: --max-count: --skip: --since: --since-as-filter: --after: --until: --before: --author: --committer:" +
+	" --grep-reflog: --grep: --all-match --invert-grep --regexp-ignore-case --basic-regexp --extended-regexp --fixed-strings --perl-regexp" +
+	" --merges --no-merges --min-parents: --max-parents: --no-min-parents --no-max-parents --first-parent --exclude-first-parent-only --not" +
+	" --all --branches? --tags? --remotes? --glob: --exclude: --exclude-hidden: --reflog --single-worktree --ignore-missing" +
+	" --cherry-mark --cherry-pick --left-only --right-only --left-right --cherry --walk-reflogs --merge --boundary --simplify-by-decoration" +
+	" --show-pulls --full-history --dense --sparse --simplify-merges --ancestry-path? --date-order --author-date-order --topo-order --reverse" +
+	" --no-walk? --do-walk --pretty? --format: --abbrev-commit --no-abbrev-commit --oneline --encoding: --expand-tabs? --no-expand-tabs" +
+	" --no-show-signature --relative-date --date: --parents --children --graph --no-graph --show-linear-break? --follow --decorate?" +
+	" --no-decorate --decorate-refs: --decorate-refs-exclude: --clear-decorations --source --mailmap --no-mailmap --use-mailmap" +
+	" --full-diff --log-size --show-notes? --no-standard-notes --count --objects --missing: --no-object-names --disk-usage? --timestamp --header"
+
+const gitRefFlags = " --count: --sort: --format: --color? --contains? --no-contains? --merged? --no-merged? --points-at? --ignore-case --omit-empty"
+
+var gitLog = &program{flags: "-g -E -F -P -i -n:" + gitDiffFlags + gitRevFlags, operands: textOperands}
+
+var gitPrograms = map[string]*program{
+	"log": gitLog, "show": gitLog, "whatchanged": gitLog, "range-diff": gitLog, "rev-list": gitLog,
+	"reflog": {flags: gitLog.flags, operands: textOperands, check: gitReflog},
+	"stash":  {flags: gitLog.flags + " --include-untracked --only-untracked", operands: textOperands, check: gitStash},
+	"diff": {
+		flags:    "-1230 --cached --staged --merge-base --base --ours --theirs" + gitDiffFlags,
+		operands: textOperands,
+	},
+	"diff-tree":  {flags: "-v -t -c -n: --root --no-commit-id --merge-base --always --pretty? --format: --oneline" + gitDiffFlags, operands: textOperands},
+	"diff-index": {flags: "--cached --merge-base" + gitDiffFlags, operands: textOperands},
+	"diff-files": {flags: "-0123 --base --ours --theirs" + gitDiffFlags, operands: textOperands},
+	"status": {
+		flags: "-sbvz -u? -M? --short --branch --show-stash --porcelain? --long --verbose --untracked-files? --ignore-submodules? --ignored?" +
+			" --column? --no-column --ahead-behind --no-ahead-behind --renames --no-renames --find-renames? --null",
+		operands: textOperands,
+	},
+	"blame": {
+		flags: "-bcefklnpstw -L: -M? -C? -S< --abbrev? --porcelain --line-porcelain --incremental --encoding: --first-parent --reverse --root" +
+			" --show-stats --date: --since: --show-name --show-number --show-email --color-lines --color-by-age --ignore-rev: --progress" +
+			" --no-progress --minimal --score-debug",
+		operands: textOperands,
+	},
+	"annotate": {flags: "-bcefklnpstw -L: -M? -C? --porcelain --date: --since:", operands: textOperands},
+	"branch": {
+		flags: "-ailqrv --all --remotes --list --show-current --verbose --quiet --abbrev? --no-abbrev --column? --no-column --no-color" +
+			gitRefFlags,
+		operands: textOperands, check: gitBranch,
+	},
+	"tag":          {flags: "-li -n? --list --column? --no-column" + gitRefFlags, operands: textOperands, check: gitTag},
+	"for-each-ref": {flags: "--shell --perl --python --tcl --exclude:" + gitRefFlags, operands: textOperands},
+	"show-ref":     {flags: "-dhqs --head --heads --branches --tags --dereference --hash? --verify --abbrev? --quiet", operands: textOperands},
+	"remote":       {flags: "-v --verbose --all --push", operands: textOperands, check: gitRemote},
+	"rev-parse": {
+		flags: "-q --abbrev-ref? --short? --verify --quiet --show-toplevel --git-dir --absolute-git-dir --git-common-dir --is-inside-work-tree" +
+			" --is-inside-git-dir --is-bare-repository --is-shallow-repository --show-prefix --show-cdup --symbolic --symbolic-full-name --all" +
+			" --branches? --tags? --remotes? --glob: --exclude: --disambiguate: --show-object-format? --git-path --path-format: --revs-only" +
+			" --no-revs --flags --no-flags --default --sq --not --since: --until: --local-env-vars --end-of-options --show-superproject-working-tree",
+		operands: textOperands,
+	},
+	"describe": {
+		flags: "--all --tags --contains --abbrev? --candidates: --exact-match --debug --long --match: --exclude: --always --first-parent",
+		refused: map[string]string{
+			"--dirty": "writes the index", "--broken": "writes the index",
+		},
+		operands: textOperands,
+	},
+	"shortlog": {flags: "-nsec -w? --numbered --summary --email --committer --group:" + gitRevFlags, operands: textOperands},
+	"config": {
+		flags: "-lz --get --get-all --get-regexp --list --show-origin --show-scope --name-only --null --global --system --local --worktree" +
+			" --bool --int --bool-or-int --path --type: --includes --no-includes --default: --fixed-value --all --regexp --show-names",
+		operands: textOperands, check: gitConfig,
+	},
+	"ls-files": {
+		flags: "-cdmoiskutvfz -x: -X< --cached --deleted --modified --others --ignored --stage --killed --unmerged --directory" +
+			" --no-empty-directory --eol --deduplicate --exclude: --exclude-from< --exclude-per-directory: --exclude-standard" +
+			" --error-unmatch --with-tree: --full-name --abbrev? --debug --sparse --format: --resolve-undo",
+		operands: textOperands,
+	},
+	"ls-tree": {
+		flags:    "-drtlz --long --name-only --name-status --object-only --abbrev? --full-name --full-tree --format:",
+		operands: textOperands,
+	},
+	"cat-file": {
+		flags: "-tsep --batch? --batch-check? --batch-all-objects --buffer --unordered --follow-symlinks --allow-unknown-type -Z",
+		refused: map[string]string{
+			"--filters": runsProgram, "--textconv": runsProgram,
+		},
+		operands: textOperands,
+	},
+	"grep": {
+		flags: "-# -aiIrvwEGFPnloLzchHpqW -A: -B: -C: -e: -f< -m: --cached --untracked --no-index --text --ignore-case --max-depth: --recursive" +
+			" --no-recursive --word-regexp --invert-match --full-name --extended-regexp --basic-regexp --perl-regexp --fixed-strings" +
+			" --line-number --column --files-with-matches --name-only --files-without-match --null --only-matching --count --color?" +
+			" --no-color --break --heading --show-function --context: --after-context: --before-context: --function-context --max-count:" +
+			" --threads: --and --or --not --all-match --quiet --no-exclude-standard --exclude-standard --no-textconv",
+		refused: map[string]string{
+			"-O": runsProgram, "--open-files-in-pager": runsProgram, "--textconv": runsProgram, "--ext-grep": runsProgram,
+		},
+		operands: textOperands,
+	},
+	"worktree":      {flags: "-vz --verbose --porcelain --expire:", operands: textOperands, check: gitWorktree},
+	"name-rev":      {flags: "--tags --refs: --exclude: --all --name-only --no-undefined --always", operands: textOperands},
+	"merge-base":    {flags: "-a --all --octopus --independent --is-ancestor --fork-point", operands: textOperands},
+	"symbolic-ref":  {flags: "-q --quiet --short --recurse --no-recurse", operands: textOperands, check: gitSymbolicRef},
+	"check-ignore":  {flags: "-qvnz --quiet --verbose --non-matching --no-index", operands: textOperands},
+	"check-attr":    {flags: "-az --all --cached --source:", operands: textOperands},
+	"count-objects": {flags: "-vH --verbose --human-readable", operands: noOperands},
+	"cherry":        {flags: "-v --verbose --abbrev?", operands: textOperands},
+	"show-branch":   {flags: "-ar --all --remotes --current --topo-order --date-order --sparse --more: --list --independent --no-name --sha1-name --topics", operands: textOperands},
+	"var":           {flags: "-l", operands: textOperands},
+	"version":       {flags: "--build-options", operands: noOperands, check: gitBare},
+	"help":          {operands: textOperands, check: gitBare},
+	"notes":         {operands: textOperands, check: gitNotes},
+}

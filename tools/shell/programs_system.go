@@ -1,0 +1,156 @@
+// Programs that show the system, the time and numbers, and those of which
+// only the version is asked. Source of each entry: its manual page in Debian
+// 12 (coreutils 9.1, procps 4.0, util-linux 2.38, iproute2 6.1, bash 5.2).
+//
+// Absent on purpose: whatever asks the network or another process (ping, dig,
+// docker, systemctl, gh), starts a pager (man, less), or may fetch a tool to
+// tell its version (cargo, npm, yarn).
+package shell
+
+import "strings"
+
+var systemPrograms = map[string]*program{
+	"sleep":    {flags: "--help --version", operands: textOperands, any: true},
+	"seq":      {flags: "-# -w -f: -s: --format: --separator: --equal-width --help --version", operands: textOperands, any: true},
+	"expr":     {flags: "-# --help --version", operands: textOperands, any: true},
+	"factor":   {flags: "-h --exponents --help --version", operands: textOperands, any: true},
+	"id":       {flags: "-agGnruzZ --context --group --groups --name --real --user --zero --help --version", operands: textOperands, any: true},
+	"whoami":   {flags: "--help --version", operands: noOperands},
+	"logname":  {flags: "--help --version", operands: noOperands},
+	"groups":   {flags: "--help --version", operands: textOperands, any: true},
+	"users":    {flags: "--help --version", operands: noOperands},
+	"who":      {flags: "-abdHlmpqrstTuw --all --boot --count --heading --users", operands: noOperands},
+	"w":        {flags: "-fhiopsu --short --no-header", operands: noOperands},
+	"uname":    {flags: "-amnoprsvi --all --kernel-name --nodename --kernel-release --kernel-version --machine --operating-system --help --version", operands: noOperands},
+	"arch":     {flags: "--help --version", operands: noOperands},
+	"nproc":    {flags: "--all --ignore: --help --version", operands: noOperands},
+	"tty":      {flags: "-s --silent --quiet", operands: noOperands},
+	"printenv": {flags: "-0 --null --help --version", operands: textOperands, any: true},
+	"locale":   {flags: "-acdkmv --all-locales --category-name --keyword-name --charmaps --verbose", operands: textOperands},
+	"getconf":  {flags: "-a -v:", operands: textOperands},
+	"hostname": {
+		flags: "-sI --short --all-ip-addresses --version --help", operands: noOperands,
+		refused: map[string]string{
+			"-F": "sets the name", "--file": "sets the name", "-f": "asks the network", "--fqdn": "asks the network", "-i": "asks the network",
+			"-d": "asks the network", "-A": "asks the network", "-a": "asks the network",
+		},
+	},
+	"date": {
+		flags:    "-uR -d: -r< -I? --date: --iso-8601? --rfc-email --rfc-3339: --reference< --utc --universal --debug --help --version",
+		refused:  map[string]string{"-s": "sets the clock", "--set": "sets the clock", "-f": "reads a file of dates", "--file": "reads a file of dates"},
+		operands: textOperands, abbrev: true, check: onlyFormats,
+	},
+	"cal":  {flags: "-13jmnsSwyY -A: -B: -n: --one --three --sunday --monday --julian --year --twelve --week?", operands: textOperands},
+	"ncal": {flags: "-13bCehJjMSwy -A: -B: -m: -o: -p: -s: -H: -d:", operands: textOperands},
+	"ps": {
+		flags: "-AaCcdeFfHhjKlLMmNnPrSTvVwXxyZ -C: -G: -g: -O: -o: -p: -q: -s: -t: -U: -u: --Group: --User: --cols: --columns: --cumulative --deselect" +
+			" --forest --format: --group: --headers --help? --info --lines: --no-headers --no-heading --noheader --noheaders --pid: --ppid:" +
+			" --quick-pid: --rows: --sid: --sort: --tty: --user: --version --width:",
+		operands: textOperands, any: true,
+	},
+	"pgrep": {
+		flags: "-acfilnovwxr -d: -P: -g: -G: -s: -t: -u: -U: -F< -O: --list-name --list-full --full --count --exact --newest --oldest --inverse" +
+			" --delimiter: --parent: --pgroup: --group: --session: --terminal: --euid: --uid: --ignore-case --pidfile< --runstates:",
+		operands: textOperands, any: true,
+	},
+	"pidof":  {flags: "-csxz -o: -S:", operands: textOperands},
+	"pstree": {flags: "-aAcghGlnNpsStTuUZ -H: -C: --arguments --show-pids --long", operands: textOperands},
+	"top":    {flags: "-bcHiSs1 -d: -n: -o: -p: -u: -w? -E: -e:", operands: noOperands, check: needs("without -b it waits for keys", "-b")},
+	"uptime": {flags: "-psV --pretty --since --help --version", operands: noOperands},
+	"free":   {flags: "-bkmghlotvLwV -c: -s: --bytes --kilo --mega --giga --kibi --mebi --gibi --human --lohi --total --wide --si --help --version", operands: noOperands},
+	"vmstat": {flags: "-adfimnswtVy -S:", operands: textOperands},
+	"iostat": {flags: "-cdhkmNtxyz", operands: textOperands},
+	"lscpu":  {flags: "-abcJxBy -e? -p? --all --extended? --parse? --json", operands: noOperands},
+	"lsblk":  {flags: "-abdfilJmnpPrStTO -e: -I: -o: -x: --all --bytes --fs --json --list --output: --noheadings --paths --topology", operands: textOperands},
+	"lsmod":  {operands: noOperands},
+	"lsusb":  {flags: "-tv -s: -d:", operands: noOperands},
+	"lsof": {
+		flags: "-abCFhlNnoPRtUwX -c: -d: -g? -i? -p: -s? -u:", operands: fileOperands,
+		check: needs("without -n it asks the network for names", "-n"),
+	},
+	"ss":       {flags: "-aelmnoptuwxs460iHOZzVh --all --listening --numeric --processes --tcp --udp --unix --summary --extended --info", operands: noOperands},
+	"netstat":  {flags: "-aeglnoprstuwx46MCFW --all --listening --numeric --tcp --udp --route --interfaces --programs --statistics", operands: noOperands, check: needs("without -n it asks the network for names", "-n", "--numeric")},
+	"ifconfig": {flags: "-as", operands: textOperands, max: 1},
+	"ip":       {flags: "-46sdjpo", operands: textOperands, style: oneByOne, check: ipShows},
+	"tput":     {operands: textOperands, max: 1, check: onlyOperands("cols", "lines", "colors", "longname")},
+	"help":     {flags: "-dms", operands: textOperands},
+	"history":  {operands: textOperands, max: 1, check: onlyNumbers},
+	"lsb_release": {
+		flags: "-vidrcas --version --id --description --release --codename --all --short", operands: noOperands,
+	},
+
+	"node": versionBy("-v"), "nodejs": versionBy("-v"), "deno": versionBy("-V"), "bun": versionBy("-v"), "go": {operands: textOperands, max: 1, check: onlyOperands("version")},
+	"python": versionBy("-V"), "python2": versionBy("-V"), "python3": versionBy("-V"), "ruby": versionBy("-v"), "perl": versionBy("-v"),
+	"php": versionBy("-v"), "lua": versionBy("-v"), "gcc": versionBy("-v"), "g++": versionBy("-v"), "cc": versionBy("-v"), "c++": versionBy("-v"),
+	"clang": versionBy("-v"), "clang++": versionBy("-v"), "make": versionBy("-v"), "cmake": versionBy(""), "ninja": versionBy(""),
+	"tar": versionBy(""), "gzip": versionBy(""), "java": versionBy(""), "javac": versionBy(""),
+	"openssl": {operands: textOperands, max: 1, check: onlyOperands("version")},
+}
+
+// versionBy is a program of which only the version is asked, by --version or
+// by one short flag. The short ones differ: ninja -v builds.
+func versionBy(short string) *program {
+	return &program{
+		flags: "--version " + short, operands: noOperands, style: oneByOne,
+		check: func(use usage) string {
+			if len(use.flags) != 1 {
+				return "only its version can be asked"
+			}
+			return ""
+		},
+	}
+}
+
+// onlyFormats: any operand of date but +format sets the clock.
+func onlyFormats(use usage) string {
+	for _, w := range use.operands {
+		if !strings.HasPrefix(w.prefix, "+") || w.shape > one {
+			return "an operand without + sets the clock"
+		}
+	}
+	return ""
+}
+
+func onlyNumbers(use usage) string {
+	for _, w := range use.operands {
+		if !isNumber(w.prefix) {
+			return "only a number is known to be harmless"
+		}
+	}
+	return ""
+}
+
+// onlyOperands makes a check that there is exactly one operand, of the list.
+func onlyOperands(allowed ...string) func(usage) string {
+	return func(use usage) string {
+		for _, word := range allowed {
+			if len(use.operands) == 1 && use.operands[0].Literal && use.operands[0].Text == word {
+				return ""
+			}
+		}
+		return "only `" + strings.Join(allowed, "`, `") + "` is known to be harmless"
+	}
+}
+
+// ipShows passes `ip OBJECT [show [dev NAME]]`.
+func ipShows(use usage) string {
+	const objects = " a addr address l link r route n neigh ru rule "
+	const why = "only showing is known to be harmless"
+	words := use.operands
+	for _, w := range words {
+		if !w.Literal {
+			return why
+		}
+	}
+	switch {
+	case len(words) == 0 || !listed(objects, words[0].Text):
+		return why
+	case len(words) == 1:
+		return ""
+	case !listed(" show list ls ", words[1].Text):
+		return why
+	case len(words) == 2, len(words) == 4 && words[2].Text == "dev":
+		return ""
+	}
+	return why
+}

@@ -1,0 +1,194 @@
+// Package shell says what a bash script would do if bash ran it: which simple
+// commands it holds, whether all it does is read, and the paths it names.
+//
+// It does not know the file system, the environment, the settings, or whether
+// a program of the table is installed; it starts nothing and reads nothing.
+// What it cannot decide it calls not read-only.
+//
+// The answer holds only for a call that runs the way the analysis assumes:
+// bash without rc files, functions, aliases or shell options carried over,
+// with the environment of [ReadOnlyEnv] and, if it runs git, [GitHardening].
+package shell
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// Bounds of an analysis. A script over one of the first three is never
+// read-only, and its commands are still listed; over one of the last two it
+// is not parsed at all, since the parser's time grows with the square of the
+// depth of parentheses.
+const (
+	maxLength   = 10_000  // characters
+	maxCommands = 500     // simple commands
+	maxDepth    = 40      // statements inside statements, or scripts inside scripts
+	maxParsed   = 1 << 17 // bytes; Linux takes no longer argument, so bash never gets it
+	maxOpen     = 2_000   // opening parentheses
+)
+
+// Errors that [Analysis.Err] can hold; any other is the parser's own.
+var (
+	ErrTooLong  = errors.New("the script is longer than 10,000 characters")
+	ErrTooMany  = errors.New("the script has more than 500 commands")
+	ErrTooDeep  = errors.New("the script is nested too deeply")
+	ErrNotShell = errors.New("the script does not parse as bash")
+)
+
+// An Analysis is what a script would do. It is a plain value and belongs to
+// the caller.
+type Analysis struct {
+	// Err is set when the script does not parse or is over a bound. Commands
+	// then holds what was understood before that.
+	Err error
+	// ReadOnly: it writes nothing, starts nothing but programs named in it,
+	// contacts nobody, and changes no state that a later call could see,
+	// apart from the working directory.
+	ReadOnly bool
+	// Concurrent: ReadOnly, and the working directory stays as it is.
+	Concurrent bool
+	// Reason is empty when Concurrent. Otherwise it is the part of the script
+	// that decided, in backquotes, and why.
+	Reason string
+	// Commands are all simple commands in the order of the text, each wrapper
+	// before what it runs: also those in substitutions and function bodies,
+	// and in literal text given to bash -c, sh -c and eval.
+	Commands []Command
+	// Redirects are all redirections to and from files, /dev/null apart.
+	Redirects []Redirect
+	// Reads and Writes are the paths that the script names, as far as they
+	// are literal: absolute, beginning with ~, or relative to the working
+	// directory at the start. A directory stands for all below it. After a cd
+	// that may have failed, a relative path is listed as seen from both.
+	Reads, Writes []string
+	// Unlisted: it may read or write paths that are not in Reads and Writes.
+	Unlisted bool
+	// Opaque: something other than Commands and Redirects may run or change,
+	// for instance an expansion that executes. No allow rule covers that.
+	Opaque bool
+	// Git: it runs git, to be hardened and asked about the repository.
+	Git bool
+	// Last is the program whose exit code becomes the script's ("grep",
+	// "git diff", "["), for [Benign]; empty when that is not certain.
+	Last string
+}
+
+// A Command is one simple command: a program or builtin with its words.
+type Command struct {
+	// Name is the command word as bash would look it up, or as written when
+	// that is not known; empty for an assignment alone. Compound tests are
+	// listed by their keyword: "[[", "((", "let".
+	Name string
+	// Words are the command word and its arguments.
+	Words   []Word
+	Assigns []Assign
+	// Text is the source, without redirections.
+	Text string
+	// Literal: the command word is literal.
+	Literal bool
+	// Via is what runs it ("timeout", "bash -c", "find -exec"), the nearest
+	// only; empty when the shell does.
+	Via string
+	// Transparent: a wrapper that every kind of rule looks through, so that
+	// an allow rule need not match it, only what it runs.
+	Transparent bool
+	// DenyOnly: found behind a wrapper that only deny and ask rules look
+	// through. An allow rule must match the wrapper instead.
+	DenyOnly bool
+	// ReadOnly: by itself it is. The script still may not be.
+	ReadOnly bool
+}
+
+// String joins the words with single spaces: the form that rules are matched
+// against, without assignments and redirections.
+func (c Command) String() string {
+	texts := make([]string, len(c.Words))
+	for i, w := range c.Words {
+		texts[i] = w.Text
+	}
+	return strings.Join(texts, " ")
+}
+
+// An Assign is an assignment in front of a command, or alone.
+type Assign struct {
+	Name  string
+	Value Word
+	// Harmless: the name is on the fixed list of those that steer no program
+	// to another file or program, and the value is plain literal text.
+	Harmless bool
+}
+
+// A Redirect is a redirection that opens a file.
+type Redirect struct {
+	Op     string // as written: ">", ">>", "&>", "<", "<>"
+	Target Word
+	Writes bool
+}
+
+// Analyze says what script would do if bash ran it. It is pure and bounded,
+// never panics, and gives the same answer every time.
+func Analyze(script string) Analysis {
+	a := &analyzer{cwds: startCwd}
+	if err := oversize(script); err != nil {
+		a.fail(err)
+	}
+	a.checkText(script)
+	last := a.script(script, syntax.LangBash)
+	return a.result(last)
+}
+
+func oversize(script string) error {
+	if len(script) > maxLength && utf8.RuneCountInString(script) > maxLength {
+		return ErrTooLong
+	}
+	return nil
+}
+
+// checkText refuses text that bash and the parser may take apart differently:
+// a carriage return is part of a word for one and white space for the other.
+func (a *analyzer) checkText(script string) {
+	for i := range len(script) {
+		if c := script[i]; c < ' ' && c != '\n' && c != '\t' || c == 0x7f {
+			a.refuse(fmt.Sprintf("%q", c), "a control character can hide a command")
+			return
+		}
+	}
+	if !utf8.ValidString(script) {
+		a.refuse("script", "it is not valid UTF-8")
+	}
+}
+
+var parsers = map[syntax.LangVariant]*sync.Pool{
+	syntax.LangBash:  {New: func() any { return syntax.NewParser(syntax.Variant(syntax.LangBash)) }},
+	syntax.LangPOSIX: {New: func() any { return syntax.NewParser(syntax.Variant(syntax.LangPOSIX)) }},
+}
+
+// parse returns the statements before the first error. The parser is not
+// ours and meets arbitrary bytes, so a panic in it counts as an error.
+func parse(script string, lang syntax.LangVariant) (stmts []*syntax.Stmt, err error) {
+	if len(script) > maxParsed {
+		return nil, ErrTooLong
+	}
+	if strings.Count(script, "(")+strings.Count(script, "$[") > maxOpen {
+		return nil, ErrTooDeep
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("%w: the parser gave up: %v", ErrNotShell, r)
+		}
+	}()
+	p := parsers[lang].Get().(*syntax.Parser)
+	for stmt, err := range p.StmtsSeq(strings.NewReader(script)) {
+		if err != nil {
+			return stmts, fmt.Errorf("%w: %w", ErrNotShell, err)
+		}
+		stmts = append(stmts, stmt)
+	}
+	parsers[lang].Put(p)
+	return stmts, nil
+}

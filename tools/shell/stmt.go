@@ -1,0 +1,254 @@
+// Statements and compound commands: every construct of the grammar is either
+// walked or refused, and walked even when refused, so that deny rules see all
+// of it. Each function returns the program whose exit code the construct has,
+// or "".
+package shell
+
+import (
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+func (a *analyzer) stmts(list []*syntax.Stmt) (last string) {
+	for _, s := range list {
+		last = a.stmt(s)
+	}
+	return last
+}
+
+func (a *analyzer) stmt(s *syntax.Stmt) (last string) {
+	if a.depth++; a.depth > maxDepth {
+		a.fail(ErrTooDeep)
+	}
+	defer func() { a.depth-- }()
+	for _, r := range s.Redirs {
+		a.redirect(r)
+	}
+	if s.Background || s.Coprocess || s.Disown {
+		a.refuse(a.source(s), "it is left running in the background")
+	}
+	last = a.command(s.Cmd)
+	if s.Negated || s.Background {
+		return ""
+	}
+	return last
+}
+
+func (a *analyzer) command(cmd syntax.Command) (last string) {
+	switch c := cmd.(type) {
+	case nil:
+	case *syntax.CallExpr:
+		return a.call(c)
+	case *syntax.Subshell:
+		return a.isolated(c.Stmts)
+	case *syntax.Block:
+		return a.stmts(c.Stmts)
+	case *syntax.BinaryCmd:
+		return a.binary(c)
+	case *syntax.TimeClause:
+		if c.Stmt != nil {
+			return a.stmt(c.Stmt)
+		}
+	case *syntax.IfClause:
+		a.ifClause(c)
+	case *syntax.WhileClause:
+		a.loop(func() { a.stmts(c.Cond); a.stmts(c.Do) })
+	case *syntax.ForClause:
+		a.loop(func() { a.forClause(c) })
+	case *syntax.CaseClause:
+		a.caseClause(c)
+	case *syntax.TestClause:
+		return a.testClause(c)
+	default:
+		a.otherCommand(cmd)
+	}
+	return ""
+}
+
+// otherCommand walks what is never read-only.
+func (a *analyzer) otherCommand(cmd syntax.Command) {
+	switch c := cmd.(type) {
+	case *syntax.FuncDecl:
+		a.hidden(a.source(c), "a function can stand in for any program")
+		a.stmt(c.Body)
+	case *syntax.ArithmCmd:
+		a.keyword("((", c, func() { a.arithmetic(c.X, a.source(c)) })
+	case *syntax.LetClause:
+		a.hidden(a.source(c), "arithmetic on a value can run commands")
+		a.keyword("let", c, func() {
+			for _, x := range c.Exprs {
+				a.arithmetic(x, a.source(c))
+			}
+		})
+	case *syntax.DeclClause:
+		a.decl(c)
+	case *syntax.CoprocClause:
+		a.refuse(a.source(c), "it is left running in the background")
+		a.stmt(c.Stmt)
+	default:
+		a.hidden(a.source(cmd), "this construct is not known to be harmless")
+	}
+}
+
+// keyword lists a compound command that is not a program, so that an allow
+// rule for the rest does not cover it, and judges it.
+func (a *analyzer) keyword(name string, n syntax.Node, judge func()) {
+	text := a.source(n)
+	i := a.add(Command{Name: name, Words: []Word{{Text: text}}, Text: text})
+	before := a.refusals
+	judge()
+	a.settle(i, a.refusals == before)
+}
+
+func (a *analyzer) decl(c *syntax.DeclClause) {
+	a.refuse(a.source(c), "`"+c.Variant.Value+"` changes variables")
+	words := []Word{literalWord(c.Variant.Value)}
+	for _, as := range c.Args {
+		words = append(words, Word{Text: a.source(as), shape: many})
+	}
+	a.add(Command{Name: c.Variant.Value, Words: words, Text: a.source(c), Literal: true})
+	for _, as := range c.Args {
+		a.assign(as)
+	}
+}
+
+// binary: what follows && or || or a pipe decides the exit code.
+func (a *analyzer) binary(c *syntax.BinaryCmd) string {
+	a.stmt(c.X)
+	return a.stmt(c.Y)
+}
+
+func (a *analyzer) ifClause(c *syntax.IfClause) {
+	for ; c != nil; c = c.Else {
+		a.stmts(c.Cond)
+		a.stmts(c.Then)
+	}
+}
+
+// loop refuses a change of directory inside: what stands before it in the
+// text comes after it in the next round.
+func (a *analyzer) loop(body func()) {
+	moved := a.moved
+	a.moved = false
+	body()
+	if a.moved {
+		a.refuse("cd", "it is inside a loop; put the body into ( )")
+		a.cwds = nil
+		a.out.Unlisted = true
+	}
+	a.moved = a.moved || moved
+}
+
+func (a *analyzer) forClause(c *syntax.ForClause) {
+	switch l := c.Loop.(type) {
+	case *syntax.WordIter:
+		if !plainName(l.Name.Value) {
+			a.hidden(a.source(l), "only a variable in lower case is known to steer nothing")
+		}
+		a.words(l.Items)
+	case *syntax.CStyleLoop:
+		text := a.source(l)
+		a.hidden(text, "arithmetic on a value can run commands")
+		a.arithmetic(l.Init, text)
+		a.arithmetic(l.Cond, text)
+		a.arithmetic(l.Post, text)
+	default:
+		a.hidden(a.source(c), "this loop is not known to be harmless")
+	}
+	if c.Select {
+		a.refuse("select", "it waits for an answer")
+	}
+	a.stmts(c.Do)
+}
+
+func (a *analyzer) caseClause(c *syntax.CaseClause) {
+	a.expansions(c.Word)
+	for _, item := range c.Items {
+		for _, p := range item.Patterns {
+			a.pattern(p)
+		}
+		a.stmts(item.Stmts)
+	}
+}
+
+// pattern judges a word that is matched and not expanded to files: extended
+// globs are harmless in it.
+func (a *analyzer) pattern(w *syntax.Word) {
+	for _, part := range w.Parts {
+		if _, ok := part.(*syntax.ExtGlob); !ok {
+			a.expansion(part)
+		}
+	}
+}
+
+// plainName: a variable of the script's own. Those in upper case may mean
+// something to the shell or to a program.
+func plainName(s string) bool {
+	return s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyz_0123456789") == "" && s[0] > '9' && s != "_"
+}
+
+// testClause judges [[ ]]. Its words are not split; the traps are the
+// operators that take a value as an expression or as a name.
+func (a *analyzer) testClause(c *syntax.TestClause) string {
+	a.keyword("[[", c, func() { a.testExpr(c.X) })
+	return "[["
+}
+
+func (a *analyzer) testExpr(x syntax.TestExpr) {
+	switch x := x.(type) {
+	case *syntax.ParenTest:
+		a.testExpr(x.X)
+	case *syntax.UnaryTest:
+		if x.Op == syntax.TsVarSet || x.Op == syntax.TsRefVar {
+			a.hidden(a.source(x), "a subscript in the name can run commands")
+		}
+		a.testExpr(x.X)
+		if w, ok := x.X.(*syntax.Word); ok && fileTest(x.Op) {
+			a.readWord(w)
+		}
+	case *syntax.BinaryTest:
+		a.testExpr(x.X)
+		a.testExpr(x.Y)
+		if numericTest(x.Op) && !(a.numberTest(x.X) && a.numberTest(x.Y)) {
+			a.hidden(a.source(x), "a value that is compared as a number can run commands; use [ ]")
+		}
+	case *syntax.Word:
+		a.pattern(x)
+	default:
+		a.hidden("[[", "this test is not known to be harmless")
+	}
+}
+
+func (a *analyzer) readWord(w *syntax.Word) {
+	for _, part := range w.Parts {
+		switch part.(type) {
+		case *syntax.Lit, *syntax.SglQuoted:
+		default:
+			a.out.Unlisted = true
+			return
+		}
+	}
+	a.read(a.word(w).path)
+}
+
+func fileTest(op syntax.UnTestOperator) bool {
+	switch op {
+	case syntax.TsNot, syntax.TsEmpStr, syntax.TsNempStr, syntax.TsOptSet, syntax.TsVarSet, syntax.TsRefVar, syntax.TsFdTerm:
+		return false
+	}
+	return true
+}
+
+func numericTest(op syntax.BinTestOperator) bool {
+	switch op {
+	case syntax.TsEql, syntax.TsNeq, syntax.TsLeq, syntax.TsGeq, syntax.TsLss, syntax.TsGtr:
+		return true
+	}
+	return false
+}
+
+func (a *analyzer) numberTest(x syntax.TestExpr) bool {
+	w, ok := x.(*syntax.Word)
+	return ok && a.number(w)
+}

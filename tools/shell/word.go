@@ -1,0 +1,344 @@
+// A word is what one place of a command can become: a known argument, one
+// unknown argument, or any number of them. This file does not know what a
+// program does with it.
+package shell
+
+import (
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// A Word is one word of a command.
+type Word struct {
+	// Text is the argument that the program gets when Literal, otherwise the
+	// source as written.
+	Text string
+	// Literal: no expansion of any kind takes part.
+	Literal bool
+
+	shape shape
+	// prefix is what every argument that the word becomes begins with, as far
+	// as known (shape many: only of the first). For shape known it is all.
+	prefix string
+	// solid: what it becomes does not begin with a dash.
+	solid bool
+	path  string // what it names as a file; "" when that is not known
+	pipe  bool   // a process substitution: names no file of the tree
+	input bool   // stands for what xargs reads and appends
+}
+
+type shape uint8
+
+const (
+	known shape = iota // exactly prefix
+	one                // exactly one argument that begins with prefix
+	files              // one or more arguments that all begin with prefix: a glob
+	many               // any number of any arguments
+)
+
+// words resolves the words of a command, brace expansions taken apart.
+func (a *analyzer) words(ws []*syntax.Word) []Word {
+	out := make([]Word, 0, len(ws))
+	for _, w := range ws {
+		if alts := braces(w); alts != nil {
+			for _, alt := range alts {
+				if alt == "" {
+					continue // bash drops it
+				}
+				word := literalWord(alt)
+				word.Text, word.Literal = alt, false
+				if strings.ContainsAny(alt, "*?[~") {
+					word = Word{Text: alt, shape: many}
+				}
+				out = append(out, word)
+			}
+			continue
+		}
+		out = append(out, a.word(w))
+	}
+	return out
+}
+
+func literalWord(s string) Word {
+	w := Word{Text: s, Literal: true, prefix: s, solid: !strings.HasPrefix(s, "-"), path: s}
+	if strings.HasPrefix(s, "~") {
+		w.path = "./" + s
+	}
+	return w
+}
+
+// A wordBuilder collects what is known of one word from its parts.
+type wordBuilder struct {
+	a       *analyzer
+	prefix  strings.Builder
+	shape   shape
+	open    bool // the prefix has ended: something unknown came
+	bracket bool // an unquoted [ came
+	digits  bool // what ended the prefix is a number without sign
+	expands bool
+	tilde   bool
+	home    string // "~" or "." when the word begins with $HOME or $PWD
+	pipe    bool
+	rest    strings.Builder // literal text after $HOME, or after a glob began
+
+	unknowns, globs int
+}
+
+func (a *analyzer) word(w *syntax.Word) Word {
+	if len(w.Parts) == 1 {
+		if lit, ok := w.Parts[0].(*syntax.Lit); ok && !strings.ContainsAny(lit.Value, "\\*?[~{") {
+			return literalWord(lit.Value)
+		}
+	}
+	b := wordBuilder{a: a}
+	for i, part := range w.Parts {
+		b.part(part, i == 0)
+	}
+	return b.finish(a.source(w))
+}
+
+func (b *wordBuilder) part(part syntax.WordPart, first bool) {
+	switch p := part.(type) {
+	case *syntax.Lit:
+		b.unquoted(p.Value, first)
+	case *syntax.SglQuoted:
+		b.single(p)
+	case *syntax.DblQuoted:
+		b.double(p, first)
+	case *syntax.ProcSubst:
+		b.a.expansion(part)
+		b.pipe = true
+		b.add("/dev/fd/")
+		b.unknown(one)
+	default:
+		b.a.expansion(part)
+		b.dynamic(part, many, first)
+	}
+}
+
+func (b *wordBuilder) add(s string) {
+	if b.open {
+		b.rest.WriteString(s)
+		return
+	}
+	b.prefix.WriteString(s)
+}
+
+func (b *wordBuilder) unknown(s shape) {
+	b.shape = max(b.shape, s)
+	b.open, b.expands = true, true
+	b.unknowns++
+	if s == files {
+		b.globs++
+	}
+}
+
+// unquoted takes literal text outside quotes: backslashes, globs, tilde, and
+// braces that were not simple enough to take apart.
+func (b *wordBuilder) unquoted(s string, first bool) {
+	if first && strings.HasPrefix(s, "~") {
+		b.tilde, b.expands = true, true
+		b.shape = max(b.shape, one)
+	}
+	if braceLike(s) {
+		b.unknown(many)
+	}
+	for i := 0; i < len(s); i++ {
+		switch c := s[i]; c {
+		case '\\':
+			if i++; i < len(s) && s[i] != '\n' {
+				b.add(s[i : i+1])
+			}
+		case '*', '?':
+			b.unknown(files)
+			b.add(s[i : i+1])
+		case '[':
+			if strings.Contains(s[i:], "]") {
+				b.unknown(files)
+			}
+			b.bracket = true
+			b.add("[")
+		case ']':
+			if b.bracket {
+				b.unknown(files)
+			}
+			b.add("]")
+		default:
+			b.add(s[i : i+1])
+		}
+	}
+}
+
+// single takes '...' and $'...'. Of the escapes of the latter only the usual
+// ones are resolved; any other leaves the word unknown.
+func (b *wordBuilder) single(q *syntax.SglQuoted) {
+	if !q.Dollar || !strings.Contains(q.Value, `\`) {
+		b.add(q.Value)
+		return
+	}
+	s := q.Value
+	for i := 0; i < len(s); i++ {
+		if s[i] != '\\' {
+			b.add(s[i : i+1])
+			continue
+		}
+		i++
+		at := -1
+		if i < len(s) {
+			at = strings.IndexByte(`nt\'"`, s[i])
+		}
+		if at < 0 {
+			b.unknown(one)
+			return
+		}
+		b.add("\n\t\\'\""[at : at+1])
+	}
+}
+
+func (b *wordBuilder) double(q *syntax.DblQuoted, first bool) {
+	if q.Dollar {
+		b.a.hidden(b.a.source(q), "a translated string comes from a file")
+	}
+	if text := b.a.source(q); strings.Contains(text, `\"`) && (strings.ContainsAny(text, ";&\n") || strings.Contains(text, " | ")) {
+		b.a.refuse(text, "an escaped quote and a separator in one string; use single quotes")
+	}
+	for i, part := range q.Parts {
+		lit, ok := part.(*syntax.Lit)
+		if !ok {
+			b.a.expansion(part)
+			b.dynamic(part, one, first && i == 0)
+			continue
+		}
+		s := lit.Value
+		for j := 0; j < len(s); j++ {
+			if s[j] == '\\' && j+1 < len(s) && strings.IndexByte("$`\"\\\n", s[j+1]) >= 0 {
+				if j++; s[j] == '\n' {
+					continue
+				}
+			}
+			b.add(s[j : j+1])
+		}
+	}
+}
+
+// dynamic takes an expansion; s is what it becomes unless more is known.
+func (b *wordBuilder) dynamic(part syntax.WordPart, s shape, first bool) {
+	p, isParam := part.(*syntax.ParamExp)
+	switch {
+	case isParam && spreads(p):
+		s = many
+	case isParam && numeric(p):
+		s = one
+		b.digits = b.digits || !b.open && b.prefix.Len() == 0
+	case isParam && first && s == one && simpleParam(p) && p.Param.Value == "HOME":
+		b.home = "~"
+	case isParam && first && s == one && simpleParam(p) && p.Param.Value == "PWD":
+		b.home = "."
+	}
+	if _, ok := part.(*syntax.ArithmExp); ok {
+		s = one
+	}
+	b.unknown(s)
+}
+
+func (b *wordBuilder) finish(source string) Word {
+	prefix, rest := b.prefix.String(), b.rest.String()
+	if !b.expands {
+		return literalWord(prefix)
+	}
+	w := Word{Text: source, shape: b.shape, prefix: prefix, pipe: b.pipe}
+	switch {
+	case b.shape == many:
+	case b.tilde:
+		w.solid = true
+		if !b.open && tildeHome(prefix) {
+			w.path = prefix
+		} else if dir := globDir(prefix); b.plainGlob(prefix, rest) && tildeHome(dir) {
+			w.path = dir
+		}
+	case b.home != "":
+		sure := b.shape == one && b.unknowns == 1 && (rest == "" || rest[0] == '/')
+		w.solid = sure
+		if sure {
+			w.path = b.home + rest
+		}
+	default:
+		w.solid = b.digits || prefix != "" && prefix[0] != '-'
+		if b.plainGlob(prefix, rest) {
+			w.path = globDir(prefix)
+		}
+	}
+	return w
+}
+
+// plainGlob: all that the pattern matches lies below globDir(prefix). A
+// component that begins with a dot could match ".." in older versions of bash.
+func (b *wordBuilder) plainGlob(prefix, rest string) bool {
+	base := prefix[strings.LastIndexByte(prefix, '/')+1:]
+	return b.shape == files && b.unknowns == b.globs && !strings.HasPrefix(base, ".") && !strings.Contains(rest, "/.")
+}
+
+// tildeHome: ~ or ~/..., and not another user's home or ~+ and ~-.
+func tildeHome(s string) bool { return s == "~" || strings.HasPrefix(s, "~/") }
+
+// globDir is the directory that holds all matches of a pattern which begins
+// with the literal prefix.
+func globDir(prefix string) string {
+	switch i := strings.LastIndexByte(prefix, '/'); {
+	case i > 0:
+		return prefix[:i]
+	case i == 0:
+		return "/"
+	}
+	return "."
+}
+
+// spreads: the expansion can become several arguments even inside quotes.
+func spreads(p *syntax.ParamExp) bool {
+	switch {
+	case p.Param == nil:
+		return true
+	case p.Length:
+		return false
+	case p.Param.Value == "@", p.Excl, p.Index != nil:
+		return true
+	}
+	return p.Exp != nil && p.Exp.Word != nil && !plainWord(p.Exp.Word) // a default may hold "$@"
+}
+
+// plainWord: literal text, quoted or not.
+func plainWord(w *syntax.Word) bool {
+	for _, part := range w.Parts {
+		switch p := part.(type) {
+		case *syntax.Lit, *syntax.SglQuoted:
+		case *syntax.DblQuoted:
+			for _, inner := range p.Parts {
+				if _, ok := inner.(*syntax.Lit); !ok {
+					return false
+				}
+			}
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// numeric: it becomes one number without sign.
+func numeric(p *syntax.ParamExp) bool {
+	if p.Param == nil || p.Excl || p.Slice != nil || p.Repl != nil || p.Exp != nil {
+		return false
+	}
+	if p.Length {
+		return true
+	}
+	name := p.Param.Value
+	return p.Index == nil && (name == "?" || name == "#" || name == "$")
+}
+
+// simpleParam: $x or ${x} and nothing more.
+func simpleParam(p *syntax.ParamExp) bool {
+	return p.Param != nil && !p.Excl && !p.Length && p.Index == nil && p.Slice == nil &&
+		p.Repl == nil && p.Names == 0 && p.Exp == nil
+}

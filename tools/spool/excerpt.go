@@ -1,0 +1,183 @@
+// The head and the tail of an output, as text for a model, with exact counts of what is between them. Memory is bound
+// by the length asked for, never by that of the output.
+
+package spool
+
+import (
+	"bytes"
+	"io"
+	"unicode/utf8"
+)
+
+// An Excerpt is an output as text: valid UTF-8 without terminal escapes, both channels in the order as observed. When
+// Bytes is 0 nothing is left out, and Head is all of it.
+type Excerpt struct {
+	Head, Tail string
+	// Bytes and Lines are what is left out between Head and Tail: bytes of the raw file, and line ends among them.
+	Bytes, Lines int64
+	// Replaced is how many bytes in Head and Tail were not UTF-8 and are shown as U+FFFD.
+	Replaced int64
+}
+
+// Excerpt gives at most maxChars characters, half of them from the beginning and half from the end, cut at line ends
+// where there are any.
+func (o *Output) Excerpt(maxChars int) (Excerpt, error) {
+	s := o.snapshot()
+	defer s.release()
+	if s.fault != nil || s.raw == nil {
+		return Excerpt{}, s.fault
+	}
+	total := s.total()
+	all, err := clean(s.raw, 0, total, maxChars)
+	if err != nil {
+		return Excerpt{}, err
+	}
+	if all.end == total {
+		return Excerpt{Head: string(all.text), Replaced: all.replaced}, nil
+	}
+	head, err := clean(s.raw, 0, total, maxChars/2)
+	if err != nil {
+		return Excerpt{}, err
+	}
+	head.cutAtLine()
+	tail, err := tailOf(s.raw, head.end, total, maxChars-maxChars/2)
+	if err != nil {
+		return Excerpt{}, err
+	}
+	x := Excerpt{
+		Head: string(head.text), Tail: string(tail.text),
+		Bytes: tail.start - head.end, Replaced: head.replaced + tail.replaced,
+	}
+	x.Lines, err = countLines(io.NewSectionReader(s.raw, head.end, x.Bytes))
+	return x, err
+}
+
+// A piece is cleaned text and the raw bytes that it stands for.
+type piece struct {
+	text       []byte
+	start, end int64
+	replaced   int64
+	lineText   int   // length of text up to the last line end
+	lineEnd    int64 // the raw place after it
+	lineBad    int64 // replaced up to it
+}
+
+// clean takes characters from raw places start to end until it has chars of them.
+func clean(raw io.ReaderAt, start, end int64, chars int) (piece, error) {
+	p := piece{start: start, end: start}
+	buf := make([]byte, min(end-start, 64<<10))
+	for p.end < end && chars > 0 {
+		n, err := raw.ReadAt(buf[:min(int64(len(buf)), end-p.end)], p.end)
+		if n == 0 && err != nil {
+			return p, err
+		}
+		chars = p.add(buf[:n], p.end+int64(n) < end, chars)
+	}
+	return p, nil
+}
+
+// add appends the characters of window until chars are taken, and gives how many are still wanted. Escapes that
+// follow the last character are taken too, so that all of a text is reached when its characters are.
+func (p *piece) add(window []byte, more bool, chars int) int {
+	for len(window) > 0 {
+		t, ok := next(window, more)
+		if !ok || (chars == 0 && !t.escape) {
+			break
+		}
+		window = window[t.size:]
+		p.end += int64(t.size)
+		if t.escape {
+			continue
+		}
+		if t.bad {
+			p.replaced++
+		}
+		p.text = utf8.AppendRune(p.text, t.r)
+		if chars--; t.r == '\n' {
+			p.lineText, p.lineEnd, p.lineBad = len(p.text), p.end, p.replaced
+		}
+	}
+	return chars
+}
+
+// cutAtLine drops what follows the last line end, unless that is more than half of the text.
+func (p *piece) cutAtLine() {
+	if p.lineText*2 >= len(p.text) && p.lineText > 0 {
+		p.text, p.end, p.replaced = p.text[:p.lineText], p.lineEnd, p.lineBad
+	}
+}
+
+// maxTail bounds how far back a tail looks for its characters when nearly all bytes are escapes.
+const maxTail = 4 << 20
+
+// tailOf gives the last chars characters before end, from not before the raw place from.
+func tailOf(raw io.ReaderAt, from, end int64, chars int) (piece, error) {
+	for window := int64(chars)*utf8.UTFMax + maxEscape; ; window *= 4 {
+		start, err := boundary(raw, max(from, end-window), from)
+		if err != nil {
+			return piece{}, err
+		}
+		found, err := clean(raw, start, end, int(end-start)+1)
+		if err != nil {
+			return piece{}, err
+		}
+		have := utf8.RuneCount(found.text)
+		if have >= chars || start == from || window >= maxTail {
+			return last(raw, found, have-chars)
+		}
+	}
+}
+
+// boundary moves start past the bytes of a character that began before it.
+func boundary(raw io.ReaderAt, start, from int64) (int64, error) {
+	if start == from {
+		return start, nil
+	}
+	var buf [utf8.UTFMax]byte
+	n, err := raw.ReadAt(buf[:], start)
+	if n == 0 {
+		return start, err
+	}
+	for i, c := range buf[:n] {
+		if utf8.RuneStart(c) {
+			return start + int64(i), nil
+		}
+	}
+	return start, nil
+}
+
+// last drops the first drop characters of p, and the rest of the line that this cuts if it is less than half of what
+// stays.
+func last(raw io.ReaderAt, p piece, drop int) (piece, error) {
+	if drop <= 0 {
+		return p, nil
+	}
+	dropped, err := clean(raw, p.start, p.end, drop)
+	if err != nil {
+		return piece{}, err
+	}
+	kept := p.text[len(dropped.text):]
+	if cut := bytes.IndexByte(kept, '\n') + 1; cut > 0 && cut*2 < len(kept) && !bytes.HasSuffix(dropped.text, []byte("\n")) {
+		chars := utf8.RuneCount(kept[:cut])
+		if dropped, err = clean(raw, p.start, p.end, drop+chars); err != nil {
+			return piece{}, err
+		}
+		kept = kept[cut:]
+	}
+	return piece{text: kept, start: dropped.end, end: p.end, replaced: p.replaced - dropped.replaced}, nil
+}
+
+// countLines counts line ends.
+func countLines(r io.Reader) (lines int64, err error) {
+	buf := make([]byte, 64<<10)
+	for {
+		n, err := r.Read(buf)
+		lines += int64(bytes.Count(buf[:n], []byte{'\n'}))
+		if err == io.EOF {
+			return lines, nil
+		}
+		if err != nil {
+			return lines, err
+		}
+	}
+}

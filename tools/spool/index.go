@@ -1,0 +1,148 @@
+// The index says which bytes of the raw file came on which channel. It knows nothing of who writes or reads.
+//
+// The raw file begins with Stdout. Each record starts a run that lasts to the next record, or to the end of the raw
+// file; so an output without a byte on Stderr has no index at all, and one whose daemon died needs no repair. Records
+// have a fixed size and hold both positions, so any place is found by bisection, without reading what is before it.
+
+package spool
+
+import (
+	"encoding/binary"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"sort"
+)
+
+// recordSize is that of one record: start and channel in one word, then the offset in the channel.
+const recordSize = 16
+
+// A run is neighbouring bytes of one channel: where they start in the raw file and in their channel.
+type run struct {
+	channel       Channel
+	start, offset int64
+}
+
+func (r run) encode() (buf [recordSize]byte) {
+	binary.LittleEndian.PutUint64(buf[:8], uint64(r.start)<<1|uint64(r.channel))
+	binary.LittleEndian.PutUint64(buf[8:], uint64(r.offset))
+	return buf
+}
+
+func decodeRun(buf []byte) run {
+	first := binary.LittleEndian.Uint64(buf[:8])
+	return run{channel: Channel(first & 1), start: int64(first >> 1), offset: int64(binary.LittleEndian.Uint64(buf[8:]))}
+}
+
+// position is how many bytes of ch came before the run.
+func (r run) position(ch Channel) int64 {
+	if r.channel == ch {
+		return r.offset
+	}
+	return r.start - r.offset
+}
+
+// An index is the records of one output as they are at one moment, with the raw file's size then.
+type index struct {
+	records io.ReaderAt // nil when count is 0
+	count   int64
+	sizes   [channels]int64
+}
+
+// at gives the i-th run and the end of it in the raw file; run -1 is the Stdout before the first record.
+func (x index) at(i int64) (r run, end int64, err error) {
+	if i >= 0 {
+		if r, err = x.read(i); err != nil {
+			return run{}, 0, err
+		}
+	}
+	end = x.sizes[Stdout] + x.sizes[Stderr]
+	if i+1 < x.count {
+		next, err := x.read(i + 1)
+		if err != nil {
+			return run{}, 0, err
+		}
+		end = next.start
+	}
+	return r, end, nil
+}
+
+func (x index) read(i int64) (run, error) {
+	var buf [recordSize]byte
+	if _, err := x.records.ReadAt(buf[:], i*recordSize); err != nil {
+		return run{}, err
+	}
+	return decodeRun(buf[:]), nil
+}
+
+// last is the number of the last run for which before holds; before must hold for a head of the runs.
+func (x index) last(before func(run) bool) (int64, error) {
+	var failed error
+	n := sort.Search(int(x.count), func(i int) bool {
+		r, err := x.read(int64(i))
+		if err != nil {
+			failed = err
+			return true
+		}
+		return !before(r)
+	})
+	return int64(n) - 1, failed
+}
+
+// recoverOutput reads an output from its files.
+func recoverOutput(base string) (*Output, error) {
+	raw, err := os.Stat(base + rawSuffix)
+	if err != nil {
+		return nil, err
+	}
+	o := &Output{base: base, ended: true}
+	o.sizes[Stdout] = raw.Size()
+	f, err := os.Open(base + indexSuffix)
+	if errors.Is(err, fs.ErrNotExist) {
+		return o, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	o.runs, o.sizes, err = verify(f, raw.Size())
+	return o, err
+}
+
+// verify counts the records that are whole and true, and how much of the raw file each channel has. A record that
+// contradicts those before it ends the index: the bytes after it belong to the last run that is known.
+func verify(records io.Reader, total int64) (count int64, sizes [channels]int64, err error) {
+	var buf [512 * recordSize]byte
+	last := run{}
+	for {
+		n, err := io.ReadFull(records, buf[:])
+		for at := 0; at+recordSize <= n; at += recordSize {
+			next := decodeRun(buf[at:])
+			if !follows(last, next, count == 0) || next.start > total {
+				return count, sizesAt(last, total), nil
+			}
+			last, count = next, count+1
+		}
+		switch {
+		case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
+			return count, sizesAt(last, total), nil
+		case err != nil:
+			return 0, sizes, err
+		}
+	}
+}
+
+// follows reports that next can come after last: it changes the channel, leaves no empty run before it, and counts
+// what is before it as last does. Only the first record may start at 0.
+func follows(last, next run, first bool) bool {
+	grows := next.start > last.start || first && next.start == 0
+	return grows && next.channel != last.channel && next.offset == last.position(next.channel)
+}
+
+// sizesAt is how much each channel has when r lasts to total.
+func sizesAt(r run, total int64) (sizes [channels]int64) {
+	sizes[r.channel] = r.offset + total - r.start
+	sizes[1-r.channel] = r.start - r.offset
+	return sizes
+}

@@ -1,0 +1,196 @@
+package spool
+
+import (
+	"io"
+	"os"
+	"sync"
+)
+
+// A Channel is one of the two outputs of a process.
+type Channel uint8
+
+// The channels of a process.
+const (
+	Stdout Channel = iota
+	Stderr
+	channels = 2
+)
+
+// An Output is what one call prints. One or two goroutines write to it, any number read it while it grows and after
+// it has ended. It holds no bytes in memory: they go to the file as they come, and readers find them there.
+type Output struct {
+	base  string
+	limit int64
+
+	mu       sync.Mutex
+	raw, idx *os.File // open while the output grows, from the first byte on that each needs
+	sizes    [channels]int64
+	runs     int64   // records in the index
+	current  Channel // of the last byte
+	readers  int     // that are using the files right now
+	ended    bool
+	fault    error         // why no more is taken
+	changed  chan struct{} // closed at the next change; nil while nobody waits
+}
+
+// Path is the absolute path of the raw file: the bytes of both channels in the order in which they were observed. There
+// is no such file before the first byte.
+func (o *Output) Path() string { return o.base + rawSuffix }
+
+// Write appends p to channel ch. With an error, what fitted is kept and counted, and every later Write gives the
+// same error: ErrLimit, ErrFull, or what else the file system said.
+func (o *Output) Write(ch Channel, p []byte) error {
+	if len(p) == 0 {
+		return nil
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.fault == nil {
+		o.fault = o.append(ch, p)
+		o.wake()
+	}
+	return o.fault
+}
+
+// append writes the index record, if ch is not the channel of the last byte, and then the bytes.
+func (o *Output) append(ch Channel, p []byte) error {
+	if o.ended {
+		return os.ErrClosed
+	}
+	if err := o.openRaw(); err != nil {
+		return err
+	}
+	if ch != o.current {
+		if err := o.begin(ch); err != nil {
+			return err
+		}
+	}
+	var over error
+	if room := o.limit - o.used(); int64(len(p)) > room {
+		p, over = p[:max(room, 0)], ErrLimit
+	}
+	n, err := o.raw.Write(p)
+	o.sizes[ch] += int64(n)
+	if err != nil {
+		return classify(err)
+	}
+	return over
+}
+
+func (o *Output) openRaw() (err error) {
+	if o.raw == nil {
+		o.raw, err = createExclusive(o.base + rawSuffix)
+	}
+	return err
+}
+
+// begin starts a run of ch in the index.
+func (o *Output) begin(ch Channel) (err error) {
+	if o.idx == nil {
+		if o.idx, err = createExclusive(o.base + indexSuffix); err != nil {
+			return err
+		}
+	}
+	if o.used()+recordSize > o.limit {
+		return ErrLimit
+	}
+	buf := run{channel: ch, start: o.total(), offset: o.sizes[ch]}.encode()
+	if _, err = o.idx.WriteAt(buf[:], o.runs*recordSize); err != nil {
+		return classify(err)
+	}
+	o.runs++
+	o.current = ch
+	return nil
+}
+
+func (o *Output) total() int64 { return o.sizes[Stdout] + o.sizes[Stderr] }
+func (o *Output) used() int64  { return o.total() + o.runs*recordSize }
+
+// wake lets everybody look again who waits for a change.
+func (o *Output) wake() {
+	if o.changed != nil {
+		close(o.changed)
+		o.changed = nil
+	}
+}
+
+// Changed is closed when more bytes have come or the output has ended. Ask for it before reading: what comes between
+// the two is then not missed.
+func (o *Output) Changed() <-chan struct{} {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.ended {
+		return closedChannel
+	}
+	if o.changed == nil {
+		o.changed = make(chan struct{})
+	}
+	return o.changed
+}
+
+var closedChannel = func() chan struct{} { c := make(chan struct{}); close(c); return c }()
+
+// Size is how many bytes have come on ch.
+func (o *Output) Size(ch Channel) int64 {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.sizes[ch]
+}
+
+// Total is how many bytes have come on both channels.
+func (o *Output) Total() int64 {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.total()
+}
+
+// Ended reports that no more will come.
+func (o *Output) Ended() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.ended
+}
+
+// Close ends the output. What it holds can still be read. Closing twice does nothing.
+func (o *Output) Close() error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.ended {
+		return nil
+	}
+	o.ended = true
+	o.wake()
+	return o.closeFiles()
+}
+
+// closeFiles closes the files of an output that has ended, once no reader uses them.
+func (o *Output) closeFiles() (err error) {
+	if !o.ended || o.readers > 0 {
+		return nil
+	}
+	for _, f := range []*os.File{o.raw, o.idx} {
+		if f == nil {
+			continue
+		}
+		if e := f.Close(); e != nil && err == nil {
+			err = classify(e)
+		}
+	}
+	o.raw, o.idx = nil, nil
+	return err
+}
+
+// Writer gives ch as an io.Writer, for whoever copies a pipe.
+func (o *Output) Writer(ch Channel) io.Writer { return channelWriter{o, ch} }
+
+type channelWriter struct {
+	output  *Output
+	channel Channel
+}
+
+func (w channelWriter) Write(p []byte) (int, error) {
+	if err := w.output.Write(w.channel, p); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}

@@ -1,0 +1,141 @@
+// Reading an output, while it grows and after: by its place among all bytes, or by its place in one channel.
+
+package spool
+
+import (
+	"errors"
+	"io"
+	"os"
+)
+
+// A Run is neighbouring bytes of one channel.
+type Run struct {
+	Channel Channel
+	Offset  int64  // of Data in its channel, in bytes
+	Data    []byte // part of the reader's own buffer
+}
+
+// Next reads into buf from pos, a place among the bytes of both channels, and gives what it read of the one run that
+// is there. Without Data nothing has come there yet (see Changed); io.EOF says that nothing will.
+func (o *Output) Next(pos int64, buf []byte) (Run, error) {
+	s := o.snapshot()
+	defer s.release()
+	if pos >= s.total() || pos < 0 || len(buf) == 0 {
+		return Run{}, s.end(pos >= s.total())
+	}
+	i, err := s.last(func(r run) bool { return r.start <= pos })
+	if err != nil {
+		return Run{}, err
+	}
+	r, end, err := s.at(i)
+	if err != nil {
+		return Run{}, err
+	}
+	n, err := s.read(buf[:min(int64(len(buf)), end-pos)], pos)
+	return Run{Channel: r.channel, Offset: r.offset + pos - r.start, Data: buf[:n]}, err
+}
+
+// NextOf is Next for one channel: offset is a place in ch, and Data goes on over runs of the other channel.
+func (o *Output) NextOf(ch Channel, offset int64, buf []byte) (Run, error) {
+	s := o.snapshot()
+	defer s.release()
+	if offset >= s.sizes[ch] || offset < 0 {
+		return Run{}, s.end(offset >= s.sizes[ch])
+	}
+	i, err := s.last(func(r run) bool { return r.position(ch) <= offset })
+	if err != nil {
+		return Run{}, err
+	}
+	got := 0
+	for ; got < len(buf) && i < s.count; i += channels { // runs take turns
+		r, end, err := s.at(i)
+		if err != nil {
+			return Run{}, err
+		}
+		from := r.start + offset + int64(got) - r.offset
+		n, err := s.read(buf[got:got+int(min(int64(len(buf)-got), end-from))], from)
+		got += n
+		if err != nil {
+			return Run{}, err
+		}
+	}
+	return Run{Channel: ch, Offset: offset, Data: buf[:got]}, nil
+}
+
+// A snapshot is an output as it was at one moment, ready to be read. What is added later does not change it.
+type snapshot struct {
+	index
+	of       *Output
+	raw, idx *os.File
+	borrowed bool // the files are the output's own
+	ended    bool
+	fault    error
+}
+
+// snapshot fixes the output's present extent. While the output grows its own files serve; afterwards they are opened
+// for the moment of reading, so that an output that nobody reads holds nothing open.
+func (o *Output) snapshot() snapshot {
+	o.mu.Lock()
+	s := snapshot{of: o, index: index{count: o.runs, sizes: o.sizes}, ended: o.ended, borrowed: !o.ended}
+	if s.borrowed {
+		o.readers++
+		s.raw, s.idx = o.raw, o.idx
+	}
+	o.mu.Unlock()
+	if !s.borrowed {
+		s.open()
+	}
+	if s.idx != nil {
+		s.records = s.idx
+	}
+	return s
+}
+
+// open opens what the snapshot needs.
+func (s *snapshot) open() {
+	if s.total() > 0 {
+		s.raw, s.fault = os.Open(s.of.base + rawSuffix)
+	}
+	if s.count > 0 && s.fault == nil {
+		s.idx, s.fault = os.Open(s.of.base + indexSuffix)
+	}
+	if s.count > 0 && s.fault != nil {
+		s.count = 0 // without its index no place can be found; read gives the fault
+	}
+}
+
+func (s *snapshot) release() {
+	if s.borrowed {
+		s.of.mu.Lock()
+		defer s.of.mu.Unlock()
+		s.of.readers--
+		_ = s.of.closeFiles() // Close has given its word already; what was written had been checked when it was
+		return
+	}
+	for _, f := range []*os.File{s.raw, s.idx} {
+		if f != nil {
+			_ = f.Close() // only read
+		}
+	}
+}
+
+func (s *snapshot) total() int64 { return s.sizes[Stdout] + s.sizes[Stderr] }
+
+// end is what a reader gets who has all there is.
+func (s *snapshot) end(all bool) error {
+	if s.ended && all {
+		return io.EOF
+	}
+	return nil
+}
+
+func (s *snapshot) read(buf []byte, at int64) (int, error) {
+	if s.fault != nil {
+		return 0, s.fault
+	}
+	n, err := s.raw.ReadAt(buf, at)
+	if errors.Is(err, io.EOF) && n > 0 {
+		err = nil // somebody has cut the file short: what is left is still good
+	}
+	return n, err
+}

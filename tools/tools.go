@@ -1,0 +1,210 @@
+// Package tools is the contract between a tool and everything that runs it: a Tool turns input into an Action, an
+// Action says what it will touch, checks itself against the present, and runs. The package does not know in which
+// order calls run, who permits them, or how a result travels.
+package tools
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/toold/toold/tools/background"
+	"github.com/toold/toold/tools/sandbox"
+	"github.com/toold/toold/tools/shell"
+	"github.com/toold/toold/tools/spool"
+	"github.com/toold/toold/tools/workspace"
+)
+
+// A Tool is what a model can name. It is stateless and safe for concurrent use; New makes one.
+type Tool interface {
+	// Spec describes the tool. It is the same at every call.
+	Spec() Spec
+	// Parse checks input against the tool's schema and binds it to an Action. It does no I/O. Its error is a
+	// *fault.Error "invalid_input" that lists every violation.
+	Parse(input json.RawMessage) (Action, error)
+}
+
+// ErrTimeout is the cause of a context that ends because the call's time limit has run out.
+var ErrTimeout = errors.New("the time limit has run out")
+
+// An Action is one parsed call. Its methods may be called from different goroutines, never at the same time.
+type Action interface {
+	// Effects is what the action declares it will touch; pure, and the same at every call.
+	Effects() Effects
+	// TimeLimit is the time limit that the input itself asks for; 0: none.
+	TimeLimit() time.Duration
+	// Check says what only the present state can tell (the file is there, was read, has not changed, the match is
+	// unique), without side effects. It may be asked long before Run, and more than once; Run checks again on what
+	// it has opened. An error ends the call before it had any effect.
+	Check(ctx context.Context, env *Env) (Preview, error)
+	// Run acts. With an error the Result still counts: what it holds is delivered beside the error. When ctx ends,
+	// Run stops what it started and returns soon; the reason is context.Cause(ctx).
+	Run(ctx context.Context, env *Env) (Result, error)
+}
+
+// A Spec describes a tool to models, clients and the daemon.
+type Spec struct {
+	Name        string
+	Description string          // Markdown, for a model
+	InputSchema json.RawMessage // JSON Schema draft 2020-12; filled in by New
+	// TimeLimit is how long a call may run when it names no limit itself; 0: none. MaxTime is the most that a call
+	// may ask for; 0: TimeLimit.
+	TimeLimit, MaxTime time.Duration
+	// MaxResultChars is how many characters of text a result may hold inline; 0: 30,000.
+	MaxResultChars int
+	// ReadOnly: all its calls are read-only. Destructive: a call may take away what was there. Both are hints for
+	// clients; what holds for one call is in its Effects.
+	ReadOnly, Destructive bool
+	// OnInterrupt says what a user's interrupt does to a running call of this tool.
+	OnInterrupt Interrupt
+	// OnFailure says whose siblings a failed call of this tool aborts under the default policy.
+	OnFailure Failure
+}
+
+// Interrupt is what becomes of a running call when the user breaks in.
+type Interrupt uint8
+
+const (
+	// Finish lets the call run to its end.
+	Finish Interrupt = iota
+	// Stop stops the call.
+	Stop
+)
+
+// Failure is what a failed call means for its siblings.
+type Failure uint8
+
+const (
+	// Alone: siblings go on, unless the session's policy says that any failure aborts.
+	Alone Failure = iota
+	// AbortSiblings: what follows in the turn was probably meant to build on this call.
+	AbortSiblings
+)
+
+// A Path names a file that an action will touch: absolute, or relative to the working directory that the call starts in.
+type Path struct {
+	Name string
+	Tree bool // everything below it too
+}
+
+// Effects is what an action declares it will touch. Concurrency, permission, the sandbox profile and checkpoints are
+// derived from it, and from nothing else.
+type Effects struct {
+	Reads, Writes []Path
+	Commands      []shell.Command // the simple commands of a script, as far as they are known
+	Hosts         []string        // network hosts it contacts
+	// Opaque: it starts programs whose effects are not known. It conflicts with everything.
+	Opaque bool
+	// Session: it changes what later calls see of the session (working directory, environment, background tasks).
+	Session bool
+	// Reason says why the action is not read-only, when that is not plain from the rest.
+	Reason string
+}
+
+// ReadOnly reports that the action writes nothing, runs nothing unknown and contacts nobody.
+func (e Effects) ReadOnly() bool { return len(e.Writes) == 0 && len(e.Hosts) == 0 && !e.Opaque }
+
+// Concurrent reports that the action may run beside other concurrent ones.
+func (e Effects) Concurrent() bool { return e.ReadOnly() && !e.Session }
+
+// A Preview is what a question about the call shows, and whether the check itself wants one.
+type Preview struct {
+	Diff string // unified diff of what would change; empty when nothing would, or none can be made
+	Ask  string // why somebody must be asked whatever the mode allows; empty: no such reason
+}
+
+// Env is what one call may reach: the session as it was when the call started, cut to the call's Effects.
+// It belongs to the call and is dead after Run has returned.
+type Env struct {
+	CallID  string   // unique in the daemon and safe as a file name
+	Dir     string   // working directory, absolute
+	Environ []string // the client's environment with what earlier calls exported; not yet filtered for a child
+	Todos   []Todo
+	Cursors map[string]int64 // how far each background task's output has been given, in bytes; read only
+	Files   *workspace.View
+	Spool   *spool.Dir      // where the session's output files are
+	Runner  *sandbox.Runner // starts processes
+	Tasks   *background.Set // the session's background tasks
+	// MaxChars is how many characters of text the result may hold inline.
+	MaxChars int
+	// OnTimeout says what Bash does at its time limit.
+	OnTimeout OnTimeout
+	// Output publishes the call's output file, so that clients can follow it while the call runs.
+	Output func(*spool.Output)
+	// Report publishes a step of a long search or read; the newest wins. Never nil.
+	Report func(Step)
+}
+
+// OnTimeout is what becomes of a command at its time limit.
+type OnTimeout uint8
+
+const (
+	// Kill stops it.
+	Kill OnTimeout = iota
+	// Background lets it go on as a background task.
+	Background
+)
+
+// A Step is how far a long call has come. Total 0: not known.
+type Step struct {
+	Message     string
+	Done, Total int64
+}
+
+// A Todo is one entry of the session's list.
+type Todo struct {
+	Content    string `json:"content" jsonschema:"what is to be done, as an imperative"`
+	Status     string `json:"status" jsonschema:"pending, in_progress or completed"`
+	ActiveForm string `json:"activeForm" jsonschema:"the same in the present continuous, shown while it is in progress"`
+}
+
+// A Result is what a call gives back. Text is valid UTF-8.
+type Result struct {
+	Content    []Block
+	Structured any // a struct that marshals to a JSON object: the same result for programs; nil: none
+	// Spill is set when the tool itself has shortened its text; otherwise the pipeline caps and spills.
+	Spill   *Spill
+	Changes Changes
+}
+
+// A Block is one piece of content: exactly one of its fields is set.
+type Block struct {
+	Text     string
+	Image    *Blob
+	Document *Blob
+	Link     *Link
+}
+
+// A Blob is bytes with their media type.
+type Blob struct {
+	MediaType string
+	Data      []byte
+}
+
+// A Link points at a resource that the client may fetch itself.
+type Link struct{ URI, Name string }
+
+// Text is a result of one text block.
+func Text(text string) Result { return Result{Content: []Block{{Text: text}}} }
+
+// A Spill says what a shortened text leaves out, and where the whole of it is.
+type Spill struct {
+	Path         string
+	Bytes, Lines int64 // left out of the inline text
+}
+
+// Changes is what a call leaves behind in the session. It is applied by the session, in submission order, never by the tool.
+type Changes struct {
+	Dir     string            // the new working directory; empty: unchanged
+	Exports map[string]string // exported environment of calls, whole; nil: unchanged
+	Todos   []Todo            // the new list; nil: unchanged
+	Cursor  *Cursor           // how far a background task's output has been given; nil: unchanged
+	Task    string            // a background task that the call started and that outlives it
+}
+
+// A Cursor is a position in a background task's output, in bytes.
+type Cursor struct {
+	Task   string
+	Offset int64
+}

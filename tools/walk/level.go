@@ -1,0 +1,178 @@
+package walk
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// This file joins the ignore files that speak about one directory: its own, its parents', the repository's and the
+// user's. It knows which of them wins, and nothing of how directories are walked.
+
+// sources are the ignore files of a directory, the stronger first: whatever one says, at whatever depth, the ones after
+// it are not asked. Only the last is git's, and only it ends at the repository's top.
+var sources = [...]string{".rgignore", ".ignore", gitSource: ".gitignore"}
+
+const gitSource = 2
+
+// largestIgnoreFile is in bytes. Ours: the longest that are in use have some thousand lines.
+const largestIgnoreFile = 1 << 20
+
+// A level is what the ignore files of one directory say. A directory without any has no level of its own.
+type level struct {
+	parent *level // nil at the highest directory whose files count
+	skip   int    // length of the directory's path and its slash, in full paths
+	own    [len(sources)]Rules
+	// top: a repository begins here, or nothing above counts. exclude and global are git's other two files.
+	top             bool
+	exclude, global Rules
+}
+
+// ignored judges a full path: one that starts at the highest directory whose files count.
+func (l *level) ignored(full string, isDir bool) bool {
+	for source := range sources {
+		for at := l; at != nil; at = at.parent {
+			if v := at.own[source].Match(full[at.skip:], isDir); v != Silent {
+				return v == Ignored
+			}
+			if at.top && source == gitSource {
+				break
+			}
+		}
+	}
+	at := l
+	for !at.top {
+		at = at.parent
+	}
+	if v := at.exclude.Match(full[at.skip:], isDir); v != Silent {
+		return v == Ignored
+	}
+	return at.global.Match(full[at.skip:], isDir) == Ignored
+}
+
+// below gives the level of a directory inside l's. dir opens its files; abs is its absolute path and skip the length of
+// its full path with a slash. Ignore files that could not be read come back as errors.
+func (l *level) below(dir int, abs string, skip int, global Rules) (*level, []error) {
+	var faults []error
+	next := &level{parent: l, skip: skip}
+	found := l == nil
+	if l == nil {
+		next.top, next.global = true, global
+	}
+	for i, name := range sources {
+		rules, err := rulesAt(dir, name)
+		if err != nil {
+			faults = append(faults, &fs.PathError{Op: "read", Path: filepath.Join(abs, name), Err: err})
+		}
+		next.own[i] = rules
+		found = found || !rules.empty()
+	}
+	if unix.Faccessat(dir, ".git", unix.F_OK, 0) == nil {
+		next.top, found = true, true
+		exclude, override, err := repositoryRules(abs)
+		if err != nil {
+			faults = append(faults, err)
+		}
+		next.exclude, next.global = exclude, global
+		if override != nil {
+			next.global = *override
+		}
+	}
+	if !found {
+		return l, faults
+	}
+	return next, faults
+}
+
+// rulesAt reads an ignore file of the directory. One that is not there has no rules; a link is not followed.
+func rulesAt(dir int, name string) (Rules, error) {
+	fd, err := openAt(dir, name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, unix.ELOOP), errors.Is(err, errNotRegular):
+		return Rules{}, nil
+	case err != nil:
+		return Rules{}, err
+	}
+	f := os.NewFile(uintptr(fd), name)
+	defer f.Close()
+	return readRules(f)
+}
+
+// rulesOf reads the ignore file at path, which may be a link: it is the user's own, not the tree's.
+func rulesOf(path string) (Rules, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return Rules{}, err
+	}
+	defer f.Close()
+	return readRules(f)
+}
+
+var errTooLarge = errors.New("an ignore file of more than 1 MiB is not read")
+
+func readRules(f *os.File) (Rules, error) {
+	info, err := f.Stat()
+	if err != nil || !info.Mode().IsRegular() {
+		return Rules{}, err
+	}
+	data, err := io.ReadAll(io.LimitReader(f, largestIgnoreFile+1))
+	if err != nil {
+		return Rules{}, err
+	}
+	if len(data) > largestIgnoreFile {
+		return Rules{}, errTooLarge
+	}
+	return ParseRules(data), nil
+}
+
+// ancestors gives the directories from the highest one whose ignore files count for dir down to its parent: up to the
+// top of the repository that dir lies in, else up to top when dir lies below that.
+func ancestors(dir, top string) []string {
+	var above []string
+	for at := dir; ; at = filepath.Dir(at) {
+		if at != dir {
+			above = append([]string{at}, above...)
+		}
+		if _, err := os.Lstat(filepath.Join(at, ".git")); err == nil {
+			return above
+		}
+		if at == filepath.Dir(at) {
+			break
+		}
+	}
+	for i, at := range above {
+		if at == top {
+			return above[i:]
+		}
+	}
+	return nil
+}
+
+// outset gives the level of dir's parent, nil when nothing above counts, and the path of dir below the highest
+// directory that does, with a slash, as full paths begin. Parents that cannot be opened have no rules.
+func outset(dir, top string, global Rules) (*level, string, []error) {
+	var l *level
+	var faults []error
+	above := ancestors(dir, top)
+	if len(above) == 0 {
+		return nil, "", nil
+	}
+	base := strings.TrimSuffix(above[0], "/") + "/"
+	for _, at := range above {
+		f, err := os.Open(at)
+		if err != nil {
+			faults = append(faults, err)
+			continue
+		}
+		skip := len(strings.TrimSuffix(at, "/")) + 1 - len(base)
+		next, more := l.below(int(f.Fd()), at, skip, global)
+		f.Close()
+		l, faults = next, append(faults, more...)
+	}
+	return l, dir[len(base):] + "/", faults
+}

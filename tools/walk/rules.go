@@ -1,0 +1,70 @@
+package walk
+
+import (
+	"bytes"
+	"strings"
+)
+
+// Rules are the lines of one ignore file, in the syntax of gitignore. They compare paths relative to the directory
+// that the file speaks for, and do not know which one that is. The zero value has no lines. Safe for concurrent use.
+type Rules struct{ patterns []pattern }
+
+// A Verdict is what an ignore file says of a path.
+type Verdict uint8
+
+const (
+	// Silent: no line matches.
+	Silent Verdict = iota
+	// Ignored: the last line that matches is a plain one.
+	Ignored
+	// Kept: the last line that matches begins with "!".
+	Kept
+)
+
+// ParseRules reads an ignore file. There are no errors: a line that makes no sense matches nothing.
+func ParseRules(data []byte) Rules {
+	var r Rules
+	data = bytes.TrimPrefix(data, []byte("\ufeff"))
+	for raw := range bytes.Lines(data) {
+		line := strings.TrimSuffix(string(raw), "\n")
+		line = trimBlanks(strings.TrimSuffix(line, "\r"))
+		if line != "" && line[0] != '#' {
+			r.patterns = append(r.patterns, parsePattern(line))
+		}
+	}
+	return r
+}
+
+// trimBlanks cuts the spaces at the end of a line, but not an escaped one.
+func trimBlanks(line string) string {
+	kept := 0
+	for i := 0; i < len(line); i++ {
+		switch line[i] {
+		case ' ':
+			continue
+		case '\\':
+			i++
+		}
+		kept = i + 1
+	}
+	return line[:min(kept, len(line))]
+}
+
+// Match says what the rules make of path, which has slashes and no "." or "..", and is a directory or not. It does not
+// look at the parents of path: who walks has left out those that are ignored.
+func (r Rules) Match(path string, isDir bool) Verdict {
+	name := path[strings.LastIndexByte(path, '/')+1:]
+	for i := len(r.patterns) - 1; i >= 0; i-- {
+		p := &r.patterns[i]
+		if p.dirOnly && !isDir || !p.matches(path, name) {
+			continue
+		}
+		if p.negated {
+			return Kept
+		}
+		return Ignored
+	}
+	return Silent
+}
+
+func (r Rules) empty() bool { return len(r.patterns) == 0 }

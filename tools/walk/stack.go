@@ -1,0 +1,104 @@
+package walk
+
+import (
+	"fmt"
+	"runtime/debug"
+	"sync"
+)
+
+// This file hands the tasks of a walk to its workers. It does not know what a task asks for.
+
+// A task is a directory to read, or some files of one that is open.
+type task struct {
+	path  string
+	level *level // of the parent
+	dir   *openDir
+	files []*File
+}
+
+// tasks is what is left to do: a stack, so that few directories are open at once and little waits.
+type tasks struct {
+	mu     sync.Mutex
+	wake   sync.Cond // L is &mu
+	stack  []task
+	busy   int // tasks being done
+	closed bool
+	panics any
+}
+
+// run does all tasks, those too that come up meanwhile, and returns when none is left, or when it was closed and those
+// begun are done. A panic in do is thrown again here, on the caller's goroutine, where it can be caught.
+func (s *tasks) run(workers int, do func(task)) {
+	var all sync.WaitGroup
+	for range workers {
+		all.Go(func() { s.work(do) })
+	}
+	all.Wait()
+	for _, t := range s.stack {
+		if t.dir != nil {
+			t.dir.drop()
+		}
+	}
+	if s.panics != nil {
+		panic(s.panics)
+	}
+}
+
+func (s *tasks) work(do func(task)) {
+	defer func() {
+		if p := recover(); p != nil {
+			s.mu.Lock()
+			s.panics = fmt.Sprintf("%v\n%s", p, debug.Stack())
+			s.mu.Unlock()
+			s.close()
+		}
+	}()
+	for t, ok := s.next(); ok; t, ok = s.next() {
+		do(t)
+		s.done()
+	}
+}
+
+func (s *tasks) next() (task, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for len(s.stack) == 0 && s.busy > 0 && !s.closed {
+		s.wake.Wait()
+	}
+	if s.closed || len(s.stack) == 0 {
+		return task{}, false
+	}
+	last := len(s.stack) - 1
+	t := s.stack[last]
+	s.stack = s.stack[:last]
+	s.busy++
+	return t, true
+}
+
+func (s *tasks) done() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.busy--; s.busy == 0 && len(s.stack) == 0 {
+		s.wake.Broadcast()
+	}
+}
+
+func (s *tasks) push(t task) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stack = append(s.stack, t)
+	s.wake.Signal()
+}
+
+func (s *tasks) close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+	s.wake.Broadcast()
+}
+
+func (s *tasks) stopped() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.closed
+}

@@ -1,0 +1,280 @@
+// Package walk goes through a directory tree as git and ripgrep would: it knows ignore files, repositories and open
+// directories. It does not know what is looked for, nor which names a tool hides for reasons of its own: Choose says so.
+package walk
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Options say what to walk and what to do with it.
+type Options struct {
+	// Dir is the root's real path. Ignore files of its parents count up to the top of the repository that it lies in.
+	Dir string
+	// Top is the highest parent whose ignore files count when Dir lies in no repository; none when Dir is not below it.
+	Top string
+	// Environ says where the user's git configuration is: HOME, XDG_CONFIG_HOME.
+	Environ []string
+	// Choose is asked about every entry before the ignore files are; path is below the root, kind has type bits only.
+	// It is called from several goroutines at once. Nil takes all.
+	Choose func(path string, kind fs.FileMode) Choice
+	// Visit gets every entry that is taken and is no directory. It is called from several goroutines at once.
+	Visit func(*File)
+	// Beat is told once a second how many entries have been visited, from one goroutine; nil: nobody.
+	Beat func(visited int64)
+}
+
+// A Choice is what becomes of an entry.
+type Choice uint8
+
+const (
+	// Take the entry, unless ignore files leave it out.
+	Take Choice = iota
+	// Force takes the entry whatever ignore files say.
+	Force
+	// Leave it out, uncounted.
+	Leave
+)
+
+// A Tally is what a walk left out and what it could not see.
+type Tally struct {
+	// What ignore files left out. A directory counts as one: nobody looked inside.
+	IgnoredFiles, IgnoredDirs int64
+	// Ignored are the first few directories left out, below the root.
+	Ignored []string
+	// Faults are what could not be read: directories, and ignore files, whose rules then did not count. At most
+	// maxFaults; Unread counts all.
+	Faults []Fault
+	Unread int64
+}
+
+// A Fault is something that could not be read.
+type Fault struct {
+	Path string // below the root; of an ignore file above it: absolute
+	Err  error
+}
+
+const (
+	maxFaults  = 50   // kept for the result; who sees fifty needs no more
+	maxIgnored = 3    // named in a result
+	chunk      = 64   // files in one task, so that a large directory is shared among the workers
+	readAtOnce = 4096 // directory entries; bounds what a huge directory holds in memory
+)
+
+// Files walks the tree below root. It never follows a link, and goes on past what it cannot read. When ctx ends it
+// returns soon, with what it has counted and the context's cause.
+func Files(ctx context.Context, root *os.Root, o Options) (Tally, error) {
+	global, err := globalRules(o.Environ)
+	w := &walker{root: root, o: o, global: global}
+	w.wake.L = &w.mu
+	w.fault("", err)
+	start, prefix, faults := outset(o.Dir, o.Top, global)
+	w.prefix = prefix
+	for _, err := range faults {
+		w.fault("", err)
+	}
+	w.push(task{path: ".", level: start})
+	stop := context.AfterFunc(ctx, w.close)
+	defer stop()
+	if o.Beat != nil {
+		defer w.beat()()
+	}
+	w.run(runtime.GOMAXPROCS(0), w.do)
+	return w.tally, context.Cause(ctx)
+}
+
+// Single visits the one file name in root, as Files would. Ignore files are not asked: it was named.
+func Single(root *os.Root, name string, visit func(*File)) error {
+	d, err := openDirectory(root, ".")
+	if err != nil {
+		return err
+	}
+	defer d.drop()
+	info, err := root.Lstat(name)
+	if err != nil {
+		return err
+	}
+	visit(&File{Path: name, Type: info.Mode().Type(), name: name, dir: d})
+	return nil
+}
+
+// A walker is one walk.
+type walker struct {
+	tasks
+	root   *os.Root
+	o      Options
+	global Rules
+	prefix string // what full paths begin with
+
+	visited atomic.Int64
+
+	counts sync.Mutex
+	tally  Tally
+}
+
+// beat starts the goroutine that tells Beat; the function that it gives back ends it.
+func (w *walker) beat() (stop func()) {
+	var ended sync.WaitGroup
+	done := make(chan struct{})
+	ended.Go(func() {
+		tick := time.NewTicker(time.Second)
+		defer tick.Stop()
+		for {
+			select {
+			case <-done:
+				return
+			case <-tick.C:
+				w.o.Beat(w.visited.Load())
+			}
+		}
+	})
+	return func() { close(done); ended.Wait() }
+}
+
+func (w *walker) do(t task) {
+	if t.files != nil {
+		w.visit(t)
+	} else {
+		w.read(t)
+	}
+}
+
+func (w *walker) visit(t task) {
+	defer t.dir.drop()
+	for _, f := range t.files {
+		if w.stopped() {
+			return
+		}
+		w.o.Visit(f)
+		w.visited.Add(1)
+	}
+}
+
+// read takes in one directory: its files go to Visit, its directories to the stack.
+func (w *walker) read(t task) {
+	d, err := openDirectory(w.root, t.path)
+	if err != nil {
+		w.fault(t.path, err)
+		return
+	}
+	defer d.drop()
+	below := ""
+	if t.path != "." {
+		below = t.path + "/"
+	}
+	abs := w.o.Dir
+	if below != "" {
+		abs += "/" + t.path
+	}
+	level, faults := t.level.below(d.fd, abs, len(w.prefix)+len(below), w.global)
+	for _, err := range faults {
+		w.fault("", err)
+	}
+	for {
+		entries, err := d.file.ReadDir(readAtOnce)
+		w.sort(d, below, level, entries)
+		switch {
+		case errors.Is(err, io.EOF):
+			return
+		case err != nil:
+			w.fault(t.path, err)
+			return
+		case w.stopped():
+			return
+		}
+	}
+}
+
+// sort decides about the entries of one directory. Those that are taken become tasks, for whichever worker is free.
+func (w *walker) sort(d *openDir, below string, l *level, entries []fs.DirEntry) {
+	var files []*File
+	var left Tally
+	for _, e := range entries {
+		path := below + e.Name()
+		switch w.choose(path, l, e.Type()) {
+		case Leave:
+		case Take:
+			if e.IsDir() {
+				w.push(task{path: path, level: l})
+				continue
+			}
+			files = append(files, &File{Path: path, Type: e.Type(), name: e.Name(), dir: d})
+		default:
+			left.ignore(path, e.IsDir())
+		}
+	}
+	w.count(left)
+	for len(files) > 0 {
+		n := min(chunk, len(files))
+		d.keep()
+		w.push(task{dir: d, files: files[:n:n]})
+		files = files[n:]
+	}
+}
+
+// ignoredChoice is what choose adds to the caller's choices.
+const ignoredChoice Choice = 255
+
+func (w *walker) choose(path string, l *level, kind fs.FileMode) Choice {
+	choice := Take
+	if w.o.Choose != nil {
+		choice = w.o.Choose(path, kind)
+	}
+	switch {
+	case choice == Leave:
+		return Leave
+	case choice == Take && l.ignored(w.prefix+path, kind.IsDir()):
+		return ignoredChoice
+	default:
+		return Take
+	}
+}
+
+func (t *Tally) ignore(path string, isDir bool) {
+	if !isDir {
+		t.IgnoredFiles++
+		return
+	}
+	t.IgnoredDirs++
+	if len(t.Ignored) < maxIgnored {
+		t.Ignored = append(t.Ignored, path)
+	}
+}
+
+func (w *walker) count(left Tally) {
+	if left.IgnoredFiles+left.IgnoredDirs == 0 {
+		return
+	}
+	w.counts.Lock()
+	defer w.counts.Unlock()
+	w.tally.IgnoredFiles += left.IgnoredFiles
+	w.tally.IgnoredDirs += left.IgnoredDirs
+	room := maxIgnored - len(w.tally.Ignored)
+	w.tally.Ignored = append(w.tally.Ignored, left.Ignored[:min(room, len(left.Ignored))]...)
+}
+
+// fault notes what could not be read. An empty path takes the error's own. What has vanished meanwhile is no fault.
+func (w *walker) fault(path string, err error) {
+	if err == nil || errors.Is(err, fs.ErrNotExist) {
+		return
+	}
+	var at *fs.PathError
+	if errors.As(err, &at) {
+		err = at.Err
+		if path == "" {
+			path = at.Path
+		}
+	}
+	w.counts.Lock()
+	defer w.counts.Unlock()
+	if w.tally.Unread++; len(w.tally.Faults) < maxFaults {
+		w.tally.Faults = append(w.tally.Faults, Fault{Path: path, Err: err})
+	}
+}

@@ -1,0 +1,103 @@
+package workspace
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// keepAttributes gives to the owner, group, extended attributes (access lists among them) and mode of from. What cannot
+// be kept makes it errInPlace.
+func keepAttributes(from, to *os.File) error {
+	want, got, err := stats(from, to)
+	if err != nil {
+		return err
+	}
+	if want.Uid != got.Uid || want.Gid != got.Gid {
+		if err := to.Chown(int(want.Uid), int(want.Gid)); err != nil {
+			return errInPlace
+		}
+	}
+	if err := keepXattrs(from, to); err != nil {
+		return errInPlace
+	}
+	// Last: a change of owner takes set-user-id away, an access list changes the group's bits.
+	return withDescriptor(to, func(fd int) error { return unix.Fchmod(fd, want.Mode&0o7777) })
+}
+
+func stats(from, to *os.File) (want, got *syscall.Stat_t, err error) {
+	a, errA := from.Stat()
+	b, errB := to.Stat()
+	if err := errors.Join(errA, errB); err != nil {
+		return nil, nil, err
+	}
+	return a.Sys().(*syscall.Stat_t), b.Sys().(*syscall.Stat_t), nil
+}
+
+// keepXattrs makes the extended attributes of to those of from. Labels that the system gives by itself may stay.
+func keepXattrs(from, to *os.File) error {
+	want, err := xattrs(from)
+	if err != nil {
+		return err
+	}
+	got, err := xattrs(to)
+	if err != nil {
+		return err
+	}
+	for name, value := range want {
+		if have, ok := got[name]; ok && bytes.Equal(have, value) {
+			continue
+		}
+		if err := withDescriptor(to, func(fd int) error { return unix.Fsetxattr(fd, name, value, 0) }); err != nil {
+			return err
+		}
+	}
+	// An access list that the directory gives to new files, and the old one had not.
+	const list = "system.posix_acl_access"
+	if _, wanted := want[list]; !wanted && got[list] != nil {
+		return withDescriptor(to, func(fd int) error { return unix.Fremovexattr(fd, list) })
+	}
+	return nil
+}
+
+// xattrs gives all extended attributes of f; none where the file system has no such thing.
+func xattrs(f *os.File) (map[string][]byte, error) {
+	all := map[string][]byte{}
+	err := withDescriptor(f, func(fd int) error {
+		names, err := grow(func(buf []byte) (int, error) { return unix.Flistxattr(fd, buf) })
+		if errors.Is(err, unix.ENOTSUP) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		for name := range strings.SplitSeq(strings.TrimSuffix(string(names), "\x00"), "\x00") {
+			if name == "" {
+				continue
+			}
+			value, err := grow(func(buf []byte) (int, error) { return unix.Fgetxattr(fd, name, buf) })
+			if err != nil {
+				return err
+			}
+			all[name] = value
+		}
+		return nil
+	})
+	return all, err
+}
+
+// grow calls get with a larger and larger buffer until it fits. 64 KiB is the kernel's limit for both lists and values.
+func grow(get func([]byte) (int, error)) ([]byte, error) {
+	for size := 256; ; size *= 16 {
+		buf := make([]byte, size)
+		n, err := get(buf)
+		if errors.Is(err, unix.ERANGE) && size < 64<<10 {
+			continue
+		}
+		return buf[:max(n, 0)], err
+	}
+}

@@ -1,0 +1,172 @@
+package workspace
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/toold/toold/tools/fault"
+)
+
+// An Update is what a file shall hold.
+type Update struct {
+	Data []byte // the new content; View keeps it, so it must not be modified afterwards
+	// Whole: the model has given all of Data, and not only what differs from the old content.
+	Whole bool
+}
+
+// A Written says what became of a change.
+type Written struct {
+	Path    Path
+	Created bool // the file did not exist before
+	Same    bool // the update was what the file already held: nothing was written
+}
+
+// Change replaces the content of the file that name comes to by what how makes of it, or creates the file and its
+// parent directories. how is called at most once, with the file locked against every other Change of this daemon; its
+// error ends the change and is returned as it is. Whether the session must have read the file is how's to judge
+// (Content.Current). If the file is changed by another hand while how works, nothing is written: stale_file.
+//
+// The file is either the old one or the new one at every moment: a temporary file beside it takes its mode, owner and
+// extended attributes, is synced and renamed. Where that cannot be (several hard links, an owner that a new file could
+// not have, a directory that takes no new file) it is written in place, and put back if that does not succeed. What the
+// call then knows of the file is recorded. Further faults: disk_full, and those of Open.
+func (v *View) Change(ctx context.Context, name string, how func(*Content) (Update, error)) (Written, error) {
+	p, release, err := v.lock(ctx, name)
+	if err != nil {
+		return Written{}, err
+	}
+	defer release()
+	if !p.Exists {
+		return v.create(ctx, p, how)
+	}
+	f, err := v.openForChange(p)
+	if err != nil {
+		return Written{}, err
+	}
+	defer f.Close()
+	unlink, err := v.lockLinks(ctx, f)
+	if err != nil {
+		return Written{}, err
+	}
+	defer unlink()
+	old, err := v.contentOf(f)
+	if err != nil {
+		return Written{}, err
+	}
+	return v.update(ctx, f, old, how)
+}
+
+// lock resolves name and locks what it comes to. Who waited finds the path judged anew.
+func (v *View) lock(ctx context.Context, name string) (Path, func(), error) {
+	p, err := v.reach(name, v.grant.Writes)
+	if err != nil {
+		return p, nil, err
+	}
+	release, err := v.ws.locks.acquire(ctx, p.Real)
+	if err != nil {
+		return p, nil, err
+	}
+	again, err := v.reach(name, v.grant.Writes)
+	if err == nil && again.Real != p.Real {
+		err = undeclared(again)
+	}
+	if err != nil {
+		release()
+		return p, nil, err
+	}
+	return again, release, nil
+}
+
+// lockLinks locks the file itself, beside its name: another of its names may be in use at the same time.
+func (v *View) lockLinks(ctx context.Context, f *File) (func(), error) {
+	s := StateOf(f.Info)
+	return v.ws.locks.acquire(ctx, fmt.Sprintf("inode %d:%d", s.Device, s.Inode))
+}
+
+func (v *View) update(ctx context.Context, f *File, old *Content, how func(*Content) (Update, error)) (Written, error) {
+	next, err := how(old)
+	if err != nil {
+		return Written{}, err
+	}
+	out := Written{Path: f.Path, Same: bytes.Equal(old.Data, next.Data)}
+	if out.Same {
+		v.Record(f.Path.Real, old.after(next, f.Info))
+		return out, nil
+	}
+	if err := context.Cause(ctx); err != nil {
+		return Written{}, err
+	}
+	info, err := v.replace(f, old, next.Data)
+	if err != nil {
+		return Written{}, err
+	}
+	v.Record(f.Path.Real, old.after(next, info))
+	return out, nil
+}
+
+func (v *View) create(ctx context.Context, p Path, how func(*Content) (Update, error)) (Written, error) {
+	absent := v.absent(p)
+	next, err := how(absent)
+	if err != nil {
+		return Written{}, err
+	}
+	if err := context.Cause(ctx); err != nil {
+		return Written{}, err
+	}
+	info, err := v.createFile(p, next.Data)
+	if err != nil {
+		return Written{}, err
+	}
+	v.Record(p.Real, absent.after(next, info))
+	return Written{Path: p, Created: true}, nil
+}
+
+// after gives what is known of the file once it holds next and has the facts of info.
+func (c *Content) after(next Update, info os.FileInfo) State {
+	s := StateOf(info)
+	s.Hash, s.Whole = Hash(next.Data), next.Whole || !c.Path.Exists
+	if len(next.Data) <= KeptFile {
+		s.Text = next.Data
+	}
+	if s.Lines = bytes.Count(next.Data, newline); len(next.Data) > 0 && next.Data[len(next.Data)-1] != '\n' {
+		s.Lines++
+	}
+	if c.known && c.read.Same(c.State) {
+		s.Whole = s.Whole || c.read.Whole
+		s.Seen = moved(c.read.Seen, c.Data, next.Data)
+	}
+	return s
+}
+
+var newline = []byte{'\n'}
+
+// moved gives the lines of the new content that were seen: those of seen that stand before or behind what differs, and
+// what differs itself, which the model has written.
+func moved(seen []Range, old, next []byte) []Range {
+	head, tail := 0, 0
+	for shorter := min(len(old), len(next)); head < shorter && old[head] == next[head]; {
+		head++
+	}
+	for shorter := min(len(old), len(next)) - head; tail < shorter && old[len(old)-1-tail] == next[len(next)-1-tail]; {
+		tail++
+	}
+	before := bytes.Count(old[:head], newline)                      // lines wholly before the difference
+	until := before + bytes.Count(old[head:len(old)-tail], newline) // last line of the old content that it touches, from 0
+	delta := bytes.Count(next, newline) - bytes.Count(old, newline)
+	out := []Range{{First: before + 1, Last: until + delta + 1}}
+	for _, r := range seen {
+		out = addRange(out, Range{First: r.First, Last: min(r.Last, before)})
+		out = addRange(out, Range{First: max(r.First, until+2) + delta, Last: r.Last + delta})
+	}
+	return out
+}
+
+func (v *View) openForChange(p Path) (*File, error) {
+	f, err := v.open(p, os.O_RDWR)
+	if fe := fault.From(err); err != nil && fe.Code == "permission_denied" {
+		return nil, fault.Failedf("permission_denied", "%s may not be written by the daemon's user: it is read-only, or belongs to somebody else. Nothing was changed.", p.Named)
+	}
+	return f, err
+}

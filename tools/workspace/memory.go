@@ -1,0 +1,188 @@
+package workspace
+
+import (
+	"io/fs"
+	"maps"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// A Memory is what one session has read: the read state of each file, by real path. It is safe for concurrent use. It
+// knows nothing of calls: what a call learns comes to it when the session merges it.
+type Memory struct {
+	mu     sync.Mutex
+	states map[string]State
+	kept   []string // real paths whose state holds a Text, oldest first
+	bytes  int      // length of all kept texts
+}
+
+// KeptFile is the longest content, in bytes, that a State keeps so that a later change can be shown as a diff; keptAll
+// bounds what one session keeps. Both are ours: source files are mostly shorter, and a session reads some hundred.
+const (
+	KeptFile = 128 << 10
+	keptAll  = 8 << 20
+)
+
+// A State is what a session knows of one file: how it was when it was read, and which lines were shown. Its JSON form
+// is what the journal keeps; Text is not part of it.
+type State struct {
+	Size   int64     `json:"size"` // bytes
+	Mtime  time.Time `json:"mtime"`
+	Ctime  time.Time `json:"ctime"`
+	Device uint64    `json:"device"`
+	Inode  uint64    `json:"inode"`
+	Hash   string    `json:"hash,omitempty"`  // Hash of the whole content; empty: not known
+	Lines  int       `json:"lines,omitempty"` // lines of the file; 0: empty or not known
+	Seen   []Range   `json:"seen,omitempty"`  // lines shown, ascending, not touching
+	Whole  bool      `json:"whole,omitempty"` // all of it was shown, or was written by the model itself
+	Text   []byte    `json:"-"`               // the content as it was, up to KeptFile; nil: not kept. Never modified
+}
+
+// A Range is a run of lines, both ends included, counted from 1.
+type Range struct {
+	First int `json:"first"`
+	Last  int `json:"last"`
+}
+
+// NewMemory gives an empty memory.
+func NewMemory() *Memory { return &Memory{states: map[string]State{}} }
+
+// Lookup gives the read state of the file at the real path.
+func (m *Memory) Lookup(real string) (State, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s, ok := m.states[real]
+	return s, ok
+}
+
+// Merge takes over what a call learned, or what a journal kept.
+func (m *Memory) Merge(learned map[string]State) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for real, s := range learned {
+		m.put(real, s)
+	}
+}
+
+// Snapshot gives a copy of all states by real path.
+func (m *Memory) Snapshot() map[string]State {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return maps.Clone(m.states)
+}
+
+// put merges one state and drops the oldest texts above keptAll. m.mu is held.
+func (m *Memory) put(real string, s State) {
+	before, known := m.states[real]
+	if known {
+		s = s.join(before)
+		m.bytes -= len(before.Text)
+	}
+	m.states[real] = s
+	m.bytes += len(s.Text)
+	if s.Text != nil {
+		m.kept = append(m.kept, real)
+	}
+	for (m.bytes > keptAll || len(m.kept) > 2*len(m.states)) && len(m.kept) > 1 {
+		m.dropOldest(real)
+	}
+}
+
+// dropOldest forgets the text that was put first, unless it is that of latest or has been put again since.
+func (m *Memory) dropOldest(latest string) {
+	oldest := m.kept[0]
+	m.kept = m.kept[1:]
+	for _, again := range m.kept {
+		if again == oldest {
+			return
+		}
+	}
+	if s := m.states[oldest]; oldest != latest {
+		m.bytes -= len(s.Text)
+		s.Text = nil
+		m.states[oldest] = s
+	}
+}
+
+// StateOf gives the state that a file's own facts tell, without a hash and without lines.
+func StateOf(info fs.FileInfo) State {
+	s := State{Size: info.Size(), Mtime: info.ModTime().UTC()}
+	if sys, ok := info.Sys().(*syscall.Stat_t); ok {
+		s.Ctime = time.Unix(sys.Ctim.Unix()).UTC()
+		s.Device, s.Inode = uint64(sys.Dev), sys.Ino
+	}
+	return s
+}
+
+// sameFacts reports that size, times and inode are equal.
+func (s State) sameFacts(o State) bool {
+	return s.Size == o.Size && s.Mtime.Equal(o.Mtime) && s.Ctime.Equal(o.Ctime) && s.Device == o.Device && s.Inode == o.Inode
+}
+
+// Same reports that both states are of one content: by hash where both have one, otherwise by the file's facts.
+func (s State) Same(o State) bool {
+	if s.Hash != "" && o.Hash != "" {
+		return s.Size == o.Size && s.Hash == o.Hash
+	}
+	return s.sameFacts(o)
+}
+
+// Unseen gives how many of the file's lines were never shown, as far as their number is known.
+func (s State) Unseen() int {
+	if s.Whole {
+		return 0
+	}
+	left := s.Lines
+	for _, r := range s.Seen {
+		left -= r.Last - r.First + 1
+	}
+	return max(left, 0)
+}
+
+// join adds to s what an earlier state knew, if it is of the same content.
+func (s State) join(before State) State {
+	if !s.Same(before) {
+		return s
+	}
+	s.Whole = s.Whole || before.Whole
+	if s.Hash == "" {
+		s.Hash = before.Hash
+	}
+	if s.Lines == 0 {
+		s.Lines = before.Lines
+	}
+	if s.Text == nil {
+		s.Text = before.Text
+	}
+	for _, r := range before.Seen {
+		s.Seen = addRange(s.Seen, r)
+	}
+	return s
+}
+
+// addRange gives runs and r as ascending runs that do not touch. It does not modify runs.
+func addRange(runs []Range, r Range) []Range {
+	if r.Last < r.First {
+		return runs
+	}
+	var out []Range
+	placed := false
+	for _, x := range runs {
+		switch {
+		case x.Last+1 < r.First:
+			out = append(out, x)
+		case r.Last+1 < x.First:
+			if !placed {
+				out, placed = append(out, r), true
+			}
+			out = append(out, x)
+		default:
+			r.First, r.Last = min(r.First, x.First), max(r.Last, x.Last)
+		}
+	}
+	if !placed {
+		out = append(out, r)
+	}
+	return out
+}

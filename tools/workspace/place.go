@@ -1,0 +1,62 @@
+package workspace
+
+import (
+	"os"
+	"path/filepath"
+)
+
+// A Place says where a real path lies. It says nothing about whether it may be touched.
+type Place uint8
+
+const (
+	// Outside of everything named below.
+	Outside Place = iota
+	// InRoot is a root or lies below one.
+	InRoot
+	// Readable lies in a directory that may be read like a root: a spill folder, an additional directory.
+	Readable
+	// Public lies in one of the system's public directories, and everybody may read it.
+	Public
+	// Hidden is the daemon's own: View opens it for nobody.
+	Hidden
+)
+
+// Place judges a real path, as Resolve gives it, by components. The deepest directory decides; where a hidden and a
+// readable one are the same, the readable one does not count.
+func (w *Workspace) Place(real string) Place {
+	best, place := "", Outside
+	for _, c := range []struct {
+		dirs  []string
+		place Place
+	}{{w.public, Public}, {w.roots, InRoot}, {w.readable, Readable}, {w.hidden, Hidden}} {
+		if dir, ok := deepest(c.dirs, real); ok && len(dir) >= len(best) {
+			best, place = dir, c.place
+		}
+	}
+	if place == Public && !everybodyReads(best, real) {
+		return Outside
+	}
+	return place
+}
+
+// everybodyReads reports that others may read real and pass every directory from dir down to it. What does not exist
+// counts as far as its parents go.
+func everybodyReads(dir, real string) bool {
+	info, err := os.Lstat(real)
+	switch {
+	case os.IsNotExist(err):
+	case err != nil:
+		return false
+	case info.IsDir() && info.Mode().Perm()&0o5 != 0o5, info.Mode().Perm()&0o4 == 0:
+		return false
+	}
+	for p := filepath.Dir(real); real != dir && within(dir, p); p = filepath.Dir(p) {
+		if info, err := os.Lstat(p); err == nil && info.Mode().Perm()&0o1 == 0 {
+			return false
+		}
+		if p == "/" {
+			break
+		}
+	}
+	return true
+}

@@ -1,0 +1,225 @@
+package workspace
+
+import (
+	"crypto/rand"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/toold/toold/tools/fault"
+)
+
+// errInPlace says that a new file could not stand in for the old one: its owner or attributes cannot be given to
+// another file, or the directory takes none.
+var errInPlace = errors.New("a new file could not take its place")
+
+// replace writes data in the stead of old, which f holds, and gives the facts of the result.
+func (v *View) replace(f *File, old *Content, data []byte) (os.FileInfo, error) {
+	if old.Links == 1 {
+		info, err := v.replaceAtomically(f, old, data)
+		if !errors.Is(err, errInPlace) {
+			return info, v.unwritten(f.Path, err)
+		}
+	}
+	if err := unchanged(f, old, f.Stat); err != nil {
+		return nil, err
+	}
+	if err := writeInPlace(f.File, old.Data, data); err != nil {
+		return nil, v.unwritten(f.Path, err)
+	}
+	return f.Stat()
+}
+
+func (v *View) replaceAtomically(f *File, old *Content, data []byte) (os.FileInfo, error) {
+	dir, err := v.openDir(filepath.Dir(f.Path.Real), f.Path)
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Close()
+	base := filepath.Base(f.Path.Real)
+	temp, name, err := writeBeside(dir, data, 0o600, func(temp *os.File) error { return keepAttributes(f.File, temp) })
+	if err != nil {
+		return nil, err
+	}
+	defer temp.Close()
+	err = unchanged(f, old, func() (os.FileInfo, error) { return dir.Lstat(base) })
+	if err == nil {
+		err = dir.Rename(name, base)
+	}
+	if err != nil {
+		return nil, errors.Join(takesNone(err), dir.Remove(name))
+	}
+	return temp.Stat()
+}
+
+// unchanged compares the facts that now gives with those from which old was read. Where they differ, the content of f
+// decides, as long as the name still leads to f.
+func unchanged(f *File, old *Content, now func() (os.FileInfo, error)) error {
+	stale := fault.Invalidf("stale_file", "%s was changed by another program while this call was working on it. Nothing was written; read it again.", f.Path.Named)
+	info, err := now()
+	if err != nil {
+		return stale
+	}
+	s := StateOf(info)
+	if s.sameFacts(old.State) {
+		return nil
+	}
+	if s.Device != old.State.Device || s.Inode != old.State.Inode {
+		return stale
+	}
+	if data, _, err := readWhole(f); err != nil || Hash(data) != old.State.Hash {
+		return stale
+	}
+	return nil
+}
+
+// createFile makes a file that does not exist, and its directories, and gives its facts.
+func (v *View) createFile(p Path, data []byte) (os.FileInfo, error) {
+	dir, err := v.makeParents(p)
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Close()
+	temp, name, err := writeBeside(dir, data, 0o666, func(*os.File) error { return nil })
+	if err != nil {
+		return nil, v.unwritten(p, err)
+	}
+	defer temp.Close()
+	if err := appear(dir, name, filepath.Base(p.Real)); err != nil {
+		return nil, v.unwritten(p, errors.Join(err, dir.Remove(name)))
+	}
+	return temp.Stat()
+}
+
+// makeParents opens the directory that p shall lie in, and creates what of it is missing.
+func (v *View) makeParents(p Path) (*os.Root, error) {
+	parent := filepath.Dir(p.Real)
+	there := parent
+	for {
+		info, err := os.Lstat(there)
+		if err == nil && !info.IsDir() {
+			return nil, fault.Invalidf("not_a_directory", "%s cannot be created: %s is a file, not a directory. Choose another path.", p.Named, there)
+		}
+		if err == nil {
+			break
+		}
+		there = filepath.Dir(there)
+	}
+	if there == parent {
+		return v.openDir(parent, p)
+	}
+	root, err := v.openDir(there, p)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	rel, err := filepath.Rel(there, parent)
+	if err != nil {
+		return nil, err
+	}
+	if err := root.MkdirAll(rel, 0o777); err != nil {
+		return nil, v.unwritten(p, err)
+	}
+	return v.openDir(parent, p)
+}
+
+// writeBeside writes data, synced, to a new file in dir that nobody else knows. mode, less the umask, is what it has
+// while it is written; dress is called behind that, since writing takes set-user-id away. The caller renames or removes
+// it. What cannot be written leaves nothing behind.
+func writeBeside(dir *os.Root, data []byte, mode os.FileMode, dress func(*os.File) error) (*os.File, string, error) {
+	name := ".toold-" + rand.Text() + ".tmp"
+	temp, err := dir.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, mode)
+	if err != nil {
+		return nil, "", takesNone(err)
+	}
+	_, err = temp.Write(data)
+	if err == nil {
+		err = dress(temp)
+	}
+	if err == nil {
+		err = temp.Sync()
+	}
+	if err != nil {
+		return nil, "", errors.Join(err, temp.Close(), dir.Remove(name))
+	}
+	return temp, name, nil
+}
+
+// takesNone turns a directory's refusal of a new file, or of a rename in it, into errInPlace.
+func takesNone(err error) error {
+	if errors.Is(err, fs.ErrPermission) {
+		return errInPlace
+	}
+	return err
+}
+
+// appear gives the temporary file its name, unless something of that name has come into being meanwhile.
+func appear(dir *os.Root, temp, base string) error {
+	err := dir.Link(temp, base)
+	if err == nil {
+		return dir.Remove(temp)
+	}
+	if errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	// The file system knows no hard links.
+	if _, err := dir.Lstat(base); err == nil {
+		return fs.ErrExist
+	}
+	return dir.Rename(temp, base)
+}
+
+// writeInPlace makes data the content of f. Room is taken first, so that a full disk is met before anything is lost;
+// if writing goes wrong all the same, old is put back.
+func writeInPlace(f *os.File, old, data []byte) error {
+	if grown := int64(len(data) - len(old)); grown > 0 {
+		err := withDescriptor(f, func(fd int) error {
+			return unix.Fallocate(fd, unix.FALLOC_FL_KEEP_SIZE, int64(len(old)), grown)
+		})
+		if isFull(err) {
+			return err
+		}
+	}
+	err := overwrite(f, data)
+	if err != nil {
+		return errors.Join(err, overwrite(f, old))
+	}
+	return nil
+}
+
+func overwrite(f *os.File, data []byte) error {
+	if _, err := f.WriteAt(data, 0); err != nil {
+		return err
+	}
+	if err := f.Truncate(int64(len(data))); err != nil {
+		return err
+	}
+	return f.Sync()
+}
+
+func isFull(err error) bool {
+	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, io.ErrShortWrite)
+}
+
+// unwritten puts a failed write into words.
+func (v *View) unwritten(p Path, err error) error {
+	var said *fault.Error
+	switch {
+	case err == nil, errors.As(err, &said):
+		return err
+	case isFull(err):
+		return fault.Failedf("disk_full", "There is no room left on the disk (or in the quota) that holds %s. It is as it was before; make room and send the call again.", p.Named)
+	case errors.Is(err, fs.ErrExist):
+		return fault.Invalidf("stale_file", "%s was created by another program while this call was working on it. Nothing was written; read it first.", p.Named)
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, errInPlace), errors.Is(err, syscall.EROFS):
+		return fault.Failedf("permission_denied", "%s may not be written by the daemon's user. Nothing was changed.", p.Named)
+	case errors.Is(err, syscall.ENOTDIR):
+		return fault.Invalidf("not_a_directory", "%s cannot be created: a part of the path to it is a file, not a directory.", p.Named)
+	}
+	return fault.Failedf("io_error", "%s could not be written: %v. It is as it was before.", p.Named, cause(err))
+}

@@ -1,0 +1,154 @@
+package workspace
+
+import (
+	"encoding/base64"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/toold/toold/tools/fault"
+)
+
+// A Path is what a name came to.
+type Path struct {
+	Named  string // absolute and cleaned, links as they were named
+	Real   string // links resolved; of what does not exist: its deepest existing parent resolved, and the rest
+	Exists bool
+}
+
+// maxLinks is how many links one name may lead through; Linux has the same limit.
+const maxLinks = 40
+
+// Resolve follows name, which is absolute or relative to dir (absolute), through every link, a dangling one to its
+// target. "base64:" in front gives the bytes of a name that is not text. ".." goes up from where a link led to, as in a
+// shell. The answer is a judgement of this moment: View checks that what it opens is still what Resolve named.
+// It returns faults: invalid_input, link_loop, magic_link, permission_denied, name_too_long.
+func (w *Workspace) Resolve(dir, name string) (Path, error) {
+	name, err := decodeName(name)
+	if err != nil {
+		return Path{}, err
+	}
+	if !filepath.IsAbs(name) {
+		name = dir + "/" + name
+	}
+	r := resolver{named: filepath.Clean(name), at: "/"}
+	if err := r.follow(name); err != nil {
+		return Path{}, err
+	}
+	return Path{Named: r.named, Real: r.at, Exists: r.missing == 0}, nil
+}
+
+func decodeName(name string) (string, error) {
+	if coded, ok := strings.CutPrefix(name, "base64:"); ok {
+		raw, err := base64.StdEncoding.DecodeString(coded)
+		if err != nil {
+			return "", fault.Invalidf("invalid_input", "What follows \"base64:\" in the path is not base64: %v. Give the bytes of the path in standard base64.", err)
+		}
+		name = string(raw)
+	}
+	switch {
+	case name == "":
+		return "", fault.Invalidf("invalid_input", "The path is empty. Give the path of a file.")
+	case strings.ContainsRune(name, 0):
+		return "", fault.Invalidf("invalid_input", "The path %q holds a NUL byte, which no file name can.", name)
+	}
+	return name, nil
+}
+
+// A resolver walks one name. at is the real path so far, whose last missing components do not exist.
+type resolver struct {
+	named   string
+	at      string
+	missing int
+	links   int
+}
+
+func (r *resolver) follow(name string) error {
+	for part := range strings.SplitSeq(name, "/") {
+		if err := r.step(part); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *resolver) step(part string) error {
+	switch part {
+	case "", ".":
+		return nil
+	case "..":
+		r.at = filepath.Dir(r.at)
+		r.missing = max(r.missing-1, 0)
+		return nil
+	}
+	parent, next := r.at, filepath.Join(r.at, part)
+	r.at = next
+	if r.missing > 0 {
+		r.missing++
+		return nil
+	}
+	info, err := os.Lstat(next)
+	switch {
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
+		r.missing++
+		return nil
+	case err != nil:
+		return r.refused(err)
+	case info.Mode()&fs.ModeSymlink != 0:
+		return r.link(parent, next)
+	}
+	return nil
+}
+
+// link goes on at the target of the link at path, which lies in parent.
+func (r *resolver) link(parent, path string) error {
+	if r.links++; r.links > maxLinks {
+		return fault.Invalidf("link_loop", "%s leads through more than %d symbolic links; they probably form a loop. Name the file itself.", r.named, maxLinks)
+	}
+	if isMagic(parent) {
+		return fault.Deniedf("magic_link", "%s leads through %s, a link that the kernel makes to an open file or to another process's view. Name the file itself.", r.named, path)
+	}
+	target, err := os.Readlink(path)
+	if err != nil {
+		return r.refused(err)
+	}
+	r.at = parent
+	if filepath.IsAbs(target) {
+		r.at = "/"
+	}
+	return r.follow(target)
+}
+
+func (r *resolver) refused(err error) error {
+	switch {
+	case errors.Is(err, fs.ErrPermission):
+		return fault.Failedf("permission_denied", "%s cannot be looked up: a directory on the way to it may not be searched by the daemon's user.", r.named)
+	case errors.Is(err, syscall.ENAMETOOLONG):
+		return fault.Invalidf("name_too_long", "%s is longer than the file system allows (mostly 255 bytes a component, 4,095 in all).", r.named)
+	}
+	return fault.Failedf("io_error", "%s cannot be looked up: %v.", r.named, cause(err))
+}
+
+// cause strips a path error of the name, which the message gives already.
+func cause(err error) error {
+	var at *fs.PathError
+	if errors.As(err, &at) {
+		return at.Err
+	}
+	return err
+}
+
+// isMagic reports that links in dir are magic: dir belongs to one process's part of a procfs. The links at its top
+// ("self", "mounts") are plain text.
+func isMagic(dir string) bool {
+	var of, above unix.Statfs_t
+	if unix.Statfs(dir, &of) != nil || of.Type != unix.PROC_SUPER_MAGIC {
+		return false
+	}
+	return unix.Statfs(filepath.Dir(dir), &above) == nil && above.Type == unix.PROC_SUPER_MAGIC
+}

@@ -1,0 +1,141 @@
+package workspace
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/toold/toold/tools/fault"
+)
+
+// NotFound are the Details of file_not_found and path_not_found.
+type NotFound struct {
+	Path             string   `json:"path"`
+	WorkingDirectory string   `json:"workingDirectory"`
+	Similar          []string `json:"similar,omitempty"` // absolute paths in the same directory, the most similar first
+	Parent           string   `json:"parent,omitempty"`  // the deepest directory on the way that exists, when it is not the file's own
+}
+
+const (
+	maxSimilar = 5
+	maxLooked  = 10_000 // directory entries looked at, so that a huge directory costs no more than a big one
+)
+
+func (v *View) notFound(p Path) error {
+	details := v.lookAround(p)
+	return fault.Invalidf("file_not_found", "%s does not exist.%s", p.Named, details.hint()).With(details)
+}
+
+func (n NotFound) hint() string {
+	var b strings.Builder
+	if len(n.Similar) > 0 {
+		fmt.Fprintf(&b, " Did you mean %s?", strings.Join(n.Similar, " or "))
+	} else if n.Parent != "" {
+		fmt.Fprintf(&b, " Its directory does not exist either; the deepest one that does is %s.", n.Parent)
+	}
+	fmt.Fprintf(&b, " The working directory is %s.", n.WorkingDirectory)
+	return b.String()
+}
+
+// lookAround finds names like p's. It tells nothing about directories that the session may not read anyway.
+func (v *View) lookAround(p Path) NotFound {
+	n := NotFound{Path: p.Named, WorkingDirectory: v.grant.Dir}
+	dir, base := filepath.Split(p.Real)
+	dir = filepath.Clean(dir)
+	if info, err := os.Lstat(dir); err != nil || !info.IsDir() {
+		for ; err != nil || !info.IsDir(); info, err = os.Lstat(dir) {
+			if dir == "/" {
+				return n
+			}
+			dir = filepath.Dir(dir)
+		}
+		n.Parent = dir
+		return n
+	}
+	if place := v.ws.Place(dir); place == Outside || place == Hidden {
+		return n
+	}
+	for _, name := range similar(base, names(dir)) {
+		n.Similar = append(n.Similar, filepath.Join(dir, name))
+	}
+	return n
+}
+
+func names(dir string) []string {
+	d, err := os.Open(dir)
+	if err != nil {
+		return nil
+	}
+	defer d.Close()
+	list, err := d.Readdirnames(maxLooked)
+	if err != nil && err != io.EOF {
+		return nil
+	}
+	return list
+}
+
+// similar ranks those of names that somebody may have meant by base.
+func similar(base string, names []string) []string {
+	type ranked struct {
+		name     string
+		distance int
+	}
+	var found []ranked
+	for _, name := range names {
+		if d := unlikeness(base, name); d >= 0 {
+			found = append(found, ranked{name, d})
+		}
+	}
+	slices.SortFunc(found, func(a, b ranked) int {
+		return cmp.Or(cmp.Compare(a.distance, b.distance), strings.Compare(a.name, b.name))
+	})
+	var out []string
+	for _, r := range found[:min(len(found), maxSimilar)] {
+		out = append(out, r.name)
+	}
+	return out
+}
+
+// unlikeness is 0 for names that differ in case only, more for less similar ones, and negative for strangers.
+func unlikeness(a, b string) int {
+	la, lb := strings.ToLower(a), strings.ToLower(b)
+	stemA, stemB := strings.TrimSuffix(la, filepath.Ext(la)), strings.TrimSuffix(lb, filepath.Ext(lb))
+	switch {
+	case la == lb:
+		return 0
+	case stemA == stemB && stemA != "":
+		return 1
+	}
+	if d := editDistance(la, lb); d <= max(1, min(len(la), len(lb))/4) {
+		return 1 + d
+	}
+	if short := min(len(stemA), len(stemB)); short >= 4 && (strings.Contains(stemA, stemB) || strings.Contains(stemB, stemA)) {
+		return 100
+	}
+	return -1
+}
+
+// editDistance counts the bytes to insert, delete or replace to make b of a.
+func editDistance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := diagonal
+			if a[i] != b[j] {
+				cost++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(cost, diagonal+1, row[j]+1)
+		}
+	}
+	return row[len(b)]
+}

@@ -1,0 +1,164 @@
+// Package text turns the bytes of a file into text and back: which encoding they are in, which text that is, which
+// bytes a piece of it came from, how its lines end, and how a change is shown. It works on bytes in memory and knows
+// neither files nor tools.
+package text
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"unicode/utf16"
+	"unicode/utf8"
+
+	"golang.org/x/text/encoding"
+	"golang.org/x/text/encoding/unicode"
+	"golang.org/x/text/transform"
+)
+
+// An Encoding says how text is held in a file. The zero value is UTF-8 without a byte order mark.
+type Encoding struct {
+	name   string            // as the WHATWG names it; empty: UTF-8
+	bom    []byte            // byte order mark at the beginning; nil: none
+	wide   binary.ByteOrder  // of UTF-16; nil: another encoding
+	legacy encoding.Encoding // nil: UTF-8 or UTF-16
+}
+
+var (
+	bomUTF8    = []byte{0xEF, 0xBB, 0xBF}
+	bomUTF16LE = []byte{0xFF, 0xFE}
+	bomUTF16BE = []byte{0xFE, 0xFF}
+)
+
+// Name gives the encoding's name in lower case: "utf-8", "utf-16le", "gbk".
+func (e Encoding) Name() string {
+	if e.name == "" {
+		return "utf-8"
+	}
+	return e.name
+}
+
+// BOM gives the byte order mark that files of this encoding begin with; nil when they have none. It must not be modified.
+func (e Encoding) BOM() []byte { return e.bom }
+
+// Decoder gives a transformer to UTF-8 for a stream, its byte order mark included. It is nil for UTF-8, whose bytes are
+// taken as they are.
+func (e Encoding) Decoder() transform.Transformer {
+	switch {
+	case e.wide == binary.LittleEndian:
+		return unicode.UTF16(unicode.LittleEndian, unicode.IgnoreBOM).NewDecoder()
+	case e.wide == binary.BigEndian:
+		return unicode.UTF16(unicode.BigEndian, unicode.IgnoreBOM).NewDecoder()
+	case e.legacy != nil:
+		return e.legacy.NewDecoder()
+	}
+	return nil
+}
+
+// Lossy is the error of Encode: the encoding has no way to write a character.
+type Lossy struct {
+	Rune     rune
+	Encoding string
+}
+
+func (l *Lossy) Error() string { return l.Encoding + " cannot hold " + string(l.Rune) }
+
+// Encode gives s in the encoding, without adding a byte order mark. Its error is a *Lossy that names the first character
+// that the encoding cannot hold.
+func (e Encoding) Encode(s string) ([]byte, error) {
+	switch {
+	case e.wide != nil:
+		units := utf16.Encode([]rune(s))
+		out := make([]byte, 0, 2*len(units))
+		for _, u := range units {
+			out = e.wide.(binary.AppendByteOrder).AppendUint16(out, u)
+		}
+		return out, nil
+	case e.legacy == nil:
+		return []byte(s), nil
+	}
+	out, err := e.legacy.NewEncoder().Bytes([]byte(s))
+	if err == nil {
+		return out, nil
+	}
+	for _, r := range s {
+		if _, err := e.legacy.NewEncoder().String(string(r)); err != nil {
+			return nil, &Lossy{Rune: r, Encoding: e.Name()}
+		}
+	}
+	return nil, err
+}
+
+// A Text is a file's content as text. A byte order mark is part of it, as U+FEFF.
+type Text struct {
+	// String is UTF-8. What an UTF-8 file holds besides is in it as it is; what cannot be decoded from another encoding
+	// is U+FFFD.
+	String   string
+	Encoding Encoding
+	raw      []byte
+	starts   []int32 // starts[i]: where the bytes of the character at String[i] begin; nil: at i
+}
+
+// Decode gives raw as text of the encoding. raw must not be modified afterwards.
+func Decode(raw []byte, e Encoding) *Text {
+	t := &Text{Encoding: e, raw: raw}
+	if e.wide == nil && e.legacy == nil {
+		t.String = string(raw)
+		return t
+	}
+	next := t.wideRune
+	if e.legacy != nil {
+		next = legacyRune(e.legacy.NewDecoder())
+	}
+	var out bytes.Buffer
+	for at := 0; at < len(raw); {
+		char, n := next(raw[at:])
+		out.Write(char)
+		for range char {
+			t.starts = append(t.starts, int32(at))
+		}
+		at += n
+	}
+	t.starts = append(t.starts, int32(len(raw)))
+	t.String = out.String()
+	return t
+}
+
+// Offset gives where in the file's bytes the character at offset at of String begins. at may be the end.
+func (t *Text) Offset(at int) int {
+	if t.starts == nil {
+		return at
+	}
+	return int(t.starts[at])
+}
+
+// wideRune decodes the first character of b, which is not empty, and says how many bytes it took.
+func (t *Text) wideRune(b []byte) ([]byte, int) {
+	if len(b) < 2 {
+		return utf8.AppendRune(nil, utf8.RuneError), len(b)
+	}
+	r := rune(t.Encoding.wide.Uint16(b))
+	if utf16.IsSurrogate(r) && len(b) >= 4 {
+		if pair := utf16.DecodeRune(r, rune(t.Encoding.wide.Uint16(b[2:]))); pair != utf8.RuneError {
+			return utf8.AppendRune(nil, pair), 4
+		}
+	}
+	return utf8.AppendRune(nil, r), 2 // a lone half of a pair becomes U+FFFD
+}
+
+// legacyRune gives a function like wideRune for an encoding that extends ASCII and keeps no state between characters.
+func legacyRune(d *encoding.Decoder) func([]byte) ([]byte, int) {
+	dst := make([]byte, 16)
+	return func(b []byte) ([]byte, int) {
+		if b[0] < utf8.RuneSelf {
+			return b[:1], 1
+		}
+		for n := 1; n <= min(len(b), 4); n++ {
+			d.Reset()
+			wrote, took, err := d.Transform(dst, b[:n], n == len(b))
+			if took > 0 && !errors.Is(err, transform.ErrShortDst) {
+				return dst[:wrote], took
+			}
+		}
+		return utf8.AppendRune(dst[:0], utf8.RuneError), 1
+	}
+}

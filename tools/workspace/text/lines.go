@@ -1,0 +1,103 @@
+package text
+
+import (
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// Ending says how the lines of a text end.
+type Ending string
+
+// The endings of a text. None: it has no line break.
+const (
+	None  Ending = "none"
+	LF    Ending = "lf"
+	CRLF  Ending = "crlf"
+	Mixed Ending = "mixed"
+)
+
+// EndingOf names the ending by the number of all line breaks and of those that are CRLF.
+func EndingOf(breaks, crlf int) Ending {
+	switch {
+	case breaks == 0:
+		return None
+	case crlf == 0:
+		return LF
+	case crlf == breaks:
+		return CRLF
+	}
+	return Mixed
+}
+
+// Endings looks through the whole of s.
+func Endings(s string) Ending {
+	return EndingOf(strings.Count(s, "\n"), strings.Count(s, "\r\n"))
+}
+
+// LineAt gives the number, from 1, of the line that holds offset at of s.
+func LineAt(s string, at int) int { return strings.Count(s[:at], "\n") + 1 }
+
+// AppendNumbered appends a line with its number as Read shows it: the number right-aligned in six columns, a tab, the
+// line. The line has no line break.
+func AppendNumbered[L string | []byte](out []byte, number int, line L) []byte {
+	var digits [20]byte
+	d := strconv.AppendInt(digits[:0], int64(number), 10)
+	for range 6 - len(d) {
+		out = append(out, ' ')
+	}
+	out = append(out, d...)
+	out = append(out, '\t')
+	out = append(out, line...)
+	return append(out, '\n')
+}
+
+// A Span is a run of lines, both ends included, from 1.
+type Span struct{ First, Last int }
+
+// The shape of a snippet. Ours: what a reader needs to see that a change sits where it was meant.
+const (
+	around     = 4   // unchanged lines shown before and after each change
+	maxSnippet = 100 // lines of a whole snippet
+	maxWidth   = 500 // characters of a line in it
+)
+
+// Snippet shows the lines of s around the spans, numbered, with "..." between parts that do not touch. It is valid UTF-8
+// and says how much it leaves out when it grows too long.
+func Snippet(s string, spans []Span) string {
+	lines := strings.SplitAfter(s, "\n")
+	if lines[len(lines)-1] == "" {
+		lines = lines[:len(lines)-1]
+	}
+	var out []byte
+	shown, last := 0, 0
+	for i, span := range spans {
+		first := max(span.First-around, last+1, 1)
+		if shown > 0 && first > last+1 {
+			out = append(out, "...\n"...)
+		}
+		for n := first; n <= min(span.Last+around, len(lines)); n++ {
+			if shown == maxSnippet {
+				out = append(out, "... (the rest is left out: "+strconv.Itoa(len(spans)-i)+" of "+strconv.Itoa(len(spans))+" changed places are not or not wholly shown)\n"...)
+				return string(out)
+			}
+			out = AppendNumbered(out, n, Shown(lines[n-1]))
+			shown, last = shown+1, n
+		}
+	}
+	return string(out)
+}
+
+// Shown gives a line as it can be shown in a message: without its line break, valid UTF-8, and not too long.
+func Shown(line string) string {
+	line = strings.TrimSuffix(strings.TrimSuffix(line, "\n"), "\r")
+	line = strings.ToValidUTF8(strings.TrimPrefix(line, "\ufeff"), "\ufffd")
+	if len(line) <= maxWidth {
+		return line
+	}
+	left := utf8.RuneCountInString(line) - maxWidth
+	if left <= 0 {
+		return line
+	}
+	return string([]rune(line)[:maxWidth]) + "... (" + strconv.Itoa(left) + " characters left out)"
+}

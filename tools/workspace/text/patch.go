@@ -1,0 +1,69 @@
+package text
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/aymanbagabas/go-udiff"
+)
+
+// maxPatch is how many bytes of either side, after equal beginnings and ends are left out, are compared. Ours: beyond it
+// a diff helps nobody.
+const maxPatch = 2 << 20
+
+// Patch gives the unified diff from old to next, labelled with the path on both sides. It is valid UTF-8. It is empty for equal texts, and a sentence in parentheses when they are too large to compare.
+func Patch(path, old, next string) string {
+	if old == next {
+		return ""
+	}
+	skip, a, b := window(old, next)
+	if len(a) > maxPatch || len(b) > maxPatch {
+		return fmt.Sprintf("(no diff: more than %d MiB differ)\n", maxPatch>>20)
+	}
+	diff, err := udiff.ToUnifiedDiff(path, path, a, udiff.Lines(a, b), udiff.DefaultContextLines)
+	if err != nil {
+		panic("BUG: a computed diff does not apply to what it was computed from: " + err.Error())
+	}
+	for _, h := range diff.Hunks {
+		h.FromLine += skip
+		h.ToLine += skip
+	}
+	return strings.ToValidUTF8(diff.String(), "\ufffd")
+}
+
+// window cuts equal whole lines off both ends, but for what a diff shows as context, and says how many lines it has cut
+// off the beginning. A diff then costs what has changed, not what the file holds.
+func window(old, next string) (skip int, a, b string) {
+	shorter := min(len(old), len(next))
+	head := 0
+	for head < shorter && old[head] == next[head] {
+		head++
+	}
+	tail := 0
+	for tail < shorter-head && old[len(old)-1-tail] == next[len(next)-1-tail] {
+		tail++
+	}
+	head = lineStart(old, head, udiff.DefaultContextLines)
+	end := lineEnd(old, len(old)-tail, udiff.DefaultContextLines)
+	return strings.Count(old[:head], "\n"), old[head:end], next[head : len(next)-(len(old)-end)]
+}
+
+// lineStart goes back from at to the beginning of its line, and of the lines before it.
+func lineStart(s string, at, lines int) int {
+	for at = strings.LastIndexByte(s[:at], '\n') + 1; lines > 0 && at > 0; lines-- {
+		at = strings.LastIndexByte(s[:at-1], '\n') + 1
+	}
+	return at
+}
+
+// lineEnd goes on from at to the end of its line, and of the lines behind it.
+func lineEnd(s string, at, lines int) int {
+	for ; lines >= 0 && at < len(s); lines-- {
+		n := strings.IndexByte(s[at:], '\n')
+		if n < 0 {
+			return len(s)
+		}
+		at += n + 1
+	}
+	return at
+}

@@ -1,0 +1,271 @@
+package workspace
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/toold/toold/tools/fault"
+)
+
+// A Grant is what one call may reach. What may be written may also be read.
+type Grant struct {
+	Dir           string // the working directory, absolute
+	Reads, Writes []Grantee
+}
+
+// A Grantee is a real path that was judged and permitted.
+type Grantee struct {
+	Real string
+	Tree bool // and everything below it
+}
+
+func holds(list []Grantee, real string) bool {
+	for _, g := range list {
+		if g.Real == real || g.Tree && within(g.Real, real) {
+			return true
+		}
+	}
+	return false
+}
+
+// A View is what one call sees of the workspace: what its Grant names, and the session's read state with what the call
+// itself has learned on top. It is safe for concurrent use.
+type View struct {
+	ws     *Workspace
+	grant  Grant
+	memory *Memory
+
+	mu      sync.Mutex
+	learned map[string]State
+}
+
+// View cuts the workspace to one call. m is the session's memory; the view reads it and never changes it.
+func (w *Workspace) View(g Grant, m *Memory) *View {
+	return &View{ws: w, grant: g, memory: m, learned: map[string]State{}}
+}
+
+// Dir gives the working directory that relative names start from.
+func (v *View) Dir() string { return v.grant.Dir }
+
+// Absolute is a fault invalid_input for a name that is relative, which says what it would be in the working directory.
+func (v *View) Absolute(name string) error {
+	if filepath.IsAbs(name) || strings.HasPrefix(name, "base64:") {
+		return nil
+	}
+	return fault.Invalidf("invalid_input", "The path must be absolute; in the working directory %q would be %s.", name, filepath.Join(v.grant.Dir, name))
+}
+
+// Blame gives err with field, a JSON pointer, put on a fault that blames no field yet.
+func Blame(err error, field string) error {
+	var f *fault.Error
+	if errors.As(err, &f) && f.Field == "" {
+		return f.At(field)
+	}
+	return err
+}
+
+// Learned gives the read states that the call has added, by real path, for Memory.Merge.
+func (v *View) Learned() map[string]State {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	out := make(map[string]State, len(v.learned))
+	for real, s := range v.learned {
+		out[real] = s
+	}
+	return out
+}
+
+// Record notes that the call knows the file at the real path in that state.
+func (v *View) Record(real string, s State) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if before, ok := v.lookup(real); ok {
+		s = s.join(before)
+	}
+	v.learned[real] = s
+}
+
+// lookup asks what the call has learned, then the session's memory. v.mu is held.
+func (v *View) lookup(real string) (State, bool) {
+	if s, ok := v.learned[real]; ok {
+		return s, true
+	}
+	return v.memory.Lookup(real)
+}
+
+func (v *View) known(real string) (State, bool) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.lookup(real)
+}
+
+// A File is an opened regular file. It belongs to the caller, who closes it.
+type File struct {
+	*os.File
+	Path Path
+	Info fs.FileInfo // as of the opening
+	// Kernel: its content is made up while it is read (procfs, sysfs); its size says nothing and it may have no end.
+	Kernel bool
+}
+
+// Open opens the regular file that name, absolute or relative to the working directory, comes to. It never waits for
+// another process and never opens what is not regular. It returns faults: file_not_found (Details: NotFound),
+// is_directory, not_regular, permission_denied, undeclared, and those of Resolve.
+func (v *View) Open(name string) (*File, error) {
+	p, err := v.reach(name, v.grant.Reads, v.grant.Writes)
+	if err != nil {
+		return nil, err
+	}
+	return v.open(p, os.O_RDONLY)
+}
+
+// reach resolves name and holds it against the lists of the grant.
+func (v *View) reach(name string, lists ...[]Grantee) (Path, error) {
+	p, err := v.ws.Resolve(v.grant.Dir, name)
+	if err != nil {
+		return p, err
+	}
+	if v.ws.Place(p.Real) == Hidden {
+		return p, fault.Deniedf("hidden_path", "%s belongs to the daemon itself and is never opened for a tool.", p.Named)
+	}
+	for _, list := range lists {
+		if holds(list, p.Real) {
+			return p, nil
+		}
+	}
+	return p, undeclared(p)
+}
+
+func undeclared(p Path) error {
+	return fault.Deniedf("undeclared", "%s is now %s, which is not what was permitted for this call. Something on the way to it has changed; send the call again.", p.Named, p.Real)
+}
+
+// open opens what p names with flag, checks that it is regular and still what p says.
+func (v *View) open(p Path, flag int) (*File, error) {
+	if !p.Exists {
+		return nil, v.notFound(p)
+	}
+	// A look before the opening, since opening some devices does something.
+	if info, err := os.Lstat(p.Real); err == nil && !info.Mode().IsRegular() {
+		return nil, notRegular(p, info)
+	}
+	root, rel, err := v.ws.rootOf(p.Real)
+	if err != nil {
+		return nil, v.refused(p, err)
+	}
+	defer root.Close()
+	f, err := root.OpenFile(rel, flag|unix.O_NONBLOCK|unix.O_NOFOLLOW|unix.O_NOCTTY, 0)
+	if err != nil {
+		return nil, v.refused(p, err)
+	}
+	opened, err := inspect(f, p)
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return opened, nil
+}
+
+// rootOf opens the root that holds real, or "/", and gives real relative to it.
+func (w *Workspace) rootOf(real string) (*os.Root, string, error) {
+	dir, ok := deepest(w.roots, real)
+	if !ok {
+		dir = "/"
+	}
+	rel, err := filepath.Rel(dir, real)
+	if err != nil {
+		return nil, "", err
+	}
+	root, err := os.OpenRoot(dir)
+	return root, rel, err
+}
+
+// inspect makes sure that f is a regular file and that its own real path is p's: no directory on the way was swapped
+// between the judgement and the opening.
+func inspect(f *os.File, p Path) (*File, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return nil, fault.Failedf("io_error", "%s was opened, but its facts cannot be read: %v.", p.Named, cause(err))
+	}
+	if !info.Mode().IsRegular() {
+		return nil, notRegular(p, info)
+	}
+	if held, err := realOf(f); err != nil || held != p.Real {
+		return nil, undeclared(p)
+	}
+	return &File{File: f, Path: p, Info: info, Kernel: info.Size() == 0 && isMadeUp(f)}, nil
+}
+
+// madeUp are the file systems whose files say size 0 and have content all the same.
+var madeUp = map[int64]bool{
+	unix.PROC_SUPER_MAGIC: true, unix.SYSFS_MAGIC: true, unix.DEBUGFS_MAGIC: true, unix.TRACEFS_MAGIC: true,
+	unix.SECURITYFS_MAGIC: true, unix.CGROUP_SUPER_MAGIC: true, unix.CGROUP2_SUPER_MAGIC: true,
+}
+
+func isMadeUp(f *os.File) bool {
+	var of unix.Statfs_t
+	err := withDescriptor(f, func(fd int) error { return unix.Fstatfs(fd, &of) })
+	return err == nil && madeUp[int64(of.Type)]
+}
+
+// realOf asks the kernel where f lies now.
+func realOf(f *os.File) (real string, err error) {
+	err = withDescriptor(f, func(fd int) error {
+		real, err = os.Readlink("/proc/self/fd/" + strconv.Itoa(fd))
+		return err
+	})
+	return real, err
+}
+
+// withDescriptor lends f's descriptor to use. Unlike f.Fd it leaves f non-blocking.
+func withDescriptor(f *os.File, use func(fd int) error) error {
+	raw, err := f.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var used error
+	if err := raw.Control(func(fd uintptr) { used = use(int(fd)) }); err != nil {
+		return err
+	}
+	return used
+}
+
+func notRegular(p Path, info fs.FileInfo) error {
+	kind := "a special file"
+	switch mode := info.Mode(); {
+	case mode.IsDir():
+		return fault.Invalidf("is_directory", "%s is a directory. Use LS to list it, or name a file in it.", p.Named)
+	case mode&fs.ModeNamedPipe != 0:
+		kind = "a named pipe"
+	case mode&fs.ModeSocket != 0:
+		kind = "a socket"
+	case mode&fs.ModeDevice != 0:
+		kind = "a device"
+	case mode&fs.ModeSymlink != 0:
+		return undeclared(p) // it was no link when it was resolved
+	}
+	return fault.Invalidf("not_regular", "%s is %s, not a regular file; it could block or never end, so it is not opened.", p.Named, kind)
+}
+
+// refused puts a failed opening into words.
+func (v *View) refused(p Path, err error) error {
+	switch {
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
+		return v.notFound(p)
+	case errors.Is(err, syscall.ELOOP):
+		return undeclared(p)
+	case errors.Is(err, fs.ErrPermission):
+		return fault.Failedf("permission_denied", "%s may not be opened by the daemon's user (%v).", p.Named, cause(err))
+	case errors.Is(err, syscall.ENXIO):
+		return fault.Invalidf("not_regular", "%s is a socket or a device without a driver, not a regular file.", p.Named)
+	}
+	return fault.Failedf("io_error", "%s cannot be opened: %v.", p.Named, cause(err))
+}
