@@ -120,7 +120,7 @@ func (o order) check(env *tools.Env) (tools.Preview, error) {
 	if err != nil {
 		return tools.Preview{}, workspace.Blame(err, "/file_path")
 	}
-	return tools.Preview{Diff: p.diff(c.Path.Named), Ask: c.OtherNames()}, nil
+	return tools.Preview{Diff: p.diff(c.Path.Shown()), Ask: c.OtherNames()}, nil
 }
 
 func (o order) run(ctx context.Context, env *tools.Env) (tools.Result, error) {
@@ -140,8 +140,8 @@ func (o order) run(ctx context.Context, env *tools.Env) (tools.Result, error) {
 	}
 	result := tools.Text(p.report(written))
 	result.Structured = Structured{
-		FilePath: written.Path.Named, Created: written.Created, Replacements: p.count, Encoding: p.doc.Encoding.Name(),
-		LineEnding: string(text.Endings(p.doc.String)), Diff: p.diff(written.Path.Named), Tolerated: p.tolerated, Drift: p.drift,
+		FilePath: written.Path.Name(), Created: written.Created, Replacements: p.count, Encoding: p.doc.Encoding.Name(),
+		LineEnding: string(text.Endings(p.doc.String)), Diff: p.diff(written.Path.Shown()), Tolerated: p.tolerated, Drift: p.drift,
 	}
 	return result, nil
 }
@@ -153,11 +153,11 @@ func (p *plan) report(w workspace.Written) string {
 	var b strings.Builder
 	switch {
 	case w.Created:
-		fmt.Fprintf(&b, "Created %s.\n", w.Path.Named)
+		fmt.Fprintf(&b, "Created %s.\n", w.Path.Shown())
 	case p.count == 1:
-		fmt.Fprintf(&b, "Updated %s: one place was changed.\n", w.Path.Named)
+		fmt.Fprintf(&b, "Updated %s: one place was changed.\n", w.Path.Shown())
 	default:
-		fmt.Fprintf(&b, "Updated %s: %d places were changed.\n", w.Path.Named, p.count)
+		fmt.Fprintf(&b, "Updated %s: %d places were changed.\n", w.Path.Shown(), p.count)
 	}
 	for _, note := range p.tolerated {
 		fmt.Fprintf(&b, "Note: %s.\n", note)

@@ -1,5 +1,7 @@
 package edit
 
+// What a comparison looks past, and the way back from the folded text to the original.
+
 import (
 	"sort"
 	"strings"

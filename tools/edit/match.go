@@ -1,5 +1,7 @@
 package edit
 
+// Finding what is to be replaced, and what exactly has to change there. Pure: it knows texts, not files.
+
 import (
 	"errors"
 	"fmt"

@@ -1,5 +1,7 @@
 package edit
 
+// What to say when nothing matches: the region that looks most like it, and what differs.
+
 import (
 	"fmt"
 	"regexp"

@@ -1,5 +1,7 @@
 package edit
 
+// From a content and the replacements to the new content, in memory. It writes nothing.
+
 import (
 	"bytes"
 	"fmt"
@@ -29,8 +31,9 @@ func devise(c *workspace.Content, list []Replacement, missing func() error) (*pl
 	}
 	stale := p.mercy(c)
 	for i, r := range list {
+		before := p.count
 		err := p.apply(r, i == 0)
-		if err == nil && stale != nil && r.ReplaceAll && p.count > 1 {
+		if err == nil && stale != nil && p.count > before+1 {
 			err = stale
 		}
 		switch {
@@ -55,12 +58,12 @@ func begin(c *workspace.Content, first Replacement, missing func() error) (*plan
 	}
 	encoding, isText := text.DetectWhole(c.Data)
 	if !isText {
-		return nil, fault.Invalidf("binary_file", "%s is not text (%s, %d bytes); it cannot be edited as text.", c.Path.Named, text.MediaType(c.Data), len(c.Data)).At("/file_path")
+		return nil, fault.Invalidf("binary_file", "%s is not text (%s, %d bytes); it cannot be edited as text.", c.Path.Shown(), text.MediaType(c.Data), len(c.Data)).At("/file_path")
 	}
 	p := &plan{raw: c.Data, doc: text.Decode(c.Data, encoding)}
 	p.old = p.doc
 	if first.OldString == "" && strings.TrimPrefix(p.doc.String, "\ufeff") != "" {
-		return nil, fault.Invalidf("file_exists", "%s exists and is not empty, and old_string is empty. Give the text to replace, or use Write to replace the whole file.", c.Path.Named).At("/old_string")
+		return nil, fault.Invalidf("file_exists", "%s exists and is not empty, and old_string is empty. Give the text to replace, or use Write to replace the whole file.", c.Path.Shown()).At("/old_string")
 	}
 	if err := c.Current(); err != nil && first.OldString != "" && fault.From(err).Code != "stale_file" {
 		return nil, err
@@ -79,7 +82,7 @@ func (p *plan) mercy(c *workspace.Content) error {
 	p.drifted = true
 	if read.Text != nil {
 		encoding, _ := text.DetectWhole(read.Text)
-		p.drift = text.Patch(c.Path.Named, text.Decode(read.Text, encoding).String, p.doc.String)
+		p.drift = text.Patch(c.Path.Shown(), text.Decode(read.Text, encoding).String, p.doc.String)
 	}
 	return stale
 }

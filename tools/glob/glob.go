@@ -163,23 +163,26 @@ func (f *finder) countLink(path string) {
 	}
 }
 
-// visit takes in one file that the pattern means. A link counts when it leads to a file inside the tree.
+// visit takes in one file that the pattern means. A link counts as the file that it leads to inside the tree.
 func (f *finder) visit(file *walk.File) {
-	info, err := file.Info()
+	var modified time.Time
 	if file.Type&fs.ModeSymlink != 0 {
-		if target, err := f.tree.Root.Stat(file.Path); err != nil || !target.Mode().IsRegular() {
+		target, err := f.tree.Root.Stat(file.Path)
+		if err != nil || !target.Mode().IsRegular() {
 			return
 		}
-	} else if !file.Type.IsRegular() {
-		return
-	}
-	if err != nil {
-		return // gone meanwhile
+		modified = target.ModTime()
+	} else {
+		info, err := file.Info()
+		if err != nil || !file.Type.IsRegular() {
+			return // no file, or gone meanwhile
+		}
+		modified = info.ModTime
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.total++
-	f.newest = append(f.newest, match{file.Path, info.ModTime})
+	f.newest = append(f.newest, match{file.Path, modified})
 	if len(f.newest) >= 2*maxFiles {
 		f.trim()
 	}

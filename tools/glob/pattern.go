@@ -84,6 +84,9 @@ func check(text string) error {
 			if i++; i == len(text) {
 				return bad(text, i-1, `the backslash at the end makes nothing plain. Write \\ for a backslash.`)
 			}
+			if text[i] == '/' {
+				return bad(text, i-1, `a slash cannot be made plain, since no name holds one. Take the backslash away.`)
+			}
 		case '[':
 			end, problem := classEnd(text, i)
 			if problem != "" {
@@ -101,9 +104,6 @@ func check(text string) error {
 	}
 	if len(open) > 0 {
 		return bad(text, open[len(open)-1], `this { is never closed. Write \{ for the character itself.`)
-	}
-	if !doublestar.ValidatePattern(text) {
-		return bad(text, 0, "it cannot be read.")
 	}
 	return nil
 }
@@ -139,6 +139,9 @@ func split(whole, one string) ([]segment, error) {
 			continue
 		case "..":
 			return nil, bad(whole, max(0, strings.Index(whole, "..")), `".." cannot be followed in a pattern. Give the directory as path.`)
+		}
+		if !doublestar.ValidatePattern(name) {
+			return nil, bad(whole, 0, fmt.Sprintf("the part %q, which its braces make, cannot be read.", name))
 		}
 		s := segment{glob: name, deep: name == "**", dotted: name[0] == '.' || strings.HasPrefix(name, `\.`)}
 		if plain, ok := spelled(name); ok {

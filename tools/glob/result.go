@@ -83,7 +83,7 @@ func (f *finder) leftOut(tally walk.Tally) []string {
 		phrases = append(phrases, fmt.Sprintf("%d node_modules", n))
 	}
 	if n := f.links.Load(); n > 0 {
-		phrases = append(phrases, walk.Count(n, "link")+" that lead elsewhere")
+		phrases = append(phrases, walk.Count(n, "link")+" not followed")
 	}
 	return phrases
 }

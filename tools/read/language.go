@@ -1,5 +1,7 @@
 package read
 
+// Languages by file name. It does not look into files.
+
 import (
 	"path/filepath"
 	"strings"

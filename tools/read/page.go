@@ -1,7 +1,10 @@
 package read
 
+// The lines that are asked for. It sees text in pieces and knows nothing of files.
+
 import (
 	"bytes"
+	"encoding/binary"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -16,11 +19,11 @@ type page struct {
 	width               int // characters of one line, at most maxLine
 
 	out      strings.Builder
-	scratch  []byte
-	given    int  // lines in out
-	used     int  // characters in out
-	full     bool // no more lines are wanted
-	more     bool // there is a line behind those in out
+	label    []byte // number of the last line in out, and the tab
+	given    int    // lines in out
+	used     int    // characters in out
+	full     bool   // no more lines are wanted
+	more     bool   // there is a line behind those in out
 	ended    bool
 	replaced int // bytes that were no UTF-8
 
@@ -31,6 +34,7 @@ type page struct {
 	begun   bool   // the last line has bytes but no end yet
 	part    []byte // of that line, if it is wanted: its beginning, at most keepLine bytes
 	dropped int    // and how many characters follow
+	ascii   bool   // the piece at hand is ASCII, so that its lines need no second look
 }
 
 // keepLine is how many bytes of a line are kept until its end has come: enough for one character more than maxLine.
@@ -46,6 +50,7 @@ func (p *page) last() int { return p.first + p.given - 1 }
 
 // take adds a piece.
 func (p *page) take(piece []byte) {
+	p.ascii = !p.full && isASCII(piece)
 	if p.line+1 < p.first && !p.full {
 		piece = p.forward(piece)
 	}
@@ -108,6 +113,21 @@ func (p *page) keep(piece []byte) {
 	p.dropped += characters(piece[room:])
 }
 
+// isASCII looks at eight bytes at a time.
+func isASCII(b []byte) bool {
+	for ; len(b) >= 8; b = b[8:] {
+		if binary.NativeEndian.Uint64(b)&0x8080808080808080 != 0 {
+			return false
+		}
+	}
+	for _, c := range b {
+		if c >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
+}
+
 // characters counts those that begin in b.
 func characters(b []byte) int {
 	n := 0
@@ -159,11 +179,15 @@ func (p *page) give(line []byte) {
 	if p.line == 1 {
 		line = bytes.TrimPrefix(line, []byte("\ufeff"))
 	}
-	count := utf8.RuneCount(line)
+	plain := p.ascii && !p.begun
+	count := len(line)
+	if !plain {
+		count = utf8.RuneCount(line)
+	}
 	if left := count + p.dropped - p.width; left > 0 {
 		line, count = p.cut(line, left)
 	}
-	if !utf8.Valid(line) {
+	if !plain && !utf8.Valid(line) {
 		line = p.repair(line)
 	}
 	p.part, p.dropped, p.begun = p.part[:0], 0, false
@@ -172,11 +196,32 @@ func (p *page) give(line []byte) {
 		p.full, p.more = true, true
 		return
 	}
-	p.scratch = text.AppendNumbered(p.scratch[:0], p.line, line)
-	p.out.Write(p.scratch)
+	p.countUp()
+	p.out.Write(p.label)
+	p.out.Write(line)
+	p.out.WriteByte('\n')
 	p.given++
 	p.used += count
 	p.full = p.given == p.lines
+}
+
+// countUp makes label that of the line. Since lines come one after the other, mostly its last digit changes.
+func (p *page) countUp() {
+	if p.given > 0 {
+		for i := len(p.label) - 2; i >= 0; i-- {
+			switch p.label[i] {
+			case '9':
+				p.label[i] = '0'
+				continue
+			case ' ':
+				p.label[i] = '1'
+			default:
+				p.label[i]++
+			}
+			return
+		}
+	}
+	p.label = bytes.TrimSuffix(text.AppendNumbered(p.label[:0], p.line, ""), newline)
 }
 
 // cut shortens a line to width characters and a mark.

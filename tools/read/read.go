@@ -77,7 +77,7 @@ func check(_ context.Context, env *tools.Env, in input) (tools.Preview, error) {
 	if err != nil {
 		return tools.Preview{}, err
 	}
-	return tools.Preview{}, s.file.Close()
+	return tools.Preview{}, s.close()
 }
 
 func run(ctx context.Context, env *tools.Env, in input) (tools.Result, error) {
@@ -85,7 +85,7 @@ func run(ctx context.Context, env *tools.Env, in input) (tools.Result, error) {
 	if err != nil {
 		return tools.Result{}, err
 	}
-	defer s.file.Close()
+	defer s.close()
 	p := page{first: in.Offset, lines: in.Limit, chars: resultChars - closing}
 	if env.MaxChars > 0 {
 		p.chars = max(env.MaxChars-closing, 1)

@@ -1,5 +1,7 @@
 package read
 
+// A file on its way through the reader: what it is, its bytes, its hash. What is shown of it is in page.go.
+
 import (
 	"bytes"
 	"context"
@@ -9,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -40,6 +43,26 @@ type source struct {
 	bytes    int64  // raw bytes that have been read
 	kept     []byte // all of them, as long as they are few enough to be kept
 	ended    bool   // the end of the file was reached
+	lent     []*[chunk]byte
+}
+
+// buffers are used again from call to call: clearing fresh ones would cost a quarter of a small read.
+var buffers = sync.Pool{New: func() any { return new([chunk]byte) }}
+
+// buffer lends a buffer until close.
+func (s *source) buffer() []byte {
+	b := buffers.Get().(*[chunk]byte)
+	s.lent = append(s.lent, b)
+	return b[:]
+}
+
+// close gives everything back. Nothing of the source may be used afterwards.
+func (s *source) close() error {
+	for _, b := range s.lent {
+		buffers.Put(b)
+	}
+	s.lent = nil
+	return s.file.Close()
 }
 
 // open opens the file, looks at its beginning and refuses what is not text.
@@ -53,8 +76,7 @@ func open(env *tools.Env, in input) (*source, error) {
 	}
 	s := &source{file: file, rest: file, hash: workspace.NewHasher()}
 	if err := s.begin(in); err != nil {
-		file.Close()
-		return nil, err
+		return nil, errors.Join(err, s.close())
 	}
 	return s, nil
 }
@@ -65,9 +87,9 @@ func (s *source) begin(in input) error {
 			return err
 		}
 	} else {
-		s.sample = make([]byte, min(s.file.Info.Size()+1, chunk))
-		n, err := io.ReadFull(s.file, s.sample)
-		if s.sample = s.sample[:n]; err != nil && err != io.EOF && err != io.ErrUnexpectedEOF {
+		b := s.buffer()
+		n, err := io.ReadFull(s.file, b)
+		if s.sample = b[:n]; err != nil && err != io.EOF && err != io.ErrUnexpectedEOF {
 			return s.broken(err)
 		}
 	}
@@ -81,16 +103,17 @@ func (s *source) begin(in input) error {
 
 // readKernel takes the whole of a file that the kernel makes up, within its limits.
 func (s *source) readKernel() error {
-	endless := fault.Invalidf("not_regular", "%s is made up by the kernel while it is read, and it is longer than %d MiB, or waits for something to happen. Use Bash with head or timeout.", s.file.Path.Named, kernelLimit>>20).At("/file_path")
+	endless := fault.Invalidf("not_regular", "%s is made up by the kernel while it is read, and it is longer than %d MiB, or waits for something to happen. Use Bash with head or timeout.", s.file.Path.Shown(), kernelLimit>>20).At("/file_path")
 	_ = s.file.SetReadDeadline(time.Now().Add(kernelWait)) // refused by files that never wait
-	all, err := io.ReadAll(io.LimitReader(s.file, kernelLimit+1))
+	all := make([]byte, kernelLimit+chunk)                 // some of these files give whole blocks only
+	n, err := io.ReadFull(s.file, all)
 	switch {
-	case errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, syscall.EAGAIN), len(all) > kernelLimit:
+	case err == nil, errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, syscall.EAGAIN):
 		return endless
-	case err != nil:
+	case err != io.EOF && err != io.ErrUnexpectedEOF:
 		return s.broken(err)
 	}
-	s.sample, s.rest = all, bytes.NewReader(nil)
+	s.sample, s.rest = all[:n], bytes.NewReader(nil)
 	return nil
 }
 
@@ -107,7 +130,7 @@ var unsupported = map[string]string{
 }
 
 func (s *source) refuse(in input, isText bool) error {
-	name, size := s.file.Path.Named, s.file.Info.Size()
+	name, size := s.file.Path.Shown(), s.file.Info.Size()
 	media := text.MediaType(s.sample)
 	kind := unsupported[media]
 	if kind != "" && isText && media != "application/pdf" {
@@ -131,7 +154,7 @@ func (s *source) refuse(in input, isText bool) error {
 }
 
 func (s *source) broken(err error) error {
-	return fault.Failedf("io_error", "%s could not be read: %v.", s.file.Path.Named, err)
+	return fault.Failedf("io_error", "%s could not be read: %v.", s.file.Path.Shown(), err)
 }
 
 // read gives the page what the file holds, until the page is full. A file that is not too large is then read to its
@@ -141,7 +164,8 @@ func (s *source) read(ctx context.Context, p *page) error {
 	if d := s.encoding.Decoder(); d != nil {
 		from = transform.NewReader(from, d)
 	}
-	buf := make([]byte, chunk)
+	buf := s.buffer()
+	p.out.Grow(int(min(s.file.Info.Size()*5/4+closing, int64(p.chars+closing))))
 	for {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
@@ -200,7 +224,7 @@ func (s *source) remember(env *tools.Env, p *page) {
 
 func (s *source) structured(p *page) Structured {
 	out := Structured{
-		FilePath: s.file.Path.Named, Size: s.file.Info.Size(), Encoding: s.encoding.Name(), BOM: s.encoding.BOM() != nil,
+		FilePath: s.file.Path.Name(), Size: s.file.Info.Size(), Encoding: s.encoding.Name(), BOM: s.encoding.BOM() != nil,
 		LineEnding: string(text.EndingOf(p.breaks, p.crlf)), Language: language(s.file.Path.Named), Replaced: p.replaced,
 	}
 	if s.file.Kernel {

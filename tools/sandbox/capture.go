@@ -74,8 +74,12 @@ func (c *capture) copy(fail func()) {
 
 // finish waits until everything that is in the pipe has been handed on.
 func (c *capture) finish() error {
-	_ = c.pipe.SetReadDeadline(time.Unix(1, 0)) // a pipe has deadlines
-	<-c.done
+	select {
+	case <-c.done:
+	default:
+		_ = c.pipe.SetReadDeadline(time.Unix(1, 0)) // a pipe has deadlines
+		<-c.done
+	}
 	_ = c.pipe.Close()
 	return c.err
 }

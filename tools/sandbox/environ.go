@@ -50,7 +50,7 @@ func (e *environment) add(entries []string, withheld func(name string) bool) {
 			continue
 		}
 		e.seen[name] = true
-		if name != markerName && !withheld(name) {
+		if name != MarkerName && !withheld(name) {
 			e.list = append(e.list, entry)
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"strconv"
 	"strings"
 	"sync"
@@ -25,6 +24,7 @@ func TestMain(m *testing.M) {
 		daemonMain(home, os.Args[1])
 		return
 	}
+	_ = os.Setenv("GORACE", "atexit_sleep_ms=0") // a watcher under the race detector would take a second to end
 	os.Exit(m.Run())
 }
 
@@ -47,13 +47,7 @@ func daemonMain(home, script string) {
 	p.Wait()
 }
 
-var bash = func() string {
-	path, err := exec.LookPath("bash")
-	if err != nil {
-		panic(err)
-	}
-	return path
-}()
+const bash = "/bin/bash"
 
 func newRunner(t testing.TB) *Runner {
 	t.Helper()

@@ -4,12 +4,13 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"strings"
 )
 
-// markerName is the variable that every process started here has. Its value is place.generation.call, where place
-// stands for the daemon's home and generation for one life of a daemon there.
-const markerName = "TOOLD_CALL"
+// MarkerName is the variable that every process started here has. Its value is place.generation.call.number,
+// where place stands for the daemon's home, generation for one life of a daemon there, and number for the process.
+const MarkerName = "TOOLD_CALL"
 
 // place is the part of a marker that all daemons of one home share.
 func place(home string) string {
@@ -23,10 +24,14 @@ func newGeneration(home string) string {
 	return place(home) + hex.EncodeToString(b[:]) + "."
 }
 
+func (r *Runner) newMarker(call string) string {
+	return fmt.Sprintf("%s%s.%d", r.generation, call, r.started.Add(1))
+}
+
 // markerIn finds the marker in the environment of a process, as the kernel shows it: NAME=value, each ended by NUL.
 func markerIn(environ string) string {
 	for entry := range strings.SplitSeq(environ, "\x00") {
-		if value, ok := strings.CutPrefix(entry, markerName+"="); ok {
+		if value, ok := strings.CutPrefix(entry, MarkerName+"="); ok {
 			return value
 		}
 	}

@@ -27,6 +27,7 @@ type member struct {
 	pid, parent, session int
 	start                uint64 // ticks since boot
 	dead                 bool   // a zombie: it runs no more
+	exiting              bool   // on its way there
 	comm                 string
 }
 
@@ -68,6 +69,12 @@ func parseStat(line string) (m member, err error) {
 			return member{}, err
 		}
 	}
+	flags, err := strconv.ParseUint(fields[6], 10, 64)
+	if err != nil {
+		return member{}, err
+	}
+	const pfExiting = 0x4 // PF_EXITING of the kernel's linux/sched.h
+	m.exiting = flags&pfExiting != 0
 	m.start, err = strconv.ParseUint(fields[19], 10, 64)
 	// A process whose first thread has ended shows as a zombie while its other threads still run.
 	m.dead = fields[0] == "X" || fields[0] == "Z" && (fields[17] == "0" || fields[17] == "1")
@@ -102,6 +109,12 @@ func (m member) marker() string {
 		return ""
 	}
 	return markerIn(string(environ))
+}
+
+// isEnding looks again whether the process is about to end, or has.
+func (m member) isEnding() bool {
+	now, err := look(m.pid)
+	return err != nil || now.dead || now.exiting || now.start != m.start
 }
 
 // name is the command line, or what the kernel calls the process if that is not to be had.

@@ -5,7 +5,7 @@ import (
 	"io"
 	"os"
 	"slices"
-	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -24,15 +24,17 @@ const (
 
 // A Command is a process to start. It runs in a kernel session of its own, without a terminal, with nothing to read.
 type Command struct {
-	ID   string // of the call: unique in the daemon, plain characters; what marks the tree
+	ID   string // of the call, plain characters; it is part of what marks the tree
 	Path string // absolute
 	Args []string
 	Dir  string // absolute
 	Env  []string
-	// Stdout and Stderr get what is printed, each from one goroutine. An error that one of them gives stops the process
+	// Stdout and Stderr, neither nil, get what is printed, each from one goroutine. An error that one of them gives stops the process
 	// and is handed on as Exit.Output; what is printed afterwards is dropped.
 	Stdout, Stderr io.Writer
-	// Extra are further descriptors for the process, from 3 on. They stay the caller's to close.
+	// Report gets what is written to descriptor 3, in the same way; nil: there is no such descriptor.
+	Report io.Writer
+	// Extra are further descriptors for the process, after those. They stay the caller's to close.
 	Extra []*os.File
 }
 
@@ -44,11 +46,10 @@ type Process struct {
 	child   *os.Process
 	began   time.Time
 	exited  chan struct{} // the main process is dead; it is collected later
-	stop    chan struct{}
-	once    sync.Once
-	done    chan struct{}
-	outputs [2]*capture
+	claimed atomic.Bool   // somebody sees the tree to its end: who has set it owns exit until done is closed
 	exit    Exit
+	done    chan struct{}
+	outputs []*capture
 }
 
 // An Exit says how a tree has ended.
@@ -74,8 +75,8 @@ type Left struct {
 // Start starts c. An error says that nothing was started.
 func (r *Runner) Start(c Command) (*Process, error) {
 	p := &Process{
-		runner: r, marker: r.generation + c.ID, since: ticks(), began: time.Now(),
-		exited: make(chan struct{}), stop: make(chan struct{}), done: make(chan struct{}),
+		runner: r, marker: r.newMarker(c.ID), since: ticks(), began: time.Now(),
+		exited: make(chan struct{}), done: make(chan struct{}),
 	}
 	if err := r.enter(p); err != nil {
 		return nil, err
@@ -84,21 +85,29 @@ func (r *Runner) Start(c Command) (*Process, error) {
 		r.leave(p)
 		return nil, err
 	}
+	for _, o := range p.outputs {
+		go o.copy(p.Stop)
+	}
 	go p.supervise()
 	return p, nil
 }
 
 func (p *Process) start(c Command) (err error) {
-	files := append([]*os.File{p.runner.null, nil, nil}, c.Extra...)
-	for i, w := range []io.Writer{c.Stdout, c.Stderr} {
-		if p.outputs[i], files[1+i], err = newCapture(w); err != nil {
+	files := []*os.File{p.runner.null}
+	for _, w := range []io.Writer{c.Stdout, c.Stderr, c.Report} {
+		if w == nil {
+			continue
+		}
+		output, far, err := newCapture(w)
+		if err != nil {
 			p.closeOutputs()
 			return fmt.Errorf("making a pipe: %w", err)
 		}
-		defer files[1+i].Close()
+		defer far.Close()
+		p.outputs, files = append(p.outputs, output), append(files, far)
 	}
 	p.child, err = p.runner.spawn(c.Path, c.Args, &os.ProcAttr{
-		Dir: c.Dir, Env: append(c.Env[:len(c.Env):len(c.Env)], markerName+"="+p.marker), Files: files,
+		Dir: c.Dir, Env: append(c.Env[:len(c.Env):len(c.Env)], MarkerName+"="+p.marker), Files: append(files, c.Extra...),
 		Sys: &syscall.SysProcAttr{Setsid: true},
 	})
 	if err != nil {
@@ -109,15 +118,17 @@ func (p *Process) start(c Command) (err error) {
 
 func (p *Process) closeOutputs() {
 	for _, o := range p.outputs {
-		if o != nil {
-			_ = o.pipe.Close()
-		}
+		_ = o.pipe.Close()
 	}
 }
 
 // Stop asks for the end of the tree and returns at once: SIGTERM to all of it, SIGKILL after 2 s, and Done at most
 // 5 s after that. It may be called often, and after the end.
-func (p *Process) Stop() { p.once.Do(func() { close(p.stop) }) }
+func (p *Process) Stop() {
+	if p.claimed.CompareAndSwap(false, true) {
+		go p.end()
+	}
+}
 
 // Done is closed when nothing of the tree is left, or what is left is listed as stuck, and all output was handed on.
 func (p *Process) Done() <-chan struct{} { return p.done }
@@ -128,38 +139,28 @@ func (p *Process) Wait() Exit {
 	return p.exit
 }
 
-// supervise sees the tree through to its end. It owns p.exit until done is closed.
+// supervise waits for the main process. It does not collect it: as long as nobody does, the numbers of the process and
+// of its group and session cannot be given to another.
 func (p *Process) supervise() {
-	go p.await()
-	for _, o := range p.outputs {
-		go o.copy(p.Stop)
-	}
-	select {
-	case <-p.exited:
-	case <-p.stop:
-	}
-	if p.isDead() {
+	awaitExit(p.child.Pid)
+	close(p.exited)
+	if p.claimed.CompareAndSwap(false, true) {
 		p.exit.Ran = time.Since(p.began)
 		p.settle(patience)
-	} else {
-		p.exit.Stopped = true
-		p.terminate()
-		p.settle(grace)
-		p.exit.Ran = time.Since(p.began)
+		p.conclude()
 	}
+}
+
+// end brings the tree to its end before the main process has come to its own.
+func (p *Process) end() {
+	p.exit.Stopped = true
+	p.terminate()
+	p.settle(grace)
 	if !slices.ContainsFunc(p.exit.Stuck, func(l Left) bool { return l.PID == p.child.Pid }) {
 		<-p.exited // it is dead, and its waiter will say so
 	}
+	p.exit.Ran = time.Since(p.began)
 	p.conclude()
-	p.runner.leave(p)
-	close(p.done)
-}
-
-// await closes exited when the main process is dead. It does not collect it: as long as nobody does, the numbers of
-// the process and of its group and session cannot be given to another.
-func (p *Process) await() {
-	awaitExit(p.child.Pid)
-	close(p.exited)
 }
 
 // isDead reports that the main process has ended.
@@ -172,7 +173,7 @@ func (p *Process) isDead() bool {
 	}
 }
 
-// conclude takes the last of the output and the main process's own report.
+// conclude takes the last of the output and the main process's own report, and lets go of the tree.
 func (p *Process) conclude() {
 	for _, o := range p.outputs {
 		if err := o.finish(); err != nil && p.exit.Output == nil {
@@ -180,10 +181,16 @@ func (p *Process) conclude() {
 		}
 	}
 	p.exit.Code = -1
-	if !p.isDead() { // stuck in the kernel: collected whenever it comes out
+	if p.isDead() {
+		p.collect()
+	} else { // stuck in the kernel: collected whenever it comes out
 		go func() { <-p.exited; _, _ = p.runner.collect(p.child) }()
-		return
 	}
+	p.runner.leave(p)
+	close(p.done)
+}
+
+func (p *Process) collect() {
 	state, err := p.runner.collect(p.child)
 	if err != nil {
 		return

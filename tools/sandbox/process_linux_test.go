@@ -23,7 +23,7 @@ func TestExit(t *testing.T) {
 		{"nothing to read", "cat;  read x; echo $?", 0, "", "1\n", ""},
 		{"no terminal", "exec 2>/dev/null; (: </dev/tty) || echo none", 0, "", "none\n", ""},
 		{"its own session", `read -r _ _ _ _ group session _ </proc/$$/stat; [ $$ = $group ] && [ $$ = $session ] && echo own`, 0, "", "own\n", ""},
-		{"marked", `echo ${TOOLD_CALL##*.}`, 0, "", "its own session's successor\n", ""},
+		{"marked", `m=${TOOLD_CALL%.*}; echo ${m##*.}`, 0, "", "its own session's successor\n", ""},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -52,7 +52,7 @@ var survivors = map[string]string{
 	"ignores TERM":        `mkfifo up; (trap "" TERM HUP INT; echo pid $BASHPID; echo >up; while :; do sleep 1000; done) & read <up`,
 	"stopped":             `sleep 1000 & kill -STOP $!; echo pid $!`,
 	"holds the pipe":      `(exec 0<&-; sleep 1000) & echo pid $!`,
-	"sheds its name":      `env -i setsid sh -c 'sleep 1000 & echo pid $!' `,
+	"sheds its name":      `env -i setsid sh -c 'sleep 1000 & echo pid $!' & wait $!`,
 	"grandchildren":       `setsid bash -c 'for i in 1 2 3; do setsid sleep 100$i & echo pid $!; done; echo pid $$; echo up >up; wait' & until [ -s up ]; do :; done`,
 }
 

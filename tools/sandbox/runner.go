@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"os"
 	"sync"
+	"sync/atomic"
 )
 
 // A Tier says how far a process is confined.
@@ -31,6 +32,7 @@ type Runner struct {
 	generation string   // the marker of this daemon, without a call
 	null       *os.File // what every process has as its standard input
 	own        int      // the daemon's kernel session
+	started    atomic.Uint64
 	reaper     reaper
 	watcher    *watcher
 

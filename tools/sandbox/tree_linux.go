@@ -19,15 +19,21 @@ import (
 // members gives the living processes of the tree. After the main process has ended it costs one look at the list of
 // the daemon's children, unless something is left.
 func (p *Process) members() []member {
-	roots := p.orphans()
-	if p.isDead() && len(roots) == 0 {
-		return nil
-	}
 	main := p.child.Pid
-	return closure(scan(), func(m member) bool {
-		return m.pid == main || m.session == main ||
-			slices.ContainsFunc(roots, func(r member) bool { return r.pid == m.pid && r.start == m.start })
-	})
+	for {
+		roots := p.orphans()
+		if p.isDead() && len(roots) == 0 {
+			return nil
+		}
+		tree := closure(scan(), func(m member) bool {
+			return m.pid == main || m.session == main ||
+				slices.ContainsFunc(roots, func(r member) bool { return r.pid == m.pid && r.start == m.start })
+		})
+		if len(tree) > 0 {
+			return tree
+		}
+		<-p.exited // the main process is dead, or it would be in the tree; and what it leaves may be an orphan only now
+	}
 }
 
 // orphans gives the children of the daemon that have lost their parents and belong to the tree.
@@ -41,10 +47,14 @@ func (p *Process) orphans() (mine []member) {
 }
 
 // owns judges whose m is: by its marker, by its session, or, when it has shed both, because no other tree is left that
-// is old enough to have started it. What is of nobody any more is taken by whoever looks first.
+// is old enough to have started it. One that is just ending has no environment any more: it is everybody's until it has
+// ended, and then its children are judged.
 func (r *Runner) owns(p *Process, m member) bool {
+	if m.start < p.since {
+		return false
+	}
 	marker := m.marker()
-	if marker == p.marker || m.session == p.child.Pid {
+	if marker == p.marker || m.session == p.child.Pid || marker == "" && m.isEnding() {
 		return true
 	}
 	r.mu.Lock()
@@ -62,14 +72,23 @@ func (r *Runner) owns(p *Process, m member) bool {
 }
 
 // strangers gives the children of the daemon that nobody here waits for: orphans. A child in the daemon's own session
-// is somebody else's affair.
+// is somebody else's affair. When one of them is found to have ended, its own children have become the daemon's since
+// the list was read: so the list counts when nothing in it has ended since it was read for the last time but one.
 func (r *Runner) strangers() (found []member) {
-	for _, pid := range children() {
-		if r.isMain(pid) {
-			continue
-		}
-		if m, err := look(pid); err == nil && m.session != r.own {
-			found = append(found, m)
+	ended := map[int]bool{}
+	for again := true; again; {
+		found, again = nil, false
+		for _, pid := range children() {
+			if r.isMain(pid) {
+				continue
+			}
+			m, err := look(pid)
+			if (err != nil || m.dead) && !ended[pid] {
+				ended[pid], again = true, true
+			}
+			if err == nil && m.session != r.own {
+				found = append(found, m)
+			}
 		}
 	}
 	return found

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"errors"
 	"io"
 	"os"
 	"os/signal"
@@ -13,13 +14,16 @@ import (
 const watchArg = "--watch-over-daemon"
 
 // A watcher is a process that outlives the daemon. It holds one end of a pipe whose other end only the daemon has;
-// when the daemon dies, by whatever, the pipe ends and the watcher kills what carries the daemon's marker.
+// when the daemon dies, by whatever, the pipe ends and the watcher kills what carries the daemon's marker. A watcher
+// that dies before the daemon is replaced.
 type watcher struct {
-	line  *os.File // the daemon's end
-	child *os.Process
-	gone  chan struct{}
-	once  sync.Once
-	err   error
+	line *os.File      // the daemon's end
+	gone chan struct{} // closed when the last watcher has ended after close
+
+	mu     sync.Mutex
+	child  *os.Process
+	closed bool
+	err    error
 }
 
 // WatcherMain makes the program the watcher of another and does not return until its work is done, if args, which is
@@ -30,46 +34,82 @@ func WatcherMain(args []string) bool {
 		return false
 	}
 	signal.Ignore(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGPIPE)
-	line := os.NewFile(3, "daemon")
+	line, ready := os.NewFile(3, "daemon"), os.NewFile(4, "ready")
+	_, _ = ready.Write([]byte{1}) // if nobody hears it the line has ended too
+	_ = ready.Close()
 	_, _ = io.Copy(io.Discard, line) // nothing is ever written: it ends when the daemon does
 	killMarked(args[2])
 	return true
 }
 
-// watch starts the watcher.
+// watch starts the watcher and returns when it watches.
 func (r *Runner) watch() (*watcher, error) {
-	self, err := os.Executable()
-	if err != nil {
-		return nil, err
-	}
 	far, line, err := os.Pipe()
 	if err != nil {
 		return nil, err
 	}
-	defer far.Close()
-	child, err := r.spawn(self, []string{self, watchArg, r.generation}, &os.ProcAttr{
-		Dir: "/", Files: []*os.File{r.null, nil, nil, far},
-		Env: []string{markerName + "=" + os.Getenv(markerName), "GOMAXPROCS=1"},
-		Sys: &syscall.SysProcAttr{Setsid: true},
-	})
-	if err != nil {
-		_ = line.Close()
+	w := &watcher{line: line, gone: make(chan struct{})}
+	if w.child, err = r.startWatcher(far); err != nil {
+		_, _ = far.Close(), line.Close()
 		return nil, err
 	}
-	w := &watcher{line: line, child: child, gone: make(chan struct{})}
 	go func() {
 		defer close(w.gone)
-		awaitExit(child.Pid)
-		_, w.err = r.collect(child)
+		defer far.Close() // kept for a watcher that takes over
+		for child := w.child; child != nil; {
+			awaitExit(child.Pid)
+			_, err := r.collect(child)
+			child = w.replace(err, func() (*os.Process, error) { return r.startWatcher(far) })
+		}
 	}()
 	return w, nil
 }
 
-// close lets the watcher go and waits for its end.
+// replace starts the next watcher, unless the last one has ended because it was let go.
+func (w *watcher) replace(end error, start func() (*os.Process, error)) *os.Process {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.child, w.err = nil, end
+	if !w.closed {
+		w.child, w.err = start()
+	}
+	return w.child
+}
+
+// startWatcher starts one watcher at the far end of the line and waits for its word that it is there.
+func (r *Runner) startWatcher(far *os.File) (*os.Process, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	word, ready, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	defer word.Close()
+	child, err := r.spawn(self, []string{self, watchArg, r.generation}, &os.ProcAttr{
+		Dir: "/", Files: []*os.File{r.null, r.null, r.null, far, ready}, Env: os.Environ(),
+		Sys: &syscall.SysProcAttr{Setsid: true},
+	})
+	_ = ready.Close()
+	if err != nil {
+		return nil, err
+	}
+	if _, err := word.Read(make([]byte, 1)); err != nil {
+		_, _ = r.collect(child)
+		return nil, errors.New("it ended at once: main must begin with sandbox.WatcherMain")
+	}
+	return child, nil
+}
+
+// close lets the watcher go and waits for its end. The error is that of the last watcher.
 func (w *watcher) close() error {
-	w.once.Do(func() { _ = w.line.Close() })
+	w.mu.Lock()
+	w.closed = true
+	w.mu.Unlock()
+	err := w.line.Close()
 	<-w.gone
-	return w.err
+	return errors.Join(err, w.err)
 }
 
 // Sweep kills what earlier daemons of home have left and waits until it is gone, at most 5 s. It gives what it has

@@ -67,11 +67,12 @@ func TestSweepEndsWhatADeadDaemonLeft(t *testing.T) {
 	home := t.TempDir()
 	other := startDaemon(t, t.TempDir())
 	d := startDaemon(t, home)
+	d.cmd.Process.Signal(syscall.SIGSTOP) // so that it cannot replace its watcher
 	if err := syscall.Kill(d.watcher, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	awaitDeath(t, d.watcher)
 	d.kill(t)
+	awaitDeath(t, d.watcher)
 	for _, pid := range d.left {
 		if !alive(pid) {
 			t.Fatalf("process %d ended with nobody there to end it", pid)
@@ -92,5 +93,28 @@ func TestSweepEndsWhatADeadDaemonLeft(t *testing.T) {
 	other.kill(t)
 	for _, pid := range append(other.left, other.watcher) {
 		awaitDeath(t, pid)
+	}
+}
+
+func TestWatcherIsReplaced(t *testing.T) {
+	r := newRunner(t)
+	first := r.watcher.child.Pid
+	if err := syscall.Kill(first, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	for {
+		changed := r.reaper.changed()
+		r.watcher.mu.Lock()
+		now := r.watcher.child
+		r.watcher.mu.Unlock()
+		if now == nil {
+			t.Fatalf("no watcher any more: %v", r.watcher.err)
+		}
+		if now.Pid != first {
+			return
+		}
+		// A short-lived call makes sure that a child ends after this look.
+		start(t, r, "c", "true").Wait()
+		<-changed
 	}
 }

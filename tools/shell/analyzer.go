@@ -1,5 +1,6 @@
 // The state of one analysis: what has been found so far, and where in the
 // script it stands. It holds no rule about any construct or program.
+
 package shell
 
 import (
@@ -97,6 +98,15 @@ func (a *analyzer) source(n syntax.Node) string {
 
 // script parses and walks text in the place where the shell would run it.
 func (a *analyzer) script(text string, lang syntax.LangVariant) (last string) {
+	last = a.reading(text, lang)
+	if other := endComments(text); other != text {
+		a.hidden("#", "a backslash ends its line, so where a comment ends is not certain")
+		a.reading(other, lang)
+	}
+	return last
+}
+
+func (a *analyzer) reading(text string, lang syntax.LangVariant) (last string) {
 	stmts, err := parse(text, lang)
 	outer := a.src
 	a.src = text

@@ -2,13 +2,14 @@
 // that nothing in it can write, run, read another file or load code. Where
 // the kinds of awk read a text differently, it is refused. Source: POSIX awk
 // and the manual of gawk 5.2.
+
 package shell
 
 import "strings"
 
 var awkFlags = &program{flags: "-F: -v: --version", operands: textOperands, ordered: true}
 
-func (a *analyzer) awk(name string, args []Word) string {
+func (a *analyzer) awk(args []Word) string {
 	use, why := awkFlags.parse(args)
 	if why == "" && use.has("--version") && len(use.operands) == 0 {
 		return ""

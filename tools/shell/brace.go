@@ -1,6 +1,7 @@
 // Brace expansion, as far as it is plain: {a,b} in a word without quotes,
 // nesting or sequences. Everything else that could be one is left to the
 // word, which then counts as unknown.
+
 package shell
 
 import (

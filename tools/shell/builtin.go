@@ -1,5 +1,6 @@
 // Builtins of bash whose arguments are not flags and operands: cd, echo,
 // printf, test, read and those that take none. Source: bash(1) 5.2.
+
 package shell
 
 import (
@@ -75,7 +76,7 @@ func printf(args []Word) string {
 		if len(args) > 1 || format.shape != one {
 			return "a format that is not literal can set a variable"
 		}
-	} else if storesCount.MatchString(format.Text) {
+	} else if storesCount.MatchString(strings.ReplaceAll(format.Text, "%%", "")) {
 		return "%n sets a variable"
 	}
 	return ""

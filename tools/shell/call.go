@@ -1,6 +1,7 @@
 // A simple command: listed with its words and assignments, then judged by the
 // program it names. What the programs do is in the files named after them and
 // in the table.
+
 package shell
 
 import (
@@ -63,7 +64,8 @@ func (a *analyzer) run(words []Word, assigns []Assign, text string) (last string
 	}
 	name := words[0].Text
 	for _, as := range assigns {
-		if !as.Harmless && !(as.Name == "IFS" && name == "read" && as.Value.Literal) {
+		splits := as.Name == "IFS" && name == "read" && as.Value.Literal
+		if !as.Harmless && !splits {
 			a.refuse(text, "`"+as.Name+"=` can steer the program")
 		}
 	}
@@ -103,7 +105,7 @@ func (a *analyzer) judge(i int, words []Word) (why, last string) {
 	case "sed", "gsed":
 		return a.sed(args), "sed"
 	case "awk", "gawk", "mawk", "nawk":
-		return a.awk(name, args), "awk"
+		return a.awk(args), "awk"
 	case "set":
 		a.pipefail = a.pipefail || mentions(args, "pipefail")
 		return "shell options are not followed", ""
@@ -152,8 +154,8 @@ var harmlessNames = map[string]bool{
 	"LANG": true, "LANGUAGE": true, "TZ": true, "NO_COLOR": true, "FORCE_COLOR": true,
 	"CLICOLOR": true, "CLICOLOR_FORCE": true, "COLUMNS": true, "LINES": true,
 	"NODE_ENV": true, "RUST_BACKTRACE": true, "RUST_LOG": true, "CI": true,
-	"GIT_OPTIONAL_LOCKS": true, "GIT_TERMINAL_PROMPT": true, "PYTHONUNBUFFERED": true,
-	"LC_ALL": true, "LC_COLLATE": true, "LC_CTYPE": true, "LC_MESSAGES": true,
+	"PYTHONUNBUFFERED": true,
+	"LC_ALL":           true, "LC_COLLATE": true, "LC_CTYPE": true, "LC_MESSAGES": true,
 	"LC_MONETARY": true, "LC_NUMERIC": true, "LC_TIME": true,
 }
 
@@ -170,7 +172,7 @@ func (a *analyzer) assign(as *syntax.Assign) Assign {
 	plain := true
 	if as.Value != nil {
 		out.Value = a.word(as.Value)
-		plain = out.Value.Literal && plainValue(out.Value.Text)
+		plain = out.Value.Literal && plainValue(out.Name, out.Value.Text)
 	} else {
 		out.Value = literalWord("")
 	}
@@ -191,7 +193,11 @@ func (a *analyzer) array(as *syntax.Assign) {
 }
 
 // plainValue leaves no way to name a file outside the system's own tables.
-func plainValue(s string) bool {
-	const plain = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.,:@+-/="
-	return strings.Trim(s, plain) == "" && !strings.Contains(s, "..") && !strings.HasPrefix(s, "/") && !strings.HasPrefix(s, ":")
+// Only a time zone has slashes in its name.
+func plainValue(name, s string) bool {
+	const plain = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.,:@+-="
+	if name == "TZ" && !strings.HasPrefix(s, "/") && !strings.HasPrefix(s, ":") && !strings.Contains(s, "..") {
+		s = strings.ReplaceAll(s, "/", "")
+	}
+	return strings.Trim(s, plain) == ""
 }

@@ -2,6 +2,7 @@
 // environment that steers no program elsewhere, and settings that keep git
 // from running what a repository names. Pure data and filters; it reads no
 // environment itself.
+
 package shell
 
 import (

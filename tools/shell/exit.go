@@ -1,5 +1,6 @@
 // Exit codes that are an answer and no failure. It does not know what the
 // command printed, only how much.
+
 package shell
 
 // Benign says whether the exit code of a command whose last program is last

@@ -1,6 +1,7 @@
 // Expansions: what bash runs or changes while it works a word out. Only what
 // is listed here as harmless passes. This file does not know which argument
 // the expansion becomes part of.
+
 package shell
 
 import (

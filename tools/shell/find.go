@@ -1,6 +1,7 @@
 // find, whose arguments are paths and then an expression. Source: find(1) of
 // findutils 4.9. The list of tests is closed; an action that writes or runs
 // is not in it.
+
 package shell
 
 import "strings"

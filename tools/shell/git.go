@@ -1,8 +1,9 @@
-// git: the commands that read, each with its closed list of flags. Source:
-// the manual pages of git 2.39 to 2.47.
+// git: the commands that read, each with its closed list of flags. To be
+// checked against the manual pages of git 2.39 to 2.47.
 //
 // What a repository's configuration makes these commands run is not known
 // here: see [GitHardening] and [GitKeyRuns].
+
 package shell
 
 import "strings"
@@ -72,7 +73,7 @@ func (a *analyzer) gitUse(p *program, sub string, args []Word) string {
 	for _, w := range use.operands {
 		// git diff compares files outside the repository too; elsewhere such
 		// an operand is an error.
-		if sub == "diff" || strings.HasPrefix(w.path, "/") || strings.Contains(w.path, "..") && strings.Contains(w.path, "/") {
+		if sub == "diff" || strings.HasPrefix(w.path, "..") || !relative(w.path) || strings.Contains(w.path, "/..") {
 			a.read(w.path)
 		}
 		a.out.Unlisted = a.out.Unlisted || w.path == "" && !w.Literal

@@ -1,6 +1,7 @@
 // Programs that show files, directories and paths, and the few that change
-// files in ways plain enough to say which. Source of each entry: its manual
-// page in Debian 12 (coreutils 9.1, file 5.44, tree 2.1).
+// files in ways plain enough to say which. To be checked against
+// the manual pages of Debian 12 (coreutils 9.1, file 5.44, tree 2.1).
+
 package shell
 
 var filePrograms = map[string]*program{
@@ -25,8 +26,9 @@ var filePrograms = map[string]*program{
 		},
 	},
 	"du": {
+		refused: namesList,
 		flags: "-0abcDHhklLmPSsx -B: -d: -t: -X< --null --all --apparent-size --block-size: --bytes --total --dereference-args --max-depth:" +
-			" --files0-from< --human-readable --inodes --dereference --count-links --no-dereference --separate-dirs --si --summarize" +
+			" --human-readable --inodes --dereference --count-links --no-dereference --separate-dirs --si --summarize" +
 			" --threshold: --time? --time-style: --exclude-from< --exclude: --one-file-system --help --version",
 		any: true, abbrev: true, here: "*",
 	},

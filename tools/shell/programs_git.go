@@ -1,5 +1,5 @@
 // The table of git commands that read. No abbreviations: git's own rules for
-// them differ by command. Source: the manual pages of git 2.39 to 2.47.
+// them differ by command. To be checked against: the manual of git 2.39 to 2.47.
 //
 // Absent on purpose, by name: --output (writes), --ext-diff and --textconv
 // (run programs), --show-signature, -O and --open-files-in-pager, --stdin
@@ -7,6 +7,7 @@
 // (another repository's settings), --dirty (writes the index), --remerge-diff
 // (writes objects), --alternate-refs (runs a program), --filters, --no-index, ls-remote, fetch, archive, hash-object,
 // fsck, help, submodule.
+
 package shell
 
 // gitDiffFlags are those of diff-options.txt.

@@ -1,10 +1,11 @@
 // Programs that show the system, the time and numbers, and those of which
-// only the version is asked. Source of each entry: its manual page in Debian
+// only the version is asked. To be checked against: the manual pages of Debian
 // 12 (coreutils 9.1, procps 4.0, util-linux 2.38, iproute2 6.1, bash 5.2).
 //
 // Absent on purpose: whatever asks the network or another process (ping, dig,
 // docker, systemctl, gh), starts a pager (man, less), or may fetch a tool to
 // tell its version (cargo, npm, yarn).
+
 package shell
 
 import "strings"
@@ -36,7 +37,7 @@ var systemPrograms = map[string]*program{
 		},
 	},
 	"date": {
-		flags:    "-uR -d: -r< -I? --date: --iso-8601? --rfc-email --rfc-3339: --reference< --utc --universal --debug --help --version",
+		flags:    "-uR -d: -r< -I? --date: --iso-8601? --rfc-email --rfc-3339: --reference< --utc --universal --debug --resolution --help --version",
 		refused:  map[string]string{"-s": "sets the clock", "--set": "sets the clock", "-f": "reads a file of dates", "--file": "reads a file of dates"},
 		operands: textOperands, abbrev: true, check: onlyFormats,
 	},
@@ -49,7 +50,7 @@ var systemPrograms = map[string]*program{
 		operands: textOperands, any: true,
 	},
 	"pgrep": {
-		flags: "-acfilnovwxr -d: -P: -g: -G: -s: -t: -u: -U: -F< -O: --list-name --list-full --full --count --exact --newest --oldest --inverse" +
+		flags: "-acfilnovwx -r: -d: -P: -g: -G: -s: -t: -u: -U: -F< -O: --list-name --list-full --full --count --exact --newest --oldest --inverse" +
 			" --delimiter: --parent: --pgroup: --group: --session: --terminal: --euid: --uid: --ignore-case --pidfile< --runstates:",
 		operands: textOperands, any: true,
 	},

@@ -1,6 +1,7 @@
-// Programs that read text and print text. Source of each entry: its manual
-// page in Debian 12 (GNU coreutils 9.1, grep 3.8, diffutils 3.8, util-linux
+// Programs that read text and print text. To be checked against
+// the manual pages of Debian 12 (GNU coreutils 9.1, grep 3.8, diffutils 3.8, util-linux
 // 2.38, jq 1.6) or its own --help (ripgrep 13 to 15).
+
 package shell
 
 import "strings"
@@ -15,6 +16,9 @@ func lookup(name string) (*program, bool) {
 	return nil, false
 }
 
+// namesList is refused where a file of names would be read.
+var namesList = map[string]string{"--files0-from": "reads files that are not named"}
+
 const (
 	writesFile  = "writes a file"
 	runsProgram = "runs a program"
@@ -27,7 +31,7 @@ var grep = &program{
 		" --group-separator: --no-group-separator --help --ignore-case --no-ignore-case --include: --initial-tab --invert-match" +
 		" --label: --line-buffered --line-number --line-regexp --max-count: --no-filename --no-messages --null --null-data" +
 		" --only-matching --quiet --silent --recursive --dereference-recursive --regexp: --text --version --with-filename --word-regexp",
-	operands: patternOperands, any: true, abbrev: true, here: "-r -R --recursive --dereference-recursive",
+	operands: patternOperands, patternBy: "-e -f --regexp --file", any: true, abbrev: true, here: "-r -R --recursive --dereference-recursive",
 }
 
 var checksum = &program{
@@ -51,7 +55,7 @@ var textPrograms = map[string]*program{
 	"head": {flags: "-qvz -# -c: -n: --bytes: --lines: --quiet --silent --verbose --zero-terminated --help --version", any: true, abbrev: true},
 	"tail": {flags: "-fFqrvz -# -c: -n: -s: --bytes: --follow? --lines: --max-unchanged-stats: --pid: --quiet --silent --retry" +
 		" --sleep-interval: --verbose --zero-terminated --help --version", any: true, abbrev: true},
-	"wc": {flags: "-clLmw --bytes --chars --lines --files0-from< --max-line-length --words --total: --help --version", any: true, abbrev: true},
+	"wc": {refused: namesList, flags: "-clLmw --bytes --chars --lines --max-line-length --words --total: --help --version", any: true, abbrev: true},
 	"cut": {flags: "-nsz -b: -c: -d: -f: --bytes: --characters: --delimiter: --fields: --complement --only-delimited --output-delimiter:" +
 		" --zero-terminated --help --version", any: true, abbrev: true},
 	"tr": {flags: "-cCdst --complement --delete --squeeze-repeats --truncate-set1 --help --version", operands: textOperands, any: true, abbrev: true},
@@ -91,7 +95,7 @@ var textPrograms = map[string]*program{
 	"xxd":     {flags: "-abCdeEiupv -c: -g: -l: -n: -o: -s:", max: 1, style: oneByOne},
 	"base64":  {flags: "-dDi -w: -b: --decode --ignore-garbage --wrap: --help --version"},
 	"base32":  {flags: "-di -w: --decode --ignore-garbage --wrap: --help --version"},
-	"strings": {flags: "-# -adfosw -n: -t: -e: --all --print-file-name --bytes: --radix: --encoding:", check: noResponseFile},
+	"strings": {flags: "-# -adfow -s: -n: -t: -e: --all --print-file-name --bytes: --radix: --encoding:", check: noResponseFile},
 	"numfmt": {flags: "-z -d: --debug --delimiter: --field: --format: --from: --from-unit: --grouping --header? --invalid: --padding: --round: --suffix:" +
 		" --to: --to-unit: --zero-terminated --help --version", operands: textOperands, any: true},
 	"shuf": {
@@ -110,10 +114,10 @@ var textPrograms = map[string]*program{
 	},
 	"cmp": {flags: "-bls -i: -n: --print-bytes --ignore-initial: --verbose --bytes: --quiet --silent --help --version", any: true},
 	"jq": {
-		flags: "-acCejMnrRsSVh -f< --arg: --argjson: --slurpfile: --rawfile: --ascii-output --color-output --monochrome-output --compact-output" +
+		flags: "-acCejMnrRsSVh -f< --arg: --argjson: --ascii-output --color-output --monochrome-output --compact-output" +
 			" --exit-status --from-file< --indent: --join-output --null-input --raw-input --raw-output --slurp --sort-keys --stream --tab --seq" +
-			" --unbuffered --help --version --args --jsonargs",
-		operands: patternOperands, any: true,
+			" --unbuffered --help --version",
+		operands: patternOperands, patternBy: "-f --from-file", any: true, check: noModules,
 	},
 	"rg": ripgrep, "fd": fd, "fdfind": fd,
 }
@@ -135,19 +139,29 @@ var ripgrep = &program{
 	refused: map[string]string{
 		"--pre": runsProgram, "--hostname-bin": runsProgram, "-z": "runs decompressors", "--search-zip": "runs decompressors",
 	},
-	operands: patternOperands, here: "*",
+	operands: patternOperands, patternBy: "-e -f --regexp --file --files", here: "*",
 }
 
 var fd = &program{
 	flags: "-HIusiFgaLp01qVh -d: -t: -e: -E: -c: -S: -o: -j: --hidden --no-hidden --no-ignore --no-ignore-vcs --no-ignore-parent --unrestricted" +
 		" --case-sensitive --ignore-case --glob --regex --fixed-strings --absolute-path --relative-path --follow --no-follow --full-path" +
 		" --print0 --max-depth: --min-depth: --exact-depth: --type: --extension: --exclude: --ignore-file< --color: --size: --changed-within:" +
-		" --changed-before: --owner: --threads: --max-results: --quiet --show-errors --base-directory: --path-separator: --search-path:" +
+		" --changed-before: --owner: --threads: --max-results: --quiet --show-errors --base-directory< --path-separator: --search-path<" +
 		" --one-file-system --prune --strip-cwd-prefix? --hyperlink? --format: --version --help",
 	refused: map[string]string{
 		"-x": runsProgram, "--exec": runsProgram, "-X": runsProgram, "--exec-batch": runsProgram, "-l": runsProgram, "--list-details": runsProgram,
 	},
 	operands: patternOperands, here: "*",
+}
+
+// noModules refuses what makes jq read files that no operand names.
+func noModules(use usage) string {
+	for _, w := range use.operands {
+		if strings.Contains(w.Text, "import") || strings.Contains(w.Text, "include") {
+			return "its filter may read another file"
+		}
+	}
+	return ""
 }
 
 // noResponseFile refuses @file, from which binutils read more arguments.

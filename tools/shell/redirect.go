@@ -1,5 +1,6 @@
 // Redirections: /dev/null and copies of descriptors are free, reading a
 // literal file is read-only, everything else is not.
+
 package shell
 
 import (
@@ -22,7 +23,7 @@ func (a *analyzer) redirect(r *syntax.Redirect) {
 		return
 	}
 	target := a.word(r.Word)
-	if duplicate := r.Op == syntax.DplIn || r.Op == syntax.DplOut; duplicate && isDescriptor(target) {
+	if duplicate := r.Op == syntax.DplIn || r.Op == syntax.DplOut; duplicate && isDescriptor(a.source(r.Word)) {
 		return
 	}
 	if target.Literal && target.Text == "/dev/null" {
@@ -53,9 +54,9 @@ func (a *analyzer) input(target Word, text string) {
 	}
 }
 
-// isDescriptor: 2, - or 2-.
-func isDescriptor(w Word) bool {
-	return w.Literal && w.Text != "" && strings.Trim(strings.TrimSuffix(w.Text, "-"), "0123456789") == ""
+// isDescriptor: 2, - or 2-, without any quoting.
+func isDescriptor(source string) bool {
+	return source != "" && strings.Trim(strings.TrimSuffix(source, "-"), "0123456789") == ""
 }
 
 // heredoc judges the body, unless the delimiter is quoted. Only delimiters on

@@ -2,6 +2,7 @@
 // hold only commands that print, delete or change what passes through. Source:
 // sed(1) of GNU sed 4.9. Where two kinds of sed read a text differently, it is
 // refused.
+
 package shell
 
 import "strings"

@@ -161,6 +161,26 @@ func (a *analyzer) checkText(script string) {
 	if !utf8.ValidString(script) {
 		a.refuse("script", "it is not valid UTF-8")
 	}
+	if strings.HasSuffix(script, `\`) {
+		a.refuse(`\`, "a backslash at the end belongs to the word before it")
+	}
+}
+
+// endComments makes every comment end with its line. The parser takes a
+// backslash at the end of a comment for a continuation, bash does not. A line
+// with a # that is no comment may be changed too: the result is a second
+// reading, beside that of the text itself.
+func endComments(script string) string {
+	if !strings.Contains(script, "\\\n") || !strings.Contains(script, "#") {
+		return script
+	}
+	lines := strings.SplitAfter(script, "\n")
+	for i, line := range lines {
+		if text, ok := strings.CutSuffix(line, "\\\n"); ok && strings.Contains(line, "#") {
+			lines[i] = text + " \n"
+		}
+	}
+	return strings.Join(lines, "")
 }
 
 var parsers = map[syntax.LangVariant]*sync.Pool{

@@ -2,6 +2,7 @@
 // walked or refused, and walked even when refused, so that deny rules see all
 // of it. Each function returns the program whose exit code the construct has,
 // or "".
+
 package shell
 
 import (
@@ -210,7 +211,7 @@ func (a *analyzer) testExpr(x syntax.TestExpr) {
 	case *syntax.BinaryTest:
 		a.testExpr(x.X)
 		a.testExpr(x.Y)
-		if numericTest(x.Op) && !(a.numberTest(x.X) && a.numberTest(x.Y)) {
+		if numericTest(x.Op) && (!a.numberTest(x.X) || !a.numberTest(x.Y)) {
 			a.hidden(a.source(x), "a value that is compared as a number can run commands; use [ ]")
 		}
 	case *syntax.Word:

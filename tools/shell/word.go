@@ -1,6 +1,7 @@
 // A word is what one place of a command can become: a known argument, one
 // unknown argument, or any number of them. This file does not know what a
 // program does with it.
+
 package shell
 
 import (

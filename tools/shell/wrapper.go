@@ -1,6 +1,7 @@
 // Commands that run other commands. Those that every rule looks through are
 // judged by what they run; the others are never read-only, and what they run
 // is listed for deny and ask rules alone.
+
 package shell
 
 import (

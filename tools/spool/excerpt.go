@@ -5,50 +5,88 @@ package spool
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"unicode/utf8"
 )
 
-// An Excerpt is an output as text: valid UTF-8 without terminal escapes, both channels in the order as observed. When
-// Bytes is 0 nothing is left out, and Head is all of it.
+// An Excerpt is part of an output as text: valid UTF-8 without terminal escapes, both channels in the order as observed.
+// When Bytes is 0 nothing is left out, and Head is all of it.
 type Excerpt struct {
 	Head, Tail string
 	// Bytes and Lines are what is left out between Head and Tail: bytes of the raw file, and line ends among them.
 	Bytes, Lines int64
 	// Replaced is how many bytes in Head and Tail were not UTF-8 and are shown as U+FFFD.
 	Replaced int64
+	// End is the place after what the excerpt is of.
+	End int64
 }
 
-// Excerpt gives at most maxChars characters, half of them from the beginning and half from the end, cut at line ends
-// where there are any.
-func (o *Output) Excerpt(maxChars int) (Excerpt, error) {
+// Excerpt gives at most maxChars characters of the whole output, half of them from the beginning and half from the end,
+// cut at line ends where there are any.
+func (o *Output) Excerpt(maxChars int) (Excerpt, error) { return o.Since(0, maxChars) }
+
+// Since is Excerpt for what has come since the place start. While the output grows, a character or an escape that has
+// only half arrived is left for the next time.
+func (o *Output) Since(start int64, maxChars int) (Excerpt, error) {
 	s := o.snapshot()
 	defer s.release()
-	if s.fault != nil || s.raw == nil {
-		return Excerpt{}, s.fault
+	end := s.total()
+	if s.fault != nil || s.raw == nil || start >= end {
+		return Excerpt{End: min(start, end)}, s.fault
 	}
-	total := s.total()
-	all, err := clean(s.raw, 0, total, maxChars)
+	if !s.ended {
+		if trimmed, err := wholeEnd(s.raw, start, end); err != nil {
+			return Excerpt{}, err
+		} else if end = trimmed; end == start {
+			return Excerpt{End: end}, nil
+		}
+	}
+	return between(s.raw, start, end, maxChars)
+}
+
+// wholeEnd moves end to before a character or an escape that is not whole yet.
+func wholeEnd(raw io.ReaderAt, start, end int64) (int64, error) {
+	from, err := boundary(raw, max(start, end-maxEscape), start)
+	if err != nil {
+		return 0, err
+	}
+	window := make([]byte, end-from)
+	if _, err := raw.ReadAt(window, from); err != nil && !errors.Is(err, io.EOF) {
+		return 0, err
+	}
+	for len(window) > 0 {
+		t, ok := next(window, true)
+		if !ok {
+			break
+		}
+		window = window[t.size:]
+	}
+	return end - int64(len(window)), nil
+}
+
+func between(raw io.ReaderAt, start, end int64, maxChars int) (Excerpt, error) {
+	all, err := clean(raw, start, end, maxChars)
 	if err != nil {
 		return Excerpt{}, err
 	}
-	if all.end == total {
-		return Excerpt{Head: string(all.text), Replaced: all.replaced}, nil
+	if all.end == end {
+		return Excerpt{Head: string(all.text), Replaced: all.replaced, End: end}, nil
 	}
-	head, err := clean(s.raw, 0, total, maxChars/2)
+	head, err := clean(raw, start, end, maxChars/2)
 	if err != nil {
 		return Excerpt{}, err
 	}
 	head.cutAtLine()
-	tail, err := tailOf(s.raw, head.end, total, maxChars-maxChars/2)
+	tail, err := tailOf(raw, head.end, end, maxChars-maxChars/2)
 	if err != nil {
 		return Excerpt{}, err
 	}
 	x := Excerpt{
-		Head: string(head.text), Tail: string(tail.text),
+		Head: string(head.text), Tail: string(tail.text), End: end,
 		Bytes: tail.start - head.end, Replaced: head.replaced + tail.replaced,
 	}
-	x.Lines, err = countLines(io.NewSectionReader(s.raw, head.end, x.Bytes))
+	x.Lines, err = countLines(io.NewSectionReader(raw, head.end, x.Bytes))
 	return x, err
 }
 
@@ -108,7 +146,7 @@ func (p *piece) cutAtLine() {
 }
 
 // maxTail bounds how far back a tail looks for its characters when nearly all bytes are escapes.
-const maxTail = 4 << 20
+const maxTail = 1 << 20
 
 // tailOf gives the last chars characters before end, from not before the raw place from.
 func tailOf(raw io.ReaderAt, from, end int64, chars int) (piece, error) {

@@ -65,21 +65,41 @@ func openAt(dir int, name string) (int, error) {
 	return fd, nil
 }
 
-// An openDir is a directory that stays open while tasks about its files are left.
+// An openDir is a directory that stays open while tasks about its entries are left.
 type openDir struct {
 	file  *os.File
 	fd    int
 	users atomic.Int32
 }
 
-func openDirectory(root *os.Root, path string) (*openDir, error) {
-	f, err := root.OpenFile(path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NONBLOCK, 0)
+// openRoot opens the directory that root stands for. It works on a duplicate descriptor: a File that came from a Root
+// looks at each entry of a directory with a system call of its own.
+func openRoot(root *os.Root) (*openDir, error) {
+	f, err := root.Open(".")
 	if err != nil {
 		return nil, err
 	}
-	d := &openDir{file: f, fd: int(f.Fd())}
+	defer f.Close()
+	fd, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		return nil, &fs.PathError{Op: "open", Path: ".", Err: err}
+	}
+	return newOpenDir(fd), nil
+}
+
+// open opens the directory name in d. A link that was put in its place is an error.
+func (d *openDir) open(name string) (*openDir, error) {
+	fd, err := unix.Openat(d.fd, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	return newOpenDir(fd), nil
+}
+
+func newOpenDir(fd int) *openDir {
+	d := &openDir{file: os.NewFile(uintptr(fd), "directory"), fd: fd}
 	d.users.Store(1)
-	return d, nil
+	return d
 }
 
 func (d *openDir) keep() { d.users.Add(1) }

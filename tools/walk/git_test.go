@@ -105,10 +105,10 @@ func gitKeeps(t testing.TB, dir string, env []string) []string {
 		if err != nil {
 			return err
 		}
-		if e.Name() == ".git" {
+		if e.Name() == ".git" && e.IsDir() {
 			return filepath.SkipDir
 		}
-		if !e.IsDir() {
+		if !e.IsDir() && e.Name() != ".git" {
 			rel, _ := filepath.Rel(dir, path)
 			all = append(all, rel)
 		}

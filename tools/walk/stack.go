@@ -8,12 +8,13 @@ import (
 
 // This file hands the tasks of a walk to its workers. It does not know what a task asks for.
 
-// A task is a directory to read, or some files of one that is open.
+// A task is some files of an open directory, or a directory in one: name, with no files.
 type task struct {
-	path  string
-	level *level // of the parent
-	dir   *openDir
+	dir   *openDir // kept by the task
 	files []*File
+	name  string
+	path  string // below the root
+	level *level // of dir
 }
 
 // tasks is what is left to do: a stack, so that few directories are open at once and little waits.
@@ -35,9 +36,7 @@ func (s *tasks) run(workers int, do func(task)) {
 	}
 	all.Wait()
 	for _, t := range s.stack {
-		if t.dir != nil {
-			t.dir.drop()
-		}
+		t.dir.drop()
 	}
 	if s.panics != nil {
 		panic(s.panics)

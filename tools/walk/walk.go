@@ -3,12 +3,15 @@
 package walk
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
 	"io/fs"
 	"os"
 	"runtime"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -47,7 +50,7 @@ const (
 type Tally struct {
 	// What ignore files left out. A directory counts as one: nobody looked inside.
 	IgnoredFiles, IgnoredDirs int64
-	// Ignored are the first few directories left out, below the root.
+	// Ignored are a few of the directories left out, below the root, sorted.
 	Ignored []string
 	// Faults are what could not be read: directories, and ignore files, whose rules then did not count. At most
 	// maxFaults; Unread counts all.
@@ -72,7 +75,7 @@ const (
 // returns soon, with what it has counted and the context's cause.
 func Files(ctx context.Context, root *os.Root, o Options) (Tally, error) {
 	global, err := globalRules(o.Environ)
-	w := &walker{root: root, o: o, global: global}
+	w := &walker{o: o, global: global, ended: ctx.Err}
 	w.wake.L = &w.mu
 	w.fault("", err)
 	start, prefix, faults := outset(o.Dir, o.Top, global)
@@ -80,7 +83,12 @@ func Files(ctx context.Context, root *os.Root, o Options) (Tally, error) {
 	for _, err := range faults {
 		w.fault("", err)
 	}
-	w.push(task{path: ".", level: start})
+	dir, err := openRoot(root)
+	if err != nil {
+		w.fault(".", err)
+		return w.tally, context.Cause(ctx)
+	}
+	w.push(task{dir: dir, path: ".", level: start})
 	stop := context.AfterFunc(ctx, w.close)
 	defer stop()
 	if o.Beat != nil {
@@ -92,7 +100,7 @@ func Files(ctx context.Context, root *os.Root, o Options) (Tally, error) {
 
 // Single visits the one file name in root, as Files would. Ignore files are not asked: it was named.
 func Single(root *os.Root, name string, visit func(*File)) error {
-	d, err := openDirectory(root, ".")
+	d, err := openRoot(root)
 	if err != nil {
 		return err
 	}
@@ -108,7 +116,7 @@ func Single(root *os.Root, name string, visit func(*File)) error {
 // A walker is one walk.
 type walker struct {
 	tasks
-	root   *os.Root
+	ended  func() error // of the context
 	o      Options
 	global Rules
 	prefix string // what full paths begin with
@@ -139,17 +147,26 @@ func (w *walker) beat() (stop func()) {
 }
 
 func (w *walker) do(t task) {
-	if t.files != nil {
-		w.visit(t)
-	} else {
-		w.read(t)
+	defer t.dir.drop()
+	switch {
+	case t.files != nil:
+		w.visit(t.files)
+	case t.name == "":
+		w.read(t.dir, "", t.level)
+	default:
+		d, err := t.dir.open(t.name)
+		if err != nil {
+			w.fault(t.path, err)
+			return
+		}
+		defer d.drop()
+		w.read(d, t.path+"/", t.level)
 	}
 }
 
-func (w *walker) visit(t task) {
-	defer t.dir.drop()
-	for _, f := range t.files {
-		if w.stopped() {
+func (w *walker) visit(files []*File) {
+	for _, f := range files {
+		if w.ended() != nil || w.stopped() {
 			return
 		}
 		w.o.Visit(f)
@@ -157,36 +174,22 @@ func (w *walker) visit(t task) {
 	}
 }
 
-// read takes in one directory: its files go to Visit, its directories to the stack.
-func (w *walker) read(t task) {
-	d, err := openDirectory(w.root, t.path)
-	if err != nil {
-		w.fault(t.path, err)
-		return
-	}
-	defer d.drop()
-	below := ""
-	if t.path != "." {
-		below = t.path + "/"
-	}
-	abs := w.o.Dir
-	if below != "" {
-		abs += "/" + t.path
-	}
-	level, faults := t.level.below(d.fd, abs, len(w.prefix)+len(below), w.global)
+// read takes in one directory, whose path below the root and a slash is below: its files go to Visit, its directories
+// to the stack. l is its parent's level.
+func (w *walker) read(d *openDir, below string, l *level) {
+	abs := strings.TrimSuffix(w.o.Dir+"/"+below, "/")
+	l, faults := l.below(d.fd, abs, len(w.prefix)+len(below), w.global)
 	for _, err := range faults {
 		w.fault("", err)
 	}
-	for {
+	for w.ended() == nil && !w.stopped() {
 		entries, err := d.file.ReadDir(readAtOnce)
-		w.sort(d, below, level, entries)
-		switch {
-		case errors.Is(err, io.EOF):
+		w.sort(d, below, l, entries)
+		if errors.Is(err, io.EOF) {
 			return
-		case err != nil:
-			w.fault(t.path, err)
-			return
-		case w.stopped():
+		}
+		if err != nil {
+			w.fault(cmp.Or(strings.TrimSuffix(below, "/"), "."), err)
 			return
 		}
 	}
@@ -202,7 +205,8 @@ func (w *walker) sort(d *openDir, below string, l *level, entries []fs.DirEntry)
 		case Leave:
 		case Take:
 			if e.IsDir() {
-				w.push(task{path: path, level: l})
+				d.keep()
+				w.push(task{dir: d, name: e.Name(), path: path, level: l})
 				continue
 			}
 			files = append(files, &File{Path: path, Type: e.Type(), name: e.Name(), dir: d})
@@ -243,9 +247,14 @@ func (t *Tally) ignore(path string, isDir bool) {
 		return
 	}
 	t.IgnoredDirs++
-	if len(t.Ignored) < maxIgnored {
-		t.Ignored = append(t.Ignored, path)
-	}
+	t.name(path)
+}
+
+// name keeps the first few directories by name, in whatever order they come.
+func (t *Tally) name(path string) {
+	at, _ := slices.BinarySearch(t.Ignored, path)
+	t.Ignored = slices.Insert(t.Ignored, at, path)
+	t.Ignored = t.Ignored[:min(maxIgnored, len(t.Ignored))]
 }
 
 func (w *walker) count(left Tally) {
@@ -256,8 +265,9 @@ func (w *walker) count(left Tally) {
 	defer w.counts.Unlock()
 	w.tally.IgnoredFiles += left.IgnoredFiles
 	w.tally.IgnoredDirs += left.IgnoredDirs
-	room := maxIgnored - len(w.tally.Ignored)
-	w.tally.Ignored = append(w.tally.Ignored, left.Ignored[:min(room, len(left.Ignored))]...)
+	for _, path := range left.Ignored {
+		w.tally.name(path)
+	}
 }
 
 // fault notes what could not be read. An empty path takes the error's own. What has vanished meanwhile is no fault.

@@ -1,5 +1,7 @@
 package workspace
 
+// What a file has beside its bytes: owner, mode, extended attributes.
+
 import (
 	"bytes"
 	"errors"
@@ -13,7 +15,7 @@ import (
 // keepAttributes gives to the owner, group, extended attributes (access lists among them) and mode of from. What cannot
 // be kept makes it errInPlace.
 func keepAttributes(from, to *os.File) error {
-	want, got, err := stats(from, to)
+	want, got, mode, err := owners(from, to)
 	if err != nil {
 		return err
 	}
@@ -26,16 +28,17 @@ func keepAttributes(from, to *os.File) error {
 		return errInPlace
 	}
 	// Last: a change of owner takes set-user-id away, an access list changes the group's bits.
-	return withDescriptor(to, func(fd int) error { return unix.Fchmod(fd, want.Mode&0o7777) })
+	return to.Chmod(mode)
 }
 
-func stats(from, to *os.File) (want, got *syscall.Stat_t, err error) {
+// owners gives the owners of both files, and the mode that from has.
+func owners(from, to *os.File) (want, got *syscall.Stat_t, mode os.FileMode, err error) {
 	a, errA := from.Stat()
 	b, errB := to.Stat()
 	if err := errors.Join(errA, errB); err != nil {
-		return nil, nil, err
+		return nil, nil, 0, err
 	}
-	return a.Sys().(*syscall.Stat_t), b.Sys().(*syscall.Stat_t), nil
+	return a.Sys().(*syscall.Stat_t), b.Sys().(*syscall.Stat_t), a.Mode(), nil
 }
 
 // keepXattrs makes the extended attributes of to those of from. Labels that the system gives by itself may stay.

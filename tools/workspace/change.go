@@ -1,5 +1,7 @@
 package workspace
 
+// The way of a change: lock, read, work out, write, remember. How bytes get onto the disk is in replace.go.
+
 import (
 	"bytes"
 	"context"
@@ -7,6 +9,7 @@ import (
 	"os"
 
 	"github.com/toold/toold/tools/fault"
+	"github.com/toold/toold/tools/workspace/text"
 )
 
 // An Update is what a file shall hold.
@@ -145,13 +148,7 @@ var newline = []byte{'\n'}
 // moved gives the lines of the new content that were seen: those of seen that stand before or behind what differs, and
 // what differs itself, which the model has written.
 func moved(seen []Range, old, next []byte) []Range {
-	head, tail := 0, 0
-	for shorter := min(len(old), len(next)); head < shorter && old[head] == next[head]; {
-		head++
-	}
-	for shorter := min(len(old), len(next)) - head; tail < shorter && old[len(old)-1-tail] == next[len(next)-1-tail]; {
-		tail++
-	}
+	head, tail := text.Ends(old, next)
 	before := bytes.Count(old[:head], newline)                      // lines wholly before the difference
 	until := before + bytes.Count(old[head:len(old)-tail], newline) // last line of the old content that it touches, from 0
 	delta := bytes.Count(next, newline) - bytes.Count(old, newline)
@@ -166,7 +163,7 @@ func moved(seen []Range, old, next []byte) []Range {
 func (v *View) openForChange(p Path) (*File, error) {
 	f, err := v.open(p, os.O_RDWR)
 	if fe := fault.From(err); err != nil && fe.Code == "permission_denied" {
-		return nil, fault.Failedf("permission_denied", "%s may not be written by the daemon's user: it is read-only, or belongs to somebody else. Nothing was changed.", p.Named)
+		return nil, fault.Failedf("permission_denied", "%s may not be written by the daemon's user: it is read-only, or belongs to somebody else. Nothing was changed.", p.Shown())
 	}
 	return f, err
 }

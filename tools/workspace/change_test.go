@@ -245,38 +245,6 @@ func TestChangeWaitsNoLongerThanItsContext(t *testing.T) {
 	change(t, s.view(), "file", "y")
 }
 
-// A file system of one page is full at once. Atomic or in place, the old content stays.
-func TestFullDisk(t *testing.T) {
-	s := newSite(t)
-	disk := s.root + "/disk"
-	mkdir(t, disk)
-	if err := unix.Mount("tmpfs", disk, "tmpfs", 0, "size=64k"); err != nil {
-		t.Skipf("no small file system can be mounted here: %v", err)
-	}
-	defer func() {
-		if err := unix.Unmount(disk, 0); err != nil {
-			t.Error(err)
-		}
-	}()
-	big := strings.Repeat("x", 100<<10)
-	put(t, disk+"/file", "old")
-	for range 2 {
-		for _, name := range []string{"file", "new"} {
-			if _, err := s.view().Change(t.Context(), "disk/"+name, become(big)); code(err) != "disk_full" {
-				t.Errorf("%s: %v", name, err)
-			}
-		}
-		holds(t, disk+"/file", "old")
-		if _, err := os.Stat(disk + "/new"); !os.IsNotExist(err) {
-			t.Errorf("half a file was left: %v", err)
-		}
-		if err := os.Link(disk+"/file", disk+"/hard"); err != nil && !os.IsExist(err) {
-			t.Fatal(err)
-		}
-	}
-	alone(t, disk, 2)
-}
-
 func TestReadOnly(t *testing.T) {
 	if os.Geteuid() == 0 {
 		t.Skip("root may write read-only files")

@@ -1,5 +1,7 @@
 package workspace
 
+// A file as a whole in memory, and whether it is still what the session has read. It does not know what is to change.
+
 import (
 	"errors"
 	"fmt"
@@ -37,10 +39,10 @@ func (c *Content) Current() error {
 	case !c.Path.Exists:
 		return nil
 	case !c.known:
-		return fault.Invalidf("not_read", "%s exists and has not been read in this session. Read it first, then send this call again.", c.Path.Named)
+		return fault.Invalidf("not_read", "%s exists and has not been read in this session. Read it first, then send this call again.", c.Path.Shown())
 	case !c.read.Same(c.State):
 		return fault.Invalidf("stale_file", "%s has changed since it was read: it had %d bytes then and has %d now, and its content is another. Read it again before changing it.",
-			c.Path.Named, c.read.Size, c.State.Size)
+			c.Path.Shown(), c.read.Size, c.State.Size)
 	}
 	return nil
 }
@@ -51,7 +53,7 @@ func (c *Content) OtherNames() string {
 	if c.Links < 2 {
 		return ""
 	}
-	return fmt.Sprintf("%s has %d hard links: the change also shows under its other names, which may lie anywhere.", c.Path.Named, c.Links)
+	return fmt.Sprintf("%s has %d hard links: the change also shows under its other names, which may lie anywhere.", c.Path.Shown(), c.Links)
 }
 
 // Missing gives the fault file_not_found for a content that Look found absent.
@@ -84,7 +86,7 @@ func (v *View) absent(p Path) *Content {
 // contentOf reads f from its beginning.
 func (v *View) contentOf(f *File) (*Content, error) {
 	if f.Kernel {
-		return nil, fault.Invalidf("not_regular", "%s is made up by the kernel while it is read; it cannot be replaced. Use Bash to write to it.", f.Path.Named)
+		return nil, fault.Invalidf("not_regular", "%s is made up by the kernel while it is read; it cannot be replaced. Use Bash to write to it.", f.Path.Shown())
 	}
 	data, info, err := readWhole(f)
 	if err != nil {
@@ -103,7 +105,7 @@ func (v *View) contentOf(f *File) (*Content, error) {
 func readWhole(f *File) ([]byte, os.FileInfo, error) {
 	info, err := f.Stat()
 	if err != nil {
-		return nil, nil, fault.Failedf("io_error", "%s cannot be read: %v.", f.Path.Named, cause(err))
+		return nil, nil, fault.Failedf("io_error", "%s cannot be read: %v.", f.Path.Shown(), cause(err))
 	}
 	data := make([]byte, 0, info.Size()+1) // one more, so that the end is met without growing
 	for {
@@ -111,11 +113,11 @@ func readWhole(f *File) ([]byte, os.FileInfo, error) {
 		data = data[:len(data)+n]
 		switch {
 		case len(data) > MaxContent:
-			return nil, nil, fault.Invalidf("file_too_large", "%s is larger than %d MiB, the most that is changed at once. Use Bash (sed, for example) to change it.", f.Path.Named, MaxContent>>20)
+			return nil, nil, fault.Invalidf("file_too_large", "%s is larger than %d MiB, the most that is changed at once. Use Bash (sed, for example) to change it.", f.Path.Shown(), MaxContent>>20)
 		case errors.Is(err, io.EOF):
 			return data, info, nil
 		case err != nil:
-			return nil, nil, fault.Failedf("io_error", "%s cannot be read: %v.", f.Path.Named, cause(err))
+			return nil, nil, fault.Failedf("io_error", "%s cannot be read: %v.", f.Path.Shown(), cause(err))
 		case len(data) == cap(data):
 			data = append(data, 0)[:len(data)]
 		}

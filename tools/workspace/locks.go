@@ -1,5 +1,7 @@
 package workspace
 
+// Locks keep two changes of one file apart. They know keys, and nothing of what is done under them.
+
 import (
 	"context"
 	"sync"

@@ -1,5 +1,7 @@
 package workspace
 
+// The read state of a session: what it has seen of which file. It knows nothing of how files are opened.
+
 import (
 	"io/fs"
 	"maps"
@@ -109,7 +111,7 @@ func (m *Memory) dropOldest(latest string) {
 func StateOf(info fs.FileInfo) State {
 	s := State{Size: info.Size(), Mtime: info.ModTime().UTC()}
 	if sys, ok := info.Sys().(*syscall.Stat_t); ok {
-		s.Ctime = time.Unix(sys.Ctim.Unix()).UTC()
+		s.Ctime = changeTime(sys).UTC()
 		s.Device, s.Inode = uint64(sys.Dev), sys.Ino
 	}
 	return s

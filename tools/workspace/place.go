@@ -1,5 +1,7 @@
 package workspace
 
+// Where a path lies. It does not know who asks, nor what follows from the answer.
+
 import (
 	"os"
 	"path/filepath"

@@ -1,5 +1,7 @@
 package workspace
 
+// Writing so that a file is either the old one or the new one. It does not know what the bytes mean.
+
 import (
 	"crypto/rand"
 	"errors"
@@ -8,8 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/toold/toold/tools/fault"
 )
@@ -60,7 +60,7 @@ func (v *View) replaceAtomically(f *File, old *Content, data []byte) (os.FileInf
 // unchanged compares the facts that now gives with those from which old was read. Where they differ, the content of f
 // decides, as long as the name still leads to f.
 func unchanged(f *File, old *Content, now func() (os.FileInfo, error)) error {
-	stale := fault.Invalidf("stale_file", "%s was changed by another program while this call was working on it. Nothing was written; read it again.", f.Path.Named)
+	stale := fault.Invalidf("stale_file", "%s was changed by another program while this call was working on it. Nothing was written; read it again.", f.Path.Shown())
 	info, err := now()
 	if err != nil {
 		return stale
@@ -103,7 +103,7 @@ func (v *View) makeParents(p Path) (*os.Root, error) {
 	for {
 		info, err := os.Lstat(there)
 		if err == nil && !info.IsDir() {
-			return nil, fault.Invalidf("not_a_directory", "%s cannot be created: %s is a file, not a directory. Choose another path.", p.Named, there)
+			return nil, fault.Invalidf("not_a_directory", "%s cannot be created: %s is a file, not a directory. Choose another path.", p.Shown(), there)
 		}
 		if err == nil {
 			break
@@ -178,10 +178,7 @@ func appear(dir *os.Root, temp, base string) error {
 // if writing goes wrong all the same, old is put back.
 func writeInPlace(f *os.File, old, data []byte) error {
 	if grown := int64(len(data) - len(old)); grown > 0 {
-		err := withDescriptor(f, func(fd int) error {
-			return unix.Fallocate(fd, unix.FALLOC_FL_KEEP_SIZE, int64(len(old)), grown)
-		})
-		if isFull(err) {
+		if err := reserve(f, int64(len(old)), grown); isFull(err) {
 			return err
 		}
 	}
@@ -213,13 +210,13 @@ func (v *View) unwritten(p Path, err error) error {
 	case err == nil, errors.As(err, &said):
 		return err
 	case isFull(err):
-		return fault.Failedf("disk_full", "There is no room left on the disk (or in the quota) that holds %s. It is as it was before; make room and send the call again.", p.Named)
+		return fault.Failedf("disk_full", "There is no room left on the disk (or in the quota) that holds %s. It is as it was before; make room and send the call again.", p.Shown())
 	case errors.Is(err, fs.ErrExist):
-		return fault.Invalidf("stale_file", "%s was created by another program while this call was working on it. Nothing was written; read it first.", p.Named)
+		return fault.Invalidf("stale_file", "%s was created by another program while this call was working on it. Nothing was written; read it first.", p.Shown())
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, errInPlace), errors.Is(err, syscall.EROFS):
-		return fault.Failedf("permission_denied", "%s may not be written by the daemon's user. Nothing was changed.", p.Named)
+		return fault.Failedf("permission_denied", "%s may not be written by the daemon's user. Nothing was changed.", p.Shown())
 	case errors.Is(err, syscall.ENOTDIR):
-		return fault.Invalidf("not_a_directory", "%s cannot be created: a part of the path to it is a file, not a directory.", p.Named)
+		return fault.Invalidf("not_a_directory", "%s cannot be created: a part of the path to it is a file, not a directory.", p.Shown())
 	}
-	return fault.Failedf("io_error", "%s could not be written: %v. It is as it was before.", p.Named, cause(err))
+	return fault.Failedf("io_error", "%s could not be written: %v. It is as it was before.", p.Shown(), cause(err))
 }

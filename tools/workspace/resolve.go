@@ -1,15 +1,18 @@
 package workspace
 
+// From a name to the path that it really is. It does not know what may be reached.
+
 import (
 	"encoding/base64"
 	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
-
-	"golang.org/x/sys/unix"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/toold/toold/tools/fault"
 )
@@ -19,6 +22,25 @@ type Path struct {
 	Named  string // absolute and cleaned, links as they were named
 	Real   string // links resolved; of what does not exist: its deepest existing parent resolved, and the rest
 	Exists bool
+}
+
+// Shown gives Named for a message: bytes that are no text are escaped.
+func (p Path) Shown() string { return shown(p.Named) }
+
+func shown(name string) string {
+	if utf8.ValidString(name) {
+		return name
+	}
+	q := strconv.Quote(name)
+	return q[1 : len(q)-1]
+}
+
+// Name gives Named in a form that can be sent and given back: itself, or "base64:" and its bytes when it is no text.
+func (p Path) Name() string {
+	if utf8.ValidString(p.Named) {
+		return p.Named
+	}
+	return "base64:" + base64.StdEncoding.EncodeToString([]byte(p.Named))
 }
 
 // maxLinks is how many links one name may lead through; Linux has the same limit.
@@ -99,19 +121,50 @@ func (r *resolver) step(part string) error {
 		return nil
 	case err != nil:
 		return r.refused(err)
-	case info.Mode()&fs.ModeSymlink != 0:
-		return r.link(parent, next)
+	}
+	r.at = filepath.Join(parent, spelled(parent, part, info))
+	if info.Mode()&fs.ModeSymlink != 0 {
+		return r.link(parent, r.at)
 	}
 	return nil
+}
+
+// spelled gives part as the directory itself spells it. It differs only where the file system takes "A" for "a"; a rule
+// that names one of them must meet the other too.
+func spelled(parent, part string, info fs.FileInfo) string {
+	other := strings.Map(swapCase, part)
+	if other == part {
+		return part
+	}
+	if same, err := os.Lstat(filepath.Join(parent, other)); err != nil || !os.SameFile(info, same) {
+		return part
+	}
+	found := part
+	for _, name := range names(parent) {
+		if name == part {
+			return part
+		}
+		if strings.EqualFold(name, part) {
+			found = name
+		}
+	}
+	return found
+}
+
+func swapCase(r rune) rune {
+	if upper := unicode.ToUpper(r); upper != r {
+		return upper
+	}
+	return unicode.ToLower(r)
 }
 
 // link goes on at the target of the link at path, which lies in parent.
 func (r *resolver) link(parent, path string) error {
 	if r.links++; r.links > maxLinks {
-		return fault.Invalidf("link_loop", "%s leads through more than %d symbolic links; they probably form a loop. Name the file itself.", r.named, maxLinks)
+		return fault.Invalidf("link_loop", "%s leads through more than %d symbolic links; they probably form a loop. Name the file itself.", shown(r.named), maxLinks)
 	}
 	if isMagic(parent) {
-		return fault.Deniedf("magic_link", "%s leads through %s, a link that the kernel makes to an open file or to another process's view. Name the file itself.", r.named, path)
+		return fault.Deniedf("magic_link", "%s leads through %s, a link that the kernel makes to an open file or to another process's view. Name the file itself.", shown(r.named), shown(path))
 	}
 	target, err := os.Readlink(path)
 	if err != nil {
@@ -127,11 +180,11 @@ func (r *resolver) link(parent, path string) error {
 func (r *resolver) refused(err error) error {
 	switch {
 	case errors.Is(err, fs.ErrPermission):
-		return fault.Failedf("permission_denied", "%s cannot be looked up: a directory on the way to it may not be searched by the daemon's user.", r.named)
+		return fault.Failedf("permission_denied", "%s cannot be looked up: a directory on the way to it may not be searched by the daemon's user.", shown(r.named))
 	case errors.Is(err, syscall.ENAMETOOLONG):
-		return fault.Invalidf("name_too_long", "%s is longer than the file system allows (mostly 255 bytes a component, 4,095 in all).", r.named)
+		return fault.Invalidf("name_too_long", "%s is longer than the file system allows (mostly 255 bytes a component, 4,095 in all).", shown(r.named))
 	}
-	return fault.Failedf("io_error", "%s cannot be looked up: %v.", r.named, cause(err))
+	return fault.Failedf("io_error", "%s cannot be looked up: %v.", shown(r.named), cause(err))
 }
 
 // cause strips a path error of the name, which the message gives already.
@@ -141,14 +194,4 @@ func cause(err error) error {
 		return at.Err
 	}
 	return err
-}
-
-// isMagic reports that links in dir are magic: dir belongs to one process's part of a procfs. The links at its top
-// ("self", "mounts") are plain text.
-func isMagic(dir string) bool {
-	var of, above unix.Statfs_t
-	if unix.Statfs(dir, &of) != nil || of.Type != unix.PROC_SUPER_MAGIC {
-		return false
-	}
-	return unix.Statfs(filepath.Dir(dir), &above) == nil && above.Type == unix.PROC_SUPER_MAGIC
 }

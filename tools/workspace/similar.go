@@ -1,5 +1,7 @@
 package workspace
 
+// What somebody may have meant by a name that is not there.
+
 import (
 	"cmp"
 	"fmt"
@@ -27,7 +29,7 @@ const (
 
 func (v *View) notFound(p Path) error {
 	details := v.lookAround(p)
-	return fault.Invalidf("file_not_found", "%s does not exist.%s", p.Named, details.hint()).With(details)
+	return fault.Invalidf("file_not_found", "%s does not exist.%s", p.Shown(), details.hint()).With(details)
 }
 
 func (n NotFound) hint() string {
@@ -43,7 +45,7 @@ func (n NotFound) hint() string {
 
 // lookAround finds names like p's. It tells nothing about directories that the session may not read anyway.
 func (v *View) lookAround(p Path) NotFound {
-	n := NotFound{Path: p.Named, WorkingDirectory: v.grant.Dir}
+	n := NotFound{Path: p.Name(), WorkingDirectory: v.grant.Dir}
 	dir, base := filepath.Split(p.Real)
 	dir = filepath.Clean(dir)
 	if info, err := os.Lstat(dir); err != nil || !info.IsDir() {
@@ -53,14 +55,14 @@ func (v *View) lookAround(p Path) NotFound {
 			}
 			dir = filepath.Dir(dir)
 		}
-		n.Parent = dir
+		n.Parent = shown(dir)
 		return n
 	}
 	if place := v.ws.Place(dir); place == Outside || place == Hidden {
 		return n
 	}
 	for _, name := range similar(base, names(dir)) {
-		n.Similar = append(n.Similar, filepath.Join(dir, name))
+		n.Similar = append(n.Similar, shown(filepath.Join(dir, name)))
 	}
 	return n
 }

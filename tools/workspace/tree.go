@@ -1,5 +1,7 @@
 package workspace
 
+// Directories for walking. It does not know what is looked for in them.
+
 import (
 	"os"
 	"path/filepath"
@@ -56,7 +58,7 @@ func (v *View) openDir(real string, p Path) (*os.Root, error) {
 		return nil, v.refused(p, err)
 	}
 	defer self.Close()
-	if held, err := realOf(self); err != nil || held != real {
+	if !liesAt(self, real) {
 		dir.Close()
 		return nil, undeclared(p)
 	}
@@ -65,5 +67,5 @@ func (v *View) openDir(real string, p Path) (*os.Root, error) {
 
 func (v *View) pathNotFound(p Path) error {
 	details := v.lookAround(p)
-	return fault.Invalidf("path_not_found", "%s does not exist.%s", p.Named, details.hint()).With(details)
+	return fault.Invalidf("path_not_found", "%s does not exist.%s", p.Shown(), details.hint()).With(details)
 }

@@ -1,12 +1,13 @@
 package workspace
 
+// What one call sees: names are held against its grant, files are opened and checked. It does not know why something
+// was granted.
+
 import (
 	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strconv"
-	"strings"
 	"sync"
 	"syscall"
 
@@ -52,15 +53,13 @@ func (w *Workspace) View(g Grant, m *Memory) *View {
 	return &View{ws: w, grant: g, memory: m, learned: map[string]State{}}
 }
 
-// Dir gives the working directory that relative names start from.
-func (v *View) Dir() string { return v.grant.Dir }
-
 // Absolute is a fault invalid_input for a name that is relative, which says what it would be in the working directory.
 func (v *View) Absolute(name string) error {
-	if filepath.IsAbs(name) || strings.HasPrefix(name, "base64:") {
-		return nil
+	name, err := decodeName(name)
+	if err != nil || filepath.IsAbs(name) {
+		return err
 	}
-	return fault.Invalidf("invalid_input", "The path must be absolute; in the working directory %q would be %s.", name, filepath.Join(v.grant.Dir, name))
+	return fault.Invalidf("invalid_input", "The path must be absolute; in the working directory %q would be %s.", name, shown(filepath.Join(v.grant.Dir, name)))
 }
 
 // Blame gives err with field, a JSON pointer, put on a fault that blames no field yet.
@@ -134,7 +133,7 @@ func (v *View) reach(name string, lists ...[]Grantee) (Path, error) {
 		return p, err
 	}
 	if v.ws.Place(p.Real) == Hidden {
-		return p, fault.Deniedf("hidden_path", "%s belongs to the daemon itself and is never opened for a tool.", p.Named)
+		return p, fault.Deniedf("hidden_path", "%s belongs to the daemon itself and is never opened for a tool.", p.Shown())
 	}
 	for _, list := range lists {
 		if holds(list, p.Real) {
@@ -145,7 +144,7 @@ func (v *View) reach(name string, lists ...[]Grantee) (Path, error) {
 }
 
 func undeclared(p Path) error {
-	return fault.Deniedf("undeclared", "%s is now %s, which is not what was permitted for this call. Something on the way to it has changed; send the call again.", p.Named, p.Real)
+	return fault.Deniedf("undeclared", "%s is now %s, which is not what was permitted for this call. Something on the way to it has changed; send the call again.", p.Shown(), p.Real)
 }
 
 // open opens what p names with flag, checks that it is regular and still what p says.
@@ -193,36 +192,15 @@ func (w *Workspace) rootOf(real string) (*os.Root, string, error) {
 func inspect(f *os.File, p Path) (*File, error) {
 	info, err := f.Stat()
 	if err != nil {
-		return nil, fault.Failedf("io_error", "%s was opened, but its facts cannot be read: %v.", p.Named, cause(err))
+		return nil, fault.Failedf("io_error", "%s was opened, but its facts cannot be read: %v.", p.Shown(), cause(err))
 	}
 	if !info.Mode().IsRegular() {
 		return nil, notRegular(p, info)
 	}
-	if held, err := realOf(f); err != nil || held != p.Real {
+	if !liesAt(f, p.Real) {
 		return nil, undeclared(p)
 	}
 	return &File{File: f, Path: p, Info: info, Kernel: info.Size() == 0 && isMadeUp(f)}, nil
-}
-
-// madeUp are the file systems whose files say size 0 and have content all the same.
-var madeUp = map[int64]bool{
-	unix.PROC_SUPER_MAGIC: true, unix.SYSFS_MAGIC: true, unix.DEBUGFS_MAGIC: true, unix.TRACEFS_MAGIC: true,
-	unix.SECURITYFS_MAGIC: true, unix.CGROUP_SUPER_MAGIC: true, unix.CGROUP2_SUPER_MAGIC: true,
-}
-
-func isMadeUp(f *os.File) bool {
-	var of unix.Statfs_t
-	err := withDescriptor(f, func(fd int) error { return unix.Fstatfs(fd, &of) })
-	return err == nil && madeUp[int64(of.Type)]
-}
-
-// realOf asks the kernel where f lies now.
-func realOf(f *os.File) (real string, err error) {
-	err = withDescriptor(f, func(fd int) error {
-		real, err = os.Readlink("/proc/self/fd/" + strconv.Itoa(fd))
-		return err
-	})
-	return real, err
 }
 
 // withDescriptor lends f's descriptor to use. Unlike f.Fd it leaves f non-blocking.
@@ -242,7 +220,7 @@ func notRegular(p Path, info fs.FileInfo) error {
 	kind := "a special file"
 	switch mode := info.Mode(); {
 	case mode.IsDir():
-		return fault.Invalidf("is_directory", "%s is a directory. Use LS to list it, or name a file in it.", p.Named)
+		return fault.Invalidf("is_directory", "%s is a directory. Use LS to list it, or name a file in it.", p.Shown())
 	case mode&fs.ModeNamedPipe != 0:
 		kind = "a named pipe"
 	case mode&fs.ModeSocket != 0:
@@ -252,7 +230,7 @@ func notRegular(p Path, info fs.FileInfo) error {
 	case mode&fs.ModeSymlink != 0:
 		return undeclared(p) // it was no link when it was resolved
 	}
-	return fault.Invalidf("not_regular", "%s is %s, not a regular file; it could block or never end, so it is not opened.", p.Named, kind)
+	return fault.Invalidf("not_regular", "%s is %s, not a regular file; it could block or never end, so it is not opened.", p.Shown(), kind)
 }
 
 // refused puts a failed opening into words.
@@ -262,10 +240,10 @@ func (v *View) refused(p Path, err error) error {
 		return v.notFound(p)
 	case errors.Is(err, syscall.ELOOP):
 		return undeclared(p)
-	case errors.Is(err, fs.ErrPermission):
-		return fault.Failedf("permission_denied", "%s may not be opened by the daemon's user (%v).", p.Named, cause(err))
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
+		return fault.Failedf("permission_denied", "%s may not be opened by the daemon's user (%v).", p.Shown(), cause(err))
 	case errors.Is(err, syscall.ENXIO):
-		return fault.Invalidf("not_regular", "%s is a socket or a device without a driver, not a regular file.", p.Named)
+		return fault.Invalidf("not_regular", "%s is a socket or a device without a driver, not a regular file.", p.Shown())
 	}
-	return fault.Failedf("io_error", "%s cannot be opened: %v.", p.Named, cause(err))
+	return fault.Failedf("io_error", "%s cannot be opened: %v.", p.Shown(), cause(err))
 }

@@ -3,8 +3,10 @@ package workspace_test
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/toold/toold/tools/fault"
 	"github.com/toold/toold/tools/workspace"
@@ -316,5 +318,38 @@ func TestHiddenIsNeverOpened(t *testing.T) {
 	}
 	if _, err := s.view().Change(t.Context(), "state/new", never(t)); code(err) != "hidden_path" {
 		t.Errorf("write: %v", err)
+	}
+}
+
+// What a name holds that is no text is escaped where it is shown, and can be named back.
+func TestNamesThatAreNoText(t *testing.T) {
+	s := newSite(t)
+	put(t, s.root+"/caf\xe9", "x")
+	p, err := s.ws.Resolve(s.root, "caf\xe9")
+	if err != nil || p.Shown() != s.root+`/caf\xe9` {
+		t.Errorf("%v: shown as %s", err, p.Shown())
+	}
+	f, err := s.view().Open(p.Name())
+	if err != nil {
+		t.Fatalf("%s: %v", p.Name(), err)
+	}
+	f.Close()
+	_, err = s.view().Open("caf\xe8")
+	if details, _ := fault.From(err).Details.(workspace.NotFound); !utf8.ValidString(err.Error()+strings.Join(details.Similar, "")) || len(details.Similar) != 1 {
+		t.Errorf("%+q %+q", err.Error(), details)
+	}
+}
+
+// On a case-sensitive file system two spellings are two files, even of one content.
+func TestSpelling(t *testing.T) {
+	s := newSite(t)
+	put(t, s.root+"/Name", "x")
+	if err := os.Link(s.root+"/Name", s.root+"/nAME"); err != nil {
+		t.Skipf("upper and lower case are one here: %v", err)
+	}
+	for _, name := range []string{"Name", "nAME"} {
+		if p, err := s.ws.Resolve(s.root, name); err != nil || p.Real != s.root+"/"+name {
+			t.Errorf("%s: %+v, %v", name, p, err)
+		}
 	}
 }

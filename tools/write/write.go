@@ -68,7 +68,7 @@ func check(_ context.Context, env *tools.Env, in input) (tools.Preview, error) {
 	if err != nil {
 		return tools.Preview{}, workspace.Blame(err, "/file_path")
 	}
-	return tools.Preview{Diff: text.Patch(c.Path.Named, p.old, p.next), Ask: c.OtherNames()}, nil
+	return tools.Preview{Diff: text.Patch(c.Path.Shown(), p.old, p.next), Ask: c.OtherNames()}, nil
 }
 
 func run(ctx context.Context, env *tools.Env, in input) (tools.Result, error) {
@@ -86,10 +86,10 @@ func run(ctx context.Context, env *tools.Env, in input) (tools.Result, error) {
 	if err != nil {
 		return tools.Result{}, workspace.Blame(err, "/file_path")
 	}
-	diff := text.Patch(written.Path.Named, p.old, p.next)
+	diff := text.Patch(written.Path.Shown(), p.old, p.next)
 	result := tools.Text(p.report(written))
 	result.Structured = Structured{
-		FilePath: written.Path.Named, Created: written.Created, Unchanged: written.Same, Size: int64(len(p.raw)),
+		FilePath: written.Path.Name(), Created: written.Created, Unchanged: written.Same, Size: int64(len(p.raw)),
 		Encoding: p.encoding.Name(), LineEnding: string(text.Endings(p.next)), Diff: diff, UnseenLines: p.unseen,
 	}
 	return result, nil
@@ -141,11 +141,11 @@ func (p *plan) report(w workspace.Written) string {
 	var b strings.Builder
 	switch {
 	case w.Same:
-		return fmt.Sprintf("%s already holds exactly this content; nothing was written.", w.Path.Named)
+		return fmt.Sprintf("%s already holds exactly this content; nothing was written.", w.Path.Shown())
 	case w.Created:
-		fmt.Fprintf(&b, "Created %s (%d bytes).\n", w.Path.Named, len(p.raw))
+		fmt.Fprintf(&b, "Created %s (%d bytes).\n", w.Path.Shown(), len(p.raw))
 	default:
-		fmt.Fprintf(&b, "Updated %s (%d bytes).\n", w.Path.Named, len(p.raw))
+		fmt.Fprintf(&b, "Updated %s (%d bytes).\n", w.Path.Shown(), len(p.raw))
 	}
 	if p.unseen > 0 {
 		fmt.Fprintf(&b, "Note: %d lines of the old content were never read in this session, and are replaced.\n", p.unseen)
@@ -162,13 +162,6 @@ func (p *plan) report(w workspace.Written) string {
 
 // changed gives the lines of next that differ from old, from the first to the last.
 func changed(old, next string) []text.Span {
-	shorter := min(len(old), len(next))
-	head, tail := 0, 0
-	for head < shorter && old[head] == next[head] {
-		head++
-	}
-	for tail < shorter-head && old[len(old)-1-tail] == next[len(next)-1-tail] {
-		tail++
-	}
+	head, tail := text.Ends(old, next)
 	return []text.Span{{First: text.LineAt(next, head), Last: text.LineAt(next, len(next)-tail)}}
 }

@@ -1,5 +1,7 @@
 package text
 
+// Which encoding a file is in. It sees bytes only; file names tell nothing.
+
 import (
 	"bytes"
 	"encoding/binary"
@@ -55,8 +57,8 @@ func DetectWhole(raw []byte) (e Encoding, isText bool) {
 	return e, isText
 }
 
-// mostlyUTF8 reports that b is valid, or that what is invalid is damage: other encodings hardly ever form valid
-// sequences, so four valid ones for each stray byte settle it.
+// mostlyUTF8 reports that b is valid, or that what is invalid is damage: of the double bytes of GBK about one in seven
+// happens to be valid UTF-8, of other encodings fewer, so two valid sequences for each stray byte settle it.
 func mostlyUTF8(b []byte) bool {
 	if utf8.Valid(b) {
 		return true
@@ -72,7 +74,7 @@ func mostlyUTF8(b []byte) bool {
 		}
 		b = b[n:]
 	}
-	return valid >= 4*stray
+	return valid >= 2*stray
 }
 
 // MediaType names what the file that begins with sample is, by its first bytes; "application/octet-stream" when they

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"unicode/utf16"
 	"unicode/utf8"
+	"unsafe"
 
 	"golang.org/x/text/encoding"
 	"golang.org/x/text/encoding/unicode"
@@ -102,7 +103,7 @@ type Text struct {
 func Decode(raw []byte, e Encoding) *Text {
 	t := &Text{Encoding: e, raw: raw}
 	if e.wide == nil && e.legacy == nil {
-		t.String = string(raw)
+		t.String = unsafe.String(unsafe.SliceData(raw), len(raw)) // raw is not modified; a copy would cost as much as reading
 		return t
 	}
 	next := t.wideRune

@@ -1,6 +1,9 @@
 package text
 
+// Lines: how they end, and how they are shown with their numbers.
+
 import (
+	"fmt"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -65,27 +68,32 @@ const (
 // Snippet shows the lines of s around the spans, numbered, with "..." between parts that do not touch. It is valid UTF-8
 // and says how much it leaves out when it grows too long.
 func Snippet(s string, spans []Span) string {
-	lines := strings.SplitAfter(s, "\n")
-	if lines[len(lines)-1] == "" {
-		lines = lines[:len(lines)-1]
-	}
 	var out []byte
-	shown, last := 0, 0
+	shown, last := 0, 0 // lines in out, and the number of the last one
 	for i, span := range spans {
 		first := max(span.First-around, last+1, 1)
 		if shown > 0 && first > last+1 {
 			out = append(out, "...\n"...)
 		}
-		for n := first; n <= min(span.Last+around, len(lines)); n++ {
+		s = behind(s, first-last-1)
+		for last = first - 1; last < span.Last+around && s != ""; last++ {
 			if shown == maxSnippet {
-				out = append(out, "... (the rest is left out: "+strconv.Itoa(len(spans)-i)+" of "+strconv.Itoa(len(spans))+" changed places are not or not wholly shown)\n"...)
-				return string(out)
+				return string(fmt.Appendf(out, "... (the rest is left out: %d of %d changed places are not or not wholly shown)\n", len(spans)-i, len(spans)))
 			}
-			out = AppendNumbered(out, n, Shown(lines[n-1]))
-			shown, last = shown+1, n
+			line, rest, _ := strings.Cut(s, "\n")
+			out = AppendNumbered(out, last+1, Shown(line))
+			shown, s = shown+1, rest
 		}
 	}
 	return string(out)
+}
+
+// behind gives what follows the first n lines of s.
+func behind(s string, n int) string {
+	for ; n > 0; n-- {
+		_, s, _ = strings.Cut(s, "\n")
+	}
+	return s
 }
 
 // Shown gives a line as it can be shown in a message: without its line break, valid UTF-8, and not too long.

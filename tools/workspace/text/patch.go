@@ -1,5 +1,7 @@
 package text
 
+// Unified diffs, at the cost of what has changed.
+
 import (
 	"fmt"
 	"strings"
@@ -34,18 +36,31 @@ func Patch(path, old, next string) string {
 // window cuts equal whole lines off both ends, but for what a diff shows as context, and says how many lines it has cut
 // off the beginning. A diff then costs what has changed, not what the file holds.
 func window(old, next string) (skip int, a, b string) {
-	shorter := min(len(old), len(next))
-	head := 0
-	for head < shorter && old[head] == next[head] {
-		head++
-	}
-	tail := 0
-	for tail < shorter-head && old[len(old)-1-tail] == next[len(next)-1-tail] {
-		tail++
-	}
+	head, tail := Ends(old, next)
 	head = lineStart(old, head, udiff.DefaultContextLines)
 	end := lineEnd(old, len(old)-tail, udiff.DefaultContextLines)
 	return strings.Count(old[:head], "\n"), old[head:end], next[head : len(next)-(len(old)-end)]
+}
+
+// Ends gives how many bytes two texts have in common at their beginnings and, behind those, at their ends.
+func Ends[S string | []byte](a, b S) (head, tail int) {
+	const block = 4096
+	shorter := min(len(a), len(b))
+	for head+block <= shorter && string(a[head:head+block]) == string(b[head:head+block]) {
+		head += block
+	}
+	for head < shorter && a[head] == b[head] {
+		head++
+	}
+	x, y := a[head:], b[head:]
+	shorter -= head
+	for tail+block <= shorter && string(x[len(x)-tail-block:len(x)-tail]) == string(y[len(y)-tail-block:len(y)-tail]) {
+		tail += block
+	}
+	for tail < shorter && x[len(x)-1-tail] == y[len(y)-1-tail] {
+		tail++
+	}
+	return head, tail
 }
 
 // lineStart goes back from at to the beginning of its line, and of the lines before it.

@@ -1,0 +1,114 @@
+// How bash prints what it exports: `declare -x NAME="value"`, one after another. This file knows the quoting that bash
+// itself uses there and nothing else of its grammar.
+
+package bash
+
+import "strings"
+
+// parseDeclarations reads the output of `declare -px`, in either mode of bash. Arrays, references and names without a
+// value are in no environment and are left out. ok is false when anything is not as bash prints it.
+func parseDeclarations(text string) (exports map[string]string, ok bool) {
+	exports = map[string]string{}
+	for text != "" {
+		var flags string
+		if text, ok = strings.CutPrefix(text, "declare -"); ok {
+			flags, text, ok = strings.Cut(text, " ")
+		} else if text, ok = strings.CutPrefix(text, "export "); ok && strings.HasPrefix(text, "-") {
+			flags, text, ok = strings.Cut(text, " ")
+		}
+		end := strings.IndexAny(text, "=\n")
+		if !ok || end < 0 || !isName(text[:end]) {
+			return nil, false
+		}
+		name, hasValue := text[:end], text[end] == '='
+		text = text[end:]
+		var value string
+		if hasValue {
+			if value, text, ok = parseValue(text[1:]); !ok {
+				return nil, false
+			}
+		}
+		if text, ok = strings.CutPrefix(text, "\n"); !ok {
+			return nil, false
+		}
+		if hasValue && !strings.ContainsAny(flags, "aAn") {
+			exports[name] = value
+		}
+	}
+	return exports, true
+}
+
+// parseValue reads a quoted value, or skips a list of them in parentheses.
+func parseValue(text string) (value, rest string, ok bool) {
+	switch {
+	case strings.HasPrefix(text, `"`):
+		return parseDouble(text[1:])
+	case strings.HasPrefix(text, "$'"):
+		return parseANSI(text[2:])
+	case strings.HasPrefix(text, "("):
+		rest, ok = skipList(text[1:])
+		return "", rest, ok
+	}
+	return "", text, false
+}
+
+// skipList skips what is left of `([0]="a" [key]="b")`.
+func skipList(text string) (rest string, ok bool) {
+	for ok = true; ok && text != ""; {
+		switch {
+		case text[0] == ')':
+			return text[1:], true
+		case text[0] == '"':
+			_, text, ok = parseDouble(text[1:])
+		case strings.HasPrefix(text, "$'"):
+			_, text, ok = parseANSI(text[2:])
+		default:
+			text = text[1:]
+		}
+	}
+	return "", false
+}
+
+// parseDouble reads what is left of "text", where a backslash keeps the next character as it is.
+func parseDouble(text string) (value, rest string, ok bool) {
+	var b strings.Builder
+	for i := 0; i < len(text); i++ {
+		switch {
+		case text[i] == '"':
+			return b.String(), text[i+1:], true
+		case text[i] == '\\' && i+1 < len(text):
+			i++
+		}
+		b.WriteByte(text[i])
+	}
+	return "", "", false
+}
+
+// letters are the escapes of $'text' that stand for one byte each.
+var letters = map[byte]byte{
+	'a': 7, 'b': 8, 't': 9, 'n': 10, 'v': 11, 'f': 12, 'r': 13, 'e': 27, 'E': 27, '\\': '\\', '\'': '\'', '"': '"', '?': '?',
+}
+
+// parseANSI reads what is left of $'text': bytes that do not print are three octal digits.
+func parseANSI(text string) (value, rest string, ok bool) {
+	var b strings.Builder
+	for i := 0; i < len(text); i++ {
+		switch {
+		case text[i] == '\'':
+			return b.String(), text[i+1:], true
+		case text[i] != '\\':
+			b.WriteByte(text[i])
+		case i+3 < len(text) && isOctal(text[i+1]) && isOctal(text[i+2]) && isOctal(text[i+3]):
+			b.WriteByte((text[i+1]-'0')<<6 | (text[i+2]-'0')<<3 | (text[i+3] - '0'))
+			i += 3
+		case i+1 < len(text) && letters[text[i+1]] != 0:
+			b.WriteByte(letters[text[i+1]])
+			i++
+		default:
+			return "", "", false
+		}
+	}
+	return "", "", false
+}
+
+func isOctal(c byte) bool { return c >= '0' && c <= '7' }

@@ -1,0 +1,78 @@
+package bash
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/toold/toold/tools"
+	"github.com/toold/toold/tools/fault"
+	"github.com/toold/toold/tools/sandbox"
+)
+
+// rootsOf gives the workspace's roots, links resolved.
+func rootsOf(env *tools.Env) []string {
+	if view, ok := any(env.Files).(interface{ Roots() []string }); ok {
+		return view.Roots()
+	}
+	return []string{env.Dir}
+}
+
+// workingDir is the session's working directory, or the first root that exists when that has vanished.
+func (r *shellRun) workingDir() (string, error) {
+	if isDir(r.env.Dir) {
+		return r.env.Dir, nil
+	}
+	for _, root := range rootsOf(r.env) {
+		if isDir(root) {
+			r.note("The working directory %s does not exist any more. The command ran in %s.", r.env.Dir, root)
+			return root, nil
+		}
+	}
+	return "", fault.Failedf("path_not_found", "Neither the working directory %s nor a root of the session exists any more. Nothing was run.", r.env.Dir)
+}
+
+func isDir(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}
+
+// changes is what the shell leaves to the session, if it has said so and was let end.
+func (r *shellRun) changes(exit sandbox.Exit) (c tools.Changes) {
+	if r.report == nil {
+		return c
+	}
+	if r.dir != r.env.Dir {
+		c.Dir = r.dir
+	}
+	if exit.Stopped || exit.Signal != "" {
+		return c
+	}
+	left, ok := parseReport(r.report.text.String())
+	if !ok {
+		return c
+	}
+	switch {
+	case left.dir == "" || left.dir == r.dir:
+	case within(left.dir, rootsOf(r.env)):
+		c.Dir = left.dir
+	default:
+		r.note("The working directory is %s again: %s is outside the roots of the session.", r.dir, left.dir)
+	}
+	environ, withheld := left.after(r.env.Environ, r.environ)
+	c.Exports = environ
+	if len(withheld) > 0 {
+		r.note("Not kept for later commands: %s. Variables that look like credentials, or change what programs run, are not handed on; set them in the command that needs them.", strings.Join(withheld, ", "))
+	}
+	return c
+}
+
+// within judges by whole components. A working directory has no links in it: the kernel told it.
+func within(dir string, roots []string) bool {
+	for _, root := range roots {
+		if rel, err := filepath.Rel(root, dir); err == nil && filepath.IsLocal(rel) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,189 @@
+package bash
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/toold/toold/tools"
+	"github.com/toold/toold/tools/fault"
+	"github.com/toold/toold/tools/sandbox"
+	"github.com/toold/toold/tools/shell"
+	"github.com/toold/toold/tools/spool"
+)
+
+// Structured is the result of Bash, BashOutput and KillShell for programs.
+type Structured struct {
+	// ExitCode is absent while the command runs, and when a signal has ended it.
+	ExitCode *int   `json:"exit_code,omitempty"`
+	Signal   string `json:"signal,omitempty"` // "SIGKILL", ...
+	// Interpretation says what the exit code means when it is an answer and no failure.
+	Interpretation string `json:"interpretation,omitempty"`
+	// TaskID is the background task's, and Status its state: "running" or "ended".
+	TaskID string `json:"task_id,omitempty"`
+	Status string `json:"status,omitempty"`
+
+	StdoutBytes int64  `json:"stdout_bytes"`          // printed so far
+	StderrBytes int64  `json:"stderr_bytes"`          // printed so far
+	OutputPath  string `json:"output_path,omitempty"` // the raw bytes of both; absent when nothing was printed
+	// OmittedBytes and OmittedLines are what the text leaves out; ReplacedBytes were not UTF-8.
+	OmittedBytes  int64 `json:"omitted_bytes,omitempty"`
+	OmittedLines  int64 `json:"omitted_lines,omitempty"`
+	ReplacedBytes int64 `json:"replaced_bytes,omitempty"`
+
+	WorkingDirectory string  `json:"working_directory,omitempty"` // in which it started
+	MaxRSSBytes      int64   `json:"max_rss_bytes,omitempty"`     // of its largest process
+	LeftBehind       []*Left `json:"left_behind,omitempty"`       // still ran when the command had ended, and was stopped
+	Stuck            []*Left `json:"stuck,omitempty"`             // was killed, but the kernel still holds it
+}
+
+// A Left is a process that outlived its command.
+type Left struct {
+	PID  int    `json:"pid"`
+	Name string `json:"name"`
+}
+
+// Exit is the part of a failed command's error that is for programs.
+type Exit struct {
+	ExitCode *int   `json:"exit_code,omitempty"`
+	Signal   string `json:"signal,omitempty"`
+}
+
+// room is kept of the inline text for what is said about it.
+const room = 1000
+
+// result puts the text together: the exit code, the output, the notes.
+func (r *shellRun) result(exit sandbox.Exit) (tools.Result, error) {
+	s := Structured{WorkingDirectory: r.dir}
+	s.ended(exit)
+	s.measure(r.out)
+	var meaning string
+	benign := false
+	if s.ExitCode != nil && *s.ExitCode != 0 {
+		meaning, benign = shell.Benign(r.in.analysis.Last, *s.ExitCode, s.StdoutBytes)
+	}
+	if benign {
+		s.Interpretation = meaning
+	}
+	printed, err := r.out.Excerpt(textRoom(r.env.MaxChars))
+	if err != nil {
+		return tools.Result{Structured: s}, fault.Failedf("io_error", "The command has ended, but its output cannot be read back: %v.", err)
+	}
+	text, spill := s.text(printed, r.out.Path())
+	result := tools.Text(s.headline() + orNothing(text, s) + s.leftovers() + r.noted())
+	result.Structured, result.Spill = s, spill
+	if s.failed() && !benign {
+		return result, s.fault()
+	}
+	return result, nil
+}
+
+func (s *Structured) ended(exit sandbox.Exit) {
+	s.Signal, s.MaxRSSBytes = exit.Signal, exit.MaxRSS
+	if exit.Code >= 0 {
+		s.ExitCode = &exit.Code
+	}
+	s.LeftBehind, s.Stuck = lefts(exit.LeftBehind), lefts(exit.Stuck)
+}
+
+func lefts(list []sandbox.Left) (out []*Left) {
+	for _, l := range list {
+		out = append(out, &Left{PID: l.PID, Name: l.Name})
+	}
+	return out
+}
+
+func (s *Structured) measure(out *spool.Output) {
+	s.StdoutBytes, s.StderrBytes = out.Size(spool.Stdout), out.Size(spool.Stderr)
+	if s.StdoutBytes+s.StderrBytes > 0 {
+		s.OutputPath = out.Path()
+	}
+}
+
+// textRoom is how many characters of the inline text the output may have.
+func textRoom(maxChars int) int { return max(maxChars-room, maxChars/2) }
+
+// text is an excerpt with a line between head and tail that says what is missing.
+func (s *Structured) text(x spool.Excerpt, path string) (string, *tools.Spill) {
+	s.ReplacedBytes, s.OmittedBytes, s.OmittedLines = x.Replaced, x.Bytes, x.Lines
+	if x.Bytes == 0 {
+		return x.Head, nil
+	}
+	gap := fmt.Sprintf("[%d lines (%d bytes) are left out here; the whole output is in %s]\n", x.Lines, x.Bytes, path)
+	return endLine(x.Head) + gap + x.Tail, &tools.Spill{Path: path, Bytes: x.Bytes, Lines: x.Lines}
+}
+
+func endLine(text string) string {
+	if text != "" && !strings.HasSuffix(text, "\n") {
+		return text + "\n"
+	}
+	return text
+}
+
+func orNothing(text string, s Structured) string {
+	if strings.TrimSpace(text) == "" && !s.failed() {
+		return "(no output)\n"
+	}
+	return endLine(text)
+}
+
+func (s *Structured) failed() bool { return s.ExitCode == nil || *s.ExitCode != 0 }
+
+// headline is the first line when the command did not end with 0.
+func (s *Structured) headline() string {
+	switch {
+	case s.ExitCode == nil && s.Signal != "":
+		return fmt.Sprintf("Ended by signal %s\n", s.Signal)
+	case s.ExitCode == nil:
+		return "Exit code not known\n"
+	case *s.ExitCode == 0:
+		return ""
+	case s.Interpretation != "":
+		return fmt.Sprintf("Exit code %d (%s)\n", *s.ExitCode, s.Interpretation)
+	}
+	return fmt.Sprintf("Exit code %d\n", *s.ExitCode)
+}
+
+func (s *Structured) fault() error {
+	text := "The command ended without an exit code."
+	switch {
+	case s.ExitCode != nil:
+		text = fmt.Sprintf("The command ended with exit code %d.", *s.ExitCode)
+	case s.Signal != "":
+		text = fmt.Sprintf("The command was ended by signal %s.", s.Signal)
+	}
+	return fault.Failedf("exit_code", "%s What it printed says why, as a rule.", text).With(Exit{s.ExitCode, s.Signal})
+}
+
+// leftovers names what outlived the command.
+func (s *Structured) leftovers() string {
+	var text strings.Builder
+	if len(s.LeftBehind) > 0 {
+		fmt.Fprintf(&text, "[Still running when the command had ended, and stopped: %s. Use run_in_background for what is to go on.]\n", list(s.LeftBehind))
+	}
+	if len(s.Stuck) > 0 {
+		fmt.Fprintf(&text, "[Killed, but the kernel still holds it: %s.]\n", list(s.Stuck))
+	}
+	return text.String()
+}
+
+func list(left []*Left) string {
+	const most = 10
+	var names []string
+	for i, l := range left {
+		if i == most {
+			names = append(names, fmt.Sprintf("and %d more", len(left)-most))
+			break
+		}
+		names = append(names, fmt.Sprintf("%d (%s)", l.PID, l.Name))
+	}
+	return strings.Join(names, ", ")
+}
+
+// noted gives the notes as lines of their own.
+func (r *shellRun) noted() string {
+	var text strings.Builder
+	for _, n := range r.notes {
+		fmt.Fprintf(&text, "\n[%s]", n)
+	}
+	return text.String()
+}

@@ -1,0 +1,195 @@
+package bash
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/toold/toold/tools"
+	"github.com/toold/toold/tools/spool"
+)
+
+// printing gives a context that ends with cause once the call has printed something.
+func printing(t testing.TB, s *session, cause error) context.Context {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	s.change = func(env *tools.Env) {
+		env.Output = func(out *spool.Output) {
+			go func() {
+				for changed := out.Changed(); out.Total() == 0 && !out.Ended(); changed = out.Changed() {
+					<-changed
+				}
+				cancel(cause)
+			}()
+		}
+	}
+	return ctx
+}
+
+func TestStopped(t *testing.T) {
+	s := newSession(t)
+	broken := errors.New("the user broke in")
+	for _, cause := range []error{broken, tools.ErrTimeout} {
+		a := s.call(printing(t, s, cause), Tool(), input{Command: "setsid sleep 1000 & echo so far; cd /tmp; sleep 1000"})
+		if !errors.Is(a.err, cause) || !strings.Contains(a.text, "so far\n") || a.Changes.Dir != "" || a.Changes.Exports != nil {
+			t.Errorf("text %q, error %v, changes %+v", a.text, a.err, a.Changes)
+		}
+	}
+}
+
+func TestTimeoutGoesToTheBackground(t *testing.T) {
+	s := newSession(t)
+	ctx := printing(t, s, tools.ErrTimeout)
+	inner := s.change
+	s.change = func(env *tools.Env) { inner(env); env.OnTimeout = tools.Background }
+	a := s.call(ctx, Tool(), input{Command: "mkfifo go; echo first; read <go; echo second; exit 4"})
+	if a.err != nil || a.TaskID == "" || a.Changes.Task != a.TaskID || !strings.Contains(a.text, a.TaskID) {
+		t.Fatalf("text %q, error %v, structured %+v", a.text, a.err, a.Structured)
+	}
+	s.change = func(*tools.Env) {}
+	if b := s.call(t.Context(), OutputTool(), outputInput{BashID: a.TaskID}); b.text != a.TaskID+" is running.\nfirst\n" {
+		t.Errorf("%q", b.text)
+	}
+	s.bash("echo >go")
+	s.call(t.Context(), OutputTool(), outputInput{BashID: a.TaskID, WaitMS: 30_000})
+	b := s.call(t.Context(), OutputTool(), outputInput{BashID: a.TaskID, WaitMS: 30_000})
+	if b.ExitCode == nil || *b.ExitCode != 4 || b.Status != "ended" {
+		t.Errorf("%q, %+v", b.text, b.Structured)
+	}
+}
+
+func TestBackground(t *testing.T) {
+	s := newSession(t)
+	a := s.call(t.Context(), Tool(), input{Command: "mkfifo go; echo one; echo two; read <go; printf 'th'; read <go; echo ree; sleep 1000", RunInBackground: true})
+	if a.err != nil || a.TaskID == "" || a.OutputPath == "" {
+		t.Fatalf("%q, %v", a.text, a.err)
+	}
+	await := func(filter, want string) {
+		t.Helper()
+		var got strings.Builder
+		for i := 0; got.Len() < len(want) && i < 100; i++ {
+			b := s.call(t.Context(), OutputTool(), outputInput{TaskID: a.TaskID, WaitMS: 30_000, Filter: filter})
+			if b.err != nil {
+				t.Fatal(b.err)
+			}
+			_, news, _ := strings.Cut(b.text, "\n")
+			if !strings.HasPrefix(news, "(no new") {
+				got.WriteString(news)
+			}
+		}
+		if got.String() != want {
+			t.Errorf("got %q, want %q", got.String(), want)
+		}
+	}
+	await("", "one\ntwo\n")
+	if b := s.call(t.Context(), OutputTool(), outputInput{BashID: a.TaskID}); b.text != a.TaskID+" is running.\n(no new output)\n" {
+		t.Errorf("%q", b.text)
+	}
+	s.bash("echo >go")
+	await("", "th\n")
+	s.bash("echo >go")
+	await("^r", "ree\n")
+	k := s.call(t.Context(), KillTool(), killInput{ShellID: a.TaskID})
+	if k.err != nil || k.Signal != "SIGTERM" || k.Status != "ended" {
+		t.Errorf("%q, %v, %+v", k.text, k.err, k.Structured)
+	}
+	if k := s.call(t.Context(), KillTool(), killInput{TaskID: a.TaskID}); !strings.HasPrefix(k.text, "It had ended before: ") {
+		t.Errorf("%q", k.text)
+	}
+	for _, unknown := range []answer{
+		s.call(t.Context(), OutputTool(), outputInput{BashID: "bash_1"}), s.call(t.Context(), KillTool(), killInput{ShellID: "bash_1"}),
+	} {
+		if unknown.fault == nil || unknown.fault.Code != "unknown_task" || !strings.Contains(unknown.fault.Message, a.TaskID) {
+			t.Errorf("an unknown task: %v", unknown.err)
+		}
+	}
+}
+
+func TestAtMost32(t *testing.T) {
+	s := newSession(t)
+	for range 32 {
+		if a := s.call(t.Context(), Tool(), input{Command: "sleep 1000", RunInBackground: true}); a.err != nil {
+			t.Fatal(a.err)
+		}
+	}
+	a := s.call(t.Context(), Tool(), input{Command: "sleep 1000", RunInBackground: true})
+	if a.fault == nil || a.fault.Code != "too_many_tasks" {
+		t.Errorf("the 33rd: %v", a.err)
+	}
+}
+
+func TestLongOutput(t *testing.T) {
+	s := newSession(t)
+	a := s.bash("seq 1 1000000")
+	if a.Spill == nil || len(a.text) > 30_000 {
+		t.Fatalf("%d characters, spill %+v", len(a.text), a.Spill)
+	}
+	whole, err := os.ReadFile(a.Spill.Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	head, rest, _ := strings.Cut(a.text, "[")
+	_, tail, _ := strings.Cut(rest, "]\n")
+	if !strings.HasPrefix(string(whole), head) || !strings.HasSuffix(string(whole), tail) {
+		t.Error("head and tail are not those of the file")
+	}
+	left := string(whole)[len(head) : len(whole)-len(tail)]
+	if int64(len(left)) != a.Spill.Bytes || int64(strings.Count(left, "\n")) != a.Spill.Lines {
+		t.Errorf("left out %d bytes and %d lines, said %+v", len(left), strings.Count(left, "\n"), *a.Spill)
+	}
+}
+
+func TestOutputLimit(t *testing.T) {
+	s := newSession(t)
+	s.change = func(env *tools.Env) { env.Spool.Limit = 1 << 20 }
+	a := s.bash("yes")
+	if a.fault == nil || a.fault.Code != "output_limit" || a.StdoutBytes != 1<<20 {
+		t.Errorf("%v, %d bytes", a.err, a.StdoutBytes)
+	}
+}
+
+func TestHardenedGit(t *testing.T) {
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip("there is no git here to be hardened")
+	}
+	s := newSession(t)
+	git := func(args ...string) {
+		t.Helper()
+		cmd := exec.Command("git", args...)
+		cmd.Dir = s.room.Root
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("git %v: %v: %s", args, err, out)
+		}
+	}
+	git("init", "-q")
+	ran := filepath.Join(s.room.Root, "ran")
+	git("config", "core.fsmonitor", "touch "+ran)
+	if a := s.bash("git status --short"); a.err != nil {
+		t.Errorf("%q, %v", a.text, a.err)
+	}
+	if _, err := os.Stat(ran); err == nil {
+		t.Error("git has run what the repository names")
+	}
+	ask := func() string {
+		t.Helper()
+		action, err := Tool().Parse([]byte(`{"command":"git status"}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		preview, err := action.Check(t.Context(), s.room.Env(action))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return preview.Ask
+	}
+	if why := ask(); why != "" {
+		t.Errorf("asks about a plain repository: %s", why)
+	}
+	git("config", "filter.x.clean", "touch "+ran)
+	if why := ask(); !strings.Contains(why, "filter.x.clean") {
+		t.Errorf("does not ask about a filter: %q", why)
+	}
+}

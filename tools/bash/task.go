@@ -1,0 +1,192 @@
+package bash
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/toold/toold/tools"
+	"github.com/toold/toold/tools/background"
+	"github.com/toold/toold/tools/fault"
+	"github.com/toold/toold/tools/spool"
+)
+
+//go:embed output.md
+var outputDescription string
+
+//go:embed kill.md
+var killDescription string
+
+// maxWait is how long BashOutput may wait for something new.
+const maxWait = 30 * time.Second
+
+type outputInput struct {
+	BashID string `json:"bash_id,omitempty" jsonschema:"the id of the background task"`
+	TaskID string `json:"task_id,omitempty" jsonschema:"the same as bash_id"`
+	Filter string `json:"filter,omitempty" jsonschema:"regular expression: only lines that match are shown"`
+	WaitMS int64  `json:"wait_ms,omitempty" jsonschema:"how long to wait for new output or the end, in milliseconds, at most 30000"`
+}
+
+type killInput struct {
+	ShellID string `json:"shell_id,omitempty" jsonschema:"the id of the background task"`
+	TaskID  string `json:"task_id,omitempty" jsonschema:"the same as shell_id"`
+}
+
+// OutputTool gives the BashOutput tool. Its result for programs is Structured.
+func OutputTool() tools.Tool {
+	spec := tools.Spec{
+		Name: "BashOutput", Description: outputDescription, TimeLimit: 45 * time.Second, OnInterrupt: tools.Stop,
+	}
+	return tools.New(spec, tools.Funcs[outputInput]{
+		Validate: validateOutput,
+		Effects:  func(outputInput) tools.Effects { return tools.Effects{} },
+		Run:      runOutput,
+	})
+}
+
+// KillTool gives the KillShell tool. Its result for programs is Structured.
+func KillTool() tools.Tool {
+	spec := tools.Spec{Name: "KillShell", Description: killDescription, TimeLimit: 10 * time.Second}
+	return tools.New(spec, tools.Funcs[killInput]{
+		Validate: func(in *killInput) (err error) {
+			in.ShellID, err = oneID(in.ShellID, in.TaskID, "shell_id")
+			return err
+		},
+		Effects: func(killInput) tools.Effects { return tools.Effects{Session: true} },
+		Run:     runKill,
+	})
+}
+
+// oneID takes the id under either of its names.
+func oneID(id, alias, field string) (string, error) {
+	if id == "" {
+		id = alias
+	}
+	if id == "" || alias != "" && alias != id {
+		return "", fault.Invalidf("invalid_input", "Give %s, the id of one background task.", field).At("/" + field)
+	}
+	return id, nil
+}
+
+func validateOutput(in *outputInput) (err error) {
+	if in.BashID, err = oneID(in.BashID, in.TaskID, "bash_id"); err != nil {
+		return err
+	}
+	if in.WaitMS < 0 {
+		return fault.Invalidf("invalid_input", "wait_ms is %d. Give 0 to %d milliseconds.", in.WaitMS, maxWait.Milliseconds()).At("/wait_ms")
+	}
+	if _, err := regexp.Compile(in.Filter); err != nil {
+		return fault.Invalidf("bad_pattern", "The filter does not parse: %v.", err).At("/filter")
+	}
+	return nil
+}
+
+func find(env *tools.Env, id, field string) (*background.Task, error) {
+	if t := env.Tasks.Get(id); t != nil {
+		return t, nil
+	}
+	var known []string
+	for _, t := range env.Tasks.List() {
+		known = append(known, t.ID)
+	}
+	text := "There is none."
+	if len(known) > 0 {
+		text = "There are: " + strings.Join(known, ", ") + "."
+	}
+	return nil, fault.Invalidf("unknown_task", "No background task of this session is called %q. %s Tasks end with the daemon; the files with their output stay.", id, text).At("/" + field)
+}
+
+func runOutput(ctx context.Context, env *tools.Env, in outputInput) (tools.Result, error) {
+	task, err := find(env, in.BashID, "bash_id")
+	if err != nil {
+		return tools.Result{}, err
+	}
+	from := env.Cursors[task.ID]
+	if in.WaitMS > 0 {
+		limit := min(time.Duration(in.WaitMS)*time.Millisecond, maxWait)
+		waiting, cancel := context.WithTimeout(ctx, limit)
+		task.AwaitMore(waiting, from)
+		cancel()
+		if cause := context.Cause(ctx); cause != nil {
+			return tools.Result{}, cause // nothing is given, so the cursor stays
+		}
+	}
+	s := statusOf(task) // before the output: what an ended task has printed is then all there
+	news, err := read(task.Output, from, textRoom(env.MaxChars), in.Filter)
+	if err != nil {
+		return tools.Result{}, fault.Failedf("io_error", "The output of %s cannot be read: %v.", task.ID, err)
+	}
+	text, spill := s.text(news, task.Output.Path())
+	if text == "" {
+		text = nothingNew(in.Filter, news.End > from)
+	}
+	result := tools.Text(s.statusLine(task) + endLine(text) + s.leftovers())
+	result.Structured, result.Spill = *s, spill
+	result.Changes.Cursor = &tools.Cursor{Task: task.ID, Offset: news.End}
+	return result, nil
+}
+
+// read gives what has come since the place from. The filter has been compiled before.
+func read(out *spool.Output, from int64, maxChars int, filter string) (spool.Excerpt, error) {
+	if filter == "" {
+		return out.Since(from, maxChars)
+	}
+	return out.Matching(from, maxChars, regexp.MustCompile(filter).Match)
+}
+
+func nothingNew(filter string, came bool) string {
+	if filter != "" && came {
+		return "(no new line matches the filter)"
+	}
+	return "(no new output)"
+}
+
+func statusOf(task *background.Task) *Structured {
+	s := &Structured{TaskID: task.ID, Status: "running"}
+	if exit, ended := task.Exit(); ended {
+		s.Status = "ended"
+		s.ended(exit)
+	}
+	s.measure(task.Output)
+	return s
+}
+
+func (s *Structured) statusLine(task *background.Task) string {
+	exit, ended := task.Exit()
+	switch {
+	case s.Status == "running":
+		return fmt.Sprintf("%s is running.\n", task.ID)
+	case ended && exit.Output != nil:
+		return fmt.Sprintf("%s was stopped: %s\n", task.ID, fault.From(outputFault(exit.Output, task.Output)).Message)
+	case s.Signal != "":
+		return fmt.Sprintf("%s has ended by signal %s.\n", task.ID, s.Signal)
+	case s.ExitCode == nil:
+		return fmt.Sprintf("%s has ended; its exit code is not known.\n", task.ID)
+	}
+	return fmt.Sprintf("%s has ended with exit code %d.\n", task.ID, *s.ExitCode)
+}
+
+func runKill(ctx context.Context, env *tools.Env, in killInput) (tools.Result, error) {
+	task, err := find(env, in.ShellID, "shell_id")
+	if err != nil {
+		return tools.Result{}, err
+	}
+	_, before := task.Exit()
+	task.Stop()
+	select {
+	case <-task.Done():
+	case <-ctx.Done():
+		return tools.Result{}, context.Cause(ctx)
+	}
+	s := statusOf(task)
+	text := s.statusLine(task)
+	if before {
+		text = "It had ended before: " + text
+	}
+	result := tools.Text(text + s.leftovers())
+	result.Structured = *s
+	return result, nil
+}

@@ -1,0 +1,111 @@
+package grep
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"sync"
+	"sync/atomic"
+
+	"github.com/toold/toold/tools/walk"
+)
+
+// This file feeds our own engine, and keeps what either engine could not search. It does not know patterns.
+
+// errTooMuch stops a search whose whole result was asked for and is more than can be held.
+var errTooMuch = errors.New("more than 32 MiB of matching lines; narrow the search or give head_limit")
+
+// notes are what a search left out and what it missed. Safe for concurrent use.
+type notes struct {
+	searched, binaries, links atomic.Int64
+
+	mu     sync.Mutex
+	missed []string // the first of them
+	more   int64
+}
+
+// maxMissed is how many things missed are named; a longer list tells a model no more.
+const maxMissed = 10
+
+func (n *notes) note(text string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if len(n.missed) == maxMissed {
+		n.more++
+		return
+	}
+	n.missed = append(n.missed, text)
+}
+
+// unreadable notes a file. What has vanished meanwhile is not missed.
+func (n *notes) unreadable(path string, err error) {
+	var at *fs.PathError
+	if errors.As(err, &at) {
+		err = at.Err
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		n.note(walk.Fault{Path: path, Err: err}.String())
+	}
+}
+
+// An ownEngine searches a file as soon as the walk has found it, on the walk's goroutine.
+type ownEngine struct {
+	*search
+	scanners sync.Pool
+}
+
+func (e *ownEngine) visit(ctx context.Context, f *walk.File) {
+	in, err := f.Open()
+	if err != nil {
+		e.unreadable(f.Path, err)
+		return
+	}
+	defer in.Close()
+	s, ok := e.scanners.Get().(*scanner)
+	if !ok {
+		s = newScanner(e.query)
+	}
+	defer e.scanners.Put(s)
+	found, err := s.scan(&patient{ctx, in})
+	switch {
+	case errors.Is(err, errBinary):
+		e.binaries.Add(1)
+		return
+	case ctx.Err() != nil && err != nil:
+	case err == errLongLine || err == errTooLarge || err == errManySpans:
+		e.note(fmt.Sprintf("%s: %v", walk.Shown(f.Path), err))
+	case err != nil:
+		e.unreadable(f.Path, err)
+	}
+	e.searched.Add(1)
+	e.keepHits(in, f.Path, found)
+}
+
+func (e *ownEngine) keepHits(in *os.File, path string, found *hits) {
+	if found.entries == 0 {
+		return
+	}
+	found.path = path
+	if info, err := in.Stat(); err == nil && e.mode == modeFiles {
+		found.modified = info.ModTime()
+	}
+	e.got.add(found)
+}
+
+func (e *ownEngine) finish(context.Context) {}
+
+// patient reads until its context ends.
+type patient struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (p *patient) Read(b []byte) (int, error) {
+	if err := p.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return p.r.Read(b)
+}

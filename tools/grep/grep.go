@@ -1,0 +1,234 @@
+// Package grep is the Grep tool: lines by regular expression. It knows patterns, engines and pages; it does not know
+// ignore files, nor how a tree is walked.
+package grep
+
+import (
+	"cmp"
+	"context"
+	_ "embed"
+	"fmt"
+	"io/fs"
+	"math"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/toold/toold/tools"
+	"github.com/toold/toold/tools/fault"
+	"github.com/toold/toold/tools/walk"
+	"github.com/toold/toold/tools/workspace"
+)
+
+//go:embed description.md
+var description string
+
+// Input is what a model gives.
+type Input struct {
+	Pattern    string `json:"pattern" jsonschema:"regular expression, in ripgrep's syntax"`
+	Path       string `json:"path,omitempty" jsonschema:"file or directory to search, absolute or relative to the working directory; default: the working directory"`
+	Glob       string `json:"glob,omitempty" jsonschema:"only files whose path matches, such as *.ts or src/**/*.{c,h}; ! in front excludes; several are parted by commas"`
+	Type       string `json:"type,omitempty" jsonschema:"only files of this type, such as go, py, js, rust"`
+	OutputMode string `json:"output_mode,omitempty" jsonschema:"files_with_matches (default): paths, newest first; content: matching lines; count: matching lines per file"`
+	IgnoreCase bool   `json:"-i,omitempty" jsonschema:"upper and lower case are the same"`
+	Numbers    *bool  `json:"-n,omitempty" jsonschema:"line numbers in mode content; default true"`
+	Only       bool   `json:"-o,omitempty" jsonschema:"in mode content, only the parts of lines that match"`
+	After      *int64 `json:"-A,omitempty" jsonschema:"in mode content, lines to show after each match"`
+	Before     *int64 `json:"-B,omitempty" jsonschema:"in mode content, lines to show before each match"`
+	Around     *int64 `json:"-C,omitempty" jsonschema:"in mode content, lines to show before and after each match"`
+	Context    *int64 `json:"context,omitempty" jsonschema:"the same as -C"`
+	HeadLimit  *int64 `json:"head_limit,omitempty" jsonschema:"how many entries (files, or lines in mode content) to give; default 250; 0: all"`
+	Offset     int64  `json:"offset,omitempty" jsonschema:"how many entries to leave out first, to page through a result; default 0"`
+	Multiline  bool   `json:"multiline,omitempty" jsonschema:"a match may cross lines, and . matches line breaks too"`
+}
+
+const (
+	modeFiles   = "files_with_matches"
+	modeContent = "content"
+	modeCount   = "count"
+)
+
+// defaultLimit is how many entries a page has when head_limit is not given.
+const defaultLimit = 250
+
+// Tool is Grep. It uses rg when that is on the daemon's PATH, and does without otherwise.
+func Tool() tools.Tool { return newTool(engines{findRipgrep(), (*expression).suits}) }
+
+// engines are what a search chooses from.
+type engines struct {
+	rg ripgrep // empty: there is none
+	// own reports whether our own engine is the better one for a pattern, when there is rg too.
+	own func(*expression) bool
+}
+
+func newTool(e engines) tools.Tool {
+	spec := tools.Spec{Name: "Grep", Description: description, TimeLimit: time.Minute, OnInterrupt: tools.Stop}
+	return tools.New(spec, tools.Funcs[Input]{
+		Validate: func(in *Input) error { return validate(in, e.rg) },
+		Effects:  effects,
+		Run: func(ctx context.Context, env *tools.Env, in Input) (tools.Result, error) {
+			return run(ctx, env, in, e)
+		},
+	})
+}
+
+func effects(in Input) tools.Effects {
+	return tools.Effects{Reads: []tools.Path{{Name: cmp.Or(in.Path, "."), Tree: true}}}
+}
+
+// validate says what the schema cannot: all of it at once where the schema would. With rg the last word on a pattern
+// is rg's.
+func validate(in *Input, rg ripgrep) error {
+	var wrong []tools.Violation
+	switch in.OutputMode {
+	case "", modeFiles, modeContent, modeCount:
+	default:
+		wrong = append(wrong, tools.Violation{Field: "/output_mode", Expected: fmt.Sprintf("%q is none of files_with_matches, content, count", in.OutputMode)})
+	}
+	for _, n := range []struct {
+		name  string
+		value *int64
+	}{{"-A", in.After}, {"-B", in.Before}, {"-C", in.Around}, {"context", in.Context}, {"head_limit", in.HeadLimit}, {"offset", &in.Offset}} {
+		if n.value != nil && (*n.value < 0 || *n.value > math.MaxInt32) {
+			wrong = append(wrong, tools.Violation{Field: "/" + n.name, Expected: fmt.Sprintf("%d is not between 0 and %d", *n.value, math.MaxInt32)})
+		}
+	}
+	if len(wrong) > 0 {
+		lines := make([]string, len(wrong))
+		for i, v := range wrong {
+			lines[i] = "\n- " + v.Field + ": " + v.Expected
+		}
+		return fault.Invalidf("invalid_input", "The input of Grep is not what it should be:%s", strings.Join(lines, "")).At(wrong[0].Field).With(tools.Violations{Violations: wrong})
+	}
+	if _, err := newFilter(*in); err != nil {
+		return err
+	}
+	if strings.ContainsRune(in.Pattern, 0) {
+		return badPattern(`it holds a NUL byte, which no text file does. Write \x00 if you mean one.`)
+	}
+	if _, err := compile(*in); err != nil && rg == "" {
+		return err
+	}
+	return nil
+}
+
+func (in Input) query() *query {
+	around := cmp.Or(in.Around, in.Context)
+	q := &query{
+		mode: cmp.Or(in.OutputMode, modeFiles), only: in.Only, multiline: in.Multiline,
+		before: value(cmp.Or(in.Before, around)), after: value(cmp.Or(in.After, around)),
+	}
+	if q.mode != modeContent || q.only {
+		q.before, q.after = 0, 0
+	}
+	if limit := in.limit(); limit > 0 {
+		q.keep = in.Offset + limit
+	}
+	return q
+}
+
+func value(n *int64) int64 {
+	if n == nil {
+		return 0
+	}
+	return *n
+}
+
+// limit is how many entries a page has; 0: all.
+func (in Input) limit() int64 {
+	if in.HeadLimit == nil {
+		return defaultLimit
+	}
+	return *in.HeadLimit
+}
+
+// run goes the whole way: open, choose an engine, walk and search, put into words.
+func run(ctx context.Context, env *tools.Env, in Input, engines engines) (tools.Result, error) {
+	wanted, err := newFilter(in)
+	if err != nil {
+		return tools.Result{}, err
+	}
+	tree, err := env.Files.Tree(cmp.Or(in.Path, "."))
+	if err != nil {
+		return tools.Result{}, err
+	}
+	defer tree.Close()
+	if wanted, err = wanted.at(in, tree.Path.Named, env.Dir); err != nil {
+		return tools.Result{}, err
+	}
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	s := &search{env: env, tree: tree, query: in.query(), filter: wanted}
+	s.got = newGathering(s.keep, func() { stop(errTooMuch) })
+	engine, err := s.choose(ctx, in, engines)
+	if err != nil {
+		return tools.Result{}, err
+	}
+	tally, err := s.walk(ctx, engine)
+	return s.result(in, tally, err), err
+}
+
+// A search is one call under way.
+type search struct {
+	*query
+	env    *tools.Env
+	tree   *workspace.Tree
+	filter filter
+	got    *gathering
+	notes
+}
+
+// An engine is fed the files to search, from several goroutines at once, and told when there are no more.
+type engine interface {
+	visit(ctx context.Context, f *walk.File)
+	finish(ctx context.Context)
+}
+
+// choose takes our own engine where it finds what rg finds and is as fast. Everything else is rg's, if there is one.
+func (s *search) choose(ctx context.Context, in Input, from engines) (engine, error) {
+	expr, err := compile(in)
+	s.expr = expr
+	if from.rg == "" || err == nil && from.own(expr) {
+		return &ownEngine{search: s}, err
+	}
+	refused := from.rg.check(ctx, s.env, in)
+	if refused == errUnusable {
+		return &ownEngine{search: s}, err
+	}
+	return &rgEngine{search: s, rg: from.rg, flags: flags(in, s.query), pattern: in.Pattern}, refused
+}
+
+// walk feeds the engine with the file that was named, or the tree.
+func (s *search) walk(ctx context.Context, e engine) (walk.Tally, error) {
+	visit := func(f *walk.File) {
+		if f.Type.IsRegular() {
+			e.visit(ctx, f)
+		}
+	}
+	if s.tree.Single != "" {
+		err := walk.Single(s.tree.Root, s.tree.Single, visit)
+		e.finish(ctx)
+		return walk.Tally{}, cmp.Or(context.Cause(ctx), err)
+	}
+	tally, err := walk.Files(ctx, s.tree.Root, walk.Options{
+		Dir: s.tree.Real, Top: s.env.Dir, Environ: s.env.Environ, Choose: s.wants, Visit: visit,
+		Beat: func(n int64) { s.env.Report(tools.Step{Message: "searching", Done: n}) },
+	})
+	e.finish(ctx)
+	return tally, cmp.Or(context.Cause(ctx), err)
+}
+
+// wants leaves out version-control directories and what glob and type do not ask for.
+func (s *search) wants(name string, kind fs.FileMode) walk.Choice {
+	switch path.Base(name) {
+	case ".git", ".hg", ".svn", ".bzr", ".jj":
+		return walk.Leave
+	}
+	if !s.filter.takes(name, kind.IsDir()) {
+		return walk.Leave
+	}
+	if kind&fs.ModeSymlink != 0 {
+		s.links.Add(1)
+		return walk.Leave
+	}
+	return walk.Take
+}

@@ -1,0 +1,175 @@
+package grep
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"github.com/toold/toold/tools/walk"
+)
+
+// This file gathers what the engines find, in bounded memory, and cuts the page that was asked for. It does not know
+// who found it.
+
+// hits are what one file holds.
+type hits struct {
+	path     string // below the searched directory
+	modified time.Time
+	lines    []line // of mode content: the first of them, as many as a page could need
+	entries  int64  // what paging counts: the file, or its lines
+	matches  int64  // lines that match, or parts of them; in mode count across lines, matches
+}
+
+// A line is one entry of mode content.
+type line struct {
+	number  int64
+	text    string // valid UTF-8, clipped, without its line ending
+	context bool   // it stands near a match
+}
+
+// Lines longer than maxLine bytes are shown in part, from lead bytes before the match. A line of code is shorter; what
+// is longer was not written for reading.
+const (
+	maxLine = 2_000
+	lead    = 200
+)
+
+// clipStart says where the shown part of a long line begins when its match begins at match.
+func clipStart(length, match int64) int64 {
+	if length <= maxLine || match < maxLine-lead {
+		return 0
+	}
+	return match - lead
+}
+
+// clip makes the shown part of a line of length bytes. part begins at start and holds at least what is shown of it. The
+// marks say how many bytes are left out.
+func clip(part []byte, start, length int64) string {
+	text := part
+	if len(text) > maxLine {
+		text = text[:maxLine]
+		for len(text) > maxLine-utf8.UTFMax && !utf8.RuneStart(part[len(text)]) {
+			text = text[:len(text)-1]
+		}
+	}
+	skipped := 0
+	for start > 0 && skipped < utf8.UTFMax && skipped < len(text) && !utf8.RuneStart(text[skipped]) {
+		skipped++
+	}
+	text = text[skipped:]
+	before := start + int64(skipped)
+	after := length - before - int64(len(text))
+	shown := strings.ToValidUTF8(string(text), "\ufffd")
+	shown = strings.ReplaceAll(strings.TrimSuffix(shown, "\r"), "\x00", "\ufffd")
+	if before > 0 {
+		shown = "[" + walk.Count(before, "byte") + " ...] " + shown
+	}
+	if after > 0 {
+		shown += " [... " + walk.Count(after, "more byte") + "]"
+	}
+	return shown
+}
+
+// maxHeld bounds the text that a search holds, in bytes: far more than any result shows, far less than a daemon has.
+const maxHeld = 32 << 20
+
+// A gathering takes in hits from several goroutines. Its fields are read when all have ended.
+type gathering struct {
+	wanted int64  // entries from the first that the page could need; 0: all
+	full   func() // called once when maxHeld is reached with everything wanted
+
+	mu       sync.Mutex
+	files    []*hits
+	held     int // bytes of text in files
+	prune    int // when held is more, it is time to drop what no page will show
+	overflow bool
+}
+
+func newGathering(wanted int64, full func()) *gathering {
+	return &gathering{wanted: wanted, full: full, prune: maxHeld}
+}
+
+// add takes in the hits of one file.
+func (g *gathering) add(h *hits) {
+	if h.entries == 0 {
+		return
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.files = append(g.files, h)
+	for _, l := range h.lines {
+		g.held += len(l.text)
+	}
+	if g.held <= g.prune || g.overflow {
+		return
+	}
+	g.drop()
+	if g.held > maxHeld/2 {
+		g.overflow = true
+		g.full()
+	}
+}
+
+// drop lets go of the lines of files that come after everything wanted. Their numbers stay.
+func (g *gathering) drop() {
+	if g.wanted == 0 {
+		return
+	}
+	slices.SortFunc(g.files, byPath)
+	g.held = 0
+	var entries int64
+	for _, h := range g.files {
+		if entries >= g.wanted {
+			h.lines = nil
+		}
+		entries += h.entries
+		for _, l := range h.lines {
+			g.held += len(l.text)
+		}
+	}
+}
+
+func byPath(a, b *hits) int { return cmp.Compare(a.path, b.path) }
+
+func newestFirst(a, b *hits) int {
+	return cmp.Or(b.modified.Compare(a.modified), cmp.Compare(a.path, b.path))
+}
+
+// totals are over the whole result, whatever page is shown.
+func (g *gathering) totals() (files, entries, matches int64) {
+	for _, h := range g.files {
+		entries += h.entries
+		matches += h.matches
+	}
+	return int64(len(g.files)), entries, matches
+}
+
+// page cuts the entries from offset on, at most limit (0: all), in order. The hits that it gives hold no others.
+func (g *gathering) page(order func(a, b *hits) int, offset, limit int64) []*hits {
+	slices.SortFunc(g.files, order)
+	left := limit
+	var shown []*hits
+	for _, h := range g.files {
+		if offset >= h.entries {
+			offset -= h.entries
+			continue
+		}
+		part := *h
+		from := min(offset, int64(len(h.lines)))
+		part.lines = h.lines[from:]
+		part.entries, offset = h.entries-offset, 0
+		if limit > 0 && part.entries > left {
+			part.entries = left
+			part.lines = part.lines[:min(left, int64(len(part.lines)))]
+		}
+		left -= part.entries
+		shown = append(shown, &part)
+		if limit > 0 && left == 0 {
+			break
+		}
+	}
+	return shown
+}

@@ -1,0 +1,391 @@
+package grep
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"slices"
+
+	"golang.org/x/text/encoding/unicode"
+	"golang.org/x/text/transform"
+)
+
+// This file is our own engine: it searches the text of one file line by line, in windows of bounded size. It knows no
+// names and no directories.
+
+// A query is what both engines look for.
+type query struct {
+	expr          *expression
+	mode          string
+	only          bool // parts of lines that match, not whole lines
+	multiline     bool
+	before, after int64 // lines of context
+	keep          int64 // lines of one file that a page could need; 0: all
+}
+
+const (
+	window    = 256 << 10 // bytes read at once; most files fit
+	longest   = 16 << 20  // of a line, in bytes; what comes after is not searched
+	sniffed   = 64 << 10  // how far from the start a NUL byte makes a file binary
+	wholeFile = 64 << 20  // largest file, in bytes, that is searched across lines
+	mostSpans = 1 << 20   // matches across lines looked at in one file
+)
+
+// Why the search of one file found less than there is.
+var (
+	errBinary    = errors.New("a binary file")
+	errLongLine  = errors.New("a line of more than 16 MiB was searched in part")
+	errTooLarge  = errors.New("larger than 64 MiB, which is too much to search across lines")
+	errManySpans = errors.New("more than 1,048,576 matches across lines")
+)
+
+// A scanner searches one file after another, on one goroutine, with the same memory.
+type scanner struct {
+	*query
+	in      io.Reader
+	ended   bool   // in has no more
+	buf     []byte // read and not yet let go of
+	low     []byte // the same in lower case, when the needles want it
+	from    int    // buf is searched up to here, the start of a line
+	seen    []int  // where each needle comes next in buf
+	number  int64  // of the line that begins at counted
+	counted int
+	shown   int   // the end of what was shown in buf: context begins no earlier
+	pending int64 // lines of context still owed after the last match
+	found   *hits
+}
+
+func newScanner(q *query) *scanner {
+	s := &scanner{query: q, buf: make([]byte, 0, window)}
+	if q.expr != nil {
+		s.seen = make([]int, len(q.expr.needles))
+	}
+	return s
+}
+
+// scan searches what r gives. The hits count also when there is an error.
+func (s *scanner) scan(r io.Reader) (*hits, error) {
+	s.in, s.ended, s.buf = r, false, s.buf[:0]
+	s.from, s.number, s.counted, s.shown, s.pending = 0, 1, 0, 0, 0
+	s.found = &hits{}
+	if err := s.open(); err != nil {
+		return s.found, err
+	}
+	if s.multiline {
+		return s.found, s.across()
+	}
+	return s.found, s.windows()
+}
+
+// fill reads until buf is full or the text ends.
+func (s *scanner) fill() error {
+	for !s.ended && len(s.buf) < cap(s.buf) {
+		n, err := s.in.Read(s.buf[len(s.buf):cap(s.buf)])
+		s.buf = s.buf[:len(s.buf)+n]
+		if s.ended = err == io.EOF; err != nil && !s.ended {
+			return err
+		}
+	}
+	return nil
+}
+
+// open reads the first window and judges by it what the file is: UTF-16 is turned into UTF-8.
+func (s *scanner) open() error {
+	if err := s.fill(); err != nil {
+		return err
+	}
+	if isUTF16(s.buf) {
+		all := io.MultiReader(bytes.NewReader(slices.Clone(s.buf)), s.in)
+		s.in = transform.NewReader(all, unicode.UTF16(unicode.LittleEndian, unicode.ExpectBOM).NewDecoder())
+		s.buf, s.ended = s.buf[:0], false
+		return s.fill()
+	}
+	if isBinary(s.buf) {
+		return errBinary
+	}
+	if mark := []byte("\ufeff"); bytes.HasPrefix(s.buf, mark) {
+		s.from, s.counted, s.shown = len(mark), len(mark), len(mark)
+	}
+	return nil
+}
+
+func isUTF16(head []byte) bool {
+	return bytes.HasPrefix(head, []byte{0xff, 0xfe}) || bytes.HasPrefix(head, []byte{0xfe, 0xff})
+}
+
+// isBinary judges a file by how it begins.
+func isBinary(head []byte) bool {
+	return bytes.IndexByte(head[:min(sniffed, len(head))], 0) >= 0 && !isUTF16(head)
+}
+
+// windows searches line by line.
+func (s *scanner) windows() error {
+	var short error
+	for {
+		end := len(s.buf)
+		if !s.ended {
+			end = s.from + bytes.LastIndexByte(s.buf[s.from:], '\n') + 1
+		}
+		if end == s.from && !s.ended {
+			if len(s.buf)-s.from < longest {
+				s.buf = slices.Grow(s.buf, cap(s.buf))
+			} else if err := s.cutLine(); err != nil {
+				return err
+			} else {
+				short = errLongLine
+			}
+		} else {
+			s.lines(end)
+			if s.ended || s.satisfied() {
+				return short
+			}
+			s.shift()
+		}
+		if err := s.fill(); err != nil {
+			return err
+		}
+	}
+}
+
+// satisfied: one match says all that mode files_with_matches wants to know.
+func (s *scanner) satisfied() bool { return s.mode == modeFiles && s.found.matches > 0 }
+
+// cutLine ends the line that fills buf where buf ends, and reads past the rest of it.
+func (s *scanner) cutLine() error {
+	s.buf[len(s.buf)-1] = '\n'
+	var skip [32 << 10]byte
+	for !s.ended {
+		n, err := s.in.Read(skip[:])
+		if s.ended = err == io.EOF; err != nil && !s.ended {
+			return err
+		}
+		if i := bytes.IndexByte(skip[:n], '\n'); i >= 0 {
+			s.in = io.MultiReader(bytes.NewReader(slices.Clone(skip[i+1:n])), s.in)
+			break
+		}
+	}
+	return nil
+}
+
+// shift lets go of what is searched, but for the lines that may yet be context.
+func (s *scanner) shift() {
+	from := s.lineBefore(s.from, s.before)
+	if s.from-from > longest {
+		from = s.from
+	}
+	s.lineAt(from)
+	s.buf = s.buf[:copy(s.buf, s.buf[from:])]
+	s.from -= from
+	s.counted, s.shown = 0, max(0, s.shown-from)
+}
+
+// lineBefore goes back n lines from the start of one, not past what was shown.
+func (s *scanner) lineBefore(at int, n int64) int {
+	for ; n > 0 && at > s.shown; n-- {
+		at = s.shown + bytes.LastIndexByte(s.buf[s.shown:at-1], '\n') + 1
+	}
+	return at
+}
+
+// lineAt counts on to the line that begins at; never back.
+func (s *scanner) lineAt(at int) int64 {
+	s.number += int64(bytes.Count(s.buf[s.counted:at], []byte{'\n'}))
+	s.counted = at
+	return s.number
+}
+
+// lines searches buf up to end, which is the end of a line.
+func (s *scanner) lines(end int) {
+	text := s.buf[:end]
+	s.ready(text)
+	for s.from < end {
+		start, stop, match := s.nextLine(text)
+		if start < 0 {
+			break
+		}
+		s.from = min(end, stop+1)
+		s.take(start, stop, match)
+		if s.satisfied() {
+			return
+		}
+	}
+	s.from = end
+	s.owed(end)
+}
+
+// ready prepares the needles for new text.
+func (s *scanner) ready(text []byte) {
+	for i := range s.seen {
+		s.seen[i] = -1
+	}
+	if s.expr.fold && len(s.seen) > 0 {
+		s.low = append(s.low[:0], text...)
+		for i, c := range s.low {
+			if 'A' <= c && c <= 'Z' {
+				s.low[i] = c + 'a' - 'A'
+			}
+		}
+	}
+}
+
+// nextLine finds the next line that matches: where it starts and stops and where in it the match begins. start is -1
+// when there is none.
+func (s *scanner) nextLine(text []byte) (start, stop, match int) {
+	for at := s.from; at < len(text); at = stop + 1 {
+		start = at
+		hit := at
+		if len(s.seen) > 0 {
+			if hit = s.needle(text, at); hit == len(text) {
+				break
+			}
+			start += bytes.LastIndexByte(text[at:hit], '\n') + 1
+		}
+		if stop = len(text); hit < stop {
+			if n := bytes.IndexByte(text[hit:], '\n'); n >= 0 {
+				stop = hit + n
+			}
+		}
+		if s.expr.literal {
+			return start, stop, hit - start
+		}
+		if loc := s.expr.re.FindIndex(text[start:stop]); loc != nil {
+			return start, stop, loc[0]
+		}
+	}
+	return -1, 0, 0
+}
+
+// needle gives where the first needle from at on is, len(text) when there is none.
+func (s *scanner) needle(text []byte, at int) int {
+	if s.expr.fold {
+		text = s.low
+	}
+	first := len(text)
+	for i, needle := range s.expr.needles {
+		if s.seen[i] < at {
+			s.seen[i] = len(text)
+			if n := bytes.Index(text[at:], []byte(needle)); n >= 0 {
+				s.seen[i] = at + n
+			}
+		}
+		first = min(first, s.seen[i])
+	}
+	return first
+}
+
+// take notes a line that matches, with its context.
+func (s *scanner) take(start, stop, match int) {
+	switch {
+	case s.mode != modeContent:
+		s.found.entries = 1
+		s.found.matches++
+	case s.only:
+		number := s.lineAt(start)
+		for _, loc := range s.expr.re.FindAllIndex(s.buf[start:stop], -1) {
+			s.part(number, s.buf[start+loc[0]:start+loc[1]])
+		}
+	default:
+		s.owed(start)
+		for at := s.lineBefore(start, s.before); at < start; {
+			at = s.show(at, 0, true)
+		}
+		s.shown = s.show(start, int64(match), false)
+		s.pending = s.after
+		s.found.matches++
+	}
+}
+
+// part notes what matches in one line, without the rest of it. An empty match is no part.
+func (s *scanner) part(number int64, text []byte) {
+	if len(text) > 0 {
+		s.found.matches++
+		s.keepLine(number, text, 0, false)
+	}
+}
+
+// owed shows the lines after the last match that are still owed, as far as limit.
+func (s *scanner) owed(limit int) {
+	for s.pending > 0 && s.shown < limit {
+		s.shown = s.show(s.shown, 0, true)
+		s.pending--
+	}
+}
+
+// show notes the line that begins at start and gives where the next one begins.
+func (s *scanner) show(start int, match int64, context bool) (next int) {
+	text := s.buf[start:]
+	next = len(s.buf)
+	if n := bytes.IndexByte(text, '\n'); n >= 0 {
+		text, next = text[:n], start+n+1
+	}
+	s.keepLine(s.lineAt(start), text, match, context)
+	return next
+}
+
+func (s *scanner) keepLine(number int64, text []byte, match int64, context bool) {
+	s.found.entries++
+	if s.keep > 0 && int64(len(s.found.lines)) >= s.keep {
+		return
+	}
+	start := clipStart(int64(len(text)), match)
+	s.found.lines = append(s.found.lines, line{number, clip(text[start:], start, int64(len(text))), context})
+}
+
+// across searches the whole text at once.
+func (s *scanner) across() error {
+	for !s.ended {
+		if len(s.buf) > wholeFile {
+			return errTooLarge
+		}
+		s.buf = slices.Grow(s.buf, cap(s.buf))
+		if err := s.fill(); err != nil {
+			return err
+		}
+	}
+	text := s.buf[s.from:]
+	s.ready(text)
+	if len(s.seen) > 0 && s.needle(text, 0) == len(text) {
+		return nil
+	}
+	most := mostSpans
+	if s.mode == modeFiles {
+		most = 1
+	}
+	spans := s.expr.re.FindAllIndex(text, most)
+	for _, span := range spans {
+		s.takeSpan(span[0]+s.from, span[1]+s.from)
+	}
+	s.owed(len(s.buf))
+	if len(spans) == mostSpans {
+		return errManySpans
+	}
+	return nil
+}
+
+// takeSpan notes a match that may cross lines. One at the very end, after the last line, is none.
+func (s *scanner) takeSpan(start, stop int) {
+	if start == len(s.buf) && (start == 0 || s.buf[start-1] == '\n') {
+		return
+	}
+	switch {
+	case s.mode != modeContent:
+		s.found.entries = 1
+		s.found.matches++
+	case s.only:
+		for part := range bytes.Lines(s.buf[start:stop]) {
+			s.part(s.lineAt(start), bytes.TrimSuffix(part, []byte{'\n'}))
+			start += len(part)
+		}
+	default:
+		at := max(s.shown, bytes.LastIndexByte(s.buf[:start], '\n')+1)
+		s.owed(at)
+		for before := s.lineBefore(at, s.before); before < at; {
+			before = s.show(before, 0, true)
+		}
+		for at < max(stop, start+1) && at < len(s.buf) {
+			at = s.show(at, int64(max(0, start-at)), false)
+			s.shown, s.pending = at, s.after
+			s.found.matches++
+		}
+	}
+}

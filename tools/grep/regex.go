@@ -1,0 +1,252 @@
+package grep
+
+import (
+	"fmt"
+	"regexp"
+	"regexp/syntax"
+	"strings"
+
+	"github.com/toold/toold/tools/fault"
+)
+
+// This file turns a regular expression as ripgrep reads it into one of Go's that means the same. It knows where the two
+// languages part: Unicode classes, braces, sets in sets. It does not search.
+
+// An expression is a pattern made ready for our own engine.
+type expression struct {
+	re *regexp.Regexp
+	// needles: every text that matches holds one of these; none: nothing is known. With fold in whatever case, and then
+	// they are lower case and ASCII.
+	needles []string
+	fold    bool
+	// literal: the pattern is its one needle and nothing more.
+	literal bool
+	// exact: ripgrep would find the same. Otherwise something in the pattern comes only close.
+	exact bool
+}
+
+// badPattern makes the error for a pattern that engine refused with message.
+func badPattern(message string) error {
+	return fault.Invalidf("bad_pattern", "The regular expression is wrong: %s\nTo search for text with characters like ( [ { . * as they are, put a \\ before each.", message).At("/pattern")
+}
+
+// compile reads a pattern. Its error is a fault "bad_pattern".
+func compile(in Input) (*expression, error) {
+	t := translator{in: in.Pattern, exact: true, multiline: in.Multiline}
+	if err := t.translate(); err != nil {
+		return nil, err
+	}
+	flags := "m"
+	if in.Multiline {
+		flags += "s"
+	}
+	if in.IgnoreCase {
+		flags += "i"
+	}
+	text := fmt.Sprintf("(?%s:%s)", flags, t.out.String())
+	tree, err := syntax.Parse(text, syntax.Perl)
+	if err != nil {
+		return nil, badPattern(err.Error())
+	}
+	tree = tree.Simplify()
+	if !in.Multiline && holdsNewline(tree) {
+		return nil, badPattern(`it holds a line break, but lines are searched one by one. Set multiline to true to search across lines.`)
+	}
+	re, err := regexp.Compile(text)
+	if err != nil {
+		return nil, badPattern(err.Error())
+	}
+	e := &expression{re: re, exact: t.exact && !in.Multiline}
+	e.needles, e.fold = needles(tree)
+	e.literal = len(e.needles) == 1 && isLiteral(tree)
+	return e, nil
+}
+
+// The classes of ripgrep, which go by Unicode. U+FFFD stands for a byte that is no text, which no class holds.
+const (
+	digits = `\p{Nd}`
+	spaces = "\\t\\n\\v\\f\\r\\x{85}\\p{Z}"
+	words  = `\p{L}\p{M}\p{Nd}\p{Nl}\p{Pc}\x{24b6}-\x{24e9}\x{200c}\x{200d}`
+	noText = `\x{fffd}`
+)
+
+var classes = map[byte]string{
+	'd': "[" + digits + "]", 'D': "[^" + digits + noText + "]",
+	's': "[" + spaces + "]", 'S': "[^" + spaces + noText + "]",
+	'w': "[" + words + "]", 'W': "[^" + words + noText + "]",
+}
+
+// A translator reads in from at and writes out.
+type translator struct {
+	in        string
+	at        int
+	out       strings.Builder
+	multiline bool
+	exact     bool
+	dotAll    bool // an inline flag may have changed what "." means
+}
+
+func (t *translator) translate() error {
+	t.dotAll = t.multiline
+	for t.at < len(t.in) {
+		var err error
+		switch c := t.in[t.at]; c {
+		case '\\':
+			err = t.escape()
+		case '[':
+			err = t.class()
+		case '{':
+			err = t.repetition()
+		case '(':
+			t.group()
+		case '.':
+			t.at++
+			if t.dotAll {
+				t.out.WriteByte('.')
+			} else {
+				t.out.WriteString(`[^\n` + noText + `]`)
+			}
+		default:
+			t.at++
+			t.out.WriteByte(c)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// escape reads a backslash and what it escapes, outside of a class.
+func (t *translator) escape() error {
+	if t.at+1 == len(t.in) {
+		return badPattern("the backslash at its end escapes nothing.")
+	}
+	c := t.in[t.at+1]
+	switch {
+	case classes[c] != "":
+		t.out.WriteString(classes[c])
+		t.at += 2
+		return nil
+	case c == 'b' || c == 'B':
+		t.exact = false // Go's edges of words go by ASCII
+	case c == '<' || c == '>':
+		return badPattern(fmt.Sprintf(`\%c is not known. Write \b for the edge of a word.`, c))
+	case (c == 'A' || c == 'z') && !t.multiline:
+		return badPattern(fmt.Sprintf(`\%c is the edge of a whole file, but lines are searched one by one. Write ^ or $, or set multiline to true.`, c))
+	case strings.IndexByte("CQEZGKXRhHNVuU", c) >= 0:
+		return badPattern(fmt.Sprintf(`\%c is not known.`, c))
+	case '1' <= c && c <= '9':
+		return badPattern("backreferences are not supported.")
+	}
+	t.copyEscape()
+	return nil
+}
+
+// copyEscape copies a backslash and its character, and braces that belong to it: \x{...}, \p{...}.
+func (t *translator) copyEscape() {
+	end := t.at + 2
+	if c := t.in[t.at+1]; strings.IndexByte("xpP", c) >= 0 && end < len(t.in) && t.in[end] == '{' {
+		if n := strings.IndexByte(t.in[end:], '}'); n >= 0 {
+			end += n + 1
+		}
+	}
+	t.out.WriteString(t.in[t.at:end])
+	t.at = end
+}
+
+// class reads a class in brackets.
+func (t *translator) class() error {
+	start := t.at
+	t.out.WriteByte('[')
+	t.at++
+	negated := t.at < len(t.in) && t.in[t.at] == '^'
+	if negated {
+		t.out.WriteString("^" + noText)
+		t.at++
+	}
+	for first := true; t.at < len(t.in); first = false {
+		rest := t.in[t.at:]
+		switch {
+		case rest[0] == ']' && first:
+			t.out.WriteString(`\]`)
+			t.at++
+		case rest[0] == ']':
+			t.out.WriteByte(']')
+			t.at++
+			return nil
+		case rest[0] == '\\':
+			if err := t.classEscape(); err != nil {
+				return err
+			}
+		case strings.HasPrefix(rest, "[:") && strings.Contains(rest, ":]"):
+			n := strings.Index(rest, ":]") + 2
+			t.out.WriteString(rest[:n])
+			t.at += n
+		case rest[0] == '[', strings.HasPrefix(rest, "&&"), strings.HasPrefix(rest, "--"), strings.HasPrefix(rest, "~~"):
+			return badPattern(fmt.Sprintf(`in the class %q, sets inside a set and && -- ~~ between sets are not supported. Write \[ for a bracket itself.`, t.in[start:]))
+		default:
+			t.out.WriteByte(rest[0])
+			t.at++
+		}
+	}
+	return badPattern(fmt.Sprintf("the class %q is never closed.", t.in[start:]))
+}
+
+// classEscape reads an escape inside a class. The negated classes have no Unicode form in there.
+func (t *translator) classEscape() error {
+	if t.at+1 == len(t.in) {
+		return badPattern("the backslash at its end escapes nothing.")
+	}
+	inside := map[byte]string{'d': digits, 's': spaces, 'w': words}
+	switch c := t.in[t.at+1]; {
+	case inside[c] != "":
+		t.out.WriteString(inside[c])
+		t.at += 2
+	default:
+		if strings.IndexByte("DSWP", c) >= 0 {
+			t.exact = false
+		}
+		t.copyEscape()
+	}
+	return nil
+}
+
+var counts = regexp.MustCompile(`^\{[0-9]+(,[0-9]*)?\}`)
+
+// repetition reads a brace, which always counts: "{" itself is written with a backslash.
+func (t *translator) repetition() error {
+	count := counts.FindString(t.in[t.at:])
+	if count == "" {
+		return badPattern(fmt.Sprintf(`the { at byte %d does not begin a count such as {2,3}. Write \{ for the character itself.`, t.at+1))
+	}
+	if t.at == 0 {
+		return badPattern(fmt.Sprintf(`%s at the beginning repeats nothing. Write \{ for the character itself.`, count))
+	}
+	t.out.WriteString(count)
+	t.at += len(count)
+	return nil
+}
+
+// group copies the opening of a group. Flags that change what the engine's own flags mean are not followed.
+func (t *translator) group() {
+	t.out.WriteByte('(')
+	t.at++
+	flags, ok := strings.CutPrefix(t.in[t.at:], "?")
+	end := strings.IndexAny(flags, ":)")
+	if !ok || end < 0 || strings.HasPrefix(flags, "P") || strings.HasPrefix(flags, "<") {
+		return
+	}
+	if strings.ContainsAny(flags[:end], "ms") {
+		t.exact, t.dotAll = false, true
+	}
+}
+
+// shortNeedle is the length below which a text is on so many lines that looking for it first saves nothing.
+const shortNeedle = 3
+
+// suits reports that our own engine does as well as rg: it finds the same, and looking for the needles skips most of a
+// file.
+func (e *expression) suits() bool {
+	return e.exact && (e.literal || len(e.needles) > 0 && shortest(e.needles) >= shortNeedle)
+}

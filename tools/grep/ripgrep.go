@@ -1,0 +1,254 @@
+package grep
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"path"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+
+	"github.com/toold/toold/tools"
+	"github.com/toold/toold/tools/sandbox"
+	"github.com/toold/toold/tools/walk"
+)
+
+// This file is ripgrep as an engine: it starts rg on files that were chosen by us and adds up what the processes say.
+// It does not read their output; parse.go does. rg is given names, not descriptors: a file that is replaced by a link
+// between our look and rg's is read through the link.
+
+// A ripgrep is the path of rg; empty: there is none.
+type ripgrep string
+
+// findRipgrep looks for rg on the daemon's own PATH, where a session cannot put anything.
+func findRipgrep() ripgrep {
+	found, err := exec.LookPath("rg")
+	if err != nil {
+		return ""
+	}
+	return ripgrep(found)
+}
+
+// errUnusable: this rg does not know what we ask of it.
+var errUnusable = errors.New("rg cannot be used")
+
+// A batch is full at so many bytes of names or so many names. The kernel takes 2 MiB with 8 bytes more for each name.
+const (
+	batchBytes = 768 << 10
+	batchNames = 32 << 10
+)
+
+// flags are rg's arguments before the pattern.
+func flags(in Input, q *query) []string {
+	list := []string{"--no-config", "--no-ignore", "--color=never", "--no-heading", "--with-filename", "--null", "--text"}
+	switch q.mode {
+	case modeFiles:
+		list = append(list, "--files-with-matches")
+	case modeCount:
+		list = append(list, countFlag(in))
+	default:
+		list = append(list, "--line-number", "--no-context-separator",
+			"--before-context="+strconv.FormatInt(q.before, 10), "--after-context="+strconv.FormatInt(q.after, 10))
+		if q.only {
+			list = append(list, "--only-matching")
+		}
+	}
+	if in.IgnoreCase {
+		list = append(list, "--ignore-case")
+	}
+	if in.Multiline {
+		list = append(list, "--multiline", "--multiline-dotall")
+	}
+	return list
+}
+
+// countFlag makes rg count matches where they may cross lines; otherwise it would depend on the pattern what it counts.
+func countFlag(in Input) string {
+	if in.Multiline {
+		return "--count-matches"
+	}
+	return "--count"
+}
+
+// check asks rg what it makes of the pattern. The error is a fault "bad_pattern" or errUnusable.
+func (rg ripgrep) check(ctx context.Context, env *tools.Env, in Input) error {
+	known := flags(in, in.query())
+	code, message, err := rg.ask(ctx, env, known, in.Pattern)
+	if err != nil {
+		return errUnusable
+	}
+	if code != 2 || ctx.Err() != nil {
+		return nil
+	}
+	if code, _, err := rg.ask(ctx, env, known, "x"); err != nil || code == 2 {
+		return errUnusable
+	}
+	return badPattern(strings.TrimSpace(message))
+}
+
+// ask searches nothing for pattern.
+func (rg ripgrep) ask(ctx context.Context, env *tools.Env, flags []string, pattern string) (code int, message string, err error) {
+	var complaint bounded
+	args := append(flags[:len(flags):len(flags)], "--regexp="+pattern, "/dev/null")
+	exit, err := rg.start(ctx, env, "/", args, io.Discard, &complaint)
+	return exit.Code, complaint.String(), err
+}
+
+var started atomic.Int64
+
+// start runs rg to its end, or until ctx ends. This is the only place that starts a process.
+func (rg ripgrep) start(ctx context.Context, env *tools.Env, dir string, args []string, out, complaints io.Writer) (sandbox.Exit, error) {
+	process, err := env.Runner.Start(sandbox.Command{
+		ID: fmt.Sprintf("%s-rg%d", env.CallID, started.Add(1)), Path: string(rg), Args: append([]string{"rg"}, args...), Dir: dir,
+		Env: []string{"LC_ALL=C.UTF-8"}, Stdout: out, Stderr: complaints,
+	})
+	if err != nil {
+		return sandbox.Exit{}, err
+	}
+	stop := context.AfterFunc(ctx, process.Stop)
+	defer stop()
+	return process.Wait(), nil
+}
+
+// bounded keeps the first of what a process complains about.
+type bounded struct{ bytes.Buffer }
+
+func (b *bounded) Write(p []byte) (int, error) {
+	const most = 64 << 10 // bytes; a list of faults that is longer is cut anyway
+	b.Buffer.Write(p[:max(0, min(len(p), most-b.Len()))])
+	return len(p), nil
+}
+
+// An rgEngine collects names and starts rg whenever a batch is full.
+type rgEngine struct {
+	*search
+	rg      ripgrep
+	flags   []string
+	pattern string
+
+	mu    sync.Mutex
+	names []string
+	bytes int
+}
+
+// visit puts a file into the batch. Of what does not look like text by its name, binary files are left out here.
+func (e *rgEngine) visit(ctx context.Context, f *walk.File) {
+	if !looksTextual(path.Base(f.Path)) && !e.sniff(f) {
+		return
+	}
+	e.searched.Add(1)
+	e.mu.Lock()
+	e.names = append(e.names, "./"+f.Path)
+	e.bytes += len(f.Path) + 3
+	var full []string
+	if e.bytes >= batchBytes || len(e.names) >= batchNames {
+		full, e.names, e.bytes = e.names, nil, 0
+	}
+	e.mu.Unlock()
+	if full != nil {
+		e.run(ctx, full)
+	}
+}
+
+func (e *rgEngine) finish(ctx context.Context) {
+	if len(e.names) > 0 {
+		e.run(ctx, e.names)
+	}
+}
+
+// sniff reports that a file is to be searched.
+func (e *rgEngine) sniff(f *walk.File) bool {
+	in, err := f.Open()
+	if err != nil {
+		e.unreadable(f.Path, err)
+		return false
+	}
+	defer in.Close()
+	binary, err := beginsBinary(in)
+	if err != nil {
+		e.unreadable(f.Path, err)
+	} else if binary {
+		e.binaries.Add(1)
+	}
+	return err == nil && !binary
+}
+
+// heads are buffers for beginsBinary.
+var heads = sync.Pool{New: func() any { return new([sniffed]byte) }}
+
+func beginsBinary(r io.Reader) (bool, error) {
+	head := heads.Get().(*[sniffed]byte)
+	defer heads.Put(head)
+	n, err := io.ReadFull(r, head[:])
+	if err == io.EOF || err == io.ErrUnexpectedEOF {
+		err = nil
+	}
+	return isBinary(head[:n]), err
+}
+
+// run searches one batch.
+func (e *rgEngine) run(ctx context.Context, names []string) {
+	if ctx.Err() != nil {
+		return
+	}
+	var complaint bounded
+	out := &parser{query: e.query, deliver: e.deliver}
+	args := append(e.flags[:len(e.flags):len(e.flags)], "--regexp="+e.pattern, "--")
+	exit, err := e.rg.start(ctx, e.env, e.tree.Real, append(args, names...), out, &complaint)
+	out.close()
+	if ctx.Err() != nil {
+		return
+	}
+	switch {
+	case err != nil:
+		e.note(fmt.Sprintf("rg could not be started: %v", err))
+	case exit.Output != nil:
+		e.note(fmt.Sprintf("rg's output was not read to its end: %v", exit.Output))
+	case exit.Code == 2:
+		for line := range strings.Lines(complaint.String()) {
+			e.complain(strings.TrimSpace(line))
+		}
+	case exit.Code != 0 && exit.Code != 1:
+		e.note(fmt.Sprintf("rg ended early, with exit code %d %s", exit.Code, exit.Signal))
+	}
+}
+
+var complaints = regexp.MustCompile(`^(?:rg: )?(?:\./)?(.*): .* \(os error (\d+)\)$`)
+
+// complain notes what rg says of a file in the words that we would use.
+func (e *rgEngine) complain(text string) {
+	parts := complaints.FindStringSubmatch(text)
+	if parts == nil {
+		e.note(text)
+		return
+	}
+	number, _ := strconv.Atoi(parts[2])
+	e.unreadable(parts[1], syscall.Errno(number))
+}
+
+// deliver takes in the hits of one file. A binary file that went by a textual name is found out here.
+func (e *rgEngine) deliver(h *hits) {
+	in, err := e.tree.Root.OpenFile(h.path, syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return // gone meanwhile
+	}
+	defer in.Close()
+	if looksTextual(path.Base(h.path)) {
+		if binary, err := beginsBinary(in); err == nil && binary {
+			e.searched.Add(-1)
+			e.binaries.Add(1)
+			return
+		}
+	}
+	if info, err := in.Stat(); err == nil {
+		h.modified = info.ModTime()
+	}
+	e.got.add(h)
+}

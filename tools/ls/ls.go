@@ -1,0 +1,218 @@
+// Package ls is the LS tool: the entries of one directory. It does not look inside of files, nor below the directory.
+package ls
+
+import (
+	"cmp"
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/toold/toold/tools"
+	"github.com/toold/toold/tools/fault"
+	"github.com/toold/toold/tools/walk"
+)
+
+//go:embed description.md
+var description string
+
+// Input is what a model gives.
+type Input struct {
+	Path   string   `json:"path" jsonschema:"directory to list, absolute or relative to the working directory"`
+	Ignore []string `json:"ignore,omitempty" jsonschema:"globs of names to leave out, such as *.o"`
+}
+
+// Listing is the structured result.
+type Listing struct {
+	Path       string   `json:"path"` // absolute
+	Entries    []Entry  `json:"entries"`
+	Total      int64    `json:"total"`   // of the directory, less Ignored
+	Ignored    int64    `json:"ignored"` // left out because ignore says so
+	Incomplete bool     `json:"incomplete"`
+	Reasons    []string `json:"reasons,omitempty"`
+}
+
+// Entry is one name in the directory.
+type Entry struct {
+	Name   string `json:"name"`
+	Type   string `json:"type"`             // directory, file, link or other
+	Size   int64  `json:"size,omitempty"`   // of a file, in bytes
+	Target string `json:"target,omitempty"` // of a link, as it is written
+}
+
+const (
+	maxEntries = 1_000
+	readAtOnce = 4_096 // directory entries; bounds what a huge directory holds in memory
+)
+
+// Tool is LS.
+func Tool() tools.Tool {
+	spec := tools.Spec{Name: "LS", Description: description, TimeLimit: time.Minute, OnInterrupt: tools.Stop}
+	return tools.New(spec, tools.Funcs[Input]{
+		Validate: func(in *Input) error { _, err := ignoreRules(in.Ignore); return err },
+		// The names in a directory change with every file that is written into it, so all of it is declared.
+		Effects: func(in Input) tools.Effects { return tools.Effects{Reads: []tools.Path{{Name: in.Path, Tree: true}}} },
+		Run:     run,
+	})
+}
+
+// ignoreRules reads the globs. A glob with a slash in front or at its end means what it means in an ignore file.
+func ignoreRules(globs []string) (walk.Rules, error) {
+	var lines []string
+	for i, glob := range globs {
+		all, ok := walk.Braces(glob)
+		if !ok {
+			return walk.Rules{}, fault.Invalidf("bad_pattern", "The braces of %q stand for more than %d globs. Give fewer.", glob, walk.MaxBraces).At(fmt.Sprintf("/ignore/%d", i))
+		}
+		for _, line := range all {
+			if strings.HasPrefix(line, "#") {
+				line = `\` + line
+			}
+			lines = append(lines, line)
+		}
+	}
+	return walk.ParseRules([]byte(strings.Join(lines, "\n"))), nil
+}
+
+func run(ctx context.Context, env *tools.Env, in Input) (tools.Result, error) {
+	rules, err := ignoreRules(in.Ignore)
+	if err != nil {
+		return tools.Result{}, err
+	}
+	tree, err := env.Files.Tree(in.Path)
+	if err != nil {
+		return tools.Result{}, err
+	}
+	defer tree.Close()
+	if tree.Single != "" {
+		return tools.Result{}, fault.Invalidf("not_a_directory", "%s is no directory. Open it with Read, or list %s.", tree.Path.Named, filepath.Dir(tree.Path.Named)).At("/path")
+	}
+	l := lister{rules: rules, root: tree.Root, Listing: Listing{Path: walk.Shown(tree.Path.Named)}}
+	if err := l.list(ctx); err != nil {
+		l.Incomplete = true
+		l.Reasons = append(l.Reasons, err.Error())
+	}
+	l.look()
+	result := tools.Text(l.text())
+	result.Structured = l.Listing
+	return result, context.Cause(ctx)
+}
+
+// A lister fills its Listing.
+type lister struct {
+	Listing
+	rules walk.Rules
+	root  *os.Root
+	first []fs.DirEntry // at most maxEntries and one reading more
+}
+
+// list reads the directory until ctx ends.
+func (l *lister) list(ctx context.Context) error {
+	dir, err := l.root.Open(".")
+	if err != nil {
+		return reason(err)
+	}
+	defer dir.Close()
+	for ctx.Err() == nil {
+		entries, err := dir.ReadDir(readAtOnce)
+		for _, e := range entries {
+			if l.rules.Match(e.Name(), e.IsDir()) == walk.Ignored {
+				l.Ignored++
+				continue
+			}
+			l.Total++
+			l.first = append(l.first, e)
+		}
+		slices.SortFunc(l.first, directoriesFirst)
+		l.first = l.first[:min(maxEntries, len(l.first))]
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return reason(err)
+		}
+	}
+	return fmt.Errorf("stopped before the end: %w", context.Cause(ctx))
+}
+
+func reason(err error) error {
+	var at *fs.PathError
+	if errors.As(err, &at) {
+		return fmt.Errorf("could not be read to its end: %w", at.Err)
+	}
+	return err
+}
+
+func directoriesFirst(a, b fs.DirEntry) int {
+	switch {
+	case a.IsDir() && !b.IsDir():
+		return -1
+	case b.IsDir() && !a.IsDir():
+		return 1
+	default:
+		return cmp.Compare(a.Name(), b.Name())
+	}
+}
+
+// look finds out about the entries that are given. What has vanished meanwhile stays without its facts.
+func (l *lister) look() {
+	l.Entries = make([]Entry, 0, len(l.first))
+	for _, e := range l.first {
+		entry := Entry{Name: walk.Shown(e.Name()), Type: "other"}
+		switch {
+		case e.IsDir():
+			entry.Type = "directory"
+		case e.Type().IsRegular():
+			entry.Type = "file"
+			if info, err := l.root.Lstat(e.Name()); err == nil {
+				entry.Size = info.Size()
+			}
+		case e.Type()&fs.ModeSymlink != 0:
+			entry.Type = "link"
+			if target, err := l.root.Readlink(e.Name()); err == nil {
+				entry.Target = walk.Shown(target)
+			}
+		}
+		l.Entries = append(l.Entries, entry)
+	}
+}
+
+func (l *lister) text() string {
+	lines := []string{strings.TrimSuffix(l.Path, "/") + "/"}
+	for _, e := range l.Entries {
+		lines = append(lines, "  "+e.line())
+	}
+	if len(l.Entries) == 0 && !l.Incomplete {
+		lines = append(lines, "(empty)")
+	}
+	if more := l.Total - int64(len(l.Entries)); more > 0 {
+		lines = append(lines, fmt.Sprintf("(%d more entries of %d; use Glob to find files by name)", more, l.Total))
+	}
+	if l.Ignored > 0 {
+		lines = append(lines, fmt.Sprintf("(%d left out by ignore)", l.Ignored))
+	}
+	if l.Incomplete {
+		lines = append(lines, "Incomplete: "+strings.Join(l.Reasons, "; ")+".")
+	}
+	return strings.Join(lines, "\n")
+}
+
+func (e Entry) line() string {
+	switch e.Type {
+	case "directory":
+		return e.Name + "/"
+	case "file":
+		return fmt.Sprintf("%s (%s)", e.Name, walk.Count(e.Size, "byte"))
+	case "link":
+		return e.Name + " -> " + e.Target
+	default:
+		return e.Name + " (neither file, directory nor link)"
+	}
+}

@@ -1,0 +1,124 @@
+package ls
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/toold/toold/tools"
+	"github.com/toold/toold/tools/fault"
+	"github.com/toold/toold/tools/workspace"
+)
+
+func newEnv(t *testing.T, dir string) *tools.Env {
+	t.Helper()
+	ws, err := workspace.Open([]string{dir}, workspace.NewLocks())
+	if err != nil {
+		t.Fatal(err)
+	}
+	grant := workspace.Grant{Dir: dir, Reads: []workspace.Grantee{{Real: dir, Tree: true}}}
+	return &tools.Env{Dir: dir, Files: ws.View(grant, workspace.NewMemory())}
+}
+
+func call(ctx context.Context, env *tools.Env, input string) (string, Listing, error) {
+	action, err := Tool().Parse(json.RawMessage(input))
+	if err != nil {
+		return "", Listing{}, err
+	}
+	result, err := action.Run(ctx, env)
+	if result.Content == nil {
+		return "", Listing{}, err
+	}
+	return result.Content[0].Text, result.Structured.(Listing), err
+}
+
+func must(t *testing.T, errs ...error) {
+	t.Helper()
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestListings(t *testing.T) {
+	dir := t.TempDir()
+	in := func(name string) string { return filepath.Join(dir, name) }
+	must(t, os.Mkdir(in("zdir"), 0o755), os.Mkdir(in(".git"), 0o755), os.Mkdir(in("empty"), 0o755),
+		os.WriteFile(in("b.go"), []byte("12345"), 0o644), os.WriteFile(in("one.o"), []byte("1"), 0o644), os.WriteFile(in(".env"), nil, 0o644),
+		os.WriteFile(in("line\nbreak"), nil, 0o644), os.WriteFile(in("#x"), nil, 0o644), os.WriteFile(in("zdir/inner.o"), nil, 0o644),
+		os.Symlink("zdir", in("to-dir")), os.Symlink("/no/where", in("dangling")), syscall.Mkfifo(in("fifo"), 0o644))
+	for _, c := range []struct{ name, input, want string }{
+		{"all", `{"path": "."}`, `$DIR/
+  .git/
+  empty/
+  zdir/
+  #x (0 bytes)
+  .env (0 bytes)
+  b.go (5 bytes)
+  dangling -> /no/where
+  fifo (neither file, directory nor link)
+  base64:bGluZQpicmVhaw== (0 bytes)
+  one.o (1 byte)
+  to-dir -> zdir`},
+		{"ignore", `{"path": "$DIR", "ignore": [".*", "*.{o,go}", "#x", "fifo", "/zdir", "line*"]}`, `$DIR/
+  empty/
+  dangling -> /no/where
+  to-dir -> zdir
+(8 left out by ignore)`},
+		{"a directory by a link", `{"path": "to-dir/"}`, "$DIR/to-dir/\n  inner.o (0 bytes)"},
+		{"nothing", `{"path": "empty"}`, "$DIR/empty/\n(empty)"},
+		{"everything ignored", `{"path": "zdir", "ignore": ["*"]}`, "$DIR/zdir/\n(empty)\n(1 left out by ignore)"},
+		{"a file", `{"path": "b.go"}`, "error not_a_directory: $DIR/b.go is no directory. Open it with Read, or list $DIR."},
+		{"too many braces", `{"path": ".", "ignore": ["` + strings.Repeat("{1,2,3,4,5,6,7,8,9,0}", 4) + `"]}`,
+			"error bad_pattern: The braces of \"" + strings.Repeat("{1,2,3,4,5,6,7,8,9,0}", 4) + "\" stand for more than 1000 globs. Give fewer."},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			text, _, err := call(context.Background(), newEnv(t, dir), strings.ReplaceAll(c.input, "$DIR", dir))
+			if err != nil {
+				text = "error " + fault.From(err).Error()
+			}
+			if diff := cmp.Diff(c.want, strings.ReplaceAll(text, dir, "$DIR")); diff != "" {
+				t.Errorf("%s: want (-), got (+):\n%s", c.input, diff)
+			}
+		})
+	}
+	_, _, err := call(context.Background(), newEnv(t, dir), `{"path": "nowhere"}`)
+	if f := fault.From(err); f.Code != "path_not_found" {
+		t.Errorf("a path that does not exist: %v", err)
+	}
+}
+
+func TestManyEntries(t *testing.T) {
+	dir := t.TempDir()
+	for i := range 5_001 {
+		must(t, os.WriteFile(filepath.Join(dir, fmt.Sprintf("f%04d", i)), nil, 0o644))
+	}
+	must(t, os.Mkdir(filepath.Join(dir, "zz"), 0o755))
+	text, listing, err := call(context.Background(), newEnv(t, dir), `{"path": "."}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasSuffix(text, "\n(4002 more entries of 5002; use Glob to find files by name)") || listing.Total != 5_002 {
+		t.Errorf("total %d, text ends in %q", listing.Total, text[len(text)-100:])
+	}
+	if n := len(listing.Entries); n != 1_000 || listing.Entries[0].Name != "zz" || listing.Entries[999].Name != "f0998" {
+		t.Errorf("%d entries, from %+v to %+v; want 1000, from zz to f0998", n, listing.Entries[0], listing.Entries[n-1])
+	}
+}
+
+func TestEndOfContext(t *testing.T) {
+	cause := errors.New("the user broke in")
+	ctx, cancel := context.WithCancelCause(context.Background())
+	cancel(cause)
+	text, listing, err := call(ctx, newEnv(t, t.TempDir()), `{"path": "."}`)
+	if !errors.Is(err, cause) || !listing.Incomplete || strings.Contains(text, "empty") {
+		t.Errorf("error %v, incomplete %v, text %q; want the cause, true, and nothing said of an empty directory", err, listing.Incomplete, text)
+	}
+}

@@ -1,0 +1,252 @@
+package shell
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestCommands lists what rules see: one line for each command, as
+// "via> text", with ~ for a wrapper that is looked through and ? for what only
+// deny and ask rules see.
+func TestCommands(t *testing.T) {
+	for script, want := range map[string]string{
+		"npm test && rm -rf x | cat":           "npm test / rm -rf x / cat",
+		"FOO=bar rm -rf tmp/":                  "rm -rf tmp/",
+		"echo $(rm x) `rm y` <(rm z)":          "rm x / rm y / rm z / echo $(rm x) `rm y` <(rm z)",
+		"f() { rm x; }":                        "rm x",
+		"timeout 5 npm test":                   "~timeout 5 npm test / timeout> npm test",
+		"nice -n 5 timeout 3 ls":               "~nice -n 5 timeout 3 ls / nice> ~timeout 3 ls / timeout> ls",
+		"xargs grep a":                         "~xargs grep a / xargs> grep a",
+		"xargs -n1 grep a":                     "xargs -n1 grep a / xargs> ?a / xargs> ?grep a",
+		"sudo -u bob rm x":                     "sudo -u bob rm x / sudo> ?rm x",
+		"env -i A=b rm x":                      "env -i A=b rm x / env> ?rm x / env> ?rm x",
+		"sudo bash -c 'rm x; ls'":              "sudo bash -c rm x; ls / sudo> ?~bash -c rm x; ls / bash -c> ?rm x / bash -c> ?ls",
+		"bash -c 'rm x && ls'":                 "~bash -c rm x && ls / bash -c> rm x / bash -c> ls",
+		"sh -c 'rm x'":                         "~sh -c rm x / sh -c> rm x",
+		"bash -c \"$x\"":                       "bash -c \"$x\"",
+		"eval 'rm x' y":                        "~eval rm x y / eval> rm x y",
+		"find . -exec rm {} \\; -o -ok rm a +": "find . -exec rm {} ; -o -ok rm a + / find -exec> ?rm {} / find -ok> ?rm a",
+		"flock l rm x":                         "flock l rm x / flock> ?rm x",
+		"flock l -c 'rm x'":                    "flock l -c rm x / flock> ?rm x / flock> ?rm x",
+		"watch -n 1 'rm x'":                    "watch -n 1 rm x / watch> ?rm x / watch> ?rm x",
+		"su -c 'rm x' bob":                     "su -c rm x bob / su> ?rm x / su> ?rm x bob",
+		"export A=$(rm x)":                     "export A=$(rm x) / rm x",
+		"A=$(rm x)":                            "rm x / ",
+		"{rm,-rf,x}":                           "rm -rf x",
+		"[[ -f x ]] && ls":                     "[[ -f x ]] / ls",
+		"t'o'uch \"a b\"":                      "touch a b",
+		"cat <<EOF | sh\n$(rm x)\nEOF":         "rm x / cat / sh",
+		"ls # \\\nrm x":                        "ls rm x / ls / rm x",
+		"rm x; ls )":                           "rm x",
+	} {
+		var got []string
+		for _, c := range Analyze(script).Commands {
+			line := c.String()
+			if c.Transparent {
+				line = "~" + line
+			}
+			if c.DenyOnly {
+				line = "?" + line
+			}
+			if c.Via != "" {
+				line = c.Via + "> " + line
+			}
+			got = append(got, line)
+		}
+		if line := strings.Join(got, " / "); line != want {
+			t.Errorf("%s\n got  %s\n want %s", script, line, want)
+		}
+	}
+}
+
+func TestLiteral(t *testing.T) {
+	for script, want := range map[string]string{
+		"git \"push\" 'a b' $'x\\ty'": "git|push|a b|x\ty",
+		"ls $x":                       "ls|($x)",
+		"ls \"a$x\" *.go ~/b {a,b}":   "ls|(\"a$x\")|(*.go)|(~/b)|(a)|(b)",
+		"a\\ b [ c ] d{} {}":          "a b|[|c|]|d{}|{}",
+		"$x -f":                       "($x)|-f",
+	} {
+		c := Analyze(script).Commands[0]
+		var got []string
+		for _, w := range c.Words {
+			if !w.Literal {
+				w.Text = "(" + w.Text + ")"
+			}
+			got = append(got, w.Text)
+		}
+		if line := strings.Join(got, "|"); line != want {
+			t.Errorf("%s\n got  %s\n want %s", script, line, want)
+		}
+		if c.Literal != c.Words[0].Literal {
+			t.Errorf("%s: literal %v", script, c.Literal)
+		}
+	}
+}
+
+func TestPaths(t *testing.T) {
+	for _, c := range []struct {
+		script, reads, writes string
+		unlisted              bool
+	}{
+		{script: "cat a /b ~/c ../d", reads: "a /b ~/c ../d"},
+		{script: "cat < a > b", reads: "a", writes: "b"},
+		{script: "cat <(ls) foo.txt", reads: ". foo.txt"},
+		{script: "ls", reads: "."},
+		{script: "cat \"$HOME/.ssh/id\" \"$PWD/x\"", reads: "~/.ssh/id ./x"},
+		{script: "cat '~/x'", reads: "./~/x"},
+		{script: "cat $x", unlisted: true},
+		{script: "cat ~bob/x", unlisted: true},
+		{script: "cat src/*.go /etc/*", reads: "src /etc"},
+		{script: "cat .*/x", unlisted: true},
+		{script: "cat */../x", unlisted: true},
+		{script: "grep -r foo src", reads: "src"},
+		{script: "grep -r foo", reads: "."},
+		{script: "grep -f pats x", reads: "pats x"},
+		{script: "grep -e a x", reads: "x"},
+		{script: "rg foo", reads: "."},
+		{script: "fd -e go main", reads: "."},
+		{script: "fd --search-path /x main", reads: "/x ."},
+		{script: "jq -f p.jq a", reads: "p.jq a"},
+		{script: "jq -n --slurpfile a ~/.ssh/id '$a'", unlisted: true},
+		{script: "git grep --no-index x ..", reads: ". .."},
+		{script: "git log -- ~/x /y", reads: ". ~/x /y"},
+		{script: "ls | xargs grep a", reads: ".", unlisted: true},
+		{script: "sed -n 1p a b", reads: "a b"},
+		{script: "awk -F: '{print $1}' v=1 a", reads: "a"},
+		{script: "find a b -name c", reads: "a b"},
+		{script: "find -name c", reads: "."},
+		{script: "[ -f /x ] && [[ -e /y ]]", reads: "/x /y"},
+		{script: "cd src && cat a /b", reads: "src a src/a /b"},
+		{script: "cd src; cd ../lib; ls", reads: "src ../lib src/../lib ."},
+		{script: "(cd src); cat a", reads: "src a"},
+		{script: "cd $x; cat a /b", reads: "/b", unlisted: true},
+		{script: "cd; cat a", reads: "~ a ~/a"},
+		{script: "cp a b", reads: "a", writes: "b"},
+		{script: "rm -rf a /b", writes: "a /b"},
+		{script: "rm $x", unlisted: true},
+		{script: "mkdir -p a && touch a/b", writes: "a a/b"},
+		{script: "tee o | cat", writes: "o"},
+		{script: "foo a", unlisted: true},
+		{script: "git diff /a/b HEAD", reads: ". /a/b HEAD"},
+		{script: "echo a b"},
+		{script: "ls | xargs cat", reads: ".", unlisted: true},
+		{script: "for f in a b; do cat $f; done", unlisted: true},
+		{script: "sudo rm /x", writes: "/x", unlisted: true},
+	} {
+		a := Analyze(c.script)
+		if !slices.Equal(a.Reads, strings.Fields(c.reads)) || !slices.Equal(a.Writes, strings.Fields(c.writes)) || a.Unlisted != c.unlisted {
+			t.Errorf("%s\n reads %q writes %q unlisted %v", c.script, a.Reads, a.Writes, a.Unlisted)
+		}
+	}
+}
+
+func TestConcurrent(t *testing.T) {
+	for script, want := range map[string]bool{
+		"ls": true, "(cd src && ls)": true, "cd src && ls": false, "bash -c 'cd x; ls'": true, "eval 'cd x'": false,
+		"ls $(cd x; pwd)": true, "{ cd x; ls; }": false, "touch x": false, "sleep 1": true,
+	} {
+		if a := Analyze(script); a.Concurrent != want {
+			t.Errorf("%s: concurrent %v, reason %s", script, a.Concurrent, a.Reason)
+		}
+	}
+}
+
+func TestOpaque(t *testing.T) {
+	for script, want := range map[string]bool{
+		"rm x": false, "ls > out": false, "FOO=bar ls": false, "git push": false, "sort -o a b": false,
+		"echo ${x@P}": true, "echo $((x))": true, "echo ${!x}": true, "f() { ls; }; f": true, "[[ -v 'a[1]' ]]": true,
+		"eval \"$x\"": true, "bash -c \"$x\"": true, "ls )": true, "for PATH in .; do ls; done": true,
+	} {
+		if a := Analyze(script); a.Opaque != want {
+			t.Errorf("%s: opaque %v", script, a.Opaque)
+		}
+	}
+}
+
+func TestReason(t *testing.T) {
+	for script, want := range map[string]string{
+		"sort -o out in":           "`sort -o out in`: -o writes a file",
+		"ls && sort --out=x y":     "`sort --out=x y`: --out may be --output, which writes a file",
+		"cd src && ls":             "`cd`: the working directory changes",
+		"ls > out":                 "`> out`: it writes a file",
+		"frob x":                   "`frob x`: `frob` is not among the programs known to be harmless",
+		"find $x":                  "`find $x`: `$x` may become an action",
+		"git log --show-signature": "`git log --show-signature`: --show-signature is not among its flags known to be harmless",
+		"ls":                       "",
+	} {
+		if got := Analyze(script).Reason; got != want {
+			t.Errorf("%s\n got  %s\n want %s", script, got, want)
+		}
+	}
+}
+
+func TestBounds(t *testing.T) {
+	for name, c := range map[string]struct {
+		script string
+		want   error
+		sees   string // still listed for deny rules
+	}{
+		"long":      {"rm x; echo " + strings.Repeat("a", maxLength), ErrTooLong, "rm x"},
+		"huge":      {"rm x; echo " + strings.Repeat("a", maxParsed), ErrTooLong, ""},
+		"many":      {strings.Repeat("ls;", maxCommands) + "rm x", ErrTooMany, "rm x"},
+		"deep":      {strings.Repeat("{ ", maxDepth+1) + "rm x" + strings.Repeat("; }", maxDepth+1), ErrTooDeep, "rm x"},
+		"open":      {strings.Repeat("(", maxOpen+1), ErrTooDeep, ""},
+		"scripts":   {strings.Repeat("nice ", maxScripts+2) + "ls", ErrTooDeep, ""},
+		"syntax":    {"rm x\nls )", ErrNotShell, "rm x"},
+		"inner":     {"bash -c 'rm x; ls )'", ErrNotShell, "rm x"},
+		"branching": {strings.Repeat("sudo -x ", 1000) + "rm x", ErrTooDeep, ""},
+	} {
+		a := Analyze(c.script)
+		if !errors.Is(a.Err, c.want) || a.ReadOnly {
+			t.Errorf("%s: %v, read-only %v", name, a.Err, a.ReadOnly)
+		}
+		seen := slices.ContainsFunc(a.Commands, func(cmd Command) bool { return cmd.String() == c.sees })
+		if c.sees != "" && !seen {
+			t.Errorf("%s: %q is not listed", name, c.sees)
+		}
+		checkConsistent(t, name, a)
+	}
+}
+
+func TestLast(t *testing.T) {
+	for script, want := range map[string]string{
+		"grep a b": "grep", "cat f | grep a": "grep", "cd src && grep a b": "grep", "grep a b || true": "true",
+		"grep a b; rm x": "rm", "! grep a b": "", "grep a b &": "", "/usr/bin/grep a b": "grep", "timeout 5 grep a b": "grep",
+		"bash -c 'grep a b'": "grep", "(grep a b)": "grep", "{ ls; grep a b; }": "grep", "if true; then grep a b; fi": "",
+		"git grep x": "git grep", "git diff --exit-code": "git diff", "git --no-pager diff": "git diff", "[ -f x ]": "[",
+		"[[ -f x ]]": "[[", "jq -e .a f": "jq -e", "jq .a f": "jq", "command -v x": "command -v", "xargs grep x": "",
+		"set -o pipefail; foo | grep x": "", "find . -name x": "find", "$x": "", "time grep a b": "grep", "grep a b )": "",
+	} {
+		if got := Analyze(script).Last; got != want {
+			t.Errorf("%s: last %q, want %q", script, got, want)
+		}
+	}
+}
+
+func TestBenign(t *testing.T) {
+	for _, c := range []struct {
+		last    string
+		code    int
+		printed int64
+		want    string
+		ok      bool
+	}{
+		{"grep", 1, 0, "no match", true},
+		{"grep", 2, 0, "", false},
+		{"git diff", 1, 10, "they differ", true},
+		{"[", 1, 0, "false", true},
+		{"find", 1, 10, "some directories could not be read", true},
+		{"find", 1, 0, "some directories could not be read", false},
+		{"jq", 1, 0, "", false},
+		{"", 1, 0, "", false},
+		{"rm", 1, 0, "", false},
+		{"grep", 0, 0, "", false},
+	} {
+		if got, ok := Benign(c.last, c.code, c.printed); got != c.want || ok != c.ok {
+			t.Errorf("Benign(%q, %d, %d) = %q, %v", c.last, c.code, c.printed, got, ok)
+		}
+	}
+}

@@ -1,0 +1,122 @@
+package shell
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestReadOnlyEnv(t *testing.T) {
+	env := []string{
+		"HOME=/home/u", "PATH=bin:/usr/bin::.:/work/p/bin:/work/project:/work/p:/bin", "LANG=C", "TMPDIR=-delete",
+		"RIPGREP_CONFIG_PATH=/x", "GIT_DIR=/x", "LD_PRELOAD=/x", "BASH_ENV=/x", "BASH_FUNC_ls%%=() { :; }", "CDPATH=/", "GREP_OPTIONS=x", "NODE_OPTIONS=x", "PS4=$(x)",
+	}
+	got := ReadOnlyEnv(env, []string{"/work/p"})
+	slices.Sort(got)
+	want := []string{"GOTOOLCHAIN=local", "HOME=/home/u", "LANG=C", "PAGER=cat", "PATH=/usr/bin:/work/project:/bin"}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if got := ReadOnlyEnv([]string{"PATH=.", "HOME=-delete"}, nil); slices.Contains(got, "HOME=-delete") || !slices.Contains(got, "PATH="+defaultPath) {
+		t.Errorf("got %q", got)
+	}
+}
+
+// TestGitHardening gives a repository every setting that could make a reading
+// git run a program or write, and sees that under the hardening none does.
+func TestGitHardening(t *testing.T) {
+	git, err := exec.LookPath("git")
+	if err != nil {
+		t.Skip("needs git")
+	}
+	dir := t.TempDir()
+	mark := filepath.Join(t.TempDir(), "ran")
+	home := []string{"HOME=" + t.TempDir(), "PATH=" + os.Getenv("PATH"), "GIT_CONFIG_NOSYSTEM=1"}
+	run := func(env []string, args ...string) {
+		cmd := exec.Command(git, args...)
+		cmd.Dir, cmd.Env = dir, env
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("git %q: %v\n%s", args, err, out)
+		}
+	}
+	write := func(name, text string) {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run(home, "init", "-q")
+	write("f", "a\n")
+	run(home, "add", "f")
+	run(home, "-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "x")
+	write("evil", "#!/bin/sh\necho ran >>"+mark+"\n")
+	for _, key := range []string{"core.fsmonitor", "core.pager", "gpg.program", "core.sshCommand", "core.askPass", "pager.log"} {
+		run(home, "config", key, filepath.Join(dir, "evil"))
+	}
+	run(home, "config", "log.showSignature", "true")
+	write(".git/hooks/post-index-change", "#!/bin/sh\necho hook >>"+mark+"\n")
+	signed(t, git, dir, home)
+	// The same content with another time: git wants to refresh its index.
+	later := time.Now().Add(time.Hour)
+	if err := os.Chtimes(filepath.Join(dir, "f"), later, later); err != nil {
+		t.Fatal(err)
+	}
+
+	hard := append(slices.Clone(home), GitHardening()...)
+	before := indexOf(t, dir)
+	_ = os.Remove(mark) // what setting up has run
+	for _, line := range []string{
+		"status", "diff", "diff --stat", "log -p", "show HEAD", "blame f", "log --format=%h", "branch -vv", "stash list", "ls-files -m", "grep a",
+	} {
+		if a := Analyze("git " + line); !a.ReadOnly {
+			t.Errorf("git %s: %s", line, a.Reason)
+		}
+		run(hard, strings.Fields(line)...)
+		if out, err := os.ReadFile(mark); err == nil {
+			t.Fatalf("git %s ran %s", line, out)
+		}
+	}
+	if indexOf(t, dir) != before {
+		t.Error("the index was written")
+	}
+	run(home, "status")
+	if _, err := os.ReadFile(mark); err != nil {
+		t.Error("the settings do nothing without the hardening, so this test shows nothing")
+	}
+}
+
+// signed puts a commit with a signature on top, which nobody could verify.
+func signed(t *testing.T, git, dir string, env []string) {
+	t.Helper()
+	script := `git cat-file commit HEAD | sed '/^committer/a gpgsig -----BEGIN PGP SIGNATURE-----\n \n abc\n -----END PGP SIGNATURE-----' |
+		git hash-object -t commit -w --stdin | xargs git reset -q --soft`
+	cmd := exec.Command("sh", "-ec", script)
+	cmd.Dir, cmd.Env = dir, append(slices.Clone(env), "PATH="+filepath.Dir(git)+":"+os.Getenv("PATH"))
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+}
+
+func indexOf(t *testing.T, dir string) string {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(dir, ".git", "index"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+func TestGitKeyRuns(t *testing.T) {
+	for key, want := range map[string]bool{
+		"filter.lfs.clean": true, "diff.external": true, "diff.pdf.textconv": true, "diff.x.y.command": true, "submodule.a.url": true,
+		"diff.pdf.binary": false, "user.name": false, "core.fsmonitor": false, "diff.renames": false, "DIFF.Pdf.TextConv": true, "": false,
+	} {
+		if got := GitKeyRuns(key); got != want {
+			t.Errorf("%s: %v", key, got)
+		}
+	}
+}

@@ -1,0 +1,98 @@
+// Package todo is the TodoWrite tool: it replaces the session's list of things to be done. It keeps nothing itself; the
+// list is a change that the session takes over.
+package todo
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"strings"
+
+	"github.com/toold/toold/tools"
+	"github.com/toold/toold/tools/fault"
+)
+
+//go:embed description.md
+var description string
+
+// Input is what a model gives.
+type Input struct {
+	Todos []tools.Todo `json:"todos" jsonschema:"the whole new list"`
+}
+
+// Written is the structured result: the list, and how many of its entries are in each state.
+type Written struct {
+	Todos      []tools.Todo `json:"todos"`
+	Pending    int          `json:"pending"`
+	InProgress int          `json:"in_progress"`
+	Completed  int          `json:"completed"`
+}
+
+const (
+	pending    = "pending"
+	inProgress = "in_progress"
+	completed  = "completed"
+)
+
+// Tool is TodoWrite.
+func Tool() tools.Tool {
+	spec := tools.Spec{Name: "TodoWrite", Description: description}
+	return tools.New(spec, tools.Funcs[Input]{
+		Validate: validate,
+		Effects:  func(Input) tools.Effects { return tools.Effects{} },
+		Run:      run,
+	})
+}
+
+// validate finds every entry without content and every unknown status.
+func validate(in *Input) error {
+	var wrong []tools.Violation
+	for i, t := range in.Todos {
+		if strings.TrimSpace(t.Content) == "" {
+			wrong = append(wrong, tools.Violation{Field: fmt.Sprintf("/todos/%d/content", i), Expected: "it is empty; say what is to be done"})
+		}
+		switch t.Status {
+		case pending, inProgress, completed:
+		default:
+			wrong = append(wrong, tools.Violation{Field: fmt.Sprintf("/todos/%d/status", i), Expected: fmt.Sprintf("%q is none of pending, in_progress, completed", t.Status)})
+		}
+	}
+	if len(wrong) == 0 {
+		return nil
+	}
+	var lines strings.Builder
+	for _, v := range wrong {
+		fmt.Fprintf(&lines, "\n- %s: %s", v.Field, v.Expected)
+	}
+	return fault.Invalidf("invalid_input", "The list of TodoWrite is not what it should be:%s", lines.String()).At(wrong[0].Field).With(tools.Violations{Violations: wrong})
+}
+
+func run(_ context.Context, _ *tools.Env, in Input) (tools.Result, error) {
+	list := append([]tools.Todo{}, in.Todos...) // not nil: an empty list is a change too
+	written := Written{Todos: list}
+	for _, t := range list {
+		switch t.Status {
+		case pending:
+			written.Pending++
+		case inProgress:
+			written.InProgress++
+		case completed:
+			written.Completed++
+		}
+	}
+	result := tools.Text(written.text())
+	result.Structured = written
+	result.Changes.Todos = list
+	return result, nil
+}
+
+func (w Written) text() string {
+	if len(w.Todos) == 0 {
+		return "The list is empty now."
+	}
+	text := fmt.Sprintf("The list is written: %d pending, %d in progress, %d completed.", w.Pending, w.InProgress, w.Completed)
+	if w.InProgress > 1 {
+		text += fmt.Sprintf(" %d entries are in progress; work on one at a time and set the others to pending.", w.InProgress)
+	}
+	return text
+}

@@ -1,0 +1,35 @@
+package workspace
+
+import (
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+)
+
+// What only the kernel can tell, on macOS. Not tested.
+
+// isMadeUp: there is no procfs.
+func isMadeUp(*os.File) bool { return false }
+
+// isMagic: nor are there its links.
+func isMagic(string) bool { return false }
+
+// liesAt reports that f is the file at the real path, and that no link leads there.
+func liesAt(f *os.File, real string) bool {
+	here, err := f.Stat()
+	if err != nil {
+		return false
+	}
+	there, err := os.Lstat(real)
+	if err != nil || !os.SameFile(here, there) {
+		return false
+	}
+	resolved, err := filepath.EvalSymlinks(real)
+	return err == nil && resolved == real
+}
+
+// reserve does nothing: what does not fit is found out while it is written, and then put back.
+func reserve(*os.File, int64, int64) error { return nil }
+
+func changeTime(s *syscall.Stat_t) time.Time { return time.Unix(s.Ctimespec.Unix()) }

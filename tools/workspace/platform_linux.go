@@ -1,0 +1,67 @@
+package workspace
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// What only the kernel can tell, on Linux.
+
+// madeUp are the file systems whose files say size 0 and have content all the same.
+var madeUp = map[int64]bool{
+	unix.PROC_SUPER_MAGIC: true, unix.SYSFS_MAGIC: true, unix.DEBUGFS_MAGIC: true, unix.TRACEFS_MAGIC: true,
+	unix.SECURITYFS_MAGIC: true, unix.CGROUP_SUPER_MAGIC: true, unix.CGROUP2_SUPER_MAGIC: true,
+}
+
+func isMadeUp(f *os.File) bool {
+	var of unix.Statfs_t
+	err := withDescriptor(f, func(fd int) error { return unix.Fstatfs(fd, &of) })
+	return err == nil && madeUp[int64(of.Type)]
+}
+
+// isMagic reports that links in dir are magic: dir belongs to one process's part of a procfs. The links at its top
+// ("self", "mounts") are plain text.
+func isMagic(dir string) bool {
+	var of, above unix.Statfs_t
+	if unix.Statfs(dir, &of) != nil || of.Type != unix.PROC_SUPER_MAGIC {
+		return false
+	}
+	return unix.Statfs(filepath.Dir(dir), &above) == nil && above.Type == unix.PROC_SUPER_MAGIC
+}
+
+// liesAt reports that f is, now, the file at the real path. The kernel knows where f lies, whatever name it was opened
+// by; where upper and lower case are one, it may spell that in another way.
+func liesAt(f *os.File, real string) bool {
+	var held string
+	err := withDescriptor(f, func(fd int) (err error) {
+		held, err = os.Readlink("/proc/self/fd/" + strconv.Itoa(fd))
+		return err
+	})
+	switch {
+	case err != nil:
+		return false
+	case held == real:
+		return true
+	case !strings.EqualFold(held, real):
+		return false
+	}
+	here, err := f.Stat()
+	if err != nil {
+		return false
+	}
+	there, err := os.Lstat(real)
+	return err == nil && os.SameFile(here, there)
+}
+
+// reserve takes room for n bytes of f from offset at on, without changing what f holds or its size.
+func reserve(f *os.File, at, n int64) error {
+	return withDescriptor(f, func(fd int) error { return unix.Fallocate(fd, unix.FALLOC_FL_KEEP_SIZE, at, n) })
+}
+
+func changeTime(s *syscall.Stat_t) time.Time { return time.Unix(s.Ctim.Unix()) }
