@@ -8,16 +8,16 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/toold/toold/daemon/journal"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
-	"github.com/toold/toold/scheduler"
 	"github.com/toold/toold/scheduler/pipeline"
-	"github.com/toold/toold/tools"
 	"github.com/toold/toold/tools/fault"
 )
 
@@ -32,10 +32,10 @@ type request struct {
 	use    pipeline.Use
 	hash   string
 	parent string
-	wrong  error // why it can only be refused; nil: it may become a call
+	wrong  *fault.Error // why it can only be refused; nil: it may become a call
 }
 
-// parse looks at a tool use without the session. The tool is looked up later, in the pool as it is then.
+// parseUse looks at a tool use without the session. The tool is looked up later, in the pool as it is then.
 func parseUse(wire *tooldv1.ToolUse) request {
 	r := request{
 		use:    pipeline.Use{ID: wire.GetId(), Name: wire.GetName(), TurnID: wire.GetTurnId()},
@@ -52,17 +52,17 @@ func parseUse(wire *tooldv1.ToolUse) request {
 	if len(r.use.Input) == 0 {
 		r.use.Input = json.RawMessage("{}")
 	}
+	r.hash = hashOf(r.use.Name, r.use.Input)
 	if len(r.use.Input) > maxInput {
 		r.wrong = fault.Invalidf("too_large", "The input has %d bytes, but at most %d are taken. Write large content to a file in parts.", len(r.use.Input), maxInput)
-		r.use.Input = r.use.Input[:0]
+		r.use.Input = nil
 	}
-	if wire.GetTimeout() != nil {
-		if err := wire.GetTimeout().CheckValid(); err != nil || wire.GetTimeout().AsDuration() <= 0 {
+	if timeout := wire.GetTimeout(); timeout != nil {
+		r.use.Timeout = timeout.AsDuration()
+		if timeout.CheckValid() != nil || r.use.Timeout <= 0 {
 			r.wrong = fault.Invalidf("invalid_input", "The timeout of the tool use is not a positive duration.").At("/timeout")
 		}
-		r.use.Limit = wire.GetTimeout().AsDuration()
 	}
-	r.hash = hashOf(r.use.Name, r.use.Input)
 	return r
 }
 
@@ -73,7 +73,8 @@ func hashOf(name string, input json.RawMessage) string {
 	decoder.UseNumber()
 	canonical := []byte(input)
 	if decoder.Decode(&value) == nil {
-		if text, err := json.Marshal(value); err == nil {
+		text, err := json.Marshal(value)
+		if _, more := decoder.Token(); err == nil && errors.Is(more, io.EOF) {
 			canonical = text
 		}
 	}
@@ -81,115 +82,156 @@ func hashOf(name string, input json.RawMessage) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// accept takes a tool use into the turn that choose gives, and returns the key of its call; of the one that it
-// repeats, if it does. An empty key: it was refused with a Notice. choose is called with intake held.
-func (s *session) accept(r request, choose func(turnID string) *turn) (key string, repeated bool) {
-	s.intake.Lock()
-	defer s.intake.Unlock()
-	if len(r.use.ID) > maxID || len(r.use.TurnID) > maxID {
-		s.notice(pipeline.Noticed{Code: "invalid_id", Message: fmt.Sprintf("A tool use with an id or turn_id of more than %d bytes was not accepted.", maxID)})
-		return "", false
+// accept takes a tool use into the turn that choose gives, and returns the key of its call once that is recorded; of
+// the one that it repeats, if it does. An empty key: it was refused with a Notice. An error: it could not be recorded,
+// so nothing has happened. intake is held.
+func (s *session) accept(r request, choose func(turnID string) *turn) (key string, repeated bool, err error) {
+	if max(len(r.use.ID), len(r.use.TurnID), len(r.parent)) > maxID {
+		s.notice(pipeline.Noticed{Code: "invalid_id", Message: fmt.Sprintf("A tool use with an id, turn_id or parent_tool_use_id of more than %d bytes was not accepted.", maxID)})
+		return "", false, nil
 	}
 	s.mu.Lock()
 	known, found := s.uses[useKey{r.use.TurnID, r.use.ID}]
 	same := found && s.calls[known].Hash == r.hash
 	s.mu.Unlock()
-	if found && !same {
+	switch {
+	case same:
+		return known, true, nil
+	case found:
 		s.notice(pipeline.Noticed{Code: "duplicate_id", CallID: r.use.ID, Message: fmt.Sprintf(
-			"Another tool use of this turn already has the id %q with another content. This one was not accepted; send it under a new id.", clean(r.use.ID))})
-		return "", false
+			"Another tool use of this turn already has the id %q with another content. This one was not accepted; send it under a new id.", r.use.ID)})
+		return "", false, nil
 	}
-	if found {
-		return known, true
+	p := s.place(&r, choose)
+	if err := s.admit(p); err != nil {
+		return "", false, err
 	}
-	call := s.admit(&r, choose(r.use.TurnID))
-	if call == nil {
-		return r.use.Key, false
+	if p.call == nil {
+		s.work.Go(func() { s.conclude(p.ending) })
+		return p.use.Key, false, nil
 	}
-	s.queue.Add(call, s.parentKey(r.parent))
-	s.mu.Lock()
-	others := len(s.live) + len(s.asked)
-	for _, t := range s.turns {
-		others += len(t.open)
-	}
-	s.mu.Unlock()
-	if others > 1 && !call.ReadOnly() {
-		s.work.Go(func() { call.AskAhead(s.ctx) })
-	}
-	return call.Key, false
+	s.queue.Add(p.call, p.parentKey)
+	s.askAhead(p.call)
+	return p.use.Key, false, nil
 }
 
-// admit records a tool use as a call of t, and gives the call unless it has ended with that. intake is held.
-func (s *session) admit(r *request, t *turn) *pipeline.Call {
+// placed is a tool use that has its turn and its index, and is a call or how it ends at once.
+type placed struct {
+	ending
+	turn      *turn
+	row       *callRow
+	parent    string // as the client names it
+	parentKey string
+}
+
+// place finds the turn and the tool of a tool use. intake is held.
+func (s *session) place(r *request, choose func(turnID string) *turn) *placed {
+	s.mu.Lock()
+	parentKey, t := s.parent(r.parent)
+	crowded := s.crowded(len(r.use.Input))
+	s.mu.Unlock()
+	if t == nil {
+		t = choose(r.use.TurnID)
+	}
+	row := &callRow{Turn: t.number, TurnID: r.use.TurnID, ID: r.use.ID, Index: t.calls, Name: short(r.use.Name), Hash: r.hash, Open: true, Free: crowded != nil}
+	r.use.Turn, r.use.TurnID, r.use.Index, r.use.Key = t.number, t.id, t.calls, fmt.Sprintf("%d-%d", t.number, t.calls)
+	p := &placed{ending: ending{use: &r.use}, turn: t, row: row, parent: r.parent, parentKey: parentKey}
+	refuse := func(err *fault.Error) *placed {
+		p.ended, r.use.Input = pipeline.Refuse(err), nil
+		return p
+	}
+	switch tool := s.offered(r.use.Name, t.options); {
+	case r.wrong != nil:
+		return refuse(r.wrong)
+	case crowded != nil:
+		return refuse(crowded)
+	case r.parent != "" && parentKey == "":
+		return refuse(fault.Invalidf("unknown_parent", "The call %q is not running, so no call can be part of it. Leave parent_tool_use_id empty.", r.parent))
+	case tool == nil:
+		return refuse(fault.Invalidf("unknown_tool", "There is no tool %q. The nearest are %s. ListTools gives all.",
+			short(r.use.Name), strings.Join(s.daemon.nearest(r.use.Name), ", ")))
+	default:
+		call, refused := pipeline.New(r.use, tool, s)
+		if refused != nil {
+			p.ended = *refused
+			return p
+		}
+		p.call, p.use = call, &call.Use
+		return p
+	}
+}
+
+// parent finds the running call that a nested one names, and its turn: what is nested belongs there, also when that
+// turn takes no more. mu is held.
+func (s *session) parent(id string) (key string, t *turn) {
+	key = s.byID[id]
+	if id == "" || s.live[key] == nil {
+		return "", nil
+	}
+	return key, s.turns[s.calls[key].Turn]
+}
+
+// admit records a tool use, and takes it into its turn and the session's books if that succeeds. intake is held, so
+// nobody else has taken its index meanwhile.
+func (s *session) admit(p *placed) error {
+	accepted := pipeline.Accepted{Parent: p.parent}
+	s.mu.Lock()
+	numbering := p.turn.numbering[p.parentKey]
+	if p.call != nil {
+		accepted.Concurrent, accepted.Batch = p.call.Concurrent(), numbering.Next(p.call)
+	}
+	state := []journal.Put{put(keyCall+p.use.Key, p.row)}
+	if p.use.Index == 0 {
+		state = append(state, put(turnKey(p.turn.number), turnRow{p.turn.number, p.turn.id}))
+	}
+	p.turn.calls++
+	p.turn.open[p.use.Key] = p.use.ID
+	s.calls[p.use.Key] = p.row
+	s.remember(p.use.Key, p.row)
+	s.openSize += len(p.use.Input)
+	s.used = time.Now()
+	pending := s.enqueue(entry(p.use, accepted, state...))
+	s.mu.Unlock()
+	_, err := pending.Wait()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	use := &r.use
-	use.Turn, use.Index, use.Key = t.number, t.calls, fmt.Sprintf("%d-%d", t.number, t.calls)
-	t.calls++
-	s.used = time.Now()
-	crowded := s.crowded(len(use.Input))
-	if r.wrong == nil {
-		r.wrong = crowded
-	}
-	if r.wrong == nil {
-		r.wrong = s.lookUp(use, t)
-	}
-	if r.wrong == nil && r.parent != "" && s.live[s.byID[r.parent]] == nil {
-		r.wrong = fault.Invalidf("unknown_parent", "The call %q is not running, so no call can be part of it. Leave parent_tool_use_id empty.", clean(r.parent))
-	}
-	row := &callRow{Turn: t.number, TurnID: use.TurnID, ID: use.ID, Index: use.Index, Name: use.Name, Hash: r.hash, Open: r.wrong == nil}
-	if crowded == nil {
-		s.remember(use.Key, row)
-	}
-	state := []journal.Put{put(keyCall+use.Key, row)}
-	if use.Index == 0 {
-		state = append(state, put(turnKey(t.number), turnRow{t.number, t.id}))
-	}
-	if r.wrong != nil {
-		ended := pipeline.Refuse(r.wrong)
-		t.outcomes[ended.Outcome]++
-		accepted := s.entry(use, pipeline.Accepted{Parent: r.parent}, state...)
-		s.enqueue(append([]journal.Entry{accepted}, t.ordered.add(use.Index, s.entry(use, ended))...)...)
+	if err == nil {
+		p.turn.numbering[p.parentKey] = numbering
+		if p.parentKey == "" {
+			p.turn.batches = max(p.turn.batches, accepted.Batch)
+		}
 		return nil
 	}
-	call := pipeline.New(*use, s)
-	batch := t.numberOf(r.parent, call)
-	t.batches = max(t.batches, batch)
-	t.open[use.Key] = call
-	s.openSize += len(use.Input)
-	s.enqueue(s.entry(use, pipeline.Accepted{Batch: batch, Concurrent: call.Concurrent(), Parent: r.parent}, state...))
-	return call
-}
-
-// numberOf gives the batch of a call among those of its parent.
-func (t *turn) numberOf(parent string, call *pipeline.Call) int {
-	if t.numbers[parent] == nil {
-		t.numbers[parent] = &scheduler.Numbering{}
-	}
-	return t.numbers[parent].Next(call)
+	p.turn.calls--
+	delete(p.turn.open, p.use.Key)
+	s.forget(p.use.Key)
+	delete(s.calls, p.use.Key)
+	s.openSize -= len(p.use.Input)
+	return journalRefusal(err)
 }
 
 // remember makes the call findable by the client's names. mu is held.
 func (s *session) remember(key string, row *callRow) {
-	s.calls[key] = row
-	s.uses[useKey{row.TurnID, row.ID}] = key
-	s.byID[row.ID] = key
+	if !row.Free {
+		s.uses[useKey{row.TurnID, row.ID}] = key
+		s.byID[row.ID] = key
+	}
 }
 
 // forget makes the client's names free again. mu is held.
 func (s *session) forget(key string) {
 	row := s.calls[key]
-	if row == nil {
-		return
+	row.Free = true
+	if use := (useKey{row.TurnID, row.ID}); s.uses[use] == key {
+		delete(s.uses, use)
 	}
-	delete(s.uses, useKey{row.TurnID, row.ID})
 	if s.byID[row.ID] == key {
 		delete(s.byID, row.ID)
 	}
 }
 
-// crowded says whether the session has no room for another call. mu is held.
-func (s *session) crowded(size int) error {
+// crowded says why the session has no room for another call; nil: it has. mu is held.
+func (s *session) crowded(size int) *fault.Error {
 	open := 0
 	for _, t := range s.turns {
 		open += len(t.open)
@@ -201,53 +243,6 @@ func (s *session) crowded(size int) error {
 		return fault.Invalidf("too_large", "The open calls of this session already hold %d bytes of input, and with this one it would be more than %d. Send it again when some have ended.", s.openSize, maxOpenSize)
 	}
 	return nil
-}
-
-// lookUp finds the tool and parses the input, under a recover: a tool that panics must not take the daemon with it.
-func (s *session) lookUp(use *pipeline.Use, t *turn) (err error) {
-	tool := s.offered(use.Name, t.options)
-	if tool == nil {
-		return fault.Invalidf("unknown_tool", "There is no tool %q. The nearest are %s. ListTools gives all.",
-			clean(use.Name), strings.Join(s.daemon.nearest(use.Name), ", "))
-	}
-	defer func() {
-		if broken := recover(); broken != nil {
-			s.daemon.Log.Error("a tool panicked while it parsed its input", panicFields(use.Name, broken)...)
-			err = fault.Failedf("internal", "The tool %s broke down while it read this input. This is a mistake in toold; the call had no effect.", use.Name)
-		}
-	}()
-	use.Tool = tool
-	use.Digest = pipeline.DigestOf(string(use.Input))
-	if use.Action, err = tool.Parse(use.Input); err != nil {
-		return err
-	}
-	use.Limit, use.Note = limit(tool.Spec(), use.Limit, use.Action.TimeLimit())
-	return nil
-}
-
-// limit is the time limit of a call: what the client asks for, else what the input asks for, else the tool's own; at
-// most the tool's most. The note says what was cut off.
-func limit(spec tools.Spec, client, input time.Duration) (limit time.Duration, note string) {
-	most := max(spec.TimeLimit, spec.MaxTime)
-	wanted := spec.TimeLimit
-	for _, asked := range []time.Duration{input, client} {
-		if asked > 0 {
-			wanted = asked
-		}
-	}
-	if most > 0 && wanted > most {
-		return most, fmt.Sprintf("The time limit of %s was cut to %s, the most that %s may have.", wanted, most, spec.Name)
-	}
-	return wanted, ""
-}
-
-func (s *session) parentKey(id string) string {
-	if id == "" {
-		return ""
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.byID[id]
 }
 
 // enqueue hands entries to the journal in the order of the session's state. mu is held.

@@ -7,50 +7,98 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
-	"go.uber.org/zap/zaptest"
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/zap"
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/toold/toold/daemon"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 	"github.com/toold/toold/tools"
+	"github.com/toold/toold/tools/bash"
 	"github.com/toold/toold/tools/edit"
 	"github.com/toold/toold/tools/glob"
 	"github.com/toold/toold/tools/read"
+	"github.com/toold/toold/tools/todo"
 	"github.com/toold/toold/tools/write"
 )
 
 // house is a running daemon with its folders.
 type house struct {
-	t      *testing.T
-	root   string
-	state  string
-	socket string
-	extra  []tools.Tool
-	d      *daemon.Daemon
-	conn   *grpc.ClientConn
-	served chan error
+	t        testing.TB
+	root     string
+	state    string
+	socket   string
+	settings string
+	extra    []tools.Tool
+	d        *daemon.Daemon
+	conn     *grpc.ClientConn
+	served   chan error
 }
 
 // serve starts a daemon over an empty workspace and ends it with the test.
-func serve(t *testing.T, extra ...tools.Tool) *house {
+func serve(t testing.TB, extra ...tools.Tool) *house {
 	t.Helper()
-	dir := t.TempDir()
-	h := &house{t: t, root: t.TempDir(), state: filepath.Join(dir, "state"), socket: filepath.Join(dir, "run", "toold.sock"), extra: extra}
+	h := prepare(t, extra...)
 	h.start()
+	return h
+}
+
+// prepare makes the folders of a daemon, and sees to its end.
+func prepare(t testing.TB, extra ...tools.Tool) *house {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "toold") // a socket's path is short
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	h := &house{
+		t: t, root: t.TempDir(), state: filepath.Join(dir, "state"), socket: filepath.Join(dir, "run", "toold.sock"),
+		settings: filepath.Join(dir, "settings.json"), extra: extra,
+	}
 	t.Cleanup(h.stop)
 	return h
 }
 
+// limit writes the settings file of a daemon that has not started.
+func (h *house) limit(limits string) {
+	h.t.Helper()
+	if err := os.WriteFile(h.settings, []byte(`{"limits": {`+limits+`}}`), 0o600); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
 func (h *house) start() {
 	h.t.Helper()
-	d, err := daemon.New(daemon.Config{
-		Tools:    append([]tools.Tool{read.Tool(), write.Tool(), edit.Tool(), edit.MultiTool(), glob.Tool()}, h.extra...),
-		StateDir: h.state, Root: h.root, Version: "test", Log: zaptest.NewLogger(h.t),
-	})
+	h.begin(h.config())
+}
+
+func (h *house) config() daemon.Config {
+	return daemon.Config{
+		Tools: append([]tools.Tool{
+			read.Tool(), write.Tool(), edit.Tool(), edit.MultiTool(), glob.Tool(),
+			bash.Tool(), bash.OutputTool(), bash.KillTool(), todo.Tool(),
+		}, h.extra...),
+		StateDir: h.state, Root: h.root, Version: "test", UserSettings: h.settings, Log: zap.NewNop(),
+	}
+}
+
+func (h *house) begin(config daemon.Config) {
+	h.t.Helper()
+	d, err := daemon.New(config)
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -60,18 +108,49 @@ func (h *house) start() {
 	}
 	h.d, h.served = d, make(chan error, 1)
 	go func() { h.served <- d.Serve(listener) }()
+	h.connect()
+}
+
+func (h *house) connect() {
+	h.t.Helper()
+	var err error
 	h.conn, err = grpc.NewClient("unix:"+h.socket, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
 		h.t.Fatal(err)
 	}
 }
 
+// stop ends the daemon and checks that nothing is left of it. It may be called twice.
 func (h *house) stop() {
-	h.conn.Close()
+	if h.conn != nil {
+		h.conn.Close()
+	}
+	if h.d == nil {
+		return
+	}
 	h.d.Stop()
+	h.left()
+}
+
+// left waits for the daemon's end.
+func (h *house) left() {
 	if err := <-h.served; err != nil {
 		h.t.Errorf("serve: %v", err)
 	}
+	h.d = nil
+}
+
+// file writes a file below the root.
+func (h *house) file(name, content string) string {
+	h.t.Helper()
+	path := filepath.Join(h.root, name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		h.t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
+		h.t.Fatal(err)
+	}
+	return path
 }
 
 func (h *house) tools() tooldv1.ToolServiceClient { return tooldv1.NewToolServiceClient(h.conn) }
@@ -80,9 +159,11 @@ func (h *house) sessions() tooldv1.SessionServiceClient {
 	return tooldv1.NewSessionServiceClient(h.conn)
 }
 
+func (h *house) daemon() tooldv1.DaemonServiceClient { return tooldv1.NewDaemonServiceClient(h.conn) }
+
 // conversation is an Execute stream from the client's side.
 type conversation struct {
-	t      *testing.T
+	t      testing.TB
 	stream grpc.BidiStreamingClient[tooldv1.ExecuteRequest, tooldv1.ExecuteResponse]
 	cancel context.CancelFunc
 	events []*tooldv1.ExecuteResponse
@@ -90,7 +171,7 @@ type conversation struct {
 
 func (h *house) converse() *conversation {
 	h.t.Helper()
-	ctx, cancel := context.WithCancel(h.t.Context())
+	ctx, cancel := context.WithCancel(context.Background())
 	stream, err := h.tools().Execute(ctx)
 	if err != nil {
 		h.t.Fatal(err)
@@ -99,24 +180,45 @@ func (h *house) converse() *conversation {
 	return &conversation{t: h.t, stream: stream, cancel: cancel}
 }
 
+// join attaches to the session of that name, which is made if need be, as somebody who answers.
+func (h *house) join(name string, options *tooldv1.Options) *conversation {
+	h.t.Helper()
+	c := h.converse()
+	c.attach(&tooldv1.Attach{SessionId: name, Roots: []string{h.root}, Options: options, Capabilities: &tooldv1.Capabilities{Answers: true}})
+	return c
+}
+
+// free is a session whose calls ask nobody.
+func free(more ...*tooldv1.Options) *tooldv1.Options {
+	options := &tooldv1.Options{PermissionMode: tooldv1.PermissionMode_PERMISSION_MODE_BYPASS_PERMISSIONS.Enum()}
+	for _, o := range more {
+		proto.Merge(options, o)
+	}
+	return options
+}
+
 func (c *conversation) attach(a *tooldv1.Attach) *tooldv1.Attached {
 	c.t.Helper()
 	c.say(&tooldv1.ExecuteRequest{Message: &tooldv1.ExecuteRequest_Attach{Attach: a}})
-	return c.until(func(e *tooldv1.ExecuteResponse) bool { return e.GetAttached() != nil }).GetAttached()
+	return c.until("attached").GetAttached()
 }
 
 func (c *conversation) say(m *tooldv1.ExecuteRequest) {
 	c.t.Helper()
 	if err := c.stream.Send(m); err != nil {
-		c.t.Fatalf("send: %v", err)
+		_, err = c.stream.Recv()
+		c.t.Fatalf("send: %v, after %q", err, story(c.events))
 	}
 }
 
 func (c *conversation) use(id, name, input string) {
 	c.t.Helper()
-	c.say(&tooldv1.ExecuteRequest{Message: &tooldv1.ExecuteRequest_ToolUse{ToolUse: &tooldv1.ToolUse{
-		Id: id, Name: name, Arguments: &tooldv1.ToolUse_InputJson{InputJson: input},
-	}}})
+	c.ask(&tooldv1.ToolUse{Id: id, Name: name, Arguments: &tooldv1.ToolUse_InputJson{InputJson: input}})
+}
+
+func (c *conversation) ask(use *tooldv1.ToolUse) {
+	c.t.Helper()
+	c.say(&tooldv1.ExecuteRequest{Message: &tooldv1.ExecuteRequest_ToolUse{ToolUse: use}})
 }
 
 func (c *conversation) endTurn() {
@@ -124,32 +226,64 @@ func (c *conversation) endTurn() {
 	c.say(&tooldv1.ExecuteRequest{Message: &tooldv1.ExecuteRequest_EndTurn{EndTurn: &tooldv1.EndTurn{}}})
 }
 
-// until receives up to the first event that match wants, and keeps all that it saw.
-func (c *conversation) until(match func(*tooldv1.ExecuteResponse) bool) *tooldv1.ExecuteResponse {
+func (c *conversation) cancelCall(id string) {
+	c.t.Helper()
+	c.say(&tooldv1.ExecuteRequest{Message: &tooldv1.ExecuteRequest_Cancel{Cancel: &tooldv1.Cancel{ToolUseId: id}}})
+}
+
+func (c *conversation) discard() {
+	c.t.Helper()
+	c.say(&tooldv1.ExecuteRequest{Message: &tooldv1.ExecuteRequest_DiscardTurn{DiscardTurn: &tooldv1.DiscardTurn{}}})
+}
+
+// reply answers a question.
+func (c *conversation) reply(q *tooldv1.Question, decision tooldv1.Decision, change ...func(*tooldv1.Answer)) {
+	c.t.Helper()
+	answer := &tooldv1.Answer{QuestionId: q.GetQuestionId(), InputDigest: q.GetInputDigest(), Decision: decision}
+	for _, f := range change {
+		f(answer)
+	}
+	c.say(&tooldv1.ExecuteRequest{Message: &tooldv1.ExecuteRequest_Answer{Answer: answer}})
+}
+
+// until receives up to the first event whose story begins so, and keeps all that it saw.
+func (c *conversation) until(told string) *tooldv1.ExecuteResponse {
 	c.t.Helper()
 	for {
 		event, err := c.stream.Recv()
 		if err != nil {
-			c.t.Fatalf("receive: %v, after %s", err, story(c.events))
+			c.t.Fatalf("receive: %v, waiting for %q after %q", err, told, story(c.events))
 		}
 		c.events = append(c.events, event)
-		if match(event) {
+		if strings.HasPrefix(tell(event), told) {
 			return event
 		}
 	}
 }
 
-// turn receives up to the end of a turn and gives its results by id.
-func (c *conversation) turn() map[string]*tooldv1.ToolResult {
+// results receives up to the end of the next turn and gives its results by id.
+func (c *conversation) results() map[string]*tooldv1.ToolResult {
 	c.t.Helper()
+	from := len(c.events)
+	c.until("turn ")
+	return resultsOf(c.events[from:])
+}
+
+func resultsOf(events []*tooldv1.ExecuteResponse) map[string]*tooldv1.ToolResult {
 	results := map[string]*tooldv1.ToolResult{}
-	c.until(func(e *tooldv1.ExecuteResponse) bool {
-		if result := e.GetToolResult(); result != nil {
+	for _, event := range events {
+		if result := event.GetToolResult(); result != nil {
 			results[result.GetToolUseId()] = result
 		}
-		return e.GetTurnEnded() != nil
-	})
+	}
 	return results
+}
+
+// closed receives everything to the end of the stream and gives the status.
+func (c *conversation) closed() error {
+	events, err := drain(c.stream.Recv)
+	c.events = append(c.events, events...)
+	return err
 }
 
 // rest half-closes and receives everything to the end.
@@ -158,45 +292,91 @@ func (c *conversation) rest() error {
 	if err := c.stream.CloseSend(); err != nil {
 		c.t.Fatal(err)
 	}
-	for {
-		event, err := c.stream.Recv()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		c.events = append(c.events, event)
-	}
+	return c.closed()
 }
 
-// story tells events in a few words each, without progress.
+// story tells events in a few words each, without progress and changes of the session.
 func story(events []*tooldv1.ExecuteResponse) (told []string) {
 	for _, e := range events {
-		switch {
-		case e.GetAttached() != nil:
-			told = append(told, "attached")
-		case e.GetAccepted() != nil:
-			a := e.GetAccepted()
-			told = append(told, fmt.Sprintf("%s accepted %d/%d", a.GetToolUseId(), a.GetIndex(), a.GetBatch()))
-		case e.GetQuestion() != nil:
-			told = append(told, e.GetQuestion().GetToolUseId()+" asks")
-		case e.GetQuestionWithdrawn() != nil:
-			told = append(told, e.GetQuestionWithdrawn().GetToolUseId()+" "+e.GetQuestionWithdrawn().GetReason())
-		case e.GetStarted() != nil:
-			told = append(told, e.GetStarted().GetToolUseId()+" started")
-		case e.GetToolResult() != nil:
-			r := e.GetToolResult()
-			told = append(told, fmt.Sprintf("%s %s %s", r.GetToolUseId(), pipelineName(r.GetOutcome()), r.GetError().GetCode()))
-		case e.GetTurnEnded() != nil:
-			told = append(told, fmt.Sprintf("turn %d ended %d/%d", e.GetTurn(), e.GetTurnEnded().GetCalls(), e.GetTurnEnded().GetBatches()))
-		case e.GetNotice() != nil:
-			told = append(told, "notice "+e.GetNotice().GetCode())
-		case e.GetSessionChanged() != nil:
-			told = append(told, "changed")
+		if words := tell(e); words != "" {
+			told = append(told, words)
 		}
 	}
 	return told
 }
 
-func pipelineName(o tooldv1.Outcome) string { return o.String()[len("OUTCOME_"):] }
+// tell tells one event.
+func tell(e *tooldv1.ExecuteResponse) string {
+	switch m := e.GetEvent().(type) {
+	case *tooldv1.ExecuteResponse_Attached:
+		return "attached"
+	case *tooldv1.ExecuteResponse_Accepted:
+		return fmt.Sprintf("%s accepted %d/%d", m.Accepted.GetToolUseId(), m.Accepted.GetIndex(), m.Accepted.GetBatch())
+	case *tooldv1.ExecuteResponse_Question:
+		return m.Question.GetToolUseId() + " asks"
+	case *tooldv1.ExecuteResponse_QuestionWithdrawn:
+		return m.QuestionWithdrawn.GetToolUseId() + " withdrawn: " + m.QuestionWithdrawn.GetReason()
+	case *tooldv1.ExecuteResponse_Started:
+		return m.Started.GetToolUseId() + " started"
+	case *tooldv1.ExecuteResponse_ToolResult:
+		return strings.TrimSpace(fmt.Sprintf("%s %s %s", m.ToolResult.GetToolUseId(), m.ToolResult.GetOutcome().String()[len("OUTCOME_"):], m.ToolResult.GetError().GetCode()))
+	case *tooldv1.ExecuteResponse_TurnEnded:
+		return fmt.Sprintf("turn %d ended %d/%d", e.GetTurn(), m.TurnEnded.GetCalls(), m.TurnEnded.GetBatches())
+	case *tooldv1.ExecuteResponse_Notice:
+		return "notice " + m.Notice.GetCode()
+	case *tooldv1.ExecuteResponse_SessionChanged:
+		if m.SessionChanged.GetClosed() {
+			return "closed"
+		}
+	}
+	return ""
+}
+
+// outcomes tells results by id in a few words.
+func outcomes(results map[string]*tooldv1.ToolResult) map[string]string {
+	told := map[string]string{}
+	for id, result := range results {
+		told[id] = strings.TrimSpace(result.GetOutcome().String()[len("OUTCOME_"):] + " " + result.GetError().GetCode())
+	}
+	return told
+}
+
+// want compares what is told with what should be.
+func want[T any](t testing.TB, got, want T) {
+	t.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// refused checks a status and the reason that it carries.
+func refused(t testing.TB, err error, code codes.Code, reason string) {
+	t.Helper()
+	if got := status.Code(err); got != code || reasonOf(err) != reason {
+		t.Errorf("status %s %s (%v), want %s %s", got, reasonOf(err), err, code, reason)
+	}
+}
+
+// reasonOf gives the reason of the ErrorInfo in a status; empty: it has none of this daemon's.
+func reasonOf(err error) string {
+	for _, detail := range status.Convert(err).Details() {
+		if info, ok := detail.(*errdetails.ErrorInfo); ok && info.GetDomain() == "toold" {
+			return info.GetReason()
+		}
+	}
+	return ""
+}
+
+// drain receives to the end of a stream.
+func drain(receive func() (*tooldv1.ExecuteResponse, error)) (events []*tooldv1.ExecuteResponse, err error) {
+	for {
+		event, err := receive()
+		if errors.Is(err, io.EOF) {
+			return events, nil
+		}
+		if err != nil {
+			return events, err
+		}
+		events = append(events, event)
+	}
+}

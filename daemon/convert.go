@@ -10,7 +10,6 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/structpb"
-	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/toold/toold/daemon/journal"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
@@ -23,11 +22,16 @@ import (
 	"github.com/toold/toold/tools/spool"
 )
 
-// shownInput is how many bytes of an input a question shows, and shownDiff of a diff: a person reads less, and the
-// message stays far below 4 MiB.
+// How many bytes of a text stand in a message: a person reads less, and the message stays far below 4 MiB, which is as
+// much as most clients take.
 const (
-	shownInput = 64 << 10
-	shownDiff  = 512 << 10
+	shownName       = 100
+	shownReason     = 4 << 10
+	shownInput      = 64 << 10
+	shownDiff       = 512 << 10
+	shownFault      = 64 << 10
+	shownStructured = 1 << 20
+	shownText       = 1 << 20
 )
 
 // eventOf puts an event of a call, or of no call when use is nil, into a wire message without number and time.
@@ -41,14 +45,14 @@ func eventOf(use *pipeline.Use, event pipeline.Event) *tooldv1.ExecuteResponse {
 	switch e := event.(type) {
 	case pipeline.Accepted:
 		r.Event = &tooldv1.ExecuteResponse_Accepted{Accepted: &tooldv1.Accepted{
-			ToolUseId: use.ID, Name: clean(use.Name), Index: uint32(use.Index), Batch: uint32(e.Batch), Concurrent: e.Concurrent,
+			ToolUseId: use.ID, Name: short(use.Name), Index: uint32(use.Index), Batch: uint32(e.Batch), Concurrent: e.Concurrent,
 			ParentToolUseId: e.Parent,
 		}}
 	case pipeline.Asked:
 		r.Event = &tooldv1.ExecuteResponse_Question{Question: questionOf(use, e.Question)}
 	case pipeline.Withdrawn:
 		r.Event = &tooldv1.ExecuteResponse_QuestionWithdrawn{QuestionWithdrawn: &tooldv1.QuestionWithdrawn{
-			QuestionId: e.QuestionID, ToolUseId: use.ID, Reason: e.Reason,
+			QuestionId: e.QuestionID, ToolUseId: use.ID, Reason: clean(e.Reason),
 		}}
 	case pipeline.Started:
 		r.Event = &tooldv1.ExecuteResponse_Started{Started: &tooldv1.Started{ToolUseId: use.ID, Sandbox: tierOf(e.Tier)}}
@@ -57,7 +61,7 @@ func eventOf(use *pipeline.Use, event pipeline.Event) *tooldv1.ExecuteResponse {
 	case pipeline.TurnEnded:
 		r.Event = &tooldv1.ExecuteResponse_TurnEnded{TurnEnded: turnEndedOf(e)}
 	case pipeline.Noticed:
-		r.Event = &tooldv1.ExecuteResponse_Notice{Notice: &tooldv1.Notice{Code: e.Code, Message: clean(e.Message), ToolUseId: e.CallID}}
+		r.Event = &tooldv1.ExecuteResponse_Notice{Notice: &tooldv1.Notice{Code: e.Code, Message: clean(e.Message), ToolUseId: clean(e.CallID), Details: structOf(e.Details)}}
 	case pipeline.Changed:
 		r.Event = &tooldv1.ExecuteResponse_SessionChanged{SessionChanged: changedOf(e)}
 	}
@@ -65,15 +69,11 @@ func eventOf(use *pipeline.Use, event pipeline.Event) *tooldv1.ExecuteResponse {
 }
 
 func questionOf(use *pipeline.Use, q pipeline.Question) *tooldv1.Question {
-	wire := &tooldv1.Question{
+	return &tooldv1.Question{
 		QuestionId: q.ID, ToolUseId: use.ID, ToolName: q.Tool, Title: visible(q.Title),
-		InputJson: visible(shortened(q.Input, shownInput)), InputDigest: q.Digest,
-		Diff: visible(shortened(q.Diff, shownDiff)), Reason: visible(q.Reason), Level: levelOf(q.Level),
+		InputJson: shortened(visible(q.Input), shownInput), InputDigest: q.Digest,
+		Diff: shortened(visible(q.Diff), shownDiff), Reason: shortened(visible(q.Reason), shownReason), Level: levelOf(q.Level),
 	}
-	if !q.Expires.IsZero() {
-		wire.Expires = timestamppb.New(q.Expires)
-	}
-	return wire
 }
 
 func resultOf(use *pipeline.Use, e pipeline.Ended) *tooldv1.ToolResult {
@@ -103,7 +103,7 @@ func contentOf(block tools.Block) *tooldv1.Content {
 	case block.Link != nil:
 		return &tooldv1.Content{Block: &tooldv1.Content_Link{Link: &tooldv1.Link{Uri: clean(block.Link.URI), Name: clean(block.Link.Name)}}}
 	}
-	return &tooldv1.Content{Block: &tooldv1.Content_Text{Text: clean(block.Text)}}
+	return &tooldv1.Content{Block: &tooldv1.Content_Text{Text: shortened(block.Text, shownText)}}
 }
 
 func blobOf(b *tools.Blob) *tooldv1.Blob { return &tooldv1.Blob{MediaType: b.MediaType, Data: b.Data} }
@@ -112,10 +112,11 @@ func errorOf(e *fault.Error) *tooldv1.Error {
 	if e == nil {
 		return nil
 	}
-	return &tooldv1.Error{Code: e.Code, Message: clean(e.Message), Field: clean(e.Field), Details: structOf(e.Details)}
+	return &tooldv1.Error{Code: e.Code, Message: shortened(e.Message, shownFault), Field: shortened(e.Field, shownReason), Details: structOf(e.Details)}
 }
 
-// structOf puts a value that marshals to a JSON object into a Struct; nil when it does not.
+// structOf puts a value that marshals to a JSON object into a Struct; nil when it does not. One that is too large for a
+// message is replaced by its size.
 func structOf(value any) *structpb.Struct {
 	if value == nil {
 		return nil
@@ -123,6 +124,9 @@ func structOf(value any) *structpb.Struct {
 	text, err := json.Marshal(value) // replaces what is not UTF-8
 	if err != nil {
 		return nil
+	}
+	if len(text) > shownStructured {
+		text = fmt.Appendf(nil, `{"omitted_bytes": %d}`, len(text))
 	}
 	into := &structpb.Struct{}
 	if into.UnmarshalJSON(text) != nil {
@@ -217,11 +221,16 @@ func merged(base, change *tooldv1.Options) *tooldv1.Options {
 	return into
 }
 
-func answerOf(a *tooldv1.Answer) pipeline.Answer {
-	return pipeline.Answer{
-		Allow: a.GetDecision() == tooldv1.Decision_DECISION_ALLOW, UpdatedInput: a.GetUpdatedInputJson(),
-		Message: a.GetMessage(), InterruptTurn: a.GetInterruptTurn(),
+// useOf is the tool use that a RunToolRequest asks for.
+func useOf(r *tooldv1.RunToolRequest) *tooldv1.ToolUse {
+	use := &tooldv1.ToolUse{Id: r.GetId(), Name: r.GetName(), Timeout: r.GetTimeout()}
+	switch input := r.GetArguments().(type) {
+	case *tooldv1.RunToolRequest_Input:
+		use.Arguments = &tooldv1.ToolUse_Input{Input: input.Input}
+	case *tooldv1.RunToolRequest_InputJson:
+		use.Arguments = &tooldv1.ToolUse_InputJson{InputJson: input.InputJson}
 	}
+	return use
 }
 
 // inputOf gives the JSON text of a tool use's input.
@@ -261,12 +270,22 @@ func visible(text string) string {
 	return out.String()
 }
 
-// shortened cuts text to max bytes and says how many are left out.
+// shortened makes text valid UTF-8 of at most max bytes and, when it was longer, says how many are left out.
 func shortened(text string, max int) string {
+	text = clean(text)
 	if len(text) <= max {
 		return text
 	}
-	return clean(text[:max]) + fmt.Sprintf("\n[%d more bytes are not shown]", len(text)-max)
+	return strings.ToValidUTF8(text[:max], "") + fmt.Sprintf("\n[%d more bytes are not shown]", len(text)-max)
+}
+
+// short is a name that a client has made up, fit for one line of a message.
+func short(name string) string {
+	name = clean(name)
+	if len(name) <= shownName {
+		return name
+	}
+	return strings.ToValidUTF8(name[:shownName], "") + "…"
 }
 
 // The kinds of records, as the journal keeps them. Their numbers are on disk and never change.

@@ -1,7 +1,8 @@
 // Package daemon is the gRPC server around the scheduler: it accepts tool uses, keeps sessions and their records,
 // streams events, and brings everything back after a restart. It does not know any tool.
 //
-// Where to read: execute.go for a stream's life, accept.go and end.go for a call's, session.go for what outlives both.
+// Where to read: execute.go for a stream's life, accept.go and end.go for a call's, session.go for what outlives both,
+// house.go for how it all ends.
 package daemon
 
 import (
@@ -23,7 +24,6 @@ import (
 	"github.com/toold/toold/daemon/journal"
 	"github.com/toold/toold/daemon/settings"
 	"github.com/toold/toold/scheduler"
-	"github.com/toold/toold/scheduler/pipeline"
 	"github.com/toold/toold/tools"
 	"github.com/toold/toold/tools/sandbox"
 	"github.com/toold/toold/tools/workspace"
@@ -57,16 +57,23 @@ type Daemon struct {
 	server    *grpc.Server
 	health    *health.Server
 
-	ending chan struct{} // closed when the drain begins
-	atOnce chan struct{} // closed when running calls are to be stopped now
-	flush  chan struct{} // closed when every call has ended: streams send what is left and close
-	once   struct{ ending, atOnce sync.Once }
+	grace     time.Duration  // how long the calls of a client that went away go on under ON_DISCONNECT_CANCEL
+	streaming sync.WaitGroup // goroutines that receive and send
+	hurry     chan struct{}  // one slot: a session has set a deadline
+	ending    chan struct{}  // closed when the drain begins
+	atOnce    chan struct{}  // closed when running calls are to be stopped now
+	once      struct{ ending, atOnce sync.Once }
+
+	making sync.Mutex // held while a session is made, so that two are not made under one name or above the limit
 
 	mu       sync.Mutex
 	sessions map[string]*session // those that are open
 	streams  int
 	busy     time.Time // when a stream or call was last seen
 }
+
+// disconnectGrace is part of the contract with clients.
+const disconnectGrace = 5 * time.Second
 
 // New opens the state, ends what a dead daemon left running, and brings its sessions back.
 func New(config Config) (*Daemon, error) {
@@ -81,14 +88,18 @@ func New(config Config) (*Daemon, error) {
 	if warning != "" {
 		warnings = append(warnings, warning)
 	}
-	runner, err := sandbox.New(filepath.Join(config.StateDir, "processes"))
+	processes := filepath.Join(config.StateDir, "processes")
+	if killed, stuck := sandbox.Sweep(processes); len(killed)+len(stuck) > 0 {
+		config.Log.Warn("ended what a dead daemon had left running", zap.Any("killed", killed), zap.Any("stuck", stuck))
+	}
+	runner, err := sandbox.New(processes)
 	if err != nil {
 		return nil, errors.Join(err, store.Close())
 	}
 	d := &Daemon{
 		Config: config, limits: limits, warnings: warnings, started: time.Now(),
 		journal: store, scheduler: scheduler.New(limits.MaxRunningCalls), runner: runner, locks: workspace.NewLocks(),
-		ending: make(chan struct{}), atOnce: make(chan struct{}), flush: make(chan struct{}),
+		grace: disconnectGrace, hurry: make(chan struct{}, 1), ending: make(chan struct{}), atOnce: make(chan struct{}),
 		sessions: map[string]*session{}, busy: time.Now(), health: health.NewServer(),
 	}
 	if err := d.restore(); err != nil {
@@ -131,6 +142,7 @@ func (d *Daemon) Serve(listener net.Listener) error {
 	stop()
 	housekeeping.Wait()
 	d.server.Stop()
+	d.streaming.Wait()
 	if failed == nil {
 		failed = <-served
 	}
@@ -146,41 +158,9 @@ func (d *Daemon) Stop() {
 	d.Drain()
 }
 
-// streamGrace is how long the shutdown waits for clients to take their last records.
-const streamGrace = 2 * time.Second
-
-func (d *Daemon) shutdown() {
-	d.health.Shutdown()
-	cause := &pipeline.Stop{Outcome: pipeline.Interrupted, Reason: "the daemon is shutting down"}
-	d.scheduler.Drain(cause)
-	drained, cancel := context.WithTimeout(context.Background(), d.limits.Drain)
-	go func() {
-		select {
-		case <-d.atOnce:
-			cancel()
-		case <-drained.Done():
-		}
-	}()
-	_ = d.scheduler.Wait(drained)
-	cancel()
-	d.scheduler.Stop(cause)
-	_ = d.scheduler.Wait(context.Background())
-	for _, s := range d.open() {
-		s.settled()
-	}
-	close(d.flush)
-	patience := time.AfterFunc(streamGrace, d.server.Stop)
-	defer patience.Stop()
-	d.server.GracefulStop()
-}
-
 // close lets go of everything, in the order opposite to New.
 func (d *Daemon) close() error {
 	d.scheduler.Close()
-	for _, s := range d.open() {
-		s.tasks.Close()
-		s.work.Wait()
-	}
 	return errors.Join(d.runner.Close(), d.journal.Close())
 }
 
@@ -200,44 +180,6 @@ func (d *Daemon) session(name string) (*session, bool) {
 	defer d.mu.Unlock()
 	s, ok := d.sessions[name]
 	return s, ok
-}
-
-// houseTick is how often idle sessions and an idle daemon are looked for.
-const houseTick = 10 * time.Second
-
-// keepHouse closes sessions that nobody uses, and ends a daemon that nobody uses.
-func (d *Daemon) keepHouse(ctx context.Context) {
-	every := houseTick
-	if d.IdleExit > 0 {
-		every = min(every, max(d.IdleExit/4, time.Millisecond))
-	}
-	tick := time.NewTicker(every)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-		idle := true
-		for _, s := range d.open() {
-			since, unused := s.idleSince()
-			idle = idle && unused
-			if unused && time.Since(since) > d.limits.SessionIdle {
-				s.close(fmt.Sprintf("nobody used it for %s", d.limits.SessionIdle))
-			}
-		}
-		d.mu.Lock()
-		if !idle || d.streams > 0 {
-			d.busy = time.Now()
-		}
-		alone := time.Since(d.busy)
-		d.mu.Unlock()
-		if d.IdleExit > 0 && alone > d.IdleExit {
-			d.Log.Info("nothing to do: ending", zap.Duration("idle", alone))
-			d.Drain()
-		}
-	}
 }
 
 // newID makes a name that sorts by time.

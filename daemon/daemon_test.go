@@ -1,26 +1,13 @@
 package daemon_test
 
+// Streams as a whole: how they begin and end, and what a daemon says of itself.
+
 import (
-	"os"
-	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
-
-func (h *house) file(name, content string) string {
-	h.t.Helper()
-	path := filepath.Join(h.root, name)
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		h.t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
-		h.t.Fatal(err)
-	}
-	return path
-}
 
 // TestAnonymous: a Read without Attach, as a person with grpcurl sends it.
 func TestAnonymous(t *testing.T) {
@@ -31,11 +18,8 @@ func TestAnonymous(t *testing.T) {
 	if err := c.rest(); err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"attached", "changed", "r accepted 0/1", "r started", "r OK ", "turn 1 ended 1/1"}
-	if got := story(c.events); !slices.Equal(got, want) {
-		t.Errorf("got %q, want %q", got, want)
-	}
-	if text := c.events[4].GetToolResult().GetContent()[0].GetText(); !strings.Contains(text, "hello") {
+	want(t, story(c.events), []string{"attached", "r accepted 0/1", "r started", "r OK", "turn 1 ended 1/1"})
+	if text := resultsOf(c.events)["r"].GetContent()[0].GetText(); !strings.Contains(text, "hello") {
 		t.Errorf("result %q, want the file's text", text)
 	}
 	list, err := h.sessions().ListSessions(t.Context(), &tooldv1.ListSessionsRequest{})

@@ -4,11 +4,9 @@ package daemon
 // calls; all records of a call but the first are made here.
 
 import (
+	"cmp"
 	"errors"
-	"maps"
-	"os"
 	"slices"
-	"strings"
 	"time"
 
 	"go.uber.org/zap"
@@ -18,20 +16,16 @@ import (
 	"github.com/toold/toold/scheduler/pipeline"
 	"github.com/toold/toold/tools"
 	"github.com/toold/toold/tools/fault"
-	"github.com/toold/toold/tools/spool"
 	"github.com/toold/toold/tools/workspace"
 )
 
-// skip is a call whose turn never came.
-type skip struct {
-	call  *pipeline.Call
-	ended pipeline.Ended
-}
-
-// change is what a concurrent call leaves behind in the session, until its batch has ended.
-type change struct {
+// ending is a call that has ended, or a tool use that could not become one.
+type ending struct {
+	call    *pipeline.Call // nil: it could not become one
 	use     *pipeline.Use
-	changes tools.Changes
+	ended   pipeline.Ended
+	learned map[string]workspace.State // what it has seen of files, by real path
+	changed []journal.Entry            // tells what it and others have left behind in the session
 }
 
 // Begin says that the call's turn has come.
@@ -40,54 +34,6 @@ func (s *session) Begin(c *pipeline.Call) *tools.Env {
 	s.begun++
 	s.mu.Unlock()
 	return s.Peek(c)
-}
-
-// Peek gives the session's state as it is now, for one call.
-func (s *session) Peek(c *pipeline.Call) *tools.Env {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	spec := c.Tool.Spec()
-	env := &tools.Env{
-		CallID: s.name + "." + c.Key, Dir: s.dir, Environ: s.environ(), Todos: s.todos, Cursors: maps.Clone(s.cursors),
-		Spool: s.outputs, Runner: s.daemon.runner, Tasks: s.tasks, MaxChars: spec.MaxResultChars,
-	}
-	if env.MaxChars == 0 {
-		env.MaxChars = pipeline.DefaultMaxChars
-	}
-	if t := s.turns[c.Use.Turn]; t != nil {
-		env.OnTimeout = onTimeoutOf(t.options)
-	}
-	env.Output = func(out *spool.Output) { s.published(c, out) }
-	env.Report = func(step tools.Step) { s.reported(c, step) }
-	return env
-}
-
-// environ is the client's environment with what calls have exported. mu is held.
-func (s *session) environ() (list []string) {
-	env := maps.Clone(s.env)
-	if len(env) == 0 {
-		env = daemonEnviron()
-	}
-	for _, name := range s.exports.Unset {
-		delete(env, name)
-	}
-	maps.Copy(env, s.exports.Set)
-	for _, name := range slices.Sorted(maps.Keys(env)) {
-		list = append(list, name+"="+env[name])
-	}
-	return list
-}
-
-// daemonEnviron is what calls get of the daemon's own environment when the client has sent none.
-func daemonEnviron() map[string]string {
-	env := map[string]string{}
-	for _, pair := range os.Environ() {
-		name, value, _ := strings.Cut(pair, "=")
-		if slices.Contains([]string{"PATH", "HOME", "USER", "SHELL", "LANG", "TMPDIR"}, name) || strings.HasPrefix(name, "LC_") {
-			env[name] = value
-		}
-	}
-	return env
 }
 
 // Workspace is where the session's calls may find files, and what they have seen of them.
@@ -112,12 +58,12 @@ func (s *session) Policy(c *pipeline.Call) pipeline.Policy {
 
 // Start records that the call begins to act. For a call that can have effects it returns when the record is on disk.
 func (s *session) Start(c *pipeline.Call, started pipeline.Started) error {
-	e := s.entry(&c.Use, started)
+	e := entry(&c.Use, started)
 	if !c.ReadOnly() {
 		e.Durability = journal.Synced
 	}
 	s.mu.Lock()
-	s.live[c.Key] = newLive(c)
+	s.live[c.Key] = &live{use: &c.Use, since: time.Now()}
 	pending := s.enqueue(e)
 	s.mu.Unlock()
 	if c.ReadOnly() {
@@ -139,203 +85,188 @@ func diskFault(err error) *fault.Error {
 
 // End records the call's result and applies what it leaves behind.
 func (s *session) End(c *pipeline.Call, ended pipeline.Ended, learned map[string]workspace.State) {
-	if ended.Stack != nil {
-		s.daemon.Log.Error("a tool panicked", zap.String("tool", c.Name), zap.String("session", s.name), zap.ByteString("stack", ended.Stack))
-	}
 	s.memory.Merge(learned)
 	s.mu.Lock()
-	s.begun--
 	ended.Usage.OutputBytes = s.live[c.Key].printed()
-	entries := s.resultEntries(c, ended, learned)
-	changes := []change{{&c.Use, ended.Changes}}
-	if c.Concurrent() {
-		s.deferred = append(s.deferred, changes[0])
-		changes = nil
-		if s.begun == 0 {
-			changes, s.deferred = s.deferred, nil
-			slices.SortFunc(changes, func(a, b change) int {
-				return 2*compare(a.use.Turn, b.use.Turn) + compare(a.use.Index, b.use.Index)
-			})
-		}
-	}
-	if e, changed := s.apply(changes); changed {
-		entries = append(entries, e)
-	}
-	pending := s.enqueue(entries...)
-	t := s.turns[c.Use.Turn]
+	changed := s.leaveBehind(c, ended.Changes)
 	s.mu.Unlock()
-	s.keep(pending, entries)
-	s.ended(c, t, ended)
+	s.conclude(ending{c, &c.Use, ended, learned, changed})
 }
 
-func compare[N int | uint64](a, b N) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
+// leaveBehind applies what a call changes in the session, and gives the record that tells it: at once if the call is
+// serial, otherwise together with those that ran beside it, in the order in which they were sent. mu is held.
+func (s *session) leaveBehind(c *pipeline.Call, changes tools.Changes) []journal.Entry {
+	s.begun--
+	if !c.Concurrent() {
+		return s.apply([]change{{&c.Use, changes}})
 	}
-	return 0
+	s.deferred = append(s.deferred, change{&c.Use, changes})
+	if s.begun > 0 {
+		return nil
+	}
+	batch := s.deferred
+	s.deferred = nil
+	slices.SortFunc(batch, func(a, b change) int {
+		return cmp.Or(cmp.Compare(a.use.Turn, b.use.Turn), cmp.Compare(a.use.Index, b.use.Index))
+	})
+	return s.apply(batch)
 }
 
 // Skipped records the result of a call whose turn never came. It is called on the scheduler's loop and only notes it.
 func (s *session) Skipped(c *pipeline.Call, ended pipeline.Ended) {
-	s.mu.Lock()
-	s.skipped = append(s.skipped, skip{c, ended})
-	first := len(s.skipped) == 1
-	s.mu.Unlock()
-	if first {
+	s.skipped.Lock()
+	defer s.skipped.Unlock()
+	s.skipped.noted = append(s.skipped.noted, ending{call: c, use: &c.Use, ended: ended})
+	if len(s.skipped.noted) == 1 {
 		s.work.Go(s.recordSkipped)
 	}
 }
 
 // recordSkipped records the results of calls whose turn never came, in their order.
 func (s *session) recordSkipped() {
-	s.skipping.Lock()
-	defer s.skipping.Unlock()
-	for {
-		s.mu.Lock()
-		batch := s.skipped
-		s.skipped = nil
-		var entries []journal.Entry
-		for _, skip := range batch {
-			entries = append(entries, s.resultEntries(skip.call, skip.ended, nil)...)
+	s.skipped.recording.Lock()
+	defer s.skipped.recording.Unlock()
+	s.skipped.Lock()
+	noted := s.skipped.noted
+	s.skipped.noted = nil
+	s.skipped.Unlock()
+	for len(noted) > 0 {
+		turn := noted[0].use.Turn
+		same := slices.IndexFunc(noted, func(e ending) bool { return e.use.Turn != turn })
+		if same < 0 {
+			same = len(noted)
 		}
-		s.mu.Unlock()
-		if len(batch) == 0 {
-			return
-		}
-		for _, skip := range batch {
-			s.Withdraw(skip.call, "its call will not run")
-		}
-		s.mu.Lock()
-		pending := s.enqueue(entries...)
-		s.mu.Unlock()
-		s.keep(pending, entries)
-		for _, skip := range batch {
-			s.mu.Lock()
-			t := s.turns[skip.call.Use.Turn]
-			s.mu.Unlock()
-			s.ended(skip.call, t, skip.ended)
-		}
+		s.conclude(noted[:same]...)
+		noted = noted[same:]
 	}
 }
 
-// resultEntries makes the record of a result, with the state that changes together with it. mu is held.
-func (s *session) resultEntries(c *pipeline.Call, ended pipeline.Ended, learned map[string]workspace.State) []journal.Entry {
-	row := s.calls[c.Key]
-	row.Open = false
-	state := []journal.Put{put(keyCall+c.Key, row)}
-	if ended.Outcome == pipeline.Discarded {
-		s.forget(c.Key)
-		row.ID = "" // free again
-		state[0] = put(keyCall+c.Key, row)
+// conclude records results of one turn, with the state that changes together with them, and then takes their calls out
+// of the turn. When it returns they are recorded, or the journal is no more.
+func (s *session) conclude(endings ...ending) {
+	s.mu.Lock()
+	t := s.turns[endings[0].use.Turn]
+	s.mu.Unlock()
+	if t.ordered != nil {
+		t.ordered.recording.Lock() // so that none overtakes one that waits for a full disk
+		defer t.ordered.recording.Unlock()
 	}
-	for real, seen := range learned {
+	s.mu.Lock()
+	var w writing
+	for _, e := range endings {
+		if a := s.asked[e.use.Key]; a != nil {
+			s.withdraw(a, errMoot, "its call has ended")
+		}
+		w.add(t, e.use, s.result(e))
+		w.entries = append(w.entries, e.changed...)
+	}
+	write := func() *journal.Pending { return w.to(s.log) }
+	s.tail = write()
+	pending := s.tail
+	s.mu.Unlock()
+	if !s.keep(pending, write) {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, e := range endings {
+		s.remove(t, e)
+	}
+	s.tell()
+}
+
+// result makes the record of a result. mu is held.
+func (s *session) result(e ending) journal.Entry {
+	if e.ended.Stack != nil {
+		s.daemon.Log.Error("a tool panicked", zap.String("tool", e.use.Name), zap.String("session", s.name), zap.ByteString("stack", e.ended.Stack))
+	}
+	row := s.calls[e.use.Key]
+	row.Open = false
+	state := []journal.Put{put(keyCall+e.use.Key, row)}
+	for real, seen := range e.learned {
 		state = append(state, put(keySeen+real, seen))
 	}
-	e := s.entry(&c.Use, ended, state...)
-	if !c.ReadOnly() && s.live[c.Key] != nil {
-		e.Durability = journal.Synced
+	if task := e.ended.Changes.Task; task != "" {
+		state = append(state, s.taskStarted(task)...)
 	}
-	if t := s.turns[c.Use.Turn]; t != nil {
-		return t.ordered.add(c.Index, e)
+	entry := entry(e.use, e.ended, state...)
+	if s.live[e.use.Key] != nil && !e.call.ReadOnly() {
+		entry.Durability = journal.Synced
 	}
-	return []journal.Entry{e}
+	return entry
 }
 
-// keep waits until entries are in the journal, and tries again for as long as the disk is full: a result is never lost.
-func (s *session) keep(pending *journal.Pending, entries []journal.Entry) {
+// writing is what is to be written at once: records, or, when all of them wait for earlier ones, state alone.
+type writing struct {
+	entries    []journal.Entry
+	held       []journal.Put
+	durability journal.Durability // of held
+}
+
+// add takes a result, and those that it releases. Under Options.ordered_results it is held back as long as an earlier
+// one of the turn is missing; the ending itself is kept until then.
+func (w *writing) add(t *turn, use *pipeline.Use, result journal.Entry) {
+	if t.ordered == nil {
+		w.entries = append(w.entries, result)
+		return
+	}
+	key := keyEnding + use.Key
+	ending := journal.Put{Key: key, Value: result.Body}
+	durability := result.Durability
+	result.State = append(result.State, journal.Put{Key: key})
+	released := t.ordered.add(use.Index, result)
+	w.entries = append(w.entries, released...)
+	if len(released) == 0 {
+		w.held = append(w.held, ending)
+		w.durability = max(w.durability, durability)
+	}
+}
+
+// to writes. It may be called again when the disk was full.
+func (w *writing) to(log *journal.Log) *journal.Pending {
+	if len(w.entries) == 0 {
+		return log.Keep(w.durability, w.held...)
+	}
+	w.entries[0].State = append(w.entries[0].State, w.held...)
+	w.entries[0].Durability = max(w.entries[0].Durability, w.durability)
+	w.held = nil
+	return log.Enqueue(w.entries...)
+}
+
+// remove takes a call out of its turn. mu is held.
+func (s *session) remove(t *turn, e ending) {
+	delete(s.live, e.use.Key)
+	delete(t.open, e.use.Key)
+	s.openSize -= len(e.use.Input)
+	s.used = time.Now()
+	t.outcomes[e.ended.Outcome]++
+	t.work += e.ended.Usage.Ran
+	s.finishTurn(t)
+}
+
+// keep waits until something is in the journal, and writes it again for as long as the disk is full: a result is never
+// lost. False: the journal takes nothing any more, which every stream is told unless the daemon is ending.
+func (s *session) keep(pending *journal.Pending, write func() *journal.Pending) bool {
 	_, err := pending.Wait()
 	for errors.Is(err, journal.ErrFull) {
 		select {
 		case <-time.After(fullRetry):
 		case <-s.daemon.atOnce:
-			return
+			return false
 		}
-		_, err = s.log.Append(entries...)
+		_, err = write().Wait()
 	}
-	if err != nil && !errors.Is(err, journal.ErrClosed) && !errors.Is(err, journal.ErrSealed) {
+	if err == nil {
+		return true
+	}
+	if !errors.Is(err, journal.ErrClosed) {
 		s.daemon.Log.Error("a result could not be recorded", zap.String("session", s.name), zap.Error(err))
+		for _, stream := range s.attached() {
+			stream.finish(journalRefusal(err))
+		}
 	}
+	return false
 }
 
 // fullRetry is how long a result waits before it is written to a full disk again.
 const fullRetry = 250 * time.Millisecond
-
-// ended takes a call out of its turn, once its result is recorded.
-func (s *session) ended(c *pipeline.Call, t *turn, ended pipeline.Ended) {
-	s.mu.Lock()
-	delete(s.live, c.Key)
-	s.openSize -= len(c.Use.Input)
-	if t != nil {
-		delete(t.open, c.Key)
-		t.outcomes[ended.Outcome]++
-		t.work += ended.Usage.Ran
-		s.finishTurn(t)
-	}
-	s.used = time.Now()
-	s.tell()
-	s.mu.Unlock()
-	s.poke()
-}
-
-// apply puts what calls leave behind into the session's state, and gives the record that tells it. mu is held.
-func (s *session) apply(changes []change) (e journal.Entry, changed bool) {
-	event := pipeline.Changed{}
-	var state []journal.Put
-	for _, c := range changes {
-		if dir := c.changes.Dir; dir != "" && dir != s.dir {
-			s.dir, event.Dir = dir, dir
-			state = append(state, put(keyDir, dir))
-		}
-		if c.changes.Exports != nil {
-			set, unset := s.export(c.changes.Exports)
-			event.Exported, event.Unexported = append(event.Exported, set...), append(event.Unexported, unset...)
-			if len(set)+len(unset) > 0 {
-				state = append(state, put(keyExports, s.exports))
-			}
-		}
-		if c.changes.Todos != nil {
-			s.todos, event.Todos, event.TodosReplaced = c.changes.Todos, c.changes.Todos, true
-			state = append(state, put(keyTodos, s.todos))
-		}
-		if cursor := c.changes.Cursor; cursor != nil {
-			s.cursors[cursor.Task] = cursor.Offset
-			state = append(state, put(keyCursor+cursor.Task, cursor.Offset))
-		}
-	}
-	if len(state) == 0 {
-		return e, false
-	}
-	return s.entry(nil, event, state...), true
-}
-
-// export takes over the exported environment that a call ended with, and names what is new in it. mu is held.
-func (s *session) export(after map[string]string) (set, unset []string) {
-	before := map[string]string{}
-	for _, pair := range s.environ() {
-		name, value, _ := strings.Cut(pair, "=")
-		before[name] = value
-	}
-	for name, value := range after {
-		if old, had := before[name]; !had || old != value {
-			if s.exports.Set == nil {
-				s.exports.Set = map[string]string{}
-			}
-			s.exports.Set[name] = value
-			s.exports.Unset = slices.DeleteFunc(s.exports.Unset, func(n string) bool { return n == name })
-			set = append(set, name)
-		}
-	}
-	for name := range before {
-		if _, has := after[name]; !has {
-			delete(s.exports.Set, name)
-			s.exports.Unset = append(s.exports.Unset, name)
-			unset = append(unset, name)
-		}
-	}
-	slices.Sort(set)
-	slices.Sort(unset)
-	return set, unset
-}

@@ -1,35 +1,23 @@
 package daemon
 
-// The Execute stream: who is attached to which session, and what the client says there. One goroutine receives, one
-// sends, and the method waits for neither's blocking call: a Send to a client that does not read, and a Recv, are
-// released only when the method returns.
+// The Execute stream: who attaches to which session, and how a stream ends. What the client says there is in
+// receive.go, what is sent to it in stream.go.
 
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"google.golang.org/grpc/codes"
 
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
-	"github.com/toold/toold/scheduler"
-	"github.com/toold/toold/scheduler/pipeline"
 )
-
-// disconnectGrace is how long the calls of a stream that went away go on under ON_DISCONNECT_CANCEL.
-const disconnectGrace = 5 * time.Second
 
 type toolServer struct {
 	tooldv1.UnimplementedToolServiceServer
 	daemon *Daemon
-}
-
-type executeStream = interface {
-	Context() context.Context
-	Recv() (*tooldv1.ExecuteRequest, error)
-	Send(*tooldv1.ExecuteResponse) error
 }
 
 // Execute serves one stream.
@@ -46,31 +34,11 @@ func (t *toolServer) Execute(g tooldv1.ToolService_ExecuteServer) error {
 	if err != nil {
 		return err
 	}
-	st, role, err := t.open(g, first)
+	st, err := t.open(g, first)
 	if err != nil {
 		return err
 	}
-	s := st.session
-	received := make(chan error, 1) // so that the receiver can leave when nobody waits for it any more
-	go func() { received <- s.receive(g, st, role, first) }()
-	sent := make(chan error, 1) // likewise
-	go func() { sent <- st.run(g.Context()) }()
-	var result error
-	select {
-	case result = <-sent:
-	case <-st.over:
-		result = st.why
-	case result = <-received:
-		if result == nil { // half-closed: the sender finishes what there is
-			select {
-			case result = <-sent:
-			case <-st.over:
-				result = st.why
-			}
-		}
-	}
-	s.detach(st)
-	return result
+	return st.serve(g.Context(), func() error { return st.receive(g, first) })
 }
 
 func (d *Daemon) takesNew() error {
@@ -89,48 +57,86 @@ func (d *Daemon) countStream(n int) {
 	d.busy = time.Now()
 }
 
+// serve runs the stream until it is over, and takes it out of its session. It waits neither for a Send to a client
+// that does not read nor for a Recv: both end when the method has returned. receive may be nil.
+func (st *stream) serve(ctx context.Context, receive func() error) error {
+	defer st.session.detach(st)
+	sent, received := make(chan error, 1), make(chan error, 1) // so that nobody has to wait for their last word
+	streaming := &st.session.daemon.streaming
+	streaming.Go(func() { sent <- st.run(ctx) })
+	if receive != nil {
+		streaming.Go(func() { received <- receive() })
+	}
+	for {
+		select {
+		case err := <-sent:
+			return err
+		case <-st.over:
+			return st.why
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case err := <-received:
+			if err != nil {
+				return err
+			}
+			received = nil // half-closed: the sender finishes what there is
+		}
+	}
+}
+
 // open attaches the stream, as its first message says or to an anonymous session.
-func (t *toolServer) open(g executeStream, first *tooldv1.ExecuteRequest) (*stream, tooldv1.Role, error) {
+func (t *toolServer) open(g tooldv1.ToolService_ExecuteServer, first *tooldv1.ExecuteRequest) (*stream, error) {
 	request := first.GetAttach()
 	if request == nil {
-		s, err := t.daemon.newSession("", nil, true)
+		s, err := t.daemon.newSession("", nil, anonymous)
 		if err != nil {
-			return nil, 0, err
+			return nil, err
 		}
 		st := s.join(0, g.Send)
-		return st, tooldv1.Role_ROLE_MAIN, s.attach(st, &tooldv1.Attach{})
+		return st, s.attach(st, &tooldv1.Attach{})
 	}
-	if err := checkAttach(request); err != nil {
-		return nil, 0, err
+	if err := t.daemon.checkAttach(request); err != nil {
+		return nil, err
 	}
 	s, err := t.daemon.find(request.GetSessionId(), request.GetRoots())
 	if err != nil {
-		return nil, 0, err
-	}
-	if err := s.setOptions(request.GetOptions(), request.GetEnv()); err != nil {
-		return nil, 0, err
+		return nil, err
 	}
 	after := s.log.Last()
 	if request.AfterSeq != nil {
-		if request.GetAfterSeq() > after {
-			return nil, 0, refuse(codes.OutOfRange, "after_seq_beyond_end", "after_seq is %d, but the newest record of session %q has the number %d.",
-				request.GetAfterSeq(), s.name, after).at("attach.after_seq")
+		if err := beyondEnd(s.name, request.GetAfterSeq(), after); err != nil {
+			return nil, err.at("attach.after_seq")
 		}
 		after = request.GetAfterSeq()
 	}
-	st := s.join(after, g.Send)
-	role := request.GetRole()
-	if role == tooldv1.Role_ROLE_UNSPECIFIED {
-		role = tooldv1.Role_ROLE_MAIN
+	if err := s.setOptions(request.GetOptions()); err != nil {
+		return nil, err
 	}
-	return st, role, s.attach(st, request)
+	st := s.join(after, g.Send)
+	return st, s.attach(st, request)
 }
 
-// checkAttach refuses what is not served.
-func checkAttach(a *tooldv1.Attach) error {
+func beyondEnd(session string, after, last uint64) *refusal {
+	if after <= last {
+		return nil
+	}
+	return refuse(codes.OutOfRange, "after_seq_beyond_end",
+		"after_seq is %d, but the newest record of session %q has the number %d.", after, session, last)
+}
+
+// Bounds of what a client says about itself, ours: far above what clients need.
+const (
+	maxEnv    = 1 << 20 // bytes of the environment; the kernel takes no more than 2 MiB with a command's arguments
+	maxRoots  = 64
+	maxClient = 256 // bytes of a client's name and version, each
+)
+
+// checkAttach refuses what is not served or makes no sense, before anything is made or changed.
+func (d *Daemon) checkAttach(a *tooldv1.Attach) error {
 	unserved := func(field string) error {
 		return refuse(codes.FailedPrecondition, "not_served", "attach.%s is not served by this daemon yet. Leave it unset.", field).at("attach." + field)
 	}
+	_, known := d.session(a.GetSessionId())
 	switch {
 	case len(a.GetClientTools()) > 0:
 		return unserved("client_tools")
@@ -140,94 +146,88 @@ func checkAttach(a *tooldv1.Attach) error {
 		return unserved("capabilities.file_changes")
 	case a.GetRole() < 0 || a.GetRole() > tooldv1.Role_ROLE_COMPANION:
 		return refuse(codes.InvalidArgument, "invalid_role", "attach.role has the value %d, which this daemon does not know.", a.GetRole()).at("attach.role")
+	case max(len(a.GetClient().GetName()), len(a.GetClient().GetVersion())) > maxClient:
+		return refuse(codes.InvalidArgument, "invalid_client", "attach.client has a name or version of more than %d bytes.", maxClient).at("attach.client")
+	case !known && a.GetAfterSeq() > 0 && (a.GetSessionId() == "" || len(a.GetRoots()) > 0):
+		return beyondEnd(short(a.GetSessionId()), a.GetAfterSeq(), 0).at("attach.after_seq")
+	}
+	if err := checkEnv(a.GetEnv()); err != nil {
+		return err
+	}
+	return checkOptions(a.GetOptions(), d.Tools)
+}
+
+func checkEnv(env map[string]string) error {
+	size := 0
+	for name, value := range env {
+		size += len(name) + len(value) + 2
+		if name == "" || strings.ContainsAny(name, "=\x00") || strings.Contains(value, "\x00") {
+			return refuse(codes.InvalidArgument, "invalid_env", "attach.env holds %q, which cannot be a variable: a name is not empty and has no \"=\", and neither it nor the value has a NUL.", short(name)).at("attach.env")
+		}
+	}
+	if size > maxEnv {
+		return refuse(codes.InvalidArgument, "invalid_env", "attach.env has %d bytes, and at most %d are taken.", size, maxEnv).at("attach.env")
 	}
 	return nil
 }
 
 // find gives the session of that name, or a new one when there are roots for it or no name.
 func (d *Daemon) find(name string, roots []string) (*session, error) {
-	if s, ok := d.session(name); ok && name != "" {
+	if s, ok := d.session(name); ok {
 		return s, nil
 	}
 	if name != "" && len(roots) == 0 {
-		return nil, refuse(codes.NotFound, "unknown_session", "There is no open session %q. Send roots to make one of this name.", clean(name)).at("session_id")
+		return nil, refuse(codes.NotFound, "unknown_session", "There is no open session %q. Send roots to make one of this name.", short(name)).at("session_id")
 	}
-	return d.newSession(name, roots, false)
+	return d.newSession(name, roots, named)
 }
 
-// attach makes st one of the session's streams and sends what a stream begins with.
+// attach makes st one of the session's streams.
 func (s *session) attach(st *stream, a *tooldv1.Attach) error {
+	s.intake.Lock()
+	defer s.intake.Unlock()
 	s.mu.Lock()
-	if s.closed {
-		s.mu.Unlock()
+	defer s.mu.Unlock()
+	if s.stopping {
 		st.cursor.Close()
 		return refuse(codes.NotFound, "unknown_session", "The session %q is closed.", s.name)
 	}
 	st.answers = a.GetCapabilities().GetAnswers()
 	st.bytes = s.options.GetOutputFormat() == tooldv1.OutputFormat_OUTPUT_FORMAT_BYTES
+	st.companion = a.GetRole() == tooldv1.Role_ROLE_COMPANION
 	s.streams[st] = struct{}{}
 	s.used = time.Now()
+	if !st.companion {
+		s.lead(st, a)
+	}
+	st.hello = s.hello()
+	return nil
+}
+
+// lead makes st the main stream, and ends the one that was. intake and mu are held.
+func (s *session) lead(st *stream, a *tooldv1.Attach) {
+	if s.main != nil {
+		s.main.end(refuse(codes.Aborted, "displaced", "Another main stream has attached to the session."))
+	}
+	s.main, s.canAsk, s.deadline = st, st.answers, time.Time{}
+	if len(a.GetEnv()) > 0 {
+		s.env = a.GetEnv()
+	}
 	if a.GetClient() != nil {
 		s.client = a.GetClient()
 	}
-	var displaced *stream
-	if a.GetRole() != tooldv1.Role_ROLE_COMPANION {
-		displaced, s.main, s.canAsk = s.main, st, st.answers
-		if s.grace != nil {
-			s.grace.Stop()
-		}
-	}
-	hello := s.hello()
-	s.mu.Unlock()
-	if displaced != nil {
-		displaced.end(refuse(codes.Aborted, "displaced", "Another main stream has attached to the session."))
-	}
-	if err := st.send(&tooldv1.ExecuteResponse{Event: &tooldv1.ExecuteResponse_Attached{Attached: hello}}); err != nil {
-		return err
-	}
-	return st.resume(s.openCalls())
 }
 
 // hello describes the session to a stream that attaches. mu is held.
 func (s *session) hello() *tooldv1.Attached {
 	hello := &tooldv1.Attached{
 		SessionId: s.name, FirstKeptSeq: s.log.First(), LastSeq: s.log.Last(), Epoch: s.daemon.journal.Epoch(),
-		Features: features, Warnings: s.daemon.warnings, Roots: cleanAll(s.meta.Roots),
+		Features: features, Warnings: cleanAll(s.daemon.warnings), Roots: cleanAll(s.meta.Roots),
 	}
-	for _, t := range s.turns {
-		wire := &tooldv1.OpenTurn{Turn: t.number, TurnId: t.id}
-		for _, c := range t.open {
-			wire.OpenToolUseIds = append(wire.OpenToolUseIds, c.Use.ID)
-		}
-		hello.OpenTurns = append(hello.OpenTurns, wire)
+	for _, t := range s.openTurns() {
+		hello.OpenTurns = append(hello.OpenTurns, &tooldv1.OpenTurn{Turn: t.number, TurnId: t.id, OpenToolUseIds: t.openIDs()})
 	}
 	return hello
-}
-
-// resume goes on with calls that are open: what was asked before the place where the stream begins is asked again, and
-// what was started before it is followed.
-func (st *stream) resume(calls []string) error {
-	for _, key := range calls {
-		records, err := st.session.log.Find(key)
-		if err != nil {
-			return journalRefusal(err)
-		}
-		for _, record := range records {
-			if record.Seq > st.sent {
-				break
-			}
-			switch record.Kind {
-			case kindQuestion:
-				err = st.sendRecord(record, func(*tooldv1.ExecuteResponse) {})
-			case kindStarted:
-				st.running[key] = st.followCall(key)
-			}
-			if err != nil {
-				return err
-			}
-		}
-	}
-	return nil
 }
 
 // detach takes st out of the session, and sees to what its going away means.
@@ -235,27 +235,22 @@ func (s *session) detach(st *stream) {
 	s.mu.Lock()
 	delete(s.streams, st)
 	s.used = time.Now()
-	main := s.main == st
-	if main {
+	leading := s.main == st
+	if leading {
 		s.main, s.detached = nil, time.Now()
 	}
-	main = main || s.meta.Anonymous && len(s.streams) == 0 // RunTool's stream is all that an anonymous session has
+	leading = leading || s.meta.Anonymous && len(s.streams) == 0 // RunTool's stream is all that its session has
 	s.reviewQuestions()
 	idle := len(s.turns) == 0
-	ends := main && !s.closed && !s.keeps()
-	if main && !s.closed && s.keeps() && s.canAsk {
-		s.grace = time.AfterFunc(s.daemon.limits.DetachedQuestion, func() {
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			s.reviewQuestions()
-		})
+	switch {
+	case !leading || s.stopping || idle:
+	case !s.keeps():
+		s.remindAt(time.Now().Add(s.daemon.grace))
+	case s.canAsk:
+		s.remindAt(time.Now().Add(s.daemon.limits.DetachedQuestion))
 	}
-	if ends && !idle {
-		s.grace = time.AfterFunc(disconnectGrace, s.abandoned)
-	}
-	anonymous := s.meta.Anonymous
 	s.mu.Unlock()
-	if ends && idle && anonymous {
+	if leading && idle && s.meta.Anonymous {
 		s.close("its stream has ended")
 	}
 }
@@ -269,162 +264,4 @@ func (s *session) keeps() bool {
 		return false
 	}
 	return !s.meta.Anonymous
-}
-
-// abandoned cancels what a client left behind, unless it has come back.
-func (s *session) abandoned() {
-	s.mu.Lock()
-	back := s.main != nil || s.closed
-	anonymous := s.meta.Anonymous
-	s.mu.Unlock()
-	if back {
-		return
-	}
-	const why = "its client went away"
-	if anonymous {
-		s.close(why)
-		return
-	}
-	for _, number := range s.openTurns() {
-		s.queue.StopTurn(number, &pipeline.Stop{Outcome: pipeline.Cancelled, Reason: why}, nil)
-	}
-	s.endTurns()
-}
-
-// receive hands on what the client says, until a half-close (nil) or the stream breaks.
-func (s *session) receive(g executeStream, st *stream, role tooldv1.Role, first *tooldv1.ExecuteRequest) error {
-	if first.GetAttach() == nil {
-		s.said(st, role, first)
-	}
-	for {
-		message, err := g.Recv()
-		if errors.Is(err, io.EOF) {
-			s.halfClose(st, role)
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		select {
-		case <-st.over: // what a displaced stream still had on the wire
-			return nil
-		default:
-		}
-		if message.GetAttach() != nil {
-			return refuse(codes.InvalidArgument, "attach_not_first", "Attach may only be the first message of a stream.").at("attach")
-		}
-		s.said(st, role, message)
-	}
-}
-
-// halfClose ends the open turn, and the stream's power to answer.
-func (s *session) halfClose(st *stream, role tooldv1.Role) {
-	if role != tooldv1.Role_ROLE_COMPANION {
-		s.intake.Lock()
-		s.mu.Lock()
-		open := s.open
-		s.mu.Unlock()
-		s.endTurn(open)
-		s.intake.Unlock()
-	}
-	s.mu.Lock()
-	st.halfClosed = true
-	s.reviewQuestions()
-	s.mu.Unlock()
-	s.poke()
-}
-
-// said does what one message says. Nothing here waits for capacity.
-func (s *session) said(st *stream, role tooldv1.Role, message *tooldv1.ExecuteRequest) {
-	if role == tooldv1.Role_ROLE_COMPANION && (message.GetToolUse() != nil || message.GetEndTurn() != nil || message.GetDiscardTurn() != nil) {
-		s.notice(pipeline.Noticed{Code: "not_main", Message: "A companion stream cannot send tool uses or end turns; this message changed nothing.", CallID: clean(message.GetToolUse().GetId())})
-		return
-	}
-	switch m := message.GetMessage().(type) {
-	case *tooldv1.ExecuteRequest_ToolUse:
-		key, repeated := s.accept(parseUse(m.ToolUse), s.turnFor)
-		if repeated {
-			st.repeat(key)
-		}
-	case *tooldv1.ExecuteRequest_EndTurn:
-		s.intake.Lock()
-		s.mu.Lock()
-		t := s.turnNamed(m.EndTurn.GetTurnId())
-		s.mu.Unlock()
-		s.endTurn(t)
-		s.intake.Unlock()
-	case *tooldv1.ExecuteRequest_Answer:
-		if refused := s.settleQuestion(m.Answer); refused != nil {
-			s.notice(pipeline.Noticed{Code: refused.reason, Message: refused.message})
-		}
-	case *tooldv1.ExecuteRequest_Cancel:
-		s.cancelled(m.Cancel)
-	case *tooldv1.ExecuteRequest_Interrupt:
-		s.interrupt(m.Interrupt.GetReason())
-	case *tooldv1.ExecuteRequest_DiscardTurn:
-		s.discard(m.DiscardTurn.GetTurnId())
-	case *tooldv1.ExecuteRequest_Ack: // everything is kept for now
-	case nil:
-		s.notice(pipeline.Noticed{Code: "unknown_message", Message: "A message with nothing in it, or with something that this daemon does not know, changed nothing."})
-	default:
-		s.notice(pipeline.Noticed{Code: "not_served", Message: fmt.Sprintf("%T is not served by this daemon yet; the message changed nothing.", m)})
-	}
-}
-
-// turnFor gives the turn that a tool use with that turn_id belongs to; another one than the open turn's ends that
-// turn. intake is held.
-func (s *session) turnFor(id string) *turn {
-	s.mu.Lock()
-	open := s.open
-	s.mu.Unlock()
-	if open != nil && (id == "" || open.id == id) {
-		return open
-	}
-	s.endTurn(open)
-	t := s.beginTurn(id)
-	s.mu.Lock()
-	s.open = t
-	s.mu.Unlock()
-	return t
-}
-
-func (s *session) cancelled(m *tooldv1.Cancel) {
-	cause := &pipeline.Stop{Outcome: pipeline.Cancelled, Reason: "a client cancelled it" + because(m.GetReason())}
-	s.mu.Lock()
-	key := s.byID[m.GetToolUseId()]
-	t := s.turnNamed(m.GetTurnId())
-	s.mu.Unlock()
-	switch {
-	case m.GetToolUseId() != "":
-		s.queue.Stop(key, cause)
-	case t != nil:
-		s.queue.StopTurn(t.number, cause, nil)
-	}
-}
-
-func (s *session) interrupt(reason string) {
-	cause := &pipeline.Stop{Outcome: pipeline.Cancelled, Reason: "the user interrupted" + because(reason)}
-	for _, number := range s.openTurns() {
-		s.queue.StopTurn(number, cause, func(t scheduler.Task) bool { return t.(*pipeline.Call).Interruptible() })
-	}
-}
-
-func (s *session) discard(turnID string) {
-	s.intake.Lock()
-	defer s.intake.Unlock()
-	s.mu.Lock()
-	t := s.turnNamed(turnID)
-	s.mu.Unlock()
-	if t == nil {
-		return
-	}
-	s.queue.StopTurn(t.number, &pipeline.Stop{Outcome: pipeline.Discarded, Reason: "its turn was discarded"}, nil)
-	s.endTurn(t)
-}
-
-func because(reason string) string {
-	if reason == "" {
-		return ""
-	}
-	return ": " + clean(reason)
 }

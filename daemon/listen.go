@@ -137,18 +137,12 @@ func (peerCredentials) ServerHandshake(conn net.Conn) (net.Conn, credentials.Aut
 	if err != nil {
 		return nil, nil, err
 	}
-	var cred *unix.Ucred
 	var found error
-	if err := raw.Control(func(fd uintptr) {
-		cred, found = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
-	}); err != nil {
+	info := peer{CommonAuthInfo: credentials.CommonAuthInfo{SecurityLevel: credentials.PrivacyAndIntegrity}}
+	if err := raw.Control(func(fd uintptr) { info.pid, info.uid, found = peerOf(int(fd)) }); err != nil {
 		return nil, nil, err
 	}
-	if found != nil {
-		return nil, nil, found
-	}
-	info := peer{credentials.CommonAuthInfo{SecurityLevel: credentials.PrivacyAndIntegrity}, int(cred.Pid), int(cred.Uid)}
-	return conn, info, nil
+	return conn, info, found
 }
 
 func (peerCredentials) ClientHandshake(context.Context, string, net.Conn) (net.Conn, credentials.AuthInfo, error) {

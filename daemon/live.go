@@ -13,14 +13,12 @@ import (
 
 // live is a call whose act has begun. Guarded by the session's mu; the output looks after itself.
 type live struct {
-	call  *pipeline.Call
+	use   *pipeline.Use
 	since time.Time
 	out   *spool.Output // nil: nothing printed yet
 	step  tools.Step
 	steps int // how many steps there were
 }
-
-func newLive(c *pipeline.Call) *live { return &live{call: c, since: time.Now()} }
 
 // printed is how much the call has printed, in bytes.
 func (l *live) printed() int64 {

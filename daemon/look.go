@@ -3,8 +3,8 @@ package daemon
 // Looking at sessions from beside their stream, also at those that are closed.
 
 import (
+	"cmp"
 	"encoding/json"
-	"path/filepath"
 	"strings"
 
 	"google.golang.org/grpc/codes"
@@ -30,7 +30,7 @@ func (d *Daemon) look(name string) (*look, error) {
 	if s, ok := d.session(name); ok {
 		return &look{daemon: d, name: name, log: s.log, outputs: s.outputs, session: s}, nil
 	}
-	unknown := refuse(codes.NotFound, "unknown_session", "There is no session %q.", clean(name)).at("session_id")
+	unknown := refuse(codes.NotFound, "unknown_session", "There is no session %q.", short(name)).at("session_id")
 	if !sessionName.MatchString(name) {
 		return nil, unknown
 	}
@@ -38,9 +38,9 @@ func (d *Daemon) look(name string) (*look, error) {
 	if err != nil {
 		return nil, unknown
 	}
-	outputs, err := spool.Open(filepath.Join(d.StateDir, "sessions", name))
+	outputs, err := d.outputs(name)
 	if err != nil {
-		return nil, refuse(codes.Internal, "output_failed", "The outputs of session %q cannot be opened: %v.", name, err)
+		return nil, err
 	}
 	rows, err := callRows(log)
 	if err != nil {
@@ -49,7 +49,7 @@ func (d *Daemon) look(name string) (*look, error) {
 	l := &look{daemon: d, name: name, log: log, outputs: outputs, byID: map[string]string{}}
 	newest := map[string]*callRow{}
 	for key, row := range rows {
-		if old := newest[row.ID]; row.ID != "" && (old == nil || old.before(row)) {
+		if old := newest[row.ID]; !row.Free && (old == nil || old.compare(row) < 0) {
 			newest[row.ID], l.byID[row.ID] = row, key
 		}
 	}
@@ -73,9 +73,9 @@ func callRows(log *journal.Log) (map[string]*callRow, error) {
 	return rows, nil
 }
 
-// before says whether r was accepted before other.
-func (r *callRow) before(other *callRow) bool {
-	return r.Turn < other.Turn || r.Turn == other.Turn && r.Index < other.Index
+// compare orders calls as they were accepted.
+func (r *callRow) compare(other *callRow) int {
+	return cmp.Or(cmp.Compare(r.Turn, other.Turn), cmp.Compare(r.Index, other.Index))
 }
 
 // key finds the newest call with the client's id.

@@ -49,7 +49,7 @@ func (st *stream) followCall(key string) *followed {
 	if l == nil {
 		return nil
 	}
-	return &followed{use: &l.call.Use, since: l.since, last: time.Now()}
+	return &followed{use: l.use, since: l.since, last: time.Now()}
 }
 
 // sendProgress sends what is new of the calls that run, and says how soon it is to be called again.
@@ -60,78 +60,88 @@ func (st *stream) sendProgress(now time.Time) (due time.Duration, err error) {
 			delete(st.running, key)
 			continue
 		}
-		step, steps := st.newest(key, f)
-		switch {
-		case f.output != nil && f.output.Total() > f.pos:
-			if wait := chunkEvery - now.Sub(f.last); f.pos > 0 && wait > 0 && f.output.Total()-f.pos < chunkBytes {
-				due = min(due, wait)
-				continue
-			}
-			for sent := 0; sent < chunksAtOnce && f.output.Total() > f.pos; sent++ {
-				if err := st.sendChunk(f, now); err != nil {
-					return 0, err
-				}
-			}
-			due = min(due, chunkEvery)
-		case steps > f.steps:
-			f.steps = steps
-			err = st.sendUpdate(f, now, &tooldv1.Progress{Update: &tooldv1.Progress_Step{Step: step}})
-		case now.Sub(f.last) >= heartbeatEvery:
-			err = st.sendUpdate(f, now, &tooldv1.Progress{})
-		}
+		again, err := st.sendNewest(key, f, now)
 		if err != nil {
 			return 0, err
 		}
-		due = min(due, max(0, heartbeatEvery-now.Sub(f.last)))
+		due = min(due, again)
 	}
 	return due, nil
 }
 
+// sendNewest sends what is new of one call: output, else a step, else, when it has been silent for long, a heartbeat.
+func (st *stream) sendNewest(key string, f *followed, now time.Time) (due time.Duration, err error) {
+	step, steps, runs := st.newest(key, f)
+	if !runs {
+		return heartbeatEvery, nil // its result is on the way
+	}
+	if f.output != nil && f.output.Total() > f.pos {
+		if wait := chunkEvery - now.Sub(f.last); f.pos > 0 && wait > 0 && f.output.Total()-f.pos < chunkBytes {
+			return wait, nil
+		}
+		for range chunksAtOnce {
+			if sent, err := st.sendChunk(f, now, f.output.Ended()); err != nil || !sent {
+				return max(0, heartbeatEvery-now.Sub(f.last)), err
+			}
+		}
+		return 0, nil
+	}
+	switch {
+	case steps > f.steps:
+		f.steps = steps
+		err = st.sendUpdate(f, now, &tooldv1.Progress{Update: &tooldv1.Progress_Step{Step: step}})
+	case now.Sub(f.last) >= heartbeatEvery:
+		err = st.sendUpdate(f, now, &tooldv1.Progress{})
+	}
+	return max(0, heartbeatEvery-now.Sub(f.last)), err
+}
+
 // newest looks at the call's present state.
-func (st *stream) newest(key string, f *followed) (*tooldv1.Step, int) {
+func (st *stream) newest(key string, f *followed) (step *tooldv1.Step, steps int, runs bool) {
 	st.session.mu.Lock()
 	defer st.session.mu.Unlock()
 	l := st.session.live[key]
 	if l == nil {
-		return nil, 0
+		return nil, 0, false
 	}
 	f.output = l.out
-	return &tooldv1.Step{Message: clean(l.step.Message), Done: l.step.Done, Total: l.step.Total}, l.steps
+	return &tooldv1.Step{Message: clean(l.step.Message), Done: l.step.Done, Total: l.step.Total}, l.steps, true
 }
 
-// lastProgress sends what the call has printed up to its end, as far as it is not too much, and stops following it.
+// lastProgress sends what the call has printed up to now, which is its end, as far as it is not too much, and stops
+// following it. What a background task prints later belongs to no call.
 func (st *stream) lastProgress(key string) error {
 	f := st.running[key]
 	delete(st.running, key)
 	if f == nil || f.output == nil {
 		return nil
 	}
-	for f.output.Total() > f.pos {
-		if err := st.sendChunk(f, time.Now()); err != nil {
+	for end := f.output.Total(); f.pos < end; {
+		if sent, err := st.sendChunk(f, time.Now(), true); err != nil || !sent {
 			return err
 		}
 	}
 	return nil
 }
 
-// sendChunk sends the next stretch of a call's output.
-func (st *stream) sendChunk(f *followed, now time.Time) error {
-	if behind := f.output.Total() - f.pos; behind > behindBytes {
+// sendChunk sends the next stretch of a call's output, if there is one. A character is not cut in two: its beginning
+// at the very end waits for the rest of it, unless the output has ended.
+func (st *stream) sendChunk(f *followed, now time.Time, ended bool) (sent bool, err error) {
+	total := f.output.Total()
+	if behind := total - f.pos; behind > behindBytes {
 		f.pos += behind - behindBytes/2
 	}
-	buffer := make([]byte, chunkBytes)
-	run, err := f.output.Next(f.pos, buffer)
-	if errors.Is(err, io.EOF) || err == nil && len(run.Data) == 0 {
-		f.pos = f.output.Total()
-		return nil
-	}
-	if err != nil {
-		f.pos = f.output.Total() // what cannot be read cannot be shown; the result and ReadOutput say so
-		return nil
+	run, err := f.output.Next(f.pos, make([]byte, chunkBytes))
+	if err != nil && !errors.Is(err, io.EOF) {
+		f.pos = total // what cannot be read cannot be shown; the result and ReadOutput say so
+		return false, nil
 	}
 	data := run.Data
-	if cut := incomplete(data); !st.bytes && cut < len(data) && cut > 0 {
-		data = data[:cut] // the rest of a character is still to come
+	if cut := incomplete(data); !st.bytes && (cut > 0 || !ended && f.pos+int64(len(data)) >= total) {
+		data = data[:cut]
+	}
+	if len(data) == 0 {
+		return false, nil
 	}
 	channel := run.Channel
 	chunk := &tooldv1.OutputChunk{
@@ -143,7 +153,7 @@ func (st *stream) sendChunk(f *followed, now time.Time) error {
 	}
 	f.pos += int64(len(data))
 	f.next[channel] = run.Offset + int64(len(data))
-	return st.sendUpdate(f, now, &tooldv1.Progress{Update: &tooldv1.Progress_Output{Output: chunk}})
+	return true, st.sendUpdate(f, now, &tooldv1.Progress{Update: &tooldv1.Progress_Output{Output: chunk}})
 }
 
 // incomplete gives where a character begins at the end of data whose bytes are not all there; len(data) if none does.

@@ -5,66 +5,95 @@ package daemon
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"google.golang.org/grpc/codes"
 
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
+	"github.com/toold/toold/scheduler/permission"
 	"github.com/toold/toold/scheduler/pipeline"
 	"github.com/toold/toold/tools/fault"
 )
 
-// asked is an open question. Its fields but the channel are guarded by the session's mu.
+// asked is a question that is open, or answered with yes before its call's turn has come. Guarded by the session's mu,
+// but for settled.
 type asked struct {
-	call     *pipeline.Call
+	use      *pipeline.Use
 	question pipeline.Question
-	settled  chan struct{} // closed when answer or err is there
-	answer   pipeline.Answer
-	err      error
+	settled  chan struct{} // closed when done
 	done     bool
+	input    string // what is to be run instead, as JSON; empty: as asked
+	err      error  // why nobody said yes
 }
 
-func (a *asked) settle(answer pipeline.Answer, err error) {
-	a.answer, a.err, a.done = answer, err, true
-	close(a.settled)
-}
-
-// Ask puts the question, unless it is already put, and waits.
-func (s *session) Ask(ctx context.Context, c *pipeline.Call, q pipeline.Question) (pipeline.Answer, error) {
+// Ask puts the question, unless the same is already put, and waits for a yes.
+func (s *session) Ask(ctx context.Context, c *pipeline.Call, q pipeline.Question) (input string, err error) {
 	s.mu.Lock()
 	a := s.asked[c.Key]
+	if a != nil && !a.question.Same(q) {
+		s.withdraw(a, errMoot, "what it asks for has changed")
+		a = nil
+	}
 	if a == nil {
 		a = s.pose(c, q)
 	}
 	s.mu.Unlock()
 	if a == nil {
-		return pipeline.Answer{}, cannotAsk(q)
+		return "", cannotAsk(q)
 	}
-	defer func() {
-		s.mu.Lock()
-		delete(s.asked, c.Key)
-		s.mu.Unlock()
-	}()
 	select {
 	case <-a.settled:
 	case <-ctx.Done():
-		s.Withdraw(c, "its call was stopped")
-		return pipeline.Answer{}, context.Cause(ctx)
+		return "", context.Cause(ctx)
 	}
-	if a.answer.InterruptTurn && !a.answer.Allow {
-		s.queue.StopTurn(c.Use.Turn, &pipeline.Stop{Outcome: pipeline.Cancelled, Reason: "the user did not allow " + c.Title() + " and stopped the turn"}, nil)
-	}
-	return a.answer, a.err
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.asked, c.Key)
+	return a.input, a.err
 }
 
 // AskAhead puts the question before the call's turn has come.
 func (s *session) AskAhead(c *pipeline.Call, q pipeline.Question) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if t := s.turns[c.Use.Turn]; t != nil && t.open[c.Key] != nil && s.asked[c.Key] == nil {
+	if s.calls[c.Key].Open && s.asked[c.Key] == nil {
 		s.pose(c, q)
 	}
+}
+
+// askAhead has the call ask before its turn has come, when others are in front of it. One goroutine asks, in the order
+// of the calls.
+func (s *session) askAhead(c *pipeline.Call) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	others := false
+	for _, t := range s.turns {
+		others = others || len(t.open) > 1 || len(t.open) == 1 && t.number != c.Use.Turn
+	}
+	if !others {
+		return
+	}
+	s.ahead = append(s.ahead, c)
+	if len(s.ahead) > 1 {
+		return
+	}
+	s.work.Go(func() {
+		for next := c; next != nil; next = s.nextAhead() {
+			next.AskAhead(s.ctx)
+		}
+	})
+}
+
+// nextAhead is done with the first call that is to ask ahead, and gives the one behind it; nil: there is none.
+func (s *session) nextAhead() *pipeline.Call {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ahead = s.ahead[1:]
+	if len(s.ahead) == 0 || s.stopping {
+		s.ahead = nil
+		return nil
+	}
+	return s.ahead[0]
 }
 
 // pose records the question; nil when nobody can answer. mu is held.
@@ -72,51 +101,109 @@ func (s *session) pose(c *pipeline.Call, q pipeline.Question) *asked {
 	if !s.answerable() {
 		return nil
 	}
-	a := &asked{call: c, question: q, settled: make(chan struct{})}
+	a := &asked{use: &c.Use, question: q, settled: make(chan struct{})}
 	s.asked[c.Key] = a
-	s.enqueue(s.entry(&c.Use, pipeline.Asked{Question: q}))
+	s.enqueue(entry(a.use, pipeline.Asked{Question: q}))
 	return a
 }
 
-// Withdraw takes back the call's open question, if there is one.
+// Withdraw takes back the call's question, if there is one.
 func (s *session) Withdraw(c *pipeline.Call, reason string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	a := s.asked[c.Key]
-	delete(s.asked, c.Key)
-	if a != nil && !a.done {
-		a.settle(pipeline.Answer{}, fault.Deniedf("cannot_ask", "The question was withdrawn: %s.", reason))
-		s.enqueue(s.entry(&c.Use, pipeline.Withdrawn{QuestionID: a.question.ID, Reason: reason}))
+	if a := s.asked[c.Key]; a != nil {
+		s.withdraw(a, errMoot, reason)
 	}
 }
 
-// settleQuestion takes an answer from a client; the refusal says why it does not count.
+// withdraw takes back a question; err is what its call ends with, if it waits. mu is held.
+func (s *session) withdraw(a *asked, err error, reason string) {
+	delete(s.asked, a.use.Key)
+	a.err = err
+	s.settle(a, reason)
+}
+
+// settle says that a question is open no more. mu is held.
+func (s *session) settle(a *asked, reason string) {
+	if a.done {
+		return
+	}
+	a.done = true
+	close(a.settled)
+	s.enqueue(entry(a.use, pipeline.Withdrawn{QuestionID: a.question.ID, Reason: reason}))
+}
+
+// answered takes an answer from a stream; the refusal says why it does not count.
+func (st *stream) answered(wire *tooldv1.Answer) *refusal {
+	st.session.mu.Lock()
+	able := st.answers && !st.halfClosed
+	st.session.mu.Unlock()
+	if !able {
+		return refuse(codes.FailedPrecondition, "cannot_answer", "This stream did not say that it answers questions, or has been half-closed. Attach with capabilities.answers.")
+	}
+	return st.session.settleQuestion(wire)
+}
+
+// settleQuestion takes an answer from a client; the refusal says why it does not count. A no stops the call, whether
+// its turn has come or not.
 func (s *session) settleQuestion(wire *tooldv1.Answer) *refusal {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	var a *asked
-	for _, open := range s.asked {
-		if open.question.ID == wire.GetQuestionId() && !open.done {
-			a = open
+	a, refused := s.openQuestion(wire)
+	if refused != nil {
+		s.mu.Unlock()
+		return refused
+	}
+	yes := wire.GetDecision() == tooldv1.Decision_DECISION_ALLOW
+	if yes {
+		a.input = wire.GetUpdatedInputJson()
+		s.settle(a, "answered: allowed")
+	} else {
+		s.withdraw(a, denied(wire.GetMessage()), "answered: denied")
+	}
+	title := a.question.Title
+	s.mu.Unlock()
+	if yes {
+		return nil
+	}
+	s.queue.Stop(a.use.Key, denied(wire.GetMessage()))
+	if wire.GetInterruptTurn() {
+		s.queue.StopTurn(a.use.Turn, &pipeline.Stop{Outcome: pipeline.Cancelled, Reason: "the user did not allow " + title + " and stopped the turn"}, nil)
+	}
+	return nil
+}
+
+// denied is what a call ends with that somebody did not allow.
+func denied(message string) *fault.Error {
+	if message == "" {
+		return fault.Deniedf("client_denied", "The user did not allow this call.")
+	}
+	return fault.Deniedf("client_denied", "The user did not allow this call, and says: %s", shortened(message, maxAnswer))
+}
+
+// maxAnswer is how many bytes of what a user says with a no stand in the result.
+const maxAnswer = 16 << 10
+
+// openQuestion finds the question that an answer is for; the refusal says why there is none, or why the answer does not fit it.
+// mu is held.
+func (s *session) openQuestion(wire *tooldv1.Answer) (a *asked, refused *refusal) {
+	for _, question := range s.asked {
+		if question.question.ID == wire.GetQuestionId() && !question.done {
+			a = question
 		}
 	}
 	switch {
 	case a == nil:
-		return refuse(codes.FailedPrecondition, "question_closed", "The question %q is not open: it was answered or withdrawn, or never asked.", clean(wire.GetQuestionId())).at("question_id")
+		return nil, refuse(codes.FailedPrecondition, "question_closed", "The question %q is not open: it was answered or withdrawn, or never asked.", short(wire.GetQuestionId())).at("question_id")
 	case wire.GetInputDigest() != a.question.Digest:
-		return refuse(codes.FailedPrecondition, "digest_mismatch", "The answer is not for the input that question %q shows. Answer with the question's own input_digest.", a.question.ID).at("input_digest")
+		return nil, refuse(codes.FailedPrecondition, "digest_mismatch", "The answer is not for the input that question %q shows. Answer with the question's own input_digest.", a.question.ID).at("input_digest")
 	case len(wire.GetRemember()) > 0:
-		return refuse(codes.FailedPrecondition, "not_served", "Remembered rules are not served by this daemon yet. Answer without remember.").at("remember")
+		return nil, refuse(codes.FailedPrecondition, "not_served", "Remembered rules are not served by this daemon yet. Answer without remember.").at("remember")
 	case wire.GetDecision() != tooldv1.Decision_DECISION_ALLOW && wire.GetDecision() != tooldv1.Decision_DECISION_DENY:
-		return refuse(codes.InvalidArgument, "invalid_decision", "An answer decides DECISION_ALLOW or DECISION_DENY.").at("decision")
+		return nil, refuse(codes.InvalidArgument, "invalid_decision", "An answer decides DECISION_ALLOW or DECISION_DENY.").at("decision")
+	case len(wire.GetUpdatedInputJson()) > maxInput:
+		return nil, refuse(codes.InvalidArgument, "too_large", "The updated input has %d bytes, but at most %d are taken.", len(wire.GetUpdatedInputJson()), maxInput).at("updated_input_json")
 	}
-	a.settle(answerOf(wire), nil)
-	verb := "denied"
-	if wire.GetDecision() == tooldv1.Decision_DECISION_ALLOW {
-		verb = "allowed"
-	}
-	s.enqueue(s.entry(&a.call.Use, pipeline.Withdrawn{QuestionID: a.question.ID, Reason: "answered: " + verb}))
-	return nil
+	return a, nil
 }
 
 // answerable says whether somebody can answer, or could a while ago and may come back. mu is held.
@@ -136,13 +223,30 @@ func (s *session) reviewQuestions() {
 	}
 	for _, a := range s.asked {
 		if !a.done {
-			a.settle(pipeline.Answer{}, cannotAsk(a.question))
-			s.enqueue(s.entry(&a.call.Use, pipeline.Withdrawn{QuestionID: a.question.ID, Reason: "nobody is left who can answer"}))
+			s.withdraw(a, cannotAsk(a.question), "nobody is left who can answer")
 		}
 	}
 }
 
+// reviewMode settles the open questions that the new permission mode decides. mu is held.
+func (s *session) reviewMode(mode permission.Mode) {
+	for _, a := range s.asked {
+		if a.done {
+			continue
+		}
+		switch v := permission.Decide(a.question.Facts, mode); v.Decision {
+		case permission.Allow:
+			s.settle(a, "the permission mode allows it now")
+		case permission.Deny:
+			s.withdraw(a, pipeline.ModeDenied(v), "the permission mode denies it now")
+		}
+	}
+}
+
+// errMoot is that of questions whose calls do not wait for them.
+var errMoot = fault.Deniedf("cannot_ask", "The question was withdrawn.")
+
 func cannotAsk(q pipeline.Question) error {
-	return fault.Deniedf("cannot_ask", "%s", fmt.Sprintf(
-		"This call needs an answer, and no attached client can give one. %s Attach with capabilities.answers, or choose a permission_mode that allows it.", q.Reason))
+	return fault.Deniedf("cannot_ask",
+		"This call needs an answer, and no attached client can give one. %s Attach with capabilities.answers, or choose a permission_mode that allows it.", q.Reason)
 }

@@ -15,8 +15,8 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/toold/toold/daemon/journal"
-	tooldv1 "github.com/toold/toold/gen/toold/v1"
 	"github.com/toold/toold/scheduler/pipeline"
+	"github.com/toold/toold/tools/spool"
 	"github.com/toold/toold/tools/workspace"
 )
 
@@ -58,24 +58,30 @@ func (d *Daemon) restoreSession(info journal.Info) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := interrupted(log, rows, state); err != nil {
+	outputs, err := d.outputs(info.Name)
+	if err != nil {
+		return nil, err
+	}
+	w := wreck{name: info.Name, log: log, rows: rows, state: state, outputs: outputs}
+	if err := w.settle(); err != nil {
 		return nil, err
 	}
 	var about meta
 	if err := json.Unmarshal(state[keyMeta], &about); err != nil {
 		return nil, fmt.Errorf("its description: %w", err)
 	}
-	s, err := d.assemble(info.Name, log, about)
+	places, err := openPlaces(about.Roots, d.locks)
 	if err != nil {
 		return nil, err
 	}
-	s.created = info.Created
-	for _, key := range inOrder(rows) {
+	s, err := d.assemble(info.Name, log, places)
+	if err != nil {
+		return nil, err
+	}
+	s.meta, s.created, s.calls = about, info.Created, rows
+	for _, key := range w.inOrder() {
 		s.remember(key, rows[key])
 		s.lastTurn = max(s.lastTurn, rows[key].Turn)
-		if rows[key].ID == "" {
-			s.forget(key)
-		}
 	}
 	return s, s.recall(state)
 }
@@ -116,91 +122,128 @@ func (s *session) recall(state map[string][]byte) error {
 	return errors.Join(wrong...)
 }
 
-// inOrder gives the keys of calls in the order in which they were accepted.
-func inOrder(rows map[string]*callRow) (keys []string) {
-	for key := range rows {
-		keys = append(keys, key)
-	}
-	slices.SortFunc(keys, func(a, b string) int {
-		if rows[a].before(rows[b]) {
-			return -1
-		}
-		return 1
-	})
-	return keys
+// wreck is a session as the daemon's death has left it in the journal.
+type wreck struct {
+	name    string
+	log     *journal.Log
+	rows    map[string]*callRow // calls, by key
+	state   map[string][]byte
+	outputs *spool.Dir
 }
 
-// interrupted gives every call that was open when the daemon died its result, every open turn its end, and tells the
-// end of every background task.
-func interrupted(log *journal.Log, rows map[string]*callRow, state map[string][]byte) error {
-	s := &session{log: log}
+// inOrder gives the keys of calls in the order in which they were accepted.
+func (w *wreck) inOrder() []string {
+	return slices.SortedFunc(maps.Keys(w.rows), func(a, b string) int { return w.rows[a].compare(w.rows[b]) })
+}
+
+// settle gives every call that was open its result, every open turn its end, and tells the end of every background
+// task, all at once.
+func (w *wreck) settle() error {
+	turns, err := w.openTurns()
+	if err != nil {
+		return err
+	}
 	var entries []journal.Entry
-	outcomes := map[uint64]map[pipeline.Outcome]int{}
-	for _, key := range inOrder(rows) {
-		row := rows[key]
-		if _, open := state[turnKey(row.Turn)]; !open {
+	for _, key := range w.inOrder() {
+		t := turns[w.rows[key].Turn]
+		if t == nil {
 			continue
 		}
-		if outcomes[row.Turn] == nil {
-			outcomes[row.Turn] = map[pipeline.Outcome]int{}
-		}
-		records, err := log.Find(key)
+		result, err := w.result(key, t)
 		if err != nil {
 			return err
 		}
-		if !row.Open {
-			outcomes[row.Turn][outcomeOf(records)]++
-			continue
-		}
-		started := slices.ContainsFunc(records, func(r journal.Record) bool { return r.Kind == kindStarted })
-		use := &pipeline.Use{ID: row.ID, Key: key, Turn: row.Turn, TurnID: row.TurnID, Index: row.Index, Name: row.Name}
-		row.Open = false
-		e := s.entry(use, pipeline.Lost(started, ""), put(keyCall+key, row))
-		e.Durability = journal.Synced
-		entries = append(entries, e)
-		outcomes[row.Turn][pipeline.Interrupted]++
+		entries = append(entries, result...)
 	}
-	for _, key := range slices.Sorted(maps.Keys(state)) {
+	for _, key := range slices.Sorted(maps.Keys(w.state)) {
 		if id, ok := strings.CutPrefix(key, keyTask); ok {
-			entries = append(entries, s.entry(nil, pipeline.Noticed{
+			entries = append(entries, entry(nil, pipeline.Noticed{
 				Code: "task_interrupted", Message: "The background task " + id + " was ended with the daemon. Nothing of it is still running.",
 			}, journal.Put{Key: key}))
 		}
-		if !strings.HasPrefix(key, keyOpenTurn) {
-			continue
-		}
-		var t turnRow
-		if err := json.Unmarshal(state[key], &t); err != nil {
-			return fmt.Errorf("state %s: %w", key, err)
-		}
-		entries = append(entries, s.wireEntry(nil, endOfTurn(t, outcomes[t.Number]), journal.Put{Key: key}))
+	}
+	for _, number := range slices.Sorted(maps.Keys(turns)) {
+		t := turns[number]
+		wire := eventOf(nil, t.end)
+		wire.Turn, wire.TurnId = number, t.ID
+		entries = append(entries, wireEntry(nil, wire, journal.Put{Key: turnKey(number)}))
 	}
 	if len(entries) == 0 {
 		return nil
 	}
-	_, err := log.Append(entries...)
+	_, err = w.log.Append(entries...)
 	return err
 }
 
-// endOfTurn makes the record of a turn that the daemon's death has ended. How long it took is not known.
-func endOfTurn(t turnRow, outcomes map[pipeline.Outcome]int) *tooldv1.ExecuteResponse {
-	calls := 0
-	for _, n := range outcomes {
-		calls += n
-	}
-	wire := eventOf(nil, pipeline.TurnEnded{Calls: calls, Outcomes: outcomes})
-	wire.Turn, wire.TurnId = t.Number, t.ID
-	return wire
+// wreckedTurn is a turn that had not ended. How long it took is not known.
+type wreckedTurn struct {
+	turnRow
+	end pipeline.TurnEnded
 }
 
-// outcomeOf reads a call's outcome from its records.
-func outcomeOf(records []journal.Record) pipeline.Outcome {
-	for _, record := range slices.Backward(records) {
-		if record.Kind == kindResult {
-			if wire, err := wireOf(record); err == nil {
-				return pipeline.Outcome(wire.GetToolResult().GetOutcome())
-			}
+func (w *wreck) openTurns() (map[uint64]*wreckedTurn, error) {
+	turns := map[uint64]*wreckedTurn{}
+	for key, text := range w.state {
+		if !strings.HasPrefix(key, keyOpenTurn) {
+			continue
+		}
+		t := &wreckedTurn{end: pipeline.TurnEnded{Outcomes: map[pipeline.Outcome]int{}}}
+		if err := json.Unmarshal(text, &t.turnRow); err != nil {
+			return nil, fmt.Errorf("state %s: %w", key, err)
+		}
+		turns[t.Number] = t
+	}
+	return turns, nil
+}
+
+// result counts a call of t, and gives its result if it has none: the one that it had come to but that waited for
+// earlier ones, else that it was interrupted.
+func (w *wreck) result(key string, t *wreckedTurn) ([]journal.Entry, error) {
+	row := w.rows[key]
+	records, err := w.log.Find(key)
+	if err != nil {
+		return nil, err
+	}
+	started := false
+	outcome := pipeline.Interrupted
+	for _, record := range records {
+		wire, err := wireOf(record)
+		if err != nil {
+			return nil, err
+		}
+		started = started || wire.GetStarted() != nil
+		t.end.Batches = max(t.end.Batches, int(wire.GetAccepted().GetBatch()))
+		if result := wire.GetToolResult(); result != nil {
+			outcome = pipeline.Outcome(result.GetOutcome())
 		}
 	}
-	return pipeline.Interrupted
+	t.end.Calls++
+	if !row.Open {
+		t.end.Outcomes[outcome]++
+		return nil, nil
+	}
+	row.Open = false
+	use := &pipeline.Use{ID: row.ID, Key: key, Turn: row.Turn, TurnID: t.ID, Index: row.Index, Name: row.Name}
+	state := []journal.Put{put(keyCall+key, row), {Key: keyEnding + key}}
+	result := entry(use, pipeline.Lost(started, w.outputOf(key)), state...)
+	if held, ok := w.state[keyEnding+key]; ok {
+		wire, err := wireOf(journal.Record{Body: held})
+		if err != nil {
+			return nil, err
+		}
+		outcome = pipeline.Outcome(wire.GetToolResult().GetOutcome())
+		result.Body = held
+	}
+	t.end.Outcomes[outcome]++
+	result.Durability = journal.Synced
+	return []journal.Entry{result}, nil
+}
+
+// outputOf names the file with what a call had printed; empty: there is none.
+func (w *wreck) outputOf(key string) string {
+	out, err := w.outputs.Find(outputName(w.name, key))
+	if err != nil {
+		return ""
+	}
+	return out.Path()
 }

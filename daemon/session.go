@@ -17,9 +17,9 @@ import (
 	"sync"
 	"time"
 
+	"go.uber.org/zap"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/toold/toold/daemon/journal"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
@@ -59,6 +59,7 @@ type callRow struct {
 	Turn   uint64 `json:"turn"`
 	TurnID string `json:"turn_id,omitempty"`
 	ID     string `json:"id"`
+	Free   bool   `json:"free,omitempty"` // the id may be used again
 	Index  int    `json:"index"`
 	Name   string `json:"name"`
 	Hash   string `json:"hash"`
@@ -80,11 +81,15 @@ type session struct {
 	ctx     context.Context
 	cancel  context.CancelCauseFunc
 
-	// intake is held while a tool use is accepted, so that the journal, the numbering and the queue see the same order.
-	// It is taken before mu and never while mu is held. Calls that end do not take it.
+	// intake is held while the main stream's messages are taken, so that the journal, the numbering and the queue see
+	// the same order. It is taken before mu and never while mu is held. Calls that end do not take it.
 	intake sync.Mutex
 
-	skipping sync.Mutex // held while skipped calls are recorded, so that their order holds
+	skipped struct { // calls whose turn never came
+		recording  sync.Mutex // held while their results are recorded, so that their order holds
+		sync.Mutex            // guards noted
+		noted      []ending   // whose result is still to be recorded
+	}
 
 	mu       sync.Mutex       // guards everything below; never held while the queue is called
 	tail     *journal.Pending // the newest entries; nil before the first
@@ -95,7 +100,7 @@ type session struct {
 	exports  exports
 	todos    []tools.Todo
 	cursors  map[string]int64
-	turns    map[uint64]*turn // those that have not ended
+	turns    map[uint64]*turn // those whose end is not recorded
 	open     *turn            // the main stream's, that still takes tool uses
 	lastTurn uint64
 	calls    map[string]*callRow // every call that is kept, by key
@@ -106,16 +111,26 @@ type session struct {
 	openSize int                 // bytes of input in open calls
 	begun    int                 // calls whose turn has come and that have not ended
 	deferred []change            // of concurrent calls, until none of them runs any more
-	asked    map[string]*asked   // open questions, by call
-	skipped  []skip              // calls whose turn never came and whose result is still to be recorded
+	asked    map[string]*asked   // by call
+	ahead    []*pipeline.Call    // that are still to ask ahead; the first is at it
 	streams  map[*stream]struct{}
 	main     *stream
 	detached time.Time // since when no main stream is attached
 	canAsk   bool      // the last main stream could answer
-	grace    *time.Timer
-	closed   bool
+	deadline time.Time // when to see to what a client left behind; zero: nothing was left
+	stopping bool      // takes nothing more
 	used     time.Time // when somebody last used it
+
+	gone chan struct{} // closed when the session has stopped
 }
+
+// origin is how a session came about.
+type origin uint8
+
+const (
+	named     origin = iota // a client attached
+	anonymous               // a client just sent a tool use; it ends with its stream
+)
 
 // useKey is what makes a tool use the same one: the client's names of turn and call.
 type useKey struct{ turnID, id string }
@@ -129,16 +144,25 @@ type exports struct {
 var sessionName = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
 
 // newSession makes a session with roots, or with the default root when there are none.
-func (d *Daemon) newSession(name string, roots []string, anonymous bool) (*session, error) {
+func (d *Daemon) newSession(name string, roots []string, from origin) (*session, error) {
 	if name == "" {
 		name = newID("s-")
 	}
 	if !sessionName.MatchString(name) || name == "." || name == ".." {
 		return nil, refuse(codes.InvalidArgument, "invalid_session_id",
-			"The session id %q is not a name of 1 to 64 letters, digits, dots, dashes and underscores.", name).at("session_id")
+			"The session id %q is not a name of 1 to 64 letters, digits, dots, dashes and underscores.", short(name)).at("session_id")
 	}
 	if len(roots) == 0 {
 		roots = []string{d.Root}
+	}
+	d.making.Lock()
+	defer d.making.Unlock()
+	if s, ok := d.session(name); ok {
+		return s, nil
+	}
+	places, err := openPlaces(roots, d.locks)
+	if err != nil {
+		return nil, err
 	}
 	if err := d.makeRoom(); err != nil {
 		return nil, err
@@ -151,14 +175,14 @@ func (d *Daemon) newSession(name string, roots []string, anonymous bool) (*sessi
 	if err != nil {
 		return nil, journalRefusal(err)
 	}
-	s, err := d.assemble(name, log, meta{Roots: roots, Anonymous: anonymous})
+	s, err := d.assemble(name, log, places)
 	if err != nil {
 		return nil, errors.Join(err, d.journal.Remove(name))
 	}
-	s.meta.Roots = s.places.Roots()
+	s.meta = meta{Roots: places.Roots(), Anonymous: from == anonymous}
 	s.dir = s.meta.Roots[0]
-	if _, err := log.Append(s.entry(nil, pipeline.Changed{Dir: s.dir}, put(keyMeta, s.meta), put(keyDir, s.dir))); err != nil {
-		return nil, journalRefusal(err)
+	if _, err := log.Append(entry(nil, pipeline.Changed{Dir: s.dir}, put(keyMeta, s.meta), put(keyDir, s.dir))); err != nil {
+		return nil, errors.Join(journalRefusal(err), d.journal.Remove(name))
 	}
 	d.mu.Lock()
 	d.sessions[name] = s
@@ -167,24 +191,19 @@ func (d *Daemon) newSession(name string, roots []string, anonymous bool) (*sessi
 }
 
 // assemble puts a session together around its log, new or restored.
-func (d *Daemon) assemble(name string, log *journal.Log, about meta) (*session, error) {
-	places, err := openPlaces(about.Roots, d.locks)
+func (d *Daemon) assemble(name string, log *journal.Log, places *workspace.Workspace) (*session, error) {
+	outputs, err := d.outputs(name)
 	if err != nil {
 		return nil, err
 	}
-	folder := filepath.Join(d.StateDir, "sessions", name)
-	outputs, err := spool.Open(folder)
-	if err != nil {
-		return nil, err
-	}
-	if err := places.Admit(workspace.Places{Readable: []string{folder}, Hidden: []string{d.StateDir}}); err != nil {
+	if err := places.Admit(workspace.Places{Readable: []string{outputs.Path()}, Hidden: []string{d.StateDir}}); err != nil {
 		return nil, err
 	}
 	s := &session{
-		name: name, daemon: d, created: time.Now(), meta: about, log: log, places: places, memory: workspace.NewMemory(), outputs: outputs,
+		name: name, daemon: d, created: time.Now(), log: log, places: places, memory: workspace.NewMemory(), outputs: outputs,
 		options: &tooldv1.Options{}, cursors: map[string]int64{}, turns: map[uint64]*turn{}, calls: map[string]*callRow{},
 		uses: map[useKey]string{}, byID: map[string]string{}, live: map[string]*live{}, asked: map[string]*asked{},
-		streams: map[*stream]struct{}{}, news: make(chan struct{}), detached: time.Now(), used: time.Now(),
+		streams: map[*stream]struct{}{}, news: make(chan struct{}), gone: make(chan struct{}), detached: time.Now(), used: time.Now(),
 	}
 	s.ctx, s.cancel = context.WithCancelCause(context.Background())
 	s.tasks = background.NewSet(s.taskEnded)
@@ -192,19 +211,32 @@ func (d *Daemon) assemble(name string, log *journal.Log, about meta) (*session, 
 	return s, nil
 }
 
+// outputs opens the folder for what the session's calls print.
+func (d *Daemon) outputs(session string) (*spool.Dir, error) {
+	folder, err := spool.Open(filepath.Join(d.StateDir, "sessions", session))
+	if err != nil {
+		return nil, refuse(codes.Internal, "output_failed", "The outputs of session %q cannot be opened: %v.", session, err)
+	}
+	folder.Limit = d.limits.OutputBytes
+	return folder, nil
+}
+
 // openPlaces opens the roots, which a client has named.
 func openPlaces(roots []string, locks *workspace.Locks) (*workspace.Workspace, error) {
+	if len(roots) > maxRoots {
+		return nil, refuse(codes.InvalidArgument, "invalid_root", "%d roots were sent, and at most %d are taken.", len(roots), maxRoots).at("roots")
+	}
 	for _, root := range roots {
 		info, err := os.Stat(root)
 		switch {
 		case !filepath.IsAbs(root):
-			return nil, refuse(codes.InvalidArgument, "invalid_root", "The root %q is not an absolute path.", clean(root)).at("roots")
+			return nil, refuse(codes.InvalidArgument, "invalid_root", "The root %q is not an absolute path.", short(root)).at("roots")
 		case errors.Is(err, fs.ErrNotExist):
-			return nil, refuse(codes.InvalidArgument, "invalid_root", "The root %q does not exist.", clean(root)).at("roots")
+			return nil, refuse(codes.InvalidArgument, "invalid_root", "The root %q does not exist.", short(root)).at("roots")
 		case err != nil:
-			return nil, refuse(codes.InvalidArgument, "invalid_root", "The root %q cannot be used: %v.", clean(root), err).at("roots")
+			return nil, refuse(codes.InvalidArgument, "invalid_root", "The root %q cannot be used: %v.", short(root), err).at("roots")
 		case !info.IsDir():
-			return nil, refuse(codes.InvalidArgument, "invalid_root", "The root %q is not a directory.", clean(root)).at("roots")
+			return nil, refuse(codes.InvalidArgument, "invalid_root", "The root %q is not a directory.", short(root)).at("roots")
 		}
 	}
 	places, err := workspace.Open(roots, locks)
@@ -243,36 +275,44 @@ func (s *session) idleSince() (since time.Time, unused bool) {
 	return s.used, len(s.streams) == 0 && len(s.turns) == 0 && len(s.asked) == 0 && s.runningTasks() == 0
 }
 
-// close stops everything of the session and seals its log. It returns when every call has its result.
+// close ends the session for good and seals its log. It returns when every call has its result.
 func (s *session) close(why string) {
-	s.mu.Lock()
-	if s.closed {
-		s.mu.Unlock()
+	if !s.finish(&pipeline.Stop{Outcome: pipeline.Cancelled, Reason: "the session was closed: " + why}) {
 		return
 	}
-	s.closed = true
-	s.mu.Unlock()
-	cause := &pipeline.Stop{Outcome: pipeline.Cancelled, Reason: "the session was closed: " + why}
-	s.queue.Close(cause)
-	s.cancel(cause)
-	s.settled()
-	s.tasks.Close()
-	s.endTurns()
-	_, _ = s.log.Append(s.entry(nil, pipeline.Changed{Closed: true}))
-	_ = s.log.Seal()
+	_, _ = s.log.Append(entry(nil, pipeline.Changed{Closed: true})) // the seal says it too
+	if err := s.log.Seal(); err != nil {
+		s.daemon.Log.Error("a closed session could not be sealed", zap.String("session", s.name), zap.Error(err))
+	}
 	s.daemon.mu.Lock()
 	delete(s.daemon.sessions, s.name)
 	s.daemon.mu.Unlock()
 	for _, stream := range s.attached() {
-		stream.end(refuse(codes.Aborted, "session_closed", "The session was closed: %s.", why))
+		stream.finish(refuse(codes.Aborted, "session_closed", "The session was closed: %s.", why))
 	}
-	s.work.Wait()
+	close(s.gone)
 }
 
-// settled waits until every call of the session has its result.
-func (s *session) settled() {
+// finish stops everything of the session and returns when every call has its result and every turn its end. False: it
+// had been told before, and whoever told it has done all that follows.
+func (s *session) finish(cause error) bool {
+	s.intake.Lock()
+	s.mu.Lock()
+	before := s.stopping
+	s.stopping = true
+	s.mu.Unlock()
+	s.intake.Unlock()
+	if before {
+		<-s.gone
+		return false
+	}
+	s.queue.Close(cause)
+	s.cancel(cause)
 	_ = s.queue.Wait(context.Background())
-	s.recordSkipped()
+	s.tasks.Close()
+	s.endTurns()
+	s.work.Wait()
+	return true
 }
 
 func (s *session) attached() []*stream {
@@ -282,12 +322,11 @@ func (s *session) attached() []*stream {
 }
 
 // entry makes a journal entry of an event, of use or of the session itself when use is nil.
-func (s *session) entry(use *pipeline.Use, event pipeline.Event, state ...journal.Put) journal.Entry {
-	wire := eventOf(use, event)
-	return s.wireEntry(use, wire, state...)
+func entry(use *pipeline.Use, event pipeline.Event, state ...journal.Put) journal.Entry {
+	return wireEntry(use, eventOf(use, event), state...)
 }
 
-func (s *session) wireEntry(use *pipeline.Use, wire *tooldv1.ExecuteResponse, state ...journal.Put) journal.Entry {
+func wireEntry(use *pipeline.Use, wire *tooldv1.ExecuteResponse, state ...journal.Put) journal.Entry {
 	body, err := proto.Marshal(wire)
 	if err != nil {
 		panic("BUG: an event that cannot be marshalled: " + err.Error())
@@ -312,67 +351,5 @@ func put(key string, value any) journal.Put {
 func (s *session) notice(n pipeline.Noticed) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.enqueue(s.entry(nil, n))
-}
-
-// setOptions checks and merges options. They are in force from the next turn, permission_mode at once.
-func (s *session) setOptions(change *tooldv1.Options, env map[string]string) error {
-	if err := checkOptions(change, s.daemon.Tools); err != nil {
-		return err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(env) > 0 {
-		s.env = env
-	}
-	if change == nil {
-		return nil
-	}
-	before := modeOf(s.options)
-	s.options = merged(s.options, change)
-	kept, err := proto.Marshal(s.options)
-	if err != nil {
-		return err
-	}
-	event := pipeline.Changed{}
-	if mode := modeOf(s.options); mode != before {
-		event.Mode = &mode
-	}
-	s.enqueue(s.entry(nil, event, journal.Put{Key: keyOptions, Value: kept}))
-	return nil
-}
-
-// checkOptions refuses what is not served or makes no sense.
-func checkOptions(o *tooldv1.Options, offered []tools.Tool) error {
-	unserved := func(field string) error {
-		return refuse(codes.FailedPrecondition, "not_served", "options.%s is not served by this daemon yet. Leave it unset.", field).at("options." + field)
-	}
-	invalid := func(field, format string, args ...any) error {
-		return refuse(codes.InvalidArgument, "invalid_option", "options.%s %s.", field, fmt.Sprintf(format, args...)).at("options." + field)
-	}
-	switch {
-	case o == nil:
-		return nil
-	case o.GetOrdering() == tooldv1.Ordering_ORDERING_DEPENDENCY:
-		return unserved("ordering")
-	case o.SettingsJson != nil:
-		return unserved("settings_json")
-	case o.Trusted != nil:
-		return unserved("trusted")
-	case o.MaxConcurrency != nil && (o.GetMaxConcurrency() < 1 || o.GetMaxConcurrency() > scheduler.MaxConcurrency):
-		return invalid("max_concurrency", "is %d, but must be 1 to %d", o.GetMaxConcurrency(), scheduler.MaxConcurrency)
-	}
-	for _, name := range o.GetTools().GetNames() {
-		if !slices.ContainsFunc(offered, func(t tools.Tool) bool { return t.Spec().Name == name }) {
-			return invalid("tools", "names %q, which is no tool of this daemon", clean(name))
-		}
-	}
-	var unknown error
-	o.ProtoReflect().Range(func(field protoreflect.FieldDescriptor, value protoreflect.Value) bool {
-		if enum := field.Enum(); enum != nil && enum.Values().ByNumber(value.Enum()) == nil {
-			unknown = invalid(string(field.Name()), "has the value %d, which this daemon does not know", value.Enum())
-		}
-		return unknown == nil
-	})
-	return unknown
+	s.enqueue(entry(nil, n))
 }

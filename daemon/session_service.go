@@ -51,7 +51,7 @@ func (x *sessionServer) GetSession(_ context.Context, request *tooldv1.GetSessio
 			return &tooldv1.GetSessionResponse{Session: closedSession(info)}, nil
 		}
 	}
-	return nil, refuse(codes.NotFound, "unknown_session", "There is no session %q.", clean(request.GetSessionId())).at("session_id")
+	return nil, refuse(codes.NotFound, "unknown_session", "There is no session %q.", short(request.GetSessionId())).at("session_id")
 }
 
 func closedSession(info journal.Info) *tooldv1.Session {
@@ -67,7 +67,7 @@ func (s *session) describe() *tooldv1.Session {
 	wire := &tooldv1.Session{
 		SessionId: s.name, Roots: cleanAll(s.meta.Roots), WorkingDirectory: clean(s.dir), Created: timestamppb.New(s.created),
 		FirstKeptSeq: s.log.First(), LastSeq: s.log.Last(), Attached: s.main != nil, Client: s.client,
-		Options: s.options, Closed: s.closed, Anonymous: s.meta.Anonymous, Todos: todosOf(s.todos),
+		Options: s.options, Closed: s.stopping, Anonymous: s.meta.Anonymous, Todos: todosOf(s.todos),
 	}
 	for _, t := range s.turns {
 		wire.OpenCalls += uint32(len(t.open))
@@ -92,28 +92,24 @@ func (x *sessionServer) Watch(request *tooldv1.WatchRequest, g tooldv1.SessionSe
 	if request.AfterSeq != nil {
 		after = request.GetAfterSeq()
 	}
-	if after > last {
-		return refuse(codes.OutOfRange, "after_seq_beyond_end", "after_seq is %d, but the newest record of session %q has the number %d.", after, look.name, last).at("after_seq")
+	if err := beyondEnd(look.name, after, last); err != nil {
+		return err.at("after_seq")
 	}
 	s := look.session
 	if s == nil {
 		s = &session{name: look.name, daemon: x.daemon, log: look.log}
 	}
 	st := s.join(after, func(event *tooldv1.ExecuteResponse) error { return g.Send(&tooldv1.WatchResponse{Event: event}) })
-	st.answers = request.GetAnswers()
-	if request.GetNoFollow() || look.session == nil {
-		st.follow, st.upTo = false, last
-		return s.serve(g.Context(), st)
+	st.follow = look.session != nil && !request.GetNoFollow()
+	if !st.follow {
+		st.upTo = last
+		return st.run(g.Context())
 	}
 	x.daemon.countStream(1)
 	defer x.daemon.countStream(-1)
+	st.answers = request.GetAnswers()
 	s.watch(st)
-	err = st.resume(s.openCalls())
-	if err == nil {
-		err = s.serve(g.Context(), st)
-	}
-	s.detach(st)
-	return err
+	return st.serve(g.Context(), nil)
 }
 
 // Answer settles a question from beside the stream.
@@ -136,14 +132,13 @@ func (x *sessionServer) CancelCall(_ context.Context, request *tooldv1.CancelCal
 	}
 	s.mu.Lock()
 	row := s.calls[s.byID[request.GetToolUseId()]]
+	open := row != nil && row.Open
 	s.mu.Unlock()
-	if row == nil || request.GetToolUseId() == "" {
+	if row == nil {
 		return nil, unknownCall(request.GetSessionId(), request.GetToolUseId())
 	}
 	s.cancelled(&tooldv1.Cancel{ToolUseId: request.GetToolUseId(), Reason: request.GetReason()})
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return &tooldv1.CancelCallResponse{Cancelled: row.Open}, nil
+	return &tooldv1.CancelCallResponse{Cancelled: open}, nil
 }
 
 // Interrupt says that the user broke in.
@@ -180,7 +175,7 @@ func (x *sessionServer) find(name string) (*session, error) {
 	if s, ok := x.daemon.session(name); ok {
 		return s, nil
 	}
-	return nil, refuse(codes.NotFound, "unknown_session", "There is no open session %q.", clean(name)).at("session_id")
+	return nil, refuse(codes.NotFound, "unknown_session", "There is no open session %q.", short(name)).at("session_id")
 }
 
 // openCalls gives the keys of the calls that run or are asked about.
@@ -200,12 +195,10 @@ func (s *session) openCalls() []string {
 func (s *session) watch(st *stream) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	st.bytes = s.options.GetOutputFormat() == tooldv1.OutputFormat_OUTPUT_FORMAT_BYTES
 	s.streams[st] = struct{}{}
 	s.used = time.Now()
-}
-
-func (s *session) outputAsBytes() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.options.GetOutputFormat() == tooldv1.OutputFormat_OUTPUT_FORMAT_BYTES
+	if s.stopping {
+		st.leave(st.closing, refuse(codes.Aborted, "session_closed", "The session was closed."))
+	}
 }

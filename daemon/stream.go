@@ -9,8 +9,6 @@ import (
 	"time"
 
 	"google.golang.org/grpc/codes"
-	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/toold/toold/daemon/journal"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
@@ -21,17 +19,21 @@ type stream struct {
 	session *session
 	cursor  *journal.Cursor
 	send    func(*tooldv1.ExecuteResponse) error
-	poked   chan struct{} // one slot: there may be something new beside the journal
-	over    chan struct{} // closed when the session wants the stream to end
-	bytes   bool          // output chunks as bytes instead of text
-	only    string        // the key of the one call that is sent; empty: everything
-	follow  bool          // goes on when it has caught up
-	upTo    uint64        // without follow: the last record that is sent
+	poked   chan struct{}     // one slot: there may be something new beside the journal
+	over    chan struct{}     // closed when the stream is to end at once
+	closing chan struct{}     // closed when it is to end after everything that is in the journal
+	hello   *tooldv1.Attached // what it begins with; nil: nothing
+	bytes   bool              // output chunks as bytes instead of text
+	only    string            // the key of the one call that is sent; empty: everything
+	follow  bool              // goes on when it has caught up
+	upTo    uint64            // without follow: the last record that is sent
+	// companion: it may not send tool uses, nor end turns.
+	companion bool
 
 	// Guarded by the session's mu.
 	answers    bool
 	halfClosed bool
-	why        error    // why it is over
+	why        error    // why it is over or closing
 	again      []string // keys of calls whose records are to be sent again
 
 	// The sender's own.
@@ -40,33 +42,42 @@ type stream struct {
 	running map[string]*followed
 }
 
-// join makes a stream of s that stands behind the record after. The caller sets what it needs, then calls attach.
+// join makes a stream of s that stands behind the record after. The caller sets what it needs, then has it served.
 func (s *session) join(after uint64, send func(*tooldv1.ExecuteResponse) error) *stream {
 	return &stream{
-		session: s, cursor: s.log.Follow(after), send: send, sent: after, follow: true,
-		poked: make(chan struct{}, 1), over: make(chan struct{}), running: map[string]*followed{},
+		session: s, cursor: s.log.Follow(after), send: send, sent: after, follow: true, poked: make(chan struct{}, 1),
+		over: make(chan struct{}), closing: make(chan struct{}), running: map[string]*followed{},
 	}
 }
 
-// end tells the stream to end with err.
-func (st *stream) end(err error) {
+// end ends the stream at once. The session's mu is held.
+func (st *stream) end(err error) { st.leave(st.over, err) }
+
+// finish ends the stream when everything that is in the journal has been sent.
+func (st *stream) finish(err error) {
 	st.session.mu.Lock()
 	defer st.session.mu.Unlock()
-	select {
-	case <-st.over:
-	default:
+	st.leave(st.closing, err)
+}
+
+// leave closes by, unless the stream has been told to leave before. The session's mu is held.
+func (st *stream) leave(by chan struct{}, err error) {
+	if st.why == nil {
 		st.why = err
-		close(st.over)
+		close(by)
 	}
 }
 
 // run sends until the stream is over, ctx ends, or there is nothing more to send. It owns send.
 func (st *stream) run(ctx context.Context) error {
 	defer st.cursor.Close()
+	if err := st.begin(); err != nil {
+		return err
+	}
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
-		finishing := st.finishing()
+		finishing, why := st.finishing()
 		if err := st.sendAgain(); err != nil {
 			return err
 		}
@@ -75,7 +86,7 @@ func (st *stream) run(ctx context.Context) error {
 			return err
 		}
 		if st.done || caughtUp && finishing {
-			return nil
+			return why
 		}
 		if !caughtUp {
 			continue
@@ -89,40 +100,84 @@ func (st *stream) run(ctx context.Context) error {
 		case <-st.cursor.Wake():
 		case <-st.poked:
 		case <-timer.C:
+		case <-st.closing:
 		case <-st.over:
-			return st.why
+			return nil // its method knows why
 		case <-ctx.Done():
 			return context.Cause(ctx)
-		case <-st.session.daemon.flush:
-			return st.flush()
 		}
 	}
 }
 
-// flush sends what is left when the daemon ends.
-func (st *stream) flush() error {
-	for {
-		if caughtUp, err := st.sendRecords(); err != nil || caughtUp {
-			return errors.Join(err, refuse(codes.Unavailable, "shutting_down", "The daemon has shut down. Connect again: it starts anew, and the session is still there."))
+// begin sends what a stream begins with: where it is, and what is open there.
+func (st *stream) begin() error {
+	if st.hello != nil {
+		if err := st.send(&tooldv1.ExecuteResponse{Event: &tooldv1.ExecuteResponse_Attached{Attached: st.hello}}); err != nil {
+			return err
 		}
 	}
-}
-
-// finishing says whether the stream ends when it has caught up: after a half-close, when no turn is open and
-// everything is in the journal.
-func (st *stream) finishing() bool {
-	s := st.session
 	if !st.follow {
-		return st.sent >= st.upTo
+		return nil
 	}
+	for _, key := range st.session.openCalls() {
+		if st.only != "" && key != st.only {
+			continue
+		}
+		if err := st.resume(key); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// resume goes on with a call that is open: a question from before the place where the stream begins is asked again, and
+// a call that was started before it is followed.
+func (st *stream) resume(key string) error {
+	records, err := st.session.log.Find(key)
+	if err != nil {
+		return journalRefusal(err)
+	}
+	var question journal.Record
+	for _, record := range records {
+		switch record.Kind {
+		case kindQuestion:
+			question = record
+		case kindWithdrawn:
+			question = journal.Record{}
+		case kindStarted:
+			if record.Seq <= st.sent {
+				st.running[key] = st.followCall(key)
+			}
+		case kindResult:
+			delete(st.running, key)
+		}
+	}
+	if question.Seq == 0 || question.Seq > st.sent {
+		return nil
+	}
+	return st.sendRecord(question, func(*tooldv1.ExecuteResponse) {})
+}
+
+// finishing says whether the stream ends when it has caught up, and with which error: when it does not follow, when it
+// is closing, and after a half-close when no turn is open. All that it then has still to send is in the journal.
+func (st *stream) finishing() (finishing bool, why error) {
+	if !st.follow {
+		return true, nil
+	}
+	select {
+	case <-st.closing:
+		return true, st.why
+	default:
+	}
+	s := st.session
 	s.mu.Lock()
-	closing := st.halfClosed && len(s.turns) == 0
+	finishing = st.halfClosed && len(s.turns) == 0 && len(st.again) == 0
 	tail := s.tail
 	s.mu.Unlock()
-	if closing && tail != nil {
+	if finishing && tail != nil {
 		_, _ = tail.Wait() // what could not be recorded will not be sent
 	}
-	return closing
+	return finishing, nil
 }
 
 // sendRecords sends one read's worth of records and says whether there were none.
@@ -148,24 +203,21 @@ func (st *stream) sendRecord(record journal.Record, change func(*tooldv1.Execute
 	if st.only != "" && record.Call != st.only {
 		return nil
 	}
-	wire := &tooldv1.ExecuteResponse{}
-	if err := proto.Unmarshal(record.Body, wire); err != nil {
-		return refuse(codes.DataLoss, "journal_damaged", "Record %d of this session cannot be read: %v.", record.Seq, err)
+	wire, err := wireOf(record)
+	if err != nil {
+		return err
 	}
-	wire.Seq, wire.Time = record.Seq, timestamppb.New(record.Time)
-	if change != nil {
+	switch {
+	case change != nil:
 		change(wire)
-	} else {
-		switch wire.GetEvent().(type) {
-		case *tooldv1.ExecuteResponse_Started:
-			st.running[record.Call] = st.followCall(record.Call)
-		case *tooldv1.ExecuteResponse_ToolResult:
-			if err := st.lastProgress(record.Call); err != nil {
-				return err
-			}
-			st.done = st.only != ""
+	case record.Kind == kindStarted:
+		st.running[record.Call] = st.followCall(record.Call)
+	case record.Kind == kindResult:
+		if err := st.lastProgress(record.Call); err != nil {
+			return err
 		}
 	}
+	st.done = st.done || st.only != "" && record.Kind == kindResult
 	return st.send(wire)
 }
 

@@ -1,14 +1,99 @@
 package daemon
 
-// Background tasks, as far as the session and its clients hear of them.
+// Background tasks, as far as the session and its clients hear of them. Knows nothing of how they run.
 
 import (
+	"fmt"
+	"strings"
+	"time"
+
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/toold/toold/daemon/journal"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
+	"github.com/toold/toold/scheduler/pipeline"
 	"github.com/toold/toold/tools/background"
 	"github.com/toold/toold/tools/spool"
 )
 
-func (s *session) taskEnded(*background.Task)               {}
-func (s *session) runningTasks() int                        { return 0 }
-func (s *session) describeTasks() []*tooldv1.BackgroundTask { return nil }
-func (s *session) taskOutput(key string) *spool.Output      { return nil }
+// taskRow is what the journal keeps of a task that runs: after a restart its end is told.
+type taskRow struct {
+	Command string `json:"command"`
+}
+
+// taskEnd is what a Notice "task_ended" carries for programs.
+type taskEnd struct {
+	TaskID   string `json:"task_id"`
+	ExitCode int    `json:"exit_code"` // -1 when a signal has ended it
+	Signal   string `json:"signal,omitempty"`
+	Output   string `json:"output_path"`
+}
+
+// keyOf is the key of the call that has started the task.
+func (s *session) keyOf(task *background.Task) string {
+	return strings.TrimPrefix(task.Call, s.name+".")
+}
+
+// taskStarted gives the change of state that goes with a call which has left the task behind; nil when it has ended
+// already. mu is held.
+func (s *session) taskStarted(id string) []journal.Put {
+	task := s.tasks.Get(id)
+	if task == nil {
+		return nil
+	}
+	if _, ended := task.Exit(); ended {
+		return nil
+	}
+	return []journal.Put{put(keyTask+id, taskRow{task.Command})}
+}
+
+// taskEnded records that a task has ended, so that no client need poll.
+func (s *session) taskEnded(task *background.Task) {
+	exit, _ := task.Exit()
+	end := taskEnd{TaskID: task.ID, ExitCode: exit.Code, Signal: exit.Signal, Output: task.Output.Path()}
+	how := fmt.Sprintf("with exit code %d", exit.Code)
+	if exit.Signal != "" {
+		how = "by " + exit.Signal
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.used = time.Now()
+	notice := pipeline.Noticed{
+		Code: "task_ended", Message: fmt.Sprintf("The background task %s (%s) has ended %s.", task.ID, task.Command, how), Details: end,
+	}
+	if row := s.calls[s.keyOf(task)]; row != nil {
+		notice.CallID = row.ID
+	}
+	s.enqueue(entry(nil, notice, journal.Put{Key: keyTask + task.ID}))
+	s.tell()
+}
+
+// runningTasks is how many tasks run.
+func (s *session) runningTasks() int { return s.tasks.Alive() }
+
+// describeTasks lists the tasks that run. mu is held.
+func (s *session) describeTasks() (described []*tooldv1.BackgroundTask) {
+	for _, task := range s.tasks.List() {
+		if _, ended := task.Exit(); ended {
+			continue
+		}
+		wire := &tooldv1.BackgroundTask{
+			TaskId: task.ID, Command: clean(task.Command), Age: durationpb.New(time.Since(task.Started)), OutputPath: clean(task.Output.Path()),
+		}
+		if row := s.calls[s.keyOf(task)]; row != nil {
+			wire.ToolUseId = row.ID
+		}
+		described = append(described, wire)
+	}
+	return described
+}
+
+// taskOutput is the output of the running task that the call with this key has left behind; nil: there is none.
+func (s *session) taskOutput(key string) *spool.Output {
+	for _, task := range s.tasks.List() {
+		if _, ended := task.Exit(); !ended && s.keyOf(task) == key {
+			return task.Output
+		}
+	}
+	return nil
+}

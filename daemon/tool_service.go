@@ -6,7 +6,7 @@ import (
 	"context"
 	"errors"
 	"io"
-	"io/fs"
+	"math"
 
 	"google.golang.org/grpc/codes"
 
@@ -21,64 +21,69 @@ func (t *toolServer) RunTool(request *tooldv1.RunToolRequest, g tooldv1.ToolServ
 	}
 	t.daemon.countStream(1)
 	defer t.daemon.countStream(-1)
+	if err := checkOptions(request.GetOptions(), t.daemon.Tools); err != nil {
+		return err
+	}
 	s, err := t.sessionOf(request)
 	if err != nil {
 		return err
 	}
-	if err := s.setOptions(request.GetOptions(), nil); err != nil {
+	if err := s.setOptions(request.GetOptions()); err != nil {
 		return err
 	}
-	wire := &tooldv1.ToolUse{Id: request.GetId(), Name: request.GetName(), Timeout: request.GetTimeout()}
-	switch input := request.GetArguments().(type) {
-	case *tooldv1.RunToolRequest_Input:
-		wire.Arguments = &tooldv1.ToolUse_Input{Input: input.Input}
-	case *tooldv1.RunToolRequest_InputJson:
-		wire.Arguments = &tooldv1.ToolUse_InputJson{InputJson: input.InputJson}
+	st, err := s.runOne(request, func(event *tooldv1.ExecuteResponse) error {
+		return g.Send(&tooldv1.RunToolResponse{Event: event})
+	})
+	if err != nil {
+		if s.meta.Anonymous {
+			s.close("its call was not accepted")
+		}
+		return err
+	}
+	return st.serve(g.Context(), nil)
+}
+
+// runOne takes a call as a turn of its own, and gives the stream of its events.
+func (s *session) runOne(request *tooldv1.RunToolRequest, send func(*tooldv1.ExecuteResponse) error) (*stream, error) {
+	s.intake.Lock()
+	defer s.intake.Unlock()
+	s.mu.Lock()
+	stopping := s.stopping
+	s.mu.Unlock()
+	if stopping {
+		return nil, refuse(codes.NotFound, "unknown_session", "The session %q is closed.", s.name)
 	}
 	after := s.log.Last()
 	var own *turn
-	key, repeated := s.accept(parseUse(wire), func(id string) *turn {
+	key, repeated, err := s.accept(parseUse(useOf(request)), func(id string) *turn {
 		own = s.beginTurn(id)
 		return own
 	})
 	s.endTurn(own)
+	if err != nil {
+		return nil, err
+	}
 	if key == "" {
-		return refuse(codes.AlreadyExists, "duplicate_id", "The id %q is taken by another call of this session, or is too long. Use another one.", clean(request.GetId())).at("id")
+		return nil, refuse(codes.AlreadyExists, "duplicate_id", "The id %q is taken by another call of this session, or is too long. Use another one.", short(request.GetId())).at("id")
 	}
 	if repeated {
-		after = 0
+		after = s.log.Last()
 	}
-	st := s.join(after, func(event *tooldv1.ExecuteResponse) error {
-		return g.Send(&tooldv1.RunToolResponse{Event: event})
-	})
+	st := s.join(after, send)
 	st.only = key
-	st.bytes = s.outputAsBytes()
+	if repeated {
+		st.again = []string{key}
+	}
 	s.watch(st)
-	err = s.serve(g.Context(), st)
-	s.detach(st)
-	return err
+	return st, nil
 }
 
 // sessionOf gives the session that the request names, or an anonymous one.
 func (t *toolServer) sessionOf(request *tooldv1.RunToolRequest) (*session, error) {
 	if request.GetSessionId() == "" {
-		return t.daemon.newSession("", request.GetRoots(), true)
+		return t.daemon.newSession("", request.GetRoots(), anonymous)
 	}
 	return t.daemon.find(request.GetSessionId(), request.GetRoots())
-}
-
-// serve runs a stream that only sends, without waiting for a Send to a client that does not read.
-func (s *session) serve(ctx context.Context, st *stream) error {
-	sent := make(chan error, 1) // so that the sender can leave when nobody waits for it any more
-	go func() { sent <- st.run(ctx) }()
-	select {
-	case err := <-sent:
-		return err
-	case <-st.over:
-		return st.why
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
 }
 
 // ListTools gives the tools that a session sees.
@@ -87,7 +92,7 @@ func (t *toolServer) ListTools(_ context.Context, request *tooldv1.ListToolsRequ
 	if name := request.GetSessionId(); name != "" {
 		s, ok := t.daemon.session(name)
 		if !ok {
-			return nil, refuse(codes.NotFound, "unknown_session", "There is no open session %q.", clean(name)).at("session_id")
+			return nil, refuse(codes.NotFound, "unknown_session", "There is no open session %q.", short(name)).at("session_id")
 		}
 		s.mu.Lock()
 		options = s.options
@@ -117,12 +122,15 @@ func (t *toolServer) ReadOutput(request *tooldv1.ReadOutputRequest, g tooldv1.To
 	if request.GetChannel() < 0 || request.GetChannel() > tooldv1.Channel_CHANNEL_STDERR {
 		return refuse(codes.InvalidArgument, "invalid_channel", "channel has the value %d, which this daemon does not know.", request.GetChannel()).at("channel")
 	}
+	if max(request.GetOffset(), request.GetLimit()) > math.MaxInt64 {
+		return refuse(codes.InvalidArgument, "invalid_offset", "offset and limit are at most %d.", int64(math.MaxInt64)).at("offset")
+	}
 	reader := outputReader{look: look, key: key, request: request, send: g.Send}
 	return reader.run(g.Context())
 }
 
 func unknownCall(session, id string) error {
-	return refuse(codes.NotFound, "unknown_call", "Session %q has no call %q, or it is not kept any more.", clean(session), clean(id)).at("tool_use_id")
+	return refuse(codes.NotFound, "unknown_call", "Session %q has no call %q, or it is not kept any more.", short(session), short(id)).at("tool_use_id")
 }
 
 // outputReader is one ReadOutput under way.
@@ -135,53 +143,54 @@ type outputReader struct {
 
 func (r *outputReader) run(ctx context.Context) error {
 	offset, left := int64(r.request.GetOffset()), int64(r.request.GetLimit())
-	unlimited := left == 0
+	if left == 0 {
+		left = math.MaxInt64
+	}
 	buffer := make([]byte, chunkBytes)
-	for {
+	for left > 0 {
 		out, changed, ended := r.output()
-		var data []byte
-		if out != nil {
-			size := int64(len(buffer))
-			if !unlimited {
-				size = min(size, left)
-			}
-			run, err := r.next(out, offset, buffer[:size])
-			if err != nil && !errors.Is(err, io.EOF) {
-				return refuse(codes.Internal, "output_failed", "The output cannot be read: %v.", err)
-			}
-			data = run.Data
+		data, err := r.next(out, offset, buffer[:min(chunkBytes, left)])
+		if err != nil {
+			return err
 		}
-		if len(data) > 0 {
+		switch {
+		case len(data) > 0:
 			if err := r.send(&tooldv1.ReadOutputResponse{Offset: uint64(offset), Data: data}); err != nil {
 				return err
 			}
 			offset, left = offset+int64(len(data)), left-int64(len(data))
-			if !unlimited && left == 0 {
-				return nil
-			}
 			continue
-		}
-		if ended || !r.request.GetFollow() {
+		case ended || !r.request.GetFollow():
 			return r.send(&tooldv1.ReadOutputResponse{Offset: uint64(offset), End: ended})
 		}
 		select {
 		case <-changed:
 		case <-ctx.Done():
 			return context.Cause(ctx)
-		case <-r.look.daemon.flush:
-			return refuse(codes.Unavailable, "shutting_down", "The daemon has shut down. Connect again: it starts anew.")
 		}
 	}
+	return nil
 }
 
-func (r *outputReader) next(out *spool.Output, offset int64, buffer []byte) (spool.Run, error) {
+// next reads what is there from offset on; nothing when there is no output or no more of it.
+func (r *outputReader) next(out *spool.Output, offset int64, buffer []byte) ([]byte, error) {
+	if out == nil {
+		return nil, nil
+	}
+	var run spool.Run
+	var err error
 	switch r.request.GetChannel() {
 	case tooldv1.Channel_CHANNEL_STDOUT:
-		return out.NextOf(spool.Stdout, offset, buffer)
+		run, err = out.NextOf(spool.Stdout, offset, buffer)
 	case tooldv1.Channel_CHANNEL_STDERR:
-		return out.NextOf(spool.Stderr, offset, buffer)
+		run, err = out.NextOf(spool.Stderr, offset, buffer)
+	default:
+		run, err = out.Next(offset, buffer)
 	}
-	return out.Next(offset, buffer)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, refuse(codes.Internal, "output_failed", "The output cannot be read: %v.", err)
+	}
+	return run.Data, nil
 }
 
 // output finds the call's output; changed is signalled when there may be more, ended says that there will not.
@@ -191,8 +200,8 @@ func (r *outputReader) output() (out *spool.Output, changed <-chan struct{}, end
 			return out, changed, false
 		}
 	}
-	out, err := r.look.outputs.Find(r.look.name + "." + r.key)
-	if errors.Is(err, fs.ErrNotExist) || err != nil {
+	out, err := r.look.outputs.Find(outputName(r.look.name, r.key))
+	if err != nil { // it never had a byte, or is not kept any more
 		return nil, nil, true
 	}
 	return out, nil, true

@@ -4,9 +4,11 @@ package daemon
 // calls has its result.
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/toold/toold/daemon/journal"
@@ -20,17 +22,23 @@ type turn struct {
 	id      string // the client's name
 	options *tooldv1.Options
 	begun   time.Time
-	numbers map[string]*scheduler.Numbering // by parent
+	ordered *ordered // nil: results are recorded as calls end
+
+	// Changed while the session's intake is held.
+	calls     int
+	numbering map[string]scheduler.Numbering // of batches, by the key of the call that they are nested in
 
 	// Guarded by the session's mu.
-	ended    bool // takes no more
-	calls    int
-	batches  int
-	open     map[string]*pipeline.Call
+	ended    bool              // takes no more
+	over     bool              // its end is recorded, or about to be
+	batches  int               // not counting those of nested calls
+	open     map[string]string // ids of calls that have no result yet, by key
 	outcomes map[pipeline.Outcome]int
 	work     time.Duration
-	ordered  *ordered // nil: results are recorded as calls end
 }
+
+// openIDs gives the client's ids of the calls that have no result yet. The session's mu is held.
+func (t *turn) openIDs() []string { return slices.Sorted(maps.Values(t.open)) }
 
 // turnRow is what the journal keeps of a turn that has not ended.
 type turnRow struct {
@@ -45,8 +53,8 @@ func (s *session) beginTurn(id string) *turn {
 	s.mu.Lock()
 	s.lastTurn++
 	t := &turn{
-		number: s.lastTurn, id: id, options: s.options, begun: time.Now(), numbers: map[string]*scheduler.Numbering{},
-		open: map[string]*pipeline.Call{}, outcomes: map[pipeline.Outcome]int{},
+		number: s.lastTurn, id: id, options: s.options, begun: time.Now(), numbering: map[string]scheduler.Numbering{},
+		open: map[string]string{}, outcomes: map[pipeline.Outcome]int{},
 	}
 	if t.options.GetOrderedResults() {
 		t.ordered = &ordered{waiting: map[int]journal.Entry{}}
@@ -64,48 +72,55 @@ func (s *session) endTurn(t *turn) {
 		return
 	}
 	s.mu.Lock()
-	already := t.ended
 	t.ended = true
 	if s.open == t {
 		s.open = nil
 	}
 	s.finishTurn(t)
 	s.mu.Unlock()
-	if !already {
-		s.queue.EndTurn(t.number)
-	}
+	s.queue.EndTurn(t.number)
 	s.poke()
 }
 
 // endTurns ends every turn, as a close or a client that stays away does.
 func (s *session) endTurns() {
 	s.mu.Lock()
-	open := slices.Collect(maps.Values(s.turns))
+	open := s.openTurns()
 	s.mu.Unlock()
 	for _, t := range open {
 		s.endTurn(t)
 	}
 }
 
-// openTurns gives the numbers of the turns that have not ended.
-func (s *session) openTurns() []uint64 {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.Sorted(maps.Keys(s.turns))
+// openTurns gives the turns that have not ended, oldest first. mu is held.
+func (s *session) openTurns() []*turn {
+	return slices.SortedFunc(maps.Values(s.turns), func(a, b *turn) int { return cmp.Compare(a.number, b.number) })
 }
 
-// finishTurn records the end of a turn that is over. mu is held.
+// finishTurn records the end of a turn that is over, and takes it out of the session when that is done. mu is held.
 func (s *session) finishTurn(t *turn) {
-	if !t.ended || len(t.open) > 0 || s.turns[t.number] == nil {
+	if !t.ended || t.over || len(t.open) > 0 {
 		return
 	}
+	t.over = true
 	wire := eventOf(nil, pipeline.TurnEnded{
 		Calls: t.calls, Batches: t.batches, Outcomes: t.outcomes, Wall: time.Since(t.begun), Work: t.work,
 	})
 	wire.Turn, wire.TurnId = t.number, t.id
-	delete(s.turns, t.number)
-	s.used = time.Now()
-	s.enqueue(s.wireEntry(nil, wire, put(keyTurn, s.lastTurn), journal.Put{Key: turnKey(t.number)}))
+	entry := wireEntry(nil, wire, put(keyTurn, s.lastTurn), journal.Put{Key: turnKey(t.number)})
+	write := func() *journal.Pending { return s.log.Enqueue(entry) }
+	s.tail = write()
+	pending := s.tail
+	s.work.Go(func() {
+		if !s.keep(pending, write) {
+			return
+		}
+		s.mu.Lock()
+		delete(s.turns, t.number)
+		s.used = time.Now()
+		s.mu.Unlock()
+		s.poke()
+	})
 }
 
 // turnNamed finds an open turn by the client's name; empty: the one that takes tool uses, else the newest. mu is held.
@@ -113,39 +128,33 @@ func (s *session) turnNamed(id string) *turn {
 	if id == "" && s.open != nil {
 		return s.open
 	}
-	var newest *turn
-	for _, t := range s.turns {
-		if (id == "" || t.id == id) && (newest == nil || t.number > newest.number) {
-			newest = t
+	for _, t := range slices.Backward(s.openTurns()) {
+		if !t.over && (id == "" || t.id == id) {
+			return t
 		}
 	}
-	return newest
+	return nil
 }
 
 // ordered holds back the results of a turn until every earlier one is recorded.
 type ordered struct {
+	recording sync.Mutex // held while results of the turn are recorded; taken before the session's mu
+
+	// Guarded by the session's mu.
 	next    int
 	waiting map[int]journal.Entry
 }
 
-// add takes the result of the call at index, and gives those that may be recorded now. A nil ordered holds none back.
-func (o *ordered) add(index int, e journal.Entry) []journal.Entry {
-	if o == nil {
-		return []journal.Entry{e}
-	}
-	o.waiting[index] = e
-	return o.release()
-}
-
-// release gives the results that are next in order.
-func (o *ordered) release() (entries []journal.Entry) {
+// add takes the result of the call at index, and gives those that may be recorded now.
+func (o *ordered) add(index int, result journal.Entry) (released []journal.Entry) {
+	o.waiting[index] = result
 	for {
-		e, ok := o.waiting[o.next]
+		next, ok := o.waiting[o.next]
 		if !ok {
-			return entries
+			return released
 		}
 		delete(o.waiting, o.next)
 		o.next++
-		entries = append(entries, e)
+		released = append(released, next)
 	}
 }

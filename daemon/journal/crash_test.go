@@ -20,9 +20,9 @@ const childDir = "JOURNAL_TEST_CHILD_DIR"
 func TestMain(m *testing.M) {
 	if dir := os.Getenv(childDir); dir != "" {
 		fmt.Fprintln(os.Stderr, appendForever(dir))
-		os.Exit(1)
+		return
 	}
-	os.Exit(m.Run())
+	m.Run()
 }
 
 // appendForever appends to three logs from two goroutines each, and follows
@@ -32,7 +32,7 @@ func appendForever(dir string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Println("epoch", s.Epoch())
+	fmt.Fprintln(os.Stdout, "epoch", s.Epoch())
 	failed := make(chan error)
 	for i := range 3 {
 		l, err := s.Create(fmt.Sprint(i))
@@ -50,7 +50,7 @@ func appendForever(dir string) error {
 					if err != nil {
 						failed <- err
 					}
-					fmt.Printf("%d %d %s\n", i, last, e.Body)
+					fmt.Fprintf(os.Stdout, "%d %d %s\n", i, last, e.Body)
 				}
 			}()
 		}
@@ -61,7 +61,7 @@ func appendForever(dir string) error {
 					failed <- err
 				}
 				for _, r := range records {
-					fmt.Printf("%d %d %s\n", i, r.Seq, r.Body)
+					fmt.Fprintf(os.Stdout, "%d %d %s\n", i, r.Seq, r.Body)
 				}
 				if len(records) == 0 {
 					<-c.Wake()
@@ -105,10 +105,16 @@ func TestKillLosesNothingThatWasSeen(t *testing.T) {
 			t.Errorf("number %s is %.20q and %.20q", key, was, f[2])
 		}
 		if seen[key] = f[2]; len(seen) > 3000 {
-			kill.Do(func() { child.Process.Kill() })
+			kill.Do(func() {
+				if err := child.Process.Kill(); err != nil {
+					t.Error(err)
+				}
+			})
 		}
 	}
-	child.Wait()
+	if err := child.Wait(); err == nil {
+		t.Error("the child ended by itself")
+	}
 
 	s := open(t, dir)
 	if s.Epoch() != epoch {
@@ -180,7 +186,7 @@ func TestTornLog(t *testing.T) {
 			if err != nil {
 				t.Errorf("cut at %d: %v", cut, err)
 			}
-			ts.Close()
+			shut(t, ts)
 			continue
 		}
 		tl := lookup(t, ts, "a")
@@ -194,7 +200,7 @@ func TestTornLog(t *testing.T) {
 		}
 		before = tl.Last()
 		add(t, tl, "goes on")
-		ts.Close()
+		shut(t, ts)
 	}
 	if before < 30 {
 		t.Errorf("the longest torn log has %d records of 40", before)

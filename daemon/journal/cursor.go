@@ -6,7 +6,7 @@ package journal
 
 import "slices"
 
-// tailBytes bounds what a log keeps in memory for cursors that have not read
+// tailLimit bounds what a log keeps in memory for cursors that have not read
 // it yet, in bytes of bodies. A slower cursor reads the database.
 const tailLimit = 128 << 10
 

@@ -19,8 +19,8 @@ func edit(t testing.TB, dir, statement string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer db.Close()
-	if _, err := db.Exec(statement); err != nil {
+	_, err = db.Exec(statement)
+	if err := errors.Join(err, db.Close()); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -41,7 +41,7 @@ func TestNewerSchemaIsRefused(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir)
 	add(t, create(t, s, "a"), "1")
-	s.Close()
+	shut(t, s)
 	edit(t, dir, "pragma user_version = 7")
 	_, err := journal.Open(dir)
 	var version *journal.VersionError
@@ -66,11 +66,11 @@ func TestFilesThatAreNotOurs(t *testing.T) {
 		"half a header":    write("SQLite format 3\x00\x10\x00\x02\x02"),
 		"another database": func(t *testing.T, dir string) { edit(t, dir, "create table t(x)") },
 		"a table is missing": func(t *testing.T, dir string) {
-			open(t, dir).Close()
+			shut(t, open(t, dir))
 			edit(t, dir, "drop table state")
 		},
 		"a column is missing": func(t *testing.T, dir string) {
-			open(t, dir).Close()
+			shut(t, open(t, dir))
 			edit(t, dir, "alter table records rename column call to tool")
 		},
 	} {
@@ -103,7 +103,7 @@ func TestWhatCanBeReadIsServed(t *testing.T) {
 			}
 		}
 	}
-	s.Close()
+	shut(t, s)
 	edit(t, dir, `delete from records where body = x'33' and id >> 36 = (select id from logs where name = 'a')`)
 	s = open(t, dir)
 	l := lookup(t, s, "a")
@@ -133,7 +133,7 @@ func TestLinksThatGoRoundEnd(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	s.Close()
+	shut(t, s)
 	edit(t, dir, "update records set prev = 3")
 	_, err := lookup(t, open(t, dir), "a").Find("c")
 	wantCorrupt(t, err)
@@ -147,7 +147,7 @@ func TestEpoch(t *testing.T) {
 		t.Errorf("epoch is %q", first)
 	}
 	killed := copyFiles(t, dir) // as kill -9 would leave it
-	s.Close()
+	shut(t, s)
 	if again := open(t, dir).Epoch(); again != first {
 		t.Errorf("epoch after closing and opening is %s, was %s", again, first)
 	}
@@ -161,7 +161,7 @@ func TestEpoch(t *testing.T) {
 	if lost == first {
 		t.Error("the epoch is the same although the machine went down with the database open")
 	}
-	s.Close()
+	shut(t, s)
 	if again := open(t, restarted).Epoch(); again != lost {
 		t.Errorf("the new epoch is %s and then %s", lost, again)
 	}
@@ -188,7 +188,7 @@ func damaged(f *testing.F) (closed, killed string) {
 		}
 	}
 	killed = copyFiles(f, closed)
-	s.Close()
+	shut(f, s)
 	return closed, killed
 }
 
@@ -206,6 +206,7 @@ func FuzzDamagedFile(f *testing.F) {
 	closed, killed := damaged(f)
 	f.Add(uint8(0), uint32(0), []byte{1})
 	f.Add(uint8(0), uint32(16), []byte{0xff, 0xff})
+	f.Add(uint8(0), uint32(18), []byte{1}) // a format that SQLite only reads
 	f.Add(uint8(0), uint32(100), []byte{0x80, 0x80, 0x80, 0x80})
 	f.Add(uint8(0), uint32(4096), []byte("\x05\xff\xff\xff\xff\xff"))
 	f.Add(uint8(1), uint32(0), []byte{0xff})

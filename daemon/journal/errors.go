@@ -12,20 +12,20 @@ import (
 )
 
 var (
-	// ErrExists: a log of this name is there already.
+	// ErrExists says that there is a log of this name already.
 	ErrExists = errors.New("journal: this log exists already")
-	// ErrNotFound: no log has this name, or it has been removed.
+	// ErrNotFound says that no log has this name, or that it has been removed.
 	ErrNotFound = errors.New("journal: no such log")
-	// ErrSealed: the log takes no more records.
+	// ErrSealed says that the log takes no more records.
 	ErrSealed = errors.New("journal: the log is sealed and takes no more records")
-	// ErrClosed: the store has been closed.
+	// ErrClosed says that the store has been closed.
 	ErrClosed = errors.New("journal: the store is closed")
-	// ErrFull: the disk has no room. Nothing that was acknowledged is lost;
-	// appending works again as soon as there is room.
+	// ErrFull says that the disk has no room. Nothing that was acknowledged is
+	// lost; appending works again as soon as there is room.
 	ErrFull = errors.New("journal: the disk is full; free some space and try again")
-	// ErrTooLarge: a body or a state value is larger than MaxBody.
+	// ErrTooLarge says that a body or a state value is larger than MaxBody.
 	ErrTooLarge = fmt.Errorf("journal: an entry's body or state value is larger than %d MiB", MaxBody>>20)
-	// ErrInUse: another process has the database open.
+	// ErrInUse says that another process has the database open.
 	ErrInUse = errors.New("journal: another process has the database open")
 )
 
@@ -63,7 +63,8 @@ func classify(path string, err error) error {
 		return err
 	}
 	switch se.Code() {
-	case sqlite3.SQLITE_IOERR_SHORT_READ, sqlite3.SQLITE_IOERR_CORRUPTFS, sqlite3.SQLITE_IOERR_DATA:
+	case sqlite3.SQLITE_IOERR_SHORT_READ, sqlite3.SQLITE_IOERR_CORRUPTFS, sqlite3.SQLITE_IOERR_DATA,
+		sqlite3.SQLITE_READONLY: // the file could be opened for writing, so it is its header that forbids it
 		return &CorruptError{Path: path, Err: err}
 	}
 	switch se.Code() & 0xff {

@@ -51,10 +51,10 @@ func TestFullFilesystem(t *testing.T) {
 	if last := add(t, l, "after"); last != kept+1 {
 		t.Errorf("the next number is %d, want %d", last, kept+1)
 	}
-	s.Close()
+	shut(t, s)
 	s = open(t, filepath.Join(mount, "journal"))
 	if got := all(t, lookup(t, s, "a"), 0); uint64(len(got)) != kept+1 || string(got[kept].Body) != "after" {
 		t.Errorf("%d records after reopening, want %d", len(got), kept+1)
 	}
-	s.Close()
+	shut(t, s)
 }

@@ -22,8 +22,15 @@ func open(t testing.TB, dir string) *journal.Store {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { s.Close() })
+	t.Cleanup(func() { _ = s.Close() }) // most tests have closed it
 	return s
+}
+
+func shut(t testing.TB, s *journal.Store) {
+	t.Helper()
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func create(t testing.TB, s *journal.Store, name string) *journal.Log {
@@ -120,7 +127,7 @@ func TestRecordsComeBackAsTheyWere(t *testing.T) {
 		t.Fatal(err)
 	}
 	live.Close()
-	s.Close()
+	shut(t, s)
 	l = lookup(t, open(t, dir), "a/b c")
 	fromDisk := all(t, l, 0)
 	for where, got := range map[string][]journal.Record{"memory": fromMemory, "disk": fromDisk} {
@@ -147,9 +154,7 @@ func TestNumbersGoOnAfterReopen(t *testing.T) {
 	add(t, a, "a1", "a2")
 	add(t, b, "b1")
 	add(t, a, "a3")
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	shut(t, s)
 	s = open(t, dir)
 	a, b = lookup(t, s, "a"), lookup(t, s, "b")
 	add(t, a, "a4")
@@ -185,7 +190,7 @@ func TestTrimKeepsNumbers(t *testing.T) {
 	if err := l.Trim(math.MaxUint64); err != nil { // beyond the end: everything
 		t.Fatal(err)
 	}
-	s.Close()
+	shut(t, s)
 	l = lookup(t, open(t, dir), "a")
 	if l.First() != 2503 || l.Last() != 2502 {
 		t.Errorf("after reopening: first %d, last %d, want 2503 and 2502", l.First(), l.Last())
@@ -236,7 +241,7 @@ func TestSealRemoveAndNames(t *testing.T) {
 	add(t, b, "fresh")
 	wantRecords(t, all(t, b, 0), "1:fresh")
 
-	s.Close()
+	shut(t, s)
 	s = open(t, dir)
 	_, err = lookup(t, s, "a").Append(journal.Entry{})
 	wantError(t, err, journal.ErrSealed)
@@ -291,7 +296,7 @@ func TestStateChangesWithTheRecord(t *testing.T) {
 	check("c", "")
 	wantError(t, put(journal.Put{Key: "b", Value: []byte("lost")}, journal.Put{Key: "big", Value: make([]byte, journal.MaxBody+1)}), journal.ErrTooLarge)
 	check("", "a/2= b=z")
-	s.Close()
+	shut(t, s)
 	l = lookup(t, open(t, dir), "a")
 	check("", "a/2= b=z")
 }
@@ -336,7 +341,7 @@ func TestFind(t *testing.T) {
 	appendCalls("y=result")
 	find("y", "2:accepted 7:result")
 
-	s.Close()
+	shut(t, s)
 	s = open(t, dir)
 	l = lookup(t, s, "a")
 	appendCalls("z=result")
@@ -396,7 +401,7 @@ func TestModesAndSecondProcess(t *testing.T) {
 	}
 	_, err = journal.Open(dir)
 	wantError(t, err, journal.ErrInUse)
-	s.Close()
+	shut(t, s)
 	if files, err := os.ReadDir(dir); err != nil || len(files) != 1 {
 		t.Errorf("files after Close: %v, %v, want the database alone", files, err)
 	}
@@ -436,7 +441,9 @@ func TestConcurrentAppends(t *testing.T) {
 		next := map[int]string{}
 		for at := 0; at < len(records); {
 			var w, n, part int
-			fmt.Sscan(string(records[at].Body), &w, &n, &part)
+			if _, err := fmt.Sscan(string(records[at].Body), &w, &n, &part); err != nil {
+				t.Fatal(err)
+			}
 			if want := next[w]; want != "" && want != fmt.Sprint(n) {
 				t.Fatalf("record %d is %q, the writer's next was %s", at+1, records[at].Body, want)
 			}

@@ -7,6 +7,7 @@ package journal
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -50,7 +51,18 @@ func (l *Log) Append(entries ...Entry) (last uint64, err error) {
 // kept: a caller whose second entry needs the first puts both into one Enqueue
 // or waits.
 func (l *Log) Enqueue(entries ...Entry) *Pending {
-	p := &Pending{log: l, entries: entries, at: time.Now(), done: make(chan struct{})}
+	return l.enqueue(&Pending{log: l, entries: entries})
+}
+
+// Keep changes the session's state without a record, in the order of Enqueue.
+// Wait tells the number of the newest record, and the errors of Enqueue. The
+// journal keeps the values without copying.
+func (l *Log) Keep(durability Durability, state ...Put) *Pending {
+	return l.enqueue(&Pending{log: l, state: state, durability: durability})
+}
+
+func (l *Log) enqueue(p *Pending) *Pending {
+	p.at, p.done = time.Now(), make(chan struct{})
 	if err := l.admit(p); err != nil {
 		p.err = err
 		close(p.done)
@@ -60,7 +72,7 @@ func (l *Log) Enqueue(entries ...Entry) *Pending {
 
 // admit queues p, which is the writer's from then on, or refuses it.
 func (l *Log) admit(p *Pending) error {
-	if err := checkSizes(p.entries); err != nil {
+	if err := checkSizes(p.entries, p.state); err != nil {
 		return err
 	}
 	if err := l.pin(); err != nil {
@@ -73,16 +85,15 @@ func (l *Log) admit(p *Pending) error {
 	return nil
 }
 
-func checkSizes(entries []Entry) error {
+func checkSizes(entries []Entry, state []Put) error {
+	large := func(p Put) bool { return len(p.Value) > MaxBody }
 	for _, e := range entries {
-		if len(e.Body) > MaxBody {
+		if len(e.Body) > MaxBody || slices.ContainsFunc(e.State, large) {
 			return ErrTooLarge
 		}
-		for _, put := range e.State {
-			if len(put.Value) > MaxBody {
-				return ErrTooLarge
-			}
-		}
+	}
+	if slices.ContainsFunc(state, large) {
+		return ErrTooLarge
 	}
 	return nil
 }

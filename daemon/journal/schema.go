@@ -63,7 +63,7 @@ func openDatabase(path string) (*database, error) {
 		return nil, err
 	}
 	if err := d.initialize(); err != nil {
-		d.close()
+		_ = d.close() // err says why
 		return nil, err
 	}
 	return d, nil
@@ -71,7 +71,6 @@ func openDatabase(path string) (*database, error) {
 
 func (d *database) initialize() error {
 	for _, pragma := range []string{
-		"pragma page_size = 1024",
 		"pragma locking_mode = exclusive", // before the first access: the log's index is then kept on the heap
 		"pragma journal_mode = wal",
 		"pragma synchronous = full",
@@ -144,7 +143,7 @@ func (d *database) prepare() error {
 		{&d.getMeta, "select value from meta where key = ?"},
 		{&d.setMeta, "insert into meta (key, value) values (?, ?) on conflict do update set value = excluded.value"},
 	} {
-		stmt, err := d.conn.PrepareContext(background, p.text)
+		stmt, err := d.conn.PrepareContext(background, p.text) //nolint:sqlclosecheck // it lives until close
 		if err != nil {
 			return classify(d.path, err)
 		}

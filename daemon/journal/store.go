@@ -41,7 +41,7 @@ func Open(dir string) (*Store, error) {
 	}
 	epoch, err := db.openEpoch()
 	if err != nil {
-		db.close()
+		_ = db.close() // err says why
 		return nil, err
 	}
 	s := &Store{

@@ -13,9 +13,11 @@ import (
 
 // Pending is what became of one Enqueue.
 type Pending struct {
-	log     *Log
-	entries []Entry
-	at      time.Time
+	log        *Log
+	entries    []Entry
+	state      []Put      // changed beside the entries'
+	durability Durability // of state
+	at         time.Time
 
 	done chan struct{} // closed when last and err are settled
 	last uint64
@@ -144,6 +146,7 @@ func (s *Store) commitTogether(group []*Pending) error {
 	durability := Committed
 	for _, p := range group {
 		p.log.next = p.log.Last() + 1
+		durability = max(durability, p.durability)
 		for i := range p.entries {
 			durability = max(durability, p.entries[i].Durability)
 		}
@@ -206,7 +209,7 @@ func (s *Store) insert(p *Pending, previous map[link]uint64) error {
 			return err
 		}
 	}
-	return nil
+	return s.putState(l, p.state)
 }
 
 func (s *Store) putState(l *Log, puts []Put) error {
@@ -245,7 +248,7 @@ func (p *Pending) time(e *Entry) time.Time {
 func (p *Pending) settle(err error) {
 	p.err = err
 	p.log.unpin()
-	p.entries = nil // the waiting side may keep p for longer than the bodies are needed
+	p.entries, p.state = nil, nil // the waiting side may keep p for longer than the bodies are needed
 	close(p.done)
 }
 

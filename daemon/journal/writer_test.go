@@ -129,7 +129,7 @@ func TestFullDiskLosesNothingAndRecovers(t *testing.T) {
 	if err != nil || uint64(len(found)) != kept-1 {
 		t.Errorf("%d records of the call are found, want %d (%v)", len(found), kept-1, err)
 	}
-	s.Close()
+	shut(t, s)
 	l = lookup(t, open(t, dir), "a")
 	if got := all(t, l, 0); uint64(len(got)) != kept+1 || string(got[kept].Body) != "after" {
 		t.Errorf("%d records after reopening, want %d", len(got), kept+1)

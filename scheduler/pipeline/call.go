@@ -8,7 +8,9 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/toold/toold/scheduler/permission"
@@ -38,9 +40,10 @@ type Session interface {
 	// Mode is the permission mode now, Policy the sibling abort policy of the call's turn.
 	Mode() permission.Mode
 	Policy(*Call) Policy
-	// Ask puts the question, unless it is already put, and waits for the answer. Its error is a *fault.Error when
-	// nobody can answer, else the cause of ctx.
-	Ask(context.Context, *Call, Question) (Answer, error)
+	// Ask puts the question, unless the same is already put, and waits until it is answered with yes. input is what is
+	// to be run instead, as JSON; empty: what was asked about. The error is a *fault.Error when nobody can answer, else
+	// the cause of ctx; whoever says no stops the call.
+	Ask(context.Context, *Call, Question) (input string, err error)
 	// AskAhead puts the question and returns. It does nothing when nobody can answer.
 	AskAhead(*Call, Question)
 	// Withdraw takes back the call's open question, if there is one.
@@ -54,20 +57,16 @@ type Session interface {
 	Skipped(*Call, Ended)
 }
 
-// A Use is a tool use that has been looked up and parsed.
+// A Use is a tool use that has found its place: in a session, a turn, and among the turn's calls.
 type Use struct {
-	ID     string // the client's
-	Key    string // unique in the session, safe as a file name
-	Turn   uint64
-	TurnID string // the client's name of the turn
-	Index  int    // position in the turn
-	Name   string
-	Input  json.RawMessage
-	Digest string        // of the input
-	Limit  time.Duration // 0: none
-	Note   string        // what was done to the use on its way in, such as a clamped time limit; empty: nothing
-	Tool   tools.Tool
-	Action tools.Action
+	ID      string // the client's
+	Key     string // unique in the session, safe as a file name
+	Turn    uint64
+	TurnID  string // the client's name of the turn
+	Index   int    // position in the turn
+	Name    string
+	Input   json.RawMessage
+	Timeout time.Duration // what the client asks for; 0: nothing
 }
 
 // DigestOf is the digest of an input that a question shows and its answer repeats: SHA-256 of the text, in hex.
@@ -79,17 +78,69 @@ func DigestOf(input string) string {
 // A Call is one accepted, valid tool use. It is a scheduler's task.
 type Call struct {
 	Use
-	session  Session
-	accepted time.Time
+	Tool       tools.Tool
+	session    Session
+	accepted   time.Time
+	concurrent bool
+	started    atomic.Bool // its act has begun
 
-	mu    sync.Mutex // held while the action is used
-	begun bool       // its turn has come
-	asked time.Duration
+	mu        sync.Mutex // held while the action is used
+	parsed    parsed
+	begun     bool // its turn has come
+	questions int  // that were made
 }
 
-// New makes a call of session.
-func New(use Use, session Session) *Call {
-	return &Call{Use: use, session: session, accepted: time.Now()}
+// parsed is what an input comes to. An answer may bring another input.
+type parsed struct {
+	input   string
+	action  tools.Action
+	effects tools.Effects
+	limit   time.Duration // 0: none
+	note    string        // what was done to the use on its way in; empty: nothing
+}
+
+// New makes a call of session that runs tool, or says how the use ends when the tool refuses its input.
+func New(use Use, tool tools.Tool, session Session) (call *Call, refused *Ended) {
+	c := &Call{Use: use, Tool: tool, session: session, accepted: time.Now()}
+	defer func() {
+		if broken := recover(); broken != nil {
+			ended := c.panicked(broken)
+			call, refused = nil, &ended
+		}
+	}()
+	var err error
+	if c.parsed, err = c.parse(use.Input); err != nil {
+		ended := Refuse(err)
+		return nil, &ended
+	}
+	c.concurrent = c.parsed.effects.Concurrent()
+	return c, nil
+}
+
+func (c *Call) parse(input json.RawMessage) (parsed, error) {
+	action, err := c.Tool.Parse(input)
+	if err != nil {
+		return parsed{}, err
+	}
+	p := parsed{input: string(input), action: action, effects: action.Effects()}
+	p.limit, p.note = limit(c.Tool.Spec(), c.Timeout, action.TimeLimit())
+	return p, nil
+}
+
+// limit is the time limit of a call: what the client asks for, else what the input asks for, else the tool's own; at
+// most the tool's most. The note says what was cut off.
+func limit(spec tools.Spec, client, input time.Duration) (limit time.Duration, note string) {
+	most := max(spec.TimeLimit, spec.MaxTime)
+	wanted := spec.TimeLimit
+	for _, asked := range []time.Duration{input, client} {
+		if asked > 0 {
+			wanted = asked
+		}
+	}
+	if most > 0 && wanted > most {
+		return most, fmt.Sprintf("The time limit of %s was cut to %s, the most that %s may have.", wanted, most, spec.Name)
+	}
+	return wanted, ""
 }
 
 // ID is unique among the session's calls.
@@ -99,21 +150,23 @@ func (c *Call) ID() string { return c.Key }
 func (c *Call) Turn() uint64 { return c.Use.Turn }
 
 // Concurrent reports that the call may run beside others. It holds for the call's whole life.
-func (c *Call) Concurrent() bool { return c.Action.Effects().Concurrent() }
+func (c *Call) Concurrent() bool { return c.concurrent }
 
-// Interruptible reports that a user's interrupt stops the call.
-func (c *Call) Interruptible() bool { return c.Tool.Spec().OnInterrupt == tools.Stop }
+// Interruptible reports that a user's interrupt stops the call: its tool says so, or its act has not begun.
+func (c *Call) Interruptible() bool {
+	return c.Tool.Spec().OnInterrupt == tools.Stop || !c.started.Load()
+}
 
-// ReadOnly reports that the call changes nothing.
-func (c *Call) ReadOnly() bool { return c.Action.Effects().ReadOnly() }
+// ReadOnly reports that the call changes nothing. For the session's methods, while they are called with c.
+func (c *Call) ReadOnly() bool { return c.parsed.effects.ReadOnly() }
 
-// Title names the call for people in one line.
-func (c *Call) Title() string { return label(c.Name, c.about()) }
+// Title names the call for people in one line. For the session's methods, while they are called with c.
+func (c *Call) Title() string { return label(c.Name, about(c.parsed.input)) }
 
-// about is the part of the input that says what the call is about: the first of the fields that tools use for it.
-func (c *Call) about() string {
+// about is the part of an input that says what the call is about: the first of the fields that tools use for it.
+func about(input string) string {
 	var fields map[string]json.RawMessage
-	if json.Unmarshal(c.Input, &fields) != nil {
+	if json.Unmarshal([]byte(input), &fields) != nil {
 		return ""
 	}
 	for _, name := range []string{"command", "file_path", "notebook_path", "pattern", "path", "url", "query", "bash_id", "shell_id"} {

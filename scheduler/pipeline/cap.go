@@ -16,47 +16,63 @@ const DefaultMaxChars = 30_000
 
 // capped shortens the text of a result to maxChars characters, all blocks together, and keeps the whole of it in the
 // folder under name. A result that its tool has already shortened is left as it is.
-func capped(ended Ended, maxChars int, folder *spool.Dir, name string) Ended {
-	if ended.Spill != nil {
-		return ended
+func capped(result tools.Result, maxChars int, folder *spool.Dir, name string) tools.Result {
+	if result.Spill != nil {
+		return result
 	}
-	left := maxChars
-	for i := range ended.Content {
-		text := ended.Content[i].Text
-		count := utf8.RuneCountInString(text)
-		if count <= left {
-			left -= count
+	var whole strings.Builder
+	for _, block := range result.Content {
+		whole.WriteString(block.Text)
+	}
+	if whole.Len() <= maxChars || utf8.RuneCountInString(whole.String()) <= maxChars {
+		return result
+	}
+	shown, cut, blocks := shortened(result.Content, maxChars)
+	rest := whole.String()[shown:]
+	omitted := tools.Spill{Bytes: int64(len(rest)), Lines: int64(strings.Count(rest, "\n"))}
+	if !strings.HasSuffix(rest, "\n") {
+		omitted.Lines++
+	}
+	path, err := folder.Spill(name, whole.String())
+	where := "the whole is in " + path
+	if err != nil {
+		where = fmt.Sprintf("and it could not be kept: %v", err)
+	}
+	omitted.Path = path
+	blocks[cut].Text += fmt.Sprintf("\n[%d lines (%d bytes) left out; %s]", omitted.Lines, omitted.Bytes, where)
+	result.Content, result.Spill = blocks, &omitted
+	return result
+}
+
+// shortened gives the blocks whose text, all together more than maxChars characters, is cut to that; how many bytes of
+// text they show, and which of them is the one that was cut.
+func shortened(content []tools.Block, maxChars int) (shown, cut int, blocks []tools.Block) {
+	left, done := maxChars, false
+	for _, block := range content {
+		count := utf8.RuneCountInString(block.Text)
+		switch {
+		case done && block.Text != "":
 			continue
+		case count > left:
+			block.Text = headOf(block.Text, left)
+			done, cut = true, len(blocks)
 		}
-		head := headOf(text, left)
-		omitted := tools.Spill{
-			Bytes: int64(len(text) - len(head)),
-			Lines: int64(strings.Count(text[len(head):], "\n")),
-		}
-		path, err := folder.Spill(name, text)
-		where := "the whole is in " + path
-		if err != nil {
-			where = fmt.Sprintf("and it could not be kept: %v", err)
-		}
-		omitted.Path = path
-		blocks := append([]tools.Block(nil), ended.Content...)
-		blocks[i].Text = fmt.Sprintf("%s\n[%d lines (%d bytes) left out; %s]", head, omitted.Lines, omitted.Bytes, where)
-		ended.Content, ended.Spill = blocks, &omitted
-		return ended
+		shown += len(block.Text)
+		left -= count
+		blocks = append(blocks, block)
 	}
-	return ended
+	return shown, cut, blocks
 }
 
 // headOf is the longest run of whole lines within max characters, or max characters when the first line is longer.
 func headOf(text string, max int) string {
-	end, count := 0, 0
-	for end < len(text) && count < max {
+	end := 0
+	for range max {
 		_, size := utf8.DecodeRuneInString(text[end:])
 		end += size
-		count++
 	}
-	if line := strings.LastIndexByte(text[:end], '\n'); line > 0 {
-		return text[:line]
+	if line := strings.LastIndexByte(text[:end], '\n'); line >= 0 {
+		return text[:line+1]
 	}
 	return text[:end]
 }

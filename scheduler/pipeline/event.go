@@ -50,7 +50,11 @@ type TurnEnded struct {
 }
 
 // Noticed: something that a client should know.
-type Noticed struct{ Code, Message, CallID string }
+type Noticed struct {
+	Code, Message string
+	CallID        string // the client's id of the call that it concerns; empty: none
+	Details       any    // a struct that marshals to a JSON object; nil: none
+}
 
 // Changed: the session's state is another one. Only what has changed is set.
 type Changed struct {
@@ -81,21 +85,18 @@ type Usage struct {
 
 // A Question is what somebody is asked before a call may run.
 type Question struct {
-	ID      string
-	Tool    string
-	Title   string // one line
-	Input   string // JSON, whole
-	Digest  string // of the input; an answer must repeat it
-	Diff    string
-	Reason  string
-	Level   permission.Level
-	Expires time.Time // zero: it waits
+	ID     string // unique in the session
+	Tool   string
+	Title  string // one line
+	Input  string // JSON, whole
+	Digest string // of the input; an answer must repeat it
+	Diff   string
+	Facts  permission.Facts // what the verdict was derived from
+	Reason string
+	Level  permission.Level
 }
 
-// An Answer settles a question.
-type Answer struct {
-	Allow         bool
-	UpdatedInput  string // JSON; empty: as asked
-	Message       string // for the model
-	InterruptTurn bool
+// Same reports that both questions ask for the same permission: to run this input, for this reason.
+func (q Question) Same(other Question) bool {
+	return q.Digest == other.Digest && q.Reason == other.Reason && q.Level == other.Level
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toold/toold/scheduler/permission"
 	"github.com/toold/toold/tools"
 	"github.com/toold/toold/tools/fault"
 )
@@ -55,8 +56,12 @@ func stopOf(cause error) *Stop {
 	return &Stop{Cancelled, cause.Error()}
 }
 
-// NotStarted is how a call ends that was never started.
+// NotStarted is how a call ends that was never started. A cause that is a fault has been put into words already.
 func NotStarted(cause error) Ended {
+	var found *fault.Error
+	if errors.As(cause, &found) {
+		return Refuse(found)
+	}
 	stop := stopOf(cause)
 	again := " It had no effect and can be sent again under a new id."
 	if stop.Outcome == Discarded {
@@ -85,8 +90,10 @@ func stopped(cause error, ran time.Duration, result tools.Result) Ended {
 	if result.Changes.Task != "" {
 		text += " Its background task " + result.Changes.Task + " goes on."
 	}
-	ended := failed(stop.Outcome, fault.Failedf(stop.Outcome.String(), "%s", text))
-	return ended.after(result)
+	if stop.Outcome != Discarded {
+		text += " It can be sent again under a new id."
+	}
+	return failed(stop.Outcome, fault.Failedf(stop.Outcome.String(), "%s", text)).after(result)
 }
 
 // refused is how a call ends that was not executed, for the reason in err.
@@ -94,14 +101,18 @@ func refused(ctx context.Context, err error) Ended {
 	if cause := context.Cause(ctx); cause != nil {
 		return NotStarted(cause)
 	}
-	found := fault.From(err)
-	return failed(outcomeOf(found.Kind), found)
+	return Refuse(err)
 }
 
 // Refuse is how a tool use ends that could not even become an ordered call.
 func Refuse(err error) Ended {
 	found := fault.From(err)
 	return failed(outcomeOf(found.Kind), found)
+}
+
+// ModeDenied is the fault of a call whose verdict is to deny it.
+func ModeDenied(v permission.Verdict) *fault.Error {
+	return fault.Deniedf("mode_denied", "%s", v.Reason)
 }
 
 func outcomeOf(kind fault.Kind) Outcome {
@@ -122,9 +133,12 @@ func (e Ended) after(result tools.Result) Ended {
 // seconds writes a duration as people say it.
 func seconds(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds()) }
 
-// label names a call for people: the tool, and the first 40 characters of what it is about.
+// label names a call for people: the tool, and the first 40 characters of what it is about, if that is known.
 func label(tool, about string) string {
 	about = strings.Join(strings.Fields(about), " ")
+	if about == "" {
+		return tool
+	}
 	if runes := []rune(about); len(runes) > 40 {
 		about = string(runes[:40]) + "…"
 	}

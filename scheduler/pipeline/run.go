@@ -5,9 +5,13 @@ package pipeline
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"runtime/debug"
+	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/toold/toold/scheduler/permission"
 	"github.com/toold/toold/tools"
@@ -22,11 +26,7 @@ func (c *Call) Run(ctx context.Context, outside func(func()) error) (abort error
 	defer c.mu.Unlock()
 	c.begun = true
 	env := c.session.Begin(c)
-	usage := Usage{Waited: time.Since(c.accepted)}
-	ended := c.way(ctx, env, outside, &usage)
-	usage.Asked = c.asked
-	ended.Usage = usage
-	ended = c.noted(capped(ended, env.MaxChars, env.Spool, env.CallID))
+	ended := c.noted(c.way(ctx, env, outside, Usage{Waited: time.Since(c.accepted)}))
 	var learned map[string]workspace.State
 	if env.Files != nil {
 		learned = env.Files.Learned()
@@ -42,108 +42,105 @@ func (c *Call) Skip(cause error) {
 	c.session.Skipped(c, ended)
 }
 
-func (c *Call) way(ctx context.Context, env *tools.Env, outside func(func()) error, usage *Usage) (ended Ended) {
+func (c *Call) way(ctx context.Context, env *tools.Env, outside func(func()) error, usage Usage) (ended Ended) {
 	defer func() {
 		if broken := recover(); broken != nil {
 			ended = c.panicked(broken)
 		}
+		ended.Usage = usage
 	}()
-	verdict, diff, err := c.judge(ctx, env)
+	question, verdict, err := c.judge(ctx, env)
 	if err != nil {
-		c.session.Withdraw(c, "the call cannot be run as things stand")
 		return refused(ctx, err)
 	}
-	if verdict.Decision != permission.Ask {
-		c.session.Withdraw(c, "nobody has to be asked any more")
-	}
-	if verdict.Decision == permission.Deny {
-		return refused(ctx, fault.Deniedf("mode_denied", "%s", verdict.Reason))
-	}
 	if verdict.Decision == permission.Ask {
-		if err := c.ask(ctx, env, outside, c.question(verdict, diff)); err != nil {
+		if err := c.ask(ctx, env, outside, question, &usage); err != nil {
 			return refused(ctx, err)
 		}
+	} else {
+		c.session.Withdraw(c, "nobody has to be asked any more")
 	}
 	if cause := context.Cause(ctx); cause != nil {
 		return NotStarted(cause)
 	}
-	return c.act(ctx, env, usage)
+	return c.act(ctx, env, &usage)
 }
 
-// judge checks the call against the present state and derives the verdict from what it declares.
-func (c *Call) judge(ctx context.Context, env *tools.Env) (permission.Verdict, string, error) {
+// judge checks the call against the present state and derives the verdict from what it declares. A verdict that denies
+// is an error; one that asks comes with its question.
+func (c *Call) judge(ctx context.Context, env *tools.Env) (q Question, v permission.Verdict, err error) {
 	facts, err := c.reach(env)
 	if err != nil {
-		return permission.Verdict{}, "", err
+		return q, v, err
 	}
-	preview, err := c.Action.Check(ctx, env)
+	preview, err := c.parsed.action.Check(ctx, env)
 	if err != nil {
-		return permission.Verdict{}, "", err
+		return q, v, err
 	}
 	facts.Ask = preview.Ask
-	return permission.Decide(facts, c.session.Mode()), preview.Diff, nil
+	v = permission.Decide(facts, c.session.Mode())
+	if v.Decision == permission.Deny {
+		return q, v, ModeDenied(v)
+	}
+	if v.Decision == permission.Ask {
+		c.questions++
+		q = Question{
+			ID: fmt.Sprintf("%s.%d", c.Key, c.questions), Tool: c.Name, Title: c.Title(), Input: c.parsed.input,
+			Digest: DigestOf(c.parsed.input), Diff: preview.Diff, Facts: facts, Reason: v.Reason, Level: v.Level,
+		}
+	}
+	return q, v, nil
 }
 
-// ask puts the question and waits, without a slot, for an answer that permits the call.
-func (c *Call) ask(ctx context.Context, env *tools.Env, outside func(func()) error, q Question) error {
-	var answer Answer
+// ask puts the question and waits, without a slot, for the answer that permits the call.
+func (c *Call) ask(ctx context.Context, env *tools.Env, outside func(func()) error, q Question, usage *Usage) error {
+	var input string
 	var err error
 	since := time.Now()
-	if gone := outside(func() { answer, err = c.session.Ask(ctx, c, q) }); err == nil {
+	if gone := outside(func() { input, err = c.session.Ask(ctx, c, q) }); err == nil {
 		err = gone
 	}
-	c.asked = time.Since(since)
-	switch {
-	case err != nil:
+	usage.Asked = time.Since(since)
+	if err != nil || input == "" {
 		return err
-	case !answer.Allow:
-		text := "The user did not allow this call."
-		if answer.Message != "" {
-			text = "The user did not allow this call, and says: " + answer.Message
-		}
-		return fault.Deniedf("client_denied", "%s", text)
-	case answer.UpdatedInput != "":
-		return c.replace(ctx, env, answer.UpdatedInput)
 	}
-	return nil
+	return c.replace(ctx, env, json.RawMessage(input))
 }
 
 // replace gives the call another input, which the one who answered has seen. It may not reach further than the call's
 // place in the order allows.
-func (c *Call) replace(ctx context.Context, env *tools.Env, input string) error {
-	action, err := c.Tool.Parse([]byte(input))
+func (c *Call) replace(ctx context.Context, env *tools.Env, input json.RawMessage) error {
+	other, err := c.parse(input)
 	if err != nil {
 		return err
 	}
-	if c.Concurrent() && !action.Effects().Concurrent() {
+	if c.concurrent && !other.effects.Concurrent() {
 		return fault.Deniedf("widened_input",
 			"The input that came with the answer would change state, but the call was accepted as one that may run beside others. Send it as a new call.")
 	}
-	c.Action, c.Input, c.Digest = action, []byte(input), DigestOf(input)
-	verdict, _, err := c.judge(ctx, env)
-	if err == nil && verdict.Decision == permission.Deny {
-		err = fault.Deniedf("mode_denied", "%s", verdict.Reason)
-	}
+	c.parsed = other
+	_, _, err = c.judge(ctx, env)
 	return err
 }
 
 // act records the start and runs the action under its time limit.
 func (c *Call) act(ctx context.Context, env *tools.Env, usage *Usage) Ended {
-	if effects := c.Action.Effects(); effects.Opaque || len(effects.Commands) > 0 {
+	if effects := c.parsed.effects; effects.Opaque || len(effects.Commands) > 0 {
 		usage.Tier = env.Runner.Tier()
 	}
+	c.started.Store(true)
 	if err := c.session.Start(c, Started{Tier: usage.Tier}); err != nil {
 		return refused(ctx, err)
 	}
-	if c.Limit > 0 {
+	if c.parsed.limit > 0 {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, c.Limit, tools.ErrTimeout)
+		ctx, cancel = context.WithTimeoutCause(ctx, c.parsed.limit, tools.ErrTimeout)
 		defer cancel()
 	}
 	since := time.Now()
-	result, err := c.Action.Run(ctx, env)
+	result, err := c.parsed.action.Run(ctx, env)
 	usage.Ran = time.Since(since)
-	return settle(ctx, result, err, usage.Ran)
+	return settle(ctx, capped(result, env.MaxChars, env.Spool, env.CallID), err, usage.Ran)
 }
 
 // settle decides how a started call has ended. A call that succeeded has won the race against whatever stopped it.
@@ -172,23 +169,16 @@ func (c *Call) AskAhead(ctx context.Context) {
 		return
 	}
 	defer func() { _ = recover() }() // the same will happen when its turn comes, and is reported then
-	verdict, diff, err := c.judge(ctx, c.session.Peek(c))
+	question, verdict, err := c.judge(ctx, c.session.Peek(c))
 	if err == nil && verdict.Decision == permission.Ask {
-		c.session.AskAhead(c, c.question(verdict, diff))
-	}
-}
-
-func (c *Call) question(v permission.Verdict, diff string) Question {
-	return Question{
-		ID: c.Key, Tool: c.Name, Title: c.Title(), Input: string(c.Input), Digest: c.Digest,
-		Diff: diff, Reason: v.Reason, Level: v.Level,
+		c.session.AskAhead(c, question)
 	}
 }
 
 // reach finds out how far the declared effects go, and cuts the call's view of the files to them.
 func (c *Call) reach(env *tools.Env) (permission.Facts, error) {
 	places, memory := c.session.Workspace()
-	effects := c.Action.Effects()
+	effects := c.parsed.effects
 	facts := permission.Facts{}
 	grant := workspace.Grant{Dir: env.Dir}
 	for _, access := range []struct {
@@ -217,8 +207,19 @@ func (c *Call) reach(env *tools.Env) (permission.Facts, error) {
 	if effects.Opaque || len(effects.Hosts) > 0 {
 		facts.Reach, facts.Where = permission.Runs, effects.Reason
 	}
+	facts.Critical = permission.Critical(effects.Commands, permission.Around{Dir: env.Dir, Home: homeOf(env), Roots: places.Roots()})
 	env.Files = places.View(grant, memory)
 	return facts, nil
+}
+
+// homeOf is the home directory that the call's commands would see.
+func homeOf(env *tools.Env) string {
+	for _, pair := range env.Environ {
+		if home, ok := strings.CutPrefix(pair, "HOME="); ok {
+			return home
+		}
+	}
+	return ""
 }
 
 // readable reports whether a place is one that an access within the limits of reach may have. Only roots are written.
@@ -229,8 +230,8 @@ func readable(place workspace.Place, inside permission.Reach) bool {
 
 // noted adds what was done to the use on its way in.
 func (c *Call) noted(ended Ended) Ended {
-	if c.Note != "" {
-		ended.Content = append(ended.Content[:len(ended.Content):len(ended.Content)], tools.Block{Text: c.Note})
+	if c.parsed.note != "" {
+		ended.Content = append(ended.Content[:len(ended.Content):len(ended.Content)], tools.Block{Text: c.parsed.note})
 	}
 	return ended
 }
@@ -256,20 +257,23 @@ func (c *Call) abort(ended Ended) error {
 	return &Stop{Aborted, c.Title() + " failed in the same turn: " + because(ended)}
 }
 
-// because says in a few words why a call failed: with which exit code, where it has one.
+// because says in a few words why a call failed, for a command with its exit code: the first sentence of its error.
 func because(ended Ended) string {
 	if ended.Outcome == TimedOut {
 		return "its time limit ran out"
 	}
-	if code, ok := ended.Fault.Details.(interface{ ExitCode() int }); ok {
-		return fmt.Sprintf("exit code %d", code.ExitCode())
-	}
-	return ended.Fault.Code
+	first, _, _ := strings.Cut(strings.TrimSuffix(ended.Fault.Message, "."), ". ")
+	letter, size := utf8.DecodeRuneInString(first)
+	return string(unicode.ToLower(letter)) + first[size:]
 }
 
 func (c *Call) panicked(value any) Ended {
+	consequence := "The call had no effect."
+	if c.started.Load() {
+		consequence = "The call may have had effects."
+	}
 	ended := failed(Error, fault.Failedf("internal",
-		"The tool %s broke down while it handled this call: %v. This is a mistake in toold; the call may have had effects.", c.Name, value))
+		"The tool %s broke down while it handled this call: %v. This is a mistake in toold. %s", c.Name, value, consequence))
 	ended.Stack = debug.Stack()
 	return ended
 }

@@ -93,7 +93,7 @@ func TestTaskEndsByItself(t *testing.T) {
 
 func TestAwaitMore(t *testing.T) {
 	r := newRoom(t)
-	task := r.must("trap 'echo two; exit 0' TERM; echo one; while :; do sleep 0.01; done")
+	task := r.must("exec 2>/dev/null; trap 'echo two; exit 0' TERM; echo one; while :; do sleep 0.01; done")
 	task.AwaitMore(t.Context(), 0)
 	if got := task.Output.Total(); got != 4 {
 		t.Errorf("%d bytes after the first wait, want 4", got)

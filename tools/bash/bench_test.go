@@ -2,11 +2,15 @@ package bash
 
 import (
 	"fmt"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/toold/toold/tools"
 )
 
 // BenchmarkTrue is `Bash true` against the same bash started by os/exec, each in turn, so that both meet the same
@@ -102,3 +106,35 @@ func medians(b *testing.B, ours, theirs []time.Duration) {
 	b.ReportMetric(float64(control.Microseconds()), "µs-exec")
 	b.ReportMetric(float64(mine)/float64(control), "ratio")
 }
+
+// BenchmarkCapture is how fast a call's output is taken, against `head | cat` into a file of the same disk.
+func BenchmarkCapture(b *testing.B) {
+	const size = "268435456"
+	var ours, theirs []time.Duration
+	s := newSession(b)
+	for b.Loop() {
+		ours = append(ours, timed(func() {
+			if a := s.bash("head -c " + size + " /dev/zero"); a.err != nil {
+				b.Fatal(a.err)
+			}
+		}))
+		if err := os.RemoveAll(s.room.Env(nothing{}).Spool.Path()); err != nil {
+			b.Fatal(err)
+		}
+		file := filepath.Join(b.TempDir(), "out")
+		theirs = append(theirs, timed(func() {
+			if err := exec.Command("sh", "-c", "head -c "+size+" /dev/zero | cat >"+file).Run(); err != nil {
+				b.Fatal(err)
+			}
+		}))
+		if err := os.Remove(file); err != nil {
+			b.Fatal(err)
+		}
+	}
+	medians(b, ours, theirs)
+}
+
+// nothing is an action that touches nothing.
+type nothing struct{ tools.Action }
+
+func (nothing) Effects() tools.Effects { return tools.Effects{} }

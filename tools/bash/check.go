@@ -1,3 +1,5 @@
+// What only the present state can say against a command before anybody is asked. It runs nothing but `git config`.
+
 package bash
 
 import (

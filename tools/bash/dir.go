@@ -1,3 +1,5 @@
+// Working directories: where a shell starts, and which of those that it ends in are kept.
+
 package bash
 
 import (

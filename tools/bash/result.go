@@ -1,3 +1,5 @@
+// What is told of a command that has ended, to a model and to programs.
+
 package bash
 
 import (

@@ -1,3 +1,5 @@
+// One bash from its start to its end, or to the background. It does not know who permitted it.
+
 package bash
 
 import (

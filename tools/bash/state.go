@@ -1,3 +1,5 @@
+// What one shell leaves to the next. It does not know what of it the session may keep: see dir.go.
+
 package bash
 
 import (

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -63,7 +64,7 @@ func TestTimeoutGoesToTheBackground(t *testing.T) {
 
 func TestBackground(t *testing.T) {
 	s := newSession(t)
-	a := s.call(t.Context(), Tool(), input{Command: "mkfifo go; echo one; echo two; read <go; printf 'th'; read <go; echo ree; sleep 1000", RunInBackground: true})
+	a := s.call(t.Context(), Tool(), input{Command: "mkfifo go go2; echo one; echo two; read <go; printf 'th'; read <go2; echo ree; sleep 1000", RunInBackground: true})
 	if a.err != nil || a.TaskID == "" || a.OutputPath == "" {
 		t.Fatalf("%q, %v", a.text, a.err)
 	}
@@ -90,7 +91,7 @@ func TestBackground(t *testing.T) {
 	}
 	s.bash("echo >go")
 	await("", "th\n")
-	s.bash("echo >go")
+	s.bash("echo >go2")
 	await("^r", "ree\n")
 	k := s.call(t.Context(), KillTool(), killInput{ShellID: a.TaskID})
 	if k.err != nil || k.Signal != "SIGTERM" || k.Status != "ended" {
@@ -191,5 +192,22 @@ func TestHardenedGit(t *testing.T) {
 	git("config", "filter.x.clean", "touch "+ran)
 	if why := ask(); !strings.Contains(why, "filter.x.clean") {
 		t.Errorf("does not ask about a filter: %q", why)
+	}
+}
+
+// What a command prints costs the daemon no memory: 64 MiB, a part of it in one line, are taken with less than 4 MiB of
+// allocations in all.
+func TestMemory(t *testing.T) {
+	s := newSession(t)
+	s.bash("true")
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	a := s.bash("head -c 32M /dev/zero | tr '\\0' x; yes | head -c 32M; touch f")
+	runtime.ReadMemStats(&after)
+	if a.StdoutBytes != 64<<20 || a.Spill == nil {
+		t.Errorf("%d bytes, spill %+v", a.StdoutBytes, a.Spill)
+	}
+	if spent := after.TotalAlloc - before.TotalAlloc; spent > 4<<20 {
+		t.Errorf("%d bytes were allocated", spent)
 	}
 }

@@ -1,3 +1,5 @@
+// BashOutput and KillShell: what a session can do with its background tasks. How they are kept is background's.
+
 package bash
 
 import (

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -228,5 +229,26 @@ func TestEffectsNameTheTree(t *testing.T) {
 		if got := effects(in).Reads; !slices.Equal(got, []tools.Path{{Name: want, Tree: true}}) {
 			t.Errorf("%+v: reads %+v, want the tree %s", in, got, want)
 		}
+	}
+}
+
+func TestUnreadableDirectoryIsNamed(t *testing.T) {
+	dir := t.TempDir()
+	plant(t, dir, []string{"shut/a.go"})
+	for name, mode := range map[string]os.FileMode{"shut": 0, ".": 0o755, "..": 0o755} {
+		if err := os.Chmod(filepath.Join(dir, name), mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if os.Geteuid() == 0 {
+		if err := syscall.Seteuid(65534); err != nil {
+			t.Skipf("file modes do not apply to root, and the test cannot be somebody else: %v", err)
+		}
+		defer syscall.Seteuid(0)
+	}
+	text, found, err := call(context.Background(), newEnv(t, dir), Input{Pattern: "**/*.go"})
+	want := "No file that matches **/*.go was found in " + dir + " so far, but not everything was looked at.\nIncomplete: could not read shut: permission denied."
+	if err != nil || text != want || !found.Incomplete {
+		t.Errorf("error %v, incomplete %v, text\n%s\nwant\n%s", err, found.Incomplete, text, want)
 	}
 }

@@ -69,7 +69,7 @@ func (e *ownEngine) visit(ctx context.Context, f *walk.File) {
 		s = newScanner(e.query)
 	}
 	defer e.scanners.Put(s)
-	found, err := s.scan(&patient{ctx, in})
+	found, err := s.scan(&patient{ctx.Err, in})
 	switch {
 	case errors.Is(err, errBinary):
 		e.binaries.Add(1)
@@ -99,12 +99,12 @@ func (e *ownEngine) finish(context.Context) {}
 
 // patient reads until its context ends.
 type patient struct {
-	ctx context.Context
-	r   io.Reader
+	ended func() error
+	r     io.Reader
 }
 
 func (p *patient) Read(b []byte) (int, error) {
-	if err := p.ctx.Err(); err != nil {
+	if err := p.ended(); err != nil {
 		return 0, err
 	}
 	return p.r.Read(b)

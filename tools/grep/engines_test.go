@@ -52,7 +52,7 @@ func someInput(r *rand.Rand) Input {
 
 func TestEnginesAgree(t *testing.T) {
 	rg, runner := onlyRipgrep(t)
-	rounds := 200
+	rounds := 120
 	if testing.Short() {
 		rounds = 40
 	}

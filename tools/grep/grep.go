@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	_ "embed"
+	"errors"
 	"fmt"
 	"io/fs"
 	"math"
@@ -164,7 +165,11 @@ func run(ctx context.Context, env *tools.Env, in Input, engines engines) (tools.
 		return tools.Result{}, err
 	}
 	tally, err := s.walk(ctx, engine)
-	return s.result(in, tally, err), err
+	result := s.result(in, tally, err)
+	if errors.Is(err, errTooMuch) {
+		err = nil // our own limit: the result says so, and nothing has failed
+	}
+	return result, err
 }
 
 // A search is one call under way.
@@ -205,9 +210,11 @@ func (s *search) walk(ctx context.Context, e engine) (walk.Tally, error) {
 		}
 	}
 	if s.tree.Single != "" {
-		err := walk.Single(s.tree.Root, s.tree.Single, visit)
+		if err := walk.Single(s.tree.Root, s.tree.Single, visit); err != nil {
+			s.note(fmt.Sprintf("could not read %s: %v", walk.Shown(s.tree.Path.Named), err))
+		}
 		e.finish(ctx)
-		return walk.Tally{}, cmp.Or(context.Cause(ctx), err)
+		return walk.Tally{}, context.Cause(ctx)
 	}
 	tally, err := walk.Files(ctx, s.tree.Root, walk.Options{
 		Dir: s.tree.Real, Top: s.env.Dir, Environ: s.env.Environ, Choose: s.wants, Visit: visit,

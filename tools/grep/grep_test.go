@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// A bench is what a call gets: a workspace with the one root dir.
+// newEnv makes what a call gets: a workspace with the one root dir. There is no Runner yet.
 func newEnv(t testing.TB, dir string) *tools.Env {
 	t.Helper()
 	ws, err := workspace.Open([]string{dir}, workspace.NewLocks())

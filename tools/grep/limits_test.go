@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -237,7 +238,7 @@ func TestEndWhileReading(t *testing.T) {
 		cancel()
 		return copy(b, "needle\n"), nil
 	})
-	found, err := newScanner(&query{expr: e, mode: modeCount}).scan(&patient{ctx, endless})
+	found, err := newScanner(&query{expr: e, mode: modeCount}).scan(&patient{ctx.Err, endless})
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v, %d matches; want the end of the context", err, found.matches)
 	}
@@ -248,38 +249,45 @@ type readerFunc func([]byte) (int, error)
 func (f readerFunc) Read(b []byte) (int, error) { return f(b) }
 
 func TestEndStopsRipgrep(t *testing.T) {
-	tool, runner := onlyRipgrep(t)
+	_, runner := onlyRipgrep(t)
 	dir := t.TempDir()
 	env := newEnv(t, dir)
 	env.Runner = runner
-	if err := syscall.Mkfifo(filepath.Join(dir, "never"), 0o644); err != nil {
+	pipe := filepath.Join(dir, "never")
+	if err := syscall.Mkfifo(pipe, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	rg := findRipgrep()
 	ctx, cancel := context.WithCancel(context.Background())
-	began := make(chan struct{})
+	held := make(chan *os.File, 1)
 	go func() {
-		<-began
+		w, err := os.OpenFile(pipe, os.O_WRONLY, 0) // returns once rg reads
+		if err != nil {
+			t.Errorf("opening the pipe: %v", err)
+		}
+		held <- w
 		cancel()
 	}()
-	close(began)
-	exit, err := rg.start(ctx, env, dir, []string{"x", "never"}, io.Discard, io.Discard)
+	exit, err := findRipgrep().start(ctx, env, dir, []string{"x", "never"}, io.Discard, io.Discard)
 	if err != nil || !exit.Stopped {
 		t.Errorf("error %v, exit %+v; want it stopped while it waits for a pipe", err, exit)
 	}
-	_ = tool
+	(<-held).Close()
 }
 
-func TestWholeResultThatIsTooMuch(t *testing.T) {
-	g := newGathering(0, func() {})
-	stopped := false
-	g.full = func() { stopped = true }
-	for i := range 40 {
-		g.add(&hits{path: fmt.Sprintf("f%02d", i), entries: 1, matches: 1, lines: []line{{1, strings.Repeat("x", 1<<20), false}}})
-	}
-	if !stopped || !g.overflow {
-		t.Error("40 MiB were gathered and nothing was stopped")
-	}
+func TestTooMuchEndsInAPart(t *testing.T) {
+	eachEngine(t, func(t *testing.T, tool tools.Tool, env *tools.Env, dir string) {
+		for i := range 3 {
+			text := bytes.Repeat([]byte("needle"+strings.Repeat("x", 1_000)+"\n"), 15_000)
+			if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("f%d", i)), text, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		_, found, err := call(context.Background(), tool, env, `{"pattern": "needle", "output_mode": "content", "head_limit": 0}`)
+		want := []string{"stopped before the end: " + errTooMuch.Error()}
+		if err != nil || !found.Incomplete || !slices.Equal(found.Reasons, want) || found.Shown == 0 {
+			t.Errorf("error %v, incomplete %v, %d lines, reasons %q; want some lines and %q", err, found.Incomplete, found.Shown, found.Reasons, want)
+		}
+	})
 }
 
 func TestOnlyThePageIsHeld(t *testing.T) {
@@ -321,8 +329,7 @@ func TestInputs(t *testing.T) {
 
 // TestTypesAreRipgreps: every type of the table is one that rg has.
 func TestTypesAreRipgreps(t *testing.T) {
-	tool, runner := onlyRipgrep(t)
-	_ = tool
+	_, runner := onlyRipgrep(t)
 	var list bytes.Buffer
 	env := newEnv(t, t.TempDir())
 	env.Runner = runner

@@ -1,3 +1,6 @@
+// Copies what a process prints, without holding more of it than one piece, and without waiting for whoever else holds the
+// pipe. It does not know where the bytes go.
+
 package sandbox
 
 import (

@@ -1,3 +1,5 @@
+// The marker by which a process is recognised after its parents have died. It does not know how processes are listed.
+
 package sandbox
 
 import (

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"strconv"
 	"strings"
@@ -162,8 +163,10 @@ func awaitExit(pid int) {
 	}
 }
 
-// becomeSubreaper makes orphans the daemon's children, and gives the daemon's kernel session.
+// becomeSubreaper makes orphans the daemon's children, and gives the daemon's kernel session. What descriptors the
+// daemon itself was started with are not passed on.
 func becomeSubreaper() (session int, err error) {
+	_ = unix.CloseRange(3, math.MaxInt32, unix.CLOSE_RANGE_CLOEXEC) // an old kernel cannot: then they are
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return 0, err
 	}

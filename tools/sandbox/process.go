@@ -1,3 +1,6 @@
+// One started command, from its pipes to its report. How its tree is brought to an end is settle.go's, who belongs to
+// the tree is tree_linux.go's.
+
 package sandbox
 
 import (

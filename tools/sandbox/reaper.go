@@ -1,3 +1,5 @@
+// Hears of the end of children. It does not know which of them are whose.
+
 package sandbox
 
 import (

@@ -1,3 +1,6 @@
+// What ends a daemon's processes when the daemon cannot: a process that outlives it, and the sweep of the next daemon.
+// Neither knows what the processes were for.
+
 package sandbox
 
 import (

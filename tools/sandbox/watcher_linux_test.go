@@ -105,10 +105,10 @@ func TestWatcherIsReplaced(t *testing.T) {
 	for {
 		changed := r.reaper.changed()
 		r.watcher.mu.Lock()
-		now := r.watcher.child
+		now, err := r.watcher.child, r.watcher.err
 		r.watcher.mu.Unlock()
 		if now == nil {
-			t.Fatalf("no watcher any more: %v", r.watcher.err)
+			t.Fatalf("no watcher any more: %v", err)
 		}
 		if now.Pid != first {
 			return

@@ -42,7 +42,11 @@ func (o *Output) Since(start int64, maxChars int) (Excerpt, error) {
 			return Excerpt{End: end}, nil
 		}
 	}
-	return between(s.raw, start, end, maxChars)
+	lines := int64(-1)
+	if start == 0 && end == s.total() {
+		lines = s.lines
+	}
+	return between(s.raw, start, end, maxChars, lines)
 }
 
 // wholeEnd moves end to before a character or an escape that is not whole yet.
@@ -65,7 +69,8 @@ func wholeEnd(raw io.ReaderAt, start, end int64) (int64, error) {
 	return end - int64(len(window)), nil
 }
 
-func between(raw io.ReaderAt, start, end int64, maxChars int) (Excerpt, error) {
+// between is the excerpt of the raw bytes from start to end, which have so many line ends; -1: they are to be counted.
+func between(raw io.ReaderAt, start, end int64, maxChars int, lines int64) (Excerpt, error) {
 	all, err := clean(raw, start, end, maxChars)
 	if err != nil {
 		return Excerpt{}, err
@@ -86,7 +91,16 @@ func between(raw io.ReaderAt, start, end int64, maxChars int) (Excerpt, error) {
 		Head: string(head.text), Tail: string(tail.text), End: end,
 		Bytes: tail.start - head.end, Replaced: head.replaced + tail.replaced,
 	}
-	x.Lines, err = countLines(io.NewSectionReader(raw, head.end, x.Bytes))
+	if lines < 0 {
+		x.Lines, err = countLines(raw, head.end, tail.start)
+		return x, err
+	}
+	before, err := countLines(raw, start, head.end)
+	if err != nil {
+		return x, err
+	}
+	after, err := countLines(raw, tail.start, end)
+	x.Lines = lines - before - after
 	return x, err
 }
 
@@ -205,13 +219,14 @@ func last(raw io.ReaderAt, p piece, drop int) (piece, error) {
 	return piece{text: kept, start: dropped.end, end: p.end, replaced: p.replaced - dropped.replaced}, nil
 }
 
-// countLines counts line ends.
-func countLines(r io.Reader) (lines int64, err error) {
-	buf := make([]byte, 64<<10)
+// countLines counts line ends between two places.
+func countLines(raw io.ReaderAt, start, end int64) (lines int64, err error) {
+	r := io.NewSectionReader(raw, start, end-start)
+	buf := make([]byte, min(end-start, 64<<10))
 	for {
 		n, err := r.Read(buf)
-		lines += int64(bytes.Count(buf[:n], []byte{'\n'}))
-		if err == io.EOF {
+		lines += int64(bytes.Count(buf[:n], newline))
+		if errors.Is(err, io.EOF) || len(buf) == 0 {
 			return lines, nil
 		}
 		if err != nil {

@@ -96,7 +96,7 @@ func recoverOutput(base string) (*Output, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := &Output{base: base, ended: true}
+	o := &Output{base: base, ended: true, lines: -1}
 	o.sizes[Stdout] = raw.Size()
 	f, err := os.Open(base + indexSuffix)
 	if errors.Is(err, fs.ErrNotExist) {

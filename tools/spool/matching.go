@@ -1,3 +1,5 @@
+// The lines of an output that somebody wants. What is wanted is the caller's to say.
+
 package spool
 
 import (

@@ -1,6 +1,9 @@
+// One output while it is written. It does not know who reads it: readers find what they want in the files.
+
 package spool
 
 import (
+	"bytes"
 	"io"
 	"os"
 	"sync"
@@ -25,6 +28,7 @@ type Output struct {
 	mu       sync.Mutex
 	raw, idx *os.File // open while the output grows, from the first byte on that each needs
 	sizes    [channels]int64
+	lines    int64   // line ends in all of it; -1: not counted
 	runs     int64   // records in the index
 	current  Channel // of the last byte
 	readers  int     // that are using the files right now
@@ -32,6 +36,8 @@ type Output struct {
 	fault    error         // why no more is taken
 	changed  chan struct{} // closed at the next change; nil while nobody waits
 }
+
+var newline = []byte{'\n'}
 
 // Path is the absolute path of the raw file: the bytes of both channels in the order in which they were observed. There
 // is no such file before the first byte.
@@ -71,6 +77,7 @@ func (o *Output) append(ch Channel, p []byte) error {
 	}
 	n, err := o.raw.Write(p)
 	o.sizes[ch] += int64(n)
+	o.lines += int64(bytes.Count(p[:n], newline)) // now, while the processor has them at hand
 	if err != nil {
 		return classify(err)
 	}

@@ -67,6 +67,7 @@ type snapshot struct {
 	index
 	of       *Output
 	raw, idx *os.File
+	lines    int64
 	borrowed bool // the files are the output's own
 	ended    bool
 	fault    error
@@ -76,7 +77,7 @@ type snapshot struct {
 // for the moment of reading, so that an output that nobody reads holds nothing open.
 func (o *Output) snapshot() snapshot {
 	o.mu.Lock()
-	s := snapshot{of: o, index: index{count: o.runs, sizes: o.sizes}, ended: o.ended, borrowed: !o.ended}
+	s := snapshot{of: o, index: index{count: o.runs, sizes: o.sizes}, lines: o.lines, ended: o.ended, borrowed: !o.ended}
 	if s.borrowed {
 		o.readers++
 		s.raw, s.idx = o.raw, o.idx

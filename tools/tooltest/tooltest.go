@@ -31,6 +31,7 @@ type Case struct {
 	Input string
 	Files map[string]string // content by path relative to the root
 	Seen  []string          // those of Files that the session has read
+	Task  string            // a command that runs in the background; $TASK stands for its id in Input
 }
 
 // Check runs all checks on a tool. It needs at least one case.
@@ -133,7 +134,11 @@ func checkCase(t *testing.T, tool tools.Tool, c Case) {
 	t.Helper()
 	room := NewRoom(t)
 	room.Put(c.Files, c.Seen...)
-	action, err := tool.Parse(json.RawMessage(room.Expand(c.Input)))
+	input := room.Expand(c.Input)
+	if c.Task != "" {
+		input = strings.ReplaceAll(input, "$TASK", room.Background(c.Task))
+	}
+	action, err := tool.Parse(json.RawMessage(input))
 	if err != nil {
 		t.Fatalf("a valid input was refused: %v", err)
 	}
@@ -255,6 +260,25 @@ func (r *Room) Put(files map[string]string, seen ...string) {
 		state.Hash, state.Whole, state.Text = workspace.Hash(text), true, text
 		r.memory.Merge(map[string]workspace.State{file: state})
 	}
+}
+
+// Background starts a command in the background and gives the task's id.
+func (r *Room) Background(command string) string {
+	r.t.Helper()
+	output, err := r.outputs.Create("task")
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	task, err := r.tasks.Add(background.Origin{Call: "task", Command: command, Output: output}, func() (*sandbox.Process, error) {
+		return r.runner.Start(sandbox.Command{
+			ID: "task", Path: "/bin/sh", Args: []string{"sh", "-c", command}, Dir: r.Root, Env: os.Environ(),
+			Stdout: output.Writer(spool.Stdout), Stderr: output.Writer(spool.Stderr),
+		})
+	})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return task.ID
 }
 
 // Env is what a call of action may reach: its declared effects, all of them permitted.

@@ -3,6 +3,7 @@ package walk
 import (
 	"encoding/base64"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -53,9 +54,11 @@ func (t Tally) LeftOut() []string {
 func (t Tally) Unseen() []string {
 	const named = 10 // a longer list tells a model no more
 	var lines []string
-	for _, f := range t.Faults[:min(named, len(t.Faults))] {
+	for _, f := range t.Faults {
 		lines = append(lines, f.String())
 	}
+	slices.Sort(lines)
+	lines = lines[:min(named, len(lines))]
 	if more := t.Unread - int64(len(lines)); more > 0 {
 		lines = append(lines, fmt.Sprintf("and %d more", more))
 	}

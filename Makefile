@@ -1,0 +1,83 @@
+# What is built, checked and measured here.
+#
+# demo, test, build and install need Go, git, make and a C compiler. generate, lint and check also build the pinned
+# tools of tools.mod and lint.mod, once, into .bin. Nothing here reaches for the network once the modules are there.
+
+# The caller's flags for Go are not asked for: a build is the same everywhere, with or without git's own data.
+export GOFLAGS := -buildvcs=false
+export PATH := $(CURDIR)/.bin:$(PATH)
+
+FUZZTIME ?= 60s
+
+.DEFAULT_GOAL := all
+.PHONY: all demo test lint generate check bench fuzz build install clients generated protos vet
+
+all: generate lint test
+
+# A turn of real calls in a temporary workspace: batches, progress, an edit, an abort, a denied call, a timeline.
+demo: build
+	.bin/toold demo
+
+build:
+	go build -o .bin/toold ./cmd/toold
+
+install:
+	go install ./cmd/toold
+
+# -count=1: several tests drive the built program, which Go's test cache does not see.
+test:
+	go test -race -count=1 -timeout 30m ./...
+
+# What CI runs. The tests come last, so that their closing lines are the last thing printed.
+check: generated protos lint vet test
+
+generate: .bin/buf
+	buf format -w
+	buf generate
+
+# The committed Go code is what the contract in proto/ gives.
+generated: .bin/buf
+	@new=$$(mktemp -d) && trap 'rm -rf "$$new"' EXIT && \
+	buf generate -o "$$new" && \
+	diff -r gen "$$new/gen" || { echo 'gen/ is not what proto/ gives: run "make generate" and commit gen/.' >&2; exit 1; }
+
+# The contract reads well, and breaks nobody: it is compared with what main had before this change.
+protos: .bin/buf
+	buf lint
+	buf format --diff --exit-code
+	@.ci/breaking
+
+lint: .bin/golangci-lint
+	golangci-lint run ./...
+
+# macOS is not a platform yet, but nothing should stand in its way.
+vet:
+	GOOS=darwin go vet ./...
+
+# Benchmarks beside the code, and then the ratios of docs/performance.md.
+bench: build
+	go test -run '^$$' -bench . -benchmem ./...
+	go run ./bench -toold .bin/toold
+
+# Each fuzz target for FUZZTIME, one after the other.
+fuzz:
+	@for dir in $$(grep -rl --include='*_test.go' '^func Fuzz' . | xargs -n1 dirname | sort -u); do \
+	  for target in $$(go test -list '^Fuzz' $$dir | grep '^Fuzz'); do \
+	    echo "$$dir $$target"; \
+	    go test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) $$dir || exit 1; \
+	  done; \
+	done
+
+# What the tests of the clients in other languages need beside apt packages: see examples/clients/README.md.
+clients: .bin/grpcurl
+	cd examples/clients/node && npm ci --ignore-scripts
+
+.bin/buf: tools.mod tools.sum
+	go build -modfile=tools.mod -o .bin/ github.com/bufbuild/buf/cmd/buf \
+	  google.golang.org/protobuf/cmd/protoc-gen-go google.golang.org/grpc/cmd/protoc-gen-go-grpc
+
+.bin/golangci-lint: lint.mod lint.sum
+	go build -modfile=lint.mod -o .bin/ github.com/golangci/golangci-lint/v2/cmd/golangci-lint
+
+.bin/grpcurl: examples/clients/grpcurl/tool.mod examples/clients/grpcurl/tool.sum
+	go build -modfile=examples/clients/grpcurl/tool.mod -o .bin/ github.com/fullstorydev/grpcurl/cmd/grpcurl

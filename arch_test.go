@@ -1,0 +1,249 @@
+// Which package may see which. The tests read import lines alone; they build nothing and know nothing of what the
+// packages do.
+package toold_test
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"maps"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/toold/toold"
+
+// imports is the dependency rule: every package of the module, and exactly the packages of the module that it imports
+// outside its tests. A package or an arrow that is not here is refused, and so is an arrow that is here for nothing.
+var imports = map[string][]string{
+	"bench": {"gen/toold/v1"},
+	"cmd/toold": {
+		"daemon", "daemon/settings", "gen/toold/v1", "tools", "tools/bash", "tools/edit", "tools/glob",
+		"tools/grep", "tools/ls", "tools/read", "tools/sandbox", "tools/todo", "tools/write",
+	},
+	"daemon": {
+		"daemon/journal", "daemon/settings", "gen/toold/v1", "scheduler", "scheduler/permission",
+		"scheduler/pipeline", "tools", "tools/background", "tools/fault", "tools/sandbox", "tools/spool",
+		"tools/workspace",
+	},
+	"daemon/journal":       {},
+	"daemon/settings":      {},
+	"gen/toold/v1":         {},
+	"scheduler":            {},
+	"scheduler/permission": {"tools/shell"},
+	"scheduler/pipeline": {
+		"scheduler/permission", "tools", "tools/fault", "tools/sandbox", "tools/spool",
+		"tools/workspace",
+	},
+	"tools": {
+		"tools/background", "tools/fault", "tools/sandbox", "tools/shell", "tools/spool",
+		"tools/workspace",
+	},
+	"tools/background": {"tools/sandbox", "tools/spool"},
+	"tools/bash":       {"tools", "tools/background", "tools/fault", "tools/sandbox", "tools/shell", "tools/spool"},
+	"tools/edit":       {"tools", "tools/fault", "tools/workspace", "tools/workspace/text"},
+	"tools/fault":      {},
+	"tools/glob":       {"tools", "tools/fault", "tools/walk", "tools/workspace"},
+	"tools/grep":       {"tools", "tools/fault", "tools/sandbox", "tools/walk", "tools/workspace"},
+	"tools/ls":         {"tools", "tools/fault", "tools/walk"},
+	"tools/read":       {"tools", "tools/fault", "tools/workspace", "tools/workspace/text"},
+	"tools/sandbox":    {},
+	"tools/shell":      {},
+	"tools/spool":      {},
+	"tools/todo":       {"tools", "tools/fault"},
+	"tools/tooltest": {
+		"tools", "tools/background", "tools/fault", "tools/sandbox", "tools/spool", "tools/workspace",
+	},
+	"tools/walk":           {},
+	"tools/workspace":      {"tools/fault", "tools/workspace/text"},
+	"tools/workspace/text": {},
+	"tools/write":          {"tools", "tools/fault", "tools/workspace", "tools/workspace/text"},
+}
+
+// confined are the libraries that only some rooms may see: gRPC and the wire types stay at the edge, and below the
+// daemon nobody logs.
+var confined = []struct {
+	library string
+	rooms   []string // a room and everything below it
+}{
+	{"google.golang.org/grpc", []string{"gen", "daemon", "cmd", "bench"}},
+	{"google.golang.org/protobuf", []string{"gen", "daemon", "cmd", "bench"}},
+	{module + "/gen", []string{"daemon", "cmd", "bench"}},
+	{"go.uber.org/zap", []string{"daemon", "cmd"}},
+	{"log", nil},
+	{"log/slog", nil},
+	{"github.com/spf13/cobra", []string{"cmd"}},
+	{"database/sql", []string{"daemon/journal"}},
+	{"modernc.org/sqlite", []string{"daemon/journal"}},
+	{"mvdan.cc/sh/v3", []string{"tools/shell"}},
+}
+
+// A source is one Go file that is not a test, and where it lies.
+type source struct {
+	dir  string // relative to the module's root, with slashes
+	name string
+	file *ast.File
+}
+
+// sources parses every Go file of the module that is not a test.
+func sources(t *testing.T, mode parser.Mode) []source {
+	t.Helper()
+	var all []source
+	err := walk(func(name string) error {
+		if !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") {
+			return nil
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, mode)
+		all = append(all, source{dir: path.Dir(name), name: name, file: file})
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// walk visits the module's files by their names from its root, less those that are not of the module.
+func walk(visit func(name string) error) error {
+	return filepath.WalkDir(".", func(name string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && (entry.Name() == "testdata" || entry.Name() == "node_modules" ||
+			strings.HasPrefix(entry.Name(), ".") && name != "." && entry.Name() != ".ci"):
+			return filepath.SkipDir
+		case entry.IsDir():
+			return nil
+		default:
+			return visit(filepath.ToSlash(name))
+		}
+	})
+}
+
+// arrows gives, for each package, the packages of the module that it imports, sorted.
+func arrows(t *testing.T) map[string][]string {
+	found := map[string][]string{}
+	for _, s := range sources(t, parser.ImportsOnly) {
+		if found[s.dir] == nil {
+			found[s.dir] = []string{}
+		}
+		for _, spec := range s.file.Imports {
+			inner, ours := strings.CutPrefix(imported(spec), module+"/")
+			if ours && !slices.Contains(found[s.dir], inner) {
+				found[s.dir] = append(found[s.dir], inner)
+			}
+		}
+		slices.Sort(found[s.dir])
+	}
+	return found
+}
+
+func imported(spec *ast.ImportSpec) string {
+	name, err := strconv.Unquote(spec.Path.Value)
+	if err != nil {
+		panic("BUG: the parser let a bad import path through: " + spec.Path.Value)
+	}
+	return name
+}
+
+func TestDependencyRule(t *testing.T) {
+	found := arrows(t)
+	for _, dir := range slices.Sorted(maps.Keys(found)) {
+		allowed, known := imports[dir]
+		if !known {
+			t.Errorf("package %s is not in the table: say in arch_test.go what it may import", dir)
+		}
+		for _, inner := range found[dir] {
+			if known && !slices.Contains(allowed, inner) {
+				t.Errorf("%s imports %s, which the table does not allow", dir, inner)
+			}
+		}
+		for _, inner := range allowed {
+			if !slices.Contains(found[dir], inner) {
+				t.Errorf("the table lets %s import %s, and it does not: take the arrow out", dir, inner)
+			}
+		}
+	}
+	for dir := range imports {
+		if found[dir] == nil {
+			t.Errorf("the table has %s, and there is no such package", dir)
+		}
+	}
+}
+
+// The table itself keeps to the shape of the house, so that an arrow that breaks it cannot be added by adding a line.
+func TestTableKeepsTheShape(t *testing.T) {
+	isTool := func(dir string) bool {
+		return strings.HasPrefix(dir, "tools/") && slices.Contains(imports[dir], "tools") && dir != "tools/tooltest"
+	}
+	floor := map[string]int{"tools": 0, "scheduler": 1, "daemon": 2, "cmd": 3, "bench": 3}
+	for dir, allowed := range imports {
+		level, known := floor[strings.Split(dir, "/")[0]]
+		if !known && dir != "gen/toold/v1" {
+			t.Errorf("%s is on no floor of the house: the top level is fixed", dir)
+		}
+		for _, inner := range allowed {
+			if floor[strings.Split(inner, "/")[0]] > level {
+				t.Errorf("%s may not import %s: arrows point down", dir, inner)
+			}
+			if isTool(dir) && isTool(inner) {
+				t.Errorf("%s may not import %s: no tool imports another", dir, inner)
+			}
+		}
+	}
+}
+
+func TestLibrariesStayInTheirRooms(t *testing.T) {
+	for _, s := range sources(t, parser.ImportsOnly) {
+		for _, spec := range s.file.Imports {
+			for _, rule := range confined {
+				if within(imported(spec), rule.library) && !slices.ContainsFunc(rule.rooms, func(room string) bool { return within(s.dir, room) }) {
+					t.Errorf("%s imports %s, which only %v may see", s.name, imported(spec), rule.rooms)
+				}
+			}
+		}
+	}
+}
+
+// within reports that name is top or lies below it, by component.
+func within(name, top string) bool { return name == top || strings.HasPrefix(name, top+"/") }
+
+// The import picture in ARCHITECTURE.md is the table above, word for word.
+func TestArchitectureShowsTheImports(t *testing.T) {
+	var want strings.Builder
+	for _, dir := range slices.Sorted(maps.Keys(imports)) {
+		if len(imports[dir]) == 0 {
+			fmt.Fprintf(&want, "%s -> nothing of ours\n", dir)
+			continue
+		}
+		fmt.Fprintf(&want, "%s -> %s\n", dir, strings.Join(slices.Sorted(slices.Values(imports[dir])), ", "))
+	}
+	block := regexp.MustCompile("(?s)<!-- imports -->\n```\n(.*?)```").FindStringSubmatch(document(t, "ARCHITECTURE.md"))
+	if block == nil || block[1] != want.String() {
+		t.Errorf("the import picture of ARCHITECTURE.md is not the table of arch_test.go; below its line <!-- imports --> it should be\n```\n%s```", &want)
+	}
+}
+
+// Nobody sleeps to synchronise: a test that sleeps does it where time stands still, in a synctest bubble.
+func TestNobodySleeps(t *testing.T) {
+	err := walk(func(name string) error {
+		if !strings.HasSuffix(name, "_test.go") {
+			return nil
+		}
+		text := document(t, name)
+		if strings.Contains(text, "time.Sleep"+"(") && !strings.Contains(text, `"testing/synctest"`) {
+			t.Errorf("%s sleeps on the real clock: wait for what it waits for", name)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,76 @@
+// Command bench measures toold against what it is made of, as ratios: in one run, interleaved, with the control taken
+// once more before and after. It speaks to the daemon as any client does and knows nothing of its inside.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"regexp"
+)
+
+func main() {
+	echo := flag.String("echo", "", "serve bare gRPC on this socket instead of measuring; the program starts itself so")
+	toold := flag.String("toold", ".bin/toold", "the daemon's binary")
+	only := flag.String("only", ".", "measure only what matches this regular expression")
+	rounds := flag.Int("rounds", 15, "rounds of each comparison")
+	flag.Parse()
+
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	var err error
+	if *echo != "" {
+		err = serveEcho(ctx, *echo)
+	} else {
+		err = measure(ctx, *toold, *only, *rounds)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		stop()
+		os.Exit(1)
+	}
+}
+
+// measure starts a daemon and a bare server, measures, prints, and leaves nothing behind.
+func measure(ctx context.Context, toold, only string, rounds int) (err error) {
+	chosen, err := regexp.Compile(only)
+	if err != nil {
+		return fmt.Errorf("-only: %w", err)
+	}
+	dir, err := os.MkdirTemp("", "bench")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	bare, err := startEcho(ctx, filepath.Join(dir, "echo.sock"))
+	if err != nil {
+		return err
+	}
+	defer bare.stop()
+	daemon, err := startDaemon(ctx, toold, dir)
+	if err != nil {
+		return err
+	}
+	defer daemon.stop()
+
+	fmt.Println("| what | ratio, median | p10 to p90 | control | toold | control moved |")
+	fmt.Println("|---|---|---|---|---|---|")
+	for _, c := range comparisons(daemon, bare, dir) {
+		if !chosen.MatchString(c.name) {
+			continue
+		}
+		report, err := c.run(ctx, rounds)
+		if err != nil {
+			return fmt.Errorf("%s: %w", c.name, err)
+		}
+		fmt.Println(report)
+	}
+	if !chosen.MatchString("idle session") {
+		return nil
+	}
+	return measureSessions(ctx, toold)
+}

@@ -1,0 +1,118 @@
+// Watching a session live from beside its stream, and answering its questions. It displaces nobody.
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	"github.com/spf13/cobra"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+
+	tooldv1 "github.com/toold/toold/gen/toold/v1"
+)
+
+func (s *setup) attachCommand() *cobra.Command {
+	var replay bool
+	cmd := &cobra.Command{
+		Use:     "attach SESSION",
+		Short:   "Watch a session live and answer its questions",
+		Long:    "Shows what happens in a session as it happens, and puts its questions to you when there is a terminal.\nEnds with the session, or with Ctrl-C, which stops no call.",
+		Example: "  toold attach work\n  toold attach work --replay --json",
+		Args:    cobra.ExactArgs(1),
+		RunE: doing(func(ctx context.Context, args []string) error {
+			request := &tooldv1.WatchRequest{SessionId: args[0]}
+			if replay {
+				request.AfterSeq = proto.Uint64(0)
+			}
+			return s.watch(ctx, request)
+		}),
+	}
+	cmd.Flags().BoolVar(&replay, "replay", false, "first show every record that is kept")
+	return cmd
+}
+
+func (s *setup) watch(ctx context.Context, request *tooldv1.WatchRequest) error {
+	l, err := s.connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer l.close()
+	events, stop, err := follow(ctx, l, request)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	p := meet(pageOf(s.stderr), func(string) (string, bool) { return "", false })
+	defer p.close()
+	for {
+		select {
+		case r := <-events:
+			if errors.Is(r.err, io.EOF) {
+				return nil
+			}
+			if r.err != nil {
+				return r.err
+			}
+			if err := s.seen(ctx, request.GetSessionId(), r.event, p); err != nil {
+				return err
+			}
+			if r.event.GetSessionChanged().GetClosed() {
+				return nil
+			}
+		case answer := <-p.answers():
+			p.dismiss()
+			if err := s.answer(ctx, l, request.GetSessionId(), answer); err != nil {
+				return err
+			}
+			p.next(ctx)
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// follow gives a session's events until stop is called, which waits for the goroutine that receives them.
+func follow(ctx context.Context, l *link, request *tooldv1.WatchRequest) (events <-chan received, stop func(), err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	stream, err := l.sessions.Watch(ctx, request)
+	if err != nil {
+		cancel()
+		return nil, nil, err
+	}
+	out, done := make(chan received), make(chan struct{})
+	go func() {
+		defer close(done)
+		receive(ctx, func() (*tooldv1.ExecuteResponse, error) {
+			response, err := stream.Recv()
+			return response.GetEvent(), err
+		}, out)
+	}()
+	return out, func() { cancel(); <-done }, nil
+}
+
+func (s *setup) seen(ctx context.Context, session string, event *tooldv1.ExecuteResponse, p *person) error {
+	switch e := event.GetEvent().(type) {
+	case *tooldv1.ExecuteResponse_Question:
+		defer p.ask(ctx, e.Question)
+	case *tooldv1.ExecuteResponse_QuestionWithdrawn:
+		p.withdraw(ctx, e.QuestionWithdrawn.GetQuestionId())
+	case *tooldv1.ExecuteResponse_ToolResult:
+		p.withdrawCall(ctx, e.ToolResult.GetToolUseId())
+	}
+	return s.printRecord(session, event, pageOf(s.stdout).ink)
+}
+
+// answer sends an answer from beside the stream. One that came too late is told and changes nothing.
+func (s *setup) answer(ctx context.Context, l *link, session string, a *tooldv1.Answer) error {
+	_, err := l.sessions.Answer(ctx, &tooldv1.AnswerRequest{SessionId: session, Answer: a})
+	switch status.Code(err) {
+	case codes.NotFound, codes.FailedPrecondition:
+		s.say("the answer was not taken: %s", explain(err))
+		return nil
+	default:
+		return err
+	}
+}

@@ -1,0 +1,171 @@
+// The daemon's own life, from the command line: start, stop, status, version. What a daemon does is not known here.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	tooldv1 "github.com/toold/toold/gen/toold/v1"
+)
+
+func (s *setup) startCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "start",
+		Short:   "Start the daemon in the background, if none runs",
+		Example: "  toold start\n  toold start --socket /tmp/mine/toold.sock",
+		Args:    cobra.NoArgs,
+		RunE: doing(func(ctx context.Context, _ []string) error {
+			l, err := s.connect(ctx)
+			if err != nil {
+				return err
+			}
+			defer l.close()
+			info, err := l.daemon.GetInfo(ctx, &tooldv1.GetInfoRequest{})
+			if err != nil {
+				return err
+			}
+			if s.json {
+				return printJSON(s.stdout, info)
+			}
+			_, err = fmt.Fprintf(s.stdout, "toold %s (process %d) listens on %s\n", info.GetVersion(), info.GetPid(), s.socket)
+			return err
+		}),
+	}
+}
+
+func (s *setup) stopCommand() *cobra.Command {
+	var now bool
+	cmd := &cobra.Command{
+		Use:     "stop",
+		Short:   "End the daemon",
+		Long:    "Ends the daemon and returns when its process is gone. Running calls may finish for the drain time; --now ends them.",
+		Example: "  toold stop\n  toold stop --now",
+		Args:    cobra.NoArgs,
+		RunE:    doing(func(ctx context.Context, _ []string) error { return s.stop(ctx, now) }),
+	}
+	cmd.Flags().BoolVar(&now, "now", false, "end running calls at once")
+	return cmd
+}
+
+func (s *setup) stop(ctx context.Context, now bool) error {
+	conn, pid, err := open(ctx, s.socket)
+	if errors.Is(err, errNobody) {
+		_, err := fmt.Fprintln(s.stdout, "no daemon was running")
+		return err
+	}
+	if err != nil {
+		return unreachable(err)
+	}
+	// Held from before the connection ends, the process cannot have become another one.
+	held, err := holdProcess(pid)
+	_ = conn.Close()
+	if errors.Is(err, os.ErrProcessDone) {
+		return nil
+	}
+	unwatched := errors.Is(err, errors.ErrUnsupported)
+	if err != nil && !unwatched {
+		return err
+	}
+	l, err := dial(s.socket)
+	if err != nil {
+		return err
+	}
+	defer l.close()
+	if _, err := l.daemon.Shutdown(ctx, &tooldv1.ShutdownRequest{Now: now}); err != nil {
+		return err
+	}
+	if unwatched {
+		_, err := fmt.Fprintf(s.stdout, "process %d is ending\n", pid)
+		return err
+	}
+	if err := held.gone(ctx); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(s.stdout, "process %d has ended\n", pid)
+	return err
+}
+
+func (s *setup) statusCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "status",
+		Short:   "Tell whether a daemon runs, and what it does",
+		Long:    "Tells whether a daemon runs, and what it does. It starts none: exit code 3 says that there is none.",
+		Example: "  toold status\n  toold status --json",
+		Args:    cobra.NoArgs,
+		RunE: doing(func(ctx context.Context, _ []string) error {
+			l, err := s.connectRunning(ctx)
+			if err != nil {
+				return err
+			}
+			defer l.close()
+			info, err := l.daemon.GetInfo(ctx, &tooldv1.GetInfoRequest{})
+			if err != nil {
+				return err
+			}
+			if s.json {
+				return printJSON(s.stdout, info)
+			}
+			list, err := l.sessions.ListSessions(ctx, &tooldv1.ListSessionsRequest{})
+			if err != nil {
+				return err
+			}
+			if err := s.printInfo(info); err != nil || len(list.GetSessions()) == 0 {
+				return err
+			}
+			_, _ = fmt.Fprintln(s.stdout)
+			return sessionTable(s.stdout, list.GetSessions())
+		}),
+	}
+}
+
+func (s *setup) printInfo(info *tooldv1.GetInfoResponse) error {
+	t := tabwriter.NewWriter(s.stdout, 0, 0, 2, ' ', 0)
+	row := func(name, value string) { fmt.Fprintf(t, "%s\t%s\n", name, visibleLine(value)) }
+	row("version", info.GetVersion())
+	row("socket", s.socket)
+	row("process", fmt.Sprint(info.GetPid()))
+	row("up", time.Since(info.GetStarted().AsTime()).Truncate(time.Second).String())
+	row("root", info.GetDefaultRoot())
+	row("sandbox", strings.ToLower(strings.TrimPrefix(info.GetSandbox().String(), "SANDBOX_TIER_")))
+	row("sessions", fmt.Sprint(info.GetSessions()))
+	row("running", count(int(info.GetRunningCalls()), "call"))
+	for _, warning := range info.GetWarnings() {
+		row("warning", warning)
+	}
+	if s.verbose {
+		row("features", strings.Join(info.GetFeatures(), " "))
+		row("not covered", strings.Join(info.GetNotCovered(), "; "))
+		row("state", s.stateDir())
+	}
+	return t.Flush()
+}
+
+func (s *setup) versionCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "version",
+		Short:   "Tell this program's version",
+		Example: "  toold version\n  toold version --json",
+		Args:    cobra.NoArgs,
+		RunE: doing(func(context.Context, []string) error {
+			if !s.json {
+				_, err := fmt.Fprintf(s.stdout, "toold %s (%s, %s/%s)\n", version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+				return err
+			}
+			return json.NewEncoder(s.stdout).Encode(struct {
+				Version string `json:"version"`
+				Go      string `json:"go"`
+				OS      string `json:"os"`
+				Arch    string `json:"arch"`
+			}{version, runtime.Version(), runtime.GOOS, runtime.GOARCH})
+		}),
+	}
+}

@@ -1,0 +1,232 @@
+// One turn on one Execute stream, from the client's side: tool uses go out, events come in, questions are put to the
+// person, an interrupt is passed on. This file does not know where the tool uses came from, nor how results are shown.
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	tooldv1 "github.com/toold/toold/gen/toold/v1"
+)
+
+// errBroken says that the person wanted out at once.
+var errBroken = &ending{code: exitSignal, text: "stopped. The daemon stops what still ran."}
+
+// A conversation is one turn. Its fields are set before run and read after it.
+type conversation struct {
+	link   *link
+	attach *tooldv1.Attach
+	board  *board
+	uses   []use
+	view   *view   // nil: nothing is drawn
+	person *person // nil: nobody can be asked
+	// seen is called with each event; nil: nobody wants it.
+	seen func(*tooldv1.ExecuteResponse)
+
+	session     string // filled in by run, as all that follows
+	warnings    []string
+	last        uint64 // the newest record seen
+	interrupted bool
+	closed      bool // the client's side of the stream
+}
+
+// A received is an event or the stream's end.
+type received struct {
+	event *tooldv1.ExecuteResponse
+	err   error
+}
+
+type executeStream = tooldv1.ToolService_ExecuteClient
+
+// run sends the turn and returns when each of its calls has its result.
+func (c *conversation) run(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	signals := make(chan os.Signal, 2) // two: the second interrupt must not be lost behind the first
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	defer signal.Stop(signals)
+	stream, err := c.link.tools.Execute(ctx)
+	if err != nil {
+		return err
+	}
+	events := make(chan received)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		receive(ctx, stream.Recv, events)
+	}()
+	defer func() { cancel(); <-done }()
+	if err := c.send(stream); err != nil {
+		return err
+	}
+	return c.converse(ctx, stream, events, signals)
+}
+
+// receive hands on what next gives, until it gives an error or ctx ends.
+func receive(ctx context.Context, next func() (*tooldv1.ExecuteResponse, error), events chan<- received) {
+	for {
+		event, err := next()
+		select {
+		case events <- received{event, err}:
+		case <-ctx.Done():
+			return
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// send gives the daemon the whole turn.
+func (c *conversation) send(stream executeStream) error {
+	requests := []*tooldv1.ExecuteRequest{{Message: &tooldv1.ExecuteRequest_Attach{Attach: c.attach}}}
+	for _, u := range c.uses {
+		if c.board.byID[u.id].state != sent {
+			continue // accepted on an earlier stream
+		}
+		requests = append(requests, &tooldv1.ExecuteRequest{Message: &tooldv1.ExecuteRequest_ToolUse{ToolUse: u.wire(c.board.turnID)}})
+	}
+	requests = append(requests, &tooldv1.ExecuteRequest{
+		Message: &tooldv1.ExecuteRequest_EndTurn{EndTurn: &tooldv1.EndTurn{TurnId: c.board.turnID}},
+	})
+	for _, request := range requests {
+		if err := say(stream, request); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (u use) wire(turnID string) *tooldv1.ToolUse {
+	w := &tooldv1.ToolUse{Id: u.id, Name: u.name, TurnId: turnID, Arguments: &tooldv1.ToolUse_InputJson{InputJson: u.input}}
+	if u.timeout > 0 {
+		w.Timeout = durationpb.New(u.timeout)
+	}
+	return w
+}
+
+// converse is the client's one loop: everything that happens in a turn happens here.
+func (c *conversation) converse(ctx context.Context, stream executeStream, events <-chan received, signals <-chan os.Signal) error {
+	redraw, stopRedraw := c.ticks()
+	defer stopRedraw()
+	defer c.person.leave()
+	for {
+		var err error
+		select {
+		case r := <-events:
+			if r.err != nil {
+				return c.over(r.err)
+			}
+			c.take(ctx, r.event)
+		case answer := <-c.person.answers():
+			c.person.dismiss()
+			err = say(stream, answerRequest(answer))
+			c.person.next(ctx)
+		case <-signals:
+			err = c.breakIn(stream)
+		case <-redraw:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+		c.draw()
+		if err == nil {
+			err = c.hangUp(stream)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// breakIn passes the person's first interrupt on; the second ends the client.
+func (c *conversation) breakIn(stream executeStream) error {
+	if c.interrupted {
+		return errBroken
+	}
+	c.interrupted = true
+	return say(stream, interruptRequest())
+}
+
+// hangUp closes the client's side when nothing is left to say. Until then answers and interrupts may be needed.
+func (c *conversation) hangUp(stream executeStream) error {
+	if c.closed || !c.board.settled() {
+		return nil
+	}
+	c.closed = true
+	return stream.CloseSend()
+}
+
+func (c *conversation) take(ctx context.Context, event *tooldv1.ExecuteResponse) {
+	switch e := event.GetEvent().(type) {
+	case *tooldv1.ExecuteResponse_Attached:
+		c.session, c.warnings = e.Attached.GetSessionId(), e.Attached.GetWarnings()
+		c.last = max(c.last, c.attach.GetAfterSeq())
+	case *tooldv1.ExecuteResponse_Question:
+		c.person.ask(ctx, e.Question)
+	case *tooldv1.ExecuteResponse_QuestionWithdrawn:
+		c.person.withdraw(ctx, e.QuestionWithdrawn.GetQuestionId())
+	case *tooldv1.ExecuteResponse_ToolResult:
+		c.person.withdrawCall(ctx, e.ToolResult.GetToolUseId())
+	}
+	c.last = max(c.last, event.GetSeq())
+	c.board.apply(event, time.Now())
+	if c.seen != nil {
+		c.seen(event)
+	}
+}
+
+// over judges the end of a stream.
+func (c *conversation) over(err error) error {
+	if !errors.Is(err, io.EOF) {
+		return err
+	}
+	if !c.board.settled() {
+		return errors.New("the daemon ended the stream before every call had its result: \"toold attach\" watches the session, \"toold log\" shows its records")
+	}
+	return nil
+}
+
+// say sends one message. When the stream has ended meanwhile, its reason is what Recv tells.
+func say(stream executeStream, request *tooldv1.ExecuteRequest) error {
+	if err := stream.Send(request); err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	return nil
+}
+
+func answerRequest(answer *tooldv1.Answer) *tooldv1.ExecuteRequest {
+	return &tooldv1.ExecuteRequest{Message: &tooldv1.ExecuteRequest_Answer{Answer: answer}}
+}
+
+func interruptRequest() *tooldv1.ExecuteRequest {
+	interrupt := &tooldv1.Interrupt{Reason: "The user pressed Ctrl-C."}
+	return &tooldv1.ExecuteRequest{Message: &tooldv1.ExecuteRequest_Interrupt{Interrupt: interrupt}}
+}
+
+// ticks gives the beat of the live view; none when nothing is drawn.
+func (c *conversation) ticks() (<-chan time.Time, func()) {
+	if c.view == nil {
+		return nil, func() {}
+	}
+	ticker := time.NewTicker(drawEvery)
+	return ticker.C, ticker.Stop
+}
+
+// draw shows the board, unless a question stands on the terminal.
+func (c *conversation) draw() {
+	if c.view == nil {
+		return
+	}
+	if c.person.busy() {
+		c.view.leave()
+		return
+	}
+	c.view.draw(c.board, time.Now())
+}

@@ -1,0 +1,177 @@
+// The demo: a turn of its own daemon in a workspace of its own, and nothing of either afterwards. What is run is in
+// script.go.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	tooldv1 "github.com/toold/toold/gen/toold/v1"
+)
+
+// demoIdle ends the demo's daemon when the demo itself was killed and could not.
+const demoIdle = 30 * time.Second
+
+// demoPatience is how long the demo waits for its daemon to end in order.
+const demoPatience = 15 * time.Second
+
+func (s *setup) demoCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "demo",
+		Short: "Show a turn: batches, progress, an edit, an abort, a denied call",
+		Long: "Runs a scripted turn with real tools in a temporary folder, on a daemon of its own, and shows what happens.\n" +
+			"Your own daemon, files and settings are not touched, and nothing is left behind.",
+		Example: "  toold demo\n  NO_COLOR=1 toold demo | cat",
+		Args:    cobra.NoArgs,
+		RunE:    doing(func(ctx context.Context, _ []string) error { return s.demo(ctx) }),
+	}
+}
+
+// A stage is where the demo plays: a folder with the workspace, and a daemon.
+type stage struct {
+	dir    string
+	socket string
+	daemon *exec.Cmd // nil: not started
+}
+
+func (s *setup) demo(ctx context.Context) error {
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	st, err := s.build(ctx)
+	if err == nil {
+		err = s.perform(ctx, st)
+	}
+	if st != nil {
+		err = errors.Join(err, st.tearDown())
+	}
+	if ctx.Err() != nil {
+		return &ending{code: exitSignal, text: "stopped; the demo's daemon and folder are gone"}
+	}
+	if err == nil {
+		s.tellEnd(st)
+	}
+	return err
+}
+
+func (s *setup) perform(ctx context.Context, st *stage) error {
+	c, err := s.play(ctx, st)
+	if err != nil {
+		return err
+	}
+	return s.review(c.board)
+}
+
+// build makes the folder and starts the daemon. A stage that is returned beside an error is to be torn down too.
+func (s *setup) build(ctx context.Context) (*stage, error) {
+	dir, err := os.MkdirTemp("", "toold-demo-")
+	if err != nil {
+		return nil, fmt.Errorf("the demo's folder cannot be made: %w", err)
+	}
+	st := &stage{dir: dir, socket: filepath.Join(dir, "toold.sock")}
+	for name, text := range demoFiles {
+		if err := writeDemoFile(filepath.Join(st.workspace(), name), text); err != nil {
+			return st, err
+		}
+	}
+	log, err := os.Create(filepath.Join(dir, "daemon.log"))
+	if err != nil {
+		return st, fmt.Errorf("the demo's log cannot be made: %w", err)
+	}
+	defer log.Close()
+	st.daemon, err = spawn(ctx, log, "serve", "--socket", st.socket, "--state-dir", filepath.Join(dir, "state"),
+		"--root", st.workspace(), "--settings", filepath.Join(dir, "settings.json"), "--idle-exit", demoIdle.String())
+	if err != nil {
+		if text, read := os.ReadFile(log.Name()); read == nil {
+			s.noted("%s", text)
+		}
+		return st, err
+	}
+	return st, nil
+}
+
+func writeDemoFile(name, text string) error {
+	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+		return fmt.Errorf("the demo's workspace cannot be made: %w", err)
+	}
+	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+		return fmt.Errorf("the demo's workspace cannot be made: %w", err)
+	}
+	return nil
+}
+
+func (st *stage) workspace() string { return filepath.Join(st.dir, "workspace") }
+
+// tearDown ends the daemon, which ends what it started, and removes the folder. It is not for interrupting.
+func (st *stage) tearDown() error {
+	if st.daemon != nil {
+		patience := time.AfterFunc(demoPatience, func() { _ = st.daemon.Process.Kill() })
+		defer patience.Stop()
+		if err := st.shutdown(); err != nil {
+			_ = st.daemon.Process.Signal(syscall.SIGTERM)
+		}
+		_ = st.daemon.Wait()
+	}
+	return os.RemoveAll(st.dir)
+}
+
+func (st *stage) shutdown() error {
+	ctx, cancel := context.WithTimeout(context.Background(), demoPatience)
+	defer cancel()
+	l, err := dial(st.socket)
+	if err != nil {
+		return err
+	}
+	defer l.close()
+	_, err = l.daemon.Shutdown(ctx, &tooldv1.ShutdownRequest{Now: true})
+	return err
+}
+
+// play runs the script's turn.
+func (s *setup) play(ctx context.Context, st *stage) (*conversation, error) {
+	l, err := dial(st.socket)
+	if err != nil {
+		return nil, err
+	}
+	defer l.close()
+	uses, err := demoUses(st.workspace())
+	if err != nil {
+		return nil, err
+	}
+	mode := tooldv1.PermissionMode_PERMISSION_MODE_ACCEPT_EDITS
+	c := &conversation{
+		link: l, uses: uses, board: newBoard("", st.workspace(), uses),
+		attach: &tooldv1.Attach{
+			Roots: []string{st.workspace()}, Client: &tooldv1.ClientInfo{Name: "toold demo", Version: version},
+			Options: &tooldv1.Options{PermissionMode: &mode},
+		},
+	}
+	p := pageOf(s.stdout)
+	fmt.Fprintf(s.stdout, "%s\n\n", p.ink.strong.Render(fmt.Sprintf("A model asks for %d tool calls in one message. toold runs them:", len(uses))))
+	if p.live() {
+		c.view = &view{page: p}
+	} else {
+		c.seen = func(event *tooldv1.ExecuteResponse) { s.narrate(event) }
+	}
+	return c, c.run(ctx)
+}
+
+// tellEnd is the last line. It is true: the daemon's process has been waited for, and the folder was removed.
+func (s *setup) tellEnd(st *stage) {
+	fmt.Fprintf(s.stdout, "The daemon has ended and %s is gone: nothing is left behind.\n", st.dir)
+}
+
+// narrate is the live view where there is no terminal to draw on.
+func (s *setup) narrate(event *tooldv1.ExecuteResponse) {
+	if words := eventWords(event, ink{}); words != "" && event.GetTime() != nil {
+		fmt.Fprintf(s.stdout, "%s  %s\n", event.GetTime().AsTime().Local().Format("15:04:05.000"), fit(words, plainWidth))
+	}
+}

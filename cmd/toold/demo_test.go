@@ -1,0 +1,40 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// An interrupted demo leaves nothing behind either: home checks for processes, and the folder is checked here.
+func TestDemoInterrupted(t *testing.T) {
+	environ, ws := home(t)
+	ctx, cancel := context.WithTimeout(t.Context(), hangGuard)
+	defer cancel()
+	cmd := self(t, ctx, environ, ws, "demo")
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	shown := bufio.NewScanner(out)
+	for shown.Scan() {
+		if strings.Contains(shown.Text(), "| checking 1 of 3") {
+			if err := cmd.Process.Signal(os.Interrupt); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	_ = cmd.Wait()
+	if got := cmd.ProcessState.ExitCode(); got != exitSignal {
+		t.Errorf("exit code %d, want %d", got, exitSignal)
+	}
+	if left, _ := filepath.Glob(filepath.Join(filepath.Dir(ws), "tmp", "*")); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}

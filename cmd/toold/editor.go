@@ -1,0 +1,77 @@
+// Text shown and changed by a person: pretty JSON, coloured diffs, the person's own editor. This file does not know
+// what the text is for.
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"strings"
+
+	"charm.land/lipgloss/v2"
+)
+
+// editText runs the person's editor on text and returns what they left. The file is readable by nobody else.
+func editText(terminal *os.File, text string) (string, error) {
+	dir, err := os.MkdirTemp("", "toold-edit-")
+	if err != nil {
+		return "", err
+	}
+	defer os.RemoveAll(dir)
+	name := dir + "/input.json"
+	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+		return "", err
+	}
+	editor := "vi"
+	for _, variable := range []string{"EDITOR", "VISUAL"} {
+		if set := os.Getenv(variable); set != "" {
+			editor = set
+		}
+	}
+	cmd := exec.Command("sh", "-c", editor+` "$1"`, "sh", name) // as git does: EDITOR may hold arguments
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = terminal, terminal, terminal
+	if err := cmd.Run(); err != nil {
+		return "", err
+	}
+	edited, err := os.ReadFile(name)
+	return string(edited), err
+}
+
+// pretty indents JSON; text that is none stays as it is.
+func pretty(text string) string {
+	var b bytes.Buffer
+	if json.Indent(&b, []byte(text), "", "  ") != nil {
+		return text + "\n"
+	}
+	return strings.TrimRight(b.String(), "\n") + "\n"
+}
+
+func indent(text string) string {
+	return "  " + strings.ReplaceAll(strings.TrimSuffix(text, "\n"), "\n", "\n  ") + "\n"
+}
+
+// diffText shows a unified diff, indented.
+func diffText(diff string, k ink) string {
+	var b strings.Builder
+	for line := range strings.Lines(visibleText(diff)) {
+		line = strings.TrimSuffix(line, "\n")
+		switch {
+		case strings.HasPrefix(line, "+++"), strings.HasPrefix(line, "---"):
+			line = paint(k.dim, line)
+		case strings.HasPrefix(line, "+"):
+			line = paint(k.good, line)
+		case strings.HasPrefix(line, "-"):
+			line = paint(k.bad, line)
+		case strings.HasPrefix(line, "@@"):
+			line = paint(k.name, line)
+		}
+		b.WriteString("  " + line + "\n")
+	}
+	return b.String()
+}
+
+// paint styles text and leaves its tabs alone.
+func paint(style lipgloss.Style, text string) string {
+	return style.TabWidth(lipgloss.NoTabConversion).Render(text)
+}

@@ -1,0 +1,45 @@
+// Who is at the other end of a Unix socket, as macOS tells it. It does not wait for processes.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// peer gives the user and the process at the other end.
+func peer(conn *net.UnixConn) (uid, pid int, err error) {
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		return 0, 0, fmt.Errorf("the socket's other end cannot be identified: %w", err)
+	}
+	var credErr, pidErr error
+	controlErr := raw.Control(func(fd uintptr) {
+		var cred *unix.Xucred
+		if cred, credErr = unix.GetsockoptXucred(int(fd), unix.SOL_LOCAL, unix.LOCAL_PEERCRED); credErr == nil {
+			uid = int(cred.Uid)
+		}
+		pid, pidErr = unix.GetsockoptInt(int(fd), unix.SOL_LOCAL, unix.LOCAL_PEERPID)
+	})
+	if err := errors.Join(controlErr, credErr, pidErr); err != nil {
+		return 0, 0, fmt.Errorf("the socket's other end cannot be identified: %w", err)
+	}
+	return uid, pid, nil
+}
+
+type process struct{}
+
+func holdProcess(int) (*process, error) { return nil, errors.ErrUnsupported }
+
+func (p *process) gone(context.Context) error { return errors.ErrUnsupported }
+
+// dropInput throws away what was typed before the question was there to be read; 1 is FREAD, the input's side.
+func dropInput(terminal *os.File) {
+	if raw, err := terminal.SyscallConn(); err == nil {
+		_ = raw.Control(func(fd uintptr) { _ = unix.IoctlSetPointerInt(int(fd), unix.TIOCFLUSH, 1) })
+	}
+}

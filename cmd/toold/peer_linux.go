@@ -1,0 +1,80 @@
+// Who is at the other end of a Unix socket, and when a process is gone, as Linux tells it.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// peer gives the user and the process that began to listen on the other end.
+func peer(conn *net.UnixConn) (uid, pid int, err error) {
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		return 0, 0, fmt.Errorf("the socket's other end cannot be identified: %w", err)
+	}
+	var cred *unix.Ucred
+	controlErr := raw.Control(func(fd uintptr) {
+		cred, err = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
+	})
+	if err = errors.Join(controlErr, err); err != nil {
+		return 0, 0, fmt.Errorf("the socket's other end cannot be identified: %w", err)
+	}
+	return int(cred.Uid), int(cred.Pid), nil
+}
+
+// A process is held by descriptor, so that its number cannot come to mean another one.
+type process struct{ fd int }
+
+// holdProcess gives errors.ErrUnsupported where the system cannot do it, and os.ErrProcessDone for one that is gone.
+func holdProcess(pid int) (*process, error) {
+	fd, err := unix.PidfdOpen(pid, 0)
+	switch {
+	case errors.Is(err, unix.ESRCH):
+		return nil, os.ErrProcessDone
+	case errors.Is(err, unix.ENOSYS):
+		return nil, errors.ErrUnsupported
+	case err != nil:
+		return nil, err
+	}
+	return &process{fd: fd}, nil
+}
+
+// gone returns when the process has ended, or with ctx's error. It gives up the hold.
+func (p *process) gone(ctx context.Context) error {
+	defer unix.Close(p.fd)
+	var wake [2]int
+	if err := unix.Pipe2(wake[:], unix.O_CLOEXEC); err != nil {
+		return err
+	}
+	stopped := context.AfterFunc(ctx, func() { _ = unix.Close(wake[1]) })
+	defer unix.Close(wake[0])
+	defer func() {
+		if stopped() {
+			_ = unix.Close(wake[1])
+		}
+	}()
+	for {
+		fds := []unix.PollFd{{Fd: int32(p.fd), Events: unix.POLLIN}, {Fd: int32(wake[0]), Events: unix.POLLIN}}
+		if _, err := unix.Poll(fds, -1); err != nil && !errors.Is(err, unix.EINTR) {
+			return err
+		}
+		if fds[0].Revents != 0 {
+			return nil
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// dropInput throws away what was typed before the question was there to be read.
+func dropInput(terminal *os.File) {
+	if raw, err := terminal.SyscallConn(); err == nil {
+		_ = raw.Control(func(fd uintptr) { _ = unix.IoctlSetInt(int(fd), unix.TCFLSH, unix.TCIFLUSH) })
+	}
+}

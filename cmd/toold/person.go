@@ -1,0 +1,223 @@
+// Questions put to the person at the terminal, one at a time. This file does not know why the daemon asks, nor where
+// an answer goes; it never answers by itself.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	tooldv1 "github.com/toold/toold/gen/toold/v1"
+)
+
+// A person is somebody at a terminal. All its methods but put are for one goroutine; they also work on nil, which is
+// nobody.
+type person struct {
+	terminal *os.File
+	ink      ink
+	// whole gives a call's input as it was sent, because a question may show it shortened; false: not known here.
+	whole func(toolUseID string) (string, bool)
+
+	queue   []*tooldv1.Question
+	current *tooldv1.Question
+	out     chan *tooldv1.Answer
+	cancel  context.CancelFunc
+	done    chan struct{} // closed when the goroutine that asks current has ended
+}
+
+// meet opens the terminal; nil when nobody is there to be asked.
+func meet(shown page, whole func(string) (string, bool)) *person {
+	if !shown.terminal {
+		return nil
+	}
+	terminal, err := os.OpenFile("/dev/tty", os.O_RDWR, 0)
+	if err != nil {
+		return nil
+	}
+	return &person{terminal: terminal, ink: shown.ink, whole: whole, out: make(chan *tooldv1.Answer)}
+}
+
+func (p *person) close() {
+	if p != nil {
+		p.leave()
+		_ = p.terminal.Close()
+	}
+}
+
+func (p *person) busy() bool { return p != nil && p.current != nil }
+
+func (p *person) answers() <-chan *tooldv1.Answer {
+	if p == nil {
+		return nil
+	}
+	return p.out
+}
+
+// ask queues a question. One that is asked again is asked once.
+func (p *person) ask(ctx context.Context, q *tooldv1.Question) {
+	if p == nil || p.busy() && p.current.GetQuestionId() == q.GetQuestionId() {
+		return
+	}
+	for _, queued := range p.queue {
+		if queued.GetQuestionId() == q.GetQuestionId() {
+			return
+		}
+	}
+	p.queue = append(p.queue, q)
+	p.next(ctx)
+}
+
+// next puts the next question, unless one stands.
+func (p *person) next(ctx context.Context) {
+	if p == nil || p.current != nil || len(p.queue) == 0 {
+		return
+	}
+	p.current, p.queue = p.queue[0], p.queue[1:]
+	asked, cancel := context.WithCancel(ctx)
+	p.cancel, p.done = cancel, make(chan struct{})
+	go func(q *tooldv1.Question, done chan struct{}) {
+		defer close(done)
+		answer := p.put(asked, q)
+		if answer == nil {
+			return
+		}
+		select {
+		case p.out <- answer:
+		case <-asked.Done():
+		}
+	}(p.current, p.done)
+}
+
+// dismiss takes the question that stands away. While an editor is open on it, this waits until it is closed: the
+// terminal is not taken from under it.
+func (p *person) dismiss() {
+	if !p.busy() {
+		return
+	}
+	p.cancel()
+	<-p.done
+	p.current = nil
+}
+
+// leave forgets everything that was asked, because the stream that asked is over.
+func (p *person) leave() {
+	if p != nil {
+		p.dismiss()
+		p.queue = nil
+	}
+}
+
+// withdraw forgets a question that no longer matters.
+func (p *person) withdraw(ctx context.Context, id string) {
+	p.drop(ctx, func(q *tooldv1.Question) bool { return q.GetQuestionId() == id })
+}
+
+// withdrawCall forgets the questions of a call that has ended.
+func (p *person) withdrawCall(ctx context.Context, id string) {
+	p.drop(ctx, func(q *tooldv1.Question) bool { return q.GetToolUseId() == id })
+}
+
+func (p *person) drop(ctx context.Context, moot func(*tooldv1.Question) bool) {
+	if p == nil {
+		return
+	}
+	p.queue = slices.DeleteFunc(p.queue, moot)
+	if p.busy() && moot(p.current) {
+		p.dismiss()
+		p.tell("\nThe question is withdrawn.\n")
+		p.next(ctx)
+	}
+}
+
+func (p *person) tell(text string) { _, _ = p.terminal.WriteString(text) }
+
+// put shows a question and returns its answer; nil when ctx ended first. What was typed before it was shown counts
+// for nothing.
+func (p *person) put(ctx context.Context, q *tooldv1.Question) *tooldv1.Answer {
+	p.tell(questionText(q, p.ink))
+	_ = p.terminal.SetReadDeadline(time.Time{})
+	stop := context.AfterFunc(ctx, func() { _ = p.terminal.SetReadDeadline(time.Unix(1, 0)) })
+	defer stop()
+	dropInput(p.terminal)
+	for {
+		p.tell(p.ink.strong.Render("Run it?") + " [y]es, [n]o (n REASON tells the model why), [a]lways, [e]dit: ")
+		line, err := p.line()
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err != nil {
+			return reply(q, tooldv1.Decision_DECISION_DENY, "The user gave no answer.")
+		}
+		word, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
+		switch strings.ToLower(word) {
+		case "y", "yes":
+			return reply(q, tooldv1.Decision_DECISION_ALLOW, "")
+		case "n", "no":
+			return reply(q, tooldv1.Decision_DECISION_DENY, strings.TrimSpace(rest))
+		case "a", "always":
+			p.tell("Remembered rules are not served yet: answer this call alone, or start with another --mode.\n")
+		case "e", "edit":
+			if answer := p.edit(q); answer != nil {
+				return answer
+			}
+		}
+	}
+}
+
+// line reads one line. In the terminal's line mode a read never gives more than one.
+func (p *person) line() (string, error) {
+	var buffer [4096]byte
+	n, err := p.terminal.Read(buffer[:])
+	return string(buffer[:n]), err
+}
+
+func reply(q *tooldv1.Question, d tooldv1.Decision, message string) *tooldv1.Answer {
+	return &tooldv1.Answer{
+		QuestionId: q.GetQuestionId(), InputDigest: q.GetInputDigest(), Decision: d,
+		Message: strings.ToValidUTF8(message, "\uFFFD"),
+	}
+}
+
+// edit lets the person change the input; nil when nothing comes of it.
+func (p *person) edit(q *tooldv1.Question) *tooldv1.Answer {
+	input, known := p.whole(q.GetToolUseId())
+	if !known {
+		p.tell("The whole input is only known to the client that sent it, so it cannot be edited here.\n")
+		return nil
+	}
+	edited, err := editText(p.terminal, pretty(input))
+	if err != nil {
+		p.tell("The editor failed: " + visibleLine(err.Error()) + ". Set EDITOR to one that works.\n")
+		return nil
+	}
+	var object map[string]json.RawMessage
+	if err := json.Unmarshal([]byte(edited), &object); err != nil {
+		p.tell("What you wrote is not a JSON object: " + visibleLine(err.Error()) + ". Nothing was sent.\n")
+		return nil
+	}
+	answer := reply(q, tooldv1.Decision_DECISION_ALLOW, "")
+	answer.UpdatedInputJson = edited
+	return answer
+}
+
+// questionText is what a person reads before deciding. The daemon has made the input safe to show; the rest is made
+// safe here.
+func questionText(q *tooldv1.Question, k ink) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "\n%s %s\n", k.strong.Render("? "+visibleLine(q.GetToolName())), visibleLine(q.GetTitle()))
+	if reason := q.GetReason(); reason != "" {
+		fmt.Fprintf(&b, "  %s\n", k.warn.Render(visibleLine(reason)))
+	}
+	if level := q.GetLevel(); level > tooldv1.Level_LEVEL_SAFE {
+		fmt.Fprintf(&b, "  %s\n", k.dim.Render("level: "+strings.ToLower(strings.TrimPrefix(level.String(), "LEVEL_"))))
+	}
+	b.WriteString(indent(visibleText(pretty(q.GetInputJson()))))
+	if diff := q.GetDiff(); diff != "" {
+		b.WriteString(diffText(diff, k))
+	}
+	return b.String()
+}

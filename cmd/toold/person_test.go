@@ -1,0 +1,241 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/creack/pty"
+)
+
+// hangGuard ends a test that waits for something that never comes. Nothing is measured by it.
+const hangGuard = 60 * time.Second
+
+// A terminal is a program of ours on a terminal of its own.
+type terminal struct {
+	t      *testing.T
+	pty    *os.File
+	cmd    *exec.Cmd
+	screen strings.Builder // everything that was written to the terminal
+	seen   int             // what expect has gone past
+	stdout strings.Builder
+}
+
+// home makes a place for a daemon of this test alone, which is ended with the test.
+func home(t *testing.T) (environ []string, dir string) {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "toold-test-") // t.TempDir is too long for a socket's path
+	if err != nil {
+		t.Fatal(err)
+	}
+	environ = append(os.Environ(), "TERM=xterm", "GORACE="+raceAtExit, "TMPDIR="+dir+"/tmp", "XDG_RUNTIME_DIR="+dir+"/run",
+		"XDG_STATE_HOME="+dir+"/state", "XDG_CONFIG_HOME="+dir+"/config")
+	for _, name := range []string{"tmp", "run", "ws"} {
+		if err := os.Mkdir(filepath.Join(dir, name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Cleanup(func() {
+		if out, err := self(t, context.Background(), environ, dir, "stop", "--now").CombinedOutput(); err != nil {
+			t.Errorf("stopping the daemon: %v\n%s", err, out)
+		}
+		if left := processesOf(dir); len(left) > 0 {
+			t.Errorf("still running:\n%s", strings.Join(left, "\n"))
+		}
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	return environ, filepath.Join(dir, "ws")
+}
+
+// self is this very program as toold.
+func self(t *testing.T, ctx context.Context, environ []string, dir string, args ...string) *exec.Cmd {
+	t.Helper()
+	path, err := exec.LookPath("toold") // testscript.Main has put it on PATH
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(ctx, path, args...)
+	cmd.Env, cmd.Dir = environ, dir
+	return cmd
+}
+
+// onTerminal starts toold with everything but its output on a terminal.
+func onTerminal(t *testing.T, environ []string, dir string, args ...string) *terminal {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), hangGuard)
+	t.Cleanup(cancel)
+	x := &terminal{t: t, cmd: self(t, ctx, environ, dir, args...)}
+	ours, theirs, err := pty.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := pty.Setsize(ours, &pty.Winsize{Rows: 30, Cols: 100}); err != nil {
+		t.Fatal(err)
+	}
+	x.pty = ours
+	x.cmd.Stdin, x.cmd.Stderr, x.cmd.Stdout = theirs, theirs, &x.stdout
+	x.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true, Ctty: 0}
+	if err := x.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	_ = theirs.Close()
+	t.Cleanup(func() { _ = ours.Close() })
+	return x
+}
+
+// expect reads until pattern is on the terminal, behind what was expected before.
+func (x *terminal) expect(pattern string) {
+	x.t.Helper()
+	re := regexp.MustCompile(pattern)
+	var buffer [4096]byte
+	for {
+		if at := re.FindStringIndex(x.screen.String()[x.seen:]); at != nil {
+			x.seen += at[1]
+			return
+		}
+		n, err := x.pty.Read(buffer[:])
+		x.screen.Write(buffer[:n])
+		if err != nil && n == 0 {
+			_ = x.cmd.Wait()
+			x.t.Fatalf("%q never came (%v, %v); the terminal shows:\n%s\nstdout:\n%s", pattern, err, x.cmd.ProcessState, x.screen.String(), x.stdout.String())
+		}
+	}
+}
+
+func (x *terminal) typed(text string) {
+	x.t.Helper()
+	if _, err := x.pty.WriteString(text); err != nil {
+		x.t.Fatal(err)
+	}
+}
+
+// ends waits for the program and checks its exit code.
+func (x *terminal) ends(code int) {
+	x.t.Helper()
+	var buffer [4096]byte
+	for { // the terminal must be read, or the program could not write
+		n, err := x.pty.Read(buffer[:])
+		x.screen.Write(buffer[:n])
+		if err != nil {
+			break
+		}
+	}
+	_ = x.cmd.Wait()
+	if got := x.cmd.ProcessState.ExitCode(); got != code {
+		x.t.Errorf("exit code %d, want %d; the terminal shows:\n%s\nstdout:\n%s", got, code, x.screen.String(), x.stdout.String())
+	}
+}
+
+func writeCall(t *testing.T, path, content string) string {
+	t.Helper()
+	input, err := json.Marshal(map[string]string{"file_path": path, "content": content})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(input)
+}
+
+func TestQuestions(t *testing.T) {
+	environ, ws := home(t)
+	file := filepath.Join(ws, "new.txt")
+	call := []string{"call", "Write", writeCall(t, file, "as the model wrote\n")}
+	content := func() string {
+		text, _ := os.ReadFile(file)
+		return string(text)
+	}
+
+	t.Run("no, with a reason for the model", func(t *testing.T) {
+		x := onTerminal(t, environ, ws, call...)
+		x.expect(`\? Write`)
+		x.expect(`"content": "as the model wrote`)
+		x.expect(`Run it\?`)
+		x.typed("what\n")
+		x.expect(`Run it\?`)
+		x.typed("a\n")
+		x.expect("not served yet")
+		x.expect(`Run it\?`)
+		x.typed("n use another file\n")
+		x.ends(exitFailed)
+		if !strings.Contains(x.stdout.String(), "use another file") {
+			t.Errorf("the model is not told why: %s", x.stdout.String())
+		}
+		if content() != "" {
+			t.Errorf("the file was written: %q", content())
+		}
+	})
+	t.Run("edit", func(t *testing.T) {
+		editor := filepath.Join(ws, "editor.sh")
+		if err := os.WriteFile(editor, []byte("#!/bin/sh\nexec sed -i 's/model/person/' \"$1\"\n"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		x := onTerminal(t, append(environ, "EDITOR="+editor), ws, call...)
+		x.expect(`Run it\?`)
+		x.typed("e\n")
+		x.ends(exitOK)
+		if content() != "as the person wrote\n" {
+			t.Errorf("the file holds %q", content())
+		}
+		if err := os.Remove(file); err != nil {
+			t.Fatal(err)
+		}
+	})
+	t.Run("an editor that leaves no JSON", func(t *testing.T) {
+		x := onTerminal(t, append(environ, "EDITOR=cp /dev/null"), ws, call...)
+		x.expect(`Run it\?`)
+		x.typed("e\n")
+		x.expect("not a JSON object")
+		x.expect(`Run it\?`)
+		x.typed("\x04") // end of input
+		x.ends(exitFailed)
+	})
+	t.Run("an interrupt withdraws the question", func(t *testing.T) {
+		x := onTerminal(t, environ, ws, call...)
+		x.expect(`Run it\?`)
+		x.typed("\x03")
+		x.ends(exitFailed)
+		if !strings.Contains(x.screen.String(), "cancelled") {
+			t.Errorf("it is not said that the call was cancelled:\n%s", x.screen.String())
+		}
+	})
+	t.Run("yes", func(t *testing.T) {
+		x := onTerminal(t, environ, ws, call...)
+		x.expect(`Run it\?`)
+		x.typed("yes\n")
+		x.ends(exitOK)
+		if content() != "as the model wrote\n" {
+			t.Errorf("the file holds %q", content())
+		}
+	})
+}
+
+// A second terminal can watch a session and answer what the first cannot.
+func TestAttachAnswers(t *testing.T) {
+	environ, ws := home(t)
+	file := filepath.Join(ws, "new.txt")
+	first := onTerminal(t, environ, ws, "call", "Write", writeCall(t, file, "x\n"), "--session", "shared")
+	first.expect(`Run it\?`)
+	second := onTerminal(t, environ, ws, "attach", "shared")
+	second.expect(`Run it\?`)
+	second.typed("e\n")
+	second.expect("only known to the client that sent it")
+	second.expect(`Run it\?`)
+	second.typed("y\n")
+	first.ends(exitOK)
+	if first.cmd.ProcessState.Success() && !strings.Contains(first.screen.String(), "The question is withdrawn") {
+		t.Errorf("the first terminal is not told that its question was answered:\n%s", first.screen.String())
+	}
+	second.typed("\x03")
+	second.ends(-1) // SIGINT ended it, which stops no call
+	if _, err := os.Stat(file); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,157 @@
+// One event as one line, for the log and for watching a session. It does not know where the event came from.
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	tooldv1 "github.com/toold/toold/gen/toold/v1"
+)
+
+// callOf is the call that an event is about; empty when it is about none.
+func callOf(event *tooldv1.ExecuteResponse) string {
+	switch e := event.GetEvent().(type) {
+	case *tooldv1.ExecuteResponse_Accepted:
+		return e.Accepted.GetToolUseId()
+	case *tooldv1.ExecuteResponse_Question:
+		return e.Question.GetToolUseId()
+	case *tooldv1.ExecuteResponse_QuestionWithdrawn:
+		return e.QuestionWithdrawn.GetToolUseId()
+	case *tooldv1.ExecuteResponse_Started:
+		return e.Started.GetToolUseId()
+	case *tooldv1.ExecuteResponse_Progress:
+		return e.Progress.GetToolUseId()
+	case *tooldv1.ExecuteResponse_ToolResult:
+		return e.ToolResult.GetToolUseId()
+	case *tooldv1.ExecuteResponse_Notice:
+		return e.Notice.GetToolUseId()
+	default:
+		return ""
+	}
+}
+
+// eventLine says what happened, on one line of any length; empty for what a person need not see.
+func eventLine(event *tooldv1.ExecuteResponse, k ink) string {
+	what := eventWords(event, k)
+	if what == "" {
+		return ""
+	}
+	at := ""
+	if event.GetTime() != nil {
+		at = event.GetTime().AsTime().Local().Format("2006-01-02 15:04:05.000")
+	}
+	turn := ""
+	if event.GetTurn() > 0 {
+		turn = fmt.Sprintf("turn %d", event.GetTurn())
+	}
+	return fmt.Sprintf("%s  %-8s %s", k.dim.Render(at), turn, what)
+}
+
+func eventWords(event *tooldv1.ExecuteResponse, k ink) string {
+	id := k.name.Render(visibleLine(callOf(event)))
+	switch e := event.GetEvent().(type) {
+	case *tooldv1.ExecuteResponse_Attached:
+		return "attached to " + visibleLine(e.Attached.GetSessionId())
+	case *tooldv1.ExecuteResponse_Accepted:
+		return acceptedWords(e.Accepted, id)
+	case *tooldv1.ExecuteResponse_Question:
+		return id + " asks: " + visibleLine(e.Question.GetTitle()) + reasonWords(e.Question.GetReason())
+	case *tooldv1.ExecuteResponse_QuestionWithdrawn:
+		return id + " asks no more" + reasonWords(e.QuestionWithdrawn.GetReason())
+	case *tooldv1.ExecuteResponse_Started:
+		return id + " started" + tierWords(e.Started.GetSandbox())
+	case *tooldv1.ExecuteResponse_Progress:
+		if line := lastLine(progressText(e.Progress)); line != "" {
+			return id + " " + k.dim.Render("| "+line)
+		}
+		return ""
+	case *tooldv1.ExecuteResponse_ToolResult:
+		return resultWords(e.ToolResult, id, k)
+	case *tooldv1.ExecuteResponse_TurnEnded:
+		t := e.TurnEnded
+		return fmt.Sprintf("turn ended: %s in %s, %s", count(int(t.GetCalls()), "call"), batches(t.GetBatches()), span(t.GetWall().AsDuration()))
+	case *tooldv1.ExecuteResponse_Notice:
+		return k.warn.Render("notice "+visibleLine(e.Notice.GetCode())) + " " + visibleLine(e.Notice.GetMessage())
+	case *tooldv1.ExecuteResponse_SessionChanged:
+		return changeWords(e.SessionChanged)
+	default:
+		return ""
+	}
+}
+
+func batches(n uint32) string {
+	if n == 1 {
+		return "1 batch"
+	}
+	return fmt.Sprintf("%d batches", n)
+}
+
+func acceptedWords(a *tooldv1.Accepted, id string) string {
+	how := "serial"
+	if a.GetConcurrent() {
+		how = "concurrent"
+	}
+	where := fmt.Sprintf("batch %d, %s", a.GetBatch(), how)
+	if a.GetBatch() == 0 {
+		where = "invalid"
+	}
+	return fmt.Sprintf("%s accepted: %s (%s)", id, visibleLine(a.GetName()), where)
+}
+
+func reasonWords(reason string) string {
+	if reason == "" {
+		return ""
+	}
+	return " (" + visibleLine(reason) + ")"
+}
+
+func tierWords(t tooldv1.SandboxTier) string {
+	if t == tooldv1.SandboxTier_SANDBOX_TIER_UNSPECIFIED {
+		return ""
+	}
+	return ", sandbox " + strings.ToLower(strings.TrimPrefix(t.String(), "SANDBOX_TIER_"))
+}
+
+func resultWords(r *tooldv1.ToolResult, id string, k ink) string {
+	style, _ := outcomeLook(r.GetOutcome(), k)
+	text := id + " ended: " + style.Render(outcomeWord(r.GetOutcome()))
+	if code := r.GetError().GetCode(); code != "" {
+		text += " " + visibleLine(code) + ": " + visibleLine(r.GetError().GetMessage())
+	}
+	if ran := r.GetUsage().GetRan(); ran != nil {
+		text += " " + k.dim.Render(span(ran.AsDuration()))
+	}
+	return text
+}
+
+func changeWords(c *tooldv1.SessionChanged) string {
+	var parts []string
+	if dir := c.GetWorkingDirectory(); dir != "" {
+		parts = append(parts, "working directory "+visibleLine(dir))
+	}
+	if names := c.GetExported(); len(names) > 0 {
+		parts = append(parts, "exported "+visibleLine(strings.Join(names, ", ")))
+	}
+	if names := c.GetUnexported(); len(names) > 0 {
+		parts = append(parts, "unexported "+visibleLine(strings.Join(names, ", ")))
+	}
+	if c.GetTodosChanged() {
+		parts = append(parts, "todo list of "+count(len(c.GetTodos()), "line"))
+	}
+	if mode := c.GetPermissionMode(); mode != tooldv1.PermissionMode_PERMISSION_MODE_UNSPECIFIED {
+		parts = append(parts, "permission mode "+modeName(mode))
+	}
+	if c.GetClosed() {
+		parts = append(parts, "closed")
+	}
+	return "session: " + strings.Join(parts, "; ")
+}
+
+func modeName(mode tooldv1.PermissionMode) string {
+	for name, m := range modes {
+		if m == mode {
+			return name
+		}
+	}
+	return mode.String()
+}

@@ -1,0 +1,159 @@
+// Writes results the way a model API wants them appended to the conversation. This file does not know how the results
+// came about; it gives exactly one entry for each tool use, in the order of the tool uses.
+package main
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	tooldv1 "github.com/toold/toold/gen/toold/v1"
+)
+
+// An answered use is a use with what came of it.
+type answered struct {
+	use    use
+	result *tooldv1.ToolResult
+}
+
+// anthropicReply is the user message that holds the results.
+func anthropicReply(uses []answered) ([]byte, error) {
+	type source struct {
+		Type      string `json:"type"`
+		MediaType string `json:"media_type"`
+		Data      string `json:"data"`
+	}
+	type block struct {
+		Type   string  `json:"type"`
+		Text   string  `json:"text,omitempty"`
+		Source *source `json:"source,omitempty"`
+	}
+	type toolResult struct {
+		Type      string  `json:"type"`
+		ToolUseID string  `json:"tool_use_id"`
+		Content   []block `json:"content"`
+		IsError   bool    `json:"is_error"`
+	}
+	reply := struct {
+		Role    string       `json:"role"`
+		Content []toolResult `json:"content"`
+	}{Role: "user", Content: []toolResult{}}
+	inline := func(kind string, b *tooldv1.Blob) block {
+		return block{Type: kind, Source: &source{"base64", b.GetMediaType(), base64.StdEncoding.EncodeToString(b.GetData())}}
+	}
+	for _, a := range uses {
+		entry := toolResult{Type: "tool_result", ToolUseID: a.replyID(), IsError: a.result.GetIsError()}
+		for _, c := range spokenContent(a.result) {
+			switch b := c.GetBlock().(type) {
+			case *tooldv1.Content_Image:
+				entry.Content = append(entry.Content, inline("image", b.Image))
+			case *tooldv1.Content_Document:
+				entry.Content = append(entry.Content, inline("document", b.Document))
+			default:
+				entry.Content = append(entry.Content, block{Type: "text", Text: asText(c)})
+			}
+		}
+		reply.Content = append(reply.Content, entry)
+	}
+	return marshal(reply)
+}
+
+// openaiReply is the list of messages to append, or of input items when the message was one of the Responses API.
+func openaiReply(d dialect, uses []answered) ([]byte, error) {
+	if d == responses {
+		return responsesReply(uses)
+	}
+	type toolMessage struct {
+		Role       string `json:"role"`
+		ToolCallID string `json:"tool_call_id"`
+		Content    string `json:"content"`
+	}
+	reply := []toolMessage{}
+	for _, a := range uses {
+		reply = append(reply, toolMessage{Role: "tool", ToolCallID: a.replyID(), Content: flatText(a.result)})
+	}
+	return marshal(reply)
+}
+
+func responsesReply(uses []answered) ([]byte, error) {
+	type output struct {
+		Type   string `json:"type"`
+		CallID string `json:"call_id"`
+		Output string `json:"output"`
+	}
+	reply := []output{}
+	for _, a := range uses {
+		kind := "function_call_output"
+		if a.use.custom {
+			kind = "custom_tool_call_output"
+		}
+		reply = append(reply, output{Type: kind, CallID: a.replyID(), Output: flatText(a.result)})
+	}
+	return marshal(reply)
+}
+
+// replyID is the id that the conversation knows. A JSON line without one is known by the id that it was run under.
+func (a answered) replyID() string {
+	if a.use.given != "" {
+		return a.use.given
+	}
+	return a.use.id
+}
+
+// marshal leaves <, > and & as they are: a model should read the text that a tool gave.
+func marshal(v any) ([]byte, error) {
+	var b strings.Builder
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false)
+	err := encoder.Encode(v)
+	return []byte(b.String()), err
+}
+
+// flatText is a result for APIs whose tool messages carry text alone.
+func flatText(result *tooldv1.ToolResult) string {
+	var parts []string
+	for _, c := range spokenContent(result) {
+		parts = append(parts, asText(c))
+	}
+	return strings.Join(parts, "\n")
+}
+
+// spokenContent is the content without blocks that hold nothing to see, which model APIs refuse; never empty.
+func spokenContent(result *tooldv1.ToolResult) []*tooldv1.Content {
+	var spoken []*tooldv1.Content
+	for _, c := range result.GetContent() {
+		if text, ok := c.GetBlock().(*tooldv1.Content_Text); ok && strings.TrimSpace(text.Text) == "" {
+			continue
+		}
+		spoken = append(spoken, c)
+	}
+	if len(spoken) == 0 {
+		text := result.GetError().GetMessage()
+		if strings.TrimSpace(text) == "" {
+			text = "(no output)"
+		}
+		spoken = []*tooldv1.Content{{Block: &tooldv1.Content_Text{Text: text}}}
+	}
+	return spoken
+}
+
+// asText is a block in words.
+func asText(c *tooldv1.Content) string {
+	switch b := c.GetBlock().(type) {
+	case *tooldv1.Content_Text:
+		return b.Text
+	case *tooldv1.Content_Image:
+		return blobText("image", b.Image)
+	case *tooldv1.Content_Document:
+		return blobText("document", b.Document)
+	case *tooldv1.Content_Link:
+		return strings.TrimSpace(b.Link.GetName() + " " + b.Link.GetUri())
+	default:
+		return ""
+	}
+}
+
+func blobText(kind string, b *tooldv1.Blob) string {
+	return fmt.Sprintf("[%s, %s, %d bytes: not shown as text]", kind, b.GetMediaType(), len(b.GetData()))
+}

@@ -1,0 +1,114 @@
+// What the demo plays: its workspace, its tool uses, how each must end, and what is said about it. It does not know
+// how the turn is run.
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	tooldv1 "github.com/toold/toold/gen/toold/v1"
+)
+
+var demoFiles = map[string]string{
+	"README.md": "# greet\n\nA program that greets. It greets in one language.\n",
+	"greet.go": "package main\n\nimport \"fmt\"\n\n// main greets the world.\nfunc main() {\n" +
+		"\tfmt.Println(\"Hello, world\")\n}\n",
+}
+
+// A part is one tool use of the demo's turn, with the outcome that it is there to show.
+type part struct {
+	tool, input string // WORKSPACE in input stands for the workspace's path
+	want        tooldv1.Outcome
+	point       string // said above its result; empty: the result is not shown
+}
+
+const (
+	demoOK      = tooldv1.Outcome_OUTCOME_OK
+	demoError   = tooldv1.Outcome_OUTCOME_ERROR
+	demoDenied  = tooldv1.Outcome_OUTCOME_DENIED
+	demoAborted = tooldv1.Outcome_OUTCOME_ABORTED
+)
+
+// demoParts is one turn: a batch that overlaps, a serial edit, a call that nobody may permit, and a failure that takes
+// its siblings with it, the one that runs and the one that waits.
+var demoParts = []part{
+	{"Read", `{"file_path":"WORKSPACE/README.md"}`, demoOK, ""},
+	{"Read", `{"file_path":"WORKSPACE/greet.go"}`, demoOK, ""},
+	{"Grep", `{"pattern":"greet","output_mode":"content"}`, demoOK, ""},
+	{"Bash", `{"command":"echo 'checking 1 of 3'; sleep 0.5; echo 'checking 2 of 3'; sleep 0.5; echo 'checking 3 of 3'; sleep 0.5"}`, demoOK, ""},
+	{"Bash", `{"command":"sleep 1"}`, demoOK, ""},
+	{
+		"Edit", `{"file_path":"WORKSPACE/greet.go","old_string":"Hello, world","new_string":"Good morning"}`, demoOK,
+		"An edit changes the bytes it was asked to change, and shows them:",
+	},
+	{
+		"Bash", `{"command":"rm -r ../other-project"}`, demoDenied,
+		"What is not read-only needs a permission, and nobody could be asked here:",
+	},
+	{"Read", `{"file_path":"WORKSPACE/greet.go"}`, demoOK, ""},
+	{
+		"Bash", `{"command":"sleep 30"}`, demoAborted,
+		"A sibling that ran is stopped, with everything it had started:",
+	},
+	{
+		"Bash", `{"command":"sleep 0.7; ls no-such-folder"}`, demoError,
+		"A failed command:",
+	},
+	{
+		"Write", `{"file_path":"WORKSPACE/notes.txt","content":"made after the failed command\n"}`, demoAborted,
+		"A sibling that waited is never started:",
+	},
+}
+
+// demoUses makes the turn's tool uses for a workspace.
+func demoUses(workspace string) ([]use, error) {
+	path, err := json.Marshal(filepath.Clean(workspace))
+	if err != nil {
+		return nil, err
+	}
+	inside := strings.Trim(string(path), `"`)
+	uses := make([]use, len(demoParts))
+	for i, p := range demoParts {
+		id := fmt.Sprintf("demo-%d", i+1)
+		uses[i] = use{given: id, id: id, name: p.tool, input: strings.ReplaceAll(p.input, "WORKSPACE", inside)}
+	}
+	return uses, nil
+}
+
+// review tells what happened: the results that make a point, the timeline, and whether all was as the script says.
+func (s *setup) review(b *board) error {
+	p := pageOf(s.stdout)
+	var out strings.Builder
+	var strange []string
+	for i, c := range b.calls {
+		wanted := demoParts[i]
+		if got := c.answer().GetOutcome(); got != wanted.want {
+			strange = append(strange, fmt.Sprintf("%s %s ended as %s and not as %s", c.name, c.subject, outcomeWord(got), outcomeWord(wanted.want)))
+		}
+		if wanted.point != "" {
+			fmt.Fprintf(&out, "\n%s\n", p.ink.strong.Render(wanted.point))
+			out.WriteString(indent(resultHead(c, p.ink) + "\n" + visibleText(plainContent(c.answer()))))
+			if diff := diffOf(c.answer()); diff != "" {
+				out.WriteString(diffText(diff, p.ink))
+			}
+		}
+	}
+	width, _ := p.size()
+	fmt.Fprintf(&out, "\n%s\n%s", p.ink.strong.Render("The turn over time, by batch:"), timeline(b, p.ink, min(width, 120)))
+	fmt.Fprintf(&out, "\n%s\n", demoSummary(b))
+	if _, err := s.stdout.WriteString(out.String()); err != nil {
+		return err
+	}
+	if len(strange) > 0 {
+		return failed("the demo did not go as it is written: %s", strings.Join(strange, "; "))
+	}
+	return nil
+}
+
+func demoSummary(b *board) string {
+	t := b.turn
+	return fmt.Sprintf("%s in %s: %s of work in %s.", count(int(t.GetCalls()), "call"), batches(t.GetBatches()),
+		span(t.GetWork().AsDuration()), span(t.GetWall().AsDuration()))
+}

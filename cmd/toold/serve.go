@@ -1,0 +1,181 @@
+// The daemon in the foreground: flags, log, signals, readiness. What is served is the daemon package's; which tools,
+// toolset.go's.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+
+	"github.com/toold/toold/daemon"
+	"github.com/toold/toold/daemon/settings"
+)
+
+// serving is the flags of serve.
+type serving struct {
+	root, state, settings, logFormat string
+	idleExit                         time.Duration
+	readyFD                          int
+}
+
+func (s *setup) serveCommand() *cobra.Command {
+	var f serving
+	cmd := &cobra.Command{
+		Use:   "serve",
+		Short: "Run the daemon in the foreground",
+		Long: "Runs the daemon in the foreground and prints where it listens.\n\n" +
+			"SIGTERM or SIGINT lets running calls finish for the drain time; a second one ends them at once.",
+		Example: "  toold serve --root ~/src/project\n  toold serve --socket /tmp/mine/toold.sock --log-format json",
+		Args:    cobra.NoArgs,
+		RunE:    doing(func(context.Context, []string) error { return s.serve(f) }),
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.root, "root", "", "root of sessions that name none (default: the working directory)")
+	flags.StringVar(&f.state, "state-dir", "", "where the journal and outputs are kept (default: "+daemon.DefaultStateDir()+"; with --socket a folder beside the socket)")
+	flags.StringVar(&f.settings, "settings", settings.DefaultPath(), "the user's settings file")
+	flags.StringVar(&f.logFormat, "log-format", "console", "how the log is written: json or console")
+	flags.DurationVar(&f.idleExit, "idle-exit", 0, "end after so long without use; 0: never")
+	flags.IntVar(&f.readyFD, "ready-fd", 0, "descriptor on which to say that the daemon listens")
+	_ = flags.MarkHidden("ready-fd")
+	_ = cmd.RegisterFlagCompletionFunc("log-format", cobra.FixedCompletions([]string{"json", "console"}, cobra.ShellCompDirectiveNoFileComp))
+	return cmd
+}
+
+func (s *setup) serve(f serving) error {
+	ready := readiness(f.readyFD)
+	err := s.serveUntilDone(f, ready)
+	if err != nil {
+		ready.say(strings.ReplaceAll(err.Error(), "\n", "; "))
+	}
+	return err
+}
+
+func (s *setup) serveUntilDone(f serving, ready *announcer) error {
+	log, err := newLog(f.logFormat)
+	if err != nil {
+		return err
+	}
+	root, err := servedRoot(f.root)
+	if err != nil {
+		return err
+	}
+	state := f.state
+	if state == "" {
+		state = s.stateDir()
+	}
+	if state, err = filepath.Abs(state); err != nil {
+		return fmt.Errorf("the state directory cannot be found: %w", err)
+	}
+	// The lock comes first: what a dead daemon left must not be swept while another one lives.
+	listener, err := daemon.Listen(s.socket)
+	if err != nil {
+		return err
+	}
+	d, err := daemon.New(daemon.Config{
+		Tools: toolset(), StateDir: state, Root: root, Version: version, UserSettings: f.settings, Log: log, IdleExit: f.idleExit,
+	})
+	if err != nil {
+		return errors.Join(err, listener.Close())
+	}
+	return s.serveOn(listener, d, log, ready)
+}
+
+func (s *setup) serveOn(listener net.Listener, d *daemon.Daemon, log *zap.Logger, ready *announcer) error {
+	signals := make(chan os.Signal, 2) // two: the second must not be lost behind the first
+	signal.Notify(signals, syscall.SIGTERM, os.Interrupt)
+	defer signal.Stop(signals)
+	ended := make(chan struct{})
+	obeyed := make(chan struct{})
+	go func() {
+		defer close(obeyed)
+		obey(signals, d, ended)
+	}()
+	log.Info("listening", zap.String("socket", s.socket), zap.Int("pid", os.Getpid()), zap.String("version", version))
+	if ready == nil {
+		fmt.Fprintf(s.stdout, "toold %s listens on %s\n", version, s.socket)
+	}
+	ready.say(strings.TrimSpace(readyWord))
+	err := d.Serve(listener)
+	close(ended)
+	<-obeyed
+	log.Info("ended", zap.Error(err))
+	return err
+}
+
+// obey drains at the first signal and stops at the second.
+func obey(signals <-chan os.Signal, d *daemon.Daemon, ended <-chan struct{}) {
+	for _, act := range []func(){d.Drain, d.Stop} {
+		select {
+		case <-signals:
+			act()
+		case <-ended:
+			return
+		}
+	}
+	<-ended
+}
+
+func servedRoot(root string) (string, error) {
+	if root == "" {
+		root = "."
+	}
+	absolute, err := filepath.Abs(root)
+	if err != nil {
+		return "", fmt.Errorf("the root cannot be found: %w", err)
+	}
+	info, err := os.Stat(absolute)
+	if err != nil {
+		return "", misused("the root cannot be used: %v", err)
+	}
+	if !info.IsDir() {
+		return "", misused("the root %s is not a directory: name one with --root", absolute)
+	}
+	return absolute, nil
+}
+
+func newLog(format string) (*zap.Logger, error) {
+	config := zap.NewProductionConfig()
+	config.Sampling = nil // what is worth a line is worth each of its lines
+	config.EncoderConfig.EncodeTime = zapcore.ISO8601TimeEncoder
+	switch format {
+	case "json":
+	case "console":
+		config.Encoding = "console"
+		config.EncoderConfig.EncodeLevel = zapcore.CapitalLevelEncoder
+	default:
+		return nil, misused("the log format %q is not known: choose json or console", format)
+	}
+	return config.Build()
+}
+
+// An announcer tells the one that started the daemon how it went. A nil announcer tells nobody.
+type announcer struct{ pipe *os.File }
+
+func readiness(fd int) *announcer {
+	if fd <= 0 {
+		return nil
+	}
+	syscall.CloseOnExec(fd) // no process that the daemon starts may hold it open
+	return &announcer{os.NewFile(uintptr(fd), "readiness")}
+}
+
+// say tells it once, and lets the other side go.
+func (a *announcer) say(text string) {
+	if a == nil || a.pipe == nil {
+		return
+	}
+	_, _ = a.pipe.WriteString(text + "\n")
+	_ = a.pipe.Close()
+	a.pipe = nil
+}

@@ -1,0 +1,70 @@
+// A turn as a picture: a bar for each call over the time that the turn took, grouped by batch. Pure; it knows neither
+// the terminal nor how the turn came about.
+package main
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// labelWidth is the width in cells of what stands before a bar; factsWidth, of what stands behind it.
+const (
+	labelWidth = 34
+	factsWidth = 18
+)
+
+// timeline pictures the board's calls in width cells.
+func timeline(b *board, k ink, width int) string {
+	begin, end := extent(b)
+	cells := max(10, width-labelWidth-factsWidth-4)
+	var out strings.Builder
+	fmt.Fprintf(&out, "%s  %s\n", pad("batch", labelWidth), k.dim.Render(ruler(end.Sub(begin), cells)))
+	last := uint32(0)
+	for _, c := range b.calls {
+		batch := ""
+		if c.batch != last && c.batch > 0 {
+			batch, last = fmt.Sprint(c.batch), c.batch
+		}
+		style, mark, word := stateLook(c, k, end)
+		label := fmt.Sprintf("%*s  %s %s", batchWidth, batch, pad(visibleLine(c.name), 5), c.subject)
+		fmt.Fprintf(&out, "%s  %s  %s\n", pad(label, labelWidth), style.Render(bar(c, begin, end, cells)),
+			style.Render(fit(mark+" "+word, factsWidth)))
+	}
+	return out.String()
+}
+
+// extent is the time from the first start to the last end.
+func extent(b *board) (begin, end time.Time) {
+	for _, c := range b.calls {
+		if c.started.IsZero() {
+			continue
+		}
+		if begin.IsZero() || c.started.Before(begin) {
+			begin = c.started
+		}
+		if c.finished.After(end) {
+			end = c.finished
+		}
+	}
+	return begin, end
+}
+
+// bar is a call's own stretch of the picture. A call that ran at all has at least one mark; one that never did has a
+// row of dots.
+func bar(c *call, begin, end time.Time, cells int) string {
+	whole := end.Sub(begin)
+	if c.started.IsZero() || whole <= 0 {
+		return strings.Repeat("·", cells)
+	}
+	at := func(t time.Time) int { return int(int64(cells) * int64(t.Sub(begin)) / int64(whole)) }
+	from := min(at(c.started), cells-1)
+	to := max(min(at(c.finished), cells), from+1)
+	return strings.Repeat(" ", from) + strings.Repeat("█", to-from) + strings.Repeat(" ", cells-to)
+}
+
+// ruler is the picture's axis: 0 on the left, the whole time on the right.
+func ruler(whole time.Duration, cells int) string {
+	right := span(whole)
+	return "0" + strings.Repeat("─", max(0, cells-1-len([]rune(right)))) + right
+}

@@ -1,0 +1,156 @@
+package daemon
+
+// Keeping house: what falls due without anybody asking for it, and how a daemon ends. Knows nothing of calls.
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+	"google.golang.org/grpc/codes"
+
+	"github.com/toold/toold/scheduler/pipeline"
+)
+
+// streamGrace is how long the shutdown waits for clients to take their last records.
+const streamGrace = 2 * time.Second
+
+// shutdown lets running calls finish for the drain time, stops the rest, and delivers what they came to.
+func (d *Daemon) shutdown() {
+	d.health.Shutdown()
+	cause := &pipeline.Stop{Outcome: pipeline.Interrupted, Reason: "the daemon is shutting down"}
+	d.scheduler.Drain(cause)
+	drained, cancel := context.WithTimeout(context.Background(), d.limits.Drain)
+	var waiting sync.WaitGroup
+	waiting.Go(func() {
+		_ = d.scheduler.Wait(drained) // what still runs then is stopped
+		cancel()
+	})
+	select {
+	case <-drained.Done():
+	case <-d.atOnce:
+		cancel()
+	}
+	waiting.Wait()
+	d.Stop()
+	var sessions sync.WaitGroup
+	for _, s := range d.open() {
+		sessions.Go(func() { s.leave(cause) })
+	}
+	sessions.Wait()
+	patience := time.AfterFunc(streamGrace, d.server.Stop)
+	defer patience.Stop()
+	d.server.GracefulStop()
+}
+
+// leave ends the session for this daemon; the next one brings it back.
+func (s *session) leave(cause error) {
+	if !s.finish(cause) {
+		return
+	}
+	for _, stream := range s.attached() {
+		stream.finish(refuse(codes.Unavailable, "shutting_down", "The daemon has shut down. Connect again: it starts anew, and the session is still there."))
+	}
+	close(s.gone)
+}
+
+// houseTick is how often idle sessions and an idle daemon are looked for.
+const houseTick = 10 * time.Second
+
+// keepHouse closes sessions that nobody uses, does what is due in others, and ends a daemon that nobody uses.
+func (d *Daemon) keepHouse(ctx context.Context) {
+	var closing sync.WaitGroup
+	defer closing.Wait()
+	tick := time.NewTimer(houseTick)
+	defer tick.Stop()
+	for {
+		next := houseTick
+		if d.IdleExit > 0 {
+			next = min(next, max(d.IdleExit/4, time.Millisecond))
+		}
+		idle := true
+		for _, s := range d.open() {
+			since, unused := s.idleSince()
+			idle = idle && unused
+			why, wait := s.due(time.Since(since), unused)
+			switch {
+			case wait > 0:
+				next = min(next, wait)
+			case why != "":
+				closing.Go(func() { s.close(why) })
+			default:
+				s.abandoned()
+			}
+		}
+		d.exitWhenIdle(idle)
+		tick.Reset(next)
+		select {
+		case <-ctx.Done():
+			return
+		case <-d.hurry:
+		case <-tick.C:
+		}
+	}
+}
+
+// due says what is to be done about a session: nothing for as long as wait, or, when that is 0, to close it for the
+// reason why, or to see to what its client left behind.
+func (s *session) due(idle time.Duration, unused bool) (why string, wait time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	limit := s.daemon.limits.SessionIdle
+	if s.meta.Anonymous {
+		limit = min(limit, houseTick)
+	}
+	switch {
+	case s.stopping:
+		return "", houseTick
+	case unused && idle >= limit:
+		return fmt.Sprintf("nobody used it for %s", limit), 0
+	case unused:
+		return "", limit - idle
+	case s.deadline.IsZero():
+		return "", houseTick
+	}
+	return "", max(0, time.Until(s.deadline))
+}
+
+// exitWhenIdle ends the daemon when neither its sessions nor any stream have had anything to do for long.
+func (d *Daemon) exitWhenIdle(idle bool) {
+	d.mu.Lock()
+	if !idle || d.streams > 0 {
+		d.busy = time.Now()
+	}
+	alone := time.Since(d.busy)
+	d.mu.Unlock()
+	if d.IdleExit > 0 && alone > d.IdleExit {
+		d.Log.Info("nothing to do: ending", zap.Duration("idle", alone))
+		d.Drain()
+	}
+}
+
+// remindAt has the session looked at again at that time. mu is held.
+func (s *session) remindAt(deadline time.Time) {
+	s.deadline = deadline
+	select {
+	case s.daemon.hurry <- struct{}{}:
+	default:
+	}
+}
+
+// abandoned sees to what a client left behind: questions that nobody can answer any more, and, unless the session
+// keeps them, its calls.
+func (s *session) abandoned() {
+	s.mu.Lock()
+	s.deadline = time.Time{}
+	s.reviewQuestions()
+	gone := s.main == nil && !s.stopping && !s.keeps()
+	s.mu.Unlock()
+	if !gone {
+		return
+	}
+	s.queue.StopTurns(&pipeline.Stop{Outcome: pipeline.Cancelled, Reason: "its client went away"}, nil)
+	s.endTurns()
+}

@@ -1,0 +1,85 @@
+package daemon
+
+// A session's options: checked, merged, kept. What they mean is known to those who read them.
+
+import (
+	"fmt"
+	"slices"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/toold/toold/daemon/journal"
+	tooldv1 "github.com/toold/toold/gen/toold/v1"
+	"github.com/toold/toold/scheduler"
+	"github.com/toold/toold/scheduler/pipeline"
+	"github.com/toold/toold/tools"
+)
+
+// setOptions merges options that checkOptions has passed. They are in force from the next turn, permission_mode at
+// once.
+func (s *session) setOptions(change *tooldv1.Options) error {
+	if change == nil {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	after := merged(s.options, change)
+	if proto.Equal(after, s.options) {
+		return nil
+	}
+	kept, err := proto.Marshal(after)
+	if err != nil {
+		return err
+	}
+	state := journal.Put{Key: keyOptions, Value: kept}
+	mode, before := modeOf(after), modeOf(s.options)
+	s.options = after
+	if mode == before {
+		s.tail = s.log.Keep(journal.Committed, state)
+		return nil
+	}
+	s.enqueue(entry(nil, pipeline.Changed{Mode: &mode}, state))
+	s.reviewMode(mode)
+	return nil
+}
+
+// checkOptions refuses what is not served or makes no sense.
+func checkOptions(o *tooldv1.Options, offered []tools.Tool) error {
+	unserved := func(field string) error {
+		return refuse(codes.FailedPrecondition, "not_served", "options.%s is not served by this daemon yet. Leave it unset.", field).at("options." + field)
+	}
+	invalid := func(field, format string, args ...any) error {
+		return refuse(codes.InvalidArgument, "invalid_option", "options.%s %s.", field, fmt.Sprintf(format, args...)).at("options." + field)
+	}
+	switch {
+	case o == nil:
+		return nil
+	case o.GetOrdering() == tooldv1.Ordering_ORDERING_DEPENDENCY:
+		return unserved("ordering")
+	case o.SettingsJson != nil:
+		return unserved("settings_json")
+	case o.Trusted != nil:
+		return unserved("trusted")
+	case o.MaxConcurrency != nil && (o.GetMaxConcurrency() < 1 || o.GetMaxConcurrency() > scheduler.MaxConcurrency):
+		return invalid("max_concurrency", "is %d, but must be 1 to %d", o.GetMaxConcurrency(), scheduler.MaxConcurrency)
+	}
+	names := o.GetTools().GetNames()
+	if len(names) > len(offered) {
+		return invalid("tools", "names %d tools, and this daemon has %d", len(names), len(offered))
+	}
+	for _, name := range names {
+		if !slices.ContainsFunc(offered, func(t tools.Tool) bool { return t.Spec().Name == name }) {
+			return invalid("tools", "names %q, which is no tool of this daemon", short(name))
+		}
+	}
+	var unknown error
+	o.ProtoReflect().Range(func(field protoreflect.FieldDescriptor, value protoreflect.Value) bool {
+		if enum := field.Enum(); enum != nil && enum.Values().ByNumber(value.Enum()) == nil {
+			unknown = invalid(string(field.Name()), "has the value %d, which this daemon does not know", value.Enum())
+		}
+		return unknown == nil
+	})
+	return unknown
+}

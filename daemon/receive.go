@@ -1,0 +1,225 @@
+package daemon
+
+// What a client says on its stream, and what is done about it. Nothing here waits for capacity, since cancels and
+// answers share the wire with tool uses.
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"google.golang.org/grpc/codes"
+
+	"github.com/toold/toold/daemon/journal"
+	tooldv1 "github.com/toold/toold/gen/toold/v1"
+	"github.com/toold/toold/scheduler"
+	"github.com/toold/toold/scheduler/pipeline"
+)
+
+// receive hands on what the client says, until a half-close (nil) or the stream breaks.
+func (st *stream) receive(g tooldv1.ToolService_ExecuteServer, first *tooldv1.ExecuteRequest) error {
+	if first.GetAttach() == nil {
+		if err := st.said(first); err != nil {
+			return err
+		}
+	}
+	for {
+		message, err := g.Recv()
+		if errors.Is(err, io.EOF) {
+			st.halfClose()
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		select {
+		case <-st.over: // what a displaced stream still had on the wire
+			return nil
+		default:
+		}
+		if message.GetAttach() != nil {
+			return refuse(codes.InvalidArgument, "attach_not_first", "Attach may only be the first message of a stream.").at("attach")
+		}
+		if err := st.said(message); err != nil {
+			return err
+		}
+	}
+}
+
+// halfClose ends the open turn, and the stream's power to answer.
+func (st *stream) halfClose() {
+	s := st.session
+	s.intake.Lock()
+	defer s.intake.Unlock()
+	s.mu.Lock()
+	leads := s.main == st
+	open := s.open
+	st.halfClosed = true
+	if leads {
+		s.canAsk = false
+	}
+	s.reviewQuestions()
+	s.mu.Unlock()
+	if leads {
+		s.endTurn(open)
+	}
+	s.poke()
+}
+
+// said does what one message says. Its error ends the stream.
+func (st *stream) said(message *tooldv1.ExecuteRequest) error {
+	s := st.session
+	switch m := message.GetMessage().(type) {
+	case *tooldv1.ExecuteRequest_ToolUse, *tooldv1.ExecuteRequest_EndTurn, *tooldv1.ExecuteRequest_DiscardTurn:
+		return st.led(message)
+	case *tooldv1.ExecuteRequest_Answer:
+		if refused := st.answered(m.Answer); refused != nil {
+			s.notice(pipeline.Noticed{Code: refused.reason, Message: refused.message})
+		}
+	case *tooldv1.ExecuteRequest_Cancel:
+		if unknown := s.cancelled(m.Cancel); unknown != nil {
+			s.notice(*unknown)
+		}
+	case *tooldv1.ExecuteRequest_Interrupt:
+		s.interrupt(m.Interrupt.GetReason())
+	case *tooldv1.ExecuteRequest_Ack: // everything is kept for now
+	case nil:
+		s.notice(pipeline.Noticed{Code: "unknown_message", Message: "A message with nothing in it, or with something that this daemon does not know, changed nothing."})
+	default:
+		s.notice(pipeline.Noticed{Code: "not_served", Message: fmt.Sprintf("%s is not served by this daemon yet; the message changed nothing.", armOf(message))})
+	}
+	return nil
+}
+
+// armOf names what a message holds, as the contract does.
+func armOf(message *tooldv1.ExecuteRequest) string {
+	wire := message.ProtoReflect()
+	return string(wire.WhichOneof(wire.Descriptor().Oneofs().ByName("message")).Name())
+}
+
+// led does what only the main stream may say. What a displaced one still says is dropped.
+func (st *stream) led(message *tooldv1.ExecuteRequest) error {
+	s := st.session
+	s.intake.Lock()
+	defer s.intake.Unlock()
+	s.mu.Lock()
+	leads := s.main == st && !s.stopping
+	s.mu.Unlock()
+	switch m := message.GetMessage().(type) {
+	case *tooldv1.ExecuteRequest_ToolUse:
+		if leads {
+			return st.use(m.ToolUse)
+		}
+	case *tooldv1.ExecuteRequest_EndTurn:
+		if leads {
+			s.endTurn(s.namedTurn(m.EndTurn.GetTurnId()))
+		}
+	case *tooldv1.ExecuteRequest_DiscardTurn:
+		if leads {
+			s.discard(s.namedTurn(m.DiscardTurn.GetTurnId()))
+		}
+	}
+	if st.companion {
+		s.notice(pipeline.Noticed{Code: "not_main", Message: "A companion stream cannot send tool uses, nor end or discard turns; the message changed nothing.", CallID: short(message.GetToolUse().GetId())})
+	}
+	return nil
+}
+
+// use takes a tool use into the turn that it belongs to. intake is held.
+func (st *stream) use(wire *tooldv1.ToolUse) error {
+	key, repeated, err := st.session.accept(parseUse(wire), st.session.turnFor)
+	if repeated {
+		st.repeat(key)
+	}
+	return err
+}
+
+// turnFor gives the turn that a tool use with that turn_id belongs to; another one than the open turn's ends that
+// turn. intake is held.
+func (s *session) turnFor(id string) *turn {
+	s.mu.Lock()
+	open := s.open
+	s.mu.Unlock()
+	if open != nil && (id == "" || open.id == id) {
+		return open
+	}
+	s.endTurn(open)
+	t := s.beginTurn(id)
+	s.mu.Lock()
+	s.open = t
+	s.mu.Unlock()
+	return t
+}
+
+// namedTurn finds an open turn by the client's name, and tells the client when it names none; empty: the one that takes
+// tool uses, else the newest.
+func (s *session) namedTurn(id string) *turn {
+	s.mu.Lock()
+	t := s.turnNamed(id)
+	s.mu.Unlock()
+	if t == nil && id != "" {
+		s.notice(unknownTurn(id))
+	}
+	return t
+}
+
+func unknownTurn(id string) pipeline.Noticed {
+	return pipeline.Noticed{Code: "unknown_turn", Message: fmt.Sprintf("No turn with the turn_id %q is open; the message changed nothing.", short(id))}
+}
+
+// cancelled stops one call or one turn; the notice says that there is none of that name.
+func (s *session) cancelled(m *tooldv1.Cancel) (unknown *pipeline.Noticed) {
+	cause := &pipeline.Stop{Outcome: pipeline.Cancelled, Reason: "a client cancelled it" + because(m.GetReason())}
+	id := m.GetToolUseId()
+	s.mu.Lock()
+	key := s.byID[id]
+	t := s.turnNamed(m.GetTurnId())
+	s.mu.Unlock()
+	switch {
+	case id != "" && key == "":
+		return &pipeline.Noticed{Code: "unknown_call", Message: fmt.Sprintf("This session has no call %q; nothing was cancelled.", short(id)), CallID: short(id)}
+	case id != "":
+		s.queue.Stop(key, cause)
+	case t != nil:
+		s.queue.StopTurn(t.number, cause, nil)
+	case m.GetTurnId() != "":
+		notice := unknownTurn(m.GetTurnId())
+		return &notice
+	}
+	return nil
+}
+
+// interrupt stops every open turn, but lets calls finish whose tool is not interruptible.
+func (s *session) interrupt(reason string) {
+	s.queue.StopTurns(&pipeline.Stop{Outcome: pipeline.Cancelled, Reason: "the user interrupted" + because(reason)},
+		func(t scheduler.Task) bool { return t.(*pipeline.Call).Interruptible() })
+}
+
+// discard throws a turn away: its ids are free again at once, also those of calls that have ended. intake is held.
+func (s *session) discard(t *turn) {
+	if t == nil {
+		return
+	}
+	s.mu.Lock()
+	var freed []journal.Put
+	for key, row := range s.calls {
+		if row.Turn == t.number && !row.Free {
+			s.forget(key)
+			freed = append(freed, put(keyCall+key, row))
+		}
+	}
+	s.tail = s.log.Keep(journal.Committed, freed...)
+	s.mu.Unlock()
+	s.queue.StopTurn(t.number, &pipeline.Stop{Outcome: pipeline.Discarded, Reason: "its turn was discarded"}, nil)
+	s.endTurn(t)
+}
+
+// maxReason is how many bytes of a client's reason stand in results.
+const maxReason = 1 << 10
+
+func because(reason string) string {
+	if reason == "" {
+		return ""
+	}
+	return ": " + shortened(reason, maxReason)
+}

@@ -1,0 +1,135 @@
+package daemon
+
+// What calls see of their session and what they leave behind in it: working directory, environment, todo list, cursors.
+// Knows nothing of records' ways.
+
+import (
+	"maps"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/toold/toold/daemon/journal"
+	"github.com/toold/toold/scheduler/pipeline"
+	"github.com/toold/toold/tools"
+	"github.com/toold/toold/tools/sandbox"
+	"github.com/toold/toold/tools/spool"
+)
+
+// change is what a concurrent call leaves behind in the session, until its batch has ended.
+type change struct {
+	use     *pipeline.Use
+	changes tools.Changes
+}
+
+// Peek gives the session's state as it is now, for one call.
+func (s *session) Peek(c *pipeline.Call) *tools.Env {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	spec := c.Tool.Spec()
+	env := &tools.Env{
+		CallID: outputName(s.name, c.Key), Dir: s.dir, Environ: s.environ(), Todos: s.todos, Cursors: maps.Clone(s.cursors),
+		Spool: s.outputs, Runner: s.daemon.runner, Tasks: s.tasks, MaxChars: spec.MaxResultChars,
+	}
+	if env.MaxChars == 0 {
+		env.MaxChars = pipeline.DefaultMaxChars
+	}
+	if t := s.turns[c.Use.Turn]; t != nil {
+		env.OnTimeout = onTimeoutOf(t.options)
+	}
+	env.Output = func(out *spool.Output) { s.published(c, out) }
+	env.Report = func(step tools.Step) { s.reported(c, step) }
+	return env
+}
+
+// outputName is what the output of a call is called, and its processes are marked with.
+func outputName(session, key string) string { return session + "." + key }
+
+// environ is the client's environment with what calls have exported. mu is held.
+func (s *session) environ() (list []string) {
+	env := maps.Clone(s.env)
+	if len(env) == 0 {
+		env = daemonEnviron()
+	}
+	for _, name := range s.exports.Unset {
+		delete(env, name)
+	}
+	maps.Copy(env, s.exports.Set)
+	for _, name := range slices.Sorted(maps.Keys(env)) {
+		list = append(list, name+"="+env[name])
+	}
+	return list
+}
+
+// daemonEnviron is what calls get of the daemon's own environment when the client has sent none.
+func daemonEnviron() map[string]string {
+	env := map[string]string{}
+	for _, pair := range os.Environ() {
+		name, value, _ := strings.Cut(pair, "=")
+		if slices.Contains([]string{"PATH", "HOME", "USER", "SHELL", "LANG", "TMPDIR"}, name) || strings.HasPrefix(name, "LC_") {
+			env[name] = value
+		}
+	}
+	return env
+}
+
+// apply puts what calls leave behind into the session's state, and gives the record that tells it, if there is
+// anything to tell. mu is held.
+func (s *session) apply(changes []change) []journal.Entry {
+	event := pipeline.Changed{}
+	var state []journal.Put
+	for _, c := range changes {
+		if dir := c.changes.Dir; dir != "" && dir != s.dir {
+			s.dir, event.Dir = dir, dir
+			state = append(state, put(keyDir, dir))
+		}
+		if c.changes.Exports != nil {
+			set, unset := s.export(c.changes.Exports)
+			event.Exported, event.Unexported = append(event.Exported, set...), append(event.Unexported, unset...)
+			if len(set)+len(unset) > 0 {
+				state = append(state, put(keyExports, s.exports))
+			}
+		}
+		if c.changes.Todos != nil {
+			s.todos, event.Todos, event.TodosReplaced = c.changes.Todos, c.changes.Todos, true
+			state = append(state, put(keyTodos, s.todos))
+		}
+		if cursor := c.changes.Cursor; cursor != nil {
+			s.cursors[cursor.Task] = cursor.Offset
+			state = append(state, put(keyCursor+cursor.Task, cursor.Offset))
+		}
+	}
+	if len(state) == 0 {
+		return nil
+	}
+	return []journal.Entry{entry(nil, event, state...)}
+}
+
+// export takes over the exported environment that a call ended with, and names what is new in it. mu is held.
+func (s *session) export(after map[string]string) (set, unset []string) {
+	before := map[string]string{}
+	for _, pair := range s.environ() {
+		name, value, _ := strings.Cut(pair, "=")
+		before[name] = value
+	}
+	for name, value := range after {
+		if old, had := before[name]; !had || old != value {
+			if s.exports.Set == nil {
+				s.exports.Set = map[string]string{}
+			}
+			s.exports.Set[name] = value
+			s.exports.Unset = slices.DeleteFunc(s.exports.Unset, func(n string) bool { return n == name })
+			set = append(set, name)
+		}
+	}
+	for name := range before {
+		if _, has := after[name]; !has && !sandbox.Withheld(name) { // a command never saw what was withheld from it
+			delete(s.exports.Set, name)
+			s.exports.Unset = append(s.exports.Unset, name)
+			unset = append(unset, name)
+		}
+	}
+	slices.Sort(set)
+	slices.Sort(unset)
+	return set, unset
+}

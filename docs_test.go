@@ -1,0 +1,207 @@
+// Whether the documents tell the truth about the tree: the files, tests, promises and error codes that they name. It
+// does not run what they say; readme_test.go does.
+package toold_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"maps"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+var (
+	quoted   = regexp.MustCompile("`([^`\n]+)`")
+	fileName = regexp.MustCompile(`^[A-Za-z0-9_.-]+(/[A-Za-z0-9_.-]+)*/?$`)
+	testName = regexp.MustCompile(`^(Test|Fuzz|Benchmark)[A-Z]\w*$`)
+	testFunc = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz|Benchmark)[A-Z]\w*)\(`)
+)
+
+// What the documents name between backquotes as a file, a folder or a test is there.
+func TestDocumentsNameWhatIsThere(t *testing.T) {
+	tests := testNames(t)
+	for _, name := range []string{"README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "docs/errors.md", "docs/regrets.md", "docs/performance.md", "examples/clients/README.md"} {
+		for _, match := range quoted.FindAllStringSubmatch(document(t, name), -1) {
+			word := match[1]
+			switch {
+			case testName.MatchString(word) && !tests[word]:
+				t.Errorf("%s names the test %s, and there is none of that name", name, word)
+			case looksLikeFile(word) && !exists(word):
+				t.Errorf("%s names %s, and there is no such file", name, word)
+			}
+		}
+	}
+}
+
+// looksLikeFile reports that a word from a document is a path of this tree: one that begins with a folder of the top
+// level, or a Go file or a document by its name alone.
+func looksLikeFile(word string) bool {
+	if !fileName.MatchString(word) {
+		return false
+	}
+	first, _, below := strings.Cut(word, "/")
+	if below {
+		return slices.Contains([]string{"proto", "gen", "cmd", "daemon", "scheduler", "tools", "docs", "examples", "contrib", "bench", ".ci"}, first)
+	}
+	return path.Ext(word) == ".go" || path.Ext(word) == ".md" && word != "description.md"
+}
+
+func exists(name string) bool {
+	_, err := os.Stat(filepath.FromSlash(name))
+	return err == nil
+}
+
+func testNames(t *testing.T) map[string]bool {
+	t.Helper()
+	names := map[string]bool{}
+	err := walk(func(name string) error {
+		if !strings.HasSuffix(name, "_test.go") {
+			return nil
+		}
+		for _, match := range testFunc.FindAllStringSubmatch(document(t, name), -1) {
+			names[match[1]] = true
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
+}
+
+// Each of the ten promises stands in ARCHITECTURE.md on a line of its own, with at least one test that holds it.
+func TestPromisesNameTheirTests(t *testing.T) {
+	text := document(t, "ARCHITECTURE.md")
+	for n := 1; n <= 10; n++ {
+		line := regexp.MustCompile(fmt.Sprintf(`(?m)^\| P%d \|.*$`, n)).FindString(text)
+		if !regexp.MustCompile("`(Test|Fuzz)[A-Z]\\w*`").MatchString(line) {
+			t.Errorf("promise P%d has no line in ARCHITECTURE.md that names a test: %q", n, line)
+		}
+	}
+}
+
+// docs/errors.md lists the codes that the program can give, all of them and no others.
+func TestErrorsAreListed(t *testing.T) {
+	used := map[string]string{} // code -> a file that gives it
+	for _, stop := range []string{"aborted", "cancelled", "discarded", "interrupted", "timed_out"} {
+		used[stop] = "scheduler/pipeline/outcome.go" // where a stop's code is its outcome's name
+	}
+	for _, s := range sources(t, parser.SkipObjectResolution) {
+		if within(s.dir, "gen") || within(s.dir, "bench") {
+			continue
+		}
+		ast.Inspect(s.file, func(node ast.Node) bool {
+			if code, is := codeIn(node); is {
+				used[code] = s.name
+			}
+			return true
+		})
+	}
+	listed := map[string]bool{}
+	for _, match := range regexp.MustCompile("(?m)^\\| `([a-z0-9_]+)` \\|").FindAllStringSubmatch(document(t, "docs/errors.md"), -1) {
+		listed[match[1]] = true
+	}
+	for _, code := range slices.Sorted(maps.Keys(used)) {
+		if !listed[code] {
+			t.Errorf("%s gives the code %s, which docs/errors.md does not list", used[code], code)
+		}
+	}
+	for code := range listed {
+		if used[code] == "" {
+			t.Errorf("docs/errors.md lists %s, which nothing gives", code)
+		}
+	}
+}
+
+// codeMakers are the functions that take a code, and which argument it is: those of tools/fault, and the daemon's for
+// statuses. What is no code by its form is another function's of the same name.
+var (
+	codeMakers = map[string]int{"Invalidf": 0, "Failedf": 0, "Deniedf": 0, "refuse": 1}
+	codeForm   = regexp.MustCompile(`^[a-z0-9_]+$`)
+)
+
+// codeIn finds the code in a call of one of codeMakers, or in a field Code of a literal.
+func codeIn(node ast.Node) (string, bool) {
+	switch node := node.(type) {
+	case *ast.CallExpr:
+		at, makes := codeMakers[called(node.Fun)]
+		if makes && len(node.Args) > at {
+			return text(node.Args[at])
+		}
+	case *ast.KeyValueExpr:
+		if key, is := node.Key.(*ast.Ident); is && key.Name == "Code" {
+			return text(node.Value)
+		}
+	}
+	return "", false
+}
+
+func called(fun ast.Expr) string {
+	switch fun := fun.(type) {
+	case *ast.Ident:
+		return fun.Name
+	case *ast.SelectorExpr:
+		return fun.Sel.Name
+	}
+	return ""
+}
+
+func text(expr ast.Expr) (string, bool) {
+	literal, is := expr.(*ast.BasicLit)
+	if !is || literal.Kind != token.STRING {
+		return "", false
+	}
+	value, err := strconv.Unquote(literal.Value)
+	return value, err == nil && codeForm.MatchString(value)
+}
+
+func document(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// The tool that CONTRIBUTING.md adds compiles as it stands there.
+func TestContributingExampleCompiles(t *testing.T) {
+	match := regexp.MustCompile("(?ms)^```go\n(// Package (\\w+) .*?)^```$").FindStringSubmatch(document(t, "CONTRIBUTING.md"))
+	if match == nil {
+		t.Fatal("CONTRIBUTING.md has no block with a package of Go")
+	}
+	dir := t.TempDir()
+	place := func(name, content string) string {
+		file := filepath.Join(dir, name)
+		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return file
+	}
+	root, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := filepath.Join(root, "tools", match[2])
+	overlay, err := json.Marshal(map[string]map[string]string{"Replace": {
+		filepath.Join(folder, match[2]+".go"):   place("tool.go", match[1]),
+		filepath.Join(folder, "description.md"): place("description.md", "Counts."),
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	build := exec.Command("go", "build", "-overlay", place("overlay.json", string(overlay)), "./tools/"+match[2])
+	if output, err := build.CombinedOutput(); err != nil {
+		t.Errorf("go build: %v\n%s", err, output)
+	}
+}
