@@ -1,5 +1,6 @@
 // The two servers that are measured: the daemon, and a bare gRPC server that sends each call's result back at once.
 // Each is a process of its own, so that neither shares a heap with the clock.
+
 package main
 
 import (

@@ -1,4 +1,5 @@
 // What a session costs that does nothing. It does not know what is in one.
+
 package main
 
 import (

@@ -1,4 +1,5 @@
 // What is compared with what: one line of the table each. It does not know how a comparison is made fair.
+
 package main
 
 import (

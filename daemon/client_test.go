@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/zap"
@@ -39,6 +40,7 @@ type house struct {
 	state    string
 	socket   string
 	settings string
+	grace    time.Duration // 0: the daemon's own
 	extra    []tools.Tool
 	d        *daemon.Daemon
 	conn     *grpc.ClientConn
@@ -86,13 +88,17 @@ func (h *house) start() {
 	h.begin(h.config())
 }
 
+func toolset() []tools.Tool {
+	return []tools.Tool{
+		read.Tool(), write.Tool(), edit.Tool(), edit.MultiTool(), glob.Tool(),
+		bash.Tool(), bash.OutputTool(), bash.KillTool(), todo.Tool(),
+	}
+}
+
 func (h *house) config() daemon.Config {
 	return daemon.Config{
-		Tools: append([]tools.Tool{
-			read.Tool(), write.Tool(), edit.Tool(), edit.MultiTool(), glob.Tool(),
-			bash.Tool(), bash.OutputTool(), bash.KillTool(), todo.Tool(),
-		}, h.extra...),
-		StateDir: h.state, Root: h.root, Version: "test", UserSettings: h.settings, Log: zap.NewNop(),
+		Tools: append(toolset(), h.extra...), StateDir: h.state, Root: h.root, Version: "test", UserSettings: h.settings,
+		Log: zap.NewNop(),
 	}
 }
 
@@ -101,6 +107,9 @@ func (h *house) begin(config daemon.Config) {
 	d, err := daemon.New(config)
 	if err != nil {
 		h.t.Fatal(err)
+	}
+	if h.grace > 0 {
+		d.SetGrace(h.grace)
 	}
 	listener, err := daemon.Listen(h.socket)
 	if err != nil {

@@ -239,7 +239,6 @@ func (s *session) detach(st *stream) {
 	if leading {
 		s.main, s.detached = nil, time.Now()
 	}
-	leading = leading || s.meta.Anonymous && len(s.streams) == 0 // RunTool's stream is all that its session has
 	s.reviewQuestions()
 	idle := len(s.turns) == 0
 	switch {

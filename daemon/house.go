@@ -113,9 +113,15 @@ func (s *session) due(idle time.Duration, unused bool) (why string, wait time.Du
 		return "", limit - idle
 	case s.deadline.IsZero():
 		return "", houseTick
+	case time.Now().Before(s.deadline):
+		return "", time.Until(s.deadline)
+	case s.meta.Anonymous && !s.keeps():
+		return clientGone, 0
 	}
-	return "", max(0, time.Until(s.deadline))
+	return "", 0
 }
+
+const clientGone = "its client went away"
 
 // exitWhenIdle ends the daemon when neither its sessions nor any stream have had anything to do for long.
 func (d *Daemon) exitWhenIdle(idle bool) {
@@ -151,6 +157,6 @@ func (s *session) abandoned() {
 	if !gone {
 		return
 	}
-	s.queue.StopTurns(&pipeline.Stop{Outcome: pipeline.Cancelled, Reason: "its client went away"}, nil)
+	s.queue.StopTurns(&pipeline.Stop{Outcome: pipeline.Cancelled, Reason: clientGone}, nil)
 	s.endTurns()
 }

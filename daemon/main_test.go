@@ -1,11 +1,14 @@
 package daemon_test
 
 import (
+	"fmt"
 	"os"
 	"testing"
 
 	"go.uber.org/goleak"
+	"go.uber.org/zap"
 
+	"github.com/toold/toold/daemon"
 	"github.com/toold/toold/tools/sandbox"
 )
 
@@ -14,5 +17,34 @@ func TestMain(m *testing.M) {
 		return
 	}
 	_ = os.Setenv("GORACE", "atexit_sleep_ms=0") // a watcher under the race detector would take a second to end
+	if socket := os.Getenv(daemonSocket); socket != "" {
+		if err := daemonMain(socket); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
 	goleak.VerifyTestMain(m)
+}
+
+// These make the test binary a daemon that can be killed.
+const (
+	daemonSocket = "DAEMON_TEST_SOCKET"
+	daemonState  = "DAEMON_TEST_STATE"
+	daemonRoot   = "DAEMON_TEST_ROOT"
+)
+
+func daemonMain(socket string) error {
+	d, err := daemon.New(daemon.Config{
+		Tools: toolset(), StateDir: os.Getenv(daemonState), Root: os.Getenv(daemonRoot), Version: "test", Log: zap.NewNop(),
+	})
+	if err != nil {
+		return err
+	}
+	listener, err := daemon.Listen(socket)
+	if err != nil {
+		return err
+	}
+	fmt.Println("listening")
+	return d.Serve(listener)
 }

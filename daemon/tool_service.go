@@ -75,6 +75,11 @@ func (s *session) runOne(request *tooldv1.RunToolRequest, send func(*tooldv1.Exe
 		st.again = []string{key}
 	}
 	s.watch(st)
+	if request.GetSessionId() == "" { // the session ends with this stream
+		s.mu.Lock()
+		s.main = st
+		s.mu.Unlock()
+	}
 	return st, nil
 }
 

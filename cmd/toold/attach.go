@@ -1,4 +1,5 @@
 // Watching a session live from beside its stream, and answering its questions. It displaces nobody.
+
 package main
 
 import (

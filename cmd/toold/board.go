@@ -1,5 +1,6 @@
 // A board is what a turn's calls look like from outside, made from the events that the daemon sends. It is pure: it
 // knows no clock (each event brings its time), no terminal and no wire.
+
 package main
 
 import (

@@ -1,5 +1,6 @@
 // How a command finds its daemon: the socket's identity is checked before a byte is trusted to it, on each connection
 // anew, and a daemon is started when none answers. This file does not know what is said over the connection.
+
 package main
 
 import (

@@ -1,4 +1,5 @@
 // The daemon's own life, from the command line: start, stop, status, version. What a daemon does is not known here.
+
 package main
 
 import (

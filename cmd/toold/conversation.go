@@ -1,5 +1,6 @@
 // One turn on one Execute stream, from the client's side: tool uses go out, events come in, questions are put to the
 // person, an interrupt is passed on. This file does not know where the tool uses came from, nor how results are shown.
+
 package main
 
 import (
@@ -17,7 +18,7 @@ import (
 )
 
 // errBroken says that the person wanted out at once.
-var errBroken = &ending{code: exitSignal, text: "stopped. The daemon stops what still ran."}
+var errBroken = &ending{code: exitSignal, text: "left at once"}
 
 // A conversation is one turn. Its fields are set before run and read after it.
 type conversation struct {
@@ -27,6 +28,8 @@ type conversation struct {
 	uses   []use
 	view   *view   // nil: nothing is drawn
 	person *person // nil: nobody can be asked
+	// notify tells the person something; nil: nobody is told.
+	notify func(string)
 	// seen is called with each event; nil: nobody wants it.
 	seen func(*tooldv1.ExecuteResponse)
 
@@ -151,6 +154,12 @@ func (c *conversation) breakIn(stream executeStream) error {
 		return errBroken
 	}
 	c.interrupted = true
+	if c.view != nil {
+		c.view.leave()
+	}
+	if c.notify != nil {
+		c.notify("interrupted; again to leave at once")
+	}
 	return say(stream, interruptRequest())
 }
 

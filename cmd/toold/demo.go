@@ -1,5 +1,6 @@
 // The demo: a turn of its own daemon in a workspace of its own, and nothing of either afterwards. What is run is in
 // script.go.
+
 package main
 
 import (

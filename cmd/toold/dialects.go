@@ -1,4 +1,5 @@
 // How each model API, and the JSON lines of the wire, write one tool use. See message.go for how they are told apart.
+
 package main
 
 import (

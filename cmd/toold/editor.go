@@ -1,5 +1,6 @@
 // Text shown and changed by a person: pretty JSON, coloured diffs, the person's own editor. This file does not know
 // what the text is for.
+
 package main
 
 import (

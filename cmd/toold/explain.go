@@ -1,4 +1,5 @@
 // What went wrong between the client and the daemon, in words for a person. It does not know which command was at work.
+
 package main
 
 import (

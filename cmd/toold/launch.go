@@ -1,5 +1,6 @@
 // Starting a daemon in the background: under a lock, so that two clients start one; with a pipe on which the daemon
 // says that it listens, so that nobody guesses. This file does not know what the daemon does.
+
 package main
 
 import (

@@ -1,5 +1,6 @@
 // The journal as an audit log, and a session watched live. Both are the daemon's records as lines; this file does not
 // know what the records mean.
+
 package main
 
 import (

@@ -1,6 +1,7 @@
 // Reads the tool uses out of what a model said: JSON lines, or a message as a model API gave it. What is a tool use is
 // judged by the content alone, never by a stop reason. This file knows no daemon and runs nothing; what is inside a
 // tool's input is not looked at, so that the daemon judges the model's exact text.
+
 package main
 
 import (

@@ -1,5 +1,6 @@
 // A page is one of the standard files as something to draw on: whether it is a terminal, how wide it is, and which
 // colours it may get. It does not know what is drawn.
+
 package main
 
 import (

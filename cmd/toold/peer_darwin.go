@@ -1,4 +1,5 @@
 // Who is at the other end of a Unix socket, as macOS tells it. It does not wait for processes.
+
 package main
 
 import (

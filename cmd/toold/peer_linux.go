@@ -1,4 +1,5 @@
 // Who is at the other end of a Unix socket, and when a process is gone, as Linux tells it.
+
 package main
 
 import (

@@ -1,5 +1,6 @@
 // Questions put to the person at the terminal, one at a time. This file does not know why the daemon asks, nor where
 // an answer goes; it never answers by itself.
+
 package main
 
 import (

@@ -29,7 +29,7 @@ type terminal struct {
 }
 
 // home makes a place for a daemon of this test alone, which is ended with the test.
-func home(t *testing.T) (environ []string, dir string) {
+func home(t *testing.T) (environ []string, workspace string) {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "toold-test-") // t.TempDir is too long for a socket's path
 	if err != nil {
@@ -238,4 +238,16 @@ func TestAttachAnswers(t *testing.T) {
 	if _, err := os.Stat(file); err != nil {
 		t.Error(err)
 	}
+}
+
+// The first interrupt goes to the daemon, where a command that is no interruptible tool runs on; the second ends the
+// client, and the daemon stops what nobody waits for.
+func TestSecondInterruptEndsTheClient(t *testing.T) {
+	environ, ws := home(t)
+	x := onTerminal(t, environ, ws, "call", "Bash", `{"command":"echo begun; sleep 30"}`)
+	x.expect("begun")
+	x.typed("\x03")
+	x.expect("interrupted; again to leave at once")
+	x.typed("\x03")
+	x.ends(exitSignal)
 }

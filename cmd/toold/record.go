@@ -1,4 +1,5 @@
 // One event as one line, for the log and for watching a session. It does not know where the event came from.
+
 package main
 
 import (

@@ -1,5 +1,6 @@
 // Writes results the way a model API wants them appended to the conversation. This file does not know how the results
 // came about; it gives exactly one entry for each tool use, in the order of the tool uses.
+
 package main
 
 import (

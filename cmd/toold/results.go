@@ -1,5 +1,6 @@
 // Prints the results of a turn: for a person, for a program, or as the message that a model API takes. It does not
 // know how they came about.
+
 package main
 
 import (

@@ -1,5 +1,6 @@
 // What a client does when its stream is lost in the middle of a turn: it attaches again and goes on after the last
 // record that it has. It does not know why the stream was lost.
+
 package main
 
 import (

@@ -1,5 +1,6 @@
 // The commands that run a turn: a model's message (run) or one call (call). They read the tool uses, hold the
 // conversation and print what came of it; the conversation itself is in conversation.go.
+
 package main
 
 import (
@@ -164,9 +165,13 @@ func (s *setup) converse(ctx context.Context, m message, attach *tooldv1.Attach)
 		c.view = &view{page: shown}
 	}
 	c.person = meet(shown, m.input)
+	c.notify = func(text string) { s.say("%s", text) }
 	defer c.person.close()
 	attach.Capabilities.Answers = c.person != nil
 	err = c.runToEnd(ctx, s.connect)
+	if attach.GetSessionId() == "" {
+		s.closeSession(c)
+	}
 	for _, warning := range c.warnings {
 		s.say("warning: %s", warning)
 	}
@@ -178,6 +183,21 @@ func (s *setup) converse(ctx context.Context, m message, attach *tooldv1.Attach)
 	}
 	s.noted("session %s", c.session)
 	return c, err
+}
+
+// closePatience is how long the client waits for the end of what its session still runs.
+const closePatience = 5 * time.Second
+
+// closeSession ends a session that was made for one turn, with whatever of the turn still runs. Its records stay.
+func (s *setup) closeSession(c *conversation) {
+	if c.session == "" {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), closePatience) // also after an interrupt
+	defer cancel()
+	if _, err := c.link.sessions.CloseSession(ctx, &tooldv1.CloseSessionRequest{SessionId: c.session}); err != nil {
+		s.noted("session %s was not closed: %s", c.session, explain(err))
+	}
 }
 
 // input gives a use's input by its id.

@@ -1,5 +1,6 @@
 // What the demo plays: its workspace, its tool uses, how each must end, and what is said about it. It does not know
 // how the turn is run.
+
 package main
 
 import (

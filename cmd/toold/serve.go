@@ -1,5 +1,6 @@
 // The daemon in the foreground: flags, log, signals, readiness. What is served is the daemon package's; which tools,
 // toolset.go's.
+
 package main
 
 import (
@@ -146,7 +147,8 @@ func servedRoot(root string) (string, error) {
 
 func newLog(format string) (*zap.Logger, error) {
 	config := zap.NewProductionConfig()
-	config.Sampling = nil // what is worth a line is worth each of its lines
+	config.DisableStacktrace = true // a failed call is no crash; the daemon logs the stack of one itself
+	config.Sampling = nil           // what is worth a line is worth each of its lines
 	config.EncoderConfig.EncodeTime = zapcore.ISO8601TimeEncoder
 	switch format {
 	case "json":

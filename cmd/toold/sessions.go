@@ -1,4 +1,5 @@
 // Looking at what the daemon has: its sessions, its tools, a call's output. Nothing here changes anything.
+
 package main
 
 import (

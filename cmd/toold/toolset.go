@@ -1,4 +1,5 @@
 // The literal list of the tools that the daemon serves. It does not know what they do.
+
 package main
 
 import (

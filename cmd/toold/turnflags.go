@@ -1,5 +1,6 @@
 // The flags that run and call share, and what they say to the daemon: which session, which roots, which permission
 // mode, and how results are printed.
+
 package main
 
 import (
@@ -25,7 +26,7 @@ type turnFlags struct {
 
 func (f *turnFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVar(&f.session, "session", "", "run in the session of this name, which is made if need be and stays (default: a session for this turn alone)")
+	flags.StringVar(&f.session, "session", "", "run in the session of this name, which is made if need be and stays (default: a session that ends with the turn)")
 	flags.StringArrayVar(&f.roots, "root", nil, "a directory that the calls may use; the first is the working directory; may be repeated (default: the current directory)")
 	flags.StringVar(&f.mode, "mode", "", "what happens to calls that would have to ask: "+strings.Join(modeNames(), ", ")+" (default: as the session has it)")
 	_ = cmd.RegisterFlagCompletionFunc("mode", cobra.FixedCompletions(modeNames(), cobra.ShellCompDirectiveNoFileComp))

@@ -1,5 +1,6 @@
 // The live view: one line per call, drawn over while a turn runs. What a line says is pure (callLine, boardLines); the
 // view alone knows that a terminal's cursor can go back up.
+
 package main
 
 import (

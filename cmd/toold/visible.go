@@ -1,5 +1,6 @@
 // Text that came from a model, a file or a process is shown here without letting it act on the terminal: control and
 // bidirectional characters are made visible. This file does not know where the text came from; it keeps no colours.
+
 package main
 
 import (

@@ -94,7 +94,7 @@ func configKeys(ctx context.Context, env *tools.Env, top string) ([]string, erro
 	var out, complaints bytes.Buffer
 	p, err := env.Runner.Start(sandbox.Command{
 		ID: env.CallID, Path: git, Args: []string{"git", "config", "--local", "--includes", "--list", "--name-only", "-z"},
-		Dir: top, Env: sandbox.Environ(shell.ReadOnlyEnv(env.Environ, rootsOf(env)), shell.GitHardening()...),
+		Dir: top, Env: sandbox.Environ(shell.ReadOnlyEnv(env.Environ, env.Files.Roots()), shell.GitHardening()...),
 		Stdout: &out, Stderr: &complaints,
 	})
 	if err != nil {

@@ -12,20 +12,12 @@ import (
 	"github.com/toold/toold/tools/sandbox"
 )
 
-// rootsOf gives the workspace's roots, links resolved.
-func rootsOf(env *tools.Env) []string {
-	if view, ok := any(env.Files).(interface{ Roots() []string }); ok {
-		return view.Roots()
-	}
-	return []string{env.Dir}
-}
-
 // workingDir is the session's working directory, or the first root that exists when that has vanished.
 func (r *shellRun) workingDir() (string, error) {
 	if isDir(r.env.Dir) {
 		return r.env.Dir, nil
 	}
-	for _, root := range rootsOf(r.env) {
+	for _, root := range r.env.Files.Roots() {
 		if isDir(root) {
 			r.note("The working directory %s does not exist any more. The command ran in %s.", r.env.Dir, root)
 			return root, nil
@@ -56,7 +48,7 @@ func (r *shellRun) changes(exit sandbox.Exit) (c tools.Changes) {
 	}
 	switch {
 	case left.dir == "" || left.dir == r.dir:
-	case within(left.dir, rootsOf(r.env)):
+	case within(left.dir, r.env.Files.Roots()):
 		c.Dir = left.dir
 	default:
 		r.note("The working directory is %s again: %s is outside the roots of the session.", r.dir, left.dir)

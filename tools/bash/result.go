@@ -71,7 +71,11 @@ func (r *shellRun) result(exit sandbox.Exit) (tools.Result, error) {
 		return tools.Result{Structured: s}, fault.Failedf("io_error", "The command has ended, but its output cannot be read back: %v.", err)
 	}
 	text, spill := s.text(printed, r.out.Path())
-	result := tools.Text(s.headline() + orNothing(text, s) + s.leftovers() + r.noted())
+	body, notes := s.headline()+orNothing(text, s), s.leftovers()+r.noted()
+	if notes != "" {
+		body = endLine(body)
+	}
+	result := tools.Text(body + notes)
 	result.Structured, result.Spill = s, spill
 	if s.failed() && !benign {
 		return result, s.fault()
@@ -123,9 +127,9 @@ func endLine(text string) string {
 
 func orNothing(text string, s Structured) string {
 	if strings.TrimSpace(text) == "" && !s.failed() {
-		return "(no output)\n"
+		return "(no output)"
 	}
-	return endLine(text)
+	return text
 }
 
 func (s *Structured) failed() bool { return s.ExitCode == nil || *s.ExitCode != 0 }
@@ -140,7 +144,7 @@ func (s *Structured) headline() string {
 	case *s.ExitCode == 0:
 		return ""
 	case s.Interpretation != "":
-		return fmt.Sprintf("Exit code %d (%s)\n", *s.ExitCode, s.Interpretation)
+		return fmt.Sprintf("Exit code %d\n(%s)\n", *s.ExitCode, s.Interpretation)
 	}
 	return fmt.Sprintf("Exit code %d\n", *s.ExitCode)
 }

@@ -46,6 +46,9 @@ type shellRun struct {
 }
 
 func run(ctx context.Context, env *tools.Env, in input) (tools.Result, error) {
+	if cause := context.Cause(ctx); cause != nil {
+		return tools.Result{}, cause
+	}
 	r := &shellRun{in: in, env: env}
 	if err := r.prepare(); err != nil {
 		return tools.Result{}, err
@@ -80,7 +83,7 @@ func (r *shellRun) prepare() (err error) {
 	}
 	base, set := r.env.Environ, append(fixed[:len(fixed):len(fixed)], "PWD="+r.dir)
 	if r.in.analysis.ReadOnly {
-		base = shell.ReadOnlyEnv(base, rootsOf(r.env))
+		base = shell.ReadOnlyEnv(base, r.env.Files.Roots())
 	}
 	if r.in.analysis.ReadOnly && r.in.analysis.Git {
 		set = append(set, shell.GitHardening()...)

@@ -3,7 +3,11 @@
 
 package shell
 
-import "strings"
+import (
+	"maps"
+	"slices"
+	"strings"
+)
 
 // arity of a flag.
 type arity uint8
@@ -100,9 +104,9 @@ func (p *program) unlisted(flag string) string {
 	if why, ok := p.refused[flag]; ok {
 		return flag + " " + why
 	}
-	for full, why := range p.refused {
+	for _, full := range slices.Sorted(maps.Keys(p.refused)) { // the same reason every time
 		if p.abbrev && len(flag) > 2 && strings.HasPrefix(flag, "--") && strings.HasPrefix(full, flag) {
-			return flag + " may be " + full + ", which " + why
+			return flag + " may be " + full + ", which " + p.refused[full]
 		}
 	}
 	return flag + " is not among its flags known to be harmless"

@@ -71,6 +71,9 @@ func Blame(err error, field string) error {
 	return err
 }
 
+// Roots gives the real paths of the workspace's roots.
+func (v *View) Roots() []string { return v.ws.Roots() }
+
 // Learned gives the read states that the call has added, by real path, for Memory.Merge.
 func (v *View) Learned() map[string]State {
 	v.mu.Lock()
