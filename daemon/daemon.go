@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"path/filepath"
 	"sync"
 	"time"
@@ -50,6 +51,7 @@ type Daemon struct {
 	warnings []string
 	started  time.Time
 
+	lock      *os.File // on the state directory
 	journal   *journal.Store
 	scheduler *scheduler.Scheduler
 	runner    *sandbox.Runner
@@ -81,9 +83,17 @@ func New(config Config) (*Daemon, error) {
 	if err != nil {
 		return nil, err
 	}
-	store, warning, err := openJournal(filepath.Join(config.StateDir, "journal"))
+	if err := os.MkdirAll(config.StateDir, 0o700); err != nil {
+		return nil, err
+	}
+	// The lock also says that all processes which a dead daemon was starting have come so far that they can be found.
+	lock, err := takeLock(filepath.Join(config.StateDir, "lock"))
 	if err != nil {
 		return nil, err
+	}
+	store, warning, err := openJournal(filepath.Join(config.StateDir, "journal"))
+	if err != nil {
+		return nil, errors.Join(err, lock.Close())
 	}
 	if warning != "" {
 		warnings = append(warnings, warning)
@@ -94,11 +104,11 @@ func New(config Config) (*Daemon, error) {
 	}
 	runner, err := sandbox.New(processes)
 	if err != nil {
-		return nil, errors.Join(err, store.Close())
+		return nil, errors.Join(err, store.Close(), lock.Close())
 	}
 	d := &Daemon{
 		Config: config, limits: limits, warnings: warnings, started: time.Now(),
-		journal: store, scheduler: scheduler.New(limits.MaxRunningCalls), runner: runner, locks: workspace.NewLocks(),
+		lock: lock, journal: store, scheduler: scheduler.New(limits.MaxRunningCalls), runner: runner, locks: workspace.NewLocks(),
 		grace: disconnectGrace, hurry: make(chan struct{}, 1), ending: make(chan struct{}), atOnce: make(chan struct{}),
 		sessions: map[string]*session{}, busy: time.Now(), health: health.NewServer(),
 	}
@@ -161,7 +171,7 @@ func (d *Daemon) Stop() {
 // close lets go of everything, in the order opposite to New.
 func (d *Daemon) close() error {
 	d.scheduler.Close()
-	return errors.Join(d.runner.Close(), d.journal.Close())
+	return errors.Join(d.runner.Close(), d.journal.Close(), d.lock.Close())
 }
 
 // open gives the open sessions.

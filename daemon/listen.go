@@ -84,20 +84,29 @@ func privateDir(dir string) error {
 	return nil
 }
 
+// takeLock holds the file at path for as long as it is open. A child that a killed daemon was just about to start holds
+// it for the moment until it has become another program, and is waited for.
 func takeLock(path string) (*os.File, error) {
 	lock, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, err
 	}
-	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		owner, _ := os.ReadFile(path)
-		return nil, errors.Join(fmt.Errorf("another toold (process %s) serves this socket; end it with `toold stop`",
-			strings.TrimSpace(string(owner))), lock.Close())
+	err = unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	if err != nil {
+		owner, _ := os.ReadFile(path) // without it, or with nonsense in it, somebody lives
+		pid, _ := strconv.Atoi(strings.TrimSpace(string(owner)))
+		if pid == 0 || !errors.Is(unix.Kill(pid, 0), unix.ESRCH) {
+			return nil, errors.Join(fmt.Errorf("another toold (process %d) holds %s; end it with `toold stop`", pid, path), lock.Close())
+		}
+		err = unix.Flock(int(lock.Fd()), unix.LOCK_EX)
 	}
-	if err := lock.Truncate(0); err != nil {
-		return nil, errors.Join(err, lock.Close())
+	if err == nil {
+		err = lock.Truncate(0)
 	}
-	if _, err := lock.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0); err != nil {
+	if err == nil {
+		_, err = lock.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)
+	}
+	if err != nil {
 		return nil, errors.Join(err, lock.Close())
 	}
 	return lock, nil

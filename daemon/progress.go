@@ -4,6 +4,7 @@ package daemon
 // A slow client gets fewer and larger chunks, and past a bound a gap that the chunk declares.
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"time"
@@ -37,6 +38,7 @@ type followed struct {
 	last   time.Time // of the last progress sent
 	pos    int64     // in the order of both channels
 	next   [2]int64  // in each channel: the first byte not sent
+	held   [2][]byte // in each channel: the beginning of a character whose rest is still to come
 	steps  int
 	output *spool.Output
 }
@@ -80,7 +82,7 @@ func (st *stream) sendNewest(key string, f *followed, now time.Time) (due time.D
 			return wait, nil
 		}
 		for range chunksAtOnce {
-			if sent, err := st.sendChunk(f, now, f.output.Ended()); err != nil || !sent {
+			if more, err := st.sendChunk(f, now); err != nil || !more {
 				return max(0, heartbeatEvery-now.Sub(f.last)), err
 			}
 		}
@@ -117,43 +119,60 @@ func (st *stream) lastProgress(key string) error {
 		return nil
 	}
 	for end := f.output.Total(); f.pos < end; {
-		if sent, err := st.sendChunk(f, time.Now(), true); err != nil || !sent {
+		if more, err := st.sendChunk(f, time.Now()); err != nil || !more {
+			return err
+		}
+	}
+	for channel, held := range f.held {
+		if err := st.sendText(f, time.Now(), spool.Channel(channel), f.next[channel], held); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// sendChunk sends the next stretch of a call's output, if there is one. A character is not cut in two: its beginning
-// at the very end waits for the rest of it, unless the output has ended.
-func (st *stream) sendChunk(f *followed, now time.Time, ended bool) (sent bool, err error) {
-	total := f.output.Total()
-	if behind := total - f.pos; behind > behindBytes {
+// sendChunk takes the next stretch of a call's output, if there is one, and sends it. A character that is cut in two is
+// sent with its second half.
+func (st *stream) sendChunk(f *followed, now time.Time) (more bool, err error) {
+	if behind := f.output.Total() - f.pos; behind > behindBytes {
 		f.pos += behind - behindBytes/2
 	}
-	run, err := f.output.Next(f.pos, make([]byte, chunkBytes))
+	run, err := f.output.Next(f.pos, make([]byte, chunkBytes-utf8.UTFMax))
 	if err != nil && !errors.Is(err, io.EOF) {
-		f.pos = total // what cannot be read cannot be shown; the result and ReadOutput say so
+		f.pos = f.output.Total() // what cannot be read cannot be shown; the result and ReadOutput say so
 		return false, nil
 	}
-	data := run.Data
-	if cut := incomplete(data); !st.bytes && (cut > 0 || !ended && f.pos+int64(len(data)) >= total) {
+	if len(run.Data) == 0 {
+		return false, nil
+	}
+	f.pos += int64(len(run.Data))
+	data, offset, channel := run.Data, run.Offset, run.Channel
+	if held := f.held[channel]; run.Offset == f.next[channel]+int64(len(held)) {
+		data, offset = append(held, data...), f.next[channel]
+	}
+	f.held[channel] = nil
+	if !st.bytes {
+		cut := incomplete(data)
+		f.held[channel] = bytes.Clone(data[cut:])
 		data = data[:cut]
 	}
+	return true, st.sendText(f, now, channel, offset, data)
+}
+
+// sendText sends a stretch of one channel, unless it is empty.
+func (st *stream) sendText(f *followed, now time.Time, channel spool.Channel, offset int64, data []byte) error {
 	if len(data) == 0 {
-		return false, nil
+		return nil
 	}
-	channel := run.Channel
 	chunk := &tooldv1.OutputChunk{
-		Channel: channelOf(channel), Offset: uint64(run.Offset), Skipped: uint64(run.Offset - f.next[channel]),
+		Channel: channelOf(channel), Offset: uint64(offset), Skipped: uint64(offset - f.next[channel]),
 		Data: &tooldv1.OutputChunk_Text{Text: clean(string(data))},
 	}
 	if st.bytes {
 		chunk.Data = &tooldv1.OutputChunk_Raw{Raw: data}
 	}
-	f.pos += int64(len(data))
-	f.next[channel] = run.Offset + int64(len(data))
-	return true, st.sendUpdate(f, now, &tooldv1.Progress{Update: &tooldv1.Progress_Output{Output: chunk}})
+	f.next[channel] = offset + int64(len(data))
+	return st.sendUpdate(f, now, &tooldv1.Progress{Update: &tooldv1.Progress_Output{Output: chunk}})
 }
 
 // incomplete gives where a character begins at the end of data whose bytes are not all there; len(data) if none does.

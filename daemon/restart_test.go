@@ -97,8 +97,8 @@ func TestKilled(t *testing.T) {
 	if text := results["waits"].GetContent()[0].GetText(); !strings.Contains(text, "was not started") {
 		t.Errorf("text %q, want that it had not started", text)
 	}
-	if _, err := os.Stat("/proc/" + pid); err == nil {
-		t.Errorf("process %s has outlived its daemon", pid)
+	if status, err := os.ReadFile("/proc/" + pid + "/status"); err == nil && !strings.Contains(string(status), "State:\tZ") {
+		t.Errorf("process %s has outlived its daemon:\n%s", pid, status)
 	}
 	c = h.join("s", nil)
 	c.use("runs", "Bash", `{"command":"echo once >> ran; echo $$; sleep 1000"}`)

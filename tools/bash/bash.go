@@ -38,7 +38,7 @@ type input struct {
 // Tool gives the Bash tool. Its result for programs is Structured.
 func Tool() tools.Tool {
 	spec := tools.Spec{
-		Name: "Bash", Description: description, TimeLimit: timeLimit, MaxTime: maxTime,
+		Name: "Bash", Description: description, Destructive: true, TimeLimit: timeLimit, MaxTime: maxTime,
 		OnInterrupt: tools.Finish, OnFailure: tools.AbortSiblings,
 	}
 	return tools.New(spec, tools.Funcs[input]{

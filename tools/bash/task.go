@@ -40,7 +40,7 @@ type killInput struct {
 // OutputTool gives the BashOutput tool. Its result for programs is Structured.
 func OutputTool() tools.Tool {
 	spec := tools.Spec{
-		Name: "BashOutput", Description: outputDescription, TimeLimit: 45 * time.Second, OnInterrupt: tools.Stop,
+		Name: "BashOutput", Description: outputDescription, ReadOnly: true, TimeLimit: 45 * time.Second, OnInterrupt: tools.Stop,
 	}
 	return tools.New(spec, tools.Funcs[outputInput]{
 		Validate: validateOutput,

@@ -56,7 +56,7 @@ type order struct {
 // Tool gives the Edit tool.
 func Tool() tools.Tool {
 	of := func(in single) order { return order{in.FilePath, []Replacement{in.Replacement}} }
-	return tools.New(tools.Spec{Name: "Edit", Description: description, TimeLimit: timeLimit}, tools.Funcs[single]{
+	return tools.New(tools.Spec{Name: "Edit", Description: description, Destructive: true, TimeLimit: timeLimit}, tools.Funcs[single]{
 		Validate: func(in *single) error { return validate(in.Replacement) },
 		Effects:  func(in single) tools.Effects { return of(in).effects() },
 		Check: func(_ context.Context, env *tools.Env, in single) (tools.Preview, error) {
@@ -71,7 +71,7 @@ func Tool() tools.Tool {
 // MultiTool gives the MultiEdit tool.
 func MultiTool() tools.Tool {
 	of := func(in several) order { return order{in.FilePath, in.Edits} }
-	return tools.New(tools.Spec{Name: "MultiEdit", Description: multiDescription, TimeLimit: timeLimit}, tools.Funcs[several]{
+	return tools.New(tools.Spec{Name: "MultiEdit", Description: multiDescription, Destructive: true, TimeLimit: timeLimit}, tools.Funcs[several]{
 		Validate: validateAll,
 		Effects:  func(in several) tools.Effects { return of(in).effects() },
 		Check: func(_ context.Context, env *tools.Env, in several) (tools.Preview, error) {

@@ -34,7 +34,7 @@ const maxFiles = 1_000
 
 // Tool is Glob.
 func Tool() tools.Tool {
-	spec := tools.Spec{Name: "Glob", Description: description, TimeLimit: time.Minute, OnInterrupt: tools.Stop}
+	spec := tools.Spec{Name: "Glob", Description: description, ReadOnly: true, TimeLimit: time.Minute, OnInterrupt: tools.Stop}
 	return tools.New(spec, tools.Funcs[Input]{Validate: validate, Effects: effects, Run: run})
 }
 

@@ -62,7 +62,7 @@ type engines struct {
 }
 
 func newTool(e engines) tools.Tool {
-	spec := tools.Spec{Name: "Grep", Description: description, TimeLimit: time.Minute, OnInterrupt: tools.Stop}
+	spec := tools.Spec{Name: "Grep", Description: description, ReadOnly: true, TimeLimit: time.Minute, OnInterrupt: tools.Stop}
 	return tools.New(spec, tools.Funcs[Input]{
 		Validate: func(in *Input) error { return validate(in, e.rg) },
 		Effects:  effects,

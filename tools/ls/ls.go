@@ -54,7 +54,7 @@ const (
 
 // Tool is LS.
 func Tool() tools.Tool {
-	spec := tools.Spec{Name: "LS", Description: description, TimeLimit: time.Minute, OnInterrupt: tools.Stop}
+	spec := tools.Spec{Name: "LS", Description: description, ReadOnly: true, TimeLimit: time.Minute, OnInterrupt: tools.Stop}
 	return tools.New(spec, tools.Funcs[Input]{
 		Validate: func(in *Input) error { _, err := ignoreRules(in.Ignore); return err },
 		// The names in a directory change with every file that is written into it, so all of it is declared.

@@ -48,7 +48,7 @@ type Structured struct {
 // Tool gives the Read tool.
 func Tool() tools.Tool {
 	return tools.New(tools.Spec{
-		Name: "Read", Description: description,
+		Name: "Read", Description: description, ReadOnly: true,
 		TimeLimit: 60 * time.Second, MaxResultChars: resultChars, OnInterrupt: tools.Stop,
 	}, tools.Funcs[input]{Validate: validate, Effects: effects, Check: check, Run: run})
 }

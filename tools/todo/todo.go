@@ -36,7 +36,7 @@ const (
 
 // Tool is TodoWrite.
 func Tool() tools.Tool {
-	spec := tools.Spec{Name: "TodoWrite", Description: description}
+	spec := tools.Spec{Name: "TodoWrite", Description: description, ReadOnly: true}
 	return tools.New(spec, tools.Funcs[Input]{
 		Validate: validate,
 		Effects:  func(Input) tools.Effects { return tools.Effects{} },

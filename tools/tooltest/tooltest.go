@@ -143,6 +143,9 @@ func checkCase(t *testing.T, tool tools.Tool, c Case) {
 		t.Fatalf("a valid input was refused: %v", err)
 	}
 	effects := action.Effects()
+	if tool.Spec().ReadOnly && !effects.ReadOnly() {
+		t.Errorf("the tool says that it only reads, but this call has the effects %+v", effects)
+	}
 	env := room.Env(action)
 	if env.MaxChars = tool.Spec().MaxResultChars; env.MaxChars == 0 {
 		env.MaxChars = 30_000

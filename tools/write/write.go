@@ -38,7 +38,7 @@ type Structured struct {
 
 // Tool gives the Write tool.
 func Tool() tools.Tool {
-	return tools.New(tools.Spec{Name: "Write", Description: description, TimeLimit: 60 * time.Second},
+	return tools.New(tools.Spec{Name: "Write", Description: description, Destructive: true, TimeLimit: 60 * time.Second},
 		tools.Funcs[input]{Effects: effects, Check: check, Run: run})
 }
 
