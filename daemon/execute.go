@@ -190,7 +190,7 @@ func (s *session) attach(st *stream, a *tooldv1.Attach) error {
 	defer s.mu.Unlock()
 	if s.stopping {
 		st.cursor.Close()
-		return refuse(codes.NotFound, "unknown_session", "The session %q is closed.", s.name)
+		return s.closed()
 	}
 	st.answers = a.GetCapabilities().GetAnswers()
 	st.bytes = s.options.GetOutputFormat() == tooldv1.OutputFormat_OUTPUT_FORMAT_BYTES
@@ -202,6 +202,14 @@ func (s *session) attach(st *stream, a *tooldv1.Attach) error {
 	}
 	st.hello = s.hello()
 	return nil
+}
+
+// closed is why a session that is stopping takes nothing more.
+func (s *session) closed() error {
+	if err := s.daemon.takesNew(); err != nil {
+		return err
+	}
+	return refuse(codes.NotFound, "unknown_session", "The session %q is closed.", s.name)
 }
 
 // lead makes st the main stream, and ends the one that was. intake and mu are held.

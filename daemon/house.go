@@ -36,7 +36,10 @@ func (d *Daemon) shutdown() {
 	waiting.Wait()
 	d.Stop()
 	var sessions sync.WaitGroup
-	for _, s := range d.open() {
+	d.making.Lock() // nobody makes another from now on
+	open := d.open()
+	d.making.Unlock()
+	for _, s := range open {
 		sessions.Go(func() { s.leave(cause) })
 	}
 	sessions.Wait()
@@ -104,6 +107,7 @@ func (s *session) due(idle time.Duration, unused bool) (why string, wait time.Du
 	if s.meta.Anonymous {
 		limit = min(limit, houseTick)
 	}
+	left := time.Until(s.deadline)
 	switch {
 	case s.stopping:
 		return "", houseTick
@@ -113,8 +117,8 @@ func (s *session) due(idle time.Duration, unused bool) (why string, wait time.Du
 		return "", limit - idle
 	case s.deadline.IsZero():
 		return "", houseTick
-	case time.Now().Before(s.deadline):
-		return "", time.Until(s.deadline)
+	case left > 0:
+		return "", left
 	case s.meta.Anonymous && !s.keeps():
 		return clientGone, 0
 	}

@@ -128,6 +128,8 @@ type peer struct {
 	credentials.CommonAuthInfo
 	pid int
 	uid int
+	// own: the daemon itself has started it, for a call.
+	own bool
 }
 
 // AuthType names the way in which a peer is known.
@@ -150,6 +152,9 @@ func (peerCredentials) ServerHandshake(conn net.Conn) (net.Conn, credentials.Aut
 	info := peer{CommonAuthInfo: credentials.CommonAuthInfo{SecurityLevel: credentials.PrivacyAndIntegrity}}
 	if err := raw.Control(func(fd uintptr) { info.pid, info.uid, found = peerOf(int(fd)) }); err != nil {
 		return nil, nil, err
+	}
+	if found == nil {
+		info.own, found = startedHere(info.pid)
 	}
 	return conn, info, found
 }

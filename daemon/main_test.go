@@ -1,14 +1,18 @@
 package daemon_test
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"testing"
 
 	"go.uber.org/goleak"
 	"go.uber.org/zap"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/toold/toold/daemon"
+	tooldv1 "github.com/toold/toold/gen/toold/v1"
 	"github.com/toold/toold/tools/sandbox"
 )
 
@@ -24,7 +28,24 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
+	if socket := os.Getenv(callSocket); socket != "" {
+		fmt.Println(reasonOf(knock(socket)))
+		return
+	}
 	goleak.VerifyTestMain(m)
+}
+
+// callSocket makes the test binary a client that knocks at the daemon.
+const callSocket = "DAEMON_TEST_CALL"
+
+func knock(socket string) error {
+	conn, err := grpc.NewClient("unix:"+socket, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	_, err = tooldv1.NewDaemonServiceClient(conn).GetInfo(context.Background(), &tooldv1.GetInfoRequest{})
+	return err
 }
 
 // These make the test binary a daemon that can be killed.

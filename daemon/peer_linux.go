@@ -1,6 +1,14 @@
 package daemon
 
-import "golang.org/x/sys/unix"
+// Who connected, as the kernel tells. Knows nothing of what the peer may do.
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
 
 // peerOf asks the kernel which process and user connected.
 func peerOf(fd int) (pid, uid int, err error) {
@@ -9,4 +17,45 @@ func peerOf(fd int) (pid, uid int, err error) {
 		return 0, 0, err
 	}
 	return int(cred.Pid), int(cred.Uid), nil
+}
+
+// startedHere says whether a process was started for a call: it descends from the daemon, to which orphans come back
+// since it is a child subreaper, and lives in another kernel session. A process that has gone is an error. 0 is one
+// that this daemon cannot see, so none of its descendants.
+func startedHere(pid int) (bool, error) {
+	if pid == 0 {
+		return false, nil
+	}
+	_, session, err := lineage(pid)
+	if err != nil {
+		return false, err
+	}
+	_, ours, err := lineage(os.Getpid())
+	if err != nil {
+		return false, err
+	}
+	for pid > 1 {
+		if pid == os.Getpid() {
+			return session != ours, nil
+		}
+		if pid, _, err = lineage(pid); err != nil {
+			return false, err
+		}
+	}
+	return false, nil
+}
+
+// lineage gives a process's parent and kernel session.
+func lineage(pid int) (parent, session int, err error) {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0, 0, err
+	}
+	var state string
+	var group int
+	facts := stat[bytes.LastIndexByte(stat, ')')+1:] // the name in front can hold anything
+	if _, err := fmt.Sscan(string(facts), &state, &parent, &group, &session); err != nil {
+		return 0, 0, fmt.Errorf("/proc/%d/stat: %w", pid, err)
+	}
+	return parent, session, nil
 }

@@ -170,7 +170,7 @@ func TestStateSurvives(t *testing.T) {
 		t.Errorf("session %v, want its directory, todos and options", s)
 	}
 	c = h.join("s", nil)
-	c.use("4", "Bash", `{"command":"echo $OF_CALL.$FROM_CLIENT."}`)
+	c.use("4", "Bash", `{"command":"touch x; echo $OF_CALL.$FROM_CLIENT."}`)
 	c.use("5", "Edit", `{"file_path":"`+path+`","old_string":"one","new_string":"two"}`)
 	c.endTurn()
 	c.until("turn 2")

@@ -87,7 +87,8 @@ func panicFields(tool string, broken any) []zap.Field {
 	return []zap.Field{zap.String("tool", tool), zap.Any("panic", broken), zap.ByteString("stack", debug.Stack())}
 }
 
-// checkPeer lets only the daemon's own user in.
+// checkPeer lets only the daemon's own user in, and no process that a call has started: it could allow itself what
+// its call was not allowed.
 func checkPeer(ctx context.Context) error {
 	from, ok := grpcpeer.FromContext(ctx)
 	if !ok {
@@ -99,6 +100,9 @@ func checkPeer(ctx context.Context) error {
 	}
 	if who.uid != os.Getuid() {
 		return refuse(codes.PermissionDenied, "other_user", "This daemon serves user %d alone; the connection comes from user %d.", os.Getuid(), who.uid)
+	}
+	if who.own {
+		return refuse(codes.PermissionDenied, "own_child", "The connection comes from process %d, which a call of this daemon has started. Calls cannot use the daemon.", who.pid)
 	}
 	return nil
 }

@@ -157,6 +157,9 @@ func (d *Daemon) newSession(name string, roots []string, from origin) (*session,
 	}
 	d.making.Lock()
 	defer d.making.Unlock()
+	if err := d.takesNew(); err != nil {
+		return nil, err
+	}
 	if s, ok := d.session(name); ok {
 		return s, nil
 	}

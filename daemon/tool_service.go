@@ -51,7 +51,7 @@ func (s *session) runOne(request *tooldv1.RunToolRequest, send func(*tooldv1.Exe
 	stopping := s.stopping
 	s.mu.Unlock()
 	if stopping {
-		return nil, refuse(codes.NotFound, "unknown_session", "The session %q is closed.", s.name)
+		return nil, s.closed()
 	}
 	after := s.log.Last()
 	var own *turn

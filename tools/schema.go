@@ -1,6 +1,6 @@
-package tools
-
 // Checks a tool's input against its schema and puts every violation into words. Knows nothing of Go input types.
+
+package tools
 
 import (
 	"bytes"

@@ -1,7 +1,7 @@
-package permission
-
 // Commands that could destroy more than a workspace. They ask in every mode. Knows words, not files: what a variable
 // holds is not known, so one that may be empty counts.
+
+package permission
 
 import (
 	"fmt"

@@ -76,3 +76,12 @@ func headOf(text string, max int) string {
 	}
 	return text[:end]
 }
+
+// brief is the head of the words about an error, which can quote an input of any length.
+func brief(text string) string {
+	if len(text) <= DefaultMaxChars || utf8.RuneCountInString(text) <= DefaultMaxChars {
+		return text
+	}
+	head := headOf(text, DefaultMaxChars)
+	return fmt.Sprintf("%s\n[%d more bytes are not shown]", head, len(text)-len(head))
+}

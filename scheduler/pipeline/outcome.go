@@ -120,7 +120,7 @@ func outcomeOf(kind fault.Kind) Outcome {
 }
 
 func failed(outcome Outcome, err *fault.Error) Ended {
-	return Ended{Outcome: outcome, Fault: err, Content: []tools.Block{{Text: err.Message}}}
+	return Ended{Outcome: outcome, Fault: err, Content: []tools.Block{{Text: brief(err.Message)}}}
 }
 
 // after puts what a tool gave in front of the words about its end.

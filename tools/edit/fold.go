@@ -1,6 +1,6 @@
-package edit
-
 // What a comparison looks past, and the way back from the folded text to the original.
+
+package edit
 
 import (
 	"sort"

@@ -1,6 +1,6 @@
-package edit
-
 // Finding what is to be replaced, and what exactly has to change there. Pure: it knows texts, not files.
+
+package edit
 
 import (
 	"errors"

@@ -1,6 +1,6 @@
-package edit
-
 // What to say when nothing matches: the region that looks most like it, and what differs.
+
+package edit
 
 import (
 	"fmt"

@@ -1,6 +1,6 @@
-package edit
-
 // From a content and the replacements to the new content, in memory. It writes nothing.
+
+package edit
 
 import (
 	"bytes"

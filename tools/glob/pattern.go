@@ -1,3 +1,5 @@
+// This file reads a pattern and follows paths along it, one name at a time. It does not know which files there are.
+
 package glob
 
 import (
@@ -11,8 +13,6 @@ import (
 	"github.com/toold/toold/tools/fault"
 	"github.com/toold/toold/tools/walk"
 )
-
-// This file reads a pattern and follows paths along it, one name at a time. It does not know which files there are.
 
 // A pattern is its alternatives, each a list of segments between slashes, all relative to one directory.
 type pattern struct {

@@ -1,3 +1,5 @@
+// This file puts what was found into words and figures.
+
 package glob
 
 import (
@@ -8,8 +10,6 @@ import (
 	"github.com/toold/toold/tools"
 	"github.com/toold/toold/tools/walk"
 )
-
-// This file puts what was found into words and figures.
 
 // Found is the structured result.
 type Found struct {

@@ -1,3 +1,5 @@
+// This file feeds our own engine, and keeps what either engine could not search. It does not know patterns.
+
 package grep
 
 import (
@@ -12,8 +14,6 @@ import (
 
 	"github.com/toold/toold/tools/walk"
 )
-
-// This file feeds our own engine, and keeps what either engine could not search. It does not know patterns.
 
 // errTooMuch stops a search whose whole result was asked for and is more than can be held.
 var errTooMuch = errors.New("more than 32 MiB of matching lines; narrow the search or give head_limit")

@@ -1,3 +1,5 @@
+// This file is the table of file types by name. It knows names of files only, never their content.
+
 package grep
 
 import (
@@ -7,8 +9,6 @@ import (
 	"strings"
 	"sync"
 )
-
-// This file is the table of file types by name. It knows names of files only, never their content.
 
 // types are the shapes of the names of each type, in the order of the alphabet. Names and meaning are ripgrep's.
 var types = map[string]string{

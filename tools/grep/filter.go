@@ -1,3 +1,5 @@
+// This file decides by name which files are searched: glob and type. It does not know ignore files.
+
 package grep
 
 import (
@@ -8,8 +10,6 @@ import (
 	"github.com/toold/toold/tools/fault"
 	"github.com/toold/toold/tools/walk"
 )
-
-// This file decides by name which files are searched: glob and type. It does not know ignore files.
 
 // A filter is what glob and type ask for. Safe for concurrent use.
 type filter struct {

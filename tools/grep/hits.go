@@ -1,3 +1,6 @@
+// This file gathers what the engines find, in bounded memory, and cuts the page that was asked for. It does not know
+// who found it.
+
 package grep
 
 import (
@@ -10,9 +13,6 @@ import (
 
 	"github.com/toold/toold/tools/walk"
 )
-
-// This file gathers what the engines find, in bounded memory, and cuts the page that was asked for. It does not know
-// who found it.
 
 // hits are what one file holds.
 type hits struct {

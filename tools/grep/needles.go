@@ -1,3 +1,6 @@
+// This file finds texts of which every match holds one, so that most of a file can be skipped without asking the regular
+// expression. It knows syntax trees, and nothing of files.
+
 package grep
 
 import (
@@ -6,9 +9,6 @@ import (
 	"strings"
 	"unicode/utf8"
 )
-
-// This file finds texts of which every match holds one, so that most of a file can be skipped without asking the regular
-// expression. It knows syntax trees, and nothing of files.
 
 // maxNeedles is how many alternatives are looked for one by one: each is a pass over the file, which costs about a
 // tenth of a regular expression's.

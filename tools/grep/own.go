@@ -1,3 +1,6 @@
+// This file is our own engine: it searches the text of one file line by line, in windows of bounded size. It knows no
+// names and no directories.
+
 package grep
 
 import (
@@ -9,9 +12,6 @@ import (
 	"golang.org/x/text/encoding/unicode"
 	"golang.org/x/text/transform"
 )
-
-// This file is our own engine: it searches the text of one file line by line, in windows of bounded size. It knows no
-// names and no directories.
 
 // A query is what both engines look for.
 type query struct {

@@ -1,9 +1,9 @@
+// This file reads what rg prints: a path, a NUL, and by mode nothing, a count, or a line number and a line. It knows
+// nothing of processes. Lines may be of any length; only a bounded part is kept.
+
 package grep
 
 import "bytes"
-
-// This file reads what rg prints: a path, a NUL, and by mode nothing, a count, or a line number and a line. It knows
-// nothing of processes. Lines may be of any length; only a bounded part is kept.
 
 // A parser is written to. It delivers the hits of one file when the next one's begin.
 type parser struct {

@@ -1,3 +1,6 @@
+// This file turns a regular expression as ripgrep reads it into one of Go's that means the same. It knows where the two
+// languages part: Unicode classes, braces, sets in sets. It does not search.
+
 package grep
 
 import (
@@ -8,9 +11,6 @@ import (
 
 	"github.com/toold/toold/tools/fault"
 )
-
-// This file turns a regular expression as ripgrep reads it into one of Go's that means the same. It knows where the two
-// languages part: Unicode classes, braces, sets in sets. It does not search.
 
 // An expression is a pattern made ready for our own engine.
 type expression struct {

@@ -1,3 +1,5 @@
+// This file puts what was found into words and figures.
+
 package grep
 
 import (
@@ -10,8 +12,6 @@ import (
 	"github.com/toold/toold/tools"
 	"github.com/toold/toold/tools/walk"
 )
-
-// This file puts what was found into words and figures.
 
 // Found is the structured result. Numbers in "total" are over the whole result, lists hold the page that was asked for.
 type Found struct {

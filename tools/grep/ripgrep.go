@@ -1,3 +1,7 @@
+// This file is ripgrep as an engine: it starts rg on files that were chosen by us and adds up what the processes say.
+// It does not read their output; parse.go does. rg is given names, not descriptors: a file that is replaced by a link
+// between our look and rg's is read through the link.
+
 package grep
 
 import (
@@ -19,10 +23,6 @@ import (
 	"github.com/toold/toold/tools/sandbox"
 	"github.com/toold/toold/tools/walk"
 )
-
-// This file is ripgrep as an engine: it starts rg on files that were chosen by us and adds up what the processes say.
-// It does not read their output; parse.go does. rg is given names, not descriptors: a file that is replaced by a link
-// between our look and rg's is read through the link.
 
 // A ripgrep is the path of rg; empty: there is none.
 type ripgrep string

@@ -1,6 +1,6 @@
-package read
-
 // Languages by file name. It does not look into files.
+
+package read
 
 import (
 	"path/filepath"

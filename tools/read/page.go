@@ -1,6 +1,6 @@
-package read
-
 // The lines that are asked for. It sees text in pieces and knows nothing of files.
+
+package read
 
 import (
 	"bytes"

@@ -1,6 +1,6 @@
-package read
-
 // A file on its way through the reader: what it is, its bytes, its hash. What is shown of it is in page.go.
+
+package read
 
 import (
 	"bytes"

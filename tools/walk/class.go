@@ -1,8 +1,8 @@
+// This file reads the bracketed classes of a glob: which bytes they hold. It does not know where they stand.
+
 package walk
 
 import "strings"
-
-// This file reads the bracketed classes of a glob: which bytes they hold. It does not know where they stand.
 
 // A byteSet is a set of bytes.
 type byteSet [4]uint64

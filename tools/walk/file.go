@@ -1,3 +1,6 @@
+// This file is an entry that was met while walking and the open directory that it lies in. It opens by name inside that
+// directory and follows no link, so what was met is what is opened.
+
 package walk
 
 import (
@@ -9,9 +12,6 @@ import (
 
 	"golang.org/x/sys/unix"
 )
-
-// This file is an entry that was met while walking and the open directory that it lies in. It opens by name inside that
-// directory and follows no link, so what was met is what is opened.
 
 // A File is an entry that is no directory. It is good until Visit returns.
 type File struct {

@@ -1,3 +1,6 @@
+// This file joins the ignore files that speak about one directory: its own, its parents', the repository's and the
+// user's. It knows which of them wins, and nothing of how directories are walked.
+
 package walk
 
 import (
@@ -10,9 +13,6 @@ import (
 
 	"golang.org/x/sys/unix"
 )
-
-// This file joins the ignore files that speak about one directory: its own, its parents', the repository's and the
-// user's. It knows which of them wins, and nothing of how directories are walked.
 
 // sources are the ignore files of a directory, the stronger first: whatever one says, at whatever depth, the ones after
 // it are not asked. Only the last is git's, and only it ends at the repository's top.

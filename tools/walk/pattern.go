@@ -1,9 +1,9 @@
+// This file matches one line of an ignore file as git does: bytes, not characters. It knows neither where the line
+// came from nor what the other lines say.
+
 package walk
 
 import "strings"
-
-// This file matches one line of an ignore file as git does: bytes, not characters. It knows neither where the line
-// came from nor what the other lines say.
 
 // A pattern is one line. How it is compared depends on its shape, since most lines are a plain name or "*.ext".
 type pattern struct {

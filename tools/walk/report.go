@@ -1,3 +1,5 @@
+// This file puts into words what a walk found on its way. It does not know which tool says them.
+
 package walk
 
 import (
@@ -8,8 +10,6 @@ import (
 	"unicode"
 	"unicode/utf8"
 )
-
-// This file puts into words what a walk found on its way. It does not know which tool says them.
 
 // Shown is how a path is spelt in a result: as it is, or when it is not text or would break a line, as "base64:" and
 // its bytes. Every path that a tool takes may be given either way.

@@ -1,3 +1,6 @@
+// This file finds the ignore files that git keeps outside the tree. Of git's configuration it reads core.excludesFile
+// and knows nothing else; files that the configuration includes are not read.
+
 package walk
 
 import (
@@ -8,9 +11,6 @@ import (
 	"path/filepath"
 	"strings"
 )
-
-// This file finds the ignore files that git keeps outside the tree. Of git's configuration it reads core.excludesFile
-// and knows nothing else; files that the configuration includes are not read.
 
 // repositoryRules gives .git/info/exclude of the repository whose top is dir, and what core.excludesFile of its own
 // configuration names, nil when it names nothing.

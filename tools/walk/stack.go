@@ -1,3 +1,5 @@
+// This file hands the tasks of a walk to its workers. It does not know what a task asks for.
+
 package walk
 
 import (
@@ -5,8 +7,6 @@ import (
 	"runtime/debug"
 	"sync"
 )
-
-// This file hands the tasks of a walk to its workers. It does not know what a task asks for.
 
 // A task is some files of an open directory, or a directory in one: name, with no files.
 type task struct {

@@ -1,6 +1,6 @@
-package workspace
-
 // What a file has beside its bytes: owner, mode, extended attributes.
+
+package workspace
 
 import (
 	"bytes"

@@ -1,6 +1,6 @@
-package workspace
-
 // The way of a change: lock, read, work out, write, remember. How bytes get onto the disk is in replace.go.
+
+package workspace
 
 import (
 	"bytes"

@@ -1,6 +1,6 @@
-package workspace
-
 // A file as a whole in memory, and whether it is still what the session has read. It does not know what is to change.
+
+package workspace
 
 import (
 	"errors"

@@ -1,6 +1,6 @@
-package workspace
-
 // Locks keep two changes of one file apart. They know keys, and nothing of what is done under them.
+
+package workspace
 
 import (
 	"context"

@@ -1,6 +1,6 @@
-package workspace
-
 // The read state of a session: what it has seen of which file. It knows nothing of how files are opened.
+
+package workspace
 
 import (
 	"io/fs"

@@ -1,6 +1,6 @@
-package workspace
-
 // Where a path lies. It does not know who asks, nor what follows from the answer.
+
+package workspace
 
 import (
 	"os"

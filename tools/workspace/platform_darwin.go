@@ -1,3 +1,5 @@
+// What only the kernel can tell, on macOS. Not tested.
+
 package workspace
 
 import (
@@ -6,8 +8,6 @@ import (
 	"syscall"
 	"time"
 )
-
-// What only the kernel can tell, on macOS. Not tested.
 
 // isMadeUp: there is no procfs.
 func isMadeUp(*os.File) bool { return false }

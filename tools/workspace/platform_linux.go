@@ -1,3 +1,5 @@
+// What only the kernel can tell, on Linux.
+
 package workspace
 
 import (
@@ -10,8 +12,6 @@ import (
 
 	"golang.org/x/sys/unix"
 )
-
-// What only the kernel can tell, on Linux.
 
 // madeUp are the file systems whose files say size 0 and have content all the same.
 var madeUp = map[int64]bool{

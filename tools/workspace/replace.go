@@ -1,6 +1,6 @@
-package workspace
-
 // Writing so that a file is either the old one or the new one. It does not know what the bytes mean.
+
+package workspace
 
 import (
 	"crypto/rand"

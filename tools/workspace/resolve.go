@@ -1,6 +1,6 @@
-package workspace
-
 // From a name to the path that it really is. It does not know what may be reached.
+
+package workspace
 
 import (
 	"encoding/base64"

@@ -1,6 +1,6 @@
-package workspace
-
 // What somebody may have meant by a name that is not there.
+
+package workspace
 
 import (
 	"cmp"

@@ -1,6 +1,6 @@
-package workspace
-
 // Directories for walking. It does not know what is looked for in them.
+
+package workspace
 
 import (
 	"os"

@@ -1,7 +1,7 @@
-package workspace
-
 // What one call sees: names are held against its grant, files are opened and checked. It does not know why something
 // was granted.
+
+package workspace
 
 import (
 	"errors"

@@ -1,6 +1,6 @@
-package text
-
 // Which encoding a file is in. It sees bytes only; file names tell nothing.
+
+package text
 
 import (
 	"bytes"

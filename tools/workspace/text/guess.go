@@ -1,6 +1,6 @@
-package text
-
 // A guess at legacy encodings by how the bytes of ordinary text are distributed in them. It holds no word lists.
+
+package text
 
 // A script is what the double bytes of an encoding look like when they are ordinary text of the language that it was
 // made for.

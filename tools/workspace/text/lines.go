@@ -1,6 +1,6 @@
-package text
-
 // Lines: how they end, and how they are shown with their numbers.
+
+package text
 
 import (
 	"fmt"

@@ -1,6 +1,6 @@
-package text
-
 // Unified diffs, at the cost of what has changed.
+
+package text
 
 import (
 	"fmt"
