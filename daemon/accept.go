@@ -136,19 +136,19 @@ func (s *session) place(r *request, choose func(turnID string) *turn) *placed {
 	row := &callRow{Turn: t.number, TurnID: r.use.TurnID, ID: r.use.ID, Index: t.calls, Name: short(r.use.Name), Hash: r.hash, Open: true, Free: crowded != nil}
 	r.use.Turn, r.use.TurnID, r.use.Index, r.use.Key = t.number, t.id, t.calls, fmt.Sprintf("%d-%d", t.number, t.calls)
 	p := &placed{ending: ending{use: &r.use}, turn: t, row: row, parent: r.parent, parentKey: parentKey}
-	refuse := func(err *fault.Error) *placed {
+	endsWith := func(err *fault.Error) *placed {
 		p.ended, r.use.Input = pipeline.Refuse(err), nil
 		return p
 	}
 	switch tool := s.offered(r.use.Name, t.options); {
 	case r.wrong != nil:
-		return refuse(r.wrong)
+		return endsWith(r.wrong)
 	case crowded != nil:
-		return refuse(crowded)
+		return endsWith(crowded)
 	case r.parent != "" && parentKey == "":
-		return refuse(fault.Invalidf("unknown_parent", "The call %q is not running, so no call can be part of it. Leave parent_tool_use_id empty.", r.parent))
+		return endsWith(fault.Invalidf("unknown_parent", "The call %q is not running, so no call can be part of it. Leave parent_tool_use_id empty.", r.parent))
 	case tool == nil:
-		return refuse(fault.Invalidf("unknown_tool", "There is no tool %q. The nearest are %s. ListTools gives all.",
+		return endsWith(fault.Invalidf("unknown_tool", "There is no tool %q. The nearest are %s. ListTools gives all.",
 			short(r.use.Name), strings.Join(s.daemon.nearest(r.use.Name), ", ")))
 	default:
 		call, refused := pipeline.New(r.use, tool, s)

@@ -197,7 +197,8 @@ func TestBadToolUses(t *testing.T) {
 		}
 	}
 	for _, message := range []*tooldv1.ExecuteRequest{
-		{}, {Message: &tooldv1.ExecuteRequest_EndTurn{EndTurn: &tooldv1.EndTurn{TurnId: "none"}}},
+		{},
+		{Message: &tooldv1.ExecuteRequest_EndTurn{EndTurn: &tooldv1.EndTurn{TurnId: "none"}}},
 		{Message: &tooldv1.ExecuteRequest_DiscardTurn{DiscardTurn: &tooldv1.DiscardTurn{TurnId: "none"}}},
 		{Message: &tooldv1.ExecuteRequest_Answer{Answer: &tooldv1.Answer{QuestionId: strings.Repeat("q", 5<<20)}}},
 		{Message: &tooldv1.ExecuteRequest_BufferChanged{BufferChanged: &tooldv1.BufferChanged{}}},

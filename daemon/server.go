@@ -44,7 +44,6 @@ func (d *Daemon) newServer() *grpc.Server {
 		grpc.MaxRecvMsgSize(d.limits.MessageBytes),
 		grpc.MaxHeaderListSize(maxHeader),
 		grpc.MaxConcurrentStreams(maxStreams),
-		grpc.SharedWriteBuffer(true),
 		grpc.WaitForHandlers(true), // so that nothing is left of a stream when the daemon lets go of its state
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: keepaliveEvery, Timeout: keepaliveTimeout}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: keepaliveLeast, PermitWithoutStream: true}),
@@ -81,10 +80,6 @@ func (d *Daemon) logCall(_ context.Context, level logging.Level, message string,
 func (d *Daemon) rescued(broken any) error {
 	d.Log.Error("a method panicked", zap.Any("panic", broken), zap.ByteString("stack", debug.Stack()))
 	return refuse(codes.Internal, "internal", "The daemon made a mistake while it served this request. It goes on; the log has the details.")
-}
-
-func panicFields(tool string, broken any) []zap.Field {
-	return []zap.Field{zap.String("tool", tool), zap.Any("panic", broken), zap.ByteString("stack", debug.Stack())}
 }
 
 // checkPeer lets only the daemon's own user in, and no process that a call has started: it could allow itself what

@@ -1,3 +1,6 @@
+// Makes a tool of a Go type and functions: the schema is the type's, the rest is passed through. It does not know what
+// any tool does.
+
 package tools
 
 import (

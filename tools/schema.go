@@ -4,6 +4,7 @@ package tools
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -26,6 +27,16 @@ type Violation struct {
 // Violations are the details of an "invalid_input" error.
 type Violations struct {
 	Violations []Violation `json:"violations"`
+}
+
+// Violated gives the fault "invalid_input" that lists all that is wrong with an input of the tool; found is not empty.
+func Violated(tool string, found []Violation) *fault.Error {
+	var text strings.Builder
+	fmt.Fprintf(&text, "The input of %s is not what it should be:", tool)
+	for _, v := range found {
+		fmt.Fprintf(&text, "\n- %s: %s", cmp.Or(v.Field, "the input"), v.Expected)
+	}
+	return fault.Invalidf("invalid_input", "%s", text.String()).At(found[0].Field).With(Violations{found})
 }
 
 type inputSchema struct {
@@ -98,16 +109,7 @@ func (s *inputSchema) violations(err error) *fault.Error {
 	leaves(invalid, func(leaf *jsonschema.ValidationError) {
 		found = append(found, Violation{pointer(leaf.InstanceLocation), leaf.ErrorKind.LocalizedString(english)})
 	})
-	var text strings.Builder
-	fmt.Fprintf(&text, "The input of %s does not fit its schema:", s.tool)
-	for _, v := range found {
-		where := v.Field
-		if where == "" {
-			where = "the input"
-		}
-		fmt.Fprintf(&text, "\n- %s: %s", where, v.Expected)
-	}
-	return fault.Invalidf("invalid_input", "%s", text.String()).At(found[0].Field).With(Violations{found})
+	return Violated(s.tool, found)
 }
 
 func leaves(err *jsonschema.ValidationError, visit func(*jsonschema.ValidationError)) {

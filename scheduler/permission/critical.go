@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toold/toold/tools"
 	"github.com/toold/toold/tools/shell"
 )
 
@@ -19,9 +20,14 @@ type Around struct {
 	Roots []string // of the workspace
 }
 
-// Critical gives the reason why one of the commands or redirections must not run unasked in any mode; empty: none.
-func Critical(commands []shell.Command, around Around) string {
-	for _, c := range commands {
+// Critical gives the reason why a call with these effects must not run unasked in any mode; empty: none.
+func Critical(effects tools.Effects, around Around) string {
+	for _, w := range effects.Writes {
+		if isDevice(around.absolute(w.Name)) {
+			return fmt.Sprintf("It writes to %s, which may be a block device.", w.Name)
+		}
+	}
+	for _, c := range effects.Commands {
 		if why := around.critical(c); why != "" {
 			return fmt.Sprintf("`%s` %s.", c.Text, why)
 		}
@@ -32,23 +38,23 @@ func Critical(commands []shell.Command, around Around) string {
 func (a Around) critical(c shell.Command) string {
 	name := path.Base(c.Name)
 	switch {
+	case c.ForkBomb:
+		return "starts copies of itself without end"
 	case !c.Literal && c.Name != "":
 		return ""
 	case slices.Contains([]string{"rm", "rmdir"}, name), slices.Contains([]string{"chmod", "chown", "chgrp"}, name) && recursive(c):
 		return a.precious(name, operands(c))
-	case name == "find" && slices.ContainsFunc(c.Words, func(w shell.Word) bool { return w.Text == "-delete" }):
+	case name == "find" && mentions(c, "-delete", "rm", "shred"):
 		return a.precious(name, operands(c))
 	case strings.HasPrefix(name, "mkfs"), slices.Contains([]string{"wipefs", "fdisk", "parted", "sfdisk", "mkswap", "blkdiscard"}, name):
 		return "writes to a block device"
-	case name == "dd" && slices.ContainsFunc(c.Words, func(w shell.Word) bool { return device(strings.TrimPrefix(w.Text, "of="), w.Text) }):
+	case slices.Contains([]string{"dd", "shred"}, name) && slices.ContainsFunc(c.Words, a.overwrites):
 		return "writes to a device"
 	case slices.Contains([]string{"shutdown", "reboot", "poweroff", "halt", "kexec"}, name):
 		return "ends the whole system"
 	case slices.Contains([]string{"init", "telinit"}, name) && len(c.Words) > 1 && strings.ContainsAny(c.Words[1].Text, "06"):
 		return "ends the whole system"
-	case name == "systemctl" && slices.ContainsFunc(c.Words, func(w shell.Word) bool {
-		return slices.Contains([]string{"poweroff", "reboot", "halt", "kexec", "emergency", "rescue"}, w.Text)
-	}):
+	case name == "systemctl" && mentions(c, "poweroff", "reboot", "halt", "kexec", "emergency", "rescue"):
 		return "ends the whole system"
 	}
 	return ""
@@ -57,33 +63,43 @@ func (a Around) critical(c shell.Command) string {
 // precious says why removing, or changing all of, one of the operands would be critical.
 func (a Around) precious(verb string, operands []shell.Word) string {
 	for _, word := range operands {
+		text := word.Text
 		if !word.Literal {
-			if text := strings.Trim(word.Text, `"`); strings.HasPrefix(text, "$") && strings.Contains(text, "/") {
+			text = unquoted(text)
+			if strings.HasPrefix(text, "$") && strings.Contains(text, "/") {
 				return fmt.Sprintf("would reach / if %s begins with an empty variable", word.Text)
 			}
-			if base, ok := strings.CutSuffix(word.Text, "/*"); ok && a.special(base+"/") != "" {
+			if base, ok := strings.CutSuffix(text, "/*"); ok && a.special(base+"/") != "" {
 				return fmt.Sprintf("reaches everything in %s", base+"/")
 			}
-			if !strings.HasPrefix(word.Text, "~") {
+			if !strings.HasPrefix(text, "~") && text != "." {
 				continue
 			}
 		}
-		if what := a.special(strings.TrimSuffix(word.Text, "/*")); what != "" {
+		if what := a.special(strings.TrimSuffix(text, "/*")); what != "" {
 			return fmt.Sprintf("would let %s loose on %s", verb, what)
 		}
 	}
 	return ""
 }
 
+// unquoted takes the quotes off a word that is not literal, and puts in what is known of the variables that name
+// directories, and that * stands for what is in this one.
+func unquoted(text string) string {
+	switch text = strings.ReplaceAll(text, `"`, ""); text {
+	case "$HOME", "${HOME}":
+		return "~"
+	case "$PWD", "${PWD}":
+		return "."
+	case "*":
+		return "./*"
+	}
+	return text
+}
+
 // special names what is behind a path that nobody wants to lose; empty: nothing special.
 func (a Around) special(name string) string {
-	if strings.HasPrefix(name, "~") {
-		name = path.Join(a.Home, strings.TrimPrefix(name, "~"))
-	}
-	if !path.IsAbs(name) {
-		name = path.Join(a.Dir, name)
-	}
-	name = path.Clean(name)
+	name = a.absolute(name)
 	switch {
 	case name == "/":
 		return "/"
@@ -98,6 +114,22 @@ func (a Around) special(name string) string {
 		}
 	}
 	return ""
+}
+
+// absolute gives what a name stands for, with a leading ~, links left as they are.
+func (a Around) absolute(name string) string {
+	if rest, ok := strings.CutPrefix(name, "~"); ok {
+		return path.Join("/", a.Home, rest)
+	}
+	if !path.IsAbs(name) {
+		return path.Join(a.Dir, name)
+	}
+	return path.Clean(name)
+}
+
+// mentions says whether one of the texts is a word of the command.
+func mentions(c shell.Command, texts ...string) bool {
+	return slices.ContainsFunc(c.Words, func(w shell.Word) bool { return slices.Contains(texts, w.Text) })
 }
 
 func operands(c shell.Command) (words []shell.Word) {
@@ -117,7 +149,22 @@ func recursive(c shell.Command) bool {
 	})
 }
 
-// device says whether a dd operand is an output that is a device with something on it.
-func device(target, whole string) bool {
-	return strings.HasPrefix(whole, "of=/dev/") && !slices.Contains([]string{"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/full"}, target)
+// overwrites says whether a word of dd or shred names a device as what is written.
+func (a Around) overwrites(w shell.Word) bool {
+	return isDevice(a.absolute(strings.TrimPrefix(unquoted(w.Text), "of=")))
+}
+
+// harmless are the names in /dev behind which there is no disk: pseudo-devices, terminals, descriptors, shared memory,
+// and the names that bash makes connections of.
+var harmless = []string{
+	"null", "zero", "full", "random", "urandom", "stdin", "stdout", "stderr", "tty", "ptmx", "console",
+	"fd/", "pts/", "shm/", "mqueue/", "tcp/", "udp/",
+}
+
+// isDevice says whether a path may be that of a device with something on it.
+func isDevice(name string) bool {
+	device, ok := strings.CutPrefix(name, "/dev/")
+	return ok && !slices.ContainsFunc(harmless, func(h string) bool {
+		return device == h || strings.HasSuffix(h, "/") && strings.HasPrefix(device, h)
+	})
 }

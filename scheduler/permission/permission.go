@@ -41,7 +41,6 @@ const (
 	Safe      Level = iota + 1 // read-only
 	Confirm                    // writes inside the roots
 	Dangerous                  // runs programs or reaches outside
-	Forbidden                  // a rule denies it
 )
 
 // Facts is what a verdict is derived from.

@@ -51,9 +51,9 @@ func shortened(content []tools.Block, maxChars int) (shown, cut int, blocks []to
 	for _, block := range content {
 		count := utf8.RuneCountInString(block.Text)
 		switch {
-		case done && block.Text != "":
+		case count > 0 && done:
 			continue
-		case count > left:
+		case count > 0 && count > left:
 			block.Text = headOf(block.Text, left)
 			done, cut = true, len(blocks)
 		}

@@ -207,7 +207,7 @@ func (c *Call) reach(env *tools.Env) (permission.Facts, error) {
 	if effects.Opaque || len(effects.Hosts) > 0 {
 		facts.Reach, facts.Where = permission.Runs, effects.Reason
 	}
-	facts.Critical = permission.Critical(effects.Commands, permission.Around{Dir: env.Dir, Home: homeOf(env), Roots: places.Roots()})
+	facts.Critical = permission.Critical(effects, permission.Around{Dir: env.Dir, Home: homeOf(env), Roots: places.Roots()})
 	env.Files = places.View(grant, memory)
 	return facts, nil
 }

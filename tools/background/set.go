@@ -16,15 +16,15 @@ import (
 	"github.com/toold/toold/tools/spool"
 )
 
-// MaxAlive is how many tasks of one session may run at the same time.
-const MaxAlive = 32
+// maxAlive is how many tasks of one session may run at the same time.
+const maxAlive = 32
 
 // maxEnded is how many tasks that have ended are still known by their ids; older ones are forgotten.
 const maxEnded = 256
 
 // ErrTooMany and ErrClosed are why Add takes no task.
 var (
-	ErrTooMany = fmt.Errorf("%d background tasks are running, which is the most that a session may have", MaxAlive)
+	ErrTooMany = fmt.Errorf("%d background tasks are running, which is the most that a session may have", maxAlive)
 	ErrClosed  = errors.New("the session is closed")
 )
 
@@ -133,7 +133,7 @@ func (s *Set) reserve() error {
 	switch {
 	case s.closed:
 		return ErrClosed
-	case s.alive >= MaxAlive:
+	case s.alive >= maxAlive:
 		return ErrTooMany
 	}
 	s.alive++

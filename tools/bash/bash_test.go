@@ -136,7 +136,7 @@ func (s *session) bash(command string) answer {
 
 func TestResults(t *testing.T) {
 	s := newSession(t)
-	s.room.Put(map[string]string{"a.txt": "one\ntwo\n"})
+	s.room.Put("a.txt", "one\ntwo\n")
 	tests := []struct{ name, command, text string }{
 		{"nothing", "true", "(no output)"},
 		{"output", "cat a.txt", "one\ntwo\n"},

@@ -1,9 +1,9 @@
-// What only the present state can say against a command before anybody is asked. It runs nothing but `git config`.
+// What only the present state can say against a command before anybody is asked. It runs nothing but `git config`, and
+// does not know what anybody answers.
 
 package bash
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"os"
@@ -20,13 +20,25 @@ import (
 // maxRepositories is how many directories a command may name before its repositories are not looked at one by one.
 const maxRepositories = 8
 
+// How much of what git prints is looked at, in bytes: the names of all settings, and a complaint of a few lines.
+const (
+	maxSettings  = 1 << 20
+	maxComplaint = 4 << 10
+)
+
 // check asks about what the text of a command cannot say: whether a git that only reads would run a program that the
 // repository's own settings name.
 func check(ctx context.Context, env *tools.Env, in input) (tools.Preview, error) {
 	if in.Unconfined {
 		return tools.Preview{Ask: "It asks to run outside the sandbox."}, nil
 	}
-	if !in.analysis.Git || !in.analysis.ReadOnly {
+	if !in.analysis.ReadOnly {
+		return tools.Preview{}, nil
+	}
+	if why := otherHome(env, in.analysis); why != "" {
+		return tools.Preview{Ask: why}, nil
+	}
+	if !in.analysis.Git {
 		return tools.Preview{}, nil
 	}
 	dirs := []string{env.Dir}
@@ -48,6 +60,18 @@ func check(ctx context.Context, env *tools.Env, in input) (tools.Preview, error)
 		}
 	}
 	return tools.Preview{}, nil
+}
+
+// otherHome says that a command which goes by the home directory would meet another one than its effects were declared
+// by, or another git configuration than the user's own: an earlier call has exported HOME. Empty: it would not.
+func otherHome(env *tools.Env, a shell.Analysis) string {
+	home, had := asMap(env.Environ)["HOME"]
+	own := untilded("~")
+	tilde := func(name string) bool { return untilded(name) != name }
+	if home == own || !(slices.ContainsFunc(a.Reads, tilde) || a.Git && had) {
+		return ""
+	}
+	return fmt.Sprintf("It goes by the home directory, which is %q in this session while that of the daemon's user is %s.", home, own)
 }
 
 // gitRuns says what makes a reading git run another program in the repository that dir is in; empty: nothing does.
@@ -91,7 +115,7 @@ func configKeys(ctx context.Context, env *tools.Env, top string) ([]string, erro
 	if err != nil {
 		return nil, nil // then the command will not find it either
 	}
-	var out, complaints bytes.Buffer
+	out, complaints := sandbox.Beginning{Most: maxSettings}, sandbox.Beginning{Most: maxComplaint}
 	p, err := env.Runner.Start(sandbox.Command{
 		ID: env.CallID, Path: git, Args: []string{"git", "config", "--local", "--includes", "--list", "--name-only", "-z"},
 		Dir: top, Env: sandbox.Environ(shell.ReadOnlyEnv(env.Environ, env.Files.Roots()), shell.GitHardening()...),
@@ -103,6 +127,9 @@ func configKeys(ctx context.Context, env *tools.Env, top string) ([]string, erro
 	defer context.AfterFunc(ctx, p.Stop)()
 	if exit := p.Wait(); exit.Code != 0 {
 		return nil, fmt.Errorf("git says: %s", strings.TrimSpace(complaints.String()))
+	}
+	if out.Cut {
+		return nil, fmt.Errorf("their names are more than %d bytes", maxSettings)
 	}
 	return strings.Split(out.String(), "\x00"), nil
 }

@@ -4,7 +4,6 @@ package bash
 
 import (
 	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/toold/toold/tools"
@@ -42,13 +41,13 @@ func (r *shellRun) changes(exit sandbox.Exit) (c tools.Changes) {
 	if exit.Stopped || exit.Signal != "" {
 		return c
 	}
-	left, ok := parseReport(r.report.text.String())
+	left, ok := parseReport(r.report.String())
 	if !ok {
 		return c
 	}
 	switch {
 	case left.dir == "" || left.dir == r.dir:
-	case within(left.dir, r.env.Files.Roots()):
+	case r.env.Files.InRoot(left.dir): // it has no links in it: the kernel told it
 		c.Dir = left.dir
 	default:
 		r.note("The working directory is %s again: %s is outside the roots of the session.", r.dir, left.dir)
@@ -59,14 +58,4 @@ func (r *shellRun) changes(exit sandbox.Exit) (c tools.Changes) {
 		r.note("Not kept for later commands: %s. Variables that look like credentials, or change what programs run, are not handed on; set them in the command that needs them.", strings.Join(withheld, ", "))
 	}
 	return c
-}
-
-// within judges by whole components. A working directory has no links in it: the kernel told it.
-func within(dir string, roots []string) bool {
-	for _, root := range roots {
-		if rel, err := filepath.Rel(root, dir); err == nil && filepath.IsLocal(rel) {
-			return true
-		}
-	}
-	return false
 }

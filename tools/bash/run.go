@@ -41,7 +41,7 @@ type shellRun struct {
 	environ []string
 	out     *spool.Output
 	process *sandbox.Process
-	report  *report // nil: what it leaves behind is not wanted
+	report  *sandbox.Beginning // nil: what it leaves behind is not wanted
 	notes   []string
 }
 
@@ -90,7 +90,7 @@ func (r *shellRun) prepare() (err error) {
 	}
 	r.environ = sandbox.Environ(base, set...)
 	if !r.in.analysis.Concurrent && !r.in.RunInBackground {
-		r.report = &report{}
+		r.report = &sandbox.Beginning{Most: maxReport}
 	}
 	if r.in.Timeout > maxTime.Milliseconds() {
 		r.note("The timeout of %d ms was cut to %d ms, the longest there is; run_in_background has none.", r.in.Timeout, maxTime.Milliseconds())

@@ -3,7 +3,6 @@
 package bash
 
 import (
-	"bytes"
 	"errors"
 	"maps"
 	"os"
@@ -23,7 +22,8 @@ const (
 	stateDescriptor = "198"
 	// reportMark begins a report, after whatever else has been written to the descriptor.
 	reportMark = "\x00toold state\x00"
-	// maxReport is more than any environment that the kernel would start a program with.
+	// maxReport is more than any environment that the kernel would start a program with. A command may write to the
+	// descriptor what it likes, so there is a bound.
 	maxReport = 4 << 20
 )
 
@@ -46,15 +46,6 @@ func openPrelude() (*os.File, error) {
 		return nil, err
 	}
 	return r, nil
-}
-
-// A report takes what a shell says of itself.
-type report struct{ text bytes.Buffer }
-
-// Write keeps what fits and never fails: a command may write to the descriptor what it likes.
-func (r *report) Write(p []byte) (int, error) {
-	r.text.Write(p[:max(0, min(len(p), maxReport-r.text.Len()))])
-	return len(p), nil
 }
 
 // A state is what a shell had when it ended.

@@ -31,11 +31,11 @@ func BenchmarkEdit1MiB(b *testing.B) {
 			}
 		}
 		for i := 0; b.Loop(); i++ {
-			env := &tools.Env{Dir: s.root, Files: s.view()}
+			env := &tools.Env{Dir: s.Root, Files: s.View()}
 			if _, err := actions[i%2].Run(b.Context(), env); err != nil {
 				b.Fatal(err)
 			}
-			s.memory.Merge(env.Files.Learned())
+			s.Learn(env.Files)
 		}
 	})
 	b.Run("read and write", func(b *testing.B) {

@@ -15,56 +15,23 @@ import (
 	"github.com/toold/toold/tools"
 	"github.com/toold/toold/tools/edit"
 	"github.com/toold/toold/tools/fault"
+	"github.com/toold/toold/tools/tooltest"
 	"github.com/toold/toold/tools/workspace"
 )
 
-// A session is a workspace of one root and what has been read in it.
-type session struct {
-	root   string
-	ws     *workspace.Workspace
-	memory *workspace.Memory
-}
+type session struct{ *tooltest.Files }
 
 func newSession(t testing.TB) *session {
 	t.Helper()
-	root, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	ws, err := workspace.Open([]string{root}, workspace.NewLocks())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &session{root: root, ws: ws, memory: workspace.NewMemory()}
-}
-
-func (s *session) view() *workspace.View {
-	all := []workspace.Grantee{{Real: s.root, Tree: true}}
-	return s.ws.View(workspace.Grant{Dir: s.root, Reads: all, Writes: all}, s.memory)
+	return &session{tooltest.NewFiles(t, t.TempDir())}
 }
 
 // put writes a file and notes that the session has read it.
 func (s *session) put(t testing.TB, name string, content []byte) string {
 	t.Helper()
-	path := filepath.Join(s.root, name)
-	if err := os.WriteFile(path, content, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	s.read(t, path)
+	path := s.Put(name, string(content))
+	s.Read(path)
 	return path
-}
-
-func (s *session) read(t testing.TB, path string) {
-	t.Helper()
-	v := s.view()
-	c, err := v.Look(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	state := c.State
-	state.Text, state.Whole = c.Data, true
-	v.Record(c.Path.Real, state)
-	s.memory.Merge(v.Learned())
 }
 
 // call parses, checks and runs, as the pipeline does; the check must agree with the run and must change nothing.
@@ -78,7 +45,7 @@ func (s *session) call(t testing.TB, tool tools.Tool, input any) (tools.Preview,
 	if err != nil {
 		return tools.Preview{}, edit.Structured{}, "", err
 	}
-	env := &tools.Env{Dir: s.root, Files: s.view(), Report: func(tools.Step) {}}
+	env := s.Env()
 	preview, checked := action.Check(t.Context(), env)
 	result, err := action.Run(t.Context(), env)
 	if code(checked) != code(err) {
@@ -87,7 +54,7 @@ func (s *session) call(t testing.TB, tool tools.Tool, input any) (tools.Preview,
 	if err != nil {
 		return preview, edit.Structured{}, "", err
 	}
-	s.memory.Merge(env.Files.Learned())
+	s.Learn(env.Files)
 	out := result.Structured.(edit.Structured)
 	if preview.Diff != out.Diff {
 		t.Errorf("the preview shows\n%sthe result\n%s", preview.Diff, out.Diff)
@@ -129,7 +96,7 @@ func TestEdits(t *testing.T) {
 		}
 		t.Run(c.Note, func(t *testing.T) {
 			s := newSession(t)
-			path := filepath.Join(s.root, "file")
+			path := filepath.Join(s.Root, "file")
 			if c.File != nil {
 				s.put(t, "file", []byte(*c.File))
 			}
@@ -220,7 +187,7 @@ func TestStrayBytesSurvive(t *testing.T) {
 
 func TestReadStateIsNeeded(t *testing.T) {
 	s := newSession(t)
-	path := filepath.Join(s.root, "file")
+	path := filepath.Join(s.Root, "file")
 	if err := os.WriteFile(path, []byte("one two"), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -228,7 +195,7 @@ func TestReadStateIsNeeded(t *testing.T) {
 	if _, _, _, err := s.call(t, edit.Tool(), in); code(err) != "not_read" {
 		t.Errorf("never read: %v", err)
 	}
-	s.read(t, path)
+	s.Read(path)
 	change := func(content string) {
 		t.Helper()
 		if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
@@ -260,7 +227,7 @@ func TestRelativePath(t *testing.T) {
 	s := newSession(t)
 	_, _, _, err := s.call(t, edit.Tool(), one{FilePath: "sub/file", NewString: "x"})
 	f := fault.From(err)
-	if f.Code != "invalid_input" || f.Field != "/file_path" || !strings.Contains(f.Message, s.root+"/sub/file") {
+	if f.Code != "invalid_input" || f.Field != "/file_path" || !strings.Contains(f.Message, s.Root+"/sub/file") {
 		t.Errorf("got %+v", f)
 	}
 }
@@ -276,14 +243,14 @@ func TestBinaryIsRefused(t *testing.T) {
 func TestHardLinksAsk(t *testing.T) {
 	s := newSession(t)
 	path := s.put(t, "file", []byte("one"))
-	if err := os.Link(path, s.root+"/other"); err != nil {
+	if err := os.Link(path, s.Root+"/other"); err != nil {
 		t.Fatal(err)
 	}
 	preview, _, _, err := s.call(t, edit.Tool(), one{FilePath: path, OldString: "one", NewString: "two"})
 	if err != nil || !strings.Contains(preview.Ask, "2 hard links") {
 		t.Errorf("%v, asks %q", err, preview.Ask)
 	}
-	if got, _ := os.ReadFile(s.root + "/other"); string(got) != "two" {
+	if got, _ := os.ReadFile(s.Root + "/other"); string(got) != "two" {
 		t.Errorf("the other name holds %q", got)
 	}
 }

@@ -34,7 +34,7 @@ func TestMultiEdit(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := newSession(t)
-			path := filepath.Join(s.root, "file")
+			path := filepath.Join(s.Root, "file")
 			if c.file != "" {
 				s.put(t, "file", []byte(c.file))
 			}
@@ -60,9 +60,9 @@ func TestConcurrentEditorsLoseNothing(t *testing.T) {
 	tool := edit.Tool()
 	var both sync.WaitGroup
 	for _, mark := range []string{"A\n", "B\n"} {
+		own := s.Another()
+		own.Read(path)
 		both.Go(func() {
-			own := &session{root: s.root, ws: s.ws, memory: workspace.NewMemory()}
-			own.memory.Merge(s.memory.Snapshot())
 			for i := range 20 {
 				data, _ := json.Marshal(one{FilePath: path, OldString: mark, NewString: fmt.Sprintf("%s%s %d\n", mark, mark[:1], i)})
 				action, err := tool.Parse(data)
@@ -70,11 +70,11 @@ func TestConcurrentEditorsLoseNothing(t *testing.T) {
 					t.Error(err)
 					return
 				}
-				env := &tools.Env{Dir: s.root, Files: own.view()}
+				env := own.Env()
 				if _, err := action.Run(context.Background(), env); err != nil {
 					t.Errorf("%s %d: %v", mark, i, err)
 				}
-				own.memory.Merge(env.Files.Learned())
+				own.Learn(env.Files)
 			}
 		})
 	}

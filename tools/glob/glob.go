@@ -76,7 +76,7 @@ func plan(in Input) (search, error) {
 		}
 		dir, rest = filepath.Join(dir, name), strings.TrimLeft(after, "/")
 	}
-	if in.Path != "" && (!filepath.IsAbs(in.Path) || !within(filepath.Clean(in.Path), dir)) {
+	if in.Path != "" && (!filepath.IsAbs(in.Path) || !workspace.Within(filepath.Clean(in.Path), dir)) {
 		return search{}, bad(in.Pattern, 0, "it is an absolute path, but path is given too and does not contain it. Give a pattern relative to path, or leave path out.")
 	}
 	if rest == "" {
@@ -84,11 +84,6 @@ func plan(in Input) (search, error) {
 	}
 	p, err := parsePattern(in.Pattern, rest)
 	return search{dir, p}, err
-}
-
-func within(dir, path string) bool {
-	rel, err := filepath.Rel(dir, path)
-	return err == nil && rel != ".." && !strings.HasPrefix(rel, "../")
 }
 
 // A finder is one search under way. visit and choose are called from several goroutines.
@@ -120,7 +115,7 @@ func run(ctx context.Context, env *tools.Env, in Input) (tools.Result, error) {
 	}
 	defer tree.Close()
 	if tree.Single != "" {
-		return tools.Result{}, fault.Invalidf("not_a_directory", "%s is a file. Give a directory as path, or open the file with Read.", tree.Path.Named).At("/path")
+		return tools.Result{}, fault.Invalidf("not_a_directory", "%s is a file. Give a directory as path, or open the file with Read.", tree.Path.Shown()).At("/path")
 	}
 	f := &finder{search: s, tree: tree}
 	tally, err := walk.Files(ctx, tree.Root, walk.Options{
@@ -132,6 +127,9 @@ func run(ctx context.Context, env *tools.Env, in Input) (tools.Result, error) {
 
 // choose leaves out what the pattern cannot mean and, counted, what it means only when hidden names are allowed.
 func (f *finder) choose(path string, kind fs.FileMode) walk.Choice {
+	if f.tree.Barred(path) {
+		return walk.Leave
+	}
 	names := strings.Split(path, "/")
 	name := names[len(names)-1]
 	meant := f.pattern.matches

@@ -19,17 +19,12 @@ import (
 
 	"github.com/toold/toold/tools"
 	"github.com/toold/toold/tools/fault"
-	"github.com/toold/toold/tools/workspace"
+	"github.com/toold/toold/tools/tooltest"
 )
 
-func newEnv(t testing.TB, dir string) *tools.Env {
+func newEnv(t testing.TB, dir string, hidden ...string) *tools.Env {
 	t.Helper()
-	ws, err := workspace.Open([]string{dir}, workspace.NewLocks())
-	if err != nil {
-		t.Fatal(err)
-	}
-	grant := workspace.Grant{Dir: dir, Reads: []workspace.Grantee{{Real: dir, Tree: true}}}
-	return &tools.Env{Dir: dir, Environ: []string{"HOME=" + dir}, Report: func(tools.Step) {}, Files: ws.View(grant, workspace.NewMemory())}
+	return tooltest.NewFiles(t, dir, hidden...).Env()
 }
 
 // call runs the tool as the pipeline would. Errors of all steps come back alike.

@@ -1,4 +1,4 @@
-// This file reads a pattern and follows paths along it, one name at a time. It does not know which files there are.
+// Reads a pattern and follows paths along it, one name at a time. It does not know which files there are.
 
 package glob
 

@@ -1,4 +1,4 @@
-// This file puts what was found into words and figures.
+// What was found, in words and figures. It does not search.
 
 package glob
 
@@ -9,6 +9,7 @@ import (
 
 	"github.com/toold/toold/tools"
 	"github.com/toold/toold/tools/walk"
+	"github.com/toold/toold/tools/workspace"
 )
 
 // Found is the structured result.
@@ -37,7 +38,7 @@ func (f *finder) result(in Input, tally walk.Tally, err error) tools.Result {
 		LeftOut: LeftOut{tally.IgnoredFiles, tally.IgnoredDirs, f.hidden.Load(), f.modules.Load(), f.links.Load()},
 	}
 	for i, m := range f.newest {
-		found.Files[i] = walk.Shown(filepath.Join(f.tree.Path.Named, m.path))
+		found.Files[i] = workspace.NameOf(filepath.Join(f.tree.Path.Named, m.path))
 	}
 	if err != nil {
 		found.Reasons = append([]string{fmt.Sprintf("stopped before the end: %v", err)}, found.Reasons...)
@@ -51,7 +52,7 @@ func (f *finder) result(in Input, tally walk.Tally, err error) tools.Result {
 func (f *finder) lines(in Input, found Found, tally walk.Tally) []string {
 	lines := found.Files
 	var notes []string
-	switch dir := walk.Shown(f.tree.Path.Named); {
+	switch dir := f.tree.Path.Name(); {
 	case len(lines) == 0 && found.Incomplete:
 		notes = append(notes, fmt.Sprintf("No file that matches %s was found in %s so far, but not everything was looked at.", in.Pattern, dir))
 	case len(lines) == 0:

@@ -1,4 +1,4 @@
-// This file feeds our own engine, and keeps what either engine could not search. It does not know patterns.
+// Feeds our own engine, and keeps what either engine could not search. It does not know patterns.
 
 package grep
 
@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 
 	"github.com/toold/toold/tools/walk"
+	"github.com/toold/toold/tools/workspace"
 )
 
 // errTooMuch stops a search whose whole result was asked for and is more than can be held.
@@ -75,8 +76,8 @@ func (e *ownEngine) visit(ctx context.Context, f *walk.File) {
 		e.binaries.Add(1)
 		return
 	case ctx.Err() != nil && err != nil:
-	case err == errLongLine || err == errTooLarge || err == errManySpans:
-		e.note(fmt.Sprintf("%s: %v", walk.Shown(f.Path), err))
+	case errors.Is(err, errLongLine), errors.Is(err, errTooLarge), errors.Is(err, errManySpans):
+		e.note(fmt.Sprintf("%s: %v", workspace.NameOf(f.Path), err))
 	case err != nil:
 		e.unreadable(f.Path, err)
 	}

@@ -1,4 +1,4 @@
-// This file is the table of file types by name. It knows names of files only, never their content.
+// The table of file types by name. It knows names of files only, never their content.
 
 package grep
 

@@ -1,4 +1,4 @@
-// This file decides by name which files are searched: glob and type. It does not know ignore files.
+// Decides by name which files are searched: glob and type. It does not know ignore files.
 
 package grep
 

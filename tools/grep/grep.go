@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/toold/toold/tools"
-	"github.com/toold/toold/tools/fault"
 	"github.com/toold/toold/tools/walk"
 	"github.com/toold/toold/tools/workspace"
 )
@@ -94,11 +93,7 @@ func validate(in *Input, rg ripgrep) error {
 		}
 	}
 	if len(wrong) > 0 {
-		lines := make([]string, len(wrong))
-		for i, v := range wrong {
-			lines[i] = "\n- " + v.Field + ": " + v.Expected
-		}
-		return fault.Invalidf("invalid_input", "The input of Grep is not what it should be:%s", strings.Join(lines, "")).At(wrong[0].Field).With(tools.Violations{Violations: wrong})
+		return tools.Violated("Grep", wrong)
 	}
 	if _, err := newFilter(*in); err != nil {
 		return err
@@ -196,7 +191,7 @@ func (s *search) choose(ctx context.Context, in Input, from engines) (engine, er
 		return &ownEngine{search: s}, err
 	}
 	refused := from.rg.check(ctx, s.env, in)
-	if refused == errUnusable {
+	if errors.Is(refused, errUnusable) {
 		return &ownEngine{search: s}, err
 	}
 	return &rgEngine{search: s, rg: from.rg, flags: flags(in, s.query), pattern: in.Pattern}, refused
@@ -211,7 +206,7 @@ func (s *search) walk(ctx context.Context, e engine) (walk.Tally, error) {
 	}
 	if s.tree.Single != "" {
 		if err := walk.Single(s.tree.Root, s.tree.Single, visit); err != nil {
-			s.note(fmt.Sprintf("could not read %s: %v", walk.Shown(s.tree.Path.Named), err))
+			s.note(fmt.Sprintf("could not read %s: %v", s.tree.Path.Name(), err))
 		}
 		e.finish(ctx)
 		return walk.Tally{}, context.Cause(ctx)
@@ -230,7 +225,7 @@ func (s *search) wants(name string, kind fs.FileMode) walk.Choice {
 	case ".git", ".hg", ".svn", ".bzr", ".jj":
 		return walk.Leave
 	}
-	if !s.filter.takes(name, kind.IsDir()) {
+	if s.tree.Barred(name) || !s.filter.takes(name, kind.IsDir()) {
 		return walk.Leave
 	}
 	if kind&fs.ModeSymlink != 0 {

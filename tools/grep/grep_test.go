@@ -16,28 +16,21 @@ import (
 	"github.com/toold/toold/tools"
 	"github.com/toold/toold/tools/fault"
 	"github.com/toold/toold/tools/sandbox"
-	"github.com/toold/toold/tools/workspace"
+	"github.com/toold/toold/tools/tooltest"
 )
 
 func TestMain(m *testing.M) {
 	if sandbox.WatcherMain(os.Args) {
 		return
 	}
+	_ = os.Setenv("GORACE", "atexit_sleep_ms=0") // a watcher under the race detector would take a second to end
 	os.Exit(m.Run())
 }
 
 // newEnv makes what a call gets: a workspace with the one root dir. There is no Runner yet.
-func newEnv(t testing.TB, dir string) *tools.Env {
+func newEnv(t testing.TB, dir string, hidden ...string) *tools.Env {
 	t.Helper()
-	ws, err := workspace.Open([]string{dir}, workspace.NewLocks())
-	if err != nil {
-		t.Fatal(err)
-	}
-	grant := workspace.Grant{Dir: dir, Reads: []workspace.Grantee{{Real: dir, Tree: true}}}
-	return &tools.Env{
-		CallID: "call", Dir: dir, Environ: []string{"HOME=" + dir}, Report: func(tools.Step) {},
-		Files: ws.View(grant, workspace.NewMemory()),
-	}
+	return tooltest.NewFiles(t, dir, hidden...).Env()
 }
 
 // own is Grep without rg.

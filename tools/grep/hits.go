@@ -1,4 +1,4 @@
-// This file gathers what the engines find, in bounded memory, and cuts the page that was asked for. It does not know
+// Gathers what the engines find, in bounded memory, and cuts the page that was asked for. It does not know
 // who found it.
 
 package grep

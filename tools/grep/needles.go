@@ -1,4 +1,4 @@
-// This file finds texts of which every match holds one, so that most of a file can be skipped without asking the regular
+// Finds texts of which every match holds one, so that most of a file can be skipped without asking the regular
 // expression. It knows syntax trees, and nothing of files.
 
 package grep

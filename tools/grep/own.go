@@ -1,4 +1,4 @@
-// This file is our own engine: it searches the text of one file line by line, in windows of bounded size. It knows no
+// Our own engine: it searches the text of one file line by line, in windows of bounded size. It knows no
 // names and no directories.
 
 package grep

@@ -1,4 +1,4 @@
-// This file reads what rg prints: a path, a NUL, and by mode nothing, a count, or a line number and a line. It knows
+// Reads what rg prints: a path, a NUL, and by mode nothing, a count, or a line number and a line. It knows
 // nothing of processes. Lines may be of any length; only a bounded part is kept.
 
 package grep

@@ -1,4 +1,4 @@
-// This file turns a regular expression as ripgrep reads it into one of Go's that means the same. It knows where the two
+// Turns a regular expression as ripgrep reads it into one of Go's that means the same. It knows where the two
 // languages part: Unicode classes, braces, sets in sets. It does not search.
 
 package grep

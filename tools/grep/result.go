@@ -1,4 +1,4 @@
-// This file puts what was found into words and figures.
+// What was found, in words and figures. It does not search.
 
 package grep
 
@@ -11,6 +11,7 @@ import (
 
 	"github.com/toold/toold/tools"
 	"github.com/toold/toold/tools/walk"
+	"github.com/toold/toold/tools/workspace"
 )
 
 // Found is the structured result. Numbers in "total" are over the whole result, lists hold the page that was asked for.
@@ -92,7 +93,7 @@ func (s *search) absolute(path string) string {
 	if s.tree.Single == "" {
 		named = filepath.Join(named, path)
 	}
-	return walk.Shown(named)
+	return workspace.NameOf(named)
 }
 
 // reasons are why the search is not complete; none when it is.
@@ -152,7 +153,7 @@ func (s *search) remarks(in Input, found Found, tally walk.Tally) []string {
 	case found.Total.Entries == 0 && found.Incomplete:
 		remarks = append(remarks, "Nothing found so far, but the search did not look at everything.")
 	case found.Total.Entries == 0:
-		remarks = append(remarks, fmt.Sprintf("No matches found in %s (%s searched).", walk.Shown(s.tree.Path.Named), walk.Count(found.Searched, "file")))
+		remarks = append(remarks, fmt.Sprintf("No matches found in %s (%s searched).", s.tree.Path.Name(), walk.Count(found.Searched, "file")))
 	case found.Shown == 0:
 		remarks = append(remarks, fmt.Sprintf("There are only %s; offset %d is past the end.", walk.Count(found.Total.Entries, noun), in.Offset))
 	case found.Shown < found.Total.Entries:

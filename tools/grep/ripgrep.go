@@ -1,11 +1,10 @@
-// This file is ripgrep as an engine: it starts rg on files that were chosen by us and adds up what the processes say.
+// ripgrep as an engine: it starts rg on files that were chosen by us and adds up what the processes say.
 // It does not read their output; parse.go does. rg is given names, not descriptors: a file that is replaced by a link
 // between our look and rg's is read through the link.
 
 package grep
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -95,7 +94,7 @@ func (rg ripgrep) check(ctx context.Context, env *tools.Env, in Input) error {
 
 // ask searches nothing for pattern.
 func (rg ripgrep) ask(ctx context.Context, env *tools.Env, flags []string, pattern string) (code int, message string, err error) {
-	var complaint bounded
+	complaint := sandbox.Beginning{Most: maxComplaints}
 	args := append(flags[:len(flags):len(flags)], "--regexp="+pattern, "/dev/null")
 	exit, err := rg.start(ctx, env, "/", args, io.Discard, &complaint)
 	return exit.Code, complaint.String(), err
@@ -117,14 +116,8 @@ func (rg ripgrep) start(ctx context.Context, env *tools.Env, dir string, args []
 	return process.Wait(), nil
 }
 
-// bounded keeps the first of what a process complains about.
-type bounded struct{ bytes.Buffer }
-
-func (b *bounded) Write(p []byte) (int, error) {
-	const most = 64 << 10 // bytes; a list of faults that is longer is cut anyway
-	b.Buffer.Write(p[:max(0, min(len(p), most-b.Len()))])
-	return len(p), nil
-}
+// maxComplaints is how much of what rg complains about is kept, in bytes; a list of faults that is longer is cut anyway.
+const maxComplaints = 64 << 10
 
 // An rgEngine collects names and starts rg whenever a batch is full.
 type rgEngine struct {
@@ -198,7 +191,7 @@ func (e *rgEngine) run(ctx context.Context, names []string) {
 	if ctx.Err() != nil {
 		return
 	}
-	var complaint bounded
+	complaint := sandbox.Beginning{Most: maxComplaints}
 	out := &parser{query: e.query, deliver: e.deliver}
 	args := append(e.flags[:len(e.flags):len(e.flags)], "--regexp="+e.pattern, "--")
 	exit, err := e.rg.start(ctx, e.env, e.tree.Real, append(args, names...), out, &complaint)

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -18,6 +17,7 @@ import (
 	"github.com/toold/toold/tools"
 	"github.com/toold/toold/tools/fault"
 	"github.com/toold/toold/tools/walk"
+	"github.com/toold/toold/tools/workspace"
 )
 
 //go:embed description.md
@@ -92,9 +92,9 @@ func run(ctx context.Context, env *tools.Env, in Input) (tools.Result, error) {
 	}
 	defer tree.Close()
 	if tree.Single != "" {
-		return tools.Result{}, fault.Invalidf("not_a_directory", "%s is no directory. Open it with Read, or list %s.", tree.Path.Named, filepath.Dir(tree.Path.Named)).At("/path")
+		return tools.Result{}, fault.Invalidf("not_a_directory", "%s is no directory. Open it with Read, or list %s.", tree.Path.Shown(), filepath.Dir(tree.Path.Shown())).At("/path")
 	}
-	l := lister{rules: rules, root: tree.Root, Listing: Listing{Path: walk.Shown(tree.Path.Named)}}
+	l := lister{rules: rules, tree: tree, Listing: Listing{Path: tree.Path.Name()}}
 	if err := l.list(ctx); err != nil {
 		l.Incomplete = true
 		l.Reasons = append(l.Reasons, err.Error())
@@ -109,13 +109,13 @@ func run(ctx context.Context, env *tools.Env, in Input) (tools.Result, error) {
 type lister struct {
 	Listing
 	rules walk.Rules
-	root  *os.Root
+	tree  *workspace.Tree
 	first []fs.DirEntry // at most maxEntries and one reading more
 }
 
 // list reads the directory until ctx ends.
 func (l *lister) list(ctx context.Context) error {
-	dir, err := l.root.Open(".")
+	dir, err := l.tree.Root.Open(".")
 	if err != nil {
 		return reason(err)
 	}
@@ -123,12 +123,14 @@ func (l *lister) list(ctx context.Context) error {
 	for ctx.Err() == nil {
 		entries, err := dir.ReadDir(readAtOnce)
 		for _, e := range entries {
-			if l.rules.Match(e.Name(), e.IsDir()) == walk.Ignored {
+			switch {
+			case l.tree.Barred(e.Name()):
+			case l.rules.Match(e.Name(), e.IsDir()) == walk.Ignored:
 				l.Ignored++
-				continue
+			default:
+				l.Total++
+				l.first = append(l.first, e)
 			}
-			l.Total++
-			l.first = append(l.first, e)
 		}
 		slices.SortFunc(l.first, directoriesFirst)
 		l.first = l.first[:min(maxEntries, len(l.first))]
@@ -165,19 +167,19 @@ func directoriesFirst(a, b fs.DirEntry) int {
 func (l *lister) look() {
 	l.Entries = make([]Entry, 0, len(l.first))
 	for _, e := range l.first {
-		entry := Entry{Name: walk.Shown(e.Name()), Type: "other"}
+		entry := Entry{Name: workspace.NameOf(e.Name()), Type: "other"}
 		switch {
 		case e.IsDir():
 			entry.Type = "directory"
 		case e.Type().IsRegular():
 			entry.Type = "file"
-			if info, err := l.root.Lstat(e.Name()); err == nil {
+			if info, err := l.tree.Root.Lstat(e.Name()); err == nil {
 				entry.Size = info.Size()
 			}
 		case e.Type()&fs.ModeSymlink != 0:
 			entry.Type = "link"
-			if target, err := l.root.Readlink(e.Name()); err == nil {
-				entry.Target = walk.Shown(target)
+			if target, err := l.tree.Root.Readlink(e.Name()); err == nil {
+				entry.Target = workspace.NameOf(target)
 			}
 		}
 		l.Entries = append(l.Entries, entry)

@@ -15,17 +15,12 @@ import (
 
 	"github.com/toold/toold/tools"
 	"github.com/toold/toold/tools/fault"
-	"github.com/toold/toold/tools/workspace"
+	"github.com/toold/toold/tools/tooltest"
 )
 
-func newEnv(t *testing.T, dir string) *tools.Env {
+func newEnv(t *testing.T, dir string, hidden ...string) *tools.Env {
 	t.Helper()
-	ws, err := workspace.Open([]string{dir}, workspace.NewLocks())
-	if err != nil {
-		t.Fatal(err)
-	}
-	grant := workspace.Grant{Dir: dir, Reads: []workspace.Grantee{{Real: dir, Tree: true}}}
-	return &tools.Env{Dir: dir, Files: ws.View(grant, workspace.NewMemory())}
+	return tooltest.NewFiles(t, dir, hidden...).Env()
 }
 
 func call(ctx context.Context, env *tools.Env, input string) (string, Listing, error) {

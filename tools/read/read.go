@@ -85,7 +85,7 @@ func run(ctx context.Context, env *tools.Env, in input) (tools.Result, error) {
 	if err != nil {
 		return tools.Result{}, err
 	}
-	defer s.close()
+	defer func() { _ = s.close() }() // it was only read
 	p := page{first: in.Offset, lines: in.Limit, chars: resultChars - closing}
 	if env.MaxChars > 0 {
 		p.chars = max(env.MaxChars-closing, 1)

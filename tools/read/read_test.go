@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -18,37 +17,18 @@ import (
 	"github.com/toold/toold/tools"
 	"github.com/toold/toold/tools/fault"
 	"github.com/toold/toold/tools/read"
+	"github.com/toold/toold/tools/tooltest"
 	"github.com/toold/toold/tools/workspace"
 )
 
-// A session is a workspace of one root that may read everything.
 type session struct {
-	root   string
-	ws     *workspace.Workspace
-	memory *workspace.Memory
-	chars  int
+	*tooltest.Files
+	chars int
 }
 
 func newSession(t testing.TB) *session {
 	t.Helper()
-	root, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	ws, err := workspace.Open([]string{root}, workspace.NewLocks())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &session{root: root, ws: ws, memory: workspace.NewMemory()}
-}
-
-func (s *session) put(t testing.TB, name, content string) string {
-	t.Helper()
-	path := filepath.Join(s.root, name)
-	if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	return path
+	return &session{Files: tooltest.NewFiles(t, t.TempDir())}
 }
 
 type call struct {
@@ -59,8 +39,9 @@ type call struct {
 }
 
 func (s *session) env() *tools.Env {
-	v := s.ws.View(workspace.Grant{Dir: s.root, Reads: []workspace.Grantee{{Real: "/", Tree: true}}}, s.memory)
-	return &tools.Env{Dir: s.root, Files: v, MaxChars: s.chars}
+	env := s.Env()
+	env.MaxChars = s.chars
+	return env
 }
 
 func (s *session) read(ctx context.Context, t testing.TB, in call) (string, read.Structured, error) {
@@ -81,15 +62,8 @@ func (s *session) read(ctx context.Context, t testing.TB, in call) (string, read
 	if err != nil {
 		return "", read.Structured{}, err
 	}
-	s.memory.Merge(env.Files.Learned())
+	s.Learn(env.Files)
 	return result.Content[0].Text, result.Structured.(read.Structured), nil
-}
-
-func code(err error) string {
-	if err == nil {
-		return ""
-	}
-	return fault.From(err).Code
 }
 
 // lines gives n lines that name their own number.
@@ -131,7 +105,7 @@ func TestText(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := newSession(t)
-			text, out, err := s.read(t.Context(), t, call{FilePath: s.put(t, "f", c.file), Offset: c.offset, Limit: c.limit})
+			text, out, err := s.read(t.Context(), t, call{FilePath: s.Put("f", c.file), Offset: c.offset, Limit: c.limit})
 			if err != nil || text != c.want {
 				t.Errorf("%v\ngot  %q\nwant %q", err, text, c.want)
 			}
@@ -144,7 +118,7 @@ func TestText(t *testing.T) {
 
 func TestFirstTwoThousandLines(t *testing.T) {
 	s := newSession(t)
-	text, out, err := s.read(t.Context(), t, call{FilePath: s.put(t, "f.go", lines(2500, "\n"))})
+	text, out, err := s.read(t.Context(), t, call{FilePath: s.Put("f.go", lines(2500, "\n"))})
 	if err != nil || out.LastLine != 2000 || *out.TotalLines != 2500 || out.NextOffset != 2001 || out.Language != "go" {
 		t.Fatalf("%v %+v", err, out)
 	}
@@ -163,7 +137,7 @@ func TestLongLines(t *testing.T) {
 		"beyond, and CRLF":   {strings.Repeat("😀", 50_000) + "\r", strings.Repeat("😀", 2000) + "... [48000 characters left out]"},
 		"CRLF, at the limit": {strings.Repeat("x", 2000) + "\r", strings.Repeat("x", 2000)},
 	} {
-		text, _, err := s.read(t.Context(), t, call{FilePath: s.put(t, "f", "a\n"+c.line+"\nb\n")})
+		text, _, err := s.read(t.Context(), t, call{FilePath: s.Put("f", "a\n"+c.line+"\nb\n")})
 		if want := "     1\ta\n     2\t" + c.want + "\n     3\tb\n"; err != nil || text != want {
 			t.Errorf("%s: %v, got ...%q", name, err, text[max(0, len(text)-60):])
 		}
@@ -172,7 +146,7 @@ func TestLongLines(t *testing.T) {
 
 func TestResultIsPagedNotCut(t *testing.T) {
 	s := newSession(t)
-	path := s.put(t, "f", strings.Repeat(strings.Repeat("x", 99)+"\n", 3000))
+	path := s.Put("f", strings.Repeat(strings.Repeat("x", 99)+"\n", 3000))
 	var all strings.Builder
 	for next := 1; next != 0; {
 		text, out, err := s.read(t.Context(), t, call{FilePath: path, Offset: next})
@@ -208,13 +182,13 @@ func TestEncodings(t *testing.T) {
 		}
 		raw = map[string]string{"utf-16le": "\xff\xfe", "utf-16be": "\xfe\xff"}[name] + raw
 		s := newSession(t)
-		text, out, err := s.read(t.Context(), t, call{FilePath: s.put(t, "f", raw)})
+		text, out, err := s.read(t.Context(), t, call{FilePath: s.Put("f", raw)})
 		if err != nil || text != "     1\tこれは設定ファイルです\n     2\tつぎの行\n" || out.Encoding != name || out.LineEnding != "crlf" {
 			t.Errorf("%s: %v %q %+v", name, err, text, out)
 		}
 	}
 	s := newSession(t)
-	text, out, err := s.read(t.Context(), t, call{FilePath: s.put(t, "f", "größer äöü\xff\n")})
+	text, out, err := s.read(t.Context(), t, call{FilePath: s.Put("f", "größer äöü\xff\n")})
 	if err != nil || text != "     1\tgrößer äöü\ufffd\n" || out.Replaced != 1 {
 		t.Errorf("%v: %q, %+v", err, text, out)
 	}
@@ -222,30 +196,30 @@ func TestEncodings(t *testing.T) {
 
 func TestRefused(t *testing.T) {
 	s := newSession(t)
-	if err := os.Mkdir(s.root+"/dir", 0o755); err != nil {
+	if err := os.Mkdir(s.Root+"/dir", 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := syscall.Mkfifo(s.root+"/pipe", 0o644); err != nil {
+	if err := syscall.Mkfifo(s.Root+"/pipe", 0o644); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
 		in                 call
 		code, field, words string
 	}{
-		{in: call{FilePath: "rel/f"}, code: "invalid_input", field: "/file_path", words: s.root + "/rel/f"},
-		{in: call{FilePath: s.root + "/none"}, code: "file_not_found", field: "/file_path", words: s.root},
-		{in: call{FilePath: s.root + "/dir"}, code: "is_directory", field: "/file_path", words: "LS"},
-		{in: call{FilePath: s.root + "/pipe"}, code: "not_regular", field: "/file_path", words: "named pipe"},
+		{in: call{FilePath: "rel/f"}, code: "invalid_input", field: "/file_path", words: s.Root + "/rel/f"},
+		{in: call{FilePath: s.Root + "/none"}, code: "file_not_found", field: "/file_path", words: s.Root},
+		{in: call{FilePath: s.Root + "/dir"}, code: "is_directory", field: "/file_path", words: "LS"},
+		{in: call{FilePath: s.Root + "/pipe"}, code: "not_regular", field: "/file_path", words: "named pipe"},
 		{in: call{FilePath: "/dev/zero"}, code: "not_regular", field: "/file_path", words: "device"},
 		{in: call{FilePath: "/proc/self/pagemap"}, code: "not_regular", field: "/file_path", words: "longer than"},
-		{in: call{FilePath: s.put(t, "a.out", "\x7fELF\x02\x00")}, code: "binary_file", field: "/file_path", words: "6 bytes"},
-		{in: call{FilePath: s.put(t, "a.png", "\x89PNG\r\n\x1a\n\x00")}, code: "unsupported_media", field: "/file_path", words: "PNG image"},
-		{in: call{FilePath: s.put(t, "a.pdf", "%PDF-1.7\n")}, code: "unsupported_media", field: "/file_path", words: "PDF document"},
-		{in: call{FilePath: s.put(t, "b.pdf", "%PDF-1.7\n"), Pages: "1-2"}, code: "unsupported_media", field: "/file_path"},
-		{in: call{FilePath: s.put(t, "a.ipynb", `{"cells":[]}`)}, code: "unsupported_media", field: "/file_path", words: "Jupyter notebook"},
-		{in: call{FilePath: s.put(t, "a.txt", "text"), Pages: "1"}, code: "invalid_input", field: "/pages"},
-		{in: call{FilePath: s.root + "/a.txt", Offset: -1}, code: "invalid_input", field: "/offset"},
-		{in: call{FilePath: s.root + "/a.txt", Limit: -1}, code: "invalid_input", field: "/limit"},
+		{in: call{FilePath: s.Put("a.out", "\x7fELF\x02\x00")}, code: "binary_file", field: "/file_path", words: "6 bytes"},
+		{in: call{FilePath: s.Put("a.png", "\x89PNG\r\n\x1a\n\x00")}, code: "unsupported_media", field: "/file_path", words: "PNG image"},
+		{in: call{FilePath: s.Put("a.pdf", "%PDF-1.7\n")}, code: "unsupported_media", field: "/file_path", words: "PDF document"},
+		{in: call{FilePath: s.Put("b.pdf", "%PDF-1.7\n"), Pages: "1-2"}, code: "unsupported_media", field: "/file_path"},
+		{in: call{FilePath: s.Put("a.ipynb", `{"cells":[]}`)}, code: "unsupported_media", field: "/file_path", words: "Jupyter notebook"},
+		{in: call{FilePath: s.Put("a.txt", "text"), Pages: "1"}, code: "invalid_input", field: "/pages"},
+		{in: call{FilePath: s.Root + "/a.txt", Offset: -1}, code: "invalid_input", field: "/offset"},
+		{in: call{FilePath: s.Root + "/a.txt", Limit: -1}, code: "invalid_input", field: "/limit"},
 	} {
 		_, _, err := s.read(t.Context(), t, c.in)
 		if f := fault.From(err); err == nil || f.Code != c.code || f.Field != c.field || !strings.Contains(f.Message, c.words) {
@@ -264,18 +238,18 @@ func TestKernelFiles(t *testing.T) {
 
 func TestReadState(t *testing.T) {
 	s := newSession(t)
-	path := s.put(t, "f", lines(100, "\n"))
+	path := s.Put("f", lines(100, "\n"))
 	for _, c := range []struct{ offset, limit, unseen int }{{1, 10, 90}, {91, 10, 80}, {5, 20, 66}, {0, 0, 0}} {
 		if _, _, err := s.read(t.Context(), t, call{FilePath: path, Offset: c.offset, Limit: c.limit}); err != nil {
 			t.Fatal(err)
 		}
-		got, ok := s.memory.Lookup(path)
+		got, ok := s.Known(path)
 		content, _ := os.ReadFile(path)
 		if !ok || got.Unseen() != c.unseen || got.Hash != workspace.Hash(content) || got.Lines != 100 || string(got.Text) != string(content) {
 			t.Errorf("after %+v: unseen %d, lines %d, seen %v", c, got.Unseen(), got.Lines, got.Seen)
 		}
 	}
-	if got, _ := s.memory.Lookup(path); !got.Whole || !slices.Equal(got.Seen, []workspace.Range{{First: 1, Last: 100}}) {
+	if got, _ := s.Known(path); !got.Whole || !slices.Equal(got.Seen, []workspace.Range{{First: 1, Last: 100}}) {
 		t.Errorf("%+v", got)
 	}
 }
@@ -284,7 +258,7 @@ func TestReadState(t *testing.T) {
 // would be found to be no text.
 func TestHugeFile(t *testing.T) {
 	s := newSession(t)
-	path := s.put(t, "huge", lines(20_000, "\n"))
+	path := s.Put("huge", lines(20_000, "\n"))
 	if err := os.Truncate(path, 10<<30); err != nil {
 		t.Skipf("no file of that size can be made: %v", err)
 	}
@@ -295,14 +269,14 @@ func TestHugeFile(t *testing.T) {
 	if !strings.Contains(text, "was not counted to its end") {
 		t.Errorf("ends in %q", text[len(text)-120:])
 	}
-	if state, _ := s.memory.Lookup(path); state.Hash != "" || state.Lines != 0 {
+	if state, _ := s.Known(path); state.Hash != "" || state.Lines != 0 {
 		t.Errorf("read state %+v", state)
 	}
 }
 
 func TestNumbersGrowWide(t *testing.T) {
 	s := newSession(t)
-	path := s.put(t, "f", strings.Repeat("\n", 1_000_002))
+	path := s.Put("f", strings.Repeat("\n", 1_000_002))
 	text, _, err := s.read(t.Context(), t, call{FilePath: path, Offset: 999_998})
 	if want := "999998\t\n999999\t\n1000000\t\n1000001\t\n1000002\t\n"; err != nil || text != want {
 		t.Errorf("%v %q", err, text)
@@ -314,7 +288,7 @@ func TestCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	why := errors.New("the user broke in")
 	cancel(why)
-	if _, _, err := s.read(ctx, t, call{FilePath: s.put(t, "f", "a\n")}); !errors.Is(err, why) {
+	if _, _, err := s.read(ctx, t, call{FilePath: s.Put("f", "a\n")}); !errors.Is(err, why) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -327,7 +301,7 @@ func TestEveryLineOnce(t *testing.T) {
 		want := rapid.SliceOfN(line, 1, 3000).Draw(rt, "lines")
 		offset, limit := rapid.IntRange(1, len(want)).Draw(rt, "offset"), rapid.IntRange(1, 3000).Draw(rt, "limit")
 		end := rapid.SampledFrom([]string{"\n", "\r\n"}).Draw(rt, "end")
-		path := s.put(t, "f", strings.Join(want, end)+end)
+		path := s.Put("f", strings.Join(want, end)+end)
 		text, out, err := s.read(t.Context(), t, call{FilePath: path, Offset: offset, Limit: limit})
 		if err != nil {
 			rt.Fatal(err)
@@ -345,7 +319,7 @@ func TestEveryLineOnce(t *testing.T) {
 
 func BenchmarkRead2000Of10000(b *testing.B) {
 	s := newSession(b)
-	path := s.put(b, "f", strings.Repeat("\tresult, err := compute(input, options) // x\n", 10_000))
+	path := s.Put("f", strings.Repeat("\tresult, err := compute(input, options) // x\n", 10_000))
 	b.Run("Read", func(b *testing.B) {
 		data, _ := json.Marshal(call{FilePath: path})
 		action, err := read.Tool().Parse(data)

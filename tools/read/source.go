@@ -30,7 +30,7 @@ const (
 	kernelLimit = 1 << 20
 	// kernelWait is how long such a file may take to give anything.
 	kernelWait = time.Second
-	chunk      = 64 << 10
+	chunk      = text.Sample
 )
 
 // A source is an opened text file on its way through the reader.

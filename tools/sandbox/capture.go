@@ -4,6 +4,8 @@
 package sandbox
 
 import (
+	"bytes"
+	"errors"
 	"io"
 	"os"
 	"sync"
@@ -13,6 +15,10 @@ import (
 
 // pieceSize is how much is read from a pipe at once: what a pipe holds.
 const pieceSize = 64 << 10
+
+// latest is how much is taken from a pipe after the tree has ended, in bytes: the most that the kernel lets a pipe hold
+// (fs.pipe-max-size). Whoever still writes then is none of the tree.
+const latest = 1 << 20
 
 var pieces = sync.Pool{New: func() any { return new([pieceSize]byte) }}
 
@@ -33,7 +39,7 @@ func newCapture(to io.Writer) (*capture, *os.File, error) {
 	return &capture{pipe: r, to: to, done: make(chan struct{})}, w, nil
 }
 
-// copy runs until the pipe is closed at its other end, or finish has been called and the pipe is empty. It calls fail
+// copy runs until the pipe is closed at its other end, or finish has been called and what the pipe held is read. It calls fail
 // when the writer takes no more, and drops what comes then.
 func (c *capture) copy(fail func()) {
 	defer close(c.done)
@@ -48,17 +54,18 @@ func (c *capture) copy(fail func()) {
 	read := func(fd uintptr) bool {
 		for {
 			n, err = syscall.Read(int(fd), buf[:])
-			if err != syscall.EINTR {
-				return err != syscall.EAGAIN
+			if !errors.Is(err, syscall.EINTR) {
+				return !errors.Is(err, syscall.EAGAIN)
 			}
 		}
 	}
 	grown := false
-	for {
+	for room := latest; room > 0; {
 		if late := raw.Read(read); late != nil {
 			// finish was called; one who holds the pipe must not hold the call, but what is in it already counts.
 			n = 0
 			_ = raw.Control(func(fd uintptr) { read(fd) })
+			room -= n
 		}
 		if n <= 0 {
 			return
@@ -86,3 +93,22 @@ func (c *capture) finish() error {
 	_ = c.pipe.Close()
 	return c.err
 }
+
+// A Beginning keeps the first Most bytes of what it is given and drops the rest, so that what a process prints costs no
+// more memory than that. Its Write never gives an error. It is not safe for concurrent use.
+type Beginning struct {
+	Most int
+	Cut  bool // something was dropped
+	kept bytes.Buffer
+}
+
+// Write keeps what there is room for.
+func (b *Beginning) Write(p []byte) (int, error) {
+	fits := min(len(p), b.Most-b.kept.Len())
+	b.Cut = b.Cut || fits < len(p)
+	b.kept.Write(p[:fits])
+	return len(p), nil
+}
+
+// String gives what was kept.
+func (b *Beginning) String() string { return b.kept.String() }

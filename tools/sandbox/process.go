@@ -109,7 +109,7 @@ func (p *Process) start(c Command) (err error) {
 		defer far.Close()
 		p.outputs, files = append(p.outputs, output), append(files, far)
 	}
-	p.child, err = p.runner.spawn(c.Path, c.Args, &os.ProcAttr{
+	p.child, err = spawn(c.Path, c.Args, &os.ProcAttr{
 		Dir: c.Dir, Env: append(c.Env[:len(c.Env):len(c.Env)], MarkerName+"="+p.marker), Files: append(files, c.Extra...),
 		Sys: &syscall.SysProcAttr{Setsid: true},
 	})
@@ -187,14 +187,14 @@ func (p *Process) conclude() {
 	if p.isDead() {
 		p.collect()
 	} else { // stuck in the kernel: collected whenever it comes out
-		go func() { <-p.exited; _, _ = p.runner.collect(p.child) }()
+		go func() { <-p.exited; _, _ = collect(p.child) }()
 	}
 	p.runner.leave(p)
 	close(p.done)
 }
 
 func (p *Process) collect() {
-	state, err := p.runner.collect(p.child)
+	state, err := collect(p.child)
 	if err != nil {
 		return
 	}

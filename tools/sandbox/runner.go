@@ -36,13 +36,19 @@ type Runner struct {
 	reaper     reaper
 	watcher    *watcher
 
-	// starting is held for reading from before a child exists until it is in mains, and for writing by the reaper.
-	starting sync.RWMutex
-
 	mu     sync.Mutex
-	mains  map[int]bool      // children that somebody waits for by number
 	trees  map[*Process]bool // started, or about to be
 	closed bool
+}
+
+// waited are the children of this process that somebody waits for by number. Waiting is the whole process's affair, so all
+// its Runners share them: none may collect what another has started.
+var waited struct {
+	// starting is held for reading from before a child exists until it is in mains, and for writing by a reaper.
+	starting sync.RWMutex
+
+	mu    sync.Mutex
+	mains map[int]bool
 }
 
 // New makes a Runner for the daemon whose place is home: a path that no other living daemon uses. The calling process
@@ -55,7 +61,7 @@ func New(home string) (*Runner, error) {
 	}
 	r := &Runner{
 		generation: newGeneration(home), null: null,
-		mains: map[int]bool{}, trees: map[*Process]bool{},
+		trees: map[*Process]bool{},
 	}
 	if r.own, err = becomeSubreaper(); err != nil {
 		_ = null.Close()
@@ -111,32 +117,35 @@ func (r *Runner) leave(p *Process) {
 }
 
 // spawn starts a child that whoever calls will wait for by its number, and forget afterwards.
-func (r *Runner) spawn(path string, args []string, attr *os.ProcAttr) (*os.Process, error) {
-	r.starting.RLock()
-	defer r.starting.RUnlock()
+func spawn(path string, args []string, attr *os.ProcAttr) (*os.Process, error) {
+	waited.starting.RLock()
+	defer waited.starting.RUnlock()
 	child, err := os.StartProcess(path, args, attr)
 	if err != nil {
 		return nil, err
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.mains[child.Pid] = true
+	waited.mu.Lock()
+	defer waited.mu.Unlock()
+	if waited.mains == nil {
+		waited.mains = map[int]bool{}
+	}
+	waited.mains[child.Pid] = true
 	return child, nil
 }
 
 // collect waits for a child that spawn has started.
-func (r *Runner) collect(child *os.Process) (*os.ProcessState, error) {
-	r.starting.RLock()
-	defer r.starting.RUnlock()
+func collect(child *os.Process) (*os.ProcessState, error) {
+	waited.starting.RLock()
+	defer waited.starting.RUnlock()
 	state, err := child.Wait()
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	delete(r.mains, child.Pid)
+	waited.mu.Lock()
+	defer waited.mu.Unlock()
+	delete(waited.mains, child.Pid)
 	return state, err
 }
 
-func (r *Runner) isMain(pid int) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.mains[pid]
+func isMain(pid int) bool {
+	waited.mu.Lock()
+	defer waited.mu.Unlock()
+	return waited.mains[pid]
 }

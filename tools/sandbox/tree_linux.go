@@ -79,7 +79,7 @@ func (r *Runner) strangers() (found []member) {
 	for again := true; again; {
 		found, again = nil, false
 		for _, pid := range children() {
-			if r.isMain(pid) {
+			if isMain(pid) {
 				continue
 			}
 			m, err := look(pid)
@@ -100,8 +100,8 @@ func (r *Runner) reap() {
 	if !slices.ContainsFunc(r.strangers(), dead) {
 		return
 	}
-	r.starting.Lock()
-	defer r.starting.Unlock()
+	waited.starting.Lock()
+	defer waited.starting.Unlock()
 	for _, m := range r.strangers() {
 		if m.dead {
 			var status syscall.WaitStatus

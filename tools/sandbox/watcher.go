@@ -61,7 +61,7 @@ func (r *Runner) watch() (*watcher, error) {
 		defer far.Close() // kept for a watcher that takes over
 		for child := w.child; child != nil; {
 			awaitExit(child.Pid)
-			_, err := r.collect(child)
+			_, err := collect(child)
 			child = w.replace(err, func() (*os.Process, error) { return r.startWatcher(far) })
 		}
 	}()
@@ -90,7 +90,7 @@ func (r *Runner) startWatcher(far *os.File) (*os.Process, error) {
 		return nil, err
 	}
 	defer word.Close()
-	child, err := r.spawn(self, []string{self, watchArg, r.generation}, &os.ProcAttr{
+	child, err := spawn(self, []string{self, watchArg, r.generation}, &os.ProcAttr{
 		Dir: "/", Files: []*os.File{r.null, r.null, r.null, far, ready}, Env: os.Environ(),
 		Sys: &syscall.SysProcAttr{Setsid: true},
 	})
@@ -99,7 +99,7 @@ func (r *Runner) startWatcher(far *os.File) (*os.Process, error) {
 		return nil, err
 	}
 	if _, err := word.Read(make([]byte, 1)); err != nil {
-		_, _ = r.collect(child)
+		_, _ = collect(child)
 		return nil, errors.New("it ended at once: main must begin with sandbox.WatcherMain")
 	}
 	return child, nil

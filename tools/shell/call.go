@@ -11,7 +11,7 @@ import (
 )
 
 func (a *analyzer) call(c *syntax.CallExpr) (last string) {
-	assigns := make([]Assign, 0, len(c.Assigns))
+	assigns := make([]assign, 0, len(c.Assigns))
 	for _, as := range c.Assigns {
 		assigns = append(assigns, a.assign(as))
 	}
@@ -19,7 +19,7 @@ func (a *analyzer) call(c *syntax.CallExpr) (last string) {
 	words := a.words(c.Args)
 	if len(words) == 0 {
 		a.refuse(text, "an assignment can steer what runs later")
-		a.add(Command{Assigns: assigns, Text: text, Literal: true})
+		a.add(Command{Text: text, Literal: true})
 		return ""
 	}
 	return a.run(words, assigns, text)
@@ -48,10 +48,9 @@ func (a *analyzer) transparent(i int) {
 }
 
 // run lists and judges one command.
-func (a *analyzer) run(words []Word, assigns []Assign, text string) (last string) {
+func (a *analyzer) run(words []Word, assigns []assign, text string) (last string) {
 	i := a.add(Command{
-		Name: words[0].Text, Words: withoutInput(words), Assigns: assigns,
-		Text: text, Literal: words[0].Literal,
+		Name: words[0].Text, Words: withoutInput(words), Text: text, Literal: words[0].Literal,
 	})
 	before := a.refusals
 	if !words[0].Literal {
@@ -64,9 +63,9 @@ func (a *analyzer) run(words []Word, assigns []Assign, text string) (last string
 	}
 	name := words[0].Text
 	for _, as := range assigns {
-		splits := as.Name == "IFS" && name == "read" && as.Value.Literal
-		if !as.Harmless && !splits {
-			a.refuse(text, "`"+as.Name+"=` can steer the program")
+		splits := as.name == "IFS" && name == "read" && as.value.Literal
+		if !as.harmless && !splits {
+			a.refuse(text, "`"+as.name+"=` can steer the program")
 		}
 	}
 	if a.scope.denyOnly {
@@ -159,10 +158,19 @@ var harmlessNames = map[string]bool{
 	"LC_MONETARY": true, "LC_NUMERIC": true, "LC_TIME": true,
 }
 
-func (a *analyzer) assign(as *syntax.Assign) Assign {
-	out := Assign{}
+// An assign is an assignment in front of a command, or alone.
+type assign struct {
+	name  string
+	value Word
+	// harmless: the name is on the fixed list of those that steer no program
+	// to another file or program, and the value is plain literal text.
+	harmless bool
+}
+
+func (a *analyzer) assign(as *syntax.Assign) assign {
+	out := assign{}
 	if as.Name != nil {
-		out.Name = as.Name.Value
+		out.name = as.Name.Value
 	}
 	if as.Index != nil || as.Array != nil {
 		a.hidden(a.source(as), "an array is not followed")
@@ -171,12 +179,12 @@ func (a *analyzer) assign(as *syntax.Assign) Assign {
 	}
 	plain := true
 	if as.Value != nil {
-		out.Value = a.word(as.Value)
-		plain = out.Value.Literal && plainValue(out.Name, out.Value.Text)
+		out.value = a.word(as.Value)
+		plain = out.value.Literal && plainValue(out.name, out.value.Text)
 	} else {
-		out.Value = literalWord("")
+		out.value = literalWord("")
 	}
-	out.Harmless = harmlessNames[out.Name] && plain && !as.Append && !as.Naked
+	out.harmless = harmlessNames[out.name] && plain && !as.Append && !as.Naked
 	return out
 }
 

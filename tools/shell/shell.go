@@ -85,8 +85,7 @@ type Command struct {
 	// listed by their keyword: "[[", "((", "let".
 	Name string
 	// Words are the command word and its arguments.
-	Words   []Word
-	Assigns []Assign
+	Words []Word
 	// Text is the source, without redirections.
 	Text string
 	// Literal: the command word is literal.
@@ -102,6 +101,9 @@ type Command struct {
 	DenyOnly bool
 	// ReadOnly: by itself it is. The script still may not be.
 	ReadOnly bool
+	// ForkBomb: it is no command but a function, under its name, that starts
+	// copies of itself beside itself whenever it is called.
+	ForkBomb bool
 }
 
 // String joins the words with single spaces: the form that rules are matched
@@ -112,15 +114,6 @@ func (c Command) String() string {
 		texts[i] = w.Text
 	}
 	return strings.Join(texts, " ")
-}
-
-// An Assign is an assignment in front of a command, or alone.
-type Assign struct {
-	Name  string
-	Value Word
-	// Harmless: the name is on the fixed list of those that steer no program
-	// to another file or program, and the value is plain literal text.
-	Harmless bool
 }
 
 // A Redirect is a redirection that opens a file.

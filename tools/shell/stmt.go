@@ -71,7 +71,11 @@ func (a *analyzer) command(cmd syntax.Command) (last string) {
 func (a *analyzer) otherCommand(cmd syntax.Command) {
 	switch c := cmd.(type) {
 	case *syntax.FuncDecl:
-		a.hidden(a.source(c), "a function can stand in for any program")
+		text := a.source(c)
+		a.hidden(text, "a function can stand in for any program")
+		if a.forks(c) {
+			a.add(Command{Name: c.Name.Value, Words: []Word{{Text: text}}, Text: text, ForkBomb: true})
+		}
 		a.stmt(c.Body)
 	case *syntax.ArithmCmd:
 		a.keyword("((", c, func() { a.arithmetic(c.X, a.source(c)) })

@@ -13,8 +13,8 @@ import (
 	"syscall"
 )
 
-// DefaultLimit is how many bytes one output may take on disk, index included: 1 GiB.
-const DefaultLimit = 1 << 30
+// defaultLimit is how many bytes one output may take on disk, index included: 1 GiB.
+const defaultLimit = 1 << 30
 
 // ErrLimit and ErrFull are why an Output takes no more. Neither is the fault of the command that printed.
 var (
@@ -30,9 +30,8 @@ const (
 
 // A Dir is the folder that holds one session's outputs. It keeps no file open.
 type Dir struct {
-	// Limit is how many bytes one output may take on disk. Open sets DefaultLimit; change it before the first Create.
-	Limit int64
 	path  string
+	limit int64 // how many bytes one output may take
 }
 
 // Open makes the folder, readable by its owner only, if it is not there yet.
@@ -43,7 +42,7 @@ func Open(dir string) (*Dir, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, classify(err)
 	}
-	return &Dir{path: filepath.Clean(dir), Limit: DefaultLimit}, nil
+	return &Dir{path: filepath.Clean(dir), limit: defaultLimit}, nil
 }
 
 // Path is the folder's absolute path.
@@ -56,7 +55,7 @@ func (d *Dir) Create(name string) (*Output, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Output{base: base, limit: d.Limit}, nil
+	return &Output{base: base, limit: d.limit}, nil
 }
 
 // Find gives the output called name as it is on disk: one that has ended, or whose daemon has died. An error that is

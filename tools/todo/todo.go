@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/toold/toold/tools"
-	"github.com/toold/toold/tools/fault"
 )
 
 //go:embed description.md
@@ -60,11 +59,7 @@ func validate(in *Input) error {
 	if len(wrong) == 0 {
 		return nil
 	}
-	var lines strings.Builder
-	for _, v := range wrong {
-		fmt.Fprintf(&lines, "\n- %s: %s", v.Field, v.Expected)
-	}
-	return fault.Invalidf("invalid_input", "The list of TodoWrite is not what it should be:%s", lines.String()).At(wrong[0].Field).With(tools.Violations{Violations: wrong})
+	return tools.Violated("TodoWrite", wrong)
 }
 
 func run(_ context.Context, _ *tools.Env, in Input) (tools.Result, error) {

@@ -133,8 +133,8 @@ func checkFault(t *testing.T, err error) {
 func checkCase(t *testing.T, tool tools.Tool, c Case) {
 	t.Helper()
 	room := NewRoom(t)
-	room.Put(c.Files, c.Seen...)
-	input := room.Expand(c.Input)
+	room.furnish(c)
+	input := room.expand(c.Input)
 	if c.Task != "" {
 		input = strings.ReplaceAll(input, "$TASK", room.Background(c.Task))
 	}
@@ -194,10 +194,7 @@ func checkResult(t *testing.T, result tools.Result) {
 
 // A Room is a session for tests: a workspace of one root, and everything else that a call may reach.
 type Room struct {
-	t       testing.TB
-	Root    string
-	places  *workspace.Workspace
-	memory  *workspace.Memory
+	*Files
 	outputs *spool.Dir
 	runner  *sandbox.Runner
 	tasks   *background.Set
@@ -207,15 +204,7 @@ type Room struct {
 // TestMain.
 func NewRoom(t testing.TB) *Room {
 	t.Helper()
-	root, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
 	state := t.TempDir()
-	places, err := workspace.Open([]string{root}, workspace.NewLocks())
-	if err != nil {
-		t.Fatal(err)
-	}
 	outputs, err := spool.Open(filepath.Join(state, "outputs"))
 	if err != nil {
 		t.Fatal(err)
@@ -231,37 +220,20 @@ func NewRoom(t testing.TB) *Room {
 			t.Errorf("ending the processes: %v", err)
 		}
 	})
-	return &Room{t: t, Root: root, places: places, memory: workspace.NewMemory(), outputs: outputs, runner: runner, tasks: tasks}
+	return &Room{Files: NewFiles(t, t.TempDir()), outputs: outputs, runner: runner, tasks: tasks}
 }
 
-// Expand puts the root's path in place of $ROOT.
-func (r *Room) Expand(text string) string { return strings.ReplaceAll(text, "$ROOT", r.Root) }
+// expand puts the root's path in place of $ROOT.
+func (r *Room) expand(text string) string { return strings.ReplaceAll(text, "$ROOT", r.Root) }
 
-// Put writes files, by path relative to the root, and has the session read those that seen names.
-func (r *Room) Put(files map[string]string, seen ...string) {
+// furnish writes the files of a case, and has the session read those that it has seen.
+func (r *Room) furnish(c Case) {
 	r.t.Helper()
-	for name, content := range files {
-		file := filepath.Join(r.Root, r.Expand(name))
-		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-			r.t.Fatal(err)
-		}
-		if err := os.WriteFile(file, []byte(r.Expand(content)), 0o644); err != nil {
-			r.t.Fatal(err)
-		}
+	for name, content := range c.Files {
+		r.Put(r.expand(name), r.expand(content))
 	}
-	for _, name := range seen {
-		file := filepath.Join(r.Root, name)
-		info, err := os.Stat(file)
-		if err != nil {
-			r.t.Fatal(err)
-		}
-		state := workspace.StateOf(info)
-		text, err := os.ReadFile(file)
-		if err != nil {
-			r.t.Fatal(err)
-		}
-		state.Hash, state.Whole, state.Text = workspace.Hash(text), true, text
-		r.memory.Merge(map[string]workspace.State{file: state})
+	for _, name := range c.Seen {
+		r.Read(filepath.Join(r.Root, name))
 	}
 }
 

@@ -1,3 +1,5 @@
+// Alternatives in braces, taken apart. It does not know what the patterns that come out match.
+
 package walk
 
 // MaxBraces is how many patterns the braces of one may stand for; whoever needs more wants a list.

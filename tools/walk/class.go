@@ -1,4 +1,4 @@
-// This file reads the bracketed classes of a glob: which bytes they hold. It does not know where they stand.
+// Reads the bracketed classes of a glob: which bytes they hold. It does not know where they stand.
 
 package walk
 

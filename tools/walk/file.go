@@ -1,4 +1,4 @@
-// This file is an entry that was met while walking and the open directory that it lies in. It opens by name inside that
+// An entry that was met while walking and the open directory that it lies in. It opens by name inside that
 // directory and follows no link, so what was met is what is opened.
 
 package walk

@@ -1,4 +1,4 @@
-// This file joins the ignore files that speak about one directory: its own, its parents', the repository's and the
+// Joins the ignore files that speak about one directory: its own, its parents', the repository's and the
 // user's. It knows which of them wins, and nothing of how directories are walked.
 
 package walk
@@ -100,34 +100,36 @@ func rulesAt(dir int, name string) (Rules, error) {
 	}
 	f := os.NewFile(uintptr(fd), name)
 	defer f.Close()
-	return readRules(f)
-}
-
-// rulesOf reads the ignore file at path, which may be a link: it is the user's own, not the tree's.
-func rulesOf(path string) (Rules, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0)
+	data, err := readWhole(f)
 	if err != nil {
 		return Rules{}, err
 	}
+	return ParseRules(data), nil
+}
+
+// readSmall reads a file by its path, which may be a link: it is the user's own or git's, not the tree's. What is not
+// regular, and could block, is empty.
+func readSmall(path string) ([]byte, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
 	defer f.Close()
-	return readRules(f)
+	return readWhole(f)
 }
 
 var errTooLarge = errors.New("an ignore file of more than 1 MiB is not read")
 
-func readRules(f *os.File) (Rules, error) {
+func readWhole(f *os.File) ([]byte, error) {
 	info, err := f.Stat()
 	if err != nil || !info.Mode().IsRegular() {
-		return Rules{}, err
+		return nil, err
 	}
 	data, err := io.ReadAll(io.LimitReader(f, largestIgnoreFile+1))
-	if err != nil {
-		return Rules{}, err
+	if err == nil && len(data) > largestIgnoreFile {
+		err = errTooLarge
 	}
-	if len(data) > largestIgnoreFile {
-		return Rules{}, errTooLarge
-	}
-	return ParseRules(data), nil
+	return data, err
 }
 
 // ancestors gives the directories from the highest one whose ignore files count for dir down to its parent: up to the

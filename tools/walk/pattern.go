@@ -1,4 +1,4 @@
-// This file matches one line of an ignore file as git does: bytes, not characters. It knows neither where the line
+// Matches one line of an ignore file as git does: bytes, not characters. It knows neither where the line
 // came from nor what the other lines say.
 
 package walk

@@ -1,24 +1,14 @@
-// This file puts into words what a walk found on its way. It does not know which tool says them.
+// What a walk found on its way, in words. It does not know which tool says them.
 
 package walk
 
 import (
-	"encoding/base64"
 	"fmt"
 	"slices"
 	"strings"
-	"unicode"
-	"unicode/utf8"
-)
 
-// Shown is how a path is spelt in a result: as it is, or when it is not text or would break a line, as "base64:" and
-// its bytes. Every path that a tool takes may be given either way.
-func Shown(path string) string {
-	if utf8.ValidString(path) && strings.IndexFunc(path, unicode.IsControl) < 0 {
-		return path
-	}
-	return "base64:" + base64.StdEncoding.EncodeToString([]byte(path))
-}
+	"github.com/toold/toold/tools/workspace"
+)
 
 // Count writes a number with its noun: "1 file", "3 files".
 func Count(n int64, noun string) string {
@@ -40,7 +30,7 @@ func (t Tally) LeftOut() []string {
 	if t.IgnoredDirs > 0 {
 		shown := make([]string, len(t.Ignored))
 		for i, path := range t.Ignored {
-			shown[i] = Shown(path)
+			shown[i] = workspace.NameOf(path)
 		}
 		if t.IgnoredDirs > int64(len(shown)) {
 			shown = append(shown, "...")
@@ -66,4 +56,6 @@ func (t Tally) Unseen() []string {
 }
 
 // String names what could not be read, and why.
-func (f Fault) String() string { return fmt.Sprintf("could not read %s: %v", Shown(f.Path), f.Err) }
+func (f Fault) String() string {
+	return fmt.Sprintf("could not read %s: %v", workspace.NameOf(f.Path), f.Err)
+}

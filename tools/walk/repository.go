@@ -1,13 +1,11 @@
-// This file finds the ignore files that git keeps outside the tree. Of git's configuration it reads core.excludesFile
+// Finds the ignore files that git keeps outside the tree. Of git's configuration it reads core.excludesFile
 // and knows nothing else; files that the configuration includes are not read.
 
 package walk
 
 import (
-	"bufio"
 	"errors"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 )
@@ -32,7 +30,7 @@ func repositoryRules(dir string) (exclude Rules, global *Rules, err error) {
 // .git is a file that names another directory.
 func gitDir(dir string) string {
 	dot := filepath.Join(dir, ".git")
-	data, err := os.ReadFile(dot)
+	data, err := readSmall(dot)
 	if err != nil {
 		return dot
 	}
@@ -41,7 +39,7 @@ func gitDir(dir string) string {
 		return dot
 	}
 	store := against(dir, strings.TrimSpace(named))
-	if common, err := os.ReadFile(filepath.Join(store, "commondir")); err == nil {
+	if common, err := readSmall(filepath.Join(store, "commondir")); err == nil {
 		return against(store, strings.TrimSpace(string(common)))
 	}
 	return store
@@ -55,11 +53,14 @@ func against(dir, path string) string {
 }
 
 func optionalRules(path string) (Rules, error) {
-	rules, err := rulesOf(path)
+	data, err := readSmall(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return Rules{}, nil
 	}
-	return rules, err
+	if err != nil {
+		return Rules{}, err
+	}
+	return ParseRules(data), nil
 }
 
 // globalRules reads the user's excludes file. environ says where home is.
@@ -98,14 +99,13 @@ func lookup(environ []string, name string) string {
 
 // excludesSetting gives core.excludesFile of one configuration file; the last one counts.
 func excludesSetting(path string) (value string, ok bool) {
-	f, err := os.Open(path)
+	data, err := readSmall(path)
 	if err != nil {
 		return "", false
 	}
-	defer f.Close()
 	section := ""
-	for lines := bufio.NewScanner(f); lines.Scan(); {
-		line := strings.TrimSpace(lines.Text())
+	for line := range strings.Lines(string(data)) {
+		line = strings.TrimSpace(line)
 		if rest, found := strings.CutPrefix(line, "["); found {
 			section, line, _ = strings.Cut(rest, "]")
 			line = strings.TrimSpace(line)

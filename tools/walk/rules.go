@@ -1,3 +1,6 @@
+// An ignore file as a list of its lines, of which the last that matches counts. It does not know which files there are,
+// nor which wins.
+
 package walk
 
 import (

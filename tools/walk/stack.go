@@ -1,4 +1,4 @@
-// This file hands the tasks of a walk to its workers. It does not know what a task asks for.
+// Hands the tasks of a walk to its workers. It does not know what a task asks for.
 
 package walk
 

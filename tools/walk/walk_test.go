@@ -270,14 +270,6 @@ func TestPanicOfAVisitComesToTheCaller(t *testing.T) {
 	t.Error("the walk returned")
 }
 
-func TestShown(t *testing.T) {
-	for path, want := range map[string]string{"/a b/ö": "/a b/ö", "/a\nb": "base64:L2EKYg==", "/\xff": "base64:L/8=", "/a\x1b[1m": "base64:L2EbWzFt"} {
-		if got := walk.Shown(path); got != want {
-			t.Errorf("Shown(%q) = %q, want %q", path, got, want)
-		}
-	}
-}
-
 func FuzzRules(f *testing.F) {
 	f.Add([]byte("a/**/b\n!*.[!a-z]\n/x\\ \n"), "a/q/b")
 	f.Add([]byte("[[:alpha:]-]\n**/\n\\"), "é/\xff")

@@ -1,4 +1,5 @@
-// What a file has beside its bytes: owner, mode, extended attributes.
+// What a file has beside its bytes: owner, mode, extended attributes. It does not know what any of
+// them means.
 
 package workspace
 

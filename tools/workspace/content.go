@@ -15,9 +15,9 @@ import (
 	"github.com/toold/toold/tools/fault"
 )
 
-// MaxContent is the largest file, in bytes, that is changed as a whole in memory. Ours: far above any source file, and
+// maxContent is the largest file, in bytes, that is changed as a whole in memory. Ours: far above any source file, and
 // small enough that some edits at once leave a machine alive.
-const MaxContent = 64 << 20
+const maxContent = 64 << 20
 
 // A Content is a file as it was at one moment, whole, and what the session knew of it.
 type Content struct {
@@ -112,8 +112,8 @@ func readWhole(f *File) ([]byte, os.FileInfo, error) {
 		n, err := f.ReadAt(data[len(data):cap(data)], int64(len(data)))
 		data = data[:len(data)+n]
 		switch {
-		case len(data) > MaxContent:
-			return nil, nil, fault.Invalidf("file_too_large", "%s is larger than %d MiB, the most that is changed at once. Use Bash (sed, for example) to change it.", f.Path.Shown(), MaxContent>>20)
+		case len(data) > maxContent:
+			return nil, nil, fault.Invalidf("file_too_large", "%s is larger than %d MiB, the most that is changed at once. Use Bash (sed, for example) to change it.", f.Path.Shown(), maxContent>>20)
 		case errors.Is(err, io.EOF):
 			return data, info, nil
 		case err != nil:

@@ -4,7 +4,6 @@ package workspace
 
 import (
 	"io/fs"
-	"maps"
 	"sync"
 	"syscall"
 	"time"
@@ -65,13 +64,6 @@ func (m *Memory) Merge(learned map[string]State) {
 	for real, s := range learned {
 		m.put(real, s)
 	}
-}
-
-// Snapshot gives a copy of all states by real path.
-func (m *Memory) Snapshot() map[string]State {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return maps.Clone(m.states)
 }
 
 // put merges one state and drops the oldest texts above keptAll. m.mu is held.

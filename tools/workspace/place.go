@@ -52,7 +52,7 @@ func everybodyReads(dir, real string) bool {
 	case info.IsDir() && info.Mode().Perm()&0o5 != 0o5, info.Mode().Perm()&0o4 == 0:
 		return false
 	}
-	for p := filepath.Dir(real); real != dir && within(dir, p); p = filepath.Dir(p) {
+	for p := filepath.Dir(real); real != dir && Within(dir, p); p = filepath.Dir(p) {
 		if info, err := os.Lstat(p); err == nil && info.Mode().Perm()&0o1 == 0 {
 			return false
 		}

@@ -1,4 +1,4 @@
-// What only the kernel can tell, on macOS. Not tested.
+// What only the kernel can tell, on macOS. It does not know what was granted. Not tested.
 
 package workspace
 

@@ -1,4 +1,4 @@
-// What only the kernel can tell, on Linux.
+// What only the kernel can tell, on Linux. It does not know what was granted.
 
 package workspace
 

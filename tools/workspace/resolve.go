@@ -24,23 +24,34 @@ type Path struct {
 	Exists bool
 }
 
-// Shown gives Named for a message: bytes that are no text are escaped.
+// Shown gives Named for a message: what is no text, or would break a line, is escaped.
 func (p Path) Shown() string { return shown(p.Named) }
 
 func shown(name string) string {
-	if utf8.ValidString(name) {
+	if isPlain(name) {
 		return name
 	}
 	q := strconv.Quote(name)
 	return q[1 : len(q)-1]
 }
 
-// Name gives Named in a form that can be sent and given back: itself, or "base64:" and its bytes when it is no text.
-func (p Path) Name() string {
-	if utf8.ValidString(p.Named) {
-		return p.Named
+// Name gives Named as NameOf does.
+func (p Path) Name() string { return NameOf(p.Named) }
+
+// NameOf gives a path in a form that can be sent and given back: itself, or "base64:" and its bytes when it is no text
+// or would break a line. Resolve takes either.
+func NameOf(path string) string {
+	if isPlain(path) {
+		return path
 	}
-	return "base64:" + base64.StdEncoding.EncodeToString([]byte(p.Named))
+	return asBytes + base64.StdEncoding.EncodeToString([]byte(path))
+}
+
+// asBytes begins a name that is given by its bytes.
+const asBytes = "base64:"
+
+func isPlain(name string) bool {
+	return utf8.ValidString(name) && strings.IndexFunc(name, unicode.IsControl) < 0
 }
 
 // maxLinks is how many links one name may lead through; Linux has the same limit.
@@ -66,7 +77,7 @@ func (w *Workspace) Resolve(dir, name string) (Path, error) {
 }
 
 func decodeName(name string) (string, error) {
-	if coded, ok := strings.CutPrefix(name, "base64:"); ok {
+	if coded, ok := strings.CutPrefix(name, asBytes); ok {
 		raw, err := base64.StdEncoding.DecodeString(coded)
 		if err != nil {
 			return "", fault.Invalidf("invalid_input", "What follows \"base64:\" in the path is not base64: %v. Give the bytes of the path in standard base64.", err)

@@ -1,9 +1,10 @@
-// What somebody may have meant by a name that is not there.
+// What somebody may have meant by a name that is not there. It does not know what the name was wanted for.
 
 package workspace
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -74,7 +75,7 @@ func names(dir string) []string {
 	}
 	defer d.Close()
 	list, err := d.Readdirnames(maxLooked)
-	if err != nil && err != io.EOF {
+	if err != nil && !errors.Is(err, io.EOF) {
 		return nil
 	}
 	return list

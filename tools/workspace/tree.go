@@ -15,7 +15,12 @@ type Tree struct {
 	Path   Path   // what was named: the directory, or the file
 	Real   string // real path of Root
 	Single string // base name of the file when a file was named; empty: the whole directory
+	barred map[string]bool
 }
+
+// Barred reports whether the directory at path, below Root and with slashes, is hidden. Who walks leaves it out, and with
+// it everything below.
+func (t *Tree) Barred(path string) bool { return t.barred[path] }
 
 // Close lets go of the directory.
 func (t *Tree) Close() error { return t.Root.Close() }
@@ -31,9 +36,14 @@ func (v *View) Tree(name string) (*Tree, error) {
 	if !p.Exists || err != nil {
 		return nil, v.pathNotFound(p)
 	}
-	t := &Tree{Path: p, Real: p.Real}
+	t := &Tree{Path: p, Real: p.Real, barred: map[string]bool{}}
 	if !info.IsDir() {
 		t.Real, t.Single = filepath.Dir(p.Real), filepath.Base(p.Real)
+	}
+	for _, dir := range v.ws.hidden {
+		if rel, err := filepath.Rel(t.Real, dir); err == nil {
+			t.barred[rel] = true
+		}
 	}
 	if t.Root, err = v.openDir(t.Real, p); err != nil {
 		return nil, err

@@ -30,7 +30,7 @@ type Grantee struct {
 
 func holds(list []Grantee, real string) bool {
 	for _, g := range list {
-		if g.Real == real || g.Tree && within(g.Real, real) {
+		if g.Real == real || g.Tree && Within(g.Real, real) {
 			return true
 		}
 	}
@@ -73,6 +73,12 @@ func Blame(err error, field string) error {
 
 // Roots gives the real paths of the workspace's roots.
 func (v *View) Roots() []string { return v.ws.Roots() }
+
+// InRoot reports whether a real path is a root or lies below one.
+func (v *View) InRoot(real string) bool {
+	_, ok := deepest(v.ws.roots, real)
+	return ok
+}
 
 // Learned gives the read states that the call has added, by real path, for Memory.Merge.
 func (v *View) Learned() map[string]State {

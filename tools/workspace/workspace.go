@@ -91,8 +91,8 @@ func existing(dirs []string) []string {
 	return real
 }
 
-// within reports whether path is dir or below it, by components. Both are clean and absolute.
-func within(dir, path string) bool {
+// Within reports whether path is dir or below it, by components. Both are clean and absolute.
+func Within(dir, path string) bool {
 	return path == dir || dir == "/" || strings.HasPrefix(path, dir+"/")
 }
 
@@ -100,7 +100,7 @@ func within(dir, path string) bool {
 func deepest(dirs []string, path string) (string, bool) {
 	best, found := "", false
 	for _, dir := range dirs {
-		if within(dir, path) && len(dir) >= len(best) {
+		if Within(dir, path) && len(dir) >= len(best) {
 			best, found = dir, true
 		}
 	}

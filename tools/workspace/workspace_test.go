@@ -264,7 +264,7 @@ func TestRacingAttacker(t *testing.T) {
 		if c, err := v.Look("dir/file"); err == nil && c.Path.Exists && string(c.Data) != "ours" {
 			t.Errorf("read %q", c.Data)
 		}
-		_, err := v.Change(t.Context(), "dir/file", func(c *workspace.Content) (workspace.Update, error) {
+		_, err := v.Change(t.Context(), "dir/file", func(*workspace.Content) (workspace.Update, error) {
 			return workspace.Update{Data: []byte("ours")}, nil
 		})
 		if c := code(err); c == "internal" {
@@ -309,14 +309,34 @@ func TestTree(t *testing.T) {
 
 func TestHiddenIsNeverOpened(t *testing.T) {
 	s := newSite(t)
-	put(t, s.root+"/state/token", "x")
-	if err := s.ws.Admit(workspace.Places{Hidden: []string{s.root + "/state"}}); err != nil {
+	put(t, s.root+"/a/state/token", "x")
+	put(t, s.root+"/a/state/spill/out", "x")
+	spill := s.root + "/a/state/spill"
+	if err := s.ws.Admit(workspace.Places{Hidden: []string{s.root + "/a/state"}, Readable: []string{spill}}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.view().Open("state/token"); code(err) != "hidden_path" {
+	for _, walk := range []struct{ tree, path string }{{".", "a/state"}, {"a", "state"}} {
+		tree, err := s.view().Tree(walk.tree)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !tree.Barred(walk.path) || tree.Barred("a") || tree.Barred(".") {
+			t.Errorf("from %s: barred %v, want %s alone", walk.tree, tree, walk.path)
+		}
+		tree.Close()
+	}
+	if _, err := s.view().Tree("a/state"); code(err) != "hidden_path" {
+		t.Errorf("walk: %v", err)
+	}
+	tree, err := s.view().Tree(spill)
+	if err != nil || tree.Barred(".") || tree.Barred("out") {
+		t.Fatalf("a readable place in a hidden one: %+v, %v", tree, err)
+	}
+	tree.Close()
+	if _, err := s.view().Open("a/state/token"); code(err) != "hidden_path" {
 		t.Errorf("read: %v", err)
 	}
-	if _, err := s.view().Change(t.Context(), "state/new", never(t)); code(err) != "hidden_path" {
+	if _, err := s.view().Change(t.Context(), "a/state/new", never(t)); code(err) != "hidden_path" {
 		t.Errorf("write: %v", err)
 	}
 }
@@ -337,6 +357,14 @@ func TestNamesThatAreNoText(t *testing.T) {
 	_, err = s.view().Open("caf\xe8")
 	if details, _ := fault.From(err).Details.(workspace.NotFound); !utf8.ValidString(err.Error()+strings.Join(details.Similar, "")) || len(details.Similar) != 1 {
 		t.Errorf("%+q %+q", err.Error(), details)
+	}
+}
+
+func TestNameOf(t *testing.T) {
+	for path, want := range map[string]string{"/a b/ö": "/a b/ö", "/a\nb": "base64:L2EKYg==", "/\xff": "base64:L/8=", "/a\x1b[1m": "base64:L2EbWzFt"} {
+		if got := workspace.NameOf(path); got != want {
+			t.Errorf("NameOf(%q) = %q, want %q", path, got, want)
+		}
 	}
 }
 

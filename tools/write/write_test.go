@@ -11,43 +11,23 @@ import (
 
 	"github.com/toold/toold/tools"
 	"github.com/toold/toold/tools/fault"
+	"github.com/toold/toold/tools/tooltest"
 	"github.com/toold/toold/tools/workspace"
 	"github.com/toold/toold/tools/write"
 )
 
-// A session is a workspace of one root and what has been read in it.
-type session struct {
-	root   string
-	ws     *workspace.Workspace
-	memory *workspace.Memory
-}
+type session struct{ *tooltest.Files }
 
 func newSession(t testing.TB) *session {
 	t.Helper()
-	root, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	ws, err := workspace.Open([]string{root}, workspace.NewLocks())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &session{root: root, ws: ws, memory: workspace.NewMemory()}
-}
-
-func (s *session) view() *workspace.View {
-	all := []workspace.Grantee{{Real: s.root, Tree: true}}
-	return s.ws.View(workspace.Grant{Dir: s.root, Reads: all, Writes: all}, s.memory)
+	return &session{tooltest.NewFiles(t, t.TempDir())}
 }
 
 // put writes a file, of which the session has seen so many lines.
 func (s *session) put(t testing.TB, content string, seen int) string {
 	t.Helper()
-	path := filepath.Join(s.root, "file")
-	if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	v := s.view()
+	path := s.Put("file", content)
+	v := s.View()
 	c, err := v.Look(path)
 	if err != nil {
 		t.Fatal(err)
@@ -55,7 +35,7 @@ func (s *session) put(t testing.TB, content string, seen int) string {
 	state := c.State
 	state.Lines, state.Seen = strings.Count(content, "\n"), []workspace.Range{{First: 1, Last: seen}}
 	v.Record(c.Path.Real, state)
-	s.memory.Merge(v.Learned())
+	s.Learn(v)
 	return path
 }
 
@@ -69,7 +49,7 @@ func (s *session) write(t testing.TB, path, content string) (tools.Preview, writ
 	if err != nil {
 		t.Fatal(err)
 	}
-	env := &tools.Env{Dir: s.root, Files: s.view()}
+	env := s.Env()
 	preview, checked := action.Check(t.Context(), env)
 	result, err := action.Run(t.Context(), env)
 	if code(checked) != code(err) {
@@ -78,7 +58,7 @@ func (s *session) write(t testing.TB, path, content string) (tools.Preview, writ
 	if err != nil {
 		return preview, write.Structured{}, "", err
 	}
-	s.memory.Merge(env.Files.Learned())
+	s.Learn(env.Files)
 	out := result.Structured.(write.Structured)
 	if preview.Diff != out.Diff {
 		t.Errorf("the preview shows\n%sthe result\n%s", preview.Diff, out.Diff)
@@ -102,7 +82,7 @@ func holds(t *testing.T, path, want string) {
 
 func TestCreates(t *testing.T) {
 	s := newSession(t)
-	path := s.root + "/new/deep/file.txt"
+	path := s.Root + "/new/deep/file.txt"
 	preview, out, text, err := s.write(t, path, "one\ntwo\n")
 	if err != nil || !out.Created || out.Size != 8 || !strings.Contains(text, "Created "+path) || !strings.Contains(text, "     2\ttwo\n") {
 		t.Fatalf("%v %+v\n%s", err, out, text)
@@ -122,23 +102,23 @@ func TestCreates(t *testing.T) {
 
 func TestCheckHasNoEffect(t *testing.T) {
 	s := newSession(t)
-	data, _ := json.Marshal(map[string]string{"file_path": s.root + "/a/b", "content": "x"})
+	data, _ := json.Marshal(map[string]string{"file_path": s.Root + "/a/b", "content": "x"})
 	action, err := write.Tool().Parse(data)
 	if err != nil {
 		t.Fatal(err)
 	}
-	v := s.view()
-	if _, err := action.Check(t.Context(), &tools.Env{Dir: s.root, Files: v}); err != nil {
+	v := s.View()
+	if _, err := action.Check(t.Context(), &tools.Env{Dir: s.Root, Files: v}); err != nil {
 		t.Fatal(err)
 	}
-	if list, err := os.ReadDir(s.root); err != nil || len(list) != 0 || len(v.Learned()) != 0 {
+	if list, err := os.ReadDir(s.Root); err != nil || len(list) != 0 || len(v.Learned()) != 0 {
 		t.Errorf("%v, the root holds %v, learned %v", err, list, v.Learned())
 	}
 }
 
 func TestReadStateIsNeeded(t *testing.T) {
 	s := newSession(t)
-	path := filepath.Join(s.root, "file")
+	path := filepath.Join(s.Root, "file")
 	if err := os.WriteFile(path, []byte("theirs"), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -211,12 +191,12 @@ func TestKeepsTheFilesOwnForm(t *testing.T) {
 
 func TestRefused(t *testing.T) {
 	s := newSession(t)
-	if err := os.Mkdir(s.root+"/dir", 0o755); err != nil {
+	if err := os.Mkdir(s.Root+"/dir", 0o755); err != nil {
 		t.Fatal(err)
 	}
 	for path, want := range map[string]string{
 		"rel/file":        "invalid_input",
-		s.root + "/dir":   "is_directory",
+		s.Root + "/dir":   "is_directory",
 		"/somewhere/else": "undeclared",
 	} {
 		if _, _, _, err := s.write(t, path, "x"); code(err) != want || fault.From(err).Field != "/file_path" {
@@ -224,7 +204,7 @@ func TestRefused(t *testing.T) {
 		}
 	}
 	_, _, _, err := s.write(t, "rel/file", "x")
-	if !strings.Contains(err.Error(), s.root+"/rel/file") {
+	if !strings.Contains(err.Error(), s.Root+"/rel/file") {
 		t.Errorf("the message does not name the path: %v", err)
 	}
 }
@@ -232,18 +212,18 @@ func TestRefused(t *testing.T) {
 func TestLinks(t *testing.T) {
 	s := newSession(t)
 	path := s.put(t, "old", 1)
-	if err := os.Symlink("file", s.root+"/soft"); err != nil {
+	if err := os.Symlink("file", s.Root+"/soft"); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Link(path, s.root+"/hard"); err != nil {
+	if err := os.Link(path, s.Root+"/hard"); err != nil {
 		t.Fatal(err)
 	}
-	preview, _, _, err := s.write(t, s.root+"/soft", "new")
+	preview, _, _, err := s.write(t, s.Root+"/soft", "new")
 	if err != nil || !strings.Contains(preview.Ask, "hard links") {
 		t.Errorf("%v, asks %q", err, preview.Ask)
 	}
-	holds(t, s.root+"/hard", "new")
-	if target, err := os.Readlink(s.root + "/soft"); err != nil || target != "file" {
+	holds(t, s.Root+"/hard", "new")
+	if target, err := os.Readlink(s.Root + "/soft"); err != nil || target != "file" {
 		t.Errorf("the link is %q (%v)", target, err)
 	}
 }

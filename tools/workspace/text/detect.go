@@ -18,9 +18,8 @@ import (
 const Sample = 64 << 10
 
 // Detect says which encoding the file that begins with sample is in, and whether it is text at all. A sample is the
-// whole file, or its first Sample bytes. A byte order mark
-// decides; valid UTF-8 is UTF-8; then what the file declares about itself, if its bytes fit; then the guess that fits
-// its bytes best, which is windows-1252 when nothing speaks for another.
+// whole file, or its first Sample bytes. A byte order mark decides; valid UTF-8 is UTF-8; then what the file declares about
+// itself, if its bytes fit; then the guess that fits its bytes best, which is windows-1252 when nothing speaks for another.
 func Detect(sample []byte) (e Encoding, isText bool) {
 	switch {
 	case bytes.HasPrefix(sample, []byte{0xFF, 0xFE, 0, 0}):

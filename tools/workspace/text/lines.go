@@ -1,4 +1,4 @@
-// Lines: how they end, and how they are shown with their numbers.
+// Lines: how they end, and how they are shown with their numbers. It does not know encodings.
 
 package text
 

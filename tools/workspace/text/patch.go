@@ -1,4 +1,4 @@
-// Unified diffs, at the cost of what has changed.
+// Unified diffs, at the cost of what has changed. It knows texts, not files.
 
 package text
 
@@ -13,7 +13,8 @@ import (
 // a diff helps nobody.
 const maxPatch = 2 << 20
 
-// Patch gives the unified diff from old to next, labelled with the path on both sides. It is valid UTF-8. It is empty for equal texts, and a sentence in parentheses when they are too large to compare.
+// Patch gives the unified diff from old to next, labelled with the path on both sides. It is valid UTF-8; empty for
+// equal texts, and a sentence in parentheses when they are too large to compare.
 func Patch(path, old, next string) string {
 	if old == next {
 		return ""

@@ -1,0 +1,90 @@
+// The part of a session that lies on the disk: a workspace, and what has been read in it. It does not know of processes.
+
+package tooltest
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/toold/toold/tools"
+	"github.com/toold/toold/tools/workspace"
+)
+
+// Files are a session for tests of tools that start no processes: a workspace of one root.
+type Files struct {
+	Root   string // real path
+	t      testing.TB
+	places *workspace.Workspace
+	memory *workspace.Memory
+}
+
+// NewFiles makes a session of the existing directory root, with nothing read in it; hidden are directories that it must
+// not see.
+func NewFiles(t testing.TB, root string, hidden ...string) *Files {
+	t.Helper()
+	root, err := filepath.EvalSymlinks(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	places, err := workspace.Open([]string{root}, workspace.NewLocks())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := places.Admit(workspace.Places{Hidden: hidden}); err != nil {
+		t.Fatal(err)
+	}
+	return &Files{Root: root, t: t, places: places, memory: workspace.NewMemory()}
+}
+
+// Another gives a second session of the same workspace, with nothing read in it.
+func (f *Files) Another() *Files {
+	return &Files{Root: f.Root, t: f.t, places: f.places, memory: workspace.NewMemory()}
+}
+
+// View is what a call sees that may read whatever there is and write in the root.
+func (f *Files) View() *workspace.View {
+	return f.places.View(workspace.Grant{
+		Dir: f.Root, Reads: []workspace.Grantee{{Real: "/", Tree: true}}, Writes: []workspace.Grantee{{Real: f.Root, Tree: true}},
+	}, f.memory)
+}
+
+// Env is what a call gets that reaches files alone, by a View of its own.
+func (f *Files) Env() *tools.Env {
+	return &tools.Env{
+		CallID: "call", Dir: f.Root, Environ: []string{"HOME=" + f.Root}, Files: f.View(), Report: func(tools.Step) {},
+	}
+}
+
+// Put writes a file, by its path relative to the root, makes its directories, and gives its absolute path.
+func (f *Files) Put(name, content string) string {
+	f.t.Helper()
+	file := filepath.Join(f.Root, name)
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		f.t.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte(content), 0o644); err != nil {
+		f.t.Fatal(err)
+	}
+	return file
+}
+
+// Read has the session read the whole of a file.
+func (f *Files) Read(file string) {
+	f.t.Helper()
+	v := f.View()
+	c, err := v.Look(file)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	state := c.State
+	state.Text, state.Whole = c.Data, true
+	v.Record(c.Path.Real, state)
+	f.Learn(v)
+}
+
+// Learn has the session know what a call has learned.
+func (f *Files) Learn(v *workspace.View) { f.memory.Merge(v.Learned()) }
+
+// Known is what the session knows of the file at a real path.
+func (f *Files) Known(file string) (workspace.State, bool) { return f.memory.Lookup(file) }
