@@ -183,7 +183,7 @@ func TestResults(t *testing.T) {
 func TestStateLasts(t *testing.T) {
 	s := newSession(t)
 	s.environ = append(s.environ, "FROM_CLIENT=c", "odd.name=o", "CLIENT_TOKEN=secret")
-	s.room.Put(map[string]string{"sub dir/x": ""})
+	s.room.Put("sub dir/x", "")
 	steps := []struct{ command, text string }{
 		{"cd 'sub dir' && export A=1 B=$'two\\nlines' C= && D=local", "(no output)"},
 		{`echo "$PWD|$A|$B|$C|${D-unset}|$FROM_CLIENT" | sed "s#$HOME##"; pwd`, s.room.Root + "/sub dir|1|two\nlines||unset|c\n" + s.room.Root + "/sub dir\n"},

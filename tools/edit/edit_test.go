@@ -16,7 +16,6 @@ import (
 	"github.com/toold/toold/tools/edit"
 	"github.com/toold/toold/tools/fault"
 	"github.com/toold/toold/tools/tooltest"
-	"github.com/toold/toold/tools/workspace"
 )
 
 type session struct{ *tooltest.Files }

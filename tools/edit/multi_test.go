@@ -10,10 +10,8 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/toold/toold/tools"
 	"github.com/toold/toold/tools/edit"
 	"github.com/toold/toold/tools/fault"
-	"github.com/toold/toold/tools/workspace"
 )
 
 func TestMultiEdit(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 // FuzzPattern: any text is a pattern or an error, and a pattern means the same files as doublestar says, where both
 // speak of the same thing: a path without special names, a pattern without "." and empty segments.
 func FuzzPattern(f *testing.F) {
-	for _, seed := range []string{"**/*.go", "a/{b,c/**}/[x-z]?.t", `\{a\}`, "{,a}b", "[!a]/**", "a**b/**/c", "{{a,b},c}/*", `[\]a]`, "a{b,{c,d}}e"} {
+	for _, seed := range []string{"**/*.go", "a/{b,c/**}/[x-z]?.t", `\{a\}`, "{,a}b", "[!a]/**", "a**b/**/c", "{{a,b},c}/*", `[\]a]`, "a{b,{c,d}}e", `\**[*]**?***`} {
 		f.Add(seed, "a/b/c.go")
 		f.Add(seed, "c/x/y.t")
 	}

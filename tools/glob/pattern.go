@@ -143,6 +143,9 @@ func split(whole, one string) ([]segment, error) {
 		if !doublestar.ValidatePattern(name) {
 			return nil, bad(whole, 0, fmt.Sprintf("the part %q, which its braces make, cannot be read.", name))
 		}
+		if name != "**" {
+			name = oneStar(name)
+		}
 		s := segment{glob: name, deep: name == "**", dotted: name[0] == '.' || strings.HasPrefix(name, `\.`)}
 		if plain, ok := spelled(name); ok {
 			s.plain = plain
@@ -161,6 +164,31 @@ func split(whole, one string) ([]segment, error) {
 		return nil, bad(whole, 0, fmt.Sprintf("it has more than %d parts between slashes. Give the directory as path.", maxSegments))
 	}
 	return segments, nil
+}
+
+// oneStar puts one star in place of several, which mean the same in a name; the library takes a name that ends in three
+// for one that must go on.
+func oneStar(name string) string {
+	var b strings.Builder
+	starred := false
+	for i := 0; i < len(name); i++ {
+		from, star := i, name[i] == '*'
+		switch name[i] {
+		case '\\':
+			i++
+		case '[':
+			end, problem := classEnd(name, i)
+			if problem != "" {
+				return name
+			}
+			i = end
+		}
+		if !star || !starred {
+			b.WriteString(name[from : i+1])
+		}
+		starred = star
+	}
+	return b.String()
 }
 
 // spelled gives the name that a segment without wildcards stands for.

@@ -40,7 +40,7 @@ type call struct {
 
 func (s *session) env() *tools.Env {
 	env := s.Env()
-	env.MaxChars = s.chars
+	env.MaxChars, env.Files = s.chars, s.View("/")
 	return env
 }
 

@@ -30,8 +30,9 @@ const (
 
 // A Dir is the folder that holds one session's outputs. It keeps no file open.
 type Dir struct {
-	path  string
-	limit int64 // how many bytes one output may take
+	path string
+	// Limit is how many bytes one output may take, index included. Open sets 1 GiB; change it before the first Create.
+	Limit int64
 }
 
 // Open makes the folder, readable by its owner only, if it is not there yet.
@@ -42,7 +43,7 @@ func Open(dir string) (*Dir, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, classify(err)
 	}
-	return &Dir{path: filepath.Clean(dir), limit: defaultLimit}, nil
+	return &Dir{path: filepath.Clean(dir), Limit: defaultLimit}, nil
 }
 
 // Path is the folder's absolute path.
@@ -55,7 +56,7 @@ func (d *Dir) Create(name string) (*Output, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Output{base: base, limit: d.limit}, nil
+	return &Output{base: base, limit: d.Limit}, nil
 }
 
 // Find gives the output called name as it is on disk: one that has ended, or whose daemon has died. An error that is

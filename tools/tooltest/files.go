@@ -42,11 +42,14 @@ func (f *Files) Another() *Files {
 	return &Files{Root: f.Root, t: f.t, places: f.places, memory: workspace.NewMemory()}
 }
 
-// View is what a call sees that may read whatever there is and write in the root.
-func (f *Files) View() *workspace.View {
-	return f.places.View(workspace.Grant{
-		Dir: f.Root, Reads: []workspace.Grantee{{Real: "/", Tree: true}}, Writes: []workspace.Grantee{{Real: f.Root, Tree: true}},
-	}, f.memory)
+// View is what a call sees that may read and write the root, and read the directories elsewhere.
+func (f *Files) View(elsewhere ...string) *workspace.View {
+	root := workspace.Grantee{Real: f.Root, Tree: true}
+	grant := workspace.Grant{Dir: f.Root, Reads: []workspace.Grantee{root}, Writes: []workspace.Grantee{root}}
+	for _, dir := range elsewhere {
+		grant.Reads = append(grant.Reads, workspace.Grantee{Real: dir, Tree: true})
+	}
+	return f.places.View(grant, f.memory)
 }
 
 // Env is what a call gets that reaches files alone, by a View of its own.
