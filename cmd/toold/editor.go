@@ -6,6 +6,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"os"
 	"os/exec"
 	"strings"
@@ -14,12 +15,12 @@ import (
 )
 
 // editText runs the person's editor on text and returns what they left. The file is readable by nobody else.
-func editText(terminal *os.File, text string) (string, error) {
+func editText(terminal *os.File, text string) (edited string, err error) {
 	dir, err := os.MkdirTemp("", "toold-edit-")
 	if err != nil {
 		return "", err
 	}
-	defer os.RemoveAll(dir)
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	name := dir + "/input.json"
 	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
 		return "", err
@@ -35,8 +36,8 @@ func editText(terminal *os.File, text string) (string, error) {
 	if err := cmd.Run(); err != nil {
 		return "", err
 	}
-	edited, err := os.ReadFile(name)
-	return string(edited), err
+	left, err := os.ReadFile(name)
+	return string(left), err
 }
 
 // pretty indents JSON; text that is none stays as it is.

@@ -3,11 +3,10 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
-
-	"path/filepath"
 )
 
 // A daemon that is killed in the middle of a turn costs the client nothing but the call: a new daemon is started, the

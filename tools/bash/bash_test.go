@@ -275,3 +275,34 @@ func TestEffects(t *testing.T) {
 		}
 	}
 }
+
+// A command that goes by the home directory is asked about where an earlier call has put another in its place.
+func TestAnotherHomeIsAskedAbout(t *testing.T) {
+	s := newSession(t)
+	own, other := os.Getenv("HOME"), s.room.Root
+	for _, c := range []struct {
+		command, home string
+		asks          bool
+	}{
+		{"cat ~/x", own, false},
+		{"cat ~/x", other, true},
+		{`cat "$HOME/x"`, other, true},
+		{"git status", other, true},
+		{"ls", other, false},
+	} {
+		text, err := json.Marshal(input{Command: c.command})
+		if err != nil {
+			t.Fatal(err)
+		}
+		action, err := Tool().Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		env := s.room.Env(action)
+		env.Environ = append(env.Environ, "HOME="+c.home)
+		preview, err := action.Check(t.Context(), env)
+		if err != nil || (preview.Ask != "") != c.asks {
+			t.Errorf("%s with HOME=%s: %q, %v", c.command, c.home, preview.Ask, err)
+		}
+	}
+}

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -235,15 +234,22 @@ func TestUnreadableDirectoryIsNamed(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if os.Geteuid() == 0 {
-		if err := syscall.Seteuid(65534); err != nil {
-			t.Skipf("file modes do not apply to root, and the test cannot be somebody else: %v", err)
-		}
-		defer syscall.Seteuid(0)
-	}
+	tooltest.Unprivileged(t)
 	text, found, err := call(context.Background(), newEnv(t, dir), Input{Pattern: "**/*.go"})
 	want := "No file that matches **/*.go was found in " + dir + " so far, but not everything was looked at.\nIncomplete: could not read shut: permission denied."
 	if err != nil || text != want || !found.Incomplete {
 		t.Errorf("error %v, incomplete %v, text\n%s\nwant\n%s", err, found.Incomplete, text, want)
+	}
+}
+
+// The daemon's own directory lies in the root, and is not there for a tool.
+func TestHiddenIsNotFound(t *testing.T) {
+	dir := t.TempDir()
+	plant(t, dir, []string{"a/seen.go", "a/state/token.go"})
+	for path, pattern := range map[string]string{".": "**/*.go", "a": "state/*", dir: "a/state/token.go"} {
+		_, found, err := call(context.Background(), newEnv(t, dir, dir+"/a/state"), Input{Pattern: pattern, Path: path})
+		if want := strings.Count(pattern, "**"); err != nil || len(found.Files) != want {
+			t.Errorf("%s in %s: %v, %v, want %d", pattern, path, found.Files, err, want)
+		}
 	}
 }

@@ -14,8 +14,12 @@ import (
 // The patterns of the benchmark: a rare word, an alternation, a common word, a word in any case, and one without a text
 // to look for.
 var benchInputs = []struct{ name, pattern, flag string }{
-	{"rare", "WithCancelCause", ""}, {"alternation", "ErrUnexpectedEOF|ErrShortWrite|ErrClosedPipe", ""}, {"common", "return", ""},
-	{"anycase", "withcancelcause", "-i"}, {"class", "[a-z]+_[0-9]{4}", ""}, {"word", `\bgopark\b`, ""},
+	{"rare", "WithCancelCause", ""},
+	{"alternation", "ErrUnexpectedEOF|ErrShortWrite|ErrClosedPipe", ""},
+	{"common", "return", ""},
+	{"anycase", "withcancelcause", "-i"},
+	{"class", "[a-z]+_[0-9]{4}", ""},
+	{"word", `\bgopark\b`, ""},
 }
 
 // BenchmarkGrep searches GOROOT/src for file names, as it is offered. BenchmarkRipgrep is its control: the same by rg

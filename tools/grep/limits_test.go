@@ -18,6 +18,7 @@ import (
 
 	"github.com/toold/toold/tools"
 	"github.com/toold/toold/tools/fault"
+	"github.com/toold/toold/tools/tooltest"
 )
 
 // This file is about what does not go well: bad patterns, long lines, unreadable files, an end before the end.
@@ -38,7 +39,7 @@ func eachEngine(t *testing.T, test func(t *testing.T, tool tools.Tool, env *tool
 }
 
 func TestBadPatterns(t *testing.T) {
-	eachEngine(t, func(t *testing.T, tool tools.Tool, env *tools.Env, dir string) {
+	eachEngine(t, func(t *testing.T, tool tools.Tool, env *tools.Env, _ string) {
 		for _, pattern := range []string{"(", "[a", "a{", "interface{}", "*a", "a**(", `\`, `\p{Nope}`, `(?=x)`, `(?<!x)y`, `(a)\1`, "[z-a]", `a\nb`, "x{2,1}", `\Zx`, "{2}", "a\x00b"} {
 			input, err := json.Marshal(Input{Pattern: pattern})
 			if err != nil {
@@ -59,11 +60,33 @@ func TestOwnReading(t *testing.T) {
 		pattern, text string
 		matches       bool
 	}{
-		{`^\w+$`, "naïve_1", true}, {`^\w+$`, "a b", false}, {`^\d$`, "٣", true}, {`^\D$`, "٣", false}, {`^\s$`, "\u2003", true}, {`^\S$`, "\u2003", false},
-		{`^\W$`, "é", false}, {`^[\w.]+$`, "é.a", true}, {`^.$`, "é", true}, {`^.$`, "\xe9", false}, {`^[^a]$`, "\xe9", false}, {`^[^a]$`, "b", true},
-		{`a\/b`, "a/b", true}, {`\{x\}`, "{x}", true}, {`a}`, "a}", true}, {"[]x]", "]", true}, {"[^]x]", "]", false}, {`[\]\[]`, "[", true},
-		{`(?i)STRASSE`, "strasse", true}, {`(?i)k`, "\u212a", true}, {`(?i)ſ`, "S", true}, {`x{2}`, "axxb", true}, {`[[:digit:]]`, "7", true}, {`\x{e9}`, "é", true},
-		{`(?P<n>a)(?<m>b)`, "ab", true}, {"a|", "zzz", true}, {`\bfoo\b`, "a foo b", true},
+		{`^\w+$`, "naïve_1", true},
+		{`^\w+$`, "a b", false},
+		{`^\d$`, "٣", true},
+		{`^\D$`, "٣", false},
+		{`^\s$`, "\u2003", true},
+		{`^\S$`, "\u2003", false},
+		{`^\W$`, "é", false},
+		{`^[\w.]+$`, "é.a", true},
+		{`^.$`, "é", true},
+		{`^.$`, "\xe9", false},
+		{`^[^a]$`, "\xe9", false},
+		{`^[^a]$`, "b", true},
+		{`a\/b`, "a/b", true},
+		{`\{x\}`, "{x}", true},
+		{`a}`, "a}", true},
+		{"[]x]", "]", true},
+		{"[^]x]", "]", false},
+		{`[\]\[]`, "[", true},
+		{`(?i)STRASSE`, "strasse", true},
+		{`(?i)k`, "\u212a", true},
+		{`(?i)ſ`, "S", true},
+		{`x{2}`, "axxb", true},
+		{`[[:digit:]]`, "7", true},
+		{`\x{e9}`, "é", true},
+		{`(?P<n>a)(?<m>b)`, "ab", true},
+		{"a|", "zzz", true},
+		{`\bfoo\b`, "a foo b", true},
 	} {
 		e, err := compile(Input{Pattern: c.pattern})
 		if err != nil {
@@ -196,12 +219,7 @@ func TestUnreadableFilesMakeItIncomplete(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if os.Geteuid() == 0 {
-			if err := syscall.Seteuid(65534); err != nil {
-				t.Skipf("file modes do not apply to root, and the test cannot be somebody else: %v", err)
-			}
-			defer syscall.Seteuid(0)
-		}
+		tooltest.Unprivileged(t)
 		text, found, err := call(context.Background(), tool, env, `{"pattern": "needle"}`)
 		if err != nil {
 			t.Fatal(err)
@@ -362,6 +380,22 @@ func FuzzCompile(f *testing.F) {
 			without, _ := newScanner(&query{expr: &plain, mode: modeCount, multiline: in.Multiline}).scan(strings.NewReader(text))
 			if with.matches != without.matches {
 				t.Fatalf("%q on %q: %d matches with needles %q, %d without", pattern, text, with.matches, e.needles, without.matches)
+			}
+		}
+	})
+}
+
+// The daemon's own directory lies in the root, and is not there for a tool.
+func TestHiddenIsNotSearched(t *testing.T) {
+	eachEngine(t, func(t *testing.T, tool tools.Tool, env *tools.Env, dir string) {
+		files := tooltest.NewFiles(t, dir)
+		files.Put("a/state/token", "secret")
+		files.Put("a/seen", "no secret")
+		env.Files = tooltest.NewFiles(t, dir, filepath.Join(dir, "a/state")).View()
+		for _, path := range []string{".", "a"} {
+			text, found, err := call(context.Background(), tool, env, `{"pattern": "secret", "path": "`+path+`"}`)
+			if err != nil || !slices.Equal(found.Files, []string{filepath.Join(dir, "a/seen")}) {
+				t.Errorf("%v:\n%s", err, text)
 			}
 		}
 	})

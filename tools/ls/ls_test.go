@@ -71,8 +71,10 @@ func TestListings(t *testing.T) {
 		{"nothing", `{"path": "empty"}`, "$DIR/empty/\n(empty)"},
 		{"everything ignored", `{"path": "zdir", "ignore": ["*"]}`, "$DIR/zdir/\n(empty)\n(1 left out by ignore)"},
 		{"a file", `{"path": "b.go"}`, "error not_a_directory: $DIR/b.go is no directory. Open it with Read, or list $DIR."},
-		{"too many braces", `{"path": ".", "ignore": ["` + strings.Repeat("{1,2,3,4,5,6,7,8,9,0}", 4) + `"]}`,
-			"error bad_pattern: The braces of \"" + strings.Repeat("{1,2,3,4,5,6,7,8,9,0}", 4) + "\" stand for more than 1000 globs. Give fewer."},
+		{
+			"too many braces", `{"path": ".", "ignore": ["` + strings.Repeat("{1,2,3,4,5,6,7,8,9,0}", 4) + `"]}`,
+			"error bad_pattern: The braces of \"" + strings.Repeat("{1,2,3,4,5,6,7,8,9,0}", 4) + "\" stand for more than 1000 globs. Give fewer.",
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			text, _, err := call(context.Background(), newEnv(t, dir), strings.ReplaceAll(c.input, "$DIR", dir))
@@ -115,5 +117,19 @@ func TestEndOfContext(t *testing.T) {
 	text, listing, err := call(ctx, newEnv(t, t.TempDir()), `{"path": "."}`)
 	if !errors.Is(err, cause) || !listing.Incomplete || strings.Contains(text, "empty") {
 		t.Errorf("error %v, incomplete %v, text %q; want the cause, true, and nothing said of an empty directory", err, listing.Incomplete, text)
+	}
+}
+
+// The daemon's own directory lies in the root, and is not there for a tool.
+func TestHiddenIsNotListed(t *testing.T) {
+	dir := t.TempDir()
+	must(t, os.Mkdir(filepath.Join(dir, "state"), 0o755), os.Mkdir(filepath.Join(dir, "seen"), 0o755))
+	env := newEnv(t, dir, dir+"/state")
+	text, listing, err := call(context.Background(), env, `{"path": "."}`)
+	if err != nil || listing.Total != 1 || len(listing.Entries) != 1 || listing.Entries[0].Name != "seen" {
+		t.Errorf("%v:\n%s", err, text)
+	}
+	if _, _, err := call(context.Background(), env, `{"path": "state"}`); fault.From(err).Code != "hidden_path" {
+		t.Errorf("the directory itself: %v", err)
 	}
 }

@@ -92,14 +92,18 @@ func TestText(t *testing.T) {
 		{name: "empty", file: "", want: "The file is empty.", ending: "none"},
 		{name: "CRLF", file: "a\r\n\r\nb\r\n", want: "     1\ta\n     2\t\n     3\tb\n", total: 3, first: 1, last: 3, ending: "crlf"},
 		{name: "mixed", file: "a\r\nb\n", want: "     1\ta\n     2\tb\n", total: 2, first: 1, last: 2, ending: "mixed"},
-		{name: "from the middle", file: "a\nb\nc\nd\n", offset: 2, limit: 2, total: 4, first: 2, last: 3, next: 4, ending: "lf",
-			want: "     2\tb\n     3\tc\n(lines 2 to 3 of 4 are shown; go on with offset=4)"},
+		{
+			name: "from the middle", file: "a\nb\nc\nd\n", offset: 2, limit: 2, total: 4, first: 2, last: 3, next: 4, ending: "lf",
+			want: "     2\tb\n     3\tc\n(lines 2 to 3 of 4 are shown; go on with offset=4)",
+		},
 		{name: "to the end", file: "a\nb\nc", offset: 2, limit: 2, want: "     2\tb\n     3\tc\n", total: 3, first: 2, last: 3, ending: "lf"},
 		{name: "exactly all", file: "a\nb\n", limit: 2, want: "     1\ta\n     2\tb\n", total: 2, first: 1, last: 2, ending: "lf"},
 		{name: "past the end", file: "a\nb\n", offset: 3, want: "The file has 2 lines; line 3 is past its end.", total: 2, ending: "lf"},
 		{name: "last line without newline", file: "a\nb", offset: 2, want: "     2\tb\n", total: 2, first: 2, last: 2, ending: "lf"},
-		{name: "a last part that is not shown", file: "a\nb", limit: 1, total: 2, first: 1, last: 1, next: 2, ending: "lf",
-			want: "     1\ta\n(lines 1 to 1 of 2 are shown; go on with offset=2)"},
+		{
+			name: "a last part that is not shown", file: "a\nb", limit: 1, total: 2, first: 1, last: 1, next: 2, ending: "lf",
+			want: "     1\ta\n(lines 1 to 1 of 2 are shown; go on with offset=2)",
+		},
 		{name: "byte order mark", file: "\ufeffa\n", want: "     1\ta\n", total: 1, first: 1, last: 1, ending: "lf"},
 		{name: "lone CR", file: "a\rb\n", want: "     1\ta\rb\n", total: 1, first: 1, last: 1, ending: "lf"},
 	} {

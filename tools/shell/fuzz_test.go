@@ -2,10 +2,10 @@ package shell
 
 import (
 	"context"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"os/exec"
-	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -24,8 +24,8 @@ func FuzzAnalyze(f *testing.F) {
 	f.Fuzz(func(t *testing.T, script string) {
 		a := Analyze(script)
 		checkConsistent(t, script, a)
-		if again := Analyze(script); !reflect.DeepEqual(a, again) {
-			t.Errorf("%q: two answers\n%+v\n%+v", script, a, again)
+		if once, again := fmt.Sprintf("%+v", a), fmt.Sprintf("%+v", Analyze(script)); once != again {
+			t.Errorf("%q: two answers\n%s\n%s", script, once, again)
 		}
 		if a.ReadOnly {
 			if b := Analyze(script + "\ntouch x"); b.ReadOnly {

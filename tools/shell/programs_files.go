@@ -14,8 +14,10 @@ var filePrograms = map[string]*program{
 		any: true, abbrev: true, here: "*",
 	},
 	"dir": {flags: "-aAlhrRtS1d", any: true, here: "*"},
-	"stat": {flags: "-Lft -c: --dereference --file-system --cached: --format: --printf: --terse --help --version",
-		any: true, abbrev: true},
+	"stat": {
+		flags: "-Lft -c: --dereference --file-system --cached: --format: --printf: --terse --help --version",
+		any:   true, abbrev: true,
+	},
 	"file": {
 		flags: "-bdEhikLlNnrS0 -F: -P: -e: --brief --mime --mime-type --mime-encoding --dereference --no-dereference --extension --keep-going" +
 			" --no-pad --no-buffer --print0 --raw --separator: --exclude: --exclude-quiet: --list --version --help --apple",

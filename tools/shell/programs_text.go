@@ -46,8 +46,10 @@ var textPrograms = map[string]*program{
 	"cksum":  {flags: "--help --version", any: true},
 	"sum":    {flags: "-rs --sysv --help --version", any: true},
 	"shasum": {flags: "-bcUtqsw0 -a: --algorithm: --check --binary --text"},
-	"cat": {flags: "-AbeEnstTuv --show-all --number-nonblank --show-ends --number --squeeze-blank --show-tabs --show-nonprinting --help --version",
-		any: true, abbrev: true},
+	"cat": {
+		flags: "-AbeEnstTuv --show-all --number-nonblank --show-ends --number --squeeze-blank --show-tabs --show-nonprinting --help --version",
+		any:   true, abbrev: true,
+	},
 	"tac": {flags: "-br -s: --before --regex --separator: --help --version", any: true, abbrev: true},
 	"nl": {flags: "-p -b: -d: -f: -h: -i: -l: -n: -s: -v: -w: --body-numbering: --section-delimiter: --footer-numbering: --header-numbering:" +
 		" --line-increment: --join-blank-lines: --number-format: --no-renumber --number-separator: --starting-line-number: --number-width:" +

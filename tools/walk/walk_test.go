@@ -20,6 +20,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/toold/toold/tools/tooltest"
 	"github.com/toold/toold/tools/walk"
 )
 
@@ -141,22 +142,6 @@ func TestTally(t *testing.T) {
 	}
 }
 
-// unprivileged makes the process one that file modes apply to, for this test.
-func unprivileged(t *testing.T) {
-	t.Helper()
-	if os.Geteuid() != 0 {
-		return
-	}
-	if err := syscall.Seteuid(65534); err != nil {
-		t.Skipf("file modes do not apply to root, and the test cannot be somebody else: %v", err)
-	}
-	t.Cleanup(func() {
-		if err := syscall.Seteuid(0); err != nil {
-			t.Fatalf("becoming root again: %v", err)
-		}
-	})
-}
-
 func TestWhatCannotBeReadIsReported(t *testing.T) {
 	dir := t.TempDir()
 	plant(t, dir, map[string]string{"a": "", "shut/b": "", "sub/.gitignore": "*", "sub/c": "", "big/.gitignore": strings.Repeat("x\n", 1<<19+1), "big/x": ""})
@@ -168,7 +153,7 @@ func TestWhatCannotBeReadIsReported(t *testing.T) {
 	if err := os.Chmod(filepath.Dir(dir), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	unprivileged(t)
+	tooltest.Unprivileged(t)
 	got, tally := walked(t, dir, walk.Options{})
 	if want := []string{"a", "big/.gitignore", "big/x", "sub/.gitignore", "sub/c"}; !slices.Equal(got, want) {
 		t.Errorf("visited %q, want %q", got, want)
@@ -182,6 +167,28 @@ func TestWhatCannotBeReadIsReported(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, lines); diff != "" || tally.Unread != 3 {
 		t.Errorf("%d faults; want (-), got (+):\n%s", tally.Unread, diff)
+	}
+}
+
+// What git reads may be a pipe on which nobody writes: it says nothing, and holds nobody up.
+func TestPipesInPlaceOfGitsFiles(t *testing.T) {
+	for _, name := range []string{".git", ".git/config", ".git/info/exclude", ".git/commondir", "home/.gitconfig", ".ignore"} {
+		dir := t.TempDir()
+		plant(t, dir, map[string]string{"a": "", "home/": ""})
+		pipe := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(pipe), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if name == ".git/commondir" {
+			plant(t, dir, map[string]string{"sub/.git": "gitdir: ../.git"})
+		}
+		if err := syscall.Mkfifo(pipe, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		got, _ := walked(t, dir, walk.Options{Environ: []string{"HOME=" + dir + "/home"}})
+		if !slices.Contains(got, "a") {
+			t.Errorf("%s: visited %q", name, got)
+		}
 	}
 }
 

@@ -105,8 +105,14 @@ func TestDetectDamageAndDepth(t *testing.T) {
 // Every character of a text leads back to exactly its own bytes.
 func TestOffsetsLeadBack(t *testing.T) {
 	for _, c := range []struct{ name, text string }{
-		{"utf-8", "añ😀\r\n"}, {"utf-16le", "añ😀\r\n"}, {"utf-16be", "añ😀\r\n"}, {"gbk", "a读取b\r\n"},
-		{"shift_jis", "aファｱb\r\n"}, {"big5", "a讀b"}, {"euc-kr", "a설b"}, {"windows-1252", "a€é"},
+		{"utf-8", "añ😀\r\n"},
+		{"utf-16le", "añ😀\r\n"},
+		{"utf-16be", "añ😀\r\n"},
+		{"gbk", "a读取b\r\n"},
+		{"shift_jis", "aファｱb\r\n"},
+		{"big5", "a讀b"},
+		{"euc-kr", "a설b"},
+		{"windows-1252", "a€é"},
 	} {
 		raw := encoded(t, c.name, c.text)
 		e, _ := named(c.name)
