@@ -53,7 +53,7 @@ func Listen(path string) (net.Listener, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := removeStale(path); err != nil {
 		return nil, errors.Join(err, lock.Close())
 	}
 	listener, err := net.Listen("unix", path)
@@ -86,6 +86,24 @@ func privateDir(dir string) error {
 
 // takeLock holds the file at path for as long as it is open. A child that a killed daemon was just about to start holds
 // it for the moment until it has become another program, and is waited for.
+// removeStale removes the socket that a dead daemon left. What is no socket, or still answers, is somebody else's.
+func removeStale(path string) error {
+	info, err := os.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if info.Mode().Type() != fs.ModeSocket {
+		return fmt.Errorf("%s is there and is no socket; toold does not replace it. Name another path with --socket", path)
+	}
+	if conn, err := net.Dial("unix", path); err == nil {
+		return errors.Join(fmt.Errorf("another program listens on %s. Name another path with --socket", path), conn.Close())
+	}
+	return os.Remove(path)
+}
+
 func takeLock(path string) (*os.File, error) {
 	lock, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {

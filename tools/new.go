@@ -7,7 +7,9 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/google/jsonschema-go/jsonschema"
@@ -76,7 +78,7 @@ func (t *typed[In]) Parse(input json.RawMessage) (Action, error) {
 	}
 	var in In
 	if err := json.Unmarshal(canonical, &in); err != nil {
-		return nil, fault.Invalidf("invalid_input", "The input of %s does not fit its schema: %v.", t.spec.Name, err)
+		return nil, unbound(t.spec.Name, err)
 	}
 	if t.funcs.Validate != nil {
 		if err := t.funcs.Validate(&in); err != nil {
@@ -84,6 +86,17 @@ func (t *typed[In]) Parse(input json.RawMessage) (Action, error) {
 		}
 	}
 	return &action[In]{in: in, effects: t.funcs.Effects(in), funcs: t.funcs}, nil
+}
+
+// unbound puts into words why an input that fits the schema does not fit In: as a rule a number out of its range.
+func unbound(tool string, err error) error {
+	var wrong *json.UnmarshalTypeError
+	if !errors.As(err, &wrong) {
+		return fault.Invalidf("invalid_input", "The input of %s cannot be read: %v.", tool, err)
+	}
+	field := "/" + strings.ReplaceAll(wrong.Field, ".", "/")
+	return fault.Invalidf("invalid_input", "The input of %s does not fit its schema:\n- %s: the %s is out of range", tool, field, wrong.Value).
+		At(field).With(Violations{[]Violation{{Field: field, Expected: "a number within range"}}})
 }
 
 type action[In any] struct {

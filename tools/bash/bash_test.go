@@ -13,16 +13,11 @@ import (
 
 	"github.com/toold/toold/tools"
 	"github.com/toold/toold/tools/fault"
-	"github.com/toold/toold/tools/sandbox"
 	"github.com/toold/toold/tools/tooltest"
 )
 
 func TestMain(m *testing.M) {
-	if sandbox.WatcherMain(os.Args) {
-		return
-	}
-	_ = os.Setenv("GORACE", "atexit_sleep_ms=0") // a watcher under the race detector would take a second to end
-	os.Exit(m.Run())
+	os.Exit(tooltest.Main(m))
 }
 
 func TestContract(t *testing.T) {

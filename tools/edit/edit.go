@@ -55,30 +55,29 @@ type order struct {
 
 // Tool gives the Edit tool.
 func Tool() tools.Tool {
-	of := func(in single) order { return order{in.FilePath, []Replacement{in.Replacement}} }
-	return tools.New(tools.Spec{Name: "Edit", Description: description, Destructive: true, TimeLimit: timeLimit}, tools.Funcs[single]{
-		Validate: func(in *single) error { return validate(in.Replacement) },
-		Effects:  func(in single) tools.Effects { return of(in).effects() },
-		Check: func(_ context.Context, env *tools.Env, in single) (tools.Preview, error) {
-			return of(in).check(env)
-		},
-		Run: func(ctx context.Context, env *tools.Env, in single) (tools.Result, error) {
-			return of(in).run(ctx, env)
-		},
+	return newTool("Edit", description, func(in *single) error { return validate(in.Replacement) }, func(in single) order {
+		return order{in.FilePath, []Replacement{in.Replacement}}
 	})
 }
 
 // MultiTool gives the MultiEdit tool.
 func MultiTool() tools.Tool {
-	of := func(in several) order { return order{in.FilePath, in.Edits} }
-	return tools.New(tools.Spec{Name: "MultiEdit", Description: multiDescription, Destructive: true, TimeLimit: timeLimit}, tools.Funcs[several]{
-		Validate: validateAll,
-		Effects:  func(in several) tools.Effects { return of(in).effects() },
-		Check: func(_ context.Context, env *tools.Env, in several) (tools.Preview, error) {
-			return of(in).check(env)
+	return newTool("MultiEdit", multiDescription, validateAll, func(in several) order { return order{in.FilePath, in.Edits} })
+}
+
+// newTool makes either tool; of says what an input orders.
+func newTool[In any](name, description string, validate func(*In) error, of func(In) order) tools.Tool {
+	spec := tools.Spec{Name: name, Description: description, Destructive: true, TimeLimit: timeLimit}
+	return tools.New(spec, tools.Funcs[In]{
+		Validate: validate,
+		Effects:  func(in In) tools.Effects { return of(in).effects() },
+		Check: func(_ context.Context, env *tools.Env, in In) (tools.Preview, error) {
+			preview, err := of(in).check(env)
+			return preview, workspace.Blame(err, "/file_path")
 		},
-		Run: func(ctx context.Context, env *tools.Env, in several) (tools.Result, error) {
-			return of(in).run(ctx, env)
+		Run: func(ctx context.Context, env *tools.Env, in In) (tools.Result, error) {
+			result, err := of(in).run(ctx, env)
+			return result, workspace.Blame(err, "/file_path")
 		},
 	})
 }
@@ -110,22 +109,22 @@ func (o order) effects() tools.Effects {
 // check works the change out and throws it away.
 func (o order) check(env *tools.Env) (tools.Preview, error) {
 	if err := env.Files.Absolute(o.path); err != nil {
-		return tools.Preview{}, workspace.Blame(err, "/file_path")
+		return tools.Preview{}, err
 	}
 	c, err := env.Files.Look(o.path)
 	if err != nil {
-		return tools.Preview{}, workspace.Blame(err, "/file_path")
+		return tools.Preview{}, err
 	}
 	p, err := devise(c, o.list, func() error { return env.Files.Missing(c) })
 	if err != nil {
-		return tools.Preview{}, workspace.Blame(err, "/file_path")
+		return tools.Preview{}, err
 	}
 	return tools.Preview{Diff: p.diff(c.Path.Shown()), Ask: c.OtherNames()}, nil
 }
 
 func (o order) run(ctx context.Context, env *tools.Env) (tools.Result, error) {
 	if err := env.Files.Absolute(o.path); err != nil {
-		return tools.Result{}, workspace.Blame(err, "/file_path")
+		return tools.Result{}, err
 	}
 	var p *plan
 	written, err := env.Files.Change(ctx, o.path, func(c *workspace.Content) (workspace.Update, error) {
@@ -136,7 +135,7 @@ func (o order) run(ctx context.Context, env *tools.Env) (tools.Result, error) {
 		return workspace.Update{Data: p.raw}, nil
 	})
 	if err != nil {
-		return tools.Result{}, workspace.Blame(err, "/file_path")
+		return tools.Result{}, err
 	}
 	result := tools.Text(p.report(written))
 	result.Structured = Structured{

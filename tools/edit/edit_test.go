@@ -36,36 +36,15 @@ func (s *session) put(t testing.TB, name string, content []byte) string {
 // call parses, checks and runs, as the pipeline does; the check must agree with the run and must change nothing.
 func (s *session) call(t testing.TB, tool tools.Tool, input any) (tools.Preview, edit.Structured, string, error) {
 	t.Helper()
-	data, err := json.Marshal(input)
-	if err != nil {
-		t.Fatal(err)
-	}
-	action, err := tool.Parse(data)
-	if err != nil {
-		return tools.Preview{}, edit.Structured{}, "", err
-	}
-	env := s.Env()
-	preview, checked := action.Check(t.Context(), env)
-	result, err := action.Run(t.Context(), env)
-	if code(checked) != code(err) {
-		t.Errorf("the check says %v, the run %v", checked, err)
-	}
+	preview, result, err := s.Call(tool, input)
 	if err != nil {
 		return preview, edit.Structured{}, "", err
 	}
-	s.Learn(env.Files)
 	out := result.Structured.(edit.Structured)
 	if preview.Diff != out.Diff {
 		t.Errorf("the preview shows\n%sthe result\n%s", preview.Diff, out.Diff)
 	}
 	return preview, out, result.Content[0].Text, nil
-}
-
-func code(err error) string {
-	if err == nil {
-		return ""
-	}
-	return fault.From(err).Code
 }
 
 type one struct {
@@ -100,7 +79,7 @@ func TestEdits(t *testing.T) {
 				s.put(t, "file", []byte(*c.File))
 			}
 			_, _, _, err := s.call(t, edit.Tool(), one{path, c.Old, c.New, c.All})
-			if code(err) != c.Error {
+			if tooltest.Code(err) != c.Error {
 				t.Fatalf("%v, want %q", err, c.Error)
 			}
 			want := c.Expect
@@ -152,7 +131,7 @@ func TestEncodingsStay(t *testing.T) {
 		before := append([]byte(c.mark), encoded(t, c.encoding, c.file)...)
 		path := s.put(t, "file", before)
 		_, out, _, err := s.call(t, edit.Tool(), one{FilePath: path, OldString: c.old, NewString: c.next})
-		if code(err) != c.code {
+		if tooltest.Code(err) != c.code {
 			t.Errorf("%s: %v, want %q", c.encoding, err, c.code)
 		}
 		want := before
@@ -179,7 +158,7 @@ func TestStrayBytesSurvive(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 	_, _, _, err := s.call(t, edit.Tool(), one{FilePath: path, OldString: "é \ufffd\ufffd bytes", NewString: "x"})
-	if code(err) != "no_match" || !strings.Contains(err.Error(), "U+FFFD") {
+	if tooltest.Code(err) != "no_match" || !strings.Contains(err.Error(), "U+FFFD") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -191,7 +170,7 @@ func TestReadStateIsNeeded(t *testing.T) {
 		t.Fatal(err)
 	}
 	in := one{FilePath: path, OldString: "two", NewString: "2"}
-	if _, _, _, err := s.call(t, edit.Tool(), in); code(err) != "not_read" {
+	if _, _, _, err := s.call(t, edit.Tool(), in); tooltest.Code(err) != "not_read" {
 		t.Errorf("never read: %v", err)
 	}
 	s.Read(path)
@@ -202,11 +181,11 @@ func TestReadStateIsNeeded(t *testing.T) {
 		}
 	}
 	change("one two two")
-	if _, _, _, err := s.call(t, edit.Tool(), in); code(err) != "stale_file" {
+	if _, _, _, err := s.call(t, edit.Tool(), in); tooltest.Code(err) != "stale_file" {
 		t.Errorf("changed, and no longer unique: %v", err)
 	}
 	in.ReplaceAll = true
-	if _, _, _, err := s.call(t, edit.Tool(), in); code(err) != "stale_file" {
+	if _, _, _, err := s.call(t, edit.Tool(), in); tooltest.Code(err) != "stale_file" {
 		t.Errorf("changed, all of several: %v", err)
 	}
 	change("three\none two")
@@ -234,7 +213,7 @@ func TestRelativePath(t *testing.T) {
 func TestBinaryIsRefused(t *testing.T) {
 	s := newSession(t)
 	path := s.put(t, "file", []byte("\x7fELF\x00\x01 text"))
-	if _, _, _, err := s.call(t, edit.Tool(), one{FilePath: path, OldString: "text", NewString: "x"}); code(err) != "binary_file" {
+	if _, _, _, err := s.call(t, edit.Tool(), one{FilePath: path, OldString: "text", NewString: "x"}); tooltest.Code(err) != "binary_file" {
 		t.Errorf("got %v", err)
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/toold/toold/tools/edit"
 	"github.com/toold/toold/tools/fault"
+	"github.com/toold/toold/tools/tooltest"
 )
 
 func TestMultiEdit(t *testing.T) {
@@ -37,7 +38,7 @@ func TestMultiEdit(t *testing.T) {
 				s.put(t, "file", []byte(c.file))
 			}
 			_, _, _, err := s.call(t, tool, map[string]any{"file_path": path, "edits": c.edits})
-			if code(err) != c.code || err != nil && c.field != "" && fault.From(err).Field != c.field {
+			if tooltest.Code(err) != c.code || err != nil && c.field != "" && fault.From(err).Field != c.field {
 				t.Fatalf("%v at %q, want %q at %q", err, fault.From(err).Field, c.code, c.field)
 			}
 			want := c.want

@@ -20,11 +20,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if sandbox.WatcherMain(os.Args) {
-		return
-	}
-	_ = os.Setenv("GORACE", "atexit_sleep_ms=0") // a watcher under the race detector would take a second to end
-	os.Exit(m.Run())
+	os.Exit(tooltest.Main(m))
 }
 
 // newEnv makes what a call gets: a workspace with the one root dir. There is no Runner yet.

@@ -32,8 +32,8 @@ type Command struct {
 	Args []string
 	Dir  string // absolute
 	Env  []string
-	// Stdout and Stderr, neither nil, get what is printed, each from one goroutine. An error that one of them gives stops the process
-	// and is handed on as Exit.Output; what is printed afterwards is dropped.
+	// Stdout and Stderr, neither nil, get what is printed, each from one goroutine. An error that one of them gives stops
+	// the process and is handed on as Exit.Output; what is printed afterwards is dropped.
 	Stdout, Stderr io.Writer
 	// Report gets what is written to descriptor 3, in the same way; nil: there is no such descriptor.
 	Report io.Writer
@@ -47,7 +47,6 @@ type Process struct {
 	marker  string
 	since   uint64 // ticks since boot, before it was started
 	child   *os.Process
-	began   time.Time
 	exited  chan struct{} // the main process is dead; it is collected later
 	claimed atomic.Bool   // somebody sees the tree to its end: who has set it owns exit until done is closed
 	exit    Exit
@@ -63,10 +62,9 @@ type Exit struct {
 	LeftBehind []Left
 	// Stuck is what the kernel still holds although it was killed.
 	Stuck   []Left
-	MaxRSS  int64         // bytes, of the largest process of the tree that was waited for
-	Ran     time.Duration // of the main process
-	Stopped bool          // Stop was called before the main process had ended
-	Output  error         // why the output was not taken to its end; nil: it was
+	MaxRSS  int64 // bytes, of the largest process of the tree that was waited for
+	Stopped bool  // Stop was called before the main process had ended
+	Output  error // why the output was not taken to its end; nil: it was
 }
 
 // A Left is a process that outlived its call.
@@ -78,7 +76,7 @@ type Left struct {
 // Start starts c. An error says that nothing was started.
 func (r *Runner) Start(c Command) (*Process, error) {
 	p := &Process{
-		runner: r, marker: r.newMarker(c.ID), since: ticks(), began: time.Now(),
+		runner: r, marker: r.newMarker(c.ID), since: ticks(),
 		exited: make(chan struct{}), done: make(chan struct{}),
 	}
 	if err := r.enter(p); err != nil {
@@ -148,7 +146,6 @@ func (p *Process) supervise() {
 	awaitExit(p.child.Pid)
 	close(p.exited)
 	if p.claimed.CompareAndSwap(false, true) {
-		p.exit.Ran = time.Since(p.began)
 		p.settle(patience)
 		p.conclude()
 	}
@@ -162,7 +159,6 @@ func (p *Process) end() {
 	if !slices.ContainsFunc(p.exit.Stuck, func(l Left) bool { return l.PID == p.child.Pid }) {
 		<-p.exited // it is dead, and its waiter will say so
 	}
-	p.exit.Ran = time.Since(p.began)
 	p.conclude()
 }
 

@@ -3,11 +3,13 @@
 package tooltest
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"testing"
 
 	"github.com/toold/toold/tools"
+	"github.com/toold/toold/tools/fault"
 	"github.com/toold/toold/tools/workspace"
 )
 
@@ -84,6 +86,35 @@ func (f *Files) Read(file string) {
 	state.Text, state.Whole = c.Data, true
 	v.Record(c.Path.Real, state)
 	f.Learn(v)
+}
+
+// Call parses, checks and runs, as the pipeline does, and has the session learn. The check must say what the run says.
+func (f *Files) Call(tool tools.Tool, input any) (tools.Preview, tools.Result, error) {
+	f.t.Helper()
+	data, err := json.Marshal(input)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	action, err := tool.Parse(data)
+	if err != nil {
+		return tools.Preview{}, tools.Result{}, err
+	}
+	env := f.Env()
+	preview, checked := action.Check(f.t.Context(), env)
+	result, err := action.Run(f.t.Context(), env)
+	if Code(checked) != Code(err) {
+		f.t.Errorf("the check says %v, the run %v", checked, err)
+	}
+	f.Learn(env.Files)
+	return preview, result, err
+}
+
+// Code is the code of an error of a tool; empty for none.
+func Code(err error) string {
+	if err == nil {
+		return ""
+	}
+	return fault.From(err).Code
 }
 
 // Learn has the session know what a call has learned.

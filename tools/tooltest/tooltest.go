@@ -192,6 +192,15 @@ func checkResult(t *testing.T, result tools.Result) {
 	}
 }
 
+// Main is the whole of TestMain in a package whose tests start processes; what it gives is for os.Exit.
+func Main(m *testing.M) int {
+	if sandbox.WatcherMain(os.Args) {
+		return 0
+	}
+	_ = os.Setenv("GORACE", "atexit_sleep_ms=0") // a watcher under the race detector would take a second to end
+	return m.Run()
+}
+
 // A Room is a session for tests: a workspace of one root, and everything else that a call may reach.
 type Room struct {
 	*Files
@@ -200,8 +209,7 @@ type Room struct {
 	tasks   *background.Set
 }
 
-// NewRoom makes a room that is gone with the test. A test binary that uses it calls sandbox.WatcherMain first in its
-// TestMain.
+// NewRoom makes a room that is gone with the test. TestMain of a package that uses it is Main.
 func NewRoom(t testing.TB) *Room {
 	t.Helper()
 	state := t.TempDir()

@@ -107,13 +107,17 @@ func readWhole(f *File) ([]byte, os.FileInfo, error) {
 	if err != nil {
 		return nil, nil, fault.Failedf("io_error", "%s cannot be read: %v.", f.Path.Shown(), cause(err))
 	}
+	tooLarge := fault.Invalidf("file_too_large", "%s is larger than %d MiB, the most that is changed at once. Use Bash (sed, for example) to change it.", f.Path.Shown(), maxContent>>20)
+	if info.Size() > maxContent { // before anything is taken for it: a sparse file can claim any size
+		return nil, nil, tooLarge
+	}
 	data := make([]byte, 0, info.Size()+1) // one more, so that the end is met without growing
 	for {
 		n, err := f.ReadAt(data[len(data):cap(data)], int64(len(data)))
 		data = data[:len(data)+n]
 		switch {
 		case len(data) > maxContent:
-			return nil, nil, fault.Invalidf("file_too_large", "%s is larger than %d MiB, the most that is changed at once. Use Bash (sed, for example) to change it.", f.Path.Shown(), maxContent>>20)
+			return nil, nil, tooLarge
 		case errors.Is(err, io.EOF):
 			return data, info, nil
 		case err != nil:

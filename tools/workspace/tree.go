@@ -26,7 +26,7 @@ func (t *Tree) Barred(path string) bool { return t.barred[path] }
 func (t *Tree) Close() error { return t.Root.Close() }
 
 // Tree opens the directory that name comes to, or for a file its parent, in which Single then names it. It returns
-// faults: path_not_found (Details: NotFound), permission_denied, undeclared, and those of Resolve.
+// faults: path_not_found (Details: NotFound), not_regular, permission_denied, undeclared, and those of Resolve.
 func (v *View) Tree(name string) (*Tree, error) {
 	p, err := v.reach(name, v.grant.Reads, v.grant.Writes)
 	if err != nil {
@@ -35,6 +35,9 @@ func (v *View) Tree(name string) (*Tree, error) {
 	info, err := os.Lstat(p.Real)
 	if !p.Exists || err != nil {
 		return nil, v.pathNotFound(p)
+	}
+	if !info.IsDir() && !info.Mode().IsRegular() {
+		return nil, notRegular(p, info)
 	}
 	t := &Tree{Path: p, Real: p.Real, barred: map[string]bool{}}
 	if !info.IsDir() {

@@ -285,7 +285,11 @@ func TestTree(t *testing.T) {
 	s := newSite(t)
 	put(t, s.root+"/dir/file", "x")
 	link(t, s.root+"/dir", s.root+"/link")
+	if err := syscall.Mkfifo(s.root+"/fifo", 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for name, want := range map[string]struct{ real, single, code string }{
+		"fifo":      {code: "not_regular"},
 		"dir":       {real: s.root + "/dir"},
 		".":         {real: s.root},
 		"link":      {real: s.root + "/dir"},
@@ -304,6 +308,18 @@ func TestTree(t *testing.T) {
 			t.Errorf("Tree(%q) = %s, %q", name, tree.Real, tree.Single)
 		}
 		tree.Close()
+	}
+}
+
+// TestClaimedSize: a sparse file claims more than the machine has; nothing is taken for it.
+func TestClaimedSize(t *testing.T) {
+	s := newSite(t)
+	put(t, s.root+"/sparse", "")
+	if err := os.Truncate(s.root+"/sparse", 8<<40); err != nil {
+		t.Skipf("needs a file system with sparse files of 8 TiB: %v", err)
+	}
+	if _, err := s.view().Look("sparse"); code(err) != "file_too_large" {
+		t.Errorf("%v, want file_too_large", err)
 	}
 }
 

@@ -39,7 +39,17 @@ type Structured struct {
 // Tool gives the Write tool.
 func Tool() tools.Tool {
 	return tools.New(tools.Spec{Name: "Write", Description: description, Destructive: true, TimeLimit: 60 * time.Second},
-		tools.Funcs[input]{Effects: effects, Check: check, Run: run})
+		tools.Funcs[input]{
+			Effects: effects,
+			Check: func(_ context.Context, env *tools.Env, in input) (tools.Preview, error) {
+				preview, err := check(env, in)
+				return preview, workspace.Blame(err, "/file_path")
+			},
+			Run: func(ctx context.Context, env *tools.Env, in input) (tools.Result, error) {
+				result, err := run(ctx, env, in)
+				return result, workspace.Blame(err, "/file_path")
+			},
+		})
 }
 
 func effects(in input) tools.Effects {
@@ -56,24 +66,24 @@ type plan struct {
 	crlf      bool // line endings were made CRLF
 }
 
-func check(_ context.Context, env *tools.Env, in input) (tools.Preview, error) {
+func check(env *tools.Env, in input) (tools.Preview, error) {
 	if err := env.Files.Absolute(in.FilePath); err != nil {
-		return tools.Preview{}, workspace.Blame(err, "/file_path")
+		return tools.Preview{}, err
 	}
 	c, err := env.Files.Look(in.FilePath)
 	if err != nil {
-		return tools.Preview{}, workspace.Blame(err, "/file_path")
+		return tools.Preview{}, err
 	}
 	p, err := devise(c, in.Content)
 	if err != nil {
-		return tools.Preview{}, workspace.Blame(err, "/file_path")
+		return tools.Preview{}, err
 	}
 	return tools.Preview{Diff: text.Patch(c.Path.Shown(), p.old, p.next), Ask: c.OtherNames()}, nil
 }
 
 func run(ctx context.Context, env *tools.Env, in input) (tools.Result, error) {
 	if err := env.Files.Absolute(in.FilePath); err != nil {
-		return tools.Result{}, workspace.Blame(err, "/file_path")
+		return tools.Result{}, err
 	}
 	var p *plan
 	written, err := env.Files.Change(ctx, in.FilePath, func(c *workspace.Content) (workspace.Update, error) {
@@ -84,7 +94,7 @@ func run(ctx context.Context, env *tools.Env, in input) (tools.Result, error) {
 		return workspace.Update{Data: p.raw, Whole: true}, nil
 	})
 	if err != nil {
-		return tools.Result{}, workspace.Blame(err, "/file_path")
+		return tools.Result{}, err
 	}
 	diff := text.Patch(written.Path.Shown(), p.old, p.next)
 	result := tools.Text(p.report(written))

@@ -41,36 +41,15 @@ func (s *session) put(t testing.TB, content string, seen int) string {
 
 func (s *session) write(t testing.TB, path, content string) (tools.Preview, write.Structured, string, error) {
 	t.Helper()
-	data, err := json.Marshal(map[string]string{"file_path": path, "content": content})
-	if err != nil {
-		t.Fatal(err)
-	}
-	action, err := write.Tool().Parse(data)
-	if err != nil {
-		t.Fatal(err)
-	}
-	env := s.Env()
-	preview, checked := action.Check(t.Context(), env)
-	result, err := action.Run(t.Context(), env)
-	if code(checked) != code(err) {
-		t.Errorf("the check says %v, the run %v", checked, err)
-	}
+	preview, result, err := s.Call(write.Tool(), map[string]string{"file_path": path, "content": content})
 	if err != nil {
 		return preview, write.Structured{}, "", err
 	}
-	s.Learn(env.Files)
 	out := result.Structured.(write.Structured)
 	if preview.Diff != out.Diff {
 		t.Errorf("the preview shows\n%sthe result\n%s", preview.Diff, out.Diff)
 	}
 	return preview, out, result.Content[0].Text, nil
-}
-
-func code(err error) string {
-	if err == nil {
-		return ""
-	}
-	return fault.From(err).Code
 }
 
 func holds(t *testing.T, path, want string) {
@@ -122,14 +101,14 @@ func TestReadStateIsNeeded(t *testing.T) {
 	if err := os.WriteFile(path, []byte("theirs"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, _, err := s.write(t, path, "ours"); code(err) != "not_read" || fault.From(err).Field != "/file_path" {
+	if _, _, _, err := s.write(t, path, "ours"); tooltest.Code(err) != "not_read" || fault.From(err).Field != "/file_path" {
 		t.Errorf("never read: %v", err)
 	}
 	s.put(t, "seen", 1)
 	if err := os.WriteFile(path, []byte("then"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, _, err := s.write(t, path, "ours"); code(err) != "stale_file" {
+	if _, _, _, err := s.write(t, path, "ours"); tooltest.Code(err) != "stale_file" {
 		t.Errorf("changed since: %v", err)
 	}
 	holds(t, path, "then")
@@ -177,7 +156,7 @@ func TestKeepsTheFilesOwnForm(t *testing.T) {
 			s := newSession(t)
 			path := s.put(t, coded(c.file), 1)
 			_, _, _, err := s.write(t, path, c.content)
-			if code(err) != c.code {
+			if tooltest.Code(err) != c.code {
 				t.Fatalf("%v, want %q", err, c.code)
 			}
 			if c.code == "" {
@@ -199,7 +178,7 @@ func TestRefused(t *testing.T) {
 		s.Root + "/dir":   "is_directory",
 		"/somewhere/else": "undeclared",
 	} {
-		if _, _, _, err := s.write(t, path, "x"); code(err) != want || fault.From(err).Field != "/file_path" {
+		if _, _, _, err := s.write(t, path, "x"); tooltest.Code(err) != want || fault.From(err).Field != "/file_path" {
 			t.Errorf("%s: %v, want %s", path, err, want)
 		}
 	}
