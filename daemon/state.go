@@ -28,7 +28,7 @@ func (s *session) Peek(c *pipeline.Call) *tools.Env {
 	defer s.mu.Unlock()
 	spec := c.Tool.Spec()
 	env := &tools.Env{
-		CallID: outputName(s.name, c.Key), Dir: s.dir, Environ: s.environ(), Todos: s.todos, Cursors: maps.Clone(s.cursors),
+		CallID: outputName(s.name, c.Key), Dir: s.dir, Environ: s.environ(), Cursors: maps.Clone(s.cursors),
 		Spool: s.outputs, Runner: s.daemon.runner, Tasks: s.tasks, MaxChars: spec.MaxResultChars,
 	}
 	if env.MaxChars == 0 {

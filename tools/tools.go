@@ -120,7 +120,6 @@ type Env struct {
 	CallID  string   // unique in the daemon and safe as a file name
 	Dir     string   // working directory, absolute
 	Environ []string // the client's environment with what earlier calls exported; not yet filtered for a child
-	Todos   []Todo
 	Cursors map[string]int64 // how far each background task's output has been given, in bytes; read only
 	Files   *workspace.View
 	Spool   *spool.Dir      // where the session's output files are

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -178,4 +179,20 @@ func runArchive(t *testing.T, archive []section, tool tools.Tool, runner *sandbo
 			t.Errorf("%s: %s\nwant (-), got (+):\n%s", script[i].name, strings.TrimSpace(input), diff)
 		}
 	}
+}
+
+// The daemon's own directory lies in the root, and is not there for a tool.
+func TestHiddenIsNotSearched(t *testing.T) {
+	eachEngine(t, func(t *testing.T, tool tools.Tool, env *tools.Env, dir string) {
+		files := tooltest.NewFiles(t, dir)
+		files.Put("a/state/token", "secret")
+		files.Put("a/seen", "no secret")
+		env.Files = tooltest.NewFiles(t, dir, filepath.Join(dir, "a/state")).View()
+		for _, path := range []string{".", "a"} {
+			text, found, err := call(context.Background(), tool, env, `{"pattern": "secret", "path": "`+path+`"}`)
+			if err != nil || !slices.Equal(found.Files, []string{filepath.Join(dir, "a/seen")}) {
+				t.Errorf("%v:\n%s", err, text)
+			}
+		}
+	})
 }
