@@ -117,9 +117,9 @@ type Preview struct {
 // Env is what one call may reach: the session as it was when the call started, cut to the call's Effects.
 // It belongs to the call and is dead after Run has returned.
 type Env struct {
-	CallID  string   // unique in the daemon and safe as a file name
-	Dir     string   // working directory, absolute
-	Environ []string // the client's environment with what earlier calls exported; not yet filtered for a child
+	CallID  string           // unique in the daemon and safe as a file name
+	Dir     string           // working directory, absolute
+	Environ []string         // the client's environment with what earlier calls exported; not yet filtered for a child
 	Cursors map[string]int64 // how far each background task's output has been given, in bytes; read only
 	Files   *workspace.View
 	Spool   *spool.Dir      // where the session's output files are
