@@ -181,7 +181,7 @@ func TestStateLasts(t *testing.T) {
 	s.room.Put("sub dir/x", "")
 	steps := []struct{ command, text string }{
 		{"cd 'sub dir' && export A=1 B=$'two\\nlines' C= && D=local", "(no output)"},
-		{`echo "$PWD|$A|$B|$C|${D-unset}|$FROM_CLIENT" | sed "s#$HOME##"; pwd`, s.room.Root + "/sub dir|1|two\nlines||unset|c\n" + s.room.Root + "/sub dir\n"},
+		{`echo "$PWD|$A|$B|$C|${D-unset}|$FROM_CLIENT" | sed "s#$A@##"; pwd`, s.room.Root + "/sub dir|1|two\nlines||unset|c\n" + s.room.Root + "/sub dir\n"},
 		{"unset A FROM_CLIENT; export -n B; set -u; IFS=A; touch y", "(no output)"},
 		{"touch y; echo ${A-unset} ${B-unset} ${C-unset}. ${FROM_CLIENT-unset}; env | grep -c odd.name", "unset unset . unset\n1\n"},
 		{"f() { echo; }; export -f f; alias g=h; shopt -s extglob; mkdir -p deep; ln -s deep link; cd link", "(no output)"},
