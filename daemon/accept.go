@@ -5,6 +5,7 @@ package daemon
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -91,7 +92,7 @@ func (s *session) accept(r request, choose func(turnID string) *turn) (key strin
 		return "", false, nil
 	}
 	s.mu.Lock()
-	known, found := s.uses[useKey{r.use.TurnID, r.use.ID}]
+	known, found := s.earlier(r.use.TurnID, r.use.ID)
 	same := found && s.calls[known].Hash == r.hash
 	s.mu.Unlock()
 	switch {
@@ -99,7 +100,7 @@ func (s *session) accept(r request, choose func(turnID string) *turn) (key strin
 		return known, true, nil
 	case found:
 		s.notice(pipeline.Noticed{Code: "duplicate_id", CallID: r.use.ID, Message: fmt.Sprintf(
-			"Another tool use of this turn already has the id %q with another content. This one was not accepted; send it under a new id.", r.use.ID)})
+			"Another tool use already has the id %q with another content. This one was not accepted; send it under a new id, or name its turn with turn_id.", r.use.ID)})
 		return "", false, nil
 	}
 	p := s.place(&r, choose)
@@ -133,7 +134,10 @@ func (s *session) place(r *request, choose func(turnID string) *turn) *placed {
 	if t == nil {
 		t = choose(r.use.TurnID)
 	}
-	row := &callRow{Turn: t.number, TurnID: r.use.TurnID, ID: r.use.ID, Index: t.calls, Name: short(r.use.Name), Hash: r.hash, Open: true, Free: crowded != nil}
+	row := &callRow{
+		Turn: t.number, TurnID: cmp.Or(r.use.TurnID, t.id), ID: r.use.ID, Index: t.calls, Name: short(r.use.Name), Hash: r.hash,
+		Open: true, Free: crowded != nil,
+	}
 	r.use.Turn, r.use.TurnID, r.use.Index, r.use.Key = t.number, t.id, t.calls, fmt.Sprintf("%d-%d", t.number, t.calls)
 	p := &placed{ending: ending{use: &r.use}, turn: t, row: row, parent: r.parent, parentKey: parentKey}
 	endsWith := func(err *fault.Error) *placed {
@@ -153,9 +157,10 @@ func (s *session) place(r *request, choose func(turnID string) *turn) *placed {
 	default:
 		call, refused := pipeline.New(r.use, tool, s)
 		if refused != nil {
-			p.ended = *refused
+			p.ended, r.use.Input = *refused, nil
 			return p
 		}
+		row.size = len(r.use.Input)
 		p.call, p.use = call, &call.Use
 		return p
 	}
@@ -188,7 +193,7 @@ func (s *session) admit(p *placed) error {
 	p.turn.open[p.use.Key] = p.use.ID
 	s.calls[p.use.Key] = p.row
 	s.remember(p.use.Key, p.row)
-	s.openSize += len(p.use.Input)
+	s.openSize += p.row.size
 	s.used = time.Now()
 	pending := s.enqueue(entry(p.use, accepted, state...))
 	s.mu.Unlock()
@@ -206,8 +211,20 @@ func (s *session) admit(p *placed) error {
 	delete(p.turn.open, p.use.Key)
 	s.forget(p.use.Key)
 	delete(s.calls, p.use.Key)
-	s.openSize -= len(p.use.Input)
+	s.findable()
+	s.openSize -= p.row.size
 	return journalRefusal(err)
+}
+
+// earlier finds the call that has the client's names already. Without a turn_id it is the newest of that id in the
+// session, whatever turn it is in. mu is held.
+func (s *session) earlier(turnID, id string) (key string, found bool) {
+	if turnID == "" {
+		key, found = s.byID[id]
+		return key, found
+	}
+	key, found = s.uses[useKey{turnID, id}]
+	return key, found
 }
 
 // remember makes the call findable by the client's names. mu is held.
@@ -218,7 +235,7 @@ func (s *session) remember(key string, row *callRow) {
 	}
 }
 
-// forget makes the client's names free again. mu is held.
+// forget makes the client's names free again. Older calls of the same id are found again after findable. mu is held.
 func (s *session) forget(key string) {
 	row := s.calls[key]
 	row.Free = true
@@ -227,6 +244,15 @@ func (s *session) forget(key string) {
 	}
 	if s.byID[row.ID] == key {
 		delete(s.byID, row.ID)
+	}
+}
+
+// findable makes the newest call of each id that is not free the one that the id alone stands for. mu is held.
+func (s *session) findable() {
+	for key, row := range s.calls {
+		if newest := s.calls[s.byID[row.ID]]; !row.Free && (newest == nil || newest.compare(row) < 0) {
+			s.byID[row.ID] = key
+		}
 	}
 }
 

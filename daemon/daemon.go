@@ -70,6 +70,7 @@ type Daemon struct {
 
 	mu       sync.Mutex
 	sessions map[string]*session // those that are open
+	lost     map[string]lost     // those that a restart could not bring back yet
 	streams  int
 	busy     time.Time // when a stream or call was last seen
 }
@@ -110,7 +111,7 @@ func New(config Config) (*Daemon, error) {
 		Config: config, limits: limits, warnings: warnings, started: time.Now(),
 		lock: lock, journal: store, scheduler: scheduler.New(limits.MaxRunningCalls), runner: runner, locks: workspace.NewLocks(),
 		grace: disconnectGrace, hurry: make(chan struct{}, 1), ending: make(chan struct{}), atOnce: make(chan struct{}),
-		sessions: map[string]*session{}, busy: time.Now(), health: health.NewServer(),
+		sessions: map[string]*session{}, lost: map[string]lost{}, busy: time.Now(), health: health.NewServer(),
 	}
 	if err := d.restore(); err != nil {
 		return nil, errors.Join(err, d.close())

@@ -237,7 +237,7 @@ func (w *writing) to(log *journal.Log) *journal.Pending {
 func (s *session) remove(t *turn, e ending) {
 	delete(s.live, e.use.Key)
 	delete(t.open, e.use.Key)
-	s.openSize -= len(e.use.Input)
+	s.openSize -= s.calls[e.use.Key].size
 	s.used = time.Now()
 	t.outcomes[e.ended.Outcome]++
 	t.work += e.ended.Usage.Ran

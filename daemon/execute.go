@@ -173,8 +173,8 @@ func checkEnv(env map[string]string) error {
 
 // find gives the session of that name, or a new one when there are roots for it or no name.
 func (d *Daemon) find(name string, roots []string) (*session, error) {
-	if s, ok := d.session(name); ok {
-		return s, nil
+	if s, err := d.bringBack(name); s != nil || err != nil {
+		return s, err
 	}
 	if name != "" && len(roots) == 0 {
 		return nil, refuse(codes.NotFound, "unknown_session", "There is no open session %q. Send roots to make one of this name.", short(name)).at("session_id")
@@ -230,7 +230,7 @@ func (s *session) lead(st *stream, a *tooldv1.Attach) {
 func (s *session) hello() *tooldv1.Attached {
 	hello := &tooldv1.Attached{
 		SessionId: s.name, FirstKeptSeq: s.log.First(), LastSeq: s.log.Last(), Epoch: s.daemon.journal.Epoch(),
-		Features: features, Warnings: cleanAll(s.daemon.warnings), Roots: cleanAll(s.meta.Roots),
+		Features: features, Warnings: cleanAll(s.daemon.warned()), Roots: cleanAll(s.meta.Roots),
 	}
 	for _, t := range s.openTurns() {
 		hello.OpenTurns = append(hello.OpenTurns, &tooldv1.OpenTurn{Turn: t.number, TurnId: t.id, OpenToolUseIds: t.openIDs()})

@@ -10,25 +10,14 @@ import (
 	"google.golang.org/grpc/codes"
 
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
+	"github.com/toold/toold/tools"
 )
 
 // TestFullDisk: calls that cannot be recorded are not accepted, which ends the stream; what was accepted gets its one
 // result as soon as there is room, and its turn its end.
 func TestFullDisk(t *testing.T) {
 	g := gateTool()
-	h := prepare(t, g)
-	if err := os.MkdirAll(h.state, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := syscall.Mount("tmpfs", h.state, "tmpfs", 0, "size=4m"); err != nil {
-		t.Skipf("a small file system can only be mounted by root: %v", err)
-	}
-	t.Cleanup(func() {
-		h.stop()
-		if err := syscall.Unmount(h.state, 0); err != nil {
-			t.Error(err)
-		}
-	})
+	h := prepareSmall(t, g)
 	h.start()
 	c := h.join("s", free())
 	for _, name := range []string{"a", "b", "c"} {
@@ -37,14 +26,7 @@ func TestFullDisk(t *testing.T) {
 	g.await(t, "a", "b", "c")
 	ballast := filepath.Join(h.state, "ballast")
 	fill(t, ballast)
-	for n := 0; ; n++ { // what is left in the journal's own files
-		if c.stream.Send(&tooldv1.ExecuteRequest{Message: &tooldv1.ExecuteRequest_ToolUse{ToolUse: &tooldv1.ToolUse{
-			Id: fmt.Sprint(n), Name: "Nope" + fmt.Sprintf("%0200d", n),
-		}}}) != nil {
-			break
-		}
-	}
-	refused(t, c.closed(), codes.ResourceExhausted, "disk_full")
+	c.crowd()
 	g.open("a", "b")
 	g.fail("c")
 	again := h.converse()
@@ -69,6 +51,81 @@ func TestFullDisk(t *testing.T) {
 	g.await(t, "after")
 	g.open("after")
 	again.until("after OK")
+}
+
+// TestRestartOnAFullDisk: a session whose results cannot be recorded at the start is told to be waiting, not closed, and
+// is back with them as soon as there is room.
+func TestRestartOnAFullDisk(t *testing.T) {
+	h := prepareSmall(t)
+	kill := h.spawn()
+	c := h.join("s", free())
+	c.use("runs", "Bash", `{"command":"sleep 1000"}`)
+	c.until("runs started")
+	c.use("waits", "Bash", `{"command":"echo > file"}`)
+	c.until("waits accepted")
+	ballast := filepath.Join(h.state, "ballast")
+	fill(t, ballast)
+	c.crowd()
+	kill()
+	h.start()
+	attach := &tooldv1.ExecuteRequest{Message: &tooldv1.ExecuteRequest_Attach{Attach: &tooldv1.Attach{
+		SessionId: "s", Roots: []string{h.root}, AfterSeq: new(uint64),
+	}}}
+	c = h.converse()
+	c.say(attach)
+	refused(t, c.closed(), codes.ResourceExhausted, "disk_full")
+	session, err := h.sessions().GetSession(t.Context(), &tooldv1.GetSessionRequest{SessionId: "s"})
+	if err != nil || session.GetSession().GetClosed() {
+		t.Errorf("session %v, %v; want one that is not closed", session, err)
+	}
+	info, err := h.daemon().GetInfo(t.Context(), &tooldv1.GetInfoRequest{})
+	if err != nil || len(info.GetWarnings()) != 1 {
+		t.Errorf("%v, %v; want a warning", info, err)
+	}
+	if err := os.Remove(ballast); err != nil {
+		t.Fatal(err)
+	}
+	c = h.converse()
+	c.say(attach)
+	c.until("turn 1 ended")
+	told := outcomes(resultsOf(c.events))
+	want(t, told["runs"], "INTERRUPTED interrupted")
+	want(t, told["waits"], "INTERRUPTED interrupted")
+	if warnings := c.events[0].GetAttached().GetWarnings(); len(warnings) != 0 {
+		t.Errorf("warned of %q after the session is back", warnings)
+	}
+}
+
+// crowd sends tool uses until there is no room left in the journal's own files.
+func (c *conversation) crowd() {
+	c.t.Helper()
+	for n := 0; ; n++ {
+		if c.stream.Send(&tooldv1.ExecuteRequest{Message: &tooldv1.ExecuteRequest_ToolUse{ToolUse: &tooldv1.ToolUse{
+			Id: fmt.Sprint(n), Name: "Nope" + fmt.Sprintf("%0200d", n),
+		}}}) != nil {
+			break
+		}
+	}
+	refused(c.t, c.closed(), codes.ResourceExhausted, "disk_full")
+}
+
+// prepareSmall prepares a daemon whose state is on a disk of 4 MiB.
+func prepareSmall(t *testing.T, extra ...tools.Tool) *house {
+	t.Helper()
+	h := prepare(t, extra...)
+	if err := os.MkdirAll(h.state, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Mount("tmpfs", h.state, "tmpfs", 0, "size=4m"); err != nil {
+		t.Skipf("a small file system can only be mounted by root: %v", err)
+	}
+	t.Cleanup(func() {
+		h.stop()
+		if err := syscall.Unmount(h.state, 0); err != nil {
+			t.Error(err)
+		}
+	})
+	return h
 }
 
 // fill writes a file until the disk is full.

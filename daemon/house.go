@@ -73,6 +73,9 @@ func (d *Daemon) keepHouse(ctx context.Context) {
 		if d.IdleExit > 0 {
 			next = min(next, max(d.IdleExit/4, time.Millisecond))
 		}
+		if d.bringBackAll() {
+			next = min(next, lostRetry)
+		}
 		idle := true
 		for _, s := range d.open() {
 			since, unused := s.idleSince()

@@ -19,8 +19,8 @@ import (
 // but for settled.
 type asked struct {
 	use      *pipeline.Use
-	question pipeline.Question
-	settled  chan struct{} // closed when done
+	question pipeline.Question // without Input and Diff
+	settled  chan struct{}     // closed when done
 	done     bool
 	input    string // what is to be run instead, as JSON; empty: as asked
 	err      error  // why nobody said yes
@@ -101,9 +101,10 @@ func (s *session) pose(c *pipeline.Call, q pipeline.Question) *asked {
 	if !s.answerable() {
 		return nil
 	}
+	s.enqueue(entry(&c.Use, pipeline.Asked{Question: q}))
+	q.Input, q.Diff = "", "" // they can be large, and the record has them
 	a := &asked{use: &c.Use, question: q, settled: make(chan struct{})}
 	s.asked[c.Key] = a
-	s.enqueue(entry(a.use, pipeline.Asked{Question: q}))
 	return a
 }
 

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -28,6 +29,29 @@ func (c *conversation) write(h *house, id string) {
 func (c *conversation) question(id string) *tooldv1.Question {
 	c.t.Helper()
 	return c.until(id + " asks").GetQuestion()
+}
+
+// TestQuestionNamesTheTarget: who is asked about a link learns where it leads, also when nothing is there yet.
+func TestQuestionNamesTheTarget(t *testing.T) {
+	h := serve(t)
+	away := t.TempDir()
+	target := filepath.Join(away, "new.txt")
+	if err := os.Symlink(target, filepath.Join(h.root, "dangling")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(away, filepath.Join(h.root, "ls")); err != nil {
+		t.Fatal(err)
+	}
+	c := h.join("s", nil)
+	c.use("w", "Write", fmt.Sprintf(`{"file_path":"%s/dangling","content":"x"}`, h.root))
+	q := c.question("w")
+	want(t, q.GetReason(), "It writes "+h.root+"/dangling, which leads to "+target+", which is outside the roots.")
+	c.reply(q, deny)
+	c.use("w2", "Write", fmt.Sprintf(`{"file_path":"%s/ls/t.txt","content":"x"}`, h.root))
+	q = c.question("w2")
+	want(t, q.GetReason(), "It writes "+h.root+"/ls/t.txt, which leads to "+away+"/t.txt, which is outside the roots.")
+	c.reply(q, deny)
+	c.until("w2 DENIED")
 }
 
 // TestAskedAhead: three edits in a row are three questions at once, answered in any order; an answer fits its own

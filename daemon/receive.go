@@ -208,6 +208,7 @@ func (s *session) discard(t *turn) {
 			freed = append(freed, put(keyCall+key, row))
 		}
 	}
+	s.findable()
 	s.tail = s.log.Keep(journal.Committed, freed...)
 	s.mu.Unlock()
 	s.queue.StopTurn(t.number, &pipeline.Stop{Outcome: pipeline.Discarded, Reason: "its turn was discarded"}, nil)

@@ -10,6 +10,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"go.uber.org/zap"
 	"google.golang.org/protobuf/proto"
@@ -20,6 +21,15 @@ import (
 	"github.com/toold/toold/tools/workspace"
 )
 
+// lost is a session that is not closed but could not be brought back.
+type lost struct {
+	info journal.Info
+	why  error
+}
+
+// lostRetry is how often sessions are tried again that a full disk keeps from coming back. Each try is a transaction.
+const lostRetry = time.Second
+
 // restore brings back every session that is not closed. One that cannot be brought back is reported and left in the
 // journal; the others serve.
 func (d *Daemon) restore() error {
@@ -28,21 +38,83 @@ func (d *Daemon) restore() error {
 		return err
 	}
 	for _, info := range infos {
-		if !info.Sealed.IsZero() {
-			continue
-		}
-		s, err := d.restoreSession(info)
-		if err != nil {
-			d.warnings = append(d.warnings, fmt.Sprintf("session %q could not be brought back: %v", info.Name, err))
-			d.Log.Warn("a session could not be brought back", zap.String("session", info.Name), zap.Error(err))
-			continue
-		}
-		d.sessions[s.name] = s
-		if s.meta.Anonymous {
-			s.close("the daemon was restarted")
+		if info.Sealed.IsZero() {
+			d.lost[info.Name] = lost{info: info}
+			if _, err := d.bringBack(info.Name); err != nil {
+				d.Log.Warn("a session could not be brought back", zap.String("session", info.Name), zap.Error(err))
+			}
 		}
 	}
 	return nil
+}
+
+// bringBack finds an open session, and restores one that could not be restored before; nil: none of that name is open.
+func (d *Daemon) bringBack(name string) (*session, error) {
+	if s, ok := d.session(name); ok {
+		return s, nil
+	}
+	d.making.Lock()
+	defer d.making.Unlock()
+	d.mu.Lock()
+	s := d.sessions[name] // another may have been faster
+	missing, found := d.lost[name]
+	d.mu.Unlock()
+	if s != nil || !found {
+		return s, nil
+	}
+	if err := d.takesNew(); err != nil {
+		return nil, err
+	}
+	s, err := d.restoreSession(missing.info)
+	d.mu.Lock()
+	if err != nil {
+		d.lost[name] = lost{missing.info, err}
+	} else {
+		delete(d.lost, name)
+		d.sessions[name] = s
+	}
+	d.mu.Unlock()
+	var refused *refusal
+	switch {
+	case errors.As(err, &refused):
+		return nil, refused
+	case err != nil:
+		return nil, journalRefusal(err)
+	}
+	if s.meta.Anonymous {
+		s.close("the daemon was restarted")
+		return nil, nil
+	}
+	return s, nil
+}
+
+// bringBackAll tries to restore the sessions that a full disk has kept from it, and says whether there are any left.
+func (d *Daemon) bringBackAll() (left bool) {
+	d.mu.Lock()
+	var names []string
+	for name, missing := range d.lost {
+		if errors.Is(missing.why, journal.ErrFull) {
+			names = append(names, name)
+		}
+	}
+	d.mu.Unlock()
+	for _, name := range names {
+		if _, err := d.bringBack(name); err != nil {
+			left = true
+		}
+	}
+	return left
+}
+
+// warned gives what clients are warned of: what was found at the start, and the sessions that are not back yet.
+func (d *Daemon) warned() []string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	warnings := slices.Clone(d.warnings)
+	for _, name := range slices.Sorted(maps.Keys(d.lost)) {
+		warnings = append(warnings, fmt.Sprintf("session %q could not be brought back yet: %v", name, d.lost[name].why))
+	}
+	return warnings
 }
 
 func (d *Daemon) restoreSession(info journal.Info) (*session, error) {

@@ -64,6 +64,8 @@ type callRow struct {
 	Name   string `json:"name"`
 	Hash   string `json:"hash"`
 	Open   bool   `json:"open,omitempty"`
+
+	size int // bytes of input that it holds while it is open
 }
 
 type session struct {
@@ -133,6 +135,7 @@ const (
 )
 
 // useKey is what makes a tool use the same one: the client's names of turn and call.
+// A call without a turn_id has that of its turn.
 type useKey struct{ turnID, id string }
 
 // exports is how the environment of calls differs from the client's.

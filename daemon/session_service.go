@@ -30,8 +30,8 @@ func (x *sessionServer) ListSessions(_ context.Context, request *tooldv1.ListSes
 	for _, info := range slices.Backward(infos) {
 		if s, ok := x.daemon.session(info.Name); ok {
 			response.Sessions = append(response.Sessions, s.describe())
-		} else if request.GetIncludeClosed() {
-			response.Sessions = append(response.Sessions, closedSession(info))
+		} else if kept := x.daemon.keptSession(info); !kept.GetClosed() || request.GetIncludeClosed() {
+			response.Sessions = append(response.Sessions, kept)
 		}
 	}
 	return response, nil
@@ -48,15 +48,19 @@ func (x *sessionServer) GetSession(_ context.Context, request *tooldv1.GetSessio
 	}
 	for _, info := range infos {
 		if info.Name == request.GetSessionId() {
-			return &tooldv1.GetSessionResponse{Session: closedSession(info)}, nil
+			return &tooldv1.GetSessionResponse{Session: x.daemon.keptSession(info)}, nil
 		}
 	}
 	return nil, refuse(codes.NotFound, "unknown_session", "There is no session %q.", short(request.GetSessionId())).at("session_id")
 }
 
-func closedSession(info journal.Info) *tooldv1.Session {
+// keptSession describes a session that is only in the journal: closed, or not brought back yet.
+func (d *Daemon) keptSession(info journal.Info) *tooldv1.Session {
+	d.mu.Lock()
+	_, lost := d.lost[info.Name]
+	d.mu.Unlock()
 	return &tooldv1.Session{
-		SessionId: info.Name, Created: timestamppb.New(info.Created), FirstKeptSeq: info.First, LastSeq: info.Last, Closed: true,
+		SessionId: info.Name, Created: timestamppb.New(info.Created), FirstKeptSeq: info.First, LastSeq: info.Last, Closed: !lost,
 	}
 }
 
@@ -114,7 +118,7 @@ func (x *sessionServer) Watch(request *tooldv1.WatchRequest, g tooldv1.SessionSe
 
 // Answer settles a question from beside the stream.
 func (x *sessionServer) Answer(_ context.Context, request *tooldv1.AnswerRequest) (*tooldv1.AnswerResponse, error) {
-	s, err := x.find(request.GetSessionId())
+	s, err := x.daemon.openSession(request.GetSessionId())
 	if err != nil {
 		return nil, err
 	}
@@ -126,7 +130,7 @@ func (x *sessionServer) Answer(_ context.Context, request *tooldv1.AnswerRequest
 
 // CancelCall stops one call.
 func (x *sessionServer) CancelCall(_ context.Context, request *tooldv1.CancelCallRequest) (*tooldv1.CancelCallResponse, error) {
-	s, err := x.find(request.GetSessionId())
+	s, err := x.daemon.openSession(request.GetSessionId())
 	if err != nil {
 		return nil, err
 	}
@@ -143,7 +147,7 @@ func (x *sessionServer) CancelCall(_ context.Context, request *tooldv1.CancelCal
 
 // Interrupt says that the user broke in.
 func (x *sessionServer) Interrupt(_ context.Context, request *tooldv1.InterruptRequest) (*tooldv1.InterruptResponse, error) {
-	s, err := x.find(request.GetSessionId())
+	s, err := x.daemon.openSession(request.GetSessionId())
 	if err != nil {
 		return nil, err
 	}
@@ -153,7 +157,7 @@ func (x *sessionServer) Interrupt(_ context.Context, request *tooldv1.InterruptR
 
 // CloseSession stops everything of a session and ends it.
 func (x *sessionServer) CloseSession(_ context.Context, request *tooldv1.CloseSessionRequest) (*tooldv1.CloseSessionResponse, error) {
-	s, err := x.find(request.GetSessionId())
+	s, err := x.daemon.openSession(request.GetSessionId())
 	if err != nil {
 		return nil, err
 	}
@@ -171,9 +175,10 @@ func (x *sessionServer) Restore(context.Context, *tooldv1.RestoreRequest) (*tool
 	return nil, refuse(codes.Unimplemented, "not_served", "Checkpoints are not served by this daemon yet.")
 }
 
-func (x *sessionServer) find(name string) (*session, error) {
-	if s, ok := x.daemon.session(name); ok {
-		return s, nil
+// openSession finds a session that is not closed.
+func (d *Daemon) openSession(name string) (*session, error) {
+	if s, err := d.bringBack(name); s != nil || err != nil {
+		return s, err
 	}
 	return nil, refuse(codes.NotFound, "unknown_session", "There is no open session %q.", short(name)).at("session_id")
 }

@@ -77,10 +77,10 @@ func (st *stream) run(ctx context.Context) error {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
-		finishing, why := st.finishing()
 		if err := st.sendAgain(); err != nil {
 			return err
 		}
+		finishing, why := st.finishing() // after sendAgain, since a stream that has something to repeat does not finish
 		caughtUp, err := st.sendRecords()
 		if err != nil {
 			return err

@@ -95,9 +95,9 @@ func (t *toolServer) sessionOf(request *tooldv1.RunToolRequest) (*session, error
 func (t *toolServer) ListTools(_ context.Context, request *tooldv1.ListToolsRequest) (*tooldv1.ListToolsResponse, error) {
 	options := &tooldv1.Options{}
 	if name := request.GetSessionId(); name != "" {
-		s, ok := t.daemon.session(name)
-		if !ok {
-			return nil, refuse(codes.NotFound, "unknown_session", "There is no open session %q.", short(name)).at("session_id")
+		s, err := t.daemon.openSession(name)
+		if err != nil {
+			return nil, err
 		}
 		s.mu.Lock()
 		options = s.options

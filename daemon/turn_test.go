@@ -290,6 +290,43 @@ func TestTurnsByName(t *testing.T) {
 	c.until("turn 2 ended 1/1")
 }
 
+// TestIDsWithoutTurn: an id without a turn_id is that of the session's newest call, and counts in its own turn.
+func TestIDsWithoutTurn(t *testing.T) {
+	g := gateTool()
+	h := serve(t, g)
+	c := h.join("s", free())
+	use := func(turn, id, name string) {
+		c.ask(&tooldv1.ToolUse{Id: id, TurnId: turn, Name: "Gate", Arguments: &tooldv1.ToolUse_InputJson{InputJson: fmt.Sprintf(reads, name)}})
+	}
+	repeats := func(turn, id, name string, of uint64) {
+		t.Helper()
+		use(turn, id, name)
+		if again := c.until(id + " accepted"); !again.GetAccepted().GetReplayed() || again.GetTurn() != of {
+			t.Errorf("%v, want the acceptance in turn %d replayed", again, of)
+		}
+	}
+	use("m1", "a", "1a") // a gate that is entered twice panics
+	c.until("a accepted 0/1")
+	repeats("", "a", "1a", 1)
+	use("", "b", "1b")
+	c.until("b accepted 1/1")
+	repeats("m1", "b", "1b", 1)
+	use("m1", "b", "other")
+	c.until("notice duplicate_id")
+	use("", "a", "other")
+	c.until("notice duplicate_id")
+	use("m2", "a", "2a")
+	c.until("a accepted 0/1")
+	repeats("", "a", "2a", 2)
+	repeats("m1", "a", "1a", 1)
+	g.await(t, "1a", "1b", "2a")
+	c.discard()
+	c.until("a DISCARDED")
+	repeats("", "a", "1a", 1) // the newest that was not thrown away
+	g.open("1a", "1b")
+	c.until("turn 1 ended 2/1")
+}
+
 // TestRunToolBesideATurn: a RunTool call in a session has a turn of its own and leaves the open one alone.
 func TestRunToolBesideATurn(t *testing.T) {
 	g := gateTool()

@@ -65,8 +65,8 @@ type Use struct {
 	TurnID  string // the client's name of the turn
 	Index   int    // position in the turn
 	Name    string
-	Input   json.RawMessage
-	Timeout time.Duration // what the client asks for; 0: nothing
+	Input   json.RawMessage // for New; a call does not keep it
+	Timeout time.Duration   // what the client asks for; 0: nothing
 }
 
 // DigestOf is the digest of an input that a question shows and its answer repeats: SHA-256 of the text, in hex.
@@ -114,6 +114,7 @@ func New(use Use, tool tools.Tool, session Session) (call *Call, refused *Ended)
 		return nil, &ended
 	}
 	c.concurrent = c.parsed.effects.Concurrent()
+	c.Input = nil // what is parsed holds it
 	return c, nil
 }
 

@@ -74,7 +74,7 @@ func NotStarted(cause error) Ended {
 // names the file with what it had printed, if there is one.
 func Lost(started bool, output string) Ended {
 	if !started {
-		return NotStarted(&Stop{Interrupted, "the daemon ended before its turn came"})
+		return NotStarted(&Stop{Interrupted, "the daemon ended before it was started"})
 	}
 	text := "The daemon ended while the call ran, so it may have had effects. It was not run again and nothing of it is still running."
 	if output != "" {

@@ -200,7 +200,7 @@ func (c *Call) reach(env *tools.Env) (permission.Facts, error) {
 				reach = access.inside
 			}
 			if reach > facts.Reach {
-				facts.Reach, facts.Where = reach, real.Named
+				facts.Reach, facts.Where = reach, where(real)
 			}
 		}
 	}
@@ -210,6 +210,14 @@ func (c *Call) reach(env *tools.Env) (permission.Facts, error) {
 	facts.Critical = permission.Critical(effects, permission.Around{Dir: env.Dir, Home: homeOf(env), Roots: places.Roots()})
 	env.Files = places.View(grant, memory)
 	return facts, nil
+}
+
+// where names a path for the reason of a verdict: also where it leads when that is somewhere else.
+func where(path workspace.Path) string {
+	if path.Real == path.Named {
+		return path.Named
+	}
+	return path.Named + ", which leads to " + path.Real
 }
 
 // homeOf is the home directory that the call's commands would see.

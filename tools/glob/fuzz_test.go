@@ -35,6 +35,9 @@ func FuzzPattern(f *testing.F) {
 		if strings.HasSuffix(text, "**") {
 			return // doublestar lets a "**" at the end stand for nothing, and so for the directory
 		}
+		if len(names) > 1 && strings.Contains(text, "[") {
+			return // doublestar lets a class such as [!a] take the slash, which no name holds
+		}
 		if want := doublestar.MatchUnvalidated(text, path); want != blunts {
 			t.Fatalf("pattern %q, path %q: got %v, doublestar says %v", text, path, blunts, want)
 		}
