@@ -74,7 +74,7 @@ func FuzzToolUse(f *testing.F) {
 	h := tame(f)
 	h.file("a", "x\ny\n")
 	f.Fuzz(func(t *testing.T, name, input string) {
-		if !utf8.ValidString(name + input) {
+		if !utf8.ValidString(name) || !utf8.ValidString(input) {
 			return // a client cannot send it
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), stuck)
