@@ -100,6 +100,10 @@ func fit(s string, width int) string {
 		used += cells
 		end = i + utf8.RuneLen(r)
 	}
+	for end > 0 && lipgloss.Width(s[:end]+"…") > width { // characters that make the one before them wider
+		_, size := utf8.DecodeLastRuneInString(s[:end])
+		end -= size
+	}
 	return s[:end] + "…"
 }
 
