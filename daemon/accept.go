@@ -1,7 +1,8 @@
 package daemon
 
-// A tool use on its way in: looked up, parsed, numbered, recorded, handed to the queue. Nothing here waits for
-// capacity, since cancels and answers share the wire.
+// A tool use on its way in: looked up, parsed, numbered, recorded, handed to the queue. It waits for the record's
+// commit, so that nothing is accepted that a full disk could lose, and for nothing else: cancels and answers share the
+// wire.
 
 import (
 	"bytes"
