@@ -14,7 +14,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/toold/toold/daemon/journal"
@@ -153,8 +152,7 @@ func (s *session) place(r *request, choose func(turnID string) *turn) *placed {
 	case r.parent != "" && parentKey == "":
 		return endsWith(fault.Invalidf("unknown_parent", "The call %q is not running, so no call can be part of it. Leave parent_tool_use_id empty.", r.parent))
 	case tool == nil:
-		return endsWith(fault.Invalidf("unknown_tool", "There is no tool %q. The nearest are %s. ListTools gives all.",
-			short(r.use.Name), strings.Join(s.daemon.nearest(r.use.Name), ", ")))
+		return endsWith(s.unknownTool(r.use.Name, t.options))
 	default:
 		call, refused := pipeline.New(r.use, tool, s)
 		if refused != nil {

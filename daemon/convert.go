@@ -72,8 +72,26 @@ func questionOf(use *pipeline.Use, q pipeline.Question) *tooldv1.Question {
 	return &tooldv1.Question{
 		QuestionId: q.ID, ToolUseId: use.ID, ToolName: q.Tool, Title: visible(q.Title),
 		InputJson: shortened(visible(q.Input), shownInput), InputDigest: q.Digest,
-		Diff: shortened(visible(q.Diff), shownDiff), Reason: shortened(visible(q.Reason), shownReason), Level: levelOf(q.Level),
+		Diff: shortened(visible(q.Diff), shownDiff), Reason: shortened(visible(q.Verdict.Reason), shownReason),
+		Level: levelOf(q.Verdict.Level), Suggestions: suggestionsOf(q.Suggestions), Grounds: groundsOf(q.Verdict.Grounds),
 	}
+}
+
+func suggestionsOf(rules []string) (list []*tooldv1.Suggestion) {
+	for _, rule := range rules {
+		list = append(list, &tooldv1.Suggestion{Rule: clean(rule), List: permission.AllowList.String()})
+	}
+	return list
+}
+
+func groundsOf(grounds []permission.Ground) (list []*tooldv1.Ground) {
+	for _, g := range pipeline.GroundsOf(grounds) {
+		list = append(list, &tooldv1.Ground{
+			Text: shortened(visible(g.Text), shownReason), Rule: visible(g.Rule), List: g.List, File: visible(g.File), Line: uint32(g.Line),
+			Part: shortened(visible(g.Part), shownReason),
+		})
+	}
+	return list
 }
 
 func resultOf(use *pipeline.Use, e pipeline.Ended) *tooldv1.ToolResult {
@@ -195,13 +213,6 @@ func policyOf(o *tooldv1.Options) pipeline.Policy {
 		return pipeline.AbortOnBash
 	}
 	return pipeline.Policy(o.GetSiblingAbort() - 1)
-}
-
-func modeOf(o *tooldv1.Options) permission.Mode {
-	if o.GetPermissionMode() == tooldv1.PermissionMode_PERMISSION_MODE_UNSPECIFIED {
-		return permission.Default
-	}
-	return permission.Mode(o.GetPermissionMode() - 1)
 }
 
 func onTimeoutOf(o *tooldv1.Options) tools.OnTimeout {

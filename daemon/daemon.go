@@ -37,6 +37,7 @@ type Config struct {
 	Root         string       // root of anonymous sessions; absolute
 	Version      string
 	UserSettings string // the user's settings file; empty: none
+	ManagedDir   string // holds the administrator's settings; empty: there are none
 	Log          *zap.Logger
 	// IdleExit ends the daemon after so long without stream, running call or background task. 0: never.
 	IdleExit time.Duration
@@ -48,6 +49,8 @@ type Config struct {
 type Daemon struct {
 	Config
 	limits   settings.Limits
+	settings *settings.Store
+	home     string // of the daemon's user; empty: not known
 	warnings []string
 	started  time.Time
 
@@ -80,10 +83,15 @@ const disconnectGrace = 5 * time.Second
 
 // New opens the state, ends what a dead daemon left running, and brings its sessions back.
 func New(config Config) (*Daemon, error) {
-	limits, warnings, err := settings.Load(config.UserSettings)
-	if err != nil {
-		return nil, err
+	sources := settings.DefaultSources(config.UserSettings)
+	sources.ManagedDir = config.ManagedDir
+	files := settings.Open(sources)
+	now := files.Load(settings.Scope{})
+	if len(now.Broken) > 0 { // to begin without what they forbid would be worse than not to begin
+		return nil, errors.Join(now.Broken...)
 	}
+	limits := now.Limits
+	var warnings []string
 	if err := os.MkdirAll(config.StateDir, 0o700); err != nil {
 		return nil, err
 	}
@@ -108,7 +116,7 @@ func New(config Config) (*Daemon, error) {
 		return nil, errors.Join(err, store.Close(), lock.Close())
 	}
 	d := &Daemon{
-		Config: config, limits: limits, warnings: warnings, started: time.Now(),
+		Config: config, limits: limits, settings: files, home: sources.Home, warnings: warnings, started: time.Now(),
 		lock: lock, journal: store, scheduler: scheduler.New(limits.MaxRunningCalls), runner: runner, locks: workspace.NewLocks(),
 		grace: disconnectGrace, hurry: make(chan struct{}, 1), ending: make(chan struct{}), atOnce: make(chan struct{}),
 		sessions: map[string]*session{}, lost: map[string]lost{}, busy: time.Now(), health: health.NewServer(),

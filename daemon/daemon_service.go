@@ -6,7 +6,6 @@ import (
 	"context"
 	"os"
 
-	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
@@ -15,8 +14,8 @@ import (
 
 // features names what is served, for clients that want to know before they ask.
 var features = []string{
-	"answers", "background", "batches", "companion", "discard", "interrupt", "ordered_results", "progress", "read_output",
-	"resume", "sibling_abort", "watch",
+	"answers", "background", "batches", "companion", "discard", "explain", "hooks", "interrupt", "ordered_results", "progress", "read_output",
+	"remember", "resume", "rules", "settings", "sibling_abort", "watch",
 }
 
 type daemonServer struct {
@@ -43,11 +42,6 @@ func (x *daemonServer) GetInfo(context.Context, *tooldv1.GetInfoRequest) (*toold
 		s.mu.Unlock()
 	}
 	return info, nil
-}
-
-// Explain is not served yet.
-func (x *daemonServer) Explain(context.Context, *tooldv1.ExplainRequest) (*tooldv1.ExplainResponse, error) {
-	return nil, refuse(codes.Unimplemented, "not_served", "Explain comes with the permission rules and is not served by this daemon yet.")
 }
 
 // Shutdown ends the daemon.

@@ -12,7 +12,6 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/toold/toold/daemon/journal"
-	"github.com/toold/toold/scheduler/permission"
 	"github.com/toold/toold/scheduler/pipeline"
 	"github.com/toold/toold/tools"
 	"github.com/toold/toold/tools/fault"
@@ -37,13 +36,8 @@ func (s *session) Begin(c *pipeline.Call) *tools.Env {
 }
 
 // Workspace is where the session's calls may find files, and what they have seen of them.
-func (s *session) Workspace() (*workspace.Workspace, *workspace.Memory) { return s.places, s.memory }
-
-// Mode is the permission mode now.
-func (s *session) Mode() permission.Mode {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return modeOf(s.options)
+func (s *session) Workspace() (*workspace.Workspace, *workspace.Memory) {
+	return s.known().places, s.memory
 }
 
 // Policy is the sibling abort policy of the call's turn.

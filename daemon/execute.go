@@ -12,6 +12,7 @@ import (
 
 	"google.golang.org/grpc/codes"
 
+	"github.com/toold/toold/daemon/settings"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
 
@@ -154,6 +155,11 @@ func (d *Daemon) checkAttach(a *tooldv1.Attach) error {
 	if err := checkEnv(a.GetEnv()); err != nil {
 		return err
 	}
+	if text := a.GetOptions().GetSettingsJson(); text != "" {
+		if err := checkSettings(d.settings.Load(settings.Scope{Session: text}), a.GetOptions()); err != nil {
+			return err
+		}
+	}
 	return checkOptions(a.GetOptions(), d.Tools)
 }
 
@@ -184,6 +190,7 @@ func (d *Daemon) find(name string, roots []string) (*session, error) {
 
 // attach makes st one of the session's streams.
 func (s *session) attach(st *stream, a *tooldv1.Attach) error {
+	standing := s.stand()
 	s.intake.Lock()
 	defer s.intake.Unlock()
 	s.mu.Lock()
@@ -200,7 +207,7 @@ func (s *session) attach(st *stream, a *tooldv1.Attach) error {
 	if !st.companion {
 		s.lead(st, a)
 	}
-	st.hello = s.hello()
+	st.hello = s.hello(standing)
 	return nil
 }
 
@@ -227,10 +234,10 @@ func (s *session) lead(st *stream, a *tooldv1.Attach) {
 }
 
 // hello describes the session to a stream that attaches. mu is held.
-func (s *session) hello() *tooldv1.Attached {
+func (s *session) hello(st *standing) *tooldv1.Attached {
 	hello := &tooldv1.Attached{
 		SessionId: s.name, FirstKeptSeq: s.log.First(), LastSeq: s.log.Last(), Epoch: s.daemon.journal.Epoch(),
-		Features: features, Warnings: cleanAll(s.daemon.warned()), Roots: cleanAll(s.meta.Roots),
+		Features: features, Warnings: cleanAll(st.warnings), Roots: cleanAll(s.meta.Roots),
 	}
 	for _, t := range s.openTurns() {
 		hello.OpenTurns = append(hello.OpenTurns, &tooldv1.OpenTurn{Turn: t.number, TurnId: t.id, OpenToolUseIds: t.openIDs()})

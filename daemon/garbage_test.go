@@ -249,8 +249,7 @@ func TestBadAttach(t *testing.T) {
 		{`{"roots":["ROOT"],"capabilities":{"buffers":true}}`, codes.FailedPrecondition, "not_served"},
 		{`{"roots":["ROOT"],"capabilities":{"file_changes":true}}`, codes.FailedPrecondition, "not_served"},
 		{`{"roots":["ROOT"],"options":{"ordering":"ORDERING_DEPENDENCY"}}`, codes.FailedPrecondition, "not_served"},
-		{`{"roots":["ROOT"],"options":{"settings_json":"{}"}}`, codes.FailedPrecondition, "not_served"},
-		{`{"roots":["ROOT"],"options":{"trusted":true}}`, codes.FailedPrecondition, "not_served"},
+		{`{"roots":["ROOT"],"options":{"settings_json":"{"}}`, codes.InvalidArgument, "invalid_settings"},
 		{`{"roots":["ROOT"],"options":{"max_concurrency":0}}`, codes.InvalidArgument, "invalid_option"},
 		{`{"roots":["ROOT"],"options":{"max_concurrency":101}}`, codes.InvalidArgument, "invalid_option"},
 		{`{"roots":["ROOT"],"options":{"start":99}}`, codes.InvalidArgument, "invalid_option"},
@@ -278,9 +277,7 @@ func TestBadAttach(t *testing.T) {
 // TestUnservedMethods answer with a sentence.
 func TestUnservedMethods(t *testing.T) {
 	h := serve(t)
-	_, err := h.daemon().Explain(t.Context(), &tooldv1.ExplainRequest{})
-	refused(t, err, codes.Unimplemented, "not_served")
-	_, err = h.sessions().ListCheckpoints(t.Context(), &tooldv1.ListCheckpointsRequest{})
+	_, err := h.sessions().ListCheckpoints(t.Context(), &tooldv1.ListCheckpointsRequest{})
 	refused(t, err, codes.Unimplemented, "not_served")
 	_, err = h.sessions().Restore(t.Context(), &tooldv1.RestoreRequest{})
 	refused(t, err, codes.Unimplemented, "not_served")

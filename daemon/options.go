@@ -4,6 +4,7 @@ package daemon
 
 import (
 	"fmt"
+	"os"
 	"slices"
 
 	"google.golang.org/grpc/codes"
@@ -11,18 +12,41 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/toold/toold/daemon/journal"
+	"github.com/toold/toold/daemon/settings"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 	"github.com/toold/toold/scheduler"
+	"github.com/toold/toold/scheduler/permission"
 	"github.com/toold/toold/scheduler/pipeline"
 	"github.com/toold/toold/tools"
+	"github.com/toold/toold/tools/sandbox"
 )
 
-// setOptions merges options that checkOptions has passed. They are in force from the next turn, permission_mode at
-// once.
+// setOptions merges options that checkOptions has passed. They are in force from the next turn, permission_mode and
+// settings at once.
 func (s *session) setOptions(change *tooldv1.Options) error {
 	if change == nil {
 		return nil
 	}
+	before := s.stand().settings
+	s.mu.Lock()
+	wanted := merged(s.options, change)
+	s.mu.Unlock()
+	now := s.daemon.settings.Load(scopeOf(s.meta.Roots, wanted))
+	if err := checkSettings(now, change); err != nil {
+		return err
+	}
+	if err := s.takeOptions(change, before, now); err != nil {
+		return err
+	}
+	st := s.stand()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.rejudge(st)
+	return nil
+}
+
+// takeOptions keeps options and tells when they change the mode.
+func (s *session) takeOptions(change *tooldv1.Options, before, now *settings.Settings) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	after := merged(s.options, change)
@@ -34,15 +58,30 @@ func (s *session) setOptions(change *tooldv1.Options) error {
 		return err
 	}
 	state := journal.Put{Key: keyOptions, Value: kept}
-	mode, before := modeOf(after), modeOf(s.options)
+	mode := modeOf(after, now)
+	changed := mode != modeOf(s.options, before)
 	s.options = after
-	if mode == before {
+	if !changed {
 		s.tail = s.log.Keep(journal.Committed, state)
 		return nil
 	}
 	s.enqueue(entry(nil, pipeline.Changed{Mode: &mode}, state))
-	s.reviewMode(mode)
+	if mode == permission.BypassPermissions {
+		s.enqueue(entry(nil, pipeline.Noticed{Code: "bypass_mode", Message: s.daemon.bypassWarning()}))
+	}
 	return nil
+}
+
+// bypassWarning says what the mode bypassPermissions leaves between a call and the machine.
+func (d *Daemon) bypassWarning() string {
+	text := "The permission mode bypassPermissions is on: calls run unasked, except where an ask rule or a critical command asks."
+	if os.Geteuid() == 0 {
+		text += " The daemon runs as root."
+	}
+	if d.runner.Tier() == sandbox.None {
+		text += " Processes are not confined."
+	}
+	return text
 }
 
 // checkOptions refuses what is not served or makes no sense.
@@ -58,10 +97,6 @@ func checkOptions(o *tooldv1.Options, offered []tools.Tool) error {
 		return nil
 	case o.GetOrdering() == tooldv1.Ordering_ORDERING_DEPENDENCY:
 		return unserved("ordering")
-	case o.SettingsJson != nil:
-		return unserved("settings_json")
-	case o.Trusted != nil:
-		return unserved("trusted")
 	case o.MaxConcurrency != nil && (o.GetMaxConcurrency() < 1 || o.GetMaxConcurrency() > scheduler.MaxConcurrency):
 		return invalid("max_concurrency", "is %d, but must be 1 to %d", o.GetMaxConcurrency(), scheduler.MaxConcurrency)
 	}

@@ -7,16 +7,19 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"slices"
 
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
+	"github.com/toold/toold/scheduler/permission"
 	"github.com/toold/toold/tools"
 )
 
 // offered finds the tool of that exact name in the pool that the options leave; nil: there is none.
 func (s *session) offered(name string, options *tooldv1.Options) tools.Tool {
+	rules := s.known().rules
 	for _, tool := range s.daemon.Tools {
-		if tool.Spec().Name == name && inPool(name, options) {
+		if tool.Spec().Name == name && inPool(name, options) && rules.Removes(name) == nil {
 			return tool
 		}
 	}
@@ -27,10 +30,10 @@ func inPool(name string, options *tooldv1.Options) bool {
 	return options.GetTools() == nil || slices.Contains(options.GetTools().GetNames(), name)
 }
 
-// nearest gives the names of the three tools whose names are most like name.
-func (d *Daemon) nearest(name string) (names []string) {
-	for _, tool := range d.Tools {
-		names = append(names, tool.Spec().Name)
+// nearest gives the names of the three offered tools whose names are most like name.
+func (s *session) nearest(name string, options *tooldv1.Options) (names []string) {
+	for _, tool := range s.daemon.pool(options, s.known().rules, false) {
+		names = append(names, tool.GetName())
 	}
 	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(distance(name, a), distance(name, b)) })
 	return names[:min(3, len(names))]
@@ -66,20 +69,35 @@ func difference(a, b byte) int {
 }
 
 // pool describes the tools that the options leave, and with unavailable also the others, each with the reason.
-func (d *Daemon) pool(options *tooldv1.Options, unavailable bool) (listed []*tooldv1.Tool) {
+func (d *Daemon) pool(options *tooldv1.Options, rules *permission.Rules, unavailable bool) (listed []*tooldv1.Tool) {
 	for _, tool := range d.Tools {
 		spec := tool.Spec()
 		wire := &tooldv1.Tool{Name: spec.Name, Description: spec.Description, InputSchemaJson: string(spec.InputSchema)}
-		wire.ReadOnly, wire.Destructive = spec.ReadOnly, spec.Destructive
-		if !inPool(spec.Name, options) {
-			if !unavailable {
-				continue
-			}
+		wire.ReadOnly, wire.Destructive, wire.OpenWorld, wire.Level = spec.ReadOnly, spec.Destructive, spec.OpenWorld, highestLevel(spec)
+		removed := rules.Removes(spec.Name)
+		switch {
+		case removed != nil:
+			wire.Unavailable, wire.Level = fmt.Sprintf("The rule %s in %s denies it.", clean(removed.Text), clean(removed.Origin.String())), tooldv1.Level_LEVEL_FORBIDDEN
+		case !inPool(spec.Name, options):
 			wire.Unavailable = "The session's options.tools does not name it."
+		}
+		if wire.Unavailable != "" && !unavailable {
+			continue
 		}
 		listed = append(listed, wire)
 	}
 	return listed
+}
+
+// highestLevel is how far a call of the tool can reach at most.
+func highestLevel(spec tools.Spec) tooldv1.Level {
+	switch {
+	case spec.OpenWorld:
+		return tooldv1.Level_LEVEL_DANGEROUS
+	case spec.ReadOnly:
+		return tooldv1.Level_LEVEL_SAFE
+	}
+	return tooldv1.Level_LEVEL_CONFIRM
 }
 
 // definitions puts the offered tools into the form that an API takes in its request; empty for the native one.

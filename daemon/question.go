@@ -5,12 +5,13 @@ package daemon
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"google.golang.org/grpc/codes"
 
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
-	"github.com/toold/toold/scheduler/permission"
+	"github.com/toold/toold/scheduler/hook"
 	"github.com/toold/toold/scheduler/pipeline"
 	"github.com/toold/toold/tools/fault"
 )
@@ -102,6 +103,7 @@ func (s *session) pose(c *pipeline.Call, q pipeline.Question) *asked {
 		return nil
 	}
 	s.enqueue(entry(&c.Use, pipeline.Asked{Question: q}))
+	s.tellHooks(hook.Input{Event: hook.Notification, Message: q.Title + " needs your permission.", NotificationType: "permission_prompt"}, "permission_prompt")
 	q.Input, q.Diff = "", "" // they can be large, and the record has them
 	a := &asked{use: &c.Use, question: q, settled: make(chan struct{})}
 	s.asked[c.Key] = a
@@ -148,6 +150,10 @@ func (st *stream) answered(wire *tooldv1.Answer) *refusal {
 // settleQuestion takes an answer from a client; the refusal says why it does not count. A no stops the call, whether
 // its turn has come or not.
 func (s *session) settleQuestion(wire *tooldv1.Answer) *refusal {
+	rules, refused := s.checkRemember(wire.GetRemember())
+	if refused != nil {
+		return refused
+	}
 	s.mu.Lock()
 	a, refused := s.openQuestion(wire)
 	if refused != nil {
@@ -162,6 +168,9 @@ func (s *session) settleQuestion(wire *tooldv1.Answer) *refusal {
 		s.withdraw(a, denied(wire.GetMessage()), "answered: denied")
 	}
 	title := a.question.Title
+	if len(rules) > 0 {
+		s.Later(func(context.Context) { s.keepRules(rules) }) // it waits for the disk, and cancels share the wire with answers
+	}
 	s.mu.Unlock()
 	if yes {
 		return nil
@@ -197,8 +206,6 @@ func (s *session) openQuestion(wire *tooldv1.Answer) (a *asked, refused *refusal
 		return nil, refuse(codes.FailedPrecondition, "question_closed", "The question %q is not open: it was answered or withdrawn, or never asked.", short(wire.GetQuestionId())).at("question_id")
 	case wire.GetInputDigest() != a.question.Digest:
 		return nil, refuse(codes.FailedPrecondition, "digest_mismatch", "The answer is not for the input that question %q shows. Answer with the question's own input_digest.", a.question.ID).at("input_digest")
-	case len(wire.GetRemember()) > 0:
-		return nil, refuse(codes.FailedPrecondition, "not_served", "Remembered rules are not served by this daemon yet. Answer without remember.").at("remember")
 	case wire.GetDecision() != tooldv1.Decision_DECISION_ALLOW && wire.GetDecision() != tooldv1.Decision_DECISION_DENY:
 		return nil, refuse(codes.InvalidArgument, "invalid_decision", "An answer decides DECISION_ALLOW or DECISION_DENY.").at("decision")
 	case len(wire.GetUpdatedInputJson()) > maxInput:
@@ -229,25 +236,14 @@ func (s *session) reviewQuestions() {
 	}
 }
 
-// reviewMode settles the open questions that the new permission mode decides. mu is held.
-func (s *session) reviewMode(mode permission.Mode) {
-	for _, a := range s.asked {
-		if a.done {
-			continue
-		}
-		switch v := permission.Decide(a.question.Facts, mode); v.Decision {
-		case permission.Allow:
-			s.settle(a, "the permission mode allows it now")
-		case permission.Deny:
-			s.withdraw(a, pipeline.ModeDenied(v), "the permission mode denies it now")
-		}
-	}
-}
-
 // errMoot is that of questions whose calls do not wait for them.
 var errMoot = fault.Deniedf("cannot_ask", "The question was withdrawn.")
 
 func cannotAsk(q pipeline.Question) error {
+	way := "Attach with capabilities.answers, or choose a permission_mode that allows it."
+	if len(q.Suggestions) > 0 {
+		way = fmt.Sprintf("The rule %q in permissions.allow of the settings would allow the like of it; or attach with capabilities.answers.", q.Suggestions[0])
+	}
 	return fault.Deniedf("cannot_ask",
-		"This call needs an answer, and no attached client can give one. %s Attach with capabilities.answers, or choose a permission_mode that allows it.", q.Reason)
+		"This call needs an answer, and no attached client can give one. %s %s", q.Verdict.Reason, way).With(pipeline.Refusal{Grounds: pipeline.GroundsOf(q.Verdict.Grounds)})
 }

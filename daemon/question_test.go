@@ -83,8 +83,8 @@ func TestAskedAhead(t *testing.T) {
 	c.until("notice digest_mismatch")
 	c.reply(questions["b"], tooldv1.Decision_DECISION_ASK)
 	c.until("notice invalid_decision")
-	c.reply(questions["b"], allow, func(a *tooldv1.Answer) { a.Remember = []*tooldv1.Remember{{Rule: "Write"}} })
-	c.until("notice not_served")
+	c.reply(questions["b"], allow, func(a *tooldv1.Answer) { a.Remember = []*tooldv1.Remember{{Rule: "Write(x)"}} })
+	c.until("notice invalid_rule")
 	c.reply(questions["b"], allow)
 	c.reply(questions["a"], allow)
 	c.until("turn 1")
@@ -212,7 +212,7 @@ func TestMootQuestions(t *testing.T) {
 	companion.attach(&tooldv1.Attach{SessionId: "s", Role: tooldv1.Role_ROLE_COMPANION, Options: &tooldv1.Options{
 		PermissionMode: tooldv1.PermissionMode_PERMISSION_MODE_ACCEPT_EDITS.Enum(),
 	}})
-	c.until("b withdrawn: the permission mode allows it now")
+	c.until("b withdrawn: it is allowed now")
 	c.until("b OK")
 	companion = h.converse()
 	companion.attach(&tooldv1.Attach{SessionId: "s", Role: tooldv1.Role_ROLE_COMPANION, Options: &tooldv1.Options{
@@ -224,7 +224,7 @@ func TestMootQuestions(t *testing.T) {
 	companion.attach(&tooldv1.Attach{SessionId: "s", Role: tooldv1.Role_ROLE_COMPANION, Options: &tooldv1.Options{
 		PermissionMode: tooldv1.PermissionMode_PERMISSION_MODE_PLAN.Enum(),
 	}})
-	c.until("c withdrawn: the permission mode denies it now")
+	c.until("c withdrawn: it is denied now")
 	c.until("c DENIED mode_denied")
 }
 

@@ -74,7 +74,7 @@ func (st *stream) said(message *tooldv1.ExecuteRequest) error {
 		return st.led(message)
 	case *tooldv1.ExecuteRequest_Answer:
 		if refused := st.answered(m.Answer); refused != nil {
-			s.notice(pipeline.Noticed{Code: refused.reason, Message: refused.message})
+			s.notice(pipeline.Noticed{Code: refused.reason, Message: refused.message, Details: refusedAnswer{short(m.Answer.GetQuestionId())}})
 		}
 	case *tooldv1.ExecuteRequest_Cancel:
 		if unknown := s.cancelled(m.Cancel); unknown != nil {
@@ -95,6 +95,11 @@ func (st *stream) said(message *tooldv1.ExecuteRequest) error {
 func armOf(message *tooldv1.ExecuteRequest) string {
 	wire := message.ProtoReflect()
 	return string(wire.WhichOneof(wire.Descriptor().Oneofs().ByName("message")).Name())
+}
+
+// refusedAnswer says, for programs, which answer does not count.
+type refusedAnswer struct {
+	QuestionID string `json:"question_id"`
 }
 
 // led does what only the main stream may say. What a displaced one still says is dropped.

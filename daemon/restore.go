@@ -16,6 +16,8 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/toold/toold/daemon/journal"
+	"github.com/toold/toold/daemon/settings"
+	"github.com/toold/toold/scheduler/hook"
 	"github.com/toold/toold/scheduler/pipeline"
 	"github.com/toold/toold/tools/spool"
 	"github.com/toold/toold/tools/workspace"
@@ -85,6 +87,7 @@ func (d *Daemon) bringBack(name string) (*session, error) {
 		s.close("the daemon was restarted")
 		return nil, nil
 	}
+	s.tellHooks(hook.Input{Event: hook.SessionStart, Source: "resume"}, "resume")
 	return s, nil
 }
 
@@ -110,7 +113,7 @@ func (d *Daemon) bringBackAll() (left bool) {
 func (d *Daemon) warned() []string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	warnings := slices.Clone(d.warnings)
+	warnings := append(slices.Clone(d.warnings), d.settings.Load(settings.Scope{}).Warnings...)
 	for _, name := range slices.Sorted(maps.Keys(d.lost)) {
 		warnings = append(warnings, fmt.Sprintf("session %q could not be brought back yet: %v", name, d.lost[name].why))
 	}
@@ -172,6 +175,7 @@ func (s *session) recall(state map[string][]byte) error {
 	read(keyDir, &s.dir)
 	read(keyExports, &s.exports)
 	read(keyTodos, &s.todos)
+	read(keyRules, &s.remembered)
 	read(keyTurn, &lastTurn)
 	s.lastTurn = max(s.lastTurn, lastTurn)
 	if err := proto.Unmarshal(state[keyOptions], s.options); err != nil {

@@ -15,6 +15,7 @@ import (
 	"regexp"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
@@ -24,6 +25,7 @@ import (
 	"github.com/toold/toold/daemon/journal"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 	"github.com/toold/toold/scheduler"
+	"github.com/toold/toold/scheduler/hook"
 	"github.com/toold/toold/scheduler/pipeline"
 	"github.com/toold/toold/tools"
 	"github.com/toold/toold/tools/background"
@@ -44,6 +46,7 @@ const (
 	keyCall    = "call:"
 	keyEnding  = "ending:" // a result that waits for earlier ones, under Options.ordered_results
 	keyTask    = "task:"
+	keyRules   = "rules" // that answers have brought
 	// keyOpenTurn marks a turn that has not ended, by number.
 	keyOpenTurn = "turn:"
 )
@@ -75,13 +78,15 @@ type session struct {
 	meta    meta
 	log     *journal.Log
 	queue   *scheduler.Queue
-	places  *workspace.Workspace
+	places  *workspace.Workspace // with the roots alone; standing has what settings add
 	memory  *workspace.Memory
 	outputs *spool.Dir
 	tasks   *background.Set
 	work    sync.WaitGroup // goroutines of this session that are neither calls nor streams
 	ctx     context.Context
 	cancel  context.CancelCauseFunc
+
+	standing atomic.Pointer[standing] // as it was last worked out; nil: not yet
 
 	// intake is held while the main stream's messages are taken, so that the journal, the numbering and the queue see
 	// the same order. It is taken before mu and never while mu is held. Calls that end do not take it.
@@ -93,35 +98,36 @@ type session struct {
 		noted      []ending   // whose result is still to be recorded
 	}
 
-	mu       sync.Mutex       // guards everything below; never held while the queue is called
-	tail     *journal.Pending // the newest entries; nil before the first
-	options  *tooldv1.Options
-	env      map[string]string // the client's; not kept
-	client   *tooldv1.ClientInfo
-	dir      string
-	exports  exports
-	todos    []tools.Todo
-	cursors  map[string]int64
-	turns    map[uint64]*turn // those whose end is not recorded
-	open     *turn            // the main stream's, that still takes tool uses
-	lastTurn uint64
-	calls    map[string]*callRow // every call that is kept, by key
-	uses     map[useKey]string   // key by the client's names
-	byID     map[string]string   // newest key by the client's id alone
-	live     map[string]*live    // calls whose act has begun
-	news     chan struct{}       // closed, and made anew, when a call prints its first or ends
-	openSize int                 // bytes of input in open calls
-	begun    int                 // calls whose turn has come and that have not ended
-	deferred []change            // of concurrent calls, until none of them runs any more
-	asked    map[string]*asked   // by call
-	ahead    []*pipeline.Call    // that are still to ask ahead; the first is at it
-	streams  map[*stream]struct{}
-	main     *stream
-	detached time.Time // since when no main stream is attached
-	canAsk   bool      // the last main stream could answer
-	deadline time.Time // when to see to what a client left behind; zero: nothing was left
-	stopping bool      // takes nothing more
-	used     time.Time // when somebody last used it
+	mu         sync.Mutex       // guards everything below; never held while the queue is called
+	tail       *journal.Pending // the newest entries; nil before the first
+	options    *tooldv1.Options
+	env        map[string]string // the client's; not kept
+	client     *tooldv1.ClientInfo
+	dir        string
+	exports    exports
+	remembered []remembered
+	todos      []tools.Todo
+	cursors    map[string]int64
+	turns      map[uint64]*turn // those whose end is not recorded
+	open       *turn            // the main stream's, that still takes tool uses
+	lastTurn   uint64
+	calls      map[string]*callRow // every call that is kept, by key
+	uses       map[useKey]string   // key by the client's names
+	byID       map[string]string   // newest key by the client's id alone
+	live       map[string]*live    // calls whose act has begun
+	news       chan struct{}       // closed, and made anew, when a call prints its first or ends
+	openSize   int                 // bytes of input in open calls
+	begun      int                 // calls whose turn has come and that have not ended
+	deferred   []change            // of concurrent calls, until none of them runs any more
+	asked      map[string]*asked   // by call
+	ahead      []*pipeline.Call    // that are still to ask ahead; the first is at it
+	streams    map[*stream]struct{}
+	main       *stream
+	detached   time.Time // since when no main stream is attached
+	canAsk     bool      // the last main stream could answer
+	deadline   time.Time // when to see to what a client left behind; zero: nothing was left
+	stopping   bool      // takes nothing more
+	used       time.Time // when somebody last used it
 
 	gone chan struct{} // closed when the session has stopped
 }
@@ -193,6 +199,7 @@ func (d *Daemon) newSession(name string, roots []string, from origin) (*session,
 	d.mu.Lock()
 	d.sessions[name] = s
 	d.mu.Unlock()
+	s.tellHooks(hook.Input{Event: hook.SessionStart, Source: "startup"}, "startup")
 	return s, nil
 }
 
@@ -200,9 +207,6 @@ func (d *Daemon) newSession(name string, roots []string, from origin) (*session,
 func (d *Daemon) assemble(name string, log *journal.Log, places *workspace.Workspace) (*session, error) {
 	outputs, err := d.outputs(name)
 	if err != nil {
-		return nil, err
-	}
-	if err := places.Admit(workspace.Places{Readable: []string{outputs.Path()}, Hidden: []string{d.StateDir}}); err != nil {
 		return nil, err
 	}
 	s := &session{
@@ -286,6 +290,7 @@ func (s *session) close(why string) {
 	if !s.finish(&pipeline.Stop{Outcome: pipeline.Cancelled, Reason: "the session was closed: " + why}) {
 		return
 	}
+	s.tellEnd(why)
 	_, _ = s.log.Append(entry(nil, pipeline.Changed{Closed: true})) // the seal says it too
 	if err := s.log.Seal(); err != nil {
 		s.daemon.Log.Error("a closed session could not be sealed", zap.String("session", s.name), zap.Error(err))

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/toold/toold/daemon/journal"
+	"github.com/toold/toold/scheduler/hook"
 	"github.com/toold/toold/scheduler/pipeline"
 	"github.com/toold/toold/tools"
 	"github.com/toold/toold/tools/sandbox"
@@ -51,6 +52,11 @@ func (s *session) environ() (list []string) {
 	if len(env) == 0 {
 		env = daemonEnviron()
 	}
+	if st := s.standing.Load(); st != nil {
+		for _, v := range st.settings.Env {
+			env[v.Name] = v.Value
+		}
+	}
 	for _, name := range s.exports.Unset {
 		delete(env, name)
 	}
@@ -80,6 +86,7 @@ func (s *session) apply(changes []change) []journal.Entry {
 	var state []journal.Put
 	for _, c := range changes {
 		if dir := c.changes.Dir; dir != "" && dir != s.dir {
+			s.tellHooks(hook.Input{Event: hook.CwdChanged, OldDir: s.dir, NewDir: dir}, "")
 			s.dir, event.Dir = dir, dir
 			state = append(state, put(keyDir, dir))
 		}

@@ -10,7 +10,9 @@ import (
 
 	"google.golang.org/grpc/codes"
 
+	"github.com/toold/toold/daemon/settings"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
+	"github.com/toold/toold/scheduler/permission"
 	"github.com/toold/toold/tools/spool"
 )
 
@@ -94,11 +96,13 @@ func (t *toolServer) sessionOf(request *tooldv1.RunToolRequest) (*session, error
 // ListTools gives the tools that a session sees.
 func (t *toolServer) ListTools(_ context.Context, request *tooldv1.ListToolsRequest) (*tooldv1.ListToolsResponse, error) {
 	options := &tooldv1.Options{}
+	rules := permission.Compile(t.daemon.settings.Load(settings.Scope{}).Rules, permission.Anchors{Home: t.daemon.home})
 	if name := request.GetSessionId(); name != "" {
 		s, err := t.daemon.openSession(name)
 		if err != nil {
 			return nil, err
 		}
+		rules = s.stand().rules
 		s.mu.Lock()
 		options = s.options
 		s.mu.Unlock()
@@ -106,7 +110,7 @@ func (t *toolServer) ListTools(_ context.Context, request *tooldv1.ListToolsRequ
 	if request.GetFormat() < 0 || request.GetFormat() > tooldv1.ToolFormat_TOOL_FORMAT_MCP {
 		return nil, refuse(codes.InvalidArgument, "invalid_format", "format has the value %d, which this daemon does not know.", request.GetFormat()).at("format")
 	}
-	pool := t.daemon.pool(options, request.GetIncludeUnavailable())
+	pool := t.daemon.pool(options, rules, request.GetIncludeUnavailable())
 	text, err := definitions(pool, request.GetFormat())
 	if err != nil {
 		return nil, err

@@ -5,6 +5,7 @@ package daemon
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -103,6 +104,20 @@ func (s *session) finishTurn(t *turn) {
 		return
 	}
 	t.over = true
+	if hooks := s.batchHooks(); hooks != nil {
+		s.Later(func(ctx context.Context) {
+			s.tellBatch(ctx, t)
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.recordEnd(t)
+		})
+		return
+	}
+	s.recordEnd(t)
+}
+
+// recordEnd records the end of a turn that is over. mu is held.
+func (s *session) recordEnd(t *turn) {
 	wire := eventOf(nil, pipeline.TurnEnded{
 		Calls: t.calls, Batches: t.batches, Outcomes: t.outcomes, Wall: time.Since(t.begun), Work: t.work,
 	})

@@ -80,7 +80,7 @@ func TestFeedAndConcurrency(t *testing.T) {
 	g.await(t, "b")
 	g.open("b")
 	c.until("turn 1")
-	want(t, story(c.events)[3:], []string{"a started", "a OK", "b started", "b OK", "turn 1 ended 2/1"})
+	want(t, story(c.events)[4:], []string{"a started", "a OK", "b started", "b OK", "turn 1 ended 2/1"})
 }
 
 // TestSiblingAbort: whose failure aborts the turn under which policy.

@@ -53,9 +53,11 @@ type Spec struct {
 	TimeLimit, MaxTime time.Duration
 	// MaxResultChars is how many characters of text a result may hold inline; 0: 30,000.
 	MaxResultChars int
-	// ReadOnly: all its calls are read-only. Destructive: a call may take away what was there. Both are hints for
+	// ReadOnly: all its calls are read-only. Destructive: a call may take away what was there. These are hints for
 	// clients; what holds for one call is in its Effects.
 	ReadOnly, Destructive bool
+	// OpenWorld: a call may reach what is neither in the roots nor in the session: other programs, other machines.
+	OpenWorld bool
 	// OnInterrupt says what a user's interrupt does to a running call of this tool.
 	OnInterrupt Interrupt
 	// OnFailure says whose siblings a failed call of this tool aborts under the default policy.
@@ -84,8 +86,13 @@ const (
 
 // A Path names a file that an action will touch: absolute, or relative to the working directory that the call starts in.
 type Path struct {
-	Name string
-	Tree bool // everything below it too
+	Name  string
+	Tree  bool // everything below it too
+	Names bool // of what is below it only names and facts are read, no content
+	// By says which of the Commands names it: 1 + its index. 0: the action itself, or a redirection.
+	By int
+	// Part is the part of a script that names it, as written; empty: there is no script.
+	Part string
 }
 
 // Effects is what an action declares it will touch. Concurrency, permission, the sandbox profile and checkpoints are
@@ -98,6 +105,11 @@ type Effects struct {
 	Opaque bool
 	// Session: it changes what later calls see of the session (working directory, environment, background tasks).
 	Session bool
+	// Unconfined: it asks to run outside the sandbox.
+	Unconfined bool
+	// Hidden says why no rule can allow the action by what is listed here: it runs or writes something else besides.
+	// Empty: all is listed.
+	Hidden string
 	// Reason says why the action is not read-only, when that is not plain from the rest.
 	Reason string
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
 
 	"github.com/spf13/cobra"
 	"google.golang.org/grpc/codes"
@@ -64,11 +65,10 @@ func (s *setup) watch(ctx context.Context, request *tooldv1.WatchRequest) error 
 				return nil
 			}
 		case answer := <-p.answers():
-			p.dismiss()
-			if err := s.answer(ctx, l, request.GetSessionId(), answer); err != nil {
+			p.answered(ctx)
+			if err := s.answer(ctx, l, request.GetSessionId(), answer, p); err != nil {
 				return err
 			}
-			p.next(ctx)
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
@@ -99,21 +99,24 @@ func (s *setup) seen(ctx context.Context, session string, event *tooldv1.Execute
 	case *tooldv1.ExecuteResponse_Question:
 		defer p.ask(ctx, e.Question)
 	case *tooldv1.ExecuteResponse_QuestionWithdrawn:
-		p.withdraw(ctx, e.QuestionWithdrawn.GetQuestionId())
+		p.withdraw(ctx, e.QuestionWithdrawn.GetQuestionId(), e.QuestionWithdrawn.GetReason())
 	case *tooldv1.ExecuteResponse_ToolResult:
 		p.withdrawCall(ctx, e.ToolResult.GetToolUseId())
 	}
 	return s.printRecord(session, event, pageOf(s.stdout).ink)
 }
 
-// answer sends an answer from beside the stream. One that came too late is told and changes nothing.
-func (s *setup) answer(ctx context.Context, l *link, session string, a *tooldv1.Answer) error {
+// answer sends an answer from beside the stream. One that came too late is told and changes nothing; one that the
+// daemon does not take is asked for again.
+func (s *setup) answer(ctx context.Context, l *link, session string, a *tooldv1.Answer, p *person) error {
 	_, err := l.sessions.Answer(ctx, &tooldv1.AnswerRequest{SessionId: session, Answer: a})
-	switch status.Code(err) {
-	case codes.NotFound, codes.FailedPrecondition:
-		s.say("the answer was not taken: %s", explain(err))
-		return nil
+	refusal := status.Convert(err)
+	switch {
+	case slices.Contains(answerRefusals, reasonOf(refusal)) && p.refused(ctx, whatWentWrong(err)):
+	case refusal.Code() == codes.NotFound, refusal.Code() == codes.FailedPrecondition:
+		s.say("the answer was not taken: %s", whatWentWrong(err))
 	default:
 		return err
 	}
+	return nil
 }

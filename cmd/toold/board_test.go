@@ -117,8 +117,14 @@ func aTurn(t *testing.T) (*board, []*tooldv1.ExecuteResponse) {
 		event(110, resulted("read", tooldv1.Outcome_OUTCOME_OK, "", "     1\t# greet\n")),
 		event(500, printed("build", "compiling\x1b[0m a.c\ncompiling b.c")),
 		event(600, &tooldv1.Question{
-			QuestionId: "q", ToolUseId: "rm", ToolName: "Bash", Title: "rm -r build", Reason: "It is not read-only.",
-			InputJson: `{"command":"rm -r build"}`, Diff: "--- a/x\n+++ /dev/null\n@@ -1 +0,0 @@\n-gone\n", Level: tooldv1.Level_LEVEL_DANGEROUS,
+			QuestionId: "q", ToolUseId: "rm", ToolName: "Bash", Title: "Bash(rm -r build)", Level: tooldv1.Level_LEVEL_DANGEROUS,
+			Reason:    "The rule Bash(rm *) in /w/.toold/settings.json:3 asks about `rm -r build`. It writes /w/\x1b[2Jbuild.",
+			InputJson: `{"command":"rm -r build"}`, Diff: "--- a/x\n+++ /dev/null\n@@ -1 +0,0 @@\n-gone\n",
+			Grounds: []*tooldv1.Ground{
+				{Text: "It is said.", Rule: "Bash(rm *)", List: "ask", File: "/w/.toold/settings.json", Line: 3},
+				{Text: "It is not.", Rule: "Edit(\u202ebuild/**)", List: "ask", File: "/home/x/settings.json", Line: 12},
+				{Text: "It has no rule."},
+			},
 		}),
 		// everything below comes after the live picture was taken
 		event(1511, resulted("build", tooldv1.Outcome_OUTCOME_OK, "", "compiling a.c\ncompiling b.c\n")),

@@ -25,15 +25,11 @@ func (s *setup) startCommand() *cobra.Command {
 		Example: "  toold start\n  toold start --socket /tmp/mine/toold.sock",
 		Args:    cobra.NoArgs,
 		RunE: doing(func(ctx context.Context, _ []string) error {
-			l, err := s.connect(ctx)
+			l, info, err := s.greet(ctx, s.connect)
 			if err != nil {
 				return err
 			}
 			defer l.close()
-			info, err := l.daemon.GetInfo(ctx, &tooldv1.GetInfoRequest{})
-			if err != nil {
-				return err
-			}
 			if s.json {
 				return printJSON(s.stdout, info)
 			}
@@ -41,6 +37,20 @@ func (s *setup) startCommand() *cobra.Command {
 			return err
 		}),
 	}
+}
+
+// greet gives a link to a daemon that has told what it is.
+func (s *setup) greet(ctx context.Context, connect func(context.Context) (*link, error)) (*link, *tooldv1.GetInfoResponse, error) {
+	l, err := connect(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	info, err := l.daemon.GetInfo(ctx, &tooldv1.GetInfoRequest{})
+	if err != nil {
+		l.close()
+		return nil, nil, err
+	}
+	return l, info, nil
 }
 
 func (s *setup) stopCommand() *cobra.Command {
@@ -103,15 +113,11 @@ func (s *setup) statusCommand() *cobra.Command {
 		Example: "  toold status\n  toold status --json",
 		Args:    cobra.NoArgs,
 		RunE: doing(func(ctx context.Context, _ []string) error {
-			l, err := s.connectRunning(ctx)
+			l, info, err := s.greet(ctx, s.connectRunning)
 			if err != nil {
 				return err
 			}
 			defer l.close()
-			info, err := l.daemon.GetInfo(ctx, &tooldv1.GetInfoRequest{})
-			if err != nil {
-				return err
-			}
 			if s.json {
 				return printJSON(s.stdout, info)
 			}

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 	"time"
 
@@ -16,6 +17,9 @@ import (
 
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
+
+// answerRefusals are the codes of notices after which an answered question is still open.
+var answerRefusals = []string{"digest_mismatch", "invalid_decision", "invalid_rule", "not_trusted", "too_large"}
 
 // errBroken says that the person wanted out at once.
 var errBroken = &ending{code: exitSignal, text: "left at once"}
@@ -129,9 +133,8 @@ func (c *conversation) converse(ctx context.Context, stream executeStream, event
 			}
 			c.take(ctx, r.event)
 		case answer := <-c.person.answers():
-			c.person.dismiss()
 			err = say(stream, answerRequest(answer))
-			c.person.next(ctx)
+			c.person.answered(ctx)
 		case <-signals:
 			err = c.breakIn(stream)
 		case <-redraw:
@@ -173,6 +176,7 @@ func (c *conversation) hangUp(stream executeStream) error {
 }
 
 func (c *conversation) take(ctx context.Context, event *tooldv1.ExecuteResponse) {
+	c.last = max(c.last, event.GetSeq())
 	switch e := event.GetEvent().(type) {
 	case *tooldv1.ExecuteResponse_Attached:
 		c.session, c.warnings = e.Attached.GetSessionId(), e.Attached.GetWarnings()
@@ -180,11 +184,14 @@ func (c *conversation) take(ctx context.Context, event *tooldv1.ExecuteResponse)
 	case *tooldv1.ExecuteResponse_Question:
 		c.person.ask(ctx, e.Question)
 	case *tooldv1.ExecuteResponse_QuestionWithdrawn:
-		c.person.withdraw(ctx, e.QuestionWithdrawn.GetQuestionId())
+		c.person.withdraw(ctx, e.QuestionWithdrawn.GetQuestionId(), e.QuestionWithdrawn.GetReason())
 	case *tooldv1.ExecuteResponse_ToolResult:
 		c.person.withdrawCall(ctx, e.ToolResult.GetToolUseId())
+	case *tooldv1.ExecuteResponse_Notice:
+		if slices.Contains(answerRefusals, e.Notice.GetCode()) && c.person.refused(ctx, e.Notice.GetMessage()) {
+			return // it has been told
+		}
 	}
-	c.last = max(c.last, event.GetSeq())
 	c.board.apply(event, time.Now())
 	if c.seen != nil {
 		c.seen(event)

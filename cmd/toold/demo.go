@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"google.golang.org/protobuf/proto"
 
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
@@ -28,8 +29,9 @@ const demoPatience = 15 * time.Second
 func (s *setup) demoCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "demo",
-		Short: "Show a turn: batches, progress, an edit, an abort, a denied call",
+		Short: "Show a turn: batches, progress, an edit, permissions, an abort",
 		Long: "Runs a scripted turn with real tools in a temporary folder, on a daemon of its own, and shows what happens.\n" +
+			"On a terminal you are asked about one of its calls.\n" +
 			"Your own daemon, files and settings are not touched, and nothing is left behind.",
 		Example: "  toold demo\n  NO_COLOR=1 toold demo | cat",
 		Args:    cobra.NoArgs,
@@ -89,7 +91,7 @@ func (s *setup) build(ctx context.Context) (*stage, error) {
 	}
 	defer log.Close()
 	st.daemon, err = spawn(ctx, log, "serve", "--socket", st.socket, "--state-dir", filepath.Join(dir, "state"),
-		"--root", st.workspace(), "--settings", filepath.Join(dir, "settings.json"), "--idle-exit", demoIdle.String())
+		"--root", st.workspace(), "--settings", filepath.Join(dir, "settings.json"), "--managed-settings", filepath.Join(dir, "managed"), "--idle-exit", demoIdle.String())
 	if err != nil {
 		if text, read := os.ReadFile(log.Name()); read == nil {
 			s.noted("%s", text)
@@ -147,15 +149,18 @@ func (s *setup) play(ctx context.Context, st *stage) (*conversation, error) {
 	if err != nil {
 		return nil, err
 	}
-	mode := tooldv1.PermissionMode_PERMISSION_MODE_ACCEPT_EDITS
 	c := &conversation{
 		link: l, uses: uses, board: newBoard("", st.workspace(), uses),
 		attach: &tooldv1.Attach{
 			Roots: []string{st.workspace()}, Client: &tooldv1.ClientInfo{Name: "toold demo", Version: version},
-			Options: &tooldv1.Options{PermissionMode: &mode},
+			// The demo has written the workspace's settings itself.
+			Options: &tooldv1.Options{Trusted: proto.Bool(true)},
 		},
 	}
 	p := pageOf(s.stdout)
+	c.person = meet(p, message{uses: uses}.input)
+	defer c.person.close()
+	c.attach.Capabilities = &tooldv1.Capabilities{Answers: c.person != nil}
 	fmt.Fprintf(s.stdout, "%s\n\n", p.ink.strong.Render(fmt.Sprintf("A model asks for %d tool calls in one message. toold runs them:", len(uses))))
 	if p.live() {
 		c.view = &view{page: p}
@@ -173,6 +178,9 @@ func (s *setup) tellEnd(st *stage) {
 // narrate is the live view where there is no terminal to draw on.
 func (s *setup) narrate(event *tooldv1.ExecuteResponse) {
 	if words := eventWords(event, ink{}); words != "" && event.GetTime() != nil {
-		fmt.Fprintf(s.stdout, "%s  %s\n", event.GetTime().AsTime().Local().Format("15:04:05.000"), fit(words, plainWidth))
+		if event.GetToolResult().GetOutcome() != tooldv1.Outcome_OUTCOME_DENIED { // why it was denied is told in whole
+			words = fit(words, plainWidth)
+		}
+		fmt.Fprintf(s.stdout, "%s  %s\n", event.GetTime().AsTime().Local().Format("15:04:05.000"), words)
 	}
 }

@@ -38,3 +38,18 @@ func TestDemoInterrupted(t *testing.T) {
 		t.Errorf("left behind: %v", left)
 	}
 }
+
+// On a terminal the demo asks about one call, offers the rule for the like of it, and obeys.
+func TestDemoAsks(t *testing.T) {
+	environ, ws := home(t)
+	x := onlyTerminal(t, environ, ws, "demo")
+	x.expect(`\? Bash\(cp greet\.go greet\.bak\)`)
+	x.expect(`Run it\?`)
+	x.typed("a\n")
+	x.expect(`Bash\(cp \*\)`)
+	x.expect("Which, and where")
+	x.typed("1\n")
+	x.expect(`Bash\S* cp greet\.go greet\.bak\s+\S*ok`)
+	x.expect("nothing is left behind")
+	x.ends(exitOK)
+}

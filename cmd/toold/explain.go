@@ -1,49 +1,178 @@
-// What went wrong between the client and the daemon, in words for a person. It does not know which command was at work.
+// The verdict on a call, as the daemon derives it, for a person and for scripts. It does not know how a verdict comes
+// about, and it runs nothing.
 
 package main
 
 import (
 	"context"
-	"errors"
+	"fmt"
+	"io"
 	"strings"
 
-	"google.golang.org/genproto/googleapis/rpc/errdetails"
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
+	"github.com/spf13/cobra"
+
+	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
 
-// explain puts an error of a call to the daemon into words: the daemon's own, its reason, and what to do next.
-func explain(err error) string {
-	s, ok := status.FromError(err)
-	if !ok {
-		if errors.Is(err, context.Canceled) {
-			return "stopped"
-		}
-		return err.Error()
+// exitAsks says that explain's call would be asked about: neither allowed nor denied.
+const exitAsks = 4
+
+func (s *setup) explainCommand() *cobra.Command {
+	var f placeFlags
+	var session string
+	cmd := &cobra.Command{
+		Use:   "explain CALL",
+		Short: "Tell whether a call may run, and why, without running it",
+		Long: "Prints the verdict on a call and everything that it is derived from. Nothing is run, asked or recorded.\n\n" +
+			"CALL is a tool with the value of its main field, as in rules: the command of Bash, the path of Read, Write, Edit and LS,\n" +
+			"the pattern of Glob and Grep, the url of WebFetch. What else Edit and Write need is filled in with any text. For all\n" +
+			"else it is a tool use as JSON ({\"name\",\"input\"}); \"-\" reads CALL from standard input.\n\n" +
+			"It is judged as in a new session, or in --session as that one is now.\n\n" +
+			"Exit codes: 0 it may run, 1 it would be denied or is invalid, 4 it would be asked about; 2 usage, 3 no daemon.",
+		Example: "  toold explain 'Bash(git push --force)'\n" +
+			"  toold explain 'Read(~/.ssh/config)' --root ~/src/project --mode plan\n" +
+			"  toold explain '{\"name\":\"Grep\",\"input\":{\"pattern\":\"x\",\"path\":\"/etc\"}}' --json",
+		Args: cobra.ExactArgs(1),
+		RunE: doing(func(ctx context.Context, args []string) error {
+			if session != "" && len(f.roots) > 0 {
+				return misused("--session and --root exclude each other: a session has its roots")
+			}
+			request, err := s.explainRequest(args[0], session, f)
+			if err != nil {
+				return err
+			}
+			return s.explain(ctx, request)
+		}),
 	}
-	text := strings.TrimSuffix(s.Message(), ".")
-	if reason := reasonOf(s); reason != "" {
-		text += " (" + reason + ")"
-	}
-	if hint := hints[s.Code()]; hint != "" {
-		return text + ". " + hint
-	}
-	return text + "."
+	cmd.Flags().StringVar(&session, "session", "", "judge it in this session (default: in a new one)")
+	f.add(cmd)
+	return cmd
 }
 
-func reasonOf(s *status.Status) string {
-	for _, detail := range s.Details() {
-		if info, ok := detail.(*errdetails.ErrorInfo); ok {
-			return info.GetReason()
-		}
+func (s *setup) explainRequest(call, session string, f placeFlags) (*tooldv1.ExplainRequest, error) {
+	roots, err := absolute(f.roots)
+	if err != nil {
+		return nil, err
 	}
-	return ""
+	options, err := f.options()
+	if err != nil {
+		return nil, err
+	}
+	if call == "-" {
+		text, err := io.ReadAll(s.stdin)
+		if err != nil {
+			return nil, misused("standard input cannot be read: %v", err)
+		}
+		call = string(text)
+	}
+	u, err := readCall(call, roots[0])
+	if err != nil {
+		return nil, err
+	}
+	if session != "" {
+		roots = nil
+	}
+	return &tooldv1.ExplainRequest{ToolUse: u.wire(""), SessionId: session, Roots: roots, Options: options}, nil
 }
 
-// hints hold where the daemon's own sentence cannot know what the person at the command line can do.
-var hints = map[codes.Code]string{
-	codes.NotFound:      "\"toold sessions --all\" lists the sessions.",
-	codes.Unavailable:   "\"toold status\" says whether a daemon runs; \"toold start\" starts one.",
-	codes.Unimplemented: "This daemon does not serve it; \"toold status\" tells its version.",
-	codes.Aborted:       "The session goes on there; \"toold attach\" watches it from beside.",
+func (s *setup) explain(ctx context.Context, request *tooldv1.ExplainRequest) error {
+	l, err := s.connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer l.close()
+	response, err := l.daemon.Explain(ctx, request)
+	if err != nil {
+		return err
+	}
+	if s.json {
+		err = printJSON(s.stdout, response)
+	} else {
+		u := request.GetToolUse()
+		call := strings.TrimSpace(visibleLine(u.GetName()) + " " + subject(u.GetInputJson(), ""))
+		_, err = io.WriteString(s.stdout, explanationText(call, response, pageOf(s.stdout).ink))
+	}
+	if err != nil {
+		return err
+	}
+	switch response.GetDecision() {
+	case tooldv1.Decision_DECISION_ALLOW:
+		return nil
+	case tooldv1.Decision_DECISION_ASK:
+		return &ending{code: exitAsks}
+	default:
+		return &ending{code: exitFailed}
+	}
+}
+
+// explanationText shows a derivation: the verdict, what the call does, what decides, and what would change it.
+func explanationText(call string, e *tooldv1.ExplainResponse, k ink) string {
+	var b strings.Builder
+	style, word := k.bad, "✗ denied"
+	switch {
+	case !e.GetValid():
+		word = "✗ invalid"
+	case e.GetDecision() == tooldv1.Decision_DECISION_ALLOW:
+		style, word = k.good, "✓ allowed"
+	case e.GetDecision() == tooldv1.Decision_DECISION_ASK:
+		style, word = k.warn, "? somebody would be asked"
+	}
+	fmt.Fprintf(&b, "%s\n%s\n", k.strong.Render(call), style.Render(word))
+	if code := e.GetError().GetCode(); code != "" && e.GetValid() {
+		fmt.Fprintf(&b, "  but as things stand it would end with %s: %s\n", visibleLine(code), visibleLine(e.GetError().GetMessage()))
+	} else if code != "" {
+		fmt.Fprintf(&b, "  error: %s\n", visibleLine(code))
+	}
+	if e.GetValid() {
+		fmt.Fprintf(&b, "  level: %s\n  mode: %s\n  order: %s\n", levelWord(e.GetLevel()), modeName(e.GetPermissionMode()), orderWords(e))
+	}
+	section(&b, k, "What it does:", e.GetEffects())
+	section(&b, k, "Because:", derivation(e))
+	var rules []string
+	for _, x := range e.GetSuggestions() {
+		rules = append(rules, strings.TrimSuffix(fmt.Sprintf("%s (%s)", x.GetRule(), covers(x.GetRule())), " ()"))
+	}
+	section(&b, k, "The like of it would be allowed by "+count(len(rules), "rule")+" in permissions.allow of your settings:", rules)
+	return b.String()
+}
+
+func orderWords(e *tooldv1.ExplainResponse) string {
+	switch {
+	case e.GetConcurrent():
+		return "beside others; it is read-only"
+	case e.GetReadOnly():
+		return "alone, although it is read-only"
+	default:
+		return "alone; it is not read-only"
+	}
+}
+
+// derivation is the reasons, each followed by what its ground says beyond it.
+func derivation(e *tooldv1.ExplainResponse) []string {
+	var lines []string
+	grounds := map[string]*tooldv1.Ground{}
+	for _, g := range e.GetGrounds() {
+		grounds[g.GetText()] = g
+	}
+	for _, reason := range e.GetReasons() {
+		lines = append(lines, reason)
+		g := grounds[reason]
+		if rule := ruleWords(g); rule != "" && !said(reason, g) {
+			lines = append(lines, "  "+rule)
+		}
+		if part := g.GetPart(); part != "" && !strings.Contains(reason, part) {
+			lines = append(lines, "  about "+part)
+		}
+	}
+	return lines
+}
+
+func section(b *strings.Builder, k ink, title string, lines []string) {
+	if len(lines) == 0 {
+		return
+	}
+	fmt.Fprintf(b, "\n%s\n", k.strong.Render(title))
+	for _, line := range lines {
+		b.WriteString(indent(visibleText(line)))
+	}
 }

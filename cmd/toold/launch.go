@@ -67,13 +67,13 @@ func (s *setup) launchLocked(ctx context.Context) error {
 		return noDaemon("the daemon's log cannot be opened: %v", err)
 	}
 	defer log.Close()
-	limits, _, err := settings.Load(settings.DefaultPath())
-	if err != nil {
-		return noDaemon("the settings cannot be used: %v", err)
+	now := settings.Open(settings.DefaultSources(settings.DefaultPath())).Load(settings.Scope{})
+	if len(now.Broken) > 0 {
+		return noDaemon("the settings cannot be used: %v", errors.Join(now.Broken...))
 	}
 	s.noted("starting the daemon; its log is %s", log.Name())
 	child, err := spawn(ctx, log, "serve", "--socket", s.socket, "--state-dir", state, "--root", root,
-		"--idle-exit", limits.IdleExit.String(), "--log-format", "json")
+		"--idle-exit", now.Limits.IdleExit.String(), "--log-format", "json")
 	if err != nil {
 		return noDaemon("%v. Its log is %s; \"toold serve\" runs it in the foreground.", err, log.Name())
 	}

@@ -85,7 +85,7 @@ func (s *setup) root() *cobra.Command {
 	root.AddCommand(
 		s.runCommand(), s.callCommand(), s.toolsCommand(), s.sessionsCommand(), s.attachCommand(), s.outputCommand(),
 		s.logCommand(), s.serveCommand(), s.startCommand(), s.stopCommand(), s.statusCommand(), s.versionCommand(),
-		s.demoCommand(),
+		s.demoCommand(), s.explainCommand(), s.settingsCommand(), s.trustCommand(),
 	)
 	return root
 }
@@ -140,8 +140,8 @@ func doing(body func(ctx context.Context, args []string) error) func(*cobra.Comm
 			return err
 		}
 		if status.Code(err) == codes.Unavailable {
-			return noDaemon("%s", explain(err))
+			return noDaemon("%s", whatWentWrong(err))
 		}
-		return failed("%s", explain(err))
+		return failed("%s", whatWentWrong(err))
 	}
 }

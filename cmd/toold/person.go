@@ -25,6 +25,7 @@ type person struct {
 
 	queue   []*tooldv1.Question
 	current *tooldv1.Question
+	given   []*tooldv1.Question // answered, and the daemon has not yet said that they are settled
 	out     chan *tooldv1.Answer
 	cancel  context.CancelFunc
 	done    chan struct{} // closed when the goroutine that asks current has ended
@@ -104,32 +105,57 @@ func (p *person) dismiss() {
 	p.current = nil
 }
 
+// answered is done with the question that stood, for which an answer was sent, and puts the next one.
+func (p *person) answered(ctx context.Context) {
+	if !p.busy() {
+		return
+	}
+	p.given = append(p.given, p.current)
+	p.dismiss()
+	p.next(ctx)
+}
+
+// refused asks again what was answered, because the daemon did not take the answer and the question is still open. It
+// reports whether there was anything to ask again.
+func (p *person) refused(ctx context.Context, why string) bool {
+	if p == nil || len(p.given) == 0 {
+		return false
+	}
+	again := p.given
+	p.given = nil
+	p.tell("\nThe answer was not taken: " + visibleLine(why) + "\n")
+	for _, q := range again {
+		p.ask(ctx, q)
+	}
+	return true
+}
+
 // leave forgets everything that was asked, because the stream that asked is over.
 func (p *person) leave() {
 	if p != nil {
 		p.dismiss()
-		p.queue = nil
+		p.queue, p.given = nil, nil
 	}
 }
 
 // withdraw forgets a question that no longer matters.
-func (p *person) withdraw(ctx context.Context, id string) {
-	p.drop(ctx, func(q *tooldv1.Question) bool { return q.GetQuestionId() == id })
+func (p *person) withdraw(ctx context.Context, id, why string) {
+	p.drop(ctx, why, func(q *tooldv1.Question) bool { return q.GetQuestionId() == id })
 }
 
 // withdrawCall forgets the questions of a call that has ended.
 func (p *person) withdrawCall(ctx context.Context, id string) {
-	p.drop(ctx, func(q *tooldv1.Question) bool { return q.GetToolUseId() == id })
+	p.drop(ctx, "", func(q *tooldv1.Question) bool { return q.GetToolUseId() == id })
 }
 
-func (p *person) drop(ctx context.Context, moot func(*tooldv1.Question) bool) {
+func (p *person) drop(ctx context.Context, why string, moot func(*tooldv1.Question) bool) {
 	if p == nil {
 		return
 	}
-	p.queue = slices.DeleteFunc(p.queue, moot)
+	p.queue, p.given = slices.DeleteFunc(p.queue, moot), slices.DeleteFunc(p.given, moot)
 	if p.busy() && moot(p.current) {
 		p.dismiss()
-		p.tell("\nThe question is withdrawn.\n")
+		p.tell("\nThe question is withdrawn" + reasonWords(why) + ".\n")
 		p.next(ctx)
 	}
 }
@@ -160,7 +186,9 @@ func (p *person) put(ctx context.Context, q *tooldv1.Question) *tooldv1.Answer {
 		case "n", "no":
 			return reply(q, tooldv1.Decision_DECISION_DENY, strings.TrimSpace(rest))
 		case "a", "always":
-			p.tell("Remembered rules are not served yet: answer this call alone, or start with another --mode.\n")
+			if answer := p.always(ctx, q, strings.TrimSpace(rest)); answer != nil {
+				return answer
+			}
 		case "e", "edit":
 			if answer := p.edit(q); answer != nil {
 				return answer
@@ -209,12 +237,22 @@ func (p *person) edit(q *tooldv1.Question) *tooldv1.Answer {
 // safe here.
 func questionText(q *tooldv1.Question, k ink) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "\n%s %s\n", k.strong.Render("? "+visibleLine(q.GetToolName())), visibleLine(q.GetTitle()))
-	if reason := q.GetReason(); reason != "" {
-		fmt.Fprintf(&b, "  %s\n", k.warn.Render(visibleLine(reason)))
+	title := visibleLine(q.GetTitle())
+	if name := visibleLine(q.GetToolName()); !strings.HasPrefix(title, name) {
+		title = name + " " + title
 	}
-	if level := q.GetLevel(); level > tooldv1.Level_LEVEL_SAFE {
-		fmt.Fprintf(&b, "  %s\n", k.dim.Render("level: "+strings.ToLower(strings.TrimPrefix(level.String(), "LEVEL_"))))
+	fmt.Fprintf(&b, "\n%s\n", k.strong.Render("? "+title))
+	reason := visibleLine(q.GetReason())
+	if reason != "" {
+		fmt.Fprintf(&b, "  %s\n", paint(k.warn, reason))
+	}
+	for _, g := range q.GetGrounds() {
+		if rule := ruleWords(g); rule != "" && !said(reason, g) {
+			fmt.Fprintf(&b, "  %s\n", paint(k.warn, rule))
+		}
+	}
+	if level := q.GetLevel(); level > tooldv1.Level_LEVEL_UNSPECIFIED {
+		fmt.Fprintf(&b, "  %s\n", k.dim.Render("level: "+levelWord(level)))
 	}
 	b.WriteString(indent(visibleText(pretty(q.GetInputJson()))))
 	if diff := q.GetDiff(); diff != "" {

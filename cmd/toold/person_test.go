@@ -71,9 +71,27 @@ func self(t *testing.T, ctx context.Context, environ []string, dir string, args 
 // onTerminal starts toold with everything but its output on a terminal.
 func onTerminal(t *testing.T, environ []string, dir string, args ...string) *terminal {
 	t.Helper()
+	x, theirs := newTerminal(t, environ, dir, args...)
+	x.cmd.Stdout = &x.stdout
+	x.start(theirs)
+	return x
+}
+
+// onlyTerminal starts toold with its output on the terminal too.
+func onlyTerminal(t *testing.T, environ []string, dir string, args ...string) *terminal {
+	t.Helper()
+	x, theirs := newTerminal(t, environ, dir, args...)
+	x.cmd.Stdout = theirs
+	x.start(theirs)
+	return x
+}
+
+// newTerminal gives a terminal with a program that is not started yet, and the program's end of it.
+func newTerminal(t *testing.T, environ []string, dir string, args ...string) (x *terminal, theirs *os.File) {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), hangGuard)
 	t.Cleanup(cancel)
-	x := &terminal{t: t, cmd: self(t, ctx, environ, dir, args...)}
+	x = &terminal{t: t, cmd: self(t, ctx, environ, dir, args...)}
 	ours, theirs, err := pty.Open()
 	if err != nil {
 		t.Fatal(err)
@@ -82,14 +100,18 @@ func onTerminal(t *testing.T, environ []string, dir string, args ...string) *ter
 		t.Fatal(err)
 	}
 	x.pty = ours
-	x.cmd.Stdin, x.cmd.Stderr, x.cmd.Stdout = theirs, theirs, &x.stdout
+	x.cmd.Stdin, x.cmd.Stderr = theirs, theirs
 	x.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true, Ctty: 0}
+	t.Cleanup(func() { _ = ours.Close() })
+	return x, theirs
+}
+
+func (x *terminal) start(theirs *os.File) {
+	x.t.Helper()
 	if err := x.cmd.Start(); err != nil {
-		t.Fatal(err)
+		x.t.Fatal(err)
 	}
 	_ = theirs.Close()
-	t.Cleanup(func() { _ = ours.Close() })
-	return x
 }
 
 // expect reads until pattern is on the terminal, behind what was expected before.
@@ -161,7 +183,12 @@ func TestQuestions(t *testing.T) {
 		x.typed("what\n")
 		x.expect(`Run it\?`)
 		x.typed("a\n")
-		x.expect("not served yet")
+		x.expect(`Edit\(`)
+		x.expect("Which, and where")
+		x.typed("u\n")
+		x.expect("Name their numbers too")
+		x.expect("Which, and where")
+		x.typed("\n")
 		x.expect(`Run it\?`)
 		x.typed("n use another file\n")
 		x.ends(exitFailed)
@@ -228,9 +255,12 @@ func TestAttachAnswers(t *testing.T) {
 	second.typed("e\n")
 	second.expect("only known to the client that sent it")
 	second.expect(`Run it\?`)
+	second.typed("a 1 project\n")
+	second.expect("The answer was not taken: .*toold trust")
+	second.expect(`Run it\?`)
 	second.typed("y\n")
 	first.ends(exitOK)
-	if first.cmd.ProcessState.Success() && !strings.Contains(first.screen.String(), "The question is withdrawn") {
+	if first.cmd.ProcessState.Success() && !strings.Contains(first.screen.String(), "The question is withdrawn (answered: allowed).") {
 		t.Errorf("the first terminal is not told that its question was answered:\n%s", first.screen.String())
 	}
 	second.typed("\x03")
@@ -240,11 +270,66 @@ func TestAttachAnswers(t *testing.T) {
 	}
 }
 
+// A yes for always is asked for once: the rule that was picked settles what is like it, in the session or everywhere.
+func TestAlways(t *testing.T) {
+	environ, ws := home(t)
+	write := func(name string) []string {
+		return []string{"call", "Write", writeCall(t, filepath.Join(ws, name), "x\n"), "--session", "always"}
+	}
+	x := onTerminal(t, environ, ws, write("a.txt")...)
+	x.expect(`Run it\?`)
+	x.typed("a\n")
+	x.expect(`Edit\([^\r\n]*reading and changing`)
+	x.expect("Which, and where")
+	x.typed("1 2\n")
+	x.ends(exitOK)
+	x = onTerminal(t, environ, ws, write("b.txt")...)
+	x.ends(exitOK)
+	if strings.Contains(x.screen.String(), "Run it?") {
+		t.Errorf("what the kept rule allows is asked about again:\n%s", x.screen.String())
+	}
+
+	x = onTerminal(t, environ, ws, "call", "Bash", `{"command":"cp a.txt c.txt"}`)
+	x.expect(`Run it\?`)
+	x.typed("a 1 local\n")
+	x.expect("The answer was not taken: .*toold trust")
+	x.expect(`Run it\?`)
+	x.typed("a 1 u\n")
+	x.ends(exitOK)
+	if strings.Contains(x.screen.String(), "notice:") {
+		t.Errorf("what was told with the question is told again at the end:\n%s", x.screen.String())
+	}
+	text, err := os.ReadFile(filepath.Join(filepath.Dir(ws), "config", "toold", "settings.json"))
+	if err != nil || !strings.Contains(string(text), "Bash(cp *)") {
+		t.Errorf("the user's settings hold %q (%v)", text, err)
+	}
+}
+
+// What asks in spite of every rule offers none to keep, and says why.
+func TestNothingToKeep(t *testing.T) {
+	environ, ws := home(t)
+	settings := filepath.Join(ws, ".toold", "settings.json")
+	if err := os.Mkdir(filepath.Dir(settings), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(settings, []byte(`{"permissions":{"ask":["Bash(touch *)"]}}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	x := onTerminal(t, environ, ws, "call", "Bash", `{"command":"touch a"}`)
+	x.expect(`The rule Bash\(touch \*\) in [^ ]*/\.toold/settings\.json:1 asks`)
+	x.expect(`Run it\?`)
+	x.typed("a\n")
+	x.expect(`The ask rule Bash\(touch \*\) in [^ ]*/\.toold/settings\.json:1 asks whatever is allowed`)
+	x.expect(`Run it\?`)
+	x.typed("y\n")
+	x.ends(exitOK)
+}
+
 // The first interrupt goes to the daemon, where a command that is no interruptible tool runs on; the second ends the
 // client, and the daemon stops what nobody waits for.
 func TestSecondInterruptEndsTheClient(t *testing.T) {
 	environ, ws := home(t)
-	x := onTerminal(t, environ, ws, "call", "Bash", `{"command":"echo begun; sleep 30"}`)
+	x := onTerminal(t, environ, ws, "call", "Bash", `{"command":"echo be''gun; sleep 30"}`)
 	x.expect("begun")
 	x.typed("\x03")
 	x.expect("interrupted; again to leave at once")

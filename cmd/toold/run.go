@@ -196,7 +196,7 @@ func (s *setup) closeSession(c *conversation) {
 	ctx, cancel := context.WithTimeout(context.Background(), closePatience) // also after an interrupt
 	defer cancel()
 	if _, err := c.link.sessions.CloseSession(ctx, &tooldv1.CloseSessionRequest{SessionId: c.session}); err != nil {
-		s.noted("session %s was not closed: %s", c.session, explain(err))
+		s.noted("session %s was not closed: %s", c.session, whatWentWrong(err))
 	}
 }
 

@@ -14,6 +14,13 @@ import (
 
 var demoFiles = map[string]string{
 	"README.md": "# greet\n\nA program that greets. It greets in one language.\n",
+	".toold/settings.json": `{
+  "permissions": {
+    "allow": ["Edit(./*)"],
+    "deny": ["Bash(rm *)"]
+  }
+}
+`,
 	"greet.go": "package main\n\nimport \"fmt\"\n\n// main greets the world.\nfunc main() {\n" +
 		"\tfmt.Println(\"Hello, world\")\n}\n",
 }
@@ -30,10 +37,11 @@ const (
 	demoError   = tooldv1.Outcome_OUTCOME_ERROR
 	demoDenied  = tooldv1.Outcome_OUTCOME_DENIED
 	demoAborted = tooldv1.Outcome_OUTCOME_ABORTED
+	demoAsked   = tooldv1.Outcome_OUTCOME_UNSPECIFIED // whatever the person makes of it
 )
 
-// demoParts is one turn: a batch that overlaps, a serial edit, a call that nobody may permit, and a failure that takes
-// its siblings with it, the one that runs and the one that waits.
+// demoParts is one turn: a batch that overlaps, a serial edit that a rule of the workspace allows, a call that another one
+// denies, one that is asked about, and a failure that takes its siblings with it, the one that runs and the one that waits.
 var demoParts = []part{
 	{"Read", `{"file_path":"WORKSPACE/README.md"}`, demoOK, ""},
 	{"Read", `{"file_path":"WORKSPACE/greet.go"}`, demoOK, ""},
@@ -42,11 +50,15 @@ var demoParts = []part{
 	{"Bash", `{"command":"sleep 1"}`, demoOK, ""},
 	{
 		"Edit", `{"file_path":"WORKSPACE/greet.go","old_string":"Hello, world","new_string":"Good morning"}`, demoOK,
-		"An edit changes the bytes it was asked to change, and shows them:",
+		"What is not read-only needs a permission. A rule gives it to edits here; the edit shows what it changed:",
 	},
 	{
 		"Bash", `{"command":"rm -r ../other-project"}`, demoDenied,
-		"What is not read-only needs a permission, and nobody could be asked here:",
+		"Another rule denies this, and says where it stands:",
+	},
+	{
+		"Bash", `{"command":"cp greet.go greet.bak"}`, demoAsked,
+		"No rule speaks of this command, so somebody has to be asked:",
 	},
 	{"Read", `{"file_path":"WORKSPACE/greet.go"}`, demoOK, ""},
 	{
@@ -85,7 +97,7 @@ func (s *setup) review(b *board) error {
 	var strange []string
 	for i, c := range b.calls {
 		wanted := demoParts[i]
-		if got := c.answer().GetOutcome(); got != wanted.want {
+		if got := c.answer().GetOutcome(); got != wanted.want && wanted.want != demoAsked {
 			strange = append(strange, fmt.Sprintf("%s %s ended as %s and not as %s", c.name, c.subject, outcomeWord(got), outcomeWord(wanted.want)))
 		}
 		if wanted.point != "" {

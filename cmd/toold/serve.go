@@ -20,14 +20,14 @@ import (
 	"go.uber.org/zap/zapcore"
 
 	"github.com/toold/toold/daemon"
-	"github.com/toold/toold/daemon/settings"
 )
 
 // serving is the flags of serve.
 type serving struct {
-	root, state, settings, logFormat string
-	idleExit                         time.Duration
-	readyFD                          int
+	root, state, logFormat string
+	settings               settingsFiles
+	idleExit               time.Duration
+	readyFD                int
 }
 
 func (s *setup) serveCommand() *cobra.Command {
@@ -44,7 +44,7 @@ func (s *setup) serveCommand() *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringVar(&f.root, "root", "", "root of sessions that name none (default: the working directory)")
 	flags.StringVar(&f.state, "state-dir", "", "where the journal and outputs are kept (default: "+daemon.DefaultStateDir()+"; with --socket a folder beside the socket)")
-	flags.StringVar(&f.settings, "settings", settings.DefaultPath(), "the user's settings file")
+	f.settings.add(cmd)
 	flags.StringVar(&f.logFormat, "log-format", "console", "how the log is written: json or console")
 	flags.DurationVar(&f.idleExit, "idle-exit", 0, "end after so long without use; 0: never")
 	flags.IntVar(&f.readyFD, "ready-fd", 0, "descriptor on which to say that the daemon listens")
@@ -78,13 +78,17 @@ func (s *setup) serveUntilDone(f serving, ready *announcer) error {
 	if state, err = filepath.Abs(state); err != nil {
 		return fmt.Errorf("the state directory cannot be found: %w", err)
 	}
+	if err := f.settings.absolute(); err != nil {
+		return err
+	}
 	// The lock comes first: what a dead daemon left must not be swept while another one lives.
 	listener, err := daemon.Listen(s.socket)
 	if err != nil {
 		return err
 	}
 	d, err := daemon.New(daemon.Config{
-		Tools: toolset(), StateDir: state, Root: root, Version: version, UserSettings: f.settings, Log: log, IdleExit: f.idleExit,
+		Tools: toolset(), StateDir: state, Root: root, Version: version, UserSettings: f.settings.user, ManagedDir: f.settings.managed,
+		Log: log, IdleExit: f.idleExit,
 	})
 	if err != nil {
 		return errors.Join(err, listener.Close())

@@ -119,17 +119,23 @@ func (s *setup) listTools(ctx context.Context, request *tooldv1.ListToolsRequest
 	}
 	t := tabwriter.NewWriter(s.stdout, 0, 0, 2, ' ', 0)
 	for _, tool := range list.GetTools() {
-		fmt.Fprintf(t, "%s\t%s\t%s\n", visibleLine(tool.GetName()), toolTraits(tool), fit(firstLine(tool.GetDescription()), 90))
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", visibleLine(tool.GetName()), toolLevel(tool), toolTraits(tool), fit(firstLine(tool.GetDescription()), 90))
 	}
 	return t.Flush()
+}
+
+// toolLevel is how far a call of the tool can reach at most.
+func toolLevel(t *tooldv1.Tool) string {
+	if t.GetLevel() == tooldv1.Level_LEVEL_UNSPECIFIED {
+		return ""
+	}
+	return levelWord(t.GetLevel())
 }
 
 func toolTraits(t *tooldv1.Tool) string {
 	switch {
 	case t.GetUnavailable() != "":
 		return "unavailable: " + visibleLine(t.GetUnavailable())
-	case t.GetReadOnly():
-		return "read-only"
 	case t.GetDestructive():
 		return "destructive"
 	default:

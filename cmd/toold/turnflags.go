@@ -1,5 +1,5 @@
-// The flags that run and call share, and what they say to the daemon: which session, which roots, which permission
-// mode, and how results are printed.
+// The flags that say in which session a call is to be run or judged: its name, its roots, and how it behaves. Also the
+// forms in which results are printed. This file does not know what is done with the calls.
 
 package main
 
@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
+	"google.golang.org/protobuf/proto"
 
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
@@ -20,17 +21,31 @@ import (
 // turnFlags say in which session a turn runs.
 type turnFlags struct {
 	session string
-	roots   []string
-	mode    string
+	place   placeFlags
 }
 
 func (f *turnFlags) add(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.session, "session", "", "run in the session of this name, which is made if need be and stays (default: a session that ends with the turn)")
+	f.place.add(cmd)
+}
+
+// placeFlags say what a session works on, and what it may do there.
+type placeFlags struct {
+	roots    []string
+	mode     string
+	settings string // a file
+	trust    bool
+}
+
+func (f *placeFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVar(&f.session, "session", "", "run in the session of this name, which is made if need be and stays (default: a session that ends with the turn)")
 	flags.StringArrayVar(&f.roots, "root", nil, "a directory that the calls may use; the first is the working directory; may be repeated (default: the current directory)")
 	flags.StringVar(&f.mode, "mode", "", "what happens to calls that would have to ask: "+strings.Join(modeNames(), ", ")+" (default: as the session has it)")
+	flags.StringVar(&f.settings, "settings", "", "a settings file that counts for the session alone, and above those of user and workspace")
+	flags.BoolVar(&f.trust, "trust", false, "trust the roots' own settings files in this session, whatever \"toold trust\" has remembered")
 	_ = cmd.RegisterFlagCompletionFunc("mode", cobra.FixedCompletions(modeNames(), cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.MarkFlagDirname("root")
+	_ = cmd.MarkFlagFilename("settings", "json")
 }
 
 var modes = map[string]tooldv1.PermissionMode{
@@ -43,26 +58,48 @@ var modes = map[string]tooldv1.PermissionMode{
 
 func modeNames() []string { return slices.Sorted(maps.Keys(modes)) }
 
-// attach is what a turn begins with. The environment is this process's own, so that a call sees the PATH of the person
-// who makes it and not that of whoever started the daemon.
-func (f *turnFlags) attach() (*tooldv1.Attach, error) {
-	roots, err := absolute(f.roots)
-	if err != nil {
-		return nil, err
-	}
-	a := &tooldv1.Attach{
-		SessionId: f.session, Roots: roots, Env: environment(),
-		Client:       &tooldv1.ClientInfo{Name: "toold", Version: version},
-		Capabilities: &tooldv1.Capabilities{},
-	}
+// options gives what the flags ask of the session. What no flag names stays unset.
+func (f *placeFlags) options() (*tooldv1.Options, error) {
+	o := &tooldv1.Options{}
 	if f.mode != "" {
 		mode, ok := modes[f.mode]
 		if !ok {
 			return nil, misused("the mode %q is not known: choose one of %s", f.mode, strings.Join(modeNames(), ", "))
 		}
-		a.Options = &tooldv1.Options{PermissionMode: &mode}
+		o.PermissionMode = &mode
 	}
-	return a, nil
+	if f.settings != "" {
+		text, err := os.ReadFile(f.settings)
+		if err != nil {
+			return nil, misused("the session's settings cannot be read: %v", err)
+		}
+		if !utf8.Valid(text) {
+			return nil, misused("the session's settings in %s are not UTF-8", f.settings)
+		}
+		o.SettingsJson = proto.String(string(text))
+	}
+	if f.trust {
+		o.Trusted = proto.Bool(true)
+	}
+	return o, nil
+}
+
+// attach is what a turn begins with. The environment is this process's own, so that a call sees the PATH of the person
+// who makes it and not that of whoever started the daemon.
+func (f *turnFlags) attach() (*tooldv1.Attach, error) {
+	roots, err := absolute(f.place.roots)
+	if err != nil {
+		return nil, err
+	}
+	options, err := f.place.options()
+	if err != nil {
+		return nil, err
+	}
+	return &tooldv1.Attach{
+		SessionId: f.session, Roots: roots, Env: environment(), Options: options,
+		Client:       &tooldv1.ClientInfo{Name: "toold", Version: version},
+		Capabilities: &tooldv1.Capabilities{},
+	}, nil
 }
 
 func absolute(roots []string) ([]string, error) {

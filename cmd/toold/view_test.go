@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"charm.land/lipgloss/v2"
+
+	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
 
 func TestLiveView(t *testing.T) {
@@ -37,6 +39,9 @@ func TestEndedPictures(t *testing.T) {
 	golden(t, "results.txt", resultsText(b, ink{}))
 	golden(t, "timeline.txt", timeline(b, ink{}, 100))
 	golden(t, "question.txt", questionText(events[13].GetQuestion(), ink{}))
+	golden(t, "suggestions.txt", suggestionText([]*tooldv1.Suggestion{
+		{Rule: "Bash(npm run test *)", List: "allow"}, {Rule: "Edit(./src/**)", List: "allow"}, {Rule: "mcp__x__\x1b[2J", List: "allow"},
+	}, ink{}))
 	var lines []string
 	for _, e := range events {
 		e.Time = nil // local time differs by machine

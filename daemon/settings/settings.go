@@ -1,46 +1,99 @@
-// Package settings reads the user's settings file into plain values. It does not know what the values are for, and so
-// far it reads the limits alone; every other key is reported as not served, never silently dropped.
+// Package settings turns settings files into merged plain values, each with the file and line that it came from. It
+// knows which file beats which and what a workspace that nobody trusts may say; it does not know what the values are
+// for, nor who asks for them.
 package settings
 
 import (
-	"bytes"
-	"encoding/json"
-	"errors"
-	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
-	"slices"
-	"time"
+
+	"github.com/toold/toold/scheduler/hook"
+	"github.com/toold/toold/scheduler/permission"
 )
 
-// Limits bound what the daemon takes on.
-type Limits struct {
-	MaxRunningCalls  int           // calls that run at once in the whole daemon
-	OpenCalls        int           // calls of one session that have not ended
-	Sessions         int           // open sessions
-	MessageBytes     int           // largest message taken from a client
-	OutputBytes      int64         // output that one call may write
-	Drain            time.Duration // how long a shutdown waits for running calls
-	SessionIdle      time.Duration // a session without stream, running call or background task closes after this
-	DetachedQuestion time.Duration // how long a question waits while no client is attached
-	IdleExit         time.Duration // a daemon that a client started ends after this without anything to do
+// Settings is what is in force for a scope. It is never changed once it is made: callers may share it, and compare
+// pointers to learn whether anything is different.
+type Settings struct {
+	// Rules are the rules that count, those of higher files first. Of equal ones the highest is kept.
+	Rules []permission.Rule
+	// Mode is the mode that sessions begin in; nil: no file names one.
+	Mode *Mode
+	// BypassDisabled says where the mode bypassPermissions is switched off; nil: nowhere.
+	BypassDisabled *permission.Origin
+	// AdditionalDirectories may be worked in beside the roots.
+	AdditionalDirectories []Entry
+	// PublicDirectories may be read by everybody; nil: no file names any, and the built-in ones hold.
+	PublicDirectories []Entry
+	// Hooks are those that run, those of higher files first. Of equal ones the highest is kept. What hook.Compile finds
+	// wrong with them is among the warnings.
+	Hooks []hook.Hook
+	// AllowedHTTPHookURLs are the only ones that HTTP hooks may go to; nil: no file names any, and all may be.
+	AllowedHTTPHookURLs []string
+	// Env is what the environment of calls is given, by name in byte order.
+	Env []Variable
+	// Limits are complete: what no file sets is as Default gives it.
+	Limits Limits
+	// Untrusted are the roots whose files hold settings that would count if the root were trusted.
+	Untrusted []string
+	// Warnings are sentences for a person, in the order of the files.
+	Warnings []string
+	// Broken tells of the files of which nothing is in force, since they cannot be used and no earlier content is known.
+	// Each is a *FileError. They are among the warnings too. A workspace's are not here: who serves it need not stop for them.
+	Broken []error
+
+	limits []limit // those that files set
+	flags  []Line  // other scalars that files set
+	urls   []Entry // AllowedHTTPHookURLs with their origins
 }
 
-// Default gives the limits of a daemon without settings.
-func Default() Limits {
-	return Limits{
-		MaxRunningCalls:  max(16, 4*runtime.NumCPU()),
-		OpenCalls:        1000,
-		Sessions:         256,
-		MessageBytes:     16 << 20,
-		OutputBytes:      1 << 30,
-		Drain:            10 * time.Second,
-		SessionIdle:      24 * time.Hour,
-		DetachedQuestion: time.Hour,
-		IdleExit:         30 * time.Minute,
+// A Mode is a permission mode with its place.
+type Mode struct {
+	Mode   permission.Mode
+	Origin permission.Origin
+}
+
+// An Entry is one path of a list: absolute and clean, links in it not resolved.
+type Entry struct {
+	Path   string
+	Origin permission.Origin
+}
+
+// A Variable is one entry of the environment.
+type Variable struct {
+	Name, Value string
+	Origin      permission.Origin
+}
+
+// A Scope is whom settings are for.
+type Scope struct {
+	Roots   []string // absolute; may be empty
+	Session string   // the session's own settings, as JSON; empty: none
+	Trusted bool     // all roots are, whatever the trust file says
+}
+
+// Sources are the places of the files. An empty one is not read.
+type Sources struct {
+	ManagedDir string // holds settings.json and settings.d
+	User       string // the user's settings file
+	TrustFile  string // says which workspaces are trusted
+	Home       string // what ~/ stands for
+	ClaudeDir  string // holds the user's settings.json of Claude Code
+}
+
+// DefaultSources gives the places on this system for a user's settings file. What is trusted is kept beside it.
+func DefaultSources(user string) Sources {
+	s := Sources{ManagedDir: "/etc/toold", ClaudeDir: os.Getenv("CLAUDE_CONFIG_DIR")}
+	if absolute, err := filepath.Abs(user); err == nil && user != "" {
+		s.User = absolute
+		s.TrustFile = filepath.Join(filepath.Dir(absolute), "trust.json")
 	}
+	if home, err := os.UserHomeDir(); err == nil {
+		s.Home = home
+		if s.ClaudeDir == "" {
+			s.ClaudeDir = filepath.Join(home, ".claude")
+		}
+	}
+	return s
 }
 
 // DefaultPath is where the user's settings file is: $XDG_CONFIG_HOME/toold/settings.json, else below ~/.config.
@@ -50,128 +103,4 @@ func DefaultPath() string {
 		return ""
 	}
 	return filepath.Join(config, "toold", "settings.json")
-}
-
-// A duration is written as Go writes it ("10s", "24h") or as a number of seconds.
-type duration time.Duration
-
-func (d *duration) UnmarshalJSON(text []byte) error {
-	var seconds float64
-	if json.Unmarshal(text, &seconds) == nil {
-		*d = duration(seconds * float64(time.Second))
-		return nil
-	}
-	var written string
-	if err := json.Unmarshal(text, &written); err != nil {
-		return errors.New(`a duration is a number of seconds or a text like "10s"`)
-	}
-	parsed, err := time.ParseDuration(written)
-	*d = duration(parsed)
-	return err
-}
-
-// file is the settings file, as far as it is served.
-type file struct {
-	Limits struct {
-		MaxRunningCalls  *int      `json:"max_running_calls"`
-		OpenCalls        *int      `json:"open_calls"`
-		Sessions         *int      `json:"sessions"`
-		MessageBytes     *int      `json:"message_bytes"`
-		OutputBytes      *int64    `json:"output_bytes"`
-		Drain            *duration `json:"drain"`
-		SessionIdle      *duration `json:"session_idle"`
-		DetachedQuestion *duration `json:"detached_question"`
-		IdleExit         *duration `json:"idle_exit"`
-	} `json:"limits"`
-}
-
-// Load reads the limits from the settings file at path. A file that is not there is an empty one. Warnings name keys
-// that are not served. The error says what is wrong with the file, and where.
-func Load(path string) (limits Limits, warnings []string, err error) {
-	limits = Default()
-	text, err := os.ReadFile(path)
-	if path == "" || errors.Is(err, fs.ErrNotExist) {
-		return limits, nil, nil
-	}
-	if err != nil {
-		return limits, nil, fmt.Errorf("reading settings: %w", err)
-	}
-	var f file
-	if err := json.Unmarshal(text, &f); err != nil {
-		return limits, nil, fmt.Errorf("settings file %s%s: %w", path, position(text, err), err)
-	}
-	if err := limits.apply(&f); err != nil {
-		return Default(), nil, fmt.Errorf("settings file %s: %w", path, err)
-	}
-	return limits, unserved(path, text), nil
-}
-
-func (l *Limits) apply(f *file) error {
-	var wrong []error
-	number := func(name string, to *int, from *int, least int) {
-		if from != nil && *from < least {
-			wrong = append(wrong, fmt.Errorf("limits.%s is %d, but must be at least %d", name, *from, least))
-		} else if from != nil {
-			*to = *from
-		}
-	}
-	span := func(name string, to *time.Duration, from *duration) {
-		if from != nil && *from < 0 {
-			wrong = append(wrong, fmt.Errorf("limits.%s is negative", name))
-		} else if from != nil {
-			*to = time.Duration(*from)
-		}
-	}
-	number("max_running_calls", &l.MaxRunningCalls, f.Limits.MaxRunningCalls, 1)
-	number("open_calls", &l.OpenCalls, f.Limits.OpenCalls, 1)
-	number("sessions", &l.Sessions, f.Limits.Sessions, 1)
-	number("message_bytes", &l.MessageBytes, f.Limits.MessageBytes, 1<<20)
-	span("drain", &l.Drain, f.Limits.Drain)
-	span("session_idle", &l.SessionIdle, f.Limits.SessionIdle)
-	span("detached_question", &l.DetachedQuestion, f.Limits.DetachedQuestion)
-	span("idle_exit", &l.IdleExit, f.Limits.IdleExit)
-	if bytes := f.Limits.OutputBytes; bytes != nil {
-		if *bytes < 1 {
-			wrong = append(wrong, fmt.Errorf("limits.output_bytes is %d, but must be at least 1", *bytes))
-		} else {
-			l.OutputBytes = *bytes
-		}
-	}
-	return errors.Join(wrong...)
-}
-
-// unserved names the keys of the file that nothing reads.
-func unserved(path string, text []byte) (warnings []string) {
-	var top, limits map[string]json.RawMessage
-	_ = json.Unmarshal(text, &top) // it has been read before
-	_ = json.Unmarshal(top["limits"], &limits)
-	for key := range top {
-		if key != "limits" {
-			warnings = append(warnings, fmt.Sprintf("%s: %q is not served yet and has no effect", path, key))
-		}
-	}
-	served := []string{"max_running_calls", "open_calls", "sessions", "message_bytes", "output_bytes", "drain", "session_idle", "detached_question", "idle_exit"}
-	for key := range limits {
-		if !slices.Contains(served, key) {
-			warnings = append(warnings, fmt.Sprintf("%s: limits.%s is not known and has no effect", path, key))
-		}
-	}
-	slices.Sort(warnings)
-	return warnings
-}
-
-// position tells the line of a JSON error, as ":12".
-func position(text []byte, err error) string {
-	var syntax *json.SyntaxError
-	var kind *json.UnmarshalTypeError
-	offset := int64(-1)
-	if errors.As(err, &syntax) {
-		offset = syntax.Offset
-	} else if errors.As(err, &kind) {
-		offset = kind.Offset
-	}
-	if offset < 0 || offset > int64(len(text)) {
-		return ""
-	}
-	return fmt.Sprintf(":%d", 1+bytes.Count(text[:offset], []byte("\n")))
 }

@@ -1,81 +1,83 @@
 package settings_test
 
 import (
-	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/toold/toold/daemon/settings"
+	"github.com/toold/toold/scheduler/permission"
 )
 
-func TestLoad(t *testing.T) {
-	for _, c := range []struct {
-		name, text string
-		want       func(*settings.Limits)
-		warnings   []string // a part of each
-		err        string   // a part of it; empty: none
-	}{
-		{name: "empty object", text: `{}`, want: func(*settings.Limits) {}},
-		{
-			name: "both forms of a duration", text: `{"limits":{"drain":"250ms","session_idle":60,"open_calls":5}}`,
-			want: func(l *settings.Limits) {
-				l.Drain, l.SessionIdle, l.OpenCalls = 250*time.Millisecond, time.Minute, 5
-			},
-		},
-		{
-			name: "unserved keys", text: `{"permissions":{},"limits":{"opencalls":5}}`, want: func(*settings.Limits) {},
-			warnings: []string{`"permissions" is not served`, "limits.opencalls is not known"},
-		},
-		{name: "syntax", text: "{\n\n\"limits\": }", err: "settings.json:3"},
-		{name: "type", text: "{\"limits\":\n{\"open_calls\":\"x\"}}", err: "settings.json:2"},
-		{name: "out of range", text: `{"limits":{"open_calls":0,"drain":"-1s"}}`, err: "limits.open_calls is 0, but must be at least 1\nlimits.drain is negative"},
+func TestLimits(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	if got := h.load("w"); got.Limits != settings.Default() || len(got.Warnings)+len(got.Broken) > 0 {
+		t.Errorf("without files %+v, want the defaults and no warnings", got)
+	}
+	h.write("home/settings.json", `{"limits": {"drain": "250ms", "session_idle": 60, "open_calls": 5, "detached_question": 0, "idle_exit": "1h",
+		"message_bytes": 2000000, "output_bytes": 3000000, "sessions": 4, "max_running_calls": 6}}`)
+	want := settings.Limits{
+		MaxRunningCalls: 6, OpenCalls: 5, Sessions: 4, MessageBytes: 2000000, OutputBytes: 3000000,
+		Drain: 250 * time.Millisecond, SessionIdle: time.Minute, DetachedQuestion: 0, IdleExit: time.Hour,
+	}
+	if got := h.load("w"); got.Limits != want || len(got.Warnings) > 0 {
+		t.Errorf("got %+v, %q, want %+v", got.Limits, got.Warnings, want)
+	}
+}
+
+// What the lines do not show.
+func TestValues(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.write("etc/settings.json", `{"permissions": {"deny": ["Bash(rm *)"]},
+		"hooks": {"PreToolUse": [{"hooks": [{"type": "http", "url": "http://x.test", "headers": {"A": "b"}, "allowedEnvVars": ["X", "Y"]}]}]}}`)
+	h.write("home/settings.json", `{"httpHookAllowedEnvVars": ["Y"], "hooks": {"PreToolUse": [{"hooks": [{"type": "command", "command": "x", "args": []}]}]}}`)
+	h.write("w/.toold/settings.json", `{"permissions": {"deny": ["Bash(mv *)"]}, "env": {"A": "b"}}`)
+	got := h.load("w")
+	for i, want := range []permission.Origin{
+		{File: h.path("etc/settings.json"), Line: 1, Base: h.path("etc"), Managed: true},
+		{File: h.path("w/.toold/settings.json"), Line: 1, Base: h.path("w")},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			path := filepath.Join(t.TempDir(), "settings.json")
-			if err := os.WriteFile(path, []byte(c.text), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			got, warnings, err := settings.Load(path)
-			if c.err != "" {
-				if err == nil || !strings.Contains(err.Error(), c.err) {
-					t.Fatalf("error %v, want one with %q", err, c.err)
-				}
-				return
-			}
-			want := settings.Default()
-			c.want(&want)
-			if err != nil || got != want {
-				t.Errorf("got %+v, %v; want %+v", got, err, want)
-			}
-			if !slices.EqualFunc(warnings, c.warnings, strings.Contains) {
-				t.Errorf("warnings %q, want ones with %q", warnings, c.warnings)
-			}
-		})
+		if got.Rules[i].Origin != want {
+			t.Errorf("origin %+v, want %+v", got.Rules[i].Origin, want)
+		}
+	}
+	if hook := got.Hooks[0]; hook.Headers["A"] != "b" || !slices.Equal(hook.AllowedEnvVars, []string{"Y"}) || !hook.Block {
+		t.Errorf("%+v, want the header and the variable Y alone, and that it blocks", hook)
+	}
+	if hook := got.Hooks[1]; hook.Args == nil || hook.Block || hook.Timeout != 0 || hook.Origin.Base != h.path("home") {
+		t.Errorf("%+v, want a program without arguments that does not block", hook)
+	}
+	if !slices.Equal(got.Untrusted, []string{h.path("w")}) {
+		t.Errorf("untrusted %q, want w", got.Untrusted)
+	}
+	if got.AllowedHTTPHookURLs != nil || got.PublicDirectories != nil || got.Mode != nil {
+		t.Errorf("%+v, want nil for what no file sets", got)
+	}
+	h.write("home/settings.json", `{"allowedHttpHookUrls": [], "permissions": {"publicDirectories": []}}`)
+	if got := h.load("w"); got.AllowedHTTPHookURLs == nil || got.PublicDirectories == nil {
+		t.Error("lists without entries look like none")
 	}
 }
 
-func TestLoadWithoutFile(t *testing.T) {
-	got, warnings, err := settings.Load(filepath.Join(t.TempDir(), "none.json"))
-	if err != nil || len(warnings) > 0 || got != settings.Default() {
-		t.Errorf("got %+v, %q, %v; want the defaults", got, warnings, err)
+func TestDefaultSources(t *testing.T) {
+	t.Setenv("HOME", "/home/u")
+	t.Setenv("XDG_CONFIG_HOME", "/home/u/c")
+	t.Setenv("CLAUDE_CONFIG_DIR", "")
+	want := settings.Sources{
+		ManagedDir: "/etc/toold", User: "/home/u/c/toold/settings.json", TrustFile: "/home/u/c/toold/trust.json", Home: "/home/u", ClaudeDir: "/home/u/.claude",
 	}
-}
-
-// FuzzLoad: no bytes make Load panic, and a file with an error changes no limit.
-func FuzzLoad(f *testing.F) {
-	f.Add([]byte(`{"limits":{"drain":"1s"}}`))
-	f.Add([]byte(`{"limits":{"drain":1e400}}`))
-	f.Add([]byte(`[`))
-	f.Fuzz(func(t *testing.T, text []byte) {
-		path := filepath.Join(t.TempDir(), "settings.json")
-		if err := os.WriteFile(path, text, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if got, _, err := settings.Load(path); err != nil && got != settings.Default() {
-			t.Errorf("limits changed by a file with an error: %+v, %v", got, err)
-		}
-	})
+	if got := settings.DefaultSources("/home/u/c/toold/settings.json"); got != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+	t.Setenv("CLAUDE_CONFIG_DIR", "/else")
+	relative := settings.DefaultSources("x.json")
+	if !filepath.IsAbs(relative.User) || filepath.Dir(relative.User) != filepath.Dir(relative.TrustFile) || relative.ClaudeDir != "/else" {
+		t.Errorf("got %+v, want absolute paths beside each other, and /else", relative)
+	}
+	if none := settings.DefaultSources(""); none.User != "" || none.TrustFile != "" {
+		t.Errorf("got %+v, want no file of the user's", none)
+	}
 }

@@ -1,8 +1,15 @@
 // Package permission decides whether a call may run. It is pure: what a call would touch comes in as Facts, a Verdict
 // goes out. It does not know how the facts were found, nor how somebody is asked.
+//
+// A call is the sum of what it would do, and each part of that needs leave: by a rule, by a hook, by the mode, or
+// because reading there is free. A rule that denies or asks needs to meet one part; what allows has to cover all.
 package permission
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
 
 // A Mode says what becomes of calls that would have to ask.
 type Mode uint8
@@ -11,27 +18,15 @@ type Mode uint8
 const (
 	Default           Mode = iota // they ask
 	AcceptEdits                   // edits inside the roots are allowed, the rest asks
-	Plan                          // whatever is not read-only is denied
+	Plan                          // whatever is not read-only is denied, also what a rule allows
 	DontAsk                       // they are denied
-	BypassPermissions             // they are allowed, except what is critical
+	BypassPermissions             // they are allowed, except where an ask rule or a critical command asks
 )
 
 // String gives the mode's name in settings files.
 func (m Mode) String() string {
 	return [...]string{"default", "acceptEdits", "plan", "dontAsk", "bypassPermissions"}[m]
 }
-
-// A Reach is how far a call would go, by its declared effects.
-type Reach uint8
-
-// The reaches, each including the ones before it.
-const (
-	ReadsInside   Reach = iota // reads in the readable places, or nothing at all
-	ReadsOutside               // reads elsewhere
-	WritesInside               // writes inside the roots
-	WritesOutside              // writes elsewhere
-	Runs                       // runs programs whose effects are not known, or contacts a host
-)
 
 // A Level tells a person how much a call could do.
 type Level uint8
@@ -41,18 +36,8 @@ const (
 	Safe      Level = iota + 1 // read-only
 	Confirm                    // writes inside the roots
 	Dangerous                  // runs programs or reaches outside
+	Forbidden                  // a deny rule is about it
 )
-
-// Facts is what a verdict is derived from.
-type Facts struct {
-	Reach Reach
-	// Where names what decides the reach: a path, or why a command is not read-only. For the reason alone.
-	Where string
-	// Ask says why the state check wants somebody to be asked; empty: it does not.
-	Ask string
-	// Critical says why the call could destroy more than a workspace; empty: it could not. It asks in every mode.
-	Critical string
-}
 
 // A Decision is what a verdict comes to.
 type Decision uint8
@@ -64,67 +49,190 @@ const (
 	Deny
 )
 
-// A Verdict is a decision with its reason in words.
+// String gives the decision as settings and hooks write it.
+func (d Decision) String() string { return [...]string{"allow", "ask", "deny"}[d] }
+
+// A Ground is one thing that a verdict rests on.
+type Ground struct {
+	Text string // a sentence
+	Rule *Rule  // nil: no rule
+	Part string // of the call, that the rule meets; empty: no rule
+	// Doubtful: whether the rule meets it turns out only when the call runs.
+	Doubtful bool
+	// Hook is where the hook stands that said it; nil: no hook.
+	Hook *Origin
+	// firm: also the mode bypassPermissions does not pass it.
+	firm bool
+}
+
+// A Verdict is a decision with what it rests on.
 type Verdict struct {
 	Decision Decision
-	Reason   string
 	Level    Level
+	Reason   string   // in words: the grounds', and the mode's if that decided
+	Grounds  []Ground // the first weighs most; at least one
+	ByMode   bool     // the mode has turned "ask" into this
+	// Free is set when what asks is only that nothing allows the call, so that a rule could.
+	Free bool
 }
 
-// Decide joins facts and mode. What has a reason to ask asks, what is read-only in the readable places is allowed,
-// the rest asks; then the mode turns "ask" into what the user wants of it.
-func Decide(f Facts, m Mode) Verdict {
-	asking := Verdict{Decision: Ask, Reason: reason(f), Level: level(f)}
-	if f.Critical == "" && f.Ask == "" && f.Reach == ReadsInside {
-		return Verdict{Decision: Allow, Reason: "It is read-only, inside the places that may be read.", Level: Safe}
-	}
-	asking.Decision = inMode(f, m)
-	if asking.Decision == Deny {
-		asking.Reason = fmt.Sprintf("The permission mode %s does not allow this call. %s", m, asking.Reason)
-	}
-	return asking
+// A Policy is what calls are judged by.
+type Policy struct {
+	Rules *Rules
+	Mode  Mode
 }
 
-// inMode is what the mode makes of an "ask".
-func inMode(f Facts, m Mode) Decision {
-	readOnly := f.Reach <= ReadsOutside
+// Decide joins the facts with rules and mode. A deny decides; else what has a reason to ask asks; else what is covered
+// in all its parts is allowed; else it asks. Then the mode turns "ask" into what the user wants of it.
+func Decide(f *Facts, p Policy) Verdict {
+	c := read(f)
+	v := Verdict{Level: level(f)}
+	denying, doubtful := p.Rules.meeting(DenyList, &c)
+	if denying = append(denying, opinions(f, Deny)...); len(denying) > 0 {
+		v.Level = Forbidden
+		return v.on(Deny, denying)
+	}
+	if asking := reasonsToAsk(&c, p.Rules, doubtful); len(asking) > 0 {
+		return v.on(Ask, asking).under(f, p.Mode)
+	}
+	missing, allowing := uncovered(&c, p)
+	if len(missing) > 0 {
+		allowing = opinions(f, Allow)
+	}
+	if len(allowing) == 0 {
+		v = v.on(Ask, missing)
+		v.Free = true
+		return v.under(f, p.Mode)
+	}
+	v = v.on(Allow, allowing)
+	if p.Mode == Plan && !f.readOnly() {
+		return v.byMode(Deny, p.Mode)
+	}
+	return v
+}
+
+// on says what the verdict is and what it rests on.
+func (v Verdict) on(d Decision, grounds []Ground) Verdict {
+	texts := make([]string, 0, len(grounds))
+	for _, g := range grounds {
+		texts = append(texts, g.Text)
+	}
+	v.Decision, v.Grounds, v.Reason = d, grounds, strings.Join(texts, " ")
+	return v
+}
+
+// under is what the mode makes of an "ask".
+func (v Verdict) under(f *Facts, m Mode) Verdict {
+	firm := false
+	for _, g := range v.Grounds {
+		firm = firm || g.firm
+	}
 	switch {
-	case m == DontAsk, m == Plan && !readOnly:
-		return Deny
-	case m == BypassPermissions && f.Critical == "":
-		return Allow
-	case m == AcceptEdits && f.Reach == WritesInside && f.Critical == "" && f.Ask == "":
-		return Allow
+	case m == DontAsk, m == Plan && !f.readOnly():
+		return v.byMode(Deny, m)
+	case m == BypassPermissions && !firm:
+		return v.byMode(Allow, m)
 	}
-	return Ask
+	return v
 }
 
-func reason(f Facts) string {
-	switch {
-	case f.Critical != "":
-		return f.Critical
-	case f.Ask != "":
-		return f.Ask
+func (v Verdict) byMode(d Decision, m Mode) Verdict {
+	verb := "allows"
+	if d == Deny {
+		verb = "does not allow"
 	}
-	switch f.Reach {
-	case ReadsOutside:
-		return fmt.Sprintf("It reads %s, which is outside the roots and the other readable places.", f.Where)
-	case WritesInside:
-		return fmt.Sprintf("It writes %s.", f.Where)
-	case WritesOutside:
-		return fmt.Sprintf("It writes %s, which is outside the roots.", f.Where)
-	case Runs:
-		return fmt.Sprintf("It is not known to be read-only: %s.", f.Where)
-	}
-	return "It is read-only, inside the places that may be read."
+	v.Decision, v.ByMode, v.Free = d, true, v.Free && m == DontAsk
+	v.Reason = fmt.Sprintf("The permission mode %s %s this call. %s", m, verb, v.Reason)
+	return v
 }
 
-func level(f Facts) Level {
-	switch {
-	case f.Critical != "" || f.Reach == Runs || f.Reach == WritesOutside || f.Reach == ReadsOutside:
-		return Dangerous
-	case f.Reach == WritesInside || f.Ask != "":
-		return Confirm
+// meeting gives the grounds of all rules of a list that meet the call, and of those of which only the run would show
+// whether they do.
+func (r *Rules) meeting(which List, c *call) (found, doubtful []Ground) {
+	rules := r.list(which)
+	for i := range rules {
+		switch g, ok := rules[i].fires(c); {
+		case ok && g.Doubtful:
+			doubtful = append(doubtful, g)
+		case ok:
+			found = append(found, g)
+		}
 	}
-	return Safe
+	return found, doubtful
+}
+
+// opinions gives the hooks' that come to d.
+func opinions(f *Facts, d Decision) (found []Ground) {
+	verb := map[Decision]string{Allow: "allows it", Ask: "wants to have it asked about", Deny: "denies it"}[d]
+	for i := range f.Opinions {
+		o := &f.Opinions[i]
+		if o.Decision != d {
+			continue
+		}
+		text := fmt.Sprintf("The hook in %s %s", o.Origin, verb)
+		if o.Reason != "" {
+			text += ": " + strings.TrimSuffix(o.Reason, ".")
+		}
+		found = append(found, Ground{Text: text + ".", Hook: &o.Origin})
+	}
+	return found
+}
+
+// reasonsToAsk gives what asks although something may allow the call. denying are the deny rules that may be about it.
+func reasonsToAsk(c *call, rules *Rules, denying []Ground) (found []Ground) {
+	if c.Critical != "" {
+		found = append(found, Ground{Text: c.Critical, firm: true})
+	}
+	if c.Unconfined {
+		found = append(found, Ground{Text: "It asks to run outside the sandbox.", firm: true})
+	}
+	asking, doubtful := rules.meeting(AskList, c)
+	for _, g := range slices.Concat(asking, doubtful, denying) {
+		g.firm = true
+		found = append(found, g)
+	}
+	found = append(found, opinions(c.Facts, Ask)...)
+	for i := range c.Accesses {
+		a := &c.Accesses[i]
+		if a.Below != "" {
+			found = append(found, Ground{Text: a.Below, Part: a.Part, firm: true})
+		}
+		if what := protected(a); what != "" {
+			found = append(found, Ground{Text: fmt.Sprintf("It would change %s, %s.", a.where(), what), Part: a.Part})
+		}
+	}
+	if c.Check != "" {
+		found = append(found, Ground{Text: c.Check})
+	}
+	return found
+}
+
+// level is how far the call reaches, by what it declares.
+func level(f *Facts) Level {
+	found := Safe
+	if f.Check != "" {
+		found = Confirm
+	}
+	for _, a := range f.Accesses {
+		switch {
+		case !a.Inside:
+			found = Dangerous
+		case a.Write:
+			found = max(found, Confirm)
+		}
+	}
+	if f.Critical != "" || f.Opaque && !onlyEdits(f) || f.Unconfined || len(f.Hosts) > 0 {
+		found = Dangerous
+	}
+	return found
+}
+
+// onlyEdits says that all a script does is to edit literal paths inside the roots.
+func onlyEdits(f *Facts) bool {
+	for i := range f.Commands {
+		if c := &f.Commands[i]; !c.ReadOnly && !c.Transparent && !edits(f, i) {
+			return false
+		}
+	}
+	return len(f.Commands) > 0 && f.Hidden == ""
 }

@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/toold/toold/scheduler/hook"
 	"github.com/toold/toold/scheduler/permission"
 	"github.com/toold/toold/tools"
 	"github.com/toold/toold/tools/workspace"
@@ -37,9 +38,14 @@ type Session interface {
 	Peek(*Call) *tools.Env
 	// Workspace is where the session's calls may find files, and what they have seen of them.
 	Workspace() (*workspace.Workspace, *workspace.Memory)
-	// Mode is the permission mode now, Policy the sibling abort policy of the call's turn.
-	Mode() permission.Mode
+	// Rights is what calls are judged by now.
+	Rights(*Call) Rights
+	// Policy is the sibling abort policy of the call's turn.
 	Policy(*Call) Policy
+	// Notice records something that clients should know about the call.
+	Notice(*Call, Noticed)
+	// Later runs f soon, on a goroutine that the session waits for before it ends. Its context is the session's.
+	Later(f func(context.Context))
 	// Ask puts the question, unless the same is already put, and waits until it is answered with yes. input is what is
 	// to be run instead, as JSON; empty: what was asked about. The error is a *fault.Error when nobody can answer, else
 	// the cause of ctx; whoever says no stops the call.
@@ -55,6 +61,15 @@ type Session interface {
 	End(c *Call, ended Ended, learned map[string]workspace.State)
 	// Skipped does what End does for a call whose turn never came, after it has returned.
 	Skipped(*Call, Ended)
+}
+
+// Rights is what a session's calls are judged by, at one moment.
+type Rights struct {
+	permission.Policy
+	Anchors permission.Anchors
+	Hooks   *hook.Set
+	Runner  hook.Runner // runs them
+	Common  hook.Input  // what each of them is told
 }
 
 // A Use is a tool use that has found its place: in a session, a turn, and among the turn's calls.
@@ -86,8 +101,12 @@ type Call struct {
 
 	mu        sync.Mutex // held while the action is used
 	parsed    parsed
-	begun     bool // its turn has come
-	questions int  // that were made
+	begun     bool                                // its turn has come
+	questions int                                 // that were made
+	facts     *permission.Facts                   // as they were at the latest check
+	preview   tools.Preview                       // of the latest check
+	context   []string                            // what hooks want the model to know
+	asked     atomic.Pointer[[]permission.Ground] // what somebody was asked about; nil: nobody was
 }
 
 // parsed is what an input comes to. An answer may bring another input.

@@ -85,18 +85,18 @@ type Usage struct {
 
 // A Question is what somebody is asked before a call may run.
 type Question struct {
-	ID     string // unique in the session
-	Tool   string
-	Title  string // one line
-	Input  string // JSON, whole
-	Digest string // of the input; an answer must repeat it
-	Diff   string
-	Facts  permission.Facts // what the verdict was derived from
-	Reason string
-	Level  permission.Level
+	ID          string // unique in the session
+	Tool        string
+	Title       string // one line
+	Input       string // JSON, whole
+	Digest      string // of the input; an answer must repeat it
+	Diff        string
+	Facts       *permission.Facts // what the verdict was derived from; read only
+	Verdict     permission.Verdict
+	Suggestions []string // allow rules
 }
 
 // Same reports that both questions ask for the same permission: to run this input, for this reason.
 func (q Question) Same(other Question) bool {
-	return q.Digest == other.Digest && q.Reason == other.Reason && q.Level == other.Level
+	return q.Digest == other.Digest && q.Verdict.Reason == other.Verdict.Reason && q.Verdict.Level == other.Verdict.Level
 }

@@ -110,9 +110,48 @@ func Refuse(err error) Ended {
 	return failed(outcomeOf(found.Kind), found)
 }
 
-// ModeDenied is the fault of a call whose verdict is to deny it.
-func ModeDenied(v permission.Verdict) *fault.Error {
-	return fault.Deniedf("mode_denied", "%s", v.Reason)
+// Denial is the fault of a call whose verdict is to deny it.
+func Denial(v permission.Verdict) *fault.Error {
+	var denied *fault.Error
+	switch {
+	case v.ByMode:
+		denied = fault.Deniedf("mode_denied", "%s Another permission_mode would ask for it or allow it.", v.Reason)
+	case v.Grounds[0].Rule == nil:
+		denied = fault.Deniedf("hook_denied", "%s Do what the hook asks for, or leave this call.", v.Reason)
+	default:
+		denied = fault.Deniedf("rule_denied", "%s Nothing but a change of that rule would allow it.", v.Reason)
+	}
+	return denied.With(Refusal{GroundsOf(v.Grounds)})
+}
+
+// Refusal is what a denied call tells programs.
+type Refusal struct {
+	Grounds []Ground `json:"grounds"`
+}
+
+// A Ground is one thing that a verdict rests on, for programs.
+type Ground struct {
+	Text string `json:"text"`
+	Rule string `json:"rule,omitempty"` // as written
+	List string `json:"list,omitempty"` // "allow", "ask" or "deny"
+	File string `json:"file,omitempty"` // where the rule or the hook stands
+	Line int    `json:"line,omitempty"` // there, from 1
+	Part string `json:"part,omitempty"` // of the call
+}
+
+// GroundsOf puts grounds into the form for programs.
+func GroundsOf(grounds []permission.Ground) (list []Ground) {
+	for _, g := range grounds {
+		ground := Ground{Text: g.Text, Part: g.Part}
+		switch {
+		case g.Rule != nil:
+			ground.Rule, ground.List, ground.File, ground.Line = g.Rule.Text, g.Rule.List.String(), g.Rule.Origin.File, g.Rule.Origin.Line
+		case g.Hook != nil:
+			ground.File, ground.Line = g.Hook.File, g.Hook.Line
+		}
+		list = append(list, ground)
+	}
+	return list
 }
 
 func outcomeOf(kind fault.Kind) Outcome {

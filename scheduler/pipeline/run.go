@@ -13,6 +13,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/toold/toold/scheduler/hook"
 	"github.com/toold/toold/scheduler/permission"
 	"github.com/toold/toold/tools"
 	"github.com/toold/toold/tools/fault"
@@ -49,47 +50,65 @@ func (c *Call) way(ctx context.Context, env *tools.Env, outside func(func()) err
 		}
 		ended.Usage = usage
 	}()
-	question, verdict, err := c.judge(ctx, env)
-	if err != nil {
+	rights := c.session.Rights(c)
+	if err := c.permit(ctx, env, outside, rights, &usage); err != nil {
+		c.tellDenied(env, rights, err)
 		return refused(ctx, err)
-	}
-	if verdict.Decision == permission.Ask {
-		if err := c.ask(ctx, env, outside, question, &usage); err != nil {
-			return refused(ctx, err)
-		}
-	} else {
-		c.session.Withdraw(c, "nobody has to be asked any more")
 	}
 	if cause := context.Cause(ctx); cause != nil {
 		return NotStarted(cause)
 	}
-	return c.act(ctx, env, &usage)
+	ended = c.act(ctx, env, &usage)
+	return c.afterwards(ctx, env, rights, ended, usage.Ran)
 }
 
-// judge checks the call against the present state and derives the verdict from what it declares. A verdict that denies
-// is an error; one that asks comes with its question.
-func (c *Call) judge(ctx context.Context, env *tools.Env) (q Question, v permission.Verdict, err error) {
-	facts, err := c.reach(env)
-	if err != nil {
-		return q, v, err
+// permit takes the call from its check to the leave to start: state, hooks, verdict, question. An error denies it.
+func (c *Call) permit(ctx context.Context, env *tools.Env, outside func(func()) error, rights Rights, usage *Usage) error {
+	if err := c.check(ctx, env, rights); err != nil {
+		return err
 	}
-	preview, err := c.parsed.action.Check(ctx, env)
-	if err != nil {
-		return q, v, err
+	if err := c.hear(ctx, env, rights); err != nil {
+		return err
 	}
-	facts.Ask = preview.Ask
-	v = permission.Decide(facts, c.session.Mode())
-	if v.Decision == permission.Deny {
-		return q, v, ModeDenied(v)
-	}
-	if v.Decision == permission.Ask {
-		c.questions++
-		q = Question{
-			ID: fmt.Sprintf("%s.%d", c.Key, c.questions), Tool: c.Name, Title: c.Title(), Input: c.parsed.input,
-			Digest: DigestOf(c.parsed.input), Diff: preview.Diff, Facts: facts, Reason: v.Reason, Level: v.Level,
+	verdict := permission.Decide(c.facts, rights.Policy)
+	if verdict.Decision == permission.Ask {
+		var err error
+		if verdict, err = c.hearRequest(ctx, env, rights, verdict); err != nil {
+			return err
 		}
 	}
-	return q, v, nil
+	switch verdict.Decision {
+	case permission.Deny:
+		return Denial(verdict)
+	case permission.Ask:
+		return c.ask(ctx, env, outside, c.question(verdict, rights), usage)
+	}
+	c.session.Withdraw(c, "nobody has to be asked any more")
+	return nil
+}
+
+// check holds the call against the present state: what its effects come to, and whether the tool finds it possible. What
+// a rule denies is not looked at any further.
+func (c *Call) check(ctx context.Context, env *tools.Env, rights Rights) (err error) {
+	if c.facts, err = c.look(ctx, env, rights.Rules); err != nil {
+		return err
+	}
+	if v := permission.Decide(c.facts, rights.Policy); v.Decision == permission.Deny && !v.ByMode {
+		return Denial(v)
+	}
+	c.preview, err = c.parsed.action.Check(ctx, env)
+	c.facts.Check = c.preview.Ask
+	return err
+}
+
+// question is what somebody is asked when the verdict comes to that.
+func (c *Call) question(v permission.Verdict, rights Rights) Question {
+	c.questions++
+	return Question{
+		ID: fmt.Sprintf("%s.%d", c.Key, c.questions), Tool: c.Name, Title: c.Title(), Input: c.parsed.input,
+		Digest: DigestOf(c.parsed.input), Diff: c.preview.Diff, Facts: c.facts, Verdict: v,
+		Suggestions: permission.Suggest(c.facts, v, rights.Anchors),
+	}
 }
 
 // ask puts the question and waits, without a slot, for the answer that permits the call.
@@ -101,26 +120,26 @@ func (c *Call) ask(ctx context.Context, env *tools.Env, outside func(func()) err
 		err = gone
 	}
 	usage.Asked = time.Since(since)
+	c.asked.Store(&q.Verdict.Grounds)
 	if err != nil || input == "" {
 		return err
 	}
-	return c.replace(ctx, env, json.RawMessage(input))
+	return c.replace(ctx, env, c.session.Rights(c), json.RawMessage(input))
 }
 
-// replace gives the call another input, which the one who answered has seen. It may not reach further than the call's
-// place in the order allows.
-func (c *Call) replace(ctx context.Context, env *tools.Env, input json.RawMessage) error {
+// replace gives the call another input: of an answer, or of a hook. It may not reach further than the call's place in the
+// order allows, and what a rule denies stays denied.
+func (c *Call) replace(ctx context.Context, env *tools.Env, rights Rights, input json.RawMessage) error {
 	other, err := c.parse(input)
 	if err != nil {
 		return err
 	}
 	if c.concurrent && !other.effects.Concurrent() {
 		return fault.Deniedf("widened_input",
-			"The input that came with the answer would change state, but the call was accepted as one that may run beside others. Send it as a new call.")
+			"The input was replaced by one that would change state, but the call was accepted as one that may run beside others. Send it as a new call.")
 	}
 	c.parsed = other
-	_, _, err = c.judge(ctx, env)
-	return err
+	return c.check(ctx, env, rights)
 }
 
 // act records the start and runs the action under its time limit.
@@ -169,77 +188,26 @@ func (c *Call) AskAhead(ctx context.Context) {
 		return
 	}
 	defer func() { _ = recover() }() // the same will happen when its turn comes, and is reported then
-	question, verdict, err := c.judge(ctx, c.session.Peek(c))
-	if err == nil && verdict.Decision == permission.Ask {
-		c.session.AskAhead(c, question)
+	rights := c.session.Rights(c)
+	if len(rights.Hooks.For(hook.PreToolUse, c.Name, always)) > 0 {
+		return // what they will say is not known
+	}
+	if c.check(ctx, c.session.Peek(c), rights) != nil {
+		return
+	}
+	if v := permission.Decide(c.facts, rights.Policy); v.Decision == permission.Ask {
+		c.session.AskAhead(c, c.question(v, rights))
 	}
 }
 
-// reach finds out how far the declared effects go, and cuts the call's view of the files to them.
-func (c *Call) reach(env *tools.Env) (permission.Facts, error) {
-	places, memory := c.session.Workspace()
-	effects := c.parsed.effects
-	facts := permission.Facts{}
-	grant := workspace.Grant{Dir: env.Dir}
-	for _, access := range []struct {
-		paths           []tools.Path
-		grantees        *[]workspace.Grantee
-		inside, outside permission.Reach
-	}{
-		{effects.Reads, &grant.Reads, permission.ReadsInside, permission.ReadsOutside},
-		{effects.Writes, &grant.Writes, permission.WritesInside, permission.WritesOutside},
-	} {
-		for _, path := range access.paths {
-			real, err := places.Resolve(env.Dir, path.Name)
-			if err != nil {
-				return facts, err
-			}
-			*access.grantees = append(*access.grantees, workspace.Grantee{Real: real.Real, Tree: path.Tree})
-			reach := access.outside
-			if readable(places.Place(real.Real), access.inside) {
-				reach = access.inside
-			}
-			if reach > facts.Reach {
-				facts.Reach, facts.Where = reach, where(real)
-			}
-		}
-	}
-	if effects.Opaque || len(effects.Hosts) > 0 {
-		facts.Reach, facts.Where = permission.Runs, effects.Reason
-	}
-	facts.Critical = permission.Critical(effects, permission.Around{Dir: env.Dir, Home: homeOf(env), Roots: places.Roots()})
-	env.Files = places.View(grant, memory)
-	return facts, nil
-}
-
-// where names a path for the reason of a verdict: also where it leads when that is somewhere else.
-func where(path workspace.Path) string {
-	if path.Real == path.Named {
-		return path.Named
-	}
-	return path.Named + ", which leads to " + path.Real
-}
-
-// homeOf is the home directory that the call's commands would see.
-func homeOf(env *tools.Env) string {
-	for _, pair := range env.Environ {
-		if home, ok := strings.CutPrefix(pair, "HOME="); ok {
-			return home
-		}
-	}
-	return ""
-}
-
-// readable reports whether a place is one that an access within the limits of reach may have. Only roots are written.
-func readable(place workspace.Place, inside permission.Reach) bool {
-	return place == workspace.InRoot ||
-		inside == permission.ReadsInside && (place == workspace.Readable || place == workspace.Public)
-}
-
-// noted adds what was done to the use on its way in.
+// noted adds what was done to the use on its way in, and what hooks want the model to know.
 func (c *Call) noted(ended Ended) Ended {
+	notes := c.context
 	if c.parsed.note != "" {
-		ended.Content = append(ended.Content[:len(ended.Content):len(ended.Content)], tools.Block{Text: c.parsed.note})
+		notes = append([]string{c.parsed.note}, notes...)
+	}
+	for _, note := range notes {
+		ended.Content = append(ended.Content[:len(ended.Content):len(ended.Content)], tools.Block{Text: note})
 	}
 	return ended
 }

@@ -38,7 +38,7 @@ type input struct {
 // Tool gives the Bash tool. Its result for programs is Structured.
 func Tool() tools.Tool {
 	spec := tools.Spec{
-		Name: "Bash", Description: description, Destructive: true, TimeLimit: timeLimit, MaxTime: maxTime,
+		Name: "Bash", Description: description, Destructive: true, OpenWorld: true, TimeLimit: timeLimit, MaxTime: maxTime,
 		OnInterrupt: tools.Finish, OnFailure: tools.AbortSiblings,
 	}
 	return tools.New(spec, tools.Funcs[input]{
@@ -66,11 +66,27 @@ func validate(in *input) error {
 func effects(in input) tools.Effects {
 	a := in.analysis
 	e := tools.Effects{
-		Commands: a.Commands, Opaque: !a.ReadOnly, Session: !a.Concurrent || in.RunInBackground, Reason: a.Reason,
-		Reads: paths(a.Reads), Writes: paths(a.Writes),
+		Commands: a.Commands, Opaque: !a.ReadOnly, Session: !a.Concurrent || in.RunInBackground, Reason: a.Reason, Hidden: hidden(a),
+		Unconfined: in.Unconfined,
 	}
-	if a.ReadOnly && a.Unlisted {
-		e.Reads = append(e.Reads, tools.Path{Name: "/", Tree: true}) // what it reads is not known: anything
+	for _, r := range a.Redirects {
+		list := &e.Reads
+		if r.Writes {
+			list = &e.Writes
+		}
+		*list = appendPaths(*list, r.Paths, tools.Path{Part: r.Text, Tree: true})
+	}
+	listed := false
+	for i, c := range a.Commands {
+		path := tools.Path{By: i + 1, Part: c.Text, Tree: true, Names: c.Names}
+		e.Reads, e.Writes = appendPaths(e.Reads, c.Reads, path), appendPaths(e.Writes, c.Writes, path)
+		if c.Unlisted { // what it touches is not known: anything
+			listed, path.Name, path.Names = true, "/", false
+			e.Reads = append(e.Reads, path)
+		}
+	}
+	if a.ReadOnly && a.Unlisted && !listed {
+		e.Reads = append(e.Reads, tools.Path{Name: "/", Tree: true, Part: in.Command})
 	}
 	if e.Reason == "" && in.RunInBackground {
 		e.Reason = "it goes on in the background"
@@ -78,11 +94,36 @@ func effects(in input) tools.Effects {
 	return e
 }
 
-func paths(names []string) (list []tools.Path) {
+// hidden says, as a clause, why what the analysis lists is not all that the command may run or open.
+func hidden(a shell.Analysis) string {
+	switch {
+	case a.Err != nil:
+		return a.Err.Error()
+	case a.Opaque != "":
+		return "of " + a.Opaque
+	}
+	for _, r := range a.Redirects {
+		if !r.Target.Literal || len(r.Paths) == 0 {
+			return "`" + r.Text + "` opens a file that is not literal"
+		}
+	}
+	return ""
+}
+
+func appendPaths(list []tools.Path, names []string, path tools.Path) []tools.Path {
 	for _, name := range names {
-		list = append(list, tools.Path{Name: untilded(name), Tree: true})
+		path.Name = named(name)
+		list = append(list, path)
 	}
 	return list
+}
+
+// named is a path of the analysis in the form of tools.Path.
+func named(name string) string {
+	if strings.HasPrefix(name, "base64:") { // elsewhere that begins a name given by its bytes; to bash it is the name
+		return "./" + name
+	}
+	return untilded(name)
 }
 
 // untilded puts the home directory in place of a leading ~, as bash will. Without a home it is anything at all.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/toold/toold/tools"
 	"github.com/toold/toold/tools/fault"
+	"github.com/toold/toold/tools/shell"
 	"github.com/toold/toold/tools/tooltest"
 )
 
@@ -241,12 +242,13 @@ func TestEffects(t *testing.T) {
 		interrupt, failures bool
 	}{
 		{in: input{Command: "ls"}, concurrent: true, reads: []string{"."}},
-		{in: input{Command: "cd src && ls"}, reads: []string{"src", "."}},
+		{in: input{Command: "cd src && ls"}, reads: []string{"src", ".", "src"}},
 		{in: input{Command: "make"}, opaque: true},
 		{in: input{Command: "sleep 1", RunInBackground: true}},
 		{in: input{Command: "cat $F"}, concurrent: true, reads: []string{"/"}},
 		{in: input{Command: "cat ~/x"}, concurrent: true, reads: []string{os.Getenv("HOME") + "/x"}},
 		{in: input{Command: "if"}, opaque: true},
+		{in: input{Command: "ls", Unconfined: true}, concurrent: true},
 	}
 	for _, tt := range tests {
 		text, err := json.Marshal(tt.in)
@@ -265,10 +267,55 @@ func TestEffects(t *testing.T) {
 		if e.Concurrent() != tt.concurrent || e.Opaque != tt.opaque || tt.reads != nil && !slices.Equal(reads, tt.reads) {
 			t.Errorf("%s: concurrent %v, opaque %v, reads %v", tt.in.Command, e.Concurrent(), e.Opaque, reads)
 		}
+		if e.Unconfined != tt.in.Unconfined {
+			t.Errorf("%s: unconfined %v", tt.in.Command, e.Unconfined)
+		}
 		if !e.Concurrent() && e.Reason == "" {
 			t.Errorf("%s: no reason", tt.in.Command)
 		}
 	}
+}
+
+// Rules are matched against paths one by one, so each says which part of the script names it.
+func TestEffectsSayWhoseTheyAre(t *testing.T) {
+	tests := []struct{ command, reads, writes, hidden string }{ // hidden: how it begins
+		{"ls src && cat a < b", "< b:b ls src#1:src(names) cat a#2:a", "", ""},
+		{"npm test", "npm test#1:/", "", ""},
+		{"timeout 5 rm -r x > log 2>&1", "", "> log:log rm -r x#2:x", ""},
+		{"mv a b && make", "make#2:/", "mv a b#1:a mv a b#1:b", ""},
+		{"cat $F", "cat $F#1:/", "", ""},
+		{"git log", "git log#1:.(names)", "", ""},
+		{"cat base64:YQ==", "cat base64:YQ==#1:./base64:YQ==", "", ""},
+		{"sudo rm /x", "sudo rm /x#1:/", "rm /x#2:/x", ""},
+		{"echo a > $x", "", "", "`> $x` opens a file that is not literal"},
+		{"cat < *.txt", "", "", "`< *.txt` opens a file that is not literal"},
+		{"cd $x; ls > o", "cd $x#1:/ ls#2:/", "", "`> o` opens a file that is not literal"},
+		{"echo $((x))", "", "", "of `$((x))`: arithmetic on a value can run commands"},
+		{"ls\nls )", "ls#1:.(names)", "", "the script does not parse as bash: "},
+		{"mkdir a", "", "mkdir a#1:a", ""},
+	}
+	for _, tt := range tests {
+		e := effects(input{Command: tt.command, analysis: shell.Analyze(tt.command)})
+		if reads, writes := spell(e.Reads), spell(e.Writes); reads != tt.reads || writes != tt.writes || !strings.HasPrefix(e.Hidden, tt.hidden) || (tt.hidden == "") != (e.Hidden == "") {
+			t.Errorf("%s\n reads  %s\n writes %s\n hidden %s", tt.command, reads, writes, e.Hidden)
+		}
+	}
+}
+
+// spell gives paths as "part#by:name", with what else is said of them.
+func spell(paths []tools.Path) string {
+	var all []string
+	for _, p := range paths {
+		text := p.Part
+		if p.By > 0 {
+			text += fmt.Sprintf("#%d", p.By)
+		}
+		if text += ":" + p.Name; p.Names {
+			text += "(names)"
+		}
+		all = append(all, text)
+	}
+	return strings.Join(all, " ")
 }
 
 // A command that goes by the home directory is asked about where an earlier call has put another in its place.
@@ -282,6 +329,7 @@ func TestAnotherHomeIsAskedAbout(t *testing.T) {
 		{"cat ~/x", own, false},
 		{"cat ~/x", other, true},
 		{`cat "$HOME/x"`, other, true},
+		{"rm ~/x", other, true},
 		{"git status", other, true},
 		{"ls", other, false},
 	} {

@@ -1,5 +1,5 @@
-// What only the present state can say against a command before anybody is asked. It runs nothing but `git config`, and
-// does not know what anybody answers.
+// What only the present state can say against a command before anybody is asked. It runs nothing but a git that
+// reads settings, and does not know what anybody answers.
 
 package bash
 
@@ -29,20 +29,17 @@ const (
 // check asks about what the text of a command cannot say: whether a git that only reads would run a program that the
 // repository's own settings name.
 func check(ctx context.Context, env *tools.Env, in input) (tools.Preview, error) {
-	if in.Unconfined {
-		return tools.Preview{Ask: "It asks to run outside the sandbox."}, nil
-	}
-	if !in.analysis.ReadOnly {
-		return tools.Preview{}, nil
-	}
 	if why := otherHome(env, in.analysis); why != "" {
 		return tools.Preview{Ask: why}, nil
 	}
-	if !in.analysis.Git {
+	if !slices.ContainsFunc(in.analysis.Commands, readsGit) {
 		return tools.Preview{}, nil
 	}
 	dirs := []string{env.Dir}
 	for _, path := range effects(in).Reads {
+		if path.By == 0 || !readsGit(in.analysis.Commands[path.By-1]) {
+			continue
+		}
 		dir := path.Name
 		if !filepath.IsAbs(dir) {
 			dir = filepath.Join(env.Dir, dir)
@@ -55,12 +52,15 @@ func check(ctx context.Context, env *tools.Env, in input) (tools.Preview, error)
 		return tools.Preview{Ask: fmt.Sprintf("It reads git repositories in %d places.", len(dirs))}, nil
 	}
 	for _, dir := range dirs {
-		if why := gitRuns(ctx, env, dir); why != "" {
+		if why := gitRuns(ctx, env, dir, in.analysis.ReadOnly); why != "" {
 			return tools.Preview{Ask: why}, nil
 		}
 	}
 	return tools.Preview{}, nil
 }
+
+// readsGit: a git that needs nobody's leave, as far as its words say.
+func readsGit(c shell.Command) bool { return c.ReadOnly && filepath.Base(c.Name) == "git" }
 
 // otherHome says that a command which goes by the home directory would meet another one than its effects were declared
 // by, or another git configuration than the user's own: an earlier call has exported HOME. Empty: it would not.
@@ -68,14 +68,16 @@ func otherHome(env *tools.Env, a shell.Analysis) string {
 	home, had := asMap(env.Environ)["HOME"]
 	own := untilded("~")
 	tilde := func(name string) bool { return untilded(name) != name }
-	if home == own || !(slices.ContainsFunc(a.Reads, tilde) || a.Git && had) {
+	goes := slices.ContainsFunc(a.Reads, tilde) || slices.ContainsFunc(a.Writes, tilde) || a.ReadOnly && a.Git && had
+	if home == own || !goes {
 		return ""
 	}
 	return fmt.Sprintf("It goes by the home directory, which is %q in this session while that of the daemon's user is %s.", home, own)
 }
 
 // gitRuns says what makes a reading git run another program in the repository that dir is in; empty: nothing does.
-func gitRuns(ctx context.Context, env *tools.Env, dir string) string {
+// hardened: it runs as [shell.GitHardening] wants it, which it does not beside commands that do more than read.
+func gitRuns(ctx context.Context, env *tools.Env, dir string, hardened bool) string {
 	top := repository(dir)
 	if top == "" {
 		return ""
@@ -83,14 +85,27 @@ func gitRuns(ctx context.Context, env *tools.Env, dir string) string {
 	if _, err := os.Lstat(filepath.Join(top, ".gitmodules")); err == nil {
 		return fmt.Sprintf("The git repository %s has submodules, whose settings may run programs.", top)
 	}
-	keys, err := configKeys(ctx, env, top)
+	keys, err := gitSays(ctx, env, top, "config", "--local", "--includes", "--list", "--name-only", "-z")
 	if err != nil {
 		return fmt.Sprintf("The settings of the git repository %s cannot be read: %v.", top, err)
 	}
-	for _, key := range keys {
-		if shell.GitKeyRuns(key) {
+	for _, key := range strings.Split(keys, "\x00") {
+		if shell.GitKeyRuns(key) || !hardened && shell.GitKeyStopped(key) {
 			return fmt.Sprintf("The git repository %s has the setting %s, which may run a program.", top, key)
 		}
+	}
+	if hardened {
+		return ""
+	}
+	hook, err := gitSays(ctx, env, top, "rev-parse", "--git-path", "hooks/post-index-change")
+	if err != nil {
+		return fmt.Sprintf("The hooks of the git repository %s cannot be found: %v.", top, err)
+	}
+	if hook = strings.TrimSuffix(hook, "\n"); !filepath.IsAbs(hook) {
+		hook = filepath.Join(top, hook)
+	}
+	if _, err := os.Lstat(hook); err == nil {
+		return fmt.Sprintf("The git repository %s has the hook %s, which may run whenever git reads it.", top, hook)
 	}
 	return ""
 }
@@ -109,27 +124,28 @@ func repository(dir string) string {
 	}
 }
 
-// configKeys lists the names of the repository's own settings; git reads them and runs nothing for it.
-func configKeys(ctx context.Context, env *tools.Env, top string) ([]string, error) {
+// gitSays gives what git prints of its settings, for which it runs nothing. It is not hardened: that would answer for
+// some settings itself.
+func gitSays(ctx context.Context, env *tools.Env, top string, args ...string) (string, error) {
 	git, err := exec.LookPath("git")
 	if err != nil {
-		return nil, nil // then the command will not find it either
+		return "", nil // then the command will not find it either
 	}
 	out, complaints := sandbox.Beginning{Most: maxSettings}, sandbox.Beginning{Most: maxComplaint}
 	p, err := env.Runner.Start(sandbox.Command{
-		ID: env.CallID, Path: git, Args: []string{"git", "config", "--local", "--includes", "--list", "--name-only", "-z"},
-		Dir: top, Env: sandbox.Environ(shell.ReadOnlyEnv(env.Environ, env.Files.Roots()), shell.GitHardening()...),
+		ID: env.CallID, Path: git, Args: append([]string{"git"}, args...),
+		Dir: top, Env: sandbox.Environ(shell.ReadOnlyEnv(env.Environ, env.Files.Roots())),
 		Stdout: &out, Stderr: &complaints,
 	})
 	if err != nil {
-		return nil, err
+		return "", err
 	}
 	defer context.AfterFunc(ctx, p.Stop)()
 	if exit := p.Wait(); exit.Code != 0 {
-		return nil, fmt.Errorf("git says: %s", strings.TrimSpace(complaints.String()))
+		return "", fmt.Errorf("git says: %s", strings.TrimSpace(complaints.String()))
 	}
 	if out.Cut {
-		return nil, fmt.Errorf("their names are more than %d bytes", maxSettings)
+		return "", fmt.Errorf("their names are more than %d bytes", maxSettings)
 	}
-	return strings.Split(out.String(), "\x00"), nil
+	return out.String(), nil
 }

@@ -174,9 +174,9 @@ func TestHardenedGit(t *testing.T) {
 	if _, err := os.Stat(ran); err == nil {
 		t.Error("git has run what the repository names")
 	}
-	ask := func() string {
+	ask := func(command string) string {
 		t.Helper()
-		action, err := Tool().Parse([]byte(`{"command":"git status"}`))
+		action, err := Tool().Parse([]byte(`{"command":"` + command + `"}`))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -186,11 +186,29 @@ func TestHardenedGit(t *testing.T) {
 		}
 		return preview.Ask
 	}
-	if why := ask(); why != "" {
+	if why := ask("git status"); why != "" {
 		t.Errorf("asks about a plain repository: %s", why)
 	}
+	// Beside a command that needs leave git is not hardened.
+	const beside = "git status && mkdir x"
+	if why := ask(beside); !strings.Contains(why, "core.fsmonitor") {
+		t.Errorf("does not ask about a setting that nothing stops: %q", why)
+	}
+	git("config", "--unset", "core.fsmonitor")
+	for _, command := range []string{beside, "git add . && mkdir x"} {
+		if why := ask(command); why != "" {
+			t.Errorf("%s: asks about a plain repository: %s", command, why)
+		}
+	}
+	hook := filepath.Join(s.room.Root, ".git", "hooks", "post-index-change")
+	if err := os.WriteFile(hook, []byte("#!/bin/sh\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if why := ask(beside); !strings.Contains(why, hook) {
+		t.Errorf("does not ask about a hook that nothing stops: %q", why)
+	}
 	git("config", "filter.x.clean", "touch "+ran)
-	if why := ask(); !strings.Contains(why, "filter.x.clean") {
+	if why := ask("git status"); !strings.Contains(why, "filter.x.clean") {
 		t.Errorf("does not ask about a filter: %q", why)
 	}
 }

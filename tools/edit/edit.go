@@ -158,6 +158,9 @@ func (p *plan) report(w workspace.Written) string {
 	default:
 		fmt.Fprintf(&b, "Updated %s: %d places were changed.\n", w.Path.Shown(), p.count)
 	}
+	if w.OtherNames != "" {
+		fmt.Fprintf(&b, "Note: %s\n", w.OtherNames)
+	}
 	for _, note := range p.tolerated {
 		fmt.Fprintf(&b, "Note: %s.\n", note)
 	}

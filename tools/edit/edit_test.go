@@ -218,6 +218,28 @@ func TestBinaryIsRefused(t *testing.T) {
 	}
 }
 
+// What a rule denies reading is not edited either, by whatever path, and the rule is named.
+func TestDenied(t *testing.T) {
+	s := newSession(t)
+	path := s.put(t, "file", []byte("old"))
+	if err := os.Symlink("file", s.Root+"/soft"); err != nil {
+		t.Fatal(err)
+	}
+	s.Bar("file", "secret")
+	for _, in := range []one{{path, "old", "new", false}, {s.Root + "/soft", "old", "new", false}, {s.Root + "/secret/new", "", "new", false}} {
+		_, _, _, err := s.call(t, edit.Tool(), in)
+		if f := fault.From(err); f.Code != "rule_denied" || f.Field != "/file_path" || !strings.Contains(f.Message, in.FilePath) || !strings.Contains(f.Message, tooltest.Rule) {
+			t.Errorf("%s: %v, want rule_denied with the path and the rule", in.FilePath, err)
+		}
+	}
+	if data, err := os.ReadFile(path); err != nil || string(data) != "old" {
+		t.Errorf("the file holds %q (%v)", data, err)
+	}
+	if _, err := os.Lstat(s.Root + "/secret"); !os.IsNotExist(err) {
+		t.Errorf("the denied directory was made: %v", err)
+	}
+}
+
 func TestHardLinksAsk(t *testing.T) {
 	s := newSession(t)
 	path := s.put(t, "file", []byte("one"))
@@ -257,7 +279,7 @@ func TestResultShowsTheChange(t *testing.T) {
 func TestNoMatchShowsTheNearest(t *testing.T) {
 	const file = "package main\n\nfunc run() {\n\tif ready {\n\t\tstart(\"x\")\n\t}\n}\n"
 	for old, want := range map[string]string{
-		"    if ready {\n        start(\"x\")":   "indentation is 1 tabs in the file, 4 spaces in old_string",
+		"    if ready {\n        start(\"x\")":   "indentation is 1 tab in the file, 4 spaces in old_string",
 		"\tif Ready {\n\t\tstart(\"x\")":         "upper and lower case",
 		"\tif ready {\n\t\tstart(\"y\")":         `the file has "x\")" where old_string has "y\")"`,
 		"\tif  ready {":                          "white space",

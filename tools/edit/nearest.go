@@ -39,7 +39,11 @@ func noMatch(s, old string) error {
 		b.WriteString(" No region of it is similar. Read the file again and copy the text exactly.")
 		return fault.Invalidf("no_match", "%s", b.String()).With(n)
 	}
-	fmt.Fprintf(&b, " The most similar region is lines %d to %d:\n", n.FirstLine, n.LastLine)
+	if n.FirstLine == n.LastLine {
+		fmt.Fprintf(&b, " The most similar line is %d:\n", n.FirstLine)
+	} else {
+		fmt.Fprintf(&b, " The most similar region is lines %d to %d:\n", n.FirstLine, n.LastLine)
+	}
 	for i := n.FirstLine; i <= min(n.LastLine, n.FirstLine+maxNearest-1); i++ {
 		b.Write(text.AppendNumbered(nil, i, text.Shown(lines[i-1])))
 	}
@@ -202,11 +206,11 @@ func blanks(s string) string {
 	case s == "":
 		return "nothing"
 	case spaces == 0:
-		return fmt.Sprintf("%d tabs", tabs)
+		return text.Count(tabs, "tab")
 	case tabs == 0:
-		return fmt.Sprintf("%d spaces", spaces)
+		return text.Count(spaces, "space")
 	}
-	return fmt.Sprintf("%d tabs and %d spaces", tabs, spaces)
+	return text.Count(tabs, "tab") + " and " + text.Count(spaces, "space")
 }
 
 // excerpt quotes the beginning of s, so that characters which cannot be seen show.

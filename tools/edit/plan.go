@@ -58,7 +58,7 @@ func begin(c *workspace.Content, first Replacement, missing func() error) (*plan
 	}
 	encoding, isText := text.DetectWhole(c.Data)
 	if !isText {
-		return nil, fault.Invalidf("binary_file", "%s is not text (%s, %d bytes); it cannot be edited as text.", c.Path.Shown(), text.MediaType(c.Data), len(c.Data)).At("/file_path")
+		return nil, fault.Invalidf("binary_file", "%s is not text (%s, %s); it cannot be edited as text.", c.Path.Shown(), text.MediaType(c.Data), text.Count(len(c.Data), "byte")).At("/file_path")
 	}
 	p := &plan{raw: c.Data, doc: text.Decode(c.Data, encoding)}
 	p.old = p.doc

@@ -125,9 +125,10 @@ func run(ctx context.Context, env *tools.Env, in Input) (tools.Result, error) {
 	return f.result(in, tally, err), err
 }
 
-// choose leaves out what the pattern cannot mean and, counted, what it means only when hidden names are allowed.
+// choose leaves out what the pattern cannot mean and, counted, what it means only when hidden names are allowed or what
+// a rule bars.
 func (f *finder) choose(path string, kind fs.FileMode) walk.Choice {
-	if f.tree.Barred(path) {
+	if f.tree.Hidden(path) {
 		return walk.Leave
 	}
 	names := strings.Split(path, "/")
@@ -136,11 +137,14 @@ func (f *finder) choose(path string, kind fs.FileMode) walk.Choice {
 	if kind.IsDir() {
 		meant = f.pattern.leads
 	}
-	if kind&fs.ModeSymlink != 0 && f.pattern.leads(names, polite) {
+	if kind&fs.ModeSymlink != 0 && f.pattern.leads(names, polite) && !f.tree.Barred(path, kind) {
 		f.countLink(path)
 	}
 	switch {
 	case meant(names, polite):
+		if f.tree.Barred(path, kind) {
+			return walk.Deny
+		}
 		if (name == "node_modules" || name == ".git") && f.pattern.spells(name) {
 			return walk.Force
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/toold/toold/tools"
 	"github.com/toold/toold/tools/walk"
 	"github.com/toold/toold/tools/workspace"
+	"github.com/toold/toold/tools/workspace/text"
 )
 
 // Found is the structured result.
@@ -25,6 +26,8 @@ type Found struct {
 type LeftOut struct {
 	IgnoredFiles       int64 `json:"ignored_files"`
 	IgnoredDirectories int64 `json:"ignored_directories"`
+	DeniedFiles        int64 `json:"denied_files"` // a rule denies reading them
+	DeniedDirectories  int64 `json:"denied_directories"`
 	Hidden             int64 `json:"hidden"` // files and directories
 	NodeModules        int64 `json:"node_modules"`
 	Links              int64 `json:"links"` // to directories, to nothing or out of the tree
@@ -35,7 +38,7 @@ func (f *finder) result(in Input, tally walk.Tally, err error) tools.Result {
 	f.trim()
 	found := Found{
 		Files: make([]string, len(f.newest)), Total: f.total, Reasons: tally.Unseen(),
-		LeftOut: LeftOut{tally.IgnoredFiles, tally.IgnoredDirs, f.hidden.Load(), f.modules.Load(), f.links.Load()},
+		LeftOut: LeftOut{tally.IgnoredFiles, tally.IgnoredDirs, tally.DeniedFiles, tally.DeniedDirs, f.hidden.Load(), f.modules.Load(), f.links.Load()},
 	}
 	for i, m := range f.newest {
 		found.Files[i] = workspace.NameOf(filepath.Join(f.tree.Path.Named, m.path))
@@ -84,7 +87,7 @@ func (f *finder) leftOut(tally walk.Tally) []string {
 		phrases = append(phrases, fmt.Sprintf("%d node_modules", n))
 	}
 	if n := f.links.Load(); n > 0 {
-		phrases = append(phrases, walk.Count(n, "link")+" not followed")
+		phrases = append(phrases, text.Count(n, "link")+" not followed")
 	}
 	return phrases
 }

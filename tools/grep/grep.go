@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/toold/toold/tools"
+	"github.com/toold/toold/tools/fault"
 	"github.com/toold/toold/tools/walk"
 	"github.com/toold/toold/tools/workspace"
 )
@@ -183,11 +184,15 @@ type engine interface {
 	finish(ctx context.Context)
 }
 
-// choose takes our own engine where it finds what rg finds and is as fast. Everything else is rg's, if there is one.
+// choose takes our own engine where it finds what rg finds and is as fast. Everything else is rg's, if there is one and
+// no rule bars anything: rg opens by name, so what was searched could turn into a link to what is barred.
 func (s *search) choose(ctx context.Context, in Input, from engines) (engine, error) {
 	expr, err := compile(in)
 	s.expr = expr
-	if from.rg == "" || err == nil && from.own(expr) {
+	if s.tree.Guarded() && err != nil && from.rg != "" {
+		err = withoutRipgrep(err)
+	}
+	if from.rg == "" || s.tree.Guarded() || err == nil && from.own(expr) {
 		return &ownEngine{search: s}, err
 	}
 	refused := from.rg.check(ctx, s.env, in)
@@ -195,6 +200,13 @@ func (s *search) choose(ctx context.Context, in Input, from engines) (engine, er
 		return &ownEngine{search: s}, err
 	}
 	return &rgEngine{search: s, rg: from.rg, flags: flags(in, s.query), pattern: in.Pattern}, refused
+}
+
+// withoutRipgrep adds to a fault of our own engine's reading that rg, which reads more, was not asked.
+func withoutRipgrep(err error) error {
+	f := *fault.From(err)
+	f.Message += "\nripgrep, which takes more patterns than this search, is not used since there are rules about which files may be read."
+	return &f
 }
 
 // walk feeds the engine with the file that was named, or the tree.
@@ -219,18 +231,21 @@ func (s *search) walk(ctx context.Context, e engine) (walk.Tally, error) {
 	return tally, cmp.Or(context.Cause(ctx), err)
 }
 
-// wants leaves out version-control directories and what glob and type do not ask for.
+// wants leaves out version-control directories, what glob and type do not ask for and, counted, what a rule bars.
 func (s *search) wants(name string, kind fs.FileMode) walk.Choice {
 	switch path.Base(name) {
 	case ".git", ".hg", ".svn", ".bzr", ".jj":
 		return walk.Leave
 	}
-	if s.tree.Barred(name) || !s.filter.takes(name, kind.IsDir()) {
+	if s.tree.Hidden(name) || !s.filter.takes(name, kind.IsDir()) {
 		return walk.Leave
 	}
 	if kind&fs.ModeSymlink != 0 {
 		s.links.Add(1)
 		return walk.Leave
+	}
+	if s.tree.Barred(name, kind) {
+		return walk.Deny
 	}
 	return walk.Take
 }

@@ -11,7 +11,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/toold/toold/tools/walk"
+	"github.com/toold/toold/tools/workspace/text"
 )
 
 // hits are what one file holds.
@@ -48,27 +48,27 @@ func clipStart(length, match int64) int64 {
 // clip makes the shown part of a line of length bytes. part begins at start and holds at least what is shown of it. The
 // marks say how many bytes are left out.
 func clip(part []byte, start, length int64) string {
-	text := part
-	if len(text) > maxLine {
-		text = text[:maxLine]
-		for len(text) > maxLine-utf8.UTFMax && !utf8.RuneStart(part[len(text)]) {
-			text = text[:len(text)-1]
+	kept := part
+	if len(kept) > maxLine {
+		kept = kept[:maxLine]
+		for len(kept) > maxLine-utf8.UTFMax && !utf8.RuneStart(part[len(kept)]) {
+			kept = kept[:len(kept)-1]
 		}
 	}
 	skipped := 0
-	for start > 0 && skipped < utf8.UTFMax && skipped < len(text) && !utf8.RuneStart(text[skipped]) {
+	for start > 0 && skipped < utf8.UTFMax && skipped < len(kept) && !utf8.RuneStart(kept[skipped]) {
 		skipped++
 	}
-	text = text[skipped:]
+	kept = kept[skipped:]
 	before := start + int64(skipped)
-	after := length - before - int64(len(text))
-	shown := strings.ToValidUTF8(string(text), "\ufffd")
+	after := length - before - int64(len(kept))
+	shown := strings.ToValidUTF8(string(kept), "\ufffd")
 	shown = strings.ReplaceAll(strings.TrimSuffix(shown, "\r"), "\x00", "\ufffd")
 	if before > 0 {
-		shown = "[" + walk.Count(before, "byte") + " ...] " + shown
+		shown = "[" + text.Count(before, "byte") + " ...] " + shown
 	}
 	if after > 0 {
-		shown += " [... " + walk.Count(after, "more byte") + "]"
+		shown += " [... " + text.Count(after, "more byte") + "]"
 	}
 	return shown
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/toold/toold/tools"
 	"github.com/toold/toold/tools/walk"
 	"github.com/toold/toold/tools/workspace"
+	"github.com/toold/toold/tools/workspace/text"
 )
 
 // Found is the structured result. Numbers in "total" are over the whole result, lists hold the page that was asked for.
@@ -48,6 +49,8 @@ type Total struct {
 type LeftOut struct {
 	IgnoredFiles       int64 `json:"ignored_files"`
 	IgnoredDirectories int64 `json:"ignored_directories"`
+	DeniedFiles        int64 `json:"denied_files"` // a rule denies reading them
+	DeniedDirectories  int64 `json:"denied_directories"`
 	Binary             int64 `json:"binary"`
 	Links              int64 `json:"links"`
 }
@@ -61,7 +64,7 @@ func (s *search) result(in Input, tally walk.Tally, err error) tools.Result {
 	page := s.got.page(order, in.Offset, in.limit())
 	found := Found{Mode: s.mode, Files: []string{}, Searched: s.searched.Load(), Reasons: s.reasons(tally, err)}
 	found.Total.Files, found.Total.Entries, found.Total.Matches = s.got.totals()
-	found.LeftOut = LeftOut{tally.IgnoredFiles, tally.IgnoredDirs, s.binaries.Load(), s.links.Load()}
+	found.LeftOut = LeftOut{tally.IgnoredFiles, tally.IgnoredDirs, tally.DeniedFiles, tally.DeniedDirs, s.binaries.Load(), s.links.Load()}
 	found.Incomplete = len(found.Reasons) > 0
 	for _, h := range page {
 		found.Shown += h.entries
@@ -153,9 +156,9 @@ func (s *search) remarks(in Input, found Found, tally walk.Tally) []string {
 	case found.Total.Entries == 0 && found.Incomplete:
 		remarks = append(remarks, "Nothing found so far, but the search did not look at everything.")
 	case found.Total.Entries == 0:
-		remarks = append(remarks, fmt.Sprintf("No matches found in %s (%s searched).", s.tree.Path.Name(), walk.Count(found.Searched, "file")))
+		remarks = append(remarks, fmt.Sprintf("No matches found in %s (%s searched).", s.tree.Path.Name(), text.Count(found.Searched, "file")))
 	case found.Shown == 0:
-		remarks = append(remarks, fmt.Sprintf("There are only %s; offset %d is past the end.", walk.Count(found.Total.Entries, noun), in.Offset))
+		remarks = append(remarks, fmt.Sprintf("There are only %s; offset %d is past the end.", text.Count(found.Total.Entries, noun), in.Offset))
 	case found.Shown < found.Total.Entries:
 		text := fmt.Sprintf("Showing %s %d to %d of %d.", noun+"s", in.Offset+1, in.Offset+found.Shown, found.Total.Entries)
 		if found.NextOffset > 0 {
@@ -164,7 +167,7 @@ func (s *search) remarks(in Input, found Found, tally walk.Tally) []string {
 		remarks = append(remarks, text)
 	}
 	if s.mode == modeCount && found.Total.Files > 0 {
-		remarks = append(remarks, fmt.Sprintf("Together %d in %s.", found.Total.Matches, walk.Count(found.Total.Files, "file")))
+		remarks = append(remarks, fmt.Sprintf("Together %d in %s.", found.Total.Matches, text.Count(found.Total.Files, "file")))
 	}
 	if found.Incomplete {
 		remarks = append(remarks, "Incomplete: "+strings.Join(found.Reasons, "; ")+".")
@@ -185,7 +188,7 @@ func (s *search) leftOut(tally walk.Tally) []string {
 		noun  string
 	}{{s.binaries.Load(), "binary file"}, {s.links.Load(), "symbolic link"}} {
 		if left.count > 0 {
-			phrases = append(phrases, walk.Count(left.count, left.noun))
+			phrases = append(phrases, text.Count(left.count, left.noun))
 		}
 	}
 	return phrases

@@ -1,6 +1,6 @@
 // ripgrep as an engine: it starts rg on files that were chosen by us and adds up what the processes say.
 // It does not read their output; parse.go does. rg is given names, not descriptors: a file that is replaced by a link
-// between our look and rg's is read through the link.
+// between our look and rg's is read through the link. Where rules bar files, rg is not used.
 
 package grep
 

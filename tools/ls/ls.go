@@ -18,6 +18,7 @@ import (
 	"github.com/toold/toold/tools/fault"
 	"github.com/toold/toold/tools/walk"
 	"github.com/toold/toold/tools/workspace"
+	"github.com/toold/toold/tools/workspace/text"
 )
 
 //go:embed description.md
@@ -33,8 +34,9 @@ type Input struct {
 type Listing struct {
 	Path       string   `json:"path"` // absolute
 	Entries    []Entry  `json:"entries"`
-	Total      int64    `json:"total"`   // of the directory, less Ignored
+	Total      int64    `json:"total"`   // of the directory, less Ignored and Denied
 	Ignored    int64    `json:"ignored"` // left out because ignore says so
+	Denied     int64    `json:"denied"`  // left out because a rule denies reading them
 	Incomplete bool     `json:"incomplete"`
 	Reasons    []string `json:"reasons,omitempty"`
 }
@@ -124,9 +126,11 @@ func (l *lister) list(ctx context.Context) error {
 		entries, err := dir.ReadDir(readAtOnce)
 		for _, e := range entries {
 			switch {
-			case l.tree.Barred(e.Name()):
+			case l.tree.Hidden(e.Name()):
 			case l.rules.Match(e.Name(), e.IsDir()) == walk.Ignored:
 				l.Ignored++
+			case l.tree.Barred(e.Name(), e.Type()):
+				l.Denied++
 			default:
 				l.Total++
 				l.first = append(l.first, e)
@@ -200,6 +204,12 @@ func (l *lister) text() string {
 	if l.Ignored > 0 {
 		lines = append(lines, fmt.Sprintf("(%d left out by ignore)", l.Ignored))
 	}
+	switch {
+	case l.Denied == 1:
+		lines = append(lines, "(1 left out because a rule denies reading it)")
+	case l.Denied > 1:
+		lines = append(lines, fmt.Sprintf("(%d left out because a rule denies reading them)", l.Denied))
+	}
 	if l.Incomplete {
 		lines = append(lines, "Incomplete: "+strings.Join(l.Reasons, "; ")+".")
 	}
@@ -211,7 +221,7 @@ func (e Entry) line() string {
 	case "directory":
 		return e.Name + "/"
 	case "file":
-		return fmt.Sprintf("%s (%s)", e.Name, walk.Count(e.Size, "byte"))
+		return fmt.Sprintf("%s (%s)", e.Name, text.Count(e.Size, "byte"))
 	case "link":
 		return e.Name + " -> " + e.Target
 	default:

@@ -133,3 +133,29 @@ func TestHiddenIsNotListed(t *testing.T) {
 		t.Errorf("the directory itself: %v", err)
 	}
 }
+
+// What a rule denies reading is not listed, nor a link to it, and is counted.
+func TestDeniedIsNotListed(t *testing.T) {
+	files := tooltest.NewFiles(t, t.TempDir())
+	for _, name := range []string{"seen", ".env", "skipped", "secret/a", "secret/b", "only/one"} {
+		files.Put(name, "x")
+	}
+	must(t, os.Symlink(".env", filepath.Join(files.Root, "to-env")), os.Symlink("seen", filepath.Join(files.Root, "to-seen")))
+	files.Bar(".env", "secret", "only/one")
+	tooltest.Unopened(t, files.Root+"/.env", files.Root+"/secret")
+	for _, c := range []struct{ input, want string }{
+		{`{"path": ".", "ignore": ["skipped"]}`, "$DIR/\n  only/\n  seen (1 byte)\n  to-seen -> seen\n(1 left out by ignore)\n(3 left out because a rule denies reading them)"},
+		{`{"path": "only"}`, "$DIR/only/\n(empty)\n(1 left out because a rule denies reading it)"},
+	} {
+		text, listing, err := call(t.Context(), files.Env(), c.input)
+		if want := strings.ReplaceAll(c.want, "$DIR", files.Root); err != nil || text != want || listing.Denied == 0 {
+			t.Errorf("%s: %v, %d denied; want\n%s\ngot\n%s", c.input, err, listing.Denied, want, text)
+		}
+	}
+	for _, path := range []string{"secret", ".env"} {
+		_, _, err := call(t.Context(), files.Env(), `{"path": "`+path+`"}`)
+		if tooltest.Code(err) != "rule_denied" || !strings.Contains(err.Error(), tooltest.Rule) {
+			t.Errorf("%s: %v, want rule_denied with the rule", path, err)
+		}
+	}
+}

@@ -96,13 +96,14 @@ func TestText(t *testing.T) {
 			name: "from the middle", file: "a\nb\nc\nd\n", offset: 2, limit: 2, total: 4, first: 2, last: 3, next: 4, ending: "lf",
 			want: "     2\tb\n     3\tc\n(lines 2 to 3 of 4 are shown; go on with offset=4)",
 		},
+		{name: "past the end of one line", file: "a\n", offset: 2, want: "The file has 1 line; line 2 is past its end.", total: 1, ending: "lf"},
 		{name: "to the end", file: "a\nb\nc", offset: 2, limit: 2, want: "     2\tb\n     3\tc\n", total: 3, first: 2, last: 3, ending: "lf"},
 		{name: "exactly all", file: "a\nb\n", limit: 2, want: "     1\ta\n     2\tb\n", total: 2, first: 1, last: 2, ending: "lf"},
 		{name: "past the end", file: "a\nb\n", offset: 3, want: "The file has 2 lines; line 3 is past its end.", total: 2, ending: "lf"},
 		{name: "last line without newline", file: "a\nb", offset: 2, want: "     2\tb\n", total: 2, first: 2, last: 2, ending: "lf"},
 		{
 			name: "a last part that is not shown", file: "a\nb", limit: 1, total: 2, first: 1, last: 1, next: 2, ending: "lf",
-			want: "     1\ta\n(lines 1 to 1 of 2 are shown; go on with offset=2)",
+			want: "     1\ta\n(line 1 of 2 is shown; go on with offset=2)",
 		},
 		{name: "byte order mark", file: "\ufeffa\n", want: "     1\ta\n", total: 1, first: 1, last: 1, ending: "lf"},
 		{name: "lone CR", file: "a\rb\n", want: "     1\ta\rb\n", total: 1, first: 1, last: 1, ending: "lf"},
@@ -157,7 +158,7 @@ func TestResultIsPagedNotCut(t *testing.T) {
 		if err != nil || len(text) > 100_000 {
 			t.Fatalf("%v, %d characters", err, len(text))
 		}
-		shown, _, _ := strings.Cut(text, "(lines")
+		shown, _, _ := strings.Cut(text, "(line")
 		all.WriteString(shown)
 		next = out.NextOffset
 	}
@@ -297,6 +298,30 @@ func TestCancelled(t *testing.T) {
 	}
 }
 
+// What a rule denies is not opened, by whatever path; neither are its names told.
+func TestDenied(t *testing.T) {
+	s := newSession(t)
+	path := s.Put("sub/keys.txt", "secret")
+	s.Put("sub/keyt.txt", "x")
+	for link, target := range map[string]string{"direct": path, "by-name": "sub", "dangling": "sub/secret/none"} {
+		if err := os.Symlink(target, s.Root+"/"+link); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.Bar("sub/keys.txt", "sub/secret")
+	tooltest.Unopened(t, path)
+	for _, name := range []string{"sub/keys.txt", "direct", "by-name/keys.txt", "sub/secret", "dangling"} {
+		_, _, err := s.read(t.Context(), t, call{FilePath: s.Root + "/" + name})
+		if f := fault.From(err); f.Code != "rule_denied" || f.Kind != fault.Denied || f.Field != "/file_path" || !strings.Contains(f.Message, name) || !strings.Contains(f.Message, tooltest.Rule) {
+			t.Errorf("%s: %v, want rule_denied with the path and the rule", name, err)
+		}
+	}
+	_, _, err := s.read(t.Context(), t, call{FilePath: s.Root + "/sub/keyz.txt"})
+	if f := fault.From(err); f.Code != "file_not_found" || strings.Contains(f.Message, "keys.txt") || !strings.Contains(f.Message, "keyt.txt") {
+		t.Errorf("%v, want keyt.txt alone to be named", err)
+	}
+}
+
 // Whatever the pieces in which a file is read, each line comes once, with its own number.
 func TestEveryLineOnce(t *testing.T) {
 	s := newSession(t)
@@ -315,7 +340,7 @@ func TestEveryLineOnce(t *testing.T) {
 		for i := offset; i <= last; i++ {
 			fmt.Fprintf(&b, "%6d\t%s\n", i, want[i-1])
 		}
-		if got, _, _ := strings.Cut(text, "(lines"); got != b.String() || *out.TotalLines != len(want) || (out.NextOffset != 0) != (last < len(want)) {
+		if got, _, _ := strings.Cut(text, "(line"); got != b.String() || *out.TotalLines != len(want) || (out.NextOffset != 0) != (last < len(want)) {
 			rt.Fatalf("%+v\ngot  %q\nwant %q", out, got, b.String())
 		}
 	})

@@ -144,10 +144,10 @@ func (s *source) refuse(in input, isText bool) error {
 	case in.Pages != "" && media != "application/pdf":
 		return fault.Invalidf("invalid_input", "pages is for PDF documents, and %s is none. Leave it out; use offset and limit.", name).At("/pages")
 	case kind != "":
-		return fault.Invalidf("unsupported_media", "%s is a %s (%s, %d bytes), which this version cannot show. Use Bash with a program that turns it into text, if there is one.", name, kind, media, size).
+		return fault.Invalidf("unsupported_media", "%s is a %s (%s, %s), which this version cannot show. Use Bash with a program that turns it into text, if there is one.", name, kind, media, text.Count(size, "byte")).
 			At("/file_path").With(details)
 	case !isText:
-		return fault.Invalidf("binary_file", "%s is not text: %s, %d bytes. Use Bash with file, strings or xxd to look into it.", name, media, size).
+		return fault.Invalidf("binary_file", "%s is not text: %s, %s. Use Bash with file, strings or xxd to look into it.", name, media, text.Count(size, "byte")).
 			At("/file_path").With(details)
 	}
 	return nil
@@ -247,11 +247,19 @@ func (p *page) text(in input) string {
 	case p.given == 0 && p.line == 0:
 		return "The file is empty."
 	case p.given == 0:
-		return fmt.Sprintf("The file has %d lines; line %d is past its end.", p.line, in.Offset)
+		return fmt.Sprintf("The file has %s; line %d is past its end.", text.Count(p.line, "line"), in.Offset)
 	case p.more && p.ended:
-		fmt.Fprintf(&p.out, "(lines %d to %d of %d are shown; go on with offset=%d)", p.first, p.last(), p.line, p.last()+1)
+		fmt.Fprintf(&p.out, "(%s shown; go on with offset=%d)", p.which(fmt.Sprintf(" of %d", p.line)), p.last()+1)
 	case p.more:
-		fmt.Fprintf(&p.out, "(lines %d to %d are shown; the file goes on, and was not counted to its end since it is large; go on with offset=%d)", p.first, p.last(), p.last()+1)
+		fmt.Fprintf(&p.out, "(%s shown; the file goes on, and was not counted to its end since it is large; go on with offset=%d)", p.which(""), p.last()+1)
 	}
 	return p.out.String()
+}
+
+// which says which lines are given, with of behind their numbers, as the beginning of a sentence.
+func (p *page) which(of string) string {
+	if p.given == 1 {
+		return fmt.Sprintf("line %d%s is", p.first, of)
+	}
+	return fmt.Sprintf("lines %d to %d%s are", p.first, p.last(), of)
 }

@@ -25,13 +25,16 @@ const (
 	giveUp = 5 * time.Second
 )
 
-// A Command is a process to start. It runs in a kernel session of its own, without a terminal, with nothing to read.
+// A Command is a process to start. It runs in a kernel session of its own, without a terminal.
 type Command struct {
 	ID   string // of the call, plain characters; it is part of what marks the tree
 	Path string // absolute
 	Args []string
 	Dir  string // absolute
 	Env  []string
+	// Input is what the process can read on its standard input, before the end of file; nil: it is /dev/null. Nothing
+	// waits for its being read.
+	Input []byte
 	// Stdout and Stderr, neither nil, get what is printed, each from one goroutine. An error that one of them gives stops
 	// the process and is handed on as Exit.Output; what is printed afterwards is dropped.
 	Stdout, Stderr io.Writer
@@ -95,6 +98,12 @@ func (r *Runner) Start(c Command) (*Process, error) {
 
 func (p *Process) start(c Command) (err error) {
 	files := []*os.File{p.runner.null}
+	if c.Input != nil {
+		if files[0], err = newInput(c.Input); err != nil {
+			return err
+		}
+		defer files[0].Close()
+	}
 	for _, w := range []io.Writer{c.Stdout, c.Stderr, c.Report} {
 		if w == nil {
 			continue

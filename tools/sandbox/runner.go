@@ -30,7 +30,7 @@ var ErrClosed = errors.New("the daemon is shutting down and starts no more proce
 // whoever starts a process by other means leaves it in the daemon's session, and ends it himself.
 type Runner struct {
 	generation string   // the marker of this daemon, without a call
-	null       *os.File // what every process has as its standard input
+	null       *os.File // the standard input of every process that is given none
 	own        int      // the daemon's kernel session
 	started    atomic.Uint64
 	reaper     reaper

@@ -17,19 +17,25 @@ type analyzer struct {
 	depth  int    // statements inside statements
 	nested int    // scripts inside scripts
 	scope  scope
-	muted  bool // a second reading of the same text: judged, not listed
+
+	current int // whose paths are being listed: an index of out.Commands, or nobody
+	listed  int // paths so far
 
 	refusals int
 	moved    bool     // the shell's own working directory may have changed
 	cwds     []string // where a relative path may start; nil when unknown
-	pipefail bool     // the exit code may come from any stage of a pipeline
+	early    bool     // the exit code may be that of any command
 }
 
 // scope is what the commands of a nested script inherit.
 type scope struct {
 	via      string
 	denyOnly bool
+	assigns  []string
 }
+
+// nobody: what is read or written is not the doing of a command.
+const nobody = -1
 
 var startCwd = []string{"."}
 
@@ -44,7 +50,7 @@ func (a *analyzer) result(last string) Analysis {
 		a.fail(ErrTooMany)
 	}
 	out := a.out
-	if out.Err == nil && !a.pipefail {
+	if out.Err == nil && !a.early {
 		out.Last = last
 	}
 	out.ReadOnly = a.refusals == 0
@@ -60,15 +66,19 @@ func (a *analyzer) result(last string) Analysis {
 func (a *analyzer) refuse(text, why string) {
 	a.refusals++
 	if a.out.Reason == "" {
-		a.out.Reason = "`" + shorten(text) + "`: " + why
+		a.out.Reason = reason(text, why)
 	}
 }
 
 // hidden refuses, and says that the listed commands are not all that may run.
 func (a *analyzer) hidden(text, why string) {
 	a.refuse(text, why)
-	a.out.Opaque = true
+	if a.out.Opaque == "" {
+		a.out.Opaque = reason(text, why)
+	}
 }
+
+func reason(text, why string) string { return "`" + shorten(text) + "`: " + why }
 
 func (a *analyzer) fail(err error) {
 	a.refuse("script", err.Error())
@@ -114,7 +124,7 @@ func (a *analyzer) reading(text string, lang syntax.LangVariant) (last string) {
 	a.src = outer
 	if err != nil {
 		a.fail(err)
-		a.out.Opaque = true
+		a.hidden("script", err.Error())
 		return ""
 	}
 	return last
@@ -134,7 +144,7 @@ func (a *analyzer) cd(dir Word) {
 	a.moved = true
 	if dir.path == "" || dir.shape != known && dir.shape != one {
 		a.cwds = nil
-		a.out.Unlisted = true
+		a.unlisted()
 		return
 	}
 	a.read(dir.path)
@@ -154,29 +164,59 @@ func (a *analyzer) cd(dir Word) {
 // elsewhere: the shell may not be where the script started.
 func (a *analyzer) elsewhere() bool { return len(a.cwds) != 1 || a.cwds[0] != "." }
 
-func (a *analyzer) read(p string)  { a.list(&a.out.Reads, p) }
-func (a *analyzer) write(p string) { a.list(&a.out.Writes, p) }
+func (a *analyzer) read(p string) {
+	for _, full := range a.seen(p) {
+		a.out.Reads = addTo(a.out.Reads, full)
+		if a.current != nobody {
+			c := &a.out.Commands[a.current]
+			c.Reads = addTo(c.Reads, full)
+		}
+	}
+}
 
-// list adds a path as seen from every directory that the shell may be in.
-func (a *analyzer) list(to *[]string, p string) {
-	if a.muted || p == "" {
-		return
-	}
-	if a.cwds == nil && relative(p) || len(*to) >= maxPaths {
-		a.out.Unlisted = true
-		return
-	}
-	for _, cwd := range a.cwds {
-		if full := join(cwd, p); !slices.Contains(*to, full) {
-			*to = append(*to, full)
-		}
-		if !relative(p) {
-			return
+func (a *analyzer) write(p string) {
+	for _, full := range a.seen(p) {
+		a.out.Writes = addTo(a.out.Writes, full)
+		if a.current != nobody {
+			c := &a.out.Commands[a.current]
+			c.Writes = addTo(c.Writes, full)
 		}
 	}
-	if a.cwds == nil {
-		*to = append(*to, p)
+}
+
+func addTo(list []string, p string) []string {
+	if slices.Contains(list, p) {
+		return list
 	}
+	return append(list, p)
+}
+
+// unlisted says that paths are touched which cannot be listed.
+func (a *analyzer) unlisted() {
+	a.out.Unlisted = true
+	if a.current != nobody {
+		a.out.Commands[a.current].Unlisted = true
+	}
+}
+
+// seen is a path as seen from every directory that the shell may be in; none
+// when that is not known.
+func (a *analyzer) seen(p string) (paths []string) {
+	switch {
+	case p == "":
+		return nil
+	case a.cwds == nil && relative(p) || a.listed >= maxPaths:
+		a.unlisted()
+		return nil
+	case !relative(p):
+		paths = []string{p}
+	default:
+		for _, cwd := range a.cwds {
+			paths = append(paths, join(cwd, p))
+		}
+	}
+	a.listed += len(paths)
+	return paths
 }
 
 func relative(p string) bool { return !strings.HasPrefix(p, "/") && !tildeHome(p) }

@@ -35,6 +35,9 @@ func (a *analyzer) awk(args []Word) string {
 		if name, _, ok := strings.Cut(w.prefix, "="); ok && plainAwkName(name) {
 			continue
 		}
+		if strings.HasPrefix(w.prefix, "/inet") {
+			return "gawk opens connections for names such as `" + w.Text + "`"
+		}
 		if why := a.readOperand(w); why != "" {
 			return why
 		}

@@ -6,6 +6,8 @@ package shell
 import (
 	"regexp"
 	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
 )
 
 // builtin judges a builtin; ok is false when name is not one of those here.
@@ -26,18 +28,30 @@ func (a *analyzer) builtin(name string, args []Word) (why string, ok bool) {
 		return "`[` has no `]`", true
 	case "read":
 		return readCommand(args), true
-	case "jobs", "dirs", "times", "wait", "umask", "env":
-		if len(args) > 0 {
-			return "only without arguments it is known to be harmless", true
-		}
-		return "", true
+	case "jobs", "dirs", "times", "wait", "env":
+		return onlyShows(args, ""), true
+	case "umask":
+		return onlyShows(args, "-S -p"), true
 	case "ulimit":
-		if len(args) != 1 || args[0].Text != "-a" {
-			return "it sets a limit", true
+		return onlyShows(args, "-a -c -d -f -l -m -n -s -t -u -v -Hn -Sn -Ha -Sa"), true
+	case "trap":
+		return onlyShows(args, "-l -p"), true
+	case "kill":
+		if len(args) == 0 {
+			return "it ends a process", true
 		}
-		return "", true
+		return onlyShows(args, "-l -L"), true
 	}
 	return "", false
+}
+
+// onlyShows passes a builtin without arguments, or with one of the flags that
+// make it show something.
+func onlyShows(args []Word, flags string) string {
+	if len(args) > 1 || len(args) == 1 && (!args[0].Literal || !listed(" "+flags+" ", args[0].Text)) {
+		return "only what shows something is known to be harmless"
+	}
+	return ""
 }
 
 func (a *analyzer) cdCommand(args []Word) string {
@@ -87,13 +101,18 @@ func printf(args []Word) string {
 // may become several, and none may stand before something with a subscript.
 func (a *analyzer) test(args []Word) string {
 	for i, w := range args {
+		if compared := w.Literal && (w.Text == "-nt" || w.Text == "-ot" || w.Text == "-ef"); compared && i > 0 && i+1 < len(args) {
+			a.look(args[i-1])
+			a.look(args[i+1])
+		}
 		switch {
+		case w.Literal && w.Text == "-v" && i+1 < len(args) && args[i+1].Literal && syntax.ValidName(args[i+1].Text):
+			continue
 		case w.Literal && (w.Text == "-v" || w.Text == "-R"):
 			return w.Text + " takes a name, whose subscript can run commands"
 		case w.Literal || w.shape == one && w.solid:
 			if i > 0 && args[i-1].Literal && isFileTest(args[i-1].Text) {
-				a.read(w.path)
-				a.out.Unlisted = a.out.Unlisted || w.path == ""
+				a.look(w)
 			}
 			continue
 		case w.shape != one:
@@ -103,27 +122,40 @@ func (a *analyzer) test(args []Word) string {
 			return "`" + w.Text + "` may become -v, whose subscript can run commands"
 		}
 		if i > 0 && args[i-1].Literal && isFileTest(args[i-1].Text) {
-			a.out.Unlisted = true
+			a.unlisted()
 		}
 	}
 	return ""
+}
+
+// look lists a file of which only facts are asked.
+func (a *analyzer) look(w Word) {
+	if w.path == "" {
+		a.unlisted()
+	}
+	a.read(w.path)
 }
 
 func isFileTest(op string) bool {
 	return len(op) == 2 && op[0] == '-' && strings.IndexByte("abcdefghkprsuwxGLNOS", op[1]) >= 0
 }
 
+// readFlags leave out -a, -u, -i and -e: arrays, other descriptors, and the
+// line editor.
+var readFlags = &program{flags: "-rs -d: -n: -N: -p: -t:", operands: textOperands, ordered: true}
+
 // readCommand passes `read -r name ...` with names of the script's own.
 func readCommand(args []Word) string {
-	for i, w := range args {
-		if i == 0 && w.Literal && w.Text == "-r" {
-			continue
-		}
+	use, why := readFlags.parse(args)
+	if why != "" {
+		return why
+	}
+	for _, w := range use.operands {
 		if !w.Literal || !plainName(w.Text) {
 			return "it sets `" + w.Text + "`"
 		}
 	}
-	if len(args) == 0 {
+	if len(use.operands) == 0 {
 		return "it sets REPLY"
 	}
 	return ""

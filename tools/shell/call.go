@@ -5,6 +5,7 @@
 package shell
 
 import (
+	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -19,51 +20,62 @@ func (a *analyzer) call(c *syntax.CallExpr) (last string) {
 	words := a.words(c.Args)
 	if len(words) == 0 {
 		a.refuse(text, "an assignment can steer what runs later")
-		a.add(Command{Text: text, Literal: true})
+		a.add(Command{Text: text, Literal: true, Assigns: steering(assigns)})
 		return ""
 	}
 	return a.run(words, assigns, text)
 }
 
-// add lists a command and returns its index, or -1 when it is not listed.
-func (a *analyzer) add(c Command) int {
-	if a.muted {
-		return -1
+// steering are the names whose assignment is not harmless.
+func steering(assigns []assign) (names []string) {
+	for _, as := range assigns {
+		if !as.harmless {
+			names = append(names, as.name)
+		}
 	}
+	return names
+}
+
+// add lists a command and returns its index.
+func (a *analyzer) add(c Command) int {
 	c.Via, c.DenyOnly = a.scope.via, a.scope.denyOnly
+	if len(a.scope.assigns) > 0 {
+		c.Assigns = append(slices.Clone(a.scope.assigns), c.Assigns...)
+	}
 	a.out.Commands = append(a.out.Commands, c)
 	return len(a.out.Commands) - 1
 }
 
-func (a *analyzer) settle(i int, readOnly bool) {
-	if i >= 0 {
-		a.out.Commands[i].ReadOnly = readOnly
-	}
-}
-
-func (a *analyzer) transparent(i int) {
-	if i >= 0 {
-		a.out.Commands[i].Transparent = true
-	}
+// as lists what judge reads and writes as the doing of command i.
+func (a *analyzer) as(i int, judge func()) {
+	outer := a.current
+	a.current = i
+	judge()
+	a.current = outer
 }
 
 // run lists and judges one command.
 func (a *analyzer) run(words []Word, assigns []assign, text string) (last string) {
 	i := a.add(Command{
-		Name: words[0].Text, Words: withoutInput(words), Text: text, Literal: words[0].Literal,
+		Name: words[0].Text, Words: withoutInput(words), Text: text, Literal: words[0].Literal, Assigns: steering(assigns),
 	})
 	before := a.refusals
+	a.as(i, func() { last = a.runAs(i, words, assigns, text) })
+	a.out.Commands[i].ReadOnly = a.refusals == before
+	return last
+}
+
+func (a *analyzer) runAs(i int, words []Word, assigns []assign, text string) (last string) {
 	if !words[0].Literal {
-		if words[0].shape == known && i >= 0 {
+		if words[0].shape == known {
 			a.out.Commands[i].Name = words[0].prefix
 		}
-		a.out.Unlisted = true
+		a.unlisted()
 		a.refuse(text, "which program it runs is not literal")
 		return ""
 	}
-	name := words[0].Text
 	for _, as := range assigns {
-		splits := as.name == "IFS" && name == "read" && as.value.Literal
+		splits := as.name == "IFS" && words[0].Text == "read" && as.value.Literal
 		if !as.harmless && !splits {
 			a.refuse(text, "`"+as.name+"=` can steer the program")
 		}
@@ -74,9 +86,10 @@ func (a *analyzer) run(words []Word, assigns []assign, text string) (last string
 	why, last := a.judge(i, words)
 	if why != "" {
 		a.refuse(text, why)
-		a.out.Unlisted = a.out.Unlisted || why != changesFiles
+		if why != changesFiles && why != mayAppend {
+			a.unlisted()
+		}
 	}
-	a.settle(i, a.refusals == before)
 	return last
 }
 
@@ -84,7 +97,12 @@ func (a *analyzer) run(words []Word, assigns []assign, text string) (last string
 // table of programs that only flags and operands tell apart.
 func (a *analyzer) judge(i int, words []Word) (why, last string) {
 	name, ok := systemName(words[0].Text)
+	if base(words[0].Text) == "git" {
+		c := &a.out.Commands[i]
+		c.Subcommand, c.SubcommandSafe = subcommand(c.Words)
+	}
 	if !ok {
+		a.stranger(base(words[0].Text), words[1:])
 		return "a program by its path can be anything", ""
 	}
 	args := words[1:]
@@ -100,19 +118,21 @@ func (a *analyzer) judge(i int, words []Word) (why, last string) {
 	case "git":
 		return a.gitCommand(args)
 	case "find":
-		return a.find(args), "find"
+		why = a.find(args)
+		a.out.Commands[i].Names = why == ""
+		return why, "find"
 	case "sed", "gsed":
 		return a.sed(args), "sed"
 	case "awk", "gawk", "mawk", "nawk":
 		return a.awk(args), "awk"
 	case "set":
-		a.pipefail = a.pipefail || mentions(args, "pipefail")
-		return "shell options are not followed", ""
+		return a.set(args), "set"
 	}
 	if spec, ok := carriers[name]; ok && (name != "env" || len(args) > 0) {
 		return a.carrier(name, spec, args), ""
 	}
 	if why, ok := a.builtin(name, args); ok {
+		a.out.Commands[i].Names = why == ""
 		return why, name
 	}
 	return a.program(name, args)
@@ -127,15 +147,6 @@ func systemName(name string) (string, bool) {
 		return file, true
 	}
 	return "", false
-}
-
-func mentions(words []Word, s string) bool {
-	for _, w := range words {
-		if strings.Contains(w.Text, s) {
-			return true
-		}
-	}
-	return false
 }
 
 // withoutInput leaves out what xargs appends, which is not in the source.

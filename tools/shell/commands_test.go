@@ -28,6 +28,19 @@ func TestCommands(t *testing.T) {
 		"bash -c \"$x\"":                       "bash -c \"$x\"",
 		"eval 'rm x' y":                        "~eval rm x y / eval> rm x y",
 		"find . -exec rm {} \\; -o -ok rm a +": "find . -exec rm {} ; -o -ok rm a + / find -exec> ?rm {} / find -ok> ?rm a",
+		"bash -lc 'rm x'":                      "bash -lc rm x / bash -c> ?rm x",
+		"bash --rcfile f -c 'rm x'":            "bash --rcfile f -c rm x / bash -c> ?rm x",
+		"bash -oc noclobber 'rm x'":            "bash -oc noclobber rm x / bash -c> ?rm x",
+		"bash -euo pipefail -c 'rm x'":         "~bash -euo pipefail -c rm x / bash -c> rm x",
+		"zsh -c 'rm x'":                        "zsh -c rm x / zsh -c> ?rm x",
+		"/opt/bin/bash -c 'rm x'":              "/opt/bin/bash -c rm x / bash -c> ?rm x",
+		"./timeout 5 rm x":                     "./timeout 5 rm x / timeout> ?rm x",
+		"timeout $t rm x":                      "timeout $t rm x / timeout> ?rm x",
+		"sudo timeout 5 bash -c 'rm x'":        "sudo timeout 5 bash -c rm x / sudo> ?~timeout 5 bash -c rm x / timeout> ?~bash -c rm x / bash -c> ?rm x",
+		"sh -c '[[ a > b ]]'":                  "~sh -c [[ a > b ]] / sh -c> [[ a > b ]] / sh -c> [[ a ]]",
+		"doas rm x":                            "doas rm x / doas> ?rm x",
+		"setsid -w rm x":                       "setsid -w rm x / setsid> ?x / setsid> ?rm x",
+		"ionice -c 3 rm x":                     "ionice -c 3 rm x / ionice> ?rm x",
 		"flock l rm x":                         "flock l rm x / flock> ?rm x",
 		"flock l -c 'rm x'":                    "flock l -c rm x / flock> ?rm x / flock> ?rm x",
 		"watch -n 1 'rm x'":                    "watch -n 1 rm x / watch> ?rm x / watch> ?rm x",
@@ -160,8 +173,8 @@ func TestOpaque(t *testing.T) {
 		"echo ${x@P}": true, "echo $((x))": true, "echo ${!x}": true, "f() { ls; }; f": true, "[[ -v 'a[1]' ]]": true,
 		"eval \"$x\"": true, "bash -c \"$x\"": true, "ls )": true, "for PATH in .; do ls; done": true,
 	} {
-		if a := Analyze(script); a.Opaque != want {
-			t.Errorf("%s: opaque %v", script, a.Opaque)
+		if a := Analyze(script); (a.Opaque != "") != want {
+			t.Errorf("%s: opaque %q", script, a.Opaque)
 		}
 	}
 }

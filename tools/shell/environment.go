@@ -32,6 +32,8 @@ func ReadOnlyEnv(env, roots []string) []string {
 	out := []string{
 		"GOTOOLCHAIN=local", // `go version` would fetch the toolchain that go.mod asks for
 		"PAGER=cat",
+		"PYTHONDONTWRITEBYTECODE=1",
+		"PIP_CONFIG_FILE=/dev/null", "PIP_DISABLE_PIP_VERSION_CHECK=1",
 	}
 	search := ""
 	for _, kv := range env {
@@ -124,6 +126,23 @@ func GitKeyRuns(key string) bool {
 		return true
 	case "diff":
 		return name == "external" || name == "textconv" || name == "command"
+	}
+	return false
+}
+
+// GitKeyStopped says whether a key of a repository's configuration can make a
+// reading git run a program, or fetch, where [GitHardening] is not in force.
+// A hook for post-index-change is the other thing that can.
+func GitKeyStopped(key string) bool {
+	section, rest, _ := strings.Cut(strings.ToLower(key), ".")
+	name := rest[strings.LastIndexByte(rest, '.')+1:]
+	switch section {
+	case "core":
+		return name == "fsmonitor" || name == "alternaterefscommand"
+	case "gpg":
+		return name == "program"
+	case "remote":
+		return name == "promisor"
 	}
 	return false
 }

@@ -17,7 +17,7 @@ func TestReadOnlyEnv(t *testing.T) {
 	}
 	got := ReadOnlyEnv(env, []string{"/work/p"})
 	slices.Sort(got)
-	want := []string{"GOTOOLCHAIN=local", "HOME=/home/u", "LANG=C", "PAGER=cat", "PATH=/usr/bin:/work/project:/bin"}
+	want := []string{"GOTOOLCHAIN=local", "HOME=/home/u", "LANG=C", "PAGER=cat", "PATH=/usr/bin:/work/project:/bin", "PIP_CONFIG_FILE=/dev/null", "PIP_DISABLE_PIP_VERSION_CHECK=1", "PYTHONDONTWRITEBYTECODE=1"}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
@@ -116,6 +116,17 @@ func TestGitKeyRuns(t *testing.T) {
 		"diff.pdf.binary": false, "user.name": false, "core.fsmonitor": false, "diff.renames": false, "DIFF.Pdf.TextConv": true, "": false,
 	} {
 		if got := GitKeyRuns(key); got != want {
+			t.Errorf("%s: %v", key, got)
+		}
+	}
+}
+
+func TestGitKeyStopped(t *testing.T) {
+	for key, want := range map[string]bool{
+		"core.fsmonitor": true, "core.FsMonitor": true, "gpg.program": true, "gpg.ssh.program": true, "remote.origin.promisor": true,
+		"core.alternaterefscommand": true, "core.bare": false, "remote.origin.url": false, "user.signingkey": false, "": false,
+	} {
+		if got := GitKeyStopped(key); got != want {
 			t.Errorf("%s: %v", key, got)
 		}
 	}

@@ -124,7 +124,7 @@ func (a *analyzer) arithmetic(x syntax.ArithmExpr, text string) {
 
 // number: the word is a literal number or a count such as $# and ${#x}.
 func (a *analyzer) number(w *syntax.Word) bool {
-	if isNumber(w.Lit()) {
+	if constant(w.Lit()) {
 		return true
 	}
 	parts := w.Parts
@@ -133,7 +133,7 @@ func (a *analyzer) number(w *syntax.Word) bool {
 		case *syntax.DblQuoted:
 			parts = p.Parts
 		case *syntax.SglQuoted:
-			return !p.Dollar && isNumber(p.Value)
+			return !p.Dollar && constant(p.Value)
 		}
 	}
 	if len(parts) != 1 {
@@ -141,13 +141,19 @@ func (a *analyzer) number(w *syntax.Word) bool {
 	}
 	switch p := parts[0].(type) {
 	case *syntax.Lit:
-		return isNumber(p.Value)
+		return constant(p.Value)
 	case *syntax.ParamExp:
 		return numeric(p)
 	case *syntax.ArithmExp:
 		return true // judged by itself
 	}
 	return false
+}
+
+// constant: a number in any base. What begins with a digit is never a name.
+func constant(s string) bool {
+	return isNumber(s) || s != "" && s[0] >= '0' && s[0] <= '9' &&
+		strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789#") == ""
 }
 
 func isNumber(s string) bool {

@@ -123,6 +123,7 @@ func (p *program) parse(args []Word) (use usage, why string) {
 		case w.Literal || w.shape == known:
 			text := w.prefix
 			if text == "--" {
+				use.rest = len(args) - i - 1
 				return use, p.rest(&use, args[i+1:])
 			}
 			if len(text) < 2 || text[0] != '-' {

@@ -48,7 +48,7 @@ func (a *analyzer) gitCommand(args []Word) (why, last string) {
 }
 
 func (a *analyzer) gitRefused(why string) (string, string) {
-	a.out.Unlisted = true
+	a.unlisted()
 	return why, "git"
 }
 
@@ -61,24 +61,56 @@ func (a *analyzer) gitUse(p *program, sub string, args []Word) string {
 		why = formats(use)
 	}
 	if why != "" {
-		a.out.Unlisted = true
+		a.unlisted()
 		return why
 	}
+	a.gitReads(sub, use)
+	a.out.Commands[a.current].Names = !untracked(sub, use)
+	return ""
+}
+
+// gitReads lists the repository, and what the operands name if they name
+// files: outside it that is an error for all but diff and grep. A REVISION:PATH
+// is listed as its path.
+func (a *analyzer) gitReads(sub string, use usage) {
 	a.read(".")
 	for _, f := range use.flags {
 		if f.reads {
 			a.read(f.value.path)
 		}
 	}
-	for _, w := range use.operands {
-		// git diff compares files outside the repository too; elsewhere such
-		// an operand is an error.
-		if sub == "diff" || strings.HasPrefix(w.path, "..") || !relative(w.path) || strings.Contains(w.path, "/..") {
+	named := use.operands
+	if sub == "grep" && len(named) > 0 && !use.has("-e", "-f") {
+		named = named[1:]
+	}
+	for _, w := range named {
+		if w.path == "" && !w.Literal {
+			a.unlisted()
+		}
+		if _, file, ok := strings.Cut(w.path, ":"); ok && relative(w.path) && file != "" {
+			a.read(file)
+		}
+		if len(w.path) <= maxName && !strings.Contains(w.path, "\n") {
 			a.read(w.path)
 		}
-		a.out.Unlisted = a.out.Unlisted || w.path == "" && !w.Literal
 	}
-	return ""
+}
+
+// maxName is how long a file's name can be on Linux, in bytes: longer operands
+// name no file.
+const maxName = 255
+
+// untracked: it may show the content of files that git does not track, or read
+// what a flag names. A diff of two operands, but for A -- B, compares any two
+// files when they are not in one repository.
+func untracked(sub string, use usage) bool {
+	for _, f := range use.flags {
+		if f.reads {
+			return true
+		}
+	}
+	return sub == "diff" && len(use.operands) == 2 && use.rest != 1 || sub == "grep" && use.has("--untracked", "--no-index") ||
+		sub == "stash" && use.has("--include-untracked", "--only-untracked")
 }
 
 // formats refuses placeholders that start the signature program, and formats

@@ -35,6 +35,9 @@ type program struct {
 	// here are the flags with which it reads the working directory when no
 	// file is named; "*": always.
 	here string
+	// names are the flags with which it shows names and facts only, "*": always,
+	// unless one of content or a file that a flag names says otherwise.
+	names, content string
 	// writes: the operands are written.
 	writes writeKind
 	// check says what else is wrong, or nothing.
@@ -72,6 +75,7 @@ const (
 type usage struct {
 	flags    []flagUse
 	operands []Word
+	rest     int    // how many of the operands stand after --
 	unknown  bool   // some arguments are not literal
 	first    string // the first argument, whatever it is
 }
@@ -110,15 +114,27 @@ func (a *analyzer) program(name string, args []Word) (why, last string) {
 	if why == "" {
 		why = a.operands(p, use)
 	}
+	a.out.Commands[a.current].Names = why == "" && p.showsNames(use)
 	if name == "jq" && use.has("-e", "--exit-status") {
 		name = "jq -e"
 	}
 	return why, name
 }
 
+func (p *program) showsNames(use usage) bool {
+	for _, f := range use.flags {
+		if f.reads {
+			return false
+		}
+	}
+	return (p.names == "*" || p.names != "" && use.has(strings.Fields(p.names)...)) && !use.has(strings.Fields(p.content)...)
+}
+
 // operands lists what a call reads and writes.
 func (a *analyzer) operands(p *program, use usage) (why string) {
-	a.out.Unlisted = a.out.Unlisted || use.unknown && p.operands != textOperands
+	if use.unknown && p.operands != textOperands {
+		a.unlisted()
+	}
 	if p.max > 0 && (len(use.operands) > p.max || spreading(use.operands)) || p.operands == noOperands && len(use.operands) > 0 {
 		return "it does something else when given more operands"
 	}
@@ -178,7 +194,7 @@ func (a *analyzer) readOperand(w Word) (why string) {
 	switch {
 	case w.pipe || w.Literal && w.Text == "-":
 	case w.path == "":
-		a.out.Unlisted = true
+		a.unlisted()
 	case strings.HasPrefix(w.path, "/dev/") && !quietDevice(w.path[len("/dev/"):]):
 		return "opening `" + w.path + "` may do something"
 	default:
@@ -192,12 +208,12 @@ func quietDevice(name string) bool {
 	case "null", "zero", "urandom", "random", "stdin":
 		return true
 	}
-	return strings.HasPrefix(name, "fd/") && isNumber(name[len("fd/"):])
+	return len(name) == len("fd/0") && strings.HasPrefix(name, "fd/") && isNumber(name[len("fd/"):])
 }
 
 func (a *analyzer) writeOperand(w Word) {
 	if w.path == "" || w.shape == files {
-		a.out.Unlisted = true
+		a.unlisted()
 	}
 	a.write(w.path)
 }

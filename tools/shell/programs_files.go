@@ -6,6 +6,7 @@ package shell
 
 var filePrograms = map[string]*program{
 	"ls": {
+		names: "*",
 		flags: "-aAbBcCdfFgGhHiklLmnNopqQrRsStuUvxXZ1 -I: -T: -w: --all --almost-all --author --escape --block-size: --ignore-backups --color?" +
 			" --directory --dired --classify? --file-type --format: --full-time --group-directories-first --no-group --human-readable --si" +
 			" --dereference-command-line --dereference-command-line-symlink-to-dir --dereference --hide: --hyperlink? --indicator-style:" +
@@ -13,8 +14,9 @@ var filePrograms = map[string]*program{
 			" --quoting-style: --reverse --recursive --size --sort: --time: --time-style: --tabsize: --width: --context --zero --help --version",
 		any: true, abbrev: true, here: "*",
 	},
-	"dir": {flags: "-aAlhrRtS1d", any: true, here: "*"},
+	"dir": {names: "*", flags: "-aAlhrRtS1d", any: true, here: "*"},
 	"stat": {
+		names: "*",
 		flags: "-Lft -c: --dereference --file-system --cached: --format: --printf: --terse --help --version",
 		any:   true, abbrev: true,
 	},
@@ -28,6 +30,7 @@ var filePrograms = map[string]*program{
 		},
 	},
 	"du": {
+		names:   "*",
 		refused: namesList,
 		flags: "-0abcDHhklLmPSsx -B: -d: -t: -X< --null --all --apparent-size --block-size: --bytes --total --dereference-args --max-depth:" +
 			" --human-readable --inodes --dereference --count-links --no-dereference --separate-dirs --si --summarize" +
@@ -35,31 +38,42 @@ var filePrograms = map[string]*program{
 		any: true, abbrev: true, here: "*",
 	},
 	"df": {
+		names: "*",
 		flags: "-ahHiklPTv -B: -t: -x: --all --block-size: --human-readable --si --inodes --local --no-sync --output? --portability" +
 			" --print-type --total --type: --exclude-type: --help --version",
 	},
 	"tree": {
+		names: "*", content: "--info --fromfile --gitfile",
 		flags: "-aAcCdDfFgGhijJlnNpqQrsStuUvxX -H: -I: -L: -P: -T: --charset: --device --dirsfirst --filelimit: --filesfirst --fromfile --gitignore" +
 			" --gitfile< --ignore-case --info --inodes --matchdirs --metafirst --noreport --prune --si --sort: --timefmt: --du --version --help",
 		refused: map[string]string{"-o": writesFile, "-R": writesFile}, here: "*", style: apart,
 	},
-	"basename": {flags: "-az -s: --multiple --suffix: --zero --help --version", operands: textOperands, any: true},
-	"dirname":  {flags: "-z --zero --help --version", operands: textOperands, any: true},
-	"realpath": {flags: "-emLPqsz --canonicalize-existing --canonicalize-missing --logical --physical --quiet --relative-to: --relative-base:" +
+	"basename": {names: "*", flags: "-az -s: --multiple --suffix: --zero --help --version", operands: textOperands, any: true},
+	"dirname":  {names: "*", flags: "-z --zero --help --version", operands: textOperands, any: true},
+	"realpath": {names: "*", flags: "-emLPqsz --canonicalize-existing --canonicalize-missing --logical --physical --quiet --relative-to: --relative-base:" +
 		" --strip --no-symlinks --zero --help --version", any: true},
-	"readlink": {flags: "-femnqsvz --canonicalize --canonicalize-existing --canonicalize-missing --no-newline --quiet --silent --verbose --zero" +
+	"readlink": {names: "*", flags: "-femnqsvz --canonicalize --canonicalize-existing --canonicalize-missing --no-newline --quiet --silent --verbose --zero" +
 		" --help --version", any: true},
-	"pwd":      {flags: "-LP --logical --physical", operands: textOperands, any: true},
-	"which":    {flags: "-as --all", operands: textOperands, any: true},
-	"whereis":  {flags: "-bmsulg", operands: textOperands},
-	"type":     {flags: "-aftpP", operands: textOperands, any: true},
-	"namei":    {flags: "-lmovnx --long --modes --owners --vertical --nosymlinks --mountpoints"},
-	"pathchk":  {flags: "-pP --portability", operands: textOperands},
+	"pwd":      {names: "*", flags: "-LP --logical --physical", operands: textOperands, any: true},
+	"which":    {names: "*", flags: "-as --all", operands: textOperands, any: true},
+	"whereis":  {names: "*", flags: "-bmsulg", operands: textOperands},
+	"type":     {names: "*", flags: "-aftpP", operands: textOperands, any: true},
+	"namei":    {names: "*", flags: "-lmovnx --long --modes --owners --vertical --nosymlinks --mountpoints"},
+	"pathchk":  {names: "*", flags: "-pP --portability", operands: textOperands},
 	"unzip":    {flags: "-lvZqqC1", max: 1, check: needs("unzip without -l writes files", "-l", "-v", "-Z")},
 	"zipinfo":  {flags: "-12lmsvhMtTzZC", max: 1},
 	"readelf":  {flags: "-aehlSsdrnVWIgtu -x: -p: --all --file-header --program-headers --sections --symbols --dynamic --wide", check: noResponseFile},
 	"nm":       {flags: "-aACDgnoPruvS --demangle? --dynamic --extern-only --undefined-only --defined-only --size-sort", check: noResponseFile},
-	"diffstat": {flags: "-bclkmqRuv -p: -n: -w:"},
+	"diffstat": {flags: "-bclkmqRuv -p: -n: -w:", operands: noOperands}, // of a file that is compressed it runs the decompressor
+	"objdump":  {flags: "-afphxdDStTrRsgGCwlz -j: -M: -m: --file-headers --disassemble --disassemble-all --source --syms --dynamic-syms --demangle --all-headers --section-headers --section:", check: noResponseFile},
+	"size":     {flags: "-ABGdoxt --format: --totals", check: noResponseFile},
+	"gzip": {
+		flags: "-cdlktqvV0123456789 --stdout --to-stdout --decompress --list --test --keep --quiet --verbose --version",
+		check: needs("without -c, -l or -t it writes files", "-c", "--stdout", "--to-stdout", "-l", "--list", "-t", "--test", "-V", "--version"),
+	},
+	"gofmt":      {flags: "-d -e -l -s", style: oneByOne},
+	"dpkg":       {flags: "-l -L -s -S -p --list --listfiles --status --search --print-avail --get-selections --print-architecture --version", operands: textOperands, style: oneByOne, check: someFlag},
+	"dpkg-query": {flags: "-l -L -s -S -p -W -f: --list --listfiles --status --search --print-avail --show --showformat: --version", operands: textOperands, check: someFlag},
 
 	"touch":    {flags: "-acfhm -d: -r< -t: --date: --no-create --reference< --time: --no-dereference", writes: writesAll},
 	"mkdir":    {flags: "-pv -m: --parents --verbose --mode:", writes: writesAll},
@@ -71,6 +85,13 @@ var filePrograms = map[string]*program{
 	"cp": {flags: "-abdfHilLnpPrRsTuvx --archive --force --interactive --link --dereference --no-clobber --no-dereference --preserve? --recursive" +
 		" --symbolic-link --no-target-directory --update? --verbose --reflink?", writes: writesLast},
 	"ln": {flags: "-filnPrsTv --force --symbolic --relative --no-dereference --no-target-directory --verbose", writes: writesLast},
+}
+
+func someFlag(use usage) string {
+	if len(use.flags) == 0 {
+		return "without a flag it is not known what it does"
+	}
+	return ""
 }
 
 // needs makes a check that one of the flags was given.

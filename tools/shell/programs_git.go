@@ -5,7 +5,7 @@
 // (run programs), --show-signature, -O and --open-files-in-pager, --stdin
 // (more flags from a pipe), --submodule=diff and --recurse-submodules
 // (another repository's settings), --dirty (writes the index), --remerge-diff
-// (writes objects), --alternate-refs (runs a program), --filters, --no-index, ls-remote, fetch, archive, hash-object,
+// (writes objects), --alternate-refs (runs a program), --filters, ls-remote, fetch, archive, hash-object,
 // fsck, help, submodule.
 
 package shell
@@ -44,7 +44,7 @@ var gitPrograms = map[string]*program{
 	"reflog": {flags: gitLog.flags, operands: textOperands, check: gitReflog},
 	"stash":  {flags: gitLog.flags + " --include-untracked --only-untracked", operands: textOperands, check: gitStash},
 	"diff": {
-		flags:    "-1230 --cached --staged --merge-base --base --ours --theirs" + gitDiffFlags,
+		flags:    "-1230 --cached --staged --merge-base --base --ours --theirs --no-index" + gitDiffFlags,
 		operands: textOperands,
 	},
 	"diff-tree":  {flags: "-v -t -c -n: --root --no-commit-id --merge-base --always --pretty? --format: --oneline" + gitDiffFlags, operands: textOperands},

@@ -3,8 +3,9 @@
 // 12 (coreutils 9.1, procps 4.0, util-linux 2.38, iproute2 6.1, bash 5.2).
 //
 // Absent on purpose: whatever asks the network or another process (ping, dig,
-// docker, systemctl, gh), starts a pager (man, less), or may fetch a tool to
-// tell its version (cargo, npm, yarn).
+// docker, systemctl, gh, kubectl), starts a pager (man, less) or a decompressor
+// (tar, zcat, zgrep), may fetch a tool to tell its version (cargo, rustc, yarn),
+// keeps a log of its calls or makes a folder for its settings (npm, top), or builds to answer (go list, go doc, make -n).
 
 package shell
 
@@ -56,7 +57,6 @@ var systemPrograms = map[string]*program{
 	},
 	"pidof":  {flags: "-csxz -o: -S:", operands: textOperands},
 	"pstree": {flags: "-aAcghGlnNpsStTuUZ -H: -C: --arguments --show-pids --long", operands: textOperands},
-	"top":    {flags: "-bcHiSs1 -d: -n: -o: -p: -u: -w? -E: -e:", operands: noOperands, check: needs("without -b it waits for keys", "-b")},
 	"uptime": {flags: "-psV --pretty --since --help --version", operands: noOperands},
 	"free":   {flags: "-bkmghlotvLwV -c: -s: --bytes --kilo --mega --giga --kibi --mebi --gibi --human --lohi --total --wide --si --help --version", operands: noOperands},
 	"vmstat": {flags: "-adfimnswtVy -S:", operands: textOperands},
@@ -80,12 +80,60 @@ var systemPrograms = map[string]*program{
 		flags: "-vidrcas --version --id --description --release --codename --all --short", operands: noOperands,
 	},
 
-	"node": versionBy("-v"), "nodejs": versionBy("-v"), "deno": versionBy("-V"), "bun": versionBy("-v"), "go": {operands: textOperands, max: 1, check: onlyOperands("version")},
+	"yes": {flags: "--help --version", operands: textOperands, any: true},
+	"bc":  {flags: "-lqsw --mathlib --quiet --standard --warn --version --help"},
+	"dmesg": {
+		flags: "-deJkLPprStTux -f: -l: --color? --ctime --decode --facility: --force-prefix --json --kernel --level: --nopager --notime --raw" +
+			" --reltime --show-delta --time-format: --userspace --version --help",
+		operands: noOperands,
+	},
+	"findmnt": {
+		flags:    "-aAbcCDfiJklmnPrRuUvy -d: -M: -N: -o: -O: -S: -t: -T: --all --df --json --list --noheadings --output: --raw --source: --target: --types:",
+		operands: textOperands,
+	},
+	"mount": {flags: "-lV --show-labels --version", operands: noOperands},
+
+	"pip": pip, "pip3": pip,
+	"docker": versionBy("-v"), "curl": versionBy("-V"), "wget": versionBy("-V"), "rsync": versionBy("-V"), "ssh": versionBy("-V"), "vim": versionBy(""),
+	"node": versionBy("-v"), "nodejs": versionBy("-v"), "deno": versionBy("-V"), "bun": versionBy("-v"), "go": {operands: textOperands, check: goShows},
 	"python": versionBy("-V"), "python2": versionBy("-V"), "python3": versionBy("-V"), "ruby": versionBy("-v"), "perl": versionBy("-v"),
 	"php": versionBy("-v"), "lua": versionBy("-v"), "gcc": versionBy("-v"), "g++": versionBy("-v"), "cc": versionBy("-v"), "c++": versionBy("-v"),
 	"clang": versionBy("-v"), "clang++": versionBy("-v"), "make": versionBy("-v"), "cmake": versionBy(""), "ninja": versionBy(""),
-	"tar": versionBy(""), "gzip": versionBy(""), "java": versionBy(""), "javac": versionBy(""),
+	"tar": versionBy(""), "java": versionBy(""), "javac": versionBy(""),
 	"openssl": {operands: textOperands, max: 1, check: onlyOperands("version")},
+}
+
+// pip reads what is installed; ReadOnlyEnv keeps it from its own settings and
+// from asking for a newer pip. Absent: freeze, which runs git for what is
+// installed from a checkout, and -o, which asks the network.
+var pip = &program{
+	flags:    "-V -f -l -v --version --files --local --user --verbose --exclude: --format: --not-required --disable-pip-version-check",
+	operands: textOperands,
+	check: func(use usage) string {
+		if firstIs(use, "list") && len(use.operands) == 1 || firstIs(use, "show") || len(use.operands) == 0 && use.has("-V", "--version") {
+			return ""
+		}
+		return "only `list`, `show` and `--version` are known to be harmless"
+	},
+}
+
+// goShows passes go version, and go env with the names of settings that go
+// finds out without running a compiler.
+func goShows(use usage) string {
+	const settings = " GOARCH GOBIN GOCACHE GOENV GOEXE GOFLAGS GOHOSTARCH GOHOSTOS GOMOD GOMODCACHE GONOPROXY GONOSUMDB GOOS GOPATH GOPRIVATE" +
+		" GOPROXY GOROOT GOSUMDB GOTMPDIR GOTOOLCHAIN GOTOOLDIR GOVERSION GOWORK CGO_ENABLED "
+	if firstIs(use, "version") && len(use.operands) == 1 {
+		return ""
+	}
+	if !firstIs(use, "env") || len(use.operands) == 1 {
+		return "only its version and single settings are known to be harmless"
+	}
+	for _, w := range use.operands[1:] {
+		if !w.Literal || !listed(settings, w.Text) {
+			return "`" + w.Text + "` is not among the settings known to be harmless"
+		}
+	}
+	return ""
 }
 
 // versionBy is a program of which only the version is asked, by --version or

@@ -141,10 +141,11 @@ var ripgrep = &program{
 	refused: map[string]string{
 		"--pre": runsProgram, "--hostname-bin": runsProgram, "-z": "runs decompressors", "--search-zip": "runs decompressors",
 	},
-	operands: patternOperands, patternBy: "-e -f --regexp --file --files", here: "*",
+	operands: patternOperands, patternBy: "-e -f --regexp --file --files", here: "*", names: "--files --type-list",
 }
 
 var fd = &program{
+	names: "*",
 	flags: "-HIusiFgaLp01qVh -d: -t: -e: -E: -c: -S: -o: -j: --hidden --no-hidden --no-ignore --no-ignore-vcs --no-ignore-parent --unrestricted" +
 		" --case-sensitive --ignore-case --glob --regex --fixed-strings --absolute-path --relative-path --follow --no-follow --full-path" +
 		" --print0 --max-depth: --min-depth: --exact-depth: --type: --extension: --exclude: --ignore-file< --color: --size: --changed-within:" +

@@ -9,10 +9,23 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
+// highDescriptor is the reason against descriptors of more than one digit:
+// whoever starts the shell keeps its own among them.
+const highDescriptor = "a descriptor over 9 may be the caller's"
+
 func (a *analyzer) redirect(r *syntax.Redirect) {
+	outer := a.current
+	a.current = nobody
+	a.redirection(r)
+	a.current = outer
+}
+
+func (a *analyzer) redirection(r *syntax.Redirect) {
 	text := a.source(r)
 	if r.N != nil && strings.Trim(r.N.Value, "0123456789") != "" {
 		a.hidden(text, "it sets a variable")
+	} else if r.N != nil && len(r.N.Value) > 1 {
+		a.hidden(text, highDescriptor)
 	}
 	switch r.Op {
 	case syntax.Hdoc, syntax.DashHdoc:
@@ -22,17 +35,25 @@ func (a *analyzer) redirect(r *syntax.Redirect) {
 		a.expansions(r.Word)
 		return
 	}
+	if r.Op == syntax.RdrIn && a.pipeline(r.Word) {
+		return
+	}
 	target := a.word(r.Word)
 	if duplicate := r.Op == syntax.DplIn || r.Op == syntax.DplOut; duplicate && isDescriptor(a.source(r.Word)) {
+		if len(strings.TrimSuffix(a.source(r.Word), "-")) > 1 {
+			a.hidden(text, highDescriptor)
+		}
 		return
 	}
 	if target.Literal && target.Text == "/dev/null" {
 		return
 	}
 	writes := r.Op != syntax.RdrIn && r.Op != syntax.DplIn
-	if !a.muted {
-		a.out.Redirects = append(a.out.Redirects, Redirect{Op: r.Op.String(), Target: target, Writes: writes})
+	found := Redirect{Op: r.Op.String(), Target: target, Text: text, Writes: writes}
+	if target.shape != files {
+		found.Paths = a.seen(target.path)
 	}
+	a.out.Redirects = append(a.out.Redirects, found)
 	if writes {
 		a.refuse(text, "it writes a file")
 		a.writeOperand(target)
@@ -41,12 +62,25 @@ func (a *analyzer) redirect(r *syntax.Redirect) {
 	a.input(target, text)
 }
 
+// pipeline judges < <(list), which opens nothing but a pipe from the list.
+func (a *analyzer) pipeline(w *syntax.Word) bool {
+	if len(w.Parts) != 1 {
+		return false
+	}
+	p, ok := w.Parts[0].(*syntax.ProcSubst)
+	if !ok || p.Op != syntax.CmdIn {
+		return false
+	}
+	a.expansion(p)
+	return true
+}
+
 // input judges < file. Bash itself opens connections for some names, so the
 // name has to be literal.
 func (a *analyzer) input(target Word, text string) {
 	if !target.Literal {
 		a.refuse(text, "the file is not literal")
-		a.out.Unlisted = true
+		a.unlisted()
 		return
 	}
 	if why := a.readOperand(target); why != "" {

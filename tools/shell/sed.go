@@ -8,10 +8,10 @@ package shell
 import "strings"
 
 var sedFlags = &program{
-	flags: "-nErsuz -e: -l: --quiet --silent --debug --expression: --line-length: --null-data --zero-terminated --separate --unbuffered" +
-		" --regexp-extended --posix --sandbox --help --version",
+	flags: "-nErsuz -e: -i? -l: --quiet --silent --debug --expression: --in-place? --line-length: --null-data --zero-terminated --separate" +
+		" --unbuffered --regexp-extended --posix --sandbox --help --version",
 	refused: map[string]string{
-		"-i": writesFile, "--in-place": writesFile, "-f": "reads a script from a file", "--file": "reads a script from a file",
+		"-f": "reads a script from a file", "--file": "reads a script from a file",
 		"--follow-symlinks": "belongs to -i", "--binary": "is not for this system",
 	},
 	operands: textOperands, abbrev: true,
@@ -41,12 +41,33 @@ func (a *analyzer) sed(args []Word) string {
 	if why := sedScript(strings.Join(scripts, "\n")); why != "" {
 		return why
 	}
+	for _, f := range use.flags {
+		if f.name == "-i" || f.name == "--in-place" {
+			a.sedInPlace(f.value, named)
+			return changesFiles
+		}
+	}
 	for _, w := range named {
 		if why := a.readOperand(w); why != "" {
 			return why
 		}
 	}
 	return ""
+}
+
+// sedInPlace lists the files that -i changes and, with a suffix, the copies of
+// what they were. A suffix can also name another directory.
+func (a *analyzer) sedInPlace(suffix Word, named []Word) {
+	plain := suffix.Literal && !strings.ContainsAny(suffix.Text, "*/")
+	for _, w := range named {
+		a.writeOperand(w)
+		switch {
+		case !plain || suffix.Text != "" && !w.Literal:
+			a.unlisted()
+		case suffix.Text != "":
+			a.write(w.path + suffix.Text)
+		}
+	}
 }
 
 // A sedReader stands somewhere in a script.
@@ -116,6 +137,9 @@ func (r *sedReader) command() {
 	case 'b', 't', 'T', ':':
 		r.skip(" \t")
 		r.skip("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_")
+	case 'a', 'i', 'c':
+		r.line()
+		return
 	case 's':
 		r.substitute()
 	case 'y':
@@ -134,6 +158,19 @@ func (r *sedReader) command() {
 		r.refuse("its command `" + string(rune(c)) + "` is not known to be harmless")
 	}
 	r.end()
+}
+
+// line takes the text of a, i and c, up to the end of its line. A backslash
+// could make it longer, for some kinds of sed.
+func (r *sedReader) line() {
+	end := strings.IndexByte(r.s[r.pos:], '\n')
+	if end < 0 {
+		end = len(r.s) - r.pos
+	}
+	if text := r.s[r.pos : r.pos+end]; strings.Contains(text, `\`) || strings.TrimSpace(text) == "" {
+		r.refuse("its script has a text whose end is not certain")
+	}
+	r.pos += end
 }
 
 // end: nothing may follow a command but a separator.

@@ -68,9 +68,11 @@ type Analysis struct {
 	Reads, Writes []string
 	// Unlisted: it may read or write paths that are not in Reads and Writes.
 	Unlisted bool
-	// Opaque: something other than Commands and Redirects may run or change,
-	// for instance an expansion that executes. No allow rule covers that.
-	Opaque bool
+	// Opaque is the first part of the script that may run or change something
+	// other than Commands and Redirects show, for instance an expansion that
+	// executes, and why: in the form of Reason. No allow rule covers that.
+	// Empty: there is none.
+	Opaque string
 	// Git: it runs git, to be hardened and asked about the repository.
 	Git bool
 	// Last is the program whose exit code becomes the script's ("grep",
@@ -78,55 +80,10 @@ type Analysis struct {
 	Last string
 }
 
-// A Command is one simple command: a program or builtin with its words.
-type Command struct {
-	// Name is the command word as bash would look it up, or as written when
-	// that is not known; empty for an assignment alone. Compound tests are
-	// listed by their keyword: "[[", "((", "let".
-	Name string
-	// Words are the command word and its arguments.
-	Words []Word
-	// Text is the source, without redirections.
-	Text string
-	// Literal: the command word is literal.
-	Literal bool
-	// Via is what runs it ("timeout", "bash -c", "find -exec"), the nearest
-	// only; empty when the shell does.
-	Via string
-	// Transparent: a wrapper that every kind of rule looks through, so that
-	// an allow rule need not match it, only what it runs.
-	Transparent bool
-	// DenyOnly: found behind a wrapper that only deny and ask rules look
-	// through. An allow rule must match the wrapper instead.
-	DenyOnly bool
-	// ReadOnly: by itself it is. The script still may not be.
-	ReadOnly bool
-	// ForkBomb: it is no command but a function, under its name, that starts
-	// copies of itself beside itself whenever it is called.
-	ForkBomb bool
-}
-
-// String joins the words with single spaces: the form that rules are matched
-// against, without assignments and redirections.
-func (c Command) String() string {
-	texts := make([]string, len(c.Words))
-	for i, w := range c.Words {
-		texts[i] = w.Text
-	}
-	return strings.Join(texts, " ")
-}
-
-// A Redirect is a redirection that opens a file.
-type Redirect struct {
-	Op     string // as written: ">", ">>", "&>", "<", "<>"
-	Target Word
-	Writes bool
-}
-
 // Analyze says what script would do if bash ran it. It is pure and bounded,
 // never panics, and gives the same answer every time.
 func Analyze(script string) Analysis {
-	a := &analyzer{cwds: startCwd}
+	a := &analyzer{cwds: startCwd, current: nobody}
 	if err := oversize(script); err != nil {
 		a.fail(err)
 	}
@@ -147,15 +104,15 @@ func oversize(script string) error {
 func (a *analyzer) checkText(script string) {
 	for i := range len(script) {
 		if c := script[i]; c < ' ' && c != '\n' && c != '\t' || c == 0x7f {
-			a.refuse(fmt.Sprintf("%q", c), "a control character can hide a command")
+			a.hidden(fmt.Sprintf("%q", c), "a control character can hide a command")
 			return
 		}
 	}
 	if !utf8.ValidString(script) {
-		a.refuse("script", "it is not valid UTF-8")
+		a.hidden("script", "it is not valid UTF-8")
 	}
 	if strings.HasSuffix(script, `\`) {
-		a.refuse(`\`, "a backslash at the end belongs to the word before it")
+		a.hidden(`\`, "a backslash at the end belongs to the word before it")
 	}
 }
 

@@ -102,17 +102,20 @@ func (a *analyzer) keyword(name string, n syntax.Node, judge func()) {
 	text := a.source(n)
 	i := a.add(Command{Name: name, Words: []Word{{Text: text}}, Text: text})
 	before := a.refusals
-	judge()
-	a.settle(i, a.refusals == before)
+	a.as(i, judge)
+	a.out.Commands[i].ReadOnly = a.refusals == before
 }
 
 func (a *analyzer) decl(c *syntax.DeclClause) {
-	a.refuse(a.source(c), "`"+c.Variant.Value+"` changes variables")
+	shows := a.source(c) == c.Variant.Value+" -p"
+	if !shows {
+		a.refuse(a.source(c), "`"+c.Variant.Value+"` changes variables")
+	}
 	words := []Word{literalWord(c.Variant.Value)}
 	for _, as := range c.Args {
 		words = append(words, Word{Text: a.source(as), shape: many})
 	}
-	a.add(Command{Name: c.Variant.Value, Words: words, Text: a.source(c), Literal: true})
+	a.add(Command{Name: c.Variant.Value, Words: words, Text: a.source(c), Literal: true, ReadOnly: shows})
 	for _, as := range c.Args {
 		a.assign(as)
 	}
@@ -134,13 +137,19 @@ func (a *analyzer) ifClause(c *syntax.IfClause) {
 // loop refuses a change of directory inside: what stands before it in the
 // text comes after it in the next round.
 func (a *analyzer) loop(body func()) {
-	moved := a.moved
+	moved, commands, redirects := a.moved, len(a.out.Commands), len(a.out.Redirects)
 	a.moved = false
 	body()
 	if a.moved {
 		a.refuse("cd", "it is inside a loop; put the body into ( )")
 		a.cwds = nil
-		a.out.Unlisted = true
+		a.unlisted()
+		for i := commands; i < len(a.out.Commands); i++ {
+			a.out.Commands[i].Unlisted = true
+		}
+		for i := redirects; i < len(a.out.Redirects); i++ {
+			a.out.Redirects[i].Paths = nil
+		}
 	}
 	a.moved = a.moved || moved
 }
@@ -190,13 +199,22 @@ func (a *analyzer) pattern(w *syntax.Word) {
 // plainName: a variable of the script's own. Those in upper case may mean
 // something to the shell or to a program.
 func plainName(s string) bool {
-	return s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyz_0123456789") == "" && s[0] > '9' && s != "_"
+	return s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyz_0123456789") == "" && s[0] > '9'
+}
+
+// identifier: the name of a variable, without a subscript.
+func identifier(x syntax.TestExpr) bool {
+	w, ok := x.(*syntax.Word)
+	return ok && syntax.ValidName(w.Lit())
 }
 
 // testClause judges [[ ]]. Its words are not split; the traps are the
 // operators that take a value as an expression or as a name.
 func (a *analyzer) testClause(c *syntax.TestClause) string {
-	a.keyword("[[", c, func() { a.testExpr(c.X) })
+	a.keyword("[[", c, func() {
+		a.out.Commands[a.current].Names = true
+		a.testExpr(c.X)
+	})
 	return "[["
 }
 
@@ -205,18 +223,22 @@ func (a *analyzer) testExpr(x syntax.TestExpr) {
 	case *syntax.ParenTest:
 		a.testExpr(x.X)
 	case *syntax.UnaryTest:
-		if x.Op == syntax.TsVarSet || x.Op == syntax.TsRefVar {
+		if x.Op == syntax.TsRefVar || x.Op == syntax.TsVarSet && !identifier(x.X) {
 			a.hidden(a.source(x), "a subscript in the name can run commands")
 		}
 		a.testExpr(x.X)
-		if w, ok := x.X.(*syntax.Word); ok && fileTest(x.Op) {
-			a.readWord(w)
+		if fileTest(x.Op) {
+			a.readTest(x.X)
 		}
 	case *syntax.BinaryTest:
 		a.testExpr(x.X)
 		a.testExpr(x.Y)
 		if numericTest(x.Op) && (!a.numberTest(x.X) || !a.numberTest(x.Y)) {
 			a.hidden(a.source(x), "a value that is compared as a number can run commands; use [ ]")
+		}
+		if x.Op == syntax.TsNewer || x.Op == syntax.TsOlder || x.Op == syntax.TsDevIno {
+			a.readTest(x.X)
+			a.readTest(x.Y)
 		}
 	case *syntax.Word:
 		a.pattern(x)
@@ -225,12 +247,17 @@ func (a *analyzer) testExpr(x syntax.TestExpr) {
 	}
 }
 
-func (a *analyzer) readWord(w *syntax.Word) {
+// readTest lists the file that a test asks about.
+func (a *analyzer) readTest(x syntax.TestExpr) {
+	w, ok := x.(*syntax.Word)
+	if !ok {
+		return
+	}
 	for _, part := range w.Parts {
 		switch part.(type) {
 		case *syntax.Lit, *syntax.SglQuoted:
 		default:
-			a.out.Unlisted = true
+			a.unlisted()
 			return
 		}
 	}

@@ -12,6 +12,9 @@ import (
 
 const maxScripts = 8 // scripts inside scripts
 
+// mayAppend is the reason against nohup, whose own file no rule is about.
+const mayAppend = "it may write nohup.out"
+
 // inner runs words as a command of its own, found behind via.
 func (a *analyzer) inner(via string, words []Word) (last string) {
 	if len(words) == 0 {
@@ -26,12 +29,22 @@ func (a *analyzer) inner(via string, words []Word) (last string) {
 		a.nested--
 		return ""
 	}
-	outer := a.scope
-	a.scope.via = via
+	outer := a.enter(via)
 	last = a.run(words, nil, Command{Words: withoutInput(words)}.String())
 	a.scope = outer
 	a.nested--
 	return last
+}
+
+// enter begins the scope of what the present command runs, and returns the one
+// around it. What is assigned in front of a wrapper reaches that too.
+func (a *analyzer) enter(via string) (outer scope) {
+	outer = a.scope
+	a.scope.via = via
+	if a.current != nobody {
+		a.scope.assigns = a.out.Commands[a.current].Assigns
+	}
+	return outer
 }
 
 // denied lists what a wrapper runs for deny and ask rules only.
@@ -43,15 +56,25 @@ func (a *analyzer) denied(via string, words []Word) {
 }
 
 // wrapped are the wrappers that are looked through, with their own flags:
-// those without a value, and those with one.
-var wrapped = map[string]struct{ flags, operand string }{
-	"timeout": {flags: "-fpv -k: -s: --foreground --preserve-status --verbose --kill-after: --signal:", operand: "0123456789."},
-	"nice":    {flags: "-# -n: --adjustment:"},
-	"stdbuf":  {flags: "-i: -o: -e: --input: --output: --error:"},
+// those without a value, and those with one. In spec is where the command
+// begins when the flags are not understood.
+var wrapped = map[string]struct {
+	flags, operand string
+	spec           carrierSpec
+}{
+	"timeout": {
+		flags:   "-fpv -k: -s: --foreground --preserve-status --verbose --kill-after: --signal:",
+		operand: "0123456789.", spec: carrierSpec{values: "ks", operands: 1},
+	},
+	"nice":    {flags: "-# -n: --adjustment:", spec: carrierSpec{values: "n"}},
+	"stdbuf":  {flags: "-i: -o: -e: --input: --output: --error:", spec: carrierSpec{values: "ioe"}},
 	"nohup":   {},
 	"command": {flags: "-p"},
 	"builtin": {},
 }
+
+// xargsSpec is for an xargs with flags.
+var xargsSpec = carrierSpec{values: "nILPsdEa"}
 
 func (a *analyzer) wrapper(i int, name string, args []Word) (why, last string) {
 	if name == "command" && len(args) > 0 && (args[0].Text == "-v" || args[0].Text == "-V") {
@@ -70,15 +93,15 @@ func (a *analyzer) wrapper(i int, name string, args []Word) (why, last string) {
 	}
 	switch {
 	case why != "":
-		a.candidates(name, carrierSpec{}, args)
+		a.candidates(name, spec.spec, args)
 		return why, ""
 	case len(rest) == 0:
 		return "", name
 	}
-	a.transparent(i)
+	a.out.Commands[i].Transparent = true
 	last = a.inner(name, rest)
 	if name == "nohup" {
-		return "it may write nohup.out", last
+		return mayAppend, last
 	}
 	return "", last
 }
@@ -90,10 +113,10 @@ func (a *analyzer) xargs(i int, args []Word) string {
 	case len(args) == 0:
 		return ""
 	case !args[0].Literal || strings.HasPrefix(args[0].Text, "-"):
-		a.candidates("xargs", carrierSpec{values: "nILPsdEa"}, args)
+		a.candidates("xargs", xargsSpec, args)
 		return "xargs with flags is not followed"
 	}
-	a.transparent(i)
+	a.out.Commands[i].Transparent = true
 	words := args
 	if !args[len(args)-1].input {
 		words = append(args[:len(args):len(args)], Word{Text: "...", shape: many, input: true})
@@ -104,101 +127,6 @@ func (a *analyzer) xargs(i int, args []Word) string {
 		return "what it is given can become commands"
 	}
 	return ""
-}
-
-// eval runs in this very shell.
-func (a *analyzer) eval(i int, args []Word) (why, last string) {
-	texts := make([]string, len(args))
-	for j, w := range args {
-		if !w.Literal || j == 0 && strings.HasPrefix(w.Text, "-") {
-			a.out.Opaque, a.out.Unlisted = true, true
-			return "what it runs is not literal", ""
-		}
-		texts[j] = w.Text
-	}
-	a.transparent(i)
-	return "", a.scriptIn("eval", strings.Join(texts, " "), syntax.LangBash)
-}
-
-// scriptIn walks the text of a nested script.
-func (a *analyzer) scriptIn(via, text string, lang syntax.LangVariant) (last string) {
-	if a.nested++; a.nested > maxScripts {
-		a.fail(ErrTooDeep)
-		a.nested--
-		return ""
-	}
-	outer := a.scope
-	a.scope.via = via
-	a.checkText(text)
-	last = a.script(text, lang)
-	a.scope = outer
-	a.nested--
-	return last
-}
-
-// shell judges bash -c and its like. sh may be bash or a plain POSIX shell,
-// which read some text differently, so that text must pass as both. zsh and
-// ksh read more differently, and zsh always runs the user's .zshenv.
-func (a *analyzer) shell(i int, name string, args []Word) (why, last string) {
-	text, why := scriptOperand(args)
-	if text == nil {
-		if len(args) == 1 && args[0].Text == "--version" {
-			return "", name
-		}
-		a.out.Unlisted = true
-		if why == "" {
-			why = "it runs a file or what it reads"
-		}
-		return why, ""
-	}
-	if !text.Literal {
-		a.out.Opaque, a.out.Unlisted = true, true
-		return "what it runs is not literal", ""
-	}
-	a.transparent(i)
-	cwds, moved, pipefail := a.cwds, a.moved, a.pipefail
-	last = a.scriptIn(name+" -c", text.Text, syntax.LangBash)
-	switch name {
-	case "sh", "dash":
-		muted := a.muted
-		a.muted, a.cwds = true, cwds
-		a.scriptIn(name+" -c", text.Text, syntax.LangPOSIX)
-		a.muted = muted
-	case "zsh", "ksh":
-		why = name + " reads other files first and has another grammar"
-	}
-	a.cwds, a.moved, a.pipefail = cwds, moved, pipefail
-	return why, last
-}
-
-// scriptOperand finds the text after -c. A flag that is not known to leave
-// the meaning alone is a reason against.
-func scriptOperand(args []Word) (text *Word, why string) {
-	c := false
-	for i := 0; i < len(args); i++ {
-		flag := args[i].Text
-		switch {
-		case args[i].Literal && (flag == "--norc" || flag == "--noprofile"):
-		case args[i].Literal && (flag == "--" || flag == "-"):
-			if c && i+1 < len(args) {
-				return &args[i+1], why
-			}
-			return nil, why
-		case strings.HasPrefix(flag, "-") || strings.HasPrefix(flag, "+"):
-			c = c || flag[0] == '-' && !strings.HasPrefix(flag, "--") && strings.Contains(flag, "c")
-			if !args[i].Literal || flag[0] == '+' || strings.Trim(flag[1:], "ceu") != "" {
-				why = "`" + flag + "` makes it read other files or read text differently"
-			}
-			if strings.HasSuffix(flag, "o") || strings.HasSuffix(flag, "O") {
-				i++
-			}
-		case c:
-			return &args[i], why
-		default:
-			return nil, why
-		}
-	}
-	return nil, why
 }
 
 // A carrierSpec says where in the words of a wrapper the command begins.
@@ -223,6 +151,24 @@ var carriers = map[string]carrierSpec{
 	"dbus-run-session": {}, "xvfb-run": {values: "nse"}, "catchsegv": {}, "setarch": {operands: 1}, "linux64": {}, "linux32": {},
 }
 
+// stranger lists, for deny and ask rules, what a program might run that is named
+// like a wrapper but is not the system's.
+func (a *analyzer) stranger(name string, args []Word) {
+	if w, ok := wrapped[name]; ok {
+		a.candidates(name, w.spec, args)
+	} else if spec, ok := carriers[name]; ok {
+		a.candidates(name, spec, args)
+	}
+	switch name {
+	case "xargs":
+		a.candidates(name, xargsSpec, args)
+	case "bash", "sh", "dash", "zsh", "ksh":
+		if text := scriptOperand(args).text; text != nil {
+			a.deniedText(name+" -c", []Word{*text})
+		}
+	}
+}
+
 func (a *analyzer) carrier(name string, spec carrierSpec, args []Word) string {
 	a.candidates(name, spec, args)
 	return "it runs another program in a way of its own"
@@ -231,7 +177,7 @@ func (a *analyzer) carrier(name string, spec carrierSpec, args []Word) string {
 // candidates lists every command that the words of a wrapper may hold. After
 // a flag that is not known to take a value there are two readings.
 func (a *analyzer) candidates(via string, spec carrierSpec, args []Word) {
-	a.out.Unlisted = true
+	a.unlisted()
 	starts := 0
 	skip := spec.operands
 	for i := 0; i < len(args) && starts < 2; i++ {

@@ -19,6 +19,7 @@ type Files struct {
 	t      testing.TB
 	places *workspace.Workspace
 	memory *workspace.Memory
+	barred func(real string) string
 }
 
 // NewFiles makes a session of the existing directory root, with nothing read in it; hidden are directories that it must
@@ -33,7 +34,7 @@ func NewFiles(t testing.TB, root string, hidden ...string) *Files {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := places.Admit(workspace.Places{Hidden: hidden}); err != nil {
+	if places, err = places.Admit(workspace.Places{Hidden: hidden}); err != nil {
 		t.Fatal(err)
 	}
 	return &Files{Root: root, t: t, places: places, memory: workspace.NewMemory()}
@@ -41,13 +42,29 @@ func NewFiles(t testing.TB, root string, hidden ...string) *Files {
 
 // Another gives a second session of the same workspace, with nothing read in it.
 func (f *Files) Another() *Files {
-	return &Files{Root: f.Root, t: f.t, places: f.places, memory: workspace.NewMemory()}
+	return &Files{Root: f.Root, t: f.t, places: f.places, memory: workspace.NewMemory(), barred: f.barred}
+}
+
+// Rule is the sentence in which the rule of Bar gives its reason.
+const Rule = "The rule Read(it) in /settings.json:7 denies reading it."
+
+// Bar has a rule deny reading what lies at the names, relative to the root, and below. It holds for the views and
+// environments that are made from now on.
+func (f *Files) Bar(names ...string) {
+	f.barred = func(real string) string {
+		for _, name := range names {
+			if workspace.Within(filepath.Join(f.Root, name), real) {
+				return Rule
+			}
+		}
+		return ""
+	}
 }
 
 // View is what a call sees that may read and write the root, and read the directories elsewhere.
 func (f *Files) View(elsewhere ...string) *workspace.View {
 	root := workspace.Grantee{Real: f.Root, Tree: true}
-	grant := workspace.Grant{Dir: f.Root, Reads: []workspace.Grantee{root}, Writes: []workspace.Grantee{root}}
+	grant := workspace.Grant{Dir: f.Root, Reads: []workspace.Grantee{root}, Writes: []workspace.Grantee{root}, Barred: f.barred}
 	for _, dir := range elsewhere {
 		grant.Reads = append(grant.Reads, workspace.Grantee{Real: dir, Tree: true})
 	}

@@ -8,24 +8,14 @@ import (
 	"strings"
 
 	"github.com/toold/toold/tools/workspace"
+	"github.com/toold/toold/tools/workspace/text"
 )
 
-// Count writes a number with its noun: "1 file", "3 files".
-func Count(n int64, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	if stem, ok := strings.CutSuffix(noun, "y"); ok {
-		return fmt.Sprintf("%d %sies", n, stem)
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
-}
-
-// LeftOut says what ignore files left out, in phrases; none when they left out nothing.
+// LeftOut says what ignore files and rules left out, in phrases; none when they left out nothing.
 func (t Tally) LeftOut() []string {
 	var phrases []string
 	if t.IgnoredFiles > 0 {
-		phrases = append(phrases, Count(t.IgnoredFiles, "ignored file"))
+		phrases = append(phrases, text.Count(t.IgnoredFiles, "ignored file"))
 	}
 	if t.IgnoredDirs > 0 {
 		shown := make([]string, len(t.Ignored))
@@ -35,9 +25,27 @@ func (t Tally) LeftOut() []string {
 		if t.IgnoredDirs > int64(len(shown)) {
 			shown = append(shown, "...")
 		}
-		phrases = append(phrases, fmt.Sprintf("%s (%s)", Count(t.IgnoredDirs, "ignored directory"), strings.Join(shown, ", ")))
+		phrases = append(phrases, fmt.Sprintf("%s (%s)", text.Count(t.IgnoredDirs, "ignored directory"), strings.Join(shown, ", ")))
 	}
-	return phrases
+	return append(phrases, t.denied()...)
+}
+
+// denied says in one phrase, or none, what rules left out.
+func (t Tally) denied() []string {
+	var kinds []string
+	if t.DeniedFiles > 0 {
+		kinds = append(kinds, text.Count(t.DeniedFiles, "file"))
+	}
+	if t.DeniedDirs > 0 {
+		kinds = append(kinds, text.Count(t.DeniedDirs, "directory"))
+	}
+	switch {
+	case kinds == nil:
+		return nil
+	case t.DeniedFiles+t.DeniedDirs == 1:
+		return []string{kinds[0] + " because a rule denies reading it"}
+	}
+	return []string{strings.Join(kinds, " and ") + " because a rule denies reading them"}
 }
 
 // Unseen lists in lines what could not be read; none when all could.

@@ -20,6 +20,7 @@ import (
 // Options say what to walk and what to do with it.
 type Options struct {
 	// Dir is the root's real path. Ignore files of its parents count up to the top of the repository that it lies in.
+	// They are read whatever Choose says of them: what they say leaves files out, and comes to nobody's eyes.
 	Dir string
 	// Top is the highest parent whose ignore files count when Dir lies in no repository; none when Dir is not below it.
 	Top string
@@ -44,6 +45,8 @@ const (
 	Force
 	// Leave it out, uncounted.
 	Leave
+	// Deny leaves it out since a rule denies reading it, and counts it. It is never opened.
+	Deny
 )
 
 // A Tally is what a walk left out and what it could not see.
@@ -52,6 +55,8 @@ type Tally struct {
 	IgnoredFiles, IgnoredDirs int64
 	// Ignored are a few of the directories left out, below the root, sorted.
 	Ignored []string
+	// What Choose denied. A directory counts as one here too.
+	DeniedFiles, DeniedDirs int64
 	// Faults are what could not be read: directories, and ignore files, whose rules then did not count. At most
 	// maxFaults; Unread counts all.
 	Faults []Fault
@@ -203,6 +208,8 @@ func (w *walker) sort(d *openDir, below string, l *level, entries []fs.DirEntry)
 		path := below + e.Name()
 		switch w.choose(path, l, e.Type()) {
 		case Leave:
+		case Deny:
+			left.deny(e.IsDir())
 		case Take:
 			if e.IsDir() {
 				d.keep()
@@ -232,13 +239,21 @@ func (w *walker) choose(path string, l *level, kind fs.FileMode) Choice {
 		choice = w.o.Choose(path, kind)
 	}
 	switch {
-	case choice == Leave:
-		return Leave
+	case choice == Leave, choice == Deny:
+		return choice
 	case choice == Take && l.ignored(w.prefix+path, kind.IsDir()):
 		return ignoredChoice
 	default:
 		return Take
 	}
+}
+
+func (t *Tally) deny(isDir bool) {
+	if isDir {
+		t.DeniedDirs++
+		return
+	}
+	t.DeniedFiles++
 }
 
 func (t *Tally) ignore(path string, isDir bool) {
@@ -258,13 +273,15 @@ func (t *Tally) name(path string) {
 }
 
 func (w *walker) count(left Tally) {
-	if left.IgnoredFiles+left.IgnoredDirs == 0 {
+	if left.IgnoredFiles+left.IgnoredDirs+left.DeniedFiles+left.DeniedDirs == 0 {
 		return
 	}
 	w.counts.Lock()
 	defer w.counts.Unlock()
 	w.tally.IgnoredFiles += left.IgnoredFiles
 	w.tally.IgnoredDirs += left.IgnoredDirs
+	w.tally.DeniedFiles += left.DeniedFiles
+	w.tally.DeniedDirs += left.DeniedDirs
 	for _, path := range left.Ignored {
 		w.tally.name(path)
 	}

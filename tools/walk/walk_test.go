@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -139,6 +140,49 @@ func TestTally(t *testing.T) {
 	}
 	if got := strings.Join(tally.LeftOut(), ", "); got != "3 ignored files, 5 ignored directories (out0, out1, out2, ...)" {
 		t.Errorf("in words: %s", got)
+	}
+}
+
+// What Choose denies is neither visited nor opened, whatever ignore files say of it, and is counted.
+func TestDenied(t *testing.T) {
+	dir := t.TempDir()
+	plant(t, dir, map[string]string{".gitignore": ".env\n", ".env": "", "sub/.env": "", "secret/a": "", "secret/b/c": "", "seen": ""})
+	tooltest.Unopened(t, dir+"/.env", dir+"/sub/.env", dir+"/secret")
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	visited := make(chan string, 10)
+	tally, err := walk.Files(t.Context(), root, walk.Options{
+		Dir: dir, Visit: func(f *walk.File) { visited <- f.Path },
+		Choose: func(path string, _ fs.FileMode) walk.Choice {
+			if filepath.Base(path) == ".env" || path == "secret" {
+				return walk.Deny
+			}
+			return walk.Take
+		},
+	})
+	close(visited)
+	var got []string
+	for path := range visited {
+		got = append(got, path)
+	}
+	slices.Sort(got)
+	if diff := cmp.Diff(walk.Tally{DeniedFiles: 2, DeniedDirs: 1}, tally); err != nil || diff != "" || !slices.Equal(got, []string{".gitignore", "seen"}) {
+		t.Errorf("%v, visited %q, tally: want (-), got (+):\n%s", err, got, diff)
+	}
+	for _, c := range []struct {
+		tally walk.Tally
+		want  string
+	}{
+		{tally, "2 files and 1 directory because a rule denies reading them"},
+		{walk.Tally{DeniedFiles: 1, IgnoredFiles: 1}, "1 ignored file, 1 file because a rule denies reading it"},
+		{walk.Tally{DeniedDirs: 2}, "2 directories because a rule denies reading them"},
+	} {
+		if got := strings.Join(c.tally.LeftOut(), ", "); got != c.want {
+			t.Errorf("in words: %s, want %s", got, c.want)
+		}
 	}
 }
 

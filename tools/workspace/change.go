@@ -24,17 +24,22 @@ type Written struct {
 	Path    Path
 	Created bool // the file did not exist before
 	Same    bool // the update was what the file already held: nothing was written
+	// OtherNames is what Content.OtherNames said of the file.
+	OtherNames string
 }
 
 // Change replaces the content of the file that name comes to by what how makes of it, or creates the file and its
 // parent directories. how is called at most once, with the file locked against every other Change of this daemon; its
 // error ends the change and is returned as it is. Whether the session must have read the file is how's to judge
-// (Content.Current). If the file is changed by another hand while how works, nothing is written: stale_file.
+// (Content.Current). If the file is changed by another hand while how works, nothing is written: stale_file. The same
+// when it has several hard links and Look has not shown it to this View before, so that nobody could be asked.
 //
 // The file is either the old one or the new one at every moment: a temporary file beside it takes its mode, owner and
 // extended attributes, is synced and renamed. Where that cannot be (several hard links, an owner that a new file could
-// not have, a directory that takes no new file) it is written in place, and put back if that does not succeed. What the
-// call then knows of the file is recorded. Further faults: disk_full, and those of Open.
+// not have, a directory that takes no new file) it is written in place, and put back if that does not succeed. The
+// directory is held open from its judgement on: who moves it away takes the new file along, and nothing is written where
+// a link in its place leads. What the call then knows of the file is recorded. Further faults: disk_full, and those of
+// Open.
 func (v *View) Change(ctx context.Context, name string, how func(*Content) (Update, error)) (Written, error) {
 	p, release, err := v.lock(ctx, name)
 	if err != nil {
@@ -56,6 +61,9 @@ func (v *View) Change(ctx context.Context, name string, how func(*Content) (Upda
 	defer unlink()
 	old, err := v.contentOf(f)
 	if err != nil {
+		return Written{}, err
+	}
+	if err := v.askable(old); err != nil {
 		return Written{}, err
 	}
 	return v.update(ctx, f, old, how)
@@ -93,7 +101,7 @@ func (v *View) update(ctx context.Context, f *File, old *Content, how func(*Cont
 	if err != nil {
 		return Written{}, err
 	}
-	out := Written{Path: f.Path, Same: bytes.Equal(old.Data, next.Data)}
+	out := Written{Path: f.Path, Same: bytes.Equal(old.Data, next.Data), OtherNames: old.OtherNames()}
 	if out.Same {
 		v.Record(f.Path.Real, old.after(next, f.Info))
 		return out, nil

@@ -113,8 +113,12 @@ func TestChangeKeepsLinks(t *testing.T) {
 	if err := os.Link(s.root+"/real/file", s.root+"/hard"); err != nil {
 		t.Fatal(err)
 	}
+	v := s.view()
+	if _, err := v.Look("hard"); err != nil {
+		t.Fatal(err)
+	}
 	for _, content := range []string{"longer than before", "", "x"} {
-		change(t, s.view(), "hard", content)
+		change(t, v, "hard", content)
 		holds(t, s.root+"/real/file", content)
 		holds(t, s.root+"/hard", content)
 	}
@@ -214,6 +218,9 @@ func TestConcurrentChangesLoseNothing(t *testing.T) {
 	for _, name := range []string{"count", "other", "soft", "count"} {
 		all.Go(func() {
 			v := s.view()
+			if _, err := v.Look(name); err != nil {
+				t.Error(err)
+			}
 			for range 25 {
 				_, err := v.Change(context.Background(), name, func(c *workspace.Content) (workspace.Update, error) {
 					n, err := strconv.Atoi(string(c.Data))

@@ -13,6 +13,7 @@ import (
 	"github.com/cespare/xxhash/v2"
 
 	"github.com/toold/toold/tools/fault"
+	"github.com/toold/toold/tools/workspace/text"
 )
 
 // maxContent is the largest file, in bytes, that is changed as a whole in memory. Ours: far above any source file, and
@@ -41,14 +42,15 @@ func (c *Content) Current() error {
 	case !c.known:
 		return fault.Invalidf("not_read", "%s exists and has not been read in this session. Read it first, then send this call again.", c.Path.Shown())
 	case !c.read.Same(c.State):
-		return fault.Invalidf("stale_file", "%s has changed since it was read: it had %d bytes then and has %d now, and its content is another. Read it again before changing it.",
-			c.Path.Shown(), c.read.Size, c.State.Size)
+		return fault.Invalidf("stale_file", "%s has changed since it was read: it had %s then and has %d now, and its content is another. Read it again before changing it.",
+			c.Path.Shown(), text.Count(c.read.Size, "byte"), c.State.Size)
 	}
 	return nil
 }
 
 // OtherNames says why a change of this content must be asked about, when the file has several hard links; else it is
-// empty.
+// empty. Where the other names lie cannot be found out, so a link that somebody has planted in a root looks like any
+// other: it can be read, and is changed only by a call that could ask first.
 func (c *Content) OtherNames() string {
 	if c.Links < 2 {
 		return ""
@@ -74,7 +76,30 @@ func (v *View) Look(name string) (*Content, error) {
 		return nil, err
 	}
 	defer f.Close()
-	return v.contentOf(f)
+	c, err := v.contentOf(f)
+	if err == nil && c.Links > 1 {
+		v.mu.Lock()
+		defer v.mu.Unlock()
+		v.shown[c.inode()] = true
+	}
+	return c, err
+}
+
+// An inode is a file, whatever its names are.
+type inode struct{ device, number uint64 }
+
+func (c *Content) inode() inode { return inode{c.State.Device, c.State.Inode} }
+
+// askable is a fault when the file has names that nobody could have been asked about, since they were not there, or not
+// this file's, when Look gave it.
+func (v *View) askable(c *Content) error {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if c.Links < 2 || v.shown[c.inode()] {
+		return nil
+	}
+	return fault.Invalidf("stale_file", "%s has %d hard links, which it had not when the call was checked: a change would also show under names that may lie anywhere, and nobody was asked about that. Nothing was written; send the call again.",
+		c.Path.Shown(), c.Links)
 }
 
 func (v *View) absent(p Path) *Content {

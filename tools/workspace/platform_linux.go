@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"syscall"
 	"time"
 
@@ -36,27 +35,14 @@ func isMagic(dir string) bool {
 }
 
 // liesAt reports that f is, now, the file at the real path. The kernel knows where f lies, whatever name it was opened
-// by; where upper and lower case are one, it may spell that in another way.
+// by; where different names lead to one file, it may spell that in another way.
 func liesAt(f *os.File, real string) bool {
 	var held string
 	err := withDescriptor(f, func(fd int) (err error) {
 		held, err = os.Readlink("/proc/self/fd/" + strconv.Itoa(fd))
 		return err
 	})
-	switch {
-	case err != nil:
-		return false
-	case held == real:
-		return true
-	case !strings.EqualFold(held, real):
-		return false
-	}
-	here, err := f.Stat()
-	if err != nil {
-		return false
-	}
-	there, err := os.Lstat(real)
-	return err == nil && os.SameFile(here, there)
+	return err == nil && (held == real || respelled(held) == real)
 }
 
 // reserve takes room for n bytes of f from offset at on, without changing what f holds or its size.

@@ -22,6 +22,9 @@ type Path struct {
 	Named  string // absolute and cleaned, links as they were named
 	Real   string // links resolved; of what does not exist: its deepest existing parent resolved, and the rest
 	Exists bool
+	// Missing is how many components at the end of Real do not exist. 0: it exists.
+	Missing int
+	links   []string // real paths of the links that the name led through
 }
 
 // Shown gives Named for a message: what is no text, or would break a line, is escaped.
@@ -69,11 +72,18 @@ func (w *Workspace) Resolve(dir, name string) (Path, error) {
 	if !filepath.IsAbs(name) {
 		name = dir + "/" + name
 	}
-	r := resolver{named: filepath.Clean(name), at: "/"}
-	if err := r.follow(name); err != nil {
+	r, err := follow(name)
+	if err != nil {
 		return Path{}, err
 	}
-	return Path{Named: r.named, Real: r.at, Exists: r.missing == 0}, nil
+	return Path{Named: r.named, Real: r.at, Exists: r.missing == 0, Missing: r.missing, links: r.passed}, nil
+}
+
+// follow walks an absolute name to its end.
+func follow(name string) (resolver, error) {
+	r := resolver{named: filepath.Clean(name), at: "/", links: maxLinks}
+	err := r.follow(name)
+	return r, err
 }
 
 func decodeName(name string) (string, error) {
@@ -98,7 +108,8 @@ type resolver struct {
 	named   string
 	at      string
 	missing int
-	links   int
+	links   int      // how many it may lead through
+	passed  []string // real paths of the links so far
 }
 
 func (r *resolver) follow(name string) error {
@@ -140,38 +151,10 @@ func (r *resolver) step(part string) error {
 	return nil
 }
 
-// spelled gives part as the directory itself spells it. It differs only where the file system takes "A" for "a"; a rule
-// that names one of them must meet the other too.
-func spelled(parent, part string, info fs.FileInfo) string {
-	other := strings.Map(swapCase, part)
-	if other == part {
-		return part
-	}
-	if same, err := os.Lstat(filepath.Join(parent, other)); err != nil || !os.SameFile(info, same) {
-		return part
-	}
-	found := part
-	for _, name := range names(parent) {
-		if name == part {
-			return part
-		}
-		if strings.EqualFold(name, part) {
-			found = name
-		}
-	}
-	return found
-}
-
-func swapCase(r rune) rune {
-	if upper := unicode.ToUpper(r); upper != r {
-		return upper
-	}
-	return unicode.ToLower(r)
-}
-
 // link goes on at the target of the link at path, which lies in parent.
 func (r *resolver) link(parent, path string) error {
-	if r.links++; r.links > maxLinks {
+	r.passed = append(r.passed, path)
+	if len(r.passed) > r.links {
 		return fault.Invalidf("link_loop", "%s leads through more than %d symbolic links; they probably form a loop. Name the file itself.", shown(r.named), maxLinks)
 	}
 	if isMagic(parent) {

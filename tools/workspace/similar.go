@@ -62,14 +62,31 @@ func (v *View) lookAround(p Path) NotFound {
 	if place := v.ws.Place(dir); place == Outside || place == Hidden {
 		return n
 	}
-	for _, name := range similar(base, names(dir)) {
-		n.Similar = append(n.Similar, shown(filepath.Join(dir, name)))
+	for _, name := range similar(base, v.names(dir)) {
+		if len(n.Similar) == maxSimilar {
+			break
+		}
+		if real := filepath.Join(dir, name); !v.isBarred(real) {
+			n.Similar = append(n.Similar, shown(real))
+		}
 	}
 	return n
 }
 
-func names(dir string) []string {
-	d, err := os.Open(dir)
+// isBarred reports that a rule denies reading the entry at the real path.
+func (v *View) isBarred(real string) bool {
+	info, err := os.Lstat(real)
+	return err != nil || v.ws.whyBarred(real, info.Mode().Type(), v.grant.Barred) != ""
+}
+
+// names lists the directory at the real path, as long as it is still there.
+func (v *View) names(dir string) []string {
+	root, err := v.ws.openRoot(dir)
+	if err != nil {
+		return nil
+	}
+	defer root.Close()
+	d, err := root.Open(".")
 	if err != nil {
 		return nil
 	}
@@ -81,7 +98,7 @@ func names(dir string) []string {
 	return list
 }
 
-// similar ranks those of names that somebody may have meant by base.
+// similar gives those of names that somebody may have meant by base, the likeliest first.
 func similar(base string, names []string) []string {
 	type ranked struct {
 		name     string
@@ -97,7 +114,7 @@ func similar(base string, names []string) []string {
 		return cmp.Or(cmp.Compare(a.distance, b.distance), strings.Compare(a.name, b.name))
 	})
 	var out []string
-	for _, r := range found[:min(len(found), maxSimilar)] {
+	for _, r := range found {
 		out = append(out, r.name)
 	}
 	return out

@@ -3,8 +3,12 @@
 package workspace
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/toold/toold/tools/fault"
 )
@@ -15,18 +19,32 @@ type Tree struct {
 	Path   Path   // what was named: the directory, or the file
 	Real   string // real path of Root
 	Single string // base name of the file when a file was named; empty: the whole directory
-	barred map[string]bool
+	ws     *Workspace
+	hidden map[string]bool
+	barred func(real string) string
 }
 
-// Barred reports whether the directory at path, below Root and with slashes, is hidden. Who walks leaves it out, and with
-// it everything below.
-func (t *Tree) Barred(path string) bool { return t.barred[path] }
+// Hidden reports whether the directory at path, below Root and with slashes, is the daemon's own. Who walks leaves it
+// out, and with it everything below.
+func (t *Tree) Hidden(path string) bool { return t.hidden[path] }
+
+// Barred reports whether a rule denies reading the entry at path, below Root and with slashes, of which kind holds the
+// type bits; of a link also whether one denies reading what it leads to. Who walks leaves it out, with everything below,
+// never opens it, and says how many there were. It is safe for concurrent use.
+func (t *Tree) Barred(path string, kind fs.FileMode) bool {
+	return t.barred != nil && t.ws.whyBarred(filepath.Join(t.Real, path), kind, t.barred) != ""
+}
+
+// Guarded reports whether there are rules by which Barred could be true. What is read by its name, and not by way of
+// Root, could then be something that is barred.
+func (t *Tree) Guarded() bool { return t.barred != nil }
 
 // Close lets go of the directory.
 func (t *Tree) Close() error { return t.Root.Close() }
 
 // Tree opens the directory that name comes to, or for a file its parent, in which Single then names it. It returns
-// faults: path_not_found (Details: NotFound), not_regular, permission_denied, undeclared, and those of Resolve.
+// faults: path_not_found (Details: NotFound), not_regular, permission_denied, rule_denied, undeclared, and those of
+// Resolve.
 func (v *View) Tree(name string) (*Tree, error) {
 	p, err := v.reach(name, v.grant.Reads, v.grant.Writes)
 	if err != nil {
@@ -39,13 +57,13 @@ func (v *View) Tree(name string) (*Tree, error) {
 	if !info.IsDir() && !info.Mode().IsRegular() {
 		return nil, notRegular(p, info)
 	}
-	t := &Tree{Path: p, Real: p.Real, barred: map[string]bool{}}
+	t := &Tree{Path: p, Real: p.Real, ws: v.ws, hidden: map[string]bool{}, barred: v.grant.Barred}
 	if !info.IsDir() {
 		t.Real, t.Single = filepath.Dir(p.Real), filepath.Base(p.Real)
 	}
 	for _, dir := range v.ws.hidden {
 		if rel, err := filepath.Rel(t.Real, dir); err == nil {
-			t.barred[rel] = true
+			t.hidden[rel] = true
 		}
 	}
 	if t.Root, err = v.openDir(t.Real, p); err != nil {
@@ -56,24 +74,46 @@ func (v *View) Tree(name string) (*Tree, error) {
 
 // openDir opens the directory at the real path and makes sure that it is still there. p is what was asked for.
 func (v *View) openDir(real string, p Path) (*os.Root, error) {
-	root, rel, err := v.ws.rootOf(real)
+	dir, err := v.ws.openRoot(real)
 	if err != nil {
 		return nil, v.refused(p, err)
+	}
+	return dir, nil
+}
+
+// errMoved says that a file or directory is not where it was when it was judged.
+var errMoved = errors.New("something else is in its place")
+
+// whetherMoved gives errMoved in the stead of err if a link has come onto the real path.
+func whetherMoved(real string, err error) error {
+	if !errors.Is(err, fs.ErrNotExist) && respelled(real) != real {
+		return errMoved
+	}
+	return err
+}
+
+// openDirectory are the flags for opening what was a directory when it was looked at. A pipe that has taken its place
+// would block without them.
+const openDirectory = os.O_RDONLY | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_NONBLOCK
+
+// openRoot opens the directory at the real path and makes sure that it is still there; otherwise the error is errMoved.
+func (w *Workspace) openRoot(real string) (*os.Root, error) {
+	root, rel, err := w.rootOf(real)
+	if err != nil {
+		return nil, err
 	}
 	defer root.Close()
 	dir, err := root.OpenRoot(rel)
 	if err != nil {
-		return nil, v.refused(p, err)
+		return nil, whetherMoved(real, err)
 	}
 	self, err := dir.Open(".")
 	if err != nil {
-		dir.Close()
-		return nil, v.refused(p, err)
+		return nil, errors.Join(err, dir.Close())
 	}
 	defer self.Close()
 	if !liesAt(self, real) {
-		dir.Close()
-		return nil, undeclared(p)
+		return nil, errors.Join(errMoved, dir.Close())
 	}
 	return dir, nil
 }

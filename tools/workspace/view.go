@@ -20,6 +20,10 @@ import (
 type Grant struct {
 	Dir           string // the working directory, absolute
 	Reads, Writes []Grantee
+	// Barred says, as a sentence that names the rule with its file and line, why a rule forbids reading the file,
+	// directory or link at a real path, or a directory that it lies in; empty: none does. It holds whatever Reads and
+	// Writes name, and is called from several goroutines at once. Nil: no rule is about reading.
+	Barred func(real string) string
 }
 
 // A Grantee is a real path that was judged and permitted.
@@ -46,11 +50,12 @@ type View struct {
 
 	mu      sync.Mutex
 	learned map[string]State
+	shown   map[inode]bool // files of several names that Look has given
 }
 
 // View cuts the workspace to one call. m is the session's memory; the view reads it and never changes it.
 func (w *Workspace) View(g Grant, m *Memory) *View {
-	return &View{ws: w, grant: g, memory: m, learned: map[string]State{}}
+	return &View{ws: w, grant: g, memory: m, learned: map[string]State{}, shown: map[inode]bool{}}
 }
 
 // Absolute is a fault invalid_input for a name that is relative, which says what it would be in the working directory.
@@ -126,7 +131,7 @@ type File struct {
 
 // Open opens the regular file that name, absolute or relative to the working directory, comes to. It never waits for
 // another process and never opens what is not regular. It returns faults: file_not_found (Details: NotFound),
-// is_directory, not_regular, permission_denied, undeclared, and those of Resolve.
+// is_directory, not_regular, permission_denied, rule_denied, undeclared, and those of Resolve.
 func (v *View) Open(name string) (*File, error) {
 	p, err := v.reach(name, v.grant.Reads, v.grant.Writes)
 	if err != nil {
@@ -144,6 +149,9 @@ func (v *View) reach(name string, lists ...[]Grantee) (Path, error) {
 	if v.ws.Place(p.Real) == Hidden {
 		return p, fault.Deniedf("hidden_path", "%s belongs to the daemon itself and is never opened for a tool.", p.Shown())
 	}
+	if why := p.whyBarred(v.grant.Barred); why != "" {
+		return p, ruleDenied(p, why)
+	}
 	for _, list := range lists {
 		if holds(list, p.Real) {
 			return p, nil
@@ -153,7 +161,12 @@ func (v *View) reach(name string, lists ...[]Grantee) (Path, error) {
 }
 
 func undeclared(p Path) error {
-	return fault.Deniedf("undeclared", "%s is now %s, which is not what was permitted for this call. Something on the way to it has changed; send the call again.", p.Shown(), p.Real)
+	return fault.Deniedf("undeclared", "%s is now %s, which is not what was permitted for this call. Something on the way to it has changed; send the call again.", p.Shown(), shown(p.Real))
+}
+
+// exchanged is the fault for a path that came to what was permitted, and when it was opened to something else.
+func exchanged(p Path) error {
+	return fault.Deniedf("undeclared", "Something on the way to %s was put in the place of something else while this call was working, so it was not opened. Send the call again.", p.Shown())
 }
 
 // open opens what p names with flag, checks that it is regular and still what p says.
@@ -172,7 +185,7 @@ func (v *View) open(p Path, flag int) (*File, error) {
 	defer root.Close()
 	f, err := root.OpenFile(rel, flag|unix.O_NONBLOCK|unix.O_NOFOLLOW|unix.O_NOCTTY, 0)
 	if err != nil {
-		return nil, v.refused(p, err)
+		return nil, v.refused(p, whetherMoved(p.Real, err))
 	}
 	opened, err := inspect(f, p)
 	if err != nil {
@@ -207,7 +220,7 @@ func inspect(f *os.File, p Path) (*File, error) {
 		return nil, notRegular(p, info)
 	}
 	if !liesAt(f, p.Real) {
-		return nil, undeclared(p)
+		return nil, exchanged(p)
 	}
 	return &File{File: f, Path: p, Info: info, Kernel: info.Size() == 0 && isMadeUp(f)}, nil
 }
@@ -237,7 +250,7 @@ func notRegular(p Path, info fs.FileInfo) error {
 	case mode&fs.ModeDevice != 0:
 		kind = "a device"
 	case mode&fs.ModeSymlink != 0:
-		return undeclared(p) // it was no link when it was resolved
+		return exchanged(p) // it was no link when it was resolved
 	}
 	return fault.Invalidf("not_regular", "%s is %s, not a regular file; it could block or never end, so it is not opened.", p.Shown(), kind)
 }
@@ -247,8 +260,8 @@ func (v *View) refused(p Path, err error) error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
 		return v.notFound(p)
-	case errors.Is(err, syscall.ELOOP):
-		return undeclared(p)
+	case errors.Is(err, syscall.ELOOP), errors.Is(err, errMoved):
+		return exchanged(p)
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
 		return fault.Failedf("permission_denied", "%s may not be opened by the daemon's user (%v).", p.Shown(), cause(err))
 	case errors.Is(err, syscall.ENXIO):

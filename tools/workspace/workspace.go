@@ -12,8 +12,8 @@ import (
 	"strings"
 )
 
-// A Workspace is the part of the file system that a session works in. It is immutable after Admit and safe for
-// concurrent use; it holds no descriptors.
+// A Workspace is the part of the file system that a session works in. It is immutable and safe for concurrent use; it
+// holds no descriptors.
 type Workspace struct {
 	roots    []string // real paths
 	readable []string // real paths
@@ -41,21 +41,22 @@ func Open(roots []string, l *Locks) (*Workspace, error) {
 // Places are directories whose place differs from that of what lies around them.
 type Places struct {
 	Public   []string // in the stead of the usual public directories; nil: the usual ones. Those that do not exist are left out
-	Readable []string // read like a root: a session's spill folder, additional directories
-	Hidden   []string // never to be opened, whatever is granted: the daemon's own state
+	Readable []string // read like a root: a session's spill folder, additional directories. Those that do not exist are left out
+	Hidden   []string // never to be opened, whatever is granted: the daemon's own state. They must exist
 }
 
-// Admit sets the places. It must be called before the workspace is shared. Readable and Hidden must exist.
-func (w *Workspace) Admit(p Places) error {
-	var err error
-	if p.Public != nil {
-		w.public = existing(p.Public)
+// Admit gives a workspace of the same roots and locks with these places in the stead of whatever w had. w stays as it
+// is: calls that began with it go on with it.
+func (w *Workspace) Admit(p Places) (*Workspace, error) {
+	hidden, err := realDirs(p.Hidden)
+	if err != nil {
+		return nil, err
 	}
-	if w.readable, err = realDirs(p.Readable); err != nil {
-		return err
+	public := p.Public
+	if public == nil {
+		public = publicDirectories
 	}
-	w.hidden, err = realDirs(p.Hidden)
-	return err
+	return &Workspace{roots: w.roots, readable: existing(p.Readable), hidden: hidden, public: existing(public), locks: w.locks}, nil
 }
 
 // Roots gives the real paths of the roots, in the order they were given.
@@ -67,28 +68,29 @@ func realDirs(dirs []string) ([]string, error) {
 		if !filepath.IsAbs(dir) {
 			return nil, fmt.Errorf("directory %q is not absolute", dir)
 		}
-		r, err := filepath.EvalSymlinks(dir)
-		if err != nil {
-			return nil, err
-		}
-		if info, err := os.Stat(r); err != nil {
+		if info, err := os.Stat(dir); err != nil {
 			return nil, err
 		} else if !info.IsDir() {
 			return nil, fmt.Errorf("%q is not a directory", dir)
 		}
-		real = append(real, r)
+		r, err := follow(dir)
+		if err != nil {
+			return nil, err
+		}
+		real = append(real, r.at)
 	}
 	return real, nil
 }
 
+// existing gives those of dirs that are there, each once.
 func existing(dirs []string) []string {
-	var real []string
+	var found []string
 	for _, dir := range dirs {
-		if r, err := filepath.EvalSymlinks(dir); err == nil && !slices.Contains(real, r) {
-			real = append(real, r)
+		if real, err := realDirs([]string{dir}); err == nil && !slices.Contains(found, real[0]) {
+			found = append(found, real[0])
 		}
 	}
-	return real
+	return found
 }
 
 // Within reports whether path is dir or below it, by components. Both are clean and absolute.

@@ -3,10 +3,8 @@ package workspace_test
 import (
 	"os"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"testing"
-	"unicode/utf8"
 
 	"github.com/toold/toold/tools/fault"
 	"github.com/toold/toold/tools/workspace"
@@ -21,7 +19,12 @@ type site struct {
 
 func newSite(t *testing.T) *site {
 	t.Helper()
-	top, err := filepath.EvalSymlinks(t.TempDir())
+	return newSiteIn(t, t.TempDir())
+}
+
+func newSiteIn(t *testing.T, dir string) *site {
+	t.Helper()
+	top, err := filepath.EvalSymlinks(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,6 +41,15 @@ func newSite(t *testing.T) *site {
 func (s *site) view() *workspace.View {
 	all := []workspace.Grantee{{Real: s.root, Tree: true}}
 	return s.ws.View(workspace.Grant{Dir: s.root, Reads: all, Writes: all}, s.memory)
+}
+
+// admit gives the site's workspace other places.
+func (s *site) admit(t *testing.T, p workspace.Places) {
+	t.Helper()
+	var err error
+	if s.ws, err = s.ws.Admit(p); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func mkdir(t *testing.T, dir string) {
@@ -81,6 +93,7 @@ func TestResolve(t *testing.T) {
 	for _, c := range []struct {
 		name, real string
 		exists     bool
+		missing    int
 		code       string
 	}{
 		{name: "dir/file", real: s.root + "/dir/file", exists: true},
@@ -90,11 +103,13 @@ func TestResolve(t *testing.T) {
 		{name: "out/secret", real: s.outside + "/secret", exists: true},
 		{name: "out/../root/dir", real: s.root + "/dir", exists: true}, // up from where the link led
 		{name: "../outside/secret", real: s.outside + "/secret", exists: true},
-		{name: "dangling", real: s.outside + "/none/yet"},
-		{name: "inside/new/deep", real: s.root + "/dir/new/deep"},
+		{name: "dangling", real: s.outside + "/none/yet", missing: 2},
+		{name: "dangling/more", real: s.outside + "/none/yet/more", missing: 3},
+		{name: "inside/new/deep", real: s.root + "/dir/new/deep", missing: 2},
+		{name: "inside/new/deep/..", real: s.root + "/dir/new", missing: 1},
 		{name: "none/../dir/file", real: s.root + "/dir/file", exists: true},
 		{name: "none/../out/secret", real: s.outside + "/secret", exists: true},
-		{name: "dir/file/below", real: s.root + "/dir/file/below"},
+		{name: "dir/file/below", real: s.root + "/dir/file/below", missing: 1},
 		{name: "base64:ZGlyL2ZpbGU=", real: s.root + "/dir/file", exists: true},
 		{name: "/../../..", real: "/", exists: true},
 		{name: "loop", code: "link_loop"},
@@ -110,8 +125,8 @@ func TestResolve(t *testing.T) {
 		if code(err) != c.code {
 			t.Errorf("Resolve(%q): %v, want code %q", c.name, err, c.code)
 		}
-		if err == nil && (got.Real != c.real || got.Exists != c.exists) {
-			t.Errorf("Resolve(%q) = %+v, want %s, exists %v", c.name, got, c.real, c.exists)
+		if err == nil && (got.Real != c.real || got.Exists != c.exists || got.Missing != c.missing) {
+			t.Errorf("Resolve(%q) = %+v, want %s, exists %v, %d missing", c.name, got, c.real, c.exists, c.missing)
 		}
 	}
 }
@@ -129,9 +144,7 @@ func TestPlace(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := s.ws.Admit(workspace.Places{Public: []string{public, "/no/such"}, Readable: []string{spill}, Hidden: []string{state}}); err != nil {
-		t.Fatal(err)
-	}
+	s.admit(t, workspace.Places{Public: []string{public, "/no/such"}, Readable: []string{spill}, Hidden: []string{state}})
 	for path, want := range map[string]workspace.Place{
 		s.root:                workspace.InRoot,
 		s.root + "/a/b":       workspace.InRoot,
@@ -149,6 +162,38 @@ func TestPlace(t *testing.T) {
 		if got := s.ws.Place(path); got != want {
 			t.Errorf("Place(%s) = %d, want %d", path, got, want)
 		}
+	}
+}
+
+// Other places make another workspace; who holds the one before keeps what it had.
+func TestAdmit(t *testing.T) {
+	s := newSite(t)
+	state, added := s.outside+"/state", s.outside+"/added"
+	mkdir(t, state)
+	mkdir(t, added)
+	link(t, "added", s.outside+"/name")
+	before, err := s.ws.Admit(workspace.Places{Public: []string{}, Hidden: []string{state}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	put(t, s.outside+"/file", "x")
+	after, err := before.Admit(workspace.Places{Readable: []string{s.outside + "/name", s.outside + "/none", s.outside + "/file"}, Hidden: []string{state}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string][2]workspace.Place{
+		added + "/x":          {workspace.Outside, workspace.Readable},
+		state:                 {workspace.Hidden, workspace.Hidden},
+		s.root:                {workspace.InRoot, workspace.InRoot},
+		"/usr":                {workspace.Outside, workspace.Public},
+		s.outside + "/none/x": {workspace.Outside, workspace.Outside},
+	} {
+		if got := [2]workspace.Place{before.Place(path), after.Place(path)}; got != want {
+			t.Errorf("Place(%s) = %d before and after, want %d", path, got, want)
+		}
+	}
+	if _, err := s.ws.Admit(workspace.Places{Hidden: []string{s.outside + "/none"}}); err == nil {
+		t.Error("a hidden directory that does not exist was taken")
 	}
 }
 
@@ -202,85 +247,6 @@ func TestNotFoundNamesWhatIsSimilar(t *testing.T) {
 	}
 }
 
-// A directory on the way is swapped for a link after the call was permitted.
-func TestSwappedDirectory(t *testing.T) {
-	s := newSite(t)
-	put(t, s.root+"/dir/file", "ours")
-	put(t, s.outside+"/file", "theirs")
-	put(t, s.root+"/other/file", "another")
-	exactly := []workspace.Grantee{{Real: s.root + "/dir/file"}}
-	for _, target := range []string{s.outside, "other"} {
-		v := s.ws.View(workspace.Grant{Dir: s.root, Reads: exactly, Writes: exactly}, s.memory)
-		if err := os.Rename(s.root+"/dir", s.root+"/aside"); err != nil {
-			t.Fatal(err)
-		}
-		link(t, target, s.root+"/dir")
-		if _, err := v.Open("dir/file"); code(err) != "undeclared" {
-			t.Errorf("Open through a link to %s: %v", target, err)
-		}
-		if _, err := v.Change(t.Context(), "dir/file", never(t)); code(err) != "undeclared" {
-			t.Errorf("Change through a link to %s: %v", target, err)
-		}
-		if err := os.Remove(s.root + "/dir"); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Rename(s.root+"/aside", s.root+"/dir"); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
-func never(t *testing.T) func(*workspace.Content) (workspace.Update, error) {
-	return func(*workspace.Content) (workspace.Update, error) {
-		t.Helper()
-		t.Error("a content was shown that must not be reached")
-		return workspace.Update{}, nil
-	}
-}
-
-// An attacker swaps the directory for a link and back while files are opened. Whatever is opened must be ours.
-func TestRacingAttacker(t *testing.T) {
-	s := newSite(t)
-	put(t, s.root+"/dir/file", "ours")
-	put(t, s.outside+"/file", "theirs")
-	exactly := []workspace.Grantee{{Real: s.root + "/dir/file"}}
-	v := s.ws.View(workspace.Grant{Dir: s.root, Reads: exactly, Writes: exactly}, s.memory)
-	stop, stopped := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(stopped)
-		for {
-			select {
-			case <-stop:
-				return
-			default:
-			}
-			_ = os.Rename(s.root+"/dir", s.root+"/aside")
-			_ = os.Symlink(s.outside, s.root+"/dir")
-			_ = os.Remove(s.root + "/dir")
-			_ = os.Rename(s.root+"/aside", s.root+"/dir")
-		}
-	}()
-	for range 2000 {
-		if c, err := v.Look("dir/file"); err == nil && c.Path.Exists && string(c.Data) != "ours" {
-			t.Errorf("read %q", c.Data)
-		}
-		_, err := v.Change(t.Context(), "dir/file", func(*workspace.Content) (workspace.Update, error) {
-			return workspace.Update{Data: []byte("ours")}, nil
-		})
-		if c := code(err); c == "internal" {
-			t.Error(err)
-		}
-	}
-	close(stop)
-	<-stopped
-	if got, err := os.ReadFile(s.outside + "/file"); err != nil || string(got) != "theirs" {
-		t.Errorf("outside: %q, %v", got, err)
-	}
-	if list, _ := os.ReadDir(s.outside); len(list) != 1 {
-		t.Errorf("outside holds %v", list)
-	}
-}
-
 func TestTree(t *testing.T) {
 	s := newSite(t)
 	put(t, s.root+"/dir/file", "x")
@@ -328,16 +294,14 @@ func TestHiddenIsNeverOpened(t *testing.T) {
 	put(t, s.root+"/a/state/token", "x")
 	put(t, s.root+"/a/state/spill/out", "x")
 	spill := s.root + "/a/state/spill"
-	if err := s.ws.Admit(workspace.Places{Hidden: []string{s.root + "/a/state"}, Readable: []string{spill}}); err != nil {
-		t.Fatal(err)
-	}
+	s.admit(t, workspace.Places{Hidden: []string{s.root + "/a/state"}, Readable: []string{spill}})
 	for _, walk := range []struct{ tree, path string }{{".", "a/state"}, {"a", "state"}} {
 		tree, err := s.view().Tree(walk.tree)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !tree.Barred(walk.path) || tree.Barred("a") || tree.Barred(".") {
-			t.Errorf("from %s: barred %v, want %s alone", walk.tree, tree, walk.path)
+		if !tree.Hidden(walk.path) || tree.Hidden("a") || tree.Hidden(".") {
+			t.Errorf("from %s: hidden %v, want %s alone", walk.tree, tree, walk.path)
 		}
 		tree.Close()
 	}
@@ -345,7 +309,7 @@ func TestHiddenIsNeverOpened(t *testing.T) {
 		t.Errorf("walk: %v", err)
 	}
 	tree, err := s.view().Tree(spill)
-	if err != nil || tree.Barred(".") || tree.Barred("out") {
+	if err != nil || tree.Hidden(".") || tree.Hidden("out") {
 		t.Fatalf("a readable place in a hidden one: %+v, %v", tree, err)
 	}
 	tree.Close()
@@ -354,25 +318,6 @@ func TestHiddenIsNeverOpened(t *testing.T) {
 	}
 	if _, err := s.view().Change(t.Context(), "a/state/new", never(t)); code(err) != "hidden_path" {
 		t.Errorf("write: %v", err)
-	}
-}
-
-// What a name holds that is no text is escaped where it is shown, and can be named back.
-func TestNamesThatAreNoText(t *testing.T) {
-	s := newSite(t)
-	put(t, s.root+"/caf\xe9", "x")
-	p, err := s.ws.Resolve(s.root, "caf\xe9")
-	if err != nil || p.Shown() != s.root+`/caf\xe9` {
-		t.Errorf("%v: shown as %s", err, p.Shown())
-	}
-	f, err := s.view().Open(p.Name())
-	if err != nil {
-		t.Fatalf("%s: %v", p.Name(), err)
-	}
-	f.Close()
-	_, err = s.view().Open("caf\xe8")
-	if details, _ := fault.From(err).Details.(workspace.NotFound); !utf8.ValidString(err.Error()+strings.Join(details.Similar, "")) || len(details.Similar) != 1 {
-		t.Errorf("%+q %+q", err.Error(), details)
 	}
 }
 

@@ -153,12 +153,18 @@ func (p *plan) report(w workspace.Written) string {
 	case w.Same:
 		return fmt.Sprintf("%s already holds exactly this content; nothing was written.", w.Path.Shown())
 	case w.Created:
-		fmt.Fprintf(&b, "Created %s (%d bytes).\n", w.Path.Shown(), len(p.raw))
+		fmt.Fprintf(&b, "Created %s (%s).\n", w.Path.Shown(), text.Count(len(p.raw), "byte"))
 	default:
-		fmt.Fprintf(&b, "Updated %s (%d bytes).\n", w.Path.Shown(), len(p.raw))
+		fmt.Fprintf(&b, "Updated %s (%s).\n", w.Path.Shown(), text.Count(len(p.raw), "byte"))
 	}
-	if p.unseen > 0 {
+	switch {
+	case p.unseen == 1:
+		b.WriteString("Note: 1 line of the old content was never read in this session, and is replaced.\n")
+	case p.unseen > 1:
 		fmt.Fprintf(&b, "Note: %d lines of the old content were never read in this session, and are replaced.\n", p.unseen)
+	}
+	if w.OtherNames != "" {
+		fmt.Fprintf(&b, "Note: %s\n", w.OtherNames)
 	}
 	if p.crlf {
 		b.WriteString("Note: the file's lines end in CRLF; the new ones do too.\n")

@@ -188,6 +188,35 @@ func TestRefused(t *testing.T) {
 	}
 }
 
+// What a rule denies reading is not written either, by whatever path, and the rule is named.
+func TestDenied(t *testing.T) {
+	s := newSession(t)
+	path := s.put(t, "old", 1)
+	if err := os.Symlink("file", s.Root+"/soft"); err != nil {
+		t.Fatal(err)
+	}
+	s.Bar("file", "secret")
+	for _, path := range []string{path, s.Root + "/soft", s.Root + "/secret/new"} {
+		_, _, _, err := s.write(t, path, "new")
+		if f := fault.From(err); f.Code != "rule_denied" || f.Kind != fault.Denied || f.Field != "/file_path" || !strings.Contains(f.Message, path) || !strings.Contains(f.Message, tooltest.Rule) {
+			t.Errorf("%s: %v, want rule_denied with the path and the rule", path, err)
+		}
+	}
+	holds(t, path, "old")
+	if _, err := os.Lstat(s.Root + "/secret"); !os.IsNotExist(err) {
+		t.Errorf("the denied directory was made: %v", err)
+	}
+}
+
+func TestOneUnseenLine(t *testing.T) {
+	s := newSession(t)
+	path := s.put(t, "one\ntwo\n", 1)
+	_, _, text, err := s.write(t, path, "x")
+	if err != nil || !strings.HasPrefix(text, "Updated "+path+" (1 byte).\nNote: 1 line of the old content was never read in this session, and is replaced.\n") {
+		t.Errorf("%v\n%s", err, text)
+	}
+}
+
 func TestLinks(t *testing.T) {
 	s := newSession(t)
 	path := s.put(t, "old", 1)
@@ -197,9 +226,9 @@ func TestLinks(t *testing.T) {
 	if err := os.Link(path, s.Root+"/hard"); err != nil {
 		t.Fatal(err)
 	}
-	preview, _, _, err := s.write(t, s.Root+"/soft", "new")
-	if err != nil || !strings.Contains(preview.Ask, "hard links") {
-		t.Errorf("%v, asks %q", err, preview.Ask)
+	preview, _, text, err := s.write(t, s.Root+"/soft", "new")
+	if err != nil || !strings.Contains(preview.Ask, "hard links") || !strings.Contains(text, "Note: "+preview.Ask) {
+		t.Errorf("%v, asks %q, says\n%s", err, preview.Ask, text)
 	}
 	holds(t, s.Root+"/hard", "new")
 	if target, err := os.Readlink(s.Root + "/soft"); err != nil || target != "file" {

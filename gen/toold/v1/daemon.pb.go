@@ -374,7 +374,7 @@ type ExplainResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The input is valid.
 	Valid bool `protobuf:"varint,1,opt,name=valid,proto3" json:"valid,omitempty"`
-	// What is wrong with it.
+	// What is wrong with it; for a valid one, what would end the call as things stand, whatever the decision.
 	Error *Error `protobuf:"bytes,2,opt,name=error,proto3" json:"error,omitempty"`
 	// It could run beside others.
 	Concurrent bool `protobuf:"varint,3,opt,name=concurrent,proto3" json:"concurrent,omitempty"`
@@ -385,7 +385,15 @@ type ExplainResponse struct {
 	// What would come of it.
 	Decision Decision `protobuf:"varint,6,opt,name=decision,proto3,enum=toold.v1.Decision" json:"decision,omitempty"`
 	// Step by step.
-	Reasons       []string `protobuf:"bytes,7,rep,name=reasons,proto3" json:"reasons,omitempty"`
+	Reasons []string `protobuf:"bytes,7,rep,name=reasons,proto3" json:"reasons,omitempty"`
+	// What the decision rests on, as data, the weightiest first.
+	Grounds []*Ground `protobuf:"bytes,8,rep,name=grounds,proto3" json:"grounds,omitempty"`
+	// Rules that would allow the like of it.
+	Suggestions []*Suggestion `protobuf:"bytes,9,rep,name=suggestions,proto3" json:"suggestions,omitempty"`
+	// The permission mode that it was judged in.
+	PermissionMode PermissionMode `protobuf:"varint,10,opt,name=permission_mode,json=permissionMode,proto3,enum=toold.v1.PermissionMode" json:"permission_mode,omitempty"`
+	// What the call would read, write, start and contact, one a line.
+	Effects       []string `protobuf:"bytes,11,rep,name=effects,proto3" json:"effects,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -465,6 +473,34 @@ func (x *ExplainResponse) GetDecision() Decision {
 func (x *ExplainResponse) GetReasons() []string {
 	if x != nil {
 		return x.Reasons
+	}
+	return nil
+}
+
+func (x *ExplainResponse) GetGrounds() []*Ground {
+	if x != nil {
+		return x.Grounds
+	}
+	return nil
+}
+
+func (x *ExplainResponse) GetSuggestions() []*Suggestion {
+	if x != nil {
+		return x.Suggestions
+	}
+	return nil
+}
+
+func (x *ExplainResponse) GetPermissionMode() PermissionMode {
+	if x != nil {
+		return x.PermissionMode
+	}
+	return PermissionMode_PERMISSION_MODE_UNSPECIFIED
+}
+
+func (x *ExplainResponse) GetEffects() []string {
+	if x != nil {
+		return x.Effects
 	}
 	return nil
 }
@@ -586,7 +622,7 @@ const file_toold_v1_daemon_proto_rawDesc = "" +
 	"\n" +
 	"session_id\x18\x02 \x01(\tR\tsessionId\x12\x14\n" +
 	"\x05roots\x18\x03 \x03(\tR\x05roots\x12+\n" +
-	"\aoptions\x18\x04 \x01(\v2\x11.toold.v1.OptionsR\aoptions\"\xfc\x01\n" +
+	"\aoptions\x18\x04 \x01(\v2\x11.toold.v1.OptionsR\aoptions\"\xbd\x03\n" +
 	"\x0fExplainResponse\x12\x14\n" +
 	"\x05valid\x18\x01 \x01(\bR\x05valid\x12%\n" +
 	"\x05error\x18\x02 \x01(\v2\x0f.toold.v1.ErrorR\x05error\x12\x1e\n" +
@@ -596,7 +632,12 @@ const file_toold_v1_daemon_proto_rawDesc = "" +
 	"\tread_only\x18\x04 \x01(\bR\breadOnly\x12%\n" +
 	"\x05level\x18\x05 \x01(\x0e2\x0f.toold.v1.LevelR\x05level\x12.\n" +
 	"\bdecision\x18\x06 \x01(\x0e2\x12.toold.v1.DecisionR\bdecision\x12\x18\n" +
-	"\areasons\x18\a \x03(\tR\areasons\"#\n" +
+	"\areasons\x18\a \x03(\tR\areasons\x12*\n" +
+	"\agrounds\x18\b \x03(\v2\x10.toold.v1.GroundR\agrounds\x126\n" +
+	"\vsuggestions\x18\t \x03(\v2\x14.toold.v1.SuggestionR\vsuggestions\x12A\n" +
+	"\x0fpermission_mode\x18\n" +
+	" \x01(\x0e2\x18.toold.v1.PermissionModeR\x0epermissionMode\x12\x18\n" +
+	"\aeffects\x18\v \x03(\tR\aeffects\"#\n" +
 	"\x0fShutdownRequest\x12\x10\n" +
 	"\x03now\x18\x01 \x01(\bR\x03now\"\x12\n" +
 	"\x10ShutdownResponse2\xd2\x01\n" +
@@ -634,6 +675,9 @@ var file_toold_v1_daemon_proto_goTypes = []any{
 	(*Error)(nil),                 // 12: toold.v1.Error
 	(Level)(0),                    // 13: toold.v1.Level
 	(Decision)(0),                 // 14: toold.v1.Decision
+	(*Ground)(nil),                // 15: toold.v1.Ground
+	(*Suggestion)(nil),            // 16: toold.v1.Suggestion
+	(PermissionMode)(0),           // 17: toold.v1.PermissionMode
 }
 var file_toold_v1_daemon_proto_depIdxs = []int32{
 	7,  // 0: toold.v1.GetInfoResponse.started:type_name -> google.protobuf.Timestamp
@@ -646,17 +690,20 @@ var file_toold_v1_daemon_proto_depIdxs = []int32{
 	12, // 7: toold.v1.ExplainResponse.error:type_name -> toold.v1.Error
 	13, // 8: toold.v1.ExplainResponse.level:type_name -> toold.v1.Level
 	14, // 9: toold.v1.ExplainResponse.decision:type_name -> toold.v1.Decision
-	0,  // 10: toold.v1.DaemonService.GetInfo:input_type -> toold.v1.GetInfoRequest
-	3,  // 11: toold.v1.DaemonService.Explain:input_type -> toold.v1.ExplainRequest
-	5,  // 12: toold.v1.DaemonService.Shutdown:input_type -> toold.v1.ShutdownRequest
-	1,  // 13: toold.v1.DaemonService.GetInfo:output_type -> toold.v1.GetInfoResponse
-	4,  // 14: toold.v1.DaemonService.Explain:output_type -> toold.v1.ExplainResponse
-	6,  // 15: toold.v1.DaemonService.Shutdown:output_type -> toold.v1.ShutdownResponse
-	13, // [13:16] is the sub-list for method output_type
-	10, // [10:13] is the sub-list for method input_type
-	10, // [10:10] is the sub-list for extension type_name
-	10, // [10:10] is the sub-list for extension extendee
-	0,  // [0:10] is the sub-list for field type_name
+	15, // 10: toold.v1.ExplainResponse.grounds:type_name -> toold.v1.Ground
+	16, // 11: toold.v1.ExplainResponse.suggestions:type_name -> toold.v1.Suggestion
+	17, // 12: toold.v1.ExplainResponse.permission_mode:type_name -> toold.v1.PermissionMode
+	0,  // 13: toold.v1.DaemonService.GetInfo:input_type -> toold.v1.GetInfoRequest
+	3,  // 14: toold.v1.DaemonService.Explain:input_type -> toold.v1.ExplainRequest
+	5,  // 15: toold.v1.DaemonService.Shutdown:input_type -> toold.v1.ShutdownRequest
+	1,  // 16: toold.v1.DaemonService.GetInfo:output_type -> toold.v1.GetInfoResponse
+	4,  // 17: toold.v1.DaemonService.Explain:output_type -> toold.v1.ExplainResponse
+	6,  // 18: toold.v1.DaemonService.Shutdown:output_type -> toold.v1.ShutdownResponse
+	16, // [16:19] is the sub-list for method output_type
+	13, // [13:16] is the sub-list for method input_type
+	13, // [13:13] is the sub-list for extension type_name
+	13, // [13:13] is the sub-list for extension extendee
+	0,  // [0:13] is the sub-list for field type_name
 }
 
 func init() { file_toold_v1_daemon_proto_init() }

@@ -32,8 +32,8 @@ const (
 type DaemonServiceClient interface {
 	// Version, features, limits, confinement.
 	GetInfo(ctx context.Context, in *GetInfoRequest, opts ...grpc.CallOption) (*GetInfoResponse, error)
-	// The verdict on a call, derived as Execute would, without running, asking or recording anything. Not served yet:
-	// UNIMPLEMENTED.
+	// The verdict on a call, derived as Execute would, without running, asking or recording anything. Hooks are
+	// named, not run.
 	Explain(ctx context.Context, in *ExplainRequest, opts ...grpc.CallOption) (*ExplainResponse, error)
 	// Ends the daemon: running calls get the drain time, then end as INTERRUPTED. Returns at once.
 	Shutdown(ctx context.Context, in *ShutdownRequest, opts ...grpc.CallOption) (*ShutdownResponse, error)
@@ -85,8 +85,8 @@ func (c *daemonServiceClient) Shutdown(ctx context.Context, in *ShutdownRequest,
 type DaemonServiceServer interface {
 	// Version, features, limits, confinement.
 	GetInfo(context.Context, *GetInfoRequest) (*GetInfoResponse, error)
-	// The verdict on a call, derived as Execute would, without running, asking or recording anything. Not served yet:
-	// UNIMPLEMENTED.
+	// The verdict on a call, derived as Execute would, without running, asking or recording anything. Hooks are
+	// named, not run.
 	Explain(context.Context, *ExplainRequest) (*ExplainResponse, error)
 	// Ends the daemon: running calls get the drain time, then end as INTERRUPTED. Returns at once.
 	Shutdown(context.Context, *ShutdownRequest) (*ShutdownResponse, error)

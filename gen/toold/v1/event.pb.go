@@ -933,6 +933,97 @@ func (x *Suggestion) GetList() string {
 	return ""
 }
 
+// One thing that a verdict rests on. In the result of a denied call they are in Error.details, under "grounds".
+type Ground struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// In words.
+	Text string `protobuf:"bytes,1,opt,name=text,proto3" json:"text,omitempty"`
+	// The rule, as written; empty: it was no rule.
+	Rule string `protobuf:"bytes,2,opt,name=rule,proto3" json:"rule,omitempty"`
+	// The rule's list: "allow", "ask" or "deny".
+	List string `protobuf:"bytes,3,opt,name=list,proto3" json:"list,omitempty"`
+	// Where the rule or the hook stands.
+	File string `protobuf:"bytes,4,opt,name=file,proto3" json:"file,omitempty"`
+	// Its line there, from 1.
+	Line uint32 `protobuf:"varint,5,opt,name=line,proto3" json:"line,omitempty"`
+	// The part of the call that it is about: a simple command, a path, a host.
+	Part          string `protobuf:"bytes,6,opt,name=part,proto3" json:"part,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Ground) Reset() {
+	*x = Ground{}
+	mi := &file_toold_v1_event_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Ground) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Ground) ProtoMessage() {}
+
+func (x *Ground) ProtoReflect() protoreflect.Message {
+	mi := &file_toold_v1_event_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Ground.ProtoReflect.Descriptor instead.
+func (*Ground) Descriptor() ([]byte, []int) {
+	return file_toold_v1_event_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *Ground) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
+}
+
+func (x *Ground) GetRule() string {
+	if x != nil {
+		return x.Rule
+	}
+	return ""
+}
+
+func (x *Ground) GetList() string {
+	if x != nil {
+		return x.List
+	}
+	return ""
+}
+
+func (x *Ground) GetFile() string {
+	if x != nil {
+		return x.File
+	}
+	return ""
+}
+
+func (x *Ground) GetLine() uint32 {
+	if x != nil {
+		return x.Line
+	}
+	return 0
+}
+
+func (x *Ground) GetPart() string {
+	if x != nil {
+		return x.Part
+	}
+	return ""
+}
+
 // A call needs an answer before it may run. It holds no slot meanwhile.
 type Question struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -957,14 +1048,16 @@ type Question struct {
 	// At most 5.
 	Suggestions []*Suggestion `protobuf:"bytes,10,rep,name=suggestions,proto3" json:"suggestions,omitempty"`
 	// When the question is given up; unset: it waits.
-	Expires       *timestamppb.Timestamp `protobuf:"bytes,11,opt,name=expires,proto3" json:"expires,omitempty"`
+	Expires *timestamppb.Timestamp `protobuf:"bytes,11,opt,name=expires,proto3" json:"expires,omitempty"`
+	// The reason as data, the weightiest first.
+	Grounds       []*Ground `protobuf:"bytes,12,rep,name=grounds,proto3" json:"grounds,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Question) Reset() {
 	*x = Question{}
-	mi := &file_toold_v1_event_proto_msgTypes[5]
+	mi := &file_toold_v1_event_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -976,7 +1069,7 @@ func (x *Question) String() string {
 func (*Question) ProtoMessage() {}
 
 func (x *Question) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_event_proto_msgTypes[5]
+	mi := &file_toold_v1_event_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -989,7 +1082,7 @@ func (x *Question) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Question.ProtoReflect.Descriptor instead.
 func (*Question) Descriptor() ([]byte, []int) {
-	return file_toold_v1_event_proto_rawDescGZIP(), []int{5}
+	return file_toold_v1_event_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Question) GetQuestionId() string {
@@ -1069,6 +1162,13 @@ func (x *Question) GetExpires() *timestamppb.Timestamp {
 	return nil
 }
 
+func (x *Question) GetGrounds() []*Ground {
+	if x != nil {
+		return x.Grounds
+	}
+	return nil
+}
+
 // A question no longer matters: it was answered elsewhere, or its call has ended.
 type QuestionWithdrawn struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1084,7 +1184,7 @@ type QuestionWithdrawn struct {
 
 func (x *QuestionWithdrawn) Reset() {
 	*x = QuestionWithdrawn{}
-	mi := &file_toold_v1_event_proto_msgTypes[6]
+	mi := &file_toold_v1_event_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1096,7 +1196,7 @@ func (x *QuestionWithdrawn) String() string {
 func (*QuestionWithdrawn) ProtoMessage() {}
 
 func (x *QuestionWithdrawn) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_event_proto_msgTypes[6]
+	mi := &file_toold_v1_event_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1109,7 +1209,7 @@ func (x *QuestionWithdrawn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QuestionWithdrawn.ProtoReflect.Descriptor instead.
 func (*QuestionWithdrawn) Descriptor() ([]byte, []int) {
-	return file_toold_v1_event_proto_rawDescGZIP(), []int{6}
+	return file_toold_v1_event_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *QuestionWithdrawn) GetQuestionId() string {
@@ -1146,7 +1246,7 @@ type Started struct {
 
 func (x *Started) Reset() {
 	*x = Started{}
-	mi := &file_toold_v1_event_proto_msgTypes[7]
+	mi := &file_toold_v1_event_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1158,7 +1258,7 @@ func (x *Started) String() string {
 func (*Started) ProtoMessage() {}
 
 func (x *Started) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_event_proto_msgTypes[7]
+	mi := &file_toold_v1_event_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1171,7 +1271,7 @@ func (x *Started) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Started.ProtoReflect.Descriptor instead.
 func (*Started) Descriptor() ([]byte, []int) {
-	return file_toold_v1_event_proto_rawDescGZIP(), []int{7}
+	return file_toold_v1_event_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Started) GetToolUseId() string {
@@ -1210,7 +1310,7 @@ type Progress struct {
 
 func (x *Progress) Reset() {
 	*x = Progress{}
-	mi := &file_toold_v1_event_proto_msgTypes[8]
+	mi := &file_toold_v1_event_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1222,7 +1322,7 @@ func (x *Progress) String() string {
 func (*Progress) ProtoMessage() {}
 
 func (x *Progress) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_event_proto_msgTypes[8]
+	mi := &file_toold_v1_event_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1235,7 +1335,7 @@ func (x *Progress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Progress.ProtoReflect.Descriptor instead.
 func (*Progress) Descriptor() ([]byte, []int) {
-	return file_toold_v1_event_proto_rawDescGZIP(), []int{8}
+	return file_toold_v1_event_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Progress) GetToolUseId() string {
@@ -1324,7 +1424,7 @@ type OutputChunk struct {
 
 func (x *OutputChunk) Reset() {
 	*x = OutputChunk{}
-	mi := &file_toold_v1_event_proto_msgTypes[9]
+	mi := &file_toold_v1_event_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1336,7 +1436,7 @@ func (x *OutputChunk) String() string {
 func (*OutputChunk) ProtoMessage() {}
 
 func (x *OutputChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_event_proto_msgTypes[9]
+	mi := &file_toold_v1_event_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1349,7 +1449,7 @@ func (x *OutputChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OutputChunk.ProtoReflect.Descriptor instead.
 func (*OutputChunk) Descriptor() ([]byte, []int) {
-	return file_toold_v1_event_proto_rawDescGZIP(), []int{9}
+	return file_toold_v1_event_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *OutputChunk) GetChannel() Channel {
@@ -1431,7 +1531,7 @@ type Step struct {
 
 func (x *Step) Reset() {
 	*x = Step{}
-	mi := &file_toold_v1_event_proto_msgTypes[10]
+	mi := &file_toold_v1_event_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1443,7 +1543,7 @@ func (x *Step) String() string {
 func (*Step) ProtoMessage() {}
 
 func (x *Step) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_event_proto_msgTypes[10]
+	mi := &file_toold_v1_event_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1456,7 +1556,7 @@ func (x *Step) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Step.ProtoReflect.Descriptor instead.
 func (*Step) Descriptor() ([]byte, []int) {
-	return file_toold_v1_event_proto_rawDescGZIP(), []int{10}
+	return file_toold_v1_event_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Step) GetMessage() string {
@@ -1498,7 +1598,7 @@ type Content struct {
 
 func (x *Content) Reset() {
 	*x = Content{}
-	mi := &file_toold_v1_event_proto_msgTypes[11]
+	mi := &file_toold_v1_event_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1510,7 +1610,7 @@ func (x *Content) String() string {
 func (*Content) ProtoMessage() {}
 
 func (x *Content) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_event_proto_msgTypes[11]
+	mi := &file_toold_v1_event_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1523,7 +1623,7 @@ func (x *Content) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Content.ProtoReflect.Descriptor instead.
 func (*Content) Descriptor() ([]byte, []int) {
-	return file_toold_v1_event_proto_rawDescGZIP(), []int{11}
+	return file_toold_v1_event_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Content) GetBlock() isContent_Block {
@@ -1614,7 +1714,7 @@ type Blob struct {
 
 func (x *Blob) Reset() {
 	*x = Blob{}
-	mi := &file_toold_v1_event_proto_msgTypes[12]
+	mi := &file_toold_v1_event_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1626,7 +1726,7 @@ func (x *Blob) String() string {
 func (*Blob) ProtoMessage() {}
 
 func (x *Blob) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_event_proto_msgTypes[12]
+	mi := &file_toold_v1_event_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1639,7 +1739,7 @@ func (x *Blob) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Blob.ProtoReflect.Descriptor instead.
 func (*Blob) Descriptor() ([]byte, []int) {
-	return file_toold_v1_event_proto_rawDescGZIP(), []int{12}
+	return file_toold_v1_event_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Blob) GetMediaType() string {
@@ -1669,7 +1769,7 @@ type Link struct {
 
 func (x *Link) Reset() {
 	*x = Link{}
-	mi := &file_toold_v1_event_proto_msgTypes[13]
+	mi := &file_toold_v1_event_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1681,7 +1781,7 @@ func (x *Link) String() string {
 func (*Link) ProtoMessage() {}
 
 func (x *Link) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_event_proto_msgTypes[13]
+	mi := &file_toold_v1_event_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1694,7 +1794,7 @@ func (x *Link) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Link.ProtoReflect.Descriptor instead.
 func (*Link) Descriptor() ([]byte, []int) {
-	return file_toold_v1_event_proto_rawDescGZIP(), []int{13}
+	return file_toold_v1_event_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Link) GetUri() string {
@@ -1728,7 +1828,7 @@ type Error struct {
 
 func (x *Error) Reset() {
 	*x = Error{}
-	mi := &file_toold_v1_event_proto_msgTypes[14]
+	mi := &file_toold_v1_event_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1740,7 +1840,7 @@ func (x *Error) String() string {
 func (*Error) ProtoMessage() {}
 
 func (x *Error) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_event_proto_msgTypes[14]
+	mi := &file_toold_v1_event_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1753,7 +1853,7 @@ func (x *Error) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Error.ProtoReflect.Descriptor instead.
 func (*Error) Descriptor() ([]byte, []int) {
-	return file_toold_v1_event_proto_rawDescGZIP(), []int{14}
+	return file_toold_v1_event_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Error) GetCode() string {
@@ -1805,7 +1905,7 @@ type Usage struct {
 
 func (x *Usage) Reset() {
 	*x = Usage{}
-	mi := &file_toold_v1_event_proto_msgTypes[15]
+	mi := &file_toold_v1_event_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1817,7 +1917,7 @@ func (x *Usage) String() string {
 func (*Usage) ProtoMessage() {}
 
 func (x *Usage) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_event_proto_msgTypes[15]
+	mi := &file_toold_v1_event_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1830,7 +1930,7 @@ func (x *Usage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Usage.ProtoReflect.Descriptor instead.
 func (*Usage) Descriptor() ([]byte, []int) {
-	return file_toold_v1_event_proto_rawDescGZIP(), []int{15}
+	return file_toold_v1_event_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Usage) GetWaited() *durationpb.Duration {
@@ -1890,7 +1990,7 @@ type Spill struct {
 
 func (x *Spill) Reset() {
 	*x = Spill{}
-	mi := &file_toold_v1_event_proto_msgTypes[16]
+	mi := &file_toold_v1_event_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1902,7 +2002,7 @@ func (x *Spill) String() string {
 func (*Spill) ProtoMessage() {}
 
 func (x *Spill) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_event_proto_msgTypes[16]
+	mi := &file_toold_v1_event_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1915,7 +2015,7 @@ func (x *Spill) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Spill.ProtoReflect.Descriptor instead.
 func (*Spill) Descriptor() ([]byte, []int) {
-	return file_toold_v1_event_proto_rawDescGZIP(), []int{16}
+	return file_toold_v1_event_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Spill) GetPath() string {
@@ -1966,7 +2066,7 @@ type ToolResult struct {
 
 func (x *ToolResult) Reset() {
 	*x = ToolResult{}
-	mi := &file_toold_v1_event_proto_msgTypes[17]
+	mi := &file_toold_v1_event_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1978,7 +2078,7 @@ func (x *ToolResult) String() string {
 func (*ToolResult) ProtoMessage() {}
 
 func (x *ToolResult) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_event_proto_msgTypes[17]
+	mi := &file_toold_v1_event_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1991,7 +2091,7 @@ func (x *ToolResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolResult.ProtoReflect.Descriptor instead.
 func (*ToolResult) Descriptor() ([]byte, []int) {
-	return file_toold_v1_event_proto_rawDescGZIP(), []int{17}
+	return file_toold_v1_event_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *ToolResult) GetToolUseId() string {
@@ -2076,7 +2176,7 @@ type TurnEnded struct {
 
 func (x *TurnEnded) Reset() {
 	*x = TurnEnded{}
-	mi := &file_toold_v1_event_proto_msgTypes[18]
+	mi := &file_toold_v1_event_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2088,7 +2188,7 @@ func (x *TurnEnded) String() string {
 func (*TurnEnded) ProtoMessage() {}
 
 func (x *TurnEnded) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_event_proto_msgTypes[18]
+	mi := &file_toold_v1_event_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2101,7 +2201,7 @@ func (x *TurnEnded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TurnEnded.ProtoReflect.Descriptor instead.
 func (*TurnEnded) Descriptor() ([]byte, []int) {
-	return file_toold_v1_event_proto_rawDescGZIP(), []int{18}
+	return file_toold_v1_event_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *TurnEnded) GetCalls() uint32 {
@@ -2154,7 +2254,7 @@ type ClientToolUse struct {
 
 func (x *ClientToolUse) Reset() {
 	*x = ClientToolUse{}
-	mi := &file_toold_v1_event_proto_msgTypes[19]
+	mi := &file_toold_v1_event_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2166,7 +2266,7 @@ func (x *ClientToolUse) String() string {
 func (*ClientToolUse) ProtoMessage() {}
 
 func (x *ClientToolUse) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_event_proto_msgTypes[19]
+	mi := &file_toold_v1_event_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2179,7 +2279,7 @@ func (x *ClientToolUse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClientToolUse.ProtoReflect.Descriptor instead.
 func (*ClientToolUse) Descriptor() ([]byte, []int) {
-	return file_toold_v1_event_proto_rawDescGZIP(), []int{19}
+	return file_toold_v1_event_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *ClientToolUse) GetToolUseId() string {
@@ -2216,7 +2316,7 @@ type ClientToolCancel struct {
 
 func (x *ClientToolCancel) Reset() {
 	*x = ClientToolCancel{}
-	mi := &file_toold_v1_event_proto_msgTypes[20]
+	mi := &file_toold_v1_event_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2228,7 +2328,7 @@ func (x *ClientToolCancel) String() string {
 func (*ClientToolCancel) ProtoMessage() {}
 
 func (x *ClientToolCancel) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_event_proto_msgTypes[20]
+	mi := &file_toold_v1_event_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2241,7 +2341,7 @@ func (x *ClientToolCancel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClientToolCancel.ProtoReflect.Descriptor instead.
 func (*ClientToolCancel) Descriptor() ([]byte, []int) {
-	return file_toold_v1_event_proto_rawDescGZIP(), []int{20}
+	return file_toold_v1_event_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *ClientToolCancel) GetToolUseId() string {
@@ -2275,7 +2375,7 @@ type BufferEdit struct {
 
 func (x *BufferEdit) Reset() {
 	*x = BufferEdit{}
-	mi := &file_toold_v1_event_proto_msgTypes[21]
+	mi := &file_toold_v1_event_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2287,7 +2387,7 @@ func (x *BufferEdit) String() string {
 func (*BufferEdit) ProtoMessage() {}
 
 func (x *BufferEdit) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_event_proto_msgTypes[21]
+	mi := &file_toold_v1_event_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2300,7 +2400,7 @@ func (x *BufferEdit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BufferEdit.ProtoReflect.Descriptor instead.
 func (*BufferEdit) Descriptor() ([]byte, []int) {
-	return file_toold_v1_event_proto_rawDescGZIP(), []int{21}
+	return file_toold_v1_event_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *BufferEdit) GetToolUseId() string {
@@ -2346,7 +2446,7 @@ type TextEdit struct {
 
 func (x *TextEdit) Reset() {
 	*x = TextEdit{}
-	mi := &file_toold_v1_event_proto_msgTypes[22]
+	mi := &file_toold_v1_event_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2358,7 +2458,7 @@ func (x *TextEdit) String() string {
 func (*TextEdit) ProtoMessage() {}
 
 func (x *TextEdit) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_event_proto_msgTypes[22]
+	mi := &file_toold_v1_event_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2371,7 +2471,7 @@ func (x *TextEdit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TextEdit.ProtoReflect.Descriptor instead.
 func (*TextEdit) Descriptor() ([]byte, []int) {
-	return file_toold_v1_event_proto_rawDescGZIP(), []int{22}
+	return file_toold_v1_event_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *TextEdit) GetOffset() uint64 {
@@ -2408,7 +2508,7 @@ type SaveBuffers struct {
 
 func (x *SaveBuffers) Reset() {
 	*x = SaveBuffers{}
-	mi := &file_toold_v1_event_proto_msgTypes[23]
+	mi := &file_toold_v1_event_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2420,7 +2520,7 @@ func (x *SaveBuffers) String() string {
 func (*SaveBuffers) ProtoMessage() {}
 
 func (x *SaveBuffers) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_event_proto_msgTypes[23]
+	mi := &file_toold_v1_event_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2433,7 +2533,7 @@ func (x *SaveBuffers) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SaveBuffers.ProtoReflect.Descriptor instead.
 func (*SaveBuffers) Descriptor() ([]byte, []int) {
-	return file_toold_v1_event_proto_rawDescGZIP(), []int{23}
+	return file_toold_v1_event_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *SaveBuffers) GetToolUseId() string {
@@ -2467,7 +2567,7 @@ type Notice struct {
 
 func (x *Notice) Reset() {
 	*x = Notice{}
-	mi := &file_toold_v1_event_proto_msgTypes[24]
+	mi := &file_toold_v1_event_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2479,7 +2579,7 @@ func (x *Notice) String() string {
 func (*Notice) ProtoMessage() {}
 
 func (x *Notice) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_event_proto_msgTypes[24]
+	mi := &file_toold_v1_event_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2492,7 +2592,7 @@ func (x *Notice) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Notice.ProtoReflect.Descriptor instead.
 func (*Notice) Descriptor() ([]byte, []int) {
-	return file_toold_v1_event_proto_rawDescGZIP(), []int{24}
+	return file_toold_v1_event_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Notice) GetCode() string {
@@ -2546,7 +2646,7 @@ type SessionChanged struct {
 
 func (x *SessionChanged) Reset() {
 	*x = SessionChanged{}
-	mi := &file_toold_v1_event_proto_msgTypes[25]
+	mi := &file_toold_v1_event_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2558,7 +2658,7 @@ func (x *SessionChanged) String() string {
 func (*SessionChanged) ProtoMessage() {}
 
 func (x *SessionChanged) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_event_proto_msgTypes[25]
+	mi := &file_toold_v1_event_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2571,7 +2671,7 @@ func (x *SessionChanged) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionChanged.ProtoReflect.Descriptor instead.
 func (*SessionChanged) Descriptor() ([]byte, []int) {
-	return file_toold_v1_event_proto_rawDescGZIP(), []int{25}
+	return file_toold_v1_event_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *SessionChanged) GetWorkingDirectory() string {
@@ -2638,7 +2738,7 @@ type Todo struct {
 
 func (x *Todo) Reset() {
 	*x = Todo{}
-	mi := &file_toold_v1_event_proto_msgTypes[26]
+	mi := &file_toold_v1_event_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2650,7 +2750,7 @@ func (x *Todo) String() string {
 func (*Todo) ProtoMessage() {}
 
 func (x *Todo) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_event_proto_msgTypes[26]
+	mi := &file_toold_v1_event_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2663,7 +2763,7 @@ func (x *Todo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Todo.ProtoReflect.Descriptor instead.
 func (*Todo) Descriptor() ([]byte, []int) {
-	return file_toold_v1_event_proto_rawDescGZIP(), []int{26}
+	return file_toold_v1_event_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Todo) GetContent() string {
@@ -2744,7 +2844,14 @@ const file_toold_v1_event_proto_rawDesc = "" +
 	"\n" +
 	"Suggestion\x12\x12\n" +
 	"\x04rule\x18\x01 \x01(\tR\x04rule\x12\x12\n" +
-	"\x04list\x18\x02 \x01(\tR\x04list\"\x81\x03\n" +
+	"\x04list\x18\x02 \x01(\tR\x04list\"\x80\x01\n" +
+	"\x06Ground\x12\x12\n" +
+	"\x04text\x18\x01 \x01(\tR\x04text\x12\x12\n" +
+	"\x04rule\x18\x02 \x01(\tR\x04rule\x12\x12\n" +
+	"\x04list\x18\x03 \x01(\tR\x04list\x12\x12\n" +
+	"\x04file\x18\x04 \x01(\tR\x04file\x12\x12\n" +
+	"\x04line\x18\x05 \x01(\rR\x04line\x12\x12\n" +
+	"\x04part\x18\x06 \x01(\tR\x04part\"\xad\x03\n" +
 	"\bQuestion\x12\x1f\n" +
 	"\vquestion_id\x18\x01 \x01(\tR\n" +
 	"questionId\x12\x1e\n" +
@@ -2759,7 +2866,8 @@ const file_toold_v1_event_proto_rawDesc = "" +
 	"\x05level\x18\t \x01(\x0e2\x0f.toold.v1.LevelR\x05level\x126\n" +
 	"\vsuggestions\x18\n" +
 	" \x03(\v2\x14.toold.v1.SuggestionR\vsuggestions\x124\n" +
-	"\aexpires\x18\v \x01(\v2\x1a.google.protobuf.TimestampR\aexpires\"l\n" +
+	"\aexpires\x18\v \x01(\v2\x1a.google.protobuf.TimestampR\aexpires\x12*\n" +
+	"\agrounds\x18\f \x03(\v2\x10.toold.v1.GroundR\agrounds\"l\n" +
 	"\x11QuestionWithdrawn\x12\x1f\n" +
 	"\vquestion_id\x18\x01 \x01(\tR\n" +
 	"questionId\x12\x1e\n" +
@@ -2920,7 +3028,7 @@ func file_toold_v1_event_proto_rawDescGZIP() []byte {
 }
 
 var file_toold_v1_event_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_toold_v1_event_proto_msgTypes = make([]protoimpl.MessageInfo, 28)
+var file_toold_v1_event_proto_msgTypes = make([]protoimpl.MessageInfo, 29)
 var file_toold_v1_event_proto_goTypes = []any{
 	(Level)(0),                    // 0: toold.v1.Level
 	(SandboxTier)(0),              // 1: toold.v1.SandboxTier
@@ -2931,85 +3039,87 @@ var file_toold_v1_event_proto_goTypes = []any{
 	(*OpenTurn)(nil),              // 6: toold.v1.OpenTurn
 	(*Accepted)(nil),              // 7: toold.v1.Accepted
 	(*Suggestion)(nil),            // 8: toold.v1.Suggestion
-	(*Question)(nil),              // 9: toold.v1.Question
-	(*QuestionWithdrawn)(nil),     // 10: toold.v1.QuestionWithdrawn
-	(*Started)(nil),               // 11: toold.v1.Started
-	(*Progress)(nil),              // 12: toold.v1.Progress
-	(*OutputChunk)(nil),           // 13: toold.v1.OutputChunk
-	(*Step)(nil),                  // 14: toold.v1.Step
-	(*Content)(nil),               // 15: toold.v1.Content
-	(*Blob)(nil),                  // 16: toold.v1.Blob
-	(*Link)(nil),                  // 17: toold.v1.Link
-	(*Error)(nil),                 // 18: toold.v1.Error
-	(*Usage)(nil),                 // 19: toold.v1.Usage
-	(*Spill)(nil),                 // 20: toold.v1.Spill
-	(*ToolResult)(nil),            // 21: toold.v1.ToolResult
-	(*TurnEnded)(nil),             // 22: toold.v1.TurnEnded
-	(*ClientToolUse)(nil),         // 23: toold.v1.ClientToolUse
-	(*ClientToolCancel)(nil),      // 24: toold.v1.ClientToolCancel
-	(*BufferEdit)(nil),            // 25: toold.v1.BufferEdit
-	(*TextEdit)(nil),              // 26: toold.v1.TextEdit
-	(*SaveBuffers)(nil),           // 27: toold.v1.SaveBuffers
-	(*Notice)(nil),                // 28: toold.v1.Notice
-	(*SessionChanged)(nil),        // 29: toold.v1.SessionChanged
-	(*Todo)(nil),                  // 30: toold.v1.Todo
-	nil,                           // 31: toold.v1.TurnEnded.OutcomesEntry
-	(*timestamppb.Timestamp)(nil), // 32: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 33: google.protobuf.Duration
-	(*structpb.Struct)(nil),       // 34: google.protobuf.Struct
-	(PermissionMode)(0),           // 35: toold.v1.PermissionMode
+	(*Ground)(nil),                // 9: toold.v1.Ground
+	(*Question)(nil),              // 10: toold.v1.Question
+	(*QuestionWithdrawn)(nil),     // 11: toold.v1.QuestionWithdrawn
+	(*Started)(nil),               // 12: toold.v1.Started
+	(*Progress)(nil),              // 13: toold.v1.Progress
+	(*OutputChunk)(nil),           // 14: toold.v1.OutputChunk
+	(*Step)(nil),                  // 15: toold.v1.Step
+	(*Content)(nil),               // 16: toold.v1.Content
+	(*Blob)(nil),                  // 17: toold.v1.Blob
+	(*Link)(nil),                  // 18: toold.v1.Link
+	(*Error)(nil),                 // 19: toold.v1.Error
+	(*Usage)(nil),                 // 20: toold.v1.Usage
+	(*Spill)(nil),                 // 21: toold.v1.Spill
+	(*ToolResult)(nil),            // 22: toold.v1.ToolResult
+	(*TurnEnded)(nil),             // 23: toold.v1.TurnEnded
+	(*ClientToolUse)(nil),         // 24: toold.v1.ClientToolUse
+	(*ClientToolCancel)(nil),      // 25: toold.v1.ClientToolCancel
+	(*BufferEdit)(nil),            // 26: toold.v1.BufferEdit
+	(*TextEdit)(nil),              // 27: toold.v1.TextEdit
+	(*SaveBuffers)(nil),           // 28: toold.v1.SaveBuffers
+	(*Notice)(nil),                // 29: toold.v1.Notice
+	(*SessionChanged)(nil),        // 30: toold.v1.SessionChanged
+	(*Todo)(nil),                  // 31: toold.v1.Todo
+	nil,                           // 32: toold.v1.TurnEnded.OutcomesEntry
+	(*timestamppb.Timestamp)(nil), // 33: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 34: google.protobuf.Duration
+	(*structpb.Struct)(nil),       // 35: google.protobuf.Struct
+	(PermissionMode)(0),           // 36: toold.v1.PermissionMode
 }
 var file_toold_v1_event_proto_depIdxs = []int32{
-	32, // 0: toold.v1.ExecuteResponse.time:type_name -> google.protobuf.Timestamp
+	33, // 0: toold.v1.ExecuteResponse.time:type_name -> google.protobuf.Timestamp
 	5,  // 1: toold.v1.ExecuteResponse.attached:type_name -> toold.v1.Attached
 	7,  // 2: toold.v1.ExecuteResponse.accepted:type_name -> toold.v1.Accepted
-	9,  // 3: toold.v1.ExecuteResponse.question:type_name -> toold.v1.Question
-	10, // 4: toold.v1.ExecuteResponse.question_withdrawn:type_name -> toold.v1.QuestionWithdrawn
-	11, // 5: toold.v1.ExecuteResponse.started:type_name -> toold.v1.Started
-	12, // 6: toold.v1.ExecuteResponse.progress:type_name -> toold.v1.Progress
-	21, // 7: toold.v1.ExecuteResponse.tool_result:type_name -> toold.v1.ToolResult
-	22, // 8: toold.v1.ExecuteResponse.turn_ended:type_name -> toold.v1.TurnEnded
-	23, // 9: toold.v1.ExecuteResponse.client_tool_use:type_name -> toold.v1.ClientToolUse
-	25, // 10: toold.v1.ExecuteResponse.buffer_edit:type_name -> toold.v1.BufferEdit
-	28, // 11: toold.v1.ExecuteResponse.notice:type_name -> toold.v1.Notice
-	29, // 12: toold.v1.ExecuteResponse.session_changed:type_name -> toold.v1.SessionChanged
-	24, // 13: toold.v1.ExecuteResponse.client_tool_cancel:type_name -> toold.v1.ClientToolCancel
-	27, // 14: toold.v1.ExecuteResponse.save_buffers:type_name -> toold.v1.SaveBuffers
+	10, // 3: toold.v1.ExecuteResponse.question:type_name -> toold.v1.Question
+	11, // 4: toold.v1.ExecuteResponse.question_withdrawn:type_name -> toold.v1.QuestionWithdrawn
+	12, // 5: toold.v1.ExecuteResponse.started:type_name -> toold.v1.Started
+	13, // 6: toold.v1.ExecuteResponse.progress:type_name -> toold.v1.Progress
+	22, // 7: toold.v1.ExecuteResponse.tool_result:type_name -> toold.v1.ToolResult
+	23, // 8: toold.v1.ExecuteResponse.turn_ended:type_name -> toold.v1.TurnEnded
+	24, // 9: toold.v1.ExecuteResponse.client_tool_use:type_name -> toold.v1.ClientToolUse
+	26, // 10: toold.v1.ExecuteResponse.buffer_edit:type_name -> toold.v1.BufferEdit
+	29, // 11: toold.v1.ExecuteResponse.notice:type_name -> toold.v1.Notice
+	30, // 12: toold.v1.ExecuteResponse.session_changed:type_name -> toold.v1.SessionChanged
+	25, // 13: toold.v1.ExecuteResponse.client_tool_cancel:type_name -> toold.v1.ClientToolCancel
+	28, // 14: toold.v1.ExecuteResponse.save_buffers:type_name -> toold.v1.SaveBuffers
 	6,  // 15: toold.v1.Attached.open_turns:type_name -> toold.v1.OpenTurn
 	0,  // 16: toold.v1.Question.level:type_name -> toold.v1.Level
 	8,  // 17: toold.v1.Question.suggestions:type_name -> toold.v1.Suggestion
-	32, // 18: toold.v1.Question.expires:type_name -> google.protobuf.Timestamp
-	1,  // 19: toold.v1.Started.sandbox:type_name -> toold.v1.SandboxTier
-	33, // 20: toold.v1.Progress.elapsed:type_name -> google.protobuf.Duration
-	13, // 21: toold.v1.Progress.output:type_name -> toold.v1.OutputChunk
-	14, // 22: toold.v1.Progress.step:type_name -> toold.v1.Step
-	2,  // 23: toold.v1.OutputChunk.channel:type_name -> toold.v1.Channel
-	16, // 24: toold.v1.Content.image:type_name -> toold.v1.Blob
-	16, // 25: toold.v1.Content.document:type_name -> toold.v1.Blob
-	17, // 26: toold.v1.Content.link:type_name -> toold.v1.Link
-	34, // 27: toold.v1.Error.details:type_name -> google.protobuf.Struct
-	33, // 28: toold.v1.Usage.waited:type_name -> google.protobuf.Duration
-	33, // 29: toold.v1.Usage.asked:type_name -> google.protobuf.Duration
-	33, // 30: toold.v1.Usage.ran:type_name -> google.protobuf.Duration
-	1,  // 31: toold.v1.Usage.sandbox:type_name -> toold.v1.SandboxTier
-	3,  // 32: toold.v1.ToolResult.outcome:type_name -> toold.v1.Outcome
-	15, // 33: toold.v1.ToolResult.content:type_name -> toold.v1.Content
-	18, // 34: toold.v1.ToolResult.error:type_name -> toold.v1.Error
-	34, // 35: toold.v1.ToolResult.structured:type_name -> google.protobuf.Struct
-	19, // 36: toold.v1.ToolResult.usage:type_name -> toold.v1.Usage
-	20, // 37: toold.v1.ToolResult.spill:type_name -> toold.v1.Spill
-	31, // 38: toold.v1.TurnEnded.outcomes:type_name -> toold.v1.TurnEnded.OutcomesEntry
-	33, // 39: toold.v1.TurnEnded.wall:type_name -> google.protobuf.Duration
-	33, // 40: toold.v1.TurnEnded.work:type_name -> google.protobuf.Duration
-	26, // 41: toold.v1.BufferEdit.edits:type_name -> toold.v1.TextEdit
-	34, // 42: toold.v1.Notice.details:type_name -> google.protobuf.Struct
-	30, // 43: toold.v1.SessionChanged.todos:type_name -> toold.v1.Todo
-	35, // 44: toold.v1.SessionChanged.permission_mode:type_name -> toold.v1.PermissionMode
-	45, // [45:45] is the sub-list for method output_type
-	45, // [45:45] is the sub-list for method input_type
-	45, // [45:45] is the sub-list for extension type_name
-	45, // [45:45] is the sub-list for extension extendee
-	0,  // [0:45] is the sub-list for field type_name
+	33, // 18: toold.v1.Question.expires:type_name -> google.protobuf.Timestamp
+	9,  // 19: toold.v1.Question.grounds:type_name -> toold.v1.Ground
+	1,  // 20: toold.v1.Started.sandbox:type_name -> toold.v1.SandboxTier
+	34, // 21: toold.v1.Progress.elapsed:type_name -> google.protobuf.Duration
+	14, // 22: toold.v1.Progress.output:type_name -> toold.v1.OutputChunk
+	15, // 23: toold.v1.Progress.step:type_name -> toold.v1.Step
+	2,  // 24: toold.v1.OutputChunk.channel:type_name -> toold.v1.Channel
+	17, // 25: toold.v1.Content.image:type_name -> toold.v1.Blob
+	17, // 26: toold.v1.Content.document:type_name -> toold.v1.Blob
+	18, // 27: toold.v1.Content.link:type_name -> toold.v1.Link
+	35, // 28: toold.v1.Error.details:type_name -> google.protobuf.Struct
+	34, // 29: toold.v1.Usage.waited:type_name -> google.protobuf.Duration
+	34, // 30: toold.v1.Usage.asked:type_name -> google.protobuf.Duration
+	34, // 31: toold.v1.Usage.ran:type_name -> google.protobuf.Duration
+	1,  // 32: toold.v1.Usage.sandbox:type_name -> toold.v1.SandboxTier
+	3,  // 33: toold.v1.ToolResult.outcome:type_name -> toold.v1.Outcome
+	16, // 34: toold.v1.ToolResult.content:type_name -> toold.v1.Content
+	19, // 35: toold.v1.ToolResult.error:type_name -> toold.v1.Error
+	35, // 36: toold.v1.ToolResult.structured:type_name -> google.protobuf.Struct
+	20, // 37: toold.v1.ToolResult.usage:type_name -> toold.v1.Usage
+	21, // 38: toold.v1.ToolResult.spill:type_name -> toold.v1.Spill
+	32, // 39: toold.v1.TurnEnded.outcomes:type_name -> toold.v1.TurnEnded.OutcomesEntry
+	34, // 40: toold.v1.TurnEnded.wall:type_name -> google.protobuf.Duration
+	34, // 41: toold.v1.TurnEnded.work:type_name -> google.protobuf.Duration
+	27, // 42: toold.v1.BufferEdit.edits:type_name -> toold.v1.TextEdit
+	35, // 43: toold.v1.Notice.details:type_name -> google.protobuf.Struct
+	31, // 44: toold.v1.SessionChanged.todos:type_name -> toold.v1.Todo
+	36, // 45: toold.v1.SessionChanged.permission_mode:type_name -> toold.v1.PermissionMode
+	46, // [46:46] is the sub-list for method output_type
+	46, // [46:46] is the sub-list for method input_type
+	46, // [46:46] is the sub-list for extension type_name
+	46, // [46:46] is the sub-list for extension extendee
+	0,  // [0:46] is the sub-list for field type_name
 }
 
 func init() { file_toold_v1_event_proto_init() }
@@ -3034,15 +3144,15 @@ func file_toold_v1_event_proto_init() {
 		(*ExecuteResponse_ClientToolCancel)(nil),
 		(*ExecuteResponse_SaveBuffers)(nil),
 	}
-	file_toold_v1_event_proto_msgTypes[8].OneofWrappers = []any{
+	file_toold_v1_event_proto_msgTypes[9].OneofWrappers = []any{
 		(*Progress_Output)(nil),
 		(*Progress_Step)(nil),
 	}
-	file_toold_v1_event_proto_msgTypes[9].OneofWrappers = []any{
+	file_toold_v1_event_proto_msgTypes[10].OneofWrappers = []any{
 		(*OutputChunk_Text)(nil),
 		(*OutputChunk_Raw)(nil),
 	}
-	file_toold_v1_event_proto_msgTypes[11].OneofWrappers = []any{
+	file_toold_v1_event_proto_msgTypes[12].OneofWrappers = []any{
 		(*Content_Text)(nil),
 		(*Content_Image)(nil),
 		(*Content_Document)(nil),
@@ -3054,7 +3164,7 @@ func file_toold_v1_event_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_toold_v1_event_proto_rawDesc), len(file_toold_v1_event_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   28,
+			NumMessages:   29,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

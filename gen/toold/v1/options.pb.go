@@ -435,9 +435,11 @@ type Options struct {
 	BashOnTimeout *OnTimeout `protobuf:"varint,8,opt,name=bash_on_timeout,json=bashOnTimeout,proto3,enum=toold.v1.OnTimeout,oneof" json:"bash_on_timeout,omitempty"`
 	// How output chunks are sent. Default TEXT.
 	OutputFormat *OutputFormat `protobuf:"varint,9,opt,name=output_format,json=outputFormat,proto3,enum=toold.v1.OutputFormat,oneof" json:"output_format,omitempty"`
-	// Settings of the session, as JSON text. Not served yet.
+	// Settings of the session, as JSON text in the form of a settings file. They rank below the managed ones and above all
+	// others. Text that does not parse: INVALID_ARGUMENT.
 	SettingsJson *string `protobuf:"bytes,10,opt,name=settings_json,json=settingsJson,proto3,oneof" json:"settings_json,omitempty"`
-	// The workspace's settings files are trusted. Not served yet.
+	// The workspace's settings files are trusted: what they allow and run counts. Else only what they deny and ask does,
+	// unless the user has said so with "toold trust".
 	Trusted *bool `protobuf:"varint,11,opt,name=trusted,proto3,oneof" json:"trusted,omitempty"`
 	// The only tools that are offered; absent: all.
 	Tools         *ToolList `protobuf:"bytes,12,opt,name=tools,proto3" json:"tools,omitempty"`

@@ -1099,7 +1099,8 @@ func (x *EndTurn) GetTurnId() string {
 	return ""
 }
 
-// A rule to keep. Not served yet: an answer with one is refused with a Notice "not_served" and the question stays.
+// A rule to keep. It is in force at once, also for the session's other open questions. An answer with a rule that cannot
+// be kept is refused with a Notice and the question stays.
 type Remember struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// For instance "Bash(npm run test *)".
@@ -2093,7 +2094,9 @@ type Tool struct {
 	// The model gets only the name until the tool is activated.
 	Deferred bool `protobuf:"varint,7,opt,name=deferred,proto3" json:"deferred,omitempty"`
 	// Why the tool is not offered; empty: it is.
-	Unavailable   string `protobuf:"bytes,8,opt,name=unavailable,proto3" json:"unavailable,omitempty"`
+	Unavailable string `protobuf:"bytes,8,opt,name=unavailable,proto3" json:"unavailable,omitempty"`
+	// How far a call of it can reach at most.
+	Level         Level `protobuf:"varint,9,opt,name=level,proto3,enum=toold.v1.Level" json:"level,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2182,6 +2185,13 @@ func (x *Tool) GetUnavailable() string {
 		return x.Unavailable
 	}
 	return ""
+}
+
+func (x *Tool) GetLevel() Level {
+	if x != nil {
+		return x.Level
+	}
+	return Level_LEVEL_UNSPECIFIED
 }
 
 // The pool, in the order in which it is to be sent to a model.
@@ -2650,7 +2660,7 @@ const file_toold_v1_tool_proto_rawDesc = "" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tR\tsessionId\x12,\n" +
 	"\x06format\x18\x02 \x01(\x0e2\x14.toold.v1.ToolFormatR\x06format\x12/\n" +
-	"\x13include_unavailable\x18\x03 \x01(\bR\x12includeUnavailable\"\x84\x02\n" +
+	"\x13include_unavailable\x18\x03 \x01(\bR\x12includeUnavailable\"\xab\x02\n" +
 	"\x04Tool\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
 	"\vdescription\x18\x02 \x01(\tR\vdescription\x12*\n" +
@@ -2660,7 +2670,8 @@ const file_toold_v1_tool_proto_rawDesc = "" +
 	"\n" +
 	"open_world\x18\x06 \x01(\bR\topenWorld\x12\x1a\n" +
 	"\bdeferred\x18\a \x01(\bR\bdeferred\x12 \n" +
-	"\vunavailable\x18\b \x01(\tR\vunavailable\"\xa9\x01\n" +
+	"\vunavailable\x18\b \x01(\tR\vunavailable\x12%\n" +
+	"\x05level\x18\t \x01(\x0e2\x0f.toold.v1.LevelR\x05level\"\xa9\x01\n" +
 	"\x11ListToolsResponse\x12$\n" +
 	"\x05tools\x18\x01 \x03(\v2\x0e.toold.v1.ToolR\x05tools\x12)\n" +
 	"\x10definitions_json\x18\x02 \x01(\tR\x0fdefinitionsJson\x12'\n" +
@@ -2776,7 +2787,8 @@ var file_toold_v1_tool_proto_goTypes = []any{
 	(*Content)(nil),             // 37: toold.v1.Content
 	(*Step)(nil),                // 38: toold.v1.Step
 	(*ExecuteResponse)(nil),     // 39: toold.v1.ExecuteResponse
-	(Channel)(0),                // 40: toold.v1.Channel
+	(Level)(0),                  // 40: toold.v1.Level
+	(Channel)(0),                // 41: toold.v1.Channel
 }
 var file_toold_v1_tool_proto_depIdxs = []int32{
 	6,  // 0: toold.v1.ExecuteRequest.attach:type_name -> toold.v1.Attach
@@ -2812,25 +2824,26 @@ var file_toold_v1_tool_proto_depIdxs = []int32{
 	36, // 30: toold.v1.RunToolRequest.timeout:type_name -> google.protobuf.Duration
 	39, // 31: toold.v1.RunToolResponse.event:type_name -> toold.v1.ExecuteResponse
 	3,  // 32: toold.v1.ListToolsRequest.format:type_name -> toold.v1.ToolFormat
-	27, // 33: toold.v1.ListToolsResponse.tools:type_name -> toold.v1.Tool
-	40, // 34: toold.v1.ReadOutputRequest.channel:type_name -> toold.v1.Channel
-	4,  // 35: toold.v1.GetCallResponse.state:type_name -> toold.v1.CallState
-	39, // 36: toold.v1.GetCallResponse.records:type_name -> toold.v1.ExecuteResponse
-	5,  // 37: toold.v1.ToolService.Execute:input_type -> toold.v1.ExecuteRequest
-	24, // 38: toold.v1.ToolService.RunTool:input_type -> toold.v1.RunToolRequest
-	26, // 39: toold.v1.ToolService.ListTools:input_type -> toold.v1.ListToolsRequest
-	29, // 40: toold.v1.ToolService.ReadOutput:input_type -> toold.v1.ReadOutputRequest
-	31, // 41: toold.v1.ToolService.GetCall:input_type -> toold.v1.GetCallRequest
-	39, // 42: toold.v1.ToolService.Execute:output_type -> toold.v1.ExecuteResponse
-	25, // 43: toold.v1.ToolService.RunTool:output_type -> toold.v1.RunToolResponse
-	28, // 44: toold.v1.ToolService.ListTools:output_type -> toold.v1.ListToolsResponse
-	30, // 45: toold.v1.ToolService.ReadOutput:output_type -> toold.v1.ReadOutputResponse
-	32, // 46: toold.v1.ToolService.GetCall:output_type -> toold.v1.GetCallResponse
-	42, // [42:47] is the sub-list for method output_type
-	37, // [37:42] is the sub-list for method input_type
-	37, // [37:37] is the sub-list for extension type_name
-	37, // [37:37] is the sub-list for extension extendee
-	0,  // [0:37] is the sub-list for field type_name
+	40, // 33: toold.v1.Tool.level:type_name -> toold.v1.Level
+	27, // 34: toold.v1.ListToolsResponse.tools:type_name -> toold.v1.Tool
+	41, // 35: toold.v1.ReadOutputRequest.channel:type_name -> toold.v1.Channel
+	4,  // 36: toold.v1.GetCallResponse.state:type_name -> toold.v1.CallState
+	39, // 37: toold.v1.GetCallResponse.records:type_name -> toold.v1.ExecuteResponse
+	5,  // 38: toold.v1.ToolService.Execute:input_type -> toold.v1.ExecuteRequest
+	24, // 39: toold.v1.ToolService.RunTool:input_type -> toold.v1.RunToolRequest
+	26, // 40: toold.v1.ToolService.ListTools:input_type -> toold.v1.ListToolsRequest
+	29, // 41: toold.v1.ToolService.ReadOutput:input_type -> toold.v1.ReadOutputRequest
+	31, // 42: toold.v1.ToolService.GetCall:input_type -> toold.v1.GetCallRequest
+	39, // 43: toold.v1.ToolService.Execute:output_type -> toold.v1.ExecuteResponse
+	25, // 44: toold.v1.ToolService.RunTool:output_type -> toold.v1.RunToolResponse
+	28, // 45: toold.v1.ToolService.ListTools:output_type -> toold.v1.ListToolsResponse
+	30, // 46: toold.v1.ToolService.ReadOutput:output_type -> toold.v1.ReadOutputResponse
+	32, // 47: toold.v1.ToolService.GetCall:output_type -> toold.v1.GetCallResponse
+	43, // [43:48] is the sub-list for method output_type
+	38, // [38:43] is the sub-list for method input_type
+	38, // [38:38] is the sub-list for extension type_name
+	38, // [38:38] is the sub-list for extension extendee
+	0,  // [0:38] is the sub-list for field type_name
 }
 
 func init() { file_toold_v1_tool_proto_init() }

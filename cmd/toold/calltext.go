@@ -1,0 +1,89 @@
+// A call as a person writes it on the command line: as a rule is written, Bash(git push), or as a tool use in JSON. This
+// file knows which field of a tool's input a person means; what is a valid input, the daemon knows.
+
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// A blank is a tool's input with a gap for the one value that a person writes; what else the tool wants is filled in.
+type blank struct {
+	input string // JSON with %s
+	path  bool   // the value is a path; a relative one is meant from where the person is
+}
+
+var blanks = map[string]blank{
+	"Bash":       {input: `{"command":%s}`},
+	"BashOutput": {input: `{"bash_id":%s}`},
+	"Edit":       {`{"file_path":%s,"old_string":"old","new_string":"new"}`, true},
+	"Glob":       {input: `{"pattern":%s}`},
+	"Grep":       {input: `{"pattern":%s}`},
+	"KillShell":  {input: `{"shell_id":%s}`},
+	"LS":         {`{"path":%s}`, true},
+	"MultiEdit":  {`{"file_path":%s,"edits":[{"old_string":"old","new_string":"new"}]}`, true},
+	"Read":       {`{"file_path":%s}`, true},
+	"WebFetch":   {input: `{"url":%s,"prompt":"What does the page say?"}`},
+	"WebSearch":  {input: `{"query":%s}`},
+	"Write":      {`{"file_path":%s,"content":"new\n"}`, true},
+}
+
+// written matches a tool with the value of its main field, which may hold parentheses and newlines.
+var written = regexp.MustCompile(`(?s)^([A-Za-z0-9_.-]+)(\(.*\))?$`)
+
+// readCall reads one call. Relative paths are meant from dir.
+func readCall(text, dir string) (use, error) {
+	text = strings.TrimSpace(text)
+	if strings.HasPrefix(text, "{") || strings.HasPrefix(text, "[") {
+		m, err := readMessage([]byte(text))
+		switch {
+		case err != nil:
+			return use{}, misused("the tool use cannot be read: %v", err)
+		case len(m.uses) != 1:
+			return use{}, misused("this holds %s, and one call is explained at a time", count(len(m.uses), "tool use"))
+		}
+		return m.uses[0], nil
+	}
+	parts := written.FindStringSubmatch(text)
+	if parts == nil {
+		return use{}, misused("%q is not a call: write a tool and its value in parentheses, such as 'Bash(git push)', or a tool use as JSON", text)
+	}
+	name, value := parts[1], parts[2]
+	if value == "" {
+		return use{name: name, input: "{}"}, nil
+	}
+	return fillIn(name, value[1:len(value)-1], dir)
+}
+
+func fillIn(name, value, dir string) (use, error) {
+	form, known := blanks[name]
+	if !known {
+		return use{}, misused("which field of %s is meant by %q is not known: give the tool use as JSON, {\"name\":%q,\"input\":{...}}. A value in parentheses will do for %s",
+			name, value, name, strings.Join(slices.Sorted(maps.Keys(blanks)), ", "))
+	}
+	if form.path {
+		value = pathFrom(dir, value)
+	}
+	text, err := json.Marshal(value)
+	return use{name: name, input: fmt.Sprintf(form.input, text)}, err
+}
+
+// pathFrom makes a path absolute as a shell in dir would have done, had it not been in quotes.
+func pathFrom(dir, path string) string {
+	if rest, ok := strings.CutPrefix(path, "~/"); ok {
+		if home, err := os.UserHomeDir(); err == nil {
+			return filepath.Join(home, rest)
+		}
+	}
+	if path == "" || filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(dir, path)
+}

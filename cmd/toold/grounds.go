@@ -1,0 +1,96 @@
+// What a verdict rests on, in words for a person: levels, rules with their places, and what a suggested rule would let
+// through. Pure; it does not know how a verdict comes about.
+
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	tooldv1 "github.com/toold/toold/gen/toold/v1"
+)
+
+// levelWord is the level as the documentation writes it: "safe", "forbidden".
+func levelWord(level tooldv1.Level) string {
+	return strings.ToLower(strings.TrimPrefix(level.String(), "LEVEL_"))
+}
+
+// ruleWords names a ground's rule and where it stands; empty when the ground is no rule.
+func ruleWords(g *tooldv1.Ground) string {
+	if g.GetRule() == "" {
+		return ""
+	}
+	return strings.TrimSpace(visibleLine(fmt.Sprintf("%s rule %s", g.GetList(), g.GetRule())) + at(" in ", g))
+}
+
+// at is where a ground's rule or hook stands, behind before; empty when it is not known.
+func at(before string, g *tooldv1.Ground) string {
+	switch {
+	case g.GetFile() == "":
+		return ""
+	case g.GetLine() == 0:
+		return before + visibleLine(g.GetFile())
+	default:
+		return before + fmt.Sprintf("%s:%d", visibleLine(g.GetFile()), g.GetLine())
+	}
+}
+
+// said reports that text tells a ground's rule and place already.
+func said(text string, g *tooldv1.Ground) bool {
+	return strings.Contains(text, visibleLine(g.GetRule())) && strings.Contains(text, at("", g))
+}
+
+// covers says what a suggested rule would be about; empty for a form that is not known here.
+func covers(rule string) string {
+	tool, specifier, specified := strings.Cut(strings.TrimSuffix(rule, ")"), "(")
+	switch {
+	case !specified:
+		return "every call of " + tool
+	case tool == "Bash":
+		return coversCommands(specifier)
+	case tool == "Read":
+		return "reading " + coversPaths(specifier)
+	case tool == "Edit":
+		return "reading and changing " + coversPaths(specifier)
+	case tool == "WebFetch":
+		return coversHosts(strings.TrimPrefix(specifier, "domain:"))
+	default:
+		return ""
+	}
+}
+
+func coversCommands(pattern string) string {
+	for _, rest := range []string{" *", ":*"} {
+		if words, ok := strings.CutSuffix(pattern, rest); ok && !strings.Contains(words, "*") {
+			return fmt.Sprintf("%q, alone or with anything behind it", words)
+		}
+	}
+	if strings.Contains(pattern, "*") {
+		return "commands of this form"
+	}
+	return "this very command"
+}
+
+func coversPaths(pattern string) string {
+	place := func(rest string) (string, bool) {
+		dir, ok := strings.CutSuffix(pattern, rest)
+		if dir == "." {
+			return "the root", ok
+		}
+		return strings.Replace(dir, "//", "/", 1), ok
+	}
+	if dir, ok := place("/**"); ok {
+		return "everything below " + dir
+	}
+	if dir, ok := place("/*"); ok {
+		return "what stands directly in " + dir
+	}
+	return pattern
+}
+
+func coversHosts(host string) string {
+	if parent, ok := strings.CutPrefix(host, "*."); ok {
+		return "every page of the hosts below " + parent
+	}
+	return "every page of " + host
+}

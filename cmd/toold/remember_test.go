@@ -1,0 +1,71 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	tooldv1 "github.com/toold/toold/gen/toold/v1"
+)
+
+func TestPick(t *testing.T) {
+	offered := []*tooldv1.Suggestion{{Rule: "A", List: "allow"}, {Rule: "B", List: "allow"}, {Rule: "C", List: "ask"}}
+	for _, c := range []struct {
+		of          int // so many are offered
+		typed, want string
+	}{
+		{3, "1", "SESSION allow A"},
+		{3, "3 u", "USER ask C"},
+		{3, "2,1 L", "LOCAL allow A, LOCAL allow B"},
+		{3, " 1 1  2 project ", "PROJECT allow A, PROJECT allow B"},
+		{1, "s", "SESSION allow A"},
+		{1, "user", "USER allow A"},
+		{3, "u", "! Which of the 3"},
+		{3, "0", "! no rule 0"},
+		{3, "4 u", "! no rule 4"},
+		{3, "u 1", `! "u" is not understood`},
+		{3, "1 everywhere", `! "everywhere" is not understood`},
+		{3, "1 s u", `! "s" is not understood`},
+		{3, "99999999999999999999", "! is not understood"},
+		{3, "1 \x1b[2J", "! ␛[2j"},
+	} {
+		picked, wrong := pick(offered[:c.of], c.typed)
+		var got []string
+		for _, r := range picked {
+			got = append(got, fmt.Sprintf("%s %s %s", strings.TrimPrefix(r.GetScope().String(), "SCOPE_"), r.GetList(), r.GetRule()))
+		}
+		if part, ok := strings.CutPrefix(c.want, "! "); ok {
+			if len(got) > 0 || !strings.Contains(wrong, part) {
+				t.Errorf("pick(%q) = %v, %q; want a complaint with %q", c.typed, got, wrong, part)
+			}
+		} else if wrong != "" || strings.Join(got, ", ") != c.want {
+			t.Errorf("pick(%q) = %v, %q; want %s", c.typed, got, wrong, c.want)
+		}
+	}
+}
+
+func TestCovers(t *testing.T) {
+	for rule, want := range map[string]string{
+		"Bash(npm run test *)":           `"npm run test", alone or with anything behind it`,
+		"Bash(ls:*)":                     `"ls", alone or with anything behind it`,
+		"Bash(git * main)":               "commands of this form",
+		"Bash(git * main *)":             "commands of this form",
+		"Bash(make)":                     "this very command",
+		"Bash(echo (x))":                 "this very command",
+		"Bash":                           "every call of Bash",
+		"mcp__github__get_issue":         "every call of mcp__github__get_issue",
+		"Read(~/notes/**)":               "reading everything below ~/notes",
+		"Read(//var/log/**)":             "reading everything below /var/log",
+		"Edit(./*)":                      "reading and changing what stands directly in the root",
+		"Edit(./src/**)":                 "reading and changing everything below ./src",
+		"Read(./*.txt)":                  "reading ./*.txt",
+		"WebFetch(domain:example.com)":   "every page of example.com",
+		"WebFetch(domain:*.example.com)": "every page of the hosts below example.com",
+		"Strange(x)":                     "",
+		"":                               "every call of ",
+	} {
+		if got := covers(rule); got != want {
+			t.Errorf("covers(%s) = %q, want %q", rule, got, want)
+		}
+	}
+}

@@ -1,0 +1,121 @@
+// The settings files as they count for a workspace, for a person to look at. What counts, and why, the settings package
+// decides; no daemon is asked.
+
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/toold/toold/daemon/settings"
+)
+
+// settingsFiles says where the settings files are that belong to no workspace.
+type settingsFiles struct {
+	user    string
+	managed string
+}
+
+func (f *settingsFiles) add(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVar(&f.user, "settings", settings.DefaultPath(), "the user's settings file")
+	flags.StringVar(&f.managed, "managed-settings", settings.DefaultSources("").ManagedDir, "the folder of the administrator's settings")
+	_ = flags.MarkHidden("managed-settings")
+	_ = cmd.MarkFlagFilename("settings", "json")
+}
+
+// absolute makes the paths such that messages name them well, wherever they are read.
+func (f *settingsFiles) absolute() error {
+	for _, path := range []*string{&f.user, &f.managed} {
+		if *path == "" {
+			continue
+		}
+		whole, err := filepath.Abs(*path)
+		if err != nil {
+			return misused("%s cannot be found: %v", *path, err)
+		}
+		*path = whole
+	}
+	return nil
+}
+
+func (f *settingsFiles) open() (*settings.Store, error) {
+	if err := f.absolute(); err != nil {
+		return nil, err
+	}
+	sources := settings.DefaultSources(f.user)
+	sources.ManagedDir = f.managed
+	return settings.Open(sources), nil
+}
+
+func (s *setup) settingsCommand() *cobra.Command {
+	var files settingsFiles
+	cmd := &cobra.Command{
+		Use:   "settings [DIR]",
+		Short: "Show the merged settings, each value with the file and line it comes from",
+		Long: "Shows the settings that count in the workspace DIR (default: the working directory): those of the administrator,\n" +
+			"of the workspace and of the user, merged, each value with the file and the line that it comes from. Below them stands\n" +
+			"what is wrong with any of the files: what is not known, rules that can never match, what an untrusted workspace may not say.",
+		Example:           "  toold settings\n  toold settings ~/src/project --json",
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs),
+		RunE: doing(func(_ context.Context, args []string) error {
+			store, err := files.open()
+			if err != nil {
+				return err
+			}
+			root, err := workspaceOf(args)
+			if err != nil {
+				return err
+			}
+			return s.showSettings(store.Load(settings.Scope{Roots: []string{root}}))
+		}),
+	}
+	files.add(cmd)
+	return cmd
+}
+
+// workspaceOf is the folder that a command was given, else the working directory. Nothing is looked for further up.
+func workspaceOf(args []string) (string, error) {
+	if len(args) == 0 {
+		return servedRoot("")
+	}
+	return servedRoot(args[0])
+}
+
+func (s *setup) showSettings(now *settings.Settings) error {
+	var err error
+	if s.json {
+		shown := struct {
+			Settings  []settingJSON `json:"settings"`
+			Untrusted []string      `json:"untrusted"`
+			Warnings  []string      `json:"warnings"`
+		}{settingsJSON(now.Lines()), append([]string{}, now.Untrusted...), append([]string{}, now.Warnings...)}
+		err = json.NewEncoder(s.stdout).Encode(shown)
+	} else {
+		err = now.Print(s.stdout)
+	}
+	if err == nil && len(now.Broken) > 0 {
+		return failed("%s cannot be used; the warnings say why", count(len(now.Broken), "settings file"))
+	}
+	return err
+}
+
+// A settingJSON is one value for programs.
+type settingJSON struct {
+	Key   string `json:"key"`
+	Value string `json:"value"`
+	File  string `json:"file"`
+	Line  int    `json:"line,omitempty"`
+}
+
+func settingsJSON(lines []settings.Line) []settingJSON {
+	out := make([]settingJSON, 0, len(lines))
+	for _, l := range lines {
+		out = append(out, settingJSON{l.Key, l.Value, l.Origin.File, l.Origin.Line})
+	}
+	return out
+}

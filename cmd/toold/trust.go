@@ -1,0 +1,162 @@
+// Trusting a workspace: which of its settings count from then on is shown, and that they do is remembered. What an
+// untrusted workspace may say, the settings package decides.
+
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/toold/toold/daemon/settings"
+)
+
+func (s *setup) trustCommand() *cobra.Command {
+	var files settingsFiles
+	var forget, show bool
+	cmd := &cobra.Command{
+		Use:   "trust [DIR]",
+		Short: "Let a workspace's own settings count",
+		Long: "Remembers that the settings files of the workspace DIR (default: the working directory) are trusted as they are now,\n" +
+			"and prints what counts because of that. Until then such files can deny and ask, but allow nothing and run nothing.\n" +
+			"Each change of the files, also one that a pull brings, takes the trust away.\n\n" +
+			"Only DIR itself is looked at: no folder above or below it.",
+		Example:           "  toold trust --show\n  toold trust ~/src/project\n  toold trust --forget ~/src/project",
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs),
+		RunE: doing(func(_ context.Context, args []string) error {
+			store, err := files.open()
+			if err != nil {
+				return err
+			}
+			if forget {
+				return s.distrust(store, append(args, ".")[0])
+			}
+			root, err := workspaceOf(args)
+			if err != nil {
+				return err
+			}
+			if show {
+				return s.showTrust(store, root)
+			}
+			return s.trust(store, root)
+		}),
+	}
+	cmd.Flags().BoolVar(&forget, "forget", false, "trust it no more")
+	cmd.Flags().BoolVar(&show, "show", false, "only print what would count, and trust nothing")
+	cmd.MarkFlagsMutuallyExclusive("forget", "show")
+	files.add(cmd)
+	return cmd
+}
+
+// distrust forgets a workspace, which may be gone.
+func (s *setup) distrust(store *settings.Store, dir string) error {
+	root, err := filepath.Abs(dir)
+	if err != nil {
+		return err
+	}
+	if err := store.Distrust(root); err != nil {
+		return err
+	}
+	if s.json {
+		return s.printTrust(trustJSON{Root: root})
+	}
+	_, err = fmt.Fprintf(s.stdout, "%s is not trusted\n", visibleLine(root))
+	return err
+}
+
+// A trustJSON is what became of a workspace, for programs.
+type trustJSON struct {
+	Root     string        `json:"root"`
+	Trusted  bool          `json:"trusted"`
+	Files    []string      `json:"files,omitempty"`
+	Settings []settingJSON `json:"settings,omitempty"`
+}
+
+func (s *setup) printTrust(t trustJSON) error { return json.NewEncoder(s.stdout).Encode(t) }
+
+// showTrust tells what would count of the workspace's files if they were trusted.
+func (s *setup) showTrust(store *settings.Store, root string) error {
+	gained := gain(store.Load(settings.Scope{Roots: []string{root}, Trusted: true}), root)
+	standing, err := store.Trusted(root)
+	if err != nil {
+		return err
+	}
+	if s.json {
+		return s.printTrust(trustJSON{Root: root, Trusted: standing.Trusted, Settings: settingsJSON(gained)})
+	}
+	s.tellGain(root, gained)
+	_, err = fmt.Fprintln(s.stdout, standingWords(root, standing))
+	return err
+}
+
+// trust shows what counts of the workspace's files from now on, and trusts them. What was not shown is not trusted.
+func (s *setup) trust(store *settings.Store, root string) error {
+	scope := settings.Scope{Roots: []string{root}, Trusted: true}
+	now := store.Load(scope)
+	gained := gain(now, root)
+	if !s.json {
+		s.tellGain(root, gained)
+	}
+	files, err := store.Trust(root)
+	if err != nil {
+		return err
+	}
+	if store.Load(scope) != now {
+		if err := store.Distrust(root); err != nil {
+			return err
+		}
+		return failed("the settings of %s changed while they were shown, so that they are not trusted: look at them again", root)
+	}
+	if s.json {
+		return s.printTrust(trustJSON{Root: root, Trusted: true, Files: files, Settings: settingsJSON(gained)})
+	}
+	_, err = fmt.Fprintln(s.stdout, trustedWords(root, files))
+	return err
+}
+
+// gain is what the workspace's own files set that does not count unless they are trusted.
+func gain(trusted *settings.Settings, root string) []settings.Line {
+	var gained []settings.Line
+	for _, l := range trusted.Lines() {
+		dir := filepath.Dir(l.Origin.File)
+		own := dir == filepath.Join(root, ".toold") || dir == filepath.Join(root, ".claude")
+		if own && l.Key != "permissions.deny" && l.Key != "permissions.ask" {
+			gained = append(gained, l)
+		}
+	}
+	return gained
+}
+
+func (s *setup) tellGain(root string, gained []settings.Line) {
+	if len(gained) == 0 {
+		fmt.Fprintf(s.stdout, "The settings of %s hold nothing that needs trust.\n", visibleLine(root))
+		return
+	}
+	fmt.Fprintf(s.stdout, "Of the settings of %s these need trust to count:\n", visibleLine(root))
+	for _, l := range gained {
+		fmt.Fprintf(s.stdout, "  %s  %s  %s\n", visibleLine(l.Key), visibleLine(l.Value), visibleLine(l.Origin.String()))
+	}
+}
+
+func standingWords(root string, standing settings.Standing) string {
+	switch {
+	case standing.Trusted:
+		return visibleLine(root) + " is trusted."
+	case len(standing.Changed) > 0:
+		return visibleLine(fmt.Sprintf("%s was trusted, but these files have changed since: %s.", root, strings.Join(standing.Changed, ", ")))
+	default:
+		return visibleLine(root) + " is not trusted."
+	}
+}
+
+func trustedWords(root string, files []string) string {
+	if len(files) == 0 {
+		return visibleLine(root) + " is trusted. It has no settings files; one that appears takes the trust away."
+	}
+	return visibleLine(fmt.Sprintf("%s is trusted, with these files as they are now: %s.", root, strings.Join(files, ", ")))
+}

@@ -1,0 +1,112 @@
+package daemon
+
+// Hooks of events that are the session's own. Nobody waits for them but the end of the session, and none of them
+// decides anything.
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"google.golang.org/protobuf/encoding/protojson"
+
+	"github.com/toold/toold/daemon/journal"
+	"github.com/toold/toold/scheduler/hook"
+	"github.com/toold/toold/scheduler/permission"
+	"github.com/toold/toold/scheduler/pipeline"
+)
+
+// Later runs f soon, on a goroutine that the session waits for before it ends.
+func (s *session) Later(f func(context.Context)) { s.work.Go(func() { f(s.ctx) }) }
+
+// Notice records something that clients should know about the call.
+func (s *session) Notice(c *pipeline.Call, n pipeline.Noticed) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.enqueue(entry(&c.Use, n))
+}
+
+// noRule stands for a rule of a hook's "if": an event that is about no call meets none.
+func noRule(permission.Rule) bool { return false }
+
+// tellHooks lets the hooks of an event know. about is what a matcher is held against; empty: the event has no such thing.
+func (s *session) tellHooks(in hook.Input, about string) {
+	if st := s.standing.Load(); st != nil && len(st.hooks.For(in.Event, about, noRule)) == 0 {
+		return
+	}
+	s.Later(func(ctx context.Context) { s.askHooks(ctx, in, about) })
+}
+
+// askHooks runs the hooks of an event and returns when they have ended.
+func (s *session) askHooks(ctx context.Context, in hook.Input, about string) {
+	st := s.stand()
+	hooks := st.hooks.For(in.Event, about, noRule)
+	if len(hooks) == 0 {
+		return
+	}
+	s.mu.Lock()
+	rights := s.rights(st)
+	s.mu.Unlock()
+	in.Session, in.Dir, in.Mode = rights.Common.Session, rights.Common.Dir, rights.Common.Mode
+	said := rights.Runner.Run(ctx, hooks, in)
+	for _, n := range pipeline.Notices(said) {
+		s.notice(n)
+	}
+	for _, reason := range said.Reasons {
+		if reason.Text != "" {
+			said.Context = append(said.Context, reason.Text)
+		}
+	}
+	for _, text := range said.Context {
+		s.notice(pipeline.Noticed{Code: "hook_context", Message: text})
+	}
+}
+
+// batchHooks gives the PostToolBatch hooks, as far as it is known without looking at files.
+func (s *session) batchHooks() []*hook.Hook {
+	st := s.standing.Load()
+	if st == nil {
+		return nil
+	}
+	return st.hooks.For(hook.PostToolBatch, "", noRule)
+}
+
+// tellBatch lets the PostToolBatch hooks know of all calls of a turn, before clients learn that it has ended.
+func (s *session) tellBatch(ctx context.Context, t *turn) {
+	in := hook.Input{Event: hook.PostToolBatch}
+	for index := range t.calls {
+		records, err := s.log.Find(fmt.Sprintf("%d-%d", t.number, index))
+		if err != nil {
+			return
+		}
+		in.Calls = append(in.Calls, batchCall(records))
+	}
+	s.askHooks(ctx, in, "")
+}
+
+// batchCall is a call as PostToolBatch hooks are told it. What a tool was given is not kept, so only its result is.
+func batchCall(records []journal.Record) (call hook.Call) {
+	for _, record := range records {
+		wire, err := wireOf(record)
+		if err != nil {
+			continue
+		}
+		if accepted := wire.GetAccepted(); accepted != nil {
+			call.Tool, call.ToolUse = accepted.GetName(), accepted.GetToolUseId()
+		}
+		if result := wire.GetToolResult(); result != nil {
+			call.Response, _ = protojson.Marshal(result) // what came from the journal marshals
+		}
+	}
+	return call
+}
+
+// endPatience is how long the hooks of a session's end may take together. Claude Code gives them the same.
+const endPatience = 1500 * time.Millisecond
+
+// tellEnd lets the hooks of the session's end know, and waits for them for a moment.
+func (s *session) tellEnd(why string) {
+	ctx, cancel := context.WithTimeout(context.Background(), endPatience)
+	defer cancel()
+	s.askHooks(ctx, hook.Input{Event: hook.SessionEnd, Reason: why}, "")
+}

@@ -1,0 +1,111 @@
+package daemon
+
+// Rules that come with an answer: checked before the answer counts, kept after it.
+
+import (
+	"fmt"
+	"slices"
+
+	"google.golang.org/grpc/codes"
+
+	"github.com/toold/toold/daemon/journal"
+	"github.com/toold/toold/daemon/settings"
+	tooldv1 "github.com/toold/toold/gen/toold/v1"
+	"github.com/toold/toold/scheduler/permission"
+	"github.com/toold/toold/scheduler/pipeline"
+)
+
+// maxRemembered is how many rules one answer may bring, and a session may keep.
+const (
+	maxRemembered     = 16
+	maxSessionRules   = 1000
+	maxRememberedRule = 4 << 10 // bytes
+)
+
+// keeping is a rule that is to be kept, and where.
+type keeping struct {
+	remembered
+	scope tooldv1.Scope
+}
+
+// checkRemember reads the rules of an answer; the refusal says why one cannot be kept.
+func (s *session) checkRemember(wire []*tooldv1.Remember) (rules []keeping, refused *refusal) {
+	if len(wire) > maxRemembered {
+		return nil, refuse(codes.InvalidArgument, "invalid_rule", "An answer may bring %d rules to remember, and this one has %d.", maxRemembered, len(wire)).at("remember")
+	}
+	for _, r := range wire {
+		k := keeping{remembered{Rule: r.GetRule()}, r.GetScope()}
+		switch r.GetList() {
+		case "", "allow":
+			k.List = permission.AllowList
+		case "ask":
+			k.List = permission.AskList
+		case "deny":
+			k.List = permission.DenyList
+		default:
+			return nil, refuse(codes.InvalidArgument, "invalid_rule", "A rule is remembered in the list \"allow\", \"ask\" or \"deny\", not %q.", short(r.GetList())).at("remember.list")
+		}
+		if len(k.Rule) > maxRememberedRule {
+			return nil, refuse(codes.InvalidArgument, "invalid_rule", "A rule to remember has %d bytes, and at most %d are taken.", len(k.Rule), maxRememberedRule).at("remember.rule")
+		}
+		if _, err := permission.ParseRule(k.List, k.Rule, permission.Origin{File: rememberedOrigin}); err != nil {
+			return nil, refuse(codes.InvalidArgument, "invalid_rule", "The rule cannot be remembered: %v.", err).at("remember.rule")
+		}
+		if err := s.checkScope(k); err != nil {
+			return nil, err
+		}
+		rules = append(rules, k)
+	}
+	return rules, nil
+}
+
+// checkScope refuses what would be written where it does not count.
+func (s *session) checkScope(k keeping) *refusal {
+	switch k.scope {
+	case tooldv1.Scope_SCOPE_UNSPECIFIED, tooldv1.Scope_SCOPE_SESSION, tooldv1.Scope_SCOPE_USER:
+		return nil
+	case tooldv1.Scope_SCOPE_LOCAL, tooldv1.Scope_SCOPE_PROJECT:
+		if now, err := s.daemon.settings.Trusted(s.meta.Roots[0]); k.List == permission.AllowList && (err != nil || !now.Trusted) {
+			return refuse(codes.FailedPrecondition, "not_trusted",
+				"The workspace %s is not trusted, so an allow rule in its settings would not count. Run \"toold trust %s\" first, or remember it for the session or the user.", clean(s.meta.Roots[0]), clean(s.meta.Roots[0])).at("remember.scope")
+		}
+		return nil
+	}
+	return refuse(codes.InvalidArgument, "invalid_rule", "The scope %d of a rule to remember is not known.", k.scope).at("remember.scope")
+}
+
+// keepRules keeps the rules and settles the open questions that they decide. What cannot be written is told.
+func (s *session) keepRules(rules []keeping) {
+	if len(rules) == 0 {
+		return
+	}
+	for _, k := range rules {
+		if err := s.keepRule(k); err != nil {
+			s.notice(pipeline.Noticed{Code: "remember_failed", Message: fmt.Sprintf("The rule %s could not be remembered: %v. The answer counts all the same.", k.Rule, err)})
+		}
+	}
+	st := s.stand()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.rejudge(st)
+}
+
+func (s *session) keepRule(k keeping) error {
+	level, file := map[tooldv1.Scope]settings.Level{
+		tooldv1.Scope_SCOPE_LOCAL: settings.Local, tooldv1.Scope_SCOPE_PROJECT: settings.Project, tooldv1.Scope_SCOPE_USER: settings.User,
+	}[k.scope]
+	if file {
+		_, err := s.daemon.settings.Remember(s.meta.Roots[0], level, k.List, k.Rule)
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.remembered) >= maxSessionRules {
+		return fmt.Errorf("the session remembers %d rules already", len(s.remembered))
+	}
+	if !slices.Contains(s.remembered, k.remembered) {
+		s.remembered = append(s.remembered, k.remembered)
+		s.tail = s.log.Keep(journal.Committed, put(keyRules, s.remembered))
+	}
+	return nil
+}

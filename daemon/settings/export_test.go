@@ -1,0 +1,21 @@
+package settings
+
+import "os"
+
+// Insertion is what Remember writes, without the files.
+var Insertion = insertion
+
+// Replace puts data in place of what a file holds, as Remember does, and calls between behind reading it.
+func Replace(file, data string, between func()) error {
+	at, err := openSpot(file)
+	if err != nil {
+		return err
+	}
+	defer at.close()
+	old, err := at.read()
+	if err != nil {
+		return err
+	}
+	between()
+	return at.write(old, []byte(data), os.FileMode(0o600))
+}

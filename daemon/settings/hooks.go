@@ -1,0 +1,232 @@
+// The hooks of a settings file. A hook of which a part that decides what runs, or when, makes no sense is left out as a
+// whole: half of it would be another hook. Whether a matcher or an "if" can
+// ever match is package hook's to say; how hooks are run is not known here.
+
+package settings
+
+import (
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/toold/toold/scheduler/hook"
+)
+
+// longestHook is how long a hook may take at most: a call waits for it.
+const longestHook = 10 * time.Minute
+
+func (r *reader) hooks(m member) {
+	for _, event := range r.members(&m.value, "hooks.") {
+		if !slices.Contains(eventNames, event.key) {
+			r.unknown(event, "hooks.", eventNames)
+		}
+		if event.value.kind != list {
+			r.wrong(&event.value, "hooks."+shortened(event.key), "a list of {matcher, hooks}")
+			continue
+		}
+		for i := range event.value.items {
+			r.group(event.key, &event.value.items[i])
+		}
+	}
+}
+
+// group reads the hooks of one event that share a matcher.
+func (r *reader) group(event string, n *node) {
+	matcher := ""
+	var handlers *node
+	members := r.members(n, "an entry of hooks."+shortened(event)+".")
+	if n.kind != object {
+		return
+	}
+	for _, m := range members {
+		switch m.key {
+		case "matcher":
+			if m.value.kind != text {
+				r.warn(m.line, "matcher of an entry of hooks.%s is %s, but must be a text; its hooks never run", shortened(event), &m.value)
+				return
+			}
+			matcher = m.value.word
+		case "hooks":
+			handlers = &m.value
+		default:
+			r.unknown(m, "", []string{"matcher", "hooks"})
+		}
+	}
+	if handlers == nil || handlers.kind != list {
+		r.warn(n.line, "the entry of hooks.%s has no list \"hooks\"; nothing runs for it", shortened(event))
+		return
+	}
+	for i := range handlers.items {
+		h := handler{reader: r, line: handlers.items[i].line}
+		h.hook = hook.Hook{Event: event, Matcher: matcher, Origin: r.origin(h.line), Block: r.place.level == managed}
+		if h.read(&handlers.items[i]) {
+			r.facts.hooks = append(r.facts.hooks, h.hook)
+		}
+	}
+}
+
+// A handler is one hook while it is read.
+type handler struct {
+	reader *reader
+	line   int
+	kind   string // command or http
+	shell  string
+	hook   hook.Hook
+	broken bool
+}
+
+// handlerKeys are read by a function each, which reports what is wrong; type is read before.
+var handlerKeys = map[string]func(*handler, *node){
+	"type":          func(*handler, *node) {},
+	"command":       (*handler).command,
+	"args":          (*handler).args,
+	"shell":         (*handler).inShell,
+	"url":           (*handler).address,
+	"headers":       (*handler).headers,
+	"timeout":       (*handler).timeout,
+	"if":            (*handler).condition,
+	"onFailure":     (*handler).onFailure,
+	"async":         (*handler).async,
+	"asyncRewake":   (*handler).async,
+	"statusMessage": func(*handler, *node) {}, // there is no line to show it in
+	"once":          func(*handler, *node) {}, // counts in skills alone
+	"allowedEnvVars": func(h *handler, n *node) {
+		for _, t := range h.reader.texts(n, "allowedEnvVars of a hook") {
+			h.hook.AllowedEnvVars = append(h.hook.AllowedEnvVars, t.word)
+		}
+	},
+}
+
+var handlerNames = strings.Fields("type command args shell url headers timeout if onFailure async asyncRewake statusMessage once allowedEnvVars")
+
+// read reports whether the hook can be run.
+func (h *handler) read(n *node) bool {
+	members := h.reader.members(n, "a hook of "+shortened(h.hook.Event)+".")
+	if len(members) == 0 {
+		return false
+	}
+	if t := n.last("type"); t != nil {
+		h.kind = t.value.word
+	}
+	if h.kind != "command" && h.kind != "http" {
+		h.reader.warn(h.line, "a hook of type %q is not served; it never runs. \"command\" and \"http\" are", shortened(h.kind))
+		return false
+	}
+	for _, m := range members {
+		if read, known := handlerKeys[m.key]; known {
+			read(h, &m.value)
+		} else {
+			h.reader.unknown(m, "", handlerNames)
+		}
+	}
+	return !h.broken && h.complete()
+}
+
+// complete checks that the hook says what is to run, and nothing of the other type.
+func (h *handler) complete() bool {
+	switch {
+	case h.kind == "command" && h.hook.Command == "":
+		h.void(h.line, `a hook of type "command" needs a "command"`)
+	case h.kind == "http" && h.hook.URL == "":
+		h.void(h.line, `a hook of type "http" needs a "url"`)
+	case h.hook.Command != "" && h.hook.URL != "":
+		h.void(h.line, `a hook has either a "command" or a "url"`)
+	case h.shell != "" && h.hook.Args == nil && h.hook.Command != "":
+		h.hook.Command, h.hook.Args = h.shell, []string{"-c", h.hook.Command}
+	}
+	return !h.broken
+}
+
+// void leaves the hook out.
+func (h *handler) void(line int, format string, values ...any) {
+	h.broken = true
+	h.reader.warn(line, format+"; the hook never runs", values...)
+}
+
+func (h *handler) text(n *node, name string) string {
+	if n.kind != text || n.word == "" {
+		h.void(n.line, "%s of a hook is %s, but must be a text that is not empty", name, n)
+		return ""
+	}
+	return n.word
+}
+
+func (h *handler) command(n *node) { h.hook.Command = h.text(n, "command") }
+
+func (h *handler) args(n *node) {
+	h.hook.Args = []string{}
+	if n.kind != list {
+		h.void(n.line, "args of a hook is %s, but must be a list of texts", n)
+		return
+	}
+	for i := range n.items {
+		if n.items[i].kind != text {
+			h.void(n.items[i].line, "an entry of args of a hook is %s, but must be a text", &n.items[i])
+			return
+		}
+		h.hook.Args = append(h.hook.Args, n.items[i].word)
+	}
+}
+
+func (h *handler) inShell(n *node) {
+	if h.shell = n.word; n.kind != text || n.word != "bash" && n.word != "sh" {
+		h.void(n.line, "shell of a hook is %s, but must be \"bash\" or \"sh\"", n)
+	}
+}
+
+func (h *handler) address(n *node) {
+	h.hook.URL = h.text(n, "url")
+	if h.broken {
+		return
+	}
+	if u, err := url.Parse(h.hook.URL); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		h.void(n.line, "url of a hook is %s, but must begin with http:// or https:// and name a host", n)
+	}
+}
+
+func (h *handler) headers(n *node) {
+	h.hook.Headers = map[string]string{}
+	for _, m := range h.reader.members(n, "headers of a hook.") {
+		if m.value.kind != text {
+			h.reader.wrong(&m.value, "the header "+shortened(m.key)+" of a hook", "a text")
+			continue
+		}
+		h.hook.Headers[m.key] = m.value.word
+	}
+}
+
+func (h *handler) timeout(n *node) {
+	d, ok := span(n)
+	switch {
+	case !ok || d <= 0 || n.kind != number:
+		h.reader.wrong(n, "timeout of a hook", "a number of seconds above 0")
+	case d > longestHook:
+		h.reader.warn(n.line, "timeout of a hook is %v, but at most %v; that is what it gets", d, longestHook)
+		h.hook.Timeout = longestHook
+	default:
+		h.hook.Timeout = d
+	}
+}
+
+func (h *handler) condition(n *node) {
+	if h.hook.If = h.text(n, "if"); len(h.hook.If) > maxRuleBytes {
+		h.void(n.line, "if of a hook is longer than %d bytes", maxRuleBytes)
+	}
+}
+
+func (h *handler) onFailure(n *node) {
+	switch {
+	case n.kind == text && n.word == "block":
+		h.hook.Block = true
+	case n.kind == text && n.word == "continue": // what it does anyway
+	default:
+		h.reader.wrong(n, "onFailure of a hook", `"block" or "continue"`)
+	}
+}
+
+func (h *handler) async(n *node) {
+	if n.word == "true" {
+		h.reader.warn(n.line, "a hook that nobody waits for is not served; this one is waited for")
+	}
+}

@@ -1,0 +1,104 @@
+// The keys of settings files: what each is read by, and which are known to have no effect.
+
+package settings
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/toold/toold/scheduler/hook"
+)
+
+var topKeys = map[string]func(*reader, member){
+	"permissions":    (*reader).permissions,
+	"hooks":          (*reader).hooks,
+	"env":            (*reader).env,
+	"limits":         (*reader).limits,
+	keyBypass:        (*reader).bypass,
+	"$schema":        func(*reader, member) {},
+	keyHookURLs:      (*reader).hookURLs,
+	keyImport:        (*reader).importClaude,
+	keyNoHooks:       (*reader).noHooks,
+	keyManagedHooks:  func(r *reader, m member) { r.facts.managedHooks = r.managedFlag(&m.value, m.key) },
+	keyManagedRules:  func(r *reader, m member) { r.facts.managedRules = r.managedFlag(&m.value, m.key) },
+	keyHookVariables: (*reader).hookVariables,
+}
+
+var permissionKeys = map[string]func(*reader, member){
+	"deny":                  (*reader).rules,
+	"ask":                   (*reader).rules,
+	"allow":                 (*reader).rules,
+	"defaultMode":           (*reader).mode,
+	"additionalDirectories": func(r *reader, m member) { r.facts.directories = r.entries(&m.value, keyDirectories) },
+	"publicDirectories":     func(r *reader, m member) { r.facts.public = r.entries(&m.value, keyPublic) },
+	keyBypass:               (*reader).bypass,
+	"disableAutoMode":       func(*reader, member) {}, // there is none to disable
+}
+
+// laterKeys are of this format and not served yet.
+var laterKeys = []string{"sandbox", "mcpServers", "lsp", "webSearch", "tools"}
+
+// claudeKeys mean something to Claude Code and nothing to a daemon that runs tool calls. The list need not be complete:
+// what is missing is reported as not known.
+var claudeKeys = strings.Fields(`
+	agent allowManagedMcpServersOnly allowedMcpServers alwaysThinkingEnabled apiKeyHelper attribution autoMemoryDirectory
+	autoMemoryEnabled autoMode autoUpdatesChannel availableModels awsAuthRefresh awsCredentialExport blockedMarketplaces
+	channelsEnabled claudeMdExcludes cleanupPeriodDays companyAnnouncements defaultShell deniedMcpServers disableAutoMode
+	disableDeepLinkRegistration disableSkillShellExecution disabledMcpjsonServers editorMode effortLevel
+	enableAllProjectMcpServers enabledMcpjsonServers enabledPlugins extraKnownMarketplaces fastMode feedbackSurveyRate
+	fileCheckpointingEnabled fileSuggestion forceLoginMethod forceLoginOrgUUID gcpAuthRefresh includeCoAuthoredBy
+	includeGitInstructions language minimumVersion model modelOverrides otelHeadersHelper outputStyle plansDirectory
+	pluginConfigs preferredNotifChannel prefersReducedMotion promptSuggestionEnabled respectGitignore
+	showClearContextOnPlanAccept showThinkingSummaries showTurnDuration skipDangerousModePermissionPrompt
+	skipWebFetchPreflight spinnerTipsEnabled spinnerTipsOverride spinnerVerbs sshConfigs statusLine strictKnownMarketplaces
+	syntaxHighlightingDisabled teammateMode terminalProgressBarEnabled theme tui useAutoModeDuringPlan verbose viewMode
+	voiceEnabled worktree`)
+
+// silentEvents are Claude Code's events that never fire here.
+var silentEvents = strings.Fields(`
+	ConfigChange DirectoryAdded Elicitation ElicitationResult FileChanged InstructionsLoaded MessageDisplay PostCompact
+	PreCompact Setup Stop StopFailure SubagentStart SubagentStop TaskCompleted TaskCreated TeammateIdle
+	UserPromptExpansion UserPromptSubmit WorktreeCreate WorktreeRemove`)
+
+// The names that a misspelt one is compared with.
+var (
+	topNames        = slices.Concat(slices.Sorted(maps.Keys(topKeys)), laterKeys)
+	permissionNames = slices.Sorted(maps.Keys(permissionKeys))
+	eventNames      = slices.Concat(hook.Events, silentEvents)
+)
+
+// nearest gives the known name that was probably meant; empty: none is near.
+func nearest(word string, known []string) string {
+	best, least := "", max(1, len(word)/4)+1
+	for _, name := range known {
+		if len(word) > 2*len(name) {
+			continue // so that a huge word costs nothing
+		}
+		if d := distance(strings.ToLower(word), strings.ToLower(name)); d < least {
+			best, least = name, d
+		}
+	}
+	return best
+}
+
+// distance counts the bytes to insert, delete or replace to make b of a.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := diagonal
+			if a[i] != b[j] {
+				cost++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(cost, diagonal+1, row[j]+1)
+		}
+	}
+	return row[len(b)]
+}

@@ -1,0 +1,118 @@
+// The limits that settings can set, and how they are written.
+
+package settings
+
+import (
+	"fmt"
+	"math"
+	"runtime"
+	"strconv"
+	"time"
+
+	"github.com/toold/toold/scheduler/permission"
+)
+
+// Limits bound what the daemon takes on.
+type Limits struct {
+	MaxRunningCalls  int           // calls that run at once in the whole daemon
+	OpenCalls        int           // calls of one session that have not ended
+	Sessions         int           // open sessions
+	MessageBytes     int           // largest message taken from a client
+	OutputBytes      int64         // output that one call may write
+	Drain            time.Duration // how long a shutdown waits for running calls
+	SessionIdle      time.Duration // a session without stream, running call or background task closes after this
+	DetachedQuestion time.Duration // how long a question waits while no client is attached
+	IdleExit         time.Duration // a daemon that a client started ends after this without anything to do
+}
+
+// Default gives the limits of a daemon without settings.
+func Default() Limits {
+	return Limits{
+		MaxRunningCalls:  max(16, 4*runtime.NumCPU()),
+		OpenCalls:        1000,
+		Sessions:         256,
+		MessageBytes:     16 << 20,
+		OutputBytes:      1 << 30,
+		Drain:            10 * time.Second,
+		SessionIdle:      24 * time.Hour,
+		DetachedQuestion: time.Hour,
+		IdleExit:         30 * time.Minute,
+	}
+}
+
+// A limit is one that a file sets.
+type limit struct {
+	name   string
+	value  int64 // a span in nanoseconds
+	origin permission.Origin
+}
+
+// A bound is how a limit is written and where it goes.
+type bound struct {
+	name  string
+	least int64
+	span  bool // a duration
+	set   func(*Limits, int64)
+}
+
+// outputBytes is the one limit that a call has for itself, so that sessions and workspaces may set it too.
+const outputBytes = "output_bytes"
+
+var bounds = []bound{
+	{"max_running_calls", 1, false, func(l *Limits, n int64) { l.MaxRunningCalls = int(n) }},
+	{"open_calls", 1, false, func(l *Limits, n int64) { l.OpenCalls = int(n) }},
+	{"sessions", 1, false, func(l *Limits, n int64) { l.Sessions = int(n) }},
+	{"message_bytes", 1 << 20, false, func(l *Limits, n int64) { l.MessageBytes = int(n) }},
+	{outputBytes, 1, false, func(l *Limits, n int64) { l.OutputBytes = n }},
+	{"drain", 0, true, func(l *Limits, n int64) { l.Drain = time.Duration(n) }},
+	{"session_idle", 0, true, func(l *Limits, n int64) { l.SessionIdle = time.Duration(n) }},
+	{"detached_question", 0, true, func(l *Limits, n int64) { l.DetachedQuestion = time.Duration(n) }},
+	{"idle_exit", 0, true, func(l *Limits, n int64) { l.IdleExit = time.Duration(n) }},
+}
+
+func boundNamed(name string) *bound {
+	for i := range bounds {
+		if bounds[i].name == name {
+			return &bounds[i]
+		}
+	}
+	return nil
+}
+
+// String gives the value as a settings file would have it.
+func (l limit) String() string {
+	if boundNamed(l.name).span {
+		return time.Duration(l.value).String()
+	}
+	return strconv.FormatInt(l.value, 10)
+}
+
+// read gives the value that n stands for, or says what is expected in its place.
+func (b *bound) read(n *node) (value int64, expected string) {
+	if b.span {
+		d, ok := span(n)
+		if !ok || int64(d) < b.least {
+			return 0, `a number of seconds or a text like "10s", not negative`
+		}
+		return int64(d), ""
+	}
+	whole, err := strconv.ParseInt(n.word, 10, 64)
+	if n.kind != number || err != nil || whole < b.least {
+		return 0, fmt.Sprintf("a whole number of at least %d", b.least)
+	}
+	return whole, ""
+}
+
+// span reads a duration: a number of seconds, or as Go writes it ("10s", "24h").
+func span(n *node) (time.Duration, bool) {
+	switch n.kind {
+	case number:
+		seconds, err := strconv.ParseFloat(n.word, 64)
+		nanoseconds := seconds * float64(time.Second)
+		return time.Duration(nanoseconds), err == nil && math.Abs(nanoseconds) < math.MaxInt64
+	case text:
+		d, err := time.ParseDuration(n.word)
+		return d, err == nil
+	}
+	return 0, false
+}

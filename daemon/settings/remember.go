@@ -1,0 +1,137 @@
+// Rules that somebody wants to be remembered.
+
+package settings
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/toold/toold/scheduler/permission"
+)
+
+// A Level says which file a rule is remembered in.
+type Level uint8
+
+// The levels.
+const (
+	Local   Level = iota // the workspace's own file that is not shared, .toold/settings.local.json
+	Project              // the workspace's shared file, .toold/settings.json
+	User                 // the user's file
+)
+
+// firstRule is the settings file that is made for a first rule.
+const firstRule = "{}\n"
+
+// Remember adds a rule to a list of the settings file of a level, for the workspace at root where the level is one of a
+// workspace, and gives the file's path. Every other byte of the file stays; a rule that is there already leaves the file
+// untouched. A workspace that was trusted stays so; in one that is not, an allow rule is refused, as it would not count.
+// Nothing is written after an error, and the error says what to do: a *permission.RuleError if nothing can ever match the
+// rule, a *FileError if the file cannot be used or written.
+func (s *Store) Remember(root string, to Level, rules permission.List, rule string) (file string, err error) {
+	rule = strings.TrimSpace(rule)
+	if !utf8.ValidString(rule) {
+		return "", fmt.Errorf("the rule %q is not valid UTF-8, which settings files are", rule)
+	}
+	if _, err := permission.ParseRule(rules, rule, permission.Origin{File: "the rule to remember"}); err != nil {
+		return "", err
+	}
+	err = s.exclusively(func() error {
+		if to == User {
+			file, err = s.rememberForUser(rules, rule)
+		} else {
+			file, err = s.rememberIn(root, to, rules, rule)
+		}
+		return err
+	})
+	return file, err
+}
+
+func (s *Store) rememberForUser(rules permission.List, rule string) (string, error) {
+	if s.sources.User == "" {
+		return "", errors.New("there is no settings file of the user to remember the rule in; start the daemon with --settings")
+	}
+	at, err := openSpot(s.sources.User)
+	if err != nil {
+		return "", err
+	}
+	defer at.close()
+	_, err = at.remember(rules, rule, 0o600)
+	return at.file, err
+}
+
+func (s *Store) rememberIn(root string, to Level, rules permission.List, rule string) (string, error) {
+	real, err := realRoot(root)
+	if err != nil {
+		return "", err
+	}
+	b, err := s.book()
+	if err != nil {
+		return "", err
+	}
+	sums, _ := sumsOf(real) // what is unusable is not what was trusted
+	standing := b.standing(real, sums)
+	if rules == permission.AllowList && !standing.Trusted {
+		return "", notTrusted(real, standing)
+	}
+	name, mode := projectLocal, os.FileMode(0o600)
+	if to == Project {
+		name, mode = projectShared, 0o644
+	}
+	at, err := openSpotIn(real, name)
+	if err != nil {
+		return "", err
+	}
+	defer at.close()
+	written, err := at.remember(rules, rule, mode)
+	if err != nil || !standing.Trusted || written.from == written.to {
+		return at.file, err
+	}
+	if written.from != sums[name] {
+		return at.file, fmt.Errorf("the rule stands in %s now, but that file was changed by another program at the same moment, so that %s is no longer trusted. Look at the file and run: toold trust %s", at.file, real, quoted(real))
+	}
+	for _, name := range rootFiles {
+		if look(filepath.Join(real, name)).same(look(at.file)) {
+			sums[name] = written.to
+		}
+	}
+	if err := s.rewrite(func(b *book) { b.Roots[real] = promise{sums} }); err != nil {
+		return at.file, fmt.Errorf("the rule stands in %s now, but %s is no longer trusted: %w", at.file, real, err)
+	}
+	return at.file, nil
+}
+
+// An edit is a file's hash before and after; empty: there was no file.
+type edit struct{ from, to string }
+
+// remember adds the rule to the file.
+func (s *spot) remember(rules permission.List, rule string, mode os.FileMode) (edit, error) {
+	old, err := s.read()
+	if err != nil {
+		return edit{}, err
+	}
+	var done edit
+	data := old
+	if old != nil {
+		done.from = sum(old)
+	} else {
+		data = []byte(firstRule)
+	}
+	at, piece, err := insertion(s.file, data, rules, rule)
+	if err != nil {
+		return edit{}, fmt.Errorf("the rule was not remembered: %w", err)
+	}
+	if piece == "" {
+		done.to = done.from
+		return done, nil
+	}
+	next := string(data[:at]) + piece + string(data[at:])
+	done.to = sum([]byte(next))
+	if len(next) > maxBytes {
+		return edit{}, tooLarge(s.file)
+	}
+	return done, s.write(old, []byte(next), mode)
+}

@@ -1,0 +1,192 @@
+// Writing a settings file in place of the old one, whole or not at all. It does not know what is written.
+
+package settings
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// A spot is where a file stands or will stand, links resolved. Nothing is reached through it that lies outside dir.
+type spot struct {
+	dir  *os.Root
+	name string // relative to dir
+	file string // absolute
+}
+
+func (s *spot) close() { _ = s.dir.Close() }
+
+// openSpot finds the place of a file of the user's, and makes its directory. Links are followed wherever they lead.
+func openSpot(file string) (*spot, error) {
+	real, err := resolved(file)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(filepath.Dir(real), 0o700); err != nil {
+		return nil, asFileError(file, "written", err)
+	}
+	dir, err := os.OpenRoot(filepath.Dir(real))
+	if err != nil {
+		return nil, asFileError(file, "written", err)
+	}
+	return &spot{dir, filepath.Base(real), real}, nil
+}
+
+// openSpotIn finds the place of a file of the workspace at the real path root. Links that lead out of it are refused.
+func openSpotIn(root, name string) (*spot, error) {
+	file := filepath.Join(root, name)
+	real, err := resolved(file)
+	if err != nil {
+		return nil, err
+	}
+	rel, err := filepath.Rel(root, real)
+	if err != nil || !filepath.IsLocal(rel) {
+		return nil, &FileError{file, 0, fmt.Sprintf("it is a link to %s, out of the workspace, and is not written through", real)}
+	}
+	dir, err := os.OpenRoot(root)
+	if err != nil {
+		return nil, err
+	}
+	return &spot{dir, rel, real}, nil
+}
+
+// resolved follows the links of a path as far as it exists.
+func resolved(path string) (string, error) {
+	real, err := filepath.EvalSymlinks(path)
+	if err == nil {
+		return filepath.Abs(real)
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		return "", asFileError(path, "read", err)
+	}
+	if info, err := os.Lstat(path); err == nil && info.Mode()&fs.ModeSymlink != 0 { // not one that was made just now
+		return "", &FileError{path, 0, "it is a link that leads nowhere; mend or remove it"}
+	}
+	parent := filepath.Dir(path)
+	if parent == path {
+		return path, nil
+	}
+	real, err = resolved(parent)
+	return filepath.Join(real, filepath.Base(path)), err
+}
+
+// read gives the file's content; nil: there is no file.
+func (s *spot) read() ([]byte, error) {
+	info, err := s.dir.Stat(s.name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, nil
+	case err != nil:
+		return nil, asFileError(s.file, "read", err)
+	case !info.Mode().IsRegular():
+		return nil, &FileError{s.file, 0, "it is not a regular file"}
+	}
+	data, err := readOpened(s.file, func() (*os.File, error) {
+		return s.dir.OpenFile(s.name, os.O_RDONLY|unix.O_NONBLOCK, 0)
+	})
+	if err != nil {
+		return nil, asFileError(s.file, "read", err)
+	}
+	if data == nil {
+		data = []byte{}
+	}
+	return data, nil
+}
+
+// write puts data in place of old, which read gave. A file that is there keeps its mode and owner; a new one gets mode.
+// After an error everything is as it was.
+func (s *spot) write(old, data []byte, mode os.FileMode) error {
+	if err := s.dir.MkdirAll(filepath.Dir(s.name), 0o755); err != nil {
+		return asFileError(s.file, "written", err)
+	}
+	temp := filepath.Join(filepath.Dir(s.name), ".settings-"+rand.Text()+".tmp")
+	f, err := s.dir.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return asFileError(s.file, "written", err)
+	}
+	err = s.fill(f, data, mode)
+	if closed := f.Close(); err == nil {
+		err = closed
+	}
+	if err == nil {
+		err = s.unchanged(old)
+	}
+	if err == nil {
+		err = s.dir.Rename(temp, s.name)
+	}
+	if err != nil {
+		_ = s.dir.Remove(temp)
+		return asFileError(s.file, "written", err)
+	}
+	s.settle()
+	return nil
+}
+
+// fill writes the new file, and gives it what the old one has.
+func (s *spot) fill(f *os.File, data []byte, mode os.FileMode) error {
+	if info, err := s.dir.Stat(s.name); err == nil {
+		mode = info.Mode().Perm()
+		if sys, ok := info.Sys().(*syscall.Stat_t); ok {
+			if err := f.Chown(int(sys.Uid), int(sys.Gid)); err != nil && int(sys.Uid) != os.Geteuid() {
+				return &FileError{s.file, 0, "it belongs to another user, and a new file in its place would not"}
+			}
+		}
+	}
+	if err := f.Chmod(mode); err != nil {
+		return err
+	}
+	if _, err := f.Write(data); err != nil {
+		return err
+	}
+	return f.Sync()
+}
+
+// unchanged makes sure that nobody has written the file since it was read: a person's editor takes no lock.
+func (s *spot) unchanged(old []byte) error {
+	now, err := s.read()
+	if err == nil && (!bytes.Equal(now, old) || (now == nil) != (old == nil)) {
+		err = &FileError{s.file, 0, "it was changed by another program at the same moment; nothing was written, try again"}
+	}
+	return err
+}
+
+// settle makes the new name last. Not every file system can; then it lasts a moment later.
+func (s *spot) settle() {
+	if dir, err := s.dir.Open(filepath.Dir(s.name)); err == nil {
+		_ = dir.Sync()
+		_ = dir.Close()
+	}
+}
+
+// exclusively keeps other writers out, of this process and of others that use the same user's files. Where there is no
+// directory of the user's to lock, or its file system knows no locks, a spot's own check is all there is against those
+// others.
+func (s *Store) exclusively(do func() error) error {
+	s.writing.Lock()
+	defer s.writing.Unlock()
+	file := cmp.Or(s.sources.TrustFile, s.sources.User)
+	if file == "" {
+		return do()
+	}
+	home := filepath.Dir(file)
+	_ = os.MkdirAll(home, 0o700) // opening it tells
+	dir, err := os.Open(home)
+	if err != nil {
+		return do()
+	}
+	defer dir.Close() // gives the lock back
+	err = unix.Flock(int(dir.Fd()), unix.LOCK_EX)
+	for errors.Is(err, unix.EINTR) {
+		err = unix.Flock(int(dir.Fd()), unix.LOCK_EX)
+	}
+	return do()
+}

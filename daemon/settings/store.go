@@ -1,0 +1,254 @@
+// Which files are looked at for a scope, and what is kept of them between two looks.
+
+package settings
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+)
+
+const (
+	maxScopes = 512  // kept; more than the sessions that a daemon has by default
+	maxFiles  = 4096 // kept; enough for as many scopes of a root each
+)
+
+// SessionText is what the session's own settings are called in messages.
+const SessionText = "options.settings_json"
+
+// A Store reads settings files. It is safe for concurrent use, watches nothing, and runs nothing of its own.
+type Store struct {
+	sources Sources
+	managed watchedDir
+	trust   watched[book]
+	writing sync.Mutex // one writes at a time, of this process
+
+	mu     sync.Mutex
+	files  shelf[place, *watched[facts]]
+	scopes shelf[scopeKey, *scoped]
+}
+
+// Open makes a store. It does not touch the files.
+func Open(sources Sources) *Store {
+	s := &Store{sources: sources}
+	s.managed.dir = filepath.Join(sources.ManagedDir, "settings.d")
+	s.trust.file, s.trust.parse = sources.TrustFile, func(data []byte) (*book, error) { return parseBook(sources.TrustFile, data) }
+	s.files.most, s.scopes.most = maxFiles, maxScopes
+	return s
+}
+
+// A layer is a file as it counts for a scope.
+type layer struct {
+	place   place
+	root    int  // index of the scope's root that it is a file of; only in level workspace
+	silent  bool // looked at, since trust depends on it, but not asked for
+	stamp   stamp
+	reading *reading[facts]
+}
+
+// A view is everything that a scope's settings are made of.
+type view struct {
+	layers []layer // the highest first
+	trust  *reading[book]
+	extra  *FileError // why there may be more managed files than could be read
+}
+
+// same reports that nothing is different between two looks.
+func (v *view) same(o *view) bool {
+	return v.trust == o.trust && v.extra == o.extra && slices.EqualFunc(v.layers, o.layers, func(a, b layer) bool {
+		return a.place == b.place && a.reading == b.reading && a.stamp.device == b.stamp.device && a.stamp.inode == b.stamp.inode
+	})
+}
+
+type scopeKey struct {
+	roots   string
+	session string
+	trusted bool
+}
+
+// scoped is what is kept of a scope.
+type scoped struct {
+	scope  Scope
+	places []place // of the roots' files, rootFiles for each
+
+	mu       sync.Mutex
+	session  *reading[facts] // of the scope's own text
+	view     view
+	settings *Settings
+}
+
+// Load gives the settings that are in force for a scope now: a file that was saved before the call counts. As long as
+// nothing is different it returns the same pointer.
+func (s *Store) Load(scope Scope) *Settings {
+	at := s.scoped(scope)
+	at.mu.Lock()
+	defer at.mu.Unlock()
+	if at.session == nil {
+		at.session = readSession(at.scope)
+	}
+	now := s.view(at)
+	if at.settings == nil || !now.same(&at.view) {
+		at.settings = merge(at.scope, now, s.sources.Home)
+	}
+	at.view = now
+	return at.settings
+}
+
+func (s *Store) scoped(scope Scope) *scoped {
+	key := scopeKey{strings.Join(scope.Roots, "\x00"), scope.Session, scope.Trusted}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.scopes.take(key, func() *scoped {
+		at := &scoped{scope: scope}
+		at.scope.Roots = unique(scope.Roots)
+		for _, root := range at.scope.Roots {
+			for _, name := range rootFiles {
+				at.places = append(at.places, place{file: filepath.Join(root, name), base: root, level: workspace, claude: isClaude(name)})
+			}
+		}
+		return at
+	})
+}
+
+// unique gives the clean paths of roots, each once, in their order.
+func unique(roots []string) []string {
+	var out []string
+	for _, root := range roots {
+		if root = filepath.Clean(root); !slices.Contains(out, root) {
+			out = append(out, root)
+		}
+	}
+	return out
+}
+
+func sessionPlace(scope Scope) place {
+	p := place{file: SessionText, level: session}
+	if len(scope.Roots) > 0 {
+		p.base = scope.Roots[0]
+	}
+	return p
+}
+
+func readSession(scope Scope) *reading[facts] {
+	if scope.Session == "" {
+		return noFile
+	}
+	if len(scope.Session) > maxBytes {
+		return &reading[facts]{err: tooLarge(SessionText)}
+	}
+	good, err := readFacts(sessionPlace(scope), []byte(scope.Session))
+	if err != nil {
+		return &reading[facts]{err: asFileError(SessionText, "read", err)}
+	}
+	return &reading[facts]{good: good}
+}
+
+// view looks at the files of a scope, the highest first.
+func (s *Store) view(at *scoped) view {
+	v := view{layers: make([]layer, 0, max(len(at.view.layers), len(at.places)+4))}
+	imports := s.addManaged(&v)
+	own := s.layer(place{file: s.sources.User, base: filepath.Dir(s.sources.User), level: user})
+	if imports == nil && own.reading.good != nil {
+		imports = own.reading.good.claude
+	}
+	claude := imports != nil && imports.on
+	v.layers = append(v.layers, layer{place: sessionPlace(at.scope), reading: at.session})
+	for i, p := range at.places {
+		l := s.layer(p)
+		l.root, l.silent = i/len(rootFiles), p.claude && !claude
+		v.layers = append(v.layers, l)
+	}
+	v.layers = append(v.layers, own)
+	if claude && s.sources.ClaudeDir != "" {
+		dir := s.sources.ClaudeDir
+		v.layers = append(v.layers, s.layer(place{file: filepath.Join(dir, "settings.json"), base: dir, level: user, claude: true}))
+	}
+	if !at.scope.Trusted && s.sources.TrustFile != "" {
+		v.trust, _ = s.trust.now()
+	}
+	return v
+}
+
+// addManaged adds the administrator's files and gives what they say of Claude Code's.
+func (s *Store) addManaged(v *view) (imports *flag) {
+	dir := s.sources.ManagedDir
+	if dir == "" {
+		return nil
+	}
+	files := []string{filepath.Join(dir, "settings.json")}
+	names, err := s.managed.now()
+	for _, name := range names {
+		files = append(files, filepath.Join(s.managed.dir, name))
+	}
+	v.extra = err
+	for _, file := range files {
+		l := s.layer(place{file: file, base: filepath.Dir(file), level: managed})
+		v.layers = append(v.layers, l)
+		if good := l.reading.good; good != nil && imports == nil {
+			imports = good.claude
+		}
+	}
+	return imports
+}
+
+// layer looks at the file of a place. A place without a file is an absent one.
+func (s *Store) layer(p place) layer {
+	if p.file == "" {
+		return layer{place: p, reading: noFile}
+	}
+	s.mu.Lock()
+	w := s.files.take(p, func() *watched[facts] {
+		return &watched[facts]{file: p.file, parse: func(data []byte) (*facts, error) { return readFacts(p, data) }}
+	})
+	s.mu.Unlock()
+	reading, stamp := w.now()
+	return layer{place: p, stamp: stamp, reading: reading}
+}
+
+var noFile = &reading[facts]{}
+
+// A shelf keeps values by their keys; when they become too many it forgets those that were not taken for longest.
+type shelf[K comparable, V any] struct {
+	most  int
+	turn  uint64
+	items map[K]*shelved[V]
+}
+
+type shelved[V any] struct {
+	value V
+	turn  uint64 // of the latest take
+}
+
+// take gives the value of a key, which build makes if it is not there.
+func (s *shelf[K, V]) take(key K, build func() V) V {
+	s.turn++
+	if item := s.items[key]; item != nil {
+		item.turn = s.turn
+		return item.value
+	}
+	if s.items == nil {
+		s.items = map[K]*shelved[V]{}
+	}
+	if len(s.items) >= s.most {
+		s.drop()
+	}
+	item := &shelved[V]{build(), s.turn}
+	s.items[key] = item
+	return item.value
+}
+
+// drop forgets the older half, so that it is rarely called.
+func (s *shelf[K, V]) drop() {
+	turns := make([]uint64, 0, len(s.items))
+	for _, item := range s.items {
+		turns = append(turns, item.turn)
+	}
+	slices.Sort(turns)
+	middle := turns[len(turns)/2]
+	for key, item := range s.items {
+		if item.turn <= middle {
+			delete(s.items, key)
+		}
+	}
+}

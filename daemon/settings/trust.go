@@ -1,0 +1,266 @@
+// Which workspaces are trusted: a file that holds, for each, the hashes of its settings files as they were when somebody
+// said so. It does not know what an untrusted workspace may say.
+
+package settings
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// rootFiles are the settings files of a workspace, the highest first.
+var rootFiles = []string{projectLocal, ".claude/settings.local.json", projectShared, ".claude/settings.json"}
+
+const (
+	projectLocal  = ".toold/settings.local.json"
+	projectShared = ".toold/settings.json"
+)
+
+func isClaude(name string) bool { return strings.HasPrefix(name, ".claude/") }
+
+// unusable stands for the hash of a file that cannot be read or is no settings file. It is no hash, so that such a file
+// is never the one that was trusted.
+const unusable = "unusable"
+
+// A Standing is whether a workspace is trusted.
+type Standing struct {
+	Trusted bool
+	// Changed are its settings files, relative to the root, that are not what they were when it was trusted. Not trusted
+	// and nothing changed: it never was.
+	Changed []string
+}
+
+// book is the content of the trust file.
+type book struct {
+	Roots map[string]promise `json:"roots"` // by real path
+}
+
+// A promise is what was trusted of a root.
+type promise struct {
+	Files map[string]string `json:"files"` // SHA-256 in hexadecimal of those of rootFiles that were there
+}
+
+// parseBook reads the trust file. The error is a *FileError.
+func parseBook(file string, data []byte) (*book, error) {
+	if _, err := parseDocument(file, data); err != nil {
+		return nil, err
+	}
+	var b book
+	if err := json.Unmarshal(data, &b); err != nil {
+		return nil, &FileError{file, 0, "it does not say which workspaces are trusted; mend or remove it"}
+	}
+	return &b, nil
+}
+
+// standing compares a root's files, by name, with what was trusted.
+func (b *book) standing(real string, sums map[string]string) Standing {
+	if b == nil {
+		return Standing{}
+	}
+	promised, known := b.Roots[real]
+	if !known {
+		return Standing{}
+	}
+	var s Standing
+	for _, name := range rootFiles {
+		if promised.Files[name] != sums[name] {
+			s.Changed = append(s.Changed, name)
+		}
+	}
+	s.Trusted = len(s.Changed) == 0
+	return s
+}
+
+// standings gives the standing of each root of a scope, by the files that a view has read.
+func standings(scope Scope, v *view) []Standing {
+	out := make([]Standing, len(scope.Roots))
+	for i, root := range scope.Roots {
+		if scope.Trusted {
+			out[i].Trusted = true
+			continue
+		}
+		if v.trust == nil || v.trust.err != nil || v.trust.good == nil {
+			continue
+		}
+		real, err := filepath.EvalSymlinks(root)
+		if err != nil {
+			continue
+		}
+		sums := map[string]string{}
+		for _, l := range v.layers {
+			if l.place.level != workspace || l.root != i {
+				continue
+			}
+			sum := l.reading.sum
+			if l.reading.err != nil {
+				sum = unusable
+			}
+			if sum != "" {
+				sums[strings.TrimPrefix(l.place.file, l.place.base+"/")] = sum
+			}
+		}
+		out[i] = v.trust.good.standing(real, sums)
+	}
+	return out
+}
+
+// sumsOf reads a root's settings files now. err, a *FileError, tells of the first that is unusable.
+func sumsOf(real string) (sums map[string]string, err error) {
+	sums = map[string]string{}
+	for _, name := range rootFiles {
+		file := filepath.Join(real, name)
+		data, wrong := readFile(file)
+		if errors.Is(wrong, fs.ErrNotExist) || look(file).absent() {
+			continue
+		}
+		if wrong == nil {
+			_, wrong = parseDocument(file, data)
+		}
+		sums[name] = sum(data)
+		if wrong != nil {
+			sums[name] = unusable
+			if err == nil {
+				err = asFileError(file, "read", wrong)
+			}
+		}
+	}
+	return sums, err
+}
+
+// Trust remembers that the workspace at root is trusted with its settings files as they are now, and gives the absolute
+// paths of those that are there. A file that cannot be used is an error: nobody can know what it is trusted to say.
+func (s *Store) Trust(root string) (files []string, err error) {
+	real, err := realRoot(root)
+	if err != nil {
+		return nil, err
+	}
+	err = s.exclusively(func() error {
+		sums, err := sumsOf(real)
+		if err != nil {
+			return fmt.Errorf("%s cannot be trusted: %w", real, err)
+		}
+		for _, name := range rootFiles {
+			if sums[name] != "" {
+				files = append(files, filepath.Join(real, name))
+			}
+		}
+		return s.rewrite(func(b *book) { b.Roots[real] = promise{sums} })
+	})
+	return files, err
+}
+
+// Distrust forgets that the workspace at root was trusted. The root need not exist any more.
+func (s *Store) Distrust(root string) error {
+	absolute, err := filepath.Abs(root)
+	if err != nil {
+		return err
+	}
+	return s.exclusively(func() error {
+		return s.rewrite(func(b *book) {
+			delete(b.Roots, absolute)
+			if real, err := filepath.EvalSymlinks(absolute); err == nil {
+				delete(b.Roots, real)
+			}
+		})
+	})
+}
+
+// Trusted tells whether the workspace at root is trusted with its settings files as they are now.
+func (s *Store) Trusted(root string) (Standing, error) {
+	real, err := realRoot(root)
+	if err != nil {
+		return Standing{}, err
+	}
+	b, err := s.book()
+	if err != nil {
+		return Standing{}, err
+	}
+	sums, _ := sumsOf(real) // what is unusable is not what was trusted
+	return b.standing(real, sums), nil
+}
+
+func realRoot(root string) (string, error) {
+	absolute, err := filepath.Abs(root)
+	if err != nil {
+		return "", err
+	}
+	real, err := filepath.EvalSymlinks(absolute)
+	if err != nil {
+		return "", fmt.Errorf("the workspace %s cannot be found: %w", root, err)
+	}
+	if info, err := os.Stat(real); err != nil || !info.IsDir() {
+		return "", fmt.Errorf("the workspace %s is not a directory", root)
+	}
+	return real, nil
+}
+
+// errNoBook says that the store was opened without a trust file.
+var errNoBook = errors.New("there is no file to remember trust in; name a settings file of the user")
+
+// book reads the trust file now. One that is not there is empty.
+func (s *Store) book() (*book, error) {
+	b := &book{}
+	if s.sources.TrustFile == "" {
+		return b, nil
+	}
+	data, err := readFile(s.sources.TrustFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return b, nil
+	}
+	if err == nil {
+		b, err = parseBook(s.sources.TrustFile, data)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the file that says which workspaces are trusted cannot be used: %w", asFileError(s.sources.TrustFile, "read", err))
+	}
+	return b, nil
+}
+
+// rewrite changes the trust file. Only called exclusively.
+func (s *Store) rewrite(change func(*book)) error {
+	if s.sources.TrustFile == "" {
+		return errNoBook
+	}
+	b, err := s.book()
+	if err != nil {
+		return err
+	}
+	before := maps.Clone(b.Roots)
+	if b.Roots == nil {
+		b.Roots = map[string]promise{}
+	}
+	change(b)
+	if maps.EqualFunc(before, b.Roots, func(a, b promise) bool { return maps.Equal(a.Files, b.Files) }) {
+		return nil
+	}
+	data, err := json.MarshalIndent(b, "", "  ")
+	if err != nil {
+		return err
+	}
+	to, err := openSpot(s.sources.TrustFile)
+	if err != nil {
+		return err
+	}
+	defer to.close()
+	old, err := to.read()
+	if err != nil {
+		return err
+	}
+	return to.write(old, append(data, '\n'), 0o600)
+}
+
+// notTrusted says what keeps an allow rule from being remembered in a workspace.
+func notTrusted(root string, s Standing) error {
+	why := "is not trusted"
+	if len(s.Changed) > 0 {
+		why = "has changed since it was trusted (" + joined(slices.Clone(s.Changed)) + ")"
+	}
+	return fmt.Errorf("%s %s, so an allow rule in its settings files would not count. Look at them and run: toold trust %s; or remember the rule in the user's settings", root, why, quoted(root))
+}

@@ -1,0 +1,108 @@
+// What one hook's end means: its exit code, what it printed, and whether it came to its own end. Pure: how hooks are run,
+// and what others said, is not known here.
+
+package hook
+
+import (
+	"fmt"
+	"strings"
+)
+
+const (
+	exitBlock        = 2 // the hook forbids
+	exitNoExecutable = 126
+	exitNotFound     = 127
+)
+
+// An ending is how one hook has ended, or a request was answered.
+type ending struct {
+	out, err string // what was printed, as far as it was kept
+	cut      bool   // more was printed to out than was kept
+	code     int
+	// failure says as a clause what kept the hook from coming to its own end; empty: it came to that.
+	failure string
+	notes   []string // clauses
+}
+
+// Heard is what counts of one hook.
+type heard struct {
+	answer
+	opinions []Reason
+	failures []string // clauses
+}
+
+// hear says what the ending means at an event. Whatever went wrong is in failures; when there is any, the hook must not
+// fail, and the call has not run yet, it forbids.
+func (e *ending) hear(h *Hook, event string) heard {
+	a, failures := e.read(event)
+	a.notes = append(a.notes, e.notes...)
+	all := heard{answer: a, failures: failures}
+	say := func(d Decision, text string) {
+		all.opinions = append(all.opinions, Reason{Decision: d, Text: text, Origin: h.Origin})
+	}
+	if a.decision != None {
+		say(a.decision, a.reason)
+	}
+	if a.stop != nil && permits(event) {
+		say(Deny, firstOf(*a.stop, "The session is to stop."))
+	}
+	if h.Block && len(failures) > 0 && permits(event) {
+		say(Deny, capped("It "+strings.Join(failures, ", and ")+"; the call may not go on without it."))
+	}
+	return all
+}
+
+// read reads the answer, joined with the exit code.
+func (e *ending) read(event string) (a answer, failures []string) {
+	if e.failure != "" {
+		failures = append(failures, e.failure)
+	}
+	var err error
+	if text := strings.ToValidUTF8(strings.TrimSpace(e.out), "\uFFFD"); strings.HasPrefix(text, "{") {
+		a, err = readAnswer(event, text)
+	}
+	switch {
+	case err != nil && e.cut:
+		failures = append(failures, fmt.Sprintf("printed JSON of more than %d bytes, which was not read", maxOut))
+	case err != nil:
+		failures = append(failures, err.Error())
+	case e.cut:
+		a.notes = append(a.notes, fmt.Sprintf("printed more than %d bytes; the rest was dropped", maxOut))
+	}
+	if e.failure != "" {
+		a.forbidding()
+	}
+	switch {
+	case e.code == exitBlock:
+		a.block(e.err)
+	case e.failure == "" && e.code != 0:
+		failures = append(failures, exited(e.code, e.err))
+	}
+	return a, failures
+}
+
+// block makes the answer a refusal, for its own reason, or for what was printed as an error if it has none that fits.
+func (a *answer) block(printed string) {
+	printed = capped(strings.TrimSpace(printed))
+	if a.decision == Allow {
+		a.reason = firstOf(printed, a.reason)
+	} else {
+		a.reason = firstOf(a.reason, printed)
+	}
+	a.decision = Deny
+}
+
+// exited says what an exit code means that is neither success nor a refusal.
+func exited(code int, printed string) string {
+	text := fmt.Sprintf("ended with exit code %d", code)
+	switch code {
+	case exitNotFound:
+		text += ", which says that a program was not found"
+	case exitNoExecutable:
+		text += ", which says that a program is not executable"
+	}
+	if printed = strings.TrimSpace(strings.ToValidUTF8(printed, "\uFFFD")); printed != "" {
+		text += fmt.Sprintf(", and printed %q", beginning(printed, 500))
+	}
+	return text
+}

@@ -1,0 +1,85 @@
+// Package hook runs the programs that users have put beside the calls of tools, and reads what they answer. It knows what
+// a hook is given, how it is run and what its answer means; it does not know sessions, how an answer is joined with the
+// rules to a verdict, or where hooks are configured.
+package hook
+
+import (
+	"fmt"
+	"net/url"
+	"time"
+	"unicode/utf8"
+
+	"github.com/toold/toold/scheduler/permission"
+)
+
+// The events that run hooks, as settings files name them.
+const (
+	PreToolUse         = "PreToolUse"
+	PostToolUse        = "PostToolUse"
+	PostToolUseFailure = "PostToolUseFailure"
+	PostToolBatch      = "PostToolBatch"
+	PermissionRequest  = "PermissionRequest"
+	PermissionDenied   = "PermissionDenied"
+	SessionStart       = "SessionStart"
+	SessionEnd         = "SessionEnd"
+	CwdChanged         = "CwdChanged"
+	Notification       = "Notification"
+)
+
+// Events are the events that run hooks. A hook of any other event is never run.
+var Events = []string{
+	PreToolUse, PostToolUse, PostToolUseFailure, PostToolBatch, PermissionRequest, PermissionDenied, SessionStart,
+	SessionEnd, CwdChanged, Notification,
+}
+
+// DefaultTimeout is how long a hook may take that says nothing of it.
+const DefaultTimeout = 60 * time.Second
+
+// A Hook is one program, or one address, that is told of an event. Exactly one of Command and URL is set.
+type Hook struct {
+	Event   string
+	Matcher string // which tools it is for; empty or *: all of them
+	If      string // a permission rule that the call must meet besides; empty: none
+
+	Command string   // a line for `sh -c`; with Args not nil, a program
+	Args    []string // the program's arguments; no shell is between
+	URL     string   // gets the event by POST
+	Headers map[string]string
+	// AllowedEnvVars are the variables that may be put into Headers.
+	AllowedEnvVars []string
+
+	Timeout time.Duration // 0: DefaultTimeout
+	Block   bool          // if it fails, a call that has not run yet is denied
+	Origin  permission.Origin
+}
+
+func (h *Hook) limit() time.Duration {
+	if h.Timeout <= 0 {
+		return DefaultTimeout
+	}
+	return h.Timeout
+}
+
+// String names the hook for messages, without an article: its event, the beginning of what it runs, and its place. Of an
+// address only the host is shown, since the rest may be a secret.
+func (h *Hook) String() string {
+	what := h.Command
+	if h.URL != "" {
+		what = "a URL that does not parse"
+		if u, err := url.Parse(h.URL); err == nil {
+			what = u.Scheme + "://" + u.Host
+		}
+	}
+	return fmt.Sprintf("%s hook %q (%s)", h.Event, beginning(what, 80), h.Origin)
+}
+
+// beginning gives at most so many bytes of text, in whole characters.
+func beginning(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	for most > 0 && !utf8.RuneStart(text[most]) {
+		most--
+	}
+	return text[:most] + "..."
+}

@@ -1,0 +1,107 @@
+// A hook that is a process. It does not know what the hook's answer means.
+
+package hook
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/toold/toold/tools/sandbox"
+)
+
+const shell = "/bin/sh"
+
+// start runs a hook's process to its end, or to that of ctx.
+func (r Runner) start(ctx context.Context, h *Hook, input []byte) ending {
+	if ctx.Err() != nil {
+		return ending{failure: "was not started: " + context.Cause(ctx).Error()}
+	}
+	out, err := &sandbox.Beginning{Most: maxOut}, &sandbox.Beginning{Most: maxErr}
+	command, refused := r.command(h)
+	if refused != nil {
+		return ending{failure: "could not be started: " + refused.Error()}
+	}
+	command.Input, command.Stdout, command.Stderr = input, out, err
+	process, refused := r.Processes.Start(command)
+	if refused != nil {
+		return ending{failure: "could not be started: " + refused.Error()}
+	}
+	select {
+	case <-process.Done():
+	case <-ctx.Done():
+		process.Stop()
+	}
+	exit := process.Wait()
+	e := ending{out: out.String(), cut: out.Cut, err: err.String(), code: exit.Code, notes: leftBehind(exit)}
+	switch {
+	case exit.Stopped:
+		e.failure = h.stopped(ctx)
+	case exit.Signal != "":
+		e.failure = "was ended by " + exit.Signal
+	case exit.Code < 0:
+		e.failure = "ended in a way that the kernel did not tell"
+	}
+	return e
+}
+
+// command says what is to be started. The error says what is not there.
+func (r Runner) command(h *Hook) (sandbox.Command, error) {
+	c := sandbox.Command{
+		ID: "hook", Path: shell, Args: []string{"sh", "-c", h.Command}, Dir: r.Dir,
+		Env: sandbox.Environ(r.Environ, "CLAUDE_PROJECT_DIR="+r.ProjectDir, "TOOLD_PROJECT_DIR="+r.ProjectDir),
+	}
+	if h.Args == nil {
+		return c, nil
+	}
+	places := strings.NewReplacer("${CLAUDE_PROJECT_DIR}", r.ProjectDir, "${TOOLD_PROJECT_DIR}", r.ProjectDir)
+	c.Args = []string{places.Replace(h.Command)}
+	for _, arg := range h.Args {
+		c.Args = append(c.Args, places.Replace(arg))
+	}
+	var err error
+	c.Path, err = find(c.Args[0], r.Dir, c.Env)
+	return c, err
+}
+
+// find gives the file of a program: by its path, or in the PATH of environ. What is relative there is passed over.
+func find(program, dir string, environ []string) (string, error) {
+	if strings.Contains(program, "/") {
+		if !filepath.IsAbs(program) {
+			program = filepath.Join(dir, program)
+		}
+		return program, nil
+	}
+	for _, entry := range environ {
+		list, ok := strings.CutPrefix(entry, "PATH=")
+		if !ok {
+			continue
+		}
+		for _, place := range filepath.SplitList(list) {
+			if path := filepath.Join(place, program); filepath.IsAbs(place) && executable(path) {
+				return path, nil
+			}
+		}
+	}
+	return "", fmt.Errorf("the program %q is not in PATH", program)
+}
+
+func executable(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular() && unix.Access(path, unix.X_OK) == nil
+}
+
+// leftBehind notes what the hook had started and not ended.
+func leftBehind(exit sandbox.Exit) (notes []string) {
+	if n := len(exit.LeftBehind); n > 0 {
+		notes = append(notes, fmt.Sprintf("left %d processes running (%q is one), which were ended with it", n, exit.LeftBehind[0].Name))
+	}
+	if n := len(exit.Stuck); n > 0 {
+		notes = append(notes, fmt.Sprintf("left %d processes that the kernel does not let end (%q is one)", n, exit.Stuck[0].Name))
+	}
+	return notes
+}

@@ -1,0 +1,144 @@
+// A hook that is an address: the event goes there by POST, the answer is the hook's. Nothing of the daemon's own
+// surroundings has a say in where it goes: no proxy of the environment, no cookies, no redirect, which is the answer
+// itself and so a failure.
+
+package hook
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// post sends the event and reads the answer.
+func (r Runner) post(ctx context.Context, h *Hook, input []byte) ending {
+	request, err := r.request(ctx, h, input)
+	if err != nil {
+		return ending{failure: err.Error()}
+	}
+	transport := &http.Transport{DisableKeepAlives: true, MaxResponseHeaderBytes: maxErr}
+	client := http.Client{
+		Transport:     transport,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return ending{failure: h.unanswered(ctx, err)}
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(response.Body, maxOut+1))
+	if err != nil {
+		return ending{failure: h.unanswered(ctx, err)}
+	}
+	return answered(response, body)
+}
+
+// answered says what an answer comes to: success with a JSON object, or with nothing at all, is the hook's word.
+func answered(response *http.Response, body []byte) ending {
+	text := string(bytes.TrimSpace(body))
+	switch {
+	case response.StatusCode >= 300 && response.StatusCode < 400:
+		to := beginning(response.Header.Get("Location"), 200)
+		return ending{failure: fmt.Sprintf("answered with a redirect to %q, which is not followed", to)}
+	case response.StatusCode < 200 || response.StatusCode >= 300:
+		return ending{failure: fmt.Sprintf("answered with the status %d", response.StatusCode)}
+	case len(body) > maxOut:
+		return ending{failure: fmt.Sprintf("answered with more than %d bytes", maxOut)}
+	case text != "" && text[0] != '{':
+		return ending{failure: "answered with what is no JSON object"}
+	}
+	return ending{out: text}
+}
+
+// unanswered says as a clause why there is no answer. The address stays out of it: it may hold a secret.
+func (h *Hook) unanswered(ctx context.Context, err error) string {
+	if ctx.Err() != nil {
+		return h.stopped(ctx)
+	}
+	var about *url.Error
+	if errors.As(err, &about) {
+		err = about.Err
+	}
+	return fmt.Sprintf("could not be asked: %v", err)
+}
+
+// request makes the request. The error is a clause.
+func (r Runner) request(ctx context.Context, h *Hook, input []byte) (*http.Request, error) {
+	to, err := url.Parse(h.URL)
+	if err != nil || to.Scheme != "http" && to.Scheme != "https" {
+		return nil, errors.New("has a URL that is not one of http or https")
+	}
+	if r.AllowedURLs != nil && !slices.ContainsFunc(r.AllowedURLs, func(pattern string) bool { return allows(pattern, to) }) {
+		return nil, errors.New("was not asked: its URL is not in allowedHttpHookUrls")
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, h.URL, bytes.NewReader(input))
+	if err != nil {
+		return nil, errors.New("has a URL that cannot be asked")
+	}
+	request.Header.Set("Content-Type", "application/json")
+	for name, value := range h.Headers {
+		request.Header.Set(name, r.fill(value, h.AllowedEnvVars))
+	}
+	return request, nil
+}
+
+// variable is how a header refers to the environment.
+var variable = regexp.MustCompile(`\$(?:\{([A-Za-z_][A-Za-z0-9_]*)\}|([A-Za-z_][A-Za-z0-9_]*))`)
+
+// fill puts variables of the environment into a header: those that are allowed, and nothing for one that is not set. All
+// else stays as it is.
+func (r Runner) fill(text string, allowed []string) string {
+	return variable.ReplaceAllStringFunc(text, func(reference string) string {
+		name := strings.Trim(reference, "${}")
+		if !slices.Contains(allowed, name) {
+			return reference
+		}
+		for _, entry := range slices.Backward(r.Environ) {
+			if value, ok := strings.CutPrefix(entry, name+"="); ok {
+				return value
+			}
+		}
+		return ""
+	})
+}
+
+// allows says whether a pattern of the allow list covers an address. A * stands for any characters, but never for those
+// that end the host, so that it cannot lead to another one.
+func allows(pattern string, to *url.URL) bool {
+	if pattern == "*" {
+		return true
+	}
+	scheme, rest, ok := strings.Cut(pattern, "://")
+	if !ok || slices.Contains(strings.Split(to.Path, "/"), "..") {
+		return false
+	}
+	host, path, _ := strings.Cut(rest, "/")
+	target := strings.TrimPrefix(to.EscapedPath(), "/")
+	if to.RawQuery != "" {
+		target += "?" + to.RawQuery
+	}
+	return like(scheme, to.Scheme) && like(strings.ToLower(host), strings.ToLower(to.Host)) && like(path, target)
+}
+
+// like says whether all of a text fits a pattern with *.
+func like(pattern, text string) bool {
+	parts := strings.Split(pattern, "*")
+	last := len(parts) - 1
+	if last == 0 {
+		return text == pattern
+	}
+	text, begins := strings.CutPrefix(text, parts[0])
+	for _, part := range parts[1:last] {
+		var found bool
+		_, text, found = strings.Cut(text, part) // the first place leaves most for the rest
+		begins = begins && found
+	}
+	return begins && strings.HasSuffix(text, parts[last])
+}

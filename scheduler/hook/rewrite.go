@@ -1,0 +1,100 @@
+// How the inputs that several hooks have rewritten become one. All of them saw the same input, so each is taken for the
+// fields that it changed, added or took away.
+
+package hook
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+)
+
+// rewrite gives the input with all that the hooks have changed; nil: nothing. Two that set a field to different values
+// are a conflict, which denies the call.
+func rewrite(original json.RawMessage, hooks []*Hook, all []heard) (json.RawMessage, *Reason) {
+	if !slices.ContainsFunc(all, func(one heard) bool { return one.input != nil }) {
+		return nil, nil
+	}
+	var given object
+	_ = json.Unmarshal(original, &given) // an input that is no object has no fields
+	result, by := maps.Clone(given), map[string]*Hook{}
+	if result == nil {
+		result = object{}
+	}
+	for i, one := range all {
+		if one.input == nil {
+			continue
+		}
+		for _, name := range changed(given, one.input) {
+			if first := by[name]; first != nil && !equal(result, one.input, name) {
+				return nil, conflict(name, first, hooks[i])
+			}
+			by[name] = hooks[i]
+			set(result, one.input, name)
+		}
+	}
+	if len(by) == 0 {
+		return nil, nil
+	}
+	return encoded(result), nil
+}
+
+// changed gives the names of the fields in which two objects differ, sorted.
+func changed(from, to object) (names []string) {
+	for name := range from {
+		if !equal(from, to, name) {
+			names = append(names, name)
+		}
+	}
+	for name := range to {
+		if _, there := from[name]; !there {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// set makes a field of one object what it is in another.
+func set(in, from object, name string) {
+	if value, there := from[name]; there {
+		in[name] = value
+	} else {
+		delete(in, name)
+	}
+}
+
+// equal says whether a field is the same in two objects: absent in both, or the same value however it is written.
+// Programs write numbers anew when they pass an object on, so numbers are the same when they are as floating point.
+func equal(a, b object, name string) bool {
+	one, inOne := a[name]
+	other, inOther := b[name]
+	if inOne != inOther || bytes.Equal(one, other) {
+		return inOne == inOther
+	}
+	var left, right any
+	if json.Unmarshal(one, &left) != nil || json.Unmarshal(other, &right) != nil {
+		return false
+	}
+	return reflect.DeepEqual(left, right)
+}
+
+func conflict(name string, first, second *Hook) *Reason {
+	return &Reason{Decision: Deny, Origin: second.Origin, Text: capped(fmt.Sprintf(
+		"The %s and the %s set the field %q of the input to different values. Only one of them may change it.",
+		first, second, beginning(name, 200)))}
+}
+
+// encoded gives an object as JSON, its fields sorted by name.
+func encoded(o object) json.RawMessage {
+	var text bytes.Buffer
+	to := json.NewEncoder(&text)
+	to.SetEscapeHTML(false)
+	if err := to.Encode(o); err != nil {
+		panic("BUG: values that were read as JSON cannot be written: " + err.Error())
+	}
+	return bytes.TrimSpace(text.Bytes())
+}

@@ -1,0 +1,162 @@
+// Which hooks are for which event. Matchers and rules are read once, when hooks are loaded; whether a call meets a rule
+// is for the caller to say.
+
+package hook
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/toold/toold/scheduler/permission"
+)
+
+// A Set is hooks that are ready to be chosen from. It is immutable and safe for concurrent use; nil has none.
+type Set struct {
+	byEvent map[string][]entry
+}
+
+// An entry is a hook with its matcher and its rule taken apart.
+type entry struct {
+	hook *Hook
+	on   matcher
+	rule *permission.Rule // nil: none
+}
+
+// Compile makes a Set of hooks, which keep their order. An error names the hook by its place; the others are in force
+// all the same. A matcher or a rule that cannot be read leaves two ways of being wrong, and each hook gets the one that
+// its owner chose: one with Block is a guard, and runs for everything rather than for nothing; any other never runs.
+func Compile(hooks []Hook) (*Set, []error) {
+	s := &Set{byEvent: map[string][]entry{}}
+	var errs []error
+	for _, h := range hooks {
+		e, wrong := read(&h)
+		for _, why := range wrong {
+			errs = append(errs, fmt.Errorf("%s: %s", h.Origin, why))
+		}
+		if e != nil {
+			s.byEvent[h.Event] = append(s.byEvent[h.Event], *e)
+		}
+	}
+	return s, errs
+}
+
+// read takes a hook apart, and says in sentences what of it is wrong. nil: it never runs.
+func read(h *Hook) (e *entry, wrong []string) {
+	e = &entry{hook: h}
+	usable := true
+	var err error
+	if e.on, err = newMatcher(h); err != nil {
+		e.on, usable = matcher{all: true}, false
+		wrong = append(wrong, fmt.Sprintf("the matcher %q of the %s hook %s; %s", h.Matcher, h.Event, err, instead(h)))
+	}
+	if h.If != "" && !aboutTool(h.Event) {
+		return nil, append(wrong, fmt.Sprintf("the %s hook has an \"if\", and %[1]s is not about one call: it never runs", h.Event))
+	}
+	if h.If != "" {
+		rule, err := permission.ParseRule(permission.AskList, h.If, h.Origin)
+		if err != nil {
+			usable = false
+			wrong = append(wrong, fmt.Sprintf("the \"if\" of the %s hook: %s; %s", h.Event, unusable(err), instead(h)))
+		} else {
+			e.rule = &rule
+		}
+	}
+	if !usable && !h.Block {
+		return nil, wrong
+	}
+	return e, wrong
+}
+
+// unusable says what is wrong with a rule, without its place.
+func unusable(err error) string {
+	var rule *permission.RuleError
+	if !errors.As(err, &rule) {
+		return err.Error()
+	}
+	text := fmt.Sprintf("the rule %q can never match: %s", rule.Rule, rule.Why)
+	if rule.Meant != "" {
+		text += fmt.Sprintf(" (%s is probably meant)", rule.Meant)
+	}
+	return text
+}
+
+// instead says what becomes of a hook of which one does not know what it is for.
+func instead(h *Hook) string {
+	if h.Block {
+		return "since it blocks when it fails, it runs without it, for everything"
+	}
+	return "it never runs"
+}
+
+// aboutTool says whether an event is about one call of a tool.
+func aboutTool(event string) bool {
+	switch event {
+	case PreToolUse, PostToolUse, PostToolUseFailure, PermissionRequest, PermissionDenied:
+		return true
+	}
+	return false
+}
+
+// For gives the hooks of an event in their order, each thing that they would run once. Subject is what matchers are
+// about: the tool, for Notification its type, for SessionStart the source, for SessionEnd the reason. Holds says whether
+// the call meets a rule; it is asked for hooks with If, and is not nil when the event is about a tool.
+func (s *Set) For(event, subject string, holds func(permission.Rule) bool) (found []*Hook) {
+	if s == nil {
+		return nil
+	}
+	for _, e := range s.byEvent[event] {
+		again := func(h *Hook) bool { return h.runsLike(e.hook) }
+		if e.on.matches(subject) && !slices.ContainsFunc(found, again) && (e.rule == nil || holds(*e.rule)) {
+			found = append(found, e.hook)
+		}
+	}
+	return found
+}
+
+// runsLike says whether two hooks of one event come to the same. Files often repeat each other.
+func (h *Hook) runsLike(other *Hook) bool {
+	return h.Command == other.Command && slices.Equal(h.Args, other.Args) && (h.Args == nil) == (other.Args == nil) &&
+		h.URL == other.URL && maps.Equal(h.Headers, other.Headers) && slices.Equal(h.AllowedEnvVars, other.AllowedEnvVars) &&
+		h.limit() == other.limit() && h.Block == other.Block
+}
+
+// A matcher says which subjects a hook is for: all, some by name, or those in which an expression is found.
+type matcher struct {
+	all        bool
+	names      []string
+	expression *regexp.Regexp
+}
+
+// newMatcher reads a hook's matcher. The error is a clause about it.
+func newMatcher(h *Hook) (matcher, error) {
+	text := strings.TrimSpace(h.Matcher)
+	switch {
+	case text == "" || text == "*" || h.Event == PostToolBatch || h.Event == CwdChanged:
+		return matcher{all: true}, nil // the last two are about nothing that has a name
+	case !strings.ContainsFunc(text, special):
+		names := strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune("|, ", r) })
+		if len(names) == 0 {
+			return matcher{}, fmt.Errorf("holds no name")
+		}
+		return matcher{names: names}, nil
+	}
+	expression, err := regexp.Compile(text)
+	if err != nil {
+		return matcher{}, fmt.Errorf("is no regular expression (%w)", err)
+	}
+	return matcher{expression: expression}, nil
+}
+
+// special says whether a character makes a matcher a regular expression.
+func special(r rune) bool {
+	return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("_-,| ", r)
+}
+
+func (m *matcher) matches(subject string) bool {
+	return m.all || slices.Contains(m.names, subject) || m.expression != nil && m.expression.MatchString(subject)
+}

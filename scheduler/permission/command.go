@@ -1,0 +1,118 @@
+// Simple commands as rules see them. What a command would do is the shell package's to say.
+
+package permission
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/toold/toold/tools/shell"
+)
+
+// inWord stands for a blank inside a word, where an allow rule must not take one word for two.
+const inWord = "\x01"
+
+// A text is the forms of one command that patterns are held against.
+type text struct {
+	command *shell.Command
+	allowed []string // for allow rules; none: no allow rule matches
+	denied  []string // for deny and ask rules
+	exact   bool     // only an allow rule without * matches
+	open    bool     // some words are not known before it runs
+}
+
+func textOf(c *shell.Command) text {
+	t := text{command: c, open: slices.ContainsFunc(c.Words, func(w shell.Word) bool { return !w.Literal })}
+	t.denied = deniedForms(c.Words)
+	if c.Subcommand != nil {
+		t.denied = append(t.denied, deniedForms(c.Subcommand)...)
+	}
+	source := sourceForm(c)
+	if source != "" && !slices.Contains(t.denied, source) {
+		t.denied = append(t.denied, source)
+	}
+	if !c.Literal || strings.ContainsAny(c.Name, " \t\n") || len(c.Assigns) > 0 || c.ForkBomb {
+		return t
+	}
+	t.exact = needsExact(c)
+	t.allowed = []string{strictForm(c.Words)}
+	if c.Subcommand != nil && c.SubcommandSafe {
+		t.allowed = append(t.allowed, strictForm(c.Subcommand))
+	}
+	if source != "" && source != t.allowed[0] {
+		t.allowed = append(t.allowed, source)
+	}
+	return t
+}
+
+// deniedForms joins the words; a program that is named by its path goes by its name too.
+func deniedForms(words []shell.Word) []string {
+	texts := make([]string, len(words))
+	for i, w := range words {
+		texts[i] = unknown
+		if w.Literal {
+			texts[i] = w.Text
+		}
+	}
+	forms := []string{strings.Join(texts, " ")}
+	if len(texts) > 0 && strings.Contains(texts[0], "/") {
+		texts[0] = path.Base(texts[0])
+		forms = append(forms, strings.Join(texts, " "))
+	}
+	return forms
+}
+
+var withoutBlanks = strings.NewReplacer(" ", inWord, "\t", inWord, "\n", inWord)
+
+func strictForm(words []shell.Word) string {
+	texts := make([]string, len(words))
+	for i, w := range words {
+		texts[i] = unknown
+		if w.Literal {
+			texts[i] = withoutBlanks.Replace(w.Text)
+		}
+	}
+	return strings.Join(texts, " ")
+}
+
+// sourceForm is the command as written, for rules that have quotes as a person types them. Empty: it says something
+// else than the words.
+func sourceForm(c *shell.Command) string {
+	if len(c.Assigns) > 0 || slices.ContainsFunc(c.Words, func(w shell.Word) bool { return !w.Literal }) || !strings.ContainsAny(c.Text, `"'`) {
+		return ""
+	}
+	return strings.Join(strings.Fields(c.Text), " ")
+}
+
+// needsExact says that an allow rule with a * would allow anything at all by this command, since it runs others in a way
+// of its own.
+func needsExact(c *shell.Command) bool {
+	switch path.Base(c.Name) {
+	case "watch", "setsid", "ionice", "flock":
+		return true
+	case "find":
+		return slices.ContainsFunc(c.Words, func(w shell.Word) bool {
+			return !w.Literal || slices.Contains(findActs, w.Text)
+		})
+	}
+	return false
+}
+
+// findActs are find's actions that run, remove or write, from its manual (findutils 4.9).
+var findActs = []string{"-exec", "-execdir", "-ok", "-okdir", "-delete", "-fprint", "-fprint0", "-fprintf", "-fls"}
+
+func (t *text) allowedBy(r *Rule) bool {
+	if r.subject&wholeTool != 0 {
+		return len(t.allowed) > 0
+	}
+	return !(t.exact && r.pattern.wild()) && r.pattern.matchesAny(t.allowed)
+}
+
+// deniedBy says whether a deny or ask rule fires; maybe: that depends on what is not known before it runs.
+func (t *text) deniedBy(r *Rule) (fires, maybe bool) {
+	if r.pattern.matchesAny(t.denied) {
+		return true, false
+	}
+	return false, t.open && slices.ContainsFunc(t.denied, r.pattern.mayMatch)
+}

@@ -1,0 +1,62 @@
+package permission
+
+// What a verdict is derived from: a call as the sum of the things that it would do, each of which has to be permitted.
+
+import "github.com/toold/toold/tools/shell"
+
+// Facts is what is known of a call before it runs.
+type Facts struct {
+	Tool string
+	// Input is the scalars at the input's top level, as text, for rules about a parameter.
+	Input    map[string]string
+	Accesses []Access
+	Commands []shell.Command
+	Hosts    []string
+	// Opaque: it does more than is listed here. Reason says what, as a clause.
+	Opaque bool
+	Reason string
+	// Hidden says, as a clause, why no rule can cover a script by its commands; empty: one can.
+	Hidden string
+	// Unconfined: it asks to leave the sandbox.
+	Unconfined bool
+	// Check says why the state check wants somebody to be asked; empty: it does not.
+	Check string
+	// Critical says why the call could destroy more than a workspace; empty: it could not.
+	Critical string
+	// Opinions are the hooks', in their order.
+	Opinions []Opinion
+}
+
+// An Access is one path that a call would read or write.
+type Access struct {
+	Named, Real string // as it was named, and where that leads; absolute
+	Missing     int    // how many components at the end of Real do not exist
+	Dir         bool   // it is a directory
+	Write       bool
+	// Tree: everything below it too. Names: of that only names and facts.
+	Tree, Names bool
+	// Inside: in a root, or for reading in a place that may be read.
+	Inside bool
+	// By and Part say which part of the call names it, as in tools.Path.
+	By   int
+	Part string
+	// Below says of a tree, as a sentence, which rule something in it falls under; empty: nothing does.
+	Below string
+}
+
+// An Opinion is what a hook says of a call.
+type Opinion struct {
+	Decision Decision
+	Reason   string // empty: it gave none
+	Origin   Origin
+}
+
+// readOnly reports that the call changes nothing, as far as it declares.
+func (f *Facts) readOnly() bool {
+	for _, a := range f.Accesses {
+		if a.Write {
+			return false
+		}
+	}
+	return !f.Opaque && !f.Unconfined && len(f.Hosts) == 0
+}

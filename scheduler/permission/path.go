@@ -1,0 +1,130 @@
+// Path rules: the syntax of gitignore, anchored where the rule's first characters say.
+
+package permission
+
+import (
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/toold/toold/tools/walk"
+)
+
+// Anchors are the directories that path rules are relative to. All are absolute, links resolved.
+type Anchors struct {
+	Home   string   // of the user; empty: not known
+	Roots  []string // of the workspace: what p and ./p begin at
+	Others []string // additional directories: there deny and ask rules hold too
+}
+
+// A place is one directory and the lines that hold below it.
+type place struct {
+	dir   string
+	lines walk.Rules
+	// part is the longest run of plain characters in them. What does not have it in its name does not fit.
+	part string
+}
+
+// places gives where a rule's path points. A rule that forbids errs towards more places than one that allows.
+func (r *Rule) places(a Anchors) []place {
+	spec, forbids := r.specifier, r.List != AllowList
+	switch {
+	case strings.HasPrefix(spec, "//"):
+		return at([]string{"/"}, spec[1:])
+	case spec == "~", strings.HasPrefix(spec, "~/"):
+		if a.Home == "" {
+			return nil
+		}
+		return at([]string{a.Home}, "/"+strings.TrimPrefix(spec[1:], "/"))
+	case strings.HasPrefix(spec, "/"):
+		found := at([]string{r.Origin.Base}, spec)
+		if forbids { // an absolute path was perhaps meant
+			found = append(found, at([]string{"/"}, spec)...)
+		}
+		return found
+	}
+	dirs := a.Roots
+	if forbids {
+		dirs = append(slices.Clone(dirs), a.Others...)
+	}
+	if below, ok := strings.CutPrefix(spec, "./"); ok {
+		return at(dirs, "/"+below)
+	}
+	if dir, ok := strings.CutSuffix(spec, "/**"); ok && forbids && !strings.Contains(dir, "/") {
+		spec = "**/" + spec
+	}
+	return at(dirs, spec)
+}
+
+// at puts a gitignore line into each directory. What is below a "p/**" counts as well when p itself is searched.
+func at(dirs []string, line string) (list []place) {
+	if line == "/" {
+		line = "/**"
+	}
+	if strings.HasPrefix(line, "#") {
+		line = `\` + line
+	}
+	lines := line
+	if dir, ok := strings.CutSuffix(line, "/**"); ok && dir != "" && dir != "**" {
+		lines += "\n/" + strings.TrimPrefix(dir, "/") + "/" // the directory itself, as far as it is one
+	}
+	for _, dir := range dirs {
+		if filepath.IsAbs(dir) {
+			list = append(list, place{dir, walk.ParseRules([]byte(lines)), plainPart(line)})
+		}
+	}
+	return list
+}
+
+// plainPart gives the longest part of a line in which every character stands for itself; empty when there are classes or
+// escapes in it.
+func plainPart(line string) (longest string) {
+	if strings.ContainsAny(line, `[\`) {
+		return ""
+	}
+	for part := range strings.FieldsFuncSeq(line, func(r rune) bool { return strings.ContainsRune("*?/", r) }) {
+		if len(part) > len(longest) {
+			longest = part
+		}
+	}
+	return longest
+}
+
+// holds says whether name, absolute and clean, or a directory that it lies in, fits.
+func (p place) holds(name string, isDir bool) bool {
+	rel, ok := below(p.dir, name)
+	if !ok || !strings.Contains(rel, p.part) {
+		return false
+	}
+	for {
+		if p.lines.Match(rel, isDir) == walk.Ignored {
+			return true
+		}
+		if rel = path.Dir(rel); rel == "." {
+			return false
+		}
+		isDir = true
+	}
+}
+
+// below gives name relative to dir; the directory itself is ".".
+func below(dir, name string) (rel string, ok bool) {
+	if dir == "/" {
+		dir = ""
+	}
+	rest, ok := strings.CutPrefix(name, dir)
+	switch {
+	case !ok:
+		return "", false
+	case rest == "", rest == "/":
+		return ".", true
+	case rest[0] != '/':
+		return "", false
+	}
+	return rest[1:], true
+}
+
+func anyHolds(places []place, name string, isDir bool) bool {
+	return slices.ContainsFunc(places, func(p place) bool { return p.holds(name, isDir) })
+}

@@ -1,0 +1,75 @@
+package permission
+
+// Files that run something, or open a door, the next time somebody else uses them. Writing them asks even where a rule
+// or acceptEdits would allow it. The list is our own, after what has been abused; programs' manuals name the files.
+
+import (
+	"path"
+	"slices"
+	"strings"
+)
+
+// protectedNames are protected wherever they lie: shells, git, package managers, build tools and editors read them
+// unasked.
+var protectedNames = []string{
+	".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile", ".zshrc", ".zprofile", ".zshenv",
+	".zlogin", ".zlogout", ".kshrc", ".cshrc", ".tcshrc", ".login", ".inputrc", ".xprofile", ".xinitrc", ".pam_environment",
+	".gitconfig", ".gitmodules", ".envrc", ".npmrc", ".yarnrc", ".yarnrc.yml", ".pnp.cjs", ".pnp.loader.mjs", ".pnpmfile.cjs",
+	"bunfig.toml", ".bunfig.toml", ".bazelrc", ".bazeliskrc", ".ripgreprc", ".pre-commit-config.yaml", "lefthook.yml",
+	"lefthook.yaml", ".lefthook.yml", ".lefthook.yaml", ".devcontainer.json", ".mcp.json", ".claude.json", ".netrc", ".pypirc",
+	".vimrc", ".exrc", ".gdbinit", ".lldbinit", "gradle-wrapper.properties", "maven-wrapper.properties",
+}
+
+// protectedDirs are protected with all that is in them.
+var protectedDirs = []string{
+	".vscode", ".idea", ".husky", ".devcontainer", ".toold", ".claude", ".ssh", ".gnupg", ".aws", ".azure", ".kube", ".docker",
+	".cargo", ".yarn", ".mvn", ".config/git", ".config/gh", ".config/gcloud", ".config/fish", ".config/systemd", ".config/autostart",
+	".config/toold", ".config/claude",
+}
+
+// inGit are the parts of a git directory that make git run something.
+var inGit = []string{"hooks", "config", "config.worktree", "info/attributes", "modules"}
+
+// protected says what a write would meddle with; empty: nothing that is protected.
+func protected(a *Access) string {
+	if !a.Write {
+		return ""
+	}
+	for _, name := range []string{a.Real, a.Named} {
+		if what := protectedPath(name, a.Missing); what != "" {
+			return what
+		}
+	}
+	return ""
+}
+
+// protectedPath judges one name, of which missing components at the end do not exist: what lies in a git directory that
+// does not exist yet is free, since making a new repository is. Letter case does not count, as some file systems
+// ignore it.
+func protectedPath(name string, missing int) string {
+	parts := strings.Split(strings.ToLower(strings.Trim(name, "/")), "/")
+	if slices.Contains(protectedNames, parts[len(parts)-1]) {
+		return "which programs obey by themselves"
+	}
+	for i, part := range parts {
+		rest := parts[i+1:]
+		switch {
+		case part == ".git" && len(rest) >= missing && inRepository(rest):
+			return "which can make git run programs"
+		case part == ".claude" && len(rest) > 0 && rest[0] == "worktrees": // whole checkouts lie there
+		case slices.Contains(protectedDirs, part), i > 0 && slices.Contains(protectedDirs, parts[i-1]+"/"+part):
+			return "which programs obey by themselves"
+		}
+	}
+	return ""
+}
+
+// inRepository says whether what lies there in a git directory makes git run something. The directory itself counts:
+// whoever moves or removes it changes all of it.
+func inRepository(rest []string) bool {
+	if len(rest) == 0 {
+		return true
+	}
+	below := path.Join(rest...)
+	return slices.ContainsFunc(inGit, func(p string) bool { return below == p || strings.HasPrefix(below, p+"/") })
+}

@@ -1,0 +1,84 @@
+// One rule as a settings file has it: taken apart, and refused with a reason when nothing could ever match it. How it is
+// matched is match.go's.
+
+package permission
+
+import (
+	"fmt"
+	"strings"
+)
+
+// An Origin is where a rule or another setting stands.
+type Origin struct {
+	File    string // absolute path, or what else a person knows the place by
+	Line    int    // from 1; 0: not known
+	Base    string // the directory that a leading / in a path rule stands for
+	Managed bool   // the administrator's, not the user's
+}
+
+// String gives file and line as editors take them.
+func (o Origin) String() string {
+	if o.Line == 0 {
+		return o.File
+	}
+	return fmt.Sprintf("%s:%d", o.File, o.Line)
+}
+
+// A List is one of the three lists that rules stand in.
+type List uint8
+
+// The lists, in the order in which they are asked: the first that has a match decides.
+const (
+	DenyList List = iota
+	AskList
+	AllowList
+)
+
+// String gives the list's name in settings files.
+func (l List) String() string { return [...]string{"deny", "ask", "allow"}[l] }
+
+// A Rule is one entry of a list, as ParseRule gives it.
+type Rule struct {
+	List   List
+	Text   string // as written, blanks around it taken off
+	Origin Origin
+
+	tool      string // may hold *
+	specifier string // what stands in the parentheses; empty: nothing, or *
+	subject   subject
+	pattern   pattern // of a command
+	parameter string  // of the input
+	value     pattern // of the parameter
+	host      string
+}
+
+// String names the rule with its place, for messages.
+func (r Rule) String() string {
+	return fmt.Sprintf("the %s rule %s (%s)", r.List, r.Text, r.Origin)
+}
+
+// A RuleError says why a rule can never match.
+type RuleError struct {
+	Rule   string
+	Origin Origin
+	Why    string // a clause
+	Meant  string // the rule that was probably meant; empty: nobody can tell
+}
+
+// Error says what is wrong with the rule, where it stands, and what was probably meant.
+func (e *RuleError) Error() string {
+	text := fmt.Sprintf("%s: the rule %q has no effect: %s", e.Origin, e.Rule, e.Why)
+	if e.Meant != "" {
+		text += fmt.Sprintf("; %s is probably meant", e.Meant)
+	}
+	return text
+}
+
+// ParseRule takes a rule apart. The error is a *RuleError: nothing can ever match it in this list.
+func ParseRule(list List, text string, origin Origin) (Rule, error) {
+	r := Rule{List: list, Text: strings.TrimSpace(text), Origin: origin}
+	if why, meant := r.parse(); why != "" {
+		return Rule{}, &RuleError{Rule: r.Text, Origin: origin, Why: why, Meant: meant}
+	}
+	return r, nil
+}

@@ -1,0 +1,218 @@
+// All rules of a session, ready to be asked. They are asked list by list; within a list the order says only which rule
+// is named.
+
+package permission
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Rules are a session's rules with their anchors. They are immutable and safe for concurrent use; nil has none.
+type Rules struct {
+	lists   [3][]anchored
+	anchors Anchors
+}
+
+// anchored is a rule with the places that its path points to.
+type anchored struct {
+	Rule
+	places []place
+}
+
+// Compile prepares rules, which ParseRule has passed, for being asked.
+func Compile(rules []Rule, anchors Anchors) *Rules {
+	compiled := &Rules{anchors: anchors}
+	for _, rule := range rules {
+		a := anchored{Rule: rule}
+		if rule.subject&paths != 0 {
+			a.places = rule.places(anchors)
+		}
+		compiled.lists[rule.List] = append(compiled.lists[rule.List], a)
+	}
+	return compiled
+}
+
+// list gives the rules of one list.
+func (r *Rules) list(which List) []anchored {
+	if r == nil {
+		return nil
+	}
+	return r.lists[which]
+}
+
+// Holds says whether a rule, of the deny or ask list, meets a call. A rule about commands also meets a script that does
+// not parse, whose commands nobody knows.
+func (r *Rules) Holds(rule Rule, f *Facts) bool {
+	one := anchored{Rule: rule, places: rule.places(r.anchors)}
+	if rule.subject&commands != 0 && f.Tool == "Bash" && f.Hidden != "" {
+		return true
+	}
+	call := read(f)
+	_, ok := one.fires(&call)
+	return ok
+}
+
+// Removes gives the deny rule that takes a tool out of the pool altogether; nil: none does.
+func (r *Rules) Removes(tool string) *Rule {
+	for i, rule := range r.list(DenyList) {
+		if rule.subject == wholeTool && rule.names(tool) {
+			return &r.lists[DenyList][i].Rule
+		}
+	}
+	return nil
+}
+
+// Bars gives the rule that keeps a search or a walk from the file or directory at the real path: one that denies
+// reading it, or one that asks first, unless that one has been asked already. nil: none does.
+func (r *Rules) Bars(real string, isDir bool, asked []Ground) *Rule {
+	return r.firstHolding(real, isDir, "Read", func(rule *Rule) bool {
+		return rule.List == AskList && slices.ContainsFunc(asked, func(g Ground) bool { return g.Rule != nil && g.Rule.Text == rule.Text && g.Rule.Origin == rule.Origin })
+	})
+}
+
+// KeepsWriting gives the rule that denies writing the file or directory at the real path, or asks first.
+func (r *Rules) KeepsWriting(real string, isDir bool) *Rule {
+	return r.firstHolding(real, isDir, "Edit", func(*Rule) bool { return false })
+}
+
+func (r *Rules) firstHolding(real string, isDir bool, tool string, except func(*Rule) bool) *Rule {
+	for _, which := range []List{DenyList, AskList} {
+		for i := range r.list(which) {
+			rule := &r.lists[which][i]
+			if rule.tool == tool && rule.subject&paths != 0 && anyHolds(rule.places, real, isDir) && !except(&rule.Rule) {
+				return &rule.Rule
+			}
+		}
+	}
+	return nil
+}
+
+// AboutReading says whether any rule denies reading a path, or asks first; AboutWriting the same of writing.
+func (r *Rules) AboutReading() bool { return r.aboutPaths("Read") }
+
+// AboutWriting says whether any rule denies writing a path, or asks first.
+func (r *Rules) AboutWriting() bool { return r.aboutPaths("Edit") }
+
+func (r *Rules) aboutPaths(tool string) bool {
+	is := func(a anchored) bool { return a.tool == tool && a.subject&paths != 0 }
+	return slices.ContainsFunc(r.list(DenyList), is) || slices.ContainsFunc(r.list(AskList), is)
+}
+
+// names says whether the rule is about a tool of that name, or about all that do the like.
+func (r *Rule) names(tool string) bool {
+	switch {
+	case r.tool == tool:
+		return true
+	case strings.Contains(r.tool, "*"):
+		return newPattern(r.tool).matches(tool)
+	}
+	server, isServer := strings.CutPrefix(r.tool, "mcp__")
+	return isServer && !strings.Contains(server, "__") && strings.HasPrefix(tool, r.tool+"__")
+}
+
+// call is a call as rules see it, with what many rules ask for worked out once.
+type call struct {
+	*Facts
+	texts []text
+	hosts []string
+}
+
+func read(f *Facts) call {
+	c := call{Facts: f, texts: make([]text, len(f.Commands))}
+	for i := range f.Commands {
+		c.texts[i] = textOf(&f.Commands[i])
+	}
+	for _, host := range f.Hosts {
+		c.hosts = append(c.hosts, hostName(host))
+	}
+	return c
+}
+
+// fires says whether a deny or ask rule meets the call, and by which part of it.
+func (r *anchored) fires(c *call) (g Ground, ok bool) {
+	if r.names(c.Tool) {
+		value, given := c.Input[r.parameter]
+		if r.subject&wholeTool != 0 || r.subject&parameter != 0 && given && r.value.matches(value) {
+			return r.ground(c.Tool, ""), true
+		}
+	}
+	if r.subject&(paths|wholeTool) != 0 {
+		if g, ok := r.firesOnPath(c); ok {
+			return g, true
+		}
+	}
+	if r.subject&commands != 0 {
+		return r.firesOnCommand(c)
+	}
+	if r.subject&hosts != 0 {
+		for i, host := range c.hosts {
+			if hostFits(r.host, host) {
+				return r.ground(c.Hosts[i], ""), true
+			}
+		}
+	}
+	return Ground{}, false
+}
+
+// firesOnPath: a Read rule meets every access, since what may not be read may not be edited either; an Edit rule those
+// that write. A bare Read or Edit is about all paths.
+func (r *anchored) firesOnPath(c *call) (g Ground, ok bool) {
+	if r.tool != "Read" && r.tool != "Edit" {
+		return g, false
+	}
+	for i := range c.Accesses {
+		a := &c.Accesses[i]
+		if r.tool == "Edit" && !a.Write || a.Below != "" && a.Named == "/" {
+			continue
+		}
+		if r.subject&wholeTool != 0 || anyHolds(r.places, a.Real, a.Dir) || a.Named != a.Real && anyHolds(r.places, a.Named, a.Dir) {
+			return r.ground(a.part(), ""), true
+		}
+	}
+	return g, false
+}
+
+func (r *anchored) firesOnCommand(c *call) (g Ground, ok bool) {
+	doubtful := -1
+	for i := range c.texts {
+		fires, maybe := c.texts[i].deniedBy(&r.Rule)
+		if fires {
+			return r.ground(c.Commands[i].Text, ""), true
+		}
+		if maybe && doubtful < 0 {
+			doubtful = i
+		}
+	}
+	if doubtful < 0 {
+		return g, false
+	}
+	return r.ground(c.Commands[doubtful].Text, "what its words will be is not known before it runs"), true
+}
+
+// part is the part of the call that names the access.
+func (a *Access) part() string {
+	if a.Part != "" {
+		return a.Part
+	}
+	return a.where()
+}
+
+// where names the path for people: also where it leads when that is somewhere else.
+func (a *Access) where() string {
+	if a.Real == a.Named || a.Real == "" {
+		return a.Named
+	}
+	return a.Named + ", which leads to " + a.Real
+}
+
+// ground says that the rule meets a part of the call; doubt says why that is not certain.
+func (r *anchored) ground(part, doubt string) Ground {
+	verb := map[List]string{DenyList: "denies", AskList: "asks about", AllowList: "allows"}[r.List]
+	text := fmt.Sprintf("The rule %s in %s %s `%s`.", r.Text, r.Origin, verb, part)
+	if doubt != "" {
+		text = fmt.Sprintf("The rule %s in %s may be about `%s`: %s.", r.Text, r.Origin, part, doubt)
+	}
+	return Ground{Text: text, Rule: &r.Rule, Part: part, Doubtful: doubt != ""}
+}

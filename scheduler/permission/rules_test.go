@@ -1,0 +1,375 @@
+package permission_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/toold/toold/scheduler/permission"
+)
+
+// TestRules holds rules against commands beyond the examples of the page.
+func TestRules(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		list, rule, call string
+		want             bool
+	}{
+		{"allow", "Bash(safe-cmd *)", "Bash safe-cmd && other-cmd", false},
+		{"allow", "Bash(safe-cmd *)", "Bash safe-cmd a | safe-cmd b", true},
+		{"allow", "Bash(safe-cmd *)", "Bash safe-cmd a; safe-cmd b & safe-cmd c\nsafe-cmd d", true},
+		{"allow", "Bash(safe-cmd *)", "Bash (safe-cmd a; { safe-cmd b; })", true},
+		{"allow", "Bash(safe-cmd *)", "Bash safe-cmd $(other-cmd)", false},
+		{"allow", "Bash(safe-cmd *)", "Bash safe-cmd <(other-cmd)", false},
+		{"allow", "Bash(safe-cmd *)", "Bash f() { other-cmd; }; safe-cmd", false},
+		{"allow", "Bash(safe-cmd *)", "Bash eval 'safe-cmd a'", true},
+		{"allow", "Bash(safe-cmd *)", "Bash eval \"$x\"", false},
+		{"allow", "Bash(safe-cmd *)", "Bash sh -c 'safe-cmd a; other-cmd'", false},
+		{"allow", "Bash(safe-cmd *)", "Bash bash --rcfile evil -c 'safe-cmd a'", false},
+		{"allow", "Bash(safe-cmd *)", "Bash safe-cmd a 2>&1", true},
+		{"allow", "Bash(safe-cmd *)", "Bash safe-cmd a >&2 2>/dev/null", true},
+		{"allow", "Bash(safe-cmd *)", "Bash safe-cmd > $OUT", false},
+		{"allow", "Bash(safe-cmd *)", "Bash safe-cmd > ~/x", false},
+		{"allow", "Bash(safe-cmd *)", "Bash safe-cmd < /etc/shadow", false},
+		{"allow", "Bash(safe-cmd *)", "Bash LD_PRELOAD=x safe-cmd", false},
+		{"allow", "Bash(safe-cmd *)", "Bash PATH=/tmp; safe-cmd", false},
+		{"allow", "Bash(safe-cmd *)", "Bash ./safe-cmd a", false},
+		{"allow", "Bash(safe-cmd *)", "Bash 'safe-cmd a'", false},
+		{"allow", "Bash(safe-cmd *)", "Bash safe-cmd 'a", false},
+		{"allow", "Bash(safe-cmd *)", "Bash safe-cmd " + strings.Repeat("a", 10_001), false},
+		{"allow", "Bash(safe-cmd go)", "Bash safe-cmd 'go'", true},
+		{"allow", "Bash(safe-cmd a b)", "Bash safe-cmd 'a b'", false},
+		{"allow", "Bash(safe-cmd 'a b')", "Bash safe-cmd 'a b'", true},
+		{"allow", "Bash(safe-cmd   a)", "Bash safe-cmd a", true},
+		{"allow", "Bash(safe-cmd a)", "Bash safe-cmd $IFS a", false},
+		{"allow", "Bash(grep *)", "Bash xargs -n1 grep pattern", false},
+		{"allow", "Bash(safe-cmd *)", "Bash ls | xargs safe-cmd", true},
+		{"allow", "Bash(watch *)", "Bash watch safe-cmd", false},
+		{"allow", "Bash(watch safe-cmd)", "Bash watch safe-cmd", true},
+		{"allow", "Bash", "Bash anything at all", true},
+		{"allow", "Bash(*)", "Bash anything > file", true},
+		{"allow", "Bash", "Bash $x", false},
+		{"allow", "Bash(git commit *)", "Bash git -c core.hooksPath=/tmp/x commit", false},
+		{"allow", "Bash(git commit *)", "Bash git --no-pager commit -m x", true},
+		{"allow", "Bash(git commit *)", "Bash git -C ../other commit -m x", false},
+		{"deny", "Bash(rm *)", "Bash ls && rm x", true},
+		{"deny", "Bash(rm *)", "Bash env FOO=bar rm x", true},
+		{"deny", "Bash(rm *)", "Bash sudo -u root timeout 5 bash -c 'rm x'", true},
+		{"deny", "Bash(rm *)", "Bash find . -exec rm {} ;", true},
+		{"deny", "Bash(rm *)", "Bash ls | xargs -n1 rm", true},
+		{"deny", "Bash(rm *)", "Bash 'r'm x", true},
+		{"deny", "Bash(rm *)", "Bash \\rm x", true},
+		{"deny", "Bash(rm *)", "Bash echo rm x", false},
+		{"deny", "Bash(rm *)", "Bash git commit -m 'rm x'", false},
+		{"deny", "Bash(rm *)", "Bash cat <<EOF\nrm x\nEOF", false},
+		{"deny", "Bash(rm *)", "Bash cat <<EOF\n$(rm x)\nEOF", true},
+		{"deny", "Bash(rm *)", "Bash rm x; echo 'unfinished", true},
+		{"deny", "Bash(git push)", "Bash git -c x=y push", true},
+		{"deny", "Edit(out/**)", "Bash echo x > out/a", true},
+		{"deny", "Edit(out/**)", "Bash tee out/a", true},
+		{"deny", "Read(//etc/shadow)", "Bash cat < /etc/shadow", true},
+		{"deny", "Read(/.env)", "Read /work/app/.env", true},
+		{"deny", "Read(/work/app/.env)", "Read /work/app/.env", true}, // an absolute path was meant
+		{"allow", "Read(/etc/passwd)", "Read /etc/passwd", false},
+		{"deny", "Read", "Grep /work/app/x", true},
+		{"deny", "Edit", "Bash echo x > f", true},
+		{"allow", "Edit", "Write /work/app/x", true},
+		{"ask", "Bash(git push *)", "Bash git push origin", true},
+		{"deny", "*", "Read /work/app/x", true},
+		{"deny", "WebFetch(domain:*)", "WebFetch x.org", true},
+		{"allow", "WebFetch(domain:a*.example.com)", "WebFetch api.example.com", true},
+		{"allow", "WebFetch(domain:a*.example.com)", "WebFetch a.b.example.com", false},
+		{"allow", "WebFetch(domain:example.com)", "WebFetch notexample.com", false},
+		{"deny", "mcp__github__delete_*", "mcp__github__delete_repo", true},
+		{"deny", "Agent(model:opus)", `Agent x {"model":"opus"}`, true},
+		{"deny", "Agent(model : op*)", `Agent x {"model":"opus"}`, true},
+	} {
+		if got := matches(t, c.list, c.rule, c.call); got != c.want {
+			t.Errorf("%s rule %s and the call %.60s: matches %v, want %v", c.list, c.rule, c.call, got, c.want)
+		}
+	}
+}
+
+// TestRulesThatCannotMatch: each is refused, and the form that was probably meant is named and does parse.
+func TestRulesThatCannotMatch(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		list       permission.List
+		rule, want string
+	}{
+		{permission.DenyList, "Write(src/**)", "Edit(src/**)"},
+		{permission.DenyList, "Glob(src/**)", "Read(src/**)"},
+		{permission.AllowList, "Grep(src/**)", "Read(src/**)"},
+		{permission.AllowList, "MultiEdit(*.go)", "Edit(*.go)"},
+		{permission.DenyList, "Read(file_path:/etc/x)", "Read(/etc/x)"},
+		{permission.DenyList, "Bash(command:rm *)", "Bash(rm *)"},
+		{permission.AllowList, "mcp__*", "mcp__SERVER__*"},
+		{permission.AllowList, "*", "mcp__SERVER__*"},
+		{permission.AllowList, "Agent(model:opus)", "Agent"},
+		{permission.AllowList, "bash(ls)", "Bash(ls)"},
+		{permission.AllowList, "Bash(ls", "Bash(ls)"},
+		{permission.AllowList, "Bash()", "Bash"},
+		{permission.AllowList, "WebFetch(https://example.com/x)", "WebFetch(domain:example.com)"},
+		{permission.AllowList, "WebSearch(x)", "WebSearch"},
+		{permission.AllowList, "Read(!x)", ""},
+		{permission.AllowList, "", ""},
+		{permission.DenyList, "rm -rf *", ""},
+	} {
+		_, err := permission.ParseRule(c.list, c.rule, origin)
+		var wrong *permission.RuleError
+		if !errors.As(err, &wrong) {
+			t.Errorf("%s rule %q: %v, want a RuleError", c.list, c.rule, err)
+			continue
+		}
+		if wrong.Meant != c.want || !strings.Contains(err.Error(), origin.String()) {
+			t.Errorf("%s rule %q: %v; meant %q, want %q", c.list, c.rule, err, wrong.Meant, c.want)
+		}
+		if c.want != "" {
+			if _, err := permission.ParseRule(c.list, c.want, origin); err != nil {
+				t.Errorf("what %q was said to mean does not parse: %v", c.rule, err)
+			}
+		}
+	}
+}
+
+// TestDoubtfulDeny: where only the run would show whether a deny rule matches, somebody is asked, in every mode that asks.
+func TestDoubtfulDeny(t *testing.T) {
+	t.Parallel()
+	rules := compile(t, "deny Bash(rm -rf *)", "allow Bash(rm *)", "allow Bash(echo *)")
+	for call, want := range map[string]permission.Decision{
+		"Bash rm x":          permission.Allow,
+		"Bash rm -rf x":      permission.Deny,
+		"Bash rm $FLAGS x":   permission.Ask,
+		"Bash rm -r $x":      permission.Allow,
+		"Bash echo $FLAGS":   permission.Allow,
+		"Bash $CMD -rf x":    permission.Ask,
+		"Bash rm \"$a\" -rf": permission.Ask,
+	} {
+		got := permission.Decide(factsOf(t, call), permission.Policy{Rules: rules})
+		if got.Decision != want {
+			t.Errorf("%s: %s (%s), want %s", call, got.Decision, got.Reason, want)
+		}
+	}
+	bypass := permission.Policy{Rules: rules, Mode: permission.BypassPermissions}
+	if got := permission.Decide(factsOf(t, "Bash rm $FLAGS x"), bypass); got.Decision != permission.Ask {
+		t.Errorf("in bypassPermissions: %s (%s)", got.Decision, got.Reason)
+	}
+}
+
+// compile reads "list rule" lines.
+func compile(t testing.TB, lines ...string) *permission.Rules {
+	t.Helper()
+	var rules []permission.Rule
+	for i, line := range lines {
+		list, text, _ := strings.Cut(line, " ")
+		at := origin
+		at.Line = i + 1
+		which := slices.IndexFunc([]permission.List{permission.DenyList, permission.AskList, permission.AllowList}, func(l permission.List) bool { return l.String() == list })
+		rule, err := permission.ParseRule(permission.List(which), text, at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rules = append(rules, rule)
+	}
+	return permission.Compile(rules, anchors)
+}
+
+// TestAcceptEdits: which commands the mode lets pass by itself.
+func TestAcceptEdits(t *testing.T) {
+	t.Parallel()
+	for call, want := range map[string]permission.Decision{
+		"Bash mkdir -p a/b && touch a/b/c":   permission.Allow,
+		"Bash rm -r build":                   permission.Allow,
+		"Bash mv a b; cp -r b c":             permission.Allow,
+		"Bash sed -i 's/a/b/' x.txt":         permission.Allow,
+		"Bash sed -i 's/a/b/w /tmp/x' x":     permission.Ask,
+		"Bash sed -i 's/a/b/e' x":            permission.Ask,
+		"Bash rm $x":                         permission.Ask,
+		"Bash rm *.o":                        permission.Ask,
+		"Bash rm /srv/x":                     permission.Ask,
+		"Bash cp /home/me/.ssh/id_rsa x":     permission.Ask,
+		"Bash cp x /work/app/.git/hooks/y":   permission.Ask,
+		"Bash mkdir x && npm test":           permission.Ask,
+		"Bash echo x > notes.txt":            permission.Allow,
+		"Bash echo x > .envrc":               permission.Ask,
+		"Bash sudo rm x":                     permission.Ask,
+		"Bash cat x.txt | tee out.txt":       permission.Ask,
+		"Write /work/app/x":                  permission.Allow,
+		"Write /work/app/.vscode/tasks.json": permission.Ask,
+		"Write /srv/x":                       permission.Ask,
+	} {
+		got := permission.Decide(factsOf(t, call), permission.Policy{Mode: permission.AcceptEdits})
+		if got.Decision != want {
+			t.Errorf("%s: %s (%s), want %s", call, got.Decision, got.Reason, want)
+		}
+	}
+}
+
+// TestProtected: an allow rule does not pass these, bypassPermissions does.
+func TestProtected(t *testing.T) {
+	t.Parallel()
+	rules := compile(t, "allow Edit", "allow Edit(//**)")
+	for name, want := range map[string]bool{
+		"/work/app/.git/hooks/pre-commit": true, "/work/app/.git/config": true, "/work/app/.GIT/Config": true, "/work/app/.git": true,
+		"/work/app/.git/HEAD": false, "/work/app/.gitignore": false, "/work/app/.gitmodules": true, "/home/me/.bashrc": true,
+		"/work/app/.envrc": true, "/work/app/a/.npmrc": true, "/work/app/.vscode/settings.json": true, "/work/app/.idea/x": true,
+		"/work/app/.husky/pre-push": true, "/work/app/.mcp.json": true, "/work/app/.toold/settings.json": true,
+		"/work/app/.claude/settings.json": true, "/work/app/.claude/worktrees/a/main.go": false, "/home/me/.ssh/authorized_keys": true,
+		"/home/me/.config/gcloud/x": true, "/work/app/config/gh/x": false, "/work/app/src/main.go": false,
+	} {
+		f := &permission.Facts{Tool: "Write", Accesses: []permission.Access{{Named: name, Real: name, Write: true, Inside: true}}}
+		got := permission.Decide(f, permission.Policy{Rules: rules})
+		if (got.Decision == permission.Ask) != want {
+			t.Errorf("%s: %s (%s)", name, got.Decision, got.Reason)
+		}
+		if got := permission.Decide(f, permission.Policy{Rules: rules, Mode: permission.BypassPermissions}); got.Decision != permission.Allow {
+			t.Errorf("%s in bypassPermissions: %s", name, got.Decision)
+		}
+	}
+	fresh := &permission.Facts{Tool: "Write", Accesses: []permission.Access{{
+		Named: "/work/app/new/.git/config", Real: "/work/app/new/.git/config", Missing: 3, Write: true, Inside: true,
+	}}}
+	if got := permission.Decide(fresh, permission.Policy{Rules: rules}); got.Decision != permission.Allow {
+		t.Errorf("a new repository: %s (%s)", got.Decision, got.Reason)
+	}
+}
+
+// TestLinks: an allow rule needs the name and what it leads to, a deny rule either.
+func TestLinks(t *testing.T) {
+	t.Parallel()
+	at := func(named, real string) *permission.Facts {
+		return &permission.Facts{Tool: "Read", Accesses: []permission.Access{{Named: named, Real: real}}}
+	}
+	for _, c := range []struct {
+		rule, named, real string
+		want              permission.Decision
+	}{
+		{"allow Read(//a/**)", "/a/x", "/a/y", permission.Allow},
+		{"allow Read(//a/**)", "/a/x", "/b/y", permission.Ask},
+		{"allow Read(//a/**)", "/b/x", "/a/y", permission.Ask},
+		{"deny Read(//a/**)", "/a/x", "/b/y", permission.Deny},
+		{"deny Read(//a/**)", "/b/x", "/a/y", permission.Deny},
+	} {
+		if got := permission.Decide(at(c.named, c.real), permission.Policy{Rules: compile(t, c.rule)}); got.Decision != c.want {
+			t.Errorf("%s, %s -> %s: %s, want %s", c.rule, c.named, c.real, got.Decision, c.want)
+		}
+	}
+}
+
+func TestSuggest(t *testing.T) {
+	t.Parallel()
+	for call, want := range map[string]string{
+		"Bash npm run test -- --grep 'issue 4711'": "Bash(npm run test *)",
+		"Bash npm test":                      "Bash(npm test *)",
+		"Bash go test ./... && go vet ./...": "Bash(go test *) Bash(go vet *)",
+		"Bash git commit -m x":               "Bash(git commit *)",
+		"Bash git -C sub commit -m x":        "Bash(git commit *)",
+		"Bash make build":                    "Bash(make build *)",
+		"Bash cargo build --release":         "Bash(cargo build *)",
+		"Bash ./gradlew assemble":            "Bash(./gradlew assemble *)",
+		"Bash gh pr view 17":                 "Bash(gh pr view *)",
+		"Bash prettier --write src/a.ts":     "Bash(prettier *)",
+		"Bash bash build.sh":                 "",
+		"Bash python3 -c 'x'":                "",
+		"Bash python3.12 manage.py":          "",
+		"Bash env A=1 npm test":              "",
+		"Bash sudo npm test":                 "",
+		"Bash node x.js":                     "",
+		"Bash npx cowsay":                    "",
+		"Bash docker run -v /:/host x":       "",
+		"Bash docker exec x sh":              "",
+		"Bash npm exec cowsay":               "",
+		"Bash git -c core.pager=x commit":    "",
+		"Bash rm -rf build":                  "",
+		"Bash curl example.com":              "",
+		"Bash /home/me/bin/deploy x":         "",
+		"Bash $TOOL x":                       "",
+		"Bash find . -name x -delete":        "",
+		"Bash timeout 60 npm test":           "Bash(npm test *)",
+		"Bash a; b; c; d; e; f; g":           "Bash(a *) Bash(b *) Bash(c *) Bash(d *) Bash(e *)",
+		"Write /work/app/src/deep/x.go":      "Edit(./src/deep/**)",
+		"Write /work/app/README.md":          "Edit(./*.md)",
+		"Write /work/app/.envrc":             "",
+		"Write /srv/x":                       "",
+		"Read /home/me/notes/2026/x.md":      "Read(~/notes/2026/**)",
+		"Read /home/me/x.md":                 "",
+		"Read /home/me/.ssh/config":          "",
+		"Read /srv/data/x":                   "Read(//srv/data/**)",
+		"Read /srv/x":                        "",
+		"WebFetch API.example.com.":          "WebFetch(domain:api.example.com)",
+		"mcp__github__create_issue x":        "mcp__github__create_issue",
+	} {
+		f := factsOf(t, call)
+		v := permission.Decide(f, permission.Policy{})
+		got := permission.Suggest(f, v, anchors)
+		if strings.Join(got, " ") != want {
+			t.Errorf("%s: %q, want %q (%s)", call, got, want, v.Reason)
+			continue
+		}
+		if len(got) == 0 || strings.Contains(call, "; f;") {
+			continue
+		}
+		var lines []string
+		for _, rule := range got {
+			lines = append(lines, "allow "+rule)
+		}
+		if again := permission.Decide(f, permission.Policy{Rules: compile(t, lines...)}); again.Decision != permission.Allow {
+			t.Errorf("%s with the suggested %q: %s (%s)", call, got, again.Decision, again.Reason)
+		}
+	}
+}
+
+// TestDenialNames: a denial names the rule, its file and line, and the part of the command.
+func TestDenialNames(t *testing.T) {
+	t.Parallel()
+	v := permission.Decide(factsOf(t, "Bash cd src && git push --force"), permission.Policy{Rules: compile(t, "allow Bash(cd *)", "deny Bash(git push *)")})
+	for _, part := range []string{"Bash(git push *)", origin.File + ":2", "`git push --force`"} {
+		if !strings.Contains(v.Reason, part) {
+			t.Errorf("%q does not name %s", v.Reason, part)
+		}
+	}
+	if g := v.Grounds[0]; g.Rule.Origin.Line != 2 || g.Part != "git push --force" {
+		t.Errorf("the ground is %+v", g)
+	}
+}
+
+// FuzzParseRule: any text is a rule or a RuleError, and asking it never panics.
+func FuzzParseRule(f *testing.F) {
+	for _, seed := range []string{"Bash(npm run *)", "Read(//a/**)", "WebFetch(domain:*.x)", "mcp__a__*", "Edit(~/x[a-z]\\)", "Bash(a:b)", "(", "Read(!x)"} {
+		f.Add(seed, "git push --force && echo $x > y")
+	}
+	f.Fuzz(func(t *testing.T, text, script string) {
+		facts := &permission.Facts{Tool: "Bash", Hosts: []string{script}, Input: map[string]string{"a": script}}
+		if script != "" && !strings.Contains(script, "\x00") && strings.TrimSpace(script) != "" && len(script) < 1000 {
+			addScript(t, facts, script)
+		}
+		for _, list := range []permission.List{permission.DenyList, permission.AskList, permission.AllowList} {
+			rule, err := permission.ParseRule(list, text, origin)
+			if err != nil {
+				continue
+			}
+			permission.Decide(facts, permission.Policy{Rules: permission.Compile([]permission.Rule{rule}, anchors)})
+		}
+	})
+}
+
+// BenchmarkDecide joins a verdict on a command of three parts against 1,000 rules, none of which matches before the last.
+func BenchmarkDecide(b *testing.B) {
+	lines := make([]string, 0, 1000)
+	for i := range 400 {
+		lines = append(lines, fmt.Sprintf("allow Bash(tool%d run *)", i), fmt.Sprintf("deny Bash(other%d *)", i))
+	}
+	for i := range 100 {
+		lines = append(lines, fmt.Sprintf("deny Read(secret%d/**)", i), fmt.Sprintf("allow Edit(src%d/*.go)", i))
+	}
+	rules := compile(b, lines...)
+	facts := &permission.Facts{Tool: "Bash"}
+	addScript(b, facts, "tool399 run --all ./internal/some/where | tool398 run | sort -u > /work/app/src99/list.go && cat list.txt")
+	for b.Loop() {
+		if v := permission.Decide(facts, permission.Policy{Rules: rules}); v.Decision != permission.Allow {
+			b.Fatal(v)
+		}
+	}
+}

@@ -1,0 +1,45 @@
+package pipeline
+
+// The same way as far as the verdict, without taking it: nothing runs, nobody is asked, nothing is recorded.
+
+import (
+	"context"
+
+	"github.com/toold/toold/scheduler/hook"
+	"github.com/toold/toold/scheduler/permission"
+	"github.com/toold/toold/tools"
+	"github.com/toold/toold/tools/fault"
+)
+
+// An Explanation is what would come of a call.
+type Explanation struct {
+	Verdict     permission.Verdict
+	Mode        permission.Mode
+	Facts       *permission.Facts
+	Effects     tools.Effects
+	Concurrent  bool
+	Hooks       []*hook.Hook // that would be asked first; what they would say is not known
+	Suggestions []string     // allow rules that would cover it
+	Fault       *fault.Error // what would end the call as things stand, whatever the verdict; nil: nothing
+}
+
+// Explain judges the call as Run would. The error says why there can be no verdict.
+func (c *Call) Explain(ctx context.Context) (Explanation, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	rights := c.session.Rights(c)
+	env := c.session.Peek(c)
+	impossible := c.check(ctx, env, rights)
+	if c.facts == nil {
+		return Explanation{}, impossible
+	}
+	v := permission.Decide(c.facts, rights.Policy)
+	explained := Explanation{
+		Verdict: v, Mode: rights.Mode, Facts: c.facts, Effects: c.parsed.effects, Concurrent: c.concurrent,
+		Hooks: c.hooks(rights, hook.PreToolUse), Suggestions: permission.Suggest(c.facts, v, rights.Anchors),
+	}
+	if impossible != nil && v.Decision != permission.Deny {
+		explained.Fault = fault.From(impossible)
+	}
+	return explained, nil
+}

@@ -1,0 +1,155 @@
+package pipeline
+
+// From what an action declares to what a verdict is derived from: names are resolved, places judged, and the call's view
+// of the files is cut to what it has declared.
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/toold/toold/scheduler/permission"
+	"github.com/toold/toold/tools"
+	"github.com/toold/toold/tools/workspace"
+)
+
+// look holds the declared effects against the present state, and gives the call its view of the files.
+func (c *Call) look(ctx context.Context, env *tools.Env, rules *permission.Rules) (*permission.Facts, error) {
+	places, memory := c.session.Workspace()
+	effects := c.parsed.effects
+	f := &permission.Facts{
+		Tool: c.Name, Input: scalars(c.parsed.input), Commands: effects.Commands, Hosts: effects.Hosts, Opaque: effects.Opaque,
+		Reason: effects.Reason, Hidden: effects.Hidden, Unconfined: effects.Unconfined,
+	}
+	s := scene{places: places, rules: rules, dir: env.Dir}
+	grant := workspace.Grant{Dir: env.Dir, Barred: c.bars(rules)}
+	for _, path := range effects.Reads {
+		if path.By > 0 && path.Name == "/" && !effects.Commands[path.By-1].ReadOnly {
+			continue // a program that may do anything may read anything: leave to run it is leave for that
+		}
+		grantee, err := s.add(ctx, f, path, false)
+		if err != nil {
+			return nil, err
+		}
+		grant.Reads = append(grant.Reads, grantee)
+	}
+	for _, path := range effects.Writes {
+		grantee, err := s.add(ctx, f, path, true)
+		if err != nil {
+			return nil, err
+		}
+		grant.Writes = append(grant.Writes, grantee)
+	}
+	f.Critical = permission.Critical(effects, permission.Around{Dir: env.Dir, Home: homeOf(env), Roots: places.Roots()})
+	env.Files = places.View(grant, memory)
+	return f, nil
+}
+
+// A scene is where declared paths are looked up.
+type scene struct {
+	places *workspace.Workspace
+	rules  *permission.Rules
+	dir    string
+}
+
+// add resolves one declared path and notes it among the facts.
+func (s scene) add(ctx context.Context, f *permission.Facts, path tools.Path, write bool) (workspace.Grantee, error) {
+	real, err := s.places.Resolve(s.dir, path.Name)
+	if err != nil {
+		return workspace.Grantee{}, err
+	}
+	place := s.places.Place(real.Real)
+	a := permission.Access{
+		Named: real.Named, Real: real.Real, Missing: real.Missing, Write: write, Tree: path.Tree, Names: path.Names, By: path.By, Part: path.Part,
+		Inside: place == workspace.InRoot || !write && (place == workspace.Readable || place == workspace.Public),
+	}
+	if info, err := os.Stat(real.Real); err == nil {
+		a.Dir = info.IsDir()
+	}
+	a.Below = s.below(ctx, &a)
+	f.Accesses = append(f.Accesses, a)
+	return workspace.Grantee{Real: real.Real, Tree: path.Tree}, nil
+}
+
+// below says whether a part of a script that takes in a whole directory would come upon something that a rule is about.
+// A tool's own search leaves such files out; a program does not.
+func (s scene) below(ctx context.Context, a *permission.Access) string {
+	about, verb := s.rules.AboutReading(), "read"
+	rule := func(real string) *permission.Rule { return s.rules.Bars(real, false, nil) }
+	if a.Write {
+		about, verb = s.rules.AboutWriting(), "change"
+		rule = func(real string) *permission.Rule { return s.rules.KeepsWriting(real, false) }
+	}
+	switch {
+	case a.Part == "" || !a.Tree || !a.Dir || a.Names && !a.Write || !about:
+		return ""
+	case a.Real == "/":
+		return fmt.Sprintf("`%s` may %s files that it does not name, and there are rules about which may be.", a.Part, verb)
+	}
+	found, why, sure := s.places.FindBarred(ctx, a.Real, func(real string) string {
+		if rule := rule(real); rule != nil {
+			return rule.String()
+		}
+		return ""
+	})
+	switch {
+	case found != "":
+		return fmt.Sprintf("`%s` would %s %s, and %s is about that.", a.Part, verb, found, why)
+	case !sure:
+		return fmt.Sprintf("`%s` would %s all of %s, which is too large to look for files that rules are about.", a.Part, verb, a.Real)
+	}
+	return ""
+}
+
+// bars keeps the call's own searches from files that a rule denies reading, or asks about and has not been asked.
+func (c *Call) bars(rules *permission.Rules) func(real string) string {
+	if !rules.AboutReading() {
+		return nil
+	}
+	return func(real string) string {
+		var asked []permission.Ground
+		if grounds := c.asked.Load(); grounds != nil {
+			asked = *grounds
+		}
+		rule := rules.Bars(real, false, asked)
+		if rule == nil {
+			return ""
+		}
+		verb := map[permission.List]string{permission.DenyList: "denies reading", permission.AskList: "asks before anybody reads"}[rule.List]
+		return fmt.Sprintf("The rule %s in %s %s %s.", rule.Text, rule.Origin, verb, real)
+	}
+}
+
+// homeOf is the home directory that the call's commands would see.
+func homeOf(env *tools.Env) string {
+	for _, pair := range env.Environ {
+		if home, ok := strings.CutPrefix(pair, "HOME="); ok {
+			return home
+		}
+	}
+	return ""
+}
+
+// scalars gives the texts, numbers and truth values at the top level of an input, as text.
+func scalars(input string) map[string]string {
+	var fields map[string]json.RawMessage
+	if json.Unmarshal([]byte(input), &fields) != nil {
+		return nil
+	}
+	found := map[string]string{}
+	for name, value := range fields {
+		value = bytes.TrimSpace(value)
+		var text string
+		switch {
+		case len(value) == 0 || value[0] == '{' || value[0] == '[' || string(value) == "null":
+		case json.Unmarshal(value, &text) == nil:
+			found[name] = text
+		default:
+			found[name] = string(value)
+		}
+	}
+	return found
+}

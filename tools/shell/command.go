@@ -1,0 +1,77 @@
+// What an analysis lists: simple commands and redirections, each with the
+// paths that it names itself. It does not know what a rule makes of them.
+
+package shell
+
+import "strings"
+
+// A Command is one simple command: a program or builtin with its words.
+type Command struct {
+	// Name is the command word as bash would look it up, or as written when
+	// that is not known; empty for an assignment alone. Compound tests are
+	// listed by their keyword: "[[", "((", "let".
+	Name string
+	// Words are the command word and its arguments.
+	Words []Word
+	// Subcommand is, of a git with options in front of its subcommand, "git"
+	// and what follows those options; otherwise nil.
+	Subcommand []Word
+	// SubcommandSafe: the options that Subcommand leaves out lead git neither
+	// out of the directory below it nor to another setting or program.
+	SubcommandSafe bool
+	// Assigns are the names assigned in front of it, or of a wrapper that is
+	// looked through, or in an assignment alone, apart from those on the fixed
+	// list of harmless ones with a plain literal value. No allow rule passes
+	// any of them.
+	Assigns []string
+	// Text is the source, without redirections.
+	Text string
+	// Literal: the command word is literal.
+	Literal bool
+	// Reads and Writes are the paths that it names itself, in the forms of
+	// [Analysis].Reads. Those that a wrapper's command names are not the
+	// wrapper's.
+	Reads, Writes []string
+	// Unlisted: it may read or write paths that are not in Reads and Writes.
+	Unlisted bool
+	// Names: of what is below the directories that it reads it shows names and
+	// facts (kinds, sizes, times), or what git keeps of tracked files; never
+	// the content of other files.
+	Names bool
+	// Via is what runs it ("timeout", "bash -c", "find -exec"), the nearest
+	// only; empty when the shell does.
+	Via string
+	// Transparent: a wrapper that every kind of rule looks through, so that
+	// an allow rule need not match it, only what it runs.
+	Transparent bool
+	// DenyOnly: found behind a wrapper that only deny and ask rules look
+	// through. An allow rule must match the wrapper instead.
+	DenyOnly bool
+	// ReadOnly: by itself it is. The script still may not be.
+	ReadOnly bool
+	// ForkBomb: it is no command but a function, under its name, that starts
+	// copies of itself beside itself whenever it is called.
+	ForkBomb bool
+}
+
+// String joins the words with single spaces: the form that rules are matched
+// against, without assignments and redirections.
+func (c Command) String() string {
+	texts := make([]string, len(c.Words))
+	for i, w := range c.Words {
+		texts[i] = w.Text
+	}
+	return strings.Join(texts, " ")
+}
+
+// A Redirect is a redirection that opens a file.
+type Redirect struct {
+	Op     string // as written: ">", ">>", "&>", "<", "<>"
+	Target Word
+	// Text is the whole redirection as written.
+	Text string
+	// Paths are what Target may name, in the forms of [Analysis].Reads: more
+	// than one after a cd that may have failed. Empty: that is not known.
+	Paths  []string
+	Writes bool
+}

@@ -1,0 +1,214 @@
+// Scripts inside scripts: bash -c, sh -c and eval with literal text, and set,
+// whose options they share. It does not know what the text does.
+
+package shell
+
+import (
+	"slices"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// eval runs in this very shell.
+func (a *analyzer) eval(i int, args []Word) (why, last string) {
+	texts := make([]string, len(args))
+	for j, w := range args {
+		if !w.Literal || j == 0 && strings.HasPrefix(w.Text, "-") {
+			return a.unknownScript(), ""
+		}
+		texts[j] = w.Text
+	}
+	a.out.Commands[i].Transparent = true
+	return "", a.scriptIn("eval", strings.Join(texts, " "), syntax.LangBash)
+}
+
+// unknownScript is the reason against a script that is not literal.
+func (a *analyzer) unknownScript() string {
+	const why = "what it runs is not literal"
+	a.hidden(a.out.Commands[a.current].Text, why)
+	a.unlisted()
+	return why
+}
+
+// scriptIn walks the text of a nested script.
+func (a *analyzer) scriptIn(via, text string, lang syntax.LangVariant) (last string) {
+	if a.nested++; a.nested > maxScripts {
+		a.fail(ErrTooDeep)
+		a.nested--
+		return ""
+	}
+	outer := a.enter(via)
+	a.checkText(text)
+	last = a.script(text, lang)
+	a.scope = outer
+	a.nested--
+	return last
+}
+
+// shell judges bash -c and its like. sh may be bash or a plain POSIX shell,
+// which read some text differently, so that text must pass as both. zsh and
+// ksh read more differently, and zsh always runs the user's .zshenv.
+func (a *analyzer) shell(i int, name string, args []Word) (why, last string) {
+	call := scriptOperand(args)
+	text, why := call.text, call.why
+	if text == nil {
+		if len(args) == 1 && args[0].Text == "--version" {
+			return "", name
+		}
+		a.unlisted()
+		if why == "" {
+			why = "it runs a file or what it reads"
+		}
+		return why, ""
+	}
+	if !text.Literal {
+		return a.unknownScript(), ""
+	}
+	if name == "zsh" || name == "ksh" {
+		why = name + " reads other files first and has another grammar"
+	}
+	if why != "" {
+		a.deniedText(name+" -c", []Word{*text})
+		a.unlisted()
+		return why, ""
+	}
+	a.out.Commands[i].Transparent = true
+	cwds, moved, early := a.cwds, a.moved, a.early
+	commands, redirects := len(a.out.Commands), len(a.out.Redirects)
+	last = a.scriptIn(name+" -c", text.Text, syntax.LangBash)
+	if a.cwds, a.moved = cwds, moved; name == "sh" || name == "dash" {
+		a.asPOSIX(name+" -c", text.Text, a.out.Commands[commands:], a.out.Redirects[redirects:])
+	}
+	if call.early || a.early {
+		last = ""
+	}
+	a.cwds, a.moved, a.early = cwds, moved, early
+	return "", last
+}
+
+// asPOSIX judges a text as a plain POSIX shell would read it, after bash's
+// reading. Where the two differ, both are listed and no allow rule counts.
+func (a *analyzer) asPOSIX(via, text string, commands []Command, redirects []Redirect) {
+	first, current := a.out, a.current
+	a.out, a.current = Analysis{Reason: first.Reason}, nobody
+	assigns := a.scope.assigns
+	a.scope.assigns = first.Commands[current].Assigns
+	a.scriptIn(via, text, syntax.LangPOSIX)
+	second := a.out
+	a.out, a.current, a.scope.assigns = first, current, assigns
+	a.out.Reason = second.Reason
+	if a.out.Err == nil {
+		a.out.Err = second.Err
+	}
+	a.out.Unlisted = a.out.Unlisted || second.Unlisted
+	if a.out.Opaque == "" {
+		a.out.Opaque = second.Opaque
+	}
+	if slices.EqualFunc(commands, second.Commands, sameCommand) && slices.EqualFunc(redirects, second.Redirects, sameRedirect) {
+		return
+	}
+	a.hidden(text, "bash and a plain sh read it differently")
+	a.out.Commands = append(a.out.Commands, second.Commands...)
+	a.out.Redirects = append(a.out.Redirects, second.Redirects...)
+	a.out.Reads, a.out.Writes = append(a.out.Reads, second.Reads...), append(a.out.Writes, second.Writes...)
+}
+
+func sameCommand(x, y Command) bool {
+	return x.Text == y.Text && x.String() == y.String() && x.ReadOnly == y.ReadOnly
+}
+
+func sameRedirect(x, y Redirect) bool { return x.Text == y.Text }
+
+// shellCall is what the words after bash or sh ask for.
+type shellCall struct {
+	text  *Word  // the script after -c; nil when there is none
+	why   string // what else it reads or how it reads text differently
+	early bool   // a failure may end it before its last command
+}
+
+// plainOptions of set -o only say when a shell ends.
+const plainOptions = " errexit nounset pipefail "
+
+// scriptOperand takes the words after bash or sh apart. A flag that is not
+// known to leave the meaning alone is a reason against; its value, if it has
+// one, is passed over so that the script is still found.
+func scriptOperand(args []Word) (call shellCall) {
+	command := false
+	for i := 0; i < len(args); i++ {
+		flag := args[i]
+		switch {
+		case flag.Literal && (flag.Text == "--norc" || flag.Text == "--noprofile"):
+		case flag.Literal && (flag.Text == "--" || flag.Text == "-"):
+			if command && i+1 < len(args) {
+				call.text = &args[i+1]
+			}
+			return call
+		case strings.HasPrefix(flag.Text, "--"):
+			call.refuse(flag)
+			if flag.Text == "--rcfile" || flag.Text == "--init-file" {
+				i++
+			}
+		case strings.HasPrefix(flag.Text, "-") || strings.HasPrefix(flag.Text, "+"):
+			command = command || flag.Text[0] == '-' && strings.Contains(flag.Text, "c")
+			i += call.flags(flag, args[i+1:])
+		case command:
+			call.text = &args[i]
+			return call
+		default:
+			return call
+		}
+	}
+	return call
+}
+
+// flags takes one cluster of short flags, and returns how many words after it
+// are values.
+func (call *shellCall) flags(flag Word, after []Word) (values int) {
+	if !flag.Literal || flag.Text[0] == '+' {
+		call.refuse(flag)
+	}
+	for _, c := range flag.Text[1:] {
+		switch c {
+		case 'c':
+		case 'e', 'u':
+			call.early = true
+		case 'o':
+			if call.early = true; values >= len(after) || !after[values].Literal || !listed(plainOptions, after[values].Text) {
+				call.refuse(flag)
+			}
+			values++
+		case 'O':
+			call.refuse(flag)
+			values++
+		default:
+			call.refuse(flag)
+		}
+	}
+	return values
+}
+
+func (call *shellCall) refuse(flag Word) {
+	call.why = "`" + flag.Text + "` makes it read other files or read text differently"
+}
+
+// set passes the options that only say when the shell ends, and none at all,
+// which lists the variables.
+func (a *analyzer) set(args []Word) (why string) {
+	a.early = a.early || len(args) > 0
+	for i := 0; i < len(args); i++ {
+		flags, ok := strings.CutPrefix(args[i].Text, "-")
+		if plus, turned := strings.CutPrefix(args[i].Text, "+"); turned {
+			flags, ok = plus, true
+		}
+		if !ok || !args[i].Literal || flags == "" || strings.Trim(flags, "euo") != "" {
+			return "shell options are not followed"
+		}
+		for range strings.Count(flags, "o") {
+			if i++; i >= len(args) || !args[i].Literal || !listed(plainOptions, args[i].Text) {
+				return "shell options are not followed"
+			}
+		}
+	}
+	return ""
+}
