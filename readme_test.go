@@ -20,11 +20,12 @@ import (
 var readmeShows = [][]string{
 	{`denied · cannot_ask`, `(?m)^ +@@ `, `✗ Bash sleep 30 +aborted`, `(?m)^batch +0`, `nothing is left behind`, `running already`}, // make demo, make test
 	{`listens on`, `README\.md`}, // make install, start, call
-	{`module github.com/toold/toold`, `tool\.proto`, `service ToolService`},        // run
-	{`toold\.v1\.ToolService`, `grpc\.health\.v1\.Health`},                         // list
-	{`"started"`, `"OUTCOME_OK"`, `README\.md`},                                    // RunTool
-	{`(?s)("OUTCOME_OK".*){2}`, `runs tool calls`, `arch_test\.go`, `"turnEnded"`}, // Execute
-	{`"sessionId": "notes"`, `"OUTCOME_OK"`, `input_schema`, `SANDBOX_TIER_NONE`},  // attach, ListTools, GetInfo
+	{`module github.com/toold/toold`, `tool\.proto`, `service ToolService`},                    // run
+	{`✓ allowed`, `runs git status \(only reads\)`, `No file sets anything`, `is not trusted`}, // explain, settings, trust
+	{`toold\.v1\.ToolService`, `grpc\.health\.v1\.Health`},                                     // list
+	{`"started"`, `"OUTCOME_OK"`, `README\.md`},                                                // RunTool
+	{`(?s)("OUTCOME_OK".*){2}`, `runs tool calls`, `arch_test\.go`, `"turnEnded"`},             // Execute
+	{`"sessionId": "notes"`, `"OUTCOME_OK"`, `input_schema`, `SANDBOX_TIER_NONE`},              // attach, ListTools, GetInfo
 	{`has ended`}, // stop
 }
 

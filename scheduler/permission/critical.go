@@ -77,10 +77,18 @@ func (a Around) precious(verb string, operands []shell.Word) string {
 			}
 		}
 		if what := a.special(strings.TrimSuffix(text, "/*")); what != "" {
-			return fmt.Sprintf("would let %s loose on %s", verb, what)
+			return fmt.Sprintf("would %s %s", deed(verb), what)
 		}
 	}
 	return ""
+}
+
+// deed says in a word what a program does to what it is given.
+func deed(program string) string {
+	if strings.HasPrefix(program, "ch") {
+		return "change all of"
+	}
+	return "remove"
 }
 
 // unquoted takes the quotes off a word that is not literal, and puts in what is known of the variables that name

@@ -151,7 +151,7 @@ func (a Anchors) pathRule(access *Access) string {
 	if !access.Dir {
 		dir = path.Dir(dir)
 	}
-	if access.Real != access.Named || strings.ContainsAny(dir, `*?[]\()!`) || protectedPath(access.Real, access.Missing) != "" {
+	if access.Real != access.Named || strings.ContainsAny(dir, `*?[]\()!`) || protectedPath(access.Real, 0) != "" {
 		return ""
 	}
 	for _, root := range a.Roots {

@@ -1,0 +1,156 @@
+package main
+
+// Hooks that do not do what hooks do, in a workspace that lets them fail, in one that does not, and of an administrator.
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// A broken hook is run by the call that has its name: the nth for `touch n`.
+type broken struct {
+	name   string
+	runs   string // of its JSON, what it runs; SCRIPT stands for the path of the script
+	script string
+	says   string // of its failure
+}
+
+// family starts children in all the ways that could hide one, notes their numbers, and stays.
+const family = `echo $$ >>PIDS
+sleep 1000 & echo $! >>PIDS
+setsid sleep 1000 & echo $! >>PIDS
+env -i setsid sh -c 'sleep 1000 & echo $! >>PIDS; wait' &
+(trap '' HUP TERM INT; echo ready >&3; sleep 1000) & echo $! >>PIDS
+`
+
+var brokenHooks = []broken{
+	{"crash", `"command": "sh SCRIPT"`, "kill -SEGV $$", "was ended by SIGSEGV"},
+	{"error", `"command": "sh SCRIPT"`, "echo boom >&2; exit 1", `ended with exit code 1, and printed "boom"`},
+	{"an allow and a crash", `"command": "sh SCRIPT"`, decides("allow", "known") + "\nkill -KILL $$", "was ended by SIGKILL"},
+	{"missing script", `"command": "SCRIPT.gone --all"`, "", "exit code 127, which says that a program was not found"},
+	{"missing program", `"command": "SCRIPT.gone", "args": []`, "", "could not be started: "},
+	{"missing in PATH", `"command": "no-such-program-anywhere", "args": ["x"]`, "", `the program "no-such-program-anywhere" is not in PATH`},
+	{"hang", `"command": "sh SCRIPT", "timeout": 1`, family + "wait", "did not end within its limit of 1s and was stopped"},
+	{"hang that heeds no signal", `"command": "sh SCRIPT", "timeout": 1`, "trap '' TERM INT HUP; echo $$ >>PIDS; while :; do sleep 1000; done", "did not end within its limit of 1s and was stopped"},
+	{"garbage", `"command": "sh SCRIPT"`, `echo '{"permissionDecision": allow'`, "printed what begins like JSON and is none"},
+	{"wrong word", `"command": "sh SCRIPT"`, decides("perhaps", ""), `permissionDecision is "perhaps"`},
+	{"10 MB of JSON", `"command": "sh SCRIPT"`, `printf '{"decision": "approve", "reason": "'; head -c 10000000 /dev/zero | tr '\0' x; echo '"}'`, "printed JSON of more than 1048576 bytes"},
+}
+
+// settings has all of the broken hooks, the nth in line n+2; more is what each says besides.
+func brokenSettings(scripts, more string) string {
+	var lines []string
+	for i, b := range brokenHooks {
+		runs := strings.ReplaceAll(b.runs, "SCRIPT", filepath.Join(scripts, strconv.Itoa(i)))
+		lines = append(lines, fmt.Sprintf(`{"type": "command", "if": "Bash(touch %d)", %s%s}`, i, runs, more))
+	}
+	return fmt.Sprintf("{\"permissions\": {\"allow\": [\"Bash(touch *)\"]},\n\"hooks\": {\"PreToolUse\": [{\"matcher\": \"Bash\", \"hooks\": [\n%s\n]}]}}", strings.Join(lines, ",\n"))
+}
+
+// brokenScripts writes what the hooks run.
+func brokenScripts(t *testing.T, dir string) {
+	t.Helper()
+	for i, b := range brokenHooks {
+		put(t, filepath.Join(dir, strconv.Itoa(i)), strings.ReplaceAll(b.script, "PIDS", pidsOf(dir, i))+"\n")
+	}
+}
+
+func pidsOf(scripts string, i int) string { return filepath.Join(scripts, strconv.Itoa(i)+".pids") }
+
+// TestHooksThatFail: a hook that fails is told of, and the call goes on, unless the hook is a guard; whatever it was,
+// nothing of it is left.
+func TestHooksThatFail(t *testing.T) {
+	t.Parallel()
+	plain, administered := newHouse(t, nil), newHouse(t, map[string]string{"managed/settings.json": "{}"})
+	for _, place := range []struct {
+		name     string
+		house    *house
+		settings string // the file, below the house or, without a house's folder, the room
+		more     string
+		goesOn   bool
+	}{
+		{name: "plain", house: plain, more: "", goesOn: true},
+		{name: "continue", house: plain, more: `, "onFailure": "continue"`, goesOn: true},
+		{name: "block", house: plain, more: `, "onFailure": "block"`},
+		{name: "managed", house: administered, settings: "managed/settings.json"},
+	} {
+		root := place.house.room(t, place.name, nil)
+		scripts := filepath.Join(root, "scripts")
+		brokenScripts(t, scripts)
+		file := filepath.Join(root, ".toold/settings.json")
+		if place.settings != "" {
+			file = filepath.Join(place.house.dir, place.settings)
+		}
+		put(t, file, brokenSettings(scripts, place.more))
+		for i, b := range brokenHooks {
+			t.Run(place.name+"/"+b.name, func(t *testing.T) {
+				t.Parallel()
+				a := in(root, trusted())
+				a.SessionId = fmt.Sprintf("%s-%d", place.name, i)
+				talk := place.house.attach(t, a)
+				result := talk.run("u", fmt.Sprintf("touch %d", i))
+				_, err := os.Stat(filepath.Join(root, strconv.Itoa(i)))
+				if place.goesOn {
+					same(t, "the story", story(talk.heard), "attached", "u accepted", "notice hook_failed", "u started", "u OK", "turn ended")
+				} else {
+					same(t, "the story", story(talk.heard), "attached", "u accepted", "notice hook_failed", "u DENIED hook_denied", "turn ended")
+					holds(t, "the result", textIn(result), fmt.Sprintf("%s:%d", file, i+3), b.says, "the call may not go on without it")
+				}
+				if (err == nil) != place.goesOn {
+					t.Errorf("the command ran: %t, want %t", err == nil, place.goesOn)
+				}
+				holds(t, "the notice", strings.Join(talk.notices("hook_failed"), "\n"), fmt.Sprintf("%s:%d", file, i+3), b.says)
+				if strings.HasPrefix(b.name, "hang") {
+					dead(t, pidsOf(scripts, i))
+				}
+			})
+		}
+	}
+}
+
+// dead checks that no process lives of those whose numbers are in a file.
+func dead(t *testing.T, file string) {
+	t.Helper()
+	pids := strings.Fields(content(t, file))
+	if len(pids) == 0 {
+		t.Errorf("no process has noted its number in %s", file)
+	}
+	for _, pid := range pids {
+		line, err := os.ReadFile(filepath.Join("/proc", pid, "cmdline"))
+		if err == nil && len(line) > 0 { // of one that is dead and only not waited for, nothing is left to read
+			t.Errorf("process %s lives: %s", pid, bytes.ReplaceAll(line, []byte{0}, []byte{' '}))
+		}
+	}
+}
+
+// TestHooksLeaveNothing: what is not wrong, but not wanted either, is told: output without end, a daemon.
+func TestHooksLeaveNothing(t *testing.T) {
+	t.Parallel()
+	s := newHouse(t, nil)
+	for _, c := range []struct{ name, script, says string }{
+		{"much", `head -c 10000000 /dev/zero | tr '\0' x; ` + decides("deny", "too late"), "printed more than 1048576 bytes; the rest was dropped"},
+		{
+			"daemon", "setsid sh -c 'echo $$ >hooks/pids; exec sleep 1000' </dev/null >/dev/null 2>&1 &\nuntil [ -s hooks/pids ]; do :; done",
+			"processes running (\"sleep 1000\" is one), which were ended with it",
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			// A guard, since this is no failure.
+			root := s.room(t, c.name, hooked("PreToolUse", ruleFor, `, "onFailure": "block"`, c.script))
+			talk := s.attach(t, in(root, trusted()))
+			talk.run("u", "touch made")
+			same(t, "the story", story(talk.heard), "attached", "u accepted", "notice hook_note", "u started", "u OK", "turn ended")
+			holds(t, "the notice", strings.Join(talk.notices("hook_note"), "\n"), settingsLine(root, 1), c.says)
+			nothingOf(t, root)
+			if c.name == "daemon" {
+				dead(t, filepath.Join(root, "hooks", "pids"))
+			}
+		})
+	}
+}
