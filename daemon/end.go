@@ -235,6 +235,9 @@ func (s *session) remove(t *turn, e ending) {
 	s.used = time.Now()
 	t.outcomes[e.ended.Outcome]++
 	t.work += e.ended.Usage.Ran
+	if len(s.batchHooks()) > 0 {
+		t.told[e.use.Index] = batchCall(e)
+	}
 	s.finishTurn(t)
 }
 

@@ -5,12 +5,10 @@ package daemon
 
 import (
 	"context"
-	"fmt"
+	"maps"
+	"slices"
 	"time"
 
-	"google.golang.org/protobuf/encoding/protojson"
-
-	"github.com/toold/toold/daemon/journal"
 	"github.com/toold/toold/scheduler/hook"
 	"github.com/toold/toold/scheduler/permission"
 	"github.com/toold/toold/scheduler/pipeline"
@@ -73,30 +71,20 @@ func (s *session) batchHooks() []*hook.Hook {
 
 // tellBatch lets the PostToolBatch hooks know of all calls of a turn, before clients learn that it has ended.
 func (s *session) tellBatch(ctx context.Context, t *turn) {
+	s.mu.Lock()
 	in := hook.Input{Event: hook.PostToolBatch}
-	for index := range t.calls {
-		records, err := s.log.Find(fmt.Sprintf("%d-%d", t.number, index))
-		if err != nil {
-			return
-		}
-		in.Calls = append(in.Calls, batchCall(records))
+	for _, index := range slices.Sorted(maps.Keys(t.told)) {
+		in.Calls = append(in.Calls, t.told[index])
 	}
+	s.mu.Unlock()
 	s.askHooks(ctx, in, "")
 }
 
-// batchCall is a call as PostToolBatch hooks are told it. What a tool was given is not kept, so only its result is.
-func batchCall(records []journal.Record) (call hook.Call) {
-	for _, record := range records {
-		wire, err := wireOf(record)
-		if err != nil {
-			continue
-		}
-		if accepted := wire.GetAccepted(); accepted != nil {
-			call.Tool, call.ToolUse = accepted.GetName(), accepted.GetToolUseId()
-		}
-		if result := wire.GetToolResult(); result != nil {
-			call.Response, _ = protojson.Marshal(result) // what came from the journal marshals
-		}
+// batchCall is a call as PostToolBatch hooks are told it.
+func batchCall(e ending) hook.Call {
+	call := hook.Call{Tool: e.use.Name, ToolUse: e.use.ID, Response: pipeline.ResponseOf(e.ended)}
+	if e.call != nil {
+		call.Input = e.call.Given()
 	}
 	return call
 }

@@ -26,6 +26,13 @@ func (s *session) offered(name string, options *tooldv1.Options) tools.Tool {
 	return nil
 }
 
+func (d *Daemon) toolNames() (names []string) {
+	for _, tool := range d.Tools {
+		names = append(names, tool.Spec().Name)
+	}
+	return names
+}
+
 func inPool(name string, options *tooldv1.Options) bool {
 	return options.GetTools() == nil || slices.Contains(options.GetTools().GetNames(), name)
 }

@@ -5,6 +5,7 @@ package daemon
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 
 	"google.golang.org/grpc/codes"
@@ -95,6 +96,14 @@ func (d *Daemon) standing(now *settings.Settings, kept []remembered, base *works
 		}
 	}
 	st.rules = permission.Compile(rules, st.anchors)
+	for _, rule := range rules {
+		if rule.Stranger(d.toolNames()) {
+			st.warnings = append(st.warnings, fmt.Sprintf("%s: the rule %q is about a tool that this daemon does not know", rule.Origin, rule.Text))
+		}
+	}
+	if now.Mode != nil && now.Mode.Mode == permission.BypassPermissions && now.BypassDisabled == nil {
+		st.warnings = append(st.warnings, d.bypassWarning())
+	}
 	st.hooks, _ = hook.Compile(now.Hooks) // what is wrong with them the settings warn of
 	return st
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/toold/toold/daemon/journal"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 	"github.com/toold/toold/scheduler"
+	"github.com/toold/toold/scheduler/hook"
 	"github.com/toold/toold/scheduler/pipeline"
 )
 
@@ -36,6 +37,7 @@ type turn struct {
 	open     map[string]string // ids of calls that have no result yet, by key
 	outcomes map[pipeline.Outcome]int
 	work     time.Duration
+	told     map[int]hook.Call // what hooks of the turn's end are told, by index; empty when there are none
 }
 
 // openIDs gives the client's ids of the calls that have no result yet. The session's mu is held.
@@ -55,7 +57,7 @@ func (s *session) beginTurn(id string) *turn {
 	s.lastTurn++
 	t := &turn{
 		number: s.lastTurn, id: id, options: s.options, begun: time.Now(), numbering: map[string]scheduler.Numbering{},
-		open: map[string]string{}, outcomes: map[pipeline.Outcome]int{},
+		open: map[string]string{}, outcomes: map[pipeline.Outcome]int{}, told: map[int]hook.Call{},
 	}
 	if t.options.GetOrderedResults() {
 		t.ordered = &ordered{waiting: map[int]journal.Entry{}}
@@ -104,7 +106,7 @@ func (s *session) finishTurn(t *turn) {
 		return
 	}
 	t.over = true
-	if hooks := s.batchHooks(); hooks != nil {
+	if len(t.told) > 0 {
 		s.Later(func(ctx context.Context) {
 			s.tellBatch(ctx, t)
 			s.mu.Lock()

@@ -29,9 +29,9 @@ env -i setsid sh -c 'sleep 1000 & echo $! >>PIDS; wait' &
 `
 
 var brokenHooks = []broken{
-	{"crash", `"command": "sh SCRIPT"`, "kill -SEGV $$", "was ended by SIGSEGV"},
+	{"crash", `"command": "exec sh SCRIPT"`, "kill -SEGV $$", "was ended by SIGSEGV"},
 	{"error", `"command": "sh SCRIPT"`, "echo boom >&2; exit 1", `ended with exit code 1, and printed "boom"`},
-	{"an allow and a crash", `"command": "sh SCRIPT"`, decides("allow", "known") + "\nkill -KILL $$", "was ended by SIGKILL"},
+	{"an allow and a crash", `"command": "exec sh SCRIPT"`, decides("allow", "known") + "\nkill -KILL $$", "was ended by SIGKILL"},
 	{"missing script", `"command": "SCRIPT.gone --all"`, "", "exit code 127, which says that a program was not found"},
 	{"missing program", `"command": "SCRIPT.gone", "args": []`, "", "could not be started: "},
 	{"missing in PATH", `"command": "no-such-program-anywhere", "args": ["x"]`, "", `the program "no-such-program-anywhere" is not in PATH`},
@@ -42,7 +42,7 @@ var brokenHooks = []broken{
 	{"10 MB of JSON", `"command": "sh SCRIPT"`, `printf '{"decision": "approve", "reason": "'; head -c 10000000 /dev/zero | tr '\0' x; echo '"}'`, "printed JSON of more than 1048576 bytes"},
 }
 
-// settings has all of the broken hooks, the nth in line n+2; more is what each says besides.
+// brokenSettings has all of the broken hooks, the nth in line n+2; more is what each says besides.
 func brokenSettings(scripts, more string) string {
 	var lines []string
 	for i, b := range brokenHooks {
@@ -62,54 +62,76 @@ func brokenScripts(t *testing.T, dir string) {
 
 func pidsOf(scripts string, i int) string { return filepath.Join(scripts, strconv.Itoa(i)+".pids") }
 
+// A trial is a call that a broken hook is run for.
+type trial struct {
+	broken
+	talk   *talk
+	at     string // file and line of the hook
+	made   string // what the call makes
+	pids   string // where the hook notes the numbers of its processes
+	goesOn bool
+}
+
 // TestHooksThatFail: a hook that fails is told of, and the call goes on, unless the hook is a guard; whatever it was,
 // nothing of it is left.
 func TestHooksThatFail(t *testing.T) {
 	t.Parallel()
 	plain, administered := newHouse(t, nil), newHouse(t, map[string]string{"managed/settings.json": "{}"})
-	for _, place := range []struct {
-		name     string
-		house    *house
-		settings string // the file, below the house or, without a house's folder, the room
-		more     string
-		goesOn   bool
-	}{
-		{name: "plain", house: plain, more: "", goesOn: true},
-		{name: "continue", house: plain, more: `, "onFailure": "continue"`, goesOn: true},
-		{name: "block", house: plain, more: `, "onFailure": "block"`},
-		{name: "managed", house: administered, settings: "managed/settings.json"},
-	} {
-		root := place.house.room(t, place.name, nil)
-		scripts := filepath.Join(root, "scripts")
-		brokenScripts(t, scripts)
-		file := filepath.Join(root, ".toold/settings.json")
-		if place.settings != "" {
-			file = filepath.Join(place.house.dir, place.settings)
+	trials := map[string][]trial{ // all of them wait at the same time
+		"plain":    tryAll(t, plain, "plain", "", ""),
+		"continue": tryAll(t, plain, "continue", "", `, "onFailure": "continue"`),
+		"block":    tryAll(t, plain, "block", "", `, "onFailure": "block"`),
+		"managed":  tryAll(t, administered, "managed", "managed/settings.json", ""),
+	}
+	for place, list := range trials {
+		for _, x := range list {
+			x.goesOn = place == "plain" || place == "continue"
+			t.Run(place+"/"+x.name, x.check)
 		}
-		put(t, file, brokenSettings(scripts, place.more))
-		for i, b := range brokenHooks {
-			t.Run(place.name+"/"+b.name, func(t *testing.T) {
-				t.Parallel()
-				a := in(root, trusted())
-				a.SessionId = fmt.Sprintf("%s-%d", place.name, i)
-				talk := place.house.attach(t, a)
-				result := talk.run("u", fmt.Sprintf("touch %d", i))
-				_, err := os.Stat(filepath.Join(root, strconv.Itoa(i)))
-				if place.goesOn {
-					same(t, "the story", story(talk.heard), "attached", "u accepted", "notice hook_failed", "u started", "u OK", "turn ended")
-				} else {
-					same(t, "the story", story(talk.heard), "attached", "u accepted", "notice hook_failed", "u DENIED hook_denied", "turn ended")
-					holds(t, "the result", textIn(result), fmt.Sprintf("%s:%d", file, i+3), b.says, "the call may not go on without it")
-				}
-				if (err == nil) != place.goesOn {
-					t.Errorf("the command ran: %t, want %t", err == nil, place.goesOn)
-				}
-				holds(t, "the notice", strings.Join(talk.notices("hook_failed"), "\n"), fmt.Sprintf("%s:%d", file, i+3), b.says)
-				if strings.HasPrefix(b.name, "hang") {
-					dead(t, pidsOf(scripts, i))
-				}
-			})
+	}
+}
+
+// tryAll makes a call for each broken hook, in sessions of their own over a workspace of that name. The settings are the
+// workspace's, or a file of the house.
+func tryAll(t *testing.T, h *house, name, file, more string) (list []trial) {
+	t.Helper()
+	root := h.room(t, name, nil)
+	scripts := filepath.Join(root, "scripts")
+	brokenScripts(t, scripts)
+	settings := filepath.Join(root, ".toold", "settings.json")
+	if file != "" {
+		settings = filepath.Join(h.dir, file)
+	}
+	put(t, settings, brokenSettings(scripts, more))
+	for i, b := range brokenHooks {
+		a := in(root, trusted())
+		a.SessionId = fmt.Sprintf("%s-%d", name, i)
+		x := trial{
+			broken: b, talk: h.attach(t, a), at: fmt.Sprintf("%s:%d", settings, i+3),
+			made: filepath.Join(root, strconv.Itoa(i)), pids: pidsOf(scripts, i),
 		}
+		x.talk.bash("u", fmt.Sprintf("touch %d", i))
+		list = append(list, x)
+	}
+	return list
+}
+
+func (x trial) check(t *testing.T) {
+	x.talk.t = t
+	result := x.talk.finish("u", no)
+	if x.goesOn {
+		same(t, "the story", story(x.talk.heard), "attached", "u accepted", "notice hook_failed", "u started", "u OK", "turn ended")
+	} else {
+		same(t, "the story", story(x.talk.heard), "attached", "u accepted", "notice hook_failed", "u DENIED hook_denied", "turn ended")
+		holds(t, "the result", textIn(result), x.at, x.says, "the call may not go on without it")
+	}
+	if _, err := os.Stat(x.made); (err == nil) != x.goesOn {
+		t.Errorf("the command ran: %t, want %t", err == nil, x.goesOn)
+	}
+	holds(t, "the notice", strings.Join(x.talk.notices("hook_failed"), "\n"), x.at, x.says)
+	holds(t, "the daemon's log", content(t, x.talk.house.logFile()), x.at)
+	if strings.HasPrefix(x.name, "hang") {
+		dead(t, x.pids)
 	}
 }
 

@@ -33,6 +33,9 @@ var (
 	}
 )
 
+// otherTools are names that rules of Claude Code users have and that mean nothing here.
+var otherTools = []string{"Agent", "Task", "Skill", "TaskOutput", "TaskStop", "Monitor", "Cd", "ExitPlanMode", "EnterPlanMode", "AskUserQuestion", "SlashCommand"}
+
 var (
 	toolName      = regexp.MustCompile(`^[A-Za-z0-9_*-]+$`)
 	literalServer = regexp.MustCompile(`^mcp__[^*]*[^*_]__[^*]*\*`)

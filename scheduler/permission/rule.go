@@ -5,6 +5,7 @@ package permission
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -55,6 +56,13 @@ type Rule struct {
 // String names the rule with its place, for messages.
 func (r Rule) String() string {
 	return fmt.Sprintf("the %s rule %s (%s)", r.List, r.Text, r.Origin)
+}
+
+// Stranger says that the rule is about a tool of which nobody has heard: none of offered, none that is yet to come, none
+// that another program has. Names with * or _ may be anything.
+func (r Rule) Stranger(offered []string) bool {
+	return !strings.ContainsAny(r.tool, "*_") && !slices.Contains(offered, r.tool) && !slices.Contains(wellKnown, r.tool) &&
+		!slices.Contains(otherTools, r.tool)
 }
 
 // A RuleError says why a rule can never match.

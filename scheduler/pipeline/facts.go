@@ -13,6 +13,7 @@ import (
 
 	"github.com/toold/toold/scheduler/permission"
 	"github.com/toold/toold/tools"
+	"github.com/toold/toold/tools/fault"
 	"github.com/toold/toold/tools/workspace"
 )
 
@@ -62,6 +63,9 @@ func (s scene) add(ctx context.Context, f *permission.Facts, path tools.Path, wr
 		return workspace.Grantee{}, err
 	}
 	place := s.places.Place(real.Real)
+	if place == workspace.Hidden {
+		return workspace.Grantee{}, fault.Deniedf("hidden_path", "%s belongs to the daemon itself and is never opened for a tool.", real.Shown())
+	}
 	a := permission.Access{
 		Named: real.Named, Real: real.Real, Missing: real.Missing, Write: write, Tree: path.Tree, Names: path.Names, By: path.By, Part: path.Part,
 		Inside: place == workspace.InRoot || !write && (place == workspace.Readable || place == workspace.Public),

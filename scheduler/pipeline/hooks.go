@@ -77,7 +77,7 @@ func (c *Call) afterwards(ctx context.Context, env *tools.Env, rights Rights, en
 		return ended
 	}
 	if ended.Outcome == OK {
-		in.Response = responseOf(ended)
+		in.Response = ResponseOf(ended)
 	} else {
 		in.Error, in.Interrupt = textOf(ended.Content), new(false)
 	}
@@ -184,8 +184,12 @@ func absolute(input, dir string) json.RawMessage {
 	return text
 }
 
-// responseOf is the result as hooks are told it: for programs if there is such a form, else its text.
-func responseOf(ended Ended) json.RawMessage {
+// Given is the call's input as JSON, as the latest replacement has it. For the session's methods, as ReadOnly.
+func (c *Call) Given() json.RawMessage { return json.RawMessage(c.parsed.input) }
+
+// ResponseOf is a result as hooks are told it: for programs if there is such a form, else its text; nil when it cannot be
+// told.
+func ResponseOf(ended Ended) json.RawMessage {
 	response := ended.Structured
 	if response == nil {
 		response = struct {
