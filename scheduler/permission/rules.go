@@ -132,7 +132,7 @@ func read(f *Facts) call {
 
 // fires says whether a deny or ask rule meets the call, and by which part of it.
 func (r *anchored) fires(c *call) (g Ground, ok bool) {
-	if r.names(c.Tool) {
+	if r.subject&(wholeTool|parameter) != 0 && r.names(c.Tool) {
 		value, given := c.Input[r.parameter]
 		if r.subject&wholeTool != 0 || r.subject&parameter != 0 && given && r.value.matches(value) {
 			return r.ground(c.Tool, ""), true
