@@ -50,7 +50,8 @@ type Daemon struct {
 	Config
 	limits   settings.Limits
 	settings *settings.Store
-	home     string // of the daemon's user; empty: not known
+	home     string   // of the daemon's user; empty: not known
+	guarded  []string // the files that say what may be done
 	warnings []string
 	started  time.Time
 
@@ -116,7 +117,8 @@ func New(config Config) (*Daemon, error) {
 		return nil, errors.Join(err, store.Close(), lock.Close())
 	}
 	d := &Daemon{
-		Config: config, limits: limits, settings: files, home: sources.Home, warnings: warnings, started: time.Now(),
+		Config: config, limits: limits, settings: files, home: sources.Home, guarded: []string{sources.User, sources.TrustFile, sources.ManagedDir},
+		warnings: warnings, started: time.Now(),
 		lock: lock, journal: store, scheduler: scheduler.New(limits.MaxRunningCalls), runner: runner, locks: workspace.NewLocks(),
 		grace: disconnectGrace, hurry: make(chan struct{}, 1), ending: make(chan struct{}), atOnce: make(chan struct{}),
 		sessions: map[string]*session{}, lost: map[string]lost{}, busy: time.Now(), health: health.NewServer(),

@@ -29,15 +29,12 @@ type ending struct {
 
 // Begin says that the call's turn has come.
 func (s *session) Begin(c *pipeline.Call) *tools.Env {
+	env := s.Peek(c)
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.begun++
-	s.mu.Unlock()
-	return s.Peek(c)
-}
-
-// Workspace is where the session's calls may find files, and what they have seen of them.
-func (s *session) Workspace() (*workspace.Workspace, *workspace.Memory) {
-	return s.known().places, s.memory
+	s.given[c.Key] = env.Environ
+	return env
 }
 
 // Policy is the sibling abort policy of the call's turn.
@@ -91,10 +88,12 @@ func (s *session) End(c *pipeline.Call, ended pipeline.Ended, learned map[string
 // serial, otherwise together with those that ran beside it, in the order in which they were sent. mu is held.
 func (s *session) leaveBehind(c *pipeline.Call, changes tools.Changes) []journal.Entry {
 	s.begun--
+	mine := change{&c.Use, changes, s.given[c.Key]}
+	delete(s.given, c.Key)
 	if !c.Concurrent() {
-		return s.apply([]change{{&c.Use, changes}})
+		return s.apply([]change{mine})
 	}
-	s.deferred = append(s.deferred, change{&c.Use, changes})
+	s.deferred = append(s.deferred, mine)
 	if s.begun > 0 {
 		return nil
 	}

@@ -155,12 +155,13 @@ func (d *Daemon) checkAttach(a *tooldv1.Attach) error {
 	if err := checkEnv(a.GetEnv()); err != nil {
 		return err
 	}
-	if text := a.GetOptions().GetSettingsJson(); text != "" {
-		if err := checkSettings(d.settings.Load(settings.Scope{Session: text}), a.GetOptions()); err != nil {
-			return err
-		}
+	if err := checkOptions(a.GetOptions(), d.Tools); err != nil {
+		return err
 	}
-	return checkOptions(a.GetOptions(), d.Tools)
+	if text := a.GetOptions().GetSettingsJson(); text != "" {
+		return checkSettings(d.settings.Load(settings.Scope{Session: text}), a.GetOptions())
+	}
+	return nil
 }
 
 func checkEnv(env map[string]string) error {

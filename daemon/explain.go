@@ -6,6 +6,8 @@ package daemon
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"google.golang.org/grpc/codes"
@@ -30,7 +32,7 @@ func (x *daemonServer) Explain(ctx context.Context, request *tooldv1.ExplainRequ
 	if err != nil {
 		return nil, err
 	}
-	if err := checkSettings(s.stand().settings, s.options); err != nil {
+	if err := checkSettings(s.stand().settings, request.GetOptions()); err != nil {
 		return nil, err
 	}
 	r := parseUse(request.GetToolUse())
@@ -67,7 +69,8 @@ func (d *Daemon) explaining(request *tooldv1.ExplainRequest) (*session, error) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		likeness.name, likeness.meta, likeness.places, likeness.memory, likeness.outputs = s.name, s.meta, s.places, s.memory, s.outputs
-		likeness.env, likeness.exports, likeness.dir, likeness.remembered, likeness.tasks = s.env, s.exports, s.dir, s.remembered, s.tasks
+		likeness.env, likeness.dir, likeness.tasks, likeness.remembered = s.env, s.dir, s.tasks, slices.Clone(s.remembered)
+		likeness.exports = exports{maps.Clone(s.exports.Set), slices.Clone(s.exports.Unset)}
 		likeness.options = merged(s.options, request.GetOptions())
 		return likeness, nil
 	}

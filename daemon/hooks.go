@@ -5,14 +5,22 @@ package daemon
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 	"time"
 
+	"github.com/toold/toold/scheduler"
 	"github.com/toold/toold/scheduler/hook"
 	"github.com/toold/toold/scheduler/permission"
 	"github.com/toold/toold/scheduler/pipeline"
 )
+
+// StopTurn stops the other calls of the call's turn.
+func (s *session) StopTurn(c *pipeline.Call, reason string) {
+	s.queue.StopTurn(c.Use.Turn, &pipeline.Stop{Outcome: pipeline.Cancelled, Reason: reason}, func(t scheduler.Task) bool { return t.ID() != c.ID() })
+}
 
 // Later runs f soon, on a goroutine that the session waits for before it ends.
 func (s *session) Later(f func(context.Context)) { s.work.Go(func() { f(s.ctx) }) }
@@ -80,11 +88,21 @@ func (s *session) tellBatch(ctx context.Context, t *turn) {
 	s.askHooks(ctx, in, "")
 }
 
+// maxTold is how many bytes of an input, and of a result, hooks of a turn's end are told: a turn has up to a thousand calls.
+const maxTold = 16 << 10
+
+func bounded(text json.RawMessage) json.RawMessage {
+	if len(text) <= maxTold {
+		return text
+	}
+	return json.RawMessage(fmt.Sprintf(`{"omitted_bytes":%d}`, len(text)))
+}
+
 // batchCall is a call as PostToolBatch hooks are told it.
 func batchCall(e ending) hook.Call {
-	call := hook.Call{Tool: e.use.Name, ToolUse: e.use.ID, Response: pipeline.ResponseOf(e.ended)}
+	call := hook.Call{Tool: e.use.Name, ToolUse: e.use.ID, Response: bounded(pipeline.ResponseOf(e.use.Name, e.ended))}
 	if e.call != nil {
-		call.Input = e.call.Given()
+		call.Input = bounded(e.call.Given())
 	}
 	return call
 }
@@ -96,5 +114,5 @@ const endPatience = 1500 * time.Millisecond
 func (s *session) tellEnd(why string) {
 	ctx, cancel := context.WithTimeout(context.Background(), endPatience)
 	defer cancel()
-	s.askHooks(ctx, hook.Input{Event: hook.SessionEnd, Reason: why}, "")
+	s.askHooks(ctx, hook.Input{Event: hook.SessionEnd, Reason: why}, "other")
 }

@@ -84,6 +84,9 @@ func (d *Daemon) bypassWarning() string {
 	return text
 }
 
+// maxSettings is how many bytes the settings of a session may have. They are kept for as long as it is open.
+const maxSettings = 256 << 10
+
 // checkOptions refuses what is not served or makes no sense.
 func checkOptions(o *tooldv1.Options, offered []tools.Tool) error {
 	unserved := func(field string) error {
@@ -99,6 +102,9 @@ func checkOptions(o *tooldv1.Options, offered []tools.Tool) error {
 		return unserved("ordering")
 	case o.MaxConcurrency != nil && (o.GetMaxConcurrency() < 1 || o.GetMaxConcurrency() > scheduler.MaxConcurrency):
 		return invalid("max_concurrency", "is %d, but must be 1 to %d", o.GetMaxConcurrency(), scheduler.MaxConcurrency)
+	}
+	if len(o.GetSettingsJson()) > maxSettings {
+		return invalid("settings_json", "has %d bytes, and at most %d are taken", len(o.GetSettingsJson()), maxSettings)
 	}
 	names := o.GetTools().GetNames()
 	if len(names) > len(offered) {

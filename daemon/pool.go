@@ -17,9 +17,11 @@ import (
 
 // offered finds the tool of that exact name in the pool that the options leave; nil: there is none.
 func (s *session) offered(name string, options *tooldv1.Options) tools.Tool {
-	rules := s.known().rules
 	for _, tool := range s.daemon.Tools {
-		if tool.Spec().Name == name && inPool(name, options) && rules.Removes(name) == nil {
+		if tool.Spec().Name != name || !inPool(name, options) {
+			continue
+		}
+		if s.known().rules.Removes(name) == nil || s.stand().rules.Removes(name) == nil { // the rule may be gone by now
 			return tool
 		}
 	}

@@ -98,14 +98,24 @@ func (s *session) keepRule(k keeping) error {
 		_, err := s.daemon.settings.Remember(s.meta.Roots[0], level, k.List, k.Rule)
 		return err
 	}
+	pending, err := s.addRule(k.remembered)
+	if pending != nil {
+		_, err = pending.Wait()
+	}
+	return err
+}
+
+// addRule takes a rule among the session's own; nil: it is there already, or there is no room.
+func (s *session) addRule(rule remembered) (*journal.Pending, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.remembered) >= maxSessionRules {
-		return fmt.Errorf("the session remembers %d rules already", len(s.remembered))
+	switch {
+	case slices.Contains(s.remembered, rule):
+		return nil, nil
+	case len(s.remembered) >= maxSessionRules:
+		return nil, fmt.Errorf("the session remembers %d rules already", len(s.remembered))
 	}
-	if !slices.Contains(s.remembered, k.remembered) {
-		s.remembered = append(s.remembered, k.remembered)
-		s.tail = s.log.Keep(journal.Committed, put(keyRules, s.remembered))
-	}
-	return nil
+	s.remembered = append(s.remembered, rule)
+	s.tail = s.log.Keep(journal.Committed, put(keyRules, s.remembered))
+	return s.tail, nil
 }

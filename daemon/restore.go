@@ -111,9 +111,9 @@ func (d *Daemon) bringBackAll() (left bool) {
 
 // warned gives what clients are warned of: what was found at the start, and the sessions that are not back yet.
 func (d *Daemon) warned() []string {
+	warnings := append(slices.Clone(d.warnings), d.settings.Load(settings.Scope{}).Warnings...)
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	warnings := append(slices.Clone(d.warnings), d.settings.Load(settings.Scope{}).Warnings...)
 	for _, name := range slices.Sorted(maps.Keys(d.lost)) {
 		warnings = append(warnings, fmt.Sprintf("session %q could not be brought back yet: %v", name, d.lost[name].why))
 	}

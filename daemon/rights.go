@@ -55,13 +55,33 @@ func (s *session) stand() *standing {
 		readable = append(readable, s.outputs.Path())
 	}
 	st := s.daemon.standing(now, kept, s.places, readable)
-	s.standing.Store(st)
+	if before := s.standing.Swap(st); before != nil {
+		s.tellSettings(before, st)
+	}
 	return st
 }
 
 // scopeOf is whom settings are asked for.
 func scopeOf(roots []string, o *tooldv1.Options) settings.Scope {
 	return settings.Scope{Roots: roots, Session: o.GetSettingsJson(), Trusted: o.GetTrusted()}
+}
+
+// tellSettings lets clients know what a change of the settings files has brought. mu is not held.
+func (s *session) tellSettings(before, now *standing) {
+	if s.log == nil {
+		return // a likeness, for Explain
+	}
+	for _, warning := range now.warnings {
+		if !slices.Contains(before.warnings, warning) {
+			s.notice(pipeline.Noticed{Code: "settings_warning", Message: warning})
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if mode := modeOf(s.options, now.settings); mode != modeOf(s.options, before.settings) {
+		s.enqueue(entry(nil, pipeline.Changed{Mode: &mode}))
+	}
+	s.rejudge(now)
 }
 
 // known gives the standing as it was when somebody last looked at the files.
@@ -79,17 +99,20 @@ func (d *Daemon) standing(now *settings.Settings, kept []remembered, base *works
 	for _, dir := range now.AdditionalDirectories {
 		extra = append(extra, dir.Path)
 	}
+	if now.PublicDirectories != nil {
+		public = []string{} // nobody's, if the list is empty
+	}
 	for _, dir := range now.PublicDirectories {
 		public = append(public, dir.Path)
 	}
 	places, err := base.Admit(workspace.Places{Public: public, Readable: append(readable, extra...), Hidden: []string{d.StateDir}})
-	if err != nil { // the state directory is gone: nothing can be told apart from it any more
-		st.warnings = append(st.warnings, err.Error())
-		places = base
+	rules := slices.Clone(now.Rules)
+	if err != nil { // the state directory is gone: what belongs to the daemon cannot be told from the rest any more
+		nothing, _ := permission.ParseRule(permission.DenyList, "*", permission.Origin{File: "toold, because " + err.Error()})
+		places, rules = base, append(rules, nothing)
 	}
 	st.places = places
-	st.anchors = permission.Anchors{Home: d.home, Roots: base.Roots(), Others: extra}
-	rules := slices.Clone(now.Rules)
+	st.anchors = permission.Anchors{Home: d.home, Roots: base.Roots(), Others: extra, Guarded: d.guarded}
 	for _, r := range kept {
 		if rule, err := permission.ParseRule(r.List, r.Rule, permission.Origin{File: rememberedOrigin, Base: base.Roots()[0]}); err == nil {
 			rules = append(rules, rule)
@@ -101,8 +124,12 @@ func (d *Daemon) standing(now *settings.Settings, kept []remembered, base *works
 			st.warnings = append(st.warnings, fmt.Sprintf("%s: the rule %q is about a tool that this daemon does not know", rule.Origin, rule.Text))
 		}
 	}
-	if now.Mode != nil && now.Mode.Mode == permission.BypassPermissions && now.BypassDisabled == nil {
-		st.warnings = append(st.warnings, d.bypassWarning())
+	if now.Mode != nil && now.Mode.Mode == permission.BypassPermissions {
+		warning := d.bypassWarning()
+		if at := now.BypassDisabled; at != nil {
+			warning = fmt.Sprintf("%s: the mode bypassPermissions has no effect: it is switched off in %s", now.Mode.Origin, at)
+		}
+		st.warnings = append(st.warnings, warning)
 	}
 	st.hooks, _ = hook.Compile(now.Hooks) // what is wrong with them the settings warn of
 	return st
@@ -151,7 +178,7 @@ func (s *session) Rights(*pipeline.Call) pipeline.Rights {
 func (s *session) rights(st *standing) pipeline.Rights {
 	mode := modeOf(s.options, st.settings)
 	return pipeline.Rights{
-		Policy: permission.Policy{Rules: st.rules, Mode: mode}, Anchors: st.anchors, Hooks: st.hooks,
+		Policy: permission.Policy{Rules: st.rules, Mode: mode}, Anchors: st.anchors, Places: st.places, Memory: s.memory, Hooks: st.hooks,
 		Runner: hook.Runner{
 			Processes: s.daemon.runner, ProjectDir: s.meta.Roots[0], Dir: s.dir, Environ: s.environ(),
 			AllowedURLs: st.settings.AllowedHTTPHookURLs,
@@ -160,18 +187,19 @@ func (s *session) rights(st *standing) pipeline.Rights {
 	}
 }
 
-// rejudge settles the open questions that rules, settings or mode decide by now. mu is held.
+// rejudge takes back the open questions that rules, settings or mode decide by now. Their calls are then judged anew, by
+// what holds when their turn has come. mu is held.
 func (s *session) rejudge(st *standing) {
 	policy := s.rights(st).Policy
 	for _, a := range s.asked {
 		if a.done {
 			continue
 		}
-		switch v := permission.Decide(a.question.Facts, policy); v.Decision {
+		switch permission.Decide(a.question.Facts, policy).Decision {
 		case permission.Allow:
-			s.settle(a, "it is allowed now")
+			s.withdraw(a, pipeline.ErrMoot, "it is allowed now")
 		case permission.Deny:
-			s.withdraw(a, pipeline.Denial(v), "it is denied now")
+			s.withdraw(a, pipeline.ErrMoot, "it is denied now")
 		}
 	}
 }

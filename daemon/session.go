@@ -105,6 +105,7 @@ type session struct {
 	client     *tooldv1.ClientInfo
 	dir        string
 	exports    exports
+	given      map[string][]string // the environment of the calls that have begun, by key
 	remembered []remembered
 	todos      []tools.Todo
 	cursors    map[string]int64
@@ -196,10 +197,10 @@ func (d *Daemon) newSession(name string, roots []string, from origin) (*session,
 	if _, err := log.Append(entry(nil, pipeline.Changed{Dir: s.dir}, put(keyMeta, s.meta), put(keyDir, s.dir))); err != nil {
 		return nil, errors.Join(journalRefusal(err), d.journal.Remove(name))
 	}
+	s.tellHooks(hook.Input{Event: hook.SessionStart, Source: "startup"}, "startup") // before anybody can close it
 	d.mu.Lock()
 	d.sessions[name] = s
 	d.mu.Unlock()
-	s.tellHooks(hook.Input{Event: hook.SessionStart, Source: "startup"}, "startup")
 	return s, nil
 }
 
@@ -211,7 +212,7 @@ func (d *Daemon) assemble(name string, log *journal.Log, places *workspace.Works
 	}
 	s := &session{
 		name: name, daemon: d, created: time.Now(), log: log, places: places, memory: workspace.NewMemory(), outputs: outputs,
-		options: &tooldv1.Options{}, cursors: map[string]int64{}, turns: map[uint64]*turn{}, calls: map[string]*callRow{},
+		options: &tooldv1.Options{}, cursors: map[string]int64{}, given: map[string][]string{}, turns: map[uint64]*turn{}, calls: map[string]*callRow{},
 		uses: map[useKey]string{}, byID: map[string]string{}, live: map[string]*live{}, asked: map[string]*asked{},
 		streams: map[*stream]struct{}{}, news: make(chan struct{}), gone: make(chan struct{}), detached: time.Now(), used: time.Now(),
 	}

@@ -21,6 +21,7 @@ import (
 type change struct {
 	use     *pipeline.Use
 	changes tools.Changes
+	given   []string // the environment that the call was given
 }
 
 // Peek gives the session's state as it is now, for one call.
@@ -91,7 +92,7 @@ func (s *session) apply(changes []change) []journal.Entry {
 			state = append(state, put(keyDir, dir))
 		}
 		if c.changes.Exports != nil {
-			set, unset := s.export(c.changes.Exports)
+			set, unset := s.export(c.given, c.changes.Exports)
 			event.Exported, event.Unexported = append(event.Exported, set...), append(event.Unexported, unset...)
 			if len(set)+len(unset) > 0 {
 				state = append(state, put(keyExports, s.exports))
@@ -112,10 +113,10 @@ func (s *session) apply(changes []change) []journal.Entry {
 	return []journal.Entry{entry(nil, event, state...)}
 }
 
-// export takes over the exported environment that a call ended with, and names what is new in it. mu is held.
-func (s *session) export(after map[string]string) (set, unset []string) {
+// export takes over what a call has changed in the exported environment that it was given, and names that. mu is held.
+func (s *session) export(given []string, after map[string]string) (set, unset []string) {
 	before := map[string]string{}
-	for _, pair := range s.environ() {
+	for _, pair := range given {
 		name, value, _ := strings.Cut(pair, "=")
 		before[name] = value
 	}

@@ -89,6 +89,8 @@ type Path struct {
 	Name  string
 	Tree  bool // everything below it too
 	Names bool // of what is below it only names and facts are read, no content
+	// Unnamed: it stands for whatever else a command may read.
+	Unnamed bool
 	// By says which of the Commands names it: 1 + its index. 0: the action itself, or a redirection.
 	By int
 	// Part is the part of a script that names it, as written; empty: there is no script.
@@ -110,6 +112,8 @@ type Effects struct {
 	// Hidden says why no rule can allow the action by what is listed here: it runs or writes something else besides.
 	// Empty: all is listed.
 	Hidden string
+	// Unread: some of the script was not understood at all; Hidden says why.
+	Unread bool
 	// Reason says why the action is not read-only, when that is not plain from the rest.
 	Reason string
 }

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
 
 // A broken hook is run by the call that has its name: the nth for `touch n`.
@@ -129,7 +131,6 @@ func (x trial) check(t *testing.T) {
 		t.Errorf("the command ran: %t, want %t", err == nil, x.goesOn)
 	}
 	holds(t, "the notice", strings.Join(x.talk.notices("hook_failed"), "\n"), x.at, x.says)
-	holds(t, "the daemon's log", content(t, x.talk.house.logFile()), x.at)
 	if strings.HasPrefix(x.name, "hang") {
 		dead(t, x.pids)
 	}
@@ -150,10 +151,19 @@ func dead(t *testing.T, file string) {
 	}
 }
 
+// TestFailedHooksAreLogged: whoever looks at the daemon's log finds which hook has failed.
+func TestFailedHooksAreLogged(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, nil)
+	root := h.room(t, "logged", hooked("PreToolUse", ruleFor, "", "exit 1"))
+	h.attach(t, in(root, trusted())).run("u", "touch made")
+	holds(t, "the daemon's log", content(t, h.logFile()), settingsLine(root, 1))
+}
+
 // TestHooksLeaveNothing: what is not wrong, but not wanted either, is told: output without end, a daemon.
 func TestHooksLeaveNothing(t *testing.T) {
 	t.Parallel()
-	s := newHouse(t, nil)
+	h := newHouse(t, nil)
 	for _, c := range []struct{ name, script, says string }{
 		{"much", `head -c 10000000 /dev/zero | tr '\0' x; ` + decides("deny", "too late"), "printed more than 1048576 bytes; the rest was dropped"},
 		{
@@ -164,8 +174,8 @@ func TestHooksLeaveNothing(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			// A guard, since this is no failure.
-			root := s.room(t, c.name, hooked("PreToolUse", ruleFor, `, "onFailure": "block"`, c.script))
-			talk := s.attach(t, in(root, trusted()))
+			root := h.room(t, c.name, hooked("PreToolUse", ruleFor, `, "onFailure": "block"`, c.script))
+			talk := h.attach(t, in(root, trusted()))
 			talk.run("u", "touch made")
 			same(t, "the story", story(talk.heard), "attached", "u accepted", "notice hook_note", "u started", "u OK", "turn ended")
 			holds(t, "the notice", strings.Join(talk.notices("hook_note"), "\n"), settingsLine(root, 1), c.says)
@@ -174,5 +184,55 @@ func TestHooksLeaveNothing(t *testing.T) {
 				dead(t, filepath.Join(root, "hooks", "pids"))
 			}
 		})
+	}
+}
+
+// TestHooksOutliveTheDirectory: who takes away the directory that the session works in takes no hook away with it.
+func TestHooksOutliveTheDirectory(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, nil)
+	root := h.room(t, "gone", hooked("PreToolUse", "", "", `case "$(cat)" in *forbidden*) echo not that one >&2; exit 2 ;; esac`))
+	options := trusted()
+	options.PermissionMode = tooldv1.PermissionMode_PERMISSION_MODE_ACCEPT_EDITS.Enum()
+	c := h.attach(t, in(root, options))
+	c.run("a", "mkdir sub")
+	c.run("b", "cd sub")
+	c.run("c", "rmdir ../sub")
+	result := c.run("d", "touch "+filepath.Join(root, "forbidden"))
+	if got := outcome(result); got != "DENIED hook_denied" {
+		t.Errorf("the call ended as %s:\n%s\nnotices: %q", got, textIn(result), c.notices("hook_failed"))
+	}
+}
+
+// TestCancelStopsHooks: a call that is stopped while a hook thinks about it takes the hook with it, and has not started.
+func TestCancelStopsHooks(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, nil)
+	root := h.room(t, "cancelled", nil)
+	e := listen(t, root)
+	pids := filepath.Join(root, "pids")
+	for name, content := range hooked("PreToolUse", ruleFor, "", strings.ReplaceAll(family, "PIDS", pids)+"echo ready >ear; wait") {
+		put(t, filepath.Join(root, name), content)
+	}
+	c := h.attach(t, in(root, trusted()))
+	c.bash("u", "touch made")
+	e.line()
+	c.say(&tooldv1.ExecuteRequest{Message: &tooldv1.ExecuteRequest_Cancel{Cancel: &tooldv1.Cancel{ToolUseId: "u", Reason: "it takes too long"}}})
+	result := c.finish("u", no)
+	same(t, "the story", story(c.heard), "attached", "u accepted", "notice hook_failed", "u CANCELLED cancelled", "turn ended")
+	holds(t, "the result", textIn(result), "was not started", "it takes too long")
+	dead(t, pids)
+}
+
+// TestHooksCannotAnswer: what a hook starts is not let in by the daemon, so that nothing answers its own question.
+func TestHooksCannotAnswer(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, nil)
+	socket := filepath.Join(h.dir, "run", "toold", "toold.sock")
+	ask := fmt.Sprintf("GORACE=%s toold --socket %s", raceAtExit, socket)
+	root := h.room(t, "answers", hooked("PreToolUse", ruleFor, "", ask+" sessions >in 2>&1; (setsid env -i PATH=\"$PATH\" "+ask+" sessions) >out 2>&1; true"))
+	h.attach(t, in(root, trusted())).run("u", "touch made")
+	for _, name := range []string{"in", "out"} {
+		holds(t, "what the hook hears", content(t, filepath.Join(root, name)), "own_child")
 	}
 }

@@ -53,12 +53,14 @@ func rewrites(input string) string {
 // A hookCase is one call under some hooks. WS stands for the workspace, and in texts HOOK1 for the place of the first hook.
 type hookCase struct {
 	name        string
+	event       string // empty: PreToolUse
 	permissions string // in the file of the workspace
 	scripts     []string
 	tool, input string            // empty: Bash, touch made
 	answer      tooldv1.Decision  // to the question, if there is one
 	story       []string          // of the call, without its id, between accepted and the end of the turn
 	texts       []string          // in the result
+	lacks       []string          // not in it
 	notices     []string          // in those of any code
 	made        map[string]string // files that are there afterwards, with their contents
 	not         []string          // files that are not
@@ -205,26 +207,40 @@ var rewriteCases = []hookCase{
 // TestHooksDecide: what comes of a call when hooks have been heard.
 func TestHooksDecide(t *testing.T) {
 	t.Parallel()
-	s := newHouse(t, nil)
+	h := newHouse(t, nil)
 	for _, c := range slices.Concat(decisionCases, rewriteCases) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			c.check(t, s)
+			c.check(t, h)
 		})
 	}
+	t.Run("what is asked", func(t *testing.T) {
+		t.Parallel()
+		root := h.room(t, "asked", hooked("PreToolUse", "", "", says(`"permissionDecision": "ask", "permissionDecisionReason": "look at this", "updatedInput": {"command": "touch other"}`)))
+		c := h.attach(t, in(root, trusted()))
+		c.use("u", "Bash", touch)
+		q := c.question("u")
+		holds(t, "the input", q.GetInputJson(), "touch other")
+		holds(t, "the reason", q.GetReason(), settingsLine(root, 1), "look at this")
+		if g := q.GetGrounds()[0]; g.GetFile() != root+"/.toold/settings.json" || g.GetLine() != 3 {
+			t.Errorf("the grounds: %v", q.GetGrounds())
+		}
+		c.answer(answer(q, no))
+		c.finish("u", no)
+	})
 }
 
 // check makes the call in a workspace and a session of its own.
-func (c *hookCase) check(t *testing.T, s *house) {
+func (c *hookCase) check(t *testing.T, h *house) {
 	t.Helper()
 	if c.tool == "" {
 		c.tool, c.input = "Bash", cmp.Or(c.input, touch)
 	}
-	root := s.room(t, strings.ReplaceAll(strings.ReplaceAll(c.name, ",", ""), " ", "-"), nil)
-	for name, content := range hooked("PreToolUse", c.permissions, "", c.scripts...) {
+	root := h.room(t, strings.ReplaceAll(strings.ReplaceAll(c.name, ",", ""), " ", "-"), nil)
+	for name, content := range hooked(cmp.Or(c.event, "PreToolUse"), c.permissions, "", c.scripts...) {
 		put(t, filepath.Join(root, name), strings.ReplaceAll(content, "WS", root))
 	}
-	talk := s.attach(t, in(root, trusted()))
+	talk := h.attach(t, in(root, trusted()))
 	talk.use("u", c.tool, strings.ReplaceAll(c.input, "WS", root))
 	result := talk.finish("u", c.answer)
 	want := []string{"attached", "accepted"}
@@ -236,6 +252,11 @@ func (c *hookCase) check(t *testing.T, s *house) {
 	same(t, "the story", told, want...)
 	for _, text := range c.texts {
 		holds(t, "the result", textIn(result), c.meant(text, root))
+	}
+	for _, text := range c.lacks {
+		if strings.Contains(textIn(result), text) {
+			t.Errorf("the result has %q in it:\n%s", text, textIn(result))
+		}
 	}
 	notices := strings.Join(slices.Concat(talk.notices("hook_failed"), talk.notices("hook_note"), talk.notices("hook_stop")), "\n")
 	for _, text := range c.notices {

@@ -33,24 +33,24 @@ type house struct {
 func newHouse(t *testing.T, files map[string]string) *house {
 	t.Helper()
 	environ, ws := home(t)
-	s := &house{dir: filepath.Dir(ws)}
-	s.environ = append(environ, "HOME="+filepath.Join(s.dir, "home"), "CLAUDE_CONFIG_DIR=")
+	h := &house{dir: filepath.Dir(ws)}
+	h.environ = append(environ, "HOME="+filepath.Join(h.dir, "home"), "CLAUDE_CONFIG_DIR=")
 	for name, content := range files {
-		put(t, filepath.Join(s.dir, name), content)
+		put(t, filepath.Join(h.dir, name), content)
 	}
-	s.start(t, ws)
-	return s
+	h.start(t, ws)
+	return h
 }
 
 // start runs the daemon, and returns when it listens and the house is connected to it.
-func (s *house) start(t *testing.T, root string) {
+func (h *house) start(t *testing.T, root string) {
 	t.Helper()
-	log, err := os.Create(s.logFile())
+	log, err := os.Create(h.logFile())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer log.Close()
-	cmd := self(t, context.Background(), s.environ, s.dir, "serve", "--managed-settings", "managed", "--root", root)
+	cmd := self(t, context.Background(), h.environ, h.dir, "serve", "--managed-settings", "managed", "--root", root)
 	cmd.Stderr = log
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -63,27 +63,27 @@ func (s *house) start(t *testing.T, root string) {
 		_ = cmd.Process.Signal(syscall.SIGTERM)
 		_ = cmd.Process.Signal(syscall.SIGINT) // no drain
 		if err := cmd.Wait(); err != nil {
-			t.Errorf("the daemon ended with %v; its log:\n%s", err, content(t, s.logFile()))
+			t.Errorf("the daemon ended with %v; its log:\n%s", err, content(t, h.logFile()))
 		}
 	})
 	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil || !strings.Contains(line, "listens on") {
-		t.Fatalf("the daemon says %q (%v); its log:\n%s", line, err, content(t, s.logFile()))
+		t.Fatalf("the daemon says %q (%v); its log:\n%s", line, err, content(t, h.logFile()))
 	}
-	if s.link, err = dial(filepath.Join(s.dir, "run", "toold", "toold.sock")); err != nil {
+	if h.link, err = dial(filepath.Join(h.dir, "run", "toold", "toold.sock")); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(s.link.close)
+	t.Cleanup(h.link.close)
 }
 
-func (s *house) logFile() string { return filepath.Join(s.dir, "daemon.log") }
+func (h *house) logFile() string { return filepath.Join(h.dir, "daemon.log") }
 
 // user is the user's settings file.
-func (s *house) user() string { return filepath.Join(s.dir, "config", "toold", "settings.json") }
+func (h *house) user() string { return filepath.Join(h.dir, "config", "toold", "settings.json") }
 
 // room makes a workspace of that name, with files in it.
-func (s *house) room(t *testing.T, name string, files map[string]string) (root string) {
+func (h *house) room(t *testing.T, name string, files map[string]string) (root string) {
 	t.Helper()
-	root = filepath.Join(s.dir, "rooms", name)
+	root = filepath.Join(h.dir, "rooms", name)
 	if err := os.MkdirAll(root, 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -94,9 +94,9 @@ func (s *house) room(t *testing.T, name string, files map[string]string) (root s
 }
 
 // trust runs the command of that name.
-func (s *house) trust(t *testing.T, root string) {
+func (h *house) trust(t *testing.T, root string) {
 	t.Helper()
-	if out, err := self(t, t.Context(), s.environ, root, "trust").CombinedOutput(); err != nil {
+	if out, err := self(t, t.Context(), h.environ, root, "trust").CombinedOutput(); err != nil {
 		t.Fatalf("toold trust: %v\n%s", err, out)
 	}
 }
@@ -145,9 +145,9 @@ func in(root string, options *tooldv1.Options) *tooldv1.Attach {
 }
 
 // attach opens a stream. The session of an Attach without a name is named after the folder that it works in.
-func (s *house) attach(t *testing.T, a *tooldv1.Attach) *talk {
+func (h *house) attach(t *testing.T, a *tooldv1.Attach) *talk {
 	t.Helper()
-	c := s.open(t)
+	c := h.open(t)
 	if a.SessionId == "" && len(a.GetRoots()) > 0 {
 		a.SessionId = filepath.Base(a.GetRoots()[0])
 	}
@@ -156,21 +156,21 @@ func (s *house) attach(t *testing.T, a *tooldv1.Attach) *talk {
 	return c
 }
 
-func (s *house) open(t *testing.T) *talk {
+func (h *house) open(t *testing.T) *talk {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), hangGuard)
 	t.Cleanup(cancel)
-	stream, err := s.link.tools.Execute(ctx)
+	stream, err := h.link.tools.Execute(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &talk{t: t, house: s, stream: stream, receive: stream.Recv}
+	return &talk{t: t, house: h, stream: stream, receive: stream.Recv}
 }
 
 // refused attaches in vain, and gives the status with the code of its reason.
-func (s *house) refused(t *testing.T, a *tooldv1.Attach) string {
+func (h *house) refused(t *testing.T, a *tooldv1.Attach) string {
 	t.Helper()
-	c := s.open(t)
+	c := h.open(t)
 	c.say(&tooldv1.ExecuteRequest{Message: &tooldv1.ExecuteRequest_Attach{Attach: a}})
 	event, err := c.receive()
 	if err == nil {
@@ -189,15 +189,15 @@ func refusal(err error) string {
 }
 
 // watch follows a session from beside, as somebody who answers, from its first record.
-func (s *house) watch(t *testing.T, session string) *talk {
+func (h *house) watch(t *testing.T, session string) *talk {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), hangGuard)
 	t.Cleanup(cancel)
-	stream, err := s.link.sessions.Watch(ctx, &tooldv1.WatchRequest{SessionId: session, AfterSeq: proto.Uint64(0), Answers: true})
+	stream, err := h.link.sessions.Watch(ctx, &tooldv1.WatchRequest{SessionId: session, AfterSeq: proto.Uint64(0), Answers: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &talk{t: t, house: s, receive: func() (*tooldv1.ExecuteResponse, error) {
+	return &talk{t: t, house: h, receive: func() (*tooldv1.ExecuteResponse, error) {
 		response, err := stream.Recv()
 		return response.GetEvent(), err
 	}}

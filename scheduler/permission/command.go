@@ -24,6 +24,9 @@ type text struct {
 
 func textOf(c *shell.Command) text {
 	t := text{command: c, open: slices.ContainsFunc(c.Words, func(w shell.Word) bool { return !w.Literal })}
+	if c.Name == "[[" || c.Name == "((" {
+		return text{command: c, denied: []string{c.Name}} // no program is run
+	}
 	t.denied = deniedForms(c.Words)
 	if c.Subcommand != nil {
 		t.denied = append(t.denied, deniedForms(c.Subcommand)...)
@@ -114,5 +117,5 @@ func (t *text) deniedBy(r *Rule) (fires, maybe bool) {
 	if r.pattern.matchesAny(t.denied) {
 		return true, false
 	}
-	return false, t.open && slices.ContainsFunc(t.denied, r.pattern.mayMatch)
+	return false, t.open && slices.ContainsFunc(t.denied, func(text string) bool { return r.pattern.mayMatch(text, t.command.ReadOnly) })
 }

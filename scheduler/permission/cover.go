@@ -6,6 +6,7 @@ package permission
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/toold/toold/tools/shell"
 )
@@ -23,7 +24,6 @@ func uncovered(c *call, p Policy) (missing, allowing []Ground) {
 	if c.Hidden != "" {
 		missing = append(missing, Ground{Text: fmt.Sprintf("No rule can allow it, because %s.", c.Hidden)})
 	}
-	reason := c.Reason // the shell's, about the first command that is not read-only
 	for i := range c.Commands {
 		command := &c.Commands[i]
 		if command.Transparent || command.DenyOnly || command.ReadOnly || command.Name == "" && len(command.Assigns) == 0 {
@@ -35,13 +35,15 @@ func uncovered(c *call, p Policy) (missing, allowing []Ground) {
 		case covered(i):
 			allowing = append(allowing, Ground{Text: "The permission mode acceptEdits allows edits inside the roots."})
 		default:
-			missing = append(missing, Ground{Text: notReadOnly(command, reason), Part: command.Text})
+			missing = append(missing, Ground{Text: notReadOnly(command, c.Reason), Part: command.Text})
 		}
-		reason = ""
 	}
 	for i := range c.Accesses {
 		a := &c.Accesses[i]
 		if a.By > 0 && (covered(a.By-1) || !c.Commands[a.By-1].ReadOnly) {
+			if by := byRule[a.By-1]; by != nil && !a.Inside {
+				allowing = append(allowing, by.ground(c.Commands[a.By-1].Text, ""))
+			}
 			continue // what names it has leave, or is said to lack it already
 		}
 		if !a.Write && slices.ContainsFunc(c.Accesses, func(o Access) bool { return o.Write && o.Real == a.Real }) {
@@ -74,12 +76,12 @@ func distinct(grounds []Ground) (list []Ground) {
 	return list
 }
 
-// notReadOnly says why a command needs leave; reason is a clause about it, if there is one.
+// notReadOnly says why a command needs leave. reason is the script's: a part of it in backquotes, and a clause about that.
 func notReadOnly(c *shell.Command, reason string) string {
-	if reason != "" {
+	if part, _, ok := strings.Cut(strings.TrimPrefix(reason, "`"), "`: "); ok && strings.Contains(c.Text, strings.TrimSuffix(part, "...")) {
 		return fmt.Sprintf("It is not known to be read-only: %s.", reason)
 	}
-	return fmt.Sprintf("`%s` is not known to be read-only either.", c.Text)
+	return fmt.Sprintf("`%s` is not known to be read-only.", c.Text)
 }
 
 // coversTool finds the allow rule for every call of the tool. A script with something hidden in it is not covered.
@@ -124,7 +126,7 @@ func (p Policy) freeAccess(a *Access) (free bool, g Ground) {
 		return false, Ground{Text: fmt.Sprintf("It writes %s.", a.where()), Part: a.Part}
 	case a.Write:
 		return false, Ground{Text: fmt.Sprintf("It writes %s, which is outside the roots.", a.where()), Part: a.Part}
-	case a.Named == "/" && a.By > 0:
+	case a.Unnamed:
 		return false, Ground{Text: fmt.Sprintf("`%s` may read files that it does not name.", a.Part), Part: a.Part}
 	}
 	return false, Ground{Text: fmt.Sprintf("It reads %s, which is outside the roots and the other readable places.", a.where()), Part: a.Part}
@@ -152,6 +154,11 @@ func (r *Rules) coverHosts(c *call, missing, allowing []Ground) (stillMissing, n
 	return missing, allowing
 }
 
+// copied says whether a command reads a whole directory.
+func copied(f *Facts, i int) bool {
+	return slices.ContainsFunc(f.Accesses, func(a Access) bool { return a.By == i+1 && !a.Write && a.Dir && f.Commands[i].Name == "cp" })
+}
+
 // editing are the commands that acceptEdits allows on literal paths inside the roots.
 var editing = []string{"mkdir", "touch", "rm", "rmdir", "mv", "cp", "sed"}
 
@@ -159,6 +166,9 @@ var editing = []string{"mkdir", "touch", "rm", "rmdir", "mv", "cp", "sed"}
 // plain is said by what the shell analysis lists: sed's writes are named only then.
 func edits(f *Facts, i int) bool {
 	c := &f.Commands[i]
+	if copied(f, i) {
+		return false // what is in a directory that is copied, and where that would go, is not looked at
+	}
 	if !slices.Contains(editing, c.Name) || c.Unlisted || c.DenyOnly || len(c.Assigns) > 0 || len(c.Writes) == 0 ||
 		slices.ContainsFunc(c.Words, func(w shell.Word) bool { return !w.Literal }) {
 		return false

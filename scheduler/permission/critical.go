@@ -43,10 +43,12 @@ func (a Around) critical(c shell.Command) string {
 	case !c.Literal && c.Name != "":
 		return ""
 	case slices.Contains([]string{"rm", "rmdir"}, name), slices.Contains([]string{"chmod", "chown", "chgrp"}, name) && recursive(c):
-		return a.precious(name, operands(c))
-	case name == "find" && mentions(c, "-delete", "rm", "shred"):
-		return a.precious(name, operands(c))
-	case strings.HasPrefix(name, "mkfs"), slices.Contains([]string{"wipefs", "fdisk", "parted", "sfdisk", "mkswap", "blkdiscard"}, name):
+		return a.precious(name, c, operands(c))
+	case name == "mv" && len(operands(c)) > 1:
+		return a.precious(name, shell.Command{}, operands(c)[:len(operands(c))-1])
+	case name == "find" && removes(c):
+		return a.searched(c)
+	case strings.HasPrefix(name, "mkfs"), slices.Contains(disks, name):
 		return "writes to a block device"
 	case slices.Contains([]string{"dd", "shred"}, name) && slices.ContainsFunc(c.Words, a.overwrites):
 		return "writes to a device"
@@ -54,27 +56,71 @@ func (a Around) critical(c shell.Command) string {
 		return "ends the whole system"
 	case slices.Contains([]string{"init", "telinit"}, name) && len(c.Words) > 1 && strings.ContainsAny(c.Words[1].Text, "06"):
 		return "ends the whole system"
-	case name == "systemctl" && mentions(c, "poweroff", "reboot", "halt", "kexec", "emergency", "rescue"):
+	case slices.Contains([]string{"systemctl", "loginctl"}, name) && slices.ContainsFunc(c.Words, endsSystem):
 		return "ends the whole system"
 	}
 	return ""
 }
 
-// precious says why removing, or changing all of, one of the operands would be critical.
-func (a Around) precious(verb string, operands []shell.Word) string {
+// disks are programs that write to disks as a whole.
+var disks = []string{
+	"mke2fs", "mkdosfs", "mkntfs", "wipefs", "fdisk", "cfdisk", "gdisk", "sgdisk", "parted", "sfdisk", "mkswap", "blkdiscard", "badblocks",
+	"cryptsetup", "pvcreate", "hdparm", "nvme",
+}
+
+func endsSystem(w shell.Word) bool {
+	return slices.Contains([]string{"poweroff", "reboot", "halt", "kexec", "emergency", "rescue"}, strings.TrimSuffix(w.Text, ".target"))
+}
+
+// removes says whether a find takes away what it finds, or runs what might.
+func removes(c shell.Command) bool {
+	return slices.ContainsFunc(c.Words, func(w shell.Word) bool {
+		return slices.Contains([]string{"-delete", "rm", "rmdir", "unlink", "shred", "mv", "sh", "bash", "dash", "zsh", "python3", "perl"}, path.Base(w.Text))
+	})
+}
+
+// searched says why a find that removes would be critical: of a root it may remove what it picks out.
+func (a Around) searched(c shell.Command) string {
+	picks := mentions(c, "-name", "-iname", "-path", "-ipath", "-regex", "-iregex", "-mtime", "-mmin", "-newer", "-size", "-empty")
+	for _, word := range operands(c) {
+		if strings.HasPrefix(word.Text, "-") {
+			break
+		}
+		if picks && word.Literal && slices.Contains(a.Roots, a.absolute(word.Text)) {
+			continue
+		}
+		if why := a.precious("find", shell.Command{}, []shell.Word{word}); why != "" {
+			return why
+		}
+	}
+	return ""
+}
+
+// precious says why removing, or changing all of, one of the operands would be critical. What the shell analysis knows of
+// where the command may run is in the paths that it lists.
+func (a Around) precious(verb string, c shell.Command, operands []shell.Word) string {
+	for _, name := range c.Writes {
+		if what := a.special(name); what != "" {
+			return fmt.Sprintf("would %s %s", deed(verb), what)
+		}
+	}
 	for _, word := range operands {
 		text := word.Text
 		if !word.Literal {
 			text = unquoted(text)
-			if strings.HasPrefix(text, "$") && strings.Contains(text, "/") {
-				return fmt.Sprintf("would reach / if %s begins with an empty variable", word.Text)
-			}
-			if base, ok := strings.CutSuffix(text, "/*"); ok && a.special(base+"/") != "" {
-				return fmt.Sprintf("reaches everything in %s", base+"/")
-			}
-			if !strings.HasPrefix(text, "~") && text != "." {
-				continue
-			}
+		}
+		before, after, expands := strings.Cut(text, "$")
+		switch {
+		case word.Literal:
+		case before == "" && strings.Contains(after, "/") && !strings.Contains(after, ":?"):
+			return fmt.Sprintf("would reach / if %s begins with an empty variable", word.Text)
+		case expands && before != "" && strings.HasSuffix(before, "/") && a.special(before) != "":
+			return fmt.Sprintf("would %s %s if a variable in %s is empty", deed(verb), a.special(before), word.Text)
+		case expands:
+			continue
+		}
+		if base, last := path.Split(text); !word.Literal && isEverything(last) && a.special(base) != "" {
+			return fmt.Sprintf("reaches everything in %s", base)
 		}
 		if what := a.special(strings.TrimSuffix(text, "/*")); what != "" {
 			return fmt.Sprintf("would %s %s", deed(verb), what)
@@ -83,24 +129,34 @@ func (a Around) precious(verb string, operands []shell.Word) string {
 	return ""
 }
 
+// isEverything says whether a glob takes in all there is, or all that is hidden.
+func isEverything(glob string) bool {
+	return strings.Trim(glob, "*?") == "" && glob != "" || strings.HasPrefix(glob, ".") && strings.ContainsAny(glob, "*?[")
+}
+
 // deed says in a word what a program does to what it is given.
 func deed(program string) string {
-	if strings.HasPrefix(program, "ch") {
+	switch {
+	case strings.HasPrefix(program, "ch"):
 		return "change all of"
+	case program == "mv":
+		return "move away"
 	}
 	return "remove"
 }
 
-// unquoted takes the quotes off a word that is not literal, and puts in what is known of the variables that name
+// places are the ways in which scripts name directories that are known.
+var places = strings.NewReplacer(
+	`"`, "", "${HOME}", "~", "${HOME:?}", "~", "$HOME", "~", "${PWD}", ".", "${PWD:?}", ".", "$PWD", ".", "$(pwd)", ".", "`pwd`", ".",
+	"$(git rev-parse --show-toplevel)", ".",
+)
+
+// unquoted takes the quotes off a word that is not literal, and puts in what is known of the expressions that name
 // directories, and that * stands for what is in this one.
 func unquoted(text string) string {
-	switch text = strings.ReplaceAll(text, `"`, ""); text {
-	case "$HOME", "${HOME}":
-		return "~"
-	case "$PWD", "${PWD}":
-		return "."
-	case "*":
-		return "./*"
+	text = places.Replace(text)
+	if !strings.Contains(text, "/") && isEverything(text) {
+		return "./" + text
 	}
 	return text
 }
@@ -126,6 +182,9 @@ func (a Around) special(name string) string {
 
 // absolute gives what a name stands for, with a leading ~, links left as they are.
 func (a Around) absolute(name string) string {
+	if rest, ok := strings.CutPrefix(name, "~"); ok && rest != "" && rest[0] != '/' {
+		return path.Join("/", a.Home) // another's, which is as dear to him
+	}
 	if rest, ok := strings.CutPrefix(name, "~"); ok {
 		return path.Join("/", a.Home, rest)
 	}
@@ -159,6 +218,9 @@ func recursive(c shell.Command) bool {
 
 // overwrites says whether a word of dd or shred names a device as what is written.
 func (a Around) overwrites(w shell.Word) bool {
+	if rest, ok := strings.CutPrefix(w.Text, "of="); ok && strings.HasPrefix(unquoted(rest), "$") {
+		return true
+	}
 	return isDevice(a.absolute(strings.TrimPrefix(unquoted(w.Text), "of=")))
 }
 
@@ -171,6 +233,9 @@ var harmless = []string{
 
 // isDevice says whether a path may be that of a device with something on it.
 func isDevice(name string) bool {
+	if name == "/proc/sysrq-trigger" || strings.HasPrefix(name, "/sys/power/") {
+		return true
+	}
 	device, ok := strings.CutPrefix(name, "/dev/")
 	return ok && !slices.ContainsFunc(harmless, func(h string) bool {
 		return device == h || strings.HasSuffix(h, "/") && strings.HasPrefix(device, h)

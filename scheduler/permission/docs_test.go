@@ -228,8 +228,11 @@ func addScript(t testing.TB, f *permission.Facts, script string) {
 		t.Fatal(err)
 	}
 	e := action.Effects()
-	f.Commands, f.Opaque, f.Reason, f.Hidden = e.Commands, e.Opaque, e.Reason, e.Hidden
+	f.Commands, f.Opaque, f.Reason, f.Hidden, f.Unread, f.Dir = e.Commands, e.Opaque, e.Reason, e.Hidden, e.Unread, root
 	for _, p := range e.Reads {
+		if p.Unnamed && p.By > 0 && !e.Commands[p.By-1].ReadOnly {
+			continue // as the pipeline does
+		}
 		f.Accesses = append(f.Accesses, access(p, false))
 	}
 	for _, p := range e.Writes {
@@ -243,7 +246,7 @@ func access(p tools.Path, write bool) permission.Access {
 		name = path.Join(root, name)
 	}
 	return permission.Access{
-		Named: name, Real: name, Write: write, Tree: p.Tree, Names: p.Names, By: p.By, Part: p.Part,
+		Named: name, Real: name, Write: write, Tree: p.Tree, Names: p.Names, Unnamed: p.Unnamed, By: p.By, Part: p.Part,
 		Inside: name == root || strings.HasPrefix(name, root+"/"),
 	}
 }

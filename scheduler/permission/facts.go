@@ -17,6 +17,10 @@ type Facts struct {
 	Reason string
 	// Hidden says, as a clause, why no rule can cover a script by its commands; empty: one can.
 	Hidden string
+	// Unread: some of the script was not understood at all, and Hidden says why.
+	Unread bool
+	// Dir is the working directory; absolute.
+	Dir string
 	// Unconfined: it asks to leave the sandbox.
 	Unconfined bool
 	// Check says why the state check wants somebody to be asked; empty: it does not.
@@ -40,6 +44,8 @@ type Access struct {
 	// By and Part say which part of the call names it, as in tools.Path.
 	By   int
 	Part string
+	// Unnamed: no part of the call names it, it stands for what a command may read besides.
+	Unnamed bool
 	// Below says of a tree, as a sentence, which rule something in it falls under; empty: nothing does.
 	Below string
 }

@@ -16,6 +16,8 @@ type Anchors struct {
 	Home   string   // of the user; empty: not known
 	Roots  []string // of the workspace: what p and ./p begin at
 	Others []string // additional directories: there deny and ask rules hold too
+	// Guarded are files and directories that are protected besides the usual ones: those that say what may be done.
+	Guarded []string
 }
 
 // A place is one directory and the lines that hold below it.

@@ -76,11 +76,16 @@ func fits(parts []string, text string) bool {
 	return true
 }
 
-// mayMatch says whether a text with an unknown in it could turn out to match. It looks at what comes before the unknown
-// alone, so it says yes too often rather than too rarely; a pattern that begins with * never may.
-func (p pattern) mayMatch(text string) bool {
+// mayMatch says whether a text with an unknown in it could turn out to match. It looks at what comes before the first
+// unknown and behind the last alone, so it says yes too often rather than too rarely. Of a command that only reads, a
+// pattern that begins with * is not taken to be meant.
+func (p pattern) mayMatch(text string, reads bool) bool {
 	known, _, found := strings.Cut(text, unknown)
-	if !found || p.parts[0] == "" {
+	if !found || p.parts[0] == "" && reads {
+		return false
+	}
+	behind, end := text[strings.LastIndex(text, unknown)+len(unknown):], p.parts[len(p.parts)-1]
+	if !strings.HasSuffix(behind, end) && !strings.HasSuffix(end, behind) {
 		return false
 	}
 	first := strings.TrimSuffix(p.parts[0], " ")

@@ -111,6 +111,12 @@ func Decide(f *Facts, p Policy) Verdict {
 	return v
 }
 
+// Firm says that the verdict rests on something that nothing but an answer passes: an ask rule, a critical command, or a
+// rule of which only the run would show whether it is met.
+func (v Verdict) Firm() bool {
+	return slices.ContainsFunc(v.Grounds, func(g Ground) bool { return g.firm })
+}
+
 // on says what the verdict is and what it rests on.
 func (v Verdict) on(d Decision, grounds []Ground) Verdict {
 	texts := make([]string, 0, len(grounds))
@@ -123,14 +129,10 @@ func (v Verdict) on(d Decision, grounds []Ground) Verdict {
 
 // under is what the mode makes of an "ask".
 func (v Verdict) under(f *Facts, m Mode) Verdict {
-	firm := false
-	for _, g := range v.Grounds {
-		firm = firm || g.firm
-	}
 	switch {
 	case m == DontAsk, m == Plan && !f.readOnly():
 		return v.byMode(Deny, m)
-	case m == BypassPermissions && !firm:
+	case m == BypassPermissions && !v.Firm():
 		return v.byMode(Allow, m)
 	}
 	return v
@@ -183,6 +185,9 @@ func reasonsToAsk(c *call, rules *Rules, denying []Ground) (found []Ground) {
 	if c.Critical != "" {
 		found = append(found, Ground{Text: c.Critical, firm: true})
 	}
+	if c.Unread || c.Hidden != "" && rules.aboutCommands() {
+		found = append(found, Ground{Text: fmt.Sprintf("What it would do cannot be seen in full, because %s, so it may do what is denied or critical.", c.Hidden), firm: true})
+	}
 	if c.Unconfined {
 		found = append(found, Ground{Text: "It asks to run outside the sandbox.", firm: true})
 	}
@@ -197,7 +202,7 @@ func reasonsToAsk(c *call, rules *Rules, denying []Ground) (found []Ground) {
 		if a.Below != "" {
 			found = append(found, Ground{Text: a.Below, Part: a.Part, firm: true})
 		}
-		if what := protected(a); what != "" {
+		if what := protected(a, rules.guarded()); what != "" {
 			found = append(found, Ground{Text: fmt.Sprintf("It would change %s, %s.", a.where(), what), Part: a.Part})
 		}
 	}

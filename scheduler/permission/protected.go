@@ -31,9 +31,14 @@ var protectedDirs = []string{
 var inGit = []string{"hooks", "config", "config.worktree", "info/attributes", "modules"}
 
 // protected says what a write would meddle with; empty: nothing that is protected.
-func protected(a *Access) string {
+func protected(a *Access, guarded []string) string {
 	if !a.Write {
 		return ""
+	}
+	for _, own := range guarded {
+		if _, in := below(own, a.Real); in && own != "" {
+			return "which says what may be done"
+		}
 	}
 	for _, name := range []string{a.Real, a.Named} {
 		if what := protectedPath(name, a.Missing); what != "" {

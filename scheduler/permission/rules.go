@@ -5,8 +5,11 @@ package permission
 
 import (
 	"fmt"
+	"path"
 	"slices"
 	"strings"
+
+	"github.com/toold/toold/tools/shell"
 )
 
 // Rules are a session's rules with their anchors. They are immutable and safe for concurrent use; nil has none.
@@ -32,6 +35,13 @@ func Compile(rules []Rule, anchors Anchors) *Rules {
 		compiled.lists[rule.List] = append(compiled.lists[rule.List], a)
 	}
 	return compiled
+}
+
+func (r *Rules) guarded() []string {
+	if r == nil {
+		return nil
+	}
+	return r.anchors.Guarded
 }
 
 // list gives the rules of one list.
@@ -95,6 +105,18 @@ func (r *Rules) AboutReading() bool { return r.aboutPaths("Read") }
 // AboutWriting says whether any rule denies writing a path, or asks first.
 func (r *Rules) AboutWriting() bool { return r.aboutPaths("Edit") }
 
+// aboutCommands says whether any rule denies commands, or asks about them.
+func (r *Rules) aboutCommands() bool {
+	is := func(a anchored) bool { return a.subject&commands != 0 }
+	return slices.ContainsFunc(r.list(DenyList), is) || slices.ContainsFunc(r.list(AskList), is)
+}
+
+// AboutParameters says whether any rule tests a parameter of the input.
+func (r *Rules) AboutParameters() bool {
+	is := func(a anchored) bool { return a.subject&parameter != 0 }
+	return slices.ContainsFunc(r.list(DenyList), is) || slices.ContainsFunc(r.list(AskList), is)
+}
+
 func (r *Rules) aboutPaths(tool string) bool {
 	is := func(a anchored) bool { return a.tool == tool && a.subject&paths != 0 }
 	return slices.ContainsFunc(r.list(DenyList), is) || slices.ContainsFunc(r.list(AskList), is)
@@ -115,14 +137,30 @@ func (r *Rule) names(tool string) bool {
 // call is a call as rules see it, with what many rules ask for worked out once.
 type call struct {
 	*Facts
-	texts []text
-	hosts []string
+	texts     []text
+	hosts     []string
+	mentioned []mention
+}
+
+// A mention is a word that may be a path, of a command of which it is not known what it reads and writes.
+type mention struct {
+	command *shell.Command
+	path    string
 }
 
 func read(f *Facts) call {
 	c := call{Facts: f, texts: make([]text, len(f.Commands))}
 	for i := range f.Commands {
-		c.texts[i] = textOf(&f.Commands[i])
+		command := &f.Commands[i]
+		c.texts[i] = textOf(command)
+		if command.ReadOnly || command.Transparent || !command.Unlisted {
+			continue
+		}
+		for _, word := range command.Words[min(1, len(command.Words)):] {
+			if name := pathIn(word, f.Dir); name != "" {
+				c.mentioned = append(c.mentioned, mention{command, name})
+			}
+		}
 	}
 	for _, host := range f.Hosts {
 		c.hosts = append(c.hosts, hostName(host))
@@ -164,11 +202,22 @@ func (r *anchored) firesOnPath(c *call) (g Ground, ok bool) {
 	}
 	for i := range c.Accesses {
 		a := &c.Accesses[i]
-		if r.tool == "Edit" && !a.Write || a.Below != "" && a.Named == "/" {
+		if r.tool == "Edit" && !a.Write || a.Unnamed {
 			continue
 		}
 		if r.subject&wholeTool != 0 || anyHolds(r.places, a.Real, a.Dir) || a.Named != a.Real && anyHolds(r.places, a.Named, a.Dir) {
 			return r.ground(a.part(), ""), true
+		}
+	}
+	return r.firesOnWord(c)
+}
+
+// firesOnWord holds a rule against the words of commands of which it is not known what they read and write. A word that
+// would fit as a path may be one.
+func (r *anchored) firesOnWord(c *call) (g Ground, ok bool) {
+	for _, m := range c.mentioned {
+		if anyHolds(r.places, m.path, false) {
+			return r.ground(m.command.Text, "it names "+m.path+", and what it does with that is not known"), true
 		}
 	}
 	return g, false
@@ -215,4 +264,22 @@ func (r *anchored) ground(part, doubt string) Ground {
 		text = fmt.Sprintf("The rule %s in %s may be about `%s`: %s.", r.Text, r.Origin, part, doubt)
 	}
 	return Ground{Text: text, Rule: &r.Rule, Part: part, Doubtful: doubt != ""}
+}
+
+// pathIn is the path that a literal word may be, or that follows its "="; empty: none.
+func pathIn(word shell.Word, dir string) string {
+	if !word.Literal || dir == "" {
+		return ""
+	}
+	name := word.Text
+	if _, value, ok := strings.Cut(name, "="); ok {
+		name = value
+	}
+	if name == "" || strings.HasPrefix(name, "-") || strings.ContainsAny(name, "\x00\n") {
+		return ""
+	}
+	if !path.IsAbs(name) {
+		name = path.Join(dir, name)
+	}
+	return path.Clean(name)
 }

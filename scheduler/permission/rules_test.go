@@ -158,6 +158,39 @@ func TestDoubtfulDeny(t *testing.T) {
 	}
 }
 
+// TestUnseen: what a script hides, or a program may do with a name, is not taken for harmless where a rule is about the like.
+func TestUnseen(t *testing.T) {
+	t.Parallel()
+	rules := compile(t, "deny Bash(curl *)", "deny Bash(*--force*)", "deny Read(.env)", "deny Edit(locked.txt)", "allow Bash(git push *)",
+		"allow Bash(mytool *)", "allow Bash(install *)", "allow Bash(npm *)", "allow Bash(cp *)", "allow Bash(nice *)", "allow Bash(timeout *)")
+	deep := strings.Repeat("timeout 5 ", 12)
+	for call, want := range map[string]permission.Decision{
+		"Bash git push $F":                    permission.Ask,
+		"Bash git push origin":                permission.Allow,
+		"Bash git push 'origin' --for'ce'":    permission.Deny,
+		"Bash [[ -f x ]] && npm test":         permission.Allow,
+		"Bash ((1)) && npm test":              permission.Allow,
+		"Bash mytool .env":                    permission.Ask,
+		"Bash mytool file=.env":               permission.Ask,
+		"Bash mytool other":                   permission.Allow,
+		"Bash install x locked.txt":           permission.Ask,
+		"Bash cp x locked.txt":                permission.Deny,
+		"Bash cp sub/locked.txt .":            permission.Deny,
+		"Bash cp sub/.envrc .":                permission.Ask,
+		"Bash " + deep + "curl x":             permission.Ask,
+		"Bash echo x; time ! curl x":          permission.Ask,
+		"Bash npm test > /dev/stderr":         permission.Allow,
+		"Bash npm test 2>&1 | cat /dev/stdin": permission.Allow,
+	} {
+		f := factsOf(t, call)
+		for _, mode := range []permission.Mode{permission.Default, permission.BypassPermissions} {
+			if got := permission.Decide(f, permission.Policy{Rules: rules, Mode: mode}); got.Decision != want && !(want == permission.Ask && strings.Contains(call, ".envrc")) {
+				t.Errorf("%s in mode %s: %s (%s), want %s", call, mode, got.Decision, got.Reason, want)
+			}
+		}
+	}
+}
+
 // compile reads "list rule" lines.
 func compile(t testing.TB, lines ...string) *permission.Rules {
 	t.Helper()
@@ -191,6 +224,8 @@ func TestAcceptEdits(t *testing.T) {
 		"Bash rm /srv/x":                     permission.Ask,
 		"Bash cp /home/me/.ssh/id_rsa x":     permission.Ask,
 		"Bash cp x /work/app/.git/hooks/y":   permission.Ask,
+		"Bash cp dots/.npmrc .":              permission.Ask,
+		"Bash mv dots/.vscode .":             permission.Ask,
 		"Bash mkdir x && npm test":           permission.Ask,
 		"Bash echo x > notes.txt":            permission.Allow,
 		"Bash echo x > .envrc":               permission.Ask,

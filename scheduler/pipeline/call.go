@@ -8,6 +8,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -36,14 +37,14 @@ type Session interface {
 	Begin(*Call) *tools.Env
 	// Peek gives the same state before the call's turn has come.
 	Peek(*Call) *tools.Env
-	// Workspace is where the session's calls may find files, and what they have seen of them.
-	Workspace() (*workspace.Workspace, *workspace.Memory)
 	// Rights is what calls are judged by now.
 	Rights(*Call) Rights
 	// Policy is the sibling abort policy of the call's turn.
 	Policy(*Call) Policy
 	// Notice records something that clients should know about the call.
 	Notice(*Call, Noticed)
+	// StopTurn stops the other calls of the call's turn.
+	StopTurn(c *Call, reason string)
 	// Later runs f soon, on a goroutine that the session waits for before it ends. Its context is the session's.
 	Later(f func(context.Context))
 	// Ask puts the question, unless the same is already put, and waits until it is answered with yes. input is what is
@@ -67,10 +68,15 @@ type Session interface {
 type Rights struct {
 	permission.Policy
 	Anchors permission.Anchors
+	Places  *workspace.Workspace // where calls may find files
+	Memory  *workspace.Memory    // what they have seen of them
 	Hooks   *hook.Set
 	Runner  hook.Runner // runs them
 	Common  hook.Input  // what each of them is told
 }
+
+// ErrMoot says that a question was taken back because what it depends on has changed.
+var ErrMoot = errors.New("what the question depends on has changed")
 
 // A Use is a tool use that has found its place: in a session, a turn, and among the turn's calls.
 type Use struct {
@@ -103,6 +109,8 @@ type Call struct {
 	parsed    parsed
 	begun     bool                                // its turn has come
 	questions int                                 // that were made
+	rights    Rights                              // as they were at the latest check
+	opinions  []permission.Opinion                // of hooks
 	facts     *permission.Facts                   // as they were at the latest check
 	preview   tools.Preview                       // of the latest check
 	context   []string                            // what hooks want the model to know

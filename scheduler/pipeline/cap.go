@@ -14,6 +14,13 @@ import (
 // DefaultMaxChars is how much text a result holds inline when its tool says nothing else.
 const DefaultMaxChars = 30_000
 
+// capped shortens the text of a call's result as its tool allows.
+func (e Ended) capped(env *tools.Env) Ended {
+	short := capped(tools.Result{Content: e.Content, Spill: e.Spill}, env.MaxChars, env.Spool, env.CallID)
+	e.Content, e.Spill = short.Content, short.Spill
+	return e
+}
+
 // capped shortens the text of a result to maxChars characters, all blocks together, and keeps the whole of it in the
 // folder under name. A result that its tool has already shortened is left as it is.
 func capped(result tools.Result, maxChars int, folder *spool.Dir, name string) tools.Result {

@@ -94,9 +94,17 @@ type Question struct {
 	Facts       *permission.Facts // what the verdict was derived from; read only
 	Verdict     permission.Verdict
 	Suggestions []string // allow rules
+	Shown       string   // digest of Diff
+	edited      bool     // the answer brought this input
 }
 
 // Same reports that both questions ask for the same permission: to run this input, for this reason.
 func (q Question) Same(other Question) bool {
-	return q.Digest == other.Digest && q.Verdict.Reason == other.Verdict.Reason && q.Verdict.Level == other.Verdict.Level
+	return q.Digest == other.Digest && q.Shown == other.Shown && q.Verdict.Reason == other.Verdict.Reason && q.Verdict.Level == other.Verdict.Level
+}
+
+// covers says whether a yes to this question is one to other: it asks for the same, or the input came with the answer
+// and does nothing that has to be asked about by itself.
+func (q *Question) covers(other Question) bool {
+	return q.edited && q.Digest == other.Digest && !other.Verdict.Firm() || q.Same(other)
 }

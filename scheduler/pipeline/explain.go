@@ -27,16 +27,17 @@ type Explanation struct {
 func (c *Call) Explain(ctx context.Context) (Explanation, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	rights := c.session.Rights(c)
-	env := c.session.Peek(c)
-	impossible := c.check(ctx, env, rights)
+	impossible := c.check(ctx, c.session.Peek(c))
 	if c.facts == nil {
 		return Explanation{}, impossible
 	}
-	v := permission.Decide(c.facts, rights.Policy)
+	v := permission.Decide(c.facts, c.rights.Policy)
 	explained := Explanation{
-		Verdict: v, Mode: rights.Mode, Facts: c.facts, Effects: c.parsed.effects, Concurrent: c.concurrent,
-		Hooks: c.hooks(rights, hook.PreToolUse), Suggestions: permission.Suggest(c.facts, v, rights.Anchors),
+		Verdict: v, Mode: c.rights.Mode, Facts: c.facts, Effects: c.parsed.effects, Concurrent: c.concurrent,
+		Hooks: c.hooks(hook.PreToolUse), Suggestions: permission.Suggest(c.facts, v, c.rights.Anchors),
+	}
+	if v.Decision == permission.Ask {
+		explained.Hooks = append(explained.Hooks, c.hooks(hook.PermissionRequest)...)
 	}
 	if impossible != nil && v.Decision != permission.Deny {
 		explained.Fault = fault.From(impossible)

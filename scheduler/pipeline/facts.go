@@ -18,17 +18,20 @@ import (
 )
 
 // look holds the declared effects against the present state, and gives the call its view of the files.
-func (c *Call) look(ctx context.Context, env *tools.Env, rules *permission.Rules) (*permission.Facts, error) {
-	places, memory := c.session.Workspace()
+func (c *Call) look(ctx context.Context, env *tools.Env) (*permission.Facts, error) {
+	places, rules := c.rights.Places, c.rights.Rules
 	effects := c.parsed.effects
 	f := &permission.Facts{
-		Tool: c.Name, Input: scalars(c.parsed.input), Commands: effects.Commands, Hosts: effects.Hosts, Opaque: effects.Opaque,
-		Reason: effects.Reason, Hidden: effects.Hidden, Unconfined: effects.Unconfined,
+		Tool: c.Name, Opinions: c.opinions, Commands: effects.Commands, Hosts: effects.Hosts, Opaque: effects.Opaque,
+		Reason: effects.Reason, Hidden: effects.Hidden, Unread: effects.Unread, Dir: env.Dir, Unconfined: effects.Unconfined,
+	}
+	if rules.AboutParameters() {
+		f.Input = scalars(c.parsed.input)
 	}
 	s := scene{places: places, rules: rules, dir: env.Dir}
 	grant := workspace.Grant{Dir: env.Dir, Barred: c.bars(rules)}
 	for _, path := range effects.Reads {
-		if path.By > 0 && path.Name == "/" && !effects.Commands[path.By-1].ReadOnly {
+		if path.By > 0 && path.Unnamed && !effects.Commands[path.By-1].ReadOnly {
 			continue // a program that may do anything may read anything: leave to run it is leave for that
 		}
 		grantee, err := s.add(ctx, f, path, false)
@@ -45,7 +48,7 @@ func (c *Call) look(ctx context.Context, env *tools.Env, rules *permission.Rules
 		grant.Writes = append(grant.Writes, grantee)
 	}
 	f.Critical = permission.Critical(effects, permission.Around{Dir: env.Dir, Home: homeOf(env), Roots: places.Roots()})
-	env.Files = places.View(grant, memory)
+	env.Files = places.View(grant, c.rights.Memory)
 	return f, nil
 }
 
@@ -67,7 +70,7 @@ func (s scene) add(ctx context.Context, f *permission.Facts, path tools.Path, wr
 		return workspace.Grantee{}, fault.Deniedf("hidden_path", "%s belongs to the daemon itself and is never opened for a tool.", real.Shown())
 	}
 	a := permission.Access{
-		Named: real.Named, Real: real.Real, Missing: real.Missing, Write: write, Tree: path.Tree, Names: path.Names, By: path.By, Part: path.Part,
+		Named: real.Named, Real: real.Real, Missing: real.Missing, Write: write, Tree: path.Tree, Names: path.Names, Unnamed: path.Unnamed, By: path.By, Part: path.Part,
 		Inside: place == workspace.InRoot || !write && (place == workspace.Readable || place == workspace.Public),
 	}
 	if info, err := os.Stat(real.Real); err == nil {
@@ -90,7 +93,7 @@ func (s scene) below(ctx context.Context, a *permission.Access) string {
 	switch {
 	case a.Part == "" || !a.Tree || !a.Dir || a.Names && !a.Write || !about:
 		return ""
-	case a.Real == "/":
+	case a.Unnamed:
 		return fmt.Sprintf("`%s` may %s files that it does not name, and there are rules about which may be.", a.Part, verb)
 	}
 	found, why, sure := s.places.FindBarred(ctx, a.Real, func(real string) string {

@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -21,49 +20,57 @@ import (
 // always stands for the rule of a hook's "if" where only the number of hooks counts.
 func always(permission.Rule) bool { return true }
 
-// hear runs the PreToolUse hooks. What they say is noted in the facts; another input takes the place of the call's.
-func (c *Call) hear(ctx context.Context, env *tools.Env, rights Rights) error {
-	hooks := c.hooks(rights, hook.PreToolUse)
+// hear runs the hooks before the verdict: PreToolUse, and where it would come to a question PermissionRequest, which can
+// say yes where a rule could, and no. What they say is kept with the call; another input takes the place of the call's.
+func (c *Call) hear(ctx context.Context, env *tools.Env, outside func(func()) error) error {
+	if err := c.listen(ctx, env, outside, hook.Input{Event: hook.PreToolUse}); err != nil {
+		return err
+	}
+	v := permission.Decide(c.facts, c.rights.Policy)
+	if v.Decision != permission.Ask {
+		return nil
+	}
+	rules := permission.Suggest(c.facts, v, c.rights.Anchors)
+	return c.listen(ctx, env, outside, hook.Input{Event: hook.PermissionRequest, Suggestions: suggestions(rules)})
+}
+
+// listen runs the hooks of one event, without a slot, and has the call judged by what they say.
+func (c *Call) listen(ctx context.Context, env *tools.Env, outside func(func()) error, in hook.Input) error {
+	hooks := c.hooks(in.Event)
 	if len(hooks) == 0 {
 		return nil
 	}
-	said := c.run(ctx, env, rights, hooks, hook.Input{Event: hook.PreToolUse})
+	var said hook.Result
+	if err := outside(func() { said = c.run(ctx, env, hooks, in) }); err != nil {
+		return err
+	}
 	c.context = append(c.context, said.Context...)
+	c.opinions = append(c.opinions, opinionsOf(said)...)
+	if said.Interrupt {
+		c.session.StopTurn(c, "a hook did not allow "+c.Title()+" and stopped the turn")
+	}
 	if said.Input != nil && said.Decision != hook.Deny {
-		if err := c.replace(ctx, env, rights, said.Input); err != nil {
+		if err := c.replace(said.Input); err != nil {
 			return err
 		}
 	}
-	c.facts.Opinions = opinionsOf(said)
-	return nil
-}
-
-// hearRequest runs the PermissionRequest hooks before somebody is asked. They can say yes where a rule could, and no.
-func (c *Call) hearRequest(ctx context.Context, env *tools.Env, rights Rights, v permission.Verdict) (permission.Verdict, error) {
-	hooks := c.hooks(rights, hook.PermissionRequest)
-	if len(hooks) == 0 {
-		return v, nil
-	}
-	said := c.run(ctx, env, rights, hooks, hook.Input{
-		Event: hook.PermissionRequest, Suggestions: suggestions(permission.Suggest(c.facts, v, rights.Anchors)),
-	})
-	before := c.facts.Opinions
-	if said.Input != nil && said.Decision == hook.Allow {
-		if err := c.replace(ctx, env, rights, said.Input); err != nil {
-			return v, err
-		}
-	}
-	c.facts.Opinions = slices.Concat(before, opinionsOf(said))
-	return permission.Decide(c.facts, rights.Policy), nil
+	return c.check(ctx, env)
 }
 
 // hooks gives those of an event that are for this call.
-func (c *Call) hooks(rights Rights, event string) []*hook.Hook {
-	return rights.Hooks.For(event, c.Name, func(rule permission.Rule) bool { return rights.Rules.Holds(rule, c.facts) })
+func (c *Call) hooks(event string) []*hook.Hook {
+	return c.rights.Hooks.For(event, c.Name, func(rule permission.Rule) bool {
+		if c.facts == nil {
+			return false
+		}
+		facts := *c.facts // which others may read meanwhile
+		facts.Input = scalars(c.parsed.input)
+		return c.rights.Rules.Holds(rule, &facts)
+	})
 }
 
 // afterwards runs the hooks for what has been executed, and puts what they say into the result.
-func (c *Call) afterwards(ctx context.Context, env *tools.Env, rights Rights, ended Ended, ran time.Duration) Ended {
+func (c *Call) afterwards(ctx context.Context, env *tools.Env, ended Ended, ran time.Duration) Ended {
 	in := hook.Input{Event: hook.PostToolUse, DurationMS: new(ran.Milliseconds())}
 	switch ended.Outcome {
 	case OK:
@@ -72,18 +79,18 @@ func (c *Call) afterwards(ctx context.Context, env *tools.Env, rights Rights, en
 	default:
 		return ended
 	}
-	hooks := c.hooks(rights, in.Event)
+	hooks := c.hooks(in.Event)
 	if len(hooks) == 0 {
 		return ended
 	}
 	if ended.Outcome == OK {
-		in.Response = ResponseOf(ended)
+		in.Response = ResponseOf(c.Name, ended)
 	} else {
 		in.Error, in.Interrupt = textOf(ended.Content), new(false)
 	}
-	said := c.run(ctx, env, rights, hooks, in)
-	if said.Output != nil {
-		ended.Content = []tools.Block{{Text: *said.Output}}
+	said := c.run(ctx, env, hooks, in)
+	if said.Output != nil { // it may be there to hide something, so nothing of the old one stays
+		ended.Content, ended.Structured, ended.Spill = []tools.Block{{Text: *said.Output}}, nil, nil
 	}
 	for _, reason := range said.Reasons {
 		if reason.Decision == hook.Deny {
@@ -95,26 +102,27 @@ func (c *Call) afterwards(ctx context.Context, env *tools.Env, rights Rights, en
 }
 
 // tellDenied lets the PermissionDenied hooks know. Nobody waits for them.
-func (c *Call) tellDenied(env *tools.Env, rights Rights, err error) {
+func (c *Call) tellDenied(env *tools.Env, err error) {
 	var found *fault.Error
-	hooks := rights.Hooks.For(hook.PermissionDenied, c.Name, always)
+	hooks := c.hooks(hook.PermissionDenied)
 	if len(hooks) == 0 || !errors.As(err, &found) || found.Kind != fault.Denied {
 		return
 	}
-	in := c.told(env, rights, hook.Input{Event: hook.PermissionDenied, Reason: found.Message})
-	c.session.Later(func(ctx context.Context) { c.report(rights.Runner.Run(ctx, hooks, in)) })
+	in := c.told(env, hook.Input{Event: hook.PermissionDenied, Reason: found.Message})
+	runner := c.rights.Runner
+	c.session.Later(func(ctx context.Context) { c.report(runner.Run(ctx, hooks, in)) })
 }
 
 // run runs hooks about this call, and lets clients know what went wrong with them.
-func (c *Call) run(ctx context.Context, env *tools.Env, rights Rights, hooks []*hook.Hook, in hook.Input) hook.Result {
-	said := rights.Runner.Run(ctx, hooks, c.told(env, rights, in))
+func (c *Call) run(ctx context.Context, env *tools.Env, hooks []*hook.Hook, in hook.Input) hook.Result {
+	said := c.rights.Runner.Run(ctx, hooks, c.told(env, in))
 	c.report(said)
 	return said
 }
 
 // told completes what a hook is told with the call itself.
-func (c *Call) told(env *tools.Env, rights Rights, in hook.Input) hook.Input {
-	in.Session, in.Mode, in.Dir = rights.Common.Session, rights.Common.Mode, env.Dir
+func (c *Call) told(env *tools.Env, in hook.Input) hook.Input {
+	in.Session, in.Mode, in.Dir = c.rights.Common.Session, c.rights.Common.Mode, env.Dir
 	in.Tool, in.ToolUse, in.ToolInput = c.Name, c.Use.ID, absolute(c.parsed.input, env.Dir)
 	return in
 }
@@ -187,20 +195,26 @@ func absolute(input, dir string) json.RawMessage {
 // Given is the call's input as JSON, as the latest replacement has it. For the session's methods, as ReadOnly.
 func (c *Call) Given() json.RawMessage { return json.RawMessage(c.parsed.input) }
 
-// ResponseOf is a result as hooks are told it: for programs if there is such a form, else its text; nil when it cannot be
-// told.
-func ResponseOf(ended Ended) json.RawMessage {
-	response := ended.Structured
-	if response == nil {
-		response = struct {
-			Content string `json:"content"`
-		}{textOf(ended.Content)}
+// ResponseOf is a result of the named tool as hooks are told it: the one for programs, with its text as "content" and,
+// for Bash, as "stdout", as hooks written for Claude Code look for it.
+func ResponseOf(tool string, ended Ended) json.RawMessage {
+	fields := map[string]json.RawMessage{}
+	if text, err := json.Marshal(ended.Structured); err == nil && ended.Structured != nil {
+		_ = json.Unmarshal(text, &fields) // what is no object has no fields
 	}
-	text, err := json.Marshal(response)
+	text, err := json.Marshal(textOf(ended.Content))
 	if err != nil {
 		return nil
 	}
-	return text
+	fields["content"] = text
+	if tool == "Bash" {
+		fields["stdout"] = text
+	}
+	response, err := json.Marshal(fields)
+	if err != nil {
+		return nil
+	}
+	return response
 }
 
 func textOf(content []tools.Block) string {

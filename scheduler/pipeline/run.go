@@ -6,6 +6,7 @@ package pipeline
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"runtime/debug"
 	"strings"
@@ -50,50 +51,58 @@ func (c *Call) way(ctx context.Context, env *tools.Env, outside func(func()) err
 		}
 		ended.Usage = usage
 	}()
-	rights := c.session.Rights(c)
-	if err := c.permit(ctx, env, outside, rights, &usage); err != nil {
-		c.tellDenied(env, rights, err)
+	if err := c.permit(ctx, env, outside, &usage); err != nil {
+		c.tellDenied(env, err)
 		return refused(ctx, err)
 	}
 	if cause := context.Cause(ctx); cause != nil {
 		return NotStarted(cause)
 	}
-	ended = c.act(ctx, env, &usage)
-	return c.afterwards(ctx, env, rights, ended, usage.Ran)
+	ended = c.afterwards(ctx, env, c.act(ctx, env, &usage), usage.Ran)
+	return ended.capped(env)
 }
 
-// permit takes the call from its check to the leave to start: state, hooks, verdict, question. An error denies it.
-func (c *Call) permit(ctx context.Context, env *tools.Env, outside func(func()) error, rights Rights, usage *Usage) error {
-	if err := c.check(ctx, env, rights); err != nil {
-		return err
-	}
-	if err := c.hear(ctx, env, rights); err != nil {
-		return err
-	}
-	verdict := permission.Decide(c.facts, rights.Policy)
-	if verdict.Decision == permission.Ask {
+// permit takes the call from its check to the leave to start: state, hooks, verdict, question. An error denies it. After
+// each wait everything is judged anew, by what then holds: a yes counts for what was asked, and passes nothing that
+// denies.
+func (c *Call) permit(ctx context.Context, env *tools.Env, outside func(func()) error, usage *Usage) error {
+	var yes *Question
+	for first := true; ; first = false {
+		if err := c.check(ctx, env); err != nil {
+			return err
+		}
+		if first {
+			if err := c.hear(ctx, env, outside); err != nil {
+				return err
+			}
+		}
+		v := permission.Decide(c.facts, c.rights.Policy)
+		switch v.Decision {
+		case permission.Deny:
+			return Denial(v)
+		case permission.Allow:
+			c.session.Withdraw(c, "nobody has to be asked any more")
+			return nil
+		}
+		q := c.question(v)
+		if yes != nil && yes.covers(q) {
+			return nil
+		}
 		var err error
-		if verdict, err = c.hearRequest(ctx, env, rights, verdict); err != nil {
+		if yes, err = c.ask(ctx, outside, q, usage); err != nil && !errors.Is(err, ErrMoot) {
 			return err
 		}
 	}
-	switch verdict.Decision {
-	case permission.Deny:
-		return Denial(verdict)
-	case permission.Ask:
-		return c.ask(ctx, env, outside, c.question(verdict, rights), usage)
-	}
-	c.session.Withdraw(c, "nobody has to be asked any more")
-	return nil
 }
 
 // check holds the call against the present state: what its effects come to, and whether the tool finds it possible. What
 // a rule denies is not looked at any further.
-func (c *Call) check(ctx context.Context, env *tools.Env, rights Rights) (err error) {
-	if c.facts, err = c.look(ctx, env, rights.Rules); err != nil {
+func (c *Call) check(ctx context.Context, env *tools.Env) (err error) {
+	c.rights = c.session.Rights(c)
+	if c.facts, err = c.look(ctx, env); err != nil {
 		return err
 	}
-	if v := permission.Decide(c.facts, rights.Policy); v.Decision == permission.Deny && !v.ByMode {
+	if v := permission.Decide(c.facts, c.rights.Policy); v.Decision == permission.Deny && !v.ByMode {
 		return Denial(v)
 	}
 	c.preview, err = c.parsed.action.Check(ctx, env)
@@ -102,34 +111,40 @@ func (c *Call) check(ctx context.Context, env *tools.Env, rights Rights) (err er
 }
 
 // question is what somebody is asked when the verdict comes to that.
-func (c *Call) question(v permission.Verdict, rights Rights) Question {
+func (c *Call) question(v permission.Verdict) Question {
 	c.questions++
 	return Question{
 		ID: fmt.Sprintf("%s.%d", c.Key, c.questions), Tool: c.Name, Title: c.Title(), Input: c.parsed.input,
-		Digest: DigestOf(c.parsed.input), Diff: c.preview.Diff, Facts: c.facts, Verdict: v,
-		Suggestions: permission.Suggest(c.facts, v, rights.Anchors),
+		Digest: DigestOf(c.parsed.input), Diff: c.preview.Diff, Shown: DigestOf(c.preview.Diff), Facts: c.facts, Verdict: v,
+		Suggestions: permission.Suggest(c.facts, v, c.rights.Anchors),
 	}
 }
 
-// ask puts the question and waits, without a slot, for the answer that permits the call.
-func (c *Call) ask(ctx context.Context, env *tools.Env, outside func(func()) error, q Question, usage *Usage) error {
+// ask puts the question and waits, without a slot, for the answer. It gives what the yes is for: the question, or the
+// input that the answer brings, whatever that would be asked about.
+func (c *Call) ask(ctx context.Context, outside func(func()) error, q Question, usage *Usage) (yes *Question, err error) {
 	var input string
-	var err error
 	since := time.Now()
 	if gone := outside(func() { input, err = c.session.Ask(ctx, c, q) }); err == nil {
 		err = gone
 	}
-	usage.Asked = time.Since(since)
-	c.asked.Store(&q.Verdict.Grounds)
-	if err != nil || input == "" {
-		return err
+	usage.Asked += time.Since(since)
+	if err != nil {
+		return nil, err
 	}
-	return c.replace(ctx, env, c.session.Rights(c), json.RawMessage(input))
+	c.asked.Store(&q.Verdict.Grounds)
+	if input == "" {
+		return &q, nil
+	}
+	if err := c.replace(json.RawMessage(input)); err != nil {
+		return nil, err
+	}
+	return &Question{Digest: DigestOf(input), edited: true}, nil
 }
 
 // replace gives the call another input: of an answer, or of a hook. It may not reach further than the call's place in the
-// order allows, and what a rule denies stays denied.
-func (c *Call) replace(ctx context.Context, env *tools.Env, rights Rights, input json.RawMessage) error {
+// order allows.
+func (c *Call) replace(input json.RawMessage) error {
 	other, err := c.parse(input)
 	if err != nil {
 		return err
@@ -139,7 +154,7 @@ func (c *Call) replace(ctx context.Context, env *tools.Env, rights Rights, input
 			"The input was replaced by one that would change state, but the call was accepted as one that may run beside others. Send it as a new call.")
 	}
 	c.parsed = other
-	return c.check(ctx, env, rights)
+	return nil
 }
 
 // act records the start and runs the action under its time limit.
@@ -159,7 +174,7 @@ func (c *Call) act(ctx context.Context, env *tools.Env, usage *Usage) Ended {
 	since := time.Now()
 	result, err := c.parsed.action.Run(ctx, env)
 	usage.Ran = time.Since(since)
-	return settle(ctx, capped(result, env.MaxChars, env.Spool, env.CallID), err, usage.Ran)
+	return settle(ctx, result, err, usage.Ran)
 }
 
 // settle decides how a started call has ended. A call that succeeded has won the race against whatever stopped it.
@@ -188,15 +203,11 @@ func (c *Call) AskAhead(ctx context.Context) {
 		return
 	}
 	defer func() { _ = recover() }() // the same will happen when its turn comes, and is reported then
-	rights := c.session.Rights(c)
-	if len(rights.Hooks.For(hook.PreToolUse, c.Name, always)) > 0 {
-		return // what they will say is not known
+	if c.check(ctx, c.session.Peek(c)) != nil || len(c.rights.Hooks.For(hook.PreToolUse, c.Name, always)) > 0 {
+		return // what hooks will say is not known
 	}
-	if c.check(ctx, c.session.Peek(c), rights) != nil {
-		return
-	}
-	if v := permission.Decide(c.facts, rights.Policy); v.Decision == permission.Ask {
-		c.session.AskAhead(c, c.question(v, rights))
+	if v := permission.Decide(c.facts, c.rights.Policy); v.Decision == permission.Ask {
+		c.session.AskAhead(c, c.question(v))
 	}
 }
 

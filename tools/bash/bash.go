@@ -67,7 +67,7 @@ func effects(in input) tools.Effects {
 	a := in.analysis
 	e := tools.Effects{
 		Commands: a.Commands, Opaque: !a.ReadOnly, Session: !a.Concurrent || in.RunInBackground, Reason: a.Reason, Hidden: hidden(a),
-		Unconfined: in.Unconfined,
+		Unread: a.Err != nil, Unconfined: in.Unconfined,
 	}
 	for _, r := range a.Redirects {
 		list := &e.Reads
@@ -81,12 +81,12 @@ func effects(in input) tools.Effects {
 		path := tools.Path{By: i + 1, Part: c.Text, Tree: true, Names: c.Names}
 		e.Reads, e.Writes = appendPaths(e.Reads, c.Reads, path), appendPaths(e.Writes, c.Writes, path)
 		if c.Unlisted { // what it touches is not known: anything
-			listed, path.Name, path.Names = true, "/", false
+			listed, path.Name, path.Names, path.Unnamed = true, "/", false, true
 			e.Reads = append(e.Reads, path)
 		}
 	}
 	if a.ReadOnly && a.Unlisted && !listed {
-		e.Reads = append(e.Reads, tools.Path{Name: "/", Tree: true, Part: in.Command})
+		e.Reads = append(e.Reads, tools.Path{Name: "/", Tree: true, Unnamed: true, Part: in.Command})
 	}
 	if e.Reason == "" && in.RunInBackground {
 		e.Reason = "it goes on in the background"
@@ -112,10 +112,24 @@ func hidden(a shell.Analysis) string {
 
 func appendPaths(list []tools.Path, names []string, path tools.Path) []tools.Path {
 	for _, name := range names {
+		if isOwn(name) {
+			continue
+		}
 		path.Name = named(name)
 		list = append(list, path)
 	}
 	return list
+}
+
+// isOwn says whether a name is that of the command's own input or outputs, or of a device that keeps nothing. To the daemon
+// the first would be something else.
+func isOwn(name string) bool {
+	switch name {
+	case "/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/tty":
+		return true
+	}
+	number, ok := strings.CutPrefix(name, "/dev/fd/")
+	return ok && number != "" && strings.Trim(number, "0123456789") == ""
 }
 
 // named is a path of the analysis in the form of tools.Path.

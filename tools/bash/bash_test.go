@@ -282,7 +282,7 @@ func TestEffectsSayWhoseTheyAre(t *testing.T) {
 		{"ls src && cat a < b", "< b:b ls src#1:src(names) cat a#2:a", "", ""},
 		{"npm test", "npm test#1:/", "", ""},
 		{"timeout 5 rm -r x > log 2>&1", "", "> log:log rm -r x#2:x", ""},
-		{"mv a b && make", "make#2:/", "mv a b#1:a mv a b#1:b", ""},
+		{"mv a b && make", "make#2:/", "mv a b#1:a mv a b#1:b/a mv a b#1:b", ""},
 		{"cat $F", "cat $F#1:/", "", ""},
 		{"git log", "git log#1:.(names)", "", ""},
 		{"cat base64:YQ==", "cat base64:YQ==#1:./base64:YQ==", "", ""},

@@ -25,6 +25,7 @@ type analyzer struct {
 	moved    bool     // the shell's own working directory may have changed
 	cwds     []string // where a relative path may start; nil when unknown
 	early    bool     // the exit code may be that of any command
+	loops    []loopVar
 }
 
 // scope is what the commands of a nested script inherit.

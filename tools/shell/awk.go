@@ -29,6 +29,9 @@ func (a *analyzer) awk(args []Word) string {
 		return why
 	}
 	for _, w := range use.operands[1:] {
+		if strings.HasPrefix(w.prefix, "-") && w.prefix != "-" {
+			return "some kinds of awk take `" + w.Text + "` for a flag"
+		}
 		if steers(w.prefix) {
 			return "`" + w.Text + "` may steer what it reads"
 		}

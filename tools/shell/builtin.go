@@ -27,7 +27,7 @@ func (a *analyzer) builtin(name string, args []Word) (why string, ok bool) {
 		}
 		return "`[` has no `]`", true
 	case "read":
-		return readCommand(args), true
+		return a.readCommand(args), true
 	case "jobs", "dirs", "times", "wait", "env":
 		return onlyShows(args, ""), true
 	case "umask":
@@ -110,7 +110,7 @@ func (a *analyzer) test(args []Word) string {
 			continue
 		case w.Literal && (w.Text == "-v" || w.Text == "-R"):
 			return w.Text + " takes a name, whose subscript can run commands"
-		case w.Literal || w.shape == one && w.solid:
+		case w.Literal || w.solid && w.shape < many:
 			if i > 0 && args[i-1].Literal && isFileTest(args[i-1].Text) {
 				a.look(w)
 			}
@@ -145,7 +145,7 @@ func isFileTest(op string) bool {
 var readFlags = &program{flags: "-rs -d: -n: -N: -p: -t:", operands: textOperands, ordered: true}
 
 // readCommand passes `read -r name ...` with names of the script's own.
-func readCommand(args []Word) string {
+func (a *analyzer) readCommand(args []Word) string {
 	use, why := readFlags.parse(args)
 	if why != "" {
 		return why
@@ -153,6 +153,9 @@ func readCommand(args []Word) string {
 	for _, w := range use.operands {
 		if !w.Literal || !plainName(w.Text) {
 			return "it sets `" + w.Text + "`"
+		}
+		if _, loop := a.loopVar(w.Text); loop {
+			return "it sets the variable of the loop around it"
 		}
 	}
 	if len(use.operands) == 0 {

@@ -56,6 +56,9 @@ func (a *analyzer) as(i int, judge func()) {
 
 // run lists and judges one command.
 func (a *analyzer) run(words []Word, assigns []assign, text string) (last string) {
+	if words[0].Literal && words[0].Text == "--" && len(words) > 1 { // behind the keyword time; no program has that name
+		words = words[1:]
+	}
 	i := a.add(Command{
 		Name: words[0].Text, Words: withoutInput(words), Text: text, Literal: words[0].Literal, Assigns: steering(assigns),
 	})
@@ -218,5 +221,14 @@ func plainValue(name, s string) bool {
 	if name == "TZ" && !strings.HasPrefix(s, "/") && !strings.HasPrefix(s, ":") && !strings.Contains(s, "..") {
 		s = strings.ReplaceAll(s, "/", "")
 	}
-	return strings.Trim(s, plain) == ""
+	return strings.Trim(s, plain) == "" && (!setsCharset(name) || plainCharset(s))
+}
+
+func setsCharset(name string) bool { return name == "LANG" || name == "LC_ALL" || name == "LC_CTYPE" }
+
+// plainCharset: no byte of ASCII is part of another character, as a backslash
+// is in Big5 and GBK, where bash and sed find other ends of words than here.
+func plainCharset(locale string) bool {
+	charset := strings.ToLower(locale)
+	return charset == "" || charset == "c" || charset == "posix" || strings.HasSuffix(charset, ".utf-8") || strings.HasSuffix(charset, ".utf8")
 }

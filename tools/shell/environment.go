@@ -27,7 +27,8 @@ var readOnlyNames = map[string]bool{
 // see, and what it needs besides. PATH loses relative entries and those inside
 // one of roots (absolute; compared by component, so the caller resolves links
 // in both). HOME, TMPDIR and PWD are kept only if absolute; an earlier call may
-// have exported HOME, so the caller passes the session's own.
+// have exported HOME, so the caller passes the session's own. A locale whose
+// characters could hide a quote or a backslash is left out.
 func ReadOnlyEnv(env, roots []string) []string {
 	out := []string{
 		"GOTOOLCHAIN=local", // `go version` would fetch the toolchain that go.mod asks for
@@ -42,6 +43,7 @@ func ReadOnlyEnv(env, roots []string) []string {
 		case name == "PATH":
 			search = safePath(value, roots)
 		case !readOnlyNames[name]:
+		case setsCharset(name) && !plainCharset(value):
 		case (name == "HOME" || name == "TMPDIR" || name == "PWD") && !path.IsAbs(value):
 		default:
 			out = append(out, kv)

@@ -21,7 +21,7 @@ func TestReadOnlyEnv(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	if got := ReadOnlyEnv([]string{"PATH=.", "HOME=-delete"}, nil); slices.Contains(got, "HOME=-delete") || !slices.Contains(got, "PATH="+defaultPath) {
+	if got := ReadOnlyEnv([]string{"PATH=.", "HOME=-delete", "LC_ALL=zh_TW.Big5"}, nil); slices.Contains(got, "HOME=-delete") || slices.Contains(got, "LC_ALL=zh_TW.Big5") || !slices.Contains(got, "PATH="+defaultPath) {
 		t.Errorf("got %q", got)
 	}
 }

@@ -19,7 +19,7 @@ func (a *analyzer) expansion(part syntax.WordPart) {
 			a.hidden(a.source(p), "a translated string comes from a file")
 		}
 		for _, inner := range p.Parts {
-			a.expansion(inner)
+			a.quotedExpansion(inner)
 		}
 	case *syntax.ParamExp:
 		a.param(p)
@@ -35,6 +35,42 @@ func (a *analyzer) expansion(part syntax.WordPart) {
 	default:
 		a.hidden(a.source(part), "this kind of expansion is not known to be harmless")
 	}
+}
+
+// quotedExpansion judges a part of what stands in double quotes or in a
+// heredoc. There bash takes a single quote inside ${...} for a character like
+// any other, or not, depending on the operator; the parser takes it for a quote.
+func (a *analyzer) quotedExpansion(part syntax.WordPart) {
+	if p, ok := part.(*syntax.ParamExp); ok && singleQuoted(p) {
+		a.hidden(a.source(p), "a single quote inside an expansion in double quotes may not quote")
+	}
+	a.expansion(part)
+}
+
+func singleQuoted(p *syntax.ParamExp) bool {
+	var words []*syntax.Word
+	if p.Exp != nil {
+		words = append(words, p.Exp.Word)
+	}
+	if p.Repl != nil {
+		words = append(words, p.Repl.Orig, p.Repl.With)
+	}
+	for _, w := range words {
+		if w == nil {
+			continue
+		}
+		for _, part := range w.Parts {
+			switch part := part.(type) {
+			case *syntax.SglQuoted:
+				return true
+			case *syntax.ParamExp:
+				if singleQuoted(part) {
+					return true
+				}
+			}
+		}
+	}
+	return false
 }
 
 func (a *analyzer) substitution(p *syntax.CmdSubst) {
@@ -122,7 +158,8 @@ func (a *analyzer) arithmetic(x syntax.ArithmExpr, text string) {
 	}
 }
 
-// number: the word is a literal number or a count such as $# and ${#x}.
+// number: the word is a literal number, a count such as $# and ${#x}, or what a
+// program prints that prints numbers.
 func (a *analyzer) number(w *syntax.Word) bool {
 	if constant(w.Lit()) {
 		return true
@@ -146,6 +183,9 @@ func (a *analyzer) number(w *syntax.Word) bool {
 		return numeric(p)
 	case *syntax.ArithmExp:
 		return true // judged by itself
+	case *syntax.CmdSubst:
+		number, _, _ := plainOutput(p)
+		return number
 	}
 	return false
 }

@@ -8,7 +8,7 @@ import "strings"
 
 // findTests take no value, findValues one.
 const (
-	findTests = " ! ( ) , -a -o -and -or -not -print -print0 -ls -prune -quit -true -false -empty -depth -d -mount -xdev -daystart" +
+	findTests = " --version -version --help -help ! ( ) , -a -o -and -or -not -print -print0 -ls -prune -quit -true -false -empty -depth -d -mount -xdev -daystart" +
 		" -follow -nouser -nogroup -readable -writable -executable -ignore_readdir_race -noignore_readdir_race -nowarn -warn -noleaf" +
 		" -H -L -P -O0 -O1 -O2 -O3 -E -X -x -s "
 	findValues = " -name -iname -path -ipath -wholename -iwholename -regex -iregex -lname -ilname -type -xtype -size -mtime -atime" +
@@ -37,9 +37,7 @@ func (a *analyzer) find(args []Word) string {
 			}
 		case w.shape == known, w.solid && w.shape < many:
 			paths++
-			if bad := a.readOperand(w); bad != "" {
-				why = bad
-			}
+			a.look(w)
 		default:
 			why = "`" + w.Text + "` may become an action"
 		}

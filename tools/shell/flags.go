@@ -168,6 +168,10 @@ func (p *program) flag(use *usage, text string, args []Word, i int) (next int, w
 		use.flags = append(use.flags, flagUse{name: "-#", value: literalWord(text[1:])})
 		return i, ""
 	}
+	if p.style == oneDash && p.exact("-"+text) == noValue {
+		use.flags = append(use.flags, flagUse{name: "-" + text})
+		return i, ""
+	}
 	for j := 1; j < len(text); j++ {
 		name := "-" + text[j:j+1]
 		kind := p.short(text[j])
@@ -175,7 +179,7 @@ func (p *program) flag(use *usage, text string, args []Word, i int) (next int, w
 		case notListed:
 			return i, p.unlisted(name)
 		case noValue:
-			if p.style == oneByOne && len(text) > 2 {
+			if (p.style == oneByOne || p.style == oneDash) && len(text) > 2 {
 				return i, p.unlisted(text)
 			}
 			use.flags = append(use.flags, flagUse{name: name})

@@ -214,6 +214,12 @@ func gitNotes(use usage) string {
 	return "it changes notes"
 }
 
+// gitVar: for the name and address of a person who has set none, git may ask
+// the network what this machine is called.
+func gitVar(use usage) string {
+	return onlyOperands("GIT_EDITOR", "GIT_SEQUENCE_EDITOR", "GIT_PAGER", "GIT_DEFAULT_BRANCH", "GIT_SHELL_PATH")(use)
+}
+
 func gitBare(use usage) string {
 	if len(use.operands) > 0 {
 		return "only the list of commands is printed by git itself"

@@ -74,7 +74,8 @@ func (a *analyzer) shell(i int, name string, args []Word) (why, last string) {
 		return why, ""
 	}
 	a.out.Commands[i].Transparent = true
-	cwds, moved, early := a.cwds, a.moved, a.early
+	cwds, moved, early, loops := a.cwds, a.moved, a.early, a.loops
+	a.loops = nil // its variables are its own
 	commands, redirects := len(a.out.Commands), len(a.out.Redirects)
 	last = a.scriptIn(name+" -c", text.Text, syntax.LangBash)
 	if a.cwds, a.moved = cwds, moved; name == "sh" || name == "dash" {
@@ -83,7 +84,7 @@ func (a *analyzer) shell(i int, name string, args []Word) (why, last string) {
 	if call.early || a.early {
 		last = ""
 	}
-	a.cwds, a.moved, a.early = cwds, moved, early
+	a.cwds, a.moved, a.early, a.loops = cwds, moved, early, loops
 	return "", last
 }
 

@@ -5,6 +5,8 @@
 package shell
 
 import (
+	"path"
+	"slices"
 	"strings"
 )
 
@@ -60,6 +62,7 @@ type flagStyle uint8
 const (
 	asGetopt flagStyle = iota
 	oneByOne           // no clusters: -ab is a flag of its own
+	oneDash            // so too, and one dash is enough for a long flag
 	apart              // a value is always a word of its own
 )
 
@@ -158,8 +161,11 @@ func (a *analyzer) operands(p *program, use usage) (why string) {
 	if len(named) == 0 && (p.here == "*" || p.here != "" && use.has(strings.Fields(p.here)...)) {
 		a.read(".")
 	}
+	names := p.showsNames(use)
 	for _, w := range named {
-		if why := a.readOperand(w); why != "" {
+		if names {
+			a.look(w)
+		} else if why := a.readOperand(w); why != "" {
 			return why
 		}
 	}
@@ -181,11 +187,22 @@ func (a *analyzer) writeOperands(p *program, named []Word) string {
 			if why := a.readOperand(w); why != "" {
 				return why
 			}
+			a.writeInto(named[len(named)-1], w)
 			continue
 		}
 		a.writeOperand(w)
+		if p == filePrograms["mv"] && i < len(named)-1 {
+			a.writeInto(named[len(named)-1], w)
+		}
 	}
 	return changesFiles
+}
+
+// writeInto lists what comes of from when the last operand is a directory: its name there.
+func (a *analyzer) writeInto(dir, from Word) {
+	if dir.path != "" && from.path != "" && from.shape != files {
+		a.write(strings.TrimSuffix(dir.path, "/") + "/" + base(strings.TrimSuffix(from.path, "/")))
+	}
 }
 
 // readOperand lists a file that is read. Opening a device can do something,
@@ -195,12 +212,39 @@ func (a *analyzer) readOperand(w Word) (why string) {
 	case w.pipe || w.Literal && w.Text == "-":
 	case w.path == "":
 		a.unlisted()
-	case strings.HasPrefix(w.path, "/dev/") && !quietDevice(w.path[len("/dev/"):]):
-		return "opening `" + w.path + "` may do something"
+	case a.opensDevice(w):
+		return "opening `" + w.Text + "` may do something"
 	default:
 		a.read(w.path)
 	}
 	return ""
+}
+
+func (a *analyzer) opensDevice(w Word) bool {
+	p := w.path
+	if w.shape == files {
+		p += "/*"
+	}
+	if loudFile(p) {
+		return true
+	}
+	return relative(p) && slices.ContainsFunc(a.cwds, func(cwd string) bool { return !relative(cwd) && loudFile(join(cwd, p)) })
+}
+
+// loudFile: a device that is not known to be quiet, the log of the kernel, which
+// is read once, or a way around through /proc, where there are descriptors too.
+func loudFile(p string) bool {
+	p = path.Clean(p)
+	if name, ok := strings.CutPrefix(p, "/dev/"); ok {
+		return !quietDevice(name)
+	}
+	name, ok := strings.CutPrefix(p, "/proc/")
+	if !ok {
+		return p == "/*"
+	}
+	_, descriptor, _ := strings.Cut(name, "/fd/")
+	return name == "kmsg" || name == "*" || strings.Contains(name, "/root/") || strings.Contains(name, "/cwd/") ||
+		descriptor != "" && (len(descriptor) > 1 || !isNumber(descriptor))
 }
 
 func quietDevice(name string) bool {

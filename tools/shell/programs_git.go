@@ -128,7 +128,7 @@ var gitPrograms = map[string]*program{
 	"count-objects": {flags: "-vH --verbose --human-readable", operands: noOperands},
 	"cherry":        {flags: "-v --verbose --abbrev?", operands: textOperands},
 	"show-branch":   {flags: "-ar --all --remotes --current --topo-order --date-order --sparse --more: --list --independent --no-name --sha1-name --topics", operands: textOperands},
-	"var":           {flags: "-l", operands: textOperands},
+	"var":           {operands: textOperands, check: gitVar},
 	"version":       {flags: "--build-options", operands: noOperands, check: gitBare},
 	"help":          {operands: textOperands, check: gitBare},
 	"notes":         {operands: textOperands, check: gitNotes},

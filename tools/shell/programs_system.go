@@ -9,7 +9,10 @@
 
 package shell
 
-import "strings"
+import (
+	"net/netip"
+	"strings"
+)
 
 var systemPrograms = map[string]*program{
 	"sleep":    {flags: "--help --version", operands: textOperands, any: true},
@@ -28,8 +31,8 @@ var systemPrograms = map[string]*program{
 	"nproc":    {flags: "--all --ignore: --help --version", operands: noOperands},
 	"tty":      {flags: "-s --silent --quiet", operands: noOperands},
 	"printenv": {flags: "-0 --null --help --version", operands: textOperands, any: true},
-	"locale":   {flags: "-acdkmv --all-locales --category-name --keyword-name --charmaps --verbose", operands: textOperands},
-	"getconf":  {flags: "-a -v:", operands: textOperands},
+	"locale":   {flags: "-ackv --all-locales --category-name --keyword-name --verbose", operands: textOperands},
+	"getconf":  {flags: "-a", operands: textOperands},
 	"hostname": {
 		flags: "-sI --short --all-ip-addresses --version --help", operands: noOperands,
 		refused: map[string]string{
@@ -55,7 +58,7 @@ var systemPrograms = map[string]*program{
 			" --delimiter: --parent: --pgroup: --group: --session: --terminal: --euid: --uid: --ignore-case --pidfile< --runstates:",
 		operands: textOperands, any: true,
 	},
-	"pidof":  {flags: "-csxz -o: -S:", operands: textOperands},
+	"pidof":  {flags: "-csxz -o:", operands: textOperands, check: plainPIDs},
 	"pstree": {flags: "-aAcghGlnNpsStTuUZ -H: -C: --arguments --show-pids --long", operands: textOperands},
 	"uptime": {flags: "-psV --pretty --since --help --version", operands: noOperands},
 	"free":   {flags: "-bkmghlotvLwV -c: -s: --bytes --kilo --mega --giga --kibi --mebi --gibi --human --lohi --total --wide --si --help --version", operands: noOperands},
@@ -66,13 +69,12 @@ var systemPrograms = map[string]*program{
 	"lsmod":  {operands: noOperands},
 	"lsusb":  {flags: "-tv -s: -d:", operands: noOperands},
 	"lsof": {
-		flags: "-abCFhlNnoPRtUwX -c: -d: -g? -i? -p: -s? -u:", operands: fileOperands,
-		check: needs("without -n it asks the network for names", "-n"),
+		flags: "-abChlNnoPRtUwX -c: -d: -F? -g? -i? -p: -s? -u:", operands: fileOperands, check: lsofNumeric,
 	},
 	"ss":       {flags: "-aelmnoptuwxs460iHOZzVh --all --listening --numeric --processes --tcp --udp --unix --summary --extended --info", operands: noOperands},
 	"netstat":  {flags: "-aeglnoprstuwx46MCFW --all --listening --numeric --tcp --udp --route --interfaces --programs --statistics", operands: noOperands, check: needs("without -n it asks the network for names", "-n", "--numeric")},
 	"ifconfig": {flags: "-as", operands: textOperands, max: 1},
-	"ip":       {flags: "-46sdjpo", operands: textOperands, style: oneByOne, check: ipShows},
+	"ip":       {flags: "-46sdjpoc --br --brief --color --details --statistics --stats --oneline --json --pretty", operands: textOperands, style: oneDash, check: ipShows},
 	"tput":     {operands: textOperands, max: 1, check: onlyOperands("cols", "lines", "colors", "longname")},
 	"help":     {flags: "-dms", operands: textOperands},
 	"history":  {operands: textOperands, max: 1, check: onlyNumbers},
@@ -99,7 +101,7 @@ var systemPrograms = map[string]*program{
 	"python": versionBy("-V"), "python2": versionBy("-V"), "python3": versionBy("-V"), "ruby": versionBy("-v"), "perl": versionBy("-v"),
 	"php": versionBy("-v"), "lua": versionBy("-v"), "gcc": versionBy("-v"), "g++": versionBy("-v"), "cc": versionBy("-v"), "c++": versionBy("-v"),
 	"clang": versionBy("-v"), "clang++": versionBy("-v"), "make": versionBy("-v"), "cmake": versionBy(""), "ninja": versionBy(""),
-	"tar": versionBy(""), "java": versionBy(""), "javac": versionBy(""),
+	"tar": versionBy(""), "java": {flags: "--version", operands: noOperands, style: oneDash, check: someFlag}, "javac": versionBy(""),
 	"openssl": {operands: textOperands, max: 1, check: onlyOperands("version")},
 }
 
@@ -181,7 +183,8 @@ func onlyOperands(allowed ...string) func(usage) string {
 	}
 }
 
-// ipShows passes `ip OBJECT [show [dev NAME]]`.
+// ipShows passes `ip OBJECT [show ...]`, whose further words only choose what
+// is shown, and a question for the route to an address.
 func ipShows(use usage) string {
 	const objects = " a addr address l link r route n neigh ru rule "
 	const why = "only showing is known to be harmless"
@@ -194,12 +197,53 @@ func ipShows(use usage) string {
 	switch {
 	case len(words) == 0 || !listed(objects, words[0].Text):
 		return why
-	case len(words) == 1:
+	case len(words) == 1, listed(" show list ls ", words[1].Text):
 		return ""
-	case !listed(" show list ls ", words[1].Text):
-		return why
-	case len(words) == 2, len(words) == 4 && words[2].Text == "dev":
+	case len(words) == 3 && strings.HasPrefix(words[0].Text, "r") && words[1].Text == "get" && numericAddress(words[2].Text):
 		return ""
 	}
 	return why
 }
+
+func numericAddress(s string) bool {
+	_, err := netip.ParseAddr(s)
+	return err == nil
+}
+
+// plainPIDs: of any other value pidof complains to the system's log.
+func plainPIDs(use usage) string {
+	for _, f := range use.flags {
+		if f.name == "-o" && !isNumber(f.value.Text) && f.value.Text != "%PPID" {
+			return "-o takes the number of a process"
+		}
+	}
+	return ""
+}
+
+// lsofNumeric passes calls that look no host up: with -n or -t nothing is
+// printed that needs it, and files alone have none. A host can also be named
+// to look for, and some words that begin with + ask others or write.
+func lsofNumeric(use usage) string {
+	numeric := use.has("-n", "-t")
+	for _, f := range use.flags {
+		if f.name == "-i" && !portsOnly(f.value) {
+			return "it asks the network for the host in `" + f.value.Text + "`"
+		}
+	}
+	files := len(use.operands) > 0 && !use.has("-c", "-d", "-g", "-i", "-N", "-p", "-u", "-U")
+	for _, w := range use.operands {
+		switch {
+		case w.prefix == "" || w.prefix[0] == '+' && !(w.Literal && listed(" +D +d +c +L +L1 ", w.Text)):
+			return "`" + w.Text + "` may be a flag of its own"
+		case use.has("-i") && !portsOnly(w):
+			return "it asks the network for the host in `" + w.Text + "`"
+		}
+	}
+	if !numeric && !files {
+		return "without -n it asks the network for names"
+	}
+	return ""
+}
+
+// portsOnly: [46][protocol][:ports], without a host.
+func portsOnly(w Word) bool { return w.shape == known && !strings.Contains(w.prefix, "@") }

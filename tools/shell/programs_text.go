@@ -94,7 +94,7 @@ var textPrograms = map[string]*program{
 	"od":      {flags: "-abcdDfFhHiIlLosvxX -A: -j: -N: -S: -t: -w? --address-radix: --skip-bytes: --read-bytes: --format: --output-duplicates --width?", any: true},
 	"hexdump": {flags: "-bcCdovx -e: -f< -n: -s: -L?"},
 	"hd":      {flags: "-bcCdovx -e: -f< -n: -s:"},
-	"xxd":     {flags: "-abCdeEiupv -c: -g: -l: -n: -o: -s:", max: 1, style: oneByOne},
+	"xxd":     {flags: "-abCdeEirupv -c: -g: -l: -n: -o: -s:", max: 1, style: oneByOne},
 	"base64":  {flags: "-dDi -w: -b: --decode --ignore-garbage --wrap: --help --version"},
 	"base32":  {flags: "-di -w: --decode --ignore-garbage --wrap: --help --version"},
 	"strings": {flags: "-# -adfow -s: -n: -t: -e: --all --print-file-name --bytes: --radix: --encoding:", check: noResponseFile},
@@ -118,8 +118,8 @@ var textPrograms = map[string]*program{
 	"jq": {
 		flags: "-acCejMnrRsSVh -f< --arg: --argjson: --ascii-output --color-output --monochrome-output --compact-output" +
 			" --exit-status --from-file< --indent: --join-output --null-input --raw-input --raw-output --slurp --sort-keys --stream --tab --seq" +
-			" --unbuffered --help --version",
-		operands: patternOperands, patternBy: "-f --from-file", any: true, check: noModules,
+			" --unbuffered --slurpfile: --rawfile: --args --jsonargs --help --version",
+		operands: patternOperands, patternBy: "-f --from-file --slurpfile --rawfile", any: true, check: noModules,
 	},
 	"rg": ripgrep, "fd": fd, "fdfind": fd,
 }

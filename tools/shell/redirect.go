@@ -109,7 +109,9 @@ func (a *analyzer) heredoc(r *syntax.Redirect) {
 	if inner == "" || strings.Trim(inner, letters) != "" {
 		a.hidden(text, "where this heredoc ends is not certain; use a plain word")
 	}
-	if !quoted {
-		a.expansions(r.Hdoc)
+	if !quoted && r.Hdoc != nil {
+		for _, part := range r.Hdoc.Parts {
+			a.quotedExpansion(part)
+		}
 	}
 }

@@ -6,6 +6,7 @@
 package shell
 
 import (
+	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -155,12 +156,14 @@ func (a *analyzer) loop(body func()) {
 }
 
 func (a *analyzer) forClause(c *syntax.ForClause) {
+	outer := a.loops
+	defer func() { a.loops = outer }()
 	switch l := c.Loop.(type) {
 	case *syntax.WordIter:
 		if !plainName(l.Name.Value) {
 			a.hidden(a.source(l), "only a variable in lower case is known to steer nothing")
 		}
-		a.words(l.Items)
+		a.loops = append(slices.Clip(a.loops), a.over(l))
 	case *syntax.CStyleLoop:
 		text := a.source(l)
 		a.hidden(text, "arithmetic on a value can run commands")
@@ -176,6 +179,15 @@ func (a *analyzer) forClause(c *syntax.ForClause) {
 	a.stmts(c.Do)
 }
 
+// over is the variable of a loop. That of a loop around it must not change
+// behind its back.
+func (a *analyzer) over(l *syntax.WordIter) loopVar {
+	if _, nested := a.loopVar(l.Name.Value); nested {
+		a.refuse(a.source(l), "the loop around it has the same variable")
+	}
+	return loopOver(l.Name.Value, a.words(l.Items))
+}
+
 func (a *analyzer) caseClause(c *syntax.CaseClause) {
 	a.expansions(c.Word)
 	for _, item := range c.Items {
@@ -187,11 +199,15 @@ func (a *analyzer) caseClause(c *syntax.CaseClause) {
 }
 
 // pattern judges a word that is matched and not expanded to files: extended
-// globs are harmless in it.
+// globs are harmless in it. Their inside is not parsed, but expanded it is.
 func (a *analyzer) pattern(w *syntax.Word) {
 	for _, part := range w.Parts {
-		if _, ok := part.(*syntax.ExtGlob); !ok {
+		glob, ok := part.(*syntax.ExtGlob)
+		switch {
+		case !ok:
 			a.expansion(part)
+		case glob.Pattern == nil || strings.ContainsAny(glob.Pattern.Value, "$`<>\"'\\"):
+			a.hidden(a.source(glob), "an expansion inside an extended glob is not followed")
 		}
 	}
 }

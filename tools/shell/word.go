@@ -71,17 +71,18 @@ func literalWord(s string) Word {
 
 // A wordBuilder collects what is known of one word from its parts.
 type wordBuilder struct {
-	a       *analyzer
-	prefix  strings.Builder
-	shape   shape
-	open    bool // the prefix has ended: something unknown came
-	bracket bool // an unquoted [ came
-	digits  bool // what ended the prefix is a number without sign
-	expands bool
-	tilde   bool
-	home    string // "~" or "." when the word begins with $HOME or $PWD
-	pipe    bool
-	rest    strings.Builder // literal text after $HOME, or after a glob began
+	a        *analyzer
+	prefix   strings.Builder
+	shape    shape
+	open     bool // the prefix has ended: something unknown came
+	bracket  bool // an unquoted [ came
+	dashless bool // what ended the prefix does not begin with a dash
+	empty    bool // that may be nothing
+	expands  bool
+	tilde    bool
+	home     string // "~" or "." when the word begins with $HOME or $PWD
+	pipe     bool
+	rest     strings.Builder // literal text after $HOME, or after a glob began
 
 	unknowns, globs int
 }
@@ -207,7 +208,7 @@ func (b *wordBuilder) double(q *syntax.DblQuoted, first bool) {
 	for i, part := range q.Parts {
 		lit, ok := part.(*syntax.Lit)
 		if !ok {
-			b.a.expansion(part)
+			b.a.quotedExpansion(part)
 			b.dynamic(part, one, first && i == 0)
 			continue
 		}
@@ -231,17 +232,39 @@ func (b *wordBuilder) dynamic(part syntax.WordPart, s shape, first bool) {
 		s = many
 	case isParam && numeric(p):
 		s = one
-		b.digits = b.digits || !b.open && b.prefix.Len() == 0
+		b.startsPlain()
 	case isParam && first && s == one && simpleParam(p) && p.Param.Value == "HOME":
 		b.home = "~"
 	case isParam && first && s == one && simpleParam(p) && p.Param.Value == "PWD":
 		b.home = "."
 	}
-	if _, ok := part.(*syntax.ArithmExp); ok {
+	switch p := part.(type) {
+	case *syntax.ArithmExp:
 		s = one
+	case *syntax.ParamExp:
+		if v, ok := b.a.loopVar(simpleName(p)); ok {
+			if v.single {
+				s = one
+			}
+			if v.solid {
+				b.startsPlain()
+			}
+		}
+	case *syntax.CmdSubst:
+		if _, solid, split := plainOutput(p); solid && (s == one || split) {
+			b.startsPlain()
+			b.empty = true
+			if s == many { // a few without quotes, or none
+				s = one
+				b.shape = max(b.shape, files)
+			}
+		}
 	}
 	b.unknown(s)
 }
+
+// startsPlain: what comes next does not begin with a dash.
+func (b *wordBuilder) startsPlain() { b.dashless = b.dashless || !b.open && b.prefix.Len() == 0 }
 
 func (b *wordBuilder) finish(source string) Word {
 	prefix, rest := b.prefix.String(), b.rest.String()
@@ -265,7 +288,8 @@ func (b *wordBuilder) finish(source string) Word {
 			w.path = b.home + rest
 		}
 	default:
-		w.solid = b.digits || prefix != "" && prefix[0] != '-'
+		dashless := b.dashless && (!b.empty || b.unknowns == 1 && !strings.HasPrefix(rest, "-"))
+		w.solid = dashless || prefix != "" && prefix[0] != '-'
 		if b.plainGlob(prefix, rest) {
 			w.path = globDir(prefix)
 		}
@@ -336,6 +360,14 @@ func numeric(p *syntax.ParamExp) bool {
 	}
 	name := p.Param.Value
 	return p.Index == nil && (name == "?" || name == "#" || name == "$")
+}
+
+// simpleName is the name in $x or ${x}, and "" where there is more to it.
+func simpleName(p *syntax.ParamExp) string {
+	if !simpleParam(p) {
+		return ""
+	}
+	return p.Param.Value
 }
 
 // simpleParam: $x or ${x} and nothing more.

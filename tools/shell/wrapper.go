@@ -74,7 +74,7 @@ var wrapped = map[string]struct {
 }
 
 // xargsSpec is for an xargs with flags.
-var xargsSpec = carrierSpec{values: "nILPsdEa"}
+var xargsSpec = carrierSpec{values: "nILPsdEa", long: "arg-file delimiter max-lines max-args max-chars max-procs"}
 
 func (a *analyzer) wrapper(i int, name string, args []Word) (why, last string) {
 	if name == "command" && len(args) > 0 && (args[0].Text == "-v" || args[0].Text == "-V") {
@@ -132,22 +132,27 @@ func (a *analyzer) xargs(i int, args []Word) string {
 // A carrierSpec says where in the words of a wrapper the command begins.
 type carrierSpec struct {
 	values   string // short flags that take a value
+	long     string // long flags that take a value, without the dashes, separated by blanks
 	operands int    // words before the command
-	script   string // flag whose value is the text of a script
-	joined   bool   // all words together are the text of a script
+	script   string // short flag whose value is the text of a script
+	// longScript is the same with two dashes, which may be abbreviated.
+	longScript string
+	joined     bool // all words together are the text of a script
 }
 
 // carriers run other commands in ways that change what these do, so they are
 // never read-only. env alone, without arguments, is in the table instead.
 var carriers = map[string]carrierSpec{
-	"env": {values: "uCS", script: "-S"}, "sudo": {values: "ughpCrtTUDR"}, "doas": {values: "uC"},
-	"su": {script: "-c"}, "runuser": {values: "ugG", script: "-c"},
-	"setsid": {}, "ionice": {values: "cnpPu"}, "watch": {values: "nq", joined: true},
-	"flock": {values: "wEn", operands: 1, script: "-c"}, "chroot": {operands: 1},
+	"env":  {values: "uCS", long: "unset chdir split-string", script: "-S", longScript: "--split-string"},
+	"sudo": {values: "ughpCrtTUDR", long: "user group host prompt close-from role type command-timeout other-user chdir chroot"},
+	"doas": {values: "uC"}, "su": {values: "cCgGsTuw", long: "command group shell supp-group", operands: 1, script: "-c", longScript: "--command"}, "runuser": {values: "ugG", script: "-c"},
+	"setsid": {}, "ionice": {values: "cnpPu", long: "class classdata pid pgid uid"},
+	"watch": {values: "nq", long: "interval equexit", joined: true},
+	"flock": {values: "wE", long: "timeout wait conflict-exit-code", operands: 1, script: "-c"}, "chroot": {operands: 1},
 	"script": {script: "-c"}, "exec": {values: "a"}, "busybox": {}, "toybox": {},
 	"strace": {values: "opeuaEIPOSsUX"}, "ltrace": {values: "opeuasSnlx"}, "taskset": {operands: 1}, "chrt": {operands: 1},
 	"unshare": {values: "SRw"}, "nsenter": {values: "tSG"}, "fakeroot": {}, "unbuffer": {}, "parallel": {values: "jIa"},
-	"time": {values: "fo"}, "systemd-run": {values: "pEuMH"}, "coproc": {}, "prlimit": {}, "setpriv": {}, "capsh": {},
+	"time": {values: "fo", long: "format output"}, "systemd-run": {values: "pEuMH"}, "coproc": {}, "prlimit": {}, "setpriv": {}, "capsh": {},
 	"dbus-run-session": {}, "xvfb-run": {values: "nse"}, "catchsegv": {}, "setarch": {operands: 1}, "linux64": {}, "linux32": {},
 }
 
@@ -178,21 +183,23 @@ func (a *analyzer) carrier(name string, spec carrierSpec, args []Word) string {
 // a flag that is not known to take a value there are two readings.
 func (a *analyzer) candidates(via string, spec carrierSpec, args []Word) {
 	a.unlisted()
-	starts := 0
+	readings := 0
 	skip := spec.operands
-	for i := 0; i < len(args) && starts < 2; i++ {
+	for i := 0; i < len(args) && readings < maxReadings; i++ {
 		text := args[i].Text
 		switch {
-		case spec.script != "" && strings.HasPrefix(text, spec.script):
-			a.deniedScript(via, args[i:], spec.script)
-		case text == "--":
-		case strings.HasPrefix(text, "-"):
-			if len(text) == 2 && strings.Contains(spec.values, text[1:]) {
-				i++
-			} else if len(text) > 1 && i+2 < len(args) && skip == 0 && !strings.HasPrefix(args[i+1].Text, "-") {
-				a.denied(via, args[i+2:])
-				starts++
+		case strings.HasPrefix(text, "-") && len(text) > 1 && text != "--":
+			if value, ok := spec.scriptAt(args[i:]); ok {
+				a.deniedScript(via, value)
 			}
+			switch takes := spec.takes(text); {
+			case takes == aValue:
+				i++
+			case takes == notKnown && skip == 0 && i+2 < len(args) && !strings.HasPrefix(args[i+1].Text, "-"):
+				a.denied(via, args[i+2:])
+				readings++
+			}
+		case text == "--":
 		case strings.Contains(text, "=") && args[i].solid && !strings.Contains(text[:strings.Index(text, "=")], "/"):
 		case skip > 0:
 			skip--
@@ -206,13 +213,75 @@ func (a *analyzer) candidates(via string, spec carrierSpec, args []Word) {
 	}
 }
 
-// deniedScript walks the value of a flag such as -c as a script.
-func (a *analyzer) deniedScript(via string, args []Word, flag string) {
-	if value := strings.TrimPrefix(args[0].Text, flag); value != "" {
-		a.deniedText(via, []Word{{Text: value, Literal: args[0].Literal}})
-	} else if len(args) > 1 {
-		a.deniedText(via, args[1:2])
+// maxReadings bounds how often a flag that is not known splits the words of a wrapper.
+const maxReadings = 6
+
+// taking is what a flag does with the word behind it.
+type taking uint8
+
+const (
+	notKnown taking = iota
+	aValue
+	nothing
+)
+
+func (s carrierSpec) takes(flag string) taking {
+	if name, ok := strings.CutPrefix(flag, "--"); ok {
+		if strings.Contains(name, "=") {
+			return nothing
+		}
+		for _, long := range strings.Fields(s.long) {
+			if strings.HasPrefix(long, name) {
+				return aValue
+			}
+		}
+		return notKnown
 	}
+	for i := 1; i < len(flag); i++ {
+		if strings.IndexByte(s.values, flag[i]) < 0 {
+			continue
+		}
+		if i == len(flag)-1 {
+			return aValue
+		}
+		return nothing // what follows in the same word is the value
+	}
+	return notKnown
+}
+
+// scriptAt finds the text of a script that the first word, a flag, gives: attached, behind "=", or as the next word.
+func (s carrierSpec) scriptAt(args []Word) (script Word, ok bool) {
+	flag := args[0].Text
+	if s.script == "" {
+		return script, false
+	}
+	at := strings.IndexByte(flag, s.script[1])
+	name, value, attached := strings.Cut(flag, "=")
+	switch {
+	case strings.HasPrefix(flag, "--"):
+		if s.longScript == "" || len(name) < 4 || !strings.HasPrefix(s.longScript, name) {
+			return script, false
+		}
+	case at < 0:
+		return script, false
+	default:
+		value, attached = flag[at+1:], at+1 < len(flag)
+	}
+	switch {
+	case attached:
+		return Word{Text: value, Literal: args[0].Literal}, true
+	case len(args) > 1:
+		return args[1], true
+	}
+	return script, false
+}
+
+// deniedScript walks the value of a flag such as -c. That of env -S is words for env itself.
+func (a *analyzer) deniedScript(via string, script Word) {
+	if via == "env" {
+		script.Text = "env " + script.Text
+	}
+	a.deniedText(via, []Word{script})
 }
 
 func (a *analyzer) deniedText(via string, words []Word) {

@@ -1,0 +1,110 @@
+// What is known of values before the script runs: the variable of a loop over
+// a list that stands in the script, and what a few programs print whatever
+// they are asked. It judges nothing.
+
+package shell
+
+import (
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// A loopVar is the variable of a for loop, inside its body.
+type loopVar struct {
+	name   string
+	solid  bool // no value is empty or begins with a dash
+	single bool // without quotes, too, it becomes exactly one argument
+}
+
+func loopOver(name string, items []Word) loopVar {
+	v := loopVar{name: name, solid: len(items) > 0, single: len(items) > 0}
+	for _, w := range items {
+		v.solid = v.solid && w.solid && w.shape < many && w.prefix != ""
+		v.single = v.single && w.shape == known && unsplit(w.prefix)
+	}
+	return v
+}
+
+// unsplit: bash neither splits the text nor takes it for a pattern.
+func unsplit(s string) bool { return s != "" && !strings.ContainsAny(s, " \t\n*?[]\\") }
+
+func (a *analyzer) loopVar(name string) (v loopVar, ok bool) {
+	for _, v := range a.loops {
+		if v.name == name {
+			return v, true
+		}
+	}
+	return v, false
+}
+
+// plainOutput reports what a substitution prints: numbers, or in any case no
+// argument that begins with a dash when it is quoted (solid) or not (split).
+// It may print nothing.
+func plainOutput(p *syntax.CmdSubst) (number, solid, split bool) {
+	if len(p.Stmts) != 1 {
+		return false, false, false
+	}
+	s, fed := p.Stmts[0], false
+	if pipe, ok := s.Cmd.(*syntax.BinaryCmd); ok && pipe.Op == syntax.Pipe && !s.Negated && len(s.Redirs) == 0 {
+		s, fed = pipe.Y, true
+	}
+	for _, r := range s.Redirs {
+		if r.Op != syntax.RdrIn || r.N != nil {
+			return false, false, false
+		}
+		fed = true
+	}
+	c, ok := s.Cmd.(*syntax.CallExpr)
+	if !ok || len(c.Assigns) > 0 {
+		return false, false, false
+	}
+	words := make([]string, len(c.Args))
+	for i, w := range c.Args {
+		if words[i] = w.Lit(); !unsplit(words[i]) || strings.ContainsAny(words[i], "{}~$") {
+			return false, false, false
+		}
+	}
+	switch number = printsNumber(words, fed); {
+	case number, printsObject(words):
+		return number, true, true
+	}
+	return false, printsPath(words), false
+}
+
+func printsNumber(words []string, fed bool) bool {
+	switch line := strings.Join(words, " "); line {
+	case "wc -l", "wc -w", "wc -c", "wc -m":
+		return fed
+	case "nproc", "id -u", "id -g", "date +%s":
+		return true
+	}
+	return false
+}
+
+// printsObject: names of objects, or an operand as written when there is no
+// such object.
+func printsObject(words []string) bool {
+	if len(words) < 3 || words[0] != "git" || words[1] != "merge-base" && words[1] != "rev-parse" {
+		return false
+	}
+	operands := words[2:]
+	if words[1] == "rev-parse" && (operands[0] == "--short" || operands[0] == "--verify") {
+		operands = operands[1:]
+	}
+	for _, w := range operands {
+		if strings.HasPrefix(w, "-") {
+			return false
+		}
+	}
+	return true
+}
+
+// printsPath: an absolute path, which can hold blanks.
+func printsPath(words []string) bool {
+	switch strings.Join(words, " ") {
+	case "pwd", "git rev-parse --show-toplevel":
+		return true
+	}
+	return false
+}
