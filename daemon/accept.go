@@ -88,7 +88,7 @@ func hashOf(name string, input json.RawMessage) string {
 // so nothing has happened. intake is held.
 func (s *session) accept(r request, choose func(turnID string) *turn) (key string, repeated bool, err error) {
 	if max(len(r.use.ID), len(r.use.TurnID), len(r.parent)) > maxID {
-		s.notice(pipeline.Noticed{Code: "invalid_id", Message: fmt.Sprintf("A tool use with an id, turn_id or parent_tool_use_id of more than %d bytes was not accepted.", maxID)})
+		s.notify(nil, pipeline.Noticed{Code: "invalid_id", Message: fmt.Sprintf("A tool use with an id, turn_id or parent_tool_use_id of more than %d bytes was not accepted.", maxID)})
 		return "", false, nil
 	}
 	s.mu.Lock()
@@ -99,7 +99,7 @@ func (s *session) accept(r request, choose func(turnID string) *turn) (key strin
 	case same:
 		return known, true, nil
 	case found:
-		s.notice(pipeline.Noticed{Code: "duplicate_id", CallID: r.use.ID, Message: fmt.Sprintf(
+		s.notify(nil, pipeline.Noticed{Code: "duplicate_id", CallID: r.use.ID, Message: fmt.Sprintf(
 			"Another tool use already has the id %q with another content. This one was not accepted; send it under a new id, or name its turn with turn_id.", r.use.ID)})
 		return "", false, nil
 	}

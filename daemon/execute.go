@@ -89,7 +89,7 @@ func (st *stream) serve(ctx context.Context, receive func() error) error {
 func (t *toolServer) open(g tooldv1.ToolService_ExecuteServer, first *tooldv1.ExecuteRequest) (*stream, error) {
 	request := first.GetAttach()
 	if request == nil {
-		s, err := t.daemon.newSession("", nil, anonymous)
+		s, err := t.daemon.newSession("", nil, nil, anonymous)
 		if err != nil {
 			return nil, err
 		}
@@ -99,7 +99,7 @@ func (t *toolServer) open(g tooldv1.ToolService_ExecuteServer, first *tooldv1.Ex
 	if err := t.daemon.checkAttach(request); err != nil {
 		return nil, err
 	}
-	s, err := t.daemon.find(request.GetSessionId(), request.GetRoots())
+	s, err := t.daemon.find(request.GetSessionId(), request.GetRoots(), request.GetOptions())
 	if err != nil {
 		return nil, err
 	}
@@ -178,15 +178,15 @@ func checkEnv(env map[string]string) error {
 	return nil
 }
 
-// find gives the session of that name, or a new one when there are roots for it or no name.
-func (d *Daemon) find(name string, roots []string) (*session, error) {
+// find gives the session of that name, or a new one with those options when there are roots for it or no name.
+func (d *Daemon) find(name string, roots []string, options *tooldv1.Options) (*session, error) {
 	if s, err := d.bringBack(name); s != nil || err != nil {
 		return s, err
 	}
 	if name != "" && len(roots) == 0 {
 		return nil, refuse(codes.NotFound, "unknown_session", "There is no open session %q. Send roots to make one of this name.", short(name)).at("session_id")
 	}
-	return d.newSession(name, roots, named)
+	return d.newSession(name, roots, options, named)
 }
 
 // attach makes st one of the session's streams.

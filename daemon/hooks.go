@@ -27,9 +27,7 @@ func (s *session) Later(f func(context.Context)) { s.work.Go(func() { f(s.ctx) }
 
 // Notice records something that clients should know about the call.
 func (s *session) Notice(c *pipeline.Call, n pipeline.Noticed) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.enqueue(entry(&c.Use, n))
+	s.notify(&c.Use, n)
 }
 
 // noRule stands for a rule of a hook's "if": an event that is about no call meets none.
@@ -56,7 +54,7 @@ func (s *session) askHooks(ctx context.Context, in hook.Input, about string) {
 	in.Session, in.Dir, in.Mode = rights.Common.Session, rights.Common.Dir, rights.Common.Mode
 	said := rights.Runner.Run(ctx, hooks, in)
 	for _, n := range pipeline.Notices(said) {
-		s.notice(n)
+		s.notify(nil, n)
 	}
 	for _, reason := range said.Reasons {
 		if reason.Text != "" {
@@ -64,7 +62,7 @@ func (s *session) askHooks(ctx context.Context, in hook.Input, about string) {
 		}
 	}
 	for _, text := range said.Context {
-		s.notice(pipeline.Noticed{Code: "hook_context", Message: text})
+		s.notify(nil, pipeline.Noticed{Code: "hook_context", Message: text})
 	}
 }
 

@@ -27,10 +27,10 @@ func (s *session) setOptions(change *tooldv1.Options) error {
 	if change == nil {
 		return nil
 	}
-	before := s.stand().settings
 	s.mu.Lock()
-	wanted := merged(s.options, change)
+	had, wanted := s.options, merged(s.options, change)
 	s.mu.Unlock()
+	before := s.daemon.settings.Load(scopeOf(s.meta.Roots, had))
 	now := s.daemon.settings.Load(scopeOf(s.meta.Roots, wanted))
 	if err := checkSettings(now, change); err != nil {
 		return err

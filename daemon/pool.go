@@ -18,10 +18,7 @@ import (
 // offered finds the tool of that exact name in the pool that the options leave; nil: there is none.
 func (s *session) offered(name string, options *tooldv1.Options) tools.Tool {
 	for _, tool := range s.daemon.Tools {
-		if tool.Spec().Name != name || !inPool(name, options) {
-			continue
-		}
-		if s.known().rules.Removes(name) == nil || s.stand().rules.Removes(name) == nil { // the rule may be gone by now
+		if tool.Spec().Name == name && inPool(name, options) && s.stand().rules.Removes(name) == nil {
 			return tool
 		}
 	}
@@ -41,7 +38,7 @@ func inPool(name string, options *tooldv1.Options) bool {
 
 // nearest gives the names of the three offered tools whose names are most like name.
 func (s *session) nearest(name string, options *tooldv1.Options) (names []string) {
-	for _, tool := range s.daemon.pool(options, s.known().rules, false) {
+	for _, tool := range s.daemon.pool(options, s.stand().rules, false) {
 		names = append(names, tool.GetName())
 	}
 	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(distance(name, a), distance(name, b)) })

@@ -242,7 +242,7 @@ var errMoot = fault.Deniedf("cannot_ask", "The question was withdrawn.")
 func cannotAsk(q pipeline.Question) error {
 	way := "Attach with capabilities.answers, or choose a permission_mode that allows it."
 	if q.Verdict.Firm() {
-		way = "No rule and no permission_mode passes that: attach with capabilities.answers, so that somebody can be asked."
+		way = "No rule and no permission_mode passes that. Attach with capabilities.answers, so that somebody can be asked."
 	}
 	if len(q.Suggestions) > 0 {
 		way = fmt.Sprintf("The rule %q in permissions.allow of the settings would allow the like of it; or attach with capabilities.answers.", q.Suggestions[0])

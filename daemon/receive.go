@@ -74,19 +74,19 @@ func (st *stream) said(message *tooldv1.ExecuteRequest) error {
 		return st.led(message)
 	case *tooldv1.ExecuteRequest_Answer:
 		if refused := st.answered(m.Answer); refused != nil {
-			s.notice(pipeline.Noticed{Code: refused.reason, Message: refused.message, Details: refusedAnswer{short(m.Answer.GetQuestionId())}})
+			s.notify(nil, pipeline.Noticed{Code: refused.reason, Message: refused.message, Details: refusedAnswer{short(m.Answer.GetQuestionId())}})
 		}
 	case *tooldv1.ExecuteRequest_Cancel:
 		if unknown := s.cancelled(m.Cancel); unknown != nil {
-			s.notice(*unknown)
+			s.notify(nil, *unknown)
 		}
 	case *tooldv1.ExecuteRequest_Interrupt:
 		s.interrupt(m.Interrupt.GetReason())
 	case *tooldv1.ExecuteRequest_Ack: // everything is kept for now
 	case nil:
-		s.notice(pipeline.Noticed{Code: "unknown_message", Message: "A message with nothing in it, or with something that this daemon does not know, changed nothing."})
+		s.notify(nil, pipeline.Noticed{Code: "unknown_message", Message: "A message with nothing in it, or with something that this daemon does not know, changed nothing."})
 	default:
-		s.notice(pipeline.Noticed{Code: "not_served", Message: fmt.Sprintf("%s is not served by this daemon yet; the message changed nothing.", armOf(message))})
+		s.notify(nil, pipeline.Noticed{Code: "not_served", Message: fmt.Sprintf("%s is not served by this daemon yet; the message changed nothing.", armOf(message))})
 	}
 	return nil
 }
@@ -125,7 +125,7 @@ func (st *stream) led(message *tooldv1.ExecuteRequest) error {
 		}
 	}
 	if st.companion {
-		s.notice(pipeline.Noticed{Code: "not_main", Message: "A companion stream cannot send tool uses, nor end or discard turns; the message changed nothing.", CallID: short(message.GetToolUse().GetId())})
+		s.notify(nil, pipeline.Noticed{Code: "not_main", Message: "A companion stream cannot send tool uses, nor end or discard turns; the message changed nothing.", CallID: short(message.GetToolUse().GetId())})
 	}
 	return nil
 }
@@ -163,7 +163,7 @@ func (s *session) namedTurn(id string) *turn {
 	t := s.turnNamed(id)
 	s.mu.Unlock()
 	if t == nil && id != "" {
-		s.notice(unknownTurn(id))
+		s.notify(nil, unknownTurn(id))
 	}
 	return t
 }

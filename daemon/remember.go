@@ -81,7 +81,7 @@ func (s *session) keepRules(rules []keeping) {
 	}
 	for _, k := range rules {
 		if err := s.keepRule(k); err != nil {
-			s.notice(pipeline.Noticed{Code: "remember_failed", Message: fmt.Sprintf("The rule %s could not be remembered: %v. The answer counts all the same.", k.Rule, err)})
+			s.notify(nil, pipeline.Noticed{Code: "remember_failed", Message: fmt.Sprintf("The rule %s could not be remembered: %v. The answer counts all the same.", k.Rule, err)})
 		}
 	}
 	st := s.stand()

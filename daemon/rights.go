@@ -73,7 +73,7 @@ func (s *session) tellSettings(before, now *standing) {
 	}
 	for _, warning := range now.warnings {
 		if !slices.Contains(before.warnings, warning) {
-			s.notice(pipeline.Noticed{Code: "settings_warning", Message: warning})
+			s.notify(nil, pipeline.Noticed{Code: "settings_warning", Message: warning})
 		}
 	}
 	s.mu.Lock()
@@ -82,14 +82,6 @@ func (s *session) tellSettings(before, now *standing) {
 		s.enqueue(entry(nil, pipeline.Changed{Mode: &mode}))
 	}
 	s.rejudge(now)
-}
-
-// known gives the standing as it was when somebody last looked at the files.
-func (s *session) known() *standing {
-	if st := s.standing.Load(); st != nil {
-		return st
-	}
-	return s.stand()
 }
 
 // standing works out what settings and remembered rules come to.
@@ -180,7 +172,7 @@ func (s *session) rights(st *standing) pipeline.Rights {
 	return pipeline.Rights{
 		Policy: permission.Policy{Rules: st.rules, Mode: mode}, Anchors: st.anchors, Places: st.places, Memory: s.memory, Hooks: st.hooks,
 		Runner: hook.Runner{
-			Processes: s.daemon.runner, ProjectDir: s.meta.Roots[0], Dir: s.dir, Environ: s.environ(),
+			Processes: s.daemon.runner, ProjectDir: s.meta.Roots[0], Dir: s.dir, Environ: s.environ(st),
 			AllowedURLs: st.settings.AllowedHTTPHookURLs,
 		},
 		Common: hook.Input{Session: s.name, Dir: s.dir, Mode: mode.String()},

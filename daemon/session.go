@@ -153,8 +153,9 @@ type exports struct {
 
 var sessionName = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
 
-// newSession makes a session with roots, or with the default root when there are none.
-func (d *Daemon) newSession(name string, roots []string, from origin) (*session, error) {
+// newSession makes a session with roots, or with the default root when there are none. It has its options before anything
+// is asked of it.
+func (d *Daemon) newSession(name string, roots []string, options *tooldv1.Options, from origin) (*session, error) {
 	if name == "" {
 		name = newID("s-")
 	}
@@ -177,6 +178,9 @@ func (d *Daemon) newSession(name string, roots []string, from origin) (*session,
 	if err != nil {
 		return nil, err
 	}
+	if err := checkSettings(d.settings.Load(scopeOf(places.Roots(), options)), options); err != nil {
+		return nil, err
+	}
 	if err := d.makeRoom(); err != nil {
 		return nil, err
 	}
@@ -196,6 +200,9 @@ func (d *Daemon) newSession(name string, roots []string, from origin) (*session,
 	s.dir = s.meta.Roots[0]
 	if _, err := log.Append(entry(nil, pipeline.Changed{Dir: s.dir}, put(keyMeta, s.meta), put(keyDir, s.dir))); err != nil {
 		return nil, errors.Join(journalRefusal(err), d.journal.Remove(name))
+	}
+	if err := s.setOptions(options); err != nil {
+		return nil, errors.Join(err, d.journal.Remove(name))
 	}
 	s.tellHooks(hook.Input{Event: hook.SessionStart, Source: "startup"}, "startup") // before anybody can close it
 	d.mu.Lock()
@@ -359,9 +366,13 @@ func put(key string, value any) journal.Put {
 	return journal.Put{Key: key, Value: text}
 }
 
-// notice records something that clients should know. A full disk loses it, since nothing depends on it.
-func (s *session) notice(n pipeline.Noticed) {
+// notify records something that clients should know of a use, or of the session itself when use is nil. A full disk loses
+// it, since nothing depends on it. mu is not held.
+func (s *session) notify(use *pipeline.Use, n pipeline.Noticed) {
+	if n.Code == "hook_failed" {
+		s.daemon.Log.Warn("a hook failed", zap.String("session", s.name), zap.String("what", n.Message))
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.enqueue(entry(nil, n))
+	s.enqueue(entry(use, n))
 }

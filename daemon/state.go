@@ -26,11 +26,12 @@ type change struct {
 
 // Peek gives the session's state as it is now, for one call.
 func (s *session) Peek(c *pipeline.Call) *tools.Env {
+	st := s.stand()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	spec := c.Tool.Spec()
 	env := &tools.Env{
-		CallID: outputName(s.name, c.Key), Dir: s.dir, Environ: s.environ(), Cursors: maps.Clone(s.cursors),
+		CallID: outputName(s.name, c.Key), Dir: s.dir, Environ: s.environ(st), Cursors: maps.Clone(s.cursors),
 		Spool: s.outputs, Runner: s.daemon.runner, Tasks: s.tasks, MaxChars: spec.MaxResultChars,
 	}
 	if env.MaxChars == 0 {
@@ -47,16 +48,14 @@ func (s *session) Peek(c *pipeline.Call) *tools.Env {
 // outputName is what the output of a call is called, and its processes are marked with.
 func outputName(session, key string) string { return session + "." + key }
 
-// environ is the client's environment with what calls have exported. mu is held.
-func (s *session) environ() (list []string) {
+// environ is the client's environment with what settings say and calls have exported. mu is held.
+func (s *session) environ(st *standing) (list []string) {
 	env := maps.Clone(s.env)
 	if len(env) == 0 {
 		env = daemonEnviron()
 	}
-	if st := s.standing.Load(); st != nil {
-		for _, v := range st.settings.Env {
-			env[v.Name] = v.Value
-		}
+	for _, v := range st.settings.Env {
+		env[v.Name] = v.Value
 	}
 	for _, name := range s.exports.Unset {
 		delete(env, name)

@@ -88,9 +88,9 @@ func (s *session) runOne(request *tooldv1.RunToolRequest, send func(*tooldv1.Exe
 // sessionOf gives the session that the request names, or an anonymous one.
 func (t *toolServer) sessionOf(request *tooldv1.RunToolRequest) (*session, error) {
 	if request.GetSessionId() == "" {
-		return t.daemon.newSession("", request.GetRoots(), anonymous)
+		return t.daemon.newSession("", request.GetRoots(), request.GetOptions(), anonymous)
 	}
-	return t.daemon.find(request.GetSessionId(), request.GetRoots())
+	return t.daemon.find(request.GetSessionId(), request.GetRoots(), request.GetOptions())
 }
 
 // ListTools gives the tools that a session sees.

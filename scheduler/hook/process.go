@@ -52,7 +52,7 @@ func (r Runner) start(ctx context.Context, h *Hook, input []byte) ending {
 // command says what is to be started. The error says what is not there.
 func (r Runner) command(h *Hook) (sandbox.Command, error) {
 	c := sandbox.Command{
-		ID: "hook", Path: shell, Args: []string{"sh", "-c", h.Command}, Dir: r.Dir,
+		ID: "hook", Path: shell, Args: []string{"sh", "-c", h.Command}, Dir: r.dir(),
 		Env: sandbox.Environ(r.Environ, "CLAUDE_PROJECT_DIR="+r.ProjectDir, "TOOLD_PROJECT_DIR="+r.ProjectDir),
 	}
 	if h.Args == nil {
@@ -64,8 +64,18 @@ func (r Runner) command(h *Hook) (sandbox.Command, error) {
 		c.Args = append(c.Args, places.Replace(arg))
 	}
 	var err error
-	c.Path, err = find(c.Args[0], r.Dir, c.Env)
+	c.Path, err = find(c.Args[0], c.Dir, c.Env)
 	return c, err
+}
+
+// dir is where a hook runs. Who takes the working directory away takes no hook away with it.
+func (r Runner) dir() string {
+	for _, dir := range []string{r.Dir, r.ProjectDir} {
+		if info, err := os.Stat(dir); err == nil && info.IsDir() {
+			return dir
+		}
+	}
+	return "/"
 }
 
 // find gives the file of a program: by its path, or in the PATH of environ. What is relative there is passed over.

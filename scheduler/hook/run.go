@@ -22,7 +22,7 @@ const (
 type Runner struct {
 	Processes  *sandbox.Runner
 	ProjectDir string // what CLAUDE_PROJECT_DIR and TOOLD_PROJECT_DIR say; absolute
-	Dir        string // the working directory; absolute
+	Dir        string // the working directory; absolute. If it is gone, hooks run in the project's
 	// Environ is the client's environment, as NAME=value. Processes get it as other children do, without what looks like
 	// a credential or would change what a program runs; requests get of it what the hook allows by name.
 	Environ []string
