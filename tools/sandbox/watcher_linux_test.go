@@ -98,7 +98,9 @@ func TestSweepEndsWhatADeadDaemonLeft(t *testing.T) {
 
 func TestWatcherIsReplaced(t *testing.T) {
 	r := newRunner(t)
+	r.watcher.mu.Lock()
 	first := r.watcher.child.Pid
+	r.watcher.mu.Unlock()
 	if err := syscall.Kill(first, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
