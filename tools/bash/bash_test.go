@@ -139,7 +139,7 @@ func TestResults(t *testing.T) {
 		{"exit code", "echo no; exit 3", "Exit code 3\nno\n"},
 		{"no match", "grep three a.txt", "Exit code 1\n(no match)\n"},
 		{"signal", "kill -9 $$", "Ended by signal SIGKILL\n"},
-		{"both channels", "echo err >&2; sleep 0.05; echo out", "err\nout\n"},
+		{"both channels", "echo err >&2; sleep 0.3; echo out", "err\nout\n"},
 		{"escapes", `printf '\033[1;31mred\033[0m \033]0;title\007x\n'`, "red x\n"},
 		{"not UTF-8", `printf 'a\377b\n'`, "a\uFFFDb\n"},
 		{"no line end", "printf x", "x"},
