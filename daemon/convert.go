@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"github.com/toold/toold/daemon/journal"
+	"github.com/toold/toold/daemon/settings"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 	"github.com/toold/toold/scheduler"
 	"github.com/toold/toold/scheduler/permission"
@@ -52,7 +53,7 @@ func eventOf(use *pipeline.Use, event pipeline.Event) *tooldv1.ExecuteResponse {
 		r.Event = &tooldv1.ExecuteResponse_Question{Question: questionOf(use, e.Question)}
 	case pipeline.Withdrawn:
 		r.Event = &tooldv1.ExecuteResponse_QuestionWithdrawn{QuestionWithdrawn: &tooldv1.QuestionWithdrawn{
-			QuestionId: e.QuestionID, ToolUseId: use.ID, Reason: clean(e.Reason),
+			QuestionId: e.QuestionID, ToolUseId: use.ID, Reason: visible(e.Reason),
 		}}
 	case pipeline.Started:
 		r.Event = &tooldv1.ExecuteResponse_Started{Started: &tooldv1.Started{ToolUseId: use.ID, Sandbox: tierOf(e.Tier)}}
@@ -61,7 +62,7 @@ func eventOf(use *pipeline.Use, event pipeline.Event) *tooldv1.ExecuteResponse {
 	case pipeline.TurnEnded:
 		r.Event = &tooldv1.ExecuteResponse_TurnEnded{TurnEnded: turnEndedOf(e)}
 	case pipeline.Noticed:
-		r.Event = &tooldv1.ExecuteResponse_Notice{Notice: &tooldv1.Notice{Code: e.Code, Message: clean(e.Message), ToolUseId: clean(e.CallID), Details: structOf(e.Details)}}
+		r.Event = &tooldv1.ExecuteResponse_Notice{Notice: &tooldv1.Notice{Code: e.Code, Message: visible(e.Message), ToolUseId: clean(e.CallID), Details: structOf(e.Details)}}
 	case pipeline.Changed:
 		r.Event = &tooldv1.ExecuteResponse_SessionChanged{SessionChanged: changedOf(e)}
 	}
@@ -79,7 +80,7 @@ func questionOf(use *pipeline.Use, q pipeline.Question) *tooldv1.Question {
 
 func suggestionsOf(rules []string) (list []*tooldv1.Suggestion) {
 	for _, rule := range rules {
-		list = append(list, &tooldv1.Suggestion{Rule: clean(rule), List: permission.AllowList.String()})
+		list = append(list, &tooldv1.Suggestion{Rule: visible(rule), List: permission.AllowList.String()})
 	}
 	return list
 }
@@ -130,7 +131,7 @@ func errorOf(e *fault.Error) *tooldv1.Error {
 	if e == nil {
 		return nil
 	}
-	return &tooldv1.Error{Code: e.Code, Message: shortened(e.Message, shownFault), Field: shortened(e.Field, shownReason), Details: structOf(e.Details)}
+	return &tooldv1.Error{Code: e.Code, Message: shortened(visible(e.Message), shownFault), Field: shortened(e.Field, shownReason), Details: structOf(e.Details)}
 }
 
 // structOf puts a value that marshals to a JSON object into a Struct; nil when it does not. One that is too large for a
@@ -170,7 +171,7 @@ func changedOf(e pipeline.Changed) *tooldv1.SessionChanged {
 		TodosChanged: e.TodosReplaced, Todos: todosOf(e.Todos), Closed: e.Closed,
 	}
 	if e.Mode != nil {
-		wire.PermissionMode = tooldv1.PermissionMode(*e.Mode + 1)
+		wire.PermissionMode = wireMode(*e.Mode)
 	}
 	return wire
 }
@@ -232,6 +233,34 @@ func merged(base, change *tooldv1.Options) *tooldv1.Options {
 	return into
 }
 
+// wireMode is a mode on the wire, where 0 is none.
+func wireMode(m permission.Mode) tooldv1.PermissionMode { return tooldv1.PermissionMode(m + 1) }
+
+// modeIn is the mode that options choose, if they do.
+func modeIn(o *tooldv1.Options) (mode permission.Mode, chosen bool) {
+	wire := o.GetPermissionMode()
+	if wire == tooldv1.PermissionMode_PERMISSION_MODE_UNSPECIFIED {
+		return permission.Default, false
+	}
+	return permission.Mode(wire - 1), true
+}
+
+// listIn is the list that a rule to remember is for.
+func listIn(r *tooldv1.Remember) (list permission.List, known bool) {
+	lists := map[string]permission.List{"": permission.AllowList, "allow": permission.AllowList, "ask": permission.AskList, "deny": permission.DenyList}
+	list, known = lists[r.GetList()]
+	return list, known
+}
+
+// levelIn is the level of the settings file that a scope stands for; false: it is none of a file.
+func levelIn(scope tooldv1.Scope) (level settings.Level, ok bool) {
+	levels := map[tooldv1.Scope]settings.Level{
+		tooldv1.Scope_SCOPE_LOCAL: settings.Local, tooldv1.Scope_SCOPE_PROJECT: settings.Project, tooldv1.Scope_SCOPE_USER: settings.User,
+	}
+	level, ok = levels[scope]
+	return level, ok
+}
+
 // useOf is the tool use that a RunToolRequest asks for.
 func useOf(r *tooldv1.RunToolRequest) *tooldv1.ToolUse {
 	use := &tooldv1.ToolUse{Id: r.GetId(), Name: r.GetName(), Timeout: r.GetTimeout()}
@@ -260,6 +289,13 @@ func cleanAll(texts []string) (cleaned []string) {
 		cleaned = append(cleaned, clean(text))
 	}
 	return cleaned
+}
+
+func visibleAll(texts []string) (shown []string) {
+	for _, text := range texts {
+		shown = append(shown, visible(text))
+	}
+	return shown
 }
 
 // visible makes control and bidirectional characters visible, so that what is shown is what is there.

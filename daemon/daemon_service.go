@@ -28,7 +28,7 @@ func (x *daemonServer) GetInfo(context.Context, *tooldv1.GetInfoRequest) (*toold
 	d := x.daemon
 	info := &tooldv1.GetInfoResponse{
 		Version: d.Version, Pid: int32(os.Getpid()), Started: timestamppb.New(d.started), Features: features,
-		DefaultRoot: clean(d.Root), Sandbox: tierOf(d.runner.Tier()), Epoch: d.journal.Epoch(), Warnings: cleanAll(d.warned()),
+		DefaultRoot: clean(d.Root), Sandbox: tierOf(d.runner.Tier()), Epoch: d.journal.Epoch(), Warnings: visibleAll(d.warned()),
 		NotCovered: []string{"Processes are not confined: a command can do whatever this user can."},
 		Limits: &tooldv1.Limits{
 			MaxRunningCalls: uint32(d.limits.MaxRunningCalls), OpenCalls: uint32(d.limits.OpenCalls), Sessions: uint32(d.limits.Sessions),

@@ -99,13 +99,12 @@ func (t *toolServer) open(g tooldv1.ToolService_ExecuteServer, first *tooldv1.Ex
 	if err := t.daemon.checkAttach(request); err != nil {
 		return nil, err
 	}
-	s, err := t.daemon.find(request.GetSessionId(), request.GetRoots(), request.GetOptions())
+	s, after, err := t.daemon.find(request.GetSessionId(), request.GetRoots(), request.GetOptions())
 	if err != nil {
 		return nil, err
 	}
-	after := s.log.Last()
 	if request.AfterSeq != nil {
-		if err := beyondEnd(s.name, request.GetAfterSeq(), after); err != nil {
+		if err := beyondEnd(s.name, request.GetAfterSeq(), s.log.Last()); err != nil {
 			return nil, err.at("attach.after_seq")
 		}
 		after = request.GetAfterSeq()
@@ -178,15 +177,21 @@ func checkEnv(env map[string]string) error {
 	return nil
 }
 
-// find gives the session of that name, or a new one with those options when there are roots for it or no name.
-func (d *Daemon) find(name string, roots []string, options *tooldv1.Options) (*session, error) {
-	if s, err := d.bringBack(name); s != nil || err != nil {
-		return s, err
+// find gives the session of that name, or a new one with those options when there are roots for it or no name. What is
+// recorded behind the number after is news to whoever has asked: what has become of his options, too.
+func (d *Daemon) find(name string, roots []string, options *tooldv1.Options) (s *session, after uint64, err error) {
+	if s, err := d.bringBack(name); err != nil {
+		return nil, 0, err
+	} else if s != nil {
+		return s, s.log.Last(), nil
 	}
 	if name != "" && len(roots) == 0 {
-		return nil, refuse(codes.NotFound, "unknown_session", "There is no open session %q. Send roots to make one of this name.", short(name)).at("session_id")
+		return nil, 0, refuse(codes.NotFound, "unknown_session", "There is no open session %q. Send roots to make one of this name.", short(name)).at("session_id")
 	}
-	return d.newSession(name, roots, options, named)
+	if s, err = d.newSession(name, roots, options, named); err != nil {
+		return nil, 0, err
+	}
+	return s, s.born, nil
 }
 
 // attach makes st one of the session's streams.
@@ -238,7 +243,7 @@ func (s *session) lead(st *stream, a *tooldv1.Attach) {
 func (s *session) hello(st *standing) *tooldv1.Attached {
 	hello := &tooldv1.Attached{
 		SessionId: s.name, FirstKeptSeq: s.log.First(), LastSeq: s.log.Last(), Epoch: s.daemon.journal.Epoch(),
-		Features: features, Warnings: cleanAll(st.warnings), Roots: cleanAll(s.meta.Roots),
+		Features: features, Warnings: visibleAll(st.warnings), Roots: cleanAll(s.meta.Roots),
 	}
 	for _, t := range s.openTurns() {
 		hello.OpenTurns = append(hello.OpenTurns, &tooldv1.OpenTurn{Turn: t.number, TurnId: t.id, OpenToolUseIds: t.openIDs()})

@@ -5,7 +5,6 @@ package daemon
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -13,7 +12,6 @@ import (
 	"google.golang.org/grpc/codes"
 
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
-	"github.com/toold/toold/scheduler/permission"
 	"github.com/toold/toold/scheduler/pipeline"
 	"github.com/toold/toold/tools/background"
 	"github.com/toold/toold/tools/fault"
@@ -32,7 +30,8 @@ func (x *daemonServer) Explain(ctx context.Context, request *tooldv1.ExplainRequ
 	if err != nil {
 		return nil, err
 	}
-	if err := checkSettings(s.stand().settings, request.GetOptions()); err != nil {
+	st := s.stand()
+	if err := checkSettings(st.settings, request.GetOptions()); err != nil {
 		return nil, err
 	}
 	r := parseUse(request.GetToolUse())
@@ -52,7 +51,7 @@ func (x *daemonServer) Explain(ctx context.Context, request *tooldv1.ExplainRequ
 		return invalid(fault.From(err)), nil
 	}
 	wire := explanationOf(explained)
-	wire.Error = errorOf(explained.Fault)
+	wire.Error, wire.Warnings = errorOf(explained.Fault), visibleAll(st.warnings)
 	return wire, nil
 }
 
@@ -87,65 +86,6 @@ func (d *Daemon) explaining(request *tooldv1.ExplainRequest) (*session, error) {
 	likeness.tasks = background.NewSet(func(*background.Task) {})
 	likeness.places, likeness.meta, likeness.dir = places, meta{Roots: places.Roots()}, places.Roots()[0]
 	return likeness, nil
-}
-
-func invalid(err *fault.Error) *tooldv1.ExplainResponse {
-	return &tooldv1.ExplainResponse{Error: errorOf(err), Decision: tooldv1.Decision_DECISION_DENY, Reasons: []string{visible(err.Message)}}
-}
-
-func explanationOf(e pipeline.Explanation) *tooldv1.ExplainResponse {
-	v := e.Verdict
-	wire := &tooldv1.ExplainResponse{
-		Valid: true, Concurrent: e.Concurrent, ReadOnly: e.Effects.ReadOnly(), Level: levelOf(v.Level), Grounds: groundsOf(v.Grounds),
-		Decision:    map[permission.Decision]tooldv1.Decision{permission.Allow: tooldv1.Decision_DECISION_ALLOW, permission.Ask: tooldv1.Decision_DECISION_ASK, permission.Deny: tooldv1.Decision_DECISION_DENY}[v.Decision],
-		Suggestions: suggestionsOf(e.Suggestions), PermissionMode: tooldv1.PermissionMode(e.Mode + 1), Effects: effectsOf(e),
-	}
-	for _, h := range e.Hooks {
-		wire.Reasons = append(wire.Reasons, visible(fmt.Sprintf("The PreToolUse hook in %s is asked first; what it will say is not known.", h.Origin)))
-	}
-	for _, g := range v.Grounds {
-		wire.Reasons = append(wire.Reasons, visible(g.Text))
-	}
-	if v.ByMode {
-		wire.Reasons = append(wire.Reasons, fmt.Sprintf("The permission mode %s makes of that: %s.", e.Mode, v.Decision))
-	}
-	return wire
-}
-
-// effectsOf puts what a call would do into lines.
-func effectsOf(e pipeline.Explanation) (lines []string) {
-	for _, c := range e.Effects.Commands {
-		if c.ForkBomb {
-			continue
-		}
-		line := "runs " + c.Text
-		switch {
-		case c.ReadOnly:
-			line += " (only reads)"
-		case c.DenyOnly:
-			line += " (behind " + c.Via + ", which only deny and ask rules look through)"
-		case c.Transparent:
-			line += " (looked through)"
-		}
-		lines = append(lines, visible(line))
-	}
-	for _, a := range e.Facts.Accesses {
-		verb, where := "reads ", a.Named
-		if a.Write {
-			verb = "writes "
-		}
-		if a.Real != a.Named {
-			where += " -> " + a.Real
-		}
-		if !a.Inside {
-			where += " (outside)"
-		}
-		lines = append(lines, visible(verb+where))
-	}
-	for _, host := range e.Facts.Hosts {
-		lines = append(lines, visible("contacts "+host))
-	}
-	return lines
 }
 
 // unknownTool is the fault of a tool use whose tool is not offered.

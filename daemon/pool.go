@@ -13,6 +13,7 @@ import (
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 	"github.com/toold/toold/scheduler/permission"
 	"github.com/toold/toold/tools"
+	"github.com/toold/toold/tools/nearest"
 )
 
 // offered finds the tool of that exact name in the pool that the options leave; nil: there is none.
@@ -41,37 +42,9 @@ func (s *session) nearest(name string, options *tooldv1.Options) (names []string
 	for _, tool := range s.daemon.pool(options, s.stand().rules, false) {
 		names = append(names, tool.GetName())
 	}
-	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(distance(name, a), distance(name, b)) })
+	name = name[:min(len(name), 100)]
+	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(nearest.Distance(name, a), nearest.Distance(name, b)) })
 	return names[:min(3, len(names))]
-}
-
-// distance is the Levenshtein distance of two names, in bytes, with what is only another case at half a step.
-func distance(a, b string) int {
-	a = a[:min(len(a), 100)]
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = 2 * j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = 2 * (i + 1)
-		for j := range len(b) {
-			change := diagonal + difference(a[i], b[j])
-			diagonal = row[j+1]
-			row[j+1] = min(change, row[j]+2, diagonal+2)
-		}
-	}
-	return row[len(b)]
-}
-
-func difference(a, b byte) int {
-	switch {
-	case a == b:
-		return 0
-	case a|0x20 == b|0x20:
-		return 1
-	}
-	return 2
 }
 
 // pool describes the tools that the options leave, and with unavailable also the others, each with the reason.

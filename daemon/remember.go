@@ -9,17 +9,16 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"github.com/toold/toold/daemon/journal"
-	"github.com/toold/toold/daemon/settings"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 	"github.com/toold/toold/scheduler/permission"
 	"github.com/toold/toold/scheduler/pipeline"
 )
 
-// maxRemembered is how many rules one answer may bring, and a session may keep.
+// Bounds of the rules that answers bring, ours: far above what people need.
 const (
-	maxRemembered     = 16
-	maxSessionRules   = 1000
-	maxRememberedRule = 4 << 10 // bytes
+	maxRemembered     = 16      // rules in one answer
+	maxSessionRules   = 1000    // rules that a session keeps
+	maxRememberedRule = 4 << 10 // bytes of a rule
 )
 
 // keeping is a rule that is to be kept, and where.
@@ -34,17 +33,11 @@ func (s *session) checkRemember(wire []*tooldv1.Remember) (rules []keeping, refu
 		return nil, refuse(codes.InvalidArgument, "invalid_rule", "An answer may bring %d rules to remember, and this one has %d.", maxRemembered, len(wire)).at("remember")
 	}
 	for _, r := range wire {
-		k := keeping{remembered{Rule: r.GetRule()}, r.GetScope()}
-		switch r.GetList() {
-		case "", "allow":
-			k.List = permission.AllowList
-		case "ask":
-			k.List = permission.AskList
-		case "deny":
-			k.List = permission.DenyList
-		default:
+		list, known := listIn(r)
+		if !known {
 			return nil, refuse(codes.InvalidArgument, "invalid_rule", "A rule is remembered in the list \"allow\", \"ask\" or \"deny\", not %q.", short(r.GetList())).at("remember.list")
 		}
+		k := keeping{remembered{list, r.GetRule()}, r.GetScope()}
 		if len(k.Rule) > maxRememberedRule {
 			return nil, refuse(codes.InvalidArgument, "invalid_rule", "A rule to remember has %d bytes, and at most %d are taken.", len(k.Rule), maxRememberedRule).at("remember.rule")
 		}
@@ -65,11 +58,15 @@ func (s *session) checkScope(k keeping) *refusal {
 	case tooldv1.Scope_SCOPE_UNSPECIFIED, tooldv1.Scope_SCOPE_SESSION, tooldv1.Scope_SCOPE_USER:
 		return nil
 	case tooldv1.Scope_SCOPE_LOCAL, tooldv1.Scope_SCOPE_PROJECT:
-		if now, err := s.daemon.settings.Trusted(s.meta.Roots[0]); k.List == permission.AllowList && (err != nil || !now.Trusted) {
-			return refuse(codes.FailedPrecondition, "not_trusted",
-				"The workspace %s is not trusted, so an allow rule in its settings would not count. Run \"toold trust %s\" first, or remember it for the session or the user.", clean(s.meta.Roots[0]), clean(s.meta.Roots[0])).at("remember.scope")
+		if k.List != permission.AllowList {
+			return nil
 		}
-		return nil
+		root := s.meta.Roots[0]
+		if now, err := s.daemon.settings.Trusted(root); err == nil && now.Trusted {
+			return nil
+		}
+		return refuse(codes.FailedPrecondition, "not_trusted",
+			"The files of the workspace %s are not trusted, so an allow rule in them would count in no session but one that trusts them unseen. Look at them and run \"toold trust %s\" first, or remember the rule for the session or the user.", clean(root), clean(root)).at("remember.scope")
 	}
 	return refuse(codes.InvalidArgument, "invalid_rule", "The scope %d of a rule to remember is not known.", k.scope).at("remember.scope")
 }
@@ -91,10 +88,7 @@ func (s *session) keepRules(rules []keeping) {
 }
 
 func (s *session) keepRule(k keeping) error {
-	level, file := map[tooldv1.Scope]settings.Level{
-		tooldv1.Scope_SCOPE_LOCAL: settings.Local, tooldv1.Scope_SCOPE_PROJECT: settings.Project, tooldv1.Scope_SCOPE_USER: settings.User,
-	}[k.scope]
-	if file {
+	if level, file := levelIn(k.scope); file {
 		_, err := s.daemon.settings.Remember(s.meta.Roots[0], level, k.List, k.Rule)
 		return err
 	}

@@ -55,6 +55,16 @@ func (d *Daemon) bringBack(name string) (*session, error) {
 	if s, ok := d.session(name); ok {
 		return s, nil
 	}
+	s, err := d.retrieve(name)
+	if s != nil && s.meta.Anonymous {
+		s.close("the daemon was restarted") // which may wait for hooks
+		return nil, nil
+	}
+	return s, err
+}
+
+// retrieve restores the session of that name if it is lost.
+func (d *Daemon) retrieve(name string) (*session, error) {
 	d.making.Lock()
 	defer d.making.Unlock()
 	d.mu.Lock()
@@ -83,11 +93,9 @@ func (d *Daemon) bringBack(name string) (*session, error) {
 	case err != nil:
 		return nil, journalRefusal(err)
 	}
-	if s.meta.Anonymous {
-		s.close("the daemon was restarted")
-		return nil, nil
+	if !s.meta.Anonymous {
+		s.tellHooks(hook.Input{Event: hook.SessionStart, Source: "resume"}, "resume")
 	}
-	s.tellHooks(hook.Input{Event: hook.SessionStart, Source: "resume"}, "resume")
 	return s, nil
 }
 

@@ -129,11 +129,8 @@ func (d *Daemon) standing(now *settings.Settings, kept []remembered, base *works
 
 // modeOf is the permission mode that is in force: what the client has chosen, else what the settings say.
 func modeOf(o *tooldv1.Options, now *settings.Settings) permission.Mode {
-	mode := permission.Default
-	switch {
-	case o.GetPermissionMode() != tooldv1.PermissionMode_PERMISSION_MODE_UNSPECIFIED:
-		mode = permission.Mode(o.GetPermissionMode() - 1)
-	case now.Mode != nil:
+	mode, chosen := modeIn(o)
+	if !chosen && now.Mode != nil {
 		mode = now.Mode.Mode
 	}
 	if mode == permission.BypassPermissions && now.BypassDisabled != nil {

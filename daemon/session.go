@@ -76,6 +76,7 @@ type session struct {
 	daemon  *Daemon
 	created time.Time
 	meta    meta
+	born    uint64 // the number of its first record; 0 if it was brought back
 	log     *journal.Log
 	queue   *scheduler.Queue
 	places  *workspace.Workspace // with the roots alone; standing has what settings add
@@ -154,13 +155,24 @@ type exports struct {
 var sessionName = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
 
 // newSession makes a session with roots, or with the default root when there are none. It has its options before anything
-// is asked of it.
+// is asked of it. When there are as many as the limit allows it closes the longest idle one.
 func (d *Daemon) newSession(name string, roots []string, options *tooldv1.Options, from origin) (*session, error) {
+	for {
+		s, idle, err := d.tryNew(name, roots, options, from)
+		if idle == nil {
+			return s, err
+		}
+		idle.close("room was needed for another session") // which may wait for hooks
+	}
+}
+
+// tryNew makes the session, if no idle one has to be closed for it.
+func (d *Daemon) tryNew(name string, roots []string, options *tooldv1.Options, from origin) (made, idle *session, err error) {
 	if name == "" {
 		name = newID("s-")
 	}
 	if !sessionName.MatchString(name) || name == "." || name == ".." {
-		return nil, refuse(codes.InvalidArgument, "invalid_session_id",
+		return nil, nil, refuse(codes.InvalidArgument, "invalid_session_id",
 			"The session id %q is not a name of 1 to 64 letters, digits, dots, dashes and underscores.", short(name)).at("session_id")
 	}
 	if len(roots) == 0 {
@@ -169,21 +181,27 @@ func (d *Daemon) newSession(name string, roots []string, options *tooldv1.Option
 	d.making.Lock()
 	defer d.making.Unlock()
 	if err := d.takesNew(); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if s, ok := d.session(name); ok {
-		return s, nil
+		return s, nil, nil
 	}
 	places, err := openPlaces(roots, d.locks)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if err := checkSettings(d.settings.Load(scopeOf(places.Roots(), options)), options); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	if err := d.makeRoom(); err != nil {
-		return nil, err
+	if idle, err = d.crowding(); idle != nil || err != nil {
+		return nil, idle, err
 	}
+	made, err = d.begin(name, places, options, from)
+	return made, nil, err
+}
+
+// begin makes the session. making is held.
+func (d *Daemon) begin(name string, places *workspace.Workspace, options *tooldv1.Options, from origin) (*session, error) {
 	log, err := d.journal.Create(name)
 	if errors.Is(err, journal.ErrExists) {
 		return nil, refuse(codes.FailedPrecondition, "session_closed",
@@ -201,6 +219,7 @@ func (d *Daemon) newSession(name string, roots []string, options *tooldv1.Option
 	if _, err := log.Append(entry(nil, pipeline.Changed{Dir: s.dir}, put(keyMeta, s.meta), put(keyDir, s.dir))); err != nil {
 		return nil, errors.Join(journalRefusal(err), d.journal.Remove(name))
 	}
+	s.born = log.Last()
 	if err := s.setOptions(options); err != nil {
 		return nil, errors.Join(err, d.journal.Remove(name))
 	}
@@ -235,7 +254,6 @@ func (d *Daemon) outputs(session string) (*spool.Dir, error) {
 	if err != nil {
 		return nil, refuse(codes.Internal, "output_failed", "The outputs of session %q cannot be opened: %v.", session, err)
 	}
-	folder.Limit = d.limits.OutputBytes
 	return folder, nil
 }
 
@@ -264,13 +282,12 @@ func openPlaces(roots []string, locks *workspace.Locks) (*workspace.Workspace, e
 	return places, nil
 }
 
-// makeRoom closes the longest idle detached session when there are as many as the limit allows.
-func (d *Daemon) makeRoom() error {
+// crowding gives the longest idle detached session when there are as many as the limit allows; nil: there is room.
+func (d *Daemon) crowding() (oldest *session, err error) {
 	sessions := d.open()
 	if len(sessions) < d.limits.Sessions {
-		return nil
+		return nil, nil
 	}
-	var oldest *session
 	var since time.Time
 	for _, s := range sessions {
 		if idle, unused := s.idleSince(); unused && (oldest == nil || idle.Before(since)) {
@@ -278,11 +295,10 @@ func (d *Daemon) makeRoom() error {
 		}
 	}
 	if oldest == nil {
-		return refuse(codes.ResourceExhausted, "too_many_sessions",
+		return nil, refuse(codes.ResourceExhausted, "too_many_sessions",
 			"%d sessions are open and all are in use. Close one, or raise limits.sessions in the settings.", len(sessions))
 	}
-	oldest.close("room was needed for another session")
-	return nil
+	return oldest, nil
 }
 
 // idleSince tells since when nobody has used the session; unused is false while somebody does: a stream, a call, an

@@ -32,13 +32,16 @@ func (s *session) Peek(c *pipeline.Call) *tools.Env {
 	spec := c.Tool.Spec()
 	env := &tools.Env{
 		CallID: outputName(s.name, c.Key), Dir: s.dir, Environ: s.environ(st), Cursors: maps.Clone(s.cursors),
-		Spool: s.outputs, Runner: s.daemon.runner, Tasks: s.tasks, MaxChars: spec.MaxResultChars,
+		Runner: s.daemon.runner, Tasks: s.tasks, MaxChars: spec.MaxResultChars,
 	}
 	if env.MaxChars == 0 {
 		env.MaxChars = pipeline.DefaultMaxChars
 	}
 	if t := s.turns[c.Use.Turn]; t != nil {
 		env.OnTimeout = onTimeoutOf(t.options)
+	}
+	if s.outputs != nil { // a likeness, for Explain, may have none
+		env.Spool = s.outputs.Limited(st.settings.Limits.OutputBytes)
 	}
 	env.Output = func(out *spool.Output) { s.published(c, out) }
 	env.Report = func(step tools.Step) { s.reported(c, step) }

@@ -90,7 +90,8 @@ func (t *toolServer) sessionOf(request *tooldv1.RunToolRequest) (*session, error
 	if request.GetSessionId() == "" {
 		return t.daemon.newSession("", request.GetRoots(), request.GetOptions(), anonymous)
 	}
-	return t.daemon.find(request.GetSessionId(), request.GetRoots(), request.GetOptions())
+	s, _, err := t.daemon.find(request.GetSessionId(), request.GetRoots(), request.GetOptions())
+	return s, err
 }
 
 // ListTools gives the tools that a session sees.

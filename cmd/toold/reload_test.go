@@ -116,6 +116,19 @@ func TestEnvironmentReload(t *testing.T) {
 	expect(t, "GREETING of the one behind it", textIn(c.run("behind", `touch x; echo "$GREETING"`)), "good evening\n")
 }
 
+// TestOutputLimitReload: a smaller bound of a call's output is in force for the next call, and a workspace may set one.
+func TestOutputLimitReload(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, nil)
+	root := h.room(t, "bound", nil)
+	c := h.attach(t, in(root, trusted()))
+	expect(t, "without a bound", c.ended("none", "head -c 5000 /dev/zero"), "OK")
+	put(t, h.user(), `{"limits": {"output_bytes": 4000}}`)
+	expect(t, "with the user's", c.ended("user", "head -c 5000 /dev/zero"), "ERROR output_limit")
+	put(t, filepath.Join(root, ".toold", "settings.json"), `{"limits": {"output_bytes": 2000}}`)
+	expect(t, "with the workspace's", c.ended("workspace", "head -c 3000 /dev/zero"), "ERROR output_limit")
+}
+
 // TestOptions: what a session says for itself when it attaches.
 func TestOptions(t *testing.T) {
 	t.Parallel()

@@ -82,15 +82,15 @@ func (s *setup) printTrust(t trustJSON) error { return json.NewEncoder(s.stdout)
 // showTrust tells what would count of the workspace's files if they were trusted.
 func (s *setup) showTrust(store *settings.Store, root string) error {
 	gained := gain(store.Load(settings.Scope{Roots: []string{root}, Trusted: true}), root)
-	standing, err := store.Trusted(root)
+	trust, err := store.Trusted(root)
 	if err != nil {
 		return err
 	}
 	if s.json {
-		return s.printTrust(trustJSON{Root: root, Trusted: standing.Trusted, Settings: settingsJSON(gained)})
+		return s.printTrust(trustJSON{Root: root, Trusted: trust.Trusted, Settings: settingsJSON(gained)})
 	}
 	s.tellGain(root, gained)
-	_, err = fmt.Fprintln(s.stdout, standingWords(root, standing))
+	_, err = fmt.Fprintln(s.stdout, trustWords(root, trust))
 	return err
 }
 
@@ -143,12 +143,12 @@ func (s *setup) tellGain(root string, gained []settings.Line) {
 	}
 }
 
-func standingWords(root string, standing settings.Standing) string {
+func trustWords(root string, trust settings.Trust) string {
 	switch {
-	case standing.Trusted:
+	case trust.Trusted:
 		return visibleLine(root) + " is trusted."
-	case len(standing.Changed) > 0:
-		return visibleLine(fmt.Sprintf("%s was trusted, but these files have changed since: %s.", root, strings.Join(standing.Changed, ", ")))
+	case len(trust.Changed) > 0:
+		return visibleLine(fmt.Sprintf("%s was trusted, but these files have changed since: %s.", root, strings.Join(trust.Changed, ", ")))
 	default:
 		return visibleLine(root) + " is not trusted."
 	}

@@ -146,7 +146,7 @@ func (r *reader) unknown(m member, within string, known []string) {
 		return
 	}
 	hint := ""
-	if near := nearest(m.key, known); near != "" {
+	if near := meant(m.key, known); near != "" {
 		hint = fmt.Sprintf("; %q is probably meant", near)
 	}
 	r.warn(m.line, "%q is not known and has no effect%s", shortened(within+m.key), hint)

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/toold/toold/scheduler/hook"
+	"github.com/toold/toold/tools/nearest"
 )
 
 var topKeys = map[string]func(*reader, member){
@@ -68,37 +69,16 @@ var (
 	eventNames      = slices.Concat(hook.Events, silentEvents)
 )
 
-// nearest gives the known name that was probably meant; empty: none is near.
-func nearest(word string, known []string) string {
+// meant gives the known name that was probably meant; empty: none is near.
+func meant(word string, known []string) string {
 	best, least := "", max(1, len(word)/4)+1
 	for _, name := range known {
 		if len(word) > 2*len(name) {
 			continue // so that a huge word costs nothing
 		}
-		if d := distance(strings.ToLower(word), strings.ToLower(name)); d < least {
+		if d := nearest.Distance(word, name); d < least {
 			best, least = name, d
 		}
 	}
 	return best
-}
-
-// distance counts the bytes to insert, delete or replace to make b of a.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, diagonal+1, row[j]+1)
-		}
-	}
-	return row[len(b)]
 }

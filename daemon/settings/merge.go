@@ -23,18 +23,18 @@ type source struct {
 
 // A merger builds one Settings.
 type merger struct {
-	scope     Scope
-	home      string
-	standings []Standing // of each root
-	sources   []source   // the highest first
-	out       *Settings
-	loss      [][]string // of each root that is not trusted: what of it does not count, in words
+	scope   Scope
+	home    string
+	trusts  []Trust  // of each root
+	sources []source // the highest first
+	out     *Settings
+	loss    [][]string // of each root that is not trusted: what of it does not count, in words
 }
 
 // merge makes the settings of a scope from what its files say.
 func merge(scope Scope, v view, home string) *Settings {
 	m := merger{scope: scope, home: home, out: &Settings{Limits: Default()}, loss: make([][]string, len(scope.Roots))}
-	m.standings = standings(scope, &v)
+	m.trusts = trusts(scope, &v)
 	m.gather(&v)
 	m.rules()
 	m.bypass()
@@ -68,7 +68,7 @@ func (m *merger) gather(v *view) {
 			m.out.Warnings = append(m.out.Warnings, l.reading.good.warnings...)
 		}
 		if l.reading.good != nil {
-			trusted := l.place.level != workspace || m.standings[l.root].Trusted
+			trusted := l.place.level != workspace || m.trusts[l.root].Trusted
 			m.sources = append(m.sources, source{l.reading.good, l.place, l.root, trusted})
 		}
 	}
@@ -328,7 +328,7 @@ func (m *merger) untrusted() {
 		}
 		m.out.Untrusted = append(m.out.Untrusted, root)
 		why := "is not trusted"
-		if changed := m.standings[i].Changed; len(changed) > 0 {
+		if changed := m.trusts[i].Changed; len(changed) > 0 {
 			why = "has changed since it was trusted (" + joined(changed) + ")"
 		}
 		m.warn("%s %s: what its settings files say of %s does not count. Look at them, then run: toold trust %s", root, why, joined(m.loss[i]), quoted(root))

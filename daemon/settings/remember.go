@@ -73,9 +73,9 @@ func (s *Store) rememberIn(root string, to Level, rules permission.List, rule st
 		return "", err
 	}
 	sums, _ := sumsOf(real) // what is unusable is not what was trusted
-	standing := b.standing(real, sums)
-	if rules == permission.AllowList && !standing.Trusted {
-		return "", notTrusted(real, standing)
+	trust := b.trust(real, sums)
+	if rules == permission.AllowList && !trust.Trusted {
+		return "", notTrusted(real, trust)
 	}
 	name, mode := projectLocal, os.FileMode(0o600)
 	if to == Project {
@@ -87,7 +87,7 @@ func (s *Store) rememberIn(root string, to Level, rules permission.List, rule st
 	}
 	defer at.close()
 	written, err := at.remember(rules, rule, mode)
-	if err != nil || !standing.Trusted || written.from == written.to {
+	if err != nil || !trust.Trusted || written.from == written.to {
 		return at.file, err
 	}
 	if written.from != sums[name] {

@@ -3,6 +3,7 @@
 package settings
 
 import (
+	"crypto/sha256"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -63,7 +64,7 @@ func (v *view) same(o *view) bool {
 
 type scopeKey struct {
 	roots   string
-	session string
+	session [sha256.Size]byte // of its text
 	trusted bool
 }
 
@@ -85,7 +86,7 @@ func (s *Store) Load(scope Scope) *Settings {
 	at.mu.Lock()
 	defer at.mu.Unlock()
 	if at.session == nil {
-		at.session = readSession(at.scope)
+		at.session, at.scope.Session = readSession(at.scope), "" // it can be long
 	}
 	now := s.view(at)
 	if at.settings == nil || !now.same(&at.view) {
@@ -96,7 +97,7 @@ func (s *Store) Load(scope Scope) *Settings {
 }
 
 func (s *Store) scoped(scope Scope) *scoped {
-	key := scopeKey{strings.Join(scope.Roots, "\x00"), scope.Session, scope.Trusted}
+	key := scopeKey{strings.Join(scope.Roots, "\x00"), sha256.Sum256([]byte(scope.Session)), scope.Trusted}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.scopes.take(key, func() *scoped {

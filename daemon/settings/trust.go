@@ -29,8 +29,8 @@ func isClaude(name string) bool { return strings.HasPrefix(name, ".claude/") }
 // is never the one that was trusted.
 const unusable = "unusable"
 
-// A Standing is whether a workspace is trusted.
-type Standing struct {
+// A Trust is whether a workspace is trusted.
+type Trust struct {
 	Trusted bool
 	// Changed are its settings files, relative to the root, that are not what they were when it was trusted. Not trusted
 	// and nothing changed: it never was.
@@ -59,16 +59,16 @@ func parseBook(file string, data []byte) (*book, error) {
 	return &b, nil
 }
 
-// standing compares a root's files, by name, with what was trusted.
-func (b *book) standing(real string, sums map[string]string) Standing {
+// trust compares a root's files, by name, with what was trusted.
+func (b *book) trust(real string, sums map[string]string) Trust {
 	if b == nil {
-		return Standing{}
+		return Trust{}
 	}
 	promised, known := b.Roots[real]
 	if !known {
-		return Standing{}
+		return Trust{}
 	}
-	var s Standing
+	var s Trust
 	for _, name := range rootFiles {
 		if promised.Files[name] != sums[name] {
 			s.Changed = append(s.Changed, name)
@@ -78,9 +78,9 @@ func (b *book) standing(real string, sums map[string]string) Standing {
 	return s
 }
 
-// standings gives the standing of each root of a scope, by the files that a view has read.
-func standings(scope Scope, v *view) []Standing {
-	out := make([]Standing, len(scope.Roots))
+// trusts gives the trust of each root of a scope, by the files that a view has read.
+func trusts(scope Scope, v *view) []Trust {
+	out := make([]Trust, len(scope.Roots))
 	for i, root := range scope.Roots {
 		if scope.Trusted {
 			out[i].Trusted = true
@@ -106,7 +106,7 @@ func standings(scope Scope, v *view) []Standing {
 				sums[strings.TrimPrefix(l.place.file, l.place.base+"/")] = sum
 			}
 		}
-		out[i] = v.trust.good.standing(real, sums)
+		out[i] = v.trust.good.trust(real, sums)
 	}
 	return out
 }
@@ -173,17 +173,17 @@ func (s *Store) Distrust(root string) error {
 }
 
 // Trusted tells whether the workspace at root is trusted with its settings files as they are now.
-func (s *Store) Trusted(root string) (Standing, error) {
+func (s *Store) Trusted(root string) (Trust, error) {
 	real, err := realRoot(root)
 	if err != nil {
-		return Standing{}, err
+		return Trust{}, err
 	}
 	b, err := s.book()
 	if err != nil {
-		return Standing{}, err
+		return Trust{}, err
 	}
 	sums, _ := sumsOf(real) // what is unusable is not what was trusted
-	return b.standing(real, sums), nil
+	return b.trust(real, sums), nil
 }
 
 func realRoot(root string) (string, error) {
@@ -257,7 +257,7 @@ func (s *Store) rewrite(change func(*book)) error {
 }
 
 // notTrusted says what keeps an allow rule from being remembered in a workspace.
-func notTrusted(root string, s Standing) error {
+func notTrusted(root string, s Trust) error {
 	why := "is not trusted"
 	if len(s.Changed) > 0 {
 		why = "has changed since it was trusted (" + joined(slices.Clone(s.Changed)) + ")"

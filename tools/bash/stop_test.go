@@ -145,7 +145,7 @@ func TestLongOutput(t *testing.T) {
 
 func TestOutputLimit(t *testing.T) {
 	s := newSession(t)
-	s.change = func(env *tools.Env) { env.Spool.Limit = 1 << 20 }
+	s.change = func(env *tools.Env) { env.Spool = env.Spool.Limited(1 << 20) }
 	a := s.bash("yes")
 	if a.fault == nil || a.fault.Code != "output_limit" || a.StdoutBytes != 1<<20 {
 		t.Errorf("%v, %d bytes", a.err, a.StdoutBytes)

@@ -30,12 +30,11 @@ const (
 
 // A Dir is the folder that holds one session's outputs. It keeps no file open.
 type Dir struct {
-	path string
-	// Limit is how many bytes one output may take, index included. Open sets 1 GiB; change it before the first Create.
-	Limit int64
+	path  string
+	limit int64 // of one output, index included
 }
 
-// Open makes the folder, readable by its owner only, if it is not there yet.
+// Open makes the folder, readable by its owner only, if it is not there yet. An output in it takes at most 1 GiB.
 func Open(dir string) (*Dir, error) {
 	if !filepath.IsAbs(dir) {
 		return nil, fmt.Errorf("output folder %q is not an absolute path", dir)
@@ -43,11 +42,14 @@ func Open(dir string) (*Dir, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, classify(err)
 	}
-	return &Dir{path: filepath.Clean(dir), Limit: defaultLimit}, nil
+	return &Dir{path: filepath.Clean(dir), limit: defaultLimit}, nil
 }
 
 // Path is the folder's absolute path.
 func (d *Dir) Path() string { return d.path }
+
+// Limited is the same folder, for outputs of at most so many bytes, index included.
+func (d *Dir) Limited(bytes int64) *Dir { return &Dir{path: d.path, limit: bytes} }
 
 // Create begins the output called name. Nothing is written before the first byte comes; an output of that name that
 // holds something already is then an error, so no output ever shows another's bytes.
@@ -56,7 +58,7 @@ func (d *Dir) Create(name string) (*Output, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Output{base: base, limit: d.Limit}, nil
+	return &Output{base: base, limit: d.limit}, nil
 }
 
 // Find gives the output called name as it is on disk: one that has ended, or whose daemon has died. An error that is

@@ -178,7 +178,7 @@ func TestFollow(t *testing.T) {
 
 func TestLimit(t *testing.T) {
 	d := openDir(t)
-	d.Limit = 100
+	d = d.Limited(100)
 	o := create(t, d, "call")
 	write(t, o, Stdout, strings.Repeat("a", 60))
 	err := o.Write(Stderr, bytes.Repeat([]byte("b"), 60))

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/toold/toold/tools/fault"
+	"github.com/toold/toold/tools/nearest"
 )
 
 // NotFound are the Details of file_not_found and path_not_found.
@@ -130,32 +131,11 @@ func unlikeness(a, b string) int {
 	case stemA == stemB && stemA != "":
 		return 1
 	}
-	if d := editDistance(la, lb); d <= max(1, min(len(la), len(lb))/4) {
+	if d := nearest.Distance(la, lb); d <= max(1, min(len(la), len(lb))/4) {
 		return 1 + d
 	}
 	if short := min(len(stemA), len(stemB)); short >= 4 && (strings.Contains(stemA, stemB) || strings.Contains(stemB, stemA)) {
 		return 100
 	}
 	return -1
-}
-
-// editDistance counts the bytes to insert, delete or replace to make b of a.
-func editDistance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, diagonal+1, row[j]+1)
-		}
-	}
-	return row[len(b)]
 }

@@ -393,7 +393,9 @@ type ExplainResponse struct {
 	// The permission mode that it was judged in.
 	PermissionMode PermissionMode `protobuf:"varint,10,opt,name=permission_mode,json=permissionMode,proto3,enum=toold.v1.PermissionMode" json:"permission_mode,omitempty"`
 	// What the call would read, write, start and contact, one a line.
-	Effects       []string `protobuf:"bytes,11,rep,name=effects,proto3" json:"effects,omitempty"`
+	Effects []string `protobuf:"bytes,11,rep,name=effects,proto3" json:"effects,omitempty"`
+	// What is wrong with the settings that it was judged by, and what of them does not count. As in Attached.
+	Warnings      []string `protobuf:"bytes,12,rep,name=warnings,proto3" json:"warnings,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -501,6 +503,13 @@ func (x *ExplainResponse) GetPermissionMode() PermissionMode {
 func (x *ExplainResponse) GetEffects() []string {
 	if x != nil {
 		return x.Effects
+	}
+	return nil
+}
+
+func (x *ExplainResponse) GetWarnings() []string {
+	if x != nil {
+		return x.Warnings
 	}
 	return nil
 }
@@ -622,7 +631,7 @@ const file_toold_v1_daemon_proto_rawDesc = "" +
 	"\n" +
 	"session_id\x18\x02 \x01(\tR\tsessionId\x12\x14\n" +
 	"\x05roots\x18\x03 \x03(\tR\x05roots\x12+\n" +
-	"\aoptions\x18\x04 \x01(\v2\x11.toold.v1.OptionsR\aoptions\"\xbd\x03\n" +
+	"\aoptions\x18\x04 \x01(\v2\x11.toold.v1.OptionsR\aoptions\"\xd9\x03\n" +
 	"\x0fExplainResponse\x12\x14\n" +
 	"\x05valid\x18\x01 \x01(\bR\x05valid\x12%\n" +
 	"\x05error\x18\x02 \x01(\v2\x0f.toold.v1.ErrorR\x05error\x12\x1e\n" +
@@ -637,7 +646,8 @@ const file_toold_v1_daemon_proto_rawDesc = "" +
 	"\vsuggestions\x18\t \x03(\v2\x14.toold.v1.SuggestionR\vsuggestions\x12A\n" +
 	"\x0fpermission_mode\x18\n" +
 	" \x01(\x0e2\x18.toold.v1.PermissionModeR\x0epermissionMode\x12\x18\n" +
-	"\aeffects\x18\v \x03(\tR\aeffects\"#\n" +
+	"\aeffects\x18\v \x03(\tR\aeffects\x12\x1a\n" +
+	"\bwarnings\x18\f \x03(\tR\bwarnings\"#\n" +
 	"\x0fShutdownRequest\x12\x10\n" +
 	"\x03now\x18\x01 \x01(\bR\x03now\"\x12\n" +
 	"\x10ShutdownResponse2\xd2\x01\n" +

@@ -1,0 +1,77 @@
+package daemon
+
+// An explanation as it goes over the wire. Knows nothing of how it came about.
+
+import (
+	"fmt"
+
+	tooldv1 "github.com/toold/toold/gen/toold/v1"
+	"github.com/toold/toold/scheduler/permission"
+	"github.com/toold/toold/scheduler/pipeline"
+	"github.com/toold/toold/tools/fault"
+)
+
+// invalid is the explanation of a call that would not be accepted.
+func invalid(err *fault.Error) *tooldv1.ExplainResponse {
+	return &tooldv1.ExplainResponse{Error: errorOf(err), Decision: tooldv1.Decision_DECISION_DENY, Reasons: []string{visible(err.Message)}}
+}
+
+func decisionOf(d permission.Decision) tooldv1.Decision {
+	return map[permission.Decision]tooldv1.Decision{
+		permission.Allow: tooldv1.Decision_DECISION_ALLOW, permission.Ask: tooldv1.Decision_DECISION_ASK, permission.Deny: tooldv1.Decision_DECISION_DENY,
+	}[d]
+}
+
+func explanationOf(e pipeline.Explanation) *tooldv1.ExplainResponse {
+	v := e.Verdict
+	wire := &tooldv1.ExplainResponse{
+		Valid: true, Concurrent: e.Concurrent, ReadOnly: e.Effects.ReadOnly(), Level: levelOf(v.Level), Grounds: groundsOf(v.Grounds),
+		Decision: decisionOf(v.Decision), Suggestions: suggestionsOf(e.Suggestions), PermissionMode: wireMode(e.Mode), Effects: effectsOf(e),
+	}
+	for _, h := range e.Hooks {
+		wire.Reasons = append(wire.Reasons, visible(fmt.Sprintf("The PreToolUse hook in %s is asked first; what it will say is not known.", h.Origin)))
+	}
+	for _, g := range v.Grounds {
+		wire.Reasons = append(wire.Reasons, visible(g.Text))
+	}
+	if v.ByMode {
+		wire.Reasons = append(wire.Reasons, fmt.Sprintf("The permission mode %s makes of that: %s.", e.Mode, v.Decision))
+	}
+	return wire
+}
+
+// effectsOf puts what a call would do into lines.
+func effectsOf(e pipeline.Explanation) (lines []string) {
+	for _, c := range e.Effects.Commands {
+		if c.ForkBomb {
+			continue
+		}
+		line := "runs " + c.Text
+		switch {
+		case c.ReadOnly:
+			line += " (only reads)"
+		case c.DenyOnly:
+			line += " (behind " + c.Via + ", which only deny and ask rules look through)"
+		case c.Transparent:
+			line += " (looked through)"
+		}
+		lines = append(lines, visible(line))
+	}
+	for _, a := range e.Facts.Accesses {
+		verb, where := "reads ", a.Named
+		if a.Write {
+			verb = "writes "
+		}
+		if a.Real != a.Named {
+			where += " -> " + a.Real
+		}
+		if !a.Inside {
+			where += " (outside)"
+		}
+		lines = append(lines, visible(verb+where))
+	}
+	for _, host := range e.Facts.Hosts {
+		lines = append(lines, visible("contacts "+host))
+	}
+	return lines
+}
