@@ -1,0 +1,117 @@
+package main
+
+// Yeses that do not count, since what they were for has changed meanwhile.
+
+import (
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	tooldv1 "github.com/toold/toold/gen/toold/v1"
+)
+
+// absent checks that a file was never made.
+func absent(t *testing.T, root, name string) {
+	t.Helper()
+	if _, err := os.Lstat(filepath.Join(root, name)); err == nil {
+		t.Errorf("%s is there", name)
+	}
+}
+
+// TestYesAgainstALaterRule: a deny rule that is saved while the question is open wins over the yes.
+func TestYesAgainstALaterRule(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, nil)
+	root := h.room(t, "later", nil)
+	c := h.attach(t, in(root, nil))
+	c.bash("u", "touch made")
+	q := c.question("u")
+	put(t, filepath.Join(root, ".toold", "settings.json"), `{"permissions": {"deny": ["Bash(touch *)"]}}`)
+	c.answer(answer(q, yes))
+	c.until("u DENIED rule_denied")
+	absent(t, root, "made")
+}
+
+// TestPassingModeIsNoYes: a question that a mode has settled is asked again when the mode is gone before the call's turn.
+func TestPassingModeIsNoYes(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, nil)
+	root := h.room(t, "passing", nil)
+	mode := func(m tooldv1.PermissionMode) {
+		a := &tooldv1.Attach{
+			SessionId: "passing", Role: tooldv1.Role_ROLE_COMPANION, Options: &tooldv1.Options{PermissionMode: m.Enum()},
+			Capabilities: &tooldv1.Capabilities{Answers: true},
+		}
+		h.attach(t, a)
+	}
+	c := h.attach(t, in(root, nil))
+	c.bash("front", "chmod +x x") // the other waits behind it
+	c.bash("u", "touch made")
+	questions := c.questions(2)
+	mode(tooldv1.PermissionMode_PERMISSION_MODE_ACCEPT_EDITS)
+	c.until("u withdrawn: it is allowed now")
+	mode(tooldv1.PermissionMode_PERMISSION_MODE_DEFAULT)
+	c.answer(answer(questions["front"], no))
+	c.until("front DENIED")
+	again := c.question("u")
+	if again.GetQuestionId() == questions["u"].GetQuestionId() {
+		t.Errorf("the withdrawn question %s came back", again.GetQuestionId())
+	}
+	c.answer(answer(again, no))
+	c.until("u DENIED client_denied")
+	absent(t, root, "made")
+}
+
+// TestEditedInputThatMustBeAsked: the input of an answer needs no question of its own, unless it is one that always does.
+func TestEditedInputThatMustBeAsked(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, nil)
+	root := h.room(t, "edited", map[string]string{".toold/settings.json": `{"permissions": {"ask": ["Bash(mkdir *)"], "deny": ["Bash(rmdir *)"]}}`})
+	for id, x := range map[string]struct{ command, then string }{
+		"plain":    {"touch made", "plain OK"},
+		"critical": {"rm -rf " + root, "critical asks"},
+		"ruled":    {"mkdir made", "ruled asks"},
+		"denied":   {"rmdir made", "denied DENIED rule_denied"},
+	} {
+		a := in(root, nil)
+		a.SessionId = id
+		c := h.attach(t, a)
+		c.bash(id, "touch other")
+		edited := answer(c.question(id), yes)
+		edited.UpdatedInputJson = `{"command":"` + x.command + `"}`
+		c.answer(edited)
+		c.until(id + " withdrawn")
+		if q := c.until(x.then).GetQuestion(); q != nil {
+			c.answer(answer(q, no))
+			c.until(id + " DENIED client_denied")
+		}
+	}
+	absent(t, root, "other")
+}
+
+// TestExplainBesideCalls: explaining reads a session that works, and disturbs nothing (the race detector looks on).
+func TestExplainBesideCalls(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, nil)
+	root := h.room(t, "beside", nil)
+	free := &tooldv1.Options{PermissionMode: tooldv1.PermissionMode_PERMISSION_MODE_BYPASS_PERMISSIONS.Enum()}
+	c := h.attach(t, in(root, free))
+	var explaining sync.WaitGroup
+	for range 2 {
+		explaining.Go(func() {
+			for range 20 {
+				_, err := h.link.daemon.Explain(t.Context(), &tooldv1.ExplainRequest{SessionId: "beside", ToolUse: &tooldv1.ToolUse{
+					Name: "Bash", Arguments: &tooldv1.ToolUse_InputJson{InputJson: `{"command":"echo $A > x"}`},
+				}})
+				if err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	for _, id := range []string{"1", "2", "3", "4", "5"} {
+		expect(t, "an export", outcome(c.run(id, "export A="+id+"; mkdir -p d"+id+"; cd d"+id)), "OK")
+	}
+	explaining.Wait()
+}
