@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/toold/toold/tools"
@@ -75,4 +76,33 @@ func run(t *testing.T, action tools.Action) (counted, error) {
 	}
 	result, err := action.Run(t.Context(), nil)
 	return result.Structured.(counted), err
+}
+
+// TestRepeatedKeys: an input that different readers take for different things is none, however deep.
+func TestRepeatedKeys(t *testing.T) {
+	t.Parallel()
+	type part struct {
+		Size int `json:"size"`
+	}
+	type input struct {
+		Name  string `json:"name"`
+		Parts []part `json:"parts,omitempty"`
+	}
+	tool := tools.New(tools.Spec{Name: "Echo", Description: "Echoes."}, tools.Funcs[input]{
+		Effects: func(input) tools.Effects { return tools.Effects{} },
+		Run:     func(context.Context, *tools.Env, input) (tools.Result, error) { return tools.Result{}, nil },
+	})
+	for text, fits := range map[string]bool{
+		`{"name":"name","parts":[{"size":1},{"size":2}]}`: true,
+		`{"name":"a","name":"b"}`:                         false,
+		`{"name":"a","na\u006de":"b"}`:                    false,
+		`{"name":"a","parts":[{"size":1,"size":2}]}`:      false,
+		`{"name":"a","parts":[],"parts":[]}`:              false,
+	} {
+		_, err := tool.Parse(json.RawMessage(text))
+		var found *fault.Error
+		if (err == nil) != fits || err != nil && (!errors.As(err, &found) || !strings.Contains(found.Message, "twice")) {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
 }

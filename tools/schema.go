@@ -65,6 +65,9 @@ func (s *inputSchema) validate(input json.RawMessage) (json.RawMessage, error) {
 	if err != nil {
 		return nil, fault.Invalidf("invalid_input", "The input of %s is not JSON: %v. Send one JSON object.", s.tool, err)
 	}
+	if key, found := repeated(input); found {
+		return nil, fault.Invalidf("invalid_input", "The input of %s has the key %q twice, and readers differ in which they take. Send each key once.", s.tool, key)
+	}
 	if err := s.compiled.Validate(value); err != nil {
 		return nil, s.violations(err)
 	}
@@ -73,6 +76,40 @@ func (s *inputSchema) validate(input json.RawMessage) (json.RawMessage, error) {
 		return nil, fault.Invalidf("invalid_input", "The input of %s cannot be read: %v.", s.tool, err)
 	}
 	return canonical, nil
+}
+
+// repeated gives a key that an object of valid JSON has twice. What a person, a hook and the tool see has to be the same.
+func repeated(input json.RawMessage) (key string, found bool) {
+	tokens := json.NewDecoder(bytes.NewReader(input))
+	tokens.UseNumber()
+	type object struct {
+		keys  map[string]bool // nil: it is a list
+		value bool            // a value comes next, no key
+	}
+	open := []object{{}}
+	for {
+		token, err := tokens.Token()
+		if err != nil {
+			return "", false
+		}
+		in := &open[len(open)-1]
+		if name, ok := token.(string); ok && in.keys != nil && !in.value {
+			if in.keys[name] {
+				return name, true
+			}
+			in.keys[name], in.value = true, true
+			continue
+		}
+		in.value = false
+		switch token {
+		case json.Delim('{'):
+			open = append(open, object{keys: map[string]bool{}})
+		case json.Delim('['):
+			open = append(open, object{})
+		case json.Delim('}'), json.Delim(']'):
+			open = open[:len(open)-1]
+		}
+	}
 }
 
 // longestNumber bounds what whole expands: 1e999999999 is a whole number too.
