@@ -90,6 +90,20 @@ func TestEditedInputThatMustBeAsked(t *testing.T) {
 	absent(t, root, "other")
 }
 
+// TestStateBelowARoot: a command that takes in the daemon's own state with a root asks first, and what leaves it out does
+// not.
+func TestStateBelowARoot(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, nil)
+	room := h.room(t, "plain", map[string]string{"a": "x\n"})
+	c := h.attach(t, &tooldv1.Attach{SessionId: "whole", Roots: []string{h.dir}, Capabilities: &tooldv1.Capabilities{Answers: true}})
+	for command, want := range map[string]string{
+		"grep -r x " + h.dir: "asked", "grep -r x " + room: "OK", "ls " + h.dir: "OK", "du -s .": "OK", "find . -name a": "OK", "rm -r .": "asked",
+	} {
+		expect(t, command, c.ended(command, command), want)
+	}
+}
+
 // TestExplainBesideCalls: explaining reads a session that works, and disturbs nothing (the race detector looks on).
 func TestExplainBesideCalls(t *testing.T) {
 	t.Parallel()

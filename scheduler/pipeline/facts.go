@@ -90,8 +90,14 @@ func (s scene) below(ctx context.Context, a *permission.Access) string {
 		about, verb = s.rules.AboutWriting(), "change"
 		rule = func(real string) *permission.Rule { return s.rules.KeepsWriting(real, false) }
 	}
+	if a.Part == "" || !a.Tree || !a.Dir || a.Names && !a.Write {
+		return ""
+	}
+	own := s.places.HiddenBelow(a.Real)
 	switch {
-	case a.Part == "" || !a.Tree || !a.Dir || a.Names && !a.Write || !about:
+	case own != "":
+		return fmt.Sprintf("`%s` would %s all of %s, and %s there is the daemon's own.", a.Part, verb, a.Real, own)
+	case !about:
 		return ""
 	case a.Unnamed:
 		return fmt.Sprintf("`%s` may %s files that it does not name, and there are rules about which may be.", a.Part, verb)

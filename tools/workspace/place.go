@@ -41,6 +41,16 @@ func (w *Workspace) Place(real string) Place {
 	return place
 }
 
+// HiddenBelow gives a directory of the daemon's own that lies below the one at the real path; empty: there is none.
+func (w *Workspace) HiddenBelow(real string) string {
+	for _, dir := range w.hidden {
+		if Within(real, dir) {
+			return dir
+		}
+	}
+	return ""
+}
+
 // everybodyReads reports that others may read real and pass every directory from dir down to it. What does not exist
 // counts as far as its parents go.
 func everybodyReads(dir, real string) bool {
