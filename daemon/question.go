@@ -6,6 +6,7 @@ package daemon
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"time"
 
 	"google.golang.org/grpc/codes"
@@ -245,7 +246,11 @@ func cannotAsk(q pipeline.Question) error {
 		way = "No rule and no permission_mode passes that. Attach with capabilities.answers, so that somebody can be asked."
 	}
 	if len(q.Suggestions) > 0 {
-		way = fmt.Sprintf("The rule %q in permissions.allow of the settings would allow the like of it; or attach with capabilities.answers.", q.Suggestions[0])
+		rules := "The rule " + strconv.Quote(q.Suggestions[0])
+		if len(q.Suggestions) > 1 {
+			rules = fmt.Sprintf("The rules %q, together,", q.Suggestions)
+		}
+		way = rules + " in permissions.allow of the settings would allow the like of it; or attach with capabilities.answers."
 	}
 	return fault.Deniedf("cannot_ask",
 		"This call needs an answer, and no attached client can give one. %s %s", q.Verdict.Reason, way).With(pipeline.Refusal{Grounds: pipeline.GroundsOf(q.Verdict.Grounds)})

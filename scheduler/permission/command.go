@@ -112,10 +112,14 @@ func (t *text) allowedBy(r *Rule) bool {
 	return !(t.exact && r.pattern.wild()) && r.pattern.matchesAny(t.allowed)
 }
 
-// deniedBy says whether a deny or ask rule fires; maybe: that depends on what is not known before it runs.
+// deniedBy says whether a deny or ask rule fires; maybe: that depends on what is not known before it runs. Of a command
+// that only reads, a pattern that begins with * is not taken to be meant.
 func (t *text) deniedBy(r *Rule) (fires, maybe bool) {
 	if r.pattern.matchesAny(t.denied) {
 		return true, false
 	}
-	return false, t.open && slices.ContainsFunc(t.denied, func(text string) bool { return r.pattern.mayMatch(text, t.command.ReadOnly) })
+	if !t.open || t.command.ReadOnly && r.pattern.parts[0] == "" {
+		return false, false
+	}
+	return false, slices.ContainsFunc(t.denied, r.pattern.mayMatch)
 }

@@ -1,7 +1,7 @@
 package permission
 
 // What leave each part of a call has: by a rule of the allow list, by the mode acceptEdits, or because reading there is
-// free.
+// free. What denies or asks has been looked at before.
 
 import (
 	"fmt"
@@ -16,72 +16,99 @@ func uncovered(c *call, p Policy) (missing, allowing []Ground) {
 	if g, ok := p.Rules.coversTool(c); ok {
 		return nil, []Ground{g}
 	}
-	byRule := make([]*anchored, len(c.texts))
+	l := leave{call: c, policy: p, byRule: make([]*anchored, len(c.texts))}
 	for i := range c.texts {
-		byRule[i] = p.Rules.coveringCommand(&c.texts[i])
+		l.byRule[i] = p.Rules.coveringCommand(&c.texts[i])
 	}
-	covered := func(i int) bool { return byRule[i] != nil || p.Mode == AcceptEdits && edits(c.Facts, i) }
 	if c.Hidden != "" {
-		missing = append(missing, Ground{Text: fmt.Sprintf("No rule can allow it, because %s.", c.Hidden)})
+		l.miss(Ground{Text: fmt.Sprintf("No rule can allow it, because %s.", c.Hidden)})
+	} else {
+		l.commands()
 	}
-	for i := range c.Commands {
-		command := &c.Commands[i]
-		if command.Transparent || command.DenyOnly || command.ReadOnly || command.Name == "" && len(command.Assigns) == 0 {
-			continue
-		}
+	l.accesses()
+	l.hosts()
+	if c.Opaque && len(c.Commands) == 0 && len(c.Hosts) == 0 {
+		l.miss(Ground{Text: fmt.Sprintf("No rule allows it, and it is not known to be read-only: %s.", c.Reason)})
+	}
+	if len(l.missing) == 0 && len(l.allowing) == 0 {
+		l.allow(Ground{Text: "It is read-only, inside the places that may be read."})
+	}
+	return l.missing, l.allowing
+}
+
+// A leave collects what each part of a call has or lacks.
+type leave struct {
+	*call
+	policy   Policy
+	byRule   []*anchored // by command: the rule that allows it; nil: none
+	missing  []Ground
+	allowing []Ground
+}
+
+func (l *leave) miss(g Ground) { l.missing = append(l.missing, g) }
+
+// allow adds a ground, unless it says what another has said.
+func (l *leave) allow(g Ground) {
+	if !slices.ContainsFunc(l.allowing, func(o Ground) bool { return o.Text == g.Text }) {
+		l.allowing = append(l.allowing, g)
+	}
+}
+
+// covered says whether command i has leave for all that it names.
+func (l *leave) covered(i int) bool {
+	return l.byRule[i] != nil || l.policy.Mode == AcceptEdits && edits(l.Facts, i)
+}
+
+const byAcceptEdits = "The permission mode acceptEdits allows edits inside the roots."
+
+func (l *leave) commands() {
+	for i := range l.Commands {
+		command := &l.Commands[i]
 		switch {
-		case byRule[i] != nil:
-			allowing = append(allowing, byRule[i].ground(command.Text, ""))
-		case covered(i):
-			allowing = append(allowing, Ground{Text: "The permission mode acceptEdits allows edits inside the roots."})
+		case command.Transparent, command.DenyOnly, command.ReadOnly, command.Name == "" && len(command.Assigns) == 0:
+		case l.byRule[i] != nil:
+			l.allow(l.byRule[i].ground(command.Text, ""))
+		case l.covered(i):
+			l.allow(Ground{Text: byAcceptEdits})
 		default:
-			missing = append(missing, Ground{Text: notReadOnly(command, c.Reason), Part: command.Text})
+			l.miss(Ground{Text: l.notReadOnly(command), Part: command.Text})
 		}
 	}
-	for i := range c.Accesses {
-		a := &c.Accesses[i]
-		if a.By > 0 && (covered(a.By-1) || !c.Commands[a.By-1].ReadOnly) {
-			if by := byRule[a.By-1]; by != nil && !a.Inside {
-				allowing = append(allowing, by.ground(c.Commands[a.By-1].Text, ""))
+}
+
+func (l *leave) accesses() {
+	for i := range l.Accesses {
+		a := &l.Accesses[i]
+		if a.By > 0 && (l.covered(a.By-1) || !l.Commands[a.By-1].ReadOnly) {
+			if by := l.byRule[a.By-1]; by != nil && !a.Inside {
+				l.allow(by.ground(l.Commands[a.By-1].Text, ""))
 			}
 			continue // what names it has leave, or is said to lack it already
 		}
-		if !a.Write && slices.ContainsFunc(c.Accesses, func(o Access) bool { return o.Write && o.Real == a.Real }) {
+		if !a.Write && l.writes(a.Real) {
 			continue // leave to write a file is leave to read it
 		}
-		free, g := p.freeAccess(a)
-		if !free {
-			missing = append(missing, g)
-		} else if g.Text != "" {
-			allowing = append(allowing, g)
+		switch free, g := l.policy.freeAccess(a); {
+		case !free:
+			l.miss(g)
+		case g.Text != "":
+			l.allow(g)
 		}
 	}
-	missing, allowing = p.Rules.coverHosts(c, missing, allowing)
-	if c.Opaque && len(c.Commands) == 0 && len(c.Hosts) == 0 {
-		missing = append(missing, Ground{Text: fmt.Sprintf("It is not known to be read-only: %s.", c.Reason)})
-	}
-	if len(missing) == 0 && len(allowing) == 0 {
-		allowing = []Ground{{Text: "It is read-only, inside the places that may be read."}}
-	}
-	return missing, distinct(allowing)
 }
 
-// distinct drops grounds that say the same again.
-func distinct(grounds []Ground) (list []Ground) {
-	for _, g := range grounds {
-		if !slices.ContainsFunc(list, func(o Ground) bool { return o.Text == g.Text }) {
-			list = append(list, g)
-		}
+// notReadOnly says why a command needs leave. The script's reason is a part of it in backquotes, and a clause about that.
+func (l *leave) notReadOnly(c *shell.Command) string {
+	part, why, found := strings.Cut(strings.TrimPrefix(l.Reason, "`"), "`: ")
+	part = strings.TrimSuffix(part, "...")
+	is := func(o shell.Command) bool { return o.DenyOnly && strings.HasPrefix(o.Text, part) }
+	switch {
+	case !found || !strings.Contains(c.Text, part), part == "":
+		return fmt.Sprintf("No rule allows `%s`, which is not known to be read-only.", c.Text)
+	case slices.ContainsFunc(l.Commands, is): // one reading of a wrapper's words, and perhaps not the right one
+		why = "it runs another program in a way of its own"
 	}
-	return list
-}
-
-// notReadOnly says why a command needs leave. reason is the script's: a part of it in backquotes, and a clause about that.
-func notReadOnly(c *shell.Command, reason string) string {
-	if part, _, ok := strings.Cut(strings.TrimPrefix(reason, "`"), "`: "); ok && strings.Contains(c.Text, strings.TrimSuffix(part, "...")) {
-		return fmt.Sprintf("It is not known to be read-only: %s.", reason)
-	}
-	return fmt.Sprintf("`%s` is not known to be read-only.", c.Text)
+	return fmt.Sprintf("No rule allows `%s`, which is not known to be read-only: %s.", c.Text, why)
 }
 
 // coversTool finds the allow rule for every call of the tool. A script with something hidden in it is not covered.
@@ -121,9 +148,9 @@ func (p Policy) freeAccess(a *Access) (free bool, g Ground) {
 	}
 	switch {
 	case a.Write && a.Inside && p.Mode == AcceptEdits:
-		return true, Ground{Text: "The permission mode acceptEdits allows edits inside the roots."}
+		return true, Ground{Text: byAcceptEdits}
 	case a.Write && a.Inside:
-		return false, Ground{Text: fmt.Sprintf("It writes %s.", a.where()), Part: a.Part}
+		return false, Ground{Text: fmt.Sprintf("No rule allows it to write %s.", a.where()), Part: a.Part}
 	case a.Write:
 		return false, Ground{Text: fmt.Sprintf("It writes %s, which is outside the roots.", a.where()), Part: a.Part}
 	case a.Unnamed:
@@ -141,17 +168,16 @@ func (r *anchored) coversAccess(a *Access) bool {
 		anyHolds(r.places, a.Real, a.Dir) && (a.Named == a.Real || anyHolds(r.places, a.Named, a.Dir))
 }
 
-func (r *Rules) coverHosts(c *call, missing, allowing []Ground) (stillMissing, nowAllowing []Ground) {
-	rules := r.list(AllowList)
-	for i, host := range c.hosts {
+func (l *leave) hosts() {
+	rules := l.policy.Rules.list(AllowList)
+	for i, host := range l.call.hosts {
 		at := slices.IndexFunc(rules, func(a anchored) bool { return a.subject&hosts != 0 && hostFits(a.host, host) })
 		if at < 0 {
-			missing = append(missing, Ground{Text: fmt.Sprintf("It contacts %s.", c.Hosts[i])})
-		} else {
-			allowing = append(allowing, rules[at].ground(c.Hosts[i], ""))
+			l.miss(Ground{Text: fmt.Sprintf("No rule allows it to contact %s.", l.Hosts[i]), Part: l.Hosts[i]})
+			continue
 		}
+		l.allow(rules[at].ground(l.Hosts[i], ""))
 	}
-	return missing, allowing
 }
 
 // copied says whether a command reads a whole directory.

@@ -1,5 +1,5 @@
-// Commands that could destroy more than a workspace. They ask in every mode. Knows words, not files: what a variable
-// holds is not known, so one that may be empty counts.
+// Commands that could destroy more than a workspace. They ask in every mode. Knows words, not files: a link to / is not
+// seen, and what a program is told by a file or an answer is not known.
 
 package permission
 
@@ -23,221 +23,286 @@ type Around struct {
 // Critical gives the reason why a call with these effects must not run unasked in any mode; empty: none.
 func Critical(effects tools.Effects, around Around) string {
 	for _, w := range effects.Writes {
-		if isDevice(around.absolute(w.Name)) {
+		if isDevice(around.absolute(around.Dir, w.Name)) {
 			return fmt.Sprintf("It writes to %s, which may be a block device.", w.Name)
 		}
 	}
-	for _, c := range effects.Commands {
-		if why := around.critical(c); why != "" {
-			return fmt.Sprintf("`%s` %s.", c.Text, why)
+	t := trail{Around: around, commands: withInner(effects.Commands), dirs: []string{around.Dir}, values: map[string][]string{}}
+	for i := range t.commands {
+		if why := t.critical(i); why != "" {
+			return fmt.Sprintf("`%s` %s.", t.commands[i].Text, why)
 		}
+		t.follow(&t.commands[i])
 	}
 	return ""
 }
 
-func (a Around) critical(c shell.Command) string {
+func (t *trail) critical(i int) string {
+	c := &t.commands[i]
 	name := path.Base(c.Name)
 	switch {
 	case c.ForkBomb:
 		return "starts copies of itself without end"
 	case !c.Literal && c.Name != "":
-		return ""
-	case slices.Contains([]string{"rm", "rmdir"}, name), slices.Contains([]string{"chmod", "chown", "chgrp"}, name) && recursive(c):
-		return a.precious(name, c, operands(c))
-	case name == "mv" && len(operands(c)) > 1:
-		return a.precious(name, shell.Command{}, operands(c)[:len(operands(c))-1])
-	case name == "find" && removes(c):
-		return a.searched(c)
-	case strings.HasPrefix(name, "mkfs"), slices.Contains(disks, name):
-		return "writes to a block device"
-	case slices.Contains([]string{"dd", "shred"}, name) && slices.ContainsFunc(c.Words, a.overwrites):
-		return "writes to a device"
-	case slices.Contains([]string{"shutdown", "reboot", "poweroff", "halt", "kexec"}, name):
-		return "ends the whole system"
-	case slices.Contains([]string{"init", "telinit"}, name) && len(c.Words) > 1 && strings.ContainsAny(c.Words[1].Text, "06"):
-		return "ends the whole system"
-	case slices.Contains([]string{"systemctl", "loginctl"}, name) && slices.ContainsFunc(c.Words, endsSystem):
-		return "ends the whole system"
+		if !mentions(c, "-rf", "-fr", "-Rf", "-fR") {
+			return ""
+		}
+		name = "rm" // who knows, and nothing else has such a flag
 	}
-	return ""
-}
-
-// disks are programs that write to disks as a whole.
-var disks = []string{
-	"mke2fs", "mkdosfs", "mkntfs", "wipefs", "fdisk", "cfdisk", "gdisk", "sgdisk", "parted", "sfdisk", "mkswap", "blkdiscard", "badblocks",
-	"cryptsetup", "pvcreate", "hdparm", "nvme",
-}
-
-func endsSystem(w shell.Word) bool {
-	return slices.Contains([]string{"poweroff", "reboot", "halt", "kexec", "emergency", "rescue"}, strings.TrimSuffix(w.Text, ".target"))
-}
-
-// removes says whether a find takes away what it finds, or runs what might.
-func removes(c shell.Command) bool {
-	return slices.ContainsFunc(c.Words, func(w shell.Word) bool {
-		return slices.Contains([]string{"-delete", "rm", "rmdir", "unlink", "shred", "mv", "sh", "bash", "dash", "zsh", "python3", "perl"}, path.Base(w.Text))
-	})
-}
-
-// searched says why a find that removes would be critical: of a root it may remove what it picks out.
-func (a Around) searched(c shell.Command) string {
-	picks := mentions(c, "-name", "-iname", "-path", "-ipath", "-regex", "-iregex", "-mtime", "-mmin", "-newer", "-size", "-empty")
-	for _, word := range operands(c) {
-		if strings.HasPrefix(word.Text, "-") {
-			break
-		}
-		if picks && word.Literal && slices.Contains(a.Roots, a.absolute(word.Text)) {
-			continue
-		}
-		if why := a.precious("find", shell.Command{}, []shell.Word{word}); why != "" {
+	switch name {
+	case "rm", "rmdir", "unlink":
+		return t.reaches(i, deed{verb: "remove", deep: name == "rm" && recursive(c, "rR")}, operands(c))
+	case "shred":
+		if why := t.given(i, deed{verb: "remove"}); why != "" {
 			return why
 		}
+	case "chmod", "chown", "chgrp", "chattr", "setfacl":
+		return t.changes(i, c)
+	case "mv":
+		return t.reaches(i, deed{verb: "move away", picks: true}, moved(c))
+	case "rsync":
+		if words := operands(c); len(words) > 0 && slices.ContainsFunc(c.Words, func(w shell.Word) bool { return strings.HasPrefix(w.Text, "--del") }) {
+			return t.reaches(i, deed{verb: "remove what is in", deep: true}, words[len(words)-1:])
+		}
+	case "find":
+		if mentions(c, "-delete") {
+			return t.searched(c, deed{verb: "remove"}, t.placesOf(i))
+		}
+	}
+	return t.endsMachine(c, name, t.placesOf(i))
+}
+
+// A deed is what a command does to what it is given.
+type deed struct {
+	verb string
+	// deep: to all that is below it too, so that a variable which is empty by mistake matters.
+	deep bool
+	// picks: taking all that is in a root, and leaving the root, is nothing unusual.
+	picks bool
+}
+
+// changes judges programs that change modes and owners, as far as they go into directories.
+func (t *trail) changes(i int, c *shell.Command) string {
+	words := operands(c)
+	if !strings.HasPrefix(c.Name, "set") && len(words) > 0 && !slices.ContainsFunc(c.Words, isReference) {
+		words = words[1:] // the mode or owner
+	}
+	if recursive(c, "R") {
+		return t.reaches(i, deed{verb: "change all of", deep: true}, words)
+	}
+	return t.given(i, deed{verb: "change all of", picks: true}) // one by one
+}
+
+func isReference(w shell.Word) bool { return strings.HasPrefix(w.Text, "--ref") }
+
+// moved gives the words that name what a mv takes away.
+func moved(c *shell.Command) (words []shell.Word) {
+	for i := 1; i < len(c.Words); i++ {
+		switch text := c.Words[i].Text; {
+		case text == "-t" || text == "--target-directory":
+			for j, word := range c.Words {
+				if j != i+1 && j > 0 && !strings.HasPrefix(word.Text, "-") {
+					words = append(words, word)
+				}
+			}
+			return words
+		case strings.HasPrefix(text, "-t"), strings.HasPrefix(text, "--target-directory="):
+			return operands(c)
+		}
+	}
+	words = operands(c)
+	return words[:max(0, len(words)-1)]
+}
+
+// reaches says why doing that to one of the words, or to what the command is handed by another, would be critical.
+func (t *trail) reaches(i int, d deed, words []shell.Word) string {
+	dirs := t.placesOf(i)
+	for _, word := range words {
+		for _, r := range t.readings(word) {
+			if why := t.meets(d, r, dirs); why != "" {
+				return why
+			}
+		}
+	}
+	return t.given(i, d)
+}
+
+// given judges what a command is handed by the find or xargs that runs it.
+func (t *trail) given(i int, d deed) string {
+	for k := carrier(t.commands, i); k >= 0; k = carrier(t.commands, k) {
+		switch path.Base(t.commands[k].Name) {
+		case "find":
+			if why := t.searched(&t.commands[k], d, t.placesOf(k)); why != "" {
+				return why
+			}
+		case "xargs":
+			if why := t.fed(k, d); why != "" {
+				return why
+			}
+		}
 	}
 	return ""
 }
 
-// precious says why removing, or changing all of, one of the operands would be critical. What the shell analysis knows of
-// where the command may run is in the paths that it lists.
-func (a Around) precious(verb string, c shell.Command, operands []shell.Word) string {
-	for _, name := range c.Writes {
-		if what := a.special(name); what != "" {
-			return fmt.Sprintf("would %s %s", deed(verb), what)
-		}
+// fed judges what the command in front of an xargs prints, where that can be told.
+func (t *trail) fed(xargs int, d deed) string {
+	at := feeder(t.commands, xargs)
+	if at < 0 {
+		return ""
 	}
-	for _, word := range operands {
-		text := word.Text
-		if !word.Literal {
-			text = unquoted(text)
+	from, dirs := &t.commands[at], t.placesOf(at)
+	switch path.Base(from.Name) {
+	case "find":
+		return t.searched(from, d, dirs)
+	case "ls":
+		if len(operands(from)) == 0 {
+			return t.meets(d, reading{text: "*"}, dirs)
 		}
-		before, after, expands := strings.Cut(text, "$")
-		switch {
-		case word.Literal:
-		case before == "" && strings.Contains(after, "/") && !strings.Contains(after, ":?"):
-			return fmt.Sprintf("would reach / if %s begins with an empty variable", word.Text)
-		case expands && before != "" && strings.HasSuffix(before, "/") && a.special(before) != "":
-			return fmt.Sprintf("would %s %s if a variable in %s is empty", deed(verb), a.special(before), word.Text)
-		case expands:
-			continue
+		if mentions(from, "-d") {
+			return t.printed(from, d, dirs)
 		}
-		if base, last := path.Split(text); !word.Literal && isEverything(last) && a.special(base) != "" {
-			return fmt.Sprintf("reaches everything in %s", base)
-		}
-		if what := a.special(strings.TrimSuffix(text, "/*")); what != "" {
-			return fmt.Sprintf("would %s %s", deed(verb), what)
+	case "echo", "printf":
+		return t.printed(from, d, dirs)
+	}
+	return ""
+}
+
+// printed judges what a command is handed by one that prints its operands.
+func (t *trail) printed(from *shell.Command, d deed, dirs []string) string {
+	for _, word := range operands(from) {
+		for _, r := range t.readings(word) {
+			for _, r.text = range strings.Fields(blanks.Replace(r.text)) {
+				if why := t.meets(d, r, dirs); why != "" {
+					return why
+				}
+			}
 		}
 	}
 	return ""
 }
 
-// isEverything says whether a glob takes in all there is, or all that is hidden.
-func isEverything(glob string) bool {
-	return strings.Trim(glob, "*?") == "" && glob != "" || strings.HasPrefix(glob, ".") && strings.ContainsAny(glob, "*?[")
+var blanks = strings.NewReplacer(`\n`, " ", `\0`, " ")
+
+// pickers are tests of find that take some files and leave others.
+var pickers = []string{"-name", "-iname", "-path", "-ipath", "-regex", "-iregex", "-mtime", "-mmin", "-newer", "-size", "-empty"}
+
+// searched says why doing that to all that a find comes upon would be critical. What it picks out in a root is nothing
+// unusual.
+func (t *trail) searched(c *shell.Command, d deed, dirs []string) string {
+	d.picks, d.deep = d.picks || mentions(c, pickers...), true
+	paths := 0
+	for _, word := range c.Words[1:] {
+		if word.Literal && word.Text != "" && strings.ContainsAny(word.Text[:1], "-!(") {
+			if slices.Contains([]string{"-H", "-L", "-P"}, word.Text) {
+				continue
+			}
+			break
+		}
+		paths++
+		for _, r := range t.readings(word) {
+			r.text = strings.TrimSuffix(r.text, "/") + "/*"
+			if why := t.meets(d, r, dirs); why != "" {
+				return why
+			}
+		}
+	}
+	if paths == 0 {
+		return t.meets(d, reading{text: "*"}, dirs)
+	}
+	return ""
 }
 
-// deed says in a word what a program does to what it is given.
-func deed(program string) string {
+// meets says why doing that to what a word stands for would be critical.
+func (t *trail) meets(d deed, r reading, dirs []string) string {
 	switch {
-	case strings.HasPrefix(program, "ch"):
-		return "change all of"
-	case program == "mv":
-		return "move away"
+	case r.escaped:
+		return "spells what it would " + d.verb + " in escapes, which are not read"
+	case r.leads && d.deep:
+		return fmt.Sprintf("would reach / if the variable that %s begins with is empty", r.source)
+	case r.text == "" || r.guessed && !d.deep:
+		return ""
 	}
-	return "remove"
+	condition := ""
+	if r.guessed {
+		condition = fmt.Sprintf(" if a variable in %s is empty", r.source)
+	}
+	for _, dir := range dirs {
+		name, all := everythingIn(t.absolute(dir, r.text))
+		what := t.special(name)
+		switch {
+		case what == "", (all || r.guessed) && slices.Contains(temporary, name), all && d.picks && slices.Contains(t.Roots, name):
+			continue
+		case all:
+			return fmt.Sprintf("would %s everything in %s%s", d.verb, what, condition)
+		}
+		return fmt.Sprintf("would %s %s%s", d.verb, what, condition)
+	}
+	return ""
 }
 
-// places are the ways in which scripts name directories that are known.
-var places = strings.NewReplacer(
-	`"`, "", "${HOME}", "~", "${HOME:?}", "~", "$HOME", "~", "${PWD}", ".", "${PWD:?}", ".", "$PWD", ".", "$(pwd)", ".", "`pwd`", ".",
-	"$(git rev-parse --show-toplevel)", ".",
-)
-
-// unquoted takes the quotes off a word that is not literal, and puts in what is known of the expressions that name
-// directories, and that * stands for what is in this one.
-func unquoted(text string) string {
-	text = places.Replace(text)
-	if !strings.Contains(text, "/") && isEverything(text) {
-		return "./" + text
-	}
-	return text
-}
+// temporary are directories whose contents nobody relies on.
+var temporary = []string{"/tmp", "/var/tmp"}
 
 // special names what is behind a path that nobody wants to lose; empty: nothing special.
 func (a Around) special(name string) string {
-	name = a.absolute(name)
+	for _, root := range a.Roots {
+		if name == root {
+			return "a root of the workspace"
+		}
+		if name == path.Dir(root) && name != "/" {
+			return name + ", which holds a root of the workspace"
+		}
+	}
 	switch {
 	case name == "/":
 		return "/"
 	case path.Dir(name) == "/":
 		return name + ", a child of /"
-	case a.Home != "" && (name == path.Clean(a.Home) || strings.HasPrefix(path.Clean(a.Home), name+"/")):
+	case a.Home != "" && name == path.Clean(a.Home):
 		return "the home directory"
-	}
-	for _, root := range a.Roots {
-		if name == root || strings.HasPrefix(root, name+"/") {
-			return "a root of the workspace"
-		}
+	case a.Home != "" && strings.HasPrefix(path.Clean(a.Home), name+"/"):
+		return name + ", which holds the home directory"
+	case slices.ContainsFunc(a.Roots, func(root string) bool { return strings.HasPrefix(root, name+"/") }):
+		return name + ", which holds a root of the workspace"
 	}
 	return ""
 }
 
-// absolute gives what a name stands for, with a leading ~, links left as they are.
-func (a Around) absolute(name string) string {
-	if rest, ok := strings.CutPrefix(name, "~"); ok && rest != "" && rest[0] != '/' {
-		return path.Join("/", a.Home) // another's, which is as dear to him
+// absolute gives what a name stands for in dir, links left as they are.
+func (a Around) absolute(dir, name string) string {
+	switch {
+	case name == "~", strings.HasPrefix(name, "~/"):
+		return path.Join("/", a.Home, name[1:])
+	case path.IsAbs(name):
+		return path.Clean(name)
 	}
-	if rest, ok := strings.CutPrefix(name, "~"); ok {
-		return path.Join("/", a.Home, rest)
-	}
-	if !path.IsAbs(name) {
-		return path.Join(a.Dir, name)
-	}
-	return path.Clean(name)
+	return path.Join(dir, name)
 }
 
 // mentions says whether one of the texts is a word of the command.
-func mentions(c shell.Command, texts ...string) bool {
+func mentions(c *shell.Command, texts ...string) bool {
 	return slices.ContainsFunc(c.Words, func(w shell.Word) bool { return slices.Contains(texts, w.Text) })
 }
 
-func operands(c shell.Command) (words []shell.Word) {
-	for i, word := range c.Words {
-		if i > 0 && !(word.Literal && strings.HasPrefix(word.Text, "-")) {
+// operands are the words that are no flags; behind a -- all are.
+func operands(c *shell.Command) (words []shell.Word) {
+	ended := false
+	for _, word := range c.Words[min(1, len(c.Words)):] {
+		switch {
+		case ended || !word.Literal || !strings.HasPrefix(word.Text, "-"):
 			words = append(words, word)
+		case word.Text == "--":
+			ended = true
 		}
 	}
 	return words
 }
 
-// recursive says whether a chmod or chown goes into directories.
-func recursive(c shell.Command) bool {
+// recursive says whether a program is told to go into directories, by one of the letters or in full. A flag that is not
+// literal may tell it so.
+func recursive(c *shell.Command, letters string) bool {
 	return slices.ContainsFunc(c.Words, func(w shell.Word) bool {
 		long := strings.HasPrefix(w.Text, "--")
-		return long && len(w.Text) > 4 && strings.HasPrefix("--recursive", w.Text) || !long && strings.HasPrefix(w.Text, "-") && strings.Contains(w.Text, "R")
-	})
-}
-
-// overwrites says whether a word of dd or shred names a device as what is written.
-func (a Around) overwrites(w shell.Word) bool {
-	if rest, ok := strings.CutPrefix(w.Text, "of="); ok && strings.HasPrefix(unquoted(rest), "$") {
-		return true
-	}
-	return isDevice(a.absolute(strings.TrimPrefix(unquoted(w.Text), "of=")))
-}
-
-// harmless are the names in /dev behind which there is no disk: pseudo-devices, terminals, descriptors, shared memory,
-// and the names that bash makes connections of.
-var harmless = []string{
-	"null", "zero", "full", "random", "urandom", "stdin", "stdout", "stderr", "tty", "ptmx", "console",
-	"fd/", "pts/", "shm/", "mqueue/", "tcp/", "udp/",
-}
-
-// isDevice says whether a path may be that of a device with something on it.
-func isDevice(name string) bool {
-	if name == "/proc/sysrq-trigger" || strings.HasPrefix(name, "/sys/power/") {
-		return true
-	}
-	device, ok := strings.CutPrefix(name, "/dev/")
-	return ok && !slices.ContainsFunc(harmless, func(h string) bool {
-		return device == h || strings.HasSuffix(h, "/") && strings.HasPrefix(device, h)
+		return long && len(w.Text) > 4 && strings.HasPrefix("--recursive", w.Text) || !long && strings.HasPrefix(w.Text, "-") && strings.ContainsAny(w.Text, letters)
 	})
 }

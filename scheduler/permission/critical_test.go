@@ -1,6 +1,9 @@
 package permission_test
 
 import (
+	"fmt"
+	"os"
+	"strings"
 	"testing"
 
 	"github.com/toold/toold/scheduler/permission"
@@ -8,113 +11,95 @@ import (
 	"github.com/toold/toold/tools/shell"
 )
 
-// TestCritical only parses the commands; none of them runs.
+// critical only parses the command; it does not run.
+func critical(command string, around permission.Around) string {
+	found := shell.Analyze(command)
+	effects := tools.Effects{Commands: found.Commands}
+	for _, name := range found.Writes {
+		effects.Writes = append(effects.Writes, tools.Path{Name: name})
+	}
+	return permission.Critical(effects, around)
+}
+
+// TestCritical holds two lists of commands against the function: those that could destroy more than a workspace, and
+// those of every day, of which none may be taken for such.
 func TestCritical(t *testing.T) {
+	t.Parallel()
 	around := permission.Around{Dir: "/home/u/work/app/sub", Home: "/home/u", Roots: []string{"/home/u/work/app"}}
-	for command, want := range map[string]bool{
-		"rm -rf /":                                  true,
-		"rm -rf /usr":                               true,
-		"rm -rf /usr/local/x":                       false,
-		"rm -rf ~":                                  true,
-		"rm -rf ~/":                                 true,
-		"rm -rf ~/work":                             true,
-		"rm -rf ~/work/other":                       false,
-		"rm -rf ..":                                 true,
-		"rm -rf ../sub":                             false,
-		"rm -rf .":                                  false,
-		"rm -rf build":                              false,
-		`rm -rf "$DIR"/*`:                           true,
-		"rm -rf $DIR/x":                             true,
-		"rm -rf /*":                                 true,
-		"sudo rm -rf /home":                         true,
-		"true && timeout 5 rm -r /etc":              true,
-		"bash -c 'rm -rf /opt'":                     true,
-		"echo $(rm -rf /var)":                       true,
-		"chmod -R 777 /":                            true,
-		"chmod 755 /usr":                            false,
-		"chown --recursive me /home/u":              true,
-		"find / -name x -delete":                    true,
-		"find . -name '*.o' -delete":                false,
-		"dd if=/dev/zero of=/dev/sda":               true,
-		"dd if=a of=/dev/null":                      false,
-		"mkfs.ext4 /dev/sda1":                       true,
-		"shutdown now":                              true,
-		"systemctl reboot":                          true,
-		"systemctl status nginx":                    false,
-		"echo rm -rf /":                             false,
-		"git commit -m 'rm -rf /'":                  false,
-		"for d in a b; do rm -rf /srv; done":        true,
-		"rm -rf $HOME":                              true,
-		"rm -rf ~root":                              true,
-		"rm -rf ~/.*":                               true,
-		"rm -rf ~/.[!.]*":                           true,
-		"rm -rf /$X":                                true,
-		"rm -rf /{bin,etc}":                         true,
-		"rm -rf {/bin,/etc}":                        true,
-		"chmod -R 777 /{etc,usr}":                   true,
-		"cd / ; rm -rf etc":                         true,
-		"cd /usr; rm -rf ../etc":                    true,
-		"cd ..; rm -rf ../app":                      true,
-		"find / -exec /bin/rm {} \\;":               true,
-		"find / -exec sh -c 'rm $1' _ {} \\;":       true,
-		"find . -name '*.pyc' -delete":              false,
-		"sgdisk -Z /dev/sda":                        true,
-		"dd if=x of=$DEV":                           true,
-		"echo b > /proc/sysrq-trigger":              true,
-		"systemctl start poweroff.target":           true,
-		"loginctl poweroff":                         true,
-		"mv ~ /tmp/x":                               true,
-		"mv a b":                                    false,
-		`rm -rf "$PWD/build"`:                       false,
-		`rm -rf "$(pwd)/build"`:                     false,
-		`rm -rf "${DIR:?}/x"`:                       false,
-		`rm -rf "${HOME:?}"`:                        true,
-		"rm -rf build/$X":                           false,
-		`rm -rf "${HOME}"`:                          true,
-		"rm -rf $X":                                 false,
-		"rm -rf *.o":                                false,
-		"cd .. && rm -rf *":                         false, // where it runs is not known
-		"find / -name x -exec rm {} ;":              true,
-		"find . -name x -exec rm {} ;":              false,
-		"shred /dev/sda":                            true,
-		"dd if=x of=/dev/sd$x":                      true,
-		"cat image > /dev/sda":                      true,
-		"echo >> ../../../../../dev/nvme0n1":        true,
-		"cp image /dev/sdb":                         true,
-		"tee /dev/mapper/root":                      true,
-		"echo x > /dev/null 2> /dev/full":           false,
-		"echo x > /dev/tty":                         false,
-		"echo x > /dev/shm/x":                       false,
-		"cat /dev/sda > image":                      false,
-		":(){ :|:& };:":                             true,
-		":(){ :|: & }; :":                           true,
-		"bash -c 'b() { b | b; }; b'":               true,
-		"function f { f & f; }":                     true,
-		"f() { [ $1 = 0 ] || f $(($1-1)); }":        false,
-		"f() { g & }; g() { true; }; f":             false,
-		"f() { ls | while read d; do f $d; done; }": false,
-	} {
-		found := shell.Analyze(command)
-		effects := tools.Effects{Commands: found.Commands}
-		for _, name := range found.Writes {
-			effects.Writes = append(effects.Writes, tools.Path{Name: name})
+	for file, want := range map[string]bool{"testdata/critical.txt": true, "testdata/everyday.txt": false} {
+		list, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
 		}
-		got := permission.Critical(effects, around)
-		if (got != "") != want {
-			t.Errorf("%s: %q, want critical %v", command, got, want)
+		for command := range strings.Lines(string(list)) {
+			command = strings.TrimSuffix(command, "\n")
+			if got := critical(command, around); (got != "") != want {
+				t.Errorf("%s: %q, want critical %v", command, got, want)
+			}
+		}
+	}
+}
+
+// TestCriticalTable holds the page's examples against the function.
+func TestCriticalTable(t *testing.T) {
+	t.Parallel()
+	around := permission.Around{Dir: root + "/sub", Home: home, Roots: []string{root}}
+	for _, row := range table(t, "critical") {
+		if got := critical(row[0], around); (got != "") != (row[1] == "yes") {
+			t.Errorf("%s: %q, and the page says %s", row[0], got, row[1])
 		}
 	}
 }
 
 // In a root itself, what stands for everything in it is the root.
 func TestCriticalInARoot(t *testing.T) {
+	t.Parallel()
 	around := permission.Around{Dir: "/w/app", Home: "/home/u", Roots: []string{"/w/app"}}
 	for command, want := range map[string]bool{
-		"rm -rf *": true, "rm -rf ./*": true, "rm -rf $PWD": true, "rm -rf .": true, "rm -rf build/*": false, "rm *.o": false,
+		"rm -rf *": true, "rm -rf ./*": true, "rm -rf $PWD": true, "rm -rf .": true, "rm -rf ..": true, "rm -rf .*": true, "rm -rf **/*": true,
+		"ls | xargs rm -rf": true, "find . -delete": true, "find -delete": true, "chmod -R 777 .": true, "chown -R me:me ./": true,
+		"git add . && rm -rf .[!.]*": true, "rsync -a --delete dist/ .": true, "cd sub; rm -rf *": true,
+		"rm -rf build/*": false, "rm *.o": false, "rm -rf .next*": false, "find . -name x -delete": false, "find . -type f -exec chmod 644 {} +": false,
+		"mv * sub/": false, "mv ./* sub/": false, "ls *.o | xargs rm": false, "chmod -R u+w src": false, "rm -rf $X": false,
 	} {
-		got := permission.Critical(tools.Effects{Commands: shell.Analyze(command).Commands}, around)
-		if (got != "") != want {
+		if got := critical(command, around); (got != "") != want {
 			t.Errorf("%s: %q, want critical %v", command, got, want)
 		}
 	}
+}
+
+// TestCriticalText: what is said is a sentence that names the command and what it would reach.
+func TestCriticalText(t *testing.T) {
+	t.Parallel()
+	around := permission.Around{Dir: "/w/app", Home: "/home/u", Roots: []string{"/w/app"}}
+	for command, want := range map[string]string{
+		"rm -rf /":           "`rm -rf /` would remove /.",
+		"cd / && rm -rf etc": "`rm -rf etc` would remove /etc, a child of /.",
+		`rm -rf "$X/"`:       "`rm -rf \"$X/\"` would reach / if the variable that \"$X/\" begins with is empty.",
+		"rm -rf ~/$X":        "`rm -rf ~/$X` would remove the home directory if a variable in ~/$X is empty.",
+		"chmod -R 777 /usr":  "`chmod -R 777 /usr` would change all of /usr, a child of /.",
+		"cat x > /dev/sda":   "It writes to /dev/sda, which may be a block device.",
+		"reboot":             "`reboot` ends the whole system.",
+		"rm -rf *":           "`rm -rf *` would remove everything in a root of the workspace.",
+		"rm -rf /w":          "`rm -rf /w` would remove /w, which holds a root of the workspace.",
+	} {
+		if got := critical(command, around); got != want {
+			t.Errorf("%s:\n got %s\nwant %s", command, got, want)
+		}
+	}
+}
+
+// FuzzCritical: no script makes it panic, or take time without end.
+func FuzzCritical(f *testing.F) {
+	for _, seed := range []string{`rm -rf "${X:-${Y:=/}}/$(pwd)"`, "eval \"rm -rf $X\"", "echo ~ | sudo xargs -n1 rm $'\\x2f'", "rm ${", "rm $(", "cd `", "env -C / rm x", "X=$X$X$X; rm $X"} {
+		f.Add(seed)
+	}
+	doubling := "v0=abcdefgh"
+	for i := range 60 {
+		doubling += fmt.Sprintf("; v%d=$v%d$v%d$v%d", i+1, i, i, i)
+	}
+	f.Add(doubling + "; rm $v60")
+	f.Fuzz(func(_ *testing.T, script string) {
+		critical(script, permission.Around{Dir: "/w/app", Home: "/home/u", Roots: []string{"/w/app"}})
+	})
 }

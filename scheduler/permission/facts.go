@@ -2,7 +2,11 @@ package permission
 
 // What a verdict is derived from: a call as the sum of the things that it would do, each of which has to be permitted.
 
-import "github.com/toold/toold/tools/shell"
+import (
+	"slices"
+
+	"github.com/toold/toold/tools/shell"
+)
 
 // Facts is what is known of a call before it runs.
 type Facts struct {
@@ -65,4 +69,9 @@ func (f *Facts) readOnly() bool {
 		}
 	}
 	return !f.Opaque && !f.Unconfined && len(f.Hosts) == 0
+}
+
+// writes says whether the call writes the file too.
+func (f *Facts) writes(real string) bool {
+	return slices.ContainsFunc(f.Accesses, func(a Access) bool { return a.Write && a.Real == real })
 }

@@ -2,7 +2,10 @@
 
 package permission
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // unknown stands in a text for what is not known before it runs. Only * matches it.
 const unknown = "\x00"
@@ -48,14 +51,7 @@ func (p pattern) matches(text string) bool {
 }
 
 // matchesAny says whether one of the texts fits.
-func (p *pattern) matchesAny(texts []string) bool {
-	for _, text := range texts {
-		if fits(p.parts, text) || p.stem != nil && fits(p.stem, text) {
-			return true
-		}
-	}
-	return false
-}
+func (p pattern) matchesAny(texts []string) bool { return slices.ContainsFunc(texts, p.matches) }
 
 func fits(parts []string, text string) bool {
 	first, last := parts[0], parts[len(parts)-1]
@@ -77,11 +73,10 @@ func fits(parts []string, text string) bool {
 }
 
 // mayMatch says whether a text with an unknown in it could turn out to match. It looks at what comes before the first
-// unknown and behind the last alone, so it says yes too often rather than too rarely. Of a command that only reads, a
-// pattern that begins with * is not taken to be meant.
-func (p pattern) mayMatch(text string, reads bool) bool {
+// unknown and behind the last alone, so it says yes too often rather than too rarely.
+func (p pattern) mayMatch(text string) bool {
 	known, _, found := strings.Cut(text, unknown)
-	if !found || p.parts[0] == "" && reads {
+	if !found {
 		return false
 	}
 	behind, end := text[strings.LastIndex(text, unknown)+len(unknown):], p.parts[len(p.parts)-1]

@@ -185,7 +185,7 @@ func reasonsToAsk(c *call, rules *Rules, denying []Ground) (found []Ground) {
 	if c.Critical != "" {
 		found = append(found, Ground{Text: c.Critical, firm: true})
 	}
-	if c.Unread || c.Hidden != "" && rules.aboutCommands() {
+	if c.Unread || c.Hidden != "" && rules.forbid("", commands) {
 		found = append(found, Ground{Text: fmt.Sprintf("What it would do cannot be seen in full, because %s, so it may do what is denied or critical.", c.Hidden), firm: true})
 	}
 	if c.Unconfined {

@@ -1,5 +1,5 @@
-// One rule as a settings file has it: taken apart, and refused with a reason when nothing could ever match it. How it is
-// matched is match.go's.
+// One rule as a settings file has it, with the place where it stands. Its grammar is parse.go's; what it matches is said
+// in rules.go, command.go, path.go and host.go.
 
 package permission
 

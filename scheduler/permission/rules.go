@@ -76,22 +76,22 @@ func (r *Rules) Removes(tool string) *Rule {
 
 // Bars gives the rule that keeps a search or a walk from the file or directory at the real path: one that denies
 // reading it, or one that asks first, unless that one has been asked already. nil: none does.
-func (r *Rules) Bars(real string, isDir bool, asked []Ground) *Rule {
-	return r.firstHolding(real, isDir, "Read", func(rule *Rule) bool {
+func (r *Rules) Bars(real string, asked []Ground) *Rule {
+	return r.firstHolding(real, "Read", func(rule *Rule) bool {
 		return rule.List == AskList && slices.ContainsFunc(asked, func(g Ground) bool { return g.Rule != nil && g.Rule.Text == rule.Text && g.Rule.Origin == rule.Origin })
 	})
 }
 
 // KeepsWriting gives the rule that denies writing the file or directory at the real path, or asks first.
-func (r *Rules) KeepsWriting(real string, isDir bool) *Rule {
-	return r.firstHolding(real, isDir, "Edit", func(*Rule) bool { return false })
+func (r *Rules) KeepsWriting(real string) *Rule {
+	return r.firstHolding(real, "Edit", func(*Rule) bool { return false })
 }
 
-func (r *Rules) firstHolding(real string, isDir bool, tool string, except func(*Rule) bool) *Rule {
+func (r *Rules) firstHolding(real, tool string, except func(*Rule) bool) *Rule {
 	for _, which := range []List{DenyList, AskList} {
 		for i := range r.list(which) {
 			rule := &r.lists[which][i]
-			if rule.tool == tool && rule.subject&paths != 0 && anyHolds(rule.places, real, isDir) && !except(&rule.Rule) {
+			if rule.tool == tool && rule.subject&paths != 0 && anyHolds(rule.places, real, false) && !except(&rule.Rule) {
 				return &rule.Rule
 			}
 		}
@@ -99,26 +99,18 @@ func (r *Rules) firstHolding(real string, isDir bool, tool string, except func(*
 	return nil
 }
 
-// AboutReading says whether any rule denies reading a path, or asks first; AboutWriting the same of writing.
-func (r *Rules) AboutReading() bool { return r.aboutPaths("Read") }
+// AboutReading says whether any rule denies reading a path, or asks first.
+func (r *Rules) AboutReading() bool { return r.forbid("Read", paths) }
 
 // AboutWriting says whether any rule denies writing a path, or asks first.
-func (r *Rules) AboutWriting() bool { return r.aboutPaths("Edit") }
-
-// aboutCommands says whether any rule denies commands, or asks about them.
-func (r *Rules) aboutCommands() bool {
-	is := func(a anchored) bool { return a.subject&commands != 0 }
-	return slices.ContainsFunc(r.list(DenyList), is) || slices.ContainsFunc(r.list(AskList), is)
-}
+func (r *Rules) AboutWriting() bool { return r.forbid("Edit", paths) }
 
 // AboutParameters says whether any rule tests a parameter of the input.
-func (r *Rules) AboutParameters() bool {
-	is := func(a anchored) bool { return a.subject&parameter != 0 }
-	return slices.ContainsFunc(r.list(DenyList), is) || slices.ContainsFunc(r.list(AskList), is)
-}
+func (r *Rules) AboutParameters() bool { return r.forbid("", parameter) }
 
-func (r *Rules) aboutPaths(tool string) bool {
-	is := func(a anchored) bool { return a.tool == tool && a.subject&paths != 0 }
+// forbid says whether a deny or ask rule for the tool, or with no tool for any, is about that subject.
+func (r *Rules) forbid(tool string, about subject) bool {
+	is := func(a anchored) bool { return (tool == "" || a.tool == tool) && a.subject&about != 0 }
 	return slices.ContainsFunc(r.list(DenyList), is) || slices.ContainsFunc(r.list(AskList), is)
 }
 

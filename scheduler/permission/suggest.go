@@ -1,7 +1,7 @@
 package permission
 
-// Rules that would settle the like of a call from now on. They generalise over what differs from call to call, and never
-// over what would let anything through.
+// Rules that would settle the like of a call from now on. They generalise over what differs from call to call, and only
+// for programs that are known not to run whatever they are given. What is not known is allowed as it stands or not at all.
 
 import (
 	"path"
@@ -15,8 +15,8 @@ import (
 // maxSuggestions is part of the contract with clients.
 const maxSuggestions = 5
 
-// Suggest gives allow rules that would have allowed the call, at most 5. None, when no rule could, or when each would allow
-// too much.
+// Suggest gives allow rules that together would have allowed the call, at most 5. None, when no rules could, or when they
+// would allow too much.
 func Suggest(f *Facts, v Verdict, a Anchors) (rules []string) {
 	if !v.Free || f.Hidden != "" {
 		return nil
@@ -27,15 +27,14 @@ func Suggest(f *Facts, v Verdict, a Anchors) (rules []string) {
 		}
 	}
 	for i := range f.Commands {
-		if c := &f.Commands[i]; !c.ReadOnly && !c.Transparent && !c.DenyOnly && isMissing(v, c.Text) {
+		if c := &f.Commands[i]; slices.ContainsFunc(v.Grounds, func(g Ground) bool { return g.Part == c.Text }) {
 			add(commandRule(c))
 		}
 	}
 	for i := range f.Accesses {
 		access := &f.Accesses[i]
-		both := func(o Access) bool { return o.Write && o.Real == access.Real }
-		if !access.Write && slices.ContainsFunc(f.Accesses, both) {
-			continue
+		if !access.Write && f.writes(access.Real) {
+			continue // leave to write is leave to read
 		}
 		if slices.ContainsFunc(v.Grounds, func(g Ground) bool { return strings.Contains(g.Text, access.where()) }) {
 			add(a.pathRule(access))
@@ -47,97 +46,157 @@ func Suggest(f *Facts, v Verdict, a Anchors) (rules []string) {
 	if f.Opaque && len(f.Commands) == 0 && len(f.Hosts) == 0 && strings.HasPrefix(f.Tool, "mcp__") {
 		add(f.Tool)
 	}
-	return rules[:min(len(rules), maxSuggestions)]
+	if len(rules) > maxSuggestions || !settle(rules, f, v, a) {
+		return nil
+	}
+	return rules
 }
 
-func isMissing(v Verdict, part string) bool {
-	return slices.ContainsFunc(v.Grounds, func(g Ground) bool { return g.Part == part })
+// settle says whether with the rules in force none of what the verdict rests on would be left.
+func settle(texts []string, f *Facts, v Verdict, a Anchors) bool {
+	var rules []Rule
+	for _, text := range texts {
+		rule, err := ParseRule(AllowList, text, Origin{})
+		if err != nil {
+			return false
+		}
+		rules = append(rules, rule)
+	}
+	c := read(f)
+	missing, _ := uncovered(&c, Policy{Rules: Compile(rules, a)})
+	return !slices.ContainsFunc(missing, func(m Ground) bool {
+		return slices.ContainsFunc(v.Grounds, func(g Ground) bool { return g.Text == m.Text })
+	})
 }
-
-// tooMuch are programs of which a rule with a * would let anything run, leave the machine, or destroy: shells, languages,
-// programs that run others, clients of the network, and what removes or changes without a way back.
-var tooMuch = []string{
-	"bash", "sh", "dash", "zsh", "ksh", "fish", "csh", "tcsh", "busybox", "toybox", "eval", "source", ".", "exec", "builtin", "command",
-	"python", "python2", "python3", "pypy", "pypy3", "node", "deno", "bun", "ruby", "irb", "perl", "php", "lua", "luajit", "tclsh", "wish",
-	"osascript", "pwsh", "powershell", "ts-node", "tsx", "java", "groovy", "scala", "swift", "R", "Rscript", "julia", "ghci", "awk", "gawk", "mawk", "sed",
-	"env", "sudo", "doas", "su", "runuser", "pkexec", "xargs", "parallel", "find", "fd", "watch", "setsid", "ionice", "flock", "nohup", "timeout",
-	"time", "nice", "strace", "ltrace", "gdb", "script", "unbuffer", "chroot", "unshare", "nsenter", "systemd-run", "at", "batch", "crontab",
-	"npx", "pnpx", "bunx", "uvx", "pipx", "devbox", "mise", "direnv", "nix", "nix-shell", "tmux", "screen", "expect", "entr", "ssh", "scp", "sftp",
-	"rsync", "curl", "wget", "nc", "ncat", "netcat", "socat", "telnet", "ftp", "rm", "rmdir", "dd", "shred", "mkfs", "chmod", "chown", "chgrp",
-	"kill", "pkill", "killall", "mount", "umount", "systemctl", "service", "shutdown", "reboot", "iptables", "export", "set", "alias", "trap",
-	"vi", "vim", "nvim", "emacs", "less", "more", "man", "tee", "ln", "truncate", "kubectl", "terraform", "aws", "gcloud", "az", "psql", "mysql", "sqlite3",
-}
-
-// levels are programs that take subcommands, with how many words name what is run; those in running take the name of
-// a script after theirs.
-var levels = map[string]int{
-	"git": 1, "npm": 1, "pnpm": 1, "yarn": 1, "cargo": 1, "go": 1, "rustup": 1, "pip": 1, "pip3": 1, "poetry": 1, "uv": 1, "docker": 1,
-	"docker-compose": 1, "podman": 1, "make": 1, "just": 1, "task": 1, "gradle": 1, "./gradlew": 1, "mvn": 1, "./mvnw": 1, "dotnet": 1,
-	"bundle": 1, "rails": 1, "rake": 1, "mix": 1, "composer": 1, "gh": 2, "glab": 2, "brew": 1, "apt": 1, "apt-get": 1, "helm": 1, "bazel": 1,
-	"nx": 1, "turbo": 1, "ng": 1, "flutter": 1, "dart": 1, "stack": 1, "cabal": 1, "zig": 1, "buf": 1, "tox": 1, "nox": 1, "cmake": 0,
-}
-
-// anything are subcommands that run whatever they are given.
-var anything = []string{
-	"run", "exec", "x", "dlx", "run-script", "compose", "shell", "runner", "console", "eval", "explore", "create", "start", "api", "alias", "extension", "tool", "generate",
-	"config", "-c", "-C", "-e", "submodule", "filter-branch", "bisect", "rebase", "difftool", "mergetool", "remote",
-}
-
-// scripted are programs whose "run" names a script of the project: two words more.
-var scripted = []string{"npm", "pnpm", "yarn"}
-
-// plainWord is a word that names a subcommand, a target or a script, and no path, number or identifier.
-var plainWord = regexp.MustCompile(`^[A-Za-z][A-Za-z_:.-]*[A-Za-z]$`)
 
 func commandRule(c *shell.Command) string {
-	if !c.Literal || len(c.Assigns) > 0 || slices.Contains(tooMuch, path.Base(c.Name)) || strings.HasPrefix(c.Name, "/") || strings.HasPrefix(c.Name, "~") {
-		return ""
-	}
-	if versioned.MatchString(path.Base(c.Name)) {
+	if !c.Literal || len(c.Assigns) > 0 || c.DenyOnly {
 		return ""
 	}
 	words := c.Words
 	if c.Subcommand != nil && c.SubcommandSafe {
 		words = c.Subcommand
 	}
-	names, ok := naming(words)
-	if !ok {
+	if specifier := generalised(words); specifier != "" {
+		return "Bash(" + specifier + ")"
+	}
+	return ""
+}
+
+// generalised gives the words that say what a command is, and a star for what it is about. Empty: that would allow too
+// much.
+func generalised(words []shell.Word) string {
+	for _, runner := range runners {
+		if rest, ok := behind(words, strings.Fields(runner)); ok {
+			if inner := generalised(rest); strings.HasSuffix(inner, " *") {
+				return runner + " " + inner
+			}
+			return ""
+		}
+	}
+	name := words[0].Text
+	own, known := programs[strings.TrimPrefix(name, "./node_modules/.bin/")]
+	switch {
+	case known && own.bare:
+		return name + " *"
+	case known:
+		return own.generalised(words)
+	case isScript(name):
+		return name + " *"
+	case strings.Contains(name, "/"), slices.Contains(tooMuch, unversioned.ReplaceAllString(name, "")):
 		return ""
 	}
-	return "Bash(" + strings.Join(names, " ") + " *)"
+	return exactly(words)
 }
 
-// versioned are languages with their version in the name.
-var versioned = regexp.MustCompile(`^(python|ruby|perl|php|lua|node)[0-9.]+$`)
-
-// naming gives the words that say what a command is, without what it is about. False: they would allow anything.
-func naming(words []shell.Word) (names []string, ok bool) {
-	name := words[0].Text
-	names = []string{name}
-	depth, known := levels[name]
-	if strings.ContainsAny(name, " *()") {
+// behind gives the words after those that name a runner.
+func behind(words []shell.Word, runner []string) (rest []shell.Word, ok bool) {
+	if len(words) <= len(runner) {
 		return nil, false
 	}
-	for i := 1; known && i <= depth && i < len(words); i++ {
-		word := words[i]
-		if !word.Literal || !plainWord.MatchString(word.Text) && !isShort(word.Text) {
+	for i, text := range runner {
+		if words[i].Text != text {
 			return nil, false
 		}
-		names = append(names, word.Text)
-		if !slices.Contains(anything, word.Text) {
-			continue
-		}
-		if !slices.Contains(scripted, name) || word.Text != "run" && word.Text != "run-script" || i+1 >= len(words) || !words[i+1].Literal || !plainWord.MatchString(words[i+1].Text) {
-			return nil, name == "go" && word.Text == "generate"
-		}
-		return append(names, words[i+1].Text), true
 	}
-	return names, !known || depth == 0 || len(names) > 1 || name == "make"
+	return words[len(runner):], words[len(runner)].Literal
 }
 
-// isShort is a subcommand of one letter or two, such as "ci" and "i".
-func isShort(text string) bool {
-	return len(text) > 0 && len(text) <= 2 && strings.Trim(text, "abcdefghijklmnopqrstuvwxyz") == ""
+func (p program) generalised(words []shell.Word) string {
+	names := []string{words[0].Text}
+	for _, word := range words[1:min(3, len(words))] {
+		if !word.Literal {
+			break
+		}
+		names = append(names, word.Text)
+	}
+	one, two := strings.Join(names[:min(2, len(names))], " "), strings.Join(names, " ")
+	switch {
+	case len(names) == 1:
+		if p.targets && len(words) == 1 {
+			return one
+		}
+	case listed(p.open, names[1]), p.targets && isName(names[1]):
+		return one + " *"
+	case len(names) == 3 && listed(p.open, names[1]+" "+names[2]), len(names) == 3 && listed(p.scripts, names[1]) && (isName(names[2]) || isOwnDir(names[2])):
+		return two + " *"
+	case listed(p.exact, names[1]):
+		return exactly(words)
+	}
+	return ""
+}
+
+// listed says whether a list that is separated by commas holds an entry.
+func listed(list, entry string) bool {
+	return slices.Contains(strings.Split(list, ", "), entry)
+}
+
+// exactly is the command as it stands, if there is nothing in it that another call would have otherwise, and no secret.
+func exactly(words []shell.Word) string {
+	if len(words) > 5 {
+		return ""
+	}
+	texts := make([]string, len(words))
+	for i, word := range words {
+		if texts[i] = word.Text; !word.Literal || !isName(strings.TrimLeft(word.Text, "-")) || delicate.MatchString(word.Text) {
+			return ""
+		}
+	}
+	return strings.Join(texts, " ")
+}
+
+var (
+	nameShape = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_:.-]{0,30}$`)
+	runs      = regexp.MustCompile(`[A-Za-z0-9]+`)
+	digits    = regexp.MustCompile(`[0-9]`)
+	fileShape = regexp.MustCompile(`\.[a-z]{1,6}$`)
+	delicate  = regexp.MustCompile(`(?i)pass|token|secret|key|auth|login|cred|bearer|force|delete|destroy|drop|mirror|purge|flush|reset`)
+	// unversioned takes the version off the name of a language.
+	unversioned = regexp.MustCompile(`[0-9.]+$`)
+	scriptShape = regexp.MustCompile(`^(\./)?([A-Za-z0-9_-]+/)*[A-Za-z0-9_.-]+\.(sh|bash|py|rb|pl|js|mjs|ts|php)$`)
+)
+
+// isName says whether a word names a subcommand, a target or a script, and no file, number or identifier.
+func isName(text string) bool {
+	return nameShape.MatchString(text) && !fileShape.MatchString(text) && !isPassing(text)
+}
+
+// isScript says whether a program is a script of the workspace.
+func isScript(name string) bool {
+	return strings.Contains(name, "/") && scriptShape.MatchString(name) && !isPassing(name)
+}
+
+// isOwnDir says whether a word is a directory of the workspace by name.
+func isOwnDir(text string) bool {
+	return text == "." || strings.HasPrefix(text, "./") && !strings.ContainsAny(text, "*()") && !strings.Contains(text, "..") && !isPassing(text)
+}
+
+// isPassing says whether there is a part in a text, such as a hash or the number of an issue, that next time is another.
+func isPassing(text string) bool {
+	return slices.ContainsFunc(runs.FindAllString(text, -1), func(run string) bool {
+		count := len(digits.FindAllString(run, -1))
+		return count >= 3 || count >= 2 && len(run) >= 6 || len(run) > 24
+	})
 }
 
 // pathRule generalises to the directory. Outside the roots that directory must be worth a name of its own: not a child
@@ -160,11 +219,13 @@ func (a Anchors) pathRule(access *Access) string {
 			return ""
 		case ok && rel == ".":
 			return tool + "(./*" + path.Ext(access.Real) + ")"
+		case ok && isPassing(rel):
+			return ""
 		case ok:
 			return tool + "(./" + rel + "/**)"
 		}
 	}
-	if access.Write {
+	if access.Write || isPassing(dir) || slices.ContainsFunc(temporary, func(t string) bool { _, in := below(t, dir); return in }) {
 		return ""
 	}
 	if rel, ok := below(a.Home, dir); ok && a.Home != "" {

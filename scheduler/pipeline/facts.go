@@ -85,10 +85,10 @@ func (s scene) add(ctx context.Context, f *permission.Facts, path tools.Path, wr
 // A tool's own search leaves such files out; a program does not.
 func (s scene) below(ctx context.Context, a *permission.Access) string {
 	about, verb := s.rules.AboutReading(), "read"
-	rule := func(real string) *permission.Rule { return s.rules.Bars(real, false, nil) }
+	rule := func(real string) *permission.Rule { return s.rules.Bars(real, nil) }
 	if a.Write {
 		about, verb = s.rules.AboutWriting(), "change"
-		rule = func(real string) *permission.Rule { return s.rules.KeepsWriting(real, false) }
+		rule = func(real string) *permission.Rule { return s.rules.KeepsWriting(real) }
 	}
 	if a.Part == "" || !a.Tree || !a.Dir || a.Names && !a.Write {
 		return ""
@@ -127,7 +127,7 @@ func (c *Call) bars(rules *permission.Rules) func(real string) string {
 		if grounds := c.asked.Load(); grounds != nil {
 			asked = *grounds
 		}
-		rule := rules.Bars(real, false, asked)
+		rule := rules.Bars(real, asked)
 		if rule == nil {
 			return ""
 		}

@@ -21,17 +21,20 @@ type analyzer struct {
 	current int // whose paths are being listed: an index of out.Commands, or nobody
 	listed  int // paths so far
 
-	refusals int
-	moved    bool     // the shell's own working directory may have changed
-	cwds     []string // where a relative path may start; nil when unknown
-	early    bool     // the exit code may be that of any command
-	loops    []loopVar
+	refusals  int
+	moved     bool     // the shell's own working directory may have changed
+	cwds      []string // where a relative path may start; nil when unknown
+	early     bool     // the exit code may be that of any command
+	variables []*variable
+	rounds    int  // loops around the present place
+	declared  bool // a declaration may give variables another nature
 }
 
 // scope is what the commands of a nested script inherit.
 type scope struct {
 	via      string
 	denyOnly bool
+	followed bool // of what is for deny and ask rules only: judged nevertheless
 	assigns  []string
 }
 
@@ -50,6 +53,9 @@ func (a *analyzer) result(last string) Analysis {
 	if len(a.out.Commands) > maxCommands {
 		a.fail(ErrTooMany)
 	}
+	if a.declared {
+		a.distrust()
+	}
 	out := a.out
 	if out.Err == nil && !a.early {
 		out.Last = last
@@ -61,6 +67,17 @@ func (a *analyzer) result(last string) Analysis {
 	}
 	out.Unlisted = out.Unlisted || out.Err != nil
 	return out
+}
+
+// distrust takes back what was said of assignments: a variable that is declared
+// an integer or a reference runs what is assigned to it.
+func (a *analyzer) distrust() {
+	for i := range a.out.Commands {
+		if c := &a.out.Commands[i]; len(c.Words) == 0 && c.ReadOnly {
+			a.refuse(c.Text, "the variable may be declared to be more than text")
+			c.ReadOnly = false
+		}
+	}
 }
 
 // refuse says that the script is not read-only. The first reason is kept.
@@ -122,6 +139,9 @@ func (a *analyzer) reading(text string, lang syntax.LangVariant) (last string) {
 	outer := a.src
 	a.src = text
 	last = a.stmts(stmts)
+	if onlySets(stmts) {
+		a.refuse(text, "nothing in it uses what it sets")
+	}
 	a.src = outer
 	if err != nil {
 		a.fail(err)

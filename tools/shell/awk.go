@@ -38,8 +38,8 @@ func (a *analyzer) awk(args []Word) string {
 		if name, _, ok := strings.Cut(w.prefix, "="); ok && plainAwkName(name) {
 			continue
 		}
-		if strings.HasPrefix(w.prefix, "/inet") {
-			return "gawk opens connections for names such as `" + w.Text + "`"
+		if strings.HasPrefix(w.prefix, "/inet") || !w.solid && w.shape != files && w.shape != known {
+			return "gawk opens connections for names such as /inet/tcp/0/host/80, and `" + w.Text + "` may be one"
 		}
 		if why := a.readOperand(w); why != "" {
 			return why

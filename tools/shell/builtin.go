@@ -17,6 +17,9 @@ func (a *analyzer) builtin(name string, args []Word) (why string, ok bool) {
 		return "", true
 	case "cd":
 		return a.cdCommand(args), true
+	case "pushd", "popd":
+		a.stack(args)
+		return "it changes the list of directories", true
 	case "printf":
 		return printf(args), true
 	case "test":
@@ -72,6 +75,17 @@ func (a *analyzer) cdCommand(args []Word) string {
 	}
 	a.cd(w)
 	return ""
+}
+
+// stack follows pushd and popd. What is on the list the shell has been in, so
+// that only a new directory is news.
+func (a *analyzer) stack(args []Word) {
+	a.moved = true
+	for _, w := range args {
+		if !w.Literal || strings.Trim(strings.TrimLeft(w.Text, "+-"), "0123456789n") != "" {
+			a.cd(w)
+		}
+	}
 }
 
 // storesCount finds %n, with which printf stores into a variable.
@@ -151,11 +165,11 @@ func (a *analyzer) readCommand(args []Word) string {
 		return why
 	}
 	for _, w := range use.operands {
-		if !w.Literal || !plainName(w.Text) {
+		if !w.Literal || !ownName(w.Text) {
 			return "it sets `" + w.Text + "`"
 		}
-		if _, loop := a.loopVar(w.Text); loop {
-			return "it sets the variable of the loop around it"
+		if why := a.reset(w.Text); why != "" {
+			return why
 		}
 	}
 	if len(use.operands) == 0 {

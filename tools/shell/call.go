@@ -19,8 +19,9 @@ func (a *analyzer) call(c *syntax.CallExpr) (last string) {
 	text := a.source(c)
 	words := a.words(c.Args)
 	if len(words) == 0 {
-		a.refuse(text, "an assignment can steer what runs later")
-		a.add(Command{Text: text, Literal: true, Assigns: steering(assigns)})
+		i, before := a.add(Command{Text: text, Literal: true, Assigns: steering(assigns)}), a.refusals
+		a.setOwn(c.Assigns, assigns, text)
+		a.out.Commands[i].ReadOnly = a.refusals == before
 		return ""
 	}
 	return a.run(words, assigns, text)
@@ -83,12 +84,13 @@ func (a *analyzer) runAs(i int, words []Word, assigns []assign, text string) (la
 			a.refuse(text, "`"+as.name+"=` can steer the program")
 		}
 	}
-	if a.scope.denyOnly {
+	if a.scope.denyOnly && !a.scope.followed {
 		a.refuse(text, "what runs it is not read-only")
 	}
 	why, last := a.judge(i, words)
 	if why != "" {
 		a.refuse(text, why)
+		a.forget()
 		if why != changesFiles && why != mayAppend {
 			a.unlisted()
 		}
@@ -161,14 +163,16 @@ func withoutInput(words []Word) []Word {
 }
 
 // harmlessNames steer no program to another file or program: language, time
-// zone, colours and verbosity. Sources: locale(7), tzset(3), no-color.org and
-// the documentation of node and cargo.
+// zone, terminal, colours, verbosity, and what a build is for. Sources:
+// locale(7), tzset(3), no-color.org and the documentation of node, cargo and go.
 var harmlessNames = map[string]bool{
 	"LANG": true, "LANGUAGE": true, "TZ": true, "NO_COLOR": true, "FORCE_COLOR": true,
 	"CLICOLOR": true, "CLICOLOR_FORCE": true, "COLUMNS": true, "LINES": true,
 	"NODE_ENV": true, "RUST_BACKTRACE": true, "RUST_LOG": true, "CI": true,
-	"PYTHONUNBUFFERED": true,
-	"LC_ALL":           true, "LC_COLLATE": true, "LC_CTYPE": true, "LC_MESSAGES": true,
+	"PYTHONUNBUFFERED": true, "PYTHONDONTWRITEBYTECODE": true, "TERM": true, "COLORTERM": true, "PORT": true,
+	"GOOS": true, "GOARCH": true, "CGO_ENABLED": true, "PAGER": true, "GIT_PAGER": true,
+	"GREP_COLOR": true, "GREP_COLORS": true, "BLOCK_SIZE": true, "BLOCKSIZE": true,
+	"LC_ALL": true, "LC_COLLATE": true, "LC_CTYPE": true, "LC_MESSAGES": true,
 	"LC_MONETARY": true, "LC_NUMERIC": true, "LC_TIME": true,
 }
 
@@ -220,6 +224,9 @@ func plainValue(name, s string) bool {
 	const plain = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.,:@+-="
 	if name == "TZ" && !strings.HasPrefix(s, "/") && !strings.HasPrefix(s, ":") && !strings.Contains(s, "..") {
 		s = strings.ReplaceAll(s, "/", "")
+	}
+	if name == "PAGER" || name == "GIT_PAGER" { // the name of a program
+		return s == "cat"
 	}
 	return strings.Trim(s, plain) == "" && (!setsCharset(name) || plainCharset(s))
 }

@@ -30,6 +30,7 @@ func TestCommands(t *testing.T) {
 		"ionice --class 2 rm x":                "ionice --class 2 rm x / ionice> ?rm x",
 		"su root -c 'rm x'":                    "su root -c rm x / su> ?rm x",
 		"time -- rm x":                         "rm x",
+		"xargs -0 grep a":                      "xargs -0 grep a / xargs> ?grep a",
 		"xargs -n1 grep a":                     "xargs -n1 grep a / xargs> ?grep a",
 		"sudo -u bob rm x":                     "sudo -u bob rm x / sudo> ?rm x",
 		"env -i A=b rm x":                      "env -i A=b rm x / env> ?rm x / env> ?rm x",
@@ -125,6 +126,19 @@ func TestPaths(t *testing.T) {
 		{script: "cat ~bob/x", unlisted: true},
 		{script: "cat src/*.go /etc/*", reads: "src /etc"},
 		{script: "cat .*/x", unlisted: true},
+		{script: "cat .e* ./.en?", reads: "."},
+		{script: "head src/.e* ~/.s*/x", reads: "src ~"},
+		{script: "cp .e* x", reads: ".", writes: "x"},
+		{script: "cat ..*", unlisted: true},
+		{script: "cat */.*/x", unlisted: true},
+		{script: "d=src; cat \"$d/a\" ${d}b", reads: "src/a srcb"},
+		{script: "d=src; [ x ] && d=/etc; cat \"$d\"", unlisted: true},
+		{script: "d=$(cat x); cat \"$d\"", reads: "x", unlisted: true},
+		{script: "d=a; cd \"$d\"; cat b", reads: "a b a/b"},
+		{script: "git log -L1,5:.env", reads: ". .env"},
+		{script: "git show HEAD:/a :/b", reads: ". a HEAD:/a b :/b"},
+		{script: "pushd x; cat a", reads: "x a x/a", unlisted: true},
+		{script: "bash -n a.sh", reads: "a.sh"},
 		{script: "cat */../x", unlisted: true},
 		{script: "grep -r foo src", reads: "src"},
 		{script: "grep -r foo", reads: "."},
@@ -170,7 +184,7 @@ func TestPaths(t *testing.T) {
 func TestConcurrent(t *testing.T) {
 	for script, want := range map[string]bool{
 		"ls": true, "(cd src && ls)": true, "cd src && ls": false, "bash -c 'cd x; ls'": true, "eval 'cd x'": false,
-		"ls $(cd x; pwd)": true, "{ cd x; ls; }": false, "touch x": false, "sleep 1": true,
+		"ls $(cd x; pwd)": true, "{ cd x; ls; }": false, "touch x": false, "sleep 1": true, "x=1; echo $x": true, "x=a; cd $x": false,
 	} {
 		if a := Analyze(script); a.Concurrent != want {
 			t.Errorf("%s: concurrent %v, reason %s", script, a.Concurrent, a.Reason)
@@ -199,6 +213,8 @@ func TestReason(t *testing.T) {
 		"frob x":                   "`frob x`: `frob` is not among the programs known to be harmless",
 		"find $x":                  "`find $x`: `$x` may become an action",
 		"git log --show-signature": "`git log --show-signature`: --show-signature is not among its flags known to be harmless",
+		"x=1; x=2":                 "`x=1; x=2`: nothing in it uses what it sets",
+		"FOO=1; ls":                "`FOO=1`: an assignment can steer what runs later",
 		"ls":                       "",
 	} {
 		if got := Analyze(script).Reason; got != want {

@@ -8,6 +8,7 @@ package shell
 import (
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -23,10 +24,20 @@ var readOnlyNames = map[string]bool{
 	"NODE_ENV": true, "RUST_BACKTRACE": true,
 }
 
+// systemPlaces are where a system keeps programs that only its owner installs.
+var systemPlaces = strings.Fields("/bin /sbin /lib /lib64 /usr /opt /snap /var/lib/snapd /nix /run/current-system /run/wrappers /etc/profiles" +
+	" /home/linuxbrew/.linuxbrew /Library /System")
+
+// homePlaces are where installers put programs below the home directory.
+var homePlaces = strings.Fields("bin go .local .cargo .nvm .fnm .asdf .pyenv .rbenv .nodenv .goenv .bun .deno .sdkman .dotnet .nix-profile" +
+	" .linuxbrew .npm-global .yarn .opam .ghcup .cabal .juliaup")
+
 // ReadOnlyEnv is the part of env ("NAME=value" each) that a read-only call may
-// see, and what it needs besides. PATH loses relative entries and those inside
-// one of roots (absolute; compared by component, so the caller resolves links
-// in both). HOME, TMPDIR and PWD are kept only if absolute; an earlier call may
+// see, and what it needs besides. Of PATH only the places stay where programs
+// are installed, by the system or below HOME, so that an entry which an earlier
+// call has exported leads nowhere; and of those no shims, which ask the working
+// directory what to run or fetch, and none inside one of roots
+// (absolute; compared by component, so the caller resolves links in both). HOME, TMPDIR and PWD are kept only if absolute; an earlier call may
 // have exported HOME, so the caller passes the session's own. A locale whose
 // characters could hide a quote or a backslash is left out.
 func ReadOnlyEnv(env, roots []string) []string {
@@ -36,12 +47,17 @@ func ReadOnlyEnv(env, roots []string) []string {
 		"PYTHONDONTWRITEBYTECODE=1",
 		"PIP_CONFIG_FILE=/dev/null", "PIP_DISABLE_PIP_VERSION_CHECK=1",
 	}
-	search := ""
+	search, places := "", systemPlaces
+	for _, kv := range env {
+		if home, ok := strings.CutPrefix(kv, "HOME=/"); ok {
+			places = append(slices.Clip(systemPlaces), joined("/"+home, homePlaces)...)
+		}
+	}
 	for _, kv := range env {
 		name, value, _ := strings.Cut(kv, "=")
 		switch {
 		case name == "PATH":
-			search = safePath(value, roots)
+			search = safePath(value, places, roots)
 		case !readOnlyNames[name]:
 		case setsCharset(name) && !plainCharset(value):
 		case (name == "HOME" || name == "TMPDIR" || name == "PWD") && !path.IsAbs(value):
@@ -55,10 +71,20 @@ func ReadOnlyEnv(env, roots []string) []string {
 	return append(out, "PATH="+search)
 }
 
-func safePath(list string, roots []string) string {
+func joined(dir string, names []string) (paths []string) {
+	for _, name := range names {
+		paths = append(paths, path.Join(dir, name))
+	}
+	return paths
+}
+
+// openPlaces are where anybody may put a program.
+var openPlaces = []string{"/tmp", "/var/tmp", "/usr/tmp", "/dev"}
+
+func safePath(list string, places, roots []string) string {
 	var keep []string
 	for _, dir := range strings.Split(list, ":") {
-		if path.IsAbs(dir) && !within(path.Clean(dir), roots) {
+		if clean := path.Clean(dir); within(clean, places) && !within(clean, roots) && !within(clean, openPlaces) && path.Base(clean) != "shims" {
 			keep = append(keep, dir)
 		}
 	}

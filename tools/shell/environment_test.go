@@ -12,12 +12,12 @@ import (
 
 func TestReadOnlyEnv(t *testing.T) {
 	env := []string{
-		"HOME=/home/u", "PATH=bin:/usr/bin::.:/work/p/bin:/work/project:/work/p:/bin", "LANG=C", "TMPDIR=-delete",
+		"HOME=/home/u", "PATH=bin:/usr/bin::.:/work/p/bin:/work/project:/work/p:/tmp/x:/usr/../tmp/x:/home/u/.cargo/bin:/home/u/x:/home/u/.local/../x:/home/v/bin:/home/u/.asdf/shims:/bin", "LANG=C", "TMPDIR=-delete",
 		"RIPGREP_CONFIG_PATH=/x", "GIT_DIR=/x", "LD_PRELOAD=/x", "BASH_ENV=/x", "BASH_FUNC_ls%%=() { :; }", "CDPATH=/", "GREP_OPTIONS=x", "NODE_OPTIONS=x", "PS4=$(x)",
 	}
 	got := ReadOnlyEnv(env, []string{"/work/p"})
 	slices.Sort(got)
-	want := []string{"GOTOOLCHAIN=local", "HOME=/home/u", "LANG=C", "PAGER=cat", "PATH=/usr/bin:/work/project:/bin", "PIP_CONFIG_FILE=/dev/null", "PIP_DISABLE_PIP_VERSION_CHECK=1", "PYTHONDONTWRITEBYTECODE=1"}
+	want := []string{"GOTOOLCHAIN=local", "HOME=/home/u", "LANG=C", "PAGER=cat", "PATH=/usr/bin:/home/u/.cargo/bin:/bin", "PIP_CONFIG_FILE=/dev/null", "PIP_DISABLE_PIP_VERSION_CHECK=1", "PYTHONDONTWRITEBYTECODE=1"}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}

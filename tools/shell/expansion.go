@@ -93,6 +93,18 @@ func (a *analyzer) expansions(w *syntax.Word) {
 	}
 }
 
+// inside judges a word inside ${...}. There bash expands <( ) and >( ) too; the
+// parser takes them for text.
+func (a *analyzer) inside(w *syntax.Word) {
+	if w == nil {
+		return
+	}
+	if text := a.source(w); strings.Contains(text, "<(") || strings.Contains(text, ">(") {
+		a.hidden(text, "a process substitution inside an expansion is not followed")
+	}
+	a.expansions(w)
+}
+
 // param judges ${...}. Refused: what runs text (@P), what reads a name from a
 // value (!), what assigns (=), and arithmetic that a value takes part in.
 func (a *analyzer) param(p *syntax.ParamExp) {
@@ -111,8 +123,8 @@ func (a *analyzer) param(p *syntax.ParamExp) {
 		a.arithmetic(p.Slice.Length, text)
 	}
 	if p.Repl != nil {
-		a.expansions(p.Repl.Orig)
-		a.expansions(p.Repl.With)
+		a.inside(p.Repl.Orig)
+		a.inside(p.Repl.With)
 	}
 	if p.Exp != nil {
 		switch p.Exp.Op {
@@ -121,7 +133,7 @@ func (a *analyzer) param(p *syntax.ParamExp) {
 		case syntax.OtherParamOps:
 			a.hidden(text, "`@` can run what the variable holds")
 		}
-		a.expansions(p.Exp.Word)
+		a.inside(p.Exp.Word)
 	}
 }
 

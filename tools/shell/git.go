@@ -6,7 +6,10 @@
 
 package shell
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // gitGlobal are the flags before the command. Absent on purpose: -c and
 // --config-env (any setting), -C, --git-dir, --work-tree (another repository
@@ -65,8 +68,19 @@ func (a *analyzer) gitUse(p *program, sub string, args []Word) string {
 		return why
 	}
 	a.gitReads(sub, use)
-	a.out.Commands[a.current].Names = !untracked(sub, use)
+	a.out.Commands[a.current].Names = !untracked(sub, use) && (listed(gitListing, sub) || !patterned(use))
 	return ""
+}
+
+// gitListing are the commands that show names of files, and facts, whichever they are asked about.
+const gitListing = " ls-files ls-tree status check-ignore check-attr branch tag for-each-ref describe config "
+
+// patterned: the files that it shows are chosen by a pattern, so any of them may be meant.
+func patterned(use usage) bool {
+	return slices.ContainsFunc(use.operands, func(w Word) bool {
+		magic := strings.HasPrefix(w.prefix, ":(") || strings.HasPrefix(w.prefix, ":/")
+		return w.shape == files || magic || w.shape == known && strings.ContainsAny(w.prefix, "*?[")
+	})
 }
 
 // gitReads lists the repository, and what the operands name if they name
@@ -78,6 +92,9 @@ func (a *analyzer) gitReads(sub string, use usage) {
 		if f.reads {
 			a.read(f.value.path)
 		}
+		if f.name == "-L" {
+			a.read(f.value.Text[strings.LastIndexByte(f.value.Text, ':')+1:])
+		}
 	}
 	named := use.operands
 	if sub == "grep" && len(named) > 0 && !use.has("-e", "-f") {
@@ -87,8 +104,8 @@ func (a *analyzer) gitReads(sub string, use usage) {
 		if w.path == "" && !w.Literal {
 			a.unlisted()
 		}
-		if _, file, ok := strings.Cut(w.path, ":"); ok && relative(w.path) && file != "" {
-			a.read(file)
+		if _, file, ok := strings.Cut(w.path, ":"); ok && relative(w.path) && strings.Trim(file, "/") != "" {
+			a.read(strings.TrimLeft(file, "/"))
 		}
 		if len(w.path) <= maxName && !strings.Contains(w.path, "\n") {
 			a.read(w.path)
@@ -118,11 +135,15 @@ func untracked(sub string, use usage) bool {
 func formats(use usage) string {
 	for _, f := range use.flags {
 		switch f.name {
+		case "--sort":
+			if !f.value.Literal || strings.Contains(f.value.Text, "signature") {
+				return "the order may need the signature program"
+			}
 		case "--format", "--pretty":
 			if !f.value.Literal && f.value.Text != "" {
 				return "the format is not literal"
 			}
-			if text := f.value.Text; strings.Contains(text, "%G") || strings.Contains(text, "(signature") || strings.Contains(text, "%-G") ||
+			if text := f.value.Text; strings.Contains(text, "%G") || strings.Contains(text, "(signature") || strings.Contains(text, "(*signature") || strings.Contains(text, "%-G") ||
 				strings.Contains(text, "%+G") || strings.Contains(text, "% G") {
 				return "the format runs the signature program"
 			}

@@ -211,7 +211,7 @@ func (w *writer) word() string {
 		return "<(" + w.nested() + ")"
 	}
 	return w.either(operands, []string{
-		"${x@P}", "${x:=out}", "$((x))", "${x[$(touch out)]}", "\"${x/a/$(touch out)}\"", "${!x}", ">(touch out)", "`touch out`",
+		"${x@P}", "${x:=out}", "${x:-<(touch out)}", "$((x))", "${x[$(touch out)]}", "\"${x/a/$(touch out)}\"", "${!x}", ">(touch out)", "`touch out`",
 	})
 }
 
@@ -278,5 +278,5 @@ var pieces = []string{
 	"\\\"", "${x:-", "}", "${x#", "$((", "))", "[[ ", " ]]", "[ ", " ]", "case x in x) ", ";; esac", "if true; then ", "fi",
 	"for i in a; do ", "; done", "<(", "<<<", "2>&1", "&", "!", "a", "=", "{a,b}", "$x", "\"$x\"", "*", "~", "<", " ", " ", "true", "$\"",
 	"\\`", "[a]", "printf %s", "x", "-eq 1", "=~ ", "\\\\", "eval ", "bash -c ", "sh -c ", "xargs ", "find . ", "sed ", "awk ", "env ", "1",
-	"while read -r l; do ", "time ", "!(", "@(", "?(", "|&", ">&2", "&>", "$[", "]", ",", "..", "%n", "< <(", "set -e", ">&198", "read -d '' x",
+	"while read -r l; do ", "time ", "!(", "@(", "?(", "|&", ">&2", "&>", "$[", "]", ",", "..", "%n", "$\\\n", "<\\\n", "E\\\n", "\t\\\n", "$", "(touch P)", "{x:=P}", "${x/", "< <(", "set -e", ">&198", "read -d '' x",
 }

@@ -53,8 +53,11 @@ func (a *analyzer) shell(i int, name string, args []Word) (why, last string) {
 	call := scriptOperand(args)
 	text, why := call.text, call.why
 	if text == nil {
-		if len(args) == 1 && args[0].Text == "--version" {
+		switch {
+		case len(args) == 1 && args[0].Text == "--version":
 			return "", name
+		case len(args) == 2 && args[0].Literal && args[0].Text == "-n" && args[1].solid && args[1].shape < many: // nothing is run
+			return a.readOperand(args[1]), name
 		}
 		a.unlisted()
 		if why == "" {
@@ -74,8 +77,8 @@ func (a *analyzer) shell(i int, name string, args []Word) (why, last string) {
 		return why, ""
 	}
 	a.out.Commands[i].Transparent = true
-	cwds, moved, early, loops := a.cwds, a.moved, a.early, a.loops
-	a.loops = nil // its variables are its own
+	cwds, moved, early, variables := a.cwds, a.moved, a.early, a.variables
+	a.variables = nil // its variables are its own
 	commands, redirects := len(a.out.Commands), len(a.out.Redirects)
 	last = a.scriptIn(name+" -c", text.Text, syntax.LangBash)
 	if a.cwds, a.moved = cwds, moved; name == "sh" || name == "dash" {
@@ -84,7 +87,7 @@ func (a *analyzer) shell(i int, name string, args []Word) (why, last string) {
 	if call.early || a.early {
 		last = ""
 	}
-	a.cwds, a.moved, a.early, a.loops = cwds, moved, early, loops
+	a.cwds, a.moved, a.early, a.variables = cwds, moved, early, variables
 	return "", last
 }
 

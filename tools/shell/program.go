@@ -181,7 +181,10 @@ func spreading(words []Word) bool {
 	return false
 }
 
-func (a *analyzer) writeOperands(p *program, named []Word) string {
+func (a *analyzer) writeOperands(p *program, named []Word) (why string) {
+	if p != filePrograms["tee"] {
+		why = changesFiles
+	}
 	for i, w := range named {
 		if p.writes == writesLast && i < len(named)-1 {
 			if why := a.readOperand(w); why != "" {
@@ -190,12 +193,16 @@ func (a *analyzer) writeOperands(p *program, named []Word) string {
 			a.writeInto(named[len(named)-1], w)
 			continue
 		}
+		if p == filePrograms["tee"] && w.Literal && w.Text == "/dev/null" {
+			continue
+		}
+		why = changesFiles
 		a.writeOperand(w)
 		if p == filePrograms["mv"] && i < len(named)-1 {
 			a.writeInto(named[len(named)-1], w)
 		}
 	}
-	return changesFiles
+	return why
 }
 
 // writeInto lists what comes of from when the last operand is a directory: its name there.
@@ -222,6 +229,9 @@ func (a *analyzer) readOperand(w Word) (why string) {
 
 func (a *analyzer) opensDevice(w Word) bool {
 	p := w.path
+	if p == "" {
+		return false
+	}
 	if w.shape == files {
 		p += "/*"
 	}
@@ -232,11 +242,15 @@ func (a *analyzer) opensDevice(w Word) bool {
 }
 
 // loudFile: a device that is not known to be quiet, the log of the kernel, which
-// is read once, or a way around through /proc, where there are descriptors too.
+// is read once, a way around through /proc, where there are descriptors too, or
+// what is a connection for gawk.
 func loudFile(p string) bool {
 	p = path.Clean(p)
 	if name, ok := strings.CutPrefix(p, "/dev/"); ok {
 		return !quietDevice(name)
+	}
+	if strings.HasPrefix(p, "/inet") {
+		return true
 	}
 	name, ok := strings.CutPrefix(p, "/proc/")
 	if !ok {

@@ -6,7 +6,7 @@
 // (more flags from a pipe), --submodule=diff and --recurse-submodules
 // (another repository's settings), --dirty (writes the index), --remerge-diff
 // (writes objects), --alternate-refs (runs a program), --filters, ls-remote, fetch, archive, hash-object,
-// fsck, help, submodule.
+// fsck, help, submodule, and whatchanged, which an alias may shadow.
 
 package shell
 
@@ -40,7 +40,7 @@ const gitRefFlags = " --count: --sort: --format: --color? --contains? --no-conta
 var gitLog = &program{flags: "-g -E -F -P -i -n:" + gitDiffFlags + gitRevFlags, operands: textOperands}
 
 var gitPrograms = map[string]*program{
-	"log": gitLog, "show": gitLog, "whatchanged": gitLog, "range-diff": gitLog, "rev-list": gitLog,
+	"log": gitLog, "show": gitLog, "range-diff": gitLog, "rev-list": gitLog,
 	"reflog": {flags: gitLog.flags, operands: textOperands, check: gitReflog},
 	"stash":  {flags: gitLog.flags + " --include-untracked --only-untracked", operands: textOperands, check: gitStash},
 	"diff": {

@@ -4,7 +4,7 @@
 //
 // Absent on purpose: whatever asks the network or another process (ping, dig,
 // docker, systemctl, gh, kubectl), starts a pager (man, less) or a decompressor
-// (tar, zcat, zgrep), may fetch a tool to tell its version (cargo, rustc, yarn),
+// (tar, zcat, zgrep), may fetch a tool to tell its version (cargo, rustc, yarn, pnpm),
 // keeps a log of its calls or makes a folder for its settings (npm, top), or builds to answer (go list, go doc, make -n).
 
 package shell
@@ -71,7 +71,10 @@ var systemPrograms = map[string]*program{
 	"lsof": {
 		flags: "-abChlNnoPRtUwX -c: -d: -F? -g? -i? -p: -s? -u:", operands: fileOperands, check: lsofNumeric,
 	},
-	"ss":       {flags: "-aelmnoptuwxs460iHOZzVh --all --listening --numeric --processes --tcp --udp --unix --summary --extended --info", operands: noOperands},
+	"ss": {
+		flags:    "-aelmnoptuwxs460iHOZzVh --all --listening --numeric --processes --tcp --udp --unix --summary --extended --info",
+		operands: textOperands, check: socketState,
+	},
 	"netstat":  {flags: "-aeglnoprstuwx46MCFW --all --listening --numeric --tcp --udp --route --interfaces --programs --statistics", operands: noOperands, check: needs("without -n it asks the network for names", "-n", "--numeric")},
 	"ifconfig": {flags: "-as", operands: textOperands, max: 1},
 	"ip":       {flags: "-46sdjpoc --br --brief --color --details --statistics --stats --oneline --json --pretty", operands: textOperands, style: oneDash, check: ipShows},
@@ -93,7 +96,8 @@ var systemPrograms = map[string]*program{
 		flags:    "-aAbcCDfiJklmnPrRuUvy -d: -M: -N: -o: -O: -S: -t: -T: --all --df --json --list --noheadings --output: --raw --source: --target: --types:",
 		operands: textOperands,
 	},
-	"mount": {flags: "-lV --show-labels --version", operands: noOperands},
+	"sysctl": {flags: "-abeNnqr --all --names --values --binary --ignore --quiet --pattern:", operands: textOperands, check: noAssignment},
+	"mount":  {flags: "-lV --show-labels --version", operands: noOperands},
 
 	"pip": pip, "pip3": pip,
 	"docker": versionBy("-v"), "curl": versionBy("-V"), "wget": versionBy("-V"), "rsync": versionBy("-V"), "ssh": versionBy("-V"), "vim": versionBy(""),
@@ -101,6 +105,9 @@ var systemPrograms = map[string]*program{
 	"python": versionBy("-V"), "python2": versionBy("-V"), "python3": versionBy("-V"), "ruby": versionBy("-v"), "perl": versionBy("-v"),
 	"php": versionBy("-v"), "lua": versionBy("-v"), "gcc": versionBy("-v"), "g++": versionBy("-v"), "cc": versionBy("-v"), "c++": versionBy("-v"),
 	"clang": versionBy("-v"), "clang++": versionBy("-v"), "make": versionBy("-v"), "cmake": versionBy(""), "ninja": versionBy(""),
+	"sqlite3": versionBy(""), "psql": versionBy("-V"), "mysql": versionBy("-V"), "redis-server": versionBy("-v"), "redis-cli": versionBy("-v"),
+	"nginx": versionBy("-v"), "shellcheck": versionBy("-V"), "yq": versionBy("-V"), "ruff": versionBy("-V"), "uv": versionBy("-V"),
+	"golangci-lint": versionBy(""), "protoc": versionBy(""), "buf": versionBy(""), "tsc": versionBy("-v"), "eslint": versionBy("-v"), "prettier": versionBy("-v"),
 	"tar": versionBy(""), "java": {flags: "--version", operands: noOperands, style: oneDash, check: someFlag}, "javac": versionBy(""),
 	"openssl": {operands: textOperands, max: 1, check: onlyOperands("version")},
 }
@@ -157,6 +164,23 @@ func onlyFormats(use usage) string {
 	for _, w := range use.operands {
 		if !strings.HasPrefix(w.prefix, "+") || w.shape > one {
 			return "an operand without + sets the clock"
+		}
+	}
+	return ""
+}
+
+// socketState: of a filter only the state; other words can be names of hosts.
+func socketState(use usage) string {
+	if n := len(use.operands); n == 0 || n == 2 && firstIs(use, "state") && use.operands[1].Literal {
+		return ""
+	}
+	return "it may ask the network for the host in its filter"
+}
+
+func noAssignment(use usage) string {
+	for _, w := range use.operands {
+		if !w.Literal || strings.Contains(w.Text, "=") {
+			return "with = it sets"
 		}
 	}
 	return ""

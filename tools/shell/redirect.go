@@ -80,7 +80,9 @@ func (a *analyzer) pipeline(w *syntax.Word) bool {
 func (a *analyzer) input(target Word, text string) {
 	if !target.Literal {
 		a.refuse(text, "the file is not literal")
-		a.unlisted()
+		if a.read(target.path); target.path == "" || target.shape == files {
+			a.unlisted()
+		}
 		return
 	}
 	if why := a.readOperand(target); why != "" {

@@ -108,11 +108,33 @@ func (a *analyzer) checkText(script string) {
 			return
 		}
 	}
+	if at := glued(script); at >= 0 {
+		a.hidden(script[at:at+1], "a backslash joins it to the next line; leave a blank beside the backslash")
+	}
 	if !utf8.ValidString(script) {
 		a.hidden("script", "it is not valid UTF-8")
 	}
 	if strings.HasSuffix(script, `\`) {
 		a.hidden(`\`, "a backslash at the end belongs to the word before it")
+	}
+}
+
+// glued finds a line that a backslash joins to the next one without a blank on
+// either side. Bash makes one token of a dollar sign and a parenthesis there,
+// of two halves of an operator, or of the end of a heredoc, where the parser
+// sees none. A tab is no blank here: heredocs drop it.
+func glued(script string) (at int) {
+	for from := 0; ; {
+		i := strings.Index(script[from:], "\\\n")
+		if i < 0 {
+			return -1
+		}
+		i += from
+		from = i + len("\\\n")
+		before := i == 0 || script[i-1] == ' ' || script[i-1] == '\\'
+		if !before && from < len(script) && script[from] != ' ' {
+			return i
+		}
 	}
 }
 

@@ -13,9 +13,11 @@ import (
 )
 
 func (a *analyzer) stmts(list []*syntax.Stmt) (last string) {
+	outer := a.variables
 	for _, s := range list {
 		last = a.stmt(s)
 	}
+	a.variables = outer
 	return last
 }
 
@@ -24,13 +26,18 @@ func (a *analyzer) stmt(s *syntax.Stmt) (last string) {
 		a.fail(ErrTooDeep)
 	}
 	defer func() { a.depth-- }()
+	outer := a.variables
 	for _, r := range s.Redirs {
 		a.redirect(r)
 	}
-	if s.Background || s.Coprocess || s.Disown {
+	left := s.Background || s.Coprocess || s.Disown
+	if left {
 		a.refuse(a.source(s), "it is left running in the background")
 	}
 	last = a.command(s.Cmd)
+	if _, binary := s.Cmd.(*syntax.BinaryCmd); binary || left || len(s.Redirs) > 0 { // it may not have been set
+		a.variables = outer
+	}
 	if s.Negated || s.Background {
 		return ""
 	}
@@ -110,6 +117,8 @@ func (a *analyzer) keyword(name string, n syntax.Node, judge func()) {
 func (a *analyzer) decl(c *syntax.DeclClause) {
 	shows := a.source(c) == c.Variant.Value+" -p"
 	if !shows {
+		a.declared = true
+		a.forget()
 		a.refuse(a.source(c), "`"+c.Variant.Value+"` changes variables")
 	}
 	words := []Word{literalWord(c.Variant.Value)}
@@ -124,8 +133,16 @@ func (a *analyzer) decl(c *syntax.DeclClause) {
 
 // binary: what follows && or || or a pipe decides the exit code.
 func (a *analyzer) binary(c *syntax.BinaryCmd) string {
+	outer := a.variables
 	a.stmt(c.X)
-	return a.stmt(c.Y)
+	if c.Op != syntax.AndStmt {
+		a.variables = outer
+	}
+	last := a.stmt(c.Y)
+	if c.Op != syntax.AndStmt {
+		a.variables = outer
+	}
+	return last
 }
 
 func (a *analyzer) ifClause(c *syntax.IfClause) {
@@ -140,7 +157,9 @@ func (a *analyzer) ifClause(c *syntax.IfClause) {
 func (a *analyzer) loop(body func()) {
 	moved, commands, redirects := a.moved, len(a.out.Commands), len(a.out.Redirects)
 	a.moved = false
+	a.rounds++
 	body()
+	a.rounds--
 	if a.moved {
 		a.refuse("cd", "it is inside a loop; put the body into ( )")
 		a.cwds = nil
@@ -156,14 +175,14 @@ func (a *analyzer) loop(body func()) {
 }
 
 func (a *analyzer) forClause(c *syntax.ForClause) {
-	outer := a.loops
-	defer func() { a.loops = outer }()
+	outer := a.variables
+	defer func() { a.variables = outer }()
 	switch l := c.Loop.(type) {
 	case *syntax.WordIter:
-		if !plainName(l.Name.Value) {
+		if !ownName(l.Name.Value) {
 			a.hidden(a.source(l), "only a variable in lower case is known to steer nothing")
 		}
-		a.loops = append(slices.Clip(a.loops), a.over(l))
+		a.variables = append(slices.Clip(a.variables), a.over(l))
 	case *syntax.CStyleLoop:
 		text := a.source(l)
 		a.hidden(text, "arithmetic on a value can run commands")
@@ -181,11 +200,15 @@ func (a *analyzer) forClause(c *syntax.ForClause) {
 
 // over is the variable of a loop. That of a loop around it must not change
 // behind its back.
-func (a *analyzer) over(l *syntax.WordIter) loopVar {
-	if _, nested := a.loopVar(l.Name.Value); nested {
-		a.refuse(a.source(l), "the loop around it has the same variable")
+func (a *analyzer) over(l *syntax.WordIter) *variable {
+	if why := a.reset(l.Name.Value); why != "" {
+		a.refuse(a.source(l), why)
 	}
-	return loopOver(l.Name.Value, a.words(l.Items))
+	items := a.words(l.Items)
+	if slices.ContainsFunc(items, a.namesDevice) {
+		a.refuse(a.source(l), "it gives a device another name")
+	}
+	return loopOver(l.Name.Value, items)
 }
 
 func (a *analyzer) caseClause(c *syntax.CaseClause) {
@@ -210,12 +233,6 @@ func (a *analyzer) pattern(w *syntax.Word) {
 			a.hidden(a.source(glob), "an expansion inside an extended glob is not followed")
 		}
 	}
-}
-
-// plainName: a variable of the script's own. Those in upper case may mean
-// something to the shell or to a program.
-func plainName(s string) bool {
-	return s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyz_0123456789") == "" && s[0] > '9'
 }
 
 // identifier: the name of a variable, without a subscript.

@@ -1,5 +1,4 @@
-// What is known of values before the script runs: the variable of a loop over
-// a list that stands in the script, and what a few programs print whatever
+// What is known before the script runs of what a few programs print, whatever
 // they are asked. It judges nothing.
 
 package shell
@@ -9,34 +8,6 @@ import (
 
 	"mvdan.cc/sh/v3/syntax"
 )
-
-// A loopVar is the variable of a for loop, inside its body.
-type loopVar struct {
-	name   string
-	solid  bool // no value is empty or begins with a dash
-	single bool // without quotes, too, it becomes exactly one argument
-}
-
-func loopOver(name string, items []Word) loopVar {
-	v := loopVar{name: name, solid: len(items) > 0, single: len(items) > 0}
-	for _, w := range items {
-		v.solid = v.solid && w.solid && w.shape < many && w.prefix != ""
-		v.single = v.single && w.shape == known && unsplit(w.prefix)
-	}
-	return v
-}
-
-// unsplit: bash neither splits the text nor takes it for a pattern.
-func unsplit(s string) bool { return s != "" && !strings.ContainsAny(s, " \t\n*?[]\\") }
-
-func (a *analyzer) loopVar(name string) (v loopVar, ok bool) {
-	for _, v := range a.loops {
-		if v.name == name {
-			return v, true
-		}
-	}
-	return v, false
-}
 
 // plainOutput reports what a substitution prints: numbers, or in any case no
 // argument that begins with a dash when it is quoted (solid) or not (split).

@@ -81,6 +81,7 @@ type wordBuilder struct {
 	expands  bool
 	tilde    bool
 	home     string // "~" or "." when the word begins with $HOME or $PWD
+	start    string // what a variable at its beginning holds
 	pipe     bool
 	rest     strings.Builder // literal text after $HOME, or after a glob began
 
@@ -242,25 +243,33 @@ func (b *wordBuilder) dynamic(part syntax.WordPart, s shape, first bool) {
 	case *syntax.ArithmExp:
 		s = one
 	case *syntax.ParamExp:
-		if v, ok := b.a.loopVar(simpleName(p)); ok {
-			if v.single {
-				s = one
-			}
-			if v.solid {
-				b.startsPlain()
-			}
+		if v, ok := b.a.variable(simpleName(p)); ok {
+			s = b.value(v, s, first)
 		}
 	case *syntax.CmdSubst:
-		if _, solid, split := plainOutput(p); solid && (s == one || split) {
-			b.startsPlain()
-			b.empty = true
-			if s == many { // a few without quotes, or none
-				s = one
-				b.shape = max(b.shape, files)
-			}
+		if _, solid, split := plainOutput(p); solid {
+			s = b.value(&variable{solid: true, single: split, empty: true}, s, first)
 		}
 	}
 	b.unknown(s)
+}
+
+// value takes what is known of an expansion that becomes s without it.
+func (b *wordBuilder) value(v *variable, s shape, first bool) shape {
+	switch {
+	case s == many && !v.single:
+		return s
+	case s == many && v.empty: // a few without quotes, or none
+		b.shape = max(b.shape, files)
+	}
+	if v.solid {
+		b.startsPlain()
+		b.empty = b.empty || v.empty
+	}
+	if v.exact && first {
+		b.start = v.text
+	}
+	return one
 }
 
 // startsPlain: what comes next does not begin with a dash.
@@ -290,18 +299,28 @@ func (b *wordBuilder) finish(source string) Word {
 	default:
 		dashless := b.dashless && (!b.empty || b.unknowns == 1 && !strings.HasPrefix(rest, "-"))
 		w.solid = dashless || prefix != "" && prefix[0] != '-'
-		if b.plainGlob(prefix, rest) {
+		switch {
+		case b.start != "" && b.unknowns == 1 && b.shape == one && !strings.HasPrefix(b.start, "~"):
+			w.path = b.start + rest
+		case b.plainGlob(prefix, rest):
 			w.path = globDir(prefix)
 		}
 	}
 	return w
 }
 
-// plainGlob: all that the pattern matches lies below globDir(prefix). A
-// component that begins with a dot could match ".." in older versions of bash.
+// plainGlob: all that the pattern matches lies below globDir(prefix). A dot and
+// a pattern could match ".." in older versions of bash.
 func (b *wordBuilder) plainGlob(prefix, rest string) bool {
-	base := prefix[strings.LastIndexByte(prefix, '/')+1:]
-	return b.shape == files && b.unknowns == b.globs && !strings.HasPrefix(base, ".") && !strings.Contains(rest, "/.")
+	if b.shape != files || b.unknowns != b.globs {
+		return false
+	}
+	for part := range strings.SplitSeq(prefix[strings.LastIndexByte(prefix, '/')+1:]+rest, "/") {
+		if part == "." || strings.HasPrefix(part, ".") && strings.IndexByte(".*?[", part[1]) >= 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // tildeHome: ~ or ~/..., and not another user's home or ~+ and ~-.

@@ -50,7 +50,7 @@ func (a *analyzer) enter(via string) (outer scope) {
 // denied lists what a wrapper runs for deny and ask rules only.
 func (a *analyzer) denied(via string, words []Word) {
 	outer, cwds := a.scope, a.cwds
-	a.scope.denyOnly = true
+	a.scope.denyOnly, a.scope.followed = true, false
 	a.inner(via, words)
 	a.scope, a.cwds = outer, cwds
 }
@@ -106,9 +106,23 @@ func (a *analyzer) wrapper(i int, name string, args []Word) (why, last string) {
 	return "", last
 }
 
-// xargs is looked through without flags only: with them, what it builds is
-// not the command as written.
+// plainInput are the flags of xargs that leave alone how it builds commands.
+const plainInput = " -0 -r -0r -r0 --null --no-run-if-empty "
+
+// xargs is looked through by rules without flags only: with them, what it
+// builds is not the command as written. What it runs is judged with a few.
 func (a *analyzer) xargs(i int, args []Word) string {
+	rest := args
+	for len(rest) > 0 && rest[0].Literal && listed(plainInput, rest[0].Text) {
+		rest = rest[1:]
+	}
+	if plain := len(rest) > 0 && rest[0].Literal && !strings.HasPrefix(rest[0].Text, "-"); len(rest) < len(args) && plain {
+		outer := a.scope
+		a.scope.denyOnly, a.scope.followed = true, !outer.denyOnly || outer.followed
+		why := a.xargsRuns(rest)
+		a.scope = outer
+		return why
+	}
 	switch {
 	case len(args) == 0:
 		return ""
@@ -117,6 +131,11 @@ func (a *analyzer) xargs(i int, args []Word) string {
 		return "xargs with flags is not followed"
 	}
 	a.out.Commands[i].Transparent = true
+	return a.xargsRuns(args)
+}
+
+// xargsRuns judges what xargs runs.
+func (a *analyzer) xargsRuns(args []Word) string {
 	words := args
 	if !args[len(args)-1].input {
 		words = append(args[:len(args):len(args)], Word{Text: "...", shape: many, input: true})
@@ -286,7 +305,7 @@ func (a *analyzer) deniedScript(via string, script Word) {
 
 func (a *analyzer) deniedText(via string, words []Word) {
 	outer, cwds, moved := a.scope, a.cwds, a.moved
-	a.scope.denyOnly = true
+	a.scope.denyOnly, a.scope.followed = true, false
 	a.scriptIn(via, Command{Words: words}.String(), syntax.LangBash)
 	a.scope, a.cwds, a.moved = outer, cwds, moved
 }

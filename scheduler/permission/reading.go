@@ -1,0 +1,251 @@
+// What a word of a command may come to, as far as the script itself tells. It errs towards what would be worst.
+
+package permission
+
+import (
+	"path"
+	"strings"
+
+	"github.com/toold/toold/tools/shell"
+)
+
+// A reading is one of the texts that a word may become.
+type reading struct {
+	text   string // quotes taken off, globs left in
+	source string // as written
+	// guessed: a variable of which nothing is known was taken for empty.
+	guessed bool
+	// leads: such a variable stands at the beginning, with a / behind it.
+	leads bool
+	// escaped: some of it is spelled in escapes.
+	escaped bool
+}
+
+// maxReadings bounds how many variables with several values are combined, maxText how long what they make can get: Linux
+// takes no longer path.
+const (
+	maxReadings = 32
+	maxText     = 4096
+)
+
+// readings gives what the word may become; at least one.
+func (t *trail) readings(w shell.Word) []reading {
+	if w.Literal {
+		return []reading{{text: literally(w.Text), source: w.Text}}
+	}
+	r := reader{trail: t, rest: w.Text[:min(len(w.Text), maxText)], found: []reading{{source: w.Text}}}
+	if strings.HasPrefix(r.rest, "~") {
+		r.home()
+	}
+	for r.rest != "" {
+		r.step()
+	}
+	return r.found
+}
+
+// literally takes their meaning from the characters that have one only without quotes.
+func literally(text string) string {
+	if strings.HasPrefix(text, "~") {
+		return "./" + text
+	}
+	return globless.Replace(text)
+}
+
+// something stands for a part of a name that is not known, but is not empty.
+const something = "…"
+
+var globless = strings.NewReplacer("*", something, "?", something, "[", something)
+
+// A reader takes the source of one word apart.
+type reader struct {
+	*trail
+	rest   string
+	quoted bool // inside double quotes
+	found  []reading
+}
+
+func (r *reader) step() {
+	c := r.rest[0]
+	switch {
+	case c == '\\' && len(r.rest) > 1:
+		r.literal(r.rest[1:2])
+		r.rest = r.rest[2:]
+	case c == '"':
+		r.quoted = !r.quoted
+		r.rest = r.rest[1:]
+	case c == '\'' && !r.quoted:
+		text, rest, _ := strings.Cut(r.rest[1:], "'")
+		r.literal(text)
+		r.rest = rest
+	case c == '$' && !r.quoted && strings.HasPrefix(r.rest, "$'"):
+		for i := range r.found {
+			r.found[i].escaped = true
+		}
+		r.rest = ""
+	case c == '`':
+		inner, rest, _ := strings.Cut(r.rest[1:], "`")
+		r.rest = rest
+		r.command(inner)
+	case c == '$' && len(r.rest) > 1:
+		r.rest = r.rest[1:]
+		r.expansion()
+	default:
+		r.literal(r.rest[:1])
+		r.rest = r.rest[1:]
+	}
+}
+
+// home takes ~ and ~NAME: another's home is as dear to him.
+func (r *reader) home() {
+	end := strings.IndexByte(r.rest, '/')
+	if end < 0 {
+		end = len(r.rest)
+	}
+	if name := r.rest[:end]; name == "~+" {
+		r.literal(".")
+	} else {
+		r.literal(path.Join("/", r.Home))
+	}
+	r.rest = r.rest[end:]
+}
+
+// expansion takes what follows a dollar.
+func (r *reader) expansion() {
+	switch {
+	case strings.HasPrefix(r.rest, "("):
+		inner := enclosed(r.rest, '(', ')')
+		r.rest = r.rest[min(len(r.rest), len(inner)+2):]
+		r.command(inner)
+	case strings.HasPrefix(r.rest, "{"):
+		inner := enclosed(r.rest, '{', '}')
+		r.rest = r.rest[min(len(r.rest), len(inner)+2):]
+		name := leadingName(inner)
+		r.variable(name, inner[len(name):])
+	default:
+		name := leadingName(r.rest)
+		r.rest = r.rest[len(name):]
+		r.variable(name, "")
+	}
+}
+
+// variable takes one by its name and what ${NAME...} does with it: a default, or a complaint, when it is empty.
+func (r *reader) variable(name, operation string) {
+	switch {
+	case name == "HOME" && r.Home != "":
+		r.literal(path.Clean(r.Home))
+		return
+	case name == "PWD":
+		r.literal(".")
+		return
+	}
+	values, sure := r.values[name], false
+	switch operation = strings.TrimPrefix(operation, ":"); {
+	case strings.HasPrefix(operation, "?"):
+		sure = true
+	case strings.HasPrefix(operation, "-"), strings.HasPrefix(operation, "="):
+		for _, other := range r.readings(shell.Word{Text: operation[1:]}) {
+			if other.text != "" && !other.guessed {
+				values, sure = append(values[:len(values):len(values)], other.text), true
+			}
+		}
+	}
+	r.vary(values, sure)
+}
+
+// command takes what a substitution prints.
+func (r *reader) command(script string) {
+	switch strings.TrimSpace(script) {
+	case "pwd":
+		r.literal(".")
+	case "git rev-parse --show-toplevel":
+		r.vary(append([]string{"."}, r.Roots...), true)
+	default:
+		r.vary(nil, strings.HasPrefix(script, "("))
+	}
+}
+
+func (r *reader) literal(text string) {
+	for i := range r.found {
+		r.found[i].text += text
+	}
+}
+
+// vary goes on with each value, and unless it is sure that there is one, with none.
+func (r *reader) vary(values []string, sure bool) {
+	slash := strings.HasPrefix(strings.TrimLeft(r.rest, `"`), "/")
+	var found []reading
+	for _, begun := range r.found {
+		for _, value := range values {
+			next := begun
+			next.text += value[:min(len(value), max(0, maxText-len(next.text)))]
+			found = append(found, next)
+		}
+		switch {
+		case !sure:
+			next := begun
+			next.guessed = true
+			next.leads = next.leads || slash && strings.Trim(next.text, "/") == ""
+			found = append(found, next)
+		case len(values) == 0:
+			next := begun
+			next.text += something
+			found = append(found, next)
+		}
+	}
+	r.found = found[:min(len(found), maxReadings)]
+}
+
+// enclosed is what stands between an opening character, the first of text, and the one that closes it.
+func enclosed(text string, open, closing byte) string {
+	depth := 0
+	for i := range len(text) {
+		switch text[i] {
+		case open:
+			depth++
+		case closing:
+			if depth--; depth == 0 {
+				return text[1:i]
+			}
+		}
+	}
+	return text[1:]
+}
+
+// leadingName is the name that a parameter begins with, or its one character.
+func leadingName(text string) string {
+	end := strings.IndexFunc(text, func(c rune) bool {
+		return c != '_' && (c < '0' || c > '9') && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z')
+	})
+	switch {
+	case text == "":
+		return ""
+	case end < 0:
+		return text
+	case end == 0 && strings.ContainsRune("@*#?$!-", rune(text[0])):
+		return text[:1]
+	}
+	return text[:end]
+}
+
+// everythingIn takes globs that match all there is off the end of a path.
+func everythingIn(name string) (dir string, all bool) {
+	for isEverything(path.Base(name)) {
+		name, all = path.Dir(name), true
+	}
+	return name, all
+}
+
+// isEverything says whether a glob takes in all there is, or all that is hidden.
+func isEverything(glob string) bool {
+	if !strings.ContainsAny(glob, "*?[") {
+		return false
+	}
+	for {
+		before, class, found := strings.Cut(glob, "[")
+		_, after, closed := strings.Cut(class, "]")
+		if !found || !closed {
+			return strings.Trim(glob, "*?.") == ""
+		}
+		glob = before + "?" + after
+	}
+}
