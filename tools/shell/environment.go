@@ -36,10 +36,11 @@ var homePlaces = strings.Fields("bin go .local .cargo .nvm .fnm .asdf .pyenv .rb
 // see, and what it needs besides. Of PATH only the places stay where programs
 // are installed, by the system or below HOME, so that an entry which an earlier
 // call has exported leads nowhere; and of those no shims, which ask the working
-// directory what to run or fetch, and none inside one of roots
-// (absolute; compared by component, so the caller resolves links in both). HOME, TMPDIR and PWD are kept only if absolute; an earlier call may
-// have exported HOME, so the caller passes the session's own. A locale whose
-// characters could hide a quote or a backslash is left out.
+// directory what to run or fetch, and none inside one of roots (absolute;
+// compared by component, so the caller resolves links in both). HOME, TMPDIR
+// and PWD are kept only if absolute; an earlier call may have exported HOME, so
+// the caller passes the session's own. A locale whose characters could hide a
+// quote or a backslash is left out.
 func ReadOnlyEnv(env, roots []string) []string {
 	out := []string{
 		"GOTOOLCHAIN=local", // `go version` would fetch the toolchain that go.mod asks for

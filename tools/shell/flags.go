@@ -133,6 +133,9 @@ func (p *program) parse(args []Word) (use usage, why string) {
 				use.operands = append(use.operands, w)
 				continue
 			}
+			if p.flagsFirst && len(use.operands) > 0 {
+				return use, "`" + text + "` stands behind an operand, where it may be one itself"
+			}
 			if i, why = p.flag(&use, text, args, i); why != "" {
 				return use, why
 			}

@@ -33,7 +33,10 @@ type program struct {
 	// operand is a file already.
 	patternBy string
 	ordered   bool // flags end at the first operand
-	style     flagStyle
+	// flagsFirst: a flag behind an operand is an operand for some kinds of the
+	// program, and may be what is written, so it is refused.
+	flagsFirst bool
+	style      flagStyle
 	// here are the flags with which it reads the working directory when no
 	// file is named; "*": always.
 	here string

@@ -89,7 +89,7 @@ var gitPrograms = map[string]*program{
 	"config": {
 		flags: "-lz --get --get-all --get-regexp --list --show-origin --show-scope --name-only --null --global --system --local --worktree" +
 			" --bool --int --bool-or-int --path --type: --includes --no-includes --default: --fixed-value --all --regexp --show-names",
-		operands: textOperands, check: gitConfig,
+		operands: textOperands, flagsFirst: true, check: gitConfig,
 	},
 	"ls-files": {
 		flags: "-cdmoiskutvfz -x: -X< --cached --deleted --modified --others --ignored --stage --killed --unmerged --directory" +
@@ -122,7 +122,7 @@ var gitPrograms = map[string]*program{
 	"worktree":      {flags: "-vz --verbose --porcelain --expire:", operands: textOperands, check: gitWorktree},
 	"name-rev":      {flags: "--tags --refs: --exclude: --all --name-only --no-undefined --always", operands: textOperands},
 	"merge-base":    {flags: "-a --all --octopus --independent --is-ancestor --fork-point", operands: textOperands},
-	"symbolic-ref":  {flags: "-q --quiet --short --recurse --no-recurse", operands: textOperands, check: gitSymbolicRef},
+	"symbolic-ref":  {flags: "-q --quiet --short --recurse --no-recurse", operands: textOperands, flagsFirst: true, check: gitSymbolicRef},
 	"check-ignore":  {flags: "-qvnz --quiet --verbose --non-matching --no-index", operands: textOperands},
 	"check-attr":    {flags: "-az --all --cached --source:", operands: textOperands},
 	"count-objects": {flags: "-vH --verbose --human-readable", operands: noOperands},

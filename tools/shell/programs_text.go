@@ -75,7 +75,7 @@ var textPrograms = map[string]*program{
 	"uniq": {
 		flags: "-# -cdDiuz -f: -s: -w: --count --repeated --all-repeated? --skip-fields: --group? --ignore-case --skip-chars: --unique" +
 			" --zero-terminated --check-chars: --help --version",
-		max: 1, abbrev: true,
+		max: 1, flagsFirst: true, abbrev: true,
 	},
 	"comm":   {flags: "-123iz --check-order --nocheck-order --output-delimiter: --total --zero-terminated --help --version", any: true},
 	"join":   {flags: "-iz -1: -2: -a: -e: -j: -o: -t: -v: --ignore-case --check-order --nocheck-order --header --zero-terminated --help --version", any: true},
@@ -94,7 +94,7 @@ var textPrograms = map[string]*program{
 	"od":      {flags: "-abcdDfFhHiIlLosvxX -A: -j: -N: -S: -t: -w? --address-radix: --skip-bytes: --read-bytes: --format: --output-duplicates --width?", any: true},
 	"hexdump": {flags: "-bcCdovx -e: -f< -n: -s: -L?"},
 	"hd":      {flags: "-bcCdovx -e: -f< -n: -s:"},
-	"xxd":     {flags: "-abCdeEirupv -c: -g: -l: -n: -o: -s:", max: 1, style: oneByOne},
+	"xxd":     {flags: "-abCdeEirupv -c: -g: -l: -n: -o: -s:", max: 1, flagsFirst: true, style: oneByOne},
 	"base64":  {flags: "-dDi -w: -b: --decode --ignore-garbage --wrap: --help --version"},
 	"base32":  {flags: "-di -w: --decode --ignore-garbage --wrap: --help --version"},
 	"strings": {flags: "-# -adfow -s: -n: -t: -e: --all --print-file-name --bytes: --radix: --encoding:", check: noResponseFile},
