@@ -78,10 +78,15 @@ func otherHome(env *tools.Env, a shell.Analysis) string {
 // gitRuns says what makes a reading git run another program in the repository that dir is in; empty: nothing does.
 // hardened: it runs as [shell.GitHardening] wants it, which it does not beside commands that do more than read.
 func gitRuns(ctx context.Context, env *tools.Env, dir string, hardened bool) string {
-	top := repository(dir)
-	if top == "" {
-		return ""
+	for _, top := range repositories(dir) {
+		if why := repositoryRuns(ctx, env, top, hardened); why != "" {
+			return why
+		}
 	}
+	return ""
+}
+
+func repositoryRuns(ctx context.Context, env *tools.Env, top string, hardened bool) string {
 	if _, err := os.Lstat(filepath.Join(top, ".gitmodules")); err == nil {
 		return fmt.Sprintf("The git repository %s has submodules, whose settings may run programs.", top)
 	}
@@ -110,17 +115,18 @@ func gitRuns(ctx context.Context, env *tools.Env, dir string, hardened bool) str
 	return ""
 }
 
-// repository is the nearest directory from dir upwards that has a .git; empty: none.
-func repository(dir string) string {
-	for {
-		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil {
-			return dir
+// repositories are the directories from dir upwards in which git may find the repository: those that may be one
+// themselves, by their HEAD, up to the nearest that has a .git.
+func repositories(dir string) (tops []string) {
+	for ; ; dir = filepath.Dir(dir) {
+		_, git := os.Lstat(filepath.Join(dir, ".git"))
+		_, head := os.Lstat(filepath.Join(dir, "HEAD"))
+		if git == nil || head == nil {
+			tops = append(tops, dir)
 		}
-		parent := filepath.Dir(dir)
-		if parent == dir {
-			return ""
+		if git == nil || dir == "/" {
+			return tops
 		}
-		dir = parent
 	}
 }
 
@@ -134,7 +140,7 @@ func gitSays(ctx context.Context, env *tools.Env, top string, args ...string) (s
 	out, complaints := sandbox.Beginning{Most: maxSettings}, sandbox.Beginning{Most: maxComplaint}
 	p, err := env.Runner.Start(sandbox.Command{
 		ID: env.CallID, Path: git, Args: append([]string{"git"}, args...),
-		Dir: top, Env: sandbox.Environ(shell.ReadOnlyEnv(env.Environ, env.Files.Roots())),
+		Dir: top, Env: sandbox.Environ(shell.ReadOnlyEnv(env.Environ, untilded("~"), env.Files.Roots())),
 		Stdout: &out, Stderr: &complaints,
 	})
 	if err != nil {

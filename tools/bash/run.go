@@ -83,7 +83,7 @@ func (r *shellRun) prepare() (err error) {
 	}
 	base, set := r.env.Environ, append(fixed[:len(fixed):len(fixed)], "PWD="+r.dir)
 	if r.in.analysis.ReadOnly {
-		base = shell.ReadOnlyEnv(base, r.env.Files.Roots())
+		base = shell.ReadOnlyEnv(base, untilded("~"), r.env.Files.Roots())
 	}
 	if r.in.analysis.ReadOnly && r.in.analysis.Git {
 		set = append(set, shell.GitHardening()...)

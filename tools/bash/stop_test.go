@@ -207,6 +207,11 @@ func TestHardenedGit(t *testing.T) {
 	if why := ask(beside); !strings.Contains(why, hook) {
 		t.Errorf("does not ask about a hook that nothing stops: %q", why)
 	}
+	git("init", "-q", "--bare", "inner")
+	git("--git-dir=inner", "config", "filter.y.clean", "touch "+ran)
+	if why := ask("git log -- inner"); !strings.Contains(why, "filter.y.clean") {
+		t.Errorf("does not ask about a filter of a bare repository: %q", why)
+	}
 	git("config", "filter.x.clean", "touch "+ran)
 	if why := ask("git status"); !strings.Contains(why, "filter.x.clean") {
 		t.Errorf("does not ask about a filter: %q", why)

@@ -280,7 +280,7 @@ func (r *room) bash(script string) (left []string, report string, err error) {
 	cmd.Dir, cmd.ExtraFiles = tree, []*os.File{out}
 	cmd.Env = append(ReadOnlyEnv([]string{
 		"HOME=" + filepath.Join(r.dir, "home"), "TMPDIR=" + filepath.Join(r.dir, "tmp"), "PATH=" + tree + ":.:/usr/bin:/bin", "PWD=" + tree, "TERM=dumb",
-	}, []string{tree}), GitHardening()...)
+	}, filepath.Join(r.dir, "home"), []string{tree}), GitHardening()...)
 	cmd.Env = append(cmd.Env, "BASH_ENV="+r.prelude)
 	if err := cmd.Start(); err != nil {
 		return nil, "", errors.Join(err, out.Close())

@@ -34,26 +34,20 @@ var homePlaces = strings.Fields("bin go .local .cargo .nvm .fnm .asdf .pyenv .rb
 
 // ReadOnlyEnv is the part of env ("NAME=value" each) that a read-only call may
 // see, and what it needs besides. Of PATH only the places stay where programs
-// are installed, by the system or below HOME, so that an entry which an earlier
-// call has exported leads nowhere; and of those no shims, which ask the working
+// are installed, by the system or below home (absolute, and that of the daemon's
+// user), so that an entry which an earlier call has exported leads nowhere; and of those no shims, which ask the working
 // directory what to run or fetch, and none inside one of roots (absolute;
 // compared by component, so the caller resolves links in both). HOME, TMPDIR
-// and PWD are kept only if absolute; an earlier call may have exported HOME, so
-// the caller passes the session's own. A locale whose characters could hide a
+// and PWD are kept only if absolute. A locale whose characters could hide a
 // quote or a backslash is left out.
-func ReadOnlyEnv(env, roots []string) []string {
+func ReadOnlyEnv(env []string, home string, roots []string) []string {
 	out := []string{
 		"GOTOOLCHAIN=local", // `go version` would fetch the toolchain that go.mod asks for
 		"PAGER=cat",
 		"PYTHONDONTWRITEBYTECODE=1",
 		"PIP_CONFIG_FILE=/dev/null", "PIP_DISABLE_PIP_VERSION_CHECK=1",
 	}
-	search, places := "", systemPlaces
-	for _, kv := range env {
-		if home, ok := strings.CutPrefix(kv, "HOME=/"); ok {
-			places = append(slices.Clip(systemPlaces), joined("/"+home, homePlaces)...)
-		}
-	}
+	search, places := "", append(slices.Clip(systemPlaces), joined(home, homePlaces)...)
 	for _, kv := range env {
 		name, value, _ := strings.Cut(kv, "=")
 		switch {

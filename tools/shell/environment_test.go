@@ -15,13 +15,13 @@ func TestReadOnlyEnv(t *testing.T) {
 		"HOME=/home/u", "PATH=bin:/usr/bin::.:/work/p/bin:/work/project:/work/p:/tmp/x:/usr/../tmp/x:/home/u/.cargo/bin:/home/u/x:/home/u/.local/../x:/home/v/bin:/home/u/.asdf/shims:/bin", "LANG=C", "TMPDIR=-delete",
 		"RIPGREP_CONFIG_PATH=/x", "GIT_DIR=/x", "LD_PRELOAD=/x", "BASH_ENV=/x", "BASH_FUNC_ls%%=() { :; }", "CDPATH=/", "GREP_OPTIONS=x", "NODE_OPTIONS=x", "PS4=$(x)",
 	}
-	got := ReadOnlyEnv(env, []string{"/work/p"})
+	got := ReadOnlyEnv(env, "/home/u", []string{"/work/p"})
 	slices.Sort(got)
 	want := []string{"GOTOOLCHAIN=local", "HOME=/home/u", "LANG=C", "PAGER=cat", "PATH=/usr/bin:/home/u/.cargo/bin:/bin", "PIP_CONFIG_FILE=/dev/null", "PIP_DISABLE_PIP_VERSION_CHECK=1", "PYTHONDONTWRITEBYTECODE=1"}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	if got := ReadOnlyEnv([]string{"PATH=.", "HOME=-delete", "LC_ALL=zh_TW.Big5"}, nil); slices.Contains(got, "HOME=-delete") || slices.Contains(got, "LC_ALL=zh_TW.Big5") || !slices.Contains(got, "PATH="+defaultPath) {
+	if got := ReadOnlyEnv([]string{"PATH=.", "HOME=-delete", "LC_ALL=zh_TW.Big5"}, "/home/me", nil); slices.Contains(got, "HOME=-delete") || slices.Contains(got, "LC_ALL=zh_TW.Big5") || !slices.Contains(got, "PATH="+defaultPath) {
 		t.Errorf("got %q", got)
 	}
 }
