@@ -104,6 +104,21 @@ func TestStateBelowARoot(t *testing.T) {
 	}
 }
 
+// TestPatternsAreNames: what a pattern stands for is held against the rules as if it had been named.
+func TestPatternsAreNames(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, map[string]string{"config/toold/settings.json": `{"permissions": {"allow": ["Bash(sh tool *)"], "deny": ["Read(.env)", "Read(keys/**)"]}}`})
+	root := h.room(t, "patterns", map[string]string{".env": "", "keys/a": "", "src/b": "", "[x]/.env": "", "tool": ""})
+	c := h.attach(t, in(root, nil))
+	for command, want := range map[string]string{
+		"sh tool .e*": "asked", "sh tool .[!x]nv": "asked", "sh tool k*/?": "asked", "sh tool */a": "asked", "sh tool " + root + "/.e??": "asked",
+		"sh tool *":   "asked", // keys is among them
+		"sh tool *nv": "OK", "sh tool s*/*": "OK", "sh tool src/*": "OK", "sh tool t*": "OK",
+	} {
+		expect(t, command, c.ended(command, command), want)
+	}
+}
+
 // TestExplainBesideCalls: explaining reads a session that works, and disturbs nothing (the race detector looks on).
 func TestExplainBesideCalls(t *testing.T) {
 	t.Parallel()

@@ -25,6 +25,8 @@ type Facts struct {
 	Unread bool
 	// Dir is the working directory; absolute.
 	Dir string
+	// Patterns are what words of the commands that are patterns of file names stand for now, absolute, by their text.
+	Patterns map[string][]string
 	// Unconfined: it asks to leave the sandbox.
 	Unconfined bool
 	// Check says why the state check wants somebody to be asked; empty: it does not.

@@ -152,6 +152,9 @@ func read(f *Facts) call {
 			if name := pathIn(word, f.Dir); name != "" {
 				c.mentioned = append(c.mentioned, mention{command, name})
 			}
+			for _, name := range f.Patterns[word.Text] {
+				c.mentioned = append(c.mentioned, mention{command, name})
+			}
 		}
 	}
 	for _, host := range f.Hosts {
@@ -208,7 +211,7 @@ func (r *anchored) firesOnPath(c *call) (g Ground, ok bool) {
 // would fit as a path may be one.
 func (r *anchored) firesOnWord(c *call) (g Ground, ok bool) {
 	for _, m := range c.mentioned {
-		if anyHolds(r.places, m.path, false) {
+		if anyHolds(r.places, m.path, true) { // it may be a directory
 			return r.ground(m.command.Text, "it names "+m.path+", and what it does with that is not known"), true
 		}
 	}

@@ -28,6 +28,9 @@ func (c *Call) look(ctx context.Context, env *tools.Env) (*permission.Facts, err
 	if rules.AboutParameters() {
 		f.Input = scalars(c.parsed.input)
 	}
+	if rules.AboutReading() || rules.AboutWriting() {
+		f.Patterns = expanded(effects.Commands, env.Dir)
+	}
 	s := scene{places: places, rules: rules, dir: env.Dir}
 	grant := workspace.Grant{Dir: env.Dir, Barred: c.bars(rules)}
 	for _, path := range effects.Reads {
@@ -95,7 +98,7 @@ func (s scene) below(ctx context.Context, a *permission.Access) string {
 	}
 	own := s.places.HiddenBelow(a.Real)
 	switch {
-	case own != "":
+	case own != "" && !a.Unnamed:
 		return fmt.Sprintf("`%s` would %s all of %s, and %s there is the daemon's own.", a.Part, verb, a.Real, own)
 	case !about:
 		return ""
