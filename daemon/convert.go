@@ -33,6 +33,7 @@ const (
 	shownFault      = 64 << 10
 	shownStructured = 1 << 20
 	shownText       = 1 << 20
+	shownLines      = 100 // of what a call would do
 )
 
 // eventOf puts an event of a call, or of no call when use is nil, into a wire message without number and time.
@@ -74,7 +75,7 @@ func questionOf(use *pipeline.Use, q pipeline.Question) *tooldv1.Question {
 		QuestionId: q.ID, ToolUseId: use.ID, ToolName: q.Tool, Title: visible(q.Title),
 		InputJson: shortened(visible(q.Input), shownInput), InputDigest: q.Digest,
 		Diff: shortened(visible(q.Diff), shownDiff), Reason: shortened(visible(q.Verdict.Reason), shownReason),
-		Level: levelOf(q.Verdict.Level), Suggestions: suggestionsOf(q.Suggestions), Grounds: groundsOf(q.Verdict.Grounds),
+		Level: levelOf(q.Verdict.Level), Suggestions: suggestionsOf(q.Suggestions), Grounds: groundsOf(q.Verdict.Grounds), Effects: effectsOf(q.Facts),
 	}
 }
 

@@ -26,7 +26,7 @@ func explanationOf(e pipeline.Explanation) *tooldv1.ExplainResponse {
 	v := e.Verdict
 	wire := &tooldv1.ExplainResponse{
 		Valid: true, Concurrent: e.Concurrent, ReadOnly: e.Effects.ReadOnly(), Level: levelOf(v.Level), Grounds: groundsOf(v.Grounds),
-		Decision: decisionOf(v.Decision), Suggestions: suggestionsOf(e.Suggestions), PermissionMode: wireMode(e.Mode), Effects: effectsOf(e),
+		Decision: decisionOf(v.Decision), Suggestions: suggestionsOf(e.Suggestions), PermissionMode: wireMode(e.Mode), Effects: effectsOf(e.Facts),
 	}
 	for _, h := range e.Hooks {
 		wire.Reasons = append(wire.Reasons, visible(fmt.Sprintf("The PreToolUse hook in %s is asked first; what it will say is not known.", h.Origin)))
@@ -41,8 +41,8 @@ func explanationOf(e pipeline.Explanation) *tooldv1.ExplainResponse {
 }
 
 // effectsOf puts what a call would do into lines.
-func effectsOf(e pipeline.Explanation) (lines []string) {
-	for _, c := range e.Effects.Commands {
+func effectsOf(f *permission.Facts) (lines []string) {
+	for _, c := range f.Commands {
 		if c.ForkBomb {
 			continue
 		}
@@ -57,7 +57,7 @@ func effectsOf(e pipeline.Explanation) (lines []string) {
 		}
 		lines = append(lines, visible(line))
 	}
-	for _, a := range e.Facts.Accesses {
+	for _, a := range f.Accesses {
 		verb, where := "reads ", a.Named
 		if a.Write {
 			verb = "writes "
@@ -70,8 +70,14 @@ func effectsOf(e pipeline.Explanation) (lines []string) {
 		}
 		lines = append(lines, visible(verb+where))
 	}
-	for _, host := range e.Facts.Hosts {
+	for _, host := range f.Hosts {
 		lines = append(lines, visible("contacts "+host))
+	}
+	if more := len(lines) - shownLines; more > 0 {
+		lines = append(lines[:shownLines], fmt.Sprintf("and %d things more", more))
+	}
+	for i, line := range lines {
+		lines[i] = shortened(line, shownReason)
 	}
 	return lines
 }

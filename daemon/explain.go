@@ -90,5 +90,8 @@ func (d *Daemon) explaining(request *tooldv1.ExplainRequest) (*session, error) {
 
 // unknownTool is the fault of a tool use whose tool is not offered.
 func (s *session) unknownTool(name string, options *tooldv1.Options) *fault.Error {
+	if rule := s.stand().rules.Removes(name); rule != nil && slices.Contains(s.daemon.toolNames(), name) {
+		return fault.Invalidf("unknown_tool", "The rule %s in %s takes the tool %s out of this session. Nothing but a change of that rule brings it back.", rule.Text, rule.Origin, name)
+	}
 	return fault.Invalidf("unknown_tool", "There is no tool %q. The nearest are %s. ListTools gives all.", short(name), strings.Join(s.nearest(name, options), ", "))
 }

@@ -169,7 +169,7 @@ func (s *session) rights(st *standing) pipeline.Rights {
 	return pipeline.Rights{
 		Policy: permission.Policy{Rules: st.rules, Mode: mode}, Anchors: st.anchors, Places: st.places, Memory: s.memory, Hooks: st.hooks,
 		Runner: hook.Runner{
-			Processes: s.daemon.runner, ProjectDir: s.meta.Roots[0], Dir: s.dir, Environ: s.environ(st),
+			Processes: s.daemon.runner, ProjectDir: s.meta.Roots[0], Dir: s.dir, Environ: listed(s.outset(st)), // no call steers what judges it
 			AllowedURLs: st.settings.AllowedHTTPHookURLs,
 		},
 		Common: hook.Input{Session: s.name, Dir: s.dir, Mode: mode.String()},

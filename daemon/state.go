@@ -27,6 +27,12 @@ type change struct {
 // Peek gives the session's state as it is now, for one call.
 func (s *session) Peek(c *pipeline.Call) *tools.Env {
 	st := s.stand()
+	env := s.peek(c, st)
+	env.Dir, env.Gone = tools.WorkingDir(env.Dir, s.meta.Roots)
+	return env
+}
+
+func (s *session) peek(c *pipeline.Call, st *standing) *tools.Env {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	spec := c.Tool.Spec()
@@ -51,8 +57,8 @@ func (s *session) Peek(c *pipeline.Call) *tools.Env {
 // outputName is what the output of a call is called, and its processes are marked with.
 func outputName(session, key string) string { return session + "." + key }
 
-// environ is the client's environment with what settings say and calls have exported. mu is held.
-func (s *session) environ(st *standing) (list []string) {
+// outset is the client's environment with what settings say. mu is held.
+func (s *session) outset(st *standing) map[string]string {
 	env := maps.Clone(s.env)
 	if len(env) == 0 {
 		env = daemonEnviron()
@@ -60,10 +66,21 @@ func (s *session) environ(st *standing) (list []string) {
 	for _, v := range st.settings.Env {
 		env[v.Name] = v.Value
 	}
+	return env
+}
+
+// environ is the same with what calls have exported. mu is held.
+func (s *session) environ(st *standing) []string {
+	env := s.outset(st)
 	for _, name := range s.exports.Unset {
 		delete(env, name)
 	}
 	maps.Copy(env, s.exports.Set)
+	return listed(env)
+}
+
+// listed gives an environment as NAME=value, by name.
+func listed(env map[string]string) (list []string) {
 	for _, name := range slices.Sorted(maps.Keys(env)) {
 		list = append(list, name+"="+env[name])
 	}

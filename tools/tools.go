@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"os"
 	"time"
 
 	"github.com/toold/toold/tools/background"
@@ -135,6 +136,7 @@ type Preview struct {
 type Env struct {
 	CallID  string           // unique in the daemon and safe as a file name
 	Dir     string           // working directory, absolute
+	Gone    string           // the session's own, when it has vanished and Dir stands in for it; empty: Dir is the session's
 	Environ []string         // the client's environment with what earlier calls exported; not yet filtered for a child
 	Cursors map[string]int64 // how far each background task's output has been given, in bytes; read only
 	Files   *workspace.View
@@ -149,6 +151,20 @@ type Env struct {
 	Output func(*spool.Output)
 	// Report publishes a step of a long search or read; the newest wins. Never nil.
 	Report func(Step)
+}
+
+// WorkingDir is where a session that stands in dir works now: there, or when that has vanished in the first of its roots
+// that is there. gone is dir then. Verdict and act have to go by the same one, so it is settled once for each call.
+func WorkingDir(dir string, roots []string) (now, gone string) {
+	for _, place := range append([]string{dir}, roots...) {
+		if info, err := os.Stat(place); err == nil && info.IsDir() {
+			if place != dir {
+				gone = dir
+			}
+			return place, gone
+		}
+	}
+	return dir, ""
 }
 
 // OnTimeout is what becomes of a command at its time limit.

@@ -254,6 +254,13 @@ func questionText(q *tooldv1.Question, k ink) string {
 	if level := q.GetLevel(); level > tooldv1.Level_LEVEL_UNSPECIFIED {
 		fmt.Fprintf(&b, "  %s\n", k.dim.Render("level: "+levelWord(level)))
 	}
+	if q.GetDiff() == "" { // else that says it better
+		for _, line := range q.GetEffects() {
+			if !strings.HasPrefix(line, "runs ") {
+				fmt.Fprintf(&b, "  %s\n", k.dim.Render(visibleLine(line)))
+			}
+		}
+	}
 	b.WriteString(indent(visibleText(pretty(q.GetInputJson()))))
 	if diff := q.GetDiff(); diff != "" {
 		b.WriteString(diffText(diff, k))

@@ -206,7 +206,9 @@ func TestBareDeny(t *testing.T) {
 	expect(t, "before", outcome(c.finish("before", no)), "OK")
 	put(t, filepath.Join(root, ".toold", "settings.json"), `{"permissions": {"deny": ["LS", "Grep(*)"]}}`)
 	c.use("after", "LS", `{"path":"."}`)
-	expect(t, "after", outcome(c.finish("after", no)), "INVALID unknown_tool")
+	gone := c.finish("after", no)
+	expect(t, "after", outcome(gone), "INVALID unknown_tool")
+	holds(t, "the result", textIn(gone), "The rule LS in "+root+"/.toold/settings.json:1")
 	listed, err := h.link.tools.ListTools(t.Context(), &tooldv1.ListToolsRequest{SessionId: "bare", IncludeUnavailable: true})
 	if err != nil {
 		t.Fatal(err)

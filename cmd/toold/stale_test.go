@@ -3,9 +3,12 @@ package main
 // Yeses that do not count, since what they were for has changed meanwhile.
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
+	"syscall"
 	"testing"
 
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
@@ -101,6 +104,103 @@ func TestStateBelowARoot(t *testing.T) {
 		"grep -r x " + h.dir: "asked", "grep -r x " + room: "OK", "ls " + h.dir: "OK", "du -s .": "OK", "find . -name a": "OK", "rm -r .": "asked",
 	} {
 		expect(t, command, c.ended(command, command), want)
+	}
+}
+
+// TestYesIsForTheFile: a yes that was given ahead for a command holds for the files that it named then.
+func TestYesIsForTheFile(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, nil)
+	root := h.room(t, "ahead", map[string]string{"x": "", "sub/x": ""})
+	c := h.attach(t, in(root, nil))
+	c.bash("front", "chmod +x x; cd sub") // the other waits behind it
+	c.bash("u", "rm x")
+	questions := c.questions(2)
+	holds(t, "what it would do", strings.Join(questions["u"].GetEffects(), "\n"), "writes "+root+"/x")
+	c.answer(answer(questions["u"], yes))
+	c.until("u withdrawn: answered: allowed")
+	c.answer(answer(questions["front"], yes))
+	again := c.question("u")
+	holds(t, "what it would do now", strings.Join(again.GetEffects(), "\n"), "writes "+root+"/sub/x")
+	c.answer(answer(again, no))
+	c.until("u DENIED client_denied")
+	for _, name := range []string{"x", "sub/x"} {
+		if _, err := os.Stat(filepath.Join(root, name)); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestVanishedDirectoryIsJudged: where a command runs instead is where it is judged.
+func TestVanishedDirectoryIsJudged(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, map[string]string{"config/toold/settings.json": `{"permissions": {"defaultMode": "acceptEdits", "deny": ["Edit(./data/**)"]}}`})
+	root := h.room(t, "vanished", map[string]string{"data/secret": ""})
+	c := h.attach(t, in(root, nil))
+	for i, command := range []string{"mkdir d", "cd d", "rmdir ../d"} {
+		expect(t, command, c.ended(fmt.Sprint(i), command), "OK")
+	}
+	expect(t, "in the root", c.ended("u", "rm data/secret"), "DENIED rule_denied")
+	if _, err := os.Stat(filepath.Join(root, "data", "secret")); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestExportsSteerNoHook: what a call has exported is not there for the hooks that judge the next.
+func TestExportsSteerNoHook(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, nil)
+	root := h.room(t, "steered", hooked("PreToolUse", "", "", `case "$(cat)" in *forbidden*) echo "PATH is $PATH" >&2; exit 2 ;; esac`))
+	put(t, filepath.Join(root, "evil", "cat"), "#!/bin/sh\necho nothing\n")
+	if err := os.Chmod(filepath.Join(root, "evil", "cat"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	c := h.attach(t, in(root, trusted()))
+	expect(t, "the export", outcome(c.run("e", `export PATH="$PWD/evil:$PATH"`)), "OK")
+	expect(t, "the next", outcome(c.run("u", "touch forbidden")), "DENIED hook_denied")
+}
+
+// TestEditedInputMeetsTheHooks: a guard sees what an answer makes of the input.
+func TestEditedInputMeetsTheHooks(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, nil)
+	root := h.room(t, "guarded", hooked("PreToolUse", "", "", `case "$(cat)" in *forbidden*) echo not that one >&2; exit 2 ;; esac`))
+	c := h.attach(t, in(root, trusted()))
+	c.bash("u", "touch fine")
+	edited := answer(c.question("u"), yes)
+	edited.UpdatedInputJson = `{"command":"touch forbidden"}`
+	c.answer(edited)
+	c.until("u DENIED hook_denied")
+	absent(t, root, "forbidden")
+}
+
+// TestCancelHidesNothingLess: a call that is cancelled while a hook looks at its output has that output no other way.
+func TestCancelHidesNothingLess(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, nil)
+	root := h.room(t, "hidden", hooked("PostToolUse", ruleFor, "", `cat >/dev/null
+echo ready >ear
+cat gate
+echo '{"hookSpecificOutput": {"hookEventName": "PostToolUse", "updatedToolOutput": "nothing to see"}}'`))
+	gate := filepath.Join(root, "gate")
+	if err := syscall.Mkfifo(gate, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	e := listen(t, root)
+	c := h.attach(t, in(root, trusted()))
+	c.bash("u", "touch made; echo SECRET")
+	if q := c.until("u ").GetQuestion(); q != nil {
+		c.answer(answer(q, yes))
+	}
+	e.line()
+	if _, err := h.link.sessions.CancelCall(t.Context(), &tooldv1.CancelCallRequest{SessionId: "hidden", ToolUseId: "u"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(gate, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if text := textIn(c.until("u OK").GetToolResult()); strings.Contains(text, "SECRET") || !strings.Contains(text, "nothing to see") {
+		t.Errorf("the result is %q", text)
 	}
 }
 

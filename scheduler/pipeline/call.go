@@ -104,6 +104,7 @@ type Call struct {
 	accepted   time.Time
 	concurrent bool
 	started    atomic.Bool // its act has begun
+	ahead      lookout
 
 	mu        sync.Mutex // held while the action is used
 	parsed    parsed
@@ -115,6 +116,33 @@ type Call struct {
 	preview   tools.Preview                       // of the latest check
 	context   []string                            // what hooks want the model to know
 	asked     atomic.Pointer[[]permission.Ground] // what somebody was asked about; nil: nobody was
+}
+
+// A lookout is a look at a call before its turn, which must not keep the turn waiting.
+type lookout struct {
+	mu     sync.Mutex
+	over   bool // the call's turn has come
+	cancel context.CancelFunc
+}
+
+// begin gives the context of the look.
+func (l *lookout) begin(ctx context.Context) (context.Context, context.CancelFunc) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	ctx, l.cancel = context.WithCancel(ctx)
+	if l.over {
+		l.cancel()
+	}
+	return ctx, l.cancel
+}
+
+// stop ends it, for good.
+func (l *lookout) stop() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.over = true; l.cancel != nil {
+		l.cancel()
+	}
 }
 
 // parsed is what an input comes to. An answer may bring another input.

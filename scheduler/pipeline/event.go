@@ -95,12 +95,13 @@ type Question struct {
 	Verdict     permission.Verdict
 	Suggestions []string // allow rules
 	Shown       string   // digest of Diff
+	Touched     string   // digest of the files that the call would touch, and of where commands would run
 	edited      bool     // the answer brought this input
 }
 
-// Same reports that both questions ask for the same permission: to run this input, for this reason.
+// Same reports that both questions ask for the same permission: to do this to these files, for this reason.
 func (q Question) Same(other Question) bool {
-	return q.Digest == other.Digest && q.Shown == other.Shown && q.Verdict.Reason == other.Verdict.Reason && q.Verdict.Level == other.Verdict.Level
+	return q.Digest == other.Digest && q.Shown == other.Shown && q.Touched == other.Touched && q.Verdict.Reason == other.Verdict.Reason && q.Verdict.Level == other.Verdict.Level
 }
 
 // covers says whether a yes to this question is one to other: it asks for the same, or the input came with the answer

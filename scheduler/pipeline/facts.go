@@ -55,6 +55,18 @@ func (c *Call) look(ctx context.Context, env *tools.Env) (*permission.Facts, err
 	return f, nil
 }
 
+// touched is a digest of what a call would reach: a yes is for that, however it is named.
+func touched(f *permission.Facts) string {
+	var b strings.Builder
+	if len(f.Commands) > 0 {
+		fmt.Fprintf(&b, "%q", f.Dir)
+	}
+	for _, a := range f.Accesses {
+		fmt.Fprintf(&b, "%q%t%t", a.Real, a.Write, a.Tree)
+	}
+	return DigestOf(b.String())
+}
+
 // A scene is where declared paths are looked up.
 type scene struct {
 	places *workspace.Workspace

@@ -22,6 +22,7 @@ func always(permission.Rule) bool { return true }
 
 // hear runs the hooks before the verdict: PreToolUse, and where it would come to a question PermissionRequest, which can
 // say yes where a rule could, and no. What they say is kept with the call; another input takes the place of the call's.
+// One that is not PreToolUse's own is put to PreToolUse too.
 func (c *Call) hear(ctx context.Context, env *tools.Env, outside func(func()) error) error {
 	if err := c.listen(ctx, env, outside, hook.Input{Event: hook.PreToolUse}); err != nil {
 		return err
@@ -31,7 +32,12 @@ func (c *Call) hear(ctx context.Context, env *tools.Env, outside func(func()) er
 		return nil
 	}
 	rules := permission.Suggest(c.facts, v, c.rights.Anchors)
-	return c.listen(ctx, env, outside, hook.Input{Event: hook.PermissionRequest, Suggestions: suggestions(rules)})
+	input, before := c.parsed.input, len(c.opinions)
+	if err := c.listen(ctx, env, outside, hook.Input{Event: hook.PermissionRequest, Suggestions: suggestions(rules)}); err != nil || c.parsed.input == input {
+		return err
+	}
+	c.opinions = c.opinions[before:]
+	return c.listen(ctx, env, outside, hook.Input{Event: hook.PreToolUse})
 }
 
 // listen runs the hooks of one event, without a slot, and has the call judged by what they say.
@@ -70,11 +76,13 @@ func (c *Call) hooks(event string) []*hook.Hook {
 }
 
 // afterwards runs the hooks for what has been executed, and puts what they say into the result.
-func (c *Call) afterwards(ctx context.Context, env *tools.Env, ended Ended, ran time.Duration) Ended {
+func (c *Call) afterwards(env *tools.Env, ended Ended, ran time.Duration) Ended {
 	in := hook.Input{Event: hook.PostToolUse, DurationMS: new(ran.Milliseconds())}
-	switch ended.Outcome {
-	case OK:
-	case Error, TimedOut:
+	switch {
+	case !c.started.Load():
+		return ended
+	case ended.Outcome == OK:
+	case ended.Outcome == Error, ended.Outcome == TimedOut:
 		in.Event = hook.PostToolUseFailure
 	default:
 		return ended
@@ -88,7 +96,13 @@ func (c *Call) afterwards(ctx context.Context, env *tools.Env, ended Ended, ran 
 	} else {
 		in.Error, in.Interrupt = textOf(ended.Content), new(false)
 	}
-	said := c.run(ctx, env, hooks, in)
+	var said hook.Result
+	heard := make(chan struct{})
+	c.session.Later(func(ctx context.Context) { // whoever stops the call stops no hook that may have something to hide
+		defer close(heard)
+		said = c.run(ctx, env, hooks, in)
+	})
+	<-heard
 	if said.Output != nil { // it may be there to hide something, so nothing of the old one stays
 		ended.Content, ended.Structured, ended.Spill = []tools.Block{{Text: *said.Output}}, nil, nil
 	}

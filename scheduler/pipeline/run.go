@@ -24,6 +24,7 @@ import (
 // Run takes the call along its way; the scheduler calls it when the call's turn has come. outside runs a wait while
 // the call holds no slot. The error is the cause with which the call's siblings are to be aborted; nil: they go on.
 func (c *Call) Run(ctx context.Context, outside func(func()) error) (abort error) {
+	c.ahead.stop()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.begun = true
@@ -58,7 +59,7 @@ func (c *Call) way(ctx context.Context, env *tools.Env, outside func(func()) err
 	if cause := context.Cause(ctx); cause != nil {
 		return NotStarted(cause)
 	}
-	ended = c.afterwards(ctx, env, c.act(ctx, env, &usage), usage.Ran)
+	ended = c.afterwards(env, c.act(ctx, env, &usage), usage.Ran)
 	return ended.capped(env)
 }
 
@@ -67,14 +68,15 @@ func (c *Call) way(ctx context.Context, env *tools.Env, outside func(func()) err
 // denies.
 func (c *Call) permit(ctx context.Context, env *tools.Env, outside func(func()) error, usage *Usage) error {
 	var yes *Question
-	for first := true; ; first = false {
+	for heard := ""; ; {
 		if err := c.check(ctx, env); err != nil {
 			return err
 		}
-		if first {
+		if c.parsed.input != heard {
 			if err := c.hear(ctx, env, outside); err != nil {
 				return err
 			}
+			heard = c.parsed.input
 		}
 		v := permission.Decide(c.facts, c.rights.Policy)
 		switch v.Decision {
@@ -115,7 +117,7 @@ func (c *Call) question(v permission.Verdict) Question {
 	c.questions++
 	return Question{
 		ID: fmt.Sprintf("%s.%d", c.Key, c.questions), Tool: c.Name, Title: c.Title(), Input: c.parsed.input,
-		Digest: DigestOf(c.parsed.input), Diff: c.preview.Diff, Shown: DigestOf(c.preview.Diff), Facts: c.facts, Verdict: v,
+		Digest: DigestOf(c.parsed.input), Diff: c.preview.Diff, Shown: DigestOf(c.preview.Diff), Touched: touched(c.facts), Facts: c.facts, Verdict: v,
 		Suggestions: permission.Suggest(c.facts, v, c.rights.Anchors),
 	}
 }
@@ -139,6 +141,7 @@ func (c *Call) ask(ctx context.Context, outside func(func()) error, q Question, 
 	if err := c.replace(json.RawMessage(input)); err != nil {
 		return nil, err
 	}
+	c.opinions, c.context = nil, nil // they were about another input
 	return &Question{Digest: DigestOf(input), edited: true}, nil
 }
 
@@ -162,10 +165,10 @@ func (c *Call) act(ctx context.Context, env *tools.Env, usage *Usage) Ended {
 	if effects := c.parsed.effects; effects.Opaque || len(effects.Commands) > 0 {
 		usage.Tier = env.Runner.Tier()
 	}
-	c.started.Store(true)
 	if err := c.session.Start(c, Started{Tier: usage.Tier}); err != nil {
 		return refused(ctx, err)
 	}
+	c.started.Store(true)
 	if c.parsed.limit > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, c.parsed.limit, tools.ErrTimeout)
@@ -202,9 +205,16 @@ func (c *Call) AskAhead(ctx context.Context) {
 	if c.begun {
 		return
 	}
+	ctx, cancel := c.ahead.begin(ctx)
+	defer cancel()
 	defer func() { _ = recover() }() // the same will happen when its turn comes, and is reported then
-	if c.check(ctx, c.session.Peek(c)) != nil || len(c.rights.Hooks.For(hook.PreToolUse, c.Name, always)) > 0 {
-		return // what hooks will say is not known
+	if c.check(ctx, c.session.Peek(c)) != nil || ctx.Err() != nil {
+		return
+	}
+	for _, event := range []string{hook.PreToolUse, hook.PermissionRequest} {
+		if len(c.rights.Hooks.For(event, c.Name, always)) > 0 {
+			return // what hooks will say is not known
+		}
 	}
 	if v := permission.Decide(c.facts, c.rights.Policy); v.Decision == permission.Ask {
 		c.session.AskAhead(c, c.question(v))
@@ -226,7 +236,7 @@ func (c *Call) noted(ended Ended) Ended {
 // abort is the cause that the call's end gives its siblings under the session's policy; nil: none. Only a call that
 // was executed and failed is one.
 func (c *Call) abort(ended Ended) error {
-	if ended.Outcome != Error && ended.Outcome != TimedOut {
+	if !c.started.Load() || ended.Outcome != Error && ended.Outcome != TimedOut {
 		return nil
 	}
 	aborting := c.Tool.Spec().OnFailure == tools.AbortSiblings

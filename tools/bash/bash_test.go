@@ -101,7 +101,8 @@ func (s *session) call(ctx context.Context, tool tools.Tool, in any) answer {
 	env := s.room.Env(action)
 	s.calls++
 	env.CallID = fmt.Sprintf("call%d", s.calls)
-	env.Dir, env.Environ, env.Cursors = s.dir, s.environ, s.cursors
+	env.Environ, env.Cursors = s.environ, s.cursors
+	env.Dir, env.Gone = tools.WorkingDir(s.dir, []string{s.room.Root})
 	s.change(env)
 	result, err := action.Run(ctx, env)
 	if result.Changes.Dir != "" {

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/toold/toold/tools"
 	"github.com/toold/toold/tools/sandbox"
@@ -19,6 +20,10 @@ import (
 
 // maxRepositories is how many directories a command may name before its repositories are not looked at one by one.
 const maxRepositories = 8
+
+// gitPatience is how long a git that only reads settings may take. Ours: it takes milliseconds, unless somebody has made it
+// wait, for instance with a pipe among the settings.
+const gitPatience = 5 * time.Second
 
 // How much of what git prints is looked at, in bytes: the names of all settings, and a complaint of a few lines.
 const (
@@ -146,8 +151,12 @@ func gitSays(ctx context.Context, env *tools.Env, top string, args ...string) (s
 	if err != nil {
 		return "", err
 	}
+	ctx, cancel := context.WithTimeout(ctx, gitPatience)
+	defer cancel()
 	defer context.AfterFunc(ctx, p.Stop)()
-	if exit := p.Wait(); exit.Code != 0 {
+	if exit := p.Wait(); exit.Stopped {
+		return "", fmt.Errorf("git did not answer within %s", gitPatience)
+	} else if exit.Code != 0 {
 		return "", fmt.Errorf("git says: %s", strings.TrimSpace(complaints.String()))
 	}
 	if out.Cut {

@@ -11,18 +11,15 @@ import (
 	"github.com/toold/toold/tools/sandbox"
 )
 
-// workingDir is the session's working directory, or the first root that exists when that has vanished.
+// workingDir is where the verdict was made for. It may have vanished since.
 func (r *shellRun) workingDir() (string, error) {
-	if isDir(r.env.Dir) {
-		return r.env.Dir, nil
+	if !isDir(r.env.Dir) {
+		return "", fault.Failedf("path_not_found", "The working directory %s does not exist any more. Nothing was run.", r.env.Dir)
 	}
-	for _, root := range r.env.Files.Roots() {
-		if isDir(root) {
-			r.note("The working directory %s does not exist any more. The command ran in %s.", r.env.Dir, root)
-			return root, nil
-		}
+	if r.env.Gone != "" {
+		r.note("The working directory %s does not exist any more. The command ran in %s.", r.env.Gone, r.env.Dir)
 	}
-	return "", fault.Failedf("path_not_found", "Neither the working directory %s nor a root of the session exists any more. Nothing was run.", r.env.Dir)
+	return r.env.Dir, nil
 }
 
 func isDir(path string) bool {
@@ -35,7 +32,7 @@ func (r *shellRun) changes(exit sandbox.Exit) (c tools.Changes) {
 	if r.report == nil {
 		return c
 	}
-	if r.dir != r.env.Dir {
+	if r.env.Gone != "" {
 		c.Dir = r.dir
 	}
 	if exit.Stopped || exit.Signal != "" {

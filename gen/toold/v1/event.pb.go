@@ -1050,7 +1050,10 @@ type Question struct {
 	// When the question is given up; unset: it waits.
 	Expires *timestamppb.Timestamp `protobuf:"bytes,11,opt,name=expires,proto3" json:"expires,omitempty"`
 	// The reason as data, the weightiest first.
-	Grounds       []*Ground `protobuf:"bytes,12,rep,name=grounds,proto3" json:"grounds,omitempty"`
+	Grounds []*Ground `protobuf:"bytes,12,rep,name=grounds,proto3" json:"grounds,omitempty"`
+	// What the call would run, read, write and contact, one a line, with where each path leads. A yes is for that: if it
+	// comes to something else by then, it is asked again.
+	Effects       []string `protobuf:"bytes,13,rep,name=effects,proto3" json:"effects,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1165,6 +1168,13 @@ func (x *Question) GetExpires() *timestamppb.Timestamp {
 func (x *Question) GetGrounds() []*Ground {
 	if x != nil {
 		return x.Grounds
+	}
+	return nil
+}
+
+func (x *Question) GetEffects() []string {
+	if x != nil {
+		return x.Effects
 	}
 	return nil
 }
@@ -2851,7 +2861,7 @@ const file_toold_v1_event_proto_rawDesc = "" +
 	"\x04list\x18\x03 \x01(\tR\x04list\x12\x12\n" +
 	"\x04file\x18\x04 \x01(\tR\x04file\x12\x12\n" +
 	"\x04line\x18\x05 \x01(\rR\x04line\x12\x12\n" +
-	"\x04part\x18\x06 \x01(\tR\x04part\"\xad\x03\n" +
+	"\x04part\x18\x06 \x01(\tR\x04part\"\xc7\x03\n" +
 	"\bQuestion\x12\x1f\n" +
 	"\vquestion_id\x18\x01 \x01(\tR\n" +
 	"questionId\x12\x1e\n" +
@@ -2867,7 +2877,8 @@ const file_toold_v1_event_proto_rawDesc = "" +
 	"\vsuggestions\x18\n" +
 	" \x03(\v2\x14.toold.v1.SuggestionR\vsuggestions\x124\n" +
 	"\aexpires\x18\v \x01(\v2\x1a.google.protobuf.TimestampR\aexpires\x12*\n" +
-	"\agrounds\x18\f \x03(\v2\x10.toold.v1.GroundR\agrounds\"l\n" +
+	"\agrounds\x18\f \x03(\v2\x10.toold.v1.GroundR\agrounds\x12\x18\n" +
+	"\aeffects\x18\r \x03(\tR\aeffects\"l\n" +
 	"\x11QuestionWithdrawn\x12\x1f\n" +
 	"\vquestion_id\x18\x01 \x01(\tR\n" +
 	"questionId\x12\x1e\n" +
