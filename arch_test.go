@@ -34,13 +34,13 @@ var imports = map[string][]string{
 		"tools/workspace",
 	},
 	"daemon/journal":       {},
-	"daemon/settings":      {"scheduler/hook", "scheduler/permission", "tools/nearest"},
+	"daemon/settings":      {"scheduler/hook", "scheduler/permission", "tools/nearest", "tools/sandbox"},
 	"gen/toold/v1":         {},
 	"scheduler":            {},
 	"scheduler/hook":       {"scheduler/permission", "tools/sandbox"},
 	"scheduler/permission": {"tools", "tools/shell", "tools/walk"},
 	"scheduler/pipeline": {
-		"scheduler/hook", "scheduler/permission", "tools", "tools/fault", "tools/sandbox", "tools/spool",
+		"scheduler/hook", "scheduler/permission", "tools", "tools/fault", "tools/sandbox", "tools/shell", "tools/spool",
 		"tools/workspace",
 	},
 	"tools": {

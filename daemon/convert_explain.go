@@ -31,11 +31,8 @@ func explanationOf(e pipeline.Explanation) *tooldv1.ExplainResponse {
 	for _, h := range e.Hooks {
 		wire.Reasons = append(wire.Reasons, visible(fmt.Sprintf("The PreToolUse hook in %s is asked first; what it will say is not known.", h.Origin)))
 	}
-	for _, g := range v.Grounds {
-		wire.Reasons = append(wire.Reasons, visible(g.Text))
-	}
-	if v.ByMode {
-		wire.Reasons = append(wire.Reasons, fmt.Sprintf("The permission mode %s makes of that: %s.", e.Mode, v.Decision))
+	for _, reason := range v.Reasons {
+		wire.Reasons = append(wire.Reasons, shortened(visible(reason), shownReason))
 	}
 	return wire
 }

@@ -105,6 +105,7 @@ func (d *Daemon) standing(now *settings.Settings, kept []remembered, base *works
 	}
 	st.places = places
 	st.anchors = permission.Anchors{Home: d.home, Roots: base.Roots(), Others: extra, Guarded: d.guarded}
+	st.anchors.Leads = leads(base, st.anchors, rules)
 	for _, r := range kept {
 		if rule, err := permission.ParseRule(r.List, r.Rule, permission.Origin{File: rememberedOrigin, Base: base.Roots()[0]}); err == nil {
 			rules = append(rules, rule)
@@ -123,8 +124,26 @@ func (d *Daemon) standing(now *settings.Settings, kept []remembered, base *works
 		}
 		st.warnings = append(st.warnings, warning)
 	}
-	st.hooks, _ = hook.Compile(now.Hooks) // what is wrong with them the settings warn of
+	st.hooks = now.Hooks
 	return st
+}
+
+// leads says where links lead, as they are now, from all that path rules are relative to and all that is guarded.
+func leads(places *workspace.Workspace, a permission.Anchors, rules []permission.Rule) map[string]string {
+	names := slices.Concat([]string{a.Home}, a.Others, a.Guarded)
+	for i := range rules {
+		names = append(names, rules[i].Origin.Base)
+	}
+	found := map[string]string{}
+	for _, name := range names {
+		if _, known := found[name]; known || name == "" {
+			continue
+		}
+		if to, err := places.Resolve("/", name); err == nil {
+			found[name] = to.Real
+		}
+	}
+	return found
 }
 
 // modeOf is the permission mode that is in force: what the client has chosen, else what the settings say.

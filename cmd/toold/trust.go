@@ -96,21 +96,14 @@ func (s *setup) showTrust(store *settings.Store, root string) error {
 
 // trust shows what counts of the workspace's files from now on, and trusts them. What was not shown is not trusted.
 func (s *setup) trust(store *settings.Store, root string) error {
-	scope := settings.Scope{Roots: []string{root}, Trusted: true}
-	now := store.Load(scope)
-	gained := gain(now, root)
+	shown := store.Load(settings.Scope{Roots: []string{root}, Trusted: true})
+	gained := gain(shown, root)
 	if !s.json {
 		s.tellGain(root, gained)
 	}
-	files, err := store.Trust(root)
+	files, err := store.Trust(root, shown)
 	if err != nil {
 		return err
-	}
-	if store.Load(scope) != now {
-		if err := store.Distrust(root); err != nil {
-			return err
-		}
-		return failed("the settings of %s changed while they were shown, so that they are not trusted: look at them again", root)
 	}
 	if s.json {
 		return s.printTrust(trustJSON{Root: root, Trusted: true, Files: files, Settings: settingsJSON(gained)})

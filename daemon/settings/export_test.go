@@ -1,6 +1,14 @@
 package settings
 
-import "os"
+import (
+	"os"
+	"time"
+)
+
+// OpenAt is Open for a store to which it is always the same time.
+func OpenAt(sources Sources, now time.Time) *Store {
+	return open(sources, func() time.Time { return now })
+}
 
 // Insertion is what Remember writes, without the files.
 var Insertion = insertion

@@ -1,13 +1,13 @@
 // The hooks of a settings file. A hook of which a part that decides what runs, or when, makes no sense is left out as a
-// whole: half of it would be another hook. Whether a matcher or an "if" can
-// ever match is package hook's to say; how hooks are run is not known here.
+// whole: half of it would be another hook. Only a guard, which is one that blocks when it fails, stays when it cannot be
+// said what it is for: it runs for everything. Whether a matcher or an "if" can ever match is package hook's to say; how
+// hooks are run is not known here.
 
 package settings
 
 import (
 	"net/url"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/toold/toold/scheduler/hook"
@@ -33,7 +33,7 @@ func (r *reader) hooks(m member) {
 
 // group reads the hooks of one event that share a matcher.
 func (r *reader) group(event string, n *node) {
-	matcher := ""
+	matcher, legible := "", true
 	var handlers *node
 	members := r.members(n, "an entry of hooks."+shortened(event)+".")
 	if n.kind != object {
@@ -43,8 +43,9 @@ func (r *reader) group(event string, n *node) {
 		switch m.key {
 		case "matcher":
 			if m.value.kind != text {
-				r.warn(m.line, "matcher of an entry of hooks.%s is %s, but must be a text; its hooks never run", shortened(event), &m.value)
-				return
+				r.warn(m.line, "matcher of an entry of hooks.%s is %s, but must be a text; its hooks never run, but for those that block when they fail, which run for everything", shortened(event), &m.value)
+				legible = false
+				continue
 			}
 			matcher = m.value.word
 		case "hooks":
@@ -60,7 +61,7 @@ func (r *reader) group(event string, n *node) {
 	for i := range handlers.items {
 		h := handler{reader: r, line: handlers.items[i].line}
 		h.hook = hook.Hook{Event: event, Matcher: matcher, Origin: r.origin(h.line), Block: r.place.level == managed}
-		if h.read(&handlers.items[i]) {
+		if h.read(&handlers.items[i]) && (legible || h.hook.Block) {
 			r.facts.hooks = append(r.facts.hooks, h.hook)
 		}
 	}
@@ -76,7 +77,8 @@ type handler struct {
 	broken bool
 }
 
-// handlerKeys are read by a function each, which reports what is wrong; type is read before.
+// handlerKeys are read by a function each, which reports what is wrong. Type and onFailure are read before: what others
+// mean depends on them.
 var handlerKeys = map[string]func(*handler, *node){
 	"type":          func(*handler, *node) {},
 	"command":       (*handler).command,
@@ -86,7 +88,7 @@ var handlerKeys = map[string]func(*handler, *node){
 	"headers":       (*handler).headers,
 	"timeout":       (*handler).timeout,
 	"if":            (*handler).condition,
-	"onFailure":     (*handler).onFailure,
+	"onFailure":     func(*handler, *node) {},
 	"async":         (*handler).async,
 	"asyncRewake":   (*handler).async,
 	"statusMessage": func(*handler, *node) {}, // there is no line to show it in
@@ -97,8 +99,6 @@ var handlerKeys = map[string]func(*handler, *node){
 		}
 	},
 }
-
-var handlerNames = strings.Fields("type command args shell url headers timeout if onFailure async asyncRewake statusMessage once allowedEnvVars")
 
 // read reports whether the hook can be run.
 func (h *handler) read(n *node) bool {
@@ -112,6 +112,9 @@ func (h *handler) read(n *node) bool {
 	if h.kind != "command" && h.kind != "http" {
 		h.reader.warn(h.line, "a hook of type %q is not served; it never runs. \"command\" and \"http\" are", shortened(h.kind))
 		return false
+	}
+	if m := n.last("onFailure"); m != nil {
+		h.onFailure(&m.value)
 	}
 	for _, m := range members {
 		if read, known := handlerKeys[m.key]; known {
@@ -210,9 +213,23 @@ func (h *handler) timeout(n *node) {
 }
 
 func (h *handler) condition(n *node) {
-	if h.hook.If = h.text(n, "if"); len(h.hook.If) > maxRuleBytes {
-		h.void(n.line, "if of a hook is longer than %d bytes", maxRuleBytes)
+	switch {
+	case n.kind != text || n.word == "":
+		h.unclear(n.line, "if of a hook is %s, but must be a text that is not empty", n)
+	case len(n.word) > maxRuleBytes:
+		h.unclear(n.line, "if of a hook is longer than %d bytes", maxRuleBytes)
+	default:
+		h.hook.If = n.word
 	}
+}
+
+// unclear reports that it cannot be said when the hook is to run.
+func (h *handler) unclear(line int, format string, values ...any) {
+	if !h.hook.Block {
+		h.void(line, format, values...)
+		return
+	}
+	h.reader.warn(line, format+"; since the hook blocks when it fails, it runs without it, for everything", values...)
 }
 
 func (h *handler) onFailure(n *node) {

@@ -1,4 +1,5 @@
-// The keys of settings files: what each is read by, and which are known to have no effect.
+// The keys of settings files: what each is read by, and which are known to have no effect. It does not know what may stand
+// behind a key.
 
 package settings
 
@@ -67,6 +68,7 @@ var (
 	topNames        = slices.Concat(slices.Sorted(maps.Keys(topKeys)), laterKeys)
 	permissionNames = slices.Sorted(maps.Keys(permissionKeys))
 	eventNames      = slices.Concat(hook.Events, silentEvents)
+	handlerNames    = slices.Sorted(maps.Keys(handlerKeys))
 )
 
 // meant gives the known name that was probably meant; empty: none is near.

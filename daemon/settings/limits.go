@@ -1,4 +1,4 @@
-// The limits that settings can set, and how they are written.
+// The limits that settings can set, and how they are written. Who may set which, and who keeps to them, is not known here.
 
 package settings
 

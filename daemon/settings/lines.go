@@ -56,13 +56,14 @@ func (s *Settings) Lines() []Line {
 func (s *Settings) hookLines() []Line {
 	var out []Line
 	seen := map[string]bool{}
-	for _, first := range s.Hooks {
+	hooks := s.Hooks.All()
+	for _, first := range hooks {
 		if seen[first.Event] {
 			continue
 		}
 		seen[first.Event] = true
-		for i := range s.Hooks {
-			if h := &s.Hooks[i]; h.Event == first.Event {
+		for i := range hooks {
+			if h := &hooks[i]; h.Event == first.Event {
 				out = append(out, Line{"hooks." + h.Event, hookText(h), h.Origin})
 			}
 		}

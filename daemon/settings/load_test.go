@@ -119,11 +119,13 @@ func newHouse(t testing.TB) *house {
 }
 
 // open gives one more store of the same places, as another process has it.
-func (h *house) open() *settings.Store {
-	return settings.Open(settings.Sources{
+func (h *house) open() *settings.Store { return settings.Open(h.sources()) }
+
+func (h *house) sources() settings.Sources {
+	return settings.Sources{
 		ManagedDir: h.path("etc"), User: h.path("home/settings.json"), TrustFile: h.path("home/trust.json"),
 		Home: h.path("home"), ClaudeDir: h.path("claude"),
-	})
+	}
 }
 
 func (h *house) path(name string) string { return filepath.Join(h.dir, name) }
@@ -149,9 +151,14 @@ func (h *house) read(name string) string {
 
 func (h *house) trust(root string) {
 	h.t.Helper()
-	if _, err := h.store.Trust(h.path(root)); err != nil {
+	if _, err := h.trusting(root); err != nil {
 		h.t.Fatal(err)
 	}
+}
+
+// trusting is what somebody does who looks and trusts at once.
+func (h *house) trusting(root string) (files []string, err error) {
+	return h.store.Trust(h.path(root), h.load(root))
 }
 
 // load gives the settings for one root.

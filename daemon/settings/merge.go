@@ -33,7 +33,10 @@ type merger struct {
 
 // merge makes the settings of a scope from what its files say.
 func merge(scope Scope, v view, home string) *Settings {
-	m := merger{scope: scope, home: home, out: &Settings{Limits: Default()}, loss: make([][]string, len(scope.Roots))}
+	m := merger{scope: scope, home: home, out: &Settings{Limits: Default(), sums: map[string]map[string]string{}}, loss: make([][]string, len(scope.Roots))}
+	for i, root := range scope.Roots {
+		m.out.sums[root] = v.sums(i)
+	}
 	m.trusts = trusts(scope, &v)
 	m.gather(&v)
 	m.rules()

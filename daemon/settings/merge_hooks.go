@@ -1,9 +1,8 @@
-// Which hooks run, and where they may go.
+// Which hooks run, and where they may go. What a hook does, and which of several are the same, is package hook's to say.
 
 package settings
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/toold/toold/scheduler/hook"
@@ -12,7 +11,7 @@ import (
 func (m *merger) hooks() {
 	m.hookURLs()
 	variables := m.hookVariables()
-	seen := map[string]int{}
+	var running []hook.Hook
 	kept := 0
 	for i := range m.sources {
 		s := &m.sources[i]
@@ -28,16 +27,11 @@ func (m *merger) hooks() {
 			if variables != nil && h.AllowedEnvVars != nil {
 				h.AllowedEnvVars = common(h.AllowedEnvVars, variables)
 			}
-			key := hookKey(&h)
-			if at, there := seen[key]; there {
-				m.out.Hooks[at].Block = m.out.Hooks[at].Block || h.Block
-				continue
-			}
-			seen[key] = len(m.out.Hooks)
-			m.out.Hooks = append(m.out.Hooks, h)
+			running = append(running, h)
 		}
 	}
-	_, wrong := hook.Compile(m.out.Hooks)
+	var wrong []error
+	m.out.Hooks, wrong = hook.Compile(running)
 	for _, err := range wrong {
 		m.warn("%v", err)
 	}
@@ -61,11 +55,6 @@ func (m *merger) runs(h *hook.Hook) bool {
 	}
 	only := m.managedHooks()
 	return h.Origin.Managed || only == nil || !only.on
-}
-
-// hookKey is the same for hooks that do the same. What happens when they fail is not part of it: the strictest counts.
-func hookKey(h *hook.Hook) string {
-	return fmt.Sprintf("%q %q %q %q %t %q %q %q %q %d", h.Event, h.Matcher, h.If, h.Command, h.Args == nil, h.Args, h.URL, h.Headers, h.AllowedEnvVars, h.Timeout)
 }
 
 // hookURLs merges the list of addresses. A list without entries is one: nothing may be gone to.

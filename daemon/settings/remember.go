@@ -1,4 +1,5 @@
-// Rules that somebody wants to be remembered.
+// Rules that somebody wants to be remembered: into which file they go, and what becomes of the trust in it. How a rule is
+// put into a text, and a file replaced, is not known here, nor who asks for it.
 
 package settings
 

@@ -20,13 +20,13 @@ type Settings struct {
 	Mode *Mode
 	// BypassDisabled says where the mode bypassPermissions is switched off; nil: nowhere.
 	BypassDisabled *permission.Origin
-	// AdditionalDirectories may be worked in beside the roots.
+	// AdditionalDirectories may be read beside the roots.
 	AdditionalDirectories []Entry
 	// PublicDirectories may be read by everybody; nil: no file names any, and the built-in ones hold.
 	PublicDirectories []Entry
-	// Hooks are those that run, those of higher files first. Of equal ones the highest is kept. What hook.Compile finds
-	// wrong with them is among the warnings.
-	Hooks []hook.Hook
+	// Hooks are those that no file keeps from running, those of higher files first. What is wrong with them is among the
+	// warnings.
+	Hooks *hook.Set
 	// AllowedHTTPHookURLs are the only ones that HTTP hooks may go to; nil: no file names any, and all may be.
 	AllowedHTTPHookURLs []string
 	// Env is what the environment of calls is given, by name in byte order.
@@ -41,9 +41,10 @@ type Settings struct {
 	// Each is a *FileError. They are among the warnings too. A workspace's are not here: who serves it need not stop for them.
 	Broken []error
 
-	limits []limit // those that files set
-	flags  []Line  // other scalars that files set
-	urls   []Entry // AllowedHTTPHookURLs with their origins
+	limits []limit                      // those that files set
+	flags  []Line                       // other scalars that files set
+	urls   []Entry                      // AllowedHTTPHookURLs with their origins
+	sums   map[string]map[string]string // of each root's files by name, as they were found; see view.sums
 }
 
 // A Mode is a permission mode with its place.

@@ -44,10 +44,11 @@ func TestValues(t *testing.T) {
 			t.Errorf("origin %+v, want %+v", got.Rules[i].Origin, want)
 		}
 	}
-	if hook := got.Hooks[0]; hook.Headers["A"] != "b" || !slices.Equal(hook.AllowedEnvVars, []string{"Y"}) || !hook.Block {
+	hooks := got.Hooks.All()
+	if hook := hooks[0]; hook.Headers["A"] != "b" || !slices.Equal(hook.AllowedEnvVars, []string{"Y"}) || !hook.Block {
 		t.Errorf("%+v, want the header and the variable Y alone, and that it blocks", hook)
 	}
-	if hook := got.Hooks[1]; hook.Args == nil || hook.Block || hook.Timeout != 0 || hook.Origin.Base != h.path("home") {
+	if hook := hooks[1]; hook.Args == nil || hook.Block || hook.Timeout != 0 || hook.Origin.Base != h.path("home") {
 		t.Errorf("%+v, want a program without arguments that does not block", hook)
 	}
 	if !slices.Equal(got.Untrusted, []string{h.path("w")}) {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 )
 
 const (
@@ -21,6 +22,7 @@ const SessionText = "options.settings_json"
 // A Store reads settings files. It is safe for concurrent use, watches nothing, and runs nothing of its own.
 type Store struct {
 	sources Sources
+	clock   func() time.Time
 	managed watchedDir
 	trust   watched[book]
 	writing sync.Mutex // one writes at a time, of this process
@@ -31,10 +33,14 @@ type Store struct {
 }
 
 // Open makes a store. It does not touch the files.
-func Open(sources Sources) *Store {
-	s := &Store{sources: sources}
-	s.managed.dir = filepath.Join(sources.ManagedDir, "settings.d")
+func Open(sources Sources) *Store { return open(sources, time.Now) }
+
+// open makes a store that holds the times of files against a clock.
+func open(sources Sources, clock func() time.Time) *Store {
+	s := &Store{sources: sources, clock: clock}
+	s.managed.dir, s.managed.clock = filepath.Join(sources.ManagedDir, "settings.d"), clock
 	s.trust.file, s.trust.parse = sources.TrustFile, func(data []byte) (*book, error) { return parseBook(sources.TrustFile, data) }
+	s.trust.clock = clock
 	s.files.most, s.scopes.most = maxFiles, maxScopes
 	return s
 }
@@ -200,7 +206,7 @@ func (s *Store) layer(p place) layer {
 	}
 	s.mu.Lock()
 	w := s.files.take(p, func() *watched[facts] {
-		return &watched[facts]{file: p.file, parse: func(data []byte) (*facts, error) { return readFacts(p, data) }}
+		return &watched[facts]{file: p.file, clock: s.clock, parse: func(data []byte) (*facts, error) { return readFacts(p, data) }}
 	})
 	s.mu.Unlock()
 	reading, stamp := w.now()

@@ -68,14 +68,36 @@ func (b *book) trust(real string, sums map[string]string) Trust {
 	if !known {
 		return Trust{}
 	}
-	var s Trust
+	changed := different(promised.Files, sums)
+	return Trust{Trusted: len(changed) == 0, Changed: changed}
+}
+
+// different gives the names of the files that differ between two looks.
+func different(a, b map[string]string) (names []string) {
 	for _, name := range rootFiles {
-		if promised.Files[name] != sums[name] {
-			s.Changed = append(s.Changed, name)
+		if a[name] != b[name] {
+			names = append(names, name)
 		}
 	}
-	s.Trusted = len(s.Changed) == 0
-	return s
+	return names
+}
+
+// sums gives the hashes of the files of the scope's root of an index, by name, as the view has found them.
+func (v *view) sums(root int) map[string]string {
+	sums := map[string]string{}
+	for _, l := range v.layers {
+		if l.place.level != workspace || l.root != root {
+			continue
+		}
+		sum := l.reading.sum
+		if l.reading.err != nil {
+			sum = unusable
+		}
+		if sum != "" {
+			sums[strings.TrimPrefix(l.place.file, l.place.base+"/")] = sum
+		}
+	}
+	return sums
 }
 
 // trusts gives the trust of each root of a scope, by the files that a view has read.
@@ -93,20 +115,7 @@ func trusts(scope Scope, v *view) []Trust {
 		if err != nil {
 			continue
 		}
-		sums := map[string]string{}
-		for _, l := range v.layers {
-			if l.place.level != workspace || l.root != i {
-				continue
-			}
-			sum := l.reading.sum
-			if l.reading.err != nil {
-				sum = unusable
-			}
-			if sum != "" {
-				sums[strings.TrimPrefix(l.place.file, l.place.base+"/")] = sum
-			}
-		}
-		out[i] = v.trust.good.trust(real, sums)
+		out[i] = v.trust.good.trust(real, v.sums(i))
 	}
 	return out
 }
@@ -134,9 +143,11 @@ func sumsOf(real string) (sums map[string]string, err error) {
 	return sums, err
 }
 
-// Trust remembers that the workspace at root is trusted with its settings files as they are now, and gives the absolute
-// paths of those that are there. A file that cannot be used is an error: nobody can know what it is trusted to say.
-func (s *Store) Trust(root string) (files []string, err error) {
+// Trust remembers that the workspace at root is trusted with its settings files as they were when shown was loaded, for a
+// scope with that root, and gives the absolute paths of those that are there. It is an error, and changes nothing, if they
+// are different now: nobody has seen what they say. So is a file that cannot be used: nobody can know what it is trusted
+// to say.
+func (s *Store) Trust(root string, shown *Settings) (files []string, err error) {
 	real, err := realRoot(root)
 	if err != nil {
 		return nil, err
@@ -145,6 +156,9 @@ func (s *Store) Trust(root string) (files []string, err error) {
 		sums, err := sumsOf(real)
 		if err != nil {
 			return fmt.Errorf("%s cannot be trusted: %w", real, err)
+		}
+		if changed := different(shown.sums[filepath.Clean(root)], sums); len(changed) > 0 {
+			return fmt.Errorf("%s is not trusted with its settings files as they are now: since they were shown %s changed. Look at them again: toold trust %s --show", real, joined(changed), quoted(root))
 		}
 		for _, name := range rootFiles {
 			if sums[name] != "" {

@@ -52,7 +52,7 @@ func TestTrust(t *testing.T) {
 	}
 	check("at first", "w", "never", false)
 	check("at first", "bare", "never", false)
-	files, err := h.store.Trust(h.path("w"))
+	files, err := h.trusting("w")
 	if want := []string{h.path("w/.toold/settings.json")}; err != nil || !slices.Equal(files, want) {
 		t.Errorf("trusted %q, %v, want %q", files, err, want)
 	}
@@ -104,6 +104,39 @@ func TestTrustThroughALink(t *testing.T) {
 	}
 }
 
+// What nobody was shown is not trusted, even if the files are what they were as soon as one looks again.
+func TestTrustInWhatWasShown(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	const file = "w/.toold/settings.json"
+	h.write(file, allowing)
+	shown := h.load("w")
+	check := func(what, changed string) {
+		t.Helper()
+		files, err := h.store.Trust(h.path("w"), shown)
+		if err == nil || len(files) > 0 || !strings.Contains(err.Error(), changed+" changed. Look at them again: toold trust "+h.path("w")+" --show") {
+			t.Errorf("%s: files %q, error %v, want one that names %s", what, files, err, changed)
+		}
+		if got := h.standing("w"); got != "never" || texts(h.load("w")) != "" {
+			t.Errorf("%s: standing %q, rules %q, want none", what, got, texts(h.load("w")))
+		}
+	}
+	h.write(file, `{"permissions": {"allow": ["Bash"]}}`)
+	check("another content", ".toold/settings.json")
+	os.Remove(h.path(file))
+	check("gone", ".toold/settings.json")
+	h.write(file, allowing)
+	h.write("w/.claude/settings.json", "{}")
+	check("one more", ".claude/settings.json")
+	os.Remove(h.path("w/.claude/settings.json"))
+	if _, err := h.store.Trust(h.path("w"), shown); err != nil || h.standing("w") != "trusted" {
+		t.Errorf("as shown: %v, standing %q", err, h.standing("w"))
+	}
+	if _, err := h.store.Trust(h.path("w"), h.load("x")); err == nil {
+		t.Error("trusted after another workspace was shown")
+	}
+}
+
 // What stays in force of a broken file must not become trusted with it.
 func TestTrustInABrokenFile(t *testing.T) {
 	t.Parallel()
@@ -111,7 +144,7 @@ func TestTrustInABrokenFile(t *testing.T) {
 	h.write("w/.toold/settings.json", allowing)
 	h.load("w")
 	h.write("w/.toold/settings.json", "{")
-	_, err := h.store.Trust(h.path("w"))
+	_, err := h.trusting("w")
 	var wrong *settings.FileError
 	if !errors.As(err, &wrong) || wrong.Line != 1 {
 		t.Errorf("error %v, want a FileError of line 1", err)
@@ -148,7 +181,7 @@ func TestTrustErrors(t *testing.T) {
 	h.mkdir("w")
 	h.write("file", "")
 	for root, want := range map[string]string{"none": "cannot be found", "file": "not a directory"} {
-		if _, err := h.store.Trust(h.path(root)); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := h.trusting(root); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v, want one with %q", root, err, want)
 		}
 		if _, err := h.store.Trusted(h.path(root)); err == nil || !strings.Contains(err.Error(), want) {
@@ -158,15 +191,15 @@ func TestTrustErrors(t *testing.T) {
 	if err := h.store.Distrust(h.path("none")); err != nil {
 		t.Errorf("a directory that is gone cannot be distrusted: %v", err)
 	}
-	if _, err := settings.Open(settings.Sources{}).Trust(h.path("w")); err == nil || !strings.Contains(err.Error(), "no file to remember") {
+	if _, err := settings.Open(settings.Sources{}).Trust(h.path("w"), h.load("w")); err == nil || !strings.Contains(err.Error(), "no file to remember") {
 		t.Errorf("without a trust file: error %v", err)
 	}
 	h.write("home/trust.json", "")
-	if _, err := h.store.Trust(h.path("w")); err == nil || !strings.Contains(err.Error(), "trust.json") {
+	if _, err := h.trusting("w"); err == nil || !strings.Contains(err.Error(), "trust.json") {
 		t.Errorf("with an empty trust file: error %v", err)
 	}
 	h.write("home/trust.json", "{\n\"roots\": 1}")
-	if _, err := h.store.Trust(h.path("w")); err == nil || !strings.Contains(err.Error(), "trust.json") {
+	if _, err := h.trusting("w"); err == nil || !strings.Contains(err.Error(), "trust.json") {
 		t.Errorf("with a broken trust file: error %v", err)
 	}
 	if got := h.read("home/trust.json"); got != "{\n\"roots\": 1}" {
@@ -188,7 +221,7 @@ func TestTrustSideBySide(t *testing.T) {
 		root := string(rune('a' + i))
 		h.mkdir(root)
 		all.Go(func() {
-			if _, err := stores[i%2].Trust(h.path(root)); err != nil {
+			if _, err := stores[i%2].Trust(h.path(root), h.load(root)); err != nil {
 				t.Error(err)
 			}
 		})

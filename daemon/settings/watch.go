@@ -73,6 +73,7 @@ func (s stamp) settled(now time.Time) bool {
 type watched[T any] struct {
 	file  string
 	parse func(data []byte) (*T, error) // the error is a *FileError
+	clock func() time.Time
 
 	mu      sync.Mutex
 	stamp   stamp
@@ -88,7 +89,7 @@ func (w *watched[T]) now() (*reading[T], stamp) {
 	if w.reading != nil && w.settled && stamp == w.stamp {
 		return w.reading, stamp
 	}
-	w.stamp, w.settled = stamp, stamp.settled(time.Now())
+	w.stamp, w.settled = stamp, stamp.settled(w.clock())
 	next := &reading[T]{}
 	var data []byte
 	var err error
@@ -184,7 +185,8 @@ func readOpened(file string, open func() (*os.File, error)) ([]byte, error) {
 
 // A watchedDir is a directory whose *.json files count, by name.
 type watchedDir struct {
-	dir string
+	dir   string
+	clock func() time.Time
 
 	mu      sync.Mutex
 	stamp   stamp
@@ -201,7 +203,7 @@ func (w *watchedDir) now() ([]string, *FileError) {
 	if w.settled && stamp == w.stamp {
 		return w.names, w.err
 	}
-	w.stamp, w.settled = stamp, stamp.settled(time.Now())
+	w.stamp, w.settled = stamp, stamp.settled(w.clock())
 	entries, err := os.ReadDir(w.dir)
 	if err != nil && !stamp.absent() {
 		w.settled = false

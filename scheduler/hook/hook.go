@@ -32,8 +32,8 @@ var Events = []string{
 	SessionEnd, CwdChanged, Notification,
 }
 
-// DefaultTimeout is how long a hook may take that says nothing of it.
-const DefaultTimeout = 60 * time.Second
+// defaultTimeout is how long a hook may take that says nothing of it.
+const defaultTimeout = 60 * time.Second
 
 // A Hook is one program, or one address, that is told of an event. Exactly one of Command and URL is set.
 type Hook struct {
@@ -42,20 +42,20 @@ type Hook struct {
 	If      string // a permission rule that the call must meet besides; empty: none
 
 	Command string   // a line for `sh -c`; with Args not nil, a program
-	Args    []string // the program's arguments; no shell is between
+	Args    []string // the program's arguments; no shell is between, and a relative program is one of the project
 	URL     string   // gets the event by POST
 	Headers map[string]string
 	// AllowedEnvVars are the variables that may be put into Headers.
 	AllowedEnvVars []string
 
-	Timeout time.Duration // 0: DefaultTimeout
+	Timeout time.Duration // 0: 60 s
 	Block   bool          // if it fails, a call that has not run yet is denied
 	Origin  permission.Origin
 }
 
 func (h *Hook) limit() time.Duration {
 	if h.Timeout <= 0 {
-		return DefaultTimeout
+		return defaultTimeout
 	}
 	return h.Timeout
 }

@@ -1,4 +1,5 @@
-// What a hook is told. Everything here goes out as JSON, in the names that hooks know.
+// What a hook is told. Everything here goes out as JSON, in the names that hooks know. Which event has which fields, and
+// how the text reaches the hook, is not known here.
 
 package hook
 

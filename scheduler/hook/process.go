@@ -1,4 +1,4 @@
-// A hook that is a process. It does not know what the hook's answer means.
+// A hook that is a process. It does not know what the hook's answer means, nor which file its program is.
 
 package hook
 
@@ -6,10 +6,7 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/toold/toold/tools/sandbox"
 )
@@ -58,13 +55,13 @@ func (r Runner) command(h *Hook) (sandbox.Command, error) {
 	if h.Args == nil {
 		return c, nil
 	}
-	places := strings.NewReplacer("${CLAUDE_PROJECT_DIR}", r.ProjectDir, "${TOOLD_PROJECT_DIR}", r.ProjectDir)
+	places := strings.NewReplacer(projectDirs[0], r.ProjectDir, projectDirs[1], r.ProjectDir)
 	c.Args = []string{places.Replace(h.Command)}
 	for _, arg := range h.Args {
 		c.Args = append(c.Args, places.Replace(arg))
 	}
 	var err error
-	c.Path, err = find(c.Args[0], c.Dir, c.Env)
+	c.Path, err = find(c.Args[0], r.ProjectDir, c.Env)
 	return c, err
 }
 
@@ -76,33 +73,6 @@ func (r Runner) dir() string {
 		}
 	}
 	return "/"
-}
-
-// find gives the file of a program: by its path, or in the PATH of environ. What is relative there is passed over.
-func find(program, dir string, environ []string) (string, error) {
-	if strings.Contains(program, "/") {
-		if !filepath.IsAbs(program) {
-			program = filepath.Join(dir, program)
-		}
-		return program, nil
-	}
-	for _, entry := range environ {
-		list, ok := strings.CutPrefix(entry, "PATH=")
-		if !ok {
-			continue
-		}
-		for _, place := range filepath.SplitList(list) {
-			if path := filepath.Join(place, program); filepath.IsAbs(place) && executable(path) {
-				return path, nil
-			}
-		}
-	}
-	return "", fmt.Errorf("the program %q is not in PATH", program)
-}
-
-func executable(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && info.Mode().IsRegular() && unix.Access(path, unix.X_OK) == nil
 }
 
 // leftBehind notes what the hook had started and not ended.

@@ -100,6 +100,7 @@ func TestExecForm(t *testing.T) {
 	print := "#!/bin/sh\necho \"$0\" \"$@\" >&2\nexit 2\n"
 	writeScript(t, bin, "in-path", print)
 	writeScript(t, r.Dir, "in-dir", print)
+	writeScript(t, r.Dir, "in-project", "#!/bin/sh\necho the wrong one >&2\nexit 2\n")
 	writeScript(t, r.ProjectDir, "in-project", print)
 	if err := os.WriteFile(filepath.Join(bin, "plain"), nil, 0o644); err != nil {
 		t.Fatal(err)
@@ -111,7 +112,8 @@ func TestExecForm(t *testing.T) {
 	}{
 		{"in-path", []string{"a b", "$HOME", "*", "${TOOLD_PROJECT_DIR}/x;${HOME}"}, bin + "/in-path a b $HOME * " + r.ProjectDir + "/x;${HOME}", ""},
 		{"${CLAUDE_PROJECT_DIR}/in-project", []string{}, r.ProjectDir + "/in-project", ""},
-		{"./in-dir", []string{"x"}, r.Dir + "/in-dir x", ""},
+		{"./in-project", []string{"x"}, r.ProjectDir + "/in-project x", ""},
+		{"./in-dir", []string{}, "", "could not be started: fork/exec " + r.ProjectDir + "/in-dir: no such file or directory"},
 		{"in-dir", []string{}, "", `could not be started: the program "in-dir" is not in PATH`},
 		{"plain", []string{}, "", `could not be started: the program "plain" is not in PATH`},
 		{"/nonexistent/guard", []string{}, "", "could not be started: fork/exec /nonexistent/guard: no such file or directory"},

@@ -1,4 +1,5 @@
-// What all hooks of one event come to. The order of the hooks decides, never which of them ended first.
+// What all hooks of one event come to. The order of the hooks decides, never which of them ended first. It does not know
+// what the rules say of the call, nor whether anybody heeds the result.
 
 package hook
 

@@ -1,5 +1,5 @@
 // How the inputs that several hooks have rewritten become one. All of them saw the same input, so each is taken for the
-// fields that it changed, added or took away.
+// fields that it changed, added or took away. What the fields mean, and whether a tool takes the result, is not known here.
 
 package hook
 

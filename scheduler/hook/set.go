@@ -17,6 +17,7 @@ import (
 
 // A Set is hooks that are ready to be chosen from. It is immutable and safe for concurrent use; nil has none.
 type Set struct {
+	all     []Hook
 	byEvent map[string][]entry
 }
 
@@ -27,14 +28,18 @@ type entry struct {
 	rule *permission.Rule // nil: none
 }
 
-// Compile makes a Set of hooks, which keep their order. An error names the hook by its place; the others are in force
-// all the same. A matcher or a rule that cannot be read leaves two ways of being wrong, and each hook gets the one that
+// Compile makes a Set of hooks, which keep their order. An error is a sentence about one hook, which it names by its
+// place; the others are in force all the same, and so is one of which only the place of its program is in doubt. A matcher or a rule that cannot be read leaves two ways of being wrong, and each hook gets the one that
 // its owner chose: one with Block is a guard, and runs for everything rather than for nothing; any other never runs.
 func Compile(hooks []Hook) (*Set, []error) {
-	s := &Set{byEvent: map[string][]entry{}}
+	s := &Set{all: slices.Clone(hooks), byEvent: map[string][]entry{}}
 	var errs []error
-	for _, h := range hooks {
-		e, wrong := read(&h)
+	for i := range s.all {
+		h := &s.all[i]
+		e, wrong := read(h)
+		if why := h.adrift(); e != nil && why != "" && slices.Contains(Events, h.Event) {
+			wrong = append(wrong, why)
+		}
 		for _, why := range wrong {
 			errs = append(errs, fmt.Errorf("%s: %s", h.Origin, why))
 		}
@@ -43,6 +48,14 @@ func Compile(hooks []Hook) (*Set, []error) {
 		}
 	}
 	return s, errs
+}
+
+// All gives the hooks that the Set was made of, in their order, also those that never run. They are not to be changed.
+func (s *Set) All() []Hook {
+	if s == nil {
+		return nil
+	}
+	return s.all
 }
 
 // read takes a hook apart, and says in sentences what of it is wrong. nil: it never runs.
@@ -110,19 +123,25 @@ func (s *Set) For(event, subject string, holds func(permission.Rule) bool) (foun
 		return nil
 	}
 	for _, e := range s.byEvent[event] {
-		again := func(h *Hook) bool { return h.runsLike(e.hook) }
-		if e.on.matches(subject) && !slices.ContainsFunc(found, again) && (e.rule == nil || holds(*e.rule)) {
+		if !e.on.matches(subject) || e.rule != nil && !holds(*e.rule) {
+			continue
+		}
+		switch at := slices.IndexFunc(found, e.hook.runsLike); {
+		case at < 0:
 			found = append(found, e.hook)
+		case e.hook.Block:
+			found[at] = e.hook
 		}
 	}
 	return found
 }
 
-// runsLike says whether two hooks of one event come to the same. Files often repeat each other.
+// runsLike says whether two hooks of one event come to the same. Files often repeat each other. What follows when they
+// fail is no part of it: one that blocks stands for one that does not.
 func (h *Hook) runsLike(other *Hook) bool {
 	return h.Command == other.Command && slices.Equal(h.Args, other.Args) && (h.Args == nil) == (other.Args == nil) &&
 		h.URL == other.URL && maps.Equal(h.Headers, other.Headers) && slices.Equal(h.AllowedEnvVars, other.AllowedEnvVars) &&
-		h.limit() == other.limit() && h.Block == other.Block
+		h.limit() == other.limit()
 }
 
 // A matcher says which subjects a hook is for: all, some by name, or those in which an expression is found.

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/toold/toold/scheduler/hook"
 	"github.com/toold/toold/scheduler/permission"
@@ -114,17 +115,70 @@ func TestOrderAndRepetition(t *testing.T) {
 		{Event: "PreToolUse", Command: "a", Origin: at(1)},
 		{Event: "PostToolUse", Command: "a", Origin: at(2)},
 		{Event: "PreToolUse", Matcher: "Bash", Command: "b", Origin: at(3)},
-		{Event: "PreToolUse", Matcher: "Bash", Command: "a", Timeout: hook.DefaultTimeout, Origin: at(4)}, // as the first
-		{Event: "PreToolUse", Command: "a", Block: true, Origin: at(5)},
+		{Event: "PreToolUse", Matcher: "Bash", Command: "a", Timeout: time.Minute, Origin: at(4)}, // as the first
+		{Event: "PreToolUse", Command: "b", Block: true, Origin: at(5)},                           // as the third, and stricter
 		{Event: "PreToolUse", Command: "a", Args: []string{}, Origin: at(6)},
 		{Event: "Unheard", Command: "a", Origin: at(7)},
+		{Event: "PreToolUse", Command: "b", Origin: at(8)},
+		{Event: "PreToolUse", Command: "a", Timeout: time.Second, Origin: at(9)},
 	})
 	var lines []int
 	for _, h := range set.For("PreToolUse", "Bash", nil) {
 		lines = append(lines, h.Origin.Line)
 	}
-	if want := []int{1, 3, 5, 6}; !slices.Equal(lines, want) {
+	if want := []int{1, 5, 6, 9}; !slices.Equal(lines, want) {
 		t.Errorf("hooks of lines %v, want %v", lines, want)
+	}
+}
+
+// A program that is wherever the session has gone to is somebody else's there.
+func TestRelativePrograms(t *testing.T) {
+	t.Parallel()
+	none := []string(nil)
+	const project = `"$CLAUDE_PROJECT_DIR"/`
+	for _, tt := range []struct {
+		command string
+		args    []string
+		meant   string // empty: nothing is wrong
+	}{
+		{"./check.sh", none, project + "check.sh is"},
+		{"  ../x/check.sh -a", none, project + "../x/check.sh is"},
+		{".claude/hooks/check|cat", none, project + ".claude/hooks/check is"},
+		{"A=1 B= ./check.sh", none, project + "check.sh is"},
+		{`"./my check.sh" x`, none, project + `"./my check.sh" is`},
+		{"'a/b c' x", none, project + "'a/b c' is"},
+		{"bash", []string{"-c", "./check.sh"}, project + "check.sh is"},
+		{"./check.sh", []string{}, "${CLAUDE_PROJECT_DIR}/check.sh is"},
+		{"a/b", []string{"x"}, "${CLAUDE_PROJECT_DIR}/a/b is"},
+		{"$CLAUDE_PROJECT_DIR/x", []string{}, "an absolute path is"},
+		{"~/x", []string{}, "an absolute path is"},
+		{"check.sh", none, ""},
+		{"cat ./x", none, ""},
+		{"/bin/cat x/y", none, ""},
+		{project + "check.sh", none, ""},
+		{"$CLAUDE_PROJECT_DIR/check.sh", none, ""},
+		{"~/check.sh", none, ""},
+		{`A="b c/d" x`, none, ""},
+		{"A=b/c x", none, ""},
+		{"(cd x/y)", none, ""},
+		{"[ -e x/y ]", none, ""},
+		{"${CLAUDE_PROJECT_DIR}/x", []string{"./y"}, ""},
+		{"${TOOLD_PROJECT_DIR}/x", []string{}, ""},
+		{"/x", []string{}, ""},
+		{"x", []string{"a/b"}, ""},
+	} {
+		set, errs := hook.Compile([]hook.Hook{
+			{Event: "PreToolUse", Command: tt.command, Args: tt.args, Origin: at(7)},
+			{Event: "Stop", Command: tt.command, Args: tt.args, Origin: at(8)}, // never runs
+		})
+		if len(set.For("PreToolUse", "Bash", nil)) != 1 {
+			t.Errorf("%s %q does not run", tt.command, tt.args)
+		}
+		if tt.meant == "" && len(errs) != 0 || tt.meant != "" && len(errs) != 1 {
+			t.Errorf("%s %q: errors %v, want one with %q", tt.command, tt.args, errs, tt.meant)
+		} else if tt.meant != "" && (!strings.HasPrefix(errs[0].Error(), "/s.json:7: the program ") || !strings.Contains(errs[0].Error(), "; "+tt.meant+" probably meant")) {
+			t.Errorf("%s %q: %v, want it to say %q", tt.command, tt.args, errs[0], tt.meant)
+		}
 	}
 }
 

@@ -24,8 +24,8 @@ type text struct {
 
 func textOf(c *shell.Command) text {
 	t := text{command: c, open: slices.ContainsFunc(c.Words, func(w shell.Word) bool { return !w.Literal })}
-	if c.Name == "[[" || c.Name == "((" {
-		return text{command: c, denied: []string{c.Name}} // no program is run
+	if isTest(c) {
+		return text{command: c, denied: []string{c.Name}}
 	}
 	t.denied = deniedForms(c.Words)
 	if c.Subcommand != nil {
@@ -48,6 +48,9 @@ func textOf(c *shell.Command) text {
 	}
 	return t
 }
+
+// isTest says whether a command is one of the shell's own, for which no program is run.
+func isTest(c *shell.Command) bool { return c.Name == "[[" || c.Name == "((" }
 
 // deniedForms joins the words; a program that is named by its path goes by its name too.
 func deniedForms(words []shell.Word) []string {
@@ -106,9 +109,6 @@ func needsExact(c *shell.Command) bool {
 var findActs = []string{"-exec", "-execdir", "-ok", "-okdir", "-delete", "-fprint", "-fprint0", "-fprintf", "-fls"}
 
 func (t *text) allowedBy(r *Rule) bool {
-	if r.subject&wholeTool != 0 {
-		return len(t.allowed) > 0
-	}
 	return !(t.exact && r.pattern.wild()) && r.pattern.matchesAny(t.allowed)
 }
 

@@ -1,7 +1,7 @@
-package permission
-
 // What leave each part of a call has: by a rule of the allow list, by the mode acceptEdits, or because reading there is
-// free. What denies or asks has been looked at before.
+// free. What denies or asks has been looked at before, and is not known here; nor is what hooks say.
+
+package permission
 
 import (
 	"fmt"
@@ -111,9 +111,10 @@ func (l *leave) notReadOnly(c *shell.Command) string {
 	return fmt.Sprintf("No rule allows `%s`, which is not known to be read-only: %s.", c.Text, why)
 }
 
-// coversTool finds the allow rule for every call of the tool. A script with something hidden in it is not covered.
+// coversTool finds the allow rule for every call of the tool. It covers whatever a script does, as long as it can be seen
+// which programs it runs.
 func (r *Rules) coversTool(c *call) (g Ground, ok bool) {
-	if c.Hidden != "" || slices.ContainsFunc(c.texts, func(t text) bool { return len(t.allowed) == 0 && !t.command.ReadOnly && !t.command.DenyOnly }) {
+	if c.Hidden != "" || slices.ContainsFunc(c.Commands, unnamed) {
 		return g, false
 	}
 	rules := r.list(AllowList)
@@ -125,10 +126,13 @@ func (r *Rules) coversTool(c *call) (g Ground, ok bool) {
 	return g, false
 }
 
+// unnamed says whether it is not known which program a command runs, not even which wrapper.
+func unnamed(c shell.Command) bool { return !c.Literal && !c.DenyOnly && !isTest(&c) }
+
 func (r *Rules) coveringCommand(t *text) *anchored {
 	rules := r.list(AllowList)
 	for i := range rules {
-		if rules[i].tool == "Bash" && t.allowedBy(&rules[i].Rule) {
+		if rules[i].subject&commands != 0 && t.allowedBy(&rules[i].Rule) {
 			return &rules[i]
 		}
 	}

@@ -15,9 +15,10 @@ import (
 
 // Around is where a command would run.
 type Around struct {
-	Dir   string   // working directory
-	Home  string   // of the user; empty: not known
-	Roots []string // of the workspace
+	Dir     string   // working directory
+	Home    string   // of the user; empty: not known
+	Roots   []string // of the workspace
+	Environ []string // NAME=VALUE, what the client has sent and earlier calls have exported
 }
 
 // Critical gives the reason why a call with these effects must not run unasked in any mode; empty: none.
@@ -27,7 +28,10 @@ func Critical(effects tools.Effects, around Around) string {
 			return fmt.Sprintf("It writes to %s, which may be a block device.", w.Name)
 		}
 	}
-	t := trail{Around: around, commands: withInner(effects.Commands), dirs: []string{around.Dir}, values: map[string][]string{}}
+	t := trail{Around: around, here: around.Dir, dirs: []string{around.Dir}, values: map[string][]string{}, lost: map[string]bool{}}
+	if beyond := t.take(effects.Commands); beyond != nil {
+		return fmt.Sprintf("`%s` runs a script that is %s.", shortened(beyond.Text), unfollowed)
+	}
 	for i := range t.commands {
 		if why := t.critical(i); why != "" {
 			return fmt.Sprintf("`%s` %s.", t.commands[i].Text, why)
@@ -169,19 +173,13 @@ func (t *trail) fed(xargs int, d deed) string {
 
 // printed judges what a command is handed by one that prints its operands.
 func (t *trail) printed(from *shell.Command, d deed, dirs []string) string {
-	for _, word := range operands(from) {
-		for _, r := range t.readings(word) {
-			for _, r.text = range strings.Fields(blanks.Replace(r.text)) {
-				if why := t.meets(d, r, dirs); why != "" {
-					return why
-				}
-			}
+	for _, r := range t.prints(from) {
+		if why := t.meets(d, r, dirs); why != "" {
+			return why
 		}
 	}
 	return ""
 }
-
-var blanks = strings.NewReplacer(`\n`, " ", `\0`, " ")
 
 // pickers are tests of find that take some files and leave others.
 var pickers = []string{"-name", "-iname", "-path", "-ipath", "-regex", "-iregex", "-mtime", "-mmin", "-newer", "-size", "-empty"}
@@ -217,6 +215,10 @@ func (t *trail) meets(d deed, r reading, dirs []string) string {
 	switch {
 	case r.escaped:
 		return "spells what it would " + d.verb + " in escapes, which are not read"
+	case r.lost:
+		return fmt.Sprintf("would %s what %s may come to, which is %s", d.verb, shortened(r.source), unfollowed)
+	case t.astray && isRelative(r.text):
+		return fmt.Sprintf("would %s %s in a directory that is %s", d.verb, shortened(r.source), unfollowed)
 	case r.leads && d.deep:
 		return fmt.Sprintf("would reach / if the variable that %s begins with is empty", r.source)
 	case r.text == "" || r.guessed && !d.deep:
@@ -230,7 +232,7 @@ func (t *trail) meets(d deed, r reading, dirs []string) string {
 		name, all := everythingIn(t.absolute(dir, r.text))
 		what := t.special(name)
 		switch {
-		case what == "", (all || r.guessed) && slices.Contains(temporary, name), all && d.picks && slices.Contains(t.Roots, name):
+		case what == "", isRelative(r.text) && t.farFetched(dir, name), (all || r.guessed) && slices.Contains(temporary, name), all && d.picks && slices.Contains(t.Roots, name):
 			continue
 		case all:
 			return fmt.Sprintf("would %s everything in %s%s", d.verb, what, condition)
@@ -267,6 +269,9 @@ func (a Around) special(name string) string {
 	}
 	return ""
 }
+
+// isRelative says whether a text is a name that depends on the working directory.
+func isRelative(text string) bool { return text != "" && text[0] != '/' && text[0] != '~' }
 
 // absolute gives what a name stands for in dir, links left as they are.
 func (a Around) absolute(dir, name string) string {
@@ -305,4 +310,13 @@ func recursive(c *shell.Command, letters string) bool {
 		long := strings.HasPrefix(w.Text, "--")
 		return long && len(w.Text) > 4 && strings.HasPrefix("--recursive", w.Text) || !long && strings.HasPrefix(w.Text, "-") && strings.ContainsAny(w.Text, letters)
 	})
+}
+
+// shortened keeps a sentence readable.
+func shortened(text string) string {
+	const most = 60
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most], "") + "..."
 }

@@ -1,6 +1,7 @@
-package permission
+// What a verdict is derived from: a call as the sum of the things that it would do, each of which has to be permitted. It
+// does not know how they were found out, and knows no rules.
 
-// What a verdict is derived from: a call as the sum of the things that it would do, each of which has to be permitted.
+package permission
 
 import (
 	"slices"

@@ -1,4 +1,5 @@
-// Hosts of WebFetch rules.
+// Whether a host fits the domain of a WebFetch rule. It compares names: it knows no ports and no addresses, and looks
+// nothing up.
 
 package permission
 

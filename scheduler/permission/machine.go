@@ -1,4 +1,5 @@
-// Commands that write to disks as a whole or end the system, as critical.go asks for them.
+// Commands that write to disks as a whole or end the system, as critical.go asks for them. It goes by what devices are
+// called, and does not know which there are.
 
 package permission
 
@@ -60,7 +61,7 @@ func (t *trail) maybeDevice(w shell.Word, dirs []string) bool {
 		w.Text = value
 	}
 	for _, r := range t.readings(w) {
-		if r.text == "" && r.guessed || slices.ContainsFunc(dirs, func(dir string) bool { return isDevice(t.absolute(dir, r.text)) }) {
+		if r.lost || t.astray && isRelative(r.text) || r.text == "" && r.guessed || slices.ContainsFunc(dirs, func(dir string) bool { return isDevice(t.absolute(dir, r.text)) }) {
 			return true
 		}
 	}

@@ -1,5 +1,6 @@
 // The grammar of a rule: Tool or Tool(specifier), where what a specifier means depends on the tool. A rule that nothing
-// can ever match is told apart here, with what was probably meant.
+// can ever match is told apart here, with what was probably meant. It knows neither calls nor directories, and not which
+// tools there are beyond the well-known ones.
 
 package permission
 

@@ -1,4 +1,5 @@
-// Path rules: the syntax of gitignore, anchored where the rule's first characters say.
+// Path rules: the syntax of gitignore, anchored where the rule's first characters say. It compares names and opens
+// nothing: what is a directory and where links lead it is told.
 
 package permission
 
@@ -11,13 +12,31 @@ import (
 	"github.com/toold/toold/tools/walk"
 )
 
-// Anchors are the directories that path rules are relative to. All are absolute, links resolved.
+// Anchors are the directories that path rules are relative to. All names are absolute.
 type Anchors struct {
 	Home   string   // of the user; empty: not known
-	Roots  []string // of the workspace: what p and ./p begin at
+	Roots  []string // of the workspace, links resolved: what p and ./p begin at
 	Others []string // additional directories: there deny and ask rules hold too
 	// Guarded are files and directories that are protected besides the usual ones: those that say what may be done.
 	Guarded []string
+	// Leads says where links lead from Home, from Others and Guarded, and from what rules have as Origin.Base. Both names
+	// count. What is not in it leads nowhere else.
+	Leads map[string]string
+}
+
+// forms gives each of the names that is known, and behind them where they lead.
+func (a Anchors) forms(names ...string) (list []string) {
+	for _, name := range names {
+		if name != "" {
+			list = append(list, path.Clean(name))
+		}
+	}
+	for _, name := range names {
+		if real := a.Leads[name]; real != "" && !slices.Contains(list, real) {
+			list = append(list, real)
+		}
+	}
+	return list
 }
 
 // A place is one directory and the lines that hold below it.
@@ -35,12 +54,9 @@ func (r *Rule) places(a Anchors) []place {
 	case strings.HasPrefix(spec, "//"):
 		return at([]string{"/"}, spec[1:])
 	case spec == "~", strings.HasPrefix(spec, "~/"):
-		if a.Home == "" {
-			return nil
-		}
-		return at([]string{a.Home}, "/"+strings.TrimPrefix(spec[1:], "/"))
+		return at(a.forms(a.Home), "/"+strings.TrimPrefix(spec[1:], "/"))
 	case strings.HasPrefix(spec, "/"):
-		found := at([]string{r.Origin.Base}, spec)
+		found := at(a.forms(r.Origin.Base), spec)
 		if forbids { // an absolute path was perhaps meant
 			found = append(found, at([]string{"/"}, spec)...)
 		}
@@ -48,7 +64,7 @@ func (r *Rule) places(a Anchors) []place {
 	}
 	dirs := a.Roots
 	if forbids {
-		dirs = append(slices.Clone(dirs), a.Others...)
+		dirs = append(slices.Clone(dirs), a.forms(a.Others...)...)
 	}
 	if below, ok := strings.CutPrefix(spec, "./"); ok {
 		return at(dirs, "/"+below)

@@ -69,7 +69,8 @@ type Ground struct {
 type Verdict struct {
 	Decision Decision
 	Level    Level
-	Reason   string   // in words: the grounds', and the mode's if that decided
+	Reason   string   // in words: what the mode says, if that decided, and then the grounds'
+	Reasons  []string // the same, sentence by sentence
 	Grounds  []Ground // the first weighs most; at least one
 	ByMode   bool     // the mode has turned "ask" into this
 	// Free is set when what asks is only that nothing allows the call, so that a rule could.
@@ -123,8 +124,8 @@ func (v Verdict) on(d Decision, grounds []Ground) Verdict {
 	for _, g := range grounds {
 		texts = append(texts, g.Text)
 	}
-	v.Decision, v.Grounds, v.Reason = d, grounds, strings.Join(texts, " ")
-	return v
+	v.Decision, v.Grounds = d, grounds
+	return v.saying(texts)
 }
 
 // under is what the mode makes of an "ask".
@@ -144,7 +145,11 @@ func (v Verdict) byMode(d Decision, m Mode) Verdict {
 		verb = "does not allow"
 	}
 	v.Decision, v.ByMode, v.Free = d, true, v.Free && m == DontAsk
-	v.Reason = fmt.Sprintf("The permission mode %s %s this call. %s", m, verb, v.Reason)
+	return v.saying(slices.Insert(v.Reasons, 0, fmt.Sprintf("The permission mode %s %s this call.", m, verb)))
+}
+
+func (v Verdict) saying(sentences []string) Verdict {
+	v.Reasons, v.Reason = sentences, strings.Join(sentences, " ")
 	return v
 }
 
@@ -182,6 +187,10 @@ func opinions(f *Facts, d Decision) (found []Ground) {
 
 // reasonsToAsk gives what asks although something may allow the call. denying are the deny rules that may be about it.
 func reasonsToAsk(c *call, rules *Rules, denying []Ground) (found []Ground) {
+	var guarded []string
+	if rules != nil {
+		guarded = rules.guarded
+	}
 	if c.Critical != "" {
 		found = append(found, Ground{Text: c.Critical, firm: true})
 	}
@@ -202,7 +211,7 @@ func reasonsToAsk(c *call, rules *Rules, denying []Ground) (found []Ground) {
 		if a.Below != "" {
 			found = append(found, Ground{Text: a.Below, Part: a.Part, firm: true})
 		}
-		if what := protected(a, rules.guarded()); what != "" {
+		if what := protected(a, guarded); what != "" {
 			found = append(found, Ground{Text: fmt.Sprintf("It would change %s, %s.", a.where(), what), Part: a.Part})
 		}
 	}

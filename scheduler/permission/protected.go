@@ -1,7 +1,8 @@
-package permission
-
 // Files that run something, or open a door, the next time somebody else uses them. Writing them asks even where a rule
-// or acceptEdits would allow it. The list is our own, after what has been abused; programs' manuals name the files.
+// or acceptEdits would allow it. The list is our own, after what has been abused; programs' manuals name the files. It goes
+// by names alone: it knows neither what is in a file nor which links lead to it.
+
+package permission
 
 import (
 	"path"
@@ -30,17 +31,15 @@ var protectedDirs = []string{
 // inGit are the parts of a git directory that make git run something.
 var inGit = []string{"hooks", "config", "config.worktree", "info/attributes", "modules"}
 
-// protected says what a write would meddle with; empty: nothing that is protected.
+// protected says what a write would meddle with; empty: nothing that is protected. guarded are clean names.
 func protected(a *Access, guarded []string) string {
 	if !a.Write {
 		return ""
 	}
-	for _, own := range guarded {
-		if _, in := below(own, a.Real); in && own != "" {
+	for _, name := range []string{a.Real, a.Named} {
+		if slices.ContainsFunc(guarded, func(own string) bool { _, in := below(own, name); return in }) {
 			return "which says what may be done"
 		}
-	}
-	for _, name := range []string{a.Real, a.Named} {
 		if what := protectedPath(name, a.Missing); what != "" {
 			return what
 		}

@@ -1,9 +1,11 @@
-// What a word of a command may come to, as far as the script itself tells. It errs towards what would be worst.
+// What a word of a command may come to, as far as the script and the environment tell. It errs towards what would be
+// worst, and knows no files: what a pattern of names stands for is not looked up.
 
 package permission
 
 import (
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/toold/toold/tools/shell"
@@ -19,12 +21,14 @@ type reading struct {
 	leads bool
 	// escaped: some of it is spelled in escapes.
 	escaped bool
+	// lost: the word may come to more than can be followed.
+	lost bool
 }
 
 // maxReadings bounds how many variables with several values are combined, maxText how long what they make can get: Linux
 // takes no longer path.
 const (
-	maxReadings = 32
+	maxReadings = 64
 	maxText     = 4096
 )
 
@@ -33,7 +37,7 @@ func (t *trail) readings(w shell.Word) []reading {
 	if w.Literal {
 		return []reading{{text: literally(w.Text), source: w.Text}}
 	}
-	r := reader{trail: t, rest: w.Text[:min(len(w.Text), maxText)], found: []reading{{source: w.Text}}}
+	r := reader{trail: t, rest: w.Text[:min(len(w.Text), maxText)], found: []reading{{source: w.Text, lost: len(w.Text) > maxText}}}
 	if strings.HasPrefix(r.rest, "~") {
 		r.home()
 	}
@@ -130,22 +134,20 @@ func (r *reader) expansion() {
 
 // variable takes one by its name and what ${NAME...} does with it: a default, or a complaint, when it is empty.
 func (r *reader) variable(name, operation string) {
-	switch {
-	case name == "HOME" && r.Home != "":
-		r.literal(path.Clean(r.Home))
-		return
-	case name == "PWD":
-		r.literal(".")
-		return
+	values, sure := r.valuesOf(name)
+	if r.trail.lost[name] {
+		r.lose()
 	}
-	values, sure := r.values[name], false
 	switch operation = strings.TrimPrefix(operation, ":"); {
 	case strings.HasPrefix(operation, "?"):
 		sure = true
 	case strings.HasPrefix(operation, "-"), strings.HasPrefix(operation, "="):
 		for _, other := range r.readings(shell.Word{Text: operation[1:]}) {
+			if other.lost {
+				r.lose()
+			}
 			if other.text != "" && !other.guessed {
-				values, sure = append(values[:len(values):len(values)], other.text), true
+				values, sure = append(slices.Clip(values), other.text), true
 			}
 		}
 	}
@@ -160,9 +162,39 @@ func (r *reader) command(script string) {
 	case "git rev-parse --show-toplevel":
 		r.vary(append([]string{"."}, r.Roots...), true)
 	default:
-		r.vary(nil, strings.HasPrefix(script, "("))
+		values, sure := r.output(script)
+		r.vary(values, sure || strings.HasPrefix(script, "("))
 	}
 }
+
+// output gives what a script that echoes something is known to print, and whether it prints anything for sure.
+func (r *reader) output(script string) (values []string, sure bool) {
+	if r.depth == maxDepth {
+		r.lose()
+		return nil, false
+	}
+	r.depth++
+	defer func() { r.depth-- }()
+	commands := outermost(shell.Analyze(script).Commands)
+	sure = len(commands) == 1
+	for i := range commands {
+		if !slices.Contains(printers, path.Base(commands[i].Name)) {
+			continue
+		}
+		for _, printed := range r.prints(&commands[i]) {
+			if printed.lost || printed.escaped {
+				r.lose()
+			}
+			if sure = sure && !printed.guessed; !printed.guessed {
+				values = append(values, printed.text)
+			}
+		}
+	}
+	return values, sure && len(values) > 0
+}
+
+// lose says that the word may come to more than is found.
+func (r *reader) lose() { r.found[0].lost = true }
 
 func (r *reader) literal(text string) {
 	for i := range r.found {
@@ -174,10 +206,16 @@ func (r *reader) literal(text string) {
 func (r *reader) vary(values []string, sure bool) {
 	slash := strings.HasPrefix(strings.TrimLeft(r.rest, `"`), "/")
 	var found []reading
+	if !r.quoted { // then each of its words is a word
+		values = strings.Fields(strings.Join(values, " "))
+	}
 	for _, begun := range r.found {
 		for _, value := range values {
 			next := begun
-			next.text += value[:min(len(value), max(0, maxText-len(next.text)))]
+			next.text += value
+			if len(next.text) > maxText {
+				next.text, next.lost = next.text[:maxText], true
+			}
 			found = append(found, next)
 		}
 		switch {
@@ -191,6 +229,9 @@ func (r *reader) vary(values []string, sure bool) {
 			next.text += something
 			found = append(found, next)
 		}
+	}
+	if len(found) > maxReadings {
+		found[0].lost = true
 	}
 	r.found = found[:min(len(found), maxReadings)]
 }

@@ -16,6 +16,7 @@ import (
 type Rules struct {
 	lists   [3][]anchored
 	anchors Anchors
+	guarded []string // the anchors', in all their forms
 }
 
 // anchored is a rule with the places that its path points to.
@@ -26,7 +27,7 @@ type anchored struct {
 
 // Compile prepares rules, which ParseRule has passed, for being asked.
 func Compile(rules []Rule, anchors Anchors) *Rules {
-	compiled := &Rules{anchors: anchors}
+	compiled := &Rules{anchors: anchors, guarded: anchors.forms(anchors.Guarded...)}
 	for _, rule := range rules {
 		a := anchored{Rule: rule}
 		if rule.subject&paths != 0 {
@@ -35,13 +36,6 @@ func Compile(rules []Rule, anchors Anchors) *Rules {
 		compiled.lists[rule.List] = append(compiled.lists[rule.List], a)
 	}
 	return compiled
-}
-
-func (r *Rules) guarded() []string {
-	if r == nil {
-		return nil
-	}
-	return r.anchors.Guarded
 }
 
 // list gives the rules of one list.
@@ -55,7 +49,11 @@ func (r *Rules) list(which List) []anchored {
 // Holds says whether a rule, of the deny or ask list, meets a call. A rule about commands also meets a script that does
 // not parse, whose commands nobody knows.
 func (r *Rules) Holds(rule Rule, f *Facts) bool {
-	one := anchored{Rule: rule, places: rule.places(r.anchors)}
+	var around Anchors
+	if r != nil {
+		around = r.anchors
+	}
+	one := anchored{Rule: rule, places: rule.places(around)}
 	if rule.subject&commands != 0 && f.Tool == "Bash" && f.Hidden != "" {
 		return true
 	}

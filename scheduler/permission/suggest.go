@@ -228,11 +228,13 @@ func (a Anchors) pathRule(access *Access) string {
 	if access.Write || isPassing(dir) || slices.ContainsFunc(temporary, func(t string) bool { _, in := below(t, dir); return in }) {
 		return ""
 	}
-	if rel, ok := below(a.Home, dir); ok && a.Home != "" {
-		if rel == "." || strings.HasPrefix(rel, ".") {
+	for _, home := range a.forms(a.Home) {
+		switch rel, ok := below(home, dir); {
+		case ok && strings.HasPrefix(rel, "."):
 			return ""
+		case ok:
+			return tool + "(~/" + rel + "/**)"
 		}
-		return tool + "(~/" + rel + "/**)"
 	}
 	if strings.Count(dir, "/") < 2 {
 		return ""

@@ -1,9 +1,11 @@
 // What the commands of a script say about those behind them: where they may run, what variables may hold, and which
-// command runs which. It follows no conditions: whatever may have happened has.
+// command runs which. It follows no conditions: whatever may have happened has. It does not know what programs print, nor
+// which directories there are; where it has to give up following, it says so.
 
 package permission
 
 import (
+	"errors"
 	"path"
 	"regexp"
 	"slices"
@@ -16,21 +18,28 @@ import (
 type trail struct {
 	Around
 	commands []shell.Command
-	dirs     []string            // where the command may run
+	dirs     []string            // where the command may run, one of each kind
+	here     string              // where it runs if each cd did what it says; empty: that is not known
 	values   map[string][]string // what the script has put into variables
+	astray   bool                // the command may run elsewhere too
+	lost     map[string]bool     // variables that may hold more than values says
+	depth    int                 // of substitutions that are being read
 }
 
-// Bounds of what is followed. A script with more commands than that is always asked about.
+// Bounds of what is followed. What goes beyond one is never taken for harmless.
 const (
-	maxDirs     = 16
-	maxValues   = 16
-	maxCommands = 1000
+	maxDirs   = 64
+	maxValues = 16
+	maxDepth  = 8
 )
+
+// unfollowed ends a clause about what is beyond them.
+const unfollowed = "too involved to be followed"
 
 // follow notes what a command leaves behind for the next.
 func (t *trail) follow(c *shell.Command) {
 	if len(c.Assigns) > 0 {
-		t.assign(strings.Fields(c.Text))
+		t.assign(assignments(c.Text))
 	}
 	switch c.Name {
 	case "cd", "pushd":
@@ -44,19 +53,73 @@ func (t *trail) follow(c *shell.Command) {
 
 func (t *trail) enter(c *shell.Command) {
 	words := operands(c)
-	if len(words) == 0 {
+	switch {
+	case mentions(c, "-"):
+		words = []shell.Word{{Text: "$OLDPWD"}}
+	case len(words) == 0:
 		words = []shell.Word{{Text: "~"}}
 	}
-	for _, r := range t.readings(words[0]) {
+	readings := t.readings(words[0])
+	if len(readings) > 1 || t.here == "" {
+		t.here = ""
+	} else {
+		t.here = t.absolute(t.here, readings[0].text)
+	}
+	for _, r := range readings {
+		t.astray = t.astray || r.lost
 		if r.text == "" || r.guessed && strings.Trim(r.text, "/") != "" {
 			continue
 		}
 		for _, dir := range t.dirs {
-			if to := t.absolute(dir, r.text); !slices.Contains(t.dirs, to) && len(t.dirs) < maxDirs {
-				t.dirs = append(t.dirs, to)
-			}
+			t.reach(t.absolute(dir, r.text))
 		}
 	}
+}
+
+// reach adds a directory, unless there is one of its kind.
+func (t *trail) reach(dir string) {
+	kind := t.kind(dir)
+	switch {
+	case slices.ContainsFunc(t.dirs, func(known string) bool { return t.kind(known) == kind }):
+	case len(t.dirs) == maxDirs:
+		t.astray = true
+	default:
+		t.dirs = append(t.dirs, dir)
+	}
+}
+
+// A kind is what directories have in common from which the same names are worth asking about: the nearest directory above
+// that is worth asking about itself, and how far below that they are.
+type kind struct {
+	above string
+	depth int
+}
+
+func (t *trail) kind(dir string) (k kind) {
+	for k.above = dir; t.special(k.above) == "" && !slices.Contains(temporary, k.above) && !holdsDevices(k.above); k.depth++ {
+		k.above = path.Dir(k.above)
+	}
+	return k
+}
+
+// farFetched says whether a name in /, which a command would have there if it ran in dir, can be left out: it ran there only
+// if several cds had failed, and it is no name that there commonly is.
+func (t *trail) farFetched(dir, name string) bool {
+	if path.Dir(name) != "/" || t.here == "" || dir == t.Dir || t.kind(dir) == t.kind(t.here) {
+		return false
+	}
+	return !slices.ContainsFunc(topLevel, func(common string) bool { fits, _ := path.Match(path.Base(name), common); return fits })
+}
+
+// topLevel is what there is in / by the Filesystem Hierarchy Standard 3.0 and on macOS.
+var topLevel = []string{
+	"bin", "boot", "dev", "etc", "home", "lib", "lib32", "lib64", "libx32", "media", "mnt", "opt", "proc", "root", "run", "sbin", "srv", "sys",
+	"tmp", "usr", "var", "Applications", "Library", "System", "Users", "Volumes", "cores", "private",
+}
+
+// holdsDevices says whether names below may be devices, which are told apart by their whole names.
+func holdsDevices(name string) bool {
+	return strings.HasPrefix(name, "/dev/") || strings.HasPrefix(name, "/sys/") || strings.HasPrefix(name, "/proc/")
 }
 
 // assign reads NAME=VALUE words.
@@ -68,11 +131,56 @@ func (t *trail) assign(words []string) {
 		}
 		name = strings.TrimSuffix(name, "+")
 		for _, r := range t.readings(shell.Word{Text: value}) {
-			if r.text != "" && !r.guessed && len(t.values[name]) < maxValues {
+			switch known := t.values[name]; {
+			case r.lost:
+				t.lost[name] = true
+			case r.text == "", r.guessed, slices.Contains(known, r.text):
+			case len(known) == maxValues:
+				t.lost[name] = true
+			default:
 				t.values[name] = append(t.values[name], r.text)
 			}
 		}
 	}
+}
+
+// assignments takes what stands in front of a command apart at the blanks outside of quotes and substitutions.
+func assignments(text string) (words []string) {
+	start, depth, double := 0, 0, false
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case c == '\\':
+			i++
+		case c == '\'' && !double:
+			i += 1 + max(0, strings.IndexByte(text[i+1:], c))
+		case c == '"':
+			double = !double
+		case (c == '(' || c == '{') && (depth > 0 || i > 0 && text[i-1] == '$'):
+			depth++
+		case (c == ')' || c == '}') && depth > 0:
+			depth--
+		case strings.IndexByte(" \t\n", c) >= 0 && !double && depth == 0:
+			words, start = append(words, text[start:i]), i+1
+		}
+	}
+	return append(words, text[start:])
+}
+
+// valuesOf gives what a variable may hold as far as that is known, and whether it is never empty.
+func (t *trail) valuesOf(name string) (values []string, sure bool) {
+	values = slices.Clip(t.values[name])
+	switch {
+	case name == "HOME" && t.Home != "":
+		return append(values, path.Clean(t.Home)), true
+	case name == "PWD":
+		return append(values, "."), true
+	}
+	for _, pair := range t.Environ {
+		if value, ok := strings.CutPrefix(pair, name+"="); ok && value != "" {
+			values = append(values, value)
+		}
+	}
+	return values, false
 }
 
 // carrier gives the command that runs command i; -1: the shell does.
@@ -123,24 +231,27 @@ func (t *trail) placesOf(i int) []string {
 // shells take the text of a script as a word.
 var shells = []string{"bash", "sh", "dash", "zsh", "ksh", "eval", "su", "trap", "alias"}
 
-// withInner puts behind each command the commands of a script that is one of its words, where the shell analysis has not
-// listed them since the text is not literal, and those that it is sent by an echo.
-func withInner(commands []shell.Command) []shell.Command {
-	var list []shell.Command
-	for i := range commands[:min(len(commands), maxCommands)] {
+// take takes in the commands, and behind each those of a script that is one of its words, where the shell analysis has
+// not listed them since the text is not literal, or that it is sent by an echo. beyond is one whose script is over a bound.
+func (t *trail) take(commands []shell.Command) (beyond *shell.Command) {
+	for i := range commands {
 		c := &commands[i]
-		list = append(list, *c)
+		t.commands = append(t.commands, *c)
 		if !slices.Contains(shells, path.Base(c.Name)) {
 			continue
 		}
-		for _, inner := range shell.Analyze(innerText(commands, i)).Commands {
+		found := shell.Analyze(innerText(commands, i))
+		if errors.Is(found.Err, shell.ErrTooMany) || errors.Is(found.Err, shell.ErrTooDeep) {
+			beyond = c
+		}
+		for _, inner := range found.Commands {
 			if inner.Via == "" {
 				inner.Via = path.Base(c.Name)
 			}
-			list = append(list, inner)
+			t.commands = append(t.commands, inner)
 		}
 	}
-	return list
+	return beyond
 }
 
 // innerText is the script that is no literal word of command i; empty: there is none.
@@ -175,6 +286,34 @@ func innerText(commands []shell.Command, i int) string {
 
 // printers print their operands.
 var printers = []string{"echo", "printf"}
+
+// prints gives the words that a command prints if it prints its operands.
+func (t *trail) prints(c *shell.Command) (found []reading) {
+	for _, word := range operands(c) {
+		for _, r := range t.readings(word) {
+			if r.lost || r.escaped {
+				found = append(found, r)
+			}
+			for _, r.text = range strings.Fields(blanks.Replace(r.text)) {
+				found = append(found, r)
+			}
+		}
+	}
+	return found
+}
+
+var blanks = strings.NewReplacer(`\n`, " ", `\0`, " ")
+
+// outermost leaves out the commands of substitutions, which are listed before the command that has them in its words.
+func outermost(commands []shell.Command) (list []shell.Command) {
+	for _, c := range slices.Backward(commands) {
+		inside := func(w shell.Word) bool { return !w.Literal && strings.Contains(w.Text, c.Text) }
+		if len(list) == 0 || !slices.ContainsFunc(list[len(list)-1].Words, inside) {
+			list = append(list, c)
+		}
+	}
+	return list
+}
 
 // unwrapped takes the double quotes off a word. What it expands between single quotes is expanded all the same.
 func unwrapped(text string) string {

@@ -50,7 +50,7 @@ func (c *Call) look(ctx context.Context, env *tools.Env) (*permission.Facts, err
 		}
 		grant.Writes = append(grant.Writes, grantee)
 	}
-	f.Critical = permission.Critical(effects, permission.Around{Dir: env.Dir, Home: homeOf(env), Roots: places.Roots()})
+	f.Critical = permission.Critical(effects, permission.Around{Dir: env.Dir, Home: homeOf(env), Roots: places.Roots(), Environ: env.Environ})
 	env.Files = places.View(grant, c.rights.Memory)
 	return f, nil
 }
