@@ -5,6 +5,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -214,6 +215,35 @@ func TestPatternsAreNames(t *testing.T) {
 		"sh tool .e*": "asked", "sh tool .[!x]nv": "asked", "sh tool k*/?": "asked", "sh tool */a": "asked", "sh tool " + root + "/.e??": "asked",
 		"sh tool *":   "asked", // keys is among them
 		"sh tool *nv": "OK", "sh tool s*/*": "OK", "sh tool src/*": "OK", "sh tool t*": "OK",
+	} {
+		expect(t, command, c.ended(command, command), want)
+	}
+}
+
+// TestReadingBesideARule: a rule about one file leaves in peace what does not read it.
+func TestReadingBesideARule(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, map[string]string{"config/toold/settings.json": `{"permissions": {"deny": ["Read(.env)"]}}`})
+	root := h.room(t, "reading", map[string]string{".env": "", "a.txt": "foo", "src/a.go": "foo", "deep/.env": "", "link.txt": ""})
+	if err := os.Remove(filepath.Join(root, "link.txt")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(".env", filepath.Join(root, "link.md")); err != nil {
+		t.Fatal(err)
+	}
+	c := h.attach(t, in(root, nil))
+	for command, want := range map[string]string{
+		"cat *.txt": "OK", "cat s*/a.go": "OK", "wc -l src/*": "OK", "grep foo *.txt src/*": "OK", "grep -rn --include='*.go' foo .": "OK",
+		"head *.md": "asked", "cat .e*": "asked", "cat *": "asked", "grep -r foo .": "asked", "grep -rn --include='*' foo .": "asked", "grep -rn --include='.e*' foo .": "asked",
+		"cat deep/.*": "asked", "cat .[e]nv": "asked", "shopt -s dotglob; cat *.txt": "asked",
+	} {
+		expect(t, command, c.ended(command, command), want)
+	}
+	if _, err := exec.LookPath("rg"); err != nil {
+		t.Skip("there is no rg here to ask about: install ripgrep")
+	}
+	for command, want := range map[string]string{
+		"rg foo": "OK", "rg -l foo -g '*.go'": "OK", "rg --hidden foo": "asked", "rg -uu foo": "asked", "rg foo -g '.e*'": "asked", "rg . .env": "DENIED rule_denied",
 	} {
 		expect(t, command, c.ended(command, command), want)
 	}

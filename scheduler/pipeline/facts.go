@@ -9,11 +9,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/toold/toold/scheduler/permission"
 	"github.com/toold/toold/tools"
 	"github.com/toold/toold/tools/fault"
+	"github.com/toold/toold/tools/shell"
 	"github.com/toold/toold/tools/workspace"
 )
 
@@ -31,7 +34,7 @@ func (c *Call) look(ctx context.Context, env *tools.Env) (*permission.Facts, err
 	if rules.AboutReading() || rules.AboutWriting() {
 		f.Patterns = expanded(effects.Commands, env.Dir)
 	}
-	s := scene{places: places, rules: rules, dir: env.Dir}
+	s := scene{places: places, rules: rules, dir: env.Dir, steered: slices.ContainsFunc(effects.Commands, steersPatterns)}
 	grant := workspace.Grant{Dir: env.Dir, Barred: c.bars(rules)}
 	for _, path := range effects.Reads {
 		if path.By > 0 && path.Unnamed && !effects.Commands[path.By-1].ReadOnly {
@@ -72,6 +75,8 @@ type scene struct {
 	places *workspace.Workspace
 	rules  *permission.Rules
 	dir    string
+	// steered: what a pattern stands for may be changed by the script itself.
+	steered bool
 }
 
 // add resolves one declared path and notes it among the facts.
@@ -91,14 +96,18 @@ func (s scene) add(ctx context.Context, f *permission.Facts, path tools.Path, wr
 	if info, err := os.Stat(real.Real); err == nil {
 		a.Dir = info.IsDir()
 	}
-	a.Below = s.below(ctx, &a)
+	var command *shell.Command
+	if path.By > 0 {
+		command = &f.Commands[path.By-1]
+	}
+	a.Below = s.below(ctx, &a, command)
 	f.Accesses = append(f.Accesses, a)
 	return workspace.Grantee{Real: real.Real, Tree: path.Tree}, nil
 }
 
 // below says whether a part of a script that takes in a whole directory would come upon something that a rule is about.
-// A tool's own search leaves such files out; a program does not.
-func (s scene) below(ctx context.Context, a *permission.Access) string {
+// A tool's own search leaves such files out; a program does not. command is the one that names it; nil: a redirection.
+func (s scene) below(ctx context.Context, a *permission.Access, command *shell.Command) string {
 	about, verb := s.rules.AboutReading(), "read"
 	rule := func(real string) *permission.Rule { return s.rules.Bars(real, nil) }
 	if a.Write {
@@ -117,12 +126,13 @@ func (s scene) below(ctx context.Context, a *permission.Access) string {
 	case a.Unnamed:
 		return fmt.Sprintf("`%s` may %s files that it does not name, and there are rules about which may be.", a.Part, verb)
 	}
-	found, why, sure := s.places.FindBarred(ctx, a.Real, func(real string) string {
+	barred := func(real string) string {
 		if rule := rule(real); rule != nil {
 			return rule.String()
 		}
 		return ""
-	})
+	}
+	found, why, sure := s.search(ctx, a, command, barred)
 	switch {
 	case found != "":
 		return fmt.Sprintf("`%s` would %s %s, and %s is about that.", a.Part, verb, found, why)
@@ -130,6 +140,42 @@ func (s scene) below(ctx context.Context, a *permission.Access) string {
 		return fmt.Sprintf("`%s` would %s all of %s, which is too large to look for files that rules are about.", a.Part, verb, a.Real)
 	}
 	return ""
+}
+
+// search looks for something barred in the directory of an access, as far as the command that names it reads it.
+func (s scene) search(ctx context.Context, a *permission.Access, command *shell.Command, barred func(real string) string) (found, why string, sure bool) {
+	if command == nil || a.Write {
+		return s.places.FindBarred(ctx, a.Real, barred)
+	}
+	if files, ok := picked(command, a.Named, s.dir); ok && !s.steered {
+		for _, file := range files {
+			real, err := s.places.Resolve("/", file)
+			if err != nil {
+				return "", "", false
+			}
+			if why := barred(file); why != "" {
+				return file, why, true
+			}
+			if info, err := os.Stat(real.Real); err != nil || !info.IsDir() {
+				if why := barred(real.Real); why != "" {
+					return file, why, true
+				}
+			} else if found, why, sure = s.places.FindBarred(ctx, real.Real, barred); found != "" || !sure {
+				return found, why, sure
+			}
+		}
+		return "", "", true
+	}
+	over := passesOver(command)
+	if over == nil {
+		return s.places.FindBarred(ctx, a.Real, barred)
+	}
+	return s.places.FindBarred(ctx, a.Real, func(real string) string {
+		if rel, err := filepath.Rel(a.Real, real); err != nil || rel != "." && over(rel) {
+			return ""
+		}
+		return barred(real)
+	})
 }
 
 // bars keeps the call's own searches from files that a rule denies reading, or asks about and has not been asked.

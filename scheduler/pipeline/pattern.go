@@ -1,10 +1,12 @@
 package pipeline
 
-// What patterns of file names in commands stand for at this moment. It does not know which rules are about that.
+// Which files a command picks out of a directory that it reads: by patterns of names, which are held against the files
+// that are there now, or by flags of a search. It does not know which rules are about them.
 
 import (
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/toold/toold/tools/shell"
@@ -16,42 +18,35 @@ const maxDepth = 4
 // patternShape is a pattern in which every other character stands for itself.
 var patternShape = regexp.MustCompile(`^[A-Za-z0-9_./*?\[\]!^-]+$`)
 
-// expanded gives the files that words which are patterns stand for, absolute, by the words' texts, of commands of which
-// it is not known what they read and write. Bash will do the same; what it finds may differ by then.
-func expanded(commands []shell.Command, dir string) map[string][]string {
-	found := map[string][]string{}
-	for _, c := range commands {
-		if c.ReadOnly || !c.Unlisted {
-			continue
-		}
-		for _, word := range c.Words {
-			first := strings.IndexAny(word.Text, "*?[")
-			if !word.Literal && first >= 0 && strings.Count(word.Text[first:], "/") <= maxDepth && patternShape.MatchString(word.Text) {
-				found[word.Text] = expand(word.Text, dir)
-			}
-		}
+// asPattern gives the directory in which a word that is a pattern looks for names, and the pattern, both absolute.
+func asPattern(word shell.Word, dir string) (within, pattern string, ok bool) {
+	first := strings.IndexAny(word.Text, "*?[")
+	if word.Literal || first < 0 || strings.Count(word.Text[first:], "/") > maxDepth || !patternShape.MatchString(word.Text) {
+		return "", "", false
 	}
-	return found
+	within, pattern = word.Text[:first], strings.ReplaceAll(word.Text, "[!", "[^")
+	within = within[:strings.LastIndexByte(within, '/')+1]
+	if !filepath.IsAbs(pattern) {
+		within, pattern = filepath.Join(dir, within), escaped.Replace(dir)+"/"+pattern
+	}
+	return filepath.Clean(within), filepath.Clean(pattern), true
 }
 
-func expand(pattern, dir string) (names []string) {
-	if !filepath.IsAbs(pattern) {
-		pattern = escaped.Replace(dir) + "/" + pattern
-	}
-	pattern = filepath.Clean(strings.ReplaceAll(pattern, "[!", "[^"))
-	matches, err := filepath.Glob(pattern)
+var escaped = strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`)
+
+// matching gives the files that a pattern stands for, absolute. Bash will do the same; what it finds may differ by then.
+func matching(pattern string) (names []string) {
+	found, err := filepath.Glob(pattern)
 	if err != nil {
 		return nil
 	}
-	for _, name := range matches {
+	for _, name := range found {
 		if visible(pattern, name) {
 			names = append(names, name)
 		}
 	}
 	return names
 }
-
-var escaped = strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`)
 
 // visible says whether bash would find a match as well: a dot at a name's beginning has to be named.
 func visible(pattern, name string) bool {
@@ -62,4 +57,112 @@ func visible(pattern, name string) bool {
 		}
 	}
 	return true
+}
+
+// expanded gives what the patterns among the words of commands stand for now, by the words' texts, where it is not known
+// what a command does with them.
+func expanded(commands []shell.Command, dir string) map[string][]string {
+	found := map[string][]string{}
+	for _, c := range commands {
+		if c.ReadOnly || !c.Unlisted {
+			continue
+		}
+		for _, word := range c.Words {
+			if _, pattern, ok := asPattern(word, dir); ok {
+				found[word.Text] = matching(pattern)
+			}
+		}
+	}
+	return found
+}
+
+// picked gives the files that a command takes from the directory at named by patterns; false: it takes all of it.
+func picked(c *shell.Command, named, dir string) (files []string, ok bool) {
+	for _, word := range c.Words[min(1, len(c.Words)):] {
+		within, pattern, is := asPattern(word, dir)
+		switch {
+		case is && within == named:
+			files, ok = append(files, matching(pattern)...), true
+		case is:
+		case !word.Literal || at(word.Text, dir) == named:
+			return nil, false
+		}
+	}
+	return files, ok
+}
+
+// steersPatterns says whether a command may change what patterns behind it stand for.
+func steersPatterns(c shell.Command) bool {
+	return c.Name == "shopt" || c.Name == "set" || strings.Contains(c.Text, "GLOBIGNORE") || strings.Contains(c.Text, "BASHOPTS")
+}
+
+func at(name, dir string) string {
+	if filepath.IsAbs(name) {
+		return filepath.Clean(name)
+	}
+	return filepath.Join(dir, name)
+}
+
+// passesOver says which files below a directory a search leaves out, as far as its flags say; nil: none. rel is relative
+// to that directory.
+func passesOver(c *shell.Command) func(rel string) bool {
+	switch filepath.Base(c.Name) {
+	case "grep", "egrep", "fgrep":
+		return outside(globsOf(c, "--include"))
+	case "rg":
+		if globs := globsOf(c, "-g", "--glob"); len(globs) > 0 {
+			return outside(globs)
+		}
+		if !slices.ContainsFunc(c.Words, revealing) {
+			return func(rel string) bool { return strings.HasPrefix(rel, ".") || strings.Contains(rel, "/.") }
+		}
+	}
+	return nil
+}
+
+// revealing says whether a word may make rg look into hidden files, or choose files in ways that are not looked at here.
+func revealing(word shell.Word) bool {
+	text := word.Text
+	switch {
+	case !word.Literal:
+		return true
+	case strings.HasPrefix(text, "--"):
+		return strings.HasPrefix(text, "--hid") || strings.HasPrefix(text, "--un") || strings.HasPrefix(text, "--i") || strings.HasPrefix(text, "--pre") || strings.HasPrefix(text, "--t")
+	}
+	return strings.HasPrefix(text, "-") && strings.ContainsAny(text, "u.gt")
+}
+
+// globsOf gives the patterns that flags of those names bring, all of which choose by a file's last name; none if one is
+// not of that kind.
+func globsOf(c *shell.Command, flags ...string) (globs []string) {
+	for i, word := range c.Words {
+		for _, flag := range flags {
+			value, found := strings.CutPrefix(word.Text, flag+"=")
+			if word.Text == flag && i+1 < len(c.Words) {
+				word, found = c.Words[i+1], true
+				value = word.Text
+			}
+			if !found {
+				continue
+			}
+			if !word.Literal || value == "" || strings.ContainsAny(value, `/!{}\`) {
+				return nil
+			}
+			globs = append(globs, value)
+		}
+	}
+	return globs
+}
+
+// outside says of a file whether its name meets none of globs; nil: there are none.
+func outside(globs []string) func(rel string) bool {
+	if len(globs) == 0 {
+		return nil
+	}
+	return func(rel string) bool {
+		return !slices.ContainsFunc(globs, func(glob string) bool {
+			ok, err := filepath.Match(glob, filepath.Base(rel))
+			return ok || err != nil
+		})
+	}
 }
