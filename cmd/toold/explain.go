@@ -1,5 +1,5 @@
 // The verdict on a call, as the daemon derives it, for a person and for scripts. It does not know how a verdict comes
-// about, and it runs nothing.
+// about.
 
 package main
 
@@ -23,7 +23,8 @@ func (s *setup) explainCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "explain CALL",
 		Short: "Tell whether a call may run, and why, without running it",
-		Long: "Prints the verdict on a call and everything that it is derived from. Nothing is run, asked or recorded.\n\n" +
+		Long: "Prints the verdict on a call and everything that it is derived from. The call is not run, nobody is asked,\n" +
+			"nothing is recorded. For a command that reads git, git is asked for the repository's settings.\n\n" +
 			"CALL is a tool with the value of its main field, as in rules: the command of Bash, the path of Read, Write, Edit and LS,\n" +
 			"the pattern of Glob and Grep, the url of WebFetch. What else Edit and Write need is filled in with any text. For all\n" +
 			"else it is a tool use as JSON ({\"name\",\"input\"}); \"-\" reads CALL from standard input.\n\n" +

@@ -247,6 +247,7 @@ func TestQuestions(t *testing.T) {
 // A second terminal can watch a session and answer what the first cannot.
 func TestAttachAnswers(t *testing.T) {
 	environ, ws := home(t)
+	put(t, filepath.Join(ws, ".toold", "settings.json"), "{}")
 	file := filepath.Join(ws, "new.txt")
 	first := onTerminal(t, environ, ws, "call", "Write", writeCall(t, file, "x\n"), "--session", "shared")
 	first.expect(`Run it\?`)
@@ -289,6 +290,7 @@ func TestAlways(t *testing.T) {
 		t.Errorf("what the kept rule allows is asked about again:\n%s", x.screen.String())
 	}
 
+	put(t, filepath.Join(ws, ".toold", "settings.json"), "{}")
 	x = onTerminal(t, environ, ws, "call", "Bash", `{"command":"cp a.txt c.txt"}`)
 	x.expect(`Run it\?`)
 	x.typed("a 1 local\n")

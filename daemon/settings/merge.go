@@ -62,6 +62,9 @@ func (m *merger) gather(v *view) {
 		m.broken(v.extra, known, managed)
 	}
 	for _, l := range v.layers {
+		if l.silent && !v.asked {
+			m.unread(&l)
+		}
 		if l.silent || v.isUsers(&l) {
 			continue
 		}
@@ -77,6 +80,14 @@ func (m *merger) gather(v *view) {
 	}
 	if v.trust != nil && v.trust.err != nil && len(m.scope.Roots) > 0 {
 		m.warn("%v. No workspace is trusted until that is mended.", v.trust.err)
+	}
+}
+
+// unread tells of a file of Claude Code's with rules that would keep something from being done, as long as nobody has said
+// whether such files count.
+func (m *merger) unread(l *layer) {
+	if l.reading.good != nil && slices.ContainsFunc(l.reading.good.rules, func(r permission.Rule) bool { return r.List != permission.AllowList }) {
+		m.warn("%s: its deny and ask rules do not count, since Claude Code's settings are not read here. With %q true in the user's settings they are; false says that they are not wanted.", l.place.file, keyImport)
 	}
 }
 

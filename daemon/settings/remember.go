@@ -29,7 +29,8 @@ const firstRule = "{}\n"
 
 // Remember adds a rule to a list of the settings file of a level, for the workspace at root where the level is one of a
 // workspace, and gives the file's path. Every other byte of the file stays; a rule that is there already leaves the file
-// untouched. A workspace that was trusted stays so; in one that is not, an allow rule is refused, as it would not count.
+// untouched. A workspace that was trusted stays so, and one that has no settings files yet is from then on; in any
+// other an allow rule is refused, as it would not count.
 // Nothing is written after an error, and the error says what to do: a *permission.RuleError if nothing can ever match the
 // rule, a *FileError if the file cannot be used or written.
 func (s *Store) Remember(root string, to Level, rules permission.List, rule string) (file string, err error) {
@@ -75,6 +76,9 @@ func (s *Store) rememberIn(root string, to Level, rules permission.List, rule st
 	}
 	sums, _ := sumsOf(real) // what is unusable is not what was trusted
 	trust := b.trust(real, sums)
+	if trust.Empty {
+		trust.Trusted = true // what is written next is all there is
+	}
 	if rules == permission.AllowList && !trust.Trusted {
 		return "", notTrusted(real, trust)
 	}

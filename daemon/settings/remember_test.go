@@ -77,10 +77,30 @@ func TestRememberLevels(t *testing.T) {
 	}
 }
 
-func TestRememberInAnUntrustedWorkspace(t *testing.T) {
+// TestRememberInAnEmptyWorkspace: where there is nothing to distrust, the first rule is all there is.
+func TestRememberInAnEmptyWorkspace(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	h.mkdir("w")
+	if _, err := h.store.Remember(h.path("w"), settings.Local, permission.AllowList, "Bash(make *)"); err != nil {
+		t.Fatal(err)
+	}
+	if got := h.standing("w"); got != "trusted" {
+		t.Errorf("the workspace is %s", got)
+	}
+	if got := texts(h.load("w")); got != "allow Bash(make *)" {
+		t.Errorf("in force: %q", got)
+	}
+	h.write("w/.toold/settings.json", `{"permissions": {"allow": ["Bash(rm *)"]}}`)
+	if got := texts(h.load("w")); got != "" {
+		t.Errorf("in force after another hand's file: %q", got)
+	}
+}
+
+func TestRememberInAnUntrustedWorkspace(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.write("w/.claude/settings.json", "{}")
 	refused := func(want string) {
 		t.Helper()
 		_, err := h.store.Remember(h.path("w"), settings.Local, permission.AllowList, "Bash(make *)")
@@ -99,7 +119,7 @@ func TestRememberInAnUntrustedWorkspace(t *testing.T) {
 		t.Errorf("writing made the workspace %s", got)
 	}
 	h.trust("w")
-	h.write("w/.claude/settings.json", "{}")
+	h.write("w/.claude/settings.json", `{"env": {}}`)
 	refused("has changed since it was trusted (.claude/settings.json)")
 	if _, err := h.store.Remember(h.path("w"), settings.Local, permission.AskList, "Bash(mv *)"); err != nil {
 		t.Errorf("an ask rule is refused: %v", err)

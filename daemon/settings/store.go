@@ -57,6 +57,7 @@ type layer struct {
 // A view is everything that a scope's settings are made of.
 type view struct {
 	layers []layer // the highest first
+	asked  bool    // somebody has said whether Claude Code's files count
 	trust  *reading[book]
 	extra  *FileError // why there may be more managed files than could be read
 }
@@ -159,7 +160,8 @@ func (s *Store) view(at *scoped) view {
 	if imports == nil && own.reading.good != nil {
 		imports = own.reading.good.claude
 	}
-	claude := imports != nil && imports.on
+	v.asked = imports != nil
+	claude := v.asked && imports.on
 	v.layers = append(v.layers, layer{place: sessionPlace(at.scope), reading: at.session})
 	for i, p := range at.places {
 		l := s.layer(p)

@@ -35,6 +35,8 @@ type Trust struct {
 	// Changed are its settings files, relative to the root, that are not what they were when it was trusted. Not trusted
 	// and nothing changed: it never was.
 	Changed []string
+	// Empty: it has no settings files, so that there is nothing to be trusted.
+	Empty bool
 }
 
 // book is the content of the trust file.
@@ -61,15 +63,15 @@ func parseBook(file string, data []byte) (*book, error) {
 
 // trust compares a root's files, by name, with what was trusted.
 func (b *book) trust(real string, sums map[string]string) Trust {
+	t := Trust{Empty: len(sums) == 0}
 	if b == nil {
-		return Trust{}
+		return t
 	}
-	promised, known := b.Roots[real]
-	if !known {
-		return Trust{}
+	if promised, known := b.Roots[real]; known {
+		t.Changed = different(promised.Files, sums)
+		t.Trusted = len(t.Changed) == 0
 	}
-	changed := different(promised.Files, sums)
-	return Trust{Trusted: len(changed) == 0, Changed: changed}
+	return t
 }
 
 // different gives the names of the files that differ between two looks.
