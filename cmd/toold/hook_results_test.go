@@ -96,17 +96,17 @@ var requestCases = []hookCase{
 	},
 	{
 		name: "request with another input", event: "PermissionRequest", scripts: []string{requests(`"behavior": "allow", "updatedInput": {"command": "touch other"}`)},
-		story: ran, made: map[string]string{"other": ""}, not: []string{"made"},
+		story: rewritten, made: map[string]string{"other": ""}, not: []string{"made"},
 	},
 	{
 		name: "request with an input that is denied", event: "PermissionRequest", permissions: `"deny": ["Bash(mkdir *)"]`,
 		scripts: []string{requests(`"behavior": "allow", "updatedInput": {"command": "mkdir other"}`)},
-		story:   []string{"DENIED rule_denied"}, not: []string{"made", "other"},
+		story:   []string{"notice input_rewritten", "DENIED rule_denied"}, not: []string{"made", "other"},
 	},
 	{
 		name: "request with an input that is asked about", event: "PermissionRequest", permissions: `"ask": ["Bash(mkdir *)"]`, answer: no,
 		scripts: []string{requests(`"behavior": "allow", "updatedInput": {"command": "mkdir other"}`)},
-		story:   []string{"asks", "withdrawn: answered: denied", "DENIED client_denied"}, not: []string{"made", "other"},
+		story:   []string{"notice input_rewritten", "asks", "withdrawn: answered: denied", "DENIED client_denied"}, not: []string{"made", "other"},
 	},
 	{
 		name: "request blocked", event: "PermissionRequest", scripts: []string{"echo not on Fridays >&2; exit 2"},

@@ -73,7 +73,10 @@ const (
 	askRule  = `"allow": ["Bash(touch *)"], "ask": ["Bash(touch made)"]`
 )
 
-var ran = []string{"started", "OK"}
+var (
+	ran       = []string{"started", "OK"}
+	rewritten = []string{"notice input_rewritten", "started", "OK"}
+)
 
 // Decisions: what the hook says, against what the rules say.
 var decisionCases = []hookCase{
@@ -159,19 +162,19 @@ var decisionCases = []hookCase{
 var rewriteCases = []hookCase{
 	{
 		name: "another input", scripts: []string{rewrites(`{"command": "touch other"}`)},
-		story: ran, made: map[string]string{"other": ""}, not: []string{"made"},
+		story: rewritten, made: map[string]string{"other": ""}, not: []string{"made"},
 	},
 	{
 		name: "another input that nobody allows", scripts: []string{says(`"updatedInput": {"command": "touch other"}`)}, answer: yes,
-		story: []string{"asks", "withdrawn: answered: allowed", "started", "OK"}, made: map[string]string{"other": ""}, not: []string{"made"},
+		story: []string{"notice input_rewritten", "asks", "withdrawn: answered: allowed", "started", "OK"}, made: map[string]string{"other": ""}, not: []string{"made"},
 	},
 	{
 		name: "another input that is denied", permissions: `"deny": ["Bash(mkdir *)"]`, scripts: []string{rewrites(`{"command": "mkdir other"}`)},
-		story: []string{"DENIED rule_denied"}, texts: []string{"Bash(mkdir *)", "`mkdir other`"}, not: []string{"made", "other"},
+		story: []string{"notice input_rewritten", "DENIED rule_denied"}, texts: []string{"Bash(mkdir *)", "`mkdir other`"}, not: []string{"made", "other"},
 	},
 	{
 		name: "another input that an ask rule is about", permissions: `"ask": ["Bash(mkdir *)"]`, scripts: []string{rewrites(`{"command": "mkdir other"}`)}, answer: no,
-		story: []string{"asks", "withdrawn: answered: denied", "DENIED client_denied"}, not: []string{"made", "other"},
+		story: []string{"notice input_rewritten", "asks", "withdrawn: answered: denied", "DENIED client_denied"}, not: []string{"made", "other"},
 	},
 	{
 		name: "another input that makes no sense", scripts: []string{rewrites(`{"command": 7}`)},
@@ -187,7 +190,7 @@ var rewriteCases = []hookCase{
 			rewrites(`{"file_path": "WS/b.txt", "content": "as sent"}`),
 			`sed 's/.*"tool_input":\({[^}]*}\).*/\1/; s/as sent/as it should be/; s/.*/{"hookSpecificOutput": {"updatedInput": &}}/'`,
 		},
-		story: ran, made: map[string]string{"b.txt": "as it should be"}, not: []string{"a.txt"},
+		story: rewritten, made: map[string]string{"b.txt": "as it should be"}, not: []string{"a.txt"},
 	},
 	{
 		name: "one field of two hooks", permissions: ruleFor,
@@ -196,7 +199,7 @@ var rewriteCases = []hookCase{
 	},
 	{
 		name: "one field of two hooks that agree", scripts: []string{rewrites(`{"command": "touch one"}`), rewrites(`{"command":"touch \u006fne"}`)},
-		story: ran, made: map[string]string{"one": ""}, not: []string{"made"},
+		story: rewritten, made: map[string]string{"one": ""}, not: []string{"made"},
 	},
 	{
 		name: "a denial leaves the input", permissions: ruleFor, scripts: []string{rewrites(`{"command": "touch one"}`), decides("deny", "never")},

@@ -1,6 +1,7 @@
 package pipeline
 
-// The same way as far as the verdict, without taking it: nothing runs, nobody is asked, nothing is recorded.
+// The same way as far as the verdict, without taking it: the call does not run, nobody is asked, nothing is recorded. Its
+// state check is made all the same, for which git may be asked for a repository's settings.
 
 import (
 	"context"

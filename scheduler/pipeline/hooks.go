@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"strings"
 	"time"
@@ -56,11 +57,21 @@ func (c *Call) listen(ctx context.Context, env *tools.Env, outside func(func()) 
 		c.session.StopTurn(c, "a hook did not allow "+c.Title()+" and stopped the turn")
 	}
 	if said.Input != nil && said.Decision != hook.Deny {
+		before := c.parsed.input
 		if err := c.replace(said.Input); err != nil {
 			return err
 		}
+		c.tellRewritten(before, in.Event)
 	}
 	return c.check(ctx, env)
+}
+
+// tellRewritten lets clients know that hooks have given the call another input than was sent.
+func (c *Call) tellRewritten(before, event string) {
+	if c.parsed.input == before {
+		return
+	}
+	c.session.Notice(c, Noticed{Code: "input_rewritten", CallID: c.Use.ID, Message: fmt.Sprintf("A %s hook has changed the input of the call: it is %s now.", event, c.Title())})
 }
 
 // hooks gives those of an event that are for this call.
