@@ -222,7 +222,7 @@ func answerRequest(answer *tooldv1.Answer) *tooldv1.ExecuteRequest {
 }
 
 func interruptRequest() *tooldv1.ExecuteRequest {
-	interrupt := &tooldv1.Interrupt{Reason: "The user pressed Ctrl-C."}
+	interrupt := &tooldv1.Interrupt{Reason: "the user pressed Ctrl-C"}
 	return &tooldv1.ExecuteRequest{Message: &tooldv1.ExecuteRequest_Interrupt{Interrupt: interrupt}}
 }
 
