@@ -9,6 +9,27 @@ import (
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
 
+// TestCriticalByEnvironment: what the call's variables hold counts when it is looked for critical commands. Nothing is run.
+func TestCriticalByEnvironment(t *testing.T) {
+	h := serve(t)
+	for command, want := range map[string]tooldv1.Decision{
+		"rm -rf $Y": tooldv1.Decision_DECISION_ASK, "rm -rf $N": tooldv1.Decision_DECISION_ALLOW,
+	} {
+		got, err := tooldv1.NewDaemonServiceClient(h.conn).Explain(t.Context(), &tooldv1.ExplainRequest{
+			ToolUse: &tooldv1.ToolUse{Name: "Bash", Arguments: &tooldv1.ToolUse_InputJson{InputJson: `{"command": "` + command + `"}`}},
+			Options: &tooldv1.Options{
+				PermissionMode: tooldv1.PermissionMode_PERMISSION_MODE_BYPASS_PERMISSIONS.Enum(), SettingsJson: new(`{"env": {"Y": "/usr", "N": "new"}}`),
+			},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.GetDecision() != want {
+			t.Errorf("%s: %s %q, want %s", command, got.GetDecision(), got.GetReasons(), want)
+		}
+	}
+}
+
 // TestLinkedPlaces: where home is a link, and the user's settings file is one into the workspace, rules and protection are
 // about what they lead to as well.
 func TestLinkedPlaces(t *testing.T) {

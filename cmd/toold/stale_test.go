@@ -208,12 +208,13 @@ echo '{"hookSpecificOutput": {"hookEventName": "PostToolUse", "updatedToolOutput
 // TestPatternsAreNames: what a pattern stands for is held against the rules as if it had been named.
 func TestPatternsAreNames(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, map[string]string{"config/toold/settings.json": `{"permissions": {"allow": ["Bash(sh tool *)"], "deny": ["Read(.env)", "Read(keys/**)"]}}`})
+	h := newHouse(t, map[string]string{"config/toold/settings.json": `{"permissions": {"allow": ["Bash(sh tool *)"], "deny": ["Read(.env)", "Read(keys/**)", "Read(~/.ssh/**)"]}}`, "home/.ssh/id": ""})
 	root := h.room(t, "patterns", map[string]string{".env": "", "keys/a": "", "src/b": "", "[x]/.env": "", "tool": ""})
 	c := h.attach(t, in(root, nil))
 	for command, want := range map[string]string{
 		"sh tool .e*": "asked", "sh tool .[!x]nv": "asked", "sh tool k*/?": "asked", "sh tool */a": "asked", "sh tool " + root + "/.e??": "asked",
-		"sh tool *":   "asked", // keys is among them
+		"sh tool *":         "asked", // keys is among them
+		"sh tool ~/.ssh/id": "asked", `sh tool "$HOME/.ssh/id"`: "asked", "sh tool --key=${HOME}/.ssh/i*": "asked", "sh tool ~/.ssh": "asked", "sh tool ~/other": "OK",
 		"sh tool *nv": "OK", "sh tool s*/*": "OK", "sh tool src/*": "OK", "sh tool t*": "OK",
 	} {
 		expect(t, command, c.ended(command, command), want)

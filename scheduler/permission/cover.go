@@ -111,10 +111,10 @@ func (l *leave) notReadOnly(c *shell.Command) string {
 	return fmt.Sprintf("No rule allows `%s`, which is not known to be read-only: %s.", c.Text, why)
 }
 
-// coversTool finds the allow rule for every call of the tool. It covers whatever a script does, as long as it can be seen
-// which programs it runs.
+// coversTool finds the allow rule for every call of the tool. It covers whatever a script does, if the script was understood
+// and says which programs it runs.
 func (r *Rules) coversTool(c *call) (g Ground, ok bool) {
-	if c.Hidden != "" || slices.ContainsFunc(c.Commands, unnamed) {
+	if c.Unread || slices.ContainsFunc(c.Commands, unnamed) {
 		return g, false
 	}
 	rules := r.list(AllowList)

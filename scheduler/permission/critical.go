@@ -28,7 +28,8 @@ func Critical(effects tools.Effects, around Around) string {
 			return fmt.Sprintf("It writes to %s, which may be a block device.", w.Name)
 		}
 	}
-	t := trail{Around: around, here: around.Dir, dirs: []string{around.Dir}, values: map[string][]string{}, lost: map[string]bool{}}
+	t := trail{Around: around, here: around.Dir, kinds: map[kind]bool{}, values: map[string][]string{}, lost: map[string]bool{}}
+	t.reach(around.Dir)
 	if beyond := t.take(effects.Commands); beyond != nil {
 		return fmt.Sprintf("`%s` runs a script that is %s.", shortened(beyond.Text), unfollowed)
 	}

@@ -68,6 +68,60 @@ func TestCriticalInARoot(t *testing.T) {
 	}
 }
 
+// TestCriticalEnvironment: what the client or an earlier call has put into the environment is what variables hold.
+func TestCriticalEnvironment(t *testing.T) {
+	t.Parallel()
+	around := permission.Around{
+		Dir: "/home/u/work/app/sub", Home: "/home/u", Roots: []string{"/home/u/work/app"},
+		Environ: []string{"HOME=/home/u", "X=/usr", "Y=/", "Z=a /usr", "D=build", "E=", "OLDPWD=/", "TMPDIR=/tmp", "YY=x"},
+	}
+	for command, want := range map[string]bool{
+		`rm -rf "$X"`: true, "rm -rf $Y": true, "cd $Y && rm -rf usr": true, "cd - && rm -rf usr": true, "rm -rf $Z": true, "chmod -R 777 ${X}": true,
+		"find $Y -delete": true, `bash -c "rm -rf $X"`: true, `rm -rf "$(echo $X)"`: true, "X=build; rm -rf $X": true, "echo $X | xargs rm -rf": true,
+		`rm -rf "$Z"`: false, `rm -rf "$D"`: false, "rm -rf $E": false, "cd $D && rm -rf *": false, `rm -rf "${TMPDIR:?}"/*`: false, `rm -rf "${TMPDIR:-/tmp}/x"`: false,
+		"ls $Y": false, "rm -rf $YY": false, "rm -rf '$X'": false, `rm -rf "out/$X"`: false, "cd $X && ls": false,
+	} {
+		if got := critical(command, around); (got != "") != want {
+			t.Errorf("%s: %q, want critical %v", command, got, want)
+		}
+	}
+}
+
+// TestCriticalBounds: what is beyond a bound of what is followed is not taken for harmless, where it is for something
+// that removes, changes modes or writes to disks, and there alone.
+func TestCriticalBounds(t *testing.T) {
+	t.Parallel()
+	around := permission.Around{Dir: "/w/team/app", Home: "/home/u", Roots: []string{"/w/team/app"}}
+	var values, dirs, names strings.Builder
+	for i := range 40 {
+		fmt.Fprintf(&values, "X=a%d; ", i)
+		fmt.Fprintf(&dirs, "cd /srv/%[1]d/x%[1]d; cd ../../%[1]d; ", i)
+	}
+	for i := range 70 {
+		fmt.Fprintf(&dirs, "cd %s; ", strings.Repeat("d/", i+1))
+	}
+	for name := range strings.SplitSeq("A B C D E F G", " ") {
+		fmt.Fprintf(&names, "%[1]s=x; %[1]s=y; ", name)
+	}
+	nested := strings.Repeat("$(echo ", 12) + "x" + strings.Repeat(")", 12)
+	long := `"` + strings.Repeat("$A", 2100) + `/usr"`
+	for before, commands := range map[string][2][]string{ // beyond a bound, and not
+		values.String(): {{`rm -rf "$X"`, "chmod -R 755 $X", "dd if=x of=$X", "cd $X; rm -rf x"}, {"rm -rf build", "rm -rf $Y", `echo "$X"`, "make $X"}},
+		dirs.String():   {{"rm -rf build", "chmod -R 755 .", "mkfs.ext4 disk.img", "find . -delete"}, {"rm -rf /tmp/x", "rm -rf ~/.cache/x", "make", "ls *"}},
+		names.String():  {{"rm -rf $A$B$C$D$E$F$G", "X=$A$B$C$D$E$F$G; rm -rf $X"}, {"rm -rf $A", "rm -rf $A$B", "echo $A$B$C$D$E$F$G"}},
+		"A=; B=; ":      {{"rm -rf " + long, "rm -rf " + nested, "X=" + nested + "; rm -rf $X"}, {"echo " + long, "echo " + nested}},
+		"X=1; ":         {{`bash -c "` + strings.Repeat("a;", 501) + `$X"`}, {`bash -c "` + strings.Repeat("a;", 100) + `$X"`}},
+	} {
+		for i, list := range commands {
+			for _, command := range list {
+				if got := critical(before+command, around); (got != "") != (i == 0) {
+					t.Errorf("%.40s... %.60s: %q, want it to be beyond the bounds: %v", before, command, got, i == 0)
+				}
+			}
+		}
+	}
+}
+
 // TestCriticalText: what is said is a sentence that names the command and what it would reach.
 func TestCriticalText(t *testing.T) {
 	t.Parallel()

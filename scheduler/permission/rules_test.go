@@ -50,7 +50,16 @@ func TestRules(t *testing.T) {
 		{"allow", "Bash(watch safe-cmd)", "Bash watch safe-cmd", true},
 		{"allow", "Bash", "Bash anything at all", true},
 		{"allow", "Bash(*)", "Bash anything > file", true},
+		{"allow", "Bash", "Bash FOO=1 make", true},
+		{"allow", "Bash", "Bash FOO=1; PATH=/tmp:$PATH; make $FOO", true},
+		{"allow", "Bash(*)", "Bash [[ -n $(make) ]] && make \"$x\" > $out", true},
+		{"allow", "Bash", "Bash sudo make; find . -delete; ((n++)); a=(1 2); eval \"$x\"", true},
+		{"allow", "Bash", "Bash bash -c 'FOO=1 make'; ls | xargs -n1 gzip", true},
 		{"allow", "Bash", "Bash $x", false},
+		{"allow", "Bash", "Bash make; timeout 5 $x", false},
+		{"allow", "Bash", "Bash make 'a", false},
+		{"allow", "Bash", "Bash make " + strings.Repeat("a", 10_001), false},
+		{"allow", "Bash", "Bash make > .envrc", false},
 		{"allow", "Bash(git commit *)", "Bash git -c core.hooksPath=/tmp/x commit", false},
 		{"allow", "Bash(git commit *)", "Bash git --no-pager commit -m x", true},
 		{"allow", "Bash(git commit *)", "Bash git -C ../other commit -m x", false},
@@ -271,25 +280,12 @@ func TestProtected(t *testing.T) {
 	}
 }
 
-// TestLinks: an allow rule needs the name and what it leads to, a deny rule either.
-func TestLinks(t *testing.T) {
+// TestOrderOfReasons: where a mode has decided that comes first, and is said once.
+func TestOrderOfReasons(t *testing.T) {
 	t.Parallel()
-	at := func(named, real string) *permission.Facts {
-		return &permission.Facts{Tool: "Read", Accesses: []permission.Access{{Named: named, Real: real}}}
-	}
-	for _, c := range []struct {
-		rule, named, real string
-		want              permission.Decision
-	}{
-		{"allow Read(//a/**)", "/a/x", "/a/y", permission.Allow},
-		{"allow Read(//a/**)", "/a/x", "/b/y", permission.Ask},
-		{"allow Read(//a/**)", "/b/x", "/a/y", permission.Ask},
-		{"deny Read(//a/**)", "/a/x", "/b/y", permission.Deny},
-		{"deny Read(//a/**)", "/b/x", "/a/y", permission.Deny},
-	} {
-		if got := permission.Decide(at(c.named, c.real), permission.Policy{Rules: compile(t, c.rule)}); got.Decision != c.want {
-			t.Errorf("%s, %s -> %s: %s, want %s", c.rule, c.named, c.real, got.Decision, c.want)
-		}
+	v := permission.Decide(factsOf(t, "Bash make; reset"), permission.Policy{Mode: permission.DontAsk})
+	if len(v.Reasons) != 3 || v.Reasons[0] != "The permission mode dontAsk does not allow this call." || strings.Join(v.Reasons, " ") != v.Reason {
+		t.Errorf("%q, in one %q", v.Reasons, v.Reason)
 	}
 }
 

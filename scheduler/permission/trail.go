@@ -19,6 +19,7 @@ type trail struct {
 	Around
 	commands []shell.Command
 	dirs     []string            // where the command may run, one of each kind
+	kinds    map[kind]bool       // of the dirs
 	here     string              // where it runs if each cd did what it says; empty: that is not known
 	values   map[string][]string // what the script has put into variables
 	astray   bool                // the command may run elsewhere too
@@ -80,11 +81,11 @@ func (t *trail) enter(c *shell.Command) {
 func (t *trail) reach(dir string) {
 	kind := t.kind(dir)
 	switch {
-	case slices.ContainsFunc(t.dirs, func(known string) bool { return t.kind(known) == kind }):
+	case t.kinds[kind]:
 	case len(t.dirs) == maxDirs:
 		t.astray = true
 	default:
-		t.dirs = append(t.dirs, dir)
+		t.dirs, t.kinds[kind] = append(t.dirs, dir), true
 	}
 }
 
@@ -95,9 +96,16 @@ type kind struct {
 	depth int
 }
 
-func (t *trail) kind(dir string) (k kind) {
-	for k.above = dir; t.special(k.above) == "" && !slices.Contains(temporary, k.above) && !holdsDevices(k.above); k.depth++ {
-		k.above = path.Dir(k.above)
+func (t *trail) kind(dir string) kind {
+	k := kind{above: "/"}
+	for rest := strings.Trim(dir, "/"); rest != ""; {
+		name, further, _ := strings.Cut(rest, "/")
+		next := path.Join(k.above, name)
+		if t.special(next) == "" && !slices.Contains(temporary, next) && !holdsDevices(next) {
+			k.depth = 1 + strings.Count(rest, "/") // nothing below such a name is worth asking about
+			break
+		}
+		k.above, rest = next, further
 	}
 	return k
 }
@@ -105,7 +113,7 @@ func (t *trail) kind(dir string) (k kind) {
 // farFetched says whether a name in /, which a command would have there if it ran in dir, can be left out: it ran there only
 // if several cds had failed, and it is no name that there commonly is.
 func (t *trail) farFetched(dir, name string) bool {
-	if path.Dir(name) != "/" || t.here == "" || dir == t.Dir || t.kind(dir) == t.kind(t.here) {
+	if name == "/" || path.Dir(name) != "/" || t.here == "" || dir == t.Dir || t.kind(dir) == t.kind(t.here) {
 		return false
 	}
 	return !slices.ContainsFunc(topLevel, func(common string) bool { fits, _ := path.Match(path.Base(name), common); return fits })

@@ -32,7 +32,7 @@ func (c *Call) look(ctx context.Context, env *tools.Env) (*permission.Facts, err
 		f.Input = scalars(c.parsed.input)
 	}
 	if rules.AboutReading() || rules.AboutWriting() {
-		f.Patterns = expanded(effects.Commands, env.Dir)
+		f.Patterns = expanded(effects.Commands, env.Dir, homeOf(env))
 	}
 	s := scene{places: places, rules: rules, dir: env.Dir, steered: slices.ContainsFunc(effects.Commands, steersPatterns)}
 	grant := workspace.Grant{Dir: env.Dir, Barred: c.bars(rules)}

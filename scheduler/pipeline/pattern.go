@@ -59,21 +59,36 @@ func visible(pattern, name string) bool {
 	return true
 }
 
-// expanded gives what the patterns among the words of commands stand for now, by the words' texts, where it is not known
-// what a command does with them.
-func expanded(commands []shell.Command, dir string) map[string][]string {
+// expanded gives what the words of commands stand for now that are patterns or begin with the home directory, by the words'
+// texts, where it is not known what a command does with them.
+func expanded(commands []shell.Command, dir, home string) map[string][]string {
 	found := map[string][]string{}
 	for _, c := range commands {
 		if c.ReadOnly || !c.Unlisted {
 			continue
 		}
 		for _, word := range c.Words {
-			if _, pattern, ok := asPattern(word, dir); ok {
+			full := word
+			full.Text = atHome(word.Text, home)
+			if _, pattern, ok := asPattern(full, dir); ok {
 				found[word.Text] = matching(pattern)
+			} else if full.Text != word.Text {
+				found[word.Text] = []string{filepath.Clean(full.Text)}
 			}
 		}
 	}
 	return found
+}
+
+// homes are the ways in which a word begins with the home directory; in front there may be the name of a flag.
+var homes = regexp.MustCompile(`^(?:[A-Za-z0-9_-]+=)?"?(?:~|\$HOME|\$\{HOME\})(/[^$"'\x60\\]*)?"?$`)
+
+// atHome puts the home directory into a word that begins with it.
+func atHome(text, home string) string {
+	if m := homes.FindStringSubmatch(text); m != nil && home != "" {
+		return home + m[1]
+	}
+	return text
 }
 
 // picked gives the files that a command takes from the directory at named by patterns; false: it takes all of it.
