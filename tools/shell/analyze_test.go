@@ -62,7 +62,13 @@ func checkConsistent(t testing.TB, script string, a Analysis) {
 	if a.Err != nil && (a.ReadOnly || !a.Unlisted || a.Last != "") {
 		t.Errorf("%q: %v, yet read-only %v, unlisted %v, last %q", script, a.Err, a.ReadOnly, a.Unlisted, a.Last)
 	}
+	for _, c := range a.Commands {
+		if len(c.Assigns) > 0 && (c.Transparent || c.ReadOnly && c.Name != "" && c.Name != "read") {
+			t.Errorf("%q: %q is transparent or read-only in spite of %q", script, c.Text, c.Assigns)
+		}
+	}
 	if !a.ReadOnly {
+		checkBlamed(t, script, a)
 		return
 	}
 	if a.Opaque != "" || len(a.Writes) > 0 {
@@ -77,5 +83,20 @@ func checkConsistent(t testing.TB, script string, a Analysis) {
 		if r.Writes || !r.Target.Literal {
 			t.Errorf("%q: read-only, yet %s %s", script, r.Op, r.Target.Text)
 		}
+	}
+}
+
+// checkBlamed: whoever asks each part for leave is told that one lacks it.
+func checkBlamed(t testing.TB, script string, a Analysis) {
+	t.Helper()
+	blamed := a.Err != nil || a.Opaque != ""
+	for _, c := range a.Commands {
+		blamed = blamed || !c.ReadOnly && !c.Transparent && !c.DenyOnly
+	}
+	for _, r := range a.Redirects {
+		blamed = blamed || r.Writes || !r.Target.Literal
+	}
+	if !blamed {
+		t.Errorf("%q is not read-only (%s), but each of its parts is", script, a.Reason)
 	}
 }

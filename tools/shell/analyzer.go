@@ -18,8 +18,12 @@ type analyzer struct {
 	nested int    // scripts inside scripts
 	scope  scope
 
-	current int // whose paths are being listed: an index of out.Commands, or nobody
-	listed  int // paths so far
+	functions   map[string]function
+	instanced   int     // commands listed for the values of variables
+	substituted []*feed // what process substitutions print
+	stdin       *feed   // what the present command reads; nil: what the script itself does, or a file
+	current     int     // whose paths are being listed: an index of out.Commands, or nobody
+	listed      int     // paths so far
 
 	refusals  int
 	moved     bool     // the shell's own working directory may have changed
@@ -56,6 +60,9 @@ func (a *analyzer) result(last string) Analysis {
 	if a.declared {
 		a.distrust()
 	}
+	if a.refusals > 0 {
+		a.blame()
+	}
 	out := a.out
 	if out.Err == nil && !a.early {
 		out.Last = last
@@ -67,6 +74,26 @@ func (a *analyzer) result(last string) Analysis {
 	}
 	out.Unlisted = out.Unlisted || out.Err != nil
 	return out
+}
+
+// blame sees to it that whoever looks at the parts of a script that is not
+// read-only finds one that is not. How parts are put together can be the reason
+// as well, as with what is left running: then it is all of them.
+func (a *analyzer) blame() {
+	own := func(c Command) bool { return !c.ReadOnly && !c.Transparent && !c.DenyOnly }
+	file := func(r Redirect) bool { return r.Writes || !r.Target.Literal }
+	if a.out.Err != nil || a.out.Opaque != "" || slices.ContainsFunc(a.out.Commands, own) || slices.ContainsFunc(a.out.Redirects, file) {
+		return
+	}
+	found := false
+	for i := range a.out.Commands {
+		c := &a.out.Commands[i]
+		c.ReadOnly = false
+		found = found || !c.Transparent && !c.DenyOnly
+	}
+	if !found {
+		a.out.Opaque = a.out.Reason
+	}
 }
 
 // distrust takes back what was said of assignments: a variable that is declared

@@ -21,7 +21,7 @@ func TestAttribution(t *testing.T) {
 		"bash -c 'rm a; ls'":                "bash; rm >a; ls <. names",
 		"sudo rm /a":                        "sudo *; rm >/a",
 		"sudo timeout 5 bash -c 'rm x'":     "sudo *; timeout; bash; rm >x",
-		"ls | xargs cat":                    "ls <. names; xargs; cat *",
+		"ls | xargs cat":                    "ls <. names; xargs; cat *; cat",
 		"echo $(cat a) > b":                 "[> b >b] cat <a; echo names",
 		"npm test":                          "npm *",
 		"cat $x a":                          "cat <a *",

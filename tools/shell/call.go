@@ -20,11 +20,21 @@ func (a *analyzer) call(c *syntax.CallExpr) (last string) {
 	words := a.words(c.Args)
 	if len(words) == 0 {
 		i, before := a.add(Command{Text: text, Literal: true, Assigns: steering(assigns)}), a.refusals
+		a.inherited(text)
 		a.setOwn(c.Assigns, assigns, text)
 		a.out.Commands[i].ReadOnly = a.refusals == before
 		return ""
 	}
-	return a.run(words, assigns, text)
+	i, before, instances := len(a.out.Commands), a.refusals, a.instances(c)
+	if last = a.run(words, assigns, text); a.refusals > before {
+		a.as(i, func() {
+			a.callFunction(words)
+			for _, words := range instances {
+				a.denied("expansion", words)
+			}
+		})
+	}
+	return last
 }
 
 // steering are the names whose assignment is not harmless.
@@ -84,6 +94,7 @@ func (a *analyzer) runAs(i int, words []Word, assigns []assign, text string) (la
 			a.refuse(text, "`"+as.name+"=` can steer the program")
 		}
 	}
+	a.inherited(text)
 	if a.scope.denyOnly && !a.scope.followed {
 		a.refuse(text, "what runs it is not read-only")
 	}
@@ -96,6 +107,14 @@ func (a *analyzer) runAs(i int, words []Word, assigns []assign, text string) (la
 		}
 	}
 	return last
+}
+
+// inherited refuses what runs with an assignment in front of a wrapper around
+// it, as it would with that in front of itself.
+func (a *analyzer) inherited(text string) {
+	for _, name := range a.scope.assigns {
+		a.refuse(text, "`"+name+"=` can steer the program")
+	}
 }
 
 // judge decides by program. Names that are not here are looked up in the
@@ -111,6 +130,8 @@ func (a *analyzer) judge(i int, words []Word) (why, last string) {
 		return "a program by its path can be anything", ""
 	}
 	args := words[1:]
+	a.carried(name, args)
+	a.subscripts(name, args)
 	switch name {
 	case "timeout", "nice", "stdbuf", "nohup", "command", "builtin":
 		return a.wrapper(i, name, args)
@@ -132,6 +153,8 @@ func (a *analyzer) judge(i int, words []Word) (why, last string) {
 		return a.awk(args), "awk"
 	case "set":
 		return a.set(args), "set"
+	case "source", ".", "trap", "alias", "su", "runuser", "sg", "newgrp", "at", "batch", "sudo", "doas":
+		a.texts(name, args)
 	}
 	if spec, ok := carriers[name]; ok && (name != "env" || len(args) > 0) {
 		return a.carrier(name, spec, args), ""

@@ -42,12 +42,13 @@ type Command struct {
 	// only; empty when the shell does.
 	Via string
 	// Transparent: a wrapper that every kind of rule looks through, so that
-	// an allow rule need not match it, only what it runs.
+	// an allow rule need not match it, only what it runs. Never with Assigns.
 	Transparent bool
 	// DenyOnly: found behind a wrapper that only deny and ask rules look
 	// through. An allow rule must match the wrapper instead.
 	DenyOnly bool
-	// ReadOnly: by itself it is. The script still may not be.
+	// ReadOnly: by itself it is. The script still may not be, but then at least
+	// one of its commands or redirections is not, or it is Opaque.
 	ReadOnly bool
 	// ForkBomb: it is no command but a function, under its name, that starts
 	// copies of itself beside itself whenever it is called.

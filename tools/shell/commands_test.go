@@ -62,7 +62,7 @@ func TestCommands(t *testing.T) {
 		"{rm,-rf,x}":                           "rm -rf x",
 		"[[ -f x ]] && ls":                     "[[ -f x ]] / ls",
 		"t'o'uch \"a b\"":                      "touch a b",
-		"cat <<EOF | sh\n$(rm x)\nEOF":         "rm x / cat / sh",
+		"cat <<EOF | sh\n$(rm x)\nEOF":         "rm x / cat / sh / sh> ?rm x / sh> ?$(rm x)",
 		"ls # \\\nrm x":                        "ls rm x / ls / rm x",
 		"rm x; ls )":                           "rm x",
 	} {

@@ -29,7 +29,12 @@ func (a *analyzer) expansion(part syntax.WordPart) {
 		if p.Op != syntax.CmdIn {
 			a.refuse(a.source(p), "only <( ) is read-only")
 		}
+		stdin := a.stdin
+		if p.Op != syntax.CmdIn {
+			a.stdin = &feed{}
+		}
 		a.isolated(p.Stmts)
+		a.stdin = stdin
 	case *syntax.ArithmExp:
 		a.arithmetic(p.X, a.source(p))
 	default:
@@ -148,21 +153,30 @@ func plainIndex(x syntax.ArithmExpr) bool {
 }
 
 // arithmetic judges an expression. Bash evaluates the value of a variable as
-// an expression again, in which a subscript can run commands: so numbers and
-// counts only.
+// an expression again, in which a subscript can run commands: so numbers,
+// counts, and variables that the script has set to numbers only.
 func (a *analyzer) arithmetic(x syntax.ArithmExpr, text string) {
 	switch x := x.(type) {
 	case nil:
 	case *syntax.BinaryArithm:
+		if op := x.Op.String(); strings.HasSuffix(op, "=") && !listed(" == != <= >= ", op) {
+			a.hidden(text, "it assigns")
+		}
 		a.arithmetic(x.X, text)
 		a.arithmetic(x.Y, text)
 	case *syntax.UnaryArithm:
+		if x.Op == syntax.Inc || x.Op == syntax.Dec {
+			a.hidden(text, "it assigns")
+		}
 		a.arithmetic(x.X, text)
 	case *syntax.ParenArithm:
 		a.arithmetic(x.X, text)
 	case *syntax.Word:
 		if !a.number(x) {
 			a.hidden(text, "arithmetic on a value can run commands")
+			if plainWord(x) {
+				a.subscript("((", a.word(x))
+			}
 		}
 		a.expansions(x)
 	default:
@@ -173,7 +187,7 @@ func (a *analyzer) arithmetic(x syntax.ArithmExpr, text string) {
 // number: the word is a literal number, a count such as $# and ${#x}, or what a
 // program prints that prints numbers.
 func (a *analyzer) number(w *syntax.Word) bool {
-	if constant(w.Lit()) {
+	if constant(w.Lit()) || a.numeral(w.Lit()) {
 		return true
 	}
 	parts := w.Parts
@@ -192,7 +206,7 @@ func (a *analyzer) number(w *syntax.Word) bool {
 	case *syntax.Lit:
 		return constant(p.Value)
 	case *syntax.ParamExp:
-		return numeric(p)
+		return numeric(p) || a.numeral(simpleName(p))
 	case *syntax.ArithmExp:
 		return true // judged by itself
 	case *syntax.CmdSubst:
@@ -200,6 +214,15 @@ func (a *analyzer) number(w *syntax.Word) bool {
 		return number
 	}
 	return false
+}
+
+// numeral: the script itself has set the variable, to digits.
+func (a *analyzer) numeral(name string) bool {
+	if name == "" {
+		return false
+	}
+	v, ok := a.variable(name)
+	return ok && v.exact && !v.loop && strings.Trim(v.text, "0123456789") == ""
 }
 
 // constant: a number in any base. What begins with a digit is never a name.

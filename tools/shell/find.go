@@ -4,7 +4,10 @@
 
 package shell
 
-import "strings"
+import (
+	"path"
+	"strings"
+)
 
 // findTests take no value, findValues one.
 const (
@@ -18,7 +21,8 @@ const (
 )
 
 func (a *analyzer) find(args []Word) string {
-	paths, why := 0, ""
+	var starts []Word
+	why := ""
 	for i := 0; i < len(args); i++ {
 		w := args[i]
 		named := w.shape == known && len(w.prefix) > 0 && strings.IndexByte("-!(),", w.prefix[0]) >= 0
@@ -29,6 +33,12 @@ func (a *analyzer) find(args []Word) string {
 			if _, bad := valueWord(args, i, w.prefix); bad != "" {
 				why = bad
 			}
+		case named && w.prefix == "-exec" && execEnd(args[i+1:]) > 0:
+			end := i + 1 + execEnd(args[i+1:])
+			if bad := a.findRuns(args[i+1:end], starts); bad != "" {
+				why = bad
+			}
+			i = end
 		case named:
 			why = w.prefix + " is not among its tests known to be harmless"
 			if listed(findRuns, w.prefix) {
@@ -36,13 +46,13 @@ func (a *analyzer) find(args []Word) string {
 				why = w.prefix + " runs a program"
 			}
 		case w.shape == known, w.solid && w.shape < many:
-			paths++
+			starts = append(starts, w)
 			a.look(w)
 		default:
-			why = "`" + w.Text + "` may become an action"
+			why = w.named() + " may become an action"
 		}
 	}
-	if paths == 0 {
+	if len(starts) == 0 {
 		a.read(".")
 	}
 	return why
@@ -61,4 +71,55 @@ func untilEnd(args []Word) []Word {
 		}
 	}
 	return args
+}
+
+// execEnd is how many words an -exec has in front of its end, and 0 where that
+// is not certain: a plus sign ends it only behind the name of a file.
+func execEnd(args []Word) int {
+	for i, w := range args {
+		switch {
+		case w.shape != known:
+			return 0
+		case w.prefix == ";", w.prefix == "+" && i > 0 && args[i-1].prefix == "{}":
+			return i
+		}
+	}
+	return 0
+}
+
+// findRuns judges the command of an -exec with what is found as its files: they
+// lie below the places where find starts, and their names begin with these.
+func (a *analyzer) findRuns(words, starts []Word) (why string) {
+	if len(starts) == 0 {
+		starts = []Word{literalWord(".")}
+	}
+	var filled []Word
+	certain := true
+	for _, w := range words {
+		if w.prefix != "{}" {
+			filled = append(filled, w)
+			certain = certain && !strings.Contains(w.prefix, "{}")
+			continue
+		}
+		for _, start := range starts {
+			found := Word{Text: "{}", shape: files, prefix: start.prefix, solid: start.solid, path: start.path}
+			certain = certain && found.path != "" && found.solid && !busyPlace(found.path)
+			filled = append(filled, found)
+		}
+	}
+	if !certain {
+		a.denied("find -exec", words)
+		return "-exec runs a program on files whose names are not certain"
+	}
+	outer, cwds, moved, early, variables := a.scope, a.cwds, a.moved, a.early, a.variables
+	a.scope.denyOnly, a.scope.followed = true, !outer.denyOnly || outer.followed
+	a.inner("find -exec", filled)
+	a.scope, a.cwds, a.moved, a.early, a.variables = outer, cwds, moved, early, variables
+	return ""
+}
+
+// busyPlace: files there can be more than files, however deep they lie.
+func busyPlace(p string) bool {
+	p = path.Clean(p)
+	return p == "/" || strings.HasPrefix(p+"/", "/dev/") || strings.HasPrefix(p+"/", "/proc/") || strings.HasPrefix(p+"/", "/sys/") || strings.HasPrefix(p+"/", "/run/")
 }

@@ -150,7 +150,7 @@ func (p *program) parse(args []Word) (use usage, why string) {
 		case p.any:
 			use.unknown = true
 		default:
-			return use, "`" + w.Text + "` may become a flag"
+			return use, w.named() + " may become a flag"
 		}
 	}
 	return use, ""

@@ -19,7 +19,7 @@ func (a *analyzer) eval(i int, args []Word) (why, last string) {
 		}
 		texts[j] = w.Text
 	}
-	a.out.Commands[i].Transparent = true
+	a.lookThrough(i)
 	return "", a.scriptIn("eval", strings.Join(texts, " "), syntax.LangBash)
 }
 
@@ -60,6 +60,7 @@ func (a *analyzer) shell(i int, name string, args []Word) (why, last string) {
 			return a.readOperand(args[1]), name
 		}
 		a.unlisted()
+		a.runsFed(name, call.source(a))
 		if why == "" {
 			why = "it runs a file or what it reads"
 		}
@@ -76,7 +77,7 @@ func (a *analyzer) shell(i int, name string, args []Word) (why, last string) {
 		a.unlisted()
 		return why, ""
 	}
-	a.out.Commands[i].Transparent = true
+	a.lookThrough(i)
 	cwds, moved, early, variables := a.cwds, a.moved, a.early, a.variables
 	a.variables = nil // its variables are its own
 	commands, redirects := len(a.out.Commands), len(a.out.Redirects)
@@ -127,6 +128,8 @@ func sameRedirect(x, y Redirect) bool { return x.Text == y.Text }
 // shellCall is what the words after bash or sh ask for.
 type shellCall struct {
 	text  *Word  // the script after -c; nil when there is none
+	file  *Word  // the file that it runs without -c
+	stdin bool   // it runs what it reads all the same
 	why   string // what else it reads or how it reads text differently
 	early bool   // a failure may end it before its last command
 }
@@ -160,10 +163,19 @@ func scriptOperand(args []Word) (call shellCall) {
 			call.text = &args[i]
 			return call
 		default:
+			call.file = &args[i]
 			return call
 		}
 	}
 	return call
+}
+
+// source is what it runs without -c, as far as that is no file.
+func (call *shellCall) source(a *analyzer) *feed {
+	if call.file == nil || call.stdin {
+		return a.stdin
+	}
+	return a.contents(*call.file)
 }
 
 // flags takes one cluster of short flags, and returns how many words after it
@@ -185,6 +197,9 @@ func (call *shellCall) flags(flag Word, after []Word) (values int) {
 		case 'O':
 			call.refuse(flag)
 			values++
+		case 's':
+			call.stdin = true
+			call.refuse(flag)
 		default:
 			call.refuse(flag)
 		}
@@ -200,6 +215,11 @@ func (call *shellCall) refuse(flag Word) {
 // which lists the variables.
 func (a *analyzer) set(args []Word) (why string) {
 	a.early = a.early || len(args) > 0
+	if len(args) > 1 && (args[0].Text == "--" || args[0].Text == "-") {
+		a.positional(args[1:])
+	} else if len(args) > 0 && args[0].solid && args[0].prefix != "" && args[0].prefix[0] != '+' {
+		a.positional(args)
+	}
 	for i := 0; i < len(args); i++ {
 		flags, ok := strings.CutPrefix(args[i].Text, "-")
 		if plus, turned := strings.CutPrefix(args[i].Text, "+"); turned {

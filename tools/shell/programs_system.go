@@ -152,7 +152,7 @@ func versionBy(short string) *program {
 		flags: "--version " + short, operands: noOperands, style: oneByOne,
 		check: func(use usage) string {
 			if len(use.flags) != 1 {
-				return "only its version can be asked"
+				return "all that is known to be harmless of this program is asking for its version"
 			}
 			return ""
 		},

@@ -26,15 +26,17 @@ func (a *analyzer) stmt(s *syntax.Stmt) (last string) {
 		a.fail(ErrTooDeep)
 	}
 	defer func() { a.depth-- }()
-	outer := a.variables
+	outer, stdin := a.variables, a.stdin
 	for _, r := range s.Redirs {
 		a.redirect(r)
+		a.feeds(r)
 	}
 	left := s.Background || s.Coprocess || s.Disown
 	if left {
 		a.refuse(a.source(s), "it is left running in the background")
 	}
 	last = a.command(s.Cmd)
+	a.stdin = stdin
 	if _, binary := s.Cmd.(*syntax.BinaryCmd); binary || left || len(s.Redirs) > 0 { // it may not have been set
 		a.variables = outer
 	}
@@ -85,6 +87,7 @@ func (a *analyzer) otherCommand(cmd syntax.Command) {
 			a.add(Command{Name: c.Name.Value, Words: []Word{{Text: text}}, Text: text, ForkBomb: true})
 		}
 		a.stmt(c.Body)
+		a.function(c)
 	case *syntax.ArithmCmd:
 		a.keyword("((", c, func() { a.arithmetic(c.X, a.source(c)) })
 	case *syntax.LetClause:
@@ -110,6 +113,7 @@ func (a *analyzer) keyword(name string, n syntax.Node, judge func()) {
 	text := a.source(n)
 	i := a.add(Command{Name: name, Words: []Word{{Text: text}}, Text: text})
 	before := a.refusals
+	a.inherited(text)
 	a.as(i, judge)
 	a.out.Commands[i].ReadOnly = a.refusals == before
 }
@@ -128,6 +132,9 @@ func (a *analyzer) decl(c *syntax.DeclClause) {
 	a.add(Command{Name: c.Variant.Value, Words: words, Text: a.source(c), Literal: true, ReadOnly: shows})
 	for _, as := range c.Args {
 		a.assign(as)
+		if as.Naked && as.Value != nil {
+			a.subscript(c.Variant.Value, a.word(as.Value))
+		}
 	}
 }
 
@@ -138,7 +145,12 @@ func (a *analyzer) binary(c *syntax.BinaryCmd) string {
 	if c.Op != syntax.AndStmt {
 		a.variables = outer
 	}
+	stdin := a.stdin
+	if c.Op == syntax.Pipe || c.Op == syntax.PipeAll {
+		a.stdin = a.printedBy([]*syntax.Stmt{c.X})
+	}
 	last := a.stmt(c.Y)
+	a.stdin = stdin
 	if c.Op != syntax.AndStmt {
 		a.variables = outer
 	}
@@ -258,6 +270,7 @@ func (a *analyzer) testExpr(x syntax.TestExpr) {
 	case *syntax.UnaryTest:
 		if x.Op == syntax.TsRefVar || x.Op == syntax.TsVarSet && !identifier(x.X) {
 			a.hidden(a.source(x), "a subscript in the name can run commands")
+			a.testSubscript(x.X)
 		}
 		a.testExpr(x.X)
 		if fileTest(x.Op) {
@@ -268,6 +281,8 @@ func (a *analyzer) testExpr(x syntax.TestExpr) {
 		a.testExpr(x.Y)
 		if numericTest(x.Op) && (!a.numberTest(x.X) || !a.numberTest(x.Y)) {
 			a.hidden(a.source(x), "a value that is compared as a number can run commands; use [ ]")
+			a.testSubscript(x.X)
+			a.testSubscript(x.Y)
 		}
 		if x.Op == syntax.TsNewer || x.Op == syntax.TsOlder || x.Op == syntax.TsDevIno {
 			a.readTest(x.X)
@@ -277,6 +292,13 @@ func (a *analyzer) testExpr(x syntax.TestExpr) {
 		a.pattern(x)
 	default:
 		a.hidden("[[", "this test is not known to be harmless")
+	}
+}
+
+// testSubscript lists what a literal operand runs that is taken for arithmetic.
+func (a *analyzer) testSubscript(x syntax.TestExpr) {
+	if w, ok := x.(*syntax.Word); ok && plainWord(w) {
+		a.subscript("[[", a.word(w))
 	}
 }
 

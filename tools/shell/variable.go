@@ -4,6 +4,7 @@
 package shell
 
 import (
+	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -19,6 +20,9 @@ type variable struct {
 	empty  bool // solid and single hold but that it may be empty
 	text   string
 	exact  bool // its value is text
+
+	values   []string // what it may be, of a loop; patterns as written
+	elements []string // of an array
 
 	lost   bool // something else may have set it since
 	used   bool // something was concluded from it
@@ -42,7 +46,7 @@ func ownName(s string) bool {
 }
 
 func loopOver(name string, items []Word) *variable {
-	v := &variable{name: name, loop: true, solid: len(items) > 0, single: len(items) > 0}
+	v := &variable{name: name, loop: true, values: valuesOf(items), solid: len(items) > 0, single: len(items) > 0}
 	for _, w := range items {
 		v.solid = v.solid && w.solid && w.shape < many && w.prefix != ""
 		v.single = v.single && w.shape == known && unsplit(w.prefix)
@@ -57,6 +61,7 @@ func assigned(as *syntax.Assign, value Word) *variable {
 	case as.Append || as.Value == nil:
 	case value.Literal && value.Text != "":
 		v.solid, v.single, v.text, v.exact = value.solid, unsplit(value.Text), value.Text, value.solid
+		v.values = []string{value.Text}
 	case len(as.Value.Parts) == 1:
 		part := as.Value.Parts[0]
 		if q, ok := part.(*syntax.DblQuoted); ok && len(q.Parts) == 1 {
@@ -124,6 +129,9 @@ func (a *analyzer) setOwn(nodes []*syntax.Assign, assigns []assign, text string)
 		switch {
 		case as.Name == nil || as.Naked || as.Index != nil || as.Array != nil || !ownName(name):
 			a.refuse(text, "an assignment can steer what runs later")
+			if elements := a.elementsOf(as); len(elements) > 0 {
+				a.variables = append(slices.Clip(a.variables), &variable{name: name, elements: elements})
+			}
 		case a.namesDevice(assigns[i].value):
 			a.refuse(text, "it gives a device another name")
 		default:

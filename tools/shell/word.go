@@ -27,6 +27,7 @@ type Word struct {
 	path  string // what it names as a file; "" when that is not known
 	pipe  bool   // a process substitution: names no file of the tree
 	input bool   // stands for what xargs reads and appends
+	feed  int    // of a process substitution: which of those in the script it is, from 1
 }
 
 type shape uint8
@@ -83,6 +84,7 @@ type wordBuilder struct {
 	home     string // "~" or "." when the word begins with $HOME or $PWD
 	start    string // what a variable at its beginning holds
 	pipe     bool
+	feed     int
 	rest     strings.Builder // literal text after $HOME, or after a glob began
 
 	unknowns, globs int
@@ -111,7 +113,8 @@ func (b *wordBuilder) part(part syntax.WordPart, first bool) {
 		b.double(p, first)
 	case *syntax.ProcSubst:
 		b.a.expansion(part)
-		b.pipe = true
+		b.a.substituted = append(b.a.substituted, b.a.printedBy(p.Stmts))
+		b.pipe, b.feed = true, len(b.a.substituted)
 		b.add("/dev/fd/")
 		b.unknown(one)
 	default:
@@ -280,7 +283,7 @@ func (b *wordBuilder) finish(source string) Word {
 	if !b.expands {
 		return literalWord(prefix)
 	}
-	w := Word{Text: source, shape: b.shape, prefix: prefix, pipe: b.pipe}
+	w := Word{Text: source, shape: b.shape, prefix: prefix, pipe: b.pipe, feed: b.feed}
 	switch {
 	case b.shape == many:
 	case b.tilde:

@@ -1,0 +1,314 @@
+// Commands that run others in ways of their own: never read-only, and what they
+// run is listed for deny and ask rules alone. It does not know all of their
+// flags: where a flag may take a value or not, both readings are listed.
+
+package shell
+
+import (
+	"slices"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// A carrierSpec says where in the words of a wrapper the command begins.
+type carrierSpec struct {
+	values   string // short flags that take a value
+	long     string // long flags that take a value, without the dashes, separated by blanks
+	operands int    // words before the command
+	optional bool   // those words may be missing
+	script   string // short flag whose value is the text of a script
+	// longScript is the same with two dashes, which may be abbreviated.
+	longScript string
+	permutes   bool // that flag may stand behind the operands
+	joined     bool // all words together are the text of a script
+	textOnly   bool // the words themselves are no command
+}
+
+// carriers run other commands in ways that change what these do, so they are
+// never read-only. env alone, without arguments, is in the table instead.
+var carriers = map[string]carrierSpec{
+	"env":  {values: "uCS", long: "unset chdir split-string", script: "-S", longScript: "--split-string"},
+	"sudo": {values: "ughpCrtTUDR", long: "user group host prompt close-from role type command-timeout other-user chdir chroot"},
+	"doas": {values: "uC"}, "pkexec": {long: "user"}, "gosu": {operands: 1}, "su-exec": {operands: 1},
+	"su":      {values: "cCgGsTuw", long: "command group shell supp-group", operands: 1, script: "-c", longScript: "--command", permutes: true},
+	"runuser": {values: "cugGsw", long: "command user group supp-group shell", script: "-c", longScript: "--command", permutes: true},
+	"sg":      {operands: 1, script: "-c", permutes: true, joined: true},
+	"setsid":  {}, "ionice": {values: "cnpPu", long: "class classdata pid pgid uid"},
+	"watch":  {values: "nq", long: "interval equexit", joined: true},
+	"flock":  {values: "wE", long: "timeout wait conflict-exit-code", operands: 1, script: "-c", longScript: "--command", permutes: true},
+	"chroot": {operands: 1}, "script": {values: "cOIBTmEo", script: "-c", longScript: "--command", permutes: true, operands: 1, optional: true},
+	"exec": {values: "a"}, "busybox": {}, "toybox": {}, "time": {values: "fo", long: "format output"}, "coproc": {},
+	"strace": {values: "opeuaEIPOSsUX"}, "ltrace": {values: "opeuasSnlx"}, "valgrind": {}, "perf": {operands: 1}, "hyperfine": {values: "wmrpcsSN", joined: true},
+	"taskset": {operands: 1}, "chrt": {values: "TPD", operands: 1, optional: true}, "numactl": {values: "miNCPpl"}, "prlimit": {}, "cpulimit": {values: "lpe"},
+	"unshare": {values: "SRw"}, "nsenter": {values: "tSG"}, "setpriv": {}, "capsh": {}, "bwrap": {}, "firejail": {}, "proot": {values: "rbwq"},
+	"fakeroot": {}, "unbuffer": {}, "rlwrap": {values: "abCcdDefgHijlmMoOpPqrsStwz"}, "xvfb-run": {values: "nse"}, "catchsegv": {}, "eatmydata": {}, "faketime": {operands: 1},
+	"torsocks": {}, "proxychains": {values: "f"}, "proxychains4": {values: "f"}, "caffeinate": {values: "tw"}, "entr": {}, "direnv": {operands: 2},
+	"parallel": {values: "jIaNLnSP", long: "jobs max-args joblog delay timeout arg-file colsep results", joined: true}, "at": {}, "batch": {},
+	"systemd-run": {values: "pEuMHt", long: "property setenv unit slice machine host description uid gid nice working-directory on-calendar on-active on-boot"},
+	"run0":        {}, "dbus-run-session": {long: "config-file dbus-daemon"}, "setarch": {operands: 1, optional: true}, "linux64": {}, "linux32": {},
+	"npx": {values: "pc", long: "package", script: "-c", longScript: "--call"}, "bunx": {}, "pnpx": {}, "uvx": {long: "from with python"},
+	"compgen": {values: "AFGoPSWX", script: "-C", textOnly: true}, "complete": {values: "AFGoPSWX", script: "-C", textOnly: true}, "mapfile": {values: "cdnOsu", script: "-C", textOnly: true}, "readarray": {values: "cdnOsu", script: "-C", textOnly: true},
+}
+
+// subcommands are carriers by their first operand.
+var subcommands = map[string]map[string]carrierSpec{
+	"uv":     {"run": {values: "pwm", long: "with python package extra group env-file directory project"}},
+	"poetry": {"run": {}},
+	"pipenv": {"run": {}},
+	"hatch":  {"run": {}},
+	"bundle": {"exec": {}},
+	"npm":    {"exec": {long: "package", script: "-c", longScript: "--call"}, "x": {script: "-c", longScript: "--call"}},
+	"pnpm":   {"exec": {script: "-c"}, "dlx": {}},
+	"yarn":   {"exec": {}, "dlx": {}},
+	"bun":    {"x": {}},
+	"mise":   {"exec": {}, "x": {}},
+	"nix":    {"shell": {script: "-c", longScript: "--command"}, "develop": {script: "-c", longScript: "--command"}},
+	"conda":  {"run": {values: "np", long: "name prefix cwd"}},
+	"tmux":   {"new": tmux, "new-session": tmux, "neww": tmux, "new-window": tmux, "splitw": tmux, "split-window": tmux, "respawn-pane": tmux, "run": tmux, "run-shell": tmux, "send-keys": tmux, "send": tmux},
+	"screen": {"-dm": {values: "SchpTs"}, "-dmS": {operands: 1, values: "chpTs"}, "-S": {operands: 1, values: "chpTs"}},
+	"git": {
+		"rebase": {script: "-x", longScript: "--exec", textOnly: true}, "difftool": {script: "-x", longScript: "--extcmd", textOnly: true},
+		"submodule foreach": {joined: true}, "bisect run": {},
+	},
+}
+
+var tmux = carrierSpec{values: "ceFfnstxylpbN", joined: true}
+
+// stranger lists, for deny and ask rules, what a program might run that is named
+// like a wrapper but is not the system's.
+func (a *analyzer) stranger(name string, args []Word) {
+	if w, ok := wrapped[name]; ok {
+		a.candidates(name, w.spec, args)
+	} else if spec, ok := carriers[name]; ok {
+		a.candidates(name, spec, args)
+	}
+	a.carried(name, args)
+	switch name {
+	case "xargs":
+		a.candidates(name, xargsSpec, args)
+	case "bash", "sh", "dash", "zsh", "ksh":
+		if text := scriptOperand(args).text; text != nil {
+			a.deniedText(name+" -c", []Word{*text})
+		}
+	}
+}
+
+func (a *analyzer) carrier(name string, spec carrierSpec, args []Word) string {
+	if name == "parallel" {
+		args = a.parallel(spec, args)
+	}
+	a.candidates(name, spec, args)
+	return "it runs another program in a way of its own"
+}
+
+// carried lists what a program runs that does so with one of its subcommands,
+// or that goes by another name than the one in rules.
+func (a *analyzer) carried(name string, args []Word) {
+	sub, ok := strings.CutPrefix(name, "git-")
+	switch loader := strings.HasPrefix(name, "ld-") && strings.Contains(name, ".so") || name == "ld.so"; {
+	case ok && sub != "":
+		a.denied(name, append([]Word{literalWord("git"), literalWord(sub)}, args...))
+	case loader:
+		a.candidates(name, carrierSpec{long: "library-path preload audit argv0 inhibit-rpath"}, args)
+	case name == "git":
+		a.gitSettings(args)
+	}
+	specs, before := subcommands[name], ""
+	for i := 0; i < len(args) && i < maxReadings && specs != nil; i++ {
+		word := args[i].Text
+		if spec, ok := specs[strings.TrimSpace(before+" "+word)]; ok {
+			a.candidates(name+" "+word, spec, args[i+1:])
+			return
+		}
+		if spec, ok := specs[word]; ok && name != "git" { // before may be the value of a flag
+			a.candidates(name+" "+word, spec, args[i+1:])
+			return
+		}
+		switch flag := strings.HasPrefix(word, "-"); {
+		case !flag && before != "" && name == "git":
+			return
+		case !flag:
+			before = word
+		case name == "git" && listed(gitValues, word):
+			i++
+		}
+	}
+}
+
+// gitSettings lists what the settings run that git is given: aliases, and
+// settings that are named after a program.
+func (a *analyzer) gitSettings(args []Word) {
+	const programs = " pager editor sshcommand askpass fsmonitor external textconv clean smudge process cmd helper program "
+	for i, w := range args {
+		key, value, ok := strings.Cut(w.Text, "=")
+		if i == 0 || args[i-1].Text != "-c" {
+			if !ok && i+1 < len(args) && strings.HasPrefix(args[i+1].Text, "!") { // as the words of git config
+				key, value, ok = w.Text, args[i+1].Text, true
+			} else {
+				ok = false
+			}
+		}
+		key = strings.ToLower(key)
+		text, runs := strings.CutPrefix(value, "!")
+		switch alias := strings.HasPrefix(key, "alias."); {
+		case !ok || value == "":
+		case alias && runs, listed(programs, key[strings.LastIndexByte(key, '.')+1:]):
+			a.deniedText("git", []Word{{Text: text, Literal: w.Literal}})
+		case alias:
+			a.deniedText("git", append([]Word{{Text: "git " + value, Literal: w.Literal}}, args[min(i+2, len(args)):]...))
+		}
+	}
+}
+
+// parallel lists what the words behind ::: make of those in front of it, and
+// returns the latter.
+func (a *analyzer) parallel(spec carrierSpec, args []Word) (template []Word) {
+	at := slices.IndexFunc(args, func(w Word) bool { return strings.HasPrefix(w.Text, ":::") })
+	if at < 0 {
+		return args
+	}
+	first := 0
+	for first < at && strings.HasPrefix(args[first].Text, "-") {
+		if first++; spec.takes(args[first-1].Text) == aValue {
+			first++
+		}
+	}
+	text := Command{Words: args[min(first, at):at]}.String()
+	for _, input := range args[at+1 : min(len(args), at+1+maxInputs)] {
+		whole := strings.ReplaceAll(text, "{}", input.Text)
+		if whole == text {
+			whole = strings.TrimSpace(text + " " + input.Text)
+		}
+		a.deniedText("parallel", []Word{{Text: whole}})
+	}
+	return args[:at]
+}
+
+// maxInputs bounds how many words are tried in the place that they are put into.
+const maxInputs = 16
+
+// candidates lists every command that the words of a wrapper may hold. After
+// a flag that is not known to take a value there are two readings.
+func (a *analyzer) candidates(via string, spec carrierSpec, args []Word) {
+	a.unlisted()
+	readings := 0
+	skip := spec.operands
+	for i := 0; i < len(args) && readings < maxReadings; i++ {
+		text := args[i].Text
+		switch {
+		case strings.HasPrefix(text, "-") && len(text) > 1 && text != "--":
+			if value, ok := spec.scriptAt(args[i:]); ok {
+				a.deniedScript(via, value)
+			}
+			switch takes := spec.takes(text); {
+			case takes == aValue:
+				i++
+			case takes == notKnown && skip == 0 && i+2 < len(args) && !strings.HasPrefix(args[i+1].Text, "-") && !spec.textOnly:
+				a.denied(via, args[i+2:])
+				readings++
+			}
+		case text == "--", text == "-", spec.textOnly: // a single dash is a flag of env and su
+		case strings.Contains(text, "=") && args[i].solid && !strings.Contains(text[:strings.Index(text, "=")], "/"):
+		case skip > 0:
+			if spec.optional {
+				a.denied(via, args[i:])
+			}
+			skip--
+		default:
+			a.carries(via, spec, args[i:])
+			return
+		}
+	}
+}
+
+// carries lists the words that are a command, or the text of one.
+func (a *analyzer) carries(via string, spec carrierSpec, words []Word) {
+	if spec.joined {
+		a.deniedText(via, words)
+	}
+	a.denied(via, words)
+	for i := range words {
+		if value, ok := spec.scriptAt(words[i:]); ok && spec.permutes && strings.HasPrefix(words[i].Text, "-") {
+			a.deniedScript(via, value)
+		}
+	}
+}
+
+// maxReadings bounds how often a flag that is not known splits the words of a wrapper.
+const maxReadings = 6
+
+// taking is what a flag does with the word behind it.
+type taking uint8
+
+const (
+	notKnown taking = iota
+	aValue
+	nothing
+)
+
+func (s carrierSpec) takes(flag string) taking {
+	if name, ok := strings.CutPrefix(flag, "--"); ok {
+		if strings.Contains(name, "=") {
+			return nothing
+		}
+		for _, long := range strings.Fields(s.long) {
+			if strings.HasPrefix(long, name) {
+				return aValue
+			}
+		}
+		return notKnown
+	}
+	for i := 1; i < len(flag); i++ {
+		if strings.IndexByte(s.values, flag[i]) < 0 {
+			continue
+		}
+		if i == len(flag)-1 {
+			return aValue
+		}
+		return nothing // what follows in the same word is the value
+	}
+	return notKnown
+}
+
+// scriptAt finds the text of a script that the first word, a flag, gives: attached, behind "=", or as the next word.
+func (s carrierSpec) scriptAt(args []Word) (script Word, ok bool) {
+	flag := args[0].Text
+	if s.script == "" {
+		return script, false
+	}
+	at := strings.IndexByte(flag, s.script[1])
+	name, value, attached := strings.Cut(flag, "=")
+	switch {
+	case strings.HasPrefix(flag, "--"):
+		if s.longScript == "" || len(name) < 4 || !strings.HasPrefix(s.longScript, name) {
+			return script, false
+		}
+	case at < 0:
+		return script, false
+	default:
+		value, attached = flag[at+1:], at+1 < len(flag)
+	}
+	switch {
+	case attached:
+		return Word{Text: value, Literal: args[0].Literal}, true
+	case len(args) > 1:
+		return args[1], true
+	}
+	return script, false
+}
+
+// deniedScript walks the value of a flag such as -c. That of env -S is words for env itself.
+func (a *analyzer) deniedScript(via string, script Word) {
+	if via == "env" {
+		script.Text = "env " + script.Text
+	}
+	a.deniedText(via, []Word{script})
+}
+
+func (a *analyzer) deniedText(via string, words []Word) {
+	outer, cwds, moved := a.scope, a.cwds, a.moved
+	a.scope.denyOnly, a.scope.followed = true, false
+	a.scriptIn(via, Command{Words: words}.String(), syntax.LangBash)
+	a.scope, a.cwds, a.moved = outer, cwds, moved
+}

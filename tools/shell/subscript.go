@@ -1,0 +1,71 @@
+// Names with a subscript among the words of builtins: bash takes the subscript
+// for arithmetic, and runs the substitutions in it, quoted or not. It judges
+// nothing; that such a name is refused is said where the builtin is.
+
+package shell
+
+import (
+	"slices"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// subscripts lists, for deny and ask rules, what the subscripts run that a
+// builtin evaluates among its words.
+func (a *analyzer) subscripts(name string, args []Word) {
+	switch name {
+	case "printf", "wait":
+		a.subscriptsAfter(name, args, "-v", "-p")
+	case "test", "[":
+		a.subscriptsAfter(name, args, "-v", "-R")
+	case "read", "unset", "mapfile", "readarray", "getopts", "let", "declare", "typeset", "local", "export", "readonly":
+		for _, w := range args {
+			a.subscript(name, w)
+		}
+	}
+}
+
+// subscriptsAfter takes the words behind flags, or in one word with them.
+func (a *analyzer) subscriptsAfter(name string, args []Word, flags ...string) {
+	for i, w := range args {
+		if i > 0 && slices.Contains(flags, args[i-1].Text) || slices.Contains(flags, w.Text[:min(2, len(w.Text))]) {
+			a.subscript(name, w)
+		}
+	}
+}
+
+// subscript walks the substitutions in a literal text; those in any other have
+// been walked as they stand.
+func (a *analyzer) subscript(via string, w Word) {
+	at := strings.IndexByte(w.prefix, '[')
+	if w.shape != known || !strings.ContainsAny(w.prefix, "$`") || at < 0 {
+		return
+	}
+	text := w.prefix[at+1:]
+	if a.nested++; a.nested <= maxScripts {
+		outer, cwds, src := a.enter(via), a.cwds, a.src
+		a.scope.denyOnly, a.scope.followed, a.src = true, false, text
+		a.expansions(quotedText(text))
+		a.scope, a.cwds, a.src = outer, cwds, src
+	}
+	a.nested--
+}
+
+// quotedText parses text as if it stood in double quotes; nil: that is not
+// possible.
+func quotedText(text string) (w *syntax.Word) {
+	if len(text) > maxParsed || strings.Count(text, "(") > maxOpen {
+		return nil
+	}
+	defer func() {
+		if recover() != nil { // the parser meets arbitrary bytes
+			w = nil
+		}
+	}()
+	w, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Document(strings.NewReader(text))
+	if err != nil {
+		return nil
+	}
+	return w
+}
