@@ -240,8 +240,10 @@ func TestDiscard(t *testing.T) {
 		}
 	}
 	slices.Sort(told)
-	want(t, told, []string{"1 a OK", "1 b DISCARDED discarded", "1 c DISCARDED discarded", "2 a OK", "2 b OK",
-		"turn 1 ended 3/3", "turn 2 ended 2/1"})
+	want(t, told, []string{
+		"1 a OK", "1 b DISCARDED discarded", "1 c DISCARDED discarded", "2 a OK", "2 b OK",
+		"turn 1 ended 3/3", "turn 2 ended 2/1",
+	})
 }
 
 // TestOrderedResults: results come in the order of the tool uses, and a later one is not lost meanwhile.
