@@ -8,9 +8,12 @@ export GOFLAGS := -buildvcs=false
 export PATH := $(CURDIR)/.bin:$(PATH)
 
 FUZZTIME ?= 60s
+SOAKTIME ?= 10m
+KILLS ?= 1000
+SEED ?= 1
 
 .DEFAULT_GOAL := all
-.PHONY: all demo test lint generate check bench fuzz build install clients generated protos vet
+.PHONY: all demo test lint generate check bench crash flap soak fuzz build install clients generated protos vet
 
 all: generate lint test
 
@@ -58,6 +61,18 @@ vet:
 bench: build
 	go test -run '^$$' -bench . -benchmem ./...
 	go run ./bench -toold .bin/toold
+
+# Kills the daemon KILLS times and holds what clients see against what is promised; SEED repeats a run.
+crash: build
+	go run ./bench/endure crash -toold .bin/toold -kills $(KILLS) -seed $(SEED)
+
+# A client that is killed every second for a minute.
+flap: build
+	go run ./bench/endure flap -toold .bin/toold
+
+# Everything at once for SOAKTIME.
+soak:
+	go run ./bench/endure soak -for $(SOAKTIME) -seed $(SEED)
 
 # Each fuzz target for FUZZTIME, one after the other.
 fuzz:

@@ -24,6 +24,11 @@ const module = "github.com/toold/toold"
 // outside its tests. A package or an arrow that is not here is refused, and so is an arrow that is here for nothing.
 var imports = map[string][]string{
 	"bench": {"gen/toold/v1"},
+	"bench/endure": {
+		"bench/ledger", "daemon", "gen/toold/v1", "tools", "tools/bash", "tools/edit", "tools/glob", "tools/grep", "tools/ls",
+		"tools/read", "tools/sandbox", "tools/todo", "tools/write",
+	},
+	"bench/ledger": {"gen/toold/v1"},
 	"cmd/toold": {
 		"daemon", "daemon/settings", "gen/toold/v1", "tools", "tools/bash", "tools/edit", "tools/glob",
 		"tools/grep", "tools/ls", "tools/read", "tools/sandbox", "tools/todo", "tools/write",
@@ -78,7 +83,7 @@ var confined = []struct {
 	{"google.golang.org/grpc", []string{"gen", "daemon", "cmd", "bench"}},
 	{"google.golang.org/protobuf", []string{"gen", "daemon", "cmd", "bench"}},
 	{module + "/gen", []string{"daemon", "cmd", "bench"}},
-	{"go.uber.org/zap", []string{"daemon", "cmd"}},
+	{"go.uber.org/zap", []string{"daemon", "cmd", "bench"}},
 	{"log", nil},
 	{"log/slog", nil},
 	{"github.com/spf13/cobra", []string{"cmd"}},

@@ -116,10 +116,14 @@ func New(config Config) (*Daemon, error) {
 	if err != nil {
 		return nil, errors.Join(err, store.Close(), lock.Close())
 	}
+	locks, err := workspace.OpenLocks(filepath.Join(config.StateDir, "writing"))
+	if err != nil {
+		return nil, errors.Join(err, store.Close(), lock.Close())
+	}
 	d := &Daemon{
 		Config: config, limits: limits, settings: files, home: sources.Home, guarded: []string{sources.User, sources.TrustFile, sources.ManagedDir},
 		warnings: warnings, started: time.Now(),
-		lock: lock, journal: store, scheduler: scheduler.New(limits.MaxRunningCalls), runner: runner, locks: workspace.NewLocks(),
+		lock: lock, journal: store, scheduler: scheduler.New(limits.MaxRunningCalls), runner: runner, locks: locks,
 		grace: disconnectGrace, hurry: make(chan struct{}, 1), ending: make(chan struct{}), atOnce: make(chan struct{}),
 		sessions: map[string]*session{}, lost: map[string]lost{}, busy: time.Now(), health: health.NewServer(),
 	}

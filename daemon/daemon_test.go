@@ -3,7 +3,9 @@ package daemon_test
 // Streams as a whole: how they begin and end, and what a daemon says of itself.
 
 import (
+	"context"
 	"encoding/json"
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -120,4 +122,27 @@ func TestHeartbeat(t *testing.T) {
 	}
 	g.open("a")
 	c.until("a OK")
+}
+
+// TestHungUpStreamDisplacesNobody: a stream that its client has given up does not take the session from the next one,
+// however late it is heard.
+func TestHungUpStreamDisplacesNobody(t *testing.T) {
+	h := serve(t)
+	h.join("s", free())
+	for n := range 200 {
+		ctx, hangUp := context.WithCancel(t.Context())
+		given, err := h.tools().Execute(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		attach := &tooldv1.ExecuteRequest{Message: &tooldv1.ExecuteRequest_Attach{Attach: &tooldv1.Attach{SessionId: "s"}}}
+		if err := given.Send(attach); err != nil {
+			t.Fatal(err)
+		}
+		hangUp()
+		c := h.join("s", nil)
+		c.use(fmt.Sprint(n), "Nope", `{}`)
+		c.endTurn()
+		c.until("turn ")
+	}
 }

@@ -94,7 +94,7 @@ func (t *toolServer) open(g tooldv1.ToolService_ExecuteServer, first *tooldv1.Ex
 			return nil, err
 		}
 		st := s.join(0, g.Send)
-		return st, s.attach(st, &tooldv1.Attach{})
+		return st, s.attach(g.Context(), st, &tooldv1.Attach{})
 	}
 	if err := t.daemon.checkAttach(request); err != nil {
 		return nil, err
@@ -113,7 +113,7 @@ func (t *toolServer) open(g tooldv1.ToolService_ExecuteServer, first *tooldv1.Ex
 		return nil, err
 	}
 	st := s.join(after, g.Send)
-	return st, s.attach(st, request)
+	return st, s.attach(g.Context(), st, request)
 }
 
 func beyondEnd(session string, after, last uint64) *refusal {
@@ -195,7 +195,7 @@ func (d *Daemon) find(name string, roots []string, options *tooldv1.Options) (s 
 }
 
 // attach makes st one of the session's streams.
-func (s *session) attach(st *stream, a *tooldv1.Attach) error {
+func (s *session) attach(ctx context.Context, st *stream, a *tooldv1.Attach) error {
 	standing := s.stand()
 	s.intake.Lock()
 	defer s.intake.Unlock()
@@ -208,6 +208,11 @@ func (s *session) attach(st *stream, a *tooldv1.Attach) error {
 	st.answers = a.GetCapabilities().GetAnswers()
 	st.bytes = s.options.GetOutputFormat() == tooldv1.OutputFormat_OUTPUT_FORMAT_BYTES
 	st.companion = a.GetRole() == tooldv1.Role_ROLE_COMPANION
+	st.arrival = arrivalOf(ctx)
+	if !st.companion && s.main != nil && s.main.arrival > st.arrival {
+		st.cursor.Close()
+		return errDisplaced
+	}
 	s.streams[st] = struct{}{}
 	s.used = time.Now()
 	if !st.companion {
@@ -216,6 +221,8 @@ func (s *session) attach(st *stream, a *tooldv1.Attach) error {
 	st.hello = s.hello(standing)
 	return nil
 }
+
+var errDisplaced = refuse(codes.Aborted, "displaced", "Another main stream has attached to the session.")
 
 // closed is why a session that is stopping takes nothing more.
 func (s *session) closed() error {
@@ -228,7 +235,7 @@ func (s *session) closed() error {
 // lead makes st the main stream, and ends the one that was. intake and mu are held.
 func (s *session) lead(st *stream, a *tooldv1.Attach) {
 	if s.main != nil {
-		s.main.end(refuse(codes.Aborted, "displaced", "Another main stream has attached to the session."))
+		s.main.end(errDisplaced)
 	}
 	s.main, s.canAsk, s.deadline = st, st.answers, time.Time{}
 	if len(a.GetEnv()) > 0 {

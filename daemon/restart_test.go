@@ -195,7 +195,6 @@ func TestDrain(t *testing.T) {
 	}
 	c.until("waits INTERRUPTED")
 	other := h.converse()
-	other.use("x", "Read", `{}`)
 	if err := other.closed(); reasonOf(err) != "shutting_down" {
 		t.Errorf("a new stream: %v", err)
 	}

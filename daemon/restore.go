@@ -40,6 +40,12 @@ func (d *Daemon) restore() error {
 		return err
 	}
 	for _, info := range infos {
+		if info.Last == 0 { // the daemon died while it made this one: nobody has been told of it
+			if err := d.journal.Remove(info.Name); err != nil {
+				return err
+			}
+			continue
+		}
 		if info.Sealed.IsZero() {
 			d.lost[info.Name] = lost{info: info}
 			if _, err := d.bringBack(info.Name); err != nil {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"runtime/debug"
+	"sync/atomic"
 	"time"
 
 	grpcprom "github.com/grpc-ecosystem/go-grpc-middleware/providers/prometheus"
@@ -19,6 +20,7 @@ import (
 	"google.golang.org/grpc/keepalive"
 	grpcpeer "google.golang.org/grpc/peer"
 	"google.golang.org/grpc/reflection"
+	"google.golang.org/grpc/tap"
 
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
@@ -41,6 +43,7 @@ func (d *Daemon) newServer() *grpc.Server {
 	rescue := recovery.WithRecoveryHandler(d.rescued)
 	server := grpc.NewServer(
 		grpc.Creds(peerCredentials{}),
+		grpc.InTapHandle(numberArrival),
 		grpc.MaxRecvMsgSize(d.limits.MessageBytes),
 		grpc.MaxHeaderListSize(maxHeader),
 		grpc.MaxConcurrentStreams(maxStreams),
@@ -59,6 +62,22 @@ func (d *Daemon) newServer() *grpc.Server {
 	reflection.Register(server)
 	metrics.InitializeMetrics(server)
 	return server
+}
+
+// arrivals counts the requests that have come in.
+var arrivals atomic.Uint64
+
+type arrivalKey struct{}
+
+// numberArrival is called where a connection is read, so in the order in which its requests were sent. The methods run
+// on goroutines of their own and so in any order.
+func numberArrival(ctx context.Context, _ *tap.Info) (context.Context, error) {
+	return context.WithValue(ctx, arrivalKey{}, arrivals.Add(1)), nil
+}
+
+func arrivalOf(ctx context.Context) uint64 {
+	n, _ := ctx.Value(arrivalKey{}).(uint64) // 0: it did not come over the wire
+	return n
 }
 
 // logCall writes one line a finished method; no payloads.

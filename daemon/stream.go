@@ -29,6 +29,7 @@ type stream struct {
 	upTo    uint64            // without follow: the last record that is sent
 	// companion: it may not send tool uses, nor end turns.
 	companion bool
+	arrival   uint64 // among all streams of the daemon: of two main ones the later stays, whichever is heard first
 
 	// Guarded by the session's mu.
 	answers    bool

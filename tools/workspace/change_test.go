@@ -333,3 +333,30 @@ func BenchmarkChange4KiB(b *testing.B) {
 		}
 	})
 }
+
+// TestWhatADeadDaemonWasWriting: its temporary files go, and nothing that only looks like one.
+func TestWhatADeadDaemonWasWriting(t *testing.T) {
+	dir, notes := t.TempDir(), filepath.Join(t.TempDir(), "writing")
+	if _, err := workspace.OpenLocks(notes); err != nil {
+		t.Fatal(err)
+	}
+	for name, noted := range map[string]string{".toold-A.tmp": ".toold-A.tmp", "mine": ".toold-B.tmp", ".toold-C.tmp": "other"} {
+		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink(filepath.Join(dir, name), filepath.Join(notes, noted)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := workspace.OpenLocks(notes); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]bool{".toold-A.tmp": false, "mine": true, ".toold-C.tmp": true} {
+		if _, err := os.Stat(filepath.Join(dir, name)); (err == nil) != want {
+			t.Errorf("%s: %v, want it there: %v", name, err, want)
+		}
+	}
+	if left, err := os.ReadDir(notes); err != nil || len(left) > 0 {
+		t.Errorf("%v, %v are noted still", left, err)
+	}
+}

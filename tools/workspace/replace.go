@@ -41,8 +41,9 @@ func (v *View) replaceAtomically(f *File, old *Content, data []byte) (os.FileInf
 		return nil, err
 	}
 	defer dir.Close()
-	base := filepath.Base(f.Path.Real)
-	temp, name, err := writeBeside(dir, data, 0o600, func(temp *os.File) error { return keepAttributes(f.File, temp) })
+	base, name := filepath.Base(f.Path.Real), tempName()
+	defer v.ws.locks.note(filepath.Join(filepath.Dir(f.Path.Real), name))()
+	temp, err := writeBeside(dir, name, data, 0o600, func(temp *os.File) error { return keepAttributes(f.File, temp) })
 	if err != nil {
 		return nil, err
 	}
@@ -85,7 +86,9 @@ func (v *View) createFile(p Path, data []byte) (os.FileInfo, error) {
 		return nil, err
 	}
 	defer dir.Close()
-	temp, name, err := writeBeside(dir, data, 0o666, func(*os.File) error { return nil })
+	name := tempName()
+	defer v.ws.locks.note(filepath.Join(filepath.Dir(p.Real), name))()
+	temp, err := writeBeside(dir, name, data, 0o666, func(*os.File) error { return nil })
 	if err != nil {
 		return nil, v.unwritten(p, err)
 	}
@@ -128,14 +131,16 @@ func (v *View) makeParents(p Path) (*os.Root, error) {
 	return v.openDir(parent, p)
 }
 
-// writeBeside writes data, synced, to a new file in dir that nobody else knows. mode, less the umask, is what it has
+// tempName is a file name that nobody else knows.
+func tempName() string { return tempPrefix + rand.Text() + tempSuffix }
+
+// writeBeside writes data, synced, to a new file of that name in dir. mode, less the umask, is what it has
 // while it is written; dress is called behind that, since writing takes set-user-id away. The caller renames or removes
 // it. What cannot be written leaves nothing behind.
-func writeBeside(dir *os.Root, data []byte, mode os.FileMode, dress func(*os.File) error) (*os.File, string, error) {
-	name := ".toold-" + rand.Text() + ".tmp"
+func writeBeside(dir *os.Root, name string, data []byte, mode os.FileMode, dress func(*os.File) error) (*os.File, error) {
 	temp, err := dir.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {
-		return nil, "", takesNone(err)
+		return nil, takesNone(err)
 	}
 	_, err = temp.Write(data)
 	if err == nil {
@@ -145,9 +150,9 @@ func writeBeside(dir *os.Root, data []byte, mode os.FileMode, dress func(*os.Fil
 		err = temp.Sync()
 	}
 	if err != nil {
-		return nil, "", errors.Join(err, temp.Close(), dir.Remove(name))
+		return nil, errors.Join(err, temp.Close(), dir.Remove(name))
 	}
-	return temp, name, nil
+	return temp, nil
 }
 
 // takesNone turns a directory's refusal of a new file, or of a rename in it, into errInPlace.

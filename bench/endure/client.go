@@ -1,0 +1,112 @@
+// A client of one session: what it sends, and the ledger that everything it receives goes into.
+
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"google.golang.org/grpc"
+
+	"github.com/toold/toold/bench/ledger"
+	tooldv1 "github.com/toold/toold/gen/toold/v1"
+)
+
+// A client is attached to one session by one stream. The ledger outlives it.
+type client struct {
+	session string
+	ledger  *ledger.Ledger
+	stream  grpc.BidiStreamingClient[tooldv1.ExecuteRequest, tooldv1.ExecuteResponse]
+	hangUp  context.CancelFunc
+}
+
+// attach opens a stream behind what the ledger has seen. Everything is allowed without being asked.
+func (d *server) attach(ctx context.Context, session string, l *ledger.Ledger, role tooldv1.Role) (*client, error) {
+	ctx, hangUp := context.WithCancel(ctx)
+	stream, err := tooldv1.NewToolServiceClient(d.conn).Execute(ctx)
+	if err != nil {
+		hangUp()
+		return nil, err
+	}
+	c := &client{session: session, ledger: l, stream: stream, hangUp: hangUp}
+	mode, after := tooldv1.PermissionMode_PERMISSION_MODE_BYPASS_PERMISSIONS, l.Last()
+	attach := &tooldv1.Attach{SessionId: session, AfterSeq: &after, Roots: []string{d.root()}, Client: &tooldv1.ClientInfo{Name: "endure"}, Role: role}
+	if role != tooldv1.Role_ROLE_COMPANION {
+		attach.Options = &tooldv1.Options{PermissionMode: &mode}
+	}
+	if err := c.say(&tooldv1.ExecuteRequest{Message: &tooldv1.ExecuteRequest_Attach{Attach: attach}}); err != nil {
+		hangUp()
+		return nil, err
+	}
+	return c, nil
+}
+
+func (c *client) say(r *tooldv1.ExecuteRequest) error { return c.stream.Send(r) }
+
+// A use is one tool use of a script.
+type use struct {
+	id, name string
+	input    map[string]any
+}
+
+// send sends a whole turn. A repeat of one that was sent before runs nothing again.
+func (c *client) send(turn string, uses []use) error {
+	for _, u := range uses {
+		text, err := json.Marshal(u.input)
+		if err != nil {
+			return err
+		}
+		err = c.say(&tooldv1.ExecuteRequest{Message: &tooldv1.ExecuteRequest_ToolUse{ToolUse: &tooldv1.ToolUse{
+			Id: u.id, Name: u.name, TurnId: turn, Arguments: &tooldv1.ToolUse_InputJson{InputJson: string(text)},
+		}}})
+		if err != nil {
+			return err
+		}
+	}
+	return c.say(&tooldv1.ExecuteRequest{Message: &tooldv1.ExecuteRequest_EndTurn{EndTurn: &tooldv1.EndTurn{TurnId: turn}}})
+}
+
+// A violation is a broken promise, and not an accident of the run.
+type violation struct{ what error }
+
+func (v violation) Error() string { return "VIOLATION: " + v.what.Error() }
+
+// receive takes one event. The error is a violation, or the stream's.
+func (c *client) receive() (*tooldv1.ExecuteResponse, error) {
+	event, err := c.stream.Recv()
+	if err != nil {
+		return nil, err
+	}
+	if err := c.ledger.See(event); err != nil {
+		return nil, violation{fmt.Errorf("session %s: %w", c.session, err)}
+	}
+	return event, nil
+}
+
+// settle receives until each of the uses of a turn has a result and no turn is open.
+func (c *client) settle(turn string, uses []use) error {
+	for {
+		missing := c.missing(turn, uses)
+		if missing == "" {
+			return nil
+		}
+		if _, err := c.receive(); err != nil {
+			return fmt.Errorf("%w, while %s", err, missing)
+		}
+	}
+}
+
+// missing says what a turn has yet to come to; empty: it is settled.
+func (c *client) missing(turn string, uses []use) string {
+	results := c.ledger.Results(turn)
+	for _, u := range uses {
+		if results[u.id] == nil {
+			return "the result of " + u.id + " is missing"
+		}
+	}
+	if err := c.ledger.Settled(); err != nil {
+		return err.Error()
+	}
+	return ""
+}

@@ -1,0 +1,64 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/toold/toold/tools/sandbox"
+)
+
+// binary is the daemon's, built for the tests.
+var binary string
+
+func TestMain(m *testing.M) {
+	if sandbox.WatcherMain(os.Args) {
+		return
+	}
+	if len(os.Args) > 1 && !strings.HasPrefix(os.Args[1], "-") { // this program, as tests start it
+		main()
+		return
+	}
+	os.Exit(built(m))
+}
+
+func built(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "endure")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	binary = filepath.Join(dir, "toold")
+	build := exec.Command("go", "build", "-o", binary, "../../cmd/toold")
+	if out, err := build.CombinedOutput(); err != nil {
+		fmt.Fprintf(os.Stderr, "%v\n%s", err, out)
+		return 1
+	}
+	return m.Run()
+}
+
+// TestCrash is the bounded part of `make crash`: one kill at each record of the scripted turn, as many under load.
+func TestCrash(t *testing.T) {
+	if err := crash(t.Context(), binary, 1, 0, 70, t.Output()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestFlap: a client that is killed five times a second ends with the records of one that stayed.
+func TestFlap(t *testing.T) {
+	if err := flap(t.Context(), binary, 3*time.Second, 200*time.Millisecond, t.Output()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestSoak is the bounded part of `make soak`.
+func TestSoak(t *testing.T) {
+	if err := soak(t.Context(), 3*time.Second, 4, 1, t.Output()); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,70 @@
+// Command endure maltreats a daemon and holds what its clients see against what toold promises (bench/ledger): crash
+// kills it over and over, flap kills a client, soak does everything at once for long. It speaks to the daemon as any
+// client does; soak alone serves it itself, so that it can look for goroutines at the end.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"time"
+
+	"github.com/toold/toold/tools/sandbox"
+)
+
+const usage = `usage: endure crash [-kills 1000] [-seed 1] [-from 0] [-toold .bin/toold]
+       endure flap  [-for 1m] [-every 1s] [-toold .bin/toold]
+       endure soak  [-for 10m] [-clients 8] [-seed 1]`
+
+func main() {
+	if sandbox.WatcherMain(os.Args) {
+		return
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	err := run(ctx, os.Args[1:])
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "endure:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, args []string) error {
+	if len(args) == 0 {
+		return errors.New(usage)
+	}
+	flags := flag.NewFlagSet(args[0], flag.ContinueOnError)
+	toold := flags.String("toold", ".bin/toold", "the daemon's binary")
+	seed := flags.Uint64("seed", 1, "what chance is drawn from")
+	switch args[0] {
+	case "crash":
+		kills := flags.Int("kills", 1000, "how often the daemon is killed")
+		from := flags.Int("from", 0, "number of the first kill; with -kills 1 it repeats one")
+		if err := flags.Parse(args[1:]); err != nil {
+			return err
+		}
+		return crash(ctx, *toold, *seed, *from, *kills, os.Stdout)
+	case "flap":
+		span := flags.Duration("for", time.Minute, "how long")
+		every := flags.Duration("every", time.Second, "how often the client is killed")
+		if err := flags.Parse(args[1:]); err != nil {
+			return err
+		}
+		return flap(ctx, *toold, *span, *every, os.Stdout)
+	case "soak":
+		span := flags.Duration("for", 10*time.Minute, "how long")
+		clients := flags.Int("clients", 8, "how many at once")
+		if err := flags.Parse(args[1:]); err != nil {
+			return err
+		}
+		return soak(ctx, *span, *clients, *seed, os.Stdout)
+	case "flapping": // the client that flap kills
+		return flapping(ctx, args[1:])
+	case "serve": // the daemon that soak watches
+		return serve(args[1:])
+	}
+	return errors.New(usage)
+}

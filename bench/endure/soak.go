@@ -1,0 +1,237 @@
+// Everything at once for long: clients that send mixed turns, vanish, stall, cancel, interrupt and throw turns away, on a
+// daemon whose memory, descriptors and goroutines are watched.
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/toold/toold/bench/ledger"
+	tooldv1 "github.com/toold/toold/gen/toold/v1"
+)
+
+// soaking is one run: what its clients count together.
+type soaking struct {
+	daemon                           *server
+	until                            time.Time
+	turns, calls, records, disturbed atomic.Int64
+}
+
+func soak(ctx context.Context, span time.Duration, clients int, seed uint64, out io.Writer) (err error) {
+	dir, err := os.MkdirTemp("", "soak")
+	if err != nil {
+		return err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	d, err := newServer(self, dir) // this program serves, so that it can look for goroutines at its end
+	if err != nil {
+		return err
+	}
+	if err := d.start(); err != nil {
+		return err
+	}
+	defer d.kill()
+	s := &soaking{daemon: d, until: time.Now().Add(span)}
+	fmt.Fprintf(out, "seed %d, %d clients, %s\n%8s %8s %8s %10s %8s %8s %8s\n", seed, clients, span, "after", "turns", "calls", "disturbed", "MiB", "files", "threads")
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var working sync.WaitGroup
+	for n := range clients {
+		working.Go(func() {
+			if err := s.client(ctx, n, rand.New(rand.NewPCG(seed, uint64(n)))); err != nil {
+				cancel(fmt.Errorf("client %d: %w", n, err))
+			}
+		})
+	}
+	ended := make(chan struct{})
+	go func() { working.Wait(); close(ended) }()
+	if err := s.watch(out, ended, span/20); err != nil {
+		return err
+	}
+	if err := context.Cause(ctx); err != nil {
+		return err
+	}
+	if err := d.stop(); err != nil {
+		log, _ := os.ReadFile(filepath.Join(dir, "daemon.log"))
+		return fmt.Errorf("the daemon did not end in order: %w\n%s", err, log[max(0, len(log)-20000):])
+	}
+	fmt.Fprintf(out, "%d turns, %d calls, %d records: no violation, no goroutine left\n", s.turns.Load(), s.calls.Load(), s.records.Load())
+	return os.RemoveAll(dir)
+}
+
+// watch prints what the daemon takes up until the clients have ended. The caller judges whether it is flat.
+func (s *soaking) watch(out io.Writer, ended <-chan struct{}, every time.Duration) error {
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	began := time.Now()
+	for {
+		select {
+		case <-ended:
+			return nil
+		case <-tick.C:
+		}
+		pid := s.daemon.cmd.Process.Pid
+		memory, err := figure(pid, "VmRSS")
+		if err != nil {
+			return err
+		}
+		threads, err := figure(pid, "Threads")
+		if err != nil {
+			return err
+		}
+		files, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(out, "%8s %8d %8d %10d %8d %8d %8d\n", time.Since(began).Round(time.Second), s.turns.Load(), s.calls.Load(), s.disturbed.Load(), memory>>10, len(files), threads)
+	}
+}
+
+// figure reads one of the kernel's numbers about a process.
+func figure(pid int, name string) (n int64, err error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return 0, err
+	}
+	_, rest, _ := strings.Cut(string(text), name+":")
+	_, err = fmt.Sscan(rest, &n)
+	return n, err
+}
+
+// client does one session after the other until the time is over.
+func (s *soaking) client(ctx context.Context, number int, chance *rand.Rand) error {
+	dir := filepath.Join(s.daemon.root(), fmt.Sprint(number))
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	for n := 0; time.Now().Before(s.until) && ctx.Err() == nil; n++ {
+		if err := s.session(ctx, fmt.Sprintf("s%d-%d", number, n), dir, chance); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// session does some turns in one session, each disturbed in some way or none, and closes it.
+func (s *soaking) session(ctx context.Context, name, dir string, chance *rand.Rand) error {
+	l := ledger.New()
+	defer func() { s.records.Add(int64(l.Last())); s.calls.Add(int64(len(l.Calls()))) }()
+	for n := range 1 + chance.IntN(20) {
+		if err := s.turn(ctx, name, fmt.Sprintf("turn-%d", n), dir, l, chance); err != nil {
+			return fmt.Errorf("session %s, turn %d: %w", name, n, err)
+		}
+		s.turns.Add(1)
+	}
+	_, err := tooldv1.NewSessionServiceClient(s.daemon.conn).CloseSession(ctx, &tooldv1.CloseSessionRequest{SessionId: name})
+	return err
+}
+
+// turn sends a turn, disturbs it, and sees it to its end, attached anew if need be.
+func (s *soaking) turn(ctx context.Context, session, name, dir string, l *ledger.Ledger, chance *rand.Rand) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	uses := s.mixed(dir, chance)
+	for {
+		c, err := s.daemon.attach(ctx, session, l, tooldv1.Role_ROLE_MAIN)
+		if err != nil {
+			return err
+		}
+		err = s.attempt(c, name, uses, chance)
+		c.hangUp()
+		if err == nil || !errors.Is(err, errDisturbed) {
+			return err
+		}
+	}
+}
+
+// errDisturbed says that the client has left before the end of the turn.
+var errDisturbed = errors.New("disturbed")
+
+// attempt sends the turn, again if it was sent before, and receives until it has ended or the client leaves.
+func (s *soaking) attempt(c *client, name string, uses []use, chance *rand.Rand) error {
+	leave := false
+	if err := c.send(name, uses); err != nil && status.Code(err) != codes.Canceled {
+		return err
+	}
+	switch chance.IntN(8) {
+	case 0: // vanishes in the middle
+		leave = true
+	case 1: // does not read for a while, which is the point
+		<-time.After(time.Duration(chance.IntN(300)) * time.Millisecond)
+	case 2:
+		_ = c.say(&tooldv1.ExecuteRequest{Message: &tooldv1.ExecuteRequest_Cancel{Cancel: &tooldv1.Cancel{ToolUseId: uses[chance.IntN(len(uses))].id}}})
+	case 3:
+		_ = c.say(&tooldv1.ExecuteRequest{Message: &tooldv1.ExecuteRequest_Interrupt{Interrupt: &tooldv1.Interrupt{}}})
+	case 4:
+		_ = c.say(&tooldv1.ExecuteRequest{Message: &tooldv1.ExecuteRequest_Cancel{Cancel: &tooldv1.Cancel{TurnId: name}}})
+	case 5:
+		_ = c.stream.CloseSend()
+	default:
+		return c.settle(name, uses)
+	}
+	s.disturbed.Add(1)
+	if !leave {
+		err := c.settle(name, uses)
+		if errors.Is(err, io.EOF) {
+			return errDisturbed
+		}
+		return err
+	}
+	for n := chance.IntN(20); n > 0 && c.missing(name, uses) != ""; n-- {
+		if _, err := c.receive(); err != nil {
+			return err
+		}
+	}
+	return errDisturbed
+}
+
+// mixed is a turn of some calls of all kinds.
+func (s *soaking) mixed(dir string, chance *rand.Rand) (uses []use) {
+	file := filepath.Join(dir, fmt.Sprintf("f%d", chance.IntN(5)))
+	bash := func(command string) func() (string, map[string]any) {
+		return func() (string, map[string]any) {
+			return "Bash", map[string]any{"command": "cd " + dir + " && " + command}
+		}
+	}
+	kinds := []func() (string, map[string]any){
+		func() (string, map[string]any) { return "Read", map[string]any{"file_path": file} },
+		func() (string, map[string]any) { return "LS", map[string]any{"path": dir} },
+		func() (string, map[string]any) { return "Glob", map[string]any{"pattern": "*", "path": dir} },
+		func() (string, map[string]any) { return "Grep", map[string]any{"pattern": "x", "path": dir} },
+		func() (string, map[string]any) {
+			return "Write", map[string]any{"file_path": file, "content": strings.Repeat("x y z\n", chance.IntN(4000))}
+		},
+		func() (string, map[string]any) {
+			return "Edit", map[string]any{"file_path": file, "old_string": "x", "new_string": "y", "replace_all": true}
+		},
+		func() (string, map[string]any) { return "Nope", map[string]any{} },
+		bash("echo done"), bash("cat f* | wc -c"), bash("seq 20000"), bash("sleep 0.05"), bash("false"),
+		bash("head -c 300000 /dev/zero | tr '\\0' x"), bash("setsid sleep 0.2 & echo left"),
+	}
+	for n := range 1 + chance.IntN(8) {
+		name, input := kinds[chance.IntN(len(kinds))]()
+		uses = append(uses, use{fmt.Sprintf("c%d", n), name, input})
+	}
+	if chance.IntN(10) == 0 {
+		name, input := bash("sleep 0.5; echo behind")()
+		input["run_in_background"] = true
+		uses = append(uses, use{"task", name, input})
+	}
+	return uses
+}
