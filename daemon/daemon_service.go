@@ -35,6 +35,9 @@ func (x *daemonServer) GetInfo(context.Context, *tooldv1.GetInfoRequest) (*toold
 			Drain: durationpb.New(d.limits.Drain), SessionIdle: durationpb.New(d.limits.SessionIdle), OutputBytes: uint64(d.limits.OutputBytes),
 		},
 	}
+	if d.IdleExit > 0 {
+		info.Limits.IdleExit = durationpb.New(d.IdleExit)
+	}
 	for _, s := range d.open() {
 		info.Sessions++
 		s.mu.Lock()
@@ -46,6 +49,12 @@ func (x *daemonServer) GetInfo(context.Context, *tooldv1.GetInfoRequest) (*toold
 
 // Shutdown ends the daemon.
 func (x *daemonServer) Shutdown(_ context.Context, request *tooldv1.ShutdownRequest) (*tooldv1.ShutdownResponse, error) {
+	if request.GetIfIdle() {
+		if err := x.daemon.drainIdle(); err != nil {
+			return nil, err
+		}
+		return &tooldv1.ShutdownResponse{}, nil
+	}
 	if request.GetNow() {
 		x.daemon.Stop()
 	}

@@ -144,6 +144,22 @@ func (d *Daemon) exitWhenIdle(idle bool) {
 	}
 }
 
+// drainIdle begins the shutdown unless something would be lost by it: an open turn or a background task. Attached clients
+// lose nothing; a call that arrives meanwhile has the drain time.
+func (d *Daemon) drainIdle() error {
+	for _, s := range d.open() {
+		s.mu.Lock()
+		turns, tasks := len(s.turns), s.runningTasks()
+		s.mu.Unlock()
+		if turns+tasks > 0 {
+			return refuse(codes.FailedPrecondition, "busy",
+				"Session %q has %d open turns and %d background tasks. Leave if_idle unset to end them too.", s.name, turns, tasks).at("if_idle")
+		}
+	}
+	d.Drain()
+	return nil
+}
+
 // remindAt has the session looked at again at that time. mu is held.
 func (s *session) remindAt(deadline time.Time) {
 	s.deadline = deadline

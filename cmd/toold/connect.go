@@ -36,8 +36,15 @@ func (l *link) close() { _ = l.conn.Close() }
 // connectTries is how often a connection is made to a daemon that goes away meanwhile.
 const connectTries = 3
 
-// connect gives a link to the daemon, which is started when none answers.
-func (s *setup) connect(ctx context.Context) (*link, error) { return s.reach(ctx, s.launch) }
+// connect gives a link to the daemon, which is started when none answers, and replaced when it is older than this program
+// and idle.
+func (s *setup) connect(ctx context.Context) (*link, error) {
+	l, err := s.reach(ctx, s.launch)
+	if err != nil {
+		return nil, err
+	}
+	return s.upgraded(ctx, l)
+}
 
 // connectRunning gives a link to a daemon that runs already; none: exit code 3.
 func (s *setup) connectRunning(ctx context.Context) (*link, error) {

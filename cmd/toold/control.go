@@ -19,12 +19,21 @@ import (
 )
 
 func (s *setup) startCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:     "start",
-		Short:   "Start the daemon in the background, if none runs",
-		Example: "  toold start\n  toold start --socket /tmp/mine/toold.sock",
+	replace := false
+	cmd := &cobra.Command{
+		Use:   "start",
+		Short: "Start the daemon in the background, if none runs",
+		Long: "Starts the daemon in the background if none runs. One that an older program has started is replaced as soon as a client\n" +
+			"of a newer one meets it idle; --replace does so at once: running calls may finish for the drain time, clients that\n" +
+			"are attached go on with the new one.",
+		Example: "  toold start\n  toold start --replace\n  toold start --socket /tmp/mine/toold.sock",
 		Args:    cobra.NoArgs,
 		RunE: doing(func(ctx context.Context, _ []string) error {
+			if replace {
+				if err := s.replaceRunning(ctx); err != nil {
+					return err
+				}
+			}
 			l, info, err := s.greet(ctx, s.connect)
 			if err != nil {
 				return err
@@ -37,6 +46,8 @@ func (s *setup) startCommand() *cobra.Command {
 			return err
 		}),
 	}
+	cmd.Flags().BoolVar(&replace, "replace", false, "put this program in the place of a daemon that runs, whatever its version")
+	return cmd
 }
 
 // greet gives a link to a daemon that has told what it is.

@@ -58,8 +58,13 @@ func (s *setup) launch(ctx context.Context) error {
 
 func (s *setup) launchLocked(ctx context.Context) error {
 	state := s.stateDir()
-	root, err := os.Getwd()
-	if err != nil {
+	root, _ := os.Getwd() // empty when it is gone
+	if s.heir != nil {
+		if kept, err := servedRoot(s.heir.root); err == nil {
+			root = kept
+		}
+	}
+	if root == "" {
 		return noDaemon("the working directory, which would be the daemon's default root, is gone: change to another one")
 	}
 	log, err := openLog(state)
@@ -71,9 +76,13 @@ func (s *setup) launchLocked(ctx context.Context) error {
 	if len(now.Broken) > 0 {
 		return noDaemon("the settings cannot be used: %v", errors.Join(now.Broken...))
 	}
+	idleExit := now.Limits.IdleExit
+	if s.heir != nil {
+		idleExit = s.heir.idleExit
+	}
 	s.noted("starting the daemon; its log is %s", log.Name())
 	child, err := spawn(ctx, log, "serve", "--socket", s.socket, "--state-dir", state, "--root", root,
-		"--idle-exit", now.Limits.IdleExit.String(), "--log-format", "json")
+		"--idle-exit", idleExit.String(), "--log-format", "json")
 	if err != nil {
 		return noDaemon("%v. Its log is %s; \"toold serve\" runs it in the foreground.", err, log.Name())
 	}

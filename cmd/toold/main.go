@@ -37,6 +37,9 @@ type setup struct {
 	stdin   *os.File
 	stdout  *os.File
 	stderr  *os.File
+
+	replaced bool  // an older daemon has been looked for
+	heir     *heir // of the daemon that was replaced; nil: none was
 }
 
 func main() {

@@ -219,7 +219,9 @@ type Limits struct {
 	// A session without stream, running call or background task closes after this.
 	SessionIdle *durationpb.Duration `protobuf:"bytes,5,opt,name=session_idle,json=sessionIdle,proto3" json:"session_idle,omitempty"`
 	// Bytes of output that one call may write.
-	OutputBytes   uint64 `protobuf:"varint,6,opt,name=output_bytes,json=outputBytes,proto3" json:"output_bytes,omitempty"`
+	OutputBytes uint64 `protobuf:"varint,6,opt,name=output_bytes,json=outputBytes,proto3" json:"output_bytes,omitempty"`
+	// The daemon ends after this without anything to do. Unset: never, it was not a client that started it.
+	IdleExit      *durationpb.Duration `protobuf:"bytes,7,opt,name=idle_exit,json=idleExit,proto3" json:"idle_exit,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -294,6 +296,13 @@ func (x *Limits) GetOutputBytes() uint64 {
 		return x.OutputBytes
 	}
 	return 0
+}
+
+func (x *Limits) GetIdleExit() *durationpb.Duration {
+	if x != nil {
+		return x.IdleExit
+	}
+	return nil
 }
 
 // A call to judge.
@@ -518,7 +527,9 @@ func (x *ExplainResponse) GetWarnings() []string {
 type ShutdownRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Stop running calls at once instead of letting them finish.
-	Now           bool `protobuf:"varint,1,opt,name=now,proto3" json:"now,omitempty"`
+	Now bool `protobuf:"varint,1,opt,name=now,proto3" json:"now,omitempty"`
+	// Only if nothing is lost by it: no call is open and no background task runs. Else FAILED_PRECONDITION busy.
+	IfIdle        bool `protobuf:"varint,2,opt,name=if_idle,json=ifIdle,proto3" json:"if_idle,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -556,6 +567,13 @@ func (*ShutdownRequest) Descriptor() ([]byte, []int) {
 func (x *ShutdownRequest) GetNow() bool {
 	if x != nil {
 		return x.Now
+	}
+	return false
+}
+
+func (x *ShutdownRequest) GetIfIdle() bool {
+	if x != nil {
+		return x.IfIdle
 	}
 	return false
 }
@@ -617,7 +635,7 @@ const file_toold_v1_daemon_proto_rawDesc = "" +
 	"\rrunning_calls\x18\n" +
 	" \x01(\rR\frunningCalls\x12\x1a\n" +
 	"\bwarnings\x18\v \x03(\tR\bwarnings\x12(\n" +
-	"\x06limits\x18\f \x01(\v2\x10.toold.v1.LimitsR\x06limits\"\x81\x02\n" +
+	"\x06limits\x18\f \x01(\v2\x10.toold.v1.LimitsR\x06limits\"\xb9\x02\n" +
 	"\x06Limits\x12*\n" +
 	"\x11max_running_calls\x18\x01 \x01(\rR\x0fmaxRunningCalls\x12\x1d\n" +
 	"\n" +
@@ -625,7 +643,8 @@ const file_toold_v1_daemon_proto_rawDesc = "" +
 	"\bsessions\x18\x03 \x01(\rR\bsessions\x12/\n" +
 	"\x05drain\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\x05drain\x12<\n" +
 	"\fsession_idle\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\vsessionIdle\x12!\n" +
-	"\foutput_bytes\x18\x06 \x01(\x04R\voutputBytes\"\xa0\x01\n" +
+	"\foutput_bytes\x18\x06 \x01(\x04R\voutputBytes\x126\n" +
+	"\tidle_exit\x18\a \x01(\v2\x19.google.protobuf.DurationR\bidleExit\"\xa0\x01\n" +
 	"\x0eExplainRequest\x12,\n" +
 	"\btool_use\x18\x01 \x01(\v2\x11.toold.v1.ToolUseR\atoolUse\x12\x1d\n" +
 	"\n" +
@@ -647,9 +666,10 @@ const file_toold_v1_daemon_proto_rawDesc = "" +
 	"\x0fpermission_mode\x18\n" +
 	" \x01(\x0e2\x18.toold.v1.PermissionModeR\x0epermissionMode\x12\x18\n" +
 	"\aeffects\x18\v \x03(\tR\aeffects\x12\x1a\n" +
-	"\bwarnings\x18\f \x03(\tR\bwarnings\"#\n" +
+	"\bwarnings\x18\f \x03(\tR\bwarnings\"<\n" +
 	"\x0fShutdownRequest\x12\x10\n" +
-	"\x03now\x18\x01 \x01(\bR\x03now\"\x12\n" +
+	"\x03now\x18\x01 \x01(\bR\x03now\x12\x17\n" +
+	"\aif_idle\x18\x02 \x01(\bR\x06ifIdle\"\x12\n" +
 	"\x10ShutdownResponse2\xd2\x01\n" +
 	"\rDaemonService\x12>\n" +
 	"\aGetInfo\x12\x18.toold.v1.GetInfoRequest\x1a\x19.toold.v1.GetInfoResponse\x12>\n" +
@@ -695,25 +715,26 @@ var file_toold_v1_daemon_proto_depIdxs = []int32{
 	2,  // 2: toold.v1.GetInfoResponse.limits:type_name -> toold.v1.Limits
 	9,  // 3: toold.v1.Limits.drain:type_name -> google.protobuf.Duration
 	9,  // 4: toold.v1.Limits.session_idle:type_name -> google.protobuf.Duration
-	10, // 5: toold.v1.ExplainRequest.tool_use:type_name -> toold.v1.ToolUse
-	11, // 6: toold.v1.ExplainRequest.options:type_name -> toold.v1.Options
-	12, // 7: toold.v1.ExplainResponse.error:type_name -> toold.v1.Error
-	13, // 8: toold.v1.ExplainResponse.level:type_name -> toold.v1.Level
-	14, // 9: toold.v1.ExplainResponse.decision:type_name -> toold.v1.Decision
-	15, // 10: toold.v1.ExplainResponse.grounds:type_name -> toold.v1.Ground
-	16, // 11: toold.v1.ExplainResponse.suggestions:type_name -> toold.v1.Suggestion
-	17, // 12: toold.v1.ExplainResponse.permission_mode:type_name -> toold.v1.PermissionMode
-	0,  // 13: toold.v1.DaemonService.GetInfo:input_type -> toold.v1.GetInfoRequest
-	3,  // 14: toold.v1.DaemonService.Explain:input_type -> toold.v1.ExplainRequest
-	5,  // 15: toold.v1.DaemonService.Shutdown:input_type -> toold.v1.ShutdownRequest
-	1,  // 16: toold.v1.DaemonService.GetInfo:output_type -> toold.v1.GetInfoResponse
-	4,  // 17: toold.v1.DaemonService.Explain:output_type -> toold.v1.ExplainResponse
-	6,  // 18: toold.v1.DaemonService.Shutdown:output_type -> toold.v1.ShutdownResponse
-	16, // [16:19] is the sub-list for method output_type
-	13, // [13:16] is the sub-list for method input_type
-	13, // [13:13] is the sub-list for extension type_name
-	13, // [13:13] is the sub-list for extension extendee
-	0,  // [0:13] is the sub-list for field type_name
+	9,  // 5: toold.v1.Limits.idle_exit:type_name -> google.protobuf.Duration
+	10, // 6: toold.v1.ExplainRequest.tool_use:type_name -> toold.v1.ToolUse
+	11, // 7: toold.v1.ExplainRequest.options:type_name -> toold.v1.Options
+	12, // 8: toold.v1.ExplainResponse.error:type_name -> toold.v1.Error
+	13, // 9: toold.v1.ExplainResponse.level:type_name -> toold.v1.Level
+	14, // 10: toold.v1.ExplainResponse.decision:type_name -> toold.v1.Decision
+	15, // 11: toold.v1.ExplainResponse.grounds:type_name -> toold.v1.Ground
+	16, // 12: toold.v1.ExplainResponse.suggestions:type_name -> toold.v1.Suggestion
+	17, // 13: toold.v1.ExplainResponse.permission_mode:type_name -> toold.v1.PermissionMode
+	0,  // 14: toold.v1.DaemonService.GetInfo:input_type -> toold.v1.GetInfoRequest
+	3,  // 15: toold.v1.DaemonService.Explain:input_type -> toold.v1.ExplainRequest
+	5,  // 16: toold.v1.DaemonService.Shutdown:input_type -> toold.v1.ShutdownRequest
+	1,  // 17: toold.v1.DaemonService.GetInfo:output_type -> toold.v1.GetInfoResponse
+	4,  // 18: toold.v1.DaemonService.Explain:output_type -> toold.v1.ExplainResponse
+	6,  // 19: toold.v1.DaemonService.Shutdown:output_type -> toold.v1.ShutdownResponse
+	17, // [17:20] is the sub-list for method output_type
+	14, // [14:17] is the sub-list for method input_type
+	14, // [14:14] is the sub-list for extension type_name
+	14, // [14:14] is the sub-list for extension extendee
+	0,  // [0:14] is the sub-list for field type_name
 }
 
 func init() { file_toold_v1_daemon_proto_init() }
