@@ -53,17 +53,24 @@ type use struct {
 // send sends a whole turn. A repeat of one that was sent before runs nothing again.
 func (c *client) send(turn string, uses []use) error {
 	for _, u := range uses {
-		text, err := json.Marshal(u.input)
-		if err != nil {
-			return err
-		}
-		err = c.say(&tooldv1.ExecuteRequest{Message: &tooldv1.ExecuteRequest_ToolUse{ToolUse: &tooldv1.ToolUse{
-			Id: u.id, Name: u.name, TurnId: turn, Arguments: &tooldv1.ToolUse_InputJson{InputJson: string(text)},
-		}}})
-		if err != nil {
+		if err := c.sendUse(turn, u); err != nil {
 			return err
 		}
 	}
+	return c.endTurn(turn)
+}
+
+func (c *client) sendUse(turn string, u use) error {
+	text, err := json.Marshal(u.input)
+	if err != nil {
+		return err
+	}
+	return c.say(&tooldv1.ExecuteRequest{Message: &tooldv1.ExecuteRequest_ToolUse{ToolUse: &tooldv1.ToolUse{
+		Id: u.id, Name: u.name, TurnId: turn, Arguments: &tooldv1.ToolUse_InputJson{InputJson: string(text)},
+	}}})
+}
+
+func (c *client) endTurn(turn string) error {
 	return c.say(&tooldv1.ExecuteRequest{Message: &tooldv1.ExecuteRequest_EndTurn{EndTurn: &tooldv1.EndTurn{TurnId: turn}}})
 }
 
@@ -99,14 +106,22 @@ func (c *client) settle(turn string, uses []use) error {
 
 // missing says what a turn has yet to come to; empty: it is settled.
 func (c *client) missing(turn string, uses []use) string {
-	results := c.ledger.Results(turn)
-	for _, u := range uses {
-		if results[u.id] == nil {
-			return "the result of " + u.id + " is missing"
-		}
+	if id := c.unanswered(turn, uses); id != "" {
+		return "the result of " + id + " is missing"
 	}
 	if err := c.ledger.Settled(); err != nil {
 		return err.Error()
+	}
+	return ""
+}
+
+// unanswered is a use of a turn that has no result yet; empty: there is none.
+func (c *client) unanswered(turn string, uses []use) (id string) {
+	results := c.ledger.Results(turn)
+	for _, u := range uses {
+		if results[u.id] == nil {
+			return u.id
+		}
 	}
 	return ""
 }

@@ -28,6 +28,9 @@ func newServer(binary, dir string) (*server, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := os.Chmod(dir, 0o700); err != nil { // a socket lies in nobody else's reach
+		return nil, err
+	}
 	d := &server{binary: binary, dir: dir}
 	for _, sub := range []string{d.root(), filepath.Join(dir, "home")} {
 		if err := os.MkdirAll(sub, 0o700); err != nil {

@@ -53,9 +53,6 @@ func launch(t *testing.T, binary string) *launched {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Chmod(s.dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
 	l := &launched{t, *s}
 	l.toold(binary, "start")
 	t.Cleanup(func() { l.toold(binary, "stop", "--now") })
