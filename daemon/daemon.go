@@ -27,6 +27,7 @@ import (
 	"github.com/toold/toold/scheduler"
 	"github.com/toold/toold/tools"
 	"github.com/toold/toold/tools/sandbox"
+	"github.com/toold/toold/tools/spool"
 	"github.com/toold/toold/tools/workspace"
 )
 
@@ -60,6 +61,7 @@ type Daemon struct {
 	scheduler *scheduler.Scheduler
 	runner    *sandbox.Runner
 	locks     *workspace.Locks
+	shelf     *spool.Shelf
 	server    *grpc.Server
 	health    *health.Server
 
@@ -120,10 +122,14 @@ func New(config Config) (*Daemon, error) {
 	if err != nil {
 		return nil, errors.Join(err, store.Close(), lock.Close())
 	}
+	shelf, err := spool.OpenShelf(filepath.Join(config.StateDir, "sessions"), spool.Bounds{Session: limits.SessionOutput, All: limits.AllOutput})
+	if err != nil {
+		return nil, errors.Join(err, store.Close(), lock.Close())
+	}
 	d := &Daemon{
 		Config: config, limits: limits, settings: files, home: sources.Home, guarded: []string{sources.User, sources.TrustFile, sources.ManagedDir},
 		warnings: warnings, started: time.Now(),
-		lock: lock, journal: store, scheduler: scheduler.New(limits.MaxRunningCalls), runner: runner, locks: locks,
+		lock: lock, journal: store, scheduler: scheduler.New(limits.MaxRunningCalls), runner: runner, locks: locks, shelf: shelf,
 		grace: disconnectGrace, hurry: make(chan struct{}, 1), ending: make(chan struct{}), atOnce: make(chan struct{}),
 		sessions: map[string]*session{}, lost: map[string]lost{}, busy: time.Now(), health: health.NewServer(),
 	}

@@ -250,7 +250,7 @@ func (d *Daemon) assemble(name string, log *journal.Log, places *workspace.Works
 
 // outputs opens the folder for what the session's calls print.
 func (d *Daemon) outputs(session string) (*spool.Dir, error) {
-	folder, err := spool.Open(filepath.Join(d.StateDir, "sessions", session))
+	folder, err := d.shelf.Dir(session)
 	if err != nil {
 		return nil, refuse(codes.Internal, "output_failed", "The outputs of session %q cannot be opened: %v.", session, err)
 	}

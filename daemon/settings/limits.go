@@ -19,6 +19,8 @@ type Limits struct {
 	Sessions         int           // open sessions
 	MessageBytes     int           // largest message taken from a client
 	OutputBytes      int64         // output that one call may write
+	SessionOutput    int64         // output that the calls of one session may keep together
+	AllOutput        int64         // output that those of all sessions may keep
 	Drain            time.Duration // how long a shutdown waits for running calls
 	SessionIdle      time.Duration // a session without stream, running call or background task closes after this
 	DetachedQuestion time.Duration // how long a question waits while no client is attached
@@ -33,6 +35,8 @@ func Default() Limits {
 		Sessions:         256,
 		MessageBytes:     16 << 20,
 		OutputBytes:      1 << 30,
+		SessionOutput:    4 << 30,
+		AllOutput:        16 << 30,
 		Drain:            10 * time.Second,
 		SessionIdle:      24 * time.Hour,
 		DetachedQuestion: time.Hour,
@@ -64,6 +68,8 @@ var bounds = []bound{
 	{"sessions", 1, false, func(l *Limits, n int64) { l.Sessions = int(n) }},
 	{"message_bytes", 1 << 20, false, func(l *Limits, n int64) { l.MessageBytes = int(n) }},
 	{outputBytes, 1, false, func(l *Limits, n int64) { l.OutputBytes = n }},
+	{"session_output_bytes", 1 << 20, false, func(l *Limits, n int64) { l.SessionOutput = n }},
+	{"all_output_bytes", 1 << 20, false, func(l *Limits, n int64) { l.AllOutput = n }},
 	{"drain", 0, true, func(l *Limits, n int64) { l.Drain = time.Duration(n) }},
 	{"session_idle", 0, true, func(l *Limits, n int64) { l.SessionIdle = time.Duration(n) }},
 	{"detached_question", 0, true, func(l *Limits, n int64) { l.DetachedQuestion = time.Duration(n) }},

@@ -17,9 +17,9 @@ func TestLimits(t *testing.T) {
 		t.Errorf("without files %+v, want the defaults and no warnings", got)
 	}
 	h.write("home/settings.json", `{"limits": {"drain": "250ms", "session_idle": 60, "open_calls": 5, "detached_question": 0, "idle_exit": "1h",
-		"message_bytes": 2000000, "output_bytes": 3000000, "sessions": 4, "max_running_calls": 6}}`)
+		"message_bytes": 2000000, "output_bytes": 3000000, "session_output_bytes": 9000000, "all_output_bytes": 99000000, "sessions": 4, "max_running_calls": 6}}`)
 	want := settings.Limits{
-		MaxRunningCalls: 6, OpenCalls: 5, Sessions: 4, MessageBytes: 2000000, OutputBytes: 3000000,
+		MaxRunningCalls: 6, OpenCalls: 5, Sessions: 4, MessageBytes: 2000000, OutputBytes: 3000000, SessionOutput: 9000000, AllOutput: 99000000,
 		Drain: 250 * time.Millisecond, SessionIdle: time.Minute, DetachedQuestion: 0, IdleExit: time.Hour,
 	}
 	if got := h.load("w"); got.Limits != want || len(got.Warnings) > 0 {

@@ -195,7 +195,10 @@ func (r *shellRun) end(ctx context.Context, exit sandbox.Exit) (tools.Result, er
 
 // outputFault tells a full disk and a full quota from the command's own failure.
 func outputFault(err error, out *spool.Output) error {
+	var shared *spool.LimitError
 	switch {
+	case errors.As(err, &shared):
+		return fault.Failedf("output_limit", "The command was stopped because its output would have taken %s over their limit of %d bytes, and there is none left of a call that has ended to make room. What came, %d bytes, is in %s. Let it print less, or write to a file.", shared.Of, shared.Bytes, out.Total(), out.Path())
 	case errors.Is(err, spool.ErrLimit):
 		return fault.Failedf("output_limit", "The command was stopped because it had printed %d bytes, which is as much as one call may. What came is in %s. Let it print less, or write to a file.", out.Total(), out.Path())
 	case errors.Is(err, spool.ErrFull):

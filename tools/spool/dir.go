@@ -16,7 +16,8 @@ import (
 // defaultLimit is how many bytes one output may take on disk, index included: 1 GiB.
 const defaultLimit = 1 << 30
 
-// ErrLimit and ErrFull are why an Output takes no more. Neither is the fault of the command that printed.
+// ErrLimit and ErrFull are why an Output takes no more. Neither is the fault of the command that printed. A limit that is
+// not the call's own is a [*LimitError].
 var (
 	ErrLimit = errors.New("the output limit of the call is reached")
 	ErrFull  = errors.New("the disk that holds the output is full")
@@ -30,7 +31,7 @@ const (
 
 // A Dir is the folder that holds one session's outputs. It keeps no file open.
 type Dir struct {
-	path  string
+	*folder
 	limit int64 // of one output, index included
 }
 
@@ -42,14 +43,14 @@ func Open(dir string) (*Dir, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, classify(err)
 	}
-	return &Dir{path: filepath.Clean(dir), limit: defaultLimit}, nil
+	return &Dir{&folder{path: filepath.Clean(dir)}, defaultLimit}, nil
 }
 
 // Path is the folder's absolute path.
 func (d *Dir) Path() string { return d.path }
 
 // Limited is the same folder, for outputs of at most so many bytes, index included.
-func (d *Dir) Limited(bytes int64) *Dir { return &Dir{path: d.path, limit: bytes} }
+func (d *Dir) Limited(bytes int64) *Dir { return &Dir{d.folder, bytes} }
 
 // Create begins the output called name. Nothing is written before the first byte comes; an output of that name that
 // holds something already is then an error, so no output ever shows another's bytes.
@@ -58,7 +59,8 @@ func (d *Dir) Create(name string) (*Output, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Output{base: base, limit: d.limit}, nil
+	d.grows(base, true)
+	return &Output{base: base, limit: d.limit, folder: d.folder}, nil
 }
 
 // Find gives the output called name as it is on disk: one that has ended, or whose daemon has died. An error that is
@@ -78,8 +80,13 @@ func (d *Dir) Spill(name, text string) (path string, err error) {
 		return "", err
 	}
 	path = base + ".txt"
+	if n, err := d.take(int64(len(text))); err != nil {
+		d.giveBack(n)
+		return "", err
+	}
 	f, err := createExclusive(path)
 	if err != nil {
+		d.giveBack(int64(len(text)))
 		return "", err
 	}
 	if _, err = f.WriteString(text); err == nil {
@@ -89,6 +96,7 @@ func (d *Dir) Spill(name, text string) (path string, err error) {
 	}
 	if err != nil {
 		_ = os.Remove(path) // half a result under the name of a whole one would be a lie
+		d.giveBack(int64(len(text)))
 		return "", classify(err)
 	}
 	return path, nil

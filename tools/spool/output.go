@@ -22,8 +22,9 @@ const (
 // An Output is what one call prints. One or two goroutines write to it, any number read it while it grows and after
 // it has ended. It holds no bytes in memory: they go to the file as they come, and readers find them there.
 type Output struct {
-	base  string
-	limit int64
+	base   string
+	limit  int64
+	folder *folder // nil: it has ended
 
 	mu       sync.Mutex
 	raw, idx *os.File // open while the output grows, from the first byte on that each needs
@@ -75,7 +76,12 @@ func (o *Output) append(ch Channel, p []byte) error {
 	if room := o.limit - o.used(); int64(len(p)) > room {
 		p, over = p[:max(room, 0)], ErrLimit
 	}
+	room, short := o.folder.take(int64(len(p)))
+	if short != nil {
+		p, over = p[:room], short
+	}
 	n, err := o.raw.Write(p)
+	o.folder.giveBack(room - int64(n))
 	o.sizes[ch] += int64(n)
 	o.lines += int64(bytes.Count(p[:n], newline)) // now, while the processor has them at hand
 	if err != nil {
@@ -100,6 +106,10 @@ func (o *Output) begin(ch Channel) (err error) {
 	}
 	if o.used()+recordSize > o.limit {
 		return ErrLimit
+	}
+	if room, err := o.folder.take(recordSize); err != nil {
+		o.folder.giveBack(room)
+		return err
 	}
 	buf := run{channel: ch, start: o.total(), offset: o.sizes[ch]}.encode()
 	if _, err = o.idx.WriteAt(buf[:], o.runs*recordSize); err != nil {
@@ -167,6 +177,7 @@ func (o *Output) Close() error {
 	}
 	o.ended = true
 	o.wake()
+	o.folder.grows(o.base, false)
 	return o.closeFiles()
 }
 

@@ -1,0 +1,218 @@
+// Limits over many outputs: what one session may keep, and what all of them may. It knows files, their sizes and their
+// ages, and nothing of what is in them.
+
+package spool
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Bounds are in bytes of disk, indexes included.
+type Bounds struct {
+	Session int64 // what the outputs of one session may take together
+	All     int64 // what those of all sessions may
+}
+
+// A Shelf holds the outputs of all sessions of a daemon, a folder for each below its own. It keeps them within bounds by
+// removing the oldest that have ended; an output that grows where nothing is left to remove takes no more. All methods
+// are safe for concurrent use.
+type Shelf struct {
+	path string
+
+	mu      sync.Mutex
+	bounds  Bounds
+	used    int64 // by all
+	folders map[string]*folder
+}
+
+// folder is one session's.
+type folder struct {
+	shelf   *Shelf // nil: it is bounded by nothing
+	path    string
+	used    int64           // guarded by the shelf's mu
+	growing map[string]bool // outputs that have not ended, by their base; guarded by the shelf's mu
+}
+
+// OpenShelf makes the folder if need be, and measures what is in it.
+func OpenShelf(path string, bounds Bounds) (*Shelf, error) {
+	if err := os.MkdirAll(path, 0o700); err != nil {
+		return nil, classify(err)
+	}
+	s := &Shelf{path: filepath.Clean(path), bounds: bounds, folders: map[string]*folder{}}
+	s.Measure()
+	return s, nil
+}
+
+// Dir gives the folder of a session and makes it if need be. An output in it takes at most 1 GiB.
+func (s *Shelf) Dir(session string) (*Dir, error) {
+	d, err := Open(filepath.Join(s.path, session))
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	known := s.folders[session]
+	if known == nil {
+		d.folder.shelf, d.folder.growing = s, map[string]bool{}
+		s.folders[session], known = d.folder, d.folder
+		known.used = total(found(known.path))
+	}
+	d.folder = known
+	return d, nil
+}
+
+// Remove drops a session's folder with everything in it.
+func (s *Shelf) Remove(session string) error {
+	if err := os.RemoveAll(filepath.Join(s.path, session)); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.folders, session)
+	s.measure()
+	return nil
+}
+
+// Measure looks at the disk anew, for what others have added or removed there.
+func (s *Shelf) Measure() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.measure()
+}
+
+func (s *Shelf) measure() {
+	s.used = 0
+	sessions, _ := os.ReadDir(s.path) // what cannot be read is not counted
+	for _, entry := range sessions {
+		bytes := total(found(filepath.Join(s.path, entry.Name())))
+		s.used += bytes
+		if f := s.folders[entry.Name()]; f != nil {
+			f.used = bytes
+		}
+	}
+}
+
+// take says how many of n bytes there is room for, and counts them; older outputs go for them if need be. The error, if
+// it is fewer than n, says whose bound is reached.
+func (f *folder) take(n int64) (int64, error) {
+	if f.shelf == nil {
+		return n, nil
+	}
+	s := f.shelf
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var err error
+	if f.used+n > s.bounds.Session {
+		s.evict(found(f.path), f.used+n, s.bounds.Session)
+	}
+	if room := s.bounds.Session - f.used; n > room {
+		n, err = max(room, 0), &LimitError{Bytes: s.bounds.Session, Of: "the session's outputs"}
+	}
+	if s.used+n > s.bounds.All {
+		s.evict(s.everything(), s.used+n, s.bounds.All)
+	}
+	if room := s.bounds.All - s.used; n > room {
+		n, err = max(room, 0), &LimitError{Bytes: s.bounds.All, Of: "the outputs of all sessions"}
+	}
+	f.used, s.used = f.used+n, s.used+n
+	return n, err
+}
+
+// giveBack takes back what take has counted and was not written.
+func (f *folder) giveBack(n int64) {
+	if f.shelf == nil || n == 0 {
+		return
+	}
+	f.shelf.mu.Lock()
+	defer f.shelf.mu.Unlock()
+	f.used, f.shelf.used = f.used-n, f.shelf.used-n
+}
+
+// grows says whether the output of that base may get more.
+func (f *folder) grows(base string, more bool) {
+	if f.shelf == nil {
+		return
+	}
+	f.shelf.mu.Lock()
+	defer f.shelf.mu.Unlock()
+	if more {
+		f.growing[base] = true
+	} else {
+		delete(f.growing, base)
+	}
+}
+
+// evict removes the oldest outputs that have ended until the rest of used bytes is within bound, and a sixteenth below, so
+// that an output that grows asks seldom. mu is held.
+func (s *Shelf) evict(files []file, used, bound int64) {
+	need := used - bound + bound/16
+	slices.SortFunc(files, func(a, b file) int { return a.changed.Compare(b.changed) })
+	gone := map[string]bool{}
+	for _, f := range files {
+		base := strings.TrimSuffix(f.path, filepath.Ext(f.path))
+		owner := s.folders[filepath.Base(filepath.Dir(f.path))]
+		switch {
+		case owner != nil && owner.growing[base]:
+			continue
+		case need <= 0 && !gone[base]: // but the index goes with its output
+			continue
+		case os.Remove(f.path) != nil:
+			continue
+		}
+		gone[base] = true
+		need -= f.size
+		s.used -= f.size
+		if owner != nil {
+			owner.used -= f.size
+		}
+	}
+}
+
+// A file is one of an output.
+type file struct {
+	path    string
+	size    int64
+	changed time.Time
+}
+
+func (s *Shelf) everything() (files []file) {
+	sessions, _ := os.ReadDir(s.path)
+	for _, entry := range sessions {
+		files = append(files, found(filepath.Join(s.path, entry.Name()))...)
+	}
+	return files
+}
+
+// found gives the files of a folder. One that vanishes meanwhile is none.
+func found(path string) (files []file) {
+	entries, _ := os.ReadDir(path)
+	for _, entry := range entries {
+		if info, err := entry.Info(); err == nil && info.Mode().IsRegular() {
+			files = append(files, file{filepath.Join(path, entry.Name()), info.Size(), info.ModTime()})
+		}
+	}
+	return files
+}
+
+func total(files []file) (bytes int64) {
+	for _, f := range files {
+		bytes += f.size
+	}
+	return bytes
+}
+
+// A LimitError says whose outputs have reached their bound. It is an [ErrLimit].
+type LimitError struct {
+	Bytes int64
+	Of    string // as in "the session's outputs"
+}
+
+func (e *LimitError) Error() string { return "the limit of " + e.Of + " is reached" }
+
+// Is makes it an ErrLimit.
+func (e *LimitError) Is(target error) bool { return target == ErrLimit }

@@ -1,0 +1,127 @@
+package spool
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+func openShelf(t *testing.T, b Bounds) *Shelf {
+	t.Helper()
+	s, err := OpenShelf(filepath.Join(t.TempDir(), "sessions"), b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func session(t *testing.T, s *Shelf, name string) *Dir {
+	t.Helper()
+	d, err := s.Dir(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// printed makes an output of so many bytes that has ended some minutes ago.
+func printed(t *testing.T, d *Dir, name string, bytes, minutes int) *Output {
+	t.Helper()
+	o := create(t, d, name)
+	write(t, o, Stdout, strings.Repeat("x", bytes))
+	if err := o.Close(); err != nil {
+		t.Fatal(err)
+	}
+	when := time.Now().Add(-time.Duration(minutes) * time.Minute)
+	if err := os.Chtimes(o.Path(), when, when); err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+func kept(o *Output) bool {
+	_, err := os.Stat(o.Path())
+	return err == nil
+}
+
+// TestOldestGoFirst: a session over its bound loses its own oldest outputs, and one that still grows loses nothing.
+func TestOldestGoFirst(t *testing.T) {
+	s := openShelf(t, Bounds{Session: 10_000, All: 1 << 20})
+	d, other := session(t, s, "a"), session(t, s, "b")
+	oldest, older := printed(t, d, "1", 4000, 3), printed(t, d, "2", 4000, 2)
+	foreign := printed(t, other, "1", 4000, 9)
+	grows := create(t, d, "3")
+	write(t, grows, Stdout, strings.Repeat("y", 5000))
+	if kept(oldest) || !kept(older) || !kept(foreign) {
+		t.Errorf("kept: oldest %v, older %v, another session's %v", kept(oldest), kept(older), kept(foreign))
+	}
+	write(t, grows, Stdout, strings.Repeat("y", 4000))
+	var limit *LimitError
+	if err := grows.Write(Stdout, bytes.Repeat([]byte("y"), 4000)); !errors.As(err, &limit) || !errors.Is(err, ErrLimit) || limit.Bytes != 10_000 {
+		t.Errorf("beyond the session's bound: %v", err)
+	}
+	if kept(older) || grows.Total() != 10_000 {
+		t.Errorf("%d bytes came through, and the older output is kept: %v", grows.Total(), kept(older))
+	}
+}
+
+// TestBoundOfAll: what is oldest in any session goes, and what a dead daemon has left counts.
+func TestBoundOfAll(t *testing.T) {
+	s := openShelf(t, Bounds{Session: 1 << 20, All: 10_000})
+	left := printed(t, session(t, s, "closed"), "1", 6000, 5)
+	s, err := OpenShelf(s.path, s.bounds)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := session(t, s, "a")
+	newer := printed(t, d, "1", 3000, 1)
+	if !kept(left) {
+		t.Fatal("what fits is gone")
+	}
+	if path, err := d.Spill("2", strings.Repeat("z", 5000)); err != nil || kept(left) || !kept(newer) {
+		t.Errorf("spilled to %q (%v); kept: the oldest %v, the newer %v", path, err, kept(left), kept(newer))
+	}
+	if path, err := d.Spill("3", strings.Repeat("z", 11_000)); !errors.Is(err, ErrLimit) {
+		t.Errorf("what never fits was spilled to %q (%v)", path, err)
+	}
+	if err := s.Remove("a"); err != nil {
+		t.Fatal(err)
+	}
+	if s.used != 0 {
+		t.Errorf("%d bytes are counted where nothing is", s.used)
+	}
+}
+
+// TestCountsAgree: after many outputs at once what is counted is what is on disk, and never above the bounds.
+func TestCountsAgree(t *testing.T) {
+	s := openShelf(t, Bounds{Session: 50_000, All: 120_000})
+	var printing sync.WaitGroup
+	for _, name := range []string{"a", "b", "c", "d"} {
+		d := session(t, s, name)
+		printing.Go(func() {
+			for n := range 60 {
+				o, err := d.Create(strings.Repeat("o", n+1))
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				for range 3 {
+					_ = o.Write(Channel(n%2), bytes.Repeat([]byte("x"), 900)) // a limit may be met, which is the point
+				}
+				if err := o.Close(); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	printing.Wait()
+	counted := s.used
+	if s.Measure(); s.used != counted || counted > 120_000 || counted < 60_000 {
+		t.Errorf("counted %d bytes, and there are %d; the bound is 120000", counted, s.used)
+	}
+}
