@@ -77,11 +77,13 @@ func (st *stream) said(message *tooldv1.ExecuteRequest) error {
 			s.notify(nil, pipeline.Noticed{Code: refused.reason, Message: refused.message, Details: refusedAnswer{short(m.Answer.GetQuestionId())}})
 		}
 	case *tooldv1.ExecuteRequest_Cancel:
-		if unknown := s.cancelled(m.Cancel); unknown != nil {
-			s.notify(nil, *unknown)
-		}
+		st.present(func() {
+			if unknown := s.cancelled(m.Cancel); unknown != nil {
+				s.notify(nil, *unknown)
+			}
+		})
 	case *tooldv1.ExecuteRequest_Interrupt:
-		s.interrupt(m.Interrupt.GetReason())
+		st.present(func() { s.interrupt(m.Interrupt.GetReason()) })
 	case *tooldv1.ExecuteRequest_Ack: // everything is kept for now
 	case nil:
 		s.notify(nil, pipeline.Noticed{Code: "unknown_message", Message: "A message with nothing in it, or with something that this daemon does not know, changed nothing."})
@@ -89,6 +91,21 @@ func (st *stream) said(message *tooldv1.ExecuteRequest) error {
 		s.notify(nil, pipeline.Noticed{Code: "not_served", Message: fmt.Sprintf("%s is not served by this daemon yet; the message changed nothing.", armOf(message))})
 	}
 	return nil
+}
+
+// present does what a message says, unless its client has hung up or was displaced meanwhile: what that still had on the
+// wire must not meet the calls of the one that came after it.
+func (st *stream) present(do func()) {
+	s := st.session
+	s.intake.Lock() // so that nobody attaches meanwhile
+	defer s.intake.Unlock()
+	s.mu.Lock()
+	_, there := s.streams[st]
+	there = there && (st.companion || s.main == st)
+	s.mu.Unlock()
+	if there {
+		do()
+	}
 }
 
 // armOf names what a message holds, as the contract does.

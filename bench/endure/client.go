@@ -74,6 +74,11 @@ func (c *client) endTurn(turn string) error {
 	return c.say(&tooldv1.ExecuteRequest{Message: &tooldv1.ExecuteRequest_EndTurn{EndTurn: &tooldv1.EndTurn{TurnId: turn}}})
 }
 
+// discard throws a turn away.
+func (c *client) discard(turn string) error {
+	return c.say(&tooldv1.ExecuteRequest{Message: &tooldv1.ExecuteRequest_DiscardTurn{DiscardTurn: &tooldv1.DiscardTurn{TurnId: turn}}})
+}
+
 // A violation is a broken promise, and not an accident of the run.
 type violation struct{ what error }
 

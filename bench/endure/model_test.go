@@ -69,12 +69,13 @@ type play struct {
 	ledger  *ledger.Ledger
 	conn    *client // nil: detached
 
-	turn    int
-	uses    []use // of the open turn
-	sent    int   // of them, on this stream
-	fails   bool  // one of them fails
-	allowed []tooldv1.Outcome
-	ran     map[string]bool // every use that ever was, by what it prints
+	turn      int
+	uses      []use // of the open turn
+	sent      int   // of them, on this stream
+	fails     bool  // one of them fails
+	allowed   []tooldv1.Outcome
+	discarded []string
+	ran       map[string]bool // every use that ever was, by what it prints
 }
 
 // begin opens a new turn in the model.
@@ -105,6 +106,9 @@ func (p *play) attached() *client {
 		hangUp := conn.hangUp
 		conn.hangUp = func() { hangUp(); cancel() }
 		p.conn, p.sent = conn, 0
+		for _, name := range p.discarded { // a stream that is hung up may take its last words along
+			p.check(conn.discard(name))
+		}
 	}
 	for ; p.sent < len(p.uses); p.sent++ {
 		p.check(p.conn.sendUse(p.name(), p.uses[p.sent]))
@@ -164,7 +168,8 @@ func (p *play) interrupt() {
 
 // discard throws the open turn away: the model forgets it, the ledger does not.
 func (p *play) discard() {
-	p.check(p.attached().say(&tooldv1.ExecuteRequest{Message: &tooldv1.ExecuteRequest_DiscardTurn{DiscardTurn: &tooldv1.DiscardTurn{TurnId: p.name()}}}))
+	p.check(p.attached().discard(p.name()))
+	p.discarded = append(p.discarded, p.name())
 	p.begin()
 }
 
