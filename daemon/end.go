@@ -6,6 +6,7 @@ package daemon
 import (
 	"cmp"
 	"errors"
+	"maps"
 	"slices"
 	"time"
 
@@ -77,9 +78,11 @@ func diskFault(err error) *fault.Error {
 // End records the call's result and applies what it leaves behind.
 func (s *session) End(c *pipeline.Call, ended pipeline.Ended, learned map[string]workspace.State) {
 	s.memory.Merge(learned)
+	s.watchAlso(slices.Collect(maps.Keys(learned)))
 	s.mu.Lock()
 	ended.Usage.OutputBytes = s.live[c.Key].printed()
 	changed := s.leaveBehind(c, ended.Changes)
+	s.lookIntoChanges()
 	s.mu.Unlock()
 	s.conclude(ending{c, &c.Use, ended, learned, changed})
 }

@@ -39,6 +39,9 @@ func (t *toolServer) Execute(g tooldv1.ToolService_ExecuteServer) error {
 	if err != nil {
 		return err
 	}
+	if first.GetAttach().GetCapabilities().GetFileChanges() {
+		st.session.reviewWatch()
+	}
 	return st.serve(g.Context(), func() error { return st.receive(g, first) })
 }
 
@@ -142,8 +145,6 @@ func (d *Daemon) checkAttach(a *tooldv1.Attach) error {
 		return unserved("client_tools")
 	case a.GetCapabilities().GetBuffers():
 		return unserved("capabilities.buffers")
-	case a.GetCapabilities().GetFileChanges():
-		return unserved("capabilities.file_changes")
 	case a.GetRole() < 0 || a.GetRole() > tooldv1.Role_ROLE_COMPANION:
 		return refuse(codes.InvalidArgument, "invalid_role", "attach.role has the value %d, which this daemon does not know.", a.GetRole()).at("attach.role")
 	case max(len(a.GetClient().GetName()), len(a.GetClient().GetVersion())) > maxClient:
@@ -205,7 +206,7 @@ func (s *session) attach(ctx context.Context, st *stream, a *tooldv1.Attach) err
 		st.cursor.Close()
 		return s.closed()
 	}
-	st.answers = a.GetCapabilities().GetAnswers()
+	st.answers, st.fileChanges = a.GetCapabilities().GetAnswers(), a.GetCapabilities().GetFileChanges()
 	st.bytes = s.options.GetOutputFormat() == tooldv1.OutputFormat_OUTPUT_FORMAT_BYTES
 	st.companion = a.GetRole() == tooldv1.Role_ROLE_COMPANION
 	st.arrival = arrivalOf(ctx)
@@ -268,6 +269,7 @@ func (s *session) detach(st *stream) {
 		s.main, s.detached = nil, time.Now()
 	}
 	s.reviewQuestions()
+	watched := s.watching != nil
 	idle := len(s.turns) == 0
 	switch {
 	case !leading || s.stopping || idle:
@@ -277,6 +279,9 @@ func (s *session) detach(st *stream) {
 		s.remindAt(time.Now().Add(s.daemon.limits.DetachedQuestion))
 	}
 	s.mu.Unlock()
+	if watched {
+		s.reviewWatch()
+	}
 	if leading && idle && s.meta.Anonymous {
 		s.close("its stream has ended")
 	}

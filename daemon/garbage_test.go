@@ -247,7 +247,6 @@ func TestBadAttach(t *testing.T) {
 		{`{"roots":["ROOT"],"env":{"A=B":"x"}}`, codes.InvalidArgument, "invalid_env"},
 		{`{"roots":["ROOT"],"client_tools":[{"name":"x"}]}`, codes.FailedPrecondition, "not_served"},
 		{`{"roots":["ROOT"],"capabilities":{"buffers":true}}`, codes.FailedPrecondition, "not_served"},
-		{`{"roots":["ROOT"],"capabilities":{"file_changes":true}}`, codes.FailedPrecondition, "not_served"},
 		{`{"roots":["ROOT"],"options":{"ordering":"ORDERING_DEPENDENCY"}}`, codes.FailedPrecondition, "not_served"},
 		{`{"roots":["ROOT"],"options":{"settings_json":"{"}}`, codes.InvalidArgument, "invalid_settings"},
 		{`{"roots":["ROOT"],"options":{"max_concurrency":0}}`, codes.InvalidArgument, "invalid_option"},

@@ -125,11 +125,12 @@ type session struct {
 	ahead      []*pipeline.Call    // that are still to ask ahead; the first is at it
 	streams    map[*stream]struct{}
 	main       *stream
-	detached   time.Time // since when no main stream is attached
-	canAsk     bool      // the last main stream could answer
-	deadline   time.Time // when to see to what a client left behind; zero: nothing was left
-	stopping   bool      // takes nothing more
-	used       time.Time // when somebody last used it
+	detached   time.Time  // since when no main stream is attached
+	canAsk     bool       // the last main stream could answer
+	deadline   time.Time  // when to see to what a client left behind; zero: nothing was left
+	stopping   bool       // takes nothing more
+	used       time.Time  // when somebody last used it
+	watching   *fileWatch // nil: no client wants to know
 
 	gone chan struct{} // closed when the session has stopped
 }
@@ -345,6 +346,7 @@ func (s *session) finish(cause error) bool {
 	s.cancel(cause)
 	_ = s.queue.Wait(context.Background())
 	s.tasks.Close()
+	s.reviewWatch()
 	s.endTurns()
 	s.work.Wait()
 	return true

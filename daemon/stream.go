@@ -32,10 +32,11 @@ type stream struct {
 	arrival   uint64 // among all streams of the daemon: of two main ones the later stays, whichever is heard first
 
 	// Guarded by the session's mu.
-	answers    bool
-	halfClosed bool
-	why        error    // why it is over or closing
-	again      []string // keys of calls whose records are to be sent again
+	answers     bool
+	fileChanges bool // its client wants to be told of files that change
+	halfClosed  bool
+	why         error    // why it is over or closing
+	again       []string // keys of calls whose records are to be sent again
 
 	// The sender's own.
 	sent    uint64 // the newest record sent

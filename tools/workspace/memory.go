@@ -3,7 +3,11 @@
 package workspace
 
 import (
+	"io"
 	"io/fs"
+	"maps"
+	"os"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -179,4 +183,42 @@ func addRange(runs []Range, r Range) []Range {
 		out = append(out, r)
 	}
 	return out
+}
+
+// Now says how the file at a real path is by now, and whether that is another content than the session knows. A file that
+// the session does not know has not changed; one that is gone has no state.
+func (m *Memory) Now(real string) (now State, changed bool) {
+	known, ok := m.Lookup(real)
+	if !ok {
+		return State{}, false
+	}
+	info, err := os.Lstat(real)
+	if err != nil {
+		return State{}, true
+	}
+	now = StateOf(info)
+	if now.sameFacts(known) {
+		return now, false
+	}
+	if known.Hash == "" || now.Size != known.Size || !info.Mode().IsRegular() {
+		return now, true
+	}
+	f, err := os.OpenFile(real, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return now, true
+	}
+	defer f.Close()
+	hasher := NewHasher()
+	if _, err := io.Copy(&hasher.sum, io.LimitReader(f, now.Size+1)); err != nil {
+		return now, true
+	}
+	now.Hash = hasher.Sum()
+	return now, !now.Same(known)
+}
+
+// Paths gives the real paths of the files that the session knows, in their order.
+func (m *Memory) Paths() []string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Sorted(maps.Keys(m.states))
 }

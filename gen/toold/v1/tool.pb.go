@@ -788,8 +788,9 @@ type Capabilities struct {
 	Answers bool `protobuf:"varint,1,opt,name=answers,proto3" json:"answers,omitempty"`
 	// It offers the unsaved text of files. Not served yet: FAILED_PRECONDITION when set.
 	Buffers bool `protobuf:"varint,2,opt,name=buffers,proto3" json:"buffers,omitempty"`
-	// It wants to be told when another hand changes a file that the session has read. Not served yet:
-	// FAILED_PRECONDITION when set.
+	// It wants to be told, by a Notice "file_changed", when a file that the session has read is not any more as it was
+	// read: another program has changed it, or a command of the session. Changes that come soon after each other are told
+	// together, and while calls run none are told.
 	FileChanges   bool `protobuf:"varint,3,opt,name=file_changes,json=fileChanges,proto3" json:"file_changes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -1,0 +1,164 @@
+package daemon
+
+// Telling clients of files that the session knows and that somebody else has changed: another program, or a command of
+// the session's own. Knows nothing of what is in them.
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/toold/toold/scheduler/pipeline"
+	"github.com/toold/toold/tools/workspace"
+)
+
+// maxToldFiles is how many files one notice names.
+const maxToldFiles = 100
+
+// fileWatch is a session's, for as long as a client with the capability is attached.
+type fileWatch struct {
+	session *session
+	watch   *workspace.Watch
+	looking sync.Mutex // held while changes are looked into and told, so that each is told once
+
+	// Guarded by the session's mu.
+	waiting map[string]bool            // may have changed, while calls run that may have done it
+	told    map[string]workspace.State // as it was when it was told that it has changed
+	limited bool                       // it was told that not everything is watched
+}
+
+// fileChanges is what a Notice "file_changed" carries for programs.
+type fileChanges struct {
+	Files []fileChange `json:"files"`
+	More  int          `json:"more,omitempty"` // that are not named
+}
+
+type fileChange struct {
+	Path    string `json:"path"`
+	Removed bool   `json:"removed,omitempty"`
+}
+
+// reviewWatch begins or ends the watching, as the attached streams want. mu is not held.
+func (s *session) reviewWatch() {
+	s.mu.Lock()
+	wanted := false
+	for st := range s.streams {
+		wanted = wanted || st.fileChanges
+	}
+	wanted = wanted && !s.stopping
+	before := s.watching
+	switch {
+	case wanted == (before != nil):
+		s.mu.Unlock()
+		return
+	case before != nil:
+		s.watching = nil
+		s.mu.Unlock()
+		before.watch.Close()
+		return
+	}
+	w := &fileWatch{session: s, waiting: map[string]bool{}, told: map[string]workspace.State{}}
+	watch, err := workspace.NewWatch(w.touched)
+	if err != nil {
+		s.mu.Unlock()
+		s.notify(nil, pipeline.Noticed{Code: "file_changes_limited", Message: fmt.Sprintf("Changes of files are not told: this system watches no more (%v).", err)})
+		return
+	}
+	w.watch, s.watching = watch, w
+	s.mu.Unlock()
+	known := s.memory.Paths()
+	s.watchAlso(known)
+	w.touched(known) // what has changed while nobody watched
+}
+
+// watchAlso watches files that the session has come to know. mu is not held.
+func (s *session) watchAlso(files []string) {
+	s.mu.Lock()
+	w := s.watching
+	s.mu.Unlock()
+	if w == nil {
+		return
+	}
+	missed := 0
+	for _, real := range files {
+		if !w.watch.Add(real) {
+			missed++
+		}
+	}
+	s.mu.Lock()
+	tell := missed > 0 && !w.limited
+	w.limited = w.limited || missed > 0
+	s.mu.Unlock()
+	if tell {
+		s.notify(nil, pipeline.Noticed{Code: "file_changes_limited", Message: "Changes of some files are not told: their directory is gone, or too many directories are watched already."})
+	}
+}
+
+// touched takes files that may have changed. What calls of the session have done is not told of while they run: the
+// session does not know yet what it will know then.
+func (w *fileWatch) touched(files []string) {
+	s := w.session
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, real := range files {
+		w.waiting[real] = true
+	}
+	s.lookIntoChanges()
+}
+
+// lookIntoChanges tells what has changed, unless calls run. mu is held.
+func (s *session) lookIntoChanges() {
+	w := s.watching
+	if w == nil || s.begun > 0 || len(w.waiting) == 0 || s.stopping {
+		return
+	}
+	files := slices.Sorted(maps.Keys(w.waiting))
+	clear(w.waiting)
+	s.work.Go(func() { w.tell(files) })
+}
+
+func (w *fileWatch) tell(files []string) {
+	w.looking.Lock()
+	defer w.looking.Unlock()
+	s := w.session
+	var changes fileChanges
+	for _, real := range files {
+		now, changed := s.memory.Now(real)
+		s.mu.Lock()
+		before, told := w.told[real]
+		if w.told[real] = now; !changed {
+			delete(w.told, real)
+		}
+		s.mu.Unlock()
+		if !changed || told && before.Same(now) {
+			continue
+		}
+		if len(changes.Files) == maxToldFiles {
+			changes.More++
+			continue
+		}
+		changes.Files = append(changes.Files, fileChange{Path: clean(real), Removed: now.Inode == 0})
+	}
+	if len(changes.Files) > 0 {
+		s.notify(nil, pipeline.Noticed{Code: "file_changed", Message: changes.String(), Details: changes})
+	}
+}
+
+// String puts it into words.
+func (c fileChanges) String() string {
+	var names []string
+	for _, f := range c.Files[:min(len(c.Files), 3)] {
+		name := f.Path
+		if f.Removed {
+			name += " (removed)"
+		}
+		names = append(names, name)
+	}
+	text := strings.Join(names, ", ")
+	if more := len(c.Files) - len(names) + c.More; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return "Not as this session knows it any more: " + text + "."
+}
