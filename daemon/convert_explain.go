@@ -29,10 +29,13 @@ func explanationOf(e pipeline.Explanation) *tooldv1.ExplainResponse {
 		Decision: decisionOf(v.Decision), Suggestions: suggestionsOf(e.Suggestions), PermissionMode: wireMode(e.Mode), Effects: effectsOf(e.Facts),
 	}
 	for _, h := range e.Hooks {
-		wire.Reasons = append(wire.Reasons, visible(fmt.Sprintf("The PreToolUse hook in %s is asked first; what it will say is not known.", h.Origin)))
+		wire.Reasons = append(wire.Reasons, visible(fmt.Sprintf("The %s hook in %s is asked first; what it will say is not known.", h.Event, h.Origin)))
 	}
 	for _, reason := range v.Reasons {
 		wire.Reasons = append(wire.Reasons, shortened(visible(reason), shownReason))
+	}
+	if v.Way != "" {
+		wire.Reasons = append(wire.Reasons, v.Way)
 	}
 	return wire
 }

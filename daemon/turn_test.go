@@ -1,10 +1,9 @@
 package daemon_test
 
-// Turns: which calls run beside each other, what ends them early, and what is told about it.
+// Turns: which calls run beside each other, what of that ends them early, and in which order it is told.
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 
@@ -154,98 +153,6 @@ func TestAbortStopsRunning(t *testing.T) {
 	}
 }
 
-// TestCancel: one call, a turn with what still comes of it, and what is not there.
-func TestCancel(t *testing.T) {
-	g := gateTool()
-	h := serve(t, g)
-	c := h.join("s", free())
-	c.pass("a", writes)
-	c.pass("b", writes)
-	c.pass("c", writes)
-	g.await(t, "a")
-	c.cancelCall("b")
-	c.until("b CANCELLED cancelled")
-	c.cancelCall("nobody")
-	c.until("notice unknown_call")
-	c.say(&tooldv1.ExecuteRequest{Message: &tooldv1.ExecuteRequest_Cancel{Cancel: &tooldv1.Cancel{TurnId: "nothing"}}})
-	c.until("notice unknown_turn")
-	c.say(&tooldv1.ExecuteRequest{Message: &tooldv1.ExecuteRequest_Cancel{Cancel: &tooldv1.Cancel{Reason: "no longer needed"}}})
-	c.pass("d", reads)
-	c.endTurn()
-	results := c.results()
-	want(t, outcomes(results), map[string]string{"a": "CANCELLED cancelled", "c": "CANCELLED cancelled", "d": "CANCELLED cancelled"})
-	if text := results["c"].GetContent()[0].GetText(); !strings.Contains(text, "a client cancelled it: no longer needed") {
-		t.Errorf("text %q, want the client's reason", text)
-	}
-	c.cancelCall("a") // it has ended: nothing happens
-	response, err := h.sessions().CancelCall(t.Context(), &tooldv1.CancelCallRequest{SessionId: "s", ToolUseId: "a"})
-	if err != nil || response.GetCancelled() {
-		t.Errorf("CancelCall of an ended call: %v, %v", response, err)
-	}
-}
-
-// TestInterrupt: what runs of an interruptible tool is stopped, the rest finishes, and nothing more starts.
-func TestInterrupt(t *testing.T) {
-	g, steady := gateTool(), newGate(tools.Spec{Name: "Steady", OnInterrupt: tools.Finish})
-	h := serve(t, g, steady)
-	c := h.join("s", free())
-	c.pass("stops", reads)
-	c.use("finishes", "Steady", `{"name":"finishes"}`)
-	c.pass("waits", writes)
-	c.until("waits accepted")
-	g.await(t, "stops")
-	steady.await(t, "finishes")
-	if _, err := h.sessions().Interrupt(t.Context(), &tooldv1.InterruptRequest{SessionId: "s"}); err != nil {
-		t.Fatal(err)
-	}
-	c.until("stops CANCELLED cancelled")
-	steady.open("finishes")
-	c.endTurn()
-	c.until("turn")
-	want(t, outcomes(resultsOf(c.events)), map[string]string{"stops": "CANCELLED cancelled", "waits": "CANCELLED cancelled", "finishes": "OK"})
-}
-
-// TestDiscard: the ids of a discarded turn are free at once, also that of a call that is still being stopped.
-func TestDiscard(t *testing.T) {
-	g := gateTool()
-	h := serve(t, g)
-	c := h.join("s", free())
-	c.pass("a", reads)
-	g.await(t, "a")
-	g.open("a")
-	c.until("a OK")
-	c.pass("b", writes)
-	c.pass("c", writes)
-	g.await(t, "b")
-	c.discard()
-	c.use("a", "Gate", `{"name":"a again"}`)
-	c.use("b", "Gate", `{"name":"b again"}`)
-	g.await(t, "a again", "b again")
-	g.open("a again", "b again")
-	c.endTurn()
-	c.until("turn ")
-	c.until("turn ") // the discarded turn ends when its last call has, be it before or after the next
-	var told []string
-	for _, e := range c.events {
-		result := e.GetToolResult()
-		switch {
-		case result != nil:
-			told = append(told, fmt.Sprintf("%d %s", e.GetTurn(), tell(e)))
-		case e.GetTurnEnded() != nil:
-			told = append(told, tell(e))
-		}
-		if result.GetToolUseId() == "b" && result.GetOutcome() == tooldv1.Outcome_OUTCOME_DISCARDED &&
-			!strings.Contains(result.GetContent()[1].GetText(), "What it had done by then stays done.") {
-			t.Errorf("%v, want it said that what was done stays", result.GetContent())
-		}
-	}
-	slices.Sort(told)
-	want(t, told, []string{
-		"1 a OK", "1 b DISCARDED discarded", "1 c DISCARDED discarded", "2 a OK", "2 b OK",
-		"turn 1 ended 3/3", "turn 2 ended 2/1",
-	})
-}
-
 // TestOrderedResults: results come in the order of the tool uses, and a later one is not lost meanwhile.
 func TestOrderedResults(t *testing.T) {
 	g := gateTool()
@@ -269,110 +176,6 @@ func TestOrderedResults(t *testing.T) {
 		}
 	}
 	want(t, told, []string{"a OK", "b OK", "nope INVALID unknown_tool", "c OK"})
-}
-
-// TestTurnsByName: another turn_id ends the open turn, an id counts within its turn, and a repeat opens none.
-func TestTurnsByName(t *testing.T) {
-	g := gateTool()
-	h := serve(t, g)
-	c := h.join("s", free())
-	use := func(turn, id, name string) {
-		c.ask(&tooldv1.ToolUse{Id: id, TurnId: turn, Name: "Gate", Arguments: &tooldv1.ToolUse_InputJson{InputJson: fmt.Sprintf(reads, name)}})
-	}
-	use("m1", "1", "first")
-	use("m2", "1", "second")
-	c.until("1 accepted 0/1")
-	c.until("1 accepted 0/1")
-	use("m1", "1", "first")
-	again := c.until("1 accepted 0/1")
-	if !again.GetAccepted().GetReplayed() || again.GetTurn() != 1 || again.GetTurnId() != "m1" {
-		t.Errorf("%v, want the acceptance of turn 1 replayed", again)
-	}
-	use("m2", "1", "third")
-	c.until("notice duplicate_id")
-	g.await(t, "first", "second")
-	g.open("first", "second")
-	c.until("turn 1 ended 1/1")
-	c.endTurn()
-	c.until("turn 2 ended 1/1")
-}
-
-// TestIDsWithoutTurn: an id without a turn_id is that of the session's newest call, and counts in its own turn.
-func TestIDsWithoutTurn(t *testing.T) {
-	g := gateTool()
-	h := serve(t, g)
-	c := h.join("s", free())
-	use := func(turn, id, name string) {
-		c.ask(&tooldv1.ToolUse{Id: id, TurnId: turn, Name: "Gate", Arguments: &tooldv1.ToolUse_InputJson{InputJson: fmt.Sprintf(reads, name)}})
-	}
-	repeats := func(turn, id, name string, of uint64) {
-		t.Helper()
-		use(turn, id, name)
-		if again := c.until(id + " accepted"); !again.GetAccepted().GetReplayed() || again.GetTurn() != of {
-			t.Errorf("%v, want the acceptance in turn %d replayed", again, of)
-		}
-	}
-	use("m1", "a", "1a") // a gate that is entered twice panics
-	c.until("a accepted 0/1")
-	repeats("", "a", "1a", 1)
-	use("", "b", "1b")
-	c.until("b accepted 1/1")
-	repeats("m1", "b", "1b", 1)
-	use("m1", "b", "other")
-	c.until("notice duplicate_id")
-	use("", "a", "other")
-	c.until("notice duplicate_id")
-	use("m2", "a", "2a")
-	c.until("a accepted 0/1")
-	repeats("", "a", "2a", 2)
-	repeats("m1", "a", "1a", 1)
-	g.await(t, "1a", "1b", "2a")
-	c.discard()
-	c.until("a DISCARDED")
-	repeats("", "a", "1a", 1) // the newest that was not thrown away
-	g.open("1a", "1b")
-	c.until("turn 1 ended 2/1")
-}
-
-// TestRunToolBesideATurn: a RunTool call in a session has a turn of its own and leaves the open one alone.
-func TestRunToolBesideATurn(t *testing.T) {
-	g := gateTool()
-	h := serve(t, g)
-	c := h.join("s", free())
-	c.pass("a", reads)
-	g.await(t, "a")
-	run := h.run(&tooldv1.RunToolRequest{SessionId: "s", Id: "beside", Name: "Gate", Arguments: &tooldv1.RunToolRequest_InputJson{InputJson: fmt.Sprintf(reads, "beside")}})
-	g.await(t, "beside")
-	g.open("beside")
-	events, err := run()
-	if err != nil {
-		t.Fatal(err)
-	}
-	want(t, story(events), []string{"beside accepted 0/1", "beside started", "beside OK"})
-	c.pass("b", reads)
-	c.endTurn()
-	g.await(t, "b")
-	g.open("a", "b")
-	c.until("turn 1 ended 2/1")
-	again, err := h.run(&tooldv1.RunToolRequest{SessionId: "s", Id: "beside", Name: "Gate", Arguments: &tooldv1.RunToolRequest_InputJson{InputJson: fmt.Sprintf(reads, "beside")}})()
-	if err != nil || len(again) != 3 || !again[0].GetAccepted().GetReplayed() {
-		t.Errorf("%q, %v; want the same records again", story(again), err)
-	}
-}
-
-// run calls RunTool; the function that it gives receives everything to the end.
-func (h *house) run(request *tooldv1.RunToolRequest) func() ([]*tooldv1.ExecuteResponse, error) {
-	h.t.Helper()
-	stream, err := h.tools().RunTool(h.t.Context(), request)
-	if err != nil {
-		h.t.Fatal(err)
-	}
-	return func() ([]*tooldv1.ExecuteResponse, error) {
-		return drain(func() (*tooldv1.ExecuteResponse, error) {
-			response, err := stream.Recv()
-			return response.GetEvent(), err
-		})
-	}
 }
 
 // TestNested: a call that is part of a running one does not wait for it, belongs to its turn, and ends with it.

@@ -93,6 +93,29 @@ func TestAnswersFromAllSides(t *testing.T) {
 	}
 }
 
+// TestAttachKeepsThePromptFree: what happens while a question stands on a terminal is shown there behind it, not into it.
+func TestAttachKeepsThePromptFree(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, nil)
+	root := h.room(t, "prompt", nil)
+	c := h.attach(t, in(root, nil))
+	c.write("a")
+	c.question("a")
+	x := onlyTerminal(t, h.environ, root, "attach", "prompt")
+	x.expect(`\[e\]dit: `)
+	c.write("b")
+	c.question("b")
+	c.say(&tooldv1.ExecuteRequest{Message: &tooldv1.ExecuteRequest_Cancel{Cancel: &tooldv1.Cancel{ToolUseId: "a"}}})
+	x.expect(`^\r\nThe question is withdrawn`)
+	x.expect(`\? Write`)
+	x.expect(`\[e\]dit: `)
+	x.typed("n\n")
+	x.expect(" accepted: Write")
+	x.expect(" asks: Write")
+	x.typed("\x03")
+	x.ends(-1)
+}
+
 // A kept is where an answer's rule is kept, and what the file is before and after.
 type kept struct {
 	name          string

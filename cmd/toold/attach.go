@@ -36,7 +36,7 @@ func (s *setup) attachCommand() *cobra.Command {
 	return cmd
 }
 
-func (s *setup) watch(ctx context.Context, request *tooldv1.WatchRequest) error {
+func (s *setup) watch(ctx context.Context, request *tooldv1.WatchRequest) (err error) {
 	l, err := s.connect(ctx)
 	if err != nil {
 		return err
@@ -48,7 +48,11 @@ func (s *setup) watch(ctx context.Context, request *tooldv1.WatchRequest) error 
 	}
 	defer stop()
 	p := meet(pageOf(s.stderr), func(string) (string, bool) { return "", false })
-	defer p.close()
+	w := watching{setup: s, session: request.GetSessionId(), person: p, page: pageOf(s.stdout)}
+	defer func() {
+		p.close()
+		err = errors.Join(err, w.flush())
+	}()
 	for {
 		select {
 		case r := <-events:
@@ -58,13 +62,16 @@ func (s *setup) watch(ctx context.Context, request *tooldv1.WatchRequest) error 
 			if r.err != nil {
 				return r.err
 			}
-			if err := s.seen(ctx, request.GetSessionId(), r.event, p); err != nil {
+			if err := w.seen(ctx, r.event); err != nil {
 				return err
 			}
 			if r.event.GetSessionChanged().GetClosed() {
 				return nil
 			}
 		case answer := <-p.answers():
+			if err := w.flush(); err != nil {
+				return err
+			}
 			p.answered(ctx)
 			if err := s.answer(ctx, l, request.GetSessionId(), answer, p); err != nil {
 				return err
@@ -94,16 +101,46 @@ func follow(ctx context.Context, l *link, request *tooldv1.WatchRequest) (events
 	return out, func() { cancel(); <-done }, nil
 }
 
-func (s *setup) seen(ctx context.Context, session string, event *tooldv1.ExecuteResponse, p *person) error {
+// A watching shows a session's events. While a question stands on the terminal that they are shown on, they wait.
+type watching struct {
+	*setup
+	session string
+	person  *person
+	page    page
+	held    []*tooldv1.ExecuteResponse
+}
+
+// mostHeld bounds what waits. More of it is shown into the question.
+const mostHeld = 1000
+
+func (w *watching) seen(ctx context.Context, event *tooldv1.ExecuteResponse) error {
 	switch e := event.GetEvent().(type) {
 	case *tooldv1.ExecuteResponse_Question:
-		defer p.ask(ctx, e.Question)
+		defer w.person.ask(ctx, e.Question)
 	case *tooldv1.ExecuteResponse_QuestionWithdrawn:
-		p.withdraw(ctx, e.QuestionWithdrawn.GetQuestionId(), e.QuestionWithdrawn.GetReason())
+		w.person.withdraw(ctx, e.QuestionWithdrawn.GetQuestionId(), e.QuestionWithdrawn.GetReason())
 	case *tooldv1.ExecuteResponse_ToolResult:
-		p.withdrawCall(ctx, e.ToolResult.GetToolUseId())
+		w.person.withdrawCall(ctx, e.ToolResult.GetToolUseId())
 	}
-	return s.printRecord(session, event, pageOf(s.stdout).ink)
+	busy := w.page.terminal && !w.json && w.person.busy()
+	if !busy || event.GetProgress() == nil {
+		w.held = append(w.held, event)
+	}
+	if busy && len(w.held) < mostHeld {
+		return nil
+	}
+	return w.flush()
+}
+
+// flush shows what has waited.
+func (w *watching) flush() error {
+	for _, event := range w.held {
+		if err := w.printRecord(w.session, event, w.page.ink); err != nil {
+			return err
+		}
+	}
+	w.held = nil
+	return nil
 }
 
 // answer sends an answer from beside the stream. One that came too late is told and changes nothing; one that the

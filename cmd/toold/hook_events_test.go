@@ -140,92 +140,128 @@ func everyEvent(permissions string) map[string]string {
 	}
 }
 
+// A life is a session from its begin to its end, with somebody who hears what its hooks are told.
+type life struct {
+	h    *house
+	root string
+	e    *ear
+	c    *talk
+}
+
+// What hooks are told in front of what is their own, and behind it.
+const (
+	everyHook = `,"permission_mode":"default","session_id":"events"`
+	hookEnd   = `,"transcript_path":""}`
+)
+
+func (l life) begin() string { return fmt.Sprintf(`{"cwd":%q,"hook_event_name":`, l.root) }
+
 // TestEveryEvent: one session with everything that can happen in it.
 func TestEveryEvent(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nil)
 	root := h.room(t, "events", everyEvent(`"deny": ["Bash(curl *)"]`))
-	e := listen(t, root)
+	l := life{h: h, root: root, e: listen(t, root)}
 	h.trust(t, root)
-	begin := fmt.Sprintf(`{"cwd":%q,"hook_event_name":`, root)
-	common := `,"permission_mode":"default","session_id":"events"`
-	end := `,"transcript_path":""}`
-
-	c := h.attach(t, in(root, nil))
-	start := e.tale()
-	start.told(t, begin+`"SessionStart"`+common+`,"source":"startup"`+end)
+	l.c = h.attach(t, in(root, nil))
+	start := l.e.tale()
+	start.told(t, l.begin()+`"SessionStart"`+everyHook+`,"source":"startup"`+hookEnd)
 	if start.Claude != root || start.Toold != root {
 		t.Errorf("CLAUDE_PROJECT_DIR is %q and TOOLD_PROJECT_DIR %q, want %q", start.Claude, start.Toold, root)
 	}
+	l.reads(t)
+	l.fails(t)
+	l.isNotAllowed(t)
+	l.isDenied(t)
+	l.moves(t)
+	l.isClosed(t)
+	nothingOf(t, root)
+}
 
-	// A call that only reads: before and after it, and at the turn's end. Its path is told in full.
-	c.use("g", "Glob", `{"pattern":"*.txt","path":"sub"}`)
-	c.finish("g", no)
-	found := e.tales(3)
-	input := fmt.Sprintf(`"tool_input":{"path":"%s/sub","pattern":"*.txt"},"tool_name":"Glob"`, root)
-	found["PreToolUse"].told(t, begin+`"PreToolUse"`+common+`,`+input+`,"tool_use_id":"g"`+end)
-	found["PostToolUse"].told(t, fmt.Sprintf(`{"cwd":%q,"duration_ms":0,"hook_event_name":"PostToolUse"`, root)+common+`,`+input+
-		fmt.Sprintf(`,"tool_response":{"files":["%s/sub/a.txt"]},"tool_use_id":"g"`, root)+end)
+// reads: a call that only reads is told before and after it, and at the turn's end, and its path in full.
+func (l life) reads(t *testing.T) {
+	t.Helper()
+	l.c.use("g", "Glob", `{"pattern":"*.txt","path":"sub"}`)
+	l.c.finish("g", no)
+	found := l.e.tales(3)
+	input := fmt.Sprintf(`"tool_input":{"path":"%s/sub","pattern":"*.txt"},"tool_name":"Glob"`, l.root)
+	found["PreToolUse"].told(t, l.begin()+`"PreToolUse"`+everyHook+`,`+input+`,"tool_use_id":"g"`+hookEnd)
+	found["PostToolUse"].told(t, fmt.Sprintf(`{"cwd":%q,"duration_ms":0,"hook_event_name":"PostToolUse"`, l.root)+everyHook+`,`+input+
+		fmt.Sprintf(`,"tool_response":{"files":["%s/sub/a.txt"]},"tool_use_id":"g"`, l.root)+hookEnd)
 	batch, err := json.Marshal(found["PostToolBatch"].Told["tool_calls"])
 	if err != nil {
 		t.Fatal(err)
 	}
-	holds(t, "the batch", string(batch), `"tool_name":"Glob"`, `"tool_use_id":"g"`, root+"/sub/a.txt")
+	holds(t, "the batch", string(batch), `"tool_name":"Glob"`, `"tool_use_id":"g"`, l.root+"/sub/a.txt")
+}
 
-	// One that fails.
-	c.bash("f", "ls none")
-	c.finish("f", no)
-	found = e.tales(3)
+// fails: a call that was executed in vain.
+func (l life) fails(t *testing.T) {
+	t.Helper()
+	l.c.bash("f", "ls none")
+	l.c.finish("f", no)
+	found := l.e.tales(3)
 	failure := found["PostToolUseFailure"]
 	text, _ := failure.Told["error"].(string)
 	holds(t, "the error", text, "Exit code 2\n", "none")
 	failure.Told["error"] = ""
-	failure.told(t, fmt.Sprintf(`{"cwd":%q,"duration_ms":0,"error":"","hook_event_name":"PostToolUseFailure","is_interrupt":false`, root)+common+
-		`,"tool_input":{"command":"ls none"},"tool_name":"Bash","tool_use_id":"f"`+end)
+	failure.told(t, fmt.Sprintf(`{"cwd":%q,"duration_ms":0,"error":"","hook_event_name":"PostToolUseFailure","is_interrupt":false`, l.root)+everyHook+
+		`,"tool_input":{"command":"ls none"},"tool_name":"Bash","tool_use_id":"f"`+hookEnd)
+}
 
-	// One that asks, and is not allowed.
-	c.bash("q", "cp sub/a.txt b.txt")
-	c.finish("q", no)
-	found = e.tales(5)
-	input = `"tool_input":{"command":"cp sub/a.txt b.txt"},"tool_name":"Bash","tool_use_id":"q"`
-	found["PermissionRequest"].told(t, begin+`"PermissionRequest","permission_mode":"default","permission_suggestions":`+
-		`[{"behavior":"allow","destination":"localSettings","rules":[{"ruleContent":"cp *","toolName":"Bash"}],"type":"addRules"}],"session_id":"events",`+input+end)
-	found["Notification"].told(t, begin+`"Notification","message":"Bash(cp sub/a.txt b.txt) needs your permission.","notification_type":"permission_prompt"`+common+end)
-	found["PermissionDenied"].told(t, begin+`"PermissionDenied","permission_mode":"default","reason":"The user did not allow this call.","session_id":"events",`+input+end)
+// isNotAllowed: a call that asks, and somebody says no.
+func (l life) isNotAllowed(t *testing.T) {
+	t.Helper()
+	l.c.bash("q", "cp sub/a.txt b.txt")
+	l.c.finish("q", no)
+	found := l.e.tales(5)
+	input := `"tool_input":{"command":"cp sub/a.txt b.txt"},"tool_name":"Bash","tool_use_id":"q"`
+	found["PermissionRequest"].told(t, l.begin()+`"PermissionRequest","permission_mode":"default","permission_suggestions":`+
+		`[{"behavior":"allow","destination":"localSettings","rules":[{"ruleContent":"cp *","toolName":"Bash"}],"type":"addRules"}],"session_id":"events",`+input+hookEnd)
+	found["Notification"].told(t, l.begin()+`"Notification","message":"Bash(cp sub/a.txt b.txt) needs your permission.","notification_type":"permission_prompt"`+everyHook+hookEnd)
+	found["PermissionDenied"].told(t, l.begin()+`"PermissionDenied","permission_mode":"default","reason":"The user did not allow this call.","session_id":"events",`+input+hookEnd)
+}
 
-	// One that a rule denies.
-	c.bash("d", "curl example.com")
-	c.finish("d", no)
-	for x := range e.until("PermissionDenied") {
+// isDenied: a call that a rule denies.
+func (l life) isDenied(t *testing.T) {
+	t.Helper()
+	l.c.bash("d", "curl example.com")
+	l.c.finish("d", no)
+	for x := range l.e.until("PermissionDenied") {
 		if reason, _ := x.Told["reason"].(string); x.Told["hook_event_name"] == "PermissionDenied" {
 			holds(t, "the reason", reason, "Bash(curl *)")
 		}
 	}
+}
 
-	// Another directory, which is where hooks are then, and the project stays what it is.
-	c.run("c", "cd sub")
-	for x := range e.until("CwdChanged") {
+// moves: into another directory, which is where hooks are then; the project stays what it is.
+func (l life) moves(t *testing.T) {
+	t.Helper()
+	l.c.run("c", "cd sub")
+	for x := range l.e.until("CwdChanged") {
 		if x.Told["hook_event_name"] == "CwdChanged" {
-			x.told(t, fmt.Sprintf(`{"cwd":"%s/sub","hook_event_name":"CwdChanged","new_cwd":"%[1]s/sub","old_cwd":%[1]q`, root)+common+end)
+			x.told(t, fmt.Sprintf(`{"cwd":"%s/sub","hook_event_name":"CwdChanged","new_cwd":"%[1]s/sub","old_cwd":%[1]q`, l.root)+everyHook+hookEnd)
 		}
 	}
-	c.run("p", "pwd")
-	for x := range e.until("PostToolUse") {
-		if x.Told["tool_use_id"] == "p" && (x.Told["cwd"] != root+"/sub" || x.Claude != root) {
+	l.c.run("p", "pwd")
+	for x := range l.e.until("PostToolUse") {
+		if x.Told["tool_use_id"] == "p" && (x.Told["cwd"] != l.root+"/sub" || x.Claude != l.root) {
 			t.Errorf("told %v for the project %s, want it to happen in sub", x.Told, x.Claude)
 		}
 	}
+}
 
-	// The end.
-	if _, err := h.link.sessions.CloseSession(t.Context(), &tooldv1.CloseSessionRequest{SessionId: "events"}); err != nil {
+// isClosed: the end.
+func (l life) isClosed(t *testing.T) {
+	t.Helper()
+	if _, err := l.h.link.sessions.CloseSession(t.Context(), &tooldv1.CloseSessionRequest{SessionId: "events"}); err != nil {
 		t.Fatal(err)
 	}
-	for x := range e.until("SessionEnd") {
+	for x := range l.e.until("SessionEnd") {
 		if x.Told["hook_event_name"] == "SessionEnd" {
-			x.told(t, fmt.Sprintf(`{"cwd":"%s/sub","hook_event_name":"SessionEnd"`, root)+`,"permission_mode":"default","reason":"a client closed it","session_id":"events"`+end)
+			x.told(t, fmt.Sprintf(`{"cwd":"%s/sub","hook_event_name":"SessionEnd"`, l.root)+`,"permission_mode":"default","reason":"a client closed it","session_id":"events"`+hookEnd)
 		}
 	}
-	nothingOf(t, root)
 }
 
 // until gives events up to one of that name.

@@ -93,6 +93,41 @@ func TestHooksThatFail(t *testing.T) {
 	}
 }
 
+// TestGuardsThatMakeNoSense: what is to be held back without a guard is held back when nobody can say what the guard runs.
+func TestGuardsThatMakeNoSense(t *testing.T) {
+	t.Parallel()
+	plain, administered := newHouse(t, nil), newHouse(t, map[string]string{"managed/settings.json": "{}"})
+	for name, guard := range map[string]string{
+		"another type": `{"type": "prompt", "prompt": "is it good?"MORE}`,
+		"no command":   `{"type": "command"MORE}`,
+		"arguments":    `{"type": "command", "command": "true", "args": "-x"MORE}`,
+		"URL":          `{"type": "http", "url": "ftp://x"MORE}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for more, ends := range map[string]string{"": "OK", `, "onFailure": "block"`: "DENIED hook_denied"} {
+				root := plain.room(t, strings.ReplaceAll(name, " ", "-")+ends[:2], map[string]string{".toold/settings.json": fmt.Sprintf(
+					`{"permissions": {"allow": ["Bash(touch *)"]}, "hooks": {"PreToolUse": [{"matcher": "Bash", "hooks": [%s]}]}}`, strings.ReplaceAll(guard, "MORE", more))})
+				if got := outcome(plain.attach(t, in(root, trusted())).run("u", "touch made")); got != ends {
+					t.Errorf("with %s the call ends as %s, want %s", guard+more, got, ends)
+				}
+			}
+		})
+	}
+	root := administered.room(t, "managed", nil)
+	for _, hooks := range []string{`[{"matcher": "Bash", "hooks": {"type": "command"}}]`, `{"matcher": "Bash"}`, `["check.sh"]`} {
+		put(t, filepath.Join(administered.dir, "managed", "settings.json"), `{"hooks": {"PreToolUse": `+hooks+`}}`)
+		a := in(root, nil)
+		a.SessionId = fmt.Sprint("managed-", len(hooks))
+		c := administered.attach(t, a)
+		result := c.run("u", "echo hi")
+		if got := outcome(result); got != "DENIED hook_denied" {
+			t.Errorf("under the administrator's %s the call ends as %s", hooks, got)
+		}
+		holds(t, "the result", textIn(result), "managed/settings.json:1", "cannot be run: the settings do not say which hooks these are")
+	}
+}
+
 // tryAll makes a call for each broken hook, in sessions of their own over a workspace of that name. The settings are the
 // workspace's, or a file of the house.
 func tryAll(t *testing.T, h *house, name, file, more string) (list []trial) {

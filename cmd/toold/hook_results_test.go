@@ -4,6 +4,7 @@ package main
 
 import (
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -132,6 +133,67 @@ func TestHooksAfterwards(t *testing.T) {
 			c.check(t, h)
 		})
 	}
+}
+
+// TestGuardedOutput: what a hook that must not fail has not seen to, nobody reads, whatever another hook makes of it. The
+// call has had its effect all the same.
+func TestGuardedOutput(t *testing.T) {
+	t.Parallel()
+	plain, administered := newHouse(t, nil), newHouse(t, map[string]string{"managed/settings.json": "{}"})
+	for name, guard := range map[string]string{
+		"crash":           `"type": "command", "command": "cat >&2; kill -SEGV $$"`,
+		"hang":            `"type": "command", "command": "sleep 1000", "timeout": 1`,
+		"missing program": `"type": "command", "command": "no-such-program-anywhere", "args": []`,
+		"no answer":       `"type": "command", "command": "echo '{'"`,
+		"another type":    `"type": "prompt", "prompt": "is there a secret?"`,
+		"wrong arguments": `"type": "command", "command": "true", "args": "-x"`,
+	} {
+		replaces := after("PostToolUse", `"updatedToolOutput": "nothing to see"`)
+		file := func(more string) string {
+			return fmt.Sprintf(`{"hooks": {"PostToolUse": [{"matcher": "Bash", "hooks": [{%s%s}, {"type": "command", "command": %q}]}]}}`, guard, more, replaces)
+		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			root := plain.room(t, "block "+name, map[string]string{".toold/settings.json": file(`, "onFailure": "block"`)})
+			a := in(root, trusted())
+			a.SessionId = "block-" + strings.ReplaceAll(name, " ", "-")
+			checkWithheld(t, plain.attach(t, a), root)
+			root = plain.room(t, "continue "+name, map[string]string{".toold/settings.json": file("")})
+			a = in(root, trusted())
+			a.SessionId = "continue-" + strings.ReplaceAll(name, " ", "-")
+			if text := textIn(plain.attach(t, a).run("u", "echo the secret")); text != "nothing to see" {
+				t.Errorf("with a hook that may fail the result is %q", text)
+			}
+		})
+	}
+	root := administered.room(t, "managed", nil)
+	put(t, filepath.Join(administered.dir, "managed", "settings.json"), `{"hooks": {"PostToolUse": [{"hooks": [{"type": "command", "command": "exit 1"}]}]}}`)
+	checkWithheld(t, administered.attach(t, in(root, nil)), root)
+}
+
+// checkWithheld runs a command whose output a hook holds back.
+func checkWithheld(t *testing.T, c *talk, root string) {
+	t.Helper()
+	result := c.run("u", "echo the secret | tee made")
+	if outcome(result) != "OK" || strings.Contains(result.String(), "the secret") {
+		t.Errorf("it ends as %s", result)
+	}
+	holds(t, "the result", textIn(result), "The call has succeeded", "Its output is withheld, because the PostToolUse hook", "settings.json:1) has failed")
+	if made := content(t, filepath.Join(root, "made")); made != "the secret\n" {
+		t.Errorf("the command has written %q", made)
+	}
+	if len(c.notices("hook_failed")) != 1 {
+		t.Errorf("notices of hooks that have failed: %q", c.notices("hook_failed"))
+	}
+}
+
+// TestGuardOfFailures: where a hook can change nothing of the output, its failure is all that the model is told of.
+func TestGuardOfFailures(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, nil)
+	root := h.room(t, "failures", hooked("PostToolUseFailure", "", `, "onFailure": "block"`, "exit 1"))
+	result := h.attach(t, in(root, trusted())).run("u", "echo the output; ls none")
+	holds(t, "the result", textIn(result), "the output", settingsLine(root, 1)+") ended with exit code 1")
 }
 
 // TestReplacedOutputIsCapped: what a hook puts in place of an output stands in the result no longer than the output could.

@@ -18,83 +18,86 @@ type reading struct {
 	uses    []string
 }
 
-func TestReadMessage(t *testing.T) {
-	for name, c := range map[string]struct {
-		text string
-		want reading
-	}{
-		"json lines": {
-			`{"id":"a","name":"Read","input":{"file_path":"/x"}}` + "\n" + `{"name":"LS","input":{}}` + "\n\n",
-			reading{lines, "", []string{`a Read {"file_path":"/x"}`, `? LS {}`}},
-		},
-		"a line as the wire has it": {
-			`{"tool_use":{"id":"a","name":"Bash","input_json":"{\"command\": 1e400}"}}`,
-			reading{lines, "", []string{`a Bash {"command": 1e400}`}},
-		},
-		"a line without input": {`{"name":"LS"}`, reading{lines, "", []string{"? LS "}}},
-		"lines in an array": {
-			`[{"name":"LS","input":{}},{"id":"b","name":"LS","input":{}}]`,
-			reading{lines, "", []string{"? LS {}", "b LS {}"}},
-		},
-		"a value over several lines": {"{\n \"name\": \"LS\",\n \"input\": { }\n}", reading{lines, "", []string{"? LS { }"}}},
-		"anthropic response": {
-			`{"id":"msg_1","type":"message","role":"assistant","model":"m","stop_reason":"end_turn","content":[
+// messageCases are what models' servers send, and what is read of it.
+var messageCases = map[string]struct {
+	text string
+	want reading
+}{
+	"json lines": {
+		`{"id":"a","name":"Read","input":{"file_path":"/x"}}` + "\n" + `{"name":"LS","input":{}}` + "\n\n",
+		reading{lines, "", []string{`a Read {"file_path":"/x"}`, `? LS {}`}},
+	},
+	"a line as the wire has it": {
+		`{"tool_use":{"id":"a","name":"Bash","input_json":"{\"command\": 1e400}"}}`,
+		reading{lines, "", []string{`a Bash {"command": 1e400}`}},
+	},
+	"a line without input": {`{"name":"LS"}`, reading{lines, "", []string{"? LS "}}},
+	"lines in an array": {
+		`[{"name":"LS","input":{}},{"id":"b","name":"LS","input":{}}]`,
+		reading{lines, "", []string{"? LS {}", "b LS {}"}},
+	},
+	"a value over several lines": {"{\n \"name\": \"LS\",\n \"input\": { }\n}", reading{lines, "", []string{"? LS { }"}}},
+	"anthropic response": {
+		`{"id":"msg_1","type":"message","role":"assistant","model":"m","stop_reason":"end_turn","content":[
 			 {"type":"thinking","thinking":"hm","signature":"s"},{"type":"text","text":"I look."},
 			 {"type":"tool_use","id":"toolu_1","name":"Read","input":{"file_path":"/x","limit":50.0}},
 			 {"type":"server_tool_use","id":"srv_1","name":"web_search","input":{"query":"q"}},
 			 {"type":"tool_use","id":"toolu_2","name":"Grep","input":{"pattern":"<a>"}}],"usage":{"input_tokens":1}}`,
-			reading{anthropic, "msg_1", []string{`toolu_1 Read {"file_path":"/x","limit":50.0}`, `toolu_2 Grep {"pattern":"<a>"}`}},
-		},
-		"anthropic object with content alone": {
-			`{"content":[{"type":"tool_use","id":"t","name":"LS","input":{}}]}`, reading{anthropic, "", []string{"t LS {}"}},
-		},
-		"anthropic content array": {
-			`[{"type":"text","text":"x"},{"type":"tool_use","id":"t","name":"LS","input":{}}]`, reading{anthropic, "", []string{"t LS {}"}},
-		},
-		"anthropic blocks on lines": {
-			`{"type":"text","text":"x"}` + "\n" + `{"type":"tool_use","id":"t","name":"LS","input":{}}`, reading{anthropic, "", []string{"t LS {}"}},
-		},
-		"anthropic without a tool use, whatever the stop reason": {
-			`{"id":"msg_1","type":"message","role":"assistant","stop_reason":"tool_use","content":[{"type":"text","text":"Done."}]}`, reading{},
-		},
-		"openai completion": {
-			`{"id":"chatcmpl-1","object":"chat.completion","choices":[{"index":0,"finish_reason":"stop","message":{"role":"assistant","content":null,
+		reading{anthropic, "msg_1", []string{`toolu_1 Read {"file_path":"/x","limit":50.0}`, `toolu_2 Grep {"pattern":"<a>"}`}},
+	},
+	"anthropic object with content alone": {
+		`{"content":[{"type":"tool_use","id":"t","name":"LS","input":{}}]}`, reading{anthropic, "", []string{"t LS {}"}},
+	},
+	"anthropic content array": {
+		`[{"type":"text","text":"x"},{"type":"tool_use","id":"t","name":"LS","input":{}}]`, reading{anthropic, "", []string{"t LS {}"}},
+	},
+	"anthropic blocks on lines": {
+		`{"type":"text","text":"x"}` + "\n" + `{"type":"tool_use","id":"t","name":"LS","input":{}}`, reading{anthropic, "", []string{"t LS {}"}},
+	},
+	"anthropic without a tool use, whatever the stop reason": {
+		`{"id":"msg_1","type":"message","role":"assistant","stop_reason":"tool_use","content":[{"type":"text","text":"Done."}]}`, reading{},
+	},
+	"openai completion": {
+		`{"id":"chatcmpl-1","object":"chat.completion","choices":[{"index":0,"finish_reason":"stop","message":{"role":"assistant","content":null,
 			 "tool_calls":[{"id":"call_1","type":"function","function":{"name":"Read","arguments":"{\"file_path\": \"/x\"}"}}]}}]}`,
-			reading{chat, "chatcmpl-1", []string{`call_1 Read {"file_path": "/x"}`}},
-		},
-		"openai message": {
-			`{"role":"assistant","content":"","tool_calls":[{"id":"c","type":"function","function":{"name":"LS","arguments":""}}]}`,
-			reading{chat, "", []string{"c LS "}},
-		},
-		"openai tool calls alone": {
-			`[{"id":"c","type":"function","function":{"name":"LS","arguments":"{}"}}]`, reading{chat, "", []string{"c LS {}"}},
-		},
-		"openai arguments that are no JSON are for the daemon to judge": {
-			`{"tool_calls":[{"id":"c","type":"function","function":{"name":"LS","arguments":"{\"path\": "}}]}`,
-			reading{chat, "", []string{`c LS {"path": `}},
-		},
-		"arguments as an object, as some servers give them": {
-			`{"role":"assistant","tool_calls":[{"function":{"name":"LS","arguments":{"path":"/x"}}}]}`,
-			reading{chat, "", []string{`? LS {"path":"/x"}`}},
-		},
-		"openai custom call": {
-			`{"tool_calls":[{"id":"c","type":"custom","custom":{"name":"sql","input":"select 1"}}]}`,
-			reading{chat, "", []string{`c sql "select 1"`}},
-		},
-		"openai message without calls": {`{"role":"assistant","content":"Hello.","tool_calls":null}`, reading{}},
-		"openai response": {
-			`{"id":"resp_1","object":"response","output":[{"type":"reasoning","id":"rs_1","summary":[]},
+		reading{chat, "chatcmpl-1", []string{`call_1 Read {"file_path": "/x"}`}},
+	},
+	"openai message": {
+		`{"role":"assistant","content":"","tool_calls":[{"id":"c","type":"function","function":{"name":"LS","arguments":""}}]}`,
+		reading{chat, "", []string{"c LS "}},
+	},
+	"openai tool calls alone": {
+		`[{"id":"c","type":"function","function":{"name":"LS","arguments":"{}"}}]`, reading{chat, "", []string{"c LS {}"}},
+	},
+	"openai arguments that are no JSON are for the daemon to judge": {
+		`{"tool_calls":[{"id":"c","type":"function","function":{"name":"LS","arguments":"{\"path\": "}}]}`,
+		reading{chat, "", []string{`c LS {"path": `}},
+	},
+	"arguments as an object, as some servers give them": {
+		`{"role":"assistant","tool_calls":[{"function":{"name":"LS","arguments":{"path":"/x"}}}]}`,
+		reading{chat, "", []string{`? LS {"path":"/x"}`}},
+	},
+	"openai custom call": {
+		`{"tool_calls":[{"id":"c","type":"custom","custom":{"name":"sql","input":"select 1"}}]}`,
+		reading{chat, "", []string{`c sql "select 1"`}},
+	},
+	"openai message without calls": {`{"role":"assistant","content":"Hello.","tool_calls":null}`, reading{}},
+	"openai response": {
+		`{"id":"resp_1","object":"response","output":[{"type":"reasoning","id":"rs_1","summary":[]},
 			 {"type":"message","role":"assistant","content":[{"type":"output_text","text":"I look."}]},
 			 {"type":"function_call","id":"fc_1","call_id":"call_9","name":"Grep","arguments":"{\"pattern\":\"a\"}"}]}`,
-			reading{responses, "resp_1", []string{`call_9 Grep {"pattern":"a"}`}},
-		},
-		"openai response items": {
-			`[{"type":"function_call","call_id":"a","name":"LS","arguments":"{}"},{"type":"custom_tool_call","call_id":"b","name":"sql","input":"x"}]`,
-			reading{responses, "", []string{"a LS {}", `b sql "x"`}},
-		},
-		"empty content": {`{"role":"assistant","content":[]}`, reading{}},
-		"empty array":   {`[]`, reading{}},
-	} {
+		reading{responses, "resp_1", []string{`call_9 Grep {"pattern":"a"}`}},
+	},
+	"openai response items": {
+		`[{"type":"function_call","call_id":"a","name":"LS","arguments":"{}"},{"type":"custom_tool_call","call_id":"b","name":"sql","input":"x"}]`,
+		reading{responses, "", []string{"a LS {}", `b sql "x"`}},
+	},
+	"empty content": {`{"role":"assistant","content":[]}`, reading{}},
+	"empty array":   {`[]`, reading{}},
+}
+
+func TestReadMessage(t *testing.T) {
+	for name, c := range messageCases {
 		t.Run(name, func(t *testing.T) { checkRead(t, c.text, c.want) })
 	}
 }

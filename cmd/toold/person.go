@@ -44,10 +44,14 @@ func meet(shown page, whole func(string) (string, bool)) *person {
 }
 
 func (p *person) close() {
-	if p != nil {
-		p.leave()
-		_ = p.terminal.Close()
+	if p == nil {
+		return
 	}
+	if p.busy() {
+		p.tell("\n") // the prompt stands in the last line
+	}
+	p.leave()
+	_ = p.terminal.Close()
 }
 
 func (p *person) busy() bool { return p != nil && p.current != nil }

@@ -166,82 +166,99 @@ func writeCall(t *testing.T, path, content string) string {
 	return string(input)
 }
 
+// A dialogue is a person in front of a call that would write new.txt.
+type dialogue struct {
+	environ  []string
+	ws, file string
+	call     []string
+}
+
+func (d dialogue) content(t *testing.T) string {
+	t.Helper()
+	return content(t, d.file)
+}
+
 func TestQuestions(t *testing.T) {
 	environ, ws := home(t)
-	file := filepath.Join(ws, "new.txt")
-	call := []string{"call", "Write", writeCall(t, file, "as the model wrote\n")}
-	content := func() string {
-		text, _ := os.ReadFile(file)
-		return string(text)
-	}
+	d := dialogue{environ: environ, ws: ws, file: filepath.Join(ws, "new.txt")}
+	d.call = []string{"call", "Write", writeCall(t, d.file, "as the model wrote\n")}
+	t.Run("no, with a reason for the model", d.saysNo)
+	t.Run("edit", d.edits)
+	t.Run("an editor that leaves no JSON", d.editsBadly)
+	t.Run("an interrupt withdraws the question", d.interrupts)
+	t.Run("yes", d.saysYes)
+}
 
-	t.Run("no, with a reason for the model", func(t *testing.T) {
-		x := onTerminal(t, environ, ws, call...)
-		x.expect(`\? Write`)
-		x.expect(`"content": "as the model wrote`)
-		x.expect(`Run it\?`)
-		x.typed("what\n")
-		x.expect(`Run it\?`)
-		x.typed("a\n")
-		x.expect(`Edit\(`)
-		x.expect("Which, and where")
-		x.typed("2 u\n")
-		x.expect("There is no rule 2 here")
-		x.expect("Which, and where")
-		x.typed("\n")
-		x.expect(`Run it\?`)
-		x.typed("n use another file\n")
-		x.ends(exitFailed)
-		if !strings.Contains(x.stdout.String(), "use another file") {
-			t.Errorf("the model is not told why: %s", x.stdout.String())
-		}
-		if content() != "" {
-			t.Errorf("the file was written: %q", content())
-		}
-	})
-	t.Run("edit", func(t *testing.T) {
-		editor := filepath.Join(ws, "editor.sh")
-		if err := os.WriteFile(editor, []byte("#!/bin/sh\nexec sed -i 's/model/person/' \"$1\"\n"), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		x := onTerminal(t, append(environ, "EDITOR="+editor), ws, call...)
-		x.expect(`Run it\?`)
-		x.typed("e\n")
-		x.ends(exitOK)
-		if content() != "as the person wrote\n" {
-			t.Errorf("the file holds %q", content())
-		}
-		if err := os.Remove(file); err != nil {
-			t.Fatal(err)
-		}
-	})
-	t.Run("an editor that leaves no JSON", func(t *testing.T) {
-		x := onTerminal(t, append(environ, "EDITOR=cp /dev/null"), ws, call...)
-		x.expect(`Run it\?`)
-		x.typed("e\n")
-		x.expect("not a JSON object")
-		x.expect(`Run it\?`)
-		x.typed("\x04") // end of input
-		x.ends(exitFailed)
-	})
-	t.Run("an interrupt withdraws the question", func(t *testing.T) {
-		x := onTerminal(t, environ, ws, call...)
-		x.expect(`Run it\?`)
-		x.typed("\x03")
-		x.ends(exitFailed)
-		if !strings.Contains(x.screen.String(), "cancelled") {
-			t.Errorf("it is not said that the call was cancelled:\n%s", x.screen.String())
-		}
-	})
-	t.Run("yes", func(t *testing.T) {
-		x := onTerminal(t, environ, ws, call...)
-		x.expect(`Run it\?`)
-		x.typed("yes\n")
-		x.ends(exitOK)
-		if content() != "as the model wrote\n" {
-			t.Errorf("the file holds %q", content())
-		}
-	})
+func (d dialogue) saysNo(t *testing.T) {
+	x := onTerminal(t, d.environ, d.ws, d.call...)
+	x.expect(`\? Write`)
+	x.expect(`"content": "as the model wrote`)
+	x.expect(`Run it\?`)
+	x.typed("what\n")
+	x.expect(`Run it\?`)
+	x.typed("a\n")
+	x.expect(`Edit\(`)
+	x.expect("Which, and where")
+	x.typed("2 u\n")
+	x.expect("There is no rule 2 here")
+	x.expect("Which, and where")
+	x.typed("\n")
+	x.expect(`Run it\?`)
+	x.typed("n use another file\n")
+	x.ends(exitFailed)
+	if !strings.Contains(x.stdout.String(), "use another file") {
+		t.Errorf("the model is not told why: %s", x.stdout.String())
+	}
+	if got := d.content(t); got != "" {
+		t.Errorf("the file was written: %q", got)
+	}
+}
+
+func (d dialogue) edits(t *testing.T) {
+	editor := filepath.Join(d.ws, "editor.sh")
+	if err := os.WriteFile(editor, []byte("#!/bin/sh\nexec sed -i 's/model/person/' \"$1\"\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	x := onTerminal(t, append(d.environ, "EDITOR="+editor), d.ws, d.call...)
+	x.expect(`Run it\?`)
+	x.typed("e\n")
+	x.ends(exitOK)
+	if got := d.content(t); got != "as the person wrote\n" {
+		t.Errorf("the file holds %q", got)
+	}
+	if err := os.Remove(d.file); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (d dialogue) editsBadly(t *testing.T) {
+	x := onTerminal(t, append(d.environ, "EDITOR=cp /dev/null"), d.ws, d.call...)
+	x.expect(`Run it\?`)
+	x.typed("e\n")
+	x.expect("not a JSON object")
+	x.expect(`Run it\?`)
+	x.typed("\x04") // end of input
+	x.ends(exitFailed)
+}
+
+func (d dialogue) interrupts(t *testing.T) {
+	x := onTerminal(t, d.environ, d.ws, d.call...)
+	x.expect(`Run it\?`)
+	x.typed("\x03")
+	x.ends(exitFailed)
+	if !strings.Contains(x.screen.String(), "cancelled") {
+		t.Errorf("it is not said that the call was cancelled:\n%s", x.screen.String())
+	}
+}
+
+func (d dialogue) saysYes(t *testing.T) {
+	x := onTerminal(t, d.environ, d.ws, d.call...)
+	x.expect(`Run it\?`)
+	x.typed("yes\n")
+	x.ends(exitOK)
+	if got := d.content(t); got != "as the model wrote\n" {
+		t.Errorf("the file holds %q", got)
+	}
 }
 
 // A second terminal can watch a session and answer what the first cannot.

@@ -1,11 +1,12 @@
 // The hooks of a settings file. A hook of which a part that decides what runs, or when, makes no sense is left out as a
-// whole: half of it would be another hook. Only a guard, which is one that blocks when it fails, stays when it cannot be
-// said what it is for: it runs for everything. Whether a matcher or an "if" can ever match is package hook's to say; how
-// hooks are run is not known here.
+// whole: half of it would be another hook. Only a guard, which is one that blocks when it fails, stays: when it cannot be
+// said what it is for it runs for everything, and when it cannot be said what it runs it fails each time. Whether a matcher
+// or an "if" can ever match is package hook's to say; how hooks are run is not known here.
 
 package settings
 
 import (
+	"fmt"
 	"net/url"
 	"slices"
 	"time"
@@ -23,11 +24,23 @@ func (r *reader) hooks(m member) {
 		}
 		if event.value.kind != list {
 			r.wrong(&event.value, "hooks."+shortened(event.key), "a list of {matcher, hooks}")
+			r.lost(event.key, "", event.line)
 			continue
 		}
 		for i := range event.value.items {
 			r.group(event.key, &event.value.items[i])
 		}
+	}
+}
+
+// lost puts a guard in the place of hooks that the administrator has written in a way that nobody can read: it fails each
+// time, for all that they may have been for.
+func (r *reader) lost(event, matcher string, line int) {
+	if r.place.level == managed {
+		r.warn(line, "since the administrator's hooks block when they fail, what these may be for is held back until that is mended")
+		r.facts.hooks = append(r.facts.hooks, hook.Hook{
+			Event: event, Matcher: matcher, Origin: r.origin(line), Block: true, Broken: "the settings do not say which hooks these are",
+		})
 	}
 }
 
@@ -37,6 +50,7 @@ func (r *reader) group(event string, n *node) {
 	var handlers *node
 	members := r.members(n, "an entry of hooks."+shortened(event)+".")
 	if n.kind != object {
+		r.lost(event, "", n.line)
 		return
 	}
 	for _, m := range members {
@@ -56,12 +70,13 @@ func (r *reader) group(event string, n *node) {
 	}
 	if handlers == nil || handlers.kind != list {
 		r.warn(n.line, "the entry of hooks.%s has no list \"hooks\"; nothing runs for it", shortened(event))
+		r.lost(event, matcher, n.line)
 		return
 	}
 	for i := range handlers.items {
 		h := handler{reader: r, line: handlers.items[i].line}
 		h.hook = hook.Hook{Event: event, Matcher: matcher, Origin: r.origin(h.line), Block: r.place.level == managed}
-		if h.read(&handlers.items[i]) && (legible || h.hook.Block) {
+		if h.read(&handlers.items[i]); h.hook.Block || legible && h.hook.Broken == "" {
 			r.facts.hooks = append(r.facts.hooks, h.hook)
 		}
 	}
@@ -74,7 +89,6 @@ type handler struct {
 	kind   string // command or http
 	shell  string
 	hook   hook.Hook
-	broken bool
 }
 
 // handlerKeys are read by a function each, which reports what is wrong. Type and onFailure are read before: what others
@@ -100,21 +114,22 @@ var handlerKeys = map[string]func(*handler, *node){
 	},
 }
 
-// read reports whether the hook can be run.
-func (h *handler) read(n *node) bool {
+// read reads the hook, and leaves in Broken why it cannot be run.
+func (h *handler) read(n *node) {
+	if n.kind != object {
+		h.void(h.line, "a hook of %s is %s, but must be an object", shortened(h.hook.Event), n)
+		return
+	}
 	members := h.reader.members(n, "a hook of "+shortened(h.hook.Event)+".")
-	if len(members) == 0 {
-		return false
+	if m := n.last("onFailure"); m != nil {
+		h.onFailure(&m.value)
 	}
 	if t := n.last("type"); t != nil {
 		h.kind = t.value.word
 	}
 	if h.kind != "command" && h.kind != "http" {
-		h.reader.warn(h.line, "a hook of type %q is not served; it never runs. \"command\" and \"http\" are", shortened(h.kind))
-		return false
-	}
-	if m := n.last("onFailure"); m != nil {
-		h.onFailure(&m.value)
+		h.void(h.line, "a hook of type %q is not served (\"command\" and \"http\" are)", shortened(h.kind))
+		return
 	}
 	for _, m := range members {
 		if read, known := handlerKeys[m.key]; known {
@@ -123,11 +138,13 @@ func (h *handler) read(n *node) bool {
 			h.reader.unknown(m, "", handlerNames)
 		}
 	}
-	return !h.broken && h.complete()
+	if h.hook.Broken == "" {
+		h.complete()
+	}
 }
 
 // complete checks that the hook says what is to run, and nothing of the other type.
-func (h *handler) complete() bool {
+func (h *handler) complete() {
 	switch {
 	case h.kind == "command" && h.hook.Command == "":
 		h.void(h.line, `a hook of type "command" needs a "command"`)
@@ -138,13 +155,18 @@ func (h *handler) complete() bool {
 	case h.shell != "" && h.hook.Args == nil && h.hook.Command != "":
 		h.hook.Command, h.hook.Args = h.shell, []string{"-c", h.hook.Command}
 	}
-	return !h.broken
 }
 
-// void leaves the hook out.
+// void reports that the hook cannot be run. A guard denies for that reason what it cannot look at.
 func (h *handler) void(line int, format string, values ...any) {
-	h.broken = true
-	h.reader.warn(line, format+"; the hook never runs", values...)
+	if h.hook.Broken == "" {
+		h.hook.Broken = fmt.Sprintf(format, values...)
+	}
+	consequence := "; the hook never runs"
+	if h.hook.Block {
+		consequence = "; since the hook blocks when it fails, it holds back what it is for until that is mended"
+	}
+	h.reader.warn(line, format+consequence, values...)
 }
 
 func (h *handler) text(n *node, name string) string {
@@ -180,7 +202,7 @@ func (h *handler) inShell(n *node) {
 
 func (h *handler) address(n *node) {
 	h.hook.URL = h.text(n, "url")
-	if h.broken {
+	if h.hook.Broken != "" {
 		return
 	}
 	if u, err := url.Parse(h.hook.URL); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {

@@ -83,6 +83,10 @@ func hookText(h *hook.Hook) string {
 	if h.If != "" {
 		fmt.Fprintf(&b, "if %s: ", h.If)
 	}
+	if h.Broken != "" {
+		b.WriteString("fails each time: " + h.Broken)
+		return b.String()
+	}
 	b.WriteString(h.Command + h.URL)
 	for _, arg := range h.Args {
 		b.WriteString(" " + strconv.Quote(arg))

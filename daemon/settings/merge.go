@@ -33,7 +33,7 @@ type merger struct {
 
 // merge makes the settings of a scope from what its files say.
 func merge(scope Scope, v view, home string) *Settings {
-	m := merger{scope: scope, home: home, out: &Settings{Limits: Default(), sums: map[string]map[string]string{}}, loss: make([][]string, len(scope.Roots))}
+	m := merger{scope: scope, home: home, out: &Settings{Limits: Default(), sums: map[string]map[string]string{}, imports: v.imports}, loss: make([][]string, len(scope.Roots))}
 	for i, root := range scope.Roots {
 		m.out.sums[root] = v.sums(i)
 	}
@@ -48,6 +48,7 @@ func merge(scope Scope, v view, home string) *Settings {
 	m.limits()
 	m.flags()
 	m.untrusted()
+	m.arrange(&v)
 	return m.out
 }
 

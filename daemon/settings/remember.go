@@ -74,8 +74,9 @@ func (s *Store) rememberIn(root string, to Level, rules permission.List, rule st
 	if err != nil {
 		return "", err
 	}
-	sums, _ := sumsOf(real) // what is unusable is not what was trusted
-	trust := b.trust(real, sums)
+	names := s.counting()
+	sums, _ := sumsOf(real, names) // what is unusable is not what was trusted
+	trust := b.trust(real, names, sums)
 	if trust.Empty {
 		trust.Trusted = true // what is written next is all there is
 	}
@@ -98,7 +99,7 @@ func (s *Store) rememberIn(root string, to Level, rules permission.List, rule st
 	if written.from != sums[name] {
 		return at.file, fmt.Errorf("the rule stands in %s now, but that file was changed by another program at the same moment, so that %s is no longer trusted. Look at the file and run: toold trust %s", at.file, real, quoted(real))
 	}
-	for _, name := range rootFiles {
+	for _, name := range names {
 		if look(filepath.Join(real, name)).same(look(at.file)) {
 			sums[name] = written.to
 		}

@@ -100,7 +100,7 @@ func TestRememberInAnEmptyWorkspace(t *testing.T) {
 func TestRememberInAnUntrustedWorkspace(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
-	h.write("w/.claude/settings.json", "{}")
+	h.write("w/.toold/settings.json", "{}")
 	refused := func(want string) {
 		t.Helper()
 		_, err := h.store.Remember(h.path("w"), settings.Local, permission.AllowList, "Bash(make *)")
@@ -109,8 +109,8 @@ func TestRememberInAnUntrustedWorkspace(t *testing.T) {
 		}
 	}
 	refused("is not trusted")
-	if _, err := os.Stat(h.path("w/.toold")); err == nil {
-		t.Error("a directory was made for nothing")
+	if _, err := os.Stat(h.path("w/.toold/settings.local.json")); err == nil {
+		t.Error("a file was made for nothing")
 	}
 	if _, err := h.store.Remember(h.path("w"), settings.Local, permission.DenyList, "Bash(rm *)"); err != nil {
 		t.Errorf("a deny rule is refused: %v", err)
@@ -119,12 +119,12 @@ func TestRememberInAnUntrustedWorkspace(t *testing.T) {
 		t.Errorf("writing made the workspace %s", got)
 	}
 	h.trust("w")
-	h.write("w/.claude/settings.json", `{"env": {}}`)
-	refused("has changed since it was trusted (.claude/settings.json)")
+	h.write("w/.toold/settings.json", `{"env": {}}`)
+	refused("has changed since it was trusted (.toold/settings.json)")
 	if _, err := h.store.Remember(h.path("w"), settings.Local, permission.AskList, "Bash(mv *)"); err != nil {
 		t.Errorf("an ask rule is refused: %v", err)
 	}
-	if got := h.standing("w"); !strings.Contains(got, ".claude/settings.json") {
+	if got := h.standing("w"); !strings.Contains(got, ".toold/settings.json") {
 		t.Errorf("writing made a changed workspace %s", got)
 	}
 }
@@ -168,65 +168,81 @@ func TestRememberRefuses(t *testing.T) {
 	}
 }
 
+// link makes a symbolic link, with the directories that it needs.
+func (h *house) link(to, name string) {
+	h.t.Helper()
+	h.mkdir(filepath.Dir(name))
+	if err := os.Symlink(to, h.path(name)); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+// A linked is a workspace whose settings are reached through a link.
+type linked struct {
+	lay  func(*house)
+	file string // where the rule goes, relative to the house; empty: refused
+}
+
 // Links are followed, not replaced, and none leads out of a workspace.
 func TestRememberThroughLinks(t *testing.T) {
 	t.Parallel()
-	link := func(h *house, to, name string) {
-		h.mkdir(filepath.Dir(name))
-		if err := os.Symlink(to, h.path(name)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for name, row := range map[string]struct {
-		lay  func(*house)
-		file string // relative to the house; empty: refused
-	}{
+	for name, row := range map[string]linked{
 		"a file inside": {func(h *house) {
 			h.write("w/shared/s.json", "{}")
-			link(h, "../shared/s.json", "w/.toold/settings.json")
+			h.link("../shared/s.json", "w/.toold/settings.json")
 		}, "w/shared/s.json"},
-		"a directory inside": {func(h *house) { h.mkdir("w/conf"); link(h, "conf", "w/.toold") }, "w/conf/settings.json"},
+		"a directory inside": {func(h *house) { h.mkdir("w/conf"); h.link("conf", "w/.toold") }, "w/conf/settings.json"},
 		"an absolute link inside": {func(h *house) {
 			h.write("w/s.json", "{}")
-			link(h, h.path("w/s.json"), "w/.toold/settings.json")
+			h.link(h.path("w/s.json"), "w/.toold/settings.json")
 		}, "w/s.json"},
-		"a file outside":      {func(h *house) { h.write("s.json", "{}"); link(h, "../../s.json", "w/.toold/settings.json") }, ""},
-		"a directory outside": {func(h *house) { h.mkdir("conf"); link(h, "../conf", "w/.toold") }, ""},
-		"nowhere":             {func(h *house) { link(h, "none", "w/.toold/settings.json") }, ""},
-		"nowhere outside":     {func(h *house) { link(h, "../none", "w/.toold") }, ""},
+		"a file outside":      {func(h *house) { h.write("s.json", "{}"); h.link("../../s.json", "w/.toold/settings.json") }, ""},
+		"a directory outside": {func(h *house) { h.mkdir("conf"); h.link("../conf", "w/.toold") }, ""},
+		"nowhere":             {func(h *house) { h.link("none", "w/.toold/settings.json") }, ""},
+		"nowhere outside":     {func(h *house) { h.link("../none", "w/.toold") }, ""},
 		"the trust file": {func(h *house) {
 			h.write("home/trust.json", `{"roots": {}}`)
-			link(h, "../../home/trust.json", "w/.toold/settings.json")
+			h.link("../../home/trust.json", "w/.toold/settings.json")
 		}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			h := newHouse(t)
-			row.lay(h)
-			got, err := h.store.Remember(h.path("w"), settings.Project, permission.DenyList, "Bash(x)")
-			if row.file == "" {
-				var wrong *settings.FileError
-				if !errors.As(err, &wrong) || !strings.Contains(err.Error(), "out of the workspace") && !strings.Contains(err.Error(), "leads nowhere") {
-					t.Errorf("wrote %s, %v; want a FileError that tells where the link leads", got, err)
-				}
-				for _, outside := range []string{"s.json", "conf/settings.json", "none", "none/settings.json"} {
-					if data, err := os.ReadFile(h.path(outside)); err == nil && string(data) != "{}" {
-						t.Errorf("%s outside of the workspace is %q now", outside, data)
-					}
-				}
-				return
-			}
-			if err != nil || got != h.path(row.file) || !strings.Contains(h.read(row.file), "Bash(x)") {
-				t.Errorf("wrote %s, %v; want %s", got, err, row.file)
-			}
-			if got := texts(h.load("w")); got != "deny Bash(x)" {
-				t.Errorf("in force: %q", got)
-			}
+			row.check(t)
 		})
 	}
+}
+
+func (row linked) check(t *testing.T) {
+	t.Helper()
+	h := newHouse(t)
+	row.lay(h)
+	got, err := h.store.Remember(h.path("w"), settings.Project, permission.DenyList, "Bash(x)")
+	if row.file == "" {
+		var wrong *settings.FileError
+		if !errors.As(err, &wrong) || !strings.Contains(err.Error(), "out of the workspace") && !strings.Contains(err.Error(), "leads nowhere") {
+			t.Errorf("wrote %s, %v; want a FileError that tells where the link leads", got, err)
+		}
+		for _, outside := range []string{"s.json", "conf/settings.json", "none", "none/settings.json"} {
+			if data, err := os.ReadFile(h.path(outside)); err == nil && string(data) != "{}" {
+				t.Errorf("%s outside of the workspace is %q now", outside, data)
+			}
+		}
+		return
+	}
+	if err != nil || got != h.path(row.file) || !strings.Contains(h.read(row.file), "Bash(x)") {
+		t.Errorf("wrote %s, %v; want %s", got, err, row.file)
+	}
+	if got := texts(h.load("w")); got != "deny Bash(x)" {
+		t.Errorf("in force: %q", got)
+	}
+}
+
+// What the user has linked may lie anywhere.
+func TestRememberThroughTheUsersLink(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t)
 	h.write("dotfiles/s.json", "{}")
-	link(h, "../dotfiles/s.json", "home/settings.json")
+	h.link("../dotfiles/s.json", "home/settings.json")
 	if got, err := h.store.Remember("", settings.User, permission.DenyList, "Bash(x)"); err != nil || got != h.path("dotfiles/s.json") {
 		t.Errorf("the user's link: wrote %s, %v", got, err)
 	}

@@ -35,7 +35,7 @@ type Settings struct {
 	Limits Limits
 	// Untrusted are the roots whose files hold settings that would count if the root were trusted.
 	Untrusted []string
-	// Warnings are sentences for a person, in the order of the files.
+	// Warnings are sentences for a person, each once: what is about no file alone, and then in the order of the files.
 	Warnings []string
 	// Broken tells of the files of which nothing is in force, since they cannot be used and no earlier content is known.
 	// Each is a *FileError. They are among the warnings too. A workspace's are not here: who serves it need not stop for them.
@@ -45,6 +45,8 @@ type Settings struct {
 	flags  []Line                       // other scalars that files set
 	urls   []Entry                      // AllowedHTTPHookURLs with their origins
 	sums   map[string]map[string]string // of each root's files by name, as they were found; see view.sums
+	// imports: Claude Code's files are among those that count.
+	imports bool
 }
 
 // A Mode is a permission mode with its place.

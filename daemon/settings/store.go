@@ -49,17 +49,18 @@ func open(sources Sources, clock func() time.Time) *Store {
 type layer struct {
 	place   place
 	root    int  // index of the scope's root that it is a file of; only in level workspace
-	silent  bool // looked at, since trust depends on it, but not asked for
+	silent  bool // it does not count, and is looked at only to tell of what it says
 	stamp   stamp
 	reading *reading[facts]
 }
 
 // A view is everything that a scope's settings are made of.
 type view struct {
-	layers []layer // the highest first
-	asked  bool    // somebody has said whether Claude Code's files count
-	trust  *reading[book]
-	extra  *FileError // why there may be more managed files than could be read
+	layers  []layer // the highest first
+	asked   bool    // somebody has said whether Claude Code's files count
+	imports bool    // they do
+	trust   *reading[book]
+	extra   *FileError // why there may be more managed files than could be read
 }
 
 // same reports that nothing is different between two looks.
@@ -161,15 +162,15 @@ func (s *Store) view(at *scoped) view {
 		imports = own.reading.good.claude
 	}
 	v.asked = imports != nil
-	claude := v.asked && imports.on
+	v.imports = v.asked && imports.on
 	v.layers = append(v.layers, layer{place: sessionPlace(at.scope), reading: at.session})
 	for i, p := range at.places {
 		l := s.layer(p)
-		l.root, l.silent = i/len(rootFiles), p.claude && !claude
+		l.root, l.silent = i/len(rootFiles), p.claude && !v.imports
 		v.layers = append(v.layers, l)
 	}
 	v.layers = append(v.layers, own)
-	if claude && s.sources.ClaudeDir != "" {
+	if v.imports && s.sources.ClaudeDir != "" {
 		dir := s.sources.ClaudeDir
 		v.layers = append(v.layers, s.layer(place{file: filepath.Join(dir, "settings.json"), base: dir, level: user, claude: true}))
 	}

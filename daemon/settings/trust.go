@@ -25,6 +25,11 @@ const (
 
 func isClaude(name string) bool { return strings.HasPrefix(name, ".claude/") }
 
+// counting gives those of rootFiles that count when Claude Code's do or do not. Trust is about these alone.
+func counting(imports bool) []string {
+	return slices.DeleteFunc(slices.Clone(rootFiles), func(name string) bool { return isClaude(name) && !imports })
+}
+
 // unusable stands for the hash of a file that cannot be read or is no settings file. It is no hash, so that such a file
 // is never the one that was trusted.
 const unusable = "unusable"
@@ -46,7 +51,7 @@ type book struct {
 
 // A promise is what was trusted of a root.
 type promise struct {
-	Files map[string]string `json:"files"` // SHA-256 in hexadecimal of those of rootFiles that were there
+	Files map[string]string `json:"files"` // SHA-256 in hexadecimal of those of rootFiles that were there and counted
 }
 
 // parseBook reads the trust file. The error is a *FileError.
@@ -61,34 +66,29 @@ func parseBook(file string, data []byte) (*book, error) {
 	return &b, nil
 }
 
-// trust compares a root's files, by name, with what was trusted.
-func (b *book) trust(real string, sums map[string]string) Trust {
+// trust compares those of a root's files that have these names with what was trusted.
+func (b *book) trust(real string, names []string, sums map[string]string) Trust {
 	t := Trust{Empty: len(sums) == 0}
 	if b == nil {
 		return t
 	}
 	if promised, known := b.Roots[real]; known {
-		t.Changed = different(promised.Files, sums)
+		t.Changed = different(names, promised.Files, sums)
 		t.Trusted = len(t.Changed) == 0
 	}
 	return t
 }
 
-// different gives the names of the files that differ between two looks.
-func different(a, b map[string]string) (names []string) {
-	for _, name := range rootFiles {
-		if a[name] != b[name] {
-			names = append(names, name)
-		}
-	}
-	return names
+// different gives those of the names whose files differ between two looks.
+func different(names []string, a, b map[string]string) []string {
+	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return a[name] == b[name] })
 }
 
-// sums gives the hashes of the files of the scope's root of an index, by name, as the view has found them.
+// sums gives the hashes of the files that count of the scope's root of an index, by name, as the view has found them.
 func (v *view) sums(root int) map[string]string {
 	sums := map[string]string{}
 	for _, l := range v.layers {
-		if l.place.level != workspace || l.root != root {
+		if l.place.level != workspace || l.root != root || l.silent {
 			continue
 		}
 		sum := l.reading.sum
@@ -117,15 +117,15 @@ func trusts(scope Scope, v *view) []Trust {
 		if err != nil {
 			continue
 		}
-		out[i] = v.trust.good.trust(real, v.sums(i))
+		out[i] = v.trust.good.trust(real, counting(v.imports), v.sums(i))
 	}
 	return out
 }
 
-// sumsOf reads a root's settings files now. err, a *FileError, tells of the first that is unusable.
-func sumsOf(real string) (sums map[string]string, err error) {
+// sumsOf reads the settings files of those names in a root now. err, a *FileError, tells of the first that is unusable.
+func sumsOf(real string, names []string) (sums map[string]string, err error) {
 	sums = map[string]string{}
-	for _, name := range rootFiles {
+	for _, name := range names {
 		file := filepath.Join(real, name)
 		data, wrong := readFile(file)
 		if errors.Is(wrong, fs.ErrNotExist) || look(file).absent() {
@@ -146,7 +146,8 @@ func sumsOf(real string) (sums map[string]string, err error) {
 }
 
 // Trust remembers that the workspace at root is trusted with its settings files as they were when shown was loaded, for a
-// scope with that root, and gives the absolute paths of those that are there. It is an error, and changes nothing, if they
+// scope with that root, and gives the absolute paths of those that are there. Claude Code's are among them if they counted
+// then. It is an error, and changes nothing, if they
 // are different now: nobody has seen what they say. So is a file that cannot be used: nobody can know what it is trusted
 // to say.
 func (s *Store) Trust(root string, shown *Settings) (files []string, err error) {
@@ -155,14 +156,15 @@ func (s *Store) Trust(root string, shown *Settings) (files []string, err error) 
 		return nil, err
 	}
 	err = s.exclusively(func() error {
-		sums, err := sumsOf(real)
+		names := counting(shown.imports)
+		sums, err := sumsOf(real, names)
 		if err != nil {
 			return fmt.Errorf("%s cannot be trusted: %w", real, err)
 		}
-		if changed := different(shown.sums[filepath.Clean(root)], sums); len(changed) > 0 {
+		if changed := different(names, shown.sums[filepath.Clean(root)], sums); len(changed) > 0 {
 			return fmt.Errorf("%s is not trusted with its settings files as they are now: since they were shown %s changed. Look at them again: toold trust %s --show", real, joined(changed), quoted(root))
 		}
-		for _, name := range rootFiles {
+		for _, name := range names {
 			if sums[name] != "" {
 				files = append(files, filepath.Join(real, name))
 			}
@@ -198,9 +200,13 @@ func (s *Store) Trusted(root string) (Trust, error) {
 	if err != nil {
 		return Trust{}, err
 	}
-	sums, _ := sumsOf(real) // what is unusable is not what was trusted
-	return b.trust(real, sums), nil
+	names := s.counting()
+	sums, _ := sumsOf(real, names) // what is unusable is not what was trusted
+	return b.trust(real, names, sums), nil
 }
+
+// counting gives those of rootFiles that count now.
+func (s *Store) counting() []string { return counting(s.Load(Scope{}).imports) }
 
 func realRoot(root string) (string, error) {
 	absolute, err := filepath.Abs(root)

@@ -62,9 +62,9 @@ func TestTrust(t *testing.T) {
 	if info, err := os.Stat(h.path("home/trust.json")); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("trust file %v, %v; want mode 0600", info, err)
 	}
-	h.write("w/.claude/settings.json", "{}")
-	check("one more file", "w", ".claude/settings.json", false)
-	os.Remove(h.path("w/.claude/settings.json"))
+	h.write("w/.toold/settings.local.json", "{}")
+	check("one more file", "w", ".toold/settings.local.json", false)
+	os.Remove(h.path("w/.toold/settings.local.json"))
 	check("as it was", "w", "trusted", true)
 	h.write("w/.toold/settings.json", allowing+" ")
 	check("a blank more", "w", ".toold/settings.json", false)
@@ -79,6 +79,35 @@ func TestTrust(t *testing.T) {
 	}
 	check("no longer trusted", "bare", "never", false)
 	check("the other", "w", ".toold/settings.json", false)
+}
+
+// Claude Code's files are part of what is trusted only while they count: who turns them on is asked about them.
+func TestTrustInClaudesFiles(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.write("w/.claude/settings.json", `{"permissions": {"allow": ["Bash(rake *)"]}}`)
+	h.write("w/.toold/settings.json", allowing)
+	check := func(when, standing, rules string) {
+		t.Helper()
+		if got := texts(h.load("w")); h.standing("w") != standing || got != rules {
+			t.Errorf("%s: standing %q with the rules %q, want %q with %q", when, h.standing("w"), got, standing, rules)
+		}
+	}
+	const imports = `{"importClaudeSettings": true}`
+	files, err := h.trusting("w")
+	if want := []string{h.path("w/.toold/settings.json")}; err != nil || !slices.Equal(files, want) {
+		t.Errorf("trusted %q, %v, want %q", files, err, want)
+	}
+	h.write("home/settings.json", imports)
+	check("imported since", ".claude/settings.json", "")
+	h.trust("w")
+	check("trusted with it", "trusted", "allow Bash(make *); allow Bash(rake *)")
+	h.write("w/.claude/settings.json", `{"permissions": {"allow": ["Bash"]}}`)
+	check("changed", ".claude/settings.json", "")
+	h.write("home/settings.json", "{}")
+	check("not imported any more", "trusted", "allow Bash(make *)")
+	h.write("home/settings.json", imports)
+	check("imported again", ".claude/settings.json", "")
 }
 
 // Trust belongs to the directory, whatever way leads there.
@@ -126,9 +155,9 @@ func TestTrustInWhatWasShown(t *testing.T) {
 	os.Remove(h.path(file))
 	check("gone", ".toold/settings.json")
 	h.write(file, allowing)
-	h.write("w/.claude/settings.json", "{}")
-	check("one more", ".claude/settings.json")
-	os.Remove(h.path("w/.claude/settings.json"))
+	h.write("w/.toold/settings.local.json", "{}")
+	check("one more", ".toold/settings.local.json")
+	os.Remove(h.path("w/.toold/settings.local.json"))
 	if _, err := h.store.Trust(h.path("w"), shown); err != nil || h.standing("w") != "trusted" {
 		t.Errorf("as shown: %v, standing %q", err, h.standing("w"))
 	}

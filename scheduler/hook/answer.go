@@ -177,12 +177,19 @@ func (f fields) anything(key string) *string {
 }
 
 // capped makes a text of a hook fit to be handed on: valid UTF-8, and not longer than maxText but for a note of that.
-func capped(text string) string {
+func capped(text string) string { return cappedAt(text, false) }
+
+// cappedAt does the same with a text of which there may have been more.
+func cappedAt(text string, more bool) string {
 	text = strings.ToValidUTF8(text, "\uFFFD")
 	count := 0
 	for end := range text {
 		if count == maxText {
-			return fmt.Sprintf("%s\n[%d more characters of the hook's text were cut off]", text[:end], utf8.RuneCountInString(text[end:]))
+			least := ""
+			if more {
+				least = "at least "
+			}
+			return fmt.Sprintf("%s\n[%s%d more characters of the hook's text were cut off]", text[:end], least, utf8.RuneCountInString(text[end:]))
 		}
 		count++
 	}

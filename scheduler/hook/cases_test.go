@@ -131,6 +131,14 @@ var singleCases = []runCase{
 	},
 }
 
+// dropped is more than is kept of what a hook prints as an error.
+var dropped = runCase{
+	name: "very long texts", scripts: []string{`head -c 10000000 /dev/zero | tr '\0' x >&2; exit 2`},
+	want: hook.Result{Decision: hook.Deny, Reasons: []hook.Reason{
+		reason(hook.Deny, strings.Repeat("x", 10_000)+"\n[at least 55536 more characters of the hook's text were cut off]", 1),
+	}},
+}
+
 // What goes wrong, and passes.
 var failureCases = []runCase{
 	{
@@ -246,16 +254,16 @@ var severalCases = []runCase{
 		},
 		want: hook.Result{Decision: hook.Deny, Reasons: []hook.Reason{
 			reason(hook.Allow, "", 3),
-			reason(hook.Deny, `The PreToolUse hook "HOOK" (/s.json:1) and the PreToolUse hook "HOOK" (/s.json:3) set the field "timeout" `+
-				`of the input to different values. Only one of them may change it.`, 3),
+			reason(hook.Deny, `Two hooks give the field "timeout" of the input different values: 1 by the PreToolUse hook "HOOK" (/s.json:1), `+
+				`and 2 by the PreToolUse hook "HOOK" (/s.json:3). Only one of them may change it.`, 3),
 		}},
 	},
 	{
 		name:    "one takes away what the other sets",
 		scripts: []string{before(`"updatedInput": {"command": "x"}`), before(`"updatedInput": {"command": "make", "flags": 1, "timeout": 1000}`)},
 		want: hook.Result{Decision: hook.Deny, Reasons: []hook.Reason{
-			reason(hook.Deny, `The PreToolUse hook "HOOK" (/s.json:1) and the PreToolUse hook "HOOK" (/s.json:2) set the field "flags" `+
-				`of the input to different values. Only one of them may change it.`, 2),
+			reason(hook.Deny, `Two hooks give the field "flags" of the input different values: none by the PreToolUse hook "HOOK" (/s.json:1), `+
+				`and 1 by the PreToolUse hook "HOOK" (/s.json:2). Only one of them may change it.`, 2),
 		}},
 	},
 	{

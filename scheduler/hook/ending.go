@@ -18,6 +18,7 @@ const (
 type ending struct {
 	out, err string // what was printed, as far as it was kept
 	cut      bool   // more was printed to out than was kept
+	errCut   bool   // and to err
 	code     int
 	// failure says as a clause what kept the hook from coming to its own end; empty: it came to that.
 	failure string
@@ -29,10 +30,12 @@ type heard struct {
 	answer
 	opinions []Reason
 	failures []string // clauses
+	withheld bool     // output is there to keep what the hook has not seen to from the model
 }
 
-// hear says what the ending means at an event. Whatever went wrong is in failures; when there is any, the hook must not
-// fail, and the call has not run yet, it forbids.
+// hear says what the ending means at an event. Whatever went wrong is in failures. A hook that must not fail, and has,
+// holds back what it could have: a call that has not run yet, or the output of one that has succeeded. Where it could have
+// held back nothing, the model is told.
 func (e *ending) hear(h *Hook, event string) heard {
 	a, failures := e.read(event)
 	a.notes = append(a.notes, e.notes...)
@@ -46,10 +49,26 @@ func (e *ending) hear(h *Hook, event string) heard {
 	if a.stop != nil && permits(event) {
 		say(Deny, firstOf(*a.stop, "The session is to stop."))
 	}
-	if h.Block && len(failures) > 0 && permits(event) {
-		say(Deny, capped("It "+strings.Join(failures, ", and ")+"; the call may not go on without it."))
+	if h.Block && len(failures) > 0 {
+		clauses := strings.Join(failures, ", and ")
+		switch {
+		case permits(event):
+			say(Deny, capped("It "+clauses+"; the call may not go on without it."))
+		case event == PostToolUse:
+			all.output, all.withheld = h.withholds(), true
+		case event == PostToolUseFailure:
+			say(Deny, capped(fmt.Sprintf("The %s %s.", h, clauses)))
+		}
 	}
 	return all
+}
+
+// withholds is what the model reads in place of an output that the hook should have seen to. How the hook failed stays out
+// of it: that may quote the output.
+func (h *Hook) withholds() *string {
+	text := fmt.Sprintf("The call has succeeded, and what it did stays done. Its output is withheld, because the %s has failed, without which it may not be seen. "+
+		"Sending the call again brings no output before the hook is mended; the notice hook_failed says what is wrong with it.", h)
+	return &text
 }
 
 // read reads the answer, joined with the exit code.
@@ -74,7 +93,7 @@ func (e *ending) read(event string) (a answer, failures []string) {
 	}
 	switch {
 	case e.code == exitBlock:
-		a.block(e.err)
+		a.block(e.err, e.errCut)
 	case e.failure == "" && e.code != 0:
 		failures = append(failures, exited(e.code, e.err))
 	}
@@ -82,8 +101,9 @@ func (e *ending) read(event string) (a answer, failures []string) {
 }
 
 // block makes the answer a refusal, for its own reason, or for what was printed as an error if it has none that fits.
-func (a *answer) block(printed string) {
-	printed = capped(strings.TrimSpace(printed))
+// more: that is not all that was printed.
+func (a *answer) block(printed string, more bool) {
+	printed = cappedAt(strings.TrimSpace(printed), more)
 	if a.decision == Allow {
 		a.reason = firstOf(printed, a.reason)
 	} else {

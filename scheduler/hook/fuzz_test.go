@@ -34,6 +34,8 @@ func FuzzEnding(f *testing.F) {
 			t.Errorf("exit code 2 comes to %v", r.Decision)
 		case r.Decision != Deny && h.Block && permits(event) && len(r.Failures) > 0:
 			t.Errorf("%q, and it comes to %v", r.Failures, r.Decision)
+		case h.Block && event == PostToolUse && len(r.Failures) > 0 && (r.Output == nil || *r.Output != *h.withholds()):
+			t.Errorf("%q, and the output becomes %v", r.Failures, r.Output)
 		case r.Decision == Deny && r.Input != nil:
 			t.Errorf("a denied call gets the input %s", r.Input)
 		}

@@ -35,7 +35,7 @@ var Events = []string{
 // defaultTimeout is how long a hook may take that says nothing of it.
 const defaultTimeout = 60 * time.Second
 
-// A Hook is one program, or one address, that is told of an event. Exactly one of Command and URL is set.
+// A Hook is one program, or one address, that is told of an event. Exactly one of Command and URL is set, unless Broken is.
 type Hook struct {
 	Event   string
 	Matcher string // which tools it is for; empty or *: all of them
@@ -49,8 +49,11 @@ type Hook struct {
 	AllowedEnvVars []string
 
 	Timeout time.Duration // 0: 60 s
-	Block   bool          // if it fails, a call that has not run yet is denied
-	Origin  permission.Origin
+	// Block: if it fails, a call that has not run yet is denied, and the output of one that has succeeded is withheld.
+	Block bool
+	// Broken says as a clause why it cannot be run at all: it fails each time. Empty: it can.
+	Broken string
+	Origin permission.Origin
 }
 
 func (h *Hook) limit() time.Duration {
@@ -64,6 +67,9 @@ func (h *Hook) limit() time.Duration {
 // address only the host is shown, since the rest may be a secret.
 func (h *Hook) String() string {
 	what := h.Command
+	if what == "" && h.URL == "" {
+		return fmt.Sprintf("%s hook (%s)", h.Event, h.Origin)
+	}
 	if h.URL != "" {
 		what = "a URL that does not parse"
 		if u, err := url.Parse(h.URL); err == nil {

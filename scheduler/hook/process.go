@@ -34,7 +34,7 @@ func (r Runner) start(ctx context.Context, h *Hook, input []byte) ending {
 		process.Stop()
 	}
 	exit := process.Wait()
-	e := ending{out: out.String(), cut: out.Cut, err: err.String(), code: exit.Code, notes: leftBehind(exit)}
+	e := ending{out: out.String(), cut: out.Cut, err: err.String(), errCut: err.Cut, code: exit.Code, notes: leftBehind(exit)}
 	switch {
 	case exit.Stopped:
 		e.failure = h.stopped(ctx)

@@ -41,7 +41,7 @@ type Result struct {
 	Input     json.RawMessage
 	Interrupt bool     // a hook that denied a PermissionRequest wants the turn to end
 	Context   []string // what the model is to be told besides
-	// Output stands in place of the tool's output, at most 1 MiB; nil: that stays.
+	// Output stands in place of the tool's output, at most 1 MiB; nil: that stays. One that is withheld is replaced by why.
 	Output *string
 	System []string // what the user is to be told
 	// Stop is why the model is to go no further, in the words of the first hook that wants it; nil: it goes on.
@@ -94,7 +94,12 @@ func (r *Result) take(h *Hook, one heard) {
 }
 
 // chooseOutput lets the last hook that replaces the output have its way, and says so when others wanted something else.
+// What one hook withholds no other brings back.
 func (r *Result) chooseOutput(hooks []*Hook, all []heard) {
+	if at := slices.IndexFunc(all, func(one heard) bool { return one.withheld }); at >= 0 {
+		r.Output = all[at].output
+		return
+	}
 	for i, one := range slices.Backward(all) {
 		switch {
 		case one.output == nil:

@@ -30,7 +30,7 @@ func rewrite(original json.RawMessage, hooks []*Hook, all []heard) (json.RawMess
 		}
 		for _, name := range changed(given, one.input) {
 			if first := by[name]; first != nil && !equal(result, one.input, name) {
-				return nil, conflict(name, first, hooks[i])
+				return nil, conflict(name, first, hooks[i], result, one.input)
 			}
 			by[name] = hooks[i]
 			set(result, one.input, name)
@@ -82,10 +82,19 @@ func equal(a, b object, name string) bool {
 	return reflect.DeepEqual(left, right)
 }
 
-func conflict(name string, first, second *Hook) *Reason {
+func conflict(name string, first, second *Hook, one, other object) *Reason {
 	return &Reason{Decision: Deny, Origin: second.Origin, Text: capped(fmt.Sprintf(
-		"The %s and the %s set the field %q of the input to different values. Only one of them may change it.",
-		first, second, beginning(name, 200)))}
+		"Two hooks give the field %q of the input different values: %s by the %s, and %s by the %s. Only one of them may change it.",
+		beginning(name, 200), valueIn(one, name), first, valueIn(other, name), second))}
+}
+
+// valueIn is what an object has in a field, for messages.
+func valueIn(o object, name string) string {
+	value, there := o[name]
+	if !there {
+		return "none"
+	}
+	return beginning(string(value), 200)
 }
 
 // encoded gives an object as JSON, its fields sorted by name.

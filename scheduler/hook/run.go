@@ -61,7 +61,10 @@ var errLimit = errors.New("the hook's time is over")
 func (r Runner) one(ctx context.Context, h *Hook, input []byte) ending {
 	ctx, cancel := context.WithTimeoutCause(ctx, h.limit(), errLimit)
 	defer cancel()
-	if h.URL != "" {
+	switch {
+	case h.Broken != "":
+		return ending{failure: "cannot be run: " + h.Broken}
+	case h.URL != "":
 		return r.post(ctx, h, input)
 	}
 	return r.start(ctx, h, input)

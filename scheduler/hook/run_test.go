@@ -14,7 +14,7 @@ import (
 
 func TestRun(t *testing.T) {
 	r := newRunner(t)
-	for _, tt := range slices.Concat(singleCases, failureCases, severalCases, eventCases) {
+	for _, tt := range append(slices.Concat(singleCases, failureCases, severalCases, eventCases), dropped) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			r := r
@@ -53,12 +53,42 @@ func TestRunBlocking(t *testing.T) {
 	}
 }
 
-// What has run cannot be held back any more.
+// What has run cannot be held back any more, but what it has put out can, whatever other hooks would make of it. Nothing
+// of what the hook prints, which may be that output, stands in its place.
 func TestBlockingAfterwards(t *testing.T) {
-	hooks := scripts(hook.PostToolUse, "exit 1")
+	r := newRunner(t)
+	replaces := says(`{"hookSpecificOutput": {"updatedToolOutput": "less"}}`, 0)
+	for _, script := range []string{"echo secret >&2; exit 1", "echo secret >&2; kill -SEGV $$", says(`{"hookSpecificOutput": {"updatedToolOutput": "secret"}}`, 1), says(`{"secret"`, 2)} {
+		hooks := scripts(hook.PostToolUse, replaces, script, replaces)
+		if got := r.Run(t.Context(), hooks, input(hook.PostToolUse)); got.Output == nil || *got.Output != "less" {
+			t.Errorf("%s: a hook that may fail leaves %v", script, got.Output)
+		}
+		hooks[1].Block = true
+		got := r.Run(t.Context(), hooks, input(hook.PostToolUse))
+		if len(got.Failures) != 1 || got.Output == nil || !strings.Contains(*got.Output, "is withheld, because the PostToolUse hook") || !strings.Contains(*got.Output, "(/s.json:2) has failed") {
+			t.Errorf("%s: it comes to %+v", script, got)
+		}
+	}
+}
+
+// Where a hook can replace nothing, its failure is said to the model.
+func TestBlockingAfterAFailure(t *testing.T) {
+	hooks := scripts(hook.PostToolUseFailure, "exit 1")
 	hooks[0].Block = true
-	if got := newRunner(t).Run(t.Context(), hooks, input(hook.PostToolUse)); got.Decision != hook.None || len(got.Failures) != 1 {
-		t.Errorf("it comes to %+v", got)
+	got := newRunner(t).Run(t.Context(), hooks, input(hook.PostToolUseFailure))
+	want := []hook.Reason{reason(hook.Deny, `The PostToolUseFailure hook "exit 1" (/s.json:1) ended with exit code 1.`, 1)}
+	if diff := cmp.Diff(want, got.Reasons); diff != "" || got.Output != nil {
+		t.Errorf("the output becomes %v; wanted - and got +\n%s", got.Output, diff)
+	}
+}
+
+// A hook that cannot be run has failed without having been run.
+func TestBrokenHook(t *testing.T) {
+	hooks := []*hook.Hook{{Event: hook.PreToolUse, Command: "echo never; exit 0", Broken: "it makes no sense", Block: true, Origin: at(4)}}
+	got := newRunner(t).Run(t.Context(), hooks, input(hook.PreToolUse))
+	checkSentences(t, "failures", got.Failures, []string{"(/s.json:4) cannot be run: it makes no sense."})
+	if got.Decision != hook.Deny {
+		t.Errorf("it comes to %v", got.Decision)
 	}
 }
 

@@ -29,8 +29,9 @@ type entry struct {
 }
 
 // Compile makes a Set of hooks, which keep their order. An error is a sentence about one hook, which it names by its
-// place; the others are in force all the same, and so is one of which only the place of its program is in doubt. A matcher or a rule that cannot be read leaves two ways of being wrong, and each hook gets the one that
-// its owner chose: one with Block is a guard, and runs for everything rather than for nothing; any other never runs.
+// place; the others are in force all the same, and so is one of which only the place of its program is in doubt. A matcher
+// or a rule that cannot be read leaves two ways of being wrong, and each hook gets the one that its owner chose: one with
+// Block is a guard, and runs for everything rather than for nothing; any other never runs.
 func Compile(hooks []Hook) (*Set, []error) {
 	s := &Set{all: slices.Clone(hooks), byEvent: map[string][]entry{}}
 	var errs []error
@@ -141,7 +142,7 @@ func (s *Set) For(event, subject string, holds func(permission.Rule) bool) (foun
 func (h *Hook) runsLike(other *Hook) bool {
 	return h.Command == other.Command && slices.Equal(h.Args, other.Args) && (h.Args == nil) == (other.Args == nil) &&
 		h.URL == other.URL && maps.Equal(h.Headers, other.Headers) && slices.Equal(h.AllowedEnvVars, other.AllowedEnvVars) &&
-		h.limit() == other.limit()
+		h.limit() == other.limit() && h.Broken == other.Broken
 }
 
 // A matcher says which subjects a hook is for: all, some by name, or those in which an expression is found.

@@ -20,9 +20,12 @@ func uncovered(c *call, p Policy) (missing, allowing []Ground) {
 	for i := range c.texts {
 		l.byRule[i] = p.Rules.coveringCommand(&c.texts[i])
 	}
-	if c.Hidden != "" {
+	switch {
+	case c.Hidden != "" && c.beyondRules():
 		l.miss(Ground{Text: fmt.Sprintf("No rule can allow it, because %s.", c.Hidden)})
-	} else {
+	case c.Hidden != "":
+		l.miss(Ground{Text: fmt.Sprintf("No rule but Bash, which is every command, can allow it, because %s.", c.Hidden)})
+	default:
 		l.commands()
 	}
 	l.accesses()
@@ -114,7 +117,7 @@ func (l *leave) notReadOnly(c *shell.Command) string {
 // coversTool finds the allow rule for every call of the tool. It covers whatever a script does, if the script was understood
 // and says which programs it runs.
 func (r *Rules) coversTool(c *call) (g Ground, ok bool) {
-	if c.Unread || slices.ContainsFunc(c.Commands, unnamed) {
+	if c.beyondRules() {
 		return g, false
 	}
 	rules := r.list(AllowList)
@@ -125,6 +128,10 @@ func (r *Rules) coversTool(c *call) (g Ground, ok bool) {
 	}
 	return g, false
 }
+
+// beyondRules says whether not even the rule for every call of a tool covers a script: it was not understood, or does not say
+// which programs it runs.
+func (c *call) beyondRules() bool { return c.Unread || slices.ContainsFunc(c.Commands, unnamed) }
 
 // unnamed says whether it is not known which program a command runs, not even which wrapper.
 func unnamed(c shell.Command) bool { return !c.Literal && !c.DenyOnly && !isTest(&c) }

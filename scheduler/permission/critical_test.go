@@ -58,7 +58,8 @@ func TestCriticalInARoot(t *testing.T) {
 	for command, want := range map[string]bool{
 		"rm -rf *": true, "rm -rf ./*": true, "rm -rf $PWD": true, "rm -rf .": true, "rm -rf ..": true, "rm -rf .*": true, "rm -rf **/*": true,
 		"ls | xargs rm -rf": true, "find . -delete": true, "find -delete": true, "chmod -R 777 .": true, "chown -R me:me ./": true,
-		"git add . && rm -rf .[!.]*": true, "rsync -a --delete dist/ .": true, "cd sub; rm -rf *": true,
+		"git add . && rm -rf .[!.]*": true, "rsync -a --delete dist/ .": true, "cd sub; rm -rf *": true, "cd sub && rm -rf *": false, "cd sub && cd .. && rm -rf *": true,
+		`X=build; rm -rf "$X/"`: false, `for d in a b; do rm -rf "$d/x"; done`: false, `for d in *; do rm -rf "$d"; done`: true,
 		"rm -rf build/*": false, "rm *.o": false, "rm -rf .next*": false, "find . -name x -delete": false, "find . -type f -exec chmod 644 {} +": false,
 		"mv * sub/": false, "mv ./* sub/": false, "ls *.o | xargs rm": false, "chmod -R u+w src": false, "rm -rf $X": false,
 	} {
@@ -77,8 +78,8 @@ func TestCriticalEnvironment(t *testing.T) {
 	}
 	for command, want := range map[string]bool{
 		`rm -rf "$X"`: true, "rm -rf $Y": true, "cd $Y && rm -rf usr": true, "cd - && rm -rf usr": true, "rm -rf $Z": true, "chmod -R 777 ${X}": true,
-		"find $Y -delete": true, `bash -c "rm -rf $X"`: true, `rm -rf "$(echo $X)"`: true, "X=build; rm -rf $X": true, "echo $X | xargs rm -rf": true,
-		`rm -rf "$Z"`: false, `rm -rf "$D"`: false, "rm -rf $E": false, "cd $D && rm -rf *": false, `rm -rf "${TMPDIR:?}"/*`: false, `rm -rf "${TMPDIR:-/tmp}/x"`: false,
+		"find $Y -delete": true, `bash -c "rm -rf $X"`: true, `rm -rf "$(echo $X)"`: true, "echo $X | xargs rm -rf": true,
+		"X=build; rm -rf $X": false, `rm -rf "$Z"`: false, `rm -rf "$D"`: false, "rm -rf $E": false, "cd $D && rm -rf *": false, `rm -rf "${TMPDIR:?}"/*`: false, `rm -rf "${TMPDIR:-/tmp}/x"`: false,
 		"ls $Y": false, "rm -rf $YY": false, "rm -rf '$X'": false, `rm -rf "out/$X"`: false, "cd $X && ls": false,
 	} {
 		if got := critical(command, around); (got != "") != want {
@@ -94,14 +95,14 @@ func TestCriticalBounds(t *testing.T) {
 	around := permission.Around{Dir: "/w/team/app", Home: "/home/u", Roots: []string{"/w/team/app"}}
 	var values, dirs, names strings.Builder
 	for i := range 40 {
-		fmt.Fprintf(&values, "X=a%d; ", i)
+		fmt.Fprintf(&values, "make && X=a%d; ", i)
 		fmt.Fprintf(&dirs, "cd /srv/%[1]d/x%[1]d; cd ../../%[1]d; ", i)
 	}
 	for i := range 70 {
 		fmt.Fprintf(&dirs, "cd %s; ", strings.Repeat("d/", i+1))
 	}
 	for name := range strings.SplitSeq("A B C D E F G", " ") {
-		fmt.Fprintf(&names, "%[1]s=x; %[1]s=y; ", name)
+		fmt.Fprintf(&names, "%[1]s=x; make && %[1]s=y; ", name)
 	}
 	nested := strings.Repeat("$(echo ", 12) + "x" + strings.Repeat(")", 12)
 	long := `"` + strings.Repeat("$A", 2100) + `/usr"`

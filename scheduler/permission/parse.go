@@ -93,6 +93,8 @@ func (r *Rule) specify() (why, meant string) {
 		return "the field " + test[1] + " is not matched as a parameter", r.instead(test[2])
 	case (r.tool == "Read" || r.tool == "Edit") && (test == nil || r.List == AllowList):
 		return r.specifyPath()
+	case slices.Contains(otherTools, r.tool) && (test == nil || r.List == AllowList):
+		return "toold has no tool " + r.tool + ", so the rule is for another program", ""
 	case test == nil:
 		return r.tool + " takes no such specifier", r.instead(r.specifier)
 	case r.List == AllowList:

@@ -72,9 +72,11 @@ type Verdict struct {
 	Reason   string   // in words: what the mode says, if that decided, and then the grounds'
 	Reasons  []string // the same, sentence by sentence
 	Grounds  []Ground // the first weighs most; at least one
-	ByMode   bool     // the mode has turned "ask" into this
+	ByMode   bool     // the mode has turned something else into this
+	Way      string   // what would let the call run, as a sentence; empty: it may
 	// Free is set when what asks is only that nothing allows the call, so that a rule could.
-	Free bool
+	Free   bool
+	before Decision // if ByMode: what it was
 }
 
 // A Policy is what calls are judged by.
@@ -87,16 +89,23 @@ type Policy struct {
 // in all its parts is allowed; else it asks. Then the mode turns "ask" into what the user wants of it.
 func Decide(f *Facts, p Policy) Verdict {
 	c := read(f)
+	v := decide(&c, p)
+	v.Way = v.way(&c)
+	return v
+}
+
+func decide(c *call, p Policy) Verdict {
+	f := c.Facts
 	v := Verdict{Level: level(f)}
-	denying, doubtful := p.Rules.meeting(DenyList, &c)
+	denying, doubtful := p.Rules.meeting(DenyList, c)
 	if denying = append(denying, opinions(f, Deny)...); len(denying) > 0 {
 		v.Level = Forbidden
 		return v.on(Deny, denying)
 	}
-	if asking := reasonsToAsk(&c, p.Rules, doubtful); len(asking) > 0 {
+	if asking := reasonsToAsk(c, p.Rules, doubtful); len(asking) > 0 {
 		return v.on(Ask, asking).under(f, p.Mode)
 	}
-	missing, allowing := uncovered(&c, p)
+	missing, allowing := uncovered(c, p)
 	if len(missing) > 0 {
 		allowing = opinions(f, Allow)
 	}
@@ -144,7 +153,7 @@ func (v Verdict) byMode(d Decision, m Mode) Verdict {
 	if d == Deny {
 		verb = "does not allow"
 	}
-	v.Decision, v.ByMode, v.Free = d, true, v.Free && m == DontAsk
+	v.before, v.Decision, v.ByMode, v.Free = v.Decision, d, true, v.Free && m == DontAsk
 	return v.saying(slices.Insert(v.Reasons, 0, fmt.Sprintf("The permission mode %s %s this call.", m, verb)))
 }
 
@@ -201,7 +210,7 @@ func reasonsToAsk(c *call, rules *Rules, denying []Ground) (found []Ground) {
 		found = append(found, Ground{Text: "It asks to run outside the sandbox.", firm: true})
 	}
 	asking, doubtful := rules.meeting(AskList, c)
-	for _, g := range slices.Concat(asking, doubtful, denying) {
+	for _, g := range slices.Concat(asking, denying, doubtful) {
 		g.firm = true
 		found = append(found, g)
 	}

@@ -15,7 +15,7 @@ import (
 var protectedNames = []string{
 	".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile", ".zshrc", ".zprofile", ".zshenv",
 	".zlogin", ".zlogout", ".kshrc", ".cshrc", ".tcshrc", ".login", ".inputrc", ".xprofile", ".xinitrc", ".pam_environment",
-	".gitconfig", ".gitmodules", ".envrc", ".npmrc", ".yarnrc", ".yarnrc.yml", ".pnp.cjs", ".pnp.loader.mjs", ".pnpmfile.cjs",
+	".gitconfig", ".gitmodules", ".gitattributes", ".envrc", ".npmrc", ".yarnrc", ".yarnrc.yml", ".pnp.cjs", ".pnp.loader.mjs", ".pnpmfile.cjs",
 	"bunfig.toml", ".bunfig.toml", ".bazelrc", ".bazeliskrc", ".ripgreprc", ".pre-commit-config.yaml", "lefthook.yml",
 	"lefthook.yaml", ".lefthook.yml", ".lefthook.yaml", ".devcontainer.json", ".mcp.json", ".claude.json", ".netrc", ".pypirc",
 	".vimrc", ".exrc", ".gdbinit", ".lldbinit", "gradle-wrapper.properties", "maven-wrapper.properties",
@@ -28,8 +28,9 @@ var protectedDirs = []string{
 	".config/toold", ".config/claude",
 }
 
-// inGit are the parts of a git directory that make git run something.
-var inGit = []string{"hooks", "config", "config.worktree", "info/attributes", "modules"}
+// running are the parts of a git directory that make git run something. The rest is git's own state, which a write by
+// another hand can bring to name another commit, hide files, or lose work.
+var running = []string{"hooks", "config", "config.worktree", "info/attributes", "modules"}
 
 // protected says what a write would meddle with; empty: nothing that is protected. guarded are clean names.
 func protected(a *Access, guarded []string) string {
@@ -58,8 +59,10 @@ func protectedPath(name string, missing int) string {
 	for i, part := range parts {
 		rest := parts[i+1:]
 		switch {
-		case part == ".git" && len(rest) >= missing && inRepository(rest):
+		case part == ".git" && len(rest) >= missing && makesRun(rest):
 			return "which can make git run programs"
+		case part == ".git" && len(rest) >= missing:
+			return "which is git's own state"
 		case part == ".claude" && len(rest) > 0 && rest[0] == "worktrees": // whole checkouts lie there
 		case slices.Contains(protectedDirs, part), i > 0 && slices.Contains(protectedDirs, parts[i-1]+"/"+part):
 			return "which programs obey by themselves"
@@ -68,12 +71,12 @@ func protectedPath(name string, missing int) string {
 	return ""
 }
 
-// inRepository says whether what lies there in a git directory makes git run something. The directory itself counts:
-// whoever moves or removes it changes all of it.
-func inRepository(rest []string) bool {
+// makesRun says whether what lies there in a git directory makes git run something. The directory itself counts: whoever
+// moves or removes it changes all of it.
+func makesRun(rest []string) bool {
 	if len(rest) == 0 {
 		return true
 	}
 	below := path.Join(rest...)
-	return slices.ContainsFunc(inGit, func(p string) bool { return below == p || strings.HasPrefix(below, p+"/") })
+	return slices.ContainsFunc(running, func(p string) bool { return below == p || strings.HasPrefix(below, p+"/") })
 }

@@ -37,6 +37,16 @@ func (t *trail) readings(w shell.Word) []reading {
 	if w.Literal {
 		return []reading{{text: literally(w.Text), source: w.Text}}
 	}
+	if words := w.Spelled(); len(words) > 0 { // the shell analysis knows all that it becomes
+		var found []reading
+		for _, word := range words {
+			for _, r := range t.readings(shell.Word{Text: word}) {
+				r.source = w.Text
+				found = append(found, r)
+			}
+		}
+		return found
+	}
 	r := reader{trail: t, rest: w.Text[:min(len(w.Text), maxText)], found: []reading{{source: w.Text, lost: len(w.Text) > maxText}}}
 	if strings.HasPrefix(r.rest, "~") {
 		r.home()

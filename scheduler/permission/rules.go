@@ -164,9 +164,11 @@ func read(f *Facts) call {
 // fires says whether a deny or ask rule meets the call, and by which part of it.
 func (r *anchored) fires(c *call) (g Ground, ok bool) {
 	if r.subject&(wholeTool|parameter) != 0 && r.names(c.Tool) {
-		value, given := c.Input[r.parameter]
-		if r.subject&wholeTool != 0 || r.subject&parameter != 0 && given && r.value.matches(value) {
+		if r.subject&wholeTool != 0 {
 			return r.ground(c.Tool, ""), true
+		}
+		if value, given := c.Input[r.parameter]; given && r.value.matches(value) {
+			return r.ground(r.parameter+":"+shortened(value), ""), true
 		}
 	}
 	if r.subject&(paths|wholeTool) != 0 {

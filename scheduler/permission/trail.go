@@ -210,12 +210,23 @@ func feeder(commands []shell.Command, i int) int {
 	return i - 1
 }
 
+// strays says that cd may go elsewhere than it says, by what the environment holds.
+func (t *trail) strays() bool {
+	return slices.ContainsFunc(t.Environ, func(pair string) bool { return strings.HasPrefix(pair, "CDPATH=") })
+}
+
 // movers are wrappers with the flags that name a directory in which they run what they run.
 var movers = map[string][]string{"env": {"-C", "--chdir"}, "sudo": {"-D", "--chdir"}, "systemd-run": {"--working-directory"}}
 
 // placesOf gives where command i may run: where the script is, and where what runs it goes.
 func (t *trail) placesOf(i int) []string {
 	dirs := t.dirs
+	if known := t.commands[i].Dirs; len(known) > 0 && !t.strays() {
+		dirs = nil
+		for _, dir := range known {
+			dirs = append(dirs, t.absolute(t.Dir, dir))
+		}
+	}
 	for k := carrier(t.commands, i); k >= 0; k = carrier(t.commands, k) {
 		words := t.commands[k].Words
 		for _, flag := range movers[path.Base(t.commands[k].Name)] {

@@ -120,7 +120,7 @@ func (s scene) below(ctx context.Context, a *permission.Access, command *shell.C
 	own := s.places.HiddenBelow(a.Real)
 	switch {
 	case own != "" && !a.Unnamed:
-		return fmt.Sprintf("`%s` would %s all of %s, and %s there is the daemon's own.", a.Part, verb, a.Real, own)
+		return fmt.Sprintf("`%s` would %s all of %s, also %s, which is the daemon's own.", a.Part, verb, a.Real, own)
 	case !about:
 		return ""
 	case a.Unnamed:

@@ -115,11 +115,11 @@ func Denial(v permission.Verdict) *fault.Error {
 	var denied *fault.Error
 	switch {
 	case v.ByMode:
-		denied = fault.Deniedf("mode_denied", "%s Another permission_mode would ask for it or allow it.", v.Reason)
+		denied = fault.Deniedf("mode_denied", "%s %s", v.Reason, v.Way)
 	case v.Grounds[0].Rule == nil:
-		denied = fault.Deniedf("hook_denied", "%s Do what the hook asks for, or leave this call.", v.Reason)
+		denied = fault.Deniedf("hook_denied", "%s %s", v.Reason, v.Way)
 	default:
-		denied = fault.Deniedf("rule_denied", "%s Nothing but a change of that rule would allow it.", v.Reason)
+		denied = fault.Deniedf("rule_denied", "%s %s", v.Reason, v.Way)
 	}
 	return denied.With(Refusal{GroundsOf(v.Grounds)})
 }

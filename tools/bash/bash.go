@@ -103,7 +103,8 @@ func hidden(a shell.Analysis) string {
 		return "of " + a.Opaque
 	}
 	for _, r := range a.Redirects {
-		if !r.Target.Literal || len(r.Paths) == 0 {
+		known := r.Target.Literal || !r.Writes && r.Target.Spelled() != nil // which files a reading one may open is listed
+		if !known || len(r.Paths) == 0 {
 			return "`" + r.Text + "` opens a file that is not literal"
 		}
 	}

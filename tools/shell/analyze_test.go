@@ -80,7 +80,7 @@ func checkConsistent(t testing.TB, script string, a Analysis) {
 		}
 	}
 	for _, r := range a.Redirects {
-		if r.Writes || !r.Target.Literal {
+		if r.Writes || !r.Target.foretold() {
 			t.Errorf("%q: read-only, yet %s %s", script, r.Op, r.Target.Text)
 		}
 	}
@@ -94,7 +94,7 @@ func checkBlamed(t testing.TB, script string, a Analysis) {
 		blamed = blamed || !c.ReadOnly && !c.Transparent && !c.DenyOnly
 	}
 	for _, r := range a.Redirects {
-		blamed = blamed || r.Writes || !r.Target.Literal
+		blamed = blamed || r.Writes || !r.Target.foretold()
 	}
 	if !blamed {
 		t.Errorf("%q is not read-only (%s), but each of its parts is", script, a.Reason)

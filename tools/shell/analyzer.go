@@ -26,12 +26,17 @@ type analyzer struct {
 	listed      int     // paths so far
 
 	refusals  int
+	aside     string   // the first reason in what only deny and ask rules look through
 	moved     bool     // the shell's own working directory may have changed
 	cwds      []string // where a relative path may start; nil when unknown
+	arrived   []string // where the last cd leads if it succeeds; nil when unknown
+	chained   []string // where the last && leads if both sides of it succeed
 	early     bool     // the exit code may be that of any command
 	variables []*variable
-	rounds    int  // loops around the present place
-	declared  bool // a declaration may give variables another nature
+	rounds    int      // loops around the present place
+	fixed     []string // names that were made readonly
+	haunted   bool     // something may set variables at any time
+	declared  bool     // a declaration may give variables another nature
 }
 
 // scope is what the commands of a nested script inherit.
@@ -45,8 +50,6 @@ type scope struct {
 // nobody: what is read or written is not the doing of a command.
 const nobody = -1
 
-var startCwd = []string{"."}
-
 const (
 	maxCwds  = 8
 	maxPaths = 500 // listed; the rest makes the analysis Unlisted
@@ -59,6 +62,9 @@ func (a *analyzer) result(last string) Analysis {
 	}
 	if a.declared {
 		a.distrust()
+	}
+	if a.out.Reason == "" {
+		a.out.Reason = a.aside
 	}
 	if a.refusals > 0 {
 		a.blame()
@@ -81,7 +87,7 @@ func (a *analyzer) result(last string) Analysis {
 // as well, as with what is left running: then it is all of them.
 func (a *analyzer) blame() {
 	own := func(c Command) bool { return !c.ReadOnly && !c.Transparent && !c.DenyOnly }
-	file := func(r Redirect) bool { return r.Writes || !r.Target.Literal }
+	file := func(r Redirect) bool { return r.Writes || !r.Target.foretold() }
 	if a.out.Err != nil || a.out.Opaque != "" || slices.ContainsFunc(a.out.Commands, own) || slices.ContainsFunc(a.out.Redirects, file) {
 		return
 	}
@@ -101,17 +107,22 @@ func (a *analyzer) blame() {
 func (a *analyzer) distrust() {
 	for i := range a.out.Commands {
 		if c := &a.out.Commands[i]; len(c.Words) == 0 && c.ReadOnly {
-			a.refuse(c.Text, "the variable may be declared to be more than text")
+			a.refuse(c.Text, "a declaration in the script may make the variable more than text")
 			c.ReadOnly = false
 		}
 	}
 }
 
-// refuse says that the script is not read-only. The first reason is kept.
+// refuse says that the script is not read-only. The first reason is kept; one in
+// what is listed for deny and ask rules alone counts only if there is no other.
 func (a *analyzer) refuse(text, why string) {
 	a.refusals++
-	if a.out.Reason == "" {
-		a.out.Reason = reason(text, why)
+	kept := &a.out.Reason
+	if a.scope.denyOnly && !a.scope.followed {
+		kept = &a.aside
+	}
+	if *kept == "" {
+		*kept = reason(text, why)
 	}
 }
 
@@ -167,7 +178,7 @@ func (a *analyzer) reading(text string, lang syntax.LangVariant) (last string) {
 	a.src = text
 	last = a.stmts(stmts)
 	if onlySets(stmts) {
-		a.refuse(text, "nothing in it uses what it sets")
+		a.refuse(text, "it only sets variables, perhaps for a later command")
 	}
 	a.src = outer
 	if err != nil {
@@ -190,30 +201,32 @@ func (a *analyzer) isolated(stmts []*syntax.Stmt) (last string) {
 // cd records that the shell may now be in dir, or still where it was.
 func (a *analyzer) cd(dir Word) {
 	a.moved = true
-	if dir.path == "" || dir.shape != known && dir.shape != one {
-		a.cwds = nil
+	if dir.path == "" || dir.holds() || dir.shape != known && dir.shape != one {
+		a.cwds, a.arrived = nil, nil
 		a.unlisted()
 		return
 	}
-	a.read(dir.path)
-	var next []string
+	a.read(dir.paths()...)
+	a.arrived = nil
 	for _, cwd := range a.cwds {
-		next = append(next, cwd)
-		if to := join(cwd, dir.path); !slices.Contains(a.cwds, to) && !slices.Contains(next, to) {
-			next = append(next, to)
+		for _, p := range dir.paths() {
+			a.arrived = addTo(a.arrived, join(cwd, p))
 		}
 	}
-	if len(next) > maxCwds {
-		next = nil
+	if len(a.arrived) > maxCwds {
+		a.arrived = nil
 	}
-	a.cwds = next
+	a.cwds = eitherOf(a.cwds, a.arrived)
+	if _, function := a.functions["cd"]; function || a.haunted { // it may be another cd
+		a.arrived = nil
+	}
 }
 
 // elsewhere: the shell may not be where the script started.
 func (a *analyzer) elsewhere() bool { return len(a.cwds) != 1 || a.cwds[0] != "." }
 
-func (a *analyzer) read(p string) {
-	for _, full := range a.seen(p) {
+func (a *analyzer) read(paths ...string) {
+	for _, full := range a.seen(paths...) {
 		a.out.Reads = addTo(a.out.Reads, full)
 		if a.current != nobody {
 			c := &a.out.Commands[a.current]
@@ -222,8 +235,8 @@ func (a *analyzer) read(p string) {
 	}
 }
 
-func (a *analyzer) write(p string) {
-	for _, full := range a.seen(p) {
+func (a *analyzer) write(paths ...string) {
+	for _, full := range a.seen(paths...) {
 		a.out.Writes = addTo(a.out.Writes, full)
 		if a.current != nobody {
 			c := &a.out.Commands[a.current]
@@ -247,24 +260,26 @@ func (a *analyzer) unlisted() {
 	}
 }
 
-// seen is a path as seen from every directory that the shell may be in; none
+// seen are paths as seen from every directory that the shell may be in; none
 // when that is not known.
-func (a *analyzer) seen(p string) (paths []string) {
-	switch {
-	case p == "":
-		return nil
-	case a.cwds == nil && relative(p) || a.listed >= maxPaths:
-		a.unlisted()
-		return nil
-	case !relative(p):
-		paths = []string{p}
-	default:
-		for _, cwd := range a.cwds {
-			paths = append(paths, join(cwd, p))
+func (a *analyzer) seen(paths ...string) (full []string) {
+	for _, p := range paths {
+		switch {
+		case p == "":
+			continue
+		case a.cwds == nil && relative(p) || a.listed+len(full) >= maxPaths:
+			a.unlisted()
+			continue
+		case !relative(p):
+			full = append(full, p)
+		default:
+			for _, cwd := range a.cwds {
+				full = append(full, join(cwd, p))
+			}
 		}
 	}
-	a.listed += len(paths)
-	return paths
+	a.listed += len(full)
+	return full
 }
 
 func relative(p string) bool { return !strings.HasPrefix(p, "/") && !tildeHome(p) }

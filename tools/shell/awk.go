@@ -5,9 +5,18 @@
 
 package shell
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
-var awkFlags = &program{flags: "-F: -v: --version", operands: textOperands, ordered: true}
+var awkFlags = &program{
+	flags: "-F: -v: --version", operands: textOperands, ordered: true,
+	refused: map[string]string{
+		"-f": "reads a program from a file", "--file": "reads a program from a file", "-E": "reads a program from a file", "--exec": "reads a program from a file",
+		"-i": "loads a file", "--include": "loads a file", "-l": "loads a file", "--load": "loads a file",
+	},
+}
 
 func (a *analyzer) awk(args []Word) string {
 	use, why := awkFlags.parse(args)
@@ -15,7 +24,7 @@ func (a *analyzer) awk(args []Word) string {
 		return ""
 	}
 	if why == "" && (len(use.operands) == 0 || !use.operands[0].Literal) {
-		why = "its program is not literal"
+		why = "its program is only known when it runs"
 	}
 	for _, f := range use.flags {
 		if f.name == "-v" && steers(f.value.prefix) {
@@ -32,7 +41,7 @@ func (a *analyzer) awk(args []Word) string {
 		if strings.HasPrefix(w.prefix, "-") && w.prefix != "-" {
 			return "some kinds of awk take `" + w.Text + "` for a flag"
 		}
-		if steers(w.prefix) {
+		if steers(w.prefix) || slices.ContainsFunc(w.texts, func(t text) bool { return steers(t.prefix) }) {
 			return "`" + w.Text + "` may steer what it reads"
 		}
 		if name, _, ok := strings.Cut(w.prefix, "="); ok && plainAwkName(name) {
@@ -177,6 +186,15 @@ func isAwkName(c byte) bool {
 	return c == '_' || c == '.' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
 }
 
+// oneAwkToken: a name without a dot, or a number without a name behind it.
+func oneAwkToken(word string) bool {
+	if word[0] > '9' {
+		return !strings.Contains(word, ".")
+	}
+	mantissa, exponent, _ := strings.Cut(strings.ToLower(word), "e")
+	return strings.Trim(mantissa, "0123456789.") == "" && strings.Trim(exponent, "0123456789") == ""
+}
+
 func (r *awkReader) name() {
 	start := r.pos
 	for r.pos < len(r.s) && isAwkName(r.s[r.pos]) {
@@ -186,6 +204,8 @@ func (r *awkReader) name() {
 	regex, keyword := awkWords[word]
 	called := strings.HasPrefix(r.s[r.pos:], "(")
 	switch {
+	case !oneAwkToken(word):
+		r.why = "its program has a number and a name without a blank between them, as in `" + shorten(word) + "`"
 	case listed(awkBanned, word):
 		r.why = "its program uses `" + word + "`"
 	case called && !keyword:

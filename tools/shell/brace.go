@@ -1,10 +1,12 @@
-// Brace expansion, as far as it is plain: {a,b} in a word without quotes,
-// nesting or sequences. Everything else that could be one is left to the
+// Brace expansion, as far as it is plain: {a,b} in a word without quotes or
+// nesting, and {1..9} alone. Everything else that could be one is left to the
 // word, which then counts as unknown.
 
 package shell
 
 import (
+	"regexp"
+	"strconv"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -18,10 +20,34 @@ func braces(w *syntax.Word) []string {
 		return nil
 	}
 	lit, ok := w.Parts[0].(*syntax.Lit)
+	if ok && sequence.MatchString(lit.Value) {
+		return count(lit.Value)
+	}
 	if !ok || !strings.Contains(lit.Value, "{") || strings.ContainsAny(lit.Value, "\\\n") {
 		return nil
 	}
 	return expandBraces(lit.Value, maxBraces)
+}
+
+// sequence is {1..9}, without zeros in front, which would be kept.
+var sequence = regexp.MustCompile(`^\{(0|[1-9][0-9]?)\.\.(0|[1-9][0-9]?)\}$`)
+
+// count are the numbers of a sequence; nil: there are too many.
+func count(s string) (numbers []string) {
+	ends := sequence.FindStringSubmatch(s)
+	from, _ := strconv.Atoi(ends[1])
+	to, _ := strconv.Atoi(ends[2])
+	step := 1
+	if to < from {
+		step = -1
+	}
+	if (to-from)*step >= maxBraces {
+		return nil
+	}
+	for n := from; n != to+step; n += step {
+		numbers = append(numbers, strconv.Itoa(n))
+	}
+	return numbers
 }
 
 func expandBraces(s string, budget int) []string {

@@ -32,27 +32,31 @@ func (a *analyzer) builtin(name string, args []Word) (why string, ok bool) {
 	case "read":
 		return a.readCommand(args), true
 	case "jobs", "dirs", "times", "wait", "env":
-		return onlyShows(args, ""), true
+		return onlyShows(args, "", "with arguments it does more than show something"), true
 	case "umask":
-		return onlyShows(args, "-S -p"), true
+		return onlyShows(args, "-S -p", "it changes the permissions of files to come"), true
 	case "ulimit":
-		return onlyShows(args, "-a -c -d -f -l -m -n -s -t -u -v -Hn -Sn -Ha -Sa"), true
+		return onlyShows(args, "-a -c -d -f -l -m -n -s -t -u -v -Hn -Sn -Ha -Sa", "it changes a limit"), true
 	case "trap":
-		return onlyShows(args, "-l -p"), true
+		return onlyShows(args, "-l -p", "it keeps a command to run it later"), true
 	case "kill":
-		if len(args) == 0 {
-			return "it ends a process", true
+		if why = "it signals a process, perhaps to end it"; len(args) > 0 {
+			why = onlyShows(args, "-l -L", why)
 		}
-		return onlyShows(args, "-l -L"), true
+		return why, true
+	case "alias", "unalias", "shopt", "enable", "hash", "bind":
+		return "it changes how the shell reads or finds commands", true
+	case "source", ".":
+		return "it runs a script from a file", true
 	}
 	return "", false
 }
 
 // onlyShows passes a builtin without arguments, or with one of the flags that
-// make it show something.
-func onlyShows(args []Word, flags string) string {
+// make it show something; why is the reason against any other.
+func onlyShows(args []Word, flags, why string) string {
 	if len(args) > 1 || len(args) == 1 && (!args[0].Literal || !listed(" "+flags+" ", args[0].Text)) {
-		return "only what shows something is known to be harmless"
+		return why
 	}
 	return ""
 }
@@ -68,10 +72,10 @@ func (a *analyzer) cdCommand(args []Word) string {
 	w := args[0]
 	if len(args) > 1 || w.shape != known && w.shape != one || w.Literal && strings.HasPrefix(w.Text, "-") && w.Text != "-" {
 		a.cd(Word{shape: many})
-		return "where it goes is not certain"
+		return "where it goes is only known when it runs"
 	}
-	if w.Text == "-" {
-		w.path = ""
+	if w.Text == "-" || !w.Literal && !w.solid { // where it was before, or a flag
+		w.path, w.more = "", nil
 	}
 	a.cd(w)
 	return ""
@@ -94,6 +98,8 @@ var storesCount = regexp.MustCompile(`%[^%a-zA-Z]*[hlLjztq]*n`)
 func printf(args []Word) string {
 	if len(args) > 0 && args[0].Literal && args[0].Text == "--" {
 		args = args[1:]
+	} else if len(args) > 0 && strings.HasPrefix(args[0].prefix, "-v") {
+		return "-v sets a variable"
 	} else if len(args) > 0 && !args[0].solid {
 		return "`" + args[0].Text + "` may become -v, which sets a variable"
 	}
@@ -102,7 +108,7 @@ func printf(args []Word) string {
 	}
 	if format := args[0]; !format.Literal {
 		if len(args) > 1 || format.shape != one {
-			return "a format that is not literal can set a variable"
+			return "its format is only known when it runs, and %n in it sets a variable"
 		}
 	} else if storesCount.MatchString(strings.ReplaceAll(format.Text, "%%", "")) {
 		return "%n sets a variable"
@@ -147,7 +153,7 @@ func (a *analyzer) look(w Word) {
 	if w.path == "" {
 		a.unlisted()
 	}
-	a.read(w.path)
+	a.read(w.paths()...)
 }
 
 func isFileTest(op string) bool {
@@ -166,14 +172,14 @@ func (a *analyzer) readCommand(args []Word) string {
 	}
 	for _, w := range use.operands {
 		if !w.Literal || !ownName(w.Text) {
-			return "it sets `" + w.Text + "`"
+			return "it sets `" + w.Text + "`, which may mean something to a program; a name in lower case does not"
 		}
 		if why := a.reset(w.Text); why != "" {
 			return why
 		}
 	}
 	if len(use.operands) == 0 {
-		return "it sets REPLY"
+		return "it sets REPLY; give it a name in lower case"
 	}
 	return ""
 }

@@ -49,7 +49,7 @@ func steering(assigns []assign) (names []string) {
 
 // add lists a command and returns its index.
 func (a *analyzer) add(c Command) int {
-	c.Via, c.DenyOnly = a.scope.via, a.scope.denyOnly
+	c.Via, c.DenyOnly, c.Dirs = a.scope.via, a.scope.denyOnly, a.cwds
 	if len(a.scope.assigns) > 0 {
 		c.Assigns = append(slices.Clone(a.scope.assigns), c.Assigns...)
 	}
@@ -85,13 +85,17 @@ func (a *analyzer) runAs(i int, words []Word, assigns []assign, text string) (la
 			a.out.Commands[i].Name = words[0].prefix
 		}
 		a.unlisted()
-		a.refuse(text, "which program it runs is not literal")
+		a.forget()
+		a.refuse(text, "which program it runs is only known when it runs")
 		return ""
 	}
 	for _, as := range assigns {
 		splits := as.name == "IFS" && words[0].Text == "read" && as.value.Literal
+		if !as.harmless {
+			a.reset(as.name) // eval would see it
+		}
 		if !as.harmless && !splits {
-			a.refuse(text, "`"+as.name+"=` can steer the program")
+			a.refuse(text, "`"+as.name+"=` can change what it runs or reads")
 		}
 	}
 	a.inherited(text)
@@ -101,7 +105,7 @@ func (a *analyzer) runAs(i int, words []Word, assigns []assign, text string) (la
 	why, last := a.judge(i, words)
 	if why != "" {
 		a.refuse(text, why)
-		a.forget()
+		a.maySet(words[0].Text)
 		if why != changesFiles && why != mayAppend {
 			a.unlisted()
 		}
@@ -113,7 +117,7 @@ func (a *analyzer) runAs(i int, words []Word, assigns []assign, text string) (la
 // it, as it would with that in front of itself.
 func (a *analyzer) inherited(text string) {
 	for _, name := range a.scope.assigns {
-		a.refuse(text, "`"+name+"=` can steer the program")
+		a.refuse(text, "`"+name+"=` can change what it runs or reads")
 	}
 }
 
@@ -127,7 +131,7 @@ func (a *analyzer) judge(i int, words []Word) (why, last string) {
 	}
 	if !ok {
 		a.stranger(base(words[0].Text), words[1:])
-		return "a program by its path can be anything", ""
+		return "a program that is named by its path can be anything", ""
 	}
 	args := words[1:]
 	a.carried(name, args)
@@ -153,6 +157,8 @@ func (a *analyzer) judge(i int, words []Word) (why, last string) {
 		return a.awk(args), "awk"
 	case "set":
 		return a.set(args), "set"
+	case "tar", "zip", "rsync", "scp", "7z", "bsdtar":
+		a.copied(name, args)
 	case "source", ".", "trap", "alias", "su", "runuser", "sg", "newgrp", "at", "batch", "sudo", "doas":
 		a.texts(name, args)
 	}
@@ -214,7 +220,7 @@ func (a *analyzer) assign(as *syntax.Assign) assign {
 		out.name = as.Name.Value
 	}
 	if as.Index != nil || as.Array != nil {
-		a.hidden(a.source(as), "an array is not followed")
+		a.hidden(a.source(as), "what is in an array is not followed")
 		a.array(as)
 		return out
 	}

@@ -99,7 +99,15 @@ func (a *analyzer) carrier(name string, spec carrierSpec, args []Word) string {
 		args = a.parallel(spec, args)
 	}
 	a.candidates(name, spec, args)
-	return "it runs another program in a way of its own"
+	switch name {
+	case "mapfile", "readarray":
+		return "it sets an array"
+	case "exec":
+		return "it replaces the shell, or its files"
+	case "compgen", "complete":
+		return "it belongs to a shell that somebody types into"
+	}
+	return "it runs another command in its own way, which only a rule for `" + name + "` itself can allow"
 }
 
 // carried lists what a program runs that does so with one of its subcommands,

@@ -28,6 +28,10 @@ type Command struct {
 	Text string
 	// Literal: the command word is literal.
 	Literal bool
+	// Dirs are where it may run, in the forms of [Analysis].Reads and seen from
+	// where the script starts; a wrapper around it may go elsewhere. Empty: that is
+	// not known. Behind `cd DIR &&` it is DIR alone.
+	Dirs []string
 	// Reads and Writes are the paths that it names itself, in the forms of
 	// [Analysis].Reads. Those that a wrapper's command names are not the
 	// wrapper's.
@@ -72,7 +76,8 @@ type Redirect struct {
 	// Text is the whole redirection as written.
 	Text string
 	// Paths are what Target may name, in the forms of [Analysis].Reads: more
-	// than one after a cd that may have failed. Empty: that is not known.
+	// than one after a cd that may have failed, or for the values of a variable.
+	// Empty: that is not known.
 	Paths  []string
 	Writes bool
 }

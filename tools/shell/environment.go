@@ -46,6 +46,8 @@ func ReadOnlyEnv(env []string, home string, roots []string) []string {
 		"PAGER=cat",
 		"PYTHONDONTWRITEBYTECODE=1",
 		"PIP_CONFIG_FILE=/dev/null", "PIP_DISABLE_PIP_VERSION_CHECK=1",
+		"GH_NO_UPDATE_NOTIFIER=1",
+		"npm_config_logs_max=0", // npm would keep a log of being asked for its version
 	}
 	search, places := "", append(slices.Clip(systemPlaces), joined(home, homePlaces)...)
 	for _, kv := range env {

@@ -17,7 +17,7 @@ func TestReadOnlyEnv(t *testing.T) {
 	}
 	got := ReadOnlyEnv(env, "/home/u", []string{"/work/p"})
 	slices.Sort(got)
-	want := []string{"GOTOOLCHAIN=local", "HOME=/home/u", "LANG=C", "PAGER=cat", "PATH=/usr/bin:/home/u/.cargo/bin:/bin", "PIP_CONFIG_FILE=/dev/null", "PIP_DISABLE_PIP_VERSION_CHECK=1", "PYTHONDONTWRITEBYTECODE=1"}
+	want := []string{"GH_NO_UPDATE_NOTIFIER=1", "GOTOOLCHAIN=local", "HOME=/home/u", "LANG=C", "PAGER=cat", "PATH=/usr/bin:/home/u/.cargo/bin:/bin", "PIP_CONFIG_FILE=/dev/null", "PIP_DISABLE_PIP_VERSION_CHECK=1", "PYTHONDONTWRITEBYTECODE=1", "npm_config_logs_max=0"}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}

@@ -5,6 +5,7 @@
 package shell
 
 import (
+	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -134,7 +135,8 @@ func (a *analyzer) param(p *syntax.ParamExp) {
 	if p.Exp != nil {
 		switch p.Exp.Op {
 		case syntax.AssignUnset, syntax.AssignUnsetOrNull:
-			a.hidden(text, "it assigns")
+			a.hidden(text, "it sets a variable")
+			a.forget()
 		case syntax.OtherParamOps:
 			a.hidden(text, "`@` can run what the variable holds")
 		}
@@ -160,13 +162,15 @@ func (a *analyzer) arithmetic(x syntax.ArithmExpr, text string) {
 	case nil:
 	case *syntax.BinaryArithm:
 		if op := x.Op.String(); strings.HasSuffix(op, "=") && !listed(" == != <= >= ", op) {
-			a.hidden(text, "it assigns")
+			a.hidden(text, "it sets a variable")
+			a.forget()
 		}
 		a.arithmetic(x.X, text)
 		a.arithmetic(x.Y, text)
 	case *syntax.UnaryArithm:
 		if x.Op == syntax.Inc || x.Op == syntax.Dec {
-			a.hidden(text, "it assigns")
+			a.hidden(text, "it sets a variable")
+			a.forget()
 		}
 		a.arithmetic(x.X, text)
 	case *syntax.ParenArithm:
@@ -216,13 +220,15 @@ func (a *analyzer) number(w *syntax.Word) bool {
 	return false
 }
 
-// numeral: the script itself has set the variable, to digits.
+// numeral: the script itself has set the variable, to digits whatever it is.
 func (a *analyzer) numeral(name string) bool {
 	if name == "" {
 		return false
 	}
 	v, ok := a.variable(name)
-	return ok && v.exact && !v.loop && strings.Trim(v.text, "0123456789") == ""
+	return ok && len(v.texts) > 0 && !slices.ContainsFunc(v.texts, func(t text) bool {
+		return t.glob || t.prefix == "" || strings.Trim(t.prefix, "0123456789") != ""
+	})
 }
 
 // constant: a number in any base. What begins with a digit is never a name.

@@ -57,7 +57,9 @@ func (a *analyzer) keptText(name string, w Word, text string) {
 	case !w.Literal:
 		a.unknownScript()
 	case text != "":
+		before := len(a.out.Commands)
 		a.deniedText(name, []Word{{Text: text}})
+		a.anywhere(before)
 	}
 }
 
@@ -80,7 +82,8 @@ func (a *analyzer) xargsFed(args []Word, quiet bool) {
 		a.openTemplate(template, mark, quiet)
 		return
 	}
-	if quiet {
+	if quiet { // and so it is with these words, or else it should not be
+		a.filledIn(template, text)
 		return
 	}
 	if mark != "" {
@@ -91,14 +94,26 @@ func (a *analyzer) xargsFed(args []Word, quiet bool) {
 		}
 		return
 	}
-	var read []Word
-	for _, word := range strings.Fields(withoutQuotes.Replace(text)) {
-		read = append(read, literalWord(word))
-	}
+	read := wordsRead(text)
 	a.denied("xargs", append(template[:len(template):len(template)], read...))
 	for i := 0; len(read) > 1 && i < min(len(read), maxFed); i++ {
 		a.denied("xargs", append(template[:len(template):len(template)], read[i]))
 	}
+}
+
+// filledIn judges a command with the words that xargs reads.
+func (a *analyzer) filledIn(template []Word, text string) {
+	outer, cwds, moved, early, variables := a.scope, a.cwds, a.moved, a.early, a.variables
+	a.scope.denyOnly, a.scope.followed = true, !outer.denyOnly || outer.followed
+	a.inner("xargs", append(template[:len(template):len(template)], wordsRead(text)...))
+	a.scope, a.cwds, a.moved, a.early, a.variables = outer, cwds, moved, early, variables
+}
+
+func wordsRead(text string) (words []Word) {
+	for _, word := range strings.Fields(withoutQuotes.Replace(text)) {
+		words = append(words, literalWord(word))
+	}
+	return words
 }
 
 var withoutQuotes = strings.NewReplacer(`'`, "", `"`, "", `\`, "", "\x00", " ")

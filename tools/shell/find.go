@@ -6,6 +6,7 @@ package shell
 
 import (
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -40,22 +41,35 @@ func (a *analyzer) find(args []Word) string {
 			}
 			i = end
 		case named:
-			why = w.prefix + " is not among its tests known to be harmless"
-			if listed(findRuns, w.prefix) {
+			if why = findDoes(w.prefix); listed(findRuns, w.prefix) {
 				a.denied("find "+w.prefix, untilEnd(args[i+1:]))
-				why = w.prefix + " runs a program"
 			}
+		case slices.ContainsFunc(w.texts, func(t text) bool { return t.prefix != "" && strings.IndexByte("!(),", t.prefix[0]) >= 0 }):
+			why = w.named() + " may become a part of the expression"
 		case w.shape == known, w.solid && w.shape < many:
 			starts = append(starts, w)
 			a.look(w)
 		default:
-			why = w.named() + " may become an action"
+			why = w.named() + " may become a flag or an action"
 		}
 	}
 	if len(starts) == 0 {
 		a.read(".")
 	}
 	return why
+}
+
+// findDoes is the reason against what is not among the tests.
+func findDoes(action string) string {
+	switch {
+	case listed(findRuns, action):
+		return action + " runs a program"
+	case action == "-delete":
+		return "-delete removes what is found"
+	case strings.HasPrefix(action, "-fprint") || action == "-fls":
+		return action + " writes a file"
+	}
+	return action + " is not among its tests and actions known to be harmless"
 }
 
 // listed reports whether a list that is separated by blanks holds s.
@@ -102,8 +116,8 @@ func (a *analyzer) findRuns(words, starts []Word) (why string) {
 			continue
 		}
 		for _, start := range starts {
-			found := Word{Text: "{}", shape: files, prefix: start.prefix, solid: start.solid, path: start.path}
-			certain = certain && found.path != "" && found.solid && !busyPlace(found.path)
+			found := Word{Text: "{}", shape: files, prefix: start.prefix, solid: start.solid, path: start.path, more: start.more}
+			certain = certain && found.path != "" && found.solid && !slices.ContainsFunc(found.paths(), busyPlace)
 			filled = append(filled, found)
 		}
 	}

@@ -146,6 +146,7 @@ func (p *program) parse(args []Word) (use usage, why string) {
 			use.operands = append(use.operands, w)
 		case w.shape == one && p.valueInside(&use, w):
 		case p.any && w.shape < many:
+			use.unknown = use.unknown || slices.ContainsFunc(w.texts, func(t text) bool { return strings.HasPrefix(t.prefix, "-") })
 			use.operands = append(use.operands, w)
 		case p.any:
 			use.unknown = true

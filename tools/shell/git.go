@@ -17,13 +17,19 @@ import (
 const gitGlobal = "-P --no-pager --no-optional-locks --literal-pathspecs --no-replace-objects --icase-pathspecs --glob-pathspecs" +
 	" --noglob-pathspecs --version --help --no-lazy-fetch --no-advice"
 
+var gitSteers = map[string]string{
+	"-c": "changes a setting, which can name a program", "--config-env": "changes a setting, which can name a program", "--exec-path": "chooses its programs",
+	"-C": "leads to another repository and its settings", "--git-dir": "leads to another repository and its settings", "--work-tree": "leads to other files",
+	"-p": "starts the pager", "--paginate": "starts the pager",
+}
+
 // gitCommand judges a call of git.
 func (a *analyzer) gitCommand(args []Word) (why, last string) {
 	a.out.Git = true
 	if a.elsewhere() {
 		return "git in another directory has that repository's settings", "git"
 	}
-	global := program{flags: gitGlobal, operands: textOperands, ordered: true}
+	global := program{flags: gitGlobal, refused: gitSteers, operands: textOperands, ordered: true}
 	use, why := global.parse(args)
 	if why != "" {
 		return a.gitRefused(why)
@@ -36,7 +42,7 @@ func (a *analyzer) gitCommand(args []Word) (why, last string) {
 	}
 	sub, rest := use.operands[0], use.operands[1:]
 	if !sub.Literal {
-		return a.gitRefused("which command it runs is not literal")
+		return a.gitRefused("which command it runs is only known when it runs")
 	}
 	if use.has("--help") {
 		return a.gitRefused("it opens the manual in another program")
@@ -78,9 +84,13 @@ const gitListing = " ls-files ls-tree status check-ignore check-attr branch tag 
 // patterned: the files that it shows are chosen by a pattern, so any of them may be meant.
 func patterned(use usage) bool {
 	return slices.ContainsFunc(use.operands, func(w Word) bool {
-		magic := strings.HasPrefix(w.prefix, ":(") || strings.HasPrefix(w.prefix, ":/")
-		return w.shape == files || magic || w.shape == known && strings.ContainsAny(w.prefix, "*?[")
+		return w.holds() || pattern(w.prefix) && (w.shape == known || strings.HasPrefix(w.prefix, ":")) ||
+			slices.ContainsFunc(w.texts, func(t text) bool { return pattern(t.prefix) })
 	})
+}
+
+func pattern(pathspec string) bool {
+	return strings.HasPrefix(pathspec, ":(") || strings.HasPrefix(pathspec, ":/") || strings.ContainsAny(pathspec, "*?[")
 }
 
 // gitReads lists the repository, and what the operands name if they name
@@ -90,7 +100,7 @@ func (a *analyzer) gitReads(sub string, use usage) {
 	a.read(".")
 	for _, f := range use.flags {
 		if f.reads {
-			a.read(f.value.path)
+			a.read(f.value.paths()...)
 		}
 		if f.name == "-L" {
 			a.read(f.value.Text[strings.LastIndexByte(f.value.Text, ':')+1:])
@@ -104,11 +114,13 @@ func (a *analyzer) gitReads(sub string, use usage) {
 		if w.path == "" && !w.Literal {
 			a.unlisted()
 		}
-		if _, file, ok := strings.Cut(w.path, ":"); ok && relative(w.path) && strings.Trim(file, "/") != "" {
-			a.read(strings.TrimLeft(file, "/"))
-		}
-		if len(w.path) <= maxName && !strings.Contains(w.path, "\n") {
-			a.read(w.path)
+		for _, p := range w.paths() {
+			if _, file, ok := strings.Cut(p, ":"); ok && relative(p) && strings.Trim(file, "/") != "" {
+				a.read(strings.TrimLeft(file, "/"))
+			}
+			if len(p) <= maxName && !strings.Contains(p, "\n") {
+				a.read(p)
+			}
 		}
 	}
 }
@@ -141,7 +153,7 @@ func formats(use usage) string {
 			}
 		case "--format", "--pretty":
 			if !f.value.Literal && f.value.Text != "" {
-				return "the format is not literal"
+				return "the format is only known when it runs"
 			}
 			if text := f.value.Text; strings.Contains(text, "%G") || strings.Contains(text, "(signature") || strings.Contains(text, "(*signature") || strings.Contains(text, "%-G") ||
 				strings.Contains(text, "%+G") || strings.Contains(text, "% G") {
@@ -243,7 +255,7 @@ func gitVar(use usage) string {
 
 func gitBare(use usage) string {
 	if len(use.operands) > 0 {
-		return "only the list of commands is printed by git itself"
+		return "only its list of commands is printed by git itself"
 	}
 	return ""
 }

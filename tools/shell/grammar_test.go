@@ -88,6 +88,8 @@ var (
 
 func (w *writer) statement() string {
 	switch w.pick(20) {
+	case 12:
+		return w.either([]string{"x=", "f=", "readonly line="}, []string{"x+=", "declare x="}) + w.of([]string{"a.txt", "sub", "$x", "\"$x/a.txt\"", "-o", "'a b'", "$(pwd)"}) + w.of([]string{"; ", " && ", "\n"}) + w.nested()
 	case 13:
 		return "if " + w.nested() + "; then " + w.nested() + "; else " + w.nested() + "; fi"
 	case 14:
@@ -211,7 +213,7 @@ func (w *writer) word() string {
 		return "<(" + w.nested() + ")"
 	}
 	return w.either(operands, []string{
-		"${x@P}", "${x:=out}", "${x:-<(touch out)}", "$((x))", "${x[$(touch out)]}", "\"${x/a/$(touch out)}\"", "${!x}", ">(touch out)", "`touch out`",
+		"${x@P}", "${x:=out}", "${x:-<(touch out)}", "$((x))", "${x[$(touch out)]}", "\"${x/a/$(touch out)}\"", "${!x}", ">(touch out)", "`touch out`", "[\"-\"]*", "['-']?elete", "[a\"]\"-]*",
 	})
 }
 
@@ -258,7 +260,7 @@ const endless = " sleep yes vmstat iostat tail free pip pip3 "
 // installed are the programs of the table that are here, in the order of their
 // names, to be found in the system's own directories.
 var installed = func() (names []string) {
-	for _, table := range []map[string]*program{textPrograms, filePrograms, systemPrograms} {
+	for _, table := range []map[string]*program{textPrograms, filePrograms, systemPrograms, versionPrograms} {
 		for name := range table {
 			path, err := exec.LookPath(name)
 			if err == nil && !listed(endless, name) && (strings.HasPrefix(path, "/usr/bin/") || strings.HasPrefix(path, "/bin/")) {

@@ -166,13 +166,23 @@ func (a *analyzer) chosen(w *syntax.Word, choice map[string]string) []Word {
 		}
 	}
 	if !split {
-		return []Word{literalWord(b.String())}
+		return []Word{patternWord(b.String())}
 	}
 	var words []Word
 	for _, text := range strings.Fields(b.String()) {
 		words = append(words, literalWord(text))
 	}
 	return words
+}
+
+// patternWord is a word as rules see it, though it may be a pattern of file names.
+func patternWord(s string) Word {
+	w := literalWord(s)
+	if i := strings.IndexAny(s, "*?["); i >= 0 {
+		t := text{prefix: s[:i], rest: s[i:], glob: true}
+		w.path, w.below = t.path(), true
+	}
+	return w
 }
 
 // partText is what one part becomes; several: it can be more than one word.

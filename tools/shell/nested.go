@@ -25,7 +25,7 @@ func (a *analyzer) eval(i int, args []Word) (why, last string) {
 
 // unknownScript is the reason against a script that is not literal.
 func (a *analyzer) unknownScript() string {
-	const why = "what it runs is not literal"
+	const why = "what it runs is only known when it runs"
 	a.hidden(a.out.Commands[a.current].Text, why)
 	a.unlisted()
 	return why
@@ -62,7 +62,7 @@ func (a *analyzer) shell(i int, name string, args []Word) (why, last string) {
 		a.unlisted()
 		a.runsFed(name, call.source(a))
 		if why == "" {
-			why = "it runs a file or what it reads"
+			why = "it runs a script from a file or from its input"
 		}
 		return why, ""
 	}
@@ -226,11 +226,11 @@ func (a *analyzer) set(args []Word) (why string) {
 			flags, ok = plus, true
 		}
 		if !ok || !args[i].Literal || flags == "" || strings.Trim(flags, "euo") != "" {
-			return "shell options are not followed"
+			return "it changes how the shell reads or runs what follows"
 		}
 		for range strings.Count(flags, "o") {
 			if i++; i >= len(args) || !args[i].Literal || !listed(plainOptions, args[i].Text) {
-				return "shell options are not followed"
+				return "it changes how the shell reads or runs what follows"
 			}
 		}
 	}

@@ -32,7 +32,10 @@ type program struct {
 	// patternBy are the flags that give the pattern, so that the first
 	// operand is a file already.
 	patternBy string
-	ordered   bool // flags end at the first operand
+	// codeBy are the flags that name a file of code, if the pattern is code that
+	// can name more files.
+	codeBy  string
+	ordered bool // flags end at the first operand
 	// flagsFirst: a flag behind an operand is an operand for some kinds of the
 	// program, and may be what is written, so it is refused.
 	flagsFirst bool
@@ -45,6 +48,8 @@ type program struct {
 	names, content string
 	// writes: the operands are written.
 	writes writeKind
+	// only is the reason against whatever else is said to it, if one is enough.
+	only string
 	// check says what else is wrong, or nothing.
 	check func(use usage) string
 }
@@ -110,6 +115,9 @@ const changesFiles = "it writes files"
 // program judges a call by the table.
 func (a *analyzer) program(name string, args []Word) (why, last string) {
 	p, ok := lookup(name)
+	if why := unsafeVersions[name]; !ok && why != "" && len(args) == 1 && asksVersion(args[0]) {
+		return why, name
+	}
 	if !ok {
 		return "`" + name + "` is not among the programs known to be harmless", name
 	}
@@ -119,6 +127,9 @@ func (a *analyzer) program(name string, args []Word) (why, last string) {
 	}
 	if why == "" {
 		why = a.operands(p, use)
+	}
+	if why != "" && p.only != "" {
+		why = p.only
 	}
 	a.out.Commands[a.current].Names = why == "" && p.showsNames(use)
 	if name == "jq" && use.has("-e", "--exit-status") {
@@ -142,7 +153,7 @@ func (a *analyzer) operands(p *program, use usage) (why string) {
 		a.unlisted()
 	}
 	if p.max > 0 && (len(use.operands) > p.max || spreading(use.operands)) || p.operands == noOperands && len(use.operands) > 0 {
-		return "it does something else when given more operands"
+		return "with more operands it does more than show something"
 	}
 	for _, f := range use.flags {
 		if f.reads {
@@ -156,7 +167,13 @@ func (a *analyzer) operands(p *program, use usage) (why string) {
 	case p.operands == textOperands || p.operands == noOperands:
 		return ""
 	case p.operands == patternOperands && len(named) > 0 && !use.has(strings.Fields(p.patternBy)...):
+		if named[0].shape > one || p.codeBy != "" && !named[0].Literal {
+			a.unlisted()
+		}
 		named = named[1:]
+	}
+	if p.codeBy != "" && use.has(strings.Fields(p.codeBy)...) {
+		a.unlisted()
 	}
 	if p.writes != writesNothing {
 		return a.writeOperands(p, named)
@@ -210,8 +227,13 @@ func (a *analyzer) writeOperands(p *program, named []Word) (why string) {
 
 // writeInto lists what comes of from when the last operand is a directory: its name there.
 func (a *analyzer) writeInto(dir, from Word) {
-	if dir.path != "" && from.path != "" && from.shape != files {
-		a.write(strings.TrimSuffix(dir.path, "/") + "/" + base(strings.TrimSuffix(from.path, "/")))
+	if from.holds() {
+		return
+	}
+	for _, to := range dir.paths() {
+		for _, p := range from.paths() {
+			a.write(strings.TrimSuffix(to, "/") + "/" + base(strings.TrimSuffix(p, "/")))
+		}
 	}
 }
 
@@ -223,25 +245,24 @@ func (a *analyzer) readOperand(w Word) (why string) {
 	case w.path == "":
 		a.unlisted()
 	case a.opensDevice(w):
+		for _, p := range w.paths() {
+			a.read(throughProc(p))
+		}
 		return "opening `" + w.Text + "` may do something"
 	default:
-		a.read(w.path)
+		a.read(w.paths()...)
 	}
 	return ""
 }
 
 func (a *analyzer) opensDevice(w Word) bool {
-	p := w.path
-	if p == "" {
-		return false
-	}
-	if w.shape == files {
-		p += "/*"
-	}
-	if loudFile(p) {
-		return true
-	}
-	return relative(p) && slices.ContainsFunc(a.cwds, func(cwd string) bool { return !relative(cwd) && loudFile(join(cwd, p)) })
+	return slices.ContainsFunc(w.paths(), func(p string) bool {
+		if w.holds() {
+			p += "/*"
+		}
+		loud := func(cwd string) bool { return !relative(cwd) && loudFile(join(cwd, p)) }
+		return loudFile(p) || relative(p) && slices.ContainsFunc(a.cwds, loud)
+	})
 }
 
 // loudFile: a device that is not known to be quiet, the log of the kernel, which
@@ -264,6 +285,22 @@ func loudFile(p string) bool {
 		descriptor != "" && (len(descriptor) > 1 || !isNumber(descriptor))
 }
 
+// throughProc is what a name in /proc leads to by the working directory or the root
+// of a process, which is taken to be one of the script's; "": it is no such name.
+func throughProc(p string) string {
+	rest, ok := strings.CutPrefix(p, "/proc/")
+	if !ok {
+		return ""
+	}
+	if _, below, ok := strings.Cut(rest, "/cwd/"); ok {
+		return "./" + strings.TrimLeft(below, "/")
+	}
+	if _, below, ok := strings.Cut(rest, "/root/"); ok {
+		return "/" + strings.TrimLeft(below, "/")
+	}
+	return ""
+}
+
 func quietDevice(name string) bool {
 	switch name {
 	case "null", "zero", "urandom", "random", "stdin":
@@ -273,8 +310,8 @@ func quietDevice(name string) bool {
 }
 
 func (a *analyzer) writeOperand(w Word) {
-	if w.path == "" || w.shape == files {
+	if w.path == "" || w.holds() {
 		a.unlisted()
 	}
-	a.write(w.path)
+	a.write(w.paths()...)
 }

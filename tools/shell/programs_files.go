@@ -73,7 +73,7 @@ var filePrograms = map[string]*program{
 	},
 	"xz": {
 		flags:      "-cdlktqvV0123456789 --stdout --to-stdout --decompress --list --test --keep --quiet --verbose --version",
-		flagsFirst: true, check: needs("without -c, -l or -t it writes files", "-c", "--stdout", "--to-stdout", "-l", "--list", "-t", "--test", "-V", "--version"),
+		flagsFirst: true, check: xzShows,
 	},
 	"xzcat": {flags: "-qv"}, "bzcat": {flags: "-qv"},
 	"gofmt":      {flags: "-d -e -l -s", style: oneByOne},
@@ -90,6 +90,14 @@ var filePrograms = map[string]*program{
 	"cp": {flags: "-abdfHilLnpPrRsTuvx --archive --force --interactive --link --dereference --no-clobber --no-dereference --preserve? --recursive" +
 		" --symbolic-link --no-target-directory --update? --verbose --reflink?", writes: writesLast},
 	"ln": {flags: "-filnPrsTv --force --symbolic --relative --no-dereference --no-target-directory --verbose", writes: writesLast},
+}
+
+// xzShows: of -d, -l and -t the last one counts.
+func xzShows(use usage) string {
+	if use.has("-l", "--list", "-t", "--test") && !use.has("-d", "--decompress") {
+		return ""
+	}
+	return needs("it writes files without -c, or without -l or -t where there is no -d", "-c", "--stdout", "--to-stdout", "-V", "--version")(use)
 }
 
 func someFlag(use usage) string {

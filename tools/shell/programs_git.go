@@ -37,7 +37,13 @@ const gitRevFlags = " -i -L: --max-count: --skip: --since: --since-as-filter: --
 
 const gitRefFlags = " --count: --sort: --format: --color? --contains? --no-contains? --merged? --no-merged? --points-at? --ignore-case --omit-empty"
 
-var gitLog = &program{flags: "-g -E -F -P -i -n:" + gitDiffFlags + gitRevFlags, operands: textOperands}
+// gitRefused are flags of most of the commands that show history or changes.
+var gitRefused = map[string]string{
+	"--output": writesFile, "--ext-diff": runsProgram, "--textconv": runsProgram, "--show-signature": "runs the signature program",
+	"--remerge-diff": "writes objects", "--alternate-refs": runsProgram, "--stdin": "reads more flags", "--submodule": "reads another repository's settings",
+}
+
+var gitLog = &program{flags: "-g -E -F -P -i -n:" + gitDiffFlags + gitRevFlags, refused: gitRefused, operands: textOperands}
 
 var gitPrograms = map[string]*program{
 	"log": gitLog, "show": gitLog, "range-diff": gitLog, "rev-list": gitLog,
@@ -45,6 +51,7 @@ var gitPrograms = map[string]*program{
 	"stash":  {flags: gitLog.flags + " --include-untracked --only-untracked", operands: textOperands, check: gitStash},
 	"diff": {
 		flags:    "-1230 --cached --staged --merge-base --base --ours --theirs --no-index" + gitDiffFlags,
+		refused:  gitRefused,
 		operands: textOperands,
 	},
 	"diff-tree":  {flags: "-v -t -c -n: --root --no-commit-id --merge-base --always --pretty? --format: --oneline" + gitDiffFlags, operands: textOperands},

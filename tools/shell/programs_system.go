@@ -1,11 +1,10 @@
-// Programs that show the system, the time and numbers, and those of which
-// only the version is asked. To be checked against: the manual pages of Debian
-// 12 (coreutils 9.1, procps 4.0, util-linux 2.38, iproute2 6.1, bash 5.2).
+// Programs that show the system, the time and numbers. To be checked against: the
+// manual pages of Debian 12 (coreutils 9.1, procps 4.0, util-linux 2.38, iproute2
+// 6.1, bash 5.2).
 //
 // Absent on purpose: whatever asks the network or another process (ping, dig,
 // docker, systemctl, gh, kubectl), starts a pager (man, less) or a decompressor
-// (tar, zcat, zgrep), may fetch a tool to tell its version (cargo, rustc, yarn, pnpm),
-// keeps a log of its calls or makes a folder for its settings (npm, top), or builds to answer (go list, go doc, make -n).
+// (tar, zcat, zgrep), makes a folder for its settings (top), or builds to answer (go list, go doc, make -n).
 
 package shell
 
@@ -100,15 +99,7 @@ var systemPrograms = map[string]*program{
 	"mount":  {flags: "-lV --show-labels --version", operands: noOperands},
 
 	"pip": pip, "pip3": pip,
-	"docker": versionBy("-v"), "curl": versionBy("-V"), "wget": versionBy("-V"), "rsync": versionBy("-V"), "ssh": versionBy("-V"), "vim": versionBy(""),
-	"node": versionBy("-v"), "nodejs": versionBy("-v"), "deno": versionBy("-V"), "bun": versionBy("-v"), "go": {operands: textOperands, check: goShows},
-	"python": versionBy("-V"), "python2": versionBy("-V"), "python3": versionBy("-V"), "ruby": versionBy("-v"), "perl": versionBy("-v"),
-	"php": versionBy("-v"), "lua": versionBy("-v"), "gcc": versionBy("-v"), "g++": versionBy("-v"), "cc": versionBy("-v"), "c++": versionBy("-v"),
-	"clang": versionBy("-v"), "clang++": versionBy("-v"), "make": versionBy("-v"), "cmake": versionBy(""), "ninja": versionBy(""),
-	"sqlite3": versionBy(""), "psql": versionBy("-V"), "mysql": versionBy("-V"), "redis-server": versionBy("-v"), "redis-cli": versionBy("-v"),
-	"nginx": versionBy("-v"), "shellcheck": versionBy("-V"), "yq": versionBy("-V"), "ruff": versionBy("-V"), "uv": versionBy("-V"),
-	"golangci-lint": versionBy(""), "protoc": versionBy(""), "buf": versionBy(""), "tsc": versionBy("-v"), "eslint": versionBy("-v"), "prettier": versionBy("-v"),
-	"tar": versionBy(""), "java": {flags: "--version", operands: noOperands, style: oneDash, check: someFlag}, "javac": versionBy(""),
+	"go":      {operands: textOperands, check: goShows},
 	"openssl": {operands: textOperands, max: 1, check: onlyOperands("version")},
 }
 
@@ -145,20 +136,6 @@ func goShows(use usage) string {
 	return ""
 }
 
-// versionBy is a program of which only the version is asked, by --version or
-// by one short flag. The short ones differ: ninja -v builds.
-func versionBy(short string) *program {
-	return &program{
-		flags: "--version " + short, operands: noOperands, style: oneByOne,
-		check: func(use usage) string {
-			if len(use.flags) != 1 {
-				return "all that is known to be harmless of this program is asking for its version"
-			}
-			return ""
-		},
-	}
-}
-
 // onlyFormats: any operand of date but +format sets the clock.
 func onlyFormats(use usage) string {
 	for _, w := range use.operands {
@@ -180,7 +157,7 @@ func socketState(use usage) string {
 func noAssignment(use usage) string {
 	for _, w := range use.operands {
 		if !w.Literal || strings.Contains(w.Text, "=") {
-			return "with = it sets"
+			return "with = it changes a setting"
 		}
 	}
 	return ""

@@ -8,7 +8,7 @@ import "strings"
 
 // lookup finds a program in the table.
 func lookup(name string) (*program, bool) {
-	for _, table := range []map[string]*program{textPrograms, filePrograms, systemPrograms} {
+	for _, table := range []map[string]*program{textPrograms, filePrograms, systemPrograms, versionPrograms} {
 		if p, ok := table[name]; ok {
 			return p, true
 		}
@@ -119,7 +119,7 @@ var textPrograms = map[string]*program{
 		flags: "-acCejMnrRsSVh -f< --arg: --argjson: --ascii-output --color-output --monochrome-output --compact-output" +
 			" --exit-status --from-file< --indent: --join-output --null-input --raw-input --raw-output --slurp --sort-keys --stream --tab --seq" +
 			" --unbuffered --slurpfile: --rawfile: --args --jsonargs --help --version",
-		operands: patternOperands, patternBy: "-f --from-file --slurpfile --rawfile", any: true, check: noModules,
+		operands: patternOperands, patternBy: "-f --from-file --slurpfile --rawfile", codeBy: "-f --from-file", any: true, check: noModules,
 	},
 	"rg": ripgrep, "fd": fd, "fdfind": fd,
 }

@@ -24,6 +24,7 @@ func (a *analyzer) redirection(r *syntax.Redirect) {
 	text := a.source(r)
 	if r.N != nil && strings.Trim(r.N.Value, "0123456789") != "" {
 		a.hidden(text, "it sets a variable")
+		a.forget()
 	} else if r.N != nil && len(r.N.Value) > 1 {
 		a.hidden(text, highDescriptor)
 	}
@@ -50,8 +51,8 @@ func (a *analyzer) redirection(r *syntax.Redirect) {
 	}
 	writes := r.Op != syntax.RdrIn && r.Op != syntax.DplIn
 	found := Redirect{Op: r.Op.String(), Target: target, Text: text, Writes: writes}
-	if target.shape != files {
-		found.Paths = a.seen(target.path)
+	if !target.holds() || !writes && target.texts != nil {
+		found.Paths = a.seen(target.paths()...)
 	}
 	a.out.Redirects = append(a.out.Redirects, found)
 	if writes {
@@ -75,12 +76,12 @@ func (a *analyzer) pipeline(w *syntax.Word) bool {
 	return true
 }
 
-// input judges < file. Bash itself opens connections for some names, so the
-// name has to be literal.
+// input judges < file. Bash itself opens connections for some names, so all
+// that the name may be has to be known.
 func (a *analyzer) input(target Word, text string) {
-	if !target.Literal {
-		a.refuse(text, "the file is not literal")
-		if a.read(target.path); target.path == "" || target.shape == files {
+	if !target.foretold() {
+		a.refuse(text, "which file it opens is not known beforehand")
+		if a.read(target.paths()...); target.path == "" || target.holds() {
 			a.unlisted()
 		}
 		return

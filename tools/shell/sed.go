@@ -22,23 +22,20 @@ func (a *analyzer) sed(args []Word) string {
 	if why != "" {
 		return why
 	}
-	var scripts []string
+	var parts []Word
 	named := use.operands
 	for _, f := range use.flags {
 		if f.name == "-e" || f.name == "--expression" {
-			if !f.value.Literal {
-				return "its script is not literal"
-			}
-			scripts = append(scripts, f.value.Text)
+			parts = append(parts, f.value)
 		}
 	}
-	if scripts == nil && !use.has("--help", "--version") {
-		if len(named) == 0 || !named[0].Literal {
-			return "its script is not literal"
+	if parts == nil && !use.has("--help", "--version") {
+		if len(named) == 0 {
+			return "it has no script"
 		}
-		scripts, named = []string{named[0].Text}, named[1:]
+		parts, named = named[:1], named[1:]
 	}
-	if why := sedScript(strings.Join(scripts, "\n")); why != "" {
+	if why := sedScripts(parts); why != "" {
 		return why
 	}
 	for _, f := range use.flags {
@@ -53,6 +50,28 @@ func (a *analyzer) sed(args []Word) string {
 		}
 	}
 	return ""
+}
+
+// sedScripts judges a script in parts. One with variables may stand alone, if all
+// that it may be is known.
+func sedScripts(parts []Word) (why string) {
+	lines := make([]string, len(parts))
+	for i, w := range parts {
+		lines[i] = w.Text
+		if w.Literal {
+			continue
+		}
+		if len(parts) > 1 || w.texts == nil || w.holds() {
+			return "its script is only known when it runs"
+		}
+		for _, t := range w.texts {
+			if why := sedScript(t.prefix); why != "" {
+				return why
+			}
+		}
+		return ""
+	}
+	return sedScript(strings.Join(lines, "\n"))
 }
 
 // sedInPlace lists the files that -i changes and, with a suffix, the copies of

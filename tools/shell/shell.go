@@ -83,7 +83,7 @@ type Analysis struct {
 // Analyze says what script would do if bash ran it. It is pure and bounded,
 // never panics, and gives the same answer every time.
 func Analyze(script string) Analysis {
-	a := &analyzer{cwds: startCwd, current: nobody}
+	a := &analyzer{cwds: []string{"."}, current: nobody}
 	if err := oversize(script); err != nil {
 		a.fail(err)
 	}

@@ -86,12 +86,15 @@ func (a *analyzer) otherCommand(cmd syntax.Command) {
 		if a.forks(c) {
 			a.add(Command{Name: c.Name.Value, Words: []Word{{Text: text}}, Text: text, ForkBomb: true})
 		}
+		before := len(a.out.Commands)
 		a.stmt(c.Body)
+		a.anywhere(before)
 		a.function(c)
 	case *syntax.ArithmCmd:
 		a.keyword("((", c, func() { a.arithmetic(c.X, a.source(c)) })
 	case *syntax.LetClause:
 		a.hidden(a.source(c), "arithmetic on a value can run commands")
+		a.forget()
 		a.keyword("let", c, func() {
 			for _, x := range c.Exprs {
 				a.arithmetic(x, a.source(c))
@@ -102,8 +105,17 @@ func (a *analyzer) otherCommand(cmd syntax.Command) {
 	case *syntax.CoprocClause:
 		a.refuse(a.source(c), "it is left running in the background")
 		a.stmt(c.Stmt)
+		a.forget() // it is told in variables how to reach it
 	default:
 		a.hidden(a.source(cmd), "this construct is not known to be harmless")
+	}
+}
+
+// anywhere says of the commands from an index on that they run later, wherever the
+// shell is then.
+func (a *analyzer) anywhere(from int) {
+	for i := range a.out.Commands[from:] {
+		a.out.Commands[from+i].Dirs = nil
 	}
 }
 
@@ -119,9 +131,13 @@ func (a *analyzer) keyword(name string, n syntax.Node, judge func()) {
 }
 
 func (a *analyzer) decl(c *syntax.DeclClause) {
+	if c.Variant.Value == "readonly" && !slices.ContainsFunc(c.Args, isMore) {
+		a.fix(c)
+		return
+	}
 	shows := a.source(c) == c.Variant.Value+" -p"
 	if !shows {
-		a.declared = true
+		a.declared, a.haunted = true, true
 		a.forget()
 		a.refuse(a.source(c), "`"+c.Variant.Value+"` changes variables")
 	}
@@ -142,8 +158,11 @@ func (a *analyzer) decl(c *syntax.DeclClause) {
 func (a *analyzer) binary(c *syntax.BinaryCmd) string {
 	outer := a.variables
 	a.stmt(c.X)
+	cwds := a.cwds
 	if c.Op != syntax.AndStmt {
 		a.variables = outer
+	} else if arrived := a.arrivedBy(c.X); arrived != nil {
+		a.cwds = arrived
 	}
 	stdin := a.stdin
 	if c.Op == syntax.Pipe || c.Op == syntax.PipeAll {
@@ -153,8 +172,47 @@ func (a *analyzer) binary(c *syntax.BinaryCmd) string {
 	a.stdin = stdin
 	if c.Op != syntax.AndStmt {
 		a.variables = outer
+		return last
 	}
+	a.chained = a.arrivedBy(c.Y)
+	if a.chained == nil {
+		a.chained = a.cwds
+	}
+	a.cwds = eitherOf(cwds, a.cwds)
 	return last
+}
+
+// arrivedBy is where the shell is when a statement that has just been walked has
+// succeeded; nil: where it may be anyway.
+func (a *analyzer) arrivedBy(s *syntax.Stmt) []string {
+	if s.Negated || s.Background || s.Coprocess {
+		return nil
+	}
+	switch c := s.Cmd.(type) {
+	case *syntax.CallExpr:
+		if len(c.Assigns) == 0 && len(c.Args) > 0 && c.Args[0].Lit() == "cd" {
+			return a.arrived
+		}
+	case *syntax.BinaryCmd:
+		if c.Op == syntax.AndStmt {
+			return a.chained
+		}
+	}
+	return nil
+}
+
+// eitherOf are the directories of both; nil: one of them is not known.
+func eitherOf(x, y []string) []string {
+	if x == nil || y == nil {
+		return nil
+	}
+	for _, dir := range y {
+		x = addTo(x[:len(x):len(x)], dir)
+	}
+	if len(x) > maxCwds {
+		return nil
+	}
+	return x
 }
 
 func (a *analyzer) ifClause(c *syntax.IfClause) {
@@ -164,35 +222,13 @@ func (a *analyzer) ifClause(c *syntax.IfClause) {
 	}
 }
 
-// loop refuses a change of directory inside: what stands before it in the
-// text comes after it in the next round.
-func (a *analyzer) loop(body func()) {
-	moved, commands, redirects := a.moved, len(a.out.Commands), len(a.out.Redirects)
-	a.moved = false
-	a.rounds++
-	body()
-	a.rounds--
-	if a.moved {
-		a.refuse("cd", "it is inside a loop; put the body into ( )")
-		a.cwds = nil
-		a.unlisted()
-		for i := commands; i < len(a.out.Commands); i++ {
-			a.out.Commands[i].Unlisted = true
-		}
-		for i := redirects; i < len(a.out.Redirects); i++ {
-			a.out.Redirects[i].Paths = nil
-		}
-	}
-	a.moved = a.moved || moved
-}
-
 func (a *analyzer) forClause(c *syntax.ForClause) {
 	outer := a.variables
 	defer func() { a.variables = outer }()
 	switch l := c.Loop.(type) {
 	case *syntax.WordIter:
 		if !ownName(l.Name.Value) {
-			a.hidden(a.source(l), "only a variable in lower case is known to steer nothing")
+			a.hidden(a.source(l), "the variable may mean something to a program; a name in lower case does not")
 		}
 		a.variables = append(slices.Clip(a.variables), a.over(l))
 	case *syntax.CStyleLoop:
@@ -213,14 +249,17 @@ func (a *analyzer) forClause(c *syntax.ForClause) {
 // over is the variable of a loop. That of a loop around it must not change
 // behind its back.
 func (a *analyzer) over(l *syntax.WordIter) *variable {
-	if why := a.reset(l.Name.Value); why != "" {
-		a.refuse(a.source(l), why)
-	}
+	why := a.reset(l.Name.Value)
 	items := a.words(l.Items)
-	if slices.ContainsFunc(items, a.namesDevice) {
-		a.refuse(a.source(l), "it gives a device another name")
+	v := loopOver(l.Name.Value, items)
+	if why != "" {
+		a.refuse(a.source(l), why)
+		v.lost = true
 	}
-	return loopOver(l.Name.Value, items)
+	if slices.ContainsFunc(items, a.namesDevice) {
+		a.refuse(a.source(l), "by another name a device could not be told from a file")
+	}
+	return v
 }
 
 func (a *analyzer) caseClause(c *syntax.CaseClause) {
@@ -245,97 +284,4 @@ func (a *analyzer) pattern(w *syntax.Word) {
 			a.hidden(a.source(glob), "an expansion inside an extended glob is not followed")
 		}
 	}
-}
-
-// identifier: the name of a variable, without a subscript.
-func identifier(x syntax.TestExpr) bool {
-	w, ok := x.(*syntax.Word)
-	return ok && syntax.ValidName(w.Lit())
-}
-
-// testClause judges [[ ]]. Its words are not split; the traps are the
-// operators that take a value as an expression or as a name.
-func (a *analyzer) testClause(c *syntax.TestClause) string {
-	a.keyword("[[", c, func() {
-		a.out.Commands[a.current].Names = true
-		a.testExpr(c.X)
-	})
-	return "[["
-}
-
-func (a *analyzer) testExpr(x syntax.TestExpr) {
-	switch x := x.(type) {
-	case *syntax.ParenTest:
-		a.testExpr(x.X)
-	case *syntax.UnaryTest:
-		if x.Op == syntax.TsRefVar || x.Op == syntax.TsVarSet && !identifier(x.X) {
-			a.hidden(a.source(x), "a subscript in the name can run commands")
-			a.testSubscript(x.X)
-		}
-		a.testExpr(x.X)
-		if fileTest(x.Op) {
-			a.readTest(x.X)
-		}
-	case *syntax.BinaryTest:
-		a.testExpr(x.X)
-		a.testExpr(x.Y)
-		if numericTest(x.Op) && (!a.numberTest(x.X) || !a.numberTest(x.Y)) {
-			a.hidden(a.source(x), "a value that is compared as a number can run commands; use [ ]")
-			a.testSubscript(x.X)
-			a.testSubscript(x.Y)
-		}
-		if x.Op == syntax.TsNewer || x.Op == syntax.TsOlder || x.Op == syntax.TsDevIno {
-			a.readTest(x.X)
-			a.readTest(x.Y)
-		}
-	case *syntax.Word:
-		a.pattern(x)
-	default:
-		a.hidden("[[", "this test is not known to be harmless")
-	}
-}
-
-// testSubscript lists what a literal operand runs that is taken for arithmetic.
-func (a *analyzer) testSubscript(x syntax.TestExpr) {
-	if w, ok := x.(*syntax.Word); ok && plainWord(w) {
-		a.subscript("[[", a.word(w))
-	}
-}
-
-// readTest lists the file that a test asks about.
-func (a *analyzer) readTest(x syntax.TestExpr) {
-	w, ok := x.(*syntax.Word)
-	if !ok {
-		return
-	}
-	for _, part := range w.Parts {
-		switch part.(type) {
-		case *syntax.Lit, *syntax.SglQuoted:
-		default:
-			a.unlisted()
-			return
-		}
-	}
-	a.read(a.word(w).path)
-}
-
-func fileTest(op syntax.UnTestOperator) bool {
-	switch op {
-	case syntax.TsNot, syntax.TsEmpStr, syntax.TsNempStr, syntax.TsOptSet, syntax.TsVarSet, syntax.TsRefVar, syntax.TsFdTerm:
-		return false
-	}
-	return true
-}
-
-func numericTest(op syntax.BinTestOperator) bool {
-	switch op {
-	case syntax.TsEql, syntax.TsNeq, syntax.TsLeq, syntax.TsGeq, syntax.TsLss, syntax.TsGtr:
-		return true
-	}
-	return false
-}
-
-func (a *analyzer) numberTest(x syntax.TestExpr) bool {
-	w, ok := x.(*syntax.Word)
-	return ok && a.number(w)
 }

@@ -1,6 +1,9 @@
 package shell
 
-import "testing"
+import (
+	"slices"
+	"testing"
+)
 
 // TestSubscripts: each of them runs `git push` when bash evaluates a name.
 func TestSubscripts(t *testing.T) {
@@ -18,7 +21,7 @@ func TestSubscripts(t *testing.T) {
 func TestNoSubscripts(t *testing.T) {
 	t.Parallel()
 	for _, script := range []string{"printf %s 'a[$(git push)]'", "echo 'a[$(git push)]'", "echo 'a[$(git push)]' | xargs echo", "test -n 'a[$(git push)]'", "[ 'a[$(git push)]' = x ]", "[[ -n 'a[$(git push)]' ]]", "grep -v 'a[$(git push)]' f"} {
-		if a := Analyze(script); !a.ReadOnly || len(a.Commands) > 3 {
+		if a := Analyze(script); !a.ReadOnly || slices.ContainsFunc(a.Commands, func(c Command) bool { return c.Name == "git" }) {
 			t.Errorf("%q: read-only %v, %d commands", script, a.ReadOnly, len(a.Commands))
 		}
 	}

@@ -43,6 +43,15 @@ func plainOutput(p *syntax.CmdSubst) (number, solid, split bool) {
 	return false, printsPath(words), false
 }
 
+// printsHere: the working directory, and nothing else.
+func printsHere(p *syntax.CmdSubst) bool {
+	if len(p.Stmts) != 1 || len(p.Stmts[0].Redirs) > 0 {
+		return false
+	}
+	c, ok := p.Stmts[0].Cmd.(*syntax.CallExpr)
+	return ok && len(c.Assigns) == 0 && len(c.Args) == 1 && c.Args[0].Lit() == "pwd"
+}
+
 func printsNumber(words []string, fed bool) bool {
 	switch line := strings.Join(words, " "); line {
 	case "wc -l", "wc -w", "wc -c", "wc -m":

@@ -18,9 +18,8 @@ type variable struct {
 	solid  bool // no value is empty or begins with a dash
 	single bool // without quotes, too, it becomes exactly one argument
 	empty  bool // solid and single hold but that it may be empty
-	text   string
-	exact  bool // its value is text
 
+	texts    []text   // all that it may be, if that is known
 	values   []string // what it may be, of a loop; patterns as written
 	elements []string // of an array
 
@@ -31,22 +30,23 @@ type variable struct {
 
 // ownNames are names in upper case that scripts like to use and that neither
 // bash nor a program of the table looks at.
-const ownNames = " ALL BASE BRANCH COMMIT COUNT CURRENT DIR DIRS END FILE FILES FOUND HASH LAST LINE MATCHES N NAME NUM OUT OUTPUT PATTERN" +
+const ownNames = " ALL BASE BRANCH COMMIT COUNT CURRENT DIR DIRS END FILE FILES FOUND HASH LAST LINE MATCHES NAME NUM OUT OUTPUT PATTERN" +
 	" PKG RC RESULT RESULTS ROOT SHA SIZE START STATUS TAG TARGET TOTAL VERSION "
 
 // steeringNames are in lower case, and mean something to bash or to programs
 // that go through a proxy.
 const steeringNames = " auto_resume histchars http_proxy https_proxy ftp_proxy all_proxy no_proxy rsync_proxy "
 
-// ownName: a variable of the script's own. All other names in upper case may
+// ownName: a variable of the script's own. One letter means nothing to anybody.
+// All other names in upper case may
 // mean something to the shell or to a program.
 func ownName(s string) bool {
-	return listed(ownNames, s) || !listed(steeringNames, s) && s != "" && s[0] > '9' &&
+	return listed(ownNames, s) || len(s) == 1 && s[0] >= 'A' && s[0] <= 'Z' || !listed(steeringNames, s) && s != "" && s[0] > '9' &&
 		strings.Trim(s, "abcdefghijklmnopqrstuvwxyz_0123456789") == ""
 }
 
 func loopOver(name string, items []Word) *variable {
-	v := &variable{name: name, loop: true, values: valuesOf(items), solid: len(items) > 0, single: len(items) > 0}
+	v := &variable{name: name, loop: true, values: valuesOf(items), texts: textsOfAll(items), solid: len(items) > 0, single: len(items) > 0}
 	for _, w := range items {
 		v.solid = v.solid && w.solid && w.shape < many && w.prefix != ""
 		v.single = v.single && w.shape == known && unsplit(w.prefix)
@@ -57,10 +57,13 @@ func loopOver(name string, items []Word) *variable {
 // assigned is what is known of a variable after NAME=value.
 func assigned(as *syntax.Assign, value Word) *variable {
 	v := &variable{name: as.Name.Value}
+	if !as.Append && as.Value != nil && !strings.Contains(value.prefix, ":~") { // behind a colon it is a home directory
+		v.texts = textsOf(value)
+	}
 	switch {
 	case as.Append || as.Value == nil:
 	case value.Literal && value.Text != "":
-		v.solid, v.single, v.text, v.exact = value.solid, unsplit(value.Text), value.Text, value.solid
+		v.solid, v.single = value.solid, unsplit(value.Text)
 		v.values = []string{value.Text}
 	case len(as.Value.Parts) == 1:
 		part := as.Value.Parts[0]
@@ -81,7 +84,7 @@ func unsplit(s string) bool { return s != "" && !strings.ContainsAny(s, " \t\n*?
 // variable finds what is known of a name.
 func (a *analyzer) variable(name string) (v *variable, ok bool) {
 	v = a.setter(name)
-	if v == nil || v.lost {
+	if v == nil || v.lost || a.haunted {
 		return nil, false
 	}
 	v.used = true
@@ -103,15 +106,32 @@ func (a *analyzer) setter(name string) *variable {
 func (a *analyzer) reset(name string) (why string) {
 	v := a.setter(name)
 	switch {
+	case slices.Contains(a.fixed, name):
+		return "it was made readonly before, so that it keeps its value"
 	case v == nil:
 		return ""
 	case v.loop:
-		return "the loop around it has the same variable"
+		why = "the loop around it has the same variable"
 	case v.used && a.rounds > v.rounds:
-		return "it is set before the loop and in it"
+		why = "it is set before the loop and in it"
 	}
 	v.lost = true
-	return ""
+	return why
+}
+
+// These builtins may set variables, the second kind at any later time too.
+const (
+	setters  = " . builtin command eval exec export getopts let local mapfile printf read readarray set shift source unset wait "
+	haunters = " alias bind compgen complete enable shopt trap "
+)
+
+// maySet forgets what a command that is not read-only may have changed. A program
+// cannot: it is another process.
+func (a *analyzer) maySet(name string) {
+	a.haunted = a.haunted || listed(haunters, name)
+	if _, function := a.functions[name]; function || listed(setters, name) {
+		a.forget()
+	}
 }
 
 // forget says that a command may have set any variable.
@@ -128,27 +148,58 @@ func (a *analyzer) setOwn(nodes []*syntax.Assign, assigns []assign, text string)
 		name := assigns[i].name
 		switch {
 		case as.Name == nil || as.Naked || as.Index != nil || as.Array != nil || !ownName(name):
-			a.refuse(text, "an assignment can steer what runs later")
+			a.refuse(text, "the variable may mean something to what runs later; a name in lower case does not")
+			a.reset(name)
+			a.haunted = a.haunted || name == "CDPATH"
 			if elements := a.elementsOf(as); len(elements) > 0 {
 				a.variables = append(slices.Clip(a.variables), &variable{name: name, elements: elements})
 			}
 		case a.namesDevice(assigns[i].value):
-			a.refuse(text, "it gives a device another name")
+			a.refuse(text, "by another name a device could not be told from a file")
 		default:
-			if why := a.reset(name); why != "" {
-				a.refuse(text, why)
-			}
+			why := a.reset(name)
 			v := assigned(as, assigns[i].value)
-			v.rounds = a.rounds
+			if v.rounds = a.rounds; why != "" {
+				a.refuse(text, why)
+				v.lost = true
+			}
 			a.variables = append(a.variables[:len(a.variables):len(a.variables)], v)
 		}
 	}
 }
 
+// isMore: it is more than NAME=VALUE among the words of a declaration.
+func isMore(as *syntax.Assign) bool {
+	return as.Naked || as.Name == nil || as.Index != nil || as.Array != nil || as.Append
+}
+
+// fix judges `readonly NAME=VALUE ...` as assignments that are the last ones.
+func (a *analyzer) fix(c *syntax.DeclClause) {
+	text := a.source(c)
+	words := []Word{literalWord(c.Variant.Value)}
+	var assigns []assign
+	for _, as := range c.Args {
+		assigns = append(assigns, a.assign(as))
+		words = append(words, Word{Text: a.source(as), shape: many})
+	}
+	i, before := a.add(Command{Name: c.Variant.Value, Words: words, Text: text, Literal: true}), a.refusals
+	a.inherited(text)
+	a.setOwn(c.Args, assigns, text)
+	if a.rounds > 0 && len(assigns) > 0 {
+		a.refuse(text, "inside a loop it fails in the second round")
+	}
+	for _, as := range assigns {
+		a.fixed = append(a.fixed, as.name)
+	}
+	a.out.Commands[i].ReadOnly = a.refusals == before
+}
+
 // namesDevice: what is made of the value by adding to it may be a device.
 func (a *analyzer) namesDevice(w Word) bool {
-	dir := strings.TrimRight(w.path, "/")
-	return a.opensDevice(w) || dir == "/dev" || dir == "/proc"
+	return a.opensDevice(w) || slices.ContainsFunc(w.paths(), func(p string) bool {
+		dir := strings.TrimRight(p, "/")
+		return dir == "/dev" || dir == "/proc"
+	})
 }
 
 // onlySets: the script is nothing but assignments, so nothing in it uses them.

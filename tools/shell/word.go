@@ -5,6 +5,8 @@
 package shell
 
 import (
+	"encoding/hex"
+	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -24,7 +26,10 @@ type Word struct {
 	prefix string
 	// solid: what it becomes does not begin with a dash.
 	solid bool
-	path  string // what it names as a file; "" when that is not known
+	path  string // what it names as a file, the first if it may name several; "" when that is not known
+	more  []string
+	below bool   // what it names lies below these
+	texts []text // all that it becomes, if variables take part and they are known
 	pipe  bool   // a process substitution: names no file of the tree
 	input bool   // stands for what xargs reads and appends
 	feed  int    // of a process substitution: which of those in the script it is, from 1
@@ -63,11 +68,7 @@ func (a *analyzer) words(ws []*syntax.Word) []Word {
 }
 
 func literalWord(s string) Word {
-	w := Word{Text: s, Literal: true, prefix: s, solid: !strings.HasPrefix(s, "-"), path: s}
-	if strings.HasPrefix(s, "~") {
-		w.path = "./" + s
-	}
-	return w
+	return Word{Text: s, Literal: true, prefix: s, solid: !strings.HasPrefix(s, "-"), path: quotedTilde(s)}
 }
 
 // A wordBuilder collects what is known of one word from its parts.
@@ -77,12 +78,14 @@ type wordBuilder struct {
 	shape    shape
 	open     bool // the prefix has ended: something unknown came
 	bracket  bool // an unquoted [ came
+	prefixed int  // where that is in the prefix, if it has not ended; then what follows it may match a dash
 	dashless bool // what ended the prefix does not begin with a dash
 	empty    bool // that may be nothing
 	expands  bool
 	tilde    bool
-	home     string // "~" or "." when the word begins with $HOME or $PWD
-	start    string // what a variable at its beginning holds
+	here     bool   // the word begins with $PWD or $(pwd)
+	texts    []text // all that it may be so far, if variables take part
+	vague    bool   // something came of which the texts are not known
 	pipe     bool
 	feed     int
 	rest     strings.Builder // literal text after $HOME, or after a glob began
@@ -126,6 +129,9 @@ func (b *wordBuilder) part(part syntax.WordPart, first bool) {
 func (b *wordBuilder) add(s string) {
 	if b.open {
 		b.rest.WriteString(s)
+		for i := range b.texts {
+			b.texts[i], _ = b.texts[i].followedBy(text{prefix: s})
+		}
 		return
 	}
 	b.prefix.WriteString(s)
@@ -135,8 +141,13 @@ func (b *wordBuilder) unknown(s shape) {
 	b.shape = max(b.shape, s)
 	b.open, b.expands = true, true
 	b.unknowns++
-	if s == files {
-		b.globs++
+	if s != files {
+		b.vague = true
+		return
+	}
+	b.globs++
+	for i := range b.texts {
+		b.texts[i].glob = true
 	}
 }
 
@@ -160,20 +171,36 @@ func (b *wordBuilder) unquoted(s string, first bool) {
 			b.unknown(files)
 			b.add(s[i : i+1])
 		case '[':
+			if !b.bracket {
+				b.bracket, b.prefixed = true, b.prefix.Len()
+			}
 			if strings.Contains(s[i:], "]") {
 				b.unknown(files)
 			}
-			b.bracket = true
 			b.add("[")
 		case ']':
 			if b.bracket {
-				b.unknown(files)
+				b.class()
 			}
 			b.add("]")
 		default:
 			b.add(s[i : i+1])
 		}
 	}
+}
+
+// class ends a bracket expression, some of which may be quoted: what stands in it
+// is not what the word begins with.
+func (b *wordBuilder) class() {
+	prefix, rest := b.prefix.String(), b.rest.String()
+	if b.prefixed < len(prefix) {
+		b.prefix.Reset()
+		b.prefix.WriteString(prefix[:b.prefixed])
+		b.rest.Reset()
+		b.rest.WriteString(prefix[b.prefixed:] + rest)
+	}
+	b.vague = b.vague || slices.ContainsFunc(b.texts, func(t text) bool { return !t.glob })
+	b.unknown(files)
 }
 
 // single takes '...' and $'...'. Of the escapes of the latter only the usual
@@ -193,6 +220,11 @@ func (b *wordBuilder) single(q *syntax.SglQuoted) {
 		at := -1
 		if i < len(s) {
 			at = strings.IndexByte(`nt\'"`, s[i])
+		}
+		if code, err := hex.DecodeString(s[min(i+1, len(s)):min(i+3, len(s))]); err == nil && len(code) == 1 && s[i] == 'x' && code[0] >= ' ' && code[0] < 0x7f {
+			b.add(string(code))
+			i += 2
+			continue
 		}
 		if at < 0 {
 			b.unknown(one)
@@ -231,34 +263,38 @@ func (b *wordBuilder) double(q *syntax.DblQuoted, first bool) {
 // dynamic takes an expansion; s is what it becomes unless more is known.
 func (b *wordBuilder) dynamic(part syntax.WordPart, s shape, first bool) {
 	p, isParam := part.(*syntax.ParamExp)
+	var texts []text
 	switch {
 	case isParam && spreads(p):
 		s = many
 	case isParam && numeric(p):
 		s = one
 		b.startsPlain()
-	case isParam && first && s == one && simpleParam(p) && p.Param.Value == "HOME":
-		b.home = "~"
-	case isParam && first && s == one && simpleParam(p) && p.Param.Value == "PWD":
-		b.home = "."
+	case isParam && first && s == one && simpleName(p) == "HOME":
+		texts = []text{{prefix: "~", home: true}}
+	case isParam && first && s == one && simpleName(p) == "PWD":
+		b.here = true
 	}
 	switch p := part.(type) {
 	case *syntax.ArithmExp:
 		s = one
 	case *syntax.ParamExp:
 		if v, ok := b.a.variable(simpleName(p)); ok {
-			s = b.value(v, s, first)
+			s, texts = b.value(v, s), v.texts
 		}
 	case *syntax.CmdSubst:
+		b.here = b.here || first && s == one && printsHere(p)
 		if _, solid, split := plainOutput(p); solid {
-			s = b.value(&variable{solid: true, single: split, empty: true}, s, first)
+			s = b.value(&variable{solid: true, single: split, empty: true}, s)
 		}
 	}
+	vague := b.vague || s != one || !b.vary(texts)
 	b.unknown(s)
+	b.vague = vague
 }
 
 // value takes what is known of an expansion that becomes s without it.
-func (b *wordBuilder) value(v *variable, s shape, first bool) shape {
+func (b *wordBuilder) value(v *variable, s shape) shape {
 	switch {
 	case s == many && !v.single:
 		return s
@@ -268,9 +304,6 @@ func (b *wordBuilder) value(v *variable, s shape, first bool) shape {
 	if v.solid {
 		b.startsPlain()
 		b.empty = b.empty || v.empty
-	}
-	if v.exact && first {
-		b.start = v.text
 	}
 	return one
 }
@@ -286,38 +319,39 @@ func (b *wordBuilder) finish(source string) Word {
 	w := Word{Text: source, shape: b.shape, prefix: prefix, pipe: b.pipe, feed: b.feed}
 	switch {
 	case b.shape == many:
+	case b.texts != nil && !b.vague:
+		w.become(b.texts)
 	case b.tilde:
 		w.solid = true
-		if !b.open && tildeHome(prefix) {
+		if below, ok := strings.CutPrefix(prefix, "~+"); !b.open && ok && (below == "" || below[0] == '/') {
+			w.path = "." + below
+		} else if !b.open && tildeHome(prefix) {
 			w.path = prefix
-		} else if dir := globDir(prefix); b.plainGlob(prefix, rest) && tildeHome(dir) {
+		} else if dir := globDir(prefix); b.onlyGlobs() && plainPattern(prefix, rest) && tildeHome(dir) {
 			w.path = dir
 		}
-	case b.home != "":
+	case b.here:
 		sure := b.shape == one && b.unknowns == 1 && (rest == "" || rest[0] == '/')
 		w.solid = sure
 		if sure {
-			w.path = b.home + rest
+			w.path = "." + rest
 		}
 	default:
 		dashless := b.dashless && (!b.empty || b.unknowns == 1 && !strings.HasPrefix(rest, "-"))
 		w.solid = dashless || prefix != "" && prefix[0] != '-'
-		switch {
-		case b.start != "" && b.unknowns == 1 && b.shape == one && !strings.HasPrefix(b.start, "~"):
-			w.path = b.start + rest
-		case b.plainGlob(prefix, rest):
-			w.path = globDir(prefix)
+		if b.onlyGlobs() && plainPattern(prefix, rest) {
+			w.path = quotedTilde(globDir(prefix))
 		}
 	}
 	return w
 }
 
-// plainGlob: all that the pattern matches lies below globDir(prefix). A dot and
-// a pattern could match ".." in older versions of bash.
-func (b *wordBuilder) plainGlob(prefix, rest string) bool {
-	if b.shape != files || b.unknowns != b.globs {
-		return false
-	}
+// onlyGlobs: of what is not known of the word all is a pattern.
+func (b *wordBuilder) onlyGlobs() bool { return b.shape == files && b.unknowns == b.globs }
+
+// plainPattern: all that the pattern matches lies below globDir(prefix). A dot
+// and a pattern could match ".." in older versions of bash.
+func plainPattern(prefix, rest string) bool {
 	for part := range strings.SplitSeq(prefix[strings.LastIndexByte(prefix, '/')+1:]+rest, "/") {
 		if part == "." || strings.HasPrefix(part, ".") && strings.IndexByte(".*?[", part[1]) >= 0 {
 			return false
@@ -339,61 +373,4 @@ func globDir(prefix string) string {
 		return "/"
 	}
 	return "."
-}
-
-// spreads: the expansion can become several arguments even inside quotes.
-func spreads(p *syntax.ParamExp) bool {
-	switch {
-	case p.Param == nil:
-		return true
-	case p.Length:
-		return false
-	case p.Param.Value == "@", p.Excl, p.Index != nil:
-		return true
-	}
-	return p.Exp != nil && p.Exp.Word != nil && !plainWord(p.Exp.Word) // a default may hold "$@"
-}
-
-// plainWord: literal text, quoted or not.
-func plainWord(w *syntax.Word) bool {
-	for _, part := range w.Parts {
-		switch p := part.(type) {
-		case *syntax.Lit, *syntax.SglQuoted:
-		case *syntax.DblQuoted:
-			for _, inner := range p.Parts {
-				if _, ok := inner.(*syntax.Lit); !ok {
-					return false
-				}
-			}
-		default:
-			return false
-		}
-	}
-	return true
-}
-
-// numeric: it becomes one number without sign.
-func numeric(p *syntax.ParamExp) bool {
-	if p.Param == nil || p.Excl || p.Slice != nil || p.Repl != nil || p.Exp != nil {
-		return false
-	}
-	if p.Length {
-		return true
-	}
-	name := p.Param.Value
-	return p.Index == nil && (name == "?" || name == "#" || name == "$")
-}
-
-// simpleName is the name in $x or ${x}, and "" where there is more to it.
-func simpleName(p *syntax.ParamExp) string {
-	if !simpleParam(p) {
-		return ""
-	}
-	return p.Param.Value
-}
-
-// simpleParam: $x or ${x} and nothing more.
-func simpleParam(p *syntax.ParamExp) bool {
-	return p.Param != nil && !p.Excl && !p.Length && p.Index == nil && p.Slice == nil &&
-		p.Repl == nil && p.Names == 0 && p.Exp == nil
 }

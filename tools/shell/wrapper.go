@@ -88,7 +88,7 @@ func (a *analyzer) wrapper(i int, name string, args []Word) (why, last string) {
 	rest := use.operands
 	if spec.operand != "" && why == "" {
 		if len(rest) == 0 || !rest[0].Literal || strings.Trim(strings.TrimRight(rest[0].Text, "smhd"), spec.operand) != "" {
-			why = "how long is not literal"
+			why = "for how long is only known when it runs"
 		} else {
 			rest = rest[1:]
 		}
@@ -137,7 +137,7 @@ func (a *analyzer) xargsCalls(i int, args []Word) string {
 		return ""
 	case !args[0].Literal || strings.HasPrefix(args[0].Text, "-"):
 		a.candidates("xargs", xargsSpec, args)
-		return "xargs with flags is not followed"
+		return "which commands `xargs` makes with these flags is not followed"
 	}
 	a.lookThrough(i)
 	return a.xargsRuns(args)

@@ -1,0 +1,70 @@
+package permission
+
+// What would let a call run that may not, or not unasked: the last sentence of what is said about it. It goes by what the
+// verdict rests on, and does not know who can answer.
+
+import "slices"
+
+// way gives that as a sentence; empty: the call may run.
+func (v Verdict) way(c *call) string {
+	switch {
+	case v.Decision == Allow:
+		return ""
+	case v.ByMode:
+		return v.wayOutOfMode()
+	case v.Decision == Deny:
+		return v.wayPastDenial()
+	case v.Free && c.beyondRules():
+		return "An answer would allow it; so would the permission_mode bypassPermissions."
+	case v.Free && c.Hidden != "":
+		return "An answer would allow it; so would the rule Bash, which is every command, or the permission_mode bypassPermissions."
+	case v.Free:
+		return "An answer would allow it; so would rules in permissions.allow that cover each of these parts, a hook, or the permission_mode bypassPermissions."
+	case !v.Firm():
+		return "An answer would allow it; so would the permission_mode bypassPermissions. No rule and no hook would."
+	case slices.ContainsFunc(v.Grounds, func(g Ground) bool { return g.firm && g.Rule == nil }):
+		return "Only an answer would allow it: no rule, hook or permission_mode passes that."
+	case slices.ContainsFunc(v.Grounds, func(g Ground) bool { return g.Doubtful }):
+		return "An answer would allow it. Whoever writes out the words that are not known may need none."
+	}
+	return "Only an answer would allow it, or a change of " + v.thoseRules() + ": no other rule, no hook and no permission_mode passes that."
+}
+
+// wayPastDenial is for what a rule or a hook denies.
+func (v Verdict) wayPastDenial() string {
+	ofRules := slices.ContainsFunc(v.Grounds, func(g Ground) bool { return g.Rule != nil })
+	ofHooks := slices.ContainsFunc(v.Grounds, func(g Ground) bool { return g.Hook != nil })
+	switch {
+	case ofRules && ofHooks:
+		return "Nothing but a change of " + v.thoseRules() + ", and of what the hook objects to, would allow it."
+	case ofRules:
+		return "Nothing but a change of " + v.thoseRules() + " would allow it."
+	}
+	return "Do what the hook asks for, or leave this call."
+}
+
+// wayOutOfMode is for what only the mode denies.
+func (v Verdict) wayOutOfMode() string {
+	switch {
+	case v.before == Allow:
+		return "Another permission_mode would allow it."
+	case v.Free:
+		return "Rules in permissions.allow that cover each of these parts would allow it; another permission_mode would ask."
+	case v.Firm():
+		return "Another permission_mode would ask for it."
+	}
+	return "Another permission_mode would ask for it or allow it."
+}
+
+func (v Verdict) thoseRules() string {
+	count := 0
+	for _, g := range v.Grounds {
+		if g.Rule != nil {
+			count++
+		}
+	}
+	if count > 1 {
+		return "those rules"
+	}
+	return "that rule"
+}

@@ -1,0 +1,76 @@
+// Programs that do too much to be in the other tables, but tell their version when
+// that is all they are asked. They are looked up in the system's places alone (see
+// [ReadOnlyEnv]), never in a project or among shims, which ask the working directory
+// what to run. Each was looked at for what it does before it answers: what it loads,
+// writes, fetches or starts then (gdb starts iconv, so it is absent).
+//
+// What two of them need for that is in [ReadOnlyEnv]: npm keeps no log of the call,
+// and gh does not ask for a newer gh.
+
+package shell
+
+import "strings"
+
+var versionPrograms = map[string]*program{
+	"docker": versionBy("-v"), "curl": versionBy("-V"), "wget": versionBy("-V"), "rsync": versionBy("-V"), "ssh": versionBy("-V"), "vim": versionBy(""),
+	"emacs": versionBy(""), "nano": versionBy("-V"), "less": versionBy("-V"), "tmux": versionOnly("-V"), "gh": versionBy(""), "npm": versionBy("-v"),
+	"node": versionBy("-v"), "nodejs": versionBy("-v"), "deno": versionBy("-V"), "bun": versionBy("-v"),
+	"python": versionBy("-V"), "python2": versionBy("-V"), "python3": versionBy("-V"), "ruby": versionBy("-v"), "perl": versionBy("-v"),
+	"php": versionBy("-v"), "lua": versionBy("-v"), "gcc": versionBy("-v"), "g++": versionBy("-v"), "cc": versionBy("-v"), "c++": versionBy("-v"),
+	"clang": versionBy("-v"), "clang++": versionBy("-v"), "make": versionBy("-v"), "cmake": versionBy(""), "ninja": versionBy(""), // ninja -v builds
+	"sqlite3": versionBy(""), "psql": versionBy("-V"), "mysql": versionBy("-V"), "redis-server": versionBy("-v"), "redis-cli": versionBy("-v"),
+	"nginx": versionBy("-v"), "shellcheck": versionBy("-V"), "yq": versionBy("-V"), "ruff": versionBy("-V"), "uv": versionBy("-V"),
+	"golangci-lint": versionBy(""), "protoc": versionBy(""), "buf": versionBy(""), "tsc": versionBy("-v"), "eslint": versionBy("-v"), "prettier": versionBy("-v"),
+	"tar": versionBy(""), "java": {flags: "--version", operands: noOperands, style: oneDash, check: oneVersion, only: onlyVersion}, "javac": versionBy(""),
+	"ghc": versionBy(""), "ffmpeg": versionOnly("-version"), "ffprobe": versionOnly("-version"),
+}
+
+// unsafeVersions are the programs that one would look for above, and why they are
+// not there: these are started by others that look around before they answer.
+var unsafeVersions = map[string]string{
+	"cargo": byToolchain, "rustc": byToolchain, "rustfmt": byToolchain, "rustup": byToolchain,
+	"yarn": byPackage, "pnpm": byPackage, "corepack": byPackage,
+	"mvn": byProject, "gradle": byProject, "dotnet": byProject, "poetry": byProject, "pytest": byProject,
+}
+
+const (
+	byToolchain = "even to tell its version it may first fetch or run what a rust-toolchain file names"
+	byPackage   = "even to tell its version it may first fetch or run what package.json or a settings file names"
+	byProject   = "even to tell its version it may run or load what the project's settings name"
+)
+
+func asksVersion(w Word) bool {
+	return w.Literal && listed(" --version -version version -V -v ", w.Text)
+}
+
+// versionBy is a program of which only the version is asked, by --version or by
+// one short flag. The short ones differ between programs.
+func versionBy(short string) *program {
+	return &program{flags: "--version " + short, operands: noOperands, style: oneByOne, check: oneVersion, only: onlyVersion}
+}
+
+// versionOnly is one that is asked by one flag alone, which may be long with one dash.
+func versionOnly(flag string) *program {
+	if len(flag) > len("-v") {
+		return &program{flags: "-" + flag, operands: noOperands, style: oneDash, check: oneDashOnly, only: onlyVersion}
+	}
+	return &program{flags: flag, operands: noOperands, style: oneByOne, check: oneVersion, only: onlyVersion}
+}
+
+// onlyVersion is the reason against anything else.
+const onlyVersion = "only its version can be asked for without a question"
+
+func oneVersion(use usage) string {
+	if len(use.flags) != 1 || len(use.operands) > 0 {
+		return onlyVersion
+	}
+	return ""
+}
+
+// oneDashOnly: with two dashes it is another flag, or none.
+func oneDashOnly(use usage) string {
+	if strings.HasPrefix(use.first, "--") {
+		return onlyVersion
+	}
+	return oneVersion(use)
+}
