@@ -31,13 +31,14 @@ var imports = map[string][]string{
 	"bench/ledger": {"gen/toold/v1"},
 	"cmd/toold": {
 		"daemon", "daemon/settings", "gen/toold/v1", "tools", "tools/bash", "tools/edit", "tools/glob",
-		"tools/grep", "tools/ls", "tools/read", "tools/sandbox", "tools/todo", "tools/write",
+		"tools/grep", "tools/ls", "tools/read", "tools/sandbox", "tools/todo", "tools/workspace", "tools/write",
 	},
 	"daemon": {
-		"daemon/journal", "daemon/settings", "gen/toold/v1", "scheduler", "scheduler/hook", "scheduler/permission",
+		"daemon/checkpoint", "daemon/journal", "daemon/settings", "gen/toold/v1", "scheduler", "scheduler/hook", "scheduler/permission",
 		"scheduler/pipeline", "tools", "tools/background", "tools/fault", "tools/nearest", "tools/sandbox", "tools/spool",
 		"tools/workspace",
 	},
+	"daemon/checkpoint":    {"tools", "tools/fault", "tools/workspace", "tools/workspace/text"},
 	"daemon/journal":       {},
 	"daemon/settings":      {"scheduler/hook", "scheduler/permission", "tools/nearest", "tools/sandbox"},
 	"gen/toold/v1":         {},

@@ -19,6 +19,7 @@ import (
 	"github.com/toold/toold/daemon/journal"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 	"github.com/toold/toold/scheduler/pipeline"
+	"github.com/toold/toold/tools"
 	"github.com/toold/toold/tools/fault"
 )
 
@@ -33,6 +34,7 @@ type request struct {
 	use    pipeline.Use
 	hash   string
 	parent string
+	own    tools.Tool   // of the daemon itself; nil: it is looked up by name
 	wrong  *fault.Error // why it can only be refused; nil: it may become a call
 }
 
@@ -93,7 +95,7 @@ func (s *session) accept(r request, choose func(turnID string) *turn) (key strin
 	}
 	s.mu.Lock()
 	known, found := s.earlier(r.use.TurnID, r.use.ID)
-	same := found && s.calls[known].Hash == r.hash
+	same := found && (s.calls[known].Hash == r.hash || s.calls[known].Hash == "") // of some the content is not known any more
 	s.mu.Unlock()
 	switch {
 	case same:
@@ -144,7 +146,11 @@ func (s *session) place(r *request, choose func(turnID string) *turn) *placed {
 		p.ended, r.use.Input = pipeline.Refuse(err), nil
 		return p
 	}
-	switch tool := s.offered(r.use.Name, t.options); {
+	tool := r.own
+	if tool == nil {
+		tool = s.offered(r.use.Name, t.options)
+	}
+	switch {
 	case r.wrong != nil:
 		return endsWith(r.wrong)
 	case crowded != nil:
@@ -182,7 +188,7 @@ func (s *session) admit(p *placed) error {
 	s.mu.Lock()
 	numbering := p.turn.numbering[p.parentKey]
 	if p.call != nil {
-		accepted.Concurrent, accepted.Batch = p.call.Concurrent(), numbering.Next(p.call)
+		accepted.Concurrent, accepted.Batch, accepted.Title = p.call.Concurrent(), numbering.Next(p.call), p.call.Title()
 	}
 	state := []journal.Put{put(keyCall+p.use.Key, p.row)}
 	if p.use.Index == 0 {

@@ -48,7 +48,7 @@ func eventOf(use *pipeline.Use, event pipeline.Event) *tooldv1.ExecuteResponse {
 	case pipeline.Accepted:
 		r.Event = &tooldv1.ExecuteResponse_Accepted{Accepted: &tooldv1.Accepted{
 			ToolUseId: use.ID, Name: short(use.Name), Index: uint32(use.Index), Batch: uint32(e.Batch), Concurrent: e.Concurrent,
-			ParentToolUseId: e.Parent,
+			ParentToolUseId: e.Parent, Title: shortened(visible(e.Title), shownReason),
 		}}
 	case pipeline.Asked:
 		r.Event = &tooldv1.ExecuteResponse_Question{Question: questionOf(use, e.Question)}
@@ -57,7 +57,10 @@ func eventOf(use *pipeline.Use, event pipeline.Event) *tooldv1.ExecuteResponse {
 			QuestionId: e.QuestionID, ToolUseId: use.ID, Reason: visible(e.Reason),
 		}}
 	case pipeline.Started:
-		r.Event = &tooldv1.ExecuteResponse_Started{Started: &tooldv1.Started{ToolUseId: use.ID, Sandbox: tierOf(e.Tier)}}
+		r.Event = &tooldv1.ExecuteResponse_Started{Started: &tooldv1.Started{
+			ToolUseId: use.ID, Sandbox: tierOf(e.Tier), Level: levelOf(e.Verdict.Level), Reason: shortened(visible(e.Verdict.Reason), shownReason),
+			Grounds: groundsOf(e.Verdict.Grounds), Asked: e.Verdict.Decision == permission.Ask,
+		}}
 	case pipeline.Ended:
 		r.Event = &tooldv1.ExecuteResponse_ToolResult{ToolResult: resultOf(use, e)}
 	case pipeline.TurnEnded:
@@ -170,6 +173,9 @@ func changedOf(e pipeline.Changed) *tooldv1.SessionChanged {
 	wire := &tooldv1.SessionChanged{
 		WorkingDirectory: clean(e.Dir), Exported: cleanAll(e.Exported), Unexported: cleanAll(e.Unexported),
 		TodosChanged: e.TodosReplaced, Todos: todosOf(e.Todos), Closed: e.Closed,
+	}
+	if e.Peer != nil {
+		wire.Peer = &tooldv1.Peer{Uid: uint32(e.Peer.UID), ClientName: clean(e.Peer.Client), ClientVersion: clean(e.Peer.Version)}
 	}
 	if e.Mode != nil {
 		wire.PermissionMode = wireMode(*e.Mode)

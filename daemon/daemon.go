@@ -8,7 +8,6 @@ package daemon
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net"
 	"os"
 	"path/filepath"
@@ -22,6 +21,7 @@ import (
 	"google.golang.org/grpc/health"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 
+	"github.com/toold/toold/daemon/checkpoint"
 	"github.com/toold/toold/daemon/journal"
 	"github.com/toold/toold/daemon/settings"
 	"github.com/toold/toold/scheduler"
@@ -56,14 +56,15 @@ type Daemon struct {
 	warnings []string
 	started  time.Time
 
-	lock      *os.File // on the state directory
-	journal   *journal.Store
-	scheduler *scheduler.Scheduler
-	runner    *sandbox.Runner
-	locks     *workspace.Locks
-	shelf     *spool.Shelf
-	server    *grpc.Server
-	health    *health.Server
+	lock        *os.File // on the state directory
+	journal     *journal.Store
+	checkpoints *checkpoint.Store
+	scheduler   *scheduler.Scheduler
+	runner      *sandbox.Runner
+	locks       *workspace.Locks
+	shelf       *spool.Shelf
+	server      *grpc.Server
+	health      *health.Server
 
 	grace     time.Duration  // how long the calls of a client that went away go on under ON_DISCONNECT_CANCEL
 	streaming sync.WaitGroup // goroutines that receive and send
@@ -103,13 +104,14 @@ func New(config Config) (*Daemon, error) {
 	if err != nil {
 		return nil, err
 	}
-	store, warning, err := openJournal(filepath.Join(config.StateDir, "journal"))
+	store, damage, err := openJournal(filepath.Join(config.StateDir, "journal"), journal.Config{Reserve: journalReserve, Unsynced: now.Unsynced})
 	if err != nil {
 		return nil, errors.Join(err, lock.Close())
 	}
-	if warning != "" {
-		warnings = append(warnings, warning)
+	for _, warning := range damage {
+		config.Log.Error("the journal was damaged", zap.String("what", warning))
 	}
+	warnings = append(warnings, damage...)
 	processes := filepath.Join(config.StateDir, "processes")
 	if killed, stuck := sandbox.Sweep(processes); len(killed)+len(stuck) > 0 {
 		config.Log.Warn("ended what a dead daemon had left running", zap.Any("killed", killed), zap.Any("stuck", stuck))
@@ -122,6 +124,10 @@ func New(config Config) (*Daemon, error) {
 	if err != nil {
 		return nil, errors.Join(err, store.Close(), lock.Close())
 	}
+	checkpoints, err := checkpoint.Open(filepath.Join(config.StateDir, "checkpoints"))
+	if err != nil {
+		return nil, errors.Join(err, store.Close(), lock.Close())
+	}
 	shelf, err := spool.OpenShelf(filepath.Join(config.StateDir, "sessions"), spool.Bounds{Session: limits.SessionOutput, All: limits.AllOutput})
 	if err != nil {
 		return nil, errors.Join(err, store.Close(), lock.Close())
@@ -129,7 +135,7 @@ func New(config Config) (*Daemon, error) {
 	d := &Daemon{
 		Config: config, limits: limits, settings: files, home: sources.Home, guarded: []string{sources.User, sources.TrustFile, sources.ManagedDir},
 		warnings: warnings, started: time.Now(),
-		lock: lock, journal: store, scheduler: scheduler.New(limits.MaxRunningCalls), runner: runner, locks: locks, shelf: shelf,
+		lock: lock, journal: store, checkpoints: checkpoints, scheduler: scheduler.New(limits.MaxRunningCalls), runner: runner, locks: locks, shelf: shelf,
 		grace: disconnectGrace, hurry: make(chan struct{}, 1), ending: make(chan struct{}), atOnce: make(chan struct{}),
 		sessions: map[string]*session{}, lost: map[string]lost{}, busy: time.Now(), health: health.NewServer(),
 	}
@@ -140,21 +146,6 @@ func New(config Config) (*Daemon, error) {
 	return d, nil
 }
 
-// openJournal opens the journal; a damaged one is put out of the way, which the warning says.
-func openJournal(dir string) (store *journal.Store, warning string, err error) {
-	store, err = journal.Open(dir)
-	var corrupt *journal.CorruptError
-	if errors.As(err, &corrupt) {
-		aside, moved := journal.SetAside(dir)
-		if moved != nil {
-			return nil, "", errors.Join(err, moved)
-		}
-		store, err = journal.Open(dir)
-		warning = fmt.Sprintf("the journal was damaged (%v) and is kept as %s; sessions begin anew", corrupt.Err, aside)
-	}
-	return store, warning, err
-}
-
 // Serve answers on the listener until a shutdown is complete. It may be called once.
 func (d *Daemon) Serve(listener net.Listener) error {
 	d.health.SetServingStatus("", healthpb.HealthCheckResponse_SERVING)
@@ -163,6 +154,8 @@ func (d *Daemon) Serve(listener net.Listener) error {
 	house, stop := context.WithCancel(context.Background())
 	var housekeeping sync.WaitGroup
 	housekeeping.Go(func() { d.keepHouse(house) })
+	housekeeping.Go(func() { d.keepJournal(house) })
+	housekeeping.Go(func() { d.keepCheckpoints(house) })
 	var failed error
 	select {
 	case failed = <-served:

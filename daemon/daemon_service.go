@@ -1,6 +1,6 @@
 package daemon
 
-// DaemonService: the daemon itself.
+// DaemonService: the daemon itself. It does not know sessions but by their number.
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 
 // features names what is served, for clients that want to know before they ask.
 var features = []string{
-	"answers", "background", "batches", "companion", "discard", "explain", "file_changes", "hooks", "interrupt", "ordered_results", "progress", "read_output",
+	"answers", "background", "batches", "checkpoints", "companion", "discard", "explain", "file_changes", "hooks", "interrupt", "ordered_results", "progress", "read_output",
 	"remember", "resume", "rules", "settings", "sibling_abort", "watch",
 }
 

@@ -1,7 +1,7 @@
 package daemon
 
 // A call's way as its session sees it: its turn comes, it starts, it ends. These are the methods that the pipeline
-// calls; all records of a call but the first are made here.
+// calls; all records of a call but the first are made here. It does not know what a call does, nor who is sent the records.
 
 import (
 	"cmp"
@@ -25,6 +25,7 @@ type ending struct {
 	use     *pipeline.Use
 	ended   pipeline.Ended
 	learned map[string]workspace.State // what it has seen of files, by real path
+	kept    *journal.Put               // what it has changed of files; nil: nothing that was kept
 	changed []journal.Entry            // tells what it and others have left behind in the session
 }
 
@@ -54,17 +55,24 @@ func (s *session) Start(c *pipeline.Call, started pipeline.Started) error {
 	if !c.ReadOnly() {
 		e.Durability = journal.Synced
 	}
+	before, err := s.keepBefore(c)
+	if err != nil {
+		return err
+	}
+	defer before.release()
+	e.State = before.state()
 	s.mu.Lock()
-	s.live[c.Key] = &live{use: &c.Use, since: time.Now()}
+	s.live[c.Key] = &live{use: &c.Use, since: time.Now(), kept: before.row}
 	pending := s.enqueue(e)
 	s.mu.Unlock()
 	if c.ReadOnly() {
 		return nil
 	}
+	kept := before.synced() // while the journal is at it too
 	if _, err := pending.Wait(); err != nil {
 		return diskFault(err)
 	}
-	return nil
+	return kept
 }
 
 // diskFault puts an error of the journal into words for a call that had no effect yet.
@@ -79,12 +87,14 @@ func diskFault(err error) *fault.Error {
 func (s *session) End(c *pipeline.Call, ended pipeline.Ended, learned map[string]workspace.State) {
 	s.memory.Merge(learned)
 	s.watchAlso(slices.Collect(maps.Keys(learned)))
+	kept, recorded := s.keepAfter(c)
+	defer recorded()
 	s.mu.Lock()
 	ended.Usage.OutputBytes = s.live[c.Key].printed()
 	changed := s.leaveBehind(c, ended.Changes)
 	s.lookIntoChanges()
 	s.mu.Unlock()
-	s.conclude(ending{c, &c.Use, ended, learned, changed})
+	s.conclude(ending{c, &c.Use, ended, learned, kept, changed})
 }
 
 // leaveBehind applies what a call changes in the session, and gives the record that tells it: at once if the call is
@@ -177,10 +187,13 @@ func (s *session) result(e ending) journal.Entry {
 		s.daemon.Log.Error("a tool panicked", zap.String("tool", e.use.Name), zap.String("session", s.name), zap.ByteString("stack", e.ended.Stack))
 	}
 	row := s.calls[e.use.Key]
-	row.Open = false
+	row.Open, row.Outcome = false, int(e.ended.Outcome)
 	state := []journal.Put{put(keyCall+e.use.Key, row)}
 	for real, seen := range e.learned {
 		state = append(state, put(keySeen+real, seen))
+	}
+	if e.kept != nil {
+		state = append(state, *e.kept)
 	}
 	if task := e.ended.Changes.Task; task != "" {
 		state = append(state, s.taskStarted(task)...)
@@ -221,7 +234,7 @@ func (w *writing) add(t *turn, use *pipeline.Use, result journal.Entry) {
 // to writes. It may be called again when the disk was full.
 func (w *writing) to(log *journal.Log) *journal.Pending {
 	if len(w.entries) == 0 {
-		return log.Keep(w.durability, w.held...)
+		return log.KeepTerminal(w.durability, w.held...)
 	}
 	w.entries[0].State = append(w.entries[0].State, w.held...)
 	w.entries[0].Durability = max(w.entries[0].Durability, w.durability)

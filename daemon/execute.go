@@ -1,7 +1,7 @@
 package daemon
 
 // The Execute stream: who attaches to which session, and how a stream ends. What the client says there is in
-// receive.go, what is sent to it in stream.go.
+// receive.go, what is sent to it in stream.go; of neither anything is known here.
 
 import (
 	"context"
@@ -216,10 +216,12 @@ func (s *session) attach(ctx context.Context, st *stream, a *tooldv1.Attach) err
 	}
 	s.streams[st] = struct{}{}
 	s.used = time.Now()
+	s.meet(ctx, a.GetClient())
 	if !st.companion {
 		s.lead(st, a)
 	}
 	st.hello = s.hello(standing)
+	st.hello.Warnings = append(st.hello.Warnings, s.missed(st.sent)...)
 	return nil
 }
 

@@ -4,3 +4,9 @@ import "time"
 
 // SetGrace changes how long the calls of a client that went away go on. Before Serve.
 func (d *Daemon) SetGrace(grace time.Duration) { d.grace = grace }
+
+// Retain looks through the journal as if it were then.
+func (d *Daemon) Retain(now time.Time) error { return d.retain(now) }
+
+// SweepCheckpoints drops checkpoints as it would be done at that time.
+func (d *Daemon) SweepCheckpoints(now time.Time) error { return d.sweepCheckpoints(now) }

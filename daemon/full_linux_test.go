@@ -14,7 +14,7 @@ import (
 )
 
 // TestFullDisk: calls that cannot be recorded are not accepted, which ends the stream; what was accepted gets its one
-// result as soon as there is room, and its turn its end.
+// result while the disk is still full, and its turn its end. With room it goes on.
 func TestFullDisk(t *testing.T) {
 	g := gateTool()
 	h := prepareSmall(t, g)
@@ -31,9 +31,6 @@ func TestFullDisk(t *testing.T) {
 	g.fail("c")
 	again := h.converse()
 	again.attach(&tooldv1.Attach{SessionId: "s", AfterSeq: new(uint64)})
-	if err := os.Remove(ballast); err != nil {
-		t.Fatal(err)
-	}
 	again.endTurn()
 	again.until("turn 1 ended")
 	accepted, ended := map[string]int{}, map[string]int{}
@@ -47,14 +44,33 @@ func TestFullDisk(t *testing.T) {
 	}
 	want(t, ended, accepted)
 	want(t, accepted["a"], 1)
-	again.pass("after", reads)
+	told := outcomes(resultsOf(again.events))
+	want(t, told["a"]+", "+told["b"]+", "+told["c"], "OK, OK, ERROR gate_failed")
+	again.crowd() // it is still full
+	other := h.converse()
+	other.say(&tooldv1.ExecuteRequest{Message: &tooldv1.ExecuteRequest_Attach{Attach: &tooldv1.Attach{SessionId: "new", Roots: []string{h.root}}}})
+	refused(t, other.closed(), codes.ResourceExhausted, "disk_full")
+	warned := func() int {
+		info, err := h.daemon().GetInfo(t.Context(), &tooldv1.GetInfoRequest{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(info.GetWarnings())
+	}
+	want(t, warned(), 1)
+	if err := os.Remove(ballast); err != nil {
+		t.Fatal(err)
+	}
+	last := h.join("s", nil)
+	last.pass("after", reads)
 	g.await(t, "after")
 	g.open("after")
-	again.until("after OK")
+	last.until("after OK")
+	want(t, warned(), 0)
 }
 
-// TestRestartOnAFullDisk: a session whose results cannot be recorded at the start is told to be waiting, not closed, and
-// is back with them as soon as there is room.
+// TestRestartOnAFullDisk: after a kill on a full disk every call has its result at once, and what is new is refused
+// until there is room.
 func TestRestartOnAFullDisk(t *testing.T) {
 	h := prepareSmall(t)
 	kill := h.spawn()
@@ -68,6 +84,41 @@ func TestRestartOnAFullDisk(t *testing.T) {
 	c.crowd()
 	kill()
 	h.start()
+	c = h.converse()
+	c.attach(&tooldv1.Attach{SessionId: "s", AfterSeq: new(uint64)})
+	c.until("turn 1 ended")
+	told := outcomes(resultsOf(c.events))
+	want(t, told["runs"], "INTERRUPTED interrupted")
+	want(t, told["waits"], "INTERRUPTED interrupted")
+	c.crowd()
+	if err := os.Remove(ballast); err != nil {
+		t.Fatal(err)
+	}
+	c = h.join("s", nil)
+	c.use("new", "Read", `{"file_path":"`+h.file("f", "text\n")+`"}`)
+	c.until("new OK")
+	if warnings := c.events[0].GetAttached().GetWarnings(); len(warnings) != 0 {
+		t.Errorf("warned of %q when all is well again", warnings)
+	}
+}
+
+// TestRestartWithoutReserve: where not even the reserve is left, a session is told to be waiting, not closed, and is
+// back with its results as soon as there is room.
+func TestRestartWithoutReserve(t *testing.T) {
+	h := prepareSmall(t)
+	kill := h.spawn()
+	c := h.join("s", free())
+	c.use("runs", "Bash", `{"command":"sleep 1000"}`)
+	c.until("runs started")
+	ballast := filepath.Join(h.state, "ballast")
+	fill(t, ballast)
+	c.crowd()
+	kill()
+	if err := os.Truncate(filepath.Join(h.state, "journal", "reserve"), 0); err != nil {
+		t.Fatal(err)
+	}
+	fill(t, ballast+"2")
+	h.start()
 	attach := &tooldv1.ExecuteRequest{Message: &tooldv1.ExecuteRequest_Attach{Attach: &tooldv1.Attach{
 		SessionId: "s", Roots: []string{h.root}, AfterSeq: new(uint64),
 	}}}
@@ -79,21 +130,18 @@ func TestRestartOnAFullDisk(t *testing.T) {
 		t.Errorf("session %v, %v; want one that is not closed", session, err)
 	}
 	info, err := h.daemon().GetInfo(t.Context(), &tooldv1.GetInfoRequest{})
-	if err != nil || len(info.GetWarnings()) != 1 {
-		t.Errorf("%v, %v; want a warning", info, err)
+	if err != nil || len(info.GetWarnings()) != 2 {
+		t.Errorf("%v, %v; want warnings of the disk and of the session", info, err)
 	}
-	if err := os.Remove(ballast); err != nil {
-		t.Fatal(err)
+	for _, name := range []string{ballast, ballast + "2"} {
+		if err := os.Remove(name); err != nil {
+			t.Fatal(err)
+		}
 	}
 	c = h.converse()
 	c.say(attach)
 	c.until("turn 1 ended")
-	told := outcomes(resultsOf(c.events))
-	want(t, told["runs"], "INTERRUPTED interrupted")
-	want(t, told["waits"], "INTERRUPTED interrupted")
-	if warnings := c.events[0].GetAttached().GetWarnings(); len(warnings) != 0 {
-		t.Errorf("warned of %q after the session is back", warnings)
-	}
+	want(t, outcomes(resultsOf(c.events))["runs"], "INTERRUPTED interrupted")
 }
 
 // crowd sends tool uses until there is no room left in the journal's own files.
@@ -109,14 +157,14 @@ func (c *conversation) crowd() {
 	refused(c.t, c.closed(), codes.ResourceExhausted, "disk_full")
 }
 
-// prepareSmall prepares a daemon whose state is on a disk of 4 MiB.
+// prepareSmall prepares a daemon whose state is on a disk of 24 MiB.
 func prepareSmall(t *testing.T, extra ...tools.Tool) *house {
 	t.Helper()
 	h := prepare(t, extra...)
 	if err := os.MkdirAll(h.state, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := syscall.Mount("tmpfs", h.state, "tmpfs", 0, "size=4m"); err != nil {
+	if err := syscall.Mount("tmpfs", h.state, "tmpfs", 0, "size=24m"); err != nil {
 		t.Skipf("a small file system can only be mounted by root: %v", err)
 	}
 	t.Cleanup(func() {

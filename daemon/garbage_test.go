@@ -272,12 +272,3 @@ func TestBadAttach(t *testing.T) {
 	}
 	h.lives(t)
 }
-
-// TestUnservedMethods answer with a sentence.
-func TestUnservedMethods(t *testing.T) {
-	h := serve(t)
-	_, err := h.sessions().ListCheckpoints(t.Context(), &tooldv1.ListCheckpointsRequest{})
-	refused(t, err, codes.Unimplemented, "not_served")
-	_, err = h.sessions().Restore(t.Context(), &tooldv1.RestoreRequest{})
-	refused(t, err, codes.Unimplemented, "not_served")
-}

@@ -1,7 +1,7 @@
 package daemon
 
-// Hooks of events that are the session's own. Nobody waits for them but the end of the session, and none of them
-// decides anything.
+// Hooks of events that are the session's own. Nobody waits for them but the end of a turn and that of the session, and none
+// of them decides anything. It does not know how hooks are run, nor those of calls.
 
 import (
 	"context"

@@ -1,11 +1,12 @@
 package daemon
 
 // Calls that run: what they print and how far they have come, for streams to look at. One bounded state per call, the
-// newest wins; the bytes themselves are in the output file.
+// newest wins; the bytes themselves are in the output file. It does not know who looks, nor how often.
 
 import (
 	"time"
 
+	"github.com/toold/toold/daemon/checkpoint"
 	"github.com/toold/toold/scheduler/pipeline"
 	"github.com/toold/toold/tools"
 	"github.com/toold/toold/tools/spool"
@@ -15,7 +16,8 @@ import (
 type live struct {
 	use   *pipeline.Use
 	since time.Time
-	out   *spool.Output // nil: nothing printed yet
+	kept  *checkpoint.Row // nil: nothing was kept of what it may change
+	out   *spool.Output   // nil: nothing printed yet
 	step  tools.Step
 	steps int // how many steps there were
 }

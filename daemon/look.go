@@ -1,6 +1,7 @@
 package daemon
 
-// Looking at sessions from beside their stream, also at those that are closed.
+// Looking at sessions from beside their stream, also at those that are closed. It changes nothing, and does not know
+// who looks.
 
 import (
 	"cmp"
@@ -76,6 +77,17 @@ func callRows(log *journal.Log) (map[string]*callRow, error) {
 // compare orders calls as they were accepted.
 func (r *callRow) compare(other *callRow) int {
 	return cmp.Or(cmp.Compare(r.Turn, other.Turn), cmp.Compare(r.Index, other.Index))
+}
+
+// roots gives the session's roots.
+func (l *look) roots() ([]string, error) {
+	if l.session != nil {
+		return l.session.meta.Roots, nil
+	}
+	if about := l.daemon.keptMeta(l.name); len(about.Roots) > 0 {
+		return about.Roots, nil
+	}
+	return nil, refuse(codes.DataLoss, "journal_damaged", "The description of session %q cannot be read.", l.name)
 }
 
 // key finds the newest call with the client's id.

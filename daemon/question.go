@@ -1,7 +1,7 @@
 package daemon
 
 // Questions: put to whoever can answer, settled by the first answer, withdrawn when they no longer matter. What is
-// asked about is the pipeline's.
+// asked about, and what a yes is worth, is the pipeline's and not known here.
 
 import (
 	"context"
@@ -30,6 +30,9 @@ type asked struct {
 
 // Ask puts the question, unless the same is already put, and waits for a yes.
 func (s *session) Ask(ctx context.Context, c *pipeline.Call, q pipeline.Question) (input string, err error) {
+	if isOwn(c) {
+		return "", nil
+	}
 	s.mu.Lock()
 	a := s.asked[c.Key]
 	if a != nil && !a.question.Same(q) {
@@ -56,6 +59,9 @@ func (s *session) Ask(ctx context.Context, c *pipeline.Call, q pipeline.Question
 
 // AskAhead puts the question before the call's turn has come.
 func (s *session) AskAhead(c *pipeline.Call, q pipeline.Question) {
+	if isOwn(c) {
+		return
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.calls[c.Key].Open && s.asked[c.Key] == nil {

@@ -84,7 +84,8 @@ func (st *stream) said(message *tooldv1.ExecuteRequest) error {
 		})
 	case *tooldv1.ExecuteRequest_Interrupt:
 		st.present(func() { s.interrupt(m.Interrupt.GetReason()) })
-	case *tooldv1.ExecuteRequest_Ack: // everything is kept for now
+	case *tooldv1.ExecuteRequest_Ack:
+		st.acknowledge(m.Ack.GetSeq())
 	case nil:
 		s.notify(nil, pipeline.Noticed{Code: "unknown_message", Message: "A message with nothing in it, or with something that this daemon does not know, changed nothing."})
 	default:

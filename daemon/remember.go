@@ -1,6 +1,7 @@
 package daemon
 
-// Rules that come with an answer: checked before the answer counts, kept after it.
+// Rules that come with an answer: checked before the answer counts, kept after it. It does not know what a rule matches,
+// nor how a settings file is written.
 
 import (
 	"fmt"

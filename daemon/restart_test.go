@@ -126,7 +126,11 @@ func TestKilledWhileResultsWait(t *testing.T) {
 	c.use("a", "Bash", `{"command":"sleep 1000"}`)
 	c.use("b", "Read", `{"file_path":"`+h.file("f", "text\n")+`"}`)
 	c.use("c", "Bash", `{"command":"sleep 1000"}`)
-	c.until("c started")
+	for started := 0; started < 3; { // each at its own time
+		if c.until("").GetStarted() != nil {
+			started++
+		}
+	}
 	for running := uint32(3); running > 2; { // until b has ended
 		info, err := h.daemon().GetInfo(t.Context(), &tooldv1.GetInfoRequest{})
 		if err != nil {

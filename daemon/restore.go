@@ -126,6 +126,12 @@ func (d *Daemon) bringBackAll() (left bool) {
 // warned gives what clients are warned of: what was found at the start, and the sessions that are not back yet.
 func (d *Daemon) warned() []string {
 	warnings := append(slices.Clone(d.warnings), d.settings.Load(settings.Scope{}).Warnings...)
+	if err := d.journal.Damaged(); err != nil {
+		warnings = append(warnings, fmt.Sprintf("a part of the journal cannot be read (%v): restart toold, and what can be read is put into a new one", err))
+	}
+	if d.journal.Full() {
+		warnings = append(warnings, "the disk that holds the journal is full: calls that were accepted are recorded to their end, new ones are refused until there is room")
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, name := range slices.Sorted(maps.Keys(d.lost)) {
@@ -152,6 +158,9 @@ func (d *Daemon) restoreSession(info journal.Info) (*session, error) {
 		return nil, err
 	}
 	w := wreck{name: info.Name, log: log, rows: rows, state: state, outputs: outputs}
+	if err := w.rebuild(); err != nil {
+		return nil, err
+	}
 	if err := w.settle(); err != nil {
 		return nil, err
 	}
@@ -172,7 +181,10 @@ func (d *Daemon) restoreSession(info journal.Info) (*session, error) {
 		s.remember(key, rows[key])
 		s.lastTurn = max(s.lastTurn, rows[key].Turn)
 	}
-	return s, s.recall(state)
+	if err := s.recall(state); err != nil {
+		return s, err
+	}
+	return s, s.completeCheckpoints(state)
 }
 
 // recall takes over the state that the journal kept.
@@ -190,6 +202,7 @@ func (s *session) recall(state map[string][]byte) error {
 	read(keyExports, &s.exports)
 	read(keyTodos, &s.todos)
 	read(keyRules, &s.remembered)
+	read(keyAcked, &s.acked)
 	read(keyTurn, &lastTurn)
 	s.lastTurn = max(s.lastTurn, lastTurn)
 	if err := proto.Unmarshal(state[keyOptions], s.options); err != nil {
@@ -261,6 +274,7 @@ func (w *wreck) settle() error {
 	if len(entries) == 0 {
 		return nil
 	}
+	entries[0].Terminal = true // all of it, on a full disk too
 	_, err = w.log.Append(entries...)
 	return err
 }
@@ -314,8 +328,7 @@ func (w *wreck) result(key string, t *wreckedTurn) ([]journal.Entry, error) {
 	}
 	row.Open = false
 	use := &pipeline.Use{ID: row.ID, Key: key, Turn: row.Turn, TurnID: t.ID, Index: row.Index, Name: row.Name}
-	state := []journal.Put{put(keyCall+key, row), {Key: keyEnding + key}}
-	result := entry(use, pipeline.Lost(started, w.outputOf(key)), state...)
+	result := entry(use, pipeline.Lost(started, w.outputOf(key), w.state[keyCheckpoint+key] != nil))
 	if held, ok := w.state[keyEnding+key]; ok {
 		wire, err := wireOf(journal.Record{Body: held})
 		if err != nil {
@@ -325,6 +338,8 @@ func (w *wreck) result(key string, t *wreckedTurn) ([]journal.Entry, error) {
 		result.Body = held
 	}
 	t.end.Outcomes[outcome]++
+	row.Outcome = int(outcome)
+	result.State = []journal.Put{put(keyCall+key, row), {Key: keyEnding + key}}
 	result.Durability = journal.Synced
 	return []journal.Entry{result}, nil
 }

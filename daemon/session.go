@@ -1,7 +1,7 @@
 package daemon
 
 // A session: what outlives the streams attached to it. Its calls' ways are in accept.go and end.go, its questions in
-// question.go, its streams in stream.go.
+// question.go, its streams in stream.go. It does not know in which order calls run, nor who permits them.
 
 import (
 	"context"
@@ -47,6 +47,7 @@ const (
 	keyEnding  = "ending:" // a result that waits for earlier ones, under Options.ordered_results
 	keyTask    = "task:"
 	keyRules   = "rules" // that answers have brought
+	keyAcked   = "acked"
 	// keyOpenTurn marks a turn that has not ended, by number.
 	keyOpenTurn = "turn:"
 )
@@ -67,8 +68,12 @@ type callRow struct {
 	Name   string `json:"name"`
 	Hash   string `json:"hash"`
 	Open   bool   `json:"open,omitempty"`
+	// Outcome is how it ended, as on the wire: all that is known when its records have been dropped. 0: it has not ended, or an
+	// older daemon has recorded it.
+	Outcome int `json:"outcome,omitempty"`
 
-	size int // bytes of input that it holds while it is open
+	size    int  // bytes of input that it holds while it is open
+	dropped bool // its records are, and its output
 }
 
 type session struct {
@@ -104,6 +109,8 @@ type session struct {
 	options    *tooldv1.Options
 	env        map[string]string // the client's; not kept
 	client     *tooldv1.ClientInfo
+	peer       pipeline.Peer // who used the session last, as recorded
+	met        bool          // somebody did, since the daemon began
 	dir        string
 	exports    exports
 	given      map[string][]string // the environment of the calls that have begun, by key
@@ -131,6 +138,8 @@ type session struct {
 	stopping   bool       // takes nothing more
 	used       time.Time  // when somebody last used it
 	watching   *fileWatch // nil: no client wants to know
+	kept       time.Time  // of the newest checkpoint
+	acked      uint64     // the client has stored the records up to this number
 
 	gone chan struct{} // closed when the session has stopped
 }
@@ -368,11 +377,16 @@ func wireEntry(use *pipeline.Use, wire *tooldv1.ExecuteResponse, state ...journa
 	if err != nil {
 		panic("BUG: an event that cannot be marshalled: " + err.Error())
 	}
-	e := journal.Entry{Kind: kindOf(wire), Turn: wire.GetTurn(), Body: body, State: state}
+	e := journal.Entry{Kind: kindOf(wire), Turn: wire.GetTurn(), Body: body, State: state, Terminal: terminal(wire)}
 	if use != nil {
 		e.Call = use.Key
 	}
 	return e
+}
+
+// terminal says whether an event ends something: that is recorded also when the disk is full.
+func terminal(wire *tooldv1.ExecuteResponse) bool {
+	return wire.GetToolResult() != nil || wire.GetTurnEnded() != nil || wire.GetQuestionWithdrawn() != nil || wire.GetSessionChanged().GetClosed()
 }
 
 // put makes a change of the session's state. A value is kept as JSON.

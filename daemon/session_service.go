@@ -1,9 +1,10 @@
 package daemon
 
-// SessionService: looks at and tidies sessions from beside their stream.
+// SessionService: looks at and tidies sessions from beside their stream. It does not know what a call is about.
 
 import (
 	"context"
+	"encoding/json"
 	"maps"
 	"slices"
 	"time"
@@ -59,9 +60,23 @@ func (d *Daemon) keptSession(info journal.Info) *tooldv1.Session {
 	d.mu.Lock()
 	_, lost := d.lost[info.Name]
 	d.mu.Unlock()
+	about := d.keptMeta(info.Name)
 	return &tooldv1.Session{
-		SessionId: info.Name, Created: timestamppb.New(info.Created), FirstKeptSeq: info.First, LastSeq: info.Last, Closed: !lost,
+		SessionId: info.Name, Roots: cleanAll(about.Roots), Anonymous: about.Anonymous, Created: timestamppb.New(info.Created),
+		FirstKeptSeq: info.First, LastSeq: info.Last, Closed: !lost,
 	}
+}
+
+// keptMeta reads what never changes about a session; nothing where that cannot be read.
+func (d *Daemon) keptMeta(name string) (about meta) {
+	log, err := d.journal.Log(name)
+	if err != nil {
+		return about
+	}
+	if state, err := log.State(keyMeta); err == nil {
+		_ = json.Unmarshal(state[keyMeta], &about) // what is damaged says nothing
+	}
+	return about
 }
 
 // describe puts the session's present state into a message.
@@ -163,16 +178,6 @@ func (x *sessionServer) CloseSession(_ context.Context, request *tooldv1.CloseSe
 	}
 	s.close("a client closed it")
 	return &tooldv1.CloseSessionResponse{}, nil
-}
-
-// ListCheckpoints is not served yet.
-func (x *sessionServer) ListCheckpoints(context.Context, *tooldv1.ListCheckpointsRequest) (*tooldv1.ListCheckpointsResponse, error) {
-	return nil, refuse(codes.Unimplemented, "not_served", "Checkpoints are not served by this daemon yet.")
-}
-
-// Restore is not served yet.
-func (x *sessionServer) Restore(context.Context, *tooldv1.RestoreRequest) (*tooldv1.RestoreResponse, error) {
-	return nil, refuse(codes.Unimplemented, "not_served", "Checkpoints are not served by this daemon yet.")
 }
 
 // openSession finds a session that is not closed.

@@ -192,6 +192,9 @@ func (st *stream) sendRecords() (caughtUp bool, err error) {
 		if !st.follow && record.Seq > st.upTo {
 			return true, nil
 		}
+		if err := st.tellMissing(record.Seq); err != nil {
+			return false, err
+		}
 		if err := st.sendRecord(record, nil); err != nil {
 			return false, err
 		}
@@ -234,6 +237,11 @@ func (st *stream) sendAgain() error {
 		records, err := st.session.log.Find(key)
 		if err != nil {
 			return journalRefusal(err)
+		}
+		if len(records) == 0 {
+			if err := st.sendEnd(key); err != nil {
+				return err
+			}
 		}
 		for _, record := range records {
 			if record.Seq > st.sent {

@@ -17,7 +17,7 @@ import (
 func TestRepeatThenHalfClose(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
-		store, err := journal.Open(dir)
+		store, err := journal.Open(dir, journal.Config{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,6 +1,7 @@
 package daemon
 
-// The unary and half-streaming methods of ToolService.
+// The unary and half-streaming methods of ToolService. They know of a call what Execute knows, and of tools their
+// specifications alone.
 
 import (
 	"context"
@@ -33,6 +34,9 @@ func (t *toolServer) RunTool(request *tooldv1.RunToolRequest, g tooldv1.ToolServ
 	if err := s.setOptions(request.GetOptions()); err != nil {
 		return err
 	}
+	s.mu.Lock()
+	s.meet(g.Context(), nil)
+	s.mu.Unlock()
 	st, err := s.runOne(request, func(event *tooldv1.ExecuteResponse) error {
 		return g.Send(&tooldv1.RunToolResponse{Event: event})
 	})
@@ -47,6 +51,11 @@ func (t *toolServer) RunTool(request *tooldv1.RunToolRequest, g tooldv1.ToolServ
 
 // runOne takes a call as a turn of its own, and gives the stream of its events.
 func (s *session) runOne(request *tooldv1.RunToolRequest, send func(*tooldv1.ExecuteResponse) error) (*stream, error) {
+	return s.runAlone(parseUse(useOf(request)), request.GetSessionId() == "", send)
+}
+
+// runAlone does so. main: the session ends with the stream.
+func (s *session) runAlone(r request, main bool, send func(*tooldv1.ExecuteResponse) error) (*stream, error) {
 	s.intake.Lock()
 	defer s.intake.Unlock()
 	s.mu.Lock()
@@ -57,7 +66,7 @@ func (s *session) runOne(request *tooldv1.RunToolRequest, send func(*tooldv1.Exe
 	}
 	after := s.log.Last()
 	var own *turn
-	key, repeated, err := s.accept(parseUse(useOf(request)), func(id string) *turn {
+	key, repeated, err := s.accept(r, func(id string) *turn {
 		own = s.beginTurn(id)
 		return own
 	})
@@ -66,7 +75,7 @@ func (s *session) runOne(request *tooldv1.RunToolRequest, send func(*tooldv1.Exe
 		return nil, err
 	}
 	if key == "" {
-		return nil, refuse(codes.AlreadyExists, "duplicate_id", "The id %q is taken by another call of this session, or is too long. Use another one.", short(request.GetId())).at("id")
+		return nil, refuse(codes.AlreadyExists, "duplicate_id", "The id %q is taken by another call of this session, or is too long. Use another one.", short(r.use.ID)).at("id")
 	}
 	if repeated {
 		after = s.log.Last()
@@ -77,7 +86,7 @@ func (s *session) runOne(request *tooldv1.RunToolRequest, send func(*tooldv1.Exe
 		st.again = []string{key}
 	}
 	s.watch(st)
-	if request.GetSessionId() == "" { // the session ends with this stream
+	if main {
 		s.mu.Lock()
 		s.main = st
 		s.mu.Unlock()
@@ -245,6 +254,9 @@ func (t *toolServer) GetCall(_ context.Context, request *tooldv1.GetCallRequest)
 	records, err := look.log.Find(key)
 	if err != nil {
 		return nil, journalRefusal(err)
+	}
+	if len(records) == 0 {
+		return nil, unknownCall(request.GetSessionId(), request.GetToolUseId())
 	}
 	response := &tooldv1.GetCallResponse{State: tooldv1.CallState_CALL_STATE_ACCEPTED}
 	for _, record := range records {

@@ -89,6 +89,7 @@ const (
 type Path struct {
 	Name  string
 	Tree  bool // everything below it too
+	Entry bool // the entry of that name itself, where others would be followed to what a link there leads to
 	Names bool // of what is below it only names and facts are read, no content
 	// Unnamed: it stands for whatever else a command may read.
 	Unnamed bool

@@ -1,5 +1,5 @@
-// The journal as an audit log, and a session watched live. Both are the daemon's records as lines; this file does not
-// know what the records mean.
+// The journal on the command line: as an audit log, or record by record, once or live. What records come to is not known
+// here (audit.go, record.go).
 
 package main
 
@@ -18,33 +18,43 @@ import (
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
 
-// A filter says which records are wanted; an empty field wants all.
+// A filter says what is wanted; an empty field wants all.
 type filter struct {
 	session, tool, outcome string
-	since                  time.Duration
+	since, until           string
+	records, follow        bool
 }
 
 func (s *setup) logCommand() *cobra.Command {
 	var f filter
 	cmd := &cobra.Command{
 		Use:   "log",
-		Short: "Show the journal's records",
-		Long: "Shows the journal's records, session by session. --tool shows the records of that tool's calls, --outcome\n" +
-			"results alone. --json gives the records as the wire has them, one a line, each with its session.",
-		Example: "  toold log --session work\n  toold log --tool Bash --outcome denied --since 24h\n  toold log --json",
+		Short: "Show what was done, by whom, and why it was allowed",
+		Long: "Shows the calls that the journal keeps, session by session: when each ended and how, how long it ran, why it was\n" +
+			"allowed or not, and by which rule. --records shows every record instead, --json gives them as the wire has them,\n" +
+			"one a line, each with its session. A time is a span back from now (24h) or a date (2026-11-21, or\n" +
+			"2026-11-21T15:04:05).",
+		Example: "  toold log --session work\n  toold log --tool Bash --outcome denied --since 24h\n  toold log --follow\n  toold log --json",
 		Args:    cobra.NoArgs,
 		RunE: doing(func(ctx context.Context, _ []string) error {
 			if f.outcome != "" && !slices.Contains(outcomes(), f.outcome) {
 				return misused("the outcome %q is not known: choose one of %s", f.outcome, strings.Join(outcomes(), ", "))
 			}
-			return s.log(ctx, f)
+			wanted, err := newSelection(f, time.Now())
+			if err != nil {
+				return err
+			}
+			return s.log(ctx, f, wanted)
 		}),
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.session, "session", "", "this session alone")
 	flags.StringVar(&f.tool, "tool", "", "calls of this tool alone")
-	flags.StringVar(&f.outcome, "outcome", "", "results with this outcome alone: "+strings.Join(outcomes(), ", "))
-	flags.DurationVar(&f.since, "since", 0, "records of the last so long alone, such as 24h")
+	flags.StringVar(&f.outcome, "outcome", "", "calls with this outcome alone: "+strings.Join(outcomes(), ", "))
+	flags.StringVar(&f.since, "since", "", "nothing from before this time")
+	flags.StringVar(&f.until, "until", "", "nothing from after this time")
+	flags.BoolVar(&f.records, "records", false, "every record, instead of a few lines a call")
+	flags.BoolVar(&f.follow, "follow", false, "go on with what happens from now on")
 	_ = cmd.RegisterFlagCompletionFunc("outcome", cobra.FixedCompletions(outcomes(), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
@@ -60,64 +70,116 @@ func outcomes() []string {
 	return words
 }
 
-func (s *setup) log(ctx context.Context, f filter) error {
+func (s *setup) log(ctx context.Context, f filter, wanted selection) error {
 	l, err := s.connect(ctx)
 	if err != nil {
 		return err
 	}
 	defer l.close()
+	page := pageOf(s.stdout)
+	width, _ := page.size()
+	out := &logWriter{setup: s, filter: f, wanted: wanted, ink: page.ink, width: width, sessions: map[string]*sessionLog{}}
+	if f.follow {
+		return out.follow(ctx, l)
+	}
 	names := []string{f.session}
 	if f.session == "" {
-		list, err := l.sessions.ListSessions(ctx, &tooldv1.ListSessionsRequest{IncludeClosed: true})
-		if err != nil {
+		if names, err = sessionNames(ctx, l); err != nil {
 			return err
 		}
-		names = nil
-		for _, x := range list.GetSessions() {
-			names = append(names, x.GetSessionId())
-		}
-		slices.Reverse(names) // the newest last, as in any log
 	}
 	for _, name := range names {
-		if err := s.logSession(ctx, l, name, f); err != nil {
+		err := watch(ctx, l, name, false, func(event *tooldv1.ExecuteResponse) error { return out.take(name, event) })
+		if err == nil {
+			err = out.end(name)
+		}
+		if err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (s *setup) logSession(ctx context.Context, l *link, name string, f filter) error {
-	stream, err := l.sessions.Watch(ctx, &tooldv1.WatchRequest{SessionId: name, AfterSeq: proto.Uint64(0), NoFollow: true})
+// sessionNames are those of all sessions, the newest last, as in any log.
+func sessionNames(ctx context.Context, l *link) (names []string, err error) {
+	list, err := l.sessions.ListSessions(ctx, &tooldv1.ListSessionsRequest{IncludeClosed: true})
+	if err != nil {
+		return nil, err
+	}
+	for _, x := range list.GetSessions() {
+		names = append(names, x.GetSessionId())
+	}
+	slices.Reverse(names)
+	return names, nil
+}
+
+// watch hands on a session's records: those that are there, or, with follow, live ones too.
+func watch(ctx context.Context, l *link, name string, follow bool, take func(*tooldv1.ExecuteResponse) error) error {
+	stream, err := l.sessions.Watch(ctx, &tooldv1.WatchRequest{SessionId: name, AfterSeq: proto.Uint64(0), NoFollow: !follow})
 	if err != nil {
 		return err
 	}
-	p := pageOf(s.stdout)
-	wanted := newSelection(f, time.Now())
-	headed := s.json
 	for {
 		response, err := stream.Recv()
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
+		if err == nil {
+			err = take(response.GetEvent())
+		}
 		if err != nil {
-			return err
-		}
-		event := response.GetEvent()
-		if !wanted.record(event) {
-			continue
-		}
-		if !headed {
-			headed = true
-			if _, err := fmt.Fprintln(s.stdout, p.ink.strong.Render("session "+visibleLine(name))); err != nil {
-				return err
-			}
-		}
-		if err := s.printRecord(name, event, p.ink); err != nil {
 			return err
 		}
 	}
 }
 
+// A logWriter writes what is wanted of the sessions' records.
+type logWriter struct {
+	*setup
+	filter   filter
+	wanted   selection
+	ink      ink
+	width    int
+	sessions map[string]*sessionLog
+	headed   string // the session that was named last
+}
+
+// sessionLog is what there is of one session.
+type sessionLog struct {
+	wanted *selection
+	audit  *audit
+}
+
+func (w *logWriter) session(name string) *sessionLog {
+	if w.sessions[name] == nil {
+		wanted := w.wanted
+		wanted.tools = map[string]string{}
+		w.sessions[name] = &sessionLog{&wanted, newAudit(&wanted, w.ink, w.width)}
+	}
+	return w.sessions[name]
+}
+
+// take writes what an event comes to. What has no number is no record.
+func (w *logWriter) take(name string, event *tooldv1.ExecuteResponse) error {
+	x := w.session(name)
+	switch {
+	case event.GetSeq() == 0:
+		return nil
+	case w.json:
+		if !x.wanted.record(event) {
+			return nil
+		}
+		return w.printRecord(name, event, w.ink)
+	case w.filter.records:
+		if line := eventLine(event, w.ink); x.wanted.record(event) && line != "" {
+			return w.lines(name, line)
+		}
+		return nil
+	}
+	return w.lines(name, x.audit.take(event)...)
+}
+
+// printRecord writes a record as one line, or as JSON with its session.
 func (s *setup) printRecord(session string, event *tooldv1.ExecuteResponse, k ink) error {
 	if !s.json {
 		line := eventLine(event, k)
@@ -128,33 +190,79 @@ func (s *setup) printRecord(session string, event *tooldv1.ExecuteResponse, k in
 		return err
 	}
 	text, err := wireJSON(event)
-	if err != nil {
-		return err
+	if err == nil {
+		_, err = fmt.Fprintf(s.stdout, "{\"session_id\":%q,\"event\":%s}\n", session, text)
 	}
-	_, err = fmt.Fprintf(s.stdout, "{\"session_id\":%q,\"event\":%s}\n", session, text)
 	return err
+}
+
+// end writes what is open at the end.
+func (w *logWriter) end(name string) error {
+	if w.json || w.filter.records {
+		return nil
+	}
+	return w.lines(name, w.session(name).audit.open()...)
+}
+
+// lines writes lines below the name of their session.
+func (w *logWriter) lines(name string, lines ...string) error {
+	if len(lines) > 0 && w.headed != name {
+		w.headed = name
+		lines = append([]string{w.ink.strong.Render("session " + visibleLine(name))}, lines...)
+	}
+	for _, line := range lines {
+		if _, err := fmt.Fprintln(w.stdout, line); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // A selection applies a filter to one session's records, in their order. It remembers which tool a call is of.
 type selection struct {
-	filter filter
-	from   time.Time
-	tools  map[string]string
+	filter   filter
+	from, to time.Time // zero: no bound
+	tools    map[string]string
 }
 
-func newSelection(f filter, now time.Time) *selection {
-	sel := &selection{filter: f, tools: map[string]string{}}
-	if f.since > 0 {
-		sel.from = now.Add(-f.since)
+func newSelection(f filter, now time.Time) (sel selection, err error) {
+	sel = selection{filter: f, tools: map[string]string{}}
+	if sel.from, err = timeOf("since", f.since, now); err == nil {
+		sel.to, err = timeOf("until", f.until, now)
 	}
-	return sel
+	return sel, err
+}
+
+// timeOf reads a time as a person gives it; the zero time if it is empty.
+func timeOf(flag, text string, now time.Time) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	if back, err := time.ParseDuration(text); err == nil {
+		return now.Add(-back), nil
+	}
+	for _, layout := range []string{time.RFC3339, "2006-01-02T15:04:05", "2006-01-02 15:04:05", "2006-01-02T15:04", "2006-01-02 15:04", "2006-01-02"} {
+		if at, err := time.ParseInLocation(layout, text, now.Location()); err == nil {
+			return at, nil
+		}
+	}
+	return time.Time{}, misused("--%s %q is no time: give a span back from now, such as 24h, or a date, such as 2026-11-21 or 2026-11-21T15:04:05", flag, text)
+}
+
+func (sel *selection) at(when time.Time) bool {
+	return !when.Before(sel.from) && (sel.to.IsZero() || when.Before(sel.to))
+}
+
+// call says whether a call is wanted that ended so then, or is open and has no outcome.
+func (sel *selection) call(tool string, when time.Time, outcome string) bool {
+	return sel.at(when) && (sel.filter.tool == "" || sel.filter.tool == tool) && (sel.filter.outcome == "" || sel.filter.outcome == outcome)
 }
 
 func (sel *selection) record(event *tooldv1.ExecuteResponse) bool {
 	if a := event.GetAccepted(); a != nil {
 		sel.tools[a.GetToolUseId()] = a.GetName()
 	}
-	if event.GetSeq() == 0 || event.GetTime().AsTime().Before(sel.from) {
+	if !sel.at(event.GetTime().AsTime()) {
 		return false
 	}
 	if sel.filter.tool != "" && sel.tools[callOf(event)] != sel.filter.tool {

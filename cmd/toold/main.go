@@ -88,7 +88,8 @@ func (s *setup) root() *cobra.Command {
 	root.AddCommand(
 		s.runCommand(), s.callCommand(), s.toolsCommand(), s.sessionsCommand(), s.attachCommand(), s.outputCommand(),
 		s.logCommand(), s.serveCommand(), s.startCommand(), s.stopCommand(), s.statusCommand(), s.versionCommand(),
-		s.demoCommand(), s.explainCommand(), s.settingsCommand(), s.trustCommand(),
+		s.demoCommand(), s.explainCommand(), s.settingsCommand(), s.trustCommand(), s.diffCommand(),
+		s.undoCommand(),
 	)
 	return root
 }

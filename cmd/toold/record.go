@@ -127,6 +127,9 @@ func resultWords(r *tooldv1.ToolResult, id string, k ink) string {
 
 func changeWords(c *tooldv1.SessionChanged) string {
 	var parts []string
+	if p := c.GetPeer(); p != nil {
+		parts = append(parts, "used by "+peerWords(p))
+	}
 	if dir := c.GetWorkingDirectory(); dir != "" {
 		parts = append(parts, "working directory "+visibleLine(dir))
 	}

@@ -2,8 +2,11 @@ package journal_test
 
 import (
 	"fmt"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/toold/toold/daemon/journal"
 )
@@ -146,6 +149,91 @@ func BenchmarkFind(b *testing.B) {
 					b.Fatal(err)
 				}
 			}
+		})
+	}
+}
+
+// appendAll has so many writers append durably to the logs in turn, n entries
+// altogether, and gives the time that it took.
+func appendAll(b *testing.B, logs []*journal.Log, writers, n int) time.Duration {
+	b.Helper()
+	since := time.Now()
+	var wg sync.WaitGroup
+	for w := range writers {
+		wg.Go(func() {
+			for i := w; i < n; i += writers {
+				if _, err := logs[w%len(logs)].Append(entry(fmt.Sprint("toolu_", i/3), journal.Synced)); err != nil {
+					b.Error(err)
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	return time.Since(since)
+}
+
+// BenchmarkGroupCommit measures one writer that waits for each sync and a
+// hundred that share them, by turns in one run. Their ratio should be 8 at
+// least, on a disk: run it with TMPDIR on one.
+func BenchmarkGroupCommit(b *testing.B) {
+	for _, sessions := range []int{1, 100} {
+		b.Run(fmt.Sprintf("logs=%d", sessions), func(b *testing.B) {
+			s := open(b, b.TempDir())
+			logs := make([]*journal.Log, sessions)
+			for i := range logs {
+				logs[i] = create(b, s, fmt.Sprint(i))
+			}
+			const each = 200
+			var alone, together time.Duration
+			rounds := 0
+			for b.Loop() {
+				alone += appendAll(b, logs, 1, each)
+				together += appendAll(b, logs, 100, 20*each)
+				rounds++
+			}
+			one := float64(rounds*each) / alone.Seconds()
+			many := float64(rounds*20*each) / together.Seconds()
+			b.ReportMetric(one, "alone/s")
+			b.ReportMetric(many, "together/s")
+			b.ReportMetric(many/one, "ratio")
+		})
+	}
+}
+
+// BenchmarkReadOnlyBesideSyncs is a session whose entries need no sync, beside
+// others that sync without a pause.
+func BenchmarkReadOnlyBesideSyncs(b *testing.B) {
+	for _, others := range []int{0, 1, 8} {
+		b.Run(fmt.Sprintf("others=%d", others), func(b *testing.B) {
+			s := open(b, b.TempDir())
+			var stop atomic.Bool
+			var wg sync.WaitGroup
+			for i := range others {
+				l := create(b, s, fmt.Sprint("other", i))
+				wg.Go(func() {
+					for !stop.Load() {
+						if _, err := l.Append(entry("", journal.Synced)); err != nil {
+							b.Error(err)
+							return
+						}
+					}
+				})
+			}
+			mine := create(b, s, "mine")
+			var took []time.Duration
+			for b.Loop() {
+				since := time.Now()
+				if _, err := mine.Append(entry("", journal.Committed)); err != nil {
+					b.Fatal(err)
+				}
+				took = append(took, time.Since(since))
+			}
+			stop.Store(true)
+			wg.Wait()
+			slices.Sort(took)
+			b.ReportMetric(float64(took[len(took)/2].Microseconds()), "p50-us")
+			b.ReportMetric(float64(took[len(took)*99/100].Microseconds()), "p99-us")
 		})
 	}
 }

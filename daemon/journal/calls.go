@@ -21,8 +21,8 @@ const sweepInterval = 30 * time.Second
 // that a long log holds nobody up.
 const scanStep = 1000
 
-// Find returns the committed records that have this call key, in order; none
-// if the key is empty.
+// Find returns the records that have this call key, in order, as far as a
+// cursor is shown them; none if the key is empty.
 func (l *Log) Find(call string) ([]Record, error) {
 	if call == "" {
 		return nil, nil
@@ -32,12 +32,13 @@ func (l *Log) Find(call string) ([]Record, error) {
 		return nil, err
 	}
 	var records []Record
+	shown := l.Last()
 	for seq >= l.First() && seq > 0 {
 		r, before, err := l.one(seq)
 		if err != nil {
 			return nil, err
 		}
-		if r.Call == call { // or another one with the same hash
+		if r.Call == call && seq <= shown { // and not another one with the same hash
 			records = append(records, r)
 		}
 		if before >= seq {
@@ -47,6 +48,22 @@ func (l *Log) Find(call string) ([]Record, error) {
 	}
 	slices.Reverse(records)
 	return records, nil
+}
+
+// Has says whether a record is kept that has this call key.
+func (l *Log) Has(call string) (bool, error) {
+	seq, err := l.lookup(callHash(call))
+	return seq > 0, err
+}
+
+// Calls is how many call keys there are of which a record is kept.
+func (l *Log) Calls() (int, error) {
+	if _, err := l.lookup(0); err != nil { // sees that the table is there
+		return 0, err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.calls), nil
 }
 
 // one reads a record, and the number of the one before it of the same call. A
@@ -142,8 +159,9 @@ func (l *Log) loadCalls() error {
 		return nil
 	}
 	calls := map[uint64]uint64{}
+	var bytes int64
 	for first <= last {
-		next, err := l.scanCalls(calls, first, last)
+		next, err := l.scanCalls(calls, &bytes, first, last)
 		if err != nil {
 			return err
 		}
@@ -152,22 +170,26 @@ func (l *Log) loadCalls() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.calls = calls
+	if l.bytes < 0 {
+		l.bytes = bytes
+	}
 	l.touched = true
 	l.store.queue.signal() // from now on there is something to sweep
 	return nil
 }
 
 // scanCalls reads one step's worth of records and returns where to go on.
-func (l *Log) scanCalls(calls map[uint64]uint64, from, last uint64) (next uint64, err error) {
+func (l *Log) scanCalls(calls map[uint64]uint64, bytes *int64, from, last uint64) (next uint64, err error) {
 	db := l.store.db
 	next = last + 1
 	rows := 0
 	err = db.query(db.scan, func(scan scanner) (bool, error) {
-		var row int64
+		var row, length int64
 		var call string
-		if err := scan(&row, &call); err != nil {
+		if err := scan(&row, &call, &length); err != nil {
 			return false, err
 		}
+		*bytes += length + recordBytes
 		seq := uint64(row & maxSeq)
 		if call != "" {
 			calls[callHash(call)] = seq

@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 // appendForever appends to three logs from two goroutines each, and follows
 // each. It prints a line for everything that it was told or shown.
 func appendForever(dir string) error {
-	s, err := journal.Open(dir)
+	s, err := journal.Open(dir, journal.Config{})
 	if err != nil {
 		return err
 	}

@@ -34,7 +34,7 @@ func (l *Log) Follow(after uint64) *Cursor {
 // Next returns the records that follow, none if the cursor has caught up: at
 // most 256 or about 256 KiB, but one at least. Every record comes once, in
 // order and without a gap, except that those that were trimmed before they
-// were read are passed over. A [*CorruptError] says that the next record
+// were read, and those that are lost ([Log.Gaps]), are passed over. A [*CorruptError] says that the next record
 // cannot be read; asking again tells the same.
 func (c *Cursor) Next() ([]Record, error) {
 	l := c.log
@@ -53,6 +53,18 @@ func (c *Cursor) Next() ([]Record, error) {
 	defer l.mu.Unlock()
 	l.advance(c, records[len(records)-1].Seq)
 	return records, nil
+}
+
+// Read is the number up to which every cursor has returned the records; Last if
+// there is none.
+func (l *Log) Read() uint64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	read := l.last
+	for _, c := range l.cursors {
+		read = min(read, c.pos)
+	}
+	return read
 }
 
 // Wake returns a channel that is signalled after records were committed that
@@ -77,7 +89,7 @@ func (l *Log) ready(c *Cursor) (records []Record, upTo uint64, err error) {
 	if l.gone {
 		return nil, 0, ErrNotFound
 	}
-	c.pos = max(c.pos, l.first-1)
+	c.pos = l.past(max(c.pos, l.first-1)+1) - 1
 	if c.pos >= l.last {
 		return nil, 0, nil
 	}

@@ -43,12 +43,12 @@ func TestNewerSchemaIsRefused(t *testing.T) {
 	add(t, create(t, s, "a"), "1")
 	shut(t, s)
 	edit(t, dir, "pragma user_version = 7")
-	_, err := journal.Open(dir)
+	_, err := journal.Open(dir, journal.Config{})
 	var version *journal.VersionError
-	if !errors.As(err, &version) || version.Found != 7 || version.Known != 1 {
-		t.Errorf("error is %v, want a VersionError that says 7 and 1", err)
+	if !errors.As(err, &version) || version.Found != 7 || version.Known != 2 {
+		t.Errorf("error is %v, want a VersionError that says 7 and 2", err)
 	}
-	edit(t, dir, "pragma user_version = 1") // nothing was changed
+	edit(t, dir, "pragma user_version = 2") // nothing was changed
 	wantRecords(t, all(t, lookup(t, open(t, dir), "a"), 0), "1:1")
 }
 
@@ -77,7 +77,7 @@ func TestFilesThatAreNotOurs(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			prepare(t, dir)
-			_, err := journal.Open(dir)
+			_, err := journal.Open(dir, journal.Config{})
 			wantCorrupt(t, err)
 			aside, err := journal.SetAside(dir)
 			if err != nil {
@@ -201,7 +201,8 @@ func typed(err error) bool {
 }
 
 // FuzzDamagedFile flips bytes of a database file and uses all of it: it is
-// served or refused with a typed error, and never ends the process.
+// served or refused with a typed error, and never ends the process. What is
+// salvaged of it is sound.
 func FuzzDamagedFile(f *testing.F) {
 	closed, killed := damaged(f)
 	f.Add(uint8(0), uint32(0), []byte{1})
@@ -233,14 +234,53 @@ func FuzzDamagedFile(f *testing.F) {
 		if err := os.WriteFile(path, b, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		s, err := journal.Open(dir)
+		again := copyFiles(t, dir)
+		s, err := journal.Open(dir, journal.Config{})
 		if err == nil {
 			err = useAll(s)
 		}
 		if !typed(err) {
 			t.Errorf("%v (%T)", err, err)
 		}
+		if _, err = journal.Salvage(again); !typed(err) {
+			t.Errorf("salvage: %v (%T)", err, err)
+		}
+		if err == nil {
+			useSalvaged(t, again)
+		}
 	})
+}
+
+// useSalvaged opens what was salvaged, reads all of it and goes on with it.
+func useSalvaged(t *testing.T, dir string) {
+	s, err := journal.Open(dir, journal.Config{})
+	if err != nil {
+		t.Fatalf("what was salvaged cannot be opened: %v", err)
+	}
+	infos, err := s.Logs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, info := range infos {
+		l := lookup(t, s, info.Name)
+		for _, r := range all(t, l, 0) { // fails on any damage
+			if found, err := l.Find(r.Call); err != nil || r.Call != "" && len(found) == 0 {
+				t.Errorf("call %q of record %d: %d records (%v)", r.Call, r.Seq, len(found), err)
+			}
+		}
+		if _, err := l.State(""); err != nil {
+			t.Error(err)
+		}
+		if info.Sealed.IsZero() {
+			if last := add(t, l, "goes on"); last != info.Last+1 {
+				t.Errorf("number %d follows %d", last, info.Last)
+			}
+		}
+	}
+	if ok, err := s.Intact(); err != nil || ok != "ok" {
+		t.Errorf("the database is %q (%v)", ok, err)
+	}
+	shut(t, s)
 }
 
 // useAll does with every log what can be done, and returns the first error

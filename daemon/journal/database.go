@@ -13,7 +13,10 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
+	"errors"
 	"net/url"
+	"os"
+	"path/filepath"
 	"sync"
 
 	_ "modernc.org/sqlite" // registers the driver "sqlite"
@@ -23,9 +26,10 @@ type database struct {
 	path string
 	pool *sql.DB
 
-	mu         sync.Mutex // held for one transaction or one query
-	conn       *sql.Conn  // nil: closed
-	durability Durability // what PRAGMA synchronous stands at
+	mu      sync.Mutex // held for one transaction or one query
+	conn    *sql.Conn  // nil: closed
+	reserve reserve
+	damage  *CorruptError // the first that was met
 	statements
 	prepared []*sql.Stmt // all of them
 }
@@ -34,7 +38,8 @@ type statements struct {
 	begin, commit, rollback          *sql.Stmt
 	insert, read, one, newest, scan  *sql.Stmt
 	create, find, list, seal, remove *sql.Stmt
-	skip, trim, setFirst             *sql.Stmt
+	oldest, trim, setFirst, count    *sql.Stmt
+	gaps, addGap, clearGaps          *sql.Stmt
 	setState, unsetState, getState   *sql.Stmt
 	clearState, getMeta, setMeta     *sql.Stmt
 }
@@ -53,7 +58,7 @@ func connect(path string) (*database, error) {
 		_ = pool.Close() // there is no connection in it
 		return nil, classify(path, err)
 	}
-	return &database{path: path, pool: pool, conn: conn, durability: Synced}, nil
+	return &database{path: path, pool: pool, conn: conn}, nil
 }
 
 // close ends the connection. SQLite then copies the write-ahead log into the
@@ -74,16 +79,36 @@ func (d *database) close() error {
 	return classify(d.path, cmp.Or(d.pool.Close(), err))
 }
 
-// update runs change in one transaction: all of it is committed, or none.
-func (d *database) update(durability Durability, change func() error) error {
+// room is what a transaction may use when the disk is full.
+type room uint8
+
+const (
+	common   room = iota // what is left
+	reserved             // also what is kept for the ends of what has begun
+)
+
+// update runs change in one transaction: all of it is committed, or none. It
+// runs change again when that needs the reserve. It is not synced.
+func (d *database) update(r room, change func() error) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.conn == nil {
 		return ErrClosed
 	}
-	if err := d.setDurability(durability); err != nil {
-		return err
+	if r == common && !d.reserve.ensure() {
+		return ErrFull
 	}
+	err := d.transact(change)
+	if r == reserved && errors.Is(err, ErrFull) && d.reserve.release() {
+		// What is in the write-ahead log goes into the database, so that its blocks
+		// can be used again. If that fails there is still the room itself.
+		_, _ = d.conn.ExecContext(background, "pragma wal_checkpoint(restart)")
+		err = d.transact(change)
+	}
+	return err
+}
+
+func (d *database) transact(change func() error) error {
 	if err := d.exec(d.begin); err != nil {
 		return err
 	}
@@ -94,34 +119,27 @@ func (d *database) update(durability Durability, change func() error) error {
 	if err != nil {
 		// SQLite may have rolled back by itself, and then says so: there is
 		// nothing to be learnt from the outcome.
-		_ = d.exec(d.rollback)
+		_, _ = d.rollback.ExecContext(background)
 	}
 	return err
 }
 
-// setDurability is called with mu held and outside of a transaction, where
-// alone SQLite accepts it.
-func (d *database) setDurability(want Durability) error {
-	if d.durability == want {
-		return nil
-	}
-	pragma := "pragma synchronous = normal"
-	if want == Synced {
-		pragma = "pragma synchronous = full"
-	}
-	if _, err := d.conn.ExecContext(background, pragma); err != nil {
-		return classify(d.path, err)
-	}
-	d.durability = want
-	return nil
-}
-
 // exec runs a statement that returns no rows; mu is held.
 func (d *database) exec(stmt *sql.Stmt, args ...any) error {
-	if _, err := stmt.ExecContext(background, args...); err != nil {
-		return classify(d.path, err)
+	_, err := stmt.ExecContext(background, args...)
+	return d.noted(classify(d.path, err))
+}
+
+// noted remembers the first damage that was met, also beyond the end of the
+// process: the next Open does not take the file for sound. mu is held.
+func (d *database) noted(err error) error {
+	var corrupt *CorruptError
+	if d.damage == nil && errors.As(err, &corrupt) {
+		d.damage = corrupt
+		// Without the mark it is met again.
+		_ = os.WriteFile(filepath.Join(filepath.Dir(d.path), suspectName), []byte(err.Error()+"\n"), 0o600)
 	}
-	return nil
+	return err
 }
 
 // scanner reads the columns of the current row.
@@ -141,12 +159,12 @@ func (d *database) query(stmt *sql.Stmt, each func(scanner) (bool, error), args 
 func (d *database) rows(stmt *sql.Stmt, each func(scanner) (bool, error), args ...any) error {
 	rows, err := stmt.QueryContext(background, args...)
 	if err != nil {
-		return classify(d.path, err)
+		return d.noted(classify(d.path, err))
 	}
 	defer rows.Close()
 	scan := func(columns ...any) error {
 		if err := rows.Scan(columns...); err != nil {
-			return &CorruptError{Path: d.path, Err: err} // a column holds another type than we wrote
+			return d.noted(&CorruptError{Path: d.path, Err: err}) // a column holds another type than we wrote
 		}
 		return nil
 	}
@@ -155,5 +173,5 @@ func (d *database) rows(stmt *sql.Stmt, each func(scanner) (bool, error), args .
 			return err
 		}
 	}
-	return classify(d.path, rows.Err())
+	return d.noted(classify(d.path, rows.Err()))
 }

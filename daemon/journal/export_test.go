@@ -22,6 +22,20 @@ func (s *Store) Stall() (release func()) {
 	return s.db.mu.Unlock
 }
 
+// HoldSyncs holds every sync up, of which asked tells, until release is called;
+// then they end with fail.
+func (s *Store) HoldSyncs(fail error) (asked chan struct{}, release func()) {
+	asked, gate := make(chan struct{}, 100), make(chan struct{})
+	s.syncs.mu.Lock()
+	defer s.syncs.mu.Unlock()
+	s.syncs.sync = func() error {
+		asked <- struct{}{}
+		<-gate
+		return fail
+	}
+	return asked, func() { close(gate) }
+}
+
 // Pragma runs a pragma and returns what it says.
 func (s *Store) Pragma(text string) (value int, err error) {
 	s.db.mu.Lock()
@@ -46,4 +60,27 @@ func (s *Store) Rows() (n int, err error) {
 	defer s.db.mu.Unlock()
 	err = s.db.conn.QueryRowContext(background, "select count(*) from records").Scan(&n)
 	return n, err
+}
+
+// Intact gives what SQLite says of the whole database: "ok", or what is wrong.
+func (s *Store) Intact() (verdict string, err error) {
+	s.db.mu.Lock()
+	defer s.db.mu.Unlock()
+	err = s.db.conn.QueryRowContext(background, "pragma integrity_check").Scan(&verdict)
+	return verdict, err
+}
+
+// ScanFile reads every row that can be found in a database file page by page, and
+// returns how many there are.
+func ScanFile(path string) (rows int, err error) {
+	p, err := scanPages(path)
+	if err != nil {
+		return 0, err
+	}
+	for _, id := range p.ids {
+		if r, err := p.read(id); err == nil && r.row == id {
+			rows++
+		}
+	}
+	return rows, p.close()
 }

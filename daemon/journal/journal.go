@@ -3,15 +3,16 @@
 //
 // A [Log] is one session's records, numbered 1, 2, 3, ... without a gap. One
 // goroutine writes: whatever was queued while the last transaction ran goes
-// into the next one, so that many sessions share one sync. A [Cursor] reads:
-// live delivery is a cursor that has caught up.
+// into the next one. Another syncs, for all who wait for it at once, while
+// transactions go on. A [Cursor] reads: live delivery is a cursor that has
+// caught up.
 //
 // What a reader was shown has been handed to the operating system before, so
 // kill -9 loses nothing that was seen.
 //
 // It does not know what a record means: kinds, call keys and bodies are the
 // caller's, stored and returned as they are. It does not decide what to keep:
-// nothing is dropped but by Trim and Remove.
+// nothing is dropped but by Trim, Shed and Remove.
 package journal
 
 import "time"
@@ -32,7 +33,7 @@ const (
 	// process, not the loss of power.
 	Committed Durability = iota
 	// Synced: on the disk, with everything that was committed before it, in
-	// any log of the store.
+	// any log of the store. Until then nobody is shown it.
 	Synced
 )
 
@@ -46,7 +47,11 @@ type Entry struct {
 	Time       time.Time // kept to the nanosecond, without its zone; zero: when it was enqueued
 	Body       []byte    // at most MaxBody
 	Durability Durability
-	State      []Put // takes effect together with the record, or not at all
+	// Terminal: the end of something that has begun. It may use the room that
+	// is kept for such when the disk is full, together with all that is enqueued
+	// at once with it.
+	Terminal bool
+	State    []Put // takes effect together with the record, or not at all
 }
 
 // Put changes one value of the session's state. A nil Value removes the key;
@@ -74,4 +79,5 @@ type Info struct {
 	Created     time.Time
 	Sealed      time.Time // zero: still open
 	First, Last uint64
+	Bytes       int64 // as Log.Bytes; below 0: not counted yet
 }

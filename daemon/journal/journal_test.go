@@ -18,7 +18,7 @@ import (
 
 func open(t testing.TB, dir string) *journal.Store {
 	t.Helper()
-	s, err := journal.Open(dir)
+	s, err := journal.Open(dir, journal.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -399,7 +399,7 @@ func TestModesAndSecondProcess(t *testing.T) {
 			t.Errorf("%s: %v, %v", f.Name(), info.Mode(), err)
 		}
 	}
-	_, err = journal.Open(dir)
+	_, err = journal.Open(dir, journal.Config{})
 	wantError(t, err, journal.ErrInUse)
 	shut(t, s)
 	if files, err := os.ReadDir(dir); err != nil || len(files) != 1 {

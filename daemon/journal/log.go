@@ -6,7 +6,6 @@ package journal
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -22,8 +21,9 @@ type Log struct {
 	loading sync.Mutex // held while calls is read from the database
 
 	mu           sync.Mutex        // guards what follows; never held while waiting for the database
-	first, last  uint64            // of the records that are committed and kept
+	first, last  uint64            // of the records that are kept and shown
 	sealed, gone bool              // gone: removed
+	bytes        int64             // of all records; below 0: not counted yet
 	calls        map[uint64]uint64 // see calls.go; nil: not in memory
 	pins         int               // entries in the queue, which need calls
 	touched      bool              // calls was needed since the last sweep
@@ -31,7 +31,13 @@ type Log struct {
 	tail         []Record // the newest records, while a cursor has yet to read them
 	tailBytes    int
 
-	next uint64 // the writer's own: the number that it gives next
+	gaps []Gap // what damage has taken, in order; never changed
+
+	// The writer's own.
+	written uint64 // the newest number that is committed, shown or not
+	next    uint64 // within a transaction, the number to give next
+
+	syncing int // entries that wait for a sync; guarded by the syncer's mu
 }
 
 // Append enqueues entries and waits: they are committed and, if one of them
@@ -61,8 +67,19 @@ func (l *Log) Keep(durability Durability, state ...Put) *Pending {
 	return l.enqueue(&Pending{log: l, state: state, durability: durability})
 }
 
+// KeepTerminal is Keep for what may use the reserve, as [Entry].Terminal.
+func (l *Log) KeepTerminal(durability Durability, state ...Put) *Pending {
+	return l.enqueue(&Pending{log: l, state: state, durability: durability, room: reserved})
+}
+
 func (l *Log) enqueue(p *Pending) *Pending {
 	p.at, p.done = time.Now(), make(chan struct{})
+	for i := range p.entries {
+		p.durability = max(p.durability, p.entries[i].Durability)
+		if p.entries[i].Terminal {
+			p.room = reserved
+		}
+	}
 	if err := l.admit(p); err != nil {
 		p.err = err
 		close(p.done)
@@ -142,16 +159,20 @@ func (l *Log) Seal() error {
 	l.mu.Lock()
 	was := l.sealed
 	l.sealed = true
+	var bytes, last any // null: to be found out when it is asked for
+	if l.pins == 0 && l.bytes >= 0 {
+		bytes, last = l.bytes, l.last
+	}
 	l.mu.Unlock()
 	if was {
 		return l.present()
 	}
 	db := l.store.db
-	err := db.update(Committed, func() error {
+	err := db.update(reserved, func() error {
 		if err := l.present(); err != nil {
 			return err
 		}
-		return db.exec(db.seal, time.Now().UnixNano(), l.id)
+		return db.exec(db.seal, time.Now().UnixNano(), bytes, last, l.id)
 	})
 	if err != nil {
 		l.mu.Lock()
@@ -159,70 +180,6 @@ func (l *Log) Seal() error {
 		l.sealed = false
 	}
 	return err
-}
-
-// Trim drops the records up to and including upTo. Numbers go on where they
-// were. The calls of dropped records are forgotten.
-func (l *Log) Trim(upTo uint64) error {
-	if err := l.present(); err != nil {
-		return err
-	}
-	return l.trim(upTo)
-}
-
-// trimStep is how many records one transaction drops, so that dropping a long
-// log holds nobody up for long.
-const trimStep = 1000
-
-func (l *Log) trim(upTo uint64) error {
-	for {
-		l.mu.Lock()
-		first, end := l.first, min(upTo, l.last)
-		l.mu.Unlock()
-		if first > end {
-			return nil
-		}
-		dropped, err := l.trimOnce(first, end)
-		if err != nil {
-			return err
-		}
-		l.forget(dropped)
-	}
-}
-
-// trimOnce drops one step's worth of records in one transaction and returns
-// the last that it dropped. It counts rows, not numbers: a damaged file may
-// have holes of any size.
-func (l *Log) trimOnce(first, end uint64) (dropped uint64, err error) {
-	db := l.store.db
-	err = db.update(Committed, func() error {
-		row := l.row(end)
-		err := db.rows(db.skip, func(scan scanner) (bool, error) {
-			return false, scan(&row)
-		}, l.row(first), l.row(end), trimStep-1)
-		if err != nil {
-			return err
-		}
-		if err := db.exec(db.trim, l.row(first), row); err != nil {
-			return err
-		}
-		dropped = uint64(row & maxSeq)
-		return db.exec(db.setFirst, dropped+1, l.id)
-	})
-	return dropped, err
-}
-
-// forget drops from memory what has been trimmed.
-func (l *Log) forget(upTo uint64) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.first = max(l.first, upTo+1)
-	l.dropTail(upTo)
-	if l.first == l.last+1 {
-		clear(l.calls)
-		return
-	}
-	maps.DeleteFunc(l.calls, func(_, seq uint64) bool { return seq <= upTo })
 }
 
 // retire makes the log refuse everything and tells its cursors.
@@ -278,7 +235,9 @@ func (l *Log) read(after, upTo uint64) ([]Record, error) {
 	if err == nil {
 		err = l.missing(after + 1)
 	}
-	return nil, err
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	return nil, db.noted(err)
 }
 
 func (l *Log) missing(seq uint64) error {

@@ -4,7 +4,9 @@
 package journal
 
 import (
+	"bytes"
 	"cmp"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -12,7 +14,10 @@ import (
 	"time"
 )
 
-const fileName = "journal.db"
+const (
+	fileName    = "journal.db"
+	reserveName = "reserve"
+)
 
 // Store is an open database with all of its logs. All methods may be called
 // from any goroutine.
@@ -21,29 +26,46 @@ type Store struct {
 	epoch string
 	queue queue
 	done  chan struct{} // closed when the writer has ended
+	syncs *syncer
 
 	mu   sync.Mutex
 	logs map[string]*Log // those that were asked for since the store was opened
 }
 
+// Config is how a store is kept.
+type Config struct {
+	// Reserve is how many bytes of the disk are kept for terminal entries. While
+	// they are in use all others are refused with ErrFull. 0: none are kept.
+	Reserve int64
+	// Unsynced lets nothing wait for the disk: Synced entries are Committed.
+	Unsynced bool
+}
+
 // Open opens the database in dir and makes what is missing: the directory with
-// mode 0700, the file with 0600; an older directory keeps its mode. It returns a [*CorruptError] for a file that
-// is damaged or not a journal, a [*VersionError] for one that a newer toold
-// has written, and ErrInUse if another process has it open.
-func Open(dir string) (*Store, error) {
+// mode 0700, the file with 0600; an older directory keeps its mode. It returns
+// a [*CorruptError] for a file that is damaged or not a journal, or in which
+// damage was met when it was last open, a
+// [*VersionError] for one that a newer toold has written, and ErrInUse if
+// another process has it open. A database of an older version becomes one of
+// this version.
+func Open(dir string, config Config) (*Store, error) {
 	path, err := makeFile(dir)
 	if err != nil {
 		return nil, err
 	}
-	db, err := openDatabase(path)
+	if met, err := os.ReadFile(filepath.Join(dir, suspectName)); err == nil {
+		return nil, &CorruptError{Path: path, Err: fmt.Errorf("damage was met before: %s", bytes.TrimSpace(met))}
+	}
+	spare := reserve{path: filepath.Join(dir, reserveName), size: config.Reserve}
+	spare.find()
+	db, epoch, err := begin(path)
+	if errors.Is(err, ErrFull) && spare.release() {
+		db, epoch, err = begin(path)
+	}
 	if err != nil {
 		return nil, err
 	}
-	epoch, err := db.openEpoch()
-	if err != nil {
-		_ = db.close() // err says why
-		return nil, err
-	}
+	db.reserve = spare
 	s := &Store{
 		db:    db,
 		epoch: epoch,
@@ -51,11 +73,31 @@ func Open(dir string) (*Store, error) {
 		done:  make(chan struct{}),
 		logs:  map[string]*Log{},
 	}
+	if s.syncs, err = openSyncer(path, config.Unsynced); err != nil {
+		return nil, errors.Join(err, db.close())
+	}
+	go s.syncs.run(s.queue.signal)
 	go func() {
 		defer close(s.done)
 		s.write()
 	}()
 	return s, nil
+}
+
+// begin opens the database, marks it as open, synced, and from then on leaves
+// the syncing to the syncer.
+func begin(path string) (db *database, epoch string, err error) {
+	if db, err = openDatabase(path); err != nil {
+		return nil, "", err
+	}
+	if epoch, err = db.openEpoch(); err == nil {
+		err = db.run("pragma synchronous = normal")
+	}
+	if err != nil {
+		_ = db.close() // err says why
+		return nil, "", err
+	}
+	return db, epoch, nil
 }
 
 // makeFile sees to the modes before SQLite comes: it gives its own files the
@@ -65,6 +107,9 @@ func makeFile(dir string) (path string, err error) {
 		return "", err
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", err
+	}
+	if err := finishSalvage(dir); err != nil {
 		return "", err
 	}
 	path = filepath.Join(dir, fileName)
@@ -83,6 +128,9 @@ func SetAside(dir string) (string, error) {
 	if err := os.Rename(path+"-wal", aside+"-wal"); err != nil && !os.IsNotExist(err) {
 		return "", err
 	}
+	if err := os.Remove(filepath.Join(dir, suspectName)); err != nil && !os.IsNotExist(err) {
+		return "", err
+	}
 	return aside, os.Rename(path, aside)
 }
 
@@ -91,6 +139,51 @@ func SetAside(dir string) (string, error) {
 // have been lost with records that were committed but not synced.
 func (s *Store) Epoch() string { return s.epoch }
 
+// Verify reads, of every log that is not sealed, all that is needed to go on with
+// it. A [*CorruptError] says that some of it cannot be read.
+func (s *Store) Verify() error {
+	infos, err := s.Logs()
+	if err != nil {
+		return err
+	}
+	for _, info := range infos {
+		if !info.Sealed.IsZero() {
+			continue
+		}
+		l, err := s.Log(info.Name)
+		if err != nil {
+			return err
+		}
+		if _, err := l.Bytes(); err != nil {
+			return err
+		}
+		if _, err := l.State(""); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Damaged is the first damage that was met since the store was opened; nil: none.
+// What can be read is served all the same. After [Store.Close] the database is to
+// be salvaged.
+func (s *Store) Damaged() error {
+	s.db.mu.Lock()
+	defer s.db.mu.Unlock()
+	if s.db.damage == nil {
+		return nil
+	}
+	return s.db.damage
+}
+
+// Full says that the reserve is in use or could not be taken: only the ends of
+// what has begun are recorded.
+func (s *Store) Full() bool {
+	s.db.mu.Lock()
+	defer s.db.mu.Unlock()
+	return !s.db.reserve.held && s.db.reserve.size > 0
+}
+
 // Close writes what was enqueued and closes the database. Everything after it
 // fails with ErrClosed.
 func (s *Store) Close() error {
@@ -98,8 +191,9 @@ func (s *Store) Close() error {
 		return ErrClosed
 	}
 	<-s.done
+	synced := s.syncs.close()
 	marked := s.db.closeEpoch()
-	return cmp.Or(s.db.close(), marked)
+	return cmp.Or(s.db.close(), marked, synced)
 }
 
 // Create makes a new, empty log. It returns ErrExists if the name is taken.
@@ -107,7 +201,7 @@ func (s *Store) Create(name string) (*Log, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	l := &Log{store: s, first: 1}
-	err := s.db.update(Committed, func() error {
+	err := s.db.update(common, func() error {
 		if found, err := s.load(name); found != nil || err != nil {
 			return cmp.Or(err, fmt.Errorf("%w: %q", ErrExists, name))
 		}
@@ -151,7 +245,7 @@ func (s *Store) load(name string) (l *Log, err error) {
 	err = s.db.rows(s.db.find, func(scan scanner) (bool, error) {
 		l = &Log{store: s}
 		var sealed int64
-		if err := scan(&l.id, &sealed, &l.first); err != nil {
+		if err := scan(&l.id, &sealed, &l.first, &l.bytes); err != nil {
 			return false, err
 		}
 		l.sealed = sealed != 0
@@ -160,7 +254,11 @@ func (s *Store) load(name string) (l *Log, err error) {
 	if err != nil || l == nil {
 		return nil, err
 	}
-	l.last, err = s.newest(l.id, l.first)
+	if l.gaps, err = s.gaps(l.id); err != nil {
+		return nil, err
+	}
+	l.last, err = s.last(l.id, l.first)
+	l.written = l.last
 	return l, err
 }
 
@@ -172,11 +270,18 @@ func (d *database) checkLog(id int64, first uint64) error {
 	return nil
 }
 
-// newest returns the last number that was given in a log; the database is
-// locked.
-func (s *Store) newest(id int64, first uint64) (uint64, error) {
+// last returns the last number that was given in a log, as far as it is known;
+// the database is locked.
+func (s *Store) last(id int64, first uint64) (uint64, error) {
 	last := first - 1
-	err := s.db.rows(s.db.newest, func(scan scanner) (bool, error) {
+	gaps, err := s.gaps(id)
+	if err != nil {
+		return 0, err
+	}
+	for _, g := range gaps {
+		last = max(last, g.Last)
+	}
+	err = s.db.rows(s.db.newest, func(scan scanner) (bool, error) {
 		var row int64
 		err := scan(&row)
 		last = max(last, uint64(row&maxSeq))
@@ -185,34 +290,50 @@ func (s *Store) newest(id int64, first uint64) (uint64, error) {
 	return last, err
 }
 
-// Logs describes all logs, the oldest first.
+// Watched says whether somebody has still to read records of this log.
+func (s *Store) Watched(name string) bool {
+	s.mu.Lock()
+	l := s.logs[name]
+	s.mu.Unlock()
+	return l != nil && l.Read() < l.Last()
+}
+
+// Logs describes all logs, the oldest first. It holds nobody up for long: each
+// log is looked at by itself.
 func (s *Store) Logs() ([]Info, error) {
-	s.db.mu.Lock()
-	defer s.db.mu.Unlock()
-	if s.db.conn == nil {
-		return nil, ErrClosed
-	}
 	var infos []Info
 	var ids []int64
-	err := s.db.rows(s.db.list, func(scan scanner) (bool, error) {
-		var id, created, sealed int64
+	err := s.db.query(s.db.list, func(scan scanner) (bool, error) {
+		var id, created, sealed, last int64
 		var info Info
-		if err := scan(&id, &info.Name, &created, &sealed, &info.First); err != nil {
+		if err := scan(&id, &info.Name, &created, &sealed, &info.First, &info.Bytes, &last); err != nil {
 			return false, err
+		}
+		if last >= 0 {
+			info.Last, id = uint64(last), 0
 		}
 		info.Created = time.Unix(0, created)
 		if sealed != 0 {
 			info.Sealed = time.Unix(0, sealed)
 		}
 		infos, ids = append(infos, info), append(ids, id)
-		return true, s.db.checkLog(id, info.First)
+		return true, s.db.checkLog(max(id, 1), info.First)
 	})
 	for i := range infos {
-		if err == nil {
-			infos[i].Last, err = s.newest(ids[i], infos[i].First)
+		if err == nil && ids[i] > 0 {
+			infos[i].Last, err = s.lastOf(ids[i], infos[i].First)
 		}
 	}
 	return infos, err
+}
+
+func (s *Store) lastOf(id int64, first uint64) (uint64, error) {
+	s.db.mu.Lock()
+	defer s.db.mu.Unlock()
+	if s.db.conn == nil {
+		return 0, ErrClosed
+	}
+	return s.last(id, first)
 }
 
 // Remove drops a log: its records, its state, its name. Whatever is done with
@@ -224,16 +345,22 @@ func (s *Store) Remove(name string) error {
 		return err
 	}
 	// From here on nothing is added, so that there is an end to the trimming.
-	l.retire()
-	if err := l.trim(maxSeq); err != nil {
+	if _, err := l.Bytes(); err != nil {
 		return err
 	}
-	err = s.db.update(Committed, func() error {
+	l.retire()
+	if err := l.shed(everything); err != nil {
+		return err
+	}
+	err = s.db.update(reserved, func() error {
 		// Once more from end to end: a group may have been on its way.
 		if err := s.db.exec(s.db.trim, l.row(0), l.row(maxSeq)); err != nil {
 			return err
 		}
 		if err := s.db.exec(s.db.clearState, l.id); err != nil {
+			return err
+		}
+		if err := s.db.exec(s.db.clearGaps, l.id); err != nil {
 			return err
 		}
 		return s.db.exec(s.db.remove, l.id)

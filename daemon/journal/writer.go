@@ -1,12 +1,15 @@
 // The writer: one goroutine that takes whatever is queued and commits it in
-// one transaction. It waits for nothing but the disk: while a transaction runs
-// the next one gathers. Does not know who waits for an entry, nor who reads it.
+// one transaction. While a transaction runs the next one gathers. During a sync
+// (syncs.go) it goes on with what needs none; what does gathers until the sync
+// has ended, since it could not be shown earlier anyway. Does not know who waits
+// for an entry, nor who reads it.
 
 package journal
 
 import (
 	"fmt"
 	"hash/maphash"
+	"slices"
 	"sync"
 	"time"
 )
@@ -15,18 +18,21 @@ import (
 type Pending struct {
 	log        *Log
 	entries    []Entry
-	state      []Put      // changed beside the entries'
-	durability Durability // of state
+	state      []Put // changed beside the entries'
+	durability Durability
+	room       room
 	at         time.Time
 
 	done chan struct{} // closed when last and err are settled
+	from uint64        // the number of the first entry
 	last uint64
 	err  error
 }
 
 // Wait waits until the entries are committed, and synced if one of them asks
-// for it, and returns the number of the last. It may be called any number of
-// times. The errors are told at [Log.Enqueue].
+// for it or something before them in the same log still waits for it, and
+// returns the number of the last. It may be called any number of times. The
+// errors are told at [Log.Enqueue].
 func (p *Pending) Wait() (last uint64, err error) {
 	<-p.done
 	if p.err != nil {
@@ -76,13 +82,28 @@ func (q *queue) signal() {
 	}
 }
 
-// take returns everything that waits, and whether the queue is closed. The
-// slice that it is given becomes the queue's next.
-func (q *queue) take(spare []*Pending) (group []*Pending, closed bool) {
+// take returns what waits, and whether the queue is closed and nothing is left
+// in it. During a sync it leaves what needs another one, and what follows such in
+// the same log. The slice that it is given becomes the queue's next.
+func (q *queue) take(spare []*Pending, syncing bool) (group []*Pending, over bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	group, q.waiting = q.waiting, spare[:0]
-	return group, q.closed
+	if syncing {
+		var behind map[*Log]bool
+		group = slices.DeleteFunc(group, func(p *Pending) bool {
+			if !p.durable() && !behind[p.log] {
+				return false
+			}
+			if behind == nil {
+				behind = map[*Log]bool{}
+			}
+			behind[p.log] = true
+			q.waiting = append(q.waiting, p)
+			return true
+		})
+	}
+	return group, q.closed && len(q.waiting) == 0
 }
 
 // write is the writer's loop; it ends when the queue is closed and empty.
@@ -99,11 +120,11 @@ func (s *Store) write() {
 			}
 			continue
 		}
-		var closed bool
+		var over bool
 		clear(group)
-		group, closed = s.queue.take(group)
+		group, over = s.queue.take(group, s.syncs.underWay())
 		s.commit(group)
-		if closed {
+		if over {
 			return
 		}
 		if sweep == nil {
@@ -114,12 +135,16 @@ func (s *Store) write() {
 
 // commit settles a group: in one transaction or, if that fails, each part of
 // it by itself, so that one that is too big for the disk does not take others
-// along.
+// along, and the reserve is used for what it is kept for alone.
 func (s *Store) commit(group []*Pending) {
 	if len(group) == 0 {
 		return // woken by a log that was taken into use
 	}
-	err := s.commitTogether(group)
+	r := reserved
+	for _, p := range group {
+		r = min(r, p.room)
+	}
+	err := s.commitTogether(group, r)
 	if err == nil {
 		return
 	}
@@ -127,11 +152,11 @@ func (s *Store) commit(group []*Pending) {
 		group[0].settle(err)
 		return
 	}
-	failed := map[*Log]error{} // what follows a failure in the same log fails with it
+	failed := map[*Log]error{} // what follows a failure in the same log fails with it, unless it is the end of something
 	for _, p := range group {
 		err := failed[p.log]
-		if err == nil {
-			err = s.commitTogether([]*Pending{p})
+		if err == nil || p.room == reserved {
+			err = s.commitTogether([]*Pending{p}, p.room)
 		}
 		if err != nil {
 			failed[p.log] = err
@@ -140,19 +165,14 @@ func (s *Store) commit(group []*Pending) {
 	}
 }
 
-// commitTogether writes a group in one transaction and then shows it to the
-// readers. If it returns an error nothing was written or settled.
-func (s *Store) commitTogether(group []*Pending) error {
-	durability := Committed
-	for _, p := range group {
-		p.log.next = p.log.Last() + 1
-		durability = max(durability, p.durability)
-		for i := range p.entries {
-			durability = max(durability, p.entries[i].Durability)
+// commitTogether writes a group in one transaction and hands it on. If it
+// returns an error nothing was written or settled.
+func (s *Store) commitTogether(group []*Pending, r room) error {
+	err := s.db.update(r, func() error {
+		for _, p := range group {
+			p.log.next = p.log.written + 1
 		}
-	}
-	previous := map[link]uint64{}
-	err := s.db.update(durability, func() error {
+		previous := map[link]uint64{}
 		for _, p := range group {
 			if err := s.insert(p, previous); err != nil {
 				return err
@@ -165,10 +185,10 @@ func (s *Store) commitTogether(group []*Pending) error {
 	}
 	for _, p := range group {
 		if p.err == nil {
-			p.log.publish(p)
+			p.log.wrote(p)
 		}
-		p.settle(p.err)
 	}
+	s.syncs.hand(group)
 	return nil
 }
 
@@ -186,6 +206,7 @@ func (s *Store) insert(p *Pending, previous map[link]uint64) error {
 		return nil
 	}
 	l := p.log
+	p.from = l.next
 	for i := range p.entries {
 		e := &p.entries[i]
 		seq := l.next
@@ -209,6 +230,7 @@ func (s *Store) insert(p *Pending, previous map[link]uint64) error {
 			return err
 		}
 	}
+	p.last = l.next - 1
 	return s.putState(l, p.state)
 }
 
@@ -244,6 +266,14 @@ func (p *Pending) time(e *Entry) time.Time {
 	return time.Unix(0, e.Time.UnixNano())
 }
 
+// conclude shows what was committed to the readers, and tells the outcome.
+func (p *Pending) conclude(err error) {
+	if p.from > 0 && p.err == nil {
+		p.log.show(p)
+	}
+	p.settle(err)
+}
+
 // settle tells the outcome to whoever waits.
 func (p *Pending) settle(err error) {
 	p.err = err
@@ -252,21 +282,31 @@ func (p *Pending) settle(err error) {
 	close(p.done)
 }
 
-// publish makes committed entries visible.
-func (l *Log) publish(p *Pending) {
+// wrote takes note of committed entries, which readers do not see yet.
+func (l *Log) wrote(p *Pending) {
+	l.written = p.last
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i := range p.entries {
+		e := &p.entries[i]
+		l.bytes += e.size()
+		if e.Call != "" {
+			l.calls[callHash(e.Call)] = p.from + uint64(i)
+		}
+	}
+}
+
+// show makes committed entries visible.
+func (l *Log) show(p *Pending) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for i := range p.entries {
 		e := &p.entries[i]
 		l.last++
-		if e.Call != "" {
-			l.calls[callHash(e.Call)] = l.last
-		}
 		if len(l.cursors) > 0 {
 			l.addTail(Record{Seq: l.last, Time: p.time(e), Kind: e.Kind, Call: e.Call, Turn: e.Turn, Body: e.Body})
 		}
 	}
-	p.last = l.last
 	if len(p.entries) > 0 {
 		l.wakeCursors()
 	}

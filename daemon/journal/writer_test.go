@@ -62,25 +62,68 @@ func TestWhatIsQueuedSharesOneTransaction(t *testing.T) {
 	}
 }
 
+// TestSyncOnlyWhenAsked: while a sync is under way, what needs none is committed
+// and shown, except behind something in its own log that waits for it.
 func TestSyncOnlyWhenAsked(t *testing.T) {
 	s := open(t, t.TempDir())
-	l := create(t, s, "a")
-	const normal, full = 1, 2 // SQLite's numbers: full syncs the log at each commit
-	for _, step := range []struct {
-		entries []journal.Entry
-		want    int
-	}{
-		{[]journal.Entry{{}}, normal},
-		{[]journal.Entry{{}, {Durability: journal.Synced}, {}}, full},
-		{[]journal.Entry{{}, {Durability: journal.Committed}}, normal},
-	} {
-		if _, err := l.Append(step.entries...); err != nil {
-			t.Fatal(err)
-		}
-		if got, err := s.Pragma("synchronous"); err != nil || got != step.want {
-			t.Errorf("synchronous is %d after %v, want %d (%v)", got, step.entries, step.want, err)
+	a, b := create(t, s, "a"), create(t, s, "b")
+	asked, release := s.HoldSyncs(nil)
+	synced := a.Enqueue(journal.Entry{Call: "c", Body: []byte("synced"), Durability: journal.Synced})
+	<-asked
+	behind := a.Enqueue(journal.Entry{Call: "c", Body: []byte("behind")})
+	if last := add(t, b, "free"); last != 1 { // it returns
+		t.Errorf("number %d, want 1", last)
+	}
+	wantRecords(t, all(t, b, 0), "1:free")
+	wantRecords(t, all(t, a, 0), "")
+	if found, err := a.Find("c"); len(found) != 0 || err != nil || a.Last() != 0 {
+		t.Errorf("%s is found before it is synced, and the log ends at %d (%v)", show(found), a.Last(), err)
+	}
+	release()
+	for want, p := range map[uint64]*journal.Pending{1: synced, 2: behind} {
+		if last, err := p.Wait(); last != want || err != nil {
+			t.Errorf("number %d, %v; want %d", last, err, want)
 		}
 	}
+	wantRecords(t, all(t, a, 0), "1:synced 2:behind")
+	if found, err := a.Find("c"); len(found) != 2 || err != nil {
+		t.Errorf("%s is found, want both (%v)", show(found), err)
+	}
+	if len(asked) != 0 {
+		t.Errorf("%d syncs more than the one that was asked for", len(asked))
+	}
+}
+
+// TestFailedSync: who waited for it is told, and so is everybody later: the
+// kernel may have dropped what it could not write.
+func TestFailedSync(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir)
+	l := create(t, s, "a")
+	_, release := s.HoldSyncs(errNoDisk)
+	release()
+	for range 2 {
+		_, err := l.Append(journal.Entry{Body: []byte("synced"), Durability: journal.Synced})
+		wantError(t, err, errNoDisk)
+	}
+	if last := add(t, l, "committed"); last != 3 {
+		t.Errorf("number %d, want 3: what was committed keeps its number", last)
+	}
+}
+
+var errNoDisk = errors.New("the disk is gone")
+
+func TestUnsynced(t *testing.T) {
+	s, err := journal.Open(t.TempDir(), journal.Config{Unsynced: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked, release := s.HoldSyncs(errNoDisk)
+	release()
+	if last, err := create(t, s, "a").Append(journal.Entry{Durability: journal.Synced}); last != 1 || err != nil || len(asked) != 0 {
+		t.Errorf("number %d, %v and %d syncs; want 1 and none", last, err, len(asked))
+	}
+	shut(t, s)
 }
 
 // limit leaves the database room for some more pages of 4 KiB.

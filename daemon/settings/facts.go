@@ -63,6 +63,7 @@ type facts struct {
 	hookVariables []Entry // nil: not there
 	env           []Variable
 	limits        []limit
+	sync          *journalSync
 	noHooks       *flag
 	managedHooks  *flag
 	managedRules  *flag

@@ -17,6 +17,7 @@ var topKeys = map[string]func(*reader, member){
 	"hooks":          (*reader).hooks,
 	"env":            (*reader).env,
 	"limits":         (*reader).limits,
+	"journal":        (*reader).journal,
 	keyBypass:        (*reader).bypass,
 	"$schema":        func(*reader, member) {},
 	keyHookURLs:      (*reader).hookURLs,

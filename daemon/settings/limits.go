@@ -24,6 +24,11 @@ type Limits struct {
 	Drain            time.Duration // how long a shutdown waits for running calls
 	SessionIdle      time.Duration // a session without stream, running call or background task closes after this
 	DetachedQuestion time.Duration // how long a question waits while no client is attached
+	JournalSession   int64         // bytes that one session's records may have
+	JournalBytes     int64         // bytes that those of all sessions may have
+	JournalAge       time.Duration // how long a record, or a closed session, is kept
+	CheckpointBytes  int64         // bytes that what calls have changed may take; 0: nothing is kept
+	CheckpointAge    time.Duration // how long it is kept
 	IdleExit         time.Duration // a daemon that a client started ends after this without anything to do
 }
 
@@ -40,6 +45,11 @@ func Default() Limits {
 		Drain:            10 * time.Second,
 		SessionIdle:      24 * time.Hour,
 		DetachedQuestion: time.Hour,
+		JournalSession:   64 << 20,
+		JournalBytes:     1 << 30,
+		JournalAge:       30 * 24 * time.Hour,
+		CheckpointBytes:  1 << 30,
+		CheckpointAge:    30 * 24 * time.Hour,
 		IdleExit:         30 * time.Minute,
 	}
 }
@@ -73,6 +83,11 @@ var bounds = []bound{
 	{"drain", 0, true, func(l *Limits, n int64) { l.Drain = time.Duration(n) }},
 	{"session_idle", 0, true, func(l *Limits, n int64) { l.SessionIdle = time.Duration(n) }},
 	{"detached_question", 0, true, func(l *Limits, n int64) { l.DetachedQuestion = time.Duration(n) }},
+	{"journal_session_bytes", 64 << 10, false, func(l *Limits, n int64) { l.JournalSession = n }},
+	{"journal_bytes", 1 << 20, false, func(l *Limits, n int64) { l.JournalBytes = n }},
+	{"journal_age", 0, true, func(l *Limits, n int64) { l.JournalAge = time.Duration(n) }},
+	{"checkpoint_bytes", 0, false, func(l *Limits, n int64) { l.CheckpointBytes = n }},
+	{"checkpoint_age", 0, true, func(l *Limits, n int64) { l.CheckpointAge = time.Duration(n) }},
 	{"idle_exit", 0, true, func(l *Limits, n int64) { l.IdleExit = time.Duration(n) }},
 }
 

@@ -47,6 +47,7 @@ func merge(scope Scope, v view, home string) *Settings {
 	m.env()
 	m.limits()
 	m.flags()
+	m.journal()
 	m.untrusted()
 	m.arrange(&v)
 	return m.out

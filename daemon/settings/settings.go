@@ -33,6 +33,8 @@ type Settings struct {
 	Env []Variable
 	// Limits are complete: what no file sets is as Default gives it.
 	Limits Limits
+	// Unsynced: the journal waits for no disk.
+	Unsynced bool
 	// Untrusted are the roots whose files hold settings that would count if the root were trusted.
 	Untrusted []string
 	// Warnings are sentences for a person, each once: what is about no file alone, and then in the order of the files.

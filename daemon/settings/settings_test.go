@@ -17,13 +17,38 @@ func TestLimits(t *testing.T) {
 		t.Errorf("without files %+v, want the defaults and no warnings", got)
 	}
 	h.write("home/settings.json", `{"limits": {"drain": "250ms", "session_idle": 60, "open_calls": 5, "detached_question": 0, "idle_exit": "1h",
-		"message_bytes": 2000000, "output_bytes": 3000000, "session_output_bytes": 9000000, "all_output_bytes": 99000000, "sessions": 4, "max_running_calls": 6}}`)
+		"message_bytes": 2000000, "output_bytes": 3000000, "session_output_bytes": 9000000, "all_output_bytes": 99000000, "sessions": 4, "max_running_calls": 6,
+		"journal_session_bytes": 70000, "journal_bytes": 8000000, "journal_age": "72h",
+		"checkpoint_bytes": 0, "checkpoint_age": "24h"}, "journal": {"sync": "normal"}}`)
 	want := settings.Limits{
 		MaxRunningCalls: 6, OpenCalls: 5, Sessions: 4, MessageBytes: 2000000, OutputBytes: 3000000, SessionOutput: 9000000, AllOutput: 99000000,
 		Drain: 250 * time.Millisecond, SessionIdle: time.Minute, DetachedQuestion: 0, IdleExit: time.Hour,
+		JournalSession: 70000, JournalBytes: 8000000, JournalAge: 72 * time.Hour,
+		CheckpointBytes: 0, CheckpointAge: 24 * time.Hour,
 	}
-	if got := h.load("w"); got.Limits != want || len(got.Warnings) > 0 {
-		t.Errorf("got %+v, %q, want %+v", got.Limits, got.Warnings, want)
+	if got := h.load("w"); got.Limits != want || !got.Unsynced || len(got.Warnings) > 0 {
+		t.Errorf("got %+v, unsynced %v, %q, want %+v, unsynced", got.Limits, got.Unsynced, got.Warnings, want)
+	}
+}
+
+// TestJournalSync: the administrator's and the user's word count, and sense alone.
+func TestJournalSync(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		file, text string
+		unsynced   bool
+		warnings   int
+	}{
+		{"home/settings.json", `{"journal": {"sync": "full"}}`, false, 0},
+		{"etc/settings.json", `{"journal": {"sync": "normal"}}`, true, 0},
+		{"home/settings.json", `{"journal": {"sync": "never", "snyc": "full"}}`, false, 2},
+		{"w/.toold/settings.json", `{"journal": {"sync": "normal"}}`, false, 1},
+	} {
+		h := newHouse(t)
+		h.write(test.file, test.text)
+		if got := h.load("w"); got.Unsynced != test.unsynced || len(got.Warnings) != test.warnings {
+			t.Errorf("%s in %s: unsynced %v, %q; want %v and %d warnings", test.text, test.file, got.Unsynced, got.Warnings, test.unsynced, test.warnings)
+		}
 	}
 }
 

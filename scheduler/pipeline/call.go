@@ -113,7 +113,9 @@ type Call struct {
 	rights    Rights                              // as they were at the latest check
 	opinions  []permission.Opinion                // of hooks
 	facts     *permission.Facts                   // as they were at the latest check
+	files     *workspace.View                     // what it may reach, as of the latest check; nil before the first
 	preview   tools.Preview                       // of the latest check
+	verdict   permission.Verdict                  // with which it was permitted
 	context   []string                            // what hooks want the model to know
 	asked     atomic.Pointer[[]permission.Ground] // what somebody was asked about; nil: nobody was
 }
@@ -215,6 +217,10 @@ func (c *Call) Interruptible() bool {
 
 // ReadOnly reports that the call changes nothing. For the session's methods, while they are called with c.
 func (c *Call) ReadOnly() bool { return c.parsed.effects.ReadOnly() }
+
+// Files is what the call may reach and change. For the session's methods Start and End, while they are called with c; nil:
+// it was never looked at.
+func (c *Call) Files() *workspace.View { return c.files }
 
 // Title names the call for people in one line. For the session's methods, while they are called with c.
 func (c *Call) Title() string { return label(c.Name, about(c.parsed.input)) }

@@ -19,6 +19,7 @@ type Accepted struct {
 	Batch      int // from 1; 0: it ends at once
 	Concurrent bool
 	Parent     string
+	Title      string // one line; empty: it could not become a call
 }
 
 // Asked: a call needs an answer.
@@ -28,7 +29,10 @@ type Asked struct{ Question Question }
 type Withdrawn struct{ QuestionID, Reason string }
 
 // Started: a call begins to act. Tier is empty when it starts no process.
-type Started struct{ Tier sandbox.Tier }
+type Started struct {
+	Tier    sandbox.Tier
+	Verdict permission.Verdict // Ask: somebody was asked and said yes
+}
 
 // Ended: a call has its result.
 type Ended struct {
@@ -64,6 +68,13 @@ type Changed struct {
 	TodosReplaced        bool
 	Mode                 *permission.Mode
 	Closed               bool
+	Peer                 *Peer
+}
+
+// A Peer is who uses a session, as far as that is known.
+type Peer struct {
+	UID             int
+	Client, Version string
 }
 
 func (Accepted) event()  {}

@@ -40,21 +40,25 @@ func (c *Call) look(ctx context.Context, env *tools.Env) (*permission.Facts, err
 		if path.By > 0 && path.Unnamed && !effects.Commands[path.By-1].ReadOnly {
 			continue // a program that may do anything may read anything: leave to run it is leave for that
 		}
-		grantee, err := s.add(ctx, f, path, false)
+		real, err := s.add(ctx, f, path, false)
 		if err != nil {
 			return nil, err
 		}
-		grant.Reads = append(grant.Reads, grantee)
+		grant.Reads = append(grant.Reads, workspace.Grantee{Real: real.Real, Tree: path.Tree})
 	}
+	var written []workspace.Path
 	for _, path := range effects.Writes {
-		grantee, err := s.add(ctx, f, path, true)
+		real, err := s.add(ctx, f, path, true)
 		if err != nil {
 			return nil, err
 		}
-		grant.Writes = append(grant.Writes, grantee)
+		grant.Writes = append(grant.Writes, workspace.Grantee{Real: real.Real, Tree: path.Tree})
+		written = append(written, real)
 	}
+	grant.Changes = append(declared(f, written), s.guessed(effects.Commands, homeOf(env))...)
 	f.Critical = permission.Critical(effects, permission.Around{Dir: env.Dir, Home: homeOf(env), Roots: places.Roots(), Environ: env.Environ})
-	env.Files = places.View(grant, c.rights.Memory)
+	c.files = places.View(grant, c.rights.Memory)
+	env.Files = c.files
 	return f, nil
 }
 
@@ -80,14 +84,18 @@ type scene struct {
 }
 
 // add resolves one declared path and notes it among the facts.
-func (s scene) add(ctx context.Context, f *permission.Facts, path tools.Path, write bool) (workspace.Grantee, error) {
-	real, err := s.places.Resolve(s.dir, path.Name)
+func (s scene) add(ctx context.Context, f *permission.Facts, path tools.Path, write bool) (workspace.Path, error) {
+	resolve := s.places.Resolve
+	if path.Entry {
+		resolve = s.places.ResolveEntry
+	}
+	real, err := resolve(s.dir, path.Name)
 	if err != nil {
-		return workspace.Grantee{}, err
+		return real, err
 	}
 	place := s.places.Place(real.Real)
 	if place == workspace.Hidden {
-		return workspace.Grantee{}, fault.Deniedf("hidden_path", "%s belongs to the daemon itself and is never opened for a tool.", real.Shown())
+		return real, fault.Deniedf("hidden_path", "%s belongs to the daemon itself and is never opened for a tool.", real.Shown())
 	}
 	a := permission.Access{
 		Named: real.Named, Real: real.Real, Missing: real.Missing, Write: write, Tree: path.Tree, Names: path.Names, Unnamed: path.Unnamed, By: path.By, Part: path.Part,
@@ -102,7 +110,7 @@ func (s scene) add(ctx context.Context, f *permission.Facts, path tools.Path, wr
 	}
 	a.Below = s.below(ctx, &a, command)
 	f.Accesses = append(f.Accesses, a)
-	return workspace.Grantee{Real: real.Real, Tree: path.Tree}, nil
+	return real, nil
 }
 
 // below says whether a part of a script that takes in a whole directory would come upon something that a rule is about.

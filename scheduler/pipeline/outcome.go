@@ -71,14 +71,17 @@ func NotStarted(cause error) Ended {
 }
 
 // Lost is how a call ends that was open when the daemon died: started says whether its act had begun, and output
-// names the file with what it had printed, if there is one.
-func Lost(started bool, output string) Ended {
+// names the file with what it had printed, if there is one. kept: what it was about to change was kept.
+func Lost(started bool, output string, kept bool) Ended {
 	if !started {
 		return NotStarted(&Stop{Interrupted, "the daemon ended before it was started"})
 	}
 	text := "The daemon ended while the call ran, so it may have had effects. It was not run again and nothing of it is still running."
 	if output != "" {
 		text += " What it had printed is in " + output + "."
+	}
+	if kept {
+		text += " The files that it was about to change are kept as they were: the user can look at what became of them with `toold diff`, and put them back with `toold undo`."
 	}
 	return failed(Interrupted, fault.Failedf("interrupted", "%s Look at the present state before you send it again under a new id.", text))
 }

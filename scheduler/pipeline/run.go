@@ -83,11 +83,13 @@ func (c *Call) permit(ctx context.Context, env *tools.Env, outside func(func()) 
 		case permission.Deny:
 			return Denial(v)
 		case permission.Allow:
+			c.verdict = v
 			c.session.Withdraw(c, "nobody has to be asked any more")
 			return nil
 		}
 		q := c.question(v)
 		if yes != nil && yes.covers(q) {
+			c.verdict = v
 			return nil
 		}
 		var err error
@@ -165,7 +167,7 @@ func (c *Call) act(ctx context.Context, env *tools.Env, usage *Usage) Ended {
 	if effects := c.parsed.effects; effects.Opaque || len(effects.Commands) > 0 {
 		usage.Tier = env.Runner.Tier()
 	}
-	if err := c.session.Start(c, Started{Tier: usage.Tier}); err != nil {
+	if err := c.session.Start(c, Started{Tier: usage.Tier, Verdict: c.verdict}); err != nil {
 		return refused(ctx, err)
 	}
 	c.started.Store(true)

@@ -33,3 +33,16 @@ func liesAt(f *os.File, real string) bool {
 func reserve(*os.File, int64, int64) error { return nil }
 
 func changeTime(s *syscall.Stat_t) time.Time { return time.Unix(s.Ctimespec.Unix()) }
+
+// idOf tells which file f is.
+func idOf(f *os.File) FileID {
+	info, err := f.Stat()
+	if err != nil {
+		return FileID{}
+	}
+	s, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return FileID{}
+	}
+	return born(uint64(s.Dev), s.Ino, time.Unix(s.Birthtimespec.Unix()))
+}

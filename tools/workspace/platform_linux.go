@@ -51,3 +51,15 @@ func reserve(f *os.File, at, n int64) error {
 }
 
 func changeTime(s *syscall.Stat_t) time.Time { return time.Unix(s.Ctim.Unix()) }
+
+// idOf tells which file f is.
+func idOf(f *os.File) FileID {
+	var x unix.Statx_t
+	err := withDescriptor(f, func(fd int) error {
+		return unix.Statx(fd, "", unix.AT_EMPTY_PATH, unix.STATX_BTIME|unix.STATX_INO, &x)
+	})
+	if err != nil || x.Mask&unix.STATX_BTIME == 0 {
+		return FileID{}
+	}
+	return born(unix.Mkdev(x.Dev_major, x.Dev_minor), x.Ino, time.Unix(x.Btime.Sec, int64(x.Btime.Nsec)))
+}

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -26,6 +27,9 @@ type Path struct {
 	Missing int
 	links   []string // real paths of the links that the name led through
 }
+
+// Links gives the real paths of the links that the name led through. It belongs to the caller.
+func (p Path) Links() []string { return slices.Clone(p.links) }
 
 // Shown gives Named for a message: what is no text, or would break a line, is escaped.
 func (p Path) Shown() string { return shown(p.Named) }
@@ -77,6 +81,32 @@ func (w *Workspace) Resolve(dir, name string) (Path, error) {
 		return Path{}, err
 	}
 	return Path{Named: r.named, Real: r.at, Exists: r.missing == 0, Missing: r.missing, links: r.passed}, nil
+}
+
+// ResolveEntry gives what Resolve does for the directory that name lies in, with the last part of name behind it: the entry
+// itself, and not what a link in its place leads to.
+func (w *Workspace) ResolveEntry(dir, name string) (Path, error) {
+	name, err := decodeName(name)
+	if err != nil {
+		return Path{}, err
+	}
+	if !filepath.IsAbs(name) {
+		name = dir + "/" + name
+	}
+	name = filepath.Clean(name)
+	if name == "/" {
+		return w.Resolve(dir, name)
+	}
+	p, err := w.Resolve("/", filepath.Dir(name))
+	if err != nil {
+		return Path{}, err
+	}
+	p.Named, p.Real = name, filepath.Join(p.Real, filepath.Base(name))
+	if _, err := os.Lstat(p.Real); err != nil {
+		p.Exists = false
+		p.Missing++
+	}
+	return p, nil
 }
 
 // follow walks an absolute name to its end.

@@ -20,6 +20,9 @@ import (
 type Grant struct {
 	Dir           string // the working directory, absolute
 	Reads, Writes []Grantee
+	// Changes are where the call may leave something else than was there: what Writes name, the links on the way to that,
+	// and what it may write without saying so. It opens nothing: it is what Expose takes images of.
+	Changes []Change
 	// Barred says, as a sentence that names the rule with its file and line, why a rule forbids reading the file,
 	// directory or link at a real path, or a directory that it lies in; empty: none does. It holds whatever Reads and
 	// Writes name, and is called from several goroutines at once. Nil: no rule is about reading.
@@ -57,6 +60,9 @@ type View struct {
 func (w *Workspace) View(g Grant, m *Memory) *View {
 	return &View{ws: w, grant: g, memory: m, learned: map[string]State{}, shown: map[inode]bool{}}
 }
+
+// Changes gives the grant's. They must not be modified.
+func (v *View) Changes() []Change { return v.grant.Changes }
 
 // Absolute is a fault invalid_input for a name that is relative, which says what it would be in the working directory.
 func (v *View) Absolute(name string) error {

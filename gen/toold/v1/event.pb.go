@@ -795,8 +795,10 @@ type Accepted struct {
 	Replayed bool `protobuf:"varint,6,opt,name=replayed,proto3" json:"replayed,omitempty"`
 	// The call that this one is part of.
 	ParentToolUseId string `protobuf:"bytes,7,opt,name=parent_tool_use_id,json=parentToolUseId,proto3" json:"parent_tool_use_id,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	// What it is about, on one line for a person, such as "Bash(npm test)"; empty for one that is invalid.
+	Title         string `protobuf:"bytes,8,opt,name=title,proto3" json:"title,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Accepted) Reset() {
@@ -874,6 +876,13 @@ func (x *Accepted) GetReplayed() bool {
 func (x *Accepted) GetParentToolUseId() string {
 	if x != nil {
 		return x.ParentToolUseId
+	}
+	return ""
+}
+
+func (x *Accepted) GetTitle() string {
+	if x != nil {
+		return x.Title
 	}
 	return ""
 }
@@ -1249,7 +1258,15 @@ type Started struct {
 	// The call.
 	ToolUseId string `protobuf:"bytes,1,opt,name=tool_use_id,json=toolUseId,proto3" json:"tool_use_id,omitempty"`
 	// How its processes are confined.
-	Sandbox       SandboxTier `protobuf:"varint,2,opt,name=sandbox,proto3,enum=toold.v1.SandboxTier" json:"sandbox,omitempty"`
+	Sandbox SandboxTier `protobuf:"varint,2,opt,name=sandbox,proto3,enum=toold.v1.SandboxTier" json:"sandbox,omitempty"`
+	// How far the call reaches.
+	Level Level `protobuf:"varint,3,opt,name=level,proto3,enum=toold.v1.Level" json:"level,omitempty"`
+	// Why it may run, in words.
+	Reason string `protobuf:"bytes,4,opt,name=reason,proto3" json:"reason,omitempty"`
+	// The same as data, the weightiest first.
+	Grounds []*Ground `protobuf:"bytes,5,rep,name=grounds,proto3" json:"grounds,omitempty"`
+	// Somebody was asked, for these reasons, and said yes.
+	Asked         bool `protobuf:"varint,6,opt,name=asked,proto3" json:"asked,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1296,6 +1313,34 @@ func (x *Started) GetSandbox() SandboxTier {
 		return x.Sandbox
 	}
 	return SandboxTier_SANDBOX_TIER_UNSPECIFIED
+}
+
+func (x *Started) GetLevel() Level {
+	if x != nil {
+		return x.Level
+	}
+	return Level_LEVEL_UNSPECIFIED
+}
+
+func (x *Started) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *Started) GetGrounds() []*Ground {
+	if x != nil {
+		return x.Grounds
+	}
+	return nil
+}
+
+func (x *Started) GetAsked() bool {
+	if x != nil {
+		return x.Asked
+	}
+	return false
 }
 
 // A running call's newest state. Never sent after the call's result; a slow client gets fewer and larger ones.
@@ -2649,7 +2694,9 @@ type SessionChanged struct {
 	// The new permission mode.
 	PermissionMode PermissionMode `protobuf:"varint,6,opt,name=permission_mode,json=permissionMode,proto3,enum=toold.v1.PermissionMode" json:"permission_mode,omitempty"`
 	// The session is closed: no further record follows.
-	Closed        bool `protobuf:"varint,7,opt,name=closed,proto3" json:"closed,omitempty"`
+	Closed bool `protobuf:"varint,7,opt,name=closed,proto3" json:"closed,omitempty"`
+	// Somebody else than the last one uses the session.
+	Peer          *Peer `protobuf:"bytes,8,opt,name=peer,proto3" json:"peer,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2733,6 +2780,77 @@ func (x *SessionChanged) GetClosed() bool {
 	return false
 }
 
+func (x *SessionChanged) GetPeer() *Peer {
+	if x != nil {
+		return x.Peer
+	}
+	return nil
+}
+
+// Who uses a session.
+type Peer struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The user, as the kernel tells.
+	Uid uint32 `protobuf:"varint,1,opt,name=uid,proto3" json:"uid,omitempty"`
+	// What the client calls itself; empty: nothing.
+	ClientName string `protobuf:"bytes,2,opt,name=client_name,json=clientName,proto3" json:"client_name,omitempty"`
+	// Its version, by its own word.
+	ClientVersion string `protobuf:"bytes,3,opt,name=client_version,json=clientVersion,proto3" json:"client_version,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Peer) Reset() {
+	*x = Peer{}
+	mi := &file_toold_v1_event_proto_msgTypes[27]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Peer) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Peer) ProtoMessage() {}
+
+func (x *Peer) ProtoReflect() protoreflect.Message {
+	mi := &file_toold_v1_event_proto_msgTypes[27]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Peer.ProtoReflect.Descriptor instead.
+func (*Peer) Descriptor() ([]byte, []int) {
+	return file_toold_v1_event_proto_rawDescGZIP(), []int{27}
+}
+
+func (x *Peer) GetUid() uint32 {
+	if x != nil {
+		return x.Uid
+	}
+	return 0
+}
+
+func (x *Peer) GetClientName() string {
+	if x != nil {
+		return x.ClientName
+	}
+	return ""
+}
+
+func (x *Peer) GetClientVersion() string {
+	if x != nil {
+		return x.ClientVersion
+	}
+	return ""
+}
+
 // One entry of the todo list.
 type Todo struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2748,7 +2866,7 @@ type Todo struct {
 
 func (x *Todo) Reset() {
 	*x = Todo{}
-	mi := &file_toold_v1_event_proto_msgTypes[27]
+	mi := &file_toold_v1_event_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2760,7 +2878,7 @@ func (x *Todo) String() string {
 func (*Todo) ProtoMessage() {}
 
 func (x *Todo) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_event_proto_msgTypes[27]
+	mi := &file_toold_v1_event_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2773,7 +2891,7 @@ func (x *Todo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Todo.ProtoReflect.Descriptor instead.
 func (*Todo) Descriptor() ([]byte, []int) {
-	return file_toold_v1_event_proto_rawDescGZIP(), []int{27}
+	return file_toold_v1_event_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Todo) GetContent() string {
@@ -2840,7 +2958,7 @@ const file_toold_v1_event_proto_rawDesc = "" +
 	"\bOpenTurn\x12\x12\n" +
 	"\x04turn\x18\x01 \x01(\x04R\x04turn\x12\x17\n" +
 	"\aturn_id\x18\x02 \x01(\tR\x06turnId\x12)\n" +
-	"\x11open_tool_use_ids\x18\x03 \x03(\tR\x0eopenToolUseIds\"\xd3\x01\n" +
+	"\x11open_tool_use_ids\x18\x03 \x03(\tR\x0eopenToolUseIds\"\xe9\x01\n" +
 	"\bAccepted\x12\x1e\n" +
 	"\vtool_use_id\x18\x01 \x01(\tR\ttoolUseId\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x14\n" +
@@ -2850,7 +2968,8 @@ const file_toold_v1_event_proto_rawDesc = "" +
 	"concurrent\x18\x05 \x01(\bR\n" +
 	"concurrent\x12\x1a\n" +
 	"\breplayed\x18\x06 \x01(\bR\breplayed\x12+\n" +
-	"\x12parent_tool_use_id\x18\a \x01(\tR\x0fparentToolUseId\"4\n" +
+	"\x12parent_tool_use_id\x18\a \x01(\tR\x0fparentToolUseId\x12\x14\n" +
+	"\x05title\x18\b \x01(\tR\x05title\"4\n" +
 	"\n" +
 	"Suggestion\x12\x12\n" +
 	"\x04rule\x18\x01 \x01(\tR\x04rule\x12\x12\n" +
@@ -2883,10 +3002,14 @@ const file_toold_v1_event_proto_rawDesc = "" +
 	"\vquestion_id\x18\x01 \x01(\tR\n" +
 	"questionId\x12\x1e\n" +
 	"\vtool_use_id\x18\x02 \x01(\tR\ttoolUseId\x12\x16\n" +
-	"\x06reason\x18\x03 \x01(\tR\x06reason\"Z\n" +
+	"\x06reason\x18\x03 \x01(\tR\x06reason\"\xdb\x01\n" +
 	"\aStarted\x12\x1e\n" +
 	"\vtool_use_id\x18\x01 \x01(\tR\ttoolUseId\x12/\n" +
-	"\asandbox\x18\x02 \x01(\x0e2\x15.toold.v1.SandboxTierR\asandbox\"\xdd\x01\n" +
+	"\asandbox\x18\x02 \x01(\x0e2\x15.toold.v1.SandboxTierR\asandbox\x12%\n" +
+	"\x05level\x18\x03 \x01(\x0e2\x0f.toold.v1.LevelR\x05level\x12\x16\n" +
+	"\x06reason\x18\x04 \x01(\tR\x06reason\x12*\n" +
+	"\agrounds\x18\x05 \x03(\v2\x10.toold.v1.GroundR\agrounds\x12\x14\n" +
+	"\x05asked\x18\x06 \x01(\bR\x05asked\"\xdd\x01\n" +
 	"\bProgress\x12\x1e\n" +
 	"\vtool_use_id\x18\x01 \x01(\tR\ttoolUseId\x12\x1b\n" +
 	"\ttool_name\x18\x02 \x01(\tR\btoolName\x123\n" +
@@ -2981,7 +3104,7 @@ const file_toold_v1_event_proto_rawDesc = "" +
 	"\x04code\x18\x01 \x01(\tR\x04code\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x12\x1e\n" +
 	"\vtool_use_id\x18\x03 \x01(\tR\ttoolUseId\x121\n" +
-	"\adetails\x18\x04 \x01(\v2\x17.google.protobuf.StructR\adetails\"\x9f\x02\n" +
+	"\adetails\x18\x04 \x01(\v2\x17.google.protobuf.StructR\adetails\"\xc3\x02\n" +
 	"\x0eSessionChanged\x12+\n" +
 	"\x11working_directory\x18\x01 \x01(\tR\x10workingDirectory\x12\x1a\n" +
 	"\bexported\x18\x02 \x03(\tR\bexported\x12\x1e\n" +
@@ -2991,7 +3114,13 @@ const file_toold_v1_event_proto_rawDesc = "" +
 	"\x05todos\x18\x04 \x03(\v2\x0e.toold.v1.TodoR\x05todos\x12#\n" +
 	"\rtodos_changed\x18\x05 \x01(\bR\ftodosChanged\x12A\n" +
 	"\x0fpermission_mode\x18\x06 \x01(\x0e2\x18.toold.v1.PermissionModeR\x0epermissionMode\x12\x16\n" +
-	"\x06closed\x18\a \x01(\bR\x06closed\"Y\n" +
+	"\x06closed\x18\a \x01(\bR\x06closed\x12\"\n" +
+	"\x04peer\x18\b \x01(\v2\x0e.toold.v1.PeerR\x04peer\"`\n" +
+	"\x04Peer\x12\x10\n" +
+	"\x03uid\x18\x01 \x01(\rR\x03uid\x12\x1f\n" +
+	"\vclient_name\x18\x02 \x01(\tR\n" +
+	"clientName\x12%\n" +
+	"\x0eclient_version\x18\x03 \x01(\tR\rclientVersion\"Y\n" +
 	"\x04Todo\x12\x18\n" +
 	"\acontent\x18\x01 \x01(\tR\acontent\x12\x16\n" +
 	"\x06status\x18\x02 \x01(\tR\x06status\x12\x1f\n" +
@@ -3039,7 +3168,7 @@ func file_toold_v1_event_proto_rawDescGZIP() []byte {
 }
 
 var file_toold_v1_event_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_toold_v1_event_proto_msgTypes = make([]protoimpl.MessageInfo, 29)
+var file_toold_v1_event_proto_msgTypes = make([]protoimpl.MessageInfo, 30)
 var file_toold_v1_event_proto_goTypes = []any{
 	(Level)(0),                    // 0: toold.v1.Level
 	(SandboxTier)(0),              // 1: toold.v1.SandboxTier
@@ -3072,15 +3201,16 @@ var file_toold_v1_event_proto_goTypes = []any{
 	(*SaveBuffers)(nil),           // 28: toold.v1.SaveBuffers
 	(*Notice)(nil),                // 29: toold.v1.Notice
 	(*SessionChanged)(nil),        // 30: toold.v1.SessionChanged
-	(*Todo)(nil),                  // 31: toold.v1.Todo
-	nil,                           // 32: toold.v1.TurnEnded.OutcomesEntry
-	(*timestamppb.Timestamp)(nil), // 33: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 34: google.protobuf.Duration
-	(*structpb.Struct)(nil),       // 35: google.protobuf.Struct
-	(PermissionMode)(0),           // 36: toold.v1.PermissionMode
+	(*Peer)(nil),                  // 31: toold.v1.Peer
+	(*Todo)(nil),                  // 32: toold.v1.Todo
+	nil,                           // 33: toold.v1.TurnEnded.OutcomesEntry
+	(*timestamppb.Timestamp)(nil), // 34: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 35: google.protobuf.Duration
+	(*structpb.Struct)(nil),       // 36: google.protobuf.Struct
+	(PermissionMode)(0),           // 37: toold.v1.PermissionMode
 }
 var file_toold_v1_event_proto_depIdxs = []int32{
-	33, // 0: toold.v1.ExecuteResponse.time:type_name -> google.protobuf.Timestamp
+	34, // 0: toold.v1.ExecuteResponse.time:type_name -> google.protobuf.Timestamp
 	5,  // 1: toold.v1.ExecuteResponse.attached:type_name -> toold.v1.Attached
 	7,  // 2: toold.v1.ExecuteResponse.accepted:type_name -> toold.v1.Accepted
 	10, // 3: toold.v1.ExecuteResponse.question:type_name -> toold.v1.Question
@@ -3098,39 +3228,42 @@ var file_toold_v1_event_proto_depIdxs = []int32{
 	6,  // 15: toold.v1.Attached.open_turns:type_name -> toold.v1.OpenTurn
 	0,  // 16: toold.v1.Question.level:type_name -> toold.v1.Level
 	8,  // 17: toold.v1.Question.suggestions:type_name -> toold.v1.Suggestion
-	33, // 18: toold.v1.Question.expires:type_name -> google.protobuf.Timestamp
+	34, // 18: toold.v1.Question.expires:type_name -> google.protobuf.Timestamp
 	9,  // 19: toold.v1.Question.grounds:type_name -> toold.v1.Ground
 	1,  // 20: toold.v1.Started.sandbox:type_name -> toold.v1.SandboxTier
-	34, // 21: toold.v1.Progress.elapsed:type_name -> google.protobuf.Duration
-	14, // 22: toold.v1.Progress.output:type_name -> toold.v1.OutputChunk
-	15, // 23: toold.v1.Progress.step:type_name -> toold.v1.Step
-	2,  // 24: toold.v1.OutputChunk.channel:type_name -> toold.v1.Channel
-	17, // 25: toold.v1.Content.image:type_name -> toold.v1.Blob
-	17, // 26: toold.v1.Content.document:type_name -> toold.v1.Blob
-	18, // 27: toold.v1.Content.link:type_name -> toold.v1.Link
-	35, // 28: toold.v1.Error.details:type_name -> google.protobuf.Struct
-	34, // 29: toold.v1.Usage.waited:type_name -> google.protobuf.Duration
-	34, // 30: toold.v1.Usage.asked:type_name -> google.protobuf.Duration
-	34, // 31: toold.v1.Usage.ran:type_name -> google.protobuf.Duration
-	1,  // 32: toold.v1.Usage.sandbox:type_name -> toold.v1.SandboxTier
-	3,  // 33: toold.v1.ToolResult.outcome:type_name -> toold.v1.Outcome
-	16, // 34: toold.v1.ToolResult.content:type_name -> toold.v1.Content
-	19, // 35: toold.v1.ToolResult.error:type_name -> toold.v1.Error
-	35, // 36: toold.v1.ToolResult.structured:type_name -> google.protobuf.Struct
-	20, // 37: toold.v1.ToolResult.usage:type_name -> toold.v1.Usage
-	21, // 38: toold.v1.ToolResult.spill:type_name -> toold.v1.Spill
-	32, // 39: toold.v1.TurnEnded.outcomes:type_name -> toold.v1.TurnEnded.OutcomesEntry
-	34, // 40: toold.v1.TurnEnded.wall:type_name -> google.protobuf.Duration
-	34, // 41: toold.v1.TurnEnded.work:type_name -> google.protobuf.Duration
-	27, // 42: toold.v1.BufferEdit.edits:type_name -> toold.v1.TextEdit
-	35, // 43: toold.v1.Notice.details:type_name -> google.protobuf.Struct
-	31, // 44: toold.v1.SessionChanged.todos:type_name -> toold.v1.Todo
-	36, // 45: toold.v1.SessionChanged.permission_mode:type_name -> toold.v1.PermissionMode
-	46, // [46:46] is the sub-list for method output_type
-	46, // [46:46] is the sub-list for method input_type
-	46, // [46:46] is the sub-list for extension type_name
-	46, // [46:46] is the sub-list for extension extendee
-	0,  // [0:46] is the sub-list for field type_name
+	0,  // 21: toold.v1.Started.level:type_name -> toold.v1.Level
+	9,  // 22: toold.v1.Started.grounds:type_name -> toold.v1.Ground
+	35, // 23: toold.v1.Progress.elapsed:type_name -> google.protobuf.Duration
+	14, // 24: toold.v1.Progress.output:type_name -> toold.v1.OutputChunk
+	15, // 25: toold.v1.Progress.step:type_name -> toold.v1.Step
+	2,  // 26: toold.v1.OutputChunk.channel:type_name -> toold.v1.Channel
+	17, // 27: toold.v1.Content.image:type_name -> toold.v1.Blob
+	17, // 28: toold.v1.Content.document:type_name -> toold.v1.Blob
+	18, // 29: toold.v1.Content.link:type_name -> toold.v1.Link
+	36, // 30: toold.v1.Error.details:type_name -> google.protobuf.Struct
+	35, // 31: toold.v1.Usage.waited:type_name -> google.protobuf.Duration
+	35, // 32: toold.v1.Usage.asked:type_name -> google.protobuf.Duration
+	35, // 33: toold.v1.Usage.ran:type_name -> google.protobuf.Duration
+	1,  // 34: toold.v1.Usage.sandbox:type_name -> toold.v1.SandboxTier
+	3,  // 35: toold.v1.ToolResult.outcome:type_name -> toold.v1.Outcome
+	16, // 36: toold.v1.ToolResult.content:type_name -> toold.v1.Content
+	19, // 37: toold.v1.ToolResult.error:type_name -> toold.v1.Error
+	36, // 38: toold.v1.ToolResult.structured:type_name -> google.protobuf.Struct
+	20, // 39: toold.v1.ToolResult.usage:type_name -> toold.v1.Usage
+	21, // 40: toold.v1.ToolResult.spill:type_name -> toold.v1.Spill
+	33, // 41: toold.v1.TurnEnded.outcomes:type_name -> toold.v1.TurnEnded.OutcomesEntry
+	35, // 42: toold.v1.TurnEnded.wall:type_name -> google.protobuf.Duration
+	35, // 43: toold.v1.TurnEnded.work:type_name -> google.protobuf.Duration
+	27, // 44: toold.v1.BufferEdit.edits:type_name -> toold.v1.TextEdit
+	36, // 45: toold.v1.Notice.details:type_name -> google.protobuf.Struct
+	32, // 46: toold.v1.SessionChanged.todos:type_name -> toold.v1.Todo
+	37, // 47: toold.v1.SessionChanged.permission_mode:type_name -> toold.v1.PermissionMode
+	31, // 48: toold.v1.SessionChanged.peer:type_name -> toold.v1.Peer
+	49, // [49:49] is the sub-list for method output_type
+	49, // [49:49] is the sub-list for method input_type
+	49, // [49:49] is the sub-list for extension type_name
+	49, // [49:49] is the sub-list for extension extendee
+	0,  // [0:49] is the sub-list for field type_name
 }
 
 func init() { file_toold_v1_event_proto_init() }
@@ -3175,7 +3308,7 @@ func file_toold_v1_event_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_toold_v1_event_proto_rawDesc), len(file_toold_v1_event_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   29,
+			NumMessages:   30,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -23,6 +23,67 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// What has become of a file.
+type FileChangeKind int32
+
+const (
+	// Not used.
+	FileChangeKind_FILE_CHANGE_KIND_UNSPECIFIED FileChangeKind = 0
+	// It was not there before.
+	FileChangeKind_FILE_CHANGE_KIND_CREATED FileChangeKind = 1
+	// It is not there any more.
+	FileChangeKind_FILE_CHANGE_KIND_REMOVED FileChangeKind = 2
+	// It holds something else, or is something else.
+	FileChangeKind_FILE_CHANGE_KIND_CHANGED FileChangeKind = 3
+	// Its mode is another one, or which names share it, and all else is as it was.
+	FileChangeKind_FILE_CHANGE_KIND_MODE FileChangeKind = 4
+)
+
+// Enum value maps for FileChangeKind.
+var (
+	FileChangeKind_name = map[int32]string{
+		0: "FILE_CHANGE_KIND_UNSPECIFIED",
+		1: "FILE_CHANGE_KIND_CREATED",
+		2: "FILE_CHANGE_KIND_REMOVED",
+		3: "FILE_CHANGE_KIND_CHANGED",
+		4: "FILE_CHANGE_KIND_MODE",
+	}
+	FileChangeKind_value = map[string]int32{
+		"FILE_CHANGE_KIND_UNSPECIFIED": 0,
+		"FILE_CHANGE_KIND_CREATED":     1,
+		"FILE_CHANGE_KIND_REMOVED":     2,
+		"FILE_CHANGE_KIND_CHANGED":     3,
+		"FILE_CHANGE_KIND_MODE":        4,
+	}
+)
+
+func (x FileChangeKind) Enum() *FileChangeKind {
+	p := new(FileChangeKind)
+	*p = x
+	return p
+}
+
+func (x FileChangeKind) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (FileChangeKind) Descriptor() protoreflect.EnumDescriptor {
+	return file_toold_v1_session_proto_enumTypes[0].Descriptor()
+}
+
+func (FileChangeKind) Type() protoreflect.EnumType {
+	return &file_toold_v1_session_proto_enumTypes[0]
+}
+
+func (x FileChangeKind) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use FileChangeKind.Descriptor instead.
+func (FileChangeKind) EnumDescriptor() ([]byte, []int) {
+	return file_toold_v1_session_proto_rawDescGZIP(), []int{0}
+}
+
 // A session, seen from beside.
 type Session struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -957,17 +1018,37 @@ func (*CloseSessionResponse) Descriptor() ([]byte, []int) {
 	return file_toold_v1_session_proto_rawDescGZIP(), []int{15}
 }
 
-// A state of files that can be put back.
+// A state of files that can be put back: what one call has changed.
 type Checkpoint struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The turn.
 	Turn uint64 `protobuf:"varint,1,opt,name=turn,proto3" json:"turn,omitempty"`
 	// The call that changed the files.
 	ToolUseId string `protobuf:"bytes,2,opt,name=tool_use_id,json=toolUseId,proto3" json:"tool_use_id,omitempty"`
-	// The files.
+	// The files. What is no text, or would break a line, is "base64:" and its bytes.
 	Paths []string `protobuf:"bytes,3,rep,name=paths,proto3" json:"paths,omitempty"`
-	// Unified diff of what the call changed.
-	Diff          string `protobuf:"bytes,4,opt,name=diff,proto3" json:"diff,omitempty"`
+	// Unified diff of what the call changed, as git writes it, with names relative to the roots. Empty with no_diffs.
+	Diff string `protobuf:"bytes,4,opt,name=diff,proto3" json:"diff,omitempty"`
+	// The client's name of the turn.
+	TurnId string `protobuf:"bytes,5,opt,name=turn_id,json=turnId,proto3" json:"turn_id,omitempty"`
+	// The tool.
+	ToolName string `protobuf:"bytes,6,opt,name=tool_name,json=toolName,proto3" json:"tool_name,omitempty"`
+	// The call in one line.
+	Title string `protobuf:"bytes,7,opt,name=title,proto3" json:"title,omitempty"`
+	// When it began to act.
+	Started *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=started,proto3" json:"started,omitempty"`
+	// The same, file by file.
+	Files []*FileChange `protobuf:"bytes,9,rep,name=files,proto3" json:"files,omitempty"`
+	// What the call may have changed and nobody can put back.
+	NotKept []*PathReason `protobuf:"bytes,10,rep,name=not_kept,json=notKept,proto3" json:"not_kept,omitempty"`
+	// All of it has been put back since, and not been brought back after.
+	Undone bool `protobuf:"varint,11,opt,name=undone,proto3" json:"undone,omitempty"`
+	// The call put back what others had changed.
+	Restore bool `protobuf:"varint,12,opt,name=restore,proto3" json:"restore,omitempty"`
+	// The session that the call is of: another one if it restored a closed session.
+	SessionId string `protobuf:"bytes,13,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
+	// The call has not ended, so what it changes is not known yet.
+	Running       bool `protobuf:"varint,14,opt,name=running,proto3" json:"running,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1030,18 +1111,248 @@ func (x *Checkpoint) GetDiff() string {
 	return ""
 }
 
+func (x *Checkpoint) GetTurnId() string {
+	if x != nil {
+		return x.TurnId
+	}
+	return ""
+}
+
+func (x *Checkpoint) GetToolName() string {
+	if x != nil {
+		return x.ToolName
+	}
+	return ""
+}
+
+func (x *Checkpoint) GetTitle() string {
+	if x != nil {
+		return x.Title
+	}
+	return ""
+}
+
+func (x *Checkpoint) GetStarted() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Started
+	}
+	return nil
+}
+
+func (x *Checkpoint) GetFiles() []*FileChange {
+	if x != nil {
+		return x.Files
+	}
+	return nil
+}
+
+func (x *Checkpoint) GetNotKept() []*PathReason {
+	if x != nil {
+		return x.NotKept
+	}
+	return nil
+}
+
+func (x *Checkpoint) GetUndone() bool {
+	if x != nil {
+		return x.Undone
+	}
+	return false
+}
+
+func (x *Checkpoint) GetRestore() bool {
+	if x != nil {
+		return x.Restore
+	}
+	return false
+}
+
+func (x *Checkpoint) GetSessionId() string {
+	if x != nil {
+		return x.SessionId
+	}
+	return ""
+}
+
+func (x *Checkpoint) GetRunning() bool {
+	if x != nil {
+		return x.Running
+	}
+	return false
+}
+
+// What has become of one file.
+type FileChange struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// As Checkpoint.paths.
+	Path string `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"`
+	// What has become of it.
+	Kind FileChangeKind `protobuf:"varint,2,opt,name=kind,proto3,enum=toold.v1.FileChangeKind" json:"kind,omitempty"`
+	// Unified diff, as Checkpoint.diff; a sentence in parentheses where there can be none.
+	Diff string `protobuf:"bytes,3,opt,name=diff,proto3" json:"diff,omitempty"`
+	// Lines that came.
+	Added uint32 `protobuf:"varint,4,opt,name=added,proto3" json:"added,omitempty"`
+	// Lines that went.
+	Removed uint32 `protobuf:"varint,5,opt,name=removed,proto3" json:"removed,omitempty"`
+	// What else is to be known of it, as a sentence; empty: nothing.
+	Note          string `protobuf:"bytes,6,opt,name=note,proto3" json:"note,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FileChange) Reset() {
+	*x = FileChange{}
+	mi := &file_toold_v1_session_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FileChange) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FileChange) ProtoMessage() {}
+
+func (x *FileChange) ProtoReflect() protoreflect.Message {
+	mi := &file_toold_v1_session_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FileChange.ProtoReflect.Descriptor instead.
+func (*FileChange) Descriptor() ([]byte, []int) {
+	return file_toold_v1_session_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *FileChange) GetPath() string {
+	if x != nil {
+		return x.Path
+	}
+	return ""
+}
+
+func (x *FileChange) GetKind() FileChangeKind {
+	if x != nil {
+		return x.Kind
+	}
+	return FileChangeKind_FILE_CHANGE_KIND_UNSPECIFIED
+}
+
+func (x *FileChange) GetDiff() string {
+	if x != nil {
+		return x.Diff
+	}
+	return ""
+}
+
+func (x *FileChange) GetAdded() uint32 {
+	if x != nil {
+		return x.Added
+	}
+	return 0
+}
+
+func (x *FileChange) GetRemoved() uint32 {
+	if x != nil {
+		return x.Removed
+	}
+	return 0
+}
+
+func (x *FileChange) GetNote() string {
+	if x != nil {
+		return x.Note
+	}
+	return ""
+}
+
+// Why something is not done at a path, or could not be.
+type PathReason struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// As Checkpoint.paths; of a directory it stands for what is below it.
+	Path string `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"`
+	// A sentence.
+	Reason        string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PathReason) Reset() {
+	*x = PathReason{}
+	mi := &file_toold_v1_session_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PathReason) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PathReason) ProtoMessage() {}
+
+func (x *PathReason) ProtoReflect() protoreflect.Message {
+	mi := &file_toold_v1_session_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PathReason.ProtoReflect.Descriptor instead.
+func (*PathReason) Descriptor() ([]byte, []int) {
+	return file_toold_v1_session_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *PathReason) GetPath() string {
+	if x != nil {
+		return x.Path
+	}
+	return ""
+}
+
+func (x *PathReason) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
 // Which session's.
 type ListCheckpointsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Its name.
-	SessionId     string `protobuf:"bytes,1,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
+	SessionId string `protobuf:"bytes,1,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
+	// Those of this turn alone; unset: of all.
+	Turn *uint64 `protobuf:"varint,2,opt,name=turn,proto3,oneof" json:"turn,omitempty"`
+	// That of this call alone; empty: of all.
+	ToolUseId string `protobuf:"bytes,3,opt,name=tool_use_id,json=toolUseId,proto3" json:"tool_use_id,omitempty"`
+	// What concerns these files alone, or files below them; empty: all.
+	Paths []string `protobuf:"bytes,4,rep,name=paths,proto3" json:"paths,omitempty"`
+	// The checkpoints without diffs. Net has them all the same.
+	NoDiffs bool `protobuf:"varint,5,opt,name=no_diffs,json=noDiffs,proto3" json:"no_diffs,omitempty"`
+	// Also what all of them together have changed.
+	Net bool `protobuf:"varint,6,opt,name=net,proto3" json:"net,omitempty"`
+	// At most so many; 0: 100. More than 1000 are never given at once.
+	Limit uint32 `protobuf:"varint,7,opt,name=limit,proto3" json:"limit,omitempty"`
+	// Goes on where an earlier answer ended: its next_page_token.
+	PageToken     string `protobuf:"bytes,8,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ListCheckpointsRequest) Reset() {
 	*x = ListCheckpointsRequest{}
-	mi := &file_toold_v1_session_proto_msgTypes[17]
+	mi := &file_toold_v1_session_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1053,7 +1364,7 @@ func (x *ListCheckpointsRequest) String() string {
 func (*ListCheckpointsRequest) ProtoMessage() {}
 
 func (x *ListCheckpointsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_session_proto_msgTypes[17]
+	mi := &file_toold_v1_session_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1066,7 +1377,7 @@ func (x *ListCheckpointsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListCheckpointsRequest.ProtoReflect.Descriptor instead.
 func (*ListCheckpointsRequest) Descriptor() ([]byte, []int) {
-	return file_toold_v1_session_proto_rawDescGZIP(), []int{17}
+	return file_toold_v1_session_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *ListCheckpointsRequest) GetSessionId() string {
@@ -1076,18 +1387,71 @@ func (x *ListCheckpointsRequest) GetSessionId() string {
 	return ""
 }
 
+func (x *ListCheckpointsRequest) GetTurn() uint64 {
+	if x != nil && x.Turn != nil {
+		return *x.Turn
+	}
+	return 0
+}
+
+func (x *ListCheckpointsRequest) GetToolUseId() string {
+	if x != nil {
+		return x.ToolUseId
+	}
+	return ""
+}
+
+func (x *ListCheckpointsRequest) GetPaths() []string {
+	if x != nil {
+		return x.Paths
+	}
+	return nil
+}
+
+func (x *ListCheckpointsRequest) GetNoDiffs() bool {
+	if x != nil {
+		return x.NoDiffs
+	}
+	return false
+}
+
+func (x *ListCheckpointsRequest) GetNet() bool {
+	if x != nil {
+		return x.Net
+	}
+	return false
+}
+
+func (x *ListCheckpointsRequest) GetLimit() uint32 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
+func (x *ListCheckpointsRequest) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
+}
+
 // The checkpoints.
 type ListCheckpointsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Newest first.
-	Checkpoints   []*Checkpoint `protobuf:"bytes,1,rep,name=checkpoints,proto3" json:"checkpoints,omitempty"`
+	Checkpoints []*Checkpoint `protobuf:"bytes,1,rep,name=checkpoints,proto3" json:"checkpoints,omitempty"`
+	// Of each file what the first of all that were asked for found, against what the last left. Only with net.
+	Net []*FileChange `protobuf:"bytes,2,rep,name=net,proto3" json:"net,omitempty"`
+	// There are more; empty: these were the last.
+	NextPageToken string `protobuf:"bytes,3,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ListCheckpointsResponse) Reset() {
 	*x = ListCheckpointsResponse{}
-	mi := &file_toold_v1_session_proto_msgTypes[18]
+	mi := &file_toold_v1_session_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1099,7 +1463,7 @@ func (x *ListCheckpointsResponse) String() string {
 func (*ListCheckpointsResponse) ProtoMessage() {}
 
 func (x *ListCheckpointsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_session_proto_msgTypes[18]
+	mi := &file_toold_v1_session_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1112,7 +1476,7 @@ func (x *ListCheckpointsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListCheckpointsResponse.ProtoReflect.Descriptor instead.
 func (*ListCheckpointsResponse) Descriptor() ([]byte, []int) {
-	return file_toold_v1_session_proto_rawDescGZIP(), []int{18}
+	return file_toold_v1_session_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *ListCheckpointsResponse) GetCheckpoints() []*Checkpoint {
@@ -1122,31 +1486,48 @@ func (x *ListCheckpointsResponse) GetCheckpoints() []*Checkpoint {
 	return nil
 }
 
+func (x *ListCheckpointsResponse) GetNet() []*FileChange {
+	if x != nil {
+		return x.Net
+	}
+	return nil
+}
+
+func (x *ListCheckpointsResponse) GetNextPageToken() string {
+	if x != nil {
+		return x.NextPageToken
+	}
+	return ""
+}
+
 // What to put back.
 type RestoreRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The session.
 	SessionId string `protobuf:"bytes,1,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
-	// To where.
+	// To where. Everything that was changed from there on is put back.
 	//
 	// Types that are valid to be assigned to Point:
 	//
 	//	*RestoreRequest_Turn
 	//	*RestoreRequest_ToolUseId
 	Point isRestoreRequest_Point `protobuf_oneof:"point"`
-	// Only these files; empty: all.
+	// Only these files, and files below them; empty: all.
 	Paths []string `protobuf:"bytes,4,rep,name=paths,proto3" json:"paths,omitempty"`
 	// Only says what would be done.
 	DryRun bool `protobuf:"varint,5,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
 	// Also where another hand has changed a file since.
-	Force         bool `protobuf:"varint,6,opt,name=force,proto3" json:"force,omitempty"`
+	Force bool `protobuf:"varint,6,opt,name=force,proto3" json:"force,omitempty"`
+	// The plan_digest of a dry run: FAILED_PRECONDITION plan_changed if it would be another one by now. Empty: whatever is
+	// to be done.
+	PlanDigest    string `protobuf:"bytes,7,opt,name=plan_digest,json=planDigest,proto3" json:"plan_digest,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *RestoreRequest) Reset() {
 	*x = RestoreRequest{}
-	mi := &file_toold_v1_session_proto_msgTypes[19]
+	mi := &file_toold_v1_session_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1158,7 +1539,7 @@ func (x *RestoreRequest) String() string {
 func (*RestoreRequest) ProtoMessage() {}
 
 func (x *RestoreRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_session_proto_msgTypes[19]
+	mi := &file_toold_v1_session_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1171,7 +1552,7 @@ func (x *RestoreRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RestoreRequest.ProtoReflect.Descriptor instead.
 func (*RestoreRequest) Descriptor() ([]byte, []int) {
-	return file_toold_v1_session_proto_rawDescGZIP(), []int{19}
+	return file_toold_v1_session_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *RestoreRequest) GetSessionId() string {
@@ -1227,6 +1608,13 @@ func (x *RestoreRequest) GetForce() bool {
 	return false
 }
 
+func (x *RestoreRequest) GetPlanDigest() string {
+	if x != nil {
+		return x.PlanDigest
+	}
+	return ""
+}
+
 type isRestoreRequest_Point interface {
 	isRestoreRequest_Point()
 }
@@ -1250,15 +1638,32 @@ type RestoreResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Files that were put back, or would be.
 	Restored []string `protobuf:"bytes,1,rep,name=restored,proto3" json:"restored,omitempty"`
-	// Files that another hand has changed since.
-	Conflicts     []string `protobuf:"bytes,2,rep,name=conflicts,proto3" json:"conflicts,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	// Files that another hand has changed since. Of a dry run; otherwise they are either put back, with force, or the
+	// request is refused as FAILED_PRECONDITION restore_conflict and nothing is.
+	Conflicts []string `protobuf:"bytes,2,rep,name=conflicts,proto3" json:"conflicts,omitempty"`
+	// What becomes of each of restored.
+	Files []*FileChange `protobuf:"bytes,3,rep,name=files,proto3" json:"files,omitempty"`
+	// What is not put back, with the reasons.
+	NotRestored []*PathReason `protobuf:"bytes,4,rep,name=not_restored,json=notRestored,proto3" json:"not_restored,omitempty"`
+	// Why each of conflicts is one.
+	ConflictReasons []*PathReason `protobuf:"bytes,5,rep,name=conflict_reasons,json=conflictReasons,proto3" json:"conflict_reasons,omitempty"`
+	// Identifies what would be done, and to what.
+	PlanDigest string `protobuf:"bytes,6,opt,name=plan_digest,json=planDigest,proto3" json:"plan_digest,omitempty"`
+	// The session in which the call ran. Empty for a dry run.
+	SessionId string `protobuf:"bytes,7,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
+	// The call. Restore to before it undoes the undoing.
+	ToolUseId string `protobuf:"bytes,8,opt,name=tool_use_id,json=toolUseId,proto3" json:"tool_use_id,omitempty"`
+	// Its turn.
+	Turn uint64 `protobuf:"varint,9,opt,name=turn,proto3" json:"turn,omitempty"`
+	// The calls whose changes are undone, newest first.
+	UndoneToolUseIds []string `protobuf:"bytes,10,rep,name=undone_tool_use_ids,json=undoneToolUseIds,proto3" json:"undone_tool_use_ids,omitempty"`
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
 }
 
 func (x *RestoreResponse) Reset() {
 	*x = RestoreResponse{}
-	mi := &file_toold_v1_session_proto_msgTypes[20]
+	mi := &file_toold_v1_session_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1270,7 +1675,7 @@ func (x *RestoreResponse) String() string {
 func (*RestoreResponse) ProtoMessage() {}
 
 func (x *RestoreResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_session_proto_msgTypes[20]
+	mi := &file_toold_v1_session_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1283,7 +1688,7 @@ func (x *RestoreResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RestoreResponse.ProtoReflect.Descriptor instead.
 func (*RestoreResponse) Descriptor() ([]byte, []int) {
-	return file_toold_v1_session_proto_rawDescGZIP(), []int{20}
+	return file_toold_v1_session_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *RestoreResponse) GetRestored() []string {
@@ -1296,6 +1701,62 @@ func (x *RestoreResponse) GetRestored() []string {
 func (x *RestoreResponse) GetConflicts() []string {
 	if x != nil {
 		return x.Conflicts
+	}
+	return nil
+}
+
+func (x *RestoreResponse) GetFiles() []*FileChange {
+	if x != nil {
+		return x.Files
+	}
+	return nil
+}
+
+func (x *RestoreResponse) GetNotRestored() []*PathReason {
+	if x != nil {
+		return x.NotRestored
+	}
+	return nil
+}
+
+func (x *RestoreResponse) GetConflictReasons() []*PathReason {
+	if x != nil {
+		return x.ConflictReasons
+	}
+	return nil
+}
+
+func (x *RestoreResponse) GetPlanDigest() string {
+	if x != nil {
+		return x.PlanDigest
+	}
+	return ""
+}
+
+func (x *RestoreResponse) GetSessionId() string {
+	if x != nil {
+		return x.SessionId
+	}
+	return ""
+}
+
+func (x *RestoreResponse) GetToolUseId() string {
+	if x != nil {
+		return x.ToolUseId
+	}
+	return ""
+}
+
+func (x *RestoreResponse) GetTurn() uint64 {
+	if x != nil {
+		return x.Turn
+	}
+	return 0
+}
+
+func (x *RestoreResponse) GetUndoneToolUseIds() []string {
+	if x != nil {
+		return x.UndoneToolUseIds
 	}
 	return nil
 }
@@ -1370,18 +1831,53 @@ const file_toold_v1_session_proto_rawDesc = "" +
 	"\x13CloseSessionRequest\x12\x1d\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tR\tsessionId\"\x16\n" +
-	"\x14CloseSessionResponse\"j\n" +
+	"\x14CloseSessionResponse\"\xb4\x03\n" +
 	"\n" +
 	"Checkpoint\x12\x12\n" +
 	"\x04turn\x18\x01 \x01(\x04R\x04turn\x12\x1e\n" +
 	"\vtool_use_id\x18\x02 \x01(\tR\ttoolUseId\x12\x14\n" +
 	"\x05paths\x18\x03 \x03(\tR\x05paths\x12\x12\n" +
-	"\x04diff\x18\x04 \x01(\tR\x04diff\"7\n" +
+	"\x04diff\x18\x04 \x01(\tR\x04diff\x12\x17\n" +
+	"\aturn_id\x18\x05 \x01(\tR\x06turnId\x12\x1b\n" +
+	"\ttool_name\x18\x06 \x01(\tR\btoolName\x12\x14\n" +
+	"\x05title\x18\a \x01(\tR\x05title\x124\n" +
+	"\astarted\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\astarted\x12*\n" +
+	"\x05files\x18\t \x03(\v2\x14.toold.v1.FileChangeR\x05files\x12/\n" +
+	"\bnot_kept\x18\n" +
+	" \x03(\v2\x14.toold.v1.PathReasonR\anotKept\x12\x16\n" +
+	"\x06undone\x18\v \x01(\bR\x06undone\x12\x18\n" +
+	"\arestore\x18\f \x01(\bR\arestore\x12\x1d\n" +
+	"\n" +
+	"session_id\x18\r \x01(\tR\tsessionId\x12\x18\n" +
+	"\arunning\x18\x0e \x01(\bR\arunning\"\xa6\x01\n" +
+	"\n" +
+	"FileChange\x12\x12\n" +
+	"\x04path\x18\x01 \x01(\tR\x04path\x12,\n" +
+	"\x04kind\x18\x02 \x01(\x0e2\x18.toold.v1.FileChangeKindR\x04kind\x12\x12\n" +
+	"\x04diff\x18\x03 \x01(\tR\x04diff\x12\x14\n" +
+	"\x05added\x18\x04 \x01(\rR\x05added\x12\x18\n" +
+	"\aremoved\x18\x05 \x01(\rR\aremoved\x12\x12\n" +
+	"\x04note\x18\x06 \x01(\tR\x04note\"8\n" +
+	"\n" +
+	"PathReason\x12\x12\n" +
+	"\x04path\x18\x01 \x01(\tR\x04path\x12\x16\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\"\xf1\x01\n" +
 	"\x16ListCheckpointsRequest\x12\x1d\n" +
 	"\n" +
-	"session_id\x18\x01 \x01(\tR\tsessionId\"Q\n" +
+	"session_id\x18\x01 \x01(\tR\tsessionId\x12\x17\n" +
+	"\x04turn\x18\x02 \x01(\x04H\x00R\x04turn\x88\x01\x01\x12\x1e\n" +
+	"\vtool_use_id\x18\x03 \x01(\tR\ttoolUseId\x12\x14\n" +
+	"\x05paths\x18\x04 \x03(\tR\x05paths\x12\x19\n" +
+	"\bno_diffs\x18\x05 \x01(\bR\anoDiffs\x12\x10\n" +
+	"\x03net\x18\x06 \x01(\bR\x03net\x12\x14\n" +
+	"\x05limit\x18\a \x01(\rR\x05limit\x12\x1d\n" +
+	"\n" +
+	"page_token\x18\b \x01(\tR\tpageTokenB\a\n" +
+	"\x05_turn\"\xa1\x01\n" +
 	"\x17ListCheckpointsResponse\x126\n" +
-	"\vcheckpoints\x18\x01 \x03(\v2\x14.toold.v1.CheckpointR\vcheckpoints\"\xb5\x01\n" +
+	"\vcheckpoints\x18\x01 \x03(\v2\x14.toold.v1.CheckpointR\vcheckpoints\x12&\n" +
+	"\x03net\x18\x02 \x03(\v2\x14.toold.v1.FileChangeR\x03net\x12&\n" +
+	"\x0fnext_page_token\x18\x03 \x01(\tR\rnextPageToken\"\xd6\x01\n" +
 	"\x0eRestoreRequest\x12\x1d\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tR\tsessionId\x12\x14\n" +
@@ -1389,11 +1885,30 @@ const file_toold_v1_session_proto_rawDesc = "" +
 	"\vtool_use_id\x18\x03 \x01(\tH\x00R\ttoolUseId\x12\x14\n" +
 	"\x05paths\x18\x04 \x03(\tR\x05paths\x12\x17\n" +
 	"\adry_run\x18\x05 \x01(\bR\x06dryRun\x12\x14\n" +
-	"\x05force\x18\x06 \x01(\bR\x05forceB\a\n" +
-	"\x05point\"K\n" +
+	"\x05force\x18\x06 \x01(\bR\x05force\x12\x1f\n" +
+	"\vplan_digest\x18\a \x01(\tR\n" +
+	"planDigestB\a\n" +
+	"\x05point\"\x94\x03\n" +
 	"\x0fRestoreResponse\x12\x1a\n" +
 	"\brestored\x18\x01 \x03(\tR\brestored\x12\x1c\n" +
-	"\tconflicts\x18\x02 \x03(\tR\tconflicts2\x97\x05\n" +
+	"\tconflicts\x18\x02 \x03(\tR\tconflicts\x12*\n" +
+	"\x05files\x18\x03 \x03(\v2\x14.toold.v1.FileChangeR\x05files\x127\n" +
+	"\fnot_restored\x18\x04 \x03(\v2\x14.toold.v1.PathReasonR\vnotRestored\x12?\n" +
+	"\x10conflict_reasons\x18\x05 \x03(\v2\x14.toold.v1.PathReasonR\x0fconflictReasons\x12\x1f\n" +
+	"\vplan_digest\x18\x06 \x01(\tR\n" +
+	"planDigest\x12\x1d\n" +
+	"\n" +
+	"session_id\x18\a \x01(\tR\tsessionId\x12\x1e\n" +
+	"\vtool_use_id\x18\b \x01(\tR\ttoolUseId\x12\x12\n" +
+	"\x04turn\x18\t \x01(\x04R\x04turn\x12-\n" +
+	"\x13undone_tool_use_ids\x18\n" +
+	" \x03(\tR\x10undoneToolUseIds*\xa7\x01\n" +
+	"\x0eFileChangeKind\x12 \n" +
+	"\x1cFILE_CHANGE_KIND_UNSPECIFIED\x10\x00\x12\x1c\n" +
+	"\x18FILE_CHANGE_KIND_CREATED\x10\x01\x12\x1c\n" +
+	"\x18FILE_CHANGE_KIND_REMOVED\x10\x02\x12\x1c\n" +
+	"\x18FILE_CHANGE_KIND_CHANGED\x10\x03\x12\x19\n" +
+	"\x15FILE_CHANGE_KIND_MODE\x10\x042\x97\x05\n" +
 	"\x0eSessionService\x12M\n" +
 	"\fListSessions\x12\x1d.toold.v1.ListSessionsRequest\x1a\x1e.toold.v1.ListSessionsResponse\x12G\n" +
 	"\n" +
@@ -1419,72 +1934,84 @@ func file_toold_v1_session_proto_rawDescGZIP() []byte {
 	return file_toold_v1_session_proto_rawDescData
 }
 
-var file_toold_v1_session_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
+var file_toold_v1_session_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
+var file_toold_v1_session_proto_msgTypes = make([]protoimpl.MessageInfo, 23)
 var file_toold_v1_session_proto_goTypes = []any{
-	(*Session)(nil),                 // 0: toold.v1.Session
-	(*BackgroundTask)(nil),          // 1: toold.v1.BackgroundTask
-	(*ListSessionsRequest)(nil),     // 2: toold.v1.ListSessionsRequest
-	(*ListSessionsResponse)(nil),    // 3: toold.v1.ListSessionsResponse
-	(*GetSessionRequest)(nil),       // 4: toold.v1.GetSessionRequest
-	(*GetSessionResponse)(nil),      // 5: toold.v1.GetSessionResponse
-	(*WatchRequest)(nil),            // 6: toold.v1.WatchRequest
-	(*WatchResponse)(nil),           // 7: toold.v1.WatchResponse
-	(*AnswerRequest)(nil),           // 8: toold.v1.AnswerRequest
-	(*AnswerResponse)(nil),          // 9: toold.v1.AnswerResponse
-	(*CancelCallRequest)(nil),       // 10: toold.v1.CancelCallRequest
-	(*CancelCallResponse)(nil),      // 11: toold.v1.CancelCallResponse
-	(*InterruptRequest)(nil),        // 12: toold.v1.InterruptRequest
-	(*InterruptResponse)(nil),       // 13: toold.v1.InterruptResponse
-	(*CloseSessionRequest)(nil),     // 14: toold.v1.CloseSessionRequest
-	(*CloseSessionResponse)(nil),    // 15: toold.v1.CloseSessionResponse
-	(*Checkpoint)(nil),              // 16: toold.v1.Checkpoint
-	(*ListCheckpointsRequest)(nil),  // 17: toold.v1.ListCheckpointsRequest
-	(*ListCheckpointsResponse)(nil), // 18: toold.v1.ListCheckpointsResponse
-	(*RestoreRequest)(nil),          // 19: toold.v1.RestoreRequest
-	(*RestoreResponse)(nil),         // 20: toold.v1.RestoreResponse
-	(*timestamppb.Timestamp)(nil),   // 21: google.protobuf.Timestamp
-	(*ClientInfo)(nil),              // 22: toold.v1.ClientInfo
-	(*Options)(nil),                 // 23: toold.v1.Options
-	(*Todo)(nil),                    // 24: toold.v1.Todo
-	(*durationpb.Duration)(nil),     // 25: google.protobuf.Duration
-	(*ExecuteResponse)(nil),         // 26: toold.v1.ExecuteResponse
-	(*Answer)(nil),                  // 27: toold.v1.Answer
+	(FileChangeKind)(0),             // 0: toold.v1.FileChangeKind
+	(*Session)(nil),                 // 1: toold.v1.Session
+	(*BackgroundTask)(nil),          // 2: toold.v1.BackgroundTask
+	(*ListSessionsRequest)(nil),     // 3: toold.v1.ListSessionsRequest
+	(*ListSessionsResponse)(nil),    // 4: toold.v1.ListSessionsResponse
+	(*GetSessionRequest)(nil),       // 5: toold.v1.GetSessionRequest
+	(*GetSessionResponse)(nil),      // 6: toold.v1.GetSessionResponse
+	(*WatchRequest)(nil),            // 7: toold.v1.WatchRequest
+	(*WatchResponse)(nil),           // 8: toold.v1.WatchResponse
+	(*AnswerRequest)(nil),           // 9: toold.v1.AnswerRequest
+	(*AnswerResponse)(nil),          // 10: toold.v1.AnswerResponse
+	(*CancelCallRequest)(nil),       // 11: toold.v1.CancelCallRequest
+	(*CancelCallResponse)(nil),      // 12: toold.v1.CancelCallResponse
+	(*InterruptRequest)(nil),        // 13: toold.v1.InterruptRequest
+	(*InterruptResponse)(nil),       // 14: toold.v1.InterruptResponse
+	(*CloseSessionRequest)(nil),     // 15: toold.v1.CloseSessionRequest
+	(*CloseSessionResponse)(nil),    // 16: toold.v1.CloseSessionResponse
+	(*Checkpoint)(nil),              // 17: toold.v1.Checkpoint
+	(*FileChange)(nil),              // 18: toold.v1.FileChange
+	(*PathReason)(nil),              // 19: toold.v1.PathReason
+	(*ListCheckpointsRequest)(nil),  // 20: toold.v1.ListCheckpointsRequest
+	(*ListCheckpointsResponse)(nil), // 21: toold.v1.ListCheckpointsResponse
+	(*RestoreRequest)(nil),          // 22: toold.v1.RestoreRequest
+	(*RestoreResponse)(nil),         // 23: toold.v1.RestoreResponse
+	(*timestamppb.Timestamp)(nil),   // 24: google.protobuf.Timestamp
+	(*ClientInfo)(nil),              // 25: toold.v1.ClientInfo
+	(*Options)(nil),                 // 26: toold.v1.Options
+	(*Todo)(nil),                    // 27: toold.v1.Todo
+	(*durationpb.Duration)(nil),     // 28: google.protobuf.Duration
+	(*ExecuteResponse)(nil),         // 29: toold.v1.ExecuteResponse
+	(*Answer)(nil),                  // 30: toold.v1.Answer
 }
 var file_toold_v1_session_proto_depIdxs = []int32{
-	21, // 0: toold.v1.Session.created:type_name -> google.protobuf.Timestamp
-	22, // 1: toold.v1.Session.client:type_name -> toold.v1.ClientInfo
-	1,  // 2: toold.v1.Session.background_tasks:type_name -> toold.v1.BackgroundTask
-	23, // 3: toold.v1.Session.options:type_name -> toold.v1.Options
-	24, // 4: toold.v1.Session.todos:type_name -> toold.v1.Todo
-	25, // 5: toold.v1.BackgroundTask.age:type_name -> google.protobuf.Duration
-	0,  // 6: toold.v1.ListSessionsResponse.sessions:type_name -> toold.v1.Session
-	0,  // 7: toold.v1.GetSessionResponse.session:type_name -> toold.v1.Session
-	26, // 8: toold.v1.WatchResponse.event:type_name -> toold.v1.ExecuteResponse
-	27, // 9: toold.v1.AnswerRequest.answer:type_name -> toold.v1.Answer
-	16, // 10: toold.v1.ListCheckpointsResponse.checkpoints:type_name -> toold.v1.Checkpoint
-	2,  // 11: toold.v1.SessionService.ListSessions:input_type -> toold.v1.ListSessionsRequest
-	4,  // 12: toold.v1.SessionService.GetSession:input_type -> toold.v1.GetSessionRequest
-	6,  // 13: toold.v1.SessionService.Watch:input_type -> toold.v1.WatchRequest
-	8,  // 14: toold.v1.SessionService.Answer:input_type -> toold.v1.AnswerRequest
-	10, // 15: toold.v1.SessionService.CancelCall:input_type -> toold.v1.CancelCallRequest
-	12, // 16: toold.v1.SessionService.Interrupt:input_type -> toold.v1.InterruptRequest
-	14, // 17: toold.v1.SessionService.CloseSession:input_type -> toold.v1.CloseSessionRequest
-	17, // 18: toold.v1.SessionService.ListCheckpoints:input_type -> toold.v1.ListCheckpointsRequest
-	19, // 19: toold.v1.SessionService.Restore:input_type -> toold.v1.RestoreRequest
-	3,  // 20: toold.v1.SessionService.ListSessions:output_type -> toold.v1.ListSessionsResponse
-	5,  // 21: toold.v1.SessionService.GetSession:output_type -> toold.v1.GetSessionResponse
-	7,  // 22: toold.v1.SessionService.Watch:output_type -> toold.v1.WatchResponse
-	9,  // 23: toold.v1.SessionService.Answer:output_type -> toold.v1.AnswerResponse
-	11, // 24: toold.v1.SessionService.CancelCall:output_type -> toold.v1.CancelCallResponse
-	13, // 25: toold.v1.SessionService.Interrupt:output_type -> toold.v1.InterruptResponse
-	15, // 26: toold.v1.SessionService.CloseSession:output_type -> toold.v1.CloseSessionResponse
-	18, // 27: toold.v1.SessionService.ListCheckpoints:output_type -> toold.v1.ListCheckpointsResponse
-	20, // 28: toold.v1.SessionService.Restore:output_type -> toold.v1.RestoreResponse
-	20, // [20:29] is the sub-list for method output_type
-	11, // [11:20] is the sub-list for method input_type
-	11, // [11:11] is the sub-list for extension type_name
-	11, // [11:11] is the sub-list for extension extendee
-	0,  // [0:11] is the sub-list for field type_name
+	24, // 0: toold.v1.Session.created:type_name -> google.protobuf.Timestamp
+	25, // 1: toold.v1.Session.client:type_name -> toold.v1.ClientInfo
+	2,  // 2: toold.v1.Session.background_tasks:type_name -> toold.v1.BackgroundTask
+	26, // 3: toold.v1.Session.options:type_name -> toold.v1.Options
+	27, // 4: toold.v1.Session.todos:type_name -> toold.v1.Todo
+	28, // 5: toold.v1.BackgroundTask.age:type_name -> google.protobuf.Duration
+	1,  // 6: toold.v1.ListSessionsResponse.sessions:type_name -> toold.v1.Session
+	1,  // 7: toold.v1.GetSessionResponse.session:type_name -> toold.v1.Session
+	29, // 8: toold.v1.WatchResponse.event:type_name -> toold.v1.ExecuteResponse
+	30, // 9: toold.v1.AnswerRequest.answer:type_name -> toold.v1.Answer
+	24, // 10: toold.v1.Checkpoint.started:type_name -> google.protobuf.Timestamp
+	18, // 11: toold.v1.Checkpoint.files:type_name -> toold.v1.FileChange
+	19, // 12: toold.v1.Checkpoint.not_kept:type_name -> toold.v1.PathReason
+	0,  // 13: toold.v1.FileChange.kind:type_name -> toold.v1.FileChangeKind
+	17, // 14: toold.v1.ListCheckpointsResponse.checkpoints:type_name -> toold.v1.Checkpoint
+	18, // 15: toold.v1.ListCheckpointsResponse.net:type_name -> toold.v1.FileChange
+	18, // 16: toold.v1.RestoreResponse.files:type_name -> toold.v1.FileChange
+	19, // 17: toold.v1.RestoreResponse.not_restored:type_name -> toold.v1.PathReason
+	19, // 18: toold.v1.RestoreResponse.conflict_reasons:type_name -> toold.v1.PathReason
+	3,  // 19: toold.v1.SessionService.ListSessions:input_type -> toold.v1.ListSessionsRequest
+	5,  // 20: toold.v1.SessionService.GetSession:input_type -> toold.v1.GetSessionRequest
+	7,  // 21: toold.v1.SessionService.Watch:input_type -> toold.v1.WatchRequest
+	9,  // 22: toold.v1.SessionService.Answer:input_type -> toold.v1.AnswerRequest
+	11, // 23: toold.v1.SessionService.CancelCall:input_type -> toold.v1.CancelCallRequest
+	13, // 24: toold.v1.SessionService.Interrupt:input_type -> toold.v1.InterruptRequest
+	15, // 25: toold.v1.SessionService.CloseSession:input_type -> toold.v1.CloseSessionRequest
+	20, // 26: toold.v1.SessionService.ListCheckpoints:input_type -> toold.v1.ListCheckpointsRequest
+	22, // 27: toold.v1.SessionService.Restore:input_type -> toold.v1.RestoreRequest
+	4,  // 28: toold.v1.SessionService.ListSessions:output_type -> toold.v1.ListSessionsResponse
+	6,  // 29: toold.v1.SessionService.GetSession:output_type -> toold.v1.GetSessionResponse
+	8,  // 30: toold.v1.SessionService.Watch:output_type -> toold.v1.WatchResponse
+	10, // 31: toold.v1.SessionService.Answer:output_type -> toold.v1.AnswerResponse
+	12, // 32: toold.v1.SessionService.CancelCall:output_type -> toold.v1.CancelCallResponse
+	14, // 33: toold.v1.SessionService.Interrupt:output_type -> toold.v1.InterruptResponse
+	16, // 34: toold.v1.SessionService.CloseSession:output_type -> toold.v1.CloseSessionResponse
+	21, // 35: toold.v1.SessionService.ListCheckpoints:output_type -> toold.v1.ListCheckpointsResponse
+	23, // 36: toold.v1.SessionService.Restore:output_type -> toold.v1.RestoreResponse
+	28, // [28:37] is the sub-list for method output_type
+	19, // [19:28] is the sub-list for method input_type
+	19, // [19:19] is the sub-list for extension type_name
+	19, // [19:19] is the sub-list for extension extendee
+	0,  // [0:19] is the sub-list for field type_name
 }
 
 func init() { file_toold_v1_session_proto_init() }
@@ -1496,7 +2023,8 @@ func file_toold_v1_session_proto_init() {
 	file_toold_v1_options_proto_init()
 	file_toold_v1_tool_proto_init()
 	file_toold_v1_session_proto_msgTypes[6].OneofWrappers = []any{}
-	file_toold_v1_session_proto_msgTypes[19].OneofWrappers = []any{
+	file_toold_v1_session_proto_msgTypes[19].OneofWrappers = []any{}
+	file_toold_v1_session_proto_msgTypes[21].OneofWrappers = []any{
 		(*RestoreRequest_Turn)(nil),
 		(*RestoreRequest_ToolUseId)(nil),
 	}
@@ -1505,13 +2033,14 @@ func file_toold_v1_session_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_toold_v1_session_proto_rawDesc), len(file_toold_v1_session_proto_rawDesc)),
-			NumEnums:      0,
-			NumMessages:   21,
+			NumEnums:      1,
+			NumMessages:   23,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
 		GoTypes:           file_toold_v1_session_proto_goTypes,
 		DependencyIndexes: file_toold_v1_session_proto_depIdxs,
+		EnumInfos:         file_toold_v1_session_proto_enumTypes,
 		MessageInfos:      file_toold_v1_session_proto_msgTypes,
 	}.Build()
 	File_toold_v1_session_proto = out.File

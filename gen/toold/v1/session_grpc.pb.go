@@ -50,9 +50,12 @@ type SessionServiceClient interface {
 	Interrupt(ctx context.Context, in *InterruptRequest, opts ...grpc.CallOption) (*InterruptResponse, error)
 	// Stops everything of a session and ends it. Its records and files stay for as long as retention keeps them.
 	CloseSession(ctx context.Context, in *CloseSessionRequest, opts ...grpc.CallOption) (*CloseSessionResponse, error)
-	// What calls have changed and can be put back. Not served yet: UNIMPLEMENTED.
+	// What calls have changed and can be put back. Also of a closed session, for as long as it is kept.
 	ListCheckpoints(ctx context.Context, in *ListCheckpointsRequest, opts ...grpc.CallOption) (*ListCheckpointsResponse, error)
-	// Puts files back. Not served yet: UNIMPLEMENTED.
+	// Puts files back to how they were before a turn or a call, by a call of its own: ordered among the others, judged by the
+	// rules as an Edit of each file, recorded, heard by hooks, and a checkpoint itself, so that it can be undone. What denies
+	// an Edit denies it. Where an Edit would be asked about nobody is: who may call this may answer questions as well. Of a
+	// closed session it runs in a new anonymous one with the same roots. Returns when the call has ended.
 	Restore(ctx context.Context, in *RestoreRequest, opts ...grpc.CallOption) (*RestoreResponse, error)
 }
 
@@ -183,9 +186,12 @@ type SessionServiceServer interface {
 	Interrupt(context.Context, *InterruptRequest) (*InterruptResponse, error)
 	// Stops everything of a session and ends it. Its records and files stay for as long as retention keeps them.
 	CloseSession(context.Context, *CloseSessionRequest) (*CloseSessionResponse, error)
-	// What calls have changed and can be put back. Not served yet: UNIMPLEMENTED.
+	// What calls have changed and can be put back. Also of a closed session, for as long as it is kept.
 	ListCheckpoints(context.Context, *ListCheckpointsRequest) (*ListCheckpointsResponse, error)
-	// Puts files back. Not served yet: UNIMPLEMENTED.
+	// Puts files back to how they were before a turn or a call, by a call of its own: ordered among the others, judged by the
+	// rules as an Edit of each file, recorded, heard by hooks, and a checkpoint itself, so that it can be undone. What denies
+	// an Edit denies it. Where an Edit would be asked about nobody is: who may call this may answer questions as well. Of a
+	// closed session it runs in a new anonymous one with the same roots. Returns when the call has ended.
 	Restore(context.Context, *RestoreRequest) (*RestoreResponse, error)
 	mustEmbedUnimplementedSessionServiceServer()
 }

@@ -1,0 +1,208 @@
+// What calls have changed, for a person: which session is meant, and diffs as they are shown. It does not know how files
+// are put back.
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	tooldv1 "github.com/toold/toold/gen/toold/v1"
+	"github.com/toold/toold/tools/workspace"
+)
+
+// changeFlags say which changes are meant.
+type changeFlags struct {
+	session string
+	turn    uint64
+	turned  bool // turn was given
+	paths   []string
+	call    string
+}
+
+func (f *changeFlags) add(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVar(&f.session, "session", "", "this session (default: the newest of this directory that has changed files, closed ones too)")
+	flags.Uint64Var(&f.turn, "turn", 0, "this turn, by its number")
+	flags.StringArrayVar(&f.paths, "path", nil, "this file alone, or what is below this directory (repeatable)")
+}
+
+// read takes the arguments. A call excludes a turn.
+func (f *changeFlags) read(cmd *cobra.Command, args []string) error {
+	f.turned = cmd.Flags().Changed("turn")
+	if len(args) > 0 {
+		f.call = args[0]
+	}
+	if f.call != "" && f.turned {
+		return misused("a call and --turn exclude each other")
+	}
+	if f.turned && f.turn == 0 {
+		return misused("turns are numbered from 1; \"toold log\" shows them")
+	}
+	for i, path := range f.paths {
+		whole, err := filepath.Abs(path)
+		if err != nil {
+			return misused("the path %q cannot be used: %v", path, err)
+		}
+		f.paths[i] = workspace.NameOf(whole)
+	}
+	return nil
+}
+
+// searched is how many sessions of a directory are looked through, the newest first.
+const searched = 50
+
+// find gives the session that is meant and its newest checkpoint that is wanted; nil: a session was named, and has none.
+func (f *changeFlags) find(ctx context.Context, l *link, wanted func(*tooldv1.Checkpoint) bool) (session string, newest *tooldv1.Checkpoint, err error) {
+	if f.session != "" {
+		newest, err = newestOf(ctx, l, f.session, wanted)
+		return f.session, newest, err
+	}
+	here, err := realDir()
+	if err != nil {
+		return "", nil, err
+	}
+	list, err := l.sessions.ListSessions(ctx, &tooldv1.ListSessionsRequest{IncludeClosed: true})
+	if err != nil {
+		return "", nil, err
+	}
+	var at time.Time
+	left := searched
+	for _, x := range list.GetSessions() {
+		if !holdsDir(x, here) || left == 0 {
+			continue
+		}
+		left--
+		found, err := newestOf(ctx, l, x.GetSessionId(), wanted)
+		if err != nil {
+			return "", nil, err
+		}
+		if found != nil && found.GetStarted().AsTime().After(at) {
+			session, newest, at = x.GetSessionId(), found, found.GetStarted().AsTime()
+		}
+	}
+	if newest == nil {
+		return "", nil, failed("no session that works in %s has changed a file since, as far as that is kept. Name another session with --session; \"toold sessions --all\" lists them", here)
+	}
+	return session, newest, nil
+}
+
+// newestOf gives a session's newest checkpoint that is wanted; nil: it has none.
+func newestOf(ctx context.Context, l *link, session string, wanted func(*tooldv1.Checkpoint) bool) (*tooldv1.Checkpoint, error) {
+	request := &tooldv1.ListCheckpointsRequest{SessionId: session, NoDiffs: true}
+	for {
+		list, err := l.sessions.ListCheckpoints(ctx, request)
+		if err != nil {
+			return nil, err
+		}
+		for _, c := range list.GetCheckpoints() {
+			if wanted(c) {
+				return c, nil
+			}
+		}
+		if request.PageToken = list.GetNextPageToken(); request.PageToken == "" {
+			return nil, nil
+		}
+	}
+}
+
+// own reports that the changes are a call's own, and not what was put back.
+func own(c *tooldv1.Checkpoint) bool { return !c.GetRestore() && !c.GetRunning() }
+
+func realDir() (string, error) {
+	here, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	return filepath.EvalSymlinks(here)
+}
+
+func holdsDir(x *tooldv1.Session, dir string) bool {
+	for _, root := range x.GetRoots() {
+		if workspace.Within(root, dir) {
+			return true
+		}
+	}
+	return false
+}
+
+// printDiffs shows what has become of files. What is no diff is told beside.
+func printDiffs(w io.Writer, p page, files []*tooldv1.FileChange) error {
+	var failed error
+	write := func(text string) {
+		_, err := io.WriteString(w, text)
+		failed = errors.Join(failed, err)
+	}
+	for _, f := range files {
+		if f.GetDiff() == "" || strings.HasPrefix(f.GetDiff(), "(") {
+			write(p.ink.strong.Render(visibleLine(f.GetPath())) + ": " + changeWord(f) + " " + visibleLine(strings.TrimSpace(f.GetDiff())) + "\n")
+		} else {
+			write(paintDiff(p, f.GetDiff()))
+		}
+	}
+	return failed
+}
+
+// paintDiff gives a diff colours on a terminal, and leaves it to the byte elsewhere, so that it can be applied.
+func paintDiff(p page, diff string) string {
+	if !p.terminal {
+		return diff
+	}
+	var b strings.Builder
+	for line := range strings.Lines(diff) {
+		text := visibleLine(strings.TrimSuffix(line, "\n"))
+		switch {
+		case strings.HasPrefix(text, "diff "), strings.HasPrefix(text, "+++ "), strings.HasPrefix(text, "--- "):
+			text = p.ink.strong.Render(text)
+		case strings.HasPrefix(text, "@@"):
+			text = p.ink.name.Render(text)
+		case strings.HasPrefix(text, "+"):
+			text = p.ink.good.Render(text)
+		case strings.HasPrefix(text, "-"):
+			text = p.ink.bad.Render(text)
+		}
+		b.WriteString(text + "\n")
+	}
+	return b.String()
+}
+
+// changeWord says what has become of a file.
+func changeWord(f *tooldv1.FileChange) string {
+	if note := visibleLine(f.GetNote()); note != "" {
+		return note
+	}
+	return strings.ToLower(strings.TrimPrefix(f.GetKind().String(), "FILE_CHANGE_KIND_")) + "."
+}
+
+// statText counts the lines that came and went, a line for each file.
+func statText(files []*tooldv1.FileChange, k ink) string {
+	var b strings.Builder
+	var added, removed uint32
+	for _, f := range files {
+		added, removed = added+f.GetAdded(), removed+f.GetRemoved()
+		counts := k.good.Render(fmt.Sprintf("%6s", fmt.Sprintf("+%d", f.GetAdded()))) + " " + k.bad.Render(fmt.Sprintf("%-6s", fmt.Sprintf("-%d", f.GetRemoved())))
+		fmt.Fprintf(&b, "%s %s  %s\n", counts, visibleLine(f.GetPath()), k.dim.Render(changeWord(f)))
+	}
+	fmt.Fprintf(&b, "%s, %d lines added, %d removed\n", count(len(files), "file"), added, removed)
+	return b.String()
+}
+
+// reasonLines gives what is not done or not kept, a line for each path.
+func reasonLines(title string, reasons []*tooldv1.PathReason) string {
+	if len(reasons) == 0 {
+		return ""
+	}
+	lines := title + "\n"
+	for _, r := range reasons {
+		lines += "  " + visibleLine(r.GetPath()) + ": " + visibleLine(r.GetReason()) + "\n"
+	}
+	return lines
+}

@@ -1,0 +1,69 @@
+// What a session, a turn or a call has changed, as a unified diff. It changes nothing.
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	tooldv1 "github.com/toold/toold/gen/toold/v1"
+)
+
+func (s *setup) diffCommand() *cobra.Command {
+	var f changeFlags
+	var stat bool
+	cmd := &cobra.Command{
+		Use:   "diff [CALL]",
+		Short: "Show what calls have changed",
+		Long: "Shows what a session, one turn of it (--turn) or one call (CALL, its id) has changed, as far as that is kept: as a\n" +
+			"unified diff that git apply takes in the session's root. What was changed and put back again is not shown.",
+		Example: "  toold diff\n  toold diff --stat\n  toold diff --turn 3 --session work\n  toold diff toolu_01 | git apply -R",
+		Args:    cobra.MaximumNArgs(1),
+		PreRunE: func(cmd *cobra.Command, args []string) error { return f.read(cmd, args) },
+		RunE:    doing(func(ctx context.Context, _ []string) error { return s.diff(ctx, f, stat) }),
+	}
+	f.add(cmd)
+	cmd.Flags().BoolVar(&stat, "stat", false, "count lines, file by file, and show no diff")
+	return cmd
+}
+
+func (s *setup) diff(ctx context.Context, f changeFlags, stat bool) error {
+	l, err := s.connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer l.close()
+	session, _, err := f.find(ctx, l, func(c *tooldv1.Checkpoint) bool { return own(c) && (f.call == "" || c.GetToolUseId() == f.call) })
+	if err != nil {
+		return err
+	}
+	request := &tooldv1.ListCheckpointsRequest{SessionId: session, ToolUseId: f.call, Paths: f.paths, Net: true, NoDiffs: true, Limit: 1000}
+	if f.turned {
+		request.Turn = &f.turn
+	}
+	list, err := l.sessions.ListCheckpoints(ctx, request)
+	if err != nil {
+		return err
+	}
+	if len(list.GetCheckpoints()) == 0 {
+		return failed("session %q has changed nothing there that is kept. \"toold log --session %s\" shows what it did", session, session)
+	}
+	if s.json {
+		return printJSON(s.stdout, list)
+	}
+	p := pageOf(s.stdout)
+	if stat {
+		_, err = io.WriteString(s.stdout, statText(list.GetNet(), p.ink))
+	} else {
+		err = printDiffs(s.stdout, p, list.GetNet())
+	}
+	var missing []*tooldv1.PathReason
+	for _, c := range list.GetCheckpoints() {
+		missing = append(missing, c.GetNotKept()...)
+	}
+	fmt.Fprint(s.stderr, reasonLines("Not kept, so it cannot be put back:", missing))
+	return err
+}

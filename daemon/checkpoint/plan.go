@@ -1,0 +1,307 @@
+package checkpoint
+
+// What has to be done to put files back: a pure function of a history and of what stands there now.
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"maps"
+	"slices"
+
+	"github.com/toold/toold/tools/workspace"
+)
+
+// A Step puts one path back.
+type Step struct {
+	workspace.Put
+	// Conflict says, as a sentence, why this is not to be done unasked; empty: nothing is against it.
+	Conflict string
+}
+
+// A Plan puts files back to how they were before a row. Its steps are by path.
+type Plan struct {
+	Steps []Step
+	// Missing are paths that calls have changed and that are not put back, each with the reason, by path.
+	Missing []workspace.Gap
+	Rows    History // that are undone
+	Paths   []string
+}
+
+// Conflicts gives the paths that another hand has changed since.
+func (p *Plan) Conflicts() (paths []string) {
+	for _, s := range p.Steps {
+		if s.Conflict != "" {
+			paths = append(paths, s.Real)
+		}
+	}
+	return paths
+}
+
+// Digest identifies what the plan would do, and what it would do it to.
+func (p *Plan) Digest() string {
+	type step struct {
+		Real      []byte
+		Now, Want workspace.Image
+		Conflict  bool
+	}
+	steps := make([]step, 0, len(p.Steps))
+	for _, s := range p.Steps {
+		one := step{[]byte(s.Real), s.Now, s.Want, s.Conflict != ""}
+		for _, i := range []*workspace.Image{&one.Now, &one.Want} {
+			i.ID, i.Names = workspace.FileID{}, 0
+		}
+		steps = append(steps, one)
+	}
+	text, err := json.Marshal(steps)
+	if err != nil {
+		panic("BUG: a plan that cannot be marshalled: " + err.Error())
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:])
+}
+
+// A planner is one plan in the making.
+type planner struct {
+	history  History
+	from     int // the first row that is undone
+	paths    []string
+	has      func(hash string) bool
+	now      map[string]workspace.Image
+	want     map[string]workspace.Image
+	left     map[string]workspace.Image           // what the last call left
+	contents map[workspace.FileID]workspace.Image // what files held first, whatever their names
+	leaving  map[workspace.FileID]workspace.Image // what calls left in them last
+	inside   map[workspace.FileID]workspace.Image // what is written into files that have several names
+	writes   map[workspace.FileID]bool            // a step does that
+	users    map[workspace.FileID][]string        // which paths have a file, or are to have it; in order
+	had      map[workspace.FileID]map[string]bool // which paths ever had a file
+	made     map[workspace.FileID]string          // where a file that has several names is made again
+	missing  map[string]string
+}
+
+// Plan works out how to put back what the rows from from on have changed, of the files at or below paths, or of all if
+// there are none. now says what stands at a path, has whether a content is kept.
+func (h History) Plan(from int, paths []string, now func(real string) (workspace.Image, error), has func(hash string) bool) (*Plan, error) {
+	images, ids := map[string]workspace.Image{}, map[workspace.FileID]workspace.Image{}
+	p := &planner{
+		history: h, from: from, paths: paths, has: has, now: images, want: maps.Clone(images), left: maps.Clone(images),
+		contents: ids, leaving: maps.Clone(ids), inside: maps.Clone(ids),
+		users: map[workspace.FileID][]string{}, had: map[workspace.FileID]map[string]bool{}, writes: map[workspace.FileID]bool{},
+		made: map[workspace.FileID]string{}, missing: map[string]string{},
+	}
+	p.rewind()
+	if err := p.look(now); err != nil {
+		return nil, err
+	}
+	return p.plan(), nil
+}
+
+// look finds out what stands at all paths that are to be put back, and at those that a file which is wanted there ever had.
+func (p *planner) look(now func(real string) (workspace.Image, error)) error {
+	looked := map[string]bool{}
+	for real := range p.want {
+		looked[real] = true
+	}
+	for _, row := range p.history {
+		for _, f := range row.Files {
+			for _, id := range []workspace.FileID{f.Before.ID, f.After.ID} {
+				if _, wanted := p.contents[id]; wanted {
+					p.hadBy(id, string(f.Real))
+					looked[string(f.Real)] = true
+				}
+			}
+		}
+	}
+	for _, real := range slices.Sorted(maps.Keys(looked)) {
+		image, err := now(real)
+		if err != nil {
+			return err
+		}
+		p.now[real] = image
+	}
+	return nil
+}
+
+// rewind goes back through the rows: what it meets last is what was there first.
+func (p *planner) rewind() {
+	for _, row := range slices.Backward(p.history[p.from:]) {
+		for _, f := range row.Files {
+			if f.moved() && chosen(p.paths, string(f.Real)) {
+				p.back(f)
+			}
+		}
+		for _, gap := range row.Gaps {
+			if chosen(p.paths, gap.Real) {
+				p.missing[gap.Real] = gap.Why
+			}
+		}
+	}
+}
+
+func (p *planner) back(f File) {
+	real := string(f.Real)
+	if _, known := p.want[real]; !known {
+		p.left[real] = f.After
+	}
+	p.want[real] = f.Before
+	if f.Before.ID.Known() {
+		p.contents[f.Before.ID] = f.Before
+	}
+	if _, known := p.leaving[f.After.ID]; !known && f.After.ID.Known() {
+		p.leaving[f.After.ID] = f.After
+	}
+}
+
+func (p *planner) hadBy(id workspace.FileID, real string) {
+	if p.had[id] == nil {
+		p.had[id] = map[string]bool{}
+	}
+	p.had[id][real] = true
+}
+
+func (p *planner) use(id workspace.FileID, real string) {
+	if id.Known() {
+		p.users[id] = append(p.users[id], real)
+	}
+}
+
+func (p *planner) plan() *Plan {
+	out := &Plan{Rows: p.history[p.from:], Paths: p.paths}
+	reals := slices.Sorted(maps.Keys(p.want))
+	wanted := map[workspace.FileID]bool{} // under a name that it has not
+	for _, real := range reals {
+		if id := p.want[real].ID; id.Known() && id != p.now[real].ID {
+			wanted[id] = true
+		}
+	}
+	for _, real := range reals {
+		p.settle(real, wanted)
+	}
+	for _, real := range slices.Sorted(maps.Keys(p.now)) {
+		p.use(p.now[real].ID, real)
+		if id := p.want[real].ID; id != p.now[real].ID {
+			p.use(id, real)
+		}
+	}
+	for _, real := range reals {
+		want, wanted := p.want[real]
+		if !wanted {
+			continue
+		}
+		put, needed := p.put(real, want)
+		if needed && p.possible(put) {
+			out.Steps = append(out.Steps, Step{Put: put, Conflict: p.conflict(real)})
+		}
+	}
+	for _, real := range slices.Sorted(maps.Keys(p.missing)) {
+		out.Missing = append(out.Missing, workspace.Gap{Real: real, Why: p.missing[real]})
+	}
+	return out
+}
+
+// settle completes what is wanted at a path, and what is to be written into the file that stands there.
+func (p *planner) settle(real string, wanted map[workspace.FileID]bool) {
+	want, now := p.want[real], p.now[real]
+	if first, known := p.contents[want.ID]; known {
+		want.Hash, want.Size, want.Mode = first.Hash, first.Size, first.Mode
+		p.want[real] = want
+	}
+	if want.Kind == workspace.Unkept {
+		if !now.Same(want) {
+			p.missing[real] = want.Why
+		}
+		delete(p.want, real)
+	}
+	// All names of a file show what is written into it. By one in whose place a directory comes it cannot be reached.
+	if first, known := p.contents[now.ID]; known && want.Kind != workspace.Directory && (now.Names > 1 || wanted[now.ID]) && !now.Same(first) && p.has(first.Hash) {
+		p.inside[now.ID] = first
+	}
+}
+
+// put says how a path gets what is wanted there; false: it has it.
+func (p *planner) put(real string, want workspace.Image) (put workspace.Put, needed bool) {
+	now := p.now[real]
+	put = workspace.Put{Real: real, Now: now, Want: want}
+	if first, known := p.inside[now.ID]; known && !p.writes[now.ID] && want.Kind != workspace.Directory {
+		put.Into, p.writes[now.ID], needed = &first, true, true
+	}
+	same := now.Same(want)
+	if _, written := p.inside[now.ID]; written && now.ID == want.ID {
+		return put, needed // and that is all
+	}
+	if want.Kind != workspace.Regular || now.ID == want.ID || same && now.Names < 2 && !p.shared(real, want.ID) && !p.shared(real, now.ID) {
+		return put, needed || !same
+	}
+	// Another file than it was, and names of files count. Two paths that are to have one file both had it when the first
+	// undone call began, since a path keeps its file until a call touches it.
+	put.From = p.source(real, want)
+	if put.From == "" && want.ID.Known() {
+		if twin, made := p.made[want.ID]; made {
+			put.From, put.Twin = twin, true
+		} else {
+			p.made[want.ID] = real
+			put.Parted = want.Names > len(p.had[want.ID])
+		}
+	}
+	return put, needed || !same || put.From != "" || now.Names > 1 || p.shared(real, now.ID)
+}
+
+// shared reports that another path has the file, or is to have it.
+func (p *planner) shared(real string, id workspace.FileID) bool {
+	return slices.ContainsFunc(p.users[id], func(other string) bool { return other != real })
+}
+
+// source finds another name that the wanted file has now, with what is wanted in it; at worst one in whose place a
+// directory comes.
+func (p *planner) source(real string, want workspace.Image) (found string) {
+	for _, other := range p.users[want.ID] {
+		now := p.now[other]
+		if other == real || now.ID != want.ID {
+			continue
+		}
+		_, written := p.inside[now.ID]
+		switch {
+		case !written && !now.Same(want):
+		case p.want[other].Kind != workspace.Directory:
+			return other
+		default:
+			found = other
+		}
+	}
+	return found
+}
+
+// possible reports that the content of a step is kept, unless it needs none.
+func (p *planner) possible(put workspace.Put) bool {
+	if put.Want.Kind != workspace.Regular || put.From != "" || put.Now.Hash == put.Want.Hash || put.Now.ID == put.Want.ID && put.Into != nil || p.has(put.Want.Hash) {
+		return true
+	}
+	p.missing[put.Real] = ErrGone.Error()
+	return false
+}
+
+// conflict says why a path is not to be touched unasked.
+func (p *planner) conflict(real string) string {
+	now, left := p.now[real], p.left[real]
+	if left.Kind == "" { // the daemon died before it could look
+		return ""
+	}
+	if last, known := p.leaving[left.ID]; known {
+		left.Hash, left.Size, left.Mode = last.Hash, last.Size, last.Mode
+	}
+	switch {
+	case now.Same(left):
+		return ""
+	case now.Kind == workspace.Unkept:
+		return "It cannot be looked at or kept: " + now.Why + "."
+	case now.Kind == workspace.Absent:
+		return "Another hand has removed it since."
+	case left.Kind == workspace.Absent:
+		return "Another hand has made it since."
+	case now.Kind == left.Kind && now.Hash == left.Hash && slices.Equal(now.Target, left.Target):
+		return "Another hand has changed its mode since."
+	}
+	return cmp.Or(map[workspace.ImageKind]string{workspace.Link: "Another hand has put a link in its place since."}[now.Kind], "Another hand has changed it since.")
+}

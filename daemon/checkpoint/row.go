@@ -1,0 +1,216 @@
+package checkpoint
+
+// A row: what one call has changed. And the history that rows make, of one session and of those in which it was restored.
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/toold/toold/tools/workspace"
+)
+
+// A Row is what one call has changed, as the journal keeps it.
+type Row struct {
+	Key    string    `json:"key"` // of the call, in its session
+	ID     string    `json:"id"`  // the client's
+	Turn   uint64    `json:"turn"`
+	TurnID string    `json:"turn_id,omitempty"`
+	Tool   string    `json:"tool"`
+	Title  string    `json:"title,omitempty"`
+	Start  time.Time `json:"start"` // later than that of every earlier row of the session
+	// Files are what the call changed; before it has ended, what it may change. By path.
+	Files []File          `json:"files,omitempty"`
+	Gaps  []workspace.Gap `json:"gaps,omitempty"`
+	// Open is where the call may change something, for as long as it has not ended.
+	Open []workspace.Change `json:"open,omitempty"`
+	// Ended: Files have what the call left.
+	Ended bool `json:"ended,omitempty"`
+	// Restored is set when the call put back what others had changed.
+	Restored *Restored `json:"restored,omitempty"`
+}
+
+// A File is what a call found at a path, and what it left there.
+type File struct {
+	Real   []byte          `json:"real"` // a name need not be text
+	Before workspace.Image `json:"before"`
+	After  workspace.Image `json:"after,omitzero"` // zero: the call has not ended
+}
+
+// Restored says what a call has put back.
+type Restored struct {
+	Session string   `json:"session"` // whose calls were asked about
+	Calls   []Call   `json:"calls"`   // that were undone
+	Paths   []string `json:"paths,omitempty"`
+}
+
+// A Call is named by its session and its key there.
+type Call struct {
+	Session string `json:"session"`
+	Key     string `json:"key"`
+}
+
+// Decode reads a row. The error says what is wrong with it.
+func Decode(text []byte) (*Row, error) {
+	r := &Row{}
+	if err := json.Unmarshal(text, r); err != nil {
+		return nil, err
+	}
+	if r.Key == "" {
+		return nil, fmt.Errorf("it names no call")
+	}
+	for _, f := range r.Files {
+		if !filepath.IsAbs(string(f.Real)) || filepath.Clean(string(f.Real)) != string(f.Real) {
+			return nil, fmt.Errorf("%q is not the real path of anything", f.Real)
+		}
+		if err := check(f.Before); err != nil {
+			return nil, fmt.Errorf("%q before: %w", f.Real, err)
+		}
+		if f.After.Kind == "" && !r.Ended {
+			continue
+		}
+		if err := check(f.After); err != nil {
+			return nil, fmt.Errorf("%q after: %w", f.Real, err)
+		}
+	}
+	return r, nil
+}
+
+func check(i workspace.Image) error {
+	switch i.Kind {
+	case workspace.Absent, workspace.Directory, workspace.Unkept:
+		return nil
+	case workspace.Link:
+		if len(i.Target) > 0 {
+			return nil
+		}
+	case workspace.Regular:
+		if hashForm.MatchString(i.Hash) {
+			return nil
+		}
+	}
+	return fmt.Errorf("it is no image: kind %q, hash %q", i.Kind, i.Hash)
+}
+
+// Begin makes the row's files of what the call found.
+func (r *Row) Begin(found workspace.Exposure) {
+	r.Files, r.Gaps = nil, found.Gaps
+	for _, real := range slices.Sorted(maps.Keys(found.Images)) {
+		r.Files = append(r.Files, File{Real: []byte(real), Before: found.Images[real]})
+	}
+}
+
+// Found gives back what Begin was given.
+func (r *Row) Found() *workspace.Exposure {
+	found := &workspace.Exposure{Images: map[string]workspace.Image{}, Gaps: r.Gaps}
+	for _, f := range r.Files {
+		found.Images[string(f.Real)] = f.Before
+	}
+	return found
+}
+
+// End gives the row what the call has left: of all files only those that differ stay. False: the call changed nothing, as
+// far as was looked, so the row is for nothing.
+func (r *Row) End(left workspace.Exposure) bool {
+	found := r.Found().Images
+	r.Files = nil
+	for _, real := range slices.Sorted(maps.Keys(left.Images)) {
+		before, known := found[real]
+		if !known { // of a directory that was looked into, so it was not there
+			before = workspace.Image{Kind: workspace.Absent}
+		}
+		f := File{Real: []byte(real), Before: before, After: left.Images[real]}
+		if f.moved() || before.Names != f.After.Names { // a new name is how the others are found again
+			r.Files = append(r.Files, f)
+		}
+	}
+	for _, gap := range left.Gaps {
+		if !slices.Contains(r.Gaps, gap) {
+			r.Gaps = append(r.Gaps, gap)
+		}
+	}
+	r.Ended, r.Open = true, nil
+	return len(r.Gaps) > 0 || slices.ContainsFunc(r.Files, File.differs)
+}
+
+// differs reports that the call changed the file, as far as that is known: what it holds, or with which other names it
+// shares that.
+func (f File) differs() bool {
+	return f.After.Kind == "" || !f.Before.Same(f.After) || f.Before.ID != f.After.ID && max(f.Before.Names, f.After.Names) > 1
+}
+
+// moved reports the same, or that the path has another file with the same content: by its other names that may count later.
+func (f File) moved() bool { return f.differs() || f.Before.ID != f.After.ID }
+
+// Names gives every hash that the row names to visit.
+func (r *Row) Names(visit func(hash string)) {
+	for _, f := range r.Files {
+		for _, hash := range []string{f.Before.Hash, f.After.Hash} {
+			if hash != "" {
+				visit(hash)
+			}
+		}
+	}
+}
+
+// A Past is a row with the session that it is of.
+type Past struct {
+	Session string
+	*Row
+}
+
+// A History is rows in the order in which their calls started.
+type History []Past
+
+// NewHistory gives the rows of a session, and those of other sessions in which it was restored.
+func NewHistory(session string, rows []Past) History {
+	rows = slices.Clone(rows)
+	slices.SortStableFunc(rows, func(a, b Past) int {
+		return cmp.Or(a.Start.Compare(b.Start), cmp.Compare(a.Session, b.Session), cmp.Compare(a.Key, b.Key))
+	})
+	ours := map[string]bool{session: true}
+	return slices.DeleteFunc(rows, func(p Past) bool {
+		if p.Restored != nil && ours[p.Restored.Session] {
+			ours[p.Session] = true
+		}
+		return !ours[p.Session]
+	})
+}
+
+// Undone gives, for each row, whether all that it changed has been put back since and not been brought back after.
+func (h History) Undone() []bool {
+	back := map[Call][]Restored{}
+	undone := make([]bool, len(h))
+	for i, p := range slices.Backward(h) {
+		undone[i] = p.covered(back[Call{p.Session, p.Key}])
+		if undone[i] || p.Restored == nil {
+			continue
+		}
+		for _, call := range p.Restored.Calls {
+			back[call] = append(back[call], *p.Restored)
+		}
+	}
+	return undone
+}
+
+// covered reports that every file which the row changed was put back by one of those.
+func (r *Row) covered(by []Restored) bool {
+	if len(by) == 0 {
+		return false
+	}
+	for _, f := range r.Files {
+		if f.differs() && !slices.ContainsFunc(by, func(b Restored) bool { return chosen(b.Paths, string(f.Real)) }) {
+			return false
+		}
+	}
+	return true
+}
+
+// chosen reports that a path is among those that were asked for, or below one; none means all.
+func chosen(paths []string, real string) bool {
+	return len(paths) == 0 || slices.ContainsFunc(paths, func(p string) bool { return workspace.Within(p, real) })
+}

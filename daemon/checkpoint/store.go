@@ -1,0 +1,279 @@
+// Package checkpoint keeps what calls are about to change, and works out how to put it back: contents by their hash in a
+// directory, rows that say which file had which, plans from both. It does not know sessions, calls' ways, or who may
+// undo what; what stands in a row is the caller's to record.
+package checkpoint
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// A Store keeps contents, each once, by SHA-256. It is safe for concurrent use. One process uses a directory at a time.
+type Store struct {
+	dir string
+
+	mu      sync.Mutex
+	bytes   int64           // of all contents, as far as it is known
+	synced  map[string]bool // contents that are surely on the disk
+	listed  map[string]bool // directories whose names are surely on the disk
+	held    map[string]int  // how many Holds need a content
+	touched map[string]bool // contents that were asked for since the sweep that runs began; nil: none runs
+	swept   time.Time       // when the latest sweep began
+	grown   bool            // something was added since
+}
+
+// ErrGone says that a content is not kept any more.
+var ErrGone = errors.New("its content is not kept any more")
+
+const tempPrefix = "new-"
+
+// Open opens the directory and makes it, with mode 0700, if need be. What a process that died had half written is removed.
+func Open(dir string) (*Store, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	left, err := filepath.Glob(filepath.Join(dir, tempPrefix+"*"))
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range left {
+		if err := os.Remove(name); err != nil {
+			return nil, err
+		}
+	}
+	return &Store{dir: dir, synced: map[string]bool{}, listed: map[string]bool{}, held: map[string]int{}}, nil
+}
+
+// A Hold keeps contents for a row that is not recorded yet: until Release no sweep takes them. It is for one goroutine.
+type Hold struct {
+	store  *Store
+	hashes []string
+}
+
+// Hold begins one. Release ends it.
+func (s *Store) Hold() *Hold { return &Hold{store: s} }
+
+// Release lets go. From then on a content stays for as long as a row names it.
+func (h *Hold) Release() {
+	h.store.mu.Lock()
+	defer h.store.mu.Unlock()
+	for _, hash := range h.hashes {
+		if h.store.held[hash]--; h.store.held[hash] == 0 {
+			delete(h.store.held, hash)
+		}
+	}
+	h.hashes = nil
+}
+
+// hold notes a content before it is looked for, so that no sweep comes between.
+func (h *Hold) hold(hash string) {
+	h.store.mu.Lock()
+	defer h.store.mu.Unlock()
+	h.hashes = append(h.hashes, hash)
+	h.store.held[hash]++
+	if h.store.touched != nil {
+		h.store.touched[hash] = true
+	}
+}
+
+// small is how large a content is that is read into memory to be hashed and written. Ours: most source files.
+const small = 1 << 20
+
+// Keep keeps a content of about size bytes, which is read from where it stands, and gives its hash and its length. It is
+// handed to the operating system and not synced. It may be given to a workspace.Camera.
+func (h *Hold) Keep(content io.ReadSeeker, size int64) (hash string, n int64, err error) {
+	if size <= small {
+		data, err := io.ReadAll(content)
+		if err != nil {
+			return "", 0, err
+		}
+		sum := sha256.Sum256(data)
+		hash = hex.EncodeToString(sum[:])
+		h.hold(hash)
+		if h.store.has(hash) {
+			return hash, int64(len(data)), nil
+		}
+		return h.store.add(h, strings.NewReader(string(data)))
+	}
+	sum := sha256.New()
+	if n, err = io.Copy(sum, content); err != nil {
+		return "", 0, err
+	}
+	hash = hex.EncodeToString(sum.Sum(nil))
+	h.hold(hash)
+	if h.store.has(hash) {
+		return hash, n, nil
+	}
+	if _, err := content.Seek(0, io.SeekStart); err != nil {
+		return "", 0, err
+	}
+	return h.store.add(h, content)
+}
+
+// KeepShown does what Keep does for contents of which a diff can be made, and only hashes larger ones.
+func (h *Hold) KeepShown(content io.ReadSeeker, size int64) (hash string, n int64, err error) {
+	if size <= maxShown {
+		return h.Keep(content, size)
+	}
+	sum := sha256.New()
+	n, err = io.Copy(sum, content)
+	return hex.EncodeToString(sum.Sum(nil)), n, err
+}
+
+// add writes a content that is not there, under the hash of what was read.
+func (s *Store) add(h *Hold, content io.Reader) (hash string, n int64, err error) {
+	temp := filepath.Join(s.dir, tempPrefix+rand.Text())
+	f, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return "", 0, err
+	}
+	sum := sha256.New()
+	n, err = io.Copy(io.MultiWriter(f, sum), content)
+	if closed := f.Close(); err == nil {
+		err = closed
+	}
+	if err == nil {
+		hash = hex.EncodeToString(sum.Sum(nil))
+		h.hold(hash)
+		err = s.place(temp, hash)
+	}
+	if err != nil {
+		return "", 0, errors.Join(err, os.Remove(temp))
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.bytes += n
+	s.grown = true
+	delete(s.synced, hash) // it may be another file than the one that was
+	return hash, n, nil
+}
+
+func (s *Store) place(temp, hash string) error {
+	path := s.path(hash)
+	err := os.Rename(temp, path)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			return err
+		}
+		err = os.Rename(temp, path)
+	}
+	return err
+}
+
+func (s *Store) path(hash string) string { return filepath.Join(s.dir, hash[:2], hash) }
+
+// hashForm is what a hash looks like. What is read from a row may be anything.
+var hashForm = regexp.MustCompile(`^[0-9a-f]{64}$`)
+
+// Has reports that the content is kept. Whether it is whole is only known when it is read.
+func (s *Store) Has(hash string) bool { return hashForm.MatchString(hash) && s.has(hash) }
+
+func (s *Store) has(hash string) bool {
+	_, err := os.Lstat(s.path(hash))
+	return err == nil
+}
+
+// Read gives a content. The error is ErrGone when it is not kept any more, or is not whole.
+func (s *Store) Read(hash string) ([]byte, error) {
+	if !hashForm.MatchString(hash) {
+		return nil, ErrGone
+	}
+	data, err := os.ReadFile(s.path(hash))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, ErrGone
+	}
+	if err != nil {
+		return nil, err
+	}
+	if sum := sha256.Sum256(data); hex.EncodeToString(sum[:]) != hash {
+		return nil, ErrGone
+	}
+	return data, nil
+}
+
+// Sync returns when all that the hold has kept is on the disk, together with the names by which it is found.
+func (h *Hold) Sync() error {
+	hashes := h.unsynced()
+	if len(hashes) == 0 {
+		return nil
+	}
+	var paths, dirs []string
+	for _, hash := range hashes {
+		path := h.store.path(hash)
+		paths = append(paths, path)
+		if dir := filepath.Dir(path); !slices.Contains(dirs, dir) {
+			dirs = append(dirs, dir)
+		}
+	}
+	paths = append(paths, dirs...)
+	if h.store.unlisted(dirs) {
+		paths = append(paths, h.store.dir)
+	}
+	if err := syncAll(paths); err != nil {
+		return err
+	}
+	h.store.mu.Lock()
+	defer h.store.mu.Unlock()
+	for _, dir := range dirs {
+		h.store.listed[dir] = true
+	}
+	for _, hash := range h.hashes {
+		h.store.synced[hash] = true
+	}
+	return nil
+}
+
+// unlisted reports that one of the directories may be lost with the power.
+func (s *Store) unlisted(dirs []string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.ContainsFunc(dirs, func(dir string) bool { return !s.listed[dir] })
+}
+
+func (h *Hold) unsynced() (hashes []string) {
+	h.store.mu.Lock()
+	defer h.store.mu.Unlock()
+	for _, hash := range h.hashes {
+		if !h.store.synced[hash] && !slices.Contains(hashes, hash) {
+			hashes = append(hashes, hash)
+		}
+	}
+	return hashes
+}
+
+// syncers is how many files are synced side by side: a file system writes what is asked for together at once.
+const syncers = 8
+
+func syncAll(paths []string) error {
+	var syncing sync.WaitGroup
+	failed := make([]error, syncers)
+	for first := range min(syncers, len(paths)) {
+		syncing.Go(func() {
+			for i := first; i < len(paths) && failed[first] == nil; i += syncers {
+				failed[first] = syncFile(paths[i])
+			}
+		})
+	}
+	syncing.Wait()
+	return errors.Join(failed...)
+}
+
+func syncFile(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return f.Sync()
+}

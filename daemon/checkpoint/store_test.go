@@ -1,0 +1,176 @@
+package checkpoint_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/toold/toold/daemon/checkpoint"
+)
+
+func keep(t *testing.T, h *checkpoint.Hold, content string) (hash string) {
+	t.Helper()
+	hash, n, err := h.Keep(strings.NewReader(content), int64(len(content)))
+	if err != nil || n != int64(len(content)) {
+		t.Fatalf("%d bytes kept: %v", n, err)
+	}
+	return hash
+}
+
+// TestStoreGivesBack: a content is given back whole or not at all, once it has been kept, be it small or large.
+func TestStoreGivesBack(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "store")
+	store, err := checkpoint.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	hold := store.Hold()
+	large := strings.Repeat("0123456789abcdef", 1<<17)
+	for _, content := range []string{"", "small", large, large} {
+		hash := keep(t, hold, content)
+		if data, err := store.Read(hash); err != nil || string(data) != content {
+			t.Errorf("%d bytes come back as %d: %v", len(content), len(data), err)
+		}
+		if !store.Has(hash) {
+			t.Error("it is not there")
+		}
+	}
+	if err := hold.Sync(); err != nil {
+		t.Error(err)
+	}
+	hash := keep(t, hold, "torn")
+	if err := os.WriteFile(filepath.Join(dir, hash[:2], hash), []byte("to"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, bad := range []string{hash, strings.Repeat("0", 64), "", "../../etc/passwd", strings.Repeat("/", 64)} {
+		if data, err := store.Read(bad); !errors.Is(err, checkpoint.ErrGone) {
+			t.Errorf("%q gives %q, %v", bad, data, err)
+		}
+	}
+	if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("the directory is %v, %v", info, err)
+	}
+}
+
+// TestSweep: what no row names goes, then the oldest until the rest fits; what is held, or was asked for while the sweep
+// ran, stays.
+func TestSweep(t *testing.T) {
+	t.Parallel()
+	store, err := checkpoint.Open(filepath.Join(t.TempDir(), "store"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept := map[string]string{}
+	hold, held := store.Hold(), store.Hold()
+	for _, name := range []string{"unnamed", "ancient", "old", "middle", "new", "late"} {
+		kept[name] = keep(t, hold, name+strings.Repeat(".", 100-len(name)))
+	}
+	kept["held"] = keep(t, held, "held")
+	hold.Release()
+	now := time.Now()
+	sweep := func(limit int64) {
+		t.Helper()
+		_, err := store.Sweep(func() (map[string]time.Time, error) {
+			late := store.Hold()
+			defer late.Release()
+			keep(t, late, "late"+strings.Repeat(".", 96))
+			return map[string]time.Time{
+				kept["ancient"]: now.Add(-time.Hour), kept["old"]: now.Add(-3 * time.Minute), kept["middle"]: now.Add(-2 * time.Minute), kept["new"]: now,
+			}, nil
+		}, limit, now.Add(-30*time.Minute))
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	left := func() (names []string) {
+		for name, hash := range kept {
+			if store.Has(hash) {
+				names = append(names, name)
+			}
+		}
+		slices.Sort(names)
+		return names
+	}
+	sweep(1 << 20)
+	if got := left(); !slices.Equal(got, []string{"held", "late", "middle", "new", "old"}) {
+		t.Errorf("%q are left", got)
+	}
+	if store.Due(1 << 20) {
+		t.Error("a sweep is due right after one")
+	}
+	sweep(304)
+	if got := left(); !slices.Equal(got, []string{"held", "late", "middle", "new"}) {
+		t.Errorf("%q are left of what has to fit", got)
+	}
+	sweep(0)
+	if got := left(); !slices.Equal(got, []string{"held", "late"}) {
+		t.Errorf("%q are left of nothing", got)
+	}
+}
+
+// TestSweepBesideKeeping: however sweeps and calls fall together, what a Hold has kept is there until it is released.
+func TestSweepBesideKeeping(t *testing.T) {
+	t.Parallel()
+	store, err := checkpoint.Open(filepath.Join(t.TempDir(), "store"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop := make(chan struct{})
+	var sweeping, calls sync.WaitGroup
+	sweeping.Go(func() {
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			if _, err := store.Sweep(func() (map[string]time.Time, error) { return nil, nil }, 0, time.Now()); err != nil {
+				t.Error(err)
+				return
+			}
+		}
+	})
+	for call := range 4 {
+		calls.Go(func() {
+			for n := range 50 {
+				hold := store.Hold()
+				content := []byte(fmt.Sprint((n + call) % 3))
+				hash, _, err := hold.Keep(bytes.NewReader(content), 1)
+				if err == nil {
+					err = hold.Sync()
+				}
+				if data, gone := store.Read(hash); err != nil || gone != nil || !bytes.Equal(data, content) {
+					t.Errorf("%q: %v, %v", data, err, gone)
+				}
+				hold.Release()
+			}
+		})
+	}
+	calls.Wait()
+	close(stop)
+	sweeping.Wait()
+}
+
+// TestCredential: names of files that hold credentials, and of those that are much like them and do not.
+func TestCredential(t *testing.T) {
+	t.Parallel()
+	for name, is := range map[string]bool{
+		"/w/.env": true, "/w/.env.local": true, "/w/prod.env": true, "/w/.envrc": true, "/w/.env.example": false, "/w/env.go": false, "/w/.environment": false,
+		"/w/id_rsa": true, "/w/id_ed25519": true, "/w/id_rsa.pub": false, "/w/id_map.go": false, "/w/identity": false,
+		"/w/server.key": true, "/w/Server.PEM": true, "/w/key.go": false, "/w/.npmrc": true, "/w/.netrc": true, "/w/.git-credentials": true,
+		"/h/.aws/config": true, "/h/.ssh/known_hosts": true, "/h/.sshd": false, "/w/credentials": true, "/w/credentials.go": false, "/w/vault.kdbx": true,
+		"/w/main.go": false, "/w/terraform.tfvars": true, "/w/secrets.yml.example": false,
+	} {
+		if got := checkpoint.Credential(name); (got != "") != is {
+			t.Errorf("%s: %q, want %v", name, got, is)
+		}
+	}
+}

@@ -1,0 +1,110 @@
+package checkpoint
+
+// Removing contents: those that no row names, and the oldest when there are too many. It does not know where rows are.
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+)
+
+// sweepInterval is how often contents that no row names are looked for.
+const sweepInterval = time.Hour
+
+// Due reports that a sweep would have something to do: there is more than the limit, or the latest sweep was long ago.
+func (s *Store) Due(limit int64) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return time.Since(s.swept) > sweepInterval || s.grown && s.bytes > limit
+}
+
+// A kept content and when the newest row that names it was made.
+type content struct {
+	hash string
+	size int64
+	used time.Time
+}
+
+// Sweep removes what no row names and what is older than oldest, and then the oldest until no more than limit bytes are
+// left. rows gives, for each hash that a row names, when the newest such row was made; it is asked after the sweep has
+// begun, and what is kept from then on stays, as does what a Hold holds. It gives how many bytes were removed.
+func (s *Store) Sweep(rows func() (map[string]time.Time, error), limit int64, oldest time.Time) (removed int64, err error) {
+	s.begin()
+	defer s.end()
+	used, err := rows()
+	if err != nil {
+		return 0, err
+	}
+	found, err := s.list(used)
+	if err != nil {
+		return 0, err
+	}
+	slices.SortFunc(found, func(a, b content) int { return a.used.Compare(b.used) })
+	var total int64
+	for _, c := range found {
+		total += c.size
+	}
+	var failed error
+	for _, c := range found {
+		if !c.used.Before(oldest) && total-removed <= limit {
+			break
+		}
+		gone, err := s.remove(c.hash)
+		failed = errors.Join(failed, err)
+		if gone {
+			removed += c.size
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.bytes = total - removed
+	return removed, failed
+}
+
+func (s *Store) begin() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.swept, s.grown, s.touched = time.Now(), false, map[string]bool{}
+}
+
+func (s *Store) end() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.touched = nil
+}
+
+// list gives all contents. What no row names was used at the beginning of time.
+func (s *Store) list(used map[string]time.Time) (found []content, err error) {
+	err = filepath.WalkDir(s.dir, func(_ string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || !hashForm.MatchString(entry.Name()) {
+			return err
+		}
+		info, err := entry.Info()
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		found = append(found, content{entry.Name(), info.Size(), used[entry.Name()]})
+		return nil
+	})
+	return found, err
+}
+
+// remove removes a content unless somebody has asked for it meanwhile.
+func (s *Store) remove(hash string) (gone bool, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.held[hash] > 0 || s.touched[hash] {
+		return false, nil
+	}
+	delete(s.synced, hash)
+	if err := os.Remove(s.path(hash)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return false, err
+	}
+	return true, nil
+}

@@ -1,0 +1,105 @@
+package checkpoint
+
+// The tool that puts files back. It is made for one plan and offered to nobody: a call of it goes the way that every call
+// goes, so it is ordered, judged, recorded and kept like one.
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/toold/toold/tools"
+	"github.com/toold/toold/tools/fault"
+	"github.com/toold/toold/tools/workspace"
+)
+
+// ToolName is what rules and hooks know the tool by.
+const ToolName = "Restore"
+
+// Input is what a call of the tool is shown as.
+type Input struct {
+	Session string   `json:"session" jsonschema:"whose calls are undone"`
+	Before  string   `json:"before" jsonschema:"the turn or call before which the files were as they shall be"`
+	Paths   []string `json:"paths" jsonschema:"the files that are put back"`
+	Force   bool     `json:"force,omitempty" jsonschema:"also where another hand has changed a file since"`
+}
+
+// Structured is the result for programs.
+type Structured struct {
+	Restored    []string `json:"restored"`
+	NotRestored []Reason `json:"notRestored,omitempty"`
+}
+
+// A Reason is why a path was not put back, or not quite.
+type Reason struct {
+	Path   string `json:"path"`
+	Reason string `json:"reason"`
+}
+
+// Tool gives a tool that carries out a plan, once. again works the plan out anew: if something else would come of it by
+// now the call is refused. Contents come from the store.
+func (s *Store) Tool(plan *Plan, again func() (*Plan, error)) tools.Tool {
+	var writes []tools.Path
+	for _, step := range plan.Steps {
+		writes = append(writes, tools.Path{Name: workspace.NameOf(step.Real), Entry: true})
+		for _, from := range []string{step.From} {
+			if from != "" && !step.Twin {
+				writes = append(writes, tools.Path{Name: workspace.NameOf(from), Entry: true}) // which gets another name
+			}
+		}
+	}
+	shown := plan.Digest()
+	spec := tools.Spec{
+		Name: ToolName, Description: "Puts files back to how they were before a turn or a call.", Destructive: true, TimeLimit: 10 * time.Minute,
+	}
+	return tools.New(spec, tools.Funcs[Input]{
+		Effects: func(Input) tools.Effects { return tools.Effects{Writes: writes} },
+		Check: func(context.Context, *tools.Env, Input) (tools.Preview, error) {
+			now, err := again()
+			if err != nil {
+				return tools.Preview{}, err
+			}
+			if now.Digest() != shown {
+				return tools.Preview{}, fault.Invalidf("plan_changed", "Something has changed since it was worked out what would be put back. Nothing was; look again and send it anew.")
+			}
+			plan = now
+			return tools.Preview{}, nil
+		},
+		Run: func(ctx context.Context, env *tools.Env, _ Input) (tools.Result, error) {
+			return plan.run(ctx, env, s)
+		},
+	})
+}
+
+func (p *Plan) run(ctx context.Context, env *tools.Env, s *Store) (tools.Result, error) {
+	puts := make([]workspace.Put, 0, len(p.Steps))
+	for _, step := range p.Steps {
+		puts = append(puts, step.Put)
+	}
+	told, err := env.Files.PutBack(ctx, puts, func(hash string) ([]byte, error) {
+		data, err := s.Read(hash)
+		if err != nil {
+			return nil, fault.Failedf("not_kept", "A content that is to be put back %s. Nothing was put back.", strings.TrimPrefix(err.Error(), "its content "))
+		}
+		return data, nil
+	})
+	if err != nil {
+		return tools.Result{}, err
+	}
+	out := Structured{Restored: []string{}}
+	var text strings.Builder
+	for _, t := range told {
+		name := workspace.NameOf(t.Real)
+		if t.Done {
+			out.Restored = append(out.Restored, name)
+		}
+		if t.Note != "" {
+			out.NotRestored = append(out.NotRestored, Reason{name, t.Note})
+			fmt.Fprintf(&text, "\n%s: %s", name, t.Note)
+		}
+	}
+	result := tools.Text(fmt.Sprintf("Put back %d of %d paths.%s", len(out.Restored), len(told), text.String()))
+	result.Structured = out
+	return result, nil
+}

@@ -1,0 +1,129 @@
+package daemon
+
+// ListCheckpoints: what calls have changed, with diffs, newest first. It changes nothing.
+
+import (
+	"context"
+	"slices"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/toold/toold/daemon/checkpoint"
+	tooldv1 "github.com/toold/toold/gen/toold/v1"
+	"github.com/toold/toold/tools/workspace"
+)
+
+// How many checkpoints one answer has, and how many bytes of diffs they have together, which stand there twice. With as
+// many for all of them in one it is still less than the 4 MiB that most clients take.
+const (
+	listedCheckpoints     = 100
+	mostListedCheckpoints = 1000
+	shownDiffs            = 1 << 20
+)
+
+// ListCheckpoints gives what the calls of a session have changed.
+func (x *sessionServer) ListCheckpoints(_ context.Context, request *tooldv1.ListCheckpointsRequest) (*tooldv1.ListCheckpointsResponse, error) {
+	look, err := x.daemon.look(request.GetSessionId())
+	if err != nil {
+		return nil, err
+	}
+	roots, err := look.roots()
+	if err != nil {
+		return nil, err
+	}
+	history, err := x.daemon.history(look.name)
+	if err != nil {
+		return nil, journalRefusal(err)
+	}
+	paths, err := realPaths(request.GetPaths(), roots)
+	if err != nil {
+		return nil, err
+	}
+	l := &listing{store: x.daemon.checkpoints, request: request, history: history, undone: history.Undone(), paths: paths, differ: differ{store: x.daemon.checkpoints, roots: roots, left: shownDiffs, none: request.GetNoDiffs()}}
+	return l.list()
+}
+
+// A listing is one ListCheckpoints under way.
+type listing struct {
+	store   *checkpoint.Store
+	request *tooldv1.ListCheckpointsRequest
+	history checkpoint.History
+	undone  []bool
+	paths   []string
+	differ  differ
+}
+
+func (l *listing) list() (*tooldv1.ListCheckpointsResponse, error) {
+	response := &tooldv1.ListCheckpointsResponse{}
+	limit := int(min(l.request.GetLimit(), mostListedCheckpoints))
+	if limit == 0 {
+		limit = listedCheckpoints
+	}
+	from := len(l.history)
+	if token := l.request.GetPageToken(); token != "" {
+		from = slices.IndexFunc(l.history, func(p checkpoint.Past) bool { return tokenOf(p) == token })
+		if from < 0 {
+			return nil, refuse(codes.InvalidArgument, "invalid_page_token", "The page_token is none that an earlier answer gave, or what it stands for is not kept any more. Leave it out to begin anew.").at("page_token")
+		}
+	}
+	for i, p := range slices.Backward(l.history) {
+		if i >= from || !l.wants(p) {
+			continue
+		}
+		if len(response.Checkpoints) == limit {
+			response.NextPageToken = tokenOf(l.history[i+1])
+			break
+		}
+		response.Checkpoints = append(response.Checkpoints, l.checkpoint(p, l.undone[i]))
+	}
+	if l.request.GetNet() {
+		response.Net = l.net()
+	}
+	return response, nil
+}
+
+// tokenOf names the checkpoint behind which a page begins.
+func tokenOf(p checkpoint.Past) string { return p.Session + "/" + p.Key }
+
+func (l *listing) wants(p checkpoint.Past) bool {
+	switch {
+	case l.request.Turn != nil && (p.Turn != l.request.GetTurn() || p.Session != l.request.GetSessionId()),
+		l.request.GetToolUseId() != "" && p.ID != l.request.GetToolUseId():
+		return false
+	case len(l.paths) == 0 || !p.Ended:
+		return true
+	}
+	return len(p.Deltas(l.paths)) > 0
+}
+
+// net gives what all that was asked for comes to, on whatever page it is.
+func (l *listing) net() (files []*tooldv1.FileChange) {
+	shown := differ{store: l.store, roots: l.differ.roots, left: shownDiffs}
+	wanted := slices.DeleteFunc(slices.Clone(l.history), func(p checkpoint.Past) bool { return !l.wants(p) })
+	for _, delta := range wanted.Net(l.paths) {
+		files = append(files, shown.file(delta))
+	}
+	return files
+}
+
+func (l *listing) checkpoint(p checkpoint.Past, undone bool) *tooldv1.Checkpoint {
+	wire := &tooldv1.Checkpoint{
+		Turn: p.Turn, ToolUseId: clean(p.ID), TurnId: clean(p.TurnID), ToolName: clean(p.Tool), Title: visible(p.Title), Started: timestamppb.New(p.Start),
+		Undone: undone, Restore: p.Restored != nil, SessionId: p.Session, Running: !p.Ended,
+	}
+	for _, delta := range p.Deltas(l.paths) {
+		file := l.differ.file(delta)
+		wire.Files, wire.Paths = append(wire.Files, file), append(wire.Paths, file.GetPath())
+		wire.Diff += file.GetDiff()
+		if delta.Before.Kind == workspace.Unkept {
+			wire.NotKept = append(wire.NotKept, &tooldv1.PathReason{Path: file.GetPath(), Reason: sentence(delta.Before.Why)})
+		} else if hash := delta.Before.Hash; hash != "" && !l.store.Has(hash) {
+			wire.NotKept = append(wire.NotKept, &tooldv1.PathReason{Path: file.GetPath(), Reason: sentence(checkpoint.ErrGone.Error())})
+		}
+	}
+	for _, gap := range p.Gaps {
+		wire.NotKept = append(wire.NotKept, &tooldv1.PathReason{Path: workspace.NameOf(gap.Real), Reason: sentence(gap.Why)})
+	}
+	return wire
+}

@@ -1,0 +1,67 @@
+// The reserve: a file that holds room on the disk until the ends of what has
+// begun need it. Does not know what needs it.
+
+package journal
+
+import (
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// reserveMargin is what must be free beside the reserve before it is taken
+// again, in bytes: without it the next append would meet a full disk.
+const reserveMargin = 1 << 20
+
+// reserve is guarded by the mutex of its database. Without a size there is
+// none, and nothing is refused for want of it.
+type reserve struct {
+	path string
+	size int64
+	held bool
+}
+
+// ensure says whether the room is kept, and tries to take it if it is not.
+func (r *reserve) ensure() bool {
+	if r.held || r.size == 0 {
+		return true
+	}
+	if free, err := freeRoom(r.path); err == nil && free < r.size+reserveMargin {
+		return false // to try would take what little there is from others for a moment
+	}
+	r.held = r.take() == nil
+	return r.held
+}
+
+// take makes the file and gives it real blocks.
+func (r *reserve) take() error {
+	f, err := os.OpenFile(r.path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := allocate(f, r.size); err != nil {
+		_ = f.Truncate(0) // a part of it may have been given
+		return err
+	}
+	return nil
+}
+
+// find takes over the room that an earlier store has left, or takes it anew.
+func (r *reserve) find() {
+	var stat unix.Stat_t
+	if err := unix.Stat(r.path, &stat); err == nil && stat.Blocks*512 >= r.size {
+		r.held = true
+		return
+	}
+	r.ensure()
+}
+
+// release gives the room up, and says whether there was any.
+func (r *reserve) release() bool {
+	if !r.held {
+		return false
+	}
+	r.held = false
+	return os.Truncate(r.path, 0) == nil
+}

@@ -1,0 +1,288 @@
+// Salvage: what can be read of a damaged database goes into a new one. Does not
+// know what damaged it.
+//
+// SQLite notices a damaged page when it reads it. Rows are read in their order up
+// to such a page, then from beyond it, and then backwards up to it from the other
+// side (walk.go). Records that the tree does not lead to any more are looked for
+// in all pages (scan.go). A byte that is wrong inside of a body goes unnoticed: the
+// format has no sums over pages.
+
+package journal
+
+import (
+	"cmp"
+	"crypto/rand"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+)
+
+const (
+	newSuffix   = ".new"     // a salvaged database that is whole
+	partSuffix  = ".salvage" // one that is being written
+	suspectName = "suspect"  // its being there says that damage was met
+	salvageStep = 1000       // rows in one transaction
+)
+
+// A Salvaged tells what became of a damaged database.
+type Salvaged struct {
+	Aside string // where the damaged file is kept
+	Logs  int    // that are there again
+	Lost  []Loss // what they lack
+}
+
+// A Loss is what one log has lost.
+type Loss struct {
+	Log  string
+	Gaps []Gap
+	// Tail: there may have been newer records than the newest that is there.
+	Tail bool
+	// State: some of the session's state is lost.
+	State bool
+}
+
+// Salvage puts a new database in the place of the damaged one in dir, with all of
+// it that can be read, and keeps the damaged file under another name. No store may
+// have it open. The numbering gets a new epoch. Killed at any point it leaves a
+// database that can be opened or salvaged again. A [*CorruptError] says that
+// nothing can be read: [SetAside] is what is left.
+func Salvage(dir string) (*Salvaged, error) {
+	path := filepath.Join(dir, fileName)
+	aside := path + ".damaged-" + time.Now().UTC().Format("20060102T150405.000000000Z")
+	part := path + partSuffix
+	report, err := salvage(path, part, aside)
+	if err != nil { // as on a full disk
+		return nil, errors.Join(err, removeAll(part, aside))
+	}
+	report.Aside = aside
+	if err := os.Rename(part, path+newSuffix); err != nil {
+		return nil, err
+	}
+	return report, finishSalvage(dir)
+}
+
+// salvage copies the damaged files, since SQLite may change those that it reads,
+// and writes what it can read into part.
+func salvage(path, part, aside string) (*Salvaged, error) {
+	if err := copyFile(path, aside); err != nil {
+		return nil, err
+	}
+	if err := copyFile(path+"-wal", aside+"-wal"); err != nil && !os.IsNotExist(err) {
+		return nil, err
+	}
+	if err := removeAll(part); err != nil { // an earlier attempt's
+		return nil, err
+	}
+	return salvageInto(path, part)
+}
+
+// removeAll removes databases with their logs, as far as they are there.
+func removeAll(databases ...string) (err error) {
+	for _, path := range databases {
+		err = errors.Join(err, ignoreMissing(os.Remove(path)), ignoreMissing(os.Remove(path+"-wal")))
+	}
+	return err
+}
+
+// finishSalvage puts a database that was salvaged as a whole into its place.
+func finishSalvage(dir string) error {
+	path := filepath.Join(dir, fileName)
+	if _, err := os.Stat(path + newSuffix); err != nil {
+		return ignoreMissing(err)
+	}
+	if err := ignoreMissing(os.Remove(path + "-wal")); err != nil { // before: it would be taken for the new one's
+		return err
+	}
+	if err := ignoreMissing(os.Remove(filepath.Join(dir, suspectName))); err != nil {
+		return err
+	}
+	if err := os.Rename(path+newSuffix, path); err != nil {
+		return err
+	}
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
+
+func ignoreMissing(err error) error {
+	if os.IsNotExist(err) {
+		return nil
+	}
+	return err
+}
+
+func copyFile(from, to string) error {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, in)
+	return errors.Join(err, out.Sync(), out.Close())
+}
+
+// salvageInto reads the one database and writes the other, which is on the disk
+// when it returns.
+func salvageInto(path, part string) (*Salvaged, error) {
+	old, err := connect(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = old.close() }() // nothing of it is needed any more
+	for _, pragma := range []string{
+		"pragma locking_mode = exclusive",
+		"pragma writable_schema = on", // a file that was cut off can be read as far as it goes
+		"pragma cell_size_check = on",
+		"pragma trusted_schema = off",
+	} {
+		if err := old.run(pragma); err != nil {
+			return nil, err
+		}
+	}
+	_ = old.run("pragma wal_checkpoint(truncate)") // so that the pages are in one file; if not, there are fewer to scan
+	f, err := os.OpenFile(part, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	into, err := openDatabase(part)
+	if err = errors.Join(err, f.Close()); err != nil {
+		return nil, err
+	}
+	s := salvaging{old: old, into: into, report: &Salvaged{}}
+	err = s.logs()
+	if s.pages != nil {
+		_ = s.pages.close() // it was only read
+	}
+	if err == nil {
+		err = into.update(common, func() error { return into.exec(into.setMeta, metaEpoch, rand.Text()) })
+	}
+	return s.report, errors.Join(err, into.close())
+}
+
+// salvaging is one under way.
+type salvaging struct {
+	old, into *database
+	report    *Salvaged
+	pages     *pages // of the old one; nil: not needed yet
+}
+
+// found is a log whose description could be read.
+type found struct {
+	id, created, sealed int64
+	first               uint64
+	last                int64 // below 0: not known
+	name                string
+}
+
+// logs saves every log that can be found.
+func (s *salvaging) logs() error {
+	columns := "ifnull(last, -1)"
+	var version int64
+	if err := s.old.value("pragma user_version", &version); err != nil {
+		return err
+	}
+	if version < schemaVersion {
+		columns = "-1"
+	}
+	var all []found
+	w := walk{db: s.old, columns: "id, name, created, sealed, first, " + columns, table: "logs", low: 1, high: maxLog}
+	broken := w.run(func(scan scanner) (int64, error) {
+		var f found
+		err := scan(&f.id, &f.name, &f.created, &f.sealed, &f.first, &f.last)
+		if err == nil {
+			err = s.old.checkLog(f.id, f.first)
+		}
+		if err == nil {
+			all = append(all, f)
+		}
+		return f.id, err
+	})
+	if len(all) == 0 && broken != nil {
+		return broken
+	}
+	slices.SortFunc(all, func(a, b found) int { return cmp.Compare(a.id, b.id) })
+	all = slices.CompactFunc(all, func(a, b found) bool { return a.id == b.id })
+	names := map[string]bool{}
+	for _, f := range all {
+		if names[f.name] {
+			continue
+		}
+		names[f.name] = true
+		if err := s.log(f); err != nil {
+			return err
+		}
+		s.report.Logs++
+	}
+	return nil
+}
+
+// log saves one log. Its errors are those of writing; what cannot be read is a
+// loss.
+func (s *salvaging) log(f found) error {
+	loss := Loss{Log: f.name}
+	err := s.into.update(common, func() error {
+		var sealed any = f.sealed
+		_, err := s.into.conn.ExecContext(background, "insert into logs (id, name, created, sealed, first) values (?, ?, ?, ?, ?)",
+			f.id, f.name, f.created, sealed, int64(f.first))
+		return classify(s.into.path, err)
+	})
+	if err != nil {
+		return err
+	}
+	if err := s.records(f, &loss); err != nil {
+		return err
+	}
+	if err := s.state(f, &loss); err != nil {
+		return err
+	}
+	if len(loss.Gaps) > 0 || loss.Tail || loss.State {
+		s.report.Lost = append(s.report.Lost, loss)
+	}
+	return nil
+}
+
+// state saves that of a log, from both ends as far as it can be read.
+func (s *salvaging) state(f found, loss *Loss) error {
+	values := map[string][]byte{}
+	for _, order := range []string{"asc", "desc"} {
+		if s.readState(f.id, order, values) == nil {
+			break
+		}
+		loss.State = true
+	}
+	return s.into.update(common, func() error {
+		for key, value := range values {
+			if err := s.into.exec(s.into.setState, f.id, key, blob(value)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// readState reads the state of a log in that order, up to damage.
+func (s *salvaging) readState(log int64, order string, into map[string][]byte) error {
+	rows, err := s.old.conn.QueryContext(background, "select key, value from state where log = ? order by key "+order, log)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var key string
+		var value []byte
+		if err := rows.Scan(&key, &value); err != nil {
+			return err
+		}
+		into[key] = value
+	}
+	return rows.Err()
+}

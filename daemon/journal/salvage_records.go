@@ -1,0 +1,131 @@
+// Salvage of one log's records: through the tree as far as it leads, and from the
+// pages themselves what hangs below those that are lost.
+
+package journal
+
+import "fmt"
+
+// saved is a row of the records, with the time as it is kept.
+type saved struct {
+	Record
+	row, at int64
+}
+
+// rescue is the salvage of one log's records.
+type rescue struct {
+	*salvaging
+	log   *Log
+	walk  walk
+	loss  *Loss
+	next  uint64 // the number that is expected
+	calls map[string]uint64
+	batch []saved
+	wrong error // of writing
+}
+
+// records saves those of a log, in their order, and notes which are missing.
+func (s *salvaging) records(f found, loss *Loss) error {
+	l := &Log{id: f.id}
+	r := rescue{salvaging: s, log: l, loss: loss, next: f.first, calls: map[string]uint64{}, walk: walk{
+		db: s.old, columns: "id, time, kind, call, turn, body", table: "records", low: l.row(f.first), high: l.row(maxSeq),
+	}}
+	broken := r.walk.run(r.scanned)
+	if broken != nil {
+		r.fill(maxSeq + 1)
+	}
+	r.flush()
+	if r.wrong != nil {
+		return r.wrong
+	}
+	switch {
+	case f.last >= int64(r.next):
+		loss.Gaps = append(loss.Gaps, Gap{r.next, min(uint64(f.last), maxSeq)})
+	case broken != nil && f.last < 0:
+		loss.Tail = r.walk.tail
+	}
+	if len(loss.Gaps) == 0 {
+		return nil
+	}
+	return s.into.update(common, func() error {
+		for _, g := range loss.Gaps {
+			if err := s.into.exec(s.into.addGap, l.id, int64(g.First), int64(g.Last)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// scanned takes a row that the tree has led to.
+func (r *rescue) scanned(scan scanner) (int64, error) {
+	var x saved
+	err := scan(&x.row, &x.at, &x.Kind, &x.Call, &x.Turn, &x.Body)
+	if err == nil && x.Turn > 1<<62 {
+		err = &CorruptError{Path: r.old.path, Err: fmt.Errorf("turn %d", x.Turn)}
+	}
+	if err != nil {
+		return x.row, err
+	}
+	x.Seq = uint64(x.row & maxSeq)
+	if r.walk.broken != nil && x.Seq > r.next {
+		r.fill(x.Seq)
+	}
+	r.take(x)
+	return x.row, r.wrong
+}
+
+// fill takes what the pages hold of the records before end that the tree has not
+// led to.
+func (r *rescue) fill(end uint64) {
+	if r.pages == nil {
+		if r.pages, r.wrong = scanPages(r.old.path); r.wrong != nil {
+			return
+		}
+	}
+	for _, id := range r.pages.between(r.log.row(r.next), r.log.row(end-1)) {
+		if x, err := r.pages.read(id); err == nil && x.Turn <= 1<<62 {
+			x.Seq = uint64(id & maxSeq)
+			r.take(x)
+		}
+	}
+}
+
+// take takes the next record that there is.
+func (r *rescue) take(x saved) {
+	if x.Seq < r.next {
+		return
+	}
+	if x.Seq > r.next {
+		r.loss.Gaps = append(r.loss.Gaps, Gap{r.next, x.Seq - 1})
+	}
+	r.next = x.Seq + 1
+	if r.batch = append(r.batch, x); len(r.batch) == salvageStep {
+		r.flush()
+	}
+}
+
+func (r *rescue) flush() {
+	if r.wrong == nil && len(r.batch) > 0 {
+		r.wrong = r.write(r.log, r.batch, r.calls)
+	}
+	r.batch = nil
+}
+
+// write writes records with links that lead from each to the one before of its
+// call that is there.
+func (s *salvaging) write(l *Log, batch []saved, calls map[string]uint64) error {
+	return s.into.update(common, func() error {
+		for _, r := range batch {
+			var before uint64
+			if r.Call != "" {
+				before = calls[r.Call]
+				calls[r.Call] = r.Seq
+			}
+			err := s.into.exec(s.into.insert, l.row(r.Seq), r.at, int64(r.Kind), r.Call, int64(before), int64(r.Turn), blob(r.Body))
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}

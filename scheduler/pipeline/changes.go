@@ -1,0 +1,119 @@
+package pipeline
+
+// Where a call may leave something else than was there, for whoever keeps what was. That is more than it declares: a
+// program of which it is not known what it writes mostly writes what it is given by name. Nothing is permitted by this.
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/toold/toold/scheduler/permission"
+	"github.com/toold/toold/tools/shell"
+	"github.com/toold/toold/tools/workspace"
+)
+
+// maxGuesses is how many names of files that a script may write without declaring it are looked at; maxPlaces how many
+// directories they may be relative to.
+const (
+	maxGuesses = 256
+	maxPlaces  = 8
+)
+
+var (
+	// putting are the commands that put something into a directory and leave the rest of it alone.
+	putting = []string{"cp", "ln", "mv"}
+	// sweeping are those that change all of a directory that they are given.
+	sweeping = []string{"chgrp", "chmod", "chown", "cp", "mv", "rm"}
+)
+
+// declared gives what the writes among the accesses change: what their names lead to, and the links on the way, which the
+// call may put something else in the place of. paths are those of the writes, in their order.
+func declared(f *permission.Facts, paths []workspace.Path) (changes []workspace.Change) {
+	for i := range f.Accesses {
+		a := &f.Accesses[i]
+		if !a.Write {
+			continue
+		}
+		changes = append(changes, workspace.Change{Real: a.Real, Missing: a.Missing, Tree: a.Tree && !putInto(f, a)})
+		for _, link := range paths[0].Links() {
+			changes = append(changes, workspace.Change{Real: link})
+		}
+		paths = paths[1:]
+	}
+	return changes
+}
+
+// putInto reports that a directory is one into which a command only puts something that is declared as well: of all that is
+// in it nothing else changes.
+func putInto(f *permission.Facts, dir *permission.Access) bool {
+	if !dir.Dir || dir.By == 0 || !slices.Contains(putting, f.Commands[dir.By-1].Name) || slices.ContainsFunc(f.Commands[dir.By-1].Words, asTarget) {
+		return false
+	}
+	return slices.ContainsFunc(f.Accesses, func(a permission.Access) bool {
+		return a.Write && a.By == dir.By && a.Real != dir.Real && filepath.Dir(a.Real) == dir.Real
+	})
+}
+
+// asTarget reports that a word says that a directory is not to be put into, but is what is written: -T.
+func asTarget(word shell.Word) bool {
+	return strings.HasPrefix(word.Text, "--no-t") || strings.HasPrefix(word.Text, "-") && !strings.HasPrefix(word.Text, "--") && strings.Contains(word.Text, "T")
+}
+
+// guessed gives what a script may change beside what it declares: the words of commands that may write anything, as far
+// as they name something in a root, and what a hard link is made to.
+func (s scene) guessed(commands []shell.Command, home string) (changes []workspace.Change) {
+	dirs := []string{s.dir}
+	for i := range commands {
+		c := &commands[i]
+		dirs = entered(dirs, c)
+		words := c.Words[min(1, len(c.Words)):]
+		if c.ReadOnly || !c.Unlisted && c.Name != "ln" {
+			continue
+		}
+		for _, word := range words {
+			for _, name := range s.named(word, dirs, home) {
+				if len(changes) >= maxGuesses {
+					return changes
+				}
+				// Some follow a link, others change the link itself.
+				for _, resolve := range []func(dir, name string) (workspace.Path, error){s.places.ResolveEntry, s.places.Resolve} {
+					p, err := resolve("/", name)
+					if err == nil && s.places.Place(p.Real) == workspace.InRoot {
+						changes = append(changes, workspace.Change{Real: p.Real, Tree: p.Exists && slices.Contains(sweeping, c.Name), Guessed: !slices.Contains(sweeping, c.Name)})
+					}
+				}
+			}
+		}
+	}
+	return changes
+}
+
+// entered gives the directories that names may be relative to behind a command.
+func entered(dirs []string, c *shell.Command) []string {
+	if c.Name != "cd" || len(c.Words) != 2 || !c.Words[1].Literal {
+		return dirs
+	}
+	for _, dir := range slices.Clone(dirs) {
+		if to := at(c.Words[1].Text, dir); len(dirs) < maxPlaces && !slices.Contains(dirs, to) {
+			dirs = append(dirs, to)
+		}
+	}
+	return dirs
+}
+
+// named gives the absolute names that a word may stand for.
+func (s scene) named(word shell.Word, dirs []string, home string) (names []string) {
+	if strings.HasPrefix(word.Text, "-") || word.Text == "" || strings.ContainsRune(word.Text, 0) {
+		return nil
+	}
+	word.Text = atHome(word.Text, home)
+	for _, dir := range dirs {
+		if _, pattern, ok := asPattern(word, dir); ok {
+			names = append(names, matching(pattern)...)
+		} else if word.Literal {
+			names = append(names, at(word.Text, dir))
+		}
+	}
+	return names
+}

@@ -1,0 +1,230 @@
+package workspace_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/toold/toold/tools/workspace"
+)
+
+// A shelf keeps contents in memory.
+type shelf map[string][]byte
+
+func (s shelf) keep(content io.ReadSeeker, _ int64) (string, int64, error) {
+	data, err := io.ReadAll(content)
+	sum := sha256.Sum256(data)
+	hash := hex.EncodeToString(sum[:])
+	s[hash] = data
+	return hash, int64(len(data)), err
+}
+
+func (s shelf) content(hash string) ([]byte, error) {
+	data, ok := s[hash]
+	if !ok {
+		return nil, errors.New("no such content")
+	}
+	return data, nil
+}
+
+func (s shelf) image(t *testing.T, v *workspace.View, real string) workspace.Image {
+	t.Helper()
+	i, err := v.Image(workspace.Camera{Keep: s.keep}, real)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return i
+}
+
+func noTemps(t *testing.T, root string) {
+	t.Helper()
+	err := filepath.WalkDir(root, func(path string, _ fs.DirEntry, err error) error {
+		if strings.Contains(path, ".toold-") {
+			t.Errorf("%s was left", path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// TestImage: what stands at a path is told without following links, and what is not to be kept is not opened.
+func TestImage(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	put(t, s.root+"/file", "x")
+	put(t, s.root+"/secret", "x")
+	put(t, s.outside+"/file", "theirs")
+	link(t, s.outside+"/file", s.root+"/link")
+	link(t, s.outside, s.root+"/out")
+	link(t, "loop", s.root+"/loop")
+	v := s.ws.View(workspace.Grant{Dir: s.root, Barred: func(real string) string {
+		if real == s.root+"/secret" {
+			return "no"
+		}
+		return ""
+	}}, s.memory)
+	kept := shelf{}
+	for name, want := range map[string]workspace.ImageKind{
+		"file": workspace.Regular, "link": workspace.Link, "out": workspace.Link, "": workspace.Directory, "none": workspace.Absent, "none/deep": workspace.Absent,
+		"file/below": workspace.Absent, "out/file": workspace.Absent, "loop/x": workspace.Absent, "secret": workspace.Unkept,
+	} {
+		if got := kept.image(t, v, filepath.Join(s.root, name)); got.Kind != want {
+			t.Errorf("%q is %+v, want %s", name, got, want)
+		}
+	}
+	if len(kept) != 1 {
+		t.Errorf("%d contents were kept, want that of one file", len(kept))
+	}
+	full := errors.New("the shelf is full")
+	if _, err := v.Image(workspace.Camera{Keep: func(io.ReadSeeker, int64) (string, int64, error) { return "", 0, full }}, s.root+"/file"); !errors.Is(err, full) {
+		t.Errorf("%v, want that of the shelf", err)
+	}
+}
+
+// TestPutBackAllOrNothing: as long as one path is not what it should be nothing is changed, and nothing is left.
+func TestPutBackAllOrNothing(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	put(t, s.root+"/a", "old")
+	put(t, s.root+"/b", "old")
+	v, kept := s.view(), shelf{}
+	a, b := kept.image(t, v, s.root+"/a"), kept.image(t, v, s.root+"/b")
+	put(t, s.root+"/a", "new")
+	put(t, s.root+"/b", "new")
+	puts := []workspace.Put{
+		{Real: s.root + "/a", Now: kept.image(t, v, s.root+"/a"), Want: a},
+		{Real: s.root + "/b", Now: kept.image(t, v, s.root+"/b"), Want: b},
+		{Real: s.root + "/dir", Now: workspace.Image{Kind: workspace.Absent}, Want: workspace.Image{Kind: workspace.Directory, Mode: 0o755}},
+	}
+	same := func(what, wanted string, err error) {
+		t.Helper()
+		if code(err) != wanted {
+			t.Errorf("%s: %v, want %s", what, err, wanted)
+		}
+		holds(t, s.root+"/a", "new")
+		noTemps(t, s.root)
+		if _, err := os.Lstat(s.root + "/dir"); !os.IsNotExist(err) {
+			t.Errorf("%s: the directory was made: %v", what, err)
+		}
+	}
+	put(t, s.root+"/b", "newer")
+	_, err := v.PutBack(t.Context(), puts, kept.content)
+	same("changed meanwhile", "stale_file", err)
+	puts[1].Now = kept.image(t, v, s.root+"/b")
+	_, err = v.PutBack(t.Context(), puts, func(hash string) ([]byte, error) {
+		if hash == b.Hash {
+			put(t, s.root+"/b", "newest") // while the others are made
+		}
+		return kept.content(hash)
+	})
+	same("changed while it was made", "stale_file", err)
+	puts[1].Now = kept.image(t, v, s.root+"/b")
+	puts[1].Want.Hash = strings.Repeat("0", 64)
+	_, err = v.PutBack(t.Context(), puts, kept.content)
+	same("not kept", "io_error", err)
+	puts[1].Want = b
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := v.PutBack(ctx, puts, kept.content); !errors.Is(err, context.Canceled) {
+		t.Errorf("stopped: %v", err)
+	}
+	other := s.ws.View(workspace.Grant{Dir: s.root, Writes: []workspace.Grantee{{Real: s.root + "/a"}}}, s.memory)
+	_, err = other.PutBack(t.Context(), puts, kept.content)
+	same("not granted", "undeclared", err)
+	told, err := v.PutBack(t.Context(), puts, kept.content)
+	if err != nil || len(told) != 3 || !told[0].Done || !told[1].Done || !told[2].Done {
+		t.Errorf("%+v, %v", told, err)
+	}
+	holds(t, s.root+"/a", "old")
+	holds(t, s.root+"/b", "old")
+	noTemps(t, s.root)
+}
+
+// TestPutBackInPlace: in a directory that takes no new file a file is written where it stands, as Change would.
+func TestPutBackInPlace(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() == 0 {
+		t.Skip("root may write everywhere")
+	}
+	s := newSite(t)
+	file := s.root + "/shut/file"
+	put(t, file, "old")
+	v, kept := s.view(), shelf{}
+	old := kept.image(t, v, file)
+	put(t, file, "new")
+	if err := os.Chmod(s.root+"/shut", 0o555); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.Chmod(s.root+"/shut", 0o755) })
+	told, err := v.PutBack(t.Context(), []workspace.Put{{Real: file, Now: kept.image(t, v, file), Want: old}}, kept.content)
+	if err != nil || !told[0].Done {
+		t.Errorf("%+v, %v", told, err)
+	}
+	holds(t, file, "old")
+}
+
+// TestPutBackKeepsWhatIsThere: a directory with something in it that nobody knows of stays, and is told.
+func TestPutBackKeepsWhatIsThere(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	put(t, s.root+"/dir/theirs", "x")
+	v := s.view()
+	now, err := v.Image(workspace.Camera{}, s.root+"/dir")
+	if err != nil {
+		t.Fatal(err)
+	}
+	told, err := v.PutBack(t.Context(), []workspace.Put{{Real: s.root + "/dir", Now: now, Want: workspace.Image{Kind: workspace.Absent}}}, nil)
+	if err != nil || told[0].Done || !strings.Contains(told[0].Note, "it stays") {
+		t.Errorf("%+v, %v", told, err)
+	}
+	holds(t, s.root+"/dir/theirs", "x")
+}
+
+// TestPutBackAgainstALinkSwapper: while somebody puts links in the place of a file and of its directory all the time,
+// nothing is ever written where they lead.
+func TestPutBackAgainstALinkSwapper(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	put(t, s.outside+"/file", "theirs")
+	put(t, s.root+"/dir/file", "new")
+	v, kept := s.view(), shelf{}
+	now := kept.image(t, v, s.root+"/dir/file")
+	old, _, _ := kept.keep(strings.NewReader("old"), 3)
+	want := workspace.Image{Kind: workspace.Regular, Mode: 0o644, Size: 3, Hash: old}
+	stop, stopped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(stopped)
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			_ = os.Rename(s.root+"/dir", s.root+"/away")
+			_ = os.Symlink(s.outside, s.root+"/dir")
+			_ = os.Remove(s.root + "/dir")
+			_ = os.Rename(s.root+"/away", s.root+"/dir")
+			_ = os.Rename(s.root+"/dir/file", s.root+"/dir/real")
+			_ = os.Symlink(s.outside+"/file", s.root+"/dir/file")
+			_ = os.Rename(s.root+"/dir/real", s.root+"/dir/file")
+		}
+	}()
+	for range 200 {
+		_, _ = v.PutBack(t.Context(), []workspace.Put{{Real: s.root + "/dir/file", Now: now, Want: want}}, kept.content)
+	}
+	close(stop)
+	<-stopped
+	holds(t, s.outside+"/file", "theirs")
+	if entries, err := os.ReadDir(s.outside); err != nil || len(entries) != 1 {
+		t.Errorf("%v, %v; want nothing new where the links lead", entries, err)
+	}
+}
