@@ -22,6 +22,7 @@ var readmeShows = [][]string{
 	{`listens on`, `README\.md`}, // make install, start, call
 	{`module github.com/toold/toold`, `tool\.proto`, `service ToolService`},                    // run
 	{`✓ allowed`, `runs git status \(only reads\)`, `No file sets anything`, `is not trusted`}, // explain, settings, trust
+	{`\+hello`, `hello\.txt`, `Write\(`, `Restore`},                                            // diff, undo, log
 	{`toold\.v1\.ToolService`, `grpc\.health\.v1\.Health`},                                     // list
 	{`"started"`, `"OUTCOME_OK"`, `README\.md`},                                                // RunTool
 	{`(?s)("OUTCOME_OK".*){2}`, `runs tool calls`, `arch_test\.go`, `"turnEnded"`},             // Execute
