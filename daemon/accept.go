@@ -107,6 +107,7 @@ func (s *session) accept(r request, choose func(turnID string) *turn) (key strin
 	}
 	p := s.place(&r, choose)
 	if err := s.admit(p); err != nil {
+		s.forgetTurn(p.turn)
 		return "", false, err
 	}
 	if p.call == nil {

@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -61,6 +62,7 @@ type Daemon struct {
 	checkpoints *checkpoint.Store
 	scheduler   *scheduler.Scheduler
 	runner      *sandbox.Runner
+	arrivals    atomic.Uint64 // of requests
 	locks       *workspace.Locks
 	shelf       *spool.Shelf
 	server      *grpc.Server

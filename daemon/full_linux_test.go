@@ -62,6 +62,9 @@ func TestFullDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 	last := h.join("s", nil)
+	if turns := last.events[0].GetAttached().GetOpenTurns(); len(turns) > 0 {
+		t.Errorf("turns %v are open, of which no call was accepted", turns)
+	}
 	last.pass("after", reads)
 	g.await(t, "after")
 	g.open("after")

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"runtime/debug"
-	"sync/atomic"
 	"time"
 
 	grpcprom "github.com/grpc-ecosystem/go-grpc-middleware/providers/prometheus"
@@ -43,7 +42,7 @@ func (d *Daemon) newServer() *grpc.Server {
 	rescue := recovery.WithRecoveryHandler(d.rescued)
 	server := grpc.NewServer(
 		grpc.Creds(peerCredentials{}),
-		grpc.InTapHandle(numberArrival),
+		grpc.InTapHandle(d.numberArrival),
 		grpc.MaxRecvMsgSize(d.limits.MessageBytes),
 		grpc.MaxHeaderListSize(maxHeader),
 		grpc.MaxConcurrentStreams(maxStreams),
@@ -64,15 +63,12 @@ func (d *Daemon) newServer() *grpc.Server {
 	return server
 }
 
-// arrivals counts the requests that have come in.
-var arrivals atomic.Uint64
-
 type arrivalKey struct{}
 
 // numberArrival is called where a connection is read, so in the order in which its requests were sent. The methods run
 // on goroutines of their own and so in any order.
-func numberArrival(ctx context.Context, _ *tap.Info) (context.Context, error) {
-	return context.WithValue(ctx, arrivalKey{}, arrivals.Add(1)), nil
+func (d *Daemon) numberArrival(ctx context.Context, _ *tap.Info) (context.Context, error) {
+	return context.WithValue(ctx, arrivalKey{}, d.arrivals.Add(1)), nil // there is no other way from here to the method
 }
 
 func arrivalOf(ctx context.Context) uint64 {

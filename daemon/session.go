@@ -332,6 +332,7 @@ func (s *session) close(why string) {
 	s.daemon.mu.Lock()
 	delete(s.daemon.sessions, s.name)
 	s.daemon.mu.Unlock()
+	s.daemon.shelf.Release(s.name)
 	for _, stream := range s.attached() {
 		stream.finish(refuse(codes.Aborted, "session_closed", "The session was closed: %s.", why))
 	}

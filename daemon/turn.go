@@ -69,6 +69,21 @@ func (s *session) beginTurn(id string) *turn {
 	return t
 }
 
+// forgetTurn takes back a turn that has no call yet, since its first could not be recorded. intake is held.
+func (s *session) forgetTurn(t *turn) {
+	if t.calls > 0 {
+		return
+	}
+	s.mu.Lock()
+	t.ended, t.over = true, true
+	delete(s.turns, t.number)
+	if s.open == t {
+		s.open = nil
+	}
+	s.mu.Unlock()
+	s.queue.EndTurn(t.number)
+}
+
 // endTurn says that no more tool uses come in t.
 func (s *session) endTurn(t *turn) {
 	if t == nil {

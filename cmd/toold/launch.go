@@ -72,11 +72,11 @@ func (s *setup) launchLocked(ctx context.Context) error {
 		return noDaemon("the daemon's log cannot be opened: %v", err)
 	}
 	defer log.Close()
-	now := settings.Open(settings.DefaultSources(settings.DefaultPath())).Load(settings.Scope{})
-	if len(now.Broken) > 0 {
-		return noDaemon("the settings cannot be used: %v", errors.Join(now.Broken...))
+	limits, err := usableSettings()
+	if err != nil {
+		return err
 	}
-	idleExit := now.Limits.IdleExit
+	idleExit := limits.IdleExit
 	if s.heir != nil {
 		idleExit = s.heir.idleExit
 	}
@@ -87,6 +87,15 @@ func (s *setup) launchLocked(ctx context.Context) error {
 		return noDaemon("%v. Its log is %s; \"toold serve\" runs it in the foreground.", err, log.Name())
 	}
 	return child.Process.Release()
+}
+
+// usableSettings gives the limits of the settings with which a daemon would begin.
+func usableSettings() (settings.Limits, error) {
+	now := settings.Open(settings.DefaultSources(settings.DefaultPath())).Load(settings.Scope{})
+	if len(now.Broken) > 0 {
+		return now.Limits, noDaemon("the settings cannot be used: %v", errors.Join(now.Broken...))
+	}
+	return now.Limits, nil
 }
 
 // stateDir is where the daemon of this socket keeps its state. A daemon on a socket of its own has a state of its own:

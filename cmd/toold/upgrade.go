@@ -25,6 +25,9 @@ func (s *setup) upgraded(ctx context.Context, l *link) (*link, error) {
 	}
 	s.replaced = true // at most once, whatever comes of it
 	info, err := l.daemon.GetInfo(ctx, &tooldv1.GetInfoRequest{})
+	if _, broken := usableSettings(); broken != nil {
+		return l, nil //nolint:nilerr // and the one that runs has others in force
+	}
 	if err != nil || semver.Compare(info.GetVersion(), version) >= 0 || !semver.IsValid(info.GetVersion()) || info.GetLimits().GetIdleExit() == nil {
 		return l, nil //nolint:nilerr // what is wrong with the daemon, the command itself will meet
 	}
@@ -43,6 +46,9 @@ func (s *setup) upgraded(ctx context.Context, l *link) (*link, error) {
 func (s *setup) replace(ctx context.Context, l *link, old *tooldv1.GetInfoResponse, end *tooldv1.ShutdownRequest) error {
 	if old.GetLimits().GetIdleExit() == nil {
 		return misused("process %d was not started by a client but with \"toold serve\", perhaps by the system: start it anew there", old.GetPid())
+	}
+	if _, err := usableSettings(); err != nil { // the one that runs is better than none
+		return err
 	}
 	held, err := holdProcess(int(old.GetPid()))
 	if errors.Is(err, errors.ErrUnsupported) {

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"slices"
 	"time"
+	"weak"
 )
 
 // sweepInterval is how often the tables of logs that are not in use are looked
@@ -71,7 +72,12 @@ func (l *Log) Calls() (int, error) {
 func (l *Log) one(seq uint64) (r Record, before uint64, err error) {
 	db := l.store.db
 	found := false
-	err = db.query(db.one, func(scan scanner) (bool, error) {
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	if db.conn == nil {
+		return r, 0, ErrClosed
+	}
+	err = db.rows(db.one, func(scan scanner) (bool, error) {
 		found = true
 		var at int64
 		err := scan(&at, &r.Kind, &r.Call, &before, &r.Turn, &r.Body)
@@ -79,7 +85,9 @@ func (l *Log) one(seq uint64) (r Record, before uint64, err error) {
 		return false, err
 	}, l.row(seq))
 	if err == nil && !found && seq >= l.First() {
-		err = l.missing(seq)
+		if err = l.present(); err == nil {
+			err = db.noted(l.missing(seq))
+		}
 	}
 	return r, before, err
 }
@@ -207,12 +215,26 @@ func (l *Log) scanCalls(calls map[uint64]uint64, bytes *int64, from, last uint64
 func (s *Store) sweep() (left int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, l := range s.logs {
+	for name, known := range s.logs {
+		l := known.log()
+		switch {
+		case l == nil:
+			delete(s.logs, name)
+			continue
+		case known.open != nil && l.isSealed():
+			s.logs[name] = knownLog{sealed: weak.Make(l)}
+		}
 		if l.dropIdle() {
 			left++
 		}
 	}
 	return left
+}
+
+func (l *Log) isSealed() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.sealed
 }
 
 // dropIdle reports whether the table was kept.

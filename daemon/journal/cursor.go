@@ -44,10 +44,10 @@ func (c *Cursor) Next() ([]Record, error) {
 	}
 	after := c.pos // changed by this goroutine alone
 	if records, err = l.read(after, upTo); err != nil {
-		if l.First() > after+1 { // trimmed under our eyes
-			return c.Next()
-		}
 		return nil, err
+	}
+	if len(records) == 0 { // trimmed under our eyes
+		return c.Next()
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()

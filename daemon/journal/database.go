@@ -90,6 +90,11 @@ const (
 // update runs change in one transaction: all of it is committed, or none. It
 // runs change again when that needs the reserve. It is not synced.
 func (d *database) update(r room, change func() error) error {
+	return d.updateThen(r, change, func() {})
+}
+
+// updateThen calls then when all is committed, before anybody else can read it.
+func (d *database) updateThen(r room, change func() error, then func()) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.conn == nil {
@@ -104,6 +109,9 @@ func (d *database) update(r room, change func() error) error {
 		// can be used again. If that fails there is still the room itself.
 		_, _ = d.conn.ExecContext(background, "pragma wal_checkpoint(restart)")
 		err = d.transact(change)
+	}
+	if err == nil {
+		then()
 	}
 	return err
 }
@@ -136,10 +144,15 @@ func (d *database) noted(err error) error {
 	var corrupt *CorruptError
 	if d.damage == nil && errors.As(err, &corrupt) {
 		d.damage = corrupt
-		// Without the mark it is met again.
-		_ = os.WriteFile(filepath.Join(filepath.Dir(d.path), suspectName), []byte(err.Error()+"\n"), 0o600)
+		suspect(d.path, err)
 	}
 	return err
+}
+
+// suspect marks the database, of which file is one, so that the next Open does
+// not take it for sound. Without the mark the damage is met again.
+func suspect(file string, err error) {
+	_ = os.WriteFile(filepath.Join(filepath.Dir(file), suspectName), []byte(err.Error()+"\n"), 0o600)
 }
 
 // scanner reads the columns of the current row.

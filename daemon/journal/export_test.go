@@ -84,3 +84,10 @@ func ScanFile(path string) (rows int, err error) {
 	}
 	return rows, p.close()
 }
+
+// Known is how many logs are kept in memory.
+func (s *Store) Known() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.logs)
+}

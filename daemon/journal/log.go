@@ -209,13 +209,19 @@ const (
 	readBytes   = 256 << 10
 )
 
-// read returns records after after up to upTo, one read's worth.
+// read returns records after after up to upTo, one read's worth; none if they
+// have been trimmed meanwhile.
 func (l *Log) read(after, upTo uint64) ([]Record, error) {
 	upTo = min(upTo, after+readRecords)
 	records := make([]Record, 0, upTo-after)
 	size := 0
 	db := l.store.db
-	err := db.query(db.read, func(scan scanner) (bool, error) {
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	if db.conn == nil {
+		return nil, ErrClosed
+	}
+	err := db.rows(db.read, func(scan scanner) (bool, error) {
 		var r Record
 		var row, at int64
 		if err := scan(&row, &at, &r.Kind, &r.Call, &r.Turn, &r.Body); err != nil {
@@ -232,11 +238,12 @@ func (l *Log) read(after, upTo uint64) ([]Record, error) {
 	if len(records) > 0 {
 		return records, nil // what can be read is served; the damage is told when it is its turn
 	}
+	if err := l.present(); err != nil || l.First() > after+1 {
+		return nil, err
+	}
 	if err == nil {
 		err = l.missing(after + 1)
 	}
-	db.mu.Lock()
-	defer db.mu.Unlock()
 	return nil, db.noted(err)
 }
 

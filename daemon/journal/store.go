@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"sync"
 	"time"
+	"weak"
 )
 
 const (
@@ -29,7 +30,22 @@ type Store struct {
 	syncs *syncer
 
 	mu   sync.Mutex
-	logs map[string]*Log // those that were asked for since the store was opened
+	logs map[string]knownLog // those that were asked for since the store was opened
+}
+
+// A knownLog is kept in memory for as long as it takes records, and after that for
+// as long as somebody uses it.
+type knownLog struct {
+	open   *Log
+	sealed weak.Pointer[Log] // since it was found to be, by sweep
+}
+
+// log is nil when nobody uses it any more.
+func (k knownLog) log() *Log {
+	if k.open != nil {
+		return k.open
+	}
+	return k.sealed.Value()
 }
 
 // Config is how a store is kept.
@@ -71,7 +87,7 @@ func Open(dir string, config Config) (*Store, error) {
 		epoch: epoch,
 		queue: queue{wake: make(chan struct{}, 1)},
 		done:  make(chan struct{}),
-		logs:  map[string]*Log{},
+		logs:  map[string]knownLog{},
 	}
 	if s.syncs, err = openSyncer(path, config.Unsynced); err != nil {
 		return nil, errors.Join(err, db.close())
@@ -212,7 +228,7 @@ func (s *Store) Create(name string) (*Log, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.logs[name] = l
+	s.logs[name] = knownLog{open: l}
 	return l, nil
 }
 
@@ -221,7 +237,7 @@ func (s *Store) Create(name string) (*Log, error) {
 func (s *Store) Log(name string) (*Log, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if l := s.logs[name]; l != nil {
+	if l := s.logs[name].log(); l != nil {
 		return l, nil
 	}
 	s.db.mu.Lock()
@@ -236,7 +252,7 @@ func (s *Store) Log(name string) (*Log, error) {
 	if l == nil {
 		return nil, fmt.Errorf("%w: %q", ErrNotFound, name)
 	}
-	s.logs[name] = l
+	s.logs[name] = knownLog{open: l}
 	return l, nil
 }
 
@@ -293,7 +309,7 @@ func (s *Store) last(id int64, first uint64) (uint64, error) {
 // Watched says whether somebody has still to read records of this log.
 func (s *Store) Watched(name string) bool {
 	s.mu.Lock()
-	l := s.logs[name]
+	l := s.logs[name].log()
 	s.mu.Unlock()
 	return l != nil && l.Read() < l.Last()
 }
@@ -370,7 +386,7 @@ func (s *Store) Remove(name string) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.logs[name] == l { // and not one that was created since
+	if s.logs[name].log() == l { // and not one that was created since
 		delete(s.logs, name)
 	}
 	return nil

@@ -90,7 +90,9 @@ func (y *syncer) run(rested func()) {
 		closed, err, sync := y.closed, y.broken, y.sync
 		y.mu.Unlock()
 		if err == nil && slices.ContainsFunc(group, (*Pending).durable) {
-			err = sync()
+			if err = sync(); err != nil {
+				suspect(y.wal.Name(), err)
+			}
 		}
 		for _, p := range group {
 			p.conclude(err)

@@ -98,7 +98,6 @@ func (l *Log) shed(b Bound) error {
 		if err != nil {
 			return err
 		}
-		l.forget(s.dropped, size-s.size)
 		if !more {
 			return nil
 		}
@@ -119,7 +118,7 @@ type shedding struct {
 func (s *shedding) step(end uint64) (more bool, err error) {
 	l, db := s.log, s.log.store.db
 	from, size := s.dropped+1, s.size
-	err = db.update(reserved, func() error {
+	err = db.updateThen(reserved, func() error {
 		s.dropped, s.size, more = from-1, size, false
 		rows := 0
 		err := db.rows(db.oldest, func(scan scanner) (bool, error) {
@@ -154,11 +153,12 @@ func (s *shedding) step(end uint64) (more bool, err error) {
 			}
 		}
 		return db.exec(db.setFirst, s.dropped+1, l.id)
-	})
+	}, func() { l.forget(s.dropped, size-s.size) })
 	return more, err
 }
 
-// forget drops from memory what has been dropped from the database.
+// forget drops from memory what has been dropped from the database, which is locked: who misses a record there finds
+// here whether it was dropped.
 func (l *Log) forget(upTo uint64, bytes int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
@@ -113,5 +114,49 @@ func TestRoomIsGivenBack(t *testing.T) {
 	}
 	if ok, err := s.Intact(); err != nil || ok != "ok" {
 		t.Errorf("the database is %q (%v)", ok, err)
+	}
+}
+
+// TestTrimBesideReaders: who reads what is being dropped passes over it; a sound journal is not taken for damaged.
+func TestTrimBesideReaders(t *testing.T) {
+	s := open(t, t.TempDir())
+	l := create(t, s, "a")
+	over := make(chan struct{})
+	var busy sync.WaitGroup
+	for _, work := range []func() error{
+		func() error { return l.Shed(journal.Bound{UpTo: max(l.Last(), 40) - 40}) },
+		func() error {
+			_, err := l.Append(journal.Entry{Call: "c", Body: make([]byte, 3000)})
+			return err
+		},
+		func() error { _, err := l.Find("c"); return err },
+	} {
+		busy.Go(func() {
+			for {
+				select {
+				case <-over:
+					return
+				default:
+				}
+				if err := work(); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	for range 300 {
+		c := l.Follow(0)
+		for range 3 {
+			if _, err := c.Next(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		c.Close()
+	}
+	close(over)
+	busy.Wait()
+	if err := s.Damaged(); err != nil {
+		t.Error(err)
 	}
 }

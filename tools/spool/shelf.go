@@ -68,30 +68,41 @@ func (s *Shelf) Dir(session string) (*Dir, error) {
 
 // Remove drops a session's folder with everything in it.
 func (s *Shelf) Remove(session string) error {
-	if err := os.RemoveAll(filepath.Join(s.path, session)); err != nil {
+	path := filepath.Join(s.path, session)
+	bytes := total(found(path))
+	if err := os.RemoveAll(path); err != nil {
 		return err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.folders, session)
-	s.measure()
+	s.used -= bytes
 	return nil
 }
 
-// Measure looks at the disk anew, for what others have added or removed there.
-func (s *Shelf) Measure() {
+// Release forgets a session of which no output grows any more. What is on the disk stays, and counts.
+func (s *Shelf) Release(session string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.measure()
+	if f := s.folders[session]; f != nil && len(f.growing) == 0 {
+		delete(s.folders, session)
+	}
 }
 
-func (s *Shelf) measure() {
-	s.used = 0
+// Measure looks at the disk anew, for what others have added or removed there.
+// Outputs that grow meanwhile may be counted with what they had before; the next time mends it.
+func (s *Shelf) Measure() {
+	sizes := map[string]int64{}
 	sessions, _ := os.ReadDir(s.path) // what cannot be read is not counted
 	for _, entry := range sessions {
-		bytes := total(found(filepath.Join(s.path, entry.Name())))
+		sizes[entry.Name()] = total(found(filepath.Join(s.path, entry.Name())))
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.used = 0
+	for session, bytes := range sizes {
 		s.used += bytes
-		if f := s.folders[entry.Name()]; f != nil {
+		if f := s.folders[session]; f != nil {
 			f.used = bytes
 		}
 	}
