@@ -176,7 +176,7 @@ func (s *session) settleQuestion(wire *tooldv1.Answer) *refusal {
 	} else {
 		s.withdraw(a, denied(wire.GetMessage()), "answered: denied")
 	}
-	title := a.question.Title
+	title, rules := a.question.Title, s.rooted(rules, a.question.Suggestions)
 	if len(rules) > 0 {
 		s.Later(func(context.Context) { s.keepRules(rules) }) // it waits for the disk, and cancels share the wire with answers
 	}
@@ -249,16 +249,16 @@ func (s *session) reviewQuestions() {
 var errMoot = fault.Deniedf("cannot_ask", "The question was withdrawn.")
 
 func cannotAsk(q pipeline.Question) error {
-	way := "Attach with capabilities.answers, or choose a permission_mode that allows it."
+	way := "Somebody has to answer, on a terminal or by a client that attaches with capabilities.answers, or a permission_mode has to be chosen that allows it."
 	if q.Verdict.Firm() {
-		way = "No rule and no permission_mode passes that. Attach with capabilities.answers, so that somebody can be asked."
+		way = "No rule and no permission_mode passes that. Somebody has to answer, on a terminal or by a client that attaches with capabilities.answers."
 	}
 	if len(q.Suggestions) > 0 {
 		rules := "The rule " + strconv.Quote(q.Suggestions[0])
 		if len(q.Suggestions) > 1 {
 			rules = fmt.Sprintf("The rules %q, together,", q.Suggestions)
 		}
-		way = rules + " in permissions.allow of the settings would allow the like of it; or attach with capabilities.answers."
+		way = rules + " in permissions.allow of the settings would allow the like of it; so would an answer, on a terminal or by a client that attaches with capabilities.answers."
 	}
 	return fault.Deniedf("cannot_ask",
 		"This call needs an answer, and no attached client can give one. %s %s", q.Verdict.Reason, way).With(pipeline.Refusal{Grounds: pipeline.GroundsOf(q.Verdict.Grounds)})

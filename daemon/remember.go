@@ -6,6 +6,7 @@ package daemon
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"google.golang.org/grpc/codes"
 
@@ -51,6 +52,25 @@ func (s *session) checkRemember(wire []*tooldv1.Remember) (rules []keeping, refu
 		rules = append(rules, k)
 	}
 	return rules, nil
+}
+
+// rooted puts the session's roots in front of what was suggested about paths and goes into the user's file: there ./ is the
+// root of whatever session reads it, and somebody has said yes for this one alone. Rules that were not suggested stay as
+// they are.
+func (s *session) rooted(rules []keeping, suggested []string) (list []keeping) {
+	for _, k := range rules {
+		tool, path, relative := strings.Cut(k.Rule, "(./")
+		if !relative || tool == "Bash" || k.scope != tooldv1.Scope_SCOPE_USER || !slices.Contains(suggested, k.Rule) {
+			list = append(list, k)
+			continue
+		}
+		for _, root := range s.meta.Roots {
+			if !strings.ContainsAny(root, `*?[]\()!`) { // which mean something in a rule
+				list = append(list, keeping{remembered{k.List, tool + "(/" + strings.TrimSuffix(root, "/") + "/" + path}, k.scope})
+			}
+		}
+	}
+	return list
 }
 
 // checkScope refuses what would be written where it does not count.

@@ -102,13 +102,13 @@ func TestAttachKeepsThePromptFree(t *testing.T) {
 	c.write("a")
 	c.question("a")
 	x := onlyTerminal(t, h.environ, root, "attach", "prompt")
-	x.expect(`\[e\]dit: `)
+	x.expect(`\[e\]dit, \?: `)
 	c.write("b")
 	c.question("b")
 	c.say(&tooldv1.ExecuteRequest{Message: &tooldv1.ExecuteRequest_Cancel{Cancel: &tooldv1.Cancel{ToolUseId: "a"}}})
 	x.expect(`^\r\nThe question is withdrawn`)
 	x.expect(`\? Write`)
-	x.expect(`\[e\]dit: `)
+	x.expect(`\[e\]dit, \?: `)
 	x.typed("n\n")
 	x.expect(" accepted: Write")
 	x.expect(" asks: Write")
@@ -164,10 +164,7 @@ func TestAlwaysSettlesTheOthers(t *testing.T) {
 			c.bash("two", "cp x 2 && cp x 3")
 			c.endTurn()
 			questions := c.questions(3)
-			rule := questions["two"].GetSuggestions()[0].GetRule()
-			if rule != "Bash(cp *)" {
-				t.Errorf("the rule %q is suggested", rule)
-			}
+			const rule = "Bash(cp *)"
 			c.answer(answer(questions["one"], yes, &tooldv1.Remember{Rule: rule, List: "allow", Scope: k.scope}))
 			c.until("two withdrawn: it is allowed now")
 			c.answer(answer(questions["other"], no))
@@ -229,12 +226,36 @@ func TestNeverSettlesTheOthers(t *testing.T) {
 	holds(t, "the file", content(t, filepath.Join(root, ".toold", "settings.local.json")), `"Bash(cp *)"`)
 }
 
+// TestUsersPaths: what was suggested about a path of this workspace and is kept for the user holds in this workspace alone.
+// What was not suggested is kept as it came.
+func TestUsersPaths(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, nil)
+	root, other := h.room(t, "mine", map[string]string{"tests/x": ""}), h.room(t, "others", map[string]string{"tests/x": ""})
+	c := h.attach(t, in(root, nil))
+	c.bash("u", "echo hi > tests/z.ts")
+	q := c.question("u")
+	if len(q.GetSuggestions()) != 1 || q.GetSuggestions()[0].GetRule() != "Edit(./tests/**)" {
+		t.Errorf("suggested: %v", q.GetSuggestions())
+	}
+	user := tooldv1.Scope_SCOPE_USER
+	c.answer(answer(q, yes, &tooldv1.Remember{Rule: "Edit(./tests/**)", List: "allow", Scope: user}, &tooldv1.Remember{Rule: "Read(./docs/**)", List: "deny", Scope: user}))
+	c.until("u OK")
+	c.bash("again", "echo hi > tests/y.ts")
+	c.until("again OK")
+	b := h.attach(t, in(other, nil))
+	b.bash("elsewhere", "echo hi > tests/z.ts")
+	b.question("elsewhere")
+	text := content(t, filepath.Join(h.dir, "config", "toold", "settings.json"))
+	holds(t, "the user's file", text, `"Edit(/`+root+`/tests/**)"`, `"Read(./docs/**)"`)
+}
+
 // TestNobodyAnswers: where nobody is asked, or nobody can answer, a call ends at once and says what would allow it.
 func TestNobodyAnswers(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nil)
 	dontAsk := &tooldv1.Options{PermissionMode: tooldv1.PermissionMode_PERMISSION_MODE_DONT_ASK.Enum()}
-	rule := `The rule "Bash(cp *)" in permissions.allow of the settings would allow the like of it`
+	rule := `The rule "Bash(cp x y)" in permissions.allow of the settings would allow the like of it`
 	for _, x := range []struct {
 		name, command string
 		options       *tooldv1.Options
@@ -247,7 +268,7 @@ func TestNobodyAnswers(t *testing.T) {
 		{name: "dontAsk, ask rule", command: "touch y", options: dontAsk, want: "DENIED mode_denied", says: []string{"Bash(touch *) in WS/.toold/settings.json:1"}},
 		{name: "mute", command: "cp x y", mute: true, want: "DENIED cannot_ask", says: []string{"no attached client can give one", "cp x y", rule}},
 		{name: "mute, ask rule", command: "touch y", mute: true, want: "DENIED cannot_ask", says: []string{"Bash(touch *) in WS/.toold/settings.json:1"}, silent: "would allow"},
-		{name: "mute, nothing to allow it", command: "rm -r WS", mute: true, want: "DENIED cannot_ask", says: []string{"Attach with capabilities.answers"}, silent: "would allow"},
+		{name: "mute, nothing to allow it", command: "rm -r WS", mute: true, want: "DENIED cannot_ask", says: []string{"Somebody has to answer, on a terminal or by a client that attaches with capabilities.answers"}, silent: "would allow"},
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			t.Parallel()
@@ -287,6 +308,6 @@ func TestAnswererLeaves(t *testing.T) {
 		t.Fatal(err)
 	}
 	result := c.until("u DENIED cannot_ask").GetToolResult()
-	holds(t, "the result", textIn(result), fmt.Sprintf("%q", "Bash(cp *)"))
+	holds(t, "the result", textIn(result), fmt.Sprintf("%q", "Bash(cp x y)"))
 	holds(t, "the refusal", h.beside(t, "leaves", answer(q, yes)), "question_closed")
 }

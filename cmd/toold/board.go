@@ -6,6 +6,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -163,6 +164,11 @@ func (b *board) failures() int {
 		}
 	}
 	return n
+}
+
+// ended says whether a call has ended with the error of that code.
+func (b *board) ended(code string) bool {
+	return slices.ContainsFunc(b.calls, func(c *call) bool { return c.result.GetError().GetCode() == code })
 }
 
 // replays counts the calls that were run before and not now.

@@ -43,13 +43,13 @@ func TestDemoInterrupted(t *testing.T) {
 func TestDemoAsks(t *testing.T) {
 	environ, ws := home(t)
 	x := onlyTerminal(t, environ, ws, "demo")
-	x.expect(`\? Bash\(cp greet\.go greet\.bak\)`)
+	x.expect(`\? Bash\(touch built\)`)
 	x.expect(`Run it\?`)
 	x.typed("a\n")
-	x.expect(`Bash\(cp \*\)`)
+	x.expect(`allow \S*Bash\(touch built\)`)
 	x.expect("Which, and where")
 	x.typed("1\n")
-	x.expect(`Bash\S* cp greet\.go greet\.bak\s+\S*ok`)
+	x.expect(`Bash\S* touch built\s+\S*ok`)
 	x.expect("nothing is left behind")
 	x.ends(exitOK)
 }

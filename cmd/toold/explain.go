@@ -134,7 +134,7 @@ func explanationText(call string, e *tooldv1.ExplainResponse, k ink) string {
 		rules = append(rules, strings.TrimSuffix(fmt.Sprintf("%s (%s)", x.GetRule(), covers(x.GetRule())), " ()"))
 	}
 	section(&b, k, "The like of it would be allowed by "+count(len(rules), "rule")+" in permissions.allow of your settings:", rules)
-	section(&b, k, "Of the settings:", e.GetWarnings())
+	section(&b, k, "Of the settings:", concerning(call, e.GetWarnings()))
 	return b.String()
 }
 

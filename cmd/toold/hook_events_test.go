@@ -212,13 +212,13 @@ func (l life) fails(t *testing.T) {
 // isNotAllowed: a call that asks, and somebody says no.
 func (l life) isNotAllowed(t *testing.T) {
 	t.Helper()
-	l.c.bash("q", "cp sub/a.txt b.txt")
+	l.c.bash("q", "npm test x")
 	l.c.finish("q", no)
 	found := l.e.tales(5)
-	input := `"tool_input":{"command":"cp sub/a.txt b.txt"},"tool_name":"Bash","tool_use_id":"q"`
+	input := `"tool_input":{"command":"npm test x"},"tool_name":"Bash","tool_use_id":"q"`
 	found["PermissionRequest"].told(t, l.begin()+`"PermissionRequest","permission_mode":"default","permission_suggestions":`+
-		`[{"behavior":"allow","destination":"localSettings","rules":[{"ruleContent":"cp *","toolName":"Bash"}],"type":"addRules"}],"session_id":"events",`+input+hookEnd)
-	found["Notification"].told(t, l.begin()+`"Notification","message":"Bash(cp sub/a.txt b.txt) needs your permission.","notification_type":"permission_prompt"`+everyHook+hookEnd)
+		`[{"behavior":"allow","destination":"localSettings","rules":[{"ruleContent":"npm test *","toolName":"Bash"}],"type":"addRules"}],"session_id":"events",`+input+hookEnd)
+	found["Notification"].told(t, l.begin()+`"Notification","message":"Bash(npm test x) needs your permission.","notification_type":"permission_prompt"`+everyHook+hookEnd)
 	found["PermissionDenied"].told(t, l.begin()+`"PermissionDenied","permission_mode":"default","reason":"The user did not allow this call.","session_id":"events",`+input+hookEnd)
 }
 

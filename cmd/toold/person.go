@@ -22,6 +22,8 @@ type person struct {
 	ink      ink
 	// whole gives a call's input as it was sent, because a question may show it shortened; false: not known here.
 	whole func(toolUseID string) (string, bool)
+	// passing: the session ends with the turn, and rules that it keeps with it.
+	passing bool
 
 	queue   []*tooldv1.Question
 	current *tooldv1.Question
@@ -175,7 +177,7 @@ func (p *person) put(ctx context.Context, q *tooldv1.Question) *tooldv1.Answer {
 	defer stop()
 	dropInput(p.terminal)
 	for {
-		p.tell(p.ink.strong.Render("Run it?") + " [y]es, [n]o (n REASON tells the model why), [a]lways, [e]dit: ")
+		p.tell(p.ink.strong.Render("Run it?") + " [y]es, [n]o (n REASON tells the model why), [a]lways, [e]dit, ?: ")
 		line, err := p.line()
 		if ctx.Err() != nil {
 			return nil
@@ -197,9 +199,19 @@ func (p *person) put(ctx context.Context, q *tooldv1.Question) *tooldv1.Answer {
 			if answer := p.edit(q); answer != nil {
 				return answer
 			}
+		case "":
+		default:
+			p.tell(answersText)
 		}
 	}
 }
+
+// answersText is shown to whoever types ? or anything else that is no answer.
+const answersText = `  y         runs it, this once
+  n         does not run it; "n REASON" also tells the model why
+  a         runs it, and keeps a rule by which the like of it is not asked about again: you choose which, and where
+  e         opens the input in your editor and runs what you make of it
+`
 
 // line reads one line. In the terminal's line mode a read never gives more than one.
 func (p *person) line() (string, error) {

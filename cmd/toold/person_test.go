@@ -195,6 +195,7 @@ func (d dialogue) saysNo(t *testing.T) {
 	x.expect(`"content": "as the model wrote`)
 	x.expect(`Run it\?`)
 	x.typed("what\n")
+	x.expect("also tells the model why")
 	x.expect(`Run it\?`)
 	x.typed("a\n")
 	x.expect(`Edit\(`)
@@ -308,18 +309,23 @@ func TestAlways(t *testing.T) {
 	}
 
 	put(t, filepath.Join(ws, ".toold", "settings.json"), "{}")
-	x = onTerminal(t, environ, ws, "call", "Bash", `{"command":"cp a.txt c.txt"}`)
+	x = onTerminal(t, environ, ws, "call", "Bash", `{"command":"date > c.txt"}`)
 	x.expect(`Run it\?`)
 	x.typed("a 1 local\n")
 	x.expect("The answer was not taken: .*toold trust")
 	x.expect(`Run it\?`)
-	x.typed("a 1 u\n")
+	x.typed("a 1\n")
+	x.expect("This session ends with the turn")
+	x.expect("Which, and where")
+	x.typed("?\n")
+	x.expect(`l +for this project(?s:.*)u +for you(?s:.*)s +for the rest of this turn alone`)
+	x.typed("1 u\n")
 	x.ends(exitOK)
 	if strings.Contains(x.screen.String(), "notice:") {
 		t.Errorf("what was told with the question is told again at the end:\n%s", x.screen.String())
 	}
 	text, err := os.ReadFile(filepath.Join(filepath.Dir(ws), "config", "toold", "settings.json"))
-	if err != nil || !strings.Contains(string(text), "Bash(cp *)") {
+	if err != nil || !strings.Contains(string(text), "Edit(/"+ws+"/*.txt)") {
 		t.Errorf("the user's settings hold %q (%v)", text, err)
 	}
 }
@@ -338,7 +344,7 @@ func TestNothingToKeep(t *testing.T) {
 	x.expect(`The rule Bash\(touch \*\) in [^ ]*/\.toold/settings\.json:1 asks`)
 	x.expect(`Run it\?`)
 	x.typed("a\n")
-	x.expect(`The ask rule Bash\(touch \*\) in [^ ]*/\.toold/settings\.json:1 asks whatever is allowed`)
+	x.expect(`the ask rule Bash\(touch \*\) in [^ ]*/\.toold/settings\.json:1 is about this call, and no other rule passes it`)
 	x.expect(`Run it\?`)
 	x.typed("y\n")
 	x.ends(exitOK)

@@ -15,16 +15,31 @@ import (
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
 
-// scopes are the places where a rule can be kept, by the letter that is typed.
-var scopes = []struct {
+// A keeper is a place where a rule can be kept, by the letter that is typed.
+type keeper struct {
 	letter, word string
 	scope        tooldv1.Scope
 	meaning      string
-}{
-	{"s", "session", tooldv1.Scope_SCOPE_SESSION, "this session"},
+}
+
+var scopes = []keeper{
+	{"s", "session", tooldv1.Scope_SCOPE_SESSION, "this session (so it is if you name no place)"},
 	{"l", "local", tooldv1.Scope_SCOPE_LOCAL, "this project, for you alone (.toold/settings.local.json)"},
 	{"p", "project", tooldv1.Scope_SCOPE_PROJECT, "this project, for everybody (.toold/settings.json)"},
-	{"u", "user", tooldv1.Scope_SCOPE_USER, "you, everywhere (your own settings file)"},
+	{"u", "user", tooldv1.Scope_SCOPE_USER, "you (your own settings file): commands in every project, paths such as ./src in this one alone"},
+}
+
+// passingScopes are the places for a session that ends with its turn, where a rule of the session is soon gone.
+var passingScopes = append(scopes[1:len(scopes):len(scopes)], keeper{
+	"s", "session", tooldv1.Scope_SCOPE_SESSION, "the rest of this turn alone: this session ends with it (--session NAME gives one that stays)",
+})
+
+// keepers gives the places in the order in which they are offered.
+func (p *person) keepers() []keeper {
+	if p.passing {
+		return passingScopes
+	}
+	return scopes
 }
 
 // always lets the person pick rules that go with a yes; nil when nothing comes of it. typed is what came with the word,
@@ -35,18 +50,30 @@ func (p *person) always(ctx context.Context, q *tooldv1.Question, typed string) 
 		p.tell(noSuggestion(q) + "\n")
 		return nil
 	}
+	example := `"1" or "1 u"`
+	if p.passing {
+		example = `"1 l" or "1 u"`
+	}
 	if typed == "" {
-		p.tell(suggestionText(offered, p.ink))
+		p.tell(suggestionText(offered, p.keepers(), p.ink))
 	}
 	for {
 		if typed == "" {
-			p.tell(p.ink.strong.Render("Which, and where?") + " Such as \"1\" or \"1 u\"; Enter goes back: ")
+			p.tell(p.ink.strong.Render("Which, and where?") + " Such as " + example + "; Enter goes back: ")
 			line, err := p.line()
 			if typed = strings.TrimSpace(line); ctx.Err() != nil || err != nil || typed == "" {
 				return nil
 			}
 		}
+		if typed == "?" {
+			p.tell(suggestionText(offered, p.keepers(), p.ink))
+			typed = ""
+			continue
+		}
 		remember, wrong := pick(offered, typed)
+		if wrong == "" && p.passing && !namesScope(typed) {
+			remember, wrong = nil, "Where is it to be kept? This session ends with the turn, so name l, p or u too, such as \"1 u\"."
+		}
 		if wrong == "" {
 			answer := reply(q, tooldv1.Decision_DECISION_ALLOW, "")
 			answer.Remember = remember
@@ -58,7 +85,7 @@ func (p *person) always(ctx context.Context, q *tooldv1.Question, typed string) 
 }
 
 // suggestionText lists the rules by number, each with what it is about, and where they can be kept.
-func suggestionText(offered []*tooldv1.Suggestion, k ink) string {
+func suggestionText(offered []*tooldv1.Suggestion, keepers []keeper, k ink) string {
 	var b strings.Builder
 	width := 0
 	for _, x := range offered {
@@ -69,7 +96,7 @@ func suggestionText(offered []*tooldv1.Suggestion, k ink) string {
 		fmt.Fprintf(&b, "  %d  %s %s%s  %s\n", i+1, x.GetList(), k.strong.Render(rule), strings.Repeat(" ", width-lipgloss.Width(rule)),
 			k.dim.Render(visibleLine(covers(x.GetRule()))))
 	}
-	for _, x := range scopes {
+	for _, x := range keepers {
 		fmt.Fprintf(&b, "  %s  for %s\n", x.letter, x.meaning)
 	}
 	return b.String()
@@ -78,11 +105,23 @@ func suggestionText(offered []*tooldv1.Suggestion, k ink) string {
 // noSuggestion says why there is nothing to pick.
 func noSuggestion(q *tooldv1.Question) string {
 	for _, g := range q.GetGrounds() {
-		if rule := ruleWords(g); rule != "" && g.GetList() != "allow" {
-			return "The " + rule + " asks whatever is allowed, so no rule can settle this. Answer this call alone."
+		text := visibleLine(g.GetText())
+		switch rule := ruleWords(g); {
+		case rule != "" && g.GetList() == "allow", lacksLeave(text):
+		case rule != "" && strings.Contains(text, " may be about "):
+			return "There is no rule to keep: the " + rule + " may be about this call, and no other rule passes it. Answer this call alone."
+		case rule != "":
+			return "There is no rule to keep: the " + rule + " is about this call, and no other rule passes it. Answer this call alone."
+		default:
+			return "There is no rule to keep, since none passes what asks here. " + text + " Answer this call alone."
 		}
 	}
 	return "There is no rule to keep: none that covers this call is both narrow enough to be safe and able to settle it. Answer this call alone."
+}
+
+// lacksLeave says whether a ground says no more than that nothing allows a part of the call, so that a rule could.
+func lacksLeave(text string) bool {
+	return strings.HasPrefix(text, "No rule ") || strings.Contains(text, ", which is outside the roots") || strings.HasSuffix(text, "may read files that it does not name.")
 }
 
 // pick reads which of the offered rules are wanted and where: numbers, then a scope, which is the session unless it is
@@ -90,7 +129,7 @@ func noSuggestion(q *tooldv1.Question) string {
 func pick(offered []*tooldv1.Suggestion, typed string) (picked []*tooldv1.Remember, wrong string) {
 	scope := tooldv1.Scope_SCOPE_SESSION
 	var numbers []int
-	words := strings.FieldsFunc(strings.ToLower(typed), func(r rune) bool { return r == ' ' || r == ',' || r == '\t' })
+	words := strings.FieldsFunc(strings.ToLower(typed), isGap)
 	for i, word := range words {
 		if n, err := strconv.Atoi(word); err == nil {
 			if n < 1 || n > len(offered) {
@@ -118,6 +157,15 @@ func pick(offered []*tooldv1.Suggestion, typed string) (picked []*tooldv1.Rememb
 	}
 	return picked, ""
 }
+
+// namesScope says whether the last word of what was typed is a place.
+func namesScope(typed string) bool {
+	words := strings.FieldsFunc(strings.ToLower(typed), isGap)
+	_, named := scopeNamed(words[len(words)-1])
+	return named
+}
+
+func isGap(r rune) bool { return r == ' ' || r == ',' || r == '\t' }
 
 func scopeNamed(word string) (tooldv1.Scope, bool) {
 	for _, x := range scopes {

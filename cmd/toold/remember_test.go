@@ -44,6 +44,21 @@ func TestPick(t *testing.T) {
 	}
 }
 
+// The true reason is said where there is nothing to keep.
+func TestNoSuggestion(t *testing.T) {
+	for want, grounds := range map[string][]*tooldv1.Ground{
+		"the ask rule A in /s.json:1 is about this call":              {{Text: "No rule allows `x`."}, {Text: "The rule A asks about `x`.", Rule: "A", List: "ask", File: "/s.json", Line: 1}},
+		"the deny rule D in /s.json:1 may be about this call":         {{Text: "The rule D in /s.json:1 may be about `x`: so.", Rule: "D", List: "deny", File: "/s.json", Line: 1}},
+		"none passes what asks here. What it would do cannot be seen": {{Text: "What it would do cannot be seen in full."}},
+		"none that covers this call is both narrow":                   {{Text: "No rule allows `x`."}, {Text: "It writes /x, which is outside the roots."}, {Text: "`x` may read files that it does not name."}},
+		"none that covers this call":                                  nil,
+	} {
+		if got := noSuggestion(&tooldv1.Question{Grounds: grounds}); !strings.Contains(got, want) || !strings.HasPrefix(got, "There is no rule to keep") {
+			t.Errorf("%v: %q, want %q in it", grounds, got, want)
+		}
+	}
+}
+
 func TestCovers(t *testing.T) {
 	for rule, want := range map[string]string{
 		"Bash(npm run test *)":           `"npm run test", alone or with anything behind it`,

@@ -146,6 +146,9 @@ func (s *setup) runMessage(ctx context.Context, m message, f turnFlags, form str
 	if err := s.printResults(m, c.board, form); err != nil {
 		return err
 	}
+	if c.person == nil && c.board.ended("cannot_ask") {
+		s.say("nobody could be asked: run it on a terminal, put a rule into your settings (\"toold explain\" names those that would do), or choose another --mode")
+	}
 	if n := c.board.failures(); n > 0 {
 		return &ending{code: exitFailed, text: failureLine(c.board, n)}
 	}
@@ -166,13 +169,16 @@ func (s *setup) converse(ctx context.Context, m message, attach *tooldv1.Attach)
 	}
 	c.person = meet(shown, m.input)
 	c.notify = func(text string) { s.say("%s", text) }
+	if c.person != nil {
+		c.person.passing = attach.GetSessionId() == ""
+	}
 	defer c.person.close()
 	attach.Capabilities.Answers = c.person != nil
 	err = c.runToEnd(ctx, s.connect)
 	if attach.GetSessionId() == "" {
 		s.closeSession(c)
 	}
-	for _, warning := range c.warnings {
+	for _, warning := range s.unsaid(c) {
 		s.say("warning: %s", warning)
 	}
 	for _, n := range c.board.notices {

@@ -57,7 +57,7 @@ var demoParts = []part{
 		"Another rule denies this, and says where it stands:",
 	},
 	{
-		"Bash", `{"command":"cp greet.go greet.bak"}`, demoAsked,
+		"Bash", `{"command":"touch built"}`, demoAsked,
 		"No rule speaks of this command, so somebody has to be asked:",
 	},
 	{"Read", `{"file_path":"WORKSPACE/greet.go"}`, demoOK, ""},

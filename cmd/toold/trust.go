@@ -89,7 +89,7 @@ func (s *setup) showTrust(store *settings.Store, root string) error {
 	if s.json {
 		return s.printTrust(trustJSON{Root: root, Trusted: trust.Trusted, Settings: settingsJSON(gained)})
 	}
-	s.tellGain(root, gained)
+	s.tellGain(root, gained, trust)
 	_, err = fmt.Fprintln(s.stdout, trustWords(root, trust))
 	return err
 }
@@ -98,8 +98,12 @@ func (s *setup) showTrust(store *settings.Store, root string) error {
 func (s *setup) trust(store *settings.Store, root string) error {
 	shown := store.Load(settings.Scope{Roots: []string{root}, Trusted: true})
 	gained := gain(shown, root)
+	before, err := store.Trusted(root)
+	if err != nil {
+		return err
+	}
 	if !s.json {
-		s.tellGain(root, gained)
+		s.tellGain(root, gained, before)
 	}
 	files, err := store.Trust(root, shown)
 	if err != nil {
@@ -125,14 +129,23 @@ func gain(trusted *settings.Settings, root string) []settings.Line {
 	return gained
 }
 
-func (s *setup) tellGain(root string, gained []settings.Line) {
+func (s *setup) tellGain(root string, gained []settings.Line, trust settings.Trust) {
 	if len(gained) == 0 {
 		fmt.Fprintf(s.stdout, "The settings of %s hold nothing that needs trust.\n", visibleLine(root))
 		return
 	}
-	fmt.Fprintf(s.stdout, "Of the settings of %s these need trust to count:\n", visibleLine(root))
+	why := "need trust to count"
+	if trust.Trusted {
+		why = "count because it is trusted"
+	}
+	fmt.Fprintf(s.stdout, "Of the settings of %s these %s:\n", visibleLine(root), why)
+	hooks := false
 	for _, l := range gained {
+		hooks = hooks || strings.HasPrefix(l.Key, "hooks.")
 		fmt.Fprintf(s.stdout, "  %s  %s  %s\n", visibleLine(l.Key), visibleLine(l.Value), visibleLine(l.Origin.String()))
+	}
+	if hooks {
+		fmt.Fprintln(s.stdout, "Of a hook the line above is trusted, not the program or script that it names: that can change, and runs all the same.")
 	}
 }
 

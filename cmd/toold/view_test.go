@@ -41,7 +41,7 @@ func TestEndedPictures(t *testing.T) {
 	golden(t, "question.txt", questionText(events[13].GetQuestion(), ink{}))
 	golden(t, "suggestions.txt", suggestionText([]*tooldv1.Suggestion{
 		{Rule: "Bash(npm run test *)", List: "allow"}, {Rule: "Edit(./src/**)", List: "allow"}, {Rule: "mcp__x__\x1b[2J", List: "allow"},
-	}, ink{}))
+	}, scopes, ink{}))
 	var lines []string
 	for _, e := range events {
 		e.Time = nil // local time differs by machine

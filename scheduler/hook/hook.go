@@ -6,6 +6,8 @@ package hook
 import (
 	"fmt"
 	"net/url"
+	"strconv"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -76,7 +78,17 @@ func (h *Hook) String() string {
 			what = u.Scheme + "://" + u.Host
 		}
 	}
-	return fmt.Sprintf("%s hook %q (%s)", h.Event, beginning(what, 80), h.Origin)
+	return fmt.Sprintf("%s hook %s (%s)", h.Event, shown(beginning(what, 80)), h.Origin)
+}
+
+// shown puts quotes around a command. One that has such itself stays as it was written, unless there is in it what must
+// not be shown.
+func shown(command string) string {
+	strange := func(r rune) bool { return r == '`' || r == utf8.RuneError || !strconv.IsPrint(r) }
+	if strings.ContainsAny(command, `"\`) && !strings.ContainsFunc(command, strange) {
+		return "`" + command + "`"
+	}
+	return strconv.Quote(command)
 }
 
 // beginning gives at most so many bytes of text, in whole characters.

@@ -131,7 +131,9 @@ func (v Verdict) Firm() bool {
 func (v Verdict) on(d Decision, grounds []Ground) Verdict {
 	texts := make([]string, 0, len(grounds))
 	for _, g := range grounds {
-		texts = append(texts, g.Text)
+		if !slices.Contains(texts, g.Text) {
+			texts = append(texts, g.Text)
+		}
 	}
 	v.Decision, v.Grounds = d, grounds
 	return v.saying(texts)
@@ -179,7 +181,7 @@ func (r *Rules) meeting(which List, c *call) (found, doubtful []Ground) {
 
 // opinions gives the hooks' that come to d.
 func opinions(f *Facts, d Decision) (found []Ground) {
-	verb := map[Decision]string{Allow: "allows it", Ask: "wants to have it asked about", Deny: "denies it"}[d]
+	verb := map[Decision]string{Allow: "allows it", Ask: "wants somebody to be asked", Deny: "denies it"}[d]
 	for i := range f.Opinions {
 		o := &f.Opinions[i]
 		if o.Decision != d {
@@ -220,10 +222,8 @@ func reasonsToAsk(c *call, rules *Rules, denying []Ground) (found []Ground) {
 		if a.Below != "" {
 			found = append(found, Ground{Text: a.Below, Part: a.Part, firm: true})
 		}
-		if what := protected(a, guarded); what != "" {
-			found = append(found, Ground{Text: fmt.Sprintf("It would change %s, %s.", a.where(), what), Part: a.Part})
-		}
 	}
+	found = append(found, c.tampering(guarded)...)
 	if c.Check != "" {
 		found = append(found, Ground{Text: c.Check})
 	}

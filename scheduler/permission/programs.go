@@ -13,9 +13,9 @@ type program struct {
 }
 
 var programs = map[string]program{
-	"git": {
-		open:  "add, commit, checkout, switch, merge, stash, tag, branch, cherry-pick, revert, mv, apply, worktree add",
-		exact: "push, fetch, pull, gc",
+	"git": { // most of it can throw work away with the right flag, and fetch can run what it is given
+		open:  "add, commit",
+		exact: "checkout, switch, merge, stash, tag, branch, cherry-pick, revert, rebase, worktree, push, fetch, pull, gc",
 	},
 	"npm":   {open: "test, t, ci, audit, outdated, pack", exact: "install, i, start", scripts: "run, run-script"},
 	"pnpm":  {open: "test, audit, outdated", exact: "install, i, build, lint, start", scripts: "run"},
@@ -42,8 +42,7 @@ var programs = map[string]program{
 	"pyright": {bare: true}, "flake8": {bare: true}, "pylint": {bare: true}, "isort": {bare: true}, "gofmt": {bare: true}, "goimports": {bare: true},
 	"gofumpt": {bare: true}, "golangci-lint": {bare: true}, "staticcheck": {bare: true}, "shellcheck": {bare: true}, "shfmt": {bare: true},
 	"rustfmt": {bare: true}, "clang-format": {bare: true}, "rubocop": {bare: true}, "markdownlint": {bare: true}, "yamllint": {bare: true},
-	"actionlint": {bare: true}, "hadolint": {bare: true}, "mkdir": {bare: true}, "touch": {bare: true}, "cp": {bare: true},
-	"mv": {bare: true},
+	"actionlint": {bare: true}, "hadolint": {bare: true},
 }
 
 // runners run the program behind them, out of the project's own packages.

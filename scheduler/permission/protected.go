@@ -5,6 +5,7 @@
 package permission
 
 import (
+	"fmt"
 	"path"
 	"slices"
 	"strings"
@@ -38,14 +39,47 @@ func protected(a *Access, guarded []string) string {
 		return ""
 	}
 	for _, name := range []string{a.Real, a.Named} {
-		if slices.ContainsFunc(guarded, func(own string) bool { _, in := below(own, name); return in }) {
-			return "which says what may be done"
-		}
-		if what := protectedPath(name, a.Missing); what != "" {
+		if what := meddles(name, a.Missing, guarded); what != "" {
 			return what
 		}
 	}
 	return ""
+}
+
+// meddles says what a write of that name would meddle with; empty: nothing.
+func meddles(name string, missing int, guarded []string) string {
+	if slices.ContainsFunc(guarded, func(own string) bool { _, in := below(own, name); return in }) {
+		return "which says what may be done"
+	}
+	return protectedPath(name, missing)
+}
+
+// tampering gives the grounds to ask about what is protected. What lies in something that is named already is not named
+// again.
+func (c *call) tampering(guarded []string) (found []Ground) {
+	var named []string
+	for i := range c.Accesses {
+		a := &c.Accesses[i]
+		what := protected(a, guarded)
+		if what == "" {
+			continue
+		}
+		named = append(named, a.Real)
+		found = append(found, Ground{Text: fmt.Sprintf("It would change %s, %s.", a.where(), what), Part: a.Part})
+	}
+	var kept []Ground
+	for i, g := range found {
+		inOther := func(other string) bool { return other != named[i] && strings.HasPrefix(named[i], strings.TrimSuffix(other, "/")+"/") }
+		if !slices.ContainsFunc(named, inOther) && !slices.ContainsFunc(kept, func(k Ground) bool { return k.Text == g.Text }) {
+			kept = append(kept, g)
+		}
+	}
+	for _, g := range c.meddling(guarded) {
+		if !slices.ContainsFunc(kept, func(k Ground) bool { return k.Part == g.Part }) {
+			kept = append(kept, g)
+		}
+	}
+	return kept
 }
 
 // protectedPath judges one name, of which missing components at the end do not exist: what lies in a git directory that

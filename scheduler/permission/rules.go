@@ -5,7 +5,6 @@ package permission
 
 import (
 	"fmt"
-	"path"
 	"slices"
 	"strings"
 
@@ -147,7 +146,7 @@ func read(f *Facts) call {
 			continue
 		}
 		for _, word := range command.Words[min(1, len(command.Words)):] {
-			if name := pathIn(word, f.Dir); name != "" {
+			for _, name := range pathsIn(word, placesOf(command, f.Dir)) {
 				c.mentioned = append(c.mentioned, mention{command, name})
 			}
 			for _, name := range f.Patterns[word.Text] {
@@ -259,22 +258,4 @@ func (r *anchored) ground(part, doubt string) Ground {
 		text = fmt.Sprintf("The rule %s in %s may be about `%s`: %s.", r.Text, r.Origin, part, doubt)
 	}
 	return Ground{Text: text, Rule: &r.Rule, Part: part, Doubtful: doubt != ""}
-}
-
-// pathIn is the path that a literal word may be, or that follows its "="; empty: none.
-func pathIn(word shell.Word, dir string) string {
-	if !word.Literal || dir == "" {
-		return ""
-	}
-	name := word.Text
-	if _, value, ok := strings.Cut(name, "="); ok {
-		name = value
-	}
-	if name == "" || strings.HasPrefix(name, "-") || strings.ContainsAny(name, "\x00\n") {
-		return ""
-	}
-	if !path.IsAbs(name) {
-		name = path.Join(dir, name)
-	}
-	return path.Clean(name)
 }

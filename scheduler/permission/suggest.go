@@ -18,7 +18,7 @@ const maxSuggestions = 5
 // Suggest gives allow rules that together would have allowed the call, at most 5. None, when no rules could, or when they
 // would allow too much.
 func Suggest(f *Facts, v Verdict, a Anchors) (rules []string) {
-	if !v.Free || f.Hidden != "" {
+	if !v.Free || f.Hidden != "" || slices.ContainsFunc(f.Commands, namesProtected) {
 		return nil
 	}
 	add := func(rule string) {
@@ -27,7 +27,7 @@ func Suggest(f *Facts, v Verdict, a Anchors) (rules []string) {
 		}
 	}
 	for i := range f.Commands {
-		if c := &f.Commands[i]; slices.ContainsFunc(v.Grounds, func(g Ground) bool { return g.Part == c.Text }) {
+		if c := &f.Commands[i]; !c.ReadOnly && slices.ContainsFunc(v.Grounds, func(g Ground) bool { return g.Part == c.Text }) {
 			add(commandRule(c))
 		}
 	}
@@ -66,6 +66,17 @@ func settle(texts []string, f *Facts, v Verdict, a Anchors) bool {
 	missing, _ := uncovered(&c, Policy{Rules: Compile(rules, a)})
 	return !slices.ContainsFunc(missing, func(m Ground) bool {
 		return slices.ContainsFunc(v.Grounds, func(g Ground) bool { return g.Text == m.Text })
+	})
+}
+
+// namesProtected says whether a command that may write has a word with a protected file in it, also behind a flag: whoever
+// may do that always has leave for more than the rule says.
+func namesProtected(c shell.Command) bool {
+	return !c.ReadOnly && slices.ContainsFunc(c.Words, func(w shell.Word) bool {
+		_, value, _ := strings.Cut(w.Text, "=")
+		flagged := strings.TrimLeft(w.Text, "-")
+		flagged = flagged[min(1, len(flagged)):]
+		return slices.ContainsFunc([]string{w.Text, value, flagged}, func(name string) bool { return protectedPath(path.Clean(name), 0) != "" })
 	})
 }
 
@@ -170,7 +181,7 @@ var (
 	runs      = regexp.MustCompile(`[A-Za-z0-9]+`)
 	digits    = regexp.MustCompile(`[0-9]`)
 	fileShape = regexp.MustCompile(`\.[a-z]{1,6}$`)
-	delicate  = regexp.MustCompile(`(?i)pass|token|secret|key|auth|login|cred|bearer|force|delete|destroy|drop|mirror|purge|flush|reset`)
+	delicate  = regexp.MustCompile(`(?i)pass|token|secret|key|auth|login|cred|bearer|force|delete|destroy|drop|mirror|purge|flush|reset|clear|abort|discard|prune|expire|--hard|(?-i:^-[A-Za-z]*[fDBCM])`)
 	// unversioned takes the version off the name of a language.
 	unversioned = regexp.MustCompile(`[0-9.]+$`)
 	scriptShape = regexp.MustCompile(`^(\./)?([A-Za-z0-9_-]+/)*[A-Za-z0-9_.-]+\.(sh|bash|py|rb|pl|js|mjs|ts|php)$`)

@@ -11,9 +11,11 @@ func (v Verdict) way(c *call) string {
 	case v.Decision == Allow:
 		return ""
 	case v.ByMode:
-		return v.wayOutOfMode()
+		return v.wayOutOfMode(c)
 	case v.Decision == Deny:
 		return v.wayPastDenial()
+	case v.Free && v.onlyEdits(c):
+		return "An answer would allow it; so would rules in permissions.allow that cover each of these parts, a hook, or the permission_mode acceptEdits or bypassPermissions."
 	case v.Free && c.beyondRules():
 		return "An answer would allow it; so would the permission_mode bypassPermissions."
 	case v.Free && c.Hidden != "":
@@ -30,6 +32,14 @@ func (v Verdict) way(c *call) string {
 	return "Only an answer would allow it, or a change of " + v.thoseRules() + ": no other rule, no hook and no permission_mode passes that."
 }
 
+// onlyEdits says that all that nothing allows is edits inside the roots, which the mode acceptEdits allows.
+func (v Verdict) onlyEdits(c *call) bool {
+	missing, _ := uncovered(c, Policy{Mode: AcceptEdits})
+	return !slices.ContainsFunc(missing, func(m Ground) bool {
+		return slices.ContainsFunc(v.Grounds, func(g Ground) bool { return g.Text == m.Text })
+	})
+}
+
 // wayPastDenial is for what a rule or a hook denies.
 func (v Verdict) wayPastDenial() string {
 	ofRules := slices.ContainsFunc(v.Grounds, func(g Ground) bool { return g.Rule != nil })
@@ -44,10 +54,12 @@ func (v Verdict) wayPastDenial() string {
 }
 
 // wayOutOfMode is for what only the mode denies.
-func (v Verdict) wayOutOfMode() string {
+func (v Verdict) wayOutOfMode(c *call) string {
 	switch {
 	case v.before == Allow:
 		return "Another permission_mode would allow it."
+	case v.Free && v.onlyEdits(c):
+		return "Rules in permissions.allow that cover each of these parts would allow it, and so would the permission_mode acceptEdits; another permission_mode would ask."
 	case v.Free:
 		return "Rules in permissions.allow that cover each of these parts would allow it; another permission_mode would ask."
 	case v.Firm():

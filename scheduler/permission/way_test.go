@@ -25,6 +25,7 @@ func TestWays(t *testing.T) {
 	t.Parallel()
 	deny, ask := permission.Deny, permission.Ask
 	const any = "An answer would allow it; so would rules in permissions.allow that cover each of these parts, a hook, or the permission_mode bypassPermissions."
+	const edits = "An answer would allow it; so would rules in permissions.allow that cover each of these parts, a hook, or the permission_mode acceptEdits or bypassPermissions."
 	for _, c := range []wayOut{
 		{name: "deny rule", call: "Bash rm x", rules: []string{"deny Bash(rm *)", "allow Bash"}, want: "Nothing but a change of that rule would allow it.", out: []string{"allow Bash"}},
 		{name: "deny rules", call: "Bash rm x; mv a b", rules: []string{"deny Bash(rm *)", "deny Bash(mv *)"}, want: "Nothing but a change of those rules would allow it."},
@@ -34,6 +35,11 @@ func TestWays(t *testing.T) {
 		{name: "nothing said", call: "Bash make", want: any, out: []string{"allow Bash(make *)"}},
 		{name: "outside the roots", call: "Write /srv/x", want: "It writes /srv/x, which is outside the roots. " + any, out: []string{"allow Edit(//srv/**)"}},
 		{name: "read outside", call: "Read /srv/x", want: any, out: []string{"allow Read(//srv/**)"}},
+		{name: "makes a directory", call: "Bash mkdir -p src/x", want: edits, outMode: permission.AcceptEdits},
+		{name: "redirects", call: "Bash echo x > tests/b.ts", want: edits, outMode: permission.AcceptEdits},
+		{name: "writes inside", call: "Write /work/app/x", want: edits, outMode: permission.AcceptEdits},
+		{name: "edits and more", call: "Bash mkdir x && make", want: any},
+		{name: "edits, the rest is allowed", call: "Bash mkdir x && make", rules: []string{"allow Bash(make)"}, want: edits},
 		{name: "in bypass", call: "Read /srv/x", want: any, outMode: permission.BypassPermissions},
 		{name: "hidden", call: `Bash eval "$x"`, want: "so would the rule Bash, which is every command, or the permission_mode bypassPermissions.", out: []string{"allow Bash"}},
 		{name: "no name", call: "Bash $x y", want: "An answer would allow it; so would the permission_mode bypassPermissions.", outMode: permission.BypassPermissions},
@@ -47,6 +53,7 @@ func TestWays(t *testing.T) {
 		{name: "plan against a rule", call: "Bash make", rules: []string{"allow Bash(make *)"}, mode: permission.Plan, want: "Another permission_mode would allow it.", out: []string{"allow Bash(make *)"}},
 		{name: "plan and critical", call: "Bash rm -rf /", critical: true, mode: permission.Plan, want: "Another permission_mode would ask for it."},
 		{name: "dontAsk", call: "Bash make", mode: permission.DontAsk, want: "Rules in permissions.allow that cover each of these parts would allow it; another permission_mode would ask.", out: []string{"allow Bash(make *)"}, outMode: permission.DontAsk},
+		{name: "dontAsk and an edit", call: "Bash mkdir x", mode: permission.DontAsk, want: "and so would the permission_mode acceptEdits; another permission_mode would ask.", outMode: permission.AcceptEdits},
 		{name: "dontAsk and an ask rule", call: "Bash make", rules: []string{"ask Bash(make *)"}, mode: permission.DontAsk, want: "Another permission_mode would ask for it."},
 		{name: "allowed", call: "Bash ls", want: ""},
 	} {

@@ -1,0 +1,115 @@
+// What is wrong with the settings is said once by the commands that run something, and not again until the daemon is
+// another: "toold settings" shows it at any time. Which warnings there are is the daemon's to say; this file knows them by
+// a few of their words.
+
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	tooldv1 "github.com/toold/toold/gen/toold/v1"
+)
+
+const (
+	// mostSaid bounds what is remembered of warnings; who has more hears the oldest again.
+	mostSaid = 500
+	// infoPatience is how long a turn that has ended waits to learn which daemon it was.
+	infoPatience = 2 * time.Second
+)
+
+// A saidFile holds the hashes of warnings that were said while one daemon ran.
+type saidFile struct {
+	Daemon string   `json:"daemon"`
+	Said   []string `json:"said"`
+}
+
+// unsaid gives the warnings of a turn that are to be printed: those that were not since the daemon was started, and, where
+// a call was denied, what the workspace lacks trust for. What cannot be remembered is said.
+func (s *setup) unsaid(c *conversation) []string {
+	if len(c.warnings) == 0 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), infoPatience) // also after an interrupt
+	defer cancel()
+	info, err := c.link.daemon.GetInfo(ctx, &tooldv1.GetInfoRequest{})
+	if err != nil {
+		return c.warnings
+	}
+	file := filepath.Join(s.stateDir(), "warned.json")
+	before := saidFile{Daemon: fmt.Sprintf("%d %s", info.GetPid(), info.GetStarted().AsTime().Format(time.RFC3339Nano))}
+	var kept saidFile
+	if text, err := os.ReadFile(file); err == nil && json.Unmarshal(text, &kept) == nil && kept.Daemon == before.Daemon {
+		before = kept
+	}
+	now, fresh := before.hear(c.warnings)
+	if len(now.Said) > 0 && len(fresh) > 0 {
+		now.write(file)
+	}
+	denied := c.board.ended("cannot_ask") || c.board.ended("mode_denied")
+	return slices.DeleteFunc(slices.Clone(c.warnings), func(warning string) bool {
+		return !slices.Contains(fresh, warning) && !(denied && aboutTrust(warning))
+	})
+}
+
+// hear adds warnings and gives those that are new.
+func (f saidFile) hear(warnings []string) (now saidFile, fresh []string) {
+	now = saidFile{f.Daemon, slices.Clone(f.Said)}
+	for _, warning := range warnings {
+		sum := sha256.Sum256([]byte(warning))
+		if mark := hex.EncodeToString(sum[:16]); !slices.Contains(now.Said, mark) {
+			now.Said, fresh = append(now.Said, mark), append(fresh, warning)
+		}
+	}
+	now.Said = now.Said[max(0, len(now.Said)-mostSaid):]
+	return now, fresh
+}
+
+// write replaces the file. Where that cannot be done the warnings are said again next time.
+func (f saidFile) write(file string) {
+	text, err := json.Marshal(f)
+	if err != nil {
+		return
+	}
+	next, err := os.CreateTemp(filepath.Dir(file), "warned-*")
+	if err != nil {
+		return
+	}
+	_, err = next.Write(text)
+	if closed := next.Close(); err != nil || closed != nil || os.Rename(next.Name(), file) != nil {
+		_ = os.Remove(next.Name())
+	}
+}
+
+// concerning gives the warnings that may have to do with the verdict on a call: on trust, on files that are not in force,
+// and on rules for its tool. The others are counted.
+func concerning(call string, warnings []string) (list []string) {
+	tool, _, _ := strings.Cut(call, " ")
+	for _, warning := range warnings {
+		if aboutTrust(warning) || strings.Contains(warning, "in force") || strings.Contains(warning, tool+"(") || strings.Contains(warning, `"`+tool+`"`) {
+			list = append(list, warning)
+		}
+	}
+	if more := len(warnings) - len(list); more > 0 {
+		list = append(list, fmt.Sprintf("There %s about something else: \"toold settings\" shows all.", isAre(more, "warning")))
+	}
+	return list
+}
+
+// aboutTrust says whether a warning is that a workspace is not trusted.
+func aboutTrust(warning string) bool { return strings.Contains(warning, "toold trust ") }
+
+func isAre(n int, noun string) string {
+	if n == 1 {
+		return "is 1 " + noun
+	}
+	return "are " + count(n, noun)
+}

@@ -1,0 +1,135 @@
+// Paths in words of commands of which it is not known what they do with them: as the word itself, and in the ways in which
+// programs put a path into a word with something else. It errs towards more, and opens nothing.
+
+package permission
+
+import (
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/toold/toold/tools/shell"
+)
+
+// placesOf gives where a command may run, as far as that is known.
+func placesOf(c *shell.Command, dir string) (dirs []string) {
+	for _, known := range c.Dirs {
+		if !strings.HasPrefix(known, "~") && dir != "" {
+			dirs = append(dirs, joined(dir, known))
+		}
+	}
+	if len(dirs) == 0 && dir != "" {
+		return []string{dir}
+	}
+	return dirs
+}
+
+func joined(dir, name string) string {
+	if path.IsAbs(name) {
+		return path.Clean(name)
+	}
+	return path.Join(dir, name)
+}
+
+// maxParts bounds how many paths are looked for in one word.
+const maxParts = 16
+
+// pathsIn are the paths that a literal word may name, seen from each of the directories.
+func pathsIn(word shell.Word, dirs []string) (found []string) {
+	if !word.Literal || strings.ContainsAny(word.Text, "\x00\n") {
+		return nil
+	}
+	for _, name := range partsOf(word.Text) {
+		for _, dir := range dirs {
+			if full := joined(dir, name); !slices.Contains(found, full) {
+				found = append(found, full)
+			}
+		}
+	}
+	return found
+}
+
+var withScheme = regexp.MustCompile(`^[a-zA-Z][a-zA-Z0-9+.-]*://`)
+
+// partsOf takes a word apart: a value behind the name of a flag or of a setting, @FILE as curl has it, a URL of a file, and
+// lists with commas, semicolons and colons.
+func partsOf(text string) (parts []string) {
+	add := func(part string) {
+		if part != "" && !strings.HasPrefix(part, "-") && len(parts) < maxParts {
+			parts = append(parts, part)
+		}
+	}
+	if scheme := withScheme.FindString(text); scheme != "" {
+		if strings.EqualFold(scheme, "file://") {
+			add("/" + strings.TrimLeft(strings.TrimPrefix(text[len(scheme):], "localhost"), "/"))
+		}
+		return parts
+	}
+	if flag := len(text) > 2 && text[0] == '-' && text[1] != '-'; flag {
+		add(strings.TrimLeft(text[2:], "=@<"))
+	}
+	add(text)
+	_, value, found := strings.Cut(text, "=")
+	if found {
+		if withScheme.MatchString(value) {
+			return append(parts, partsOf(value)...)
+		}
+		add(value)
+	}
+	for _, part := range strings.FieldsFunc(text, func(c rune) bool { return strings.ContainsRune(",;:=@<", c) }) {
+		if part != text && part != value {
+			add(part)
+		}
+	}
+	return parts
+}
+
+// onlyLooking are programs that show what they are given, or run it here, and write none of it.
+var onlyLooking = []string{
+	"source", ".", "less", "more", "bat", "batcat", "view", "ssh", "ssh-add", "export", "declare", "local", "typeset", "readonly", "cd", "pushd", "popd", "ack", "ag", "echo",
+}
+
+// onlyKeeping are commands of git that leave the files of the working tree alone.
+var onlyKeeping = []string{"add", "stage", "commit", "push", "fetch", "tag", "reset", "status", "diff", "show", "log", "grep", "blame", "ls-files", "check-ignore"}
+
+// setting is NAME=VALUE as it stands in front of a command.
+var setting = regexp.MustCompile(`^[A-Z_][A-Z0-9_]*=`)
+
+// meddling gives the grounds to ask about commands of which it is not known what they write, as far as a word names what is
+// protected.
+func (c *call) meddling(guarded []string) (found []Ground) {
+	var named []string
+	for i := range c.Commands {
+		command := &c.Commands[i]
+		if command.ReadOnly || command.Transparent || !command.Unlisted || !mayWrite(command) {
+			continue
+		}
+		for _, word := range command.Words[min(1, len(command.Words)):] {
+			if setting.MatchString(word.Text) {
+				continue
+			}
+			for _, name := range append(pathsIn(word, placesOf(command, c.Dir)), c.Patterns[word.Text]...) {
+				what := meddles(name, 0, guarded)
+				if what == "" || slices.ContainsFunc(named, func(other string) bool { return other == name || strings.HasPrefix(other, name+"/") }) {
+					continue
+				}
+				named = append(named, name)
+				found = append(found, Ground{Text: fmt.Sprintf("`%s` names %s, %s, and may change it.", command.Text, name, what), Part: command.Text})
+			}
+		}
+	}
+	return found
+}
+
+func mayWrite(c *shell.Command) bool {
+	if path.Base(c.Name) != "git" {
+		return !slices.Contains(onlyLooking, path.Base(c.Name))
+	}
+	words := c.Words
+	if c.Subcommand != nil {
+		words = c.Subcommand
+	}
+	return len(words) > 1 && !slices.Contains(onlyKeeping, words[1].Text)
+}
