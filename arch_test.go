@@ -47,7 +47,7 @@ var imports = map[string][]string{
 	"scheduler/permission": {"tools", "tools/shell", "tools/walk"},
 	"scheduler/pipeline": {
 		"scheduler/hook", "scheduler/permission", "tools", "tools/fault", "tools/sandbox", "tools/shell", "tools/spool",
-		"tools/workspace",
+		"tools/walk", "tools/workspace",
 	},
 	"tools": {
 		"tools/background", "tools/fault", "tools/sandbox", "tools/shell", "tools/spool",

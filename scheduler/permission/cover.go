@@ -200,7 +200,7 @@ func copied(f *Facts, i int) bool {
 var editing = []string{"mkdir", "touch", "rm", "rmdir", "mv", "cp", "sed"}
 
 // edits says whether a command only edits paths that it names literally inside the roots. For sed that its expression is
-// plain is said by what the shell analysis lists: sed's writes are named only then.
+// plain is said by what the shell analysis lists: all of its writes are only then.
 func edits(f *Facts, i int) bool {
 	c := &f.Commands[i]
 	if copied(f, i) {

@@ -78,8 +78,12 @@ func partsOf(text string) (parts []string) {
 		}
 		add(value)
 	}
+	if at := strings.IndexAny(text, "@<"); at >= 0 && at < 2+strings.IndexByte(text, '=') || at == 0 {
+		file, _, _ := strings.Cut(text[at+1:], ";")
+		add(file)
+	}
 	for _, part := range strings.FieldsFunc(text, func(c rune) bool { return strings.ContainsRune(",;:=@<", c) }) {
-		if part != text && part != value {
+		if part != text && part != value && strings.ContainsAny(part, "/.") { // other words in lists are rarely files
 			add(part)
 		}
 	}

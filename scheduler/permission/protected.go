@@ -69,7 +69,9 @@ func (c *call) tampering(guarded []string) (found []Ground) {
 	}
 	var kept []Ground
 	for i, g := range found {
-		inOther := func(other string) bool { return other != named[i] && strings.HasPrefix(named[i], strings.TrimSuffix(other, "/")+"/") }
+		inOther := func(other string) bool {
+			return other != named[i] && strings.HasPrefix(named[i], strings.TrimSuffix(other, "/")+"/")
+		}
 		if !slices.ContainsFunc(named, inOther) && !slices.ContainsFunc(kept, func(k Ground) bool { return k.Text == g.Text }) {
 			kept = append(kept, g)
 		}

@@ -31,13 +31,14 @@ func (c *Call) look(ctx context.Context, env *tools.Env) (*permission.Facts, err
 	if rules.AboutParameters() {
 		f.Input = scalars(c.parsed.input)
 	}
-	if rules.AboutReading() || rules.AboutWriting() {
-		f.Patterns = expanded(effects.Commands, env.Dir, homeOf(env))
+	f.Patterns = expanded(effects.Commands, env.Dir, homeOf(env))
+	s := scene{places: places, rules: rules, dir: env.Dir, home: homeOf(env), steered: slices.ContainsFunc(effects.Commands, steersPatterns)}
+	if effects.Opaque {
+		s.environ = env.Environ
 	}
-	s := scene{places: places, rules: rules, dir: env.Dir, steered: slices.ContainsFunc(effects.Commands, steersPatterns)}
 	grant := workspace.Grant{Dir: env.Dir, Barred: c.bars(rules)}
 	for _, path := range effects.Reads {
-		if path.By > 0 && path.Unnamed && !effects.Commands[path.By-1].ReadOnly {
+		if path.By > 0 && path.Unnamed && !effects.Commands[path.By-1].ReadOnly && !(effects.Commands[path.By-1].Vague && rules.AboutReading()) {
 			continue // a program that may do anything may read anything: leave to run it is leave for that
 		}
 		real, err := s.add(ctx, f, path, false)
@@ -46,6 +47,7 @@ func (c *Call) look(ctx context.Context, env *tools.Env) (*permission.Facts, err
 		}
 		grant.Reads = append(grant.Reads, workspace.Grantee{Real: real.Real, Tree: path.Tree})
 	}
+	s.shown(ctx, f)
 	var written []workspace.Path
 	for _, path := range effects.Writes {
 		real, err := s.add(ctx, f, path, true)
@@ -79,6 +81,9 @@ type scene struct {
 	places *workspace.Workspace
 	rules  *permission.Rules
 	dir    string
+	home   string // of the user; empty: not known
+	// environ is what commands would see, of which a read-only call sees nothing that steers a search.
+	environ []string
 	// steered: what a pattern stands for may be changed by the script itself.
 	steered bool
 }
@@ -122,6 +127,9 @@ func (s scene) below(ctx context.Context, a *permission.Access, command *shell.C
 		about, verb = s.rules.AboutWriting(), "change"
 		rule = func(real string) *permission.Rule { return s.rules.KeepsWriting(real) }
 	}
+	if command != nil && !a.Unnamed && len(command.Tracked) > 0 && a.Named == s.dir && !slices.ContainsFunc(command.Words, func(w shell.Word) bool { return w.Literal && at(w.Text, s.dir) == s.dir }) {
+		return "" // what git shows of it is looked at apart
+	}
 	if a.Part == "" || !a.Tree || !a.Dir || a.Names && !a.Write {
 		return ""
 	}
@@ -155,6 +163,9 @@ func (s scene) search(ctx context.Context, a *permission.Access, command *shell.
 	if command == nil || a.Write {
 		return s.places.FindBarred(ctx, a.Real, barred)
 	}
+	if found, why, sure, ok := s.given(ctx, command, a, barred); ok {
+		return found, why, sure
+	}
 	if files, ok := picked(command, a.Named, s.dir); ok && !s.steered {
 		for _, file := range files {
 			real, err := s.places.Resolve("/", file)
@@ -174,15 +185,16 @@ func (s scene) search(ctx context.Context, a *permission.Access, command *shell.
 		}
 		return "", "", true
 	}
-	over := passesOver(command)
+	over := s.passesOver(command)
 	if over == nil {
 		return s.places.FindBarred(ctx, a.Real, barred)
 	}
 	return s.places.FindBarred(ctx, a.Real, func(real string) string {
-		if rel, err := filepath.Rel(a.Real, real); err != nil || rel != "." && over(rel) {
+		why := barred(real)
+		if rel, err := filepath.Rel(a.Real, real); why == "" || err != nil || rel != "." && over(rel, real) {
 			return ""
 		}
-		return barred(real)
+		return why
 	})
 }
 

@@ -1,12 +1,11 @@
 package pipeline
 
-// Which files a command picks out of a directory that it reads: by patterns of names, which are held against the files
-// that are there now, or by flags of a search. It does not know which rules are about them.
+// Which files a command picks out of a directory that it reads by patterns of names, which are held against the files that
+// are there now. It does not know which rules are about them.
 
 import (
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 
 	"github.com/toold/toold/tools/shell"
@@ -93,7 +92,7 @@ func atHome(text, home string) string {
 
 // picked gives the files that a command takes from the directory at named by patterns; false: it takes all of it.
 func picked(c *shell.Command, named, dir string) (files []string, ok bool) {
-	for _, word := range c.Words[min(1, len(c.Words)):] {
+	for _, word := range spelled(c) {
 		within, pattern, is := asPattern(word, dir)
 		switch {
 		case is && within == named:
@@ -106,6 +105,23 @@ func picked(c *shell.Command, named, dir string) (files []string, ok bool) {
 	return files, ok
 }
 
+// spelled gives the words behind the first, and what those with variables are known to become in their places.
+func spelled(c *shell.Command) (all []shell.Word) {
+	for _, word := range c.Words[min(1, len(c.Words)):] {
+		texts := word.Spelled()
+		if c.Via == "expansion" { // the values stand in it as written
+			texts = []string{word.Text}
+		} else if word.Literal || len(texts) == 0 {
+			all = append(all, word)
+			continue
+		}
+		for _, text := range texts {
+			all = append(all, shell.Word{Text: text, Literal: !strings.ContainsAny(text, `*?[~\`)})
+		}
+	}
+	return all
+}
+
 // steersPatterns says whether a command may change what patterns behind it stand for.
 func steersPatterns(c shell.Command) bool {
 	return c.Name == "shopt" || c.Name == "set" || strings.Contains(c.Text, "GLOBIGNORE") || strings.Contains(c.Text, "BASHOPTS")
@@ -116,68 +132,4 @@ func at(name, dir string) string {
 		return filepath.Clean(name)
 	}
 	return filepath.Join(dir, name)
-}
-
-// passesOver says which files below a directory a search leaves out, as far as its flags say; nil: none. rel is relative
-// to that directory.
-func passesOver(c *shell.Command) func(rel string) bool {
-	switch filepath.Base(c.Name) {
-	case "grep", "egrep", "fgrep":
-		return outside(globsOf(c, "--include"))
-	case "rg":
-		if globs := globsOf(c, "-g", "--glob"); len(globs) > 0 {
-			return outside(globs)
-		}
-		if !slices.ContainsFunc(c.Words, revealing) {
-			return func(rel string) bool { return strings.HasPrefix(rel, ".") || strings.Contains(rel, "/.") }
-		}
-	}
-	return nil
-}
-
-// revealing says whether a word may make rg look into hidden files, or choose files in ways that are not looked at here.
-func revealing(word shell.Word) bool {
-	text := word.Text
-	switch {
-	case !word.Literal:
-		return true
-	case strings.HasPrefix(text, "--"):
-		return strings.HasPrefix(text, "--hid") || strings.HasPrefix(text, "--un") || strings.HasPrefix(text, "--i") || strings.HasPrefix(text, "--pre") || strings.HasPrefix(text, "--t")
-	}
-	return strings.HasPrefix(text, "-") && strings.ContainsAny(text, "u.gt")
-}
-
-// globsOf gives the patterns that flags of those names bring, all of which choose by a file's last name; none if one is
-// not of that kind.
-func globsOf(c *shell.Command, flags ...string) (globs []string) {
-	for i, word := range c.Words {
-		for _, flag := range flags {
-			value, found := strings.CutPrefix(word.Text, flag+"=")
-			if word.Text == flag && i+1 < len(c.Words) {
-				word, found = c.Words[i+1], true
-				value = word.Text
-			}
-			if !found {
-				continue
-			}
-			if !word.Literal || value == "" || strings.ContainsAny(value, `/!{}\`) {
-				return nil
-			}
-			globs = append(globs, value)
-		}
-	}
-	return globs
-}
-
-// outside says of a file whether its name meets none of globs; nil: there are none.
-func outside(globs []string) func(rel string) bool {
-	if len(globs) == 0 {
-		return nil
-	}
-	return func(rel string) bool {
-		return !slices.ContainsFunc(globs, func(glob string) bool {
-			ok, err := filepath.Match(glob, filepath.Base(rel))
-			return ok || err != nil
-		})
-	}
 }

@@ -260,6 +260,14 @@ func (a *analyzer) unlisted() {
 	}
 }
 
+// vague says that the present command reads what a word names which is not known.
+func (a *analyzer) vague() {
+	a.unlisted()
+	if a.current != nobody {
+		a.out.Commands[a.current].Vague = true
+	}
+}
+
 // seen are paths as seen from every directory that the shell may be in; none
 // when that is not known.
 func (a *analyzer) seen(paths ...string) (full []string) {

@@ -75,7 +75,7 @@ func TestAttribution(t *testing.T) {
 		"sed -i s/a/b/ a b":                  "sed >a >b",
 		"sed -i.bak -e s/a/b/ a":             "sed >a >a.bak",
 		"sed '-i/tmp/*' s/a/b/ a":            "sed >a *",
-		"sed -i 's/a/b/w o' a":               "sed *",
+		"sed -i 's/a/b/w o' a":               "sed >o *",
 		"rm ./*.go":                          "rm >. *",
 		"touch -r a b":                       "touch <a >b",
 	} {

@@ -6,6 +6,7 @@
 package shell
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -32,7 +33,9 @@ func (a *analyzer) awk(args []Word) string {
 		}
 	}
 	if why == "" {
-		why = awkProgram(use.operands[0].Text)
+		if why = awkProgram(use.operands[0].Text); why != "" {
+			a.awkDoes(use.operands[0].Text)
+		}
 	}
 	if why != "" {
 		return why
@@ -55,6 +58,26 @@ func (a *analyzer) awk(args []Word) string {
 		}
 	}
 	return ""
+}
+
+// awkNames find the texts in a program that it reads, writes or runs by name.
+var awkNames = struct{ reads, writes, starts *regexp.Regexp }{
+	reads:  regexp.MustCompile(`getline[^<"]*<\s*"((?:[^"\\]|\\.)*)"`),
+	writes: regexp.MustCompile(`>>?\s*"((?:[^"\\]|\\.)*)"`),
+	starts: regexp.MustCompile(`system\s*\(\s*"((?:[^"\\]|\\.)*)"|\|&?\s*"((?:[^"\\]|\\.)*)"|"((?:[^"\\]|\\.)*)"\s*\|&?\s*getline`),
+}
+
+// awkDoes lists what a program that is refused names as files and commands. It may
+// take other texts for such.
+func (a *analyzer) awkDoes(program string) {
+	each := func(in *regexp.Regexp, do func(name string)) {
+		for _, found := range in.FindAllStringSubmatch(program, maxInputs) {
+			do(strings.ReplaceAll(strings.Join(found[1:], ""), `\"`, `"`))
+		}
+	}
+	each(awkNames.reads, func(name string) { a.read(literalWord(name).path) })
+	each(awkNames.writes, func(name string) { a.write(literalWord(name).path) })
+	each(awkNames.starts, func(text string) { a.deniedText("awk", []Word{{Text: text}}) })
 }
 
 // steers: the assignment of a variable that names files.

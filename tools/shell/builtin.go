@@ -10,6 +10,9 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
+// changesReading is the reason against builtins that other commands depend on.
+const changesReading = "it changes how the shell reads or finds commands"
+
 // builtin judges a builtin; ok is false when name is not one of those here.
 func (a *analyzer) builtin(name string, args []Word) (why string, ok bool) {
 	switch name {
@@ -44,8 +47,15 @@ func (a *analyzer) builtin(name string, args []Word) (why string, ok bool) {
 			why = onlyShows(args, "-l -L", why)
 		}
 		return why, true
-	case "alias", "unalias", "shopt", "enable", "hash", "bind":
-		return "it changes how the shell reads or finds commands", true
+	case "alias":
+		return onlyShows(args, "-p", changesReading), true
+	case "shopt":
+		if len(args) == 1 && args[0].Literal && !strings.HasPrefix(args[0].Text, "-") {
+			return "", true // whether an option is set
+		}
+		return onlyShows(args, "-p -s -u", changesReading), true
+	case "unalias", "enable", "hash", "bind":
+		return changesReading, true
 	case "source", ".":
 		return "it runs a script from a file", true
 	}

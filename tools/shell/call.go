@@ -109,6 +109,7 @@ func (a *analyzer) runAs(i int, words []Word, assigns []assign, text string) (la
 		if why != changesFiles && why != mayAppend {
 			a.unlisted()
 		}
+		a.readsUnknown(words)
 	}
 	return last
 }
@@ -151,6 +152,10 @@ func (a *analyzer) judge(i int, words []Word) (why, last string) {
 		why = a.find(args)
 		a.out.Commands[i].Names = why == ""
 		return why, "find"
+	case "fd", "fdfind":
+		if why, ok := a.fd(args); ok {
+			return why, ""
+		}
 	case "sed", "gsed":
 		return a.sed(args), "sed"
 	case "awk", "gawk", "mawk", "nawk":
@@ -164,6 +169,9 @@ func (a *analyzer) judge(i int, words []Word) (why, last string) {
 	}
 	if spec, ok := carriers[name]; ok && (name != "env" || len(args) > 0) {
 		return a.carrier(name, spec, args), ""
+	}
+	if why, ok := a.narrow(name, args); ok {
+		return why, name
 	}
 	if why, ok := a.builtin(name, args); ok {
 		a.out.Commands[i].Names = why == ""

@@ -60,3 +60,14 @@ func TestNotCarried(t *testing.T) {
 		}
 	}
 }
+
+// TestCarriedByFd: what fd runs is listed, however the flag is written.
+func TestCarriedByFd(t *testing.T) {
+	t.Parallel()
+	for _, script := range []string{
+		"fd -x git push", "fd a -X git push", "fd a --exec git push", "fd --exec-batch git push", "fdfind a --exec=git push", "fd -Hx git push", "fd -xgit push", "fd -x ls \\; -x git push",
+		"fd -e go -x git push \\;", "timeout 5 fd -x git push", "trap -- 'git push' EXIT", "trap -- 'git push' 0",
+	} {
+		checkCarried(t, script, "git push")
+	}
+}

@@ -38,10 +38,23 @@ type Command struct {
 	Reads, Writes []string
 	// Unlisted: it may read or write paths that are not in Reads and Writes.
 	Unlisted bool
+	// Vague: it is Unlisted since it reads or copies what a word of it names, and
+	// that is not known.
+	Vague bool
 	// Names: of what is below the directories that it reads it shows names and
 	// facts (kinds, sizes, times), or what git keeps of tracked files; never
 	// the content of other files.
 	Names bool
+	// Tracked are directories, in the forms of [Analysis].Reads, of which it shows
+	// content that git keeps; "." is the whole repository. Names is set all the same
+	// where it shows no other content of what it reads.
+	Tracked []string
+	// Flags are those of a search through directories that was understood in full;
+	// nil: it is none, or was not.
+	Flags []Flag
+	// Picks: of what is below the directories that it reads, it takes those files
+	// alone; nil: all of them.
+	Picks *Picks
 	// Via is what runs it ("timeout", "bash -c", "find -exec"), the nearest
 	// only; empty when the shell does.
 	Via string
@@ -80,4 +93,23 @@ type Redirect struct {
 	// Empty: that is not known.
 	Paths  []string
 	Writes bool
+}
+
+// A Flag is one flag of a command, as its program takes it.
+type Flag struct {
+	Name  string // "-n" or the full "--name"
+	Value Word
+}
+
+// Picks says which files a command takes that another one names to it.
+type Picks struct {
+	// From are the directories, in the forms of [Analysis].Reads, that the files lie
+	// below.
+	From []string
+	// Names are patterns, as of find -name, that the last names of all of them fit.
+	Names []string
+	// Kept: git prints them, so that its ignore files leave none of them out.
+	Kept bool
+	// Apart: a name with blanks, quotes or backslashes in it is taken for others.
+	Apart bool
 }

@@ -4,7 +4,10 @@
 
 package shell
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // runsFed lists what a command runs when it takes what it reads for a script.
 // Nothing: it reads a file, or what the script itself is given.
@@ -31,6 +34,9 @@ func (a *analyzer) texts(name string, args []Word) {
 			a.runsFed(name, a.contents(args[0]))
 		}
 	case "trap":
+		if len(args) > 1 && args[0].Literal && args[0].Text == "--" {
+			args = args[1:]
+		}
 		if len(args) > 1 && !strings.HasPrefix(args[0].Text, "-") {
 			a.keptText(name, args[0], args[0].Text)
 		}
@@ -69,13 +75,16 @@ const maxFed = 16
 // xargsFed lists the commands that xargs makes of what it reads. quiet: what it
 // runs is read-only, whatever that is.
 func (a *analyzer) xargsFed(args []Word, quiet bool) {
-	f := a.stdin
-	if f == nil || len(args) > 0 && args[len(args)-1].input {
+	if len(args) > 0 && args[len(args)-1].input {
 		return
 	}
 	template, mark := xargsTemplate(args)
 	if len(template) == 0 {
 		return
+	}
+	f := a.stdin
+	if f == nil || slices.ContainsFunc(args[:len(args)-len(template)], namesFile) {
+		f = &feed{asked: true} // a file, or what the script itself is given
 	}
 	text, whole := a.ask(f)
 	if !whole {
@@ -99,6 +108,11 @@ func (a *analyzer) xargsFed(args []Word, quiet bool) {
 	for i := 0; len(read) > 1 && i < min(len(read), maxFed); i++ {
 		a.denied("xargs", append(template[:len(template):len(template)], read[i]))
 	}
+}
+
+// namesFile: a flag of xargs that gives it another file to read.
+func namesFile(w Word) bool {
+	return !w.Literal || strings.HasPrefix(w.Text, "-a") || strings.HasPrefix(w.Text, "--a")
 }
 
 // filledIn judges a command with the words that xargs reads.

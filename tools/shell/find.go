@@ -36,8 +36,11 @@ func (a *analyzer) find(args []Word) string {
 			}
 		case named && w.prefix == "-exec" && execEnd(args[i+1:]) > 0:
 			end := i + 1 + execEnd(args[i+1:])
+			before := len(a.out.Commands)
 			if bad := a.findRuns(args[i+1:end], starts); bad != "" {
 				why = bad
+			} else if names := findNames(args); len(names) > 0 {
+				a.takesFound(before, namedFiles{starts: startsOr(starts), picks: Picks{Names: names}})
 			}
 			i = end
 		case named:
@@ -104,9 +107,7 @@ func execEnd(args []Word) int {
 // findRuns judges the command of an -exec with what is found as its files: they
 // lie below the places where find starts, and their names begin with these.
 func (a *analyzer) findRuns(words, starts []Word) (why string) {
-	if len(starts) == 0 {
-		starts = []Word{literalWord(".")}
-	}
+	starts = startsOr(starts)
 	var filled []Word
 	certain := true
 	for _, w := range words {
@@ -130,6 +131,14 @@ func (a *analyzer) findRuns(words, starts []Word) (why string) {
 	a.inner("find -exec", filled)
 	a.scope, a.cwds, a.moved, a.early, a.variables = outer, cwds, moved, early, variables
 	return ""
+}
+
+// startsOr are where find starts.
+func startsOr(starts []Word) []Word {
+	if len(starts) == 0 {
+		return []Word{literalWord(".")}
+	}
+	return starts
 }
 
 // busyPlace: files there can be more than files, however deep they lie.

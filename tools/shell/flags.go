@@ -144,9 +144,11 @@ func (p *program) parse(args []Word) (use usage, why string) {
 				return use, p.rest(&use, args[i:])
 			}
 			use.operands = append(use.operands, w)
-		case w.shape == one && p.valueInside(&use, w):
+		case (w.shape == one || w.shape == files && strings.Contains(w.prefix, "=")) && p.valueInside(&use, w):
 		case p.any && w.shape < many:
 			use.unknown = use.unknown || slices.ContainsFunc(w.texts, func(t text) bool { return strings.HasPrefix(t.prefix, "-") })
+			use.operands = append(use.operands, w)
+		case p.any && w.input && w.path != "":
 			use.operands = append(use.operands, w)
 		case p.any:
 			use.unknown = true

@@ -74,7 +74,11 @@ func (a *analyzer) gitUse(p *program, sub string, args []Word) string {
 		return why
 	}
 	a.gitReads(sub, use)
-	a.out.Commands[a.current].Names = !untracked(sub, use) && (listed(gitListing, sub) || !patterned(use))
+	any := untracked(sub, use)
+	if !any || sub == "diff" && !use.has("--no-index") {
+		a.gitShows(sub, use)
+	}
+	a.out.Commands[a.current].Names = !any && (listed(gitListing, sub) || !patterned(use) || !showsContent(sub, use))
 	return ""
 }
 

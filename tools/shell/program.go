@@ -48,8 +48,8 @@ type program struct {
 	names, content string
 	// writes: the operands are written.
 	writes writeKind
-	// only is the reason against whatever else is said to it, if one is enough.
-	only string
+	// only its version is known to be harmless.
+	only bool
 	// check says what else is wrong, or nothing.
 	check func(use usage) string
 }
@@ -109,6 +109,15 @@ func (u usage) has(names ...string) bool {
 	return false
 }
 
+// all gives the flags for others.
+func (u usage) all() []Flag {
+	flags := make([]Flag, len(u.flags))
+	for i, f := range u.flags {
+		flags[i] = Flag{Name: f.name, Value: f.value}
+	}
+	return flags
+}
+
 // changesFiles is the reason against a program whose operands are listed.
 const changesFiles = "it writes files"
 
@@ -128,10 +137,14 @@ func (a *analyzer) program(name string, args []Word) (why, last string) {
 	if why == "" {
 		why = a.operands(p, use)
 	}
-	if why != "" && p.only != "" {
-		why = p.only
+	if why != "" && p.only {
+		why = "nothing that `" + name + "` does is known to only read, but for telling its version"
 	}
-	a.out.Commands[a.current].Names = why == "" && p.showsNames(use)
+	c := &a.out.Commands[a.current]
+	c.Names = why == "" && p.showsNames(use)
+	if why == "" && !use.unknown && (p == grep || p == ripgrep) {
+		c.Flags = use.all()
+	}
 	if name == "jq" && use.has("-e", "--exit-status") {
 		name = "jq -e"
 	}
@@ -149,8 +162,12 @@ func (p *program) showsNames(use usage) bool {
 
 // operands lists what a call reads and writes.
 func (a *analyzer) operands(p *program, use usage) (why string) {
-	if use.unknown && p.operands != textOperands {
+	switch {
+	case !use.unknown || p.operands == textOperands:
+	case p.showsNames(use):
 		a.unlisted()
+	default:
+		a.vague()
 	}
 	if p.max > 0 && (len(use.operands) > p.max || spreading(use.operands)) || p.operands == noOperands && len(use.operands) > 0 {
 		return "with more operands it does more than show something"
@@ -243,7 +260,7 @@ func (a *analyzer) readOperand(w Word) (why string) {
 	switch {
 	case w.pipe || w.Literal && w.Text == "-":
 	case w.path == "":
-		a.unlisted()
+		a.vague()
 	case a.opensDevice(w):
 		for _, p := range w.paths() {
 			a.read(throughProc(p))

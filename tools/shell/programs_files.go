@@ -75,7 +75,7 @@ var filePrograms = map[string]*program{
 		flags:      "-cdlktqvV0123456789 --stdout --to-stdout --decompress --list --test --keep --quiet --verbose --version",
 		flagsFirst: true, check: xzShows,
 	},
-	"xzcat": {flags: "-qv"}, "bzcat": {flags: "-qv"},
+	"xzcat": {flags: "-qv"}, "bzcat": {flags: "-qv"}, "zcat": {flags: "-fqv"}, // a script that starts gzip -cd
 	"gofmt":      {flags: "-d -e -l -s", style: oneByOne},
 	"dpkg":       {flags: "-l -L -s -S -p --list --listfiles --status --search --print-avail --get-selections --print-architecture --version", operands: textOperands, style: oneByOne, check: someFlag},
 	"dpkg-query": {flags: "-l -L -s -S -p -W -f: --list --listfiles --status --search --print-avail --show --showformat: --version", operands: textOperands, check: someFlag},

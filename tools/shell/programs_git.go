@@ -115,6 +115,10 @@ var gitPrograms = map[string]*program{
 		},
 		operands: textOperands,
 	},
+	"apply": {
+		flags: "-Rv -p: --check --stat --numstat --summary --reverse --verbose", operands: textOperands,
+		check: needs("without --check, --stat, --numstat or --summary it changes files", "--check", "--stat", "--numstat", "--summary"),
+	},
 	"grep": {
 		flags: "-# -aiIrvwEGFPnloLzchHpqW -A: -B: -C: -e: -f< -m: --cached --untracked --no-index --text --ignore-case --max-depth: --recursive" +
 			" --no-recursive --word-regexp --invert-match --full-name --extended-regexp --basic-regexp --perl-regexp --fixed-strings" +

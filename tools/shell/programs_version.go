@@ -21,7 +21,7 @@ var versionPrograms = map[string]*program{
 	"sqlite3": versionBy(""), "psql": versionBy("-V"), "mysql": versionBy("-V"), "redis-server": versionBy("-v"), "redis-cli": versionBy("-v"),
 	"nginx": versionBy("-v"), "shellcheck": versionBy("-V"), "yq": versionBy("-V"), "ruff": versionBy("-V"), "uv": versionBy("-V"),
 	"golangci-lint": versionBy(""), "protoc": versionBy(""), "buf": versionBy(""), "tsc": versionBy("-v"), "eslint": versionBy("-v"), "prettier": versionBy("-v"),
-	"tar": versionBy(""), "java": {flags: "--version", operands: noOperands, style: oneDash, check: oneVersion, only: onlyVersion}, "javac": versionBy(""),
+	"tar": versionBy(""), "java": {flags: "--version", operands: noOperands, style: oneDash, check: oneVersion, only: true}, "javac": versionBy(""),
 	"ghc": versionBy(""), "ffmpeg": versionOnly("-version"), "ffprobe": versionOnly("-version"),
 }
 
@@ -46,19 +46,19 @@ func asksVersion(w Word) bool {
 // versionBy is a program of which only the version is asked, by --version or by
 // one short flag. The short ones differ between programs.
 func versionBy(short string) *program {
-	return &program{flags: "--version " + short, operands: noOperands, style: oneByOne, check: oneVersion, only: onlyVersion}
+	return &program{flags: "--version " + short, operands: noOperands, style: oneByOne, check: oneVersion, only: true}
 }
 
 // versionOnly is one that is asked by one flag alone, which may be long with one dash.
 func versionOnly(flag string) *program {
 	if len(flag) > len("-v") {
-		return &program{flags: "-" + flag, operands: noOperands, style: oneDash, check: oneDashOnly, only: onlyVersion}
+		return &program{flags: "-" + flag, operands: noOperands, style: oneDash, check: oneDashOnly, only: true}
 	}
-	return &program{flags: flag, operands: noOperands, style: oneByOne, check: oneVersion, only: onlyVersion}
+	return &program{flags: flag, operands: noOperands, style: oneByOne, check: oneVersion, only: true}
 }
 
-// onlyVersion is the reason against anything else.
-const onlyVersion = "only its version can be asked for without a question"
+// onlyVersion says that there is something else; what the program is called is added elsewhere.
+const onlyVersion = "more is asked than its version"
 
 func oneVersion(use usage) string {
 	if len(use.flags) != 1 || len(use.operands) > 0 {

@@ -36,6 +36,7 @@ func (a *analyzer) sed(args []Word) string {
 		parts, named = named[:1], named[1:]
 	}
 	if why := sedScripts(parts); why != "" {
+		a.sedDoes(parts)
 		return why
 	}
 	for _, f := range use.flags {
@@ -94,6 +95,53 @@ type sedReader struct {
 	s   string
 	pos int
 	why string
+
+	does                  bool // goes on behind what is refused, and notes it
+	reads, writes, starts []string
+}
+
+// sedDoes lists what a script that is refused reads, writes and runs by name.
+func (a *analyzer) sedDoes(parts []Word) {
+	lines := make([]string, len(parts))
+	for i, w := range parts {
+		lines[i] = w.Text
+	}
+	r := &sedReader{s: strings.Join(lines, "\n"), does: true}
+	for r.next() {
+		r.command()
+		if r.why != "" { // where it stands is not certain: on with the next line
+			r.why = ""
+			r.rest()
+		}
+	}
+	for _, name := range r.reads {
+		a.read(literalWord(name).path)
+	}
+	for _, name := range r.writes {
+		a.write(literalWord(name).path)
+	}
+	for _, text := range r.starts {
+		a.deniedText("sed", []Word{{Text: text}})
+	}
+}
+
+// rest takes what is left of the line.
+func (r *sedReader) rest() string {
+	line, _, _ := strings.Cut(r.s[min(r.pos, len(r.s)):], "\n")
+	r.pos += len(line)
+	return strings.TrimSpace(line)
+}
+
+// names notes what a command or flag names up to the end of its line; false: nobody
+// asks.
+func (r *sedReader) names(list *[]string) bool {
+	if !r.does || r.why != "" {
+		return false
+	}
+	if name := r.rest(); name != "" && len(*list) < maxInputs {
+		*list = append(*list, name)
+	}
+	return true
 }
 
 func sedScript(script string) (why string) {
@@ -166,10 +214,19 @@ func (r *sedReader) command() {
 		r.text(delim, false)
 		r.text(delim, false)
 	case 'w', 'W':
+		if r.names(&r.writes) {
+			return
+		}
 		r.refuse("its command `" + string(c) + "` writes a file")
 	case 'r', 'R':
+		if r.names(&r.reads) {
+			return
+		}
 		r.refuse("its command `" + string(c) + "` reads a file that is not named as one")
 	case 'e':
+		if r.names(&r.starts) {
+			return
+		}
 		r.refuse("its command `e` runs a program")
 	case 0:
 		r.refuse("its script ends too early")
@@ -319,6 +376,10 @@ func (r *sedReader) substitute() {
 		switch c := r.s[r.pos]; {
 		case c == 'g', c == 'p', c == 'i', c == 'I', c == 'm', c == 'M', c >= '0' && c <= '9':
 		case c == 'w':
+			r.pos++
+			if r.names(&r.writes) {
+				return
+			}
 			r.refuse("the flag `w` of its `s` writes a file")
 		case c == 'e':
 			r.refuse("the flag `e` of its `s` runs a program")

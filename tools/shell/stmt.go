@@ -6,6 +6,7 @@
 package shell
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
@@ -130,12 +131,15 @@ func (a *analyzer) keyword(name string, n syntax.Node, judge func()) {
 	a.out.Commands[i].ReadOnly = a.refusals == before
 }
 
+// showing finds declarations that print what there is, by plain names.
+var showing = regexp.MustCompile(`^(declare|typeset) -[pfF]( [A-Za-z_][A-Za-z0-9_]*)*$`)
+
 func (a *analyzer) decl(c *syntax.DeclClause) {
 	if c.Variant.Value == "readonly" && !slices.ContainsFunc(c.Args, isMore) {
 		a.fix(c)
 		return
 	}
-	shows := a.source(c) == c.Variant.Value+" -p"
+	shows := a.source(c) == c.Variant.Value+" -p" || showing.MatchString(a.source(c))
 	if !shows {
 		a.declared, a.haunted = true, true
 		a.forget()

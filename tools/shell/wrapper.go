@@ -121,14 +121,11 @@ func (a *analyzer) xargs(i int, args []Word) string {
 }
 
 func (a *analyzer) xargsCalls(i int, args []Word) string {
-	rest := args
-	for len(rest) > 0 && rest[0].Literal && listed(plainInput, rest[0].Text) {
-		rest = rest[1:]
-	}
+	flags, rest := xargsFlags(args)
 	if plain := len(rest) > 0 && rest[0].Literal && !strings.HasPrefix(rest[0].Text, "-"); len(rest) < len(args) && plain {
 		outer := a.scope
 		a.scope.denyOnly, a.scope.followed = true, !outer.denyOnly || outer.followed
-		why := a.xargsRuns(rest)
+		why := a.xargsRuns(rest, flags)
 		a.scope = outer
 		return why
 	}
@@ -140,7 +137,84 @@ func (a *analyzer) xargsCalls(i int, args []Word) string {
 		return "which commands `xargs` makes with these flags is not followed"
 	}
 	a.lookThrough(i)
-	return a.xargsRuns(args)
+	return a.xargsRuns(args, xargsUse{})
+}
+
+// xargsUse is how xargs puts what it reads into commands.
+type xargsUse struct {
+	zero bool   // what it reads is taken apart at zero bytes
+	mark string // what is replaced by one of them; empty: they come behind the command
+}
+
+// xargsFlags takes flags in front of the command that are understood.
+func xargsFlags(args []Word) (use xargsUse, rest []Word) {
+	rest = args
+	for len(rest) > 0 && rest[0].Literal {
+		flag := rest[0].Text
+		value := func() bool { return len(rest) > 1 && rest[1].Literal }
+		switch {
+		case listed(plainInput, flag):
+			use.zero = use.zero || flag != "-r" && flag != "--no-run-if-empty"
+		case strings.HasPrefix(flag, "-n") && isNumber(flag[2:]):
+		case flag == "-n" && value() && isNumber(rest[1].Text):
+			rest = rest[1:]
+		case flag == "-I{}":
+			use.mark = "{}"
+		case flag == "-I" && value() && listed(" {} % @ _ X FILE ", rest[1].Text):
+			use.mark, rest = rest[1].Text, rest[1:]
+		default:
+			return use, rest
+		}
+		rest = rest[1:]
+	}
+	return use, rest
+}
+
+// xargsRuns judges what xargs runs.
+func (a *analyzer) xargsRuns(args []Word, use xargsUse) string {
+	before := len(a.out.Commands)
+	names, known := a.foundIn(a.stdin)
+	known = known && names.zero == use.zero
+	if args[len(args)-1].input {
+		a.inner("xargs", args)
+		known = false
+	} else {
+		input := Word{Text: xargsInput, shape: many, input: true}
+		if known {
+			input.become(textsOfAll(names.starts))
+			input.below, input.solid, input.texts = true, false, nil
+		}
+		a.inner("xargs", use.fill(args, input))
+	}
+	if names.picks.Apart = !use.zero; known {
+		a.takesFound(before, names)
+	}
+	switch name, _ := systemName(args[0].Text); name {
+	case "bash", "sh", "dash", "zsh", "ksh":
+		return "what it is given can become commands"
+	}
+	return ""
+}
+
+// fill puts what is read in its place. A word that holds the mark and more becomes
+// anything.
+func (u xargsUse) fill(args []Word, input Word) []Word {
+	if u.mark == "" {
+		return append(args[:len(args):len(args)], input)
+	}
+	words := make([]Word, len(args))
+	for i, w := range args {
+		switch {
+		case w.Literal && w.Text == u.mark:
+			words[i] = input
+			words[i].Text, words[i].shape, words[i].input = w.Text, one, false
+		case strings.Contains(w.Text, u.mark):
+			words[i] = Word{Text: w.Text, shape: one}
+		default:
+			words[i] = w
+		}
+	}
+	return words
 }
 
 // named is the word as reasons name it.
@@ -149,18 +223,4 @@ func (w Word) named() string {
 		return "a word that xargs reads and appends"
 	}
 	return "`" + w.Text + "`"
-}
-
-// xargsRuns judges what xargs runs.
-func (a *analyzer) xargsRuns(args []Word) string {
-	words := args
-	if !args[len(args)-1].input {
-		words = append(args[:len(args):len(args)], Word{Text: xargsInput, shape: many, input: true})
-	}
-	a.inner("xargs", words)
-	switch name, _ := systemName(args[0].Text); name {
-	case "bash", "sh", "dash", "zsh", "ksh":
-		return "what it is given can become commands"
-	}
-	return ""
 }
