@@ -1,19 +1,16 @@
 package daemon
 
 // What calls are about to change is kept before they act, at one place for all tools alike, and what they have left is
-// looked at when they have ended. How it is put back is in checkpoints_restore.go. It does not know what a tool does.
+// looked at when they have ended. How it is put back is in checkpoints_restore.go, when it goes in checkpoints_sweep.go. It does not know what a tool does.
 
 import (
 	"context"
 	"errors"
-	"fmt"
-	"slices"
 	"strings"
 	"syscall"
 	"time"
 
 	"go.uber.org/zap"
-	"google.golang.org/grpc/codes"
 
 	"github.com/toold/toold/daemon/checkpoint"
 	"github.com/toold/toold/daemon/journal"
@@ -38,13 +35,31 @@ type safekeeping struct {
 	sync bool
 }
 
-// camera takes images whose contents are kept.
-func (d *Daemon) camera(keep *checkpoint.Hold) workspace.Camera {
-	c := workspace.Camera{Refuse: checkpoint.Credential, Entries: keptEntries, Bytes: min(keptBytes, d.limits.CheckpointBytes)}
-	if keep != nil {
-		c.Keep = keep.Keep
+// camera takes images. What holds credentials is not kept, nor what a rule denies to read or asks about, be it that
+// somebody has said yes for a call. each: the limit is for each file, as where files are put back.
+func (s *session) camera(each bool) workspace.Camera {
+	barred := s.barred()
+	refuse := func(real string) string {
+		if why := checkpoint.Credential(real); why != "" {
+			return why
+		}
+		if barred(real) != "" {
+			return "a rule is about reading it"
+		}
+		return ""
 	}
-	return c
+	return workspace.Camera{Refuse: refuse, Entries: keptEntries, Bytes: min(keptBytes, s.daemon.limits.CheckpointBytes), Each: each}
+}
+
+// barred gives a function that names the rule which keeps a file from being read unasked.
+func (s *session) barred() func(real string) string {
+	rules := s.stand().rules
+	return func(real string) string {
+		if rule := rules.Bars(real, nil); rule != nil {
+			return rule.String()
+		}
+		return ""
+	}
 }
 
 // keepBefore keeps what the call may change. The error is a fault: what could not be put back is not changed.
@@ -54,7 +69,10 @@ func (s *session) keepBefore(c *pipeline.Call) (safekeeping, error) {
 		return safekeeping{}, nil
 	}
 	k := safekeeping{hold: s.daemon.checkpoints.Hold(), sync: !s.stand().settings.Unsynced}
-	found, err := files.Expose(s.ctx, s.daemon.camera(k.hold), nil)
+	r, restores := c.Tool.(*restoring)
+	camera := s.camera(restores)
+	camera.Keep = k.hold.Keep
+	found, err := files.Expose(s.ctx, camera, nil)
 	if err != nil {
 		k.release()
 		return safekeeping{}, keepFault(err)
@@ -62,7 +80,7 @@ func (s *session) keepBefore(c *pipeline.Call) (safekeeping, error) {
 	k.row = &checkpoint.Row{
 		Key: c.Key, ID: c.Use.ID, Turn: c.Use.Turn, TurnID: c.TurnID, Tool: c.Name, Title: c.Title(), Start: s.nextStart(), Open: files.Changes(),
 	}
-	if r, ok := c.Tool.(*restoring); ok {
+	if restores {
 		k.row.Restored = r.undoes
 	}
 	k.row.Begin(found)
@@ -130,20 +148,22 @@ func (s *session) keepAfter(c *pipeline.Call) (change *journal.Put, done func())
 	}
 	hold := s.daemon.checkpoints.Hold()
 	found := l.kept.Found()
-	camera := s.daemon.camera(nil)
+	camera := s.camera(l.kept.Restored != nil)
 	camera.Keep = hold.KeepShown // nothing is put back from what a call has left: that is kept again when it is undone
 	left, err := c.Files().Expose(context.Background(), camera, found)
 	if err != nil { // what was there before is kept, so it can be put back; there will be no diff
-		left, err = c.Files().Expose(context.Background(), s.daemon.camera(nil), found)
+		camera.Keep = nil
+		left, err = c.Files().Expose(context.Background(), camera, found)
 	}
 	if err != nil {
 		s.daemon.Log.Warn("what a call has left cannot be looked at", zap.String("session", s.name), zap.Error(err))
 		return nil, hold.Release
 	}
-	if !l.kept.End(left) {
+	if !l.kept.End(left, false) {
 		return &journal.Put{Key: keyCheckpoint + c.Key}, hold.Release
 	}
 	row := put(keyCheckpoint+c.Key, l.kept)
+	s.daemon.checkpoints.Recorded(len(row.Value))
 	return &row, hold.Release
 }
 
@@ -166,13 +186,13 @@ func (s *session) completeCheckpoints(state map[string][]byte) error {
 		if row.Ended {
 			continue
 		}
-		camera := s.daemon.camera(nil)
+		camera := s.camera(row.Restored != nil)
 		camera.Keep = hold.KeepShown
 		left, err := s.lens(row.Open).Expose(s.ctx, camera, row.Found())
 		switch {
 		case err != nil:
 			s.daemon.Log.Warn("what a call has left cannot be looked at", zap.String("session", s.name), zap.Error(err))
-		case row.End(left):
+		case row.End(left, true):
 			changed = append(changed, put(key, row))
 		default:
 			changed = append(changed, journal.Put{Key: key})
@@ -197,149 +217,5 @@ func latest(a, b time.Time) time.Time {
 
 // lens gives a view that looks at files without opening them for anybody: what a rule bars is not kept.
 func (s *session) lens(changes []workspace.Change) *workspace.View {
-	st := s.stand()
-	barred := func(real string) string {
-		if rule := st.rules.Bars(real, nil); rule != nil {
-			return rule.String()
-		}
-		return ""
-	}
-	return st.places.View(workspace.Grant{Dir: s.places.Roots()[0], Changes: changes, Barred: barred}, s.memory)
-}
-
-// sweepTick is how often it is looked whether there is too much; what is asked for is then a comparison.
-const sweepTick = 10 * time.Second
-
-// keepCheckpoints drops checkpoints that are too old or too many until ctx ends.
-func (d *Daemon) keepCheckpoints(ctx context.Context) {
-	tick := time.NewTicker(sweepTick)
-	defer tick.Stop()
-	for {
-		if d.checkpoints.Due(d.limits.CheckpointBytes) {
-			if err := d.sweepCheckpoints(time.Now()); err != nil && !errors.Is(err, journal.ErrClosed) {
-				d.Log.Warn("old checkpoints could not be dropped", zap.Error(err))
-			}
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return
-		}
-	}
-}
-
-// sweepCheckpoints drops rows and contents that are too old, contents that no row names, and the oldest of those that are
-// too many. Rows of closed sessions go with their session; without contents they can still be listed.
-func (d *Daemon) sweepCheckpoints(now time.Time) error {
-	oldest := now.Add(-d.limits.CheckpointAge)
-	removed, err := d.checkpoints.Sweep(func() (map[string]time.Time, error) { return d.namedContents(oldest) }, d.limits.CheckpointBytes, oldest)
-	if removed > 0 {
-		d.Log.Info("dropped checkpoints", zap.Int64("bytes", removed))
-	}
-	return err
-}
-
-// namedContents gives the contents that rows name, with when the newest such row was made. Rows that are too old are
-// dropped.
-func (d *Daemon) namedContents(oldest time.Time) (map[string]time.Time, error) {
-	infos, err := d.journal.Logs()
-	if err != nil {
-		return nil, err
-	}
-	named := map[string]time.Time{}
-	for _, info := range infos {
-		rows, log, err := d.rowsOf(info.Name)
-		if errors.Is(err, journal.ErrNotFound) {
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		var gone []journal.Put
-		for _, row := range rows {
-			if row.Ended && row.Start.Before(oldest) {
-				gone = append(gone, journal.Put{Key: keyCheckpoint + row.Key})
-				continue
-			}
-			row.Names(func(hash string) { named[hash] = latest(named[hash], row.Start) })
-		}
-		if len(gone) > 0 && info.Sealed.IsZero() {
-			log.Keep(journal.Committed, gone...)
-		}
-	}
-	return named, nil
-}
-
-// rowsOf reads the checkpoints of a session. Those that cannot be read are left out.
-func (d *Daemon) rowsOf(name string) (rows []*checkpoint.Row, log *journal.Log, err error) {
-	if log, err = d.journal.Log(name); err != nil {
-		return nil, nil, err
-	}
-	state, err := log.State(keyCheckpoint)
-	if err != nil {
-		return nil, nil, err
-	}
-	for key, text := range state {
-		row, err := checkpoint.Decode(text)
-		if err != nil || keyCheckpoint+row.Key != key {
-			d.Log.Warn("a checkpoint cannot be read", zap.String("session", name), zap.String("key", key), zap.Error(err))
-			continue
-		}
-		rows = append(rows, row)
-	}
-	return rows, log, nil
-}
-
-// history gives the checkpoints of a session, and where it is closed also those by which it was restored.
-func (d *Daemon) history(name string) (checkpoint.History, error) {
-	var all []checkpoint.Past
-	add := func(session string, wanted func(*checkpoint.Row) bool) error {
-		rows, _, err := d.rowsOf(session)
-		for _, row := range rows {
-			if wanted(row) {
-				all = append(all, checkpoint.Past{Session: session, Row: row})
-			}
-		}
-		return err
-	}
-	if err := add(name, func(*checkpoint.Row) bool { return true }); err != nil {
-		return nil, err
-	}
-	infos, err := d.journal.Logs()
-	if err != nil {
-		return nil, err
-	}
-	at := slices.IndexFunc(infos, func(i journal.Info) bool { return i.Name == name })
-	if at >= 0 && infos[at].Sealed.IsZero() {
-		return checkpoint.NewHistory(name, all), nil
-	}
-	for _, info := range infos {
-		if info.Name == name || info.Created.Before(infos[max(at, 0)].Created) {
-			continue
-		}
-		elsewhere := func(row *checkpoint.Row) bool { return row.Restored != nil && row.Restored.Session != info.Name }
-		if err := add(info.Name, elsewhere); err != nil && !errors.Is(err, journal.ErrNotFound) {
-			return nil, err
-		}
-	}
-	return checkpoint.NewHistory(name, all), nil
-}
-
-// placeIn names a file in a diff: relative to the root that it lies in.
-func placeIn(roots []string, real string) string {
-	best := ""
-	for _, root := range roots {
-		if workspace.Within(root, real) && len(root) > len(best) {
-			best = root
-		}
-	}
-	if best == "" || best == real {
-		return strings.TrimPrefix(real, "/")
-	}
-	return strings.TrimPrefix(strings.TrimPrefix(real, best), "/")
-}
-
-// unknownCheckpoint says that there is nothing to be put back.
-func unknownCheckpoint(format string, args ...any) *refusal {
-	return refuse(codes.NotFound, "unknown_checkpoint", "%s", fmt.Sprintf(format, args...))
+	return s.stand().places.View(workspace.Grant{Dir: s.places.Roots()[0], Changes: changes, Barred: s.barred()}, s.memory)
 }

@@ -12,6 +12,9 @@ import (
 	"time"
 
 	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/proto"
+
+	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
 
 // TestCheckpointBytes: above the limit the oldest contents go; their checkpoints say so and the rest can be put back.
@@ -117,5 +120,87 @@ func TestRestoreWaitsForItsTurn(t *testing.T) {
 	told := strings.Join(story(h.records("s")), "\n")
 	if gate, restored := strings.Index(told, "gate0 OK"), strings.LastIndex(told, "started\nrestore-"); gate < 0 || restored < gate {
 		t.Errorf("it did not wait:\n%s", told)
+	}
+}
+
+// TestManyNames: however many files calls have changed, an answer stays within what clients take, and says how many it
+// leaves out; what is done is done to all.
+func TestManyNames(t *testing.T) {
+	h := serve(t)
+	const files = 500
+	for n := range files {
+		h.file(fmt.Sprintf("many/%0240d", n), "x")
+	}
+	was := picture(t, h.root)
+	c := h.join("s", free())
+	for n := range 5 {
+		c.bash(fmt.Sprint(n), fmt.Sprintf("cp -r many d%d", n))
+	}
+	c.bash("env", "echo x > .env")
+	seen, request := 0, &tooldv1.ListCheckpointsRequest{SessionId: "s", Net: true}
+	for pages := 1; ; pages++ {
+		list := h.list(request)
+		if size := proto.Size(list); size > 4<<20 {
+			t.Errorf("a page has %d bytes", size)
+		}
+		if n := len(list.GetNet()) + int(list.GetMoreNet()); n != 5*(files+1)+1 {
+			t.Errorf("the net has %d files, shown or not", n)
+		}
+		for _, checkpoint := range list.GetCheckpoints() {
+			if n := len(checkpoint.GetFiles()) + int(checkpoint.GetMoreFiles()); n != files+1 && checkpoint.GetToolUseId() != "env" {
+				t.Errorf("%s has %d files, shown or not", checkpoint.GetToolUseId(), n)
+			}
+			seen++
+		}
+		if request.PageToken = list.GetNextPageToken(); request.PageToken == "" {
+			if pages < 2 {
+				t.Error("all were on one page")
+			}
+			break
+		}
+	}
+	want(t, seen, 6)
+	dry := before("s", 1)
+	dry.DryRun = true
+	for _, done := range []*tooldv1.RestoreResponse{h.restore(dry), h.restore(before("s", 1))} {
+		want(t, len(done.GetRestored())+int(done.GetMoreRestored()), 5*(files+1))
+		want(t, len(done.GetNotRestored())+int(done.GetMoreNotRestored()), 1)
+		want(t, done.GetUndoneCalls(), uint32(6))
+		if size := proto.Size(done); size > 4<<20 || done.GetMoreRestored() == 0 {
+			t.Errorf("the answer has %d bytes", size)
+		}
+	}
+	for _, record := range h.records("s") {
+		if size := proto.Size(record); size > 1<<20 {
+			t.Errorf("%s has %d bytes", tell(record), size)
+		}
+	}
+	if err := os.Remove(filepath.Join(h.root, ".env")); err != nil {
+		t.Fatal(err)
+	}
+	want(t, picture(t, h.root), was)
+}
+
+// TestSweepAfterDamage: where rows were lost with a damaged journal, contents that no row names stay until they are old.
+func TestSweepAfterDamage(t *testing.T) {
+	h := serve(t)
+	lost := filepath.Join(h.state, "checkpoints", "aa", strings.Repeat("a", 64))
+	if err := os.MkdirAll(filepath.Dir(lost), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	now := time.Now()
+	damaged := filepath.Join(h.state, "journal", "journal.db.damaged-"+now.UTC().Format("20060102T150405.000000000Z"))
+	for _, name := range []string{lost, damaged} {
+		if err := os.WriteFile(name, []byte("x"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, days := range []time.Duration{0, 29, 31} {
+		if err := h.d.SweepCheckpoints(now.Add(days * 24 * time.Hour)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := os.Stat(lost); (err == nil) != (days < 30) {
+			t.Errorf("after %d days: %v", days, err)
+		}
 	}
 }

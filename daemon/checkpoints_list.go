@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/toold/toold/daemon/checkpoint"
@@ -15,7 +16,8 @@ import (
 )
 
 // How many checkpoints one answer has, and how many bytes of diffs they have together, which stand there twice. With as
-// many for all of them in one it is still less than the 4 MiB that most clients take.
+// many for all of them in one, and with twice shownNames of names and once of those, it is still less than the 4 MiB that
+// most clients take.
 const (
 	listedCheckpoints     = 100
 	mostListedCheckpoints = 1000
@@ -60,7 +62,7 @@ func (l *listing) list() (*tooldv1.ListCheckpointsResponse, error) {
 	if limit == 0 {
 		limit = listedCheckpoints
 	}
-	from := len(l.history)
+	from, named := len(l.history), 0
 	if token := l.request.GetPageToken(); token != "" {
 		from = slices.IndexFunc(l.history, func(p checkpoint.Past) bool { return tokenOf(p) == token })
 		if from < 0 {
@@ -75,10 +77,17 @@ func (l *listing) list() (*tooldv1.ListCheckpointsResponse, error) {
 			response.NextPageToken = tokenOf(l.history[i+1])
 			break
 		}
-		response.Checkpoints = append(response.Checkpoints, l.checkpoint(p, l.undone[i]))
+		wire := l.checkpoint(p, l.undone[i])
+		if named += bytesBesideDiffs(wire); named > 2*shownNames && len(response.Checkpoints) > 0 {
+			response.NextPageToken = tokenOf(l.history[i+1])
+			break
+		}
+		response.Checkpoints = append(response.Checkpoints, wire)
 	}
 	if l.request.GetNet() {
-		response.Net = l.net()
+		shown := &differ{store: l.store, roots: l.differ.roots, left: shownDiffs}
+		wanted := slices.DeleteFunc(slices.Clone(l.history), func(p checkpoint.Past) bool { return !l.wants(p) })
+		response.Net, response.MoreNet = shown.files(wanted.Net(l.paths)) // on whatever page they are
 	}
 	return response, nil
 }
@@ -97,14 +106,13 @@ func (l *listing) wants(p checkpoint.Past) bool {
 	return len(p.Deltas(l.paths)) > 0
 }
 
-// net gives what all that was asked for comes to, on whatever page it is.
-func (l *listing) net() (files []*tooldv1.FileChange) {
-	shown := differ{store: l.store, roots: l.differ.roots, left: shownDiffs}
-	wanted := slices.DeleteFunc(slices.Clone(l.history), func(p checkpoint.Past) bool { return !l.wants(p) })
-	for _, delta := range wanted.Net(l.paths) {
-		files = append(files, shown.file(delta))
+// bytesBesideDiffs is how large a checkpoint is but for its diffs, which have a limit of their own.
+func bytesBesideDiffs(wire *tooldv1.Checkpoint) int {
+	size := proto.Size(wire) - len(wire.GetDiff())
+	for _, file := range wire.GetFiles() {
+		size -= len(file.GetDiff())
 	}
-	return files
+	return size
 }
 
 func (l *listing) checkpoint(p checkpoint.Past, undone bool) *tooldv1.Checkpoint {
@@ -112,18 +120,20 @@ func (l *listing) checkpoint(p checkpoint.Past, undone bool) *tooldv1.Checkpoint
 		Turn: p.Turn, ToolUseId: clean(p.ID), TurnId: clean(p.TurnID), ToolName: clean(p.Tool), Title: visible(p.Title), Started: timestamppb.New(p.Start),
 		Undone: undone, Restore: p.Restored != nil, SessionId: p.Session, Running: !p.Ended,
 	}
-	for _, delta := range p.Deltas(l.paths) {
-		file := l.differ.file(delta)
-		wire.Files, wire.Paths = append(wire.Files, file), append(wire.Paths, file.GetPath())
+	deltas := p.Deltas(l.paths)
+	wire.Files, wire.MoreFiles = l.differ.files(deltas)
+	for _, file := range wire.Files {
+		wire.Paths = append(wire.Paths, file.GetPath())
 		wire.Diff += file.GetDiff()
+	}
+	var missing []workspace.Gap
+	for _, delta := range deltas {
 		if delta.Before.Kind == workspace.Unkept {
-			wire.NotKept = append(wire.NotKept, &tooldv1.PathReason{Path: file.GetPath(), Reason: sentence(delta.Before.Why)})
+			missing = append(missing, workspace.Gap{Real: delta.Real, Why: delta.Before.Why})
 		} else if hash := delta.Before.Hash; hash != "" && !l.store.Has(hash) {
-			wire.NotKept = append(wire.NotKept, &tooldv1.PathReason{Path: file.GetPath(), Reason: sentence(checkpoint.ErrGone.Error())})
+			missing = append(missing, workspace.Gap{Real: delta.Real, Why: checkpoint.ErrGone.Error()})
 		}
 	}
-	for _, gap := range p.Gaps {
-		wire.NotKept = append(wire.NotKept, &tooldv1.PathReason{Path: workspace.NameOf(gap.Real), Reason: sentence(gap.Why)})
-	}
+	wire.NotKept, wire.MoreNotKept = reasons(append(missing, p.Gaps...))
 	return wire
 }

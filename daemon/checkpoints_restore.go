@@ -32,27 +32,23 @@ type restore struct {
 	daemon  *Daemon
 	request *tooldv1.RestoreRequest
 	of      string           // the session whose calls are undone
-	view    *workspace.View  // looks at what is there now
-	first   checkpoint.Past  // the first row that is undone
+	session *session         // looks at what is there now
 	plan    *checkpoint.Plan // as it was shown
-	roots   []string
+	told    []workspace.Putting
 }
 
 // Restore puts files back, or says what would be done.
 func (x *sessionServer) Restore(ctx context.Context, request *tooldv1.RestoreRequest) (*tooldv1.RestoreResponse, error) {
 	d := x.daemon
-	s, owned, err := d.restorable(request)
+	s, open, err := d.restorable(request.GetSessionId())
 	if err != nil {
 		return nil, err
 	}
-	if owned {
-		defer s.close("its restore is done")
-	}
-	r := &restore{daemon: d, request: request, of: request.GetSessionId(), view: s.lens(nil), roots: s.meta.Roots}
+	r := &restore{daemon: d, request: request, of: request.GetSessionId(), session: s}
 	if r.plan, err = r.work(); err != nil {
 		return nil, err
 	}
-	response := d.restoreOf(r)
+	response := r.response()
 	if request.GetDryRun() {
 		return response, nil
 	}
@@ -62,18 +58,23 @@ func (x *sessionServer) Restore(ctx context.Context, request *tooldv1.RestoreReq
 	if len(r.plan.Steps) == 0 {
 		return response, nil
 	}
-	return r.carryOut(ctx, s, response)
+	if !open {
+		if r.session, err = d.newSession("", s.meta.Roots, nil, anonymous); err != nil {
+			return nil, err
+		}
+		defer r.session.close("its restore is done")
+	}
+	return r.carryOut(ctx, response)
 }
 
-// restorable gives the session in which the restoring is done: the one whose calls are undone, or a new one with its roots
-// when that is closed; for a dry run a likeness, which is recorded nowhere. owned: it is to be closed behind.
-func (d *Daemon) restorable(request *tooldv1.RestoreRequest) (s *session, owned bool, err error) {
+// restorable gives the session whose calls are undone; when that is closed a likeness with its roots, which is recorded
+// nowhere and takes no calls.
+func (d *Daemon) restorable(name string) (s *session, open bool, err error) {
 	if err := d.takesNew(); err != nil {
 		return nil, false, err
 	}
-	name := request.GetSessionId()
 	if s, err := d.bringBack(name); s != nil || err != nil {
-		return s, false, err
+		return s, true, err
 	}
 	look, err := d.look(name)
 	if err != nil {
@@ -83,12 +84,8 @@ func (d *Daemon) restorable(request *tooldv1.RestoreRequest) (s *session, owned 
 	if err != nil {
 		return nil, false, err
 	}
-	if request.GetDryRun() {
-		s, err = d.explaining(&tooldv1.ExplainRequest{Roots: roots})
-		return s, false, err
-	}
-	s, err = d.newSession("", roots, nil, anonymous)
-	return s, true, err
+	s, err = d.explaining(&tooldv1.ExplainRequest{Roots: roots})
+	return s, false, err
 }
 
 // work works the plan out, from what is there now.
@@ -97,7 +94,7 @@ func (r *restore) work() (*checkpoint.Plan, error) {
 	if err != nil {
 		return nil, journalRefusal(err)
 	}
-	paths, err := realPaths(r.request.GetPaths(), r.roots)
+	paths, err := realPaths(r.request.GetPaths(), r.session.meta.Roots)
 	if err != nil {
 		return nil, err
 	}
@@ -105,14 +102,11 @@ func (r *restore) work() (*checkpoint.Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.first = history[from]
-	undone := history[from:]
 	// What runs, the restoring itself among it, has left nothing yet.
-	undone = slices.DeleteFunc(slices.Clone(undone), func(p checkpoint.Past) bool { return !p.Ended })
+	undone := slices.DeleteFunc(slices.Clone(history[from:]), func(p checkpoint.Past) bool { return !p.Ended })
 	whole := slices.Concat(history[:from], undone)
-	plan, err := whole.Plan(from, paths, func(real string) (workspace.Image, error) {
-		return r.view.Image(workspace.Camera{Refuse: checkpoint.Credential}, real)
-	}, r.daemon.checkpoints.Has)
+	view, camera := r.session.lens(nil), r.session.camera(true)
+	plan, err := whole.Plan(from, paths, func(real string) (workspace.Image, error) { return view.Image(camera, real) }, r.daemon.checkpoints.Whole)
 	if err != nil {
 		return nil, refuse(codes.Internal, "checkpoint_failed", "The files cannot be looked at: %v.", err)
 	}
@@ -125,7 +119,7 @@ func (r *restore) point(history checkpoint.History) (from int, err error) {
 	case *tooldv1.RestoreRequest_Turn:
 		from = slices.IndexFunc(history, func(p checkpoint.Past) bool { return p.Session == r.of && p.Turn >= point.Turn && p.Turn > 0 })
 		if from < 0 {
-			return 0, unknownCheckpoint("Session %q has changed no file in turn %d or later that is known. ListCheckpoints gives what there is.", r.of, point.Turn).at("turn")
+			return 0, unknownCheckpoint("Session %q has changed no file in turn %d or later, as far as that is kept. Name an earlier turn.", r.of, point.Turn).at("turn")
 		}
 	case *tooldv1.RestoreRequest_ToolUseId:
 		for i, p := range history { // the newest of that id
@@ -134,7 +128,7 @@ func (r *restore) point(history checkpoint.History) (from int, err error) {
 			}
 		}
 		if from == 0 {
-			return 0, unknownCheckpoint("Session %q has no call %q that is known to have changed a file. ListCheckpoints gives what there is.", r.of, short(point.ToolUseId)).at("tool_use_id")
+			return 0, unknownCheckpoint("Session %q has no call %q that has changed a file, as far as that is kept. Name another call, or a turn.", r.of, short(point.ToolUseId)).at("tool_use_id")
 		}
 		from--
 	default:
@@ -178,35 +172,49 @@ func (r *restore) refusal() error {
 		list += fmt.Sprintf(" and %d more", more)
 	}
 	return refuse(codes.FailedPrecondition, "restore_conflict",
-		"Another hand has changed these since, so nothing was put back: %s. Leave them out with paths, or set force to put them back all the same; what is there now is kept.", clean(list)).at("force")
+		"These are not as the last call left them, so nothing was put back: %s. Leave them out with paths, or set force to put them back all the same; what is there now is kept first.", clean(list)).at("force")
 }
 
 // carryOut runs the call and gives the response as it came out.
-func (r *restore) carryOut(ctx context.Context, s *session, response *tooldv1.RestoreResponse) (*tooldv1.RestoreResponse, error) {
-	undoes := &checkpoint.Restored{Session: r.of, Paths: r.plan.Paths}
+func (r *restore) carryOut(ctx context.Context, response *tooldv1.RestoreResponse) (*tooldv1.RestoreResponse, error) {
+	undoes := &checkpoint.Restored{Session: r.of, Paths: r.plan.Paths, Wants: r.plan.Wants()}
 	for _, p := range r.plan.Rows {
 		undoes.Calls = append(undoes.Calls, checkpoint.Call{Session: p.Session, Key: p.Key})
 	}
-	input := checkpoint.Input{Session: r.of, Before: cmp.Or(r.request.GetToolUseId(), fmt.Sprintf("turn %d", r.request.GetTurn())), Force: r.request.GetForce(), Paths: []string{}}
-	for _, step := range r.plan.Steps {
-		input.Paths = append(input.Paths, workspace.NameOf(step.Real))
-	}
-	text, err := json.Marshal(input)
+	text, err := json.Marshal(r.input())
 	if err != nil {
 		return nil, refuse(codes.Internal, "checkpoint_failed", "The restoring cannot be put into words: %v.", err)
 	}
 	use := parseUse(&tooldv1.ToolUse{Id: newID("restore-"), Name: checkpoint.ToolName, Arguments: &tooldv1.ToolUse_InputJson{InputJson: string(text)}})
-	use.own = &restoring{r.daemon.checkpoints.Tool(r.plan, r.work), undoes}
-	result, turn, err := s.runOwn(ctx, use)
+	use.own = &restoring{r.daemon.checkpoints.Tool(r.plan, r.work, func(told []workspace.Putting) { r.told = told }), undoes}
+	hold := r.daemon.checkpoints.Hold()
+	defer hold.Release()
+	for _, step := range r.plan.Steps {
+		hold.Need(step.Want.Hash)
+	}
+	result, turn, err := r.session.runOwn(ctx, use)
 	if err != nil {
 		return nil, err
 	}
-	response.SessionId, response.ToolUseId, response.Turn = s.name, use.use.ID, turn
-	return ended(response, result)
+	response.SessionId, response.ToolUseId, response.Turn = r.session.name, use.use.ID, turn
+	return r.ended(response, result)
+}
+
+// input is what the call is shown as.
+func (r *restore) input() checkpoint.Input {
+	input := checkpoint.Input{Session: r.of, Before: cmp.Or(r.request.GetToolUseId(), fmt.Sprintf("turn %d", r.request.GetTurn())), Force: r.request.GetForce(), Paths: []string{}}
+	left := room(checkpoint.ToldBytes)
+	for _, step := range r.plan.Steps {
+		if name := workspace.NameOf(step.Real); left.takes(name) {
+			input.Paths = append(input.Paths, name)
+		}
+	}
+	input.More = len(r.plan.Steps) - len(input.Paths)
+	return input
 }
 
 // ended puts how the call ended into the response. What is not done is an error.
-func ended(response *tooldv1.RestoreResponse, result *tooldv1.ToolResult) (*tooldv1.RestoreResponse, error) {
+func (r *restore) ended(response *tooldv1.RestoreResponse, result *tooldv1.ToolResult) (*tooldv1.RestoreResponse, error) {
 	code, wrong := codes.OK, result.GetError()
 	switch result.GetOutcome() {
 	case tooldv1.Outcome_OUTCOME_OK:
@@ -225,22 +233,22 @@ func ended(response *tooldv1.RestoreResponse, result *tooldv1.ToolResult) (*tool
 	if code != codes.OK {
 		return nil, refuse(code, wrong.GetCode(), "%s", wrong.GetMessage())
 	}
-	told := result.GetStructured().GetFields()
-	done := map[string]bool{}
-	for _, name := range told["restored"].GetListValue().GetValues() {
-		done[name.GetStringValue()] = true
-	}
-	notes := map[string]string{}
-	response.Conflicts, response.ConflictReasons = nil, nil
-	response.Restored = slices.DeleteFunc(response.Restored, func(name string) bool { return !done[name] })
-	response.Files = slices.DeleteFunc(response.Files, func(f *tooldv1.FileChange) bool { return !done[f.GetPath()] })
-	for _, reason := range told["notRestored"].GetListValue().GetValues() {
-		fields := reason.GetStructValue().GetFields()
-		path, why := fields["path"].GetStringValue(), fields["reason"].GetStringValue()
-		if notes[path] = why; !done[path] {
-			response.NotRestored = append(response.NotRestored, &tooldv1.PathReason{Path: path, Reason: why})
+	done, notes := map[string]bool{}, map[string]string{}
+	failed := room(shownNames)
+	response.Conflicts, response.ConflictReasons, response.MoreConflicts = nil, nil, 0
+	for _, told := range r.told {
+		path := workspace.NameOf(told.Real)
+		if notes[path] = visible(told.Note); told.Done {
+			done[path] = true
+		} else if failed.takes(path, told.Note) {
+			response.NotRestored = append(response.NotRestored, &tooldv1.PathReason{Path: path, Reason: notes[path]})
+		} else {
+			response.MoreNotRestored++
 		}
 	}
+	response.Restored = slices.DeleteFunc(response.Restored, func(name string) bool { return !done[name] })
+	response.Files = slices.DeleteFunc(response.Files, func(f *tooldv1.FileChange) bool { return !done[f.GetPath()] })
+	response.MoreRestored = uint32(len(done) - len(response.Restored))
 	for _, file := range response.Files {
 		file.Note = strings.TrimSpace(file.GetNote() + " " + notes[file.GetPath()])
 	}

@@ -89,12 +89,18 @@ func suggestionsOf(rules []string) (list []*tooldv1.Suggestion) {
 	return list
 }
 
+// groundsOf gives grounds as long as there is room; the last then says how many more there are.
 func groundsOf(grounds []permission.Ground) (list []*tooldv1.Ground) {
-	for _, g := range pipeline.GroundsOf(grounds) {
-		list = append(list, &tooldv1.Ground{
+	left := room(shownNames)
+	for i, g := range pipeline.GroundsOf(grounds) {
+		wire := &tooldv1.Ground{
 			Text: shortened(visible(g.Text), shownReason), Rule: visible(g.Rule), List: g.List, File: visible(g.File), Line: uint32(g.Line),
 			Part: shortened(visible(g.Part), shownReason),
-		})
+		}
+		if !left.takes(wire.Text, wire.Rule, wire.File, wire.Part) {
+			return append(list, &tooldv1.Ground{Text: fmt.Sprintf("And %d more.", len(grounds)-i)})
+		}
+		list = append(list, wire)
 	}
 	return list
 }

@@ -20,10 +20,17 @@ type differ struct {
 	roots []string
 	left  int  // bytes of diffs
 	none  bool // no diffs are wanted
+	// before is called before a diff is made; nil: there is nothing to be done.
+	before func(checkpoint.Delta)
 }
+
+const manyDiffs = "(no diff, since there are many: ask for this file alone)\n"
 
 func (d *differ) file(delta checkpoint.Delta) *tooldv1.FileChange {
 	if !d.none && d.left > 0 {
+		if d.before != nil {
+			d.before(delta)
+		}
 		d.store.Compare(&delta, placeIn(d.roots, delta.Real))
 	}
 	wire := &tooldv1.FileChange{Path: workspace.NameOf(delta.Real), Kind: kindOfChange(delta), Note: visible(delta.Note), Added: uint32(delta.Added), Removed: uint32(delta.Removed)}
@@ -31,14 +38,14 @@ func (d *differ) file(delta checkpoint.Delta) *tooldv1.FileChange {
 	switch {
 	case d.none:
 	case d.left <= 0:
-		wire.Diff = "(no diff, since there are many: ask for this file alone)\n"
+		wire.Diff = manyDiffs
 	case len(diff) <= d.left:
 		wire.Diff = diff
 		d.left -= len(diff)
 	case len(diff) > shownDiffs:
 		wire.Diff = fmt.Sprintf("(a diff of %d bytes is not shown)\n", len(diff))
 	default:
-		wire.Diff, d.left = "(no diff, since there are many: ask for this file alone)\n", 0
+		wire.Diff, d.left = manyDiffs, 0
 	}
 	return wire
 }
@@ -67,29 +74,85 @@ func kindOfChange(d checkpoint.Delta) tooldv1.FileChangeKind {
 	return tooldv1.FileChangeKind_FILE_CHANGE_KIND_CHANGED
 }
 
-// restoreOf is what a plan would do. What would be written is kept for the diffs' sake alone.
-func (d *Daemon) restoreOf(r *restore) *tooldv1.RestoreResponse {
-	wire := &tooldv1.RestoreResponse{PlanDigest: r.plan.Digest()}
-	shown := differ{store: d.checkpoints, roots: r.roots, left: shownDiffs}
+// shownNames is how many bytes of names and reasons of one kind an answer has. What is left out is counted.
+const shownNames = 256 << 10
+
+// shownCalls is how many calls an answer names that are undone.
+const shownCalls = 1000
+
+// A room is how many bytes are left.
+type room int
+
+// takes reports that texts that belong together have room. Once they have not, nothing has.
+func (r *room) takes(texts ...string) bool {
+	for _, text := range texts {
+		*r -= room(len(text) + 16)
+	}
+	return *r >= 0
+}
+
+// reasons puts gaps into messages as long as there is room, and counts the rest.
+func reasons(gaps []workspace.Gap) (shown []*tooldv1.PathReason, more uint32) {
+	left := room(shownNames / 2)
+	for _, gap := range gaps {
+		if reason := (&tooldv1.PathReason{Path: workspace.NameOf(gap.Real), Reason: sentence(gap.Why)}); left.takes(reason.Path, reason.Reason) {
+			shown = append(shown, reason)
+		}
+	}
+	return shown, uint32(len(gaps) - len(shown))
+}
+
+// files puts deltas into messages as long as there is room, and counts the rest.
+func (d *differ) files(deltas []checkpoint.Delta) (shown []*tooldv1.FileChange, more uint32) {
+	left := room(shownNames)
+	for _, delta := range deltas {
+		if name := workspace.NameOf(delta.Real); !left.takes(name, name, manyDiffs, manyDiffs) {
+			break
+		}
+		file := d.file(delta)
+		left.takes(file.GetNote())
+		shown = append(shown, file)
+	}
+	return shown, uint32(len(deltas) - len(shown))
+}
+
+// response is what the plan would do. What would be written over is kept for the diffs' sake alone.
+func (r *restore) response() *tooldv1.RestoreResponse {
+	d := r.daemon
+	wire := &tooldv1.RestoreResponse{PlanDigest: r.plan.Digest(), UndoneCalls: uint32(len(r.plan.Takes))}
+	shown := &differ{store: d.checkpoints, roots: r.session.meta.Roots, left: shownDiffs}
 	hold := d.checkpoints.Hold()
 	defer hold.Release()
+	shown.before = func(delta checkpoint.Delta) {
+		if !d.checkpoints.Has(delta.Before.Hash) && delta.Before.Kind == workspace.Regular && d.limits.CheckpointBytes > 0 {
+			camera := r.session.camera(true)
+			camera.Keep = hold.KeepShown
+			_, _ = r.session.lens(nil).Image(camera, delta.Real) // without it there is no diff, and that is all
+		}
+	}
+	var deltas []checkpoint.Delta
+	conflicts := room(shownNames)
 	for _, step := range r.plan.Steps {
-		delta := checkpoint.Delta{Real: step.Real, Before: step.Now, After: step.Want}
-		if !d.checkpoints.Has(step.Now.Hash) && step.Now.Kind == workspace.Regular && d.limits.CheckpointBytes > 0 {
-			_, _ = r.view.Image(d.camera(hold), step.Real) // without it there is no diff, and that is all
-		}
-		file := shown.file(delta)
-		wire.Files, wire.Restored = append(wire.Files, file), append(wire.Restored, file.GetPath())
-		if step.Conflict != "" {
-			wire.Conflicts = append(wire.Conflicts, file.GetPath())
-			wire.ConflictReasons = append(wire.ConflictReasons, &tooldv1.PathReason{Path: file.GetPath(), Reason: visible(step.Conflict)})
+		deltas = append(deltas, checkpoint.Delta{Real: step.Real, Before: step.Now, After: step.Want})
+		name := workspace.NameOf(step.Real)
+		switch {
+		case step.Conflict == "":
+		case conflicts.takes(name, name, step.Conflict):
+			wire.Conflicts = append(wire.Conflicts, name)
+			wire.ConflictReasons = append(wire.ConflictReasons, &tooldv1.PathReason{Path: name, Reason: visible(step.Conflict)})
+		default:
+			wire.MoreConflicts++
 		}
 	}
-	for _, gap := range r.plan.Missing {
-		wire.NotRestored = append(wire.NotRestored, &tooldv1.PathReason{Path: workspace.NameOf(gap.Real), Reason: sentence(gap.Why)})
+	wire.Files, wire.MoreRestored = shown.files(deltas)
+	for _, file := range wire.Files {
+		wire.Restored = append(wire.Restored, file.GetPath())
 	}
-	for _, p := range slices.Backward(r.plan.Rows) {
-		wire.UndoneToolUseIds = append(wire.UndoneToolUseIds, clean(p.ID))
+	wire.NotRestored, wire.MoreNotRestored = reasons(r.plan.Missing)
+	for _, p := range slices.Backward(r.plan.Takes) {
+		if len(wire.UndoneToolUseIds) < shownCalls {
+			wire.UndoneToolUseIds = append(wire.UndoneToolUseIds, clean(p.ID))
+		}
 	}
 	return wire
 }

@@ -30,7 +30,7 @@ func openJournal(dir string, config journal.Config) (store *journal.Store, warni
 		if moved != nil {
 			return nil, nil, errors.Join(err, moved)
 		}
-		warnings = []string{fmt.Sprintf("the journal was damaged (%v) and nothing of it could be read; it is kept as %s, and sessions begin anew", damage.Err, aside)}
+		warnings = []string{fmt.Sprintf("the journal was damaged (%v) and nothing of it could be read; it is kept as %s, sessions begin anew, and nothing that was changed before can be undone by toold undo", damage.Err, aside)}
 	default:
 		return nil, nil, errors.Join(err, failed)
 	}
@@ -52,7 +52,7 @@ func verified(dir string, config journal.Config) (*journal.Store, error) {
 
 // lossWarnings says what a salvaged journal lacks, session by session.
 func lossWarnings(damage *journal.CorruptError, report *journal.Salvaged) []string {
-	warnings := []string{fmt.Sprintf("the journal was damaged (%v); what could be read of its %d sessions is there again, and the damaged file is kept as %s", damage.Err, report.Logs, report.Aside)}
+	warnings := []string{fmt.Sprintf("the journal was damaged (%v); what could be read of its %d sessions is there again, and the damaged file is kept as %s. toold undo may not know of all calls", damage.Err, report.Logs, report.Aside)}
 	for _, loss := range report.Lost {
 		for _, gap := range loss.Gaps {
 			warnings = append(warnings, fmt.Sprintf("session %q has lost the records %d to %d", loss.Log, gap.First, gap.Last))

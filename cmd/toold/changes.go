@@ -89,6 +89,9 @@ func (f *changeFlags) find(ctx context.Context, l *link, wanted func(*tooldv1.Ch
 			session, newest, at = x.GetSessionId(), found, found.GetStarted().AsTime()
 		}
 	}
+	if newest == nil && f.call != "" {
+		return "", nil, failed("no session that works in %s has a call %q that has changed a file, as far as that is kept. \"toold log\" shows the calls; name another directory's session with --session", here, f.call)
+	}
 	if newest == nil {
 		return "", nil, failed("no session that works in %s has changed a file since, as far as that is kept. Name another session with --session; \"toold sessions --all\" lists them", here)
 	}
@@ -196,13 +199,17 @@ func statText(files []*tooldv1.FileChange, k ink) string {
 }
 
 // reasonLines gives what is not done or not kept, a line for each path.
-func reasonLines(title string, reasons []*tooldv1.PathReason) string {
+// more are not among them.
+func reasonLines(title string, reasons []*tooldv1.PathReason, more uint32) string {
 	if len(reasons) == 0 {
 		return ""
 	}
 	lines := title + "\n"
 	for _, r := range reasons {
 		lines += "  " + visibleLine(r.GetPath()) + ": " + visibleLine(r.GetReason()) + "\n"
+	}
+	if more > 0 {
+		lines += fmt.Sprintf("  and %d more\n", more)
 	}
 	return lines
 }

@@ -60,10 +60,31 @@ func (s *setup) diff(ctx context.Context, f changeFlags, stat bool) error {
 	} else {
 		err = printDiffs(s.stdout, p, list.GetNet())
 	}
-	var missing []*tooldv1.PathReason
-	for _, c := range list.GetCheckpoints() {
-		missing = append(missing, c.GetNotKept()...)
+	if n := list.GetMoreNet(); n > 0 {
+		fmt.Fprintf(s.stderr, "%s of which nothing is shown: there are too many. --path shows some alone.\n", count(int(n), "more file"))
 	}
-	fmt.Fprint(s.stderr, reasonLines("Not kept, so it cannot be put back:", missing))
+	if err != nil {
+		return err
+	}
+	return s.tellNotKept(ctx, l, request, list)
+}
+
+// tellNotKept says what of the changes cannot be put back, on all pages of the list.
+func (s *setup) tellNotKept(ctx context.Context, l *link, request *tooldv1.ListCheckpointsRequest, list *tooldv1.ListCheckpointsResponse) (err error) {
+	var missing []*tooldv1.PathReason
+	var more uint32
+	for {
+		for _, c := range list.GetCheckpoints() {
+			missing, more = append(missing, c.GetNotKept()...), more+c.GetMoreNotKept()
+		}
+		if request.PageToken = list.GetNextPageToken(); request.PageToken == "" {
+			break
+		}
+		request.Net = false
+		if list, err = l.sessions.ListCheckpoints(ctx, request); err != nil {
+			return err
+		}
+	}
+	_, err = fmt.Fprint(s.stderr, reasonLines("Not kept, so it cannot be put back:", missing, more))
 	return err
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"google.golang.org/grpc/status"
 
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
@@ -29,9 +30,9 @@ func (s *setup) undoCommand() *cobra.Command {
 		Long: "Puts files back to how they were before a call (CALL, its id) or a turn (--turn), with all that was changed from\n" +
 			"there on. Without either: before the newest turn that has changed something and is not undone, so that once more\n" +
 			"undoes the one before.\n\n" +
-			"The diff is shown and asked about; without a terminal say --yes. A file that another hand has changed since is named,\n" +
-			"and nothing is put back, unless --path leaves it out or --force takes it too. What is there now is kept: the last line\n" +
-			"says how to bring it back.\n\n" +
+			"The diff is shown and asked about; without a terminal say --yes. A file that is not as the last call has left it is\n" +
+			"named, and nothing is put back, unless --path leaves it out or --force takes it too. What is there now is kept first:\n" +
+			"the last line says how to bring it back. What cannot be kept stays as it is, also with --force, and is named.\n\n" +
 			"Exit codes: 0 put back, or nothing to do; 1 it was not, or --dry-run has found conflicts; 2 usage, 3 no daemon.",
 		Example: "  toold undo\n  toold undo --turn 3 --session work --dry-run\n  toold undo toolu_01 --path src/main.go --yes",
 		Args:    cobra.MaximumNArgs(1),
@@ -41,7 +42,7 @@ func (s *setup) undoCommand() *cobra.Command {
 	f.add(cmd)
 	flags := cmd.Flags()
 	flags.BoolVar(&f.dryRun, "dry-run", false, "only show what would be done")
-	flags.BoolVar(&f.force, "force", false, "also where another hand has changed a file since")
+	flags.BoolVar(&f.force, "force", false, "also where a file is not as the last call has left it")
 	flags.BoolVarP(&f.yes, "yes", "y", false, "ask nothing")
 	return cmd
 }
@@ -64,17 +65,14 @@ func (s *setup) undo(ctx context.Context, f undoFlags) error {
 			return err
 		}
 	}
-	switch {
-	case len(plan.GetConflicts()) > 0 && !f.force:
-		return failed("another hand has changed %s since, so nothing was put back. Leave it out with --path, or put it back all the same with --force", count(len(plan.GetConflicts()), "file"))
-	case len(plan.GetFiles()) == 0 && s.json:
-		return printJSON(s.stdout, plan)
+	switch conflicts := len(plan.GetConflicts()) + int(plan.GetMoreConflicts()); {
+	case conflicts > 0 && !f.force:
+		return failed("nothing was put back, since %s not as the last call has left it. Leave it out with --path, or put it back all the same with --force", isOrAre(conflicts))
 	case len(plan.GetFiles()) == 0:
-		_, err := fmt.Fprintln(s.stdout, "nothing to put back: all is as it was")
-		return err
+		return s.nothingToUndo(ctx, l, request, plan)
 	}
 	if !f.yes {
-		if err := s.confirm(len(plan.GetFiles())); err != nil {
+		if err := s.confirm(filesOf(plan)); err != nil {
 			return err
 		}
 	}
@@ -83,11 +81,51 @@ func (s *setup) undo(ctx context.Context, f undoFlags) error {
 	if err != nil {
 		return err
 	}
-	return s.tellDone(done)
+	return s.tellDone(plan, done)
 }
 
-// undoPlan says to where files are put back, and what that comes to. A turn that somebody has put back in another way is
-// passed over, unless it was asked for.
+// isOrAre says that so many files are something.
+func isOrAre(files int) string {
+	if files == 1 {
+		return "1 file is"
+	}
+	return count(files, "file") + " are"
+}
+
+// filesOf is how many files a plan is about, shown or not.
+func filesOf(plan *tooldv1.RestoreResponse) int {
+	return len(plan.GetRestored()) + int(plan.GetMoreRestored())
+}
+
+// nothingToUndo says why there is nothing to be done: all is as it was, nothing can be done, or nobody has changed what was
+// asked about.
+func (s *setup) nothingToUndo(ctx context.Context, l *link, request *tooldv1.RestoreRequest, plan *tooldv1.RestoreResponse) error {
+	if len(plan.GetNotRestored()) > 0 {
+		if s.json {
+			if err := printJSON(s.stdout, plan); err != nil {
+				return err
+			}
+		}
+		return failed("nothing was put back: nothing is left that could be")
+	}
+	if len(request.GetPaths()) > 0 {
+		list, err := l.sessions.ListCheckpoints(ctx, &tooldv1.ListCheckpointsRequest{SessionId: request.GetSessionId(), Paths: request.GetPaths(), NoDiffs: true, Limit: 1})
+		if err != nil {
+			return err
+		}
+		if len(list.GetCheckpoints()) == 0 {
+			return failed("no call of session %q has changed anything at or below what --path names, as far as that is kept", request.GetSessionId())
+		}
+	}
+	if s.json {
+		return printJSON(s.stdout, plan)
+	}
+	_, err := fmt.Fprintln(s.stdout, "nothing to put back: all is as it was")
+	return err
+}
+
+// undoPlan says to where files are put back, and what that comes to. A turn of which there is nothing to be put back, since
+// somebody has in another way or since it is not kept, is passed over, unless it was asked for.
 func (s *setup) undoPlan(ctx context.Context, l *link, f undoFlags) (*tooldv1.RestoreRequest, *tooldv1.RestoreResponse, error) {
 	below := uint64(math.MaxUint64)
 	wanted := func(c *tooldv1.Checkpoint) bool {
@@ -104,20 +142,29 @@ func (s *setup) undoPlan(ctx context.Context, l *link, f undoFlags) (*tooldv1.Re
 		return nil, nil, err
 	}
 	request := &tooldv1.RestoreRequest{SessionId: session, Paths: f.paths, Force: f.force, DryRun: true}
+	var hopeless *tooldv1.RestoreResponse
 	for {
 		switch {
 		case f.call != "":
 			request.Point = &tooldv1.RestoreRequest_ToolUseId{ToolUseId: f.call}
 		case f.turned:
 			request.Point = &tooldv1.RestoreRequest_Turn{Turn: f.turn}
+		case newest == nil && hopeless != nil:
+			return request, hopeless, nil
 		case newest == nil:
 			return nil, nil, failed("session %q has changed nothing that is not undone. \"toold diff --session %s\" shows what it has changed, \"toold undo --turn N\" goes further back", session, session)
 		default:
 			request.Point = &tooldv1.RestoreRequest_Turn{Turn: newest.GetTurn()}
 		}
 		plan, err := l.sessions.Restore(ctx, request)
-		if err != nil || f.call != "" || f.turned || len(plan.GetFiles())+len(plan.GetNotRestored()) > 0 {
+		if reasonOf(status.Convert(err)) == "unknown_checkpoint" {
+			return nil, nil, failed("%s \"toold diff --session %s\" shows what the session has changed, \"toold log --session %s\" what it did", status.Convert(err).Message(), session, session)
+		}
+		if err != nil || f.call != "" || f.turned || len(plan.GetFiles()) > 0 {
 			return request, plan, err
+		}
+		if hopeless == nil && len(plan.GetNotRestored()) > 0 {
+			hopeless = plan
 		}
 		below = newest.GetTurn()
 		if newest, err = newestOf(ctx, l, session, wanted); err != nil {
@@ -146,11 +193,14 @@ func (s *setup) showPlan(plan *tooldv1.RestoreResponse) error {
 	if err := printDiffs(s.stdout, p, plan.GetFiles()); err != nil {
 		return err
 	}
-	if n := len(plan.GetUndoneToolUseIds()); n > 0 && len(plan.GetFiles()) > 0 {
-		fmt.Fprintf(s.stderr, "This takes back what %s changed in %s.\n", count(n, "call"), count(len(plan.GetFiles()), "file"))
+	if n := plan.GetMoreRestored(); n > 0 {
+		fmt.Fprintf(s.stderr, "%s of which nothing is shown: there are too many. --path shows some alone.\n", count(int(n), "more file"))
 	}
-	fmt.Fprint(s.stderr, reasonLines("Changed by another hand since:", plan.GetConflictReasons()))
-	fmt.Fprint(s.stderr, reasonLines("Not put back:", plan.GetNotRestored()))
+	if n := plan.GetUndoneCalls(); n > 0 && filesOf(plan) > 0 {
+		fmt.Fprintf(s.stderr, "This takes back what %s changed in %s.\n", count(int(n), "call"), count(filesOf(plan), "file"))
+	}
+	fmt.Fprint(s.stderr, reasonLines("Not as the last call has left it:", plan.GetConflictReasons(), plan.GetMoreConflicts()))
+	fmt.Fprint(s.stderr, reasonLines("Not put back:", plan.GetNotRestored(), plan.GetMoreNotRestored()))
 	return nil
 }
 
@@ -178,11 +228,12 @@ func (s *setup) confirm(files int) error {
 	return failed("nothing was put back")
 }
 
-func (s *setup) tellDone(done *tooldv1.RestoreResponse) error {
+// tellDone says what was done, and what of the plan that was shown was not.
+func (s *setup) tellDone(plan, done *tooldv1.RestoreResponse) error {
 	if s.json {
 		return printJSON(s.stdout, done)
 	}
-	fmt.Fprint(s.stderr, reasonLines("Not put back:", done.GetNotRestored()))
-	_, err := fmt.Fprintf(s.stdout, "Put back %s. To bring the changes back: toold undo %s --session %s\n", count(len(done.GetRestored()), "file"), visibleLine(done.GetToolUseId()), visibleLine(done.GetSessionId()))
+	fmt.Fprint(s.stderr, reasonLines("Not put back:", done.GetNotRestored()[min(len(plan.GetNotRestored()), len(done.GetNotRestored())):], done.GetMoreNotRestored()-plan.GetMoreNotRestored()))
+	_, err := fmt.Fprintf(s.stdout, "Put back %s. To bring the changes back: toold undo %s --session %s\n", count(filesOf(done), "file"), visibleLine(done.GetToolUseId()), visibleLine(done.GetSessionId()))
 	return err
 }

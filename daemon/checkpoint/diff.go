@@ -10,6 +10,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/toold/toold/tools/workspace"
 	"github.com/toold/toold/tools/workspace/text"
@@ -145,8 +147,9 @@ func (d *Delta) diff(name string, old, next part) {
 		return
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "diff --git a/%s b/%s\n", name, name)
-	before, after := "a/"+name, "b/"+name
+	before, after := quoted("a/"+name), quoted("b/"+name)
+	first := fmt.Sprintf("diff --git %s %s\n", before, after)
+	b.WriteString(first)
 	switch {
 	case from == "":
 		fmt.Fprintf(&b, "new file mode %s\n", to)
@@ -167,10 +170,36 @@ func (d *Delta) diff(name string, old, next part) {
 	default:
 		d.hunks(&b, before, after, old.text, next.text)
 	}
-	if d.Diff == "" && b.String() == fmt.Sprintf("diff --git a/%s b/%s\n", name, name) {
+	if d.Diff == "" && b.String() == first {
 		return
 	}
 	d.Diff += b.String()
+}
+
+// quoted writes a name as git does: one that could be taken for something else, or that cannot be seen, in quotes, with
+// such bytes as in C. What people read in other scripts stays as it is.
+func quoted(name string) string {
+	plain := func(r rune) bool { return r != '"' && r != '\\' && r != utf8.RuneError && unicode.IsPrint(r) }
+	if !strings.ContainsFunc(name, func(r rune) bool { return !plain(r) }) {
+		return name
+	}
+	var b strings.Builder
+	b.WriteByte('"')
+	for i, size := 0, 0; i < len(name); i += size {
+		var r rune
+		if r, size = utf8.DecodeRuneInString(name[i:]); plain(r) {
+			b.WriteRune(r)
+			continue
+		}
+		for _, c := range []byte(name[i : i+size]) {
+			if at := strings.IndexByte("\a\b\t\n\v\f\r\"\\", c); at >= 0 {
+				b.WriteString("\\" + `abtnvfr"\`[at:at+1])
+			} else {
+				fmt.Fprintf(&b, "\\%03o", c)
+			}
+		}
+	}
+	return b.String() + `"`
 }
 
 // hunks writes what differs between two texts, and counts its lines.

@@ -15,6 +15,7 @@ func FuzzDecode(f *testing.F) {
 		`{"key":"1-0","id":"a","turn":1,"tool":"Edit","start":"2026-01-02T03:04:05Z","ended":true,"files":[{"real":"L2Y=","before":{"kind":"absent"},"after":{"kind":"regular","mode":420,"size":1,"hash":"0000000000000000000000000000000000000000000000000000000000000000","id":{"dev":1,"ino":2,"born":3},"names":2}}]}`,
 		`{"key":"1-0","files":[{"real":"L2Y=","before":{"kind":"link","target":"Lw=="}}],"gaps":[{"real":"/d","why":"it is large"}],"open":[{"Real":"/d","Tree":true}]}`,
 		`{"key":"1-0","restored":{"session":"s","calls":[{"session":"s","key":"1-0"}],"paths":["/f"]}}`,
+		`{"key":"1-0","ended":true,"restored":{"session":"s","calls":[{"session":"s","key":"1-0"}],"wants":[{"real":"L2Y=","image":{"kind":"absent"}}],"short":["L2Y="]},"gaps":[{"real":"/d","why":"x"}],"files":[{"real":"L2Y=","before":{"kind":"unkept","size":1,"why":"y"},"after":{"kind":"absent"}}]}`,
 		`{"key":"1-0","files":[{"real":"Zg==","before":{"kind":"absent"}}]}`, `{"key":""}`, `[]`, ``,
 	} {
 		f.Add([]byte(seed))

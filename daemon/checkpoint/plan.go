@@ -4,8 +4,6 @@ package checkpoint
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -27,9 +25,12 @@ type Plan struct {
 	Missing []workspace.Gap
 	Rows    History // that are undone
 	Paths   []string
+	// Takes are those rows of which something is taken back: they have changed a path that was asked for, are not undone
+	// already, and are not themselves undoings, unless the first is.
+	Takes History
 }
 
-// Conflicts gives the paths that another hand has changed since.
+// Conflicts gives the paths that are not as the last call left them, as far as that is known.
 func (p *Plan) Conflicts() (paths []string) {
 	for _, s := range p.Steps {
 		if s.Conflict != "" {
@@ -39,7 +40,15 @@ func (p *Plan) Conflicts() (paths []string) {
 	return paths
 }
 
-// Digest identifies what the plan would do, and what it would do it to.
+// Wants is what shall stand at each path when the plan has been carried out.
+func (p *Plan) Wants() (wants []Wanted) {
+	for _, s := range p.Steps {
+		wants = append(wants, Wanted{Real: []byte(s.Real), Image: s.Want})
+	}
+	return wants
+}
+
+// Digest identifies what the plan would do, what it would do it to, and what it leaves out.
 func (p *Plan) Digest() string {
 	type step struct {
 		Real      []byte
@@ -54,12 +63,15 @@ func (p *Plan) Digest() string {
 		}
 		steps = append(steps, one)
 	}
-	text, err := json.Marshal(steps)
+	missing := make([][]byte, 0, len(p.Missing))
+	for _, gap := range p.Missing {
+		missing = append(missing, []byte(gap.Real))
+	}
+	text, err := json.Marshal([]any{steps, missing})
 	if err != nil {
 		panic("BUG: a plan that cannot be marshalled: " + err.Error())
 	}
-	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:])
+	return hashOf(text)
 }
 
 // A planner is one plan in the making.
@@ -84,10 +96,10 @@ type planner struct {
 // Plan works out how to put back what the rows from from on have changed, of the files at or below paths, or of all if
 // there are none. now says what stands at a path, has whether a content is kept.
 func (h History) Plan(from int, paths []string, now func(real string) (workspace.Image, error), has func(hash string) bool) (*Plan, error) {
-	images, ids := map[string]workspace.Image{}, map[workspace.FileID]workspace.Image{}
 	p := &planner{
-		history: h, from: from, paths: paths, has: has, now: images, want: maps.Clone(images), left: maps.Clone(images),
-		contents: ids, leaving: maps.Clone(ids), inside: maps.Clone(ids),
+		history: h, from: from, paths: paths, has: has,
+		now: map[string]workspace.Image{}, want: map[string]workspace.Image{}, left: map[string]workspace.Image{},
+		contents: map[workspace.FileID]workspace.Image{}, leaving: map[workspace.FileID]workspace.Image{}, inside: map[workspace.FileID]workspace.Image{},
 		users: map[workspace.FileID][]string{}, had: map[workspace.FileID]map[string]bool{}, writes: map[workspace.FileID]bool{},
 		made: map[workspace.FileID]string{}, missing: map[string]string{},
 	}
@@ -95,7 +107,20 @@ func (h History) Plan(from int, paths []string, now func(real string) (workspace
 	if err := p.look(now); err != nil {
 		return nil, err
 	}
-	return p.plan(), nil
+	plan := p.plan()
+	plan.Takes = h.takes(from, paths)
+	return plan, nil
+}
+
+func (h History) takes(from int, paths []string) (takes History) {
+	undone := h.Undone()
+	for i, row := range h {
+		gap := slices.ContainsFunc(row.Gaps, func(g workspace.Gap) bool { return chosen(paths, g.Real) })
+		if i >= from && !undone[i] && (row.Restored == nil || i == from) && (gap || len(row.Deltas(paths)) > 0) {
+			takes = append(takes, row)
+		}
+	}
+	return takes
 }
 
 // look finds out what stands at all paths that are to be put back, and at those that a file which is wanted there ever had.
@@ -103,6 +128,13 @@ func (p *planner) look(now func(real string) (workspace.Image, error)) error {
 	looked := map[string]bool{}
 	for real := range p.want {
 		looked[real] = true
+	}
+	for _, row := range p.history[p.from:] {
+		for _, f := range row.Files {
+			if f.Before.Kind == workspace.Unkept {
+				looked[string(f.Real)] = true
+			}
+		}
 	}
 	for _, row := range p.history {
 		for _, f := range row.Files {
@@ -169,6 +201,7 @@ func (p *planner) use(id workspace.FileID, real string) {
 
 func (p *planner) plan() *Plan {
 	out := &Plan{Rows: p.history[p.from:], Paths: p.paths}
+	p.spare()
 	reals := slices.Sorted(maps.Keys(p.want))
 	wanted := map[workspace.FileID]bool{} // under a name that it has not
 	for _, real := range reals {
@@ -294,8 +327,8 @@ func (p *planner) conflict(real string) string {
 	switch {
 	case now.Same(left):
 		return ""
-	case now.Kind == workspace.Unkept:
-		return "It cannot be looked at or kept: " + now.Why + "."
+	case left.Kind == workspace.Unkept:
+		return "What the last call left there was not kept, so it is not known whether another hand has changed it since."
 	case now.Kind == workspace.Absent:
 		return "Another hand has removed it since."
 	case left.Kind == workspace.Absent:

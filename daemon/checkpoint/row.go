@@ -3,7 +3,9 @@ package checkpoint
 // A row: what one call has changed. And the history that rows make, of one session and of those in which it was restored.
 
 import (
+	"bytes"
 	"cmp"
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -46,6 +48,14 @@ type Restored struct {
 	Session string   `json:"session"` // whose calls were asked about
 	Calls   []Call   `json:"calls"`   // that were undone
 	Paths   []string `json:"paths,omitempty"`
+	Wants   []Wanted `json:"wants,omitempty"` // what shall stand where, by path, for as long as the call has not ended
+	Short   [][]byte `json:"short,omitempty"` // where something else stands all the same, in order
+}
+
+// A Wanted is what shall stand at a path.
+type Wanted struct {
+	Real  []byte          `json:"real"`
+	Image workspace.Image `json:"image"`
 }
 
 // A Call is named by its session and its key there.
@@ -77,6 +87,29 @@ func Decode(text []byte) (*Row, error) {
 			return nil, fmt.Errorf("%q after: %w", f.Real, err)
 		}
 	}
+	return r, nil
+}
+
+// maxRead is how many bytes of texts there are of which the rows are held in memory. Ours: most sessions' whole.
+const maxRead = 8 << 20
+
+// Row does what Decode does, and remembers rows that do not change any more: who lists pages or goes back turn by turn
+// asks for the same ones again. The row is shared, and not to be changed.
+func (s *Store) Row(text []byte) (*Row, error) {
+	key := sha256.Sum256(text)
+	s.reading.Lock()
+	defer s.reading.Unlock()
+	if r := s.read[key]; r != nil {
+		return r, nil
+	}
+	r, err := Decode(text)
+	if err != nil || !r.Ended || len(text) > maxRead {
+		return r, err
+	}
+	if s.readAll += len(text); s.read == nil || s.readAll > maxRead {
+		s.read, s.readAll = map[[sha256.Size]byte]*Row{}, len(text)
+	}
+	s.read[key] = r
 	return r, nil
 }
 
@@ -113,9 +146,11 @@ func (r *Row) Found() *workspace.Exposure {
 	return found
 }
 
-// End gives the row what the call has left: of all files only those that differ stay. False: the call changed nothing, as
-// far as was looked, so the row is for nothing.
-func (r *Row) End(left workspace.Exposure) bool {
+// End gives the row what the call has left: of all files only those that differ stay. died: the call was interrupted, so
+// that what it shows is not all that it wanted. False: the call changed nothing, as far as was looked, so the row is for
+// nothing.
+func (r *Row) End(left workspace.Exposure, died bool) bool {
+	r.Restored.end(left, died)
 	found := r.Found().Images
 	r.Files = nil
 	for _, real := range slices.Sorted(maps.Keys(left.Images)) {
@@ -135,6 +170,27 @@ func (r *Row) End(left workspace.Exposure) bool {
 	}
 	r.Ended, r.Open = true, nil
 	return len(r.Gaps) > 0 || slices.ContainsFunc(r.Files, File.differs)
+}
+
+// end notes where a call that puts back has fallen short. That a directory stays since it is not empty is no shortfall.
+func (r *Restored) end(left workspace.Exposure, died bool) {
+	if r == nil {
+		return
+	}
+	for _, want := range r.Wants {
+		image, known := left.Images[string(want.Real)]
+		stays := image.Kind == workspace.Directory && want.Image.Kind == workspace.Absent
+		if known && image.Kind != workspace.Unkept && !image.Same(want.Image) && (died || !stays) {
+			r.Short = append(r.Short, want.Real)
+		}
+	}
+	r.Wants = nil
+}
+
+// did reports that a path was among those that were put back, and is.
+func (r *Restored) did(real string) bool {
+	_, short := slices.BinarySearchFunc(r.Short, []byte(real), bytes.Compare)
+	return chosen(r.Paths, real) && !short
 }
 
 // differs reports that the call changed the file, as far as that is known: what it holds, or with which other names it
@@ -181,13 +237,14 @@ func NewHistory(session string, rows []Past) History {
 	})
 }
 
-// Undone gives, for each row, whether all that it changed has been put back since and not been brought back after.
+// Undone gives, for each row, whether all of what it changed that could be put back has been since, and not been brought
+// back after. What a call that puts back did not get done it has not undone.
 func (h History) Undone() []bool {
 	back := map[Call][]Restored{}
 	undone := make([]bool, len(h))
 	for i, p := range slices.Backward(h) {
 		undone[i] = p.covered(back[Call{p.Session, p.Key}])
-		if undone[i] || p.Restored == nil {
+		if undone[i] || p.Restored == nil || !p.Ended {
 			continue
 		}
 		for _, call := range p.Restored.Calls {
@@ -203,7 +260,7 @@ func (r *Row) covered(by []Restored) bool {
 		return false
 	}
 	for _, f := range r.Files {
-		if f.differs() && !slices.ContainsFunc(by, func(b Restored) bool { return chosen(b.Paths, string(f.Real)) }) {
+		if f.differs() && !slices.ContainsFunc(by, func(b Restored) bool { return b.did(string(f.Real)) }) {
 			return false
 		}
 	}

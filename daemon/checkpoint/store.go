@@ -26,11 +26,18 @@ type Store struct {
 	mu      sync.Mutex
 	bytes   int64           // of all contents, as far as it is known
 	synced  map[string]bool // contents that are surely on the disk
+	whole   map[string]bool // contents that this process has written, or read through and found to be what they should
 	listed  map[string]bool // directories whose names are surely on the disk
 	held    map[string]int  // how many Holds need a content
 	touched map[string]bool // contents that were asked for since the sweep that runs began; nil: none runs
 	swept   time.Time       // when the latest sweep began
 	grown   bool            // something was added since
+	rows    int64           // bytes of rows that were recorded since
+	unnamed time.Time       // see Unnamed
+
+	reading sync.Mutex
+	read    map[[sha256.Size]byte]*Row // see Row
+	readAll int                        // bytes of their texts
 }
 
 // ErrGone says that a content is not kept any more.
@@ -52,7 +59,7 @@ func Open(dir string) (*Store, error) {
 			return nil, err
 		}
 	}
-	return &Store{dir: dir, synced: map[string]bool{}, listed: map[string]bool{}, held: map[string]int{}}, nil
+	return &Store{dir: dir, synced: map[string]bool{}, whole: map[string]bool{}, listed: map[string]bool{}, held: map[string]int{}}, nil
 }
 
 // A Hold keeps contents for a row that is not recorded yet: until Release no sweep takes them. It is for one goroutine.
@@ -87,6 +94,9 @@ func (h *Hold) hold(hash string) {
 	}
 }
 
+// Need keeps contents that are there already, for somebody who is about to read them.
+func (h *Hold) Need(hash string) { h.hold(hash) }
+
 // small is how large a content is that is read into memory to be hashed and written. Ours: most source files.
 const small = 1 << 20
 
@@ -98,21 +108,18 @@ func (h *Hold) Keep(content io.ReadSeeker, size int64) (hash string, n int64, er
 		if err != nil {
 			return "", 0, err
 		}
-		sum := sha256.Sum256(data)
-		hash = hex.EncodeToString(sum[:])
+		hash = hashOf(data)
 		h.hold(hash)
-		if h.store.has(hash) {
+		if h.store.sound(hash, int64(len(data))) {
 			return hash, int64(len(data)), nil
 		}
 		return h.store.add(h, strings.NewReader(string(data)))
 	}
-	sum := sha256.New()
-	if n, err = io.Copy(sum, content); err != nil {
+	if hash, n, err = readThrough(content); err != nil {
 		return "", 0, err
 	}
-	hash = hex.EncodeToString(sum.Sum(nil))
 	h.hold(hash)
-	if h.store.has(hash) {
+	if h.store.sound(hash, n) {
 		return hash, n, nil
 	}
 	if _, err := content.Seek(0, io.SeekStart); err != nil {
@@ -121,14 +128,25 @@ func (h *Hold) Keep(content io.ReadSeeker, size int64) (hash string, n int64, er
 	return h.store.add(h, content)
 }
 
+// hashOf is how a content is called.
+func hashOf(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}
+
+// readThrough gives how a content is called that is not held in memory, and its length.
+func readThrough(content io.Reader) (hash string, n int64, err error) {
+	sum := sha256.New()
+	n, err = io.Copy(sum, content)
+	return hex.EncodeToString(sum.Sum(nil)), n, err
+}
+
 // KeepShown does what Keep does for contents of which a diff can be made, and only hashes larger ones.
 func (h *Hold) KeepShown(content io.ReadSeeker, size int64) (hash string, n int64, err error) {
 	if size <= maxShown {
 		return h.Keep(content, size)
 	}
-	sum := sha256.New()
-	n, err = io.Copy(sum, content)
-	return hex.EncodeToString(sum.Sum(nil)), n, err
+	return readThrough(content)
 }
 
 // add writes a content that is not there, under the hash of what was read.
@@ -138,13 +156,11 @@ func (s *Store) add(h *Hold, content io.Reader) (hash string, n int64, err error
 	if err != nil {
 		return "", 0, err
 	}
-	sum := sha256.New()
-	n, err = io.Copy(io.MultiWriter(f, sum), content)
+	hash, n, err = readThrough(io.TeeReader(content, f))
 	if closed := f.Close(); err == nil {
 		err = closed
 	}
 	if err == nil {
-		hash = hex.EncodeToString(sum.Sum(nil))
 		h.hold(hash)
 		err = s.place(temp, hash)
 	}
@@ -155,7 +171,8 @@ func (s *Store) add(h *Hold, content io.Reader) (hash string, n int64, err error
 	defer s.mu.Unlock()
 	s.bytes += n
 	s.grown = true
-	delete(s.synced, hash) // it may be another file than the one that was
+	s.whole[hash] = true
+	delete(s.synced, hash) // it is another file than one that was
 	return hash, n, nil
 }
 
@@ -176,12 +193,50 @@ func (s *Store) path(hash string) string { return filepath.Join(s.dir, hash[:2],
 // hashForm is what a hash looks like. What is read from a row may be anything.
 var hashForm = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
-// Has reports that the content is kept. Whether it is whole is only known when it is read.
-func (s *Store) Has(hash string) bool { return hashForm.MatchString(hash) && s.has(hash) }
-
-func (s *Store) has(hash string) bool {
+// Has reports that something is kept under the hash. Whether it is whole is only known when it is read.
+func (s *Store) Has(hash string) bool {
+	if !hashForm.MatchString(hash) {
+		return false
+	}
 	_, err := os.Lstat(s.path(hash))
 	return err == nil
+}
+
+// Whole reports that the content is kept and is what it should be.
+func (s *Store) Whole(hash string) bool { return hashForm.MatchString(hash) && s.sound(hash, -1) }
+
+// sound reports that a content is there and whole: what was not synced may be torn by a loss of power, so what this
+// process has neither written nor read through is read. size is how long it should be; negative: that is not known.
+func (s *Store) sound(hash string, size int64) bool {
+	info, err := os.Lstat(s.path(hash))
+	if err != nil || size >= 0 && info.Size() != size {
+		return false
+	}
+	s.mu.Lock()
+	known := s.whole[hash]
+	s.mu.Unlock()
+	if known {
+		return true
+	}
+	f, err := os.Open(s.path(hash))
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	read, _, err := readThrough(f)
+	return err == nil && s.note(hash, read == hash)
+}
+
+// note remembers whether a content is whole, and gives it back.
+func (s *Store) note(hash string, whole bool) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if whole {
+		s.whole[hash] = true
+	} else {
+		delete(s.whole, hash)
+	}
+	return whole
 }
 
 // Read gives a content. The error is ErrGone when it is not kept any more, or is not whole.
@@ -196,7 +251,7 @@ func (s *Store) Read(hash string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if sum := sha256.Sum256(data); hex.EncodeToString(sum[:]) != hash {
+	if !s.note(hash, hashOf(data) == hash) {
 		return nil, ErrGone
 	}
 	return data, nil

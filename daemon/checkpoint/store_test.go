@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/toold/toold/daemon/checkpoint"
+	"github.com/toold/toold/tools/workspace"
 )
 
 func keep(t *testing.T, h *checkpoint.Hold, content string) (hash string) {
@@ -116,6 +117,57 @@ func TestSweep(t *testing.T) {
 	}
 }
 
+// TestSweepOfWhatWasHeld: what was held when a sweep began stays, also when its row comes too late for the sweep to see
+// and it is let go before the sweep removes anything.
+func TestSweepOfWhatWasHeld(t *testing.T) {
+	t.Parallel()
+	store, err := checkpoint.Open(filepath.Join(t.TempDir(), "store"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	hold := store.Hold()
+	hash := keep(t, hold, "before")
+	_, err = store.Sweep(func() (map[string]time.Time, error) {
+		hold.Release()
+		return nil, nil
+	}, 1<<20, time.Now().Add(-time.Hour))
+	if err != nil || !store.Has(hash) {
+		t.Errorf("it is gone (%v)", err)
+	}
+}
+
+// TestTornContent: what a loss of power has torn is not taken for kept: it is written anew.
+func TestTornContent(t *testing.T) {
+	t.Parallel()
+	for _, content := range []string{"small", strings.Repeat("0123456789abcdef", 1<<17)} {
+		dir := filepath.Join(t.TempDir(), "store")
+		for _, torn := range []string{"", strings.Repeat("\x00", len(content))} {
+			store, err := checkpoint.Open(dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			hash := keep(t, store.Hold(), content)
+			if err := os.WriteFile(filepath.Join(dir, hash[:2], hash), []byte(torn), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if store, err = checkpoint.Open(dir); err != nil {
+				t.Fatal(err)
+			}
+			if store.Whole(hash) {
+				t.Error("it is taken to be whole")
+			}
+			hold := store.Hold()
+			keep(t, hold, content)
+			if err := hold.Sync(); err != nil {
+				t.Error(err)
+			}
+			if _, err := store.Read(hash); err != nil || !store.Whole(hash) {
+				t.Errorf("%d bytes: kept, and yet %v", len(content), err)
+			}
+		}
+	}
+}
+
 // TestSweepBesideKeeping: however sweeps and calls fall together, what a Hold has kept is there until it is released.
 func TestSweepBesideKeeping(t *testing.T) {
 	t.Parallel()
@@ -157,6 +209,28 @@ func TestSweepBesideKeeping(t *testing.T) {
 	calls.Wait()
 	close(stop)
 	sweeping.Wait()
+}
+
+// TestQuotedNames: a name that could be taken for other lines of a diff is written as git writes it.
+func TestQuotedNames(t *testing.T) {
+	t.Parallel()
+	store, err := checkpoint.Open(filepath.Join(t.TempDir(), "store"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	hash := keep(t, store.Hold(), "x\n")
+	after := workspace.Image{Kind: workspace.Regular, Mode: 0o644, Hash: hash, Size: 2}
+	for name, want := range map[string]string{
+		"plain/a b.go": "b/plain/a b.go", "grün/日本": "b/grün/日本", "z\n--- a/victim": `"b/z\n--- a/victim"`, "a\tb\"c\\d": `"b/a\tb\"c\\d"`,
+		"\x1b[2J\xff": `"b/\033[2J\377"`, "\u202egpj.sh": `"b/\342\200\256gpj.sh"`,
+	} {
+		d := checkpoint.Delta{Before: workspace.Image{Kind: workspace.Absent}, After: after}
+		store.Compare(&d, name)
+		lines := strings.Split(d.Diff, "\n")
+		if len(lines) != 7 || lines[3] != "+++ "+want || !strings.HasSuffix(lines[0], " "+want) {
+			t.Errorf("%q is written as\n%s", name, d.Diff)
+		}
+	}
 }
 
 // TestCredential: names of files that hold credentials, and of those that are much like them and do not.

@@ -18,7 +18,25 @@ const sweepInterval = time.Hour
 func (s *Store) Due(limit int64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return time.Since(s.swept) > sweepInterval || s.grown && s.bytes > limit
+	return time.Since(s.swept) > sweepInterval || s.grown && s.bytes > limit || s.rows > rowsBetween
+}
+
+// rowsBetween is how many bytes of rows may be recorded between two sweeps.
+const rowsBetween = 8 << 20
+
+// Recorded notes that a row of so many bytes was recorded.
+func (s *Store) Recorded(bytes int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.rows += int64(bytes)
+}
+
+// Unnamed says when contents that no row names were used, for all that is known: rows were lost then. The zero time: no
+// rows were lost, so nobody needs them.
+func (s *Store) Unnamed(at time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.unnamed = at
 }
 
 // A kept content and when the newest row that names it was made.
@@ -67,7 +85,10 @@ func (s *Store) Sweep(rows func() (map[string]time.Time, error), limit int64, ol
 func (s *Store) begin() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.swept, s.grown, s.touched = time.Now(), false, map[string]bool{}
+	s.swept, s.grown, s.rows, s.touched = time.Now(), false, 0, map[string]bool{}
+	for hash := range s.held { // its row may be recorded behind the sweep's look at rows, and then let go
+		s.touched[hash] = true
+	}
 }
 
 func (s *Store) end() {
@@ -76,8 +97,11 @@ func (s *Store) end() {
 	s.touched = nil
 }
 
-// list gives all contents. What no row names was used at the beginning of time.
+// list gives all contents.
 func (s *Store) list(used map[string]time.Time) (found []content, err error) {
+	s.mu.Lock()
+	unnamed := s.unnamed
+	s.mu.Unlock()
 	err = filepath.WalkDir(s.dir, func(_ string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() || !hashForm.MatchString(entry.Name()) {
 			return err
@@ -89,7 +113,11 @@ func (s *Store) list(used map[string]time.Time) (found []content, err error) {
 		if err != nil {
 			return err
 		}
-		found = append(found, content{entry.Name(), info.Size(), used[entry.Name()]})
+		at, named := used[entry.Name()]
+		if !named {
+			at = unnamed
+		}
+		found = append(found, content{entry.Name(), info.Size(), at})
 		return nil
 	})
 	return found, err
@@ -103,6 +131,7 @@ func (s *Store) remove(hash string) (gone bool, err error) {
 		return false, nil
 	}
 	delete(s.synced, hash)
+	delete(s.whole, hash)
 	if err := os.Remove(s.path(hash)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return false, err
 	}

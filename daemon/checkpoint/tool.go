@@ -21,15 +21,21 @@ const ToolName = "Restore"
 type Input struct {
 	Session string   `json:"session" jsonschema:"whose calls are undone"`
 	Before  string   `json:"before" jsonschema:"the turn or call before which the files were as they shall be"`
-	Paths   []string `json:"paths" jsonschema:"the files that are put back"`
+	Paths   []string `json:"paths" jsonschema:"the files that are put back, or the first of them"`
+	More    int      `json:"more,omitempty" jsonschema:"how many files are put back beside those of paths"`
 	Force   bool     `json:"force,omitempty" jsonschema:"also where another hand has changed a file since"`
 }
 
 // Structured is the result for programs.
 type Structured struct {
-	Restored    []string `json:"restored"`
-	NotRestored []Reason `json:"notRestored,omitempty"`
+	Restored        []string `json:"restored"`
+	MoreRestored    int      `json:"moreRestored,omitempty"` // beside those
+	NotRestored     []Reason `json:"notRestored,omitempty"`
+	MoreNotRestored int      `json:"moreNotRestored,omitempty"`
 }
+
+// ToldBytes is how many bytes of names an input or a result of the tool has at most of one kind. The rest is counted.
+const ToldBytes = 64 << 10
 
 // A Reason is why a path was not put back, or not quite.
 type Reason struct {
@@ -38,15 +44,15 @@ type Reason struct {
 }
 
 // Tool gives a tool that carries out a plan, once. again works the plan out anew: if something else would come of it by
-// now the call is refused. Contents come from the store.
-func (s *Store) Tool(plan *Plan, again func() (*Plan, error)) tools.Tool {
+// now the call is refused. done is told what became of every step. Contents come from the store.
+func (s *Store) Tool(plan *Plan, again func() (*Plan, error), done func([]workspace.Putting)) tools.Tool {
 	var writes []tools.Path
 	for _, step := range plan.Steps {
-		writes = append(writes, tools.Path{Name: workspace.NameOf(step.Real), Entry: true})
-		for _, from := range []string{step.From} {
-			if from != "" && !step.Twin {
-				writes = append(writes, tools.Path{Name: workspace.NameOf(from), Entry: true}) // which gets another name
-			}
+		// Where a directory comes in the place of a link, names below it lead elsewhere as long as that stands.
+		linked := step.Want.Kind == workspace.Directory && step.Now.Kind == workspace.Link
+		writes = append(writes, tools.Path{Name: workspace.NameOf(step.Real), Entry: true, Tree: linked})
+		if step.From != "" && !step.Twin {
+			writes = append(writes, tools.Path{Name: workspace.NameOf(step.From), Entry: true}) // which gets another name
 		}
 	}
 	shown := plan.Digest()
@@ -67,39 +73,62 @@ func (s *Store) Tool(plan *Plan, again func() (*Plan, error)) tools.Tool {
 			return tools.Preview{}, nil
 		},
 		Run: func(ctx context.Context, env *tools.Env, _ Input) (tools.Result, error) {
-			return plan.run(ctx, env, s)
+			told, err := plan.run(ctx, env, s)
+			if err != nil {
+				return tools.Result{}, err
+			}
+			done(told)
+			return resultOf(told), nil
 		},
 	})
 }
 
-func (p *Plan) run(ctx context.Context, env *tools.Env, s *Store) (tools.Result, error) {
+func (p *Plan) run(ctx context.Context, env *tools.Env, s *Store) ([]workspace.Putting, error) {
 	puts := make([]workspace.Put, 0, len(p.Steps))
 	for _, step := range p.Steps {
+		if step.Now.Kind == workspace.Regular && step.Now.Hash != step.Want.Hash && !s.Has(step.Now.Hash) {
+			return nil, fault.Failedf("not_kept", "What stands at %s now could not be kept, so nothing was put back. Leave it out with paths.", workspace.NameOf(step.Real))
+		}
 		puts = append(puts, step.Put)
 	}
-	told, err := env.Files.PutBack(ctx, puts, func(hash string) ([]byte, error) {
+	return env.Files.PutBack(ctx, puts, func(hash string) ([]byte, error) {
 		data, err := s.Read(hash)
 		if err != nil {
 			return nil, fault.Failedf("not_kept", "A content that is to be put back %s. Nothing was put back.", strings.TrimPrefix(err.Error(), "its content "))
 		}
 		return data, nil
 	})
-	if err != nil {
-		return tools.Result{}, err
-	}
+}
+
+// resultOf is what a call shows of what it did, as far as there is room.
+func resultOf(told []workspace.Putting) tools.Result {
 	out := Structured{Restored: []string{}}
 	var text strings.Builder
+	restored, reasons, done := ToldBytes, ToldBytes, 0
 	for _, t := range told {
 		name := workspace.NameOf(t.Real)
 		if t.Done {
-			out.Restored = append(out.Restored, name)
+			done++
+			if restored -= len(name); restored >= 0 {
+				out.Restored = append(out.Restored, name)
+			} else {
+				out.MoreRestored++
+			}
 		}
-		if t.Note != "" {
-			out.NotRestored = append(out.NotRestored, Reason{name, t.Note})
-			fmt.Fprintf(&text, "\n%s: %s", name, t.Note)
+		if t.Note == "" {
+			continue
 		}
+		if reasons -= len(name) + len(t.Note); reasons < 0 {
+			out.MoreNotRestored++
+			continue
+		}
+		out.NotRestored = append(out.NotRestored, Reason{name, t.Note})
+		fmt.Fprintf(&text, "\n%s: %s", name, t.Note)
 	}
-	result := tools.Text(fmt.Sprintf("Put back %d of %d paths.%s", len(out.Restored), len(told), text.String()))
+	if out.MoreNotRestored > 0 {
+		fmt.Fprintf(&text, "\n(and %d more)", out.MoreNotRestored)
+	}
+	result := tools.Text(fmt.Sprintf("Put back %d of %d paths.%s", done, len(told), text.String()))
 	result.Structured = out
-	return result, nil
+	return result
 }

@@ -28,6 +28,7 @@ type desk struct {
 	ws      *workspace.Workspace
 	store   *checkpoint.Store
 	history checkpoint.History
+	changes []workspace.Change // nil: all
 }
 
 func newDesk(t testing.TB) *desk {
@@ -67,8 +68,9 @@ func memoryDir(t testing.TB) string {
 }
 
 func (d *desk) view() *workspace.View {
-	grant := workspace.Grant{
-		Dir: d.root, Writes: []workspace.Grantee{{Real: d.root, Tree: true}}, Changes: []workspace.Change{{Real: d.root, Tree: true}},
+	grant := workspace.Grant{Dir: d.root, Writes: []workspace.Grantee{{Real: d.root, Tree: true}}, Changes: d.changes}
+	if d.changes == nil {
+		grant.Changes = []workspace.Change{{Real: d.root, Tree: true}}
 	}
 	return d.ws.View(grant, workspace.NewMemory())
 }
@@ -91,7 +93,7 @@ func (d *desk) call(t fataler, act func()) {
 	if err != nil {
 		t.Fatalf("after: %v", err)
 	}
-	if row.End(left) {
+	if row.End(left, false) {
 		d.history = append(d.history, checkpoint.Past{Session: "s", Row: row})
 	}
 }
@@ -99,8 +101,8 @@ func (d *desk) call(t fataler, act func()) {
 func (d *desk) plan(t fataler, from int, paths ...string) *checkpoint.Plan {
 	t.Helper()
 	plan, err := d.history.Plan(from, paths, func(real string) (workspace.Image, error) {
-		return d.view().Image(workspace.Camera{Refuse: checkpoint.Credential}, real)
-	}, d.store.Has)
+		return d.view().Image(workspace.Camera{Refuse: checkpoint.Credential, Bytes: 1 << 20, Each: true}, real)
+	}, d.store.Whole)
 	if err != nil {
 		t.Fatalf("plan: %v", err)
 	}

@@ -75,6 +75,8 @@ type Camera struct {
 	// Entries and Bytes are how much Expose takes at most of all directories together.
 	Entries int
 	Bytes   int64
+	// Each: Bytes are those of each file, not of all together.
+	Each bool
 }
 
 // Image gives what stands at a real path. Links are not followed, neither there nor on the way. What may not be kept, by
@@ -199,7 +201,7 @@ func (l *lens) regular(real, base string, looked fs.FileInfo) (Image, error) {
 		return stamped(unkept("it is made up by the kernel while it is read"), info), nil
 	}
 	if l.left > 0 && info.Size() > l.left {
-		return stamped(unkept("it has %d bytes, and %d are left of what is kept for one call", info.Size(), l.left), info), nil
+		return stamped(unkept("it has %d bytes, and %d are %s", info.Size(), l.left, l.bound()), info), nil
 	}
 	if l.guessed && info.Size() > maxGuessed {
 		return stamped(unkept("it has more than %d MiB, and the call does not say that it changes it", maxGuessed>>20), info), nil
@@ -217,10 +219,18 @@ func (l *lens) regular(real, base string, looked fs.FileInfo) (Image, error) {
 	if source.err != nil {
 		return stamped(unkept("it cannot be read: %v", cause(source.err)), info), nil
 	}
-	if l.left > 0 {
+	if l.left > 0 && !l.camera.Each {
 		l.left = max(l.left-i.Size, 1)
 	}
 	return i, err
+}
+
+// bound says, as a clause, what the bytes that may still be taken are.
+func (l *lens) bound() string {
+	if l.camera.Each {
+		return "the most that is kept of one file"
+	}
+	return "left of what is kept for one call"
 }
 
 // sound notes what goes wrong while a file is read, to tell it from what goes wrong where it is kept.

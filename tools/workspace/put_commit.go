@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// commit lets everything take its place: first what stands in the way goes, deepest first, then what is new comes, then
-// what is too much goes. Modes of directories come last, since they may forbid the rest.
+// commit lets everything take its place: first directories in the way of files go, then what is new comes, then what is
+// too much goes. Modes of directories come last, since they may forbid the rest.
 func (w *putter) commit() {
 	for _, p := range slices.Backward(w.all) {
 		if p.temp != "" && p.Now.Kind == Directory {
@@ -21,8 +21,13 @@ func (w *putter) commit() {
 		}
 	}
 	for _, p := range w.all {
-		if p.temp != "" && p.told.Note != notEmpty {
+		if p.temp != "" && p.Want.Kind != Directory {
 			w.tell(p, p.dir.Rename(p.temp, p.base()))
+		}
+	}
+	for _, p := range w.all {
+		if p.temp != "" && p.Want.Kind == Directory {
+			w.stand(p)
 		}
 	}
 	for _, p := range slices.Backward(w.all) {
@@ -31,14 +36,38 @@ func (w *putter) commit() {
 		}
 	}
 	for _, p := range slices.Backward(w.all) {
-		if p.Want.Kind == Directory {
+		if p.Want.Kind == Directory && !p.lost {
 			w.tell(p, p.chmod(p.Want.Mode))
 		}
-		p.told.Done = p.told.Done || p.temp == "" && p.Into != nil && p.told.Note == ""
+		p.told.Done = p.told.Done || p.written && !p.lost
 	}
 }
 
-const notEmpty = "It holds something that was not there before, so it stays."
+// stand lets a directory, in which everything is by now, stand in the place of what is none. If it cannot, what stood
+// there stands there again.
+func (w *putter) stand(p *placing) {
+	aside := w.name(p)
+	err := p.dir.Rename(p.base(), aside)
+	if err == nil {
+		if err = p.dir.Rename(p.temp, p.base()); err != nil {
+			err = errors.Join(err, p.dir.Rename(aside, p.base()))
+		}
+	}
+	if err == nil {
+		w.tell(p, nil)
+		if p.dir.Remove(aside) != nil {
+			p.told.Note = "What stood there is still beside it, as " + aside + "."
+		}
+		return
+	}
+	_ = p.dir.RemoveAll(p.temp) // the reason is told
+	for _, inner := range w.all {
+		if Within(p.Real, inner.Real) {
+			inner.temp = ""
+			w.tell(inner, err)
+		}
+	}
+}
 
 // clear removes a directory that something else is to stand in the place of. What it held goes first.
 func (w *putter) clear(p *placing) error {
@@ -73,16 +102,16 @@ func (w *putter) remove(p *placing) error {
 }
 
 func (w *putter) tell(p *placing, err error) {
+	p.told.Done, p.lost = err == nil, err != nil
 	switch {
 	case err == nil:
-		p.told.Done = true
+		return
 	case errors.Is(err, unix.ENOTEMPTY):
-		p.told.Done, p.told.Note = false, notEmpty
+		p.told.Note = "It holds something that was not there before, so it stays."
 	default:
-		p.told.Done = false
 		p.told.Note = w.view.unwritten(Path{Named: p.Real, Real: p.Real}, err).Error()
 	}
-	if err != nil && p.temp != "" {
+	if p.temp != "" {
 		_ = p.dir.Remove(p.temp) // the reason is told
 		p.temp = ""
 	}

@@ -149,6 +149,87 @@ func TestPutBackAllOrNothing(t *testing.T) {
 	noTemps(t, s.root)
 }
 
+// TestPutBackDirectoryForFile: a file in whose place a directory is to come stays until all is ready, and then makes room.
+func TestPutBackDirectoryForFile(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	v, kept := s.view(), shelf{}
+	put(t, s.root+"/d/e/x", "old")
+	puts := []workspace.Put{}
+	for _, name := range []string{"/d", "/d/e", "/d/e/x"} {
+		puts = append(puts, workspace.Put{Real: s.root + name, Want: kept.image(t, v, s.root+name)})
+	}
+	if err := os.RemoveAll(s.root + "/d"); err != nil {
+		t.Fatal(err)
+	}
+	put(t, s.root+"/d", "what stands there now")
+	for i := range puts {
+		puts[i].Now = kept.image(t, v, puts[i].Real)
+	}
+	hash := puts[2].Want.Hash
+	old := kept[hash]
+	delete(kept, hash)
+	if _, err := v.PutBack(t.Context(), puts, kept.content); err == nil {
+		t.Error("it was put back without a content")
+	}
+	holds(t, s.root+"/d", "what stands there now")
+	noTemps(t, s.root)
+	kept[hash] = old
+	told, err := v.PutBack(t.Context(), puts, kept.content)
+	if err != nil || !told[0].Done || !told[1].Done || !told[2].Done {
+		t.Errorf("%+v, %v", told, err)
+	}
+	holds(t, s.root+"/d/e/x", "old")
+	noTemps(t, s.root)
+}
+
+// TestPutBackIntoAllOrNothing: files that are written where they stand, for all of their names, are written all or none.
+func TestPutBackIntoAllOrNothing(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	v, kept := s.view(), shelf{}
+	var puts []workspace.Put
+	for _, name := range []string{s.root + "/a", s.root + "/b"} {
+		put(t, name, "old "+filepath.Base(name))
+		if err := os.Link(name, name+"2"); err != nil {
+			t.Fatal(err)
+		}
+		want := kept.image(t, v, name)
+		if err := os.WriteFile(name, []byte("new "+filepath.Base(name)), 0o600); err != nil { // the same file
+			t.Fatal(err)
+		}
+		puts = append(puts, workspace.Put{Real: name, Now: kept.image(t, v, name), Want: want, Into: &want})
+	}
+	lacking := shelf{puts[0].Want.Hash: kept[puts[0].Want.Hash]}
+	if _, err := v.PutBack(t.Context(), puts, lacking.content); err == nil {
+		t.Error("it was put back without a content")
+	}
+	holds(t, s.root+"/a", "new a")
+	holds(t, s.root+"/b2", "new b")
+	if told, err := v.PutBack(t.Context(), puts, kept.content); err != nil || !told[0].Done || !told[1].Done {
+		t.Errorf("%+v, %v", told, err)
+	}
+	holds(t, s.root+"/a2", "old a")
+	holds(t, s.root+"/b2", "old b")
+}
+
+// TestPutBackTouchesNothingUnkept: what cannot be kept is not removed, whatever it is asked for.
+func TestPutBackTouchesNothingUnkept(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	put(t, s.root+"/.env", "x")
+	v := s.view()
+	now, err := v.Image(workspace.Camera{Refuse: func(string) string { return "it is secret" }}, s.root+"/.env")
+	if err != nil || now.Kind != workspace.Unkept {
+		t.Fatalf("%+v, %v", now, err)
+	}
+	_, err = v.PutBack(t.Context(), []workspace.Put{{Real: s.root + "/.env", Now: now, Want: workspace.Image{Kind: workspace.Absent}}}, nil)
+	if code(err) != "not_kept" {
+		t.Errorf("%v, want not_kept", err)
+	}
+	holds(t, s.root+"/.env", "x")
+}
+
 // TestPutBackInPlace: in a directory that takes no new file a file is written where it stands, as Change would.
 func TestPutBackInPlace(t *testing.T) {
 	t.Parallel()

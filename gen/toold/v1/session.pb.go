@@ -1041,14 +1041,19 @@ type Checkpoint struct {
 	Files []*FileChange `protobuf:"bytes,9,rep,name=files,proto3" json:"files,omitempty"`
 	// What the call may have changed and nobody can put back.
 	NotKept []*PathReason `protobuf:"bytes,10,rep,name=not_kept,json=notKept,proto3" json:"not_kept,omitempty"`
-	// All of it has been put back since, and not been brought back after.
+	// All of it that could be put back has been since, and not been brought back after.
 	Undone bool `protobuf:"varint,11,opt,name=undone,proto3" json:"undone,omitempty"`
 	// The call put back what others had changed.
 	Restore bool `protobuf:"varint,12,opt,name=restore,proto3" json:"restore,omitempty"`
 	// The session that the call is of: another one if it restored a closed session.
 	SessionId string `protobuf:"bytes,13,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
 	// The call has not ended, so what it changes is not known yet.
-	Running       bool `protobuf:"varint,14,opt,name=running,proto3" json:"running,omitempty"`
+	Running bool `protobuf:"varint,14,opt,name=running,proto3" json:"running,omitempty"`
+	// How many files are left out of files, and so of paths and diff, since the answer would be too large. Naming paths
+	// gives them.
+	MoreFiles uint32 `protobuf:"varint,15,opt,name=more_files,json=moreFiles,proto3" json:"more_files,omitempty"`
+	// How many are left out of not_kept.
+	MoreNotKept   uint32 `protobuf:"varint,16,opt,name=more_not_kept,json=moreNotKept,proto3" json:"more_not_kept,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1179,6 +1184,20 @@ func (x *Checkpoint) GetRunning() bool {
 		return x.Running
 	}
 	return false
+}
+
+func (x *Checkpoint) GetMoreFiles() uint32 {
+	if x != nil {
+		return x.MoreFiles
+	}
+	return 0
+}
+
+func (x *Checkpoint) GetMoreNotKept() uint32 {
+	if x != nil {
+		return x.MoreNotKept
+	}
+	return 0
 }
 
 // What has become of one file.
@@ -1342,7 +1361,7 @@ type ListCheckpointsRequest struct {
 	NoDiffs bool `protobuf:"varint,5,opt,name=no_diffs,json=noDiffs,proto3" json:"no_diffs,omitempty"`
 	// Also what all of them together have changed.
 	Net bool `protobuf:"varint,6,opt,name=net,proto3" json:"net,omitempty"`
-	// At most so many; 0: 100. More than 1000 are never given at once.
+	// At most so many; 0: 100. More than 1000 are never given at once, and fewer where they name many files.
 	Limit uint32 `protobuf:"varint,7,opt,name=limit,proto3" json:"limit,omitempty"`
 	// Goes on where an earlier answer ended: its next_page_token.
 	PageToken     string `protobuf:"bytes,8,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
@@ -1445,6 +1464,8 @@ type ListCheckpointsResponse struct {
 	Net []*FileChange `protobuf:"bytes,2,rep,name=net,proto3" json:"net,omitempty"`
 	// There are more; empty: these were the last.
 	NextPageToken string `protobuf:"bytes,3,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
+	// How many files are left out of net, since the answer would be too large.
+	MoreNet       uint32 `protobuf:"varint,4,opt,name=more_net,json=moreNet,proto3" json:"more_net,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1500,6 +1521,13 @@ func (x *ListCheckpointsResponse) GetNextPageToken() string {
 	return ""
 }
 
+func (x *ListCheckpointsResponse) GetMoreNet() uint32 {
+	if x != nil {
+		return x.MoreNet
+	}
+	return 0
+}
+
 // What to put back.
 type RestoreRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1516,7 +1544,7 @@ type RestoreRequest struct {
 	Paths []string `protobuf:"bytes,4,rep,name=paths,proto3" json:"paths,omitempty"`
 	// Only says what would be done.
 	DryRun bool `protobuf:"varint,5,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
-	// Also where another hand has changed a file since.
+	// Also where a file is not as the last call left it. What cannot be kept first stays all the same, and is told.
 	Force bool `protobuf:"varint,6,opt,name=force,proto3" json:"force,omitempty"`
 	// The plan_digest of a dry run: FAILED_PRECONDITION plan_changed if it would be another one by now. Empty: whatever is
 	// to be done.
@@ -1638,7 +1666,7 @@ type RestoreResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Files that were put back, or would be.
 	Restored []string `protobuf:"bytes,1,rep,name=restored,proto3" json:"restored,omitempty"`
-	// Files that another hand has changed since. Of a dry run; otherwise they are either put back, with force, or the
+	// Files that are not as the last call left them. Of a dry run; otherwise they are either put back, with force, or the
 	// request is refused as FAILED_PRECONDITION restore_conflict and nothing is.
 	Conflicts []string `protobuf:"bytes,2,rep,name=conflicts,proto3" json:"conflicts,omitempty"`
 	// What becomes of each of restored.
@@ -1647,7 +1675,7 @@ type RestoreResponse struct {
 	NotRestored []*PathReason `protobuf:"bytes,4,rep,name=not_restored,json=notRestored,proto3" json:"not_restored,omitempty"`
 	// Why each of conflicts is one.
 	ConflictReasons []*PathReason `protobuf:"bytes,5,rep,name=conflict_reasons,json=conflictReasons,proto3" json:"conflict_reasons,omitempty"`
-	// Identifies what would be done, and to what.
+	// Identifies what would be done, and to what: all of it, also what is left out of an answer that would be too large.
 	PlanDigest string `protobuf:"bytes,6,opt,name=plan_digest,json=planDigest,proto3" json:"plan_digest,omitempty"`
 	// The session in which the call ran. Empty for a dry run.
 	SessionId string `protobuf:"bytes,7,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
@@ -1655,10 +1683,19 @@ type RestoreResponse struct {
 	ToolUseId string `protobuf:"bytes,8,opt,name=tool_use_id,json=toolUseId,proto3" json:"tool_use_id,omitempty"`
 	// Its turn.
 	Turn uint64 `protobuf:"varint,9,opt,name=turn,proto3" json:"turn,omitempty"`
-	// The calls whose changes are undone, newest first.
+	// The calls whose changes are undone, newest first: those that have changed a file which was asked about and are not
+	// undone already. At most 1000.
 	UndoneToolUseIds []string `protobuf:"bytes,10,rep,name=undone_tool_use_ids,json=undoneToolUseIds,proto3" json:"undone_tool_use_ids,omitempty"`
-	unknownFields    protoimpl.UnknownFields
-	sizeCache        protoimpl.SizeCache
+	// How many there are.
+	UndoneCalls uint32 `protobuf:"varint,11,opt,name=undone_calls,json=undoneCalls,proto3" json:"undone_calls,omitempty"`
+	// How many files are left out of restored and files, since the answer would be too large.
+	MoreRestored uint32 `protobuf:"varint,12,opt,name=more_restored,json=moreRestored,proto3" json:"more_restored,omitempty"`
+	// How many are left out of conflicts and conflict_reasons.
+	MoreConflicts uint32 `protobuf:"varint,13,opt,name=more_conflicts,json=moreConflicts,proto3" json:"more_conflicts,omitempty"`
+	// How many are left out of not_restored.
+	MoreNotRestored uint32 `protobuf:"varint,14,opt,name=more_not_restored,json=moreNotRestored,proto3" json:"more_not_restored,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *RestoreResponse) Reset() {
@@ -1761,6 +1798,34 @@ func (x *RestoreResponse) GetUndoneToolUseIds() []string {
 	return nil
 }
 
+func (x *RestoreResponse) GetUndoneCalls() uint32 {
+	if x != nil {
+		return x.UndoneCalls
+	}
+	return 0
+}
+
+func (x *RestoreResponse) GetMoreRestored() uint32 {
+	if x != nil {
+		return x.MoreRestored
+	}
+	return 0
+}
+
+func (x *RestoreResponse) GetMoreConflicts() uint32 {
+	if x != nil {
+		return x.MoreConflicts
+	}
+	return 0
+}
+
+func (x *RestoreResponse) GetMoreNotRestored() uint32 {
+	if x != nil {
+		return x.MoreNotRestored
+	}
+	return 0
+}
+
 var File_toold_v1_session_proto protoreflect.FileDescriptor
 
 const file_toold_v1_session_proto_rawDesc = "" +
@@ -1831,7 +1896,7 @@ const file_toold_v1_session_proto_rawDesc = "" +
 	"\x13CloseSessionRequest\x12\x1d\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tR\tsessionId\"\x16\n" +
-	"\x14CloseSessionResponse\"\xb4\x03\n" +
+	"\x14CloseSessionResponse\"\xf7\x03\n" +
 	"\n" +
 	"Checkpoint\x12\x12\n" +
 	"\x04turn\x18\x01 \x01(\x04R\x04turn\x12\x1e\n" +
@@ -1849,7 +1914,10 @@ const file_toold_v1_session_proto_rawDesc = "" +
 	"\arestore\x18\f \x01(\bR\arestore\x12\x1d\n" +
 	"\n" +
 	"session_id\x18\r \x01(\tR\tsessionId\x12\x18\n" +
-	"\arunning\x18\x0e \x01(\bR\arunning\"\xa6\x01\n" +
+	"\arunning\x18\x0e \x01(\bR\arunning\x12\x1d\n" +
+	"\n" +
+	"more_files\x18\x0f \x01(\rR\tmoreFiles\x12\"\n" +
+	"\rmore_not_kept\x18\x10 \x01(\rR\vmoreNotKept\"\xa6\x01\n" +
 	"\n" +
 	"FileChange\x12\x12\n" +
 	"\x04path\x18\x01 \x01(\tR\x04path\x12,\n" +
@@ -1873,11 +1941,12 @@ const file_toold_v1_session_proto_rawDesc = "" +
 	"\x05limit\x18\a \x01(\rR\x05limit\x12\x1d\n" +
 	"\n" +
 	"page_token\x18\b \x01(\tR\tpageTokenB\a\n" +
-	"\x05_turn\"\xa1\x01\n" +
+	"\x05_turn\"\xbc\x01\n" +
 	"\x17ListCheckpointsResponse\x126\n" +
 	"\vcheckpoints\x18\x01 \x03(\v2\x14.toold.v1.CheckpointR\vcheckpoints\x12&\n" +
 	"\x03net\x18\x02 \x03(\v2\x14.toold.v1.FileChangeR\x03net\x12&\n" +
-	"\x0fnext_page_token\x18\x03 \x01(\tR\rnextPageToken\"\xd6\x01\n" +
+	"\x0fnext_page_token\x18\x03 \x01(\tR\rnextPageToken\x12\x19\n" +
+	"\bmore_net\x18\x04 \x01(\rR\amoreNet\"\xd6\x01\n" +
 	"\x0eRestoreRequest\x12\x1d\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tR\tsessionId\x12\x14\n" +
@@ -1888,7 +1957,7 @@ const file_toold_v1_session_proto_rawDesc = "" +
 	"\x05force\x18\x06 \x01(\bR\x05force\x12\x1f\n" +
 	"\vplan_digest\x18\a \x01(\tR\n" +
 	"planDigestB\a\n" +
-	"\x05point\"\x94\x03\n" +
+	"\x05point\"\xaf\x04\n" +
 	"\x0fRestoreResponse\x12\x1a\n" +
 	"\brestored\x18\x01 \x03(\tR\brestored\x12\x1c\n" +
 	"\tconflicts\x18\x02 \x03(\tR\tconflicts\x12*\n" +
@@ -1902,7 +1971,11 @@ const file_toold_v1_session_proto_rawDesc = "" +
 	"\vtool_use_id\x18\b \x01(\tR\ttoolUseId\x12\x12\n" +
 	"\x04turn\x18\t \x01(\x04R\x04turn\x12-\n" +
 	"\x13undone_tool_use_ids\x18\n" +
-	" \x03(\tR\x10undoneToolUseIds*\xa7\x01\n" +
+	" \x03(\tR\x10undoneToolUseIds\x12!\n" +
+	"\fundone_calls\x18\v \x01(\rR\vundoneCalls\x12#\n" +
+	"\rmore_restored\x18\f \x01(\rR\fmoreRestored\x12%\n" +
+	"\x0emore_conflicts\x18\r \x01(\rR\rmoreConflicts\x12*\n" +
+	"\x11more_not_restored\x18\x0e \x01(\rR\x0fmoreNotRestored*\xa7\x01\n" +
 	"\x0eFileChangeKind\x12 \n" +
 	"\x1cFILE_CHANGE_KIND_UNSPECIFIED\x10\x00\x12\x1c\n" +
 	"\x18FILE_CHANGE_KIND_CREATED\x10\x01\x12\x1c\n" +

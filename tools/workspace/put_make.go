@@ -1,0 +1,211 @@
+// What takes a place is made beside it: new files, links and further names of files. It does not know when it takes it.
+
+package workspace
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// file makes a file or a link beside the place that it is to take.
+func (w *putter) file(p *placing) error {
+	if p.Twin || p.temp != "" || !p.replaces() {
+		return nil
+	}
+	if err := w.parent(p); err != nil {
+		return err
+	}
+	switch {
+	case p.Want.Kind == Link:
+		name := w.name(p)
+		if err := p.dir.Symlink(string(p.Want.Target), name); err != nil {
+			return err
+		}
+		p.temp = name
+		return nil
+	case p.From != "":
+		return w.linkFrom(p)
+	}
+	return w.write(p)
+}
+
+// replaces reports that something new takes the place.
+func (p *placing) replaces() bool {
+	switch {
+	case p.Want.Kind == Link:
+		return !p.Now.Same(p.Want)
+	case p.Want.Kind != Regular:
+		return false
+	}
+	return p.From != "" || !p.Now.Same(p.Want) && p.Into == nil || p.Now.ID != p.Want.ID
+}
+
+// name gives a name for what is to take p's place. It is noted until all is over, so that nothing is left if the daemon dies.
+func (w *putter) name(p *placing) string {
+	name := tempName()
+	w.noted = append(w.noted, w.view.ws.locks.note(filepath.Join(filepath.Dir(p.Real), name)))
+	return name
+}
+
+// write makes a file of its content.
+func (w *putter) write(p *placing) error {
+	data, err := w.content(p.Want.Hash)
+	if err != nil {
+		return err
+	}
+	dress := func(*os.File) error { return nil }
+	if p.Now.Kind == Regular {
+		dress = func(temp *os.File) error {
+			old, err := p.dir.OpenFile(p.base(), os.O_RDONLY|unix.O_NONBLOCK|unix.O_NOFOLLOW|unix.O_NOCTTY, 0)
+			if err != nil {
+				return nil //nolint:nilerr // what cannot be read gives nothing of its own
+			}
+			defer old.Close()
+			err = keepAttributes(old, temp)
+			if errors.Is(err, errInPlace) && p.Now.Names > 1 {
+				p.told.Note = "Its owner or its extended attributes could not be kept."
+				return nil
+			}
+			return err
+		}
+	}
+	name := w.name(p)
+	temp, err := writeBeside(p.dir, name, data, 0o600, func(temp *os.File) error {
+		return errors.Join(dress(temp), temp.Chmod(p.Want.Mode))
+	})
+	if errors.Is(err, errInPlace) && p.Now.Kind == Regular && p.Now.Names < 2 {
+		p.Into = &p.Want // as Change does
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	p.temp = name
+	if p.Parted {
+		p.told.Note = strings.TrimSpace(p.told.Note + " It had other names, which are not known; it is a file of its own now.")
+	}
+	return temp.Close()
+}
+
+// linkFrom gives the file that stands at p.From a second name beside p's place.
+func (w *putter) linkFrom(p *placing) error {
+	dir, err := w.view.ws.openRoot(filepath.Dir(p.From))
+	if err != nil {
+		return w.link(p, nil, "")
+	}
+	defer dir.Close()
+	return w.link(p, dir, filepath.Base(p.From))
+}
+
+// link gives the file that is base in from a second name beside p's place. nil: it cannot be reached.
+func (w *putter) link(p *placing, from *os.Root, base string) error {
+	name, err := w.name(p), fs.ErrNotExist
+	if from != nil {
+		err = linkAcross(from, base, p.dir, name)
+	}
+	if errors.Is(err, unix.EXDEV) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.EPERM) {
+		return w.again(p, name) // on another disk it was another file
+	}
+	if err != nil {
+		return err
+	}
+	p.temp = name
+	f, err := p.dir.OpenFile(p.temp, os.O_RDONLY|unix.O_NONBLOCK|unix.O_NOFOLLOW|unix.O_NOCTTY, 0)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if !p.Twin && idOf(f) != p.Want.ID {
+		return errMoved
+	}
+	return nil
+}
+
+// again links what was linked or made for another path, if that is the same file, and makes it of its content otherwise.
+func (w *putter) again(p *placing, name string) error {
+	for _, other := range w.all {
+		if other != p && other.temp != "" && other.Want.ID.Known() && other.Want.ID == p.Want.ID && linkAcross(other.dir, other.temp, p.dir, name) == nil {
+			p.temp = name
+			return nil
+		}
+	}
+	return w.write(p)
+}
+
+// linkAcross makes a hard link from one directory to another, and follows no link.
+func linkAcross(from *os.Root, old string, to *os.Root, name string) error {
+	source, err := from.Open(".")
+	if err != nil {
+		return err
+	}
+	defer source.Close()
+	target, err := to.Open(".")
+	if err != nil {
+		return err
+	}
+	defer target.Close()
+	return withDescriptor(source, func(oldfd int) error {
+		return withDescriptor(target, func(newfd int) error { return unix.Linkat(oldfd, old, newfd, name, 0) })
+	})
+}
+
+// twin links to a file that another Put has just made.
+func (w *putter) twin(p *placing) error {
+	if !p.Twin {
+		return nil
+	}
+	if err := w.parent(p); err != nil {
+		return err
+	}
+	for _, other := range w.all {
+		if other.Real == p.From && other.temp != "" {
+			return w.link(p, other.dir, other.temp)
+		}
+	}
+	return w.linkFrom(p)
+}
+
+// ready opens the file that is written into where it stands, and reads what it has and what it gets.
+func (w *putter) ready(p *placing) error {
+	if p.Into == nil {
+		return nil
+	}
+	if err := w.parent(p); err != nil {
+		return err
+	}
+	data, err := w.content(p.Into.Hash)
+	if err != nil {
+		return err
+	}
+	f, err := p.dir.OpenFile(p.base(), os.O_RDWR|unix.O_NONBLOCK|unix.O_NOFOLLOW|unix.O_NOCTTY, 0)
+	if err != nil {
+		return err
+	}
+	p.inside, p.data = f, data
+	if idOf(f) != p.Now.ID {
+		return errMoved
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	p.old, _, err = readWhole(&File{File: f, Path: Path{Named: p.Real, Real: p.Real}, Info: info})
+	return err
+}
+
+// into writes into the file that stands there, for all of its names. It is the last that can fail for all.
+func (w *putter) into(p *placing) error {
+	if p.inside == nil {
+		return nil
+	}
+	if err := writeInPlace(p.inside, p.old, p.data); err != nil {
+		return err
+	}
+	p.written = true
+	return p.inside.Chmod(p.Into.Mode)
+}
