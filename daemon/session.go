@@ -5,9 +5,7 @@ package daemon
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"io/fs"
 	"maps"
 	"os"
@@ -20,7 +18,6 @@ import (
 
 	"go.uber.org/zap"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/protobuf/proto"
 
 	"github.com/toold/toold/daemon/journal"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
@@ -366,46 +363,4 @@ func (s *session) attached() []*stream {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Collect(maps.Keys(s.streams))
-}
-
-// entry makes a journal entry of an event, of use or of the session itself when use is nil.
-func entry(use *pipeline.Use, event pipeline.Event, state ...journal.Put) journal.Entry {
-	return wireEntry(use, eventOf(use, event), state...)
-}
-
-func wireEntry(use *pipeline.Use, wire *tooldv1.ExecuteResponse, state ...journal.Put) journal.Entry {
-	body, err := proto.Marshal(wire)
-	if err != nil {
-		panic("BUG: an event that cannot be marshalled: " + err.Error())
-	}
-	e := journal.Entry{Kind: kindOf(wire), Turn: wire.GetTurn(), Body: body, State: state, Terminal: terminal(wire)}
-	if use != nil {
-		e.Call = use.Key
-	}
-	return e
-}
-
-// terminal says whether an event ends something: that is recorded also when the disk is full.
-func terminal(wire *tooldv1.ExecuteResponse) bool {
-	return wire.GetToolResult() != nil || wire.GetTurnEnded() != nil || wire.GetQuestionWithdrawn() != nil || wire.GetSessionChanged().GetClosed()
-}
-
-// put makes a change of the session's state. A value is kept as JSON.
-func put(key string, value any) journal.Put {
-	text, err := json.Marshal(value)
-	if err != nil {
-		panic(fmt.Sprintf("BUG: state %s cannot be marshalled: %v", key, err))
-	}
-	return journal.Put{Key: key, Value: text}
-}
-
-// notify records something that clients should know of a use, or of the session itself when use is nil. A full disk loses
-// it, since nothing depends on it. mu is not held.
-func (s *session) notify(use *pipeline.Use, n pipeline.Noticed) {
-	if n.Code == "hook_failed" {
-		s.daemon.Log.Warn("a hook failed", zap.String("session", s.name), zap.String("what", n.Message))
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.enqueue(entry(use, n))
 }
