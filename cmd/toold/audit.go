@@ -111,7 +111,10 @@ func (a *audit) heading(c *audited, at time.Time, style lipgloss.Style, word, to
 func (a *audit) reasons(c *audited, r *tooldv1.ToolResult) (lines []string) {
 	if s := c.started; s != nil && s.GetReason() != "" {
 		text := "allowed: "
-		if s.GetAsked() {
+		switch {
+		case c.name == "Restore": // whoever asks for it has answered by that
+			text = "asked for by a client itself: "
+		case s.GetAsked():
 			text = "asked and allowed: "
 		}
 		text += visibleLine(s.GetReason())

@@ -93,7 +93,7 @@ func (f *changeFlags) find(ctx context.Context, l *link, wanted func(*tooldv1.Ch
 		return "", nil, failed("no session that works in %s has a call %q that has changed a file, as far as that is kept. \"toold log\" shows the calls; name another directory's session with --session", here, f.call)
 	}
 	if newest == nil {
-		return "", nil, failed("no session that works in %s has changed a file since, as far as that is kept. Name another session with --session; \"toold sessions --all\" lists them", here)
+		return "", nil, failed("no session that works in %s has changed a file that is not put back by now, as far as that is kept. Name another session with --session; \"toold sessions --all\" lists them", here)
 	}
 	return session, newest, nil
 }
