@@ -127,6 +127,9 @@ func (a *analyzer) xargsCalls(i int, args []Word) string {
 		a.scope.denyOnly, a.scope.followed = true, !outer.denyOnly || outer.followed
 		why := a.xargsRuns(rest, flags)
 		a.scope = outer
+		if why == "" && (flags.parts || flags.mark != "") {
+			why = "with -n or -I it is `xargs` alone that rules see"
+		}
 		return why
 	}
 	switch {
@@ -142,8 +145,9 @@ func (a *analyzer) xargsCalls(i int, args []Word) string {
 
 // xargsUse is how xargs puts what it reads into commands.
 type xargsUse struct {
-	zero bool   // what it reads is taken apart at zero bytes
-	mark string // what is replaced by one of them; empty: they come behind the command
+	zero  bool   // what it reads is taken apart at zero bytes
+	parts bool   // it runs the command more than once by a flag of its own
+	mark  string // what is replaced by one of them; empty: they come behind the command
 }
 
 // xargsFlags takes flags in front of the command that are understood.
@@ -156,8 +160,9 @@ func xargsFlags(args []Word) (use xargsUse, rest []Word) {
 		case listed(plainInput, flag):
 			use.zero = use.zero || flag != "-r" && flag != "--no-run-if-empty"
 		case strings.HasPrefix(flag, "-n") && isNumber(flag[2:]):
+			use.parts = true
 		case flag == "-n" && value() && isNumber(rest[1].Text):
-			rest = rest[1:]
+			use.parts, rest = true, rest[1:]
 		case flag == "-I{}":
 			use.mark = "{}"
 		case flag == "-I" && value() && listed(" {} % @ _ X FILE ", rest[1].Text):
