@@ -124,15 +124,15 @@ func New(config Config) (*Daemon, error) {
 	}
 	locks, err := workspace.OpenLocks(filepath.Join(config.StateDir, "writing"))
 	if err != nil {
-		return nil, errors.Join(err, store.Close(), lock.Close())
+		return nil, errors.Join(err, runner.Close(), store.Close(), lock.Close())
 	}
 	checkpoints, err := checkpoint.Open(filepath.Join(config.StateDir, "checkpoints"))
 	if err != nil {
-		return nil, errors.Join(err, store.Close(), lock.Close())
+		return nil, errors.Join(err, runner.Close(), store.Close(), lock.Close())
 	}
 	shelf, err := spool.OpenShelf(filepath.Join(config.StateDir, "sessions"), spool.Bounds{Session: limits.SessionOutput, All: limits.AllOutput})
 	if err != nil {
-		return nil, errors.Join(err, store.Close(), lock.Close())
+		return nil, errors.Join(err, runner.Close(), store.Close(), lock.Close())
 	}
 	d := &Daemon{
 		Config: config, limits: limits, settings: files, home: sources.Home, guarded: []string{sources.User, sources.TrustFile, sources.ManagedDir},

@@ -86,7 +86,7 @@ func diskFault(err error) *fault.Error {
 // End records the call's result and applies what it leaves behind.
 func (s *session) End(c *pipeline.Call, ended pipeline.Ended, learned map[string]workspace.State) {
 	s.memory.Merge(learned)
-	s.watchAlso(slices.Collect(maps.Keys(learned)))
+	s.watchAlso(maps.Keys(learned))
 	kept, recorded := s.keepAfter(c)
 	defer recorded()
 	s.mu.Lock()

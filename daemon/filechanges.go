@@ -5,6 +5,7 @@ package daemon
 
 import (
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -69,12 +70,12 @@ func (s *session) reviewWatch() {
 	w.watch, s.watching = watch, w
 	s.mu.Unlock()
 	known := s.memory.Paths()
-	s.watchAlso(known)
+	s.watchAlso(slices.Values(known))
 	w.touched(known) // what has changed while nobody watched
 }
 
 // watchAlso watches files that the session has come to know. mu is not held.
-func (s *session) watchAlso(files []string) {
+func (s *session) watchAlso(files iter.Seq[string]) {
 	s.mu.Lock()
 	w := s.watching
 	s.mu.Unlock()
@@ -82,7 +83,7 @@ func (s *session) watchAlso(files []string) {
 		return
 	}
 	missed := 0
-	for _, real := range files {
+	for real := range files {
 		if !w.watch.Add(real) {
 			missed++
 		}

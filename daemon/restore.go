@@ -40,8 +40,8 @@ func (d *Daemon) restore() error {
 		return err
 	}
 	for _, info := range infos {
-		if info.Last == 0 { // the daemon died while it made this one: nobody has been told of it
-			if err := d.journal.Remove(info.Name); err != nil {
+		if unborn, err := d.removeUnborn(info); unborn || err != nil {
+			if err != nil {
 				return err
 			}
 			continue
@@ -54,6 +54,21 @@ func (d *Daemon) restore() error {
 		}
 	}
 	return nil
+}
+
+// removeUnborn removes a session that the daemon died over while it made it: nothing is in it, and nobody was told of it.
+func (d *Daemon) removeUnborn(info journal.Info) (unborn bool, err error) {
+	if info.Last > 0 {
+		return false, nil
+	}
+	log, err := d.journal.Log(info.Name)
+	if err != nil {
+		return false, err
+	}
+	if state, err := log.State(""); err != nil || len(state) > 0 { // its records are lost, and not the rest
+		return false, err
+	}
+	return true, d.journal.Remove(info.Name)
 }
 
 // bringBack finds an open session, and restores one that could not be restored before; nil: none of that name is open.
