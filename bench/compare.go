@@ -28,24 +28,28 @@ type comparison struct {
 	note func() string
 }
 
-// run measures until the control has held still, attempts times at most, and gives a line of the table.
+// run measures and gives a line of the table.
 func (c comparison) run(ctx context.Context, rounds int) (string, error) {
+	s, err := c.settled(ctx, rounds)
+	if err != nil {
+		return "", err
+	}
+	return c.row(s), nil
+}
+
+// settled measures until the control has held still, attempts times at most.
+func (c comparison) settled(ctx context.Context, rounds int) (s samples, err error) {
 	for _, once := range []work{c.control, c.toold} { // caches are warm for both
 		if _, err := once(ctx); err != nil {
-			return "", err
+			return s, err
 		}
 	}
-	var s samples
 	for range attempts {
-		var err error
-		if s, err = c.sample(ctx, rounds); err != nil {
-			return "", err
-		}
-		if s.moved <= driftLimit {
+		if s, err = c.sample(ctx, rounds); err != nil || s.moved <= driftLimit {
 			break
 		}
 	}
-	return c.row(s), nil
+	return s, err
 }
 
 // samples are what the rounds of one attempt gave, in seconds.

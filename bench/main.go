@@ -11,22 +11,33 @@ import (
 	"os/signal"
 	"path/filepath"
 	"regexp"
+
+	"github.com/toold/toold/tools/sandbox"
 )
 
 func main() {
+	if sandbox.WatcherMain(os.Args) {
+		return
+	}
 	echo := flag.String("echo", "", "serve bare gRPC on this socket instead of measuring; the program starts itself so")
 	toold := flag.String("toold", ".bin/toold", "the daemon's binary")
+	confined := flag.Bool("sandbox", false, "measure what starting a process costs under each confinement instead, without a daemon")
 	only := flag.String("only", ".", "measure only what matches this regular expression")
 	rounds := flag.Int("rounds", 15, "rounds of each comparison")
 	flag.Parse()
 
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	var err error
-	if *echo != "" {
+	chosen, err := regexp.Compile(*only)
+	switch {
+	case err != nil:
+		err = fmt.Errorf("-only: %w", err)
+	case *echo != "":
 		err = serveEcho(ctx, *echo)
-	} else {
-		err = measure(ctx, *toold, *only, *rounds)
+	case *confined:
+		err = measureConfined(ctx, chosen.MatchString, *rounds)
+	default:
+		err = measure(ctx, *toold, chosen, *rounds)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
@@ -36,11 +47,7 @@ func main() {
 }
 
 // measure starts a daemon and a bare server, measures, prints, and leaves nothing behind.
-func measure(ctx context.Context, toold, only string, rounds int) (err error) {
-	chosen, err := regexp.Compile(only)
-	if err != nil {
-		return fmt.Errorf("-only: %w", err)
-	}
+func measure(ctx context.Context, toold string, chosen *regexp.Regexp, rounds int) (err error) {
 	dir, err := os.MkdirTemp("", "bench")
 	if err != nil {
 		return err

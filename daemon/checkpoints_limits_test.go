@@ -188,13 +188,14 @@ func TestSweepAfterDamage(t *testing.T) {
 	if err := os.MkdirAll(filepath.Dir(lost), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	now := time.Now()
-	damaged := filepath.Join(h.state, "journal", "journal.db.damaged-"+now.UTC().Format("20060102T150405.000000000Z"))
-	for _, name := range []string{lost, damaged} {
+	put := func(name string) {
 		if err := os.WriteFile(name, []byte("x"), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
+	now := time.Now()
+	put(filepath.Join(h.state, "journal", "journal.db.damaged-"+now.UTC().Format("20060102T150405.000000000Z")))
+	put(lost) // only now: the daemon sweeps once by itself
 	for _, days := range []time.Duration{0, 29, 31} {
 		if err := h.d.SweepCheckpoints(now.Add(days * 24 * time.Hour)); err != nil {
 			t.Fatal(err)

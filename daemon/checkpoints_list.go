@@ -25,8 +25,8 @@ const (
 )
 
 // ListCheckpoints gives what the calls of a session have changed.
-func (x *sessionServer) ListCheckpoints(_ context.Context, request *tooldv1.ListCheckpointsRequest) (*tooldv1.ListCheckpointsResponse, error) {
-	look, err := x.daemon.look(request.GetSessionId())
+func (x *sessionServer) ListCheckpoints(ctx context.Context, request *tooldv1.ListCheckpointsRequest) (*tooldv1.ListCheckpointsResponse, error) {
+	look, err := x.daemon.look(principalOf(ctx), request.GetSessionId())
 	if err != nil {
 		return nil, err
 	}

@@ -40,7 +40,8 @@ type restore struct {
 // Restore puts files back, or says what would be done.
 func (x *sessionServer) Restore(ctx context.Context, request *tooldv1.RestoreRequest) (*tooldv1.RestoreResponse, error) {
 	d := x.daemon
-	s, open, err := d.restorable(request.GetSessionId())
+	who := principalOf(ctx)
+	s, open, err := d.restorable(who, request.GetSessionId())
 	if err != nil {
 		return nil, err
 	}
@@ -59,7 +60,7 @@ func (x *sessionServer) Restore(ctx context.Context, request *tooldv1.RestoreReq
 		return response, nil
 	}
 	if !open {
-		if r.session, err = d.newSession("", s.meta.Roots, nil, anonymous); err != nil {
+		if r.session, err = d.newSession(who, "", s.meta.Roots, nil, anonymous); err != nil {
 			return nil, err
 		}
 		defer r.session.close("its restore is done")
@@ -67,16 +68,16 @@ func (x *sessionServer) Restore(ctx context.Context, request *tooldv1.RestoreReq
 	return r.carryOut(ctx, response)
 }
 
-// restorable gives the session whose calls are undone; when that is closed a likeness with its roots, which is recorded
+// restorable gives the session of who's whose calls are undone; when that is closed a likeness with its roots, which is recorded
 // nowhere and takes no calls.
-func (d *Daemon) restorable(name string) (s *session, open bool, err error) {
+func (d *Daemon) restorable(who principal, name string) (s *session, open bool, err error) {
 	if err := d.takesNew(); err != nil {
 		return nil, false, err
 	}
-	if s, err := d.bringBack(name); s != nil || err != nil {
+	if s, err := d.bringBackFor(who, name); s != nil || err != nil {
 		return s, true, err
 	}
-	look, err := d.look(name)
+	look, err := d.look(who, name)
 	if err != nil {
 		return nil, false, err
 	}
@@ -84,7 +85,7 @@ func (d *Daemon) restorable(name string) (s *session, open bool, err error) {
 	if err != nil {
 		return nil, false, err
 	}
-	s, err = d.explaining(&tooldv1.ExplainRequest{Roots: roots})
+	s, err = d.explaining(who, &tooldv1.ExplainRequest{Roots: roots})
 	return s, false, err
 }
 

@@ -75,6 +75,16 @@ func prepare(t testing.TB, extra ...tools.Tool) *house {
 	return h
 }
 
+// outside lets processes of a daemon that has not started run without a sandbox: their numbers are then those that the
+// test sees.
+func (h *house) outside() *house {
+	h.t.Helper()
+	if err := os.WriteFile(h.settings, []byte(`{"sandbox": {"enabled": false}}`), 0o600); err != nil {
+		h.t.Fatal(err)
+	}
+	return h
+}
+
 // limit writes the settings file of a daemon that has not started.
 func (h *house) limit(limits string) {
 	h.t.Helper()
@@ -266,6 +276,9 @@ func (c *conversation) until(told string) *tooldv1.ExecuteResponse {
 		c.events = append(c.events, event)
 		if strings.HasPrefix(tell(event), told) {
 			return event
+		}
+		if id, _, _ := strings.Cut(told, " "); id != "" && event.GetToolResult().GetToolUseId() == id {
+			c.t.Fatalf("%s ended as %s, waiting for %q: %v", id, tell(event), told, event.GetToolResult().GetContent())
 		}
 	}
 }

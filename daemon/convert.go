@@ -114,6 +114,7 @@ func resultOf(use *pipeline.Use, e pipeline.Ended) *tooldv1.ToolResult {
 			OutputBytes: uint64(e.Usage.OutputBytes), PeakMemoryBytes: uint64(e.Usage.PeakMemory), Sandbox: tierOf(e.Usage.Tier),
 		},
 	}
+	result.Confinement = confinementOf(e.Confined)
 	for _, block := range e.Content {
 		result.Content = append(result.Content, contentOf(block))
 	}
@@ -121,6 +122,24 @@ func resultOf(use *pipeline.Use, e pipeline.Ended) *tooldv1.ToolResult {
 		result.Spill = &tooldv1.Spill{Path: clean(e.Spill.Path), OmittedBytes: uint64(e.Spill.Bytes), OmittedLines: uint64(e.Spill.Lines)}
 	}
 	return result
+}
+
+// confinementOf gives as much as there is room for.
+func confinementOf(c pipeline.Confined) *tooldv1.Confinement {
+	if c.Tier == "" {
+		return nil
+	}
+	wire, left := &tooldv1.Confinement{Tier: tierOf(c.Tier), NotCovered: visibleAll(c.NotCovered)}, room(shownNames)
+	for _, d := range c.Denials {
+		denial := &tooldv1.SandboxDenial{
+			Operation: string(d.Operation), Target: visible(d.Target), Count: uint32(d.Count), Allow: visible(d.Allow), MovedTo: visible(d.MovedTo),
+		}
+		if !left.takes(denial.Target, denial.Allow, denial.MovedTo) {
+			break
+		}
+		wire.Denials = append(wire.Denials, denial)
+	}
+	return wire
 }
 
 func contentOf(block tools.Block) *tooldv1.Content {
@@ -181,7 +200,7 @@ func changedOf(e pipeline.Changed) *tooldv1.SessionChanged {
 		TodosChanged: e.TodosReplaced, Todos: todosOf(e.Todos), Closed: e.Closed,
 	}
 	if e.Peer != nil {
-		wire.Peer = &tooldv1.Peer{Uid: uint32(e.Peer.UID), ClientName: clean(e.Peer.Client), ClientVersion: clean(e.Peer.Version)}
+		wire.Peer = &tooldv1.Peer{Uid: uint32(e.Peer.UID), ClientName: clean(e.Peer.Client), ClientVersion: clean(e.Peer.Version), Principal: clean(e.Peer.Principal)}
 	}
 	if e.Mode != nil {
 		wire.PermissionMode = wireMode(*e.Mode)

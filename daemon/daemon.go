@@ -25,7 +25,7 @@ import (
 	"github.com/toold/toold/daemon/checkpoint"
 	"github.com/toold/toold/daemon/journal"
 	"github.com/toold/toold/daemon/settings"
-	"github.com/toold/toold/scheduler"
+	tooldv1 "github.com/toold/toold/gen/toold/v1"
 	"github.com/toold/toold/tools"
 	"github.com/toold/toold/tools/sandbox"
 	"github.com/toold/toold/tools/spool"
@@ -60,9 +60,10 @@ type Daemon struct {
 	lock        *os.File // on the state directory
 	journal     *journal.Store
 	checkpoints *checkpoint.Store
-	scheduler   *scheduler.Scheduler
+	shares      *shares
 	runner      *sandbox.Runner
 	arrivals    atomic.Uint64 // of requests
+	refusals    *zap.Logger
 	locks       *workspace.Locks
 	shelf       *spool.Shelf
 	server      *grpc.Server
@@ -77,11 +78,12 @@ type Daemon struct {
 
 	making sync.Mutex // held while a session is made, so that two are not made under one name or above the limit
 
-	mu       sync.Mutex
-	sessions map[string]*session // those that are open
-	lost     map[string]lost     // those that a restart could not bring back yet
-	streams  int
-	busy     time.Time // when a stream or call was last seen
+	mu        sync.Mutex
+	listeners []*tooldv1.Listener // none before Serve; read with listening
+	sessions  map[string]*session // those that are open
+	lost      map[string]lost     // those that a restart could not bring back yet
+	streams   int
+	busy      time.Time // when a stream or call was last seen
 }
 
 // disconnectGrace is part of the contract with clients.
@@ -118,7 +120,8 @@ func New(config Config) (*Daemon, error) {
 	if killed, stuck := sandbox.Sweep(processes); len(killed)+len(stuck) > 0 {
 		config.Log.Warn("ended what a dead daemon had left running", zap.Any("killed", killed), zap.Any("stuck", stuck))
 	}
-	runner, err := sandbox.New(processes)
+	var runner *sandbox.Runner
+	runner, err = sandbox.New(processes, outlet(func(id string, denied sandbox.Denial) { runner.Denied(id, denied) }))
 	if err != nil {
 		return nil, errors.Join(err, store.Close(), lock.Close())
 	}
@@ -137,7 +140,7 @@ func New(config Config) (*Daemon, error) {
 	d := &Daemon{
 		Config: config, limits: limits, settings: files, home: sources.Home, guarded: []string{sources.User, sources.TrustFile, sources.ManagedDir},
 		warnings: warnings, started: time.Now(),
-		lock: lock, journal: store, checkpoints: checkpoints, scheduler: scheduler.New(limits.MaxRunningCalls), runner: runner, locks: locks, shelf: shelf,
+		lock: lock, journal: store, checkpoints: checkpoints, shares: newShares(limits.MaxRunningCalls), refusals: quietly(config.Log), runner: runner, locks: locks, shelf: shelf,
 		grace: disconnectGrace, hurry: make(chan struct{}, 1), ending: make(chan struct{}), atOnce: make(chan struct{}),
 		sessions: map[string]*session{}, lost: map[string]lost{}, busy: time.Now(), health: health.NewServer(),
 	}
@@ -148,19 +151,30 @@ func New(config Config) (*Daemon, error) {
 	return d, nil
 }
 
-// Serve answers on the listener until a shutdown is complete. It may be called once.
-func (d *Daemon) Serve(listener net.Listener) error {
+// Serve answers on listeners of Listen and ListenTCP until a shutdown is complete. It may be called once.
+func (d *Daemon) Serve(listeners ...net.Listener) error {
 	d.health.SetServingStatus("", healthpb.HealthCheckResponse_SERVING)
-	served := make(chan error, 1)
-	go func() { served <- d.server.Serve(listener) }()
+	d.mu.Lock()
+	d.listeners = described(listeners)
+	d.mu.Unlock()
+	served := make(chan error, len(listeners)) // so that none has to wait until it is asked
+	for _, listener := range listeners {
+		go func() { served <- d.answer(listener) }()
+	}
 	house, stop := context.WithCancel(context.Background())
 	var housekeeping sync.WaitGroup
 	housekeeping.Go(func() { d.keepHouse(house) })
 	housekeeping.Go(func() { d.keepJournal(house) })
 	housekeeping.Go(func() { d.keepCheckpoints(house) })
-	var failed error
+	for _, listener := range listeners {
+		if tcp, is := listener.(*door); is {
+			housekeeping.Go(func() { tcp.keep(house) })
+		}
+	}
+	var failed []error
 	select {
-	case failed = <-served:
+	case err := <-served:
+		failed = append(failed, err)
 		d.Stop()
 	case <-d.ending:
 	}
@@ -169,10 +183,18 @@ func (d *Daemon) Serve(listener net.Listener) error {
 	housekeeping.Wait()
 	d.server.Stop()
 	d.streaming.Wait()
-	if failed == nil {
-		failed = <-served
+	for len(failed) < len(listeners) {
+		failed = append(failed, <-served)
 	}
-	return errors.Join(failed, d.close())
+	return errors.Join(append(failed, d.close())...)
+}
+
+// answer serves one listener. One that the end of the daemon has overtaken is closed.
+func (d *Daemon) answer(listener net.Listener) error {
+	if err := d.server.Serve(listener); !errors.Is(err, grpc.ErrServerStopped) {
+		return err
+	}
+	return nil
 }
 
 // Drain begins the shutdown: nothing new is taken, running calls get the drain time. It returns at once.
@@ -186,7 +208,7 @@ func (d *Daemon) Stop() {
 
 // close lets go of everything, in the order opposite to New.
 func (d *Daemon) close() error {
-	d.scheduler.Close()
+	d.shares.close()
 	return errors.Join(d.runner.Close(), d.journal.Close(), d.lock.Close())
 }
 
@@ -198,6 +220,13 @@ func (d *Daemon) open() (sessions []*session) {
 		sessions = append(sessions, s)
 	}
 	return sessions
+}
+
+// listening tells where the daemon listens; nowhere before Serve.
+func (d *Daemon) listening() []*tooldv1.Listener {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.listeners
 }
 
 // session finds an open session.

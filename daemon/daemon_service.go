@@ -6,10 +6,12 @@ import (
 	"context"
 	"os"
 
+	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
+	"github.com/toold/toold/tools/sandbox"
 )
 
 // features names what is served, for clients that want to know before they ask.
@@ -24,17 +26,22 @@ type daemonServer struct {
 }
 
 // GetInfo tells what this daemon is.
-func (x *daemonServer) GetInfo(context.Context, *tooldv1.GetInfoRequest) (*tooldv1.GetInfoResponse, error) {
+func (x *daemonServer) GetInfo(ctx context.Context, _ *tooldv1.GetInfoRequest) (*tooldv1.GetInfoResponse, error) {
 	d := x.daemon
 	info := &tooldv1.GetInfoResponse{
 		Version: d.Version, Pid: int32(os.Getpid()), Started: timestamppb.New(d.started), Features: features,
-		DefaultRoot: clean(d.Root), Sandbox: tierOf(d.runner.Tier()), Epoch: d.journal.Epoch(), Warnings: visibleAll(d.warned()),
-		NotCovered: []string{"Processes are not confined: a command can do whatever this user can."},
+		DefaultRoot: clean(d.Root), Epoch: d.journal.Epoch(), Warnings: visibleAll(d.warned(principalOf(ctx))),
+		Listeners: d.listening(), Principal: clean(string(principalOf(ctx))),
 		Limits: &tooldv1.Limits{
 			MaxRunningCalls: uint32(d.limits.MaxRunningCalls), OpenCalls: uint32(d.limits.OpenCalls), Sessions: uint32(d.limits.Sessions),
 			Drain: durationpb.New(d.limits.Drain), SessionIdle: durationpb.New(d.limits.SessionIdle), OutputBytes: uint64(d.limits.OutputBytes),
 		},
 	}
+	confinement, err := d.runner.Confinement(sandbox.Policy{Tier: sandbox.Full})
+	if err != nil {
+		confinement = sandbox.Confinement{Tier: sandbox.None, NotCovered: []string{visible(err.Error()) + "."}}
+	}
+	info.Sandbox, info.NotCovered = tierOf(confinement.Tier), visibleAll(confinement.NotCovered)
 	if d.IdleExit > 0 {
 		info.Limits.IdleExit = durationpb.New(d.IdleExit)
 	}
@@ -47,8 +54,11 @@ func (x *daemonServer) GetInfo(context.Context, *tooldv1.GetInfoRequest) (*toold
 	return info, nil
 }
 
-// Shutdown ends the daemon.
-func (x *daemonServer) Shutdown(_ context.Context, request *tooldv1.ShutdownRequest) (*tooldv1.ShutdownResponse, error) {
+// Shutdown ends the daemon, and so what others have running in it: that is for the machine's own user.
+func (x *daemonServer) Shutdown(ctx context.Context, request *tooldv1.ShutdownRequest) (*tooldv1.ShutdownResponse, error) {
+	if principalOf(ctx).remote() {
+		return nil, refuse(codes.PermissionDenied, "not_local", "A daemon is ended over its Unix socket, not over TCP.")
+	}
 	if request.GetIfIdle() {
 		if err := x.daemon.drainIdle(); err != nil {
 			return nil, err

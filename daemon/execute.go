@@ -90,9 +90,9 @@ func (st *stream) serve(ctx context.Context, receive func() error) error {
 
 // open attaches the stream, as its first message says or to an anonymous session.
 func (t *toolServer) open(g tooldv1.ToolService_ExecuteServer, first *tooldv1.ExecuteRequest) (*stream, error) {
-	request := first.GetAttach()
+	request, who := first.GetAttach(), principalOf(g.Context())
 	if request == nil {
-		s, err := t.daemon.newSession("", nil, nil, anonymous)
+		s, err := t.daemon.newSession(who, "", nil, nil, anonymous)
 		if err != nil {
 			return nil, err
 		}
@@ -102,7 +102,7 @@ func (t *toolServer) open(g tooldv1.ToolService_ExecuteServer, first *tooldv1.Ex
 	if err := t.daemon.checkAttach(request); err != nil {
 		return nil, err
 	}
-	s, after, err := t.daemon.find(request.GetSessionId(), request.GetRoots(), request.GetOptions())
+	s, after, err := t.daemon.find(who, request.GetSessionId(), request.GetRoots(), request.GetOptions())
 	if err != nil {
 		return nil, err
 	}
@@ -178,10 +178,10 @@ func checkEnv(env map[string]string) error {
 	return nil
 }
 
-// find gives the session of that name, or a new one with those options when there are roots for it or no name. What is
+// find gives the session of who's of that name, or a new one with those options when there are roots for it or no name. What is
 // recorded behind the number after is news to whoever has asked: what has become of his options, too.
-func (d *Daemon) find(name string, roots []string, options *tooldv1.Options) (s *session, after uint64, err error) {
-	if s, err := d.bringBack(name); err != nil {
+func (d *Daemon) find(who principal, name string, roots []string, options *tooldv1.Options) (s *session, after uint64, err error) {
+	if s, err := d.bringBackFor(who, name); err != nil {
 		return nil, 0, err
 	} else if s != nil {
 		return s, s.log.Last(), nil
@@ -189,7 +189,7 @@ func (d *Daemon) find(name string, roots []string, options *tooldv1.Options) (s 
 	if name != "" && len(roots) == 0 {
 		return nil, 0, refuse(codes.NotFound, "unknown_session", "There is no open session %q. Send roots to make one of this name.", short(name)).at("session_id")
 	}
-	if s, err = d.newSession(name, roots, options, named); err != nil {
+	if s, err = d.newSession(who, name, roots, options, named); err != nil {
 		return nil, 0, err
 	}
 	return s, s.born, nil

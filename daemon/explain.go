@@ -26,7 +26,7 @@ func (x *daemonServer) Explain(ctx context.Context, request *tooldv1.ExplainRequ
 	if err := checkOptions(request.GetOptions(), x.daemon.Tools); err != nil {
 		return nil, err
 	}
-	s, err := x.daemon.explaining(request)
+	s, err := x.daemon.explaining(principalOf(ctx), request)
 	if err != nil {
 		return nil, err
 	}
@@ -57,11 +57,11 @@ func (x *daemonServer) Explain(ctx context.Context, request *tooldv1.ExplainRequ
 
 // explaining gives the session that a call is explained in: one that is there, or the likeness of a new one, which is
 // recorded nowhere.
-func (d *Daemon) explaining(request *tooldv1.ExplainRequest) (*session, error) {
+func (d *Daemon) explaining(who principal, request *tooldv1.ExplainRequest) (*session, error) {
 	likeness := &session{name: "explain", daemon: d, memory: workspace.NewMemory(), options: request.GetOptions(), cursors: map[string]int64{}}
 	roots := request.GetRoots()
 	if request.GetSessionId() != "" {
-		s, err := d.openSession(request.GetSessionId())
+		s, err := d.openSession(who, request.GetSessionId())
 		if err != nil {
 			return nil, err
 		}

@@ -21,11 +21,11 @@ const streamGrace = 2 * time.Second
 func (d *Daemon) shutdown() {
 	d.health.Shutdown()
 	cause := &pipeline.Stop{Outcome: pipeline.Interrupted, Reason: "the daemon is shutting down"}
-	d.scheduler.Drain(cause)
+	d.shares.drain(cause)
 	drained, cancel := context.WithTimeout(context.Background(), d.limits.Drain)
 	var waiting sync.WaitGroup
 	waiting.Go(func() {
-		_ = d.scheduler.Wait(drained) // what still runs then is stopped
+		d.shares.wait(drained) // what still runs then is stopped
 		cancel()
 	})
 	select {

@@ -3,7 +3,6 @@ package daemon
 // The socket: where it is, who may connect, and that one daemon has it. Knows nothing of what is served there.
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -153,16 +152,9 @@ type peer struct {
 // AuthType names the way in which a peer is known.
 func (peer) AuthType() string { return "peercred" }
 
-// peerCredentials takes the peer's identity from the kernel at the handshake. What it is allowed is decided by an
-// interceptor, so that a stranger gets a status instead of a closed connection.
-type peerCredentials struct{}
-
-func (peerCredentials) ServerHandshake(conn net.Conn) (net.Conn, credentials.AuthInfo, error) {
-	unixConn, ok := conn.(*net.UnixConn)
-	if !ok {
-		return nil, nil, errors.New("the peer's user is known on Unix sockets only")
-	}
-	raw, err := unixConn.SyscallConn()
+// greetUser takes the peer's identity from the kernel.
+func greetUser(conn *net.UnixConn) (net.Conn, credentials.AuthInfo, error) {
+	raw, err := conn.SyscallConn()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -176,15 +168,3 @@ func (peerCredentials) ServerHandshake(conn net.Conn) (net.Conn, credentials.Aut
 	}
 	return conn, info, found
 }
-
-func (peerCredentials) ClientHandshake(context.Context, string, net.Conn) (net.Conn, credentials.AuthInfo, error) {
-	return nil, nil, errors.New("peer credentials are for servers")
-}
-
-func (peerCredentials) Info() credentials.ProtocolInfo {
-	return credentials.ProtocolInfo{SecurityProtocol: "peercred"}
-}
-
-func (c peerCredentials) Clone() credentials.TransportCredentials { return c }
-
-func (peerCredentials) OverrideServerName(string) error { return nil }

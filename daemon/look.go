@@ -1,7 +1,7 @@
 package daemon
 
 // Looking at sessions from beside their stream, also at those that are closed. It changes nothing, and does not know
-// who looks.
+// what for.
 
 import (
 	"cmp"
@@ -27,17 +27,17 @@ type look struct {
 	byID    map[string]string // of a closed session: newest key by the client's id
 }
 
-func (d *Daemon) look(name string) (*look, error) {
-	if s, ok := d.session(name); ok {
+// look finds a session of who's.
+func (d *Daemon) look(who principal, name string) (*look, error) {
+	if s, ok := d.session(name); ok && s.meta.owner() == who {
 		return &look{daemon: d, name: name, log: s.log, outputs: s.outputs, session: s}, nil
 	}
-	unknown := refuse(codes.NotFound, "unknown_session", "There is no session %q.", short(name)).at("session_id")
 	if !sessionName.MatchString(name) {
-		return nil, unknown
+		return nil, unknownSession(name)
 	}
 	log, err := d.journal.Log(name)
-	if err != nil {
-		return nil, unknown
+	if err != nil || d.keptMeta(name).owner() != who {
+		return nil, unknownSession(name)
 	}
 	outputs, err := d.outputs(name)
 	if err != nil {

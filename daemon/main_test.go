@@ -4,12 +4,14 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"strings"
 	"testing"
 
 	"go.uber.org/goleak"
 	"go.uber.org/zap"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
 
 	"github.com/toold/toold/daemon"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
@@ -29,17 +31,30 @@ func TestMain(m *testing.M) {
 		return
 	}
 	if socket := os.Getenv(callSocket); socket != "" {
-		fmt.Println(reasonOf(knock(socket)))
+		err := knock(socket)
+		if reason := reasonOf(err); reason != "" || err == nil {
+			fmt.Println(reason)
+		} else {
+			fmt.Println(status.Code(err))
+		}
 		return
 	}
 	goleak.VerifyTestMain(m)
 }
 
-// callSocket makes the test binary a client that knocks at the daemon.
-const callSocket = "DAEMON_TEST_CALL"
+// callSocket makes the test binary a client that knocks at the daemon, at a socket or, with "tcp:" before it, at an
+// address, with the token of callBearer.
+const (
+	callSocket = "DAEMON_TEST_CALL"
+	callBearer = "DAEMON_TEST_BEARER"
+)
 
 func knock(socket string) error {
-	conn, err := grpc.NewClient("unix:"+socket, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	target, options := "unix:"+socket, []grpc.DialOption{grpc.WithTransportCredentials(insecure.NewCredentials())}
+	if address, tcp := strings.CutPrefix(socket, "tcp:"); tcp {
+		target, options = "passthrough:///"+address, append(options, grpc.WithPerRPCCredentials(bearer(os.Getenv(callBearer))))
+	}
+	conn, err := grpc.NewClient(target, options...)
 	if err != nil {
 		return err
 	}
@@ -53,11 +68,13 @@ const (
 	daemonSocket = "DAEMON_TEST_SOCKET"
 	daemonState  = "DAEMON_TEST_STATE"
 	daemonRoot   = "DAEMON_TEST_ROOT"
+	daemonRules  = "DAEMON_TEST_SETTINGS"
 )
 
 func daemonMain(socket string) error {
 	d, err := daemon.New(daemon.Config{
 		Tools: toolset(), StateDir: os.Getenv(daemonState), Root: os.Getenv(daemonRoot), Version: "test", Log: zap.NewNop(),
+		UserSettings: os.Getenv(daemonRules),
 	})
 	if err != nil {
 		return err

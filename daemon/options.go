@@ -78,7 +78,7 @@ func (d *Daemon) bypassWarning() string {
 	if os.Geteuid() == 0 {
 		text += " The daemon runs as root."
 	}
-	if d.runner.Tier() == sandbox.None {
+	if confinement, err := d.runner.Confinement(sandbox.Policy{Tier: sandbox.Full}); err != nil || confinement.Tier == sandbox.None {
 		text += " Processes are not confined."
 	}
 	return text

@@ -11,13 +11,19 @@ import (
 	"github.com/toold/toold/scheduler/pipeline"
 )
 
+// noUser is the user of whoever comes over TCP: the kernel knows none.
+const noUser = -1
+
 // meet records who uses the session from now on, unless that is who used it before. client is what the client says of
 // itself; nil: nothing. mu is held.
 func (s *session) meet(ctx context.Context, client *tooldv1.ClientInfo) {
-	now := pipeline.Peer{Client: client.GetName(), Version: client.GetVersion()}
+	now := pipeline.Peer{Principal: string(principalOf(ctx)), Client: client.GetName(), Version: client.GetVersion()}
 	if from, ok := grpcpeer.FromContext(ctx); ok {
-		if who, ok := from.AuthInfo.(peer); ok {
+		switch who := from.AuthInfo.(type) {
+		case peer:
 			now.UID = who.uid
+		case visit:
+			now.UID = noUser
 		}
 	}
 	if s.met && s.peer == now {

@@ -22,7 +22,7 @@ func (h *house) spawn() (kill func()) {
 		h.t.Fatal(err)
 	}
 	cmd := exec.Command(self)
-	cmd.Env = append(os.Environ(), daemonSocket+"="+h.socket, daemonState+"="+h.state, daemonRoot+"="+h.root)
+	cmd.Env = append(os.Environ(), daemonSocket+"="+h.socket, daemonState+"="+h.state, daemonRoot+"="+h.root, daemonRules+"="+h.settings)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -67,7 +67,7 @@ func (h *house) records(session string) []*tooldv1.ExecuteResponse {
 // TestKilled: after kill -9 in the middle of a turn every call has exactly one result, none ran twice, and nothing of
 // the dead daemon is running.
 func TestKilled(t *testing.T) {
-	h := prepare(t)
+	h := prepare(t).outside()
 	kill := h.spawn()
 	path := h.file("f", "text\n")
 	c := h.join("s", free())

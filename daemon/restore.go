@@ -84,6 +84,21 @@ func (d *Daemon) bringBack(name string) (*session, error) {
 	return s, err
 }
 
+// bringBackFor does so for somebody who asks; nil: none of that name is open, or it is not his.
+func (d *Daemon) bringBackFor(who principal, name string) (*session, error) {
+	d.mu.Lock()
+	_, missing := d.lost[name]
+	d.mu.Unlock()
+	if missing && d.keptMeta(name).owner() != who {
+		return nil, nil
+	}
+	s, err := d.bringBack(name)
+	if s != nil && s.meta.owner() != who {
+		return nil, nil
+	}
+	return s, err
+}
+
 // retrieve restores the session of that name if it is lost.
 func (d *Daemon) retrieve(name string) (*session, error) {
 	d.making.Lock()
@@ -138,8 +153,8 @@ func (d *Daemon) bringBackAll() (left bool) {
 	return left
 }
 
-// warned gives what clients are warned of: what was found at the start, and the sessions that are not back yet.
-func (d *Daemon) warned() []string {
+// warned gives what a client is warned of: what was found at the start, and those of his sessions that are not back yet.
+func (d *Daemon) warned(who principal) []string {
 	warnings := append(slices.Clone(d.warnings), d.settings.Load(settings.Scope{}).Warnings...)
 	if err := d.journal.Damaged(); err != nil {
 		warnings = append(warnings, fmt.Sprintf("a part of the journal cannot be read (%v): restart toold, and what can be read is put into a new one", err))
@@ -148,9 +163,12 @@ func (d *Daemon) warned() []string {
 		warnings = append(warnings, "the disk that holds the journal is full: calls that were accepted are recorded to their end, new ones are refused until there is room")
 	}
 	d.mu.Lock()
-	defer d.mu.Unlock()
-	for _, name := range slices.Sorted(maps.Keys(d.lost)) {
-		warnings = append(warnings, fmt.Sprintf("session %q could not be brought back yet: %v", name, d.lost[name].why))
+	missing := maps.Clone(d.lost)
+	d.mu.Unlock()
+	for _, name := range slices.Sorted(maps.Keys(missing)) {
+		if d.keptMeta(name).owner() == who {
+			warnings = append(warnings, fmt.Sprintf("session %q could not be brought back yet: %v", name, missing[name].why))
+		}
 	}
 	return warnings
 }
@@ -187,11 +205,11 @@ func (d *Daemon) restoreSession(info journal.Info) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := d.assemble(info.Name, log, places)
+	s, err := d.assemble(info.Name, about, log, places)
 	if err != nil {
 		return nil, err
 	}
-	s.meta, s.created, s.calls = about, info.Created, rows
+	s.created, s.calls = info.Created, rows
 	for _, key := range w.inOrder() {
 		s.remember(key, rows[key])
 		s.lastTurn = max(s.lastTurn, rows[key].Turn)

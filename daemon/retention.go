@@ -120,6 +120,9 @@ func (h *holding) count() (err error) {
 
 // removeSession drops a closed session whole. Its outputs go first: a daemon that dies in between finds the rest again.
 func (d *Daemon) removeSession(name string) error {
+	if err := os.RemoveAll(d.tempOf(name)); err != nil {
+		return err
+	}
 	if err := d.shelf.Remove(name); err != nil {
 		return err
 	}

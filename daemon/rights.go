@@ -6,6 +6,7 @@ package daemon
 import (
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 
 	"google.golang.org/grpc/codes"
@@ -27,6 +28,8 @@ type standing struct {
 	anchors    permission.Anchors
 	hooks      *hook.Set
 	places     *workspace.Workspace
+	confining  pipeline.Confining
+	escape     permission.Escape
 	warnings   []string
 }
 
@@ -50,11 +53,14 @@ func (s *session) stand() *standing {
 	if st := s.standing.Load(); st != nil && st.settings == now && st.remembered == len(kept) {
 		return st
 	}
-	readable := []string{}
+	readable, temp := []string{}, ""
 	if s.outputs != nil {
+		temp = s.temp()
 		readable = append(readable, s.outputs.Path())
 	}
-	st := s.daemon.standing(now, kept, s.places, readable)
+	st := s.daemon.standing(now, kept, s.places, slices.DeleteFunc(append(readable, temp), func(dir string) bool { return dir == "" }))
+	st.confining = s.daemon.confining(now, s.places.Roots(), s.meta.owner(), temp)
+	st.confining.Shown = append(st.confining.Shown, readable...)
 	if before := s.standing.Swap(st); before != nil {
 		s.tellSettings(before, st)
 	}
@@ -111,7 +117,7 @@ func (d *Daemon) standing(now *settings.Settings, kept []remembered, base *works
 			rules = append(rules, rule)
 		}
 	}
-	st.rules = permission.Compile(rules, st.anchors)
+	st.rules, st.escape = permission.Compile(rules, st.anchors), escapeOf(now, st.anchors)
 	for _, rule := range rules {
 		if rule.Stranger(d.toolNames()) {
 			st.warnings = append(st.warnings, fmt.Sprintf("%s: the rule %q is about a tool that this daemon does not know", rule.Origin, rule.Text))
@@ -123,6 +129,14 @@ func (d *Daemon) standing(now *settings.Settings, kept []remembered, base *works
 			warning = fmt.Sprintf("%s: the mode bypassPermissions has no effect: it is switched off in %s", now.Mode.Origin, at)
 		}
 		st.warnings = append(st.warnings, warning)
+	}
+	if at := now.Sandbox.Disabled; at != nil {
+		st.warnings = append(st.warnings, fmt.Sprintf("%s: sandbox.enabled switches the sandbox off: processes can do what the daemon's user can", at))
+	}
+	for _, socket := range now.Sandbox.UnixSockets {
+		if now.Sandbox.AllUnixSockets == nil && runtime.GOOS == "linux" {
+			st.warnings = append(st.warnings, fmt.Sprintf("%s: sandbox.network.allowUnixSockets: a single socket (%s) cannot be opened on Linux; none is. allowAllUnixSockets opens all.", socket.Origin, socket.Path))
+		}
 	}
 	st.hooks = now.Hooks
 	return st
@@ -185,11 +199,13 @@ func (s *session) Rights(*pipeline.Call) pipeline.Rights {
 // rights puts a standing and the session's mode together. mu is held.
 func (s *session) rights(st *standing) pipeline.Rights {
 	mode := modeOf(s.options, st.settings)
+	patterns, managed := st.settings.Patterns()
 	return pipeline.Rights{
-		Policy: permission.Policy{Rules: st.rules, Mode: mode}, Anchors: st.anchors, Places: st.places, Memory: s.memory, Hooks: st.hooks,
+		Policy: permission.Policy{Rules: st.rules, Mode: mode, Escape: st.escape}, Confining: st.confining, Anchors: st.anchors, Places: st.places, Memory: s.memory, Hooks: st.hooks,
 		Runner: hook.Runner{
 			Processes: s.daemon.runner, ProjectDir: s.meta.Roots[0], Dir: s.dir, Environ: listed(s.outset(st)), // no call steers what judges it
 			AllowedURLs: st.settings.AllowedHTTPHookURLs,
+			Filter:      st.settings.Sandbox.Filter(), Patterns: patterns, ManagedPatterns: managed, Plain: st.settings.HooksToldAll,
 		},
 		Common: hook.Input{Session: s.name, Dir: s.dir, Mode: mode.String()},
 	}

@@ -51,8 +51,9 @@ const (
 
 // meta is what never changes about a session.
 type meta struct {
-	Roots     []string `json:"roots"`
-	Anonymous bool     `json:"anonymous,omitempty"`
+	Roots     []string  `json:"roots"`
+	Anonymous bool      `json:"anonymous,omitempty"`
+	Owner     principal `json:"owner,omitempty"` // who made it; read it with owner
 }
 
 // callRow is what the journal keeps of a call beside its records.
@@ -161,11 +162,11 @@ type exports struct {
 
 var sessionName = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
 
-// newSession makes a session with roots, or with the default root when there are none. It has its options before anything
-// is asked of it. When there are as many as the limit allows it closes the longest idle one.
-func (d *Daemon) newSession(name string, roots []string, options *tooldv1.Options, from origin) (*session, error) {
+// newSession makes a session of who's with roots, or with the default root when there are none. It has its options before
+// anything is asked of it. When he has as many as the limit allows it closes his longest idle one.
+func (d *Daemon) newSession(who principal, name string, roots []string, options *tooldv1.Options, from origin) (*session, error) {
 	for {
-		s, idle, err := d.tryNew(name, roots, options, from)
+		s, idle, err := d.tryNew(who, name, roots, options, from)
 		if idle == nil {
 			return s, err
 		}
@@ -174,7 +175,7 @@ func (d *Daemon) newSession(name string, roots []string, options *tooldv1.Option
 }
 
 // tryNew makes the session, if no idle one has to be closed for it.
-func (d *Daemon) tryNew(name string, roots []string, options *tooldv1.Options, from origin) (made, idle *session, err error) {
+func (d *Daemon) tryNew(who principal, name string, roots []string, options *tooldv1.Options, from origin) (made, idle *session, err error) {
 	if name == "" {
 		name = newID("s-")
 	}
@@ -190,7 +191,9 @@ func (d *Daemon) tryNew(name string, roots []string, options *tooldv1.Options, f
 	if err := d.takesNew(); err != nil {
 		return nil, nil, err
 	}
-	if s, ok := d.session(name); ok {
+	if s, ok := d.session(name); ok && s.meta.owner() != who {
+		return nil, nil, nameTaken(name)
+	} else if ok {
 		return s, nil, nil
 	}
 	places, err := openPlaces(roots, d.locks)
@@ -200,16 +203,24 @@ func (d *Daemon) tryNew(name string, roots []string, options *tooldv1.Options, f
 	if err := checkSettings(d.settings.Load(scopeOf(places.Roots(), options)), options); err != nil {
 		return nil, nil, err
 	}
-	if idle, err = d.crowding(); idle != nil || err != nil {
+	if idle, err = d.crowding(who); idle != nil || err != nil {
 		return nil, idle, err
 	}
-	made, err = d.begin(name, places, options, from)
+	made, err = d.begin(who, name, places, options, from)
 	return made, nil, err
 }
 
+// nameTaken answers somebody who would make a session of a name that another principal has given to one of his.
+func nameTaken(name string) *refusal {
+	return refuse(codes.NotFound, "unknown_session", "You have no session %q, and cannot make one: the name is taken. Use another.", name).at("session_id")
+}
+
 // begin makes the session. making is held.
-func (d *Daemon) begin(name string, places *workspace.Workspace, options *tooldv1.Options, from origin) (*session, error) {
+func (d *Daemon) begin(who principal, name string, places *workspace.Workspace, options *tooldv1.Options, from origin) (*session, error) {
 	log, err := d.journal.Create(name)
+	if errors.Is(err, journal.ErrExists) && d.keptMeta(name).owner() != who {
+		return nil, nameTaken(name)
+	}
 	if errors.Is(err, journal.ErrExists) {
 		return nil, refuse(codes.FailedPrecondition, "session_closed",
 			"The session %q is closed. Its records can still be read with Watch; use another name for a new one.", name).at("session_id")
@@ -217,11 +228,10 @@ func (d *Daemon) begin(name string, places *workspace.Workspace, options *tooldv
 	if err != nil {
 		return nil, journalRefusal(err)
 	}
-	s, err := d.assemble(name, log, places)
+	s, err := d.assemble(name, meta{Roots: places.Roots(), Anonymous: from == anonymous, Owner: who}, log, places)
 	if err != nil {
 		return nil, errors.Join(err, d.journal.Remove(name))
 	}
-	s.meta = meta{Roots: places.Roots(), Anonymous: from == anonymous}
 	s.dir = s.meta.Roots[0]
 	if _, err := log.Append(entry(nil, pipeline.Changed{Dir: s.dir}, put(keyMeta, s.meta), put(keyDir, s.dir))); err != nil {
 		return nil, errors.Join(journalRefusal(err), d.journal.Remove(name))
@@ -238,20 +248,20 @@ func (d *Daemon) begin(name string, places *workspace.Workspace, options *tooldv
 }
 
 // assemble puts a session together around its log, new or restored.
-func (d *Daemon) assemble(name string, log *journal.Log, places *workspace.Workspace) (*session, error) {
+func (d *Daemon) assemble(name string, about meta, log *journal.Log, places *workspace.Workspace) (*session, error) {
 	outputs, err := d.outputs(name)
 	if err != nil {
 		return nil, err
 	}
 	s := &session{
-		name: name, daemon: d, created: time.Now(), log: log, places: places, memory: workspace.NewMemory(), outputs: outputs,
+		name: name, daemon: d, created: time.Now(), meta: about, log: log, places: places, memory: workspace.NewMemory(), outputs: outputs,
 		options: &tooldv1.Options{}, cursors: map[string]int64{}, given: map[string][]string{}, turns: map[uint64]*turn{}, calls: map[string]*callRow{},
 		uses: map[useKey]string{}, byID: map[string]string{}, live: map[string]*live{}, asked: map[string]*asked{},
 		streams: map[*stream]struct{}{}, news: make(chan struct{}), gone: make(chan struct{}), detached: time.Now(), used: time.Now(),
 	}
 	s.ctx, s.cancel = context.WithCancelCause(context.Background())
 	s.tasks = background.NewSet(s.taskEnded)
-	s.queue = d.scheduler.NewQueue(scheduler.Streaming, scheduler.DefaultConcurrency, func(uint64) {})
+	s.queue = d.shares.queue(about.owner())
 	return s, nil
 }
 
@@ -289,25 +299,6 @@ func openPlaces(roots []string, locks *workspace.Locks) (*workspace.Workspace, e
 	return places, nil
 }
 
-// crowding gives the longest idle detached session when there are as many as the limit allows; nil: there is room.
-func (d *Daemon) crowding() (oldest *session, err error) {
-	sessions := d.open()
-	if len(sessions) < d.limits.Sessions {
-		return nil, nil
-	}
-	var since time.Time
-	for _, s := range sessions {
-		if idle, unused := s.idleSince(); unused && (oldest == nil || idle.Before(since)) {
-			oldest, since = s, idle
-		}
-	}
-	if oldest == nil {
-		return nil, refuse(codes.ResourceExhausted, "too_many_sessions",
-			"%d sessions are open and all are in use. Close one, or raise limits.sessions in the settings.", len(sessions))
-	}
-	return oldest, nil
-}
-
 // idleSince tells since when nobody has used the session; unused is false while somebody does: a stream, a call, an
 // open question, a background task.
 func (s *session) idleSince() (since time.Time, unused bool) {
@@ -330,6 +321,7 @@ func (s *session) close(why string) {
 	delete(s.daemon.sessions, s.name)
 	s.daemon.mu.Unlock()
 	s.daemon.shelf.Release(s.name)
+	_ = os.RemoveAll(s.daemon.tempOf(s.name)) // what cannot be removed goes with the session's records
 	for _, stream := range s.attached() {
 		stream.finish(refuse(codes.Aborted, "session_closed", "The session was closed: %s.", why))
 	}
@@ -352,6 +344,7 @@ func (s *session) finish(cause error) bool {
 	s.queue.Close(cause)
 	s.cancel(cause)
 	_ = s.queue.Wait(context.Background())
+	s.daemon.shares.release(s.meta.owner())
 	s.tasks.Close()
 	s.reviewWatch()
 	s.endTurns()

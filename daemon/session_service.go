@@ -21,16 +21,18 @@ type sessionServer struct {
 	daemon *Daemon
 }
 
-// ListSessions gives every session that is kept, newest first.
-func (x *sessionServer) ListSessions(_ context.Context, request *tooldv1.ListSessionsRequest) (*tooldv1.ListSessionsResponse, error) {
+// ListSessions gives every session of the caller's that is kept, newest first.
+func (x *sessionServer) ListSessions(ctx context.Context, request *tooldv1.ListSessionsRequest) (*tooldv1.ListSessionsResponse, error) {
 	infos, err := x.daemon.journal.Logs()
 	if err != nil {
 		return nil, journalRefusal(err)
 	}
 	response := &tooldv1.ListSessionsResponse{}
 	for _, info := range slices.Backward(infos) {
-		if s, ok := x.daemon.session(info.Name); ok {
+		if s, ok := x.daemon.session(info.Name); ok && s.meta.owner() == principalOf(ctx) {
 			response.Sessions = append(response.Sessions, s.describe())
+		} else if ok || x.daemon.keptMeta(info.Name).owner() != principalOf(ctx) {
+			continue
 		} else if kept := x.daemon.keptSession(info); !kept.GetClosed() || request.GetIncludeClosed() {
 			response.Sessions = append(response.Sessions, kept)
 		}
@@ -39,8 +41,9 @@ func (x *sessionServer) ListSessions(_ context.Context, request *tooldv1.ListSes
 }
 
 // GetSession gives one session.
-func (x *sessionServer) GetSession(_ context.Context, request *tooldv1.GetSessionRequest) (*tooldv1.GetSessionResponse, error) {
-	if s, ok := x.daemon.session(request.GetSessionId()); ok {
+func (x *sessionServer) GetSession(ctx context.Context, request *tooldv1.GetSessionRequest) (*tooldv1.GetSessionResponse, error) {
+	who := principalOf(ctx)
+	if s, ok := x.daemon.session(request.GetSessionId()); ok && s.meta.owner() == who {
 		return &tooldv1.GetSessionResponse{Session: s.describe()}, nil
 	}
 	infos, err := x.daemon.journal.Logs()
@@ -48,11 +51,11 @@ func (x *sessionServer) GetSession(_ context.Context, request *tooldv1.GetSessio
 		return nil, journalRefusal(err)
 	}
 	for _, info := range infos {
-		if info.Name == request.GetSessionId() {
+		if info.Name == request.GetSessionId() && x.daemon.keptMeta(info.Name).owner() == who {
 			return &tooldv1.GetSessionResponse{Session: x.daemon.keptSession(info)}, nil
 		}
 	}
-	return nil, refuse(codes.NotFound, "unknown_session", "There is no session %q.", short(request.GetSessionId())).at("session_id")
+	return nil, unknownSession(request.GetSessionId())
 }
 
 // keptSession describes a session that is only in the journal: closed, or not brought back yet.
@@ -102,7 +105,7 @@ func (s *session) describe() *tooldv1.Session {
 
 // Watch streams the records of a session beside its own stream.
 func (x *sessionServer) Watch(request *tooldv1.WatchRequest, g tooldv1.SessionService_WatchServer) error {
-	look, err := x.daemon.look(request.GetSessionId())
+	look, err := x.daemon.look(principalOf(g.Context()), request.GetSessionId())
 	if err != nil {
 		return err
 	}
@@ -132,8 +135,8 @@ func (x *sessionServer) Watch(request *tooldv1.WatchRequest, g tooldv1.SessionSe
 }
 
 // Answer settles a question from beside the stream.
-func (x *sessionServer) Answer(_ context.Context, request *tooldv1.AnswerRequest) (*tooldv1.AnswerResponse, error) {
-	s, err := x.daemon.openSession(request.GetSessionId())
+func (x *sessionServer) Answer(ctx context.Context, request *tooldv1.AnswerRequest) (*tooldv1.AnswerResponse, error) {
+	s, err := x.daemon.openSession(principalOf(ctx), request.GetSessionId())
 	if err != nil {
 		return nil, err
 	}
@@ -144,8 +147,8 @@ func (x *sessionServer) Answer(_ context.Context, request *tooldv1.AnswerRequest
 }
 
 // CancelCall stops one call.
-func (x *sessionServer) CancelCall(_ context.Context, request *tooldv1.CancelCallRequest) (*tooldv1.CancelCallResponse, error) {
-	s, err := x.daemon.openSession(request.GetSessionId())
+func (x *sessionServer) CancelCall(ctx context.Context, request *tooldv1.CancelCallRequest) (*tooldv1.CancelCallResponse, error) {
+	s, err := x.daemon.openSession(principalOf(ctx), request.GetSessionId())
 	if err != nil {
 		return nil, err
 	}
@@ -161,8 +164,8 @@ func (x *sessionServer) CancelCall(_ context.Context, request *tooldv1.CancelCal
 }
 
 // Interrupt says that the user broke in.
-func (x *sessionServer) Interrupt(_ context.Context, request *tooldv1.InterruptRequest) (*tooldv1.InterruptResponse, error) {
-	s, err := x.daemon.openSession(request.GetSessionId())
+func (x *sessionServer) Interrupt(ctx context.Context, request *tooldv1.InterruptRequest) (*tooldv1.InterruptResponse, error) {
+	s, err := x.daemon.openSession(principalOf(ctx), request.GetSessionId())
 	if err != nil {
 		return nil, err
 	}
@@ -171,8 +174,8 @@ func (x *sessionServer) Interrupt(_ context.Context, request *tooldv1.InterruptR
 }
 
 // CloseSession stops everything of a session and ends it.
-func (x *sessionServer) CloseSession(_ context.Context, request *tooldv1.CloseSessionRequest) (*tooldv1.CloseSessionResponse, error) {
-	s, err := x.daemon.openSession(request.GetSessionId())
+func (x *sessionServer) CloseSession(ctx context.Context, request *tooldv1.CloseSessionRequest) (*tooldv1.CloseSessionResponse, error) {
+	s, err := x.daemon.openSession(principalOf(ctx), request.GetSessionId())
 	if err != nil {
 		return nil, err
 	}
@@ -180,9 +183,9 @@ func (x *sessionServer) CloseSession(_ context.Context, request *tooldv1.CloseSe
 	return &tooldv1.CloseSessionResponse{}, nil
 }
 
-// openSession finds a session that is not closed.
-func (d *Daemon) openSession(name string) (*session, error) {
-	if s, err := d.bringBack(name); s != nil || err != nil {
+// openSession finds a session of who's that is not closed.
+func (d *Daemon) openSession(who principal, name string) (*session, error) {
+	if s, err := d.bringBackFor(who, name); s != nil || err != nil {
 		return s, err
 	}
 	return nil, refuse(codes.NotFound, "unknown_session", "There is no open session %q.", short(name)).at("session_id")

@@ -38,7 +38,7 @@ func (s *session) peek(c *pipeline.Call, st *standing) *tools.Env {
 	spec := c.Tool.Spec()
 	env := &tools.Env{
 		CallID: outputName(s.name, c.Key), Dir: s.dir, Environ: s.environ(st), Cursors: maps.Clone(s.cursors),
-		Runner: s.daemon.runner, Tasks: s.tasks, MaxChars: spec.MaxResultChars,
+		Tasks: s.tasks, MaxChars: spec.MaxResultChars,
 	}
 	if env.MaxChars == 0 {
 		env.MaxChars = pipeline.DefaultMaxChars
@@ -134,6 +134,10 @@ func (s *session) apply(changes []change) []journal.Entry {
 
 // export takes over what a call has changed in the exported environment that it was given, and names that. mu is held.
 func (s *session) export(given []string, after map[string]string) (set, unset []string) {
+	filter := sandbox.Filter{}
+	if st := s.standing.Load(); st != nil {
+		filter = st.confining.Filter
+	}
 	before := map[string]string{}
 	for _, pair := range given {
 		name, value, _ := strings.Cut(pair, "=")
@@ -150,7 +154,7 @@ func (s *session) export(given []string, after map[string]string) (set, unset []
 		}
 	}
 	for name := range before {
-		if _, has := after[name]; !has && !sandbox.Withheld(name) { // a command never saw what was withheld from it
+		if _, has := after[name]; !has && !filter.Withheld(name) { // a command never saw what was withheld from it
 			delete(s.exports.Set, name)
 			s.exports.Unset = append(s.exports.Unset, name)
 			unset = append(unset, name)

@@ -17,6 +17,7 @@ type refusal struct {
 	reason  string // stable, lower_snake_case; listed in docs/errors.md
 	field   string // of the request; empty: none
 	message string
+	cause   error // for the log alone
 }
 
 func refuse(code codes.Code, reason, format string, args ...any) *refusal {

@@ -27,7 +27,7 @@ func (t *toolServer) RunTool(request *tooldv1.RunToolRequest, g tooldv1.ToolServ
 	if err := checkOptions(request.GetOptions(), t.daemon.Tools); err != nil {
 		return err
 	}
-	s, err := t.sessionOf(request)
+	s, err := t.sessionOf(principalOf(g.Context()), request)
 	if err != nil {
 		return err
 	}
@@ -94,21 +94,21 @@ func (s *session) runAlone(r request, main bool, send func(*tooldv1.ExecuteRespo
 	return st, nil
 }
 
-// sessionOf gives the session that the request names, or an anonymous one.
-func (t *toolServer) sessionOf(request *tooldv1.RunToolRequest) (*session, error) {
+// sessionOf gives the session of who's that the request names, or an anonymous one.
+func (t *toolServer) sessionOf(who principal, request *tooldv1.RunToolRequest) (*session, error) {
 	if request.GetSessionId() == "" {
-		return t.daemon.newSession("", request.GetRoots(), request.GetOptions(), anonymous)
+		return t.daemon.newSession(who, "", request.GetRoots(), request.GetOptions(), anonymous)
 	}
-	s, _, err := t.daemon.find(request.GetSessionId(), request.GetRoots(), request.GetOptions())
+	s, _, err := t.daemon.find(who, request.GetSessionId(), request.GetRoots(), request.GetOptions())
 	return s, err
 }
 
 // ListTools gives the tools that a session sees.
-func (t *toolServer) ListTools(_ context.Context, request *tooldv1.ListToolsRequest) (*tooldv1.ListToolsResponse, error) {
+func (t *toolServer) ListTools(ctx context.Context, request *tooldv1.ListToolsRequest) (*tooldv1.ListToolsResponse, error) {
 	options := &tooldv1.Options{}
 	rules := permission.Compile(t.daemon.settings.Load(settings.Scope{}).Rules, permission.Anchors{Home: t.daemon.home})
 	if name := request.GetSessionId(); name != "" {
-		s, err := t.daemon.openSession(name)
+		s, err := t.daemon.openSession(principalOf(ctx), name)
 		if err != nil {
 			return nil, err
 		}
@@ -130,7 +130,7 @@ func (t *toolServer) ListTools(_ context.Context, request *tooldv1.ListToolsRequ
 
 // ReadOutput streams what a call has printed.
 func (t *toolServer) ReadOutput(request *tooldv1.ReadOutputRequest, g tooldv1.ToolService_ReadOutputServer) error {
-	look, err := t.daemon.look(request.GetSessionId())
+	look, err := t.daemon.look(principalOf(g.Context()), request.GetSessionId())
 	if err != nil {
 		return err
 	}
@@ -242,8 +242,8 @@ func (s *session) following(key string) (out *spool.Output, changed <-chan struc
 }
 
 // GetCall gives a call's records.
-func (t *toolServer) GetCall(_ context.Context, request *tooldv1.GetCallRequest) (*tooldv1.GetCallResponse, error) {
-	look, err := t.daemon.look(request.GetSessionId())
+func (t *toolServer) GetCall(ctx context.Context, request *tooldv1.GetCallRequest) (*tooldv1.GetCallResponse, error) {
+	look, err := t.daemon.look(principalOf(ctx), request.GetSessionId())
 	if err != nil {
 		return nil, err
 	}

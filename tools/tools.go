@@ -142,7 +142,7 @@ type Env struct {
 	Cursors map[string]int64 // how far each background task's output has been given, in bytes; read only
 	Files   *workspace.View
 	Spool   *spool.Dir      // where the session's output files are
-	Runner  *sandbox.Runner // starts processes
+	Box     *sandbox.Box    // starts processes, confined as the call's effects say
 	Tasks   *background.Set // the session's background tasks
 	// MaxChars is how many characters of text the result may hold inline.
 	MaxChars int

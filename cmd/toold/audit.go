@@ -170,6 +170,9 @@ func wrap(text string, width int) (lines []string) {
 // peerWords names who uses a session.
 func peerWords(p *tooldv1.Peer) string {
 	text := fmt.Sprintf("user %d", p.GetUid())
+	if who := p.GetPrincipal(); who != "" && !strings.HasPrefix(who, "uid:") {
+		text = visibleLine(who)
+	}
 	if name := p.GetClientName(); name != "" {
 		text += ", " + visibleLine(strings.TrimSpace(name+" "+p.GetClientVersion()))
 	}

@@ -40,8 +40,8 @@ const connectTries = 3
 // and idle.
 func (s *setup) connect(ctx context.Context) (*link, error) {
 	l, err := s.reach(ctx, s.launch)
-	if err != nil {
-		return nil, err
+	if err != nil || s.remote.address != "" {
+		return l, err
 	}
 	return s.upgraded(ctx, l)
 }
@@ -56,6 +56,9 @@ func (s *setup) connectRunning(ctx context.Context) (*link, error) {
 // reach gives a link to a daemon that has answered. absent says what to do when there is none. A daemon that is dying
 // may still be connected to and then hang up: then there is none a moment later.
 func (s *setup) reach(ctx context.Context, absent func(context.Context) error) (*link, error) {
+	if s.remote.address != "" {
+		return s.reachRemote(ctx)
+	}
 	var err error
 	for range connectTries {
 		if err = probe(ctx, s.socket); errors.Is(err, errNobody) {
@@ -74,6 +77,27 @@ func (s *setup) reach(ctx context.Context, absent func(context.Context) error) (
 		l.close()
 	}
 	return nil, unreachable(err)
+}
+
+// reachRemote does so over TCP, where no daemon is started.
+func (s *setup) reachRemote(ctx context.Context) (*link, error) {
+	l, err := s.remote.dial()
+	if err != nil {
+		return nil, err
+	}
+	if _, err := l.daemon.GetInfo(ctx, &tooldv1.GetInfoRequest{}); err != nil { // which says why, where a state does not
+		l.close()
+		return nil, err
+	}
+	return l, nil
+}
+
+// where names the daemon that is meant.
+func (s *setup) where() string {
+	if s.remote.address != "" {
+		return "tcp://" + s.remote.address
+	}
+	return s.socket
 }
 
 // answered returns when the daemon has answered on the connection, or hung up.
@@ -111,12 +135,16 @@ func dial(socket string) (*link, error) {
 	if err != nil {
 		return nil, noDaemon("the connection to %s cannot be set up: %v", socket, err)
 	}
+	return newLink(conn), nil
+}
+
+func newLink(conn *grpc.ClientConn) *link {
 	return &link{
 		conn:     conn,
 		tools:    tooldv1.NewToolServiceClient(conn),
 		sessions: tooldv1.NewSessionServiceClient(conn),
 		daemon:   tooldv1.NewDaemonServiceClient(conn),
-	}, nil
+	}
 }
 
 func probe(ctx context.Context, socket string) error {

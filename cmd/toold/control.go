@@ -149,11 +149,16 @@ func (s *setup) printInfo(info *tooldv1.GetInfoResponse) error {
 	t := tabwriter.NewWriter(s.stdout, 0, 0, 2, ' ', 0)
 	row := func(name, value string) { fmt.Fprintf(t, "%s\t%s\n", name, visibleLine(value)) }
 	row("version", info.GetVersion())
-	row("socket", s.socket)
+	if s.remote.address != "" {
+		row("address", s.where())
+		row("you are", info.GetPrincipal())
+	} else {
+		row("socket", s.socket)
+	}
 	row("process", fmt.Sprint(info.GetPid()))
 	row("up", time.Since(info.GetStarted().AsTime()).Truncate(time.Second).String())
 	row("root", info.GetDefaultRoot())
-	row("sandbox", strings.ToLower(strings.TrimPrefix(info.GetSandbox().String(), "SANDBOX_TIER_")))
+	row("sandbox", tierName(info.GetSandbox()))
 	row("sessions", fmt.Sprint(info.GetSessions()))
 	row("running", count(int(info.GetRunningCalls()), "call"))
 	for _, warning := range info.GetWarnings() {
@@ -162,7 +167,12 @@ func (s *setup) printInfo(info *tooldv1.GetInfoResponse) error {
 	if s.verbose {
 		row("features", strings.Join(info.GetFeatures(), " "))
 		row("not covered", strings.Join(info.GetNotCovered(), "; "))
-		row("state", s.stateDir())
+		for _, l := range info.GetListeners() {
+			row("listens on", l.GetAddress())
+		}
+		if s.remote.address == "" {
+			row("state", s.stateDir())
+		}
 	}
 	return t.Flush()
 }

@@ -126,6 +126,9 @@ func explanationText(call string, e *tooldv1.ExplainResponse, k ink) string {
 	}
 	if e.GetValid() {
 		fmt.Fprintf(&b, "  level: %s\n  mode: %s\n  order: %s\n", levelWord(e.GetLevel()), modeName(e.GetPermissionMode()), orderWords(e))
+		if c := e.GetConfinement(); c != nil {
+			fmt.Fprintf(&b, "  sandbox: %s\n", tierName(c.GetTier()))
+		}
 	}
 	section(&b, k, "What it does:", e.GetEffects())
 	section(&b, k, "Because:", derivation(e))

@@ -32,6 +32,7 @@ var version = "dev"
 // A setup is what every command gets: the global flags and the three standard files.
 type setup struct {
 	socket  string
+	remote  remote
 	json    bool
 	verbose bool
 	stdin   *os.File
@@ -73,7 +74,10 @@ func (s *setup) root() *cobra.Command {
 		SilenceUsage:  true,
 		Args:          cobra.NoArgs,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-		PersistentPreRunE: func(*cobra.Command, []string) (err error) {
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) (err error) {
+			if err := s.remote.settle(cmd, cmd.Flags().Changed("socket")); err != nil {
+				return err
+			}
 			s.socket, err = filepath.Abs(s.socket) // the daemon works elsewhere
 			return err
 		},
@@ -83,6 +87,7 @@ func (s *setup) root() *cobra.Command {
 	root.SetErr(s.stderr)
 	flags := root.PersistentFlags()
 	flags.StringVar(&s.socket, "socket", daemon.DefaultSocket(), "the daemon's Unix socket")
+	s.remote.add(root)
 	flags.BoolVar(&s.json, "json", false, "print JSON for programs")
 	flags.BoolVarP(&s.verbose, "verbose", "v", false, "say more on standard error")
 	root.AddCommand(

@@ -110,7 +110,11 @@ func tierWords(t tooldv1.SandboxTier) string {
 	if t == tooldv1.SandboxTier_SANDBOX_TIER_UNSPECIFIED {
 		return ""
 	}
-	return ", sandbox " + strings.ToLower(strings.TrimPrefix(t.String(), "SANDBOX_TIER_"))
+	return ", sandbox " + tierName(t)
+}
+
+func tierName(t tooldv1.SandboxTier) string {
+	return strings.ToLower(strings.TrimPrefix(t.String(), "SANDBOX_TIER_"))
 }
 
 func resultWords(r *tooldv1.ToolResult, id string, k ink) string {

@@ -26,6 +26,7 @@ import (
 type serving struct {
 	root, state, logFormat string
 	settings               settingsFiles
+	tcp                    listening
 	idleExit               time.Duration
 	readyFD                int
 }
@@ -37,7 +38,7 @@ func (s *setup) serveCommand() *cobra.Command {
 		Short: "Run the daemon in the foreground",
 		Long: "Runs the daemon in the foreground and prints where it listens.\n\n" +
 			"SIGTERM or SIGINT lets running calls finish for the drain time; a second one ends them at once.",
-		Example: "  toold serve --root ~/src/project\n  toold serve --socket /tmp/mine/toold.sock --log-format json",
+		Example: "  toold serve --root ~/src/project\n  toold serve --socket /tmp/mine/toold.sock --log-format json\n  toold serve --listen 127.0.0.1:7777",
 		Args:    cobra.NoArgs,
 		RunE:    doing(func(context.Context, []string) error { return s.serve(f) }),
 	}
@@ -45,6 +46,7 @@ func (s *setup) serveCommand() *cobra.Command {
 	flags.StringVar(&f.root, "root", "", "root of sessions that name none (default: the working directory)")
 	flags.StringVar(&f.state, "state-dir", "", "where the journal and outputs are kept (default: "+daemon.DefaultStateDir()+"; with --socket a folder beside the socket)")
 	f.settings.add(cmd)
+	f.tcp.add(cmd)
 	flags.StringVar(&f.logFormat, "log-format", "console", "how the log is written: json or console")
 	flags.DurationVar(&f.idleExit, "idle-exit", 0, "end after so long without use; 0: never")
 	flags.IntVar(&f.readyFD, "ready-fd", 0, "descriptor on which to say that the daemon listens")
@@ -81,22 +83,39 @@ func (s *setup) serveUntilDone(f serving, ready *announcer) error {
 	if err := f.settings.absolute(); err != nil {
 		return err
 	}
+	log = daemon.Redacted(log, f.settings.user, f.settings.managed)
 	// The lock comes first: what a dead daemon left must not be swept while another one lives.
 	listener, err := daemon.Listen(s.socket)
 	if err != nil {
 		return err
+	}
+	listeners := []net.Listener{listener}
+	tcp, err := f.tcp.open(state)
+	if err != nil {
+		return errors.Join(err, listener.Close())
+	}
+	if tcp != nil {
+		listeners = append(listeners, tcp)
 	}
 	d, err := daemon.New(daemon.Config{
 		Tools: toolset(), StateDir: state, Root: root, Version: version, UserSettings: f.settings.user, ManagedDir: f.settings.managed,
 		Log: log, IdleExit: f.idleExit,
 	})
 	if err != nil {
-		return errors.Join(err, listener.Close())
+		for _, l := range listeners {
+			err = errors.Join(err, l.Close())
+		}
+		return err
 	}
-	return s.serveOn(listener, d, log, ready)
+	places := []string{s.socket}
+	if tcp != nil {
+		places = append(places, f.tcp.said(tcp))
+	}
+	return s.serveOn(listeners, places, d, log, ready)
 }
 
-func (s *setup) serveOn(listener net.Listener, d *daemon.Daemon, log *zap.Logger, ready *announcer) error {
+// serveOn serves on the listeners, which are at those places.
+func (s *setup) serveOn(listeners []net.Listener, places []string, d *daemon.Daemon, log *zap.Logger, ready *announcer) error {
 	signals := make(chan os.Signal, 2) // two: the second must not be lost behind the first
 	signal.Notify(signals, syscall.SIGTERM, os.Interrupt)
 	defer signal.Stop(signals)
@@ -106,12 +125,14 @@ func (s *setup) serveOn(listener net.Listener, d *daemon.Daemon, log *zap.Logger
 		defer close(obeyed)
 		obey(signals, d, ended)
 	}()
-	log.Info("listening", zap.String("socket", s.socket), zap.Int("pid", os.Getpid()), zap.String("version", version))
+	log.Info("listening", zap.Strings("places", places), zap.Int("pid", os.Getpid()), zap.String("version", version))
 	if ready == nil {
-		fmt.Fprintf(s.stdout, "toold %s listens on %s\n", version, s.socket)
+		for _, place := range places {
+			fmt.Fprintf(s.stdout, "toold %s listens on %s\n", version, place)
+		}
 	}
 	ready.say(strings.TrimSpace(readyWord))
-	err := d.Serve(listener)
+	err := d.Serve(listeners...)
 	close(ended)
 	<-obeyed
 	log.Info("ended", zap.Error(err))

@@ -102,7 +102,7 @@ func TestStateBelowARoot(t *testing.T) {
 	room := h.room(t, "plain", map[string]string{"a": "x\n"})
 	c := h.attach(t, &tooldv1.Attach{SessionId: "whole", Roots: []string{h.dir}, Capabilities: &tooldv1.Capabilities{Answers: true}})
 	for command, want := range map[string]string{
-		"grep -r x " + h.dir: "asked", "grep -r x " + room: "OK", "ls " + h.dir: "OK", "du -s .": "OK", "find . -name a": "OK", "rm -r .": "asked",
+		"grep -r x " + h.dir: "asked", "grep -r x " + room: "OK", "ls " + h.dir: "OK", "du -s .": "ERROR exit_code", "find . -name a": "OK", "rm -r .": "asked",
 	} {
 		expect(t, command, c.ended(command, command), want)
 	}

@@ -17,7 +17,7 @@ import (
 )
 
 // upgraded gives a link to a daemon of this program's version in the stead of an older one that has nothing to do; else
-// l, which it was given. A daemon that no client has started is left alone, and so is one of a version that cannot be
+// l, which it was given. A daemon that no client has started is left alone, and so is one that listens on TCP too, of a version that cannot be
 // compared, or of a system that does not tell when a process has ended.
 func (s *setup) upgraded(ctx context.Context, l *link) (*link, error) {
 	if s.replaced || !semver.IsValid(version) || runtime.GOOS == "darwin" {
@@ -28,7 +28,7 @@ func (s *setup) upgraded(ctx context.Context, l *link) (*link, error) {
 	if _, broken := usableSettings(); broken != nil {
 		return l, nil //nolint:nilerr // and the one that runs has others in force
 	}
-	if err != nil || semver.Compare(info.GetVersion(), version) >= 0 || !semver.IsValid(info.GetVersion()) || info.GetLimits().GetIdleExit() == nil {
+	if err != nil || semver.Compare(info.GetVersion(), version) >= 0 || !semver.IsValid(info.GetVersion()) || info.GetLimits().GetIdleExit() == nil || len(info.GetListeners()) > 1 {
 		return l, nil //nolint:nilerr // what is wrong with the daemon, the command itself will meet
 	}
 	err = s.replace(ctx, l, info, &tooldv1.ShutdownRequest{IfIdle: true})

@@ -27,3 +27,6 @@ func Replace(file, data string, between func()) error {
 	between()
 	return at.write(old, []byte(data), os.FileMode(0o600))
 }
+
+// SandboxKeys are the keys of the sandbox that mean something, and those that are known to mean nothing.
+func SandboxKeys() []string { return append(append([]string{}, sandboxKeys...), otherSandbox...) }

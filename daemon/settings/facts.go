@@ -64,6 +64,9 @@ type facts struct {
 	env           []Variable
 	limits        []limit
 	sync          *journalSync
+	sandbox       confinement
+	redactions    []Redaction
+	redactHooks   *flag
 	noHooks       *flag
 	managedHooks  *flag
 	managedRules  *flag

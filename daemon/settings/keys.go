@@ -18,6 +18,7 @@ var topKeys = map[string]func(*reader, member){
 	"env":            (*reader).env,
 	"limits":         (*reader).limits,
 	"journal":        (*reader).journal,
+	"sandbox":        (*reader).sandbox,
 	keyBypass:        (*reader).bypass,
 	"$schema":        func(*reader, member) {},
 	keyHookURLs:      (*reader).hookURLs,
@@ -26,6 +27,8 @@ var topKeys = map[string]func(*reader, member){
 	keyManagedHooks:  func(r *reader, m member) { r.facts.managedHooks = r.managedFlag(&m.value, m.key) },
 	keyManagedRules:  func(r *reader, m member) { r.facts.managedRules = r.managedFlag(&m.value, m.key) },
 	keyHookVariables: (*reader).hookVariables,
+	keyRedact:        (*reader).redactions,
+	keyRedactHooks:   (*reader).redactHooks,
 }
 
 var permissionKeys = map[string]func(*reader, member){
@@ -40,7 +43,7 @@ var permissionKeys = map[string]func(*reader, member){
 }
 
 // laterKeys are of this format and not served yet.
-var laterKeys = []string{"sandbox", "mcpServers", "lsp", "webSearch", "tools"}
+var laterKeys = []string{"mcpServers", "lsp", "webSearch", "tools"}
 
 // claudeKeys mean something to Claude Code and nothing to a daemon that runs tool calls. The list need not be complete:
 // what is missing is reported as not known.

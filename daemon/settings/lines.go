@@ -43,6 +43,7 @@ func (s *Settings) Lines() []Line {
 		out = append(out, Line{keyPublic, e.Path, e.Origin})
 	}
 	out = append(out, s.hookLines()...)
+	out = append(out, s.sandboxLines()...)
 	for _, v := range s.Env {
 		out = append(out, Line{"env." + v.Name, v.Value, v.Origin})
 	}

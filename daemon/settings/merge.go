@@ -44,10 +44,12 @@ func merge(scope Scope, v view, home string) *Settings {
 	m.mode()
 	m.directories()
 	m.hooks()
+	m.sandbox()
 	m.env()
 	m.limits()
 	m.flags()
 	m.journal()
+	m.redactions()
 	m.untrusted()
 	m.arrange(&v)
 	return m.out
@@ -278,15 +280,19 @@ func (m *merger) absolute(s *source, path string) (absolute, why string) {
 }
 
 func (m *merger) env() {
-	seen := map[string]bool{}
+	seen, filter := map[string]bool{}, m.out.Sandbox.Filter()
 	for i := range m.sources {
 		s := &m.sources[i]
 		for _, v := range s.facts.env {
-			if !s.trusted {
+			switch {
+			case !s.trusted:
 				m.lost(s, "env")
-			} else if !seen[v.Name] {
+			case !seen[v.Name]:
 				seen[v.Name] = true
 				m.out.Env = append(m.out.Env, v)
+				if filter.Withheld(v.Name) {
+					m.warn("%s: env.%s is kept from commands and hooks, since its name looks like a credential or would change what programs run; only headers of HTTP hooks can hold it", v.Origin, shortened(v.Name))
+				}
 			}
 		}
 	}

@@ -31,6 +31,12 @@ type Settings struct {
 	AllowedHTTPHookURLs []string
 	// Env is what the environment of calls is given, by name in byte order.
 	Env []Variable
+	// Redactions are taken out of logs and of what hooks are told, beside what looks like a secret.
+	Redactions []Redaction
+	// HooksToldAll: of what hooks are told nothing is taken out.
+	HooksToldAll bool
+	// Sandbox is how processes are confined.
+	Sandbox Sandbox
 	// Limits are complete: what no file sets is as Default gives it.
 	Limits Limits
 	// Unsynced: the journal waits for no disk.

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/toold/toold/scheduler/permission"
-	"github.com/toold/toold/tools/sandbox"
 )
 
 func (r *reader) permissions(m member) {
@@ -83,9 +82,6 @@ func (r *reader) env(m member) {
 		case strings.Contains(m.value.word, "\x00"):
 			r.warn(m.value.line, "env.%s holds a NUL character, which no environment variable can; it has no effect", shortened(m.key))
 		default:
-			if sandbox.Withheld(m.key) {
-				r.warn(m.line, "env.%s is kept from commands and hooks, since its name looks like a credential or would change what programs run; only headers of HTTP hooks can hold it", shortened(m.key))
-			}
 			r.facts.env = append(r.facts.env, Variable{m.key, m.value.word, r.origin(m.line)})
 		}
 	}

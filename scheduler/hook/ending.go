@@ -36,8 +36,12 @@ type heard struct {
 // hear says what the ending means at an event. Whatever went wrong is in failures. A hook that must not fail, and has,
 // holds back what it could have: a call that has not run yet, or the output of one that has succeeded. Where it could have
 // held back nothing, the model is told.
-func (e *ending) hear(h *Hook, event string) heard {
+func (e *ending) hear(h *Hook, event string, input veil) heard {
 	a, failures := e.read(event)
+	if why := input.lift(a.input); why != "" {
+		failures = append(failures, why)
+		a.forbidding()
+	}
 	a.notes = append(a.notes, e.notes...)
 	all := heard{answer: a, failures: failures}
 	say := func(d Decision, text string) {

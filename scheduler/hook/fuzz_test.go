@@ -24,7 +24,7 @@ func FuzzEnding(f *testing.F) {
 			e.failure = "was ended by SIGKILL"
 		}
 		h := &Hook{Event: event, Command: "c", Block: n&64 != 0}
-		one := e.hear(h, event)
+		one := e.hear(h, event, veil{})
 		in := &Input{Event: event, ToolInput: json.RawMessage(`{"a": 0}`)}
 		r := join([]*Hook{h}, []heard{one}, in)
 		switch {

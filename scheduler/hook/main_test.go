@@ -21,7 +21,7 @@ func TestMain(m *testing.M) {
 // newRunner gives a runner in a folder of its own.
 func newRunner(t testing.TB) hook.Runner {
 	t.Helper()
-	processes, err := sandbox.New(t.TempDir())
+	processes, err := sandbox.New(t.TempDir(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

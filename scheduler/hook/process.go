@@ -50,7 +50,7 @@ func (r Runner) start(ctx context.Context, h *Hook, input []byte) ending {
 func (r Runner) command(h *Hook) (sandbox.Command, error) {
 	c := sandbox.Command{
 		ID: "hook", Path: shell, Args: []string{"sh", "-c", h.Command}, Dir: r.dir(),
-		Env: sandbox.Environ(r.Environ, "CLAUDE_PROJECT_DIR="+r.ProjectDir, "TOOLD_PROJECT_DIR="+r.ProjectDir),
+		Env: r.Filter.Environ(r.Environ, "CLAUDE_PROJECT_DIR="+r.ProjectDir, "TOOLD_PROJECT_DIR="+r.ProjectDir),
 	}
 	if h.Args == nil {
 		return c, nil

@@ -223,7 +223,7 @@ func TestMuchOutput(t *testing.T) {
 }
 
 func TestCannotStart(t *testing.T) {
-	processes, err := sandbox.New(t.TempDir())
+	processes, err := sandbox.New(t.TempDir(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

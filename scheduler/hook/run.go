@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"sync"
 	"time"
 
@@ -29,6 +30,13 @@ type Runner struct {
 	// AllowedURLs are the only ones that requests go to, with * for any characters of the host or of what follows it; a
 	// lone * is any URL. nil: all are.
 	AllowedURLs []string
+	// Filter is what the environment of processes is filtered by.
+	Filter sandbox.Filter
+	// Secrets in what hooks are told are replaced by marks: those that package redact knows by their form, those of Environ,
+	// and what Patterns match. For the administrator's hooks, from which nobody can hide what they watch over, these are
+	// the forms and ManagedPatterns alone. Plain: hooks are told everything.
+	Patterns, ManagedPatterns []*regexp.Regexp
+	Plain                     bool
 }
 
 // Run tells all hooks of in's event at once and joins what they say. It returns when each has ended, at the latest at
@@ -38,16 +46,17 @@ func (r Runner) Run(ctx context.Context, hooks []*Hook, in Input) Result {
 	if len(hooks) == 0 {
 		return Result{}
 	}
-	text, err := in.encode()
+	told := r.tell(in, hooks)
 	all := make([]heard, len(hooks))
 	var running sync.WaitGroup
 	for i, h := range hooks {
 		running.Go(func() {
-			end := ending{failure: fmt.Sprintf("could not be told: %v", err)}
-			if err == nil {
-				end = r.one(ctx, h, text)
+			told := told(h)
+			end := ending{failure: fmt.Sprintf("could not be told: %v", told.err)}
+			if told.err == nil {
+				end = r.one(ctx, h, told.text)
 			}
-			all[i] = end.hear(h, in.Event)
+			all[i] = end.hear(h, in.Event, told.input)
 		})
 	}
 	running.Wait()

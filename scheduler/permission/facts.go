@@ -30,6 +30,8 @@ type Facts struct {
 	Patterns map[string][]string
 	// Unconfined: it asks to leave the sandbox.
 	Unconfined bool
+	// Boxed: it starts processes, and all of them will be fully confined.
+	Boxed bool
 	// Check says why the state check wants somebody to be asked; empty: it does not.
 	Check string
 	// Critical says why the call could destroy more than a workspace; empty: it could not.

@@ -45,6 +45,8 @@ type place struct {
 	lines walk.Rules
 	// part is the longest run of plain characters in them. What does not have it in its name does not fit.
 	part string
+	// path is the one path that they are about, with what is below it; empty: they are about more.
+	path string
 }
 
 // places gives where a rule's path points. A rule that forbids errs towards more places than one that allows.
@@ -89,10 +91,19 @@ func at(dirs []string, line string) (list []place) {
 	}
 	for _, dir := range dirs {
 		if filepath.IsAbs(dir) {
-			list = append(list, place{dir, walk.ParseRules([]byte(lines)), plainPart(line)})
+			list = append(list, place{dir, walk.ParseRules([]byte(lines)), plainPart(line), onePath(dir, line)})
 		}
 	}
 	return list
+}
+
+// onePath is the path that a line is about, if that can be told: it stands at one place and has no pattern in it.
+func onePath(dir, line string) string {
+	line = strings.TrimSuffix(strings.TrimSuffix(line, "/**"), "/")
+	if strings.ContainsAny(line, `*?[\!#`) || !strings.Contains(line, "/") {
+		return ""
+	}
+	return path.Join(dir, line)
 }
 
 // plainPart gives the longest part of a line in which every character stands for itself; empty when there are classes or

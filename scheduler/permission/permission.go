@@ -81,8 +81,9 @@ type Verdict struct {
 
 // A Policy is what calls are judged by.
 type Policy struct {
-	Rules *Rules
-	Mode  Mode
+	Rules  *Rules
+	Mode   Mode
+	Escape Escape
 }
 
 // Decide joins the facts with rules and mode. A deny decides; else what has a reason to ask asks; else what is covered
@@ -98,7 +99,7 @@ func decide(c *call, p Policy) Verdict {
 	f := c.Facts
 	v := Verdict{Level: level(f)}
 	denying, doubtful := p.Rules.meeting(DenyList, c)
-	if denying = append(denying, opinions(f, Deny)...); len(denying) > 0 {
+	if denying = append(append(denying, opinions(f, Deny)...), p.Escape.barred(f)...); len(denying) > 0 {
 		v.Level = Forbidden
 		return v.on(Deny, denying)
 	}
@@ -107,7 +108,7 @@ func decide(c *call, p Policy) Verdict {
 	}
 	missing, allowing := uncovered(c, p)
 	if len(missing) > 0 {
-		allowing = opinions(f, Allow)
+		allowing = append(opinions(f, Allow), p.Escape.confined(f)...)
 	}
 	if len(allowing) == 0 {
 		v = v.on(Ask, missing)

@@ -33,6 +33,24 @@ var protectedDirs = []string{
 // another hand can bring to name another commit, hide files, or lose work.
 var running = []string{"hooks", "config", "config.worktree", "info/attributes", "modules"}
 
+// ProtectedIn gives the paths at the top of a directory that are protected, there or not; what makes git run something is
+// left to who knows where git's directories are.
+func ProtectedIn(dir string) (list []string) {
+	for _, name := range slices.Concat(protectedNames, protectedDirs) {
+		list = append(list, path.Join(dir, name))
+	}
+	return list
+}
+
+// ProtectedInGit gives the paths in a git directory that make git run something and that git itself leaves alone in
+// everyday work.
+func ProtectedInGit(dir string) (list []string) {
+	for _, name := range []string{"hooks", "config", "config.worktree", "info/attributes"} {
+		list = append(list, path.Join(dir, name))
+	}
+	return list
+}
+
 // protected says what a write would meddle with; empty: nothing that is protected. guarded are clean names.
 func protected(a *Access, guarded []string) string {
 	if !a.Write {

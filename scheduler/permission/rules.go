@@ -102,6 +102,24 @@ func (r *Rules) AboutReading() bool { return r.forbid("Read", paths) }
 // AboutWriting says whether any rule denies writing a path, or asks first.
 func (r *Rules) AboutWriting() bool { return r.forbid("Edit", paths) }
 
+// UnreadablePaths gives the paths that deny and ask rules are about which keep files from being read, as far as a rule
+// names one. all: each of them does.
+func (r *Rules) UnreadablePaths() (paths []string, all bool) {
+	all = true
+	for _, which := range []List{DenyList, AskList} {
+		rules := r.list(which)
+		for i := range rules {
+			if !rules[i].names("Read") {
+				continue
+			}
+			for _, p := range rules[i].places {
+				paths, all = append(paths, p.path), all && p.path != ""
+			}
+		}
+	}
+	return slices.DeleteFunc(paths, func(p string) bool { return p == "" }), all
+}
+
 // AboutParameters says whether any rule tests a parameter of the input.
 func (r *Rules) AboutParameters() bool { return r.forbid("", parameter) }
 

@@ -72,7 +72,9 @@ type Rights struct {
 	Memory  *workspace.Memory    // what they have seen of them
 	Hooks   *hook.Set
 	Runner  hook.Runner // runs them
-	Common  hook.Input  // what each of them is told
+	// Confining is how the processes of calls are confined.
+	Confining Confining
+	Common    hook.Input // what each of them is told
 }
 
 // ErrMoot says that a question was taken back because what it depends on has changed.

@@ -43,6 +43,7 @@ type Ended struct {
 	Spill      *tools.Spill
 	Usage      Usage
 	Changes    tools.Changes
+	Confined   Confined
 	Stack      []byte // of a tool that panicked, for the daemon's log
 }
 
@@ -74,6 +75,7 @@ type Changed struct {
 // A Peer is who uses a session, as far as that is known.
 type Peer struct {
 	UID             int
+	Principal       string
 	Client, Version string
 }
 

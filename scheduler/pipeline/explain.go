@@ -21,6 +21,7 @@ type Explanation struct {
 	Concurrent  bool
 	Hooks       []*hook.Hook // that would be asked first; what they would say is not known
 	Suggestions []string     // allow rules that would cover it
+	Confined    Confined     // how its processes would be
 	Fault       *fault.Error // what would end the call as things stand, whatever the verdict; nil: nothing
 }
 
@@ -28,7 +29,8 @@ type Explanation struct {
 func (c *Call) Explain(ctx context.Context) (Explanation, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	impossible := c.check(ctx, c.session.Peek(c))
+	env := c.session.Peek(c)
+	impossible := c.check(ctx, env)
 	if c.facts == nil {
 		return Explanation{}, impossible
 	}
@@ -36,6 +38,10 @@ func (c *Call) Explain(ctx context.Context) (Explanation, error) {
 	explained := Explanation{
 		Verdict: v, Mode: c.rights.Mode, Facts: c.facts, Effects: c.parsed.effects, Concurrent: c.concurrent,
 		Hooks: c.hooks(hook.PreToolUse), Suggestions: permission.Suggest(c.facts, v, c.rights.Anchors),
+	}
+	confined, unable := c.enclose(ctx, env)
+	if explained.Confined = confined; unable != nil && impossible == nil {
+		impossible = unable
 	}
 	if v.Decision == permission.Ask {
 		explained.Hooks = append(explained.Hooks, c.hooks(hook.PermissionRequest)...)

@@ -59,8 +59,11 @@ func (c *Call) look(ctx context.Context, env *tools.Env) (*permission.Facts, err
 	}
 	grant.Changes = append(declared(f, written), s.guessed(effects.Commands, homeOf(env))...)
 	f.Critical = permission.Critical(effects, permission.Around{Dir: env.Dir, Home: homeOf(env), Roots: places.Roots(), Environ: env.Environ})
+	f.Unconfined = f.Unconfined && !c.rights.Confining.Off && !c.rights.Escape.Excludes(f) // else leave to go outside is not asked
+	f.Boxed = c.boxed(f)
 	c.files = places.View(grant, c.rights.Memory)
 	env.Files = c.files
+	env.Box = c.checking(ctx, f)
 	return f, nil
 }
 

@@ -164,9 +164,11 @@ func (c *Call) replace(input json.RawMessage) error {
 
 // act records the start and runs the action under its time limit.
 func (c *Call) act(ctx context.Context, env *tools.Env, usage *Usage) Ended {
-	if effects := c.parsed.effects; effects.Opaque || len(effects.Commands) > 0 {
-		usage.Tier = env.Runner.Tier()
+	confined, err := c.enclose(ctx, env)
+	if err != nil {
+		return refused(ctx, err)
 	}
+	usage.Tier = confined.Tier
 	if err := c.session.Start(c, Started{Tier: usage.Tier, Verdict: c.verdict}); err != nil {
 		return refused(ctx, err)
 	}
@@ -179,7 +181,8 @@ func (c *Call) act(ctx context.Context, env *tools.Env, usage *Usage) Ended {
 	since := time.Now()
 	result, err := c.parsed.action.Run(ctx, env)
 	usage.Ran = time.Since(since)
-	return settle(ctx, result, err, usage.Ran)
+	confined.Denials = denials(env.Box.Denials())
+	return settle(ctx, result, err, usage.Ran).confined(confined)
 }
 
 // settle decides how a started call has ended. A call that succeeded has won the race against whatever stopped it.

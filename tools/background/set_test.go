@@ -33,7 +33,7 @@ func newRoom(t *testing.T) *room {
 	if err != nil {
 		t.Fatal(err)
 	}
-	runner, err := sandbox.New(t.TempDir())
+	runner, err := sandbox.New(t.TempDir(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -143,9 +143,9 @@ func gitSays(ctx context.Context, env *tools.Env, top string, args ...string) (s
 		return "", nil // then the command will not find it either
 	}
 	out, complaints := sandbox.Beginning{Most: maxSettings}, sandbox.Beginning{Most: maxComplaint}
-	p, err := env.Runner.Start(sandbox.Command{
+	p, err := env.Box.Start(sandbox.Command{
 		ID: env.CallID, Path: git, Args: append([]string{"git"}, args...),
-		Dir: top, Env: sandbox.Environ(shell.ReadOnlyEnv(env.Environ, untilded("~"), env.Files.Roots())),
+		Dir: top, Env: env.Box.Environ(shell.ReadOnlyEnv(env.Environ, untilded("~"), env.Files.Roots())),
 		Stdout: &out, Stderr: &complaints,
 	})
 	if err != nil {

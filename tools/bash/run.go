@@ -88,7 +88,7 @@ func (r *shellRun) prepare() (err error) {
 	if r.in.analysis.ReadOnly && r.in.analysis.Git {
 		set = append(set, shell.GitHardening()...)
 	}
-	r.environ = sandbox.Environ(base, set...)
+	r.environ = r.env.Box.Environ(base, set...)
 	if !r.in.analysis.Concurrent && !r.in.RunInBackground {
 		r.report = &sandbox.Beginning{Most: maxReport}
 	}
@@ -122,7 +122,7 @@ func (r *shellRun) start() (err error) {
 		c.Report, c.Extra = r.report, []*os.File{script}
 		c.Env = append(c.Env[:len(c.Env):len(c.Env)], preludeName)
 	}
-	if r.process, err = r.env.Runner.Start(c); err != nil {
+	if r.process, err = r.env.Box.Start(c); err != nil {
 		return startFault(err)
 	}
 	return nil

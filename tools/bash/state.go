@@ -83,18 +83,20 @@ func cutLast(text, sep string) (before, after string, ok bool) {
 }
 
 // shellsOwn are variables that say what one shell is, and are nothing to hand on.
-var shellsOwn = map[string]bool{"_": true, "SHLVL": true, "PWD": true, "OLDPWD": true, sandbox.MarkerName: true}
+var shellsOwn = map[string]bool{"_": true, "SHLVL": true, "PWD": true, "OLDPWD": true}
+
+func notHandedOn(name string) bool { return shellsOwn[name] || sandbox.Own(name) }
 
 // after is the session's environment once a shell that was given part of it has ended with these exports: what the
 // shell has changed, added or removed is so for the session, and what the shell never saw stays. A variable that no
 // child would be given is not taken over, but named.
-func (s state) after(session, given []string) (environ map[string]string, withheld []string) {
+func (s state) after(session, given []string, withholds func(name string) bool) (environ map[string]string, withheld []string) {
 	environ, before := asMap(session), asMap(given)
 	for name, value := range s.exports {
-		if old, had := before[name]; shellsOwn[name] || had && old == value {
+		if old, had := before[name]; notHandedOn(name) || had && old == value {
 			continue
 		}
-		if sandbox.Withheld(name) {
+		if withholds(name) {
 			withheld = append(withheld, name)
 			continue
 		}
@@ -103,7 +105,7 @@ func (s state) after(session, given []string) (environ map[string]string, withhe
 	maps.DeleteFunc(environ, func(name, _ string) bool {
 		_, had := before[name]
 		_, has := s.exports[name]
-		return had && !has && !shellsOwn[name] && isName(name)
+		return had && !has && !notHandedOn(name) && isName(name)
 	})
 	return environ, withheld
 }

@@ -25,13 +25,13 @@ var benchInputs = []struct{ name, pattern, flag string }{
 // BenchmarkGrep searches GOROOT/src for file names, as it is offered. BenchmarkRipgrep is its control: the same by rg
 // alone, started anew each time. They find the same files.
 func BenchmarkGrep(b *testing.B) {
-	runner, err := sandbox.New(b.TempDir())
+	runner, err := sandbox.New(b.TempDir(), nil)
 	if err != nil {
 		b.Fatal(err)
 	}
 	defer runner.Close()
 	env := newEnv(b, filepath.Join(runtime.GOROOT(), "src"))
-	env.Runner = runner
+	env.Box = &sandbox.Box{Runner: runner}
 	for _, in := range benchInputs {
 		input := fmt.Sprintf(`{"pattern": %q, "-i": %v}`, in.pattern, in.flag != "")
 		b.Run(in.name, func(b *testing.B) {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/toold/toold/tools"
+	"github.com/toold/toold/tools/sandbox"
 	"github.com/toold/toold/tools/tooltest"
 )
 
@@ -27,7 +28,7 @@ func denied(t *testing.T, dir string, runner *tools.Env) (*tooltest.Files, *tool
 	files.Bar(".env", "sub/secret", "sub/.hidden", "to-seen")
 	tooltest.Unopened(t, files.Root+"/.env", files.Root+"/sub/secret", files.Root+"/sub/.hidden")
 	env := files.Env()
-	env.Runner = runner.Runner
+	env.Box = runner.Box
 	return files, env
 }
 
@@ -81,13 +82,13 @@ func TestDeniedLeavesPatternsToRipgrep(t *testing.T) {
 	files.Put("seen", "needle\n")
 	input := `{"pattern": "[a-z&&[^x]]eedle"}`
 	env := files.Env()
-	env.Runner = runner
+	env.Box = &sandbox.Box{Runner: runner}
 	if _, found, err := call(context.Background(), tool, env, input); err != nil || len(found.Files) != 1 {
 		t.Errorf("without rules: %v, found %v", err, found.Files)
 	}
 	files.Bar("elsewhere")
 	env = files.Env()
-	env.Runner = runner
+	env.Box = &sandbox.Box{Runner: runner}
 	_, _, err := call(context.Background(), tool, env, input)
 	if !isFault(err, "bad_pattern") || !strings.Contains(err.Error(), "ripgrep") {
 		t.Errorf("with rules: %v", err)

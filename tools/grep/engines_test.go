@@ -12,6 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/toold/toold/tools/fault"
+
+	"github.com/toold/toold/tools/sandbox"
 )
 
 // This file compares the two engines with each other on made-up files and patterns.
@@ -71,7 +73,7 @@ func TestEnginesAgree(t *testing.T) {
 			t.Fatal(err)
 		}
 		env := newEnv(t, dir)
-		env.Runner = runner
+		env.Box = &sandbox.Box{Runner: runner}
 		expr, err := compile(in)
 		if err != nil || !expr.exact && !in.Multiline {
 			continue

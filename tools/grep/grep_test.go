@@ -40,7 +40,7 @@ func onlyRipgrep(t testing.TB) (tools.Tool, *sandbox.Runner) {
 	if rg == "" {
 		t.Skip("rg is not on PATH; the engines cannot be compared")
 	}
-	runner, err := sandbox.New(t.TempDir())
+	runner, err := sandbox.New(t.TempDir(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,7 +167,7 @@ func runArchive(t *testing.T, archive []section, tool tools.Tool, runner *sandbo
 	}
 	plant(t, dir, tree)
 	env := newEnv(t, dir)
-	env.Runner = runner
+	env.Box = &sandbox.Box{Runner: runner}
 	for i := 0; i+1 < len(script); i += 2 {
 		input := strings.ReplaceAll(script[i].data, "$DIR", dir)
 		text, _, err := call(context.Background(), tool, env, input)

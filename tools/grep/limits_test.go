@@ -18,6 +18,7 @@ import (
 
 	"github.com/toold/toold/tools"
 	"github.com/toold/toold/tools/fault"
+	"github.com/toold/toold/tools/sandbox"
 	"github.com/toold/toold/tools/tooltest"
 )
 
@@ -33,7 +34,7 @@ func eachEngine(t *testing.T, test func(t *testing.T, tool tools.Tool, env *tool
 		tool, runner := onlyRipgrep(t)
 		dir := t.TempDir()
 		env := newEnv(t, dir)
-		env.Runner = runner
+		env.Box = &sandbox.Box{Runner: runner}
 		test(t, tool, env, dir)
 	})
 }
@@ -270,7 +271,7 @@ func TestEndStopsRipgrep(t *testing.T) {
 	_, runner := onlyRipgrep(t)
 	dir := t.TempDir()
 	env := newEnv(t, dir)
-	env.Runner = runner
+	env.Box = &sandbox.Box{Runner: runner}
 	pipe := filepath.Join(dir, "never")
 	if err := syscall.Mkfifo(pipe, 0o644); err != nil {
 		t.Fatal(err)
@@ -350,7 +351,7 @@ func TestTypesAreRipgreps(t *testing.T) {
 	_, runner := onlyRipgrep(t)
 	var list bytes.Buffer
 	env := newEnv(t, t.TempDir())
-	env.Runner = runner
+	env.Box = &sandbox.Box{Runner: runner}
 	if _, err := findRipgrep().start(context.Background(), env, "/", []string{"--no-config", "--type-list"}, &list, io.Discard); err != nil {
 		t.Fatal(err)
 	}

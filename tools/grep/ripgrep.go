@@ -104,7 +104,7 @@ var started atomic.Int64
 
 // start runs rg to its end, or until ctx ends. This is the only place that starts a process.
 func (rg ripgrep) start(ctx context.Context, env *tools.Env, dir string, args []string, out, complaints io.Writer) (sandbox.Exit, error) {
-	process, err := env.Runner.Start(sandbox.Command{
+	process, err := env.Box.Start(sandbox.Command{
 		ID: fmt.Sprintf("%s-rg%d", env.CallID, started.Add(1)), Path: string(rg), Args: append([]string{"rg"}, args...), Dir: dir,
 		Env: []string{"LC_ALL=C.UTF-8"}, Stdout: out, Stderr: complaints,
 	})

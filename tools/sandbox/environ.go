@@ -26,16 +26,60 @@ var secretEndings = []string{
 	"TOKEN", "SECRET", "KEY", "APIKEY", "CREDENTIAL", "CREDENTIALS", "PASS", "PASSPHRASE", "PAT", "COOKIE", "DSN",
 }
 
+// A Filter is what a caller has to say of names, beside what is known here. The zero value adds nothing. A name may begin
+// and end with *, which stands for anything.
+type Filter struct {
+	Withhold []string // names that children never see, in capitals or not
+	Keep     []string // names that they do see, though they look like a credential's; Withhold and Unsafe beat them
+}
+
 // Environ is what a child gets of base, which is a list of NAME=value: without what Withheld names, each name once (the
 // last wins), and with set, which is not filtered, in place of what base says of the same names.
-func Environ(base []string, set ...string) []string {
+func (f Filter) Environ(base []string, set ...string) []string {
 	fixed := func(string) bool { return false }
 	e := environment{seen: make(map[string]bool, len(base)+len(set)), list: make([]string, 0, len(base)+len(set))}
 	e.add(set, fixed)
-	e.add(base, Withheld)
+	e.add(base, f.Withheld)
 	slices.Reverse(e.list)
 	return e.list
 }
+
+// Withheld reports that children never see a variable of that name: it looks like a credential and is not kept, it is
+// withheld by name, or it would change what a program runs.
+func (f Filter) Withheld(name string) bool {
+	capitals := strings.ToUpper(name)
+	return Unsafe(name) || f.withholds(capitals) || (credential(capitals) || matches(secretPlaces, capitals)) && !matches(f.Keep, name)
+}
+
+// Secrets gives the values of variables whose names are a credential's own, or are withheld by the filter, for whoever must
+// not show them. Left out are paths and what is too short, or too much like a word, to be told from other text: a password
+// "postgres" would take that word out of everything.
+func (f Filter) Secrets(environ []string) []string {
+	const least, word = 8, 16
+	var values []string
+	for _, entry := range environ {
+		name, value, _ := strings.Cut(entry, "=")
+		capitals := strings.ToUpper(name)
+		named := credential(capitals) || capitals == "DATABASE_URL" || capitals == "DOCKER_AUTH_CONFIG" || f.withholds(capitals)
+		if named && !Unsafe(name) && len(value) >= least && value[0] != '/' && (len(value) >= word || strings.ContainsAny(value, "0123456789")) {
+			values = append(values, value)
+		}
+	}
+	return values
+}
+
+func (f Filter) withholds(capitals string) bool {
+	return slices.ContainsFunc(f.Withhold, func(p string) bool { return fits(strings.ToUpper(p), capitals) })
+}
+
+// Environ is that of the zero Filter.
+func Environ(base []string, set ...string) []string { return Filter{}.Environ(base, set...) }
+
+// Withheld is that of the zero Filter.
+func Withheld(name string) bool { return Filter{}.Withheld(name) }
+
+// Unsafe reports that a variable of that name would change what a program runs. No filter ever lets it through.
+func Unsafe(name string) bool { return matches(dangerous, name) }
 
 // An environment is put together from its end, so that the first entry of a name is the one that counts.
 type environment struct {
@@ -56,24 +100,28 @@ func (e *environment) add(entries []string, withheld func(name string) bool) {
 	}
 }
 
-// Withheld reports that children never see a variable of that name: it looks like a credential, or it would change
-// what a program runs.
-func Withheld(name string) bool {
-	return matches(dangerous, name) || secret(strings.ToUpper(name))
-}
-
 func matches(patterns []string, name string) bool {
-	for _, p := range patterns {
-		if beginning, open := strings.CutSuffix(p, "*"); name == p || open && strings.HasPrefix(name, beginning) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(patterns, func(p string) bool { return fits(p, name) })
 }
 
-// secret judges a name in capitals.
-func secret(name string) bool {
-	if strings.Contains(name, "PASSWORD") || strings.Contains(name, "PASSWD") || matches(secretPlaces, name) {
+// fits holds a name against a pattern.
+func fits(pattern, name string) bool {
+	ending, openStart := strings.CutPrefix(pattern, "*")
+	middle, openEnd := strings.CutSuffix(ending, "*")
+	switch {
+	case openStart && openEnd:
+		return strings.Contains(name, middle)
+	case openStart:
+		return strings.HasSuffix(name, ending)
+	case openEnd:
+		return strings.HasPrefix(name, middle)
+	}
+	return name == pattern
+}
+
+// credential judges a name in capitals.
+func credential(name string) bool {
+	if strings.Contains(name, "PASSWORD") || strings.Contains(name, "PASSWD") {
 		return true
 	}
 	for _, ending := range secretEndings {

@@ -16,6 +16,9 @@ import (
 // daemonHome makes the test binary a daemon that runs a script and waits to be killed.
 const daemonHome = "SANDBOX_TEST_DAEMON_HOME"
 
+// daemonTier is how that script is confined.
+const daemonTier = "SANDBOX_TEST_DAEMON_TIER"
+
 func TestMain(m *testing.M) {
 	if WatcherMain(os.Args) {
 		return
@@ -30,7 +33,7 @@ func TestMain(m *testing.M) {
 
 // daemonMain runs script with its output to the daemon's own, and says the watcher's number first.
 func daemonMain(home, script string) {
-	r, err := New(home)
+	r, err := New(home, nil)
 	if err != nil {
 		fmt.Println(err)
 		os.Exit(1)
@@ -39,6 +42,7 @@ func daemonMain(home, script string) {
 	p, err := r.Start(Command{
 		ID: "call", Path: bash, Args: []string{"bash", "-c", script}, Dir: "/",
 		Env: os.Environ(), Stdout: os.Stdout, Stderr: os.Stderr,
+		Policy: Policy{Tier: Tier(os.Getenv(daemonTier)), Places: []Place{{Path: "/tmp", Access: Write}, {Path: "/var/tmp", Access: Write}}},
 	})
 	if err != nil {
 		fmt.Println(err)
@@ -51,7 +55,7 @@ const bash = "/bin/bash"
 
 func newRunner(t testing.TB) *Runner {
 	t.Helper()
-	r, err := New(t.TempDir())
+	r, err := New(t.TempDir(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

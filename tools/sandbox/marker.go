@@ -14,6 +14,15 @@ import (
 // where place stands for the daemon's home, generation for one life of a daemon there, and number for the process.
 const MarkerName = "TOOLD_CALL"
 
+// Own says whether a variable of that name is the sandbox's own: each process is given it anew.
+func Own(name string) bool {
+	switch name {
+	case MarkerName, "HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy", "NO_PROXY", "no_proxy", "GIT_HTTP_PROXY_AUTHMETHOD":
+		return true
+	}
+	return false
+}
+
 // place is the part of a marker that all daemons of one home share.
 func place(home string) string {
 	sum := sha256.Sum256([]byte(home))

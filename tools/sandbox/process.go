@@ -8,12 +8,16 @@ import (
 	"io"
 	"os"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
 )
+
+// manyDenials is how many different denials of one process are noted.
+const manyDenials = 50
 
 const (
 	// grace is how long a tree that was told to end may take before it is killed.
@@ -42,6 +46,9 @@ type Command struct {
 	Report io.Writer
 	// Extra are further descriptors for the process, after those. They stay the caller's to close.
 	Extra []*os.File
+	// Policy says what the process may do.
+	Policy Policy
+	denied func([]Denial) // hears what it was denied, once it has ended; nil: nobody does
 }
 
 // A Process is a started command with everything that it starts.
@@ -55,6 +62,12 @@ type Process struct {
 	exit    Exit
 	done    chan struct{}
 	outputs []*capture
+	fence   fence // what confines it
+	denied  func([]Denial)
+	id      string
+
+	mu      sync.Mutex
+	refused []Denial // by others than the guard
 }
 
 // An Exit says how a tree has ended.
@@ -68,6 +81,8 @@ type Exit struct {
 	MaxRSS  int64 // bytes, of the largest process of the tree that was waited for
 	Stopped bool  // Stop was called before the main process had ended
 	Output  error // why the output was not taken to its end; nil: it was
+	// Denials is what the tree was not let do, as far as that is noticed, at most 50 of them.
+	Denials []Denial
 }
 
 // A Left is a process that outlived its call.
@@ -76,10 +91,10 @@ type Left struct {
 	Name string // its command line, at most 80 characters
 }
 
-// Start starts c. An error says that nothing was started.
+// Start starts c. An error says that nothing was started; an *UnavailableError, that nothing here can confine it.
 func (r *Runner) Start(c Command) (*Process, error) {
 	p := &Process{
-		runner: r, marker: r.newMarker(c.ID), since: ticks(),
+		runner: r, marker: r.newMarker(c.ID), since: ticks(), denied: c.denied, id: c.ID,
 		exited: make(chan struct{}), done: make(chan struct{}),
 	}
 	if err := r.enter(p); err != nil {
@@ -116,13 +131,16 @@ func (p *Process) start(c Command) (err error) {
 		defer far.Close()
 		p.outputs, files = append(p.outputs, output), append(files, far)
 	}
-	p.child, err = spawn(c.Path, c.Args, &os.ProcAttr{
-		Dir: c.Dir, Env: append(c.Env[:len(c.Env):len(c.Env)], MarkerName+"="+p.marker), Files: append(files, c.Extra...),
-		Sys: &syscall.SysProcAttr{Setsid: true},
-	})
-	if err != nil {
+	environ := append(c.Env[:len(c.Env):len(c.Env)], MarkerName+"="+p.marker)
+	if err = p.spawn(c, environ, append(files, c.Extra...)); err != nil {
 		p.closeOutputs()
 	}
+	return err
+}
+
+// spawnFree starts the main process without confining it.
+func (p *Process) spawnFree(c Command, environ []string, files []*os.File) (err error) {
+	p.child, err = spawn(c.Path, c.Args, &os.ProcAttr{Dir: c.Dir, Env: environ, Files: files, Sys: &syscall.SysProcAttr{Setsid: true}})
 	return err
 }
 
@@ -171,6 +189,37 @@ func (p *Process) end() {
 	p.conclude()
 }
 
+// Denied notes what was denied, by somebody else, to the processes that run under that ID.
+func (r *Runner) Denied(id string, d Denial) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for p := range r.trees {
+		if p.id == id {
+			p.refuse(d)
+		}
+	}
+}
+
+func (p *Process) refuse(d Denial) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for i := range p.refused {
+		if o := &p.refused[i]; o.Operation == d.Operation && o.Target == d.Target {
+			o.Count++
+			return
+		}
+	}
+	if len(p.refused) < manyDenials {
+		p.refused = append(p.refused, d)
+	}
+}
+
+func (p *Process) others() []Denial {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.refused
+}
+
 // isDead reports that the main process has ended.
 func (p *Process) isDead() bool {
 	select {
@@ -193,6 +242,10 @@ func (p *Process) conclude() {
 		p.collect()
 	} else { // stuck in the kernel: collected whenever it comes out
 		go func() { <-p.exited; _, _ = collect(p.child) }()
+	}
+	p.exit.Denials = append(p.unfence(), p.others()...)
+	if p.denied != nil {
+		p.denied(p.exit.Denials)
 	}
 	p.runner.leave(p)
 	close(p.done)

@@ -242,7 +242,7 @@ func TestCollectsOnlyItsOwn(t *testing.T) {
 }
 
 func TestCloseStopsAll(t *testing.T) {
-	r, err := New(t.TempDir())
+	r, err := New(t.TempDir(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

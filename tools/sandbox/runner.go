@@ -15,12 +15,6 @@ import (
 	"sync/atomic"
 )
 
-// A Tier says how far a process is confined.
-type Tier string
-
-// None confines nothing: a process may do what the daemon's user may.
-const None Tier = "NONE"
-
 // ErrClosed is what Start gives once the Runner is closing.
 var ErrClosed = errors.New("the daemon is shutting down and starts no more processes")
 
@@ -35,6 +29,7 @@ type Runner struct {
 	started    atomic.Uint64
 	reaper     reaper
 	watcher    *watcher
+	grounds    grounds
 
 	mu     sync.Mutex
 	trees  map[*Process]bool // started, or about to be
@@ -51,10 +46,11 @@ var waited struct {
 	mains map[int]bool
 }
 
-// New makes a Runner for the daemon whose place is home: a path that no other living daemon uses. The calling process
+// New makes a Runner and finds out what can confine processes here. outlet serves the ways out to the network of those
+// that may use some; nil: none may. home is a path that no other living daemon uses. The calling process
 // becomes a child subreaper, and a watcher is started that ends what it leaves behind if it is killed; for this the
 // program's main must begin with WatcherMain. What an earlier daemon of the same home has left is Sweep's to end.
-func New(home string) (*Runner, error) {
+func New(home string, outlet Outlet) (*Runner, error) {
 	null, err := os.Open(os.DevNull)
 	if err != nil {
 		return nil, err
@@ -73,11 +69,9 @@ func New(home string) (*Runner, error) {
 		_ = null.Close()
 		return nil, fmt.Errorf("starting the watcher: %w", err)
 	}
+	r.confineWith(outlet)
 	return r, nil
 }
-
-// Tier is how far processes are confined.
-func (r *Runner) Tier() Tier { return None }
 
 // Close stops every process that still runs, waits for all of them, and lets the watcher go.
 func (r *Runner) Close() error {
@@ -96,6 +90,7 @@ func (r *Runner) Close() error {
 	}
 	err := r.watcher.close()
 	r.reaper.stop()
+	r.letGo()
 	return errors.Join(err, r.null.Close())
 }
 
@@ -124,13 +119,18 @@ func spawn(path string, args []string, attr *os.ProcAttr) (*os.Process, error) {
 	if err != nil {
 		return nil, err
 	}
+	await(child.Pid)
+	return child, nil
+}
+
+// await notes that somebody waits for the child pid. waited.starting is held for reading since before it existed.
+func await(pid int) {
 	waited.mu.Lock()
 	defer waited.mu.Unlock()
 	if waited.mains == nil {
 		waited.mains = map[int]bool{}
 	}
-	waited.mains[child.Pid] = true
-	return child, nil
+	waited.mains[pid] = true
 }
 
 // collect waits for a child that spawn has started.

@@ -22,7 +22,13 @@ func (p *Process) terminate() {
 // settle waits until nothing of the tree is left. What still is after the given time is killed and noted: as stuck when
 // it survives even that, and as left behind when the main process was not told to end but had ended before it.
 func (p *Process) settle(quiet time.Duration) {
-	left := p.waitGone(quiet, func([]member) {})
+	left := p.waitGone(quiet, func(left []member) {
+		for _, m := range left {
+			if p.exit.Stopped {
+				m.signal(syscall.SIGCONT) // one that has stopped itself since it was told to end hears of it
+			}
+		}
+	})
 	if len(left) == 0 {
 		return
 	}

@@ -22,11 +22,11 @@ func (p *Process) members() []member {
 	main := p.child.Pid
 	for {
 		roots := p.orphans()
-		if p.isDead() && len(roots) == 0 {
+		if p.isDead() && len(roots) == 0 && !p.fence.hasOrphans() {
 			return nil
 		}
 		tree := closure(scan(), func(m member) bool {
-			return m.pid == main || m.session == main ||
+			return m.pid == main || m.session == main || p.fence.first != 0 && m.parent == p.fence.first ||
 				slices.ContainsFunc(roots, func(r member) bool { return r.pid == m.pid && r.start == m.start })
 		})
 		if len(tree) > 0 {
@@ -139,13 +139,18 @@ var childList = sync.OnceValues(func() (*os.File, error) {
 func children() []int {
 	list, err := childList()
 	if err != nil {
-		return childrenByScan()
+		return childrenByScan(os.Getpid())
 	}
+	return childrenIn(list, os.Getpid())
+}
+
+// childrenIn reads the list of pid's children.
+func childrenIn(list *os.File, pid int) []int {
 	var last string
 	for {
 		now, err := readAll(list)
 		if err != nil {
-			return childrenByScan()
+			return childrenByScan(pid)
 		}
 		if now == "" || now == last {
 			return numbers(now)
@@ -177,9 +182,9 @@ func numbers(list string) (pids []int) {
 }
 
 // childrenByScan serves kernels that keep no such list.
-func childrenByScan() (pids []int) {
+func childrenByScan(parent int) (pids []int) {
 	for _, m := range scan() {
-		if m.parent == os.Getpid() {
+		if m.parent == parent {
 			pids = append(pids, m.pid)
 		}
 	}

@@ -120,3 +120,21 @@ func TestWatcherIsReplaced(t *testing.T) {
 		<-changed
 	}
 }
+
+// What a killed daemon had confined ends with its watcher too: the namespace by its first process, a tree without one by its
+// marks.
+func TestWatcherEndsWhatIsConfined(t *testing.T) {
+	tiers(t, func(t *testing.T, _ *Runner, tier Tier) {
+		t.Setenv(daemonTier, string(tier))
+		home := t.TempDir()
+		d := startDaemon(t, home)
+		inside := marked(place(home))
+		if len(inside) < 4 {
+			t.Errorf("%d processes are marked, want the tree", len(inside))
+		}
+		d.kill(t)
+		for _, m := range inside {
+			awaitDeath(t, m.pid)
+		}
+	})
+}

@@ -217,7 +217,7 @@ func NewRoom(t testing.TB) *Room {
 	if err != nil {
 		t.Fatal(err)
 	}
-	runner, err := sandbox.New(filepath.Join(state, "processes"))
+	runner, err := sandbox.New(filepath.Join(state, "processes"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -272,7 +272,7 @@ func (r *Room) Env(action tools.Action) *tools.Env {
 	grant.Reads, grant.Writes = r.grantees(effects.Reads), r.grantees(effects.Writes)
 	return &tools.Env{
 		CallID: "call-" + filepath.Base(r.t.TempDir()), Dir: r.Root, Environ: os.Environ(), Cursors: map[string]int64{},
-		Files: r.places.View(grant, r.memory), Spool: r.outputs, Runner: r.runner, Tasks: r.tasks, MaxChars: 30_000,
+		Files: r.places.View(grant, r.memory), Spool: r.outputs, Box: &sandbox.Box{Runner: r.runner}, Tasks: r.tasks, MaxChars: 30_000,
 		Output: func(*spool.Output) {}, Report: func(tools.Step) {},
 	}
 }

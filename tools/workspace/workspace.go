@@ -62,6 +62,9 @@ func (w *Workspace) Admit(p Places) (*Workspace, error) {
 // Roots gives the real paths of the roots, in the order they were given.
 func (w *Workspace) Roots() []string { return slices.Clone(w.roots) }
 
+// Readable gives the real paths of what may be read like a root.
+func (w *Workspace) Readable() []string { return slices.Clone(w.readable) }
+
 func realDirs(dirs []string) ([]string, error) {
 	real := make([]string, 0, len(dirs))
 	for _, dir := range dirs {

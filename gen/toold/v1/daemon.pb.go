@@ -86,7 +86,11 @@ type GetInfoResponse struct {
 	// Settings file problems and the like.
 	Warnings []string `protobuf:"bytes,11,rep,name=warnings,proto3" json:"warnings,omitempty"`
 	// The limits in force.
-	Limits        *Limits `protobuf:"bytes,12,opt,name=limits,proto3" json:"limits,omitempty"`
+	Limits *Limits `protobuf:"bytes,12,opt,name=limits,proto3" json:"limits,omitempty"`
+	// Where it listens.
+	Listeners []*Listener `protobuf:"bytes,20,rep,name=listeners,proto3" json:"listeners,omitempty"`
+	// Who the caller is, and so whose sessions it sees: "uid:1000", "token:ci", "certificate:ci".
+	Principal     string `protobuf:"bytes,21,opt,name=principal,proto3" json:"principal,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -205,6 +209,75 @@ func (x *GetInfoResponse) GetLimits() *Limits {
 	return nil
 }
 
+func (x *GetInfoResponse) GetListeners() []*Listener {
+	if x != nil {
+		return x.Listeners
+	}
+	return nil
+}
+
+func (x *GetInfoResponse) GetPrincipal() string {
+	if x != nil {
+		return x.Principal
+	}
+	return ""
+}
+
+// One place where the daemon listens.
+type Listener struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// "unix:PATH" or "tcp://HOST:PORT", as --address takes it.
+	Address string `protobuf:"bytes,1,opt,name=address,proto3" json:"address,omitempty"`
+	// What is said there is encrypted, and the daemon shows a certificate.
+	Tls           bool `protobuf:"varint,2,opt,name=tls,proto3" json:"tls,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Listener) Reset() {
+	*x = Listener{}
+	mi := &file_toold_v1_daemon_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Listener) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Listener) ProtoMessage() {}
+
+func (x *Listener) ProtoReflect() protoreflect.Message {
+	mi := &file_toold_v1_daemon_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Listener.ProtoReflect.Descriptor instead.
+func (*Listener) Descriptor() ([]byte, []int) {
+	return file_toold_v1_daemon_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *Listener) GetAddress() string {
+	if x != nil {
+		return x.Address
+	}
+	return ""
+}
+
+func (x *Listener) GetTls() bool {
+	if x != nil {
+		return x.Tls
+	}
+	return false
+}
+
 // The limits in force.
 type Limits struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -228,7 +301,7 @@ type Limits struct {
 
 func (x *Limits) Reset() {
 	*x = Limits{}
-	mi := &file_toold_v1_daemon_proto_msgTypes[2]
+	mi := &file_toold_v1_daemon_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -240,7 +313,7 @@ func (x *Limits) String() string {
 func (*Limits) ProtoMessage() {}
 
 func (x *Limits) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_daemon_proto_msgTypes[2]
+	mi := &file_toold_v1_daemon_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -253,7 +326,7 @@ func (x *Limits) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Limits.ProtoReflect.Descriptor instead.
 func (*Limits) Descriptor() ([]byte, []int) {
-	return file_toold_v1_daemon_proto_rawDescGZIP(), []int{2}
+	return file_toold_v1_daemon_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Limits) GetMaxRunningCalls() uint32 {
@@ -322,7 +395,7 @@ type ExplainRequest struct {
 
 func (x *ExplainRequest) Reset() {
 	*x = ExplainRequest{}
-	mi := &file_toold_v1_daemon_proto_msgTypes[3]
+	mi := &file_toold_v1_daemon_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -334,7 +407,7 @@ func (x *ExplainRequest) String() string {
 func (*ExplainRequest) ProtoMessage() {}
 
 func (x *ExplainRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_daemon_proto_msgTypes[3]
+	mi := &file_toold_v1_daemon_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -347,7 +420,7 @@ func (x *ExplainRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainRequest.ProtoReflect.Descriptor instead.
 func (*ExplainRequest) Descriptor() ([]byte, []int) {
-	return file_toold_v1_daemon_proto_rawDescGZIP(), []int{3}
+	return file_toold_v1_daemon_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *ExplainRequest) GetToolUse() *ToolUse {
@@ -404,14 +477,16 @@ type ExplainResponse struct {
 	// What the call would read, write, start and contact, one a line.
 	Effects []string `protobuf:"bytes,11,rep,name=effects,proto3" json:"effects,omitempty"`
 	// What is wrong with the settings that it was judged by, and what of them does not count. As in Attached.
-	Warnings      []string `protobuf:"bytes,12,rep,name=warnings,proto3" json:"warnings,omitempty"`
+	Warnings []string `protobuf:"bytes,12,rep,name=warnings,proto3" json:"warnings,omitempty"`
+	// How its processes would be confined; unset when it starts none.
+	Confinement   *Confinement `protobuf:"bytes,13,opt,name=confinement,proto3" json:"confinement,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ExplainResponse) Reset() {
 	*x = ExplainResponse{}
-	mi := &file_toold_v1_daemon_proto_msgTypes[4]
+	mi := &file_toold_v1_daemon_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -423,7 +498,7 @@ func (x *ExplainResponse) String() string {
 func (*ExplainResponse) ProtoMessage() {}
 
 func (x *ExplainResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_daemon_proto_msgTypes[4]
+	mi := &file_toold_v1_daemon_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -436,7 +511,7 @@ func (x *ExplainResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainResponse.ProtoReflect.Descriptor instead.
 func (*ExplainResponse) Descriptor() ([]byte, []int) {
-	return file_toold_v1_daemon_proto_rawDescGZIP(), []int{4}
+	return file_toold_v1_daemon_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *ExplainResponse) GetValid() bool {
@@ -523,6 +598,13 @@ func (x *ExplainResponse) GetWarnings() []string {
 	return nil
 }
 
+func (x *ExplainResponse) GetConfinement() *Confinement {
+	if x != nil {
+		return x.Confinement
+	}
+	return nil
+}
+
 // When to end.
 type ShutdownRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -536,7 +618,7 @@ type ShutdownRequest struct {
 
 func (x *ShutdownRequest) Reset() {
 	*x = ShutdownRequest{}
-	mi := &file_toold_v1_daemon_proto_msgTypes[5]
+	mi := &file_toold_v1_daemon_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -548,7 +630,7 @@ func (x *ShutdownRequest) String() string {
 func (*ShutdownRequest) ProtoMessage() {}
 
 func (x *ShutdownRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_daemon_proto_msgTypes[5]
+	mi := &file_toold_v1_daemon_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -561,7 +643,7 @@ func (x *ShutdownRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShutdownRequest.ProtoReflect.Descriptor instead.
 func (*ShutdownRequest) Descriptor() ([]byte, []int) {
-	return file_toold_v1_daemon_proto_rawDescGZIP(), []int{5}
+	return file_toold_v1_daemon_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *ShutdownRequest) GetNow() bool {
@@ -587,7 +669,7 @@ type ShutdownResponse struct {
 
 func (x *ShutdownResponse) Reset() {
 	*x = ShutdownResponse{}
-	mi := &file_toold_v1_daemon_proto_msgTypes[6]
+	mi := &file_toold_v1_daemon_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -599,7 +681,7 @@ func (x *ShutdownResponse) String() string {
 func (*ShutdownResponse) ProtoMessage() {}
 
 func (x *ShutdownResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_daemon_proto_msgTypes[6]
+	mi := &file_toold_v1_daemon_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -612,7 +694,7 @@ func (x *ShutdownResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShutdownResponse.ProtoReflect.Descriptor instead.
 func (*ShutdownResponse) Descriptor() ([]byte, []int) {
-	return file_toold_v1_daemon_proto_rawDescGZIP(), []int{6}
+	return file_toold_v1_daemon_proto_rawDescGZIP(), []int{7}
 }
 
 var File_toold_v1_daemon_proto protoreflect.FileDescriptor
@@ -620,7 +702,7 @@ var File_toold_v1_daemon_proto protoreflect.FileDescriptor
 const file_toold_v1_daemon_proto_rawDesc = "" +
 	"\n" +
 	"\x15toold/v1/daemon.proto\x12\btoold.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14toold/v1/event.proto\x1a\x16toold/v1/options.proto\x1a\x13toold/v1/tool.proto\"\x10\n" +
-	"\x0eGetInfoRequest\"\xa1\x03\n" +
+	"\x0eGetInfoRequest\"\xf1\x03\n" +
 	"\x0fGetInfoResponse\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\tR\aversion\x12\x10\n" +
 	"\x03pid\x18\x02 \x01(\x05R\x03pid\x124\n" +
@@ -635,7 +717,12 @@ const file_toold_v1_daemon_proto_rawDesc = "" +
 	"\rrunning_calls\x18\n" +
 	" \x01(\rR\frunningCalls\x12\x1a\n" +
 	"\bwarnings\x18\v \x03(\tR\bwarnings\x12(\n" +
-	"\x06limits\x18\f \x01(\v2\x10.toold.v1.LimitsR\x06limits\"\xb9\x02\n" +
+	"\x06limits\x18\f \x01(\v2\x10.toold.v1.LimitsR\x06limits\x120\n" +
+	"\tlisteners\x18\x14 \x03(\v2\x12.toold.v1.ListenerR\tlisteners\x12\x1c\n" +
+	"\tprincipal\x18\x15 \x01(\tR\tprincipal\"6\n" +
+	"\bListener\x12\x18\n" +
+	"\aaddress\x18\x01 \x01(\tR\aaddress\x12\x10\n" +
+	"\x03tls\x18\x02 \x01(\bR\x03tls\"\xb9\x02\n" +
 	"\x06Limits\x12*\n" +
 	"\x11max_running_calls\x18\x01 \x01(\rR\x0fmaxRunningCalls\x12\x1d\n" +
 	"\n" +
@@ -650,7 +737,7 @@ const file_toold_v1_daemon_proto_rawDesc = "" +
 	"\n" +
 	"session_id\x18\x02 \x01(\tR\tsessionId\x12\x14\n" +
 	"\x05roots\x18\x03 \x03(\tR\x05roots\x12+\n" +
-	"\aoptions\x18\x04 \x01(\v2\x11.toold.v1.OptionsR\aoptions\"\xd9\x03\n" +
+	"\aoptions\x18\x04 \x01(\v2\x11.toold.v1.OptionsR\aoptions\"\x92\x04\n" +
 	"\x0fExplainResponse\x12\x14\n" +
 	"\x05valid\x18\x01 \x01(\bR\x05valid\x12%\n" +
 	"\x05error\x18\x02 \x01(\v2\x0f.toold.v1.ErrorR\x05error\x12\x1e\n" +
@@ -666,7 +753,8 @@ const file_toold_v1_daemon_proto_rawDesc = "" +
 	"\x0fpermission_mode\x18\n" +
 	" \x01(\x0e2\x18.toold.v1.PermissionModeR\x0epermissionMode\x12\x18\n" +
 	"\aeffects\x18\v \x03(\tR\aeffects\x12\x1a\n" +
-	"\bwarnings\x18\f \x03(\tR\bwarnings\"<\n" +
+	"\bwarnings\x18\f \x03(\tR\bwarnings\x127\n" +
+	"\vconfinement\x18\r \x01(\v2\x15.toold.v1.ConfinementR\vconfinement\"<\n" +
 	"\x0fShutdownRequest\x12\x10\n" +
 	"\x03now\x18\x01 \x01(\bR\x03now\x12\x17\n" +
 	"\aif_idle\x18\x02 \x01(\bR\x06ifIdle\"\x12\n" +
@@ -688,53 +776,57 @@ func file_toold_v1_daemon_proto_rawDescGZIP() []byte {
 	return file_toold_v1_daemon_proto_rawDescData
 }
 
-var file_toold_v1_daemon_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
+var file_toold_v1_daemon_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
 var file_toold_v1_daemon_proto_goTypes = []any{
 	(*GetInfoRequest)(nil),        // 0: toold.v1.GetInfoRequest
 	(*GetInfoResponse)(nil),       // 1: toold.v1.GetInfoResponse
-	(*Limits)(nil),                // 2: toold.v1.Limits
-	(*ExplainRequest)(nil),        // 3: toold.v1.ExplainRequest
-	(*ExplainResponse)(nil),       // 4: toold.v1.ExplainResponse
-	(*ShutdownRequest)(nil),       // 5: toold.v1.ShutdownRequest
-	(*ShutdownResponse)(nil),      // 6: toold.v1.ShutdownResponse
-	(*timestamppb.Timestamp)(nil), // 7: google.protobuf.Timestamp
-	(SandboxTier)(0),              // 8: toold.v1.SandboxTier
-	(*durationpb.Duration)(nil),   // 9: google.protobuf.Duration
-	(*ToolUse)(nil),               // 10: toold.v1.ToolUse
-	(*Options)(nil),               // 11: toold.v1.Options
-	(*Error)(nil),                 // 12: toold.v1.Error
-	(Level)(0),                    // 13: toold.v1.Level
-	(Decision)(0),                 // 14: toold.v1.Decision
-	(*Ground)(nil),                // 15: toold.v1.Ground
-	(*Suggestion)(nil),            // 16: toold.v1.Suggestion
-	(PermissionMode)(0),           // 17: toold.v1.PermissionMode
+	(*Listener)(nil),              // 2: toold.v1.Listener
+	(*Limits)(nil),                // 3: toold.v1.Limits
+	(*ExplainRequest)(nil),        // 4: toold.v1.ExplainRequest
+	(*ExplainResponse)(nil),       // 5: toold.v1.ExplainResponse
+	(*ShutdownRequest)(nil),       // 6: toold.v1.ShutdownRequest
+	(*ShutdownResponse)(nil),      // 7: toold.v1.ShutdownResponse
+	(*timestamppb.Timestamp)(nil), // 8: google.protobuf.Timestamp
+	(SandboxTier)(0),              // 9: toold.v1.SandboxTier
+	(*durationpb.Duration)(nil),   // 10: google.protobuf.Duration
+	(*ToolUse)(nil),               // 11: toold.v1.ToolUse
+	(*Options)(nil),               // 12: toold.v1.Options
+	(*Error)(nil),                 // 13: toold.v1.Error
+	(Level)(0),                    // 14: toold.v1.Level
+	(Decision)(0),                 // 15: toold.v1.Decision
+	(*Ground)(nil),                // 16: toold.v1.Ground
+	(*Suggestion)(nil),            // 17: toold.v1.Suggestion
+	(PermissionMode)(0),           // 18: toold.v1.PermissionMode
+	(*Confinement)(nil),           // 19: toold.v1.Confinement
 }
 var file_toold_v1_daemon_proto_depIdxs = []int32{
-	7,  // 0: toold.v1.GetInfoResponse.started:type_name -> google.protobuf.Timestamp
-	8,  // 1: toold.v1.GetInfoResponse.sandbox:type_name -> toold.v1.SandboxTier
-	2,  // 2: toold.v1.GetInfoResponse.limits:type_name -> toold.v1.Limits
-	9,  // 3: toold.v1.Limits.drain:type_name -> google.protobuf.Duration
-	9,  // 4: toold.v1.Limits.session_idle:type_name -> google.protobuf.Duration
-	9,  // 5: toold.v1.Limits.idle_exit:type_name -> google.protobuf.Duration
-	10, // 6: toold.v1.ExplainRequest.tool_use:type_name -> toold.v1.ToolUse
-	11, // 7: toold.v1.ExplainRequest.options:type_name -> toold.v1.Options
-	12, // 8: toold.v1.ExplainResponse.error:type_name -> toold.v1.Error
-	13, // 9: toold.v1.ExplainResponse.level:type_name -> toold.v1.Level
-	14, // 10: toold.v1.ExplainResponse.decision:type_name -> toold.v1.Decision
-	15, // 11: toold.v1.ExplainResponse.grounds:type_name -> toold.v1.Ground
-	16, // 12: toold.v1.ExplainResponse.suggestions:type_name -> toold.v1.Suggestion
-	17, // 13: toold.v1.ExplainResponse.permission_mode:type_name -> toold.v1.PermissionMode
-	0,  // 14: toold.v1.DaemonService.GetInfo:input_type -> toold.v1.GetInfoRequest
-	3,  // 15: toold.v1.DaemonService.Explain:input_type -> toold.v1.ExplainRequest
-	5,  // 16: toold.v1.DaemonService.Shutdown:input_type -> toold.v1.ShutdownRequest
-	1,  // 17: toold.v1.DaemonService.GetInfo:output_type -> toold.v1.GetInfoResponse
-	4,  // 18: toold.v1.DaemonService.Explain:output_type -> toold.v1.ExplainResponse
-	6,  // 19: toold.v1.DaemonService.Shutdown:output_type -> toold.v1.ShutdownResponse
-	17, // [17:20] is the sub-list for method output_type
-	14, // [14:17] is the sub-list for method input_type
-	14, // [14:14] is the sub-list for extension type_name
-	14, // [14:14] is the sub-list for extension extendee
-	0,  // [0:14] is the sub-list for field type_name
+	8,  // 0: toold.v1.GetInfoResponse.started:type_name -> google.protobuf.Timestamp
+	9,  // 1: toold.v1.GetInfoResponse.sandbox:type_name -> toold.v1.SandboxTier
+	3,  // 2: toold.v1.GetInfoResponse.limits:type_name -> toold.v1.Limits
+	2,  // 3: toold.v1.GetInfoResponse.listeners:type_name -> toold.v1.Listener
+	10, // 4: toold.v1.Limits.drain:type_name -> google.protobuf.Duration
+	10, // 5: toold.v1.Limits.session_idle:type_name -> google.protobuf.Duration
+	10, // 6: toold.v1.Limits.idle_exit:type_name -> google.protobuf.Duration
+	11, // 7: toold.v1.ExplainRequest.tool_use:type_name -> toold.v1.ToolUse
+	12, // 8: toold.v1.ExplainRequest.options:type_name -> toold.v1.Options
+	13, // 9: toold.v1.ExplainResponse.error:type_name -> toold.v1.Error
+	14, // 10: toold.v1.ExplainResponse.level:type_name -> toold.v1.Level
+	15, // 11: toold.v1.ExplainResponse.decision:type_name -> toold.v1.Decision
+	16, // 12: toold.v1.ExplainResponse.grounds:type_name -> toold.v1.Ground
+	17, // 13: toold.v1.ExplainResponse.suggestions:type_name -> toold.v1.Suggestion
+	18, // 14: toold.v1.ExplainResponse.permission_mode:type_name -> toold.v1.PermissionMode
+	19, // 15: toold.v1.ExplainResponse.confinement:type_name -> toold.v1.Confinement
+	0,  // 16: toold.v1.DaemonService.GetInfo:input_type -> toold.v1.GetInfoRequest
+	4,  // 17: toold.v1.DaemonService.Explain:input_type -> toold.v1.ExplainRequest
+	6,  // 18: toold.v1.DaemonService.Shutdown:input_type -> toold.v1.ShutdownRequest
+	1,  // 19: toold.v1.DaemonService.GetInfo:output_type -> toold.v1.GetInfoResponse
+	5,  // 20: toold.v1.DaemonService.Explain:output_type -> toold.v1.ExplainResponse
+	7,  // 21: toold.v1.DaemonService.Shutdown:output_type -> toold.v1.ShutdownResponse
+	19, // [19:22] is the sub-list for method output_type
+	16, // [16:19] is the sub-list for method input_type
+	16, // [16:16] is the sub-list for extension type_name
+	16, // [16:16] is the sub-list for extension extendee
+	0,  // [0:16] is the sub-list for field type_name
 }
 
 func init() { file_toold_v1_daemon_proto_init() }
@@ -751,7 +843,7 @@ func file_toold_v1_daemon_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_toold_v1_daemon_proto_rawDesc), len(file_toold_v1_daemon_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   7,
+			NumMessages:   8,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -2114,7 +2114,9 @@ type ToolResult struct {
 	// What it cost.
 	Usage *Usage `protobuf:"bytes,8,opt,name=usage,proto3" json:"usage,omitempty"`
 	// Set when the content is shortened.
-	Spill         *Spill `protobuf:"bytes,9,opt,name=spill,proto3" json:"spill,omitempty"`
+	Spill *Spill `protobuf:"bytes,9,opt,name=spill,proto3" json:"spill,omitempty"`
+	// How its processes were confined; unset when it started none.
+	Confinement   *Confinement `protobuf:"bytes,10,opt,name=confinement,proto3" json:"confinement,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2212,6 +2214,160 @@ func (x *ToolResult) GetSpill() *Spill {
 	return nil
 }
 
+func (x *ToolResult) GetConfinement() *Confinement {
+	if x != nil {
+		return x.Confinement
+	}
+	return nil
+}
+
+// How processes are confined, and what that has kept them from.
+type Confinement struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// How far.
+	Tier SandboxTier `protobuf:"varint,1,opt,name=tier,proto3,enum=toold.v1.SandboxTier" json:"tier,omitempty"`
+	// What the policy asks for and this tier does not do on this machine, a sentence each.
+	NotCovered []string `protobuf:"bytes,2,rep,name=not_covered,json=notCovered,proto3" json:"not_covered,omitempty"`
+	// What was denied, as far as it is noticed: not every denial is. At most 50 for one process; the same is told once.
+	Denials       []*SandboxDenial `protobuf:"bytes,3,rep,name=denials,proto3" json:"denials,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Confinement) Reset() {
+	*x = Confinement{}
+	mi := &file_toold_v1_event_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Confinement) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Confinement) ProtoMessage() {}
+
+func (x *Confinement) ProtoReflect() protoreflect.Message {
+	mi := &file_toold_v1_event_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Confinement.ProtoReflect.Descriptor instead.
+func (*Confinement) Descriptor() ([]byte, []int) {
+	return file_toold_v1_event_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *Confinement) GetTier() SandboxTier {
+	if x != nil {
+		return x.Tier
+	}
+	return SandboxTier_SANDBOX_TIER_UNSPECIFIED
+}
+
+func (x *Confinement) GetNotCovered() []string {
+	if x != nil {
+		return x.NotCovered
+	}
+	return nil
+}
+
+func (x *Confinement) GetDenials() []*SandboxDenial {
+	if x != nil {
+		return x.Denials
+	}
+	return nil
+}
+
+// Something that the sandbox did not let be done.
+type SandboxDenial struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// "write": making, changing, moving or removing what stands at a path. "connect": reaching an address. "socket": making
+	// a socket of a family.
+	Operation string `protobuf:"bytes,1,opt,name=operation,proto3" json:"operation,omitempty"`
+	// The path, the address, or the name of the family.
+	Target string `protobuf:"bytes,2,opt,name=target,proto3" json:"target,omitempty"`
+	// How often.
+	Count uint32 `protobuf:"varint,3,opt,name=count,proto3" json:"count,omitempty"`
+	// Settings that would let it, as narrow as there are any, as JSON text; empty: none would.
+	Allow string `protobuf:"bytes,4,opt,name=allow,proto3" json:"allow,omitempty"`
+	// Where that is now which was made at a protected path; empty: nothing was made.
+	MovedTo       string `protobuf:"bytes,5,opt,name=moved_to,json=movedTo,proto3" json:"moved_to,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SandboxDenial) Reset() {
+	*x = SandboxDenial{}
+	mi := &file_toold_v1_event_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SandboxDenial) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SandboxDenial) ProtoMessage() {}
+
+func (x *SandboxDenial) ProtoReflect() protoreflect.Message {
+	mi := &file_toold_v1_event_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SandboxDenial.ProtoReflect.Descriptor instead.
+func (*SandboxDenial) Descriptor() ([]byte, []int) {
+	return file_toold_v1_event_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *SandboxDenial) GetOperation() string {
+	if x != nil {
+		return x.Operation
+	}
+	return ""
+}
+
+func (x *SandboxDenial) GetTarget() string {
+	if x != nil {
+		return x.Target
+	}
+	return ""
+}
+
+func (x *SandboxDenial) GetCount() uint32 {
+	if x != nil {
+		return x.Count
+	}
+	return 0
+}
+
+func (x *SandboxDenial) GetAllow() string {
+	if x != nil {
+		return x.Allow
+	}
+	return ""
+}
+
+func (x *SandboxDenial) GetMovedTo() string {
+	if x != nil {
+		return x.MovedTo
+	}
+	return ""
+}
+
 // A turn has ended: EndTurn has arrived and each of its calls has ended.
 type TurnEnded struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2231,7 +2387,7 @@ type TurnEnded struct {
 
 func (x *TurnEnded) Reset() {
 	*x = TurnEnded{}
-	mi := &file_toold_v1_event_proto_msgTypes[19]
+	mi := &file_toold_v1_event_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2243,7 +2399,7 @@ func (x *TurnEnded) String() string {
 func (*TurnEnded) ProtoMessage() {}
 
 func (x *TurnEnded) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_event_proto_msgTypes[19]
+	mi := &file_toold_v1_event_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2256,7 +2412,7 @@ func (x *TurnEnded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TurnEnded.ProtoReflect.Descriptor instead.
 func (*TurnEnded) Descriptor() ([]byte, []int) {
-	return file_toold_v1_event_proto_rawDescGZIP(), []int{19}
+	return file_toold_v1_event_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *TurnEnded) GetCalls() uint32 {
@@ -2309,7 +2465,7 @@ type ClientToolUse struct {
 
 func (x *ClientToolUse) Reset() {
 	*x = ClientToolUse{}
-	mi := &file_toold_v1_event_proto_msgTypes[20]
+	mi := &file_toold_v1_event_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2321,7 +2477,7 @@ func (x *ClientToolUse) String() string {
 func (*ClientToolUse) ProtoMessage() {}
 
 func (x *ClientToolUse) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_event_proto_msgTypes[20]
+	mi := &file_toold_v1_event_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2334,7 +2490,7 @@ func (x *ClientToolUse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClientToolUse.ProtoReflect.Descriptor instead.
 func (*ClientToolUse) Descriptor() ([]byte, []int) {
-	return file_toold_v1_event_proto_rawDescGZIP(), []int{20}
+	return file_toold_v1_event_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ClientToolUse) GetToolUseId() string {
@@ -2371,7 +2527,7 @@ type ClientToolCancel struct {
 
 func (x *ClientToolCancel) Reset() {
 	*x = ClientToolCancel{}
-	mi := &file_toold_v1_event_proto_msgTypes[21]
+	mi := &file_toold_v1_event_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2383,7 +2539,7 @@ func (x *ClientToolCancel) String() string {
 func (*ClientToolCancel) ProtoMessage() {}
 
 func (x *ClientToolCancel) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_event_proto_msgTypes[21]
+	mi := &file_toold_v1_event_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2396,7 +2552,7 @@ func (x *ClientToolCancel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClientToolCancel.ProtoReflect.Descriptor instead.
 func (*ClientToolCancel) Descriptor() ([]byte, []int) {
-	return file_toold_v1_event_proto_rawDescGZIP(), []int{21}
+	return file_toold_v1_event_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *ClientToolCancel) GetToolUseId() string {
@@ -2430,7 +2586,7 @@ type BufferEdit struct {
 
 func (x *BufferEdit) Reset() {
 	*x = BufferEdit{}
-	mi := &file_toold_v1_event_proto_msgTypes[22]
+	mi := &file_toold_v1_event_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2442,7 +2598,7 @@ func (x *BufferEdit) String() string {
 func (*BufferEdit) ProtoMessage() {}
 
 func (x *BufferEdit) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_event_proto_msgTypes[22]
+	mi := &file_toold_v1_event_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2455,7 +2611,7 @@ func (x *BufferEdit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BufferEdit.ProtoReflect.Descriptor instead.
 func (*BufferEdit) Descriptor() ([]byte, []int) {
-	return file_toold_v1_event_proto_rawDescGZIP(), []int{22}
+	return file_toold_v1_event_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *BufferEdit) GetToolUseId() string {
@@ -2501,7 +2657,7 @@ type TextEdit struct {
 
 func (x *TextEdit) Reset() {
 	*x = TextEdit{}
-	mi := &file_toold_v1_event_proto_msgTypes[23]
+	mi := &file_toold_v1_event_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2513,7 +2669,7 @@ func (x *TextEdit) String() string {
 func (*TextEdit) ProtoMessage() {}
 
 func (x *TextEdit) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_event_proto_msgTypes[23]
+	mi := &file_toold_v1_event_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2526,7 +2682,7 @@ func (x *TextEdit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TextEdit.ProtoReflect.Descriptor instead.
 func (*TextEdit) Descriptor() ([]byte, []int) {
-	return file_toold_v1_event_proto_rawDescGZIP(), []int{23}
+	return file_toold_v1_event_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *TextEdit) GetOffset() uint64 {
@@ -2563,7 +2719,7 @@ type SaveBuffers struct {
 
 func (x *SaveBuffers) Reset() {
 	*x = SaveBuffers{}
-	mi := &file_toold_v1_event_proto_msgTypes[24]
+	mi := &file_toold_v1_event_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2575,7 +2731,7 @@ func (x *SaveBuffers) String() string {
 func (*SaveBuffers) ProtoMessage() {}
 
 func (x *SaveBuffers) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_event_proto_msgTypes[24]
+	mi := &file_toold_v1_event_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2588,7 +2744,7 @@ func (x *SaveBuffers) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SaveBuffers.ProtoReflect.Descriptor instead.
 func (*SaveBuffers) Descriptor() ([]byte, []int) {
-	return file_toold_v1_event_proto_rawDescGZIP(), []int{24}
+	return file_toold_v1_event_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *SaveBuffers) GetToolUseId() string {
@@ -2622,7 +2778,7 @@ type Notice struct {
 
 func (x *Notice) Reset() {
 	*x = Notice{}
-	mi := &file_toold_v1_event_proto_msgTypes[25]
+	mi := &file_toold_v1_event_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2634,7 +2790,7 @@ func (x *Notice) String() string {
 func (*Notice) ProtoMessage() {}
 
 func (x *Notice) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_event_proto_msgTypes[25]
+	mi := &file_toold_v1_event_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2647,7 +2803,7 @@ func (x *Notice) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Notice.ProtoReflect.Descriptor instead.
 func (*Notice) Descriptor() ([]byte, []int) {
-	return file_toold_v1_event_proto_rawDescGZIP(), []int{25}
+	return file_toold_v1_event_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Notice) GetCode() string {
@@ -2703,7 +2859,7 @@ type SessionChanged struct {
 
 func (x *SessionChanged) Reset() {
 	*x = SessionChanged{}
-	mi := &file_toold_v1_event_proto_msgTypes[26]
+	mi := &file_toold_v1_event_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2715,7 +2871,7 @@ func (x *SessionChanged) String() string {
 func (*SessionChanged) ProtoMessage() {}
 
 func (x *SessionChanged) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_event_proto_msgTypes[26]
+	mi := &file_toold_v1_event_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2728,7 +2884,7 @@ func (x *SessionChanged) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionChanged.ProtoReflect.Descriptor instead.
 func (*SessionChanged) Descriptor() ([]byte, []int) {
-	return file_toold_v1_event_proto_rawDescGZIP(), []int{26}
+	return file_toold_v1_event_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *SessionChanged) GetWorkingDirectory() string {
@@ -2790,19 +2946,21 @@ func (x *SessionChanged) GetPeer() *Peer {
 // Who uses a session.
 type Peer struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The user, as the kernel tells.
+	// The user, as the kernel tells; the largest number for a client on TCP.
 	Uid uint32 `protobuf:"varint,1,opt,name=uid,proto3" json:"uid,omitempty"`
 	// What the client calls itself; empty: nothing.
 	ClientName string `protobuf:"bytes,2,opt,name=client_name,json=clientName,proto3" json:"client_name,omitempty"`
 	// Its version, by its own word.
 	ClientVersion string `protobuf:"bytes,3,opt,name=client_version,json=clientVersion,proto3" json:"client_version,omitempty"`
+	// Who that is to this daemon: "uid:1000", "token:NAME" or "certificate:NAME".
+	Principal     string `protobuf:"bytes,4,opt,name=principal,proto3" json:"principal,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Peer) Reset() {
 	*x = Peer{}
-	mi := &file_toold_v1_event_proto_msgTypes[27]
+	mi := &file_toold_v1_event_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2814,7 +2972,7 @@ func (x *Peer) String() string {
 func (*Peer) ProtoMessage() {}
 
 func (x *Peer) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_event_proto_msgTypes[27]
+	mi := &file_toold_v1_event_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2827,7 +2985,7 @@ func (x *Peer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Peer.ProtoReflect.Descriptor instead.
 func (*Peer) Descriptor() ([]byte, []int) {
-	return file_toold_v1_event_proto_rawDescGZIP(), []int{27}
+	return file_toold_v1_event_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Peer) GetUid() uint32 {
@@ -2851,6 +3009,13 @@ func (x *Peer) GetClientVersion() string {
 	return ""
 }
 
+func (x *Peer) GetPrincipal() string {
+	if x != nil {
+		return x.Principal
+	}
+	return ""
+}
+
 // One entry of the todo list.
 type Todo struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2866,7 +3031,7 @@ type Todo struct {
 
 func (x *Todo) Reset() {
 	*x = Todo{}
-	mi := &file_toold_v1_event_proto_msgTypes[28]
+	mi := &file_toold_v1_event_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2878,7 +3043,7 @@ func (x *Todo) String() string {
 func (*Todo) ProtoMessage() {}
 
 func (x *Todo) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_event_proto_msgTypes[28]
+	mi := &file_toold_v1_event_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2891,7 +3056,7 @@ func (x *Todo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Todo.ProtoReflect.Descriptor instead.
 func (*Todo) Descriptor() ([]byte, []int) {
-	return file_toold_v1_event_proto_rawDescGZIP(), []int{28}
+	return file_toold_v1_event_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Todo) GetContent() string {
@@ -3056,7 +3221,7 @@ const file_toold_v1_event_proto_rawDesc = "" +
 	"\x05Spill\x12\x12\n" +
 	"\x04path\x18\x01 \x01(\tR\x04path\x12#\n" +
 	"\romitted_bytes\x18\x02 \x01(\x04R\fomittedBytes\x12#\n" +
-	"\romitted_lines\x18\x03 \x01(\x04R\fomittedLines\"\xe5\x02\n" +
+	"\romitted_lines\x18\x03 \x01(\x04R\fomittedLines\"\x9e\x03\n" +
 	"\n" +
 	"ToolResult\x12\x1e\n" +
 	"\vtool_use_id\x18\x01 \x01(\tR\ttoolUseId\x12\x14\n" +
@@ -3069,7 +3234,20 @@ const file_toold_v1_event_proto_rawDesc = "" +
 	"structured\x18\a \x01(\v2\x17.google.protobuf.StructR\n" +
 	"structured\x12%\n" +
 	"\x05usage\x18\b \x01(\v2\x0f.toold.v1.UsageR\x05usage\x12%\n" +
-	"\x05spill\x18\t \x01(\v2\x0f.toold.v1.SpillR\x05spill\"\x95\x02\n" +
+	"\x05spill\x18\t \x01(\v2\x0f.toold.v1.SpillR\x05spill\x127\n" +
+	"\vconfinement\x18\n" +
+	" \x01(\v2\x15.toold.v1.ConfinementR\vconfinement\"\x8c\x01\n" +
+	"\vConfinement\x12)\n" +
+	"\x04tier\x18\x01 \x01(\x0e2\x15.toold.v1.SandboxTierR\x04tier\x12\x1f\n" +
+	"\vnot_covered\x18\x02 \x03(\tR\n" +
+	"notCovered\x121\n" +
+	"\adenials\x18\x03 \x03(\v2\x17.toold.v1.SandboxDenialR\adenials\"\x8c\x01\n" +
+	"\rSandboxDenial\x12\x1c\n" +
+	"\toperation\x18\x01 \x01(\tR\toperation\x12\x16\n" +
+	"\x06target\x18\x02 \x01(\tR\x06target\x12\x14\n" +
+	"\x05count\x18\x03 \x01(\rR\x05count\x12\x14\n" +
+	"\x05allow\x18\x04 \x01(\tR\x05allow\x12\x19\n" +
+	"\bmoved_to\x18\x05 \x01(\tR\amovedTo\"\x95\x02\n" +
 	"\tTurnEnded\x12\x14\n" +
 	"\x05calls\x18\x01 \x01(\rR\x05calls\x12=\n" +
 	"\boutcomes\x18\x02 \x03(\v2!.toold.v1.TurnEnded.OutcomesEntryR\boutcomes\x12\x18\n" +
@@ -3115,12 +3293,13 @@ const file_toold_v1_event_proto_rawDesc = "" +
 	"\rtodos_changed\x18\x05 \x01(\bR\ftodosChanged\x12A\n" +
 	"\x0fpermission_mode\x18\x06 \x01(\x0e2\x18.toold.v1.PermissionModeR\x0epermissionMode\x12\x16\n" +
 	"\x06closed\x18\a \x01(\bR\x06closed\x12\"\n" +
-	"\x04peer\x18\b \x01(\v2\x0e.toold.v1.PeerR\x04peer\"`\n" +
+	"\x04peer\x18\b \x01(\v2\x0e.toold.v1.PeerR\x04peer\"~\n" +
 	"\x04Peer\x12\x10\n" +
 	"\x03uid\x18\x01 \x01(\rR\x03uid\x12\x1f\n" +
 	"\vclient_name\x18\x02 \x01(\tR\n" +
 	"clientName\x12%\n" +
-	"\x0eclient_version\x18\x03 \x01(\tR\rclientVersion\"Y\n" +
+	"\x0eclient_version\x18\x03 \x01(\tR\rclientVersion\x12\x1c\n" +
+	"\tprincipal\x18\x04 \x01(\tR\tprincipal\"Y\n" +
 	"\x04Todo\x12\x18\n" +
 	"\acontent\x18\x01 \x01(\tR\acontent\x12\x16\n" +
 	"\x06status\x18\x02 \x01(\tR\x06status\x12\x1f\n" +
@@ -3168,7 +3347,7 @@ func file_toold_v1_event_proto_rawDescGZIP() []byte {
 }
 
 var file_toold_v1_event_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_toold_v1_event_proto_msgTypes = make([]protoimpl.MessageInfo, 30)
+var file_toold_v1_event_proto_msgTypes = make([]protoimpl.MessageInfo, 32)
 var file_toold_v1_event_proto_goTypes = []any{
 	(Level)(0),                    // 0: toold.v1.Level
 	(SandboxTier)(0),              // 1: toold.v1.SandboxTier
@@ -3193,24 +3372,26 @@ var file_toold_v1_event_proto_goTypes = []any{
 	(*Usage)(nil),                 // 20: toold.v1.Usage
 	(*Spill)(nil),                 // 21: toold.v1.Spill
 	(*ToolResult)(nil),            // 22: toold.v1.ToolResult
-	(*TurnEnded)(nil),             // 23: toold.v1.TurnEnded
-	(*ClientToolUse)(nil),         // 24: toold.v1.ClientToolUse
-	(*ClientToolCancel)(nil),      // 25: toold.v1.ClientToolCancel
-	(*BufferEdit)(nil),            // 26: toold.v1.BufferEdit
-	(*TextEdit)(nil),              // 27: toold.v1.TextEdit
-	(*SaveBuffers)(nil),           // 28: toold.v1.SaveBuffers
-	(*Notice)(nil),                // 29: toold.v1.Notice
-	(*SessionChanged)(nil),        // 30: toold.v1.SessionChanged
-	(*Peer)(nil),                  // 31: toold.v1.Peer
-	(*Todo)(nil),                  // 32: toold.v1.Todo
-	nil,                           // 33: toold.v1.TurnEnded.OutcomesEntry
-	(*timestamppb.Timestamp)(nil), // 34: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 35: google.protobuf.Duration
-	(*structpb.Struct)(nil),       // 36: google.protobuf.Struct
-	(PermissionMode)(0),           // 37: toold.v1.PermissionMode
+	(*Confinement)(nil),           // 23: toold.v1.Confinement
+	(*SandboxDenial)(nil),         // 24: toold.v1.SandboxDenial
+	(*TurnEnded)(nil),             // 25: toold.v1.TurnEnded
+	(*ClientToolUse)(nil),         // 26: toold.v1.ClientToolUse
+	(*ClientToolCancel)(nil),      // 27: toold.v1.ClientToolCancel
+	(*BufferEdit)(nil),            // 28: toold.v1.BufferEdit
+	(*TextEdit)(nil),              // 29: toold.v1.TextEdit
+	(*SaveBuffers)(nil),           // 30: toold.v1.SaveBuffers
+	(*Notice)(nil),                // 31: toold.v1.Notice
+	(*SessionChanged)(nil),        // 32: toold.v1.SessionChanged
+	(*Peer)(nil),                  // 33: toold.v1.Peer
+	(*Todo)(nil),                  // 34: toold.v1.Todo
+	nil,                           // 35: toold.v1.TurnEnded.OutcomesEntry
+	(*timestamppb.Timestamp)(nil), // 36: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 37: google.protobuf.Duration
+	(*structpb.Struct)(nil),       // 38: google.protobuf.Struct
+	(PermissionMode)(0),           // 39: toold.v1.PermissionMode
 }
 var file_toold_v1_event_proto_depIdxs = []int32{
-	34, // 0: toold.v1.ExecuteResponse.time:type_name -> google.protobuf.Timestamp
+	36, // 0: toold.v1.ExecuteResponse.time:type_name -> google.protobuf.Timestamp
 	5,  // 1: toold.v1.ExecuteResponse.attached:type_name -> toold.v1.Attached
 	7,  // 2: toold.v1.ExecuteResponse.accepted:type_name -> toold.v1.Accepted
 	10, // 3: toold.v1.ExecuteResponse.question:type_name -> toold.v1.Question
@@ -3218,52 +3399,55 @@ var file_toold_v1_event_proto_depIdxs = []int32{
 	12, // 5: toold.v1.ExecuteResponse.started:type_name -> toold.v1.Started
 	13, // 6: toold.v1.ExecuteResponse.progress:type_name -> toold.v1.Progress
 	22, // 7: toold.v1.ExecuteResponse.tool_result:type_name -> toold.v1.ToolResult
-	23, // 8: toold.v1.ExecuteResponse.turn_ended:type_name -> toold.v1.TurnEnded
-	24, // 9: toold.v1.ExecuteResponse.client_tool_use:type_name -> toold.v1.ClientToolUse
-	26, // 10: toold.v1.ExecuteResponse.buffer_edit:type_name -> toold.v1.BufferEdit
-	29, // 11: toold.v1.ExecuteResponse.notice:type_name -> toold.v1.Notice
-	30, // 12: toold.v1.ExecuteResponse.session_changed:type_name -> toold.v1.SessionChanged
-	25, // 13: toold.v1.ExecuteResponse.client_tool_cancel:type_name -> toold.v1.ClientToolCancel
-	28, // 14: toold.v1.ExecuteResponse.save_buffers:type_name -> toold.v1.SaveBuffers
+	25, // 8: toold.v1.ExecuteResponse.turn_ended:type_name -> toold.v1.TurnEnded
+	26, // 9: toold.v1.ExecuteResponse.client_tool_use:type_name -> toold.v1.ClientToolUse
+	28, // 10: toold.v1.ExecuteResponse.buffer_edit:type_name -> toold.v1.BufferEdit
+	31, // 11: toold.v1.ExecuteResponse.notice:type_name -> toold.v1.Notice
+	32, // 12: toold.v1.ExecuteResponse.session_changed:type_name -> toold.v1.SessionChanged
+	27, // 13: toold.v1.ExecuteResponse.client_tool_cancel:type_name -> toold.v1.ClientToolCancel
+	30, // 14: toold.v1.ExecuteResponse.save_buffers:type_name -> toold.v1.SaveBuffers
 	6,  // 15: toold.v1.Attached.open_turns:type_name -> toold.v1.OpenTurn
 	0,  // 16: toold.v1.Question.level:type_name -> toold.v1.Level
 	8,  // 17: toold.v1.Question.suggestions:type_name -> toold.v1.Suggestion
-	34, // 18: toold.v1.Question.expires:type_name -> google.protobuf.Timestamp
+	36, // 18: toold.v1.Question.expires:type_name -> google.protobuf.Timestamp
 	9,  // 19: toold.v1.Question.grounds:type_name -> toold.v1.Ground
 	1,  // 20: toold.v1.Started.sandbox:type_name -> toold.v1.SandboxTier
 	0,  // 21: toold.v1.Started.level:type_name -> toold.v1.Level
 	9,  // 22: toold.v1.Started.grounds:type_name -> toold.v1.Ground
-	35, // 23: toold.v1.Progress.elapsed:type_name -> google.protobuf.Duration
+	37, // 23: toold.v1.Progress.elapsed:type_name -> google.protobuf.Duration
 	14, // 24: toold.v1.Progress.output:type_name -> toold.v1.OutputChunk
 	15, // 25: toold.v1.Progress.step:type_name -> toold.v1.Step
 	2,  // 26: toold.v1.OutputChunk.channel:type_name -> toold.v1.Channel
 	17, // 27: toold.v1.Content.image:type_name -> toold.v1.Blob
 	17, // 28: toold.v1.Content.document:type_name -> toold.v1.Blob
 	18, // 29: toold.v1.Content.link:type_name -> toold.v1.Link
-	36, // 30: toold.v1.Error.details:type_name -> google.protobuf.Struct
-	35, // 31: toold.v1.Usage.waited:type_name -> google.protobuf.Duration
-	35, // 32: toold.v1.Usage.asked:type_name -> google.protobuf.Duration
-	35, // 33: toold.v1.Usage.ran:type_name -> google.protobuf.Duration
+	38, // 30: toold.v1.Error.details:type_name -> google.protobuf.Struct
+	37, // 31: toold.v1.Usage.waited:type_name -> google.protobuf.Duration
+	37, // 32: toold.v1.Usage.asked:type_name -> google.protobuf.Duration
+	37, // 33: toold.v1.Usage.ran:type_name -> google.protobuf.Duration
 	1,  // 34: toold.v1.Usage.sandbox:type_name -> toold.v1.SandboxTier
 	3,  // 35: toold.v1.ToolResult.outcome:type_name -> toold.v1.Outcome
 	16, // 36: toold.v1.ToolResult.content:type_name -> toold.v1.Content
 	19, // 37: toold.v1.ToolResult.error:type_name -> toold.v1.Error
-	36, // 38: toold.v1.ToolResult.structured:type_name -> google.protobuf.Struct
+	38, // 38: toold.v1.ToolResult.structured:type_name -> google.protobuf.Struct
 	20, // 39: toold.v1.ToolResult.usage:type_name -> toold.v1.Usage
 	21, // 40: toold.v1.ToolResult.spill:type_name -> toold.v1.Spill
-	33, // 41: toold.v1.TurnEnded.outcomes:type_name -> toold.v1.TurnEnded.OutcomesEntry
-	35, // 42: toold.v1.TurnEnded.wall:type_name -> google.protobuf.Duration
-	35, // 43: toold.v1.TurnEnded.work:type_name -> google.protobuf.Duration
-	27, // 44: toold.v1.BufferEdit.edits:type_name -> toold.v1.TextEdit
-	36, // 45: toold.v1.Notice.details:type_name -> google.protobuf.Struct
-	32, // 46: toold.v1.SessionChanged.todos:type_name -> toold.v1.Todo
-	37, // 47: toold.v1.SessionChanged.permission_mode:type_name -> toold.v1.PermissionMode
-	31, // 48: toold.v1.SessionChanged.peer:type_name -> toold.v1.Peer
-	49, // [49:49] is the sub-list for method output_type
-	49, // [49:49] is the sub-list for method input_type
-	49, // [49:49] is the sub-list for extension type_name
-	49, // [49:49] is the sub-list for extension extendee
-	0,  // [0:49] is the sub-list for field type_name
+	23, // 41: toold.v1.ToolResult.confinement:type_name -> toold.v1.Confinement
+	1,  // 42: toold.v1.Confinement.tier:type_name -> toold.v1.SandboxTier
+	24, // 43: toold.v1.Confinement.denials:type_name -> toold.v1.SandboxDenial
+	35, // 44: toold.v1.TurnEnded.outcomes:type_name -> toold.v1.TurnEnded.OutcomesEntry
+	37, // 45: toold.v1.TurnEnded.wall:type_name -> google.protobuf.Duration
+	37, // 46: toold.v1.TurnEnded.work:type_name -> google.protobuf.Duration
+	29, // 47: toold.v1.BufferEdit.edits:type_name -> toold.v1.TextEdit
+	38, // 48: toold.v1.Notice.details:type_name -> google.protobuf.Struct
+	34, // 49: toold.v1.SessionChanged.todos:type_name -> toold.v1.Todo
+	39, // 50: toold.v1.SessionChanged.permission_mode:type_name -> toold.v1.PermissionMode
+	33, // 51: toold.v1.SessionChanged.peer:type_name -> toold.v1.Peer
+	52, // [52:52] is the sub-list for method output_type
+	52, // [52:52] is the sub-list for method input_type
+	52, // [52:52] is the sub-list for extension type_name
+	52, // [52:52] is the sub-list for extension extendee
+	0,  // [0:52] is the sub-list for field type_name
 }
 
 func init() { file_toold_v1_event_proto_init() }
@@ -3308,7 +3492,7 @@ func file_toold_v1_event_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_toold_v1_event_proto_rawDesc), len(file_toold_v1_event_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   30,
+			NumMessages:   32,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -1,0 +1,164 @@
+// A daemon that is reached over TCP: how it is named, and what it is told before a byte of a request. The token comes from
+// a file, never from the command line, and goes in the clear to loopback alone. This file does not know what is said over
+// the connection.
+
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"net"
+	"net/netip"
+	"net/url"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
+
+	"github.com/toold/toold/daemon"
+)
+
+// Where the environment says what the flags of the same meaning do not.
+const (
+	addressVariable   = "TOOLD_ADDRESS"
+	tokenFileVariable = "TOOLD_TOKEN_FILE"
+)
+
+// remote is the flags that speak of a daemon over TCP.
+type remote struct {
+	address   string // as it was given; HOST:PORT once understood. Empty: the Unix socket
+	tokenFile string
+	ca        string
+	cert, key string
+}
+
+func (r *remote) add(cmd *cobra.Command) {
+	flags := cmd.PersistentFlags()
+	flags.StringVar(&r.address, "address", "", "a daemon elsewhere, tcp://HOST:PORT (default: $"+addressVariable+", else the socket)")
+	flags.StringVar(&r.tokenFile, "token-file", "", "the file with the token for --address (default: $"+tokenFileVariable+")")
+	flags.StringVar(&r.ca, "ca", "", "authorities (PEM) that the daemon's certificate comes from (default: the system's)")
+	flags.StringVar(&r.cert, "cert", "", "a client certificate (PEM) in the stead of a token")
+	flags.StringVar(&r.key, "key", "", "the client certificate's key (PEM)")
+}
+
+// here names the commands that are about this machine, whatever address is set.
+var here = map[string]bool{"serve": true, "demo": true, "version": true, "settings": true, "trust": true, "help": true, "completion": true}
+
+// settle understands what was given, for the command cmd. socket: the socket was named.
+func (r *remote) settle(cmd *cobra.Command, socket bool) error {
+	named, more := r.address != "", r.tokenFile+r.ca+r.cert+r.key != ""
+	switch {
+	case here[cmd.Name()] && (named || more):
+		return misused("toold %s is about this machine: leave --address out, and what goes with it", cmd.Name())
+	case named && socket:
+		return misused("--address and --socket name two daemons: give one of them")
+	case here[cmd.Name()], socket && !named:
+		r.address = ""
+	case !named:
+		r.address = os.Getenv(addressVariable)
+	}
+	if r.address == "" {
+		if more {
+			return misused("--token-file, --ca, --cert and --key are about TCP: name a daemon with --address tcp://HOST:PORT")
+		}
+		return nil
+	}
+	to, err := url.Parse(r.address)
+	if err != nil || to.Hostname() == "" || to.Port() == "" || r.address != "tcp://"+to.Host {
+		return misused("%q is no address of a daemon: write tcp://HOST:PORT, or name a socket with --socket", r.address)
+	}
+	if cmd.Name() == "start" || cmd.Name() == "stop" {
+		return misused("toold %s is for a daemon on this machine, and the address is %s: leave it out, or do it there", cmd.Name(), r.address)
+	}
+	r.address = to.Host
+	if r.tokenFile == "" {
+		r.tokenFile = os.Getenv(tokenFileVariable)
+	}
+	return nil
+}
+
+// dial gives a link that shows a token or a certificate with each request.
+func (r *remote) dial() (*link, error) {
+	options := []grpc.DialOption{grpc.WithContextDialer(r.open)}
+	transport, err := r.transport()
+	if err != nil {
+		return nil, err
+	}
+	options = append(options, grpc.WithTransportCredentials(transport))
+	switch {
+	case r.tokenFile != "":
+		secret, err := daemon.ReadToken(r.tokenFile)
+		if err != nil {
+			return nil, misused("%v", err)
+		}
+		options = append(options, grpc.WithPerRPCCredentials(bearer(secret)))
+	case r.cert == "":
+		return nil, misused("a daemon over TCP wants a token: name its file with --token-file or %s", tokenFileVariable)
+	}
+	conn, err := grpc.NewClient("passthrough:///"+r.address, options...)
+	if err != nil {
+		return nil, noDaemon("the connection to tcp://%s cannot be set up: %v", r.address, err)
+	}
+	return newLink(conn), nil
+}
+
+// plain says that nothing is encrypted: the daemon is on loopback, and nothing was said of certificates.
+func (r *remote) plain() bool {
+	host, _, _ := net.SplitHostPort(r.address) // empty, which is not loopback, where it is no address
+	at, err := netip.ParseAddr(host)
+	return r.ca == "" && r.cert == "" && (strings.EqualFold(host, "localhost") || err == nil && at.IsLoopback())
+}
+
+func (r *remote) transport() (credentials.TransportCredentials, error) {
+	if r.plain() {
+		return insecure.NewCredentials(), nil
+	}
+	settings := &tls.Config{MinVersion: tls.VersionTLS13}
+	if r.ca != "" {
+		text, err := os.ReadFile(r.ca)
+		if err != nil {
+			return nil, misused("the authorities cannot be read: %v", err)
+		}
+		settings.RootCAs = x509.NewCertPool()
+		if !settings.RootCAs.AppendCertsFromPEM(text) {
+			return nil, misused("the file %s holds no certificate: --ca names authorities in PEM", r.ca)
+		}
+	}
+	if r.cert != "" || r.key != "" {
+		pair, err := tls.LoadX509KeyPair(r.cert, r.key)
+		if err != nil {
+			return nil, misused("the certificate of --cert and --key cannot be used: %v", err)
+		}
+		settings.Certificates = []tls.Certificate{pair}
+	}
+	return credentials.NewTLS(settings), nil
+}
+
+// open connects. What is called localhost must be it, since a token goes there in the clear.
+func (r *remote) open(ctx context.Context, address string) (net.Conn, error) {
+	var d net.Dialer
+	conn, err := d.DialContext(ctx, "tcp", address)
+	if err != nil || !r.plain() {
+		return conn, err
+	}
+	if at, ok := conn.RemoteAddr().(*net.TCPAddr); !ok || !at.IP.IsLoopback() {
+		_ = conn.Close()
+		return nil, fmt.Errorf("%s leads to another machine (%s), and nothing would be encrypted: name the authorities of its certificate with --ca", address, conn.RemoteAddr())
+	}
+	return conn, nil
+}
+
+// bearer is the token, as gRPC sends it.
+type bearer string
+
+func (b bearer) GetRequestMetadata(context.Context, ...string) (map[string]string, error) {
+	return map[string]string{"authorization": "Bearer " + string(b)}, nil
+}
+
+// RequireTransportSecurity leaves it to open, which knows loopback.
+func (bearer) RequireTransportSecurity() bool { return false }

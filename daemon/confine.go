@@ -1,0 +1,166 @@
+package daemon
+
+// How the processes of a session's calls are confined: what settings say, and what belongs to the daemon and to its user's
+// other programs. What follows for one call is the pipeline's.
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"go.uber.org/zap"
+
+	"github.com/toold/toold/daemon/settings"
+	"github.com/toold/toold/scheduler/permission"
+	"github.com/toold/toold/scheduler/pipeline"
+	"github.com/toold/toold/tools/egress"
+	"github.com/toold/toold/tools/sandbox"
+)
+
+// keyPlaces are where programs keep what opens doors, below the home directory: the programs' manuals name them.
+var keyPlaces = []string{
+	".ssh", ".gnupg", ".aws", ".azure", ".config/gcloud", ".config/gh", ".config/hub", ".kube", ".docker/config.json", ".netrc",
+	".git-credentials", ".config/git/credentials", ".pypirc", ".cargo/credentials", ".cargo/credentials.toml", ".gem/credentials",
+	".terraform.d/credentials.tfrc.json", ".password-store", ".local/share/keyrings", ".config/op", ".vault-token", ".databrickscfg",
+	".pgpass", ".my.cnf", ".config/1Password", ".mozilla", ".config/google-chrome", ".config/chromium", ".thunderbird",
+}
+
+// manyProcesses is how many processes the user may have besides when a call starts another, unless settings say. Ours: a
+// build needs some hundreds, a fork bomb stops there.
+const manyProcesses = 4096
+
+// confining works out what settings come to. temp is the session's own folder; empty: it has none.
+func (d *Daemon) confining(now *settings.Settings, roots []string, owner principal, temp string) pipeline.Confining {
+	s := &now.Sandbox
+	limits := s.Within(settings.ProcessLimits{Processes: manyProcesses})
+	c := pipeline.Confining{
+		Runner: d.runner, Off: s.Disabled != nil, Optional: s.Optional != nil, Temp: temp, Filter: s.Filter(),
+		UnixSockets: s.AllUnixSockets != nil, Network: reachOf(now), Cache: d.cacheOf(owner, roots),
+		Write: entryPaths(s.AllowWrite), Keep: entryPaths(s.DenyWrite),
+		Limits: sandbox.Limits{
+			Processes: uint64(limits.Processes), OpenFiles: uint64(limits.OpenFiles), Memory: uint64(limits.Memory), FileSize: uint64(limits.FileSize),
+		},
+	}
+	allowed, denied := entryPaths(s.AllowRead), entryPaths(slices.Concat(s.DenyRead, s.CredentialFiles))
+	if d.home != "" {
+		for _, name := range keyPlaces {
+			if path := realPath(filepath.Join(d.home, name)); !slices.Contains(allowed, path) {
+				c.Hidden = append(c.Hidden, path)
+			}
+		}
+	}
+	c.Hidden = append(append(c.Hidden, d.belongings()...), denied...)
+	for _, path := range allowed {
+		if !slices.Contains(denied, path) && slices.ContainsFunc(c.Hidden, func(dir string) bool { return strings.HasPrefix(path, dir+"/") }) {
+			c.Shown = append(c.Shown, path)
+		}
+	}
+	return c
+}
+
+// belongings are what is the daemon's own and of no process that it starts: its state, with tokens and journal, and its
+// sockets.
+func (d *Daemon) belongings() []string {
+	paths := []string{realPath(d.StateDir)}
+	for _, l := range d.listening() {
+		if path, ok := strings.CutPrefix(l.GetAddress(), "unix:"); ok {
+			paths = append(paths, realPath(path), realPath(path+".lock"))
+		}
+	}
+	return paths
+}
+
+// cacheOf is the folder in which processes keep their caches for these roots, made if need be; empty: there is none.
+func (d *Daemon) cacheOf(owner principal, roots []string) string {
+	sum := sha256.Sum256([]byte(strings.Join(append([]string{string(owner)}, roots...), "\x00")))
+	dir := filepath.Join(realPath(d.StateDir), "caches", hex.EncodeToString(sum[:8]))
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		d.Log.Warn("there is no cache for processes", zap.Error(err))
+		return ""
+	}
+	return dir
+}
+
+// temp makes the session's folder for temporary files of its processes; empty: there is none.
+func (s *session) temp() string {
+	dir := s.daemon.tempOf(s.name)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		s.daemon.Log.Warn("there is no folder for temporary files", zap.String("session", s.name), zap.Error(err))
+		return ""
+	}
+	return dir
+}
+
+func (d *Daemon) tempOf(session string) string {
+	return filepath.Join(realPath(d.StateDir), "temp", session)
+}
+
+// reachOf is which hosts processes may reach: what the sandbox settings name, and what rules say of WebFetch.
+func reachOf(now *settings.Settings) (n sandbox.Network) {
+	for _, name := range now.Sandbox.AllowedDomains {
+		n.Allowed = append(n.Allowed, name.Name)
+	}
+	for _, name := range now.Sandbox.DeniedDomains {
+		n.Denied = append(n.Denied, name.Name)
+	}
+	for _, rule := range now.Rules {
+		domain, ok := strings.CutPrefix(rule.Text, "WebFetch(domain:")
+		if domain = strings.TrimSuffix(domain, ")"); !ok {
+			continue
+		}
+		switch {
+		case rule.List == permission.DenyList:
+			n.Denied = append(n.Denied, domain)
+		case rule.List == permission.AllowList && now.Sandbox.ManagedDomainsOnly == nil:
+			n.Allowed = append(n.Allowed, domain)
+		}
+	}
+	return n
+}
+
+// escapeOf is what settings say of leaving the sandbox.
+func escapeOf(now *settings.Settings, anchors permission.Anchors) permission.Escape {
+	s := &now.Sandbox
+	e := permission.Escape{Barred: s.NoEscape, AutoAllow: s.AutoAllow}
+	if len(s.Excluded) > 0 {
+		e.Excluded = permission.Compile(s.Excluded, anchors)
+	}
+	return e
+}
+
+// outlet serves ways out by the daemon's own proxy. What it refuses is a denial of the process that asked.
+func outlet(denied func(id string, d sandbox.Denial)) sandbox.Outlet {
+	return func(n sandbox.Network, l net.Listener) io.Closer {
+		proxy := egress.NewProxy(egress.Policy{Allowed: n.Allowed, Denied: n.Denied}, func(r egress.Refusal) {
+			denied(r.User, sandbox.Denial{Operation: sandbox.Connecting, Target: r.Host, Count: 1})
+		})
+		go func() { _ = proxy.Serve(l) }() // until Close, which joins it
+		return proxy
+	}
+}
+
+func entryPaths(entries []settings.Entry) (paths []string) {
+	for _, e := range entries {
+		paths = append(paths, realPath(e.Path))
+	}
+	return paths
+}
+
+// realPath is where the path leads as far as it exists.
+func realPath(path string) string {
+	rest := ""
+	for dir := path; ; dir = filepath.Dir(dir) {
+		if real, err := filepath.EvalSymlinks(dir); err == nil {
+			return filepath.Join(real, rest)
+		}
+		if dir == filepath.Dir(dir) {
+			return path
+		}
+		rest = filepath.Join(filepath.Base(dir), rest)
+	}
+}

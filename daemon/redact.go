@@ -1,0 +1,114 @@
+package daemon
+
+// What of the log is not written: what looks like a secret, values of the daemon's own environment that are credentials, and
+// what the administrator's and the user's patterns match. It does not know what is logged.
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"sync/atomic"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+
+	"github.com/toold/toold/daemon/settings"
+	"github.com/toold/toold/tools/redact"
+)
+
+// Redacted gives a log that writes marks in place of secrets. Besides what package redact knows by its form these are
+// values of the environment, and what the settings of the user's file and of the administrator's directory say; changed
+// settings count from the next line on.
+func Redacted(log *zap.Logger, user, managed string) *zap.Logger {
+	sources := settings.DefaultSources(user)
+	sources.ManagedDir = managed
+	s := &secrets{files: settings.Open(sources), environ: os.Environ()}
+	return log.WithOptions(zap.WrapCore(func(core zapcore.Core) zapcore.Core { return redactingCore{core, s} }))
+}
+
+// secrets knows what must not be written.
+type secrets struct {
+	files   *settings.Store
+	environ []string
+	latest  atomic.Pointer[knownSecrets]
+}
+
+// knownSecrets are the secrets under some settings.
+type knownSecrets struct {
+	under    *settings.Settings
+	redactor *redact.Redactor
+}
+
+// now gives the redactor for the settings in force.
+func (s *secrets) now() *redact.Redactor {
+	under := s.files.Load(settings.Scope{})
+	if known := s.latest.Load(); known != nil && known.under == under {
+		return known.redactor
+	}
+	all, _ := under.Patterns()
+	filter := under.Sandbox.Filter()
+	known := &knownSecrets{under, redact.New(filter.Secrets(s.environ), all)}
+	s.latest.Store(known)
+	return known.redactor
+}
+
+// A redactingCore hands entries on without secrets.
+type redactingCore struct {
+	zapcore.Core
+	secrets *secrets
+}
+
+func (c redactingCore) With(fields []zap.Field) zapcore.Core {
+	return redactingCore{c.Core.With(withoutSecrets(c.secrets.now(), fields)), c.secrets}
+}
+
+func (c redactingCore) Check(entry zapcore.Entry, to *zapcore.CheckedEntry) *zapcore.CheckedEntry {
+	if c.Enabled(entry.Level) {
+		return to.AddCore(entry, c)
+	}
+	return to
+}
+
+func (c redactingCore) Write(entry zapcore.Entry, fields []zap.Field) error {
+	r := c.secrets.now()
+	entry.Message, entry.Stack = r.Text(entry.Message), r.Text(entry.Stack)
+	return c.Core.Write(entry, withoutSecrets(r, fields))
+}
+
+// withoutSecrets gives the fields without secrets. What holds no text stays as it is.
+func withoutSecrets(r *redact.Redactor, fields []zap.Field) []zap.Field {
+	out := make([]zap.Field, 0, len(fields))
+	for _, f := range fields {
+		switch f.Type {
+		case zapcore.StringType:
+			f.String = r.Named(f.Key, f.String)
+			out = append(out, f)
+		case zapcore.ByteStringType, zapcore.ErrorType, zapcore.StringerType, zapcore.ReflectType, zapcore.ArrayMarshalerType,
+			zapcore.ObjectMarshalerType, zapcore.InlineMarshalerType:
+			out = append(out, asWritten(r, f)...)
+		default:
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// asWritten gives a field as the texts, or as the JSON, that would be written of it, without secrets.
+func asWritten(r *redact.Redactor, f zap.Field) []zap.Field {
+	written := zapcore.NewMapObjectEncoder()
+	f.AddTo(written)
+	var out []zap.Field
+	for _, key := range slices.Sorted(maps.Keys(written.Fields)) {
+		value := written.Fields[key]
+		if text, is := value.(string); is {
+			out = append(out, zap.String(key, r.Named(key, text)))
+		} else if data, err := json.Marshal(value); err == nil {
+			out = append(out, zap.Reflect(key, json.RawMessage(r.JSON(data))))
+		} else {
+			out = append(out, zap.String(key, r.Text(fmt.Sprint(value))))
+		}
+	}
+	return out
+}

@@ -1,0 +1,46 @@
+package daemon_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestNothingOfTheDaemonInside: no call sees what the daemon keeps to itself, whichever way it is confined: its environment, its
+// state with the tokens in it, its socket.
+func TestNothingOfTheDaemonInside(t *testing.T) {
+	const secret = "the-daemon-keeps-this-to-itself"
+	t.Setenv("SERVICE_API_TOKEN", secret)
+	h := prepare(t)
+	h.start()
+	for _, name := range []string{"tokens", "journal/note"} {
+		if err := os.WriteFile(filepath.Join(h.state, name), []byte(secret+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c := h.join("s", free())
+	places := h.state + " " + filepath.Dir(h.socket)
+	for id, command := range map[string]string{
+		"reads":  "cat " + filepath.Join(h.root, "missing") + "; grep -r . /proc/self/environ",
+		"looks":  "ls -R " + places + "; cat " + h.state + "/tokens " + h.state + "/journal/note",
+		"writes": "touch made; env; cat /proc/*/environ /proc/*/cmdline | tr '\\\\0' '\\\\n'; find " + places + " -type f -exec cat {} +; ls -la " + h.socket,
+	} {
+		c.use(id, "Bash", `{"command":"`+command+`"}`)
+	}
+	c.endTurn()
+	results := c.results()
+	if len(results) != 3 {
+		t.Fatalf("results %v", results)
+	}
+	for id, result := range results {
+		for _, block := range result.GetContent() {
+			if strings.Contains(block.GetText(), secret) {
+				t.Errorf("%s saw it: %s", id, block.GetText())
+			}
+		}
+	}
+	if text := results["writes"].GetContent()[0].GetText(); strings.Contains(text, "srw") {
+		t.Errorf("the socket is in sight: %s", text)
+	}
+}

@@ -1,0 +1,249 @@
+package daemon
+
+// The token file: who may connect over TCP, one "NAME TOKEN" a line. It does not know what a name may do.
+
+import (
+	"bytes"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Bounds of a token file, ours. A token that people make up is shorter than the least: 20 characters of base64 have 120
+// bits.
+const (
+	tokenLeast    = 20
+	tokenMost     = 512
+	mostTokens    = 1000
+	tokenFileMost = 1 << 20 // bytes
+	// tokenSettled is how long after a change a file is read again each time, since two changes within one tick of the file
+	// system's clock cannot be told apart.
+	tokenSettled = time.Second
+)
+
+// firstToken is the name of the token in a file that the daemon makes.
+const firstToken = "default"
+
+var tokenName = regexp.MustCompile(`^[A-Za-z0-9._@-]{1,64}$`)
+
+// A TokenFileError is why a token file is not used. It holds nothing of what stands in the file but the line's number.
+type TokenFileError struct {
+	Path string
+	Line int // 0: it is about the whole file
+	Why  string
+}
+
+func (e *TokenFileError) Error() string {
+	if e.Line > 0 {
+		return fmt.Sprintf("the token file %s, line %d: %s", e.Path, e.Line, e.Why)
+	}
+	return fmt.Sprintf("the token file %s %s", e.Path, e.Why)
+}
+
+// A token is known by its hash alone.
+type token struct {
+	name string
+	hash [sha256.Size]byte
+}
+
+// A tokenFile is the tokens of a file, as it stands at the moment. Its methods are safe for concurrent use.
+type tokenFile struct {
+	path    string
+	replace func([]token) // is told what the file holds when that has changed
+
+	mu     sync.Mutex // guards the rest
+	known  []token    // never modified
+	broken error      // why none is known
+	stat   unix.Stat_t
+	read   time.Time
+}
+
+// openTokens reads the file at path, and makes it with one fresh token if there is none.
+func openTokens(path string, replace func([]token)) (*tokenFile, error) {
+	if err := makeTokens(path); err != nil {
+		return nil, err
+	}
+	f := &tokenFile{path: path, replace: replace}
+	f.refresh()
+	return f, f.broken
+}
+
+// makeTokens makes the file unless it is there.
+func makeTokens(path string) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	secret := make([]byte, 32)
+	_, _ = rand.Read(secret) // it never fails
+	_, err = fmt.Fprintf(file, "# Who may connect to toold over TCP: NAME TOKEN, one a line. Changes count at once.\n%s %s\n", firstToken, base64.RawURLEncoding.EncodeToString(secret))
+	return errors.Join(err, file.Sync(), file.Close())
+}
+
+// find gives a token by what is sent of it. It takes as long for a wrong one as for a right one. The error says why the file, as it is
+// now, lets nobody in.
+func (f *tokenFile) find(secret string) (found token, known bool, err error) {
+	tokens, err := f.tokens()
+	if err != nil {
+		return token{}, false, err
+	}
+	hash, at := sha256.Sum256([]byte(secret)), -1
+	for i := range tokens {
+		at = subtle.ConstantTimeSelect(subtle.ConstantTimeCompare(hash[:], tokens[i].hash[:]), i, at)
+	}
+	if at < 0 {
+		return token{}, false, nil
+	}
+	return tokens[at], true, nil
+}
+
+// tokens gives what the file holds now.
+func (f *tokenFile) tokens() ([]token, error) {
+	f.mu.Lock()
+	before := f.known
+	var now unix.Stat_t
+	err := unix.Stat(f.path, &now)
+	if err != nil || changed(now, f.stat) || f.read.Sub(time.Unix(now.Ctim.Unix())) < tokenSettled {
+		f.refresh()
+	}
+	known, broken := f.known, f.broken
+	f.mu.Unlock()
+	if !slices.Equal(before, known) {
+		f.replace(known)
+	}
+	return known, broken
+}
+
+func changed(a, b unix.Stat_t) bool {
+	return a.Ino != b.Ino || a.Dev != b.Dev || a.Size != b.Size || a.Mode != b.Mode || a.Uid != b.Uid || a.Mtim != b.Mtim || a.Ctim != b.Ctim
+}
+
+// refresh reads the file. Of one that cannot be used no token counts, not even what was known before: it may be the one
+// that was to be taken out.
+func (f *tokenFile) refresh() {
+	f.read = time.Now()
+	var text []byte
+	f.known = nil
+	if text, f.stat, f.broken = readSecret(f.path); f.broken == nil {
+		f.known, f.broken = parseTokens(f.path, text)
+	}
+}
+
+// readSecret reads a file that only this user may read.
+func readSecret(path string) (text []byte, stat unix.Stat_t, err error) {
+	file, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, stat, err
+	}
+	defer file.Close()
+	wrong := func(format string, args ...any) error {
+		return &TokenFileError{Path: path, Why: fmt.Sprintf(format, args...)}
+	}
+	if err := unix.Fstat(int(file.Fd()), &stat); err != nil {
+		return nil, stat, fmt.Errorf("%s: %w", path, err)
+	}
+	switch {
+	case stat.Mode&unix.S_IFMT != unix.S_IFREG:
+		return nil, stat, wrong("is no regular file")
+	case int(stat.Uid) != os.Getuid() && stat.Uid != 0:
+		return nil, stat, wrong("belongs to user %d; toold does not use it", stat.Uid)
+	case stat.Mode&0o077 != 0:
+		return nil, stat, wrong("can be read by other users (mode %04o); run `chmod 600 %s`", stat.Mode&0o777, path)
+	}
+	text, err = io.ReadAll(io.LimitReader(file, tokenFileMost+1))
+	if err == nil && len(text) > tokenFileMost {
+		err = wrong("has more than %d bytes", tokenFileMost)
+	}
+	return text, stat, err
+}
+
+// parseTokens reads the lines of a token file. A name may have several tokens, so that one can take another's place.
+func parseTokens(path string, text []byte) (tokens []token, err error) {
+	taken := map[[sha256.Size]byte]bool{}
+	number := 0
+	for line := range bytes.Lines(text) {
+		number++
+		words := bytes.Fields(line)
+		if len(words) == 0 || words[0][0] == '#' {
+			continue
+		}
+		if why := wrongLine(words); why != "" {
+			return nil, &TokenFileError{Path: path, Line: number, Why: why}
+		}
+		hash := sha256.Sum256(words[1])
+		if taken[hash] {
+			return nil, &TokenFileError{Path: path, Line: number, Why: "the token stands in an earlier line too; each name has tokens of its own"}
+		}
+		taken[hash] = true
+		tokens = append(tokens, token{name: string(words[0]), hash: hash})
+	}
+	if len(tokens) > mostTokens {
+		return nil, &TokenFileError{Path: path, Why: fmt.Sprintf("has %d tokens, and at most %d are taken", len(tokens), mostTokens)}
+	}
+	return tokens, nil
+}
+
+// wrongLine says what is wrong with the words of a line; empty: nothing. It repeats none of them: any may be a token.
+func wrongLine(words [][]byte) string {
+	switch {
+	case len(words) != 2:
+		return fmt.Sprintf("it has %d words; write NAME TOKEN", len(words))
+	case !tokenName.Match(words[0]):
+		return "a name is 1 to 64 letters, digits and . _ @ -; write NAME TOKEN"
+	}
+	return wrongToken(words[1])
+}
+
+func wrongToken(secret []byte) string {
+	if len(secret) < tokenLeast || len(secret) > tokenMost {
+		return fmt.Sprintf("the token has %d characters; %d to %d are taken: `openssl rand -base64 32` makes one", len(secret), tokenLeast, tokenMost)
+	}
+	for _, c := range secret {
+		if c <= ' ' || c > '~' {
+			return "the token has a character that cannot be sent; take letters, digits and signs of ASCII"
+		}
+	}
+	return ""
+}
+
+// ReadToken gives the first token of a file that only this user may read, for a client to send: the daemon's own file, or
+// one with the token alone.
+func ReadToken(path string) (string, error) {
+	text, _, err := readSecret(path)
+	if err != nil {
+		return "", err
+	}
+	number := 0
+	for line := range bytes.Lines(text) {
+		number++
+		words := bytes.Fields(line)
+		if len(words) == 0 || words[0][0] == '#' {
+			continue
+		}
+		secret := words[len(words)-1]
+		if why := wrongToken(secret); why != "" || len(words) > 2 {
+			return "", &TokenFileError{Path: path, Line: number, Why: "it is neither TOKEN nor NAME TOKEN"}
+		}
+		return string(secret), nil
+	}
+	return "", &TokenFileError{Path: path, Why: "holds no token"}
+}

@@ -1,0 +1,83 @@
+package permission_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/toold/toold/scheduler/permission"
+)
+
+func TestExcludes(t *testing.T) {
+	escape := permission.Escape{Excluded: compile(t, "allow Bash(docker *)", "allow Bash(git push *)")}
+	for command, want := range map[string]bool{
+		"docker ps": true, "docker": true, "git push origin main": true, "docker build . && git push": true,
+		"docker ps | grep x": true, "cat f; docker ps": true, // what only reads may go along
+		"ls": false, "make": false, "git pushy": false, "dockerd": false,
+		"docker ps && make": false, "make; docker ps": false, "docker ps $(make)": false, "env X=1 make": false,
+		"sh -c 'docker ps; make'": false, "$X ps": false, "docker ps; eval \"$X\"": false,
+	} {
+		if got := escape.Excludes(factsOf(t, "Bash "+command)); got != want {
+			t.Errorf("%s: excluded %v, want %v", command, got, want)
+		}
+	}
+	if (permission.Escape{}).Excludes(factsOf(t, "Bash docker ps")) {
+		t.Error("without rules something is excluded")
+	}
+}
+
+// What leaves the sandbox, and what being in it allows.
+func TestEscape(t *testing.T) {
+	at := permission.Origin{File: "/etc/toold/settings.json", Line: 3}
+	tests := []struct {
+		name       string
+		escape     permission.Escape
+		unconfined bool
+		boxed      bool
+		rules      []string
+		want       permission.Decision
+		says       string
+	}{
+		{"asks to leave", permission.Escape{}, true, false, []string{"allow Bash"}, permission.Ask, "outside the sandbox"},
+		{"may not leave", permission.Escape{Barred: &at}, true, false, []string{"allow Bash"}, permission.Deny, "allowUnsandboxedCommands in /etc/toold/settings.json"},
+		{"stays", permission.Escape{Barred: &at}, false, false, []string{"allow Bash"}, permission.Allow, ""},
+		{"nothing allows it", permission.Escape{}, false, true, nil, permission.Ask, ""},
+		{"confined is enough", permission.Escape{AutoAllow: &at}, false, true, nil, permission.Allow, "autoAllowBashIfSandboxed in /etc/toold/settings.json"},
+		{"not confined", permission.Escape{AutoAllow: &at}, false, false, nil, permission.Ask, ""},
+		{"an ask rule is heard", permission.Escape{AutoAllow: &at}, false, true, []string{"ask Bash(make *)"}, permission.Ask, ""},
+		{"a deny rule is heard", permission.Escape{AutoAllow: &at}, false, true, []string{"deny Bash(make *)"}, permission.Deny, ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			f := factsOf(t, "Bash make all")
+			f.Unconfined, f.Boxed = tt.unconfined, tt.boxed
+			v := permission.Decide(f, permission.Policy{Rules: compile(t, tt.rules...), Escape: tt.escape})
+			if v.Decision != tt.want || !strings.Contains(v.Reason, tt.says) {
+				t.Errorf("%s: %s; want %s with %q", v.Decision, v.Reason, tt.want, tt.says)
+			}
+		})
+	}
+}
+
+func TestUnreadablePaths(t *testing.T) {
+	for _, tt := range []struct {
+		rules []string
+		paths []string
+		all   bool
+	}{
+		{nil, nil, true},
+		{[]string{"deny Read(//srv/keys/**)", "ask Read(~/notes)"}, []string{"/srv/keys", "/home/me/notes"}, true},
+		{[]string{"deny Read(.env)", "deny Read(//srv/x)"}, []string{"/srv/x"}, false},
+		{[]string{"deny Read(./secrets/*.key)"}, nil, false},
+		{[]string{"allow Read(//srv/x)", "deny Edit(//srv/y)"}, nil, true},
+	} {
+		paths, all := compile(t, tt.rules...).UnreadablePaths()
+		for _, want := range tt.paths {
+			if !strings.Contains(strings.Join(paths, "\n")+"\n", want+"\n") {
+				t.Errorf("%q: %q, want %s among them", tt.rules, paths, want)
+			}
+		}
+		if all != tt.all {
+			t.Errorf("%q: all %v, want %v", tt.rules, all, tt.all)
+		}
+	}
+}

@@ -1,0 +1,115 @@
+package pipeline
+
+// What the sandbox has kept a call from, in words and as data, each with the narrowest setting that would let it.
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"net"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/toold/toold/tools/sandbox"
+)
+
+// A Confined is how a call's processes were confined, and what that has kept them from.
+type Confined struct {
+	Tier       sandbox.Tier // empty: the call starts no process
+	NotCovered []string
+	Denials    []SandboxDenial
+}
+
+// A SandboxDenial is something that the sandbox did not let be done.
+type SandboxDenial struct {
+	sandbox.Denial
+	Allow string // settings that would let it, as JSON; empty: none would
+}
+
+// denials puts what was denied together, with what would let it.
+func denials(all []sandbox.Denial) (list []SandboxDenial) {
+	for _, d := range all {
+		same := func(o SandboxDenial) bool {
+			return o.Operation == d.Operation && o.Target == d.Target && o.MovedTo == d.MovedTo
+		}
+		if i := slices.IndexFunc(list, same); i >= 0 {
+			list[i].Count += d.Count
+			continue
+		}
+		list = append(list, SandboxDenial{d, allowing(d)})
+	}
+	return list
+}
+
+// allowing is the narrowest setting that would have let it.
+func allowing(d sandbox.Denial) string {
+	switch {
+	case d.Operation == sandbox.Writing:
+		return allow(writable(d))
+	case asksForName(d):
+		return ""
+	case d.Operation == sandbox.Connecting:
+		host, _, err := net.SplitHostPort(d.Target)
+		if err != nil {
+			host = d.Target
+		}
+		return setting("network", "allowedDomains", []string{host})
+	case d.Target == "unix":
+		return setting("network", "allowAllUnixSockets", true)
+	}
+	return ""
+}
+
+// writable is the place that would have to be: what is not there yet can be made only in a folder that is. A setting for
+// the folder is not offered where the whole system lives by it.
+func writable(d sandbox.Denial) string {
+	if _, err := os.Lstat(d.Target); err == nil || d.MovedTo != "" {
+		return d.Target
+	}
+	return cmp.Or(openable(d.Target), d.Target)
+}
+
+func allow(path string) string { return setting("filesystem", "allowWrite", []string{path}) }
+
+func setting(section, key string, value any) string {
+	text, err := json.Marshal(map[string]any{"sandbox": map[string]any{section: map[string]any{key: value}}})
+	if err != nil {
+		panic("BUG: a setting that is no JSON")
+	}
+	return string(text)
+}
+
+// words say it to a model.
+func (d SandboxDenial) words() string {
+	var b strings.Builder
+	switch {
+	case d.MovedTo != "":
+		fmt.Fprintf(&b, "The sandbox took away %s, which is a protected path that did not exist before; what was made there is now %s.", d.Target, d.MovedTo)
+	case d.Operation == sandbox.Writing:
+		fmt.Fprintf(&b, "The sandbox did not let it write %s.", d.Target)
+	case asksForName(d.Denial):
+		fmt.Fprintf(&b, "The sandbox did not let it ask %s for the address of a host. Programs reach hosts that are allowed by the proxy in HTTP_PROXY and HTTPS_PROXY alone, which also looks them up.", d.Target)
+	case d.Operation == sandbox.Connecting:
+		fmt.Fprintf(&b, "The sandbox did not let it connect to %s.", d.Target)
+	default:
+		fmt.Fprintf(&b, "The sandbox did not let it make a socket of the family %s.", d.Target)
+	}
+	if d.Allow != "" {
+		fmt.Fprintf(&b, " The user can allow it in the settings: %s", d.Allow)
+	}
+	if _, err := os.Lstat(d.Target); d.Operation == sandbox.Writing && d.Allow == allow(d.Target) && os.IsNotExist(err) && d.MovedTo == "" {
+		b.WriteString(", which counts once it is there; let the user make it.")
+	}
+	return b.String()
+}
+
+// tried says that it is something that libraries try by themselves and do without: a socket, or to ask for the address of a
+// host. It is of interest only when something went wrong.
+func (d SandboxDenial) tried() bool { return d.Operation == sandbox.Socketing || asksForName(d.Denial) }
+
+// asksForName says that it was to ask a name server.
+func asksForName(d sandbox.Denial) bool {
+	_, port, err := net.SplitHostPort(d.Target)
+	return d.Operation == sandbox.Connecting && err == nil && port == "53"
+}

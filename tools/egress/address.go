@@ -1,0 +1,91 @@
+// Which addresses are not public. It does not know a translator's prefix that only its network knows (RFC 6052, 2.2): what
+// such a prefix leads to is for the network to guard.
+
+package egress
+
+import (
+	"net"
+	"net/netip"
+)
+
+// A block is a range of addresses that no public host has.
+type block struct {
+	netip.Prefix
+	kind string // completes "is"
+}
+
+// blocks are the ranges in the IANA registries of special-purpose addresses (IPv4 and IPv6) that lead to no public host, and
+// those of multicast; the first that holds an address names it. Forms that carry an IPv4 address are refused whole: what
+// they lead to depends on a translator.
+var blocks = []block{
+	{netip.MustParsePrefix("0.0.0.0/8"), "unspecified"},
+	{netip.MustParsePrefix("10.0.0.0/8"), "private"},
+	{netip.MustParsePrefix("100.64.0.0/10"), "of a carrier's own network"},
+	{netip.MustParsePrefix("127.0.0.0/8"), "loopback"},
+	{netip.MustParsePrefix("168.63.129.16/32"), "a cloud's own"}, // Azure's, to its machines
+	{netip.MustParsePrefix("169.254.0.0/16"), "link-local"},
+	{netip.MustParsePrefix("172.16.0.0/12"), "private"},
+	{netip.MustParsePrefix("192.0.0.0/24"), "reserved"},
+	{netip.MustParsePrefix("192.0.2.0/24"), "for documentation"},
+	{netip.MustParsePrefix("192.88.99.0/24"), "of a 6to4 relay"},
+	{netip.MustParsePrefix("192.168.0.0/16"), "private"},
+	{netip.MustParsePrefix("198.18.0.0/15"), "for benchmarks"},
+	{netip.MustParsePrefix("198.51.100.0/24"), "for documentation"},
+	{netip.MustParsePrefix("203.0.113.0/24"), "for documentation"},
+	{netip.MustParsePrefix("224.0.0.0/4"), "multicast"},
+	{netip.MustParsePrefix("240.0.0.0/4"), "reserved"},
+
+	{netip.MustParsePrefix("::/128"), "unspecified"},
+	{netip.MustParsePrefix("::1/128"), "loopback"},
+	{netip.MustParsePrefix("64:ff9b::/96"), "translated (NAT64)"},
+	{netip.MustParsePrefix("64:ff9b:1::/48"), "translated (NAT64)"},
+	{netip.MustParsePrefix("fc00::/7"), "private"},
+	{netip.MustParsePrefix("fe80::/10"), "link-local"},
+	{netip.MustParsePrefix("ff00::/8"), "multicast"},
+	{netip.MustParsePrefix("2001::/32"), "translated (Teredo)"},
+	{netip.MustParsePrefix("2001::/23"), "reserved"},
+	{netip.MustParsePrefix("2001:db8::/32"), "for documentation"},
+	{netip.MustParsePrefix("2002::/16"), "translated (6to4)"},
+	{netip.MustParsePrefix("3fff::/20"), "for documentation"},
+}
+
+// global is what is given out to public hosts of IPv6; all else is reserved.
+var global = netip.MustParsePrefix("2000::/3")
+
+// special says what kind of address it is that no public host has; "" of others. The address is neither mapped nor has it
+// a zone.
+func special(address netip.Addr) string {
+	for _, b := range blocks {
+		if b.Contains(address) {
+			return b.kind
+		}
+	}
+	switch {
+	case address.Is4():
+		return ""
+	case !global.Contains(address):
+		return "reserved"
+	case isISATAP(address):
+		return "translated (ISATAP)"
+	default:
+		return ""
+	}
+}
+
+// isISATAP says whether the address carries an IPv4 address behind the mark of RFC 5214, 6.1.
+func isISATAP(address netip.Addr) bool {
+	b := address.As16()
+	return b[8]&^3 == 0 && b[9] == 0 && b[10] == 0x5e && b[11] == 0xfe
+}
+
+// isOwn says whether the address, public as it may look, is one of this machine's: what listens there listens for the
+// machine's neighbours. When the machine does not tell, every address counts as its own.
+func isOwn(address netip.Addr) bool {
+	own, err := net.InterfaceAddrs()
+	for _, a := range own {
+		if n, ok := a.(*net.IPNet); ok && n.IP.Equal(address.AsSlice()) {
+			return true
+		}
+	}
+	return err != nil
+}

@@ -1,0 +1,83 @@
+// Package egress is the daemon's own way out to the network: a dialer that checks the very address to which it connects,
+// and an HTTP proxy over it for processes that have no other way out. It does not know who asks beyond a name, nor where
+// its policy comes from, and it does not look into what is sent: inside a tunnel, neither the TLS server name nor a Host
+// header is compared with the host that was asked for.
+package egress
+
+import (
+	"net/netip"
+	"slices"
+)
+
+// A Policy says which hosts may be reached: those that Allowed names, less those that Denied does. The zero Policy allows
+// none.
+//
+// An entry is a host as in "example.com", "*.example.com" (any depth below, not the apex itself), "api-*.example.com"
+// (any other * stays within one label) or "*" (all), and may end in a port, ":443"; without one it means every port. Case
+// and a final dot count for nothing, and names that are not ASCII mean their xn-- form. An IPv6 address with a port stands
+// in brackets.
+//
+// Addresses that are not public are reached only if Allowed names the address itself, whatever name led to it. An entry
+// that cannot be understood allows nothing in Allowed, and denies everything in Denied.
+type Policy struct{ Allowed, Denied []string }
+
+// Check says why a connection must not be tried, or nil. It compares and looks nothing up: what a name resolves to is
+// checked when a Dialer connects. The host may have a final dot, and an address may have brackets.
+func (p Policy) Check(host string, port uint16) *Refusal {
+	name, ok := canonical(host, nameBytes)
+	if !ok || port == 0 {
+		return &Refusal{Host: host, Port: port, Reason: BadHost}
+	}
+	if rule, denied := p.denies(name, port); denied {
+		return &Refusal{Host: name, Port: port, Reason: Denied, Rule: rule}
+	}
+	if !p.allows(name, port) {
+		return &Refusal{Host: name, Port: port, Reason: NotAllowed}
+	}
+	if address, err := netip.ParseAddr(name); err == nil {
+		return p.checkAddress(name, netip.AddrPortFrom(address, port))
+	}
+	return nil
+}
+
+// checkAddress says why the address must not be connected to, of which it is known that host, a canonical one, may be
+// reached.
+func (p Policy) checkAddress(host string, to netip.AddrPort) *Refusal {
+	address := to.Addr().WithZone("").Unmap()
+	r := &Refusal{Host: host, Port: to.Port(), Address: address}
+	if rule, denied := p.denies(address.String(), to.Port()); denied {
+		r.Reason, r.Rule = Denied, rule
+		return r
+	}
+	r.kind = special(address)
+	if r.kind == "" || p.lists(address, to.Port()) {
+		return nil
+	}
+	r.Reason = PrivateAddress
+	return r
+}
+
+// denies gives the first entry of Denied that names the host, a canonical one, at the port.
+func (p Policy) denies(host string, port uint16) (rule string, denied bool) {
+	for _, text := range p.Denied {
+		if e, ok := parse(text); !ok || e.holds(port) && e.fits(host) {
+			return text, true
+		}
+	}
+	return "", false
+}
+
+func (p Policy) allows(host string, port uint16) bool {
+	return slices.ContainsFunc(p.Allowed, func(text string) bool {
+		e, ok := parse(text)
+		return ok && e.holds(port) && e.fits(host)
+	})
+}
+
+// lists says whether Allowed names the address itself.
+func (p Policy) lists(address netip.Addr, port uint16) bool {
+	return slices.ContainsFunc(p.Allowed, func(text string) bool {
+		e, ok := parse(text)
+		return ok && e.host == address.String() && e.holds(port)
+	})
+}

@@ -1,0 +1,79 @@
+// What is said of a connection that was not made, to programs and to a model. It does not know to whom.
+
+package egress
+
+import (
+	"fmt"
+	"net/netip"
+)
+
+// A Reason is why a connection was refused, in a word for programs. The words are stable.
+type Reason string
+
+const (
+	// NotAllowed: no entry of Allowed names the host.
+	NotAllowed Reason = "not_allowed"
+	// Denied: an entry of Denied names the host, or the address that it resolves to.
+	Denied Reason = "denied"
+	// PrivateAddress: the host is, or resolves to, an address that no public host has.
+	PrivateAddress Reason = "private_address"
+	// BadHost: what was asked for is neither a host's name nor an address, or the port is none.
+	BadHost Reason = "bad_host"
+)
+
+// A Refusal is a connection that was not made since the policy does not permit it. It is comparable.
+type Refusal struct {
+	Host    string // in the form in which hosts are compared; of BadHost, as it was asked for
+	Port    uint16
+	User    string // who asked a Proxy, in its own words, which nobody checked; "" when it said nothing
+	Reason  Reason
+	Address netip.Addr // what was not connected to; of PrivateAddress, and of Denied when its address is what is denied
+	Rule    string     // the entry of Denied, as it is written
+	kind    string     // what the address is; of PrivateAddress
+}
+
+// Error says in a sentence or two what was refused, why, and what would allow it.
+func (r *Refusal) Error() string {
+	switch r.Reason {
+	case Denied:
+		return fmt.Sprintf("%s may not be reached: %s.", r.subject(), r.denial())
+	case PrivateAddress:
+		return fmt.Sprintf("%s may not be reached: its address %s is %s, not public. Only the address itself in "+
+			"sandbox.network.allowedDomains would allow it: %q.", r.subject(), r.Address, r.kind, bracket(r.Address.String()))
+	case BadHost:
+		return fmt.Sprintf("%.300q at port %d cannot be reached: it is not a host's name, an IPv4 address of four decimal "+
+			"numbers or an IPv6 address in brackets, with a port from 1 to 65535.", r.Host, r.Port)
+	default:
+		return fmt.Sprintf("%s may not be reached: no rule allows it. %s would.", r.subject(), r.remedy())
+	}
+}
+
+func (r *Refusal) subject() string { return fmt.Sprintf("%s:%d", bracket(r.Host), r.Port) }
+
+func (r *Refusal) denial() string {
+	if _, ok := parse(r.Rule); !ok {
+		return fmt.Sprintf("all hosts are denied as long as the denied host %q cannot be understood; it must be mended, "+
+			"for instance to example.com, *.example.com or example.com:443", r.Rule)
+	}
+	what := "it"
+	if r.Address.IsValid() && r.Address.String() != r.Host {
+		what = "its address " + r.Address.String()
+	}
+	return fmt.Sprintf("the entry %q denies %s, and no rule allows what is denied", r.Rule, what)
+}
+
+func (r *Refusal) remedy() string {
+	setting := fmt.Sprintf("%q in sandbox.network.allowedDomains", bracket(r.Host))
+	if bracket(r.Host) != r.Host { // rules are written without colons
+		return setting
+	}
+	return fmt.Sprintf("The permission rule WebFetch(domain:%s) or %s", r.Host, setting)
+}
+
+// bracket gives a canonical host as it is written before a port.
+func bracket(host string) string {
+	if address, err := netip.ParseAddr(host); err == nil && address.Is6() {
+		return "[" + host + "]"
+	}
+	return host
+}

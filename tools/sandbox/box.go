@@ -1,0 +1,45 @@
+package sandbox
+
+// What a call starts its processes with.
+
+import (
+	"slices"
+	"sync"
+)
+
+// A Box starts the processes of one call, each under the call's policy, and gathers what they were denied. The fields are
+// set before the first use. The methods may be used from any goroutine.
+type Box struct {
+	Runner *Runner
+	Policy Policy
+	Filter Filter   // of the environment of its processes
+	Set    []string // NAME=value: what each of them has whatever else it is given
+
+	mu      sync.Mutex
+	denials []Denial
+}
+
+// Start starts c under the policy, as Runner.Start does.
+func (b *Box) Start(c Command) (*Process, error) {
+	c.Policy, c.denied = b.Policy, b.note
+	return b.Runner.Start(c)
+}
+
+// Environ is what a process is to be given of base, which is a list of NAME=value, with set in the place of what base says of
+// the same names.
+func (b *Box) Environ(base []string, set ...string) []string {
+	return b.Filter.Environ(base, slices.Concat(b.Set, set)...)
+}
+
+func (b *Box) note(denials []Denial) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.denials = append(b.denials, denials...)
+}
+
+// Denials is what processes that have ended were denied.
+func (b *Box) Denials() []Denial {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Clone(b.denials)
+}

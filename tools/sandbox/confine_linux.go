@@ -1,0 +1,262 @@
+package sandbox
+
+// How a confined process is started: through which system calls it goes before it becomes its program. What a policy
+// needs besides is made by cells and kept.
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"sync"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// filterFor is what the tier's process may ask of the kernel.
+func filterFor(p Policy, t Tier, port int) filter {
+	if t == Full {
+		return filter{inet: true, unix: p.UnixSockets, watched: true}
+	}
+	return filter{strict: p.Strict, shared: true, inet: p.Network.Open || port != 0, stream: !p.Network.Open, unix: p.UnixSockets}
+}
+
+// A launch is one process to be started in a cell.
+type launch struct {
+	policy  Policy
+	tier    Tier
+	cell    *cell
+	command Command
+	environ []string
+	files   []*os.File
+	first   *os.File // the program of the first process
+	threads *threads
+}
+
+// born is what a launch gives.
+type born struct {
+	main, first int      // their numbers; first 0: there is none
+	listener    *os.File // of what the filter asks; nil: it does not
+}
+
+// start starts the process. With an error nothing of it is left.
+func (l *launch) start() (born, error) {
+	p := newProgram()
+	p.about = "starting"
+	p.noHandlers()
+	if l.tier == Full {
+		return l.startFull(p)
+	}
+	l.confine(p, nil)
+	if err := p.become(l.command.Path, l.command.Args, l.environ); err != nil {
+		return born{}, err
+	}
+	pid, err := l.run(p)
+	if err != nil && pid != 0 {
+		collectNow(pid)
+		pid = 0
+	}
+	return born{main: pid}, err
+}
+
+// run carries p out on a thread that has the filter already, where one can be shared: what it makes inherits it, and
+// that costs nothing.
+func (l *launch) run(p *program) (pid int, err error) {
+	f := filterFor(l.policy, l.tier, l.cell.port)
+	return l.threads.get(f).run(p)
+}
+
+// startFull starts two processes in a new process namespace: the first, whose end is the end of all, and the program.
+// Both are the daemon's own children; the one between them, which has joined the namespaces, ends at once.
+func (l *launch) startFull(p *program) (born, error) {
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return born{}, fmt.Errorf("making a pair of sockets: %w", err)
+	}
+	defer unix.Close(pair[0])
+	defer unix.Close(pair[1])
+	p.about = "joining the sandbox"
+	for _, n := range l.cell.namespaces {
+		p.do(unix.SYS_SETNS, int(n.file.Fd()), n.kind)
+	}
+	p.do(unix.SYS_UNSHARE, unix.CLONE_NEWNS|unix.CLONE_NEWPID)
+	first, firstMade := p.clone(unix.CLONE_PARENT)
+	firstMade.at()
+	l.sleep(first)
+	main, mainMade := p.clone(unix.CLONE_PARENT)
+	mainMade.at()
+	p.end()
+	l.mountProc(main)
+	l.confine(main, &pair[1])
+	if err := main.become(l.command.Path, l.command.Args, l.environ); err != nil {
+		return born{}, err
+	}
+	between, err := p.run(0)
+	if between != 0 {
+		collectNow(between)
+	}
+	b := born{main: int(mainMade.result), first: int(firstMade.result)}
+	if err == nil {
+		b.listener, err = received(pair[0])
+	}
+	if err != nil {
+		b.end()
+		return born{}, err
+	}
+	return b, nil
+}
+
+// sleep makes of p the first process.
+func (l *launch) sleep(p *program) {
+	p.about = "starting the first process"
+	p.do(unix.SYS_SETSID)
+	ignore := &[4]uint64{1} // SIG_IGN: the kernel collects its children
+	p.do(unix.SYS_RT_SIGACTION, int(unix.SIGCHLD), unsafe.Pointer(ignore), 0, 8).hold(ignore)
+	p.do(unix.SYS_CLOSE_RANGE, 0, ^uintptr(0)>>32, unix.CLOSE_RANGE_CLOEXEC)
+	p.dropRights()
+	argv, envv := vector("toold-first"), vector(l.environ[len(l.environ)-1]) // the marker
+	p.do(unix.SYS_EXECVEAT, int(l.first.Fd()), "", unsafe.Pointer(&argv[0]), unsafe.Pointer(&envv[0]), unix.AT_EMPTY_PATH).hold([]any{argv, envv})
+}
+
+func vector(entries ...string) []*byte {
+	v := make([]*byte, len(entries)+1)
+	for i, entry := range entries {
+		v[i] = &append([]byte(entry), 0)[0]
+	}
+	return v
+}
+
+// confine is what the process does to itself before it becomes its program. to is where it sends the filter's listener.
+func (l *launch) confine(p *program, to *int) {
+	p.about = "starting"
+	p.do(unix.SYS_SETSID)
+	p.about = "going to " + l.command.Dir
+	p.do(unix.SYS_CHDIR, l.command.Dir)
+	p.about = "arranging descriptors"
+	l.descriptors(p)
+	p.about = "setting limits"
+	l.limit(p)
+	p.about = "giving up rights"
+	p.dropRights()
+	p.do(unix.SYS_PRCTL, unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+	if l.cell.ruleset != nil {
+		p.about = "restricting itself with Landlock"
+		p.do(unix.SYS_LANDLOCK_RESTRICT_SELF, int(l.cell.ruleset.Fd()), 0)
+	}
+	if to != nil {
+		p.about = "restricting its system calls"
+		l.filter(p, *to)
+	}
+	p.letSignals()
+	p.about = "starting " + l.command.Path
+}
+
+// descriptors gives the process its own, from 0 on, and no others.
+func (l *launch) descriptors(p *program) {
+	high := make([]*step, len(l.files))
+	for i, f := range l.files {
+		high[i] = p.do(unix.SYS_FCNTL, int(f.Fd()), unix.F_DUPFD_CLOEXEC, len(l.files)+8) // out of each other's way
+	}
+	for i := range l.files {
+		p.do(unix.SYS_DUP3, high[i].at(), i, 0)
+	}
+	p.do(unix.SYS_CLOSE_RANGE, len(l.files), ^uintptr(0)>>32, unix.CLOSE_RANGE_CLOEXEC)
+}
+
+func (l *launch) limit(p *program) {
+	limits := l.policy.Limits
+	for kind, most := range map[int]uint64{
+		unix.RLIMIT_NPROC: limits.Processes, unix.RLIMIT_NOFILE: limits.OpenFiles, unix.RLIMIT_DATA: limits.Memory,
+		unix.RLIMIT_FSIZE: limits.FileSize,
+	} {
+		if most > 0 {
+			limit := &unix.Rlimit{Cur: most, Max: most}
+			p.do(unix.SYS_PRLIMIT64, 0, kind, unsafe.Pointer(limit), 0).hold(limit).spare() // a lower one stays
+		}
+	}
+	none := &unix.Rlimit{}
+	p.do(unix.SYS_PRLIMIT64, 0, unix.RLIMIT_CORE, unsafe.Pointer(none), 0).hold(none)
+}
+
+// dropRights gives up all capabilities, also those that root would get back with its next program.
+func (p *program) dropRights() {
+	const bits = 1<<0 | 1<<1 | 1<<2 | 1<<3 | 1<<5 | 1<<6 | 1<<7         // SECBIT_NOROOT, _NO_SETUID_FIXUP, _NO_CAP_AMBIENT_RAISE, each locked
+	p.do(unix.SYS_PRCTL, unix.PR_SET_SECUREBITS, bits, 0, 0, 0).spare() // who is not root and has no capabilities cannot, nor needs to
+	header := &unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	p.do(unix.SYS_CAPSET, unsafe.Pointer(header), unsafe.Pointer(&[2]unix.CapUserData{})).hold(header)
+}
+
+// filter puts the filter on and sends its listener to the daemon.
+func (l *launch) filter(p *program, to int) {
+	prog := sockFprog(compiled(filterFor(l.policy, l.tier, l.cell.port)))
+	listener := p.do(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_NEW_LISTENER|unix.SECCOMP_FILTER_FLAG_SPEC_ALLOW, unsafe.Pointer(prog)).hold(prog)
+	control := &struct {
+		unix.Cmsghdr
+		fd uintptr // the message takes its low half, which comes first
+	}{Cmsghdr: unix.Cmsghdr{Level: unix.SOL_SOCKET, Type: unix.SCM_RIGHTS}}
+	control.SetLen(unix.CmsgLen(4))
+	listener.store = &control.fd
+	letter := new(byte)
+	data := &unix.Iovec{Base: letter}
+	data.SetLen(1)
+	message := &unix.Msghdr{Iov: data, Iovlen: 1, Control: (*byte)(unsafe.Pointer(control))}
+	message.SetControllen(unix.CmsgSpace(4))
+	p.do(unix.SYS_SENDMSG, to, unsafe.Pointer(message), 0).hold([]any{control, message})
+}
+
+// received takes a descriptor from a socket.
+func received(socket int) (*os.File, error) {
+	control := make([]byte, unix.CmsgSpace(4))
+	_, n, _, _, err := unix.Recvmsg(socket, make([]byte, 1), control, unix.MSG_CMSG_CLOEXEC|unix.MSG_DONTWAIT)
+	if err != nil {
+		return nil, fmt.Errorf("receiving the filter's listener: %w", err)
+	}
+	messages, err := unix.ParseSocketControlMessage(control[:n])
+	if err != nil || len(messages) != 1 {
+		return nil, fmt.Errorf("receiving the filter's listener: %w", cmp.Or(err, error(unix.EBADMSG)))
+	}
+	fds, err := unix.ParseUnixRights(&messages[0])
+	if err != nil || len(fds) != 1 {
+		return nil, fmt.Errorf("receiving the filter's listener: %w", cmp.Or(err, error(unix.EBADMSG)))
+	}
+	_ = unix.SetNonblock(fds[0], true)
+	return os.NewFile(uintptr(fds[0]), "listener"), nil
+}
+
+// end kills and collects what has been started.
+func (b born) end() {
+	for _, pid := range []int{b.main, b.first} {
+		if pid > 0 {
+			_ = unix.Kill(pid, unix.SIGKILL)
+		}
+	}
+	for _, pid := range []int{b.main, b.first} {
+		if pid > 0 {
+			collectNow(pid)
+		}
+	}
+	if b.listener != nil {
+		_ = b.listener.Close()
+	}
+}
+
+// collectNow waits for a child that has ended or is about to.
+func collectNow(pid int) {
+	var status unix.WaitStatus
+	for {
+		if _, err := unix.Wait4(pid, &status, 0, nil); err != unix.EINTR {
+			return
+		}
+	}
+}
+
+// compiled filters, each made once.
+var programs sync.Map
+
+func compiled(f filter) []unix.SockFilter {
+	if code, ok := programs.Load(f); ok {
+		return code.([]unix.SockFilter)
+	}
+	code, _ := programs.LoadOrStore(f, f.compile())
+	return code.([]unix.SockFilter)
+}

@@ -1,0 +1,86 @@
+//go:build linux
+
+// Doors to memory, semaphores, queues and temporary directories that processes outside share.
+
+package main
+
+import (
+	"errors"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/toold/toold/tools/sandbox/escape/scene"
+)
+
+const createIPC = unix.IPC_CREAT | unix.IPC_EXCL | 0o666
+
+func ipc() []door {
+	f := func(name string, try func(*scene.Scene) error) door { return plain("shared", name, try) }
+	return []door{
+		{"read System V shared memory made outside", "shared", false, func(s *scene.Scene) (string, error) {
+			id, err := unix.SysvShmGet(s.Shared, 0, 0)
+			if err != nil {
+				return "", err
+			}
+			b, err := unix.SysvShmAttach(id, 0, unix.SHM_RDONLY)
+			return told(s, b, err)
+		}},
+		f("make System V shared memory that is seen outside", func(s *scene.Scene) error {
+			_, err := unix.SysvShmGet(s.Shared+1, 4096, createIPC)
+			return err
+		}),
+		f("make a System V semaphore that is seen outside", func(s *scene.Scene) error {
+			_, err := call(unix.SYS_SEMGET, uintptr(s.Semaphores), 1, createIPC)
+			return err
+		}),
+		f("make a System V message queue that is seen outside", func(s *scene.Scene) error {
+			_, err := call(unix.SYS_MSGGET, uintptr(s.Messages), createIPC)
+			return err
+		}),
+		f("make a POSIX message queue that is seen outside", func(s *scene.Scene) error {
+			_, err := call(unix.SYS_MQ_OPEN, text("toold-"+s.Nonce), unix.O_CREAT|unix.O_RDWR, 0o600, 0)
+			return err
+		}),
+		f("write a file in /dev/shm that is seen outside", func(s *scene.Scene) error { return create(s, "/dev/shm/toold-"+s.Nonce) }),
+		f("write a file in /tmp that is seen outside", func(s *scene.Scene) error { return create(s, "/tmp/toold-"+s.Nonce) }),
+		f("write a file in /var/tmp that is seen outside", func(s *scene.Scene) error { return create(s, "/var/tmp/toold-"+s.Nonce) }),
+		f("write a file in the home directory", func(s *scene.Scene) error {
+			return create(s, home(s)+"/new")
+		}),
+		f("write into a named pipe of others", func(s *scene.Scene) error {
+			fd, err := unix.Open(s.PipeIn, unix.O_WRONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+			if err != nil {
+				return err
+			}
+			_, err = unix.Write(fd, []byte(scene.Slug("write into a named pipe of others")+"\n"))
+			return err
+		}),
+		{"read from a named pipe of others", "shared", false, func(s *scene.Scene) (string, error) {
+			fd, err := unix.Open(s.PipeOut, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+			if err != nil {
+				return "", err
+			}
+			b := make([]byte, 1024)
+			n, err := unix.Read(fd, b)
+			return told(s, b[:max(n, 0)], err)
+		}},
+		{"put a key into the user's keyring", "shared", false, func(s *scene.Scene) (string, error) {
+			const userKeyring = ^uintptr(3) // KEY_SPEC_USER_KEYRING, -4
+			value := []byte("none")
+			key, err := call(unix.SYS_ADD_KEY, text("user"), text("toold-"+s.Nonce), uintptr(unsafe.Pointer(&value[0])), uintptr(len(value)), userKeyring)
+			if err != nil {
+				return "", err
+			}
+			_, err = call(unix.SYS_KEYCTL, unix.KEYCTL_UNLINK, key, userKeyring)
+			return finish(err)("put in, and taken out", nil)
+		}},
+		{"watch with fanotify what others open", "shared", false, func(*scene.Scene) (string, error) {
+			_, err := unix.FanotifyInit(unix.FAN_CLASS_NOTIF|unix.FAN_CLOEXEC, unix.O_RDONLY)
+			if errors.Is(err, unix.EINVAL) {
+				return reached(err)
+			}
+			return "a group of events", err
+		}},
+	}
+}

@@ -1,0 +1,97 @@
+//go:build linux
+
+// Doors that must stand open: what any build does. A sandbox that shuts them is of no use.
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/toold/toold/tools/sandbox/escape/scene"
+)
+
+func works() []door {
+	f := func(name string, try func(*scene.Scene) error) door {
+		return door{name, "works", false, func(s *scene.Scene) (string, error) { return "done", try(s) }}
+	}
+	writes := func(name string, try func(*scene.Scene) error) door {
+		return door{name, "works in a root that may be written", false, func(s *scene.Scene) (string, error) { return "done", try(s) }}
+	}
+	return []door{
+		f("make a socketpair", func(*scene.Scene) error {
+			pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+			if err != nil {
+				return err
+			}
+			if _, err := unix.Write(pair[0], []byte("!")); err != nil {
+				return err
+			}
+			_, err = unix.Read(pair[1], make([]byte, 1))
+			return err
+		}),
+		f("read a file in the root", func(s *scene.Scene) error { _, err := os.ReadFile(own(s, ownFile)); return err }),
+		f("run a program", func(*scene.Scene) error { return exec.Command("/bin/true").Run() }),
+		f("signal a child of its own", signalChild),
+		f("run a program that has no name", runUnnamed),
+		f("write to /dev/null", func(*scene.Scene) error { return scribble("/dev/null", unix.O_WRONLY) }),
+		f("read from /dev/urandom", func(*scene.Scene) error {
+			fd, err := unix.Open("/dev/urandom", unix.O_RDONLY, 0)
+			if err != nil {
+				return err
+			}
+			_, err = unix.Read(fd, make([]byte, 1))
+			return err
+		}),
+		f("read /proc/self/status", func(*scene.Scene) error { _, err := status("Pid"); return err }),
+		f("write a file in the temporary directory", func(*scene.Scene) error {
+			file, err := os.CreateTemp("", "toold-")
+			if err != nil {
+				return err
+			}
+			return os.Remove(file.Name())
+		}),
+		writes("write a file in the root", func(s *scene.Scene) error { return scribble(own(s, ownFile), unix.O_WRONLY) }),
+		writes("create a file in the root", func(s *scene.Scene) error { return create(s, own(s, "new")) }),
+		writes("chmod a file in the root", func(s *scene.Scene) error { return unix.Chmod(own(s, ownFile), 0o600) }),
+		writes("rename a file between directories of the root", func(s *scene.Scene) error {
+			return unix.Rename(own(s, ownFile), own(s, swapped+"/"+ownFile))
+		}),
+		writes("touch a file in the root", func(s *scene.Scene) error {
+			return unix.UtimesNanoAt(unix.AT_FDCWD, own(s, ownFile), []unix.Timespec{{Sec: 1}, {Sec: 1}}, 0)
+		}),
+		writes("write in .git beside what is protected", func(s *scene.Scene) error { return create(s, s.Root+"/.git/toold-new") }),
+	}
+}
+
+func signalChild(*scene.Scene) error {
+	c := exec.Command("/bin/sleep", "60")
+	if err := c.Start(); err != nil {
+		return err
+	}
+	err := c.Process.Signal(unix.SIGTERM)
+	if err != nil {
+		err = errors.Join(err, c.Process.Kill())
+	}
+	_ = c.Wait()
+	return err
+}
+
+func runUnnamed(*scene.Scene) error {
+	program, err := os.ReadFile("/bin/true")
+	if err != nil {
+		return err
+	}
+	fd, err := unix.MemfdCreate("program", unix.MFD_CLOEXEC)
+	if err != nil {
+		return err
+	}
+	if _, err := unix.Write(fd, program); err != nil {
+		return err
+	}
+	return exec.Command(fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), fd)).Run()
+}

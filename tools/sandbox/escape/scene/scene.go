@@ -1,0 +1,149 @@
+// Package scene is what the escape suite tells its probe: where the things are that the probe must not reach. It does not
+// know how they were made, nor what confines the probe.
+package scene
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"path/filepath"
+	"regexp"
+	"strings"
+)
+
+// A Scene is everything that the doors are tried on. It holds no secret: a probe that shows one has read it elsewhere.
+type Scene struct {
+	Outside string // a directory that must stay as it is; below it one directory for each door, named by Slug
+	Root    string // a root, with a .git in it; below it one directory for each door
+	Bare    string // a root without .git
+	Own     string // this door's directory in Root; set by the probe
+	Out     string // this door's directory in Outside; set by the probe
+	UID     int    // who the probe is meant to run as
+	Nonce   string // part of every name outside the file system, so that two runs do not meet
+
+	HiddenInside  string // a file below Root whose content must stay hidden
+	HiddenOutside string // a file below Outside likewise
+	HiddenPlanted string // a second name of HiddenOutside, in Root
+	Credential    string // a private key in a home directory
+	Token         string // the daemon's token file
+	State         string // a file in the daemon's state directory
+	Sockets       string // the daemon's socket directory
+	SecretSum     string // SHA-256 of what all of them hold, in hexadecimal
+	SecretName    string // the environment variable of the starter that holds it too
+
+	Victim  Process // a process outside, of the same user
+	Starter Process // who starts the probe
+	Signals map[string]int
+
+	TCP, UDP                     string // addresses on the host's loopback
+	Stream, Datagram             string // pathname Unix sockets
+	Abstract, AbstractDatagram   string // abstract Unix sockets, without the @
+	Bound                        string // an abstract name that Victim tries to connect to, until the end
+	Setuid, Capable              string // copies of the probe: setuid to somebody else, and with file capabilities; "" if not made
+	Device                       string // a device in Outside; "" if not made
+	PipeIn, PipeOut              string // named pipes of others: one that somebody reads, and one that holds the secret
+	Terminal                     string // somebody else's pseudo terminal
+	Shared, Semaphores, Messages int    // keys of System V objects; Shared exists and holds the secret
+	Bounds                       Bounds
+}
+
+// A Process is one outside.
+type Process struct {
+	PID        int
+	EnvironSum string  // SHA-256 of /proc/PID/environ
+	Address    uintptr // where its memory holds the secret
+	Directory  int     // its descriptor of Outside
+	Secret     int     // its descriptor of a file without a name that holds the secret
+}
+
+// Bounds are where the bombs stop by themselves: a bomb that gets there has found no limit.
+type Bounds struct {
+	Processes, Files         int
+	Memory, FileSize, Filled int64 // bytes
+}
+
+// A Result is one line of what the probe prints.
+type Result struct {
+	Door    string `json:"door"`
+	Group   string `json:"group"`
+	Open    bool   `json:"open"`
+	Detail  string `json:"detail"`
+	Outside bool   `json:"outside,omitempty"` // its effect is to be seen from outside, and only that counts
+}
+
+// Slug is the name of a door's directories and of what it sends.
+func Slug(door string) string {
+	return strings.Trim(other.ReplaceAllString(strings.ToLower(door), "-"), "-")
+}
+
+var (
+	other  = regexp.MustCompile(`[^a-z0-9]+`)
+	secret = regexp.MustCompile(`toold-secret-[0-9a-f]{32}`)
+)
+
+// Sum is how the scene names what must not be told.
+func Sum(b []byte) string {
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:])
+}
+
+// Told reports that b holds the scene's secret.
+func (s *Scene) Told(b []byte) bool {
+	for _, found := range secret.FindAll(b, -1) {
+		if Sum(found) == s.SecretSum {
+			return true
+		}
+	}
+	return false
+}
+
+// Parse gives the scene for one door, or for all if door is "".
+func Parse(b []byte, door string) (*Scene, error) {
+	s := new(Scene)
+	if err := json.Unmarshal(b, s); err != nil {
+		return nil, err
+	}
+	if door != "" {
+		s.Own, s.Out = filepath.Join(s.Root, Slug(door)), filepath.Join(s.Outside, Slug(door))
+	}
+	return s, nil
+}
+
+// Roots are where the probe may write.
+func (s *Scene) Roots() []string { return []string{s.Root, s.Bare} }
+
+// Hidden are the files and directories whose content must not be read.
+func (s *Scene) Hidden() []string {
+	return []string{
+		s.HiddenInside, s.HiddenOutside, filepath.Dir(s.Credential), s.Token, filepath.Dir(s.State), s.Sockets,
+	}
+}
+
+// Protected are the paths below the roots that must not change, or come into being.
+func (s *Scene) Protected() []string {
+	var all []string
+	for _, name := range []string{".git/hooks", ".git/config", ".gitmodules", ".mcp.json", ".claude", ".toold", ".vscode", ".idea", ".envrc"} {
+		all = append(all, filepath.Join(s.Root, name))
+	}
+	return append(all, filepath.Join(s.Bare, ".git"), filepath.Join(s.Bare, ".mcp.json"))
+}
+
+// Guarded says, for each door to a protected path whose effect stays, which path the suite must find as it was: relative to
+// Root, or to Bare if it begins with "bare:".
+var Guarded = map[string]string{
+	"append to .git/config":                                 ".git/config",
+	"create .git/hooks/pre-commit":                          ".git/hooks/pre-commit",
+	"create .git/hooks/commit-msg through a symlink":        ".git/hooks/commit-msg",
+	"link .git/hooks/post-commit":                           ".git/hooks/post-commit",
+	"rename into .git/hooks/post-merge":                     ".git/hooks/post-merge",
+	"chmod a hook that exists":                              ".git/hooks/pre-push",
+	"unlink .gitmodules":                                    ".gitmodules",
+	"create .mcp.json":                                      ".mcp.json",
+	"rename a prepared directory to .claude":                ".claude",
+	"mkdir .vscode with settings.json":                      ".vscode",
+	"symlink .envrc":                                        ".envrc",
+	"mkdir .toold with settings.json":                       ".toold",
+	"exchange a prepared directory with .idea":              ".idea",
+	"create .git with a hook where there is none":           "bare:.git",
+	"link a prepared file to .mcp.json where there is none": "bare:.mcp.json",
+}

@@ -1,0 +1,84 @@
+package sandbox
+
+// On macOS sandbox-exec puts the policy on a process, as a profile: best effort, and untested.
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+)
+
+// A fence is what confines one process.
+type fence struct{ watch absences }
+
+type grounds struct{}
+
+const sandboxExec = "/usr/bin/sandbox-exec"
+
+func (r *Runner) confineWith(Outlet) {}
+func (r *Runner) letGo()             {}
+
+var sandboxExecThere = sync.OnceValue(func() bool {
+	_, err := os.Stat(sandboxExec)
+	return err == nil
+})
+
+// Confinement says how a process under p would be confined here. An *UnavailableError says that it would not be started.
+func (r *Runner) Confinement(p Policy) (Confinement, error) {
+	switch {
+	case p.Tier == "" || p.Tier == None:
+		return Confinement{Tier: None}, nil
+	case sandboxExecThere():
+		return Confinement{Tier: Fast, NotCovered: []string{
+			"The profile for sandbox-exec is untested.", "The network by domain is closed instead.", "Resource limits are not set.",
+		}}, nil
+	case p.Optional:
+		return Confinement{Tier: None, NotCovered: []string{"It is not confined at all: there is no " + sandboxExec + "."}}, nil
+	}
+	return Confinement{}, &UnavailableError{[]string{"there is no " + sandboxExec}}
+}
+
+// spawn starts the main process as its policy says.
+func (p *Process) spawn(c Command, environ []string, files []*os.File) error {
+	confinement, err := p.runner.Confinement(c.Policy)
+	if err != nil {
+		return err
+	}
+	if confinement.Tier != None {
+		p.fence.watch = c.Policy.Absent
+		c.Args = append([]string{"sandbox-exec", "-p", profile(c.Policy), c.Path}, c.Args[1:]...)
+		c.Path = sandboxExec
+	}
+	return p.spawnFree(c, environ, files)
+}
+
+// unfence says what was denied.
+func (p *Process) unfence() []Denial { return p.fence.watch.takeAway() }
+
+// profile is the policy in sandbox-exec's language, in which the last rule that fits counts.
+func profile(p Policy) string {
+	var b strings.Builder
+	b.WriteString("(version 1)\n(allow default)\n(deny file-write*)\n(allow file-write* (literal \"/dev/null\") (literal \"/dev/zero\") (literal \"/dev/tty\"))\n")
+	for _, place := range p.Places {
+		path := place.Path
+		if place.Source != "" {
+			path = place.Source
+		}
+		switch place.Access {
+		case Hidden:
+			fmt.Fprintf(&b, "(deny file-read* file-write* (subpath %q))\n", path)
+		case Read:
+			fmt.Fprintf(&b, "(allow file-read* (subpath %q))\n(deny file-write* (subpath %[1]q))\n", path)
+		case Write:
+			fmt.Fprintf(&b, "(allow file-read* file-write* (subpath %q))\n", path)
+		}
+	}
+	if !p.Network.Open {
+		b.WriteString("(deny network*)\n")
+	}
+	if p.UnixSockets {
+		b.WriteString("(allow network* (remote unix-socket))\n")
+	}
+	return b.String()
+}

@@ -1,0 +1,142 @@
+package sandbox
+
+// What a process is confined with, from its start to its end. How that is made is confine_linux.go's.
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+)
+
+// A fence is what confines one process.
+type fence struct {
+	first int    // the first process of its own process namespace; 0: it has none
+	cell  *cell  // nil: it is not confined
+	guard *guard // nil: nobody hears of denials
+	watch absences
+}
+
+// confineWith finds out what there is to confine with.
+func (r *Runner) confineWith(outlet Outlet) {
+	r.grounds.cells = cells{outlet: outlet, all: map[string]*cell{}}
+	r.grounds.probe()
+}
+
+func (r *Runner) letGo() { r.grounds.close() }
+
+// Confinement says how a process under p would be confined here. An *UnavailableError says that it would not be started.
+func (r *Runner) Confinement(p Policy) (Confinement, error) {
+	t, err := r.grounds.tierFor(p)
+	if err != nil {
+		return Confinement{}, err
+	}
+	return Confinement{Tier: t, NotCovered: r.grounds.notCovered(p, t)}, nil
+}
+
+// spawn starts the main process as its policy says.
+func (p *Process) spawn(c Command, environ []string, files []*os.File) error {
+	t, err := p.runner.grounds.tierFor(c.Policy)
+	if err != nil {
+		return err
+	}
+	if t == None {
+		return p.spawnFree(c, environ, files)
+	}
+	if len(c.Path) == 0 || c.Path[0] != '/' {
+		return fmt.Errorf("starting %q: the path of a program is absolute", c.Path)
+	}
+	g := &p.runner.grounds
+	made, err := g.cells.enter(c.Policy, t)
+	if err != nil {
+		return err
+	}
+	p.fence = fence{cell: made, watch: c.Policy.Absent}
+	if err := p.spawnConfined(&launch{
+		policy: c.Policy, tier: t, cell: made, command: c, environ: slices.Insert(environ, len(environ)-1, wayOut(made.port, c.ID, c.Policy.Network)...), files: files, first: g.first, threads: &g.threads,
+	}); err != nil {
+		g.cells.leave(made)
+		return err
+	}
+	return nil
+}
+
+// wayOut are the variables by which programs find the proxy; the user's name in them says which call asks.
+func wayOut(port int, id string, n Network) (environ []string) {
+	if port == 0 {
+		return nil
+	}
+	proxy := fmt.Sprintf("=http://%s@127.0.0.1:%d", id, port)
+	for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"} {
+		environ = append(environ, name+proxy)
+	}
+	own := slices.DeleteFunc([]string{"localhost", "127.0.0.1", "::1"}, func(host string) bool { return slices.Contains(n.Allowed, host) })
+	direct := strings.Join(own, ",") // its own loopback is not the proxy's
+	return append(environ, "NO_PROXY="+direct, "no_proxy="+direct, "GIT_HTTP_PROXY_AUTHMETHOD=basic")
+}
+
+func (p *Process) spawnConfined(l *launch) error {
+	waited.starting.RLock()
+	defer waited.starting.RUnlock()
+	b, err := l.start()
+	if err != nil {
+		return err
+	}
+	if p.child, err = os.FindProcess(b.main); err != nil {
+		b.end()
+		return err
+	}
+	await(b.main)
+	if b.first != 0 {
+		await(b.first)
+		p.fence.first = b.first
+	}
+	if b.listener != nil {
+		p.fence.guard = newGuard(b.listener, l.policy)
+	}
+	return nil
+}
+
+// hasOrphans says whether something of the tree lives whose parents have died.
+func (b *fence) hasOrphans() bool {
+	if b.first == 0 {
+		return false
+	}
+	list, err := os.Open(fmt.Sprintf("/proc/%d/task/%[1]d/children", b.first))
+	if err != nil {
+		return len(childrenByScan(b.first)) > 0
+	}
+	defer list.Close()
+	return len(childrenIn(list, b.first)) > 0
+}
+
+// unfence ends what confines the process, when its tree is at its end, and says what was denied.
+func (p *Process) unfence() (denials []Denial) {
+	b := &p.fence
+	if b.cell == nil {
+		return nil
+	}
+	if b.first != 0 {
+		p.endFirst()
+	}
+	if b.guard != nil {
+		denials = b.guard.finish()
+	}
+	p.runner.grounds.cells.leave(b.cell)
+	return append(denials, b.watch.takeAway()...)
+}
+
+// endFirst kills the first process, and with it all that may be left, and collects it. Its end waits for that of all
+// others: not here, when the kernel holds one of them.
+func (p *Process) endFirst() {
+	first, err := os.FindProcess(p.fence.first)
+	if err != nil {
+		return
+	}
+	_ = first.Kill()
+	if len(p.exit.Stuck) == 0 {
+		_, _ = collect(first)
+	} else {
+		go func() { _, _ = collect(first) }()
+	}
+}

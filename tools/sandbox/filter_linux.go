@@ -1,0 +1,321 @@
+package sandbox
+
+// The system calls that a confined process may make, as a program for the kernel's filter (seccomp). What a call does to
+// files is not decided here: the filter sees numbers, not what pointers point at.
+
+import (
+	"cmp"
+	"slices"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// A filter is what is chosen about system calls.
+type filter struct {
+	strict  bool // Fast for what only reads: files' modes, owners, times and attributes stay, and there are no sockets
+	shared  bool // others' processes and files are in sight: nothing is done to those by number, nor to attributes
+	inet    bool // Internet sockets may be made
+	stream  bool // of those TCP alone, for which Landlock judges where a connection leads
+	unix    bool // Unix sockets may be made
+	watched bool // somebody is told of what is refused, and of what changes files by name
+}
+
+// An answer is what the kernel does with a call: allow it, refuse it with an error, ask who watches, or look at an argument.
+type answer struct {
+	ret   uint32
+	check *check
+}
+
+// A check looks at one argument: when it (masked) is one of the values the answer is then, else otherwise.
+type check struct {
+	arg             int
+	mask            uint32
+	values          []uint32
+	then, otherwise answer
+}
+
+var (
+	allow   = answer{ret: unix.SECCOMP_RET_ALLOW}
+	deny    = refusal(unix.EPERM)
+	missing = refusal(unix.ENOSYS) // as on a kernel that has not got it: programs then do without
+)
+
+func refusal(errno unix.Errno) answer {
+	return answer{ret: unix.SECCOMP_RET_ERRNO | uint32(errno)}
+}
+
+// never are calls that no confined process makes, on every architecture.
+var never = []uintptr{
+	unix.SYS_PTRACE, unix.SYS_PROCESS_VM_READV, unix.SYS_PROCESS_VM_WRITEV, unix.SYS_PIDFD_GETFD, unix.SYS_KCMP, unix.SYS_PROCESS_MADVISE,
+	unix.SYS_MOUNT, unix.SYS_UMOUNT2, unix.SYS_PIVOT_ROOT, unix.SYS_CHROOT, unix.SYS_OPEN_TREE, unix.SYS_MOVE_MOUNT, unix.SYS_FSOPEN,
+	unix.SYS_FSCONFIG, unix.SYS_FSMOUNT, unix.SYS_FSPICK, unix.SYS_MOUNT_SETATTR, unix.SYS_OPEN_TREE_ATTR, unix.SYS_SETNS,
+	unix.SYS_OPEN_BY_HANDLE_AT, unix.SYS_KEYCTL, unix.SYS_ADD_KEY, unix.SYS_REQUEST_KEY, unix.SYS_BPF, unix.SYS_PERF_EVENT_OPEN,
+	unix.SYS_USERFAULTFD, unix.SYS_FANOTIFY_INIT, unix.SYS_INIT_MODULE, unix.SYS_FINIT_MODULE, unix.SYS_DELETE_MODULE,
+	unix.SYS_KEXEC_LOAD, unix.SYS_KEXEC_FILE_LOAD, unix.SYS_REBOOT, unix.SYS_SWAPON, unix.SYS_SWAPOFF, unix.SYS_ACCT, unix.SYS_QUOTACTL,
+	unix.SYS_QUOTACTL_FD, unix.SYS_SETTIMEOFDAY, unix.SYS_CLOCK_SETTIME, unix.SYS_CLOCK_ADJTIME, unix.SYS_ADJTIMEX,
+	unix.SYS_SETHOSTNAME, unix.SYS_SETDOMAINNAME, unix.SYS_SYSLOG, unix.SYS_VHANGUP, unix.SYS_LOOKUP_DCOOKIE, unix.SYS_NFSSERVCTL,
+	unix.SYS_MOVE_PAGES, unix.SYS_MIGRATE_PAGES,
+}
+
+// lacking are calls that programs have another way for.
+var lacking = []uintptr{unix.SYS_CLONE3, unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER}
+
+// exchanges are calls for what lies in no file system, and is everybody's where there is no namespace for it.
+var exchanges = []uintptr{
+	unix.SYS_SHMGET, unix.SYS_SHMAT, unix.SYS_SHMCTL, unix.SYS_SEMGET, unix.SYS_SEMOP, unix.SYS_SEMTIMEDOP, unix.SYS_SEMCTL,
+	unix.SYS_MSGGET, unix.SYS_MSGSND, unix.SYS_MSGRCV, unix.SYS_MSGCTL, unix.SYS_MQ_OPEN, unix.SYS_MQ_UNLINK,
+}
+
+// marks are calls that change of a file what Landlock does not guard.
+var marks = []uintptr{
+	unix.SYS_FCHMOD, unix.SYS_FCHMODAT, unix.SYS_FCHMODAT2, unix.SYS_FCHOWN, unix.SYS_FCHOWNAT, unix.SYS_UTIMENSAT, unix.SYS_TRUNCATE,
+}
+
+// attributes are those of them that programs do without, since not every file system has what they set.
+var attributes = []uintptr{
+	unix.SYS_SETXATTR, unix.SYS_LSETXATTR, unix.SYS_FSETXATTR, unix.SYS_SETXATTRAT, unix.SYS_REMOVEXATTR, unix.SYS_LREMOVEXATTR,
+	unix.SYS_FREMOVEXATTR, unix.SYS_REMOVEXATTRAT, unix.SYS_FILE_SETATTR,
+}
+
+// last is the newest call that this was written with; what a newer kernel has besides is absent.
+const last = unix.SYS_FILE_SETATTR + 2 // listns
+
+const (
+	namespaces = unix.CLONE_NEWNS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWUTS | unix.CLONE_NEWIPC | unix.CLONE_NEWUSER | unix.CLONE_NEWPID |
+		unix.CLONE_NEWNET | unix.CLONE_NEWTIME
+	tiocsti, tioclinux = 0x5412, 0x541C
+	addrNoRandomize    = 0x0040000  // linux/personality.h: debuggers and sanitizers want it
+	fsSetFlags         = 0x40086602 // FS_IOC_SETFLAGS
+	fsSetXattr         = 0x401C5820 // FS_IOC_FSSETXATTR
+	fsSetVersion       = 0x40087602 // FS_IOC_SETVERSION
+	fsEnableVerity     = 0x40806685 // FS_IOC_ENABLE_VERITY
+	fsSetEncryption    = 0x800c6613 // FS_IOC_SET_ENCRYPTION_POLICY
+	ioprioUser         = 3          // IOPRIO_WHO_USER
+	kindOfSocket       = 0xf        // SOCK_TYPE_MASK of linux/net.h: flags are above
+)
+
+// table is the answer to each call that is not simply allowed.
+func (f filter) table() map[uintptr]answer {
+	t := map[uintptr]answer{}
+	put := func(calls []uintptr, a answer) {
+		for _, call := range calls {
+			t[call] = a
+		}
+	}
+	put(never, deny)
+	put(neverHere, deny)
+	put(lacking, missing)
+	if f.watched {
+		for call := range namesOf() {
+			t[call] = answer{ret: unix.SECCOMP_RET_USER_NOTIF}
+		}
+		watchOpening(t)
+	}
+	if f.shared {
+		put(exchanges, missing)
+		put(attributes, refusal(unix.EOPNOTSUPP))
+		leaveOthers(t)
+	}
+	if f.strict {
+		put(marks, f.refused(unix.EPERM))
+		put(marksHere, f.refused(unix.EPERM))
+	}
+	flags := answer{check: &check{0, namespaces, []uint32{0}, allow, deny}}
+	t[unix.SYS_CLONE], t[unix.SYS_UNSHARE] = flags, flags
+	t[unix.SYS_SOCKET], t[unix.SYS_SOCKETPAIR] = f.sockets(), f.pairs()
+	t[unix.SYS_IOCTL] = f.ioctls()
+	t[unix.SYS_PERSONALITY] = answer{check: &check{0, ^uint32(0), []uint32{0, 0xffffffff, addrNoRandomize}, allow, deny}}
+	if f.stream {
+		leaveConnecting(t)
+	}
+	return t
+}
+
+// refused is an error that who watches is told of.
+func (f filter) refused(errno unix.Errno) answer {
+	if f.watched {
+		return answer{ret: unix.SECCOMP_RET_USER_NOTIF}
+	}
+	return refusal(errno)
+}
+
+// sockets is what may be made by family, kind and protocol.
+func (f filter) sockets() answer {
+	none := f.refused(unix.EACCES)
+	route := answer{check: &check{2, ^uint32(0), []uint32{unix.NETLINK_ROUTE}, allow, none}}
+	made := answer{check: &check{0, ^uint32(0), []uint32{unix.AF_NETLINK}, route, none}}
+	if f.strict {
+		return made
+	}
+	if f.unix {
+		made = answer{check: &check{0, ^uint32(0), []uint32{unix.AF_UNIX}, allow, made}}
+	}
+	if f.inet {
+		made = answer{check: &check{0, ^uint32(0), []uint32{unix.AF_INET, unix.AF_INET6}, f.internet(), made}}
+	}
+	return made
+}
+
+// internet is what may be made of the Internet families. A protocol that nothing needs is one that the kernel does not have:
+// programs ask for such ones only to see whether they are there.
+func (f filter) internet() answer {
+	if !f.stream {
+		return answer{check: &check{2, ^uint32(0), []uint32{0, unix.IPPROTO_TCP, unix.IPPROTO_UDP}, allow, refusal(unix.EPROTONOSUPPORT)}}
+	}
+	tcp := answer{check: &check{2, ^uint32(0), []uint32{0, unix.IPPROTO_TCP}, allow, refusal(unix.EPROTONOSUPPORT)}}
+	return answer{check: &check{1, kindOfSocket, []uint32{unix.SOCK_STREAM}, tcp, f.refused(unix.EACCES)}}
+}
+
+// pairs leaves of pairs those that stay connected to each other. What sends datagrams can be given any address.
+func (f filter) pairs() answer {
+	if f.unix {
+		return allow
+	}
+	kinds := answer{check: &check{1, kindOfSocket, []uint32{unix.SOCK_STREAM, unix.SOCK_SEQPACKET}, allow, refusal(unix.EACCES)}}
+	return answer{check: &check{0, ^uint32(0), []uint32{unix.AF_UNIX}, kinds, refusal(unix.EACCES)}}
+}
+
+// leaveConnecting keeps data from opening a connection, which Landlock does not see.
+func leaveConnecting(t map[uintptr]answer) {
+	for call, arg := range map[uintptr]int{unix.SYS_SENDTO: 3, unix.SYS_SENDMSG: 2, unix.SYS_SENDMMSG: 3} {
+		t[call] = answer{check: &check{arg, unix.MSG_FASTOPEN, []uint32{0}, allow, deny}}
+	}
+}
+
+func (f filter) ioctls() answer {
+	denied := []uint32{tiocsti, tioclinux}
+	if f.shared {
+		denied = append(denied, fsSetFlags, fsSetXattr, fsSetVersion, fsEnableVerity, fsSetEncryption)
+	}
+	return answer{check: &check{1, ^uint32(0), denied, deny, allow}}
+}
+
+// watchOpening asks when a file is opened to be written.
+func watchOpening(t map[uintptr]answer) {
+	const writing = unix.O_WRONLY | unix.O_RDWR | unix.O_CREAT | unix.O_TRUNC
+	look := func(arg int) answer {
+		return answer{check: &check{arg, writing, []uint32{unix.O_RDONLY}, allow, answer{ret: unix.SECCOMP_RET_USER_NOTIF}}}
+	}
+	t[unix.SYS_OPENAT] = look(2)
+	if openHere != 0 {
+		t[openHere] = look(1)
+	}
+	t[unix.SYS_CONNECT] = answer{ret: unix.SECCOMP_RET_USER_NOTIF}
+}
+
+// leaveOthers lets a process set limits and priorities of itself and its group alone.
+func leaveOthers(t map[uintptr]answer) {
+	own := func(arg int) answer { return answer{check: &check{arg, ^uint32(0), []uint32{0}, allow, deny}} }
+	t[unix.SYS_SETPRIORITY] = answer{check: &check{0, ^uint32(0), []uint32{unix.PRIO_USER}, deny, own(1)}}
+	t[unix.SYS_IOPRIO_SET] = answer{check: &check{0, ^uint32(0), []uint32{ioprioUser}, deny, own(1)}}
+	for _, call := range []uintptr{
+		unix.SYS_PRLIMIT64, unix.SYS_SCHED_SETAFFINITY, unix.SYS_SCHED_SETATTR, unix.SYS_SCHED_SETPARAM, unix.SYS_SCHED_SETSCHEDULER,
+	} {
+		t[call] = own(0)
+	}
+}
+
+// Offsets in struct seccomp_data.
+const (
+	offNumber = 0
+	offArch   = 4
+	offArgs   = 16
+)
+
+// compile makes the kernel's program: a search for the number among ranges that have one answer each.
+func (f filter) compile() []unix.SockFilter {
+	a := &assembler{}
+	a.add(unix.BPF_LD|unix.BPF_W|unix.BPF_ABS, offArch)
+	a.jump(unix.BPF_JEQ, arch, 1, 0)
+	a.ret(missing)
+	a.add(unix.BPF_LD|unix.BPF_W|unix.BPF_ABS, offNumber)
+	a.search(ranges(f.table()))
+	return a.code
+}
+
+// A span is neighbouring numbers, from first up to the next span, with one answer.
+type span struct {
+	first uint32
+	answer
+}
+
+func ranges(t map[uintptr]answer) []span {
+	calls := make([]uintptr, 0, len(t))
+	for call := range t {
+		calls = append(calls, call)
+	}
+	slices.SortFunc(calls, func(a, b uintptr) int { return cmp.Compare(a, b) })
+	spans := []span{{0, allow}}
+	put := func(first uintptr, a answer) {
+		if l := &spans[len(spans)-1]; l.answer == a && a.check == nil {
+			return
+		} else if uintptr(l.first) == first {
+			l.answer = a
+			return
+		}
+		spans = append(spans, span{uint32(first), a})
+	}
+	for _, call := range calls {
+		put(call, t[call])
+		if _, listed := t[call+1]; !listed {
+			put(call+1, allow)
+		}
+	}
+	put(last+1, missing)
+	return spans
+}
+
+// An assembler puts a program together. Its jumps go forwards, and their targets are known when the part is.
+type assembler struct{ code []unix.SockFilter }
+
+func (a *assembler) add(code uint16, k uint32) {
+	a.code = append(a.code, unix.SockFilter{Code: code, K: k})
+}
+
+func (a *assembler) jump(kind uint16, k uint32, yes, no uint8) {
+	a.code = append(a.code, unix.SockFilter{Code: unix.BPF_JMP | kind | unix.BPF_K, K: k, Jt: yes, Jf: no})
+}
+
+func (a *assembler) ret(what answer) { a.add(unix.BPF_RET|unix.BPF_K, what.ret) }
+
+// search leads to the answer of the span that holds the number, which is in the accumulator.
+func (a *assembler) search(spans []span) {
+	if len(spans) == 1 {
+		a.answer(spans[0].answer)
+		return
+	}
+	middle := len(spans) / 2
+	a.jump(unix.BPF_JGE, spans[middle].first, 0, 1)
+	over := len(a.code)
+	a.add(unix.BPF_JMP|unix.BPF_JA, 0)
+	a.search(spans[:middle])
+	a.code[over].K = uint32(len(a.code) - over - 1)
+	a.search(spans[middle:])
+}
+
+// answer gives the answer, after a look at an argument if that is what it takes.
+func (a *assembler) answer(what answer) {
+	c := what.check
+	if c == nil {
+		a.ret(what)
+		return
+	}
+	a.add(unix.BPF_LD|unix.BPF_W|unix.BPF_ABS, uint32(offArgs+8*c.arg)) // the low half: both architectures are little-endian
+	if c.mask != ^uint32(0) {
+		a.add(unix.BPF_ALU|unix.BPF_AND|unix.BPF_K, c.mask)
+	}
+	for i, value := range c.values {
+		a.jump(unix.BPF_JEQ, value, uint8(len(c.values)-i), 0)
+	}
+	over := len(a.code)
+	a.add(unix.BPF_JMP|unix.BPF_JA, 0)
+	a.answer(c.then)
+	a.code[over].K = uint32(len(a.code) - over - 1)
+	a.answer(c.otherwise)
+}
+
+// sockFprog is a program as the kernel takes it. code stays the caller's, unchanged as long as it is in use.
+func sockFprog(code []unix.SockFilter) *unix.SockFprog {
+	return &unix.SockFprog{Len: uint16(len(code)), Filter: unsafe.SliceData(code)}
+}

@@ -1,0 +1,45 @@
+package sandbox
+
+// The first process of a confined tree's own process namespace. When it is killed the kernel kills all the others, and it
+// takes over those whose parents have died. It is a program of a few instructions, so that it costs next to nothing.
+
+import (
+	"bytes"
+	"encoding/binary"
+	"os"
+	"sync"
+
+	"golang.org/x/sys/unix"
+)
+
+// firstProgram is an executable file that sleeps for good. That its children's ends are ignored, so that the kernel collects
+// them, is set before it begins.
+var firstProgram = sync.OnceValues(func() (*os.File, error) { return executable("first", sleepCode) })
+
+// elfMachine, sleepCode and base make a program of machine code: an ELF header, one segment, the code.
+func executable(name string, code []byte) (*os.File, error) {
+	const headers, base = 64 + 56, 0x400000
+	le := binary.LittleEndian
+	b := bytes.NewBuffer(append([]byte("\x7fELF\x02\x01\x01"), make([]byte, 9)...))
+	for _, v := range []any{
+		uint16(2), uint16(elfMachine), uint32(1), uint64(base + headers), uint64(64), uint64(0), uint32(0), uint16(64), uint16(56), uint16(1),
+		uint16(64), uint16(0), uint16(0), // the ELF header
+		uint32(1), uint32(5), uint64(0), uint64(base), uint64(base), uint64(headers + len(code)), uint64(headers + len(code)), uint64(4096),
+		code,
+	} {
+		_ = binary.Write(b, le, v) // a buffer takes all
+	}
+	fd, err := unix.MemfdCreate(name, unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
+	if err != nil {
+		return nil, err
+	}
+	f := os.NewFile(uintptr(fd), name)
+	if err = fill(f, b.Bytes()); err == nil {
+		_, err = unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, unix.F_SEAL_SEAL|unix.F_SEAL_SHRINK|unix.F_SEAL_GROW|unix.F_SEAL_WRITE)
+	}
+	if err != nil {
+		_ = f.Close()
+		return nil, err
+	}
+	return f, nil
+}

@@ -1,0 +1,228 @@
+// What a new process does before it becomes another program, written down as a list of system calls. The list is made
+// while there is time to think, and carried out by a few instructions that touch neither the stack nor the heap: so the
+// child can share the daemon's memory until it has a program of its own, which is what makes it cheap. This file does not
+// know what the calls are for.
+
+package sandbox
+
+import (
+	"fmt"
+	"runtime"
+	"slices"
+	"sync"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// A step is one system call. program_*.s knows where its fields are.
+type step struct {
+	call   uintptr
+	args   [6]uintptr
+	first  *uintptr // where the first argument is then, if not nil
+	third  *uintptr // where the third one is
+	store  *uintptr // where the result goes
+	child  *step    // with which a process goes on that the call has made
+	next   *step
+	spared uintptr // not 0: an error is no end
+	id     uintptr // place in the program's steps
+
+	result uintptr
+	about  string // what the call is for, for people
+	held   any    // what args point to
+}
+
+// spare lets the program go on when the call gives an error.
+func (s *step) spare() *step {
+	s.spared = 1
+	return s
+}
+
+// hold keeps what an argument points at.
+func (s *step) hold(what any) *step {
+	s.held = []any{s.held, what}
+	return s
+}
+
+// at is the result of an earlier step, as an argument.
+func (s *step) at() *uintptr {
+	s.store = &s.result
+	return s.store
+}
+
+// A failure is the step at which a program has ended, and why.
+type failure struct{ step, errno uintptr }
+
+// A program is a list of steps, with those of the processes that it makes. It is carried out once.
+type program struct {
+	steps  *[]*step // of all
+	first  *step
+	last   *step
+	about  string
+	failed *failure
+}
+
+func newProgram() *program {
+	steps := make([]*step, 0, 128)
+	return &program{steps: &steps, failed: &failure{}}
+}
+
+// do adds a system call. An argument is an integer, a pointer, a string or bytes, which are handed over as a pointer, or the
+// result of an earlier step.
+func (p *program) do(call uintptr, args ...any) *step {
+	s := &step{call: call, about: p.about, id: uintptr(len(*p.steps)), held: args}
+	for i, arg := range args {
+		switch v := arg.(type) {
+		case int:
+			s.args[i] = uintptr(v)
+		case uintptr:
+			s.args[i] = v
+		case unsafe.Pointer:
+			s.args[i] = uintptr(v)
+		case string:
+			text := append([]byte(v), 0)
+			args[i], s.args[i] = text, uintptr(unsafe.Pointer(&text[0]))
+		case *uintptr:
+			switch i {
+			case 0:
+				s.first = v
+			case 2:
+				s.third = v
+			default:
+				panic("BUG: results are for the first and the third argument")
+			}
+		default:
+			panic(fmt.Sprintf("BUG: a %T is no argument", arg))
+		}
+	}
+	p.add(s)
+	return s
+}
+
+func (p *program) add(s *step) {
+	*p.steps = append(*p.steps, s)
+	if p.last == nil {
+		p.first = s
+	} else {
+		p.last.next = s
+	}
+	p.last = s
+}
+
+// clone adds the making of a process, which shares the memory and before which this one waits until it is another program
+// or has ended. It gives the new one's program, and the step whose result is its number.
+func (p *program) clone(flags uintptr) (*program, *step) {
+	child := &program{steps: p.steps, failed: p.failed}
+	s := p.do(unix.SYS_CLONE, flags|unix.CLONE_VM|unix.CLONE_VFORK, 0)
+	child.about = p.about
+	child.do(unix.SYS_GETPID)
+	s.child = child.first
+	return child, s
+}
+
+// end is what a program that becomes no other closes with.
+func (p *program) end() { p.do(unix.SYS_EXIT_GROUP, 0) }
+
+// A StartError says why a process was not started.
+type StartError struct {
+	About string // what was being done
+	Err   error  // the kernel's
+}
+
+func (e *StartError) Error() string { return e.About + ": " + e.Err.Error() }
+
+// Unwrap gives the kernel's error.
+func (e *StartError) Unwrap() error { return e.Err }
+
+//go:linkname entersyscall runtime.entersyscall
+func entersyscall()
+
+//go:linkname exitsyscall runtime.exitsyscall
+func exitsyscall()
+
+// branch makes a process that carries out the steps from first on.
+func branch(flags uintptr, first *step, failed *failure) (pid uintptr)
+
+// branchOutside is branch as a system call that may take long: what the daemon does meanwhile goes on.
+//
+//go:nosplit
+func branchOutside(flags uintptr, first *step, failed *failure) (pid uintptr) {
+	entersyscall()
+	pid = branch(flags, first, failed)
+	exitsyscall()
+	return pid
+}
+
+// run makes a process that carries the program out, and returns when it has become another program or has ended. What it
+// gives is to be collected by whoever calls, also with an error, unless pid is 0.
+func (p *program) run(flags uintptr) (pid int, err error) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	syscall.ForkLock.Lock() // no descriptor comes into being that others would not want to be inherited
+	defer syscall.ForkLock.Unlock()
+	all, before := ^uint64(0), uint64(0)
+	mask := func(set, old *uint64) {
+		_, _, _ = unix.RawSyscall6(unix.SYS_RT_SIGPROCMASK, unix.SIG_SETMASK,
+			uintptr(unsafe.Pointer(set)), uintptr(unsafe.Pointer(old)), unsafe.Sizeof(all), 0, 0)
+	}
+	mask(&all, &before) // no handler of the daemon may run in the child
+	made := branchOutside(flags|unix.CLONE_VM|unix.CLONE_VFORK|uintptr(unix.SIGCHLD), p.first, p.failed)
+	mask(&before, nil)
+	runtime.KeepAlive(p)
+	if errno := -int(made); errno > 0 && errno < 4096 {
+		return 0, &StartError{"making a process", unix.Errno(errno)}
+	}
+	if p.failed.errno != 0 {
+		failed := (*p.steps)[p.failed.step]
+		return int(made), &StartError{failed.about, unix.Errno(p.failed.errno)}
+	}
+	return int(made), nil
+}
+
+// noHandlers makes every signal do in the child what it does by default.
+func (p *program) noHandlers() {
+	steps := slices.Clone(defaults())
+	for i := range steps {
+		steps[i].id = uintptr(len(*p.steps))
+		p.add(&steps[i])
+	}
+}
+
+// defaults are the steps of noHandlers.
+var defaults = sync.OnceValue(func() (steps []step) {
+	for signal := uintptr(1); signal <= 64; signal++ {
+		if !slices.Contains([]uintptr{uintptr(unix.SIGKILL), uintptr(unix.SIGSTOP), 32, 33}, signal) { // the last two are the C library's
+			steps = append(steps, step{
+				call: unix.SYS_RT_SIGACTION, args: [6]uintptr{signal, uintptr(unsafe.Pointer(&noAction)), 0, 8}, spared: 1,
+				about: "taking the daemon's signal handlers away",
+			})
+		}
+	}
+	return steps
+})
+
+// letSignals lets all signals through.
+func (p *program) letSignals() {
+	p.do(unix.SYS_RT_SIGPROCMASK, unix.SIG_SETMASK, unsafe.Pointer(&noSignals), 0, 8)
+}
+
+var (
+	noAction  [4]uint64 // struct sigaction of the kernel: SIG_DFL, no flags
+	noSignals uint64
+)
+
+// become adds the change to another program, for good.
+func (p *program) become(path string, args, environ []string) error {
+	argv, err := syscall.SlicePtrFromStrings(args)
+	if err != nil {
+		return err
+	}
+	envv, err := syscall.SlicePtrFromStrings(environ)
+	if err != nil {
+		return err
+	}
+	s := p.do(unix.SYS_EXECVE, path, unsafe.Pointer(&argv[0]), unsafe.Pointer(&envv[0]))
+	s.held = []any{s.held, argv, envv}
+	return nil
+}
