@@ -82,8 +82,10 @@ func TestRewrittenSecrets(t *testing.T) {
 		{"in it", hook.PreToolUse, `"permissionDecision":"allow","updatedInput":{"command":"sudo run [redacted: github token]","description":"d"}`, "", failure, hook.None},
 		{"elsewhere", hook.PreToolUse, `"permissionDecision":"allow","updatedInput":{"command":"true","description":"[redacted: github token]"}`, "", failure, hook.None},
 		{"and denied", hook.PreToolUse, `"permissionDecision":"deny","updatedInput":{"command":"sudo run [redacted: github token]"}`, "", failure, hook.Deny},
-		{"a mark of its own", hook.PreToolUse, `"updatedInput":{"command":"run [redacted: github token]","description":"d","note":"still [redacted: jwt]"}`,
-			`{"command":"run ` + secretToken + `","description":"d","note":"still [redacted: jwt]"}`, "", hook.None},
+		{
+			"a mark of its own", hook.PreToolUse, `"updatedInput":{"command":"run [redacted: github token]","description":"d","note":"still [redacted: jwt]"}`,
+			`{"command":"run ` + secretToken + `","description":"d","note":"still [redacted: jwt]"}`, "", hook.None,
+		},
 		{"replaced", hook.PreToolUse, `"updatedInput":{"command":"true","description":"d","note":"see [redacted: jwt]"}`, `{"command":"true","description":"d","note":"see [redacted: jwt]"}`, "", hook.None},
 		{"of a request", hook.PermissionRequest, `"decision":{"behavior":"allow","updatedInput":{"command":"x [redacted: github token]"}}`, "", failure, hook.None},
 	} {

@@ -106,8 +106,10 @@ func TestPolicy(t *testing.T) {
 		{"only reads", "cat file | wc -l", nil, sandbox.Fast, true, append([]string{"read root"}, common...)},
 		{"looks at processes", "ps ax", nil, sandbox.Full, false, append([]string{"read root"}, common...)},
 		{"writes", "make", nil, sandbox.Full, false, writing},
-		{"writes what is protected, with leave", "echo x >.npmrc; make", nil, sandbox.Full, false,
-			slices.DeleteFunc(slices.Clone(writing), func(line string) bool { return line == "read root/.npmrc" })},
+		{
+			"writes what is protected, with leave", "echo x >.npmrc; make", nil, sandbox.Full, false,
+			slices.DeleteFunc(slices.Clone(writing), func(line string) bool { return line == "read root/.npmrc" }),
+		},
 		{"writes outside, with leave", "cp file " + "BASE/other/file", func(r *room) { r.plant("other/file") }, sandbox.Full, false, append([]string{"write other/file"}, writing...)},
 		{"makes outside, with leave", "cp file " + "BASE/other/new", func(r *room) { r.plant("other/file") }, sandbox.Full, false, append([]string{"write other"}, writing...)},
 		{"would open the system", "cp file /etc/new", nil, sandbox.Full, false, writing},

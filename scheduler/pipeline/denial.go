@@ -92,6 +92,9 @@ func (d SandboxDenial) words() string {
 		fmt.Fprintf(&b, "The sandbox did not let it ask %s for the address of a host. Programs reach hosts that are allowed by the proxy in HTTP_PROXY and HTTPS_PROXY alone, which also looks them up.", d.Target)
 	case d.Operation == sandbox.Connecting:
 		fmt.Fprintf(&b, "The sandbox did not let it connect to %s.", d.Target)
+		if _, _, err := net.SplitHostPort(d.Target); err == nil {
+			b.WriteString(" Hosts that are allowed are reached by the proxy in HTTP_PROXY and HTTPS_PROXY alone.")
+		}
 	default:
 		fmt.Fprintf(&b, "The sandbox did not let it make a socket of the family %s.", d.Target)
 	}

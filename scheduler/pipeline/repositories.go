@@ -76,7 +76,7 @@ func repositoryAt(top string) (r repository, ok bool) {
 var settled = []string{"branch", "checkout", "push", "remote", "submodule add", "submodule init", "submodule sync", "switch", "worktree add"}
 
 // plain are those, and others that may stand beside them, which run nothing but what git's settings and hooks already say.
-var plain = append([]string{"add", "commit", "fetch", "init", "log", "merge", "pull", "rev-parse", "show", "status", "tag"}, settled...)
+var plain = append([]string{"add", "commit", "diff", "fetch", "init", "log", "merge", "pull", "rev-parse", "show", "status", "submodule status", "tag"}, settled...)
 
 // settable are the keys that git config may then set: names, and how things are shown and joined. Those of "branch" and
 // "remote" are beginnings.

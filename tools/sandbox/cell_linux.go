@@ -13,7 +13,6 @@ import (
 	"net"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 	"unsafe"
@@ -155,7 +154,7 @@ func (m *maker) files() {
 		}
 	}
 	nodes := m.nodes()
-	m.setAttr(nil, "/", unix.MOUNT_ATTR_RDONLY|unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV, 0, unix.AT_RECURSIVE)
+	m.setAttr(nil, "/", unix.MOUNT_ATTR_RDONLY|unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV, unix.AT_RECURSIVE)
 	m.devices(nodes)
 	for i, place := range m.places {
 		m.place(place, sources[i])
@@ -163,7 +162,7 @@ func (m *maker) files() {
 	m.about = "closing the file system"
 	for _, place := range m.places {
 		if place.Access == Hidden && isDir(place.Path) {
-			m.setAttr(nil, place.Path, unix.MOUNT_ATTR_RDONLY, 0, 0).spare() // another place may stand there too
+			m.setAttr(nil, place.Path, unix.MOUNT_ATTR_RDONLY, 0).spare() // another place may stand there too
 		}
 	}
 }
@@ -181,8 +180,9 @@ func (m *maker) tree(path string) *step {
 	return s
 }
 
-func (m *maker) setAttr(at *step, path string, set, clear uint64, flags int) *step {
-	attr := &unix.MountAttr{Attr_set: set, Attr_clr: clear}
+// setAttr gives a mount more restrictions: the one at the path, or the tree that a step has taken.
+func (m *maker) setAttr(at *step, path string, set uint64, flags int) *step {
+	attr := &unix.MountAttr{Attr_set: set}
 	var dir any = unix.AT_FDCWD
 	if at != nil {
 		dir, flags = at.at(), flags|unix.AT_EMPTY_PATH
@@ -200,11 +200,11 @@ func (m *maker) place(place Place, source *step) {
 	if source == nil {
 		return // nothing is there
 	}
-	set, clear := uint64(unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV), uint64(0)
+	set := uint64(unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV)
 	if place.Access == Read {
 		set |= unix.MOUNT_ATTR_RDONLY
 	}
-	m.setAttr(source, "", set, clear, unix.AT_RECURSIVE)
+	m.setAttr(source, "", set, unix.AT_RECURSIVE)
 	m.reach(place.Path, isDir(cmp.Or(place.Source, place.Path)))
 	m.put(source, place.Path)
 	if place.Source != "" {
@@ -252,7 +252,7 @@ func (m *maker) hide(path string) {
 	}
 	m.reach(path, info.IsDir())
 	if !info.IsDir() {
-		m.put(m.tree0("/dev/.nothing"), path)
+		m.put(m.inner("/dev/.nothing"), path)
 		return
 	}
 	mode := "mode=0"
@@ -263,8 +263,8 @@ func (m *maker) hide(path string) {
 	m.covers = append(m.covers, path)
 }
 
-// tree0 is tree for what exists only inside.
-func (m *maker) tree0(path string) *step {
+// inner is tree for what exists only inside, so that nobody can look for it beforehand.
+func (m *maker) inner(path string) *step {
 	s := m.do(unix.SYS_OPEN_TREE, unix.AT_FDCWD, path, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC)
 	s.result = ^uintptr(0)
 	m.opened = append(m.opened, s)
@@ -303,7 +303,7 @@ func (m *maker) devices(nodes map[string]*step) {
 	}
 	m.do(unix.SYS_MOUNT, "devpts", "/dev/pts", "devpts", unix.MS_NOSUID|unix.MS_NOEXEC, "newinstance,ptmxmode=0666,mode=620").spare()
 	m.do(unix.SYS_MOUNT, "tmpfs", "/dev/shm", "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "size=64m,mode=1777") // as Docker has it
-	m.setAttr(nil, "/dev", unix.MOUNT_ATTR_RDONLY, 0, 0)
+	m.setAttr(nil, "/dev", unix.MOUNT_ATTR_RDONLY, 0)
 	m.permit("/dev/pts")
 	m.permit("/dev/shm")
 	m.covers = append(m.covers, "/dev")
@@ -374,24 +374,4 @@ func (m *maker) closeAll(also bool) {
 func isDir(path string) bool {
 	info, err := os.Lstat(path)
 	return err == nil && info.IsDir()
-}
-
-// key names what is made for a policy in a tier: its text, and which file each place is now, since a place may be replaced.
-func (p *Policy) key(t Tier) string {
-	b := make([]byte, 0, 1024)
-	b = fmt.Append(b, t, p.Strict, p.UnixSockets, p.Network)
-	for _, place := range p.Places {
-		b = append(b, '0'+byte(place.Access))
-		for _, path := range []string{place.Path, place.Source} {
-			var info unix.Statx_t
-			b = append(append(b, path...), 0)
-			if path != "" && unix.Statx(unix.AT_FDCWD, path, unix.AT_SYMLINK_NOFOLLOW, unix.STATX_INO|unix.STATX_BTIME, &info) == nil {
-				for _, part := range []uint64{uint64(info.Dev_major), uint64(info.Dev_minor), info.Ino, uint64(info.Btime.Sec), uint64(info.Btime.Nsec)} {
-					b = append(strconv.AppendUint(b, part, 36), ' ') // numbers alone are used again
-				}
-			}
-			b = append(b, 0)
-		}
-	}
-	return string(b)
 }

@@ -3,18 +3,28 @@ package sandbox
 // Which cells there are. A cell is made when its policy is first asked for and kept for the next process.
 
 import (
+	"cmp"
+	"fmt"
 	"io"
 	"net"
+	"slices"
+	"strconv"
 	"sync"
 	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
 )
 
 // cells are those that have been made, by what they were made for.
 type cells struct {
 	outlet func(Network, net.Listener) io.Closer
+	kept   time.Duration // how long those that nobody uses are; 0: idle
 
-	mu  sync.Mutex
-	all map[string]*cell
+	mu       sync.Mutex
+	all      map[string]*cell
+	timer    *time.Timer    // nil: no cell will be due
+	trimming sync.WaitGroup // what the timer sets going
 }
 
 const (
@@ -35,7 +45,6 @@ func (c *cells) enter(p Policy, t Tier) (*cell, error) {
 		if made, err = c.make(p, t); err != nil {
 			return nil, err
 		}
-		c.trim()
 		c.all[key] = made
 	}
 	made.users++
@@ -48,23 +57,42 @@ func (c *cells) leave(made *cell) {
 	defer c.mu.Unlock()
 	made.users--
 	made.left = time.Now()
+	c.trim()
 }
 
-// trim lets go of cells that nobody uses: those that were left long ago, and the oldest when there are many. mu is held.
+// trim lets go of cells that nobody uses: those that were left long ago, and the oldest when there are many. It sets the
+// timer for the next one. mu is held.
 func (c *cells) trim() {
-	for {
-		var oldest string
-		for key, made := range c.all {
-			if made.users == 0 && (oldest == "" || made.left.Before(c.all[oldest].left)) {
-				oldest = key
-			}
+	var unused []string
+	for key, made := range c.all {
+		if made.users == 0 {
+			unused = append(unused, key)
 		}
-		if oldest == "" || len(c.all) < manyCells && time.Since(c.all[oldest].left) < idle {
+	}
+	slices.SortFunc(unused, func(a, b string) int { return c.all[a].left.Compare(c.all[b].left) })
+	for i, key := range unused {
+		if rest := cmp.Or(c.kept, idle) - time.Since(c.all[key].left); rest > 0 && len(unused)-i <= manyCells {
+			c.wake(rest)
 			return
 		}
-		c.all[oldest].close()
-		delete(c.all, oldest)
+		c.all[key].close()
+		delete(c.all, key)
 	}
+}
+
+// wake has trim called after that time, unless it will be called anyhow. mu is held.
+func (c *cells) wake(after time.Duration) {
+	if c.timer != nil {
+		return
+	}
+	c.trimming.Add(1)
+	c.timer = time.AfterFunc(after, func() {
+		defer c.trimming.Done()
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.timer = nil
+		c.trim()
+	})
 }
 
 func (c *cells) make(p Policy, t Tier) (made *cell, err error) {
@@ -95,11 +123,51 @@ func (c *cells) make(p Policy, t Tier) (made *cell, err error) {
 	return made, err
 }
 
+// close lets go of all cells, when nobody uses them any more, and waits for the timer.
 func (c *cells) close() {
 	c.mu.Lock()
-	defer c.mu.Unlock()
 	for key, made := range c.all {
 		made.close()
 		delete(c.all, key)
 	}
+	if c.timer != nil && c.timer.Stop() {
+		c.trimming.Done()
+	}
+	c.mu.Unlock()
+	c.trimming.Wait()
+}
+
+// key names what is made for a policy in a tier: its text, and which file each place is now, since a place may be replaced.
+func (p *Policy) key(t Tier) string {
+	b := fmt.Append(make([]byte, 0, 4096), t, p.Strict, p.UnixSockets, p.Network)
+	var info unix.Statx_t
+	for _, place := range p.Places {
+		b = append(b, '0'+byte(place.Access))
+		matters := place.Access != Hidden || t == Full || p.reads(place.Path)
+		for _, path := range []string{place.Path, place.Source} {
+			b = append(append(b, path...), 0)
+			if path != "" && matters && statx(&b[len(b)-len(path)-1], &info) {
+				for _, part := range []uint64{uint64(info.Dev_major), uint64(info.Dev_minor), info.Ino, uint64(info.Btime.Sec), uint64(info.Btime.Nsec)} {
+					b = append(strconv.AppendUint(b, part, 36), ' ') // numbers alone are used again
+				}
+			}
+			b = append(b, 0)
+		}
+	}
+	return string(b)
+}
+
+// reads says whether Fast lets path be read unless it is hidden.
+func (p *Policy) reads(path string) bool {
+	return !p.Strict || slices.ContainsFunc(SystemTrees, func(tree string) bool { return within(path, tree) }) ||
+		slices.ContainsFunc(p.Places, func(o Place) bool { return o.Access != Hidden && within(path, cmp.Or(o.Source, o.Path)) })
+}
+
+// statx says which file stands at path, which ends with a NUL; false: none that can be seen. Unlike unix.Statx it copies
+// nothing: there are as many looks as there are places, before each start.
+func statx(path *byte, info *unix.Statx_t) bool {
+	here := unix.AT_FDCWD
+	_, _, errno := unix.Syscall6(unix.SYS_STATX, uintptr(here), uintptr(unsafe.Pointer(path)), unix.AT_SYMLINK_NOFOLLOW,
+		unix.STATX_INO|unix.STATX_BTIME, uintptr(unsafe.Pointer(info)), 0)
+	return errno == 0
 }

@@ -133,29 +133,41 @@ func (l *launch) confine(p *program, to *int) {
 	p.about = "going to " + l.command.Dir
 	p.do(unix.SYS_CHDIR, l.command.Dir)
 	p.about = "arranging descriptors"
+	var rules, letters *step
+	if l.cell.ruleset != nil {
+		rules = l.outOfTheWay(p, int(l.cell.ruleset.Fd()))
+	}
+	if to != nil {
+		letters = l.outOfTheWay(p, *to)
+	}
 	l.descriptors(p)
 	p.about = "setting limits"
 	l.limit(p)
 	p.about = "giving up rights"
 	p.dropRights()
 	p.do(unix.SYS_PRCTL, unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
-	if l.cell.ruleset != nil {
+	if rules != nil {
 		p.about = "restricting itself with Landlock"
-		p.do(unix.SYS_LANDLOCK_RESTRICT_SELF, int(l.cell.ruleset.Fd()), 0)
+		p.do(unix.SYS_LANDLOCK_RESTRICT_SELF, rules.at(), 0)
 	}
-	if to != nil {
+	if letters != nil {
 		p.about = "restricting its system calls"
-		l.filter(p, *to)
+		l.filter(p, letters)
 	}
 	p.letSignals()
 	p.about = "starting " + l.command.Path
+}
+
+// outOfTheWay copies a descriptor to a number that the process's own do not take.
+func (l *launch) outOfTheWay(p *program, fd int) *step {
+	return p.do(unix.SYS_FCNTL, fd, unix.F_DUPFD_CLOEXEC, len(l.files))
 }
 
 // descriptors gives the process its own, from 0 on, and no others.
 func (l *launch) descriptors(p *program) {
 	high := make([]*step, len(l.files))
 	for i, f := range l.files {
-		high[i] = p.do(unix.SYS_FCNTL, int(f.Fd()), unix.F_DUPFD_CLOEXEC, len(l.files)+8) // out of each other's way
+		high[i] = l.outOfTheWay(p, int(f.Fd()))
 	}
 	for i := range l.files {
 		p.do(unix.SYS_DUP3, high[i].at(), i, 0)
@@ -186,8 +198,8 @@ func (p *program) dropRights() {
 	p.do(unix.SYS_CAPSET, unsafe.Pointer(header), unsafe.Pointer(&[2]unix.CapUserData{})).hold(header)
 }
 
-// filter puts the filter on and sends its listener to the daemon.
-func (l *launch) filter(p *program, to int) {
+// filter puts the filter on and sends its listener to the daemon, through the socket that to gives.
+func (l *launch) filter(p *program, to *step) {
 	prog := sockFprog(compiled(filterFor(l.policy, l.tier, l.cell.port)))
 	listener := p.do(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_NEW_LISTENER|unix.SECCOMP_FILTER_FLAG_SPEC_ALLOW, unsafe.Pointer(prog)).hold(prog)
 	control := &struct {
@@ -201,7 +213,7 @@ func (l *launch) filter(p *program, to int) {
 	data.SetLen(1)
 	message := &unix.Msghdr{Iov: data, Iovlen: 1, Control: (*byte)(unsafe.Pointer(control))}
 	message.SetControllen(unix.CmsgSpace(4))
-	p.do(unix.SYS_SENDMSG, to, unsafe.Pointer(message), 0).hold([]any{control, message})
+	p.do(unix.SYS_SENDMSG, to.at(), unsafe.Pointer(message), 0).hold([]any{control, message})
 }
 
 // received takes a descriptor from a socket.

@@ -47,10 +47,14 @@ func newScene(t testing.TB, tier Tier) scene {
 	return scene{base: base, root: root, Policy: Policy{
 		Tier: tier,
 		Places: []Place{
-			{Path: root, Access: Write}, {Path: "/tmp", Access: Write, Source: filepath.Join(base, "tmp")},
-			{Path: filepath.Join(root, "protected"), Access: Read}, {Path: filepath.Join(root, "hidden"), Access: Hidden},
-			{Path: filepath.Join(root, "hidden/inner"), Access: Write}, {Path: filepath.Join(root, "secret"), Access: Hidden},
-			{Path: filepath.Join(root, ".git"), Access: Write}, {Path: filepath.Join(root, ".git/hooks"), Access: Read},
+			{Path: root, Access: Write},
+			{Path: "/tmp", Access: Write, Source: filepath.Join(base, "tmp")},
+			{Path: filepath.Join(root, "protected"), Access: Read},
+			{Path: filepath.Join(root, "hidden"), Access: Hidden},
+			{Path: filepath.Join(root, "hidden/inner"), Access: Write},
+			{Path: filepath.Join(root, "secret"), Access: Hidden},
+			{Path: filepath.Join(root, ".git"), Access: Write},
+			{Path: filepath.Join(root, ".git/hooks"), Access: Read},
 			{Path: filepath.Join(root, "nothing"), Access: Read},
 		},
 		Absent: []string{filepath.Join(root, ".mcp.json")},

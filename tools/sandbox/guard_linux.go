@@ -292,7 +292,8 @@ func (n *notification) mapped(at uint64) string {
 	return ""
 }
 
-// connecting notes a connection to somewhere else than the sandbox's own loopback.
+// connecting notes a connection to somewhere else than the sandbox's own loopback, and one to what listens on everybody's
+// loopback alone.
 func (g *guard) connecting(n *notification) {
 	if g.policy.Network.Open {
 		return
@@ -314,9 +315,24 @@ func (g *guard) connecting(n *notification) {
 	default:
 		return
 	}
-	if !to.IsLoopback() && !to.IsUnspecified() {
-		g.note(Connecting, netip.AddrPortFrom(to, uint16(raw[2])<<8|uint16(raw[3])).String())
+	port := uint16(raw[2])<<8 | uint16(raw[3])
+	if own := to.IsLoopback() || to.IsUnspecified(); !own || !listens(int(n.pid), port) && listens(os.Getpid(), port) {
+		g.note(Connecting, netip.AddrPortFrom(to, port).String())
 	}
+}
+
+// listens says whether somebody listens at the TCP port in the network of a process.
+func listens(pid int, port uint16) bool {
+	for _, name := range []string{"tcp", "tcp6"} {
+		table, _ := os.ReadFile(fmt.Sprintf("/proc/%d/net/%s", pid, name)) // none is empty
+		for line := range strings.Lines(string(table)) {
+			// The kernel's proc_net_tcp.rst: number, local address, remote address, state; 0A is LISTEN.
+			if f := strings.Fields(line); len(f) > 3 && f[3] == "0A" && strings.HasSuffix(f[1], fmt.Sprintf(":%04X", port)) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // family is the name of a family of sockets.

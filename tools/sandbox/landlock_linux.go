@@ -49,6 +49,9 @@ var landlockABI = sync.OnceValue(func() int {
 
 var devices = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty"}
 
+// A claim is what a ruleset takes away but for its rules: struct landlock_ruleset_attr of linux/landlock.h.
+type claim struct{ files, ports, scopes uint64 }
+
 // A ruleset is being made.
 type ruleset struct {
 	fd      *os.File
@@ -65,12 +68,12 @@ func restriction(p Policy, port int) (*os.File, error) {
 	if abi == 0 {
 		return nil, unix.ENOSYS
 	}
-	attr := unix.LandlockRulesetAttr{Access_fs: rightsOf(abi)}
+	attr := claim{files: rightsOf(abi)}
 	if abi >= 4 && !p.Network.Open {
-		attr.Access_net = unix.LANDLOCK_ACCESS_NET_BIND_TCP | unix.LANDLOCK_ACCESS_NET_CONNECT_TCP
+		attr.ports = unix.LANDLOCK_ACCESS_NET_BIND_TCP | unix.LANDLOCK_ACCESS_NET_CONNECT_TCP
 	}
 	if abi >= 6 {
-		attr.Scoped = scopes(p)
+		attr.scopes = scopes(p)
 	}
 	r, err := newRuleset(attr)
 	if err != nil {
@@ -91,9 +94,9 @@ func supplement(p Policy) (*os.File, error) {
 	if abi < 2 {
 		return nil, nil
 	}
-	attr := unix.LandlockRulesetAttr{Access_fs: unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_REFER}
+	attr := claim{files: unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_REFER}
 	if abi >= 6 {
-		attr.Scoped = scopes(p)
+		attr.scopes = scopes(p)
 	}
 	r, err := newRuleset(attr)
 	if err != nil {
@@ -121,12 +124,12 @@ func scopes(p Policy) uint64 {
 	return unix.LANDLOCK_SCOPE_SIGNAL | unix.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET
 }
 
-func newRuleset(attr unix.LandlockRulesetAttr) (*ruleset, error) {
+func newRuleset(attr claim) (*ruleset, error) {
 	fd, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr), 0)
 	if errno != 0 {
 		return nil, fmt.Errorf("making a Landlock ruleset: %w", errno)
 	}
-	return &ruleset{os.NewFile(fd, "ruleset"), attr.Access_fs, map[identity]bool{}}, nil
+	return &ruleset{os.NewFile(fd, "ruleset"), attr.files, map[identity]bool{}}, nil
 }
 
 func (r *ruleset) fill(p Policy, port int) error {
@@ -265,8 +268,11 @@ func (r *ruleset) grant(path string, rights uint64) error {
 	if r.hidden[identity{info.Dev, info.Ino}] {
 		return nil
 	}
-	attr := unix.LandlockPathBeneathAttr{Allowed_access: rights & r.handled, Parent_fd: int32(fd)}
-	if attr.Allowed_access == 0 {
+	attr := struct {
+		access uint64
+		parent int32
+	}{rights & r.handled, int32(fd)}
+	if attr.access == 0 {
 		return nil
 	}
 	_, _, errno := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, r.fd.Fd(), unix.LANDLOCK_RULE_PATH_BENEATH, uintptr(unsafe.Pointer(&attr)), 0, 0, 0)

@@ -71,14 +71,14 @@ func devices() []door {
 			_, err = unix.Write(fd, []byte(scene.Slug("write to somebody else's terminal")+"\n"))
 			return err
 		}),
-		f("TIOCSTI on a terminal", func(s *scene.Scene) (string, error) {
+		f("TIOCSTI on a terminal", func(*scene.Scene) (string, error) {
 			return onTerminal(func(fd uintptr) error {
 				typed := byte('x')
 				_, err := call(unix.SYS_IOCTL, fd, unix.TIOCSTI, uintptr(unsafe.Pointer(&typed)))
 				return err
 			})
 		}),
-		f("TIOCSTI with a high half that a filter may overlook", func(s *scene.Scene) (string, error) {
+		f("TIOCSTI with a high half that a filter may overlook", func(*scene.Scene) (string, error) {
 			return onTerminal(func(fd uintptr) error {
 				typed := byte('x')
 				_, err := call(unix.SYS_IOCTL, fd, uintptr(uint64(1)<<32|unix.TIOCSTI), uintptr(unsafe.Pointer(&typed)))

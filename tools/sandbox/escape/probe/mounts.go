@@ -75,7 +75,7 @@ func mounts() []door {
 			}
 			return "at the old root", unix.Chroot(".")
 		}),
-		f("fspick the root's mount", func(s *scene.Scene) (string, error) {
+		f("fspick the root's mount", func(*scene.Scene) (string, error) {
 			fd, err := call(unix.SYS_FSPICK, uintptr(dirfd), text("/"), unix.FSPICK_CLOEXEC)
 			_ = unix.Close(int(fd))
 			return "its configuration is open", err

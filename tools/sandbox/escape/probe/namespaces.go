@@ -56,9 +56,14 @@ func namespaces() []door {
 		flag uintptr
 		file string
 	}{
-		{"user", unix.CLONE_NEWUSER, "user"}, {"mount", unix.CLONE_NEWNS, "mnt"}, {"pid", unix.CLONE_NEWPID, "pid"},
-		{"network", unix.CLONE_NEWNET, "net"}, {"ipc", unix.CLONE_NEWIPC, "ipc"}, {"host name", unix.CLONE_NEWUTS, "uts"},
-		{"cgroup", unix.CLONE_NEWCGROUP, "cgroup"}, {"time", unix.CLONE_NEWTIME, "time"},
+		{"user", unix.CLONE_NEWUSER, "user"},
+		{"mount", unix.CLONE_NEWNS, "mnt"},
+		{"pid", unix.CLONE_NEWPID, "pid"},
+		{"network", unix.CLONE_NEWNET, "net"},
+		{"ipc", unix.CLONE_NEWIPC, "ipc"},
+		{"host name", unix.CLONE_NEWUTS, "uts"},
+		{"cgroup", unix.CLONE_NEWCGROUP, "cgroup"},
+		{"time", unix.CLONE_NEWTIME, "time"},
 	}
 	f := func(name string, try func(*scene.Scene) error) door {
 		return door{name, "namespaces", false, func(s *scene.Scene) (string, error) { return "done", try(s) }}

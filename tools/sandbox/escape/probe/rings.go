@@ -49,8 +49,10 @@ func rings() []door {
 			return "there is a ring", err
 		}},
 		plain("io_uring", "create a file outside by io_uring", func(s *scene.Scene) error {
-			return submit(entry{op: opOpenat, fd: int32(dirfd), addr: uint64(text(out(s, "new"))), length: 0o644,
-				opFlags: unix.O_CREAT | unix.O_WRONLY})
+			return submit(entry{
+				op: opOpenat, fd: int32(dirfd), addr: uint64(text(out(s, "new"))), length: 0o644,
+				opFlags: unix.O_CREAT | unix.O_WRONLY,
+			})
 		}),
 		plain("io_uring", "mkdir outside by io_uring", func(s *scene.Scene) error {
 			return submit(entry{op: opMkdirat, fd: int32(dirfd), addr: uint64(text(out(s, "new"))), length: 0o755})
