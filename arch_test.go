@@ -46,8 +46,8 @@ var imports = map[string][]string{
 	"scheduler/hook":       {"scheduler/permission", "tools/redact", "tools/sandbox"},
 	"scheduler/permission": {"tools", "tools/shell", "tools/walk"},
 	"scheduler/pipeline": {
-		"scheduler/hook", "scheduler/permission", "tools", "tools/fault", "tools/sandbox", "tools/shell", "tools/spool",
-		"tools/walk", "tools/workspace",
+		"scheduler/hook", "scheduler/permission", "tools", "tools/fault", "tools/redact", "tools/sandbox", "tools/shell",
+		"tools/spool", "tools/walk", "tools/workspace",
 	},
 	"tools": {
 		"tools/background", "tools/fault", "tools/sandbox", "tools/shell", "tools/spool",

@@ -26,7 +26,7 @@ var readmeShows = [][]string{
 	{`toold\.v1\.ToolService`, `grpc\.health\.v1\.Health`},                                     // list
 	{`"started"`, `"OUTCOME_OK"`, `README\.md`},                                                // RunTool
 	{`(?s)("OUTCOME_OK".*){2}`, `runs tool calls`, `arch_test\.go`, `"turnEnded"`},             // Execute
-	{`"sessionId": "notes"`, `"OUTCOME_OK"`, `input_schema`, `SANDBOX_TIER_NONE`},              // attach, ListTools, GetInfo
+	{`"sessionId": "notes"`, `"OUTCOME_OK"`, `input_schema`, `SANDBOX_TIER_F(AST|ULL)`},        // attach, ListTools, GetInfo
 	{`has ended`}, // stop
 }
 

@@ -19,6 +19,7 @@ import (
 	"github.com/toold/toold/scheduler/pipeline"
 	"github.com/toold/toold/tools"
 	"github.com/toold/toold/tools/fault"
+	"github.com/toold/toold/tools/redact"
 	"github.com/toold/toold/tools/sandbox"
 	"github.com/toold/toold/tools/spool"
 )
@@ -48,17 +49,17 @@ func eventOf(use *pipeline.Use, event pipeline.Event) *tooldv1.ExecuteResponse {
 	case pipeline.Accepted:
 		r.Event = &tooldv1.ExecuteResponse_Accepted{Accepted: &tooldv1.Accepted{
 			ToolUseId: use.ID, Name: short(use.Name), Index: uint32(use.Index), Batch: uint32(e.Batch), Concurrent: e.Concurrent,
-			ParentToolUseId: e.Parent, Title: shortened(visible(e.Title), shownReason),
+			ParentToolUseId: e.Parent, Title: shortened(told(e.Title), shownReason),
 		}}
 	case pipeline.Asked:
 		r.Event = &tooldv1.ExecuteResponse_Question{Question: questionOf(use, e.Question)}
 	case pipeline.Withdrawn:
 		r.Event = &tooldv1.ExecuteResponse_QuestionWithdrawn{QuestionWithdrawn: &tooldv1.QuestionWithdrawn{
-			QuestionId: e.QuestionID, ToolUseId: use.ID, Reason: visible(e.Reason),
+			QuestionId: e.QuestionID, ToolUseId: use.ID, Reason: told(e.Reason),
 		}}
 	case pipeline.Started:
 		r.Event = &tooldv1.ExecuteResponse_Started{Started: &tooldv1.Started{
-			ToolUseId: use.ID, Sandbox: tierOf(e.Tier), Level: levelOf(e.Verdict.Level), Reason: shortened(visible(e.Verdict.Reason), shownReason),
+			ToolUseId: use.ID, Sandbox: tierOf(e.Tier), Level: levelOf(e.Verdict.Level), Reason: shortened(told(e.Verdict.Reason), shownReason),
 			Grounds: groundsOf(e.Verdict.Grounds), Asked: e.Verdict.Decision == permission.Ask,
 		}}
 	case pipeline.Ended:
@@ -66,7 +67,7 @@ func eventOf(use *pipeline.Use, event pipeline.Event) *tooldv1.ExecuteResponse {
 	case pipeline.TurnEnded:
 		r.Event = &tooldv1.ExecuteResponse_TurnEnded{TurnEnded: turnEndedOf(e)}
 	case pipeline.Noticed:
-		r.Event = &tooldv1.ExecuteResponse_Notice{Notice: &tooldv1.Notice{Code: e.Code, Message: visible(e.Message), ToolUseId: clean(e.CallID), Details: structOf(e.Details)}}
+		r.Event = &tooldv1.ExecuteResponse_Notice{Notice: &tooldv1.Notice{Code: e.Code, Message: told(e.Message), ToolUseId: clean(e.CallID), Details: structOf(e.Details)}}
 	case pipeline.Changed:
 		r.Event = &tooldv1.ExecuteResponse_SessionChanged{SessionChanged: changedOf(e)}
 	}
@@ -75,9 +76,9 @@ func eventOf(use *pipeline.Use, event pipeline.Event) *tooldv1.ExecuteResponse {
 
 func questionOf(use *pipeline.Use, q pipeline.Question) *tooldv1.Question {
 	return &tooldv1.Question{
-		QuestionId: q.ID, ToolUseId: use.ID, ToolName: q.Tool, Title: visible(q.Title),
+		QuestionId: q.ID, ToolUseId: use.ID, ToolName: q.Tool, Title: told(q.Title),
 		InputJson: shortened(visible(q.Input), shownInput), InputDigest: q.Digest,
-		Diff: shortened(visible(q.Diff), shownDiff), Reason: shortened(visible(q.Verdict.Reason), shownReason),
+		Diff: shortened(visible(q.Diff), shownDiff), Reason: shortened(told(q.Verdict.Reason), shownReason),
 		Level: levelOf(q.Verdict.Level), Suggestions: suggestionsOf(q.Suggestions), Grounds: groundsOf(q.Verdict.Grounds), Effects: effectsOf(q.Facts),
 	}
 }
@@ -94,8 +95,8 @@ func groundsOf(grounds []permission.Ground) (list []*tooldv1.Ground) {
 	left := room(shownNames)
 	for i, g := range pipeline.GroundsOf(grounds) {
 		wire := &tooldv1.Ground{
-			Text: shortened(visible(g.Text), shownReason), Rule: visible(g.Rule), List: g.List, File: visible(g.File), Line: uint32(g.Line),
-			Part: shortened(visible(g.Part), shownReason),
+			Text: shortened(told(g.Text), shownReason), Rule: visible(g.Rule), List: g.List, File: visible(g.File), Line: uint32(g.Line),
+			Part: shortened(told(g.Part), shownReason),
 		}
 		if !left.takes(wire.Text, wire.Rule, wire.File, wire.Part) {
 			return append(list, &tooldv1.Ground{Text: fmt.Sprintf("And %d more.", len(grounds)-i)})
@@ -329,6 +330,10 @@ func visibleAll(texts []string) (shown []string) {
 	}
 	return shown
 }
+
+// told is visible with marks in place of what looks like a secret: for what the daemon itself says of a call. What a call was
+// given and what it gives back stay as they are.
+func told(text string) string { return visible(redact.Text(text)) }
 
 // visible makes control and bidirectional characters visible, so that what is shown is what is there.
 func visible(text string) string {

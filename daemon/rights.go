@@ -28,6 +28,7 @@ type standing struct {
 	anchors    permission.Anchors
 	hooks      *hook.Set
 	places     *workspace.Workspace
+	listening  int // on how many sockets, which are no process's business
 	confining  pipeline.Confining
 	escape     permission.Escape
 	warnings   []string
@@ -50,7 +51,7 @@ func (s *session) stand() *standing {
 	kept := slices.Clone(s.remembered)
 	s.mu.Unlock()
 	now := s.daemon.settings.Load(scope)
-	if st := s.standing.Load(); st != nil && st.settings == now && st.remembered == len(kept) {
+	if st := s.standing.Load(); st != nil && st.settings == now && st.remembered == len(kept) && st.listening == len(s.daemon.listening()) {
 		return st
 	}
 	readable, temp := []string{}, ""
@@ -59,6 +60,7 @@ func (s *session) stand() *standing {
 		readable = append(readable, s.outputs.Path())
 	}
 	st := s.daemon.standing(now, kept, s.places, slices.DeleteFunc(append(readable, temp), func(dir string) bool { return dir == "" }))
+	st.listening = len(s.daemon.listening())
 	st.confining = s.daemon.confining(now, s.places.Roots(), s.meta.owner(), temp)
 	st.confining.Shown = append(st.confining.Shown, readable...)
 	if before := s.standing.Swap(st); before != nil {

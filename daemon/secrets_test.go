@@ -44,3 +44,28 @@ func TestNothingOfTheDaemonInside(t *testing.T) {
 		t.Errorf("the socket is in sight: %s", text)
 	}
 }
+
+// TestTitlesHoldNoSecrets: what the daemon words itself has marks, what a call was given and gave is exact.
+func TestTitlesHoldNoSecrets(t *testing.T) {
+	token := "ghp_" + strings.Repeat("aB3dE6gH9", 4)
+	h := serve(t)
+	c := h.join("s", free())
+	c.use("a", "Bash", `{"command":"echo `+token+`"}`)
+	c.endTurn()
+	c.until("turn ")
+	var title, text string
+	for _, event := range h.records("s") {
+		if a := event.GetAccepted(); a != nil {
+			title = a.GetTitle()
+		}
+		if r := event.GetToolResult(); r != nil {
+			text = r.GetContent()[0].GetText()
+		}
+	}
+	if strings.Contains(title, token) || !strings.Contains(title, "[redacted: github token]") {
+		t.Errorf("the title is %q", title)
+	}
+	if text != token+"\n" {
+		t.Errorf("the result is %q", text)
+	}
+}

@@ -11,6 +11,7 @@ func TestMain(m *testing.M) {
 	if sandbox.WatcherMain(os.Args) {
 		return
 	}
+	_ = os.Setenv("GORACE", "atexit_sleep_ms=0") // a watcher under the race detector would take a second to end
 	os.Exit(m.Run())
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/toold/toold/scheduler/permission"
 	"github.com/toold/toold/tools"
 	"github.com/toold/toold/tools/fault"
+	"github.com/toold/toold/tools/redact"
 )
 
 // An Outcome is how a call ended.
@@ -177,7 +178,7 @@ func seconds(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds())
 
 // label names a call for people: the tool, and the first 40 characters of what it is about, if that is known.
 func label(tool, about string) string {
-	about = strings.Join(strings.Fields(about), " ")
+	about = strings.Join(strings.Fields(redact.Text(about)), " ") // before it is cut: half a secret is not recognised
 	if about == "" {
 		return tool
 	}
