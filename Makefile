@@ -11,9 +11,10 @@ FUZZTIME ?= 60s
 SOAKTIME ?= 10m
 KILLS ?= 1000
 SEED ?= 1
+STARTS ?= 10000
 
 .DEFAULT_GOAL := all
-.PHONY: all demo test lint generate check bench crash flap soak fuzz build install clients generated protos vet
+.PHONY: all demo test lint generate check bench bench-sandbox starts crash flap soak fuzz build install clients generated protos vet
 
 all: generate lint test
 
@@ -61,6 +62,14 @@ vet:
 bench: build
 	go test -run '^$$' -bench . -benchmem ./...
 	go run ./bench -toold .bin/toold
+
+# What starting a process costs under each confinement, against os/exec and, where it is installed, bubblewrap.
+bench-sandbox:
+	go run ./bench -sandbox
+
+# STARTS confined starts in each tier, 16 at once, and what they leave behind: nothing.
+starts:
+	SANDBOX_TEST_STARTS=$(STARTS) go test -count=1 -timeout 10m -v -run '^TestManyStarts$$' ./tools/sandbox
 
 # Kills the daemon KILLS times and holds what clients see against what is promised; SEED repeats a run.
 crash: build

@@ -20,11 +20,12 @@ import (
 	"github.com/toold/toold/scheduler/pipeline"
 	"github.com/toold/toold/tools/egress"
 	"github.com/toold/toold/tools/sandbox"
+	"github.com/toold/toold/tools/workspace"
 )
 
 // keyPlaces are where programs keep what opens doors, below the home directory: the programs' manuals name them.
 var keyPlaces = []string{
-	".ssh", ".gnupg", ".aws", ".azure", ".config/gcloud", ".config/gh", ".config/hub", ".kube", ".docker/config.json", ".netrc",
+	".ssh", ".gnupg", ".aws", ".azure", ".config/gcloud", ".config/gh", ".config/hub", ".kube", ".docker/config.json", ".config/containers/auth.json", ".s3cfg", ".config/rclone", ".m2/settings.xml", ".netrc",
 	".git-credentials", ".config/git/credentials", ".pypirc", ".cargo/credentials", ".cargo/credentials.toml", ".gem/credentials",
 	".terraform.d/credentials.tfrc.json", ".password-store", ".local/share/keyrings", ".config/op", ".vault-token", ".databrickscfg",
 	".pgpass", ".my.cnf", ".config/1Password", ".mozilla", ".config/google-chrome", ".config/chromium", ".thunderbird",
@@ -41,7 +42,7 @@ func (d *Daemon) confining(now *settings.Settings, roots []string, owner princip
 	c := pipeline.Confining{
 		Runner: d.runner, Off: s.Disabled != nil, Optional: s.Optional != nil, Temp: temp, Filter: s.Filter(),
 		UnixSockets: s.AllUnixSockets != nil, Network: reachOf(now), Cache: d.cacheOf(owner, roots),
-		Write: entryPaths(s.AllowWrite), Keep: entryPaths(s.DenyWrite),
+		Write: within(roots, s.AllowWrite), Keep: entryPaths(s.DenyWrite),
 		Limits: sandbox.Limits{
 			Processes: uint64(limits.Processes), OpenFiles: uint64(limits.OpenFiles), Memory: uint64(limits.Memory), FileSize: uint64(limits.FileSize),
 		},
@@ -147,6 +148,17 @@ func outlet(denied func(id string, d sandbox.Denial)) sandbox.Outlet {
 func entryPaths(entries []settings.Entry) (paths []string) {
 	for _, e := range entries {
 		paths = append(paths, realPath(e.Path))
+	}
+	return paths
+}
+
+// within gives where entries lead, but for those in a root that lead out of it: who works in the root may have made the link.
+func within(roots []string, entries []settings.Entry) (paths []string) {
+	for _, e := range entries {
+		real := realPath(e.Path)
+		if !slices.ContainsFunc(roots, func(root string) bool { return workspace.Within(root, e.Path) && !workspace.Within(root, real) }) {
+			paths = append(paths, real)
+		}
 	}
 	return paths
 }

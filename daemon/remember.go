@@ -110,7 +110,10 @@ func (s *session) keepRules(rules []keeping) {
 
 func (s *session) keepRule(k keeping) error {
 	if level, file := levelIn(k.scope); file {
-		_, err := s.daemon.settings.Remember(s.meta.Roots[0], level, k.List, k.Rule)
+		file, err := s.daemon.settings.Remember(s.meta.Roots[0], level, k.List, k.Rule)
+		if err == nil {
+			s.daemon.runner.Spare(file)
+		}
 		return err
 	}
 	pending, err := s.addRule(k.remembered)

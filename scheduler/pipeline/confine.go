@@ -59,6 +59,9 @@ func (c *Call) enclose(ctx context.Context, env *tools.Env) (Confined, error) {
 	if confinement.Tier == sandbox.None && len(confinement.NotCovered) == 0 {
 		confinement.NotCovered = []string{"It ran without a sandbox: its processes could do what the daemon's user can."}
 	}
+	if c.overlooked && confinement.Tier != sandbox.None {
+		confinement.NotCovered = append(confinement.NotCovered, "Rules keep files from being read, and the root holds too many to find all of them: its processes may read some.")
+	}
 	return Confined{Tier: confinement.Tier, NotCovered: confinement.NotCovered}, nil
 }
 
@@ -69,7 +72,9 @@ func (e Ended) confined(by Confined) Ended {
 	}
 	e.Confined = by
 	for _, d := range by.Denials {
-		e.Content = append(e.Content[:len(e.Content):len(e.Content)], tools.Block{Text: d.words()})
+		if e.Outcome != OK || !d.kept() {
+			e.Content = append(e.Content[:len(e.Content):len(e.Content)], tools.Block{Text: d.words()})
+		}
 	}
 	return e
 }
@@ -208,7 +213,8 @@ func (l layout) lacks(path string) bool {
 	case l.has(path):
 		return false
 	case l.policy.Tier == sandbox.Full:
-		return l.at(path) == sandbox.Hidden || slices.ContainsFunc(temps, holds)
+		_, err := os.Lstat(path)
+		return err == nil && (l.at(path) == sandbox.Hidden || slices.ContainsFunc(temps, holds))
 	}
 	return !slices.ContainsFunc(sandbox.SystemTrees, holds)
 }
@@ -230,22 +236,30 @@ func (l layout) writable(places *workspace.Workspace, conf Confining, f *permiss
 		}
 	}
 	free := func(path string) bool { return lifted[path] || slices.Contains(conf.Write, path) }
-	sets := setsGit(f)
-	for _, root := range slices.Concat(places.Roots(), conf.Write) {
+	roots := slices.Concat(places.Roots(), conf.Write)
+	for _, root := range roots {
 		if l.at(root) != sandbox.Write { // what is a place of its own cannot be replaced
 			l.put(root, sandbox.Write)
 		}
-		l.protect(root, permission.ProtectedIn(root), func(path string) bool { return free(path) || sets && filepath.Base(path) == ".gitmodules" })
+		l.protect(root, permission.ProtectedIn(root), free)
 		for _, r := range repositories(root, f.Dir) {
 			for _, dir := range r.shared {
 				l.put(dir, sandbox.Write)
 			}
-			l.protect(filepath.Dir(r.dir), r.protected, func(path string) bool { return free(path) || sets && path == filepath.Join(r.dir, "config") })
+			l.protect(filepath.Dir(r.dir), r.protected, free)
 		}
 	}
 	for real := range lifted {
-		if place := openable(real); place != "" && l.at(place) != sandbox.Write { // what is a place of its own cannot be removed
+		place := openable(real)
+		if access := l.at(place); place != "" && access != sandbox.Write && (place == real || access != sandbox.Hidden) { // what is a place of its own cannot be removed
 			l.put(place, sandbox.Write)
+		}
+	}
+	for _, p := range slices.Clone(l.policy.Places) {
+		for _, root := range roots {
+			if p.Access == sandbox.Hidden && workspace.Within(root, p.Path) {
+				l.pin(root, p.Path)
+			}
 		}
 	}
 	for _, path := range conf.Keep {
@@ -257,7 +271,7 @@ func (l layout) writable(places *workspace.Workspace, conf Confining, f *permiss
 // protect closes the paths below dir that are not free. What lies between stays writable and can no longer be moved out of the way.
 func (l layout) protect(dir string, paths []string, free func(path string) bool) {
 	for _, path := range paths {
-		if free(path) {
+		if free(path) || behindLink(dir, path) {
 			continue
 		}
 		info, err := os.Lstat(path)
@@ -268,13 +282,28 @@ func (l layout) protect(dir string, paths []string, free func(path string) bool)
 		if info.Mode()&os.ModeSymlink != 0 {
 			continue // where it leads is judged by its own name
 		}
-		for between := filepath.Dir(path); between != dir && workspace.Within(dir, between); between = filepath.Dir(between) {
-			if !slices.ContainsFunc(l.policy.Places, func(p sandbox.Place) bool { return p.Path == between }) {
-				l.put(between, sandbox.Write)
-			}
-		}
+		l.pin(dir, path)
 		l.put(path, sandbox.Read)
 	}
+}
+
+// pin keeps the directories between dir and the path where they are: moved, they would take it where nothing guards it.
+func (l layout) pin(dir, path string) {
+	for between := filepath.Dir(path); between != dir && workspace.Within(dir, between); between = filepath.Dir(between) {
+		if !slices.ContainsFunc(l.policy.Places, func(p sandbox.Place) bool { return p.Path == between }) {
+			l.put(between, sandbox.Write)
+		}
+	}
+}
+
+// behindLink says that a link leads to the directory of the path, which lies below dir: then it is not the path's.
+func behindLink(dir, path string) bool {
+	parent := filepath.Dir(path)
+	if parent == dir {
+		return false
+	}
+	real, err := filepath.EvalSymlinks(parent)
+	return err == nil && real != parent
 }
 
 // openable is what has to be writable so that the path can be: itself, or the directory in which it would be made; empty if
@@ -317,7 +346,7 @@ func (c *Call) barred(ctx context.Context) (paths []string) {
 	}
 	literal, all := rules.UnreadablePaths()
 	for _, path := range literal {
-		if _, err := os.Lstat(path); err == nil && bars(path) != "" {
+		if _, err := os.Lstat(path); err == nil && (bars(path) != "" || bars(filepath.Join(path, "x")) != "") {
 			paths = append(paths, path)
 		}
 	}
@@ -325,12 +354,13 @@ func (c *Call) barred(ctx context.Context) (paths []string) {
 		return paths
 	}
 	for _, root := range c.rights.Places.Roots() {
-		_, _, _ = c.rights.Places.FindBarred(ctx, root, func(real string) string {
-			if real != root && len(paths) < maxBarred && bars(real) != "" {
+		_, _, sure := c.rights.Places.FindBarred(ctx, root, func(real string) string {
+			if real != root && len(paths) <= maxBarred && bars(real) != "" {
 				paths = append(paths, real)
 			}
 			return ""
 		})
+		c.overlooked = c.overlooked || !sure || len(paths) > maxBarred
 	}
 	return paths
 }

@@ -9,9 +9,12 @@ import (
 	"net"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 
+	"github.com/toold/toold/scheduler/permission"
 	"github.com/toold/toold/tools/sandbox"
+	"github.com/toold/toold/tools/workspace"
 )
 
 // A Confined is how a call's processes were confined, and what that has kept them from.
@@ -47,7 +50,7 @@ func allowing(d sandbox.Denial) string {
 	switch {
 	case d.Operation == sandbox.Writing:
 		return allow(writable(d))
-	case asksForName(d):
+	case asksForName(d), d.Operation == sandbox.Connecting && shown(d.Target) != d.Target:
 		return ""
 	case d.Operation == sandbox.Connecting:
 		host, _, err := net.SplitHostPort(d.Target)
@@ -80,23 +83,36 @@ func setting(section, key string, value any) string {
 	return string(text)
 }
 
+// shown is what a process has named, so that it cannot pass for words of the daemon's.
+func shown(name string) string {
+	const most = 300
+	if runes := []rune(name); len(runes) > most {
+		name = string(runes[:most]) + "…"
+	}
+	if quoted := strconv.Quote(name); quoted != `"`+name+`"` {
+		return quoted
+	}
+	return name
+}
+
 // words say it to a model.
 func (d SandboxDenial) words() string {
 	var b strings.Builder
+	target := shown(d.Target)
 	switch {
 	case d.MovedTo != "":
-		fmt.Fprintf(&b, "The sandbox took away %s, which is a protected path that did not exist before; what was made there is now %s.", d.Target, d.MovedTo)
+		fmt.Fprintf(&b, "The sandbox took away %s, which is a protected path that did not exist before; what was made there is now %s.", target, shown(d.MovedTo))
 	case d.Operation == sandbox.Writing:
-		fmt.Fprintf(&b, "The sandbox did not let it write %s.", d.Target)
+		fmt.Fprintf(&b, "The sandbox did not let it write %s.", target)
 	case asksForName(d.Denial):
-		fmt.Fprintf(&b, "The sandbox did not let it ask %s for the address of a host. Programs reach hosts that are allowed by the proxy in HTTP_PROXY and HTTPS_PROXY alone, which also looks them up.", d.Target)
+		fmt.Fprintf(&b, "The sandbox did not let it ask %s for the address of a host. Programs reach hosts that are allowed by the proxy in HTTP_PROXY and HTTPS_PROXY alone, which also looks them up.", target)
 	case d.Operation == sandbox.Connecting:
-		fmt.Fprintf(&b, "The sandbox did not let it connect to %s.", d.Target)
+		fmt.Fprintf(&b, "The sandbox did not let it connect to %s.", target)
 		if _, _, err := net.SplitHostPort(d.Target); err == nil {
 			b.WriteString(" Hosts that are allowed are reached by the proxy in HTTP_PROXY and HTTPS_PROXY alone.")
 		}
 	default:
-		fmt.Fprintf(&b, "The sandbox did not let it make a socket of the family %s.", d.Target)
+		fmt.Fprintf(&b, "The sandbox did not let it make a socket of the family %s.", target)
 	}
 	if d.Allow != "" {
 		fmt.Fprintf(&b, " The user can allow it in the settings: %s", d.Allow)
@@ -110,6 +126,14 @@ func (d SandboxDenial) words() string {
 // tried says that it is something that libraries try by themselves and do without: a socket, or to ask for the address of a
 // host. It is of interest only when something went wrong.
 func (d SandboxDenial) tried() bool { return d.Operation == sandbox.Socketing || asksForName(d.Denial) }
+
+// kept says that a program was about to keep something for itself in the user's home, such as ~/.config/go/telemetry: a model
+// is told only when something went wrong. What is protected there is not meant.
+func (d SandboxDenial) kept() bool {
+	home, err := os.UserHomeDir()
+	return err == nil && d.Operation == sandbox.Writing && strings.HasPrefix(d.Target, home+"/.") &&
+		!slices.ContainsFunc(permission.ProtectedIn(home), func(path string) bool { return workspace.Within(path, d.Target) })
+}
 
 // asksForName says that it was to ask a name server.
 func asksForName(d sandbox.Denial) bool {

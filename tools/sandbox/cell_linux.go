@@ -22,7 +22,6 @@ import (
 
 // A cell is what has been made for one policy, as its places were at that time.
 type cell struct {
-	policy     Policy
 	namespaces []namespace
 	ruleset    *os.File // nil: none
 	port       int      // the proxy's; 0: there is none
@@ -76,8 +75,7 @@ func newNamespaces(p Policy, r *os.File) (made []namespace, proxy net.Listener, 
 	// The child shares the daemon's table of descriptors: what it opens is the daemon's.
 	pid, err := m.run(flags | unix.CLONE_FILES)
 	if pid != 0 {
-		var status unix.WaitStatus
-		_, _ = unix.Wait4(pid, &status, 0, nil)
+		collectNow(pid)
 	}
 	m.closeAll(err != nil)
 	if err != nil {
@@ -127,11 +125,7 @@ func (m *maker) enter() (flags uintptr) {
 
 // open opens a file and sees to its being closed.
 func (m *maker) open(path string, flags int) *step {
-	s := m.do(unix.SYS_OPENAT, unix.AT_FDCWD, path, flags|unix.O_CLOEXEC, 0o444)
-	s.result = ^uintptr(0)
-	s.at()
-	m.opened = append(m.opened, s)
-	return s
+	return m.opens(m.do(unix.SYS_OPENAT, unix.AT_FDCWD, path, flags|unix.O_CLOEXEC, 0o444))
 }
 
 // write writes to a file and closes it: what holds a file that is open for writing cannot be made read-only.
@@ -173,7 +167,21 @@ func (m *maker) tree(path string) *step {
 		return nil
 	}
 	m.about = "taking " + path
-	s := m.do(unix.SYS_OPEN_TREE, unix.AT_FDCWD, path, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_RECURSIVE|unix.AT_SYMLINK_NOFOLLOW)
+	return m.copyOf(m.find(path), unix.AT_RECURSIVE)
+}
+
+// find opens what is at path, in which no link is followed: who may write there could lead it elsewhere meanwhile.
+func (m *maker) find(path string) *step {
+	how := &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS}
+	return m.opens(m.do(unix.SYS_OPENAT2, unix.AT_FDCWD, path, unsafe.Pointer(how), int(unsafe.Sizeof(*how))).hold(how))
+}
+
+func (m *maker) copyOf(found *step, flags int) *step {
+	return m.opens(m.do(unix.SYS_OPEN_TREE, found.at(), "", unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_EMPTY_PATH|flags))
+}
+
+// opens sees to the closing of the descriptor that a step gives.
+func (m *maker) opens(s *step) *step {
 	s.result = ^uintptr(0)
 	s.at()
 	m.opened = append(m.opened, s)
@@ -214,11 +222,7 @@ func (m *maker) place(place Place, source *step) {
 
 // put mounts a tree at path, in which no link is followed.
 func (m *maker) put(tree *step, path string) {
-	how := &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS}
-	target := m.do(unix.SYS_OPENAT2, unix.AT_FDCWD, path, unsafe.Pointer(how), int(unsafe.Sizeof(*how))).hold(how)
-	target.result = ^uintptr(0)
-	m.opened = append(m.opened, target)
-	m.do(unix.SYS_MOVE_MOUNT, tree.at(), "", target.at(), "", unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_T_EMPTY_PATH)
+	m.do(unix.SYS_MOVE_MOUNT, tree.at(), "", m.find(path).at(), "", unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_T_EMPTY_PATH)
 }
 
 // reach makes the place where path is to stand, if something covers what was there.
@@ -255,21 +259,27 @@ func (m *maker) hide(path string) {
 		m.put(m.inner("/dev/.nothing"), path)
 		return
 	}
-	mode := "mode=0"
+	mode := "0"
 	if slices.ContainsFunc(m.places, func(p Place) bool { return p.Access != Hidden && p.Path != path && within(p.Path, path) }) {
-		mode = "mode=0111"
+		mode = "0111"
 	}
-	m.do(unix.SYS_MOUNT, "tmpfs", path, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "size=64k,nr_inodes=256,"+mode)
+	m.put(m.memory("size", "64k", "nr_inodes", "256", "mode", mode), path)
 	m.covers = append(m.covers, path)
 }
 
-// inner is tree for what exists only inside, so that nobody can look for it beforehand.
-func (m *maker) inner(path string) *step {
-	s := m.do(unix.SYS_OPEN_TREE, unix.AT_FDCWD, path, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC)
-	s.result = ^uintptr(0)
-	m.opened = append(m.opened, s)
-	return s
+// memory makes a file system in memory, with options by name and value.
+func (m *maker) memory(options ...string) *step {
+	const setString, create = 1, 6 // FSCONFIG_SET_STRING, FSCONFIG_CMD_CREATE of linux/mount.h
+	fs := m.opens(m.do(unix.SYS_FSOPEN, "tmpfs", unix.FSOPEN_CLOEXEC))
+	for option := range slices.Chunk(options, 2) {
+		m.do(unix.SYS_FSCONFIG, fs.at(), setString, option[0], option[1], 0)
+	}
+	m.do(unix.SYS_FSCONFIG, fs.at(), create, 0, 0, 0)
+	return m.opens(m.do(unix.SYS_FSMOUNT, fs.at(), unix.FSMOUNT_CLOEXEC, unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV))
 }
+
+// inner is tree for what exists only inside, so that nobody can look for it beforehand.
+func (m *maker) inner(path string) *step { return m.copyOf(m.find(path), 0) }
 
 // nodes takes the devices that everybody needs.
 func (m *maker) nodes() map[string]*step {
@@ -327,9 +337,7 @@ func (m *maker) permit(dir string) {
 func (m *maker) loopback() {
 	m.about = "bringing the loopback up"
 	request := &[40]byte{'l', 'o', 16: unix.IFF_UP}
-	s := m.do(unix.SYS_SOCKET, unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
-	s.result = ^uintptr(0)
-	m.opened = append(m.opened, s)
+	s := m.opens(m.do(unix.SYS_SOCKET, unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0))
 	m.do(unix.SYS_IOCTL, s.at(), unix.SIOCSIFFLAGS, unsafe.Pointer(request)).hold(request)
 }
 

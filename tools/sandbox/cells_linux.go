@@ -9,6 +9,7 @@ import (
 	"net"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 	"unsafe"
@@ -96,7 +97,10 @@ func (c *cells) wake(after time.Duration) {
 }
 
 func (c *cells) make(p Policy, t Tier) (made *cell, err error) {
-	made = &cell{policy: p}
+	made = &cell{}
+	if c.outlet == nil {
+		p.Network.Allowed = nil // there is no way out
+	}
 	defer func() {
 		if err != nil {
 			made.close()
@@ -157,10 +161,11 @@ func (p *Policy) key(t Tier) string {
 	return string(b)
 }
 
-// reads says whether Fast lets path be read unless it is hidden.
+// reads says whether Fast lets path be read unless it is hidden: if not, it makes no difference what stands there.
 func (p *Policy) reads(path string) bool {
-	return !p.Strict || slices.ContainsFunc(SystemTrees, func(tree string) bool { return within(path, tree) }) ||
-		slices.ContainsFunc(p.Places, func(o Place) bool { return o.Access != Hidden && within(path, cmp.Or(o.Source, o.Path)) })
+	in := func(tree string) bool { return strings.HasPrefix(path, tree) && within(path, tree) } // few get past the first
+	return !p.Strict || slices.ContainsFunc(SystemTrees, in) ||
+		slices.ContainsFunc(p.Places, func(o Place) bool { return o.Access != Hidden && in(cmp.Or(o.Source, o.Path)) })
 }
 
 // statx says which file stands at path, which ends with a NUL; false: none that can be seen. Unlike unix.Statx it copies

@@ -54,7 +54,7 @@ func (p *Process) spawn(c Command, environ []string, files []*os.File) error {
 }
 
 // unfence says what was denied.
-func (p *Process) unfence() []Denial { return p.fence.watch.takeAway() }
+func (p *Process) unfence() []Denial { return p.made() }
 
 // profile is the policy in sandbox-exec's language, in which the last rule that fits counts.
 func profile(p Policy) string {

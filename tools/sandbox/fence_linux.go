@@ -123,7 +123,7 @@ func (p *Process) unfence() (denials []Denial) {
 		denials = b.guard.finish()
 	}
 	p.runner.grounds.cells.leave(b.cell)
-	return append(denials, b.watch.takeAway()...)
+	return append(denials, p.made()...)
 }
 
 // endFirst kills the first process, and with it all that may be left, and collects it. Its end waits for that of all
@@ -134,9 +134,13 @@ func (p *Process) endFirst() {
 		return
 	}
 	_ = first.Kill()
-	if len(p.exit.Stuck) == 0 {
+	end := func() {
+		awaitExit(first.Pid) // holding nothing
 		_, _ = collect(first)
+	}
+	if len(p.exit.Stuck) == 0 {
+		end()
 	} else {
-		go func() { _, _ = collect(first) }()
+		go end()
 	}
 }

@@ -118,6 +118,7 @@ func (f filter) table() map[uintptr]answer {
 		leaveOthers(t)
 	}
 	if f.strict {
+		t[unix.SYS_INOTIFY_ADD_WATCH] = deny // Landlock lets names be watched where nothing may be read
 		put(marks, f.refused(unix.EPERM))
 		put(marksHere, f.refused(unix.EPERM))
 	}

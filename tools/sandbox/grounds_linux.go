@@ -103,11 +103,17 @@ func (g *grounds) notCovered(p Policy, t Tier) (all []string) {
 	}
 	if p.Tier == Full {
 		all = append(all,
+			"What is denied is not noticed.",
+			"/dev/shm cannot be written, which Python's multiprocessing needs.",
 			"Modes, owners and times of files outside the writable places can be changed where the user may change them.",
 			"Protected paths inside writable places can be changed.",
 			"Names, states and command lines of the user's other processes can be read.",
 			"Descriptors of a terminal that is passed on are shared.",
-			"What a process leaves behind is found by its marks, and not surely when it sheds all of them.")
+			"What a process leaves behind is found by its marks, and not surely when it sheds all of them.",
+			"Where something is hidden in a writable place, the directory that holds it can be moved, after which it can be read; and new files beside it cannot be read.")
+		if p.Network.proxied() {
+			all = append(all, "At the port of the proxy every address can be reached, not only the proxy.")
+		}
 		if g.full != nil {
 			all = append(all, "The cause: "+g.full.Error()+".")
 		}

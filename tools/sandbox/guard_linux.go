@@ -14,6 +14,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -24,7 +26,9 @@ type guard struct {
 	listener *os.File
 	policy   Policy
 	done     chan struct{}
-	denials  []Denial // until done is closed, the listening goroutine's
+
+	mu      sync.Mutex
+	denials []Denial
 }
 
 // notification and response are struct seccomp_notif and seccomp_notif_resp of linux/seccomp.h.
@@ -58,11 +62,17 @@ func newGuard(listener *os.File, p Policy) *guard {
 	return g
 }
 
-// finish ends the listening, when nothing of the tree is left, and gives what was denied.
+// finish ends the listening, when nothing of the tree is left, and gives what was denied. A look at a file that the kernel does
+// not answer (a network file system that is gone) is not waited for.
 func (g *guard) finish() []Denial {
 	_ = g.listener.Close()
-	<-g.done
-	return g.denials
+	select {
+	case <-g.done:
+	case <-time.After(patience):
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return slices.Clone(g.denials)
 }
 
 func (g *guard) listen() {
@@ -133,6 +143,8 @@ func (g *guard) judge(n *notification) unix.Errno {
 }
 
 func (g *guard) note(op Operation, target string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
 	for i := range g.denials {
 		if d := &g.denials[i]; d.Operation == op && d.Target == target {
 			d.Count++
@@ -186,7 +198,10 @@ func (g *guard) denies(path string, does doing) bool {
 	if to, err := filepath.EvalSymlinks(real); err == nil && does < makes {
 		real = to
 	}
-	if g.writable(real) || within(real, "/dev") || within(real, "/proc") {
+	switch access := g.access(real); {
+	case access == Hidden:
+		return true // whether it is there is not told either
+	case access == Write, within(real, "/dev"), within(real, "/proc"):
 		return false
 	}
 	_, err = os.Lstat(real)
@@ -199,15 +214,17 @@ func (g *guard) denies(path string, does doing) bool {
 	return unix.Access(filepath.Dir(real), unix.W_OK) == nil
 }
 
-// writable says what the policy says of the path: by the innermost place that holds it.
-func (g *guard) writable(path string) bool {
+func (g *guard) writable(path string) bool { return g.access(path) == Write }
+
+// access is what the policy says of the path: by the innermost place that holds it.
+func (g *guard) access(path string) Access {
 	access, depth := Read, 0
 	for _, p := range g.policy.Places {
 		if len(p.Path) >= depth && within(path, p.Path) {
 			access, depth = p.Access, len(p.Path)
 		}
 	}
-	return access == Write
+	return access
 }
 
 // path reads the path that a call names; empty: it cannot be told.

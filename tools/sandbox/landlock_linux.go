@@ -135,7 +135,11 @@ func newRuleset(attr claim) (*ruleset, error) {
 func (r *ruleset) fill(p Policy, port int) error {
 	r.hide(p.Places)
 	for _, tree := range readable(p) {
-		if err := r.grantAround(tree, readTree, p.Places); err != nil {
+		real, err := filepath.EvalSymlinks(tree)
+		if err != nil {
+			continue // there is no such tree
+		}
+		if err := r.grantAround(real, readTree, p.Places); err != nil {
 			return err
 		}
 	}
@@ -251,9 +255,10 @@ func listable(dir string, places []Place) bool {
 		!slices.ContainsFunc(places, func(p Place) bool { return p.Access == Hidden && within(p.Path, dir) && isDir(p.Path) })
 }
 
-// grant adds one rule. What is not there needs none.
+// grant adds one rule. What is not there needs none, nor what a link leads to: that has its own.
 func (r *ruleset) grant(path string, rights uint64) error {
-	fd, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
+	how := &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS}
+	fd, err := unix.Openat2(unix.AT_FDCWD, path, how)
 	if err != nil {
 		return nil
 	}

@@ -68,6 +68,7 @@ type Process struct {
 
 	mu      sync.Mutex
 	refused []Denial // by others than the guard
+	spared  []string // what the daemon has made meanwhile
 }
 
 // An Exit says how a tree has ended.
@@ -100,6 +101,7 @@ func (r *Runner) Start(c Command) (*Process, error) {
 	if err := r.enter(p); err != nil {
 		return nil, err
 	}
+	defer r.starts.Done()
 	if err := p.start(c); err != nil {
 		r.leave(p)
 		return nil, err
@@ -218,6 +220,14 @@ func (p *Process) others() []Denial {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.refused
+}
+
+// made is what the tree has brought into being where nothing was to be.
+func (p *Process) made() []Denial {
+	p.mu.Lock()
+	watched := p.fence.watch.without(p.spared)
+	p.mu.Unlock()
+	return watched.takeAway()
 }
 
 // isDead reports that the main process has ended.

@@ -63,6 +63,9 @@ error:
 	MOVQ 96(BX), R12
 	TESTQ R12, R12
 	JNZ  next             // it may fail
+	MOVQ 8(R13), R12
+	TESTQ R12, R12
+	JNZ  end              // another has failed before, and this follows from it
 	MOVQ 104(BX), R12
 	MOVQ R12, 0(R13)
 	NEGQ AX

@@ -56,6 +56,8 @@ next:
 error:
 	MOVD 96(R19), R21
 	CBNZ R21, next        // it may fail
+	MOVD 8(R20), R21
+	CBNZ R21, end         // another has failed before, and this follows from it
 	MOVD 104(R19), R21
 	MOVD R21, 0(R20)
 	NEG  R0, R0

@@ -155,12 +155,11 @@ func branchOutside(flags uintptr, first *step, failed *failure) (pid uintptr) {
 }
 
 // run makes a process that carries the program out, and returns when it has become another program or has ended. What it
-// gives is to be collected by whoever calls, also with an error, unless pid is 0.
+// gives is to be collected by whoever calls, also with an error, unless pid is 0. It takes no lock: the program closes the
+// descriptors that are not its own.
 func (p *program) run(flags uintptr) (pid int, err error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	syscall.ForkLock.Lock() // no descriptor comes into being that others would not want to be inherited
-	defer syscall.ForkLock.Unlock()
 	all, before := ^uint64(0), uint64(0)
 	mask := func(set, old *uint64) {
 		_, _, _ = unix.RawSyscall6(unix.SYS_RT_SIGPROCMASK, unix.SIG_SETMASK,

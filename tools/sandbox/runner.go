@@ -34,6 +34,7 @@ type Runner struct {
 	mu     sync.Mutex
 	trees  map[*Process]bool // started, or about to be
 	closed bool
+	starts sync.WaitGroup // those under way
 }
 
 // waited are the children of this process that somebody waits for by number. Waiting is the whole process's affair, so all
@@ -77,6 +78,9 @@ func New(home string, outlet Outlet) (*Runner, error) {
 func (r *Runner) Close() error {
 	r.mu.Lock()
 	r.closed = true
+	r.mu.Unlock()
+	r.starts.Wait()
+	r.mu.Lock()
 	var running []*Process
 	for p := range r.trees {
 		running = append(running, p)
@@ -94,7 +98,7 @@ func (r *Runner) Close() error {
 	return errors.Join(err, r.null.Close())
 }
 
-// enter registers p before its process exists.
+// enter registers p before its process exists. Who calls it says starts.Done when it does, or will not.
 func (r *Runner) enter(p *Process) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -102,6 +106,7 @@ func (r *Runner) enter(p *Process) error {
 		return ErrClosed
 	}
 	r.trees[p] = true
+	r.starts.Add(1)
 	return nil
 }
 
