@@ -31,7 +31,7 @@ exec unshare --user --map-current-user --keep-caps sh -c '
 		t.Fatal(err)
 	}
 	was := os.Getenv("PATH")
-	_ = os.Setenv("PATH", dir+":"+was) //nolint:usetesting // t.Setenv allows no parallel tests
+	_ = os.Setenv("PATH", dir+":"+was)               //nolint:usetesting // t.Setenv allows no parallel tests
 	t.Cleanup(func() { _ = os.Setenv("PATH", was) }) //nolint:usetesting // the same
 	if out, err := exec.Command("toold", "version").CombinedOutput(); err != nil {
 		skip(t, fmt.Sprintf("run this where users may make namespaces, or there are none: %v\n%s", err, out))

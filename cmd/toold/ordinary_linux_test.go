@@ -102,7 +102,7 @@ func inLasting(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = os.Chmod(base, 0o755)
-	_ = os.Setenv("TMPDIR", base) //nolint:usetesting // t.Setenv allows no parallel tests
+	_ = os.Setenv("TMPDIR", base)                                             //nolint:usetesting // t.Setenv allows no parallel tests
 	t.Cleanup(func() { _, _ = os.Setenv("TMPDIR", was), os.RemoveAll(base) }) //nolint:usetesting // the same
 }
 
