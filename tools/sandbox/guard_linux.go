@@ -65,7 +65,7 @@ func newGuard(listener *os.File, p Policy) *guard {
 // finish ends the listening, when nothing of the tree is left, and gives what was denied. A look at a file that the kernel does
 // not answer (a network file system that is gone) is not waited for.
 func (g *guard) finish() []Denial {
-	_ = g.listener.Close()
+	go g.listener.Close() // which waits for the look that is under way
 	select {
 	case <-g.done:
 	case <-time.After(patience):
