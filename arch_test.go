@@ -31,7 +31,7 @@ var imports = map[string][]string{
 	"bench/ledger": {"gen/toold/v1"},
 	"cmd/toold": {
 		"daemon", "daemon/settings", "gen/toold/v1", "tools", "tools/bash", "tools/edit", "tools/glob",
-		"tools/grep", "tools/ls", "tools/read", "tools/sandbox", "tools/todo", "tools/workspace", "tools/write",
+		"tools/grep", "tools/ls", "tools/notebook", "tools/read", "tools/read/pdf", "tools/sandbox", "tools/todo", "tools/webfetch", "tools/websearch", "tools/workspace", "tools/write",
 	},
 	"daemon": {
 		"daemon/checkpoint", "daemon/journal", "daemon/settings", "gen/toold/v1", "scheduler", "scheduler/hook", "scheduler/permission",
@@ -62,7 +62,11 @@ var imports = map[string][]string{
 	"tools/grep":                 {"tools", "tools/fault", "tools/sandbox", "tools/walk", "tools/workspace", "tools/workspace/text"},
 	"tools/ls":                   {"tools", "tools/fault", "tools/walk", "tools/workspace", "tools/workspace/text"},
 	"tools/nearest":              {},
-	"tools/read":                 {"tools", "tools/fault", "tools/workspace", "tools/workspace/text"},
+	"tools/notebook":             {"tools", "tools/fault", "tools/notebook/cells", "tools/workspace", "tools/workspace/text"},
+	"tools/notebook/cells":       {},
+	"tools/read":                 {"tools", "tools/fault", "tools/notebook/cells", "tools/read/pdf", "tools/read/picture", "tools/sandbox", "tools/workspace", "tools/workspace/text"},
+	"tools/read/pdf":             {"tools/sandbox", "tools/workspace"},
+	"tools/read/picture":         {},
 	"tools/redact":               {},
 	"tools/sandbox":              {},
 	"tools/sandbox/escape":       {"tools/sandbox/escape/scene"},
@@ -75,6 +79,9 @@ var imports = map[string][]string{
 		"tools", "tools/background", "tools/fault", "tools/sandbox", "tools/spool", "tools/workspace",
 	},
 	"tools/walk":           {"tools/workspace", "tools/workspace/text"},
+	"tools/web":            {"tools/egress", "tools/fault"},
+	"tools/webfetch":       {"tools", "tools/egress", "tools/fault", "tools/read/pdf", "tools/read/picture", "tools/sandbox", "tools/web", "tools/workspace/text"},
+	"tools/websearch":      {"tools", "tools/egress", "tools/fault", "tools/web", "tools/workspace/text"},
 	"tools/workspace":      {"tools/fault", "tools/nearest", "tools/workspace/text"},
 	"tools/workspace/text": {},
 	"tools/write":          {"tools", "tools/fault", "tools/workspace", "tools/workspace/text"},
@@ -96,6 +103,8 @@ var confined = []struct {
 	{"database/sql", []string{"daemon/journal"}},
 	{"modernc.org/sqlite", []string{"daemon/journal"}},
 	{"mvdan.cc/sh/v3", []string{"tools/shell"}},
+	{"golang.org/x/image", []string{"tools/read/picture"}},
+	{"github.com/ledongthuc/pdf", []string{"tools/read/pdf"}},
 }
 
 // A source is one Go file that is not a test, and where it lies.

@@ -15,12 +15,16 @@ import (
 
 	"github.com/toold/toold/daemon"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
+	"github.com/toold/toold/tools/read/pdf"
 	"github.com/toold/toold/tools/sandbox"
 )
 
 func TestMain(m *testing.M) {
 	if sandbox.WatcherMain(os.Args) {
 		return
+	}
+	if code, is := pdf.Main(os.Args); is {
+		os.Exit(code)
 	}
 	_ = os.Setenv("GORACE", "atexit_sleep_ms=0") // a watcher under the race detector would take a second to end
 	if socket := os.Getenv(daemonSocket); socket != "" {

@@ -123,8 +123,8 @@ type Effects struct {
 // ReadOnly reports that the action writes nothing, runs nothing unknown and contacts nobody.
 func (e Effects) ReadOnly() bool { return len(e.Writes) == 0 && len(e.Hosts) == 0 && !e.Opaque }
 
-// Concurrent reports that the action may run beside other concurrent ones.
-func (e Effects) Concurrent() bool { return e.ReadOnly() && !e.Session }
+// Concurrent reports that the action may run beside other concurrent ones: it changes nothing here. It may contact somebody.
+func (e Effects) Concurrent() bool { return len(e.Writes) == 0 && !e.Opaque && !e.Session }
 
 // A Preview is what a question about the call shows, and whether the check itself wants one.
 type Preview struct {

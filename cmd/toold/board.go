@@ -183,7 +183,7 @@ func (b *board) replays() int {
 }
 
 // subjectKeys are the parts of an input that tell a person what a call is about, the best first.
-var subjectKeys = []string{"command", "file_path", "pattern", "path", "query", "url", "bash_id", "shell_id", "task_id"}
+var subjectKeys = []string{"command", "file_path", "notebook_path", "pattern", "path", "query", "url", "bash_id", "shell_id", "task_id"}
 
 // subject says in one line what a call is about: its best part, and where when that is another one.
 func subject(input, dir string) string {

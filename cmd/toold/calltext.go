@@ -21,18 +21,19 @@ type blank struct {
 }
 
 var blanks = map[string]blank{
-	"Bash":       {input: `{"command":%s}`},
-	"BashOutput": {input: `{"bash_id":%s}`},
-	"Edit":       {`{"file_path":%s,"old_string":"old","new_string":"new"}`, true},
-	"Glob":       {input: `{"pattern":%s}`},
-	"Grep":       {input: `{"pattern":%s}`},
-	"KillShell":  {input: `{"shell_id":%s}`},
-	"LS":         {`{"path":%s}`, true},
-	"MultiEdit":  {`{"file_path":%s,"edits":[{"old_string":"old","new_string":"new"}]}`, true},
-	"Read":       {`{"file_path":%s}`, true},
-	"WebFetch":   {input: `{"url":%s,"prompt":"What does the page say?"}`},
-	"WebSearch":  {input: `{"query":%s}`},
-	"Write":      {`{"file_path":%s,"content":"new\n"}`, true},
+	"Bash":         {input: `{"command":%s}`},
+	"BashOutput":   {input: `{"bash_id":%s}`},
+	"Edit":         {`{"file_path":%s,"old_string":"old","new_string":"new"}`, true},
+	"Glob":         {input: `{"pattern":%s}`},
+	"Grep":         {input: `{"pattern":%s}`},
+	"KillShell":    {input: `{"shell_id":%s}`},
+	"LS":           {`{"path":%s}`, true},
+	"MultiEdit":    {`{"file_path":%s,"edits":[{"old_string":"old","new_string":"new"}]}`, true},
+	"NotebookEdit": {`{"notebook_path":%s,"cell_id":"cell-0","new_source":"new"}`, true},
+	"Read":         {`{"file_path":%s}`, true},
+	"WebFetch":     {input: `{"url":%s,"prompt":"What does the page say?"}`},
+	"WebSearch":    {input: `{"query":%s}`},
+	"Write":        {`{"file_path":%s,"content":"new\n"}`, true},
 }
 
 // written matches a tool with the value of its main field, which may hold parentheses and newlines.

@@ -166,7 +166,9 @@ func (s *setup) printInfo(info *tooldv1.GetInfoResponse) error {
 	}
 	if s.verbose {
 		row("features", strings.Join(info.GetFeatures(), " "))
-		row("not covered", strings.Join(info.GetNotCovered(), "; "))
+		for _, gap := range info.GetNotCovered() {
+			row("not covered", gap)
+		}
 		for _, l := range info.GetListeners() {
 			row("listens on", l.GetAddress())
 		}

@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/toold/toold/daemon"
+	"github.com/toold/toold/tools/read/pdf"
 	"github.com/toold/toold/tools/sandbox"
 )
 
@@ -46,6 +47,9 @@ type setup struct {
 func main() {
 	if sandbox.WatcherMain(os.Args) { // this process outlives a daemon to end what it leaves
 		return
+	}
+	if code, is := pdf.Main(os.Args); is { // this process reads one document for a call, confined like it
+		os.Exit(code)
 	}
 	s := &setup{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr}
 	os.Exit(s.execute(context.Background(), os.Args[1:]))

@@ -6,12 +6,16 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/toold/toold/tools/read/pdf"
 	"github.com/toold/toold/tools/sandbox"
 )
 
 func TestMain(m *testing.M) {
 	if sandbox.WatcherMain(os.Args) {
 		return
+	}
+	if code, is := pdf.Main(os.Args); is {
+		os.Exit(code)
 	}
 	testscript.Main(m, map[string]func(){"toold": main})
 }

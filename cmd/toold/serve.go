@@ -98,7 +98,7 @@ func (s *setup) serveUntilDone(f serving, ready *announcer) error {
 		listeners = append(listeners, tcp)
 	}
 	d, err := daemon.New(daemon.Config{
-		Tools: toolset(), StateDir: state, Root: root, Version: version, UserSettings: f.settings.user, ManagedDir: f.settings.managed,
+		Tools: toolset(f.settings), StateDir: state, Root: root, Version: version, UserSettings: f.settings.user, ManagedDir: f.settings.managed,
 		Log: log, IdleExit: f.idleExit,
 	})
 	if err != nil {

@@ -1,6 +1,11 @@
 package main
 
 import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/toold/toold/tools/tooltest"
@@ -9,11 +14,13 @@ import (
 // A tool in the list without a case here fails, so none gets by without the checks.
 func TestTools(t *testing.T) {
 	text := map[string]string{"a.txt": "one\ntwo\nthree\n"}
+	book := map[string]string{"a.ipynb": `{"cells":[{"cell_type":"code","metadata":{},"execution_count":1,"outputs":[],"source":"1"}],"metadata":{},"nbformat":4,"nbformat_minor":4}`}
 	cases := map[string][]tooltest.Case{
 		"Read": {
 			{Name: "whole", Input: `{"file_path":"$ROOT/a.txt"}`, Files: text},
 			{Name: "range", Input: `{"file_path":"$ROOT/a.txt","offset":2.0,"limit":1}`, Files: text},
 			{Name: "empty", Input: `{"file_path":"$ROOT/e.txt"}`, Files: map[string]string{"e.txt": ""}},
+			{Name: "notebook", Input: `{"file_path":"$ROOT/a.ipynb"}`, Files: book},
 		},
 		"Write": {
 			{Name: "new", Input: `{"file_path":"$ROOT/d/new.txt","content":"x"}`},
@@ -24,6 +31,10 @@ func TestTools(t *testing.T) {
 			Name: "two", Files: text, Seen: []string{"a.txt"},
 			Input: `{"file_path":"$ROOT/a.txt","edits":[{"old_string":"two","new_string":"2"},{"old_string":"2","new_string":"II"}]}`,
 		}},
+		"NotebookEdit": {
+			{Name: "replace", Input: `{"notebook_path":"$ROOT/a.ipynb","cell_id":"cell-0","new_source":"2"}`, Files: book, Seen: []string{"a.ipynb"}},
+			{Name: "insert", Input: `{"notebook_path":"$ROOT/a.ipynb","new_source":"2","cell_type":"code","edit_mode":"insert"}`, Files: book, Seen: []string{"a.ipynb"}},
+		},
 		"Glob": {
 			{Name: "some", Input: `{"pattern":"**/*.txt"}`, Files: text},
 			{Name: "none", Input: `{"pattern":"*.go","path":"$ROOT"}`, Files: text},
@@ -45,7 +56,14 @@ func TestTools(t *testing.T) {
 			{Name: "empty", Input: `{"todos":[]}`},
 		},
 	}
-	for _, tool := range toolset() {
+	files := settingsFiles{user: filepath.Join(t.TempDir(), "settings.json")}
+	web := site(t, files.user)
+	cases["WebFetch"] = []tooltest.Case{{Name: "page", Input: fmt.Sprintf(`{"url":%q,"prompt":"What does it say?"}`, web+"/page")}}
+	cases["WebSearch"] = []tooltest.Case{{Name: "query", Input: `{"query":"three words"}`}}
+	if n := len(toolset(settingsFiles{})); n != len(cases)-1 {
+		t.Errorf("without settings there are %d tools, want all of %d but WebSearch", n, len(cases))
+	}
+	for _, tool := range toolset(files) {
 		name := tool.Spec().Name
 		t.Run(name, func(t *testing.T) {
 			listed, ok := cases[name]
@@ -55,4 +73,22 @@ func TestTools(t *testing.T) {
 			tooltest.Check(t, tool, listed...)
 		})
 	}
+}
+
+// site serves a page and a search engine on loopback, and writes settings that let both be reached.
+func site(t *testing.T, settings string) (url string) {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/search" {
+			_, _ = w.Write([]byte(`{"results":[{"url":"https://a.example/","title":"A"}]}`))
+			return
+		}
+		_, _ = w.Write([]byte("<title>T</title><p>Hello"))
+	}))
+	t.Cleanup(server.Close)
+	text := fmt.Sprintf(`{"sandbox":{"network":{"allowedDomains":["127.0.0.1"]}},"webSearch":{"backend":"searxng","url":%q}}`, server.URL)
+	if err := os.WriteFile(settings, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return server.URL
 }

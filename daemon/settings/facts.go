@@ -67,6 +67,7 @@ type facts struct {
 	sandbox       confinement
 	redactions    []Redaction
 	redactHooks   *flag
+	search        *WebSearch
 	noHooks       *flag
 	managedHooks  *flag
 	managedRules  *flag

@@ -29,6 +29,7 @@ var topKeys = map[string]func(*reader, member){
 	keyHookVariables: (*reader).hookVariables,
 	keyRedact:        (*reader).redactions,
 	keyRedactHooks:   (*reader).redactHooks,
+	keyWebSearch:     (*reader).webSearch,
 }
 
 var permissionKeys = map[string]func(*reader, member){
@@ -43,7 +44,7 @@ var permissionKeys = map[string]func(*reader, member){
 }
 
 // laterKeys are of this format and not served yet.
-var laterKeys = []string{"mcpServers", "lsp", "webSearch", "tools"}
+var laterKeys = []string{"mcpServers", "lsp", "tools"}
 
 // claudeKeys mean something to Claude Code and nothing to a daemon that runs tool calls. The list need not be complete:
 // what is missing is reported as not known.

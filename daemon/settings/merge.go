@@ -50,6 +50,7 @@ func merge(scope Scope, v view, home string) *Settings {
 	m.flags()
 	m.journal()
 	m.redactions()
+	m.webSearch()
 	m.untrusted()
 	m.arrange(&v)
 	return m.out

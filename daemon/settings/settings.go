@@ -37,6 +37,8 @@ type Settings struct {
 	HooksToldAll bool
 	// Sandbox is how processes are confined.
 	Sandbox Sandbox
+	// WebSearch is the search engine; nil: no file names one.
+	WebSearch *WebSearch
 	// Limits are complete: what no file sets is as Default gives it.
 	Limits Limits
 	// Unsynced: the journal waits for no disk.

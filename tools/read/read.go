@@ -1,5 +1,6 @@
-// Package read is the Read tool: it shows lines of a text file and notes what of it was seen. It streams: what it costs
-// depends on the lines that are asked for, not on the size of the file. It does not know what may be read.
+// Package read is the Read tool: it shows lines of a text file, an image, pages of a PDF document or cells of a notebook,
+// and notes what of it was seen. Text is streamed: what it costs depends on the lines that are asked for, not on the size
+// of the file; what has to be whole has a limit. It does not know what may be read.
 package read
 
 import (
@@ -24,12 +25,12 @@ const (
 
 type input struct {
 	FilePath string `json:"file_path" jsonschema:"absolute path of the file"`
-	Offset   int    `json:"offset,omitempty" jsonschema:"number of the first line to read, from 1; default 1"`
-	Limit    int    `json:"limit,omitempty" jsonschema:"how many lines to read; default 2000"`
+	Offset   int    `json:"offset,omitempty" jsonschema:"number of the first line to read, of a notebook the first cell, from 1; default 1"`
+	Limit    int    `json:"limit,omitempty" jsonschema:"how many lines, or cells, to read; default 2000"`
 	Pages    string `json:"pages,omitempty" jsonschema:"pages of a PDF document, such as 1-5,9; for PDF only"`
 }
 
-// Structured is the result for programs.
+// Structured is the result for programs, of text.
 type Structured struct {
 	FilePath   string `json:"filePath"`   // absolute, as named
 	Size       int64  `json:"size"`       // bytes
@@ -60,6 +61,11 @@ func validate(in *input) error {
 	case in.Limit < 0:
 		return fault.Invalidf("invalid_input", "limit is %d; it is a number of lines, from 1.", in.Limit).At("/limit")
 	}
+	if in.Pages != "" {
+		if _, err := parsePages(in.Pages); err != nil {
+			return err
+		}
+	}
 	in.Offset = max(in.Offset, 1)
 	if in.Limit == 0 {
 		in.Limit = maxLines
@@ -72,12 +78,21 @@ func effects(in input) tools.Effects {
 }
 
 // check opens the file, so that nobody is asked about one that cannot be read.
-func check(_ context.Context, env *tools.Env, in input) (tools.Preview, error) {
+func check(ctx context.Context, env *tools.Env, in input) (tools.Preview, error) {
 	s, err := open(env, in)
 	if err != nil {
 		return tools.Preview{}, err
 	}
-	return tools.Preview{}, s.close()
+	defer func() { _ = s.close() }() // it was only read
+	switch s.kind {
+	case image:
+		err = s.checkImage()
+	case document:
+		err = s.checkDocument(ctx, env, in)
+	case book:
+		err = s.checkSize()
+	}
+	return tools.Preview{}, err
 }
 
 func run(ctx context.Context, env *tools.Env, in input) (tools.Result, error) {
@@ -86,16 +101,21 @@ func run(ctx context.Context, env *tools.Env, in input) (tools.Result, error) {
 		return tools.Result{}, err
 	}
 	defer func() { _ = s.close() }() // it was only read
-	p := page{first: in.Offset, lines: in.Limit, chars: resultChars - closing}
+	switch s.kind {
+	case image:
+		return s.image(ctx, env)
+	case document:
+		return s.document(ctx, env, in)
+	case book:
+		return s.notebook(ctx, env, in)
+	}
+	return s.lines(ctx, env, in)
+}
+
+// room is how many characters of text a result may hold, less what is kept for the sentence at its end.
+func room(env *tools.Env) int {
 	if env.MaxChars > 0 {
-		p.chars = max(env.MaxChars-closing, 1)
+		return max(env.MaxChars-closing, 1)
 	}
-	p.width = min(maxLine, p.chars)
-	if err := s.read(ctx, &p); err != nil {
-		return tools.Result{}, err
-	}
-	s.remember(env, &p)
-	result := tools.Text(p.text(in))
-	result.Structured = s.structured(&p)
-	return result, nil
+	return resultChars - closing
 }

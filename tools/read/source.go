@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -19,6 +18,7 @@ import (
 
 	"github.com/toold/toold/tools"
 	"github.com/toold/toold/tools/fault"
+	"github.com/toold/toold/tools/read/picture"
 	"github.com/toold/toold/tools/workspace"
 	"github.com/toold/toold/tools/workspace/text"
 )
@@ -33,9 +33,21 @@ const (
 	chunk      = text.Sample
 )
 
-// A source is an opened text file on its way through the reader.
+// A kind is how a file is shown.
+type kind uint8
+
+const (
+	textual kind = iota
+	image
+	document
+	book // a Jupyter notebook
+)
+
+// A source is an opened file on its way through the reader.
 type source struct {
 	file     *workspace.File
+	kind     kind
+	media    string    // media type
 	sample   []byte    // the beginning of the file
 	rest     io.Reader // what follows sample
 	encoding text.Encoding
@@ -65,7 +77,7 @@ func (s *source) close() error {
 	return s.file.Close()
 }
 
-// open opens the file, looks at its beginning and refuses what is not text.
+// open opens the file, looks at its beginning and refuses what is not shown.
 func open(env *tools.Env, in input) (*source, error) {
 	if err := env.Files.Absolute(in.FilePath); err != nil {
 		return nil, workspace.Blame(err, "/file_path")
@@ -94,11 +106,8 @@ func (s *source) begin(in input) error {
 		}
 	}
 	encoding, isText := text.Detect(s.sample)
-	if err := s.refuse(in, isText); err != nil {
-		return err
-	}
 	s.encoding = encoding
-	return nil
+	return s.classify(in, isText)
 }
 
 // readKernel takes the whole of a file that the kernel makes up, within its limits.
@@ -117,38 +126,35 @@ func (s *source) readKernel() error {
 	return nil
 }
 
-// Binary are the Details of binary_file and unsupported_media.
+// Binary are the Details of what says that a file cannot be shown: binary_file, damaged_file, encrypted_file,
+// file_too_large, unsupported_media.
 type Binary struct {
 	MediaType string `json:"mediaType"`
 	Size      int64  `json:"size"` // bytes
 }
 
-// unsupported are the kinds of file that models know Read to show, by media type.
-var unsupported = map[string]string{
-	"image/png": "PNG image", "image/jpeg": "JPEG image", "image/gif": "GIF image", "image/webp": "WebP image",
-	"application/pdf": "PDF document",
-}
-
-func (s *source) refuse(in input, isText bool) error {
+// classify says how the file is shown, or why it is not.
+func (s *source) classify(in input, isText bool) error {
 	name, size := s.file.Path.Shown(), s.file.Info.Size()
-	media := text.MediaType(s.sample)
-	kind := unsupported[media]
-	if kind != "" && isText && media != "application/pdf" {
-		kind = "" // text that happens to begin like an image
-	}
-	if kind == "" && isText && strings.EqualFold(filepath.Ext(name), ".ipynb") {
-		kind, media = "Jupyter notebook", "application/x-ipynb+json"
-	}
-	details := Binary{MediaType: media, Size: size}
+	s.media = text.MediaType(s.sample)
 	switch {
-	case in.Pages != "" && media != "application/pdf":
-		return fault.Invalidf("invalid_input", "pages is for PDF documents, and %s is none. Leave it out; use offset and limit.", name).At("/pages")
-	case kind != "":
-		return fault.Invalidf("unsupported_media", "%s is a %s (%s, %s), which this version cannot show. Use Bash with a program that turns it into text, if there is one.", name, kind, media, text.Count(size, "byte")).
-			At("/file_path").With(details)
+	case s.media == "application/pdf":
+		s.kind = document
+	case picture.Shown(s.media) && !isText: // else it is text that happens to begin like an image
+		s.kind = image
+	case isText && strings.EqualFold(filepath.Ext(name), ".ipynb"):
+		s.kind, s.media = book, "application/x-ipynb+json"
 	case !isText:
-		return fault.Invalidf("binary_file", "%s is not text: %s, %s. Use Bash with file, strings or xxd to look into it.", name, media, text.Count(size, "byte")).
-			At("/file_path").With(details)
+		return fault.Invalidf("binary_file", "%s is not text: %s, %s. Use Bash with file, strings or xxd to look into it.", name, s.media, text.Count(size, "byte")).
+			At("/file_path").With(Binary{MediaType: s.media, Size: size})
+	}
+	switch {
+	case in.Pages != "" && s.kind != document:
+		return fault.Invalidf("invalid_input", "pages is for PDF documents, and %s is none. Leave it out; use offset and limit.", name).At("/pages")
+	case in.Offset > 1 && s.kind == document:
+		return fault.Invalidf("invalid_input", "offset is for text and notebooks, and %s is a PDF document. Use pages.", name).At("/offset")
+	case in.Offset > 1 && s.kind == image:
+		return fault.Invalidf("invalid_input", "offset is for text and notebooks, and %s is an image. Leave it out.", name).At("/offset")
 	}
 	return nil
 }
@@ -220,46 +226,4 @@ func (s *source) remember(env *tools.Env, p *page) {
 		}
 	}
 	env.Files.Record(s.file.Path.Real, state)
-}
-
-func (s *source) structured(p *page) Structured {
-	out := Structured{
-		FilePath: s.file.Path.Name(), Size: s.file.Info.Size(), Encoding: s.encoding.Name(), BOM: s.encoding.BOM() != nil,
-		LineEnding: string(text.EndingOf(p.breaks, p.crlf)), Language: language(s.file.Path.Named), Replaced: p.replaced,
-	}
-	if s.file.Kernel {
-		out.Size = s.bytes
-	}
-	if s.ended {
-		out.TotalLines = &p.line
-	}
-	if p.given > 0 {
-		out.FirstLine, out.LastLine = p.first, p.last()
-	}
-	if p.more {
-		out.NextOffset = p.first + p.given
-	}
-	return out
-}
-
-func (p *page) text(in input) string {
-	switch {
-	case p.given == 0 && p.line == 0:
-		return "The file is empty."
-	case p.given == 0:
-		return fmt.Sprintf("The file has %s; line %d is past its end.", text.Count(p.line, "line"), in.Offset)
-	case p.more && p.ended:
-		fmt.Fprintf(&p.out, "(%s shown; go on with offset=%d)", p.which(fmt.Sprintf(" of %d", p.line)), p.last()+1)
-	case p.more:
-		fmt.Fprintf(&p.out, "(%s shown; the file goes on, and was not counted to its end since it is large; go on with offset=%d)", p.which(""), p.last()+1)
-	}
-	return p.out.String()
-}
-
-// which says which lines are given, with of behind their numbers, as the beginning of a sentence.
-func (p *page) which(of string) string {
-	if p.given == 1 {
-		return fmt.Sprintf("line %d%s is", p.first, of)
-	}
-	return fmt.Sprintf("lines %d to %d%s are", p.first, p.last(), of)
 }

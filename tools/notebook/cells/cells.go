@@ -1,0 +1,221 @@
+// Package cells takes a Jupyter notebook (nbformat 4) apart: its cells, and where in the file's bytes each part stands, so
+// that one can be changed and all others kept. It works on bytes in memory and knows neither files nor tools.
+package cells
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// A Notebook is a parsed file. Its Cells and Raw must not be modified.
+type Notebook struct {
+	Raw      []byte
+	Minor    int    // nbformat_minor
+	Language string // that the code cells are in; empty: not named
+	Top      []Member
+	Cells    []Cell
+	List     Span // the list of cells in Raw, brackets included
+}
+
+// A Span is where something stands in Raw: from its first byte to behind its last.
+type Span struct{ From, To int }
+
+// A Member is one key of an object with its value.
+type Member struct {
+	Key   string
+	At    int // where the key's opening quote stands
+	Value Span
+}
+
+// A Cell is one cell.
+type Cell struct {
+	// ID is how the cell is called: its own id, or cell-N with its index from 0 where it has none.
+	ID      string
+	Own     bool   // ID stands in the file
+	Type    string // "code", "markdown" or "raw"
+	Source  string
+	Count   string // execution count; empty: it was not executed
+	Outputs []Output
+	Span    Span
+	Members []Member // in the order of the file
+}
+
+// An Output is one output of a code cell.
+type Output struct {
+	Text  string   // what a reader of text sees; it may hold terminal escapes
+	Error bool     // Text is an error with its traceback
+	Media string   // media type of Image
+	Image string   // an image in base64, which may have line breaks in it; empty: none
+	Other []string // media types of an output that has neither text nor an image
+}
+
+// A FormatError says that the bytes are no notebook of nbformat 4, as a clause.
+type FormatError struct{ Why string }
+
+func (e *FormatError) Error() string { return e.Why }
+
+// A VersionError says that the notebook is of another major version of the format.
+type VersionError struct{ Major int }
+
+func (e *VersionError) Error() string {
+	return fmt.Sprintf("it is of nbformat %d, and only nbformat 4 is known", e.Major)
+}
+
+// mark is the byte order mark of UTF-8, which editors put before JSON though it has no place there.
+var mark = []byte("\ufeff")
+
+// Parse reads a notebook. data must not be modified afterwards. The error is a *FormatError or a *VersionError.
+func Parse(data []byte) (*Notebook, error) {
+	n := &Notebook{Raw: data}
+	body := bytes.TrimPrefix(data, mark)
+	if !json.Valid(body) {
+		return nil, &FormatError{notJSON(body)}
+	}
+	offset := len(data) - len(body)
+	var err error
+	if n.Top, err = n.members(Span{offset, len(data)}); err != nil {
+		return nil, &FormatError{"it is no JSON object with every key once"}
+	}
+	var head struct {
+		Major    int `json:"nbformat"`
+		Minor    int `json:"nbformat_minor"`
+		Metadata struct {
+			Language struct {
+				Name string `json:"name"`
+			} `json:"language_info"`
+			Kernel struct {
+				Language string `json:"language"`
+			} `json:"kernelspec"`
+		} `json:"metadata"`
+	}
+	_ = json.Unmarshal(body, &head) // what does not fit stays empty, and is judged below
+	switch list, found := Find(n.Top, "cells"); {
+	case head.Major != 0 && head.Major != 4:
+		return nil, &VersionError{head.Major}
+	case !found:
+		return nil, &FormatError{"it has no list of cells"}
+	default:
+		n.List = list.Value
+	}
+	n.Minor = head.Minor
+	if n.Language = head.Metadata.Language.Name; n.Language == "" {
+		n.Language = head.Metadata.Kernel.Language
+	}
+	return n, n.readCells()
+}
+
+func notJSON(body []byte) string {
+	if !utf8.Valid(body) && bytes.IndexByte(body, 0) >= 0 {
+		return "it is not JSON in UTF-8"
+	}
+	err := json.Unmarshal(body, new(any))
+	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
+		line := bytes.Count(body[:min(int(syntax.Offset), len(body))], []byte{'\n'}) + 1
+		return fmt.Sprintf("it is not JSON: on line %d, %v", line, err)
+	}
+	return "it is not JSON"
+}
+
+func (n *Notebook) readCells() error {
+	spans, err := n.elements(n.List)
+	if err != nil {
+		return &FormatError{"its cells are no list"}
+	}
+	taken := map[string]bool{}
+	for i, span := range spans {
+		c, err := n.readCell(span)
+		if err != nil {
+			return &FormatError{fmt.Sprintf("cell %d (from 0) %v", i, err)}
+		}
+		if c.Own && taken[c.ID] { // the first has the name; the other goes by its index
+			c.ID, c.Own = "", false
+		}
+		taken[c.ID] = c.Own || taken[c.ID]
+		n.Cells = append(n.Cells, c)
+	}
+	for i := range n.Cells {
+		if c := &n.Cells[i]; !c.Own {
+			c.ID = unused("cell-"+strconv.Itoa(i), taken)
+			taken[c.ID] = true
+		}
+	}
+	return nil
+}
+
+// unused gives name, with as many underlines behind it as make it one that is not taken.
+func unused(name string, taken map[string]bool) string {
+	for taken[name] {
+		name += "_"
+	}
+	return name
+}
+
+func (n *Notebook) readCell(span Span) (Cell, error) {
+	c := Cell{Span: span}
+	var err error
+	if c.Members, err = n.members(span); err != nil {
+		return c, errors.New("is no object with every key once")
+	}
+	var is struct {
+		ID      any               `json:"id"`
+		Type    any               `json:"cell_type"`
+		Source  lines             `json:"source"`
+		Count   any               `json:"execution_count"`
+		Outputs []json.RawMessage `json:"outputs"`
+	}
+	if err := json.Unmarshal(n.Raw[span.From:span.To], &is); err != nil {
+		return c, errors.New("has a source or outputs that are none")
+	}
+	c.Type, _ = is.Type.(string)
+	if c.Type == "" {
+		return c, errors.New("has no cell_type")
+	}
+	c.ID, _ = is.ID.(string)
+	c.Own = c.ID != ""
+	c.Source = string(is.Source)
+	if count, ok := is.Count.(float64); ok {
+		c.Count = strconv.FormatFloat(count, 'f', -1, 64)
+	}
+	for _, raw := range is.Outputs {
+		c.Outputs = append(c.Outputs, readOutput(raw))
+	}
+	return c, nil
+}
+
+// Index gives the index of the cell that is called id.
+func (n *Notebook) Index(id string) (int, bool) {
+	for i, c := range n.Cells {
+		if c.ID == id {
+			return i, true
+		}
+	}
+	return 0, false
+}
+
+// Find gives the member of that key.
+func Find(members []Member, key string) (Member, bool) {
+	for _, m := range members {
+		if m.Key == key {
+			return m, true
+		}
+	}
+	return Member{}, false
+}
+
+// lines is text that nbformat writes as one string or as a list of strings.
+type lines string
+
+// UnmarshalJSON takes either.
+func (l *lines) UnmarshalJSON(data []byte) error {
+	var list []string
+	if err := json.Unmarshal(data, &list); err == nil {
+		*l = lines(strings.Join(list, ""))
+		return nil
+	}
+	return json.Unmarshal(data, (*string)(l))
+}

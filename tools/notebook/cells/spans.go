@@ -1,0 +1,80 @@
+// Where the parts of a JSON text stand. It knows objects and lists, not notebooks.
+
+package cells
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+)
+
+var errOther = errors.New("another kind of value")
+
+// members gives the members of the object that stands at span, of valid JSON. One in which a key comes twice is refused:
+// readers differ in which they take.
+func (n *Notebook) members(span Span) (list []Member, err error) {
+	err = n.walk(span, '{', func(d *json.Decoder, at func() int) error {
+		token, err := d.Token()
+		if err != nil {
+			return err
+		}
+		m := Member{Key: token.(string)}
+		if _, twice := Find(list, m.Key); twice {
+			return errOther
+		}
+		m.At = n.opening(at())
+		m.Value, err = value(d, at)
+		list = append(list, m)
+		return err
+	})
+	return list, err
+}
+
+// elements gives the values of the list that stands at span, of valid JSON.
+func (n *Notebook) elements(span Span) (list []Span, err error) {
+	err = n.walk(span, '[', func(d *json.Decoder, at func() int) error {
+		v, err := value(d, at)
+		list = append(list, v)
+		return err
+	})
+	return list, err
+}
+
+// walk calls each for what is in the object or list at span; at is how far the decoder has come, in Raw.
+func (n *Notebook) walk(span Span, open json.Delim, each func(d *json.Decoder, at func() int) error) error {
+	d := json.NewDecoder(bytes.NewReader(n.Raw[span.From:span.To]))
+	at := func() int { return span.From + int(d.InputOffset()) }
+	if token, err := d.Token(); err != nil || token != open {
+		return errOther
+	}
+	for d.More() {
+		if err := each(d, at); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// value passes the next value.
+func value(d *json.Decoder, at func() int) (Span, error) {
+	var raw json.RawMessage
+	err := d.Decode(&raw)
+	return Span{at() - len(raw), at()}, err
+}
+
+// opening gives where the string that ends before end begins: at the quote before it that no backslash escapes.
+func (n *Notebook) opening(end int) int {
+	for i := end - 2; i > 0; i-- {
+		if n.Raw[i] != '"' {
+			continue
+		}
+		slashes := 0
+		for n.Raw[i-1-slashes] == '\\' {
+			slashes++
+		}
+		if slashes%2 == 0 {
+			return i
+		}
+	}
+	return 0
+}

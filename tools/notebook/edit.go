@@ -1,0 +1,212 @@
+// From a notebook and what is to become of one cell to the new notebook, in memory. It writes nothing.
+
+package notebook
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/toold/toold/tools"
+	"github.com/toold/toold/tools/fault"
+	"github.com/toold/toold/tools/notebook/cells"
+	"github.com/toold/toold/tools/workspace"
+	"github.com/toold/toold/tools/workspace/text"
+)
+
+// An edit is what a call makes of a notebook. It is worked out in memory; nothing is written.
+type edit struct {
+	book          *cells.Notebook // after the steps so far
+	id, kind      string          // of the cell that is changed
+	before, after string          // its source
+	cleared       int             // outputs that go with the old source
+	what          string          // what becomes of the cell; empty: nothing
+	crlf          bool            // line endings were made CRLF
+	renamed       bool            // cells without an id have moved
+}
+
+// plan works out what in makes of a content.
+func plan(env *tools.Env, c *workspace.Content, in input) (*edit, error) {
+	if !c.Path.Exists {
+		return nil, env.Files.Missing(c)
+	}
+	if err := c.Current(); err != nil {
+		return nil, err
+	}
+	book, err := parse(c)
+	if err != nil {
+		return nil, err
+	}
+	at := -1
+	if in.CellID != "" {
+		var found bool
+		if at, found = book.Index(in.CellID); !found {
+			return nil, missing(book, in.CellID)
+		}
+	}
+	p := &edit{book: book}
+	switch in.EditMode {
+	case inserting:
+		p.insert(at+1, in)
+	case deleting:
+		p.remove(at)
+	default:
+		p.replace(at, in)
+	}
+	return p, nil
+}
+
+func parse(c *workspace.Content) (*cells.Notebook, error) {
+	book, err := cells.Parse(c.Data)
+	if version, ok := errors.AsType[*cells.VersionError](err); ok {
+		return nil, fault.Invalidf("unsupported_media", "%s cannot be changed: %v. Convert it with jupyter nbconvert --to notebook --nbformat 4 first.", c.Path.Shown(), version)
+	}
+	if err != nil {
+		return nil, fault.Invalidf("damaged_file", "%s is no Jupyter notebook that could be changed: %v. Look at it with Bash (head, jq); Edit changes any text.", c.Path.Shown(), err)
+	}
+	return book, nil
+}
+
+// NotFound are the Details of cell_not_found.
+type NotFound struct {
+	CellID string   `json:"cellId"`
+	Cells  []string `json:"cells"` // the ids there are, the first maxNamed of them
+}
+
+// maxNamed is how many ids are named when none fits.
+const maxNamed = 50
+
+func missing(book *cells.Notebook, id string) error {
+	details := NotFound{CellID: id, Cells: []string{}}
+	for _, c := range book.Cells[:min(len(book.Cells), maxNamed)] {
+		details.Cells = append(details.Cells, c.ID)
+	}
+	list := "The notebook has no cells."
+	switch more := len(book.Cells) - len(details.Cells); {
+	case more > 0:
+		list = fmt.Sprintf("There are %s and %d more.", strings.Join(details.Cells, ", "), more)
+	case len(details.Cells) > 0:
+		list = fmt.Sprintf("There are %s.", strings.Join(details.Cells, ", "))
+	}
+	return fault.Invalidf("cell_not_found", "No cell is called %q. %s", id, list).At("/cell_id").With(details)
+}
+
+// replace gives the cell at the index another source, and another type if one is asked for.
+func (p *edit) replace(at int, in input) {
+	c := p.book.Cells[at]
+	p.id, p.kind, p.before = c.ID, c.Type, c.Source
+	p.after = p.endings(c.Source, in.NewSource)
+	turned := in.CellType != "" && in.CellType != c.Type
+	if p.after == c.Source && !turned {
+		return
+	}
+	p.what = fmt.Sprintf("the source of %s cell %s was replaced", c.Type, c.ID)
+	if turned {
+		p.kind = in.CellType
+		p.what = fmt.Sprintf("cell %s was replaced, and turned from %s into %s", c.ID, c.Type, p.kind)
+	}
+	if c.Type == code && (len(c.Outputs) > 0 || c.Count != "") {
+		p.cleared = len(c.Outputs)
+		p.what += fmt.Sprintf("; %s and the execution count were cleared", text.Count(p.cleared, "output"))
+	}
+	for _, step := range p.steps(at, turned) {
+		p.take(step(p.book, p.book.Cells[at]))
+	}
+}
+
+// A step gives the bytes of the notebook after one change to the cell.
+type step func(*cells.Notebook, cells.Cell) []byte
+
+// steps are what replacing takes, one after the other: each moves what stands behind it.
+func (p *edit) steps(at int, turned bool) []step {
+	c := p.book.Cells[at]
+	has := func(key string) bool { _, ok := cells.Find(c.Members, key); return ok }
+	list := []step{func(n *cells.Notebook, c cells.Cell) []byte { return setSource(n, c, p.after) }}
+	set := func(key, value string) {
+		list = append(list, func(n *cells.Notebook, c cells.Cell) []byte { return setMember(n, c, key, value) })
+	}
+	drop := func(keys ...string) {
+		for _, key := range keys {
+			list = append(list, func(n *cells.Notebook, c cells.Cell) []byte { return dropMember(n, c, key) })
+		}
+	}
+	if turned {
+		set("cell_type", `"`+p.kind+`"`)
+	}
+	switch {
+	case p.kind == code:
+		if turned || has("outputs") {
+			set("outputs", "[]")
+		}
+		if turned || has("execution_count") {
+			set("execution_count", "null")
+		}
+		if turned {
+			drop("attachments")
+		}
+	case turned:
+		drop("outputs", "execution_count")
+	}
+	return list
+}
+
+// take goes on with the bytes of a step.
+func (p *edit) take(raw []byte) {
+	book, err := cells.Parse(raw)
+	if err != nil {
+		panic("BUG: a notebook that was changed is none any more: " + err.Error())
+	}
+	p.book = book
+}
+
+// endings makes the line endings of a new source those of the old one, if that has CRLF throughout and the new has none.
+func (p *edit) endings(old, next string) string {
+	if text.Endings(old) == text.CRLF && strings.Contains(next, "\n") && !strings.Contains(next, "\r\n") {
+		p.crlf = true
+		return strings.ReplaceAll(next, "\n", "\r\n")
+	}
+	return next
+}
+
+func (p *edit) remove(at int) {
+	c := p.book.Cells[at]
+	p.id, p.kind, p.before = c.ID, c.Type, c.Source
+	p.what = fmt.Sprintf("%s cell %s was deleted", c.Type, c.ID)
+	if p.cleared = len(c.Outputs); p.cleared > 0 {
+		p.what += " with " + text.Count(p.cleared, "output")
+	}
+	p.renamed = nameless(p.book.Cells[at+1:])
+	p.take(dropCell(p.book, at))
+}
+
+// insert makes a cell that has the index at then.
+func (p *edit) insert(at int, in input) {
+	p.kind, p.after = in.CellType, in.NewSource
+	p.renamed = nameless(p.book.Cells[at:])
+	id := ""
+	if p.book.Minor >= 5 { // nbformat 4.5 wants ids, and earlier ones forbid them
+		id = newID(p.book, in.NewSource)
+	}
+	p.take(addCell(p.book, at, p.kind, id, p.after))
+	p.id = p.book.Cells[at].ID
+	p.what = fmt.Sprintf("%s cell %s was inserted at the start", p.kind, p.id)
+	if in.CellID != "" {
+		p.what = fmt.Sprintf("%s cell %s was inserted behind %s", p.kind, p.id, in.CellID)
+	}
+}
+
+// newID gives an id that no cell has, in the form that Jupyter's own have. It follows from the notebook, so that the
+// question about the call and its result name the same.
+func newID(book *cells.Notebook, source string) string {
+	for salt := source; ; salt += "+" {
+		id := fmt.Sprintf("%016s", workspace.Hash(append(slices.Clone(book.Raw), salt...)))[:8]
+		if _, taken := book.Index(id); !taken {
+			return id
+		}
+	}
+}
+
+func nameless(list []cells.Cell) bool {
+	return slices.ContainsFunc(list, func(c cells.Cell) bool { return !c.Own })
+}

@@ -1,0 +1,235 @@
+// Putting JSON into a notebook so that it looks like the JSON around it: one line or many, indentation, line endings,
+// escapes. It knows where things stand, not what they are for.
+
+package notebook
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
+
+	"github.com/toold/toold/tools/notebook/cells"
+)
+
+// A layout is how a file is written.
+type layout struct {
+	book *cells.Notebook
+	end  string // of a line; empty: all is on one
+	unit string // one level of indentation
+	colon,
+	comma string // between a key and its value, and between elements on one line
+	ascii bool // what is not ASCII is escaped
+}
+
+// escaped finds escapes of characters that need none.
+var escaped = regexp.MustCompile(`\\u(?:[1-9a-fA-F]|0[1-9a-fA-F]|00[89a-fA-F])`)
+
+func layoutOf(n *cells.Notebook) layout {
+	l := layout{book: n, colon: ": ", comma: ","}
+	first := n.Top[0] // there are cells, at least
+	if gap := blankBefore(n.Raw, first.At); strings.Contains(gap, "\n") {
+		l.end = "\n"
+		if strings.Contains(gap, "\r\n") {
+			l.end = "\r\n"
+		}
+		l.unit = gap[strings.LastIndexByte(gap, '\n')+1:]
+	} else if len(n.Top) > 1 {
+		l.comma += blankBefore(n.Raw, n.Top[1].At)
+	}
+	between := n.Raw[first.At:first.Value.From]
+	l.colon = string(between[bytes.LastIndexByte(between, '"')+1:])
+	l.ascii = isASCII(n.Raw[first.At:]) && escaped.Match(n.Raw)
+	return l
+}
+
+func isASCII(b []byte) bool {
+	return !bytes.ContainsFunc(b, func(r rune) bool { return r >= utf8.RuneSelf })
+}
+
+// blankBefore gives the white space that stands before at.
+func blankBefore(raw []byte, at int) string {
+	from := at
+	for from > 0 && strings.IndexByte(" \t\r\n", raw[from-1]) >= 0 {
+		from--
+	}
+	return string(raw[from:at])
+}
+
+// indent gives the indentation of what stands at, and whether it begins its line.
+func (l layout) indent(at int) (string, bool) {
+	gap := blankBefore(l.book.Raw, at)
+	line := strings.LastIndexByte(gap, '\n')
+	return gap[line+1:], line >= 0
+}
+
+// bracketed puts items, which are JSON or members, between two brackets: a line for each, indented below indent, or all
+// on one.
+func (l layout) bracketed(pair, items []string, indent string, apart bool) string {
+	switch {
+	case len(items) == 0:
+		return pair[0] + pair[1]
+	case !apart || l.end == "":
+		return pair[0] + strings.Join(items, l.comma) + pair[1]
+	}
+	in := l.end + indent + l.unit
+	return pair[0] + in + strings.Join(items, ","+in) + l.end + indent + pair[1]
+}
+
+var list, object = []string{"[", "]"}, []string{"{", "}"}
+
+// quoted writes a string as JSON.
+func (l layout) quoted(s string) string {
+	var out bytes.Buffer
+	e := json.NewEncoder(&out)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(s); err != nil {
+		panic("BUG: a string is no JSON: " + err.Error())
+	}
+	coded := strings.TrimSuffix(out.String(), "\n")
+	if !l.ascii {
+		return coded
+	}
+	var b strings.Builder
+	for _, r := range coded {
+		if r < utf8.RuneSelf {
+			b.WriteRune(r)
+			continue
+		}
+		for _, unit := range utf16.Encode([]rune{r}) {
+			fmt.Fprintf(&b, `\u%04x`, unit)
+		}
+	}
+	return b.String()
+}
+
+// source writes the source of a cell: as one string, or as a list of its lines.
+func (l layout) source(s string, whole bool, indent string, apart bool) string {
+	if whole {
+		return l.quoted(s)
+	}
+	var items []string
+	for line := range strings.Lines(s) {
+		items = append(items, l.quoted(line))
+	}
+	return l.bracketed(list, items, indent, apart)
+}
+
+// splice gives the notebook's bytes with those of a span replaced.
+func splice(n *cells.Notebook, s cells.Span, by string) []byte {
+	return slices.Concat(n.Raw[:s.From], []byte(by), n.Raw[s.To:])
+}
+
+// sourceForm says how the source of a cell is written: as one string, and if not, with a line for each of its own.
+func sourceForm(n *cells.Notebook, c cells.Cell) (whole, apart bool) {
+	m, found := cells.Find(c.Members, "source")
+	if !found {
+		return false, true
+	}
+	value := n.Raw[m.Value.From:m.Value.To]
+	if value[0] == '"' {
+		return true, false
+	}
+	inside := bytes.TrimLeft(value[1:], " \t\r")
+	_, own := layoutOf(n).indent(m.At)
+	return false, inside[0] == '\n' || inside[0] == ']' && own
+}
+
+func setSource(n *cells.Notebook, c cells.Cell, source string) []byte {
+	l := layoutOf(n)
+	whole, apart := sourceForm(n, c)
+	indent := ""
+	if m, found := cells.Find(c.Members, "source"); found {
+		indent, _ = l.indent(m.At)
+	} else if len(c.Members) > 0 {
+		indent, _ = l.indent(c.Members[0].At)
+	}
+	return setMember(n, c, "source", l.source(source, whole, indent, apart))
+}
+
+// setMember gives a member of the cell another value, or adds it behind the others.
+func setMember(n *cells.Notebook, c cells.Cell, key, value string) []byte {
+	if m, found := cells.Find(c.Members, key); found {
+		return splice(n, m.Value, value)
+	}
+	l := layoutOf(n)
+	last := c.Members[len(c.Members)-1] // cell_type, at least
+	return splice(n, cells.Span{From: last.Value.To, To: last.Value.To}, l.gap(last.At)+l.quoted(key)+l.colon+value)
+}
+
+// dropMember takes a member of the cell away, if it is there. It is never the only one.
+func dropMember(n *cells.Notebook, c cells.Cell, key string) []byte {
+	i := slices.IndexFunc(c.Members, func(m cells.Member) bool { return m.Key == key })
+	switch {
+	case i < 0:
+		return n.Raw
+	case i+1 < len(c.Members):
+		return splice(n, cells.Span{From: c.Members[i].At, To: c.Members[i+1].At}, "")
+	}
+	return splice(n, cells.Span{From: c.Members[i-1].Value.To, To: c.Members[i].Value.To}, "")
+}
+
+func dropCell(n *cells.Notebook, at int) []byte {
+	switch {
+	case len(n.Cells) == 1:
+		return splice(n, n.List, "[]")
+	case at+1 < len(n.Cells):
+		return splice(n, cells.Span{From: n.Cells[at].Span.From, To: n.Cells[at+1].Span.From}, "")
+	}
+	return splice(n, cells.Span{From: n.Cells[at-1].Span.To, To: n.Cells[at].Span.To}, "")
+}
+
+// addCell puts a new cell where it has the index at, written like the one beside it.
+func addCell(n *cells.Notebook, at int, kind, id, source string) []byte {
+	l := layoutOf(n)
+	if len(n.Cells) == 0 {
+		indent, _ := l.indent(n.Top[slices.IndexFunc(n.Top, func(m cells.Member) bool { return m.Key == "cells" })].At)
+		cell := l.cell(kind, id, source, indent+l.unit, false, true)
+		return splice(n, n.List, l.bracketed(list, []string{cell}, indent, true))
+	}
+	beside := n.Cells[max(at-1, 0)]
+	whole, apart := sourceForm(n, beside)
+	if len(beside.Source) == 0 && !whole {
+		apart = true
+	}
+	indent, _ := l.indent(beside.Span.From)
+	if _, lines := l.indent(beside.Members[0].At); !lines {
+		l.end = ""
+	}
+	cell, gap := l.cell(kind, id, source, indent, whole, apart), l.gap(beside.Span.From)
+	if at == 0 {
+		return splice(n, cells.Span{From: beside.Span.From, To: beside.Span.From}, cell+gap)
+	}
+	return splice(n, cells.Span{From: beside.Span.To, To: beside.Span.To}, gap+cell)
+}
+
+// gap is what stands between what stands at and its neighbour.
+func (l layout) gap(at int) string {
+	if blank := blankBefore(l.book.Raw, at); strings.Contains(blank, "\n") {
+		return "," + blank
+	}
+	return l.comma
+}
+
+// cell writes a cell with its members in the order in which nbformat has them.
+func (l layout) cell(kind, id, source, indent string, whole, apart bool) string {
+	var members []string
+	add := func(key, value string) { members = append(members, l.quoted(key)+l.colon+value) }
+	add("cell_type", l.quoted(kind))
+	if kind == code {
+		add("execution_count", "null")
+	}
+	if id != "" {
+		add("id", l.quoted(id))
+	}
+	add("metadata", "{}")
+	if kind == code {
+		add("outputs", "[]")
+	}
+	add("source", l.source(source, whole, indent+l.unit, apart))
+	return l.bracketed(object, members, indent, true)
+}

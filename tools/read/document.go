@@ -1,0 +1,187 @@
+// PDF documents: the pages that are asked for, as text. How text is got out of a document is tools/read/pdf's.
+
+package read
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/toold/toold/tools"
+	"github.com/toold/toold/tools/fault"
+	"github.com/toold/toold/tools/read/pdf"
+	"github.com/toold/toold/tools/sandbox"
+	"github.com/toold/toold/tools/workspace/text"
+)
+
+// Document is the result for programs, of a PDF document.
+type Document struct {
+	Type       string `json:"type"`     // "pdf"
+	FilePath   string `json:"filePath"` // absolute, as named
+	Size       int64  `json:"size"`     // bytes
+	TotalPages int    `json:"totalPages"`
+	Pages      string `json:"pages"`               // given, such as "1-5,9"; empty: none was
+	NextPages  string `json:"nextPages,omitempty"` // asked for and not given, for lack of room; empty: none
+	Textless   string `json:"textless,omitempty"`  // given, and without any text; empty: none
+}
+
+// A reading is a document and the pages of it that are wanted.
+type reading struct {
+	doc   pdf.Document
+	count int
+	runs  []pageRange
+}
+
+// reading counts the pages and finds out which are wanted.
+func (s *source) reading(ctx context.Context, env *tools.Env, in input) (*reading, error) {
+	data, err := s.whole(ctx)
+	if err != nil {
+		return nil, err
+	}
+	r := &reading{doc: pdf.Document{Data: data, Call: env.CallID, Box: env.Box}}
+	if r.count, err = r.doc.Count(ctx); err != nil {
+		return r, s.unreadable(err)
+	}
+	if in.Pages == "" {
+		if r.count > maxUnasked {
+			return nil, fault.Invalidf("pages_needed", "%s has %d pages. Say which to read, at most %d a call, for example pages=1-%d.", s.file.Path.Shown(), r.count, maxPages, maxUnasked).
+				At("/pages").With(Document{Type: "pdf", FilePath: s.file.Path.Name(), Size: s.file.Info.Size(), TotalPages: r.count})
+		}
+		r.runs = []pageRange{{1, r.count}}
+		return r, nil
+	}
+	ranges, err := parsePages(in.Pages)
+	if err != nil {
+		return nil, err
+	}
+	pages := 0
+	if r.runs, pages = within(ranges, r.count); pages > maxPages {
+		return nil, fault.Invalidf("invalid_input", "pages names %d pages of the document's %d; one call gives at most %d. Ask for fewer.", pages, r.count, maxPages).At("/pages")
+	}
+	return r, nil
+}
+
+// unreadable puts into words why a document cannot be read.
+func (s *source) unreadable(err error) error {
+	name, size := s.file.Path.Shown(), text.Count(s.file.Info.Size(), "byte")
+	details := Binary{MediaType: "application/pdf", Size: s.file.Info.Size()}
+	if damaged, ok := errors.AsType[*pdf.DamagedError](err); ok {
+		return fault.Invalidf("damaged_file", "%s (PDF document, %s) cannot be read: %s. Get a sound copy, or try another program through Bash.", name, size, damaged.Why).At("/file_path").With(details)
+	}
+	if _, ok := errors.AsType[*sandbox.UnavailableError](err); ok {
+		return fault.Failedf("sandbox_unavailable", "The reader of PDF was not started: %v.", err)
+	}
+	if _, ok := errors.AsType[*pdf.StartError](err); ok {
+		return fault.Failedf("start_failed", "The reader of PDF could not be started: %v.", err)
+	}
+	if errors.Is(err, pdf.ErrEncrypted) {
+		return fault.Invalidf("encrypted_file", "%s (PDF document, %s) is encrypted and cannot be read without its password. Ask for a copy that is not; with the password, qpdf --decrypt makes one.", name, size).At("/file_path").With(details)
+	}
+	return err
+}
+
+// checkDocument says whether the pages can be read, as far as that is known before they are.
+func (s *source) checkDocument(ctx context.Context, env *tools.Env, in input) error {
+	_, err := s.reading(ctx, env, in)
+	if errors.Is(err, pdf.ErrEmpty) {
+		return nil
+	}
+	return err
+}
+
+// document gives the pages that are wanted, as far as there is room.
+func (s *source) document(ctx context.Context, env *tools.Env, in input) (tools.Result, error) {
+	r, err := s.reading(ctx, env, in)
+	if err != nil && !errors.Is(err, pdf.ErrEmpty) {
+		return tools.Result{}, err
+	}
+	d := Document{Type: "pdf", FilePath: s.file.Path.Name(), Size: s.file.Info.Size(), TotalPages: r.count}
+	out := leaves{total: r.count, room: room(env)}
+	for _, run := range r.runs {
+		if out.full {
+			out.left = append(out.left, run)
+			continue
+		}
+		env.Report(tools.Step{Message: fmt.Sprintf("reading page %d of %d", run.first, r.count), Done: int64(out.given), Total: int64(r.count)})
+		pages, err := r.doc.Text(ctx, run.first, run.last)
+		if err != nil {
+			return tools.Result{}, s.unreadable(err)
+		}
+		out.add(run, pages)
+	}
+	s.rememberWhole(env, out.given == r.count && !out.cut)
+	d.Pages, d.NextPages, d.Textless = listing(out.shown), listing(out.left), listing(out.blank)
+	result := tools.Text(out.text(in))
+	result.Structured = d
+	return result, nil
+}
+
+// leaves are pages on their way into a result.
+type leaves struct {
+	total, room        int // pages of the document; characters of the result
+	out                strings.Builder
+	used, given        int // characters, and pages, in out
+	full, cut          bool
+	shown, left, blank []pageRange
+}
+
+// add takes the pages of a run; fewer than it has pages when the text was too much.
+func (l *leaves) add(run pageRange, pages []string) {
+	for i, page := range pages {
+		number := run.first + i
+		if strings.TrimSpace(page) == "" {
+			page = "(no text on this page: it is empty, or an image)"
+			l.blank = grown(l.blank, number)
+		}
+		entry := fmt.Sprintf("--- page %d of %d ---\n%s\n", number, l.total, page)
+		count := utf8.RuneCountInString(entry)
+		if count > l.room-l.used && l.given > 0 {
+			l.stop(pageRange{number, run.last})
+			return
+		}
+		if left := count - l.room; left > 0 {
+			entry = string([]rune(entry)[:l.room]) + fmt.Sprintf("... [%d characters of this page left out; pdftotext through Bash gives them, if it is there]\n", left)
+			l.cut = true
+		}
+		l.out.WriteString(entry)
+		l.used += count
+		l.given++
+		l.shown = grown(l.shown, number)
+	}
+	if missing := run.first + len(pages); missing <= run.last {
+		l.stop(pageRange{missing, run.last})
+	}
+}
+
+// stop says that the pages of rest, and all behind them, are not given.
+func (l *leaves) stop(rest pageRange) {
+	l.full = true
+	l.left = append(l.left, rest)
+}
+
+// grown adds a page behind the others.
+func grown(runs []pageRange, page int) []pageRange {
+	if n := len(runs); n > 0 && runs[n-1].last+1 == page {
+		runs[n-1].last = page
+		return runs
+	}
+	return append(runs, pageRange{page, page})
+}
+
+// text is what the model gets.
+func (l *leaves) text(in input) string {
+	switch {
+	case l.total == 0:
+		return "The document has no pages."
+	case len(l.shown) == 0 && len(l.left) == 0:
+		return fmt.Sprintf("The document has %s; pages=%s is past its end.", text.Count(l.total, "page"), in.Pages)
+	case listing(l.blank) == listing(l.shown):
+		l.out.WriteString("(None of these pages holds text; the document is probably scanned. A program such as ocrmypdf or tesseract, through Bash, may get text out of it.)\n")
+	}
+	if len(l.left) > 0 {
+		fmt.Fprintf(&l.out, "(there was no room for more; go on with pages=%s)\n", listing(l.left))
+	}
+	return strings.TrimSuffix(l.out.String(), "\n")
+}

@@ -1,0 +1,94 @@
+// Images: shown as they are, or scaled down. How that is done is tools/read/picture's.
+
+package read
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/toold/toold/tools"
+	"github.com/toold/toold/tools/fault"
+	"github.com/toold/toold/tools/read/picture"
+)
+
+// Image is the result for programs, of an image.
+type Image struct {
+	Type      string `json:"type"`      // "image"
+	FilePath  string `json:"filePath"`  // absolute, as named
+	Size      int64  `json:"size"`      // bytes of the file
+	MediaType string `json:"mediaType"` // of the file
+	Width     int    `json:"width"`     // pixels, of the file
+	Height    int    `json:"height"`    // pixels, of the file
+	Shown     Shown  `json:"shown"`
+}
+
+// Shown is an image as it was given.
+type Shown struct {
+	MediaType  string `json:"mediaType"`
+	Size       int    `json:"size"`       // bytes
+	Width      int    `json:"width"`      // pixels
+	Height     int    `json:"height"`     // pixels
+	Scaled     bool   `json:"scaled"`     // it is not the file as it is
+	FirstFrame bool   `json:"firstFrame"` // of an animation
+}
+
+// checkImage looks at the size and the beginning alone.
+func (s *source) checkImage() error {
+	if err := s.checkSize(); err != nil {
+		return err
+	}
+	_, err := picture.Check(s.media, s.sample)
+	if _, large := errors.AsType[*picture.LargeError](err); large {
+		return s.unshowable(err)
+	}
+	return nil // what else is wrong may be right behind the sample
+}
+
+// unshowable puts into words why an image cannot be shown.
+func (s *source) unshowable(err error) error {
+	name, details := s.file.Path.Shown(), Binary{MediaType: s.media, Size: s.file.Info.Size()}
+	if large, ok := errors.AsType[*picture.LargeError](err); ok {
+		return fault.Invalidf("file_too_large", "%s cannot be shown: %v. Scale it down with a program through Bash, if there is one, and read the result.", name, large).At("/file_path").With(details)
+	}
+	if damaged, ok := errors.AsType[*picture.DamagedError](err); ok {
+		return fault.Invalidf("damaged_file", "%s begins like %s, and cannot be shown: %v. Get a sound copy.", name, s.media, damaged).At("/file_path").With(details)
+	}
+	if errors.Is(err, picture.ErrUnknownForm) {
+		return fault.Invalidf("unsupported_media", "%s (%s) cannot be shown: %v. Convert it with a program through Bash, if there is one, and read the result.", name, s.media, err).At("/file_path").With(details)
+	}
+	return err
+}
+
+// image gives the image as a block, behind a sentence when it is not shown as it is.
+func (s *source) image(ctx context.Context, env *tools.Env) (tools.Result, error) {
+	data, err := s.whole(ctx)
+	if err != nil {
+		return tools.Result{}, err
+	}
+	p, err := picture.Fit(ctx, s.media, data, picture.MaxBytes)
+	if err != nil {
+		return tools.Result{}, s.unshowable(err)
+	}
+	s.rememberWhole(env, true)
+	var result tools.Result
+	if p.Changed {
+		result = tools.Text("(" + changed(p) + ")")
+	}
+	result.Content = append(result.Content, tools.Block{Image: &tools.Blob{MediaType: p.MediaType, Data: p.Data}})
+	result.Structured = Image{
+		Type: "image", FilePath: s.file.Path.Name(), Size: int64(p.Original.Bytes), MediaType: p.Original.MediaType,
+		Width: p.Original.Width, Height: p.Original.Height,
+		Shown: Shown{MediaType: p.MediaType, Size: len(p.Data), Width: p.Width, Height: p.Height, Scaled: p.Changed, FirstFrame: p.Still},
+	}
+	return result, nil
+}
+
+// changed says what was done to an image.
+func changed(p picture.Picture) string {
+	said := fmt.Sprintf("The image has %d x %d pixels and %d bytes; it is shown with %d x %d pixels, as %s.", p.Original.Width, p.Original.Height, p.Original.Bytes, p.Width, p.Height, p.MediaType)
+	if p.Still {
+		said += " It is an animation, of which the first frame is shown."
+	}
+	return said
+}

@@ -1,0 +1,66 @@
+// A text file as lines: what is shown of it, in words and for programs.
+
+package read
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/toold/toold/tools"
+	"github.com/toold/toold/tools/workspace/text"
+)
+
+// lines gives the lines that are asked for.
+func (s *source) lines(ctx context.Context, env *tools.Env, in input) (tools.Result, error) {
+	p := page{first: in.Offset, lines: in.Limit, chars: room(env)}
+	p.width = min(maxLine, p.chars)
+	if err := s.read(ctx, &p); err != nil {
+		return tools.Result{}, err
+	}
+	s.remember(env, &p)
+	result := tools.Text(p.text(in))
+	result.Structured = s.structured(&p)
+	return result, nil
+}
+
+func (s *source) structured(p *page) Structured {
+	out := Structured{
+		FilePath: s.file.Path.Name(), Size: s.file.Info.Size(), Encoding: s.encoding.Name(), BOM: s.encoding.BOM() != nil,
+		LineEnding: string(text.EndingOf(p.breaks, p.crlf)), Language: language(s.file.Path.Named), Replaced: p.replaced,
+	}
+	if s.file.Kernel {
+		out.Size = s.bytes
+	}
+	if s.ended {
+		out.TotalLines = &p.line
+	}
+	if p.given > 0 {
+		out.FirstLine, out.LastLine = p.first, p.last()
+	}
+	if p.more {
+		out.NextOffset = p.first + p.given
+	}
+	return out
+}
+
+func (p *page) text(in input) string {
+	switch {
+	case p.given == 0 && p.line == 0:
+		return "The file is empty."
+	case p.given == 0:
+		return fmt.Sprintf("The file has %s; line %d is past its end.", text.Count(p.line, "line"), in.Offset)
+	case p.more && p.ended:
+		fmt.Fprintf(&p.out, "(%s shown; go on with offset=%d)", p.which(fmt.Sprintf(" of %d", p.line)), p.last()+1)
+	case p.more:
+		fmt.Fprintf(&p.out, "(%s shown; the file goes on, and was not counted to its end since it is large; go on with offset=%d)", p.which(""), p.last()+1)
+	}
+	return p.out.String()
+}
+
+// which says which lines are given, with of behind their numbers, as the beginning of a sentence.
+func (p *page) which(of string) string {
+	if p.given == 1 {
+		return fmt.Sprintf("line %d%s is", p.first, of)
+	}
+	return fmt.Sprintf("lines %d to %d%s are", p.first, p.last(), of)
+}

@@ -1,0 +1,327 @@
+package read_test
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"image"
+	"image/png"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/toold/toold/tools"
+	"github.com/toold/toold/tools/fault"
+	"github.com/toold/toold/tools/read"
+	"github.com/toold/toold/tools/read/pdf"
+	"github.com/toold/toold/tools/sandbox"
+	"github.com/toold/toold/tools/tooltest"
+)
+
+func TestMain(m *testing.M) {
+	if code, is := pdf.Main(os.Args); is {
+		os.Exit(code)
+	}
+	os.Exit(tooltest.Main(m))
+}
+
+// all parses, checks and runs in an environment that can start processes, and gives the whole result. The check must say
+// what the run says of what is refused.
+func (s *session) all(t testing.TB, in call) (tools.Result, error) {
+	t.Helper()
+	data, err := json.Marshal(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	action, err := read.Tool().Parse(data)
+	if err != nil {
+		return tools.Result{}, err
+	}
+	runner, err := sandbox.New(filepath.Join(t.TempDir(), "processes"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := runner.Close(); err != nil {
+			t.Errorf("ending the processes: %v", err)
+		}
+	})
+	env := s.env()
+	env.Box = &sandbox.Box{Runner: runner, Policy: sandbox.Policy{Tier: sandbox.Fast, Strict: true, Optional: true}}
+	result, err := action.Run(t.Context(), env)
+	if err != nil { // the check starts as many processes again
+		if _, checked := action.Check(t.Context(), env); tooltest.Code(checked) != tooltest.Code(err) {
+			t.Errorf("the check says %v, the run %v", checked, err)
+		}
+	}
+	s.Learn(env.Files)
+	return result, err
+}
+
+func pngOf(t testing.TB, w, h int) string {
+	t.Helper()
+	var out bytes.Buffer
+	if err := png.Encode(&out, image.NewRGBA(image.Rect(0, 0, w, h))); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
+}
+
+func TestImage(t *testing.T) {
+	s := newSession(t)
+	content := pngOf(t, 40, 30)
+	path := s.Put("a.png", content)
+	result, err := s.all(t, call{FilePath: path})
+	if err != nil || len(result.Content) != 1 || string(result.Content[0].Image.Data) != content || result.Content[0].Image.MediaType != "image/png" {
+		t.Fatalf("%v %+v", err, result)
+	}
+	if out := result.Structured.(read.Image); out.Width != 40 || out.Height != 30 || out.Size != int64(len(content)) || out.Shown.Scaled || out.Type != "image" {
+		t.Errorf("%+v", out)
+	}
+	if state, known := s.Known(path); !known || !state.Whole || state.Hash == "" {
+		t.Errorf("read state %+v", state)
+	}
+}
+
+// An image that is too large is scaled down, and the result says so.
+func TestLargeImage(t *testing.T) {
+	s := newSession(t)
+	result, err := s.all(t, call{FilePath: s.Put("a.jpg", pngOf(t, 4000, 20))}) // the bytes decide what it is
+	if err != nil || len(result.Content) != 2 || !strings.Contains(result.Content[0].Text, "4000 x 20") || !strings.Contains(result.Content[0].Text, "2000 x 10") {
+		t.Fatalf("%v %+v", err, result)
+	}
+	if out := result.Structured.(read.Image); out.Width != 4000 || out.Shown.Width != 2000 || !out.Shown.Scaled || out.MediaType != "image/png" {
+		t.Errorf("%+v", out)
+	}
+}
+
+func TestSVGIsText(t *testing.T) {
+	s := newSession(t)
+	text, _, err := s.read(t.Context(), t, call{FilePath: s.Put("a.svg", "<svg xmlns=\"http://www.w3.org/2000/svg\"/>\n")})
+	if err != nil || !strings.Contains(text, "<svg") {
+		t.Errorf("%v %q", err, text)
+	}
+}
+
+// paper is a PDF with a page for each text; an empty one is a page without text.
+func paper(pages ...string) string {
+	var out strings.Builder
+	var offsets []int
+	object := func(text string) {
+		offsets = append(offsets, out.Len())
+		fmt.Fprintf(&out, "%d 0 obj\n%s\nendobj\n", len(offsets), text)
+	}
+	out.WriteString("%PDF-1.4\n%\xe2\xe3\xcf\xd3\n")
+	var kids []string
+	for i := range pages {
+		kids = append(kids, fmt.Sprintf("%d 0 R", 4+2*i))
+	}
+	object("<< /Type /Catalog /Pages 2 0 R >>")
+	object(fmt.Sprintf("<< /Type /Pages /Kids [%s] /Count %d >>", strings.Join(kids, " "), len(pages)))
+	object("<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /Encoding /WinAnsiEncoding >>")
+	for i, text := range pages {
+		content := "BT /F1 24 Tf 72 700 Td (" + text + ") Tj ET"
+		object(fmt.Sprintf("<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents %d 0 R /Resources << /Font << /F1 3 0 R >> >> >>", 5+2*i))
+		object(fmt.Sprintf("<< /Length %d >>\nstream\n%s\nendstream", len(content), content))
+	}
+	xref := out.Len()
+	fmt.Fprintf(&out, "xref\n0 %d\n0000000000 65535 f \n", len(offsets)+1)
+	for _, at := range offsets {
+		fmt.Fprintf(&out, "%010d 00000 n \n", at)
+	}
+	fmt.Fprintf(&out, "trailer\n<< /Size %d /Root 1 0 R >>\nstartxref\n%d\n%%%%EOF\n", len(offsets)+1, xref)
+	return out.String()
+}
+
+// papers are pages that name their own number.
+func papers(n int) string {
+	var pages []string
+	for i := range n {
+		pages = append(pages, fmt.Sprintf("sheet %d", i+1))
+	}
+	return paper(pages...)
+}
+
+func TestPDF(t *testing.T) {
+	s := newSession(t)
+	for _, c := range []struct {
+		name, file, pages string
+		chars             int
+		want              string // the text, or a part of it
+		given, next       string
+		code, field       string
+	}{
+		{name: "whole", file: papers(2), want: "--- page 1 of 2 ---\nsheet 1\n--- page 2 of 2 ---\nsheet 2", given: "1-2"},
+		{name: "some", file: papers(30), pages: "13-,3,4", want: "--- page 3 of 30 ---\nsheet 3\n--- page 4 of 30 ---\nsheet 4\n--- page 13 of 30 ---\nsheet 13\n", given: "3-4,13-30"},
+		{name: "more", file: papers(30), pages: "1-21", code: "invalid_input", field: "/pages", want: "at most 20"},
+		{name: "ten unasked", file: papers(10), want: "sheet 10", given: "1-10"},
+		{name: "eleven unasked", file: papers(11), code: "pages_needed", field: "/pages", want: "11 pages"},
+		{name: "past the end", file: papers(2), pages: "3", want: "The document has 2 pages; pages=3 is past its end."},
+		{name: "over the end", file: papers(2), pages: "2-9", want: "sheet 2", given: "2"},
+		{name: "no text on a page", file: paper("one", ""), want: "--- page 2 of 2 ---\n(no text on this page", given: "1-2"},
+		{name: "no text at all", file: paper("", ""), want: "probably scanned", given: "1-2"},
+		{name: "no room", file: papers(3), chars: 270, want: "(there was no room for more; go on with pages=3)", given: "1-2", next: "3"},
+		{name: "no room for a page", file: paper(strings.Repeat("wide ", 100)), chars: 300, want: "characters of this page left out", given: "1"},
+		{name: "damaged", file: "%PDF-1.7\nbroken", code: "damaged_file", field: "/file_path", want: "PDF document"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s.chars = c.chars
+			result, err := s.all(t, call{FilePath: s.Put("a.pdf", c.file), Pages: c.pages})
+			if c.code != "" {
+				if f := fault.From(err); err == nil || f.Code != c.code || f.Field != c.field || !strings.Contains(f.Message, c.want) {
+					t.Errorf("%v at %q", err, f.Field)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := result.Content[0].Text; !strings.Contains(got, c.want) {
+				t.Errorf("got\n%s\nwant\n%s", got, c.want)
+			}
+			if out := result.Structured.(read.Document); out.Pages != c.given || out.NextPages != c.next {
+				t.Errorf("%+v", out)
+			}
+		})
+	}
+}
+
+// notebook is one with those cells, as JSON.
+func notebook(list ...string) string {
+	return `{"cells":[` + strings.Join(list, ",") + `],"metadata":{"language_info":{"name":"python"}},"nbformat":4,"nbformat_minor":5}`
+}
+
+func codeCell(id, source string, outputs ...string) string {
+	coded, _ := json.Marshal(source)
+	return fmt.Sprintf(`{"cell_type":"code","id":%q,"execution_count":7,"source":%s,"outputs":[%s]}`, id, coded, strings.Join(outputs, ","))
+}
+
+func stream(text string) string {
+	coded, _ := json.Marshal(text)
+	return fmt.Sprintf(`{"output_type":"stream","name":"stdout","text":%s}`, coded)
+}
+
+func drawing(data string) string {
+	return fmt.Sprintf(`{"output_type":"display_data","data":{"image/png":%q,"text/plain":"<Figure>"}}`, base64.StdEncoding.EncodeToString([]byte(data))+"\n")
+}
+
+func TestNotebook(t *testing.T) {
+	s := newSession(t)
+	figure := pngOf(t, 3, 3)
+	path := s.Put("a.ipynb", notebook(
+		`{"cell_type":"markdown","id":"intro","source":["# Title\n","text"]}`,
+		codeCell("draw", "plot()", stream("\x1b[31mred\x1b[0m\n"), drawing(figure), stream("done")),
+		`{"cell_type":"raw","source":"raw"}`,
+	))
+	result, err := s.all(t, call{FilePath: path})
+	if err != nil || len(result.Content) != 3 {
+		t.Fatalf("%v %+v", err, result)
+	}
+	before := "<cell id=\"intro\" type=\"markdown\">\n# Title\ntext\n</cell>\n<cell id=\"draw\" type=\"code\" language=\"python\" execution_count=\"7\">\nplot()\n</cell>\n<outputs of=\"draw\">\nred"
+	behind := "done\n</outputs>\n<cell id=\"cell-2\" type=\"raw\">\nraw\n</cell>"
+	if got := result.Content; got[0].Text != before || string(got[1].Image.Data) != figure || got[2].Text != behind {
+		t.Errorf("got\n%s\nand\n%s", got[0].Text, got[2].Text)
+	}
+	if out := result.Structured.(read.Notebook); out.TotalCells != 3 || len(out.Cells) != 3 || out.Cells[1] != (read.CellFact{ID: "draw", Type: "code", Outputs: 3}) || out.Language != "python" || out.NextOffset != 0 {
+		t.Errorf("%+v", out)
+	}
+	if state, _ := s.Known(path); !state.Whole || state.Hash == "" || len(state.Text) == 0 {
+		t.Errorf("read state %+v", state)
+	}
+}
+
+// What a notebook shows only a part of is said, cell by cell.
+func TestNotebookInParts(t *testing.T) {
+	s := newSession(t)
+	var list []string
+	for i := range 10 {
+		list = append(list, codeCell(fmt.Sprintf("c%d", i), "x"))
+	}
+	path := s.Put("a.ipynb", notebook(list...))
+	for _, c := range []struct {
+		in    call
+		chars int
+		want  string
+		cells int
+		next  int
+	}{
+		{in: call{Offset: 3, Limit: 2}, want: "(cells 3 to 4 of 10 are shown; go on with offset=5)", cells: 2, next: 5},
+		{in: call{Offset: 9, Limit: 2}, want: "</cell>", cells: 2},
+		{in: call{Offset: 11}, want: "The notebook has 10 cells; cell 11 is past its end.", cells: 0},
+		{chars: 700, want: "(cells 1 to 3 of 10 are shown; go on with offset=4)", cells: 3, next: 4},
+	} {
+		s.chars, c.in.FilePath = c.chars, path
+		result, err := s.all(t, c.in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := result.Content[0].Text
+		if out := result.Structured.(read.Notebook); !strings.HasSuffix(text, c.want) || len(out.Cells) != c.cells || out.NextOffset != c.next {
+			t.Errorf("%+v: %+v\n%s", c.in, out, text)
+		}
+	}
+	s.chars = 0
+	for name, c := range map[string]struct{ file, want string }{
+		"long output":       {notebook(codeCell("a", "x", stream(strings.Repeat("log ", 5000)+"the end"))), "[10007 characters left out; jq '.cells[0].outputs[0]' through Bash gives them] ..."},
+		"its end":           {notebook(codeCell("a", "x", stream(strings.Repeat("log ", 5000)+"the end"))), "the end\n</outputs>"},
+		"image of no image": {notebook(codeCell("a", "x", drawing("no image"))), "[image of the kind image/png, not shown: its data is damaged"},
+		"another kind":      {notebook(codeCell("a", "x", `{"output_type":"display_data","data":{"application/vnd.plotly":{}}}`)), "[output of the kind application/vnd.plotly is not shown]"},
+		"no cells":          {notebook(), "The notebook has no cells."},
+		"no notebook":       {"{\n<<<<<<< HEAD\n", "     2\t<<<<<<< HEAD\n(it is named like a Jupyter notebook and shown as text: it is not JSON: on line 2"},
+		"an old one":        {`{"nbformat":3,"worksheets":[]}`, "it is of nbformat 3"},
+		"a long cell":       {notebook(codeCell("a", strings.Repeat("x", 200_000))), "characters of this cell left out"},
+	} {
+		result, err := s.all(t, call{FilePath: s.Put("b.ipynb", c.file)})
+		if err != nil || !strings.Contains(result.Content[0].Text, c.want) {
+			t.Errorf("%s: %v %+v", name, err, result.Content)
+		}
+	}
+}
+
+// The images of one result stay within the size of one, however many there are.
+func TestNotebookFullOfImages(t *testing.T) {
+	s := newSession(t)
+	var list []string
+	for i := range 15 {
+		list = append(list, codeCell(fmt.Sprintf("c%d", i), "x", drawing(pngOf(t, 2, 2)), drawing(pngOf(t, 2, 2))))
+	}
+	result, err := s.all(t, call{FilePath: s.Put("a.ipynb", notebook(list...))})
+	if err != nil || result.Structured.(read.Notebook).NextOffset != 11 {
+		t.Errorf("%v %+v", err, result.Structured)
+	}
+	var many []string
+	for range 25 {
+		many = append(many, drawing(pngOf(t, 2, 2)))
+	}
+	result, err = s.all(t, call{FilePath: s.Put("b.ipynb", notebook(codeCell("a", "x", many...)))})
+	if err != nil || !strings.Contains(result.Content[len(result.Content)-1].Text, "a result holds at most 20 images") {
+		t.Errorf("%v %+v", err, result.Content[len(result.Content)-1])
+	}
+}
+
+func TestTool(t *testing.T) {
+	tooltest.Check(t, read.Tool(),
+		tooltest.Case{Name: "text", Input: `{"file_path":"$ROOT/a.txt"}`, Files: map[string]string{"a.txt": "text\n"}},
+		tooltest.Case{Name: "image", Input: `{"file_path":"$ROOT/a.png"}`, Files: map[string]string{"a.png": pngOf(t, 3000, 2)}},
+		tooltest.Case{Name: "PDF", Input: `{"file_path":"$ROOT/a.pdf","pages":"2"}`, Files: map[string]string{"a.pdf": papers(3)}},
+		tooltest.Case{Name: "notebook", Input: `{"file_path":"$ROOT/a.ipynb"}`, Files: map[string]string{"a.ipynb": notebook(codeCell("a", "x", stream("y")))}},
+	)
+}
+
+// Whatever is asked for by pages: it is read, or refused with the field.
+func FuzzPages(f *testing.F) {
+	for _, list := range []string{"1-5,9", "3-", " 1 , 2 ", "0", "5-1", "99999999999999999999", "1-1-1", ","} {
+		f.Add(list)
+	}
+	f.Fuzz(func(t *testing.T, list string) {
+		data, err := json.Marshal(call{FilePath: "/x.pdf", Pages: list})
+		if err != nil {
+			t.Skip()
+		}
+		if _, err := read.Tool().Parse(data); err != nil && fault.From(err).Field != "/pages" {
+			t.Errorf("%q: %v", list, err)
+		}
+	})
+}

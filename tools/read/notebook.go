@@ -1,0 +1,245 @@
+// Jupyter notebooks: their cells with what they have put out. How a notebook is taken apart is tools/notebook/cells'.
+
+package read
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+	"regexp"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/toold/toold/tools"
+	"github.com/toold/toold/tools/notebook/cells"
+	"github.com/toold/toold/tools/read/picture"
+	"github.com/toold/toold/tools/workspace/text"
+)
+
+// How much of the outputs of one cell is shown. Ours: logs of training runs are longer, and their beginnings say little.
+const (
+	maxOutput = 10_000 // characters
+	maxImages = 20     // images of one result
+)
+
+// Notebook is the result for programs, of a Jupyter notebook.
+type Notebook struct {
+	Type       string     `json:"type"`     // "notebook"
+	FilePath   string     `json:"filePath"` // absolute, as named
+	Size       int64      `json:"size"`     // bytes
+	Language   string     `json:"language,omitempty"`
+	TotalCells int        `json:"totalCells"`
+	Cells      []CellFact `json:"cells"`                // those given
+	NextOffset int        `json:"nextOffset,omitempty"` // where to go on; 0: nothing follows
+}
+
+// CellFact says what a cell is.
+type CellFact struct {
+	ID      string `json:"id"`
+	Type    string `json:"type"`
+	Outputs int    `json:"outputs"`
+}
+
+// notebook gives the cells that are asked for, as far as there is room. What is named like a notebook and is none is shown
+// as the text that it is: it may have been broken by a merge, and somebody has to see it to mend it.
+func (s *source) notebook(ctx context.Context, env *tools.Env, in input) (tools.Result, error) {
+	data, err := s.whole(ctx)
+	if err != nil {
+		return tools.Result{}, err
+	}
+	n, err := cells.Parse(data)
+	if err != nil {
+		s.rewind(data)
+		result, failed := s.lines(ctx, env, in)
+		if failed == nil {
+			result.Content[0].Text += fmt.Sprintf("(it is named like a Jupyter notebook and shown as text: %v)", err)
+		}
+		return result, failed
+	}
+	first := min(in.Offset-1, len(n.Cells))
+	until := min(first+min(in.Limit, len(n.Cells)), len(n.Cells))
+	g := gallery{room: room(env), bytes: picture.MaxBytes}
+	facts := []CellFact{}
+	for i, c := range n.Cells[first:until] {
+		if !g.add(ctx, n, first+i) {
+			until = first + i
+			break
+		}
+		facts = append(facts, CellFact{c.ID, c.Type, len(c.Outputs)})
+	}
+	if ctx.Err() != nil {
+		return tools.Result{}, context.Cause(ctx)
+	}
+	out := Notebook{Type: "notebook", FilePath: s.file.Path.Name(), Size: int64(len(data)), Language: n.Language, TotalCells: len(n.Cells), Cells: facts}
+	if until < len(n.Cells) && first < len(n.Cells) {
+		out.NextOffset = until + 1
+	}
+	s.rememberWhole(env, len(facts) == len(n.Cells) && !g.cut)
+	g.text.WriteString(out.closing(in, first, until))
+	return tools.Result{Content: g.content(), Structured: out}, nil
+}
+
+// closing is what stands behind the cells.
+func (n Notebook) closing(in input, first, until int) string {
+	switch {
+	case n.TotalCells == 0:
+		return "The notebook has no cells."
+	case first == n.TotalCells:
+		return fmt.Sprintf("The notebook has %s; cell %d is past its end.", text.Count(n.TotalCells, "cell"), in.Offset)
+	case n.NextOffset > 0:
+		return fmt.Sprintf("(cells %d to %d of %d are shown; go on with offset=%d)", first+1, until, n.TotalCells, n.NextOffset)
+	}
+	return ""
+}
+
+// A gallery is a result of texts and images on its way.
+type gallery struct {
+	room   int // characters left
+	bytes  int // of images, left
+	images int
+	given  int  // cells
+	cut    bool // something of a cell was left out
+	text   strings.Builder
+	blocks []tools.Block
+}
+
+// content ends the result.
+func (g *gallery) content() []tools.Block {
+	g.flush()
+	return g.blocks
+}
+
+// flush makes a block of the text so far.
+func (g *gallery) flush() {
+	if t := strings.TrimSuffix(g.text.String(), "\n"); t != "" {
+		g.blocks = append(g.blocks, tools.Block{Text: t})
+	}
+	g.text.Reset()
+}
+
+// add adds the cell at the index, unless there is no room for it behind others.
+func (g *gallery) add(ctx context.Context, n *cells.Notebook, at int) bool {
+	c := n.Cells[at]
+	head := fmt.Sprintf("<cell id=%q type=%q", c.ID, c.Type)
+	if c.Type == "code" && n.Language != "" {
+		head += fmt.Sprintf(" language=%q", n.Language)
+	}
+	if c.Count != "" {
+		head += fmt.Sprintf(" execution_count=%q", c.Count)
+	}
+	source := plain(c.Source)
+	var outputs []string
+	budget, images, bytes := maxOutput, 0, 0
+	for i, o := range c.Outputs {
+		outputs = append(outputs, g.output(o, i, at, &budget))
+		if o.Image != "" {
+			images++
+			bytes += min(base64.StdEncoding.DecodedLen(len(o.Image)), picture.MaxBytes)
+		}
+	}
+	size := utf8.RuneCountInString(head+source) + 100
+	for _, o := range outputs {
+		size += utf8.RuneCountInString(o)
+	}
+	if g.given > 0 && (size > g.room || bytes > g.bytes || g.images+images > maxImages) || ctx.Err() != nil {
+		return false
+	}
+	g.write(ctx, head+">\n", source, c, outputs, images)
+	g.room -= size
+	g.given++
+	return true
+}
+
+// write puts a cell into the result; only of the first one can there be more than there is room for.
+func (g *gallery) write(ctx context.Context, head, source string, c cells.Cell, outputs []string, images int) {
+	g.text.WriteString(head + ended(g.fit(source)) + "</cell>\n")
+	if len(outputs) == 0 {
+		return
+	}
+	fmt.Fprintf(&g.text, "<outputs of=%q>\n", c.ID)
+	for i, o := range c.Outputs {
+		g.text.WriteString(ended(outputs[i]))
+		if o.Image != "" {
+			g.image(ctx, o, images)
+			images--
+		}
+	}
+	g.text.WriteString("</outputs>\n")
+}
+
+// fit cuts a source that alone is more than a result may hold.
+func (g *gallery) fit(source string) string {
+	if g.given > 0 || utf8.RuneCountInString(source) <= g.room/2 {
+		return source
+	}
+	runes := []rune(source)
+	g.cut = true
+	return fmt.Sprintf("%s... [%d characters of this cell left out; jq through Bash gives them]", string(runes[:g.room/2]), len(runes)-g.room/2)
+}
+
+// output gives the text of an output, of which budget characters are left to its cell.
+func (g *gallery) output(o cells.Output, i, cell int, budget *int) string {
+	shown := plain(o.Text)
+	if len(o.Other) > 0 {
+		shown = fmt.Sprintf("[output of the kind %s is not shown]", strings.Join(o.Other, ", "))
+	}
+	most := min(*budget, max(g.room/3, 100))
+	count := utf8.RuneCountInString(shown)
+	*budget -= min(count, most)
+	if count <= most {
+		return shown
+	}
+	g.cut = true
+	// The end of an output says more than its beginning: errors stand there, and results.
+	runes := []rune(shown)
+	return fmt.Sprintf("%s\n... [%d characters left out; jq '.cells[%d].outputs[%d]' through Bash gives them] ...\n%s", string(runes[:most/2]), count-most, cell, i, string(runes[count-(most-most/2):]))
+}
+
+// image adds an image; left are those of its cell that are still to come, this one included.
+func (g *gallery) image(ctx context.Context, o cells.Output, left int) {
+	coded := strings.Map(func(r rune) rune {
+		if strings.ContainsRune(" \t\r\n", r) {
+			return -1
+		}
+		return r
+	}, o.Image)
+	data, err := base64.StdEncoding.DecodeString(coded)
+	var p picture.Picture
+	switch {
+	case g.images >= maxImages:
+		err = fmt.Errorf("a result holds at most %d images", maxImages)
+	case err == nil:
+		p, err = picture.Fit(ctx, o.Media, data, g.bytes/left)
+	}
+	if err != nil {
+		g.cut = true
+		fmt.Fprintf(&g.text, "[image of the kind %s, not shown: %v]\n", o.Media, err)
+		return
+	}
+	if p.Changed {
+		g.text.WriteString("[" + changed(p) + "]\n")
+	}
+	g.flush()
+	g.images++
+	g.bytes -= len(p.Data)
+	g.blocks = append(g.blocks, tools.Block{Image: &tools.Blob{MediaType: p.MediaType, Data: p.Data}})
+}
+
+// escapes are what colours are made of on a terminal (ECMA-48), and titles and links.
+var escapes = regexp.MustCompile(`\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)|[@-Z\\^_])`)
+
+// plain gives text without terminal escapes.
+func plain(s string) string {
+	if !strings.Contains(s, "\x1b") {
+		return s
+	}
+	return escapes.ReplaceAllString(s, "")
+}
+
+// ended gives text with a line break at its end, unless there is no text.
+func ended(s string) string {
+	if s == "" || strings.HasSuffix(s, "\n") {
+		return s
+	}
+	return s + "\n"
+}

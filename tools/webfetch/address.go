@@ -1,0 +1,150 @@
+// Which URLs are fetched, and what of them a rule is asked about. It looks nothing up.
+
+package webfetch
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/net/idna"
+
+	"github.com/toold/toold/tools/egress"
+)
+
+// longestURL is in bytes. Servers refuse longer ones.
+const longestURL = 8 << 10
+
+// barredPorts are those of services that a browser does not talk to either, lest one be spoken to in words that it takes
+// for its own: "bad port" in the Fetch standard.
+var barredPorts = []uint16{
+	1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79, 87, 95, 101, 102, 103, 104, 109, 110, 111, 113, 115,
+	117, 119, 123, 135, 137, 139, 143, 161, 179, 389, 427, 465, 512, 513, 514, 515, 526, 530, 531, 532, 540, 548, 554, 556, 563, 587,
+	601, 636, 989, 990, 993, 995, 1719, 1720, 1723, 2049, 3659, 4045, 4190, 5060, 5061, 6000, 6566, 6665, 6666, 6667, 6668, 6669, 6679,
+	6697, 10080,
+}
+
+// parseURL gives the URL in the form in which it is asked for: its host in ASCII and lower case, without a final dot, and
+// without a fragment. unfit says what keeps it from being fetched; empty: nothing does.
+func parseURL(text string) (u *url.URL, unfit string) {
+	if len(text) > longestURL {
+		return nil, fmt.Sprintf("it is longer than %d bytes", longestURL)
+	}
+	u, err := url.Parse(text)
+	if err != nil {
+		return nil, "it is no URL"
+	}
+	if why := unfitParts(u); why != "" {
+		return nil, why
+	}
+	host, ok := asciiHost(u.Hostname())
+	port, known := portOf(u)
+	switch {
+	case !ok:
+		return nil, fmt.Sprintf("%.300q is no host's name", u.Hostname())
+	case !known:
+		return nil, fmt.Sprintf("%.20q is no port", u.Port())
+	case slices.Contains(barredPorts, port):
+		return nil, fmt.Sprintf("port %d belongs to another service than the web's", port)
+	}
+	if refused := (egress.Policy{Allowed: []string{"*"}}).Check(host, port); refused != nil && refused.Reason == egress.BadHost {
+		return nil, refused.Error()
+	}
+	at := host
+	if strings.Contains(host, ":") {
+		at = "[" + host + "]"
+	}
+	if u.Port() != "" && u.Port() != defaultPorts[u.Scheme] {
+		at += ":" + strconv.Itoa(int(port))
+	}
+	u.Host, u.Fragment, u.RawFragment = at, "", ""
+	return u, ""
+}
+
+func unfitParts(u *url.URL) (why string) {
+	switch {
+	case u.Scheme != "http" && u.Scheme != "https":
+		return "only http and https URLs can be fetched"
+	case u.User != nil:
+		return "a URL with a user name or password is not fetched; leave them out"
+	case u.Opaque != "" || u.Hostname() == "":
+		return "it names no host"
+	}
+	return ""
+}
+
+var defaultPorts = map[string]string{"http": "80", "https": "443"}
+
+func portOf(u *url.URL) (uint16, bool) {
+	text := u.Port()
+	if text == "" {
+		text = defaultPorts[u.Scheme]
+	}
+	port, err := strconv.ParseUint(text, 10, 16)
+	return uint16(port), err == nil && port > 0
+}
+
+// mapping brings names to the xn-- form that a browser would ask for.
+var mapping = idna.New(idna.MapForLookup(), idna.BidiRule(), idna.StrictDomainName(false))
+
+func asciiHost(host string) (string, bool) {
+	host = strings.TrimSuffix(host, ".")
+	if address, err := netip.ParseAddr(host); err == nil {
+		return address.Unmap().String(), address.Zone() == ""
+	}
+	if strings.IndexFunc(host, func(r rune) bool { return r >= 0x80 }) < 0 {
+		return strings.ToLower(host), !strings.HasSuffix(host, ".")
+	}
+	mapped, err := mapping.ToASCII(host)
+	mapped = strings.TrimSuffix(strings.ToLower(mapped), ".")
+	return mapped, err == nil && !strings.HasSuffix(mapped, ".")
+}
+
+// spellings are the names of the host that a rule may use: in ASCII and, if that differs, in letters.
+func spellings(host string) []string {
+	letters, err := mapping.ToUnicode(host)
+	if err != nil || letters == host {
+		return []string{host}
+	}
+	return []string{host, letters}
+}
+
+// upgraded gives the URL by which an http one is tried first: https at its own port. nil: it is not, since it is https
+// already, names a port, or names an address, which hardly has a certificate.
+func upgraded(u *url.URL) *url.URL {
+	if _, err := netip.ParseAddr(u.Hostname()); err == nil || u.Scheme != "http" || u.Port() != "" {
+		return nil
+	}
+	better := *u
+	better.Scheme = "https"
+	return &better
+}
+
+// policyFor lets one host be reached, and addresses that are not public as far as settings name them: a host that is such
+// an address is not allowed by having been asked for.
+func policyFor(host string, allowed, denied []string) egress.Policy {
+	p := egress.Policy{Denied: denied}
+	for _, entry := range allowed {
+		if isAddress(entry) {
+			p.Allowed = append(p.Allowed, entry)
+		}
+	}
+	if _, err := netip.ParseAddr(host); err == nil {
+		host = "*"
+	}
+	p.Allowed = append(p.Allowed, host)
+	return p
+}
+
+// isAddress says whether an entry of a policy is an address, with or without a port.
+func isAddress(entry string) bool {
+	if host, _, err := net.SplitHostPort(entry); err == nil {
+		entry = host
+	}
+	_, err := netip.ParseAddr(strings.Trim(entry, "[]"))
+	return err == nil
+}

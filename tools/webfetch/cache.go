@@ -1,0 +1,123 @@
+// Pages that were fetched a short while ago, and fetches under way, by URL. It does not know how a page is fetched.
+
+package webfetch
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// What is kept. keptFor is the tool's contract; the sizes are ours: some hundred pages of documentation.
+const (
+	keptFor   = 15 * time.Minute
+	keptBytes = 64 << 20
+	keptEach  = keptBytes / 8
+)
+
+// A shelf keeps pages for a while, in bounded memory, and has those who want the same page at once fetch it once. It is
+// safe for concurrent use.
+type shelf struct {
+	now func() time.Time
+
+	mu      sync.Mutex
+	pages   map[string]*page
+	order   []string // of pages, the oldest first
+	bytes   int      // of all pages
+	flights map[string]*flight
+}
+
+// A flight is a fetch under way. The rest is set before done is closed.
+type flight struct {
+	done chan struct{}
+	page *page
+	err  error
+	// lost: who fetched was stopped, which says nothing of the page. The next one fetches.
+	lost bool
+}
+
+func newShelf() *shelf {
+	return &shelf{now: time.Now, pages: map[string]*page{}, flights: map[string]*flight{}}
+}
+
+// get gives the page, from the shelf if cached, else by fetch. What fetch gives is not to be changed afterwards.
+func (s *shelf) get(ctx context.Context, url string, fetch func() (*page, error)) (p *page, cached bool, err error) {
+	for {
+		p, f, mine := s.look(url)
+		switch {
+		case p != nil:
+			return p, true, nil
+		case mine:
+			p, err := s.fly(ctx, url, f, fetch)
+			return p, false, err
+		}
+		select {
+		case <-f.done:
+		case <-ctx.Done():
+			return nil, false, context.Cause(ctx)
+		}
+		if !f.lost {
+			return f.page, false, f.err
+		}
+	}
+}
+
+// look finds a page that is fresh, or a flight, and says whether the caller is to fly it.
+func (s *shelf) look(url string) (p *page, f *flight, mine bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.expire()
+	if p := s.pages[url]; p != nil {
+		return p, nil, false
+	}
+	if f := s.flights[url]; f != nil {
+		return nil, f, false
+	}
+	f = &flight{done: make(chan struct{}), lost: true}
+	s.flights[url] = f
+	return nil, f, true
+}
+
+// fly fetches. The others are let go even when fetch panics.
+func (s *shelf) fly(ctx context.Context, url string, f *flight, fetch func() (*page, error)) (*page, error) {
+	defer func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.flights, url)
+		if f.err == nil && f.page != nil {
+			s.put(url, f.page)
+		}
+		close(f.done)
+	}()
+	f.page, f.err = fetch()
+	f.lost = ctx.Err() != nil
+	return f.page, f.err
+}
+
+// put keeps a page if it may be. mu is held.
+func (s *shelf) put(url string, p *page) {
+	if !p.keep || p.size() > keptEach {
+		return
+	}
+	p.fetched = s.now()
+	s.pages[url] = p
+	s.order = append(s.order, url)
+	s.bytes += p.size()
+	for s.bytes > keptBytes {
+		s.drop()
+	}
+}
+
+// expire drops what is too old. mu is held.
+func (s *shelf) expire() {
+	for len(s.order) > 0 && s.now().Sub(s.pages[s.order[0]].fetched) >= keptFor {
+		s.drop()
+	}
+}
+
+// drop lets the oldest go. mu is held.
+func (s *shelf) drop() {
+	s.bytes -= s.pages[s.order[0]].size()
+	delete(s.pages, s.order[0])
+	s.order = s.order[1:]
+}

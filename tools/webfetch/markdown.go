@@ -1,0 +1,150 @@
+// A page's tree to Markdown: what of it is the page's own content, and that as text. It does not know where the page is
+// from beyond the address that its links are relative to.
+
+package webfetch
+
+import (
+	"net/url"
+	"strings"
+
+	"github.com/JohannesKaufmann/html-to-markdown/v2/converter"
+	"github.com/JohannesKaufmann/html-to-markdown/v2/plugin/base"
+	"github.com/JohannesKaufmann/html-to-markdown/v2/plugin/commonmark"
+	"github.com/JohannesKaufmann/html-to-markdown/v2/plugin/table"
+	"golang.org/x/net/html"
+	"golang.org/x/net/html/atom"
+)
+
+const (
+	// leastMain is how many characters a page's main element has to have to stand for the page. Ours: below, it is a frame
+	// that a script would fill.
+	leastMain = 200
+	// maxCells is how many cells a table may have, with those that fill up short rows; a larger one becomes paragraphs.
+	maxCells = 50_000
+)
+
+// markdown gives the main content of a page in UTF-8 as Markdown, its title, and whether something of the page was too
+// much. Links become absolute by the page's address. It never panics, and its costs grow with the page's length alone.
+func markdown(page []byte, at *url.URL) (text, title string, cut bool) {
+	t := grow(page)
+	root := mainOf(t.root)
+	prune(root)
+	flatten(root)
+	return render(root, at), t.title, t.cut
+}
+
+// mainOf gives the element that is the page's own content: main, or the only article, or all of it.
+func mainOf(root *html.Node) *html.Node {
+	var main *html.Node
+	articles, article := 0, (*html.Node)(nil)
+	for n := range root.Descendants() {
+		switch {
+		case n.Type != html.ElementNode:
+		case main == nil && (n.DataAtom == atom.Main || attribute(n, "role") == "main"):
+			main = n
+		case n.DataAtom == atom.Article:
+			articles, article = articles+1, n
+		}
+	}
+	if main != nil && enough(main) {
+		return main
+	}
+	if articles == 1 && enough(article) {
+		return article
+	}
+	return root
+}
+
+func attribute(n *html.Node, key string) string {
+	for _, a := range n.Attr {
+		if a.Key == key {
+			return a.Val
+		}
+	}
+	return ""
+}
+
+func enough(n *html.Node) bool {
+	length := 0
+	for d := range n.Descendants() {
+		if d.Type == html.TextNode {
+			length += len(strings.TrimSpace(d.Data))
+		}
+		if length >= leastMain {
+			return true
+		}
+	}
+	return false
+}
+
+// prune takes out what leads to other pages; and, where the page does not say what its own content is, what stands beside.
+func prune(root *html.Node) {
+	beside := root.DataAtom == atom.Body
+	var out []*html.Node
+	for n := range root.Descendants() {
+		if n.DataAtom == atom.Nav || beside && (n.DataAtom == atom.Footer || n.DataAtom == atom.Aside) {
+			out = append(out, n)
+		}
+	}
+	for _, n := range out {
+		n.Parent.RemoveChild(n)
+	}
+}
+
+// flatten makes paragraphs of tables that are none, or too large: each cell of Markdown's is filled up to a rectangle.
+func flatten(root *html.Node) {
+	var large []*html.Node
+	for n := range root.Descendants() {
+		if n.DataAtom == atom.Table && !fits(n) {
+			large = append(large, n)
+		}
+	}
+	for _, n := range large {
+		rename(n, atom.Div)
+		for d := range n.Descendants() {
+			switch d.DataAtom {
+			case atom.Table, atom.Thead, atom.Tbody, atom.Tfoot, atom.Tr, atom.Caption:
+				rename(d, atom.Div)
+			case atom.Td, atom.Th:
+				rename(d, atom.P)
+			}
+		}
+	}
+}
+
+func rename(n *html.Node, name atom.Atom) { n.DataAtom, n.Data = name, name.String() }
+
+// fits says whether the table is one of rows and cells, of a bearable size, with no other in it.
+func fits(table *html.Node) bool {
+	rows, widest := 0, 0
+	for n := range table.Descendants() {
+		switch n.DataAtom {
+		case atom.Table:
+			return false
+		case atom.Tr:
+			cells := 0
+			for range n.ChildNodes() {
+				cells++
+			}
+			rows, widest = rows+1, max(widest, cells)
+		}
+		if rows*widest > maxCells {
+			return false
+		}
+	}
+	return true
+}
+
+// render leaves characters that mean something in Markdown as they are: who reads it is no program, and the converter's search
+// for them takes the square of the text's length.
+func render(root *html.Node, at *url.URL) string {
+	convert := converter.NewConverter(converter.WithEscapeMode(converter.EscapeModeDisabled), converter.WithPlugins(
+		base.NewBasePlugin(), commonmark.NewCommonmarkPlugin(),
+		table.NewTablePlugin(table.WithCellPaddingBehavior(table.CellPaddingBehaviorMinimal), table.WithNewlineBehavior(table.NewlineBehaviorPreserve)),
+	))
+	text, err := convert.ConvertNode(root, converter.WithDomain(at.String()))
+	if err != nil {
+		panic("BUG: the converter is not made as it wants to be: " + err.Error())
+	}
+	return strings.ToValidUTF8(strings.TrimSpace(string(text)), "\uFFFD")
+}

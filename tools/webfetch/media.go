@@ -1,0 +1,113 @@
+// Images and PDF documents that were fetched, as models are shown those that are read. It does not know where they are from.
+
+package webfetch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/toold/toold/tools"
+	"github.com/toold/toold/tools/fault"
+	"github.com/toold/toold/tools/read/pdf"
+	"github.com/toold/toold/tools/read/picture"
+	"github.com/toold/toold/tools/sandbox"
+)
+
+const typePDF = "application/pdf"
+
+// maxPages is how many pages of a document are given: as many as one call of Read gives.
+const maxPages = 20
+
+// Blob are the details of unsupported_media, response_too_large and damaged_file.
+type Blob struct {
+	MediaType string `json:"mediaType"`
+	Bytes     int    `json:"bytes"` // that were fetched
+}
+
+// draw takes an image, scaled down if need be.
+func (p *page) draw(ctx context.Context, data []byte) error {
+	if p.facts.Truncated {
+		return p.tooLarge()
+	}
+	fit, err := picture.Fit(ctx, p.facts.MediaType, data, picture.MaxBytes)
+	switch {
+	case errors.Is(err, picture.ErrUnknownForm):
+		return fault.Failedf("unsupported_media", "The image at %s cannot be shown: %v.", p.facts.URL, err).With(p.blob())
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case err != nil:
+		return p.damaged(err)
+	}
+	p.image = &tools.Blob{MediaType: fit.MediaType, Data: fit.Data}
+	p.text = fmt.Sprintf("(An image of %d x %d pixels, shown below.)", fit.Original.Width, fit.Original.Height)
+	if fit.Changed {
+		p.text = fmt.Sprintf("(An image of %d x %d pixels, shown below with %d x %d.)", fit.Original.Width, fit.Original.Height, fit.Width, fit.Height)
+	}
+	return nil
+}
+
+// pages takes the text of a document's first pages.
+func (p *page) pages(ctx context.Context, env *tools.Env, data []byte) error {
+	if p.facts.Truncated {
+		return p.tooLarge()
+	}
+	doc := pdf.Document{Data: data, Call: env.CallID, Box: reading(env.Box)}
+	count, err := doc.Count(ctx)
+	if err != nil {
+		return p.unreadable(ctx, err)
+	}
+	env.Report(tools.Step{Message: "reading the document", Total: int64(count)})
+	all, err := doc.Text(ctx, 1, min(count, maxPages))
+	if err != nil {
+		return p.unreadable(ctx, err)
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "(A PDF document of %d pages.)\n", count)
+	for i, text := range all {
+		if text == "" {
+			text = "(This page has no text.)"
+		}
+		fmt.Fprintf(&b, "\n--- Page %d ---\n%s\n", i+1, text)
+	}
+	p.text, p.facts.Pages, p.facts.Truncated = b.String(), count, len(all) < count
+	return nil
+}
+
+// reading is the call's box for a process that needs no more than to read.
+func reading(box *sandbox.Box) *sandbox.Box {
+	policy := box.Policy
+	policy.Places = slices.Clone(policy.Places)
+	for i := range policy.Places {
+		if policy.Places[i].Access == sandbox.Write && policy.Places[i].Source == "" {
+			policy.Places[i].Access = sandbox.Read
+		}
+	}
+	return &sandbox.Box{Runner: box.Runner, Policy: policy, Filter: box.Filter}
+}
+
+func (p *page) unreadable(ctx context.Context, err error) error {
+	var start *pdf.StartError
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case errors.As(err, &start):
+		return fault.Failedf("start_failed", "The reader of PDF could not be started: %v.", err)
+	case errors.Is(err, pdf.ErrEncrypted):
+		return fault.Failedf("encrypted_file", "The PDF document at %s is encrypted and cannot be read without its password.", p.facts.URL).With(p.blob())
+	}
+	return p.damaged(err)
+}
+
+func (p *page) damaged(err error) error {
+	return fault.Failedf("damaged_file", "%s begins like %s, and cannot be shown: %v.", p.facts.URL, p.facts.MediaType, err).With(p.blob())
+}
+
+func (p *page) tooLarge() error {
+	return fault.Failedf("response_too_large", "%s (%s) is larger than what is fetched, and a part of it cannot be shown. Use Bash to load it, if the network may be used there.", p.facts.URL, p.facts.MediaType).
+		With(p.blob())
+}
+
+func (p *page) blob() Blob { return Blob{p.facts.MediaType, p.facts.Bytes} }

@@ -1,0 +1,117 @@
+// What an answer comes to: text, an image, a document, or the sentence that says why nothing of it can be shown. It does not
+// know where the answer came from beyond its address.
+
+package webfetch
+
+import (
+	"bytes"
+	"context"
+	"mime"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"golang.org/x/net/html/charset"
+
+	"github.com/toold/toold/tools"
+	"github.com/toold/toold/tools/fault"
+	"github.com/toold/toold/tools/read/picture"
+	"github.com/toold/toold/tools/web"
+	"github.com/toold/toold/tools/workspace/text"
+)
+
+// A page is what was fetched. It is not changed once it is made.
+type page struct {
+	facts   Fetched // without what is of one call
+	text    string
+	image   *tools.Blob // nil: it is text
+	keep    bool        // it may be given again for a while
+	fetched time.Time
+}
+
+// size is what the page takes, in bytes.
+func (p *page) size() int {
+	n := len(p.text) + 1<<10
+	if p.image != nil {
+		n += len(p.image.Data)
+	}
+	return n
+}
+
+// newPage makes a page of what the server at that address has answered.
+func newPage(ctx context.Context, env *tools.Env, at *url.URL, answer *web.Answer) (*page, error) {
+	media := mediaType(answer)
+	p := &page{facts: Fetched{URL: at.String(), Status: answer.Status, MediaType: media, Bytes: len(answer.Body), Truncated: answer.Cut}}
+	p.keep = answer.Status == http.StatusOK
+	switch {
+	case answer.Status >= 400 && !isText(media):
+		return p, nil // the status says enough
+	case picture.Shown(media):
+		return p, p.draw(ctx, answer.Body)
+	case media == typePDF:
+		return p, p.pages(ctx, env, answer.Body)
+	case !isText(media):
+		return nil, fault.Failedf("unsupported_media", "%s is not text: %s, %s. WebFetch shows text, PNG, JPEG, GIF and WebP images and PDF documents. Use Bash with a program for the format, if there is one.",
+			at.Redacted(), media, text.Count(len(answer.Body), "byte")).With(Blob{media, len(answer.Body)})
+	}
+	decoded, name := decode(answer.Body, answer.Header.Get("Content-Type"))
+	p.facts.Charset = name
+	if media == "text/html" || media == "application/xhtml+xml" {
+		var cut bool
+		p.text, p.facts.Title, cut = markdown(decoded, at)
+		p.facts.Truncated = p.facts.Truncated || cut
+		return p, nil
+	}
+	p.text = string(decoded)
+	return p, nil
+}
+
+// isText says whether what has that media type is shown as it is.
+func isText(media string) bool {
+	kind, sub, _ := strings.Cut(media, "/")
+	if kind == "text" || media == "image/svg+xml" {
+		return true
+	}
+	for _, word := range []string{"json", "xml", "javascript", "ecmascript", "yaml", "toml", "sql", "graphql", "x-sh", "x-httpd-php", "x-ndjson", "x-tex"} {
+		if kind == "application" && (sub == word || strings.HasSuffix(sub, "+"+word) || sub == "x-"+word) {
+			return true
+		}
+	}
+	return false
+}
+
+// mediaType is what the answer is: as the server says, unless its bytes say that it cannot be so.
+func mediaType(answer *web.Answer) string {
+	said, params, err := mime.ParseMediaType(answer.Header.Get("Content-Type"))
+	if err != nil && said == "" {
+		said = ""
+	}
+	seen, _, _ := strings.Cut(http.DetectContentType(answer.Body), ";")
+	if answer.Header.Get("Content-Type") == "" || said == "application/octet-stream" || said == "" {
+		return seen
+	}
+	binary := bytes.IndexByte(answer.Body[:min(len(answer.Body), 1024)], 0) >= 0 && !strings.HasPrefix(strings.ToLower(params["charset"]), "utf-16")
+	switch {
+	case isText(said) && (picture.Shown(seen) || seen == typePDF || binary && !strings.HasPrefix(seen, "text/")):
+		return seen
+	case (picture.Shown(said) || said == typePDF) && said != seen:
+		return seen
+	}
+	return said
+}
+
+// decode gives the body as UTF-8, and the name of the encoding that it had: as a byte order mark, the server or the page say;
+// else UTF-8 if it is that, else what browsers take it for.
+func decode(body []byte, contentType string) (decoded []byte, name string) {
+	encoding, name, certain := charset.DetermineEncoding(body, contentType)
+	if name == "utf-8" || !certain && utf8.Valid(body) {
+		return bytes.ToValidUTF8(bytes.TrimPrefix(body, []byte("\uFEFF")), []byte("\uFFFD")), "utf-8"
+	}
+	decoded, err := encoding.NewDecoder().Bytes(body)
+	if err != nil {
+		decoded = body
+	}
+	return bytes.ToValidUTF8(decoded, []byte("\uFFFD")), name
+}

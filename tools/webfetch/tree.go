@@ -1,0 +1,319 @@
+// HTML to a tree whose size, depth and shape are bounded, in time that grows with its length alone. It is no browser's
+// parser: the standard's way of mending HTML can make of a few bytes a tree of gigabytes, and this need not look the same,
+// only say the same. It does not know what becomes of the tree.
+
+package webfetch
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"golang.org/x/net/html"
+	"golang.org/x/net/html/atom"
+)
+
+// The bounds of a tree. They are ours: pages that people read stay far below.
+const (
+	maxDepth   = 64      // elements in each other; what is deeper is what it holds
+	maxOpen    = 500     // elements that are open at once, those without a place in the tree too
+	maxNesting = 8       // lists and quotations in each other: each adds to every line of what it holds
+	maxNodes   = 250_000 // elements
+	maxText    = 4 << 20 // bytes
+)
+
+// hollow elements have no end, and those that are not kept have nothing to show.
+var hollow = map[atom.Atom]bool{
+	atom.Br: true, atom.Hr: true, atom.Img: true, atom.Area: false, atom.Base: false, atom.Col: false, atom.Embed: false,
+	atom.Input: false, atom.Link: false, atom.Meta: false, atom.Param: false, atom.Source: false, atom.Track: false, atom.Wbr: false,
+}
+
+// unshown elements are left out with all that they hold.
+var unshown = set(
+	atom.Script, atom.Style, atom.Template, atom.Noscript, atom.Svg, atom.Math, atom.Object, atom.Iframe, atom.Audio, atom.Video,
+	atom.Canvas, atom.Select, atom.Textarea, atom.Button, atom.Noembed, atom.Noframes, atom.Dialog, atom.Frameset,
+)
+
+// plainly are elements that Markdown has nothing for: they are what they hold.
+var plainly = set(
+	atom.Span, atom.Font, atom.Small, atom.Big, atom.U, atom.Tt, atom.Abbr, atom.Cite, atom.Dfn, atom.Label, atom.Time, atom.Mark, atom.Data,
+	atom.Bdi, atom.Bdo, atom.Ins, atom.Nobr, atom.Center, atom.Form, atom.Fieldset, atom.Acronym, atom.Var, atom.Output, atom.Picture,
+	atom.Title, atom.Ruby, atom.Slot, atom.Map, atom.Noframes,
+)
+
+// blocks end a paragraph before them.
+var blocks = set(
+	atom.Address, atom.Article, atom.Aside, atom.Blockquote, atom.Details, atom.Dd, atom.Div, atom.Dl, atom.Dt, atom.Fieldset,
+	atom.Figcaption, atom.Figure, atom.Footer, atom.Form, atom.H1, atom.H2, atom.H3, atom.H4, atom.H5, atom.H6, atom.Header, atom.Hr,
+	atom.Li, atom.Main, atom.Nav, atom.Ol, atom.P, atom.Pre, atom.Section, atom.Summary, atom.Table, atom.Ul,
+)
+
+var nesting = set(atom.Ul, atom.Ol, atom.Blockquote, atom.Dl)
+
+// closes says, of an element that begins, which open ones it ends, and at which the search for them stops.
+var closes = map[atom.Atom]struct{ ends, stops map[atom.Atom]bool }{
+	atom.Li:    {set(atom.Li), set(atom.Ul, atom.Ol, atom.Table)},
+	atom.Dt:    {set(atom.Dt, atom.Dd), set(atom.Dl, atom.Table)},
+	atom.Dd:    {set(atom.Dt, atom.Dd), set(atom.Dl, atom.Table)},
+	atom.Td:    {set(atom.Td, atom.Th), set(atom.Tr, atom.Table)},
+	atom.Th:    {set(atom.Td, atom.Th), set(atom.Tr, atom.Table)},
+	atom.Tr:    {set(atom.Tr), set(atom.Table)},
+	atom.Tbody: {set(atom.Tbody, atom.Thead, atom.Tfoot, atom.Caption), set(atom.Table)},
+	atom.Thead: {set(atom.Tbody, atom.Thead, atom.Tfoot, atom.Caption), set(atom.Table)},
+	atom.Tfoot: {set(atom.Tbody, atom.Thead, atom.Tfoot, atom.Caption), set(atom.Table)},
+	atom.A:     {set(atom.A), set(atom.Td, atom.Th)},
+}
+
+// walls are what the end of an element inside them does not reach beyond; only the end of one that is of a table does.
+var (
+	walls   = set(atom.Td, atom.Th, atom.Caption, atom.Table)
+	tabular = set(atom.Table, atom.Tbody, atom.Thead, atom.Tfoot, atom.Tr, atom.Td, atom.Th, atom.Caption)
+)
+
+func set(atoms ...atom.Atom) map[atom.Atom]bool {
+	all := map[atom.Atom]bool{}
+	for _, a := range atoms {
+		all[a] = true
+	}
+	return all
+}
+
+// A grower makes a tree of tokens.
+type grower struct {
+	tokens  *html.Tokenizer
+	root    *html.Node
+	open    []branch
+	nested  int // of those open that are of nesting
+	nodes   int
+	text    int // bytes
+	title   strings.Builder
+	pending strings.Builder // text that is in no node yet
+	holder  *html.Node      // of pending
+}
+
+// A branch is an element that is open.
+type branch struct {
+	name atom.Atom
+	node *html.Node // that holds what comes; nil: it is not shown
+}
+
+// A tree is what a page's HTML comes to.
+type tree struct {
+	root  *html.Node // a body
+	title string
+	cut   bool // the page has more than is in the tree
+}
+
+// grow makes the tree of a page in UTF-8. Whatever the bytes are, they give a tree.
+func grow(page []byte) tree {
+	g := &grower{tokens: html.NewTokenizer(bytes.NewReader(page)), root: element(atom.Body, nil)}
+	g.open = []branch{{atom.Body, g.root}}
+	titled := false // the title is being read
+	ended := false
+	for !ended && g.nodes < maxNodes && g.text < maxText {
+		switch kind := g.tokens.Next(); kind {
+		case html.ErrorToken: // there is no more
+			ended = true
+		case html.TextToken:
+			g.write(titled)
+		case html.StartTagToken, html.SelfClosingTagToken:
+			name, more := g.tokens.TagName()
+			at := atom.Lookup(name)
+			titled = at == atom.Title && g.title.Len() == 0 && g.shown()
+			g.begin(at, kind == html.SelfClosingTagToken, more)
+		case html.EndTagToken:
+			titled = false
+			name, _ := g.tokens.TagName()
+			g.end(atom.Lookup(name))
+		}
+	}
+	g.flush()
+	title := strings.ToValidUTF8(g.title.String(), "\uFFFD")
+	return tree{g.root, strings.Join(strings.Fields(title), " "), !ended}
+}
+
+func (g *grower) top() branch { return g.open[len(g.open)-1] }
+
+func (g *grower) shown() bool { return g.top().node != nil }
+
+// longestTitle is in bytes.
+const longestTitle = 1000
+
+// write takes text, of the title or of what is open.
+func (g *grower) write(titled bool) {
+	if !titled && (g.top().name == atom.Title || !g.shown()) {
+		return
+	}
+	text := html.UnescapeString(string(g.tokens.Text()))
+	if titled {
+		g.title.WriteString(start(text, longestTitle))
+		return
+	}
+	text = start(text, maxText-g.text)
+	if g.text += len(text); g.text > maxText-utf8.UTFMax {
+		g.text = maxText
+	}
+	g.put(text)
+}
+
+// put adds text to what is open. Neighbouring pieces are joined once, in flush.
+func (g *grower) put(text string) {
+	if in := g.top().node; in != g.holder {
+		g.flush()
+		g.holder = in
+	}
+	g.pending.WriteString(text)
+}
+
+// start gives the first bytes of a text, whole characters.
+func start(text string, most int) string {
+	for most < len(text) && most > 0 && !utf8.RuneStart(text[most]) {
+		most--
+	}
+	return text[:min(len(text), most)]
+}
+
+// flush makes a node of the text so far.
+func (g *grower) flush() {
+	if g.pending.Len() == 0 {
+		return
+	}
+	text := strings.ReplaceAll(strings.ToValidUTF8(g.pending.String(), "\uFFFD"), "\x00", "")
+	g.pending.Reset()
+	g.holder.AppendChild(&html.Node{Type: html.TextNode, Data: text})
+}
+
+// begin takes the beginning of an element. What is no element of HTML's counts for nothing: it is what it holds.
+func (g *grower) begin(name atom.Atom, closed, attributed bool) {
+	if name == 0 || name == atom.Html || name == atom.Head || name == atom.Body || len(g.open) >= maxOpen {
+		return
+	}
+	g.imply(name)
+	a := g.attributes(attributed)
+	kept, empty := hollow[name]
+	switch {
+	case empty && (!kept || !g.shown()), closed && (unshown[name] || !g.shown()):
+		return
+	case empty:
+		g.nodes++
+		g.flush()
+		g.top().node.AppendChild(element(name, a.kept))
+		return
+	}
+	in := g.top().node
+	switch {
+	case in == nil || unshown[name] || a.hidden:
+		in = nil
+	case !plainly[name] && len(g.open) < maxDepth && (!nesting[name] || g.nested < maxNesting):
+		g.flush()
+		in = element(name, a.kept)
+		g.top().node.AppendChild(in)
+	case blocks[name]:
+		g.put("\n")
+	}
+	g.nodes++
+	if nesting[name] {
+		g.nested++
+	}
+	g.open = append(g.open, branch{name, in})
+}
+
+// attribution is what of an element's attributes matters.
+type attribution struct {
+	kept   []html.Attribute
+	hidden bool
+}
+
+// keptAttributes are those that Markdown has something for.
+var keptAttributes = []string{"href", "src", "alt", "title", "start", "class", "role"}
+
+// longestAttribute is in bytes; longer ones are data, not words or places.
+const longestAttribute = 4 << 10
+
+func (g *grower) attributes(more bool) (a attribution) {
+	for more {
+		var key, value []byte
+		key, value, more = g.tokens.TagAttr()
+		switch name := string(key); {
+		case name == "hidden", name == "aria-hidden" && string(value) == "true":
+			a.hidden = true
+		case name == "style":
+			style := strings.ReplaceAll(strings.ToLower(string(value[:min(len(value), longestAttribute)])), " ", "")
+			a.hidden = a.hidden || strings.Contains(style, "display:none") || strings.Contains(style, "visibility:hidden")
+		case len(value) <= longestAttribute && slices.Contains(keptAttributes, name) && !a.has(name) && !bytes.HasPrefix(value, []byte("data:")):
+			a.kept = append(a.kept, html.Attribute{Key: name, Val: strings.ToValidUTF8(string(value), "\uFFFD")})
+		}
+	}
+	return a
+}
+
+func (a attribution) has(name string) bool {
+	return slices.ContainsFunc(a.kept, func(k html.Attribute) bool { return k.Key == name })
+}
+
+// imply ends what the beginning of an element ends.
+func (g *grower) imply(name atom.Atom) {
+	if blocks[name] {
+		g.endNearest(paragraph, blocksButP)
+	}
+	if rule, ok := closes[name]; ok {
+		g.endNearest(rule.ends, rule.stops)
+	}
+}
+
+// blocksButP are where the search for a paragraph stops that a block ends.
+var blocksButP = func() map[atom.Atom]bool {
+	stops := set(atom.Td, atom.Th)
+	for name := range blocks {
+		if name != atom.P {
+			stops[name] = true
+		}
+	}
+	return stops
+}()
+
+var paragraph = set(atom.P)
+
+// endNearest ends the innermost open element among ends, unless one of stops stands between.
+func (g *grower) endNearest(ends, stops map[atom.Atom]bool) {
+	for i, b := range slices.Backward(g.open) {
+		switch {
+		case ends[b.name]:
+			g.endFrom(i)
+			return
+		case stops[b.name]:
+			return
+		}
+	}
+}
+
+// end ends the innermost open element of that name. One that is not open has no end.
+func (g *grower) end(name atom.Atom) {
+	if name == 0 || name == atom.Body {
+		return
+	}
+	for i, b := range slices.Backward(g.open) {
+		switch {
+		case b.name == name && i > 0:
+			g.endFrom(i)
+			return
+		case walls[b.name] && !tabular[name]:
+			return
+		}
+	}
+}
+
+// endFrom ends the element at that place and all in it.
+func (g *grower) endFrom(i int) {
+	for _, b := range g.open[i:] {
+		if nesting[b.name] {
+			g.nested--
+		}
+	}
+	g.open = g.open[:i]
+}
+
+func element(name atom.Atom, attributes []html.Attribute) *html.Node {
+	return &html.Node{Type: html.ElementNode, DataAtom: name, Data: name.String(), Attr: attributes}
+}

@@ -1,0 +1,225 @@
+// Package webfetch is the WebFetch tool: one page by its URL, as text. It keeps pages for a short while and follows
+// redirects within a host. It does not know who permitted the host, nor where settings are.
+package webfetch
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/toold/toold/tools"
+	"github.com/toold/toold/tools/egress"
+	"github.com/toold/toold/tools/fault"
+	"github.com/toold/toold/tools/web"
+)
+
+//go:embed description.md
+var description string
+
+type input struct {
+	URL    string `json:"url" jsonschema:"absolute http or https URL of the page"`
+	Prompt string `json:"prompt,omitempty" jsonschema:"what you want to know of the page; it is passed back with the result"`
+
+	at *url.URL // URL, understood
+}
+
+// Fetched is the result for programs.
+type Fetched struct {
+	URL       string `json:"url"`    // that the content is of, after redirects
+	Status    int    `json:"status"` // of HTTP
+	MediaType string `json:"mediaType,omitempty"`
+	Charset   string `json:"charset,omitempty"` // that text had, as the Encoding standard names it
+	Bytes     int    `json:"bytes"`             // fetched, unpacked
+	Title     string `json:"title,omitempty"`
+	Pages     int    `json:"pages,omitempty"`     // of a PDF document, all of them
+	Truncated bool   `json:"truncated,omitempty"` // the page has more than was taken
+	// Redirect is where the server wants to send the client, which was not followed; empty: nowhere.
+	Redirect string `json:"redirect,omitempty"`
+	Cached   bool   `json:"cached,omitempty"` // it was fetched by an earlier call
+	Age      int    `json:"age,omitempty"`    // seconds since then
+	Prompt   string `json:"prompt,omitempty"`
+}
+
+// maxRedirects is how many redirects within a host are followed. Browsers follow 20; who needs more than a few goes round.
+const maxRedirects = 8
+
+// Tool gives the WebFetch tool. It names itself to servers as agent. reach gives the hosts that settings allow and deny, as
+// an egress.Policy has them: of the allowed ones only addresses that are not public count, since others are permitted by
+// rules. It is asked at each call, and may be called from any goroutine.
+func Tool(agent string, reach func() (allowed, denied []string)) tools.Tool {
+	return newTool(&fetcher{client: web.Client{Limits: web.Standard(), Agent: agent}, reach: reach, pages: newShelf()})
+}
+
+// A fetcher is what all calls share.
+type fetcher struct {
+	client web.Client
+	reach  func() (allowed, denied []string)
+	pages  *shelf
+}
+
+func newTool(f *fetcher) tools.Tool {
+	return tools.New(tools.Spec{
+		Name: "WebFetch", Description: description, OpenWorld: true, TimeLimit: 60 * time.Second, OnInterrupt: tools.Stop,
+	}, tools.Funcs[input]{Validate: validate, Effects: effects, Check: f.check, Run: f.run})
+}
+
+func validate(in *input) error {
+	at, unfit := parseURL(in.URL)
+	if unfit != "" {
+		return fault.Invalidf("invalid_input", "url cannot be fetched: %s.", strings.TrimSuffix(unfit, ".")).At("/url")
+	}
+	in.at = at
+	return nil
+}
+
+func effects(in input) tools.Effects {
+	return tools.Effects{Hosts: spellings(in.at.Hostname())}
+}
+
+// check has nobody asked about a host that settings refuse anyhow.
+func (f *fetcher) check(_ context.Context, _ *tools.Env, in input) (tools.Preview, error) {
+	port, _ := portOf(in.at) // it was looked at
+	if refused := f.policy(in.at).Check(in.at.Hostname(), port); refused != nil {
+		return tools.Preview{}, web.Refused(refused)
+	}
+	return tools.Preview{}, nil
+}
+
+func (f *fetcher) policy(at *url.URL) egress.Policy {
+	allowed, denied := f.reach()
+	return policyFor(at.Hostname(), allowed, denied)
+}
+
+func (f *fetcher) run(ctx context.Context, env *tools.Env, in input) (tools.Result, error) {
+	if _, err := f.check(ctx, env, in); err != nil {
+		return tools.Result{}, err // settings may have changed, and a page that is kept is not asked for again
+	}
+	p, cached, err := f.pages.get(ctx, in.at.String(), func() (*page, error) { return f.fetch(ctx, env, in.at) })
+	if err != nil {
+		return tools.Result{}, err
+	}
+	facts := p.facts
+	facts.Prompt, facts.Cached = in.Prompt, cached
+	if cached {
+		facts.Age = int(f.pages.now().Sub(p.fetched) / time.Second)
+	}
+	result := tools.Text(words(facts, p.text))
+	if p.image != nil {
+		result.Content = append(result.Content, tools.Block{Image: p.image})
+	}
+	result.Structured = facts
+	if facts.Status >= 400 {
+		return result, fault.Failedf("http_status", "%s answered %d %s. Look whether the URL is right; what the server says is in the result.", facts.URL, facts.Status, http.StatusText(facts.Status)).
+			With(Status{facts.Status})
+	}
+	return result, nil
+}
+
+// Status are the details of http_status.
+type Status struct {
+	Status int `json:"status"`
+}
+
+// words are the text of a result: what there is to know of the page, and then the page.
+func words(f Fetched, text string) string {
+	var b strings.Builder
+	if f.Redirect != "" {
+		fmt.Fprintf(&b, "%s redirects (%d) to another place, which was not followed: %s\nFetch that URL if it is what you want.", f.URL, f.Status, f.Redirect)
+		return b.String()
+	}
+	fmt.Fprintf(&b, "URL: %s\n", f.URL)
+	if f.Title != "" {
+		fmt.Fprintf(&b, "Title: %s\n", f.Title)
+	}
+	if f.Prompt != "" {
+		fmt.Fprintf(&b, "Asked: %s\n", f.Prompt)
+	}
+	if f.Cached {
+		fmt.Fprintf(&b, "Fetched %d seconds ago.\n", f.Age)
+	}
+	if f.Truncated {
+		b.WriteString("The page is longer: this is its beginning alone.\n")
+	}
+	if strings.TrimSpace(text) == "" && (isText(f.MediaType) || f.MediaType == "") {
+		text = "(The page has no text. It may be made by scripts, which are not run.)"
+	}
+	return strings.TrimRight(b.String()+"\n"+text, "\n")
+}
+
+// fetch asks for the page and follows redirects as long as they stay at the host.
+func (f *fetcher) fetch(ctx context.Context, env *tools.Env, at *url.URL) (*page, error) {
+	policy, asked := f.policy(at), at
+	for range maxRedirects + 1 {
+		var better *url.URL
+		if at == asked {
+			better = upgraded(at)
+		}
+		answer, from, err := f.ask(ctx, env, policy, at, better)
+		if err != nil {
+			return nil, err
+		}
+		target := redirect(from, answer)
+		switch {
+		case target == "":
+			return newPage(ctx, env, from, answer)
+		case !stays(from, target, asked.Scheme):
+			return &page{facts: Fetched{URL: from.String(), Status: answer.Status, Redirect: target}}, nil
+		}
+		at, _ = parseURL(target)
+	}
+	return nil, fault.Failedf("too_many_redirects", "%s redirects more than %d times, so the page was not fetched.", at.Host, maxRedirects)
+}
+
+// ask asks for one URL; from is the one that answered. better, if there is one, is tried first.
+func (f *fetcher) ask(ctx context.Context, env *tools.Env, policy egress.Policy, at, better *url.URL) (answer *web.Answer, from *url.URL, err error) {
+	header := http.Header{"Accept": {"text/markdown, text/html;q=0.9, application/xhtml+xml;q=0.9, text/plain;q=0.8, */*;q=0.5"}}
+	env.Report(tools.Step{Message: "asking " + at.Host})
+	progress := reporter(env, at.Host)
+	if better != nil {
+		answer, err = f.client.Get(ctx, policy, better, header, progress)
+		if err == nil || fault.From(err).Code != "host_unreachable" || ctx.Err() != nil {
+			return answer, better, err
+		}
+	}
+	answer, err = f.client.Get(ctx, policy, at, header, progress)
+	return answer, at, err
+}
+
+// reporter gives what tells how far a fetch is, at most once a second.
+func reporter(env *tools.Env, host string) func(done, total int64) {
+	last := time.Now()
+	return func(done, total int64) {
+		if now := time.Now(); now.Sub(last) >= time.Second {
+			last = now
+			env.Report(tools.Step{Message: "reading from " + host, Done: done, Total: total})
+		}
+	}
+}
+
+// redirect gives where the answer sends the client, absolute; empty: nowhere. What is no URL is given as it was sent.
+func redirect(from *url.URL, answer *web.Answer) string {
+	location := answer.Header.Get("Location")
+	switch answer.Status {
+	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
+	default:
+		return ""
+	}
+	if location == "" {
+		return ""
+	}
+	target, err := from.Parse(location)
+	if err != nil {
+		return fmt.Sprintf("%.300q", location)
+	}
+	return strings.ToValidUTF8(target.String(), "\uFFFD")
+}
+
+// stays says whether the target is a page of the same host, which may be fetched, by https unless the call named http.
+func stays(from *url.URL, target, scheme string) bool {
+	to, unfit := parseURL(target)
+	return unfit == "" && to.Hostname() == from.Hostname() && (to.Scheme == "https" || to.Scheme == scheme)
+}

@@ -1,0 +1,273 @@
+// Package websearch is the WebSearch tool: it asks the search engine that the user has configured. It does not know where
+// settings are, nor who permitted the engine's host.
+package websearch
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/toold/toold/tools"
+	"github.com/toold/toold/tools/egress"
+	"github.com/toold/toold/tools/fault"
+	"github.com/toold/toold/tools/web"
+	"github.com/toold/toold/tools/workspace/text"
+)
+
+//go:embed description.md
+var description string
+
+// A Backend is a search engine.
+type Backend struct {
+	Kind string // "searxng" or "brave"
+	URL  string // of a SearXNG instance, its first page; of Brave, what answers searches, or empty for the usual place
+	Key  string // for Brave; it is sent to URL and never told
+}
+
+// The kinds of backends.
+const (
+	SearXNG = "searxng"
+	Brave   = "brave"
+)
+
+const braveURL = "https://api.search.brave.com/res/v1/web/search"
+
+type input struct {
+	Query   string   `json:"query" jsonschema:"what to search for"`
+	Allowed []string `json:"allowed_domains,omitempty" jsonschema:"only results of these domains and those below them, such as example.com"`
+	Blocked []string `json:"blocked_domains,omitempty" jsonschema:"no results of these domains and those below them"`
+
+	backend Backend  // in force when the input was read
+	at      *url.URL // of the backend; nil: there is none
+}
+
+// longestQuery is in characters; engines take less.
+const longestQuery = 1000
+
+// Tool gives the WebSearch tool. It names itself to the engine as agent. configured gives the search engine that settings
+// name, and false if there is none. It is asked at each call, and may be called from any goroutine.
+func Tool(agent string, configured func() (Backend, bool)) tools.Tool {
+	limits := web.Standard()
+	limits.Bytes = 2 << 20 // a page of results has some 50 KiB
+	s := searcher{client: web.Client{Limits: limits, Agent: agent}, configured: configured}
+	return tools.New(tools.Spec{
+		Name: "WebSearch", Description: description, OpenWorld: true, TimeLimit: 60 * time.Second, OnInterrupt: tools.Stop,
+	}, tools.Funcs[input]{Validate: s.validate, Effects: effects, Check: check, Run: s.run})
+}
+
+type searcher struct {
+	client     web.Client
+	configured func() (Backend, bool)
+}
+
+// validate also notes the engine, so that the one that is asked is the one that was permitted.
+func (s searcher) validate(in *input) error {
+	var wrong []tools.Violation
+	if query := strings.TrimSpace(in.Query); query == "" || len([]rune(query)) > longestQuery {
+		wrong = append(wrong, tools.Violation{Field: "/query", Expected: fmt.Sprintf("1 to %d characters", longestQuery)})
+	}
+	if len(in.Allowed) > 0 && len(in.Blocked) > 0 {
+		wrong = append(wrong, tools.Violation{Field: "/blocked_domains", Expected: "nothing, since there is allowed_domains; give one of the two"})
+	}
+	wrong = append(append(wrong, domains("/allowed_domains", in.Allowed)...), domains("/blocked_domains", in.Blocked)...)
+	if len(wrong) > 0 {
+		return tools.Violated("WebSearch", wrong)
+	}
+	if backend, ok := s.configured(); ok {
+		in.backend = backend
+		in.at = backend.at()
+	}
+	return nil
+}
+
+// domains brings domains into the form in which they are compared, and finds what is none.
+func domains(field string, list []string) (wrong []tools.Violation) {
+	for i, text := range list {
+		domain := strings.Trim(strings.TrimPrefix(strings.ToLower(strings.TrimSpace(text)), "*."), ".")
+		if domain == "" || strings.ContainsAny(domain, "/:*@? \t\n\"'()") {
+			wrong = append(wrong, tools.Violation{Field: fmt.Sprintf("%s/%d", field, i), Expected: fmt.Sprintf("a domain such as example.com, not %.100q", text)})
+		}
+		list[i] = domain
+	}
+	return wrong
+}
+
+// at gives the URL that answers searches; nil: the backend names none that could.
+func (b Backend) at() *url.URL {
+	address := b.URL
+	if b.Kind == Brave && address == "" {
+		address = braveURL
+	}
+	at, err := url.Parse(address)
+	if err != nil || at.Scheme != "http" && at.Scheme != "https" || at.Hostname() == "" {
+		return nil
+	}
+	if b.Kind == SearXNG {
+		at = at.JoinPath("search")
+	}
+	return at
+}
+
+func effects(in input) tools.Effects {
+	if in.at == nil {
+		return tools.Effects{}
+	}
+	return tools.Effects{Hosts: []string{strings.ToLower(strings.TrimSuffix(in.at.Hostname(), "."))}}
+}
+
+func check(_ context.Context, _ *tools.Env, in input) (tools.Preview, error) {
+	switch {
+	case in.at == nil:
+		return tools.Preview{}, fault.Invalidf("search_not_configured", "No search engine is configured. The user can name one in the settings: \"webSearch\": {\"backend\": \"searxng\", \"url\": ...}.")
+	case in.backend.Kind == Brave && in.backend.Key == "":
+		return tools.Preview{}, fault.Invalidf("search_not_configured", "There is no key for the search engine: the daemon has no BRAVE_API_KEY in its environment.")
+	}
+	return tools.Preview{}, nil
+}
+
+func (s searcher) run(ctx context.Context, env *tools.Env, in input) (tools.Result, error) {
+	if _, err := check(ctx, env, in); err != nil {
+		return tools.Result{}, err
+	}
+	env.Report(tools.Step{Message: "asking " + in.at.Host})
+	target, header := in.question()
+	answer, err := s.client.Get(ctx, policyFor(in.at.Hostname()), target, header, func(int64, int64) {})
+	if err != nil {
+		return tools.Result{}, err
+	}
+	said, err := in.understand(answer)
+	if err != nil {
+		return tools.Result{}, err
+	}
+	found := in.sift(said)
+	result := tools.Text(found.text())
+	result.Structured = found
+	return result, nil
+}
+
+// policyFor lets the engine be reached. An address that is not public is meant if the user has named it, or localhost.
+func policyFor(host string) egress.Policy {
+	p := egress.Policy{Allowed: []string{host}}
+	if strings.EqualFold(host, "localhost") {
+		p.Allowed = append(p.Allowed, netip.AddrFrom4([4]byte{127, 0, 0, 1}).String(), netip.IPv6Loopback().String())
+	}
+	return p
+}
+
+// question gives what the engine is asked.
+func (in input) question() (*url.URL, http.Header) {
+	target := *in.at
+	values := target.Query()
+	values.Set("q", in.query())
+	header := http.Header{"Accept": {"application/json"}}
+	if in.backend.Kind == Brave {
+		values.Set("count", "20")
+		header["X-Subscription-Token"] = []string{in.backend.Key}
+	} else {
+		values.Set("format", "json")
+	}
+	target.RawQuery = values.Encode()
+	return &target, header
+}
+
+// query says to the engine which domains are wanted, in the way that engines have in common. What comes is sifted again.
+func (in input) query() string {
+	query := strings.TrimSpace(in.Query)
+	var sites []string
+	for _, domain := range in.Allowed {
+		sites = append(sites, "site:"+domain)
+	}
+	switch {
+	case len(sites) == 1:
+		query += " " + sites[0]
+	case len(sites) > 1:
+		query += " (" + strings.Join(sites, " OR ") + ")"
+	}
+	for _, domain := range in.Blocked {
+		query += " -site:" + domain
+	}
+	return query
+}
+
+// wanted says whether the call wants results of that host.
+func (in input) wanted(host string) bool {
+	below := func(domain string) bool { return host == domain || strings.HasSuffix(host, "."+domain) }
+	if len(in.Allowed) > 0 {
+		return slices.ContainsFunc(in.Allowed, below)
+	}
+	return !slices.ContainsFunc(in.Blocked, below)
+}
+
+// maxResults is how many results are given.
+const maxResults = 10
+
+// sift takes the results that are wanted.
+func (in input) sift(said said) Found {
+	found := Found{Query: in.Query, Backend: in.backend.Kind, Results: []Hit{}, Unresponsive: said.unresponsive, Answers: said.answers}
+	seen := map[string]bool{}
+	for _, hit := range said.hits {
+		at, err := url.Parse(hit.URL)
+		switch {
+		case err != nil || at.Scheme != "http" && at.Scheme != "https" || at.Hostname() == "" || at.User != nil || len(hit.URL) > longestURL, strings.ContainsFunc(hit.URL, unseen),
+			seen[hit.URL], !in.wanted(strings.ToLower(strings.TrimSuffix(at.Hostname(), "."))), len(found.Results) == maxResults:
+			found.LeftOut++
+			continue
+		}
+		seen[hit.URL] = true
+		found.Results = append(found.Results, hit)
+	}
+	return found
+}
+
+// longestURL is in bytes: what WebFetch takes.
+const longestURL = 8 << 10
+
+// Found is the result for programs.
+type Found struct {
+	Query   string `json:"query"`
+	Backend string `json:"backend"`
+	Results []Hit  `json:"results"`
+	// LeftOut counts what the engine gave besides: what the call did not want, what came twice, what is no web page, and
+	// what was more than 10.
+	LeftOut int `json:"left_out"`
+	// Answers are what the engine says by itself.
+	Answers []string `json:"answers,omitempty"`
+	// Unresponsive are engines behind the engine that did not answer, so that there may be more to find.
+	Unresponsive []string `json:"unresponsive,omitempty"`
+}
+
+// A Hit is one page that was found.
+type Hit struct {
+	Title   string `json:"title"`
+	URL     string `json:"url"`
+	Excerpt string `json:"excerpt,omitempty"`
+}
+
+func (f Found) text() string {
+	var b strings.Builder
+	for _, answer := range f.Answers {
+		fmt.Fprintf(&b, "The engine says: %s\n\n", answer)
+	}
+	for i, hit := range f.Results {
+		fmt.Fprintf(&b, "%d. %s\n   %s\n", i+1, hit.Title, hit.URL)
+		if hit.Excerpt != "" {
+			fmt.Fprintf(&b, "   %s\n", hit.Excerpt)
+		}
+	}
+	if len(f.Results) == 0 {
+		b.WriteString("Nothing was found.\n")
+	}
+	if f.LeftOut > 0 {
+		fmt.Fprintf(&b, "\nLeft out: %s.", text.Count(f.LeftOut, "result"))
+	}
+	if len(f.Unresponsive) > 0 {
+		fmt.Fprintf(&b, "\nIncomplete: these did not answer: %s.", strings.Join(f.Unresponsive, ", "))
+	}
+	return strings.TrimSpace(b.String())
+}
