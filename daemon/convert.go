@@ -125,24 +125,6 @@ func resultOf(use *pipeline.Use, e pipeline.Ended) *tooldv1.ToolResult {
 	return result
 }
 
-// confinementOf gives as much as there is room for.
-func confinementOf(c pipeline.Confined) *tooldv1.Confinement {
-	if c.Tier == "" {
-		return nil
-	}
-	wire, left := &tooldv1.Confinement{Tier: tierOf(c.Tier), NotCovered: visibleAll(c.NotCovered)}, room(shownNames)
-	for _, d := range c.Denials {
-		denial := &tooldv1.SandboxDenial{
-			Operation: string(d.Operation), Target: visible(d.Target), Count: uint32(d.Count), Allow: visible(d.Allow), MovedTo: visible(d.MovedTo),
-		}
-		if !left.takes(denial.Target, denial.Allow, denial.MovedTo) {
-			break
-		}
-		wire.Denials = append(wire.Denials, denial)
-	}
-	return wire
-}
-
 func contentOf(block tools.Block) *tooldv1.Content {
 	switch {
 	case block.Image != nil:

@@ -56,8 +56,8 @@ func (s *shelf) get(ctx context.Context, url string, fetch func() (*page, error)
 		case <-ctx.Done():
 			return nil, false, context.Cause(ctx)
 		}
-		if !f.lost {
-			return f.page, false, f.err
+		if !f.lost && f.err == nil { // an error may be the other call's alone
+			return f.page, false, nil
 		}
 	}
 }

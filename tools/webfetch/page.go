@@ -84,10 +84,7 @@ func isText(media string) bool {
 
 // mediaType is what the answer is: as the server says, unless its bytes say that it cannot be so.
 func mediaType(answer *web.Answer) string {
-	said, params, err := mime.ParseMediaType(answer.Header.Get("Content-Type"))
-	if err != nil && said == "" {
-		said = ""
-	}
+	said, params, _ := mime.ParseMediaType(answer.Header.Get("Content-Type")) // what cannot be read says nothing
 	seen, _, _ := strings.Cut(http.DetectContentType(answer.Body), ";")
 	if answer.Header.Get("Content-Type") == "" || said == "application/octet-stream" || said == "" {
 		return seen

@@ -194,6 +194,7 @@ func (g *grower) begin(name atom.Atom, closed, attributed bool) {
 	kept, empty := hollow[name]
 	switch {
 	case empty && (!kept || !g.shown()), closed && (unshown[name] || !g.shown()):
+		g.nodes++ // it has cost a look at what is open
 		return
 	case empty:
 		g.nodes++
@@ -302,6 +303,7 @@ func (g *grower) end(name atom.Atom) {
 			return
 		}
 	}
+	g.nodes++ // it was looked for in vain, which counts as well
 }
 
 // endFrom ends the element at that place and all in it.

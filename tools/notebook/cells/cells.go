@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -155,6 +156,9 @@ func unused(name string, taken map[string]bool) string {
 	return name
 }
 
+// idForm is what an id may be (nbformat 4.5), and a type is of it too.
+var idForm = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+
 func (n *Notebook) readCell(span Span) (Cell, error) {
 	c := Cell{Span: span}
 	var err error
@@ -172,10 +176,12 @@ func (n *Notebook) readCell(span Span) (Cell, error) {
 		return c, errors.New("has a source or outputs that are none")
 	}
 	c.Type, _ = is.Type.(string)
-	if c.Type == "" {
+	if !idForm.MatchString(c.Type) {
 		return c, errors.New("has no cell_type")
 	}
-	c.ID, _ = is.ID.(string)
+	if c.ID, _ = is.ID.(string); !idForm.MatchString(c.ID) {
+		c.ID = "" // it would not do as a name, least of all in a question
+	}
 	c.Own = c.ID != ""
 	c.Source = string(is.Source)
 	if count, ok := is.Count.(float64); ok {

@@ -51,7 +51,7 @@ func TestParse(t *testing.T) {
 		outputs                 int
 	}{
 		{"intro", "markdown", "# Title\ntext", "", true, 0},
-		{`a"b`, "code", "print(1)", "3", true, 5},
+		{"cell-1", "code", "print(1)", "3", false, 5}, // its own id is none that nbformat knows
 		{"cell-2", "raw", "", "", false, 0},
 	} {
 		c := n.Cells[i]
@@ -125,4 +125,16 @@ func FuzzParse(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestDecoys: what readers could take in two ways is refused.
+func TestDecoys(t *testing.T) {
+	for _, cell := range []string{
+		`{"cell_type":"code","source":"run","Source":"shown"}`, `{"cell_type":"code","source":"a","source":"b"}`, `{"cell_type":"co\nde","source":"a"}`,
+	} {
+		var wrong *FormatError
+		if _, err := Parse([]byte(`{"cells":[` + cell + `],"nbformat":4,"nbformat_minor":5,"metadata":{}}`)); !errors.As(err, &wrong) {
+			t.Errorf("%s: %v", cell, err)
+		}
+	}
 }

@@ -6,22 +6,26 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"strings"
 )
 
 var errOther = errors.New("another kind of value")
 
-// members gives the members of the object that stands at span, of valid JSON. One in which a key comes twice is refused:
-// readers differ in which they take.
+// members gives the members of the object that stands at span, of valid JSON. One in which a key comes twice, be it in other
+// letter case, is refused: readers differ in which they take.
 func (n *Notebook) members(span Span) (list []Member, err error) {
+	seen := map[string]bool{}
 	err = n.walk(span, '{', func(d *json.Decoder, at func() int) error {
 		token, err := d.Token()
 		if err != nil {
 			return err
 		}
 		m := Member{Key: token.(string)}
-		if _, twice := Find(list, m.Key); twice {
+		folded := strings.ToLower(strings.ToUpper(m.Key))
+		if seen[folded] {
 			return errOther
 		}
+		seen[folded] = true
 		m.At = n.opening(at())
 		m.Value, err = value(d, at)
 		list = append(list, m)

@@ -66,10 +66,11 @@ func (d Document) Count(ctx context.Context) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	found := pagesLine.FindStringSubmatch(said)
-	if found == nil {
+	all := pagesLine.FindAllStringSubmatch(said, -1)
+	if all == nil {
 		return 0, &DamagedError{"the number of its pages was not found"}
 	}
+	found := all[len(all)-1] // before it stand texts of the document's own
 	n, err := strconv.Atoi(found[1])
 	switch {
 	case err != nil:
@@ -181,6 +182,9 @@ func (d Document) start(ctx context.Context, path string, args []string) (string
 // a confined process sees nothing.
 func (d Document) box(path string) *sandbox.Box {
 	p := d.Box.Policy
+	if p.Tier == "" || p.Tier == sandbox.None { // foreign bytes are confined wherever that can be done
+		p = sandbox.Policy{Tier: sandbox.Fast, Strict: true, Optional: true}
+	}
 	p.Network, p.UnixSockets = sandbox.Network{}, false
 	p.Limits.Memory = memory
 	if !slices.ContainsFunc(sandbox.SystemTrees, func(tree string) bool { return workspace.Within(tree, path) }) {

@@ -48,7 +48,7 @@ type Original struct {
 type LargeError struct{ Width, Height int }
 
 func (e *LargeError) Error() string {
-	return fmt.Sprintf("it has %d x %d pixels; more than %d million are not decoded", e.Width, e.Height, maxPixels/1_000_000)
+	return fmt.Sprintf("it has %d x %d pixels; more than %d million, or %d a side, are not decoded", e.Width, e.Height, maxPixels/1_000_000, longest)
 }
 
 // A DamagedError says that what begins like an image is none.
@@ -96,6 +96,9 @@ func formatOf(media string) (format, bool) {
 	return format{}, false
 }
 
+// longest is how many pixels a side may have. Ours: scaling a strip takes memory for each line of it.
+const longest = 1<<16 - 1
+
 // Check looks at the beginning of an image alone and gives its size. Its error is one of Fit's.
 func Check(media string, data []byte) (image.Config, error) {
 	f, ok := formatOf(media)
@@ -110,7 +113,7 @@ func Check(media string, data []byte) (image.Config, error) {
 		return config, &DamagedError{err.Error()}
 	case config.Width <= 0 || config.Height <= 0:
 		return config, &DamagedError{"it has no pixels"}
-	case config.Width > maxPixels/config.Height:
+	case config.Width > maxPixels/config.Height, config.Width > longest, config.Height > longest:
 		return config, &LargeError{config.Width, config.Height}
 	}
 	return config, nil
