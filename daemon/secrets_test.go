@@ -1,10 +1,16 @@
 package daemon_test
 
 import (
+	"context"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	tooldv1 "github.com/toold/toold/gen/toold/v1"
+	"github.com/toold/toold/tools"
+	"github.com/toold/toold/tools/sandbox"
 )
 
 // TestNothingOfTheDaemonInside: no call sees what the daemon keeps to itself, whichever way it is confined: its environment, its
@@ -67,5 +73,35 @@ func TestTitlesHoldNoSecrets(t *testing.T) {
 	}
 	if text != token+"\n" {
 		t.Errorf("the result is %q", text)
+	}
+}
+
+// TestToolThatStartsAProgram: a tool that says nothing of programs and starts one is confined all the same, and its result
+// says how.
+func TestToolThatStartsAProgram(t *testing.T) {
+	type nothing struct{}
+	own := tools.New(tools.Spec{Name: "Own"}, tools.Funcs[nothing]{
+		Effects: func(nothing) tools.Effects { return tools.Effects{} },
+		Run: func(_ context.Context, env *tools.Env, _ nothing) (tools.Result, error) {
+			out := sandbox.Beginning{Most: 100}
+			p, err := env.Box.Start(sandbox.Command{
+				ID: env.CallID, Path: "/bin/sh", Args: []string{"sh", "-c", "grep Seccomp: /proc/self/status; : >made && echo made"}, Dir: env.Dir, Stdout: &out, Stderr: io.Discard,
+			})
+			if err != nil {
+				return tools.Result{}, err
+			}
+			p.Wait()
+			return tools.Text(out.String()), nil
+		},
+	})
+	h := serve(t, own)
+	c := h.join("s", free())
+	c.use("a", "Own", `{}`)
+	result := c.until("a OK").GetToolResult()
+	if tier := result.GetConfinement().GetTier(); tier <= tooldv1.SandboxTier_SANDBOX_TIER_NONE || result.GetUsage().GetSandbox() != tier {
+		t.Errorf("confinement %v, usage %v", result.GetConfinement(), result.GetUsage())
+	}
+	if text := result.GetContent()[0].GetText(); strings.Contains(text, "made") {
+		t.Errorf("it wrote: %q", text)
 	}
 }

@@ -50,9 +50,14 @@ func (c *Call) acting(ctx context.Context) *sandbox.Box {
 func (c *Call) enclose(ctx context.Context, env *tools.Env) (Confined, error) {
 	env.Box = c.acting(ctx)
 	if effects := c.parsed.effects; !effects.Opaque && len(effects.Commands) == 0 {
-		return Confined{}, nil
+		return Confined{}, nil // whether its tool will start a program of its own turns out when it runs
 	}
-	confinement, err := env.Box.Runner.Confinement(env.Box.Policy)
+	return c.confinement(env.Box)
+}
+
+// confinement says how processes of the box are confined.
+func (c *Call) confinement(box *sandbox.Box) (Confined, error) {
+	confinement, err := box.Runner.Confinement(box.Policy)
 	if err != nil {
 		return Confined{}, fault.Failedf("sandbox_unavailable", "The call was not started: %v.", err)
 	}
@@ -124,7 +129,7 @@ func (conf Confining) reach() sandbox.Network {
 	if confinement, err := conf.Runner.Confinement(sandbox.Policy{Tier: sandbox.Full}); err != nil || confinement.Tier != sandbox.Full {
 		return n // a way out there is a way out for others too
 	}
-	if !n.Open && len(n.Allowed) == 0 {
+	if len(n.Allowed) == 0 {
 		n.Allowed = []string{nobody}
 	}
 	return n
@@ -344,6 +349,7 @@ func (c *Call) barred(ctx context.Context) (paths []string) {
 	if bars == nil {
 		return nil
 	}
+	c.overlooked = false
 	literal, all := rules.UnreadablePaths()
 	for _, path := range literal {
 		if _, err := os.Lstat(path); err == nil && (bars(path) != "" || bars(filepath.Join(path, "x")) != "") {

@@ -181,6 +181,10 @@ func (c *Call) act(ctx context.Context, env *tools.Env, usage *Usage) Ended {
 	since := time.Now()
 	result, err := c.parsed.action.Run(ctx, env)
 	usage.Ran = time.Since(since)
+	if confined.Tier == "" && env.Box.Used() {
+		confined, _ = c.confinement(env.Box) // it was found to be possible
+		usage.Tier = confined.Tier
+	}
 	confined.Denials = denials(env.Box.Denials())
 	return settle(ctx, result, err, usage.Ran).confined(confined)
 }

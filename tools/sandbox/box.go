@@ -16,13 +16,25 @@ type Box struct {
 	Set    []string // NAME=value: what each of them has whatever else it is given
 
 	mu      sync.Mutex
+	used    bool
 	denials []Denial
 }
 
 // Start starts c under the policy, as Runner.Start does.
 func (b *Box) Start(c Command) (*Process, error) {
 	c.Policy, c.denied = b.Policy, b.note
-	return b.Runner.Start(c)
+	p, err := b.Runner.Start(c)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.used = b.used || err == nil
+	return p, err
+}
+
+// Used reports that something was started.
+func (b *Box) Used() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.used
 }
 
 // Environ is what a process is to be given of base, which is a list of NAME=value, with set in the place of what base says of

@@ -64,9 +64,7 @@ func newNamespaces(p Policy, r *os.File) (made []namespace, proxy net.Listener, 
 	slices.SortStableFunc(m.places, func(a, b Place) int { return cmp.Compare(strings.Count(a.Path, "/"), strings.Count(b.Path, "/")) })
 	flags := m.enter()
 	m.files()
-	if flags&unix.CLONE_NEWNET != 0 {
-		m.loopback()
-	}
+	m.loopback()
 	if p.Network.proxied() {
 		m.listen()
 	}
@@ -108,10 +106,7 @@ type maker struct {
 
 // enter gives the flags of the new namespaces; a user that is not root needs one for users too.
 func (m *maker) enter() (flags uintptr) {
-	flags = unix.CLONE_NEWNS | unix.CLONE_NEWIPC
-	if !m.policy.Network.Open {
-		flags |= unix.CLONE_NEWNET
-	}
+	flags = unix.CLONE_NEWNS | unix.CLONE_NEWIPC | unix.CLONE_NEWNET
 	m.about = "entering new namespaces"
 	m.noHandlers()
 	if os.Geteuid() == 0 {

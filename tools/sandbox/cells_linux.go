@@ -5,7 +5,6 @@ package sandbox
 import (
 	"cmp"
 	"fmt"
-	"io"
 	"net"
 	"slices"
 	"strconv"
@@ -19,7 +18,7 @@ import (
 
 // cells are those that have been made, by what they were made for.
 type cells struct {
-	outlet func(Network, net.Listener) io.Closer
+	outlet Outlet
 	kept   time.Duration // how long those that nobody uses are; 0: idle
 
 	mu       sync.Mutex

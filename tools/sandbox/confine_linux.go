@@ -18,7 +18,7 @@ func filterFor(p Policy, t Tier, port int) filter {
 	if t == Full {
 		return filter{inet: true, unix: p.UnixSockets, watched: true}
 	}
-	return filter{strict: p.Strict, shared: true, inet: p.Network.Open || port != 0, stream: !p.Network.Open, unix: p.UnixSockets}
+	return filter{strict: p.Strict, shared: true, inet: port != 0, stream: true, unix: p.UnixSockets}
 }
 
 // A launch is one process to be started in a cell.

@@ -74,9 +74,7 @@ func profile(p Policy) string {
 			fmt.Fprintf(&b, "(allow file-read* file-write* (subpath %q))\n", path)
 		}
 	}
-	if !p.Network.Open {
-		b.WriteString("(deny network*)\n")
-	}
+	b.WriteString("(deny network*)\n")
 	if p.UnixSockets {
 		b.WriteString("(allow network* (remote unix-socket))\n")
 	}

@@ -123,7 +123,7 @@ func (p *Process) unfence() (denials []Denial) {
 		denials = b.guard.finish()
 	}
 	p.runner.grounds.cells.leave(b.cell)
-	return append(denials, p.made()...)
+	return append(p.made(), denials...)
 }
 
 // endFirst kills the first process, and with it all that may be left, and collects it. Its end waits for that of all

@@ -8,16 +8,14 @@ import (
 	"encoding/binary"
 	"os"
 	"sync"
-
-	"golang.org/x/sys/unix"
 )
 
 // firstProgram is an executable file that sleeps for good. That its children's ends are ignored, so that the kernel collects
 // them, is set before it begins.
-var firstProgram = sync.OnceValues(func() (*os.File, error) { return executable("first", sleepCode) })
+var firstProgram = sync.OnceValues(func() (*os.File, error) { return inMemory("first", executable(sleepCode)) })
 
-// elfMachine, sleepCode and base make a program of machine code: an ELF header, one segment, the code.
-func executable(name string, code []byte) (*os.File, error) {
+// executable makes a program of machine code: an ELF header, one segment, the code.
+func executable(code []byte) []byte {
 	const headers, base = 64 + 56, 0x400000
 	le := binary.LittleEndian
 	b := bytes.NewBuffer(append([]byte("\x7fELF\x02\x01\x01"), make([]byte, 9)...))
@@ -29,17 +27,5 @@ func executable(name string, code []byte) (*os.File, error) {
 	} {
 		_ = binary.Write(b, le, v) // a buffer takes all
 	}
-	fd, err := unix.MemfdCreate(name, unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
-	if err != nil {
-		return nil, err
-	}
-	f := os.NewFile(uintptr(fd), name)
-	if err = fill(f, b.Bytes()); err == nil {
-		_, err = unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, unix.F_SEAL_SEAL|unix.F_SEAL_SHRINK|unix.F_SEAL_GROW|unix.F_SEAL_WRITE)
-	}
-	if err != nil {
-		_ = f.Close()
-		return nil, err
-	}
-	return f, nil
+	return b.Bytes()
 }

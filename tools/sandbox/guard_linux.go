@@ -312,9 +312,6 @@ func (n *notification) mapped(at uint64) string {
 // connecting notes a connection to somewhere else than the sandbox's own loopback, and one to what listens on everybody's
 // loopback alone.
 func (g *guard) connecting(n *notification) {
-	if g.policy.Network.Open {
-		return
-	}
 	var raw [unix.SizeofSockaddrInet6]byte
 	size := min(n.args[2], uint64(len(raw)))
 	if size < 8 {
@@ -361,5 +358,5 @@ func family(number uint64) string {
 	if name := names[number]; name != "" {
 		return name
 	}
-	return strings.TrimSpace(fmt.Sprintf("family %d", number))
+	return fmt.Sprintf("family %d", number)
 }

@@ -11,7 +11,7 @@ import (
 
 // newInput gives an open file with content, to be read from its beginning. It is the caller's to close.
 func newInput(content []byte) (*os.File, error) {
-	f, err := inMemory(content)
+	f, err := inMemory("input", content)
 	if err != nil {
 		f, err = onDisk(content)
 	}

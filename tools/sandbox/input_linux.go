@@ -7,12 +7,12 @@ import (
 )
 
 // inMemory makes a file that nobody can change any more: a process must not fill the memory through its own input.
-func inMemory(content []byte) (*os.File, error) {
-	fd, err := unix.MemfdCreate("input", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
+func inMemory(name string, content []byte) (*os.File, error) {
+	fd, err := unix.MemfdCreate(name, unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
 	if err != nil {
 		return nil, err
 	}
-	f := os.NewFile(uintptr(fd), "input")
+	f := os.NewFile(uintptr(fd), name)
 	if err = fill(f, content); err == nil {
 		_, err = unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS,
 			unix.F_SEAL_SEAL|unix.F_SEAL_SHRINK|unix.F_SEAL_GROW|unix.F_SEAL_WRITE)

@@ -69,7 +69,7 @@ func restriction(p Policy, port int) (*os.File, error) {
 		return nil, unix.ENOSYS
 	}
 	attr := claim{files: rightsOf(abi)}
-	if abi >= 4 && !p.Network.Open {
+	if abi >= 4 {
 		attr.ports = unix.LANDLOCK_ACCESS_NET_BIND_TCP | unix.LANDLOCK_ACCESS_NET_CONNECT_TCP
 	}
 	if abi >= 6 {

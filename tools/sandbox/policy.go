@@ -55,7 +55,6 @@ var SystemTrees = []string{
 	"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/etc", "/nix/store", "/gnu/store", "/run/current-system",
 	"/proc/cpuinfo", "/proc/meminfo", "/proc/stat", "/proc/loadavg", "/proc/uptime", "/proc/version", "/proc/filesystems",
 	"/proc/sys", "/sys/devices/system", "/sys/kernel/mm/transparent_hugepage", "/sys/fs/cgroup",
-	"/usr/share/zoneinfo",
 }
 
 // Access is what may be done at a place.
@@ -70,12 +69,11 @@ const (
 
 // Network is what can be reached. The zero value is nothing but the call's own loopback.
 type Network struct {
-	Open bool // everything, as without a sandbox
 	// Allowed and Denied are host patterns for the daemon's own proxy; without Allowed there is no proxy.
 	Allowed, Denied []string
 }
 
-func (n Network) proxied() bool { return !n.Open && len(n.Allowed) > 0 }
+func (n Network) proxied() bool { return len(n.Allowed) > 0 }
 
 // Limits are resource limits of each process; 0: none. Processes counts all of the user's.
 type Limits struct {

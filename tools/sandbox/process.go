@@ -82,7 +82,7 @@ type Exit struct {
 	MaxRSS  int64 // bytes, of the largest process of the tree that was waited for
 	Stopped bool  // Stop was called before the main process had ended
 	Output  error // why the output was not taken to its end; nil: it was
-	// Denials is what the tree was not let do, as far as that is noticed, at most 50 of them.
+	// Denials is what the tree was not let do, as far as that is noticed, at most 50 of them: what was taken away first.
 	Denials []Denial
 }
 
@@ -253,7 +253,8 @@ func (p *Process) conclude() {
 	} else { // stuck in the kernel: collected whenever it comes out
 		go func() { <-p.exited; _, _ = collect(p.child) }()
 	}
-	p.exit.Denials = append(p.unfence(), p.others()...)
+	denials := append(p.unfence(), p.others()...)
+	p.exit.Denials = denials[:min(len(denials), manyDenials)]
 	if p.denied != nil {
 		p.denied(p.exit.Denials)
 	}

@@ -23,7 +23,7 @@ func awaitAny([]member, time.Duration)          {}
 func grow(uintptr)                              {}
 func ticks() uint64                             { return 0 }
 func becomeSubreaper() (session int, err error) { return 0, nil }
-func inMemory([]byte) (*os.File, error)         { return nil, errors.ErrUnsupported }
+func inMemory(string, []byte) (*os.File, error) { return nil, errors.ErrUnsupported }
 
 // awaitExit returns when the child pid is dead, and leaves it to be collected.
 func awaitExit(pid int) {
