@@ -14,7 +14,7 @@ SEED ?= 1
 STARTS ?= 10000
 
 .DEFAULT_GOAL := all
-.PHONY: all demo test lint generate check bench bench-sandbox starts crash flap soak fuzz build install clients generated protos vet
+.PHONY: all demo test lint generate check bench bench-sandbox starts crash flap soak fuzz build install clients servers generated protos vet
 
 all: generate lint test
 
@@ -96,6 +96,11 @@ fuzz:
 clients: .bin/grpcurl
 	cd examples/clients/node && npm ci --ignore-scripts
 
+# The language servers and the MCP servers that tests drive.
+servers: .bin/gopls
+	cd tools/language/testdata/servers && npm ci --ignore-scripts
+	cd tools/mcp/testdata/servers && npm ci --ignore-scripts
+
 .bin/buf: tools.mod tools.sum
 	go build -modfile=tools.mod -o .bin/ github.com/bufbuild/buf/cmd/buf \
 	  google.golang.org/protobuf/cmd/protoc-gen-go google.golang.org/grpc/cmd/protoc-gen-go-grpc
@@ -105,3 +110,6 @@ clients: .bin/grpcurl
 
 .bin/grpcurl: examples/clients/grpcurl/tool.mod examples/clients/grpcurl/tool.sum
 	go build -modfile=examples/clients/grpcurl/tool.mod -o .bin/ github.com/fullstorydev/grpcurl/cmd/grpcurl
+
+.bin/gopls: tools/language/testdata/servers/tool.mod tools/language/testdata/servers/tool.sum
+	go build -modfile=tools/language/testdata/servers/tool.mod -o .bin/ golang.org/x/tools/gopls

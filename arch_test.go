@@ -31,16 +31,21 @@ var imports = map[string][]string{
 	"bench/ledger": {"gen/toold/v1"},
 	"cmd/toold": {
 		"daemon", "daemon/settings", "gen/toold/v1", "tools", "tools/bash", "tools/edit", "tools/glob",
-		"tools/grep", "tools/ls", "tools/notebook", "tools/read", "tools/read/pdf", "tools/sandbox", "tools/todo", "tools/webfetch", "tools/websearch", "tools/workspace", "tools/write",
+		"tools/grep", "tools/ls", "tools/lsp", "tools/mcp", "tools/notebook", "tools/read", "tools/pdf", "tools/sandbox", "tools/todo", "tools/toolsearch", "tools/webfetch", "tools/websearch", "tools/workspace", "tools/write",
 	},
 	"daemon": {
-		"daemon/checkpoint", "daemon/journal", "daemon/settings", "gen/toold/v1", "scheduler", "scheduler/hook", "scheduler/permission",
-		"scheduler/pipeline", "tools", "tools/background", "tools/egress", "tools/fault", "tools/nearest", "tools/redact", "tools/sandbox",
-		"tools/spool", "tools/workspace",
+		"daemon/checkpoint", "daemon/journal", "daemon/pool", "daemon/settings", "gen/toold/v1", "scheduler", "scheduler/hook", "scheduler/permission",
+		"scheduler/pipeline", "tools", "tools/background", "tools/egress", "tools/fault", "tools/language", "tools/mcp", "tools/nearest", "tools/program", "tools/redact",
+		"tools/sandbox", "tools/spool", "tools/workspace",
 	},
-	"daemon/checkpoint":    {"tools", "tools/fault", "tools/workspace", "tools/workspace/text"},
-	"daemon/journal":       {},
-	"daemon/settings":      {"scheduler/hook", "scheduler/permission", "tools/nearest", "tools/sandbox"},
+	"daemon/checkpoint": {"tools", "tools/fault", "tools/workspace", "tools/workspace/text"},
+	"daemon/journal":    {},
+	"daemon/pool":       {"tools"},
+	"daemon/settings":   {"scheduler/hook", "scheduler/permission", "tools/nearest", "tools/sandbox"},
+	"examples/filesearch": {
+		"daemon", "tools", "tools/edit", "tools/fault", "tools/glob", "tools/grep", "tools/ls", "tools/sandbox", "tools/walk",
+		"tools/workspace", "tools/workspace/text", "tools/write",
+	},
 	"gen/toold/v1":         {},
 	"scheduler":            {},
 	"scheduler/hook":       {"scheduler/permission", "tools/redact", "tools/sandbox"},
@@ -50,23 +55,27 @@ var imports = map[string][]string{
 		"tools/spool", "tools/walk", "tools/workspace",
 	},
 	"tools": {
-		"tools/background", "tools/fault", "tools/sandbox", "tools/shell", "tools/spool",
+		"tools/background", "tools/fault", "tools/language", "tools/sandbox", "tools/shell", "tools/spool",
 		"tools/workspace",
 	},
 	"tools/background":           {"tools/sandbox", "tools/spool"},
 	"tools/bash":                 {"tools", "tools/background", "tools/fault", "tools/sandbox", "tools/shell", "tools/spool"},
+	"tools/cells":                {},
 	"tools/edit":                 {"tools", "tools/fault", "tools/workspace", "tools/workspace/text"},
 	"tools/egress":               {},
 	"tools/fault":                {},
 	"tools/glob":                 {"tools", "tools/fault", "tools/walk", "tools/workspace", "tools/workspace/text"},
 	"tools/grep":                 {"tools", "tools/fault", "tools/sandbox", "tools/walk", "tools/workspace", "tools/workspace/text"},
+	"tools/language":             {"tools/fault", "tools/sandbox"},
 	"tools/ls":                   {"tools", "tools/fault", "tools/walk", "tools/workspace", "tools/workspace/text"},
+	"tools/lsp":                  {"tools", "tools/fault", "tools/language", "tools/workspace/text"},
+	"tools/mcp":                  {"tools", "tools/fault", "tools/picture", "tools/sandbox"},
 	"tools/nearest":              {},
-	"tools/notebook":             {"tools", "tools/fault", "tools/notebook/cells", "tools/workspace", "tools/workspace/text"},
-	"tools/notebook/cells":       {},
-	"tools/read":                 {"tools", "tools/fault", "tools/notebook/cells", "tools/read/pdf", "tools/read/picture", "tools/sandbox", "tools/workspace", "tools/workspace/text"},
-	"tools/read/pdf":             {"tools/sandbox", "tools/workspace"},
-	"tools/read/picture":         {},
+	"tools/notebook":             {"tools", "tools/fault", "tools/cells", "tools/workspace", "tools/workspace/text"},
+	"tools/pdf":                  {"tools/fault", "tools/sandbox", "tools/workspace"},
+	"tools/picture":              {},
+	"tools/program":              {"tools", "tools/fault", "tools/picture", "tools/sandbox", "tools/spool"},
+	"tools/read":                 {"tools", "tools/fault", "tools/cells", "tools/pdf", "tools/picture", "tools/workspace", "tools/workspace/text"},
 	"tools/redact":               {},
 	"tools/sandbox":              {},
 	"tools/sandbox/escape":       {"tools/sandbox/escape/scene"},
@@ -75,12 +84,13 @@ var imports = map[string][]string{
 	"tools/shell":                {},
 	"tools/spool":                {},
 	"tools/todo":                 {"tools"},
+	"tools/toolsearch":           {"tools", "tools/fault", "tools/nearest"},
 	"tools/tooltest": {
-		"tools", "tools/background", "tools/fault", "tools/sandbox", "tools/spool", "tools/workspace",
+		"tools", "tools/background", "tools/fault", "tools/language", "tools/sandbox", "tools/spool", "tools/workspace",
 	},
 	"tools/walk":           {"tools/workspace", "tools/workspace/text"},
 	"tools/web":            {"tools/egress", "tools/fault"},
-	"tools/webfetch":       {"tools", "tools/egress", "tools/fault", "tools/read/pdf", "tools/read/picture", "tools/sandbox", "tools/web", "tools/workspace/text"},
+	"tools/webfetch":       {"tools", "tools/egress", "tools/fault", "tools/pdf", "tools/picture", "tools/sandbox", "tools/web", "tools/workspace/text"},
 	"tools/websearch":      {"tools", "tools/egress", "tools/fault", "tools/web", "tools/workspace/text"},
 	"tools/workspace":      {"tools/fault", "tools/nearest", "tools/workspace/text"},
 	"tools/workspace/text": {},
@@ -103,8 +113,10 @@ var confined = []struct {
 	{"database/sql", []string{"daemon/journal"}},
 	{"modernc.org/sqlite", []string{"daemon/journal"}},
 	{"mvdan.cc/sh/v3", []string{"tools/shell"}},
-	{"golang.org/x/image", []string{"tools/read/picture"}},
-	{"github.com/ledongthuc/pdf", []string{"tools/read/pdf"}},
+	{"golang.org/x/image", []string{"tools/picture"}},
+	{"github.com/modelcontextprotocol/go-sdk", []string{"cmd", "tools/mcp"}},
+	{"github.com/ledongthuc/pdf", []string{"tools/pdf"}},
+	{"github.com/sourcegraph/jsonrpc2", []string{"tools/language"}},
 }
 
 // A source is one Go file that is not a test, and where it lies.
@@ -205,7 +217,7 @@ func TestTableKeepsTheShape(t *testing.T) {
 	isTool := func(dir string) bool {
 		return strings.HasPrefix(dir, "tools/") && slices.Contains(imports[dir], "tools") && dir != "tools/tooltest"
 	}
-	floor := map[string]int{"tools": 0, "scheduler": 1, "daemon": 2, "cmd": 3, "bench": 3}
+	floor := map[string]int{"tools": 0, "scheduler": 1, "daemon": 2, "cmd": 3, "bench": 3, "examples": 3}
 	for dir, allowed := range imports {
 		level, known := floor[strings.Split(dir, "/")[0]]
 		if !known && dir != "gen/toold/v1" {

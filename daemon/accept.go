@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/toold/toold/daemon/journal"
@@ -158,6 +159,8 @@ func (s *session) place(r *request, choose func(turnID string) *turn) *placed {
 		return endsWith(crowded)
 	case r.parent != "" && parentKey == "":
 		return endsWith(fault.Invalidf("unknown_parent", "The call %q is not running, so no call can be part of it. Leave parent_tool_use_id empty.", r.parent))
+	case tool == nil && strings.HasPrefix(r.use.Name, "mcp__") && s.mayCome(r.use.Name):
+		return endsWith(fault.Invalidf("unknown_tool", "The MCP server of the tool %s is still starting. Send the call again when a Notice says that the tools have changed.", r.use.Name))
 	case tool == nil:
 		return endsWith(s.unknownTool(r.use.Name, t.options))
 	default:

@@ -85,7 +85,7 @@ func (d *Daemon) restorable(who principal, name string) (s *session, open bool, 
 	if err != nil {
 		return nil, false, err
 	}
-	s, err = d.explaining(who, &tooldv1.ExplainRequest{Roots: roots})
+	s, err = d.likeness(who, "", roots, nil)
 	return s, false, err
 }
 

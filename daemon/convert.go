@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"github.com/toold/toold/daemon/journal"
+	"github.com/toold/toold/daemon/pool"
 	"github.com/toold/toold/daemon/settings"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 	"github.com/toold/toold/scheduler"
@@ -80,7 +81,19 @@ func questionOf(use *pipeline.Use, q pipeline.Question) *tooldv1.Question {
 		InputJson: shortened(visible(q.Input), shownInput), InputDigest: q.Digest,
 		Diff: shortened(visible(q.Diff), shownDiff), Reason: shortened(told(q.Verdict.Reason), shownReason),
 		Level: levelOf(q.Verdict.Level), Suggestions: suggestionsOf(q.Suggestions), Grounds: groundsOf(q.Verdict.Grounds), Effects: effectsOf(q.Facts),
+		FormSchemaJson: formOf(q.Form),
 	}
+}
+
+// formOf gives the schema of what a tool wants to know; empty: it wants nothing.
+func formOf(form *tools.Form) string {
+	switch {
+	case form == nil:
+		return ""
+	case len(form.Schema) == 0 || len(form.Schema) > shownInput:
+		return "{}"
+	}
+	return clean(string(form.Schema))
 }
 
 func suggestionsOf(rules []string) (list []*tooldv1.Suggestion) {
@@ -180,7 +193,7 @@ func turnEndedOf(e pipeline.TurnEnded) *tooldv1.TurnEnded {
 func changedOf(e pipeline.Changed) *tooldv1.SessionChanged {
 	wire := &tooldv1.SessionChanged{
 		WorkingDirectory: clean(e.Dir), Exported: cleanAll(e.Exported), Unexported: cleanAll(e.Unexported),
-		TodosChanged: e.TodosReplaced, Todos: todosOf(e.Todos), Closed: e.Closed,
+		TodosChanged: e.TodosReplaced, Todos: todosOf(e.Todos), Closed: e.Closed, ActivatedTools: cleanAll(e.Activated),
 	}
 	if e.Peer != nil {
 		wire.Peer = &tooldv1.Peer{Uid: uint32(e.Peer.UID), ClientName: clean(e.Peer.Client), ClientVersion: clean(e.Peer.Version), Principal: clean(e.Peer.Principal)}
@@ -208,7 +221,38 @@ func channelOf(c spool.Channel) tooldv1.Channel {
 	return map[spool.Channel]tooldv1.Channel{spool.Stdout: tooldv1.Channel_CHANNEL_STDOUT, spool.Stderr: tooldv1.Channel_CHANNEL_STDERR}[c]
 }
 
-// The other way: options into the values that the rooms below take. What is unset is its default.
+// The other way: what a client's tool gave, into a result. Its error says that the tool has failed.
+func resultIn(wire *tooldv1.ClientToolResult) (result tools.Result, err error) {
+	text := ""
+	for _, content := range wire.GetContent() {
+		block := blockIn(content)
+		result.Content = append(result.Content, block)
+		if text == "" {
+			text = block.Text
+		}
+	}
+	if wire.GetStructured() != nil {
+		result.Structured = wire.GetStructured().AsMap()
+	}
+	if wire.GetIsError() {
+		return result, failedTool(text)
+	}
+	return result, nil
+}
+
+func blockIn(content *tooldv1.Content) tools.Block {
+	switch block := content.GetBlock().(type) {
+	case *tooldv1.Content_Image:
+		return tools.Block{Image: &tools.Blob{MediaType: block.Image.GetMediaType(), Data: block.Image.GetData()}}
+	case *tooldv1.Content_Document:
+		return tools.Block{Document: &tools.Blob{MediaType: block.Document.GetMediaType(), Data: block.Document.GetData()}}
+	case *tooldv1.Content_Link:
+		return tools.Block{Link: &tools.Link{URI: block.Link.GetUri(), Name: block.Link.GetName()}}
+	}
+	return tools.Block{Text: content.GetText()}
+}
+
+// Options into the values that the rooms below take. What is unset is its default.
 
 func feedOf(o *tooldv1.Options) scheduler.Feed {
 	if o.GetStart() == tooldv1.Start_START_AT_END_OF_TURN {
@@ -246,6 +290,43 @@ func merged(base, change *tooldv1.Options) *tooldv1.Options {
 	}
 	proto.Merge(into, change)
 	return into
+}
+
+// toolOf describes a tool of a pool. Of one that is deferred a model gets the name alone, and whole says to tell the rest all
+// the same.
+func toolOf(e pool.Entry, whole bool) *tooldv1.Tool {
+	s := e.Spec
+	wire := &tooldv1.Tool{
+		Name: clean(s.Name), ReadOnly: s.ReadOnly, Destructive: s.Destructive, OpenWorld: s.OpenWorld, Deferred: e.Deferred,
+		Unavailable: clean(e.Unavailable), Level: highestLevel(s),
+	}
+	if e.Forbidden {
+		wire.Level = tooldv1.Level_LEVEL_FORBIDDEN
+	}
+	if whole || !e.Deferred {
+		wire.Description, wire.InputSchemaJson = clean(s.Description), clean(string(s.InputSchema))
+	}
+	return wire
+}
+
+// highestLevel is how far a call of the tool can reach at most.
+func highestLevel(s tools.Spec) tooldv1.Level {
+	switch {
+	case s.OpenWorld || s.Origin != tools.BuiltIn && !(s.Origin == tools.Client && s.ReadOnly):
+		return tooldv1.Level_LEVEL_DANGEROUS
+	case s.ReadOnly:
+		return tooldv1.Level_LEVEL_SAFE
+	}
+	return tooldv1.Level_LEVEL_CONFIRM
+}
+
+// formatIn is the form of definitions that a request asks for; false: none.
+func formatIn(f tooldv1.ToolFormat) (format pool.Format, some bool) {
+	formats := map[tooldv1.ToolFormat]pool.Format{
+		tooldv1.ToolFormat_TOOL_FORMAT_ANTHROPIC: pool.Anthropic, tooldv1.ToolFormat_TOOL_FORMAT_OPENAI: pool.OpenAI, tooldv1.ToolFormat_TOOL_FORMAT_MCP: pool.MCP,
+	}
+	format, some = formats[f]
+	return format, some
 }
 
 // wireMode is a mode on the wire, where 0 is none.

@@ -6,6 +6,7 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net"
@@ -27,20 +28,21 @@ import (
 	"github.com/toold/toold/daemon/settings"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 	"github.com/toold/toold/tools"
+	"github.com/toold/toold/tools/mcp"
 	"github.com/toold/toold/tools/sandbox"
 	"github.com/toold/toold/tools/spool"
 	"github.com/toold/toold/tools/workspace"
 )
 
-// A Config is what a daemon is made of. All of it is required but UserSettings, IdleExit and Metrics.
+// A Config is what a daemon is made of. Tools, StateDir and Root are required.
 type Config struct {
 	Tools        []tools.Tool // in the order in which models see them
 	StateDir     string       // journal and outputs; made if need be
 	Root         string       // root of anonymous sessions; absolute
 	Version      string
-	UserSettings string // the user's settings file; empty: none
-	ManagedDir   string // holds the administrator's settings; empty: there are none
-	Log          *zap.Logger
+	UserSettings string      // the user's settings file; empty: none
+	ManagedDir   string      // holds the administrator's settings; empty: there are none
+	Log          *zap.Logger // nil: nothing is logged
 	// IdleExit ends the daemon after so long without stream, running call or background task. 0: never.
 	IdleExit time.Duration
 	// Metrics takes the gRPC server's metrics; nil: they are kept nowhere.
@@ -62,6 +64,8 @@ type Daemon struct {
 	checkpoints *checkpoint.Store
 	shares      *shares
 	runner      *sandbox.Runner
+	fleet       mcp.Fleet // MCP servers of all sessions
+	paces       paces
 	arrivals    atomic.Uint64 // of requests
 	refusals    *zap.Logger
 	locks       *workspace.Locks
@@ -91,6 +95,7 @@ const disconnectGrace = 5 * time.Second
 
 // New opens the state, ends what a dead daemon left running, and brings its sessions back.
 func New(config Config) (*Daemon, error) {
+	config.Log = cmp.Or(config.Log, zap.NewNop())
 	sources := settings.DefaultSources(config.UserSettings)
 	sources.ManagedDir = config.ManagedDir
 	files := settings.Open(sources)

@@ -136,15 +136,8 @@ const (
 
 // checkAttach refuses what is not served or makes no sense, before anything is made or changed.
 func (d *Daemon) checkAttach(a *tooldv1.Attach) error {
-	unserved := func(field string) error {
-		return refuse(codes.FailedPrecondition, "not_served", "attach.%s is not served by this daemon yet. Leave it unset.", field).at("attach." + field)
-	}
 	_, known := d.session(a.GetSessionId())
 	switch {
-	case len(a.GetClientTools()) > 0:
-		return unserved("client_tools")
-	case a.GetCapabilities().GetBuffers():
-		return unserved("capabilities.buffers")
 	case a.GetRole() < 0 || a.GetRole() > tooldv1.Role_ROLE_COMPANION:
 		return refuse(codes.InvalidArgument, "invalid_role", "attach.role has the value %d, which this daemon does not know.", a.GetRole()).at("attach.role")
 	case max(len(a.GetClient().GetName()), len(a.GetClient().GetVersion())) > maxClient:
@@ -155,7 +148,10 @@ func (d *Daemon) checkAttach(a *tooldv1.Attach) error {
 	if err := checkEnv(a.GetEnv()); err != nil {
 		return err
 	}
-	if err := checkOptions(a.GetOptions(), d.Tools); err != nil {
+	if _, err := clientToolsOf(a.GetClientTools(), nil); err != nil {
+		return err
+	}
+	if err := d.checkOptions(a.GetOptions(), clientToolNames(a.GetClientTools())); err != nil {
 		return err
 	}
 	if text := a.GetOptions().GetSettingsJson(); text != "" {
@@ -198,6 +194,15 @@ func (d *Daemon) find(who principal, name string, roots []string, options *toold
 // attach makes st one of the session's streams.
 func (s *session) attach(ctx context.Context, st *stream, a *tooldv1.Attach) error {
 	standing := s.stand()
+	offers, err := clientToolsOf(a.GetClientTools(), s.delegate)
+	if err != nil {
+		st.cursor.Close()
+		return err
+	}
+	if !s.meta.Anonymous {
+		s.serve()
+	}
+	defer s.reviewPool()
 	s.intake.Lock()
 	defer s.intake.Unlock()
 	s.mu.Lock()
@@ -205,6 +210,11 @@ func (s *session) attach(ctx context.Context, st *stream, a *tooldv1.Attach) err
 	if s.stopping {
 		st.cursor.Close()
 		return s.closed()
+	}
+	st.offers, st.buffers = offers, a.GetCapabilities().GetBuffers()
+	if s.crowdedByTools(st) {
+		st.cursor.Close()
+		return refuse(codes.ResourceExhausted, "too_many_tools", "With these the session would have more than %d client tools.", maxClientTools).at("attach.client_tools")
 	}
 	st.answers, st.fileChanges = a.GetCapabilities().GetAnswers(), a.GetCapabilities().GetFileChanges()
 	st.bytes = s.options.GetOutputFormat() == tooldv1.OutputFormat_OUTPUT_FORMAT_BYTES
@@ -215,6 +225,7 @@ func (s *session) attach(ctx context.Context, st *stream, a *tooldv1.Attach) err
 		return errDisplaced
 	}
 	s.streams[st] = struct{}{}
+	s.register(st)
 	s.used = time.Now()
 	s.meet(ctx, a.GetClient())
 	if !st.companion {
@@ -284,6 +295,7 @@ func (s *session) detach(st *stream) {
 	if watched {
 		s.reviewWatch()
 	}
+	s.awaitReturn(st)
 	if leading && idle && s.meta.Anonymous {
 		s.close("its stream has ended")
 	}

@@ -7,7 +7,6 @@ import (
 	"context"
 	"maps"
 	"slices"
-	"strings"
 
 	"google.golang.org/grpc/codes"
 
@@ -15,6 +14,7 @@ import (
 	"github.com/toold/toold/scheduler/pipeline"
 	"github.com/toold/toold/tools/background"
 	"github.com/toold/toold/tools/fault"
+	"github.com/toold/toold/tools/language"
 	"github.com/toold/toold/tools/workspace"
 )
 
@@ -23,10 +23,10 @@ func (x *daemonServer) Explain(ctx context.Context, request *tooldv1.ExplainRequ
 	if request.GetToolUse() == nil {
 		return nil, refuse(codes.InvalidArgument, "invalid_tool_use", "There is no tool_use to explain.").at("tool_use")
 	}
-	if err := checkOptions(request.GetOptions(), x.daemon.Tools); err != nil {
+	if err := x.daemon.checkOptions(request.GetOptions(), nil); err != nil {
 		return nil, err
 	}
-	s, err := x.daemon.explaining(principalOf(ctx), request)
+	s, err := x.daemon.likeness(principalOf(ctx), request.GetSessionId(), request.GetRoots(), request.GetOptions())
 	if err != nil {
 		return nil, err
 	}
@@ -55,22 +55,24 @@ func (x *daemonServer) Explain(ctx context.Context, request *tooldv1.ExplainRequ
 	return wire, nil
 }
 
-// explaining gives the session that a call is explained in: one that is there, or the likeness of a new one, which is
-// recorded nowhere.
-func (d *Daemon) explaining(who principal, request *tooldv1.ExplainRequest) (*session, error) {
-	likeness := &session{name: "explain", daemon: d, memory: workspace.NewMemory(), options: request.GetOptions(), cursors: map[string]int64{}}
-	roots := request.GetRoots()
-	if request.GetSessionId() != "" {
-		s, err := d.openSession(who, request.GetSessionId())
+// likeness gives what is like the session of that name, or like a new one with those roots when there is no name: it is
+// recorded nowhere, and nobody hears of it.
+func (d *Daemon) likeness(who principal, name string, roots []string, options *tooldv1.Options) (*session, error) {
+	if options == nil {
+		options = &tooldv1.Options{}
+	}
+	likeness := &session{name: "explain", daemon: d, memory: workspace.NewMemory(), options: options, cursors: map[string]int64{}}
+	if name != "" {
+		s, err := d.openSession(who, name)
 		if err != nil {
 			return nil, err
 		}
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		likeness.name, likeness.meta, likeness.places, likeness.memory, likeness.outputs = s.name, s.meta, s.places, s.memory, s.outputs
-		likeness.env, likeness.dir, likeness.tasks, likeness.remembered = s.env, s.dir, s.tasks, slices.Clone(s.remembered)
+		likeness.name, likeness.meta, likeness.places, likeness.memory, likeness.outputs, likeness.languages = s.name, s.meta, s.places, s.memory, s.outputs, s.languages
+		likeness.env, likeness.dir, likeness.tasks, likeness.remembered, likeness.supply = s.env, s.dir, s.tasks, slices.Clone(s.remembered), s.supply
 		likeness.exports = exports{maps.Clone(s.exports.Set), slices.Clone(s.exports.Unset)}
-		likeness.options = merged(s.options, request.GetOptions())
+		likeness.options = merged(s.options, options)
 		return likeness, nil
 	}
 	if len(roots) == 0 {
@@ -80,18 +82,8 @@ func (d *Daemon) explaining(who principal, request *tooldv1.ExplainRequest) (*se
 	if err != nil {
 		return nil, err
 	}
-	if likeness.options == nil {
-		likeness.options = &tooldv1.Options{}
-	}
 	likeness.tasks = background.NewSet(func(*background.Task) {})
-	likeness.places, likeness.meta, likeness.dir = places, meta{Roots: places.Roots()}, places.Roots()[0]
+	likeness.places, likeness.meta, likeness.dir = places, meta{Roots: places.Roots(), Owner: who}, places.Roots()[0]
+	likeness.languages = language.NewSet(likeness.languageHost()) // which starts none for what is only explained
 	return likeness, nil
-}
-
-// unknownTool is the fault of a tool use whose tool is not offered.
-func (s *session) unknownTool(name string, options *tooldv1.Options) *fault.Error {
-	if rule := s.stand().rules.Removes(name); rule != nil && slices.Contains(s.daemon.toolNames(), name) {
-		return fault.Invalidf("unknown_tool", "The rule %s in %s takes the tool %s out of this session. Nothing but a change of that rule brings it back.", rule.Text, rule.Origin, name)
-	}
-	return fault.Invalidf("unknown_tool", "There is no tool %q. The nearest are %s. ListTools gives all.", short(name), strings.Join(s.nearest(name, options), ", "))
 }

@@ -208,7 +208,7 @@ func TestBadToolUses(t *testing.T) {
 			t.Errorf("notice %v", notice)
 		}
 	}
-	want(t, strings.Join(story(c.events[len(c.events)-5:]), ", "), "notice unknown_message, notice unknown_turn, notice unknown_turn, notice question_closed, notice not_served")
+	want(t, strings.Join(story(c.events[len(c.events)-5:]), ", "), "notice unknown_message, notice unknown_turn, notice unknown_turn, notice question_closed, notice no_buffers")
 	c.say(&tooldv1.ExecuteRequest{Message: &tooldv1.ExecuteRequest_Attach{Attach: &tooldv1.Attach{}}})
 	refused(t, c.closed(), codes.InvalidArgument, "attach_not_first")
 	h.lives(t)
@@ -245,8 +245,13 @@ func TestBadAttach(t *testing.T) {
 		{`{"session_id":"s","roots":["ROOT"],"after_seq":7}`, codes.OutOfRange, "after_seq_beyond_end"},
 		{`{"roots":["ROOT"],"role":7}`, codes.InvalidArgument, "invalid_role"},
 		{`{"roots":["ROOT"],"env":{"A=B":"x"}}`, codes.InvalidArgument, "invalid_env"},
-		{`{"roots":["ROOT"],"client_tools":[{"name":"x"}]}`, codes.FailedPrecondition, "not_served"},
-		{`{"roots":["ROOT"],"capabilities":{"buffers":true}}`, codes.FailedPrecondition, "not_served"},
+		{`{"roots":["ROOT"],"client_tools":[{"name":"x y"}]}`, codes.InvalidArgument, "invalid_client_tool"},
+		{`{"roots":["ROOT"],"client_tools":[{"name":"mcp__x"}]}`, codes.InvalidArgument, "invalid_client_tool"},
+		{`{"roots":["ROOT"],"client_tools":[{"name":"x"},{"name":"x"}]}`, codes.InvalidArgument, "invalid_client_tool"},
+		{`{"roots":["ROOT"],"client_tools":[{"name":"x","input_schema_json":"{"}]}`, codes.InvalidArgument, "invalid_client_tool"},
+		{`{"roots":["ROOT"],"client_tools":[{"name":"x","input_schema_json":"{\"$ref\":\"file:///etc/passwd\"}"}]}`, codes.InvalidArgument, "invalid_client_tool"},
+		{`{"roots":["ROOT"],"client_tools":[{"name":"x","timeout":"-1s"}]}`, codes.InvalidArgument, "invalid_client_tool"},
+		{`{"roots":["ROOT"],"client_tools":[{"name":"x","description":"` + strings.Repeat("y", 20_000) + `"}]}`, codes.InvalidArgument, "invalid_client_tool"},
 		{`{"roots":["ROOT"],"options":{"ordering":"ORDERING_DEPENDENCY"}}`, codes.FailedPrecondition, "not_served"},
 		{`{"roots":["ROOT"],"options":{"settings_json":"{"}}`, codes.InvalidArgument, "invalid_settings"},
 		{`{"roots":["ROOT"],"options":{"max_concurrency":0}}`, codes.InvalidArgument, "invalid_option"},
@@ -254,7 +259,6 @@ func TestBadAttach(t *testing.T) {
 		{`{"roots":["ROOT"],"options":{"start":99}}`, codes.InvalidArgument, "invalid_option"},
 		{`{"roots":["ROOT"],"options":{"permission_mode":-1}}`, codes.InvalidArgument, "invalid_option"},
 		{`{"roots":["ROOT"],"options":{"tools":{"names":["Nope"]}}}`, codes.InvalidArgument, "invalid_option"},
-		{`{"roots":["ROOT"],"options":{"tools":{"names":["Read","Read","Read","Read","Read","Read"]}}}`, codes.InvalidArgument, "invalid_option"},
 	} {
 		attach := &tooldv1.Attach{}
 		if err := protojson.Unmarshal([]byte(strings.ReplaceAll(test.attach, "ROOT", h.root)), attach); err != nil {

@@ -51,9 +51,12 @@ func (s *session) published(c *pipeline.Call, out *spool.Output) {
 }
 
 // reported takes a call's newest step.
-func (s *session) reported(c *pipeline.Call, step tools.Step) {
+func (s *session) reported(c *pipeline.Call, step tools.Step) { s.stepped(c.Key, step) }
+
+// stepped does so for a call by its key.
+func (s *session) stepped(key string, step tools.Step) {
 	s.mu.Lock()
-	if l := s.live[c.Key]; l != nil {
+	if l := s.live[key]; l != nil {
 		l.step = step
 		l.steps++
 	}

@@ -15,7 +15,7 @@ import (
 
 	"github.com/toold/toold/daemon"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
-	"github.com/toold/toold/tools/read/pdf"
+	"github.com/toold/toold/tools/pdf"
 	"github.com/toold/toold/tools/sandbox"
 )
 
@@ -27,6 +27,13 @@ func TestMain(m *testing.M) {
 		os.Exit(code)
 	}
 	_ = os.Setenv("GORACE", "atexit_sleep_ms=0") // a watcher under the race detector would take a second to end
+	if fillers := os.Getenv(mcpFillers); fillers != "" {
+		if err := mcpMain(fillers); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
 	if socket := os.Getenv(daemonSocket); socket != "" {
 		if err := daemonMain(socket); err != nil {
 			fmt.Fprintln(os.Stderr, err)

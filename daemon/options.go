@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/proto"
@@ -17,7 +18,6 @@ import (
 	"github.com/toold/toold/scheduler"
 	"github.com/toold/toold/scheduler/permission"
 	"github.com/toold/toold/scheduler/pipeline"
-	"github.com/toold/toold/tools"
 	"github.com/toold/toold/tools/sandbox"
 )
 
@@ -84,11 +84,15 @@ func (d *Daemon) bypassWarning() string {
 	return text
 }
 
+// maxNamed is how many tools a client may name.
+const maxNamed = 1000
+
 // maxSettings is how many bytes the settings of a session may have. They are kept for as long as it is open.
 const maxSettings = 256 << 10
 
-// checkOptions refuses what is not served or makes no sense.
-func checkOptions(o *tooldv1.Options, offered []tools.Tool) error {
+// checkOptions refuses what is not served or makes no sense. others are tools beside the built-in ones that the client may
+// name.
+func (d *Daemon) checkOptions(o *tooldv1.Options, others []string) error {
 	unserved := func(field string) error {
 		return refuse(codes.FailedPrecondition, "not_served", "options.%s is not served by this daemon yet. Leave it unset.", field).at("options." + field)
 	}
@@ -107,11 +111,12 @@ func checkOptions(o *tooldv1.Options, offered []tools.Tool) error {
 		return invalid("settings_json", "has %d bytes, and at most %d are taken", len(o.GetSettingsJson()), maxSettings)
 	}
 	names := o.GetTools().GetNames()
-	if len(names) > len(offered) {
-		return invalid("tools", "names %d tools, and this daemon has %d", len(names), len(offered))
+	if len(names) > maxNamed {
+		return invalid("tools", "names %d tools, and at most %d are taken", len(names), maxNamed)
 	}
+	known := slices.Concat(d.toolNames(), others)
 	for _, name := range names {
-		if !slices.ContainsFunc(offered, func(t tools.Tool) bool { return t.Spec().Name == name }) {
+		if !slices.Contains(known, name) && !strings.HasPrefix(name, "mcp__") { // which servers there will be is not known
 			return invalid("tools", "names %q, which is no tool of this daemon", short(name))
 		}
 	}

@@ -1,139 +1,254 @@
 package daemon
 
-// Which tools a session sees. Knows nothing of calls.
+// Which tools a session has: what the daemon is built with, what settings name, what its MCP servers and its clients bring,
+// put together by the pool package, and told to clients when it changes. Knows nothing of calls.
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
+	"context"
 	"fmt"
 	"slices"
+	"strings"
+	"time"
 
+	"google.golang.org/grpc/codes"
+
+	"github.com/toold/toold/daemon/pool"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
-	"github.com/toold/toold/scheduler/permission"
+	"github.com/toold/toold/scheduler/pipeline"
 	"github.com/toold/toold/tools"
+	"github.com/toold/toold/tools/fault"
 	"github.com/toold/toold/tools/nearest"
 )
 
+// A supply is what comes and goes of a session's tools while it is open. It is not changed once it is made.
+type supply struct {
+	servers []tools.Tool // of MCP servers
+	clients []tools.Tool
+	active  []string // deferred tools that were activated
+}
+
+// pooled is a pool with what it was made of.
+type pooled struct {
+	*pool.Pool
+	standing *standing
+	options  *tooldv1.Options
+	supply   *supply
+}
+
+// pool gives the tools of the session under these options. mu is not held.
+func (s *session) pool(options *tooldv1.Options) *pool.Pool {
+	st := s.stand()
+	s.mu.Lock()
+	supplied := s.supply
+	env := &tools.Env{Dir: s.dir, Environ: s.environ(st), Languages: s.languages}
+	s.mu.Unlock()
+	if p := s.pooled.Load(); p != nil && p.standing == st && p.options == options && p.supply == supplied {
+		return p.Pool
+	}
+	list := slices.Concat(s.daemon.Tools, st.programs)
+	var active []string
+	if supplied != nil {
+		list = slices.Concat(list, supplied.servers, supplied.clients)
+		active = supplied.active
+	}
+	conditions := pool.Conditions{Env: env, Preset: pool.Preset(st.settings.Preset), Removed: func(name string) string {
+		if rule := st.rules.Removes(name); rule != nil {
+			return fmt.Sprintf("The rule %s in %s denies it.", rule.Text, rule.Origin)
+		}
+		return ""
+	}}
+	if options.GetTools() != nil {
+		conditions.Named = append([]string{}, options.GetTools().GetNames()...)
+	}
+	made := pool.Assemble(pool.Offer(list, conditions), st.settings.DeferAbove, active)
+	s.pooled.Store(&pooled{made, st, options, supplied})
+	return made
+}
+
+// resupply changes what comes and goes, and tells clients when they have other tools by that. mu is not held.
+func (s *session) resupply(change func(*supply)) {
+	s.mu.Lock()
+	s.changeSupply(change)
+	s.mu.Unlock()
+	s.reviewPool()
+}
+
+// changeSupply does the first half. mu is held.
+func (s *session) changeSupply(change func(*supply)) {
+	next := supply{}
+	if s.supply != nil {
+		next = *s.supply
+	}
+	change(&next)
+	s.supply = &next
+}
+
+// toolsChanged is what programs are told of a pool that has become another one.
+type toolsChanged struct {
+	Revision string   `json:"revision"`
+	Added    []string `json:"added"`
+	Removed  []string `json:"removed"`
+}
+
+// reviewPool tells clients when the session's tools are not as they were told last. mu is not held.
+func (s *session) reviewPool() {
+	if s.log == nil {
+		return // a likeness, for Explain
+	}
+	s.mu.Lock()
+	options := s.options
+	s.mu.Unlock()
+	now := s.pool(options)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	before := s.announced
+	s.announced = now
+	if before == nil || before.Revision == now.Revision || s.stopping {
+		return
+	}
+	is, were := now.Names(), before.Names()
+	details := toolsChanged{now.Revision, without(is, were), without(were, is)}
+	s.enqueue(entry(nil, pipeline.Noticed{Code: "tools_changed", Message: "The tools of this session have changed" + changesIn(details) + ".", Details: details}))
+}
+
+// changesIn puts what has come and gone into a clause.
+func changesIn(c toolsChanged) string {
+	text := ""
+	for _, part := range []struct {
+		verb  string
+		names []string
+	}{{"added", c.Added}, {"removed", c.Removed}} {
+		names := part.names
+		if len(names) == 0 {
+			continue
+		}
+		more := ""
+		if len(names) > shownTools {
+			more = fmt.Sprintf(" and %d more", len(names)-shownTools)
+			names = names[:shownTools]
+		}
+		text += "; " + part.verb + ": " + strings.Join(names, ", ") + more
+	}
+	return text
+}
+
+// shownTools is how many names of tools stand in a sentence.
+const shownTools = 10
+
+// without gives the names that are not among others.
+func without(names, others []string) []string {
+	return slices.DeleteFunc(append([]string{}, names...), func(name string) bool { return slices.Contains(others, name) })
+}
+
+// activate adds deferred tools to those that the session has, and gives those that are new among them. mu is held.
+func (s *session) activate(names []string) (fresh []string) {
+	var before []string
+	if s.supply != nil {
+		before = s.supply.active
+	}
+	if fresh = without(names, before); len(fresh) > 0 {
+		s.changeSupply(func(next *supply) { next.active = slices.Concat(before, fresh) })
+		s.Later(func(context.Context) { s.reviewPool() })
+	}
+	return fresh
+}
+
+// optionsOf gives the options of the call's turn.
+func (s *session) optionsOf(c *pipeline.Call) *tooldv1.Options {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if t := s.turns[c.Use.Turn]; t != nil {
+		return t.options
+	}
+	return s.options
+}
+
 // offered finds the tool of that exact name in the pool that the options leave; nil: there is none.
 func (s *session) offered(name string, options *tooldv1.Options) tools.Tool {
-	for _, tool := range s.daemon.Tools {
-		if tool.Spec().Name == name && inPool(name, options) && s.stand().rules.Removes(name) == nil {
-			return tool
-		}
+	if e := s.pool(options).Find(name); e.Has() {
+		return e.Tool
 	}
 	return nil
 }
 
-func (d *Daemon) toolNames() (names []string) {
-	for _, tool := range d.Tools {
+func (d *Daemon) toolNames() []string { return namesOf(d.Tools) }
+
+func namesOf(list []tools.Tool) (names []string) {
+	for _, tool := range list {
 		names = append(names, tool.Spec().Name)
 	}
 	return names
 }
 
-func inPool(name string, options *tooldv1.Options) bool {
-	return options.GetTools() == nil || slices.Contains(options.GetTools().GetNames(), name)
+// unknownTool is the fault of a tool use whose tool the session does not have.
+func (s *session) unknownTool(name string, options *tooldv1.Options) *fault.Error {
+	p := s.pool(options)
+	e := p.Find(name)
+	switch {
+	case e == nil:
+		return fault.Invalidf("unknown_tool", "There is no tool %q. The nearest are %s. ListTools gives all.", short(name), strings.Join(nearestOf(name, p.Names()), ", "))
+	case e.Forbidden:
+		return fault.Invalidf("unknown_tool", "This session has no tool %s. %s Nothing but a change of that rule brings it back.", name, e.Unavailable)
+	case e.Deferred:
+		return fault.Invalidf("unknown_tool", "The tool %s is known by its name alone so far. Activate it with ToolSearch and the query %q, read its description and schema, and send the call again under a new id.", name, "select:"+name)
+	}
+	return fault.Invalidf("unknown_tool", "This session has no tool %s. %s", name, e.Unavailable)
 }
 
-// nearest gives the names of the three offered tools whose names are most like name.
-func (s *session) nearest(name string, options *tooldv1.Options) (names []string) {
-	for _, tool := range s.daemon.pool(options, s.stand().rules, false) {
-		names = append(names, tool.GetName())
-	}
+// nearestOf gives the three names that are most like name.
+func nearestOf(name string, names []string) []string {
 	name = name[:min(len(name), 100)]
+	names = slices.Clone(names)
 	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(nearest.Distance(name, a), nearest.Distance(name, b)) })
 	return names[:min(3, len(names))]
 }
 
-// pool describes the tools that the options leave, and with unavailable also the others, each with the reason.
-func (d *Daemon) pool(options *tooldv1.Options, rules *permission.Rules, unavailable bool) (listed []*tooldv1.Tool) {
-	for _, tool := range d.Tools {
-		spec := tool.Spec()
-		wire := &tooldv1.Tool{Name: spec.Name, Description: spec.Description, InputSchemaJson: string(spec.InputSchema)}
-		wire.ReadOnly, wire.Destructive, wire.OpenWorld, wire.Level = spec.ReadOnly, spec.Destructive, spec.OpenWorld, highestLevel(spec)
-		removed := rules.Removes(spec.Name)
-		switch {
-		case removed != nil:
-			wire.Unavailable, wire.Level = fmt.Sprintf("The rule %s in %s denies it.", clean(removed.Text), clean(removed.Origin.String())), tooldv1.Level_LEVEL_FORBIDDEN
-		case !inPool(spec.Name, options):
-			wire.Unavailable = "The session's options.tools does not name it."
-		}
-		if wire.Unavailable != "" && !unavailable {
-			continue
-		}
-		listed = append(listed, wire)
+// ListTools gives the tools that a session sees, or a new one on the default root would see.
+func (t *toolServer) ListTools(ctx context.Context, request *tooldv1.ListToolsRequest) (*tooldv1.ListToolsResponse, error) {
+	if request.GetFormat() < 0 || request.GetFormat() > tooldv1.ToolFormat_TOOL_FORMAT_MCP {
+		return nil, refuse(codes.InvalidArgument, "invalid_format", "format has the value %d, which this daemon does not know.", request.GetFormat()).at("format")
 	}
-	return listed
+	s, err := t.listing(ctx, request.GetSessionId())
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	options := s.options
+	s.mu.Unlock()
+	p := s.pool(options)
+	response := &tooldv1.ListToolsResponse{DeferredPrompt: p.Prompt(), Revision: p.Revision}
+	for _, e := range p.Entries {
+		if e.Unavailable == "" || request.GetIncludeUnavailable() {
+			response.Tools = append(response.Tools, toolOf(e, request.GetIncludeUnavailable()))
+		}
+	}
+	for _, e := range p.Dropped {
+		if request.GetIncludeUnavailable() {
+			response.Tools = append(response.Tools, toolOf(e, true))
+		}
+	}
+	if format, some := formatIn(request.GetFormat()); some {
+		response.DefinitionsJson, err = p.Definitions(format)
+	}
+	return response, err
 }
 
-// highestLevel is how far a call of the tool can reach at most.
-func highestLevel(spec tools.Spec) tooldv1.Level {
-	switch {
-	case spec.OpenWorld:
-		return tooldv1.Level_LEVEL_DANGEROUS
-	case spec.ReadOnly:
-		return tooldv1.Level_LEVEL_SAFE
+// listing gives the session whose tools are listed: the one of that name, when its MCP servers have had time to start, or
+// the likeness of a new one.
+func (t *toolServer) listing(ctx context.Context, name string) (*session, error) {
+	if name == "" {
+		return t.daemon.likeness(principalOf(ctx), "", nil, nil)
 	}
-	return tooldv1.Level_LEVEL_CONFIRM
+	s, err := t.daemon.openSession(principalOf(ctx), name)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, listWait)
+	defer cancel()
+	s.awaitServers(ctx)
+	return s, nil
 }
 
-// definitions puts the offered tools into the form that an API takes in its request; empty for the native one.
-func definitions(pool []*tooldv1.Tool, format tooldv1.ToolFormat) (string, error) {
-	type anthropic struct {
-		Name        string          `json:"name"`
-		Description string          `json:"description"`
-		InputSchema json.RawMessage `json:"input_schema"`
-	}
-	type function struct {
-		Name        string          `json:"name"`
-		Description string          `json:"description"`
-		Parameters  json.RawMessage `json:"parameters"`
-	}
-	type openai struct {
-		Type     string   `json:"type"`
-		Function function `json:"function"`
-	}
-	type annotations struct {
-		ReadOnly    bool `json:"readOnlyHint"`
-		Destructive bool `json:"destructiveHint"`
-		OpenWorld   bool `json:"openWorldHint"`
-	}
-	type mcp struct {
-		Name        string          `json:"name"`
-		Description string          `json:"description"`
-		InputSchema json.RawMessage `json:"inputSchema"`
-		Annotations annotations     `json:"annotations"`
-	}
-	list := []any{}
-	for _, tool := range pool {
-		if tool.GetUnavailable() != "" {
-			continue
-		}
-		schema := json.RawMessage(tool.GetInputSchemaJson())
-		switch format {
-		case tooldv1.ToolFormat_TOOL_FORMAT_ANTHROPIC:
-			list = append(list, anthropic{tool.GetName(), tool.GetDescription(), schema})
-		case tooldv1.ToolFormat_TOOL_FORMAT_OPENAI:
-			list = append(list, openai{"function", function{tool.GetName(), tool.GetDescription(), schema}})
-		case tooldv1.ToolFormat_TOOL_FORMAT_MCP:
-			list = append(list, mcp{tool.GetName(), tool.GetDescription(), schema, annotations{tool.GetReadOnly(), tool.GetDestructive(), tool.GetOpenWorld()}})
-		default:
-			return "", nil
-		}
-	}
-	text, err := json.Marshal(list)
-	return string(text), err
-}
-
-// revision identifies a pool: it changes when the list does.
-func revision(pool []*tooldv1.Tool) string {
-	sum := sha256.New()
-	for _, tool := range pool {
-		for _, part := range []string{tool.GetName(), tool.GetDescription(), tool.GetInputSchemaJson(), tool.GetUnavailable()} {
-			sum.Write(append([]byte(part), 0))
-		}
-	}
-	return hex.EncodeToString(sum.Sum(nil)[:8])
-}
+// listWait is how long a list waits for MCP servers that start. Those that come later are told by a Notice.
+const listWait = 5 * time.Second

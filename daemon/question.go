@@ -176,13 +176,14 @@ func (s *session) settleQuestion(wire *tooldv1.Answer) *refusal {
 	} else {
 		s.withdraw(a, denied(wire.GetMessage()), "answered: denied")
 	}
+	form := a.question.Form != nil
 	title, rules := a.question.Title, s.rooted(rules, a.question.Suggestions)
 	if len(rules) > 0 {
 		s.Later(func(context.Context) { s.keepRules(rules) }) // it waits for the disk, and cancels share the wire with answers
 	}
 	s.mu.Unlock()
-	if yes {
-		return nil
+	if yes || form {
+		return nil // a no to a form is an answer, and what follows from it is the tool's
 	}
 	s.queue.Stop(a.use.Key, denied(wire.GetMessage()))
 	if wire.GetInterruptTurn() {

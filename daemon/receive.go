@@ -63,6 +63,7 @@ func (st *stream) halfClose() {
 	if leads {
 		s.endTurn(open)
 	}
+	s.awaitReturn(st) // it can send no results any more
 	s.poke()
 }
 
@@ -86,11 +87,39 @@ func (st *stream) said(message *tooldv1.ExecuteRequest) error {
 		st.present(func() { s.interrupt(m.Interrupt.GetReason()) })
 	case *tooldv1.ExecuteRequest_Ack:
 		st.acknowledge(m.Ack.GetSeq())
+	case *tooldv1.ExecuteRequest_ClientToolResult:
+		st.carriedOut(m.ClientToolResult)
+	case *tooldv1.ExecuteRequest_ClientToolProgress:
+		st.advanced(m.ClientToolProgress)
+	case *tooldv1.ExecuteRequest_BufferEdited:
+		st.edited(m.BufferEdited)
+	case *tooldv1.ExecuteRequest_BuffersSaved:
+		st.saved(m.BuffersSaved)
+	case *tooldv1.ExecuteRequest_BufferChanged, *tooldv1.ExecuteRequest_BufferClosed:
+		if refused := st.buffered(message); refused != nil {
+			s.notify(nil, *refused)
+		}
 	case nil:
 		s.notify(nil, pipeline.Noticed{Code: "unknown_message", Message: "A message with nothing in it, or with something that this daemon does not know, changed nothing."})
 	default:
 		s.notify(nil, pipeline.Noticed{Code: "not_served", Message: fmt.Sprintf("%s is not served by this daemon yet; the message changed nothing.", armOf(message))})
 	}
+	return nil
+}
+
+// buffered takes what is said of a buffer; the notice says why it does not count.
+func (st *stream) buffered(message *tooldv1.ExecuteRequest) (refused *pipeline.Noticed) {
+	if !st.buffers {
+		return &pipeline.Noticed{Code: "no_buffers", Message: "This stream did not say that it offers buffers; the message changed nothing. Attach with capabilities.buffers."}
+	}
+	st.present(func() {
+		switch m := message.GetMessage().(type) {
+		case *tooldv1.ExecuteRequest_BufferChanged:
+			st.changed(m.BufferChanged)
+		case *tooldv1.ExecuteRequest_BufferClosed:
+			st.closed(m.BufferClosed)
+		}
+	})
 	return nil
 }
 

@@ -236,6 +236,10 @@ func (s *session) recall(state map[string][]byte) error {
 	read(keyTodos, &s.todos)
 	read(keyRules, &s.remembered)
 	read(keyAcked, &s.acked)
+	var active []string
+	if read(keyActive, &active); len(active) > 0 {
+		s.supply = &supply{active: active}
+	}
 	read(keyTurn, &lastTurn)
 	s.lastTurn = max(s.lastTurn, lastTurn)
 	if err := proto.Unmarshal(state[keyOptions], s.options); err != nil {

@@ -4,6 +4,7 @@ package daemon
 // follows from them is the permission package's.
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"runtime"
@@ -16,6 +17,7 @@ import (
 	"github.com/toold/toold/scheduler/hook"
 	"github.com/toold/toold/scheduler/permission"
 	"github.com/toold/toold/scheduler/pipeline"
+	"github.com/toold/toold/tools"
 	"github.com/toold/toold/tools/workspace"
 )
 
@@ -31,6 +33,7 @@ type standing struct {
 	listening  int // on how many sockets, which are no process's business
 	confining  pipeline.Confining
 	escape     permission.Escape
+	programs   []tools.Tool
 	warnings   []string
 }
 
@@ -84,6 +87,10 @@ func (s *session) tellSettings(before, now *standing) {
 			s.notify(nil, pipeline.Noticed{Code: "settings_warning", Message: warning})
 		}
 	}
+	s.Later(func(context.Context) {
+		s.employ(now)
+		s.reviewPool()
+	})
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if mode := modeOf(s.options, now.settings); mode != modeOf(s.options, before.settings) {
@@ -120,8 +127,11 @@ func (d *Daemon) standing(now *settings.Settings, kept []remembered, base *works
 		}
 	}
 	st.rules, st.escape = permission.Compile(rules, st.anchors), escapeOf(now, st.anchors)
+	var wrong []string
+	st.programs, wrong = programs(now)
+	st.warnings = append(st.warnings, wrong...)
 	for _, rule := range rules {
-		if rule.Stranger(d.toolNames()) {
+		if rule.Stranger(append(d.toolNames(), namesOf(st.programs)...)) {
 			st.warnings = append(st.warnings, fmt.Sprintf("%s: the rule %q is about a tool that this daemon does not know", rule.Origin, rule.Text))
 		}
 	}
@@ -218,7 +228,7 @@ func (s *session) rights(st *standing) pipeline.Rights {
 func (s *session) rejudge(st *standing) {
 	policy := s.rights(st).Policy
 	for _, a := range s.asked {
-		if a.done {
+		if a.done || a.question.Form != nil {
 			continue
 		}
 		switch permission.Decide(a.question.Facts, policy).Decision {

@@ -38,8 +38,9 @@ func (s *session) peek(c *pipeline.Call, st *standing) *tools.Env {
 	spec := c.Tool.Spec()
 	env := &tools.Env{
 		CallID: outputName(s.name, c.Key), Dir: s.dir, Environ: s.environ(st), Cursors: maps.Clone(s.cursors),
-		Tasks: s.tasks, MaxChars: spec.MaxResultChars,
+		Tasks: s.tasks, MaxChars: spec.MaxResultChars, Languages: s.languages, Principal: string(s.meta.owner()),
 	}
+	env.Reach.Allowed, env.Reach.Denied = st.settings.Reach()
 	if env.MaxChars == 0 {
 		env.MaxChars = pipeline.DefaultMaxChars
 	}
@@ -49,6 +50,7 @@ func (s *session) peek(c *pipeline.Call, st *standing) *tools.Env {
 	if s.outputs != nil { // a likeness, for Explain, may have none
 		env.Spool = s.outputs.Limited(st.settings.Limits.OutputBytes)
 	}
+	env.Deferred = func() []tools.Spec { return s.pool(s.optionsOf(c)).Deferrable() }
 	env.Output = func(out *spool.Output) { s.published(c, out) }
 	env.Report = func(step tools.Step) { s.reported(c, step) }
 	return env
@@ -124,6 +126,10 @@ func (s *session) apply(changes []change) []journal.Entry {
 		if cursor := c.changes.Cursor; cursor != nil {
 			s.cursors[cursor.Task] = cursor.Offset
 			state = append(state, put(keyCursor+cursor.Task, cursor.Offset))
+		}
+		if fresh := s.activate(c.changes.Activated); len(fresh) > 0 {
+			event.Activated = append(event.Activated, fresh...)
+			state = append(state, put(keyActive, s.supply.active))
 		}
 	}
 	if len(state) == 0 {

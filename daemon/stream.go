@@ -12,6 +12,7 @@ import (
 
 	"github.com/toold/toold/daemon/journal"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
+	"github.com/toold/toold/tools"
 )
 
 // stream is one client's view of a session.
@@ -35,8 +36,11 @@ type stream struct {
 	answers     bool
 	fileChanges bool // its client wants to be told of files that change
 	halfClosed  bool
-	why         error    // why it is over or closing
-	again       []string // keys of calls whose records are to be sent again
+	why         error                      // why it is over or closing
+	again       []string                   // keys of calls whose records are to be sent again
+	posted      []*tooldv1.ExecuteResponse // to be sent, beside the records
+	offers      []tools.Tool               // that its client runs itself
+	buffers     bool                       // its client offers the unsaved text of files
 
 	// The sender's own.
 	sent    uint64 // the newest record sent
@@ -80,6 +84,9 @@ func (st *stream) run(ctx context.Context) error {
 	defer timer.Stop()
 	for {
 		if err := st.sendAgain(); err != nil {
+			return err
+		}
+		if err := st.sendPosted(); err != nil {
 			return err
 		}
 		finishing, why := st.finishing() // after sendAgain, since a stream that has something to repeat does not finish

@@ -11,9 +11,7 @@ import (
 
 	"google.golang.org/grpc/codes"
 
-	"github.com/toold/toold/daemon/settings"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
-	"github.com/toold/toold/scheduler/permission"
 	"github.com/toold/toold/tools/spool"
 )
 
@@ -24,7 +22,7 @@ func (t *toolServer) RunTool(request *tooldv1.RunToolRequest, g tooldv1.ToolServ
 	}
 	t.daemon.countStream(1)
 	defer t.daemon.countStream(-1)
-	if err := checkOptions(request.GetOptions(), t.daemon.Tools); err != nil {
+	if err := t.daemon.checkOptions(request.GetOptions(), nil); err != nil {
 		return err
 	}
 	s, err := t.sessionOf(principalOf(g.Context()), request)
@@ -101,31 +99,6 @@ func (t *toolServer) sessionOf(who principal, request *tooldv1.RunToolRequest) (
 	}
 	s, _, err := t.daemon.find(who, request.GetSessionId(), request.GetRoots(), request.GetOptions())
 	return s, err
-}
-
-// ListTools gives the tools that a session sees.
-func (t *toolServer) ListTools(ctx context.Context, request *tooldv1.ListToolsRequest) (*tooldv1.ListToolsResponse, error) {
-	options := &tooldv1.Options{}
-	rules := permission.Compile(t.daemon.settings.Load(settings.Scope{}).Rules, permission.Anchors{Home: t.daemon.home})
-	if name := request.GetSessionId(); name != "" {
-		s, err := t.daemon.openSession(principalOf(ctx), name)
-		if err != nil {
-			return nil, err
-		}
-		rules = s.stand().rules
-		s.mu.Lock()
-		options = s.options
-		s.mu.Unlock()
-	}
-	if request.GetFormat() < 0 || request.GetFormat() > tooldv1.ToolFormat_TOOL_FORMAT_MCP {
-		return nil, refuse(codes.InvalidArgument, "invalid_format", "format has the value %d, which this daemon does not know.", request.GetFormat()).at("format")
-	}
-	pool := t.daemon.pool(options, rules, request.GetIncludeUnavailable())
-	text, err := definitions(pool, request.GetFormat())
-	if err != nil {
-		return nil, err
-	}
-	return &tooldv1.ListToolsResponse{Tools: pool, DefinitionsJson: text, Revision: revision(pool)}, nil
 }
 
 // ReadOutput streams what a call has printed.

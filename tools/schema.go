@@ -42,6 +42,7 @@ func Violated(tool string, found []Violation) *fault.Error {
 type inputSchema struct {
 	tool     string
 	compiled *jsonschema.Schema
+	depth    int // how deep an input may be; 0: as deep as it likes
 }
 
 func compile(tool string, text json.RawMessage) *inputSchema {
@@ -51,7 +52,7 @@ func compile(tool string, text json.RawMessage) *inputSchema {
 		if err = compiler.AddResource("input.json", document); err == nil {
 			var compiled *jsonschema.Schema
 			if compiled, err = compiler.Compile("input.json"); err == nil {
-				return &inputSchema{tool, compiled}
+				return &inputSchema{tool: tool, compiled: compiled}
 			}
 		}
 	}
@@ -67,6 +68,9 @@ func (s *inputSchema) validate(input json.RawMessage) (json.RawMessage, error) {
 	}
 	if key, found := repeated(input); found {
 		return nil, fault.Invalidf("invalid_input", "The input of %s has the key %q twice, and readers differ in which they take. Send each key once.", s.tool, key)
+	}
+	if s.depth > 0 && nesting(value) > s.depth {
+		return nil, fault.Invalidf("invalid_input", "The input of %s is nested more than %d levels deep, which its schema makes too costly to check. Send a flatter one.", s.tool, s.depth)
 	}
 	if err := s.compiled.Validate(value); err != nil {
 		return nil, s.violations(err)

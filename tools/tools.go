@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/toold/toold/tools/background"
+	"github.com/toold/toold/tools/language"
 	"github.com/toold/toold/tools/sandbox"
 	"github.com/toold/toold/tools/shell"
 	"github.com/toold/toold/tools/spool"
@@ -63,7 +64,24 @@ type Spec struct {
 	OnInterrupt Interrupt
 	// OnFailure says whose siblings a failed call of this tool aborts under the default policy.
 	OnFailure Failure
+	// Origin says who carries its calls out; it orders the pool. AlwaysLoad: the tool is never deferred.
+	Origin     Origin
+	AlwaysLoad bool
+	// Available says, as a sentence, why the tool cannot be used in a session; empty: it can. nil: it always can. Of the Env
+	// it has what does not belong to one call: Dir, Environ, Languages.
+	Available func(*Env) string
 }
+
+// Origin is who carries calls of a tool out.
+type Origin uint8
+
+// The origins, in the order of their blocks in a pool.
+const (
+	BuiltIn Origin = iota // the daemon
+	Program               // a program that settings name
+	MCP                   // an MCP server
+	Client                // the client
+)
 
 // Interrupt is what becomes of a running call when the user breaks in.
 type Interrupt uint8
@@ -105,6 +123,9 @@ type Effects struct {
 	Reads, Writes []Path
 	Commands      []shell.Command // the simple commands of a script, as far as they are known
 	Hosts         []string        // network hosts it contacts
+	// Foreign names somebody else who carries it out and may do anything meanwhile, such as an MCP server; empty: nobody.
+	// What may run beside other calls does not follow from it.
+	Foreign string
 	// Opaque: it starts programs whose effects are not known. It conflicts with everything.
 	Opaque bool
 	// Session: it changes what later calls see of the session (working directory, environment, background tasks).
@@ -121,7 +142,9 @@ type Effects struct {
 }
 
 // ReadOnly reports that the action writes nothing, runs nothing unknown and contacts nobody.
-func (e Effects) ReadOnly() bool { return len(e.Writes) == 0 && len(e.Hosts) == 0 && !e.Opaque }
+func (e Effects) ReadOnly() bool {
+	return len(e.Writes) == 0 && len(e.Hosts) == 0 && e.Foreign == "" && !e.Opaque
+}
 
 // Concurrent reports that the action may run beside other concurrent ones: it changes nothing here. It may contact somebody.
 func (e Effects) Concurrent() bool { return len(e.Writes) == 0 && !e.Opaque && !e.Session }
@@ -144,6 +167,8 @@ type Env struct {
 	Spool   *spool.Dir      // where the session's output files are
 	Box     *sandbox.Box    // starts processes, confined as the call's effects say
 	Tasks   *background.Set // the session's background tasks
+	// Languages are the session's language servers; nil: it has none.
+	Languages *language.Set
 	// MaxChars is how many characters of text the result may hold inline.
 	MaxChars int
 	// OnTimeout says what Bash does at its time limit.
@@ -152,6 +177,36 @@ type Env struct {
 	Output func(*spool.Output)
 	// Report publishes a step of a long search or read; the newest wins. Never nil.
 	Report func(Step)
+	// Ask puts a question of the tool's own, in the middle of its call, to whoever can answer, and waits. nil when it cannot be
+	// used: outside Run.
+	Ask func(context.Context, Form) (Reply, error)
+	// Deferred gives the tools that can be activated, and those that were, in the pool's order.
+	Deferred func() []Spec
+	// Principal is whose session it is. What a tool keeps from one call to another it keeps for one principal.
+	Principal string
+	// Reach is what the session's settings say of the hosts that a tool itself contacts.
+	Reach Reach
+}
+
+// Reach is what settings say of hosts, in patterns as egress.Policy has them. Whether a call may contact a host is its
+// verdict's; this is for the moment in which it is connected.
+type Reach struct {
+	// Allowed opens what is not public: an address to who asks for it by that address, a name without * for that name.
+	Allowed []string
+	Denied  []string // hosts and addresses that are not reached, whatever else is said
+}
+
+// A Form is what a tool wants to know in the middle of a call.
+type Form struct {
+	Message string          // for a person
+	Schema  json.RawMessage // JSON Schema of what is to be given; empty: only yes or no is wanted
+}
+
+// A Reply is what was answered.
+type Reply struct {
+	Yes     bool
+	Content json.RawMessage // as the form's schema wants it; empty: nothing was given
+	Why     string          // what somebody who said no has said
 }
 
 // WorkingDir is where a session that stands in dir works now: there, or when that has vanished in the first of its roots
@@ -233,6 +288,8 @@ type Changes struct {
 	Todos   []Todo            // the new list; nil: unchanged
 	Cursor  *Cursor           // how far a background task's output has been given; nil: unchanged
 	Task    string            // a background task that the call started and that outlives it
+	// Activated are deferred tools that the session is to have from the next tool use on.
+	Activated []string
 }
 
 // A Cursor is a position in a background task's output, in bytes.

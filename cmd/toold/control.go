@@ -186,16 +186,33 @@ func (s *setup) versionCommand() *cobra.Command {
 		Example: "  toold version\n  toold version --json",
 		Args:    cobra.NoArgs,
 		RunE: doing(func(context.Context, []string) error {
+			in, out := groups()
 			if !s.json {
-				_, err := fmt.Fprintf(s.stdout, "toold %s (%s, %s/%s)\n", version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+				_, err := fmt.Fprintf(s.stdout, "toold %s (%s, %s/%s) with %s%s\n", version, runtime.Version(), runtime.GOOS, runtime.GOARCH, joinedWords(in), leftOut(out))
 				return err
 			}
 			return json.NewEncoder(s.stdout).Encode(struct {
-				Version string `json:"version"`
-				Go      string `json:"go"`
-				OS      string `json:"os"`
-				Arch    string `json:"arch"`
-			}{version, runtime.Version(), runtime.GOOS, runtime.GOARCH})
+				Version string   `json:"version"`
+				Go      string   `json:"go"`
+				OS      string   `json:"os"`
+				Arch    string   `json:"arch"`
+				Groups  []string `json:"groups"` // of tools, of those that a build can leave out
+			}{version, runtime.Version(), runtime.GOOS, runtime.GOARCH, append([]string{}, in...)})
 		}),
 	}
+}
+
+// joinedWords lists groups of tools.
+func joinedWords(words []string) string {
+	if len(words) == 0 {
+		return "no optional tools"
+	}
+	return strings.Join(words, ", ")
+}
+
+func leftOut(words []string) string {
+	if len(words) == 0 {
+		return ""
+	}
+	return "; left out: " + strings.Join(words, ", ")
 }

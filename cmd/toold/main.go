@@ -14,7 +14,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/toold/toold/daemon"
-	"github.com/toold/toold/tools/read/pdf"
+	"github.com/toold/toold/tools/pdf"
 	"github.com/toold/toold/tools/sandbox"
 )
 
@@ -98,7 +98,7 @@ func (s *setup) root() *cobra.Command {
 		s.runCommand(), s.callCommand(), s.toolsCommand(), s.sessionsCommand(), s.attachCommand(), s.outputCommand(),
 		s.logCommand(), s.serveCommand(), s.startCommand(), s.stopCommand(), s.statusCommand(), s.versionCommand(),
 		s.demoCommand(), s.explainCommand(), s.settingsCommand(), s.trustCommand(), s.diffCommand(),
-		s.undoCommand(),
+		s.undoCommand(), s.mcpCommand(),
 	)
 	return root
 }

@@ -6,7 +6,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/toold/toold/tools/read/pdf"
+	"github.com/toold/toold/tools/pdf"
 	"github.com/toold/toold/tools/sandbox"
 )
 

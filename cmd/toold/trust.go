@@ -121,7 +121,7 @@ func gain(trusted *settings.Settings, root string) []settings.Line {
 	var gained []settings.Line
 	for _, l := range trusted.Lines() {
 		dir := filepath.Dir(l.Origin.File)
-		own := dir == filepath.Join(root, ".toold") || dir == filepath.Join(root, ".claude")
+		own := dir == filepath.Join(root, ".toold") || dir == filepath.Join(root, ".claude") || l.Origin.File == filepath.Join(root, ".mcp.json")
 		if own && l.Key != "permissions.deny" && l.Key != "permissions.ask" {
 			gained = append(gained, l)
 		}

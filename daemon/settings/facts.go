@@ -28,6 +28,8 @@ type place struct {
 	base   string // see permission.Origin
 	level  level
 	claude bool // Claude Code's own: what only it understands is no news to anybody
+	// servers: it is a .mcp.json, which holds MCP servers and nothing else.
+	servers bool
 }
 
 // A flag is true or false, with its place.
@@ -72,6 +74,14 @@ type facts struct {
 	managedHooks  *flag
 	managedRules  *flag
 	claude        *flag
+	servers       []MCPServer
+	approvals     approvals
+	languages     []LanguageServer
+	diagnostics   *flag
+	programs      []Program
+	preset        *preset
+	deferAbove    *deferral
+	rates         []Rate
 	warnings      []string
 }
 
@@ -94,29 +104,34 @@ func readFacts(p place, data []byte) (*facts, error) {
 		return nil, err
 	}
 	r := reader{place: p}
+	if p.servers {
+		r.serversOf(root)
+	} else {
+		r.settings(root)
+	}
+	if r.unsaid > 0 {
+		r.facts.warnings = append(r.facts.warnings, fmt.Sprintf("%s: there is more, %d in all", p.file, maxWarnings+r.unsaid))
+	}
+	return &r.facts, nil
+}
+
+// settings reads the whole of a settings file.
+func (r *reader) settings(root *node) {
 	var idle []string
 	for _, m := range r.members(root, "") {
 		read, known := topKeys[m.key]
 		switch {
 		case known:
-			read(&r, m)
-		case slices.Contains(laterKeys, m.key):
-			if !isEmpty(&m.value) {
-				r.warn(m.line, "%q is not served yet and has no effect", m.key)
-			}
+			read(r, m)
 		case slices.Contains(claudeKeys, m.key):
 			idle = append(idle, m.key)
 		default:
 			r.unknown(m, "", topNames)
 		}
 	}
-	if len(idle) > 0 && !p.claude {
+	if len(idle) > 0 && !r.place.claude {
 		r.warn(0, "these settings of Claude Code have no meaning here: %s", strings.Join(idle, ", "))
 	}
-	if r.unsaid > 0 {
-		r.facts.warnings = append(r.facts.warnings, fmt.Sprintf("%s: there is more, %d in all", p.file, maxWarnings+r.unsaid))
-	}
-	return &r.facts, nil
 }
 
 func (r *reader) origin(line int) permission.Origin {

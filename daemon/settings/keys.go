@@ -30,6 +30,13 @@ var topKeys = map[string]func(*reader, member){
 	keyRedact:        (*reader).redactions,
 	keyRedactHooks:   (*reader).redactHooks,
 	keyWebSearch:     (*reader).webSearch,
+	keyServers:       (*reader).servers,
+	keyEnableAll:     (*reader).enableAll,
+	keyEnabled:       (*reader).enabledServers,
+	keyDisabled:      (*reader).disabledServers,
+	keyLanguages:     (*reader).languages,
+	keyDiagnostics:   (*reader).diagnostics,
+	keyTools:         (*reader).tools,
 }
 
 var permissionKeys = map[string]func(*reader, member){
@@ -43,17 +50,14 @@ var permissionKeys = map[string]func(*reader, member){
 	"disableAutoMode":       func(*reader, member) {}, // there is none to disable
 }
 
-// laterKeys are of this format and not served yet.
-var laterKeys = []string{"mcpServers", "lsp", "tools"}
-
 // claudeKeys mean something to Claude Code and nothing to a daemon that runs tool calls. The list need not be complete:
 // what is missing is reported as not known.
 var claudeKeys = strings.Fields(`
 	agent allowManagedMcpServersOnly allowedMcpServers alwaysThinkingEnabled apiKeyHelper attribution autoMemoryDirectory
 	autoMemoryEnabled autoMode autoUpdatesChannel availableModels awsAuthRefresh awsCredentialExport blockedMarketplaces
 	channelsEnabled claudeMdExcludes cleanupPeriodDays companyAnnouncements defaultShell deniedMcpServers disableAutoMode
-	disableDeepLinkRegistration disableSkillShellExecution disabledMcpjsonServers editorMode effortLevel
-	enableAllProjectMcpServers enabledMcpjsonServers enabledPlugins extraKnownMarketplaces fastMode feedbackSurveyRate
+	disableDeepLinkRegistration disableSkillShellExecution editorMode effortLevel
+	enabledPlugins extraKnownMarketplaces fastMode feedbackSurveyRate
 	fileCheckpointingEnabled fileSuggestion forceLoginMethod forceLoginOrgUUID gcpAuthRefresh includeCoAuthoredBy
 	includeGitInstructions language minimumVersion model modelOverrides otelHeadersHelper outputStyle plansDirectory
 	pluginConfigs preferredNotifChannel prefersReducedMotion promptSuggestionEnabled respectGitignore
@@ -70,7 +74,7 @@ var silentEvents = strings.Fields(`
 
 // The names that a misspelt one is compared with.
 var (
-	topNames        = slices.Concat(slices.Sorted(maps.Keys(topKeys)), laterKeys)
+	topNames        = slices.Sorted(maps.Keys(topKeys))
 	permissionNames = slices.Sorted(maps.Keys(permissionKeys))
 	eventNames      = slices.Concat(hook.Events, silentEvents)
 	handlerNames    = slices.Sorted(maps.Keys(handlerKeys))

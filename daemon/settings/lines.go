@@ -44,11 +44,17 @@ func (s *Settings) Lines() []Line {
 	}
 	out = append(out, s.hookLines()...)
 	out = append(out, s.sandboxLines()...)
+	out = append(out, s.serverLines()...)
+	out = append(out, s.languageLines()...)
+	out = append(out, s.programLines()...)
 	for _, v := range s.Env {
 		out = append(out, Line{"env." + v.Name, v.Value, v.Origin})
 	}
 	for _, l := range s.limits {
 		out = append(out, Line{"limits." + l.name, l.String(), l.origin})
+	}
+	for _, r := range s.Rates {
+		out = append(out, Line{keyRate, r.Subject + " " + r.text, r.Origin})
 	}
 	return append(out, s.flags...)
 }

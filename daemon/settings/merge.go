@@ -33,9 +33,12 @@ type merger struct {
 
 // merge makes the settings of a scope from what its files say.
 func merge(scope Scope, v view, home string) *Settings {
-	m := merger{scope: scope, home: home, out: &Settings{Limits: Default(), sums: map[string]map[string]string{}, imports: v.imports}, loss: make([][]string, len(scope.Roots))}
+	m := merger{scope: scope, home: home, out: &Settings{Limits: Default(), Preset: Full, DeferAbove: defaultDeferAbove, DiagnosticsAfterEdit: true, sums: map[string]map[string]string{}, imports: v.imports}, loss: make([][]string, len(scope.Roots))}
 	for i, root := range scope.Roots {
 		m.out.sums[root] = v.sums(i)
+		if sum := v.serversSum(i); sum != "" {
+			m.out.sums[root][serversFile] = sum
+		}
 	}
 	m.trusts = trusts(scope, &v)
 	m.gather(&v)
@@ -51,6 +54,10 @@ func merge(scope Scope, v view, home string) *Settings {
 	m.journal()
 	m.redactions()
 	m.webSearch()
+	m.servers(&v)
+	m.languages()
+	m.programs()
+	m.rates()
 	m.untrusted()
 	m.arrange(&v)
 	return m.out
@@ -83,7 +90,7 @@ func (m *merger) gather(v *view) {
 			m.sources = append(m.sources, source{l.reading.good, l.place, l.root, trusted})
 		}
 	}
-	if v.trust != nil && v.trust.err != nil && len(m.scope.Roots) > 0 {
+	if v.trust != nil && v.trust.err != nil && len(m.scope.Roots) > 0 && !m.scope.Trusted {
 		m.warn("%v. No workspace is trusted until that is mended.", v.trust.err)
 	}
 }

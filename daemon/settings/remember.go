@@ -104,6 +104,9 @@ func (s *Store) rememberIn(root string, to Level, rules permission.List, rule st
 			sums[name] = written.to
 		}
 	}
+	if was := b.Roots[real].Files[serversFile]; was != "" {
+		sums[serversFile] = was
+	}
 	if err := s.rewrite(func(b *book) { b.Roots[real] = promise{sums} }); err != nil {
 		return at.file, fmt.Errorf("the rule stands in %s now, but %s is no longer trusted: %w", at.file, real, err)
 	}

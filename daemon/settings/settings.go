@@ -39,6 +39,21 @@ type Settings struct {
 	Sandbox Sandbox
 	// WebSearch is the search engine; nil: no file names one.
 	WebSearch *WebSearch
+	// MCPServers are the MCP servers that are to be served, by name. One that is not Approved is not to be started before
+	// somebody has said so; beside it an approved one of the same name may stand, which is to be served until then.
+	MCPServers []MCPServer
+	// LSP is what files say of language servers, by language. What they do not name is as it is without them.
+	LSP []LanguageServer
+	// DiagnosticsAfterEdit: an edit's result tells what the language server finds new.
+	DiagnosticsAfterEdit bool
+	// Programs are the tools that are programs, by name.
+	Programs []Program
+	// Preset says which of the built-in tools are offered.
+	Preset Preset
+	// DeferAbove is the number of tools above which those of MCP servers are deferred.
+	DeferAbove int
+	// Rates are bounds on how often something is called, by subject.
+	Rates []Rate
 	// Limits are complete: what no file sets is as Default gives it.
 	Limits Limits
 	// Unsynced: the journal waits for no disk.

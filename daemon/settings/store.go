@@ -79,7 +79,7 @@ type scopeKey struct {
 // scoped is what is kept of a scope.
 type scoped struct {
 	scope  Scope
-	places []place // of the roots' files, rootFiles for each
+	places []place // of the roots' files: rootFiles for each, and serversFile
 
 	mu       sync.Mutex
 	session  *reading[facts] // of the scope's own text
@@ -115,6 +115,7 @@ func (s *Store) scoped(scope Scope) *scoped {
 			for _, name := range rootFiles {
 				at.places = append(at.places, place{file: filepath.Join(root, name), base: root, level: workspace, claude: isClaude(name)})
 			}
+			at.places = append(at.places, place{file: filepath.Join(root, serversFile), base: root, level: workspace, servers: true})
 		}
 		return at
 	})
@@ -166,7 +167,7 @@ func (s *Store) view(at *scoped) view {
 	v.layers = append(v.layers, layer{place: sessionPlace(at.scope), reading: at.session})
 	for i, p := range at.places {
 		l := s.layer(p)
-		l.root, l.silent = i/len(rootFiles), p.claude && !v.imports
+		l.root, l.silent = i/(len(rootFiles)+1), p.claude && !v.imports
 		v.layers = append(v.layers, l)
 	}
 	v.layers = append(v.layers, own)
@@ -174,7 +175,7 @@ func (s *Store) view(at *scoped) view {
 		dir := s.sources.ClaudeDir
 		v.layers = append(v.layers, s.layer(place{file: filepath.Join(dir, "settings.json"), base: dir, level: user, claude: true}))
 	}
-	if !at.scope.Trusted && s.sources.TrustFile != "" {
+	if s.sources.TrustFile != "" {
 		v.trust, _ = s.trust.now()
 	}
 	return v

@@ -4,11 +4,11 @@
 package settings
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -47,11 +47,15 @@ type Trust struct {
 // book is the content of the trust file.
 type book struct {
 	Roots map[string]promise `json:"roots"` // by real path
+	// Servers are the digests of servers of .mcp.json files that somebody has approved, by real path and name.
+	Servers map[string]map[string]string `json:"servers,omitempty"`
 }
 
 // A promise is what was trusted of a root.
 type promise struct {
-	Files map[string]string `json:"files"` // SHA-256 in hexadecimal of those of rootFiles that were there and counted
+	// Files are the SHA-256 in hexadecimal of those of rootFiles that were there and counted, and of serversFile, on which the
+	// trust does not depend.
+	Files map[string]string `json:"files"`
 }
 
 // parseBook reads the trust file. The error is a *FileError.
@@ -88,7 +92,7 @@ func different(names []string, a, b map[string]string) []string {
 func (v *view) sums(root int) map[string]string {
 	sums := map[string]string{}
 	for _, l := range v.layers {
-		if l.place.level != workspace || l.root != root || l.silent {
+		if l.place.level != workspace || l.root != root || l.silent || l.place.servers {
 			continue
 		}
 		sum := l.reading.sum
@@ -122,7 +126,7 @@ func trusts(scope Scope, v *view) []Trust {
 	return out
 }
 
-// sumsOf reads the settings files of those names in a root now. err, a *FileError, tells of the first that is unusable.
+// sumsOf reads the files of those names in a root now. err, a *FileError, tells of the first settings file that is unusable.
 func sumsOf(real string, names []string) (sums map[string]string, err error) {
 	sums = map[string]string{}
 	for _, name := range names {
@@ -137,7 +141,7 @@ func sumsOf(real string, names []string) (sums map[string]string, err error) {
 		sums[name] = sum(data)
 		if wrong != nil {
 			sums[name] = unusable
-			if err == nil {
+			if err == nil && name != serversFile {
 				err = asFileError(file, "read", wrong)
 			}
 		}
@@ -156,7 +160,7 @@ func (s *Store) Trust(root string, shown *Settings) (files []string, err error) 
 		return nil, err
 	}
 	err = s.exclusively(func() error {
-		names := counting(shown.imports)
+		names := append(counting(shown.imports), serversFile)
 		sums, err := sumsOf(real, names)
 		if err != nil {
 			return fmt.Errorf("%s cannot be trusted: %w", real, err)
@@ -181,12 +185,7 @@ func (s *Store) Distrust(root string) error {
 		return err
 	}
 	return s.exclusively(func() error {
-		return s.rewrite(func(b *book) {
-			delete(b.Roots, absolute)
-			if real, err := filepath.EvalSymlinks(absolute); err == nil {
-				delete(b.Roots, real)
-			}
-		})
+		return s.rewrite(func(b *book) { b.forget(absolute) })
 	})
 }
 
@@ -254,16 +253,16 @@ func (s *Store) rewrite(change func(*book)) error {
 	if err != nil {
 		return err
 	}
-	before := maps.Clone(b.Roots)
 	if b.Roots == nil {
 		b.Roots = map[string]promise{}
 	}
-	change(b)
-	if maps.EqualFunc(before, b.Roots, func(a, b promise) bool { return maps.Equal(a.Files, b.Files) }) {
-		return nil
-	}
-	data, err := json.MarshalIndent(b, "", "  ")
+	before, err := json.MarshalIndent(b, "", "  ")
 	if err != nil {
+		return err
+	}
+	change(b)
+	data, err := json.MarshalIndent(b, "", "  ")
+	if err != nil || bytes.Equal(before, data) {
 		return err
 	}
 	to, err := openSpot(s.sources.TrustFile)

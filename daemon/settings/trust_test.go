@@ -263,12 +263,19 @@ func TestTrustSideBySide(t *testing.T) {
 	}
 }
 
-// FuzzTrustFile: no bytes make reading the trust file panic, and none but the right hash makes a workspace trusted.
+// FuzzTrustFile: no bytes make reading the trust file panic, and none but the right hash makes a workspace trusted, or a server
+// approved.
 func FuzzTrustFile(f *testing.F) {
 	h := newHouse(f)
 	h.write("w/.toold/settings.json", allowing)
+	h.write("w/.mcp.json", `{"mcpServers": {"db": {"command": "x"}}}`)
 	h.mkdir("home")
-	for _, text := range []string{"", "{}", "[]", `{"roots": null}`, `{"roots": {"DIR/w": {}}}`, `{"roots": {"DIR/w": {"files": {".toold/settings.json": "unusable"}}}}`} {
+	vouched := settings.Scope{Roots: []string{h.path("w")}, Trusted: true}
+	digest := h.store.Load(vouched).MCPServers[0].Digest
+	for _, text := range []string{
+		`{"servers": {"DIR/w": {"db": "` + digest + `"}}}`, `{"servers": {"DIR/w": {"db": 3}}}`, `{"servers": {"DIR/w": null}}`, `{"roots": {"DIR/w": null}, "servers": []}`,
+		"", "{}", "[]", `{"roots": null}`, `{"roots": {"DIR/w": {}}}`, `{"roots": {"DIR/w": {"files": {".toold/settings.json": "unusable"}}}}`,
+	} {
 		f.Add(text)
 	}
 	sum := fmt.Sprintf("%x", sha256.Sum256([]byte(allowing)))
@@ -279,6 +286,9 @@ func FuzzTrustFile(f *testing.F) {
 		}
 		if got := texts(h.store.Load(settings.Scope{Roots: []string{h.path("w")}})); got != "" && !strings.Contains(text, sum) {
 			t.Errorf("%q makes %q count", text, got)
+		}
+		if got := h.store.Load(vouched).MCPServers[0]; got.Approved && !strings.Contains(text, digest) {
+			t.Errorf("%q approves %+v", text, got)
 		}
 	})
 }

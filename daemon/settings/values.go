@@ -90,9 +90,13 @@ func (r *reader) env(m member) {
 func (r *reader) limits(m member) {
 	for _, m := range r.members(&m.value, "limits.") {
 		name := "limits." + m.key
+		if name == keyRate {
+			r.rate(m)
+			continue
+		}
 		b := boundNamed(m.key)
 		if b == nil {
-			var names []string
+			names := []string{strings.TrimPrefix(keyRate, "limits.")}
 			for _, b := range bounds {
 				names = append(names, b.name)
 			}

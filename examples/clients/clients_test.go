@@ -100,7 +100,7 @@ func converse(t *testing.T, env []string, program, script string) {
 	if err := os.WriteFile(notes, []byte("the old note\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	socket := startDaemon(t)
+	socket := startDaemon(t, buildToold(t))
 	name := strings.TrimSuffix(filepath.Base(program), ".exe") + "-conversation"
 
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
@@ -213,13 +213,19 @@ func checkTalk(t *testing.T, events []event) {
 	}
 }
 
-// startDaemon starts a daemon of the test's own and gives its socket. It ends with the test.
-func startDaemon(t *testing.T) string {
+// buildToold builds the program and gives its path.
+func buildToold(t *testing.T) string {
 	t.Helper()
 	toold := filepath.Join(t.TempDir(), "toold")
 	if output, err := exec.Command("go", "build", "-o", toold, "../../cmd/toold").CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, output)
 	}
+	return toold
+}
+
+// startDaemon starts a daemon of the test's own and gives its socket. It ends with the test.
+func startDaemon(t *testing.T, toold string) string {
+	t.Helper()
 	dir, err := os.MkdirTemp("", "toold") // not t.TempDir: a socket's path must be short
 	if err != nil {
 		t.Fatal(err)

@@ -30,7 +30,10 @@ func uncovered(c *call, p Policy) (missing, allowing []Ground) {
 	}
 	l.accesses()
 	l.hosts()
-	if c.Opaque && len(c.Commands) == 0 && len(c.Hosts) == 0 {
+	switch {
+	case c.Foreign != "":
+		l.miss(Ground{Text: fmt.Sprintf("No rule allows it, and %s, which carries it out, may do anything.", c.Foreign)})
+	case c.Opaque && len(c.Commands) == 0 && len(c.Hosts) == 0:
 		l.miss(Ground{Text: fmt.Sprintf("No rule allows it, and it is not known to be read-only: %s.", c.Reason)})
 	}
 	if len(l.missing) == 0 && len(l.allowing) == 0 {

@@ -17,6 +17,8 @@ type Facts struct {
 	Accesses []Access
 	Commands []shell.Command
 	Hosts    []string
+	// Foreign is who else carries it out and may do anything meanwhile; empty: nobody.
+	Foreign string
 	// Opaque: it does more than is listed here. Reason says what, as a clause.
 	Opaque bool
 	Reason string
@@ -73,7 +75,7 @@ func (f *Facts) readOnly() bool {
 			return false
 		}
 	}
-	return !f.Opaque && !f.Unconfined && len(f.Hosts) == 0
+	return !f.Opaque && !f.Unconfined && f.Foreign == "" && len(f.Hosts) == 0
 }
 
 // writes says whether the call writes the file too.

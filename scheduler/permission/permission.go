@@ -245,7 +245,7 @@ func level(f *Facts) Level {
 			found = max(found, Confirm)
 		}
 	}
-	if f.Critical != "" || f.Opaque && !onlyEdits(f) || f.Unconfined || len(f.Hosts) > 0 {
+	if f.Critical != "" || f.Opaque && !onlyEdits(f) || f.Unconfined || f.Foreign != "" || len(f.Hosts) > 0 {
 		found = Dangerous
 	}
 	return found

@@ -43,7 +43,7 @@ func Suggest(f *Facts, v Verdict, a Anchors) (rules []string) {
 	for _, host := range f.Hosts {
 		add("WebFetch(domain:" + hostName(host) + ")")
 	}
-	if f.Opaque && len(f.Commands) == 0 && len(f.Hosts) == 0 && strings.HasPrefix(f.Tool, "mcp__") {
+	if f.Foreign != "" || f.Opaque && len(f.Commands) == 0 && len(f.Hosts) == 0 {
 		add(f.Tool)
 	}
 	if len(rules) > maxSuggestions || !settle(rules, f, v, a) {

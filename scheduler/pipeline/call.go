@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -57,6 +58,15 @@ type Session interface {
 	Withdraw(c *Call, reason string)
 	// Start records that the call begins to act: durably, before it returns, unless the call is read-only.
 	Start(*Call, Started) error
+	// Pace waits until the call may begin, where settings bound how often. The error says that it may not.
+	Pace(context.Context, *Call) error
+	// Settle has editors save what a process that the call is about to start would not see, for as long as they are given;
+	// note says, as a sentence, what it does not see all the same. Settled says that the process has ended.
+	Settle(context.Context, *Call) (note string)
+	Settled(*Call)
+	// Watch says that the call is about to change files. The function, when they are changed, gives what should be known of
+	// them by then, as text; nil: nothing will.
+	Watch(context.Context, *Call) func(context.Context) string
 	// End records the call's one result and applies what it leaves behind, before it returns. learned is what it has
 	// seen of files, by real path.
 	End(c *Call, ended Ended, learned map[string]workspace.State)
@@ -224,6 +234,24 @@ func (c *Call) ReadOnly() bool { return c.parsed.effects.ReadOnly() }
 // Files is what the call may reach and change. For the session's methods Start and End, while they are called with c; nil:
 // it was never looked at.
 func (c *Call) Files() *workspace.View { return c.files }
+
+// Hosts are the hosts that the call says it contacts, in lower case. For the session's method Pace.
+func (c *Call) Hosts() (hosts []string) {
+	for _, host := range c.facts.Hosts {
+		hosts = append(hosts, strings.ToLower(host))
+	}
+	return hosts
+}
+
+// Written are the real paths of the files that the call says it writes, one by one. For the session's method Watch.
+func (c *Call) Written() (paths []string) {
+	for _, a := range c.facts.Accesses {
+		if a.Write && !a.Tree && !a.Dir {
+			paths = append(paths, a.Real)
+		}
+	}
+	return paths
+}
 
 // Title names the call for people in one line. For the session's methods, while they are called with c.
 func (c *Call) Title() string { return label(c.Name, about(c.parsed.input)) }

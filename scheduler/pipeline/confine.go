@@ -49,7 +49,7 @@ func (c *Call) acting(ctx context.Context) *sandbox.Box {
 // enclose gives the call the box for its act. The error says that nothing here can confine its processes.
 func (c *Call) enclose(ctx context.Context, env *tools.Env) (Confined, error) {
 	env.Box = c.acting(ctx)
-	if effects := c.parsed.effects; !effects.Opaque && len(effects.Commands) == 0 {
+	if effects := c.parsed.effects; effects.Foreign != "" || !effects.Opaque && len(effects.Commands) == 0 {
 		return Confined{}, nil // whether its tool will start a program of its own turns out when it runs
 	}
 	return c.confinement(env.Box)
@@ -91,7 +91,7 @@ func (c *Call) outside(f *permission.Facts) bool {
 
 // boxed says whether the call's act will be fully confined.
 func (c *Call) boxed(f *permission.Facts) bool {
-	if !f.Opaque || c.outside(f) {
+	if !f.Opaque || f.Foreign != "" || c.outside(f) {
 		return false
 	}
 	confinement, err := c.rights.Confining.Runner.Confinement(sandbox.Policy{Tier: sandbox.Full})

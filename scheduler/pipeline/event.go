@@ -68,6 +68,7 @@ type Changed struct {
 	Todos                []tools.Todo
 	TodosReplaced        bool
 	Mode                 *permission.Mode
+	Activated            []string // deferred tools
 	Closed               bool
 	Peer                 *Peer
 }
@@ -109,7 +110,10 @@ type Question struct {
 	Suggestions []string // allow rules
 	Shown       string   // digest of Diff
 	Touched     string   // digest of the files that the call would touch, and of where commands would run
-	edited      bool     // the answer brought this input
+	// Form is what the tool itself wants to know; nil: the question is whether the call may run. The answer's input is then
+	// what it wants, and a no is an answer too.
+	Form   *tools.Form
+	edited bool // the answer brought this input
 }
 
 // Same reports that both questions ask for the same permission: to do this to these files, for this reason.

@@ -25,7 +25,7 @@ func (c *Call) look(ctx context.Context, env *tools.Env) (*permission.Facts, err
 	places, rules := c.rights.Places, c.rights.Rules
 	effects := c.parsed.effects
 	f := &permission.Facts{
-		Tool: c.Name, Opinions: c.opinions, Commands: effects.Commands, Hosts: effects.Hosts, Opaque: effects.Opaque,
+		Tool: c.Name, Opinions: c.opinions, Commands: effects.Commands, Hosts: effects.Hosts, Opaque: effects.Opaque, Foreign: effects.Foreign,
 		Reason: effects.Reason, Hidden: effects.Hidden, Unread: effects.Unread, Dir: env.Dir, Unconfined: effects.Unconfined,
 	}
 	if rules.AboutParameters() {
@@ -36,7 +36,7 @@ func (c *Call) look(ctx context.Context, env *tools.Env) (*permission.Facts, err
 	if effects.Opaque {
 		s.environ = env.Environ
 	}
-	grant := workspace.Grant{Dir: env.Dir, Barred: c.bars(rules)}
+	grant := workspace.Grant{Call: c.Key, Dir: env.Dir, Barred: c.bars(rules)}
 	for _, path := range effects.Reads {
 		if path.By > 0 && path.Unnamed && !effects.Commands[path.By-1].ReadOnly && !(effects.Commands[path.By-1].Vague && rules.AboutReading()) {
 			continue // a program that may do anything may read anything: leave to run it is leave for that
@@ -121,8 +121,9 @@ func (s scene) add(ctx context.Context, f *permission.Facts, path tools.Path, wr
 	return real, nil
 }
 
-// below says whether a part of a script that takes in a whole directory would come upon something that a rule is about.
-// A tool's own search leaves such files out; a program does not. command is the one that names it; nil: a redirection.
+// below says whether what takes in a whole directory would come upon something that a rule is about. A tool's own search
+// leaves such files out; a program does not, and a tool that writes knows only the rules about reading. command is the one
+// that names it; nil: a redirection, or the tool itself.
 func (s scene) below(ctx context.Context, a *permission.Access, command *shell.Command) string {
 	about, verb := s.rules.AboutReading(), "read"
 	rule := func(real string) *permission.Rule { return s.rules.Bars(real, nil) }
@@ -133,17 +134,21 @@ func (s scene) below(ctx context.Context, a *permission.Access, command *shell.C
 	if command != nil && !a.Unnamed && len(command.Tracked) > 0 && a.Named == s.dir && !slices.ContainsFunc(command.Words, func(w shell.Word) bool { return w.Literal && at(w.Text, s.dir) == s.dir }) {
 		return "" // what git shows of it is looked at apart
 	}
-	if a.Part == "" || !a.Tree || !a.Dir || a.Names && !a.Write {
+	if a.Part == "" && !a.Write || !a.Tree || !a.Dir || a.Names && !a.Write {
 		return ""
+	}
+	who := "`" + a.Part + "`"
+	if a.Part == "" {
+		who = "The call"
 	}
 	own := s.places.HiddenBelow(a.Real)
 	switch {
 	case own != "" && !a.Unnamed:
-		return fmt.Sprintf("`%s` would %s all of %s, also %s, which is the daemon's own.", a.Part, verb, a.Real, own)
+		return fmt.Sprintf("%s would %s all of %s, also %s, which is the daemon's own.", who, verb, a.Real, own)
 	case !about:
 		return ""
 	case a.Unnamed:
-		return fmt.Sprintf("`%s` may %s files that it does not name, and there are rules about which may be.", a.Part, verb)
+		return fmt.Sprintf("%s may %s files that it does not name, and there are rules about which may be.", who, verb)
 	}
 	barred := func(real string) string {
 		if rule := rule(real); rule != nil {
@@ -154,9 +159,9 @@ func (s scene) below(ctx context.Context, a *permission.Access, command *shell.C
 	found, why, sure := s.search(ctx, a, command, barred)
 	switch {
 	case found != "":
-		return fmt.Sprintf("`%s` would %s %s, and %s is about that.", a.Part, verb, found, why)
+		return fmt.Sprintf("%s would %s %s, and %s is about that.", who, verb, found, why)
 	case !sure:
-		return fmt.Sprintf("`%s` would %s all of %s, which is too large to look for files that rules are about.", a.Part, verb, a.Real)
+		return fmt.Sprintf("%s would %s all of %s, which is too large to look for files that rules are about.", who, verb, a.Real)
 	}
 	return ""
 }

@@ -3,6 +3,7 @@ package pipeline
 // How a call ends, and the words for it. Knows nothing of how it ran.
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -40,10 +41,13 @@ func (o Outcome) String() string {
 type Stop struct {
 	Outcome Outcome
 	Reason  string
+	Code    string // of the error; empty: the outcome's name
 }
 
 // Error gives the reason.
 func (s *Stop) Error() string { return s.Reason }
+
+func (s *Stop) code() string { return cmp.Or(s.Code, s.Outcome.String()) }
 
 // stopOf finds the Stop behind a cause. What is none came from the order itself, such as a parent that has ended.
 func stopOf(cause error) *Stop {
@@ -52,9 +56,9 @@ func stopOf(cause error) *Stop {
 		return stop
 	}
 	if errors.Is(cause, tools.ErrTimeout) {
-		return &Stop{TimedOut, "its time limit ran out"}
+		return &Stop{Outcome: TimedOut, Reason: "its time limit ran out"}
 	}
-	return &Stop{Cancelled, cause.Error()}
+	return &Stop{Outcome: Cancelled, Reason: cause.Error()}
 }
 
 // NotStarted is how a call ends that was never started. A cause that is a fault has been put into words already.
@@ -68,14 +72,14 @@ func NotStarted(cause error) Ended {
 	if stop.Outcome == Discarded {
 		again = " It had no effect."
 	}
-	return failed(stop.Outcome, fault.Failedf(stop.Outcome.String(), "The call was not started: %s.%s", stop.Reason, again))
+	return failed(stop.Outcome, fault.Failedf(stop.code(), "The call was not started: %s.%s", stop.Reason, again))
 }
 
 // Lost is how a call ends that was open when the daemon died: started says whether its act had begun, and output
 // names the file with what it had printed, if there is one. kept: what it was about to change was kept.
 func Lost(started bool, output string, kept bool) Ended {
 	if !started {
-		return NotStarted(&Stop{Interrupted, "the daemon ended before it was started"})
+		return NotStarted(&Stop{Outcome: Interrupted, Reason: "the daemon ended before it was started"})
 	}
 	text := "The daemon ended while the call ran, so it may have had effects. It was not run again and nothing of it is still running."
 	if output != "" {
@@ -97,7 +101,7 @@ func stopped(cause error, ran time.Duration, result tools.Result) Ended {
 	if stop.Outcome != Discarded {
 		text += " It can be sent again under a new id."
 	}
-	return failed(stop.Outcome, fault.Failedf(stop.Outcome.String(), "%s", text)).after(result)
+	return failed(stop.Outcome, fault.Failedf(stop.code(), "%s", text)).after(result)
 }
 
 // refused is how a call ends that was not executed, for the reason in err.

@@ -59,6 +59,7 @@ func (c *Call) way(ctx context.Context, env *tools.Env, outside func(func()) err
 	if cause := context.Cause(ctx); cause != nil {
 		return NotStarted(cause)
 	}
+	env.Ask = c.asking()
 	ended = c.afterwards(env, c.act(ctx, env, &usage), usage.Ran)
 	return ended.capped(env)
 }
@@ -169,6 +170,9 @@ func (c *Call) act(ctx context.Context, env *tools.Env, usage *Usage) Ended {
 		return refused(ctx, err)
 	}
 	usage.Tier = confined.Tier
+	if err := c.session.Pace(ctx, c); err != nil {
+		return refused(ctx, err)
+	}
 	if err := c.session.Start(c, Started{Tier: usage.Tier, Verdict: c.verdict}); err != nil {
 		return refused(ctx, err)
 	}
@@ -179,7 +183,7 @@ func (c *Call) act(ctx context.Context, env *tools.Env, usage *Usage) Ended {
 		defer cancel()
 	}
 	since := time.Now()
-	result, err := c.parsed.action.Run(ctx, env)
+	result, err := c.carryOut(ctx, env)
 	usage.Ran = time.Since(since)
 	if confined.Tier == "" && env.Box.Used() {
 		confined, _ = c.confinement(env.Box) // it was found to be possible
@@ -187,6 +191,33 @@ func (c *Call) act(ctx context.Context, env *tools.Env, usage *Usage) Ended {
 	}
 	confined.Denials = denials(env.Box.Denials())
 	return settle(ctx, result, err, usage.Ran).confined(confined)
+}
+
+// carryOut runs the action. What other programs do in it sees the disk, and not what is unsaved in editors.
+func (c *Call) carryOut(ctx context.Context, env *tools.Env) (tools.Result, error) {
+	if effects := c.parsed.effects; !effects.Opaque && len(effects.Commands) == 0 && effects.Foreign == "" || c.Tool.Spec().Origin == tools.Client {
+		return c.edit(ctx, env)
+	}
+	if note := c.session.Settle(ctx, c); note != "" {
+		c.context = append(c.context, note)
+	}
+	defer c.session.Settled(c)
+	return c.parsed.action.Run(ctx, env)
+}
+
+// edit runs an action that starts nothing. What an edit breaks is told with its result, when somebody watches the files.
+func (c *Call) edit(ctx context.Context, env *tools.Env) (tools.Result, error) {
+	if len(c.parsed.effects.Writes) == 0 {
+		return c.parsed.action.Run(ctx, env)
+	}
+	news := c.session.Watch(ctx, c)
+	result, err := c.parsed.action.Run(ctx, env)
+	if err == nil && news != nil {
+		if note := news(ctx); note != "" {
+			c.context = append(c.context, note)
+		}
+	}
+	return result, err
 }
 
 // settle decides how a started call has ended. A call that succeeded has won the race against whatever stopped it.
@@ -260,7 +291,7 @@ func (c *Call) abort(ended Ended) error {
 	if !aborting {
 		return nil
 	}
-	return &Stop{Aborted, c.Title() + " failed in the same turn: " + because(ended)}
+	return &Stop{Outcome: Aborted, Reason: c.Title() + " failed in the same turn: " + because(ended)}
 }
 
 // because says in a few words why a call failed, for a command with its exit code: the first sentence of its error.

@@ -45,6 +45,7 @@ type Structured struct {
 	Diff         string   `json:"diff"`                // unified diff of the change
 	Tolerated    []string `json:"tolerated,omitempty"` // what was looked past to find old_string
 	Drift        string   `json:"drift,omitempty"`     // unified diff of what had changed since the file was read
+	InEditor     bool     `json:"inEditor,omitempty"`  // an editor holds the file open and has made the change there
 }
 
 // An order is a call of either tool.
@@ -141,6 +142,7 @@ func (o order) run(ctx context.Context, env *tools.Env) (tools.Result, error) {
 	result.Structured = Structured{
 		FilePath: written.Path.Name(), Created: written.Created, Replacements: p.count, Encoding: p.doc.Encoding.Name(),
 		LineEnding: string(text.Endings(p.doc.String)), Diff: p.diff(written.Path.Shown()), Tolerated: p.tolerated, Drift: p.drift,
+		InEditor: written.InEditor != "",
 	}
 	return result, nil
 }
@@ -160,6 +162,9 @@ func (p *plan) report(w workspace.Written) string {
 	}
 	if w.OtherNames != "" {
 		fmt.Fprintf(&b, "Note: %s\n", w.OtherNames)
+	}
+	if w.InEditor != "" {
+		fmt.Fprintf(&b, "Note: %s\n", w.InEditor)
 	}
 	for _, note := range p.tolerated {
 		fmt.Fprintf(&b, "Note: %s.\n", note)

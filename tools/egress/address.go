@@ -14,21 +14,34 @@ type block struct {
 	kind string // completes "is"
 }
 
+// The kinds that something else is said of.
+const (
+	loopback = "loopback"
+	private  = "private"
+	carrier  = "of a carrier's own network"
+	cloud    = "a cloud's own"
+	ownKind  = "one of this machine's own"
+)
+
+// neighbourly are the kinds of addresses that a machine has which a person calls by a name.
+var neighbourly = map[string]bool{loopback: true, private: true, carrier: true, ownKind: true}
+
 // blocks are the ranges in the IANA registries of special-purpose addresses (IPv4 and IPv6) that lead to no public host, and
 // those of multicast; the first that holds an address names it. Forms that carry an IPv4 address are refused whole: what
 // they lead to depends on a translator.
 var blocks = []block{
 	{netip.MustParsePrefix("0.0.0.0/8"), "unspecified"},
-	{netip.MustParsePrefix("10.0.0.0/8"), "private"},
-	{netip.MustParsePrefix("100.64.0.0/10"), "of a carrier's own network"},
-	{netip.MustParsePrefix("127.0.0.0/8"), "loopback"},
-	{netip.MustParsePrefix("168.63.129.16/32"), "a cloud's own"}, // Azure's, to its machines
+	{netip.MustParsePrefix("10.0.0.0/8"), private},
+	{netip.MustParsePrefix("100.100.100.200/32"), cloud}, // Alibaba's metadata
+	{netip.MustParsePrefix("100.64.0.0/10"), carrier},
+	{netip.MustParsePrefix("127.0.0.0/8"), loopback},
+	{netip.MustParsePrefix("168.63.129.16/32"), cloud}, // Azure's, to its machines
 	{netip.MustParsePrefix("169.254.0.0/16"), "link-local"},
-	{netip.MustParsePrefix("172.16.0.0/12"), "private"},
+	{netip.MustParsePrefix("172.16.0.0/12"), private},
 	{netip.MustParsePrefix("192.0.0.0/24"), "reserved"},
 	{netip.MustParsePrefix("192.0.2.0/24"), "for documentation"},
 	{netip.MustParsePrefix("192.88.99.0/24"), "of a 6to4 relay"},
-	{netip.MustParsePrefix("192.168.0.0/16"), "private"},
+	{netip.MustParsePrefix("192.168.0.0/16"), private},
 	{netip.MustParsePrefix("198.18.0.0/15"), "for benchmarks"},
 	{netip.MustParsePrefix("198.51.100.0/24"), "for documentation"},
 	{netip.MustParsePrefix("203.0.113.0/24"), "for documentation"},
@@ -36,10 +49,12 @@ var blocks = []block{
 	{netip.MustParsePrefix("240.0.0.0/4"), "reserved"},
 
 	{netip.MustParsePrefix("::/128"), "unspecified"},
-	{netip.MustParsePrefix("::1/128"), "loopback"},
+	{netip.MustParsePrefix("::1/128"), loopback},
 	{netip.MustParsePrefix("64:ff9b::/96"), "translated (NAT64)"},
 	{netip.MustParsePrefix("64:ff9b:1::/48"), "translated (NAT64)"},
-	{netip.MustParsePrefix("fc00::/7"), "private"},
+	{netip.MustParsePrefix("fd00:ec2::/32"), cloud},    // Amazon's metadata and names
+	{netip.MustParsePrefix("fd20:ce::254/128"), cloud}, // Google's metadata
+	{netip.MustParsePrefix("fc00::/7"), private},
 	{netip.MustParsePrefix("fe80::/10"), "link-local"},
 	{netip.MustParsePrefix("ff00::/8"), "multicast"},
 	{netip.MustParsePrefix("2001::/32"), "translated (Teredo)"},

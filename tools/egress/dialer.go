@@ -28,7 +28,8 @@ type Dialer struct {
 // DialContext connects to address, which is host:port with the port as a number; network is tcp, tcp4 or tcp6. The error is
 // or wraps a *Refusal when the policy does not permit the connection. A host with several addresses is reached by one that
 // is permitted. A name that is not permitted is not even looked up; others are looked up as they stand, without the
-// system's search domains. It fits http.Transport.
+// system's search domains. localhost and the names below it are this machine, whatever anybody says (RFC 6761, 6.3). It fits
+// http.Transport.
 func (d *Dialer) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil || !strings.HasPrefix(network, "tcp") {
@@ -48,7 +49,12 @@ func (d *Dialer) DialContext(ctx context.Context, network, address string) (net.
 		refused.CompareAndSwap(nil, refusal)
 		return refusal
 	}}
-	conn, err := dialer.DialContext(ctx, network, net.JoinHostPort(absolute(name), port))
+	var conn net.Conn
+	for _, place := range places(name) {
+		if conn, err = dialer.DialContext(ctx, network, net.JoinHostPort(place, port)); err == nil {
+			break
+		}
+	}
 	if refusal := refused.Load(); err != nil && refusal != nil {
 		return nil, refusal // it says more than that another address was out of reach
 	}
@@ -68,16 +74,20 @@ func (d *Dialer) judge(host, to string) *Refusal {
 		return refusal
 	}
 	plain := address.Addr().Unmap()
-	if d.Policy.lists(plain, address.Port()) || !isOwn(plain) {
-		return nil
+	if special(plain) != "" || !isOwn(plain) || d.Policy.opens(host, plain, address.Port(), ownKind) {
+		return nil // what is not public was judged as that
 	}
-	return &Refusal{Host: host, Port: address.Port(), Reason: PrivateAddress, Address: plain, kind: "one of this machine's own"}
+	return &Refusal{Host: host, Port: address.Port(), Reason: PrivateAddress, Address: plain, kind: ownKind}
 }
 
-// absolute gives the name in the form that no search domain is added to.
-func absolute(name string) string {
-	if _, err := netip.ParseAddr(name); err == nil {
-		return name
+// places gives what is dialled for a canonical host: itself, in the form that no search domain is added to, or the addresses
+// of loopback.
+func places(host string) []string {
+	if _, err := netip.ParseAddr(host); err == nil {
+		return []string{host}
 	}
-	return name + "."
+	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
+		return []string{"127.0.0.1", "::1"}
+	}
+	return []string{host + "."}
 }

@@ -137,30 +137,36 @@ func echo(t testing.TB) (address string, port uint16) {
 }
 
 // dialCases say what comes of connecting to x.example when the zone gives these answers, one after another; of each, the
-// address that is refused, or "" where there is a connection. All policies allow x.example.
+// address that is refused, or "" where there is a connection. All policies allow x.example; opened is beside that.
 var dialCases = []struct {
 	name    string
-	allowed string
+	opened  string
 	denied  string
 	answers []string
 	want    []string
 }{
 	{"loopback", "", "", []string{"127.0.0.1"}, []string{"private_address 127.0.0.1"}},
-	{"listed", "127.0.0.1", "", []string{"127.0.0.1"}, []string{""}},
-	{"metadata", "127.0.0.1", "", []string{"169.254.169.254"}, []string{"private_address 169.254.169.254"}},
-	{"mapped", "127.0.0.1", "", []string{"::ffff:10.0.0.1"}, []string{"private_address 10.0.0.1"}},
-	{"translated", "", "", []string{"64:ff9b::7f00:1"}, []string{"private_address 64:ff9b::7f00:1"}},
-	{"unspecified", "127.0.0.1", "", []string{"0.0.0.0"}, []string{"private_address 0.0.0.0"}},
-	{"loopback of IPv6", "127.0.0.1", "", []string{"::1"}, []string{"private_address ::1"}},
+	{"opened", "X.example.", "", []string{"127.0.0.1"}, []string{""}},
+	{"the address opened, not the name", "127.0.0.1", "", []string{"127.0.0.1"}, []string{"private_address 127.0.0.1"}},
+	{"another name opened", "y.example 127.0.0.1", "", []string{"127.0.0.1"}, []string{"private_address 127.0.0.1"}},
+	{"a pattern opens nothing", "* *.example x.*", "", []string{"127.0.0.1"}, []string{"private_address 127.0.0.1"}},
+	{"metadata", "x.example 169.254.169.254", "", []string{"169.254.169.254"}, []string{"private_address 169.254.169.254"}},
+	{"another metadata", "x.example", "", []string{"100.100.100.200"}, []string{"private_address 100.100.100.200"}},
+	{"metadata of IPv6", "x.example", "", []string{"fd00:ec2::254"}, []string{"private_address fd00:ec2::254"}},
+	{"mapped", "", "", []string{"::ffff:10.0.0.1"}, []string{"private_address 10.0.0.1"}},
+	{"translated", "x.example", "", []string{"64:ff9b::7f00:1"}, []string{"private_address 64:ff9b::7f00:1"}},
+	{"unspecified", "x.example", "", []string{"0.0.0.0"}, []string{"private_address 0.0.0.0"}},
+	{"multicast", "x.example", "", []string{"224.0.0.1"}, []string{"private_address 224.0.0.1"}},
+	{"loopback of IPv6", "", "", []string{"::1"}, []string{"private_address ::1"}},
 	{
-		"rebinding", "127.0.0.1", "",
-		[]string{"127.0.0.1", "169.254.169.254", "127.0.0.1", "::ffff:10.0.0.1"},
-		[]string{"", "private_address 169.254.169.254", "", "private_address 10.0.0.1"},
+		"rebinding", "x.example", "",
+		[]string{"127.0.0.1", "169.254.169.254", "127.0.0.1", "::ffff:169.254.169.254"},
+		[]string{"", "private_address 169.254.169.254", "", "private_address 169.254.169.254"},
 	},
-	{"one of two", "127.0.0.1", "", []string{"169.254.169.254 127.0.0.1"}, []string{""}},
-	{"denied address", "127.0.0.1", "127.0.0.1", []string{"127.0.0.1"}, []string{"denied 127.0.0.1"}},
+	{"one of two", "x.example", "", []string{"169.254.169.254 127.0.0.1"}, []string{""}},
+	{"denied address", "x.example", "127.0.0.1", []string{"127.0.0.1"}, []string{"denied 127.0.0.1"}},
 	{"denied public address", "", "93.184.*.*", []string{"93.184.216.34"}, []string{"denied 93.184.216.34"}},
-	{"another port listed", "127.0.0.1:1", "", []string{"127.0.0.1"}, []string{"private_address 127.0.0.1"}},
+	{"another port opened", "x.example:1", "", []string{"127.0.0.1"}, []string{"private_address 127.0.0.1"}},
 }
 
 func TestDialer(t *testing.T) {
@@ -168,7 +174,7 @@ func TestDialer(t *testing.T) {
 	for _, c := range dialCases {
 		t.Run(c.name, func(t *testing.T) {
 			d := Dialer{
-				Policy:   Policy{Allowed: append(strings.Fields(c.allowed), "x.example"), Denied: strings.Fields(c.denied)},
+				Policy:   Policy{Allowed: []string{"x.example"}, Denied: strings.Fields(c.denied), Opened: strings.Fields(c.opened)},
 				Resolver: newZone(t, map[string][]string{"x.example.": c.answers}).resolver(),
 			}
 			for i, want := range c.want {

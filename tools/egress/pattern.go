@@ -63,6 +63,10 @@ func (e entry) fits(host string) bool {
 	})
 }
 
+// Host gives the form in which a host is compared: lower case, in ASCII, without a final dot or brackets. It is not ok if the
+// host is neither a name nor an address as Policy has them.
+func Host(host string) (string, bool) { return canonical(host, nameBytes) }
+
 // canonical gives the one form of a host: lower case, ASCII, no final dot; of an address, its shortest text without
 // brackets, a mapped IPv4 address as what it maps to. Anything that a resolver could take for an address in an older
 // spelling (127.1, 0x7f000001) is no host, nor is what has bytes beyond letters. An address has no zone.

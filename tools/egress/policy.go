@@ -17,9 +17,11 @@ import (
 // and a final dot count for nothing, and names that are not ASCII mean their xn-- form. An IPv6 address with a port stands
 // in brackets.
 //
-// Addresses that are not public are reached only if Allowed names the address itself, whatever name led to it. An entry
-// that cannot be understood allows nothing in Allowed, and denies everything in Denied.
-type Policy struct{ Allowed, Denied []string }
+// An address that is not public is reached by who asks for it as that address, if Allowed or Opened names it; and by a name
+// that Opened has an entry for without *, if it is one that a neighbour can have: loopback, private, a carrier's own or this
+// machine's. No name opens what is link-local, a cloud's own or of no single host. An entry that cannot be understood allows
+// nothing in Allowed and Opened, and denies everything in Denied.
+type Policy struct{ Allowed, Denied, Opened []string }
 
 // Check says why a connection must not be tried, or nil. It compares and looks nothing up: what a name resolves to is
 // checked when a Dialer connects. The host may have a final dot, and an address may have brackets.
@@ -50,7 +52,7 @@ func (p Policy) checkAddress(host string, to netip.AddrPort) *Refusal {
 		return r
 	}
 	r.kind = special(address)
-	if r.kind == "" || p.lists(address, to.Port()) {
+	if r.kind == "" || p.opens(host, address, to.Port(), r.kind) {
 		return nil
 	}
 	r.Reason = PrivateAddress
@@ -74,10 +76,18 @@ func (p Policy) allows(host string, port uint16) bool {
 	})
 }
 
-// lists says whether Allowed names the address itself.
-func (p Policy) lists(address netip.Addr, port uint16) bool {
-	return slices.ContainsFunc(p.Allowed, func(text string) bool {
+// opens says whether the address, which is not public but of that kind, may be connected to by who asks for host.
+func (p Policy) opens(host string, address netip.Addr, port uint16, kind string) bool {
+	if host == address.String() {
+		return names(p.Allowed, host, port) || names(p.Opened, host, port)
+	}
+	return neighbourly[kind] && names(p.Opened, host, port)
+}
+
+// names says whether one of the entries is the host itself, not a pattern that it fits.
+func names(entries []string, host string, port uint16) bool {
+	return slices.ContainsFunc(entries, func(text string) bool {
 		e, ok := parse(text)
-		return ok && e.host == address.String() && e.holds(port)
+		return ok && e.host == host && e.holds(port)
 	})
 }

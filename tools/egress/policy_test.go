@@ -108,7 +108,7 @@ func reason(r *Refusal) Reason {
 // addressCases say what kind of address each is; "" is public.
 var addressCases = map[string]string{
 	"0.0.0.0": "unspecified", "0.1.2.3": "unspecified", "10.0.0.1": "private", "11.0.0.1": "",
-	"100.63.255.255": "", "100.64.0.1": "of a carrier's own network", "100.100.100.200": "of a carrier's own network",
+	"100.63.255.255": "", "100.64.0.1": "of a carrier's own network", "100.100.100.200": "a cloud's own",
 	"100.128.0.0": "", "127.0.0.1": "loopback", "127.255.255.254": "loopback", "128.0.0.1": "",
 	"168.63.129.16": "a cloud's own", "168.63.129.17": "", "169.254.169.254": "link-local", "172.15.0.1": "",
 	"172.16.0.1": "private", "172.31.255.255": "private", "172.32.0.1": "", "192.0.0.192": "reserved",
@@ -117,7 +117,7 @@ var addressCases = map[string]string{
 	"224.0.0.1": "multicast", "240.0.0.1": "reserved", "255.255.255.255": "reserved",
 	"::": "unspecified", "::1": "loopback", "::127.0.0.1": "reserved", "64:ff9b::10.0.0.1": "translated (NAT64)",
 	"64:ff9b::8.8.8.8": "translated (NAT64)", "64:ff9b:1::1": "translated (NAT64)", "100::1": "reserved",
-	"::ffff:0:10.0.0.1": "reserved", "fc00::1": "private", "fd00:ec2::254": "private", "fe80::1": "link-local",
+	"::ffff:0:10.0.0.1": "reserved", "fc00::1": "private", "fd00:ec2::254": "a cloud's own", "fd20:ce::254": "a cloud's own", "fe80::1": "link-local",
 	"fec0::1": "reserved", "ff02::1": "multicast", "2001::1": "translated (Teredo)", "2001:2::1": "reserved",
 	"2001:db8::1": "for documentation", "2002:a00:1::1": "translated (6to4)", "3fff::1": "for documentation",
 	"4000::1": "reserved", "5f00::1": "reserved", "2606:4700::1": "", "2a00::5efe:10.0.0.1": "translated (ISATAP)",

@@ -38,14 +38,28 @@ func (r *Refusal) Error() string {
 	case Denied:
 		return fmt.Sprintf("%s may not be reached: %s.", r.subject(), r.denial())
 	case PrivateAddress:
-		return fmt.Sprintf("%s may not be reached: its address %s is %s, not public. Only the address itself in "+
-			"sandbox.network.allowedDomains would allow it: %q.", r.subject(), r.Address, r.kind, bracket(r.Address.String()))
+		return fmt.Sprintf("%s may not be reached: its address %s is %s, not public. %s", r.subject(), r.Address, r.kind, r.opening())
 	case BadHost:
 		return fmt.Sprintf("%.300q at port %d cannot be reached: it is not a host's name, an IPv4 address of four decimal "+
 			"numbers or an IPv6 address in brackets, with a port from 1 to 65535.", r.Host, r.Port)
 	default:
 		return fmt.Sprintf("%s may not be reached: no rule allows it. %s would.", r.subject(), r.remedy())
 	}
+}
+
+// opening says what would let the address be reached.
+func (r *Refusal) opening() string {
+	address := bracket(r.Address.String())
+	if r.Address.String() == r.Host {
+		return fmt.Sprintf("Only the address itself in sandbox.network.allowedDomains would allow it: %q.", address)
+	}
+	return fmt.Sprintf("That a name is allowed opens no such address; who asks for %s itself reaches it, if "+
+		"sandbox.network.allowedDomains names that.", address)
+}
+
+// Openable says that an entry of Opened for the very name that was asked for would have let it be reached.
+func (r *Refusal) Openable() bool {
+	return r.Reason == PrivateAddress && neighbourly[r.kind] && r.Address.String() != r.Host
 }
 
 func (r *Refusal) subject() string { return fmt.Sprintf("%s:%d", bracket(r.Host), r.Port) }

@@ -97,7 +97,7 @@ func TestRequests(t *testing.T) {
 	fill := strings.NewReplacer("ORIGIN", web, "PORT", port, "LARGE", strings.Repeat("a", 70<<10))
 	for _, c := range requestCases {
 		t.Run(c.name, func(t *testing.T) {
-			b := newBooth(t, Policy{Allowed: []string{web, "gone.example", "bad.example"}, Denied: []string{"bad.example"}},
+			b := newBooth(t, Policy{Allowed: []string{web, "gone.example", "bad.example"}, Denied: []string{"bad.example"}, Opened: []string{"x.example:" + port}},
 				map[string][]string{"x.example.": {"127.0.0.1"}}, usual)
 			got := b.exchange(t, strings.ReplaceAll(fill.Replace(c.sent), "\n", "\r\n"))
 			got = strings.ReplaceAll(got, "\r\n", "\n")

@@ -3,12 +3,12 @@
 package grep
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"sync"
 	"sync/atomic"
 
@@ -65,6 +65,23 @@ func (e *ownEngine) visit(ctx context.Context, f *walk.File) {
 		return
 	}
 	defer in.Close()
+	found := e.scan(ctx, f.Path, in)
+	if found.entries > 0 && e.mode == modeFiles {
+		if info, err := in.Stat(); err == nil {
+			found.modified = info.ModTime()
+		}
+	}
+	e.got.add(found)
+}
+
+func (e *ownEngine) buffer(ctx context.Context, path string, b workspace.Buffer) {
+	found := e.scan(ctx, path, bytes.NewReader(b.Text))
+	found.modified = b.Modified
+	e.got.add(found)
+}
+
+// scan searches what is at path, and notes what keeps it from that.
+func (e *ownEngine) scan(ctx context.Context, path string, in io.Reader) *hits {
 	s, ok := e.scanners.Get().(*scanner)
 	if !ok {
 		s = newScanner(e.query)
@@ -74,26 +91,16 @@ func (e *ownEngine) visit(ctx context.Context, f *walk.File) {
 	switch {
 	case errors.Is(err, errBinary):
 		e.binaries.Add(1)
-		return
+		return &hits{}
 	case ctx.Err() != nil && err != nil:
 	case errors.Is(err, errLongLine), errors.Is(err, errTooLarge), errors.Is(err, errManySpans):
-		e.note(fmt.Sprintf("%s: %v", workspace.NameOf(f.Path), err))
+		e.note(fmt.Sprintf("%s: %v", workspace.NameOf(path), err))
 	case err != nil:
-		e.unreadable(f.Path, err)
+		e.unreadable(path, err)
 	}
 	e.searched.Add(1)
-	e.keepHits(in, f.Path, found)
-}
-
-func (e *ownEngine) keepHits(in *os.File, path string, found *hits) {
-	if found.entries == 0 {
-		return
-	}
 	found.path = path
-	if info, err := in.Stat(); err == nil && e.mode == modeFiles {
-		found.modified = info.ModTime()
-	}
-	e.got.add(found)
+	return found
 }
 
 func (e *ownEngine) finish(context.Context) {}

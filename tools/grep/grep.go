@@ -9,8 +9,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"math"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -154,7 +156,7 @@ func run(ctx context.Context, env *tools.Env, in Input, engines engines) (tools.
 	}
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	s := &search{env: env, tree: tree, query: in.query(), filter: wanted}
+	s := &search{env: env, tree: tree, buffers: tree.Buffers(), query: in.query(), filter: wanted}
 	s.got = newGathering(s.keep, func() { stop(errTooMuch) })
 	engine, err := s.choose(ctx, in, engines)
 	if err != nil {
@@ -171,16 +173,19 @@ func run(ctx context.Context, env *tools.Env, in Input, engines engines) (tools.
 // A search is one call under way.
 type search struct {
 	*query
-	env    *tools.Env
-	tree   *workspace.Tree
-	filter filter
-	got    *gathering
+	env  *tools.Env
+	tree *workspace.Tree
+	// buffers are what editors hold open, by path below the searched directory: searched in the stead of their files.
+	buffers map[string]workspace.Buffer
+	filter  filter
+	got     *gathering
 	notes
 }
 
 // An engine is fed the files to search, from several goroutines at once, and told when there are no more.
 type engine interface {
 	visit(ctx context.Context, f *walk.File)
+	buffer(ctx context.Context, path string, b workspace.Buffer)
 	finish(ctx context.Context)
 }
 
@@ -199,7 +204,7 @@ func (s *search) choose(ctx context.Context, in Input, from engines) (engine, er
 	if errors.Is(refused, errUnusable) {
 		return &ownEngine{search: s}, err
 	}
-	return &rgEngine{search: s, rg: from.rg, flags: flags(in, s.query), pattern: in.Pattern}, refused
+	return &rgEngine{search: s, own: &ownEngine{search: s}, rg: from.rg, flags: flags(in, s.query), pattern: in.Pattern}, refused
 }
 
 // withoutRipgrep adds to a fault of our own engine's reading that rg, which reads more, was not asked.
@@ -211,24 +216,65 @@ func withoutRipgrep(err error) error {
 
 // walk feeds the engine with the file that was named, or the tree.
 func (s *search) walk(ctx context.Context, e engine) (walk.Tally, error) {
+	unmet := s.unmet()
 	visit := func(f *walk.File) {
-		if f.Type.IsRegular() {
+		b, open := s.buffers[f.Path]
+		switch {
+		case !f.Type.IsRegular(), unmet[f.Path]:
+		case open:
+			s.visitBuffer(ctx, e, f.Path, b)
+		default:
 			e.visit(ctx, f)
 		}
 	}
 	if s.tree.Single != "" {
-		if err := walk.Single(s.tree.Root, s.tree.Single, visit); err != nil {
+		if b, open := s.buffers[s.tree.Single]; open {
+			s.visitBuffer(ctx, e, s.tree.Single, b)
+		} else if err := walk.Single(s.tree.Root, s.tree.Single, visit); err != nil {
 			s.note(fmt.Sprintf("could not read %s: %v", s.tree.Path.Name(), err))
 		}
 		e.finish(ctx)
 		return walk.Tally{}, context.Cause(ctx)
 	}
-	tally, err := walk.Files(ctx, s.tree.Root, walk.Options{
+	o := walk.Options{
 		Dir: s.tree.Real, Top: s.env.Dir, Environ: s.env.Environ, Choose: s.wants, Visit: visit,
 		Beat: func(n int64) { s.env.Report(tools.Step{Message: "searching", Done: n}) },
-	})
+	}
+	tally, err := walk.Files(ctx, s.tree.Root, o)
+	tally.Add(s.visitNew(ctx, e, o, unmet))
 	e.finish(ctx)
 	return tally, cmp.Or(context.Cause(ctx), err)
+}
+
+// visitBuffer searches what an editor holds open. What it has is not always known: then the file is not searched at all.
+func (s *search) visitBuffer(ctx context.Context, e engine, path string, b workspace.Buffer) {
+	if b.Err != nil {
+		s.note(fmt.Sprintf("%s is open in an editor. %s", workspace.NameOf(path), strings.TrimSuffix(fault.From(b.Err).Message, ".")))
+		return
+	}
+	e.buffer(ctx, path, b)
+}
+
+// visitNew searches what editors hold open and is not on the disk yet, so that no walk meets it.
+func (s *search) visitNew(ctx context.Context, e engine, o walk.Options, unmet map[string]bool) (left walk.Tally) {
+	for _, path := range slices.Sorted(maps.Keys(unmet)) {
+		taken, out := walk.Missing(s.tree.Root, o, path)
+		if left.Add(out); taken && ctx.Err() == nil {
+			s.visitBuffer(ctx, e, path, s.buffers[path])
+		}
+	}
+	return left
+}
+
+// unmet gives the paths of buffers that are not on the disk. Who walks passes over one that appears meanwhile.
+func (s *search) unmet() map[string]bool {
+	unmet := map[string]bool{}
+	for path := range s.buffers {
+		if _, err := s.tree.Root.Lstat(path); err != nil {
+			unmet[path] = true
+		}
+	}
+	return unmet
 }
 
 // wants leaves out version-control directories, what glob and type do not ask for and, counted, what a rule bars.

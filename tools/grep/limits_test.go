@@ -286,7 +286,7 @@ func TestEndStopsRipgrep(t *testing.T) {
 		held <- w
 		cancel()
 	}()
-	exit, err := findRipgrep().start(ctx, env, dir, []string{"x", "never"}, io.Discard, io.Discard)
+	exit, err := findRipgrep().start(ctx, env, sandbox.Command{Dir: dir, Args: []string{"x", "never"}, Stdout: io.Discard, Stderr: io.Discard})
 	if err != nil || !exit.Stopped {
 		t.Errorf("error %v, exit %+v; want it stopped while it waits for a pipe", err, exit)
 	}
@@ -352,7 +352,7 @@ func TestTypesAreRipgreps(t *testing.T) {
 	var list bytes.Buffer
 	env := newEnv(t, t.TempDir())
 	env.Box = &sandbox.Box{Runner: runner}
-	if _, err := findRipgrep().start(context.Background(), env, "/", []string{"--no-config", "--type-list"}, &list, io.Discard); err != nil {
+	if _, err := findRipgrep().start(context.Background(), env, sandbox.Command{Dir: "/", Args: []string{"--no-config", "--type-list"}, Stdout: &list, Stderr: io.Discard}); err != nil {
 		t.Fatal(err)
 	}
 	for name := range types {

@@ -21,6 +21,7 @@ import (
 	"github.com/toold/toold/tools"
 	"github.com/toold/toold/tools/sandbox"
 	"github.com/toold/toold/tools/walk"
+	"github.com/toold/toold/tools/workspace"
 )
 
 // A ripgrep is the path of rg; empty: there is none.
@@ -96,18 +97,17 @@ func (rg ripgrep) check(ctx context.Context, env *tools.Env, in Input) error {
 func (rg ripgrep) ask(ctx context.Context, env *tools.Env, flags []string, pattern string) (code int, message string, err error) {
 	complaint := sandbox.Beginning{Most: maxComplaints}
 	args := append(flags[:len(flags):len(flags)], "--regexp="+pattern, "/dev/null")
-	exit, err := rg.start(ctx, env, "/", args, io.Discard, &complaint)
+	exit, err := rg.start(ctx, env, sandbox.Command{Dir: "/", Args: args, Stdout: io.Discard, Stderr: &complaint})
 	return exit.Code, complaint.String(), err
 }
 
 var started atomic.Int64
 
-// start runs rg to its end, or until ctx ends. This is the only place that starts a process.
-func (rg ripgrep) start(ctx context.Context, env *tools.Env, dir string, args []string, out, complaints io.Writer) (sandbox.Exit, error) {
-	process, err := env.Box.Start(sandbox.Command{
-		ID: fmt.Sprintf("%s-rg%d", env.CallID, started.Add(1)), Path: string(rg), Args: append([]string{"rg"}, args...), Dir: dir,
-		Env: []string{"LC_ALL=C.UTF-8"}, Stdout: out, Stderr: complaints,
-	})
+// start runs rg, as c says, to its end, or until ctx ends. This is the only place that starts a process.
+func (rg ripgrep) start(ctx context.Context, env *tools.Env, c sandbox.Command) (sandbox.Exit, error) {
+	c.ID, c.Path, c.Env = fmt.Sprintf("%s-rg%d", env.CallID, started.Add(1)), string(rg), []string{"LC_ALL=C.UTF-8"}
+	c.Args = append([]string{"rg"}, c.Args...)
+	process, err := env.Box.Start(c)
 	if err != nil {
 		return sandbox.Exit{}, err
 	}
@@ -122,6 +122,7 @@ const maxComplaints = 64 << 10
 // An rgEngine collects names and starts rg whenever a batch is full.
 type rgEngine struct {
 	*search
+	own     *ownEngine
 	rg      ripgrep
 	flags   []string
 	pattern string
@@ -146,13 +147,29 @@ func (e *rgEngine) visit(ctx context.Context, f *walk.File) {
 	}
 	e.mu.Unlock()
 	if full != nil {
-		e.run(ctx, full)
+		e.run(ctx, full, nil, e.deliver)
+	}
+}
+
+// buffer leaves a text to our own engine where that finds the same; otherwise rg gets it on its standard input.
+func (e *rgEngine) buffer(ctx context.Context, path string, b workspace.Buffer) {
+	switch {
+	case e.expr != nil && e.expr.exact:
+		e.own.buffer(ctx, path, b)
+	case isBinary(b.Text):
+		e.binaries.Add(1)
+	default:
+		e.searched.Add(1)
+		e.run(ctx, []string{"-"}, b.Text, func(h *hits) {
+			h.path, h.modified = path, b.Modified
+			e.got.add(h)
+		})
 	}
 }
 
 func (e *rgEngine) finish(ctx context.Context) {
 	if len(e.names) > 0 {
-		e.run(ctx, e.names)
+		e.run(ctx, e.names, nil, e.deliver)
 	}
 }
 
@@ -186,15 +203,15 @@ func beginsBinary(r io.Reader) (bool, error) {
 	return isBinary(head[:n]), err
 }
 
-// run searches one batch.
-func (e *rgEngine) run(ctx context.Context, names []string) {
+// run searches one batch. input is what rg finds by the name "-".
+func (e *rgEngine) run(ctx context.Context, names []string, input []byte, deliver func(*hits)) {
 	if ctx.Err() != nil {
 		return
 	}
 	complaint := sandbox.Beginning{Most: maxComplaints}
-	out := &parser{query: e.query, deliver: e.deliver}
+	out := &parser{query: e.query, deliver: deliver}
 	args := append(e.flags[:len(e.flags):len(e.flags)], "--regexp="+e.pattern, "--")
-	exit, err := e.rg.start(ctx, e.env, e.tree.Real, append(args, names...), out, &complaint)
+	exit, err := e.rg.start(ctx, e.env, sandbox.Command{Dir: e.tree.Real, Args: append(args, names...), Input: input, Stdout: out, Stderr: &complaint})
 	out.close()
 	if ctx.Err() != nil {
 		return

@@ -3,14 +3,15 @@
 package notebook
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/toold/toold/tools"
+	"github.com/toold/toold/tools/cells"
 	"github.com/toold/toold/tools/fault"
-	"github.com/toold/toold/tools/notebook/cells"
 	"github.com/toold/toold/tools/workspace"
 	"github.com/toold/toold/tools/workspace/text"
 )
@@ -26,8 +27,8 @@ type edit struct {
 	renamed       bool            // cells without an id have moved
 }
 
-// plan works out what in makes of a content.
-func plan(env *tools.Env, c *workspace.Content, in input) (*edit, error) {
+// plan works out what in makes of a content. The error is the cause of ctx when that ends.
+func plan(ctx context.Context, env *tools.Env, c *workspace.Content, in input) (*edit, error) {
 	if !c.Path.Exists {
 		return nil, env.Files.Missing(c)
 	}
@@ -52,7 +53,7 @@ func plan(env *tools.Env, c *workspace.Content, in input) (*edit, error) {
 	case deleting:
 		p.remove(at)
 	default:
-		p.replace(at, in)
+		return p, p.replace(ctx, at, in)
 	}
 	return p, nil
 }
@@ -92,14 +93,15 @@ func missing(book *cells.Notebook, id string) error {
 	return fault.Invalidf("cell_not_found", "No cell is called %q. %s", id, list).At("/cell_id").With(details)
 }
 
-// replace gives the cell at the index another source, and another type if one is asked for.
-func (p *edit) replace(at int, in input) {
+// replace gives the cell at the index another source, and another type if one is asked for. It looks at ctx between its steps,
+// each of which takes a notebook apart.
+func (p *edit) replace(ctx context.Context, at int, in input) error {
 	c := p.book.Cells[at]
 	p.id, p.kind, p.before = c.ID, c.Type, c.Source
 	p.after = p.endings(c.Source, in.NewSource)
 	turned := in.CellType != "" && in.CellType != c.Type
 	if p.after == c.Source && !turned {
-		return
+		return nil
 	}
 	p.what = fmt.Sprintf("the source of %s cell %s was replaced", c.Type, c.ID)
 	if turned {
@@ -110,17 +112,28 @@ func (p *edit) replace(at int, in input) {
 		p.cleared = len(c.Outputs)
 		p.what += fmt.Sprintf("; %s and the execution count were cleared", text.Count(p.cleared, "output"))
 	}
-	for _, step := range p.steps(at, turned) {
+	if _, has := cells.Find(c.Members, attachments); has && turned && p.kind == code {
+		p.what += "; its attachments were taken away, since code cells have none"
+	}
+	for _, step := range p.steps(at) {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
 		p.take(step(p.book, p.book.Cells[at]))
 	}
+	return nil
 }
+
+// attachments is the member that holds the images in a text.
+const attachments = "attachments"
 
 // A step gives the bytes of the notebook after one change to the cell.
 type step func(*cells.Notebook, cells.Cell) []byte
 
 // steps are what replacing takes, one after the other: each moves what stands behind it.
-func (p *edit) steps(at int, turned bool) []step {
+func (p *edit) steps(at int) []step {
 	c := p.book.Cells[at]
+	turned := p.kind != c.Type
 	has := func(key string) bool { _, ok := cells.Find(c.Members, key); return ok }
 	list := []step{func(n *cells.Notebook, c cells.Cell) []byte { return setSource(n, c, p.after) }}
 	set := func(key, value string) {
@@ -143,7 +156,7 @@ func (p *edit) steps(at int, turned bool) []step {
 			set("execution_count", "null")
 		}
 		if turned {
-			drop("attachments")
+			drop(attachments)
 		}
 	case turned:
 		drop("outputs", "execution_count")

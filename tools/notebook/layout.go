@@ -13,7 +13,7 @@ import (
 	"unicode/utf16"
 	"unicode/utf8"
 
-	"github.com/toold/toold/tools/notebook/cells"
+	"github.com/toold/toold/tools/cells"
 )
 
 // A layout is how a file is written.
@@ -67,13 +67,22 @@ func (l layout) indent(at int) (string, bool) {
 	return gap[line+1:], line >= 0
 }
 
+// A form is how a list is written.
+type form uint8
+
+const (
+	lined form = iota // with a line for each element
+	flat              // on one line
+	whole             // not as a list, but as one string
+)
+
 // bracketed puts items, which are JSON or members, between two brackets: a line for each, indented below indent, or all
 // on one.
-func (l layout) bracketed(pair, items []string, indent string, apart bool) string {
+func (l layout) bracketed(pair, items []string, indent string, f form) string {
 	switch {
 	case len(items) == 0:
 		return pair[0] + pair[1]
-	case !apart || l.end == "":
+	case f != lined || l.end == "":
 		return pair[0] + strings.Join(items, l.comma) + pair[1]
 	}
 	in := l.end + indent + l.unit
@@ -108,15 +117,15 @@ func (l layout) quoted(s string) string {
 }
 
 // source writes the source of a cell: as one string, or as a list of its lines.
-func (l layout) source(s string, whole bool, indent string, apart bool) string {
-	if whole {
+func (l layout) source(s, indent string, f form) string {
+	if f == whole {
 		return l.quoted(s)
 	}
 	var items []string
 	for line := range strings.Lines(s) {
 		items = append(items, l.quoted(line))
 	}
-	return l.bracketed(list, items, indent, apart)
+	return l.bracketed(list, items, indent, f)
 }
 
 // splice gives the notebook's bytes with those of a span replaced.
@@ -124,31 +133,32 @@ func splice(n *cells.Notebook, s cells.Span, by string) []byte {
 	return slices.Concat(n.Raw[:s.From], []byte(by), n.Raw[s.To:])
 }
 
-// sourceForm says how the source of a cell is written: as one string, and if not, with a line for each of its own.
-func sourceForm(n *cells.Notebook, c cells.Cell) (whole, apart bool) {
+// sourceForm says how the source of a cell is written.
+func sourceForm(n *cells.Notebook, c cells.Cell) form {
 	m, found := cells.Find(c.Members, "source")
 	if !found {
-		return false, true
+		return lined
 	}
 	value := n.Raw[m.Value.From:m.Value.To]
 	if value[0] == '"' {
-		return true, false
+		return whole
 	}
 	inside := bytes.TrimLeft(value[1:], " \t\r")
-	_, own := layoutOf(n).indent(m.At)
-	return false, inside[0] == '\n' || inside[0] == ']' && own
+	if _, own := layoutOf(n).indent(m.At); inside[0] == '\n' || inside[0] == ']' && own {
+		return lined
+	}
+	return flat
 }
 
 func setSource(n *cells.Notebook, c cells.Cell, source string) []byte {
 	l := layoutOf(n)
-	whole, apart := sourceForm(n, c)
 	indent := ""
 	if m, found := cells.Find(c.Members, "source"); found {
 		indent, _ = l.indent(m.At)
 	} else if len(c.Members) > 0 {
 		indent, _ = l.indent(c.Members[0].At)
 	}
-	return setMember(n, c, "source", l.source(source, whole, indent, apart))
+	return setMember(n, c, "source", l.source(source, indent, sourceForm(n, c)))
 }
 
 // setMember gives a member of the cell another value, or adds it behind the others.
@@ -188,19 +198,19 @@ func addCell(n *cells.Notebook, at int, kind, id, source string) []byte {
 	l := layoutOf(n)
 	if len(n.Cells) == 0 {
 		indent, _ := l.indent(n.Top[slices.IndexFunc(n.Top, func(m cells.Member) bool { return m.Key == "cells" })].At)
-		cell := l.cell(kind, id, source, indent+l.unit, false, true)
-		return splice(n, n.List, l.bracketed(list, []string{cell}, indent, true))
+		cell := l.cell(kind, id, source, indent+l.unit, lined)
+		return splice(n, n.List, l.bracketed(list, []string{cell}, indent, lined))
 	}
 	beside := n.Cells[max(at-1, 0)]
-	whole, apart := sourceForm(n, beside)
-	if len(beside.Source) == 0 && !whole {
-		apart = true
+	f := sourceForm(n, beside)
+	if len(beside.Source) == 0 && f != whole {
+		f = lined
 	}
 	indent, _ := l.indent(beside.Span.From)
 	if _, lines := l.indent(beside.Members[0].At); !lines {
 		l.end = ""
 	}
-	cell, gap := l.cell(kind, id, source, indent, whole, apart), l.gap(beside.Span.From)
+	cell, gap := l.cell(kind, id, source, indent, f), l.gap(beside.Span.From)
 	if at == 0 {
 		return splice(n, cells.Span{From: beside.Span.From, To: beside.Span.From}, cell+gap)
 	}
@@ -216,7 +226,7 @@ func (l layout) gap(at int) string {
 }
 
 // cell writes a cell with its members in the order in which nbformat has them.
-func (l layout) cell(kind, id, source, indent string, whole, apart bool) string {
+func (l layout) cell(kind, id, source, indent string, f form) string {
 	var members []string
 	add := func(key, value string) { members = append(members, l.quoted(key)+l.colon+value) }
 	add("cell_type", l.quoted(kind))
@@ -230,6 +240,6 @@ func (l layout) cell(kind, id, source, indent string, whole, apart bool) string 
 	if kind == code {
 		add("outputs", "[]")
 	}
-	add("source", l.source(source, whole, indent+l.unit, apart))
-	return l.bracketed(object, members, indent, true)
+	add("source", l.source(source, indent+l.unit, f))
+	return l.bracketed(object, members, indent, lined)
 }

@@ -54,8 +54,8 @@ func Tool() tools.Tool {
 	return tools.New(spec, tools.Funcs[input]{
 		Validate: validate,
 		Effects:  effects,
-		Check: func(_ context.Context, env *tools.Env, in input) (tools.Preview, error) {
-			preview, err := check(env, in)
+		Check: func(ctx context.Context, env *tools.Env, in input) (tools.Preview, error) {
+			preview, err := check(ctx, env, in)
 			return preview, workspace.Blame(err, "/notebook_path")
 		},
 		Run: func(ctx context.Context, env *tools.Env, in input) (tools.Result, error) {
@@ -94,7 +94,7 @@ func effects(in input) tools.Effects {
 }
 
 // check works the change out and throws it away.
-func check(env *tools.Env, in input) (tools.Preview, error) {
+func check(ctx context.Context, env *tools.Env, in input) (tools.Preview, error) {
 	if err := env.Files.Absolute(in.NotebookPath); err != nil {
 		return tools.Preview{}, err
 	}
@@ -102,7 +102,7 @@ func check(env *tools.Env, in input) (tools.Preview, error) {
 	if err != nil {
 		return tools.Preview{}, err
 	}
-	p, err := plan(env, c, in)
+	p, err := plan(ctx, env, c, in)
 	if err != nil {
 		return tools.Preview{}, err
 	}
@@ -116,7 +116,7 @@ func run(ctx context.Context, env *tools.Env, in input) (tools.Result, error) {
 	var p *edit
 	written, err := env.Files.Change(ctx, in.NotebookPath, func(c *workspace.Content) (workspace.Update, error) {
 		var err error
-		if p, err = plan(env, c, in); err != nil {
+		if p, err = plan(ctx, env, c, in); err != nil {
 			return workspace.Update{}, err
 		}
 		return workspace.Update{Data: p.book.Raw}, nil

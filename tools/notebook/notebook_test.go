@@ -1,7 +1,9 @@
 package notebook_test
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -11,9 +13,9 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/toold/toold/tools"
+	"github.com/toold/toold/tools/cells"
 	"github.com/toold/toold/tools/fault"
 	"github.com/toold/toold/tools/notebook"
-	"github.com/toold/toold/tools/notebook/cells"
 	"github.com/toold/toold/tools/tooltest"
 )
 
@@ -157,6 +159,10 @@ func TestSaysWhatElseChanges(t *testing.T) {
 	if after, _ := os.ReadFile(path); err != nil || !out.Unchanged || out.Diff != "" || !strings.Contains(text, "nothing was written") || string(after) != string(before) {
 		t.Errorf("the same again: %v %+v\n%s", err, out, text)
 	}
+	path = s.put(`{"cells":[{"cell_type":"markdown","source":"![a](attachment:a.png)","attachments":{"a.png":{"image/png":"iVBO"}}}]}`)
+	if preview, _, text, err := s.edit(t, call{Path: path, Cell: "cell-0", Source: "x", Type: "code"}); err != nil || !strings.Contains(text, "attachments were taken away") || !strings.Contains(preview.Diff, "attachments") {
+		t.Errorf("%v\n%s", err, text)
+	}
 	path = s.put(oneLine)
 	if _, _, text, err = s.edit(t, call{Path: path, Cell: "cell-0", Mode: "delete"}); err != nil || !strings.Contains(text, "have new names") {
 		t.Errorf("%v\n%s", err, text)
@@ -194,6 +200,28 @@ func TestRefused(t *testing.T) {
 		if f := fault.From(err); err == nil || f.Code != c.code || f.Field != c.field || !strings.Contains(f.Message, c.words) {
 			t.Errorf("%+v: %v at %q", c.in, err, f.Field)
 		}
+	}
+}
+
+// A call that is stopped stops between two steps, and leaves the file alone.
+func TestStopped(t *testing.T) {
+	s := newSession(t)
+	path := s.put(jupyter(first))
+	action, err := notebook.Tool().Parse([]byte(`{"notebook_path":"` + path + `","cell_id":"first","new_source":"x"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	gone := errors.New("gone")
+	ctx, stop := context.WithCancelCause(t.Context())
+	stop(gone)
+	if _, err := action.Check(ctx, s.Env()); !errors.Is(err, gone) {
+		t.Errorf("the check says %v", err)
+	}
+	if _, err := action.Run(ctx, s.Env()); !errors.Is(err, gone) {
+		t.Errorf("the run says %v", err)
+	}
+	if got, _ := os.ReadFile(path); string(got) != jupyter(first) {
+		t.Errorf("the file holds %s", got)
 	}
 }
 

@@ -1,4 +1,4 @@
-// PDF documents: the pages that are asked for, as text. How text is got out of a document is tools/read/pdf's.
+// PDF documents: the pages that are asked for, as text. How text is got out of a document is tools/pdf's.
 
 package read
 
@@ -11,8 +11,7 @@ import (
 
 	"github.com/toold/toold/tools"
 	"github.com/toold/toold/tools/fault"
-	"github.com/toold/toold/tools/read/pdf"
-	"github.com/toold/toold/tools/sandbox"
+	"github.com/toold/toold/tools/pdf"
 	"github.com/toold/toold/tools/workspace/text"
 )
 
@@ -65,28 +64,10 @@ func (s *source) reading(ctx context.Context, env *tools.Env, in input) (*readin
 
 // unreadable puts into words why a document cannot be read.
 func (s *source) unreadable(err error) error {
-	name, size := s.file.Path.Shown(), text.Count(s.file.Info.Size(), "byte")
-	details := Binary{MediaType: "application/pdf", Size: s.file.Info.Size()}
-	if damaged, ok := errors.AsType[*pdf.DamagedError](err); ok {
-		return fault.Invalidf("damaged_file", "%s (PDF document, %s) cannot be read: %s. Get a sound copy, or try another program through Bash.", name, size, damaged.Why).At("/file_path").With(details)
-	}
-	if _, ok := errors.AsType[*sandbox.UnavailableError](err); ok {
-		return fault.Failedf("sandbox_unavailable", "The reader of PDF was not started: %v.", err)
-	}
-	if _, ok := errors.AsType[*pdf.StartError](err); ok {
-		return fault.Failedf("start_failed", "The reader of PDF could not be started: %v.", err)
-	}
-	if errors.Is(err, pdf.ErrEncrypted) {
-		return fault.Invalidf("encrypted_file", "%s (PDF document, %s) is encrypted and cannot be read without its password. Ask for a copy that is not; with the password, qpdf --decrypt makes one.", name, size).At("/file_path").With(details)
-	}
-	return err
-}
-
-// checkDocument says whether the pages can be read, as far as that is known before they are.
-func (s *source) checkDocument(ctx context.Context, env *tools.Env, in input) error {
-	_, err := s.reading(ctx, env, in)
-	if errors.Is(err, pdf.ErrEmpty) {
-		return nil
+	size := s.file.Info.Size()
+	err = pdf.Fault(err, fmt.Sprintf("%s (PDF document, %s)", s.file.Path.Shown(), text.Count(size, "byte")), fault.Invalid)
+	if found, ok := errors.AsType[*fault.Error](err); ok && found.Kind == fault.Invalid {
+		return found.At("/file_path").With(Binary{MediaType: "application/pdf", Size: size})
 	}
 	return err
 }
@@ -142,7 +123,7 @@ func (l *leaves) add(run pageRange, pages []string) {
 			return
 		}
 		if left := count - l.room; left > 0 {
-			entry = string([]rune(entry)[:l.room]) + fmt.Sprintf("... [%d characters of this page left out; pdftotext through Bash gives them, if it is there]\n", left)
+			entry = beginning(entry, l.room) + fmt.Sprintf("... [%d characters of this page left out; pdftotext through Bash gives them, if it is there]\n", left)
 			l.cut = true
 		}
 		l.out.WriteString(entry)

@@ -1,4 +1,4 @@
-// Images: shown as they are, or scaled down. How that is done is tools/read/picture's.
+// Images: shown as they are, or scaled down. How that is done is tools/picture's.
 
 package read
 
@@ -6,10 +6,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/toold/toold/tools"
 	"github.com/toold/toold/tools/fault"
-	"github.com/toold/toold/tools/read/picture"
+	"github.com/toold/toold/tools/picture"
 )
 
 // Image is the result for programs, of an image.
@@ -20,6 +21,7 @@ type Image struct {
 	MediaType string `json:"mediaType"` // of the file
 	Width     int    `json:"width"`     // pixels, of the file
 	Height    int    `json:"height"`    // pixels, of the file
+	Frames    int    `json:"frames"`    // images in it; with more than 1 it is an animation, of which only the first was looked at
 	Shown     Shown  `json:"shown"`
 }
 
@@ -54,6 +56,9 @@ func (s *source) unshowable(err error) error {
 	if damaged, ok := errors.AsType[*picture.DamagedError](err); ok {
 		return fault.Invalidf("damaged_file", "%s begins like %s, and cannot be shown: %v. Get a sound copy.", name, s.media, damaged).At("/file_path").With(details)
 	}
+	if errors.Is(err, picture.ErrSlow) {
+		return fault.Failedf("file_too_large", "%s cannot be shown: %v. Scale it down with a program through Bash, if there is one, and read the result.", name, err).At("/file_path").With(details)
+	}
 	if errors.Is(err, picture.ErrUnknownForm) {
 		return fault.Invalidf("unsupported_media", "%s (%s) cannot be shown: %v. Convert it with a program through Bash, if there is one, and read the result.", name, s.media, err).At("/file_path").With(details)
 	}
@@ -72,23 +77,29 @@ func (s *source) image(ctx context.Context, env *tools.Env) (tools.Result, error
 	}
 	s.rememberWhole(env, true)
 	var result tools.Result
-	if p.Changed {
-		result = tools.Text("(" + changed(p) + ")")
+	if said := remarks(p); said != "" {
+		result = tools.Text("(" + said + ")")
 	}
 	result.Content = append(result.Content, tools.Block{Image: &tools.Blob{MediaType: p.MediaType, Data: p.Data}})
 	result.Structured = Image{
 		Type: "image", FilePath: s.file.Path.Name(), Size: int64(p.Original.Bytes), MediaType: p.Original.MediaType,
-		Width: p.Original.Width, Height: p.Original.Height,
-		Shown: Shown{MediaType: p.MediaType, Size: len(p.Data), Width: p.Width, Height: p.Height, Scaled: p.Changed, FirstFrame: p.Still},
+		Width: p.Original.Width, Height: p.Original.Height, Frames: p.Frames,
+		Shown: Shown{MediaType: p.MediaType, Size: len(p.Data), Width: p.Width, Height: p.Height, Scaled: p.Changed, FirstFrame: p.Changed && p.Frames > 1},
 	}
 	return result, nil
 }
 
-// changed says what was done to an image.
-func changed(p picture.Picture) string {
-	said := fmt.Sprintf("The image has %d x %d pixels and %d bytes; it is shown with %d x %d pixels, as %s.", p.Original.Width, p.Original.Height, p.Original.Bytes, p.Width, p.Height, p.MediaType)
-	if p.Still {
-		said += " It is an animation, of which the first frame is shown."
+// remarks says what was done to an image, and what of it was not looked at; empty: it is shown as it is.
+func remarks(p picture.Picture) string {
+	var said []string
+	if p.Changed {
+		said = append(said, fmt.Sprintf("The image has %d x %d pixels and %d bytes; it is shown with %d x %d pixels, as %s.", p.Original.Width, p.Original.Height, p.Original.Bytes, p.Width, p.Height, p.MediaType))
 	}
-	return said
+	switch {
+	case p.Frames > 1 && p.Changed:
+		said = append(said, fmt.Sprintf("It is an animation of %d frames, of which the first is shown.", p.Frames))
+	case p.Frames > 1:
+		said = append(said, fmt.Sprintf("It is an animation of %d frames, of which only the first was looked at.", p.Frames))
+	}
+	return strings.Join(said, " ")
 }

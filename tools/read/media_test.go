@@ -9,13 +9,14 @@ import (
 	"image/png"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/toold/toold/tools"
 	"github.com/toold/toold/tools/fault"
+	"github.com/toold/toold/tools/pdf"
 	"github.com/toold/toold/tools/read"
-	"github.com/toold/toold/tools/read/pdf"
 	"github.com/toold/toold/tools/sandbox"
 	"github.com/toold/toold/tools/tooltest"
 )
@@ -27,8 +28,8 @@ func TestMain(m *testing.M) {
 	os.Exit(tooltest.Main(m))
 }
 
-// all parses, checks and runs in an environment that can start processes, and gives the whole result. The check must say
-// what the run says of what is refused.
+// all parses, checks and runs in an environment that can start processes, and gives the whole result. What the check refuses
+// the run must refuse in the same way; and the check starts no process.
 func (s *session) all(t testing.TB, in call) (tools.Result, error) {
 	t.Helper()
 	data, err := json.Marshal(in)
@@ -50,11 +51,16 @@ func (s *session) all(t testing.TB, in call) (tools.Result, error) {
 	})
 	env := s.env()
 	env.Box = &sandbox.Box{Runner: runner, Policy: sandbox.Policy{Tier: sandbox.Fast, Strict: true, Optional: true}}
+	_, checked := action.Check(t.Context(), env)
+	if env.Box.Used() {
+		t.Error("the check has started a process")
+	}
 	result, err := action.Run(t.Context(), env)
-	if err != nil { // the check starts as many processes again
-		if _, checked := action.Check(t.Context(), env); tooltest.Code(checked) != tooltest.Code(err) {
-			t.Errorf("the check says %v, the run %v", checked, err)
-		}
+	if checked != nil && tooltest.Code(checked) != tooltest.Code(err) {
+		t.Errorf("the check says %v, the run %v", checked, err)
+	}
+	if document, ok := result.Structured.(read.Document); ok && document.TotalPages > 0 && !env.Box.Used() {
+		t.Error("the process that read the document is not the call's")
 	}
 	s.Learn(env.Files)
 	return result, err
@@ -268,6 +274,12 @@ func TestNotebookInParts(t *testing.T) {
 		"its end":           {notebook(codeCell("a", "x", stream(strings.Repeat("log ", 5000)+"the end"))), "the end\n</outputs>"},
 		"image of no image": {notebook(codeCell("a", "x", drawing("no image"))), "[image of the kind image/png, not shown: its data is damaged"},
 		"another kind":      {notebook(codeCell("a", "x", `{"output_type":"display_data","data":{"application/vnd.plotly":{}}}`)), "[output of the kind application/vnd.plotly is not shown]"},
+		"many outputs":      {notebook(codeCell("a", "x", slices.Repeat([]string{stream("a\n")}, 150)...)), "a\n[50 more outputs of this cell left out; jq '.cells[0].outputs' through Bash gives them]\n</outputs>"},
+		"outputs too long":  {notebook(codeCell("a", "x", slices.Repeat([]string{stream(strings.Repeat("b", 6000))}, 4)...)), "[2 more outputs of this cell left out"},
+		"an image behind":   {notebook(codeCell("a", "x", stream(strings.Repeat("b", 20_000)), drawing("no image"))), "[image of the kind image/png, not shown"},
+		"a giant output":    {notebook(codeCell("a", "x", stream("beg"+strings.Repeat("é", 600_000)+"end"))), "[590006 characters left out"},
+		"giant and empty":   {notebook(codeCell("a", "x", stream("beg"+strings.Repeat("\x1b[0m", 300_000)+"end"))), "beg"},
+		"many media types":  {notebook(codeCell("a", "x", `{"output_type":"display_data","data":{"`+strings.Repeat("x", 5000)+`":{}}}`)), strings.Repeat("x", 100) + " is not shown]"},
 		"no cells":          {notebook(), "The notebook has no cells."},
 		"no notebook":       {"{\n<<<<<<< HEAD\n", "     2\t<<<<<<< HEAD\n(it is named like a Jupyter notebook and shown as text: it is not JSON: on line 2"},
 		"an old one":        {`{"nbformat":3,"worksheets":[]}`, "it is of nbformat 3"},

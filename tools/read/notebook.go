@@ -1,4 +1,4 @@
-// Jupyter notebooks: their cells with what they have put out. How a notebook is taken apart is tools/notebook/cells'.
+// Jupyter notebooks: their cells with what they have put out. How a notebook is taken apart is tools/cells'.
 
 package read
 
@@ -11,15 +11,18 @@ import (
 	"unicode/utf8"
 
 	"github.com/toold/toold/tools"
-	"github.com/toold/toold/tools/notebook/cells"
-	"github.com/toold/toold/tools/read/picture"
+	"github.com/toold/toold/tools/cells"
+	"github.com/toold/toold/tools/picture"
 	"github.com/toold/toold/tools/workspace/text"
 )
 
 // How much of the outputs of one cell is shown. Ours: logs of training runs are longer, and their beginnings say little.
 const (
-	maxOutput = 10_000 // characters
-	maxImages = 20     // images of one result
+	maxOutput   = 10_000  // characters
+	maxOutputs  = 100     // of them, with or without text
+	maxImages   = 20      // images of one result
+	lookedAt    = 1 << 18 // bytes of an output's beginning, and of its end, in which escapes are looked for
+	longestName = 100     // characters of a language, and of a list of media types
 )
 
 // Notebook is the result for programs, of a Jupyter notebook.
@@ -52,10 +55,11 @@ func (s *source) notebook(ctx context.Context, env *tools.Env, in input) (tools.
 		s.rewind(data)
 		result, failed := s.lines(ctx, env, in)
 		if failed == nil {
-			result.Content[0].Text += fmt.Sprintf("(it is named like a Jupyter notebook and shown as text: %v)", err)
+			result.Content[0].Text = ended(result.Content[0].Text) + fmt.Sprintf("(it is named like a Jupyter notebook and shown as text: %v)", err)
 		}
 		return result, failed
 	}
+	n.Language = beginning(n.Language, longestName)
 	first := min(in.Offset-1, len(n.Cells))
 	until := min(first+min(in.Limit, len(n.Cells)), len(n.Cells))
 	g := gallery{room: room(env), bytes: picture.MaxBytes}
@@ -128,18 +132,10 @@ func (g *gallery) add(ctx context.Context, n *cells.Notebook, at int) bool {
 		head += fmt.Sprintf(" execution_count=%q", c.Count)
 	}
 	source := plain(c.Source)
-	var outputs []string
-	budget, images, bytes := maxOutput, 0, 0
-	for i, o := range c.Outputs {
-		outputs = append(outputs, g.output(o, i, at, &budget))
-		if o.Image != "" {
-			images++
-			bytes += min(base64.StdEncoding.DecodedLen(len(o.Image)), picture.MaxBytes)
-		}
-	}
+	outputs, images, bytes := g.outputs(c, at)
 	size := utf8.RuneCountInString(head+source) + 100
 	for _, o := range outputs {
-		size += utf8.RuneCountInString(o)
+		size += utf8.RuneCountInString(o.text)
 	}
 	if g.given > 0 && (size > g.room || bytes > g.bytes || g.images+images > maxImages) || ctx.Err() != nil {
 		return false
@@ -150,17 +146,44 @@ func (g *gallery) add(ctx context.Context, n *cells.Notebook, at int) bool {
 	return true
 }
 
+// A piece is as much of an output as is shown.
+type piece struct {
+	text string
+	from cells.Output
+}
+
+// outputs gives what is shown of a cell's outputs, how many images are among it, and an upper bound of their bytes.
+func (g *gallery) outputs(c cells.Cell, at int) (list []piece, images, bytes int) {
+	budget, left := maxOutput, 0
+	for i, o := range c.Outputs {
+		if len(list) == maxOutputs || budget <= 0 && o.Image == "" {
+			left++
+			continue
+		}
+		list = append(list, piece{g.output(o, i, at, &budget), o})
+		if o.Image != "" {
+			images++
+			bytes += min(base64.StdEncoding.DecodedLen(len(o.Image)), picture.MaxBytes)
+		}
+	}
+	if left > 0 {
+		g.cut = true
+		list = append(list, piece{text: fmt.Sprintf("[%s of this cell left out; jq '.cells[%d].outputs' through Bash gives them]", text.Count(left, "more output"), at)})
+	}
+	return list, images, bytes
+}
+
 // write puts a cell into the result; only of the first one can there be more than there is room for.
-func (g *gallery) write(ctx context.Context, head, source string, c cells.Cell, outputs []string, images int) {
+func (g *gallery) write(ctx context.Context, head, source string, c cells.Cell, outputs []piece, images int) {
 	g.text.WriteString(head + ended(g.fit(source)) + "</cell>\n")
 	if len(outputs) == 0 {
 		return
 	}
 	fmt.Fprintf(&g.text, "<outputs of=%q>\n", c.ID)
-	for i, o := range c.Outputs {
-		g.text.WriteString(ended(outputs[i]))
-		if o.Image != "" {
-			g.image(ctx, o, images)
+	for _, o := range outputs {
+		g.text.WriteString(ended(o.text))
+		if o.from.Image != "" {
+			g.image(ctx, o.from, images)
 			images--
 		}
 	}
@@ -169,30 +192,64 @@ func (g *gallery) write(ctx context.Context, head, source string, c cells.Cell, 
 
 // fit cuts a source that alone is more than a result may hold.
 func (g *gallery) fit(source string) string {
-	if g.given > 0 || utf8.RuneCountInString(source) <= g.room/2 {
+	count := utf8.RuneCountInString(source)
+	if g.given > 0 || count <= g.room/2 {
 		return source
 	}
-	runes := []rune(source)
 	g.cut = true
-	return fmt.Sprintf("%s... [%d characters of this cell left out; jq through Bash gives them]", string(runes[:g.room/2]), len(runes)-g.room/2)
+	return fmt.Sprintf("%s... [%d characters of this cell left out; jq through Bash gives them]", beginning(source, g.room/2), count-g.room/2)
 }
 
 // output gives the text of an output, of which budget characters are left to its cell.
 func (g *gallery) output(o cells.Output, i, cell int, budget *int) string {
-	shown := plain(o.Text)
+	shown, between := o.Text, 0
+	if len(shown) > 3*lookedAt {
+		until, from := charAt(shown, lookedAt), charAt(shown, len(shown)-lookedAt)
+		between = utf8.RuneCountInString(shown[until:from])
+		shown = shown[:until] + shown[from:]
+	}
+	shown = plain(shown)
 	if len(o.Other) > 0 {
-		shown = fmt.Sprintf("[output of the kind %s is not shown]", strings.Join(o.Other, ", "))
+		shown = fmt.Sprintf("[output of the kind %s is not shown]", beginning(strings.Join(o.Other[:min(len(o.Other), longestName)], ", "), longestName))
 	}
 	most := min(*budget, max(g.room/3, 100))
 	count := utf8.RuneCountInString(shown)
 	*budget -= min(count, most)
-	if count <= most {
+	if count <= most && between == 0 {
 		return shown
 	}
-	g.cut = true
+	g.cut, most = true, min(most, count)
 	// The end of an output says more than its beginning: errors stand there, and results.
-	runes := []rune(shown)
-	return fmt.Sprintf("%s\n... [%d characters left out; jq '.cells[%d].outputs[%d]' through Bash gives them] ...\n%s", string(runes[:most/2]), count-most, cell, i, string(runes[count-(most-most/2):]))
+	return fmt.Sprintf("%s\n... [%d characters left out; jq '.cells[%d].outputs[%d]' through Bash gives them] ...\n%s", beginning(shown, most/2), count-most+between, cell, i, ending(shown, most-most/2))
+}
+
+// charAt gives where the character at that byte begins.
+func charAt(s string, at int) int {
+	for at > 0 && !utf8.RuneStart(s[at]) {
+		at--
+	}
+	return at
+}
+
+// beginning gives the first characters of a text.
+func beginning(s string, count int) string {
+	for i := range s {
+		if count == 0 {
+			return s[:i]
+		}
+		count--
+	}
+	return s
+}
+
+// ending gives the last characters of a text.
+func ending(s string, count int) string {
+	at := len(s)
+	for ; count > 0 && at > 0; count-- {
+		_, size := utf8.DecodeLastRuneInString(s[:at])
+		at -= size
+	}
+	return s[at:]
 }
 
 // image adds an image; left are those of its cell that are still to come, this one included.
@@ -216,8 +273,8 @@ func (g *gallery) image(ctx context.Context, o cells.Output, left int) {
 		fmt.Fprintf(&g.text, "[image of the kind %s, not shown: %v]\n", o.Media, err)
 		return
 	}
-	if p.Changed {
-		g.text.WriteString("[" + changed(p) + "]\n")
+	if said := remarks(p); said != "" {
+		g.text.WriteString("[" + said + "]\n")
 	}
 	g.flush()
 	g.images++

@@ -18,7 +18,7 @@ import (
 
 	"github.com/toold/toold/tools"
 	"github.com/toold/toold/tools/fault"
-	"github.com/toold/toold/tools/read/picture"
+	"github.com/toold/toold/tools/picture"
 	"github.com/toold/toold/tools/workspace"
 	"github.com/toold/toold/tools/workspace/text"
 )

@@ -15,6 +15,8 @@ type Box struct {
 	Filter Filter   // of the environment of its processes
 	Set    []string // NAME=value: what each of them has whatever else it is given
 
+	of *Box // that this one stands for; nil: none
+
 	mu      sync.Mutex
 	used    bool
 	denials []Denial
@@ -24,13 +26,23 @@ type Box struct {
 func (b *Box) Start(c Command) (*Process, error) {
 	c.Policy, c.denied = b.Policy, b.note
 	p, err := b.Runner.Start(c)
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.used = b.used || err == nil
+	for box := b; box != nil && err == nil; box = box.of {
+		box.use()
+	}
 	return p, err
 }
 
-// Used reports that something was started.
+func (b *Box) use() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.used = true
+}
+
+// Under gives a box for processes of the same call that need another policy. They count as started by b; what they were denied
+// does not.
+func (b *Box) Under(p Policy) *Box { return &Box{Runner: b.Runner, Policy: p, Filter: b.Filter, of: b} }
+
+// Used reports that something was started, by b or by a box that stands for it.
 func (b *Box) Used() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()

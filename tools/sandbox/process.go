@@ -39,6 +39,8 @@ type Command struct {
 	// Input is what the process can read on its standard input, before the end of file; nil: it is /dev/null. Nothing
 	// waits for its being read.
 	Input []byte
+	// Stdin is the standard input itself, in Input's place, for who talks with the process. It stays the caller's to close.
+	Stdin *os.File
 	// Stdout and Stderr, neither nil, get what is printed, each from one goroutine. An error that one of them gives stops
 	// the process and is handed on as Exit.Output; what is printed afterwards is dropped.
 	Stdout, Stderr io.Writer
@@ -115,7 +117,9 @@ func (r *Runner) Start(c Command) (*Process, error) {
 
 func (p *Process) start(c Command) (err error) {
 	files := []*os.File{p.runner.null}
-	if c.Input != nil {
+	if c.Stdin != nil {
+		files[0] = c.Stdin
+	} else if c.Input != nil {
 		if files[0], err = newInput(c.Input); err != nil {
 			return err
 		}

@@ -71,10 +71,13 @@ func (f *Files) View(elsewhere ...string) *workspace.View {
 	return f.places.View(grant, f.memory)
 }
 
-// Env is what a call gets that reaches files alone, by a View of its own.
+// loopback lets tools reach servers of the test, by their address.
+var loopback = tools.Reach{Allowed: []string{"127.0.0.1"}}
+
+// Env is what a call gets that starts no processes. It reaches files by a View of its own, and servers on 127.0.0.1.
 func (f *Files) Env() *tools.Env {
 	return &tools.Env{
-		CallID: "call", Dir: f.Root, Environ: []string{"HOME=" + f.Root}, Files: f.View(), Report: func(tools.Step) {},
+		CallID: "call", Dir: f.Root, Environ: []string{"HOME=" + f.Root}, Files: f.View(), Report: func(tools.Step) {}, Reach: loopback,
 	}
 }
 

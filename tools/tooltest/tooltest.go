@@ -19,6 +19,7 @@ import (
 	"github.com/toold/toold/tools"
 	"github.com/toold/toold/tools/background"
 	"github.com/toold/toold/tools/fault"
+	"github.com/toold/toold/tools/language"
 	"github.com/toold/toold/tools/sandbox"
 	"github.com/toold/toold/tools/spool"
 	"github.com/toold/toold/tools/workspace"
@@ -204,9 +205,10 @@ func Main(m *testing.M) int {
 // A Room is a session for tests: a workspace of one root, and everything else that a call may reach.
 type Room struct {
 	*Files
-	outputs *spool.Dir
-	runner  *sandbox.Runner
-	tasks   *background.Set
+	outputs   *spool.Dir
+	runner    *sandbox.Runner
+	tasks     *background.Set
+	languages *language.Set
 }
 
 // NewRoom makes a room that is gone with the test. TestMain of a package that uses it is Main.
@@ -222,13 +224,19 @@ func NewRoom(t testing.TB) *Room {
 		t.Fatal(err)
 	}
 	tasks := background.NewSet(func(*background.Task) {})
+	files := NewFiles(t, t.TempDir())
+	languages := language.NewSet(language.Host{
+		Roots: []string{files.Root}, Servers: language.Defaults, Environ: os.Environ,
+		Box: func() *sandbox.Box { return &sandbox.Box{Runner: runner} },
+	})
 	t.Cleanup(func() {
+		languages.Close()
 		tasks.Close()
 		if err := runner.Close(); err != nil {
 			t.Errorf("ending the processes: %v", err)
 		}
 	})
-	return &Room{Files: NewFiles(t, t.TempDir()), outputs: outputs, runner: runner, tasks: tasks}
+	return &Room{Files: files, outputs: outputs, runner: runner, tasks: tasks, languages: languages}
 }
 
 // expand puts the root's path in place of $ROOT.
@@ -273,7 +281,9 @@ func (r *Room) Env(action tools.Action) *tools.Env {
 	return &tools.Env{
 		CallID: "call-" + filepath.Base(r.t.TempDir()), Dir: r.Root, Environ: os.Environ(), Cursors: map[string]int64{},
 		Files: r.places.View(grant, r.memory), Spool: r.outputs, Box: &sandbox.Box{Runner: r.runner}, Tasks: r.tasks, MaxChars: 30_000,
-		Output: func(*spool.Output) {}, Report: func(tools.Step) {},
+		Languages: r.languages,
+		Output:    func(*spool.Output) {}, Report: func(tools.Step) {}, Reach: loopback,
+		Deferred: func() []tools.Spec { return nil },
 	}
 }
 

@@ -24,15 +24,16 @@ import (
 
 // Limits bound one question. All must be set.
 type Limits struct {
-	Header time.Duration // from the beginning to the end of the answer's header, connecting included
-	Idle   time.Duration // without a byte of the body
-	Bytes  int64         // of the body, both as it is sent and as it is unpacked
+	Connect time.Duration // until there is a connection, TLS included; counts while it is shorter than Header
+	Header  time.Duration // from the beginning to the end of the answer's header, connecting included
+	Idle    time.Duration // without a byte of the body
+	Bytes   int64         // of the body, both as it is sent and as it is unpacked
 }
 
 // Standard are the limits that tools use. Bytes is the contract's; the times are ours: a server that says nothing for so
 // long says nothing to a browser's user either.
 func Standard() Limits {
-	return Limits{Header: 30 * time.Second, Idle: 20 * time.Second, Bytes: 10 << 20}
+	return Limits{Connect: 15 * time.Second, Header: 30 * time.Second, Idle: 20 * time.Second, Bytes: 10 << 20}
 }
 
 // headerBytes is how long the header of an answer may be. Browsers take as much.
@@ -56,17 +57,21 @@ type Answer struct {
 }
 
 // Get asks for the target, an http or https URL, once. The header is added to the question. While the body is read, progress
-// is told how many bytes have come and how many there are, 0 when that is not known. The error is a *fault.Error, or
-// the cause of ctx's end.
+// is told how many bytes have come and how many there are, 0 when that is not known. The error holds a *fault.Error, and
+// ErrNoConnection if that is so, or it is the cause of ctx's end.
 func (c *Client) Get(ctx context.Context, policy egress.Policy, target *url.URL, header http.Header, progress func(done, total int64)) (*Answer, error) {
 	q := question{client: c, target: target, progress: progress}
 	asked, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	q.timer = time.AfterFunc(c.Limits.Header, func() { stop(errSlow) })
+	begun := time.Now()
+	q.timer = time.AfterFunc(min(c.Limits.Connect, c.Limits.Header), func() { stop(errSlow) })
 	defer q.timer.Stop()
 	transport := c.transport(policy)
 	defer transport.CloseIdleConnections()
-	asked = httptrace.WithClientTrace(asked, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { q.connected.Store(true) }})
+	asked = httptrace.WithClientTrace(asked, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) {
+		q.connected.Store(true)
+		q.timer.Reset(max(c.Limits.Header-time.Since(begun), 0))
+	}})
 	request, err := http.NewRequestWithContext(asked, http.MethodGet, target.String(), nil)
 	if err != nil {
 		return nil, fault.Invalidf("invalid_input", "%s cannot be asked for: %v.", target.Redacted(), err)
@@ -100,6 +105,17 @@ func (c *Client) transport(policy egress.Policy) *http.Transport {
 		MaxResponseHeaderBytes: headerBytes, TLSClientConfig: &tls.Config{RootCAs: c.Roots, MinVersion: tls.VersionTLS12},
 	}
 }
+
+// ErrNoConnection: the server was not reached, so that it has heard nothing of the question.
+var ErrNoConnection = errors.New("no connection was made")
+
+// unconnected is an error of which ErrNoConnection holds.
+type unconnected struct{ found *fault.Error }
+
+func (u unconnected) Error() string { return u.found.Error() }
+
+// Unwrap gives both.
+func (u unconnected) Unwrap() []error { return []error{u.found, ErrNoConnection} }
 
 // errSlow ends a question whose server takes too long.
 var errSlow = errors.New("the server is too slow")
@@ -170,6 +186,8 @@ func (q *question) failure(asked context.Context, err error) error {
 	switch {
 	case errors.As(err, &refused):
 		return Refused(refused)
+	case errors.Is(cause, errSlow) && !q.connected.Load():
+		return unconnected{fault.Failedf("server_too_slow", "%s did not take a connection within %s. Try again later, or do without it.", host, q.client.Limits.Connect)}
 	case errors.Is(cause, errSlow):
 		return fault.Failedf("server_too_slow", "%s did not answer in time: nothing came for %s. Try again later, or do without it.", host, q.patience()).With(Progress{q.received})
 	case cause != nil:
@@ -177,7 +195,7 @@ func (q *question) failure(asked context.Context, err error) error {
 	case errors.As(err, &found):
 		return found
 	case !q.connected.Load():
-		return fault.Failedf("host_unreachable", "%s could not be reached: %v. Look whether the host is spelt right.", host, plain(err))
+		return unconnected{fault.Failedf("host_unreachable", "%s could not be reached: %v. Look whether the host is spelt right.", host, plain(err))}
 	default:
 		return fault.Failedf("bad_response", "What %s answered cannot be read: %v.", host, plain(err)).With(Progress{q.received})
 	}
@@ -197,7 +215,12 @@ func (q *question) patience() time.Duration {
 
 // Refused is what a refused host is to a model.
 func Refused(r *egress.Refusal) error {
-	return fault.Deniedf("host_refused", "%s", r.Error()).With(Refusal{r.Host, string(r.Reason), address(r)})
+	words := r.Error()
+	if r.Openable() {
+		words = fmt.Sprintf("%s:%d may not be reached: its address %s is not public. Only a rule for that very name would allow it, "+
+			"such as WebFetch(domain:%s): one with * does not.", r.Host, r.Port, r.Address, r.Host)
+	}
+	return fault.Deniedf("host_refused", "%s", words).With(Refusal{r.Host, string(r.Reason), address(r)})
 }
 
 // Refusal are the details of host_refused.

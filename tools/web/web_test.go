@@ -49,7 +49,7 @@ func get(t testing.TB, limits Limits, handler http.HandlerFunc) (*Answer, error)
 }
 
 func TestPacked(t *testing.T) {
-	limits := Limits{Header: time.Minute, Idle: time.Minute, Bytes: 1000}
+	limits := Limits{Connect: time.Minute, Header: time.Minute, Idle: time.Minute, Bytes: 1000}
 	for coding, open := range packers {
 		for text, cut := range map[string]bool{"": false, "words": false, string(bytes.Repeat([]byte("a"), 1000)): false, string(bytes.Repeat([]byte("a"), 1001)): true} {
 			answer, err := get(t, limits, func(w http.ResponseWriter, _ *http.Request) {

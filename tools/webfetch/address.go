@@ -4,7 +4,6 @@ package webfetch
 
 import (
 	"fmt"
-	"net"
 	"net/netip"
 	"net/url"
 	"slices"
@@ -13,6 +12,7 @@ import (
 
 	"golang.org/x/net/idna"
 
+	"github.com/toold/toold/tools"
 	"github.com/toold/toold/tools/egress"
 )
 
@@ -41,7 +41,7 @@ func parseURL(text string) (u *url.URL, unfit string) {
 	if why := unfitParts(u); why != "" {
 		return nil, why
 	}
-	host, ok := asciiHost(u.Hostname())
+	host, ok := egress.Host(strings.TrimSuffix(u.Host, ":"+u.Port()))
 	port, known := portOf(u)
 	switch {
 	case !ok:
@@ -51,15 +51,12 @@ func parseURL(text string) (u *url.URL, unfit string) {
 	case slices.Contains(barredPorts, port):
 		return nil, fmt.Sprintf("port %d belongs to another service than the web's", port)
 	}
-	if refused := (egress.Policy{Allowed: []string{"*"}}).Check(host, port); refused != nil && refused.Reason == egress.BadHost {
-		return nil, refused.Error()
-	}
 	at := host
 	if strings.Contains(host, ":") {
 		at = "[" + host + "]"
 	}
-	if u.Port() != "" && u.Port() != defaultPorts[u.Scheme] {
-		at += ":" + strconv.Itoa(int(port))
+	if written := strconv.Itoa(int(port)); written != defaultPorts[u.Scheme] {
+		at += ":" + written
 	}
 	u.Host, u.Fragment, u.RawFragment = at, "", ""
 	return u, ""
@@ -88,21 +85,8 @@ func portOf(u *url.URL) (uint16, bool) {
 	return uint16(port), err == nil && port > 0
 }
 
-// mapping brings names to the xn-- form that a browser would ask for.
+// mapping brings names to their letters.
 var mapping = idna.New(idna.MapForLookup(), idna.BidiRule(), idna.StrictDomainName(false))
-
-func asciiHost(host string) (string, bool) {
-	host = strings.TrimSuffix(host, ".")
-	if address, err := netip.ParseAddr(host); err == nil {
-		return address.Unmap().String(), address.Zone() == ""
-	}
-	if strings.IndexFunc(host, func(r rune) bool { return r >= 0x80 }) < 0 {
-		return strings.ToLower(host), !strings.HasSuffix(host, ".")
-	}
-	mapped, err := mapping.ToASCII(host)
-	mapped = strings.TrimSuffix(strings.ToLower(mapped), ".")
-	return mapped, err == nil && !strings.HasSuffix(mapped, ".")
-}
 
 // spellings are the names of the host that a rule may use: in ASCII and, if that differs, in letters.
 func spellings(host string) []string {
@@ -124,27 +108,12 @@ func upgraded(u *url.URL) *url.URL {
 	return &better
 }
 
-// policyFor lets one host be reached, and addresses that are not public as far as settings name them: a host that is such
-// an address is not allowed by having been asked for.
-func policyFor(host string, allowed, denied []string) egress.Policy {
-	p := egress.Policy{Denied: denied}
-	for _, entry := range allowed {
-		if isAddress(entry) {
-			p.Allowed = append(p.Allowed, entry)
-		}
-	}
+// policyFor lets one host be reached, and an address that is not public as far as settings name the host itself: it is not
+// open for having been asked for.
+func policyFor(host string, reach tools.Reach) egress.Policy {
+	p := egress.Policy{Allowed: []string{host}, Denied: reach.Denied, Opened: reach.Allowed}
 	if _, err := netip.ParseAddr(host); err == nil {
-		host = "*"
+		p.Allowed = []string{"*"} // an entry with the address would open it
 	}
-	p.Allowed = append(p.Allowed, host)
 	return p
-}
-
-// isAddress says whether an entry of a policy is an address, with or without a port.
-func isAddress(entry string) bool {
-	if host, _, err := net.SplitHostPort(entry); err == nil {
-		entry = host
-	}
-	_, err := netip.ParseAddr(strings.Trim(entry, "[]"))
-	return err == nil
 }

@@ -1,11 +1,17 @@
-// Pages that were fetched a short while ago, and fetches under way, by URL. It does not know how a page is fetched.
+// Pages that were fetched a short while ago, and fetches under way, by who may know of them. It does not know how a page is
+// fetched.
 
 package webfetch
 
 import (
 	"context"
+	"crypto/sha256"
+	"fmt"
+	"net/url"
 	"sync"
 	"time"
+
+	"github.com/toold/toold/tools"
 )
 
 // What is kept. keptFor is the tool's contract; the sizes are ours: some hundred pages of documentation.
@@ -40,15 +46,22 @@ func newShelf() *shelf {
 	return &shelf{now: time.Now, pages: map[string]*page{}, flights: map[string]*flight{}}
 }
 
+// placeOf is what a page is kept under: its URL, for one principal, under one set of settings about hosts. How old a page is
+// would else tell one principal what another has fetched, and a page could come out under settings that would not have let
+// it in.
+func placeOf(env *tools.Env, at *url.URL) string {
+	return fmt.Sprintf("%q %x %s", env.Principal, sha256.Sum256(fmt.Appendf(nil, "%q", env.Reach)), at)
+}
+
 // get gives the page, from the shelf if cached, else by fetch. What fetch gives is not to be changed afterwards.
-func (s *shelf) get(ctx context.Context, url string, fetch func() (*page, error)) (p *page, cached bool, err error) {
+func (s *shelf) get(ctx context.Context, place string, fetch func() (*page, error)) (p *page, cached bool, err error) {
 	for {
-		p, f, mine := s.look(url)
+		p, f, mine := s.look(place)
 		switch {
 		case p != nil:
 			return p, true, nil
 		case mine:
-			p, err := s.fly(ctx, url, f, fetch)
+			p, err := s.fly(ctx, place, f, fetch)
 			return p, false, err
 		}
 		select {
@@ -63,29 +76,29 @@ func (s *shelf) get(ctx context.Context, url string, fetch func() (*page, error)
 }
 
 // look finds a page that is fresh, or a flight, and says whether the caller is to fly it.
-func (s *shelf) look(url string) (p *page, f *flight, mine bool) {
+func (s *shelf) look(place string) (p *page, f *flight, mine bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.expire()
-	if p := s.pages[url]; p != nil {
+	if p := s.pages[place]; p != nil {
 		return p, nil, false
 	}
-	if f := s.flights[url]; f != nil {
+	if f := s.flights[place]; f != nil {
 		return nil, f, false
 	}
 	f = &flight{done: make(chan struct{}), lost: true}
-	s.flights[url] = f
+	s.flights[place] = f
 	return nil, f, true
 }
 
 // fly fetches. The others are let go even when fetch panics.
-func (s *shelf) fly(ctx context.Context, url string, f *flight, fetch func() (*page, error)) (*page, error) {
+func (s *shelf) fly(ctx context.Context, place string, f *flight, fetch func() (*page, error)) (*page, error) {
 	defer func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		delete(s.flights, url)
+		delete(s.flights, place)
 		if f.err == nil && f.page != nil {
-			s.put(url, f.page)
+			s.put(place, f.page)
 		}
 		close(f.done)
 	}()
@@ -95,13 +108,13 @@ func (s *shelf) fly(ctx context.Context, url string, f *flight, fetch func() (*p
 }
 
 // put keeps a page if it may be. mu is held.
-func (s *shelf) put(url string, p *page) {
+func (s *shelf) put(place string, p *page) {
 	if !p.keep || p.size() > keptEach {
 		return
 	}
 	p.fetched = s.now()
-	s.pages[url] = p
-	s.order = append(s.order, url)
+	s.pages[place] = p
+	s.order = append(s.order, place)
 	s.bytes += p.size()
 	for s.bytes > keptBytes {
 		s.drop()

@@ -6,6 +6,7 @@ import (
 	"compress/zlib"
 	"io"
 	"log"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -16,7 +17,7 @@ import (
 )
 
 // impatient are limits for servers that never come to an end.
-var impatient = web.Limits{Header: 50 * time.Millisecond, Idle: 50 * time.Millisecond, Bytes: 64 << 10}
+var impatient = web.Limits{Connect: time.Minute, Header: 50 * time.Millisecond, Idle: 50 * time.Millisecond, Bytes: 64 << 10}
 
 // Redirects are followed at the host alone.
 func TestRedirects(t *testing.T) {
@@ -149,8 +150,12 @@ func TestAddresses(t *testing.T) {
 		{"metadata", "http://169.254.169.254/", nil, []string{"127.0.0.1"}, "host_refused"},
 		{"mapped", "http://[::ffff:169.254.169.254]/", nil, nil, "host_refused"},
 		{"a name for loopback", "http://x.example" + port + "/a", []string{"127.0.0.1"}, nil, "host_refused"},
-		{"a name for a literal", "http://x.example" + port + "/a", []string{"127.0.0.1"}, []string{"127.0.0.1"}, ""},
-		{"a name that moves", "http://x.example" + port + "/b", []string{"127.0.0.1", "10.0.0.1"}, []string{"127.0.0.1"}, "host_refused"},
+		{"a name for a literal", "http://x.example" + port + "/a", []string{"127.0.0.1"}, []string{"127.0.0.1"}, "host_refused"},
+		{"the very name", "http://X.example." + port + "/a", []string{"127.0.0.1"}, []string{"x.EXAMPLE"}, ""},
+		{"another name", "http://x.example" + port + "/a", []string{"127.0.0.1"}, []string{"y.example", "sub.x.example"}, "host_refused"},
+		{"patterns", "http://x.example" + port + "/a", []string{"127.0.0.1"}, []string{"*", "*.example", "x.*", "*x.example"}, "host_refused"},
+		{"the very name, for metadata", "http://x.example" + port + "/a", []string{"169.254.169.254"}, []string{"x.example"}, "host_refused"},
+		{"a name that moves", "http://x.example" + port + "/b", []string{"127.0.0.1", "169.254.169.254"}, []string{"x.example"}, "host_refused"},
 		{"denied", "http://denied.example/", nil, nil, "host_refused"},
 		{"nobody there", "http://127.0.0.1:1234/", nil, nil, "host_refused"},
 	} {
@@ -172,10 +177,19 @@ func TestUpgrade(t *testing.T) {
 	secure.StartTLS()
 	defer secure.Close()
 	s.fetcher.client.Roots = rootsOf(secure)
-	for _, c := range []struct{ better, want string }{{secure.URL, "secure"}, {s.server.URL, "plain"}} {
+	mute, err := net.Listen("tcp", "127.0.0.1:0") // takes connections, and never says a word
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer mute.Close()
+	for _, c := range []struct{ better, want string }{{secure.URL, "secure"}, {s.server.URL, "plain"}, {"https://" + mute.Addr().String(), "plain"}} {
+		if strings.Contains(c.better, mute.Addr().String()) {
+			s.fetcher.upgrade = 50 * time.Millisecond
+		}
 		at, _ := parseURL(s.server.URL + "/a")
 		better, _ := parseURL(strings.Replace(c.better, "http:", "https:", 1))
-		answer, _, err := s.fetcher.ask(t.Context(), s.files.Env(), s.fetcher.policy(at), at, better)
+		q := trail{f: s.fetcher, env: s.env(), policy: policyFor(at.Hostname(), s.reach)}
+		answer, _, err := q.first(t.Context(), at, better)
 		if err != nil || string(answer.Body) != c.want {
 			t.Errorf("by way of %s: %v, want %s", c.better, err, c.want)
 		}

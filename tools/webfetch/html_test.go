@@ -99,20 +99,3 @@ func depth(n *html.Node) (deepest int) {
 	}
 	return deepest + 1
 }
-
-// Whatever the URL: what is asked for has one host, and it is the one that is permitted.
-func FuzzURL(f *testing.F) {
-	for _, url := range []string{"https://a.example/b?c#d", "http://u:p@a", "http://[::1]:80", "http://a\\@b", "http://a%2f@b", "https://a:b", "//a", "http://１２７.0.0.1/"} {
-		f.Add(url)
-	}
-	f.Fuzz(func(t *testing.T, text string) {
-		at, unfit := parseURL(text)
-		if unfit != "" {
-			return
-		}
-		again, unfit := parseURL(at.String())
-		if unfit != "" || again.Host != at.Host || at.User != nil || len(spellings(at.Hostname())) == 0 {
-			t.Errorf("%q becomes %q, and that %v (%s)", text, at, again, unfit)
-		}
-	})
-}

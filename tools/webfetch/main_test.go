@@ -1,10 +1,13 @@
 package webfetch
 
 import (
+	"fmt"
 	"os"
 	"testing"
 
-	"github.com/toold/toold/tools/read/pdf"
+	"go.uber.org/goleak"
+
+	"github.com/toold/toold/tools/pdf"
 	"github.com/toold/toold/tools/tooltest"
 )
 
@@ -12,5 +15,10 @@ func TestMain(m *testing.M) {
 	if code, is := pdf.Main(os.Args); is {
 		os.Exit(code)
 	}
-	os.Exit(tooltest.Main(m))
+	code := tooltest.Main(m)
+	if err := goleak.Find(); code == 0 && err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
 }

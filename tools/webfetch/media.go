@@ -11,8 +11,8 @@ import (
 
 	"github.com/toold/toold/tools"
 	"github.com/toold/toold/tools/fault"
-	"github.com/toold/toold/tools/read/pdf"
-	"github.com/toold/toold/tools/read/picture"
+	"github.com/toold/toold/tools/pdf"
+	"github.com/toold/toold/tools/picture"
 	"github.com/toold/toold/tools/sandbox"
 )
 
@@ -34,7 +34,7 @@ func (p *page) draw(ctx context.Context, data []byte) error {
 	}
 	fit, err := picture.Fit(ctx, p.facts.MediaType, data, picture.MaxBytes)
 	switch {
-	case errors.Is(err, picture.ErrUnknownForm):
+	case errors.Is(err, picture.ErrUnknownForm), errors.Is(err, picture.ErrSlow):
 		return fault.Failedf("unsupported_media", "The image at %s cannot be shown: %v.", p.facts.URL, err).With(p.blob())
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
@@ -45,6 +45,9 @@ func (p *page) draw(ctx context.Context, data []byte) error {
 	p.text = fmt.Sprintf("(An image of %d x %d pixels, shown below.)", fit.Original.Width, fit.Original.Height)
 	if fit.Changed {
 		p.text = fmt.Sprintf("(An image of %d x %d pixels, shown below with %d x %d.)", fit.Original.Width, fit.Original.Height, fit.Width, fit.Height)
+	}
+	if fit.Frames > 1 {
+		p.text += fmt.Sprintf("\n(It is an animation of %d frames, of which only the first was looked at.)", fit.Frames)
 	}
 	return nil
 }
@@ -85,20 +88,21 @@ func reading(box *sandbox.Box) *sandbox.Box {
 			policy.Places[i].Access = sandbox.Read
 		}
 	}
-	return &sandbox.Box{Runner: box.Runner, Policy: policy, Filter: box.Filter}
+	return box.Under(policy)
 }
 
 func (p *page) unreadable(ctx context.Context, err error) error {
-	var start *pdf.StartError
-	switch {
-	case ctx.Err() != nil:
+	if ctx.Err() != nil {
 		return context.Cause(ctx)
-	case errors.As(err, &start):
-		return fault.Failedf("start_failed", "The reader of PDF could not be started: %v.", err)
-	case errors.Is(err, pdf.ErrEncrypted):
-		return fault.Failedf("encrypted_file", "The PDF document at %s is encrypted and cannot be read without its password.", p.facts.URL).With(p.blob())
 	}
-	return p.damaged(err)
+	err = pdf.Fault(err, "The PDF document at "+p.facts.URL, fault.Failed)
+	if errors.Is(err, pdf.ErrEmpty) {
+		return p.damaged(err)
+	}
+	if found, ok := errors.AsType[*fault.Error](err); ok {
+		return found.With(p.blob())
+	}
+	return err
 }
 
 func (p *page) damaged(err error) error {

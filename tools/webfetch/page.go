@@ -17,7 +17,7 @@ import (
 
 	"github.com/toold/toold/tools"
 	"github.com/toold/toold/tools/fault"
-	"github.com/toold/toold/tools/read/picture"
+	"github.com/toold/toold/tools/picture"
 	"github.com/toold/toold/tools/web"
 	"github.com/toold/toold/tools/workspace/text"
 )
@@ -40,11 +40,15 @@ func (p *page) size() int {
 	return n
 }
 
-// newPage makes a page of what the server at that address has answered.
-func newPage(ctx context.Context, env *tools.Env, at *url.URL, answer *web.Answer) (*page, error) {
+// newPage makes a page of what the server at that address has answered; facts are what is known of it already.
+func newPage(ctx context.Context, env *tools.Env, at *url.URL, answer *web.Answer, facts Fetched) (*page, error) {
+	p := &page{facts: facts, keep: answer.Status == http.StatusOK}
+	p.facts.URL, p.facts.Status = at.String(), answer.Status
+	if facts.Redirect != "" {
+		return p, nil
+	}
 	media := mediaType(answer)
-	p := &page{facts: Fetched{URL: at.String(), Status: answer.Status, MediaType: media, Bytes: len(answer.Body), Truncated: answer.Cut}}
-	p.keep = answer.Status == http.StatusOK
+	p.facts.MediaType, p.facts.Bytes, p.facts.Truncated = media, len(answer.Body), answer.Cut
 	switch {
 	case answer.Status >= 400 && !isText(media):
 		return p, nil // the status says enough

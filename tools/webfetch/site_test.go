@@ -11,6 +11,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"golang.org/x/net/dns/dnsmessage"
 
@@ -27,6 +28,7 @@ type site struct {
 	fetcher  *fetcher
 	tool     tools.Tool
 	files    *tooltest.Files
+	reach    tools.Reach
 	requests atomic.Int32
 }
 
@@ -50,11 +52,15 @@ func newSite(t testing.TB, pages map[string]http.HandlerFunc, allowed ...string)
 }
 
 func (s *site) open(limits web.Limits, allowed ...string) {
-	s.fetcher = &fetcher{
-		client: web.Client{Limits: limits, Agent: "toold/test"}, pages: newShelf(),
-		reach: func() ([]string, []string) { return allowed, []string{"denied.example"} },
-	}
+	s.fetcher = &fetcher{client: web.Client{Limits: limits, Agent: "toold/test"}, pages: newShelf(), upgrade: time.Minute}
+	s.reach = tools.Reach{Allowed: allowed, Denied: []string{"denied.example"}}
 	s.tool = newTool(s.fetcher)
+}
+
+func (s *site) env() *tools.Env {
+	env := s.files.Env()
+	env.Reach = s.reach
+	return env
 }
 
 func (s *site) fill(text string) string { return strings.ReplaceAll(text, "ORIGIN", s.server.URL) }
@@ -71,10 +77,14 @@ func (s *site) fetch(ctx context.Context, target string) (tools.Result, error) {
 	if err != nil {
 		return tools.Result{}, err
 	}
-	if _, err := action.Check(ctx, s.files.Env()); err != nil {
+	return s.do(ctx, action, s.env())
+}
+
+func (s *site) do(ctx context.Context, action tools.Action, env *tools.Env) (tools.Result, error) {
+	if _, err := action.Check(ctx, env); err != nil {
 		return tools.Result{}, err
 	}
-	return action.Run(ctx, s.files.Env())
+	return action.Run(ctx, env)
 }
 
 // says is a page of that type.

@@ -82,6 +82,7 @@ func set(atoms ...atom.Atom) map[atom.Atom]bool {
 // A grower makes a tree of tokens.
 type grower struct {
 	tokens  *html.Tokenizer
+	titled  bool // the title is being read
 	root    *html.Node
 	open    []branch
 	nested  int // of those open that are of nesting
@@ -109,21 +110,20 @@ type tree struct {
 func grow(page []byte) tree {
 	g := &grower{tokens: html.NewTokenizer(bytes.NewReader(page)), root: element(atom.Body, nil)}
 	g.open = []branch{{atom.Body, g.root}}
-	titled := false // the title is being read
 	ended := false
 	for !ended && g.nodes < maxNodes && g.text < maxText {
 		switch kind := g.tokens.Next(); kind {
 		case html.ErrorToken: // there is no more
 			ended = true
 		case html.TextToken:
-			g.write(titled)
+			g.write()
 		case html.StartTagToken, html.SelfClosingTagToken:
-			name, more := g.tokens.TagName()
+			name, _ := g.tokens.TagName()
 			at := atom.Lookup(name)
-			titled = at == atom.Title && g.title.Len() == 0 && g.shown()
-			g.begin(at, kind == html.SelfClosingTagToken, more)
+			g.titled = at == atom.Title && g.title.Len() == 0 && g.shown()
+			g.begin(at, kind)
 		case html.EndTagToken:
-			titled = false
+			g.titled = false
 			name, _ := g.tokens.TagName()
 			g.end(atom.Lookup(name))
 		}
@@ -141,12 +141,12 @@ func (g *grower) shown() bool { return g.top().node != nil }
 const longestTitle = 1000
 
 // write takes text, of the title or of what is open.
-func (g *grower) write(titled bool) {
-	if !titled && (g.top().name == atom.Title || !g.shown()) {
+func (g *grower) write() {
+	if !g.titled && (g.top().name == atom.Title || !g.shown()) {
 		return
 	}
 	text := html.UnescapeString(string(g.tokens.Text()))
-	if titled {
+	if g.titled {
 		g.title.WriteString(start(text, longestTitle))
 		return
 	}
@@ -185,12 +185,12 @@ func (g *grower) flush() {
 }
 
 // begin takes the beginning of an element. What is no element of HTML's counts for nothing: it is what it holds.
-func (g *grower) begin(name atom.Atom, closed, attributed bool) {
+func (g *grower) begin(name atom.Atom, kind html.TokenType) {
 	if name == 0 || name == atom.Html || name == atom.Head || name == atom.Body || len(g.open) >= maxOpen {
 		return
 	}
 	g.imply(name)
-	a := g.attributes(attributed)
+	a, closed := g.attributes(), kind == html.SelfClosingTagToken
 	kept, empty := hollow[name]
 	switch {
 	case empty && (!kept || !g.shown()), closed && (unshown[name] || !g.shown()):
@@ -232,8 +232,8 @@ var keptAttributes = []string{"href", "src", "alt", "title", "start", "class", "
 // longestAttribute is in bytes; longer ones are data, not words or places.
 const longestAttribute = 4 << 10
 
-func (g *grower) attributes(more bool) (a attribution) {
-	for more {
+func (g *grower) attributes() (a attribution) {
+	for more := true; more; {
 		var key, value []byte
 		key, value, more = g.tokens.TagAttr()
 		switch name := string(key); {

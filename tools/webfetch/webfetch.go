@@ -5,6 +5,7 @@ package webfetch
 import (
 	"context"
 	_ "embed"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -42,29 +43,33 @@ type Fetched struct {
 	Cached   bool   `json:"cached,omitempty"` // it was fetched by an earlier call
 	Age      int    `json:"age,omitempty"`    // seconds since then
 	Prompt   string `json:"prompt,omitempty"`
+	// Unencrypted: it came by http, after https was tried in vain.
+	Unencrypted bool `json:"unencrypted,omitempty"`
 }
 
 // maxRedirects is how many redirects within a host are followed. Browsers follow 20; who needs more than a few goes round.
 const maxRedirects = 8
 
-// Tool gives the WebFetch tool. It names itself to servers as agent. reach gives the hosts that settings allow and deny, as
-// an egress.Policy has them: of the allowed ones only addresses that are not public count, since others are permitted by
-// rules. It is asked at each call, and may be called from any goroutine.
-func Tool(agent string, reach func() (allowed, denied []string)) tools.Tool {
-	return newTool(&fetcher{client: web.Client{Limits: web.Standard(), Agent: agent}, reach: reach, pages: newShelf()})
+// Tool gives the WebFetch tool. It names itself to servers as agent.
+func Tool(agent string) tools.Tool {
+	return newTool(&fetcher{client: web.Client{Limits: web.Standard(), Agent: agent}, pages: newShelf(), upgrade: upgradeTime})
 }
+
+// upgradeTime is ours: whoever takes connections by https takes one in it; a port that drops what comes would else take all
+// the time there is.
+const upgradeTime = 4 * time.Second
 
 // A fetcher is what all calls share.
 type fetcher struct {
-	client web.Client
-	reach  func() (allowed, denied []string)
-	pages  *shelf
+	client  web.Client
+	pages   *shelf
+	upgrade time.Duration // how long a connection by https is tried when the URL says http
 }
 
 func newTool(f *fetcher) tools.Tool {
 	return tools.New(tools.Spec{
 		Name: "WebFetch", Description: description, OpenWorld: true, TimeLimit: 60 * time.Second, OnInterrupt: tools.Stop,
-	}, tools.Funcs[input]{Validate: validate, Effects: effects, Check: f.check, Run: f.run})
+	}, tools.Funcs[input]{Validate: validate, Effects: effects, Check: check, Run: f.run})
 }
 
 func validate(in *input) error {
@@ -81,24 +86,19 @@ func effects(in input) tools.Effects {
 }
 
 // check has nobody asked about a host that settings refuse anyhow.
-func (f *fetcher) check(_ context.Context, _ *tools.Env, in input) (tools.Preview, error) {
+func check(_ context.Context, env *tools.Env, in input) (tools.Preview, error) {
 	port, _ := portOf(in.at) // it was looked at
-	if refused := f.policy(in.at).Check(in.at.Hostname(), port); refused != nil {
+	if refused := policyFor(in.at.Hostname(), env.Reach).Check(in.at.Hostname(), port); refused != nil {
 		return tools.Preview{}, web.Refused(refused)
 	}
 	return tools.Preview{}, nil
 }
 
-func (f *fetcher) policy(at *url.URL) egress.Policy {
-	allowed, denied := f.reach()
-	return policyFor(at.Hostname(), allowed, denied)
-}
-
 func (f *fetcher) run(ctx context.Context, env *tools.Env, in input) (tools.Result, error) {
-	if _, err := f.check(ctx, env, in); err != nil {
+	if _, err := check(ctx, env, in); err != nil {
 		return tools.Result{}, err // settings may have changed, and a page that is kept is not asked for again
 	}
-	p, cached, err := f.pages.get(ctx, in.at.String(), func() (*page, error) { return f.fetch(ctx, env, in.at) })
+	p, cached, err := f.pages.get(ctx, placeOf(env, in.at), func() (*page, error) { return f.fetch(ctx, env, in.at) })
 	if err != nil {
 		return tools.Result{}, err
 	}
@@ -141,6 +141,9 @@ func words(f Fetched, text string) string {
 	if f.Cached {
 		fmt.Fprintf(&b, "Fetched %d seconds ago.\n", f.Age)
 	}
+	if f.Unencrypted {
+		b.WriteString("Fetched by http, not encrypted: no connection was made by https.\n")
+	}
 	if f.Truncated {
 		b.WriteString("The page is longer: this is its beginning alone.\n")
 	}
@@ -151,42 +154,50 @@ func words(f Fetched, text string) string {
 }
 
 // fetch asks for the page and follows redirects as long as they stay at the host.
-func (f *fetcher) fetch(ctx context.Context, env *tools.Env, at *url.URL) (*page, error) {
-	policy, asked := f.policy(at), at
+func (f *fetcher) fetch(ctx context.Context, env *tools.Env, asked *url.URL) (*page, error) {
+	q := trail{f: f, env: env, policy: policyFor(asked.Hostname(), env.Reach)}
+	answer, from, err := q.first(ctx, asked, upgraded(asked))
+	unencrypted := upgraded(asked) != nil && err == nil && from.Scheme == "http"
 	for range maxRedirects + 1 {
-		var better *url.URL
-		if at == asked {
-			better = upgraded(at)
-		}
-		answer, from, err := f.ask(ctx, env, policy, at, better)
 		if err != nil {
 			return nil, err
 		}
 		target := redirect(from, answer)
-		switch {
-		case target == "":
-			return newPage(ctx, env, from, answer)
-		case !stays(from, target, asked.Scheme):
-			return &page{facts: Fetched{URL: from.String(), Status: answer.Status, Redirect: target}}, nil
+		if target == "" || !stays(from, target, asked.Scheme) {
+			return newPage(ctx, env, from, answer, Fetched{Redirect: target, Unencrypted: unencrypted})
 		}
-		at, _ = parseURL(target)
+		from, _ = parseURL(target)
+		answer, err = q.ask(ctx, &f.client, from)
 	}
-	return nil, fault.Failedf("too_many_redirects", "%s redirects more than %d times, so the page was not fetched.", at.Host, maxRedirects)
+	return nil, fault.Failedf("too_many_redirects", "%s redirects more than %d times, so the page was not fetched.", from.Host, maxRedirects)
 }
 
-// ask asks for one URL; from is the one that answered. better, if there is one, is tried first.
-func (f *fetcher) ask(ctx context.Context, env *tools.Env, policy egress.Policy, at, better *url.URL) (answer *web.Answer, from *url.URL, err error) {
-	header := http.Header{"Accept": {"text/markdown, text/html;q=0.9, application/xhtml+xml;q=0.9, text/plain;q=0.8, */*;q=0.5"}}
-	env.Report(tools.Step{Message: "asking " + at.Host})
-	progress := reporter(env, at.Host)
+// A trail is the questions of one fetch.
+type trail struct {
+	f      *fetcher
+	env    *tools.Env
+	policy egress.Policy
+}
+
+// first asks for the URL of the call; from is the one that answered. better, if there is one, is tried before it.
+func (q *trail) first(ctx context.Context, at, better *url.URL) (answer *web.Answer, from *url.URL, err error) {
 	if better != nil {
-		answer, err = f.client.Get(ctx, policy, better, header, progress)
-		if err == nil || fault.From(err).Code != "host_unreachable" || ctx.Err() != nil {
+		brief := q.f.client
+		brief.Limits.Connect = min(brief.Limits.Connect, q.f.upgrade)
+		answer, err = q.ask(ctx, &brief, better)
+		if !errors.Is(err, web.ErrNoConnection) || ctx.Err() != nil {
 			return answer, better, err
 		}
 	}
-	answer, err = f.client.Get(ctx, policy, at, header, progress)
+	answer, err = q.ask(ctx, &q.f.client, at)
 	return answer, at, err
+}
+
+// ask asks for one URL.
+func (q *trail) ask(ctx context.Context, client *web.Client, at *url.URL) (*web.Answer, error) {
+	header := http.Header{"Accept": {"text/markdown, text/html;q=0.9, application/xhtml+xml;q=0.9, text/plain;q=0.8, */*;q=0.5"}}
+	q.env.Report(tools.Step{Message: "asking " + at.Host})
+	return client.Get(ctx, q.policy, at, header, reporter(q.env, at.Host))
 }
 
 // reporter gives what tells how far a fetch is, at most once a second.

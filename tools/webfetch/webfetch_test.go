@@ -230,6 +230,36 @@ func TestShelf(t *testing.T) {
 	}
 }
 
+// What one principal has fetched, or has under some settings, another does not hear of, be it by a page's age.
+func TestShelfIsOnePrincipals(t *testing.T) {
+	s := newSite(t, map[string]http.HandlerFunc{"/a": says("text/plain", "words")})
+	for _, c := range []struct {
+		principal string
+		allowed   []string
+		denied    []string
+		requests  int32
+	}{
+		{"uid:1", []string{"127.0.0.1"}, nil, 1},
+		{"uid:1", []string{"127.0.0.1"}, nil, 1},
+		{"uid:2", []string{"127.0.0.1"}, nil, 2},
+		{"uid:1", []string{"127.0.0.1", "b.example"}, nil, 3},
+		{"uid:1", []string{"127.0.0.1"}, []string{"b.example"}, 4},
+		{"uid:2", []string{"127.0.0.1"}, nil, 4},
+	} {
+		action, err := s.tool.Parse([]byte(s.fill(`{"url":"ORIGIN/a"}`)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		env := s.env()
+		env.Principal, env.Reach = c.principal, tools.Reach{Allowed: c.allowed, Denied: c.denied}
+		before := s.requests.Load()
+		result, err := s.do(t.Context(), action, env)
+		if err != nil || s.requests.Load() != c.requests || result.Structured.(Fetched).Cached != (before == c.requests) {
+			t.Errorf("%+v: %v after %d requests, %+v", c, err, s.requests.Load(), result.Structured)
+		}
+	}
+}
+
 // What is kept is bounded.
 func TestShelfIsBounded(t *testing.T) {
 	s := newShelf()
@@ -249,7 +279,7 @@ func TestShelfIsBounded(t *testing.T) {
 }
 
 func TestURLs(t *testing.T) {
-	tool := Tool("x", func() ([]string, []string) { return nil, nil })
+	tool := Tool("x")
 	for url, hosts := range map[string]string{
 		"https://Example.COM./a b": "example.com", "http://bücher.example/": "xn--bcher-kva.example bücher.example", "https://[2606:4700::1111]:443/": "2606:4700::1111",
 		"HTTP://example.com:8080": "example.com", "https://example.com?q": "example.com",
@@ -275,7 +305,7 @@ func TestURLs(t *testing.T) {
 func TestProgress(t *testing.T) {
 	s := newSite(t, map[string]http.HandlerFunc{"/a": says("text/plain", "a")})
 	var steps []tools.Step
-	env := s.files.Env()
+	env := s.env()
 	env.Report = func(step tools.Step) { steps = append(steps, step) }
 	action, err := s.tool.Parse([]byte(s.fill(`{"url":"ORIGIN/a"}`)))
 	if err != nil {

@@ -19,6 +19,7 @@ import (
 // said is an engine's answer.
 type said struct {
 	hits         []Hit
+	odd          int // results that could not be read, or were too many
 	answers      []string
 	unresponsive []string
 }
@@ -47,21 +48,21 @@ func (in input) understand(answer *web.Answer) (said, error) {
 	return found, nil
 }
 
-// readSearXNG reads what SearXNG gives with format=json. Answers are texts, or objects that hold one.
+// readSearXNG reads what SearXNG gives with format=json. Answers are texts, or objects that hold one. Its engines are many,
+// and each writes results as it likes: one that cannot be read is left out, and the others count.
 func readSearXNG(body []byte) (said, error) {
 	var answer struct {
-		Results []struct {
-			URL, Title, Content string
-		} `json:"results"`
-		Answers      []json.RawMessage `json:"answers"`
-		Unresponsive [][]any           `json:"unresponsive_engines"` // of name and reason
+		Results      []json.RawMessage `json:"results"`
+		Answers      pieces            `json:"answers"`
+		Unresponsive pieces            `json:"unresponsive_engines"` // of name and reason
 	}
 	if err := json.Unmarshal(body, &answer); err != nil {
 		return said{}, err
 	}
 	var s said
-	for _, r := range answer.Results {
-		s.add(r.Title, r.URL, r.Content)
+	for _, raw := range answer.Results {
+		var r struct{ URL, Title, Content string }
+		s.add(json.Unmarshal(raw, &r), r.Title, r.URL, r.Content)
 	}
 	for _, raw := range answer.Answers {
 		var word string
@@ -73,8 +74,9 @@ func readSearXNG(body []byte) (said, error) {
 			s.answers = append(s.answers, word)
 		}
 	}
-	for _, engine := range answer.Unresponsive {
-		if len(engine) == 0 || len(s.unresponsive) == maxAsides {
+	for _, raw := range answer.Unresponsive {
+		var engine []any
+		if json.Unmarshal(raw, &engine) != nil || len(engine) == 0 || len(s.unresponsive) == maxAsides {
 			continue
 		}
 		if name, ok := engine[0].(string); ok {
@@ -84,21 +86,29 @@ func readSearXNG(body []byte) (said, error) {
 	return s, nil
 }
 
+// pieces are the elements of a list; of anything else none.
+type pieces []json.RawMessage
+
+// UnmarshalJSON never fails.
+func (p *pieces) UnmarshalJSON(data []byte) error {
+	_ = json.Unmarshal(data, (*[]json.RawMessage)(p))
+	return nil
+}
+
 // readBrave reads what Brave's search for web pages gives.
 func readBrave(body []byte) (said, error) {
 	var answer struct {
 		Web struct {
-			Results []struct {
-				URL, Title, Description string
-			} `json:"results"`
+			Results []json.RawMessage `json:"results"`
 		} `json:"web"`
 	}
 	if err := json.Unmarshal(body, &answer); err != nil {
 		return said{}, err
 	}
 	var s said
-	for _, r := range answer.Web.Results {
-		s.add(r.Title, r.URL, r.Description)
+	for _, raw := range answer.Web.Results {
+		var r struct{ URL, Title, Description string }
+		s.add(json.Unmarshal(raw, &r), r.Title, r.URL, r.Description)
 	}
 	return s, nil
 }
@@ -111,10 +121,13 @@ const (
 	maxHits        = 200
 )
 
-func (s *said) add(title, url, excerpt string) {
-	if len(s.hits) < maxHits {
-		s.hits = append(s.hits, Hit{Title: tidy(title, longestTitle), URL: strings.TrimSpace(url), Excerpt: tidy(excerpt, longestExcerpt)})
+// add takes a result, unless reading it went wrong or there are too many.
+func (s *said) add(wrong error, title, url, excerpt string) {
+	if wrong != nil || len(s.hits) == maxHits {
+		s.odd++
+		return
 	}
+	s.hits = append(s.hits, Hit{Title: tidy(title, longestTitle), URL: strings.TrimSpace(url), Excerpt: tidy(excerpt, longestExcerpt)})
 }
 
 // tag matches the marks around words that were searched for.

@@ -7,7 +7,6 @@ import (
 	_ "embed"
 	"fmt"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"slices"
 	"strings"
@@ -51,19 +50,29 @@ type input struct {
 const longestQuery = 1000
 
 // Tool gives the WebSearch tool. It names itself to the engine as agent. configured gives the search engine that settings
-// name, and false if there is none. It is asked at each call, and may be called from any goroutine.
+// name, and false if there is none; without one the tool is not available. It is asked at each call, and may be called from
+// any goroutine.
 func Tool(agent string, configured func() (Backend, bool)) tools.Tool {
 	limits := web.Standard()
 	limits.Bytes = 2 << 20 // a page of results has some 50 KiB
 	s := searcher{client: web.Client{Limits: limits, Agent: agent}, configured: configured}
 	return tools.New(tools.Spec{
 		Name: "WebSearch", Description: description, OpenWorld: true, TimeLimit: 60 * time.Second, OnInterrupt: tools.Stop,
+		Available: func(*tools.Env) string { return s.now().lack() },
 	}, tools.Funcs[input]{Validate: s.validate, Effects: effects, Check: check, Run: s.run})
 }
 
 type searcher struct {
 	client     web.Client
 	configured func() (Backend, bool)
+}
+
+// now gives the engine of this moment; the zero value: there is none.
+func (s searcher) now() Backend {
+	if backend, ok := s.configured(); ok {
+		return backend
+	}
+	return Backend{}
 }
 
 // validate also notes the engine, so that the one that is asked is the one that was permitted.
@@ -79,18 +88,16 @@ func (s searcher) validate(in *input) error {
 	if len(wrong) > 0 {
 		return tools.Violated("WebSearch", wrong)
 	}
-	if backend, ok := s.configured(); ok {
-		in.backend = backend
-		in.at = backend.at()
-	}
+	in.backend = s.now()
+	in.at = in.backend.at()
 	return nil
 }
 
 // domains brings domains into the form in which they are compared, and finds what is none.
 func domains(field string, list []string) (wrong []tools.Violation) {
 	for i, text := range list {
-		domain := strings.Trim(strings.TrimPrefix(strings.ToLower(strings.TrimSpace(text)), "*."), ".")
-		if domain == "" || strings.ContainsAny(domain, "/:*@? \t\n\"'()") {
+		domain, ok := egress.Host(strings.Trim(strings.TrimPrefix(strings.TrimSpace(text), "*."), "."))
+		if !ok || strings.Contains(domain, ":") {
 			wrong = append(wrong, tools.Violation{Field: fmt.Sprintf("%s/%d", field, i), Expected: fmt.Sprintf("a domain such as example.com, not %.100q", text)})
 		}
 		list[i] = domain
@@ -105,7 +112,7 @@ func (b Backend) at() *url.URL {
 		address = braveURL
 	}
 	at, err := url.Parse(address)
-	if err != nil || at.Scheme != "http" && at.Scheme != "https" || at.Hostname() == "" {
+	if err != nil || b.Kind == "" || at.Scheme != "http" && at.Scheme != "https" || at.Hostname() == "" {
 		return nil
 	}
 	if b.Kind == SearXNG {
@@ -118,15 +125,32 @@ func effects(in input) tools.Effects {
 	if in.at == nil {
 		return tools.Effects{}
 	}
-	return tools.Effects{Hosts: []string{strings.ToLower(strings.TrimSuffix(in.at.Hostname(), "."))}}
+	return tools.Effects{Hosts: []string{hostOf(in.at)}}
+}
+
+// hostOf gives the URL's host in the form in which hosts are compared; what is no host's name as it stands.
+func hostOf(u *url.URL) string {
+	host, ok := egress.Host(u.Hostname())
+	if !ok {
+		return strings.ToLower(u.Hostname())
+	}
+	return host
+}
+
+// lack says why nothing can be searched for by the backend; empty: it can.
+func (b Backend) lack() string {
+	switch {
+	case b.at() == nil:
+		return "No search engine is configured. The user can name one in the settings: \"webSearch\": {\"backend\": \"searxng\", \"url\": ...}."
+	case b.Kind == Brave && b.Key == "":
+		return "There is no key for the search engine: the daemon has no BRAVE_API_KEY in its environment."
+	}
+	return ""
 }
 
 func check(_ context.Context, _ *tools.Env, in input) (tools.Preview, error) {
-	switch {
-	case in.at == nil:
-		return tools.Preview{}, fault.Invalidf("search_not_configured", "No search engine is configured. The user can name one in the settings: \"webSearch\": {\"backend\": \"searxng\", \"url\": ...}.")
-	case in.backend.Kind == Brave && in.backend.Key == "":
-		return tools.Preview{}, fault.Invalidf("search_not_configured", "There is no key for the search engine: the daemon has no BRAVE_API_KEY in its environment.")
+	if lack := in.backend.lack(); lack != "" {
+		return tools.Preview{}, fault.Invalidf("search_not_configured", "%s", lack)
 	}
 	return tools.Preview{}, nil
 }
@@ -137,7 +161,7 @@ func (s searcher) run(ctx context.Context, env *tools.Env, in input) (tools.Resu
 	}
 	env.Report(tools.Step{Message: "asking " + in.at.Host})
 	target, header := in.question()
-	answer, err := s.client.Get(ctx, policyFor(in.at.Hostname()), target, header, func(int64, int64) {})
+	answer, err := s.client.Get(ctx, in.backend.policy(), target, header, func(int64, int64) {})
 	if err != nil {
 		return tools.Result{}, err
 	}
@@ -151,11 +175,11 @@ func (s searcher) run(ctx context.Context, env *tools.Env, in input) (tools.Resu
 	return result, nil
 }
 
-// policyFor lets the engine be reached. An address that is not public is meant if the user has named it, or localhost.
-func policyFor(host string) egress.Policy {
-	p := egress.Policy{Allowed: []string{host}}
-	if strings.EqualFold(host, "localhost") {
-		p.Allowed = append(p.Allowed, netip.AddrFrom4([4]byte{127, 0, 0, 1}).String(), netip.IPv6Loopback().String())
+// policy lets the engine be reached. Where the user has named it, an address that is not public is meant.
+func (b Backend) policy() egress.Policy {
+	p := egress.Policy{Allowed: []string{hostOf(b.at())}}
+	if b.URL != "" {
+		p.Opened = p.Allowed
 	}
 	return p
 }
@@ -209,13 +233,13 @@ const maxResults = 10
 
 // sift takes the results that are wanted.
 func (in input) sift(said said) Found {
-	found := Found{Query: in.Query, Backend: in.backend.Kind, Results: []Hit{}, Unresponsive: said.unresponsive, Answers: said.answers}
+	found := Found{Query: in.Query, Backend: in.backend.Kind, Results: []Hit{}, LeftOut: said.odd, Unresponsive: said.unresponsive, Answers: said.answers}
 	seen := map[string]bool{}
 	for _, hit := range said.hits {
 		at, err := url.Parse(hit.URL)
 		switch {
 		case err != nil || at.Scheme != "http" && at.Scheme != "https" || at.Hostname() == "" || at.User != nil || len(hit.URL) > longestURL, strings.ContainsFunc(hit.URL, unseen),
-			seen[hit.URL], !in.wanted(strings.ToLower(strings.TrimSuffix(at.Hostname(), "."))), len(found.Results) == maxResults:
+			seen[hit.URL], !in.wanted(hostOf(at)), len(found.Results) == maxResults:
 			found.LeftOut++
 			continue
 		}
@@ -233,8 +257,8 @@ type Found struct {
 	Query   string `json:"query"`
 	Backend string `json:"backend"`
 	Results []Hit  `json:"results"`
-	// LeftOut counts what the engine gave besides: what the call did not want, what came twice, what is no web page, and
-	// what was more than 10.
+	// LeftOut counts what the engine gave besides: what the call did not want, what came twice, what is no web page or could
+	// not be read, and what was more than 10.
 	LeftOut int `json:"left_out"`
 	// Answers are what the engine says by itself.
 	Answers []string `json:"answers,omitempty"`

@@ -53,7 +53,7 @@ const searxng = `{"query": "q", "number_of_results": 0, "results": [
 	{"url": "https://docs.example.com/a", "title": "again"},
 	{"url": "javascript:alert(1)", "title": "no page"},
 	{"url": "https://other.example/", "title": "Other", "content": ""}],
-	"answers": ["42", {"answer": "43", "engine": "y"}, 7], "unresponsive_engines": [["google", "timeout"], [], [1]]}`
+	"answers": ["42", {"answer": "43", "engine": "y"}, 7], "unresponsive_engines": [["google", "timeout"], [], [1], "x", null]}`
 
 func TestTool(t *testing.T) {
 	tooltest.Check(t, newEngine(t, searxng).tool(SearXNG),
@@ -85,6 +85,15 @@ func TestSearch(t *testing.T) {
 		{
 			"blocked", SearXNG, searxng, `{"query":"q","blocked_domains":["example.com"]}`, "/sub/search?format=json&q=q+-site%3Aexample.com",
 			Found{Query: "q", Backend: SearXNG, Results: []Hit{other}, LeftOut: 3, Answers: []string{"42", "43"}, Unresponsive: []string{"google"}},
+		},
+		{
+			"odd ones", SearXNG, `{"results":[{"url":7},"x",null,{"url":"https://other.example/","title":"Other","content":["a"]},{"url":"https://other.example/","title":"Other"}],"answers":"none","unresponsive_engines":{}}`,
+			`{"query":"q"}`, "/sub/search?format=json&q=q",
+			Found{Query: "q", Backend: SearXNG, Results: []Hit{other}, LeftOut: 4},
+		},
+		{
+			"letters", SearXNG, `{"results":[{"url":"https://Bücher.example/","title":"B"}]}`, `{"query":"q","allowed_domains":["bücher.example"]}`, "/sub/search?format=json&q=q+site%3Axn--bcher-kva.example",
+			Found{Query: "q", Backend: SearXNG, Results: []Hit{{Title: "B", URL: "https://Bücher.example/"}}},
 		},
 		{"nothing", SearXNG, `{"results":[]}`, `{"query":"q"}`, "/sub/search?format=json&q=q", Found{Query: "q", Backend: SearXNG, Results: []Hit{}}},
 		{"brave", Brave, brave, `{"query":"q"}`, "/sub?count=20&q=q", Found{Query: "q", Backend: Brave, Results: []Hit{docs}}},
@@ -150,9 +159,15 @@ func TestNotConfigured(t *testing.T) {
 	}{
 		{Backend{}, false, "search_not_configured"}, {Backend{Kind: Brave}, true, "search_not_configured"}, {Backend{Kind: SearXNG, URL: "x"}, true, "search_not_configured"},
 	} {
-		if _, err := search(t, Tool("x", func() (Backend, bool) { return c.backend, c.configured }), `{"query":"q"}`); tooltest.Code(err) != c.code {
-			t.Errorf("%+v: %v, want %s", c.backend, err, c.code)
+		tool := Tool("x", func() (Backend, bool) { return c.backend, c.configured })
+		_, err := search(t, tool, `{"query":"q"}`)
+		why := tool.Spec().Available(nil)
+		if tooltest.Code(err) != c.code || why == "" || !strings.Contains(err.Error(), why) {
+			t.Errorf("%+v: %v, want %s; not available, since %q", c.backend, err, c.code, why)
 		}
+	}
+	if why := newEngine(t, searxng).tool(Brave).Spec().Available(nil); why != "" {
+		t.Errorf("with an engine and its key it is not available, since %q", why)
 	}
 }
 
@@ -173,11 +188,19 @@ func TestInput(t *testing.T) {
 	}
 }
 
-// A name that leads inside is not followed there, unless it is localhost or the address itself.
+// An engine that the user has named may be inside, by its own name alone.
 func TestEngineInside(t *testing.T) {
-	for host, want := range map[string]int{"localhost": 3, "127.0.0.1": 1, "search.example": 1} {
-		if p := policyFor(host); len(p.Allowed) != want {
-			t.Errorf("for %s the policy is %+v", host, p)
+	e := newEngine(t, searxng)
+	_, port, _ := strings.Cut(strings.TrimPrefix(e.server.URL, "http://"), ":")
+	tool := Tool("x", func() (Backend, bool) { return Backend{Kind: SearXNG, URL: "http://LocalHost.:" + port}, true })
+	if _, err := search(t, tool, `{"query":"q"}`); err != nil {
+		t.Error(err)
+	}
+	for backend, want := range map[Backend]string{
+		{Kind: SearXNG, URL: "http://127.0.0.1:1"}: "[127.0.0.1]", {Kind: SearXNG, URL: "https://bücher.example"}: "[xn--bcher-kva.example]", {Kind: Brave}: "[]",
+	} {
+		if got := fmt.Sprint(backend.policy().Opened); got != want {
+			t.Errorf("%+v opens %s, want %s", backend, got, want)
 		}
 	}
 }

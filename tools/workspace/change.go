@@ -4,6 +4,7 @@ package workspace
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -24,6 +25,8 @@ type Written struct {
 	Path    Path
 	Created bool // the file did not exist before
 	Same    bool // the update was what the file already held: nothing was written
+	// InEditor says, as a sentence, that an editor holds the file open and has made the change there; empty: none does.
+	InEditor string
 	// OtherNames is what Content.OtherNames said of the file.
 	OtherNames string
 }
@@ -40,8 +43,16 @@ type Written struct {
 // directory is held open from its judgement on: who moves it away takes the new file along, and nothing is written where
 // a link in its place leads. What the call then knows of the file is recorded. Further faults: disk_full, and those of
 // Open.
+//
+// A file that an editor holds open is not written: the editor is asked to make the change in its buffer, for whatever
+// version of it how was given. One that it holds open under another hard link is not changed at all: buffer_open.
 func (v *View) Change(ctx context.Context, name string, how func(*Content) (Update, error)) (Written, error) {
-	p, release, err := v.lock(ctx, name)
+	if v.buffers != nil {
+		if p, err := v.reach(name, v.grant.Writes); err == nil && v.buffers.at(p.Real) != nil {
+			return v.changeBuffer(ctx, name, how)
+		}
+	}
+	p, release, err := v.lock(ctx, name, v.ws.locks)
 	if err != nil {
 		return Written{}, err
 	}
@@ -70,12 +81,12 @@ func (v *View) Change(ctx context.Context, name string, how func(*Content) (Upda
 }
 
 // lock resolves name and locks what it comes to. Who waited finds the path judged anew.
-func (v *View) lock(ctx context.Context, name string) (Path, func(), error) {
+func (v *View) lock(ctx context.Context, name string, locks *Locks) (Path, func(), error) {
 	p, err := v.reach(name, v.grant.Writes)
 	if err != nil {
 		return p, nil, err
 	}
-	release, err := v.ws.locks.acquire(ctx, p.Real)
+	release, err := locks.acquire(ctx, p.Real)
 	if err != nil {
 		return p, nil, err
 	}
@@ -106,7 +117,7 @@ func (v *View) update(ctx context.Context, f *File, old *Content, how func(*Cont
 		v.Record(f.Path.Real, old.after(next, f.Info))
 		return out, nil
 	}
-	if err := context.Cause(ctx); err != nil {
+	if err := cmp.Or(context.Cause(ctx), v.besideEditor(old)); err != nil {
 		return Written{}, err
 	}
 	info, err := v.replace(f, old, next.Data)
@@ -123,7 +134,7 @@ func (v *View) create(ctx context.Context, p Path, how func(*Content) (Update, e
 	if err != nil {
 		return Written{}, err
 	}
-	if err := context.Cause(ctx); err != nil {
+	if err := cmp.Or(context.Cause(ctx), v.besideEditor(absent)); err != nil {
 		return Written{}, err
 	}
 	info, err := v.createFile(p, next.Data)

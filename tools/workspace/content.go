@@ -28,17 +28,21 @@ type Content struct {
 	Links int    // names that the file has
 	read  State
 	known bool
+	// beside says why it cannot be changed, since an editor holds the file open; nil: none does, or not so.
+	beside error
 }
 
 // Read gives the state in which the session knew the file before, if it did.
 func (c *Content) Read() (State, bool) { return c.read, c.known }
 
 // Current is nil when the file does not exist, or was read in this session and has not changed since. Otherwise it is a
-// fault: not_read or stale_file. The content decides: equal content is unchanged, whatever the times say.
+// fault: not_read or stale_file, or the buffer_open that Change would give. The content decides: equal content is unchanged, whatever the times say.
 func (c *Content) Current() error {
 	switch {
 	case !c.Path.Exists:
 		return nil
+	case c.beside != nil:
+		return c.beside
 	case !c.known:
 		return fault.Invalidf("not_read", "%s exists and has not been read in this session. Read it first, then send this call again.", c.Path.Shown())
 	case !c.read.Same(c.State):
@@ -67,6 +71,11 @@ func (v *View) Look(name string) (*Content, error) {
 	p, err := v.reach(name, v.grant.Reads, v.grant.Writes)
 	if err != nil {
 		return nil, err
+	}
+	if b, err := v.buffer(p); err != nil {
+		return nil, err
+	} else if b != nil {
+		return v.contentOfBuffer(b, p), nil
 	}
 	if !p.Exists {
 		return v.absent(p), nil
@@ -123,6 +132,7 @@ func (v *View) contentOf(f *File) (*Content, error) {
 	if sys, ok := info.Sys().(*syscall.Stat_t); ok {
 		c.Links = int(sys.Nlink)
 	}
+	c.beside = v.besideEditor(c)
 	return c, nil
 }
 

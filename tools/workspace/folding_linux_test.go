@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 	"golang.org/x/text/unicode/norm"
 
+	"github.com/toold/toold/tools/tooltest"
 	"github.com/toold/toold/tools/workspace"
 )
 
@@ -39,6 +40,14 @@ func TestFoldingFileSystem(t *testing.T) {
 		s.spells(t, disk+"/"+name, disk+"/"+want)
 		if c, err := s.view().Look(disk + "/" + name); err != nil || string(c.Data) != want[strings.LastIndex(want, "/")+1:] {
 			t.Errorf("%s holds %q (%v)", name, c.Data, err)
+		}
+	}
+	e := tooltest.NewEditor(t)
+	s.memory.SetBuffers(e.Buffers)
+	e.Type(disk+"/.Env", "typed")
+	for _, name := range []string{".Env", ".env", ".ENV", ".env.", ".e\u200cnv"} {
+		if c, err := s.view().Look(disk + "/" + name); err != nil || string(c.Data) != "typed" {
+			t.Errorf("%s, which is open in an editor, holds %q (%v)", name, c.Data, err)
 		}
 	}
 	ws, err := workspace.Open([]string{disk + "/DIR"}, workspace.NewLocks())

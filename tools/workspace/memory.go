@@ -20,6 +20,8 @@ type Memory struct {
 	states map[string]State
 	kept   []string // real paths whose state holds a Text, oldest first
 	bytes  int      // length of all kept texts
+	// buffers are what editors hold open for the session; nil: none do.
+	buffers *Buffers
 }
 
 // KeptFile is the longest content, in bytes, that a State keeps so that a later change can be shown as a diff; keptAll
@@ -52,6 +54,20 @@ type Range struct {
 
 // NewMemory gives an empty memory.
 func NewMemory() *Memory { return &Memory{states: map[string]State{}} }
+
+// SetBuffers has every View that is made with m from now on show the texts of b.
+func (m *Memory) SetBuffers(b *Buffers) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.buffers = b
+}
+
+// Buffers gives what SetBuffers has set; nil: nothing.
+func (m *Memory) Buffers() *Buffers {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.buffers
+}
 
 // Lookup gives the read state of the file at the real path.
 func (m *Memory) Lookup(real string) (State, bool) {
@@ -186,11 +202,17 @@ func addRange(runs []Range, r Range) []Range {
 }
 
 // Now says how the file at a real path is by now, and whether that is another content than the session knows. A file that
-// the session does not know has not changed; one that is gone has no state.
+// the session does not know has not changed; one that is gone has no state. Of one that an editor holds open the text
+// there counts.
 func (m *Memory) Now(real string) (now State, changed bool) {
 	known, ok := m.Lookup(real)
 	if !ok {
 		return State{}, false
+	}
+	if f := m.Buffers().at(real); f != nil {
+		now = StateOf(f.info())
+		now.Hash = f.hash
+		return now, !now.Same(known)
 	}
 	info, err := os.Lstat(real)
 	if err != nil {

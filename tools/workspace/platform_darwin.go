@@ -3,6 +3,7 @@
 package workspace
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -27,6 +28,19 @@ func liesAt(f *os.File, real string) bool {
 	}
 	resolved, err := filepath.EvalSymlinks(real)
 	return err == nil && resolved == real
+}
+
+// memoryFile gives an open file that holds data and has no name.
+func memoryFile(data []byte) (*os.File, error) {
+	f, err := os.CreateTemp("", "buffer")
+	if err != nil {
+		return nil, err
+	}
+	_, err = f.WriteAt(data, 0)
+	if err = errors.Join(err, os.Remove(f.Name())); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
 }
 
 // reserve does nothing: what does not fit is found out while it is written, and then put back.

@@ -3,6 +3,7 @@
 package workspace
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -43,6 +44,19 @@ func liesAt(f *os.File, real string) bool {
 		return err
 	})
 	return err == nil && (held == real || respelled(held) == real)
+}
+
+// memoryFile gives an open file that holds data and has no name.
+func memoryFile(data []byte) (*os.File, error) {
+	fd, err := unix.MemfdCreate("buffer", unix.MFD_CLOEXEC)
+	if err != nil {
+		return nil, os.NewSyscallError("memfd_create", err)
+	}
+	f := os.NewFile(uintptr(fd), "buffer")
+	if _, err := f.WriteAt(data, 0); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
 }
 
 // reserve takes room for n bytes of f from offset at on, without changing what f holds or its size.

@@ -39,7 +39,7 @@ type Putting struct {
 }
 
 // PutBack does all of puts, or, as long as anything stands in the way of one, none: then the error is a fault stale_file,
-// undeclared, not_kept, disk_full, permission_denied or of content, and all is as it was. Behind that point each is done by itself,
+// undeclared, buffer_open, not_kept, disk_full, permission_denied or of content, and all is as it was. Behind that point each is done by itself,
 // atomically, and what fails is told. Links are never followed. Each Real has to be in the grant's Writes. content gives
 // what has a hash; it belongs to the caller.
 //
@@ -128,6 +128,9 @@ func (w *putter) unchanged(p *placing) error {
 	path := Path{Named: p.Real, Real: p.Real}
 	if !holds(w.view.grant.Writes, p.Real) {
 		return undeclared(path)
+	}
+	if w.view.buffers.hold(p.Real) {
+		return fault.Invalidf("buffer_open", "%s is open in an editor with text that is not saved. Nothing was put back; save and close it there, or leave it out.", path.Shown())
 	}
 	if p.Now.Kind == Unkept {
 		return fault.Invalidf("not_kept", "What stands at %s cannot be kept (%s), so it is not touched. Nothing was put back; leave it out.", path.Shown(), p.Now.Why)

@@ -15,13 +15,14 @@ import (
 
 // A Tree is a directory opened for walking, or one file in it. It belongs to the caller, who closes it.
 type Tree struct {
-	Root   *os.Root
-	Path   Path   // what was named: the directory, or the file
-	Real   string // real path of Root
-	Single string // base name of the file when a file was named; empty: the whole directory
-	ws     *Workspace
-	hidden map[string]bool
-	barred func(real string) string
+	Root    *os.Root
+	Path    Path   // what was named: the directory, or the file
+	Real    string // real path of Root
+	Single  string // base name of the file when a file was named; empty: the whole directory
+	ws      *Workspace
+	buffers *Buffers
+	hidden  map[string]bool
+	barred  func(real string) string
 }
 
 // Hidden reports whether the directory at path, below Root and with slashes, is the daemon's own. Who walks leaves it
@@ -42,7 +43,8 @@ func (t *Tree) Guarded() bool { return t.barred != nil }
 // Close lets go of the directory.
 func (t *Tree) Close() error { return t.Root.Close() }
 
-// Tree opens the directory that name comes to, or for a file its parent, in which Single then names it. It returns
+// Tree opens the directory that name comes to, or for a file its parent, in which Single then names it, also one that an
+// editor holds open and that is not on the disk yet. It returns
 // faults: path_not_found (Details: NotFound), not_regular, permission_denied, rule_denied, undeclared, and those of
 // Resolve.
 func (v *View) Tree(name string) (*Tree, error) {
@@ -51,14 +53,16 @@ func (v *View) Tree(name string) (*Tree, error) {
 		return nil, err
 	}
 	info, err := os.Lstat(p.Real)
-	if !p.Exists || err != nil {
+	inEditor := (!p.Exists || err != nil) && v.buffers.at(p.Real) != nil
+	switch {
+	case inEditor:
+	case !p.Exists || err != nil:
 		return nil, v.pathNotFound(p)
-	}
-	if !info.IsDir() && !info.Mode().IsRegular() {
+	case !info.IsDir() && !info.Mode().IsRegular():
 		return nil, notRegular(p, info)
 	}
-	t := &Tree{Path: p, Real: p.Real, ws: v.ws, hidden: map[string]bool{}, barred: v.grant.Barred}
-	if !info.IsDir() {
+	t := &Tree{Path: p, Real: p.Real, ws: v.ws, buffers: v.buffers, hidden: map[string]bool{}, barred: v.grant.Barred}
+	if inEditor || !info.IsDir() {
 		t.Real, t.Single = filepath.Dir(p.Real), filepath.Base(p.Real)
 	}
 	for _, dir := range v.ws.hidden {

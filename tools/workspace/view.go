@@ -18,6 +18,7 @@ import (
 
 // A Grant is what one call may reach. What may be written may also be read.
 type Grant struct {
+	Call          string // names the call, so that an editor can be told for whom it changes a buffer; nothing follows from it
 	Dir           string // the working directory, absolute
 	Reads, Writes []Grantee
 	// Changes are where the call may leave something else than was there: what Writes name, the links on the way to that,
@@ -50,15 +51,18 @@ type View struct {
 	ws     *Workspace
 	grant  Grant
 	memory *Memory
+	// buffers are what editors hold open for the session; nil: none do.
+	buffers *Buffers
 
 	mu      sync.Mutex
 	learned map[string]State
 	shown   map[inode]bool // files of several names that Look has given
 }
 
-// View cuts the workspace to one call. m is the session's memory; the view reads it and never changes it.
+// View cuts the workspace to one call. m is the session's memory; the view reads it and never changes it. What m has
+// Buffers of is read from there and changed there, by Open, Look and Change.
 func (w *Workspace) View(g Grant, m *Memory) *View {
-	return &View{ws: w, grant: g, memory: m, learned: map[string]State{}, shown: map[inode]bool{}}
+	return &View{ws: w, grant: g, memory: m, buffers: m.Buffers(), learned: map[string]State{}, shown: map[inode]bool{}}
 }
 
 // Changes gives the grant's. They must not be modified.
@@ -136,12 +140,18 @@ type File struct {
 }
 
 // Open opens the regular file that name, absolute or relative to the working directory, comes to. It never waits for
-// another process and never opens what is not regular. It returns faults: file_not_found (Details: NotFound),
-// is_directory, not_regular, permission_denied, rule_denied, undeclared, and those of Resolve.
+// another process and never opens what is not regular. Of a file that an editor holds open it gives a copy of the text
+// there, which may not be on the disk at all. It returns faults: file_not_found (Details: NotFound),
+// is_directory, not_regular, permission_denied, rule_denied, undeclared, buffer_too_large, and those of Resolve.
 func (v *View) Open(name string) (*File, error) {
 	p, err := v.reach(name, v.grant.Reads, v.grant.Writes)
 	if err != nil {
 		return nil, err
+	}
+	if f, err := v.buffer(p); err != nil {
+		return nil, err
+	} else if f != nil {
+		return f.file(p)
 	}
 	return v.open(p, os.O_RDONLY)
 }

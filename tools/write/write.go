@@ -28,12 +28,13 @@ type input struct {
 type Structured struct {
 	FilePath    string `json:"filePath"` // absolute, as named
 	Created     bool   `json:"created"`
-	Unchanged   bool   `json:"unchanged"`   // the file held this content already; nothing was written
-	Size        int64  `json:"size"`        // bytes, now
-	Encoding    string `json:"encoding"`    // of the file
-	LineEnding  string `json:"lineEnding"`  // of the file, now: "lf", "crlf", "mixed" or "none"
-	Diff        string `json:"diff"`        // unified diff of the change
-	UnseenLines int    `json:"unseenLines"` // lines of the old content that were never read
+	Unchanged   bool   `json:"unchanged"`          // the file held this content already; nothing was written
+	Size        int64  `json:"size"`               // bytes, now
+	Encoding    string `json:"encoding"`           // of the file
+	LineEnding  string `json:"lineEnding"`         // of the file, now: "lf", "crlf", "mixed" or "none"
+	Diff        string `json:"diff"`               // unified diff of the change
+	UnseenLines int    `json:"unseenLines"`        // lines of the old content that were never read
+	InEditor    bool   `json:"inEditor,omitempty"` // an editor holds the file open and has made the change there
 }
 
 // Tool gives the Write tool.
@@ -101,6 +102,7 @@ func run(ctx context.Context, env *tools.Env, in input) (tools.Result, error) {
 	result.Structured = Structured{
 		FilePath: written.Path.Name(), Created: written.Created, Unchanged: written.Same, Size: int64(len(p.raw)),
 		Encoding: p.encoding.Name(), LineEnding: string(text.Endings(p.next)), Diff: diff, UnseenLines: p.unseen,
+		InEditor: written.InEditor != "",
 	}
 	return result, nil
 }
@@ -165,6 +167,9 @@ func (p *plan) report(w workspace.Written) string {
 	}
 	if w.OtherNames != "" {
 		fmt.Fprintf(&b, "Note: %s\n", w.OtherNames)
+	}
+	if w.InEditor != "" {
+		fmt.Fprintf(&b, "Note: %s\n", w.InEditor)
 	}
 	if p.crlf {
 		b.WriteString("Note: the file's lines end in CRLF; the new ones do too.\n")

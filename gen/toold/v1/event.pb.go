@@ -547,12 +547,13 @@ type ExecuteResponse_TurnEnded struct {
 }
 
 type ExecuteResponse_ClientToolUse struct {
-	// The client is to run a tool of its own. Not sent yet.
+	// The client is to run a tool of its own. Not a record; sent to the stream that has registered the tool, and again
+	// to the one that takes it over.
 	ClientToolUse *ClientToolUse `protobuf:"bytes,12,opt,name=client_tool_use,json=clientToolUse,proto3,oneof"`
 }
 
 type ExecuteResponse_BufferEdit struct {
-	// The client is to edit a buffer. Not sent yet.
+	// The client is to edit a buffer. Not a record; sent to the stream that has the buffer.
 	BufferEdit *BufferEdit `protobuf:"bytes,13,opt,name=buffer_edit,json=bufferEdit,proto3,oneof"`
 }
 
@@ -567,12 +568,13 @@ type ExecuteResponse_SessionChanged struct {
 }
 
 type ExecuteResponse_ClientToolCancel struct {
-	// The client is to stop a tool of its own. Not sent yet.
+	// The client is to stop a tool of its own: its call has ended, and what it still sends of it is dropped. Not a
+	// record.
 	ClientToolCancel *ClientToolCancel `protobuf:"bytes,17,opt,name=client_tool_cancel,json=clientToolCancel,proto3,oneof"`
 }
 
 type ExecuteResponse_SaveBuffers struct {
-	// The client is to save its buffers. Not sent yet.
+	// The client is to save its buffers. Not a record; sent to each stream that has some.
 	SaveBuffers *SaveBuffers `protobuf:"bytes,18,opt,name=save_buffers,json=saveBuffers,proto3,oneof"`
 }
 
@@ -1062,9 +1064,12 @@ type Question struct {
 	Grounds []*Ground `protobuf:"bytes,12,rep,name=grounds,proto3" json:"grounds,omitempty"`
 	// What the call would run, read, write and contact, one a line, with where each path leads. A yes is for that: if it
 	// comes to something else by then, it is asked again.
-	Effects       []string `protobuf:"bytes,13,rep,name=effects,proto3" json:"effects,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Effects []string `protobuf:"bytes,13,rep,name=effects,proto3" json:"effects,omitempty"`
+	// Set when it is the tool that asks, in the middle of its call, and not whether the call may run: JSON Schema of what the
+	// answer's updated_input_json is to hold, "{}" when a yes or a no is all. A DENY is then an answer, and stops nothing.
+	FormSchemaJson string `protobuf:"bytes,14,opt,name=form_schema_json,json=formSchemaJson,proto3" json:"form_schema_json,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *Question) Reset() {
@@ -1186,6 +1191,13 @@ func (x *Question) GetEffects() []string {
 		return x.Effects
 	}
 	return nil
+}
+
+func (x *Question) GetFormSchemaJson() string {
+	if x != nil {
+		return x.FormSchemaJson
+	}
+	return ""
 }
 
 // A question no longer matters: it was answered elsewhere, or its call has ended.
@@ -2450,7 +2462,7 @@ func (x *TurnEnded) GetWork() *durationpb.Duration {
 	return nil
 }
 
-// The client is to run a tool of its own.
+// The client is to run a tool of its own, and to answer with one ClientToolResult.
 type ClientToolUse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The call.
@@ -2514,7 +2526,7 @@ func (x *ClientToolUse) GetInputJson() string {
 	return ""
 }
 
-// The client is to stop a tool of its own.
+// The client is to stop a tool of its own. It need not answer.
 type ClientToolCancel struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The call.
@@ -2569,14 +2581,16 @@ func (x *ClientToolCancel) GetReason() string {
 	return ""
 }
 
-// The client is to edit a buffer instead of the file.
+// The client is to edit a buffer instead of the file, and to answer with BufferEdited. Each edit's place counts in the
+// bytes of the text, as UTF-8, that the edits before it have made.
 type BufferEdit struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The call.
 	ToolUseId string `protobuf:"bytes,1,opt,name=tool_use_id,json=toolUseId,proto3" json:"tool_use_id,omitempty"`
 	// Absolute.
 	Path string `protobuf:"bytes,2,opt,name=path,proto3" json:"path,omitempty"`
-	// The version that the edits are meant for.
+	// The version that the edits are meant for. If the buffer has another one by now it stays as it is, and BufferEdited
+	// says so in error.
 	Version int64 `protobuf:"varint,3,opt,name=version,proto3" json:"version,omitempty"`
 	// In the order in which they are to be made.
 	Edits         []*TextEdit `protobuf:"bytes,4,rep,name=edits,proto3" json:"edits,omitempty"`
@@ -2706,7 +2720,8 @@ func (x *TextEdit) GetText() string {
 	return ""
 }
 
-// The client is to save its unsaved buffers.
+// The client is to save its unsaved buffers, since a process that sees the disk is about to start, and to answer with
+// BuffersSaved. It has 2 s; a call that starts without them says in its result that it saw the disk.
 type SaveBuffers struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The call that waits for it.
@@ -2852,9 +2867,11 @@ type SessionChanged struct {
 	// The session is closed: no further record follows.
 	Closed bool `protobuf:"varint,7,opt,name=closed,proto3" json:"closed,omitempty"`
 	// Somebody else than the last one uses the session.
-	Peer          *Peer `protobuf:"bytes,8,opt,name=peer,proto3" json:"peer,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Peer *Peer `protobuf:"bytes,8,opt,name=peer,proto3" json:"peer,omitempty"`
+	// Names of deferred tools that were activated: the session has them from now on.
+	ActivatedTools []string `protobuf:"bytes,9,rep,name=activated_tools,json=activatedTools,proto3" json:"activated_tools,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *SessionChanged) Reset() {
@@ -2939,6 +2956,13 @@ func (x *SessionChanged) GetClosed() bool {
 func (x *SessionChanged) GetPeer() *Peer {
 	if x != nil {
 		return x.Peer
+	}
+	return nil
+}
+
+func (x *SessionChanged) GetActivatedTools() []string {
+	if x != nil {
+		return x.ActivatedTools
 	}
 	return nil
 }
@@ -3145,7 +3169,7 @@ const file_toold_v1_event_proto_rawDesc = "" +
 	"\x04list\x18\x03 \x01(\tR\x04list\x12\x12\n" +
 	"\x04file\x18\x04 \x01(\tR\x04file\x12\x12\n" +
 	"\x04line\x18\x05 \x01(\rR\x04line\x12\x12\n" +
-	"\x04part\x18\x06 \x01(\tR\x04part\"\xc7\x03\n" +
+	"\x04part\x18\x06 \x01(\tR\x04part\"\xf1\x03\n" +
 	"\bQuestion\x12\x1f\n" +
 	"\vquestion_id\x18\x01 \x01(\tR\n" +
 	"questionId\x12\x1e\n" +
@@ -3162,7 +3186,8 @@ const file_toold_v1_event_proto_rawDesc = "" +
 	" \x03(\v2\x14.toold.v1.SuggestionR\vsuggestions\x124\n" +
 	"\aexpires\x18\v \x01(\v2\x1a.google.protobuf.TimestampR\aexpires\x12*\n" +
 	"\agrounds\x18\f \x03(\v2\x10.toold.v1.GroundR\agrounds\x12\x18\n" +
-	"\aeffects\x18\r \x03(\tR\aeffects\"l\n" +
+	"\aeffects\x18\r \x03(\tR\aeffects\x12(\n" +
+	"\x10form_schema_json\x18\x0e \x01(\tR\x0eformSchemaJson\"l\n" +
 	"\x11QuestionWithdrawn\x12\x1f\n" +
 	"\vquestion_id\x18\x01 \x01(\tR\n" +
 	"questionId\x12\x1e\n" +
@@ -3282,7 +3307,7 @@ const file_toold_v1_event_proto_rawDesc = "" +
 	"\x04code\x18\x01 \x01(\tR\x04code\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x12\x1e\n" +
 	"\vtool_use_id\x18\x03 \x01(\tR\ttoolUseId\x121\n" +
-	"\adetails\x18\x04 \x01(\v2\x17.google.protobuf.StructR\adetails\"\xc3\x02\n" +
+	"\adetails\x18\x04 \x01(\v2\x17.google.protobuf.StructR\adetails\"\xec\x02\n" +
 	"\x0eSessionChanged\x12+\n" +
 	"\x11working_directory\x18\x01 \x01(\tR\x10workingDirectory\x12\x1a\n" +
 	"\bexported\x18\x02 \x03(\tR\bexported\x12\x1e\n" +
@@ -3293,7 +3318,8 @@ const file_toold_v1_event_proto_rawDesc = "" +
 	"\rtodos_changed\x18\x05 \x01(\bR\ftodosChanged\x12A\n" +
 	"\x0fpermission_mode\x18\x06 \x01(\x0e2\x18.toold.v1.PermissionModeR\x0epermissionMode\x12\x16\n" +
 	"\x06closed\x18\a \x01(\bR\x06closed\x12\"\n" +
-	"\x04peer\x18\b \x01(\v2\x0e.toold.v1.PeerR\x04peer\"~\n" +
+	"\x04peer\x18\b \x01(\v2\x0e.toold.v1.PeerR\x04peer\x12'\n" +
+	"\x0factivated_tools\x18\t \x03(\tR\x0eactivatedTools\"~\n" +
 	"\x04Peer\x12\x10\n" +
 	"\x03uid\x18\x01 \x01(\rR\x03uid\x12\x1f\n" +
 	"\vclient_name\x18\x02 \x01(\tR\n" +

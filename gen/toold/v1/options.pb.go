@@ -564,7 +564,7 @@ func (x *Options) GetTools() *ToolList {
 // A list of tools by name, with presence.
 type ToolList struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Exact names.
+	// Exact names; of MCP tools also those of servers: "mcp__SERVER" or "mcp__SERVER__*".
 	Names         []string `protobuf:"bytes,1,rep,name=names,proto3" json:"names,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -542,17 +542,17 @@ type ExecuteRequest_DiscardTurn struct {
 }
 
 type ExecuteRequest_ClientToolResult struct {
-	// The result of a tool that the client runs. Not served yet.
+	// The result of a tool that the client runs.
 	ClientToolResult *ClientToolResult `protobuf:"bytes,8,opt,name=client_tool_result,json=clientToolResult,proto3,oneof"`
 }
 
 type ExecuteRequest_BufferChanged struct {
-	// The unsaved text of a file. Not served yet.
+	// The unsaved text of a file.
 	BufferChanged *BufferChanged `protobuf:"bytes,9,opt,name=buffer_changed,json=bufferChanged,proto3,oneof"`
 }
 
 type ExecuteRequest_BufferClosed struct {
-	// The editor has closed a file. Not served yet.
+	// The editor has closed a file.
 	BufferClosed *BufferClosed `protobuf:"bytes,10,opt,name=buffer_closed,json=bufferClosed,proto3,oneof"`
 }
 
@@ -562,17 +562,17 @@ type ExecuteRequest_Ack struct {
 }
 
 type ExecuteRequest_ClientToolProgress struct {
-	// How far a tool that the client runs has come. Not served yet.
+	// How far a tool that the client runs has come.
 	ClientToolProgress *ClientToolProgress `protobuf:"bytes,12,opt,name=client_tool_progress,json=clientToolProgress,proto3,oneof"`
 }
 
 type ExecuteRequest_BufferEdited struct {
-	// The reply to a BufferEdit. Not served yet.
+	// The reply to a BufferEdit.
 	BufferEdited *BufferEdited `protobuf:"bytes,13,opt,name=buffer_edited,json=bufferEdited,proto3,oneof"`
 }
 
 type ExecuteRequest_BuffersSaved struct {
-	// The reply to SaveBuffers. Not served yet.
+	// The reply to SaveBuffers.
 	BuffersSaved *BuffersSaved `protobuf:"bytes,14,opt,name=buffers_saved,json=buffersSaved,proto3,oneof"`
 }
 
@@ -622,7 +622,8 @@ type Attach struct {
 	Client *ClientInfo `protobuf:"bytes,5,opt,name=client,proto3" json:"client,omitempty"`
 	// What the client can do. All off unless set.
 	Capabilities *Capabilities `protobuf:"bytes,6,opt,name=capabilities,proto3" json:"capabilities,omitempty"`
-	// Tools that the client runs itself. Not served yet: FAILED_PRECONDITION when set.
+	// Tools that the client runs itself, for as long as the stream lives and 5 s longer. A later stream that registers the
+	// same name takes the tool over, with its calls that run: they are sent again. At most 128 of a session.
 	ClientTools []*ClientTool `protobuf:"bytes,7,rep,name=client_tools,json=clientTools,proto3" json:"client_tools,omitempty"`
 	// May change on a later attach: unset fields keep their value. In force from the next turn, permission_mode at once.
 	Options *Options `protobuf:"bytes,8,opt,name=options,proto3" json:"options,omitempty"`
@@ -786,7 +787,9 @@ type Capabilities struct {
 	// It answers questions. Without it, a call that would have to ask is DENIED cannot_ask, unless another stream of
 	// the session can answer.
 	Answers bool `protobuf:"varint,1,opt,name=answers,proto3" json:"answers,omitempty"`
-	// It offers the unsaved text of files. Not served yet: FAILED_PRECONDITION when set.
+	// It offers the unsaved text of files: it may send BufferChanged and BufferClosed, and answers BufferEdit and
+	// SaveBuffers. What it has sent counts for as long as the stream lives and 5 s longer; a stream that comes after it
+	// sends its buffers again.
 	Buffers bool `protobuf:"varint,2,opt,name=buffers,proto3" json:"buffers,omitempty"`
 	// It wants to be told, by a Notice "file_changed", when a file that the session has read is not any more as it was
 	// read: another program has changed it, or a command of the session. Changes that come soon after each other are told
@@ -850,14 +853,18 @@ func (x *Capabilities) GetFileChanges() bool {
 // A tool that the client runs itself.
 type ClientTool struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The name that the model uses.
+	// The name that the model uses: 1 to 64 letters, digits, underscores and dashes. A tool of another kind that has the
+	// name wins, which ListTools reports.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// Markdown, for the model.
 	Description string `protobuf:"bytes,2,opt,name=description,proto3" json:"description,omitempty"`
-	// JSON Schema of the input, as JSON text.
+	// JSON Schema of the input, as JSON text; empty: an object with anything in it. Inputs are checked against it before
+	// they are sent.
 	InputSchemaJson string `protobuf:"bytes,3,opt,name=input_schema_json,json=inputSchemaJson,proto3" json:"input_schema_json,omitempty"`
-	// It changes nothing, so its calls may run beside others.
-	ReadOnly      bool `protobuf:"varint,4,opt,name=read_only,json=readOnly,proto3" json:"read_only,omitempty"`
+	// It changes nothing, so its calls may run beside others, and nobody is asked for them unless a rule says so.
+	ReadOnly bool `protobuf:"varint,4,opt,name=read_only,json=readOnly,proto3" json:"read_only,omitempty"`
+	// How long a call may run, waiting for a person included; unset: 10 minutes.
+	Timeout       *durationpb.Duration `protobuf:"bytes,5,opt,name=timeout,proto3" json:"timeout,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -918,6 +925,13 @@ func (x *ClientTool) GetReadOnly() bool {
 		return x.ReadOnly
 	}
 	return false
+}
+
+func (x *ClientTool) GetTimeout() *durationpb.Duration {
+	if x != nil {
+		return x.Timeout
+	}
+	return nil
 }
 
 // One tool call, as the model asked for it.
@@ -1468,12 +1482,12 @@ func (x *Ack) GetSeq() uint64 {
 	return 0
 }
 
-// The result of a tool that the client runs.
+// The result of a tool that the client runs. The first one counts.
 type ClientToolResult struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Of the ClientToolUse.
 	ToolUseId string `protobuf:"bytes,1,opt,name=tool_use_id,json=toolUseId,proto3" json:"tool_use_id,omitempty"`
-	// What it gave.
+	// What it gave. Of all that a client sends, 4 MiB go into one message.
 	Content []*Content `protobuf:"bytes,2,rep,name=content,proto3" json:"content,omitempty"`
 	// It did not succeed.
 	IsError bool `protobuf:"varint,3,opt,name=is_error,json=isError,proto3" json:"is_error,omitempty"`
@@ -1601,7 +1615,7 @@ type BufferChanged struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Absolute.
 	Path string `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"`
-	// Grows with every change.
+	// Grows with every change. One that does not is refused with a Notice "stale_buffer", and the buffer stays as it was.
 	Version int64 `protobuf:"varint,2,opt,name=version,proto3" json:"version,omitempty"`
 	// The whole text.
 	Content       string `protobuf:"bytes,3,opt,name=content,proto3" json:"content,omitempty"`
@@ -1706,7 +1720,7 @@ func (x *BufferClosed) GetPath() string {
 	return ""
 }
 
-// The client's reply to a BufferEdit.
+// The client's reply to a BufferEdit. The text that the edits make is then the buffer's, under the new version.
 type BufferEdited struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Of the call whose edit this was.
@@ -2578,13 +2592,14 @@ const file_toold_v1_tool_proto_rawDesc = "" +
 	"\fCapabilities\x12\x18\n" +
 	"\aanswers\x18\x01 \x01(\bR\aanswers\x12\x18\n" +
 	"\abuffers\x18\x02 \x01(\bR\abuffers\x12!\n" +
-	"\ffile_changes\x18\x03 \x01(\bR\vfileChanges\"\x8b\x01\n" +
+	"\ffile_changes\x18\x03 \x01(\bR\vfileChanges\"\xc0\x01\n" +
 	"\n" +
 	"ClientTool\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
 	"\vdescription\x18\x02 \x01(\tR\vdescription\x12*\n" +
 	"\x11input_schema_json\x18\x03 \x01(\tR\x0finputSchemaJson\x12\x1b\n" +
-	"\tread_only\x18\x04 \x01(\bR\breadOnly\"\x87\x02\n" +
+	"\tread_only\x18\x04 \x01(\bR\breadOnly\x123\n" +
+	"\atimeout\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\atimeout\"\x87\x02\n" +
 	"\aToolUse\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12/\n" +
@@ -2783,8 +2798,8 @@ var file_toold_v1_tool_proto_goTypes = []any{
 	(*GetCallResponse)(nil),     // 32: toold.v1.GetCallResponse
 	nil,                         // 33: toold.v1.Attach.EnvEntry
 	(*Options)(nil),             // 34: toold.v1.Options
-	(*structpb.Struct)(nil),     // 35: google.protobuf.Struct
-	(*durationpb.Duration)(nil), // 36: google.protobuf.Duration
+	(*durationpb.Duration)(nil), // 35: google.protobuf.Duration
+	(*structpb.Struct)(nil),     // 36: google.protobuf.Struct
 	(*Content)(nil),             // 37: toold.v1.Content
 	(*Step)(nil),                // 38: toold.v1.Step
 	(*ExecuteResponse)(nil),     // 39: toold.v1.ExecuteResponse
@@ -2812,39 +2827,40 @@ var file_toold_v1_tool_proto_depIdxs = []int32{
 	9,  // 17: toold.v1.Attach.client_tools:type_name -> toold.v1.ClientTool
 	34, // 18: toold.v1.Attach.options:type_name -> toold.v1.Options
 	0,  // 19: toold.v1.Attach.role:type_name -> toold.v1.Role
-	35, // 20: toold.v1.ToolUse.input:type_name -> google.protobuf.Struct
-	36, // 21: toold.v1.ToolUse.timeout:type_name -> google.protobuf.Duration
-	2,  // 22: toold.v1.Remember.scope:type_name -> toold.v1.Scope
-	1,  // 23: toold.v1.Answer.decision:type_name -> toold.v1.Decision
-	12, // 24: toold.v1.Answer.remember:type_name -> toold.v1.Remember
-	37, // 25: toold.v1.ClientToolResult.content:type_name -> toold.v1.Content
-	35, // 26: toold.v1.ClientToolResult.structured:type_name -> google.protobuf.Struct
-	38, // 27: toold.v1.ClientToolProgress.step:type_name -> toold.v1.Step
-	35, // 28: toold.v1.RunToolRequest.input:type_name -> google.protobuf.Struct
-	34, // 29: toold.v1.RunToolRequest.options:type_name -> toold.v1.Options
-	36, // 30: toold.v1.RunToolRequest.timeout:type_name -> google.protobuf.Duration
-	39, // 31: toold.v1.RunToolResponse.event:type_name -> toold.v1.ExecuteResponse
-	3,  // 32: toold.v1.ListToolsRequest.format:type_name -> toold.v1.ToolFormat
-	40, // 33: toold.v1.Tool.level:type_name -> toold.v1.Level
-	27, // 34: toold.v1.ListToolsResponse.tools:type_name -> toold.v1.Tool
-	41, // 35: toold.v1.ReadOutputRequest.channel:type_name -> toold.v1.Channel
-	4,  // 36: toold.v1.GetCallResponse.state:type_name -> toold.v1.CallState
-	39, // 37: toold.v1.GetCallResponse.records:type_name -> toold.v1.ExecuteResponse
-	5,  // 38: toold.v1.ToolService.Execute:input_type -> toold.v1.ExecuteRequest
-	24, // 39: toold.v1.ToolService.RunTool:input_type -> toold.v1.RunToolRequest
-	26, // 40: toold.v1.ToolService.ListTools:input_type -> toold.v1.ListToolsRequest
-	29, // 41: toold.v1.ToolService.ReadOutput:input_type -> toold.v1.ReadOutputRequest
-	31, // 42: toold.v1.ToolService.GetCall:input_type -> toold.v1.GetCallRequest
-	39, // 43: toold.v1.ToolService.Execute:output_type -> toold.v1.ExecuteResponse
-	25, // 44: toold.v1.ToolService.RunTool:output_type -> toold.v1.RunToolResponse
-	28, // 45: toold.v1.ToolService.ListTools:output_type -> toold.v1.ListToolsResponse
-	30, // 46: toold.v1.ToolService.ReadOutput:output_type -> toold.v1.ReadOutputResponse
-	32, // 47: toold.v1.ToolService.GetCall:output_type -> toold.v1.GetCallResponse
-	43, // [43:48] is the sub-list for method output_type
-	38, // [38:43] is the sub-list for method input_type
-	38, // [38:38] is the sub-list for extension type_name
-	38, // [38:38] is the sub-list for extension extendee
-	0,  // [0:38] is the sub-list for field type_name
+	35, // 20: toold.v1.ClientTool.timeout:type_name -> google.protobuf.Duration
+	36, // 21: toold.v1.ToolUse.input:type_name -> google.protobuf.Struct
+	35, // 22: toold.v1.ToolUse.timeout:type_name -> google.protobuf.Duration
+	2,  // 23: toold.v1.Remember.scope:type_name -> toold.v1.Scope
+	1,  // 24: toold.v1.Answer.decision:type_name -> toold.v1.Decision
+	12, // 25: toold.v1.Answer.remember:type_name -> toold.v1.Remember
+	37, // 26: toold.v1.ClientToolResult.content:type_name -> toold.v1.Content
+	36, // 27: toold.v1.ClientToolResult.structured:type_name -> google.protobuf.Struct
+	38, // 28: toold.v1.ClientToolProgress.step:type_name -> toold.v1.Step
+	36, // 29: toold.v1.RunToolRequest.input:type_name -> google.protobuf.Struct
+	34, // 30: toold.v1.RunToolRequest.options:type_name -> toold.v1.Options
+	35, // 31: toold.v1.RunToolRequest.timeout:type_name -> google.protobuf.Duration
+	39, // 32: toold.v1.RunToolResponse.event:type_name -> toold.v1.ExecuteResponse
+	3,  // 33: toold.v1.ListToolsRequest.format:type_name -> toold.v1.ToolFormat
+	40, // 34: toold.v1.Tool.level:type_name -> toold.v1.Level
+	27, // 35: toold.v1.ListToolsResponse.tools:type_name -> toold.v1.Tool
+	41, // 36: toold.v1.ReadOutputRequest.channel:type_name -> toold.v1.Channel
+	4,  // 37: toold.v1.GetCallResponse.state:type_name -> toold.v1.CallState
+	39, // 38: toold.v1.GetCallResponse.records:type_name -> toold.v1.ExecuteResponse
+	5,  // 39: toold.v1.ToolService.Execute:input_type -> toold.v1.ExecuteRequest
+	24, // 40: toold.v1.ToolService.RunTool:input_type -> toold.v1.RunToolRequest
+	26, // 41: toold.v1.ToolService.ListTools:input_type -> toold.v1.ListToolsRequest
+	29, // 42: toold.v1.ToolService.ReadOutput:input_type -> toold.v1.ReadOutputRequest
+	31, // 43: toold.v1.ToolService.GetCall:input_type -> toold.v1.GetCallRequest
+	39, // 44: toold.v1.ToolService.Execute:output_type -> toold.v1.ExecuteResponse
+	25, // 45: toold.v1.ToolService.RunTool:output_type -> toold.v1.RunToolResponse
+	28, // 46: toold.v1.ToolService.ListTools:output_type -> toold.v1.ListToolsResponse
+	30, // 47: toold.v1.ToolService.ReadOutput:output_type -> toold.v1.ReadOutputResponse
+	32, // 48: toold.v1.ToolService.GetCall:output_type -> toold.v1.GetCallResponse
+	44, // [44:49] is the sub-list for method output_type
+	39, // [39:44] is the sub-list for method input_type
+	39, // [39:39] is the sub-list for extension type_name
+	39, // [39:39] is the sub-list for extension extendee
+	0,  // [0:39] is the sub-list for field type_name
 }
 
 func init() { file_toold_v1_tool_proto_init() }

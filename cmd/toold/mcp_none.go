@@ -1,0 +1,22 @@
+//go:build no_mcp
+
+// In the place of mcp.go in a build that leaves MCP out. It knows nothing of the protocol.
+
+package main
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+)
+
+func (s *setup) mcpCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "mcp",
+		Short:   "Offer the tools as an MCP server (not in this build)",
+		Example: "  toold mcp",
+		RunE: doing(func(context.Context, []string) error {
+			return misused("this toold was built with the tag no_mcp: it has no MCP server")
+		}),
+	}
+}

@@ -1,0 +1,150 @@
+//go:build !no_mcp
+
+package main
+
+// What comes in on standard input that no client should send.
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+)
+
+const mcpHello = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"hand","version":"1"}}}` + "\n" +
+	`{"jsonrpc":"2.0","method":"notifications/initialized"}` + "\n"
+
+// mcpPipe starts a second server in the workspace of the first, to be written to by hand. output gives its next line.
+func mcpPipe(t *testing.T, p *mcpPeer) (input *os.File, output func() map[string]any) {
+	t.Helper()
+	in, input, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := self(t, context.Background(), p.environ, p.root, "mcp", "--mode", "bypassPermissions")
+	cmd.Stdin = in
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	_ = in.Close()
+	lines := bufio.NewReader(out)
+	t.Cleanup(func() {
+		_ = input.Close()
+		_, _ = io.Copy(io.Discard, lines)
+		if err := cmd.Wait(); err != nil {
+			t.Errorf("the server ended with %v", err)
+		}
+	})
+	output = func() map[string]any {
+		t.Helper()
+		line, err := lines.ReadBytes('\n')
+		var message map[string]any
+		if err != nil || json.Unmarshal(line, &message) != nil || message["jsonrpc"] != "2.0" {
+			t.Fatalf("the server wrote %.200q, %v", line, err)
+		}
+		return message
+	}
+	if _, err := input.WriteString(mcpHello); err != nil {
+		t.Fatal(err)
+	}
+	output()
+	return input, output
+}
+
+// TestMCPHostileInput: what is no message is answered, and what follows it is served.
+func TestMCPHostileInput(t *testing.T) {
+	t.Parallel()
+	p := meetMCP(t, peerOptions{})
+	input, output := mcpPipe(t, p)
+	call := `{"jsonrpc":"2.0","id":"last","method":"tools/call","params":{"name":"Bash","arguments":{"command":"echo served"}}}` + "\n"
+	for name, c := range map[string]struct {
+		text string
+		code float64
+	}{
+		"garbage":       {"garbage\n", -32700},
+		"half a line":   {`{"jsonrpc":"2.0","id":1,` + "\n", -32700},
+		"not UTF-8":     {"\xff\xfe\x00\n", -32700},
+		"other version": {`{"jsonrpc":"1.0","id":7,"method":"ping"}` + "\n", -32600},
+		"empty batch":   {"[]\n", -32600},
+		"a number":      {"7\n", -32600},
+		"huge":          {strings.Repeat("x", maxMCPLine+1) + "\n", -32700},
+		"deep":          {strings.Repeat("[", 100_000) + "\n", -32700},
+		"no method":     {`{"jsonrpc":"2.0","id":8,"method":"no/such"}` + "\n", -32601},
+		"no params":     {`{"jsonrpc":"2.0","id":9,"method":"tools/call"}` + "\n", -32600},
+		"wrong params":  {`{"jsonrpc":"2.0","id":9,"method":"tools/call","params":[1]}` + "\n", -32602},
+		"wrong meta":    {`{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{"name":"LS","_meta":1,"arguments":7}}` + "\n", 0},
+	} {
+		if _, err := input.WriteString(c.text); err != nil {
+			t.Fatal(err)
+		}
+		answer := output()
+		fault, _ := answer["error"].(map[string]any)
+		if code, _ := fault["code"].(float64); code != c.code {
+			t.Errorf("%s was answered with %v, want code %v", name, answer, c.code)
+		}
+		if _, err := input.WriteString(call); err != nil {
+			t.Fatal(err)
+		}
+		if answer := output(); answer["id"] != "last" || answer["result"] == nil {
+			t.Errorf("after %s a call was answered with %v", name, answer)
+		}
+	}
+}
+
+// TestMCPPipedIn: requests that are piped in are answered before the end of input ends the server.
+func TestMCPPipedIn(t *testing.T) {
+	t.Parallel()
+	environ, ws := home(t)
+	cmd := self(t, t.Context(), environ, ws, "mcp")
+	cmd.Stdin = strings.NewReader(mcpHello + `{"jsonrpc":"2.0","id":2,"method":"tools/list"}` + "\n\n" +
+		`{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"LS","arguments":{"path":"."}}}` + "\n" + `{"jsonrpc":"2.0","id":4,"met`)
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range []string{`"id":1`, `"id":2`, `"id":3`} {
+		if !bytes.Contains(out, []byte(id)) {
+			t.Errorf("no answer has %s:\n%.2000s", id, out)
+		}
+	}
+}
+
+// FuzzMCPWire: whatever comes in, each line that goes out is JSON, and reading ends with the input.
+func FuzzMCPWire(f *testing.F) {
+	f.Add([]byte(mcpHello))
+	f.Add([]byte("garbage\n[]\n[1,2]\n{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"_meta\":7}}\n"))
+	f.Add([]byte(`[{"jsonrpc":"2.0","id":1,"method":"a"},{"jsonrpc":"2.0","id":1,"method":"a"}]`))
+	f.Fuzz(func(t *testing.T, input []byte) {
+		var out bytes.Buffer
+		w := newMCPWire(bytes.NewReader(input), &out)
+		for {
+			message, err := w.Read(context.Background())
+			if err != nil {
+				break
+			}
+			if request, is := message.(*jsonrpc.Request); is && request.IsCall() {
+				if err := w.Write(context.Background(), &jsonrpc.Response{ID: request.ID, Result: json.RawMessage("{}")}); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		for line := range bytes.Lines(out.Bytes()) {
+			if !json.Valid(line) {
+				t.Errorf("%q is no JSON", line)
+			}
+		}
+		if len(w.order.line) > 0 || len(w.open) > 0 {
+			t.Errorf("%d calls wait, %d requests have no answer", len(w.order.line), len(w.open))
+		}
+	})
+}

@@ -1,0 +1,35 @@
+//go:build !no_web
+
+package main
+
+// The tools that reach out to the web. WebSearch needs what the user's settings say; which engine that is, and a key that
+// stands in no file, is asked for at each call.
+
+import (
+	"os"
+
+	"github.com/toold/toold/daemon/settings"
+	"github.com/toold/toold/tools"
+	"github.com/toold/toold/tools/webfetch"
+	"github.com/toold/toold/tools/websearch"
+)
+
+const webBuilt = true
+
+func webTools(files settingsFiles) []tools.Tool {
+	agent := "toold/" + version + " (+https://github.com/toold/toold)"
+	sources := settings.DefaultSources(files.user)
+	sources.ManagedDir = files.managed
+	store := settings.Open(sources)
+	return []tools.Tool{
+		webfetch.Tool(agent),
+		websearch.Tool(agent, func() (websearch.Backend, bool) { return backendOf(store.Load(settings.Scope{}).WebSearch) }),
+	}
+}
+
+func backendOf(said *settings.WebSearch) (websearch.Backend, bool) {
+	if said == nil {
+		return websearch.Backend{}, false
+	}
+	return websearch.Backend{Kind: said.Backend, URL: said.URL, Key: os.Getenv("BRAVE_API_KEY")}, true
+}

@@ -1,0 +1,233 @@
+package daemon
+
+// The unsaved texts of files in clients' editors: taken from their streams, changed there, saved before a process starts
+// that would not see them. What is held of them, and what a version is worth, is the workspace's.
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	tooldv1 "github.com/toold/toold/gen/toold/v1"
+	"github.com/toold/toold/scheduler/pipeline"
+	"github.com/toold/toold/tools/fault"
+	"github.com/toold/toold/tools/workspace"
+)
+
+// saveTime is how long clients have to save before a process starts; part of the contract.
+const saveTime = 2 * time.Second
+
+// bufferOf gives the real path of a file that a client names.
+func (s *session) bufferOf(path string) (real string, err error) {
+	if !filepath.IsAbs(path) {
+		return "", fault.Invalidf("invalid_input", "The path %q of a buffer is not absolute.", short(path))
+	}
+	found, err := s.stand().places.Resolve("/", path)
+	return found.Real, err
+}
+
+// changed takes the text of a buffer.
+func (st *stream) changed(wire *tooldv1.BufferChanged) {
+	s := st.session
+	real, err := s.bufferOf(wire.GetPath())
+	if err == nil {
+		s.takeOver(real, st)
+		err = s.buffers.Changed(real, wire.GetPath(), wire.GetVersion(), []byte(wire.GetContent()))
+	}
+	if err != nil {
+		found := fault.From(err)
+		s.notify(nil, pipeline.Noticed{Code: found.Code, Message: found.Message, Details: bufferNamed{short(wire.GetPath()), wire.GetVersion()}})
+		if real == "" || !slices.Contains(untaken, found.Code) {
+			return
+		}
+	}
+	s.mu.Lock()
+	s.editors[real] = st
+	s.mu.Unlock()
+}
+
+// untaken are the codes of buffers that are known, though their text is not held.
+var untaken = []string{"buffer_too_large", "invalid_input"}
+
+// takeOver forgets what another stream has said of the file: versions are each editor's own.
+func (s *session) takeOver(real string, st *stream) {
+	s.mu.Lock()
+	other := s.editors[real]
+	taken := other != nil && other != st
+	if taken {
+		delete(s.editors, real)
+	}
+	s.mu.Unlock()
+	if taken {
+		s.buffers.Closed(real)
+	}
+}
+
+// bufferNamed says, for programs, which buffer a notice is about.
+type bufferNamed struct {
+	Path    string `json:"path"`
+	Version int64  `json:"version,omitempty"`
+}
+
+// closed forgets a buffer of the stream's.
+func (st *stream) closed(wire *tooldv1.BufferClosed) {
+	s := st.session
+	real, err := s.bufferOf(wire.GetPath())
+	s.mu.Lock()
+	mine := err == nil && s.editors[real] == st
+	if mine {
+		delete(s.editors, real)
+	}
+	s.mu.Unlock()
+	if mine {
+		s.buffers.Closed(real)
+	}
+}
+
+// dropBuffers forgets the buffers of a stream. mu is held.
+func (s *session) dropBuffers(st *stream) {
+	for real, editor := range s.editors {
+		if editor == st {
+			delete(s.editors, real)
+			s.buffers.Closed(real)
+		}
+	}
+}
+
+// applyEdit has the editor of a buffer change it, for a call.
+func (s *session) applyEdit(ctx context.Context, edit workspace.BufferEdit) (version int64, err error) {
+	s.mu.Lock()
+	l := s.live[edit.Call]
+	editor := s.editors[edit.Real]
+	if l == nil || editor == nil {
+		s.mu.Unlock()
+		return 0, fault.Invalidf("stale_file", "%s is not open in an editor any more. Read it again.", edit.Path)
+	}
+	e := newErrand(edit.Call, l.use, editor)
+	e.wire = &tooldv1.ExecuteResponse{Event: &tooldv1.ExecuteResponse_BufferEdit{BufferEdit: &tooldv1.BufferEdit{
+		ToolUseId: l.use.ID, Path: clean(edit.Path), Version: edit.Version, Edits: []*tooldv1.TextEdit{replacing(edit.Old, edit.New)},
+	}}}
+	s.send(e)
+	s.mu.Unlock()
+	answer, err := s.await(ctx, e, nil)
+	if err != nil {
+		return 0, err
+	}
+	edited := answer.(*tooldv1.BufferEdited)
+	if why := edited.GetError(); why != "" {
+		return 0, fault.Invalidf("stale_file", "The editor did not change %s: %s. Read it again and make the edit anew.", edit.Path, strings.TrimSuffix(shortened(visible(why), shownReason), "."))
+	}
+	return edited.GetVersion(), nil
+}
+
+// replacing is the one edit that makes next of old: what both begin and end with stays.
+func replacing(old, next []byte) *tooldv1.TextEdit {
+	start := 0
+	for start < len(old) && start < len(next) && old[start] == next[start] {
+		start++
+	}
+	for start > 0 && (start < len(old) && !utf8.RuneStart(old[start]) || start < len(next) && !utf8.RuneStart(next[start])) {
+		start--
+	}
+	end := 0
+	for end < len(old)-start && end < len(next)-start && old[len(old)-1-end] == next[len(next)-1-end] {
+		end++
+	}
+	for end > 0 && !utf8.RuneStart(old[len(old)-end]) {
+		end--
+	}
+	return &tooldv1.TextEdit{Offset: uint64(start), Length: uint64(len(old) - start - end), Text: string(next[start : len(next)-end])}
+}
+
+// edited takes what an editor says of an edit.
+func (st *stream) edited(wire *tooldv1.BufferEdited) {
+	_ = st.answer(wire.GetToolUseId(), editsBuffer, wire)
+} // late ones matter to nobody
+
+// saved takes what an editor says of saving.
+func (st *stream) saved(wire *tooldv1.BuffersSaved) {
+	_ = st.answer(wire.GetToolUseId(), savesBuffers, wire)
+}
+
+// Settle has clients save what a process that is about to start would not see, and says, as a sentence, which files it sees
+// without what is in their buffers; empty: none.
+func (s *session) Settle(ctx context.Context, c *pipeline.Call) (note string) {
+	unsaved := s.buffers.Unsaved()
+	if len(unsaved) == 0 {
+		return ""
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, saveTime, errUnsaved)
+	defer cancel()
+	var asking sync.WaitGroup
+	s.mu.Lock()
+	for editor, paths := range s.byEditor(unsaved) {
+		e := newErrand(c.Key, &c.Use, editor)
+		e.wire = &tooldv1.ExecuteResponse{Event: &tooldv1.ExecuteResponse_SaveBuffers{SaveBuffers: &tooldv1.SaveBuffers{ToolUseId: c.Use.ID, Paths: paths}}}
+		s.send(e)
+		asking.Go(func() { _, _ = s.await(ctx, e, nil) }) // what is saved is seen on the disk
+	}
+	s.mu.Unlock()
+	asking.Wait()
+	var names []string
+	for _, buffer := range s.buffers.Unsaved() {
+		names = append(names, buffer.Path)
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return "The call saw these files as they are on the disk, without what is unsaved in the editor: " + listedPaths(names) + "."
+}
+
+var errUnsaved = errors.New("the editor has not saved in time")
+
+// byEditor gives the paths of buffers by the stream that has them. mu is held.
+func (s *session) byEditor(buffers []workspace.Buffer) map[*stream][]string {
+	found := map[*stream][]string{}
+	for _, b := range buffers {
+		if editor := s.editors[b.Real]; editor != nil {
+			found[editor] = append(found[editor], clean(b.Path))
+		}
+	}
+	return found
+}
+
+// listedPaths names files in a sentence, the first of them if they are many.
+func listedPaths(names []string) string {
+	more := ""
+	if len(names) > shownTools {
+		more = fmt.Sprintf(" and %d more", len(names)-shownTools)
+		names = names[:shownTools]
+	}
+	return strings.Join(names, ", ") + more
+}
+
+// conflicting says what a buffer's file has become while a process ran.
+type conflicting struct {
+	Path    string `json:"path"`
+	Version int64  `json:"version"`
+	Unsaved bool   `json:"unsaved"`
+	Gone    bool   `json:"gone"`
+}
+
+// Settled tells clients of the buffers whose files a process has changed.
+func (s *session) Settled(c *pipeline.Call) {
+	for _, conflict := range s.buffers.Conflicts() {
+		change := "has changed on the disk"
+		if conflict.Gone {
+			change = "is gone from the disk"
+		}
+		if conflict.Unsaved {
+			change += ", and its buffer holds text that was never saved"
+		}
+		s.notify(&c.Use, pipeline.Noticed{
+			Code: "buffer_conflict", CallID: c.Use.ID, Message: conflict.Path + " " + change + ".",
+			Details: conflicting{conflict.Path, conflict.Version, conflict.Unsaved, conflict.Gone},
+		})
+	}
+}

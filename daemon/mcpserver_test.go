@@ -1,0 +1,63 @@
+package daemon_test
+
+// An MCP server for the tests: the test binary itself, on standard input and output.
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"strconv"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// mcpFillers makes the test binary an MCP server, with as many tools beside those that do something.
+const mcpFillers = "DAEMON_TEST_MCP"
+
+type nothing struct{}
+
+func mcpMain(fillers string) error {
+	n, err := strconv.Atoi(fillers)
+	if err != nil {
+		return err
+	}
+	server := mcp.NewServer(&mcp.Implementation{Name: "kit", Version: "1"}, nil)
+	says := func(text string) mcp.ToolHandlerFor[nothing, any] {
+		return func(context.Context, *mcp.CallToolRequest, nothing) (*mcp.CallToolResult, any, error) {
+			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}}, nil, nil
+		}
+	}
+	reads := &mcp.ToolAnnotations{ReadOnlyHint: true}
+	mcp.AddTool(server, &mcp.Tool{Name: "look", Description: "Looks at what is there.", Annotations: reads}, says("seen"))
+	mcp.AddTool(server, &mcp.Tool{Name: "act", Description: "Changes what is there."}, says("done"))
+	mcp.AddTool(server, &mcp.Tool{Name: "wait", Description: "Waits until it is stopped.", Annotations: reads},
+		func(ctx context.Context, r *mcp.CallToolRequest, _ nothing) (*mcp.CallToolResult, any, error) {
+			_ = r.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: r.Params.GetProgressToken(), Message: "waiting", Progress: 1})
+			<-ctx.Done()
+			return nil, nil, ctx.Err()
+		})
+	mcp.AddTool(server, &mcp.Tool{Name: "ask", Description: "Asks for a name."},
+		func(ctx context.Context, r *mcp.CallToolRequest, _ nothing) (*mcp.CallToolResult, any, error) {
+			answer, err := r.Session.Elicit(ctx, &mcp.ElicitParams{Message: "Which name?", RequestedSchema: json.RawMessage(`{"type":"object","properties":{"name":{"type":"string"}},"required":["name"]}`)})
+			if err != nil {
+				return nil, nil, err
+			}
+			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: fmt.Sprint(answer.Action, " ", answer.Content["name"])}}}, nil, nil
+		})
+	for i := range n {
+		mcp.AddTool(server, &mcp.Tool{Name: fmt.Sprintf("tool%02d", i), Description: fmt.Sprintf("Does the thing that has the number %d.", i)}, says(fmt.Sprint(i)))
+	}
+	return server.Run(context.Background(), &mcp.StdioTransport{})
+}
+
+// mcpEntry is an entry of mcpServers for it.
+func mcpEntry(t testing.TB, fillers int) string {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprintf(`{"command": %q, "env": {%q: "%d"}}`, self, mcpFillers, fillers)
+}

@@ -1,0 +1,192 @@
+// Package pool says which tools a session sees: three layers, each a plain function of the one before. The first is the
+// literal list that the program is built with. Offer says of each tool whether a session has it now, and Assemble puts
+// what is offered into one order and defers what there is too much of. It does not know where tools come from, what they
+// do, nor what a session is.
+package pool
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/toold/toold/tools"
+)
+
+// A Preset is a choice among the tools that are built in.
+type Preset string
+
+// The presets.
+const (
+	Full   Preset = "full"   // all
+	Simple Preset = "simple" // what a model can do everything with
+)
+
+// simple are the tools of the preset of that name.
+var simple = []string{"Read", "Edit", "Bash"}
+
+// Conditions are what decides which tools a session has.
+type Conditions struct {
+	Preset Preset // empty: Full
+	// Named are the only tools that the client wants; nil: all. An entry may name a server, as rules do.
+	Named []string
+	// Removed says, as a sentence, which rule takes a tool of that name out; empty: none does. nil: no rule does.
+	Removed func(name string) string
+	Env     *tools.Env // for Spec.Available
+}
+
+// An Entry is one tool with what a session makes of it.
+type Entry struct {
+	Tool tools.Tool
+	Spec tools.Spec
+	// Unavailable says, as a sentence, why the session does not have it; empty: it does.
+	Unavailable string
+	// Forbidden: a rule takes it out.
+	Forbidden bool
+	// Deferred: a model gets the name alone until the tool is activated. Active: it was deferred and is activated.
+	Deferred, Active bool
+}
+
+// Offer says of each tool whether the session has it. The order is that of the list.
+func Offer(list []tools.Tool, c Conditions) []Entry {
+	entries := make([]Entry, 0, len(list))
+	for _, tool := range list {
+		e := Entry{Tool: tool, Spec: tool.Spec()}
+		if c.Removed != nil {
+			e.Unavailable = c.Removed(e.Spec.Name)
+			e.Forbidden = e.Unavailable != ""
+		}
+		switch {
+		case e.Forbidden:
+		case c.Named != nil && !named(c.Named, e.Spec.Name):
+			e.Unavailable = "The session's options.tools does not name it."
+		case e.Spec.Origin == tools.BuiltIn && c.Preset == Simple && !slices.Contains(simple, e.Spec.Name):
+			e.Unavailable = "The preset simple in tools.preset of the settings leaves it out."
+		case e.Spec.Available != nil:
+			e.Unavailable = e.Spec.Available(c.Env)
+		}
+		entries = append(entries, e)
+	}
+	return entries
+}
+
+// named says whether the list names the tool: by its name, or by that of its server, as mcp__server or mcp__server__*.
+func named(list []string, name string) bool {
+	return slices.ContainsFunc(list, func(entry string) bool {
+		server := strings.TrimSuffix(strings.TrimSuffix(entry, "*"), "__")
+		return entry == name || strings.HasPrefix(server, "mcp__") && strings.HasPrefix(name, server+"__")
+	})
+}
+
+// A Pool is the tools of a session at one moment. It is not changed once it is made.
+type Pool struct {
+	// Entries are all tools, also those that the session does not have: the blocks in the order of their origins, each by
+	// name. What comes into a later block changes nothing in an earlier one.
+	Entries []Entry
+	// Dropped are those whose name another tool has, each with a sentence.
+	Dropped []Entry
+	// Revision changes when the pool does.
+	Revision string
+	byName   map[string]*Entry
+}
+
+// Assemble puts entries into one order. With more than deferAbove tools those of MCP servers are deferred, but for what is
+// always loaded and what is among active; negative: never.
+func Assemble(entries []Entry, deferAbove int, active []string) *Pool {
+	sorted := slices.Clone(entries)
+	slices.SortStableFunc(sorted, func(a, b Entry) int {
+		return cmp.Or(cmp.Compare(a.Spec.Origin, b.Spec.Origin), cmp.Compare(a.Spec.Name, b.Spec.Name))
+	})
+	p := &Pool{byName: map[string]*Entry{}}
+	for _, e := range sorted {
+		if taken := slices.IndexFunc(p.Entries, func(o Entry) bool { return o.Spec.Name == e.Spec.Name }); taken >= 0 {
+			e.Unavailable = fmt.Sprintf("Its name is taken by a tool %s.", whose[p.Entries[taken].Spec.Origin])
+			p.Dropped = append(p.Dropped, e)
+			continue
+		}
+		p.Entries = append(p.Entries, e)
+	}
+	p.postpone(deferAbove, active)
+	for i := range p.Entries {
+		p.byName[p.Entries[i].Spec.Name] = &p.Entries[i]
+	}
+	p.Revision = revision(p.Entries)
+	return p
+}
+
+var whose = map[tools.Origin]string{
+	tools.BuiltIn: "that is built in", tools.Program: "of the settings", tools.MCP: "of an MCP server", tools.Client: "of the client",
+}
+
+// postpone defers what there is too much of.
+func (p *Pool) postpone(above int, active []string) {
+	count := 0
+	for _, e := range p.Entries {
+		if e.Unavailable == "" {
+			count++
+		}
+	}
+	for i := range p.Entries {
+		e := &p.Entries[i]
+		if e.Spec.Origin != tools.MCP || e.Unavailable != "" || e.Spec.AlwaysLoad || above < 0 || count <= above {
+			continue
+		}
+		e.Active = slices.Contains(active, e.Spec.Name)
+		e.Deferred = !e.Active
+	}
+}
+
+// Find gives the tool of exactly that name; nil: there is none, whether the session has it or not.
+func (p *Pool) Find(name string) *Entry { return p.byName[name] }
+
+// Has says that the session has the tool now.
+func (e *Entry) Has() bool { return e != nil && e.Unavailable == "" && !e.Deferred }
+
+// Names gives the names of the tools that the session has, in order.
+func (p *Pool) Names() (names []string) {
+	for i := range p.Entries {
+		if p.Entries[i].Has() {
+			names = append(names, p.Entries[i].Spec.Name)
+		}
+	}
+	return names
+}
+
+// Deferrable gives the tools that can be activated, and those that were, in order.
+func (p *Pool) Deferrable() (specs []tools.Spec) {
+	for _, e := range p.Entries {
+		if e.Deferred || e.Active {
+			specs = append(specs, e.Spec)
+		}
+	}
+	return specs
+}
+
+// Prompt is a text for a model's system prompt that names what can be activated; empty: nothing can.
+func (p *Pool) Prompt() string {
+	var b strings.Builder
+	for _, e := range p.Entries {
+		if !e.Deferred {
+			continue
+		}
+		if b.Len() == 0 {
+			b.WriteString("These tools are known by name alone. To use one, call ToolSearch first: with \"select:NAME\" for tools that you can name, else with words for what you need. It gives their descriptions and schemas, and from then on they can be called.\n")
+		}
+		b.WriteString("- " + e.Spec.Name + "\n")
+	}
+	return b.String()
+}
+
+// revision identifies entries: it changes when anything that a client is told of them does.
+func revision(entries []Entry) string {
+	sum := sha256.New()
+	for _, e := range entries {
+		s := e.Spec
+		for _, part := range []string{s.Name, s.Description, string(s.InputSchema), e.Unavailable, fmt.Sprint(e.Deferred, s.ReadOnly, s.Destructive, s.OpenWorld)} {
+			sum.Write(append([]byte(part), 0))
+		}
+	}
+	return hex.EncodeToString(sum.Sum(nil)[:8])
+}

@@ -1,0 +1,112 @@
+package daemon
+
+// How often calls may begin: bounds that settings set for tools, MCP servers and hosts, kept for each principal. Who waits
+// holds his slot for a few seconds at most. It does not know what calls do.
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"github.com/toold/toold/daemon/settings"
+	"github.com/toold/toold/scheduler/pipeline"
+	"github.com/toold/toold/tools/fault"
+)
+
+// paceWait is how long a call waits for its place; part of the contract.
+const paceWait = 5 * time.Second
+
+// paces are the bounds in use. The zero value has none.
+type paces struct {
+	mu   sync.Mutex
+	kept map[paced]*rate.Limiter
+}
+
+// paced is whose calls of what are bounded, and how: with another bound the count begins anew.
+type paced struct {
+	who     principal
+	subject string
+	events  int
+	per     time.Duration
+}
+
+// limiter gives the bound: as many at once as there may be in the span, and from then on evenly spread.
+func (p *paces) limiter(key paced) *rate.Limiter {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.kept == nil {
+		p.kept = map[paced]*rate.Limiter{}
+	}
+	found := p.kept[key]
+	if found == nil {
+		p.tidy()
+		found = rate.NewLimiter(rate.Limit(float64(key.events)/key.per.Seconds()), key.events)
+		p.kept[key] = found
+	}
+	return found
+}
+
+// tidy forgets bounds that are as if they were new. mu is held.
+func (p *paces) tidy() {
+	for key, limiter := range p.kept {
+		if limiter.Tokens() >= float64(key.events) {
+			delete(p.kept, key)
+		}
+	}
+}
+
+// rateLimited is what programs are told of a call that came too soon.
+type rateLimited struct {
+	Subject    string  `json:"subject"`
+	RetryAfter float64 `json:"retry_after_seconds"`
+}
+
+// Pace waits until the call may begin. The error is a fault rate_limited when that would take too long, else the cause of
+// ctx.
+func (s *session) Pace(ctx context.Context, c *pipeline.Call) error {
+	var held []*rate.Reservation
+	wait, last := time.Duration(0), settings.Rate{}
+	for _, r := range s.stand().settings.Rates {
+		if !concerns(r.Subject, c) {
+			continue
+		}
+		place := s.daemon.paces.limiter(paced{s.meta.owner(), r.Subject, r.Events, r.Per}).Reserve()
+		held = append(held, place)
+		if delay := place.Delay(); delay > wait {
+			wait, last = delay, r
+		}
+	}
+	if wait == 0 {
+		return nil
+	}
+	back := func() {
+		for _, place := range held {
+			place.Cancel()
+		}
+	}
+	if wait > paceWait {
+		back()
+		return fault.Failedf("rate_limited", "The call was not started: %s may be called %d times in %s (limits.rate in %s). Send it again under a new id in %.0f s.",
+			last.Subject, last.Events, last.Per, last.Origin, wait.Seconds()+0.5).With(rateLimited{last.Subject, wait.Seconds()})
+	}
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		back()
+		return fmt.Errorf("waiting for its place: %w", context.Cause(ctx))
+	}
+}
+
+// concerns says whether a bound is about the call: its tool, its MCP server, or a host that it contacts.
+func concerns(subject string, c *pipeline.Call) bool {
+	return subject == c.Name || strings.HasPrefix(subject, "mcp__") && strings.HasPrefix(c.Name, strings.TrimSuffix(strings.TrimSuffix(subject, "*"), "__")+"__") ||
+		slices.Contains(c.Hosts(), subject)
+}

@@ -1,0 +1,246 @@
+package daemon
+
+// The servers that work for a session for longer than a call: MCP servers and language servers. Which there are follows
+// from settings, and how they are confined from the session's rights. How they are kept running is not known here.
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/toold/toold/daemon/settings"
+	"github.com/toold/toold/scheduler/pipeline"
+	"github.com/toold/toold/tools"
+	"github.com/toold/toold/tools/language"
+	"github.com/toold/toold/tools/mcp"
+	"github.com/toold/toold/tools/program"
+	"github.com/toold/toold/tools/sandbox"
+	"github.com/toold/toold/tools/workspace"
+)
+
+// staff makes the sets of servers of a session that is put together. None is started by that.
+func (s *session) staff() {
+	s.servers = s.daemon.fleet.Set(string(s.meta.owner()), mcp.Host{
+		Version: s.daemon.Version, Roots: s.meta.Roots, Dir: s.meta.Roots[0], Environ: listed(daemonEnviron()),
+		Open: s.boxOf, Changed: s.serversChanged,
+		Notice: func(n mcp.Notice) {
+			s.notify(nil, pipeline.Noticed{Code: n.Code, Message: n.Message, Details: serverNamed{n.Server}})
+		},
+	})
+	s.languages = language.NewSet(s.languageHost())
+}
+
+// languageHost is what language servers may ask of the session.
+func (s *session) languageHost() language.Host {
+	return language.Host{
+		Roots: s.meta.Roots, Servers: s.languageServers, Environ: s.baseEnviron,
+		Box: func() *sandbox.Box { return s.lasting(pipeline.Rights.Reader) },
+	}
+}
+
+// dismiss ends all of them. Nothing is left of them when it returns.
+func (s *session) dismiss() {
+	s.servers.Close()
+	s.languages.Close()
+}
+
+// serverNamed says, for programs, which server a notice is about.
+type serverNamed struct {
+	Server string `json:"server"`
+}
+
+// serve has the MCP servers run that settings name, and no others. It returns at once.
+func (s *session) serve() {
+	st := s.stand()
+	s.mu.Lock()
+	first := !s.serving && !s.stopping
+	s.serving = s.serving || first
+	s.mu.Unlock()
+	if first {
+		s.employ(st)
+	}
+}
+
+// employ holds the MCP servers of a session that has begun to serve them against what settings name. mu is not held.
+func (s *session) employ(st *standing) {
+	s.mu.Lock()
+	serving := s.serving && !s.stopping
+	s.mu.Unlock()
+	if !serving {
+		return
+	}
+	var entries []mcp.Entry
+	for _, server := range st.settings.MCPServers {
+		if server.Approved && st.rules.Removes(mcp.Prefix(server.Name)) == nil {
+			entries = append(entries, entryOf(server))
+		}
+	}
+	s.servers.Serve(entries)
+	s.askApproval(st)
+}
+
+func entryOf(s settings.MCPServer) mcp.Entry {
+	return mcp.Entry{
+		Name: s.Name, Transport: s.Transport, Command: s.Command, Args: s.Args, Env: s.Env, URL: s.URL, Headers: s.Headers, Timeout: s.Timeout,
+		AlwaysLoad: s.AlwaysLoad, Shared: s.Shared, CacheTTL: s.CacheTTL, Confined: s.Confined, Origin: s.Origin.String(),
+	}
+}
+
+// boxOf gives what the process of an MCP server is started with.
+func (s *session) boxOf(e mcp.Entry) *sandbox.Box {
+	if !e.Confined {
+		conf := s.stand().confining
+		return &sandbox.Box{Runner: conf.Runner, Filter: conf.Filter}
+	}
+	return s.lasting(pipeline.Rights.Worker)
+}
+
+// lasting gives a box of one kind by what holds now.
+func (s *session) lasting(kind func(pipeline.Rights, context.Context, string) *sandbox.Box) *sandbox.Box {
+	return kind(s.Rights(nil), s.ctx, s.meta.Roots[0])
+}
+
+// baseEnviron is the client's environment with what settings say.
+func (s *session) baseEnviron() []string {
+	st := s.stand()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return listed(s.outset(st))
+}
+
+// serversChanged takes over what tools MCP servers give now.
+func (s *session) serversChanged() {
+	s.supplying.Lock()
+	defer s.supplying.Unlock()
+	list := s.servers.Tools()
+	s.resupply(func(next *supply) { next.servers = list })
+}
+
+// awaitServers returns when every MCP server of the session has started or failed, or ctx ends.
+func (s *session) awaitServers(ctx context.Context) {
+	s.serve()
+	s.servers.Await(ctx)
+	s.serversChanged() // which may not have heard of it yet
+}
+
+// languageServers are the usual ones with what settings say of them.
+func (s *session) languageServers() []language.Server {
+	said := s.stand().settings.LSP
+	list := language.Defaults()
+	for _, l := range said {
+		at := slices.IndexFunc(list, func(d language.Server) bool { return d.Language == l.Language })
+		if at < 0 && !l.Off {
+			list = append([]language.Server{{Language: l.Language}}, list...)
+			at = 0
+		}
+		switch {
+		case l.Off && at >= 0:
+			list = slices.Delete(list, at, at+1)
+		case !l.Off:
+			list[at].Command = preferred(l.Command, list[at].Command)
+			list[at].Extensions = preferred(l.Extensions, list[at].Extensions)
+		}
+	}
+	return list
+}
+
+// preferred is what was said, if anything was.
+func preferred(said, usual []string) []string {
+	if said != nil {
+		return said
+	}
+	return usual
+}
+
+// programs makes the tools that settings name as programs, and says what is wrong with others.
+func programs(now *settings.Settings) (made []tools.Tool, warnings []string) {
+	for _, p := range now.Programs {
+		tool, err := program.Tool(program.Program{
+			Name: p.Name, Description: p.Description, InputSchema: p.InputSchema, Command: p.Command, ReadOnly: p.ReadOnly,
+			Timeout: p.Timeout, CacheTTL: p.CacheTTL, Origin: p.Origin.String(),
+		})
+		if err != nil {
+			warnings = append(warnings, err.Error())
+			continue
+		}
+		made = append(made, tool)
+	}
+	return made, warnings
+}
+
+// diagnosticsTime is how long an edit's result waits for diagnostics; part of the contract.
+const diagnosticsTime = time.Second
+
+// Watch notes what language servers have to say of the files that an edit is about to change. The function gives, once they
+// are changed, what is new of that, in words; nil: there is nothing to wait for.
+func (s *session) Watch(ctx context.Context, c *pipeline.Call) func(context.Context) string {
+	st := s.stand()
+	if !st.settings.DiagnosticsAfterEdit {
+		return nil
+	}
+	began := time.Now()
+	var watching []*language.Watching
+	var files []string
+	for _, real := range c.Written() {
+		if !s.languages.Runs(real) {
+			continue
+		}
+		before := textAt(c.Files(), real)
+		if w := s.languages.Watch(ctx, real, before); w != nil {
+			watching, files = append(watching, w), append(files, real)
+		}
+	}
+	if len(files) == 0 {
+		return nil
+	}
+	left := diagnosticsTime - time.Since(began)
+	return func(ctx context.Context) string {
+		ctx, cancel := context.WithTimeout(ctx, left)
+		defer cancel()
+		var found []language.Diagnostic
+		for i, w := range watching {
+			found = append(found, w.New(ctx, textAt(c.Files(), files[i]))...)
+		}
+		return newDiagnostics(slices.DeleteFunc(found, func(d language.Diagnostic) bool { return st.rules.Bars(d.Path, nil) != nil }))
+	}
+}
+
+// textAt is a file's text as the call sees it; nil: there is none.
+func textAt(files *workspace.View, real string) []byte {
+	content, err := files.Look(workspace.NameOf(real))
+	if err != nil || !content.Path.Exists {
+		return nil
+	}
+	return content.Data
+}
+
+// shownDiagnostics is how many an edit's result tells. Ours: a model mends the first ones first.
+const shownDiagnostics = 20
+
+func newDiagnostics(found []language.Diagnostic) string {
+	if len(found) == 0 {
+		return ""
+	}
+	var b strings.Builder
+	b.WriteString("New diagnostics after this edit:")
+	for _, d := range found[:min(len(found), shownDiagnostics)] {
+		b.WriteString("\n" + d.String())
+	}
+	if more := len(found) - shownDiagnostics; more > 0 {
+		fmt.Fprintf(&b, "\n(%d more are not shown; the LSP tool lists those of a file)", more)
+	}
+	return b.String()
+}
+
+// askApproval asks for the servers of a workspace that nobody has approved.
+func (s *session) askApproval(*standing) {}
+
+// mayCome says whether a server that is starting may bring the tool of that name.
+func (s *session) mayCome(name string) bool {
+	s.serve()
+	return slices.ContainsFunc(s.servers.Servers(), func(server mcp.Status) bool {
+		return server.State == mcp.Starting && strings.HasPrefix(name, mcp.Prefix(server.Name)+"__")
+	})
+}

@@ -1,0 +1,47 @@
+// Answers to whether a server of a .mcp.json may be started, kept in the trust file. Who is asked, and when, is not known here.
+
+package settings
+
+import (
+	"errors"
+	"path/filepath"
+)
+
+// ApproveServer remembers that the server of that name in the .mcp.json of the workspace at root may be started as the entry
+// with that digest says; see MCPServer.Digest. Another entry of the name is another server and is not approved. It does not
+// make the workspace trusted.
+func (s *Store) ApproveServer(root, name, digest string) error {
+	if name == "" || digest == "" {
+		return errors.New("a server is approved by its name and the digest of its entry")
+	}
+	real, err := realRoot(root)
+	if err != nil {
+		return err
+	}
+	return s.exclusively(func() error {
+		return s.rewrite(func(b *book) {
+			if b.Servers == nil {
+				b.Servers = map[string]map[string]string{}
+			}
+			if b.Servers[real] == nil {
+				b.Servers[real] = map[string]string{}
+			}
+			b.Servers[real][name] = digest
+		})
+	})
+}
+
+// forget takes everything back that was said of the workspace at an absolute path.
+func (b *book) forget(absolute string) {
+	for _, root := range []string{absolute, realOr(absolute)} {
+		delete(b.Roots, root)
+		delete(b.Servers, root)
+	}
+}
+
+func realOr(path string) string {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real
+	}
+	return path
+}

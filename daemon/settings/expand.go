@@ -1,0 +1,42 @@
+// ${VAR} and ${VAR:-default} in what settings say of MCP servers. Where the values come from is not known here, nor that they
+// may be secrets: what is shown is the text as it is written.
+
+package settings
+
+import (
+	"os"
+	"regexp"
+	"slices"
+)
+
+// reference is ${NAME} or ${NAME:-default}. A default holds no }, so references do not nest.
+var reference = regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*)(?:(:-)([^}]*))?\}`)
+
+// expand puts the values of variables into a text. One that is not set and has no default stays as it is written, and is
+// among the missing. With a default an empty one counts as not set, as in a shell.
+func expand(text string, lookup func(string) (string, bool)) (expanded string, missing []string) {
+	expanded = reference.ReplaceAllStringFunc(text, func(found string) string {
+		parts := reference.FindStringSubmatch(found)
+		value, set := lookup(parts[1])
+		switch {
+		case parts[2] != "" && value == "":
+			return parts[3]
+		case set:
+			return value
+		}
+		if !slices.Contains(missing, parts[1]) {
+			missing = append(missing, parts[1])
+		}
+		return found
+	})
+	return expanded, missing
+}
+
+// expanded gives a text of a settings file with the values of the daemon's own variables.
+func (e *entry) expanded(line int, text string) string {
+	value, missing := expand(text, os.LookupEnv)
+	for _, name := range missing {
+		e.reader.warn(line, "%s names the variable %s, which is not set; ${%s} stays as it is written", e.name, shortened(name), shortened(name))
+	}
+	return value
+}

@@ -1,0 +1,186 @@
+package settings_test
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/toold/toold/daemon/settings"
+)
+
+// servers gives the servers with whether they may be started.
+func servers(s *settings.Settings) string {
+	var out []string
+	for _, m := range s.MCPServers {
+		word := map[bool]string{true: "may", false: "may not"}[m.Approved]
+		out = append(out, fmt.Sprintf("%s %s %s", m.Name, word, m.Command+m.URL))
+	}
+	return strings.Join(out, "; ")
+}
+
+// What the lines do not show: the values of variables, and numbers.
+func TestServerValues(t *testing.T) {
+	t.Setenv("TOOLD_TEST_TOKEN", "secret")
+	t.Setenv("TOOLD_TEST_EMPTY", "")
+	h := newHouse(t)
+	h.write("home/settings.json", `{"mcpServers": {
+		"a": {"command": "${TOOLD_TEST_TOKEN}x", "args": ["-${TOOLD_TEST_NONE:-a b}", "${TOOLD_TEST_EMPTY:-c}", "$TOOLD_TEST_TOKEN", "${TOOLD_TEST_EMPTY}"],
+			"env": {"Z": "${TOOLD_TEST_TOKEN}", "A": "1"}, "timeout": 90000, "cacheTtl": "15m", "alwaysLoad": true, "shared": true},
+		"c": {"command": "bin/${TOOLD_TEST_NONE:-c}"}, "d": {"command": "~/d"},
+		"b": {"type": "streamable-http", "url": "http://${TOOLD_TEST_NONE:-127.0.0.1}:8080/", "headers": {"X-Token": "${TOOLD_TEST_TOKEN}"}, "timeout": "5s", "sandbox": false}}}`)
+	got := h.load("w")
+	if len(got.MCPServers) != 4 || len(got.Warnings) > 0 {
+		t.Fatalf("%+v, %q; want four servers", got.MCPServers, got.Warnings)
+	}
+	a, b := got.MCPServers[0], got.MCPServers[1]
+	switch {
+	case got.MCPServers[2].Command != h.path("home/bin/c") || got.MCPServers[3].Command != h.path("home/d"):
+		t.Errorf("%q and %q", got.MCPServers[2].Command, got.MCPServers[3].Command)
+	case a.Command != "secretx" || !slices.Equal(a.Args, []string{"-a b", "c", "$TOOLD_TEST_TOKEN", ""}) || !slices.Equal(a.Env, []string{"A=1", "Z=secret"}):
+		t.Errorf("%q %q %q: the variables have other values", a.Command, a.Args, a.Env)
+	case a.Transport != "stdio" || a.Timeout != 90*time.Second || a.CacheTTL != 15*time.Minute || !a.AlwaysLoad || !a.Shared || a.Confined || !a.Approved || a.Workspace != "":
+		t.Errorf("%+v", a)
+	case b.Transport != "http" || b.URL != "http://127.0.0.1:8080/" || !maps.Equal(b.Headers, map[string]string{"X-Token": "secret"}) || b.Timeout != 5*time.Second:
+		t.Errorf("%+v", b)
+	}
+	for _, line := range got.Lines() {
+		if strings.Contains(line.Value, "secret") {
+			t.Errorf("%q is shown to everybody", line.Value)
+		}
+	}
+}
+
+// A server of a .mcp.json is approved by its whole entry, in a workspace that is trusted.
+func TestApproval(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.write("w/.mcp.json", `{"mcpServers": {"db": {"command": "one", "env": {"A": "1", "B": "2"}}}}`)
+	check := func(when, want string) {
+		t.Helper()
+		if got := servers(h.load("w")); got != want {
+			t.Errorf("%s: %q, want %q", when, got, want)
+		}
+	}
+	approve := func() {
+		t.Helper()
+		m := h.load("w").MCPServers[0]
+		if err := h.store.ApproveServer(m.Workspace, m.Name, m.Digest); err != nil {
+			t.Fatal(err)
+		}
+	}
+	check("at first", "")
+	h.trust("w")
+	check("trusted", "db may not one")
+	approve()
+	check("answered", "db may one")
+	h.write("w/.mcp.json", `{"mcpServers": {"db": {"env": {"B": "2", "A": "0", "A": "1"},
+		"command": "one"}}}`)
+	check("laid out otherwise", "db may one")
+	if h.standing("w") != "trusted" {
+		t.Errorf("the workspace is %s", h.standing("w"))
+	}
+	h.write("w/.mcp.json", `{"mcpServers": {"db": {"command": "one", "env": {"A": "1", "B": "3"}}}}`)
+	check("one letter changed", "db may not one")
+	approve()
+	h.trust("w")
+	check("answered and trusted again", "db may one")
+	h.write("w/.mcp.json", `{"mcpServers": `)
+	check("broken", "db may one")
+	h.write("w/.mcp.json", `{"mcpServers": {"db": {"command": "one", "env": {"A": "1", "B": "3"}}}}`)
+	h.write("w/.toold/settings.local.json", `{"disabledMcpjsonServers": ["db"]}`)
+	check("switched off by nobody's word", "")
+	os.Remove(h.path("w/.toold/settings.local.json"))
+	if err := h.store.Distrust(h.path("w")); err != nil {
+		t.Fatal(err)
+	}
+	h.trust("w")
+	check("forgotten and trusted", "db may not one")
+}
+
+// What is approved by its name is so as long as the file is as it was trusted.
+func TestApprovalByName(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.write("home/settings.json", `{"enabledMcpjsonServers": ["db"], "mcpServers": {"db": {"command": "user's"}}}`)
+	h.write("w/.mcp.json", `{"mcpServers": {"db": {"command": "one"}}}`)
+	check := func(when, want string) {
+		t.Helper()
+		if got := servers(h.load("w")); got != want {
+			t.Errorf("%s: %q, want %q", when, got, want)
+		}
+	}
+	check("at first", "db may user's")
+	h.trust("w")
+	check("trusted", "db may one")
+	h.write("w/.mcp.json", `{"mcpServers": {"db": {"command": "two"}}}`)
+	check("changed", "db may not two; db may user's")
+	if _, err := h.store.Remember(h.path("w"), settings.Local, 0, "Bash(rm *)"); err != nil {
+		t.Fatal(err)
+	}
+	h.write("w/.mcp.json", `{"mcpServers": {"db": {"command": "one"}}}`)
+	check("as it was, and a rule remembered", "db may one")
+	shown := h.load("w")
+	h.write("w/.mcp.json", `{"mcpServers": {"db": {"command": "three"}}}`)
+	if _, err := h.store.Trust(h.path("w"), shown); err == nil || !strings.Contains(err.Error(), ".mcp.json changed") {
+		t.Errorf("trusted with a file that was not shown: %v", err)
+	}
+	h.write("w/.mcp.json", "junk")
+	if _, err := h.trusting("w"); err != nil {
+		t.Errorf("a .mcp.json that is junk keeps the workspace from being trusted: %v", err)
+	}
+}
+
+// An answer of one process is not lost to what another one writes.
+func TestApproveSideBySide(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.write("w/.mcp.json", `{"mcpServers": {"a": {"command": "x"}, "b": {"command": "x"}, "c": {"command": "x"}}}`)
+	h.trust("w")
+	found := h.load("w").MCPServers
+	done := make(chan error, len(found))
+	for _, m := range found {
+		go func() { done <- h.open().ApproveServer(h.path("w"), m.Name, m.Digest) }()
+	}
+	for range found {
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}
+	if got := servers(h.load("w")); got != "a may x; b may x; c may x" {
+		t.Error(got)
+	}
+	if err := h.store.ApproveServer(h.path("nowhere"), "a", "x"); err == nil {
+		t.Error("a workspace that is not there")
+	}
+}
+
+// FuzzServersFile: no bytes of a .mcp.json make Load panic or fail, and nothing that a workspace says runs unconfined or unasked.
+func FuzzServersFile(f *testing.F) {
+	for _, text := range []string{
+		"", "{}", "[]", "null", `{"mcpServers": null}`, `{"mcpServers": {"a": {"command": "x", "sandbox": false, "args": ["${A:-b}", "${A", "$${A}"]}}}`,
+		`{"mcpServers": {"a": {"url": "http://x", "headers": {"A": "b"}}, "A": {"type": "sse", "url": "http://[::1]:1/${}"}}}`,
+		`{"mcpServers": {"a b": {"command": "x"}, "a.b": {"command": "x"}}, "enableAllProjectMcpServers": true, "inputs": []}`,
+	} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		h := newHouse(t)
+		h.write("w/.mcp.json", text)
+		got := h.store.Load(settings.Scope{Roots: []string{h.path("w")}, Trusted: true})
+		for _, m := range got.MCPServers {
+			switch {
+			case m.Approved || !m.Confined || m.Workspace != h.path("w") || len(m.Digest) != 64:
+				t.Errorf("%q gives %+v", text, m)
+			case m.Transport == "stdio" && (m.Command == "" || m.URL != ""), m.Transport != "stdio" && (m.URL == "" || m.Command != ""):
+				t.Errorf("%q gives %+v", text, m)
+			}
+		}
+		if len(got.Broken) > 0 || len(got.Rules)+len(got.Programs)+len(got.Env) > 0 || got.Hooks.All() != nil {
+			t.Errorf("%q: more than servers is in force, or the daemon would not start: %v", text, got.Broken)
+		}
+	})
+}

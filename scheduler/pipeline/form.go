@@ -1,0 +1,47 @@
+package pipeline
+
+// What a tool itself wants to know in the middle of its call: a question like those about permission, but for its answer,
+// which the tool gets. It does not know which tools ask, nor who answers.
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/toold/toold/scheduler/permission"
+	"github.com/toold/toold/tools"
+	"github.com/toold/toold/tools/fault"
+)
+
+// asking gives the call's way to ask, one question at a time. The call keeps its slot meanwhile, and its time runs: it may
+// ask from any of its goroutines, in the middle of what it does.
+func (c *Call) asking() func(context.Context, tools.Form) (tools.Reply, error) {
+	var one sync.Mutex
+	count := c.questions
+	return func(ctx context.Context, form tools.Form) (tools.Reply, error) {
+		one.Lock()
+		defer one.Unlock()
+		count++
+		q := c.formQuestion(count, form)
+		input, err := c.session.Ask(ctx, c, q)
+		var said *fault.Error
+		switch {
+		case err == nil:
+			return tools.Reply{Yes: true, Content: json.RawMessage(input)}, nil
+		case errors.As(err, &said) && said.Code == "client_denied":
+			return tools.Reply{Why: said.Message}, nil
+		}
+		return tools.Reply{}, err
+	}
+}
+
+func (c *Call) formQuestion(number int, form tools.Form) Question {
+	reason := fmt.Sprintf("%s asks, in the middle of its call: %s", c.Name, form.Message)
+	return Question{
+		ID: fmt.Sprintf("%s.%d", c.Key, number), Tool: c.Name, Title: c.Title(), Input: c.parsed.input,
+		Digest: DigestOf(fmt.Sprintf("%d%q%s", number, form.Message, form.Schema)), Facts: c.facts, Form: &form,
+		Verdict: permission.Verdict{Decision: permission.Ask, Level: c.verdict.Level, Reason: reason, Reasons: []string{reason}, Grounds: []permission.Ground{{Text: reason}}},
+	}
+}

@@ -1,0 +1,128 @@
+// Keeps results of a tool for a while. It is for tools that their maker has declared to be read-only, where the user has asked
+// for it; it does not know what the tool looks at, and so not when a result has become old before its time.
+
+package tools
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"sync"
+	"time"
+)
+
+// What is kept of one tool: as much as a turn or two ask for.
+const (
+	maxKept      = 64
+	maxKeptBytes = 4 << 20
+)
+
+// Cached is tool with results kept for ttl by their input, for one session: what it keeps is for whoever it is given to. A
+// result counts from when it came. Kept are only results of calls that change nothing here and that did not fail.
+func Cached(tool Tool, ttl time.Duration) Tool {
+	return &cached{Tool: tool, ttl: ttl, kept: map[[sha256.Size]byte]kept{}}
+}
+
+type cached struct {
+	Tool
+	ttl time.Duration
+
+	mu    sync.Mutex
+	kept  map[[sha256.Size]byte]kept
+	order [][sha256.Size]byte // oldest first
+	bytes int
+}
+
+type kept struct {
+	result Result
+	until  time.Time
+	bytes  int
+}
+
+func (c *cached) Parse(input json.RawMessage) (Action, error) {
+	action, err := c.Tool.Parse(input)
+	if err != nil || !action.Effects().Concurrent() {
+		return action, err
+	}
+	return &cachedAction{Action: action, of: c, key: sha256.Sum256(sorted(input))}, nil
+}
+
+// sorted writes an input so that two that say the same have the same bytes.
+func sorted(input json.RawMessage) []byte {
+	tokens := json.NewDecoder(bytes.NewReader(input))
+	tokens.UseNumber()
+	var value any
+	if err := tokens.Decode(&value); err != nil {
+		return input
+	}
+	text, err := json.Marshal(value)
+	if err != nil {
+		return input
+	}
+	return text
+}
+
+type cachedAction struct {
+	Action
+	of  *cached
+	key [sha256.Size]byte
+}
+
+func (a *cachedAction) Run(ctx context.Context, env *Env) (Result, error) {
+	if result, found := a.of.take(a.key, time.Now()); found {
+		return result, nil
+	}
+	result, err := a.Action.Run(ctx, env)
+	if err == nil && result.Spill == nil {
+		a.of.keep(a.key, result, time.Now())
+	}
+	return result, err
+}
+
+func (c *cached) take(key [sha256.Size]byte, now time.Time) (Result, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	k, found := c.kept[key]
+	if !found || !now.Before(k.until) {
+		return Result{}, false
+	}
+	return Result{Content: k.result.Content, Structured: k.result.Structured}, true
+}
+
+func (c *cached) keep(key [sha256.Size]byte, result Result, now time.Time) {
+	k := kept{result: result, until: now.Add(c.ttl), bytes: weight(result)}
+	if k.bytes > maxKeptBytes {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if old, again := c.kept[key]; again {
+		c.bytes -= old.bytes
+	} else {
+		c.order = append(c.order, key)
+	}
+	c.kept[key], c.bytes = k, c.bytes+k.bytes
+	for len(c.order) > maxKept || c.bytes > maxKeptBytes {
+		c.bytes -= c.kept[c.order[0]].bytes
+		delete(c.kept, c.order[0])
+		c.order = c.order[1:]
+	}
+}
+
+// weight is what a result takes in memory, about.
+func weight(result Result) int {
+	total := 0
+	for _, block := range result.Content {
+		total += len(block.Text)
+		for _, blob := range []*Blob{block.Image, block.Document} {
+			if blob != nil {
+				total += len(blob.Data)
+			}
+		}
+	}
+	if text, err := json.Marshal(result.Structured); err == nil {
+		total += len(text)
+	}
+	return total
+}

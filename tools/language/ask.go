@@ -1,0 +1,229 @@
+//go:build !no_lsp
+
+// Questions to a server, one function each: what is asked, and what the answer means. It does not know how servers are
+// started, nor what becomes of the answers.
+
+package language
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/toold/toold/tools/fault"
+)
+
+// errNoFile is why a location has no text: it is not in a file.
+var errNoFile = errors.New("it is not in a file")
+
+// asked is one question under way: a server that sees everything as it is now.
+type asked struct {
+	*server
+	query Query
+	raw   []byte
+	text  content // of the file
+}
+
+// ask finds the server of the file, has it see the present texts, and lets do ask it. A server that ends meanwhile is started
+// again, once: all that is asked here changes nothing.
+func (s *Set) ask(ctx context.Context, q Query, ability func(abilities) json.RawMessage, what string, do func(*asked) error) error {
+	if err := s.Check(q.Path); err != nil {
+		return err
+	}
+	for first := true; ; first = false {
+		srv, err := s.server(ctx, q.Path)
+		if err != nil {
+			return err
+		}
+		if ability != nil && !able(ability(srv.can)) {
+			return fault.Failedf("not_served", "%s does not do %s. Use Grep, or read the files.", srv.spec.name(), what)
+		}
+		err = srv.ask(ctx, q, do)
+		var gone *goneError
+		if !errors.As(err, &gone) {
+			return err
+		}
+		if !first {
+			return fault.Failedf("language_server_failed", "%s. It was asked twice.", gone.words)
+		}
+	}
+}
+
+func (s *server) ask(ctx context.Context, q Query, do func(*asked) error) error {
+	s.loads.await(ctx, s.gone, s.limits.load)
+	raw, err := q.Text(q.Path)
+	if err != nil {
+		return err
+	}
+	if err := s.documents.take(ctx); err != nil {
+		return err
+	}
+	s.refresh(ctx, q)
+	s.show(q.Path, raw)
+	s.documents.give()
+	return do(&asked{server: s, query: q, raw: raw, text: newContent(raw)})
+}
+
+// place is what a question about a position begins with.
+func (a *asked) place() (wirePlace, error) {
+	p, err := a.text.outward(a.query.At, a.units)
+	return wirePlace{Document: wireDocument{URI: uriOf(a.query.Path)}, Position: &p}, err
+}
+
+// Definition finds where what stands at the position is defined.
+func (s *Set) Definition(ctx context.Context, q Query) ([]Location, error) {
+	return s.locate(ctx, q, "textDocument/definition", func(c abilities) json.RawMessage { return c.Definition }, "definition", nil)
+}
+
+// References finds where what stands at the position is used, its declaration included.
+func (s *Set) References(ctx context.Context, q Query) ([]Location, error) {
+	return s.locate(ctx, q, "textDocument/references", func(c abilities) json.RawMessage { return c.References }, "references",
+		map[string]any{"includeDeclaration": true})
+}
+
+// Implementation finds what implements the interface or method at the position.
+func (s *Set) Implementation(ctx context.Context, q Query) ([]Location, error) {
+	return s.locate(ctx, q, "textDocument/implementation", func(c abilities) json.RawMessage { return c.Implementation }, "implementation", nil)
+}
+
+func (s *Set) locate(ctx context.Context, q Query, method string, ability func(abilities) json.RawMessage, what string, with any) (found []Location, err error) {
+	err = s.ask(ctx, q, ability, what, func(a *asked) error {
+		place, err := a.place()
+		if err != nil {
+			return err
+		}
+		place.Context = with
+		var answer json.RawMessage
+		if err := a.call(ctx, method, place, &answer); err != nil {
+			return err
+		}
+		raw, err := a.oneOrMore(answer)
+		if err != nil {
+			return err
+		}
+		found, err = a.locations(ctx, raw)
+		return err
+	})
+	return found, err
+}
+
+// oneOrMore reads an answer that is null, a location, or a list of locations or of links.
+func (a *asked) oneOrMore(answer json.RawMessage) (list []wireLocation, err error) {
+	if bytes.HasPrefix(bytes.TrimSpace(answer), []byte("{")) {
+		list = make([]wireLocation, 1)
+		err = json.Unmarshal(answer, &list[0])
+	} else {
+		err = json.Unmarshal(answer, &list)
+	}
+	if err != nil {
+		return nil, fault.Failedf("language_server_failed", "What %s has answered does not keep to the protocol: %v.", a.spec.name(), err)
+	}
+	for i := range list {
+		if l := &list[i]; l.URI == "" {
+			l.URI = l.Target
+			if l.Chosen != nil {
+				l.Range = *l.Chosen
+			}
+		}
+	}
+	return list, nil
+}
+
+// locations puts places in order, each once, with the text of their lines.
+func (a *asked) locations(ctx context.Context, raw []wireLocation) ([]Location, error) {
+	var reader lines
+	found := make([]Location, 0, len(raw))
+	slices.SortStableFunc(raw, byPlace)
+	for i, w := range raw {
+		if i > 0 && w.URI == raw[i-1].URI && w.Range == raw[i-1].Range {
+			continue
+		}
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		found = append(found, reader.location(a, w))
+	}
+	return found, nil
+}
+
+func byPlace(x, y wireLocation) int {
+	return cmp.Or(strings.Compare(x.URI, y.URI), cmp.Compare(x.Range.Start.Line, y.Range.Start.Line),
+		cmp.Compare(x.Range.Start.Character, y.Range.Start.Character), cmp.Compare(x.Range.End.Line, y.Range.End.Line),
+		cmp.Compare(x.Range.End.Character, y.Range.End.Character))
+}
+
+// lines keeps the text of the file that was asked for last.
+type lines struct {
+	path string
+	text content
+	err  error
+}
+
+func (l *lines) location(a *asked, w wireLocation) Location {
+	path := pathOf(w.URI)
+	if path == "" {
+		return Location{Path: printable(w.URI, 1000), Range: w.Range.plain(), Unread: errNoFile}
+	}
+	if path != l.path {
+		*l = lines{path: path, text: a.text}
+		if path != a.query.Path {
+			var raw []byte
+			raw, l.err = a.query.Text(path)
+			l.text = newContent(raw)
+		}
+	}
+	if l.err != nil {
+		return Location{Path: path, Range: w.Range.plain(), Unread: l.err}
+	}
+	return Location{Path: path, Range: l.text.rangeOf(w.Range, a.units), Line: l.text.line(w.Range.Start.Line)}
+}
+
+// Hover gives what the server has to say of what stands at the position, as Markdown or plain text; empty: nothing.
+func (s *Set) Hover(ctx context.Context, q Query) (text string, err error) {
+	err = s.ask(ctx, q, func(c abilities) json.RawMessage { return c.Hover }, "hover", func(a *asked) error {
+		place, err := a.place()
+		if err != nil {
+			return err
+		}
+		var answer struct {
+			Contents json.RawMessage `json:"contents"`
+		}
+		if err := a.call(ctx, "textDocument/hover", place, &answer); err != nil {
+			return err
+		}
+		text = strings.TrimSpace(strings.ToValidUTF8(marked(answer.Contents), "\uFFFD"))
+		return nil
+	})
+	return text, err
+}
+
+// marked reads a text, a marked string, a list of them, or marked-up content.
+func marked(contents json.RawMessage) string {
+	var text string
+	if json.Unmarshal(contents, &text) == nil {
+		return text
+	}
+	var list []json.RawMessage
+	if json.Unmarshal(contents, &list) == nil {
+		var parts []string
+		for _, one := range list {
+			if bytes.HasPrefix(bytes.TrimSpace(one), []byte("[")) {
+				continue // the protocol has no lists in lists
+			}
+			if part := marked(one); part != "" {
+				parts = append(parts, part)
+			}
+		}
+		return strings.Join(parts, "\n\n")
+	}
+	var one struct{ Language, Value string }
+	_ = json.Unmarshal(contents, &one) // what is none of them says nothing
+	if one.Language != "" {
+		return "```" + one.Language + "\n" + one.Value + "\n```"
+	}
+	return one.Value
+}

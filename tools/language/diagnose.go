@@ -1,0 +1,183 @@
+//go:build !no_lsp
+
+// Diagnostics: those of a file, and those that an edit has brought. Servers publish them when they like, so both show the
+// server a text and wait, within limits, for what it says of that text. It does not know who edits.
+
+package language
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/toold/toold/tools/fault"
+)
+
+// Diagnose gives what the server has to say against the present text of the file.
+func (s *Set) Diagnose(ctx context.Context, q Query) (found Diagnostics, err error) {
+	err = s.ask(ctx, q, nil, "", func(a *asked) error {
+		said, err := a.publication(ctx)
+		if err != nil {
+			return err
+		}
+		given, asked, err := a.pull(ctx)
+		if err != nil {
+			return err
+		}
+		file := a.published.of(q.Path)
+		found = Diagnostics{Complete: asked || said && a.loads.busy() == "", Dropped: file.dropped}
+		for _, w := range united(file.list, given) {
+			found.List = append(found.List, diagnostic(q.Path, w, a.text.rangeOf(w.Range, a.units)))
+		}
+		order(found.List, q.Path)
+		return nil
+	})
+	return found, err
+}
+
+// pull asks a server that can be asked. What it refuses is left to what it has published.
+func (a *asked) pull(ctx context.Context) (given []wireDiagnostic, asked bool, err error) {
+	if !able(a.can.Diagnostics) {
+		return nil, false, nil
+	}
+	var answer struct {
+		Items []wireDiagnostic `json:"items"`
+	}
+	err = a.call(ctx, "textDocument/diagnostic", wirePlace{Document: wireDocument{URI: uriOf(a.query.Path)}}, &answer)
+	if err != nil && fault.From(err).Code == "language_server_refused" {
+		return nil, false, nil
+	}
+	for i := range answer.Items {
+		answer.Items[i].bound()
+	}
+	return answer.Items, err == nil, err
+}
+
+// united gives both lists without what the second repeats of the first.
+func united(published, given []wireDiagnostic) []wireDiagnostic {
+	all := slices.Clone(published)
+	for _, d := range given {
+		if !slices.ContainsFunc(published, func(p wireDiagnostic) bool { return p.Range == d.Range && p.Message == d.Message }) {
+			all = append(all, d)
+		}
+	}
+	return all[:min(len(all), maxFileDiags)]
+}
+
+// publication has the server publish what it finds in the text, though it may have done so before: other files may have
+// changed since. It reports whether it has.
+func (a *asked) publication(ctx context.Context) (said bool, err error) {
+	if err := a.documents.take(ctx); err != nil {
+		return false, err
+	}
+	doc := a.put(a.query.Path, a.raw)
+	a.saved(a.query.Path)
+	a.documents.give()
+	first, cancel := context.WithTimeout(ctx, a.limits.publish)
+	defer cancel()
+	said = a.published.await(first, a.gone, a.query.Path, doc.version, doc.shownAt)
+	if said {
+		last, cancel := context.WithTimeout(ctx, settleLimit)
+		defer cancel()
+		a.published.settle(last, a.gone, a.published.of(a.query.Path).quiet(settleTime))
+	}
+	switch {
+	case ctx.Err() != nil:
+		return false, context.Cause(ctx)
+	case a.dying():
+		return false, a.loss(ctx)
+	}
+	a.proven.Store(a.proven.Load() || said)
+	return said, nil
+}
+
+func diagnostic(path string, w wireDiagnostic, at Range) Diagnostic {
+	return Diagnostic{Path: path, Range: at, Severity: severityOf(w.Severity), Code: code(w.Code), Source: w.Source, Message: strings.TrimSpace(w.Message)}
+}
+
+// code reads a number or a string.
+func code(raw json.RawMessage) string {
+	var text string
+	if json.Unmarshal(raw, &text) == nil {
+		return printable(text, 200)
+	}
+	var number json.Number
+	_ = json.Unmarshal(raw, &number) // what is neither says nothing
+	return printable(number.String(), 200)
+}
+
+// A Watching is one edit of a file, from before it to after it.
+type Watching struct {
+	server *server
+	path   string
+	before content
+	known  map[string]publication
+}
+
+// Watch notes what the server of the file has to say before an edit; before is the file's text, nil when there is no file
+// yet. It starts no server: without one that runs it is nil, which is fit for use, and so it is when the server does not say
+// in time what it finds in a text that it had not seen. It waits for at most 400 ms, and no longer than ctx.
+func (s *Set) Watch(ctx context.Context, path string, before []byte) *Watching {
+	srv := s.running(path)
+	if srv == nil || len(before) > maxMessage {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, srv.limits.base)
+	defer cancel()
+	if before != nil {
+		if srv.documents.take(ctx) != nil {
+			return nil
+		}
+		doc := srv.show(path, before)
+		srv.documents.give()
+		if !srv.published.await(ctx, srv.gone, path, doc.version, doc.shownAt) {
+			return nil
+		}
+	}
+	return &Watching{srv, path, newContent(before), srv.published.all()}
+}
+
+// New gives the errors and warnings that were not there before the edit, of the file and of others; after is the file's
+// text now. It waits for what the server says of that text until ctx ends, and then gives none. Ranges in other files than
+// the edited one count the server's units, since their texts are not looked at.
+func (w *Watching) New(ctx context.Context, after []byte) []Diagnostic {
+	if w == nil || len(after) > maxMessage {
+		return nil
+	}
+	doc := w.edited(ctx, after)
+	if doc == nil || !w.server.published.await(ctx, w.server.gone, w.path, doc.version, doc.shownAt) {
+		return nil
+	}
+	w.server.published.settle(ctx, w.server.gone, w.server.published.of(w.path).quiet(editSettle))
+	text := newContent(after)
+	moved := movement(w.before, text)
+	var found []Diagnostic
+	for path, now := range w.server.published.all() {
+		where, shift := wireRange.plain, func(line int) int { return line }
+		if path == w.path {
+			where, shift = func(r wireRange) Range { return text.rangeOf(r, w.server.units) }, moved
+		}
+		for _, d := range added(w.known[path].list, now.list, shift) {
+			if d.Severity <= 2 {
+				found = append(found, diagnostic(path, d, where(d.Range)))
+			}
+		}
+	}
+	order(found, w.path)
+	return found
+}
+
+// edited shows the server what the file has become; nil: there was no time.
+func (w *Watching) edited(ctx context.Context, after []byte) *document {
+	if w.server.documents.take(ctx) != nil {
+		return nil
+	}
+	defer w.server.documents.give()
+	if w.before.empty() {
+		w.server.tell("workspace/didChangeWatchedFiles", map[string]any{"changes": []wireFileEvent{{uriOf(w.path), fileCreated}}})
+	}
+	doc := w.server.put(w.path, after)
+	w.server.saved(w.path)
+	return doc
+}

@@ -1,0 +1,92 @@
+//go:build !no_lsp
+
+// What a server says it is busy with. It does not know what for.
+
+package language
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"time"
+)
+
+// A beacon wakes all who wait for a change. Its owner's mutex guards it.
+type beacon struct{ lit chan struct{} }
+
+func (b *beacon) wait() <-chan struct{} {
+	if b.lit == nil {
+		b.lit = make(chan struct{})
+	}
+	return b.lit
+}
+
+func (b *beacon) light() {
+	if b.lit != nil {
+		close(b.lit)
+		b.lit = nil
+	}
+}
+
+// loads are the progress that a server has begun and not ended.
+type loads struct {
+	mu      sync.Mutex
+	titles  map[string]string // by token
+	changed beacon
+}
+
+func newLoads() loads { return loads{titles: map[string]string{}} }
+
+func (l *loads) take(p wireProgress) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	token := string(p.Token)
+	switch p.Value.Kind {
+	case "begin":
+		if len(l.titles) < maxProgress {
+			l.titles[token] = printable(strings.TrimSpace(p.Value.Title), 100)
+		}
+	case "end":
+		delete(l.titles, token)
+		l.changed.light()
+	}
+}
+
+// busy names one thing that is under way; empty: nothing is.
+func (l *loads) busy() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	least := ""
+	for _, title := range l.titles {
+		if title == "" {
+			title = "working"
+		}
+		if least == "" || title < least {
+			least = title
+		}
+	}
+	return least
+}
+
+// await waits until nothing is under way, at most for limit, or until the server or ctx has ended.
+func (l *loads) await(ctx context.Context, gone <-chan struct{}, limit time.Duration) {
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	for {
+		l.mu.Lock()
+		done, changed := len(l.titles) == 0, l.changed.wait()
+		l.mu.Unlock()
+		if done {
+			return
+		}
+		select {
+		case <-changed:
+		case <-timer.C:
+			return
+		case <-gone:
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
+}

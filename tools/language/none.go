@@ -1,0 +1,76 @@
+//go:build no_lsp
+
+// The build without language servers: all names, and one answer. It knows nothing.
+
+package language
+
+import (
+	"context"
+	"errors"
+
+	"github.com/toold/toold/tools/fault"
+)
+
+// ErrClosed is what a build with language servers gives once Close has been called.
+var ErrClosed = errors.New("the session is closed")
+
+const unbuilt = "This build of toold has no language servers."
+
+func none() error { return fault.Failedf("no_language_server", unbuilt) }
+
+// A Set has no servers.
+type Set struct{}
+
+// NewSet makes a set without servers.
+func NewSet(Host) *Set { return &Set{} }
+
+// Close does nothing.
+func (*Set) Close() {}
+
+// Unavailable says that there are none.
+func (*Set) Unavailable() string { return unbuilt }
+
+// Check gives a fault no_language_server.
+func (*Set) Check(string) error { return none() }
+
+// Runs says no.
+func (*Set) Runs(string) bool { return false }
+
+// Busy says nothing.
+func (*Set) Busy(string) string { return "" }
+
+// Definition gives a fault no_language_server.
+func (*Set) Definition(context.Context, Query) ([]Location, error) { return nil, none() }
+
+// References gives a fault no_language_server.
+func (*Set) References(context.Context, Query) ([]Location, error) { return nil, none() }
+
+// Implementation gives a fault no_language_server.
+func (*Set) Implementation(context.Context, Query) ([]Location, error) { return nil, none() }
+
+// Hover gives a fault no_language_server.
+func (*Set) Hover(context.Context, Query) (string, error) { return "", none() }
+
+// Outline gives a fault no_language_server.
+func (*Set) Outline(context.Context, Query) ([]Symbol, error) { return nil, none() }
+
+// Search gives a fault no_language_server.
+func (*Set) Search(context.Context, Query, string) ([]Symbol, error) { return nil, none() }
+
+// Calls gives a fault no_language_server.
+func (*Set) Calls(context.Context, Query) (Calls, error) { return Calls{}, none() }
+
+// Rename gives a fault no_language_server.
+func (*Set) Rename(context.Context, Query, string) (Renaming, error) { return Renaming{}, none() }
+
+// Diagnose gives a fault no_language_server.
+func (*Set) Diagnose(context.Context, Query) (Diagnostics, error) { return Diagnostics{}, none() }
+
+// A Watching watches nothing.
+type Watching struct{}
+
+// Watch gives nil, which is fit for use.
+func (*Set) Watch(context.Context, string, []byte) *Watching { return nil }
+
+// New gives none.
+func (*Watching) New(context.Context, []byte) []Diagnostic { return nil }

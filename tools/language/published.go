@@ -1,0 +1,132 @@
+//go:build !no_lsp
+
+// The diagnostics that a server has published, by file, as far as they are kept. It does not know texts.
+
+package language
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+)
+
+// A publication is what a server has last said of one file.
+type publication struct {
+	version *int32 // of the document that it is about; nil: the server does not say
+	serial  uint64 // grows with each publication of the server
+	list    []wireDiagnostic
+	dropped int
+}
+
+// published is a server's. It grows no further than its limits.
+type published struct {
+	mu      sync.Mutex
+	serial  uint64
+	files   map[string]publication // by path
+	kept    int                    // diagnostics in files
+	changed beacon
+}
+
+func newPublished() published { return published{files: map[string]publication{}} }
+
+// bound cuts what is too long of it.
+func (d *wireDiagnostic) bound() {
+	d.Message, d.Source = printable(d.Message, 2000), printable(d.Source, 100)
+}
+
+func (p *published) take(w wirePublication) {
+	path := pathOf(w.URI)
+	if path == "" {
+		return
+	}
+	for i := range w.Diagnostics {
+		w.Diagnostics[i].bound()
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if _, known := p.files[path]; !known && len(p.files) >= maxPublished {
+		return
+	}
+	p.serial++
+	p.kept -= len(p.files[path].list)
+	kept := slices.Clone(w.Diagnostics[:min(len(w.Diagnostics), maxFileDiags, maxDiagnostics-p.kept)])
+	p.kept += len(kept)
+	p.files[path] = publication{version: w.Version, serial: p.serial, list: kept, dropped: len(w.Diagnostics) - len(kept)}
+	p.changed.light()
+}
+
+// now gives the number of the last publication.
+func (p *published) now() uint64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.serial
+}
+
+// of gives what was said of one file.
+func (p *published) of(path string) publication {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.files[path]
+}
+
+// all gives what was said of all files.
+func (p *published) all() map[string]publication {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return maps.Clone(p.files)
+}
+
+// covers says whether the publication is about that version of its document, which the server was shown after serial.
+func (p publication) covers(version int32, after uint64) bool {
+	return p.version != nil && *p.version >= version || p.version == nil && p.serial > after
+}
+
+// quiet is how long nothing more must come until this one counts as the last.
+func (p publication) quiet(known time.Duration) time.Duration {
+	if p.version == nil {
+		return blindSettle
+	}
+	return known
+}
+
+// await waits for a publication about that version of the file; false: the server or ctx has ended before.
+func (p *published) await(ctx context.Context, gone <-chan struct{}, path string, version int32, after uint64) bool {
+	for {
+		p.mu.Lock()
+		there, changed := p.files[path].covers(version, after), p.changed.wait()
+		p.mu.Unlock()
+		if there {
+			return true
+		}
+		select {
+		case <-changed:
+		case <-gone:
+			return false
+		case <-ctx.Done():
+			return false
+		}
+	}
+}
+
+// settle waits until nothing was published for the time of quiet, or until the server or ctx has ended.
+func (p *published) settle(ctx context.Context, gone <-chan struct{}, quiet time.Duration) {
+	timer := time.NewTimer(quiet)
+	defer timer.Stop()
+	for {
+		p.mu.Lock()
+		changed := p.changed.wait()
+		p.mu.Unlock()
+		select {
+		case <-changed:
+			timer.Reset(quiet)
+		case <-timer.C:
+			return
+		case <-gone:
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
+}

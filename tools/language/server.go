@@ -1,0 +1,246 @@
+//go:build !no_lsp
+
+// One language server that runs: its process, the connection to it, and how both end. It does not know when it is to be
+// started again.
+
+package language
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/sourcegraph/jsonrpc2"
+
+	"github.com/toold/toold/tools/fault"
+	"github.com/toold/toold/tools/sandbox"
+)
+
+// errSilent is why a server is ended that has sent nothing at all while a request waited.
+var errSilent = errors.New("it does not answer")
+
+// A goneError says that the server has ended before it had answered.
+type goneError struct{ words string }
+
+func (e *goneError) Error() string { return e.words }
+
+// A server is one process. Its methods may be used from any goroutine.
+type server struct {
+	spec    Server
+	root    string
+	limits  limits
+	process *sandbox.Process
+	output  *io.PipeReader // its standard output
+	stream  *stream
+	conn    *jsonrpc2.Conn
+	stderr  *lastWords
+	units   unit
+	can     abilities
+	ids     atomic.Uint64
+	proven  atomic.Bool   // it has answered a request, so its end is not that of a server that cannot start
+	gone    chan struct{} // closed when nothing of it is left; why is set then
+	why     string
+
+	documents documents
+	loads     loads
+	published published
+
+	mu    sync.Mutex
+	cause error // why we have ended it; nil: we have not
+}
+
+// attend sees the server to its end. It is the goroutine of whoever has started it.
+func (s *server) attend(printed *io.PipeWriter) {
+	drained := make(chan struct{})
+	go func() {
+		defer close(drained)
+		s.stream.drain()
+	}()
+	select {
+	case <-s.process.Done():
+		_ = printed.Close() // all of it was handed on: the connection reads what there is, and then its end
+		<-s.stream.ended
+	case <-s.conn.DisconnectNotify():
+	case <-drained: // it has closed its standard input
+	}
+	_ = s.conn.Close()
+	_ = s.output.Close()
+	s.process.Stop()
+	exit := s.process.Wait()
+	<-s.stream.ended
+	<-drained
+	s.why = s.obituary(exit)
+	close(s.gone)
+}
+
+// obituary says how it has ended, in a phrase. The reason that we had, or what was wrong with what it sent, comes first.
+func (s *server) obituary(exit sandbox.Exit) string {
+	s.mu.Lock()
+	cause := s.cause
+	s.mu.Unlock()
+	if cause == nil && errors.Is(s.stream.failure, errFraming) {
+		cause = s.stream.failure
+	}
+	var words string
+	switch {
+	case cause != nil:
+		words = fmt.Sprintf("was ended: %v", cause)
+	case exit.Signal != "":
+		words = "was ended by " + exit.Signal
+	default:
+		words = fmt.Sprintf("ended with exit code %d", exit.Code)
+	}
+	if last := s.stderr.String(); last != "" {
+		words += fmt.Sprintf("; the last that it printed: %q", last)
+	}
+	return words
+}
+
+// end ends the server, which takes its time: see gone.
+func (s *server) end(cause error) {
+	s.mu.Lock()
+	if s.cause == nil {
+		s.cause = cause
+	}
+	s.mu.Unlock()
+	s.process.Stop()
+}
+
+// dying reports that the server has ended, or is about to.
+func (s *server) dying() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	select {
+	case <-s.conn.DisconnectNotify():
+		return true
+	case <-s.gone:
+		return true
+	default:
+		return s.cause != nil
+	}
+}
+
+// loss waits until the server is gone and says so.
+func (s *server) loss(ctx context.Context) error {
+	select {
+	case <-s.gone:
+		return &goneError{fmt.Sprintf("%s %s", s.spec.name(), s.why)}
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// Numbers of errors by which a server says that it is to be asked again, and how often it is.
+const (
+	contentModified = -32801
+	serverCancelled = -32802
+	askedAgain      = 5
+)
+
+// call asks the server and waits for its answer.
+func (s *server) call(ctx context.Context, method string, params, result any) error {
+	for range askedAgain {
+		err := s.once(ctx, s.limits.answer, method, params, result)
+		var refusal *jsonrpc2.Error
+		if !errors.As(err, &refusal) {
+			if err == nil {
+				s.proven.Store(true)
+			}
+			return err
+		}
+		s.proven.Store(true)
+		if refusal.Code != contentModified && refusal.Code != serverCancelled {
+			return fault.Failedf("language_server_refused", "%s answered: %s", s.spec.name(), printable(refusal.Message, 1000))
+		}
+	}
+	return fault.Failedf("language_server_failed", "%s has put the request off %d times. Send the call again.", s.spec.name(), askedAgain)
+}
+
+// once sends one request and waits for the answer. Its error is the server's refusal, its end, ctx's cause, or a fault.
+func (s *server) once(ctx context.Context, limit time.Duration, method string, params, result any) error {
+	heard := s.stream.heard.Load()
+	id := jsonrpc2.ID{Num: s.ids.Add(1)}
+	pending, err := s.conn.DispatchCall(ctx, method, params, jsonrpc2.PickID(id))
+	if err != nil {
+		return s.unsent(ctx, err)
+	}
+	limited, cancel := context.WithTimeoutCause(ctx, limit, errSilent)
+	defer cancel()
+	var answer json.RawMessage
+	switch err := pending.Wait(limited, &answer); {
+	case errors.Is(err, jsonrpc2.ErrClosed):
+		return s.loss(ctx)
+	case limited.Err() != nil && err != nil:
+		_ = s.conn.Notify(ctx, "$/cancelRequest", map[string]any{"id": id})
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if s.stream.heard.Load() == heard {
+			s.end(errSilent)
+		}
+		return fault.Failedf("language_server_failed", "%s has not answered within %s. Send the call again, or do without.", s.spec.name(), limit)
+	case err != nil:
+		return err
+	}
+	if err := json.Unmarshal(answer, result); err != nil {
+		return fault.Failedf("language_server_failed", "What %s has answered does not keep to the protocol: %v.", s.spec.name(), err)
+	}
+	return nil
+}
+
+// unsent says why nothing could be sent.
+func (s *server) unsent(ctx context.Context, err error) error {
+	if errors.Is(err, errClogged) {
+		s.end(errClogged)
+	}
+	return s.loss(ctx)
+}
+
+// tell sends a notification. What becomes of it shows when the server is asked something.
+func (s *server) tell(method string, params any) {
+	if err := s.conn.Notify(context.Background(), method, params); errors.Is(err, errClogged) {
+		s.end(errClogged)
+	}
+}
+
+// lastWords keeps the end of what a server prints on its standard error.
+type lastWords struct {
+	mu   sync.Mutex
+	kept []byte
+}
+
+// Write keeps the last maxStderr bytes.
+func (w *lastWords) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.kept = append(w.kept, p[max(0, len(p)-maxStderr):]...)
+	w.kept = append(w.kept[:0], w.kept[max(0, len(w.kept)-maxStderr):]...)
+	return len(p), nil
+}
+
+// String gives the last of it, fit for one line of a message.
+func (w *lastWords) String() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	text := strings.TrimSpace(strings.ToValidUTF8(string(w.kept), "\uFFFD"))
+	const most = 500
+	if len(text) > most {
+		text = strings.ToValidUTF8(text[len(text)-most:], "")
+	}
+	return text
+}
+
+// printable cuts foreign text to a number of bytes, on the border of a character.
+func printable(text string, most int) string {
+	text = strings.ToValidUTF8(text, "\uFFFD")
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most], "") + "..."
+}

@@ -1,0 +1,191 @@
+//go:build !no_lsp
+
+// Messages to and from a server's pipes, framed as the base protocol says. Writing never waits: what the server does not
+// take is kept up to a limit, past which the server counts as hung. It does not know what a message means.
+
+package language
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+)
+
+var (
+	errClogged = errors.New("it does not read what it is sent")
+	errFraming = errors.New("it does not keep to the protocol")
+)
+
+// A stream is one server's. It is the ObjectStream of the connection.
+type stream struct {
+	in    *bufio.Reader
+	out   io.WriteCloser
+	heard atomic.Uint64 // messages so far
+	ended chan struct{} // closed when nothing more is read; failure is set then
+
+	failure error // what reading has ended with
+
+	mu      sync.Mutex
+	queue   [][]byte
+	size    int // bytes in queue
+	closed  bool
+	waiting chan struct{} // one slot: there is something in queue, or closed
+}
+
+func newStream(in io.Reader, out io.WriteCloser) *stream {
+	return &stream{in: bufio.NewReaderSize(in, maxHeader), out: out, ended: make(chan struct{}), waiting: make(chan struct{}, 1)}
+}
+
+// WriteObject puts a message into the queue.
+func (s *stream) WriteObject(message any) error {
+	body, err := json.Marshal(message)
+	if err != nil {
+		return err
+	}
+	frame := append(fmt.Appendf(nil, "Content-Length: %d\r\n\r\n", len(body)), body...)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.closed:
+		return io.ErrClosedPipe
+	case s.size+len(frame) > maxOutbox:
+		return errClogged
+	}
+	s.queue, s.size = append(s.queue, frame), s.size+len(frame)
+	s.wake()
+	return nil
+}
+
+// wake tells drain to look. mu is held.
+func (s *stream) wake() {
+	select {
+	case s.waiting <- struct{}{}:
+	default:
+	}
+}
+
+// drain writes what is in the queue until the stream is closed or the server takes nothing more.
+func (s *stream) drain() {
+	for range s.waiting {
+		frames, open := s.take()
+		for _, frame := range frames {
+			if _, err := s.out.Write(frame); err != nil {
+				return
+			}
+			s.mu.Lock()
+			s.size -= len(frame)
+			s.mu.Unlock()
+		}
+		if !open {
+			return
+		}
+	}
+}
+
+func (s *stream) take() (frames [][]byte, open bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	frames, s.queue = s.queue, nil
+	if s.closed {
+		frames = nil
+	}
+	return frames, !s.closed
+}
+
+// ReadObject reads the next message.
+func (s *stream) ReadObject(into any) error {
+	body, err := readFrame(s.in)
+	if err == nil {
+		s.heard.Add(1)
+		err = decode(body, into)
+	}
+	if err != nil {
+		s.failure = err
+		close(s.ended) // the connection reads no more after an error
+	}
+	return err
+}
+
+// decode keeps from the library what it would take for something else: a message that is no object.
+func decode(body []byte, into any) error {
+	if trimmed := bytes.TrimSpace(body); len(trimmed) == 0 || trimmed[0] != '{' {
+		return fmt.Errorf("%w: a message is no JSON object", errFraming)
+	}
+	if parts(body) > maxParts {
+		return fmt.Errorf("%w: a message of more than %d parts", errFraming, maxParts)
+	}
+	if err := json.Unmarshal(body, into); err != nil {
+		return fmt.Errorf("%w: %w", errFraming, err)
+	}
+	return nil
+}
+
+// parts is how many objects, lists and elements a message has at most. Decoded, the smallest takes a hundred times its bytes.
+func parts(body []byte) int {
+	return bytes.Count(body, []byte("{")) + bytes.Count(body, []byte("[")) + bytes.Count(body, []byte(","))
+}
+
+// readFrame reads one message. Its memory grows with what has come, not with what was promised.
+func readFrame(in *bufio.Reader) ([]byte, error) {
+	length, err := readHeader(in)
+	if err != nil {
+		return nil, err
+	}
+	var body bytes.Buffer
+	n, err := io.Copy(&body, io.LimitReader(in, length))
+	if err == nil && n < length {
+		err = io.ErrUnexpectedEOF
+	}
+	return body.Bytes(), err
+}
+
+// readHeader reads the lines before a message, and gives its length.
+func readHeader(in *bufio.Reader) (int64, error) {
+	length := int64(-1)
+	for left := maxHeader; ; {
+		line, err := in.ReadSlice('\n')
+		switch left -= len(line); {
+		case errors.Is(err, bufio.ErrBufferFull) || left < 0:
+			return 0, fmt.Errorf("%w: the header of a message has more than %d bytes", errFraming, maxHeader)
+		case err != nil:
+			return 0, err
+		}
+		text := strings.TrimRight(string(line), "\r\n")
+		if text == "" {
+			break
+		}
+		name, value, found := strings.Cut(text, ":")
+		if !found {
+			return 0, fmt.Errorf("%w: %.60q is no line of a header", errFraming, text)
+		}
+		if !strings.EqualFold(strings.TrimSpace(name), "Content-Length") {
+			continue
+		}
+		if length, err = strconv.ParseInt(strings.TrimSpace(value), 10, 64); err != nil || length <= 0 || length > maxMessage {
+			return 0, fmt.Errorf("%w: a message of %.30q bytes; the most is %d", errFraming, value, maxMessage)
+		}
+	}
+	if length < 0 {
+		return 0, fmt.Errorf("%w: a message without Content-Length", errFraming)
+	}
+	return length, nil
+}
+
+// Close lets go of the server's standard input, and ends drain.
+func (s *stream) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil
+	}
+	s.closed = true
+	s.wake()
+	return s.out.Close()
+}

@@ -1,0 +1,202 @@
+//go:build !no_lsp
+
+// The little of the Language Server Protocol, version 3.17, that is spoken here. Names and numbers are the protocol's.
+
+package language
+
+import (
+	"encoding/json"
+	"net/url"
+	"path/filepath"
+	"strings"
+)
+
+type wirePosition struct {
+	Line      int `json:"line"`
+	Character int `json:"character"`
+}
+
+type wireRange struct {
+	Start wirePosition `json:"start"`
+	End   wirePosition `json:"end"`
+}
+
+// A wireLocation is a Location or a LocationLink.
+type wireLocation struct {
+	URI    string     `json:"uri"`
+	Range  wireRange  `json:"range"`
+	Target string     `json:"targetUri"`
+	Chosen *wireRange `json:"targetSelectionRange"`
+}
+
+type wireDocument struct {
+	URI     string `json:"uri"`
+	Version *int32 `json:"version,omitempty"`
+}
+
+type wireOpening struct {
+	URI        string `json:"uri"`
+	LanguageID string `json:"languageId"`
+	Version    int32  `json:"version"`
+	Text       string `json:"text"`
+}
+
+type wirePlace struct {
+	Document wireDocument  `json:"textDocument"`
+	Position *wirePosition `json:"position,omitempty"`
+	Context  any           `json:"context,omitempty"`
+	NewName  string        `json:"newName,omitempty"`
+}
+
+type wireDiagnostic struct {
+	Range    wireRange       `json:"range"`
+	Severity int             `json:"severity"`
+	Code     json.RawMessage `json:"code"` // a number or a string
+	Source   string          `json:"source"`
+	Message  string          `json:"message"`
+}
+
+type wirePublication struct {
+	URI         string           `json:"uri"`
+	Version     *int32           `json:"version"`
+	Diagnostics []wireDiagnostic `json:"diagnostics"`
+}
+
+// A wireSymbol is a DocumentSymbol, a SymbolInformation, a WorkspaceSymbol or a CallHierarchyItem.
+type wireSymbol struct {
+	Name      string        `json:"name"`
+	Detail    string        `json:"detail"`
+	Kind      int           `json:"kind"`
+	Container string        `json:"containerName"`
+	Chosen    *wireRange    `json:"selectionRange"`
+	Range     *wireRange    `json:"range"`
+	Location  *wireLocation `json:"location"`
+	URI       string        `json:"uri"`
+	Children  []wireSymbol  `json:"children"`
+}
+
+type wireCall struct {
+	From *wireSymbol `json:"from"`
+	To   *wireSymbol `json:"to"`
+	At   []wireRange `json:"fromRanges"`
+}
+
+type wireEdit struct {
+	Range   wireRange `json:"range"`
+	NewText string    `json:"newText"`
+}
+
+type wireRename struct {
+	Changes   map[string][]wireEdit `json:"changes"`
+	Documents []struct {
+		Kind     string       `json:"kind"` // create, rename, delete: no edit of a text
+		Document wireDocument `json:"textDocument"`
+		Edits    []wireEdit   `json:"edits"`
+	} `json:"documentChanges"`
+}
+
+type wireProgress struct {
+	Token json.RawMessage `json:"token"`
+	Value struct {
+		Kind    string `json:"kind"`
+		Title   string `json:"title"`
+		Message string `json:"message"`
+	} `json:"value"`
+}
+
+// Kinds of changes of files on the disk.
+const (
+	fileCreated = 1
+	fileChanged = 2
+	fileDeleted = 3
+)
+
+type wireFileEvent struct {
+	URI  string `json:"uri"`
+	Type int    `json:"type"`
+}
+
+// abilities are what a server says it can do: each is absent, a boolean or an object.
+type abilities struct {
+	Definition       json.RawMessage `json:"definitionProvider"`
+	References       json.RawMessage `json:"referencesProvider"`
+	Hover            json.RawMessage `json:"hoverProvider"`
+	Implementation   json.RawMessage `json:"implementationProvider"`
+	DocumentSymbols  json.RawMessage `json:"documentSymbolProvider"`
+	WorkspaceSymbols json.RawMessage `json:"workspaceSymbolProvider"`
+	Calls            json.RawMessage `json:"callHierarchyProvider"`
+	Rename           json.RawMessage `json:"renameProvider"`
+	Diagnostics      json.RawMessage `json:"diagnosticProvider"` // it can be asked, and publishes all the same
+	PositionEncoding unit            `json:"positionEncoding"`
+}
+
+// able reads one of them.
+func able(said json.RawMessage) bool {
+	return len(said) > 0 && string(said) != "null" && string(said) != "false"
+}
+
+// wanted is what we say of ourselves.
+const wanted = `{
+	"general": {"positionEncodings": ["utf-8", "utf-16"]},
+	"window": {"workDoneProgress": true},
+	"workspace": {
+		"workspaceFolders": true, "configuration": true, "symbol": {},
+		"didChangeWatchedFiles": {"dynamicRegistration": true},
+		"workspaceEdit": {"documentChanges": true}
+	},
+	"textDocument": {
+		"synchronization": {"didSave": true}, "definition": {}, "references": {}, "implementation": {}, "callHierarchy": {},
+		"rename": {}, "hover": {"contentFormat": ["markdown", "plaintext"]},
+		"documentSymbol": {"hierarchicalDocumentSymbolSupport": true},
+		"publishDiagnostics": {"versionSupport": true}
+	}
+}`
+
+type wireFolder struct {
+	URI  string `json:"uri"`
+	Name string `json:"name"`
+}
+
+type wireInitialize struct {
+	ProcessID    *int            `json:"processId"` // null: it is not for the server to see whether we live
+	Root         string          `json:"rootUri"`
+	Folders      []wireFolder    `json:"workspaceFolders"`
+	Options      json.RawMessage `json:"initializationOptions"`
+	Capabilities json.RawMessage `json:"capabilities"`
+}
+
+// uriOf names a file by its absolute path.
+func uriOf(path string) string { return (&url.URL{Scheme: "file", Path: path}).String() }
+
+// pathOf gives the absolute path that a URI names; empty: it names no file.
+func pathOf(uri string) string {
+	u, err := url.Parse(uri)
+	if err != nil || u.Scheme != "file" || u.Host != "" && u.Host != "localhost" || !filepath.IsAbs(u.Path) || strings.ContainsRune(u.Path, 0) {
+		return ""
+	}
+	return filepath.Clean(u.Path)
+}
+
+// kinds are the protocol's kinds of symbols, from 1.
+var kinds = []string{
+	"file", "module", "namespace", "package", "class", "method", "property", "field", "constructor", "enum", "interface", "function",
+	"variable", "constant", "string", "number", "boolean", "array", "object", "key", "null", "enum member", "struct", "event", "operator",
+	"type parameter",
+}
+
+func kindOf(n int) string {
+	if n < 1 || n > len(kinds) {
+		return "symbol"
+	}
+	return kinds[n-1]
+}
+
+// severities are the protocol's, from 1. What is none of them counts as an error, as the protocol lets a client choose.
+var severities = []Severity{Error, Warning, Information, Hint}
+
+func severityOf(n int) Severity {
+	if n < 1 || n > len(severities) {
+		return Error
+	}
+	return severities[n-1]
+}

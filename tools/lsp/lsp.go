@@ -1,0 +1,193 @@
+// Package lsp is the LSP tool: questions about code that a language server answers. It checks the question, leaves out of
+// the answer what the call may not read, and puts it into words. It does not know how servers are run or spoken to, and it
+// changes nothing.
+package lsp
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/toold/toold/tools"
+	"github.com/toold/toold/tools/fault"
+	"github.com/toold/toold/tools/language"
+)
+
+//go:embed description.md
+var description string
+
+// Input is what a model gives.
+type Input struct {
+	Operation string `json:"operation" jsonschema:"definition, references, hover, document_symbols, workspace_symbols, implementation, call_hierarchy, diagnostics or rename_preview"`
+	FilePath  string `json:"file_path" jsonschema:"absolute path of the file"`
+	Line      int    `json:"line,omitempty" jsonschema:"line of what is asked about, from 1"`
+	Character int    `json:"character,omitempty" jsonschema:"character in that line, from 1; a tab is one"`
+	Query     string `json:"query,omitempty" jsonschema:"workspace_symbols: a part of the symbol's name; rename_preview: the new name"`
+}
+
+// How much is looked at and shown. Ours.
+const (
+	maxText  = 8 << 20 // bytes of a file that a server is shown: as much as a session remembers of a file that it has read
+	maxShown = 200     // entries of a result
+	maxQuery = 1000    // bytes
+)
+
+// A question is one operation: what it needs, and how it is answered.
+type question struct {
+	place bool // line and character
+	query bool
+	ask   func(context.Context, *call) error
+}
+
+var questions = map[string]question{
+	"definition":        {place: true, ask: places((*language.Set).Definition)},
+	"references":        {place: true, ask: places((*language.Set).References)},
+	"implementation":    {place: true, ask: places((*language.Set).Implementation)},
+	"hover":             {place: true, ask: hover},
+	"document_symbols":  {ask: outline},
+	"workspace_symbols": {query: true, ask: search},
+	"call_hierarchy":    {place: true, ask: hierarchy},
+	"diagnostics":       {ask: diagnose},
+	"rename_preview":    {place: true, query: true, ask: rename},
+}
+
+// Tool is LSP.
+func Tool() tools.Tool {
+	spec := tools.Spec{
+		Name: "LSP", Description: description, ReadOnly: true, TimeLimit: time.Minute, OnInterrupt: tools.Stop,
+		Available: func(env *tools.Env) string { return env.Languages.Unavailable() },
+	}
+	return tools.New(spec, tools.Funcs[Input]{Validate: validate, Effects: effects, Check: check, Run: run})
+}
+
+// validate says what the schema cannot, all of it at once.
+func validate(in *Input) error {
+	var wrong []tools.Violation
+	fields := func(field, expected string) {
+		wrong = append(wrong, tools.Violation{Field: field, Expected: expected})
+	}
+	asked, known := questions[in.Operation]
+	if !known {
+		fields("/operation", fmt.Sprintf("%q is none of definition, references, hover, document_symbols, workspace_symbols, implementation, call_hierarchy, diagnostics, rename_preview", in.Operation))
+	}
+	for _, n := range []struct {
+		name  string
+		value int
+	}{{"line", in.Line}, {"character", in.Character}} {
+		switch {
+		case n.value < 0:
+			fields("/"+n.name, fmt.Sprintf("%d is no number of a %s; they count from 1", n.value, n.name))
+		case n.value == 0 && asked.place:
+			fields("/"+n.name, fmt.Sprintf("%s needs it; %ss count from 1", in.Operation, n.name))
+		}
+	}
+	switch {
+	case asked.query && strings.TrimSpace(in.Query) == "":
+		fields("/query", in.Operation+" needs it")
+	case len(in.Query) > maxQuery:
+		fields("/query", fmt.Sprintf("it has %d bytes; the most is %d", len(in.Query), maxQuery))
+	}
+	if len(wrong) > 0 {
+		return tools.Violated("LSP", wrong)
+	}
+	return nil
+}
+
+// effects: the server reads the whole project, and so do the answers.
+func effects(in Input) tools.Effects {
+	return tools.Effects{Reads: []tools.Path{{Name: in.FilePath}, {Name: ".", Tree: true}}}
+}
+
+// check looks whether there is something to ask, and a server configured for it.
+func check(_ context.Context, env *tools.Env, in Input) (tools.Preview, error) {
+	_, err := open(env, in)
+	return tools.Preview{}, err
+}
+
+// open makes a question of the input.
+func open(env *tools.Env, in Input) (language.Query, error) {
+	if err := env.Files.Absolute(in.FilePath); err != nil {
+		return language.Query{}, err
+	}
+	f, err := env.Files.Open(in.FilePath)
+	if err != nil {
+		return language.Query{}, err
+	}
+	f.Close()
+	q := language.Query{
+		Path: f.Path.Real, At: language.Position{Line: in.Line, Character: in.Character},
+		Text: func(path string) ([]byte, error) { return read(env, path) }, Others: buffers(env),
+	}
+	return q, env.Languages.Check(q.Path)
+}
+
+// buffers are the files that an editor holds open below the working directory, which may be other than on the disk.
+func buffers(env *tools.Env) (paths []string) {
+	tree, err := env.Files.Tree(".")
+	if err != nil {
+		return nil // then nothing there can be read either
+	}
+	defer tree.Close()
+	for rel := range tree.Buffers() {
+		paths = append(paths, filepath.Join(tree.Real, rel))
+	}
+	slices.Sort(paths)
+	return paths
+}
+
+// read gives the text of a file, if the call may read it.
+func read(env *tools.Env, path string) ([]byte, error) {
+	f, err := env.Files.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxText+1))
+	switch {
+	case err != nil:
+		return nil, fault.Failedf("io_error", "%s could not be read: %v.", f.Path.Shown(), err)
+	case len(data) > maxText:
+		return nil, fault.Failedf("file_too_large", "%s has more than %d MiB, which is the most that a language server is shown.", f.Path.Shown(), maxText>>20)
+	}
+	return data, nil
+}
+
+// A call is one question under way, and what its answer comes to.
+type call struct {
+	env   *tools.Env
+	in    Input
+	query language.Query
+	found Found
+	body  []string // entries in words, of the page that is shown
+}
+
+func run(ctx context.Context, env *tools.Env, in Input) (tools.Result, error) {
+	q, err := open(env, in)
+	if err != nil {
+		return tools.Result{}, err
+	}
+	c := &call{env: env, in: in, query: q, found: Found{Operation: in.Operation, FilePath: q.Path}}
+	if err := questions[in.Operation].ask(ctx, c); err != nil {
+		return tools.Result{}, err
+	}
+	if in.Operation != "diagnostics" || c.found.Incomplete {
+		c.found.Busy = env.Languages.Busy(q.Path)
+	}
+	return c.result(), nil
+}
+
+// result puts the entries and what is to be said of them together.
+func (c *call) result() tools.Result {
+	remarks := c.remarks()
+	if len(c.body) > 0 && len(remarks) > 0 {
+		remarks = append([]string{""}, remarks...)
+	}
+	result := tools.Text(strings.Join(slices.Concat(c.body, remarks), "\n"))
+	result.Structured = c.found
+	return result
+}

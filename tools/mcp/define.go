@@ -1,0 +1,142 @@
+//go:build !no_mcp
+
+// Turns what a server says of a tool into a tool. Nothing that it says is believed further than it can do harm: words are
+// cleaned and cut, a schema is checked, hints stay hints.
+
+package mcp
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/toold/toold/tools"
+)
+
+const (
+	// maxDescription is how much of a description is shown, in characters. Clients know 2,000 to be what servers that mean
+	// well keep to.
+	maxDescription = 2000
+	// maxResult is the most that a server may ask for one result to hold inline, in characters.
+	maxResult = 500_000
+	// maxSchema is the longest schema, in bytes; package tools refuses the same.
+	maxSchema = 128 << 10
+	// maxToolName is the longest name that a tool may have with its server, in bytes; ours.
+	maxToolName = 512
+)
+
+// What a server may say of a tool beside the protocol.
+const (
+	metaResultChars = "anthropic/maxResultSizeChars"
+	metaAsks        = "anthropic/requiresUserInteraction"
+)
+
+// A caller carries one call of a tool to its server.
+type caller func(ctx context.Context, env *tools.Env, tool string, input json.RawMessage) (tools.Result, error)
+
+// define makes tools of what a server offers, sorted by name, and says of each that is left out why.
+func define(e Entry, offered []*sdk.Tool, call caller) (defined []tools.Tool, leftOut []string) {
+	var names []string
+	offered = slices.DeleteFunc(slices.Clone(offered), func(t *sdk.Tool) bool {
+		bad := t == nil || t.Name == "" || len(t.Name) > maxToolName || slices.Contains(names, t.Name)
+		if bad {
+			leftOut = append(leftOut, "A tool without a name of its own is left out.")
+		} else {
+			names = append(names, t.Name)
+		}
+		return bad
+	})
+	for i, name := range distinct(e.Name, names) {
+		tool, err := defineOne(e, name, offered[i], call)
+		if err != nil {
+			leftOut = append(leftOut, fmt.Sprintf("The tool %q is left out: %s.", cut(clean(offered[i].Name), 80), cut(clean(err.Error()), 300)))
+			continue
+		}
+		defined = append(defined, tool)
+	}
+	slices.SortFunc(defined, byName)
+	return defined, leftOut
+}
+
+func byName(a, b tools.Tool) int { return cmp.Compare(a.Spec().Name, b.Spec().Name) }
+
+func defineOne(e Entry, name string, t *sdk.Tool, call caller) (tools.Tool, error) {
+	full, shown, err := schemas(t.InputSchema)
+	if err != nil {
+		return nil, err
+	}
+	hints := cmp.Or(t.Annotations, &sdk.ToolAnnotations{})
+	spec := tools.Spec{
+		Name: name, Description: described(e, t), InputSchema: shown, TimeLimit: e.timeout(), MaxResultChars: resultChars(t),
+		ReadOnly: hints.ReadOnlyHint, Destructive: !hints.ReadOnlyHint && yes(hints.DestructiveHint), OpenWorld: yes(hints.OpenWorldHint),
+		Origin: tools.MCP, AlwaysLoad: e.AlwaysLoad,
+	}
+	if hints.ReadOnlyHint {
+		spec.OnInterrupt = tools.Stop
+	}
+	// Whatever the hint says, it stays somebody else who acts: permission goes by that.
+	effects := tools.Effects{Foreign: e.Name, Opaque: !hints.ReadOnlyHint, Reason: "it is carried out by the MCP server " + e.Name}
+	funcs := tools.Funcs[json.RawMessage]{
+		Effects: func(json.RawMessage) tools.Effects { return effects },
+		Run: func(ctx context.Context, env *tools.Env, input json.RawMessage) (tools.Result, error) {
+			return call(ctx, env, t.Name, input)
+		},
+	}
+	if asks, _ := t.Meta[metaAsks].(bool); asks {
+		funcs.Check = func(context.Context, *tools.Env, json.RawMessage) (tools.Preview, error) {
+			return tools.Preview{Ask: fmt.Sprintf("the MCP server %s says that this tool always needs somebody's consent", e.Name)}, nil
+		}
+	}
+	return tools.NewForeign(spec, full, funcs)
+}
+
+// yes reads a hint that holds unless it is denied.
+func yes(hint *bool) bool { return hint == nil || *hint }
+
+// schemas gives the input schema of a tool in full, and as it is shown.
+func schemas(schema any) (full, shown json.RawMessage, err error) {
+	if schema == nil {
+		schema = map[string]any{"type": "object"}
+	}
+	object, ok := schema.(map[string]any)
+	if !ok {
+		return nil, nil, errors.New("its schema is no JSON object")
+	}
+	if full, err = json.Marshal(object); err != nil {
+		return nil, nil, err
+	}
+	if len(full) > maxSchema {
+		return nil, nil, fmt.Errorf("its schema has %d bytes, and no more than %d are taken", len(full), maxSchema)
+	}
+	if shown, err = json.Marshal(flat(object)); err == nil && len(shown) > 2*maxSchema {
+		err = errors.New("its schema becomes too long without the choices at its root")
+	}
+	return full, shown, err
+}
+
+// described is what a model reads.
+func described(e Entry, t *sdk.Tool) string {
+	title := t.Title
+	if title == "" && t.Annotations != nil {
+		title = t.Annotations.Title
+	}
+	text := clean(cmp.Or(t.Description, title))
+	if text == "" {
+		text = fmt.Sprintf("The tool %s of the MCP server %s, which says no more of it.", clean(t.Name), clean(e.Name))
+	}
+	return cut(text, maxDescription)
+}
+
+// resultChars is how much of a result may be inline, where the server has a wish; 0: it has none.
+func resultChars(t *sdk.Tool) int {
+	wish, _ := t.Meta[metaResultChars].(float64)
+	if !(wish >= 1) {
+		return 0
+	}
+	return int(min(wish, maxResult))
+}

@@ -1,0 +1,97 @@
+//go:build !no_mcp
+
+// The connection to a server on the network: which requests may be sent, with what, and how much of an answer is taken. It
+// does not know what the messages mean.
+
+package mcp
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// connecting is how long reaching the server may take, without its answer.
+const connecting = 10 * time.Second
+
+// An origin sends the requests of one entry, and nowhere else than where its URL points: headers of an entry are credentials as
+// a rule, and a redirect, or an endpoint that the server names, must not carry them off.
+type origin struct {
+	base    *http.Transport
+	scheme  string
+	host    string
+	headers map[string]string
+	burst   atomic.Bool // an answer was too large, and nobody has been told yet
+}
+
+// newOrigin reads the entry's URL. Proxies of the environment are not used: what a request carries is between the two.
+func newOrigin(e Entry) (*origin, error) {
+	address, err := url.Parse(e.URL)
+	if err != nil || address.Host == "" || address.Scheme != "http" && address.Scheme != "https" {
+		return nil, errors.New("its url is no http or https address")
+	}
+	base := &http.Transport{
+		DialContext: (&net.Dialer{Timeout: connecting}).DialContext, TLSHandshakeTimeout: connecting,
+		MaxIdleConnsPerHost: 4, IdleConnTimeout: time.Minute, ForceAttemptHTTP2: true,
+	}
+	return &origin{base: base, scheme: address.Scheme, host: address.Host, headers: e.Headers}, nil
+}
+
+// RoundTrip implements http.RoundTripper.
+func (o *origin) RoundTrip(request *http.Request) (*http.Response, error) {
+	if request.URL.Scheme != o.scheme || request.URL.Host != o.host {
+		return nil, fmt.Errorf("the server leads to %s://%s, and its entry names %s://%s; no request is sent there", request.URL.Scheme, request.URL.Host, o.scheme, o.host)
+	}
+	request = request.Clone(request.Context())
+	for name, value := range o.headers {
+		request.Header.Set(name, value)
+	}
+	response, err := o.base.RoundTrip(request)
+	if err == nil {
+		events := strings.HasPrefix(response.Header.Get("Content-Type"), "text/event-stream")
+		response.Body = &bounded{ReadCloser: response.Body, burst: &o.burst, events: events}
+	}
+	return response, err
+}
+
+// transport gives the SDK's transport for the entry.
+func (o *origin) transport(e Entry) sdk.Transport {
+	client := &http.Client{Transport: o}
+	if e.transport() == SSE {
+		return &sdk.SSEClientTransport{Endpoint: e.URL, HTTPClient: client, MaxEventSize: maxLine}
+	}
+	return &sdk.StreamableClientTransport{Endpoint: e.URL, HTTPClient: client, MaxEventSize: maxLine}
+}
+
+// A bounded body gives an error where a message becomes too long: all of it, or one line of a stream of events.
+type bounded struct {
+	io.ReadCloser
+	burst  *atomic.Bool
+	events bool
+	length int // of the message until now
+}
+
+// Read implements io.Reader.
+func (b *bounded) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	b.length += n
+	if b.events {
+		if i := bytes.LastIndexByte(p[:n], '\n'); i >= 0 {
+			b.length = n - i
+		}
+	}
+	if b.length > maxLine {
+		b.burst.Store(true)
+		return 0, fmt.Errorf("the answer has more than %d bytes", maxLine)
+	}
+	return n, err
+}

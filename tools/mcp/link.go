@@ -1,0 +1,285 @@
+//go:build !no_mcp
+
+// One connection to a server, from its making to its end, and the calls that run over it. It does not know what becomes of the
+// server afterwards.
+
+package mcp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+const (
+	// version is the protocol that is asked for first: the newest of those with a handshake. Asked for the one without, many
+	// servers say nothing at all.
+	version = "2025-11-25"
+	newest  = ""
+	// maxTools and maxPages bound what is listed of one server; ours, several times what the largest offer.
+	maxTools = 512
+	maxPages = 64
+)
+
+// A link is one connection.
+type link struct {
+	session *sdk.ClientSession
+	process *stdio             // nil: it is on the network
+	origin  *origin            // nil: it is a process
+	cancel  context.CancelFunc // ends what is on the network
+	gone    chan struct{}      // closed: the connection has ended
+	relist  chan struct{}      // of size 1: the tools have changed
+	broken  chan struct{}      // of size 1: a call has found that nobody is there any more
+	waiter  sync.WaitGroup
+	err     error // why it has ended; set before gone is closed
+
+	mu      sync.Mutex
+	calls   []*running // oldest first
+	last    int        // number of the last call
+	leaving bool       // it takes no more calls
+}
+
+// connect makes a connection and shakes hands. Its life is ctx; hear is told of what the server logs, junk of what it prints
+// beside the protocol.
+func connect(ctx context.Context, e Entry, host Host, hear func(level, text string), junk func([]byte)) (*link, error) {
+	l, err := handshake(ctx, e, host, hear, junk, version)
+	var refused *jsonrpc.Error
+	if err == nil || !errors.As(err, &refused) || own(refused.Code) || ctx.Err() != nil {
+		return l, err
+	}
+	// It wants no handshake, or not that one: whatever it knows will do.
+	if again, other := handshake(ctx, e, host, hear, junk, newest); other == nil {
+		return again, nil
+	}
+	return nil, err
+}
+
+func handshake(ctx context.Context, e Entry, host Host, hear func(level, text string), junk func([]byte), protocol string) (*link, error) {
+	l := &link{gone: make(chan struct{}), relist: make(chan struct{}, 1), broken: make(chan struct{}, 1)}
+	ctx, l.cancel = context.WithCancel(ctx)
+	transport, err := l.reach(e, host, junk)
+	if err != nil {
+		l.cancel()
+		return nil, err
+	}
+	l.session, err = l.client(host, hear).Connect(ctx, transport, &sdk.ClientSessionOptions{ProtocolVersion: protocol})
+	if err != nil {
+		l.release()
+		return nil, fmt.Errorf("%w%s", err, l.complaint())
+	}
+	l.waiter.Go(func() {
+		l.err = l.session.Wait()
+		close(l.gone)
+	})
+	return l, nil
+}
+
+// reach starts the process, or prepares for the network.
+func (l *link) reach(e Entry, host Host, junk func([]byte)) (transport sdk.Transport, err error) {
+	switch kind := e.transport(); kind {
+	case Stdio:
+		l.process, err = startProcess(e, host, junk, l.changed)
+		return l.process, err
+	case HTTP, SSE:
+		if l.origin, err = newOrigin(e); err != nil {
+			return nil, err
+		}
+		return l.origin.transport(e), nil
+	default:
+		return nil, fmt.Errorf("its transport %q is none of stdio, http and sse", kind)
+	}
+}
+
+// client makes the client of this connection: with the roots, forms for questions, and nothing else that a server could ask for.
+func (l *link) client(host Host, hear func(level, text string)) *sdk.Client {
+	implementation := &sdk.Implementation{Name: "toold", Version: host.Version}
+	client := sdk.NewClient(implementation, &sdk.ClientOptions{
+		Capabilities:                &sdk.ClientCapabilities{RootsV2: &sdk.RootCapabilities{}},
+		ElicitationHandler:          l.elicit,
+		ToolListChangedHandler:      func(context.Context, *sdk.ToolListChangedRequest) { l.changed() },
+		LoggingMessageHandler:       func(_ context.Context, r *sdk.LoggingMessageRequest) { hear(string(r.Params.Level), logged(r.Params)) }, //nolint:staticcheck // deprecated by a version of the protocol that servers do not speak yet
+		ProgressNotificationHandler: func(_ context.Context, r *sdk.ProgressNotificationClientRequest) { l.progress(r.Params) },
+	})
+	for _, root := range host.Roots {
+		client.AddRoots(&sdk.Root{URI: (&url.URL{Scheme: "file", Path: root}).String()})
+	}
+	return client
+}
+
+// logged puts a log message into a line of text.
+func logged(p *sdk.LoggingMessageParams) string { //nolint:staticcheck // deprecated by a version of the protocol that servers do not speak yet
+	text, ok := p.Data.(string)
+	if !ok {
+		text = fmt.Sprint(p.Data)
+	}
+	if p.Logger != "" {
+		text = p.Logger + ": " + text
+	}
+	return cut(line(text), 500)
+}
+
+// changed notes that the tools have changed. It does not block.
+func (l *link) changed() {
+	select {
+	case l.relist <- struct{}{}:
+	default:
+	}
+}
+
+// list gives what the server offers, and what of it is not looked at.
+func (l *link) list(ctx context.Context) (offered []*sdk.Tool, leftOut []string, err error) {
+	can := l.session.InitializeResult()
+	if can == nil || can.Capabilities == nil || can.Capabilities.Tools == nil {
+		return nil, nil, nil
+	}
+	var seen []string
+	params := &sdk.ListToolsParams{}
+	for range maxPages {
+		page, err := l.session.ListTools(ctx, params)
+		if err != nil {
+			return nil, nil, err
+		}
+		if offered = append(offered, page.Tools...); len(offered) > maxTools {
+			return offered[:maxTools], []string{fmt.Sprintf("It offers more than %d tools, and the rest is left out.", maxTools)}, nil
+		}
+		if page.NextCursor == "" {
+			return offered, nil, nil
+		}
+		if slices.Contains(seen, page.NextCursor) {
+			return offered, []string{"Its list of tools leads back to a page that was read, and the rest is left out."}, nil
+		}
+		seen = append(seen, page.NextCursor)
+		params = &sdk.ListToolsParams{Cursor: page.NextCursor}
+	}
+	return offered, []string{fmt.Sprintf("Its list of tools has more than %d pages, and the rest is left out.", maxPages)}, nil
+}
+
+// attention is how long a server may take to hear how much it is to log.
+const attention = 2 * time.Second
+
+// quieten asks a server to log no more than is passed on. What it answers is of no account.
+func (l *link) quieten(ctx context.Context) {
+	can := l.session.InitializeResult()
+	if can == nil || can.Capabilities == nil || can.Capabilities.Logging == nil { //nolint:staticcheck // deprecated by a version of the protocol that servers do not speak yet
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, attention)
+	defer cancel()
+	_ = l.session.SetLoggingLevel(ctx, &sdk.SetLoggingLevelParams{Level: "warning"}) //nolint:staticcheck // deprecated by a version of the protocol that servers do not speak yet
+}
+
+// begin registers a call, and reports that there is still a connection for it. It is the caller's to end.
+func (l *link) begin(r *running) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.last++
+	r.token = "call-" + strconv.Itoa(l.last)
+	l.calls = append(l.calls, r)
+	return !l.leaving
+}
+
+func (l *link) end(r *running) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.calls = slices.DeleteFunc(l.calls, func(other *running) bool { return other == r })
+}
+
+// progress hands a step to the call that it belongs to.
+func (l *link) progress(p *sdk.ProgressNotificationParams) {
+	l.mu.Lock()
+	i := slices.IndexFunc(l.calls, func(r *running) bool { return r.token == p.ProgressToken })
+	var r *running
+	if i >= 0 {
+		r = l.calls[i]
+	}
+	l.mu.Unlock()
+	if r != nil {
+		r.report(p)
+	}
+}
+
+// elicit puts a server's question to whoever can answer for the oldest call that can ask. The protocol does not say which call
+// a question belongs to.
+func (l *link) elicit(ctx context.Context, request *sdk.ElicitRequest) (*sdk.ElicitResult, error) {
+	l.mu.Lock()
+	i := slices.IndexFunc(l.calls, func(r *running) bool { return r.env.Ask != nil })
+	var r *running
+	if i >= 0 {
+		r = l.calls[i]
+	}
+	l.mu.Unlock()
+	if r == nil || request.Params.Mode == "url" {
+		return &sdk.ElicitResult{Action: "decline"}, nil
+	}
+	return r.ask(ctx, request.Params)
+}
+
+// ended reports that the connection has.
+func (l *link) ended() bool {
+	select {
+	case <-l.gone:
+		return true
+	default:
+		return false
+	}
+}
+
+// drop says that nobody is there any more, where the connection itself does not notice.
+func (l *link) drop() {
+	select {
+	case l.broken <- struct{}{}:
+	default:
+	}
+}
+
+// errLeft is the cause with which calls end whose connection is given up.
+var errLeft = errors.New("the connection was given up")
+
+// release ends the connection, the calls on it, and the process with it; nothing of it is left when it returns. Whoever has
+// made the link calls it.
+func (l *link) release() {
+	if l.process != nil {
+		_ = l.process.Close()
+	}
+	l.mu.Lock()
+	l.leaving = true
+	for _, r := range l.calls {
+		r.cancel(errLeft) // the SDK waits for them
+	}
+	l.mu.Unlock()
+	if l.session != nil {
+		_ = l.session.Close()
+	}
+	l.cancel()
+	l.waiter.Wait()
+	if l.origin != nil {
+		l.origin.base.CloseIdleConnections()
+	}
+}
+
+// why says why the connection has ended; it is asked after that.
+func (l *link) why() string {
+	if l.process != nil {
+		return l.process.why()
+	}
+	if l.err != nil {
+		return "the connection has ended: " + cut(line(l.err.Error()), 300)
+	}
+	return "the connection has ended"
+}
+
+// complaint gives what a process has printed to its standard error, to be put behind an error.
+func (l *link) complaint() string {
+	if l.process == nil || l.process.errs.text() == "" {
+		return ""
+	}
+	return "; the last that it printed to its standard error was: " + l.process.errs.text()
+}

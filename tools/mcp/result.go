@@ -1,0 +1,170 @@
+//go:build !no_mcp
+
+// Turns the result of a server into one of ours. Every kind of block has its place; what is too large or cannot be shown is
+// described in words.
+
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/toold/toold/tools"
+	"github.com/toold/toold/tools/fault"
+	"github.com/toold/toold/tools/picture"
+)
+
+const (
+	// maxBlocks is how many blocks of one result are given; ours.
+	maxBlocks = 200
+	// maxBlob and maxBlobs are how many bytes one block that is not text may have, and all of them together: a message to a
+	// model API ends at 32 MB, in base64.
+	maxBlob  = 10 << 20
+	maxBlobs = 16 << 20
+)
+
+// A structured is a JSON object that a server gave.
+type structured json.RawMessage
+
+// MarshalJSON gives the object as it is.
+func (s structured) MarshalJSON() ([]byte, error) { return s, nil }
+
+// taken is a result on its way.
+type taken struct {
+	ctx    context.Context
+	blocks []tools.Block
+	bytes  int // of blocks that are not text
+}
+
+// resultOf gives what a server's result says. The error is the server's own finding that the call has failed.
+func resultOf(ctx context.Context, server string, given *sdk.CallToolResult) (tools.Result, error) {
+	t := taken{ctx: ctx}
+	for i, content := range given.Content {
+		if i == maxBlocks {
+			t.say("(%d more blocks of the result are left out: no more than %d are given.)", len(given.Content)-maxBlocks, maxBlocks)
+			break
+		}
+		t.add(content)
+	}
+	result := tools.Result{Structured: object(given.StructuredContent)}
+	if len(t.blocks) == 0 && result.Structured != nil {
+		text, _ := json.Marshal(result.Structured)
+		t.text(string(text))
+	}
+	if len(t.blocks) == 0 {
+		t.say("(The server gave no content.)")
+	}
+	result.Content = t.blocks
+	if given.IsError {
+		return result, fault.Failedf("tool_failed", "The MCP server %s says that the call has failed; the result has what it says of it.", server)
+	}
+	return result, nil
+}
+
+// object gives structured content as an object; what is none goes into one.
+func object(content any) any {
+	if content == nil {
+		return nil
+	}
+	if _, is := content.(map[string]any); !is {
+		content = map[string]any{"value": content}
+	}
+	text, err := json.Marshal(content)
+	if err != nil {
+		return nil
+	}
+	return structured(text)
+}
+
+func (t *taken) text(text string) {
+	if text = strings.ToValidUTF8(text, "�"); text != "" {
+		t.blocks = append(t.blocks, tools.Block{Text: text})
+	}
+}
+
+func (t *taken) say(format string, args ...any) { t.text(fmt.Sprintf(format, args...)) }
+
+func (t *taken) add(content sdk.Content) {
+	switch c := content.(type) {
+	case *sdk.TextContent:
+		t.text(c.Text)
+	case *sdk.ImageContent:
+		t.image(c.MIMEType, c.Data)
+	case *sdk.AudioContent:
+		t.document(c.MIMEType, c.Data)
+	case *sdk.ResourceLink:
+		t.blocks = append(t.blocks, tools.Block{Link: &tools.Link{URI: line(c.URI), Name: line(c.Name)}})
+	case *sdk.EmbeddedResource:
+		t.resource(c.Resource)
+	default:
+		t.say("(A block of an unknown kind is left out.)")
+	}
+}
+
+// line makes a URI or a name fit for one line.
+func line(text string) string {
+	return cut(strings.NewReplacer("\n", " ", "\t", " ").Replace(clean(text)), maxDescription)
+}
+
+func (t *taken) resource(r *sdk.ResourceContents) {
+	switch {
+	case r == nil:
+		t.say("(A resource without content is left out.)")
+	case r.Blob == nil:
+		t.say("Resource %s:\n%s", line(r.URI), r.Text)
+	default:
+		t.say("Resource %s:", line(r.URI))
+		if picture.Shown(r.MIMEType) {
+			t.image(r.MIMEType, r.Blob)
+		} else {
+			t.document(r.MIMEType, r.Blob)
+		}
+	}
+}
+
+// image gives an image in a form that model APIs take: scaled down when it is too large, described when it is none.
+func (t *taken) image(media string, data []byte) {
+	media, _, _ = strings.Cut(media, ";")
+	if !picture.Shown(media) {
+		t.document(media, data)
+		return
+	}
+	fitted, err := picture.Fit(t.ctx, media, data, picture.MaxBytes)
+	switch {
+	case err != nil && context.Cause(t.ctx) != nil:
+		t.say("(An image of %d bytes is left out: the call was stopped before it was looked at.)", len(data))
+	case err != nil:
+		t.say("(An image, %s of %d bytes, is left out: %v.)", media, len(data), err)
+	case t.room(media, len(fitted.Data)):
+		t.blocks = append(t.blocks, tools.Block{Image: &tools.Blob{MediaType: fitted.MediaType, Data: fitted.Data}})
+	}
+}
+
+// document gives bytes that are no image.
+func (t *taken) document(media string, data []byte) {
+	media = line(media)
+	if media == "" {
+		media = "application/octet-stream"
+	}
+	if len(data) == 0 {
+		t.say("(A block of %s without any data is left out.)", media)
+		return
+	}
+	if t.room(media, len(data)) {
+		t.blocks = append(t.blocks, tools.Block{Document: &tools.Blob{MediaType: media, Data: data}})
+	}
+}
+
+// room reports that so many bytes may still be given, and describes what is not.
+func (t *taken) room(media string, size int) bool {
+	if size > maxBlob || t.bytes+size > maxBlobs {
+		t.say("(A block, %s of %d bytes, is left out: one may have %d MiB, and all of a result %d MiB.)", media, size, maxBlob>>20, maxBlobs>>20)
+		return false
+	}
+	t.bytes += size
+	return true
+}

@@ -1,0 +1,127 @@
+// A list of content blocks that a program prints. What is such a list and wrong is reported; what is none is text.
+
+package program
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/toold/toold/tools"
+	"github.com/toold/toold/tools/picture"
+)
+
+const (
+	// maxList is how many bytes a list of blocks may have. What is longer is text, whatever it says. A message to a model API
+	// ends at 32 MB.
+	maxList = 16 << 20
+	// maxBlocks is how many it may hold; ours.
+	maxBlocks = 200
+)
+
+// A listing keeps what is printed as long as it may be a list: it begins with [ and is not too long.
+type listing struct {
+	kept  bytes.Buffer
+	never bool
+}
+
+func (l *listing) Write(p []byte) (int, error) {
+	if l.never {
+		return len(p), nil
+	}
+	l.kept.Write(p)
+	begun := bytes.TrimLeft(l.kept.Bytes()[:min(l.kept.Len(), 1<<10)], " \t\r\n")
+	if l.kept.Len() > maxList || len(begun) > 0 && begun[0] != '[' {
+		l.never, l.kept = true, bytes.Buffer{}
+	}
+	return len(p), nil
+}
+
+// A block is one as it is written. Either spelling of the media type is common, and so is either name of a link.
+type block struct {
+	Type      string  `json:"type"`
+	Text      *string `json:"text"`
+	Data      []byte  `json:"data"` // base64
+	MediaType string  `json:"mediaType"`
+	MIMEType  string  `json:"mimeType"`
+	URI       string  `json:"uri"`
+	Name      string  `json:"name"`
+}
+
+// blocks gives the content that was printed as a list. is tells whether it was one: a list of objects that are not empty, each
+// of a type that blocks have. The error says which of them is wrong.
+func (l *listing) blocks(ctx context.Context) (content []tools.Block, is bool, err error) {
+	if l.never {
+		return nil, false, nil
+	}
+	var items []json.RawMessage
+	if json.Unmarshal(l.kept.Bytes(), &items) != nil || len(items) == 0 {
+		return nil, false, nil
+	}
+	for _, item := range items {
+		if !isBlock(item) {
+			return nil, false, nil
+		}
+	}
+	if len(items) > maxBlocks {
+		return nil, true, fmt.Errorf("it has %d blocks, and no more than %d are taken", len(items), maxBlocks)
+	}
+	for i, item := range items {
+		var b block
+		err := json.Unmarshal(item, &b)
+		if err == nil {
+			content, err = b.add(ctx, content)
+		}
+		if err != nil {
+			return nil, true, fmt.Errorf("block %d: %w", i+1, err)
+		}
+	}
+	return content, true, nil
+}
+
+func isBlock(item json.RawMessage) bool {
+	var b struct {
+		Type string `json:"type"`
+	}
+	if json.Unmarshal(item, &b) != nil {
+		return false
+	}
+	switch b.Type {
+	case "text", "image", "document", "link", "resource_link":
+		return true
+	}
+	return false
+}
+
+// add adds the block to those before it.
+func (b *block) add(ctx context.Context, to []tools.Block) ([]tools.Block, error) {
+	media, _, _ := strings.Cut(b.MediaType+b.MIMEType, ";")
+	switch {
+	case b.Type == "text" && b.Text == nil:
+		return nil, errors.New(`a text has a "text"`)
+	case b.Type == "text" && *b.Text == "":
+		return to, nil
+	case b.Type == "text":
+		return append(to, tools.Block{Text: *b.Text}), nil
+	case b.Type == "link" || b.Type == "resource_link":
+		if b.URI == "" {
+			return nil, errors.New(`a link has a "uri"`)
+		}
+		return append(to, tools.Block{Link: &tools.Link{URI: b.URI, Name: b.Name}}), nil
+	case len(b.Data) == 0 || media == "" || b.MediaType != "" && b.MIMEType != "":
+		return nil, errors.New(`an image or a document has "data" in base64 and a "mediaType"`)
+	case b.Type == "document":
+		return append(to, tools.Block{Document: &tools.Blob{MediaType: media, Data: b.Data}}), nil
+	}
+	if !picture.Shown(media) {
+		return nil, fmt.Errorf("%q is no kind of image that can be shown; as a document it can be given", media)
+	}
+	fitted, err := picture.Fit(ctx, media, b.Data, picture.MaxBytes)
+	if err != nil {
+		return nil, fmt.Errorf("the image, %s of %d bytes, cannot be used: %w", media, len(b.Data), err)
+	}
+	return append(to, tools.Block{Image: &tools.Blob{MediaType: fitted.MediaType, Data: fitted.Data}}), nil
+}

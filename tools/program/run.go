@@ -1,0 +1,93 @@
+// One run of a program, from its input to its end. What it has printed is turned into a result in result.go.
+
+package program
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+
+	"github.com/toold/toold/tools"
+	"github.com/toold/toold/tools/fault"
+	"github.com/toold/toold/tools/sandbox"
+	"github.com/toold/toold/tools/spool"
+)
+
+// A running is a program while it runs.
+type running struct {
+	program *Program
+	env     *tools.Env
+	out     *spool.Output // its standard output
+	list    listing       // the same, if it may be a list of blocks
+	said    speech        // its standard error
+}
+
+func (p *Program) run(ctx context.Context, env *tools.Env, input json.RawMessage) (tools.Result, error) {
+	if cause := context.Cause(ctx); cause != nil {
+		return tools.Result{}, cause
+	}
+	if err := p.possible(env); err != nil {
+		return tools.Result{}, err
+	}
+	out, err := env.Spool.Create(env.CallID)
+	if err != nil {
+		return tools.Result{}, err
+	}
+	r := &running{program: p, env: env, out: out, said: speech{report: env.Report}}
+	process, err := r.start(input)
+	if err != nil {
+		_ = out.Close()
+		return tools.Result{}, fault.Failedf("start_failed", "The program was not started: %v. Nothing was run; it can be sent again.", err)
+	}
+	env.Output(out)
+	select {
+	case <-process.Done():
+	case <-ctx.Done():
+		process.Stop()
+	}
+	return r.end(ctx, process.Wait())
+}
+
+// start starts the program with the environment that other calls have, but for PATH, which is the daemon's.
+func (r *running) start(input json.RawMessage) (*sandbox.Process, error) {
+	p := r.program
+	path, err := p.locate()
+	if err != nil {
+		return nil, err
+	}
+	box := r.env.Box
+	box.Policy = opened(box.Policy, path, p.Command[1:])
+	return box.Start(sandbox.Command{
+		ID: r.env.CallID, Path: path, Args: p.Command, Dir: r.env.Dir, Env: box.Environ(r.env.Environ, r.set()...),
+		Input: append(bytes.Clone(input), '\n'), Stdout: io.MultiWriter(r.out.Writer(spool.Stdout), &r.list), Stderr: &r.said,
+	})
+}
+
+// end makes the result of a program that has ended.
+func (r *running) end(ctx context.Context, exit sandbox.Exit) (tools.Result, error) {
+	r.said.end()
+	if err := r.out.Close(); err != nil && exit.Output == nil {
+		exit.Output = err
+	}
+	result, err := r.result(ctx, exit)
+	switch {
+	case exit.Output != nil:
+		return result, r.unkept(exit.Output)
+	case exit.Stopped && ctx.Err() != nil:
+		return result, context.Cause(ctx)
+	}
+	return result, err
+}
+
+// unkept tells a full disk and a full quota from the program's own failure.
+func (r *running) unkept(err error) error {
+	switch {
+	case errors.Is(err, spool.ErrLimit):
+		return fault.Failedf("output_limit", "The program was stopped because it had printed as much as one call, or all of them together, may. The first %d bytes are in %s. Ask it for less.", r.out.Total(), r.out.Path())
+	case errors.Is(err, spool.ErrFull):
+		return fault.Failedf("disk_full", "The program was stopped because the disk that keeps its output is full; that is not the program's own failure. The first %d bytes are in %s. Free space on that disk, then send it again.", r.out.Total(), r.out.Path())
+	}
+	return fault.Failedf("io_error", "The program was stopped because its output could not be kept: %v.", err)
+}

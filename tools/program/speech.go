@@ -1,0 +1,108 @@
+// What a program says on its standard error: each line is progress while it runs, and the last of it is told if it fails.
+
+package program
+
+import (
+	"bytes"
+	"fmt"
+	"regexp"
+	"strings"
+	"unicode"
+
+	"github.com/toold/toold/tools"
+)
+
+const (
+	// maxTail is how many bytes of what was said last are kept: enough for the end of a stack trace.
+	maxTail = 4 << 10
+	// maxLine is how many characters of a line are progress.
+	maxLine = 200
+)
+
+// A speech takes standard error, from one goroutine. It keeps no more of it than is told.
+type speech struct {
+	report func(tools.Step)
+	total  int64
+	tail   []byte // the last of it
+	line   []byte // the beginning of a line that has not ended
+}
+
+// Write reports the last line of p that is whole: a program that says much is not to cost much.
+func (s *speech) Write(p []byte) (int, error) {
+	s.total += int64(len(p))
+	s.keep(p)
+	end := bytes.LastIndexByte(p, '\n')
+	if end < 0 {
+		s.begin(p)
+		return len(p), nil
+	}
+	if start := bytes.LastIndexByte(p[:end], '\n'); start >= 0 {
+		s.line = append(s.line[:0], p[start+1:end]...)
+	} else {
+		s.begin(p[:end])
+	}
+	s.end()
+	s.begin(p[end+1:])
+	return len(p), nil
+}
+
+func (s *speech) keep(p []byte) {
+	s.tail = append(s.tail, p[max(0, len(p)-maxTail):]...)
+	if over := len(s.tail) - maxTail; over > 0 {
+		s.tail = append(s.tail[:0], s.tail[over:]...)
+	}
+}
+
+// begin keeps of a line as much as may be shown.
+func (s *speech) begin(p []byte) {
+	const most = 4 * maxLine // bytes of as many characters
+	s.line = append(s.line, p[:min(len(p), max(0, most-len(s.line)))]...)
+}
+
+// end reports the line that has ended, unless it is empty.
+func (s *speech) end() {
+	text := strings.TrimSpace(readable(string(s.line)))
+	s.line = s.line[:0]
+	if r := []rune(text); len(r) > maxLine {
+		text = string(r[:maxLine]) + "..."
+	}
+	if text != "" {
+		s.report(tools.Step{Message: text})
+	}
+}
+
+// last gives what was said last, whole lines of it, with what is left out; empty: nothing was said.
+func (s *speech) last() string {
+	text := s.tail
+	left := s.total - int64(len(text))
+	if left > 0 {
+		if at := bytes.IndexByte(text, '\n'); at >= 0 && at < len(text)-1 {
+			left, text = left+int64(at)+1, text[at+1:]
+		}
+	}
+	if len(bytes.TrimSpace(text)) == 0 {
+		return ""
+	}
+	head := "On standard error:\n"
+	if left > 0 {
+		head = fmt.Sprintf("On standard error, behind %d bytes that are left out:\n", left)
+	}
+	return head + readable(string(text))
+}
+
+// escape is how colours and the like are switched, ECMA-48's control sequences.
+var escape = regexp.MustCompile(`\x1b\[[0-?]*[ -/]*[@-~]`)
+
+// readable makes bytes of anybody's fit to be shown: UTF-8, without characters that a terminal acts upon.
+func readable(text string) string {
+	text = escape.ReplaceAllString(text, "")
+	return strings.Map(func(r rune) rune {
+		if r == '\n' || r == '\t' || unicode.IsPrint(r) {
+			return r
+		}
+		if r == '\r' {
+			return -1
+		}
+		return unicode.ReplacementChar
+	}, strings.ToValidUTF8(text, string(unicode.ReplacementChar)))
+}

@@ -1,0 +1,119 @@
+// An editor beside a session, for tests: it holds texts, says so, and makes the changes that it is asked for. It does not
+// know what they are for.
+
+package tooltest
+
+import (
+	"context"
+	"os"
+	"sync"
+	"testing"
+
+	"github.com/toold/toold/tools/fault"
+	"github.com/toold/toold/tools/workspace"
+)
+
+// An Editor holds files open for a session, which it tells by Buffers. It is safe for concurrent use.
+type Editor struct {
+	Buffers *workspace.Buffers
+	t       testing.TB
+
+	mu   sync.Mutex
+	open map[string]document // by real path
+}
+
+type document struct {
+	text    string
+	version int64
+}
+
+// NewEditor gives one that holds nothing.
+func NewEditor(t testing.TB) *Editor {
+	e := &Editor{t: t, open: map[string]document{}}
+	e.Buffers = workspace.NewBuffers(e.apply)
+	return e
+}
+
+// Editor gives the session an editor.
+func (f *Files) Editor() *Editor {
+	e := NewEditor(f.t)
+	f.memory.SetBuffers(e.Buffers)
+	return e
+}
+
+// Hold has the user type, so that the file at the real path has another text in the editor, which has not said so yet.
+func (e *Editor) Hold(real, text string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.open[real] = document{text, e.open[real].version + 1}
+}
+
+// Append has the user type at the end.
+func (e *Editor) Append(real, text string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	now := e.open[real]
+	e.open[real] = document{now.text + text, now.version + 1}
+}
+
+// Tell has the editor say what it holds.
+func (e *Editor) Tell(real string) {
+	e.t.Helper()
+	if err := e.Say(real); err != nil {
+		e.t.Errorf("what the editor has said of %s: %v", real, err)
+	}
+}
+
+// Say is Tell for an editor that may not be believed.
+func (e *Editor) Say(real string) error {
+	e.mu.Lock()
+	now := e.open[real]
+	e.mu.Unlock()
+	return e.Buffers.Changed(real, real, now.version, []byte(now.text))
+}
+
+// Type is Hold and Tell.
+func (e *Editor) Type(real, text string) {
+	e.t.Helper()
+	e.Hold(real, text)
+	e.Tell(real)
+}
+
+// Text gives what the editor holds.
+func (e *Editor) Text(real string) string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.open[real].text
+}
+
+// Save writes what the editor holds to the file.
+func (e *Editor) Save(real string) {
+	e.t.Helper()
+	if err := os.WriteFile(real, []byte(e.Text(real)), 0o644); err != nil {
+		e.t.Error(err)
+	}
+}
+
+// Close closes the file without saving it.
+func (e *Editor) Close(real string) {
+	e.mu.Lock()
+	delete(e.open, real)
+	e.mu.Unlock()
+	e.Buffers.Closed(real)
+}
+
+// apply makes a change, if it is of what the editor holds.
+func (e *Editor) apply(_ context.Context, c workspace.BufferEdit) (int64, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	now, open := e.open[c.Real]
+	if !open || now.version != c.Version {
+		return 0, fault.Invalidf("stale_file", "%s has version %d in the editor, and not %d. Read it again.", c.Path, now.version, c.Version)
+	}
+	if now.text != string(c.Old) {
+		e.t.Errorf("%s, version %d, is %q in the editor, and the edit is of %q", c.Path, c.Version, now.text, c.Old)
+	}
+	now = document{string(c.New), now.version + 1}
+	e.open[c.Real] = now
+	return now.version, nil
+}
