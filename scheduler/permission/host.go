@@ -6,10 +6,21 @@ package permission
 import (
 	"slices"
 	"strings"
+
+	"golang.org/x/net/idna"
 )
 
-// hostName is the form in which hosts are compared.
-func hostName(host string) string { return strings.TrimSuffix(strings.ToLower(host), ".") }
+// mapping brings names to the xn-- form that is asked for. It lets * through.
+var mapping = idna.New(idna.MapForLookup(), idna.BidiRule(), idna.StrictDomainName(false))
+
+// hostName is the form in which hosts are compared: lower case, in ASCII, without a final dot. What is no name stays as it is.
+func hostName(host string) string {
+	host = strings.TrimSuffix(strings.ToLower(host), ".")
+	if name, err := mapping.ToASCII(host); err == nil {
+		return name
+	}
+	return host
+}
 
 // hostFits says whether a host fits a rule's: "*" is every host, "*.x" any depth below x but not x itself, and another *
 // stays within one label.

@@ -10,8 +10,6 @@ import (
 	"strconv"
 	"strings"
 
-	"golang.org/x/net/idna"
-
 	"github.com/toold/toold/tools"
 	"github.com/toold/toold/tools/egress"
 )
@@ -83,18 +81,6 @@ func portOf(u *url.URL) (uint16, bool) {
 	}
 	port, err := strconv.ParseUint(text, 10, 16)
 	return uint16(port), err == nil && port > 0
-}
-
-// mapping brings names to their letters.
-var mapping = idna.New(idna.MapForLookup(), idna.BidiRule(), idna.StrictDomainName(false))
-
-// spellings are the names of the host that a rule may use: in ASCII and, if that differs, in letters.
-func spellings(host string) []string {
-	letters, err := mapping.ToUnicode(host)
-	if err != nil || letters == host {
-		return []string{host}
-	}
-	return []string{host, letters}
 }
 
 // upgraded gives the URL by which an http one is tried first: https at its own port. nil: it is not, since it is https

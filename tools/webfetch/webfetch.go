@@ -82,7 +82,7 @@ func validate(in *input) error {
 }
 
 func effects(in input) tools.Effects {
-	return tools.Effects{Hosts: spellings(in.at.Hostname())}
+	return tools.Effects{Hosts: []string{in.at.Hostname()}}
 }
 
 // check has nobody asked about a host that settings refuse anyhow.
