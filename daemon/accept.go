@@ -14,7 +14,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/toold/toold/daemon/journal"
@@ -150,7 +149,7 @@ func (s *session) place(r *request, choose func(turnID string) *turn) *placed {
 	}
 	tool := r.own
 	if tool == nil {
-		tool = s.offered(r.use.Name, t.options)
+		tool = s.lookUp(r.use.Name, t.options)
 	}
 	switch {
 	case r.wrong != nil:
@@ -159,8 +158,6 @@ func (s *session) place(r *request, choose func(turnID string) *turn) *placed {
 		return endsWith(crowded)
 	case r.parent != "" && parentKey == "":
 		return endsWith(fault.Invalidf("unknown_parent", "The call %q is not running, so no call can be part of it. Leave parent_tool_use_id empty.", r.parent))
-	case tool == nil && strings.HasPrefix(r.use.Name, "mcp__") && s.mayCome(r.use.Name):
-		return endsWith(fault.Invalidf("unknown_tool", "The MCP server of the tool %s is still starting. Send the call again when a Notice says that the tools have changed.", r.use.Name))
 	case tool == nil:
 		return endsWith(s.unknownTool(r.use.Name, t.options))
 	default:

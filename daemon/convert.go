@@ -312,7 +312,7 @@ func toolOf(e pool.Entry, whole bool) *tooldv1.Tool {
 // highestLevel is how far a call of the tool can reach at most.
 func highestLevel(s tools.Spec) tooldv1.Level {
 	switch {
-	case s.OpenWorld || s.Origin != tools.BuiltIn && !(s.Origin == tools.Client && s.ReadOnly):
+	case s.OpenWorld || s.Origin == tools.MCP || s.Origin != tools.BuiltIn && !s.ReadOnly:
 		return tooldv1.Level_LEVEL_DANGEROUS
 	case s.ReadOnly:
 		return tooldv1.Level_LEVEL_SAFE

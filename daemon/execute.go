@@ -201,6 +201,7 @@ func (s *session) attach(ctx context.Context, st *stream, a *tooldv1.Attach) err
 	}
 	if !s.meta.Anonymous {
 		s.serve()
+		defer s.askApproval(standing)
 	}
 	defer s.reviewPool()
 	s.intake.Lock()
@@ -230,6 +231,9 @@ func (s *session) attach(ctx context.Context, st *stream, a *tooldv1.Attach) err
 	s.meet(ctx, a.GetClient())
 	if !st.companion {
 		s.lead(st, a)
+	}
+	if st.answers {
+		s.askAgain()
 	}
 	st.hello = s.hello(standing)
 	st.hello.Warnings = append(st.hello.Warnings, s.missed(st.sent)...)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/toold/toold/daemon"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
+	"github.com/toold/toold/tools/lsp"
 	"github.com/toold/toold/tools/pdf"
 	"github.com/toold/toold/tools/sandbox"
 )
@@ -84,7 +85,7 @@ const (
 
 func daemonMain(socket string) error {
 	d, err := daemon.New(daemon.Config{
-		Tools: toolset(), StateDir: os.Getenv(daemonState), Root: os.Getenv(daemonRoot), Version: "test", Log: zap.NewNop(),
+		Tools: append(toolset(), lsp.Tool()), StateDir: os.Getenv(daemonState), Root: os.Getenv(daemonRoot), Version: "test", Log: zap.NewNop(),
 		UserSettings: os.Getenv(daemonRules),
 	})
 	if err != nil {

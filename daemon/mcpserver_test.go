@@ -16,6 +16,9 @@ import (
 // mcpFillers makes the test binary an MCP server, with as many tools beside those that do something.
 const mcpFillers = "DAEMON_TEST_MCP"
 
+// servedFor is a variable that servers are given, so that a test finds its own among all processes.
+const servedFor = "DAEMON_TEST_SERVED_FOR"
+
 type nothing struct{}
 
 func mcpMain(fillers string) error {

@@ -61,7 +61,11 @@ func (s *session) pool(options *tooldv1.Options) *pool.Pool {
 	if options.GetTools() != nil {
 		conditions.Named = append([]string{}, options.GetTools().GetNames()...)
 	}
-	made := pool.Assemble(pool.Offer(list, conditions), st.settings.DeferAbove, active)
+	deferAbove := st.settings.DeferAbove
+	if s.meta.Anonymous { // whoever names a tool there knows it, and no prompt is made of its tools
+		deferAbove = -1
+	}
+	made := pool.Assemble(pool.Offer(list, conditions), deferAbove, active)
 	s.pooled.Store(&pooled{made, st, options, supplied})
 	return made
 }
@@ -172,6 +176,17 @@ func (s *session) offered(name string, options *tooldv1.Options) tools.Tool {
 	return nil
 }
 
+// lookUp finds the tool for a call, or what stands for it while its MCP server is starting; nil: there is none.
+func (s *session) lookUp(name string, options *tooldv1.Options) tools.Tool {
+	if tool := s.offered(name, options); tool != nil {
+		return tool
+	}
+	if strings.HasPrefix(name, "mcp__") && s.pool(options).Find(name) == nil && s.mayCome(name) {
+		return &pending{s, name, options}
+	}
+	return nil
+}
+
 func (d *Daemon) toolNames() []string { return namesOf(d.Tools) }
 
 func namesOf(list []tools.Tool) (names []string) {
@@ -186,6 +201,10 @@ func (s *session) unknownTool(name string, options *tooldv1.Options) *fault.Erro
 	p := s.pool(options)
 	e := p.Find(name)
 	switch {
+	case e == nil && s.log == nil && strings.HasPrefix(name, "mcp__"):
+		return fault.Invalidf("unknown_tool", "There is no tool %q here: those of MCP servers are known in a session alone. Name one that is open.", short(name))
+	case e == nil && len(p.Names()) == 0:
+		return fault.Invalidf("unknown_tool", "There is no tool %q, and no other.", short(name))
 	case e == nil:
 		return fault.Invalidf("unknown_tool", "There is no tool %q. The nearest are %s. ListTools gives all.", short(name), strings.Join(nearestOf(name, p.Names()), ", "))
 	case e.Forbidden:

@@ -120,7 +120,7 @@ func TestDeferred(t *testing.T) {
 	}
 	activated("at once")
 	c.cancel()
-	c = h.join("s", nil)
+	h.join("s", nil)
 	activated("after a resume")
 	h.stop()
 	h.start()
@@ -130,6 +130,30 @@ func TestDeferred(t *testing.T) {
 	c.until("again OK")
 }
 
+// TestEarly: a call of a server that is still starting waits for it, also in a session of one call.
+func TestEarly(t *testing.T) {
+	h := kit(t, 40, "")
+	c := h.converse()
+	c.use("a", "mcp__kit__look", `{}`)
+	c.until("a DENIED cannot_ask")
+	stream, err := h.tools().RunTool(t.Context(), &tooldv1.RunToolRequest{Name: "mcp__kit__tool07", Options: free()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	events, err := drain(func() (*tooldv1.ExecuteResponse, error) {
+		r, err := stream.Recv()
+		return r.GetEvent(), err
+	})
+	if told := story(events); err != nil || !strings.HasSuffix(told[len(told)-1], " OK") {
+		t.Errorf("%v, %v", told, err)
+	}
+	c = h.converse()
+	c.use("bad", "mcp__kit__look", `{"unknown":1}`)
+	c.until("bad INVALID invalid_input")
+	c.use("none", "mcp__kit__nothing", `{}`)
+	c.until("none INVALID unknown_tool")
+}
+
 // TestMixedBatched: calls that only read run together wherever they are carried out, and others alone.
 func TestMixedBatched(t *testing.T) {
 	h := kit(t, 0, "")
@@ -137,9 +161,14 @@ func TestMixedBatched(t *testing.T) {
 	c := h.mixed(free())
 	for i, use := range []struct{ name, input string }{
 		{"Read", `{"file_path":"` + file + `"}`},
-		{"mcp__kit__look", `{}`}, {"Greet", `{}`}, {"AskUser", `{"question":"?"}`}, // with it
-		{"mcp__kit__act", `{}`}, {"Change", `{}`}, {"OpenDiff", `{}`}, // each alone
-		{"mcp__kit__look", `{}`}, {"Read", `{"file_path":"` + file + `"}`},
+		{"mcp__kit__look", `{}`},
+		{"Greet", `{}`},
+		{"AskUser", `{"question":"?"}`}, // with it
+		{"mcp__kit__act", `{}`},
+		{"Change", `{}`},
+		{"OpenDiff", `{}`}, // each alone
+		{"mcp__kit__look", `{}`},
+		{"Read", `{"file_path":"` + file + `"}`},
 	} {
 		c.use(fmt.Sprint(i), use.name, use.input)
 	}

@@ -20,7 +20,8 @@ import (
 // asked is a question that is open, or answered with yes before its call's turn has come. Guarded by the session's mu,
 // but for settled.
 type asked struct {
-	use      *pipeline.Use
+	key      string            // of the call, or of what else it is about
+	use      *pipeline.Use     // nil: it is about no call
 	question pipeline.Question // without Input and Diff
 	settled  chan struct{}     // closed when done
 	done     bool
@@ -105,15 +106,18 @@ func (s *session) nextAhead() *pipeline.Call {
 }
 
 // pose records the question; nil when nobody can answer. mu is held.
-func (s *session) pose(c *pipeline.Call, q pipeline.Question) *asked {
+func (s *session) pose(c *pipeline.Call, q pipeline.Question) *asked { return s.put(c.Key, &c.Use, q) }
+
+// put does so for a question that need not be about a call.
+func (s *session) put(key string, use *pipeline.Use, q pipeline.Question) *asked {
 	if !s.answerable() {
 		return nil
 	}
-	s.enqueue(entry(&c.Use, pipeline.Asked{Question: q}))
+	s.enqueue(entry(use, pipeline.Asked{Question: q}))
 	s.tellHooks(hook.Input{Event: hook.Notification, Message: q.Title + " needs your permission.", NotificationType: "permission_prompt"}, "permission_prompt")
 	q.Input, q.Diff = "", "" // they can be large, and the record has them
-	a := &asked{use: &c.Use, question: q, settled: make(chan struct{})}
-	s.asked[c.Key] = a
+	a := &asked{key: key, use: use, question: q, settled: make(chan struct{})}
+	s.asked[key] = a
 	return a
 }
 
@@ -128,7 +132,7 @@ func (s *session) Withdraw(c *pipeline.Call, reason string) {
 
 // withdraw takes back a question; err is what its call ends with, if it waits. mu is held.
 func (s *session) withdraw(a *asked, err error, reason string) {
-	delete(s.asked, a.use.Key)
+	delete(s.asked, a.key)
 	a.err = err
 	s.settle(a, reason)
 }

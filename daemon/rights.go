@@ -89,6 +89,7 @@ func (s *session) tellSettings(before, now *standing) {
 	}
 	s.Later(func(context.Context) {
 		s.employ(now)
+		s.askApproval(now)
 		s.reviewPool()
 	})
 	s.mu.Lock()

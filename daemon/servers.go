@@ -78,7 +78,6 @@ func (s *session) employ(st *standing) {
 		}
 	}
 	s.servers.Serve(entries)
-	s.askApproval(st)
 }
 
 func entryOf(s settings.MCPServer) mcp.Entry {
@@ -233,9 +232,6 @@ func newDiagnostics(found []language.Diagnostic) string {
 	}
 	return b.String()
 }
-
-// askApproval asks for the servers of a workspace that nobody has approved.
-func (s *session) askApproval(*standing) {}
 
 // mayCome says whether a server that is starting may bring the tool of that name.
 func (s *session) mayCome(name string) bool {

@@ -145,15 +145,16 @@ type session struct {
 	ahead       []*pipeline.Call       // that are still to ask ahead; the first is at it
 	streams     map[*stream]struct{}
 	main        *stream
-	detached    time.Time  // since when no main stream is attached
-	canAsk      bool       // the last main stream could answer
-	deadline    time.Time  // when to see to what a client left behind; zero: nothing was left
-	stopping    bool       // takes nothing more
-	serving     bool       // MCP servers are started
-	used        time.Time  // when somebody last used it
-	watching    *fileWatch // nil: no client wants to know
-	kept        time.Time  // of the newest checkpoint
-	acked       uint64     // the client has stored the records up to this number
+	detached    time.Time       // since when no main stream is attached
+	canAsk      bool            // the last main stream could answer
+	deadline    time.Time       // when to see to what a client left behind; zero: nothing was left
+	stopping    bool            // takes nothing more
+	serving     bool            // MCP servers are started
+	proposed    map[string]bool // servers that somebody was asked about, or told of
+	used        time.Time       // when somebody last used it
+	watching    *fileWatch      // nil: no client wants to know
+	kept        time.Time       // of the newest checkpoint
+	acked       uint64          // the client has stored the records up to this number
 
 	gone chan struct{} // closed when the session has stopped
 }
@@ -272,7 +273,7 @@ func (d *Daemon) assemble(name string, about meta, log *journal.Log, places *wor
 	s := &session{
 		name: name, daemon: d, created: time.Now(), meta: about, log: log, places: places, memory: workspace.NewMemory(), outputs: outputs,
 		options: &tooldv1.Options{}, cursors: map[string]int64{}, given: map[string][]string{}, turns: map[uint64]*turn{}, calls: map[string]*callRow{},
-		uses: map[useKey]string{}, byID: map[string]string{}, live: map[string]*live{}, asked: map[string]*asked{}, errands: map[*errand]struct{}{}, clientTools: map[string]*clientTool{}, editors: map[string]*stream{},
+		uses: map[useKey]string{}, byID: map[string]string{}, live: map[string]*live{}, asked: map[string]*asked{}, errands: map[*errand]struct{}{}, clientTools: map[string]*clientTool{}, editors: map[string]*stream{}, proposed: map[string]bool{},
 		streams: map[*stream]struct{}{}, news: make(chan struct{}), gone: make(chan struct{}), detached: time.Now(), used: time.Now(),
 	}
 	s.ctx, s.cancel = context.WithCancelCause(context.Background())

@@ -21,7 +21,7 @@ const (
 )
 
 // NewForeign makes a Tool whose input is checked against full, a JSON Schema that is not ours, and handed on as it is: with
-// its keys sorted, and nothing else done to it. A spec without an InputSchema shows full. The error says what is wrong with
+// its keys sorted, and nothing else done to it. A spec without an InputSchema shows it as Flat makes it. The error says what is wrong with
 // the schema.
 func NewForeign(spec Spec, full json.RawMessage, funcs Funcs[json.RawMessage]) (Tool, error) {
 	compiled, err := compileForeign(full)
@@ -30,9 +30,20 @@ func NewForeign(spec Spec, full json.RawMessage, funcs Funcs[json.RawMessage]) (
 	}
 	check := &inputSchema{tool: spec.Name, compiled: compiled, depth: (&pather{known: map[step]int{}}).depth(compiled)}
 	if len(spec.InputSchema) == 0 {
-		spec.InputSchema = full
+		if spec.InputSchema, err = shown(full); err != nil {
+			return nil, err
+		}
 	}
 	return &typed[json.RawMessage]{spec: spec, check: check, funcs: funcs}, nil
+}
+
+// shown gives the schema that models are given for full, which compiles.
+func shown(full json.RawMessage) (json.RawMessage, error) {
+	object := map[string]any{}
+	if err := json.Unmarshal(full, &object); err != nil {
+		return nil, fmt.Errorf("its schema is no JSON object: %w", err)
+	}
+	return json.Marshal(Flat(object))
 }
 
 // compileForeign compiles a schema of an object.

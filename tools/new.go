@@ -42,6 +42,9 @@ func New[In any](spec Spec, funcs Funcs[In]) Tool {
 	if err != nil {
 		panic(fmt.Sprintf("BUG: tool %s: %v", spec.Name, err))
 	}
+	if len(schema.Properties) == 0 { // which some model APIs want to see all the same
+		text = append([]byte(`{"properties":{},`), text[1:]...)
+	}
 	spec.InputSchema = text
 	return &typed[In]{spec: spec, check: compile(spec.Name, text), funcs: funcs}
 }

@@ -17,5 +17,5 @@ func TestMain(m *testing.M) {
 	if code, is := pdf.Main(os.Args); is {
 		os.Exit(code)
 	}
-	testscript.Main(m, map[string]func(){"toold": main})
+	testscript.Main(m, map[string]func(){"toold": main, "kit": kit})
 }

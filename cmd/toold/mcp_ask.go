@@ -58,11 +58,11 @@ func canElicit(client *mcp.ServerSession) bool {
 	return form.Form != nil || form.URL == nil // neither is how older clients say that they have forms
 }
 
-// ask puts a question to the client. One that stands there already is not put again: the daemon repeats those that are
-// open when a stream is taken up again.
+// ask puts a question to the client, also one about a call that somebody else has sent to the session. One that stands
+// there already is not put again: the daemon repeats those that are open when a stream is taken up again.
 func (b *bridge) ask(q *tooldv1.Question, note string) {
-	c := b.calls[q.GetToolUseId()]
-	if known := b.elicits[q.GetQuestionId()]; c == nil || known != nil && !known.answered || !canElicit(c.client) {
+	client := b.client
+	if known := b.elicits[q.GetQuestionId()]; known != nil && !known.answered || !canElicit(client) {
 		return
 	}
 	ctx, stop := context.WithCancel(b.ctx)
@@ -70,7 +70,7 @@ func (b *bridge) ask(q *tooldv1.Question, note string) {
 	b.elicits[q.GetQuestionId()] = a
 	b.asks.Go(func() {
 		defer stop()
-		result, err := c.client.Elicit(ctx, elicitation(q, note))
+		result, err := client.Elicit(ctx, elicitation(q, note))
 		if ctx.Err() != nil {
 			return // withdrawn
 		}

@@ -63,9 +63,10 @@ type bridge struct {
 	asks     sync.WaitGroup
 
 	ctx     context.Context // of the goroutine
-	link    *link           // nil: none
-	stream  executeStream   // nil: none
-	hangUp  func()          // ends the stream
+	client  *mcp.ServerSession
+	link    *link         // nil: none
+	stream  executeStream // nil: none
+	hangUp  func()        // ends the stream
 	events  <-chan received
 	session string // empty: none yet
 	last    uint64 // the newest record seen
@@ -193,20 +194,23 @@ func (b *bridge) attached(client *mcp.ServerSession) error {
 	if b.stream != nil {
 		return nil
 	}
+	b.client = client
 	if b.session == "" {
-		b.introduce(client)
+		b.introduce()
 	}
 	return b.open()
 }
 
 // introduce fills in what only the client can say.
-func (b *bridge) introduce(client *mcp.ServerSession) {
+func (b *bridge) introduce() {
 	b.moved = false
-	if roots := rootsOf(b.ctx, b.setup, client); b.askRoots && len(roots) > 0 {
-		b.attach.Roots = roots
+	if b.askRoots {
+		if roots := rootsOf(b.ctx, b.setup, b.client); len(roots) > 0 {
+			b.attach.Roots = roots
+		}
 	}
-	b.attach.Capabilities = &tooldv1.Capabilities{Answers: canElicit(client)}
-	if params := client.InitializeParams(); params != nil && params.ClientInfo != nil {
+	b.attach.Capabilities = &tooldv1.Capabilities{Answers: canElicit(b.client)}
+	if params := b.client.InitializeParams(); params != nil && params.ClientInfo != nil {
 		b.attach.Client = &tooldv1.ClientInfo{Name: shortText(params.ClientInfo.Name, 100) + " (MCP)", Version: shortText(params.ClientInfo.Version, 100)}
 	}
 }
@@ -341,63 +345,3 @@ func (b *bridge) giveUp() {
 
 // moveRoots notes that the client's roots are others now.
 func (b *bridge) moveRoots() { b.moved = b.askRoots && b.attach.GetSessionId() == "" }
-
-// take is what comes of one event.
-func (b *bridge) take(event *tooldv1.ExecuteResponse) {
-	b.last = max(b.last, event.GetSeq())
-	switch e := event.GetEvent().(type) {
-	case *tooldv1.ExecuteResponse_Accepted:
-		if c := b.calls[e.Accepted.GetToolUseId()]; c != nil {
-			c.accepted = true
-		}
-	case *tooldv1.ExecuteResponse_Progress:
-		if c := b.calls[e.Progress.GetToolUseId()]; c != nil {
-			c.report(e.Progress)
-		}
-	case *tooldv1.ExecuteResponse_Question:
-		b.ask(e.Question, "")
-	case *tooldv1.ExecuteResponse_QuestionWithdrawn:
-		b.withdraw(func(a *elicited) bool { return a.question.GetQuestionId() == e.QuestionWithdrawn.GetQuestionId() })
-	case *tooldv1.ExecuteResponse_ToolResult:
-		b.conclude(e.ToolResult)
-	case *tooldv1.ExecuteResponse_Notice:
-		b.noticed(e.Notice)
-	}
-}
-
-// report puts the newest progress in the place of one that nobody has fetched.
-func (c *mcpCall) report(p *tooldv1.Progress) {
-	select {
-	case <-c.progress:
-	default:
-	}
-	c.progress <- p
-}
-
-func (b *bridge) conclude(result *tooldv1.ToolResult) {
-	id := result.GetToolUseId()
-	b.withdraw(func(a *elicited) bool { return a.question.GetToolUseId() == id })
-	if c := b.calls[id]; c != nil {
-		delete(b.calls, id)
-		c.ended <- result
-	}
-}
-
-func (b *bridge) noticed(n *tooldv1.Notice) {
-	switch code := n.GetCode(); {
-	case code == "tools_changed":
-		b.changed()
-	case slices.Contains(answerRefusals, code):
-		b.askAgain(n.GetDetails().GetFields()["question_id"].GetStringValue(), n.GetMessage())
-	default:
-		b.setup.noted("notice: %s (%s)", n.GetMessage(), code)
-	}
-}
-
-// shortText cuts text to at most so many bytes of whole characters.
-func shortText(text string, most int) string {
-	if len(text) <= most {
-		return text
-	}
-	return strings.ToValidUTF8(text[:most], "") + "…"
-}

@@ -176,6 +176,9 @@ func (p *person) put(ctx context.Context, q *tooldv1.Question) *tooldv1.Answer {
 	stop := context.AfterFunc(ctx, func() { _ = p.terminal.SetReadDeadline(time.Unix(1, 0)) })
 	defer stop()
 	dropInput(p.terminal)
+	if q.GetFormSchemaJson() != "" {
+		return p.form(ctx, q)
+	}
 	for {
 		p.tell(p.ink.strong.Render("Run it?") + " [y]es, [n]o (n REASON tells the model why), [a]lways, [e]dit, ?: ")
 		line, err := p.line()

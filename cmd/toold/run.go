@@ -70,6 +70,7 @@ func (s *setup) callCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			f.only = args[0]
 			m := message{dialect: lines, uses: []use{{name: args[0], input: input, timeout: limit}}}
 			if err := m.name(); err != nil {
 				return err

@@ -119,7 +119,11 @@ func (s *setup) listTools(ctx context.Context, request *tooldv1.ListToolsRequest
 	}
 	t := tabwriter.NewWriter(s.stdout, 0, 0, 2, ' ', 0)
 	for _, tool := range list.GetTools() {
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", visibleLine(tool.GetName()), toolLevel(tool), toolTraits(tool), fit(firstLine(tool.GetDescription()), 90))
+		about := firstLine(tool.GetDescription())
+		if tool.GetUnavailable() != "" {
+			about = visibleLine(tool.GetUnavailable())
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", visibleLine(tool.GetName()), toolLevel(tool), toolTraits(tool), fit(about, 90))
 	}
 	return t.Flush()
 }
@@ -135,7 +139,9 @@ func toolLevel(t *tooldv1.Tool) string {
 func toolTraits(t *tooldv1.Tool) string {
 	switch {
 	case t.GetUnavailable() != "":
-		return "unavailable: " + visibleLine(t.GetUnavailable())
+		return "unavailable"
+	case t.GetDeferred():
+		return "deferred"
 	case t.GetDestructive():
 		return "destructive"
 	default:

@@ -22,6 +22,7 @@ import (
 type turnFlags struct {
 	session string
 	place   placeFlags
+	only    string // the one tool that is called; empty: it is not known
 }
 
 func (f *turnFlags) add(cmd *cobra.Command) {
@@ -94,6 +95,9 @@ func (f *turnFlags) attach() (*tooldv1.Attach, error) {
 	options, err := f.place.options()
 	if err != nil {
 		return nil, err
+	}
+	if f.session == "" && strings.HasPrefix(f.only, "mcp__") { // so that it is not deferred
+		options.Tools = &tooldv1.ToolList{Names: []string{f.only}}
 	}
 	return &tooldv1.Attach{
 		SessionId: f.session, Roots: roots, Env: environment(), Options: options,

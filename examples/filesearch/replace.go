@@ -106,7 +106,7 @@ func (f *findings) write(ctx context.Context, env *tools.Env, in Input) error {
 		if err != nil {
 			return workspace.Blame(err, "/path")
 		}
-		f.files[i].document, f.files[i].written, f.files[i].inEditor = now, true, written.InEditor != ""
+		f.files[i].document, f.files[i].written, f.files[i].inEditor = now, true, written.InEditor
 	}
 	return nil
 }

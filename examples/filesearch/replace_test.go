@@ -77,7 +77,7 @@ func TestEditor(t *testing.T) {
 	path, editor := filepath.Join(room.Root, "a.txt"), room.Editor()
 	editor.Type(path, "old and unsaved\n")
 	result, err := call(t, room, `{"pattern": "old", "replacement": "new", "write": true, "path": `+quote(room.Root)+`}`)
-	if err != nil || editor.Text(path) != "new and unsaved\n" || !strings.Contains(result.Content[0].Text, "not saved") {
+	if err != nil || editor.Text(path) != "new and unsaved\n" || !strings.Contains(result.Content[0].Text, "once it is saved") {
 		t.Errorf("the editor holds %q, %v\n%s", editor.Text(path), err, result.Content[0].Text)
 	}
 	if disk, err := os.ReadFile(path); string(disk) != "old\n" {

@@ -96,8 +96,8 @@ func (f *findings) notes(s Structured) (notes []string) {
 		notes = append(notes, "Left out: "+strings.Join(phrases, ", ")+".")
 	}
 	for _, file := range f.files {
-		if file.inEditor {
-			notes = append(notes, file.shown+" is open in an editor: the change was made there, and is not saved.")
+		if file.inEditor != "" {
+			notes = append(notes, file.shown+": "+file.inEditor)
 		}
 	}
 	return notes

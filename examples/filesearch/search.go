@@ -71,7 +71,7 @@ type finding struct {
 	path     string // below the tree's directory
 	shown    string // for the result
 	written  bool
-	inEditor bool // an editor holds it open and was given the change; it is the user's to save it
+	inEditor string // that an editor holds it open and was given the change, as a clause; empty: none was
 }
 
 // search looks through all that the call is about. Its findings count also beside an error.

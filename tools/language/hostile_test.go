@@ -7,7 +7,6 @@ import (
 	"errors"
 	"os"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -92,24 +91,6 @@ func TestCallsGiveUpWaiting(t *testing.T) {
 	cancel(why)
 	if _, err := s.set.Definition(ctx, s.at(path, "|text")); !errors.Is(err, why) {
 		t.Error(err)
-	}
-}
-
-// When the set is closed, nothing of a server is left, a process that has left its session included.
-func TestNothingIsLeft(t *testing.T) {
-	s := newSession(t, own("has a child"))
-	path := s.put("a.own", "text\n")
-	found, err := s.set.Definition(t.Context(), s.at(path, "|text"))
-	if err != nil || len(found) != 1 {
-		t.Fatalf("%+v, %v", found, err)
-	}
-	child := found[0].Range.Start.Line - 1
-	if err := syscall.Kill(child, 0); err != nil {
-		t.Fatalf("the child %d is not there: %v", child, err)
-	}
-	s.set.Close()
-	if err := syscall.Kill(child, 0); !errors.Is(err, syscall.ESRCH) {
-		t.Errorf("the child %d is still there: %v", child, err)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -43,6 +44,30 @@ func children(t *testing.T, command []string) (pids []int) {
 		}
 	}
 	return pids
+}
+
+// runs says whether the process is there, and not only waits to be collected.
+func runs(pid int) bool {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	return err == nil && !bytes.Contains(stat, []byte(") Z "))
+}
+
+// When the set is closed, nothing of a server is left, a process that has left its session included.
+func TestNothingIsLeft(t *testing.T) {
+	s := newSession(t, own("has a child"))
+	path := s.put("a.own", "text\n")
+	found, err := s.set.Definition(t.Context(), s.at(path, "|text"))
+	if err != nil || len(found) != 1 {
+		t.Fatalf("%+v, %v", found, err)
+	}
+	child := found[0].Range.Start.Line - 1
+	if !runs(child) {
+		t.Fatalf("the child %d is not there", child)
+	}
+	s.set.Close()
+	if runs(child) {
+		t.Errorf("the child %d is still there", child)
+	}
 }
 
 // A server that is killed at any moment holds no call, and the next one works.
@@ -93,6 +118,26 @@ func TestKilledAtAnyMoment(t *testing.T) {
 	}
 }
 
+// awaitStopped returns when no thread of the process goes on.
+func awaitStopped(t *testing.T, pid int) {
+	t.Helper()
+	look := time.NewTicker(time.Millisecond)
+	defer look.Stop()
+	for {
+		threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
+		if err != nil || threads == nil {
+			t.Fatalf("%d has gone: %v", pid, err)
+		}
+		if !slices.ContainsFunc(threads, func(path string) bool {
+			stat, err := os.ReadFile(path)
+			return err == nil && !bytes.Contains(stat, []byte(") T "))
+		}) {
+			return
+		}
+		<-look.C
+	}
+}
+
 // An edit while its server is dead, or stands still, is told nothing, and in time.
 func TestEditWithDeadServer(t *testing.T) {
 	for _, signal := range []syscall.Signal{syscall.SIGKILL, syscall.SIGSTOP} {
@@ -117,6 +162,9 @@ func TestEditWithDeadServer(t *testing.T) {
 				t.Fatal(err)
 			}
 			t.Cleanup(func() { _ = syscall.Kill(pids[0], syscall.SIGCONT) })
+			if signal == syscall.SIGSTOP {
+				awaitStopped(t, pids[0])
+			}
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			defer cancel()
 			if found := w.New(ctx, []byte(strings.Replace(goMain, "dog{}\n\tr", "7\n\tr", 1))); found != nil {

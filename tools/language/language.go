@@ -53,7 +53,7 @@ const (
 	baseLimit    = 400 * time.Millisecond // for those of the text before an edit
 	settleLimit  = 3 * time.Second        // for the last of them after the first
 	settleTime   = 300 * time.Millisecond // without any they count as complete
-	editSettle   = 120 * time.Millisecond // the same after an edit, where somebody waits
+	editSettle   = 200 * time.Millisecond // the same after an edit, where somebody waits
 	blindSettle  = 500 * time.Millisecond // either, where the first may have been about an earlier text: a server that names no version
 	firstBackOff = time.Second            // after the second end in a row; each further one doubles it
 	maxBackOff   = time.Minute

@@ -11,7 +11,9 @@ import (
 	"io"
 	"math"
 	"net/url"
+	"os"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -56,7 +58,9 @@ func (s *server) call(ctx context.Context, env *tools.Env, tool string, input js
 	switch {
 	case err == nil:
 		return resultOf(ctx, s.entry.Name, given)
-	case cause != nil && !errors.Is(cause, errLeft):
+	case errors.Is(cause, errLeft):
+		err = cause
+	case cause != nil:
 		return tools.Result{}, cause
 	}
 	return tools.Result{}, s.fault(l, err)
@@ -90,11 +94,18 @@ func (s *server) fault(l *link, err error) error {
 }
 
 // lost reports that an error of a call means that the connection is, and not that its result makes no sense. A connection that
-// has ended says so a moment after its calls do.
+// has ended says so a moment after its calls do; one to the network says of neither what it is.
 func (l *link) lost(err error) bool {
 	var unreached *url.Error
 	if errors.Is(err, errLeft) || errors.As(err, &unreached) {
 		return true
+	}
+	ended := false
+	for _, end := range []error{io.EOF, sdk.ErrConnectionClosed, os.ErrClosed, syscall.EPIPE} {
+		ended = ended || errors.Is(err, end)
+	}
+	if l.process != nil && !ended {
+		return false
 	}
 	const moment = 2 * time.Second
 	timer := time.NewTimer(moment)
@@ -103,7 +114,7 @@ func (l *link) lost(err error) bool {
 	case <-l.gone:
 		return true
 	case <-timer.C:
-		return errors.Is(err, io.EOF) || errors.Is(err, sdk.ErrConnectionClosed)
+		return ended
 	}
 }
 

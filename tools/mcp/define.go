@@ -113,7 +113,7 @@ func schemas(schema any) (full, shown json.RawMessage, err error) {
 	if len(full) > maxSchema {
 		return nil, nil, fmt.Errorf("its schema has %d bytes, and no more than %d are taken", len(full), maxSchema)
 	}
-	if shown, err = json.Marshal(flat(object)); err == nil && len(shown) > 2*maxSchema {
+	if shown, err = json.Marshal(tools.Flat(object)); err == nil && len(shown) > 2*maxSchema {
 		err = errors.New("its schema becomes too long without the choices at its root")
 	}
 	return full, shown, err

@@ -127,6 +127,17 @@ func (f *fake) handle(m wire) {
 	switch m.Method {
 	case "initialize":
 		f.stop("initialize")
+		if f.mode == "deaf" {
+			for i := range 100_000 {
+				f.say(`{"jsonrpc":"2.0","id":"deaf%d","method":"roots/list"}`, i)
+			}
+			<-time.After(time.Hour)
+		}
+		if f.mode == "malformed" {
+			for _, line := range malformed() {
+				f.say("%s", line)
+			}
+		}
 		if f.mode == "junk" {
 			f.say("Server listening on stdin!\n\n{\"level\":\"info\"}\n\x1b[31m[1,2,\xff")
 			f.say(`{"jsonrpc":"2.0","method":}`)
@@ -192,6 +203,10 @@ func (f *fake) list(m wire) {
 			all = append(all, fmt.Sprintf(`{"name":"tool%d","inputSchema":{"type":"object"}}`, i))
 		}
 		f.result(m.ID, `{"tools":[%s]}`, strings.Join(all, ","))
+	case "nulls":
+		f.result(m.ID, `null`)
+	case "no-list":
+		f.result(m.ID, `{"tools":"x"}`)
 	case "lies":
 		f.result(m.ID, `{"tools":[`+strings.ReplaceAll(fakeLies, "\n", "")+`]}`, strings.Repeat("x", 100), laughs())
 	case "flood":
@@ -249,7 +264,7 @@ func (f *fake) call(m wire) {
 	case "refuse":
 		f.say(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32602,"message":"I will not"}}`, m.ID)
 	case "odd":
-		f.result(m.ID, `{"content":[{"type":"hologram","text":"x"}]}`)
+		f.result(m.ID, "%s", m.Params.Arguments["answer"])
 	case "die":
 		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 		<-time.After(time.Hour)
@@ -279,8 +294,31 @@ func (f *fake) call(m wire) {
 	}
 }
 
+// malformed are messages that are none, or that say less than they should: nothing here may break on one.
+func malformed() (all []string) {
+	methods := []string{
+		"notifications/message", "notifications/progress", "notifications/tools/list_changed", "notifications/cancelled", "notifications/initialized",
+		"notifications/elicitation/complete", "notifications/resources/updated", "notifications/subscriptions/acknowledged", "notifications/x",
+		"elicitation/create", "roots/list", "sampling/createMessage", "ping", "tools/list", "initialize", "tasks/get", "server/discover", "",
+	}
+	params := []string{"", `,"params":null`, `,"params":{}`, `,"params":[]`, `,"params":"x"`, `,"params":{"requestId":null}`, `,"params":{"requestId":{}}`, `,"params":{"progressToken":{},"progress":"x"}`, `,"params":{"_meta":1}`, `,"params":{"mode":"url","url":"x","elicitationId":"1","message":"x"}`, `,"params":{"requestedSchema":{"type":"object","properties":{"a":null,"b":1}}}`, `,"params":{"requestedSchema":1}`}
+	for i, method := range methods {
+		for j, p := range params {
+			all = append(all, fmt.Sprintf(`{"jsonrpc":"2.0","method":%q%s}`, method, p), fmt.Sprintf(`{"jsonrpc":"2.0","id":"m%d-%d","method":%q%s}`, i, j, method, p))
+		}
+	}
+	return append(
+		all, `{"jsonrpc":"2.0","id":99,"result":{}}`, `{"jsonrpc":"2.0","id":null,"result":{}}`, `{"jsonrpc":"2.0","id":98}`, `{"jsonrpc":"2.0"}`, `{"jsonrpc":"1.0","id":94,"result":{}}`,
+		`{"jsonrpc":"2.0","id":97,"result":1,"error":{"code":1,"message":"x"}}`, `{"jsonrpc":"2.0","id":96,"error":null}`, `{"jsonrpc":"2.0","id":93.5,"result":{}}`, `[{"jsonrpc":"2.0","id":95,"result":{}},{"jsonrpc":"2.0","method":"ping","id":"b"}]`,
+		`{"jsonrpc":"2.0","method":"ping","id":"twice"}`, `{"jsonrpc":"2.0","method":"ping","id":"twice"}`, `[]`, `[1]`, `{}`, strings.Repeat("[", 100_000),
+	)
+}
+
 // answered: what came to a question of the server is the result of the call that it belongs to.
 func (f *fake) answered(m wire) {
+	if !strings.HasPrefix(string(m.ID), `"q`) {
+		return
+	}
 	call := strings.TrimPrefix(strings.Trim(string(m.ID), `"`), "q")
 	text, _ := json.Marshal(string(m.Result))
 	f.result(json.RawMessage(call), `{"content":[{"type":"text","text":%s}]}`, text)

@@ -159,7 +159,7 @@ func TestFlat(t *testing.T) {
 		if err := json.Unmarshal([]byte(test.full), &full); err != nil {
 			t.Fatal(err)
 		}
-		shown, err := json.Marshal(flat(full))
+		shown, err := json.Marshal(tools.Flat(full))
 		if err != nil || string(shown) != test.shown {
 			t.Errorf("%s\nis shown as %s\n       not as %s, %v", test.full, shown, test.shown, err)
 		}

@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -39,6 +41,31 @@ func TestHangingStart(t *testing.T) {
 		if alive(pid) {
 			t.Errorf("process %d runs on", pid)
 		}
+	}
+}
+
+// A server that asks without end, and reads no answer, is ended at its deadline too, and so is one on the network that never
+// answers.
+func TestDeaf(t *testing.T) {
+	over := make(chan struct{})
+	site := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, request *http.Request) {
+		select {
+		case <-over:
+		case <-request.Context().Done():
+		}
+	}))
+	t.Cleanup(site.Close)
+	t.Cleanup(func() { close(over) })
+	r := newRigOf(t, &mcp.Fleet{StartLimit: time.Second}, tooltest.NewRoom(t))
+	entry, dir := r.fake("fake", "deaf")
+	r.serve(entry, mcp.Entry{Name: "http", URL: site.URL}, mcp.Entry{Name: "sse", Transport: mcp.SSE, URL: site.URL})
+	for _, name := range []string{"fake", "http", "sse"} {
+		r.until(name+" has failed", func() bool { return strings.Contains(r.status(name).Why, "not started in time") })
+	}
+	pid := pid(t, dir)
+	r.set.Close()
+	if alive(pid) {
+		t.Error("the server runs on")
 	}
 }
 
@@ -162,6 +189,41 @@ func TestJunk(t *testing.T) {
 	told := r.told("mcp_junk")
 	if s := r.status("fake"); s.Junk != 4 || len(told) != 1 || !strings.Contains(told[0], "Server listening on stdin!") {
 		t.Errorf("%d lines were junk, told was %q", s.Junk, told)
+	}
+}
+
+// Messages that are none break nothing.
+func TestMalformed(t *testing.T) {
+	r := newRig(t)
+	entry, _ := r.fake("fake", "malformed")
+	r.serve(entry)
+	if got := r.text("mcp__fake__echo", `{"text":"on"}`); got != "on" {
+		t.Errorf("the call gave %q", got)
+	}
+	for _, test := range []struct{ answer, code string }{
+		{`{"content":[{"type":"hologram","text":"x"}]}`, "bad_response"},
+		{`{"content":[null]}`, "bad_response"},
+		{`{"content":{}}`, "bad_response"},
+		{`{"content":[{"type":"image","data":"not base64!"}]}`, "bad_response"},
+		{`"text"`, "bad_response"},
+		{`null`, ""},
+		{`{}`, ""},
+		{`{"content":null,"structuredContent":null,"isError":false}`, ""},
+		{`{"content":[{"type":"tool_result","content":[{"type":"text","text":"x"}]},{"type":"tool_use"}]}`, ""},
+		{`{"content":[{"type":"resource"},{"type":"resource_link"},{"type":"audio"},{"type":"image"}]}`, ""},
+		{`{"resultType":"input_required","inputRequests":{"a":{"method":"elicitation/create","params":null}}}`, "bad_response"},
+		{`{"resultType":"input_required","inputRequests":{"a":{"method":"sampling/createMessage","params":{}}}}`, "tool_failed"},
+	} {
+		input, _ := json.Marshal(map[string]string{"answer": test.answer})
+		result, err := r.call(t.Context(), "mcp__fake__odd", string(input), nil)
+		if code(err) != test.code || err == nil && len(result.Content) == 0 {
+			t.Errorf("%s gave %+v, %v", test.answer, result, err)
+		}
+	}
+	for _, mode := range []string{"nulls", "no-list"} {
+		entry, _ := r.fake(mode, mode)
+		r.serve(entry)
+		t.Logf("%s: %+v", mode, r.status(mode))
 	}
 }
 

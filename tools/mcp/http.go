@@ -7,13 +7,17 @@ package mcp
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -31,6 +35,10 @@ type origin struct {
 	host    string
 	headers map[string]string
 	burst   atomic.Bool // an answer was too large, and nobody has been told yet
+
+	mu    sync.Mutex
+	conns map[net.Conn]bool
+	over  bool
 }
 
 // newOrigin reads the entry's URL. Proxies of the environment are not used: what a request carries is between the two.
@@ -39,11 +47,54 @@ func newOrigin(e Entry) (*origin, error) {
 	if err != nil || address.Host == "" || address.Scheme != "http" && address.Scheme != "https" {
 		return nil, errors.New("its url is no http or https address")
 	}
-	base := &http.Transport{
-		DialContext: (&net.Dialer{Timeout: connecting}).DialContext, TLSHandshakeTimeout: connecting,
-		MaxIdleConnsPerHost: 4, IdleConnTimeout: time.Minute, ForceAttemptHTTP2: true,
+	o := &origin{scheme: address.Scheme, host: address.Host, headers: e.Headers, conns: map[net.Conn]bool{}}
+	o.base = &http.Transport{
+		DialContext: o.dial, TLSHandshakeTimeout: connecting, MaxIdleConnsPerHost: 4, IdleConnTimeout: time.Minute, ForceAttemptHTTP2: true,
 	}
-	return &origin{base: base, scheme: address.Scheme, host: address.Host, headers: e.Headers}, nil
+	return o, nil
+}
+
+// dial opens a connection that cut can close.
+func (o *origin) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	conn, err := (&net.Dialer{Timeout: connecting}).DialContext(ctx, network, address)
+	if err != nil {
+		return nil, err
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.over {
+		_ = conn.Close()
+		return nil, net.ErrClosed
+	}
+	known := &knownConn{Conn: conn, of: o}
+	o.conns[known] = true
+	return known, nil
+}
+
+// A knownConn is forgotten when it is closed.
+type knownConn struct {
+	net.Conn
+	of *origin
+}
+
+// Close implements net.Conn.
+func (c *knownConn) Close() error {
+	c.of.mu.Lock()
+	delete(c.of.conns, c)
+	c.of.mu.Unlock()
+	return c.Conn.Close()
+}
+
+// cut closes all connections, so that nothing waits for an answer any more, and lets none be made.
+func (o *origin) cut() {
+	o.mu.Lock()
+	o.over = true
+	open := slices.Collect(maps.Keys(o.conns))
+	o.mu.Unlock()
+	for _, conn := range open {
+		_ = conn.Close()
+	}
+	o.base.CloseIdleConnections()
 }
 
 // RoundTrip implements http.RoundTripper.

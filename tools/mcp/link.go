@@ -70,7 +70,10 @@ func handshake(ctx context.Context, e Entry, host Host, hear func(level, text st
 		l.cancel()
 		return nil, err
 	}
+	// The SDK itself waits for a server that neither reads nor ends, whatever ctx says.
+	patient := context.AfterFunc(ctx, l.cut)
 	l.session, err = l.client(host, hear).Connect(ctx, transport, &sdk.ClientSessionOptions{ProtocolVersion: protocol})
+	patient()
 	if err != nil {
 		l.release()
 		return nil, fmt.Errorf("%w%s", err, l.complaint())
@@ -108,6 +111,7 @@ func (l *link) client(host Host, hear func(level, text string)) *sdk.Client {
 		LoggingMessageHandler:       func(_ context.Context, r *sdk.LoggingMessageRequest) { hear(string(r.Params.Level), logged(r.Params)) }, //nolint:staticcheck // deprecated by a version of the protocol that servers do not speak yet
 		ProgressNotificationHandler: func(_ context.Context, r *sdk.ProgressNotificationClientRequest) { l.progress(r.Params) },
 	})
+	client.AddReceivingMiddleware(sensible)
 	for _, root := range host.Roots {
 		client.AddRoots(&sdk.Root{URI: (&url.URL{Scheme: "file", Path: root}).String()})
 	}
@@ -247,7 +251,7 @@ var errLeft = errors.New("the connection was given up")
 // made the link calls it.
 func (l *link) release() {
 	if l.process != nil {
-		_ = l.process.Close()
+		l.cut()
 	}
 	l.mu.Lock()
 	l.leaving = true
@@ -255,13 +259,23 @@ func (l *link) release() {
 		r.cancel(errLeft) // the SDK waits for them
 	}
 	l.mu.Unlock()
+	late := time.AfterFunc(parting, l.cut) // a server on the network is told that the session is over
 	if l.session != nil {
 		_ = l.session.Close()
 	}
+	late.Stop()
 	l.cancel()
 	l.waiter.Wait()
-	if l.origin != nil {
-		l.origin.base.CloseIdleConnections()
+	l.cut()
+}
+
+// cut ends what the connection goes over, and whatever waits for it. It may be called often, and at once.
+func (l *link) cut() {
+	switch {
+	case l.process != nil:
+		_ = l.process.Close()
+	case l.origin != nil:
+		l.origin.cut()
 	}
 }
 

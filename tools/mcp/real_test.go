@@ -16,6 +16,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -172,6 +173,33 @@ func TestNetworkComesBack(t *testing.T) {
 		_, err := r.call(t.Context(), "mcp__net__grow", `{}`, nil)
 		return err == nil
 	})
+	r.set.Close()
+}
+
+// A server that is too busy stays connected, and the call says that it was not taken.
+func TestBusy(t *testing.T) {
+	server := sdkServer(t)
+	handler := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server }, nil)
+	var busy atomic.Bool
+	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
+		if request.Method == http.MethodPost && busy.Load() {
+			http.Error(w, "later", http.StatusServiceUnavailable)
+			return
+		}
+		handler.ServeHTTP(w, request)
+	}))
+	t.Cleanup(site.Close)
+	r := newRig(t)
+	r.serve(mcp.Entry{Name: "net", URL: site.URL})
+	busy.Store(true)
+	if _, err := r.call(t.Context(), "mcp__net__grow", `{}`, nil); code(err) != "server_unavailable" {
+		t.Errorf("a call to who is busy gave %v", err)
+	}
+	busy.Store(false)
+	r.text("mcp__net__grow", `{}`)
+	if told := r.told("mcp_server_gone"); len(told) > 0 {
+		t.Errorf("it was taken for gone: %q", told)
+	}
 	r.set.Close()
 }
 

@@ -1,9 +1,7 @@
-//go:build !no_mcp
-
 // Makes of a schema one that model APIs take: an object without anyOf, oneOf and allOf at its root. What it says is wider than
 // the schema that it stands for, never narrower; inputs are checked against the whole one. Pure.
 
-package mcp
+package tools
 
 import (
 	"encoding/json"
@@ -18,8 +16,8 @@ const (
 	most    = 1000
 )
 
-// flat gives the schema that is shown.
-func flat(full map[string]any) map[string]any {
+// Flat gives the schema that is shown.
+func Flat(full map[string]any) map[string]any {
 	shown := maps.Clone(full)
 	f := flattener{root: full, properties: map[string]any{}}
 	required := f.gather(full, 0)

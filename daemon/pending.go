@@ -1,0 +1,64 @@
+package daemon
+
+// A call of an MCP tool whose server is still starting: it is taken, waits for the server in its own turn, and then is a call
+// of the tool. It does not know what the tool does.
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	tooldv1 "github.com/toold/toold/gen/toold/v1"
+	"github.com/toold/toold/tools"
+)
+
+// pending stands for a tool that is not there yet. Its calls run alone: whether the tool only reads is not known.
+type pending struct {
+	session *session
+	name    string
+	options *tooldv1.Options
+}
+
+// Spec says no more than is known.
+func (p *pending) Spec() tools.Spec {
+	return tools.Spec{Name: p.name, Origin: tools.MCP, TimeLimit: time.Minute, OpenWorld: true}
+}
+
+// Parse takes everything: the schema is still to come.
+func (p *pending) Parse(input json.RawMessage) (tools.Action, error) {
+	return &waiting{pending: p, input: input}, nil
+}
+
+// A waiting action becomes one of the tool when its state is checked.
+type waiting struct {
+	*pending
+	input json.RawMessage
+	real  tools.Action
+}
+
+func (w *waiting) Effects() tools.Effects {
+	return tools.Effects{Foreign: "an MCP server", Opaque: true, Reason: "it is a tool of an MCP server"}
+}
+
+func (w *waiting) TimeLimit() time.Duration { return 0 }
+
+// Check waits for the server, and then checks as the tool does.
+func (w *waiting) Check(ctx context.Context, env *tools.Env) (tools.Preview, error) {
+	w.session.awaitServers(ctx)
+	if err := context.Cause(ctx); err != nil {
+		return tools.Preview{}, err
+	}
+	tool := w.session.offered(w.name, w.options)
+	if tool == nil {
+		return tools.Preview{}, w.session.unknownTool(w.name, w.options)
+	}
+	var err error
+	if w.real, err = tool.Parse(w.input); err != nil {
+		return tools.Preview{}, err
+	}
+	return w.real.Check(ctx, env)
+}
+
+func (w *waiting) Run(ctx context.Context, env *tools.Env) (tools.Result, error) {
+	return w.real.Run(ctx, env)
+}

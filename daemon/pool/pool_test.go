@@ -1,0 +1,230 @@
+package pool
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/toold/toold/tools"
+)
+
+type noInput struct{}
+
+// tool makes one that does nothing.
+func tool(origin tools.Origin, name string, change ...func(*tools.Spec)) tools.Tool {
+	spec := tools.Spec{Name: name, Description: "Does the thing that is called " + name + ".", Origin: origin}
+	for _, f := range change {
+		f(&spec)
+	}
+	return tools.New(spec, tools.Funcs[noInput]{Effects: func(noInput) tools.Effects { return tools.Effects{} }})
+}
+
+func entries(list ...tools.Tool) []Entry { return Offer(list, Conditions{}) }
+
+// many are as many tools of a server.
+func many(n int) (list []tools.Tool) {
+	for i := range n {
+		list = append(list, tool(tools.MCP, fmt.Sprintf("mcp__s__t%02d", i)))
+	}
+	return list
+}
+
+// TestOffer: what leaves a tool out, and what is said of it.
+func TestOffer(t *testing.T) {
+	list := []tools.Tool{
+		tool(tools.BuiltIn, "Read"), tool(tools.BuiltIn, "Grep"), tool(tools.Program, "Lint"), tool(tools.MCP, "mcp__a__b"), tool(tools.MCP, "mcp__ab__c"),
+		tool(tools.BuiltIn, "LSP", func(s *tools.Spec) { s.Available = func(*tools.Env) string { return "There is no server." } }),
+	}
+	for _, c := range []struct {
+		name       string
+		conditions Conditions
+		has        string
+	}{
+		{"all", Conditions{}, "Read Grep Lint mcp__a__b mcp__ab__c"},
+		{"simple", Conditions{Preset: Simple}, "Read Lint mcp__a__b mcp__ab__c"},
+		{"named", Conditions{Named: []string{"Grep", "LSP", "mcp__a"}}, "Grep mcp__a__b"},
+		{"named server", Conditions{Named: []string{"mcp__a__*"}}, "mcp__a__b"},
+		{"named tool", Conditions{Named: []string{"mcp__ab__c"}}, "mcp__ab__c"},
+		{"none", Conditions{Named: []string{}}, ""},
+		{"removed", Conditions{Removed: func(name string) string {
+			if name == "Read" {
+				return "A rule."
+			}
+			return ""
+		}}, "Grep Lint mcp__a__b mcp__ab__c"},
+	} {
+		var has []string
+		for _, e := range Offer(list, c.conditions) {
+			if e.Has() {
+				has = append(has, e.Spec.Name)
+			} else if e.Unavailable == "" || e.Forbidden != (c.name == "removed" && e.Spec.Name == "Read") {
+				t.Errorf("%s: %s is missing and it is said %q, forbidden %t", c.name, e.Spec.Name, e.Unavailable, e.Forbidden)
+			}
+		}
+		if got := strings.Join(has, " "); got != c.has {
+			t.Errorf("%s: %s, want %s", c.name, got, c.has)
+		}
+	}
+}
+
+// TestAssemble: four blocks, each by name, a name once, and the built-in tool wins.
+func TestAssemble(t *testing.T) {
+	p := Assemble(entries(
+		tool(tools.Client, "Ask"), tool(tools.Client, "Read"), tool(tools.MCP, "mcp__b__x"), tool(tools.MCP, "mcp__a__x"), tool(tools.Program, "Lint"),
+		tool(tools.BuiltIn, "Write"), tool(tools.BuiltIn, "Read"), tool(tools.Client, "Lint"),
+	), 30, nil)
+	want := []string{"Read", "Write", "Lint", "mcp__a__x", "mcp__b__x", "Ask"}
+	if diff := cmp.Diff(want, p.Names()); diff != "" {
+		t.Error(diff)
+	}
+	var dropped []string
+	for _, e := range p.Dropped {
+		dropped = append(dropped, e.Spec.Name+": "+e.Unavailable)
+	}
+	if diff := cmp.Diff([]string{"Lint: Its name is taken by a tool of the settings.", "Read: Its name is taken by a tool that is built in."}, dropped); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestPostpone: above the bound MCP tools are deferred, and nothing else is.
+func TestPostpone(t *testing.T) {
+	list := append(many(5), tool(tools.BuiltIn, "Read"), tool(tools.Program, "Lint"), tool(tools.Client, "Ask"),
+		tool(tools.MCP, "mcp__z__always", func(s *tools.Spec) { s.AlwaysLoad = true }))
+	for _, c := range []struct {
+		above    int
+		active   []string
+		deferred int
+	}{{9, nil, 0}, {8, nil, 5}, {0, nil, 5}, {-1, nil, 0}, {8, []string{"mcp__s__t01", "mcp__s__t04", "gone"}, 3}} {
+		p := Assemble(entries(list...), c.above, c.active)
+		if got := len(list) - len(p.Names()); got != c.deferred {
+			t.Errorf("above %d, active %v: %d are deferred, want %d", c.above, c.active, got, c.deferred)
+		}
+		if got := strings.Count(p.Prompt(), "\n- "); got != c.deferred {
+			t.Errorf("above %d: the prompt names %d:\n%s", c.above, got, p.Prompt())
+		}
+		if got := len(p.Deferrable()); c.deferred > 0 && got != 5 {
+			t.Errorf("above %d: %d can be activated", c.above, got)
+		}
+	}
+}
+
+// TestRevision: it changes with what clients are told, and only then.
+func TestRevision(t *testing.T) {
+	base := Assemble(entries(many(3)...), 30, nil).Revision
+	for name, p := range map[string]*Pool{
+		"one more": Assemble(entries(many(4)...), 30, nil),
+		"deferred": Assemble(entries(many(3)...), 2, nil),
+		"active":   Assemble(entries(many(3)...), 2, []string{"mcp__s__t00"}),
+		"removed":  Assemble(Offer(many(3), Conditions{Named: []string{}}), 30, nil),
+	} {
+		if p.Revision == base {
+			t.Errorf("%s: the revision is the same", name)
+		}
+	}
+	list := many(3)
+	slices.Reverse(list)
+	if Assemble(entries(list...), 30, nil).Revision != base {
+		t.Error("another order of the same tools has another revision")
+	}
+}
+
+// TestLaterBlocks: what comes into a later block changes no byte before it, in any format.
+func TestLaterBlocks(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		names := rapid.SliceOfNDistinct(rapid.StringMatching(`[A-Za-z][A-Za-z0-9_-]{0,12}`), 1, 12, rapid.ID[string])
+		var list []tools.Tool
+		for _, name := range names.Draw(t, "names") {
+			origin := tools.Origin(rapid.IntRange(int(tools.BuiltIn), int(tools.Client)).Draw(t, "origin"))
+			list = append(list, tool(origin, name))
+		}
+		later := tools.Origin(rapid.IntRange(int(tools.Program), int(tools.Client)).Draw(t, "later"))
+		before := slices.DeleteFunc(slices.Clone(list), func(x tools.Tool) bool { return x.Spec().Origin >= later })
+		with := slices.DeleteFunc(slices.Clone(list), func(x tools.Tool) bool { return x.Spec().Origin > later })
+		for _, format := range []Format{Anthropic, OpenAI, MCP} {
+			short, _ := Assemble(entries(before...), 30, nil).Definitions(format)
+			long, _ := Assemble(entries(with...), 30, nil).Definitions(format)
+			if !strings.HasPrefix(long, strings.TrimSuffix(short, "]")) {
+				t.Fatalf("%s\nis no beginning of\n%s", short, long)
+			}
+		}
+	})
+}
+
+// What the APIs' published rules for tools come to, beside the form: a request that breaks one is refused as a whole.
+var apiName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
+
+type definition struct {
+	Type        string          `json:"type"`
+	Name        string          `json:"name"`
+	Description string          `json:"description"`
+	Function    *definition     `json:"function"`
+	InputSchema json.RawMessage `json:"input_schema"`
+	Parameters  json.RawMessage `json:"parameters"`
+	Schema      json.RawMessage `json:"inputSchema"`
+	Annotations map[string]bool `json:"annotations"`
+}
+
+// TestFormats: each API can take the definitions as they are, also of tools that others have described.
+func TestFormats(t *testing.T) {
+	foreign, err := tools.NewForeign(
+		tools.Spec{Name: "mcp__s__choice", Description: strings.Repeat("A sentence of some words. ", 90), Origin: tools.MCP},
+		json.RawMessage(`{"oneOf":[{"type":"object","properties":{"a":{"type":"string"}},"required":["a"]},{"type":"object","properties":{"b":{"type":"integer"}}}]}`),
+		tools.Funcs[json.RawMessage]{Effects: func(json.RawMessage) tools.Effects { return tools.Effects{} }},
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := Assemble(entries(tool(tools.BuiltIn, "Read"), foreign), 30, nil)
+	for format, schema := range map[Format]func(definition) json.RawMessage{
+		Anthropic: func(d definition) json.RawMessage { return d.InputSchema },
+		OpenAI:    func(d definition) json.RawMessage { return d.Parameters },
+		MCP:       func(d definition) json.RawMessage { return d.Schema },
+	} {
+		text, err := p.Definitions(format)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var list []definition
+		if err := json.Unmarshal([]byte(text), &list); err != nil || len(list) != 2 {
+			t.Fatalf("%v in %s", err, text)
+		}
+		for _, d := range list {
+			if format == OpenAI {
+				if d.Type != "function" || d.Function == nil {
+					t.Fatalf("%s is no function", text)
+				}
+				d = *d.Function
+				if utf8.RuneCountInString(d.Description) > 1024 || !strings.HasSuffix(d.Description, ".") {
+					t.Errorf("the description ends with %q after %d characters", d.Description[len(d.Description)-10:], utf8.RuneCountInString(d.Description))
+				}
+			}
+			if !apiName.MatchString(d.Name) || d.Description == "" || format == MCP && len(d.Annotations) != 3 {
+				t.Errorf("%+v", d)
+			}
+			var root map[string]any
+			if err := json.Unmarshal(schema(d), &root); err != nil || root["type"] != "object" || root["properties"] == nil {
+				t.Errorf("format %d: schema %s, %v", format, schema(d), err)
+			}
+			for _, choice := range []string{"anyOf", "oneOf", "allOf"} {
+				if root[choice] != nil {
+					t.Errorf("format %d: %s at the root of %s", format, choice, schema(d))
+				}
+			}
+		}
+	}
+}
+
+// TestFind: by the exact name, whether the session has it or not.
+func TestFind(t *testing.T) {
+	p := Assemble(entries(many(3)...), 1, []string{"mcp__s__t01"})
+	if p.Find("mcp__s__t00").Has() || !p.Find("mcp__s__t01").Has() || p.Find("MCP__s__t01").Has() || p.Find("x") != nil {
+		t.Error("a deferred tool is there, or an active one is not, or a name in another case is found")
+	}
+}
