@@ -1,14 +1,17 @@
 package daemon
 
-// Leave to start the MCP servers that a workspace's .mcp.json names: asked for when somebody attaches who can answer, and
-// remembered for exactly that entry. What an entry starts, and what it may do, is not known here.
+// Leave to start the MCP servers that a workspace's .mcp.json or a session's own settings name: asked for when somebody
+// attaches who can answer, and remembered for exactly that entry. What an entry starts, and what it may do, is not known here,
+// nor what the variables in it are worth: a question is kept, and shown to whoever may look.
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"go.uber.org/zap"
@@ -18,39 +21,79 @@ import (
 	"github.com/toold/toold/scheduler/pipeline"
 	"github.com/toold/toold/tools"
 	"github.com/toold/toold/tools/fault"
+	"github.com/toold/toold/tools/mcp"
 )
 
 // approvalKey is under which a question is open that is about a server and no call.
 func approvalKey(server settings.MCPServer) string {
-	return "server:" + server.Name + ":" + server.Digest
+	return approvals + server.Name + ":" + server.Digest + ":" + server.Approval
 }
 
-// proposed is what a question shows of a server that is to be started.
+// approvals is what those keys begin with; those of calls begin otherwise.
+const approvals = "server:"
+
+// proposed is what a question shows of a server that is to be started: its entry as it is written.
 type proposed struct {
-	Server    string   `json:"server"`
-	File      string   `json:"file"`
-	Command   []string `json:"command,omitempty"`
-	Variables []string `json:"variables,omitempty"` // names
-	URL       string   `json:"url,omitempty"`
+	Server     string   `json:"server"`
+	File       string   `json:"file"`
+	Command    []string `json:"command,omitempty"`
+	URL        string   `json:"url,omitempty"`
+	Variables  []string `json:"variables,omitempty"`  // names of those that it gives the program
+	Headers    []string `json:"headers,omitempty"`    // names
+	References []string `json:"references,omitempty"` // names of the daemon's variables whose values it gets
 }
 
-// askApproval asks for the servers of a workspace that nobody has approved, each once for as long as the session is open here.
-func (s *session) askApproval(st *standing) {
+// errGone is why a question about a server is open no more whose entry nobody names any more.
+var errGone = errors.New("its entry has changed, is gone or was approved elsewhere")
+
+// unapproved are the servers that would be started if somebody approved them.
+func (st *standing) unapproved() (list []settings.MCPServer) {
 	for _, server := range st.settings.MCPServers {
+		if !server.Approved && st.rules.Removes(mcp.Prefix(server.Name)) == nil {
+			list = append(list, server)
+		}
+	}
+	return list
+}
+
+// proposes says whether the server is one of those.
+func (st *standing) proposes(server settings.MCPServer) bool {
+	return slices.ContainsFunc(st.unapproved(), func(o settings.MCPServer) bool { return approvalKey(o) == approvalKey(server) })
+}
+
+// askApproval asks for the servers that nobody has approved, each once for as long as the session is open here, and takes
+// back the questions about others.
+func (s *session) askApproval() {
+	servers := s.stand().unapproved()
+	s.retract(servers)
+	for _, server := range servers {
 		key := approvalKey(server)
 		s.mu.Lock()
-		known := server.Approved || s.proposed[key]
-		if !known && s.answerable() {
+		known, able := s.proposed[key], s.answerable()
+		if !known && able {
 			s.proposed[key] = true
 		}
-		able := s.answerable()
 		s.mu.Unlock()
 		switch {
 		case known:
 		case able:
-			s.Later(func(ctx context.Context) { s.propose(ctx, server) })
+			s.soon(func(ctx context.Context) { s.propose(ctx, server) })
 		default:
 			s.tellUnapproved(server)
+		}
+	}
+}
+
+// retract takes back the open questions about servers that are none of these: their entries have changed, are gone, or have
+// been approved elsewhere.
+func (s *session) retract(servers []settings.MCPServer) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for key, a := range s.asked {
+		about := func(server settings.MCPServer) bool { return approvalKey(server) == key }
+		if a.use == nil && strings.HasPrefix(key, approvals) && !a.done && !slices.ContainsFunc(servers, about) {
+			delete(s.proposed, key)
+			s.withdraw(a, errGone, errGone.Error())
 		}
 	}
 }
@@ -62,10 +105,15 @@ func (s *session) tellUnapproved(server settings.MCPServer) {
 	told := s.proposed[key]
 	s.proposed[key] = true
 	s.mu.Unlock()
-	if !told {
-		s.notify(nil, pipeline.Noticed{Code: "mcp_server_unapproved", Details: serverNamed{server.Name}, Message: fmt.Sprintf(
-			"The MCP server %s of %s is not started, since nobody has approved it. Attach with capabilities.answers to be asked, or name it in enabledMcpjsonServers of your settings.", server.Name, server.Origin)})
+	if told {
+		return
 	}
+	way := "name it in enabledMcpjsonServers of your settings"
+	if server.Workspace == "" {
+		way = "write the same entry into mcpServers of your settings"
+	}
+	s.notify(nil, pipeline.Noticed{Code: "mcp_server_unapproved", Details: serverNamed{server.Name}, Message: fmt.Sprintf(
+		"The MCP server %s of %s is not started, since nobody has approved it. Attach with capabilities.answers to be asked, or %s.", server.Name, server.Origin, way)})
 }
 
 // askAgain has open questions about servers put once more, for a stream that was not there when they were. mu is held.
@@ -81,7 +129,7 @@ func (s *session) askAgain() {
 func (s *session) propose(ctx context.Context, server settings.MCPServer) {
 	switch err := s.leaveFor(ctx, server); {
 	case err == nil:
-	case fault.From(err).Code == "client_denied":
+	case errors.Is(err, errGone), fault.From(err).Code == "client_denied":
 		return
 	default: // nobody has answered; whoever attaches next is asked
 		s.mu.Lock()
@@ -89,23 +137,28 @@ func (s *session) propose(ctx context.Context, server settings.MCPServer) {
 		s.mu.Unlock()
 		return
 	}
-	if err := s.daemon.settings.ApproveServer(server.Workspace, server.Name, server.Digest); err != nil {
+	root := cmp.Or(server.Workspace, s.meta.Roots[0])
+	if err := s.daemon.settings.ApproveServer(root, server.Approval, server.Digest); err != nil {
 		s.daemon.Log.Warn("an approval could not be kept", zap.String("server", server.Name), zap.Error(err))
 		s.notify(nil, pipeline.Noticed{Code: "remember_failed", Details: serverNamed{server.Name}, Message: fmt.Sprintf("The approval of the MCP server %s could not be kept: %v.", server.Name, err)})
 		return
 	}
-	s.employ(s.stand())
+	s.employ()
 }
 
 // leaveFor puts the question until it is answered or cannot be any more. The error says that there was no yes.
 func (s *session) leaveFor(ctx context.Context, server settings.MCPServer) error {
 	for {
 		q := proposal(server)
+		key := approvalKey(server)
 		s.mu.Lock()
-		a := s.put(approvalKey(server), nil, q)
+		a := s.put(key, nil, q)
 		s.mu.Unlock()
 		if a == nil {
 			return cannotAsk(q)
+		}
+		if st := s.stand(); !st.proposes(server) { // it may have gone before there was a question to take back
+			s.retract(st.unapproved())
 		}
 		select {
 		case <-a.settled:
@@ -113,33 +166,52 @@ func (s *session) leaveFor(ctx context.Context, server settings.MCPServer) error
 			return context.Cause(ctx)
 		}
 		s.mu.Lock()
-		if s.asked[a.key] == a {
-			delete(s.asked, a.key)
+		if s.asked[key] == a {
+			delete(s.asked, key)
 		}
 		err := a.err
 		s.mu.Unlock()
-		if !errors.Is(err, pipeline.ErrMoot) {
+		if !errors.Is(err, pipeline.ErrMoot) && !s.isBack(server, err) {
 			return err
 		}
 	}
 }
 
+// isBack says whether a question was taken back by what no longer held, and nobody else asks it.
+func (s *session) isBack(server settings.MCPServer, err error) bool {
+	if !errors.Is(err, errGone) || !s.stand().proposes(server) {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	key := approvalKey(server)
+	asked := s.proposed[key]
+	s.proposed[key] = true
+	return !asked
+}
+
 // proposal is the question.
 func proposal(server settings.MCPServer) pipeline.Question {
-	about := proposed{Server: server.Name, File: server.Origin.String(), URL: server.URL}
-	does := "It would contact " + server.URL + "."
-	if server.Command != "" {
-		about.Command = append([]string{server.Command}, server.Args...)
-		does = fmt.Sprintf("It would run `%s`, in the sandbox.", strings.Join(about.Command, " "))
+	w := server.Written
+	about := proposed{
+		Server: server.Name, File: server.Origin.String(), Command: w.Command, URL: w.URL,
+		Variables: w.Variables, Headers: w.Headers, References: w.References,
 	}
-	for _, pair := range server.Env {
-		name, _, _ := strings.Cut(pair, "=")
-		about.Variables = append(about.Variables, name)
+	does := "It would contact " + w.URL + "."
+	if len(w.Command) > 0 {
+		does = fmt.Sprintf("It would run `%s`, in the sandbox.", strings.Join(w.Command, " "))
+	}
+	if len(w.References) > 0 {
+		does += " It would get the values that the daemon has of " + strings.Join(w.References, ", ") + "."
 	}
 	text, _ := json.Marshal(about) // strings always marshal
 	reason := fmt.Sprintf("%s names the MCP server %s, and nobody has approved this entry. %s A yes holds until the entry changes.", server.Origin, server.Name, does)
+	of := filepath.Base(server.Workspace)
+	if server.Workspace == "" {
+		of = settings.SessionText
+	}
 	return pipeline.Question{
-		ID: newID("server-"), Tool: "McpServer", Title: fmt.Sprintf("Start the MCP server %s of %s?", server.Name, filepath.Base(server.Workspace)),
+		ID: newID("server-"), Tool: "McpServer", Title: fmt.Sprintf("Start the MCP server %s of %s?", server.Name, of),
 		Input: string(text), Digest: pipeline.DigestOf(string(text) + server.Digest), Facts: &permission.Facts{}, Form: &tools.Form{},
 		Verdict: permission.Verdict{Decision: permission.Ask, Level: permission.Dangerous, Reason: reason, Reasons: []string{reason}, Grounds: []permission.Ground{{Text: reason}}},
 	}

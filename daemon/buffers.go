@@ -102,6 +102,10 @@ func (s *session) dropBuffers(st *stream) {
 
 // applyEdit has the editor of a buffer change it, for a call.
 func (s *session) applyEdit(ctx context.Context, edit workspace.BufferEdit) (version int64, err error) {
+	change := replacing(edit.Old, edit.New)
+	if len(change.GetText()) > maxDelegated {
+		return 0, fault.Invalidf("too_large", "The change of %s has %d bytes from its first place to its last, and an editor is sent at most %d at once. Make it in parts, or close the file there.", edit.Path, len(change.GetText()), maxDelegated)
+	}
 	s.mu.Lock()
 	l := s.live[edit.Call]
 	editor := s.editors[edit.Real]
@@ -109,11 +113,10 @@ func (s *session) applyEdit(ctx context.Context, edit workspace.BufferEdit) (ver
 		s.mu.Unlock()
 		return 0, fault.Invalidf("stale_file", "%s is not open in an editor any more. Read it again.", edit.Path)
 	}
-	e := newErrand(edit.Call, l.use, editor)
-	e.wire = &tooldv1.ExecuteResponse{Event: &tooldv1.ExecuteResponse_BufferEdit{BufferEdit: &tooldv1.BufferEdit{
-		ToolUseId: l.use.ID, Path: clean(edit.Path), Version: edit.Version, Edits: []*tooldv1.TextEdit{replacing(edit.Old, edit.New)},
-	}}}
-	s.send(e)
+	e := newErrand(editBuffer, edit.Call, l.use, editor, &tooldv1.ExecuteResponse{Event: &tooldv1.ExecuteResponse_BufferEdit{BufferEdit: &tooldv1.BufferEdit{
+		ToolUseId: l.use.ID, Path: clean(edit.Path), Version: edit.Version, Edits: []*tooldv1.TextEdit{change},
+	}}})
+	s.commit(e)
 	s.mu.Unlock()
 	answer, err := s.await(ctx, e, nil)
 	if err != nil {
@@ -145,15 +148,11 @@ func replacing(old, next []byte) *tooldv1.TextEdit {
 	return &tooldv1.TextEdit{Offset: uint64(start), Length: uint64(len(old) - start - end), Text: string(next[start : len(next)-end])}
 }
 
-// edited takes what an editor says of an edit.
-func (st *stream) edited(wire *tooldv1.BufferEdited) {
-	_ = st.answer(wire.GetToolUseId(), editsBuffer, wire)
-} // late ones matter to nobody
+// edited takes what an editor says of an edit. A late word matters to nobody.
+func (st *stream) edited(wire *tooldv1.BufferEdited) { _ = st.answer(editBuffer, wire, wire) }
 
-// saved takes what an editor says of saving.
-func (st *stream) saved(wire *tooldv1.BuffersSaved) {
-	_ = st.answer(wire.GetToolUseId(), savesBuffers, wire)
-}
+// saved takes what an editor says of saving. So it is here.
+func (st *stream) saved(wire *tooldv1.BuffersSaved) { _ = st.answer(saveBuffers, wire, wire) }
 
 // Settle has clients save what a process that is about to start would not see, and says, as a sentence, which files it sees
 // without what is in their buffers; empty: none.
@@ -167,10 +166,13 @@ func (s *session) Settle(ctx context.Context, c *pipeline.Call) (note string) {
 	var asking sync.WaitGroup
 	s.mu.Lock()
 	for editor, paths := range s.byEditor(unsaved) {
-		e := newErrand(c.Key, &c.Use, editor)
-		e.wire = &tooldv1.ExecuteResponse{Event: &tooldv1.ExecuteResponse_SaveBuffers{SaveBuffers: &tooldv1.SaveBuffers{ToolUseId: c.Use.ID, Paths: paths}}}
-		s.send(e)
-		asking.Go(func() { _, _ = s.await(ctx, e, nil) }) // what is saved is seen on the disk
+		e := newErrand(saveBuffers, c.Key, &c.Use, editor, &tooldv1.ExecuteResponse{Event: &tooldv1.ExecuteResponse_SaveBuffers{SaveBuffers: &tooldv1.SaveBuffers{ToolUseId: c.Use.ID, Paths: paths}}})
+		s.commit(e)
+		asking.Go(func() {
+			if _, err := s.await(ctx, e, nil); errors.Is(err, errUnsaved) { // what is saved is seen on the disk
+				editor.deaf(s)
+			}
+		})
 	}
 	s.mu.Unlock()
 	asking.Wait()
@@ -186,11 +188,19 @@ func (s *session) Settle(ctx context.Context, c *pipeline.Call) (note string) {
 
 var errUnsaved = errors.New("the editor has not saved in time")
 
-// byEditor gives the paths of buffers by the stream that has them. mu is held.
+// deaf notes that a client did not save when it was asked: until it says something it is not waited for again.
+func (st *stream) deaf(s *session) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	st.unheard = true
+}
+
+// byEditor gives the paths of buffers by the stream that has them and can be asked. mu is held.
 func (s *session) byEditor(buffers []workspace.Buffer) map[*stream][]string {
-	found := map[*stream][]string{}
+	found, left := map[*stream][]string{}, room(maxDelegated)
 	for _, b := range buffers {
-		if editor := s.editors[b.Real]; editor != nil {
+		editor := s.editors[b.Real]
+		if editor != nil && s.reaches(editor) && !editor.unheard && left.takes(b.Path) {
 			found[editor] = append(found[editor], clean(b.Path))
 		}
 	}
@@ -216,7 +226,14 @@ type conflicting struct {
 }
 
 // Settled tells clients of the buffers whose files a process has changed.
-func (s *session) Settled(c *pipeline.Call) {
+func (s *session) Settled(c *pipeline.Call) { s.tellConflicts(&c.Use) }
+
+// tellConflicts tells of the buffers whose files are others now, after a call or, when use is nil, after an undo.
+func (s *session) tellConflicts(use *pipeline.Use) {
+	id := ""
+	if use != nil {
+		id = use.ID
+	}
 	for _, conflict := range s.buffers.Conflicts() {
 		change := "has changed on the disk"
 		if conflict.Gone {
@@ -225,8 +242,8 @@ func (s *session) Settled(c *pipeline.Call) {
 		if conflict.Unsaved {
 			change += ", and its buffer holds text that was never saved"
 		}
-		s.notify(&c.Use, pipeline.Noticed{
-			Code: "buffer_conflict", CallID: c.Use.ID, Message: conflict.Path + " " + change + ".",
+		s.notify(use, pipeline.Noticed{
+			Code: "buffer_conflict", CallID: id, Message: conflict.Path + " " + change + ".",
 			Details: conflicting{conflict.Path, conflict.Version, conflict.Unsaved, conflict.Gone},
 		})
 	}

@@ -116,18 +116,34 @@ func TestBuffersOfCompanion(t *testing.T) {
 	editor.until("notice buffer_conflict")
 }
 
-// TestUnsaved: an editor that does not save in time lets the command run, which says what it saw.
+// TestUnsaved: an editor that does not save in time lets the command run, which says what it saw; it is not waited for
+// again as long as it is silent.
 func TestUnsaved(t *testing.T) {
 	t.Parallel() // it takes 2 s
 	h := prepare(t).outside()
 	h.start()
 	path := h.file("a.txt", "old\n")
-	c := h.edits("s", tooldv1.Role_ROLE_MAIN, free())
-	c.buffer(path, 1, "new\n")
-	c.use("b", "Bash", `{"command":"cat a.txt"}`)
-	result := c.until("b OK").GetToolResult()
-	if last := result.GetContent()[len(result.GetContent())-1].GetText(); !strings.Contains(last, "as they are on the disk") || !strings.Contains(last, path) {
-		t.Errorf("result %v", result.GetContent())
+	c := h.join("s", free())
+	editor := h.edits("s", tooldv1.Role_ROLE_COMPANION, nil)
+	editor.buffer(path, 1, "new\n")
+	editor.use("x", "Read", "{}") // refused, and so the buffer has come
+	editor.until("notice not_main")
+	for _, id := range []string{"a", "b"} {
+		c.use(id, "Bash", `{"command":"cat a.txt"}`)
+		result := c.until(id + " OK").GetToolResult()
+		if last := result.GetContent()[len(result.GetContent())-1].GetText(); !strings.Contains(last, "as they are on the disk") || !strings.Contains(last, path) {
+			t.Errorf("result %v", result.GetContent())
+		}
+	}
+	editor.until("b OK")
+	asked := 0
+	for _, e := range editor.events {
+		if e.GetSaveBuffers() != nil {
+			asked++
+		}
+	}
+	if asked != 1 {
+		t.Errorf("the editor was asked %d times", asked)
 	}
 }
 

@@ -197,6 +197,7 @@ func (r *restore) carryOut(ctx context.Context, response *tooldv1.RestoreRespons
 	if err != nil {
 		return nil, err
 	}
+	r.session.tellConflicts(nil)
 	response.SessionId, response.ToolUseId, response.Turn = r.session.name, use.use.ID, turn
 	return r.ended(response, result)
 }

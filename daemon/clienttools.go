@@ -4,6 +4,7 @@ package daemon
 // know what they do.
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -21,16 +22,19 @@ import (
 )
 
 const (
-	maxClientTools  = 128      // of a session; ours, far above what clients have
-	maxDescription  = 16 << 10 // bytes; more than any model is given of one tool
+	maxClientTools  = 128       // of a session; ours, far above what clients have
+	maxDescribed    = 512 << 10 // bytes of descriptions and schemas that one stream may register
+	maxDescription  = 16 << 10  // bytes; more than any model is given of one tool
 	clientToolTime  = 10 * time.Minute
 	clientToolLimit = 24 * time.Hour
 )
 
-// A clientTool is one that a stream has registered. Guarded by the session's mu.
-type clientTool struct {
-	tool tools.Tool
-	at   *stream // which may be gone for a while
+// An offer is a tool that a stream has registered. Its session is set before it is offered.
+type offer struct {
+	tool    tools.Tool
+	shape   string // of those with the same one, any can carry a call out that was judged for another
+	session *session
+	at      *stream
 }
 
 var toolName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`) // what model APIs take
@@ -42,115 +46,154 @@ func clientToolNames(list []*tooldv1.ClientTool) (names []string) {
 	return names
 }
 
-// clientToolsOf makes tools of what a client registers, which run by run. The refusal says what is wrong with one.
-func clientToolsOf(list []*tooldv1.ClientTool, run func(context.Context, *tools.Env, json.RawMessage) (tools.Result, error)) (made []tools.Tool, err error) {
+// offersOf makes tools of what a client registers. The refusal says what is wrong with one.
+func offersOf(list []*tooldv1.ClientTool) (made []*offer, err error) {
 	if len(list) > maxClientTools {
 		return nil, refuse(codes.InvalidArgument, "invalid_client_tool", "%d client tools were sent, and at most %d are taken.", len(list), maxClientTools).at("attach.client_tools")
 	}
-	names := clientToolNames(list)
+	names, size := clientToolNames(list), 0
 	for i, wire := range list {
-		tool, why := clientToolOf(wire, run)
+		size += len(wire.GetDescription()) + len(wire.GetInputSchemaJson())
+		o, why := offerOf(wire)
 		if slices.Contains(names[:i], wire.GetName()) {
 			why = "its name is there twice"
+		}
+		if size > maxDescribed {
+			why = fmt.Sprintf("with it the descriptions and schemas of the client's tools have more than %d bytes together", maxDescribed)
 		}
 		if why != "" {
 			return nil, refuse(codes.InvalidArgument, "invalid_client_tool", "The client tool %q cannot be taken: %s.", short(wire.GetName()), why).at(fmt.Sprintf("attach.client_tools[%d]", i))
 		}
-		made = append(made, tool)
+		made = append(made, o)
 	}
 	return made, nil
 }
 
-// clientToolOf makes one; why, a clause, says what is wrong with it.
-func clientToolOf(wire *tooldv1.ClientTool, run func(context.Context, *tools.Env, json.RawMessage) (tools.Result, error)) (tool tools.Tool, why string) {
+// offerOf makes one; why, a clause, says what is wrong with it.
+func offerOf(wire *tooldv1.ClientTool) (o *offer, why string) {
+	if why := misfit(wire); why != "" {
+		return nil, why
+	}
 	spec := tools.Spec{
 		Name: wire.GetName(), Description: wire.GetDescription(), Origin: tools.Client, ReadOnly: wire.GetReadOnly(), Destructive: !wire.GetReadOnly(),
 		TimeLimit: clientToolTime, MaxTime: clientToolLimit, OnInterrupt: tools.Stop,
+	}
+	if wire.GetTimeout() != nil {
+		spec.TimeLimit = wire.GetTimeout().AsDuration()
 	}
 	effects := tools.Effects{}
 	if !wire.GetReadOnly() {
 		effects = tools.Effects{Foreign: "the client", Opaque: true, Reason: "it is a tool of the client's own"}
 	}
-	if wire.GetTimeout() != nil {
-		spec.TimeLimit = wire.GetTimeout().AsDuration()
-	}
-	schema := json.RawMessage(wire.GetInputSchemaJson())
-	if len(schema) == 0 {
-		schema = json.RawMessage(`{"type":"object"}`)
-	}
-	switch {
-	case !toolName.MatchString(spec.Name):
-		return nil, "a name has 1 to 64 letters, digits, _ and -"
-	case strings.HasPrefix(spec.Name, "mcp__"):
-		return nil, "names that begin with mcp__ are those of MCP servers"
-	case len(spec.Description) > maxDescription:
-		return nil, fmt.Sprintf("its description has %d bytes, and at most %d are taken", len(spec.Description), maxDescription)
-	case wire.GetTimeout() != nil && (wire.GetTimeout().CheckValid() != nil || spec.TimeLimit <= 0 || spec.TimeLimit > clientToolLimit):
-		return nil, fmt.Sprintf("its timeout is not between 0 and %s", clientToolLimit)
-	}
-	tool, err := tools.NewForeign(spec, schema, tools.Funcs[json.RawMessage]{
-		Effects: func(json.RawMessage) tools.Effects { return effects }, Run: run,
+	schema := cmp.Or(wire.GetInputSchemaJson(), `{"type":"object"}`)
+	o = &offer{shape: fmt.Sprint(wire.GetReadOnly(), schema)}
+	tool, err := tools.NewForeign(spec, json.RawMessage(schema), tools.Funcs[json.RawMessage]{
+		Effects: func(json.RawMessage) tools.Effects { return effects },
+		Run: func(ctx context.Context, env *tools.Env, input json.RawMessage) (tools.Result, error) {
+			return o.session.delegate(ctx, env, o, input)
+		},
 	})
 	if err != nil {
 		return nil, visible(err.Error())
 	}
-	return tool, ""
+	o.tool = tool
+	return o, ""
 }
 
-// register takes over the tools that a stream offers, and the errands that are under way for them. mu is held.
+// misfit says, as a clause, what is wrong with a client's tool beside its schema; empty: nothing.
+func misfit(wire *tooldv1.ClientTool) string {
+	timeout := wire.GetTimeout()
+	switch {
+	case !toolName.MatchString(wire.GetName()):
+		return "a name has 1 to 64 letters, digits, _ and -"
+	case strings.HasPrefix(wire.GetName(), "mcp__"):
+		return "names that begin with mcp__ are those of MCP servers"
+	case len(wire.GetDescription()) > maxDescription:
+		return fmt.Sprintf("its description has %d bytes, and at most %d are taken", len(wire.GetDescription()), maxDescription)
+	case timeout != nil && (timeout.CheckValid() != nil || timeout.AsDuration() <= 0 || timeout.AsDuration() > clientToolLimit):
+		return fmt.Sprintf("its timeout is not between 0 and %s", clientToolLimit)
+	}
+	return ""
+}
+
+// register takes over what a stream offers, and what is under way of it at streams that are gone. mu is held.
 func (s *session) register(st *stream) {
-	for _, tool := range st.offers {
-		name := tool.Spec().Name
-		s.clientTools[name] = &clientTool{tool, st}
-		for e := range s.errands {
-			if e.tool == name && e.to != st {
-				e.to = st
-				st.post(e.use, e.wire)
-			}
+	for _, o := range st.offers {
+		name := o.tool.Spec().Name
+		o.session, o.at = s, st
+		there := slices.DeleteFunc(s.offers[name], func(other *offer) bool { return !s.reaches(other.at) }) // this is in their place
+		s.offers[name] = append(there, o)
+	}
+	if len(st.offers) == 0 {
+		return
+	}
+	for e := range s.errands {
+		if e.wish == runTool && e.over == nil && !s.reaches(e.to) {
+			s.handOver(e)
+		}
+	}
+	s.supplyOffers()
+}
+
+// handOver gives a tool's errand to the newest stream that can carry it out; false: there is none. mu is held.
+func (s *session) handOver(e *errand) bool {
+	if e.wish != runTool {
+		return false
+	}
+	for _, o := range slices.Backward(s.offers[e.use.Name]) {
+		if o.shape == e.shape && s.reaches(o.at) {
+			e.to, e.sent = o.at, false
+			e.to.wakeUp()
+			return true
+		}
+	}
+	return false
+}
+
+// dropOffers forgets what a stream has offered. mu is held.
+func (s *session) dropOffers(st *stream) {
+	for _, o := range st.offers {
+		name := o.tool.Spec().Name
+		s.offers[name] = slices.DeleteFunc(s.offers[name], func(other *offer) bool { return other == o })
+		if len(s.offers[name]) == 0 {
+			delete(s.offers, name)
 		}
 	}
 	if len(st.offers) > 0 {
-		s.supplyClientTools()
+		s.supplyOffers()
 	}
 }
 
-// dropClientTools forgets the tools that a stream has offered and no other has taken over. mu is held.
-func (s *session) dropClientTools(st *stream) {
-	before := len(s.clientTools)
-	for name, tool := range s.clientTools {
-		if tool.at == st {
-			delete(s.clientTools, name)
-		}
-	}
-	if len(s.clientTools) != before {
-		s.supplyClientTools()
-	}
-}
-
-func (s *session) supplyClientTools() {
+// supplyOffers puts what clients offer now into the pool: of one name the newest.
+func (s *session) supplyOffers() {
 	s.changeSupply(func(next *supply) {
 		next.clients = nil
-		for _, tool := range s.clientTools {
-			next.clients = append(next.clients, tool.tool)
+		for _, list := range s.offers {
+			next.clients = append(next.clients, list[len(list)-1].tool)
 		}
 	})
 }
 
 // crowdedByTools says whether the session would have too many client tools with those of st. mu is held.
 func (s *session) crowdedByTools(st *stream) bool {
-	count := len(s.clientTools)
-	for _, tool := range st.offers {
-		if s.clientTools[tool.Spec().Name] == nil {
-			count++
+	count := len(st.offers)
+	for _, list := range s.offers {
+		for _, o := range list {
+			if s.reaches(o.at) {
+				count++
+			}
 		}
 	}
 	return count > maxClientTools
 }
 
-// delegate has a client carry a call out.
-func (s *session) delegate(ctx context.Context, env *tools.Env, input json.RawMessage) (tools.Result, error) {
+// delegate has a client carry a call out that was judged for what o offers.
+func (s *session) delegate(ctx context.Context, env *tools.Env, o *offer, input json.RawMessage) (tools.Result, error) {
+	if len(input) > maxDelegated {
+		return tools.Result{}, fault.Invalidf("too_large", "The input has %d bytes, and a client is sent at most %d at once. Hand large content over in a file.", len(input), maxDelegated)
+	}
 	key := strings.TrimPrefix(env.CallID, s.name+".")
-	e, over := s.commission(key, input)
+	e, over := s.commission(key, o, input)
 	if e == nil {
 		s.queue.Stop(key, errClientGone)
 		<-ctx.Done()
@@ -163,31 +206,32 @@ func (s *session) delegate(ctx context.Context, env *tools.Env, input json.RawMe
 	return resultIn(answer.(*tooldv1.ClientToolResult))
 }
 
-// commission sends the client what it is to do, and gives what tells it that it need not any more; nil: there is no such
-// client any more.
-func (s *session) commission(key string, input json.RawMessage) (e *errand, over *tooldv1.ExecuteResponse) {
+// maxDelegated is how many bytes of input go into one message to a client: most take messages of 4 MiB.
+const maxDelegated = 3 << 20
+
+// commission has the client told what it is to do, and gives what tells it that it need not any more; nil: no client offers
+// that any more.
+func (s *session) commission(key string, o *offer, input json.RawMessage) (e *errand, over *tooldv1.ExecuteResponse) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	use := s.live[key].use
-	registered := s.clientTools[use.Name]
-	if registered == nil {
-		return nil, nil
-	}
-	e = newErrand(key, use, registered.at)
-	e.tool = use.Name
-	e.wire = &tooldv1.ExecuteResponse{Event: &tooldv1.ExecuteResponse_ClientToolUse{ClientToolUse: &tooldv1.ClientToolUse{
+	e = newErrand(runTool, key, use, o.at, &tooldv1.ExecuteResponse{Event: &tooldv1.ExecuteResponse_ClientToolUse{ClientToolUse: &tooldv1.ClientToolUse{
 		ToolUseId: use.ID, Name: use.Name, InputJson: string(input),
-	}}}
+	}}})
+	e.shape = o.shape
 	over = &tooldv1.ExecuteResponse{Event: &tooldv1.ExecuteResponse_ClientToolCancel{ClientToolCancel: &tooldv1.ClientToolCancel{
 		ToolUseId: use.ID, Reason: "its call was stopped",
 	}}}
-	s.send(e)
+	if !s.handOver(e) && !slices.Contains(s.offers[use.Name], o) {
+		return nil, nil
+	}
+	s.commit(e)
 	return e, over
 }
 
 // carriedOut takes a client's result of a tool of its own.
 func (st *stream) carriedOut(wire *tooldv1.ClientToolResult) {
-	if !st.answer(wire.GetToolUseId(), runsTool, wire) {
+	if !st.answer(runTool, wire, wire) {
 		st.session.notify(nil, pipeline.Noticed{
 			Code: "unknown_call", CallID: short(wire.GetToolUseId()),
 			Message: fmt.Sprintf("No call %q waits for a result of this client; what was sent is dropped.", short(wire.GetToolUseId())),
@@ -197,8 +241,13 @@ func (st *stream) carriedOut(wire *tooldv1.ClientToolResult) {
 
 // advanced takes how far a client's tool has come.
 func (st *stream) advanced(wire *tooldv1.ClientToolProgress) {
-	if key, ok := st.busyWith(wire.GetToolUseId(), runsTool); ok {
-		st.session.stepped(key, tools.Step{Message: shortened(wire.GetStep().GetMessage(), shownReason), Done: wire.GetStep().GetDone(), Total: wire.GetStep().GetTotal()})
+	s := st.session
+	s.mu.Lock()
+	e := st.errandFor(runTool, wire)
+	s.mu.Unlock()
+	if e != nil {
+		step := wire.GetStep()
+		s.stepped(e.key, tools.Step{Message: shortened(step.GetMessage(), shownReason), Done: max(0, step.GetDone()), Total: max(0, step.GetTotal())})
 	}
 }
 

@@ -4,6 +4,7 @@ package daemon_test
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -35,13 +36,18 @@ func (h *house) offer(session string, role tooldv1.Role, list ...*tooldv1.Client
 	return c
 }
 
-// asked waits for the use of a client's tool.
+// asked waits for the use of a client's tool, which comes after the start of its call.
 func (c *conversation) asked(id string) *tooldv1.ClientToolUse {
 	c.t.Helper()
 	for {
-		if use := c.until("").GetClientToolUse(); use.GetToolUseId() == id {
-			return use
+		use := c.until("").GetClientToolUse()
+		if use.GetToolUseId() != id {
+			continue
 		}
+		if told := story(c.events); len(told) > 1 && told[0] == "attached" && slices.Contains(told, id+" accepted 0/1") && !slices.Contains(told, id+" started") {
+			c.t.Errorf("the client is asked before it is told that the call has started: %v", told)
+		}
+		return use
 	}
 }
 
@@ -159,5 +165,69 @@ func TestClientToolsInPool(t *testing.T) {
 	}
 	if err := json.Unmarshal([]byte(after.GetDefinitionsJson()), &list); err != nil || list[len(list)-1].Name != "OpenDiff" {
 		t.Errorf("%v %v", list, err)
+	}
+}
+
+// TestSameID: in several turns calls may have one id, and each gets its own result.
+func TestSameID(t *testing.T) {
+	h := serve(t)
+	c := h.offer("s", tooldv1.Role_ROLE_MAIN, askUser())
+	for _, turn := range []string{"one", "two"} {
+		c.ask(&tooldv1.ToolUse{Id: "call_0", TurnId: turn, Name: "AskUser", Arguments: &tooldv1.ToolUse_InputJson{InputJson: `{"question":"?"}`}})
+	}
+	for range 2 {
+		for c.until("").GetClientToolUse() == nil {
+		}
+	}
+	for _, turn := range []string{"two", "one"} {
+		c.gives("call_0", &tooldv1.ClientToolResult{TurnId: turn, Content: textOf(turn)})
+		result := c.until("call_0 OK")
+		if result.GetTurnId() != turn || result.GetToolResult().GetContent()[0].GetText() != turn {
+			t.Errorf("%v, want the result of turn %s", result, turn)
+		}
+	}
+}
+
+// TestClientToolStays: what a client is at is not given to another that registers the name, who gets what comes later; and
+// when that one has gone the first has the tool again.
+func TestClientToolStays(t *testing.T) {
+	h := prepare(t)
+	h.grace = 50 * time.Millisecond
+	h.start()
+	c := h.offer("s", tooldv1.Role_ROLE_MAIN, askUser())
+	c.use("a", "AskUser", `{"question":"?"}`)
+	c.asked("a")
+	writes := askUser()
+	writes.ReadOnly = false
+	other := h.offer("s", tooldv1.Role_ROLE_COMPANION, writes)
+	c.gives("a", &tooldv1.ClientToolResult{Content: textOf("mine")})
+	c.until("a OK")
+	c.use("b", "AskUser", `{"question":"?"}`)
+	c.reply(c.until("b asks").GetQuestion(), tooldv1.Decision_DECISION_ALLOW)
+	other.asked("b")
+	other.cancel()
+	c.until("b CANCELLED client_gone")
+	c.use("c", "AskUser", `{"question":"?"}`)
+	c.asked("c")
+	c.gives("c", &tooldv1.ClientToolResult{Content: textOf("mine again")})
+	c.until("c OK")
+}
+
+// TestErrandsOfStalledClient: for a client that does not read nothing piles up.
+func TestErrandsOfStalledClient(t *testing.T) {
+	h := serve(t)
+	c := h.join("s", nil)
+	silent := h.offer("s", tooldv1.Role_ROLE_COMPANION, askUser())
+	_ = silent // it never reads
+	big := strings.Repeat("x", 1<<20)
+	for i := range 20 {
+		id := string(rune('a' + i))
+		c.use(id, "AskUser", `{"question":"`+big+`"}`)
+		c.until(id + " started")
+		c.cancelCall(id)
+		c.until(id + " CANCELLED")
+	}
+	if n := h.d.Errands("s"); n > 8 { // as many as fit into the buffers on the way
+		t.Errorf("%d errands are held", n)
 	}
 }

@@ -12,14 +12,12 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"github.com/toold/toold/daemon/journal"
-	"github.com/toold/toold/daemon/pool"
 	"github.com/toold/toold/daemon/settings"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 	"github.com/toold/toold/scheduler"
 	"github.com/toold/toold/scheduler/permission"
 	"github.com/toold/toold/scheduler/pipeline"
 	"github.com/toold/toold/tools"
-	"github.com/toold/toold/tools/fault"
 	"github.com/toold/toold/tools/redact"
 	"github.com/toold/toold/tools/sandbox"
 	"github.com/toold/toold/tools/spool"
@@ -28,14 +26,12 @@ import (
 // How many bytes of a text stand in a message: a person reads less, and the message stays far below 4 MiB, which is as
 // much as most clients take.
 const (
-	shownName       = 100
-	shownReason     = 4 << 10
-	shownInput      = 64 << 10
-	shownDiff       = 512 << 10
-	shownFault      = 64 << 10
-	shownStructured = 1 << 20
-	shownText       = 1 << 20
-	shownLines      = 100 // of what a call would do
+	shownName   = 100
+	shownReason = 4 << 10
+	shownInput  = 64 << 10
+	shownDiff   = 512 << 10
+	shownFault  = 64 << 10
+	shownLines  = 100 // of what a call would do
 )
 
 // eventOf puts an event of a call, or of no call when use is nil, into a wire message without number and time.
@@ -85,12 +81,12 @@ func questionOf(use *pipeline.Use, q pipeline.Question) *tooldv1.Question {
 	}
 }
 
-// formOf gives the schema of what a tool wants to know; empty: it wants nothing.
+// formOf gives the schema of what a tool wants to know, which is no longer than shownInput; empty: it wants nothing.
 func formOf(form *tools.Form) string {
 	switch {
 	case form == nil:
 		return ""
-	case len(form.Schema) == 0 || len(form.Schema) > shownInput:
+	case len(form.Schema) == 0:
 		return "{}"
 	}
 	return clean(string(form.Schema))
@@ -117,66 +113,6 @@ func groundsOf(grounds []permission.Ground) (list []*tooldv1.Ground) {
 		list = append(list, wire)
 	}
 	return list
-}
-
-func resultOf(use *pipeline.Use, e pipeline.Ended) *tooldv1.ToolResult {
-	result := &tooldv1.ToolResult{
-		ToolUseId: use.ID, Index: uint32(use.Index), IsError: e.Outcome != pipeline.OK, Outcome: tooldv1.Outcome(e.Outcome),
-		Error: errorOf(e.Fault), Structured: structOf(e.Structured),
-		Usage: &tooldv1.Usage{
-			Waited: durationpb.New(e.Usage.Waited), Asked: durationpb.New(e.Usage.Asked), Ran: durationpb.New(e.Usage.Ran),
-			OutputBytes: uint64(e.Usage.OutputBytes), PeakMemoryBytes: uint64(e.Usage.PeakMemory), Sandbox: tierOf(e.Usage.Tier),
-		},
-	}
-	result.Confinement = confinementOf(e.Confined)
-	for _, block := range e.Content {
-		result.Content = append(result.Content, contentOf(block))
-	}
-	if e.Spill != nil {
-		result.Spill = &tooldv1.Spill{Path: clean(e.Spill.Path), OmittedBytes: uint64(e.Spill.Bytes), OmittedLines: uint64(e.Spill.Lines)}
-	}
-	return result
-}
-
-func contentOf(block tools.Block) *tooldv1.Content {
-	switch {
-	case block.Image != nil:
-		return &tooldv1.Content{Block: &tooldv1.Content_Image{Image: blobOf(block.Image)}}
-	case block.Document != nil:
-		return &tooldv1.Content{Block: &tooldv1.Content_Document{Document: blobOf(block.Document)}}
-	case block.Link != nil:
-		return &tooldv1.Content{Block: &tooldv1.Content_Link{Link: &tooldv1.Link{Uri: clean(block.Link.URI), Name: clean(block.Link.Name)}}}
-	}
-	return &tooldv1.Content{Block: &tooldv1.Content_Text{Text: shortened(block.Text, shownText)}}
-}
-
-func blobOf(b *tools.Blob) *tooldv1.Blob { return &tooldv1.Blob{MediaType: b.MediaType, Data: b.Data} }
-
-func errorOf(e *fault.Error) *tooldv1.Error {
-	if e == nil {
-		return nil
-	}
-	return &tooldv1.Error{Code: e.Code, Message: shortened(visible(e.Message), shownFault), Field: shortened(e.Field, shownReason), Details: structOf(e.Details)}
-}
-
-// structOf puts a value that marshals to a JSON object into a Struct; nil when it does not. One that is too large for a
-// message is replaced by its size.
-func structOf(value any) *structpb.Struct {
-	if value == nil {
-		return nil
-	}
-	text, err := json.Marshal(value) // replaces what is not UTF-8
-	if err != nil {
-		return nil
-	}
-	if len(text) > shownStructured {
-		text = fmt.Appendf(nil, `{"omitted_bytes": %d}`, len(text))
-	}
-	into := &structpb.Struct{}
-	if into.UnmarshalJSON(text) != nil {
-		return nil
-	}
-	return into
 }
 
 func turnEndedOf(e pipeline.TurnEnded) *tooldv1.TurnEnded {
@@ -221,37 +157,6 @@ func channelOf(c spool.Channel) tooldv1.Channel {
 	return map[spool.Channel]tooldv1.Channel{spool.Stdout: tooldv1.Channel_CHANNEL_STDOUT, spool.Stderr: tooldv1.Channel_CHANNEL_STDERR}[c]
 }
 
-// The other way: what a client's tool gave, into a result. Its error says that the tool has failed.
-func resultIn(wire *tooldv1.ClientToolResult) (result tools.Result, err error) {
-	text := ""
-	for _, content := range wire.GetContent() {
-		block := blockIn(content)
-		result.Content = append(result.Content, block)
-		if text == "" {
-			text = block.Text
-		}
-	}
-	if wire.GetStructured() != nil {
-		result.Structured = wire.GetStructured().AsMap()
-	}
-	if wire.GetIsError() {
-		return result, failedTool(text)
-	}
-	return result, nil
-}
-
-func blockIn(content *tooldv1.Content) tools.Block {
-	switch block := content.GetBlock().(type) {
-	case *tooldv1.Content_Image:
-		return tools.Block{Image: &tools.Blob{MediaType: block.Image.GetMediaType(), Data: block.Image.GetData()}}
-	case *tooldv1.Content_Document:
-		return tools.Block{Document: &tools.Blob{MediaType: block.Document.GetMediaType(), Data: block.Document.GetData()}}
-	case *tooldv1.Content_Link:
-		return tools.Block{Link: &tools.Link{URI: block.Link.GetUri(), Name: block.Link.GetName()}}
-	}
-	return tools.Block{Text: content.GetText()}
-}
-
 // Options into the values that the rooms below take. What is unset is its default.
 
 func feedOf(o *tooldv1.Options) scheduler.Feed {
@@ -290,43 +195,6 @@ func merged(base, change *tooldv1.Options) *tooldv1.Options {
 	}
 	proto.Merge(into, change)
 	return into
-}
-
-// toolOf describes a tool of a pool. Of one that is deferred a model gets the name alone, and whole says to tell the rest all
-// the same.
-func toolOf(e pool.Entry, whole bool) *tooldv1.Tool {
-	s := e.Spec
-	wire := &tooldv1.Tool{
-		Name: clean(s.Name), ReadOnly: s.ReadOnly, Destructive: s.Destructive, OpenWorld: s.OpenWorld, Deferred: e.Deferred,
-		Unavailable: clean(e.Unavailable), Level: highestLevel(s),
-	}
-	if e.Forbidden {
-		wire.Level = tooldv1.Level_LEVEL_FORBIDDEN
-	}
-	if whole || !e.Deferred {
-		wire.Description, wire.InputSchemaJson = clean(s.Description), clean(string(s.InputSchema))
-	}
-	return wire
-}
-
-// highestLevel is how far a call of the tool can reach at most.
-func highestLevel(s tools.Spec) tooldv1.Level {
-	switch {
-	case s.OpenWorld || s.Origin == tools.MCP || s.Origin != tools.BuiltIn && !s.ReadOnly:
-		return tooldv1.Level_LEVEL_DANGEROUS
-	case s.ReadOnly:
-		return tooldv1.Level_LEVEL_SAFE
-	}
-	return tooldv1.Level_LEVEL_CONFIRM
-}
-
-// formatIn is the form of definitions that a request asks for; false: none.
-func formatIn(f tooldv1.ToolFormat) (format pool.Format, some bool) {
-	formats := map[tooldv1.ToolFormat]pool.Format{
-		tooldv1.ToolFormat_TOOL_FORMAT_ANTHROPIC: pool.Anthropic, tooldv1.ToolFormat_TOOL_FORMAT_OPENAI: pool.OpenAI, tooldv1.ToolFormat_TOOL_FORMAT_MCP: pool.MCP,
-	}
-	format, some = formats[f]
-	return format, some
 }
 
 // wireMode is a mode on the wire, where 0 is none.

@@ -1,11 +1,13 @@
 package daemon
 
-// Errands: what a call in its midst wants of a client, to run a tool or to change a buffer. One goes to one stream and is
-// answered by a message on it. It is no record: when the stream breaks, the client's next one is sent it again. What is
-// wanted, and what an answer is worth, is not known here.
+// Errands: what a call in its midst wants of a client. One goes to one stream, once the stream has been told that the call has
+// started, and is answered by a message on it. It is no record: the sender of a stream looks at what is open, as it looks at the
+// journal. What is wanted, and what an answer is worth, is not known here.
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -15,56 +17,99 @@ import (
 	"github.com/toold/toold/scheduler/pipeline"
 )
 
-// An errand is one such wish that is not fulfilled. Guarded by the session's mu, but for answered.
+// A wish is what kind of thing a client is to do.
+type wish uint8
+
+// The wishes. A tool can be run by another stream that offers the same one; a buffer is one editor's.
+const (
+	runTool wish = iota
+	editBuffer
+	saveBuffers
+)
+
+// An errand is one wish that is not fulfilled. Guarded by the session's mu, but for answered.
 type errand struct {
-	key  string // of the call
-	use  *pipeline.Use
-	tool string                   // the client's tool; empty: it is about buffers, which no other stream takes over
-	wire *tooldv1.ExecuteResponse // as it is sent
-	to   *stream                  // nil: whoever registers the tool next
-	// answered has one slot, so that who answers does not wait.
+	key   string // of the call
+	use   *pipeline.Use
+	wish  wish
+	shape string // of the tool
+	wire  *tooldv1.ExecuteResponse
+	to    *stream
+	sent  bool // to that stream
+	// over tells the client that it need not any more; it is set when the errand is off, and sent if the errand was.
+	over *tooldv1.ExecuteResponse
+	// answered has one slot, so that who answers does not wait. nil: there will be no answer, and the call goes on.
 	answered chan proto.Message
 }
 
-func newErrand(key string, use *pipeline.Use, to *stream) *errand {
-	return &errand{key: key, use: use, to: to, answered: make(chan proto.Message, 1)}
+func newErrand(what wish, key string, use *pipeline.Use, to *stream, wire *tooldv1.ExecuteResponse) *errand {
+	return &errand{key: key, use: use, wish: what, to: to, wire: wire, answered: make(chan proto.Message, 1)}
 }
 
-// send hands the errand to its stream. mu is held.
-func (s *session) send(e *errand) {
+// commit hands the errand to its stream. mu is held.
+func (s *session) commit(e *errand) {
 	s.errands[e] = struct{}{}
-	if e.to != nil {
-		e.to.post(e.use, e.wire)
-	}
+	e.to.wakeUp()
 }
 
-// post has the stream send something that is no record. The session's mu is held.
-func (st *stream) post(use *pipeline.Use, wire *tooldv1.ExecuteResponse) {
-	wire = proto.CloneOf(wire)
-	wire.Time, wire.Turn, wire.TurnId = timestamppb.Now(), use.Turn, use.TurnID
-	st.posted = append(st.posted, wire)
+// wakeUp tells the sender that there may be something new beside the journal.
+func (st *stream) wakeUp() {
 	select {
 	case st.poked <- struct{}{}:
 	default:
 	}
 }
 
-// sendPosted sends what was posted.
-func (st *stream) sendPosted() error {
-	st.session.mu.Lock()
-	posted := st.posted
-	st.posted = nil
-	st.session.mu.Unlock()
-	for _, wire := range posted {
+// sendErrands sends what its client is to do, and is not to do any more.
+func (st *stream) sendErrands() error {
+	for {
+		wire := st.nextErrand()
+		if wire == nil {
+			return nil
+		}
 		if err := st.send(wire); err != nil {
 			return err
 		}
 	}
+}
+
+// nextErrand gives the next message about an errand of the stream; nil: there is none that may be sent yet.
+func (st *stream) nextErrand() *tooldv1.ExecuteResponse {
+	s := st.session
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, e := range s.errandsOf(st) {
+		wire := e.wire
+		switch {
+		case e.over != nil:
+			wire = e.over
+			delete(s.errands, e)
+		case e.sent || st.running[e.key] == nil: // its start comes first
+			continue
+		}
+		e.sent = true
+		wire = proto.CloneOf(wire)
+		wire.Time, wire.Turn, wire.TurnId = timestamppb.Now(), e.use.Turn, e.use.TurnID
+		return wire
+	}
 	return nil
 }
 
-// await waits for the answer. When ctx ends first the errand is off, and whoever has it is told so by over, unless that is
-// nil.
+// errandsOf gives the errands of a stream, those of the oldest call first. mu is held.
+func (s *session) errandsOf(st *stream) (found []*errand) {
+	for e := range s.errands {
+		if e.to == st {
+			found = append(found, e)
+		}
+	}
+	slices.SortFunc(found, func(a, b *errand) int {
+		return cmp.Or(cmp.Compare(a.use.Turn, b.use.Turn), cmp.Compare(a.use.Index, b.use.Index))
+	})
+	return found
+}
+
+// await waits for the answer. When ctx ends first the errand is off, and whoever was sent it is told so by over, unless that
+// is nil.
 func (s *session) await(ctx context.Context, e *errand, over *tooldv1.ExecuteResponse) (answer proto.Message, err error) {
 	select {
 	case answer = <-e.answered:
@@ -78,55 +123,57 @@ func (s *session) await(ctx context.Context, e *errand, over *tooldv1.ExecuteRes
 		return answer, nil
 	default:
 	}
-	delete(s.errands, e)
-	if e.to != nil && over != nil {
-		e.to.post(e.use, over)
+	_, there := s.streams[e.to]
+	if e.over = over; over == nil || !e.sent || !there {
+		delete(s.errands, e)
+	} else {
+		e.to.wakeUp()
 	}
 	return nil, context.Cause(ctx)
 }
 
+// calling are the client's names of the call that it speaks of.
+type calling interface {
+	GetToolUseId() string
+	GetTurnId() string
+}
+
+// errandFor finds the errand that a client speaks of: of several calls with the id, where it does not name the turn, the
+// oldest; nil: there is none. mu is held.
+func (st *stream) errandFor(what wish, said calling) *errand {
+	for _, e := range st.session.errandsOf(st) {
+		if e.wish == what && e.sent && e.over == nil && e.use.ID == said.GetToolUseId() && (said.GetTurnId() == "" || said.GetTurnId() == e.use.TurnID) {
+			return e
+		}
+	}
+	return nil
+}
+
 // answer hands what a stream says about a call to the errand of that kind; false: it has none.
-func (st *stream) answer(id string, kind func(*tooldv1.ExecuteResponse) bool, answer proto.Message) bool {
+func (st *stream) answer(what wish, said calling, answer proto.Message) bool {
 	s := st.session
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for e := range s.errands {
-		if e.to == st && e.use.ID == id && kind(e.wire) {
-			delete(s.errands, e)
-			e.answered <- answer
-			return true
-		}
+	e := st.errandFor(what, said)
+	if e == nil {
+		return false
 	}
-	return false
+	delete(s.errands, e)
+	e.answered <- answer
+	return true
 }
 
-// busyWith finds the key of the call that a stream has an errand of that kind for.
-func (st *stream) busyWith(id string, kind func(*tooldv1.ExecuteResponse) bool) (key string, ok bool) {
-	s := st.session
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for e := range s.errands {
-		if e.to == st && e.use.ID == id && kind(e.wire) {
-			return e.key, true
-		}
-	}
-	return "", false
-}
-
-func runsTool(wire *tooldv1.ExecuteResponse) bool     { return wire.GetClientToolUse() != nil }
-func editsBuffer(wire *tooldv1.ExecuteResponse) bool  { return wire.GetBufferEdit() != nil }
-func savesBuffers(wire *tooldv1.ExecuteResponse) bool { return wire.GetSaveBuffers() != nil }
-
-// awaitReturn waits whether the client of a stream comes back, and otherwise takes away what it has offered: its tools, its
-// buffers, and its errands, whose calls are stopped.
+// awaitReturn waits whether the client of a stream that can say no more comes back, and otherwise takes away what it has
+// offered: its tools, its buffers, and its errands.
 func (s *session) awaitReturn(st *stream) {
 	s.mu.Lock()
-	offered := len(st.offers) > 0 || st.buffers
+	waits := (len(st.offers) > 0 || st.buffers) && !st.missed && s.ctx.Err() == nil
+	st.missed = st.missed || waits
 	s.mu.Unlock()
-	if !offered || s.ctx.Err() != nil {
+	if !waits {
 		return
 	}
-	s.Later(func(ctx context.Context) {
+	s.soon(func(ctx context.Context) {
 		timer := time.NewTimer(s.daemon.grace)
 		defer timer.Stop()
 		select {
@@ -138,23 +185,36 @@ func (s *session) awaitReturn(st *stream) {
 	})
 }
 
-// forsake does what awaitReturn waits with.
+// forsake does what awaitReturn waits with: calls whose tool nobody else offers are stopped, and those that only wanted
+// something saved go on.
 func (s *session) forsake(st *stream) {
 	s.mu.Lock()
+	s.dropOffers(st)
+	s.dropBuffers(st)
 	var left []string
-	for e := range s.errands {
-		if e.to == st {
-			e.to = nil // nobody reads there any more
+	for _, e := range s.errandsOf(st) {
+		switch {
+		case e.over != nil:
+			delete(s.errands, e)
+		case e.wish == saveBuffers:
+			delete(s.errands, e)
+			e.answered <- nil
+		case !s.handOver(e):
+			delete(s.errands, e)
 			left = append(left, e.key)
 		}
 	}
-	s.dropClientTools(st)
-	s.dropBuffers(st)
 	s.mu.Unlock()
 	for _, key := range left {
 		s.queue.Stop(key, errClientGone)
 	}
 	s.reviewPool()
+}
+
+// reaches says that the stream's client can still speak. mu is held.
+func (s *session) reaches(st *stream) bool {
+	_, there := s.streams[st]
+	return there && !st.halfClosed && st.why == nil
 }
 
 // errClientGone is what ends the calls of a client that does not come back.

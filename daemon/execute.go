@@ -102,6 +102,10 @@ func (t *toolServer) open(g tooldv1.ToolService_ExecuteServer, first *tooldv1.Ex
 	if err := t.daemon.checkAttach(request); err != nil {
 		return nil, err
 	}
+	offers, err := offersOf(request.GetClientTools())
+	if err != nil {
+		return nil, err
+	}
 	s, after, err := t.daemon.find(who, request.GetSessionId(), request.GetRoots(), request.GetOptions())
 	if err != nil {
 		return nil, err
@@ -116,6 +120,7 @@ func (t *toolServer) open(g tooldv1.ToolService_ExecuteServer, first *tooldv1.Ex
 		return nil, err
 	}
 	st := s.join(after, g.Send)
+	st.offers = offers
 	return st, s.attach(g.Context(), st, request)
 }
 
@@ -146,9 +151,6 @@ func (d *Daemon) checkAttach(a *tooldv1.Attach) error {
 		return beyondEnd(short(a.GetSessionId()), a.GetAfterSeq(), 0).at("attach.after_seq")
 	}
 	if err := checkEnv(a.GetEnv()); err != nil {
-		return err
-	}
-	if _, err := clientToolsOf(a.GetClientTools(), nil); err != nil {
 		return err
 	}
 	if err := d.checkOptions(a.GetOptions(), clientToolNames(a.GetClientTools())); err != nil {
@@ -194,36 +196,23 @@ func (d *Daemon) find(who principal, name string, roots []string, options *toold
 // attach makes st one of the session's streams.
 func (s *session) attach(ctx context.Context, st *stream, a *tooldv1.Attach) error {
 	standing := s.stand()
-	offers, err := clientToolsOf(a.GetClientTools(), s.delegate)
-	if err != nil {
-		st.cursor.Close()
-		return err
-	}
 	if !s.meta.Anonymous {
 		s.serve()
-		defer s.askApproval(standing)
+		defer s.askApproval()
 	}
 	defer s.reviewPool()
 	s.intake.Lock()
 	defer s.intake.Unlock()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.stopping {
-		st.cursor.Close()
-		return s.closed()
-	}
-	st.offers, st.buffers = offers, a.GetCapabilities().GetBuffers()
-	if s.crowdedByTools(st) {
-		st.cursor.Close()
-		return refuse(codes.ResourceExhausted, "too_many_tools", "With these the session would have more than %d client tools.", maxClientTools).at("attach.client_tools")
-	}
-	st.answers, st.fileChanges = a.GetCapabilities().GetAnswers(), a.GetCapabilities().GetFileChanges()
+	can := a.GetCapabilities()
+	st.answers, st.fileChanges, st.buffers = can.GetAnswers(), can.GetFileChanges(), can.GetBuffers()
 	st.bytes = s.options.GetOutputFormat() == tooldv1.OutputFormat_OUTPUT_FORMAT_BYTES
 	st.companion = a.GetRole() == tooldv1.Role_ROLE_COMPANION
 	st.arrival = arrivalOf(ctx)
-	if !st.companion && s.main != nil && s.main.arrival > st.arrival {
+	if err := s.refuses(st); err != nil {
 		st.cursor.Close()
-		return errDisplaced
+		return err
 	}
 	s.streams[st] = struct{}{}
 	s.register(st)
@@ -237,6 +226,19 @@ func (s *session) attach(ctx context.Context, st *stream, a *tooldv1.Attach) err
 	}
 	st.hello = s.hello(standing)
 	st.hello.Warnings = append(st.hello.Warnings, s.missed(st.sent)...)
+	return nil
+}
+
+// refuses says why the session does not take a stream; nil: it does. mu is held.
+func (s *session) refuses(st *stream) error {
+	switch {
+	case s.stopping:
+		return s.closed()
+	case s.crowdedByTools(st):
+		return refuse(codes.ResourceExhausted, "too_many_tools", "With these the session would have more than %d client tools.", maxClientTools).at("attach.client_tools")
+	case !st.companion && s.main != nil && s.main.arrival > st.arrival:
+		return errDisplaced
+	}
 	return nil
 }
 

@@ -42,3 +42,11 @@ func LetIn(conn net.Conn) {
 
 // StrangerTime is how long he has.
 const StrangerTime = strangerTime
+
+// Errands is how many errands of a session are held.
+func (d *Daemon) Errands(session string) int {
+	s, _ := d.session(session)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.errands)
+}

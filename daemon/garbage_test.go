@@ -258,7 +258,8 @@ func TestBadAttach(t *testing.T) {
 		{`{"roots":["ROOT"],"options":{"max_concurrency":101}}`, codes.InvalidArgument, "invalid_option"},
 		{`{"roots":["ROOT"],"options":{"start":99}}`, codes.InvalidArgument, "invalid_option"},
 		{`{"roots":["ROOT"],"options":{"permission_mode":-1}}`, codes.InvalidArgument, "invalid_option"},
-		{`{"roots":["ROOT"],"options":{"tools":{"names":["Nope"]}}}`, codes.InvalidArgument, "invalid_option"},
+		{`{"roots":["ROOT"],"options":{"tools":{"names":["Raed"]}}}`, codes.InvalidArgument, "invalid_option"},
+		{`{"roots":["ROOT"],"options":{"tools":{"names":["mcp__git*"]}}}`, codes.InvalidArgument, "invalid_option"},
 	} {
 		attach := &tooldv1.Attach{}
 		if err := protojson.Unmarshal([]byte(strings.ReplaceAll(test.attach, "ROOT", h.root)), attach); err != nil {

@@ -25,6 +25,15 @@ func (s *session) StopTurn(c *pipeline.Call, reason string) {
 // Later runs f soon, on a goroutine that the session waits for before it ends.
 func (s *session) Later(f func(context.Context)) { s.work.Go(func() { f(s.ctx) }) }
 
+// soon does so unless the session is stopping. mu is not held.
+func (s *session) soon(f func(context.Context)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.stopping {
+		s.Later(f)
+	}
+}
+
 // Notice records something that clients should know about the call.
 func (s *session) Notice(c *pipeline.Call, n pipeline.Noticed) {
 	s.notify(&c.Use, n)

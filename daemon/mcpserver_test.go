@@ -5,9 +5,11 @@ package daemon_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -48,6 +50,36 @@ func mcpMain(fillers string) error {
 				return nil, nil, err
 			}
 			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: fmt.Sprint(answer.Action, " ", answer.Content["name"])}}}, nil, nil
+		})
+	mcp.AddTool(server, &mcp.Tool{Name: "ask_much", Description: "Asks with a long form."},
+		func(ctx context.Context, r *mcp.CallToolRequest, _ nothing) (*mcp.CallToolResult, any, error) {
+			form := fmt.Sprintf(`{"type":"object","properties":{"name":{"type":"string","description":%q}}}`, strings.Repeat("x", 64<<10))
+			answer, err := r.Session.Elicit(ctx, &mcp.ElicitParams{Message: "Which name?", RequestedSchema: json.RawMessage(form)})
+			if err != nil {
+				return nil, nil, err
+			}
+			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: answer.Action}}}, nil, nil
+		})
+	hushed := make(chan struct{}, 1)
+	mcp.AddTool(server, &mcp.Tool{Name: "doubt", Description: "Asks for a name, until it is hushed.", Annotations: reads},
+		func(ctx context.Context, r *mcp.CallToolRequest, _ nothing) (*mcp.CallToolResult, any, error) {
+			asking, cancel := context.WithCancel(ctx)
+			defer cancel()
+			go func() {
+				<-hushed
+				cancel()
+			}()
+			_, err := r.Session.Elicit(asking, &mcp.ElicitParams{Message: "Which name?", RequestedSchema: json.RawMessage(`{"type":"object","properties":{}}`)})
+			if err == nil {
+				return nil, nil, errors.New("somebody has answered")
+			}
+			<-hushed
+			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "never mind"}}}, nil, nil
+		})
+	mcp.AddTool(server, &mcp.Tool{Name: "hush", Description: "Hushes what asks.", Annotations: reads},
+		func(context.Context, *mcp.CallToolRequest, nothing) (*mcp.CallToolResult, any, error) {
+			hushed <- struct{}{}
+			return &mcp.CallToolResult{}, nil, nil
 		})
 	for i := range n {
 		mcp.AddTool(server, &mcp.Tool{Name: fmt.Sprintf("tool%02d", i), Description: fmt.Sprintf("Does the thing that has the number %d.", i)}, says(fmt.Sprint(i)))

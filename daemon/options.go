@@ -13,11 +13,13 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/toold/toold/daemon/journal"
+	"github.com/toold/toold/daemon/pool"
 	"github.com/toold/toold/daemon/settings"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 	"github.com/toold/toold/scheduler"
 	"github.com/toold/toold/scheduler/permission"
 	"github.com/toold/toold/scheduler/pipeline"
+	"github.com/toold/toold/tools/nearest"
 	"github.com/toold/toold/tools/sandbox"
 )
 
@@ -34,6 +36,9 @@ func (s *session) setOptions(change *tooldv1.Options) error {
 	now := s.daemon.settings.Load(scopeOf(s.meta.Roots, wanted))
 	if err := checkSettings(now, change); err != nil {
 		return err
+	}
+	if at := now.SessionHooks; at != nil && s.meta.owner().remote() {
+		return refuse(codes.FailedPrecondition, "hooks_not_remote", "%s names hooks, which run as the daemon's user and outside the sandbox. Over TCP a session brings none.", at).at("options.settings_json")
 	}
 	if err := s.takeOptions(change, before, now); err != nil {
 		return err
@@ -90,8 +95,8 @@ const maxNamed = 1000
 // maxSettings is how many bytes the settings of a session may have. They are kept for as long as it is open.
 const maxSettings = 256 << 10
 
-// checkOptions refuses what is not served or makes no sense. others are tools beside the built-in ones that the client may
-// name.
+// checkOptions refuses what is not served or makes no sense. others are tools beside the built-in ones that the client brings
+// along.
 func (d *Daemon) checkOptions(o *tooldv1.Options, others []string) error {
 	unserved := func(field string) error {
 		return refuse(codes.FailedPrecondition, "not_served", "options.%s is not served by this daemon yet. Leave it unset.", field).at("options." + field)
@@ -110,14 +115,12 @@ func (d *Daemon) checkOptions(o *tooldv1.Options, others []string) error {
 	if len(o.GetSettingsJson()) > maxSettings {
 		return invalid("settings_json", "has %d bytes, and at most %d are taken", len(o.GetSettingsJson()), maxSettings)
 	}
-	names := o.GetTools().GetNames()
-	if len(names) > maxNamed {
-		return invalid("tools", "names %d tools, and at most %d are taken", len(names), maxNamed)
-	}
-	known := slices.Concat(d.toolNames(), others)
-	for _, name := range names {
-		if !slices.Contains(known, name) && !strings.HasPrefix(name, "mcp__") { // which servers there will be is not known
-			return invalid("tools", "names %q, which is no tool of this daemon", short(name))
+	if names := o.GetTools().GetNames(); len(names) > 0 {
+		for _, program := range d.settings.Load(settings.Scope{Session: o.GetSettingsJson()}).Programs {
+			others = append(others, program.Name)
+		}
+		if why := unfitNames(names, d.toolNames(), others); why != "" {
+			return invalid("tools", "%s", why)
 		}
 	}
 	var unknown error
@@ -128,4 +131,48 @@ func (d *Daemon) checkOptions(o *tooldv1.Options, others []string) error {
 		return unknown == nil
 	})
 	return unknown
+}
+
+// unfitNames says what is wrong with a list of tools; empty: nothing. Of most names it is not known yet whether there will be
+// such a tool: settings name some, servers and other clients bring more. others are those that are known. A built-in one that
+// is misspelled is told apart from them by how near it is.
+func unfitNames(names, builtIn, others []string) string {
+	if len(names) > maxNamed {
+		return fmt.Sprintf("names %d tools, and at most %d are taken", len(names), maxNamed)
+	}
+	for _, name := range names {
+		if !pool.IsName(name) {
+			return fmt.Sprintf("names %q, which can be no tool: a name has at most 64 letters, digits, _ and -; all tools of an MCP server are mcp__server or mcp__server__*, and there are no other patterns", short(name))
+		}
+		if near := misspelled(name, builtIn); near != "" && !slices.Contains(others, name) {
+			return fmt.Sprintf("names %q, and probably %s is meant", name, near)
+		}
+	}
+	return ""
+}
+
+// misspelled gives the built-in tool that is meant by a name that differs in a letter or two; empty: none, or the name is one
+// of theirs. A short name has too many neighbours to be taken for one of them.
+func misspelled(name string, builtIn []string) (near string) {
+	for _, known := range builtIn {
+		if name == known {
+			return ""
+		}
+		distance := nearest.Distance(name, known)
+		swapped := distance == 2 && sameLetters(name, known)
+		if distance == 0 || len(known) > 3 && (distance == 1 || swapped) || len(known) > 5 && distance == 2 {
+			near = known
+		}
+	}
+	return near
+}
+
+// sameLetters says that two words differ in the places of their letters alone.
+func sameLetters(a, b string) bool {
+	letters := func(word string) []byte {
+		list := []byte(strings.ToLower(word))
+		slices.Sort(list)
+		return list
+	}
+	return slices.Equal(letters(a), letters(b))
 }

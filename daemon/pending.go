@@ -1,15 +1,17 @@
 package daemon
 
-// A call of an MCP tool whose server is still starting: it is taken, waits for the server in its own turn, and then is a call
-// of the tool. It does not know what the tool does.
+// A call of an MCP tool whose server is still starting, or has never come to do so: it is taken, waits for the server in its
+// own turn, and then is a call of the tool. It does not know what the tool does.
 
 import (
 	"context"
 	"encoding/json"
+	"strings"
 	"time"
 
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 	"github.com/toold/toold/tools"
+	"github.com/toold/toold/tools/mcp"
 )
 
 // pending stands for a tool that is not there yet. Its calls run alone: whether the tool only reads is not known.
@@ -48,15 +50,34 @@ func (w *waiting) Check(ctx context.Context, env *tools.Env) (tools.Preview, err
 	if err := context.Cause(ctx); err != nil {
 		return tools.Preview{}, err
 	}
-	tool := w.session.offered(w.name, w.options)
-	if tool == nil {
-		return tools.Preview{}, w.session.unknownTool(w.name, w.options)
+	tool, err := w.tool(ctx)
+	if err != nil {
+		return tools.Preview{}, err
 	}
-	var err error
 	if w.real, err = tool.Parse(w.input); err != nil {
 		return tools.Preview{}, err
 	}
 	return w.real.Check(ctx, env)
+}
+
+// tool gives the tool, for which servers that did not start are tried once more. The error says why it is not there.
+func (w *waiting) tool(ctx context.Context) (tools.Tool, error) {
+	if tool := w.session.offered(w.name, w.options); tool != nil {
+		return tool, nil
+	}
+	for _, server := range w.session.servers.Servers() {
+		if server.State == mcp.Ready || !strings.HasPrefix(w.name, mcp.Prefix(server.Name)+"__") {
+			continue
+		}
+		if err := w.session.servers.Revive(ctx, server.Name); err != nil {
+			return nil, err
+		}
+	}
+	w.session.serversChanged() // which may not have heard of it yet
+	if tool := w.session.offered(w.name, w.options); tool != nil {
+		return tool, nil
+	}
+	return nil, w.session.unknownTool(w.name, w.options)
 }
 
 func (w *waiting) Run(ctx context.Context, env *tools.Env) (tools.Result, error) {

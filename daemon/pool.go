@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/toold/toold/daemon/pool"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
@@ -70,6 +71,12 @@ func (s *session) pool(options *tooldv1.Options) *pool.Pool {
 	return made
 }
 
+// freshPool also asks anew what a tool needs that may have come or gone beside the settings, such as a program.
+func (s *session) freshPool(options *tooldv1.Options) *pool.Pool {
+	s.pooled.Store(nil)
+	return s.pool(options)
+}
+
 // resupply changes what comes and goes, and tells clients when they have other tools by that. mu is not held.
 func (s *session) resupply(change func(*supply)) {
 	s.mu.Lock()
@@ -100,10 +107,12 @@ func (s *session) reviewPool() {
 	if s.log == nil {
 		return // a likeness, for Explain
 	}
+	s.announcing.Lock()
+	defer s.announcing.Unlock()
 	s.mu.Lock()
 	options := s.options
 	s.mu.Unlock()
-	now := s.pool(options)
+	now := s.freshPool(options)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	before := s.announced
@@ -170,7 +179,11 @@ func (s *session) optionsOf(c *pipeline.Call) *tooldv1.Options {
 
 // offered finds the tool of that exact name in the pool that the options leave; nil: there is none.
 func (s *session) offered(name string, options *tooldv1.Options) tools.Tool {
-	if e := s.pool(options).Find(name); e.Has() {
+	e := s.pool(options).Find(name)
+	if e != nil && !e.Has() && !e.Forbidden && e.Spec.Available != nil {
+		e = s.freshPool(options).Find(name)
+	}
+	if e.Has() {
 		return e.Tool
 	}
 	return nil
@@ -235,7 +248,7 @@ func (t *toolServer) ListTools(ctx context.Context, request *tooldv1.ListToolsRe
 	s.mu.Lock()
 	options := s.options
 	s.mu.Unlock()
-	p := s.pool(options)
+	p := s.freshPool(options)
 	response := &tooldv1.ListToolsResponse{DeferredPrompt: p.Prompt(), Revision: p.Revision}
 	for _, e := range p.Entries {
 		if e.Unavailable == "" || request.GetIncludeUnavailable() {
@@ -250,7 +263,28 @@ func (t *toolServer) ListTools(ctx context.Context, request *tooldv1.ListToolsRe
 	if format, some := formatIn(request.GetFormat()); some {
 		response.DefinitionsJson, err = p.Definitions(format)
 	}
-	return response, err
+	return response, cmp.Or(err, fitting(response))
+}
+
+// maxListed is how many bytes a list may have: most clients take messages of 4 MiB.
+const maxListed = 3 << 20
+
+// fitting leaves out of a list that is too long what it says twice, and what the session does not have. The error says that it
+// is too long all the same.
+func fitting(list *tooldv1.ListToolsResponse) error {
+	said := list.GetDefinitionsJson() != ""
+	for _, tool := range list.GetTools() {
+		if proto.Size(list) <= maxListed {
+			return nil
+		}
+		if said || tool.GetDeferred() || tool.GetUnavailable() != "" {
+			tool.Description, tool.InputSchemaJson = "", ""
+		}
+	}
+	if size := proto.Size(list); size > maxListed {
+		return refuse(codes.ResourceExhausted, "too_many_tools", "The tools of this session are described in %d bytes, and a list has at most %d. Name fewer in options.tools, or describe those of settings and client in fewer words.", size, maxListed)
+	}
+	return nil
 }
 
 // listing gives the session whose tools are listed: the one of that name, when its MCP servers have had time to start, or

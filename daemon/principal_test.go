@@ -172,3 +172,18 @@ func TestSharesAreTheirOwn(t *testing.T) {
 	first.until("x3 OK")
 	second.until("y2 OK")
 }
+
+// TestHooksNotRemote: a session over TCP brings no hooks, which would run as the daemon's user; one on the socket may.
+func TestHooksNotRemote(t *testing.T) {
+	h := prepare(t)
+	alice := h.as(h.open(daemon.TCP{}), tokenA)
+	hooks := &tooldv1.Options{SettingsJson: proto.String(`{"hooks": {"PreToolUse": [{"hooks": [{"type": "command", "command": "true"}]}]}}`)}
+	c := alice.converse()
+	c.say(&tooldv1.ExecuteRequest{Message: &tooldv1.ExecuteRequest_Attach{Attach: &tooldv1.Attach{SessionId: "s", Roots: []string{h.root}, Options: hooks}}})
+	refused(t, c.closed(), codes.FailedPrecondition, "hooks_not_remote")
+	alice.join("s", nil)
+	c = alice.converse()
+	c.say(&tooldv1.ExecuteRequest{Message: &tooldv1.ExecuteRequest_Attach{Attach: &tooldv1.Attach{SessionId: "s", Options: hooks}}})
+	refused(t, c.closed(), codes.FailedPrecondition, "hooks_not_remote")
+	h.join("t", hooks)
+}

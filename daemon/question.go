@@ -34,6 +34,9 @@ func (s *session) Ask(ctx context.Context, c *pipeline.Call, q pipeline.Question
 	if isOwn(c) {
 		return "", nil
 	}
+	if q.Form != nil && len(q.Form.Schema) > shownInput {
+		return "", fault.Invalidf("too_large", "The form that %s wants to be filled in has %d bytes, but at most %d are shown to anybody. It was not asked.", c.Name, len(q.Form.Schema), shownInput)
+	}
 	s.mu.Lock()
 	a := s.asked[c.Key]
 	if a != nil && !a.question.Same(q) {
@@ -50,12 +53,22 @@ func (s *session) Ask(ctx context.Context, c *pipeline.Call, q pipeline.Question
 	select {
 	case <-a.settled:
 	case <-ctx.Done():
+		s.takeBack(a)
 		return "", context.Cause(ctx)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.asked, c.Key)
 	return a.input, a.err
+}
+
+// takeBack withdraws a form that its tool does not wait for any more. Other questions end with their calls.
+func (s *session) takeBack(a *asked) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if a.question.Form != nil && s.asked[a.key] == a {
+		s.withdraw(a, errMoot, "nobody waits for its answer any more")
+	}
 }
 
 // AskAhead puts the question before the call's turn has come.
@@ -186,10 +199,12 @@ func (s *session) settleQuestion(wire *tooldv1.Answer) *refusal {
 		s.Later(func(context.Context) { s.keepRules(rules) }) // it waits for the disk, and cancels share the wire with answers
 	}
 	s.mu.Unlock()
-	if yes || form {
-		return nil // a no to a form is an answer, and what follows from it is the tool's
+	if yes || a.use == nil {
+		return nil
 	}
-	s.queue.Stop(a.use.Key, denied(wire.GetMessage()))
+	if !form { // a no to a form is an answer, and what follows from it is the tool's
+		s.queue.Stop(a.use.Key, denied(wire.GetMessage()))
+	}
 	if wire.GetInterruptTurn() {
 		s.queue.StopTurn(a.use.Turn, &pipeline.Stop{Outcome: pipeline.Cancelled, Reason: "the user did not allow " + title + " and stopped the turn"}, nil)
 	}

@@ -7,12 +7,12 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	"golang.org/x/time/rate"
 
+	"github.com/toold/toold/daemon/pool"
 	"github.com/toold/toold/daemon/settings"
 	"github.com/toold/toold/scheduler/pipeline"
 	"github.com/toold/toold/tools/fault"
@@ -107,6 +107,5 @@ func (s *session) Pace(ctx context.Context, c *pipeline.Call) error {
 
 // concerns says whether a bound is about the call: its tool, its MCP server, or a host that it contacts.
 func concerns(subject string, c *pipeline.Call) bool {
-	return subject == c.Name || strings.HasPrefix(subject, "mcp__") && strings.HasPrefix(c.Name, strings.TrimSuffix(strings.TrimSuffix(subject, "*"), "__")+"__") ||
-		slices.Contains(c.Hosts(), subject)
+	return pool.Names(subject, c.Name) || slices.Contains(c.Hosts(), subject)
 }

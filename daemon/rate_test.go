@@ -9,7 +9,7 @@ import (
 
 // TestRate: calls over a bound wait for their place, or are told when to come back when that takes too long.
 func TestRate(t *testing.T) {
-	h := kit(t, 0, `, "limits": {"rate": {"Greet": "2/h", "mcp__kit": "1/h", "Change": "10/s"}}`)
+	h := kit(t, 0, `, "limits": {"rate": {"Greet": "2/h", "mcp__kit__*": "1/h", "Change": "10/s"}}`)
 	c := h.mixed(free())
 	for _, id := range []string{"a", "b"} {
 		c.use(id, "Greet", `{}`)

@@ -87,9 +87,9 @@ func (s *session) tellSettings(before, now *standing) {
 			s.notify(nil, pipeline.Noticed{Code: "settings_warning", Message: warning})
 		}
 	}
-	s.Later(func(context.Context) {
-		s.employ(now)
-		s.askApproval(now)
+	s.soon(func(context.Context) {
+		s.employ()
+		s.askApproval()
 		s.reviewPool()
 	})
 	s.mu.Lock()

@@ -53,18 +53,20 @@ type serverNamed struct {
 
 // serve has the MCP servers run that settings name, and no others. It returns at once.
 func (s *session) serve() {
-	st := s.stand()
 	s.mu.Lock()
 	first := !s.serving && !s.stopping
 	s.serving = s.serving || first
 	s.mu.Unlock()
 	if first {
-		s.employ(st)
+		s.employ()
 	}
 }
 
-// employ holds the MCP servers of a session that has begun to serve them against what settings name. mu is not held.
-func (s *session) employ(st *standing) {
+// employ holds the MCP servers of a session that has begun to serve them against what settings name now. mu is not held.
+func (s *session) employ() {
+	s.employing.Lock()
+	defer s.employing.Unlock()
+	st := s.stand()
 	s.mu.Lock()
 	serving := s.serving && !s.stopping
 	s.mu.Unlock()
@@ -233,10 +235,10 @@ func newDiagnostics(found []language.Diagnostic) string {
 	return b.String()
 }
 
-// mayCome says whether a server that is starting may bring the tool of that name.
+// mayCome says whether a server that is not ready, and never was, may bring the tool of that name.
 func (s *session) mayCome(name string) bool {
 	s.serve()
 	return slices.ContainsFunc(s.servers.Servers(), func(server mcp.Status) bool {
-		return server.State == mcp.Starting && strings.HasPrefix(name, mcp.Prefix(server.Name)+"__")
+		return (server.State == mcp.Starting || server.State == mcp.Failed) && strings.HasPrefix(name, mcp.Prefix(server.Name)+"__")
 	})
 }

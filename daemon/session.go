@@ -104,7 +104,9 @@ type session struct {
 	// the same order. It is taken before mu and never while mu is held. Calls that end do not take it.
 	intake sync.Mutex
 
-	supplying sync.Mutex // held while the tools of MCP servers are taken over, so that the newest stay
+	announcing sync.Mutex // held while clients are told of other tools, so that the newest are told last
+	employing  sync.Mutex // held while MCP servers are held against settings
+	supplying  sync.Mutex // held while the tools of MCP servers are taken over, so that the newest stay
 
 	skipped struct { // calls whose turn never came
 		recording  sync.Mutex // held while their results are recorded, so that their order holds
@@ -112,49 +114,49 @@ type session struct {
 		noted      []ending   // whose result is still to be recorded
 	}
 
-	mu          sync.Mutex       // guards everything below; never held while the queue is called
-	tail        *journal.Pending // the newest entries; nil before the first
-	options     *tooldv1.Options
-	env         map[string]string // the client's; not kept
-	client      *tooldv1.ClientInfo
-	peer        pipeline.Peer // who used the session last, as recorded
-	met         bool          // somebody did, since the daemon began
-	dir         string
-	exports     exports
-	given       map[string][]string // the environment of the calls that have begun, by key
-	remembered  []remembered
-	todos       []tools.Todo
-	cursors     map[string]int64
-	turns       map[uint64]*turn // those whose end is not recorded
-	open        *turn            // the main stream's, that still takes tool uses
-	lastTurn    uint64
-	calls       map[string]*callRow    // every call that is kept, by key
-	uses        map[useKey]string      // key by the client's names
-	byID        map[string]string      // newest key by the client's id alone
-	live        map[string]*live       // calls whose act has begun
-	news        chan struct{}          // closed, and made anew, when a call prints its first or ends
-	openSize    int                    // bytes of input in open calls
-	begun       int                    // calls whose turn has come and that have not ended
-	deferred    []change               // of concurrent calls, until none of them runs any more
-	asked       map[string]*asked      // by call
-	errands     map[*errand]struct{}   // that are not answered
-	clientTools map[string]*clientTool // by name
-	editors     map[string]*stream     // who has a buffer, by its file's real path
-	supply      *supply                // nil: nothing comes and goes
-	announced   *pool.Pool             // what clients were told of its tools last; nil: nothing yet
-	ahead       []*pipeline.Call       // that are still to ask ahead; the first is at it
-	streams     map[*stream]struct{}
-	main        *stream
-	detached    time.Time       // since when no main stream is attached
-	canAsk      bool            // the last main stream could answer
-	deadline    time.Time       // when to see to what a client left behind; zero: nothing was left
-	stopping    bool            // takes nothing more
-	serving     bool            // MCP servers are started
-	proposed    map[string]bool // servers that somebody was asked about, or told of
-	used        time.Time       // when somebody last used it
-	watching    *fileWatch      // nil: no client wants to know
-	kept        time.Time       // of the newest checkpoint
-	acked       uint64          // the client has stored the records up to this number
+	mu         sync.Mutex       // guards everything below; never held while the queue is called
+	tail       *journal.Pending // the newest entries; nil before the first
+	options    *tooldv1.Options
+	env        map[string]string // the client's; not kept
+	client     *tooldv1.ClientInfo
+	peer       pipeline.Peer // who used the session last, as recorded
+	met        bool          // somebody did, since the daemon began
+	dir        string
+	exports    exports
+	given      map[string][]string // the environment of the calls that have begun, by key
+	remembered []remembered
+	todos      []tools.Todo
+	cursors    map[string]int64
+	turns      map[uint64]*turn // those whose end is not recorded
+	open       *turn            // the main stream's, that still takes tool uses
+	lastTurn   uint64
+	calls      map[string]*callRow  // every call that is kept, by key
+	uses       map[useKey]string    // key by the client's names
+	byID       map[string]string    // newest key by the client's id alone
+	live       map[string]*live     // calls whose act has begun
+	news       chan struct{}        // closed, and made anew, when a call prints its first or ends
+	openSize   int                  // bytes of input in open calls
+	begun      int                  // calls whose turn has come and that have not ended
+	deferred   []change             // of concurrent calls, until none of them runs any more
+	asked      map[string]*asked    // by call
+	errands    map[*errand]struct{} // that are not answered
+	offers     map[string][]*offer  // tools that clients run, by name, the newest last
+	editors    map[string]*stream   // who has a buffer, by its file's real path
+	supply     *supply              // nil: nothing comes and goes
+	announced  *pool.Pool           // what clients were told of its tools last; nil: nothing yet
+	ahead      []*pipeline.Call     // that are still to ask ahead; the first is at it
+	streams    map[*stream]struct{}
+	main       *stream
+	detached   time.Time       // since when no main stream is attached
+	canAsk     bool            // the last main stream could answer
+	deadline   time.Time       // when to see to what a client left behind; zero: nothing was left
+	stopping   bool            // takes nothing more
+	serving    bool            // MCP servers are started
+	proposed   map[string]bool // servers that somebody was asked about, or told of
+	used       time.Time       // when somebody last used it
+	watching   *fileWatch      // nil: no client wants to know
+	kept       time.Time       // of the newest checkpoint
+	acked      uint64          // the client has stored the records up to this number
 
 	gone chan struct{} // closed when the session has stopped
 }
@@ -273,7 +275,8 @@ func (d *Daemon) assemble(name string, about meta, log *journal.Log, places *wor
 	s := &session{
 		name: name, daemon: d, created: time.Now(), meta: about, log: log, places: places, memory: workspace.NewMemory(), outputs: outputs,
 		options: &tooldv1.Options{}, cursors: map[string]int64{}, given: map[string][]string{}, turns: map[uint64]*turn{}, calls: map[string]*callRow{},
-		uses: map[useKey]string{}, byID: map[string]string{}, live: map[string]*live{}, asked: map[string]*asked{}, errands: map[*errand]struct{}{}, clientTools: map[string]*clientTool{}, editors: map[string]*stream{}, proposed: map[string]bool{},
+		uses: map[useKey]string{}, byID: map[string]string{}, live: map[string]*live{}, asked: map[string]*asked{},
+		errands: map[*errand]struct{}{}, offers: map[string][]*offer{}, editors: map[string]*stream{}, proposed: map[string]bool{},
 		streams: map[*stream]struct{}{}, news: make(chan struct{}), gone: make(chan struct{}), detached: time.Now(), used: time.Now(),
 	}
 	s.ctx, s.cancel = context.WithCancelCause(context.Background())

@@ -12,7 +12,6 @@ import (
 
 	"github.com/toold/toold/daemon/journal"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
-	"github.com/toold/toold/tools"
 )
 
 // stream is one client's view of a session.
@@ -36,11 +35,12 @@ type stream struct {
 	answers     bool
 	fileChanges bool // its client wants to be told of files that change
 	halfClosed  bool
-	why         error                      // why it is over or closing
-	again       []string                   // keys of calls whose records are to be sent again
-	posted      []*tooldv1.ExecuteResponse // to be sent, beside the records
-	offers      []tools.Tool               // that its client runs itself
-	buffers     bool                       // its client offers the unsaved text of files
+	why         error    // why it is over or closing
+	again       []string // keys of calls whose records are to be sent again
+	offers      []*offer // tools that its client runs itself
+	buffers     bool     // its client offers the unsaved text of files
+	missed      bool     // it is waited for whether the client comes back
+	unheard     bool     // its client did not save when it was asked, and has said nothing since
 
 	// The sender's own.
 	sent    uint64 // the newest record sent
@@ -86,9 +86,6 @@ func (st *stream) run(ctx context.Context) error {
 		if err := st.sendAgain(); err != nil {
 			return err
 		}
-		if err := st.sendPosted(); err != nil {
-			return err
-		}
 		finishing, why := st.finishing() // after sendAgain, since a stream that has something to repeat does not finish
 		caughtUp, err := st.sendRecords()
 		if err != nil {
@@ -99,6 +96,9 @@ func (st *stream) run(ctx context.Context) error {
 		}
 		if !caughtUp {
 			continue
+		}
+		if err := st.sendErrands(); err != nil {
+			return err
 		}
 		due, err := st.sendProgress(time.Now())
 		if err != nil {

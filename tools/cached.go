@@ -18,7 +18,7 @@ const (
 	maxKeptBytes = 4 << 20
 )
 
-// Cached is tool with results kept for ttl by their input, for one session: what it keeps is for whoever it is given to. A
+// Cached is tool with results kept for ttl by their input and the working directory, for one session: what it keeps is for whoever it is given to. A
 // result counts from when it came. Kept are only results of calls that change nothing here and that did not fail.
 func Cached(tool Tool, ttl time.Duration) Tool {
 	return &cached{Tool: tool, ttl: ttl, kept: map[[sha256.Size]byte]kept{}}
@@ -45,7 +45,7 @@ func (c *cached) Parse(input json.RawMessage) (Action, error) {
 	if err != nil || !action.Effects().Concurrent() {
 		return action, err
 	}
-	return &cachedAction{Action: action, of: c, key: sha256.Sum256(sorted(input))}, nil
+	return &cachedAction{Action: action, of: c, input: sorted(input)}, nil
 }
 
 // sorted writes an input so that two that say the same have the same bytes.
@@ -65,19 +65,29 @@ func sorted(input json.RawMessage) []byte {
 
 type cachedAction struct {
 	Action
-	of  *cached
-	key [sha256.Size]byte
+	of    *cached
+	input []byte
 }
 
 func (a *cachedAction) Run(ctx context.Context, env *Env) (Result, error) {
-	if result, found := a.of.take(a.key, time.Now()); found {
+	key := a.key(env)
+	if result, found := a.of.take(key, time.Now()); found {
 		return result, nil
 	}
 	result, err := a.Action.Run(ctx, env)
 	if err == nil && result.Spill == nil {
-		a.of.keep(a.key, result, time.Now())
+		a.of.keep(key, result, time.Now())
 	}
 	return result, err
+}
+
+// key is of what a result depends on, as far as that is known: the directory, which holds no NUL, and the input.
+func (a *cachedAction) key(env *Env) [sha256.Size]byte {
+	dir := ""
+	if env != nil {
+		dir = env.Dir
+	}
+	return sha256.Sum256(append([]byte(dir+"\x00"), a.input...))
 }
 
 func (c *cached) take(key [sha256.Size]byte, now time.Time) (Result, bool) {

@@ -119,6 +119,17 @@ func TestCached(t *testing.T) {
 	if n := run(tools.Cached(plain, 0), `{}`, `{}`); n != 2 {
 		t.Errorf("what is kept for no time made %d calls of 2", n)
 	}
+	calls = 0
+	for _, dir := range []string{"/a", "/b", "/a"} {
+		action, err := tool.Parse(json.RawMessage(`{"a":3}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = action.Run(t.Context(), &tools.Env{Dir: dir})
+	}
+	if calls != 2 {
+		t.Errorf("two directories made %d calls", calls)
+	}
 	var many []string
 	for i := range 200 {
 		many = append(many, fmt.Sprintf(`{"n":%d}`, i))

@@ -30,7 +30,7 @@ var simple = []string{"Read", "Edit", "Bash"}
 // Conditions are what decides which tools a session has.
 type Conditions struct {
 	Preset Preset // empty: Full
-	// Named are the only tools that the client wants; nil: all. An entry may name a server, as rules do.
+	// Named are the only tools that the client wants; nil: all. An entry may name a server; see Names.
 	Named []string
 	// Removed says, as a sentence, which rule takes a tool of that name out; empty: none does. nil: no rule does.
 	Removed func(name string) string
@@ -39,7 +39,7 @@ type Conditions struct {
 
 // An Entry is one tool with what a session makes of it.
 type Entry struct {
-	Tool tools.Tool
+	Tool tools.Tool // nil: there is none, and Spec has the name alone
 	Spec tools.Spec
 	// Unavailable says, as a sentence, why the session does not have it; empty: it does.
 	Unavailable string
@@ -49,7 +49,8 @@ type Entry struct {
 	Deferred, Active bool
 }
 
-// Offer says of each tool whether the session has it. The order is that of the list.
+// Offer says of each tool whether the session has it. The order is that of the list; behind it stand the names of those that
+// the client wants and that nobody offers, without a tool.
 func Offer(list []tools.Tool, c Conditions) []Entry {
 	entries := make([]Entry, 0, len(list))
 	for _, tool := range list {
@@ -69,15 +70,27 @@ func Offer(list []tools.Tool, c Conditions) []Entry {
 		}
 		entries = append(entries, e)
 	}
-	return entries
+	return append(entries, missing(entries, c.Named)...)
 }
 
-// named says whether the list names the tool: by its name, or by that of its server, as mcp__server or mcp__server__*.
+// named says whether the list names the tool.
 func named(list []string, name string) bool {
-	return slices.ContainsFunc(list, func(entry string) bool {
-		server := strings.TrimSuffix(strings.TrimSuffix(entry, "*"), "__")
-		return entry == name || strings.HasPrefix(server, "mcp__") && strings.HasPrefix(name, server+"__")
-	})
+	return slices.ContainsFunc(list, func(entry string) bool { return Names(entry, name) })
+}
+
+// missing are the names of a list that no entry has. Those of MCP servers are left out: their tools come and go.
+func missing(entries []Entry, list []string) (none []Entry) {
+	known := map[string]bool{}
+	for _, e := range entries {
+		known[e.Spec.Name] = true
+	}
+	for _, name := range list {
+		if !known[name] && !strings.HasPrefix(name, mcpPrefix) {
+			known[name] = true
+			none = append(none, Entry{Spec: tools.Spec{Name: name, Origin: tools.Client}, Unavailable: "The session's options.tools names it, and nobody offers a tool of that name."})
+		}
+	}
+	return none
 }
 
 // A Pool is the tools of a session at one moment. It is not changed once it is made.
@@ -92,45 +105,58 @@ type Pool struct {
 	byName   map[string]*Entry
 }
 
-// Assemble puts entries into one order. With more than deferAbove tools those of MCP servers are deferred, but for what is
-// always loaded and what is among active; negative: never.
+// Assemble puts entries into one order. Tools of MCP servers are deferred when there are more than deferAbove tools up to the
+// end of their block, or when the definitions of those are large; negative: never. What is always loaded, and what is among
+// active, is not deferred for their number. Without ToolSearch nothing is, since nothing could be activated.
 func Assemble(entries []Entry, deferAbove int, active []string) *Pool {
 	sorted := slices.Clone(entries)
 	slices.SortStableFunc(sorted, func(a, b Entry) int {
 		return cmp.Or(cmp.Compare(a.Spec.Origin, b.Spec.Origin), cmp.Compare(a.Spec.Name, b.Spec.Name))
 	})
-	p := &Pool{byName: map[string]*Entry{}}
+	p := &Pool{Entries: make([]Entry, 0, len(sorted)), byName: make(map[string]*Entry, len(sorted))}
 	for _, e := range sorted {
-		if taken := slices.IndexFunc(p.Entries, func(o Entry) bool { return o.Spec.Name == e.Spec.Name }); taken >= 0 {
-			e.Unavailable = fmt.Sprintf("Its name is taken by a tool %s.", whose[p.Entries[taken].Spec.Origin])
+		if taken := p.byName[e.Spec.Name]; taken != nil {
+			e.Unavailable = fmt.Sprintf("Its name is taken by a tool %s.", whose[taken.Spec.Origin])
 			p.Dropped = append(p.Dropped, e)
 			continue
 		}
 		p.Entries = append(p.Entries, e)
+		p.byName[e.Spec.Name] = &p.Entries[len(p.Entries)-1] // which has room for all
 	}
-	p.postpone(deferAbove, active)
-	for i := range p.Entries {
-		p.byName[p.Entries[i].Spec.Name] = &p.Entries[i]
+	if activator := p.byName[activator]; deferAbove >= 0 && activator.Has() && activator.Spec.Origin == tools.BuiltIn {
+		p.postpone(deferAbove, active)
 	}
 	p.Revision = revision(p.Entries)
 	return p
 }
 
+// activator is the tool by which a model gets those that are deferred.
+const activator = "ToolSearch"
+
 var whose = map[tools.Origin]string{
 	tools.BuiltIn: "that is built in", tools.Program: "of the settings", tools.MCP: "of an MCP server", tools.Client: "of the client",
 }
 
-// postpone defers what there is too much of.
+// maxDefinitions is how many bytes of names, descriptions and schemas are told at once up to the end of the block of MCP
+// servers. Ours: a list tells them twice, as tools and as definitions, and a message that most gRPC clients take has 4 MiB.
+const maxDefinitions = 1 << 20
+
+// postpone defers what there is too much of. What comes behind the block of MCP servers does not count: it must not change
+// anything in front of it.
 func (p *Pool) postpone(above int, active []string) {
-	count := 0
+	count, size := 0, 0
 	for _, e := range p.Entries {
-		if e.Unavailable == "" {
+		if e.Unavailable == "" && e.Spec.Origin <= tools.MCP {
 			count++
+			size += len(e.Spec.Name) + len(e.Spec.Description) + len(e.Spec.InputSchema)
 		}
+	}
+	if count <= above && size <= maxDefinitions {
+		return
 	}
 	for i := range p.Entries {
 		e := &p.Entries[i]
-		if e.Spec.Origin != tools.MCP || e.Unavailable != "" || e.Spec.AlwaysLoad || above < 0 || count <= above {
+		if e.Spec.Origin != tools.MCP || e.Unavailable != "" || e.Spec.AlwaysLoad && size <= maxDefinitions {
 			continue
 		}
 		e.Active = slices.Contains(active, e.Spec.Name)

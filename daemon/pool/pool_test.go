@@ -36,6 +36,9 @@ func many(n int) (list []tools.Tool) {
 	return list
 }
 
+// searcher is what activates deferred tools.
+func searcher() tools.Tool { return tool(tools.BuiltIn, "ToolSearch") }
+
 // TestOffer: what leaves a tool out, and what is said of it.
 func TestOffer(t *testing.T) {
 	list := []tools.Tool{
@@ -52,6 +55,7 @@ func TestOffer(t *testing.T) {
 		{"named", Conditions{Named: []string{"Grep", "LSP", "mcp__a"}}, "Grep mcp__a__b"},
 		{"named server", Conditions{Named: []string{"mcp__a__*"}}, "mcp__a__b"},
 		{"named tool", Conditions{Named: []string{"mcp__ab__c"}}, "mcp__ab__c"},
+		{"named part of a server", Conditions{Named: []string{"mcp__a*", "mcp__*", "mcp__ab__*c"}}, ""},
 		{"none", Conditions{Named: []string{}}, ""},
 		{"removed", Conditions{Removed: func(name string) string {
 			if name == "Read" {
@@ -95,7 +99,7 @@ func TestAssemble(t *testing.T) {
 
 // TestPostpone: above the bound MCP tools are deferred, and nothing else is.
 func TestPostpone(t *testing.T) {
-	list := append(many(5), tool(tools.BuiltIn, "Read"), tool(tools.Program, "Lint"), tool(tools.Client, "Ask"),
+	list := append(many(5), searcher(), tool(tools.Program, "Lint"), tool(tools.BuiltIn, "Read"),
 		tool(tools.MCP, "mcp__z__always", func(s *tools.Spec) { s.AlwaysLoad = true }))
 	for _, c := range []struct {
 		above    int
@@ -115,20 +119,110 @@ func TestPostpone(t *testing.T) {
 	}
 }
 
+// big makes the tool's description longer.
+func big(bytes int) func(*tools.Spec) {
+	return func(s *tools.Spec) { s.Description = strings.Repeat("x", bytes) }
+}
+
+// TestPostponeWithout: what decides beside the number.
+func TestPostponeWithout(t *testing.T) {
+	always := func(s *tools.Spec) { s.AlwaysLoad = true }
+	large := []tools.Tool{tool(tools.MCP, "mcp__l__a", big(500_000)), tool(tools.MCP, "mcp__l__b", big(500_000), always), tool(tools.MCP, "mcp__l__c", big(100_000))}
+	for _, c := range []struct {
+		name     string
+		list     []tools.Tool
+		offer    Conditions
+		above    int
+		deferred int
+	}{
+		{"nothing activates", many(5), Conditions{}, 1, 0},
+		{"a client's tool has the name", append(many(5), tool(tools.Client, "ToolSearch")), Conditions{}, 1, 0},
+		{"a rule removes it", append(many(5), searcher()), Conditions{Removed: func(name string) string { return map[string]string{"ToolSearch": "A rule."}[name] }}, 1, 0},
+		{"options.tools leaves it out", append(many(5), searcher()), Conditions{Named: []string{"mcp__s"}}, 1, 0},
+		{"the preset leaves it out", append(many(5), searcher()), Conditions{Preset: Simple}, 1, 0},
+		{"later tools do not count", append(many(5), searcher(), tool(tools.Client, "A"), tool(tools.Client, "B", big(2<<20))), Conditions{}, 6, 0},
+		{"large", append(large, searcher()), Conditions{}, 30, 3},
+		{"large, but for a little", append(large[:2:2], searcher()), Conditions{}, 30, 0},
+		{"large, but never", append(large, searcher()), Conditions{}, -1, 0},
+	} {
+		p := Assemble(Offer(c.list, c.offer), c.above, nil)
+		if got := len(p.Deferrable()); got != c.deferred {
+			t.Errorf("%s: %d are deferred, want %d", c.name, got, c.deferred)
+		}
+	}
+}
+
+// TestMissing: what is named and not there is among the entries, each once, and what comes later takes its place.
+func TestMissing(t *testing.T) {
+	offer := func(list ...tools.Tool) *Pool {
+		return Assemble(Offer(list, Conditions{Named: []string{"Deploy", "Read", "Deploy", "mcp__s__t", "mcp__s"}}), 30, nil)
+	}
+	p := offer(tool(tools.BuiltIn, "Read"))
+	if e := p.Find("Deploy"); len(p.Entries) != 2 || len(p.Dropped) != 0 || e.Has() || !strings.Contains(e.Unavailable, "nobody offers") || p.Find("mcp__s__t") != nil {
+		t.Errorf("%+v, dropped %+v", p.Entries, p.Dropped)
+	}
+	if p = offer(tool(tools.BuiltIn, "Read"), tool(tools.Client, "Deploy")); len(p.Entries) != 2 || !p.Find("Deploy").Has() {
+		t.Errorf("%+v", p.Entries)
+	}
+}
+
+// TestNames: what stands for a tool, and for all of a server.
+func TestNames(t *testing.T) {
+	for _, c := range []struct {
+		text  string
+		is    bool
+		names string
+	}{
+		{"Read", true, "Read"},
+		{"mcp__git", true, "mcp__git__get mcp__git___x mcp__git__get__all"},
+		{"mcp__git__*", true, "mcp__git__get mcp__git___x mcp__git__get__all"},
+		{"mcp__git__get", true, "mcp__git__get"},
+		{"mcp__my_git", true, "mcp__my_git__get"},
+		{"mcp__*", false, ""},
+		{"mcp__git*", false, ""},
+		{"mcp__git__get*", false, ""},
+		{"mcp__git__get_*", false, ""},
+		{"*", false, ""},
+		{"mcp__", false, ""},
+		{"mcp____get", false, ""},
+		{"mcp___git", false, ""},
+		{"mcp__git__", false, ""},
+		{"mcp__git_", false, ""},
+		{"", false, ""},
+		{"a b", false, ""},
+		{strings.Repeat("x", 65), false, ""},
+		{"mcp__git__" + strings.Repeat("x", 60), false, ""},
+	} {
+		if got := IsName(c.text); got != c.is {
+			t.Errorf("%q is a name: %t", c.text, got)
+		}
+		var names []string
+		for _, name := range []string{"Read", "mcp__git__get", "mcp__git___x", "mcp__git2__get", "mcp__my_git__get", "mcp__git__get__all"} {
+			if Names(c.text, name) {
+				names = append(names, name)
+			}
+		}
+		if got := strings.Join(names, " "); got != c.names {
+			t.Errorf("%q names %s, want %s", c.text, got, c.names)
+		}
+	}
+}
+
 // TestRevision: it changes with what clients are told, and only then.
 func TestRevision(t *testing.T) {
-	base := Assemble(entries(many(3)...), 30, nil).Revision
+	three := append(many(3), searcher())
+	base := Assemble(entries(three...), 30, nil).Revision
 	for name, p := range map[string]*Pool{
-		"one more": Assemble(entries(many(4)...), 30, nil),
-		"deferred": Assemble(entries(many(3)...), 2, nil),
-		"active":   Assemble(entries(many(3)...), 2, []string{"mcp__s__t00"}),
-		"removed":  Assemble(Offer(many(3), Conditions{Named: []string{}}), 30, nil),
+		"one more": Assemble(entries(append(many(4), searcher())...), 30, nil),
+		"deferred": Assemble(entries(three...), 2, nil),
+		"active":   Assemble(entries(three...), 2, []string{"mcp__s__t00"}),
+		"removed":  Assemble(Offer(three, Conditions{Named: []string{}}), 30, nil),
 	} {
 		if p.Revision == base {
 			t.Errorf("%s: the revision is the same", name)
 		}
 	}
-	list := many(3)
+	list := slices.Clone(three)
 	slices.Reverse(list)
 	if Assemble(entries(list...), 30, nil).Revision != base {
 		t.Error("another order of the same tools has another revision")
@@ -139,7 +233,7 @@ func TestRevision(t *testing.T) {
 func TestLaterBlocks(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		names := rapid.SliceOfNDistinct(rapid.StringMatching(`[A-Za-z][A-Za-z0-9_-]{0,12}`), 1, 12, rapid.ID[string])
-		var list []tools.Tool
+		list, above := []tools.Tool{searcher()}, rapid.IntRange(-1, 12).Draw(t, "above")
 		for _, name := range names.Draw(t, "names") {
 			origin := tools.Origin(rapid.IntRange(int(tools.BuiltIn), int(tools.Client)).Draw(t, "origin"))
 			list = append(list, tool(origin, name))
@@ -148,8 +242,8 @@ func TestLaterBlocks(t *testing.T) {
 		before := slices.DeleteFunc(slices.Clone(list), func(x tools.Tool) bool { return x.Spec().Origin >= later })
 		with := slices.DeleteFunc(slices.Clone(list), func(x tools.Tool) bool { return x.Spec().Origin > later })
 		for _, format := range []Format{Anthropic, OpenAI, MCP} {
-			short, _ := Assemble(entries(before...), 30, nil).Definitions(format)
-			long, _ := Assemble(entries(with...), 30, nil).Definitions(format)
+			short, _ := Assemble(entries(before...), above, nil).Definitions(format)
+			long, _ := Assemble(entries(with...), above, nil).Definitions(format)
 			if !strings.HasPrefix(long, strings.TrimSuffix(short, "]")) {
 				t.Fatalf("%s\nis no beginning of\n%s", short, long)
 			}
@@ -223,7 +317,7 @@ func TestFormats(t *testing.T) {
 
 // TestFind: by the exact name, whether the session has it or not.
 func TestFind(t *testing.T) {
-	p := Assemble(entries(many(3)...), 1, []string{"mcp__s__t01"})
+	p := Assemble(entries(append(many(3), searcher())...), 1, []string{"mcp__s__t01"})
 	if p.Find("mcp__s__t00").Has() || !p.Find("mcp__s__t01").Has() || p.Find("MCP__s__t01").Has() || p.Find("x") != nil {
 		t.Error("a deferred tool is there, or an active one is not, or a name in another case is found")
 	}

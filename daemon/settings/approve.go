@@ -1,4 +1,4 @@
-// Answers to whether a server of a .mcp.json may be started, kept in the trust file. Who is asked, and when, is not known here.
+// Answers to whether a server of a .mcp.json or of a session's own settings may be started, kept in the trust file. Who is asked, and when, is not known here.
 
 package settings
 
@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 )
 
-// ApproveServer remembers that the server of that name in the .mcp.json of the workspace at root may be started as the entry
-// with that digest says; see MCPServer.Digest. Another entry of the name is another server and is not approved. It does not
+// ApproveServer remembers that a server may be started in the workspace at root as the entry with that digest says. Its name is
+// the one under which that is kept; see MCPServer.Approval and MCPServer.Digest. Another entry of the name is another server and is not approved. It does not
 // make the workspace trusted.
 func (s *Store) ApproveServer(root, name, digest string) error {
 	if name == "" || digest == "" {

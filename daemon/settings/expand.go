@@ -32,8 +32,15 @@ func expand(text string, lookup func(string) (string, bool)) (expanded string, m
 	return expanded, missing
 }
 
-// expanded gives a text of a settings file with the values of the daemon's own variables.
+// expanded gives a text of a settings file with the values of the daemon's own variables. A session's text stays as it is
+// written: whoever sends it, from another machine even, could read there what the daemon alone knows.
 func (e *entry) expanded(line int, text string) string {
+	if e.reader.place.level == session {
+		if found := reference.FindStringSubmatch(text); found != nil {
+			e.reader.warn(line, "%s names the variable %s; of the daemon's variables the session's own settings get none, and ${%s} stays as it is written", e.name, shortened(found[1]), shortened(found[1]))
+		}
+		return text
+	}
 	value, missing := expand(text, os.LookupEnv)
 	for _, name := range missing {
 		e.reader.warn(line, "%s names the variable %s, which is not set; ${%s} stays as it is written", e.name, shortened(name), shortened(name))

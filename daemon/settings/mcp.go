@@ -17,7 +17,8 @@ import (
 	"github.com/toold/toold/scheduler/permission"
 )
 
-// An MCPServer is one MCP server, as its entry says. In Command, Args, Env, URL and Headers the variables have their values.
+// An MCPServer is one MCP server, as its entry says. In Command, Args, Env, URL and Headers the variables have
+// their values, which may be secrets: who shows an entry shows Written.
 type MCPServer struct {
 	Name      string
 	Transport string // "stdio", "http" (streamable) or "sse"
@@ -31,15 +32,19 @@ type MCPServer struct {
 	CacheTTL time.Duration // how long results of its read-only tools may be kept; 0: not at all
 	// AlwaysLoad: its tools are never deferred. Shared: one process serves all sessions.
 	AlwaysLoad, Shared bool
-	// Confined: it runs in the sandbox. One that a workspace names always does.
+	// Confined: it runs in the sandbox. One that a workspace or a session names always does.
 	Confined bool
 	// Workspace is the root whose file names it; empty: it is no workspace's.
 	Workspace string
-	// Approved: it may be started. Of a .mcp.json a server is not before somebody has said so; see Store.ApproveServer.
+	// Approved: it may be started. Of a .mcp.json, and of the session's own settings, a server is not before somebody has said
+	// so; see Store.ApproveServer.
 	Approved bool
+	// Approval is the name under which an answer about it is kept; empty: nobody is asked about it.
+	Approval string
 	// Digest is of the entry as it is written but for its layout: another one is another server.
-	Digest string
-	Origin permission.Origin
+	Digest  string
+	Written Written
+	Origin  permission.Origin
 
 	shown string // the entry for a person, without the values of variables
 }
@@ -90,7 +95,8 @@ func (r *reader) servers(m member) {
 		s.out.Name, s.out.Origin = m.key, r.origin(m.line)
 		if s.read(m); !s.void {
 			s.out.Digest = digest(&m.value)
-			s.out.shown = s.describe(&m.value)
+			s.out.Written = s.entryWritten(&m.value)
+			s.out.shown = s.describe()
 			r.facts.servers = append(r.facts.servers, s.out)
 		}
 	}
@@ -222,14 +228,14 @@ func (s *serverEntry) sandbox(m member) {
 	if s.out.Confined = s.truth(m); m.value.kind != boolean {
 		s.void = true // it might run where it was not to
 	}
-	if s.reader.place.level == workspace && m.value.word == "false" {
-		s.reader.idle(m.line, s.name+".sandbox false", "what a workspace names runs in the sandbox")
+	if at := s.reader.place.level; (at == workspace || at == session) && m.value.word == "false" {
+		s.reader.idle(m.line, s.name+".sandbox false", "what a "+levelNames[at]+" names runs in the sandbox")
 	}
 }
 
 // describe says in one line what the entry runs, as it is written. Headers may hold secrets and are left out; so are the
 // values of variables, but for those of a workspace: whoever trusts it looks at them.
-func (s *serverEntry) describe(n *node) string {
+func (s *serverEntry) describe() string {
 	var words []string
 	for _, pair := range s.written {
 		if name, _, _ := strings.Cut(pair, "="); s.reader.place.level != workspace {
@@ -237,33 +243,17 @@ func (s *serverEntry) describe(n *node) string {
 		}
 		words = append(words, pair)
 	}
-	if at := n.last("command"); at != nil {
-		words = append(words, at.value.word)
+	w := s.out.Written
+	if w.URL != "" {
+		words = append(words, w.URL)
 	}
-	if at := n.last("url"); at != nil {
-		words = append(words, withoutSecrets(at.value.word))
-	}
-	if at := n.last("args"); at != nil {
-		for _, arg := range at.value.items {
-			words = append(words, strconv.Quote(arg.word))
+	for i, word := range w.Command {
+		if i > 0 {
+			word = strconv.Quote(word)
 		}
+		words = append(words, word)
 	}
 	return strings.Join(words, " ")
-}
-
-// withoutSecrets gives an address without what may be one: the user's name and password, and the query.
-func withoutSecrets(address string) string {
-	address, query, _ := strings.Cut(address, "?")
-	if query != "" {
-		address += "?..."
-	}
-	if scheme, rest, ok := strings.Cut(address, "://"); ok {
-		host, path, _ := strings.Cut(rest, "/")
-		if _, after, secret := strings.Cut(host, "@"); secret {
-			return scheme + "://...@" + after + "/" + path
-		}
-	}
-	return address
 }
 
 // plainName is a server's name as it is in the names of its tools. Two servers with the same one are the same to rules.

@@ -1,5 +1,5 @@
 // Which MCP servers count, and which of them may be started. A .mcp.json is not among the files that trust is about: each of
-// its servers is approved by itself. It does not know who is asked.
+// its servers is approved by itself, and so is each of a session's own settings. It does not know who is asked.
 
 package settings
 
@@ -65,7 +65,7 @@ func (m *merger) servers(v *view) {
 			}
 			server, why := m.placedServer(v, s, said)
 			if why != "" {
-				m.warn("%s: the server %q has no effect: of its program %q, %s.", said.Origin, said.Name, shortened(said.Command), why)
+				m.warn("%s: the server %q has no effect: of its program %q, %s.", said.Origin, said.Name, shortened(said.Written.Command[0]), why)
 				continue
 			}
 			higher := taken[plainName(server.Name)]
@@ -100,11 +100,38 @@ func (m *merger) placedServer(v *view, s *source, said MCPServer) (server *MCPSe
 		said.Command = command[0]
 	}
 	said.Approved = true
-	if s.place.level == workspace {
+	switch {
+	case s.place.servers:
+		said.Workspace, said.Confined, said.Approval = s.place.base, true, said.Name
+		said.Approved = m.approved(v, s, &said)
+	case s.place.level == workspace:
 		said.Workspace, said.Confined = s.place.base, true
-		said.Approved = !s.place.servers || m.approved(v, s, &said)
+	case s.place.level == session:
+		said.Confined, said.Approval = true, sessionApproval(said.Name)
+		said.Approved = m.approvedForSession(v, &said)
 	}
 	return &said, ""
+}
+
+// sessionApproval is under which name an answer about a server of a session's own settings is kept: not under that of one in
+// a .mcp.json, where it is another one.
+func sessionApproval(name string) string { return SessionText + " " + name }
+
+// approvedForSession reports that a session may start the server of its own settings: that an answer has approved this very
+// entry in its first root, or that the administrator or the user has the same entry. A name alone approves nothing, since
+// whoever sends the settings chooses what it stands for.
+func (m *merger) approvedForSession(v *view, server *MCPServer) bool {
+	for _, s := range m.sources {
+		same := func(o MCPServer) bool { return o.Name == server.Name && o.Digest == server.Digest }
+		if (s.place.level == managed || s.place.level == user) && slices.ContainsFunc(s.facts.servers, same) {
+			return true
+		}
+	}
+	if len(m.scope.Roots) == 0 {
+		return false
+	}
+	real, err := filepath.EvalSymlinks(m.scope.Roots[0])
+	return err == nil && v.book().Servers[real][server.Approval] == server.Digest
 }
 
 // displaced tells of a server that another file's has put out of force: rules about the one are then about the other.
@@ -139,7 +166,7 @@ func (m *merger) approved(v *view, s *source, server *MCPServer) bool {
 	root := m.scope.Roots[s.root]
 	real, err := filepath.EvalSymlinks(root)
 	b := v.book()
-	if err == nil && b.Servers[real][server.Name] == server.Digest {
+	if err == nil && b.Servers[real][server.Approval] == server.Digest {
 		return true
 	}
 	if !m.named(s, server.Name) {

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/toold/toold/daemon/settings"
 )
 
@@ -101,6 +103,83 @@ func TestApproval(t *testing.T) {
 	check("forgotten and trusted", "db may not one")
 }
 
+// A server of a session's own settings gets no variable of the daemon's, runs in the sandbox, and is approved by its whole
+// entry: by an answer, or by the user who has the same.
+func TestSessionServers(t *testing.T) {
+	t.Setenv("TOOLD_TEST_TOKEN", "secret")
+	h := newHouse(t)
+	h.write("home/settings.json", `{"mcpServers": {"same": {"command": "x", "args": ["${TOOLD_TEST_TOKEN}"]}, "other": {"command": "user's"}}}`)
+	h.write("w/.mcp.json", `{"mcpServers": {"db": {"command": "w-db"}}}`)
+	scope := settings.Scope{Roots: []string{h.path("w")}, Trusted: true, Session: `{"enableAllProjectMcpServers": true, "enabledMcpjsonServers": ["mine"], "mcpServers": {
+		"mine": {"command": "${TOOLD_TEST_TOKEN:-x}", "args": ["${TOOLD_TEST_TOKEN}"], "env": {"A": "${TOOLD_TEST_TOKEN}"}, "sandbox": false},
+		"web": {"url": "http://x.test/${TOOLD_TEST_TOKEN}", "headers": {"A": "${TOOLD_TEST_TOKEN}"}},
+		"db": {"command": "s-db"}, "other": {"command": "y"}, "same": {"args": ["${TOOLD_TEST_TOKEN}"], "command": "x"}}}`}
+	got := h.store.Load(scope)
+	want := "db may not s-db; db may w-db; mine may not ${TOOLD_TEST_TOKEN:-x}; other may not y; other may user's; same may x; web may not http://x.test/${TOOLD_TEST_TOKEN}"
+	if servers(got) != want {
+		t.Errorf("%q, want %q", servers(got), want)
+	}
+	for _, m := range got.MCPServers {
+		if text := fmt.Sprintf("%+v", m); strings.Contains(text, "secret") || m.Origin.File == settings.SessionText && (!m.Confined || m.Written.References != nil) {
+			t.Error(text)
+		}
+		if m.Command != "s-db" {
+			continue
+		}
+		if err := h.store.ApproveServer(scope.Roots[0], m.Approval, m.Digest); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if warnings := strings.Join(got.Warnings, "\n"); strings.Count(warnings, "the session's own settings get none") != 3 || !strings.Contains(warnings, "mcpServers.mine.sandbox false") {
+		t.Errorf("warnings:\n%s", warnings)
+	}
+	if got := servers(h.store.Load(scope)); !strings.HasPrefix(got, "db may s-db; mine") {
+		t.Errorf("answered: %q", got)
+	}
+	scope.Session = ""
+	if got := servers(h.store.Load(scope)); !strings.HasPrefix(got, "db may not w-db") {
+		t.Errorf("an answer about the session's server has approved the workspace's: %q", got)
+	}
+}
+
+// What is written is what a person is shown: the names of what holds secrets, and no value.
+func TestWritten(t *testing.T) {
+	t.Setenv("TOOLD_TEST_TOKEN", "secret")
+	h := newHouse(t)
+	h.write("w/.mcp.json", `{"mcpServers": {
+		"a": {"command": "${TOOLD_TEST_A:-run}", "args": ["-k", "${TOOLD_TEST_TOKEN}"], "env": {"Z": "literal ${TOOLD_TEST_B}", "A": "1"}},
+		"b": {"url": "http://u:p@x.test/${TOOLD_TEST_TOKEN}?k=v", "headers": {"X-B": "${TOOLD_TEST_C} ${TOOLD_TEST_TOKEN}", "X-A": "literal"}}}}`)
+	got := h.store.Load(settings.Scope{Roots: []string{h.path("w")}, Trusted: true}).MCPServers
+	want := []settings.Written{
+		{Command: []string{"${TOOLD_TEST_A:-run}", "-k", "${TOOLD_TEST_TOKEN}"}, Variables: []string{"A", "Z"}, References: []string{"TOOLD_TEST_A", "TOOLD_TEST_B", "TOOLD_TEST_TOKEN"}},
+		{URL: "http://...@x.test/${TOOLD_TEST_TOKEN}?...", Headers: []string{"X-A", "X-B"}, References: []string{"TOOLD_TEST_C", "TOOLD_TEST_TOKEN"}},
+	}
+	for i, w := range want {
+		if diff := cmp.Diff(w, got[i].Written); diff != "" {
+			t.Error(diff)
+		}
+	}
+}
+
+// TestRateSubjects: tools, whole servers and hosts.
+func TestRateSubjects(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.write("home/settings.json", `{"limits": {"rate": {"Bash": "1/s", "mcp__a__*": "2/s", "mcp__b": "3/s", "mcp__c__get_all": "4/s", "API.example.com.": "5/s",
+		"mcp__*": "1/s", "mcp__d*": "1/s", "mcp__e__get_*": "1/s", "mcp__f__": "1/s", "mcp__": "1/s", "mcp___g": "1/s", "*": "1/s"}}}`)
+	got := h.load("w")
+	var subjects []string
+	for _, r := range got.Rates {
+		subjects = append(subjects, r.Subject)
+	}
+	if diff := cmp.Diff([]string{"Bash", "api.example.com", "mcp__a", "mcp__b", "mcp__c__get_all"}, subjects); diff != "" {
+		t.Error(diff)
+	}
+	if n := strings.Count(strings.Join(got.Warnings, "\n"), "no mcp__server or mcp__server__*"); n != 7 {
+		t.Errorf("%d of 7 are refused: %q", n, got.Warnings)
+	}
+}
+
 // What is approved by its name is so as long as the file is as it was trusted.
 func TestApprovalByName(t *testing.T) {
 	t.Parallel()
@@ -167,6 +246,10 @@ func FuzzServersFile(f *testing.F) {
 	} {
 		f.Add(text)
 	}
+	if err := os.Setenv("A", "secret"); err != nil { // other processes do the fuzzing
+		f.Fatal(err)
+	}
+	f.Cleanup(func() { _ = os.Unsetenv("A") })
 	f.Fuzz(func(t *testing.T, text string) {
 		h := newHouse(t)
 		h.write("w/.mcp.json", text)
@@ -177,6 +260,11 @@ func FuzzServersFile(f *testing.F) {
 				t.Errorf("%q gives %+v", text, m)
 			case m.Transport == "stdio" && (m.Command == "" || m.URL != ""), m.Transport != "stdio" && (m.URL == "" || m.Command != ""):
 				t.Errorf("%q gives %+v", text, m)
+			}
+		}
+		for _, m := range h.store.Load(settings.Scope{Roots: []string{h.path("w")}, Session: text}).MCPServers {
+			if m.Approved || !m.Confined || m.Written.References != nil || slices.Contains(m.Args, "secret") || m.Command == "secret" {
+				t.Errorf("as a session's, %q gives %+v", text, m)
 			}
 		}
 		if len(got.Broken) > 0 || len(got.Rules)+len(got.Programs)+len(got.Env) > 0 || got.Hooks.All() != nil {

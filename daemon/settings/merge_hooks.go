@@ -16,6 +16,9 @@ func (m *merger) hooks() {
 	for i := range m.sources {
 		s := &m.sources[i]
 		for _, h := range s.facts.hooks {
+			if s.place.level == session {
+				m.out.SessionHooks = &h.Origin
+			}
 			if !s.trusted {
 				m.lost(s, "hooks")
 				continue

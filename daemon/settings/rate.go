@@ -40,20 +40,50 @@ func (r *reader) rate(m member) {
 	}
 	for _, m := range r.members(&m.value, keyRate+".") {
 		said := Rate{Subject: strings.TrimSpace(m.key), Origin: r.origin(m.line), text: m.value.word}
-		if strings.Contains(said.Subject, ".") {
-			said.Subject = strings.TrimSuffix(strings.ToLower(said.Subject), ".")
-		}
+		said.Subject = subjectOf(said.Subject)
 		var ok bool
 		said.Events, said.Per, ok = parseRate(m.value.word)
 		switch {
-		case said.Subject == "" || strings.ContainsAny(said.Subject, "*/() \x00"):
-			r.warn(m.line, "%s: %q is no name of a tool, no mcp__ with a server's name and no host; it has no effect", keyRate, shortened(m.key))
+		case !isSubject(said.Subject):
+			r.warn(m.line, "%s: %q is no name of a tool, no mcp__server or mcp__server__*, and no host; it has no effect", keyRate, shortened(m.key))
 		case m.value.kind != text || !ok:
 			r.wrong(&m.value, keyRate+"."+shortened(m.key), `a text like "60/min", "10/s" or "5/30s"`)
 		default:
 			r.facts.rates = append(r.facts.rates, said)
 		}
 	}
+}
+
+// subjectOf writes what means the same the same way: a host in lower case without a dot at its end, all tools of a server by
+// its name alone.
+func subjectOf(text string) string {
+	if strings.Contains(text, ".") {
+		return strings.TrimSuffix(strings.ToLower(text), ".")
+	}
+	if server := strings.TrimSuffix(text, "__*"); isServerOfTools(server) {
+		return server
+	}
+	return text
+}
+
+// isSubject says whether calls can be about the text: patterns are about nothing.
+func isSubject(text string) bool {
+	server, tool, whole := strings.Cut(strings.TrimPrefix(text, toolsOfServers), "__")
+	switch {
+	case text == "" || strings.ContainsAny(text, "*/() \x00"):
+		return false
+	case !strings.HasPrefix(text, toolsOfServers):
+		return true
+	}
+	return isServerOfTools(toolsOfServers+server) && (!whole || tool != "")
+}
+
+// toolsOfServers is what the names of MCP servers' tools begin with.
+const toolsOfServers = "mcp__"
+
+func isServerOfTools(text string) bool {
+	name, is := strings.CutPrefix(text, toolsOfServers)
+	return is && isServerName(name) && plainName(name) == name
 }
 
 func parseRate(word string) (events int, per time.Duration, ok bool) {

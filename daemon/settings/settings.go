@@ -27,6 +27,8 @@ type Settings struct {
 	// Hooks are those that no file keeps from running, those of higher files first. What is wrong with them is among the
 	// warnings.
 	Hooks *hook.Set
+	// SessionHooks is where the session's own text names hooks; nil: it names none.
+	SessionHooks *permission.Origin
 	// AllowedHTTPHookURLs are the only ones that HTTP hooks may go to; nil: no file names any, and all may be.
 	AllowedHTTPHookURLs []string
 	// Env is what the environment of calls is given, by name in byte order.

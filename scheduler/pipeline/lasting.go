@@ -8,7 +8,6 @@ import (
 
 	"github.com/toold/toold/scheduler/permission"
 	"github.com/toold/toold/tools/sandbox"
-	"github.com/toold/toold/tools/workspace"
 )
 
 // Worker is the box of a process that may do what a command may of which nothing special was permitted. dir is where it
@@ -18,11 +17,12 @@ func (r Rights) Worker(ctx context.Context, dir string) *sandbox.Box {
 	return c.box(c.policy(ctx, &permission.Facts{Dir: dir}, false))
 }
 
-// Reader is the box of a process that changes nothing in the roots, and has caches and temporary files.
+// Reader is the box of a process that changes nothing of anybody's, and has caches and temporary files of its own.
 func (r Rights) Reader(ctx context.Context, dir string) *sandbox.Box {
 	b := r.Worker(ctx, dir)
+	own := []string{r.Confining.Temp, r.Confining.Cache}
 	for i, place := range b.Policy.Places {
-		if place.Access == sandbox.Write && r.Places.Place(place.Path) == workspace.InRoot && !slices.Contains([]string{r.Confining.Temp, r.Confining.Cache}, place.Path) {
+		if place.Access == sandbox.Write && place.Source == "" && !slices.Contains(own, place.Path) {
 			b.Policy.Places[i].Access = sandbox.Read
 		}
 	}

@@ -195,8 +195,8 @@ func (c *Call) act(ctx context.Context, env *tools.Env, usage *Usage) Ended {
 
 // carryOut runs the action. What other programs do in it sees the disk, and not what is unsaved in editors.
 func (c *Call) carryOut(ctx context.Context, env *tools.Env) (tools.Result, error) {
-	if effects := c.parsed.effects; !effects.Opaque && len(effects.Commands) == 0 && effects.Foreign == "" || c.Tool.Spec().Origin == tools.Client {
-		return c.edit(ctx, env)
+	if !c.startsPrograms() {
+		return c.watched(ctx, env)
 	}
 	if note := c.session.Settle(ctx, c); note != "" {
 		c.context = append(c.context, note)
@@ -205,8 +205,20 @@ func (c *Call) carryOut(ctx context.Context, env *tools.Env) (tools.Result, erro
 	return c.parsed.action.Run(ctx, env)
 }
 
-// edit runs an action that starts nothing. What an edit breaks is told with its result, when somebody watches the files.
-func (c *Call) edit(ctx context.Context, env *tools.Env) (tools.Result, error) {
+// startsPrograms says whether a program reads the disk in the call, here or in a server, and be it only to look.
+func (c *Call) startsPrograms() bool {
+	switch c.Tool.Spec().Origin {
+	case tools.Program, tools.MCP:
+		return true
+	case tools.Client:
+		return false
+	}
+	return c.parsed.effects.Opaque || len(c.parsed.effects.Commands) > 0
+}
+
+// watched runs an action that sees what is unsaved in editors too, or is carried out where that is. What it breaks in files
+// that it declares to write is told with its result, when somebody watches them.
+func (c *Call) watched(ctx context.Context, env *tools.Env) (tools.Result, error) {
 	if len(c.parsed.effects.Writes) == 0 {
 		return c.parsed.action.Run(ctx, env)
 	}
@@ -220,15 +232,21 @@ func (c *Call) edit(ctx context.Context, env *tools.Env) (tools.Result, error) {
 	return result, err
 }
 
+// unsent is the code of a fault that says that the call was given to nobody, and so had no effect.
+const unsent = "server_unavailable"
+
 // settle decides how a started call has ended. A call that succeeded has won the race against whatever stopped it.
 func settle(ctx context.Context, result tools.Result, err error, ran time.Duration) Ended {
 	if err == nil {
 		return Ended{Outcome: OK}.after(result)
 	}
+	found := fault.From(err)
 	if cause := context.Cause(ctx); cause != nil {
+		if found.Code == unsent && errors.Is(cause, tools.ErrTimeout) {
+			return failed(TimedOut, found).after(result)
+		}
 		return stopped(cause, ran, result)
 	}
-	found := fault.From(err)
 	ended := failed(outcomeOf(found.Kind), found)
 	if len(result.Content) > 0 {
 		ended.Content = nil // the tool has put it into words itself

@@ -37,7 +37,7 @@ type running struct {
 
 // call carries one call to the server.
 func (s *server) call(ctx context.Context, env *tools.Env, tool string, input json.RawMessage) (tools.Result, error) {
-	l, err := s.connected(ctx)
+	l, err := s.reached(ctx)
 	if err != nil {
 		return tools.Result{}, err
 	}
@@ -66,6 +66,45 @@ func (s *server) call(ctx context.Context, env *tools.Env, tool string, input js
 	return tools.Result{}, s.fault(l, err)
 }
 
+const (
+	// silence is how long a process may not have been heard of before it is asked, in front of a call, whether it is there. Ours:
+	// far less than a person needs between two calls, and more than a server needs that answers one after the other.
+	silence = 100 * time.Millisecond
+	// pingLimit is how long it may take to answer that before the call is sent all the same.
+	pingLimit = time.Second
+)
+
+// reached gives the present connection. To a process that has just ended calls could be sent still, and what became of them
+// would not be known: one that has been silent is asked before.
+func (s *server) reached(ctx context.Context) (*link, error) {
+	l, err := s.connected(ctx, nil)
+	if err != nil || l.process == nil || l.answers(ctx) {
+		return l, err
+	}
+	l.drop()
+	return s.connected(ctx, l)
+}
+
+// answers reports that a process is there, as far as can be told: it was heard of, or answers, though perhaps not what it was
+// asked, or is too slow for that. One that was too slow is not asked again until it has been heard of.
+func (l *link) answers(ctx context.Context) bool {
+	heard := l.process.heard.Load()
+	if time.Since(l.process.began)-time.Duration(heard) < silence || l.slow.Load() == heard {
+		return true
+	}
+	ctx, cancel := context.WithTimeout(ctx, pingLimit)
+	defer cancel()
+	err := l.session.Ping(ctx, nil)
+	if err == nil {
+		return true
+	}
+	if ctx.Err() != nil && !l.ended() {
+		l.slow.Store(heard)
+		return true
+	}
+	return !l.lost(err)
+}
+
 // fault puts into words why a call has come to nothing.
 func (s *server) fault(l *link, err error) error {
 	name := s.entry.Name
@@ -78,14 +117,14 @@ func (s *server) fault(l *link, err error) error {
 		_ = l.lost(err) // the next call is to see it, if it is
 		return responseTooLarge(name)
 	case said && refused.Code == codeRejected && !errors.As(err, &unreached):
-		return fault.Failedf("server_unavailable", "The MCP server %s did not take the call: %s. It was not carried out; try again later.", name, cut(line(err.Error()), 300))
+		return fault.Failedf("server_unavailable", "The MCP server %s did not take the call: %s. It was not carried out; try again later.", name, cut(line(s.entry.words(err)), 300))
 	case said && !own(refused.Code):
 		return fault.Failedf("tool_failed", "The MCP server %s did not carry the call out: %s", name, cut(clean(refused.Message), maxDescription))
 	}
 	if !l.lost(err) {
-		return fault.Failedf("bad_response", "The MCP server %s answered with what is no result: %s. The call may have been carried out.", name, cut(line(err.Error()), 300))
+		return fault.Failedf("bad_response", "The MCP server %s answered with what is no result: %s. The call may have been carried out.", name, cut(line(s.entry.words(err)), 300))
 	}
-	why := cut(line(err.Error()), 300)
+	why := cut(line(s.entry.words(err)), 300)
 	if l.ended() {
 		why = l.why()
 	}

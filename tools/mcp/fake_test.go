@@ -127,6 +127,9 @@ func (f *fake) handle(m wire) {
 	switch m.Method {
 	case "initialize":
 		f.stop("initialize")
+		if f.mode == "sick" && !f.noted("healed") {
+			os.Exit(3)
+		}
 		if f.mode == "deaf" {
 			for i := range 100_000 {
 				f.say(`{"jsonrpc":"2.0","id":"deaf%d","method":"roots/list"}`, i)
@@ -143,7 +146,9 @@ func (f *fake) handle(m wire) {
 			f.say(`{"jsonrpc":"2.0","method":}`)
 		}
 		f.result(m.ID, `{"protocolVersion":"2025-06-18","capabilities":{"tools":{"listChanged":true},"logging":{}},"serverInfo":{"name":"fake","version":"1"}}`)
-	case "logging/setLevel", "ping":
+	case "ping":
+		f.ping(m)
+	case "logging/setLevel":
 		f.result(m.ID, `{}`)
 	case "tools/list":
 		f.stop("list")
@@ -156,6 +161,17 @@ func (f *fake) handle(m wire) {
 	case "":
 		f.note("answer-"+strings.Trim(string(m.ID), `"`), string(m.Result))
 		f.answered(m)
+	}
+}
+
+func (f *fake) ping(m wire) {
+	f.note("pinged", "")
+	switch f.mode {
+	case "refuse-ping":
+		f.say(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"no such method"}}`, m.ID)
+	case "ignore-ping":
+	default:
+		f.result(m.ID, `{}`)
 	}
 }
 

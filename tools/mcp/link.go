@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -31,6 +32,7 @@ const (
 
 // A link is one connection.
 type link struct {
+	entry   Entry
 	session *sdk.ClientSession
 	process *stdio             // nil: it is on the network
 	origin  *origin            // nil: it is a process
@@ -39,7 +41,8 @@ type link struct {
 	relist  chan struct{}      // of size 1: the tools have changed
 	broken  chan struct{}      // of size 1: a call has found that nobody is there any more
 	waiter  sync.WaitGroup
-	err     error // why it has ended; set before gone is closed
+	err     error        // why it has ended; set before gone is closed
+	slow    atomic.Int64 // of a process: the last that was heard of it when it did not answer in time
 
 	mu      sync.Mutex
 	calls   []*running // oldest first
@@ -63,7 +66,7 @@ func connect(ctx context.Context, e Entry, host Host, hear func(level, text stri
 }
 
 func handshake(ctx context.Context, e Entry, host Host, hear func(level, text string), junk func([]byte), protocol string) (*link, error) {
-	l := &link{gone: make(chan struct{}), relist: make(chan struct{}, 1), broken: make(chan struct{}, 1)}
+	l := &link{entry: e, gone: make(chan struct{}), relist: make(chan struct{}, 1), broken: make(chan struct{}, 1)}
 	ctx, l.cancel = context.WithCancel(ctx)
 	transport, err := l.reach(e, host, junk)
 	if err != nil {
@@ -131,12 +134,7 @@ func logged(p *sdk.LoggingMessageParams) string { //nolint:staticcheck // deprec
 }
 
 // changed notes that the tools have changed. It does not block.
-func (l *link) changed() {
-	select {
-	case l.relist <- struct{}{}:
-	default:
-	}
-}
+func (l *link) changed() { signal(l.relist) }
 
 // list gives what the server offers, and what of it is not looked at.
 func (l *link) list(ctx context.Context) (offered []*sdk.Tool, leftOut []string, err error) {
@@ -237,12 +235,7 @@ func (l *link) ended() bool {
 }
 
 // drop says that nobody is there any more, where the connection itself does not notice.
-func (l *link) drop() {
-	select {
-	case l.broken <- struct{}{}:
-	default:
-	}
-}
+func (l *link) drop() { signal(l.broken) }
 
 // errLeft is the cause with which calls end whose connection is given up.
 var errLeft = errors.New("the connection was given up")
@@ -285,7 +278,7 @@ func (l *link) why() string {
 		return l.process.why()
 	}
 	if l.err != nil {
-		return "the connection has ended: " + cut(line(l.err.Error()), 300)
+		return "the connection has ended: " + cut(line(l.entry.words(l.err)), 300)
 	}
 	return "the connection has ended"
 }

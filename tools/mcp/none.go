@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/toold/toold/tools"
+	"github.com/toold/toold/tools/fault"
 )
 
 // Built reports that this build has the MCP client.
@@ -39,6 +40,11 @@ func (s *Set) Serve(entries []Entry) {
 
 // Await returns at once.
 func (s *Set) Await(context.Context) {}
+
+// Revive says that there is nothing to start a server with.
+func (s *Set) Revive(_ context.Context, name string) error {
+	return fault.Failedf("server_unavailable", "The MCP server %s is not there: this build of toold has no MCP client.", name)
+}
 
 // Tools is empty.
 func (s *Set) Tools() []tools.Tool { return nil }

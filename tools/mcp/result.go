@@ -21,10 +21,9 @@ import (
 const (
 	// maxBlocks is how many blocks of one result are given; ours.
 	maxBlocks = 200
-	// maxBlob and maxBlobs are how many bytes one block that is not text may have, and all of them together: a message to a
-	// model API ends at 32 MB, in base64.
-	maxBlob  = 10 << 20
-	maxBlobs = 16 << 20
+	// maxBytes is how many bytes all that is not text may have together. Most clients take messages of 4 MiB, and there is text
+	// beside it, which is cut elsewhere.
+	maxBytes = 3 << 20
 )
 
 // A structured is a JSON object that a server gave.
@@ -37,12 +36,13 @@ func (s structured) MarshalJSON() ([]byte, error) { return s, nil }
 type taken struct {
 	ctx    context.Context
 	blocks []tools.Block
-	bytes  int // of blocks that are not text
+	bytes  int // of what is not text
 }
 
 // resultOf gives what a server's result says. The error is the server's own finding that the call has failed.
 func resultOf(ctx context.Context, server string, given *sdk.CallToolResult) (tools.Result, error) {
 	t := taken{ctx: ctx}
+	result := tools.Result{Structured: t.object(given.StructuredContent)}
 	for i, content := range given.Content {
 		if i == maxBlocks {
 			t.say("(%d more blocks of the result are left out: no more than %d are given.)", len(given.Content)-maxBlocks, maxBlocks)
@@ -50,7 +50,6 @@ func resultOf(ctx context.Context, server string, given *sdk.CallToolResult) (to
 		}
 		t.add(content)
 	}
-	result := tools.Result{Structured: object(given.StructuredContent)}
 	if len(t.blocks) == 0 && result.Structured != nil {
 		text, _ := json.Marshal(result.Structured)
 		t.text(string(text))
@@ -65,8 +64,8 @@ func resultOf(ctx context.Context, server string, given *sdk.CallToolResult) (to
 	return result, nil
 }
 
-// object gives structured content as an object; what is none goes into one.
-func object(content any) any {
+// object gives structured content as an object; what is none goes into one, and what is too large is said to be.
+func (t *taken) object(content any) any {
 	if content == nil {
 		return nil
 	}
@@ -74,7 +73,7 @@ func object(content any) any {
 		content = map[string]any{"value": content}
 	}
 	text, err := json.Marshal(content)
-	if err != nil {
+	if err != nil || !t.room("application/json", len(text)) {
 		return nil
 	}
 	return structured(text)
@@ -97,7 +96,10 @@ func (t *taken) add(content sdk.Content) {
 	case *sdk.AudioContent:
 		t.document(c.MIMEType, c.Data)
 	case *sdk.ResourceLink:
-		t.blocks = append(t.blocks, tools.Block{Link: &tools.Link{URI: line(c.URI), Name: line(c.Name)}})
+		link := tools.Link{URI: line(c.URI), Name: line(c.Name)}
+		if t.room("a link", len(link.URI)+len(link.Name)) {
+			t.blocks = append(t.blocks, tools.Block{Link: &link})
+		}
 	case *sdk.EmbeddedResource:
 		t.resource(c.Resource)
 	default:
@@ -133,7 +135,7 @@ func (t *taken) image(media string, data []byte) {
 		t.document(media, data)
 		return
 	}
-	fitted, err := picture.Fit(t.ctx, media, data, picture.MaxBytes)
+	fitted, err := picture.Fit(t.ctx, media, data, min(picture.MaxBytes, maxBytes))
 	switch {
 	case err != nil && context.Cause(t.ctx) != nil:
 		t.say("(An image of %d bytes is left out: the call was stopped before it was looked at.)", len(data))
@@ -161,8 +163,8 @@ func (t *taken) document(media string, data []byte) {
 
 // room reports that so many bytes may still be given, and describes what is not.
 func (t *taken) room(media string, size int) bool {
-	if size > maxBlob || t.bytes+size > maxBlobs {
-		t.say("(A block, %s of %d bytes, is left out: one may have %d MiB, and all of a result %d MiB.)", media, size, maxBlob>>20, maxBlobs>>20)
+	if t.bytes+size > maxBytes {
+		t.say("(A block, %s of %d bytes, is left out: all of a result may have %d MiB.)", media, size, maxBytes>>20)
 		return false
 	}
 	t.bytes += size

@@ -43,7 +43,7 @@ type server struct {
 	stop  context.CancelFunc
 	done  chan struct{} // closed: it has ended, and nothing of it is left
 	first chan struct{} // closed: the first start has come to something
-	wake  chan struct{} // of size 1: a call wants a server that was given up
+	wake  chan struct{} // of size 1: a call wants a server that was given up, or that rests
 	logs  *rate.Limiter // of what it logs
 
 	mu      sync.Mutex
@@ -223,7 +223,7 @@ func (s *server) listAgain(ctx context.Context, l *link) {
 	defer cancel()
 	if err := s.list(ctx, l); err != nil {
 		if !l.ended() && ctx.Err() == nil {
-			s.notice(Notice{Code: "mcp_left_out", Message: fmt.Sprintf("The MCP server %s says that its tools have changed, and could not say which there are: %s. Those from before stay listed.", s.entry.Name, cut(line(err.Error()), 300))})
+			s.notice(Notice{Code: "mcp_left_out", Message: fmt.Sprintf("The MCP server %s says that its tools have changed, and could not say which there are: %s. Those from before stay listed.", s.entry.Name, cut(line(s.entry.words(err)), 300))})
 		}
 		return
 	}
@@ -235,7 +235,7 @@ func (s *server) failed(ctx context.Context, err error, times int) {
 	if ctx.Err() != nil {
 		return
 	}
-	why := cut(clean(err.Error()), 1000)
+	why := cut(clean(s.entry.words(err)), 1000)
 	given := times == manyStarts
 	s.update(func() { s.status.State, s.status.Why = Failed, why })
 	switch {
@@ -246,36 +246,50 @@ func (s *server) failed(ctx context.Context, err error, times int) {
 	}
 }
 
-// connected gives the present connection. It waits while the server starts, as long as ctx lets it.
-func (s *server) connected(ctx context.Context) (*link, error) {
-	for woken := false; ; {
+// connected gives the present connection, which is another than the lost one. It waits while the server starts, as long as ctx
+// lets it, and does not wait for a start that is only put off.
+func (s *server) connected(ctx context.Context, lost *link) (*link, error) {
+	for hurried, woken := false, false; ; {
 		s.mu.Lock()
 		l, status, changed := s.link, s.status, s.changed
 		s.mu.Unlock()
 		switch {
+		case l != nil && l != lost && !l.ended():
+			return l, context.Cause(ctx)
 		case context.Cause(ctx) != nil:
-			return nil, context.Cause(ctx)
-		case l != nil && !l.ended():
-			return l, nil
+			return nil, s.late(ctx)
 		case l == nil && status.State == Failed && woken:
 			return nil, s.unavailable(status.Why)
 		case l == nil && status.State == Failed:
 			woken = true
-			select {
-			case s.wake <- struct{}{}:
-			default:
-			}
+			signal(s.wake)
+		case l == nil && status.State == Restarting && !hurried:
+			hurried = true
+			signal(s.wake)
 		}
 		select {
 		case <-changed:
 		case <-s.done:
 			return nil, s.unavailable("it is served no more")
 		case <-ctx.Done():
-			if errors.Is(context.Cause(ctx), tools.ErrTimeout) {
-				return nil, s.unavailable("it had not started when the call's time limit ran out")
-			}
-			return nil, context.Cause(ctx)
+			return nil, s.late(ctx)
 		}
+	}
+}
+
+// late is why a call was not sent whose context has ended.
+func (s *server) late(ctx context.Context) error {
+	if errors.Is(context.Cause(ctx), tools.ErrTimeout) {
+		return s.unavailable("it was not ready when the call's time limit ran out")
+	}
+	return context.Cause(ctx)
+}
+
+// signal tells whoever waits, or will, at c, which is of size 1.
+func signal(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"sync"
 
 	"github.com/toold/toold/tools"
+	"github.com/toold/toold/tools/fault"
 )
 
 // A Set is the servers of one session. Its methods may be used from any goroutine.
@@ -78,6 +79,19 @@ func (s *Set) Await(ctx context.Context) {
 			return
 		}
 	}
+}
+
+// Revive has a server start that is not there, also one that was given up, and waits for what comes of it. The error says why
+// it still is not there.
+func (s *Set) Revive(ctx context.Context, name string) error {
+	s.mu.Lock()
+	server := s.servers[name]
+	s.mu.Unlock()
+	if server == nil {
+		return fault.Failedf("server_unavailable", "There is no MCP server %s any more.", name)
+	}
+	_, err := server.connected(ctx, nil)
+	return err
 }
 
 // sorted gives the servers by name.

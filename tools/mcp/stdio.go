@@ -61,6 +61,8 @@ type stdio struct {
 	relist   func()            // hears that the tools have changed, where the notification was dropped
 	queue    []jsonrpc.Message // of a batch, not yet given; Read's own
 	dropped  atomic.Int64
+	began    time.Time
+	heard    atomic.Int64 // when it last printed a line, in nanoseconds after began
 }
 
 type outgoing struct {
@@ -87,7 +89,7 @@ func startProcess(e Entry, host Host, junk func([]byte), relist func()) (*stdio,
 	s := &stdio{
 		stdin: far, lines: make(chan []byte), outgoing: make(chan outgoing), asked: make(chan struct{}, maxAsked),
 		ended: make(chan struct{}), closed: make(chan struct{}), errs: tail{most: maxStderr},
-		news: rate.NewLimiter(notes, noteBurst), junk: junk, relist: relist,
+		news: rate.NewLimiter(notes, noteBurst), junk: junk, relist: relist, began: time.Now(),
 	}
 	out := &splitter{give: s.take, refuse: junk}
 	c.Stdin, c.Stdout, c.Stderr = near, out, &s.errs
@@ -144,6 +146,7 @@ func executable(path string) bool {
 
 // take hands a line to who reads. It is called from one goroutine.
 func (s *stdio) take(line []byte) {
+	s.heard.Store(int64(time.Since(s.began)))
 	select {
 	case s.lines <- line:
 	case <-s.closed: // what comes after that is of no use to anybody

@@ -148,8 +148,10 @@ func (p *edit) report(in input, w workspace.Written) string {
 		return fmt.Sprintf("Cell %s of %s already holds exactly this; nothing was written.", p.id, w.Path.Shown())
 	}
 	fmt.Fprintf(&b, "Updated %s: %s. The notebook has %s now.\n", w.Path.Shown(), p.what, text.Count(len(p.book.Cells), "cell"))
-	if w.OtherNames != "" {
-		fmt.Fprintf(&b, "Note: %s\n", w.OtherNames)
+	for _, note := range []string{w.OtherNames, w.InEditor} {
+		if note != "" {
+			fmt.Fprintf(&b, "Note: %s\n", note)
+		}
 	}
 	if p.crlf {
 		b.WriteString("Note: the lines of the cell's source end in CRLF; the new ones do too.\n")

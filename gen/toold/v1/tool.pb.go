@@ -622,8 +622,9 @@ type Attach struct {
 	Client *ClientInfo `protobuf:"bytes,5,opt,name=client,proto3" json:"client,omitempty"`
 	// What the client can do. All off unless set.
 	Capabilities *Capabilities `protobuf:"bytes,6,opt,name=capabilities,proto3" json:"capabilities,omitempty"`
-	// Tools that the client runs itself, for as long as the stream lives and 5 s longer. A later stream that registers the
-	// same name takes the tool over, with its calls that run: they are sent again. At most 128 of a session.
+	// Tools that the client runs itself, for as long as the stream lives and 5 s longer. Of streams that register the same
+	// name the newest is sent new calls. When a stream is gone, its calls that run are sent again to one that has
+	// registered the same schema and read_only. At most 128 of a session.
 	ClientTools []*ClientTool `protobuf:"bytes,7,rep,name=client_tools,json=clientTools,proto3" json:"client_tools,omitempty"`
 	// May change on a later attach: unset fields keep their value. In force from the next turn, permission_mode at once.
 	Options *Options `protobuf:"bytes,8,opt,name=options,proto3" json:"options,omitempty"`
@@ -1487,12 +1488,14 @@ type ClientToolResult struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Of the ClientToolUse.
 	ToolUseId string `protobuf:"bytes,1,opt,name=tool_use_id,json=toolUseId,proto3" json:"tool_use_id,omitempty"`
-	// What it gave. Of all that a client sends, 4 MiB go into one message.
+	// What it gave: at most 200 blocks, and 3 MiB with structured.
 	Content []*Content `protobuf:"bytes,2,rep,name=content,proto3" json:"content,omitempty"`
 	// It did not succeed.
 	IsError bool `protobuf:"varint,3,opt,name=is_error,json=isError,proto3" json:"is_error,omitempty"`
 	// The same result for programs.
-	Structured    *structpb.Struct `protobuf:"bytes,4,opt,name=structured,proto3" json:"structured,omitempty"`
+	Structured *structpb.Struct `protobuf:"bytes,4,opt,name=structured,proto3" json:"structured,omitempty"`
+	// Of the ClientToolUse, where ids are given anew in each turn; empty: the oldest call with the id.
+	TurnId        string `protobuf:"bytes,5,opt,name=turn_id,json=turnId,proto3" json:"turn_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1555,13 +1558,22 @@ func (x *ClientToolResult) GetStructured() *structpb.Struct {
 	return nil
 }
 
+func (x *ClientToolResult) GetTurnId() string {
+	if x != nil {
+		return x.TurnId
+	}
+	return ""
+}
+
 // How far a tool that the client runs has come.
 type ClientToolProgress struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Of the ClientToolUse.
 	ToolUseId string `protobuf:"bytes,1,opt,name=tool_use_id,json=toolUseId,proto3" json:"tool_use_id,omitempty"`
 	// The newest step.
-	Step          *Step `protobuf:"bytes,2,opt,name=step,proto3" json:"step,omitempty"`
+	Step *Step `protobuf:"bytes,2,opt,name=step,proto3" json:"step,omitempty"`
+	// As in ClientToolResult.
+	TurnId        string `protobuf:"bytes,3,opt,name=turn_id,json=turnId,proto3" json:"turn_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1608,6 +1620,13 @@ func (x *ClientToolProgress) GetStep() *Step {
 		return x.Step
 	}
 	return nil
+}
+
+func (x *ClientToolProgress) GetTurnId() string {
+	if x != nil {
+		return x.TurnId
+	}
+	return ""
 }
 
 // The unsaved text of a file in the client's editor.
@@ -1728,7 +1747,9 @@ type BufferEdited struct {
 	// The buffer's version after the edit.
 	Version int64 `protobuf:"varint,2,opt,name=version,proto3" json:"version,omitempty"`
 	// Why the edit was not made; empty: it was.
-	Error         string `protobuf:"bytes,3,opt,name=error,proto3" json:"error,omitempty"`
+	Error string `protobuf:"bytes,3,opt,name=error,proto3" json:"error,omitempty"`
+	// As in ClientToolResult.
+	TurnId        string `protobuf:"bytes,4,opt,name=turn_id,json=turnId,proto3" json:"turn_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1784,13 +1805,22 @@ func (x *BufferEdited) GetError() string {
 	return ""
 }
 
+func (x *BufferEdited) GetTurnId() string {
+	if x != nil {
+		return x.TurnId
+	}
+	return ""
+}
+
 // The client's reply to SaveBuffers.
 type BuffersSaved struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Of the call that waits for it.
 	ToolUseId string `protobuf:"bytes,1,opt,name=tool_use_id,json=toolUseId,proto3" json:"tool_use_id,omitempty"`
 	// Paths that could not be saved.
-	Unsaved       []string `protobuf:"bytes,2,rep,name=unsaved,proto3" json:"unsaved,omitempty"`
+	Unsaved []string `protobuf:"bytes,2,rep,name=unsaved,proto3" json:"unsaved,omitempty"`
+	// As in ClientToolResult.
+	TurnId        string `protobuf:"bytes,3,opt,name=turn_id,json=turnId,proto3" json:"turn_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1837,6 +1867,13 @@ func (x *BuffersSaved) GetUnsaved() []string {
 		return x.Unsaved
 	}
 	return nil
+}
+
+func (x *BuffersSaved) GetTurnId() string {
+	if x != nil {
+		return x.TurnId
+	}
+	return ""
 }
 
 // One call in one line.
@@ -2634,30 +2671,34 @@ const file_toold_v1_tool_proto_rawDesc = "" +
 	"\vDiscardTurn\x12\x17\n" +
 	"\aturn_id\x18\x01 \x01(\tR\x06turnId\"\x17\n" +
 	"\x03Ack\x12\x10\n" +
-	"\x03seq\x18\x01 \x01(\x04R\x03seq\"\xb3\x01\n" +
+	"\x03seq\x18\x01 \x01(\x04R\x03seq\"\xcc\x01\n" +
 	"\x10ClientToolResult\x12\x1e\n" +
 	"\vtool_use_id\x18\x01 \x01(\tR\ttoolUseId\x12+\n" +
 	"\acontent\x18\x02 \x03(\v2\x11.toold.v1.ContentR\acontent\x12\x19\n" +
 	"\bis_error\x18\x03 \x01(\bR\aisError\x127\n" +
 	"\n" +
 	"structured\x18\x04 \x01(\v2\x17.google.protobuf.StructR\n" +
-	"structured\"X\n" +
+	"structured\x12\x17\n" +
+	"\aturn_id\x18\x05 \x01(\tR\x06turnId\"q\n" +
 	"\x12ClientToolProgress\x12\x1e\n" +
 	"\vtool_use_id\x18\x01 \x01(\tR\ttoolUseId\x12\"\n" +
-	"\x04step\x18\x02 \x01(\v2\x0e.toold.v1.StepR\x04step\"W\n" +
+	"\x04step\x18\x02 \x01(\v2\x0e.toold.v1.StepR\x04step\x12\x17\n" +
+	"\aturn_id\x18\x03 \x01(\tR\x06turnId\"W\n" +
 	"\rBufferChanged\x12\x12\n" +
 	"\x04path\x18\x01 \x01(\tR\x04path\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\x03R\aversion\x12\x18\n" +
 	"\acontent\x18\x03 \x01(\tR\acontent\"\"\n" +
 	"\fBufferClosed\x12\x12\n" +
-	"\x04path\x18\x01 \x01(\tR\x04path\"^\n" +
+	"\x04path\x18\x01 \x01(\tR\x04path\"w\n" +
 	"\fBufferEdited\x12\x1e\n" +
 	"\vtool_use_id\x18\x01 \x01(\tR\ttoolUseId\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\x03R\aversion\x12\x14\n" +
-	"\x05error\x18\x03 \x01(\tR\x05error\"H\n" +
+	"\x05error\x18\x03 \x01(\tR\x05error\x12\x17\n" +
+	"\aturn_id\x18\x04 \x01(\tR\x06turnId\"a\n" +
 	"\fBuffersSaved\x12\x1e\n" +
 	"\vtool_use_id\x18\x01 \x01(\tR\ttoolUseId\x12\x18\n" +
-	"\aunsaved\x18\x02 \x03(\tR\aunsaved\"\xaa\x02\n" +
+	"\aunsaved\x18\x02 \x03(\tR\aunsaved\x12\x17\n" +
+	"\aturn_id\x18\x03 \x01(\tR\x06turnId\"\xaa\x02\n" +
 	"\x0eRunToolRequest\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12/\n" +

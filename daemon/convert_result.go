@@ -1,0 +1,169 @@
+package daemon
+
+// A call's result as the wire has it: never larger, nor nested deeper, than what clients take. Knows nothing of who gave it.
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/structpb"
+
+	tooldv1 "github.com/toold/toold/gen/toold/v1"
+	"github.com/toold/toold/scheduler/pipeline"
+	"github.com/toold/toold/tools"
+	"github.com/toold/toold/tools/fault"
+)
+
+const (
+	// recordedResult is how many bytes a result may have on the wire: with what stands around it a record stays below 4 MiB.
+	recordedResult  = 3<<20 + 512<<10
+	shownText       = 1 << 20
+	shownStructured = 1 << 20 // as JSON
+	// wiredStructured is the same on the wire, where a number takes several times what it takes in JSON.
+	wiredStructured = 2 << 20
+	// nested is how deep objects and lists may nest. Clients in C++, Java and Python stop at 100 messages in each other; an
+	// object is three.
+	nested = 25
+	// smallPart is the size, in bytes, up to which leaving a part out gains nothing; crowdedBlocks such blocks are far below
+	// recordedResult.
+	smallPart, crowdedBlocks = 1 << 10, 1000
+)
+
+func resultOf(use *pipeline.Use, e pipeline.Ended) *tooldv1.ToolResult {
+	result := &tooldv1.ToolResult{
+		ToolUseId: use.ID, Index: uint32(use.Index), IsError: e.Outcome != pipeline.OK, Outcome: tooldv1.Outcome(e.Outcome),
+		Error: errorOf(e.Fault), Structured: structOf(e.Structured),
+		Usage: &tooldv1.Usage{
+			Waited: durationpb.New(e.Usage.Waited), Asked: durationpb.New(e.Usage.Asked), Ran: durationpb.New(e.Usage.Ran),
+			OutputBytes: uint64(e.Usage.OutputBytes), PeakMemoryBytes: uint64(e.Usage.PeakMemory), Sandbox: tierOf(e.Usage.Tier),
+		},
+	}
+	result.Confinement = confinementOf(e.Confined)
+	for _, block := range e.Content {
+		result.Content = append(result.Content, contentOf(block))
+	}
+	if e.Spill != nil {
+		result.Spill = &tooldv1.Spill{Path: clean(e.Spill.Path), OmittedBytes: uint64(e.Spill.Bytes), OmittedLines: uint64(e.Spill.Lines)}
+	}
+	fit(result)
+	return result
+}
+
+func contentOf(block tools.Block) *tooldv1.Content {
+	switch {
+	case block.Image != nil:
+		return &tooldv1.Content{Block: &tooldv1.Content_Image{Image: blobOf(block.Image)}}
+	case block.Document != nil:
+		return &tooldv1.Content{Block: &tooldv1.Content_Document{Document: blobOf(block.Document)}}
+	case block.Link != nil:
+		return &tooldv1.Content{Block: &tooldv1.Content_Link{Link: &tooldv1.Link{Uri: clean(block.Link.URI), Name: clean(block.Link.Name)}}}
+	}
+	return &tooldv1.Content{Block: &tooldv1.Content_Text{Text: shortened(block.Text, shownText)}}
+}
+
+func blobOf(b *tools.Blob) *tooldv1.Blob { return &tooldv1.Blob{MediaType: b.MediaType, Data: b.Data} }
+
+func errorOf(e *fault.Error) *tooldv1.Error {
+	if e == nil {
+		return nil
+	}
+	return &tooldv1.Error{Code: e.Code, Message: shortened(visible(e.Message), shownFault), Field: shortened(e.Field, shownReason), Details: structOf(e.Details)}
+}
+
+// fit leaves the largest parts of a result out, and says so in their place, until the rest is no larger than may be recorded.
+func fit(result *tooldv1.ToolResult) {
+	for proto.Size(result) > recordedResult {
+		largest := slices.MaxFunc(partsOf(result), func(a, b part) int { return a.size - b.size })
+		if largest.size <= smallPart {
+			crowd(result)
+			return
+		}
+		largest.omit(largest.size)
+	}
+}
+
+// crowd leaves blocks out of a result that has too many of them, none of which is large.
+func crowd(result *tooldv1.ToolResult) {
+	if more := len(result.GetContent()) - crowdedBlocks; more > 0 {
+		text := fmt.Sprintf("(%d more blocks of the result are left out: no more than %d are given.)", more, crowdedBlocks)
+		result.Content = append(result.Content[:crowdedBlocks:crowdedBlocks], &tooldv1.Content{Block: &tooldv1.Content_Text{Text: text}})
+	}
+}
+
+// A part is what of a result can be left out.
+type part struct {
+	size int // on the wire
+	omit func(size int)
+}
+
+func partsOf(result *tooldv1.ToolResult) []part {
+	parts := []part{
+		{proto.Size(result.GetStructured()), func(size int) { result.Structured = omitted(size) }},
+		{proto.Size(result.GetError().GetDetails()), func(size int) { result.Error.Details = omitted(size) }},
+	}
+	for i, content := range result.GetContent() {
+		parts = append(parts, part{proto.Size(content), func(int) { result.Content[i] = omittedBlock(content) }})
+	}
+	return parts
+}
+
+// omitted stands for a value of that size.
+func omitted(size int) *structpb.Struct {
+	return &structpb.Struct{Fields: map[string]*structpb.Value{"omitted_bytes": structpb.NewNumberValue(float64(size))}}
+}
+
+// omittedBlock says which block is left out.
+func omittedBlock(content *tooldv1.Content) *tooldv1.Content {
+	what, size := "A block", proto.Size(content)
+	for _, blob := range []*tooldv1.Blob{content.GetImage(), content.GetDocument()} {
+		if blob != nil {
+			what, size = "A block, "+short(visible(blob.GetMediaType()))+",", len(blob.GetData())
+		}
+	}
+	text := fmt.Sprintf("(%s of %d bytes is left out: all of a result may have no more than %d.)", what, size, recordedResult)
+	return &tooldv1.Content{Block: &tooldv1.Content_Text{Text: text}}
+}
+
+// structOf puts a value that marshals to a JSON object into a Struct; nil when it does not. One that is too large for a
+// message is replaced by its size, and what nests too deep for one by words that say so.
+func structOf(value any) *structpb.Struct {
+	if value == nil {
+		return nil
+	}
+	text, err := json.Marshal(value) // replaces what is not UTF-8
+	if err != nil {
+		return nil
+	}
+	if len(text) > shownStructured {
+		return omitted(len(text))
+	}
+	into := &structpb.Struct{}
+	if into.UnmarshalJSON(text) != nil {
+		return nil
+	}
+	for _, field := range into.GetFields() {
+		flatten(field, 1)
+	}
+	if proto.Size(into) > wiredStructured {
+		return omitted(len(text))
+	}
+	return into
+}
+
+// flatten replaces what of a value, which so many objects and lists hold, nests too deep.
+func flatten(value *structpb.Value, depth int) {
+	object, list := value.GetStructValue(), value.GetListValue()
+	if (object != nil || list != nil) && depth == nested {
+		value.Kind = &structpb.Value_StringValue{StringValue: fmt.Sprintf("(left out: it nests deeper than %d levels)", nested)}
+		return
+	}
+	for _, field := range object.GetFields() {
+		flatten(field, depth+1)
+	}
+	for _, element := range list.GetValues() {
+		flatten(element, depth+1)
+	}
+}
