@@ -36,7 +36,7 @@ func (s *session) staff() {
 func (s *session) languageHost() language.Host {
 	return language.Host{
 		Roots: s.meta.Roots, Servers: s.languageServers, Environ: s.baseEnviron,
-		Box: func() *sandbox.Box { return s.lasting(pipeline.Rights.Reader) },
+		Box: func(program string) *sandbox.Box { return s.lasting(pipeline.Rights.Reader, program) },
 	}
 }
 
@@ -95,12 +95,12 @@ func (s *session) boxOf(e mcp.Entry) *sandbox.Box {
 		conf := s.stand().confining
 		return &sandbox.Box{Runner: conf.Runner, Filter: conf.Filter}
 	}
-	return s.lasting(pipeline.Rights.Worker)
+	return s.lasting(pipeline.Rights.Worker, e.Command)
 }
 
-// lasting gives a box of one kind by what holds now.
-func (s *session) lasting(kind func(pipeline.Rights, context.Context, string) *sandbox.Box) *sandbox.Box {
-	return kind(s.Rights(nil), s.ctx, s.meta.Roots[0])
+// lasting gives a box of one kind by what holds now, in which the program can be seen if its path is absolute.
+func (s *session) lasting(kind func(r pipeline.Rights, ctx context.Context, dir, program string) *sandbox.Box, program string) *sandbox.Box {
+	return kind(s.Rights(nil), s.ctx, s.meta.Roots[0], program)
 }
 
 // baseEnviron is the client's environment with what settings say.

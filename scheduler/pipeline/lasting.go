@@ -4,6 +4,7 @@ package pipeline
 
 import (
 	"context"
+	"path/filepath"
 	"slices"
 
 	"github.com/toold/toold/scheduler/permission"
@@ -11,15 +12,19 @@ import (
 )
 
 // Worker is the box of a process that may do what a command may of which nothing special was permitted. dir is where it
-// works.
-func (r Rights) Worker(ctx context.Context, dir string) *sandbox.Box {
+// works, and program what it runs: its file can be read wherever it lies, if that is absolute.
+func (r Rights) Worker(ctx context.Context, dir, program string) *sandbox.Box {
+	f := &permission.Facts{Dir: dir}
+	if real, err := filepath.EvalSymlinks(program); err == nil && filepath.IsAbs(real) {
+		f.Accesses = append(f.Accesses, permission.Access{Named: program, Real: real})
+	}
 	c := &Call{rights: r}
-	return c.box(c.policy(ctx, &permission.Facts{Dir: dir}, false))
+	return c.box(c.policy(ctx, f, false))
 }
 
 // Reader is the box of a process that changes nothing of anybody's, and has caches and temporary files of its own.
-func (r Rights) Reader(ctx context.Context, dir string) *sandbox.Box {
-	b := r.Worker(ctx, dir)
+func (r Rights) Reader(ctx context.Context, dir, program string) *sandbox.Box {
+	b := r.Worker(ctx, dir, program)
 	own := []string{r.Confining.Temp, r.Confining.Cache}
 	for i, place := range b.Policy.Places {
 		if place.Access == sandbox.Write && place.Source == "" && !slices.Contains(own, place.Path) {

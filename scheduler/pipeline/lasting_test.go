@@ -41,7 +41,7 @@ func TestReader(t *testing.T) {
 	}
 	own := []string{"write /tmp from temp", "write /var/tmp from temp", "write cache", "write temp"}
 	others := []string{"root", "main/.git", "more"}
-	acts, looks := r.shown(rights.Worker(t.Context(), r.root).Policy), r.shown(rights.Reader(t.Context(), r.root).Policy)
+	acts, looks := r.shown(rights.Worker(t.Context(), r.root, "").Policy), r.shown(rights.Reader(t.Context(), r.root, "").Policy)
 	for _, name := range others {
 		if !slices.Contains(acts, "write "+name) {
 			t.Errorf("what acts has no %s to write in %q", name, acts)

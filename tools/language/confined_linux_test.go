@@ -35,7 +35,7 @@ func TestConfined(t *testing.T) {
 	}
 	s.set = language.NewSet(language.Host{
 		Roots: []string{root}, Servers: func() []language.Server { return s.servers }, Environ: os.Environ,
-		Box: func() *sandbox.Box {
+		Box: func(string) *sandbox.Box {
 			return &sandbox.Box{Runner: runner, Policy: policy, Set: []string{
 				"GOCACHE=" + cache + "/go-build", "XDG_CACHE_HOME=" + cache, "TMPDIR=" + cache, "GOMODCACHE=" + strings.TrimSpace(string(home)),
 			}}

@@ -38,10 +38,10 @@ func Defaults() []Server {
 
 // A Host is what a Set stands on. The functions are asked anew each time, from any goroutine.
 type Host struct {
-	Roots   []string            // real paths
-	Servers func() []Server     // the first one that has a file's extension serves it
-	Box     func() *sandbox.Box // what one server is started with
-	Environ func() []string     // of the session; the box filters it
+	Roots   []string                          // real paths
+	Servers func() []Server                   // the first one that has a file's extension serves it
+	Box     func(program string) *sandbox.Box // what a server is started with whose program lies there
+	Environ func() []string                   // of the session; the box filters it
 }
 
 // Limits of time. Ours, but for the first: 30 s is half of what a call of the LSP tool gets.

@@ -53,12 +53,12 @@ func (s *Set) launch(ctx context.Context, spec Server, root string) (*server, er
 
 // spawn starts the process.
 func (s *Set) spawn(srv *server) (*io.PipeWriter, error) {
-	box := s.host.Box()
-	environ := box.Environ(s.host.Environ())
-	program, err := find(srv.spec, srv.root, environ)
+	program, err := find(srv.spec, srv.root, sandbox.Environ(s.host.Environ()))
 	if err != nil {
 		return nil, err
 	}
+	box := s.host.Box(program)
+	environ := box.Environ(s.host.Environ())
 	far, near, err := os.Pipe()
 	if err != nil {
 		return nil, fault.Failedf("language_server_failed", "%s was not started: %v.", srv.spec.name(), err)

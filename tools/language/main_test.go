@@ -47,7 +47,7 @@ func newSession(t *testing.T, servers ...language.Server) *session {
 	s := &session{T: t, root: realDir(t), servers: servers}
 	s.set = language.NewSet(language.Host{
 		Roots: []string{s.root}, Servers: func() []language.Server { return s.servers }, Environ: os.Environ,
-		Box: func() *sandbox.Box { return &sandbox.Box{Runner: runner} },
+		Box: func(string) *sandbox.Box { return &sandbox.Box{Runner: runner} },
 	})
 	t.Cleanup(func() {
 		s.set.Close()

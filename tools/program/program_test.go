@@ -400,6 +400,7 @@ func TestCacheTTL(t *testing.T) {
 				env = confined(t, action)
 				env.Box.Policy.Places = append(env.Box.Policy.Places, sandbox.Place{Path: filepath.Dir(count), Access: sandbox.Read})
 			}
+			env.Dir = filepath.Dir(count) // what is kept is for one directory
 			result, err := action.Run(t.Context(), env)
 			if err != nil {
 				t.Fatal(err)

@@ -227,7 +227,7 @@ func NewRoom(t testing.TB) *Room {
 	files := NewFiles(t, t.TempDir())
 	languages := language.NewSet(language.Host{
 		Roots: []string{files.Root}, Servers: language.Defaults, Environ: os.Environ,
-		Box: func() *sandbox.Box { return &sandbox.Box{Runner: runner} },
+		Box: func(string) *sandbox.Box { return &sandbox.Box{Runner: runner} },
 	})
 	t.Cleanup(func() {
 		languages.Close()
