@@ -31,7 +31,7 @@ func TestApproval(t *testing.T) {
 		t.Fatal(err)
 	}
 	entry := func(fillers int) string {
-		return fmt.Sprintf(`{"mcpServers": {"kit": {"command": "./kit", "env": {%q: "%d"}}}}`, mcpFillers, fillers)
+		return fmt.Sprintf(`{"mcpServers": {"kit": {"command": "./kit", "env": {%q: "%d", "GORACE": "atexit_sleep_ms=0"}}}}`, mcpFillers, fillers)
 	}
 	h.file(".mcp.json", entry(0))
 	trusted := &tooldv1.Options{Trusted: proto.Bool(true)}

@@ -92,7 +92,7 @@ func TestProgramSeesWhatIsSaved(t *testing.T) {
 func TestServerThatNeverCame(t *testing.T) {
 	h := prepare(t)
 	program := filepath.Join(h.root, "kit")
-	h.configure(fmt.Sprintf(`{"mcpServers": {"kit": {"command": %q, "sandbox": false, "env": {%q: "0"}}}}`, program, mcpFillers))
+	h.configure(fmt.Sprintf(`{"mcpServers": {"kit": {"command": %q, "sandbox": false, "env": {%q: "0", "GORACE": "atexit_sleep_ms=0"}}}}`, program, mcpFillers))
 	h.start()
 	c := h.join("s", free())
 	h.offers("s", 0)

@@ -219,7 +219,7 @@ func TestErrandsOfStalledClient(t *testing.T) {
 	c := h.join("s", nil)
 	silent := h.offer("s", tooldv1.Role_ROLE_COMPANION, askUser())
 	_ = silent // it never reads
-	big := strings.Repeat("x", 1<<20)
+	big := strings.Repeat("x", 100<<10)
 	for i := range 20 {
 		id := string(rune('a' + i))
 		c.use(id, "AskUser", `{"question":"`+big+`"}`)

@@ -169,6 +169,11 @@ func (s *session) awaitReturn(st *stream) {
 	s.mu.Lock()
 	waits := (len(st.offers) > 0 || st.buffers) && !st.missed && s.ctx.Err() == nil
 	st.missed = st.missed || waits
+	for _, e := range s.errandsOf(st) {
+		if e.over == nil {
+			s.handOver(e) // to one that has come already
+		}
+	}
 	s.mu.Unlock()
 	if !waits {
 		return

@@ -215,12 +215,12 @@ func (s *session) attach(ctx context.Context, st *stream, a *tooldv1.Attach) err
 		return err
 	}
 	s.streams[st] = struct{}{}
-	s.register(st)
 	s.used = time.Now()
 	s.meet(ctx, a.GetClient())
 	if !st.companion {
 		s.lead(st, a)
 	}
+	s.register(st) // when the stream that it displaces can be reached no more
 	if st.answers {
 		s.askAgain()
 	}

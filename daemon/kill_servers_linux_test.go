@@ -317,7 +317,7 @@ func TestGoplsKilledAtAnyMoment(t *testing.T) {
 	c := h.codes()
 	random := moments()
 	before, after := sound, mistyped
-	for round := range 6 {
+	for round := range 3 {
 		moment := time.NewTimer(time.Duration(random.Int64N(int64(800 * time.Millisecond))))
 		var killer sync.WaitGroup
 		killer.Go(func() {

@@ -94,5 +94,5 @@ func mcpEntry(t testing.TB, fillers int) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return fmt.Sprintf(`{"command": %q, "env": {%q: "%d"}}`, self, mcpFillers, fillers)
+	return fmt.Sprintf(`{"command": %q, "env": {%q: "%d", "GORACE": "atexit_sleep_ms=0"}}`, self, mcpFillers, fillers)
 }

@@ -79,8 +79,8 @@ func TestKilledAtAnyMoment(t *testing.T) {
 		rounds int
 		moment time.Duration // the latest at which it is killed
 	}{
-		{"own", func(*testing.T) language.Server { return own("good") }, "a.own", 60, 20 * time.Millisecond},
-		{"gopls", gopls, "a.go", 12, 800 * time.Millisecond},
+		{"own", func(*testing.T) language.Server { return own("good") }, "a.own", 24, 20 * time.Millisecond},
+		{"gopls", gopls, "a.go", 6, 800 * time.Millisecond},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			server := c.server(t)
