@@ -189,7 +189,8 @@ func TestCloseEndsLookups(t *testing.T) {
 		<-ctx.Done()
 		return nil, ctx.Err()
 	}}
-	for _, first := range []string{"CONNECT x.example:443", "GET http://x.example/"} {
+	// Two names: a lookup that two wait for outlives both, for as long as the name server may take.
+	for _, first := range []string{"CONNECT x.example:443", "GET http://y.example/"} {
 		if _, err := io.WriteString(b.dial(t), first+" HTTP/1.1\r\nHost: a\r\n\r\n"); err != nil {
 			t.Fatal(err)
 		}
