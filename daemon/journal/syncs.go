@@ -94,10 +94,14 @@ func (y *syncer) run(rested func()) {
 				suspect(y.wal.Name(), err)
 			}
 		}
+		rests := err != nil && y.release(group, err) // before anybody hears of it: what he appends then follows nothing
 		for _, p := range group {
 			p.conclude(err)
 		}
-		if y.release(group, err) {
+		if err == nil {
+			rests = y.release(group, nil)
+		}
+		if rests {
 			rested()
 		}
 		if closed {
