@@ -41,12 +41,13 @@ func (d *Daemon) confining(now *settings.Settings, roots []string, owner princip
 	limits := s.Within(settings.ProcessLimits{Processes: manyProcesses})
 	c := pipeline.Confining{
 		Runner: d.runner, Off: s.Disabled != nil, Optional: s.Optional != nil, Temp: temp, Filter: s.Filter(),
-		UnixSockets: s.AllUnixSockets != nil, Network: reachOf(now), Cache: d.cacheOf(owner, roots),
+		UnixSockets: s.AllUnixSockets != nil, Cache: d.cacheOf(owner, roots),
 		Write: within(roots, s.AllowWrite), Keep: entryPaths(s.DenyWrite),
 		Limits: sandbox.Limits{
 			Processes: uint64(limits.Processes), OpenFiles: uint64(limits.OpenFiles), Memory: uint64(limits.Memory), FileSize: uint64(limits.FileSize),
 		},
 	}
+	c.Network.Allowed, c.Network.Denied = now.Reach()
 	allowed, denied := entryPaths(s.AllowRead), entryPaths(slices.Concat(s.DenyRead, s.CredentialFiles))
 	if d.home != "" {
 		for _, name := range keyPlaces {
@@ -99,29 +100,6 @@ func (s *session) temp() string {
 
 func (d *Daemon) tempOf(session string) string {
 	return filepath.Join(realPath(d.StateDir), "temp", session)
-}
-
-// reachOf is which hosts processes may reach: what the sandbox settings name, and what rules say of WebFetch.
-func reachOf(now *settings.Settings) (n sandbox.Network) {
-	for _, name := range now.Sandbox.AllowedDomains {
-		n.Allowed = append(n.Allowed, name.Name)
-	}
-	for _, name := range now.Sandbox.DeniedDomains {
-		n.Denied = append(n.Denied, name.Name)
-	}
-	for _, rule := range now.Rules {
-		domain, ok := strings.CutPrefix(rule.Text, "WebFetch(domain:")
-		if domain = strings.TrimSuffix(domain, ")"); !ok {
-			continue
-		}
-		switch {
-		case rule.List == permission.DenyList:
-			n.Denied = append(n.Denied, domain)
-		case rule.List == permission.AllowList && now.Sandbox.ManagedDomainsOnly == nil:
-			n.Allowed = append(n.Allowed, domain)
-		}
-	}
-	return n
 }
 
 // escapeOf is what settings say of leaving the sandbox.

@@ -67,10 +67,7 @@ func (s *session) stepped(key string, step tools.Step) {
 // poke tells every stream that there may be something new beside the journal.
 func (s *session) poke() {
 	for _, stream := range s.attached() {
-		select {
-		case stream.poked <- struct{}{}:
-		default:
-		}
+		stream.wakeUp()
 	}
 }
 

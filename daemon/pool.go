@@ -42,7 +42,6 @@ func (s *session) pool(options *tooldv1.Options) *pool.Pool {
 	st := s.stand()
 	s.mu.Lock()
 	supplied := s.supply
-	env := &tools.Env{Dir: s.dir, Environ: s.environ(st), Languages: s.languages}
 	s.mu.Unlock()
 	if p := s.pooled.Load(); p != nil && p.standing == st && p.options == options && p.supply == supplied {
 		return p.Pool
@@ -53,6 +52,9 @@ func (s *session) pool(options *tooldv1.Options) *pool.Pool {
 		list = slices.Concat(list, supplied.servers, supplied.clients)
 		active = supplied.active
 	}
+	s.mu.Lock()
+	env := &tools.Env{Dir: s.dir, Environ: s.environ(st), Languages: s.languages}
+	s.mu.Unlock()
 	conditions := pool.Conditions{Env: env, Preset: pool.Preset(st.settings.Preset), Removed: func(name string) string {
 		if rule := st.rules.Removes(name); rule != nil {
 			return fmt.Sprintf("The rule %s in %s denies it.", rule.Text, rule.Origin)

@@ -40,7 +40,7 @@ func (s *session) peek(c *pipeline.Call, st *standing) *tools.Env {
 		CallID: outputName(s.name, c.Key), Dir: s.dir, Environ: s.environ(st), Cursors: maps.Clone(s.cursors),
 		Tasks: s.tasks, MaxChars: spec.MaxResultChars, Languages: s.languages, Principal: string(s.meta.owner()),
 	}
-	env.Reach.Allowed, env.Reach.Denied = st.settings.Reach()
+	env.Reach = tools.Reach{Allowed: st.confining.Network.Allowed, Denied: st.confining.Network.Denied}
 	if env.MaxChars == 0 {
 		env.MaxChars = pipeline.DefaultMaxChars
 	}

@@ -274,10 +274,7 @@ func (st *stream) repeat(key string) {
 	st.session.mu.Lock()
 	st.again = append(st.again, key)
 	st.session.mu.Unlock()
-	select {
-	case st.poked <- struct{}{}:
-	default:
-	}
+	st.wakeUp()
 }
 
 // journalRefusal puts an error of the journal into a status.
