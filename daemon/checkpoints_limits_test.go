@@ -183,10 +183,12 @@ func TestManyNames(t *testing.T) {
 
 // TestSweepAfterDamage: where rows were lost with a damaged journal, contents that no row names stay until they are old.
 func TestSweepAfterDamage(t *testing.T) {
-	h := serve(t)
+	h := prepare(t)
 	lost := filepath.Join(h.state, "checkpoints", "aa", strings.Repeat("a", 64))
-	if err := os.MkdirAll(filepath.Dir(lost), 0o700); err != nil {
-		t.Fatal(err)
+	for _, dir := range []string{filepath.Dir(lost), filepath.Join(h.state, "journal")} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
 	}
 	put := func(name string) {
 		if err := os.WriteFile(name, []byte("x"), 0o600); err != nil {
@@ -195,7 +197,8 @@ func TestSweepAfterDamage(t *testing.T) {
 	}
 	now := time.Now()
 	put(filepath.Join(h.state, "journal", "journal.db.damaged-"+now.UTC().Format("20060102T150405.000000000Z")))
-	put(lost) // only now: the daemon sweeps once by itself
+	put(lost)
+	h.start() // only now: it sweeps once by itself
 	for _, days := range []time.Duration{0, 29, 31} {
 		if err := h.d.SweepCheckpoints(now.Add(days * 24 * time.Hour)); err != nil {
 			t.Fatal(err)
