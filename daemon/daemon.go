@@ -98,6 +98,8 @@ func New(config Config) (*Daemon, error) {
 	config.Log = cmp.Or(config.Log, zap.NewNop())
 	sources := settings.DefaultSources(config.UserSettings)
 	sources.ManagedDir = config.ManagedDir
+	var runner *sandbox.Runner
+	sources.Writing = func(file string) { runner.Spare(file) }
 	files := settings.Open(sources)
 	now := files.Load(settings.Scope{})
 	if len(now.Broken) > 0 { // to begin without what they forbid would be worse than not to begin
@@ -125,7 +127,6 @@ func New(config Config) (*Daemon, error) {
 	if killed, stuck := sandbox.Sweep(processes); len(killed)+len(stuck) > 0 {
 		config.Log.Warn("ended what a dead daemon had left running", zap.Any("killed", killed), zap.Any("stuck", stuck))
 	}
-	var runner *sandbox.Runner
 	runner, err = sandbox.New(processes, outlet(func(id string, denied sandbox.Denial) { runner.Denied(id, denied) }))
 	if err != nil {
 		return nil, errors.Join(err, store.Close(), lock.Close())

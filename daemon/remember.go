@@ -111,9 +111,7 @@ func (s *session) keepRules(rules []keeping) {
 func (s *session) keepRule(k keeping) error {
 	if level, file := levelIn(k.scope); file {
 		file, err := s.daemon.settings.Remember(s.meta.Roots[0], level, k.List, k.Rule)
-		if err == nil {
-			s.daemon.runner.Spare(file)
-		}
+		s.daemon.runner.Spare(file) // what began while it was written has not made it either
 		return err
 	}
 	pending, err := s.addRule(k.remembered)

@@ -61,6 +61,7 @@ func (s *Store) rememberForUser(rules permission.List, rule string) (string, err
 		return "", err
 	}
 	defer at.close()
+	s.announce(at.file)
 	_, err = at.remember(rules, rule, 0o600)
 	return at.file, err
 }
@@ -92,6 +93,7 @@ func (s *Store) rememberIn(root string, to Level, rules permission.List, rule st
 		return "", err
 	}
 	defer at.close()
+	s.announce(at.file)
 	written, err := at.remember(rules, rule, mode)
 	if err != nil || !trust.Trusted || written.from == written.to {
 		return at.file, err
@@ -111,6 +113,12 @@ func (s *Store) rememberIn(root string, to Level, rules permission.List, rule st
 		return at.file, fmt.Errorf("the rule stands in %s now, but %s is no longer trusted: %w", at.file, real, err)
 	}
 	return at.file, nil
+}
+
+func (s *Store) announce(file string) {
+	if s.sources.Writing != nil {
+		s.sources.Writing(file)
+	}
 }
 
 // An edit is a file's hash before and after; empty: there was no file.

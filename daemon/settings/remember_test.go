@@ -51,6 +51,29 @@ func TestRememberKeepsTheForm(t *testing.T) {
 	}
 }
 
+// Whoever is told of what is written knows it while the file is not yet there.
+func TestRememberIsAnnounced(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.mkdir("w")
+	h.trust("w")
+	var told []string
+	sources := h.sources()
+	sources.Writing = func(file string) {
+		if _, err := os.Stat(file); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("%s is told of when it is there: %v", file, err)
+		}
+		told = append(told, file)
+	}
+	store := settings.Open(sources)
+	for _, level := range []settings.Level{settings.Local, settings.Project, settings.User} {
+		file, err := store.Remember(h.path("w"), level, permission.AllowList, "Bash(x)")
+		if err != nil || len(told) == 0 || told[len(told)-1] != file {
+			t.Errorf("level %d: %q, %v; told of %q", level, file, err, told)
+		}
+	}
+}
+
 func TestRememberLevels(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)

@@ -108,6 +108,8 @@ type Sources struct {
 	TrustFile  string // says which workspaces are trusted
 	Home       string // what ~/ stands for
 	ClaudeDir  string // holds the user's settings.json of Claude Code
+
+	Writing func(file string) // is told of a settings file before a rule is written to it; nil: nobody is
 }
 
 // DefaultSources gives the places on this system for a user's settings file. What is trusted is kept beside it.

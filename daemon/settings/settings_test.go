@@ -2,6 +2,7 @@ package settings_test
 
 import (
 	"path/filepath"
+	"reflect"
 	"slices"
 	"testing"
 	"time"
@@ -95,7 +96,7 @@ func TestDefaultSources(t *testing.T) {
 	want := settings.Sources{
 		ManagedDir: "/etc/toold", User: "/home/u/c/toold/settings.json", TrustFile: "/home/u/c/toold/trust.json", Home: "/home/u", ClaudeDir: "/home/u/.claude",
 	}
-	if got := settings.DefaultSources("/home/u/c/toold/settings.json"); got != want {
+	if got := settings.DefaultSources("/home/u/c/toold/settings.json"); !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
 	t.Setenv("CLAUDE_CONFIG_DIR", "/else")

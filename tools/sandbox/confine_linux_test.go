@@ -227,10 +227,10 @@ func TestNothingIsTakenThroughALink(t *testing.T) {
 func TestSparedIsNotTaken(t *testing.T) {
 	r := newRunner(t)
 	s := newScene(t, Fast)
-	p := s.start(t, r, "echo ready; read -r _ <go")
 	if err := unix.Mkfifo(filepath.Join(s.root, "go"), 0o644); err != nil {
 		t.Fatal(err)
 	}
+	p := s.start(t, r, "echo ready; read -r _ <go")
 	p.out.line(t, "ready")
 	if err := os.WriteFile(s.Absent[0], nil, 0o644); err != nil {
 		t.Fatal(err)
