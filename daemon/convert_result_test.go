@@ -45,13 +45,13 @@ func TestResultFits(t *testing.T) {
 		{"the largest goes first", pipeline.Ended{Content: []tools.Block{{Image: blob(3 * mib)}, {Document: blob(mib)}, {Text: "kept"}}}, []string{"kept", "of 3145728 bytes is left out"}},
 		{"text in many blocks", pipeline.Ended{Content: many(10, tools.Block{Text: strings.Repeat("x", mib)})}, []string{"is left out"}},
 		{"very many blocks", pipeline.Ended{Content: many(50_000, tools.Block{Text: strings.Repeat("x", 100)})}, []string{"49000 more blocks of the result are left out"}},
-		{"numbers, which are larger on the wire", pipeline.Ended{Structured: map[string]any{"n": make([]int, 300_000)}}, []string{"omitted_bytes"}},
+		{"numbers, which are larger on the wire", pipeline.Ended{Structured: map[string]any{"n": make([]int, 200_000)}}, []string{"omitted_bytes"}},
 		{"a large object", pipeline.Ended{Structured: map[string]any{"x": strings.Repeat("x", 2*mib)}}, []string{"omitted_bytes"}},
 		{
 			"large everywhere",
 			pipeline.Ended{
-				Structured: map[string]any{"n": make([]int, 150_000)}, Content: []tools.Block{{Image: blob(3 * mib)}},
-				Fault: fault.Failedf("tool_failed", "%s", strings.Repeat("x", mib)).With(map[string]any{"n": make([]int, 150_000)}),
+				Structured: map[string]any{"n": make([]int, 100_000)}, Content: []tools.Block{{Image: blob(3 * mib)}},
+				Fault: fault.Failedf("tool_failed", "%s", strings.Repeat("x", mib)).With(map[string]any{"n": make([]int, 100_000)}),
 			},
 			[]string{"of 3145728 bytes is left out"},
 		},

@@ -44,7 +44,7 @@ func built(m *testing.M) int {
 
 // TestCrash is the bounded part of `make crash`: one kill at each record of the scripted turn, as many under load.
 func TestCrash(t *testing.T) {
-	if err := crash(t.Context(), binary, 1, 0, 70, t.Output()); err != nil {
+	if err := crash(t.Context(), binary, 1, 0, 30, t.Output()); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"os"
+	"syscall"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -15,7 +16,7 @@ func TestMain(m *testing.M) {
 		return
 	}
 	if code, is := pdf.Main(os.Args); is {
-		os.Exit(code)
+		syscall.Exit(code) // os.Exit takes a second under the race detector
 	}
 	testscript.Main(m, map[string]func(){"toold": main, "kit": kit})
 }

@@ -3,6 +3,7 @@ package webfetch
 import (
 	"fmt"
 	"os"
+	"syscall"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -13,7 +14,7 @@ import (
 
 func TestMain(m *testing.M) {
 	if code, is := pdf.Main(os.Args); is {
-		os.Exit(code)
+		syscall.Exit(code) // os.Exit takes a second under the race detector
 	}
 	code := tooltest.Main(m)
 	if err := goleak.Find(); code == 0 && err != nil {

@@ -108,7 +108,7 @@ func newRace(t *testing.T, rooted bool) *racing {
 
 func race(t *testing.T, r *racing) {
 	t.Helper()
-	length := 10 * time.Second
+	length := 3 * time.Second
 	if testing.Short() {
 		length = time.Second
 	}
