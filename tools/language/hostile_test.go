@@ -66,6 +66,7 @@ func TestServersThatKeepNoRules(t *testing.T) {
 
 // A server that ends again and again is not started at each call: the pause grows until a call is told to do without.
 func TestServersAreStartedLessAndLess(t *testing.T) {
+	t.Parallel()
 	s := newSession(t, own("crashes at once"))
 	path := s.put("a.own", "text\n")
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -162,11 +163,11 @@ func TestWatching(t *testing.T) {
 	}
 
 	s = newSession(t, own("keeps its findings"))
+	s.set.Shorten()
 	path = s.put("a.own", "text\n")
 	if _, err := s.set.Definition(t.Context(), s.at(path, "|text")); err != nil {
 		t.Fatal(err)
 	}
-	s.set.Shorten()
 	if w := s.set.Watch(t.Context(), path, []byte("text\n")); w != nil {
 		t.Error("a text is watched that the server has said nothing of")
 	}

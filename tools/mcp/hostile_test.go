@@ -25,6 +25,7 @@ import (
 
 // A server that does not get through its start is ended at its deadline, and what it said is told.
 func TestHangingStart(t *testing.T) {
+	t.Parallel()
 	r := newRigOf(t, &mcp.Fleet{StartLimit: time.Second}, tooltest.NewRoom(t))
 	one, first := r.fake("one", "hang-initialize")
 	two, second := r.fake("two", "hang-list")
@@ -47,6 +48,7 @@ func TestHangingStart(t *testing.T) {
 // A server that asks without end, and reads no answer, is ended at its deadline too, and so is one on the network that never
 // answers.
 func TestDeaf(t *testing.T) {
+	t.Parallel()
 	over := make(chan struct{})
 	site := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, request *http.Request) {
 		select {
@@ -71,6 +73,7 @@ func TestDeaf(t *testing.T) {
 
 // A call to a server that hangs, and that does not even read what it is told, ends when its own time does.
 func TestHangingCall(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	entry, dir := r.fake("fake", "hang-call")
 	r.serve(entry)
@@ -159,6 +162,7 @@ func TestCrashAtEachStage(t *testing.T) {
 
 // Where a server does not come back its tools stay listed, and a call says that it is not there.
 func TestUnavailable(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	entry, _ := r.fake("fake", "crash-again-initialize")
 	r.serve(entry)

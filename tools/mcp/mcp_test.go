@@ -82,6 +82,7 @@ func TestEffects(t *testing.T) {
 }
 
 func TestCalls(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	entry, _ := r.fake("fake", "good")
 	r.serve(entry)

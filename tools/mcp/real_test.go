@@ -97,8 +97,10 @@ func sdkServer(t *testing.T) *sdk.Server {
 }
 
 func TestNetwork(t *testing.T) {
+	t.Parallel()
 	for _, kind := range []string{mcp.HTTP, mcp.SSE} {
 		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
 			server := sdkServer(t)
 			var handler http.Handler = sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server }, nil)
 			if kind == mcp.SSE {
@@ -294,6 +296,7 @@ func checkEverything(t *testing.T, r *rig) {
 }
 
 func TestEverythingOfNPM(t *testing.T) {
+	t.Parallel()
 	t.Run("stdio", func(t *testing.T) {
 		r := newRig(t)
 		r.serve(npm(t, "everything"))

@@ -41,6 +41,7 @@ func TestKilledIdle(t *testing.T) {
 
 // TestNoPing: a server that does not know what a ping is, or does not answer one, is sent its calls all the same.
 func TestNoPing(t *testing.T) {
+	t.Parallel()
 	for _, mode := range []string{"refuse-ping", "ignore-ping"} {
 		t.Run(mode, func(t *testing.T) {
 			t.Parallel()
@@ -63,6 +64,7 @@ func TestNoPing(t *testing.T) {
 
 // TestRevive: a server that was given up is started when it is wanted, and says why it does not.
 func TestRevive(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	entry, dir := r.fake("fake", "sick")
 	r.serve(entry)
