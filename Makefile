@@ -11,6 +11,7 @@ FUZZTIME ?= 60s
 SOAKTIME ?= 10m
 KILLS ?= 1000
 SEED ?= 1
+CORES := $(shell getconf _NPROCESSORS_ONLN)
 STARTS ?= 10000
 
 .DEFAULT_GOAL := all
@@ -29,9 +30,10 @@ install:
 	go install ./cmd/toold
 
 # -count=1: several tests drive the built program, which Go's test cache does not see. A program under the race detector
-# would take a second to end, and there are hundreds of them.
+# would take a second to end, and there are hundreds of them. Many tests wait for others, so more are under way than there
+# are processors.
 test:
-	GORACE=atexit_sleep_ms=0 go test -race -count=1 -timeout 30m ./...
+	GORACE=atexit_sleep_ms=0 go test -race -count=1 -timeout 30m -p $$(($(CORES) + 1)) -parallel $$((2 * $(CORES))) ./...
 
 # What CI runs. The tests come last, so that their closing lines are the last thing printed.
 check: generated protos lint vet test

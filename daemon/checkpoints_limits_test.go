@@ -127,7 +127,7 @@ func TestRestoreWaitsForItsTurn(t *testing.T) {
 // leaves out; what is done is done to all.
 func TestManyNames(t *testing.T) {
 	h := serve(t)
-	const files = 500
+	const files = 300
 	for n := range files {
 		h.file(fmt.Sprintf("many/%0240d", n), "x")
 	}

@@ -6,8 +6,10 @@ package daemon_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/types/known/durationpb"
 
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
@@ -56,5 +58,27 @@ func TestLongForm(t *testing.T) {
 		if strings.HasSuffix(told, " asks") {
 			t.Errorf("somebody was asked: %q", told)
 		}
+	}
+}
+
+// TestFormTakesNoTime: the time limit of a call stands still while somebody thinks about what its tool has asked.
+func TestFormTakesNoTime(t *testing.T) {
+	t.Parallel()
+	h := kit(t, 0, "")
+	c := h.mixed(free())
+	asks := text("mcp__kit__ask", `{}`)
+	asks.Id, asks.Timeout = "a", durationpb.New(2*time.Second)
+	c.ask(asks)
+	q := c.until("a asks").GetQuestion()
+	other := h.join("other", free())
+	other.use("longer", "Bash", `{"command":"sleep 1000","timeout":2100}`) // begun after it, with more time
+	other.until("longer TIMED_OUT timed_out")
+	c.reply(q, allow, func(a *tooldv1.Answer) { a.UpdatedInputJson = `{"name":"toold"}` })
+	result := c.until("a OK").GetToolResult()
+	if text := result.GetContent()[0].GetText(); text != "accept toold" {
+		t.Errorf("the server heard %q", text)
+	}
+	if u := result.GetUsage(); u.GetAsked().AsDuration() < 2*time.Second || u.GetRan().AsDuration() >= 2*time.Second {
+		t.Errorf("it ran for %s and waited for an answer for %s", u.GetRan().AsDuration(), u.GetAsked().AsDuration())
 	}
 }

@@ -177,8 +177,8 @@ type Env struct {
 	Output func(*spool.Output)
 	// Report publishes a step of a long search or read; the newest wins. Never nil.
 	Report func(Step)
-	// Ask puts a question of the tool's own, in the middle of its call, to whoever can answer, and waits. nil when it cannot be
-	// used: outside Run.
+	// Ask puts a question of the tool's own, in the middle of its call, to whoever can answer, and waits; the call's time limit
+	// stands still meanwhile. nil when it cannot be used: outside Run.
 	Ask func(context.Context, Form) (Reply, error)
 	// Deferred gives the tools that can be activated, and those that were, in the pool's order.
 	Deferred func() []Spec

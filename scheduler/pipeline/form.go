@@ -15,9 +15,9 @@ import (
 	"github.com/toold/toold/tools/fault"
 )
 
-// asking gives the call's way to ask, one question at a time. The call keeps its slot meanwhile, and its time runs: it may
-// ask from any of its goroutines, in the middle of what it does.
-func (c *Call) asking() func(context.Context, tools.Form) (tools.Reply, error) {
+// asking gives the call's way to ask, one question at a time, from any of its goroutines. The call keeps its slot meanwhile;
+// its time stands still.
+func (c *Call) asking(stint *stint) func(context.Context, tools.Form) (tools.Reply, error) {
 	var one sync.Mutex
 	count := c.questions
 	return func(ctx context.Context, form tools.Form) (tools.Reply, error) {
@@ -25,7 +25,9 @@ func (c *Call) asking() func(context.Context, tools.Form) (tools.Reply, error) {
 		defer one.Unlock()
 		count++
 		q := c.formQuestion(count, form)
+		resume := stint.pause()
 		input, err := c.session.Ask(ctx, c, q)
+		resume()
 		var said *fault.Error
 		switch {
 		case err == nil:

@@ -59,7 +59,6 @@ func (c *Call) way(ctx context.Context, env *tools.Env, outside func(func()) err
 	if cause := context.Cause(ctx); cause != nil {
 		return NotStarted(cause)
 	}
-	env.Ask = c.asking()
 	ended = c.afterwards(env, c.act(ctx, env, &usage), usage.Ran)
 	return ended.capped(env)
 }
@@ -177,14 +176,12 @@ func (c *Call) act(ctx context.Context, env *tools.Env, usage *Usage) Ended {
 		return refused(ctx, err)
 	}
 	c.started.Store(true)
-	if c.parsed.limit > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, c.parsed.limit, tools.ErrTimeout)
-		defer cancel()
-	}
-	since := time.Now()
+	ctx, stint, end := newStint(ctx, c.parsed.limit)
+	defer end()
+	env.Ask = c.asking(stint)
 	result, err := c.carryOut(ctx, env)
-	usage.Ran = time.Since(since)
+	ran, asked := stint.took()
+	usage.Ran, usage.Asked = ran, usage.Asked+asked
 	if confined.Tier == "" && env.Box.Used() {
 		confined, _ = c.confinement(env.Box) // it was found to be possible
 		usage.Tier = confined.Tier

@@ -52,7 +52,7 @@ func FuzzReadOnlyChangesNothing(f *testing.F) {
 func TestReadOnlyChangesNothing(t *testing.T) {
 	t.Parallel()
 	c := openCell(t)
-	for _, bytes := range scripted(300) {
+	for _, bytes := range scripted(100) {
 		checkHarmless(t, c, scriptOf(bytes))
 	}
 	for _, file := range labelledFiles {

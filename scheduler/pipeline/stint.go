@@ -1,0 +1,65 @@
+package pipeline
+
+// The time that a run may take, which stands still while somebody thinks about an answer. It knows no calls.
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/toold/toold/tools"
+)
+
+// A stint is one run in time. Its methods may be used from any goroutine, pause by one at a time.
+type stint struct {
+	timer *time.Timer // fires at the limit; nil: there is none
+	begun time.Time
+
+	mu    sync.Mutex
+	since time.Time     // when it last went on
+	left  time.Duration // of the limit then
+	still time.Duration // how long it stood still before
+}
+
+// newStint begins a stint, which the caller ends. At the limit the context's cause is tools.ErrTimeout; limit 0: there is none.
+func newStint(ctx context.Context, limit time.Duration) (_ context.Context, s *stint, end func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	now := time.Now()
+	s = &stint{begun: now, since: now, left: limit}
+	if limit > 0 {
+		s.timer = time.AfterFunc(limit, func() { cancel(tools.ErrTimeout) })
+	}
+	return ctx, s, func() {
+		if s.timer != nil {
+			s.timer.Stop()
+		}
+		cancel(nil)
+	}
+}
+
+// pause lets it stand still until resume is called.
+func (s *stint) pause() (resume func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	paused := time.Now()
+	if s.timer != nil {
+		s.timer.Stop()
+		s.left -= paused.Sub(s.since)
+	}
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.since = time.Now()
+		s.still += s.since.Sub(paused)
+		if s.timer != nil {
+			s.timer.Reset(s.left)
+		}
+	}
+}
+
+// took says how long it has run until now, and how long it stood still.
+func (s *stint) took() (ran, still time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return time.Since(s.begun) - s.still, s.still
+}

@@ -1,0 +1,50 @@
+package pipeline
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/toold/toold/tools"
+)
+
+// TestStint: the time of a run ends it with its cause, and what it stands still counts as waiting.
+func TestStint(t *testing.T) {
+	for _, tt := range []struct {
+		name              string
+		limit             time.Duration
+		run, pause, again time.Duration
+		ended             bool
+	}{
+		{"within the limit", 10 * time.Second, 4 * time.Second, 0, 5 * time.Second, false},
+		{"over it", 10 * time.Second, 4 * time.Second, 0, 7 * time.Second, true},
+		{"stood still for longer than it", 10 * time.Second, 4 * time.Second, time.Hour, 5 * time.Second, false},
+		{"over it after it stood still", 10 * time.Second, 4 * time.Second, time.Hour, 7 * time.Second, true},
+		{"over it when it stands still", 10 * time.Second, 11 * time.Second, time.Hour, 0, true},
+		{"without one", 0, time.Hour, time.Hour, time.Hour, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, s, end := newStint(t.Context(), tt.limit)
+				defer end()
+				time.Sleep(tt.run)
+				resume := s.pause()
+				before := ctx.Err()
+				time.Sleep(tt.pause)
+				if ctx.Err() != before {
+					t.Error("it ended while it stood still")
+				}
+				resume()
+				time.Sleep(tt.again)
+				synctest.Wait()
+				if ran, still := s.took(); ran != tt.run+tt.again || still != tt.pause {
+					t.Errorf("ran for %s and stood still for %s", ran, still)
+				}
+				if ended := context.Cause(ctx) == tools.ErrTimeout; ended != tt.ended {
+					t.Errorf("its end is %v", context.Cause(ctx))
+				}
+			})
+		})
+	}
+}
