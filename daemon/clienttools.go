@@ -174,17 +174,27 @@ func (s *session) supplyOffers() {
 	})
 }
 
-// crowdedByTools says whether the session would have too many client tools with those of st. mu is held.
-func (s *session) crowdedByTools(st *stream) bool {
-	count := len(st.offers)
+// roomFor says why the session takes no more client tools; nil: it does.
+func (s *session) roomFor(offers []*offer, role tooldv1.Role) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.crowdedBy(offers, role == tooldv1.Role_ROLE_COMPANION)
+}
+
+// crowdedBy is roomFor. Those of a main stream come in the place of what the last one offered. mu is held.
+func (s *session) crowdedBy(offers []*offer, companion bool) error {
+	count := len(offers)
 	for _, list := range s.offers {
 		for _, o := range list {
-			if s.reaches(o.at) {
+			if s.reaches(o.at) && (companion || o.at != s.main) {
 				count++
 			}
 		}
 	}
-	return count > maxClientTools
+	if count > maxClientTools {
+		return refuse(codes.ResourceExhausted, "too_many_tools", "With these the session would have more than %d client tools.", maxClientTools).at("attach.client_tools")
+	}
+	return nil
 }
 
 // delegate has a client carry a call out that was judged for what o offers.

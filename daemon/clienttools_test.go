@@ -4,11 +4,13 @@ package daemon_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/types/known/structpb"
 
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
@@ -166,6 +168,35 @@ func TestClientToolsInPool(t *testing.T) {
 	if err := json.Unmarshal([]byte(after.GetDefinitionsJson()), &list); err != nil || list[len(list)-1].Name != "OpenDiff" {
 		t.Errorf("%v %v", list, err)
 	}
+}
+
+// TestTooManyClientTools: a stream with which there would be too many changes nothing, and one that takes over from another
+// comes in its place.
+func TestTooManyClientTools(t *testing.T) {
+	h := serve(t)
+	var most []*tooldv1.ClientTool
+	for n := range 128 {
+		most = append(most, &tooldv1.ClientTool{Name: fmt.Sprintf("Tool%d", n), Description: "One of many."})
+	}
+	h.offer("s", tooldv1.Role_ROLE_MAIN, most...)
+	one := h.converse()
+	one.say(&tooldv1.ExecuteRequest{Message: &tooldv1.ExecuteRequest_Attach{Attach: &tooldv1.Attach{
+		SessionId: "s", Role: tooldv1.Role_ROLE_COMPANION, ClientTools: []*tooldv1.ClientTool{askUser()}, Options: free(),
+	}}})
+	refused(t, one.closed(), codes.ResourceExhausted, "too_many_tools")
+	session, err := h.sessions().GetSession(t.Context(), &tooldv1.GetSessionRequest{SessionId: "s"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if mode := session.GetSession().GetOptions().GetPermissionMode(); mode == free().GetPermissionMode() {
+		t.Errorf("the options of what was refused were taken: %s", mode)
+	}
+	again := h.offer("s", tooldv1.Role_ROLE_MAIN, most...)
+	again.use("q", "Tool127", `{}`)
+	again.reply(again.until("q asks").GetQuestion(), allow)
+	again.asked("q")
+	again.gives("q", &tooldv1.ClientToolResult{Content: textOf("done")})
+	again.until("q OK")
 }
 
 // TestSameID: in several turns calls may have one id, and each gets its own result.

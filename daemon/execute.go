@@ -116,6 +116,9 @@ func (t *toolServer) open(g tooldv1.ToolService_ExecuteServer, first *tooldv1.Ex
 		}
 		after = request.GetAfterSeq()
 	}
+	if err := s.roomFor(offers, request.GetRole()); err != nil { // before its options are taken; others may be quicker
+		return nil, err
+	}
 	if err := s.setOptions(request.GetOptions()); err != nil {
 		return nil, err
 	}
@@ -234,12 +237,10 @@ func (s *session) refuses(st *stream) error {
 	switch {
 	case s.stopping:
 		return s.closed()
-	case s.crowdedByTools(st):
-		return refuse(codes.ResourceExhausted, "too_many_tools", "With these the session would have more than %d client tools.", maxClientTools).at("attach.client_tools")
 	case !st.companion && s.main != nil && s.main.arrival > st.arrival:
 		return errDisplaced
 	}
-	return nil
+	return s.crowdedBy(st.offers, st.companion)
 }
 
 var errDisplaced = refuse(codes.Aborted, "displaced", "Another main stream has attached to the session.")
