@@ -272,12 +272,12 @@ func (l *link) cut() {
 	}
 }
 
-// why says why the connection has ended; it is asked after that.
+// why says why the connection has ended, or why it is given up.
 func (l *link) why() string {
 	if l.process != nil {
 		return l.process.why()
 	}
-	if l.err != nil {
+	if l.ended() && l.err != nil {
 		return "the connection has ended: " + cut(line(l.entry.words(l.err)), 300)
 	}
 	return "the connection has ended"
