@@ -11,8 +11,8 @@ FUZZTIME ?= 60s
 SOAKTIME ?= 10m
 KILLS ?= 1000
 SEED ?= 1
-CORES := $(shell getconf _NPROCESSORS_ONLN)
 STARTS ?= 10000
+CORES := $(shell getconf _NPROCESSORS_ONLN)
 
 .DEFAULT_GOAL := all
 .PHONY: all demo test lint generate check bench bench-sandbox starts crash flap soak fuzz build install clients servers generated protos vet

@@ -170,7 +170,7 @@ func (s *session) Settle(ctx context.Context, c *pipeline.Call) (note string) {
 		s.commit(e)
 		asking.Go(func() {
 			if _, err := s.await(ctx, e, nil); errors.Is(err, errUnsaved) { // what is saved is seen on the disk
-				editor.deaf(s)
+				editor.unheard.Store(true)
 			}
 		})
 	}
@@ -188,19 +188,12 @@ func (s *session) Settle(ctx context.Context, c *pipeline.Call) (note string) {
 
 var errUnsaved = errors.New("the editor has not saved in time")
 
-// deaf notes that a client did not save when it was asked: until it says something it is not waited for again.
-func (st *stream) deaf(s *session) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	st.unheard = true
-}
-
 // byEditor gives the paths of buffers by the stream that has them and can be asked. mu is held.
 func (s *session) byEditor(buffers []workspace.Buffer) map[*stream][]string {
 	found, left := map[*stream][]string{}, room(maxDelegated)
 	for _, b := range buffers {
 		editor := s.editors[b.Real]
-		if editor != nil && s.reaches(editor) && !editor.unheard && left.takes(b.Path) {
+		if editor != nil && s.reaches(editor) && !editor.unheard.Load() && left.takes(b.Path) {
 			found[editor] = append(found[editor], clean(b.Path))
 		}
 	}

@@ -70,7 +70,7 @@ func (st *stream) halfClose() {
 // said does what one message says. Its error ends the stream.
 func (st *stream) said(message *tooldv1.ExecuteRequest) error {
 	s := st.session
-	st.hear()
+	st.unheard.Store(false)
 	switch m := message.GetMessage().(type) {
 	case *tooldv1.ExecuteRequest_ToolUse, *tooldv1.ExecuteRequest_EndTurn, *tooldv1.ExecuteRequest_DiscardTurn:
 		return st.led(message)
@@ -106,13 +106,6 @@ func (st *stream) said(message *tooldv1.ExecuteRequest) error {
 		s.notify(nil, pipeline.Noticed{Code: "not_served", Message: fmt.Sprintf("%s is not served by this daemon yet; the message changed nothing.", armOf(message))})
 	}
 	return nil
-}
-
-// hear notes that the client has said something.
-func (st *stream) hear() {
-	st.session.mu.Lock()
-	defer st.session.mu.Unlock()
-	st.unheard = false
 }
 
 // buffered takes what is said of a buffer; the notice says why it does not count.

@@ -6,6 +6,7 @@ package daemon
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc/codes"
@@ -31,6 +32,9 @@ type stream struct {
 	companion bool
 	arrival   uint64 // among all streams of the daemon: of two main ones the later stays, whichever is heard first
 
+	// unheard: its client did not save when it was asked, and has said nothing since; it is not waited for again.
+	unheard atomic.Bool
+
 	// Guarded by the session's mu.
 	answers     bool
 	fileChanges bool // its client wants to be told of files that change
@@ -40,7 +44,6 @@ type stream struct {
 	offers      []*offer // tools that its client runs itself
 	buffers     bool     // its client offers the unsaved text of files
 	missed      bool     // it is waited for whether the client comes back
-	unheard     bool     // its client did not save when it was asked, and has said nothing since
 
 	// The sender's own.
 	sent    uint64 // the newest record sent

@@ -18,8 +18,9 @@ const (
 	maxKeptBytes = 4 << 20
 )
 
-// Cached is tool with results kept for ttl by their input and the working directory, for one session: what it keeps is for whoever it is given to. A
-// result counts from when it came. Kept are only results of calls that change nothing here and that did not fail.
+// Cached is tool with results kept for ttl by their input and the working directory, for one session: what it keeps is for
+// whoever it is given to. A result counts from when it came. Kept are only results of calls that change nothing here and that
+// did not fail.
 func Cached(tool Tool, ttl time.Duration) Tool {
 	return &cached{Tool: tool, ttl: ttl, kept: map[[sha256.Size]byte]kept{}}
 }
@@ -83,11 +84,7 @@ func (a *cachedAction) Run(ctx context.Context, env *Env) (Result, error) {
 
 // key is of what a result depends on, as far as that is known: the directory, which holds no NUL, and the input.
 func (a *cachedAction) key(env *Env) [sha256.Size]byte {
-	dir := ""
-	if env != nil {
-		dir = env.Dir
-	}
-	return sha256.Sum256(append([]byte(dir+"\x00"), a.input...))
+	return sha256.Sum256(append([]byte(env.Dir+"\x00"), a.input...))
 }
 
 func (c *cached) take(key [sha256.Size]byte, now time.Time) (Result, bool) {

@@ -79,7 +79,7 @@ func given(t *testing.T, tool tools.Tool, input string) string {
 	if errors.As(err, &found) {
 		return found.Code
 	}
-	result, err := action.Run(t.Context(), nil)
+	result, err := action.Run(t.Context(), &tools.Env{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,7 +108,7 @@ func TestCached(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			_, _ = action.Run(t.Context(), nil)
+			_, _ = action.Run(t.Context(), &tools.Env{})
 		}
 		return calls
 	}

@@ -1,4 +1,5 @@
-// Answers to whether a server of a .mcp.json or of a session's own settings may be started, kept in the trust file. Who is asked, and when, is not known here.
+// Answers to whether a server of a .mcp.json or of a session's own settings may be started, kept in the trust file. Who is
+// asked, and when, is not known here.
 
 package settings
 
@@ -8,8 +9,8 @@ import (
 )
 
 // ApproveServer remembers that a server may be started in the workspace at root as the entry with that digest says. Its name is
-// the one under which that is kept; see MCPServer.Approval and MCPServer.Digest. Another entry of the name is another server and is not approved. It does not
-// make the workspace trusted.
+// the one under which that is kept; see MCPServer.Approval and MCPServer.Digest. Another entry of the name is another server
+// and is not approved. It does not make the workspace trusted.
 func (s *Store) ApproveServer(root, name, digest string) error {
 	if name == "" || digest == "" {
 		return errors.New("a server is approved by its name and the digest of its entry")

@@ -17,7 +17,7 @@ import (
 
 // asking gives the call's way to ask, one question at a time, from any of its goroutines. The call keeps its slot meanwhile;
 // its time stands still.
-func (c *Call) asking(stint *stint) func(context.Context, tools.Form) (tools.Reply, error) {
+func (c *Call) asking(watch *stopwatch) func(context.Context, tools.Form) (tools.Reply, error) {
 	var one sync.Mutex
 	count := c.questions
 	return func(ctx context.Context, form tools.Form) (tools.Reply, error) {
@@ -25,7 +25,7 @@ func (c *Call) asking(stint *stint) func(context.Context, tools.Form) (tools.Rep
 		defer one.Unlock()
 		count++
 		q := c.formQuestion(count, form)
-		resume := stint.pause()
+		resume := watch.pause()
 		input, err := c.session.Ask(ctx, c, q)
 		resume()
 		var said *fault.Error

@@ -176,11 +176,11 @@ func (c *Call) act(ctx context.Context, env *tools.Env, usage *Usage) Ended {
 		return refused(ctx, err)
 	}
 	c.started.Store(true)
-	ctx, stint, end := newStint(ctx, c.parsed.limit)
+	ctx, watch, end := newStopwatch(ctx, c.parsed.limit)
 	defer end()
-	env.Ask = c.asking(stint)
+	env.Ask = c.asking(watch)
 	result, err := c.carryOut(ctx, env)
-	ran, asked := stint.took()
+	ran, asked := watch.took()
 	usage.Ran, usage.Asked = ran, usage.Asked+asked
 	if confined.Tier == "" && env.Box.Used() {
 		confined, _ = c.confinement(env.Box) // it was found to be possible

@@ -1958,7 +1958,7 @@ type Usage struct {
 	Waited *durationpb.Duration `protobuf:"bytes,1,opt,name=waited,proto3" json:"waited,omitempty"`
 	// It waited so long for answers.
 	Asked *durationpb.Duration `protobuf:"bytes,2,opt,name=asked,proto3" json:"asked,omitempty"`
-	// From started to ended.
+	// From started to ended, less what its tool waited for answers.
 	Ran *durationpb.Duration `protobuf:"bytes,3,opt,name=ran,proto3" json:"ran,omitempty"`
 	// Output of its processes, both channels.
 	OutputBytes uint64 `protobuf:"varint,4,opt,name=output_bytes,json=outputBytes,proto3" json:"output_bytes,omitempty"`

@@ -10,8 +10,8 @@ import (
 	"github.com/toold/toold/tools"
 )
 
-// A stint is one run in time. Its methods may be used from any goroutine, pause by one at a time.
-type stint struct {
+// A stopwatch measures one run. Its methods may be used from any goroutine, pause by one at a time.
+type stopwatch struct {
 	timer *time.Timer // fires at the limit; nil: there is none
 	begun time.Time
 
@@ -21,11 +21,11 @@ type stint struct {
 	still time.Duration // how long it stood still before
 }
 
-// newStint begins a stint, which the caller ends. At the limit the context's cause is tools.ErrTimeout; limit 0: there is none.
-func newStint(ctx context.Context, limit time.Duration) (_ context.Context, s *stint, end func()) {
+// newStopwatch starts one, which the caller ends. At the limit the context's cause is tools.ErrTimeout; limit 0: there is none.
+func newStopwatch(ctx context.Context, limit time.Duration) (_ context.Context, s *stopwatch, end func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	now := time.Now()
-	s = &stint{begun: now, since: now, left: limit}
+	s = &stopwatch{begun: now, since: now, left: limit}
 	if limit > 0 {
 		s.timer = time.AfterFunc(limit, func() { cancel(tools.ErrTimeout) })
 	}
@@ -38,7 +38,7 @@ func newStint(ctx context.Context, limit time.Duration) (_ context.Context, s *s
 }
 
 // pause lets it stand still until resume is called.
-func (s *stint) pause() (resume func()) {
+func (s *stopwatch) pause() (resume func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	paused := time.Now()
@@ -58,7 +58,7 @@ func (s *stint) pause() (resume func()) {
 }
 
 // took says how long it has run until now, and how long it stood still.
-func (s *stint) took() (ran, still time.Duration) {
+func (s *stopwatch) took() (ran, still time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return time.Since(s.begun) - s.still, s.still

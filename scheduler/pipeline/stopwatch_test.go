@@ -9,8 +9,8 @@ import (
 	"github.com/toold/toold/tools"
 )
 
-// TestStint: the time of a run ends it with its cause, and what it stands still counts as waiting.
-func TestStint(t *testing.T) {
+// TestStopwatch: the time of a run ends it with its cause, and what it stands still counts as waiting.
+func TestStopwatch(t *testing.T) {
 	for _, tt := range []struct {
 		name              string
 		limit             time.Duration
@@ -26,7 +26,7 @@ func TestStint(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				ctx, s, end := newStint(t.Context(), tt.limit)
+				ctx, s, end := newStopwatch(t.Context(), tt.limit)
 				defer end()
 				time.Sleep(tt.run)
 				resume := s.pause()
