@@ -23,6 +23,11 @@ func TestTypeScript(t *testing.T) {
 
 	list, err := s.set.Definition(t.Context(), s.at(main, "= |greet"))
 	expect(t, "definition", s.show(list), err, "lib.ts:1:17 export function greet(name: string): string { return name }")
+	// Before what follows, which interrupts the server in looking for them.
+	found, err := s.set.Diagnose(t.Context(), language.Query{Path: main, Text: os.ReadFile})
+	if err != nil || !found.Complete || len(found.List) != 0 {
+		t.Errorf("diagnostics: %+v, %v", found, err)
+	}
 	list, err = s.set.References(t.Context(), s.at(lib, "|greet"))
 	expect(t, "references", s.show(list), err, `lib.ts:1:17 export function greet(name: string): string { return name }
 main.ts:1:10 import { greet } from './lib'
@@ -30,10 +35,6 @@ main.ts:3:37 /* 😀 */ export const said: string = greet('you')`)
 	renaming, err := s.set.Rename(t.Context(), s.at(lib, "|greet"), "salute")
 	if err != nil || len(renaming.Changes) != 2 || string(renaming.Changes[1].After) != strings.ReplaceAll(use, "greet", "salute") {
 		t.Errorf("rename: %+v, %v", renaming, err)
-	}
-	found, err := s.set.Diagnose(t.Context(), language.Query{Path: main, Text: os.ReadFile})
-	if err != nil || !found.Complete || len(found.List) != 0 {
-		t.Errorf("diagnostics: %+v, %v", found, err)
 	}
 
 	w := s.set.Watch(t.Context(), main, []byte(use))
