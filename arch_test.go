@@ -77,6 +77,7 @@ var imports = map[string][]string{
 	"tools/program":              {"tools", "tools/fault", "tools/picture", "tools/sandbox", "tools/spool"},
 	"tools/read":                 {"tools", "tools/fault", "tools/cells", "tools/pdf", "tools/picture", "tools/workspace", "tools/workspace/text"},
 	"tools/redact":               {},
+	"tools/repo":                 {},
 	"tools/sandbox":              {},
 	"tools/sandbox/escape":       {"tools/sandbox/escape/scene"},
 	"tools/sandbox/escape/probe": {"tools/sandbox/escape/scene"},

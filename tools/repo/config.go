@@ -1,0 +1,195 @@
+package repo
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+)
+
+// A Setting is one line of a git configuration file.
+type Setting struct {
+	// Key is the section and the name in lower case, with the subsection between them as it is written:
+	// "core.hookspath", "filter.LFS.clean". The deprecated form [section.Subsection] is lower case as a whole.
+	Key      string
+	Value    string
+	Implicit bool // the line has no "=", which git reads as true
+}
+
+// ParseConfig returns the settings of a git configuration file in the order of their lines. It reads the file as git does,
+// to the byte: a key or a value ends at a NUL. It follows no include. White space inside a value stays as it is;
+// a git before 2.45 reads each tab there as a space.
+//
+// An error names the line that git refuses. No git command works where such a file is read.
+func ParseConfig(data []byte) ([]Setting, error) {
+	p := configParser{rest: bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")), line: 1}
+	for {
+		c := p.next()
+		switch {
+		case p.ended:
+			return p.settings, nil
+		case isSpace(c):
+		case c == '#' || c == ';':
+			p.skipLine()
+		case c == '[':
+			if !p.header() {
+				return nil, p.refuse("section header")
+			}
+		case !isLetter(c):
+			return nil, p.refuse("line")
+		default:
+			if !p.setting(c) {
+				return nil, p.refuse("setting")
+			}
+		}
+	}
+}
+
+// A configParser reads a configuration file from its beginning to its end, byte by byte.
+type configParser struct {
+	rest     []byte
+	last     byte
+	line     int // that the last byte is on, from 1
+	ended    bool
+	section  string // what comes before the name of a setting, with its final dot
+	settings []Setting
+}
+
+func (p *configParser) refuse(what string) error {
+	return fmt.Errorf("line %d: bad %s", p.line, what)
+}
+
+// next returns the next byte. A line's end is '\n', however it is written, and so is the end of the file.
+func (p *configParser) next() byte {
+	if p.last == '\n' && len(p.rest) > 0 {
+		p.line++
+	}
+	p.last = '\n'
+	switch {
+	case len(p.rest) == 0:
+		p.ended = true
+	case bytes.HasPrefix(p.rest, []byte("\r\n")):
+		p.rest = p.rest[2:]
+	default:
+		p.last, p.rest = p.rest[0], p.rest[1:]
+	}
+	return p.last
+}
+
+func (p *configParser) skipLine() {
+	for p.next() != '\n' {
+	}
+}
+
+// header reads a section's header behind its bracket, and reports whether git accepts it.
+func (p *configParser) header() bool {
+	var name strings.Builder
+	for {
+		c := p.next()
+		switch {
+		case c == ']':
+			p.section = name.String() + "."
+			return name.Len() > 0
+		case isSpace(c):
+			return p.subsection(name.String())
+		case !isKeyByte(c) && c != '.':
+			return false
+		}
+		name.WriteByte(lower(c))
+	}
+}
+
+// subsection reads a header on behind the section's name.
+func (p *configParser) subsection(section string) bool {
+	for isSpace(p.last) {
+		if p.last == '\n' {
+			return false
+		}
+		p.next()
+	}
+	if p.last != '"' {
+		return false
+	}
+	var name strings.Builder
+	for c := p.next(); c != '"'; c = p.next() {
+		if c == '\\' {
+			c = p.next()
+		}
+		if c == '\n' {
+			return false
+		}
+		name.WriteByte(c)
+	}
+	p.section = section + "." + name.String() + "."
+	return p.next() == ']'
+}
+
+// setting reads a setting whose name begins with first, and reports whether git accepts it.
+func (p *configParser) setting(first byte) bool {
+	key := []byte{lower(first)}
+	c := p.next()
+	for ; isKeyByte(c); c = p.next() {
+		key = append(key, lower(c))
+	}
+	for c == ' ' || c == '\t' {
+		c = p.next()
+	}
+	value, ok := "", c == '\n'
+	if c == '=' {
+		value, ok = p.value()
+	}
+	p.settings = append(p.settings, Setting{Key: cString(p.section + string(key)), Value: cString(value), Implicit: c == '\n'})
+	return ok
+}
+
+// value reads a value up to the end of its last line, and reports whether git accepts it.
+func (p *configParser) value() (string, bool) {
+	var value []byte
+	quoted, kept := false, 0 // kept counts the bytes before the white space that may turn out to be the end
+	for {
+		c := p.next()
+		switch {
+		case c == '\n':
+			return string(value[:kept]), !quoted
+		case isSpace(c) && !quoted:
+			if len(value) > 0 {
+				value = append(value, c)
+			}
+			continue
+		case (c == '#' || c == ';') && !quoted:
+			p.skipLine()
+			return string(value[:kept]), true
+		case c == '"':
+			quoted = !quoted
+		case c != '\\':
+			value = append(value, c)
+		default:
+			written := strings.IndexByte("\ntbn\\\"", p.next())
+			if written < 0 {
+				return "", false
+			}
+			value = append(value, []string{"", "\t", "\b", "\n", "\\", "\""}[written]...)
+		}
+		kept = len(value)
+	}
+}
+
+// cString returns what a C program reads of a string.
+func cString(s string) string {
+	seen, _, _ := strings.Cut(s, "\x00")
+	return seen
+}
+
+// Character classes as git has them, which are those of ASCII alone.
+
+func isSpace(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\r' }
+
+func isLetter(c byte) bool { return 'a' <= lower(c) && lower(c) <= 'z' }
+
+func isKeyByte(c byte) bool { return isLetter(c) || '0' <= c && c <= '9' || c == '-' }
+
+func lower(c byte) byte {
+	if 'A' <= c && c <= 'Z' {
+		c += 'a' - 'A'
+	}
+	return c
+}
