@@ -23,7 +23,7 @@ const module = "github.com/toold/toold"
 // imports is the dependency rule: every package of the module, and exactly the packages of the module that it imports
 // outside its tests. A package or an arrow that is not here is refused, and so is an arrow that is here for nothing.
 var imports = map[string][]string{
-	"bench": {"gen/toold/v1", "scheduler/permission", "tools/sandbox"},
+	"bench": {"gen/toold/v1", "scheduler/permission", "tools/repo", "tools/sandbox"},
 	"bench/endure": {
 		"bench/ledger", "daemon", "gen/toold/v1", "tools", "tools/bash", "tools/edit", "tools/glob", "tools/grep", "tools/ls",
 		"tools/read", "tools/sandbox", "tools/todo", "tools/write",
@@ -36,7 +36,7 @@ var imports = map[string][]string{
 	"daemon": {
 		"daemon/checkpoint", "daemon/journal", "daemon/pool", "daemon/settings", "gen/toold/v1", "scheduler", "scheduler/hook", "scheduler/permission",
 		"scheduler/pipeline", "tools", "tools/background", "tools/egress", "tools/fault", "tools/language", "tools/mcp", "tools/nearest", "tools/program", "tools/redact",
-		"tools/sandbox", "tools/spool", "tools/workspace",
+		"tools/repo", "tools/sandbox", "tools/spool", "tools/workspace",
 	},
 	"daemon/checkpoint": {"tools", "tools/fault", "tools/workspace", "tools/workspace/text"},
 	"daemon/journal":    {},
@@ -51,7 +51,7 @@ var imports = map[string][]string{
 	"scheduler/hook":       {"scheduler/permission", "tools/redact", "tools/sandbox"},
 	"scheduler/permission": {"tools", "tools/shell", "tools/walk"},
 	"scheduler/pipeline": {
-		"scheduler/hook", "scheduler/permission", "tools", "tools/fault", "tools/redact", "tools/sandbox", "tools/shell",
+		"scheduler/hook", "scheduler/permission", "tools", "tools/fault", "tools/redact", "tools/repo", "tools/sandbox", "tools/shell",
 		"tools/spool", "tools/walk", "tools/workspace",
 	},
 	"tools": {

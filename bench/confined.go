@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/toold/toold/scheduler/permission"
+	"github.com/toold/toold/tools/repo"
 	"github.com/toold/toold/tools/sandbox"
 )
 
@@ -190,7 +191,7 @@ func (g *ground) acting() sandbox.Policy {
 	git := filepath.Join(g.root, ".git")
 	p.Places = append(p.Places, sandbox.Place{Path: filepath.Join(g.base, "state/cache"), Access: sandbox.Write})
 	p.Places[slices.IndexFunc(p.Places, func(p sandbox.Place) bool { return p.Path == g.root })].Access = sandbox.Write
-	for _, path := range slices.Concat(permission.ProtectedIn(g.root), permission.ProtectedInGit(git)) {
+	for _, path := range slices.Concat(permission.ProtectedIn(g.root), repo.GuardedIn(git)) {
 		if _, err := os.Lstat(path); err == nil {
 			p.Places = append(p.Places, sandbox.Place{Path: path, Access: sandbox.Read})
 		} else {

@@ -40,7 +40,7 @@ func (d *Daemon) confining(now *settings.Settings, roots []string, owner princip
 	s := &now.Sandbox
 	limits := s.Within(settings.ProcessLimits{Processes: manyProcesses})
 	c := pipeline.Confining{
-		Runner: d.runner, Off: s.Disabled != nil, Optional: s.Optional != nil, Temp: temp, Filter: s.Filter(),
+		Runner: d.runner, Off: s.Disabled != nil, Optional: s.Optional != nil, Temp: temp, Filter: s.Filter(), Git: &d.git,
 		UnixSockets: s.AllUnixSockets != nil, Cache: d.cacheOf(owner, roots),
 		Write: within(roots, s.AllowWrite), Keep: entryPaths(s.DenyWrite),
 		Limits: sandbox.Limits{

@@ -29,6 +29,7 @@ import (
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 	"github.com/toold/toold/tools"
 	"github.com/toold/toold/tools/mcp"
+	"github.com/toold/toold/tools/repo"
 	"github.com/toold/toold/tools/sandbox"
 	"github.com/toold/toold/tools/spool"
 	"github.com/toold/toold/tools/workspace"
@@ -64,6 +65,7 @@ type Daemon struct {
 	checkpoints *checkpoint.Store
 	shares      *shares
 	runner      *sandbox.Runner
+	git         repo.Finder
 	fleet       mcp.Fleet // MCP servers of all sessions
 	paces       paces
 	arrivals    atomic.Uint64 // of requests

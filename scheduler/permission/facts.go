@@ -55,8 +55,12 @@ type Access struct {
 	// By and Part say which part of the call names it, as in tools.Path.
 	By   int
 	Part string
-	// Unnamed: no part of the call names it, it stands for what a command may read besides.
+	// Unnamed: no part of the call names it, it stands for what a command may read besides, or for a file in which a git
+	// command changes settings.
 	Unnamed bool
+	// Runs says, as a clause, why a change there can make git run programs, as far as that is to be seen on the disk; empty:
+	// it cannot.
+	Runs string
 	// Below says of a tree, as a sentence, which rule something in it falls under; empty: nothing does.
 	Below string
 }

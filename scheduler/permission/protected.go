@@ -42,19 +42,10 @@ func ProtectedIn(dir string) (list []string) {
 	return list
 }
 
-// ProtectedInGit gives the paths in a git directory that make git run something and that git itself leaves alone in
-// everyday work.
-func ProtectedInGit(dir string) (list []string) {
-	for _, name := range []string{"hooks", "config", "config.worktree", "info/attributes"} {
-		list = append(list, path.Join(dir, name))
-	}
-	return list
-}
-
 // protected says what a write would meddle with; empty: nothing that is protected. guarded are clean names.
 func protected(a *Access, guarded []string) string {
-	if !a.Write {
-		return ""
+	if !a.Write || a.Runs != "" {
+		return a.Runs
 	}
 	for _, name := range []string{a.Real, a.Named} {
 		if what := meddles(name, a.Missing, guarded); what != "" {

@@ -118,19 +118,21 @@ type Call struct {
 	started    atomic.Bool // its act has begun
 	ahead      lookout
 
-	mu         sync.Mutex // held while the action is used
-	parsed     parsed
-	begun      bool                                // its turn has come
-	questions  int                                 // that were made
-	rights     Rights                              // as they were at the latest check
-	opinions   []permission.Opinion                // of hooks
-	facts      *permission.Facts                   // as they were at the latest check
-	files      *workspace.View                     // what it may reach, as of the latest check; nil before the first
-	preview    tools.Preview                       // of the latest check
-	verdict    permission.Verdict                  // with which it was permitted
-	overlooked bool                                // not all that rules keep from being read was found
-	context    []string                            // what hooks want the model to know
-	asked      atomic.Pointer[[]permission.Ground] // what somebody was asked about; nil: nobody was
+	mu            sync.Mutex // held while the action is used
+	parsed        parsed
+	begun         bool                                // its turn has come
+	questions     int                                 // that were made
+	rights        Rights                              // as they were at the latest check
+	opinions      []permission.Opinion                // of hooks
+	facts         *permission.Facts                   // as they were at the latest check
+	files         *workspace.View                     // what it may reach, as of the latest check; nil before the first
+	preview       tools.Preview                       // of the latest check
+	verdict       permission.Verdict                  // with which it was permitted
+	overlooked    bool                                // not all that rules keep from being read was found
+	git           gitChange                           // what its git commands change, as of the latest check
+	overlookedGit bool                                // not all git directories were found
+	context       []string                            // what hooks want the model to know
+	asked         atomic.Pointer[[]permission.Ground] // what somebody was asked about; nil: nobody was
 }
 
 // A lookout is a look at a call before its turn, which must not keep the turn waiting.

@@ -12,6 +12,7 @@ import (
 	"github.com/toold/toold/scheduler/permission"
 	"github.com/toold/toold/tools"
 	"github.com/toold/toold/tools/fault"
+	"github.com/toold/toold/tools/repo"
 	"github.com/toold/toold/tools/sandbox"
 	"github.com/toold/toold/tools/shell"
 	"github.com/toold/toold/tools/workspace"
@@ -31,11 +32,13 @@ type Confining struct {
 	UnixSockets                bool
 	Limits                     sandbox.Limits
 	Filter                     sandbox.Filter
+	Git                        *repo.Finder // finds git directories; one for the daemon, since it remembers them
 }
 
 // checking is the box for what is asked of programs before anybody has permitted the call: they may read, and no more.
 func (c *Call) checking(ctx context.Context, f *permission.Facts) *sandbox.Box {
-	return c.box(c.policy(ctx, f, true))
+	p, _ := c.policy(ctx, f, true)
+	return c.box(p, nil)
 }
 
 // acting is the box for the call's act.
@@ -66,6 +69,9 @@ func (c *Call) confinement(box *sandbox.Box) (Confined, error) {
 	}
 	if c.overlooked && confinement.Tier != sandbox.None {
 		confinement.NotCovered = append(confinement.NotCovered, "Rules keep files from being read, and the root holds too many to find all of them: its processes may read some.")
+	}
+	if c.overlookedGit && confinement.Tier != sandbox.None {
+		confinement.NotCovered = append(confinement.NotCovered, "The root holds too many directories to find every git repository in it: its processes may have left something in some that makes git run programs.")
 	}
 	return Confined{Tier: confinement.Tier, NotCovered: confinement.NotCovered}, nil
 }
@@ -98,9 +104,10 @@ func (c *Call) boxed(f *permission.Facts) bool {
 	return err == nil && confinement.Tier == sandbox.Full
 }
 
-func (c *Call) box(p sandbox.Policy) *sandbox.Box {
+// box is what the call's processes are started with. after is called when one of them has ended; nil: nothing is.
+func (c *Call) box(p sandbox.Policy, after func() []sandbox.Denial) *sandbox.Box {
 	conf := c.rights.Confining
-	b := &sandbox.Box{Runner: conf.Runner, Policy: p, Filter: conf.Filter}
+	b := &sandbox.Box{Runner: conf.Runner, Policy: p, Filter: conf.Filter, After: after}
 	if conf.Temp != "" {
 		b.Set = append(b.Set, "TMPDIR="+conf.Temp)
 	}
@@ -138,13 +145,13 @@ func (conf Confining) reach() sandbox.Network {
 // seers are programs that are of no use where /proc is not to be seen.
 var seers = []string{"ps", "pgrep", "pidof", "pstree", "top", "lsof", "fuser", "free", "w", "vmstat", "iostat"}
 
-// policy derives the call's. reading: it changes nothing.
-func (c *Call) policy(ctx context.Context, f *permission.Facts, reading bool) sandbox.Policy {
+// policy derives the call's, and what is to be done when a process under it has ended. reading: it changes nothing.
+func (c *Call) policy(ctx context.Context, f *permission.Facts, reading bool) (p sandbox.Policy, after func() []sandbox.Denial) {
 	conf, places := c.rights.Confining, c.rights.Places
 	if conf.Off {
-		return sandbox.Policy{}
+		return p, nil
 	}
-	p := sandbox.Policy{Tier: sandbox.Full, Optional: conf.Optional, Limits: conf.Limits}
+	p = sandbox.Policy{Tier: sandbox.Full, Optional: conf.Optional, Limits: conf.Limits}
 	l := layout{policy: &p}
 	for _, dir := range conf.Hidden {
 		l.put(dir, sandbox.Hidden)
@@ -153,7 +160,7 @@ func (c *Call) policy(ctx context.Context, f *permission.Facts, reading bool) sa
 		l.put(path, sandbox.Hidden)
 	}
 	if reading {
-		if !l.hides(places.Roots()) && !slices.ContainsFunc(f.Commands, func(s shell.Command) bool { return slices.Contains(seers, s.Name) }) {
+		if !l.hides(places.Roots()) && !c.gitElsewhere(f) && !slices.ContainsFunc(f.Commands, func(s shell.Command) bool { return slices.Contains(seers, s.Name) }) {
 			p.Tier, p.Strict = sandbox.Fast, true
 		}
 		for _, dir := range slices.Concat(places.Roots(), places.Readable()) {
@@ -161,7 +168,7 @@ func (c *Call) policy(ctx context.Context, f *permission.Facts, reading bool) sa
 		}
 	} else {
 		p.Network, p.UnixSockets = conf.reach(), conf.UnixSockets
-		l.writable(places, conf, f)
+		after = l.writable(c, f)
 	}
 	if conf.Temp != "" {
 		l.put(conf.Temp, sandbox.Write)
@@ -175,7 +182,7 @@ func (c *Call) policy(ctx context.Context, f *permission.Facts, reading bool) sa
 		l.put(dir, sandbox.Read)
 	}
 	l.temp(conf)
-	return p
+	return p, after
 }
 
 // A layout puts places together. Of two of the same path the later counts.
@@ -232,11 +239,13 @@ func (l layout) hides(dirs []string) bool {
 	})
 }
 
-// writable opens the roots and what else may be written, but for what is protected there.
-func (l layout) writable(places *workspace.Workspace, conf Confining, f *permission.Facts) {
+// writable opens the roots and what else may be written, but for what is protected there. It returns what is to be done when the
+// processes have ended.
+func (l layout) writable(c *Call, f *permission.Facts) (after func() []sandbox.Denial) {
+	places, conf := c.rights.Places, c.rights.Confining
 	lifted := map[string]bool{} // what somebody has permitted by its name
 	for _, a := range f.Accesses {
-		if a.Write {
+		if a.Write && !a.Unnamed {
 			lifted[a.Real] = true
 		}
 	}
@@ -246,14 +255,9 @@ func (l layout) writable(places *workspace.Workspace, conf Confining, f *permiss
 		if l.at(root) != sandbox.Write { // what is a place of its own cannot be replaced
 			l.put(root, sandbox.Write)
 		}
-		l.protect(root, permission.ProtectedIn(root), free)
-		for _, r := range repositories(root, f.Dir) {
-			for _, dir := range r.shared {
-				l.put(dir, sandbox.Write)
-			}
-			l.protect(filepath.Dir(r.dir), r.protected, free)
-		}
+		l.protect(root, permission.ProtectedIn(root), func(path string) bool { return free(path) || slices.Contains(c.git.places, path) })
 	}
+	after = l.repositories(c, f, roots, free)
 	for real := range lifted {
 		place := openable(real)
 		if access := l.at(place); place != "" && access != sandbox.Write && (place == real || access != sandbox.Hidden) { // what is a place of its own cannot be removed
@@ -271,6 +275,7 @@ func (l layout) writable(places *workspace.Workspace, conf Confining, f *permiss
 		l.put(path, sandbox.Read)
 	}
 	l.put(conf.Cache, sandbox.Write)
+	return after
 }
 
 // protect closes the paths below dir that are not free. What lies between stays writable and can no longer be moved out of the way.

@@ -13,6 +13,7 @@ import (
 	"github.com/toold/toold/scheduler/permission"
 	"github.com/toold/toold/tools"
 	"github.com/toold/toold/tools/bash"
+	"github.com/toold/toold/tools/repo"
 	"github.com/toold/toold/tools/sandbox"
 	"github.com/toold/toold/tools/workspace"
 )
@@ -34,7 +35,7 @@ func newRoom(t *testing.T) *room {
 	r := &room{t: t, base: base, root: filepath.Join(base, "root")}
 	r.plant("root/.git/HEAD", "root/.git/config", "root/.git/hooks/x", "root/sub/.git/config", "root/.npmrc", "root/.env", "root/file", "home/.ssh/id", "state/spill/x", "temp/x", "cache/x")
 	r.Hidden, r.Shown, r.Temp, r.Cache = []string{r.at("home/.ssh"), r.at("state")}, []string{r.at("state/spill")}, r.at("temp"), r.at("cache")
-	r.Runner = newRunner(t)
+	r.Runner, r.Git = newRunner(t), new(repo.Finder)
 	return r
 }
 
@@ -155,7 +156,7 @@ func TestAbsent(t *testing.T) {
 	r := newRoom(t)
 	p := r.policy("make")
 	for name, want := range map[string]bool{
-		"root/.mcp.json": true, "root/.claude": true, "root/.git/config.worktree": true, "root/.npmrc": false, "root/other/.git/hooks": false,
+		"root/.mcp.json": true, "root/.claude": true, "root/.npmrc": false, "root/other/.git/hooks": false,
 	} {
 		if got := slices.Contains(p.Absent, r.at(name)); got != want {
 			t.Errorf("%s is watched: %v, want %v", name, got, want)

@@ -100,8 +100,10 @@ func (d SandboxDenial) words() string {
 	var b strings.Builder
 	target := shown(d.Target)
 	switch {
+	case d.PutBack:
+		fmt.Fprintf(&b, "The sandbox undid a change of %s, which could make git run programs; what was left there is now %s, and `mv %[2]s %[1]s` brings it back.", target, shown(d.MovedTo))
 	case d.MovedTo != "":
-		fmt.Fprintf(&b, "The sandbox took away %s, which is a protected path that did not exist before; what was made there is now %s.", target, shown(d.MovedTo))
+		fmt.Fprintf(&b, "The sandbox took away %s, which is a protected path that did not exist before; what was made there is now %s, and `mv %[2]s %[1]s` brings it back.", target, shown(d.MovedTo))
 	case d.Operation == sandbox.Writing:
 		fmt.Fprintf(&b, "The sandbox did not let it write %s.", target)
 	case asksForName(d.Denial):

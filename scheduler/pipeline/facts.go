@@ -16,6 +16,7 @@ import (
 	"github.com/toold/toold/scheduler/permission"
 	"github.com/toold/toold/tools"
 	"github.com/toold/toold/tools/fault"
+	"github.com/toold/toold/tools/repo"
 	"github.com/toold/toold/tools/shell"
 	"github.com/toold/toold/tools/workspace"
 )
@@ -32,7 +33,7 @@ func (c *Call) look(ctx context.Context, env *tools.Env) (*permission.Facts, err
 		f.Input = scalars(c.parsed.input)
 	}
 	f.Patterns = expanded(effects.Commands, env.Dir, homeOf(env))
-	s := scene{places: places, rules: rules, dir: env.Dir, home: homeOf(env), steered: slices.ContainsFunc(effects.Commands, steersPatterns)}
+	s := scene{places: places, rules: rules, dir: env.Dir, home: homeOf(env), git: c.rights.Confining.Git, owner: c.rights.Anchors.Home, steered: slices.ContainsFunc(effects.Commands, steersPatterns)}
 	if effects.Opaque {
 		s.environ = env.Environ
 	}
@@ -58,6 +59,7 @@ func (c *Call) look(ctx context.Context, env *tools.Env) (*permission.Facts, err
 		written = append(written, real)
 	}
 	grant.Changes = append(declared(f, written), s.guessed(effects.Commands, homeOf(env))...)
+	c.git = c.gitChanges(f)
 	f.Critical = permission.Critical(effects, permission.Around{Dir: env.Dir, Home: homeOf(env), Roots: places.Roots(), Environ: env.Environ})
 	f.Unconfined = f.Unconfined && !c.rights.Confining.Off && !c.rights.Escape.Excludes(f) // else leave to go outside is not asked
 	f.Boxed = c.boxed(f)
@@ -85,6 +87,8 @@ type scene struct {
 	rules  *permission.Rules
 	dir    string
 	home   string // of the user; empty: not known
+	git    *repo.Finder
+	owner  string // the home directory of the daemon's user, by which git finds that user's configuration
 	// environ is what commands would see, of which a read-only call sees nothing that steers a search.
 	environ []string
 	// steered: what a pattern stands for may be changed by the script itself.
@@ -111,6 +115,9 @@ func (s scene) add(ctx context.Context, f *permission.Facts, path tools.Path, wr
 	}
 	if info, err := os.Stat(real.Real); err == nil {
 		a.Dir = info.IsDir()
+	}
+	if write {
+		a.Runs = s.git.Runs(real.Real, s.owner)
 	}
 	var command *shell.Command
 	if path.By > 0 {

@@ -25,6 +25,7 @@ func (r Rights) Worker(ctx context.Context, dir, program string) *sandbox.Box {
 // Reader is the box of a process that changes nothing of anybody's, and has caches and temporary files of its own.
 func (r Rights) Reader(ctx context.Context, dir, program string) *sandbox.Box {
 	b := r.Worker(ctx, dir, program)
+	b.After = nil
 	own := []string{r.Confining.Temp, r.Confining.Cache}
 	for i, place := range b.Policy.Places {
 		if place.Access == sandbox.Write && place.Source == "" && !slices.Contains(own, place.Path) {

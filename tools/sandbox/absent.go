@@ -1,9 +1,16 @@
 package sandbox
 
 import (
+	"io/fs"
 	"slices"
 	"strings"
 )
+
+// A Content is that of a regular file, with its permissions.
+type Content struct {
+	Data []byte
+	Mode fs.FileMode
+}
 
 // absences are paths at which nothing stood when the process was started.
 type absences []string

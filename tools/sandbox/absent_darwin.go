@@ -13,10 +13,24 @@ func (a absences) takeAway() (denials []Denial) {
 		if _, err := os.Lstat(path); err != nil {
 			continue
 		}
-		aside := filepath.Join(filepath.Dir(path), fmt.Sprintf(".denied-%s-%x", filepath.Base(path), time.Now().UnixNano()))
-		if os.Rename(path, aside) == nil {
-			denials = append(denials, Denial{Operation: Writing, Target: path, Count: 1, MovedTo: aside})
+		if d, err := SetAside(path, nil); err == nil {
+			denials = append(denials, d)
 		}
 	}
 	return denials
+}
+
+// SetAside renames what stands at a protected path, within its directory, and puts a regular file with the content before in
+// its place unless that is nil. It returns the denial that reports it.
+func SetAside(path string, before *Content) (Denial, error) {
+	aside := filepath.Join(filepath.Dir(path), fmt.Sprintf(".denied-%s-%x", filepath.Base(path), time.Now().UnixNano()))
+	if err := os.Rename(path, aside); err != nil {
+		return Denial{}, err
+	}
+	if before != nil {
+		if err := os.WriteFile(path, before.Data, before.Mode.Perm()); err != nil {
+			return Denial{}, err
+		}
+	}
+	return Denial{Operation: Writing, Target: path, Count: 1, MovedTo: aside, PutBack: before != nil}, nil
 }

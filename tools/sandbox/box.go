@@ -14,6 +14,9 @@ type Box struct {
 	Policy Policy
 	Filter Filter   // of the environment of its processes
 	Set    []string // NAME=value: what each of them has whatever else it is given
+	// After is called when a process has ended with all that it had started, before Done is closed; what it returns counts as
+	// denied to that process. It may be called by several goroutines. nil: nothing is.
+	After func() []Denial
 
 	of *Box // that this one stands for; nil: none
 
@@ -24,7 +27,7 @@ type Box struct {
 
 // Start starts c under the policy, as Runner.Start does.
 func (b *Box) Start(c Command) (*Process, error) {
-	c.Policy, c.denied = b.Policy, b.note
+	c.Policy, c.denied, c.after = b.Policy, b.note, b.After
 	p, err := b.Runner.Start(c)
 	for box := b; box != nil && err == nil; box = box.of {
 		box.use()

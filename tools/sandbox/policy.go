@@ -88,6 +88,7 @@ type Denial struct {
 	Count     int    // how often; the same is told once
 	// MovedTo is where that stands now which was made at a protected path; empty: nothing was made.
 	MovedTo string
+	PutBack bool // what stood at that path before is there again
 }
 
 // An Operation is what was denied.

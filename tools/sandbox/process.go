@@ -50,7 +50,8 @@ type Command struct {
 	Extra []*os.File
 	// Policy says what the process may do.
 	Policy Policy
-	denied func([]Denial) // hears what it was denied, once it has ended; nil: nobody does
+	denied func([]Denial)  // hears what it was denied, once it has ended; nil: nobody does
+	after  func() []Denial // see Box.After
 }
 
 // A Process is a started command with everything that it starts.
@@ -66,6 +67,7 @@ type Process struct {
 	outputs []*capture
 	fence   fence // what confines it
 	denied  func([]Denial)
+	after   func() []Denial
 	id      string
 
 	mu      sync.Mutex
@@ -97,7 +99,7 @@ type Left struct {
 // Start starts c. An error says that nothing was started; an *UnavailableError, that nothing here can confine it.
 func (r *Runner) Start(c Command) (*Process, error) {
 	p := &Process{
-		runner: r, marker: r.newMarker(c.ID), since: ticks(), denied: c.denied, id: c.ID,
+		runner: r, marker: r.newMarker(c.ID), since: ticks(), denied: c.denied, after: c.after, id: c.ID,
 		exited: make(chan struct{}), done: make(chan struct{}),
 	}
 	if err := r.enter(p); err != nil {
@@ -258,6 +260,9 @@ func (p *Process) conclude() {
 		go func() { <-p.exited; _, _ = collect(p.child) }()
 	}
 	denials := append(p.unfence(), p.others()...)
+	if p.after != nil {
+		denials = append(p.after(), denials...)
+	}
 	p.exit.Denials = denials[:min(len(denials), manyDenials)]
 	if p.denied != nil {
 		p.denied(p.exit.Denials)

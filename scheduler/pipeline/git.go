@@ -1,0 +1,177 @@
+package pipeline
+
+// What a call has to do with git directories: what in them is protected while it runs, what it may change there because
+// the question named it, and what is put back afterwards.
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/toold/toold/scheduler/permission"
+	"github.com/toold/toold/tools/repo"
+	"github.com/toold/toold/tools/sandbox"
+	"github.com/toold/toold/tools/workspace"
+)
+
+// A gitChange is what the git commands of a call change in configuration, as the question names it.
+type gitChange struct {
+	places []string // files and directories that they may write, which are looked at afterwards
+	keys   []string // the settings that they set, as in shell.GitChange
+}
+
+// gitChanges notes the configuration that the call's git commands would change among the facts.
+func (c *Call) gitChanges(f *permission.Facts) (changes gitChange) {
+	for i := range f.Commands {
+		command := &f.Commands[i]
+		change, ok := command.GitChange()
+		if !ok || command.ReadOnly {
+			continue
+		}
+		dirs := command.Dirs
+		if len(dirs) == 0 {
+			dirs = []string{"."}
+		}
+		for _, dir := range dirs {
+			dir = at(change.Dir, at(dir, f.Dir))
+			r, ok := repo.Discover(dir)
+			if !ok || change.Start != "" && !r.OnRemote(change.Start) {
+				continue
+			}
+			var places []string
+			if len(change.Keys) > 0 {
+				places = append(places, filepath.Join(r.Common, "config"))
+			}
+			if slices.Contains(change.Keys, "core.sparsecheckout") {
+				places = append(places, filepath.Join(r.Dir, "config.worktree"))
+			}
+			if change.Submodules {
+				places = append(places, filepath.Join(r.Common, "modules"), filepath.Join(r.Top, ".gitmodules"))
+			}
+			if change.Worktrees {
+				places = append(places, filepath.Join(r.Common, "worktrees"))
+			}
+			for _, place := range places {
+				f.Accesses = append(f.Accesses, permission.Access{
+					Named: place, Real: place, Write: true, Unnamed: true, Inside: true, By: i + 1, Part: command.Text,
+					Runs: "where " + settingsOf(change.Keys) + " would be set and which can make git run programs",
+				})
+			}
+			changes.places, changes.keys = append(changes.places, places...), append(changes.keys, change.Keys...)
+		}
+	}
+	return changes
+}
+
+// settingsOf names settings in words.
+func settingsOf(keys []string) string {
+	if len(keys) == 0 {
+		return "nothing"
+	}
+	return strings.Join(keys, ", ")
+}
+
+// repositories protects what makes git run programs in the roots, and returns what is to be done when the processes of the call
+// have ended: what they have left that would make git run programs is moved aside, and what stood there before put back. open
+// are the paths that may be changed without that.
+func (l layout) repositories(c *Call, f *permission.Facts, roots []string, open func(path string) bool) func() []sandbox.Denial {
+	conf := c.rights.Confining
+	git := conf.Git.Guard(roots, f.Dir, c.rights.Anchors.Home)
+	c.overlookedGit = git.Partial
+	for _, dir := range git.Shared {
+		l.put(dir, sandbox.Write)
+	}
+	eased := c.easing(f)
+	watched := slices.DeleteFunc(slices.Clone(git.Loose), open)
+	bound := conf.bindsPlaces()
+	for _, path := range git.Firm {
+		if open(path) {
+			continue
+		}
+		if _, err := os.Lstat(path); err != nil || eased(path) || !bound {
+			watched = append(watched, path)
+		}
+		if !eased(path) {
+			l.guard(slices.Concat(roots, git.Shared), path)
+		}
+	}
+	watch := conf.Git.Watch(git, watched, c.git.keys)
+	return func() (denials []sandbox.Denial) {
+		for _, change := range watch.Changes() {
+			if open(change.Path) {
+				continue
+			}
+			if d, err := sandbox.SetAside(change.Path, (*sandbox.Content)(change.Before)); err == nil {
+				denials = append(denials, d)
+			}
+		}
+		return denials
+	}
+}
+
+// guard binds one path that stands in one of the trees, and keeps the directories above it in their places, up to the working
+// tree: moved as a whole, a repository takes along what is bound in it.
+func (l layout) guard(trees []string, path string) {
+	for _, tree := range trees {
+		if path == tree || !workspace.Within(tree, path) {
+			continue
+		}
+		if before, _, ok := strings.Cut(strings.TrimPrefix(path, tree), "/.git/"); ok {
+			tree += before
+		}
+		info, err := os.Lstat(path)
+		if err != nil || info.Mode()&os.ModeSymlink != 0 || behindLink(tree, path) {
+			return
+		}
+		if filepath.Base(path) != ".git" {
+			l.pin(tree, path)
+		}
+		l.put(path, sandbox.Read)
+		return
+	}
+}
+
+// easing returns which guarded paths the call may change, to be looked at afterwards: those that the question names for its git
+// commands, and what lies in a directory that the call names to be changed as a whole, such as rm -r DIR.
+func (c *Call) easing(f *permission.Facts) func(path string) bool {
+	var trees []string
+	for _, a := range f.Accesses {
+		if a.Write && !a.Unnamed && a.Dir {
+			trees = append(trees, a.Real)
+		}
+	}
+	trees = append(trees, c.git.places...)
+	in := func(path string) bool {
+		return slices.ContainsFunc(trees, func(tree string) bool { return workspace.Within(tree, path) })
+	}
+	return func(path string) bool {
+		return in(path) || filepath.Base(path) == ".git" && in(repo.Leads(path))
+	}
+}
+
+// bindsPlaces reports whether a place in a tree that may be written can be kept from being written.
+func (conf Confining) bindsPlaces() bool {
+	confinement, err := conf.Runner.Confinement(sandbox.Policy{Tier: sandbox.Full})
+	return err == nil && confinement.Tier == sandbox.Full
+}
+
+// gitElsewhere reports whether git would work in a git directory outside of what the call may read, as that of a linked worktree
+// is: the fast tier shows nothing of that.
+func (c *Call) gitElsewhere(f *permission.Facts) bool {
+	places := slices.Concat(c.rights.Places.Roots(), c.rights.Places.Readable())
+	outside := func(dir string) bool {
+		return !slices.ContainsFunc(places, func(place string) bool { return workspace.Within(place, dir) })
+	}
+	for i := range f.Commands {
+		if filepath.Base(f.Commands[i].Name) != "git" {
+			continue
+		}
+		for _, dir := range f.Commands[i].Dirs {
+			if r, ok := repo.Discover(at(dir, f.Dir)); ok && (outside(r.Dir) || outside(r.Common) || outside(r.Top)) {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,185 @@
+package repo
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+)
+
+// inGitDir are the parts of a git directory that make git run something, or lead it to what does. Everyday git changes
+// none of them but config. Source: gitrepository-layout(5).
+var inGitDir = []string{"config", "config.worktree", "hooks", "info/attributes", "commondir"}
+
+// inWorktree are those in the git directory of a linked worktree, which has its configuration and hooks elsewhere.
+var inWorktree = []string{"config.worktree", "commondir", "gitdir"}
+
+// GuardedIn returns the paths in the git directory dir, there or not, that make git run something or lead it to what does.
+func GuardedIn(dir string) (paths []string) {
+	names := inGitDir
+	if exists(filepath.Join(dir, "commondir")) {
+		names = inWorktree
+	}
+	for _, name := range names {
+		paths = append(paths, filepath.Join(dir, name))
+	}
+	return paths
+}
+
+// A Guard is what makes git run programs within the roots of a call.
+type Guard struct {
+	roots, dirs, links []string // all git directories, and all files that lead to one
+	home               string
+	// Firm are the paths, there or not, of the repositories that the roots are or lie in, of those one directory below, and
+	// of their submodules and worktrees. Loose are those of repositories deeper down, which programs make and
+	// remove as a whole, such as a build's own checkouts.
+	Firm, Loose []string
+	Shared      []string // git directories outside the roots that belong to them
+	Partial     bool     // a root holds too many directories to find all
+}
+
+// Guard finds what makes git run programs in the roots, which are absolute and without symbolic links, for a call that works in
+// dir. home is the user's home directory.
+func (f *Finder) Guard(roots []string, dir, home string) *Guard {
+	g := &Guard{roots: roots, home: home}
+	for _, root := range roots {
+		found := f.Find(root)
+		g.dirs, g.links = append(g.dirs, found.Dirs...), append(g.links, found.Links...)
+		g.Shared, g.Partial = append(g.Shared, found.Shared...), g.Partial || found.Partial
+		near := nearby(root, dir, found)
+		firm := func(own string) bool {
+			return slices.ContainsFunc(near, func(r Repository) bool { return within(own, r.Common) })
+		}
+		for _, own := range found.Dirs {
+			g.add(firm(own), GuardedIn(own)...)
+		}
+		for _, link := range found.Links {
+			g.add(firm(Leads(link)), link)
+		}
+		for _, r := range near {
+			g.add(true, f.obeyed(r, home, g.holds)...)
+		}
+	}
+	return g
+}
+
+// nearby returns the repositories whose working tree is root, lies directly below it, or holds dir.
+func nearby(root, dir string, found Found) (near []Repository) {
+	for _, path := range slices.Concat(found.Dirs, found.Links) {
+		top := filepath.Dir(path)
+		isRoot := path == root // a bare repository
+		isNear := filepath.Base(path) == ".git" && (top == root || filepath.Dir(top) == root || within(dir, top))
+		if !isRoot && !isNear {
+			continue
+		}
+		own := path
+		if leads := Leads(path); leads != "" {
+			own = leads
+		}
+		if isRoot {
+			top = root
+		}
+		near = append(near, Repository{Dir: own, Common: CommonOf(own), Top: top})
+	}
+	return near
+}
+
+func (g *Guard) add(firm bool, paths ...string) {
+	list := &g.Loose
+	if firm {
+		list = &g.Firm
+	}
+	for _, path := range paths {
+		if !slices.Contains(g.Firm, path) && !slices.Contains(*list, path) {
+			*list = append(*list, path)
+		}
+	}
+}
+
+func (g *Guard) holds(path string) bool {
+	return slices.ContainsFunc(g.roots, func(root string) bool { return path != root && within(path, root) })
+}
+
+// obeyed returns what the configuration of a repository names for git to obey, as far as held accepts it.
+func (f *Finder) obeyed(r Repository, home string, held func(path string) bool) (paths []string) {
+	files := append(UserFiles(home), filepath.Join(r.Common, "config"), filepath.Join(r.Dir, "config.worktree"))
+	for _, path := range f.settings(home, files...).named(r.Top, home) {
+		if held(path) {
+			paths = append(paths, path)
+		}
+	}
+	return paths
+}
+
+// Runs returns, as a clause, why a change of what is at path, absolute and without symbolic links, can make git run programs;
+// empty if git does not obey what is there.
+func (f *Finder) Runs(path, home string) string {
+	const runs = "which can make git run programs"
+	if filepath.Base(path) == ".git" {
+		return runs
+	}
+	rest := filepath.Base(path)
+	for dir := filepath.Dir(path); dir != "/"; dir = filepath.Dir(dir) {
+		first := rest
+		if i := slices.Index([]byte(rest), '/'); i >= 0 {
+			first = rest[:i]
+		}
+		switch {
+		case isGuarded(rest) && (filepath.Base(dir) == ".git" || isGitDir(dir)):
+			return runs
+		case filepath.Base(dir) != ".git" && isPart(first) && Completes(dir, first) && !isGitDir(dir):
+			return "which would make " + dir + " a git repository, whose settings can make git run programs"
+		}
+		rest = filepath.Join(filepath.Base(dir), rest)
+	}
+	r, ok := Discover(filepath.Dir(path))
+	if !ok {
+		return ""
+	}
+	obeyed := f.obeyed(r, home, func(named string) bool { return within(path, named) })
+	if len(obeyed) > 0 {
+		return runs
+	}
+	return ""
+}
+
+// isGuarded reports whether a path below a git directory is one that git obeys, or lies in one.
+func isGuarded(rest string) bool {
+	return slices.ContainsFunc(slices.Concat(inGitDir, inWorktree), func(name string) bool { return within(rest, name) })
+}
+
+// isPart reports whether a directory needs an entry of that name to be a git directory.
+func isPart(name string) bool {
+	return slices.Contains([]string{"HEAD", "commondir", "objects", "refs"}, name)
+}
+
+// template returns the hooks with which git makes new repositories for that user, by their names.
+func (f *Finder) template(home string) map[string][]byte {
+	dir := "/usr/share/git-core/templates"
+	for _, s := range f.settings(home, UserFiles(home)...).settings {
+		if s.Key == "init.templatedir" {
+			dir = expanded(s.Value, home)
+		}
+	}
+	if own := os.Getenv("GIT_TEMPLATE_DIR"); own != "" {
+		dir = own
+	}
+	return hooksIn(filepath.Join(dir, "hooks"))
+}
+
+// hooksIn returns the regular files of a hooks directory that git may run, by their names.
+func hooksIn(dir string) map[string][]byte {
+	hooks := map[string][]byte{}
+	entries, _ := os.ReadDir(dir) // there may be none
+	for _, e := range entries {
+		if isSample(e.Name()) {
+			continue
+		}
+		if data, err := ReadSmall(filepath.Join(dir, e.Name())); err == nil {
+			hooks[e.Name()] = data
+		}
+	}
+	return hooks
+}
+
+// isSample reports whether a file in a hooks directory is one of the examples that git comes with and never runs.
+func isSample(name string) bool { return filepath.Ext(name) == ".sample" }

@@ -1,0 +1,266 @@
+package repo
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// A ground is a folder of real repositories.
+type ground struct {
+	testing.TB
+	dir string
+}
+
+// newGround makes one whose root has linked worktrees, submodules two levels deep and bare repositories.
+func newGround(t testing.TB) *ground {
+	t.Helper()
+	g := plainGround(t)
+	g.sh(`git -C src/outer submodule --quiet add $PWD/src/inner nested/inner && git -C src/outer commit -qm x && cd root
+		git submodule --quiet add $PWD/../src/outer third_party/foo && git submodule --quiet update --init --recursive && git commit -qm sub
+		git worktree add -q linked && git worktree add -q ../outside`)
+	return g
+}
+
+// plainGround makes one with repositories in its root.
+func plainGround(t testing.TB) *ground {
+	t.Helper()
+	if _, err := exec.LookPath("git"); err != nil {
+		if os.Getenv("TOOLD_CI") != "" {
+			t.Fatal("install git")
+		}
+		t.Skip("install git")
+	}
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := &ground{t, dir}
+	g.sh(`mkdir home src
+		git init -q src/inner && git -C src/inner commit -q --allow-empty -m x
+		git init -q src/outer && git -C src/outer commit -q --allow-empty -m x
+		git init -q root && cd root && mkdir -p sub/dir && git commit -q --allow-empty -m x
+		git init -q --bare bare.git && git init -q deep/a/b/c && git init -q near`)
+	return g
+}
+
+// sh runs a script in the ground.
+func (g *ground) sh(script string) string {
+	g.Helper()
+	cmd := exec.Command("sh", "-ec", script)
+	cmd.Dir = g.dir
+	cmd.Env = append(os.Environ(), "HOME="+g.at("home"), "XDG_CONFIG_HOME="+g.at("home/.config"), "GIT_CONFIG_NOSYSTEM=1", "GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@example.com",
+		"GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@example.com", "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=protocol.file.allow", "GIT_CONFIG_VALUE_0=always")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		g.Fatalf("%s\n%v\n%s", script, err, out)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+func (g *ground) at(name string) string { return filepath.Join(g.dir, name) }
+
+// names returns paths by their names in the ground.
+func (g *ground) names(paths []string) (names []string) {
+	for _, path := range paths {
+		name, _ := filepath.Rel(g.dir, path)
+		names = append(names, name)
+	}
+	return names
+}
+
+// TestDiscover: the repository is the one that git itself finds.
+func TestDiscover(t *testing.T) {
+	g := newGround(t)
+	g.sh("ln -s root/near/.git linkedto.git; mkdir plain; mkdir -p slashed; ln -s ../root/near/.git slashed/.git; echo gitdir: ../none >plain/.git")
+	for _, name := range []string{
+		"root", "root/sub/dir", "root/linked", "outside", "root/third_party/foo", "root/third_party/foo/nested/inner", "root/bare.git", "root/bare.git/refs",
+		"root/deep/a/b/c", "root/near", "root/.git", "root/.git/worktrees/linked", "slashed", "home",
+	} {
+		r, ok := Discover(g.at(name))
+		want := g.sh("cd " + name + " && git rev-parse --path-format=absolute --absolute-git-dir --git-common-dir 2>/dev/null || echo")
+		if got := strings.TrimSpace(r.Dir + "\n" + r.Common); got != want || ok != (want != "") {
+			t.Errorf("%s: found %q, git finds %q", name, got, want)
+		}
+	}
+}
+
+// TestFind: every git directory and every file that leads to one is found, at once and after changes.
+func TestFind(t *testing.T) {
+	g, f := newGround(t), new(Finder)
+	dirs := []string{
+		"root/.git", "root/.git/modules/third_party/foo", "root/.git/modules/third_party/foo/modules/nested/inner", "root/.git/worktrees/linked",
+		"root/.git/worktrees/outside", "root/bare.git", "root/deep/a/b/c/.git", "root/near/.git",
+	}
+	links := []string{"root/linked/.git", "root/third_party/foo/.git", "root/third_party/foo/nested/inner/.git"}
+	check := func(after string) {
+		t.Helper()
+		for range 2 { // also from memory
+			found := f.Find(g.at("root"))
+			slices.Sort(dirs)
+			slices.Sort(links)
+			if got := g.names(found.Dirs); !slices.Equal(got, dirs) || found.Partial || len(found.Shared) > 0 {
+				t.Errorf("%s: git directories\n%q, want\n%q, %+v", after, got, dirs, found)
+			}
+			if got := g.names(found.Links); !slices.Equal(got, links) {
+				t.Errorf("%s: links %q, want %q", after, got, links)
+			}
+		}
+	}
+	check("at first")
+	g.sh("git -C root/near worktree add --orphan -b w ../w 2>/dev/null || git -C root worktree add -q w; mkdir -p root/new/x; echo gitdir: ../../bare.git >root/new/x/.git")
+	links = append(links, "root/w/.git", "root/new/x/.git")
+	dirs = append(dirs, "root/.git/worktrees/w")
+	check("after a worktree")
+	g.sh("cd root && mkdir -p src/objects src/refs && echo x >src/HEAD && rm -rf deep && mkdir half && echo x >half/HEAD && echo ../bare.git >half/commondir")
+	dirs = append(slices.DeleteFunc(dirs, func(d string) bool { return strings.Contains(d, "deep") }), "root/src", "root/half")
+	check("after two bare repositories")
+	g.sh("mv root/near root/moved")
+	dirs = append(slices.DeleteFunc(dirs, func(d string) bool { return strings.Contains(d, "near") }), "root/moved/.git")
+	check("after a move")
+}
+
+// TestShared: the git directory of a root that is a linked worktree, or the checkout of a submodule, belongs to the root if it
+// says so itself.
+func TestShared(t *testing.T) {
+	g := newGround(t)
+	for name, want := range map[string]string{
+		"outside": "root/.git", "root/linked": "root/.git", "root/third_party/foo": "root/.git/modules/third_party/foo", "root": "",
+	} {
+		found := new(Finder).Find(g.at(name))
+		if got := strings.Join(g.names(found.Shared), " "); got != want {
+			t.Errorf("%s shares %q, want %q", name, got, want)
+		}
+		if want != "" && !slices.Contains(found.Dirs, g.at(want)) {
+			t.Errorf("%s: %s is not among %q", name, want, found.Dirs)
+		}
+	}
+	g.sh("mkdir thief other && echo gitdir: ../root/.git/worktrees/outside >thief/.git && echo gitdir: ../root/.git >other/.git")
+	for _, name := range []string{"thief", "other"} {
+		if found := new(Finder).Find(g.at(name)); len(found.Shared) > 0 {
+			t.Errorf("%s takes %q", name, found.Shared)
+		}
+	}
+}
+
+// TestPartial: a root with very many directories is searched near its top.
+func TestPartial(t *testing.T) {
+	root := t.TempDir()
+	for i := range 10 {
+		for j := range 20 {
+			if err := os.MkdirAll(filepath.Join(root, "wide", string(rune('a'+i)), string(rune('a'+j))), 0o755); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := os.MkdirAll(filepath.Join(root, "z", ".git"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	f := &Finder{most: 100}
+	if found := f.Find(root); !found.Partial || !slices.Contains(found.Dirs, filepath.Join(root, "z", ".git")) {
+		t.Errorf("partial %v, git directories %q", found.Partial, found.Dirs)
+	}
+}
+
+// TestWatch: what a script leaves that makes git run programs is told, with what stood there before; everyday work is not.
+func TestWatch(t *testing.T) {
+	const evil = `printf '[core]\n\tfsmonitor = ./x\n' >>`
+	for _, tt := range []struct{ name, script, want string }{
+		{"nothing", ":", ""},
+		{"a commit", "cd root && git commit -q --allow-empty -m y && git tag t && git gc -q", ""},
+		{"a clone", "cd root && git clone -q ../src/outer deep/clone && git init -q a/b", ""},
+		{"a worktree", "cd root && git worktree add -q w2 && git worktree add -q deep/w3 && git worktree remove w2", ""},
+		{"a submodule", "cd root/near && git submodule --quiet add $OLDPWD/src/inner 2>/dev/null || git -C root submodule --quiet add $PWD/src/inner x/y", ""},
+		{"a remote", "git -C root/deep/a/b/c remote add o x && git -C root/deep/a/b/c config branch.x.remote o", ""},
+		{"a move", "mv root/deep root/deeper", ""},
+		{"a removal", "rm -rf root/deep root/bare.git", ""},
+		{"a hook in a deep repository", "echo x >root/deep/a/b/c/.git/hooks/pre-commit", "root/deep/a/b/c/.git/hooks/pre-commit"},
+		{"a link as hooks", "cd root/deep/a/b/c/.git && rm -r hooks && ln -s /tmp hooks", "root/deep/a/b/c/.git/hooks"},
+		{"a setting in a deep repository", evil + "root/deep/a/b/c/.git/config", "root/deep/a/b/c/.git/config was"},
+		{"a moved one with a setting", "mv root/deep root/deeper; " + evil + "root/deeper/a/b/c/.git/config", "root/deeper/a/b/c/.git/config"},
+		{"a common directory", "echo ../src >root/.git/commondir", "root/.git/commondir"},
+		{"an attribute", "mkdir -p root/.git/info && echo '* filter=x' >root/.git/info/attributes", "root/.git/info/attributes"},
+		{"a bare repository", "mkdir -p root/s/objects root/s/refs && echo x >root/s/HEAD && " + evil + "root/s/config", "root/s/config"},
+		{"a new repository", "git init -q root/n && " + evil + "root/n/.git/config", "root/n/.git/config"},
+		{"one that includes", "git init -q root/n && git -C root/n config include.path /x", "root/n/.git/config"},
+		{"a broken setting", "git init -q root/n && echo '[x' >root/n/.git/config", "root/n/.git/config"},
+		{"a new hook", "git init -q root/n && echo x >root/n/.git/hooks/pre-push", "root/n/.git/hooks"},
+		{"a module", "git init -q --bare root/.git/modules/bar && " + evil + "root/.git/modules/bar/config", "root/.git/modules/bar/config"},
+		{"a file that leads away", "mkdir root/p away && git init -q away && echo gitdir: ../../away/.git >root/p/.git", "root/p/.git"},
+		{"a file that leads to another repository", "mkdir root/p && echo gitdir: ../near/.git >root/p/.git", "root/p/.git"},
+		{"a symbolic link", "mkdir root/p && ln -s ../near/.git root/p/.git", "root/p/.git"},
+		{"another in its place", "mv root/near root/near2 && git init -q root/near && " + evil + "root/near/.git/config", "root/near/.git/config"},
+		{"a worktree's directory", "mkdir -p root/.git/worktrees/z && cd root/.git/worktrees/z && echo x >HEAD && echo ../../../src/outer/.git >commondir", "root/.git/worktrees/z/commondir"},
+		{"an allowed setting", "git -C root/deep/a/b/c config alias.st status", ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			g, f := plainGround(t), new(Finder)
+			guard := f.Guard([]string{g.at("root")}, g.at("root"), g.at("home"))
+			absentToo := slices.DeleteFunc(slices.Concat(guard.Firm, guard.Loose), func(path string) bool {
+				return exists(path) && slices.Contains(guard.Firm, path) // which is bound
+			})
+			watch := f.Watch(guard, absentToo, []string{"alias.*"})
+			g.sh(tt.script)
+			var got []string
+			for _, c := range watch.Changes() {
+				name := g.names([]string{c.Path})[0]
+				if c.Before != nil {
+					name += " was"
+				}
+				got = append(got, name)
+			}
+			if joined := strings.Join(got, ", "); joined != tt.want {
+				t.Errorf("%s: %q, want %q", tt.script, joined, tt.want)
+			}
+		})
+	}
+}
+
+// TestRuns: which writes can make git run programs.
+func TestRuns(t *testing.T) {
+	g, f := newGround(t), new(Finder)
+	g.sh(`cd root && mkdir -p .githooks part && git config core.hooksPath .githooks && git config include.path ../conf/extra && git config alias.x '!sh ./tool.sh' && echo x >tool.sh
+		mkdir part/objects part/refs`)
+	for name, want := range map[string]bool{
+		"root/a.go": false, "root/HEAD": false, "root/objects/x": false, "root/sub/.git": true, "root/.git/config": true, "root/.git/hooks/x": true,
+		"root/bare.git/config": true, "root/bare.git/hooks/x": true, "root/bare.git/objects/x": false, "root/part/HEAD": true, "root/part/x": false,
+		"root/.githooks/pre-commit": true, "root/conf/extra": true, "root/tool.sh": true, "root/sub/tool.sh": false, "root/near/tool.sh": false,
+		"root/.git/modules/third_party/foo/config": true, "root/.git/worktrees/linked/commondir": true, "root/linked/tool.sh": false,
+	} {
+		if got := f.Runs(g.at(name), g.at("home")); (got != "") != want {
+			t.Errorf("%s: %q, want %v", name, got, want)
+		}
+	}
+}
+
+func TestOnRemote(t *testing.T) {
+	g := newGround(t)
+	g.sh("cd src/inner && git branch topic && git branch packed && cd ../.. && git clone -q src/inner clone && cd clone && git pack-refs --all && git update-ref refs/remotes/origin/loose HEAD")
+	r, _ := Discover(g.at("clone"))
+	own := g.sh("git -C clone branch --show-current")
+	for start, want := range map[string]bool{"topic": true, "origin/topic": true, "packed": true, "loose": true, "origin/loose": true, own: false, "none": false, "../x": false, "": false} {
+		if got := r.OnRemote(start); got != want {
+			t.Errorf("%q: %v, want %v", start, got, want)
+		}
+	}
+}
+
+func BenchmarkFind(b *testing.B) {
+	root := b.TempDir()
+	for i := range 40 {
+		for j := range 50 {
+			if err := os.MkdirAll(filepath.Join(root, string(rune('a'+i)), string(rune('a'+j))), 0o755); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+	f := new(Finder)
+	b.ReportAllocs()
+	for b.Loop() {
+		f.Find(root)
+	}
+}

@@ -1,0 +1,168 @@
+package repo
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// harmless are the settings that git, or a program that works with git, writes into a repository's configuration in everyday work,
+// and that make git run nothing. A last component of * stands for any name. Source: git-config(1) of 2.39 to 2.47.
+var harmless = strings.Fields(`
+	core.repositoryformatversion core.filemode core.bare core.logallrefupdates core.ignorecase core.precomposeunicode core.symlinks
+	core.worktree core.autocrlf core.eol core.safecrlf core.quotepath core.longpaths core.sparsecheckout core.sparsecheckoutcone
+	core.sharedrepository core.untrackedcache core.splitindex core.commitgraph core.multipackindex core.abbrev core.compression
+	branch.* extensions.* user.* submodule.* remote.* index.* feature.* color.* column.* advice.*
+	pull.rebase pull.ff push.default push.autosetupremote push.followtags fetch.prune fetch.prunetags rebase.autosquash
+	rebase.autostash merge.conflictstyle merge.ff rerere.enabled commit.verbose init.defaultbranch gc.auto pack.*
+	lfs.repositoryformatversion lfs.access lfs.*.access`)
+
+// runningIn are the settings of those sections that can make git run a program all the same.
+var runningIn = map[string][]string{
+	"remote": {"vcs", "uploadpack", "receivepack", "proxy", "proxyauthmethod"},
+	"index":  {"fsmonitor"},
+}
+
+// Harmless reports whether a setting in a repository's configuration makes git run nothing, now or later. What is not
+// known does not count as harmless.
+func (s Setting) Harmless() bool {
+	section, rest, _ := strings.Cut(strings.ToLower(s.Key), ".")
+	name := rest[strings.LastIndexByte(rest, '.')+1:]
+	value := strings.TrimSpace(s.Value)
+	switch {
+	case strings.HasPrefix(value, "!"), strings.HasPrefix(value, "ext::"): // a command: of submodule.NAME.update, of a remote
+		return false
+	case slices.Contains(runningIn[section], name):
+		return false
+	}
+	return slices.ContainsFunc(harmless, func(pattern string) bool {
+		if all, ok := strings.CutSuffix(pattern, ".*"); ok {
+			return section == all
+		}
+		return pattern == section+"."+rest || pattern == section+".*."+name
+	})
+}
+
+// UserFiles returns the configuration files that git reads for every repository of a user with that home directory.
+func UserFiles(home string) []string {
+	system, global := os.Getenv("GIT_CONFIG_SYSTEM"), os.Getenv("GIT_CONFIG_GLOBAL")
+	if system == "" {
+		system = "/etc/gitconfig"
+	}
+	if global != "" {
+		return []string{system, global}
+	}
+	config := os.Getenv("XDG_CONFIG_HOME")
+	if config == "" {
+		config = filepath.Join(home, ".config")
+	}
+	return []string{system, filepath.Join(config, "git", "config"), filepath.Join(home, ".gitconfig")}
+}
+
+// maxIncludes is how many files one configuration may be spread over. Ours; git allows ten levels.
+const maxIncludes = 32
+
+// A configured is what configuration files say, with all that they include.
+type configured struct {
+	settings []Setting
+	included []string // the files that they name, there or not
+}
+
+// settings returns what the files say, in order, and follows every include: whether a condition of one holds is not looked
+// at, so that no file is missed. A file that git would refuse counts as empty.
+func (f *Finder) settings(home string, files ...string) (c configured) {
+	for i := 0; i < len(files) && i < maxIncludes; i++ {
+		for _, s := range f.parsed(files[i]) {
+			if (strings.HasPrefix(s.Key, "include.") || strings.HasPrefix(s.Key, "includeif.")) && strings.HasSuffix(s.Key, ".path") {
+				path := absolute(filepath.Dir(files[i]), expanded(s.Value, home))
+				if !slices.Contains(files, path) {
+					files, c.included = append(slices.Clip(files), path), append(c.included, path)
+				}
+				continue
+			}
+			c.settings = append(c.settings, s)
+		}
+	}
+	return c
+}
+
+// expanded replaces the ~ in front of a path.
+func expanded(path, home string) string {
+	if rest, ok := strings.CutPrefix(path, "~/"); ok {
+		return filepath.Join(home, rest)
+	}
+	return path
+}
+
+// A parsedFile is what a configuration file said when it was read.
+type parsedFile struct {
+	stamp    stamp
+	settings []Setting
+}
+
+// maxParsed is how many files are remembered. Ours.
+const maxParsed = 256
+
+// parsed returns the settings of one file, which is read again only if it has changed.
+func (f *Finder) parsed(file string) []Setting {
+	info, err := os.Stat(file)
+	if err != nil || !info.Mode().IsRegular() {
+		return nil
+	}
+	now := stampOf(info)
+	f.mu.Lock()
+	known, ok := f.files[file]
+	f.mu.Unlock()
+	if ok && known.stamp == now {
+		return known.settings
+	}
+	real, err := filepath.EvalSymlinks(file)
+	if err != nil {
+		return nil
+	}
+	data, err := ReadSmall(real)
+	if err != nil {
+		return nil
+	}
+	settings, err := ParseConfig(data)
+	if err != nil {
+		return nil
+	}
+	if time.Since(time.Unix(0, int64(now.changed))) > settling {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		if f.files == nil || len(f.files) >= maxParsed {
+			f.files = map[string]parsedFile{}
+		}
+		f.files[file] = parsedFile{now, settings}
+	}
+	return settings
+}
+
+// commands are the settings whose value is a command line, by the last part of their key and by the whole.
+var commands = strings.Fields(`
+	fsmonitor sshcommand editor pager askpass gitproxy alternaterefscommand external textconv command cmd clean smudge process driver program helper
+	difffilter defaultkeycommand packobjectshook tocmd cccmd hook`)
+
+// named returns the paths that a configuration names for git to obey, seen from top, the directory in which git runs hooks: its
+// hooks, further attributes, the files that it includes, and files that are words of commands.
+func (c configured) named(top, home string) (paths []string) {
+	paths = append(paths, c.included...)
+	for _, s := range c.settings {
+		name := s.Key[strings.LastIndexByte(s.Key, '.')+1:]
+		switch {
+		case s.Key == "core.hookspath", s.Key == "core.attributesfile":
+			paths = append(paths, absolute(top, expanded(s.Value, home)))
+		case strings.HasPrefix(s.Key, "alias."), strings.HasPrefix(s.Key, "pager."), slices.Contains(commands, name):
+			for _, word := range strings.Fields(strings.TrimPrefix(s.Value, "!")) {
+				path := absolute(top, expanded(strings.Trim(word, `"';|&()`), home))
+				if info, err := os.Lstat(path); err == nil && info.Mode().IsRegular() {
+					paths = append(paths, path)
+				}
+			}
+		}
+	}
+	return paths
+}

@@ -1,0 +1,145 @@
+// git: the commands that change a repository's configuration, or what else makes git run programs, in everyday work. What
+// is missing here cannot write there, in a sandbox that protects it. Source: the manual of git 2.39 to 2.47.
+
+package shell
+
+import (
+	"slices"
+	"strings"
+)
+
+// A GitChange is what a git command changes, besides files and history, in the repository it works in.
+type GitChange struct {
+	// Keys are the settings that it sets, by their names; NAME.* is every setting of a section. Empty: none.
+	Keys []string
+	// Worktrees and Submodules: it moves or removes linked worktrees; it adds, moves or removes submodules.
+	Worktrees, Submodules bool
+	// Start is the name of a branch or commit that a new branch may come to follow, which sets Keys only if it
+	// is on a remote; empty: Keys are set in any case.
+	Start string
+	// Dir is the directory, as a path from the one that the command runs in, that -C leads to; empty: that one.
+	Dir string
+}
+
+var (
+	branchKeys    = []string{"branch.*"}
+	remoteKeys    = []string{"remote.*", "branch.*"}
+	submoduleKeys = []string{"submodule.*"}
+	sparseKeys    = []string{"core.sparsecheckout", "core.sparsecheckoutcone", "extensions.worktreeconfig", "index.sparse"}
+)
+
+// GitChange returns what the command changes in a repository's configuration; false if it is no git command, or none that is
+// known to change any.
+func (c Command) GitChange() (g GitChange, ok bool) {
+	words := c.Words
+	if c.Subcommand != nil {
+		words = c.Subcommand
+		g.Dir = directoryFlag(c.Words[:len(c.Words)-len(c.Subcommand)+1])
+	}
+	if len(words) < 2 || words[0].Text != "git" && !strings.HasSuffix(words[0].Text, "/git") {
+		return g, false
+	}
+	args, named := words[2:], plainWords(words[2:])
+	first, last := "", ""
+	if len(named) > 0 {
+		first, last = named[0], named[len(named)-1]
+	}
+	switch words[1].Text {
+	case "config":
+		g.Keys = configKeys(args, named)
+	case "remote":
+		if first != "" && !listed(" show get-url prune update ", first) {
+			g.Keys = remoteKeys
+		}
+	case "push", "pull", "fetch":
+		if flagged(args, "u", "--set-upstream") {
+			g.Keys = branchKeys
+		}
+	case "branch":
+		switch {
+		case flagged(args, "tudDmMcC", "--track", "--set-upstream-to", "--unset-upstream", "--delete", "--move", "--copy", "--edit-description"):
+			g.Keys = branchKeys
+		case len(named) > 1:
+			g.Keys, g.Start = branchKeys, last
+		}
+	case "checkout", "switch":
+		switch {
+		case flagged(args, "t", "--track"):
+			g.Keys = branchKeys
+		case last != "":
+			g.Keys, g.Start = branchKeys, last
+		}
+	case "worktree":
+		g.Worktrees = listed(" remove move prune repair ", first)
+		if first == "add" && len(named) > 2 {
+			g.Keys, g.Start = branchKeys, last
+		}
+	case "submodule":
+		if first != "" && !listed(" status summary foreach ", first) {
+			g.Keys, g.Submodules = submoduleKeys, true
+		}
+	case "sparse-checkout":
+		if first != "list" {
+			g.Keys = sparseKeys
+		}
+	case "init":
+		if first == "" {
+			g.Keys = []string{"core.*", "extensions.*"}
+		}
+	}
+	return g, len(g.Keys) > 0 || g.Worktrees || g.Submodules
+}
+
+// configKeys returns the settings that git config is told to set in the repository's own file.
+func configKeys(args []Word, named []string) []string {
+	if flagged(args, "f", "--global", "--system", "--file", "--blob") {
+		return nil
+	}
+	for _, key := range named {
+		switch {
+		case key == "":
+			return nil
+		case strings.Contains(key, "."):
+			return []string{key}
+		case !listed(" set unset get list edit rename-section remove-section ", key):
+			return []string{key + ".*"}
+		}
+	}
+	return nil
+}
+
+// plainWords returns the words that are not flags; one that is not literal is empty. Flags that take a value are not told from
+// others, so it is good only for what asks, not for what allows.
+func plainWords(args []Word) (found []string) {
+	for _, w := range args {
+		switch {
+		case strings.HasPrefix(w.Text, "-"):
+		case w.Literal:
+			found = append(found, w.Text)
+		default:
+			found = append(found, "")
+		}
+	}
+	return found
+}
+
+// flagged reports whether one of the short flags, also in a cluster, or of the long ones is among the words.
+func flagged(args []Word, short string, long ...string) bool {
+	return slices.ContainsFunc(args, func(w Word) bool {
+		name, _, _ := strings.Cut(w.Text, "=")
+		if strings.HasPrefix(name, "--") {
+			return slices.Contains(long, name)
+		}
+		return strings.HasPrefix(name, "-") && strings.ContainsAny(name[1:], short)
+	})
+}
+
+// directoryFlag returns the directory of the last -C among the options of git itself.
+func directoryFlag(options []Word) (dir string) {
+	for i, w := range options {
+		if w.Text == "-C" && i+1 < len(options) && options[i+1].Literal {
+			dir = options[i+1].Text
+		}
+	}
+	return dir
+}
