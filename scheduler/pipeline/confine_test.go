@@ -225,6 +225,7 @@ func TestDenialWords(t *testing.T) {
 		{sandbox.Denial{Operation: sandbox.Socketing, Target: "unix"}, `{"sandbox":{"network":{"allowAllUnixSockets":true}}}`, "a socket of the family unix."},
 		{sandbox.Denial{Operation: sandbox.Socketing, Target: "vsock"}, "", "a socket of the family vsock."},
 		{sandbox.Denial{Operation: sandbox.Writing, Target: "/r/.mcp.json", MovedTo: "/r/.denied"}, `{"sandbox":{"filesystem":{"allowWrite":["/r/.mcp.json"]}}}`, "took away /r/.mcp.json"},
+		{sandbox.Denial{Operation: sandbox.Writing, Target: "/r a/x/config", MovedTo: "/r a/x/.denied", PutBack: true}, `{"sandbox":{"filesystem":{"allowWrite":["/r a/x/config"]}}}`, "`mv -T '/r a/x/.denied' '/r a/x/config'` brings it back."},
 	} {
 		got := denials([]sandbox.Denial{tt.Denial, tt.Denial})
 		if len(got) != 1 || got[0].Allow != tt.allow || !strings.Contains(got[0].words(), tt.words) || !strings.Contains(got[0].words(), tt.allow) {

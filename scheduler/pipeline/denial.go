@@ -101,9 +101,9 @@ func (d SandboxDenial) words() string {
 	target := shown(d.Target)
 	switch {
 	case d.PutBack:
-		fmt.Fprintf(&b, "The sandbox undid a change of %s, which could make git run programs; what was left there is now %s, and `mv %[2]s %[1]s` brings it back.", target, shown(d.MovedTo))
+		fmt.Fprintf(&b, "The sandbox undid a change of %s, which could make other programs run something%s", target, d.broughtBack())
 	case d.MovedTo != "":
-		fmt.Fprintf(&b, "The sandbox took away %s, which is a protected path that did not exist before; what was made there is now %s, and `mv %[2]s %[1]s` brings it back.", target, shown(d.MovedTo))
+		fmt.Fprintf(&b, "The sandbox took away %s, which is a protected path that did not exist before%s", target, d.broughtBack())
 	case d.Operation == sandbox.Writing:
 		fmt.Fprintf(&b, "The sandbox did not let it write %s.", target)
 	case asksForName(d.Denial):
@@ -125,6 +125,24 @@ func (d SandboxDenial) words() string {
 	return b.String()
 }
 
+// broughtBack ends a sentence with where that is now which was moved aside, and with the command that brings it back.
+func (d SandboxDenial) broughtBack() string {
+	aside := "; what was made there is now " + shown(d.MovedTo)
+	if shown(d.MovedTo) != d.MovedTo || shown(d.Target) != d.Target {
+		return aside + "."
+	}
+	return fmt.Sprintf("%s, and `mv -T %s %s` brings it back.", aside, quoted(d.MovedTo), quoted(d.Target))
+}
+
+// quoted is a path as a shell takes it for one word.
+func quoted(path string) string {
+	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+=:@%,"
+	if !strings.ContainsFunc(path, func(r rune) bool { return !strings.ContainsRune(plain, r) }) {
+		return path
+	}
+	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
+}
+
 // tried says that it is something that libraries try by themselves and do without: a socket, or to ask for the address of a
 // host. It is of interest only when something went wrong.
 func (d SandboxDenial) tried() bool { return d.Operation == sandbox.Socketing || asksForName(d.Denial) }
@@ -133,7 +151,7 @@ func (d SandboxDenial) tried() bool { return d.Operation == sandbox.Socketing ||
 // is told only when something went wrong. What is protected there is not meant.
 func (d SandboxDenial) kept() bool {
 	home, err := os.UserHomeDir()
-	return err == nil && d.Operation == sandbox.Writing && strings.HasPrefix(d.Target, home+"/.") &&
+	return err == nil && d.Operation == sandbox.Writing && d.MovedTo == "" && strings.HasPrefix(d.Target, home+"/.") &&
 		!slices.ContainsFunc(permission.ProtectedIn(home), func(path string) bool { return workspace.Within(path, d.Target) })
 }
 

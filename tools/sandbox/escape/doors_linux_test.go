@@ -85,7 +85,11 @@ func (w way) try(t *testing.T, uid int) []escape.Door {
 		if w.tier == sandbox.Fast { // where /tmp stays the machine's
 			env = append(env, "TMPDIR="+temp)
 		}
-		return st.run(t, order{Home: st.private, Policy: w.policy(s, temp), Tier: w.tier, Argv: argv, Env: env, Dir: dir})
+		o := order{Home: st.private, Policy: w.policy(s, temp), Tier: w.tier, Argv: argv, Env: env, Dir: dir, Unbound: w.tier == sandbox.Fast}
+		if !w.strict {
+			o.Roots = s.Roots()
+		}
+		return st.run(t, o)
 	})
 }
 

@@ -24,7 +24,7 @@ func (s *Scene) look() map[string]string {
 		all[slug] = tree(filepath.Join(s.Outside, slug))
 	}
 	for door, path := range scene.Guarded {
-		all[scene.Slug(door)] += tree(s.guarded(path))
+		all[scene.Slug(door)] += described(s.guarded(path), said)
 	}
 	for door, how := range s.attributes() {
 		all[scene.Slug(door)] += how
@@ -64,7 +64,23 @@ func difference(was, now string) string {
 }
 
 // tree describes a file, or a directory with all below it, in one line each. All but the time of the last access counts.
-func tree(top string) string {
+func tree(top string) string { return described(top, file) }
+
+// said describes what counts at a protected path, where what stood there may be put back: kind, mode, owner and content.
+func said(path string) string {
+	var st unix.Stat_t
+	if err := unix.Lstat(path, &st); err != nil {
+		return err.Error()
+	}
+	text := fmt.Sprintf("mode %o, owner %d:%d", st.Mode, st.Uid, st.Gid)
+	if st.Mode&unix.S_IFMT == unix.S_IFREG {
+		content, err := os.ReadFile(path)
+		text += fmt.Sprintf(", content %q %v", content, err)
+	}
+	return text
+}
+
+func described(top string, file func(path string) string) string {
 	var b strings.Builder
 	err := filepath.WalkDir(top, func(path string, _ fs.DirEntry, err error) error {
 		if err != nil {

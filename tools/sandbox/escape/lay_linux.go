@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 
@@ -114,7 +115,7 @@ func (s *Scene) files(t testing.TB, program []byte) {
 		s.Sockets + "/toold.sock":       "",
 		s.Stream + ".about":             "sockets of others",
 		s.Root + "/.git/HEAD":           "ref: refs/heads/main\n",
-		s.Root + "/.git/config":         "[core]\n",
+		s.Root + "/.git/config":         "[core]\n\thooksPath = .githooks\n",
 		s.Root + "/.git/hooks/pre-push": "#!/bin/sh\n",
 		s.Root + "/.gitmodules":         "",
 		s.Root + "/.idea/workspace.xml": "<project/>\n",
@@ -122,6 +123,15 @@ func (s *Scene) files(t testing.TB, program []byte) {
 	} {
 		check(t, os.MkdirAll(filepath.Dir(path), 0o755))
 		check(t, os.WriteFile(path, []byte(content), 0o644))
+	}
+	for name, content := range scene.Git {
+		path := filepath.Join(s.Root, name)
+		check(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		if strings.HasSuffix(name, "/") {
+			check(t, os.MkdirAll(path, 0o755))
+			continue
+		}
+		check(t, os.WriteFile(path, []byte(strings.ReplaceAll(content, "ROOT", s.Root)), 0o644))
 	}
 	check(t, os.Chmod(s.Program, 0o755))
 	check(t, os.Link(s.HiddenOutside, s.HiddenPlanted))

@@ -13,11 +13,13 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
 
+	"github.com/toold/toold/tools/repo"
 	"github.com/toold/toold/tools/sandbox"
 	"github.com/toold/toold/tools/sandbox/escape"
 	"github.com/toold/toold/tools/sandbox/escape/scene"
@@ -30,6 +32,8 @@ type order struct {
 	Tier      sandbox.Tier // in which it must run
 	Argv, Env []string
 	Dir       string
+	Roots     []string // in which git is guarded
+	Unbound   bool     // nothing in them can be made read-only
 }
 
 // starting makes the test binary a starter: a daemon in small, which runs one order from its standard input.
@@ -81,8 +85,12 @@ func starterMain() error {
 	if c, err := r.Confinement(o.Policy); err != nil || c.Tier != o.Tier {
 		return elsewhere{fmt.Errorf("run this where the kernel has Landlock and lets users make namespaces: %+v, %v", c, err)}
 	}
-	p, err := r.Start(sandbox.Command{
-		ID: "probe", Path: o.Argv[0], Args: o.Argv, Dir: o.Dir, Env: sandbox.Environ(o.Env), Stdout: os.Stdout, Stderr: os.Stderr, Policy: o.Policy,
+	box := sandbox.Box{Runner: r, Policy: o.Policy}
+	if len(o.Roots) > 0 {
+		box.Policy.Places, box.After = o.guarded()
+	}
+	p, err := box.Start(sandbox.Command{
+		ID: "probe", Path: o.Argv[0], Args: o.Argv, Dir: o.Dir, Env: sandbox.Environ(o.Env), Stdout: os.Stdout, Stderr: os.Stderr,
 	})
 	if err != nil {
 		return err
@@ -92,6 +100,41 @@ func starterMain() error {
 		err = fmt.Errorf("the probe ended so: %+v", exit)
 	}
 	return errors.Join(err, r.Close())
+}
+
+// guarded returns the places with those that keep git from running programs, and what puts right afterwards what they could
+// not, as a daemon has both for a call.
+func (o order) guarded() (places []sandbox.Place, after func() []sandbox.Denial) {
+	places = o.Policy.Places
+	put := func(path string, access sandbox.Access) {
+		if !slices.ContainsFunc(places, func(p sandbox.Place) bool { return p.Path == path }) {
+			places = append(places, sandbox.Place{Path: path, Access: access})
+		}
+	}
+	finder := new(repo.Finder)
+	guard := finder.Guard(o.Roots, o.Dir, o.Home)
+	watched := guard.Loose
+	for _, path := range guard.Firm {
+		if _, err := os.Lstat(path); err != nil || o.Unbound {
+			watched = append(watched, path)
+			continue
+		}
+		put(path, sandbox.Read)
+		for dir := filepath.Dir(path); strings.Contains(dir, "/.git"); dir = filepath.Dir(dir) {
+			put(dir, sandbox.Write)
+		}
+	}
+	watch := finder.Watch(guard, watched, nil)
+	return places, func() (denials []sandbox.Denial) {
+		for _, change := range watch.Changes() {
+			d, err := sandbox.SetAside(change.Path, (*sandbox.Content)(change.Before))
+			if err != nil {
+				fmt.Fprintln(os.Stderr, err)
+			}
+			denials = append(denials, d)
+		}
+		return denials
+	}
 }
 
 const (

@@ -65,9 +65,7 @@ var table = []row{
 	{doors: []string{"fchmodat2 outside"}, ways: []string{"fallback"}, where: "from Linux 6.6 on", why: permitted},
 	{doors: []string{"utime outside", "futimesat outside"}, ways: []string{"fallback"}, where: "on amd64", why: permitted},
 	{doors: []string{
-		"append to .git/config", "create .git/hooks/pre-commit", "create .git/hooks/commit-msg through a symlink", "link .git/hooks/post-commit",
-		"rename into .git/hooks/post-merge", "chmod a hook that exists", "unlink .gitmodules", "exchange a prepared directory with .idea",
-		"rename .git away", "rename .git/hooks away",
+		"unlink .gitmodules", "exchange a prepared directory with .idea", "rename .git away", "rename .git/hooks away",
 	}, ways: []string{"fallback"}, why: inside},
 	{doors: []string{"read /proc/PID/cmdline of a process outside", "list /proc/PID/fd of a process outside"}, ways: []string{"fallback"}, why: "Without namespaces there is one /proc for all. What the processes hold in memory, in their environment and in their files stays shut."},
 	{doors: []string{"read /proc/kpageflags"}, ways: []string{"fallback"}, root: true, where: "if the kernel has it", why: "Landlock cannot take one file out of /proc, where files come and go. It shows flags of memory pages, and nothing of what is in them."},

@@ -43,15 +43,7 @@ func plain(group, name string, try func(*scene.Scene) error) door {
 }
 
 // scribble opens with flags and, if that goes, writes one byte.
-func scribble(path string, flags int) error {
-	fd, err := unix.Open(path, flags|unix.O_CLOEXEC, 0o644)
-	if err != nil {
-		return err
-	}
-	defer unix.Close(fd)
-	_, err = unix.Write(fd, []byte("!"))
-	return err
-}
+func scribble(path string, flags int) error { return writeTo(path, flags, "!") }
 
 func files() []door {
 	f := func(name string, try func(*scene.Scene) error) door { return plain("files", name, try) }

@@ -17,6 +17,54 @@ import (
 )
 
 func protected() []door {
+	return append(protectedFiles(), gitFiles()...)
+}
+
+// gitFiles are doors to what leads git to programs, besides the configuration and the hooks of .git itself.
+func gitFiles() []door {
+	const program = "[core]\n\tfsmonitor = ./probe\n"
+	var doors []door
+	add := func(name string, try func(s *scene.Scene, path string) error) {
+		doors = append(doors, plain("protected", name, func(s *scene.Scene) error { return try(s, guarded(s, name)) }))
+	}
+	onto := func(s *scene.Scene, path string) error { return unix.Rename(own(s, ownFile), path) }
+	appended := func(_ *scene.Scene, path string) error { return writeTo(path, unix.O_WRONLY|unix.O_APPEND, program) }
+	repository := func(_ *scene.Scene, path string) error {
+		dir := filepath.Dir(path)
+		return errors.Join(os.MkdirAll(dir+"/objects", 0o755), os.MkdirAll(dir+"/refs", 0o755),
+			writeTo(dir+"/HEAD", unix.O_WRONLY|unix.O_CREAT, "ref: refs/heads/main\n"), writeTo(path, unix.O_WRONLY|unix.O_CREAT, program))
+	}
+	add("create .git/commondir", create)
+	add("rename onto the .git file of a linked worktree", onto)
+	add("rename onto the commondir of another worktree", onto)
+	add("rename onto the .git file of a submodule", onto)
+	add("append to the configuration of a submodule", appended)
+	add("create a hook of a submodule", create)
+	add("append to the configuration of a submodule of a submodule", appended)
+	add("create the first hook of a submodule of a submodule", func(s *scene.Scene, path string) error {
+		return errors.Join(unix.Mkdir(path, 0o755), create(s, path+"/pre-commit"))
+	})
+	add("create a hook below core.hooksPath", create)
+	add("append a program to the configuration of a bare repository", appended)
+	add("make a bare repository whose configuration runs a program", repository)
+	add("make a .git file that leads to another repository", func(_ *scene.Scene, path string) error {
+		return errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), writeTo(path, unix.O_WRONLY|unix.O_CREAT, "gitdir: ../deep/er/bare.git\n"))
+	})
+	add("make a module whose configuration runs a program", repository)
+	return doors
+}
+
+func writeTo(path string, flags int, text string) error {
+	fd, err := unix.Open(path, flags|unix.O_CLOEXEC, 0o644)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	_, err = unix.Write(fd, []byte(text))
+	return err
+}
+
+func protectedFiles() []door {
 	f := func(name string, try func(s *scene.Scene, path string) error) door {
 		return plain("protected", name, func(s *scene.Scene) error { return try(s, guarded(s, name)) })
 	}

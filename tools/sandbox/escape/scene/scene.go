@@ -119,13 +119,37 @@ func (s *Scene) Hidden() []string {
 	}
 }
 
-// Protected are the paths below the roots that must not change, or come into being.
+// Protected are the paths below the roots, apart from those in git directories, that must not change, or come into being.
 func (s *Scene) Protected() []string {
 	var all []string
-	for _, name := range []string{".git/hooks", ".git/config", ".gitmodules", ".mcp.json", ".claude", ".toold", ".vscode", ".idea", ".envrc"} {
+	for _, name := range []string{".gitmodules", ".mcp.json", ".claude", ".toold", ".vscode", ".idea", ".envrc"} {
 		all = append(all, filepath.Join(s.Root, name))
 	}
 	return append(all, filepath.Join(s.Bare, ".git"), filepath.Join(s.Bare, ".mcp.json"))
+}
+
+// Git are files of git's in Root besides .git itself, by their names there: a linked worktree, a submodule whose name has a slash with
+// another one in it, and a bare repository. A name that ends in / is a directory.
+var Git = map[string]string{
+	".git/objects/": "", ".git/refs/": "",
+	".git/worktrees/w/HEAD": "ref: refs/heads/w\n", ".git/worktrees/w/commondir": "../..\n", ".git/worktrees/w/gitdir": "ROOT/linked/.git\n",
+	"linked/.git":                                         "gitdir: ROOT/.git/worktrees/w\n",
+	"third_party/foo/.git":                                "gitdir: ../../.git/modules/third_party/foo\n",
+	".git/modules/third_party/foo/HEAD":                   "ref: refs/heads/main\n",
+	".git/modules/third_party/foo/config":                 "[core]\n\tworktree = ../../../../third_party/foo\n",
+	".git/modules/third_party/foo/objects/":               "",
+	".git/modules/third_party/foo/refs/":                  "",
+	".git/modules/third_party/foo/hooks/x":                "#!/bin/sh\n",
+	"third_party/foo/inner/.git":                          "gitdir: ../../../.git/modules/third_party/foo/modules/inner\n",
+	".git/modules/third_party/foo/modules/inner/HEAD":     "ref: refs/heads/main\n",
+	".git/modules/third_party/foo/modules/inner/config":   "[core]\n\tworktree = ../../../../../../third_party/foo/inner\n",
+	".git/modules/third_party/foo/modules/inner/objects/": "",
+	".git/modules/third_party/foo/modules/inner/refs/":    "",
+	".githooks/pre-push":                                  "#!/bin/sh\n",
+	"deep/er/bare.git/HEAD":                               "ref: refs/heads/main\n",
+	"deep/er/bare.git/config":                             "[core]\n\tbare = true\n",
+	"deep/er/bare.git/objects/":                           "",
+	"deep/er/bare.git/refs/":                              "",
 }
 
 // Guarded says, for each door to a protected path whose effect stays, which path the suite must find as it was: relative to
@@ -146,4 +170,18 @@ var Guarded = map[string]string{
 	"exchange a prepared directory with .idea":              ".idea",
 	"create .git with a hook where there is none":           "bare:.git",
 	"link a prepared file to .mcp.json where there is none": "bare:.mcp.json",
+
+	"create .git/commondir":                                      ".git/commondir",
+	"rename onto the .git file of a linked worktree":             "linked/.git",
+	"rename onto the commondir of another worktree":              ".git/worktrees/w/commondir",
+	"rename onto the .git file of a submodule":                   "third_party/foo/.git",
+	"append to the configuration of a submodule":                 ".git/modules/third_party/foo/config",
+	"create a hook of a submodule":                               ".git/modules/third_party/foo/hooks/pre-commit",
+	"append to the configuration of a submodule of a submodule":  ".git/modules/third_party/foo/modules/inner/config",
+	"create the first hook of a submodule of a submodule":        ".git/modules/third_party/foo/modules/inner/hooks",
+	"create a hook below core.hooksPath":                         ".githooks/pre-commit",
+	"append a program to the configuration of a bare repository": "deep/er/bare.git/config",
+	"make a bare repository whose configuration runs a program":  "trap/config",
+	"make a .git file that leads to another repository":          "sub/.git",
+	"make a module whose configuration runs a program":           ".git/modules/trap/config",
 }
