@@ -84,17 +84,16 @@ func (l layout) repositories(c *Call, f *permission.Facts, roots []string, open 
 	}
 	eased := c.easing(f)
 	watched := slices.DeleteFunc(slices.Clone(git.Loose), open)
-	bound := conf.bindsPlaces()
+	trees, places, binds := slices.Concat(roots, git.Shared), 0, conf.bindsPlaces()
 	for _, path := range git.Firm {
 		if open(path) {
 			continue
 		}
-		if _, err := os.Lstat(path); err != nil || eased(path) || !bound {
-			watched = append(watched, path)
+		if binds && places < maxBound && !eased(path) && l.bind(trees, path) {
+			places++
+			continue
 		}
-		if !eased(path) {
-			l.guard(slices.Concat(roots, git.Shared), path)
-		}
+		watched = append(watched, path)
 	}
 	watch := conf.Git.Watch(git, watched, c.git.keys)
 	return func() (denials []sandbox.Denial) {
@@ -110,9 +109,13 @@ func (l layout) repositories(c *Call, f *permission.Facts, roots []string, open 
 	}
 }
 
-// guard binds one path that stands in one of the trees, and keeps the directories above it in their places, up to the working
-// tree: moved as a whole, a repository takes along what is bound in it.
-func (l layout) guard(trees []string, path string) {
+// maxBound is how many paths are bound one by one; more are looked at afterwards. Ours: each costs a mount.
+const maxBound = 500
+
+// bind makes a path read-only that stands in one of the trees, and keeps the directories above it in their places, up to the working
+// tree: moved as a whole, a repository takes along what is bound in it. It reports false for what cannot be bound because
+// nothing, or a link, is there.
+func (l layout) bind(trees []string, path string) bool {
 	for _, tree := range trees {
 		if path == tree || !workspace.Within(tree, path) {
 			continue
@@ -122,14 +125,15 @@ func (l layout) guard(trees []string, path string) {
 		}
 		info, err := os.Lstat(path)
 		if err != nil || info.Mode()&os.ModeSymlink != 0 || behindLink(tree, path) {
-			return
+			return false
 		}
 		if filepath.Base(path) != ".git" {
 			l.pin(tree, path)
 		}
 		l.put(path, sandbox.Read)
-		return
+		return true
 	}
+	return false
 }
 
 // easing returns which guarded paths the call may change, to be looked at afterwards: those that the question names for its git

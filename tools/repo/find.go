@@ -10,11 +10,11 @@ import (
 	"time"
 )
 
-// maxFolders is how many directories of a root are looked at, maxTrees how many roots are remembered. Ours: a look at one that
-// has not changed takes about a microsecond, and a remembered directory some hundred bytes.
+// maxFolders is how many directories of a root are looked at, maxRemembered how many of all roots are remembered. Ours: a look
+// at one that has not changed takes some microseconds, and a remembered one about 300 bytes.
 const (
-	maxFolders = 20_000
-	maxTrees   = 16
+	maxFolders    = 20_000
+	maxRemembered = 60_000
 )
 
 // settling is how long a directory must be unchanged before its time of change tells a later change apart. The kernel's
@@ -116,9 +116,13 @@ func (f *Finder) remember(root string, folders map[string]*folder) {
 	}
 	f.trees[root] = folders
 	f.order = append(slices.DeleteFunc(f.order, func(o string) bool { return o == root }), root)
-	if len(f.order) > maxTrees {
+	count := 0
+	for _, tree := range f.trees {
+		count += len(tree)
+	}
+	for ; count > maxRemembered; f.order = f.order[1:] {
+		count -= len(f.trees[f.order[0]])
 		delete(f.trees, f.order[0])
-		f.order = f.order[1:]
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 )
 
 // inGitDir are the parts of a git directory that make git run something, or lead it to what does. Everyday git changes
@@ -29,6 +30,7 @@ func GuardedIn(dir string) (paths []string) {
 type Guard struct {
 	roots, dirs, links []string // all git directories, and all files that lead to one
 	home               string
+	listed             map[string]bool // what Firm and Loose hold
 	// Firm are the paths, there or not, of the repositories that the roots are or lie in, of those one directory below, and
 	// of their submodules and worktrees. Loose are those of repositories deeper down, which programs make and
 	// remove as a whole, such as a build's own checkouts.
@@ -40,7 +42,7 @@ type Guard struct {
 // Guard finds what makes git run programs in the roots, which are absolute and without symbolic links, for a call that works in
 // dir. home is the user's home directory.
 func (f *Finder) Guard(roots []string, dir, home string) *Guard {
-	g := &Guard{roots: roots, home: home}
+	g := &Guard{roots: roots, home: home, listed: map[string]bool{}}
 	for _, root := range roots {
 		found := f.Find(root)
 		g.dirs, g.links = append(g.dirs, found.Dirs...), append(g.links, found.Links...)
@@ -49,14 +51,14 @@ func (f *Finder) Guard(roots []string, dir, home string) *Guard {
 		firm := func(own string) bool {
 			return slices.ContainsFunc(near, func(r Repository) bool { return within(own, r.Common) })
 		}
+		for _, r := range near {
+			g.add(true, f.obeyed(r, home, g.holds)...)
+		}
 		for _, own := range found.Dirs {
 			g.add(firm(own), GuardedIn(own)...)
 		}
 		for _, link := range found.Links {
 			g.add(firm(Leads(link)), link)
-		}
-		for _, r := range near {
-			g.add(true, f.obeyed(r, home, g.holds)...)
 		}
 	}
 	return g
@@ -89,10 +91,26 @@ func (g *Guard) add(firm bool, paths ...string) {
 		list = &g.Firm
 	}
 	for _, path := range paths {
-		if !slices.Contains(g.Firm, path) && !slices.Contains(*list, path) {
+		if !g.listed[path] {
+			g.listed[path] = true
 			*list = append(*list, path)
 		}
+		if real := throughLink(path); real != "" && g.holds(real) && !g.listed[real] {
+			g.listed[real] = true
+			*list = append(*list, real)
+		}
 	}
+}
+
+// throughLink returns where path leads if it, or the directory that it lies in, is a symbolic link; empty if neither is.
+func throughLink(path string) string {
+	for _, name := range []string{path, filepath.Dir(path)} {
+		if info, err := os.Lstat(name); err == nil && info.Mode()&os.ModeSymlink != 0 {
+			real, _ := filepath.EvalSymlinks(path) // of one that leads nowhere the link itself is compared
+			return real
+		}
+	}
+	return ""
 }
 
 func (g *Guard) holds(path string) bool {
@@ -119,10 +137,7 @@ func (f *Finder) Runs(path, home string) string {
 	}
 	rest := filepath.Base(path)
 	for dir := filepath.Dir(path); dir != "/"; dir = filepath.Dir(dir) {
-		first := rest
-		if i := slices.Index([]byte(rest), '/'); i >= 0 {
-			first = rest[:i]
-		}
+		first, _, _ := strings.Cut(rest, "/")
 		switch {
 		case isGuarded(rest) && (filepath.Base(dir) == ".git" || isGitDir(dir)):
 			return runs

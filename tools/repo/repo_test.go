@@ -178,7 +178,7 @@ func TestWatch(t *testing.T) {
 		{"a move", "mv root/deep root/deeper", ""},
 		{"a removal", "rm -rf root/deep root/bare.git", ""},
 		{"a hook in a deep repository", "echo x >root/deep/a/b/c/.git/hooks/pre-commit", "root/deep/a/b/c/.git/hooks/pre-commit"},
-		{"a link as hooks", "cd root/deep/a/b/c/.git && rm -r hooks && ln -s /tmp hooks", "root/deep/a/b/c/.git/hooks"},
+		{"hooks that lead away", "cd root/deep/a/b/c/.git && rm -r hooks && ln -s /tmp hooks", "root/deep/a/b/c/.git/hooks"},
 		{"a setting in a deep repository", evil + "root/deep/a/b/c/.git/config", "root/deep/a/b/c/.git/config was"},
 		{"a moved one with a setting", "mv root/deep root/deeper; " + evil + "root/deeper/a/b/c/.git/config", "root/deeper/a/b/c/.git/config"},
 		{"a common directory", "echo ../src >root/.git/commondir", "root/.git/commondir"},
@@ -191,14 +191,19 @@ func TestWatch(t *testing.T) {
 		{"a module", "git init -q --bare root/.git/modules/bar && " + evil + "root/.git/modules/bar/config", "root/.git/modules/bar/config"},
 		{"a file that leads away", "mkdir root/p away && git init -q away && echo gitdir: ../../away/.git >root/p/.git", "root/p/.git"},
 		{"a file that leads to another repository", "mkdir root/p && echo gitdir: ../near/.git >root/p/.git", "root/p/.git"},
-		{"a symbolic link", "mkdir root/p && ln -s ../near/.git root/p/.git", "root/p/.git"},
+		{"a .git that leads away", "mkdir root/p && ln -s ../near/.git root/p/.git", "root/p/.git"},
 		{"another in its place", "mv root/near root/near2 && git init -q root/near && " + evil + "root/near/.git/config", "root/near/.git/config"},
 		{"a worktree's directory", "mkdir -p root/.git/worktrees/z && cd root/.git/worktrees/z && echo x >HEAD && echo ../../../src/outer/.git >commondir", "root/.git/worktrees/z/commondir"},
+		{"a hook where a link leads", "cd root/deep/a/b/c && echo x >own/pre-commit", "root/deep/a/b/c/own/pre-commit"},
+		{"another link", "cd root/deep/a/b/c/.git && ln -sfT ../../other hooks", "root/deep/a/b/c/.git/hooks"},
 		{"an allowed setting", "git -C root/deep/a/b/c config alias.st status", ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			g, f := plainGround(t), new(Finder)
+			if strings.Contains(tt.name, "link") {
+				g.sh("cd root/deep/a/b/c && mkdir own && rm -r .git/hooks && ln -s ../own .git/hooks")
+			}
 			guard := f.Guard([]string{g.at("root")}, g.at("root"), g.at("home"))
 			absentToo := slices.DeleteFunc(slices.Concat(guard.Firm, guard.Loose), func(path string) bool {
 				return exists(path) && slices.Contains(guard.Firm, path) // which is bound

@@ -146,6 +146,17 @@ var commands = strings.Fields(`
 	fsmonitor sshcommand editor pager askpass gitproxy alternaterefscommand external textconv command cmd clean smudge process driver program helper
 	difffilter defaultkeycommand packobjectshook tocmd cccmd hook`)
 
+// isCommand reports whether the value is a command line for a shell. Helpers and aliases are commands of git by default.
+func (s Setting) isCommand(name string) bool {
+	switch {
+	case strings.HasPrefix(s.Key, "alias."):
+		return strings.HasPrefix(s.Value, "!")
+	case name == "helper":
+		return strings.ContainsAny(s.Value, "!/")
+	}
+	return strings.HasPrefix(s.Key, "pager.") || slices.Contains(commands, name)
+}
+
 // named returns the paths that a configuration names for git to obey, seen from top, the directory in which git runs hooks: its
 // hooks, further attributes, the files that it includes, and files that are words of commands.
 func (c configured) named(top, home string) (paths []string) {
@@ -155,7 +166,8 @@ func (c configured) named(top, home string) (paths []string) {
 		switch {
 		case s.Key == "core.hookspath", s.Key == "core.attributesfile":
 			paths = append(paths, absolute(top, expanded(s.Value, home)))
-		case strings.HasPrefix(s.Key, "alias."), strings.HasPrefix(s.Key, "pager."), slices.Contains(commands, name):
+		case !s.isCommand(name):
+		default:
 			for _, word := range strings.Fields(strings.TrimPrefix(s.Value, "!")) {
 				path := absolute(top, expanded(strings.Trim(word, `"';|&()`), home))
 				if info, err := os.Lstat(path); err == nil && info.Mode().IsRegular() {

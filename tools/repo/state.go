@@ -12,6 +12,7 @@ type state struct {
 	kind    kind
 	mode    fs.FileMode
 	data    []byte // of a regular file, or where a symbolic link leads
+	stamp   stamp  // of what is not read
 	entries map[string]state
 }
 
@@ -39,7 +40,7 @@ func stateOf(path string) state {
 		s.kind = other
 		return s
 	}
-	s.entries = map[string]state{}
+	s.stamp, s.entries = stamp{}, map[string]state{}
 	for _, e := range entries {
 		if isSample(e.Name()) {
 			continue
@@ -54,28 +55,29 @@ func single(path string) state {
 	if err != nil {
 		return state{}
 	}
-	s := state{kind: other, mode: info.Mode()}
+	s := state{kind: other, mode: info.Mode(), stamp: stampOf(info)}
 	switch {
 	case info.IsDir():
 		s.kind = directory
 	case info.Mode()&fs.ModeSymlink != 0:
 		target, _ := os.Readlink(path)
-		s.kind, s.data = link, []byte(target)
+		s.kind, s.data, s.stamp = link, []byte(target), stamp{}
 	case info.Mode().IsRegular():
 		if data, err := ReadSmall(path); err == nil {
-			s.kind, s.data = regular, data
+			s.kind, s.data, s.stamp = regular, data, stamp{}
 		}
 	}
 	return s
 }
 
-// same reports whether two states are known to be equal.
+// same reports whether two states are equal, as far as they are known: what is not read counts as changed when its time of
+// change has moved on.
 func (s state) same(o state) bool {
-	if s.kind != o.kind || s.kind == other || s.mode != o.mode || !bytes.Equal(s.data, o.data) || len(s.entries) != len(o.entries) {
+	if s.kind != o.kind || s.stamp != o.stamp || s.mode != o.mode || !bytes.Equal(s.data, o.data) || len(s.entries) != len(o.entries) {
 		return false
 	}
 	for name, entry := range s.entries {
-		if !entry.same(o.entries[name]) && entry.kind != directory {
+		if entry.kind != directory && !entry.same(o.entries[name]) {
 			return false
 		}
 	}
