@@ -112,6 +112,17 @@ func (t *text) allowedBy(r *Rule) bool {
 	return !(t.exact && r.pattern.wild()) && r.pattern.matchesAny(t.allowed)
 }
 
+// fixedWords returns the words of a Bash rule that have no * in them, without the quotes around them.
+func (r *Rule) fixedWords() (words []string) {
+	for _, word := range strings.Fields(strings.TrimSuffix(r.specifier, ":*")) {
+		word = strings.ReplaceAll(word, `\*`, "\x02")
+		if !strings.Contains(word, "*") {
+			words = append(words, strings.Trim(strings.ReplaceAll(word, "\x02", "*"), `"'`))
+		}
+	}
+	return words
+}
+
 // deniedBy says whether a deny or ask rule fires; maybe: that depends on what is not known before it runs. Of a command
 // that only reads, a pattern that begins with * is not taken to be meant.
 func (t *text) deniedBy(r *Rule) (fires, maybe bool) {

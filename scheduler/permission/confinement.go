@@ -2,7 +2,13 @@ package permission
 
 // What leave has to do with the sandbox: who may be let out of it, and what being in it allows.
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/toold/toold/tools/shell"
+)
 
 // Escape is what the settings say of calls that leave the sandbox, or stay in it. The zero value is the default.
 type Escape struct {
@@ -14,24 +20,64 @@ type Escape struct {
 	AutoAllow *Origin
 }
 
-// Excludes says whether all that a call runs is to run outside the sandbox: each of its commands is met by a rule of
-// excludedCommands or only reads, and one is met at least. What could not be read in full stays inside.
+// Excludes reports whether all that a call runs is to run outside the sandbox: a rule of excludedCommands matches each of
+// its commands, apart from some builtins that only print, test or move, and at least one. That a command only reads is no
+// permission to leave. A call that could not be read in full stays inside.
 func (e Escape) Excludes(f *Facts) bool {
 	if e.Excluded == nil || f.Hidden != "" || f.Unread {
 		return false
 	}
-	c, met := read(f), false
+	c, listed, redirected := read(f), false, redirects(f)
 	for i := range c.Commands {
 		command := &c.Commands[i]
 		switch {
-		case e.Excluded.coveringCommand(&c.texts[i]) != nil:
-			met = true
-		case command.Transparent, command.DenyOnly, command.ReadOnly, command.Name == "" && len(command.Assigns) == 0:
-		default:
+		case e.lists(&c.texts[i]):
+			listed = true
+		case command.Transparent, command.DenyOnly: // a rule has to match what a wrapper runs, or the wrapper
+		case redirected || !harmlessOutside(command):
 			return false
 		}
 	}
-	return met
+	return listed
+}
+
+// lists reports whether a rule of excludedCommands matches the command.
+func (e Escape) lists(t *text) bool {
+	rules := e.Excluded.list(AllowList)
+	return slices.ContainsFunc(rules, func(r anchored) bool {
+		return r.subject&commands != 0 && t.allowedBy(&r.Rule) && !r.misplaced(t.command)
+	})
+}
+
+// misplaced reports whether the rule names a file by a relative path, and the command runs in another directory than the
+// script starts in: there the path names another file.
+func (r *anchored) misplaced(c *shell.Command) bool {
+	return !slices.Equal(c.Dirs, []string{"."}) && slices.ContainsFunc(r.fixedWords(), func(word string) bool {
+		return !strings.HasPrefix(word, "/") && !strings.HasPrefix(word, "-") && (strings.Contains(word, "/") || fileShape.MatchString(word))
+	})
+}
+
+// redirects reports whether a redirection of the script writes a file.
+func redirects(f *Facts) bool {
+	return slices.ContainsFunc(f.Accesses, func(a Access) bool { return a.By == 0 && a.Write })
+}
+
+// companions are the builtins that may leave the sandbox beside a listed command.
+var companions = []string{"echo", "printf", "cd", "true", "false", "test", "[", "exit"}
+
+// harmlessOutside reports whether a command is one of them and its words run nothing, or is an assignment that steers no
+// program.
+func harmlessOutside(c *shell.Command) bool {
+	if c.Name == "" {
+		return len(c.Assigns) == 0
+	}
+	return slices.Contains(companions, c.Name) && c.ReadOnly && len(c.Assigns) == 0 &&
+		!slices.ContainsFunc(c.Words, func(w shell.Word) bool { return !w.Literal && runsSomething(w.Text) })
+}
+
+// runsSomething reports whether a word as written may hold an expansion that runs a command.
+func runsSomething(source string) bool {
+	return slices.ContainsFunc([]string{"$(", "`", "<(", ">(", "${ ", "${|", "@P"}, func(mark string) bool { return strings.Contains(source, mark) })
 }
 
 // barred is why the call may not leave the sandbox, if it asks to.
