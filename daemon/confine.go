@@ -65,6 +65,17 @@ func (d *Daemon) confining(now *settings.Settings, roots []string, owner princip
 	return c
 }
 
+// reachedBy returns the hosts that the rules which a session remembers open to its commands.
+func reachedBy(kept []remembered, now *settings.Settings) (hosts []string) {
+	for _, r := range kept {
+		domain, ok := strings.CutPrefix(r.Rule, "WebFetch(domain:")
+		if ok && r.List == permission.AllowList && now.Sandbox.ManagedDomainsOnly == nil {
+			hosts = append(hosts, strings.TrimSuffix(domain, ")"))
+		}
+	}
+	return hosts
+}
+
 // belongings are what is the daemon's own and of no process that it starts: its state, with tokens and journal, and its
 // sockets.
 func (d *Daemon) belongings() []string {

@@ -66,6 +66,7 @@ func (s *session) stand() *standing {
 	st.listening = len(s.daemon.listening())
 	st.confining = s.daemon.confining(now, s.places.Roots(), s.meta.owner(), temp)
 	st.confining.Shown = append(st.confining.Shown, readable...)
+	st.confining.Network.Allowed = append(st.confining.Network.Allowed, reachedBy(kept, now)...)
 	if before := s.standing.Swap(st); before != nil {
 		s.tellSettings(before, st)
 	}

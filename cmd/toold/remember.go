@@ -121,7 +121,7 @@ func noSuggestion(q *tooldv1.Question) string {
 
 // lacksLeave says whether a ground says no more than that nothing allows a part of the call, so that a rule could.
 func lacksLeave(text string) bool {
-	return strings.HasPrefix(text, "No rule ") || strings.Contains(text, ", which is outside the roots") || strings.HasSuffix(text, "may read files that it does not name.")
+	return strings.HasPrefix(text, "No rule ") || strings.Contains(text, ", which is outside the roots") || strings.Contains(text, ", which is hidden from commands") || strings.HasSuffix(text, "may read files that it does not name.")
 }
 
 // pick reads which of the offered rules are wanted and where: numbers, then a scope, which is the session unless it is

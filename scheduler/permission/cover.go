@@ -13,14 +13,16 @@ import (
 
 // uncovered gives the parts of the call that nothing allows, and when there are none what allows them.
 func uncovered(c *call, p Policy) (missing, allowing []Ground) {
-	if g, ok := p.Rules.coversTool(c); ok {
-		return nil, []Ground{g}
-	}
 	l := leave{call: c, policy: p, byRule: make([]*anchored, len(c.texts))}
 	for i := range c.texts {
 		l.byRule[i] = p.Rules.coveringCommand(&c.texts[i])
 	}
+	if g, ok := p.Rules.coversTool(c); ok {
+		l.whole = true
+		l.allow(g)
+	}
 	switch {
+	case l.whole:
 	case c.Hidden != "" && c.beyondRules():
 		l.miss(Ground{Text: fmt.Sprintf("No rule can allow it, because %s.", c.Hidden)})
 	case c.Hidden != "":
@@ -31,6 +33,7 @@ func uncovered(c *call, p Policy) (missing, allowing []Ground) {
 	l.accesses()
 	l.hosts()
 	switch {
+	case l.whole:
 	case c.Foreign != "":
 		l.miss(Ground{Text: fmt.Sprintf("No rule allows it, and %s, which carries it out, may do anything.", c.Foreign)})
 	case c.Opaque && len(c.Commands) == 0 && len(c.Hosts) == 0:
@@ -47,6 +50,7 @@ type leave struct {
 	*call
 	policy   Policy
 	byRule   []*anchored // by command: the rule that allows it; nil: none
+	whole    bool        // a rule allows every call of the tool
 	missing  []Ground
 	allowing []Ground
 }
@@ -85,21 +89,37 @@ func (l *leave) commands() {
 func (l *leave) accesses() {
 	for i := range l.Accesses {
 		a := &l.Accesses[i]
-		if a.By > 0 && (l.covered(a.By-1) || !l.Commands[a.By-1].ReadOnly) {
-			if by := l.byRule[a.By-1]; by != nil && !a.Inside {
-				l.allow(by.ground(l.Commands[a.By-1].Text, ""))
-			}
+		runs := l.whole || a.By > 0 && l.covered(a.By-1)
+		if (runs || a.By > 0 && !l.Commands[a.By-1].ReadOnly) && !a.reaches() {
+			l.byRunning(a)
 			continue // what names it has leave, or is said to lack it already
 		}
 		if !a.Write && l.writes(a.Real) {
 			continue // leave to write a file is leave to read it
 		}
+		if r := l.namedBy(a); r != nil {
+			l.allow(r.ground(l.Commands[a.By-1].Text, ""))
+			continue
+		}
 		switch free, g := l.policy.freeAccess(a); {
+		case !free && a.reaches():
+			g.reach = true
+			if runs || a.By == 0 && slices.ContainsFunc(l.byRule, func(r *anchored) bool { return r != nil }) {
+				g = l.policy.Rules.reaching(a, g)
+			}
+			l.miss(g)
 		case !free:
 			l.miss(g)
 		case g.Text != "":
 			l.allow(g)
 		}
+	}
+}
+
+// byRunning notes the rule that allows a command as what allows an access that needs nothing else.
+func (l *leave) byRunning(a *Access) {
+	if a.By > 0 && l.byRule[a.By-1] != nil && !a.Inside {
+		l.allow(l.byRule[a.By-1].ground(l.Commands[a.By-1].Text, ""))
 	}
 }
 
@@ -117,8 +137,8 @@ func (l *leave) notReadOnly(c *shell.Command) string {
 	return fmt.Sprintf("No rule allows `%s`, which is not known to be read-only: %s.", c.Text, why)
 }
 
-// coversTool finds the allow rule for every call of the tool. It covers whatever a script does, if the script was understood
-// and says which programs it runs.
+// coversTool finds the allow rule for every call of the tool. It lets a script run whatever it runs, if the script was
+// understood and says which programs these are. What the script reaches for needs its own permission.
 func (r *Rules) coversTool(c *call) (g Ground, ok bool) {
 	if c.beyondRules() {
 		return g, false
@@ -151,7 +171,7 @@ func (r *Rules) coveringCommand(t *text) *anchored {
 
 // freeAccess says whether the path may be read or written, and by what; otherwise the ground says why not.
 func (p Policy) freeAccess(a *Access) (free bool, g Ground) {
-	if a.Inside && !a.Write {
+	if a.Inside && !a.Write && !a.hides() {
 		return true, g
 	}
 	rules := p.Rules.list(AllowList)
@@ -161,6 +181,12 @@ func (p Policy) freeAccess(a *Access) (free bool, g Ground) {
 		}
 	}
 	switch {
+	case a.hides():
+		verb := "reads"
+		if a.Write {
+			verb = "writes"
+		}
+		return false, Ground{Text: fmt.Sprintf("It %s %s, which is hidden from commands as a place of credentials or by settings.", verb, a.where()), Part: a.Part}
 	case a.Write && a.Inside && p.Mode == AcceptEdits:
 		return true, Ground{Text: byAcceptEdits}
 	case a.Write && a.Inside:
@@ -173,25 +199,14 @@ func (p Policy) freeAccess(a *Access) (free bool, g Ground) {
 	return false, Ground{Text: fmt.Sprintf("It reads %s, which is outside the roots and the other readable places.", a.where()), Part: a.Part}
 }
 
-// coversAccess: an Edit rule allows reading too. Both the name and what it leads to must fit.
+// coversAccess: an Edit rule allows reading too. Both the name and what it leads to must fit. A script needs a rule that
+// names what the sandbox hides, not one about all around it.
 func (r *anchored) coversAccess(a *Access) bool {
-	if r.tool != "Edit" && (r.tool != "Read" || a.Write) {
+	if r.tool != "Edit" && (r.tool != "Read" || a.Write) || a.hides() && !r.namesHidden(a) {
 		return false
 	}
 	return r.subject&wholeTool != 0 ||
 		anyHolds(r.places, a.Real, a.Dir) && (a.Named == a.Real || anyHolds(r.places, a.Named, a.Dir))
-}
-
-func (l *leave) hosts() {
-	rules := l.policy.Rules.list(AllowList)
-	for i, host := range l.call.hosts {
-		at := slices.IndexFunc(rules, func(a anchored) bool { return a.subject&hosts != 0 && hostFits(a.host, host) })
-		if at < 0 {
-			l.miss(Ground{Text: fmt.Sprintf("No rule allows it to contact %s.", l.Hosts[i]), Part: l.Hosts[i]})
-			continue
-		}
-		l.allow(rules[at].ground(l.Hosts[i], ""))
-	}
 }
 
 // copied says whether a command reads a whole directory.

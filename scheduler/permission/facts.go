@@ -17,6 +17,8 @@ type Facts struct {
 	Accesses []Access
 	Commands []shell.Command
 	Hosts    []string
+	// Reachable are the domains that commands may contact in any case, as rules have them.
+	Reachable []string
 	// Foreign is who else carries it out and may do anything meanwhile; empty: nobody.
 	Foreign string
 	// Opaque: it does more than is listed here. Reason says what, as a clause.
@@ -52,6 +54,12 @@ type Access struct {
 	Tree, Names bool
 	// Inside: in a root, or for reading in a place that may be read.
 	Inside bool
+	// Open: it is not Inside, but a command that may run needs no further permission for it: settings open it to commands,
+	// or the sandbox has one of its own there.
+	Open bool
+	// Hidden is the file or directory that the sandbox hides from commands and that it is or lies in, such as a place of
+	// credentials; empty: none.
+	Hidden string
 	// By and Part say which part of the call names it, as in tools.Path.
 	By   int
 	Part string

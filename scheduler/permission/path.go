@@ -47,6 +47,8 @@ type place struct {
 	part string
 	// path is the one path that they are about, with what is below it; empty: they are about more.
 	path string
+	// begin is the path up to the first pattern in them; empty: they hold at any depth.
+	begin string
 }
 
 // places gives where a rule's path points. A rule that forbids errs towards more places than one that allows.
@@ -91,7 +93,7 @@ func at(dirs []string, line string) (list []place) {
 	}
 	for _, dir := range dirs {
 		if filepath.IsAbs(dir) {
-			list = append(list, place{dir, walk.ParseRules([]byte(lines)), plainPart(line), onePath(dir, line)})
+			list = append(list, place{dir, walk.ParseRules([]byte(lines)), plainPart(line), onePath(dir, line), begin(dir, line)})
 		}
 	}
 	return list
@@ -104,6 +106,20 @@ func onePath(dir, line string) string {
 		return ""
 	}
 	return path.Join(dir, line)
+}
+
+// begin returns the path of a line up to its first component that is no plain name; empty if the line holds at any depth.
+func begin(dir, line string) string {
+	if !strings.Contains(strings.TrimSuffix(line, "/"), "/") {
+		return ""
+	}
+	for part := range strings.SplitSeq(strings.Trim(line, "/"), "/") {
+		if strings.ContainsAny(part, `*?[\!#`) {
+			break
+		}
+		dir = path.Join(dir, part)
+	}
+	return dir
 }
 
 // plainPart gives the longest part of a line in which every character stands for itself; empty when there are classes or

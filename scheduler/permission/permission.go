@@ -63,6 +63,9 @@ type Ground struct {
 	Hook *Origin
 	// firm: also the mode bypassPermissions does not pass it.
 	firm bool
+	// reach: it is about a path that confinement does not keep the call from. wants are rules that would permit just that.
+	reach bool
+	wants []string
 }
 
 // A Verdict is a decision with what it rests on.
@@ -108,7 +111,10 @@ func decide(c *call, p Policy) Verdict {
 	}
 	missing, allowing := uncovered(c, p)
 	if len(missing) > 0 {
-		allowing = append(opinions(f, Allow), p.Escape.confined(f)...)
+		allowing = opinions(f, Allow)
+		if !slices.ContainsFunc(missing, func(g Ground) bool { return g.reach }) {
+			allowing = append(allowing, p.Escape.confined(f)...)
+		}
 	}
 	if len(allowing) == 0 {
 		v = v.on(Ask, missing)

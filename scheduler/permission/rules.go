@@ -145,7 +145,7 @@ func (r *Rule) names(tool string) bool {
 type call struct {
 	*Facts
 	texts     []text
-	hosts     []string
+	hosts     []contact
 	mentioned []mention
 }
 
@@ -160,6 +160,11 @@ func read(f *Facts) call {
 	for i := range f.Commands {
 		command := &f.Commands[i]
 		c.texts[i] = textOf(command)
+		for _, host := range contacts(command) {
+			if !command.DenyOnly || !slices.ContainsFunc(c.hosts, func(to contact) bool { return to.host == host }) {
+				c.hosts = append(c.hosts, contact{host, hostName(host), i + 1})
+			}
+		}
 		if command.ReadOnly || command.Transparent || !command.Unlisted {
 			continue
 		}
@@ -173,7 +178,7 @@ func read(f *Facts) call {
 		}
 	}
 	for _, host := range f.Hosts {
-		c.hosts = append(c.hosts, hostName(host))
+		c.hosts = append(c.hosts, contact{host, hostName(host), 0})
 	}
 	return c
 }
@@ -197,9 +202,9 @@ func (r *anchored) fires(c *call) (g Ground, ok bool) {
 		return r.firesOnCommand(c)
 	}
 	if r.subject&hosts != 0 {
-		for i, host := range c.hosts {
-			if hostFits(r.host, host) {
-				return r.ground(c.Hosts[i], ""), true
+		for _, to := range c.hosts {
+			if to.by == 0 && hostFits(r.host, to.name) {
+				return r.ground(to.host, ""), true
 			}
 		}
 	}

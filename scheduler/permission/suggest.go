@@ -18,7 +18,7 @@ const maxSuggestions = 5
 // Suggest gives allow rules that together would have allowed the call, at most 5. None, when no rules could, or when they
 // would allow too much.
 func Suggest(f *Facts, v Verdict, a Anchors) (rules []string) {
-	if !v.Free || f.Hidden != "" || slices.ContainsFunc(f.Commands, namesProtected) {
+	if !v.Free || slices.ContainsFunc(f.Commands, namesProtected) {
 		return nil
 	}
 	add := func(rule string) {
@@ -27,7 +27,7 @@ func Suggest(f *Facts, v Verdict, a Anchors) (rules []string) {
 		}
 	}
 	for i := range f.Commands {
-		if c := &f.Commands[i]; !c.ReadOnly && slices.ContainsFunc(v.Grounds, func(g Ground) bool { return g.Part == c.Text }) {
+		if c := &f.Commands[i]; !c.ReadOnly && slices.ContainsFunc(v.Grounds, func(g Ground) bool { return g.Part == c.Text && !g.reach }) {
 			add(commandRule(c))
 		}
 	}
@@ -36,12 +36,26 @@ func Suggest(f *Facts, v Verdict, a Anchors) (rules []string) {
 		if !access.Write && f.writes(access.Real) {
 			continue // leave to write is leave to read
 		}
-		if slices.ContainsFunc(v.Grounds, func(g Ground) bool { return strings.Contains(g.Text, access.where()) }) {
-			add(a.pathRule(access))
+		about := slices.IndexFunc(v.Grounds, func(g Ground) bool { return strings.Contains(g.Text, access.where()) })
+		if about < 0 {
+			continue
+		}
+		rule := a.pathRule(access)
+		if access.hides() {
+			rule = "" // of what is hidden a rule opens no more than was asked about
+		}
+		if add(rule); rule == "" {
+			for _, exact := range v.Grounds[about].wants {
+				if access.hides() || !isPassing(exact) {
+					add(exact)
+				}
+			}
 		}
 	}
-	for _, host := range f.Hosts {
-		add("WebFetch(domain:" + hostName(host) + ")")
+	for _, to := range read(f).hosts {
+		if to.by == 0 || slices.ContainsFunc(v.Grounds, func(g Ground) bool { return g.Part == to.host }) {
+			add("WebFetch(domain:" + to.name + ")")
+		}
 	}
 	if f.Foreign != "" || f.Opaque && len(f.Commands) == 0 && len(f.Hosts) == 0 {
 		add(f.Tool)

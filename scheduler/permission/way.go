@@ -3,7 +3,10 @@ package permission
 // What would let a call run that may not, or not unasked: the last sentence of what is said about it. It goes by what the
 // verdict rests on, and does not know who can answer.
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // way gives that as a sentence; empty: the call may run.
 func (v Verdict) way(c *call) string {
@@ -14,6 +17,8 @@ func (v Verdict) way(c *call) string {
 		return v.wayOutOfMode(c)
 	case v.Decision == Deny:
 		return v.wayPastDenial()
+	case v.Free && len(v.wanted()) > 0:
+		return "An answer would allow it; so would " + strings.Join(v.wanted(), " with ") + " in permissions.allow, a hook, or the permission_mode bypassPermissions."
 	case v.Free && v.onlyEdits(c):
 		return "An answer would allow it; so would rules in permissions.allow that cover each of these parts, a hook, or the permission_mode acceptEdits or bypassPermissions."
 	case v.Free && c.beyondRules():
@@ -30,6 +35,18 @@ func (v Verdict) way(c *call) string {
 		return "An answer would allow it. Whoever writes out the words that are not known may need none."
 	}
 	return "Only an answer would allow it, or a change of " + v.thoseRules() + ": no other rule, no hook and no permission_mode passes that."
+}
+
+// wanted returns the rules that would permit all that the verdict lacks, if that is paths and hosts which permission to run
+// does not include; otherwise none.
+func (v Verdict) wanted() (rules []string) {
+	for _, g := range v.Grounds {
+		if len(g.wants) == 0 {
+			return nil
+		}
+		rules = append(rules, g.wants...)
+	}
+	return rules
 }
 
 // onlyEdits says that all that nothing allows is edits inside the roots, which the mode acceptEdits allows.

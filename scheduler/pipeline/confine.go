@@ -36,8 +36,11 @@ type Confining struct {
 }
 
 // checking is the box for what is asked of programs before anybody has permitted the call: they may read, and no more.
+// Nothing hidden is opened for them.
 func (c *Call) checking(ctx context.Context, f *permission.Facts) *sandbox.Box {
-	p, _ := c.policy(ctx, f, true)
+	before := *f
+	before.Accesses = slices.DeleteFunc(slices.Clone(f.Accesses), func(a permission.Access) bool { return a.Hidden != "" })
+	p, _ := c.policy(ctx, &before, true)
 	return c.box(p, nil)
 }
 
@@ -100,8 +103,7 @@ func (c *Call) boxed(f *permission.Facts) bool {
 	if !f.Opaque || f.Foreign != "" || c.outside(f) {
 		return false
 	}
-	confinement, err := c.rights.Confining.Runner.Confinement(sandbox.Policy{Tier: sandbox.Full})
-	return err == nil && confinement.Tier == sandbox.Full
+	return c.fully()
 }
 
 // box is what the call's processes are started with. after is called when one of them has ended; nil: nothing is.
@@ -160,21 +162,24 @@ func (c *Call) policy(ctx context.Context, f *permission.Facts, reading bool) (p
 		l.put(path, sandbox.Hidden)
 	}
 	if reading {
-		if !l.hides(places.Roots()) && !c.gitElsewhere(f) && !slices.ContainsFunc(f.Commands, func(s shell.Command) bool { return slices.Contains(seers, s.Name) }) {
+		own := func(a permission.Access) bool { return a.Open && ownTemporary(&a) } // which only the full tier has
+		seen := func(s shell.Command) bool { return slices.Contains(seers, s.Name) }
+		if !l.hides(places.Roots()) && !c.gitElsewhere(f) && !slices.ContainsFunc(f.Commands, seen) && !slices.ContainsFunc(f.Accesses, own) {
 			p.Tier, p.Strict = sandbox.Fast, true
 		}
 		for _, dir := range slices.Concat(places.Roots(), places.Readable()) {
 			l.put(dir, sandbox.Read)
 		}
 	} else {
+		conf.Network.Allowed = slices.Concat(conf.Network.Allowed, c.answered(f))
 		p.Network, p.UnixSockets = conf.reach(), conf.UnixSockets
 		after = l.writable(c, f)
 	}
 	if conf.Temp != "" {
 		l.put(conf.Temp, sandbox.Write)
 	}
-	for _, a := range f.Accesses {
-		if !a.Write && l.lacks(a.Real) {
+	for i := range f.Accesses {
+		if a := &f.Accesses[i]; !a.Write && !(a.Open && ownTemporary(a)) && l.lacks(a.Real) {
 			l.put(a.Real, sandbox.Read)
 		}
 	}
@@ -244,8 +249,8 @@ func (l layout) hides(dirs []string) bool {
 func (l layout) writable(c *Call, f *permission.Facts) (after func() []sandbox.Denial) {
 	places, conf := c.rights.Places, c.rights.Confining
 	lifted := map[string]bool{} // what somebody has permitted by its name
-	for _, a := range f.Accesses {
-		if a.Write && !a.Unnamed {
+	for i := range f.Accesses {
+		if a := &f.Accesses[i]; a.Write && !a.Unnamed && !(a.Open && ownTemporary(a)) {
 			lifted[a.Real] = true
 		}
 	}

@@ -56,6 +56,12 @@ func (r *room) plant(names ...string) {
 // policy is that of a command's act.
 func (r *room) policy(command string) sandbox.Policy {
 	r.t.Helper()
+	return r.call(command).acting(r.t.Context()).Policy
+}
+
+// call is a call of the command, as far as its facts.
+func (r *room) call(command string) *Call {
+	r.t.Helper()
 	input, err := json.Marshal(map[string]string{"command": command})
 	if err != nil {
 		r.t.Fatal(err)
@@ -75,7 +81,7 @@ func (r *room) policy(command string) sandbox.Policy {
 	if c.facts, err = c.look(r.t.Context(), env); err != nil {
 		r.t.Fatal(err)
 	}
-	return c.acting(r.t.Context()).Policy
+	return c
 }
 
 // shown lists the places that there are by their names below the base.

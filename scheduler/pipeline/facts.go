@@ -62,6 +62,7 @@ func (c *Call) look(ctx context.Context, env *tools.Env) (*permission.Facts, err
 	c.git = c.gitChanges(f)
 	f.Critical = permission.Critical(effects, permission.Around{Dir: env.Dir, Home: homeOf(env), Roots: places.Roots(), Environ: env.Environ})
 	f.Unconfined = f.Unconfined && !c.rights.Confining.Off && !c.rights.Escape.Excludes(f) // else leave to go outside is not asked
+	c.reach(f)
 	f.Boxed = c.boxed(f)
 	c.files = places.View(grant, c.rights.Memory)
 	env.Files = c.files

@@ -1,0 +1,148 @@
+package permission
+
+// What a rule that lets a command run does not cover: the paths that the command names outside the places of the session,
+// what the sandbox hides, and hosts. Each of them needs a rule that names it.
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/toold/toold/tools/shell"
+)
+
+// reaches reports whether a part of a script names a path for which permission to run is not enough.
+func (a *Access) reaches() bool {
+	return a.Part != "" && !a.Unnamed && (a.Hidden != "" || !a.Inside && !a.Open)
+}
+
+// hides reports whether the sandbox hides the path from scripts.
+func (a *Access) hides() bool { return a.Part != "" && a.Hidden != "" }
+
+// rulesNaming returns a Bash rule that matches a command, or the wrapper around it, and has a word without a * of which
+// named is true; nil: there is none.
+func (l *leave) rulesNaming(by int, named func(word string, c *shell.Command) bool) *anchored {
+	at := by
+	for at > 0 && l.Commands[at].DenyOnly {
+		at--
+	}
+	rules := l.policy.Rules.list(AllowList)
+	for i := range rules {
+		r := &rules[i]
+		if r.subject&commands == 0 || !l.texts[at].allowedBy(&r.Rule) {
+			continue
+		}
+		if slices.ContainsFunc(r.fixedWords(), func(word string) bool { return named(word, &l.Commands[by]) }) {
+			return r
+		}
+	}
+	return nil
+}
+
+// namedBy returns the Bash rule that has the word of the access in it, or a directory above, without a *; nil: there is
+// none. What a link leads to is not named by the word.
+func (l *leave) namedBy(a *Access) *anchored {
+	if a.By == 0 || a.Real != a.Named {
+		return nil
+	}
+	return l.rulesNaming(a.By-1, func(word string, c *shell.Command) bool {
+		return slices.ContainsFunc(pathsIn(shell.Word{Text: word, Literal: true}, placesOf(c, l.Dir)), func(name string) bool {
+			_, in := below(name, a.Named)
+			return in && a.within(name)
+		})
+	})
+}
+
+// within reports whether a name lies in what is hidden, if the access is to something that is.
+func (a *Access) within(name string) bool {
+	_, in := below(a.Hidden, name)
+	return a.Hidden == "" || in
+}
+
+// namesHidden reports whether a path rule begins in what is hidden, so that it is about that and not about all around it.
+func (r *anchored) namesHidden(a *Access) bool {
+	return slices.ContainsFunc(r.places, func(p place) bool { return p.begin != "" && a.within(p.begin) && p.holds(a.Real, a.Dir) })
+}
+
+// RunsAll reports whether the rule permits every command to run.
+func (r *Rule) RunsAll() bool {
+	return r.List == AllowList && r.tool == "Bash" && r.subject == wholeTool
+}
+
+// Opens reports whether the rule names paths or hosts.
+func (r *Rule) Opens() bool { return r.subject&(paths|hosts) != 0 }
+
+// OutsidePattern returns the directory, as path rules have it, in which a word of a Bash rule that permits names paths by a *,
+// if it lies outside of base and of where programs look for files anyway; empty: there is none.
+func (r *Rule) OutsidePattern(base string) string {
+	if r.List != AllowList || r.subject&commands == 0 {
+		return ""
+	}
+	for _, word := range strings.Fields(r.specifier) {
+		at := strings.IndexByte(word, '*')
+		end := strings.LastIndexByte(word[:max(at, 0)], '/')
+		if end < 1 || word[0] != '/' {
+			continue
+		}
+		dir := path.Clean(word[:end])
+		if holds := func(other string) bool { _, in := below(other, dir); return in }; !slices.ContainsFunc(ordinaryPlaces, holds) && (base == "" || !holds(base)) {
+			return "/" + dir
+		}
+	}
+	return ""
+}
+
+// ordinaryPlaces are the system's public directories, as settings have them by default, and those for temporary files.
+var ordinaryPlaces = []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/opt", "/etc", "/dev", "/proc", "/tmp", "/var/tmp"}
+
+// rulesFor returns the path rules that permit an access and nothing besides; none, if its name cannot be written as one.
+func (a Anchors) rulesFor(access *Access) (rules []string) {
+	tool, all := "Read", ""
+	if access.Write {
+		tool = "Edit"
+	}
+	if access.Dir {
+		all = "/**"
+	}
+	names := []string{access.Real}
+	if access.Named != access.Real {
+		names = append(names, access.Named)
+	}
+	for _, name := range names {
+		if name == "/" || strings.ContainsAny(name, "*?[]\\!#\n") || strings.HasSuffix(name, " ") {
+			return nil
+		}
+		rules = append(rules, tool+"("+a.written(name)+all+")")
+	}
+	return rules
+}
+
+// written returns an absolute path as rules have it.
+func (a Anchors) written(name string) string {
+	for _, home := range a.forms(a.Home) {
+		if rel, ok := below(home, name); ok && rel != "." {
+			return "~/" + rel
+		}
+	}
+	return "/" + name
+}
+
+// reaching completes the reason against an access for which permission to run is not enough: it names the rules that would
+// permit it.
+func (r *Rules) reaching(a *Access, g Ground) Ground {
+	var around Anchors
+	if r != nil {
+		around = r.anchors
+	}
+	g.wants = around.rulesFor(a)
+	return g.wanting()
+}
+
+// wanting says in the reason which rules would permit what it is about.
+func (g Ground) wanting() Ground {
+	if len(g.wants) > 0 {
+		g.Text = fmt.Sprintf("%s: a rule that permits a command to run does not permit that, %s would.", strings.TrimSuffix(g.Text, "."), strings.Join(g.wants, " with "))
+	}
+	return g
+}

@@ -1,0 +1,92 @@
+package pipeline
+
+// Which of the paths that a script names need a permission of their own, beside that to run its commands. What follows from
+// that is the permission package's.
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/toold/toold/scheduler/permission"
+	"github.com/toold/toold/tools/sandbox"
+	"github.com/toold/toold/tools/workspace"
+)
+
+// reach notes of the paths that a script names whether the sandbox hides them, and whether they are open to every command
+// that may run.
+func (c *Call) reach(f *permission.Facts) {
+	conf := c.rights.Confining
+	f.Reachable = conf.Network.Allowed
+	confined := conf.Temp != "" && !c.outside(f) && c.fully()
+	for i := range f.Accesses {
+		a := &f.Accesses[i]
+		if a.Part == "" || a.Unnamed {
+			continue
+		}
+		a.Hidden = conf.hides(a.Real)
+		a.Open = conf.opens(a) || confined && (ownTemporary(a) || f.Opaque && !a.Write && workspace.Within("/proc", a.Real))
+	}
+}
+
+// answered returns the hosts that a yes has opened to the call: those that the question named. Without a network of its own
+// nothing is opened to the call, since that would open more.
+func (c *Call) answered(f *permission.Facts) []string {
+	if c.verdict.Decision != permission.Ask || !c.fully() {
+		return nil // what rules and modes open is settings' to say
+	}
+	return f.Contacts()
+}
+
+// fully reports whether the machine can confine a process by all means.
+func (c *Call) fully() bool {
+	confinement, err := c.rights.Confining.Runner.Confinement(sandbox.Policy{Tier: sandbox.Full})
+	return err == nil && confinement.Tier == sandbox.Full
+}
+
+// hides returns the hidden file or directory that a real path is or lies in; empty: it is not hidden.
+func (conf Confining) hides(real string) string {
+	hidden := deepest(conf.Hidden, real)
+	if hidden != "" && len(deepest(conf.Shown, real)) > len(hidden) {
+		return ""
+	}
+	return hidden
+}
+
+// deepest returns the longest of the paths that hold a real path; empty: none does.
+func deepest(paths []string, real string) (found string) {
+	for _, path := range paths {
+		if len(path) > len(found) && workspace.Within(path, real) {
+			found = path
+		}
+	}
+	return found
+}
+
+// opens reports whether settings, the session or the system open the path to every command.
+func (conf Confining) opens(a *permission.Access) bool {
+	written := slices.Clone(conf.Write)
+	if conf.Temp != "" {
+		written = append(written, conf.Temp)
+	}
+	if deepest(written, a.Real) != "" && !(a.Write && deepest(conf.Keep, a.Real) != "") {
+		return true
+	}
+	return !a.Write && (deepest(conf.Shown, a.Real) != "" || deepest(machineFacts, a.Real) != "")
+}
+
+// machineFacts are what every program may read of the machine.
+var machineFacts = slices.DeleteFunc(slices.Clone(sandbox.SystemTrees), func(tree string) bool {
+	return !strings.HasPrefix(tree, "/proc/") && !strings.HasPrefix(tree, "/sys/")
+})
+
+// ownTemporary reports whether a fully confined script finds its session's own directory for temporary files at the path,
+// and not something of the machine's: it is that directory, or nothing below it exists outside the sandbox.
+func ownTemporary(a *permission.Access) bool {
+	dir := deepest(temps, a.Real)
+	if dir == "" {
+		return false
+	}
+	rel, err := filepath.Rel(dir, a.Real)
+	return err == nil && (rel == "." || a.Missing > strings.Count(rel, "/"))
+}
