@@ -5,6 +5,7 @@ package settings
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/toold/toold/scheduler/permission"
@@ -39,6 +40,24 @@ func (r *reader) rules(m member) {
 			continue
 		}
 		r.facts.rules = append(r.facts.rules, rule)
+	}
+	if lists[m.key] == permission.AllowList {
+		r.runsOnly()
+	}
+}
+
+// runsOnly warns of rules that permit commands to run and may have been meant to open paths and hosts too: each rule for all
+// commands, unless the file has rules that open something, and each rule with a * in a path outside.
+func (r *reader) runsOnly() {
+	opens := slices.ContainsFunc(r.facts.rules, func(rule permission.Rule) bool { return rule.List == permission.AllowList && rule.Opens() })
+	for i := range r.facts.rules {
+		rule := &r.facts.rules[i]
+		if rule.RunsAll() && !opens {
+			r.warn(rule.Origin.Line, "the rule %q permits commands to run, and no longer what they name outside the roots: add Read(...), Edit(...) or WebFetch(domain:...) for paths and hosts that they may reach", rule.Text)
+		}
+		if dir := rule.OutsidePattern(r.place.base); dir != "" {
+			r.warn(rule.Origin.Line, "the rule %q permits a command to run, and no longer to reach paths outside the roots that its * stands for: add Read(%s/**) or Edit(%s/**)", rule.Text, dir, dir)
+		}
 	}
 }
 
