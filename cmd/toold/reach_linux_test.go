@@ -18,7 +18,7 @@ import (
 func reaching(t *testing.T) (h *house, places *strings.Replacer) {
 	t.Helper()
 	inLasting(t)
-	h = newHouse(t, map[string]string{"home/.ssh/id_rsa": "the key\n", "home/notes": "mine\n", "out/there": "old\n"})
+	h = newHouse(t, map[string]string{"home/.ssh/id_rsa": "the key\n", "home/notes": "mine\n", "out/there": "old\n", "out/kept": "kept\n"})
 	return h, strings.NewReplacer("HOME", filepath.Join(h.dir, "home"), "OUT", filepath.Join(h.dir, "out"))
 }
 
@@ -59,6 +59,11 @@ func TestReach(t *testing.T) {
 		{`"Bash(cp * OUT/there)"`, "echo new > n && cp n OUT/there", "!write"},
 		{`"Bash(cp * OUT/there)", "Edit(./*)"`, "echo new > n && cp n OUT/there && cat n", "new"},
 		{`"Bash(cp * OUT)", "Bash(tee *)"`, "echo x | tee OUT/f", "!Edit(/OUT/f) would"},
+		{`"Bash(python3 *)"`, "python3 -c pass ~/.ssh/id_rsa", "!names HOME/.ssh/id_rsa"},
+		{`"Bash"`, "sh show.sh --file=OUT/there", "!Read(/OUT/there) would"},
+		{`"Bash", "Read(/OUT/kept)"`, "sh show.sh OUT/kept", "kept"},
+		{`"Bash(sh show.sh OUT/kept)"`, "sh show.sh OUT/kept", "kept"},
+		{`"Bash"`, "sh show.sh OUT/none; sh show.sh show.sh", "cat"},
 		{`"Bash"`, "curl -s https://host.invalid/x", "!WebFetch(domain:host.invalid) would"},
 		{`"Bash(curl *)"`, "curl -s host.invalid/x", "!WebFetch(domain:host.invalid) would"},
 		{`"Bash(git clone *)"`, "git clone git@host.invalid:a/b.git", "!WebFetch(domain:host.invalid) would"},
@@ -66,7 +71,7 @@ func TestReach(t *testing.T) {
 		{`"Bash"`, "cat OUT/there 2> /dev/null > /dev/null", "!Read(/OUT/there) would"},
 	} {
 		t.Run(x.rules+" "+x.command, func(t *testing.T) {
-			root := h.room(t, fmt.Sprint(i), nil)
+			root := h.room(t, fmt.Sprint(i), map[string]string{"show.sh": "cat \"$1\"\n"})
 			a := in(root, allowing(places.Replace(x.rules)))
 			a.Capabilities = nil // nobody answers
 			r := h.attach(t, a).run("1", places.Replace(x.command))
@@ -92,13 +97,14 @@ func TestReachIsAskedFor(t *testing.T) {
 		{`{"permissions": {"allow": ["Bash"]}}`, "cat ~/.ssh/id_rsa; touch made", "Read(~/.ssh/id_rsa)", "the key"},
 		{`{"permissions": {"allow": ["Bash(cat *)"]}}`, "cat ~/.ssh/id_rsa", "Read(~/.ssh/id_rsa)", "the key"},
 		{`{"permissions": {"allow": ["Bash"]}}`, "echo x > ~/f; cat ~/f", "Edit(~/f)", "x"},
+		{`{"permissions": {"allow": ["Bash"]}}`, "sh show.sh ~/.ssh/id_rsa", "", "the key"},
 		{`{"sandbox": {"autoAllowBashIfSandboxed": true}}`, "touch made; cat ~/.ssh/id_rsa", "", "the key"},
 		{`{"sandbox": {"autoAllowBashIfSandboxed": true}}`, "touch made; tee OUT/there < made", "", ""},
 	} {
 		t.Run(x.command, func(t *testing.T) {
 			put(t, filepath.Join(h.dir, "home", "f"), "")
 			options := &tooldv1.Options{SettingsJson: proto.String(x.settings)}
-			c := h.attach(t, in(h.room(t, fmt.Sprint("asked", i), nil), options))
+			c := h.attach(t, in(h.room(t, fmt.Sprint("asked", i), map[string]string{"show.sh": "cat \"$1\"\n"}), options))
 			c.bash("1", places.Replace(x.command))
 			q := c.question("1")
 			var rules []string
@@ -137,6 +143,7 @@ func TestNoReach(t *testing.T) {
 		{"cat /etc/hosts /usr/share/none; true", "OK"},
 		{"echo x > OUT/new; cat OUT/there", "OK"},
 		{"cat OUT/there", "OK"},
+		{"touch /tmp/" + name + "3; rm -rf /tmp/*", "OK"},
 		{"echo x > " + mine, "asked"},
 	} {
 		expect(t, x.command, c.ended(fmt.Sprint(i), places.Replace(x.command)), x.want)

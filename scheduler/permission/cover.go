@@ -103,7 +103,7 @@ func (l *leave) accesses() {
 		}
 		switch free, g := l.policy.freeAccess(a); {
 		case !free && a.reaches():
-			g.reach = true
+			g.reach = !a.Mentioned || a.hides() // else confinement opens nothing for it
 			if runs || a.By == 0 && slices.ContainsFunc(l.byRule, func(r *anchored) bool { return r != nil }) {
 				g = l.policy.Rules.reaching(a, g)
 			}
@@ -181,10 +181,14 @@ func (p Policy) freeAccess(a *Access) (free bool, g Ground) {
 		}
 	}
 	switch {
+	case a.Mentioned && !a.hides():
+		return false, Ground{Text: fmt.Sprintf("It names %s, which is outside the roots and the other readable places.", a.where()), Part: a.Part}
 	case a.hides():
 		verb := "reads"
 		if a.Write {
 			verb = "writes"
+		} else if a.Mentioned {
+			verb = "names"
 		}
 		return false, Ground{Text: fmt.Sprintf("It %s %s, which is hidden from commands as a place of credentials or by settings.", verb, a.where()), Part: a.Part}
 	case a.Write && a.Inside && p.Mode == AcceptEdits:

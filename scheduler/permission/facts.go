@@ -69,6 +69,8 @@ type Access struct {
 	// Runs says, as a clause, why a change there can make git run programs, as far as that is to be seen on the disk; empty:
 	// it cannot.
 	Runs string
+	// Mentioned: a word of the command has the path in it, and what the command does with that is not known.
+	Mentioned bool
 	// Below says of a tree, as a sentence, which rule something in it falls under; empty: nothing does.
 	Below string
 }

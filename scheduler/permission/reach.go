@@ -65,6 +65,19 @@ func (r *anchored) namesHidden(a *Access) bool {
 	return slices.ContainsFunc(r.places, func(p place) bool { return p.begin != "" && a.within(p.begin) && p.holds(a.Real, a.Dir) })
 }
 
+// Mentions returns an access for each path that a word of a command may name which is not known to read or write it. Where
+// they lead, and which are there, is not looked up.
+func Mentions(f *Facts) (found []Access) {
+	c := read(f)
+	for _, m := range c.mentioned {
+		named := func(a Access) bool { return a.Named == m.path }
+		if m.path != "/" && !slices.ContainsFunc(found, named) && !slices.ContainsFunc(f.Accesses, named) {
+			found = append(found, Access{Named: m.path, By: m.by, Part: m.command.Text, Mentioned: true})
+		}
+	}
+	return found
+}
+
 // RunsAll reports whether the rule permits every command to run.
 func (r *Rule) RunsAll() bool {
 	return r.List == AllowList && r.tool == "Bash" && r.subject == wholeTool

@@ -151,6 +151,7 @@ type call struct {
 
 // A mention is a word that may be a path, of a command of which it is not known what it reads and writes.
 type mention struct {
+	by      int // 1 + the command's index
 	command *shell.Command
 	path    string
 }
@@ -170,10 +171,10 @@ func read(f *Facts) call {
 		}
 		for _, word := range command.Words[min(1, len(command.Words)):] {
 			for _, name := range pathsIn(word, placesOf(command, f.Dir)) {
-				c.mentioned = append(c.mentioned, mention{command, name})
+				c.mentioned = append(c.mentioned, mention{i + 1, command, name})
 			}
 			for _, name := range f.Patterns[word.Text] {
-				c.mentioned = append(c.mentioned, mention{command, name})
+				c.mentioned = append(c.mentioned, mention{i + 1, command, name})
 			}
 		}
 	}
@@ -219,7 +220,7 @@ func (r *anchored) firesOnPath(c *call) (g Ground, ok bool) {
 	}
 	for i := range c.Accesses {
 		a := &c.Accesses[i]
-		if r.tool == "Edit" && !a.Write || a.Unnamed {
+		if r.tool == "Edit" && !a.Write || a.Unnamed || a.Mentioned {
 			continue
 		}
 		if r.subject&wholeTool != 0 || anyHolds(r.places, a.Real, a.Dir) || a.Named != a.Real && anyHolds(r.places, a.Named, a.Dir) {

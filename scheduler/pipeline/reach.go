@@ -4,6 +4,7 @@ package pipeline
 // that is the permission package's.
 
 import (
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -19,6 +20,8 @@ func (c *Call) reach(f *permission.Facts) {
 	conf := c.rights.Confining
 	f.Reachable = conf.Network.Allowed
 	confined := conf.Temp != "" && !c.outside(f) && c.fully()
+	own := func(a permission.Access) bool { return confined && deepest(temps, a.Real) != "" } // the machine's is not seen
+	f.Accesses = append(f.Accesses, slices.DeleteFunc(c.mentioned(f), own)...)
 	for i := range f.Accesses {
 		a := &f.Accesses[i]
 		if a.Part == "" || a.Unnamed {
@@ -27,6 +30,30 @@ func (c *Call) reach(f *permission.Facts) {
 		a.Hidden = conf.hides(a.Real)
 		a.Open = conf.opens(a) || confined && (ownTemporary(a) || f.Opaque && !a.Write && workspace.Within("/proc", a.Real))
 	}
+}
+
+// maxMentions bounds how many words of a script are looked up. Ours: some milliseconds.
+const maxMentions = 200
+
+// mentioned returns the accesses for paths that words of commands name of which it is not known what they do with them: what
+// is there outside the places of the session, and what the sandbox hides.
+func (c *Call) mentioned(f *permission.Facts) (found []permission.Access) {
+	mentions := permission.Mentions(f)
+	for _, a := range mentions[:min(len(mentions), maxMentions)] {
+		real, err := c.rights.Places.Resolve("/", a.Named)
+		if err != nil {
+			continue
+		}
+		a.Real, a.Missing = real.Real, real.Missing
+		info, err := os.Stat(a.Real)
+		switch place := c.rights.Places.Place(a.Real); {
+		case place == workspace.Hidden: // no answer opens the daemon's own
+		case err == nil && place == workspace.Outside, c.rights.Confining.hides(a.Real) != "":
+			a.Dir = err == nil && info.IsDir()
+			found = append(found, a)
+		}
+	}
+	return found
 }
 
 // answered returns the hosts that a yes has opened to the call: those that the question named. Without a network of its own
