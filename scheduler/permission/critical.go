@@ -34,6 +34,9 @@ func Critical(effects tools.Effects, around Around) string {
 		return fmt.Sprintf("`%s` runs a script that is %s.", shortened(beyond.Text), unfollowed)
 	}
 	for i := range t.commands {
+		if !t.step(1) {
+			return fmt.Sprintf("`%s` stands in a script that is %s.", shortened(t.commands[i].Text), unfollowed)
+		}
 		if why := t.critical(i); why != "" {
 			return fmt.Sprintf("`%s` %s.", t.commands[i].Text, why)
 		}
@@ -134,7 +137,7 @@ func (t *trail) reaches(i int, d deed, words []shell.Word) string {
 
 // given judges what a command is handed by the find or xargs that runs it.
 func (t *trail) given(i int, d deed) string {
-	for k := carrier(t.commands, i); k >= 0; k = carrier(t.commands, k) {
+	for k := t.carriers[i]; k >= 0 && t.step(1); k = t.carriers[k] {
 		switch path.Base(t.commands[k].Name) {
 		case "find":
 			if why := t.searched(&t.commands[k], d, t.placesOf(k)); why != "" {
@@ -151,7 +154,7 @@ func (t *trail) given(i int, d deed) string {
 
 // fed judges what the command in front of an xargs prints, where that can be told.
 func (t *trail) fed(xargs int, d deed) string {
-	at := feeder(t.commands, xargs)
+	at := feeder(t.carriers, xargs)
 	if at < 0 {
 		return ""
 	}
@@ -226,6 +229,9 @@ func (t *trail) meets(d deed, r reading, dirs []string) string {
 		return ""
 	}
 	condition := ""
+	if !t.step(len(dirs)) {
+		return fmt.Sprintf("would %s %s in a script that is %s", d.verb, shortened(r.source), unfollowed)
+	}
 	if r.guessed {
 		condition = fmt.Sprintf(" if a variable in %s is empty", r.source)
 	}

@@ -61,7 +61,7 @@ func (t *trail) maybeDevice(w shell.Word, dirs []string) bool {
 		w.Text = value
 	}
 	for _, r := range t.readings(w) {
-		if r.lost || t.astray && isRelative(r.text) || r.text == "" && r.guessed || slices.ContainsFunc(dirs, func(dir string) bool { return isDevice(t.absolute(dir, r.text)) }) {
+		if !t.step(len(dirs)) || r.lost || t.astray && isRelative(r.text) || r.text == "" && r.guessed || slices.ContainsFunc(dirs, func(dir string) bool { return isDevice(t.absolute(dir, r.text)) }) {
 			return true
 		}
 	}

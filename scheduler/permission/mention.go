@@ -33,8 +33,51 @@ func joined(dir, name string) string {
 	return path.Join(dir, name)
 }
 
-// maxParts bounds how many paths are looked for in one word.
-const maxParts = 16
+// maxParts bounds how many paths are looked for in one word, maxMentions in all words of a script together: more are not
+// held against rules, and the call asks.
+const (
+	maxParts    = 16
+	maxMentions = 10_000
+)
+
+// A mention is a word that may be a path, of a command of which it is not known what it reads and writes.
+type mention struct {
+	by      int // 1 + the command's index
+	command *shell.Command
+	path    string
+	written bool // the command may write it
+}
+
+// mentionsOf returns what the words of a call's commands mention, each path once, and whether there are more than are
+// looked at.
+func mentionsOf(f *Facts) (found []mention, more bool) {
+	type key struct {
+		path    string
+		written bool
+	}
+	seen, looked := map[key]bool{}, 0
+	for i := range f.Commands {
+		command := &f.Commands[i]
+		if command.ReadOnly || command.Transparent || !command.Unlisted {
+			continue
+		}
+		writes, dirs := mayWrite(command), placesOf(command, f.Dir)
+		for _, word := range command.Words[min(1, len(command.Words)):] {
+			names := append(pathsIn(word, dirs), f.Patterns[word.Text]...)
+			if looked += 1 + len(names); looked > maxMentions {
+				return found, true
+			}
+			for _, name := range names {
+				k := key{name, writes && !setting.MatchString(word.Text)}
+				if !seen[k] {
+					seen[k] = true
+					found = append(found, mention{i + 1, command, name, k.written})
+				}
+			}
+		}
+	}
+	return found, false
+}
 
 // pathsIn are the paths that a literal word may name, seen from each of the directories.
 func pathsIn(word shell.Word, dirs []string) (found []string) {
@@ -98,6 +141,9 @@ var onlyLooking = []string{
 // onlyKeeping are commands of git that leave the files of the working tree alone.
 var onlyKeeping = []string{"add", "stage", "commit", "push", "fetch", "tag", "reset", "status", "diff", "show", "log", "grep", "blame", "ls-files", "check-ignore"}
 
+// maxNamed bounds how many protected files are named to the user: each of them asks.
+const maxNamed = 16
+
 // setting is NAME=VALUE as it stands in front of a command.
 var setting = regexp.MustCompile(`^[A-Z_][A-Z0-9_]*=`)
 
@@ -105,24 +151,17 @@ var setting = regexp.MustCompile(`^[A-Z_][A-Z0-9_]*=`)
 // protected.
 func (c *call) meddling(guarded []string) (found []Ground) {
 	var named []string
-	for i := range c.Commands {
-		command := &c.Commands[i]
-		if command.ReadOnly || command.Transparent || !command.Unlisted || !mayWrite(command) {
+	for _, m := range c.mentioned {
+		inOther := func(other string) bool { return other == m.path || strings.HasPrefix(m.path, other+"/") }
+		what := ""
+		if m.written && len(named) < maxNamed {
+			what = meddles(m.path, 0, guarded)
+		}
+		if what == "" || slices.ContainsFunc(named, inOther) {
 			continue
 		}
-		for _, word := range command.Words[min(1, len(command.Words)):] {
-			if setting.MatchString(word.Text) {
-				continue
-			}
-			for _, name := range append(pathsIn(word, placesOf(command, c.Dir)), c.Patterns[word.Text]...) {
-				what := meddles(name, 0, guarded)
-				if what == "" || slices.ContainsFunc(named, func(other string) bool { return other == name || strings.HasPrefix(other, name+"/") }) {
-					continue
-				}
-				named = append(named, name)
-				found = append(found, Ground{Text: fmt.Sprintf("`%s` names %s, %s, and may change it.", command.Text, name, what), Part: command.Text})
-			}
-		}
+		named = append(named, m.path)
+		found = append(found, Ground{Text: fmt.Sprintf("`%s` names %s, %s, and may change it.", m.command.Text, m.path, what), Part: m.command.Text})
 	}
 	return found
 }

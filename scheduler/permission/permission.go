@@ -215,6 +215,9 @@ func reasonsToAsk(c *call, rules *Rules, denying []Ground) (found []Ground) {
 	if c.Unread || c.Hidden != "" && rules.forbid("", commands) {
 		found = append(found, Ground{Text: fmt.Sprintf("What it would do cannot be seen in full, because %s, so it may do what is denied or critical.", c.Hidden), firm: true})
 	}
+	if c.overlooked {
+		found = append(found, Ground{Text: "It names more paths than are held against rules, so it may touch what is denied or protected.", firm: true})
+	}
 	if c.Unconfined {
 		found = append(found, Ground{Text: "It asks to run outside the sandbox.", firm: true})
 	}

@@ -34,6 +34,9 @@ const (
 
 // readings gives what the word may become; at least one.
 func (t *trail) readings(w shell.Word) []reading {
+	if !t.step(1) {
+		return []reading{{source: w.Text, lost: true}}
+	}
 	if w.Literal {
 		return []reading{{text: literally(w.Text), source: w.Text}}
 	}
@@ -51,8 +54,11 @@ func (t *trail) readings(w shell.Word) []reading {
 	if strings.HasPrefix(r.rest, "~") {
 		r.home()
 	}
-	for r.rest != "" {
-		r.step()
+	for r.rest != "" && t.step(len(r.found)) {
+		r.next()
+	}
+	if r.rest != "" {
+		r.lose()
 	}
 	return r.found
 }
@@ -78,7 +84,7 @@ type reader struct {
 	found  []reading
 }
 
-func (r *reader) step() {
+func (r *reader) next() {
 	c := r.rest[0]
 	switch {
 	case c == '\\' && len(r.rest) > 1:
@@ -104,8 +110,12 @@ func (r *reader) step() {
 		r.rest = r.rest[1:]
 		r.expansion()
 	default:
-		r.literal(r.rest[:1])
-		r.rest = r.rest[1:]
+		end := strings.IndexAny(r.rest[1:], "\\\"'`$") + 1 // where something else may begin
+		if end == 0 {
+			end = len(r.rest)
+		}
+		r.literal(r.rest[:end])
+		r.rest = r.rest[end:]
 	}
 }
 
@@ -185,7 +195,12 @@ func (r *reader) output(script string) (values []string, sure bool) {
 	}
 	r.depth++
 	defer func() { r.depth-- }()
-	commands := outermost(shell.Analyze(script).Commands)
+	analysis := shell.Analyze(script)
+	if !r.trail.step(analysis.Walked) {
+		r.lose()
+		return nil, false
+	}
+	commands := outermost(analysis.Commands)
 	sure = len(commands) == 1
 	for i := range commands {
 		if !slices.Contains(printers, path.Base(commands[i].Name)) {

@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-
-	"github.com/toold/toold/tools/shell"
 )
 
 // Rules are a session's rules with their anchors. They are immutable and safe for concurrent use; nil has none.
@@ -147,13 +145,8 @@ type call struct {
 	texts     []text
 	hosts     []contact
 	mentioned []mention
-}
-
-// A mention is a word that may be a path, of a command of which it is not known what it reads and writes.
-type mention struct {
-	by      int // 1 + the command's index
-	command *shell.Command
-	path    string
+	// overlooked: there are more words that may be paths than are held against rules.
+	overlooked bool
 }
 
 func read(f *Facts) call {
@@ -166,18 +159,8 @@ func read(f *Facts) call {
 				c.hosts = append(c.hosts, contact{host, hostName(host), i + 1})
 			}
 		}
-		if command.ReadOnly || command.Transparent || !command.Unlisted {
-			continue
-		}
-		for _, word := range command.Words[min(1, len(command.Words)):] {
-			for _, name := range pathsIn(word, placesOf(command, f.Dir)) {
-				c.mentioned = append(c.mentioned, mention{i + 1, command, name})
-			}
-			for _, name := range f.Patterns[word.Text] {
-				c.mentioned = append(c.mentioned, mention{i + 1, command, name})
-			}
-		}
 	}
+	c.mentioned, c.overlooked = mentionsOf(f)
 	for _, host := range f.Hosts {
 		c.hosts = append(c.hosts, contact{host, hostName(host), 0})
 	}

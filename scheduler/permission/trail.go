@@ -18,6 +18,7 @@ import (
 type trail struct {
 	Around
 	commands []shell.Command
+	carriers []int               // of each command, which one runs it; -1: the shell does
 	dirs     []string            // where the command may run, one of each kind
 	kinds    map[kind]bool       // of the dirs
 	here     string              // where it runs if each cd did what it says; empty: that is not known
@@ -25,6 +26,7 @@ type trail struct {
 	astray   bool                // the command may run elsewhere too
 	lost     map[string]bool     // variables that may hold more than values says
 	depth    int                 // of substitutions that are being read
+	steps    int                 // that were taken so far
 }
 
 // Bounds of what is followed. What goes beyond one is never taken for harmless.
@@ -32,7 +34,16 @@ const (
 	maxDirs   = 64
 	maxValues = 16
 	maxDepth  = 8
+	// maxSteps bounds all of it: paths that are joined, readings that are made longer, words that the analysis of a text
+	// walks. It is reached after about 20 ms.
+	maxSteps = 40_000
 )
+
+// step counts n more steps, and reports whether the trail may be followed further.
+func (t *trail) step(n int) bool {
+	t.steps += n
+	return t.steps <= maxSteps
+}
 
 // unfollowed ends a clause about what is beyond them.
 const unfollowed = "too involved to be followed"
@@ -72,6 +83,10 @@ func (t *trail) enter(c *shell.Command) {
 			continue
 		}
 		for _, dir := range t.dirs {
+			if !t.step(2) { // it is a longer one than most
+				t.astray = true
+				return
+			}
 			t.reach(t.absolute(dir, r.text))
 		}
 	}
@@ -191,20 +206,23 @@ func (t *trail) valuesOf(name string) (values []string, sure bool) {
 	return values, false
 }
 
-// carrier gives the command that runs command i; -1: the shell does.
-func carrier(commands []shell.Command, i int) int {
-	via, _, _ := strings.Cut(commands[i].Via, " ")
-	if via == "" {
-		return -1
+// carriersOf returns, for each command, the index of the nearest one in front of it that runs it, or -1 if the shell does.
+func carriersOf(commands []shell.Command) []int {
+	list, last := make([]int, len(commands)), map[string]int{}
+	for i := range commands {
+		via, _, _ := strings.Cut(commands[i].Via, " ")
+		list[i] = -1
+		if at, ok := last[via]; ok && via != "" {
+			list[i] = at
+		}
+		last[path.Base(commands[i].Name)] = i
 	}
-	for i--; i >= 0 && path.Base(commands[i].Name) != via; i-- {
-	}
-	return i
+	return list
 }
 
 // feeder gives the command in front of command i, or of what runs it, whose output it may read; -1: there is none.
-func feeder(commands []shell.Command, i int) int {
-	for i > 0 && carrier(commands, i) == i-1 {
+func feeder(carriers []int, i int) int {
+	for i > 0 && carriers[i] == i-1 {
 		i--
 	}
 	return i - 1
@@ -227,7 +245,7 @@ func (t *trail) placesOf(i int) []string {
 			dirs = append(dirs, t.absolute(t.Dir, dir))
 		}
 	}
-	for k := carrier(t.commands, i); k >= 0; k = carrier(t.commands, k) {
+	for k := t.carriers[i]; k >= 0 && t.step(1); k = t.carriers[k] {
 		words := t.commands[k].Words
 		for _, flag := range movers[path.Base(t.commands[k].Name)] {
 			for j, word := range words {
@@ -253,15 +271,17 @@ var shells = []string{"bash", "sh", "dash", "zsh", "ksh", "eval", "su", "trap", 
 // take takes in the commands, and behind each those of a script that is one of its words, where the shell analysis has
 // not listed them since the text is not literal, or that it is sent by an echo. beyond is one whose script is over a bound.
 func (t *trail) take(commands []shell.Command) (beyond *shell.Command) {
+	carriers := carriersOf(commands)
 	for i := range commands {
 		c := &commands[i]
 		t.commands = append(t.commands, *c)
 		if !slices.Contains(shells, path.Base(c.Name)) {
 			continue
 		}
-		found := shell.Analyze(innerText(commands, i))
-		if errors.Is(found.Err, shell.ErrTooMany) || errors.Is(found.Err, shell.ErrTooDeep) {
-			beyond = c
+		found := shell.Analyze(innerText(commands, carriers, i))
+		over := func(bound error) bool { return errors.Is(found.Err, bound) }
+		if !t.step(found.Walked) || slices.ContainsFunc([]error{shell.ErrTooMany, shell.ErrTooDeep, shell.ErrTooInvolved}, over) {
+			return c
 		}
 		for _, inner := range found.Commands {
 			if inner.Via == "" {
@@ -270,11 +290,12 @@ func (t *trail) take(commands []shell.Command) (beyond *shell.Command) {
 			t.commands = append(t.commands, inner)
 		}
 	}
-	return beyond
+	t.carriers = carriersOf(t.commands)
+	return nil
 }
 
 // innerText is the script that is no literal word of command i; empty: there is none.
-func innerText(commands []shell.Command, i int) string {
+func innerText(commands []shell.Command, carriers []int, i int) string {
 	c := &commands[i]
 	var texts []string
 	for _, word := range c.Words[1:] {
@@ -293,7 +314,7 @@ func innerText(commands []shell.Command, i int) string {
 	if slices.ContainsFunc(c.Words, func(w shell.Word) bool { return !w.Literal }) {
 		return strings.Join(texts, " ")
 	}
-	from := feeder(commands, i)
+	from := feeder(carriers, i)
 	if len(operands(c)) > 0 || from < 0 || !slices.Contains(printers, commands[from].Name) {
 		return ""
 	}

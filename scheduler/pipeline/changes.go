@@ -14,10 +14,11 @@ import (
 )
 
 // maxGuesses is how many names of files that a script may write without declaring it are looked at; maxPlaces how many
-// directories they may be relative to.
+// directories they may be relative to. maxLooked bounds those that turn out to lie outside the roots too.
 const (
 	maxGuesses = 256
 	maxPlaces  = 8
+	maxLooked  = 2048
 )
 
 var (
@@ -63,7 +64,11 @@ func asTarget(word shell.Word) bool {
 // guessed gives what a script may change beside what it declares: the words of commands that may write anything, as far
 // as they name something in a root, and what a hard link is made to.
 func (s scene) guessed(commands []shell.Command, home string) (changes []workspace.Change) {
-	dirs := []string{s.dir}
+	type guess struct {
+		name   string
+		sweeps bool
+	}
+	dirs, looked := []string{s.dir}, map[guess]bool{}
 	for i := range commands {
 		c := &commands[i]
 		dirs = entered(dirs, c)
@@ -73,14 +78,19 @@ func (s scene) guessed(commands []shell.Command, home string) (changes []workspa
 		}
 		for _, word := range words {
 			for _, name := range s.named(word, dirs, home) {
-				if len(changes) >= maxGuesses {
+				if len(changes) >= maxGuesses || len(looked) >= maxLooked {
 					return changes
 				}
+				g := guess{name, slices.Contains(sweeping, c.Name)}
+				if looked[g] { // by another reading of a wrapper's words
+					continue
+				}
+				looked[g] = true
 				// Some follow a link, others change the link itself.
 				for _, resolve := range []func(dir, name string) (workspace.Path, error){s.places.ResolveEntry, s.places.Resolve} {
 					p, err := resolve("/", name)
 					if err == nil && s.places.Place(p.Real) == workspace.InRoot {
-						changes = append(changes, workspace.Change{Real: p.Real, Tree: p.Exists && slices.Contains(sweeping, c.Name), Guessed: !slices.Contains(sweeping, c.Name)})
+						changes = append(changes, workspace.Change{Real: p.Real, Tree: p.Exists && g.sweeps, Guessed: !g.sweeps})
 					}
 				}
 			}

@@ -67,6 +67,9 @@ func expanded(commands []shell.Command, dir, home string) map[string][]string {
 			continue
 		}
 		for _, word := range c.Words {
+			if _, done := found[word.Text]; done {
+				continue
+			}
 			full := word
 			full.Text = atHome(word.Text, home)
 			if _, pattern, ok := asPattern(full, dir); ok {

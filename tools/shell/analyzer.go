@@ -16,6 +16,7 @@ type analyzer struct {
 	src    string // the text that positions of the current script refer to
 	depth  int    // statements inside statements
 	nested int    // scripts inside scripts
+	walked int    // words so far; see maxWords
 	scope  scope
 
 	functions   map[string]function
@@ -70,6 +71,7 @@ func (a *analyzer) result(last string) Analysis {
 		a.blame()
 	}
 	out := a.out
+	out.Walked = a.walked
 	if out.Err == nil && !a.early {
 		out.Last = last
 	}
@@ -165,7 +167,7 @@ func (a *analyzer) source(n syntax.Node) string {
 // script parses and walks text in the place where the shell would run it.
 func (a *analyzer) script(text string, lang syntax.LangVariant) (last string) {
 	last = a.reading(text, lang)
-	if other := endComments(text); other != text {
+	if other := endComments(text); other != text && a.walk(0) {
 		a.hidden("#", "a backslash ends its line, so where a comment ends is not certain")
 		a.reading(other, lang)
 	}
@@ -173,7 +175,13 @@ func (a *analyzer) script(text string, lang syntax.LangVariant) (last string) {
 }
 
 func (a *analyzer) reading(text string, lang syntax.LangVariant) (last string) {
+	if !a.walkText(text) {
+		return ""
+	}
 	stmts, err := parse(text, lang)
+	if err != nil && a.nested > 0 {
+		a.walk(wordsOfFailure * len(text))
+	}
 	outer := a.src
 	a.src = text
 	last = a.stmts(stmts)

@@ -18,6 +18,9 @@ func (a *analyzer) call(c *syntax.CallExpr) (last string) {
 	}
 	text := a.source(c)
 	words := a.words(c.Args)
+	if !a.walk(wordsOfCommand + len(words)) {
+		return ""
+	}
 	if len(words) == 0 {
 		i, before := a.add(Command{Text: text, Literal: true, Assigns: steering(assigns)}), a.refusals
 		a.inherited(text)

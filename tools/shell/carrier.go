@@ -149,6 +149,9 @@ func (a *analyzer) carried(name string, args []Word) {
 func (a *analyzer) gitSettings(args []Word) {
 	const programs = " pager editor sshcommand askpass fsmonitor external textconv clean smudge process cmd helper program "
 	for i, w := range args {
+		if !a.walk(1) {
+			return
+		}
 		key, value, ok := strings.Cut(w.Text, "=")
 		if i == 0 || args[i-1].Text != "-c" {
 			if !ok && i+1 < len(args) && strings.HasPrefix(args[i+1].Text, "!") { // as the words of git config
@@ -163,7 +166,7 @@ func (a *analyzer) gitSettings(args []Word) {
 		case !ok || value == "":
 		case alias && runs, listed(programs, key[strings.LastIndexByte(key, '.')+1:]):
 			a.deniedText("git", []Word{{Text: text, Literal: w.Literal}})
-		case alias:
+		case alias && a.walk(len(args)-i):
 			a.deniedText("git", append([]Word{{Text: "git " + value, Literal: w.Literal}}, args[min(i+2, len(args)):]...))
 		}
 	}
@@ -237,6 +240,9 @@ func (a *analyzer) carries(via string, spec carrierSpec, words []Word) {
 	}
 	a.denied(via, words)
 	for i := range words {
+		if !a.walk(1) {
+			return
+		}
 		if value, ok := spec.scriptAt(words[i:]); ok && spec.permutes && strings.HasPrefix(words[i].Text, "-") {
 			a.deniedScript(via, value)
 		}
@@ -315,6 +321,9 @@ func (a *analyzer) deniedScript(via string, script Word) {
 }
 
 func (a *analyzer) deniedText(via string, words []Word) {
+	if !a.walk(len(words)) {
+		return
+	}
 	outer, cwds, moved := a.scope, a.cwds, a.moved
 	a.scope.denyOnly, a.scope.followed = true, false
 	a.scriptIn(via, Command{Words: words}.String(), syntax.LangBash)

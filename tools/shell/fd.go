@@ -70,7 +70,7 @@ func (a *analyzer) fd(args []Word) (why string, ok bool) {
 		}
 		return "", true
 	}
-	for at >= 0 {
+	for at >= 0 && a.walk(len(rest)) {
 		a.denied("fd -x", withFound(words))
 		at, words, rest = fdRuns(rest)
 	}

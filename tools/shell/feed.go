@@ -131,6 +131,9 @@ func (a *analyzer) prints(stmts []*syntax.Stmt, before *feed) (text string, whol
 	whole = true
 	for _, s := range stmts {
 		part, sure := a.stmtPrints(s, before)
+		if len(text)+len(part) > maxParsed || !a.walkText(part) { // twice what a pipe gives, and so on
+			return text, false
+		}
 		text, whole = text+part, whole && sure
 	}
 	return text, whole
@@ -259,6 +262,9 @@ func printfText(words []string) (text string, whole bool) {
 		}
 		if len(words) == 0 || len(words) == left {
 			return b.String(), whole
+		}
+		if b.Len() > maxParsed {
+			return b.String(), false
 		}
 	}
 }

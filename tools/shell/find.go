@@ -8,6 +8,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // findTests take no value, findValues one.
@@ -23,9 +24,12 @@ const (
 
 func (a *analyzer) find(args []Word) string {
 	var starts []Word
-	why := ""
+	why, names := "", sync.OnceValue(func() []string { return findNames(args) })
 	for i := 0; i < len(args); i++ {
 		w := args[i]
+		if !a.walk(1) {
+			return ErrTooInvolved.Error()
+		}
 		named := w.shape == known && len(w.prefix) > 0 && strings.IndexByte("-!(),", w.prefix[0]) >= 0
 		switch {
 		case named && listed(findTests, w.prefix):
@@ -34,18 +38,18 @@ func (a *analyzer) find(args []Word) string {
 			if _, bad := valueWord(args, i, w.prefix); bad != "" {
 				why = bad
 			}
-		case named && w.prefix == "-exec" && execEnd(args[i+1:]) > 0:
-			end := i + 1 + execEnd(args[i+1:])
+		case named && w.prefix == "-exec" && a.execEnd(args[i+1:]) > 0:
+			end := i + 1 + a.execEnd(args[i+1:])
 			before := len(a.out.Commands)
 			if bad := a.findRuns(args[i+1:end], starts); bad != "" {
 				why = bad
-			} else if names := findNames(args); len(names) > 0 {
-				a.takesFound(before, namedFiles{starts: startsOr(starts), picks: Picks{Names: names}})
+			} else if len(names()) > 0 {
+				a.takesFound(before, namedFiles{starts: startsOr(starts), picks: Picks{Names: names()}})
 			}
 			i = end
 		case named:
 			if why = findDoes(w.prefix); listed(findRuns, w.prefix) {
-				a.denied("find "+w.prefix, untilEnd(args[i+1:]))
+				a.denied("find "+w.prefix, a.untilEnd(args[i+1:]))
 			}
 		case slices.ContainsFunc(w.texts, func(t text) bool { return t.prefix != "" && strings.IndexByte("!(),", t.prefix[0]) >= 0 }):
 			why = w.named() + " may become a part of the expression"
@@ -81,9 +85,9 @@ func listed(list, s string) bool {
 }
 
 // untilEnd are the words of an -exec.
-func untilEnd(args []Word) []Word {
+func (a *analyzer) untilEnd(args []Word) []Word {
 	for i, w := range args {
-		if w.prefix == ";" || w.prefix == "+" {
+		if w.prefix == ";" || w.prefix == "+" || !a.walk(1) {
 			return args[:i]
 		}
 	}
@@ -92,10 +96,10 @@ func untilEnd(args []Word) []Word {
 
 // execEnd is how many words an -exec has in front of its end, and 0 where that
 // is not certain: a plus sign ends it only behind the name of a file.
-func execEnd(args []Word) int {
+func (a *analyzer) execEnd(args []Word) int {
 	for i, w := range args {
 		switch {
-		case w.shape != known:
+		case w.shape != known, !a.walk(1):
 			return 0
 		case w.prefix == ";", w.prefix == "+" && i > 0 && args[i-1].prefix == "{}":
 			return i
@@ -115,6 +119,9 @@ func (a *analyzer) findRuns(words, starts []Word) (why string) {
 			filled = append(filled, w)
 			certain = certain && !strings.Contains(w.prefix, "{}")
 			continue
+		}
+		if !a.walk(len(starts)) {
+			break
 		}
 		for _, start := range starts {
 			found := Word{Text: "{}", shape: files, prefix: start.prefix, solid: start.solid, path: start.path, more: start.more}

@@ -33,6 +33,9 @@ func (a *analyzer) unknownScript() string {
 
 // scriptIn walks the text of a nested script.
 func (a *analyzer) scriptIn(via, text string, lang syntax.LangVariant) (last string) {
+	if !a.walk(1) {
+		return ""
+	}
 	if a.nested++; a.nested > maxScripts {
 		a.fail(ErrTooDeep)
 		a.nested--
@@ -51,7 +54,7 @@ func (a *analyzer) scriptIn(via, text string, lang syntax.LangVariant) (last str
 // ksh read more differently, and zsh always runs the user's .zshenv.
 func (a *analyzer) shell(i int, name string, args []Word) (why, last string) {
 	call := scriptOperand(args)
-	text, why := call.text, call.why
+	text, why := call.text, call.why()
 	if text == nil {
 		switch {
 		case len(args) == 1 && args[0].Text == "--version":
@@ -130,7 +133,7 @@ type shellCall struct {
 	text  *Word  // the script after -c; nil when there is none
 	file  *Word  // the file that it runs without -c
 	stdin bool   // it runs what it reads all the same
-	why   string // what else it reads or how it reads text differently
+	odd   string // a flag by which it reads other files, or reads text differently
 	early bool   // a failure may end it before its last command
 }
 
@@ -207,8 +210,14 @@ func (call *shellCall) flags(flag Word, after []Word) (values int) {
 	return values
 }
 
-func (call *shellCall) refuse(flag Word) {
-	call.why = "`" + flag.Text + "` makes it read other files or read text differently"
+func (call *shellCall) refuse(flag Word) { call.odd = flag.Text }
+
+// why is the reason against its flags; empty: there is none.
+func (call *shellCall) why() string {
+	if call.odd == "" {
+		return ""
+	}
+	return "`" + call.odd + "` makes it read other files or read text differently"
 }
 
 // set passes the options that only say when the shell ends, and none at all,

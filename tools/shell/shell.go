@@ -38,6 +38,8 @@ var (
 	ErrTooMany  = errors.New("the script has more than 500 commands")
 	ErrTooDeep  = errors.New("the script is nested too deeply")
 	ErrNotShell = errors.New("the script does not parse as bash")
+	// ErrTooInvolved: what it runs is nested or repeated until the analysis gave up.
+	ErrTooInvolved = errors.New("the script is too involved to work out what it would run")
 )
 
 // An Analysis is what a script would do. It is a plain value and belongs to
@@ -78,6 +80,10 @@ type Analysis struct {
 	// Last is the program whose exit code becomes the script's ("grep",
 	// "git diff", "["), for [Benign]; empty when that is not certain.
 	Last string
+
+	// Walked is how many words were walked, those of nested texts and of each way to
+	// read the words of a wrapper included: what the analysis has cost. It is bounded.
+	Walked int
 }
 
 // Analyze says what script would do if bash ran it. It is pure and bounded,

@@ -23,6 +23,9 @@ func (a *analyzer) stmts(list []*syntax.Stmt) (last string) {
 }
 
 func (a *analyzer) stmt(s *syntax.Stmt) (last string) {
+	if !a.walk(1) {
+		return ""
+	}
 	if a.depth++; a.depth > maxDepth {
 		a.fail(ErrTooDeep)
 	}

@@ -16,8 +16,12 @@ type text struct {
 	home   bool // prefix begins with ~ for the home directory, or with what is $HOME
 }
 
-// maxTexts bounds how many one word may become.
-const maxTexts = 64
+// maxTexts bounds how many one word may become, maxText how long each of them may
+// get, in bytes: Linux takes no longer path.
+const (
+	maxTexts = 64
+	maxText  = 4096
+)
 
 // textsOf are all texts that a word becomes; nil: they are not known.
 func textsOf(w Word) []text {
@@ -107,7 +111,7 @@ func (b *wordBuilder) vary(texts []text) bool {
 	for _, t := range begun {
 		for _, more := range texts {
 			both, ok := t.followedBy(more)
-			if !ok || len(next) == maxTexts {
+			if !ok || len(next) == maxTexts || len(both.prefix)+len(both.rest) > maxText || !b.a.walkText(both.prefix) {
 				return false
 			}
 			next = append(next, both)

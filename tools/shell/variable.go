@@ -146,6 +146,9 @@ func (a *analyzer) forget() {
 func (a *analyzer) setOwn(nodes []*syntax.Assign, assigns []assign, text string) {
 	for i, as := range nodes {
 		name := assigns[i].name
+		if !a.walk(len(a.variables) / bytesOfWord) { // they are copied
+			return
+		}
 		switch {
 		case as.Name == nil || as.Naked || as.Index != nil || as.Array != nil || !ownName(name):
 			a.refuse(text, "the variable may mean something to what runs later; a name in lower case does not")

@@ -49,6 +49,9 @@ func (a *analyzer) words(ws []*syntax.Word) []Word {
 	out := make([]Word, 0, len(ws))
 	for _, w := range ws {
 		if alts := braces(w); alts != nil {
+			if !a.walk(2 * len(alts)) {
+				return out
+			}
 			for _, alt := range alts {
 				if alt == "" {
 					continue // bash drops it

@@ -19,6 +19,9 @@ func (a *analyzer) inner(via string, words []Word) (last string) {
 		a.fail(ErrTooMany)
 		return ""
 	}
+	if !a.walk(wordsOfCommand + len(words)) {
+		return ""
+	}
 	if a.nested++; a.nested > maxScripts {
 		a.fail(ErrTooDeep)
 		a.nested--
