@@ -60,7 +60,7 @@ type Daemon struct {
 	warnings []string
 	started  time.Time
 
-	lock        *os.File // on the state directory
+	lock        *lock // on the state directory
 	journal     *journal.Store
 	checkpoints *checkpoint.Store
 	shares      *shares
@@ -86,6 +86,7 @@ type Daemon struct {
 
 	mu        sync.Mutex
 	listeners []*tooldv1.Listener // none before Serve; read with listening
+	sockets   []*lockedListener   // among them
 	sessions  map[string]*session // those that are open
 	lost      map[string]lost     // those that a restart could not bring back yet
 	streams   int
@@ -113,7 +114,7 @@ func New(config Config) (*Daemon, error) {
 		return nil, err
 	}
 	// The lock also says that all processes which a dead daemon was starting have come so far that they can be found.
-	lock, err := takeLock(filepath.Join(config.StateDir, "lock"))
+	lock, err := takeStateLock(config.StateDir)
 	if err != nil {
 		return nil, err
 	}
@@ -162,9 +163,7 @@ func New(config Config) (*Daemon, error) {
 // Serve answers on listeners of Listen and ListenTCP until a shutdown is complete. It may be called once.
 func (d *Daemon) Serve(listeners ...net.Listener) error {
 	d.health.SetServingStatus("", healthpb.HealthCheckResponse_SERVING)
-	d.mu.Lock()
-	d.listeners = described(listeners)
-	d.mu.Unlock()
+	d.listenOn(listeners)
 	served := make(chan error, len(listeners)) // so that none has to wait until it is asked
 	for _, listener := range listeners {
 		go func() { served <- d.answer(listener) }()
@@ -174,6 +173,7 @@ func (d *Daemon) Serve(listeners ...net.Listener) error {
 	housekeeping.Go(func() { d.keepHouse(house) })
 	housekeeping.Go(func() { d.keepJournal(house) })
 	housekeeping.Go(func() { d.keepCheckpoints(house) })
+	housekeeping.Go(func() { d.keepPlaces(house) })
 	for _, listener := range listeners {
 		if tcp, is := listener.(*door); is {
 			housekeeping.Go(func() { tcp.keep(house) })

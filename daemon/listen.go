@@ -9,8 +9,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"strconv"
-	"strings"
+	"sync"
 
 	"golang.org/x/sys/unix"
 	"google.golang.org/grpc/credentials"
@@ -44,25 +43,18 @@ func home() string {
 // long as the listener is open. A socket that a dead daemon left is replaced; a living one is an error that names its
 // process id.
 func Listen(path string) (net.Listener, error) {
-	dir := filepath.Dir(path)
-	if err := privateDir(dir); err != nil {
+	if err := privateDir(filepath.Dir(path)); err != nil {
 		return nil, err
 	}
-	lock, err := takeLock(path + ".lock")
+	lock, err := takeSocketLock(path)
 	if err != nil {
 		return nil, err
 	}
-	if err := removeStale(path); err != nil {
+	l := &lockedListener{path: path, lock: lock}
+	if err := l.open(); err != nil {
 		return nil, errors.Join(err, lock.Close())
 	}
-	listener, err := net.Listen("unix", path)
-	if err != nil {
-		return nil, errors.Join(err, lock.Close())
-	}
-	if err := os.Chmod(path, 0o600); err != nil {
-		return nil, errors.Join(err, listener.Close(), lock.Close())
-	}
-	return &lockedListener{listener, lock}, nil
+	return l, nil
 }
 
 // privateDir makes dir with mode 0700, or checks that it is this user's and closed to others.
@@ -83,8 +75,6 @@ func privateDir(dir string) error {
 	return nil
 }
 
-// takeLock holds the file at path for as long as it is open. A child that a killed daemon was just about to start holds
-// it for the moment until it has become another program, and is waited for.
 // removeStale removes the socket that a dead daemon left. What is no socket, or still answers, is somebody else's.
 func removeStale(path string) error {
 	info, err := os.Lstat(path)
@@ -97,47 +87,107 @@ func removeStale(path string) error {
 	if info.Mode().Type() != fs.ModeSocket {
 		return fmt.Errorf("%s is there and is no socket; toold does not replace it. Name another path with --socket", path)
 	}
-	if conn, err := net.Dial("unix", path); err == nil {
+	conn, err := net.Dial("unix", path)
+	switch {
+	case err == nil:
 		return errors.Join(fmt.Errorf("another program listens on %s. Name another path with --socket", path), conn.Close())
+	case errors.Is(err, unix.ECONNREFUSED):
+		return os.Remove(path)
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
 	}
-	return os.Remove(path)
+	return err // it may be a program that is too busy to answer
 }
 
-func takeLock(path string) (*os.File, error) {
-	lock, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	err = unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-	if err != nil {
-		owner, _ := os.ReadFile(path) // without it, or with nonsense in it, somebody lives
-		pid, _ := strconv.Atoi(strings.TrimSpace(string(owner)))
-		if pid == 0 || !errors.Is(unix.Kill(pid, 0), unix.ESRCH) {
-			return nil, errors.Join(fmt.Errorf("another toold (process %d) holds %s; end it with `toold stop`", pid, path), lock.Close())
-		}
-		err = unix.Flock(int(lock.Fd()), unix.LOCK_EX)
-	}
-	if err == nil {
-		err = lock.Truncate(0)
-	}
-	if err == nil {
-		_, err = lock.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)
-	}
-	if err != nil {
-		return nil, errors.Join(err, lock.Close())
-	}
-	return lock, nil
-}
-
-// A lockedListener keeps the lock until the socket is closed. The lock file itself stays: removing it would let two
-// daemons hold locks on two files of that name.
+// A lockedListener listens at one path and keeps the lock until it is closed. When its socket is deleted it can listen
+// there again: whoever accepts from it, and the connections that it has accepted, do not notice.
 type lockedListener struct {
-	net.Listener
-	lock *os.File
+	path string
+	lock *lock
+
+	mu     sync.Mutex // guards the rest
+	socket *net.UnixListener
+	made   fs.FileInfo // of the socket
+	closed bool
 }
 
+// open makes the socket. The lock is held; mu is held, or the listener is not shared yet.
+func (l *lockedListener) open() error {
+	if err := removeStale(l.path); err != nil {
+		return err
+	}
+	socket, err := net.ListenUnix("unix", &net.UnixAddr{Name: l.path, Net: "unix"})
+	if err != nil {
+		return err
+	}
+	socket.SetUnlinkOnClose(false) // by then another socket may be at the path
+	err = os.Chmod(l.path, 0o600)
+	made, looked := os.Lstat(l.path)
+	if err := errors.Join(err, looked); err != nil {
+		return errors.Join(err, socket.Close())
+	}
+	l.socket, l.made = socket, made
+	return nil
+}
+
+// there reports whether the socket at the path is the one that open has made. mu is held.
+func (l *lockedListener) there() bool {
+	now, err := os.Lstat(l.path)
+	return err == nil && os.SameFile(now, l.made)
+}
+
+// keep makes the socket and its lock file again if they were deleted or replaced, and reports whether it has listened
+// again. The error says why it cannot: then others cannot connect, and the next keep tries again.
+func (l *lockedListener) keep() (again bool, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed || l.there() && l.lock.there() {
+		return false, nil
+	}
+	if err := privateDir(filepath.Dir(l.path)); err != nil {
+		return false, err
+	}
+	if err := l.lock.keep(); err != nil || l.there() {
+		return false, err
+	}
+	old := l.socket
+	if err := l.open(); err != nil {
+		return false, err
+	}
+	return true, old.Close()
+}
+
+// Accept waits for the next connection, at whichever socket is at the path then.
+func (l *lockedListener) Accept() (net.Conn, error) {
+	for {
+		socket := l.current()
+		conn, err := socket.Accept()
+		if err != nil && l.current() != socket {
+			continue
+		}
+		return conn, err
+	}
+}
+
+func (l *lockedListener) current() *net.UnixListener {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.socket
+}
+
+// Addr returns the socket's path.
+func (l *lockedListener) Addr() net.Addr { return l.current().Addr() }
+
+// Close ends the listener, removes its socket, and gives up the lock.
 func (l *lockedListener) Close() error {
-	return errors.Join(l.Listener.Close(), l.lock.Close())
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	err := l.socket.Close()
+	if !l.closed && l.there() {
+		err = errors.Join(err, os.Remove(l.path))
+	}
+	l.closed = true
+	return errors.Join(err, l.lock.Close())
 }
 
 // A peer is who connected, as the kernel says.

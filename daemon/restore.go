@@ -162,6 +162,7 @@ func (d *Daemon) warned(who principal) []string {
 	if d.journal.Full() {
 		warnings = append(warnings, "the disk that holds the journal is full: calls that were accepted are recorded to their end, new ones are refused until there is room")
 	}
+	warnings = append(warnings, d.restorePlaces()...)
 	d.mu.Lock()
 	missing := maps.Clone(d.lost)
 	d.mu.Unlock()

@@ -48,20 +48,30 @@ func (s *setup) connect(ctx context.Context) (*link, error) {
 
 // connectRunning gives a link to a daemon that runs already; none: exit code 3.
 func (s *setup) connectRunning(ctx context.Context) (*link, error) {
-	return s.reach(ctx, func(context.Context) error {
+	return s.reach(ctx, func(ctx context.Context) error {
+		if err := s.located(ctx); !errors.Is(err, errNobody) {
+			return err
+		}
 		return noDaemon("no daemon answers at %s. Start one with \"toold start\".", s.socket)
 	})
 }
 
-// reach gives a link to a daemon that has answered. absent says what to do when there is none. A daemon that is dying
-// may still be connected to and then hang up: then there is none a moment later.
+// reach gives a link to a daemon that has answered. absent says what to do when none does, and is content if one does by
+// then. A daemon that is dying may still be connected to and then hang up: then there is none a moment later.
 func (s *setup) reach(ctx context.Context, absent func(context.Context) error) (*link, error) {
 	if s.remote.address != "" {
 		return s.reachRemote(ctx)
 	}
 	var err error
 	for range connectTries {
-		if err = probe(ctx, s.socket); errors.Is(err, errNobody) {
+		err = s.find(ctx)
+		if silent := new(silentDaemon); errors.As(err, &silent) {
+			silent.process.release()
+			if errors.Is(silent.cause, errNobody) { // it may be about to listen, which is absent's to wait for
+				err = silent.cause
+			}
+		}
+		if errors.Is(err, errNobody) {
 			err = absent(ctx)
 		}
 		if err != nil {

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"runtime"
 	"strings"
@@ -79,7 +80,15 @@ func (s *setup) stopCommand() *cobra.Command {
 }
 
 func (s *setup) stop(ctx context.Context, now bool) error {
-	conn, pid, err := open(ctx, s.socket)
+	var conn net.Conn
+	var pid int
+	err := s.find(ctx)
+	if silent := new(silentDaemon); errors.As(err, &silent) {
+		return s.stopSilent(ctx, silent, now)
+	}
+	if err == nil {
+		conn, pid, err = open(ctx, s.socket)
+	}
 	if errors.Is(err, errNobody) {
 		_, err := fmt.Fprintln(s.stdout, "no daemon was running")
 		return err
@@ -113,6 +122,15 @@ func (s *setup) stop(ctx context.Context, now bool) error {
 		return err
 	}
 	_, err = fmt.Fprintf(s.stdout, "process %d has ended\n", pid)
+	return err
+}
+
+func (s *setup) stopSilent(ctx context.Context, d *silentDaemon, now bool) error {
+	s.noted("process %d cannot be reached (%v) and is ended by a signal", d.pid, d.cause)
+	if err := d.end(ctx, now); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(s.stdout, "process %d has ended\n", d.pid)
 	return err
 }
 

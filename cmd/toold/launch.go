@@ -50,7 +50,7 @@ func (s *setup) launch(ctx context.Context) error {
 	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX); err != nil {
 		return noDaemon("the lock for starting the daemon cannot be taken: %v", err)
 	}
-	if err := probe(ctx, s.socket); !errors.Is(err, errNobody) {
+	if err := s.located(ctx); !errors.Is(err, errNobody) {
 		return err
 	}
 	return s.launchLocked(ctx)
@@ -101,6 +101,9 @@ func usableSettings() (settings.Limits, error) {
 // stateDir is where the daemon of this socket keeps its state. A daemon on a socket of its own has a state of its own:
 // two daemons never share a journal.
 func (s *setup) stateDir() string {
+	if s.state != "" {
+		return s.state
+	}
 	if s.socket == daemon.DefaultSocket() {
 		return daemon.DefaultStateDir()
 	}

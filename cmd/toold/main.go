@@ -33,6 +33,7 @@ var version = "dev"
 // A setup is what every command gets: the global flags and the three standard files.
 type setup struct {
 	socket  string
+	state   string // the state directory, once the socket was found through its lock; see stateDir
 	remote  remote
 	json    bool
 	verbose bool

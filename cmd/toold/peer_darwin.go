@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -37,6 +39,16 @@ type process struct{}
 func holdProcess(int) (*process, error) { return nil, errors.ErrUnsupported }
 
 func (p *process) gone(context.Context) error { return errors.ErrUnsupported }
+
+func (p *process) release() {}
+
+func (p *process) endsWithin(time.Duration) bool { return false }
+
+func (p *process) signal(syscall.Signal) error { return errors.ErrUnsupported }
+
+func (p *process) flag(string) (string, bool) { return "", false }
+
+func (p *process) locks(string) bool { return false }
 
 // dropInput throws away what was typed before the question was there to be read; 1 is FREAD, the input's side.
 func dropInput(terminal *os.File) {

@@ -8,6 +8,9 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"strings"
+	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -29,7 +32,7 @@ func peer(conn *net.UnixConn) (uid, pid int, err error) {
 }
 
 // A process is held by descriptor, so that its number cannot come to mean another one.
-type process struct{ fd int }
+type process struct{ fd, pid int }
 
 // holdProcess gives errors.ErrUnsupported where the system cannot do it, and os.ErrProcessDone for one that is gone.
 func holdProcess(pid int) (*process, error) {
@@ -42,7 +45,61 @@ func holdProcess(pid int) (*process, error) {
 	case err != nil:
 		return nil, err
 	}
-	return &process{fd: fd}, nil
+	return &process{fd, pid}, nil
+}
+
+// release gives up the hold. On nil it does nothing.
+func (p *process) release() {
+	if p != nil {
+		_ = unix.Close(p.fd)
+	}
+}
+
+// endsWithin reports whether the process ends within that time, or has ended.
+func (p *process) endsWithin(limit time.Duration) bool {
+	fds := []unix.PollFd{{Fd: int32(p.fd), Events: unix.POLLIN}}
+	n, err := unix.Poll(fds, int(limit.Milliseconds()))
+	return err == nil && n > 0
+}
+
+func (p *process) signal(signal syscall.Signal) error {
+	return unix.PidfdSendSignal(p.fd, signal, nil, 0)
+}
+
+// flag returns the value of a flag with which the process was started.
+func (p *process) flag(name string) (value string, found bool) {
+	line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", p.pid))
+	if err != nil || p.endsWithin(0) {
+		return "", false
+	}
+	return valueOf(strings.Split(string(line), "\x00"), name)
+}
+
+// locks reports whether the process is this user's and has the file at path open and locked.
+func (p *process) locks(path string) bool {
+	proc := fmt.Sprintf("/proc/%d", p.pid)
+	owner, err := os.Stat(proc)
+	if err != nil || int(owner.Sys().(*syscall.Stat_t).Uid) != os.Geteuid() {
+		return false
+	}
+	lock, err := os.Stat(path)
+	if err != nil {
+		return false
+	}
+	open, err := os.ReadDir(proc + "/fd")
+	if err != nil {
+		return false
+	}
+	for _, fd := range open {
+		if file, err := os.Stat(proc + "/fd/" + fd.Name()); err != nil || !os.SameFile(file, lock) {
+			continue
+		}
+		info, err := os.ReadFile(proc + "/fdinfo/" + fd.Name()) // which lists the locks that were taken through it
+		if err == nil && strings.Contains(string(info), "FLOCK") {
+			return !p.endsWithin(0) // so all of that was this process's and not its successor's
+		}
+	}
+	return false
 }
 
 // gone returns when the process has ended, or with ctx's error. It gives up the hold.

@@ -45,7 +45,7 @@ func (s *setup) upgraded(ctx context.Context, l *link) (*link, error) {
 // replace ends the daemon behind l, which is closed, and starts this program in its place.
 func (s *setup) replace(ctx context.Context, l *link, old *tooldv1.GetInfoResponse, end *tooldv1.ShutdownRequest) error {
 	if old.GetLimits().GetIdleExit() == nil {
-		return misused("process %d was not started by a client but with \"toold serve\", perhaps by the system: start it anew there", old.GetPid())
+		return notOurs(int(old.GetPid()))
 	}
 	if _, err := usableSettings(); err != nil { // the one that runs is better than none
 		return err
@@ -69,10 +69,19 @@ func (s *setup) replace(ctx context.Context, l *link, old *tooldv1.GetInfoRespon
 	return s.launch(ctx)
 }
 
+// notOurs refuses to replace a daemon that no client has started.
+func notOurs(pid int) error {
+	return misused("process %d was not started by a client but with \"toold serve\", perhaps by the system: start it anew there", pid)
+}
+
 // replaceRunning replaces the daemon that runs, if one does.
 func (s *setup) replaceRunning(ctx context.Context) error {
 	s.replaced = true
-	if err := probe(ctx, s.socket); errors.Is(err, errNobody) {
+	err := s.find(ctx)
+	if silent := new(silentDaemon); errors.As(err, &silent) {
+		return s.replaceSilent(ctx, silent)
+	}
+	if errors.Is(err, errNobody) {
 		return nil
 	}
 	l, info, err := s.greet(ctx, s.connectRunning)
@@ -81,6 +90,24 @@ func (s *setup) replaceRunning(ctx context.Context) error {
 	}
 	defer l.close()
 	return s.replace(ctx, l, info, &tooldv1.ShutdownRequest{})
+}
+
+// replaceSilent replaces a daemon that cannot be reached. The new one listens where this command looks for it.
+func (s *setup) replaceSilent(ctx context.Context, d *silentDaemon) error {
+	heir, err := d.heir()
+	if err == nil {
+		_, err = usableSettings() // the one that runs is better than none
+	}
+	if err != nil {
+		d.process.release()
+		return err
+	}
+	if err := d.end(ctx, false); err != nil {
+		return err
+	}
+	s.noted("process %d could not be reached and has ended", d.pid)
+	s.heir = heir
+	return s.launch(ctx)
 }
 
 // heir is what a daemon takes over from the one before it.

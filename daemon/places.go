@@ -1,0 +1,83 @@
+package daemon
+
+// What a daemon needs to be found and to keep its word: its sockets and its locks. Others may delete, move or
+// replace them while it runs. What can be made again is; for the rest the user is told what to do. This file does not
+// know sessions or calls.
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"slices"
+	"time"
+
+	"go.uber.org/zap"
+)
+
+// placesTick is how often the daemon looks for what it needs. It does so at every GetInfo too.
+const placesTick = 2 * time.Second
+
+// listenOn notes where the daemon listens, for its clients and in the lock of the state directory.
+func (d *Daemon) listenOn(listeners []net.Listener) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.listeners = described(listeners)
+	for _, listener := range listeners {
+		socket, is := listener.(*lockedListener)
+		if !is {
+			continue
+		}
+		d.sockets = append(d.sockets, socket)
+		if err := d.lock.record(socket.path); err != nil {
+			d.Log.Warn("the lock of the state directory does not name the socket", zap.Error(err))
+		}
+	}
+}
+
+// keepPlaces looks for what the daemon needs until ctx ends, and logs what changes.
+func (d *Daemon) keepPlaces(ctx context.Context) {
+	tick := time.NewTicker(placesTick)
+	defer tick.Stop()
+	var known []string
+	for {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+		missing := d.restorePlaces()
+		for _, what := range missing {
+			if !slices.Contains(known, what) {
+				d.Log.Error("something that the daemon needs is gone", zap.String("what", what))
+			}
+		}
+		if len(missing) == 0 && len(known) > 0 {
+			d.Log.Info("all that the daemon needs is there again")
+		}
+		known = missing
+	}
+}
+
+// restorePlaces makes again what is gone, and returns warnings about what it cannot.
+func (d *Daemon) restorePlaces() (warnings []string) {
+	d.mu.Lock()
+	sockets := d.sockets
+	d.mu.Unlock()
+	for _, socket := range sockets {
+		again, err := socket.keep()
+		if again {
+			d.Log.Warn("the socket was gone: the daemon listens there again", zap.String("socket", socket.path))
+		}
+		if err != nil {
+			warnings = append(warnings, fmt.Sprintf("the socket %s or its lock file was deleted or replaced, and the daemon "+
+				"cannot listen there again (%v): clients that are connected go on, and others do not reach this daemon, "+
+				"process %d", socket.path, err, os.Getpid()))
+		}
+	}
+	if err := d.lock.keep(); err != nil {
+		warnings = append(warnings, fmt.Sprintf("the lock file of the state directory was deleted or replaced, and the "+
+			"daemon cannot take it again (%v)", err))
+	}
+	return warnings
+}
