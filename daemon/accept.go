@@ -185,6 +185,9 @@ func (s *session) parent(id string) (key string, t *turn) {
 // admit records a tool use, and takes it into its turn and the session's books if that succeeds. intake is held, so
 // nobody else has taken its index meanwhile.
 func (s *session) admit(p *placed) error {
+	if err := s.daemon.journal.Present(); err != nil {
+		return journalRefusal(err)
+	}
 	accepted := pipeline.Accepted{Parent: p.parent}
 	s.mu.Lock()
 	numbering := p.turn.numbering[p.parentKey]

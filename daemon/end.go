@@ -49,7 +49,8 @@ func (s *session) Policy(c *pipeline.Call) pipeline.Policy {
 	return policyOf(s.options)
 }
 
-// Start records that the call begins to act. For a call that can have effects it returns when the record is on disk.
+// Start records that the call begins to act. For a call that can have effects it returns when the record is on disk, in
+// a file that is where the next daemon will look for it.
 func (s *session) Start(c *pipeline.Call, started pipeline.Started) error {
 	e := entry(&c.Use, started)
 	if !c.ReadOnly() {
@@ -57,7 +58,7 @@ func (s *session) Start(c *pipeline.Call, started pipeline.Started) error {
 	}
 	before, err := s.keepBefore(c)
 	if err != nil {
-		return err
+		return s.orGone(err)
 	}
 	defer before.release()
 	e.State = before.state()
@@ -72,13 +73,25 @@ func (s *session) Start(c *pipeline.Call, started pipeline.Started) error {
 	if _, err := pending.Wait(); err != nil {
 		return diskFault(err)
 	}
-	return kept
+	return s.orGone(kept)
+}
+
+// orGone returns err, or that the journal is gone: then whatever else was wrong follows from that.
+func (s *session) orGone(err error) error {
+	if gone := s.daemon.journal.Present(); gone != nil {
+		return diskFault(gone)
+	}
+	return err
 }
 
 // diskFault puts an error of the journal into words for a call that had no effect yet.
 func diskFault(err error) *fault.Error {
 	if errors.Is(err, journal.ErrFull) {
 		return fault.Failedf("disk_full", "The disk that holds the daemon's journal is full, so the call was not started. Free some space and send it again under a new id.")
+	}
+	var gone *journal.GoneError
+	if errors.As(err, &gone) {
+		return fault.Failedf("journal_gone", "The call was not started, because no record of it would be kept: %s. Send it again under a new id when that is done.", goneText(gone))
 	}
 	return fault.Failedf("journal_failed", "The daemon could not record the call (%v), so it was not started.", err)
 }

@@ -1,6 +1,6 @@
 package daemon
 
-// What a daemon needs to be found and to keep its word: its sockets and its locks. Others may delete, move or
+// What a daemon needs to be found and to keep its word: its sockets, its locks, its journal. Others may delete, move or
 // replace them while it runs. What can be made again is; for the rest the user is told what to do. This file does not
 // know sessions or calls.
 
@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+
+	"github.com/toold/toold/daemon/journal"
 )
 
 // placesTick is how often the daemon looks for what it needs. It does so at every GetInfo too.
@@ -79,5 +81,22 @@ func (d *Daemon) restorePlaces() (warnings []string) {
 		warnings = append(warnings, fmt.Sprintf("the lock file of the state directory was deleted or replaced, and the "+
 			"daemon cannot take it again (%v)", err))
 	}
+	if gone := d.journal.Present(); gone != nil {
+		warnings = append(warnings, goneText(gone)+"; until then no call is accepted")
+	}
 	return warnings
+}
+
+// goneText says, as a clause, what has become of the journal and what to do about it.
+func goneText(gone *journal.GoneError) string {
+	what := "was deleted or moved away"
+	switch {
+	case gone.Replaced():
+		what = "was replaced by another file"
+	case !gone.Absent():
+		what = fmt.Sprintf("cannot be reached any more (%v)", gone.Err)
+	}
+	return fmt.Sprintf("%s, which holds the journal, %s while the daemon runs. Put it back, or restart toold "+
+		"(`toold start --replace`): the new daemon goes on with the journal that it finds there, or begins a new one",
+		gone.Path, what)
 }

@@ -236,6 +236,9 @@ func nameTaken(name string) *refusal {
 
 // begin makes the session. making is held.
 func (d *Daemon) begin(who principal, name string, places *workspace.Workspace, options *tooldv1.Options, from origin) (*session, error) {
+	if err := d.journal.Present(); err != nil {
+		return nil, journalRefusal(err)
+	}
 	log, err := d.journal.Create(name)
 	if errors.Is(err, journal.ErrExists) && d.keptMeta(name).owner() != who {
 		return nil, nameTaken(name)

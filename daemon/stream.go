@@ -283,7 +283,10 @@ func (st *stream) repeat(key string) {
 // journalRefusal puts an error of the journal into a status.
 func journalRefusal(err error) error {
 	var corrupt *journal.CorruptError
+	var gone *journal.GoneError
 	switch {
+	case errors.As(err, &gone):
+		return refuse(codes.FailedPrecondition, "journal_gone", "No call is accepted, because no record of it would be kept: %s.", goneText(gone))
 	case errors.Is(err, journal.ErrFull):
 		return refuse(codes.ResourceExhausted, "disk_full", "The disk that holds the daemon's journal is full. Free some space and try again.")
 	case errors.As(err, &corrupt):

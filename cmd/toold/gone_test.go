@@ -1,6 +1,6 @@
 package main
 
-// What becomes of a daemon whose socket or lock is deleted or replaced while it works.
+// What becomes of a daemon whose socket, lock or journal is deleted, moved or replaced while it works.
 
 import (
 	"bufio"
@@ -47,6 +47,13 @@ func remove(t *testing.T, paths ...string) {
 		if err := os.RemoveAll(path); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+func move(t *testing.T, from, to string) {
+	t.Helper()
+	if err := os.Rename(from, to); err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -214,5 +221,48 @@ func TestLockOfNobody(t *testing.T) {
 	}
 	if out, err := self(t, t.Context(), environ, ws, "start").CombinedOutput(); err != nil {
 		t.Errorf("toold start: %v\n%s", err, out)
+	}
+}
+
+// TestJournalGoneUnderCalls: what runs ends with its result, what was accepted does not start, and nothing new is
+// accepted until the journal is back.
+func TestJournalGoneUnderCalls(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"journal", "."} { // of the state directory
+		h := newHouse(t, nil)
+		root := h.room(t, "calls", nil)
+		open := gate(t, root)
+		c := h.attach(t, in(root, nil))
+		c.bash("runs", "cat gate >/dev/null")
+		c.until("runs started")
+		c.bash("waits", "touch made")
+		asked := c.question("waits")
+		away := filepath.Join(h.dir, "away")
+		move(t, filepath.Join(h.state(), name), away)
+		holds(t, "the warnings", h.warnings(t), "was deleted or moved away")
+		c.bash("new", "ls")
+		holds(t, "a new call", c.refusal(), "FailedPrecondition journal_gone: No call is accepted")
+		holds(t, "a new session", h.refused(t, in(h.room(t, "new", nil), nil)), "FailedPrecondition journal_gone")
+		can := &tooldv1.Capabilities{Answers: true}
+		c = h.attach(t, &tooldv1.Attach{SessionId: "calls", AfterSeq: new(uint64), Capabilities: can})
+		open()
+		c.until("runs OK")
+		c.answer(answer(asked, yes))
+		c.until("waits ERROR journal_gone")
+		absent(t, root, "made")
+		absent(t, h.state(), name)
+		move(t, away, filepath.Join(h.state(), name))
+		same(t, "the warnings", []string{h.warnings(t)}, "")
+		expect(t, "a call afterwards", outcome(c.run("after", "touch made")), "OK")
+		expect(t, "one that prints", outcome(c.run("prints", "ls")), "OK")
+	}
+}
+
+// refusal receives until the stream ends, and returns why it did.
+func (c *talk) refusal() string {
+	for {
+		if _, err := c.receive(); err != nil {
+			return refusal(err)
+		}
 	}
 }

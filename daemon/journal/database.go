@@ -79,6 +79,17 @@ func (d *database) close() error {
 	return classify(d.path, cmp.Or(d.pool.Close(), err))
 }
 
+// empty copies all of the write-ahead log into the database, and cuts it to
+// nothing.
+func (d *database) empty() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.conn == nil {
+		return ErrClosed
+	}
+	return d.run("pragma wal_checkpoint(truncate)")
+}
+
 // room is what a transaction may use when the disk is full.
 type room uint8
 

@@ -24,6 +24,7 @@ const (
 // from any goroutine.
 type Store struct {
 	db    *database
+	files *files
 	epoch string
 	queue queue
 	done  chan struct{} // closed when the writer has ended
@@ -82,8 +83,13 @@ func Open(dir string, config Config) (*Store, error) {
 		return nil, err
 	}
 	db.reserve = spare
+	found, err := findFiles(path)
+	if err != nil {
+		return nil, errors.Join(err, db.close())
+	}
 	s := &Store{
 		db:    db,
+		files: found,
 		epoch: epoch,
 		queue: queue{wake: make(chan struct{}, 1)},
 		done:  make(chan struct{}),
@@ -201,7 +207,8 @@ func (s *Store) Full() bool {
 }
 
 // Close writes what was enqueued and closes the database. Everything after it
-// fails with ErrClosed.
+// fails with ErrClosed. A database that is not where it was opened is whole
+// without its write-ahead log, wherever it is now.
 func (s *Store) Close() error {
 	if !s.queue.close() {
 		return ErrClosed
@@ -209,7 +216,11 @@ func (s *Store) Close() error {
 	<-s.done
 	synced := s.syncs.close()
 	marked := s.db.closeEpoch()
-	return cmp.Or(s.db.close(), marked, synced)
+	var emptied error
+	if s.Present() != nil {
+		emptied = s.db.empty() // SQLite leaves the log as it is, beside whatever is at the path by then
+	}
+	return cmp.Or(s.db.close(), marked, synced, emptied)
 }
 
 // Create makes a new, empty log. It returns ErrExists if the name is taken.

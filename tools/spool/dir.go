@@ -16,11 +16,12 @@ import (
 // defaultLimit is how many bytes one output may take on disk, index included: 1 GiB.
 const defaultLimit = 1 << 30
 
-// ErrLimit and ErrFull are why an Output takes no more. Neither is the fault of the command that printed. A limit that is
-// not the call's own is a [*LimitError].
+// ErrLimit, ErrFull and ErrGone are why an Output takes no more. None is the fault of the command that printed. A limit
+// that is not the call's own is a [*LimitError].
 var (
 	ErrLimit = errors.New("the output limit of the call is reached")
 	ErrFull  = errors.New("the disk that holds the output is full")
+	ErrGone  = errors.New("the directory in which outputs are kept was deleted or moved away")
 )
 
 // The endings of an output's raw file and of its index.
@@ -110,14 +111,20 @@ func (d *Dir) base(name string) (string, error) {
 	return filepath.Join(d.path, name), nil
 }
 
-// createExclusive makes a file that nobody else can read. The folder is made anew if somebody has removed it.
+// createExclusive makes a file that nobody else can read. The folder is made again if it was removed, also together
+// with the one that holds it; further up nothing is made, so that a state directory that was moved away can be moved
+// back.
 func createExclusive(path string) (*os.File, error) {
 	const flags = os.O_RDWR | os.O_CREATE | os.O_EXCL
 	f, err := os.OpenFile(path, flags, 0o600)
 	if errors.Is(err, fs.ErrNotExist) {
-		if err = os.MkdirAll(filepath.Dir(path), 0o700); err == nil {
-			f, err = os.OpenFile(path, flags, 0o600)
-		}
+		dir := filepath.Dir(path)
+		_ = os.Mkdir(filepath.Dir(dir), 0o700) // if this or the next fails, there is still no file
+		_ = os.Mkdir(dir, 0o700)
+		f, err = os.OpenFile(path, flags, 0o600)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%w: %w", ErrGone, err)
 	}
 	return f, classify(err)
 }

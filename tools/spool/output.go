@@ -45,7 +45,7 @@ var newline = []byte{'\n'}
 func (o *Output) Path() string { return o.base + rawSuffix }
 
 // Write appends p to channel ch. With an error, what fitted is kept and counted, and every later Write gives the
-// same error: ErrLimit, ErrFull, or what else the file system said.
+// same error: ErrLimit, ErrFull, ErrGone, or what else the file system said.
 func (o *Output) Write(ch Channel, p []byte) error {
 	if len(p) == 0 {
 		return nil

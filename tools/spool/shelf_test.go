@@ -125,3 +125,29 @@ func TestCountsAgree(t *testing.T) {
 		t.Errorf("counted %d bytes, and there are %d; the bound is 120000", counted, s.used)
 	}
 }
+
+// TestGoneWithWhatHoldsIt: folders that were removed are made again, but nothing is made where what holds them was.
+func TestGoneWithWhatHoldsIt(t *testing.T) {
+	state := filepath.Join(t.TempDir(), "state")
+	shelf, err := OpenShelf(filepath.Join(state, "sessions"), Bounds{Session: 1 << 20, All: 1 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := session(t, shelf, "a")
+	if err := os.RemoveAll(filepath.Join(state, "sessions")); err != nil {
+		t.Fatal(err)
+	}
+	write(t, create(t, d, "1"), Stdout, "x")
+	if err := os.RemoveAll(state); err != nil {
+		t.Fatal(err)
+	}
+	if err := create(t, d, "2").Write(Stdout, []byte("x")); !errors.Is(err, ErrGone) {
+		t.Errorf("an output without a place: %v, want ErrGone", err)
+	}
+	if _, err := d.Spill("3", "text"); !errors.Is(err, ErrGone) {
+		t.Errorf("a text without a place: %v, want ErrGone", err)
+	}
+	if _, err := os.Lstat(state); err == nil {
+		t.Error("the directory that was removed is there again")
+	}
+}
