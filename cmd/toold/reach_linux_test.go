@@ -97,14 +97,13 @@ func TestReachIsAskedFor(t *testing.T) {
 		{`{"permissions": {"allow": ["Bash"]}}`, "cat ~/.ssh/id_rsa; touch made", "Read(~/.ssh/id_rsa)", "the key"},
 		{`{"permissions": {"allow": ["Bash(cat *)"]}}`, "cat ~/.ssh/id_rsa", "Read(~/.ssh/id_rsa)", "the key"},
 		{`{"permissions": {"allow": ["Bash"]}}`, "echo x > ~/f; cat ~/f", "Edit(~/f)", "x"},
-		{`{"permissions": {"allow": ["Bash"]}}`, "sh show.sh ~/.ssh/id_rsa", "", "the key"},
 		{`{"sandbox": {"autoAllowBashIfSandboxed": true}}`, "touch made; cat ~/.ssh/id_rsa", "", "the key"},
 		{`{"sandbox": {"autoAllowBashIfSandboxed": true}}`, "touch made; tee OUT/there < made", "", ""},
 	} {
 		t.Run(x.command, func(t *testing.T) {
 			put(t, filepath.Join(h.dir, "home", "f"), "")
 			options := &tooldv1.Options{SettingsJson: proto.String(x.settings)}
-			c := h.attach(t, in(h.room(t, fmt.Sprint("asked", i), map[string]string{"show.sh": "cat \"$1\"\n"}), options))
+			c := h.attach(t, in(h.room(t, fmt.Sprint("asked", i), nil), options))
 			c.bash("1", places.Replace(x.command))
 			q := c.question("1")
 			var rules []string

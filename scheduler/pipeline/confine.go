@@ -179,7 +179,9 @@ func (c *Call) policy(ctx context.Context, f *permission.Facts, reading bool) (p
 		l.put(conf.Temp, sandbox.Write)
 	}
 	for i := range f.Accesses {
-		if a := &f.Accesses[i]; !a.Write && !(a.Open && ownTemporary(a)) && l.lacks(a.Real) {
+		a := &f.Accesses[i]
+		closed := a.Open && ownTemporary(a) || a.Mentioned && a.Hidden != "" // what becomes of it there is not known
+		if !a.Write && !closed && l.lacks(a.Real) {
 			l.put(a.Real, sandbox.Read)
 		}
 	}
