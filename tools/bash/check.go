@@ -7,27 +7,29 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/toold/toold/tools"
-	"github.com/toold/toold/tools/sandbox"
 	"github.com/toold/toold/tools/shell"
 )
 
-// maxRepositories is how many directories a command may name before its repositories are not looked at one by one.
-const maxRepositories = 8
+// maxRepositories is how many directories a command may name before its repositories are not looked at one by one, and
+// maxSubmodules how many repositories are looked at in all, those of submodules included. Ours: a look takes some 10 ms.
+const (
+	maxRepositories = 8
+	maxSubmodules   = 32
+)
 
 // gitPatience is how long a git that only reads settings may take. Ours: it takes milliseconds, unless somebody has made it
 // wait, for instance with a pipe among the settings.
 const gitPatience = 5 * time.Second
 
-// How much of what git prints is looked at, in bytes: the names of all settings, and a complaint of a few lines.
+// How much of what git prints is looked at, in bytes: all settings, and a complaint of a few lines.
 const (
-	maxSettings  = 1 << 20
+	maxSettings  = 4 << 20
 	maxComplaint = 4 << 10
 )
 
@@ -37,8 +39,13 @@ func check(ctx context.Context, env *tools.Env, in input) (tools.Preview, error)
 	if why := otherHome(env, in.analysis); why != "" {
 		return tools.Preview{Ask: why}, nil
 	}
+	return tools.Preview{Ask: gitAsks(ctx, env, in)}, nil
+}
+
+// gitAsks says why a git that only reads needs an answer; empty: it needs none.
+func gitAsks(ctx context.Context, env *tools.Env, in input) string {
 	if !slices.ContainsFunc(in.analysis.Commands, readsGit) {
-		return tools.Preview{}, nil
+		return ""
 	}
 	dirs := []string{env.Dir}
 	for _, path := range effects(in).Reads {
@@ -54,14 +61,17 @@ func check(ctx context.Context, env *tools.Env, in input) (tools.Preview, error)
 		}
 	}
 	if len(dirs) > maxRepositories {
-		return tools.Preview{Ask: fmt.Sprintf("It reads git repositories in %d places.", len(dirs))}, nil
+		return fmt.Sprintf("It reads git repositories in %d places.", len(dirs))
 	}
+	look := &gitLook{env: env, hardened: in.analysis.ReadOnly}
 	for _, dir := range dirs {
-		if why := gitRuns(ctx, env, dir, in.analysis.ReadOnly); why != "" {
-			return tools.Preview{Ask: why}, nil
+		for _, top := range repositories(dir) {
+			if why := look.at(ctx, top); why != "" {
+				return why
+			}
 		}
 	}
-	return tools.Preview{}, nil
+	return ""
 }
 
 // readsGit: a git that needs nobody's leave, as far as its words say.
@@ -80,34 +90,54 @@ func otherHome(env *tools.Env, a shell.Analysis) string {
 	return fmt.Sprintf("It goes by the home directory, which is %q in this session while that of the daemon's user is %s.", home, own)
 }
 
-// gitRuns says what makes a reading git run another program in the repository that dir is in; empty: nothing does.
-// hardened: it runs as [shell.GitHardening] wants it, which it does not beside commands that do more than read.
-func gitRuns(ctx context.Context, env *tools.Env, dir string, hardened bool) string {
-	for _, top := range repositories(dir) {
-		if why := repositoryRuns(ctx, env, top, hardened); why != "" {
+// A gitLook finds what makes a reading git run another program, in repositories and in the submodules that it may enter
+// from there.
+type gitLook struct {
+	env      *tools.Env
+	hardened bool     // it runs as [shell.GitHardening] wants it, which it does not beside commands that do more than read
+	seen     []string // the directories that were looked at
+}
+
+// at says what makes git run another program in the repository at top; empty: nothing does.
+func (l *gitLook) at(ctx context.Context, top string) string {
+	if slices.Contains(l.seen, top) {
+		return ""
+	}
+	if l.seen = append(l.seen, top); len(l.seen) > maxSubmodules {
+		return fmt.Sprintf("It may read more than %d git repositories, those of submodules included.", maxSubmodules)
+	}
+	if why := l.runs(ctx, top); why != "" {
+		return why
+	}
+	modules, err := l.submodules(ctx, top)
+	if err != nil {
+		return fmt.Sprintf("The submodules of the git repository %s cannot be listed: %v.", top, err)
+	}
+	for _, dir := range modules {
+		if why := l.at(ctx, dir); why != "" {
 			return why
 		}
 	}
 	return ""
 }
 
-func repositoryRuns(ctx context.Context, env *tools.Env, top string, hardened bool) string {
-	if _, err := os.Lstat(filepath.Join(top, ".gitmodules")); err == nil {
-		return fmt.Sprintf("The git repository %s has submodules, whose settings may run programs.", top)
-	}
-	keys, err := gitSays(ctx, env, top, "config", "--local", "--includes", "--list", "--name-only", "-z")
+// runs says which setting or hook of the repository at top itself may run a program. Settings count in whatever scope they
+// stand below the user's own: that of the repository, of the worktree, and what they include.
+func (l *gitLook) runs(ctx context.Context, top string) string {
+	settings, err := l.settings(ctx, top)
 	if err != nil {
 		return fmt.Sprintf("The settings of the git repository %s cannot be read: %v.", top, err)
 	}
-	for _, key := range strings.Split(keys, "\x00") {
-		if shell.GitKeyRuns(key) || !hardened && shell.GitKeyStopped(key) {
-			return fmt.Sprintf("The git repository %s has the setting %s, which may run a program.", top, key)
+	for _, s := range settings {
+		own := s.scope == "system" || s.scope == "global" || s.scope == "command"
+		if !own && (shell.GitKeyRuns(s.key) || !l.hardened && shell.GitKeyStopped(s.key)) || shell.GitDiffsSubmodules(s.key, s.value) {
+			return fmt.Sprintf("The git repository %s has the setting %s, which may run a program.", top, s.key)
 		}
 	}
-	if hardened {
+	if l.hardened {
 		return ""
 	}
-	hook, err := gitSays(ctx, env, top, "rev-parse", "--git-path", "hooks/post-index-change")
+	hook, err := l.ask(ctx, top, nil, "rev-parse", "--git-path", "hooks/post-index-change")
 	if err != nil {
 		return fmt.Sprintf("The hooks of the git repository %s cannot be found: %v.", top, err)
 	}
@@ -133,34 +163,4 @@ func repositories(dir string) (tops []string) {
 			return tops
 		}
 	}
-}
-
-// gitSays gives what git prints of its settings, for which it runs nothing. It is not hardened: that would answer for
-// some settings itself.
-func gitSays(ctx context.Context, env *tools.Env, top string, args ...string) (string, error) {
-	git, err := exec.LookPath("git")
-	if err != nil {
-		return "", nil // then the command will not find it either
-	}
-	out, complaints := sandbox.Beginning{Most: maxSettings}, sandbox.Beginning{Most: maxComplaint}
-	p, err := env.Box.Start(sandbox.Command{
-		ID: env.CallID, Path: git, Args: append([]string{"git"}, args...),
-		Dir: top, Env: env.Box.Environ(shell.ReadOnlyEnv(env.Environ, untilded("~"), env.Files.Roots())),
-		Stdout: &out, Stderr: &complaints,
-	})
-	if err != nil {
-		return "", err
-	}
-	ctx, cancel := context.WithTimeout(ctx, gitPatience)
-	defer cancel()
-	defer context.AfterFunc(ctx, p.Stop)()
-	if exit := p.Wait(); exit.Stopped {
-		return "", fmt.Errorf("git did not answer within %s", gitPatience)
-	} else if exit.Code != 0 {
-		return "", fmt.Errorf("git says: %s", strings.TrimSpace(complaints.String()))
-	}
-	if out.Cut {
-		return "", fmt.Errorf("their names are more than %d bytes", maxSettings)
-	}
-	return out.String(), nil
 }

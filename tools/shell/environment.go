@@ -115,7 +115,6 @@ var gitSettings = [][2]string{
 	{"log.showSignature", "false"},
 	{"log.diffMerges", "separate"},     // remerge writes objects
 	{"diff.autoRefreshIndex", "false"}, // git diff writes the index, whatever GIT_OPTIONAL_LOCKS says
-	{"diff.ignoreSubmodules", "dirty"}, // a submodule's own settings are not overridden
 	{"status.submoduleSummary", "false"},
 	{"protocol.allow", "never"},
 	{"gc.auto", "0"},
@@ -124,9 +123,9 @@ var gitSettings = [][2]string{
 
 // GitHardening is the environment ("NAME=value" each) that a git judged
 // read-only runs with: no fsmonitor, hooks, pager, signature programs, lazy
-// fetch or writing of the index. It cannot turn off filters, textconv and
-// external diff programs, which have names of their own, nor the settings of
-// submodules: see [GitKeyRuns].
+// fetch or writing of the index, also where git enters a submodule. It cannot
+// turn off filters, textconv and external diff programs, which have names of
+// their own: see [GitKeyRuns].
 func GitHardening() []string {
 	out := []string{
 		"GIT_OPTIONAL_LOCKS=0", "GIT_NO_LAZY_FETCH=1", "GIT_ALLOW_PROTOCOL=none", "GIT_PAGER=cat", "PAGER=cat",
@@ -140,27 +139,32 @@ func GitHardening() []string {
 }
 
 // GitKeyRuns says whether a key of a repository's configuration, as `git
-// config --list --name-only` prints it, can make a reading git run a program
-// that [GitHardening] does not stop. A repository with such a key, or with a
-// .gitmodules file, is not safe to read outside a sandbox.
+// config --list` prints it, can make a reading git run a program that
+// [GitHardening] does not stop. A repository with such a key, or with a
+// submodule that has one, is not safe to read outside a sandbox.
 func GitKeyRuns(key string) bool {
-	section, rest, _ := strings.Cut(strings.ToLower(key), ".")
-	name := rest[strings.LastIndexByte(rest, '.')+1:]
+	section, name := splitKey(key)
 	switch section {
-	case "filter", "submodule":
+	case "filter":
 		return true
 	case "diff":
 		return name == "external" || name == "textconv" || name == "command"
+	case "lfs": // a filter of the user's own, git-lfs, runs what lfs.extension.NAME.clean names
+		return name == "clean" || name == "smudge"
 	}
 	return false
 }
+
+// GitDiffsSubmodules says whether a setting, of whatever scope, makes a git that
+// shows changes run another git for those in submodules. It enters even those
+// that only a commit names, and obeys their settings.
+func GitDiffsSubmodules(key, value string) bool { return key == "diff.submodule" && value == "diff" }
 
 // GitKeyStopped says whether a key of a repository's configuration can make a
 // reading git run a program, or fetch, where [GitHardening] is not in force.
 // A hook for post-index-change is the other thing that can.
 func GitKeyStopped(key string) bool {
-	section, rest, _ := strings.Cut(strings.ToLower(key), ".")
-	name := rest[strings.LastIndexByte(rest, '.')+1:]
+	section, name := splitKey(key)
 	switch section {
 	case "core":
 		return name == "fsmonitor" || name == "alternaterefscommand"
@@ -168,6 +172,14 @@ func GitKeyStopped(key string) bool {
 		return name == "program"
 	case "remote":
 		return name == "promisor"
+	case "status": // it enters submodules that only a commit names
+		return name == "submodulesummary"
 	}
 	return false
+}
+
+// splitKey returns the first and the last part of a key, in small letters.
+func splitKey(key string) (section, name string) {
+	section, rest, _ := strings.Cut(strings.ToLower(key), ".")
+	return section, rest[strings.LastIndexByte(rest, '.')+1:]
 }

@@ -89,6 +89,49 @@ func TestGitHardening(t *testing.T) {
 	}
 }
 
+// TestGitHardeningReachesSubmodules does the same to a submodule that no
+// .gitmodules names, into which git goes for what is modified there.
+func TestGitHardeningReachesSubmodules(t *testing.T) {
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip("needs git")
+	}
+	dir, mark := t.TempDir(), filepath.Join(t.TempDir(), "ran")
+	home := []string{"HOME=" + t.TempDir(), "PATH=" + os.Getenv("PATH"), "GIT_CONFIG_NOSYSTEM=1", "MARK=" + mark}
+	run := func(env []string, script string) string {
+		cmd := exec.Command("sh", "-ec", script)
+		cmd.Dir, cmd.Env = dir, env
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%s: %v\n%s", script, err, out)
+		}
+		return string(out)
+	}
+	run(home, `
+		git config --global user.name a; git config --global user.email a@b
+		git init -q .; git init -q sub
+		echo a >sub/f; (cd sub; git add f; git commit -qm 1); git add sub; git commit -qm 1
+		printf '#!/bin/sh\necho ran >>%s\n' "$MARK" >evil; chmod +x evil
+		cp evil sub/.git/hooks/post-index-change; git -C sub config core.fsmonitor "$PWD/evil"
+		touch -d '2 days ago' sub/f`)
+	hard := append(slices.Clone(home), GitHardening()...)
+	before := indexOf(t, filepath.Join(dir, "sub"))
+	_ = os.Remove(mark)
+	for _, line := range []string{"status", "diff", "diff-files", "diff-index HEAD"} {
+		run(hard, "git "+line)
+		if _, err := os.Stat(mark); err == nil || indexOf(t, filepath.Join(dir, "sub")) != before {
+			t.Errorf("git %s ran what the submodule names, or wrote its index", line)
+		}
+	}
+	run(home, "echo b >sub/f")
+	if out := run(hard, "git status --short"); !strings.Contains(out, " m sub") {
+		t.Errorf("git status prints %q", out)
+	}
+	run(home, "git status")
+	if _, err := os.Stat(mark); err != nil {
+		t.Error("the settings do nothing without the hardening, so this test shows nothing")
+	}
+}
+
 // signed puts a commit with a signature on top, which nobody could verify.
 func signed(t *testing.T, git, dir string, env []string) {
 	t.Helper()
@@ -112,7 +155,7 @@ func indexOf(t *testing.T, dir string) string {
 
 func TestGitKeyRuns(t *testing.T) {
 	for key, want := range map[string]bool{
-		"filter.lfs.clean": true, "diff.external": true, "diff.pdf.textconv": true, "diff.x.y.command": true, "submodule.a.url": true,
+		"filter.lfs.clean": true, "diff.external": true, "diff.pdf.textconv": true, "diff.x.y.command": true, "submodule.a.url": false, "submodule.a.ignore": false, "lfs.extension.x.clean": true, "lfs.url": false,
 		"diff.pdf.binary": false, "user.name": false, "core.fsmonitor": false, "diff.renames": false, "DIFF.Pdf.TextConv": true, "": false,
 	} {
 		if got := GitKeyRuns(key); got != want {
@@ -124,7 +167,7 @@ func TestGitKeyRuns(t *testing.T) {
 func TestGitKeyStopped(t *testing.T) {
 	for key, want := range map[string]bool{
 		"core.fsmonitor": true, "core.FsMonitor": true, "gpg.program": true, "gpg.ssh.program": true, "remote.origin.promisor": true,
-		"core.alternaterefscommand": true, "core.bare": false, "remote.origin.url": false, "user.signingkey": false, "": false,
+		"core.alternaterefscommand": true, "status.submodulesummary": true, "status.short": false, "core.bare": false, "remote.origin.url": false, "user.signingkey": false, "": false,
 	} {
 		if got := GitKeyStopped(key); got != want {
 			t.Errorf("%s: %v", key, got)

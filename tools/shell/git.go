@@ -67,7 +67,7 @@ func (a *analyzer) gitUse(p *program, sub string, args []Word) string {
 		why = p.check(use)
 	}
 	if why == "" {
-		why = formats(use)
+		why = flagValues(use)
 	}
 	if why != "" {
 		a.unlisted()
@@ -146,11 +146,16 @@ func untracked(sub string, use usage) bool {
 		sub == "stash" && use.has("--include-untracked", "--only-untracked")
 }
 
-// formats refuses placeholders that start the signature program, and formats
-// that are not literal.
-func formats(use usage) string {
+// flagValues refuses values of flags: placeholders that start the signature
+// program, formats that are not literal, and --ignore-submodules unless it keeps
+// git out of submodules.
+func flagValues(use usage) string {
 	for _, f := range use.flags {
 		switch f.name {
+		case "--ignore-submodules":
+			if !f.value.Literal || f.value.Text != "" && !listed(" all dirty ", f.value.Text) {
+				return "it looks into submodules, whose settings may run programs"
+			}
 		case "--sort":
 			if !f.value.Literal || strings.Contains(f.value.Text, "signature") {
 				return "the order may need the signature program"

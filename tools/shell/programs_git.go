@@ -4,7 +4,8 @@
 // Absent on purpose, by name: --output (writes), --ext-diff and --textconv
 // (run programs), --show-signature, -O and --open-files-in-pager, --stdin
 // (more flags from a pipe), --submodule=diff and --recurse-submodules
-// (another repository's settings), --dirty (writes the index), --remerge-diff
+// (another repository's settings), --ignore-submodules=none and =untracked (those of
+// submodules), --dirty (writes the index), --remerge-diff
 // (writes objects), --alternate-refs (runs a program), --filters, ls-remote, fetch, archive, hash-object,
 // fsck, help, submodule, and whatchanged, which an alias may shadow.
 

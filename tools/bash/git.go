@@ -1,0 +1,121 @@
+// What git itself says of a repository, which is all that the check goes by. It runs nothing that the repository names, and
+// does not know what the answers are for.
+
+package bash
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/toold/toold/tools/sandbox"
+	"github.com/toold/toold/tools/shell"
+)
+
+// A gitSetting is one value of one key of git's configuration.
+type gitSetting struct{ scope, key, value string }
+
+// settings lists what git would read in dir, in all scopes and with what they include.
+func (l *gitLook) settings(ctx context.Context, dir string) (all []gitSetting, err error) {
+	text, err := l.ask(ctx, dir, nil, "config", "--list", "--show-scope", "--includes", "-z")
+	if err != nil {
+		return nil, err
+	}
+	fields := strings.Split(text, "\x00")
+	for i := 0; i+1 < len(fields); i += 2 {
+		key, value, _ := strings.Cut(fields[i+1], "\n")
+		all = append(all, gitSetting{scope: fields[i], key: key, value: value})
+	}
+	return all, nil
+}
+
+// submodules are the directories in which the index of dir's repository has a submodule that holds a repository now. git
+// enters those, whatever the file .gitmodules says of them.
+func (l *gitLook) submodules(ctx context.Context, dir string) (dirs []string, err error) {
+	links := &gitlinks{most: maxSettings}
+	if _, err = l.ask(ctx, dir, links, "ls-files", "--stage", "--full-name", "-z", "--", ":/"); err != nil || len(links.paths) == 0 {
+		return nil, err
+	}
+	top, err := l.ask(ctx, dir, nil, "rev-parse", "--show-toplevel")
+	if err != nil {
+		return nil, err
+	}
+	for _, path := range links.paths {
+		path = filepath.Join(strings.TrimSuffix(top, "\n"), path)
+		if _, err := os.Lstat(filepath.Join(path, ".git")); err == nil {
+			dirs = append(dirs, path)
+		}
+	}
+	return dirs, nil
+}
+
+// ask runs git in dir and returns what it prints, unless to takes that.
+func (l *gitLook) ask(ctx context.Context, dir string, to io.Writer, args ...string) (string, error) {
+	git, err := exec.LookPath("git")
+	if err != nil {
+		return "", nil // then the command will not find it either
+	}
+	out, complaints := sandbox.Beginning{Most: maxSettings}, sandbox.Beginning{Most: maxComplaint}
+	var set []string
+	if to == nil {
+		to = &out // of settings, and not hardened: that would answer for some of them itself
+	} else {
+		set = shell.GitHardening()
+	}
+	p, err := l.env.Box.Start(sandbox.Command{
+		ID: l.env.CallID, Path: git, Args: append([]string{"git"}, args...), Dir: dir,
+		Env:    l.env.Box.Environ(shell.ReadOnlyEnv(l.env.Environ, untilded("~"), l.env.Files.Roots()), set...),
+		Stdout: to, Stderr: &complaints,
+	})
+	if err != nil {
+		return "", err
+	}
+	ctx, cancel := context.WithTimeout(ctx, gitPatience)
+	defer cancel()
+	defer context.AfterFunc(ctx, p.Stop)()
+	switch exit := p.Wait(); {
+	case exit.Stopped:
+		return "", fmt.Errorf("git did not answer within %s", gitPatience)
+	case exit.Code != 0:
+		return "", fmt.Errorf("git says: %s", strings.TrimSpace(complaints.String()))
+	case exit.Output != nil:
+		return "", exit.Output
+	case out.Cut:
+		return "", fmt.Errorf("they are more than %d bytes", maxSettings)
+	}
+	return out.String(), nil
+}
+
+// gitlinks takes what `git ls-files --stage -z` prints and keeps the paths of submodules, so that an index of any size is
+// read in little memory.
+type gitlinks struct {
+	paths []string
+	most  int    // bytes of one entry
+	rest  []byte // of an entry whose end has not come yet
+}
+
+// gitlinkMode is that of an entry which is a commit of another repository, from gitformat-index(5).
+const gitlinkMode = "160000 "
+
+func (g *gitlinks) Write(p []byte) (int, error) {
+	g.rest = append(g.rest, p...)
+	for {
+		entry, rest, ok := bytes.Cut(g.rest, []byte{0})
+		if !ok {
+			break
+		}
+		if _, path, ok := bytes.Cut(entry, []byte{'\t'}); ok && bytes.HasPrefix(entry, []byte(gitlinkMode)) {
+			g.paths = append(g.paths, string(path))
+		}
+		g.rest = rest
+	}
+	if len(g.rest) > g.most {
+		return 0, fmt.Errorf("a path in the index has more than %d bytes", g.most)
+	}
+	return len(p), nil
+}
