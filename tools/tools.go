@@ -153,6 +153,9 @@ func (e Effects) Concurrent() bool { return len(e.Writes) == 0 && !e.Opaque && !
 type Preview struct {
 	Diff string // unified diff of what would change; empty when nothing would, or none can be made
 	Ask  string // why somebody must be asked whatever the mode allows; empty: no such reason
+	// Steered holds the commands of the effects, by their index, that as things stand do not count as read-only, each with
+	// the reason as a clause. They then need what any other command needs.
+	Steered map[int]string
 }
 
 // Env is what one call may reach: the session as it was when the call started, cut to the call's Effects.

@@ -81,7 +81,7 @@ func (l *leave) commands() {
 		case l.covered(i):
 			l.allow(Ground{Text: byAcceptEdits})
 		default:
-			l.miss(Ground{Text: l.notReadOnly(command), Part: command.Text})
+			l.miss(Ground{Text: l.notReadOnly(i), Part: command.Text})
 		}
 	}
 }
@@ -124,7 +124,11 @@ func (l *leave) byRunning(a *Access) {
 }
 
 // notReadOnly says why a command needs leave. The script's reason is a part of it in backquotes, and a clause about that.
-func (l *leave) notReadOnly(c *shell.Command) string {
+func (l *leave) notReadOnly(i int) string {
+	c := &l.Commands[i]
+	if why := l.Steered[i]; why != "" {
+		return fmt.Sprintf("No rule allows `%s`, which does not count as read-only here: %s.", c.Text, why)
+	}
 	part, why, found := strings.Cut(strings.TrimPrefix(l.Reason, "`"), "`: ")
 	part = strings.TrimSuffix(part, "...")
 	is := func(o shell.Command) bool { return o.DenyOnly && strings.HasPrefix(o.Text, part) }

@@ -38,6 +38,9 @@ type Facts struct {
 	Boxed bool
 	// Check says why the state check wants somebody to be asked; empty: it does not.
 	Check string
+	// Steered are the commands that the state check has found not to be read-only, by their index, each with the reason as a
+	// clause.
+	Steered map[int]string
 	// Critical says why the call could destroy more than a workspace; empty: it could not.
 	Critical string
 	// Opinions are the hooks', in their order.
@@ -80,6 +83,17 @@ type Opinion struct {
 	Decision Decision
 	Reason   string // empty: it gave none
 	Origin   Origin
+}
+
+// Steer records that commands, given by their index with the reason as a clause, do not count as read-only.
+func (f *Facts) Steer(steered map[int]string) {
+	if len(steered) == 0 {
+		return
+	}
+	f.Steered, f.Opaque, f.Commands = steered, true, slices.Clone(f.Commands) // the analysis keeps its own
+	for i := range steered {
+		f.Commands[i].ReadOnly = false
+	}
 }
 
 // readOnly reports that the call changes nothing, as far as it declares.

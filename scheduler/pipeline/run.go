@@ -111,6 +111,7 @@ func (c *Call) check(ctx context.Context, env *tools.Env) (err error) {
 	}
 	c.preview, err = c.parsed.action.Check(ctx, env)
 	c.facts.Check = c.preview.Ask
+	c.facts.Steer(c.preview.Steered)
 	return err
 }
 

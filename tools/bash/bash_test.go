@@ -345,7 +345,7 @@ func TestAnotherHomeIsAskedAbout(t *testing.T) {
 		env := s.room.Env(action)
 		env.Environ = append(env.Environ, "HOME="+c.home)
 		preview, err := action.Check(t.Context(), env)
-		if err != nil || (preview.Ask != "") != c.asks {
+		if err != nil || (preview.Ask != "" || len(preview.Steered) > 0) != c.asks {
 			t.Errorf("%s with HOME=%s: %q, %v", c.command, c.home, preview.Ask, err)
 		}
 	}

@@ -34,12 +34,29 @@ const (
 )
 
 // check asks about what the text of a command cannot say: whether a git that only reads would run a program that the
-// repository's own settings name.
+// repository's own settings name, and which commands obey a variable that is the session's own.
 func check(ctx context.Context, env *tools.Env, in input) (tools.Preview, error) {
 	if why := otherHome(env, in.analysis); why != "" {
 		return tools.Preview{Ask: why}, nil
 	}
-	return tools.Preview{Ask: gitAsks(ctx, env, in)}, nil
+	return tools.Preview{Ask: gitAsks(ctx, env, in), Steered: steered(env, in)}, nil
+}
+
+// steered returns the commands that do not count as read-only with the session's variables, as [tools.Preview] has them.
+func steered(env *tools.Env, in input) map[int]string {
+	session, own, set := asMap(env.Environ), asMap(os.Environ()), map[string]string{}
+	for name, value := range asMap(environ(env, in, env.Dir)) {
+		mine, had := own[name]
+		if theirs, has := session[name]; has && theirs == value && !(had && mine == value) {
+			set[name] = value
+		}
+	}
+	found := in.analysis.Steered(set)
+	for i, name := range found {
+		found[i] = fmt.Sprintf("it obeys the variable %s, which is %.100q in this session and not what the daemon itself has",
+			name, set[name])
+	}
+	return found
 }
 
 // gitAsks says why a git that only reads needs an answer; empty: it needs none.
@@ -78,12 +95,11 @@ func gitAsks(ctx context.Context, env *tools.Env, in input) string {
 func readsGit(c shell.Command) bool { return c.ReadOnly && filepath.Base(c.Name) == "git" }
 
 // otherHome says that a command which goes by the home directory would meet another one than its effects were declared
-// by, or another git configuration than the user's own: an earlier call has exported HOME. Empty: it would not.
+// by: an earlier call has exported HOME. Empty: it would not.
 func otherHome(env *tools.Env, a shell.Analysis) string {
-	home, had := asMap(env.Environ)["HOME"]
-	own := untilded("~")
+	home, own := asMap(env.Environ)["HOME"], untilded("~")
 	tilde := func(name string) bool { return untilded(name) != name }
-	goes := slices.ContainsFunc(a.Reads, tilde) || slices.ContainsFunc(a.Writes, tilde) || a.ReadOnly && a.Git && had
+	goes := slices.ContainsFunc(a.Reads, tilde) || slices.ContainsFunc(a.Writes, tilde)
 	if home == own || !goes {
 		return ""
 	}

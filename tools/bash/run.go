@@ -81,14 +81,7 @@ func (r *shellRun) prepare() (err error) {
 	if r.dir, err = r.workingDir(); err != nil {
 		return err
 	}
-	base, set := r.env.Environ, append(fixed[:len(fixed):len(fixed)], "PWD="+r.dir)
-	if r.in.analysis.ReadOnly {
-		base = shell.ReadOnlyEnv(base, untilded("~"), r.env.Files.Roots())
-	}
-	if r.in.analysis.ReadOnly && r.in.analysis.Git {
-		set = append(set, shell.GitHardening()...)
-	}
-	r.environ = r.env.Box.Environ(base, set...)
+	r.environ = environ(r.env, r.in, r.dir)
 	if !r.in.analysis.Concurrent && !r.in.RunInBackground {
 		r.report = &sandbox.Beginning{Most: maxReport}
 	}
@@ -97,6 +90,18 @@ func (r *shellRun) prepare() (err error) {
 	}
 	r.out, err = r.env.Spool.Create(r.env.CallID)
 	return err
+}
+
+// environ is what the shell of a command gets when it starts in dir.
+func environ(env *tools.Env, in input, dir string) []string {
+	base, set := env.Environ, append(fixed[:len(fixed):len(fixed)], "PWD="+dir)
+	if in.analysis.ReadOnly {
+		base = shell.ReadOnlyEnv(base, untilded("~"), env.Files.Roots())
+	}
+	if in.analysis.ReadOnly && in.analysis.Git {
+		set = append(set, shell.GitHardening()...)
+	}
+	return env.Box.Environ(base, set...)
 }
 
 func (r *shellRun) note(format string, args ...any) {

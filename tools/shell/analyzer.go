@@ -38,6 +38,7 @@ type analyzer struct {
 	fixed     []string // names that were made readonly
 	haunted   bool     // something may set variables at any time
 	declared  bool     // a declaration may give variables another nature
+	exported  []string // names that may get another value in the environment of later commands
 }
 
 // scope is what the commands of a nested script inherit.
@@ -64,6 +65,7 @@ func (a *analyzer) result(last string) Analysis {
 	if a.declared {
 		a.distrust()
 	}
+	a.steer()
 	if a.out.Reason == "" {
 		a.out.Reason = a.aside
 	}
@@ -112,6 +114,18 @@ func (a *analyzer) distrust() {
 			a.refuse(c.Text, "a declaration in the script may make the variable more than text")
 			c.ReadOnly = false
 		}
+	}
+}
+
+// steer takes back that commands are read-only which obey a variable that the
+// script itself may export: a rule that allows the export does not allow them.
+func (a *analyzer) steer() {
+	set := map[string]string{}
+	for _, name := range a.exported {
+		set[name] = "/" // whatever its value is, it is not plain
+	}
+	for i := range a.out.Steered(set) {
+		a.out.Commands[i].ReadOnly = false
 	}
 }
 

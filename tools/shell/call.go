@@ -108,7 +108,7 @@ func (a *analyzer) runAs(i int, words []Word, assigns []assign, text string) (la
 	why, last := a.judge(i, words)
 	if why != "" {
 		a.refuse(text, why)
-		a.maySet(words[0].Text)
+		a.maySet(words)
 		if why != changesFiles && why != mayAppend {
 			a.unlisted()
 		}

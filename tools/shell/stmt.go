@@ -154,7 +154,9 @@ func (a *analyzer) decl(c *syntax.DeclClause) {
 	}
 	a.add(Command{Name: c.Variant.Value, Words: words, Text: a.source(c), Literal: true, ReadOnly: shows})
 	for _, as := range c.Args {
-		a.assign(as)
+		if set := a.assign(as); !shows && !set.harmless {
+			a.exported = append(a.exported, set.name)
+		}
 		if as.Naked && as.Value != nil {
 			a.subscript(c.Variant.Value, a.word(as.Value))
 		}

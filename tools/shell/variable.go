@@ -127,8 +127,13 @@ const (
 
 // maySet forgets what a command that is not read-only may have changed. A program
 // cannot: it is another process.
-func (a *analyzer) maySet(name string) {
+func (a *analyzer) maySet(words []Word) {
+	name := words[0].Text
 	a.haunted = a.haunted || listed(haunters, name)
+	for i := 1; i < len(words) && listed(setters, name); i++ {
+		set, _, _ := strings.Cut(words[i].Text, "=")
+		a.exported = append(a.exported, set)
+	}
 	if _, function := a.functions[name]; function || listed(setters, name) {
 		a.forget()
 	}
