@@ -17,7 +17,7 @@ import (
 )
 
 // maxRepositories is how many directories a command may name before its repositories are not looked at one by one, and
-// maxSubmodules how many repositories are looked at in all, those of submodules included. Ours: a look takes some 10 ms.
+// maxSubmodules how many repositories are looked at in all, those of submodules included. Ours: each takes some ms.
 const (
 	maxRepositories = 8
 	maxSubmodules   = 32
@@ -42,7 +42,8 @@ func check(ctx context.Context, env *tools.Env, in input) (tools.Preview, error)
 	return tools.Preview{Ask: gitAsks(ctx, env, in), Steered: steered(env, in)}, nil
 }
 
-// steered returns the commands that do not count as read-only with the session's variables, as [tools.Preview] has them.
+// steered returns the commands that do not count as read-only with the session's variables, as [tools.Preview] has
+// them.
 func steered(env *tools.Env, in input) map[int]string {
 	session, own, set := asMap(env.Environ), asMap(os.Environ()), map[string]string{}
 	for name, value := range asMap(environ(env, in, env.Dir)) {
@@ -137,8 +138,8 @@ func (l *gitLook) at(ctx context.Context, top string) string {
 	return ""
 }
 
-// runs says which setting or hook of the repository at top itself may run a program. Settings count in whatever scope they
-// stand below the user's own: that of the repository, of the worktree, and what they include.
+// runs says which setting or hook of the repository at top itself may run a program. Settings count in whatever scope
+// they stand below the user's own: that of the repository, of the worktree, and what they include.
 func (l *gitLook) runs(ctx context.Context, top string) string {
 	settings, err := l.settings(ctx, top)
 	if err != nil {
@@ -146,7 +147,8 @@ func (l *gitLook) runs(ctx context.Context, top string) string {
 	}
 	for _, s := range settings {
 		own := s.scope == "system" || s.scope == "global" || s.scope == "command"
-		if !own && (shell.GitKeyRuns(s.key) || !l.hardened && shell.GitKeyStopped(s.key)) || shell.GitDiffsSubmodules(s.key, s.value) {
+		runs := shell.GitKeyRuns(s.key) || !l.hardened && shell.GitKeyStopped(s.key)
+		if runs && !own || shell.GitDiffsSubmodules(s.key, s.value) {
 			return fmt.Sprintf("The git repository %s has the setting %s, which may run a program.", top, s.key)
 		}
 	}

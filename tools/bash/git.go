@@ -1,5 +1,5 @@
-// What git itself says of a repository, which is all that the check goes by. It runs nothing that the repository names, and
-// does not know what the answers are for.
+// What git itself says of a repository, which is all that the check goes by. It runs nothing that the repository
+// names, and does not know what the answers are for.
 
 package bash
 
@@ -34,11 +34,12 @@ func (l *gitLook) settings(ctx context.Context, dir string) (all []gitSetting, e
 	return all, nil
 }
 
-// submodules are the directories in which the index of dir's repository has a submodule that holds a repository now. git
-// enters those, whatever the file .gitmodules says of them.
+// submodules are the directories in which the index of dir's repository has a submodule that holds a repository now.
+// git enters those, whatever the file .gitmodules says of them.
 func (l *gitLook) submodules(ctx context.Context, dir string) (dirs []string, err error) {
 	links := &gitlinks{most: maxSettings}
-	if _, err = l.ask(ctx, dir, links, "ls-files", "--stage", "--full-name", "-z", "--", ":/"); err != nil || len(links.paths) == 0 {
+	_, err = l.ask(ctx, dir, links, "ls-files", "--stage", "--full-name", "-z", "--", ":/")
+	if err != nil || len(links.paths) == 0 {
 		return nil, err
 	}
 	top, err := l.ask(ctx, dir, nil, "rev-parse", "--show-toplevel")
@@ -91,8 +92,8 @@ func (l *gitLook) ask(ctx context.Context, dir string, to io.Writer, args ...str
 	return out.String(), nil
 }
 
-// gitlinks takes what `git ls-files --stage -z` prints and keeps the paths of submodules, so that an index of any size is
-// read in little memory.
+// gitlinks takes what `git ls-files --stage -z` prints and keeps the paths of submodules, so that an index of any size
+// is read in little memory.
 type gitlinks struct {
 	paths []string
 	most  int    // bytes of one entry

@@ -53,8 +53,9 @@ type scope struct {
 const nobody = -1
 
 const (
-	maxCwds  = 8
-	maxPaths = 500 // listed; the rest makes the analysis Unlisted
+	maxCwds     = 8
+	maxPaths    = 500 // listed; the rest makes the analysis Unlisted
+	maxExported = 64  // names; with more of them no command counts as read-only
 )
 
 // result closes the analysis; last is the program that decides the exit code.
@@ -122,10 +123,15 @@ func (a *analyzer) distrust() {
 func (a *analyzer) steer() {
 	set := map[string]string{}
 	for _, name := range a.exported {
-		set[name] = "/" // whatever its value is, it is not plain
+		if set[name] = "/"; len(set) > maxExported { // whatever the value is, it is not plain
+			break
+		}
 	}
-	for i := range a.out.Steered(set) {
-		a.out.Commands[i].ReadOnly = false
+	steered := a.out.Steered(set)
+	for i := range a.out.Commands {
+		if _, ok := steered[i]; ok || len(set) > maxExported {
+			a.out.Commands[i].ReadOnly = false
+		}
 	}
 }
 

@@ -7,6 +7,7 @@
 package shell
 
 import (
+	"maps"
 	"slices"
 	"strings"
 )
@@ -14,12 +15,14 @@ import (
 // everyProgram are the names that the loader, the C library and bash obey on
 // behalf of any program. A final * stands for any ending. Sources: ld.so(8),
 // environ(7), resolver(5), bash(1) 5.2.
-const everyProgram = "LD_* GCONV_PATH LOCPATH NLSPATH TZDIR GLIBC_TUNABLES MALLOC_* GETCONF_DIR HOSTALIASES LOCALDOMAIN RES_OPTIONS RESOLV_HOST_CONF" +
-	" BASH_ENV ENV BASHOPTS SHELLOPTS BASH_FUNC_* BASH_COMPAT BASH_XTRACEFD CDPATH EXECIGNORE GLOBIGNORE IFS POSIXLY_CORRECT PROMPT_COMMAND PS4"
+var everyProgram = strings.Fields("LD_* GCONV_PATH LOCPATH NLSPATH TZDIR GLIBC_TUNABLES MALLOC_*" +
+	" GETCONF_DIR HOSTALIASES LOCALDOMAIN RES_OPTIONS RESOLV_HOST_CONF" +
+	" BASH_ENV ENV BASHOPTS SHELLOPTS BASH_FUNC_* BASH_COMPAT BASH_XTRACEFD CDPATH" +
+	" EXECIGNORE GLOBIGNORE IFS POSIXLY_CORRECT PROMPT_COMMAND PS4")
 
 // locales are the names whose value is the name of a file in the system's own
 // tables, or of any file if it has a slash in it.
-const locales = "LANG LANGUAGE LC_* TZ"
+var locales = strings.Fields("LANG LANGUAGE LC_* TZ")
 
 // ownSettings are the names that lead to a user's own configuration. They are
 // what a program of [versionPrograms] obeys that is not in steeredBy.
@@ -27,7 +30,7 @@ const ownSettings = "HOME XDG_CONFIG_HOME"
 
 const (
 	steersNode   = ownSettings + " NODE_*"
-	steersPython = ownSettings + " PYTHON* PYENV_* VIRTUAL_ENV"
+	steersPython = ownSettings + " PYTHON*"
 	steersJava   = ownSettings + " CLASSPATH JAVA_TOOL_OPTIONS JDK_JAVA_OPTIONS JDK_JAVAC_OPTIONS _JAVA_OPTIONS"
 	steersC      = ownSettings + " COMPILER_PATH GCC_EXEC_PREFIX CCC_OVERRIDE_OPTIONS"
 	steersAwk    = "AWKPATH AWKLIBPATH"
@@ -38,28 +41,50 @@ const (
 // steeredBy are the names that a program obeys, by the program's name; a final
 // * stands for any ending. A program that is in none of the tables needs no
 // row: it is never read-only. To be checked against each one's manual.
-var steeredBy = map[string]string{
-	"git": ownSettings + " GIT_ALLOW_PROTOCOL GIT_ALTERNATE_OBJECT_DIRECTORIES GIT_ATTR_SOURCE GIT_CEILING_DIRECTORIES GIT_COMMON_DIR GIT_CONFIG* GIT_DIR" +
-		" GIT_EXEC_PATH GIT_EXTERNAL_DIFF GIT_INDEX_FILE GIT_NAMESPACE GIT_OBJECT_DIRECTORY GIT_PROXY_COMMAND GIT_SSH* GIT_TRACE* GIT_WORK_TREE",
+var steeredBy = split(map[string]string{
+	"git": ownSettings + " GIT_ALLOW_PROTOCOL GIT_ALTERNATE_OBJECT_DIRECTORIES GIT_ATTR_SOURCE" +
+		" GIT_CEILING_DIRECTORIES GIT_COMMON_DIR GIT_CONFIG* GIT_DIR" +
+		" GIT_EXEC_PATH GIT_EXTERNAL_DIFF GIT_INDEX_FILE GIT_NAMESPACE GIT_OBJECT_DIRECTORY" +
+		" GIT_PROXY_COMMAND GIT_SSH* GIT_TRACE* GIT_WORK_TREE",
 
 	"python": steersPython, "python2": steersPython, "python3": steersPython, "lsb_release": "PYTHON*",
 	"pip": steersPython + " PIP_*", "pip3": steersPython + " PIP_*", "uv": steersPython + " UV_*",
 	"node": steersNode, "nodejs": steersNode, "tsc": steersNode, "eslint": steersNode, "prettier": steersNode,
 	"npm": steersNode + " NPM_* npm_* PREFIX", "deno": ownSettings + " DENO_*", "bun": ownSettings + " BUN_*",
 	"go": ownSettings + " GO*", "golangci-lint": ownSettings + " GO*", "java": steersJava, "javac": steersJava,
-	"ruby": ownSettings + " RUBY* GEM_*", "perl": ownSettings + " PERL*", "shasum": "PERL*", "php": ownSettings + " PHPRC PHP_INI_SCAN_DIR",
-	"lua": ownSettings + " LUA_*", "gcc": steersC, "g++": steersC, "cc": steersC, "c++": steersC, "clang": steersC, "clang++": steersC,
-	"make": ownSettings + " GNUMAKEFLAGS MAKEFILES MAKEFLAGS", "ghc": ownSettings + " GHC*", "shellcheck": ownSettings + " SHELLCHECK_OPTS",
+	"ruby": ownSettings + " RUBY* GEM_*", "perl": ownSettings + " PERL*", "shasum": "PERL*",
+	"php": ownSettings + " PHPRC PHP_INI_SCAN_DIR",
+	"lua": ownSettings + " LUA_*", "gcc": steersC, "g++": steersC, "cc": steersC, "c++": steersC,
+	"clang": steersC, "clang++": steersC,
+	"make": ownSettings + " GNUMAKEFLAGS MAKEFILES MAKEFLAGS", "ghc": ownSettings + " GHC*",
+	"shellcheck": ownSettings + " SHELLCHECK_OPTS",
 
-	"awk": steersAwk, "gawk": steersAwk, "mawk": "MAWKBINMODE", "grep": "GREP_OPTIONS", "egrep": "GREP_OPTIONS", "fgrep": "GREP_OPTIONS",
-	"rg": "RIPGREP_CONFIG_PATH", "jq": "HOME", "file": "HOME MAGIC", "tar": ownSettings + " TAPE TAR_OPTIONS", "bc": "BC_ENV_ARGS",
-	"gzip": "GZIP", "zcat": "GZIP", "bzcat": "BZIP BZIP2", "xz": "XZ_DEFAULTS XZ_OPT", "xzcat": "XZ_DEFAULTS XZ_OPT", "unzip": steersUnzip, "zipinfo": steersUnzip,
+	"awk": steersAwk, "gawk": steersAwk, "mawk": "MAWKBINMODE", "grep": "GREP_OPTIONS", "egrep": "GREP_OPTIONS",
+	"fgrep": "GREP_OPTIONS",
+	"rg":    "RIPGREP_CONFIG_PATH", "jq": "HOME", "file": "HOME MAGIC", "tar": ownSettings + " TAPE TAR_OPTIONS",
+	"bc":   "BC_ENV_ARGS",
+	"gzip": "GZIP", "zcat": "GZIP", "bzcat": "BZIP BZIP2", "xz": "XZ_DEFAULTS XZ_OPT",
+	"xzcat": "XZ_DEFAULTS XZ_OPT", "unzip": steersUnzip, "zipinfo": steersUnzip,
 	"nm": steersBFD, "objdump": steersBFD, "readelf": steersBFD, "size": steersBFD, "strings": steersBFD,
-	"dpkg": "HOME DPKG_*", "dpkg-query": "HOME DPKG_*", "lsof": "HOME", "tput": "HOME TERMINFO TERMINFO_DIRS TERMCAP", "openssl": ownSettings + " OPENSSL_*",
+	"dpkg": "HOME DPKG_*", "dpkg-query": "HOME DPKG_*", "lsof": "HOME",
+	"tput": "HOME TERMINFO TERMINFO_DIRS TERMCAP", "openssl": ownSettings + " OPENSSL_*",
 
-	"curl": ownSettings + " CURL_HOME", "wget": ownSettings + " WGETRC", "docker": ownSettings + " DOCKER_*", "gh": ownSettings + " GH_*",
-	"less": ownSettings + " LESS* XDG_DATA_HOME", "vim": ownSettings + " VIM*", "emacs": ownSettings + " EMACS*", "psql": ownSettings + " PG* PSQLRC",
+	"curl": ownSettings + " CURL_HOME", "wget": ownSettings + " WGETRC", "docker": ownSettings + " DOCKER_*",
+	"gh":   ownSettings + " GH_*",
+	"less": ownSettings + " LESS* XDG_DATA_HOME", "vim": ownSettings + " VIM*", "emacs": ownSettings + " EMACS*",
+	"psql":  ownSettings + " PG* PSQLRC",
 	"mysql": ownSettings + " MYSQL_*", "rsync": ownSettings + " RSYNC_*",
+})
+
+func split(lists map[string]string) map[string][]string {
+	names := make(map[string][]string, len(lists)+len(versionPrograms))
+	for program := range versionPrograms {
+		names[program] = strings.Fields(ownSettings)
+	}
+	for program, list := range lists {
+		names[program] = strings.Fields(list)
+	}
+	return names
 }
 
 // Steered returns the commands of the script that count as read-only and do
@@ -68,47 +93,45 @@ var steeredBy = map[string]string{
 // environment that the daemon itself runs with. A command that rules see
 // through its wrapper only stands under the index of that wrapper.
 func (a Analysis) Steered(set map[string]string) map[int]string {
-	found := map[int]string{}
-	names := make([]string, 0, len(set))
-	for name := range set {
-		names = append(names, name)
-	}
-	slices.Sort(names)
+	found, by := map[int]string{}, map[string]string{}
+	names := slices.Sorted(maps.Keys(set))
 	for i, c := range a.Commands {
-		at := slices.IndexFunc(names, func(name string) bool { return c.ReadOnly && c.obeys(name, set[name]) })
-		if at < 0 {
+		if !c.ReadOnly {
 			continue
+		}
+		name, asked := by[c.Name]
+		if !asked {
+			if at := slices.IndexFunc(names, func(n string) bool { return obeys(c.Name, n, set[n]) }); at >= 0 {
+				name = names[at]
+			}
+			by[c.Name] = name
 		}
 		for i > 0 && a.Commands[i].DenyOnly {
 			i--
 		}
-		if a.Commands[i].ReadOnly {
-			found[i] = names[at]
+		if name != "" && a.Commands[i].ReadOnly {
+			found[i] = name
 		}
 	}
 	return found
 }
 
-// obeys reports whether a variable with that value can make the command load,
-// run or write something else than its words say.
-func (c Command) obeys(name, value string) bool {
+// obeys reports whether a variable with that value can make a program load, run
+// or write something else than its words say.
+func obeys(program, name, value string) bool {
 	switch {
 	case fits(locales, name):
 		return !plainValue(name, value)
 	case harmlessNames[name] && plainValue(name, value):
 		return false
 	}
-	program, _ := systemName(c.Name)
-	list, listed := steeredBy[program]
-	if _, asked := versionPrograms[program]; asked && !listed {
-		list = ownSettings
-	}
-	return fits(everyProgram, name) || fits(list, name)
+	program, _ = systemName(program)
+	return fits(everyProgram, name) || fits(steeredBy[program], name)
 }
 
 // fits reports whether a name is in a list of names, of which some end in *.
-func fits(list, name string) bool {
-	return slices.ContainsFunc(strings.Fields(list), func(p string) bool {
+func fits(list []string, name string) bool {
+	return slices.ContainsFunc(list, func(p string) bool {
 		start, open := strings.CutSuffix(p, "*")
 		return open && strings.HasPrefix(name, start) || p == name
 	})

@@ -72,6 +72,8 @@ func TestExportsSteer(t *testing.T) {
 		"export LANG=C NODE_ENV=x; pip list":    true,
 		"export NODE_OPTIONS=x; pip list":       true,
 		"export PYTHONUNBUFFERED=1; pip list":   true,
+		"unset PYTHONPATH; pip list":            true,
+		"read HOME <f; pip list":                false,
 		"declare -p HOME; pip list":             true,
 		"touch x; pip list":                     true,
 		"export FOO=1; pip list; cat ~/.x | wc": true,

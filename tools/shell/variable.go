@@ -119,10 +119,12 @@ func (a *analyzer) reset(name string) (why string) {
 	return why
 }
 
-// These builtins may set variables, the second kind at any later time too.
+// These builtins may set variables, the second kind at any later time too, and
+// the third kind those that their words name.
 const (
 	setters  = " . builtin command eval exec export getopts let local mapfile printf read readarray set shift source unset wait "
 	haunters = " alias bind compgen complete enable shopt trap "
+	namers   = " export getopts printf read "
 )
 
 // maySet forgets what a command that is not read-only may have changed. A program
@@ -130,7 +132,7 @@ const (
 func (a *analyzer) maySet(words []Word) {
 	name := words[0].Text
 	a.haunted = a.haunted || listed(haunters, name)
-	for i := 1; i < len(words) && listed(setters, name); i++ {
+	for i := 1; i < len(words) && listed(namers, name); i++ {
 		set, _, _ := strings.Cut(words[i].Text, "=")
 		a.exported = append(a.exported, set)
 	}
