@@ -24,7 +24,12 @@ type Workspace struct {
 
 // publicDirectories are the system's own, where nothing private is expected. What in them not everybody may read is
 // not public all the same.
-var publicDirectories = []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/etc"}
+var publicDirectories = []string{
+	"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/etc",
+	"/proc/cpuinfo", "/proc/meminfo", "/proc/stat", "/proc/loadavg", "/proc/uptime", "/proc/version", "/proc/filesystems", "/proc/sys",
+	"/proc/cmdline", "/proc/swaps", "/proc/partitions", "/proc/diskstats", "/proc/devices", "/proc/modules", "/proc/vmstat", "/proc/cgroups",
+	"/proc/pressure",
+}
 
 // Open makes a workspace of absolute, existing directories, whose own links are resolved here, once. l is shared by all
 // workspaces of a daemon.
@@ -85,12 +90,15 @@ func realDirs(dirs []string) ([]string, error) {
 	return real, nil
 }
 
-// existing gives those of dirs that are there, each once.
+// existing gives those of dirs, which may be files, that are there, each once.
 func existing(dirs []string) []string {
 	var found []string
 	for _, dir := range dirs {
-		if real, err := realDirs([]string{dir}); err == nil && !slices.Contains(found, real[0]) {
-			found = append(found, real[0])
+		if _, err := os.Stat(dir); err != nil || !filepath.IsAbs(dir) {
+			continue
+		}
+		if r, err := follow(dir); err == nil && !slices.Contains(found, r.at) {
+			found = append(found, r.at)
 		}
 	}
 	return found
