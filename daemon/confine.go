@@ -25,7 +25,7 @@ import (
 
 // keyPlaces are where programs keep what opens doors, below the home directory: the programs' manuals name them.
 var keyPlaces = []string{
-	".ssh", ".gnupg", ".aws", ".azure", ".config/gcloud", ".config/gh", ".config/hub", ".kube", ".docker/config.json", ".config/containers/auth.json", ".s3cfg", ".config/rclone", ".m2/settings.xml", ".netrc",
+	".ssh", ".gnupg", ".aws", ".azure", ".config/gcloud", ".config/gh", ".config/hub", ".kube", ".docker/config.json", ".config/containers/auth.json", ".s3cfg", ".config/rclone", ".m2/settings.xml", ".netrc", ".npmrc",
 	".git-credentials", ".config/git/credentials", ".pypirc", ".cargo/credentials", ".cargo/credentials.toml", ".gem/credentials",
 	".terraform.d/credentials.tfrc.json", ".password-store", ".local/share/keyrings", ".config/op", ".vault-token", ".databrickscfg",
 	".pgpass", ".my.cnf", ".config/1Password", ".mozilla", ".config/google-chrome", ".config/chromium", ".thunderbird",
