@@ -241,8 +241,14 @@ func skip(t *testing.T, why string) {
 
 // The same as a user without rights, but for what takes long and is the same for everybody.
 func TestOrdinaryWorkAsNobody(t *testing.T) {
+	asNobody(t, "testdata/ordinary", "^TestOrdinaryWork$/^(denied|git|make|net|npm|shell|worktree)$")
+}
+
+// asNobody runs tests of this program, by their names, as a user without rights, with a copy of a folder of test data.
+func asNobody(t *testing.T, data, tests string) {
+	t.Helper()
 	if os.Geteuid() != 0 {
-		t.Skip("TestOrdinaryWork was run by a user without rights")
+		t.Skip("the tests were run by a user without rights")
 	}
 	inLasting(t)
 	dir, err := os.MkdirTemp("", "nobody-")
@@ -251,7 +257,7 @@ func TestOrdinaryWorkAsNobody(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	for _, err := range []error{
-		os.CopyFS(filepath.Join(dir, "testdata", "ordinary"), os.DirFS("testdata/ordinary")), os.Mkdir(filepath.Join(dir, "tmp"), 0o700),
+		os.CopyFS(filepath.Join(dir, data), os.DirFS(data)), os.Mkdir(filepath.Join(dir, "tmp"), 0o700),
 		os.Chown(filepath.Join(dir, "tmp"), nobody, nobody), os.Chmod(dir, 0o755), //nolint:gosec // that user has to get there
 	} {
 		if err != nil {
@@ -265,7 +271,7 @@ func TestOrdinaryWorkAsNobody(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "test"), program, 0o755); err != nil { //nolint:gosec // it is a program
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(t.Context(), filepath.Join(dir, "test"), "-test.run=^TestOrdinaryWork$/^(denied|git|make|net|npm|shell|worktree)$")
+	cmd := exec.CommandContext(t.Context(), filepath.Join(dir, "test"), "-test.run="+tests)
 	cmd.Dir, cmd.Env = dir, append(os.Environ(), "TMPDIR="+dir+"/tmp", "HOME="+dir)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
 	if out, err := cmd.CombinedOutput(); err != nil {

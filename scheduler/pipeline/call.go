@@ -126,6 +126,7 @@ type Call struct {
 	opinions      []permission.Opinion                // of hooks
 	facts         *permission.Facts                   // as they were at the latest check
 	files         *workspace.View                     // what it may reach, as of the latest check; nil before the first
+	reads         reader                              // what its commands need beside, as of the latest check
 	preview       tools.Preview                       // of the latest check
 	verdict       permission.Verdict                  // with which it was permitted
 	overlooked    bool                                // not all that rules keep from being read was found

@@ -14,7 +14,6 @@ import (
 	"github.com/toold/toold/tools/fault"
 	"github.com/toold/toold/tools/repo"
 	"github.com/toold/toold/tools/sandbox"
-	"github.com/toold/toold/tools/shell"
 	"github.com/toold/toold/tools/workspace"
 )
 
@@ -47,7 +46,7 @@ func (c *Call) checking(ctx context.Context, f *permission.Facts) *sandbox.Box {
 // acting is the box for the call's act.
 func (c *Call) acting(ctx context.Context) *sandbox.Box {
 	if c.outside(c.facts) {
-		return &sandbox.Box{Runner: c.rights.Confining.Runner, Filter: c.rights.Confining.Filter}
+		return &sandbox.Box{Runner: c.rights.Confining.Runner, Filter: c.rights.Confining.Filter, Set: c.searching()}
 	}
 	return c.box(c.policy(ctx, c.facts, c.parsed.effects.ReadOnly()))
 }
@@ -106,10 +105,18 @@ func (c *Call) boxed(f *permission.Facts) bool {
 	return c.fully()
 }
 
+// searching is the PATH of a call that only reads.
+func (c *Call) searching() []string {
+	if c.reads.search == "" || !c.parsed.effects.ReadOnly() {
+		return nil
+	}
+	return []string{"PATH=" + c.reads.search}
+}
+
 // box is what the call's processes are started with. after is called when one of them has ended; nil: nothing is.
 func (c *Call) box(p sandbox.Policy, after func() []sandbox.Denial) *sandbox.Box {
 	conf := c.rights.Confining
-	b := &sandbox.Box{Runner: conf.Runner, Policy: p, Filter: conf.Filter, After: after}
+	b := &sandbox.Box{Runner: conf.Runner, Policy: p, Filter: conf.Filter, Set: c.searching(), After: after}
 	if conf.Temp != "" {
 		b.Set = append(b.Set, "TMPDIR="+conf.Temp)
 	}
@@ -144,9 +151,6 @@ func (conf Confining) reach() sandbox.Network {
 	return n
 }
 
-// seers are programs that are of no use where /proc is not to be seen.
-var seers = []string{"ps", "pgrep", "pidof", "pstree", "top", "lsof", "fuser", "free", "w", "vmstat", "iostat"}
-
 // policy derives the call's, and what is to be done when a process under it has ended. reading: it changes nothing.
 func (c *Call) policy(ctx context.Context, f *permission.Facts, reading bool) (p sandbox.Policy, after func() []sandbox.Denial) {
 	conf, places := c.rights.Confining, c.rights.Places
@@ -163,10 +167,12 @@ func (c *Call) policy(ctx context.Context, f *permission.Facts, reading bool) (p
 	}
 	if reading {
 		own := func(a permission.Access) bool { return a.Open && ownTemporary(&a) } // which only the full tier has
-		seen := func(s shell.Command) bool { return slices.Contains(seers, s.Name) }
-		if !l.hides(places.Roots()) && !c.gitElsewhere(f) && !slices.ContainsFunc(f.Commands, seen) && !slices.ContainsFunc(f.Accesses, own) {
+		full := c.reads.wide || c.gitElsewhere(f) || l.hides(places.Roots()) ||
+			slices.ContainsFunc(c.reads.files, l.covers) || slices.ContainsFunc(f.Accesses, own)
+		if !full {
 			p.Tier, p.Strict = sandbox.Fast, true
 		}
+		l.readable(c.reads.files)
 		for _, dir := range slices.Concat(places.Roots(), places.Readable()) {
 			l.put(dir, sandbox.Read)
 		}
@@ -181,7 +187,7 @@ func (c *Call) policy(ctx context.Context, f *permission.Facts, reading bool) (p
 	for i := range f.Accesses {
 		a := &f.Accesses[i]
 		closed := a.Open && ownTemporary(a) || a.Mentioned && a.Hidden != "" // what becomes of it there is not known
-		if !a.Write && !closed && l.lacks(a.Real) {
+		if !a.Write && !closed && !isOwnProcess(a.Real) && l.lacks(a.Real) {
 			l.put(a.Real, sandbox.Read)
 		}
 	}
@@ -219,6 +225,18 @@ func (l layout) at(path string) sandbox.Access {
 func (l layout) has(path string) bool {
 	return slices.ContainsFunc(l.policy.Places, func(p sandbox.Place) bool { return p.Access != sandbox.Hidden && workspace.Within(p.Path, path) }) &&
 		l.at(path) != sandbox.Hidden
+}
+
+// covers reports whether the path is hidden so far.
+func (l layout) covers(path string) bool { return l.at(path) == sandbox.Hidden }
+
+// readable opens files for reading, but not what is hidden.
+func (l layout) readable(paths []string) {
+	for _, path := range paths {
+		if !l.covers(path) && l.lacks(path) {
+			l.put(path, sandbox.Read)
+		}
+	}
 }
 
 // temps are the directories that a process has of its own instead of everybody's.

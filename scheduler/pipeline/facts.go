@@ -42,6 +42,10 @@ func (c *Call) look(ctx context.Context, env *tools.Env) (*permission.Facts, err
 		if path.By > 0 && path.Unnamed && !effects.Commands[path.By-1].ReadOnly && !(effects.Commands[path.By-1].Vague && rules.AboutReading()) {
 			continue // a program that may do anything may read anything: leave to run it is leave for that
 		}
+		if len(effects.Commands) > 0 && isOwnProcess(path.Name) {
+			f.Accesses = append(f.Accesses, permission.Access{Named: path.Name, Real: path.Name, Inside: true, Names: path.Names, By: path.By, Part: path.Part})
+			continue
+		}
 		real, err := s.add(ctx, f, path, false)
 		if err != nil {
 			return nil, err
@@ -65,6 +69,7 @@ func (c *Call) look(ctx context.Context, env *tools.Env) (*permission.Facts, err
 	c.reach(f)
 	f.Boxed = c.boxed(f)
 	c.files = places.View(grant, c.rights.Memory)
+	c.reads = c.reader(f, env)
 	env.Files = c.files
 	env.Box = c.checking(ctx, f)
 	return f, nil

@@ -4,6 +4,7 @@ package pipeline
 // permitted, nobody is asked about what cannot work, nothing starts that was not recorded.
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -110,7 +111,7 @@ func (c *Call) check(ctx context.Context, env *tools.Env) (err error) {
 		return Denial(v)
 	}
 	c.preview, err = c.parsed.action.Check(ctx, env)
-	c.facts.Check = c.preview.Ask
+	c.facts.Check = cmp.Or(c.preview.Ask, c.reads.ask)
 	c.facts.Steer(c.preview.Steered)
 	return err
 }

@@ -87,6 +87,7 @@ type wordBuilder struct {
 	expands  bool
 	tilde    bool
 	here     bool   // the word begins with $PWD or $(pwd)
+	own      bool   // it holds $$, the number of the shell that runs the script
 	texts    []text // all that it may be so far, if variables take part
 	vague    bool   // something came of which the texts are not known
 	pipe     bool
@@ -271,7 +272,7 @@ func (b *wordBuilder) dynamic(part syntax.WordPart, s shape, first bool) {
 	case isParam && spreads(p):
 		s = many
 	case isParam && numeric(p):
-		s = one
+		s, b.own = one, b.own || p.Param.Value == "$" && !p.Length
 		b.startsPlain()
 	case isParam && first && s == one && simpleName(p) == "HOME":
 		texts = []text{{prefix: "~", home: true}}
@@ -339,6 +340,8 @@ func (b *wordBuilder) finish(source string) Word {
 		if sure {
 			w.path = "." + rest
 		}
+	case b.own && b.unknowns == 1 && prefix == "/proc/" && strings.HasPrefix(rest, "/"):
+		w.solid, w.path = true, "/proc/self"+rest // what one process of the call may see, another may
 	default:
 		dashless := b.dashless && (!b.empty || b.unknowns == 1 && !strings.HasPrefix(rest, "-"))
 		w.solid = dashless || prefix != "" && prefix[0] != '-'

@@ -69,5 +69,5 @@ var table = []row{
 	}, ways: []string{"fallback"}, why: inside},
 	{doors: []string{"read /proc/PID/cmdline of a process outside", "list /proc/PID/fd of a process outside"}, ways: []string{"fallback"}, why: "Without namespaces there is one /proc for all. What the processes hold in memory, in their environment and in their files stays shut."},
 	{doors: []string{"read /proc/kpageflags"}, ways: []string{"fallback"}, root: true, where: "if the kernel has it", why: "Landlock cannot take one file out of /proc, where files come and go. It shows flags of memory pages, and nothing of what is in them."},
-	{doors: []string{"read /proc/self/status"}, ways: []string{"fast"}, shut: true, why: "Landlock's rules are made before the process has a number, and /proc as a whole would show everybody's. Commands that are of no use without it, such as ps, get full."},
+	{doors: []string{"read /proc/self/status"}, ways: []string{"fast"}, shut: true, why: "Landlock's rules are made before the process has a number, and /proc as a whole would show everybody's. Commands that name it or are of no use without it, such as ps, get full."},
 }
