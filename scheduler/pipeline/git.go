@@ -84,7 +84,7 @@ func (l layout) repositories(c *Call, f *permission.Facts, roots []string, open 
 	}
 	eased := c.easing(f)
 	watched := slices.DeleteFunc(slices.Clone(git.Loose), open)
-	trees, places, binds := slices.Concat(roots, git.Shared), 0, conf.bindsPlaces()
+	trees, places, binds := slices.Concat(roots, git.Shared), 0, c.fully()
 	for _, path := range git.Firm {
 		if open(path) {
 			continue
@@ -152,12 +152,6 @@ func (c *Call) easing(f *permission.Facts) func(path string) bool {
 	return func(path string) bool {
 		return in(path) || filepath.Base(path) == ".git" && in(repo.Leads(path))
 	}
-}
-
-// bindsPlaces reports whether a place in a tree that may be written can be kept from being written.
-func (conf Confining) bindsPlaces() bool {
-	confinement, err := conf.Runner.Confinement(sandbox.Policy{Tier: sandbox.Full})
-	return err == nil && confinement.Tier == sandbox.Full
 }
 
 // gitElsewhere reports whether git would work in a git directory outside of what the call may read, as that of a linked worktree

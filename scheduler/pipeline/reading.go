@@ -13,6 +13,7 @@ import (
 
 	"github.com/toold/toold/scheduler/permission"
 	"github.com/toold/toold/tools"
+	"github.com/toold/toold/tools/repo"
 	"github.com/toold/toold/tools/sandbox"
 	"github.com/toold/toold/tools/shell"
 	"github.com/toold/toold/tools/workspace"
@@ -54,6 +55,7 @@ func (c *Call) reader(f *permission.Facts, env *tools.Env) (r reader) {
 // A search is where command words and configuration are looked up.
 type search struct {
 	places    *workspace.Workspace
+	git       *repo.Finder
 	dir       string // the working directory
 	environ   []string
 	home      string // of the daemon's user; empty: not known
@@ -66,10 +68,10 @@ type search struct {
 // be written or fetched, whatever the program does.
 func (c *Call) search(f *permission.Facts, env *tools.Env) search {
 	conf, places := c.rights.Confining, c.rights.Places
-	s := search{places: places, dir: env.Dir, environ: env.Environ, home: c.rights.Anchors.Home, own: valueIn(env.Environ, "PATH")}
+	s := search{places: places, git: conf.Git, dir: env.Dir, environ: env.Environ, home: c.rights.Anchors.Home, own: valueIn(env.Environ, "PATH")}
 	s.writable = slices.Concat(places.Roots(), conf.Write, conf.Hidden, temps, []string{"/dev", conf.Temp, conf.Cache})
 	s.kept = valueIn(shell.ReadOnlyEnv(env.Environ, s.home, places.Roots()), "PATH")
-	if !c.confinable(f) {
+	if c.outside(f) || !c.fully() {
 		return s
 	}
 	var dirs []string
@@ -82,15 +84,6 @@ func (c *Call) search(f *permission.Facts, env *tools.Env) search {
 		s.kept = strings.Join(dirs, ":")
 	}
 	return s
-}
-
-// confinable reports whether the full tier can confine the call's processes.
-func (c *Call) confinable(f *permission.Facts) bool {
-	if c.outside(f) {
-		return false
-	}
-	confinement, err := c.rights.Confining.Runner.Confinement(sandbox.Policy{Tier: sandbox.Full})
-	return err == nil && confinement.Tier == sandbox.Full
 }
 
 func valueIn(environ []string, name string) (value string) {
@@ -156,6 +149,9 @@ func isSystems(path string) bool {
 	return slices.ContainsFunc(sandbox.SystemTrees, func(tree string) bool { return workspace.Within(tree, path) })
 }
 
+// gitConfigs are the configuration files of git among those that the table of programs names, and the first is git's alone.
+var gitConfigs = []string{"~/.gitconfig", "$XDG_CONFIG_HOME/git/config"}
+
 // configured notes files of the user's own configuration, as the table of programs names them.
 func (r *reader) configured(s search, names []string) {
 	if len(names) == 0 {
@@ -169,7 +165,7 @@ func (r *reader) configured(s search, names []string) {
 		for _, path := range s.expanded(name) {
 			r.add(path)
 			if slices.Contains(gitConfigs, name) {
-				for _, named := range gitNames(path, s.home) {
+				for _, named := range s.git.Opened(s.home, path) {
 					r.add(named)
 				}
 			}
@@ -183,22 +179,18 @@ func (r *reader) configured(s search, names []string) {
 // named looks for what the repository's own configuration and the system's name outside the roots. The first may be
 // somebody else's: nothing is opened for it that could not be seen anyhow.
 func (r *reader) named(s search) {
-	for _, path := range gitNames("/etc/gitconfig", s.home) {
+	for _, path := range s.git.Opened(s.home, "/etc/gitconfig") {
 		r.add(path)
 	}
-	for dir := s.dir; ; dir = filepath.Dir(dir) {
-		git := filepath.Join(dir, ".git")
-		if info, err := os.Lstat(git); err == nil && info.IsDir() {
-			r.wide = r.wide || slices.ContainsFunc(gitNames(filepath.Join(git, "config"), s.home), func(path string) bool {
-				real, err := filepath.EvalSymlinks(path)
-				return err == nil && s.places.Place(real) == workspace.Outside && !slices.Contains(r.files, real)
-			})
-			return
-		}
-		if dir == "/" {
-			return
-		}
+	own, ok := repo.Discover(s.dir)
+	if !ok {
+		return
 	}
+	configs := []string{filepath.Join(own.Common, "config"), filepath.Join(own.Dir, "config.worktree")}
+	r.wide = r.wide || slices.ContainsFunc(s.git.Opened(s.home, configs...), func(path string) bool {
+		real, err := filepath.EvalSymlinks(path)
+		return err == nil && s.places.Place(real) == workspace.Outside && !slices.Contains(r.files, real)
+	})
 }
 
 // expanded returns what a name of the table stands for. The directory of configuration is that of the daemon's own

@@ -2,44 +2,12 @@ package pipeline
 
 import (
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/toold/toold/tools/sandbox"
 )
-
-// TestGitNames: the files that a configuration names, as git itself takes it apart.
-func TestGitNames(t *testing.T) {
-	home := t.TempDir()
-	for name, text := range map[string]string{
-		"config": "[include]\n\tpath = ~/more # a comment\n\tpath = \"~/with blank\" ; another\n[includeIf \"gitdir:~/a]b/\"] path = sub/conditional\n" +
-			"[core]\n\texcludesFile = /etc/ignore\\\n.d\n\tattributesFile=relative\n\tpager = ~/pager\n#[include]\n; path = ~/not\n[Core]\n\tEXCLUDESFILE = ~/again\n" +
-			"[user]\n\tname = ~/name\n[include \"x\"]path=%(prefix)/x\n[mailmap] file = ~/map\n[broken\npath = ~/broken\n",
-		"more":            "[blame]\n\tignoreRevsFile = ~/revs\n[include]\n\tpath = config\n",
-		"sub/conditional": "[include]\npath=deeper\n",
-	} {
-		path := filepath.Join(home, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	var got []string
-	for _, name := range gitNames(filepath.Join(home, "config"), home) {
-		got = append(got, strings.Replace(name, home, "~", 1))
-	}
-	want := []string{"~/more", "~/with blank", "~/sub/conditional", "/etc/ignore.d", "~/again", "~/map", "~/revs", "~/config", "~/sub/deeper"}
-	if !slices.Equal(got, want) {
-		t.Errorf("got  %q\nwant %q", got, want)
-	}
-	if got := gitNames("/dev/zero", home); got != nil {
-		t.Errorf("of a device: %q", got)
-	}
-}
 
 // TestConfigured: what is the user's own configuration can be read in the fast tier, and what is hidden of it takes the other.
 func TestConfigured(t *testing.T) {

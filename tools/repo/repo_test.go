@@ -269,3 +269,35 @@ func BenchmarkFind(b *testing.B) {
 		f.Find(root)
 	}
 }
+
+// TestOpened: the files that a configuration names, through includes and back.
+func TestOpened(t *testing.T) {
+	home, f := t.TempDir(), new(Finder)
+	for name, text := range map[string]string{
+		"config": "[include]\n\tpath = ~/more # a comment\n\tpath = \"~/with blank\" ; another\n[includeIf \"gitdir:~/a]b/\"] path = sub/conditional\n" +
+			"[core]\n\texcludesFile = /etc/ignore\\\n.d\n\tattributesFile=relative\n\tpager = ~/pager\n#[include]\n; path = ~/not\n[Core]\n\tEXCLUDESFILE = ~/again\n" +
+			"[user]\n\tname = ~/name\n[include]path=%(prefix)/x\n[mailmap] file = ~/map\n",
+		"more":            "[blame]\n\tignoreRevsFile = ~/revs\n[include]\n\tpath = config\n",
+		"sub/conditional": "[include]\npath=deeper\n",
+		"sub/deeper":      "[include]\npath=/dev/zero\n",
+	} {
+		path := filepath.Join(home, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 2 { // also from memory
+		var got []string
+		for _, name := range f.Opened(home, filepath.Join(home, "config")) {
+			got = append(got, strings.Replace(name, home, "~", 1))
+		}
+		slices.Sort(got)
+		want := []string{"/dev/zero", "/etc/ignore.d", "~/again", "~/map", "~/more", "~/revs", "~/sub/conditional", "~/sub/deeper", "~/with blank"}
+		if !slices.Equal(got, want) {
+			t.Errorf("got  %q\nwant %q", got, want)
+		}
+	}
+}

@@ -77,7 +77,7 @@ func (f *Finder) settings(home string, files ...string) (c configured) {
 		for _, s := range f.parsed(files[i]) {
 			if (strings.HasPrefix(s.Key, "include.") || strings.HasPrefix(s.Key, "includeif.")) && strings.HasSuffix(s.Key, ".path") {
 				path := absolute(filepath.Dir(files[i]), expanded(s.Value, home))
-				if !slices.Contains(files, path) {
+				if s.Value != "" && !strings.HasPrefix(s.Value, "%(prefix)") && !slices.Contains(files, path) {
 					files, c.included = append(slices.Clip(files), path), append(c.included, path)
 				}
 				continue
@@ -86,6 +86,22 @@ func (f *Finder) settings(home string, files ...string) (c configured) {
 		}
 	}
 	return c
+}
+
+// opens are the settings whose value is a file that git opens when it only reads, besides configuration.
+var opens = strings.Fields("core.excludesfile core.attributesfile mailmap.file blame.ignorerevsfile diff.orderfile")
+
+// Opened returns the files that git opens because these configuration files, or files that they include, name them: absolute
+// paths, there or not. One that is relative to a working tree is not among them.
+func (f *Finder) Opened(home string, files ...string) []string {
+	c := f.settings(home, files...)
+	paths := c.included
+	for _, s := range c.settings {
+		if path := expanded(s.Value, home); slices.Contains(opens, s.Key) && filepath.IsAbs(path) {
+			paths = append(paths, filepath.Clean(path))
+		}
+	}
+	return paths
 }
 
 // expanded replaces the ~ in front of a path.
