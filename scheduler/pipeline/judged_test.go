@@ -11,6 +11,7 @@ import (
 	"github.com/toold/toold/scheduler/permission"
 	"github.com/toold/toold/tools"
 	"github.com/toold/toold/tools/bash"
+	"github.com/toold/toold/tools/repo"
 	"github.com/toold/toold/tools/workspace"
 )
 
@@ -52,7 +53,7 @@ func (j judged) check(t *testing.T) {
 		t.Fatal(err)
 	}
 	anchors := permission.Anchors{Home: home, Roots: []string{root}}
-	rights := Rights{Policy: permission.Policy{Rules: compiled(t, j.rules, root, anchors)}, Anchors: anchors, Places: places, Memory: new(workspace.Memory), Confining: Confining{Runner: newRunner(t)}}
+	rights := Rights{Policy: permission.Policy{Rules: compiled(t, j.rules, root, anchors)}, Anchors: anchors, Places: places, Memory: new(workspace.Memory), Confining: Confining{Runner: newRunner(t), Git: new(repo.Finder)}}
 	for command, want := range j.calls {
 		v := judge(t, strings.ReplaceAll(command, "ROOT", root), rights, &tools.Env{Dir: root, Environ: []string{"HOME=" + home}})
 		decision, part, _ := strings.Cut(want, " ")
