@@ -6,6 +6,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/toold/toold/tools/shell"
 )
@@ -20,10 +21,12 @@ type text struct {
 	denied  []string // for deny and ask rules
 	exact   bool     // only an allow rule without * matches
 	open    bool     // some words are not known before it runs
+	mayRun  []string // words that may name programs that it runs
 }
 
 func textOf(c *shell.Command) text {
-	t := text{command: c, open: slices.ContainsFunc(c.Words, func(w shell.Word) bool { return !w.Literal })}
+	t := text{command: c, mayRun: namesIn(c.MayRun)}
+	t.open = slices.ContainsFunc(c.Words, func(w shell.Word) bool { return !w.Literal })
 	if isTest(c) {
 		return text{command: c, denied: []string{c.Name}}
 	}
@@ -123,14 +126,46 @@ func (r *Rule) fixedWords() (words []string) {
 	return words
 }
 
-// deniedBy says whether a deny or ask rule fires; maybe: that depends on what is not known before it runs. Of a command
-// that only reads, a pattern that begins with * is not taken to be meant.
-func (t *text) deniedBy(r *Rule) (fires, maybe bool) {
-	if r.pattern.matchesAny(t.denied) {
-		return true, false
+// The doubts about whether a rule meets a command.
+const (
+	unknownWords = "what its words will be is not known before it runs"
+	mayBeRun     = "it names that program, and what it does with its words is not known"
+)
+
+// deniedBy reports whether a deny or ask rule fires, or why it may: doubt is empty if it does not. Of a command that
+// only reads, a pattern that begins with * is not taken to be meant.
+func (t *text) deniedBy(r *Rule) (fires bool, doubt string) {
+	switch {
+	case r.pattern.matchesAny(t.denied):
+		return true, ""
+	case r.pattern.namedAmong(t.mayRun):
+		return false, mayBeRun
+	case !t.open || t.command.ReadOnly && r.pattern.parts[0] == "":
+	case slices.ContainsFunc(t.denied, r.pattern.mayMatch):
+		return false, unknownWords
 	}
-	if !t.open || t.command.ReadOnly && r.pattern.parts[0] == "" {
-		return false, false
+	return false, ""
+}
+
+// maxNames bounds how many words of one command are held against the programs of rules.
+const maxNames = 5_000
+
+// namesIn takes texts apart into the words that may name a program or be one of its words, in whatever language the
+// texts are. A path to where programs are goes by its last name.
+func namesIn(texts []string) (names []string) {
+	between := func(c rune) bool {
+		return c < 0x80 && !unicode.IsLetter(c) && !unicode.IsDigit(c) && !strings.ContainsRune("_-./+", c)
 	}
-	return false, slices.ContainsFunc(t.denied, r.pattern.mayMatch)
+	for _, text := range texts {
+		for name := range strings.FieldsFuncSeq(text, between) {
+			if len(names) == maxNames {
+				return names
+			}
+			if dir := path.Base(path.Dir(name)); strings.Contains(name, "/") && (dir == "bin" || dir == "sbin" || dir == ".") {
+				name = path.Base(name)
+			}
+			names = append(names, name)
+		}
+	}
+	return names
 }

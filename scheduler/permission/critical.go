@@ -37,6 +37,9 @@ func Critical(effects tools.Effects, around Around) string {
 		if !t.step(1) {
 			return fmt.Sprintf("`%s` stands in a script that is %s.", shortened(t.commands[i].Text), unfollowed)
 		}
+		if t.commands[i].Remote {
+			continue // it reaches nothing here
+		}
 		if why := t.critical(i); why != "" {
 			return fmt.Sprintf("`%s` %s.", t.commands[i].Text, why)
 		}

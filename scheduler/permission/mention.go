@@ -27,6 +27,13 @@ func placesOf(c *shell.Command, dir string) (dirs []string) {
 }
 
 func joined(dir, name string) string {
+	full := name
+	if !path.IsAbs(name) {
+		full = dir + "/" + name
+	}
+	if to, _, through := shell.Through(full); through {
+		name = to
+	}
 	if path.IsAbs(name) {
 		return path.Clean(name)
 	}
@@ -58,11 +65,15 @@ func mentionsOf(f *Facts) (found []mention, more bool) {
 	seen, looked := map[key]bool{}, 0
 	for i := range f.Commands {
 		command := &f.Commands[i]
-		if command.ReadOnly || command.Transparent || !command.Unlisted {
+		if command.ReadOnly || command.Transparent || command.Remote || !command.Unlisted {
 			continue
 		}
 		writes, dirs := mayWrite(command), placesOf(command, f.Dir)
-		for _, word := range command.Words[min(1, len(command.Words)):] {
+		words := slices.Clone(command.Words[min(1, len(command.Words)):])
+		for _, fed := range command.Fed {
+			words = append(words, shell.Word{Text: fed, Literal: true})
+		}
+		for _, word := range words {
 			names := append(pathsIn(word, dirs), f.Patterns[word.Text]...)
 			if looked += 1 + len(names); looked > maxMentions {
 				return found, true

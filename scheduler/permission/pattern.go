@@ -72,6 +72,24 @@ func fits(parts []string, text string) bool {
 	return true
 }
 
+// namedAmong reports whether the words hold those that the pattern begins with, in that order: the program, and what
+// must follow it, others in between.
+func (p pattern) namedAmong(words []string) bool {
+	head := strings.Fields(p.parts[0])
+	if len(head) == 0 || len(words) == 0 {
+		return false
+	}
+	open := p.wild() && !strings.HasSuffix(p.parts[0], " ") // the last of them goes on
+	for _, word := range words {
+		if word == head[0] || open && len(head) == 1 && strings.HasPrefix(word, head[0]) {
+			if head = head[1:]; len(head) == 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // mayMatch says whether a text with an unknown in it could turn out to match. It looks at what comes before the first
 // unknown and behind the last alone, so it says yes too often rather than too rarely.
 func (p pattern) mayMatch(text string) bool {

@@ -225,20 +225,16 @@ func (r *anchored) firesOnWord(c *call) (g Ground, ok bool) {
 }
 
 func (r *anchored) firesOnCommand(c *call) (g Ground, ok bool) {
-	doubtful := -1
 	for i := range c.texts {
-		fires, maybe := c.texts[i].deniedBy(&r.Rule)
+		fires, doubt := c.texts[i].deniedBy(&r.Rule)
 		if fires {
 			return r.ground(c.Commands[i].Text, ""), true
 		}
-		if maybe && doubtful < 0 {
-			doubtful = i
+		if doubt != "" && !ok {
+			g, ok = r.ground(c.Commands[i].Text, doubt), true
 		}
 	}
-	if doubtful < 0 {
-		return g, false
-	}
-	return r.ground(c.Commands[doubtful].Text, "what its words will be is not known before it runs"), true
+	return g, ok
 }
 
 // part is the part of the call that names the access.

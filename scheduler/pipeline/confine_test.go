@@ -33,7 +33,7 @@ func newRoom(t *testing.T) *room {
 		t.Fatal(err)
 	}
 	r := &room{t: t, base: base, root: filepath.Join(base, "root")}
-	r.plant("root/.git/HEAD", "root/.git/config", "root/.git/hooks/x", "root/sub/.git/config", "root/.npmrc", "root/.env", "root/file", "home/.ssh/id", "state/spill/x", "temp/x", "cache/x")
+	r.plant("root/.git/HEAD", "root/.git/objects/x", "root/.git/refs/x", "root/.git/config", "root/.git/hooks/x", "root/sub/.git/config", "root/.npmrc", "root/.env", "root/file", "home/.ssh/id", "state/spill/x", "temp/x", "cache/x")
 	r.Hidden, r.Shown, r.Temp, r.Cache = []string{r.at("home/.ssh"), r.at("state")}, []string{r.at("state/spill")}, r.at("temp"), r.at("cache")
 	r.Runner, r.Git = newRunner(t), new(repo.Finder)
 	return r

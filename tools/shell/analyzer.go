@@ -20,11 +20,12 @@ type analyzer struct {
 	scope  scope
 
 	functions   map[string]function
-	instanced   int     // commands listed for the values of variables
-	substituted []*feed // what process substitutions print
-	stdin       *feed   // what the present command reads; nil: what the script itself does, or a file
-	current     int     // whose paths are being listed: an index of out.Commands, or nobody
-	listed      int     // paths so far
+	renamed     map[string]string // by hash -p: what a name runs
+	instanced   int               // commands listed for the values of variables
+	substituted []*feed           // what process substitutions print
+	stdin       *feed             // what the present command reads; nil: what the script itself does, or a file
+	current     int               // whose paths are being listed: an index of out.Commands, or nobody
+	listed      int               // paths so far
 
 	refusals  int
 	aside     string   // the first reason in what only deny and ask rules look through
@@ -47,6 +48,7 @@ type scope struct {
 	denyOnly bool
 	followed bool // of what is for deny and ask rules only: judged nevertheless
 	assigns  []string
+	remote   bool // it runs on another machine, or in a container
 }
 
 // nobody: what is read or written is not the doing of a command.
@@ -299,6 +301,9 @@ func (a *analyzer) vague() {
 // seen are paths as seen from every directory that the shell may be in; none
 // when that is not known.
 func (a *analyzer) seen(paths ...string) (full []string) {
+	if a.scope.remote {
+		return nil
+	}
 	for _, p := range paths {
 		switch {
 		case p == "":
@@ -307,10 +312,10 @@ func (a *analyzer) seen(paths ...string) (full []string) {
 			a.unlisted()
 			continue
 		case !relative(p):
-			full = append(full, p)
+			full = append(full, a.followed(p)...)
 		default:
 			for _, cwd := range a.cwds {
-				full = append(full, join(cwd, p))
+				full = append(full, a.followed(join(cwd, p))...)
 			}
 		}
 	}

@@ -35,6 +35,7 @@ func (a *analyzer) awk(args []Word) string {
 	if why == "" {
 		if why = awkProgram(use.operands[0].Text); why != "" {
 			a.awkDoes(use.operands[0].Text)
+			a.mayRun(args)
 		}
 	}
 	if why != "" {

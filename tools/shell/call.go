@@ -25,6 +25,9 @@ func (a *analyzer) call(c *syntax.CallExpr) (last string) {
 		i, before := a.add(Command{Text: text, Literal: true, Assigns: steering(assigns)}), a.refusals
 		a.inherited(text)
 		a.setOwn(c.Assigns, assigns, text)
+		a.as(i, func() {
+			a.valuesMayRun(slices.DeleteFunc(assigns, func(as assign) bool { return ownName(as.name) }))
+		})
 		a.out.Commands[i].ReadOnly = a.refusals == before
 		return ""
 	}
@@ -32,6 +35,9 @@ func (a *analyzer) call(c *syntax.CallExpr) (last string) {
 	if last = a.run(words, assigns, text); a.refusals > before {
 		a.as(i, func() {
 			a.callFunction(words)
+			if target := a.renamed[words[0].Text]; target != "" {
+				a.denied("hash", append([]Word{literalWord(target)}, words[1:]...))
+			}
 			for _, words := range instances {
 				a.denied("expansion", words)
 			}
@@ -52,7 +58,7 @@ func steering(assigns []assign) (names []string) {
 
 // add lists a command and returns its index.
 func (a *analyzer) add(c Command) int {
-	c.Via, c.DenyOnly, c.Dirs = a.scope.via, a.scope.denyOnly, a.cwds
+	c.Via, c.DenyOnly, c.Remote, c.Dirs = a.scope.via, a.scope.denyOnly, a.scope.remote, a.cwds
 	if len(a.scope.assigns) > 0 {
 		c.Assigns = append(slices.Clone(a.scope.assigns), c.Assigns...)
 	}
@@ -101,6 +107,7 @@ func (a *analyzer) runAs(i int, words []Word, assigns []assign, text string) (la
 			a.refuse(text, "`"+as.name+"=` can change what it runs or reads")
 		}
 	}
+	a.valuesMayRun(assigns)
 	a.inherited(text)
 	if a.scope.denyOnly && !a.scope.followed {
 		a.refuse(text, "what runs it is not read-only")
@@ -113,6 +120,7 @@ func (a *analyzer) runAs(i int, words []Word, assigns []assign, text string) (la
 			a.unlisted()
 		}
 		a.readsUnknown(words)
+		a.fedWords(base(words[0].Text))
 	}
 	return last
 }
@@ -134,6 +142,9 @@ func (a *analyzer) judge(i int, words []Word) (why, last string) {
 		c.Subcommand, c.SubcommandSafe = subcommand(c.Words)
 	}
 	if !ok {
+		if !inTables(base(words[0].Text)) {
+			a.mayRun(words[1:])
+		}
 		a.stranger(base(words[0].Text), words[1:])
 		return "a program that is named by its path can be anything", ""
 	}
@@ -167,6 +178,10 @@ func (a *analyzer) judge(i int, words []Word) (why, last string) {
 		return a.set(args), "set"
 	case "tar", "zip", "rsync", "scp", "7z", "bsdtar":
 		a.copied(name, args)
+	case "hash":
+		a.renames(args)
+	case "bind", "enable":
+		a.mayRun(args)
 	case "source", ".", "trap", "alias", "su", "runuser", "sg", "newgrp", "at", "batch", "sudo", "doas":
 		a.texts(name, args)
 	}
@@ -174,6 +189,9 @@ func (a *analyzer) judge(i int, words []Word) (why, last string) {
 		return a.carrier(name, spec, args), ""
 	}
 	if why, ok := a.narrow(name, args); ok {
+		if why != "" && !listed(plainPrograms, name) {
+			a.mayRun(args)
+		}
 		return why, name
 	}
 	if why, ok := a.builtin(name, args); ok {

@@ -23,57 +23,8 @@ type carrierSpec struct {
 	permutes   bool // that flag may stand behind the operands
 	joined     bool // all words together are the text of a script
 	textOnly   bool // the words themselves are no command
+	remote     bool // it runs elsewhere, so that what it names are no files here
 }
-
-// carriers run other commands in ways that change what these do, so they are
-// never read-only. env alone, without arguments, is in the table instead.
-var carriers = map[string]carrierSpec{
-	"env":  {values: "uCS", long: "unset chdir split-string", script: "-S", longScript: "--split-string"},
-	"sudo": {values: "ughpCrtTUDR", long: "user group host prompt close-from role type command-timeout other-user chdir chroot"},
-	"doas": {values: "uC"}, "pkexec": {long: "user"}, "gosu": {operands: 1}, "su-exec": {operands: 1},
-	"su":      {values: "cCgGsTuw", long: "command group shell supp-group", operands: 1, script: "-c", longScript: "--command", permutes: true},
-	"runuser": {values: "cugGsw", long: "command user group supp-group shell", script: "-c", longScript: "--command", permutes: true},
-	"sg":      {operands: 1, script: "-c", permutes: true, joined: true},
-	"setsid":  {}, "ionice": {values: "cnpPu", long: "class classdata pid pgid uid"},
-	"watch":  {values: "nq", long: "interval equexit", joined: true},
-	"flock":  {values: "wE", long: "timeout wait conflict-exit-code", operands: 1, script: "-c", longScript: "--command", permutes: true},
-	"chroot": {operands: 1}, "script": {values: "cOIBTmEo", script: "-c", longScript: "--command", permutes: true, operands: 1, optional: true},
-	"exec": {values: "a"}, "busybox": {}, "toybox": {}, "time": {values: "fo", long: "format output"}, "coproc": {},
-	"strace": {values: "opeuaEIPOSsUX"}, "ltrace": {values: "opeuasSnlx"}, "valgrind": {}, "perf": {operands: 1}, "hyperfine": {values: "wmrpcsSN", joined: true},
-	"taskset": {operands: 1}, "chrt": {values: "TPD", operands: 1, optional: true}, "numactl": {values: "miNCPpl"}, "prlimit": {}, "cpulimit": {values: "lpe"},
-	"unshare": {values: "SRw"}, "nsenter": {values: "tSG"}, "setpriv": {}, "capsh": {}, "bwrap": {}, "firejail": {}, "proot": {values: "rbwq"},
-	"fakeroot": {}, "unbuffer": {}, "rlwrap": {values: "abCcdDefgHijlmMoOpPqrsStwz"}, "xvfb-run": {values: "nse"}, "catchsegv": {}, "eatmydata": {}, "faketime": {operands: 1},
-	"torsocks": {}, "proxychains": {values: "f"}, "proxychains4": {values: "f"}, "caffeinate": {values: "tw"}, "entr": {}, "direnv": {operands: 2},
-	"parallel": {values: "jIaNLnSP", long: "jobs max-args joblog delay timeout arg-file colsep results", joined: true}, "at": {}, "batch": {},
-	"systemd-run": {values: "pEuMHt", long: "property setenv unit slice machine host description uid gid nice working-directory on-calendar on-active on-boot"},
-	"run0":        {}, "dbus-run-session": {long: "config-file dbus-daemon"}, "setarch": {operands: 1, optional: true}, "linux64": {}, "linux32": {},
-	"npx": {values: "pc", long: "package", script: "-c", longScript: "--call"}, "bunx": {}, "pnpx": {}, "uvx": {long: "from with python"},
-	"compgen": {values: "AFGoPSWX", script: "-C", textOnly: true}, "complete": {values: "AFGoPSWX", script: "-C", textOnly: true}, "mapfile": {values: "cdnOsu", script: "-C", textOnly: true}, "readarray": {values: "cdnOsu", script: "-C", textOnly: true},
-}
-
-// subcommands are carriers by their first operand.
-var subcommands = map[string]map[string]carrierSpec{
-	"uv":     {"run": {values: "pwm", long: "with python package extra group env-file directory project"}},
-	"poetry": {"run": {}},
-	"pipenv": {"run": {}},
-	"hatch":  {"run": {}},
-	"bundle": {"exec": {}},
-	"npm":    {"exec": {long: "package", script: "-c", longScript: "--call"}, "x": {script: "-c", longScript: "--call"}},
-	"pnpm":   {"exec": {script: "-c"}, "dlx": {}},
-	"yarn":   {"exec": {}, "dlx": {}},
-	"bun":    {"x": {}},
-	"mise":   {"exec": {}, "x": {}},
-	"nix":    {"shell": {script: "-c", longScript: "--command"}, "develop": {script: "-c", longScript: "--command"}},
-	"conda":  {"run": {values: "np", long: "name prefix cwd"}},
-	"tmux":   {"new": tmux, "new-session": tmux, "neww": tmux, "new-window": tmux, "splitw": tmux, "split-window": tmux, "respawn-pane": tmux, "run": tmux, "run-shell": tmux, "send-keys": tmux, "send": tmux},
-	"screen": {"-dm": {values: "SchpTs"}, "-dmS": {operands: 1, values: "chpTs"}, "-S": {operands: 1, values: "chpTs"}},
-	"git": {
-		"rebase": {script: "-x", longScript: "--exec", textOnly: true}, "difftool": {script: "-x", longScript: "--extcmd", textOnly: true},
-		"submodule foreach": {joined: true}, "bisect run": {},
-	},
-}
-
-var tmux = carrierSpec{values: "ceFfnstxylpbN", joined: true}
 
 // stranger lists, for deny and ask rules, what a program might run that is named
 // like a wrapper but is not the system's.
@@ -121,7 +72,10 @@ func (a *analyzer) carried(name string, args []Word) {
 		a.candidates(name, carrierSpec{long: "library-path preload audit argv0 inhibit-rpath"}, args)
 	case name == "git":
 		a.gitSettings(args)
+	case name == "ssh" && len(args) > 1:
+		a.candidates(name, ssh, args)
 	}
+	a.besides(name, args)
 	specs, before := subcommands[name], ""
 	for i := 0; i < len(args) && i < maxReadings && specs != nil; i++ {
 		word := args[i].Text
@@ -142,6 +96,32 @@ func (a *analyzer) carried(name string, args []Word) {
 			i++
 		}
 	}
+}
+
+// besides lists the texts of commands that a program is given by flags.
+func (a *analyzer) besides(name string, args []Word) {
+	flags := beside[name]
+	for i := 0; i < len(args) && flags != "" && a.walk(1); i++ {
+		flag, value, attached := strings.Cut(args[i].Text, "=")
+		switch short := flag[:min(2, len(flag))]; {
+		case listed(flags, flag) && attached:
+		case listed(flags, flag) && i+1 < len(args):
+			value = args[i+1].Text
+		case listed(flags, short) && len(flag) > 2:
+			value = args[i].Text[2:]
+		case abbreviated(flags, flag) && attached:
+		case abbreviated(flags, flag) && i+1 < len(args):
+			value = args[i+1].Text
+		default:
+			continue
+		}
+		a.deniedText(name+" "+flag, []Word{{Text: strings.TrimPrefix(value, "exec=")}})
+	}
+}
+
+// abbreviated: the long flag may stand for one of the list.
+func abbreviated(flags, flag string) bool {
+	return len(flag) > len("--a") && strings.HasPrefix(flag, "--") && strings.Contains(flags, " "+flag)
 }
 
 // gitSettings lists what the settings run that git is given: aliases, and
@@ -203,6 +183,9 @@ const maxInputs = 16
 // a flag that is not known to take a value there are two readings.
 func (a *analyzer) candidates(via string, spec carrierSpec, args []Word) {
 	a.unlisted()
+	outer := a.scope
+	a.scope.remote = outer.remote || spec.remote
+	defer func() { a.scope = outer }()
 	readings := 0
 	skip := spec.operands
 	for i := 0; i < len(args) && readings < maxReadings; i++ {

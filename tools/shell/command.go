@@ -55,6 +55,13 @@ type Command struct {
 	// Picks: of what is below the directories that it reads, it takes those files
 	// alone; nil: all of them.
 	Picks *Picks
+	// MayRun are texts that may name programs that it runs: its words and what it reads,
+	// where no table knows what the program does with them, and the values of variables
+	// that are assigned in front of it or exported.
+	MayRun []string
+	// Fed are words that it reads on its standard input, as far as they stand in the
+	// script, where it is not known what it does with them.
+	Fed []string
 	// Via is what runs it ("timeout", "bash -c", "find -exec"), the nearest
 	// only; empty when the shell does.
 	Via string
@@ -64,6 +71,9 @@ type Command struct {
 	// DenyOnly: found behind a wrapper that only deny and ask rules look
 	// through. An allow rule must match the wrapper instead.
 	DenyOnly bool
+	// Remote: it runs on another machine, or in a container, so that what it names are
+	// no files here. Always DenyOnly.
+	Remote bool
 	// ReadOnly: by itself it is. The script still may not be, but then at least
 	// one of its commands or redirections is not, or it is Opaque.
 	ReadOnly bool

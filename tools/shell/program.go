@@ -128,6 +128,9 @@ func (a *analyzer) program(name string, args []Word) (why, last string) {
 		return why, name
 	}
 	if !ok {
+		if !inTables(name) {
+			a.mayRun(args)
+		}
 		return "`" + name + "` is not among the programs known to be harmless", name
 	}
 	use, why := p.parse(args)
@@ -136,6 +139,8 @@ func (a *analyzer) program(name string, args []Word) (why, last string) {
 	}
 	if why == "" {
 		why = a.operands(p, use)
+	} else if !(p.only && inTables(name)) && !listed(plainPrograms, name) { // no table knows what was asked
+		a.mayRun(args)
 	}
 	if why != "" && p.only {
 		why = "nothing that `" + name + "` does is known to only read, but for telling its version"
@@ -262,9 +267,7 @@ func (a *analyzer) readOperand(w Word) (why string) {
 	case w.path == "":
 		a.vague()
 	case a.opensDevice(w):
-		for _, p := range w.paths() {
-			a.read(throughProc(p))
-		}
+		a.leadsThrough(w)
 		return "opening `" + w.Text + "` may do something"
 	default:
 		a.read(w.paths()...)
@@ -300,22 +303,6 @@ func loudFile(p string) bool {
 	_, descriptor, _ := strings.Cut(name, "/fd/")
 	return name == "kmsg" || name == "*" || strings.Contains(name, "/root/") || strings.Contains(name, "/cwd/") ||
 		descriptor != "" && (len(descriptor) > 1 || !isNumber(descriptor))
-}
-
-// throughProc is what a name in /proc leads to by the working directory or the root
-// of a process, which is taken to be one of the script's; "": it is no such name.
-func throughProc(p string) string {
-	rest, ok := strings.CutPrefix(p, "/proc/")
-	if !ok {
-		return ""
-	}
-	if _, below, ok := strings.Cut(rest, "/cwd/"); ok {
-		return "./" + strings.TrimLeft(below, "/")
-	}
-	if _, below, ok := strings.Cut(rest, "/root/"); ok {
-		return "/" + strings.TrimLeft(below, "/")
-	}
-	return ""
 }
 
 func quietDevice(name string) bool {

@@ -95,7 +95,7 @@ var systemPrograms = map[string]*program{
 		flags:    "-aAbcCDfiJklmnPrRuUvy -d: -M: -N: -o: -O: -S: -t: -T: --all --df --json --list --noheadings --output: --raw --source: --target: --types:",
 		operands: textOperands,
 	},
-	"sysctl": {flags: "-abeNnqr --all --names --values --binary --ignore --quiet --pattern:", operands: textOperands, check: noAssignment},
+	"sysctl": {flags: "-abeNnqr --all --names --values --binary --ignore --quiet --pattern:", operands: textOperands, check: kernelNames},
 	"mount":  {flags: "-lV --show-labels --version", operands: noOperands},
 
 	"pip": pip, "pip3": pip,
@@ -154,10 +154,13 @@ func socketState(use usage) string {
 	return "it may ask the network for the host in its filter"
 }
 
-func noAssignment(use usage) string {
+func kernelNames(use usage) string {
 	for _, w := range use.operands {
-		if !w.Literal || strings.Contains(w.Text, "=") {
+		switch {
+		case !w.Literal || strings.Contains(w.Text, "="):
 			return "with = it changes a setting"
+		case strings.Contains(w.Text, ".."):
+			return "with .. it may read other files"
 		}
 	}
 	return ""

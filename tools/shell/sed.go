@@ -98,6 +98,7 @@ type sedReader struct {
 
 	does                  bool // goes on behind what is refused, and notes it
 	reads, writes, starts []string
+	runsInput             bool // it runs lines that it reads
 }
 
 // sedDoes lists what a script that is refused reads, writes and runs by name.
@@ -122,6 +123,9 @@ func (a *analyzer) sedDoes(parts []Word) {
 	}
 	for _, text := range r.starts {
 		a.deniedText("sed", []Word{{Text: text}})
+	}
+	if r.runsInput {
+		a.unknownScript()
 	}
 }
 
@@ -224,7 +228,8 @@ func (r *sedReader) command() {
 		}
 		r.refuse("its command `" + string(c) + "` reads a file that is not named as one")
 	case 'e':
-		if r.names(&r.starts) {
+		if before := len(r.starts); r.names(&r.starts) {
+			r.runsInput = r.runsInput || len(r.starts) == before
 			return
 		}
 		r.refuse("its command `e` runs a program")
@@ -371,7 +376,9 @@ func bracketLength(s string, delim byte) int {
 func (r *sedReader) substitute() {
 	delim := r.delimiter()
 	r.text(delim, true)
+	start := r.pos
 	r.text(delim, false)
+	by := r.s[start:max(start, min(r.pos, len(r.s))-1)]
 	for ; r.pos < len(r.s); r.pos++ {
 		switch c := r.s[r.pos]; {
 		case c == 'g', c == 'p', c == 'i', c == 'I', c == 'm', c == 'M', c >= '0' && c <= '9':
@@ -381,6 +388,11 @@ func (r *sedReader) substitute() {
 				return
 			}
 			r.refuse("the flag `w` of its `s` writes a file")
+		case c == 'e' && r.does: // what is replaced is run with all else in its line
+			r.runsInput = true
+			if len(r.starts) < maxInputs {
+				r.starts = append(r.starts, by)
+			}
 		case c == 'e':
 			r.refuse("the flag `e` of its `s` runs a program")
 		default:

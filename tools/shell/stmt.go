@@ -152,11 +152,13 @@ func (a *analyzer) decl(c *syntax.DeclClause) {
 	for _, as := range c.Args {
 		words = append(words, Word{Text: a.source(as), shape: many})
 	}
-	a.add(Command{Name: c.Variant.Value, Words: words, Text: a.source(c), Literal: true, ReadOnly: shows})
+	i := a.add(Command{Name: c.Variant.Value, Words: words, Text: a.source(c), Literal: true, ReadOnly: shows})
 	for _, as := range c.Args {
-		if set := a.assign(as); !shows && !set.harmless {
-			a.exported = append(a.exported, set.name)
+		value := a.assign(as)
+		if !shows && !value.harmless {
+			a.exported = append(a.exported, value.name)
 		}
+		a.as(i, func() { a.valuesMayRun([]assign{value}) })
 		if as.Naked && as.Value != nil {
 			a.subscript(c.Variant.Value, a.word(as.Value))
 		}

@@ -1,0 +1,97 @@
+// What a command may run that no table knows: the words of a program that is not
+// in any, or that was asked for more than its table says, what such a program
+// reads, and the values of variables. They are listed as texts; whether a rule is
+// about them is not known here.
+
+package shell
+
+import (
+	"slices"
+	"strings"
+)
+
+// plainPrograms are programs that are in no other table and take names, texts and
+// addresses, but no programs, in the words that they are commonly given.
+const plainPrograms = " apt apt-get aptitude dnf yum zypper apk pacman brew port pip pip3 gem cargo curl wget http https" +
+	" aria2c gh glab hub gcc g++ cc c++ clang clang++ ld ar ranlib nm strip javac tsc rustc ghc protoc" +
+	" buf shellcheck shfmt eslint prettier black ruff mypy flake8 pylint isort gofmt goimports gofumpt" +
+	" golangci-lint staticcheck rustfmt clang-format ffmpeg ffprobe convert magick identify zip unzip" +
+	" gzip gunzip bzip2 xz zstd install dd truncate kill pkill killall mount umount useradd usermod aws" +
+	" gcloud az gsutil terraform helm redis-cli ssh-keygen ssh-add logger notify-send say systemctl" +
+	" service journalctl dpkg rpm go pytest jest vitest twine svn hg jj "
+
+// ownJudges are judged by code of their own.
+const ownJudges = " git find fd fdfind sed gsed awk gawk mawk nawk xargs bash sh dash zsh ksh set source . trap alias eval "
+
+// inTables: what the program does with its words is known, at least of what it is
+// commonly asked.
+func inTables(name string) bool {
+	if p, ok := lookup(name); ok && !p.only {
+		return true
+	}
+	_, wraps := wrapped[name]
+	_, carries := carriers[name]
+	return wraps || carries || subcommands[name] != nil || strings.HasPrefix(name, "git-") ||
+		listed(plainPrograms, name) || listed(ownJudges, name)
+}
+
+// mayRun notes that any of the words may be the name of a program that the present
+// command runs, or a text that has one in it, and so may what it reads.
+func (a *analyzer) mayRun(args []Word) {
+	if a.current == nobody || !a.walk(0) {
+		return
+	}
+	c := &a.out.Commands[a.current]
+	for _, w := range args {
+		c.MayRun = append(c.MayRun, w.Text)
+	}
+	if a.stdin != nil {
+		if text, _ := a.ask(a.stdin); text != "" {
+			a.out.Commands[a.current].MayRun = append(c.MayRun, text)
+		}
+	}
+}
+
+// valuesMayRun notes the values of assignments that are not harmless.
+func (a *analyzer) valuesMayRun(assigns []assign) {
+	c := &a.out.Commands[a.current]
+	for _, as := range assigns {
+		if !as.harmless && as.value.Text != "" {
+			c.MayRun = append(c.MayRun, as.value.Text)
+		}
+	}
+}
+
+// maxFedWords bounds how many words of what a command reads are noted.
+const maxFedWords = 256
+
+// fedWords notes what the present command reads, where it is not known what it does
+// with that: to some programs they are names of files.
+func (a *analyzer) fedWords(name string) {
+	if a.stdin == nil || listed(" bash sh dash zsh ksh xargs cat tee ", name) {
+		return
+	}
+	text, _ := a.ask(a.stdin)
+	if words := strings.Fields(withoutQuotes.Replace(text)); a.walk(len(words)) {
+		a.out.Commands[a.current].Fed = words[:min(len(words), maxFedWords)]
+	}
+}
+
+// renames notes what `hash -p FILE NAME` makes of a name.
+func (a *analyzer) renames(args []Word) {
+	flag := func(w Word) bool { return strings.HasPrefix(w.Text, "-") && strings.Contains(w.Text, "p") }
+	at := slices.IndexFunc(args, flag)
+	if at < 0 {
+		return
+	}
+	target, names := strings.TrimLeft(args[at].Text, "-lrtd")[1:], args[at+1:]
+	if target == "" && len(names) > 0 {
+		target, names = names[0].Text, names[1:]
+	}
+	for _, w := range names {
+		if a.renamed == nil {
+			a.renamed = map[string]string{}
+		}
+		a.renamed[w.Text] = target
+	}
+}
