@@ -34,13 +34,14 @@ var imports = map[string][]string{
 		"tools/grep", "tools/ls", "tools/lsp", "tools/mcp", "tools/notebook", "tools/read", "tools/pdf", "tools/sandbox", "tools/todo", "tools/toolsearch", "tools/webfetch", "tools/websearch", "tools/workspace", "tools/write",
 	},
 	"daemon": {
-		"daemon/checkpoint", "daemon/journal", "daemon/pool", "daemon/settings", "gen/toold/v1", "scheduler", "scheduler/hook", "scheduler/permission",
+		"daemon/checkpoint", "daemon/journal", "daemon/pool", "daemon/quota", "daemon/settings", "gen/toold/v1", "scheduler", "scheduler/hook", "scheduler/permission",
 		"scheduler/pipeline", "tools", "tools/background", "tools/egress", "tools/fault", "tools/language", "tools/mcp", "tools/nearest", "tools/program", "tools/redact",
 		"tools/repo", "tools/sandbox", "tools/spool", "tools/workspace",
 	},
 	"daemon/checkpoint": {"tools", "tools/fault", "tools/workspace", "tools/workspace/text"},
 	"daemon/journal":    {},
 	"daemon/pool":       {"tools"},
+	"daemon/quota":      {},
 	"daemon/settings":   {"scheduler/hook", "scheduler/permission", "tools/nearest", "tools/sandbox"},
 	"examples/filesearch": {
 		"daemon", "tools", "tools/edit", "tools/fault", "tools/glob", "tools/grep", "tools/ls", "tools/sandbox", "tools/walk",

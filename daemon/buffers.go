@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 	"unicode/utf8"
+	"unsafe"
 
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 	"github.com/toold/toold/scheduler/pipeline"
@@ -38,11 +39,15 @@ func (st *stream) changed(wire *tooldv1.BufferChanged) {
 	real, err := s.bufferOf(wire.GetPath())
 	if err == nil {
 		s.takeOver(real, st)
-		err = s.buffers.Changed(real, wire.GetPath(), wire.GetVersion(), []byte(wire.GetContent()))
+		err = s.buffers.Changed(real, wire.GetPath(), wire.GetVersion(), bytesOf(wire.GetContent()))
 	}
 	if err != nil {
 		found := fault.From(err)
-		s.notify(nil, pipeline.Noticed{Code: found.Code, Message: found.Message, Details: bufferNamed{short(wire.GetPath()), wire.GetVersion()}})
+		details := bufferNamed{Path: short(wire.GetPath()), Version: wire.GetVersion()}
+		if over, is := found.Details.(overQuotaDetails); is {
+			details.overQuotaDetails = &over
+		}
+		s.notify(nil, pipeline.Noticed{Code: found.Code, Message: found.Message, Details: details})
 		if real == "" || !slices.Contains(untaken, found.Code) {
 			return
 		}
@@ -51,6 +56,10 @@ func (st *stream) changed(wire *tooldv1.BufferChanged) {
 	s.editors[real] = st
 	s.mu.Unlock()
 }
+
+// bytesOf returns the bytes of a text without a copy of them, which may be 16 MiB. They are not to be modified: a Buffer's
+// never are.
+func bytesOf(text string) []byte { return unsafe.Slice(unsafe.StringData(text), len(text)) }
 
 // untaken are the codes of buffers that are known, though their text is not held.
 var untaken = []string{"buffer_too_large", "invalid_input"}
@@ -73,6 +82,7 @@ func (s *session) takeOver(real string, st *stream) {
 type bufferNamed struct {
 	Path    string `json:"path"`
 	Version int64  `json:"version,omitempty"`
+	*overQuotaDetails
 }
 
 // closed forgets a buffer of the stream's.

@@ -15,6 +15,7 @@ import (
 
 	"google.golang.org/grpc/codes"
 
+	"github.com/toold/toold/daemon/quota"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 	"github.com/toold/toold/scheduler/pipeline"
 	"github.com/toold/toold/tools"
@@ -33,6 +34,7 @@ const (
 type offer struct {
 	tool    tools.Tool
 	shape   string // of those with the same one, any can carry a call out that was judged for another
+	bytes   int64  // of its definition
 	session *session
 	at      *stream
 }
@@ -64,6 +66,7 @@ func offersOf(list []*tooldv1.ClientTool) (made []*offer, err error) {
 		if why != "" {
 			return nil, refuse(codes.InvalidArgument, "invalid_client_tool", "The client tool %q cannot be taken: %s.", short(wire.GetName()), why).at(fmt.Sprintf("attach.client_tools[%d]", i))
 		}
+		o.bytes = definitionBytes(list[i : i+1])
 		made = append(made, o)
 	}
 	return made, nil
@@ -160,6 +163,8 @@ func (s *session) dropOffers(st *stream) {
 		}
 	}
 	if len(st.offers) > 0 {
+		_, bytes := s.definitions(nil)
+		_ = s.account.Hold(quota.Tools, bytes) // which is no more than before
 		s.supplyOffers()
 	}
 }
@@ -174,27 +179,34 @@ func (s *session) supplyOffers() {
 	})
 }
 
-// roomFor says why the session takes no more client tools; nil: it does.
-func (s *session) roomFor(offers []*offer, role tooldv1.Role) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.crowdedBy(offers, role == tooldv1.Role_ROLE_COMPANION)
+// crowdedBy returns how many bytes of definitions the session has with those of offers, and refuses too many tools. Those
+// of a main stream come in the place of what the last one offered. mu is held.
+func (s *session) crowdedBy(offers []*offer, companion bool) (bytes int64, err error) {
+	displaced := s.main
+	if companion {
+		displaced = nil
+	}
+	count, bytes := s.definitions(displaced)
+	for _, o := range offers {
+		bytes += o.bytes
+	}
+	if count+len(offers) > maxClientTools {
+		return 0, refuse(codes.ResourceExhausted, "too_many_tools", "With these the session would have more than %d client tools.", maxClientTools).at("attach.client_tools")
+	}
+	return bytes, nil
 }
 
-// crowdedBy is roomFor. Those of a main stream come in the place of what the last one offered. mu is held.
-func (s *session) crowdedBy(offers []*offer, companion bool) error {
-	count := len(offers)
+// definitions returns how many tools the streams that can be reached offer, but for one stream, and the bytes of their
+// definitions. mu is held.
+func (s *session) definitions(except *stream) (count int, bytes int64) {
 	for _, list := range s.offers {
 		for _, o := range list {
-			if s.reaches(o.at) && (companion || o.at != s.main) {
-				count++
+			if s.reaches(o.at) && (except == nil || o.at != except) {
+				count, bytes = count+1, bytes+o.bytes
 			}
 		}
 	}
-	if count > maxClientTools {
-		return refuse(codes.ResourceExhausted, "too_many_tools", "With these the session would have more than %d client tools.", maxClientTools).at("attach.client_tools")
-	}
-	return nil
+	return count, bytes
 }
 
 // delegate has a client carry a call out that was judged for what o offers.

@@ -25,6 +25,7 @@ import (
 
 	"github.com/toold/toold/daemon/checkpoint"
 	"github.com/toold/toold/daemon/journal"
+	"github.com/toold/toold/daemon/quota"
 	"github.com/toold/toold/daemon/settings"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 	"github.com/toold/toold/tools"
@@ -63,6 +64,8 @@ type Daemon struct {
 	lock        *lock // on the state directory
 	journal     *journal.Store
 	checkpoints *checkpoint.Store
+	ledger      *quota.Ledger // of what clients have the daemon hold in memory
+	reclaimer   reclaimer
 	shares      *shares
 	runner      *sandbox.Runner
 	git         repo.Finder
@@ -151,8 +154,9 @@ func New(config Config) (*Daemon, error) {
 		warnings: warnings, started: time.Now(),
 		lock: lock, journal: store, checkpoints: checkpoints, shares: newShares(limits.MaxRunningCalls), refusals: quietly(config.Log), runner: runner, locks: locks, shelf: shelf,
 		grace: disconnectGrace, hurry: make(chan struct{}, 1), ending: make(chan struct{}), atOnce: make(chan struct{}),
-		sessions: map[string]*session{}, lost: map[string]lost{}, busy: time.Now(), health: health.NewServer(),
+		sessions: map[string]*session{}, lost: map[string]lost{}, busy: time.Now(), health: health.NewServer(), reclaimer: reclaimer{wake: make(chan struct{}, 1)},
 	}
+	d.ledger = newLedger(limits, d.reclaimer.released)
 	if err := d.restore(); err != nil {
 		return nil, errors.Join(err, d.close())
 	}
@@ -174,6 +178,7 @@ func (d *Daemon) Serve(listeners ...net.Listener) error {
 	housekeeping.Go(func() { d.keepJournal(house) })
 	housekeeping.Go(func() { d.keepCheckpoints(house) })
 	housekeeping.Go(func() { d.keepPlaces(house) })
+	housekeeping.Go(func() { d.reclaimer.run(house) })
 	for _, listener := range listeners {
 		if tcp, is := listener.(*door); is {
 			housekeeping.Go(func() { tcp.keep(house) })

@@ -106,6 +106,9 @@ func (t *toolServer) open(g tooldv1.ToolService_ExecuteServer, first *tooldv1.Ex
 	if err != nil {
 		return nil, err
 	}
+	if err := t.daemon.fitsNew(who, request); err != nil {
+		return nil, err
+	}
 	s, after, err := t.daemon.find(who, request.GetSessionId(), request.GetRoots(), request.GetOptions())
 	if err != nil {
 		return nil, err
@@ -116,7 +119,7 @@ func (t *toolServer) open(g tooldv1.ToolService_ExecuteServer, first *tooldv1.Ex
 		}
 		after = request.GetAfterSeq()
 	}
-	if err := s.roomFor(offers, request.GetRole()); err != nil { // before its options are taken; others may be quicker
+	if err := s.fits(offers, request); err != nil { // before its options are taken; others may be quicker
 		return nil, err
 	}
 	if err := s.setOptions(request.GetOptions()); err != nil {
@@ -160,7 +163,7 @@ func (d *Daemon) checkAttach(a *tooldv1.Attach) error {
 		return err
 	}
 	if text := a.GetOptions().GetSettingsJson(); text != "" {
-		return checkSettings(d.settings.Load(settings.Scope{Session: text}), a.GetOptions())
+		return checkSettings(d.settings.Read(settings.Scope{Session: text}), a.GetOptions())
 	}
 	return nil
 }
@@ -213,7 +216,7 @@ func (s *session) attach(ctx context.Context, st *stream, a *tooldv1.Attach) err
 	st.bytes = s.options.GetOutputFormat() == tooldv1.OutputFormat_OUTPUT_FORMAT_BYTES
 	st.companion = a.GetRole() == tooldv1.Role_ROLE_COMPANION
 	st.arrival = arrivalOf(ctx)
-	if err := s.refuses(st); err != nil {
+	if err := s.refuses(st, a); err != nil {
 		st.cursor.Close()
 		return err
 	}
@@ -232,15 +235,15 @@ func (s *session) attach(ctx context.Context, st *stream, a *tooldv1.Attach) err
 	return nil
 }
 
-// refuses says why the session does not take a stream; nil: it does. mu is held.
-func (s *session) refuses(st *stream) error {
+// refuses says why the session does not take a stream; nil: it does, and what the stream brings is reserved. mu is held.
+func (s *session) refuses(st *stream, a *tooldv1.Attach) error {
 	switch {
 	case s.stopping:
 		return s.closed()
 	case !st.companion && s.main != nil && s.main.arrival > st.arrival:
 		return errDisplaced
 	}
-	return s.crowdedBy(st.offers, st.companion)
+	return s.reserve(st, a)
 }
 
 var errDisplaced = refuse(codes.Aborted, "displaced", "Another main stream has attached to the session.")
@@ -259,9 +262,7 @@ func (s *session) lead(st *stream, a *tooldv1.Attach) {
 		s.main.end(errDisplaced)
 	}
 	s.main, s.canAsk, s.deadline = st, st.answers, time.Time{}
-	if len(a.GetEnv()) > 0 {
-		s.env = a.GetEnv()
-	}
+	s.env = s.envWith(a)
 	if a.GetClient() != nil {
 		s.client = a.GetClient()
 	}

@@ -30,6 +30,9 @@ func (x *daemonServer) Explain(ctx context.Context, request *tooldv1.ExplainRequ
 	if err != nil {
 		return nil, err
 	}
+	if asked := request.GetOptions(); asked.GetSettingsJson() != "" {
+		defer x.daemon.settings.Forget(scopeOf(s.meta.Roots, s.options))
+	}
 	st := s.stand()
 	if err := checkSettings(st.settings, request.GetOptions()); err != nil {
 		return nil, err

@@ -14,6 +14,7 @@ import (
 
 	"github.com/toold/toold/daemon/journal"
 	"github.com/toold/toold/daemon/pool"
+	"github.com/toold/toold/daemon/quota"
 	"github.com/toold/toold/daemon/settings"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 	"github.com/toold/toold/scheduler"
@@ -43,6 +44,9 @@ func (s *session) setOptions(change *tooldv1.Options) error {
 	if err := s.takeOptions(change, before, now); err != nil {
 		return err
 	}
+	if had.GetSettingsJson() != wanted.GetSettingsJson() {
+		s.daemon.settings.Forget(scopeOf(s.meta.Roots, had))
+	}
 	st := s.stand()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -61,6 +65,9 @@ func (s *session) takeOptions(change *tooldv1.Options, before, now *settings.Set
 	kept, err := proto.Marshal(after)
 	if err != nil {
 		return err
+	}
+	if err := s.account.Hold(quota.Options, optionBytes(after, s.env)); err != nil {
+		return quotaRefusal(err, "options")
 	}
 	state := journal.Put{Key: keyOptions, Value: kept}
 	mode := modeOf(after, now)

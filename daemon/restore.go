@@ -16,6 +16,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/toold/toold/daemon/journal"
+	"github.com/toold/toold/daemon/quota"
 	"github.com/toold/toold/daemon/settings"
 	"github.com/toold/toold/scheduler/hook"
 	"github.com/toold/toold/scheduler/pipeline"
@@ -215,10 +216,15 @@ func (d *Daemon) restoreSession(info journal.Info) (*session, error) {
 		s.remember(key, rows[key])
 		s.lastTurn = max(s.lastTurn, rows[key].Turn)
 	}
-	if err := s.recall(state); err != nil {
-		return s, err
+	err = s.recall(state)
+	s.account.Restore(quota.Options, optionBytes(s.options, nil))
+	if err == nil {
+		err = s.completeCheckpoints(state)
 	}
-	return s, s.completeCheckpoints(state)
+	if err != nil {
+		s.account.Close()
+	}
+	return s, err
 }
 
 // recall takes over the state that the journal kept.

@@ -21,6 +21,7 @@ import (
 
 	"github.com/toold/toold/daemon/journal"
 	"github.com/toold/toold/daemon/pool"
+	"github.com/toold/toold/daemon/quota"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 	"github.com/toold/toold/scheduler"
 	"github.com/toold/toold/scheduler/hook"
@@ -83,7 +84,8 @@ type session struct {
 	daemon    *Daemon
 	created   time.Time
 	meta      meta
-	born      uint64 // the number of its first record; 0 if it was brought back
+	born      uint64         // the number of its first record; 0 if it was brought back
+	account   *quota.Account // of what clients have it hold in memory
 	log       *journal.Log
 	queue     *scheduler.Queue
 	places    *workspace.Workspace // with the roots alone; standing has what settings add
@@ -219,7 +221,13 @@ func (d *Daemon) tryNew(who principal, name string, roots []string, options *too
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := checkSettings(d.settings.Load(scopeOf(places.Roots(), options)), options); err != nil {
+	scope := scopeOf(places.Roots(), options)
+	defer func() {
+		if made == nil {
+			d.settings.Forget(scope)
+		}
+	}()
+	if err := checkSettings(d.settings.Load(scope), options); err != nil {
 		return nil, nil, err
 	}
 	if idle, err = d.crowding(who); idle != nil || err != nil {
@@ -256,10 +264,12 @@ func (d *Daemon) begin(who principal, name string, places *workspace.Workspace, 
 	}
 	s.dir = s.meta.Roots[0]
 	if _, err := log.Append(entry(nil, pipeline.Changed{Dir: s.dir}, put(keyMeta, s.meta), put(keyDir, s.dir))); err != nil {
+		s.account.Close()
 		return nil, errors.Join(journalRefusal(err), d.journal.Remove(name))
 	}
 	s.born = log.Last()
 	if err := s.setOptions(options); err != nil {
+		s.account.Close()
 		return nil, errors.Join(err, d.journal.Remove(name))
 	}
 	s.tellHooks(hook.Input{Event: hook.SessionStart, Source: "startup"}, "startup") // before anybody can close it
@@ -283,7 +293,8 @@ func (d *Daemon) assemble(name string, about meta, log *journal.Log, places *wor
 		streams: map[*stream]struct{}{}, news: make(chan struct{}), gone: make(chan struct{}), detached: time.Now(), used: time.Now(),
 	}
 	s.ctx, s.cancel = context.WithCancelCause(context.Background())
-	s.buffers = workspace.NewBuffers(s.applyEdit)
+	s.account = d.ledger.Open(string(about.owner()))
+	s.buffers = workspace.NewBuffers(s.applyEdit, s.reserveBuffers)
 	s.memory.SetBuffers(s.buffers)
 	s.staff()
 	s.tasks = background.NewSet(s.taskEnded)
@@ -346,6 +357,11 @@ func (s *session) close(why string) {
 	s.daemon.mu.Lock()
 	delete(s.daemon.sessions, s.name)
 	s.daemon.mu.Unlock()
+	s.account.Close()
+	s.mu.Lock()
+	scope := scopeOf(s.meta.Roots, s.options)
+	s.mu.Unlock()
+	s.daemon.settings.Forget(scope)
 	s.daemon.shelf.Release(s.name)
 	_ = os.RemoveAll(s.daemon.tempOf(s.name)) // what cannot be removed goes with the session's records
 	for _, stream := range s.attached() {

@@ -9,6 +9,7 @@ import (
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/protoadapt"
 )
 
 // A refusal is why a stream or a unary call is not served.
@@ -17,7 +18,8 @@ type refusal struct {
 	reason  string // stable, lower_snake_case; listed in docs/errors.md
 	field   string // of the request; empty: none
 	message string
-	cause   error // for the log alone
+	cause   error                  // for the log alone
+	about   []protoadapt.MessageV1 // further details of google.rpc
 }
 
 func refuse(code codes.Code, reason, format string, args ...any) *refusal {
@@ -35,7 +37,7 @@ func (r *refusal) Error() string { return r.message }
 // GRPCStatus is what grpc-go sends for the error.
 func (r *refusal) GRPCStatus() *status.Status {
 	plain := status.New(r.code, r.message)
-	full, err := plain.WithDetails(&errdetails.ErrorInfo{Domain: "toold", Reason: r.reason})
+	full, err := plain.WithDetails(append([]protoadapt.MessageV1{&errdetails.ErrorInfo{Domain: "toold", Reason: r.reason}}, r.about...)...)
 	if err == nil && r.field != "" {
 		full, err = full.WithDetails(&errdetails.BadRequest{FieldViolations: []*errdetails.BadRequest_FieldViolation{
 			{Field: r.field, Description: r.message},

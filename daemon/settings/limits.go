@@ -27,10 +27,17 @@ type Limits struct {
 	JournalSession   int64         // bytes that one session's records may have
 	JournalBytes     int64         // bytes that those of all sessions may have
 	JournalAge       time.Duration // how long a record, or a closed session, is kept
+	Buffers          HeldBytes     // bytes of text in clients' editors
+	Options          HeldBytes     // bytes of sessions' options and environments
+	ToolDefinitions  HeldBytes     // bytes of the definitions of tools that clients run
 	CheckpointBytes  int64         // bytes that what calls have changed may take; 0: nothing is kept
 	CheckpointAge    time.Duration // how long it is kept
 	IdleExit         time.Duration // a daemon that a client started ends after this without anything to do
 }
+
+// HeldBytes bound what clients have the daemon hold in memory: of one session, of all sessions of one principal, and of
+// the whole daemon.
+type HeldBytes struct{ Session, Principal, All int64 }
 
 // Default gives the limits of a daemon without settings.
 func Default() Limits {
@@ -48,6 +55,9 @@ func Default() Limits {
 		JournalSession:   64 << 20,
 		JournalBytes:     1 << 30,
 		JournalAge:       30 * 24 * time.Hour,
+		Buffers:          HeldBytes{64 << 20, 128 << 20, 256 << 20},
+		Options:          HeldBytes{2 << 20, 64 << 20, 128 << 20},
+		ToolDefinitions:  HeldBytes{1 << 20, 16 << 20, 32 << 20},
 		CheckpointBytes:  1 << 30,
 		CheckpointAge:    30 * 24 * time.Hour,
 		IdleExit:         30 * time.Minute,
@@ -86,6 +96,15 @@ var bounds = []bound{
 	{"journal_session_bytes", 64 << 10, false, func(l *Limits, n int64) { l.JournalSession = n }},
 	{"journal_bytes", 1 << 20, false, func(l *Limits, n int64) { l.JournalBytes = n }},
 	{"journal_age", 0, true, func(l *Limits, n int64) { l.JournalAge = time.Duration(n) }},
+	{"session_buffer_bytes", 1, false, func(l *Limits, n int64) { l.Buffers.Session = n }},
+	{"principal_buffer_bytes", 1, false, func(l *Limits, n int64) { l.Buffers.Principal = n }},
+	{"all_buffer_bytes", 1, false, func(l *Limits, n int64) { l.Buffers.All = n }},
+	{"session_option_bytes", 1, false, func(l *Limits, n int64) { l.Options.Session = n }},
+	{"principal_option_bytes", 1, false, func(l *Limits, n int64) { l.Options.Principal = n }},
+	{"all_option_bytes", 1, false, func(l *Limits, n int64) { l.Options.All = n }},
+	{"session_tool_bytes", 1, false, func(l *Limits, n int64) { l.ToolDefinitions.Session = n }},
+	{"principal_tool_bytes", 1, false, func(l *Limits, n int64) { l.ToolDefinitions.Principal = n }},
+	{"all_tool_bytes", 1, false, func(l *Limits, n int64) { l.ToolDefinitions.All = n }},
 	{"checkpoint_bytes", 0, false, func(l *Limits, n int64) { l.CheckpointBytes = n }},
 	{"checkpoint_age", 0, true, func(l *Limits, n int64) { l.CheckpointAge = time.Duration(n) }},
 	{"idle_exit", 0, true, func(l *Limits, n int64) { l.IdleExit = time.Duration(n) }},

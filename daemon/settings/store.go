@@ -89,8 +89,9 @@ type scoped struct {
 
 // Load gives the settings that are in force for a scope now: a file that was saved before the call counts. As long as
 // nothing is different it returns the same pointer.
-func (s *Store) Load(scope Scope) *Settings {
-	at := s.scoped(scope)
+func (s *Store) Load(scope Scope) *Settings { return s.load(s.scoped(scope)) }
+
+func (s *Store) load(at *scoped) *Settings {
 	at.mu.Lock()
 	defer at.mu.Unlock()
 	if at.session == nil {
@@ -104,21 +105,40 @@ func (s *Store) Load(scope Scope) *Settings {
 	return at.settings
 }
 
-func (s *Store) scoped(scope Scope) *scoped {
-	key := scopeKey{strings.Join(scope.Roots, "\x00"), sha256.Sum256([]byte(scope.Session)), scope.Trusted}
+// Read returns the settings as Load does, and keeps nothing of the scope.
+func (s *Store) Read(scope Scope) *Settings { return s.load(newScoped(scope)) }
+
+// Forget drops what Load has kept of a scope with a session's own text, which can be long: a later Load reads it again.
+// Other scopes belong to no session, and stay.
+func (s *Store) Forget(scope Scope) {
+	if scope.Session == "" {
+		return
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.scopes.take(key, func() *scoped {
-		at := &scoped{scope: scope}
-		at.scope.Roots = unique(scope.Roots)
-		for _, root := range at.scope.Roots {
-			for _, name := range rootFiles {
-				at.places = append(at.places, place{file: filepath.Join(root, name), base: root, level: workspace, claude: isClaude(name)})
-			}
-			at.places = append(at.places, place{file: filepath.Join(root, serversFile), base: root, level: workspace, servers: true})
+	delete(s.scopes.items, keyOf(scope))
+}
+
+func keyOf(scope Scope) scopeKey {
+	return scopeKey{strings.Join(scope.Roots, "\x00"), sha256.Sum256([]byte(scope.Session)), scope.Trusted}
+}
+
+func (s *Store) scoped(scope Scope) *scoped {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.scopes.take(keyOf(scope), func() *scoped { return newScoped(scope) })
+}
+
+func newScoped(scope Scope) *scoped {
+	at := &scoped{scope: scope}
+	at.scope.Roots = unique(scope.Roots)
+	for _, root := range at.scope.Roots {
+		for _, name := range rootFiles {
+			at.places = append(at.places, place{file: filepath.Join(root, name), base: root, level: workspace, claude: isClaude(name)})
 		}
-		return at
-	})
+		at.places = append(at.places, place{file: filepath.Join(root, serversFile), base: root, level: workspace, servers: true})
+	}
+	return at
 }
 
 // unique gives the clean paths of roots, each once, in their order.

@@ -27,10 +27,21 @@ type document struct {
 	version int64
 }
 
+// maxText is how many bytes an editor's buffers may have together.
+const maxText = 64 << 20
+
+// reserve refuses what the daemon would refuse of a session.
+func reserve(bytes int64) error {
+	if bytes > maxText {
+		return fault.Invalidf("buffer_too_large", "Its text in the editor was not taken: all buffers together have %d bytes, and may have %d.", bytes, maxText)
+	}
+	return nil
+}
+
 // NewEditor gives one that holds nothing.
 func NewEditor(t testing.TB) *Editor {
 	e := &Editor{t: t, open: map[string]document{}}
-	e.Buffers = workspace.NewBuffers(e.apply)
+	e.Buffers = workspace.NewBuffers(e.apply, reserve)
 	return e
 }
 

@@ -19,10 +19,9 @@ import (
 )
 
 const (
-	// MaxBuffer is the longest text, in bytes, that is held of one buffer; maxBuffers bounds those of a session together,
-	// openBuffers how many there are. Ours: far above source files and what an editor has open at once.
+	// MaxBuffer is the longest text, in bytes, that is held of one buffer; openBuffers bounds how many a session has. Ours:
+	// far above source files and what an editor has open at once.
 	MaxBuffer   = 16 << 20
-	maxBuffers  = 64 << 20
 	openBuffers = 4096
 	// keptTexts is how many earlier texts of a buffer are remembered, by hash, to know one when the editor has saved it.
 	keptTexts = 64
@@ -59,12 +58,13 @@ type Conflict struct {
 // Buffers are what editors hold open for one session. A Memory that has them (SetBuffers) shows them to every View. It is
 // safe for concurrent use.
 type Buffers struct {
-	apply func(context.Context, BufferEdit) (int64, error)
-	locks *Locks // one for each buffer that is being changed: who waits for an editor keeps no other session waiting
+	apply   func(context.Context, BufferEdit) (int64, error)
+	reserve func(bytes int64) error
+	locks   *Locks // one for each buffer that is being changed: who waits for an editor keeps no other session waiting
 
 	mu    sync.Mutex
 	open  map[string]*buffer // by real path
-	bytes int                // of all texts
+	bytes int                // of all texts, and what edits that are under way may add; reserve has agreed
 }
 
 // A buffer is a Buffer with what is known of its file on the disk. It is never modified, but put in the place of.
@@ -80,9 +80,11 @@ type buffer struct {
 
 // NewBuffers gives none yet. apply asks the editor for a change and waits until it is made: it gives the buffer's new
 // version, which is above the edit's. Its error, a fault such as stale_file, says that nothing was changed, and ends the
-// call as it is. It has to return when its context ends.
-func NewBuffers(apply func(context.Context, BufferEdit) (int64, error)) *Buffers {
-	return &Buffers{apply: apply, locks: NewLocks(), open: map[string]*buffer{}}
+// call as it is. It has to return when its context ends. reserve is told how many bytes all texts are about to have together,
+// and must agree when they become fewer. Its error, a fault such as buffer_too_large, refuses the text that would make
+// them more. It is called with a lock held, so it must not call the Buffers.
+func NewBuffers(apply func(context.Context, BufferEdit) (int64, error), reserve func(bytes int64) error) *Buffers {
+	return &Buffers{apply: apply, reserve: reserve, locks: NewLocks(), open: map[string]*buffer{}}
 }
 
 // Changed takes what an editor says: the file at the real path has this text, which belongs to Buffers from now on. named
@@ -109,11 +111,15 @@ func (b *Buffers) Changed(real, named string, version int64, text []byte) error 
 	if was == nil && len(b.open) >= openBuffers {
 		return fault.Failedf("too_many_buffers", "%d buffers are open, as many as are held for a session; that of %s is not known. Close others.", openBuffers, shown(named))
 	}
-	if next.Err = b.unheld(was, text); next.Err != nil {
-		next.Text, next.hash = nil, ""
+	err := unfit(text)
+	if err == nil {
+		err = b.put(next.after(was, disk))
 	}
-	b.put(next.after(was, disk))
-	return next.Err
+	if err != nil {
+		unheld := &buffer{Buffer: Buffer{Real: real, Path: named, Version: version, Err: err}}
+		_ = b.put(unheld.after(was, disk)) // it has no bytes
+	}
+	return err
 }
 
 // gives reports that next may take the place of what is held.
@@ -121,30 +127,37 @@ func (f *buffer) gives(next *buffer) bool {
 	return next.Version > f.Version || next.Version == f.Version && (f.assumed || f.Err != nil)
 }
 
-// unheld says why text cannot be held in the place of was. b.mu is held.
-func (b *Buffers) unheld(was *buffer, text []byte) error {
-	others := b.bytes
-	if was != nil {
-		others -= len(was.Text)
-	}
+// unfit says why text cannot be held, whatever else is.
+func unfit(text []byte) error {
 	switch {
 	case len(text) > MaxBuffer:
 		return fault.Invalidf("buffer_too_large", "Its text in the editor has %d bytes, and at most %d MiB are held of one buffer. Save it and close it there.", len(text), MaxBuffer>>20).At("/content")
-	case others+len(text) > maxBuffers:
-		return fault.Invalidf("buffer_too_large", "Its text in the editor has %d bytes, and all buffers of a session together may have %d MiB. Save and close some there.", len(text), maxBuffers>>20).At("/content")
 	case !utf8.Valid(text):
 		return fault.Invalidf("invalid_input", "Its text as the editor has sent it is not UTF-8.").At("/content")
 	}
 	return nil
 }
 
-// put makes next what is open at its path. b.mu is held.
-func (b *Buffers) put(next *buffer) {
+// put makes next what is open at its path, unless reserve refuses its text. b.mu is held.
+func (b *Buffers) put(next *buffer) error {
+	more := len(next.Text)
 	if was := b.open[next.Real]; was != nil {
-		b.bytes -= len(was.Text)
+		more -= len(was.Text)
+	}
+	if err := b.grow(more); err != nil {
+		return err
 	}
 	b.open[next.Real] = next
-	b.bytes += len(next.Text)
+	return nil
+}
+
+// grow counts so many bytes more, or fewer when that is negative, unless reserve refuses them. b.mu is held.
+func (b *Buffers) grow(more int) error {
+	if err := b.reserve(int64(b.bytes + more)); err != nil {
+		return err
+	}
+	b.bytes += more
+	return nil
 }
 
 // after gives f as what follows was, nil if it was not open, while the file is as disk says.
@@ -183,7 +196,7 @@ func (b *Buffers) Closed(real string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if was := b.open[real]; was != nil {
-		b.bytes -= len(was.Text)
+		_ = b.grow(-len(was.Text)) // fewer are never refused
 		delete(b.open, real)
 	}
 }
@@ -226,7 +239,7 @@ func (b *Buffers) compare(with func(*buffer, onDisk) *buffer) {
 		next := with(f.settle(disk), disk)
 		b.mu.Lock()
 		if b.open[f.Real] == f {
-			b.put(next)
+			_ = b.put(next) // its text is the same
 		}
 		b.mu.Unlock()
 	}
@@ -279,8 +292,40 @@ func (b *Buffers) ofFile(id inode) *buffer {
 	return nil
 }
 
-// edit has the editor make next of what f holds, and takes it over.
+// edit has the editor make next of what f holds, and takes it over. What the text grows by is reserved before the editor is
+// asked.
 func (b *Buffers) edit(ctx context.Context, call string, f *buffer, next []byte) (*buffer, error) {
+	more := max(0, len(next)-len(f.Text))
+	b.mu.Lock()
+	err := b.grow(more)
+	b.mu.Unlock()
+	if err != nil {
+		why := *fault.From(err)
+		why.Message, why.Field = shown(f.Path)+" is open in an editor, and nothing was changed. "+why.Message, ""
+		return nil, &why
+	}
+	made, err := b.makeEdit(ctx, call, f, next)
+	disk := look(f.Real, f)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.bytes -= more
+	defer func() { _ = b.grow(0) }() // what was reserved and is not needed is given back
+	if err != nil {
+		return nil, err
+	}
+	now := b.open[f.Real]
+	if now == nil { // closed meanwhile
+		return made.after(nil, disk), nil
+	}
+	version := made.Version
+	if made = made.after(now, disk); now.Version < version {
+		_ = b.put(made) // its bytes are reserved
+	}
+	return made, nil
+}
+
+// makeEdit has the editor make next of what f holds, and returns that.
+func (b *Buffers) makeEdit(ctx context.Context, call string, f *buffer, next []byte) (*buffer, error) {
 	version, err := b.apply(ctx, BufferEdit{Call: call, Real: f.Real, Path: f.Path, Version: f.Version, Old: f.Text, New: next})
 	if err != nil {
 		return nil, err
@@ -288,19 +333,7 @@ func (b *Buffers) edit(ctx context.Context, call string, f *buffer, next []byte)
 	if version <= f.Version {
 		return nil, fault.Failedf("editor_failed", "The editor says that it has changed %s, but names version %d after %d; what it has now is not known. Read the file again.", shown(f.Path), version, f.Version)
 	}
-	made := &buffer{Buffer: Buffer{Real: f.Real, Path: f.Path, Version: version, Text: next}, hash: Hash(next), assumed: true}
-	disk := look(f.Real, f)
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	now := b.open[f.Real]
-	if now == nil { // closed meanwhile
-		return made.after(nil, disk), nil
-	}
-	made = made.after(now, disk)
-	if now.Version < version {
-		b.put(made)
-	}
-	return made, nil
+	return &buffer{Buffer: Buffer{Real: f.Real, Path: f.Path, Version: version, Text: next}, hash: Hash(next), assumed: true}, nil
 }
 
 // textHash gives the hash of what an editor would show of a file's content, without its mark of byte order.

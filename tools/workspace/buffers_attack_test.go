@@ -187,7 +187,7 @@ func TestEditorThatDoesNotAnswer(t *testing.T) {
 		close(asked)
 		<-ctx.Done()
 		return 0, context.Cause(ctx)
-	})
+	}, unbounded)
 	if err := b.Changed(s.root+"/file", "file", 1, []byte("typed")); err != nil {
 		t.Fatal(err)
 	}
@@ -209,10 +209,13 @@ func TestEditorThatDoesNotAnswer(t *testing.T) {
 	}
 }
 
+// unbounded agrees to any number of bytes.
+func unbounded(int64) error { return nil }
+
 func TestEditorWithoutVersions(t *testing.T) {
 	for _, version := range []int64{-1, 0, 4, 5} {
 		s := newSite(t)
-		b := workspace.NewBuffers(func(context.Context, workspace.BufferEdit) (int64, error) { return version, nil })
+		b := workspace.NewBuffers(func(context.Context, workspace.BufferEdit) (int64, error) { return version, nil }, unbounded)
 		if err := b.Changed(s.root+"/file", "file", 5, []byte("typed")); err != nil {
 			t.Fatal(err)
 		}
@@ -231,7 +234,7 @@ func TestEditorThatSpeaksFirst(t *testing.T) {
 		var b *workspace.Buffers
 		b = workspace.NewBuffers(func(_ context.Context, c workspace.BufferEdit) (int64, error) {
 			return c.Version + 2, b.Changed(c.Real, c.Path, c.Version+2, []byte(becomes))
-		})
+		}, unbounded)
 		if err := b.Changed(file, file, 1, []byte("typed")); err != nil {
 			t.Fatal(err)
 		}
