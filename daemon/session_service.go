@@ -21,25 +21,6 @@ type sessionServer struct {
 	daemon *Daemon
 }
 
-// ListSessions gives every session of the caller's that is kept, newest first.
-func (x *sessionServer) ListSessions(ctx context.Context, request *tooldv1.ListSessionsRequest) (*tooldv1.ListSessionsResponse, error) {
-	infos, err := x.daemon.journal.Logs()
-	if err != nil {
-		return nil, journalRefusal(err)
-	}
-	response := &tooldv1.ListSessionsResponse{}
-	for _, info := range slices.Backward(infos) {
-		if s, ok := x.daemon.session(info.Name); ok && s.meta.owner() == principalOf(ctx) {
-			response.Sessions = append(response.Sessions, s.describe())
-		} else if ok || x.daemon.keptMeta(info.Name).owner() != principalOf(ctx) {
-			continue
-		} else if kept := x.daemon.keptSession(info); !kept.GetClosed() || request.GetIncludeClosed() {
-			response.Sessions = append(response.Sessions, kept)
-		}
-	}
-	return response, nil
-}
-
 // GetSession gives one session.
 func (x *sessionServer) GetSession(ctx context.Context, request *tooldv1.GetSessionRequest) (*tooldv1.GetSessionResponse, error) {
 	who := principalOf(ctx)

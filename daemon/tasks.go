@@ -78,7 +78,7 @@ func (s *session) describeTasks() (described []*tooldv1.BackgroundTask) {
 			continue
 		}
 		wire := &tooldv1.BackgroundTask{
-			TaskId: task.ID, Command: clean(task.Command), Age: durationpb.New(time.Since(task.Started)), OutputPath: clean(task.Output.Path()),
+			TaskId: task.ID, Command: shortened(task.Command, shownInput), Age: durationpb.New(time.Since(task.Started)), OutputPath: clean(task.Output.Path()),
 		}
 		if row := s.calls[s.keyOf(task)]; row != nil {
 			wire.ToolUseId = row.ID

@@ -56,6 +56,15 @@ func TestFlap(t *testing.T) {
 	}
 }
 
+// TestMemory is the bounded part of `make memory`: 200 MiB of buffers, of which 128 are held, and more options than go into one
+// message.
+func TestMemory(t *testing.T) {
+	b := burden{editors: 10, buffers: 4, bufferBytes: 5 << 20, holders: 45, optionBytes: 100_000, peak: 512 << 10, idle: 90 << 10}
+	if err := memory(t.Context(), binary, b, t.Output()); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // TestSoak is the bounded part of `make soak`.
 func TestSoak(t *testing.T) {
 	if err := soak(t.Context(), 3*time.Second, 4, 1, t.Output()); err != nil {

@@ -1,6 +1,6 @@
 // Command endure maltreats a daemon and holds what its clients see against what toold promises (bench/ledger): crash
-// kills it over and over, flap kills a client, soak does everything at once for long. It speaks to the daemon as any
-// client does; soak alone serves it itself, so that it can look for goroutines at the end.
+// kills it over and over, flap kills a client, soak does everything at once for long, memory has it hold much. It speaks to
+// the daemon as any client does; soak alone serves it itself, so that it can look for goroutines at the end.
 package main
 
 import (
@@ -17,7 +17,8 @@ import (
 
 const usage = `usage: endure crash [-kills 1000] [-seed 1] [-from 0] [-toold .bin/toold]
        endure flap  [-for 1m] [-every 1s] [-toold .bin/toold]
-       endure soak  [-for 10m] [-clients 8] [-seed 1]`
+       endure soak  [-for 10m] [-clients 8] [-seed 1]
+       endure memory [-editors 10] [-holders 245] [-toold .bin/toold]`
 
 func main() {
 	if sandbox.WatcherMain(os.Args) {
@@ -61,6 +62,17 @@ func run(ctx context.Context, args []string) error {
 			return err
 		}
 		return soak(ctx, *span, *clients, *seed, os.Stdout)
+	case "memory":
+		b := burden{buffers: 4, idle: 60 << 10}
+		flags.IntVar(&b.editors, "editors", 10, "sessions with 4 buffers each")
+		flags.IntVar(&b.bufferBytes, "buffer-bytes", 15<<20, "bytes of a buffer")
+		flags.IntVar(&b.holders, "holders", 245, "sessions with large options")
+		flags.IntVar(&b.optionBytes, "option-bytes", 200_000, "bytes of each one's settings")
+		flags.Int64Var(&b.peak, "peak", 640<<10, "KiB that the daemon may take for the buffers")
+		if err := flags.Parse(args[1:]); err != nil {
+			return err
+		}
+		return memory(ctx, *toold, b, os.Stdout)
 	case "flapping": // the client that flap kills
 		return flapping(ctx, args[1:])
 	case "serve": // the daemon that soak watches

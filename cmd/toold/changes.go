@@ -70,13 +70,13 @@ func (f *changeFlags) find(ctx context.Context, l *link, wanted func(*tooldv1.Ch
 	if err != nil {
 		return "", nil, err
 	}
-	list, err := l.sessions.ListSessions(ctx, &tooldv1.ListSessionsRequest{IncludeClosed: true})
+	list, err := l.listSessions(ctx, true)
 	if err != nil {
 		return "", nil, err
 	}
 	var at time.Time
 	left := searched
-	for _, x := range list.GetSessions() {
+	for _, x := range list {
 		if !holdsDir(x, here) || left == 0 {
 			continue
 		}

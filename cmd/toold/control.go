@@ -150,15 +150,15 @@ func (s *setup) statusCommand() *cobra.Command {
 			if s.json {
 				return printJSON(s.stdout, info)
 			}
-			list, err := l.sessions.ListSessions(ctx, &tooldv1.ListSessionsRequest{})
+			list, err := l.listSessions(ctx, false)
 			if err != nil {
 				return err
 			}
-			if err := s.printInfo(info); err != nil || len(list.GetSessions()) == 0 {
+			if err := s.printInfo(info); err != nil || len(list) == 0 {
 				return err
 			}
 			_, _ = fmt.Fprintln(s.stdout)
-			return sessionTable(s.stdout, list.GetSessions())
+			return sessionTable(s.stdout, list)
 		}),
 	}
 }

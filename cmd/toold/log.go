@@ -102,11 +102,11 @@ func (s *setup) log(ctx context.Context, f filter, wanted selection) error {
 
 // sessionNames are those of all sessions, the newest last, as in any log.
 func sessionNames(ctx context.Context, l *link) (names []string, err error) {
-	list, err := l.sessions.ListSessions(ctx, &tooldv1.ListSessionsRequest{IncludeClosed: true})
+	list, err := l.listSessions(ctx, true)
 	if err != nil {
 		return nil, err
 	}
-	for _, x := range list.GetSessions() {
+	for _, x := range list {
 		names = append(names, x.GetSessionId())
 	}
 	slices.Reverse(names)

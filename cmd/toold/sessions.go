@@ -28,18 +28,33 @@ func (s *setup) sessionsCommand() *cobra.Command {
 				return err
 			}
 			defer l.close()
-			list, err := l.sessions.ListSessions(ctx, &tooldv1.ListSessionsRequest{IncludeClosed: all})
+			list, err := l.listSessions(ctx, all)
 			if err != nil {
 				return err
 			}
 			if s.json {
-				return printJSON(s.stdout, list)
+				return printJSON(s.stdout, &tooldv1.ListSessionsResponse{Sessions: list})
 			}
-			return sessionTable(s.stdout, list.GetSessions())
+			return sessionTable(s.stdout, list)
 		}),
 	}
 	cmd.Flags().BoolVar(&all, "all", false, "closed sessions too, as long as they are kept")
 	return cmd
+}
+
+// listSessions returns all sessions, the newest first: it asks for one page after the other.
+func (l *link) listSessions(ctx context.Context, closed bool) (all []*tooldv1.Session, err error) {
+	request := &tooldv1.ListSessionsRequest{IncludeClosed: closed}
+	for {
+		page, err := l.sessions.ListSessions(ctx, request)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, page.GetSessions()...)
+		if request.PageToken = page.GetNextPageToken(); request.PageToken == "" {
+			return all, nil
+		}
+	}
 }
 
 func sessionTable(w io.Writer, sessions []*tooldv1.Session) error {

@@ -43,9 +43,23 @@ func Tool() tools.Tool {
 	})
 }
 
-// validate finds every entry without content and every unknown status.
+// maxList is how many bytes of text a list may have: it stands whole in messages, most of whose receivers take 4 MiB.
+const maxList = 256 << 10
+
+// size is how many bytes of text the list has.
+func (in *Input) size() (bytes int) {
+	for _, t := range in.Todos {
+		bytes += len(t.Content) + len(t.ActiveForm) + len(t.Status)
+	}
+	return bytes
+}
+
+// validate finds a list that is too long, every entry without content, and every unknown status.
 func validate(in *Input) error {
 	var wrong []tools.Violation
+	if size := in.size(); size > maxList {
+		wrong = append(wrong, tools.Violation{Field: "/todos", Expected: fmt.Sprintf("it has %d bytes of text, and may have %d; say less of each entry", size, maxList)})
+	}
 	for i, t := range in.Todos {
 		if strings.TrimSpace(t.Content) == "" {
 			wrong = append(wrong, tools.Violation{Field: fmt.Sprintf("/todos/%d/content", i), Expected: "it is empty; say what is to be done"})

@@ -3,6 +3,7 @@ package todo
 import (
 	"context"
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -50,9 +51,10 @@ func TestLists(t *testing.T) {
 func TestEveryMistakeIsNamed(t *testing.T) {
 	for input, want := range map[string][]string{
 		`{"todos": [{"content": " ", "status": "done", "activeForm": ""}, {"content": "b", "status": "", "activeForm": ""}]}`: {"/todos/0/content", "/todos/0/status", "/todos/1/status"},
-		`{}`:                          {""},
-		`{"todos": [{"content": 1}]}`: {"/todos/0", "/todos/0/content"},
-		`{"todos": [], "more": true}`: {""},
+		`{}`: {""},
+		`{"todos": [{"content": "` + strings.Repeat("x", 256<<10) + `", "status": "pending", "activeForm": ""}]}`: {"/todos"},
+		`{"todos": [{"content": 1}]}`:             {"/todos/0", "/todos/0/content"},
+		`{"todos": [], "more": true}`:             {""},
 		`{"todos": {"content": "not in a list"}}`: {"/todos"},
 	} {
 		_, err := Tool().Parse(json.RawMessage(input))

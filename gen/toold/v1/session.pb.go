@@ -116,7 +116,10 @@ type Session struct {
 	// It was made without a name, and closes with its stream.
 	Anonymous bool `protobuf:"varint,14,opt,name=anonymous,proto3" json:"anonymous,omitempty"`
 	// The todo list.
-	Todos         []*Todo `protobuf:"bytes,15,rep,name=todos,proto3" json:"todos,omitempty"`
+	Todos []*Todo `protobuf:"bytes,15,rep,name=todos,proto3" json:"todos,omitempty"`
+	// The fields that are left out or shortened, since they may be long and this is one of a list: "options.settings_json",
+	// "options.tools", "todos", "background_tasks.command". GetSession has them.
+	Omitted       []string `protobuf:"bytes,16,rep,name=omitted,proto3" json:"omitted,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -256,12 +259,19 @@ func (x *Session) GetTodos() []*Todo {
 	return nil
 }
 
+func (x *Session) GetOmitted() []string {
+	if x != nil {
+		return x.Omitted
+	}
+	return nil
+}
+
 // A command that outlives its call.
 type BackgroundTask struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// As BashOutput and KillShell take it.
 	TaskId string `protobuf:"bytes,1,opt,name=task_id,json=taskId,proto3" json:"task_id,omitempty"`
-	// The command.
+	// The command; at most its first 64 KiB.
 	Command string `protobuf:"bytes,2,opt,name=command,proto3" json:"command,omitempty"`
 	// Since its start.
 	Age *durationpb.Duration `protobuf:"bytes,3,opt,name=age,proto3" json:"age,omitempty"`
@@ -343,6 +353,11 @@ type ListSessionsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Closed ones too.
 	IncludeClosed bool `protobuf:"varint,1,opt,name=include_closed,json=includeClosed,proto3" json:"include_closed,omitempty"`
+	// At most so many; 0: as many as fit into one message. More than 1000 are never given at once, and fewer where they are
+	// large.
+	PageSize int32 `protobuf:"varint,2,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
+	// Goes on where an earlier answer ended: its next_page_token. Empty: from the newest.
+	PageToken     string `protobuf:"bytes,3,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -384,11 +399,28 @@ func (x *ListSessionsRequest) GetIncludeClosed() bool {
 	return false
 }
 
+func (x *ListSessionsRequest) GetPageSize() int32 {
+	if x != nil {
+		return x.PageSize
+	}
+	return 0
+}
+
+func (x *ListSessionsRequest) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
+}
+
 // The sessions.
 type ListSessionsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Newest first.
-	Sessions      []*Session `protobuf:"bytes,1,rep,name=sessions,proto3" json:"sessions,omitempty"`
+	Sessions []*Session `protobuf:"bytes,1,rep,name=sessions,proto3" json:"sessions,omitempty"`
+	// There are more; empty: these were the last. Sessions that are made or dropped meanwhile neither repeat others nor hide
+	// them.
+	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -428,6 +460,13 @@ func (x *ListSessionsResponse) GetSessions() []*Session {
 		return x.Sessions
 	}
 	return nil
+}
+
+func (x *ListSessionsResponse) GetNextPageToken() string {
+	if x != nil {
+		return x.NextPageToken
+	}
+	return ""
 }
 
 // Which session.
@@ -1830,7 +1869,7 @@ var File_toold_v1_session_proto protoreflect.FileDescriptor
 
 const file_toold_v1_session_proto_rawDesc = "" +
 	"\n" +
-	"\x16toold/v1/session.proto\x12\btoold.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14toold/v1/event.proto\x1a\x16toold/v1/options.proto\x1a\x13toold/v1/tool.proto\"\xc0\x04\n" +
+	"\x16toold/v1/session.proto\x12\btoold.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14toold/v1/event.proto\x1a\x16toold/v1/options.proto\x1a\x13toold/v1/tool.proto\"\xda\x04\n" +
 	"\aSession\x12\x1d\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tR\tsessionId\x12\x14\n" +
@@ -1849,18 +1888,23 @@ const file_toold_v1_session_proto_rawDesc = "" +
 	"\aoptions\x18\f \x01(\v2\x11.toold.v1.OptionsR\aoptions\x12\x16\n" +
 	"\x06closed\x18\r \x01(\bR\x06closed\x12\x1c\n" +
 	"\tanonymous\x18\x0e \x01(\bR\tanonymous\x12$\n" +
-	"\x05todos\x18\x0f \x03(\v2\x0e.toold.v1.TodoR\x05todos\"\xb1\x01\n" +
+	"\x05todos\x18\x0f \x03(\v2\x0e.toold.v1.TodoR\x05todos\x12\x18\n" +
+	"\aomitted\x18\x10 \x03(\tR\aomitted\"\xb1\x01\n" +
 	"\x0eBackgroundTask\x12\x17\n" +
 	"\atask_id\x18\x01 \x01(\tR\x06taskId\x12\x18\n" +
 	"\acommand\x18\x02 \x01(\tR\acommand\x12+\n" +
 	"\x03age\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\x03age\x12\x1f\n" +
 	"\voutput_path\x18\x04 \x01(\tR\n" +
 	"outputPath\x12\x1e\n" +
-	"\vtool_use_id\x18\x05 \x01(\tR\ttoolUseId\"<\n" +
+	"\vtool_use_id\x18\x05 \x01(\tR\ttoolUseId\"x\n" +
 	"\x13ListSessionsRequest\x12%\n" +
-	"\x0einclude_closed\x18\x01 \x01(\bR\rincludeClosed\"E\n" +
+	"\x0einclude_closed\x18\x01 \x01(\bR\rincludeClosed\x12\x1b\n" +
+	"\tpage_size\x18\x02 \x01(\x05R\bpageSize\x12\x1d\n" +
+	"\n" +
+	"page_token\x18\x03 \x01(\tR\tpageToken\"m\n" +
 	"\x14ListSessionsResponse\x12-\n" +
-	"\bsessions\x18\x01 \x03(\v2\x11.toold.v1.SessionR\bsessions\"2\n" +
+	"\bsessions\x18\x01 \x03(\v2\x11.toold.v1.SessionR\bsessions\x12&\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"2\n" +
 	"\x11GetSessionRequest\x12\x1d\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tR\tsessionId\"A\n" +

@@ -36,7 +36,7 @@ const (
 //
 // Looks at and tidies sessions from beside their stream. A session of another user is NOT_FOUND.
 type SessionServiceClient interface {
-	// Every session that is kept, newest first.
+	// The sessions that are kept, newest first, in pages. What may be long of one is left out; GetSession has it.
 	ListSessions(ctx context.Context, in *ListSessionsRequest, opts ...grpc.CallOption) (*ListSessionsResponse, error)
 	// One session.
 	GetSession(ctx context.Context, in *GetSessionRequest, opts ...grpc.CallOption) (*GetSessionResponse, error)
@@ -172,7 +172,7 @@ func (c *sessionServiceClient) Restore(ctx context.Context, in *RestoreRequest, 
 //
 // Looks at and tidies sessions from beside their stream. A session of another user is NOT_FOUND.
 type SessionServiceServer interface {
-	// Every session that is kept, newest first.
+	// The sessions that are kept, newest first, in pages. What may be long of one is left out; GetSession has it.
 	ListSessions(context.Context, *ListSessionsRequest) (*ListSessionsResponse, error)
 	// One session.
 	GetSession(context.Context, *GetSessionRequest) (*GetSessionResponse, error)
