@@ -23,12 +23,12 @@ func TestBashAborts(t *testing.T) {
 	c := h.join("s", free())
 	c.use("long", "Bash", `{"command":"sleep 1000"}`)
 	c.until("long started")
-	c.use("fails", "Bash", `{"command":"grep x /nonexistent"}`)
+	c.use("fails", "Bash", `{"command":"grep x absent"}`)
 	c.use("waits", "Bash", `{"command":"touch never"}`)
 	c.endTurn()
 	results := c.results()
 	want(t, outcomes(results), map[string]string{"long": "ABORTED aborted", "fails": "ERROR exit_code", "waits": "ABORTED aborted"})
-	if text := results["waits"].GetContent()[0].GetText(); !strings.Contains(text, "Bash(grep x /nonexistent) failed in the same turn") || !strings.Contains(text, "2") {
+	if text := results["waits"].GetContent()[0].GetText(); !strings.Contains(text, "Bash(grep x absent) failed in the same turn") || !strings.Contains(text, "2") {
 		t.Errorf("text %q, want the command and its exit code", text)
 	}
 	if _, err := os.Stat(h.root + "/never"); err == nil {

@@ -244,7 +244,7 @@ func flapUses() []use {
 	return []use{
 		{"list", "LS", map[string]any{"path": "/"}},
 		{"print", "Bash", map[string]any{"command": "seq 3000; echo x >> count"}},
-		{"fail", "Read", map[string]any{"file_path": "/nowhere"}},
+		{"fail", "Read", map[string]any{"file_path": "/proc/nowhere"}},
 		{"wrong", "Nope", map[string]any{}},
 		{"wait", "Bash", map[string]any{"command": "sleep 0.05"}},
 	}

@@ -221,7 +221,7 @@ func TestHTTPHooks(t *testing.T) {
 			root := h.room(t, "http-"+x.name, map[string]string{".toold/settings.json": fmt.Sprintf(`{"hooks": {"PreToolUse": [{"matcher": "Bash", "hooks": [
 {"type": "http", "url": %q, "headers": {"X-Said": "$SAID $HOME"}, "allowedEnvVars": ["SAID"], "timeout": 0.3}]}]}}`, x.url)})
 			a := in(root, trusted())
-			a.Env = map[string]string{"PATH": "/bin:/usr/bin", "SAID": "hello", "HOME": "/nowhere"}
+			a.Env = map[string]string{"PATH": "/bin:/usr/bin", "SAID": "hello", "HOME": root}
 			c := h.attach(t, a)
 			result := c.run("u", "touch made")
 			same(t, "the story", story(c.heard), append(append([]string{"attached", "u accepted"}, x.want...), "turn ended")...)

@@ -338,7 +338,7 @@ func TestMCPRoots(t *testing.T) {
 	first, second := t.TempDir(), t.TempDir()
 	put(t, filepath.Join(first, "one"), "")
 	put(t, filepath.Join(second, "two"), "")
-	p := meetMCP(t, peerOptions{roots: []string{"file://" + first, "https://example.org/x", "file:///no/such/folder"}})
+	p := meetMCP(t, peerOptions{roots: []string{"file://" + first, "https://example.org/x", "file://" + filepath.Join(first, "absent")}})
 	p.ended(p.call("LS", map[string]any{"path": "."}), "ok", "one")
 	p.client.RemoveRoots("file://" + first)
 	p.client.AddRoots(&mcp.Root{URI: "file://" + second})

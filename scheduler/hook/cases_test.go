@@ -150,8 +150,8 @@ var failureCases = []runCase{
 		want: hook.Result{Failures: []string{"(/s.json:1) was ended by SIGSEGV."}},
 	},
 	{
-		name: "missing", scripts: []string{"/nonexistent/guard.sh --all"},
-		want: hook.Result{Failures: []string{`"/nonexistent/guard.sh --all" (/s.json:1) ended with exit code 127, which says that a program was not found`}},
+		name: "missing", scripts: []string{"./absent/guard.sh --all"},
+		want: hook.Result{Failures: []string{`"./absent/guard.sh --all" (/s.json:1) ended with exit code 127, which says that a program was not found`}},
 	},
 	{
 		name: "not executable", scripts: []string{"/etc/passwd"},

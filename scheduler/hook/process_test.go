@@ -96,7 +96,8 @@ func TestExecForm(t *testing.T) {
 	r.ProjectDir = t.TempDir()
 	t.Chdir(r.Dir)
 	bin := t.TempDir()
-	r.Environ = append(os.Environ(), "PATH=.:"+bin+":/nonexistent:/bin:/usr/bin")
+	absent := filepath.Join(bin, "absent")
+	r.Environ = append(os.Environ(), "PATH=.:"+bin+":"+absent+":/bin:/usr/bin")
 	print := "#!/bin/sh\necho \"$0\" \"$@\" >&2\nexit 2\n"
 	writeScript(t, bin, "in-path", print)
 	writeScript(t, r.Dir, "in-dir", print)
@@ -116,7 +117,7 @@ func TestExecForm(t *testing.T) {
 		{"./in-dir", []string{}, "", "could not be started: fork/exec " + r.ProjectDir + "/in-dir: no such file or directory"},
 		{"in-dir", []string{}, "", `could not be started: the program "in-dir" is not in PATH`},
 		{"plain", []string{}, "", `could not be started: the program "plain" is not in PATH`},
-		{"/nonexistent/guard", []string{}, "", "could not be started: fork/exec /nonexistent/guard: no such file or directory"},
+		{absent + "/guard", []string{}, "", "could not be started: fork/exec " + absent + "/guard: no such file or directory"},
 		{bin + "/plain", []string{}, "", "could not be started: fork/exec " + bin + "/plain: permission denied"},
 	}
 	for _, tt := range tests {

@@ -458,7 +458,7 @@ func TestWrongPrograms(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	for _, gone := range []string{"no-such-program-anywhere", "/no/such/program", t.TempDir()} {
+	for _, gone := range []string{"no-such-program-anywhere", filepath.Join(t.TempDir(), "absent"), t.TempDir()} {
 		p := shell("")
 		p.Command = []string{gone}
 		tool := must(t, p)

@@ -167,8 +167,8 @@ func TestDenials(t *testing.T) {
 		name, script string
 		want         []Denial
 	}{
-		{"none", "echo >file; mkdir d; mv d e; rmdir e; ln -s x l; chmod 600 file; touch -d yesterday file; rm l; cat /nowhere", nil},
-		{"would fail anyhow", "mkdir /usr; rm /nowhere/at/all; echo >/nowhere/x; >/proc/self/comm", nil},
+		{"none", "echo >file; mkdir d; mv d e; rmdir e; ln -s x l; chmod 600 file; touch -d yesterday file; rm l; cat BASE/absent", nil},
+		{"would fail anyhow", "mkdir /usr; rm BASE/absent/at/all; echo >BASE/absent/x; >/proc/self/comm", nil},
 		{"protected", "echo >protected/file; echo >>protected/file", []Denial{{Operation: Writing, Target: "ROOT/protected/file", Count: 2}}},
 		{"outside", "rm BASE/outside/file; mkdir BASE/outside/d", []Denial{
 			{Operation: Writing, Target: "BASE/outside/file", Count: 1}, {Operation: Writing, Target: "BASE/outside/d", Count: 1},
@@ -316,9 +316,10 @@ func TestProtectionOfWhatAppears(t *testing.T) {
 func TestStartErrors(t *testing.T) {
 	tiers(t, func(t *testing.T, r *Runner, tier Tier) {
 		s := newScene(t, tier)
+		absent := filepath.Join(t.TempDir(), "absent")
 		for _, c := range []Command{
-			{Path: "/nonexistent", Args: []string{"x"}, Dir: "/"},
-			{Path: bash, Args: []string{"bash"}, Dir: "/nonexistent"},
+			{Path: absent, Args: []string{"x"}, Dir: "/"},
+			{Path: bash, Args: []string{"bash"}, Dir: absent},
 			{Path: bash, Args: []string{"bash", "a\x00b"}, Dir: "/"},
 			{Path: "bash", Args: []string{"bash"}, Dir: "/"},
 		} {

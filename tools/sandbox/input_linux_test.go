@@ -3,6 +3,7 @@ package sandbox
 import (
 	"bytes"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -62,7 +63,7 @@ func TestInputOnDisk(t *testing.T) {
 // Inputs are closed with the start of their processes, also when nothing was started.
 func TestInputIsNotKeptOpen(t *testing.T) {
 	r := newRunner(t)
-	for _, dir := range []string{"/", "/nonexistent"} {
+	for _, dir := range []string{"/", filepath.Join(t.TempDir(), "absent")} {
 		p, err := r.Start(Command{
 			ID: "c", Path: bash, Args: []string{"bash", "-c", "true"}, Dir: dir, Input: []byte("x"), Stdout: newSink(), Stderr: newSink(),
 		})

@@ -3,6 +3,7 @@ package sandbox
 import (
 	"errors"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -195,9 +196,10 @@ func (f failing) Write([]byte) (int, error) { return 0, f.err }
 
 func TestStartFails(t *testing.T) {
 	r := newRunner(t)
+	absent := filepath.Join(t.TempDir(), "absent")
 	for _, c := range []Command{
-		{ID: "c", Path: "/nonexistent", Args: []string{"x"}, Dir: "/"},
-		{ID: "c", Path: bash, Args: []string{"bash"}, Dir: "/nonexistent"},
+		{ID: "c", Path: absent, Args: []string{"x"}, Dir: "/"},
+		{ID: "c", Path: bash, Args: []string{"bash"}, Dir: absent},
 		{ID: "c", Path: bash, Args: []string{"bash", "a\x00b"}, Dir: "/"},
 	} {
 		if p, err := r.Start(c); err == nil {

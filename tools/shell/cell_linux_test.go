@@ -198,7 +198,7 @@ func (r *room) furnish() error {
 		}
 	}
 	script := `set -e; git init -q -b main; git config user.name a; git config user.email a@b; git add a.txt sub 'b c.txt'; git commit -qm one
-		echo c >> a.txt; git commit -qam two; git tag v1; echo d >> a.txt; git stash -q; git remote add origin /nowhere
+		echo c >> a.txt; git commit -qam two; git tag v1; echo d >> a.txt; git stash -q; git remote add origin ../absent
 		printf '#!/bin/sh\ntouch out\n' > .git/hooks/post-index-change; chmod +x .git/hooks/post-index-change
 		for k in core.fsmonitor core.pager core.sshCommand gpg.program core.askPass pager.log credential.helper; do git config $k "$PWD/pwn"; done
 		git config log.showSignature true; rm -f out; touch -d '2 hours ago' sub/x.go`

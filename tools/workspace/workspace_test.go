@@ -144,7 +144,7 @@ func TestPlace(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	s.admit(t, workspace.Places{Public: []string{public, "/no/such"}, Readable: []string{spill}, Hidden: []string{state}})
+	s.admit(t, workspace.Places{Public: []string{public, s.outside + "/absent"}, Readable: []string{spill}, Hidden: []string{state}})
 	for path, want := range map[string]workspace.Place{
 		s.root:                workspace.InRoot,
 		s.root + "/a/b":       workspace.InRoot,

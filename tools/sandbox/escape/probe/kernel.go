@@ -30,7 +30,7 @@ func kernel() []door {
 	}
 	const none = ^uintptr(0)                      // no descriptor
 	const processKeyring = ^uintptr(1)            // KEY_SPEC_PROCESS_KEYRING, -2
-	nothing := text("/nonexistent/toold-escape")  // no such file
+	nothing := text("/proc/self/toold-escape")    // no such file, and nobody can make one there
 	module := text("toold_escape_no_such_module") // no such module
 	return []door{
 		past("keyctl", unix.SYS_KEYCTL, unix.KEYCTL_GET_KEYRING_ID, processKeyring, 1),
