@@ -36,7 +36,7 @@ const (
 	maxDepth  = 8
 	// maxSteps bounds all of it: paths that are joined, readings that are made longer, words that the analysis of a text
 	// walks. It is reached after about 20 ms.
-	maxSteps = 40_000
+	maxSteps = 20_000
 )
 
 // step counts n more steps, and reports whether the trail may be followed further.

@@ -32,6 +32,7 @@ var repeated = map[string][3]string{
 	"functions in one":   {"", "f() { f | f & }; f; ", ""},
 	"comments":           {"sh -c '", "# a\\\n", "ls'"},
 	"printf":             {"printf '" + strings.Repeat("a", 4000) + "%s' ", "a ", "| sh"},
+	"one text for all":   {"cat <<E | sh\n", "f;", "\nE\n"},
 	"fd":                 {"fd ", "-x fd a \\; ", ""},
 	"traps":              {"", "trap 'eval ls' EXIT; ", ""},
 	"texts for shells":   {"", "echo 'echo ls | sh' | sh; ", ""},
@@ -61,7 +62,10 @@ func TestInvolved(t *testing.T) {
 		}
 		listed := 0
 		for _, c := range a.Commands {
-			listed += len(c.Words)
+			listed += len(c.Words) + len(c.Fed)
+			for _, text := range c.MayRun {
+				listed += len(text) / bytesOfWord
+			}
 		}
 		if listed > a.Walked {
 			t.Errorf("%s: %d words listed, and %d counted", name, listed, a.Walked)

@@ -22,6 +22,8 @@ type feed struct {
 	text   string // as far as it is known; words that are not known stand in it as written
 	whole  bool   // text is all of it, and exactly that
 	walked bool   // as a script
+	noted  bool   // among what a command may run
+	listed bool   // as what a command is fed
 }
 
 // printedBy is what statements print that run in the present place.

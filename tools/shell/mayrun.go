@@ -45,9 +45,10 @@ func (a *analyzer) mayRun(args []Word) {
 	for _, w := range args {
 		c.MayRun = append(c.MayRun, w.Text)
 	}
-	if a.stdin != nil {
-		if text, _ := a.ask(a.stdin); text != "" {
-			a.out.Commands[a.current].MayRun = append(c.MayRun, text)
+	if f := a.stdin; f != nil && !f.noted { // the first that may run it stands for all
+		f.noted = true
+		if text, _ := a.ask(f); text != "" && a.walkText(text) {
+			c.MayRun = append(c.MayRun, text)
 		}
 	}
 }
@@ -68,11 +69,13 @@ const maxFedWords = 256
 // fedWords notes what the present command reads, where it is not known what it does
 // with that: to some programs they are names of files.
 func (a *analyzer) fedWords(name string) {
-	if a.stdin == nil || listed(" bash sh dash zsh ksh xargs cat tee ", name) {
+	f := a.stdin
+	if f == nil || f.listed || listed(" bash sh dash zsh ksh xargs cat tee ", name) {
 		return
 	}
-	text, _ := a.ask(a.stdin)
-	if words := strings.Fields(withoutQuotes.Replace(text)); a.walk(len(words)) {
+	f.listed = true // the first that it is not known of stands for all
+	if text, _ := a.ask(f); a.walkText(text) {
+		words := strings.Fields(withoutQuotes.Replace(text))
 		a.out.Commands[a.current].Fed = words[:min(len(words), maxFedWords)]
 	}
 }
