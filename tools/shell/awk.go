@@ -33,9 +33,12 @@ func (a *analyzer) awk(args []Word) string {
 		}
 	}
 	if why == "" {
-		if why = awkProgram(use.operands[0].Text); why != "" {
-			a.awkDoes(use.operands[0].Text)
-			a.mayRun(args)
+		program := use.operands[0].Text
+		if why = awkProgram(program); why != "" {
+			a.awkDoes(program)
+			if awkRuns.MatchString(program) {
+				a.mayRun(args)
+			}
 		}
 	}
 	if why != "" {
@@ -60,6 +63,9 @@ func (a *analyzer) awk(args []Word) string {
 	}
 	return ""
 }
+
+// awkRuns finds the ways in which awk runs another program or loads more of its own. A call by a variable's name (@f(x)) may be one.
+var awkRuns = regexp.MustCompile(`system|\||@|load|include|extension`)
 
 // awkNames find the texts in a program that it reads, writes or runs by name.
 var awkNames = struct{ reads, writes, starts *regexp.Regexp }{
