@@ -1,8 +1,7 @@
 package main
 
-// Doors of git: what a call leaves in a repository, so that the user's own git runs a program outside of the sandbox. Each
-// file of testdata/gitdoors is doors, tried by a real daemon on repositories that git has made. How they are kept shut is
-// not known here.
+// Doors of git: what a call leaves in a repository so that the user's own git runs a program outside of the sandbox.
+// testdata/gitdoors/*.txt holds the doors. A real daemon tries each of them on repositories that git has made.
 
 import (
 	"fmt"
@@ -20,11 +19,19 @@ import (
 
 // A door is one way to make the user's git run a program.
 //
-// Its lines: "door NAME" begins it, and "root DIR..." says what the session works in, main if there is none. "do LINE" is a
-// line of a script that the session's Bash runs as "sh ./work.sh"; "call" ends the script, so that the next line is of another.
-// "write PATH TEXT", "read PATH" and "bash COMMAND" are calls in the mode acceptEdits, which nobody answers for. "then COMMAND" is
-// what the user does afterwards, in the root. "open TIER...: WHY" says where the door is known to be open. ROOT stands for the
-// root; in the user's commands MARK is the file that tells of the program.
+// "door NAME" begins a door. The lines below it are:
+//
+//	root DIR...          what the session works in; main if there is no such line
+//	do LINE              a line of a script that the session's Bash runs as "sh ./work.sh"
+//	call                 ends the script; the next line is of another one
+//	write PATH TEXT      a call of Write
+//	read PATH            a call of Read
+//	bash COMMAND         a call of Bash
+//	then COMMAND         what the user does afterwards, in the root
+//	open TIER...: WHY    where the door is known to be open
+//
+// A door with a line "write" or "bash" is tried in the mode acceptEdits, where no client answers. ROOT stands for the
+// root. In the user's commands MARK is the file that the program makes.
 type door struct {
 	name  string
 	roots []string
@@ -100,9 +107,8 @@ func (d *door) byFileTools() bool {
 // A gitScene is repositories that doors are tried on, and where.
 type gitScene struct {
 	environ  []string
-	template string // a directory, with a copy of which each door begins
-	dir      string // that directories of doors are made in
-	prelude  string
+	template string // a directory, a copy of which each test begins with
+	dir      string // that copies are made in
 }
 
 // gitHome is what a user has in the home directory.
@@ -119,34 +125,50 @@ const gitHome = `[user]
 	path = ~/global.inc
 `
 
-// layGitScene makes the repositories below dir, with git.
-func layGitScene(t *testing.T, dir string, environ []string) *gitScene {
+// layGitScene makes repositories below dir, with git, as a script says.
+func layGitScene(t *testing.T, dir string, environ []string, script string) *gitScene {
 	t.Helper()
 	if _, err := exec.LookPath("git"); err != nil {
 		skip(t, "install git")
 	}
-	s := &gitScene{environ: environ, template: filepath.Join(dir, "template"), dir: dir, prelude: content(t, "testdata/gitdoors/prelude.sh")}
+	s := &gitScene{environ: environ, template: filepath.Join(dir, "template"), dir: dir}
 	put(t, filepath.Join(dir, "home", "global.inc"), "[core]\n\thooksPath = .githooks\n")
-	script := content(t, "testdata/gitdoors/scene.sh")
 	if err := os.Mkdir(s.template, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := s.shell(t, s.template, script); err != nil {
-		t.Fatalf("scene.sh: %v\n%s", err, out)
+	if out, err := s.shell(t, s.template, content(t, script)); err != nil {
+		t.Fatalf("%s: %v\n%s", script, err, out)
 	}
 	return s
+}
+
+// copy makes a copy of some of the repositories, whose paths are those of the copy.
+func (s *gitScene) copy(t *testing.T, to, names string) {
+	t.Helper()
+	script := fmt.Sprintf(`mkdir -p %[2]s && cd %[1]s && cp -a %[3]s %[2]s && cd %[2]s &&
+		grep -rlIZ --exclude-dir=objects --exclude=.gitmodules %[1]s . | xargs -0 sed -i s,%[1]s,%[2]s,g`,
+		s.template, to, names)
+	if out, err := s.shell(t, s.dir, script); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+}
+
+// gitPrograms are variables that name programs which git runs. The tests' own user has none of them.
+var gitPrograms = []string{
+	"EDITOR", "VISUAL", "PAGER", "GIT_EDITOR", "GIT_SEQUENCE_EDITOR", "GIT_PAGER", "GIT_ASKPASS", "SSH_ASKPASS", "GIT_SSH",
+	"GIT_SSH_COMMAND",
 }
 
 // shell runs a script outside of any sandbox, as the user would.
 func (s *gitScene) shell(t *testing.T, dir, script string, set ...string) (string, error) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "timeout", "60", "sh", "-c", script) // which ends what the script has started, too
+	// timeout ends what the script has started, too.
+	cmd := exec.CommandContext(t.Context(), "timeout", "60", "sh", "-c", script)
 	cmd.Dir = dir
-	for _, v := range slices.Concat(s.environ, []string{"GIT_TERMINAL_PROMPT=0", "LC_ALL=C"}, set) {
-		if name, _, _ := strings.Cut(v, "="); !slices.Contains([]string{"EDITOR", "VISUAL", "PAGER", "GIT_EDITOR", "GIT_PAGER", "GIT_ASKPASS", "SSH_ASKPASS"}, name) {
-			cmd.Env = append(cmd.Env, v)
-		}
-	}
+	cmd.Env = append(slices.DeleteFunc(slices.Clone(s.environ), func(v string) bool {
+		name, _, _ := strings.Cut(v, "=")
+		return slices.Contains(gitPrograms, name)
+	}), append([]string{"GIT_TERMINAL_PROMPT=0", "LC_ALL=C"}, set...)...)
 	out, err := cmd.CombinedOutput()
 	return string(out), err
 }
@@ -162,15 +184,15 @@ type gitPlace struct {
 // place makes a copy for the door.
 func (s *gitScene) place(t *testing.T, d door, name string) *gitPlace {
 	t.Helper()
-	p := &gitPlace{scene: s, dir: filepath.Join(s.dir, "doors", name), mark: filepath.Join(s.dir, "marks", name)}
+	p := &gitPlace{scene: s, dir: filepath.Join(s.dir, "doors", name)}
+	p.mark = filepath.Join(s.dir, "marks", name)
 	needed := "remote.git main lib other outside"
 	if slices.Equal(d.roots, []string{"driven"}) {
 		needed = "remote.git driven"
 	}
-	copied := fmt.Sprintf(`mkdir -p %[3]s/marks %[2]s && cd %[1]s && cp -a %[4]s %[2]s && cd %[2]s &&
-		grep -rlIZ --exclude-dir=objects --exclude=.gitmodules %[1]s . | xargs -0 sed -i s,%[1]s,%[2]s,g`, s.template, p.dir, s.dir, needed)
-	if out, err := s.shell(t, s.dir, copied); err != nil {
-		t.Fatalf("%v\n%s", err, out)
+	s.copy(t, p.dir, needed)
+	if err := os.MkdirAll(filepath.Dir(p.mark), 0o700); err != nil {
+		t.Fatal(err)
 	}
 	for _, root := range d.roots {
 		p.roots = append(p.roots, filepath.Join(p.dir, root))
@@ -182,7 +204,8 @@ func (s *gitScene) place(t *testing.T, d door, name string) *gitPlace {
 			t.Fatal(err)
 		}
 	}
-	put(t, filepath.Join(p.roots[0], "text"), "[core]\n\trepositoryformatversion = 0\n\tfsmonitor = "+p.roots[0]+"/pwn\n\tworktree = "+p.roots[0]+"\n")
+	settings := "[core]\n\trepositoryformatversion = 0\n\tfsmonitor = ROOT/pwn\n\tworktree = ROOT\n"
+	put(t, filepath.Join(p.roots[0], "text"), p.filled(settings))
 	return p
 }
 
@@ -213,7 +236,7 @@ func TestGitDoorsUnconfined(t *testing.T) {
 	environ, ws := home(t)
 	dir := filepath.Dir(ws)
 	put(t, filepath.Join(dir, "home", ".gitconfig"), gitHome)
-	s := layGitScene(t, dir, append(environ, "HOME="+filepath.Join(dir, "home")))
+	s := layGitScene(t, dir, append(environ, "HOME="+filepath.Join(dir, "home")), "testdata/gitdoors/scene.sh")
 	for i, d := range gitDoors(t) {
 		t.Run(d.name, func(t *testing.T) {
 			t.Parallel()
@@ -231,7 +254,8 @@ func TestGitDoorsUnconfined(t *testing.T) {
 // alone does a step without the daemon.
 func (p *gitPlace) alone(t *testing.T, a act) {
 	t.Helper()
-	script := p.scene.prelude + a.what
+	prelude := content(t, "testdata/gitdoors/prelude.sh")
+	script := prelude + a.what
 	switch a.kind {
 	case "write":
 		mode := os.FileMode(0o644)
@@ -284,7 +308,7 @@ func tryGitDoors(t *testing.T, tier string) {
 	if full := info.GetSandbox() == tooldv1.SandboxTier_SANDBOX_TIER_FULL; full != (tier == "full") {
 		skip(t, fmt.Sprintf("run this where there is the tier %s: here is %v", tier, info.GetSandbox()))
 	}
-	s := layGitScene(t, h.dir, h.environ)
+	s := layGitScene(t, h.dir, h.environ, "testdata/gitdoors/scene.sh")
 	for i, d := range gitDoors(t) {
 		t.Run(d.name, func(t *testing.T) {
 			t.Parallel()
@@ -310,12 +334,13 @@ func (p *gitPlace) try(t *testing.T, h *house, d door, session string) (asked bo
 	if d.byFileTools() {
 		options.PermissionMode = tooldv1.PermissionMode_PERMISSION_MODE_ACCEPT_EDITS.Enum()
 	}
+	prelude := content(t, "testdata/gitdoors/prelude.sh")
 	c := h.attach(t, &tooldv1.Attach{SessionId: session, Roots: p.roots, Options: options})
 	for i, a := range d.steps {
 		id := fmt.Sprint(i)
 		switch path := filepath.Join(p.roots[0], a.what); a.kind {
 		case "do":
-			put(t, filepath.Join(p.roots[0], "work.sh"), p.scene.prelude+a.what+"\n")
+			put(t, filepath.Join(p.roots[0], "work.sh"), prelude+a.what+"\n")
 			c.bash(id, "sh ./work.sh")
 		case "bash":
 			c.bash(id, p.filled(a.what))
