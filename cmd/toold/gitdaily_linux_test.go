@@ -85,7 +85,7 @@ func TestEverydayGit(t *testing.T) {
 	}
 }
 
-func TestEverydayGitAsNobody(t *testing.T) { asNobody(t, "gitdaily", "^TestEverydayGit$") }
+func TestEverydayGitAsNobody(t *testing.T) { asNobody(t, "testdata/gitdaily", "^TestEverydayGit$") }
 
 // A workplace is a copy of the repositories, of which one is worked in.
 type workplace struct {

@@ -293,7 +293,7 @@ func TestGitDoorsWithoutNamespaces(t *testing.T) {
 
 // The same as a user without rights.
 func TestGitDoorsAsNobody(t *testing.T) {
-	asNobody(t, "gitdoors", "^TestGitDoors(|WithoutNamespaces)$")
+	asNobody(t, "testdata/gitdoors", "^TestGitDoors(|WithoutNamespaces)$")
 }
 
 // tryGitDoors tries all doors in a tier, and holds what is open against what the doors say.
