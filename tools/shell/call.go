@@ -142,9 +142,6 @@ func (a *analyzer) judge(i int, words []Word) (why, last string) {
 		c.Subcommand, c.SubcommandSafe = subcommand(c.Words)
 	}
 	if !ok {
-		if !inTables(base(words[0].Text)) {
-			a.mayRun(words[1:])
-		}
 		a.stranger(base(words[0].Text), words[1:])
 		return "a program that is named by its path can be anything", ""
 	}
@@ -178,11 +175,7 @@ func (a *analyzer) judge(i int, words []Word) (why, last string) {
 		return a.set(args), "set"
 	case "tar", "zip", "rsync", "scp", "7z", "bsdtar":
 		a.copied(name, args)
-	case "hash":
-		a.renames(args)
-	case "bind", "enable":
-		a.mayRun(args)
-	case "source", ".", "trap", "alias", "su", "runuser", "sg", "newgrp", "at", "batch", "sudo", "doas":
+	case "hash", "bind", "enable", "source", ".", "trap", "alias", "su", "runuser", "sg", "newgrp", "at", "batch", "sudo", "doas":
 		a.texts(name, args)
 	}
 	if spec, ok := carriers[name]; ok && (name != "env" || len(args) > 0) {

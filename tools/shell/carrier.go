@@ -29,6 +29,9 @@ type carrierSpec struct {
 // stranger lists, for deny and ask rules, what a program might run that is named
 // like a wrapper but is not the system's.
 func (a *analyzer) stranger(name string, args []Word) {
+	if !inTables(name) {
+		a.mayRun(args)
+	}
 	if w, ok := wrapped[name]; ok {
 		a.candidates(name, w.spec, args)
 	} else if spec, ok := carriers[name]; ok {

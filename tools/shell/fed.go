@@ -29,6 +29,10 @@ func (a *analyzer) runsFed(via string, f *feed) {
 // programs run that start a shell when no command is named.
 func (a *analyzer) texts(name string, args []Word) {
 	switch name {
+	case "hash":
+		a.renames(args)
+	case "bind", "enable":
+		a.mayRun(args)
 	case "source", ".":
 		if len(args) > 0 {
 			a.runsFed(name, a.contents(args[0]))

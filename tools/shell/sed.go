@@ -376,7 +376,7 @@ func bracketLength(s string, delim byte) int {
 func (r *sedReader) substitute() {
 	delim := r.delimiter()
 	r.text(delim, true)
-	start := r.pos
+	start := min(r.pos, len(r.s))
 	r.text(delim, false)
 	by := r.s[start:max(start, min(r.pos, len(r.s))-1)]
 	for ; r.pos < len(r.s); r.pos++ {
