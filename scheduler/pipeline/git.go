@@ -18,7 +18,7 @@ import (
 // A gitChange is what the git commands of a call change in configuration, as the question names it.
 type gitChange struct {
 	places []string // files and directories that they may write, which are looked at afterwards
-	keys   []string // the settings that they set, as in shell.GitChange
+	repo.Allowed
 }
 
 // gitChanges notes the configuration that the call's git commands would change among the facts.
@@ -26,6 +26,7 @@ func (c *Call) gitChanges(f *permission.Facts) (changes gitChange) {
 	for i := range f.Commands {
 		command := &f.Commands[i]
 		change, ok := command.GitChange()
+		changes.Programs = append(changes.Programs, change.Programs...)
 		if !ok || command.ReadOnly {
 			continue
 		}
@@ -58,7 +59,7 @@ func (c *Call) gitChanges(f *permission.Facts) (changes gitChange) {
 					Runs: "where " + settingsOf(change.Keys) + " would be set and which can make git run programs",
 				})
 			}
-			changes.places, changes.keys = append(changes.places, places...), append(changes.keys, change.Keys...)
+			changes.places, changes.Keys = append(changes.places, places...), append(changes.Keys, change.Keys...)
 		}
 	}
 	return changes
@@ -77,7 +78,11 @@ func settingsOf(keys []string) string {
 // are the paths that may be changed without that.
 func (l layout) repositories(c *Call, f *permission.Facts, roots []string, open func(path string) bool) func() []sandbox.Denial {
 	conf := c.rights.Confining
-	git := conf.Git.Guard(roots, f.Dir, c.rights.Anchors.Home)
+	own := roots
+	if conf.Temp != "" {
+		own = append(slices.Clip(roots), conf.Temp)
+	}
+	git := conf.Git.Guard(own, f.Dir, c.rights.Anchors.Home)
 	c.overlookedGit = git.Partial
 	for _, dir := range git.Shared {
 		l.put(dir, sandbox.Write)
@@ -95,7 +100,7 @@ func (l layout) repositories(c *Call, f *permission.Facts, roots []string, open 
 		}
 		watched = append(watched, path)
 	}
-	watch := conf.Git.Watch(git, watched, c.git.keys)
+	watch := conf.Git.Watch(git, watched, c.git.Allowed)
 	return func() (denials []sandbox.Denial) {
 		for _, change := range watch.Changes() {
 			if open(change.Path) {

@@ -148,7 +148,7 @@ func (s *search) below(root string) {
 		}
 		s.folders[path] = folder
 		for _, name := range folder.dirs {
-			if !folder.git || name == "modules" || name == "worktrees" {
+			if !folder.git || name != "objects" { // of which there are hundreds
 				queue = append(queue, filepath.Join(path, name))
 			}
 		}

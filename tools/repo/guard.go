@@ -14,6 +14,10 @@ var inGitDir = []string{"config", "config.worktree", "hooks", "info/attributes",
 // inWorktree are those in the git directory of a linked worktree, which has its configuration and hooks elsewhere.
 var inWorktree = []string{"config.worktree", "commondir", "gitdir"}
 
+// rebaseTodo is where git keeps what a rebase that has stopped will do, its commands for a shell among that. It is never bound: git
+// writes it in everyday work.
+const rebaseTodo = "rebase-merge/git-rebase-todo"
+
 // GuardedIn returns the paths in the git directory dir, there or not, that make git run something or lead it to what does.
 func GuardedIn(dir string) (paths []string) {
 	names := inGitDir
@@ -56,6 +60,7 @@ func (f *Finder) Guard(roots []string, dir, home string) *Guard {
 		}
 		for _, own := range found.Dirs {
 			g.add(firm(own), GuardedIn(own)...)
+			g.add(false, filepath.Join(own, rebaseTodo))
 		}
 		for _, link := range found.Links {
 			g.add(firm(Leads(link)), link)
@@ -120,9 +125,28 @@ func (g *Guard) holds(path string) bool {
 // obeyed returns what the configuration of a repository names for git to obey, as far as held accepts it.
 func (f *Finder) obeyed(r Repository, home string, held func(path string) bool) (paths []string) {
 	files := append(UserFiles(home), filepath.Join(r.Common, "config"), filepath.Join(r.Dir, "config.worktree"))
-	for _, path := range f.settings(home, files...).named(r.Top, home) {
+	named := f.settings(home, files...).named(r.Top, home)
+	for _, dir := range append(slices.Clip(named), filepath.Join(r.Common, "hooks")) {
+		named = append(named, linkedIn(dir)...)
+	}
+	for _, path := range named {
 		if held(path) {
 			paths = append(paths, path)
+		}
+	}
+	return paths
+}
+
+// linkedIn returns where the symbolic links directly in a directory lead, such as hooks that are links to files of the working
+// tree.
+func linkedIn(dir string) (paths []string) {
+	entries, _ := os.ReadDir(dir) // there may be none
+	for _, e := range entries[:min(len(entries), maxEntries)] {
+		if e.Type()&os.ModeSymlink == 0 {
+			continue
+		}
+		if real, err := filepath.EvalSymlinks(filepath.Join(dir, e.Name())); err == nil {
+			paths = append(paths, real)
 		}
 	}
 	return paths

@@ -196,6 +196,9 @@ func TestWatch(t *testing.T) {
 		{"a worktree's directory", "mkdir -p root/.git/worktrees/z && cd root/.git/worktrees/z && echo x >HEAD && echo ../../../src/outer/.git >commondir", "root/.git/worktrees/z/commondir"},
 		{"a hook where a link leads", "cd root/deep/a/b/c && echo x >own/pre-commit", "root/deep/a/b/c/own/pre-commit"},
 		{"another link", "cd root/deep/a/b/c/.git && ln -sfT ../../other hooks", "root/deep/a/b/c/.git/hooks"},
+		{"a list of a rebase", "mkdir root/.git/rebase-merge && printf 'pick a\nexec evil\nx make test\n' >root/.git/rebase-merge/git-rebase-todo", "root/.git/rebase-merge/git-rebase-todo was"},
+		{"a named list of a rebase", "mkdir root/.git/rebase-merge && printf 'pick a\nexec make test\n' >root/.git/rebase-merge/git-rebase-todo", ""},
+		{"a repository in a git directory", "git init -q root/.git/info/x && " + evil + "root/.git/info/x/.git/config", "root/.git/info/x/.git/config"},
 		{"an allowed setting", "git -C root/deep/a/b/c config alias.st status", ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -208,7 +211,7 @@ func TestWatch(t *testing.T) {
 			absentToo := slices.DeleteFunc(slices.Concat(guard.Firm, guard.Loose), func(path string) bool {
 				return exists(path) && slices.Contains(guard.Firm, path) // which is bound
 			})
-			watch := f.Watch(guard, absentToo, []string{"alias.*"})
+			watch := f.Watch(guard, absentToo, Allowed{Keys: []string{"alias.*"}, Programs: []string{"make test"}})
 			g.sh(tt.script)
 			var got []string
 			for _, c := range watch.Changes() {

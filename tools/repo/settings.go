@@ -160,7 +160,7 @@ func (f *Finder) parsed(file string) []Setting {
 // commands are the settings whose value is a command line, by the last part of their key and by the whole.
 var commands = strings.Fields(`
 	fsmonitor sshcommand editor pager askpass gitproxy alternaterefscommand external textconv command cmd clean smudge process driver program helper
-	difffilter defaultkeycommand packobjectshook tocmd cccmd hook`)
+	difffilter defaultkeycommand packobjectshook uploadpack receivepack tocmd cccmd hook`)
 
 // isCommand reports whether the value is a command line for a shell. Helpers and aliases are commands of git by default.
 func (s Setting) isCommand(name string) bool {

@@ -14,7 +14,7 @@ import (
 type Watch struct {
 	finder  *Finder
 	guard   *Guard
-	allowed []string // keys of settings that the call may set; NAME.* stands for a section
+	allowed Allowed
 	states  map[string]state
 	inodes  map[uint64]string // the git directories, and the links, by their inodes
 	texts   map[string]string // what the links say, by their paths
@@ -34,9 +34,14 @@ type File struct {
 	Mode fs.FileMode
 }
 
-// Watch records the state of the given paths, and which git directories there are. allowed are the keys of settings that the
-// call may set although they are not harmless.
-func (f *Finder) Watch(g *Guard, paths, allowed []string) *Watch {
+// Allowed is what a call may leave although it makes git run programs, because whoever permitted the call saw it.
+type Allowed struct {
+	Keys     []string // of settings; NAME.* stands for a section
+	Programs []string // command lines of the steps of a rebase
+}
+
+// Watch records the state of the given paths, and which git directories there are.
+func (f *Finder) Watch(g *Guard, paths []string, allowed Allowed) *Watch {
 	w := &Watch{
 		finder: f, guard: g, allowed: allowed, states: map[string]state{}, inodes: map[uint64]string{}, texts: map[string]string{}, begun: time.Now(),
 	}
@@ -103,8 +108,10 @@ func (w *Watch) compare(path string, before, now state) (changes []Change) {
 			changes = append(changes, w.compare(filepath.Join(path, name), before.entries[name], entry)...)
 		}
 		return changes
-	case filepath.Base(path) == "gitdir": // it leads git nowhere by itself
+	case filepath.Base(path) == "gitdir" && Leads(pointer(path, "")) == filepath.Dir(path):
 		return nil
+	case strings.HasSuffix(path, "/"+rebaseTodo):
+		return w.todo(path, before, now)
 	case filepath.Base(path) == ".git" && Answers(Leads(path), path):
 		return nil
 	case isConfig(path) && now.kind == regular && w.tolerable(path, before.data, now.data):
@@ -113,6 +120,23 @@ func (w *Watch) compare(path string, before, now state) (changes []Change) {
 		return nil
 	}
 	return []Change{{Path: path, Before: before.file()}}
+}
+
+// todo returns what the list of a rebase has gained of commands for a shell that the call does not name, with the list without
+// them.
+func (w *Watch) todo(path string, before, now state) []Change {
+	var kept []byte
+	for line := range bytes.Lines(now.data) {
+		command, text, _ := strings.Cut(strings.TrimSpace(string(line)), " ")
+		runs := command == "exec" || command == "x"
+		if !runs || bytes.Contains(before.data, line) || slices.Contains(w.allowed.Programs, strings.TrimSpace(text)) {
+			kept = append(kept, line...)
+		}
+	}
+	if now.kind == regular && len(kept) == len(now.data) {
+		return nil
+	}
+	return []Change{{Path: path, Before: &File{Data: kept, Mode: now.mode.Perm()}}}
 }
 
 func isConfig(path string) bool {
@@ -132,7 +156,7 @@ func (w *Watch) tolerable(path string, before, now []byte) bool {
 }
 
 func (w *Watch) allows(key string) bool {
-	return slices.ContainsFunc(w.allowed, func(name string) bool {
+	return slices.ContainsFunc(w.allowed.Keys, func(name string) bool {
 		section, all := strings.CutSuffix(name, ".*")
 		return strings.EqualFold(name, key) || all && strings.HasPrefix(strings.ToLower(key), section+".")
 	})
@@ -158,6 +182,7 @@ type judge struct {
 // a copy what the repositories of the roots have.
 func (j *judge) dir(dir string) (changes []Change) {
 	moved := j.inodes[inodeOf(dir)]
+	changes = j.compare(filepath.Join(dir, rebaseTodo), state{}, stateOf(filepath.Join(dir, rebaseTodo)))
 	for _, path := range GuardedIn(dir) {
 		now := stateOf(path)
 		rest, _ := filepath.Rel(dir, path)
@@ -227,5 +252,7 @@ func (j *judge) leadsWell(link string) bool {
 	if before := j.inodes[inodeOf(link)]; before != "" && j.texts[before] == textOf(link) {
 		return true // it is what it was, here or where it has been moved from
 	}
-	return own != "" && (Answers(own, link) || slices.Contains(j.dirs, own) && j.inodes[inodeOf(own)] == "")
+	known := slices.Concat(j.guard.roots, j.guard.Shared) // elsewhere the call may have made what answers
+	answers := slices.ContainsFunc(known, func(dir string) bool { return within(own, dir) }) && Answers(own, link)
+	return own != "" && (answers || slices.Contains(j.dirs, own) && j.inodes[inodeOf(own)] == "")
 }

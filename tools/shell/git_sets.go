@@ -17,6 +17,8 @@ type GitChange struct {
 	// Start is the name of a branch or commit that a new branch may come to follow, which sets Keys only if it
 	// is on a remote; empty: Keys are set in any case.
 	Start string
+	// Programs are the command lines that a rebase is told to run between its steps.
+	Programs []string
 	// Dir is the directory, as a path from the one that the command runs in, that -C leads to; empty: that one.
 	Dir string
 }
@@ -78,6 +80,8 @@ func (c Command) GitChange() (g GitChange, ok bool) {
 		if first != "" && !listed(" status summary foreach ", first) {
 			g.Keys, g.Submodules = submoduleKeys, true
 		}
+	case "rebase":
+		g.Programs = rebasePrograms(args)
 	case "sparse-checkout":
 		if first != "list" {
 			g.Keys = sparseKeys
@@ -132,6 +136,22 @@ func flagged(args []Word, short string, long ...string) bool {
 		}
 		return strings.HasPrefix(name, "-") && strings.ContainsAny(name[1:], short)
 	})
+}
+
+// rebasePrograms returns the literal values of -x and --exec.
+func rebasePrograms(args []Word) (programs []string) {
+	for i, w := range args {
+		name, value, attached := strings.Cut(w.Text, "=")
+		switch {
+		case name == "--exec" && attached && w.Literal:
+			programs = append(programs, value)
+		case (w.Text == "-x" || w.Text == "--exec") && i+1 < len(args) && args[i+1].Literal:
+			programs = append(programs, args[i+1].Text)
+		case strings.HasPrefix(w.Text, "-x") && len(w.Text) > 2 && w.Literal:
+			programs = append(programs, w.Text[2:])
+		}
+	}
+	return programs
 }
 
 // directoryFlag returns the directory of the last -C among the options of git itself.

@@ -124,7 +124,7 @@ func (o order) guarded() (places []sandbox.Place, after func() []sandbox.Denial)
 			put(dir, sandbox.Write)
 		}
 	}
-	watch := finder.Watch(guard, watched, nil)
+	watch := finder.Watch(guard, watched, repo.Allowed{})
 	return places, func() (denials []sandbox.Denial) {
 		for _, change := range watch.Changes() {
 			d, err := sandbox.SetAside(change.Path, (*sandbox.Content)(change.Before))
