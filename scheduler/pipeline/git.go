@@ -37,7 +37,7 @@ func (c *Call) gitChanges(f *permission.Facts) (changes gitChange) {
 		for _, dir := range dirs {
 			dir = at(change.Dir, at(dir, f.Dir))
 			r, ok := repo.Discover(dir)
-			if !ok || change.Start != "" && !r.OnRemote(change.Start) {
+			if !ok || change.Start != "" && !r.OnRemote(change.Start) || change.Branches != nil && !c.rights.Confining.Git.Sets(r, change.Branches) {
 				continue
 			}
 			var places []string
@@ -48,7 +48,7 @@ func (c *Call) gitChanges(f *permission.Facts) (changes gitChange) {
 				places = append(places, filepath.Join(r.Dir, "config.worktree"))
 			}
 			if change.Submodules {
-				places = append(places, filepath.Join(r.Common, "modules"), filepath.Join(r.Top, ".gitmodules"))
+				places = append(places, filepath.Join(r.Dir, "modules"), filepath.Join(r.Top, ".gitmodules")) // a worktree has its own
 			}
 			if change.Worktrees {
 				places = append(places, filepath.Join(r.Common, "worktrees"))

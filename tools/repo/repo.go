@@ -102,17 +102,18 @@ func Answers(dir, link string) bool {
 		common := CommonOf(dir)
 		return common != dir && dir == filepath.Join(common, "worktrees", filepath.Base(dir))
 	}
-	data, err := ReadSmall(filepath.Join(dir, "config"))
-	if err != nil || !slices.Contains(strings.Split(dir, "/"), "modules") {
+	if !slices.Contains(strings.Split(dir, "/"), "modules") {
 		return false
 	}
-	settings, _ := ParseConfig(data)
-	for _, s := range settings {
-		if s.Key != "core.worktree" {
-			continue
+	for _, name := range []string{"config", "config.worktree"} { // where a sparse checkout moves it
+		data, _ := ReadSmall(filepath.Join(dir, name)) // there may be none
+		settings, _ := ParseConfig(data)
+		for _, s := range settings {
+			top, err := filepath.EvalSymlinks(absolute(dir, s.Value))
+			if s.Key == "core.worktree" && err == nil && top == filepath.Dir(link) {
+				return true
+			}
 		}
-		top, err := filepath.EvalSymlinks(absolute(dir, s.Value))
-		return err == nil && top == filepath.Dir(link)
 	}
 	return false
 }

@@ -88,6 +88,13 @@ func (f *Finder) settings(home string, files ...string) (c configured) {
 	return c
 }
 
+// Sets reports whether the configuration of a repository says something about one of the branches.
+func (f *Finder) Sets(r Repository, branches []string) bool {
+	return slices.ContainsFunc(f.parsed(filepath.Join(r.Common, "config")), func(s Setting) bool {
+		return slices.ContainsFunc(branches, func(name string) bool { return strings.HasPrefix(s.Key, "branch."+name+".") })
+	})
+}
+
 // opens are the settings whose value is a file that git opens when it only reads, besides configuration.
 var opens = strings.Fields("core.excludesfile core.attributesfile mailmap.file blame.ignorerevsfile diff.orderfile")
 

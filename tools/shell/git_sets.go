@@ -17,6 +17,8 @@ type GitChange struct {
 	// Start is the name of a branch or commit that a new branch may come to follow, which sets Keys only if it
 	// is on a remote; empty: Keys are set in any case.
 	Start string
+	// Branches are those whose settings it removes, which changes Keys only if there are any; nil: Keys are set in any case.
+	Branches []string
 	// Programs are the command lines that a rebase is told to run between its steps.
 	Programs []string
 	// Dir is the directory, as a path from the one that the command runs in, that -C leads to; empty: that one.
@@ -59,13 +61,17 @@ func (c Command) GitChange() (g GitChange, ok bool) {
 		}
 	case "branch":
 		switch {
-		case flagged(args, "tudDmMcC", "--track", "--set-upstream-to", "--unset-upstream", "--delete", "--move", "--copy", "--edit-description"):
+		case flagged(args, "", "--no-track"):
+		case flagged(args, "tumMcC", "--track", "--set-upstream-to", "--unset-upstream", "--move", "--copy", "--edit-description"):
 			g.Keys = branchKeys
+		case flagged(args, "dD", "--delete"):
+			g.Keys, g.Branches = branchKeys, named
 		case len(named) > 1:
 			g.Keys, g.Start = branchKeys, last
 		}
 	case "checkout", "switch":
 		switch {
+		case flagged(args, "", "--no-track"):
 		case flagged(args, "t", "--track"):
 			g.Keys = branchKeys
 		case last != "":
@@ -73,7 +79,7 @@ func (c Command) GitChange() (g GitChange, ok bool) {
 		}
 	case "worktree":
 		g.Worktrees = listed(" remove move prune repair ", first)
-		if first == "add" && len(named) > 2 {
+		if first == "add" && len(named) > 2 && !flagged(args, "", "--no-track") {
 			g.Keys, g.Start = branchKeys, last
 		}
 	case "submodule":

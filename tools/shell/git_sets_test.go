@@ -26,7 +26,14 @@ func TestGitChange(t *testing.T) {
 		{"git branch new origin/main", "branch.*", "origin/main", ""},
 		{"git branch --track new origin/main", "branch.*", "", ""},
 		{"git branch --set-upstream-to=origin/main", "branch.*", "", ""},
-		{"git branch -d old", "branch.*", "", ""},
+		{"git branch -d old", "branch.*", "", "of old"},
+		{"git branch -D old older", "branch.*", "", "of old older"},
+		{"git branch -m new", "branch.*", "", ""},
+		{"git branch -m old new", "branch.*", "", ""},
+		{"git branch --no-track new origin/main", "", "", ""},
+		{"git switch -q --no-track -c mine origin/side", "", "", ""},
+		{"git submodule update", "submodule.*", "", "submodules"},
+		{"git rebase -x 'make test' --exec=true main", "", "", "runs make test, true"},
 		{"git checkout main", "branch.*", "main", ""},
 		{"git checkout -b new origin/main", "branch.*", "origin/main", ""},
 		{"git checkout -b new", "branch.*", "new", ""},
@@ -59,11 +66,17 @@ func TestGitChange(t *testing.T) {
 		commands := Analyze(tt.command).Commands
 		g, ok := commands[0].GitChange()
 		more := strings.TrimSpace(map[bool]string{true: "worktrees "}[g.Worktrees] + map[bool]string{true: "submodules "}[g.Submodules])
+		switch {
+		case g.Branches != nil:
+			more = "of " + strings.Join(g.Branches, " ")
+		case g.Programs != nil:
+			more = "runs " + strings.Join(g.Programs, ", ")
+		}
 		if g.Dir != "" {
 			more = "in " + g.Dir
 		}
 		got := []string{strings.Join(g.Keys, " "), g.Start, more}
-		if want := []string{tt.keys, tt.start, tt.more}; got[0] != want[0] || got[1] != want[1] || got[2] != want[2] || ok != (tt.keys+tt.more != "") {
+		if want := []string{tt.keys, tt.start, tt.more}; got[0] != want[0] || got[1] != want[1] || got[2] != want[2] || ok != (tt.keys != "" || g.Worktrees || g.Submodules) {
 			t.Errorf("%s: %q %v, want %q", tt.command, got, ok, want)
 		}
 	}
