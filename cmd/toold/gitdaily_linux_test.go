@@ -1,10 +1,11 @@
 package main
 
-// Everyday git in the sandbox and the same in plain bash: what it asks, how it ends, and what becomes of the repository.
+// Everyday git in the sandbox and in plain bash: what it asks, how it ends, and what becomes of the repository.
 
 import (
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -61,7 +62,14 @@ var gitWorkspaces = []struct{ name, root, needs string }{
 
 func TestEverydayGit(t *testing.T) {
 	inLasting(t)
-	h := newHouse(t, map[string]string{"home/.gitconfig": gitHome})
+	h := newHouse(t, map[string]string{
+		"home/.gitconfig":                   gitHome + "[init]\n\ttemplateDir = ~/template\n",
+		"home/template/hooks/post-checkout": "#!/bin/sh\necho checked >>checked\n",
+	})
+	hook := filepath.Join(h.dir, "home/template/hooks/post-checkout") // which is the user's own, in each new repository
+	if err := os.Chmod(hook, 0o755); err != nil {                     //nolint:gosec // it is a program
+		t.Fatal(err)
+	}
 	info, err := h.link.daemon.GetInfo(t.Context(), &tooldv1.GetInfoRequest{})
 	if err != nil {
 		t.Fatal(err)

@@ -4,9 +4,9 @@ package main
 // testdata/gitdoors/*.txt holds the doors. A real daemon tries each of them on repositories that git has made.
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -17,162 +17,6 @@ import (
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
 
-// A door is one way to make the user's git run a program.
-//
-// "door NAME" begins a door. The lines below it are:
-//
-//	root DIR...          what the session works in; main if there is no such line
-//	do LINE              a line of a script that the session's Bash runs as "sh ./work.sh"
-//	call                 ends the script; the next line is of another one
-//	write PATH TEXT      a call of Write
-//	read PATH            a call of Read
-//	bash COMMAND         a call of Bash
-//	then COMMAND         what the user does afterwards, in the root
-//	open TIER...: WHY    where the door is known to be open
-//
-// A door with a line "write" or "bash" is tried in the mode acceptEdits, where no client answers. ROOT stands for the
-// root. In the user's commands MARK is the file that the program makes.
-type door struct {
-	name  string
-	roots []string
-	steps []act
-	then  string
-	open  []string // tiers
-	why   string
-}
-
-// An act is one call of the session.
-type act struct{ kind, what, text string }
-
-// gitDoors reads all doors.
-func gitDoors(t *testing.T) (doors []door) {
-	t.Helper()
-	files, err := filepath.Glob("testdata/gitdoors/*.txt")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("%v, %d files", err, len(files))
-	}
-	for _, file := range files {
-		var d *door
-		for line := range strings.Lines(content(t, file)) {
-			kind, rest, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
-			switch {
-			case kind == "" || kind == "#":
-			case kind == "door":
-				doors = append(doors, door{name: rest, roots: []string{"main"}})
-				d = &doors[len(doors)-1]
-			case d == nil || !d.read(kind, rest):
-				t.Fatalf("%s: %q is no line of a door", file, line)
-			}
-		}
-	}
-	return doors
-}
-
-// read takes one line of the door.
-func (d *door) read(kind, rest string) bool {
-	switch kind {
-	case "root":
-		d.roots = strings.Fields(rest)
-	case "do":
-		if n := len(d.steps); n > 0 && d.steps[n-1].kind == "do" {
-			d.steps[n-1].what += "\n" + rest
-			break
-		}
-		d.steps = append(d.steps, act{kind: kind, what: rest})
-	case "call":
-		d.steps = append(d.steps, act{kind: kind})
-	case "write", "read", "bash":
-		a := act{kind: kind, what: rest}
-		if kind == "write" {
-			a.what, a.text, _ = strings.Cut(rest, " ")
-			a.text = strings.NewReplacer(`\n`, "\n", `\t`, "\t").Replace(a.text)
-		}
-		d.steps = append(d.steps, a)
-	case "then":
-		d.then += rest + "\n"
-	case "open":
-		tiers, why, _ := strings.Cut(rest, ": ")
-		d.open, d.why = strings.Fields(tiers), why
-	default:
-		return false
-	}
-	return true
-}
-
-// byFileTools reports whether the door is tried without a script that does what it wants.
-func (d *door) byFileTools() bool {
-	return slices.ContainsFunc(d.steps, func(a act) bool { return a.kind == "write" || a.kind == "bash" })
-}
-
-// A gitScene is repositories that doors are tried on, and where.
-type gitScene struct {
-	environ  []string
-	template string // a directory, a copy of which each test begins with
-	dir      string // that copies are made in
-}
-
-// gitHome is what a user has in the home directory.
-const gitHome = `[user]
-	name = A
-	email = a@example.com
-[init]
-	defaultBranch = main
-[protocol "file"]
-	allow = always
-[advice]
-	detachedHead = false
-[includeIf "gitdir:global/"]
-	path = ~/global.inc
-`
-
-// layGitScene makes repositories below dir, with git, as a script says.
-func layGitScene(t *testing.T, dir string, environ []string, script string) *gitScene {
-	t.Helper()
-	if _, err := exec.LookPath("git"); err != nil {
-		skip(t, "install git")
-	}
-	s := &gitScene{environ: environ, template: filepath.Join(dir, "template"), dir: dir}
-	put(t, filepath.Join(dir, "home", "global.inc"), "[core]\n\thooksPath = .githooks\n")
-	if err := os.Mkdir(s.template, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if out, err := s.shell(t, s.template, content(t, script)); err != nil {
-		t.Fatalf("%s: %v\n%s", script, err, out)
-	}
-	return s
-}
-
-// copy makes a copy of some of the repositories, whose paths are those of the copy.
-func (s *gitScene) copy(t *testing.T, to, names string) {
-	t.Helper()
-	script := fmt.Sprintf(`mkdir -p %[2]s && cd %[1]s && cp -a %[3]s %[2]s && cd %[2]s &&
-		grep -rlIZ --exclude-dir=objects --exclude=.gitmodules %[1]s . | xargs -0 sed -i s,%[1]s,%[2]s,g`,
-		s.template, to, names)
-	if out, err := s.shell(t, s.dir, script); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-}
-
-// gitPrograms are variables that name programs which git runs. The tests' own user has none of them.
-var gitPrograms = []string{
-	"EDITOR", "VISUAL", "PAGER", "GIT_EDITOR", "GIT_SEQUENCE_EDITOR", "GIT_PAGER", "GIT_ASKPASS", "SSH_ASKPASS", "GIT_SSH",
-	"GIT_SSH_COMMAND",
-}
-
-// shell runs a script outside of any sandbox, as the user would.
-func (s *gitScene) shell(t *testing.T, dir, script string, set ...string) (string, error) {
-	t.Helper()
-	// timeout ends what the script has started, too.
-	cmd := exec.CommandContext(t.Context(), "timeout", "60", "sh", "-c", script)
-	cmd.Dir = dir
-	cmd.Env = append(slices.DeleteFunc(slices.Clone(s.environ), func(v string) bool {
-		name, _, _ := strings.Cut(v, "=")
-		return slices.Contains(gitPrograms, name)
-	}), append([]string{"GIT_TERMINAL_PROMPT=0", "LC_ALL=C"}, set...)...)
-	out, err := cmd.CombinedOutput()
-	return string(out), err
-}
-
 // A gitPlace is one door's copy of the repositories.
 type gitPlace struct {
 	scene *gitScene
@@ -181,14 +25,21 @@ type gitPlace struct {
 	mark  string // the file that the program makes, where no sandbox lets it
 }
 
+// gitDoorNeeds are the repositories that go with each root.
+var gitDoorNeeds = map[string]string{
+	"main": "main lib other outside", "outside": "main lib other outside",
+	"main/third_party/foo": "main lib other outside",
+	"small":                "small spare.git lib", "driven": "driven",
+}
+
 // place makes a copy for the door.
 func (s *gitScene) place(t *testing.T, d door, name string) *gitPlace {
 	t.Helper()
 	p := &gitPlace{scene: s, dir: filepath.Join(s.dir, "doors", name)}
 	p.mark = filepath.Join(s.dir, "marks", name)
-	needed := "remote.git main lib other outside"
-	if slices.Equal(d.roots, []string{"driven"}) {
-		needed = "remote.git driven"
+	needed := "remote.git"
+	for _, root := range d.roots {
+		needed += " " + gitDoorNeeds[root]
 	}
 	s.copy(t, p.dir, needed)
 	if err := os.MkdirAll(filepath.Dir(p.mark), 0o700); err != nil {
@@ -213,10 +64,8 @@ func (s *gitScene) place(t *testing.T, d door, name string) *gitPlace {
 func (p *gitPlace) filled(text string) string { return strings.ReplaceAll(text, "ROOT", p.roots[0]) }
 
 // marked reports whether the program has run outside of the sandbox.
-func (p *gitPlace) marked() bool { return exists(p.mark) }
-
-func exists(path string) bool {
-	_, err := os.Lstat(path)
+func (p *gitPlace) marked() bool {
+	_, err := os.Lstat(p.mark)
 	return err == nil
 }
 
@@ -238,7 +87,7 @@ func TestGitDoorsUnconfined(t *testing.T) {
 	put(t, filepath.Join(dir, "home", ".gitconfig"), gitHome)
 	s := layGitScene(t, dir, append(environ, "HOME="+filepath.Join(dir, "home")), "testdata/gitdoors/scene.sh")
 	for i, d := range gitDoors(t) {
-		t.Run(d.name, func(t *testing.T) {
+		t.Run(d.group+"/"+d.name, func(t *testing.T) {
 			t.Parallel()
 			p := s.place(t, d, fmt.Sprint(i))
 			for _, a := range d.steps {
@@ -257,7 +106,7 @@ func (p *gitPlace) alone(t *testing.T, a act) {
 	prelude := content(t, "testdata/gitdoors/prelude.sh")
 	script := prelude + a.what
 	switch a.kind {
-	case "write":
+	case "write", "edit":
 		mode := os.FileMode(0o644)
 		path := filepath.Join(p.roots[0], a.what)
 		if info, err := os.Stat(path); err == nil {
@@ -274,6 +123,8 @@ func (p *gitPlace) alone(t *testing.T, a act) {
 		return
 	case "bash":
 		script = p.filled(a.what)
+	case "background":
+		script = strings.ReplaceAll(script, "sleep 1000", ":")
 	}
 	temp := filepath.Join(p.dir, "tmp")
 	if err := os.MkdirAll(temp, 0o700); err != nil {
@@ -310,7 +161,7 @@ func tryGitDoors(t *testing.T, tier string) {
 	}
 	s := layGitScene(t, h.dir, h.environ, "testdata/gitdoors/scene.sh")
 	for i, d := range gitDoors(t) {
-		t.Run(d.name, func(t *testing.T) {
+		t.Run(d.group+"/"+d.name, func(t *testing.T) {
 			t.Parallel()
 			p := s.place(t, d, fmt.Sprint(i))
 			asked := p.try(t, h, d, fmt.Sprint("door", i))
@@ -339,70 +190,33 @@ func (p *gitPlace) try(t *testing.T, h *house, d door, session string) (asked bo
 	for i, a := range d.steps {
 		id := fmt.Sprint(i)
 		switch path := filepath.Join(p.roots[0], a.what); a.kind {
-		case "do":
-			put(t, filepath.Join(p.roots[0], "work.sh"), prelude+a.what+"\n")
-			c.bash(id, "sh ./work.sh")
+		case "do", "background":
+			script := fmt.Sprintf("work%d.sh", i)
+			put(t, filepath.Join(p.roots[0], script), prelude+a.what+"\n")
+			c.use(id, "Bash", fmt.Sprintf(`{"command":"sh ./%s","run_in_background":%t}`, script, a.kind == "background"))
 		case "bash":
 			c.bash(id, p.filled(a.what))
 		case "write":
 			c.use(id, "Write", writeCall(t, path, p.filled(a.text)))
+		case "edit":
+			input, err := json.Marshal(map[string]string{
+				"file_path": path, "old_string": content(t, path), "new_string": p.filled(a.text),
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			c.use(id, "Edit", string(input))
 		case "read":
 			c.use(id, "Read", fmt.Sprintf(`{"file_path":%q}`, path))
 		default:
 			continue
 		}
 		r := c.finish(id, no)
-		if outcome(r) == "DENIED cannot_ask" && a.kind != "do" {
+		if outcome(r) == "DENIED cannot_ask" && a.byFileTool() {
 			asked = true
 		} else if r.GetOutcome() == tooldv1.Outcome_OUTCOME_DENIED || r.GetOutcome() == tooldv1.Outcome_OUTCOME_INVALID {
 			t.Errorf("%s %s was not tried: %s\n%s", a.kind, a.what, outcome(r), textIn(r))
 		}
 	}
 	return asked
-}
-
-// docs/security.md shows which doors of git are open.
-func TestGitDoorsDocument(t *testing.T) {
-	const begin, end = "<!-- git doors -->\n", "<!-- end of git doors -->"
-	path := filepath.FromSlash("../../docs/security.md")
-	before, rest, ok := strings.Cut(content(t, path), begin)
-	shown, after, closed := strings.Cut(rest, end)
-	if !ok || !closed {
-		t.Fatalf("%s has no lines %q and %q", path, begin, end)
-	}
-	want := gitDoorsTable(gitDoors(t))
-	if *update {
-		if err := os.WriteFile(path, []byte(before+begin+want+end+after), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	if shown != want {
-		t.Errorf("%s does not show the doors of git: run the test with -update\n%s", path, want)
-	}
-}
-
-// gitDoorsTable shows the doors that are open, those that are so in the same tiers for the same reason together.
-func gitDoorsTable(doors []door) string {
-	var rows []string
-	named := map[string]string{}
-	for _, d := range doors {
-		if d.open == nil {
-			continue
-		}
-		row := strings.Join(d.open, ", ") + " | " + d.why
-		if named[row] == "" {
-			rows = append(rows, row)
-			named[row] = d.name
-			continue
-		}
-		named[row] += "; " + d.name
-	}
-	var b strings.Builder
-	fmt.Fprintf(&b, "\nOf %d doors, these are open:\n\n| door | tier | why |\n|---|---|---|\n", len(doors))
-	for _, row := range rows {
-		fmt.Fprintf(&b, "| %s | %s |\n", named[row], row)
-	}
-	fmt.Fprint(&b, "\n")
-	return b.String()
 }

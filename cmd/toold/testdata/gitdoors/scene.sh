@@ -1,5 +1,6 @@
 # The repositories that every door is tried on, made in the directory that it runs in: main, which has worktrees,
-# submodules and other repositories below it, and driven, whose settings name files of its own.
+# submodules and other repositories below it, small, which has nothing but itself, and driven, whose settings name files of
+# its own.
 set -e
 
 # Few files, since there are many copies.
@@ -48,6 +49,7 @@ git init -q --bare bare.git
 first hooked
 (cd hooked && mkdir .githooks && echo '#!/bin/sh' >.githooks/pre-commit && chmod +x .githooks/pre-commit &&
 	git add . && git commit -qm hooks && git config core.hooksPath .githooks)
+git -C hooked worktree add -q ../hooked2
 first soon
 git -C soon config core.hooksPath .githooks
 
@@ -58,6 +60,16 @@ first global
 first rebasing
 (cd rebasing && git checkout -qb topic && git commit -q --allow-empty -m a && git commit -q --allow-empty -m b &&
 	GIT_SEQUENCE_EDITOR='sed -i "1s/^pick/edit/"' git rebase -qi --keep-empty HEAD~2 2>rebase.log)
+
+cd ..
+first small
+cd small
+mkdir src
+echo a >src/a.txt
+git add . && git commit -qm second
+git init -q --bare ../spare.git
+git remote add origin "$PWD/../spare.git"
+git push -qu origin main
 
 cd ..
 first driven
