@@ -167,7 +167,7 @@ func (s *search) folder(path string) *folder {
 	}
 	entries, err := os.ReadDir(path)
 	if err != nil {
-		return nil // what cannot be listed is not git's to find
+		return unlisted(path)
 	}
 	read := &folder{stamp: now, settled: time.Since(time.Unix(0, int64(now.changed))) > settling}
 	names := map[string]bool{}
@@ -180,6 +180,22 @@ func (s *search) folder(path string) *folder {
 		}
 	}
 	read.git = filepath.Base(path) == ".git" || names["HEAD"] && (names["commondir"] || names["objects"] && names["refs"])
+	return read
+}
+
+// unlisted returns what can be told of a directory that may not be listed: git finds things in it by their names.
+func unlisted(path string) *folder {
+	read := &folder{git: filepath.Base(path) == ".git" || isGitDir(path)}
+	for _, name := range []string{".git", "modules", "worktrees"} {
+		info, err := os.Lstat(filepath.Join(path, name))
+		switch {
+		case err != nil:
+		case info.IsDir():
+			read.dirs = append(read.dirs, name)
+		case name == ".git":
+			read.link = true
+		}
+	}
 	return read
 }
 

@@ -125,7 +125,7 @@ func (g *Guard) holds(path string) bool {
 // obeyed returns what the configuration of a repository names for git to obey, as far as held accepts it.
 func (f *Finder) obeyed(r Repository, home string, held func(path string) bool) (paths []string) {
 	files := append(UserFiles(home), filepath.Join(r.Common, "config"), filepath.Join(r.Dir, "config.worktree"))
-	named := f.settings(home, files...).named(r.Top, home)
+	named := f.settings(home, files...).named(r, home)
 	for _, dir := range append(slices.Clip(named), filepath.Join(r.Common, "hooks")) {
 		named = append(named, linkedIn(dir)...)
 	}

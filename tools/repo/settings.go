@@ -180,15 +180,17 @@ func (s Setting) isCommand(name string) bool {
 	return strings.HasPrefix(s.Key, "pager.") || slices.Contains(commands, name)
 }
 
-// named returns the paths that a configuration names for git to obey, seen from top, the directory in which git runs hooks: its
-// hooks, further attributes, the files that it includes, and files that are words of commands.
-func (c configured) named(top, home string) (paths []string) {
+// named returns the paths that the configuration of a repository names for git to obey: its hooks, further attributes, the files
+// that it includes, and files that are words of commands. Git runs hooks in the working tree, and those for a push in the git
+// directory.
+func (c configured) named(r Repository, home string) (paths []string) {
+	top := r.Top
 	paths = append(paths, c.included...)
 	for _, s := range c.settings {
 		name := s.Key[strings.LastIndexByte(s.Key, '.')+1:]
 		switch {
 		case s.Key == "core.hookspath", s.Key == "core.attributesfile":
-			paths = append(paths, absolute(top, expanded(s.Value, home)))
+			paths = append(paths, absolute(top, expanded(s.Value, home)), absolute(r.Common, expanded(s.Value, home)))
 		case !s.isCommand(name):
 		default:
 			for _, word := range strings.Fields(strings.TrimPrefix(s.Value, "!")) {
