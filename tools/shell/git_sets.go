@@ -43,12 +43,18 @@ func (c Command) GitChange() (g GitChange, ok bool) {
 	if len(words) < 2 || words[0].Text != "git" && !strings.HasSuffix(words[0].Text, "/git") {
 		return g, false
 	}
-	args, named := words[2:], plainWords(words[2:])
-	first, last := "", ""
+	g.of(words[1].Text, words[2:])
+	return g, len(g.Keys) > 0 || g.Worktrees || g.Submodules
+}
+
+// of notes what a command of git changes.
+func (g *GitChange) of(command string, args []Word) {
+	named := plainWords(args)
+	first := ""
 	if len(named) > 0 {
-		first, last = named[0], named[len(named)-1]
+		first = named[0]
 	}
-	switch words[1].Text {
+	switch command {
 	case "config":
 		g.Keys = configKeys(args, named)
 	case "remote":
@@ -59,29 +65,8 @@ func (c Command) GitChange() (g GitChange, ok bool) {
 		if flagged(args, "u", "--set-upstream") {
 			g.Keys = branchKeys
 		}
-	case "branch":
-		switch {
-		case flagged(args, "", "--no-track"):
-		case flagged(args, "tumMcC", "--track", "--set-upstream-to", "--unset-upstream", "--move", "--copy", "--edit-description"):
-			g.Keys = branchKeys
-		case flagged(args, "dD", "--delete"):
-			g.Keys, g.Branches = branchKeys, named
-		case len(named) > 1:
-			g.Keys, g.Start = branchKeys, last
-		}
-	case "checkout", "switch":
-		switch {
-		case flagged(args, "", "--no-track"):
-		case flagged(args, "t", "--track"):
-			g.Keys = branchKeys
-		case last != "":
-			g.Keys, g.Start = branchKeys, last
-		}
-	case "worktree":
-		g.Worktrees = listed(" remove move prune repair ", first)
-		if first == "add" && len(named) > 2 && !flagged(args, "", "--no-track") {
-			g.Keys, g.Start = branchKeys, last
-		}
+	case "branch", "checkout", "switch", "worktree":
+		g.branches(command, args, named)
 	case "submodule":
 		if first != "" && !listed(" status summary foreach ", first) {
 			g.Keys, g.Submodules = submoduleKeys, true
@@ -97,7 +82,23 @@ func (c Command) GitChange() (g GitChange, ok bool) {
 			g.Keys = []string{"core.*", "extensions.*"}
 		}
 	}
-	return g, len(g.Keys) > 0 || g.Worktrees || g.Submodules
+}
+
+// branches is for the commands that make branches, which follow one of a remote that they begin at or whose name they have.
+func (g *GitChange) branches(command string, args []Word, named []string) {
+	least := map[string]int{"branch": 2, "checkout": 1, "switch": 1, "worktree": 3}[command] // words that name where to begin
+	switch {
+	case command == "worktree" && len(named) > 0 && named[0] != "add":
+		g.Worktrees = listed(" remove move prune repair ", named[0])
+	case flagged(args, "", "--no-track"):
+	case command == "branch" && flagged(args, "umMcC", "--set-upstream-to", "--unset-upstream", "--move", "--copy", "--edit-description"),
+		command != "worktree" && flagged(args, "t", "--track"):
+		g.Keys = branchKeys
+	case command == "branch" && flagged(args, "dD", "--delete"):
+		g.Keys, g.Branches = branchKeys, named
+	case len(named) >= least && named[len(named)-1] != "":
+		g.Keys, g.Start = branchKeys, named[len(named)-1]
+	}
 }
 
 // configKeys returns the settings that git config is told to set in the repository's own file.
