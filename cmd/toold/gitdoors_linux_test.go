@@ -144,7 +144,7 @@ func TestGitDoorsWithoutNamespaces(t *testing.T) {
 
 // The same as a user without rights.
 func TestGitDoorsAsNobody(t *testing.T) {
-	asNobody(t, "testdata/gitdoors", "^TestGitDoors(|WithoutNamespaces)$")
+	asNobody(t, "testdata/gitdoors", "^TestGitDoors$")
 }
 
 // tryGitDoors tries all doors in a tier, and holds what is open against what the doors say.
@@ -166,9 +166,10 @@ func tryGitDoors(t *testing.T, tier string) {
 			p := s.place(t, d, fmt.Sprint(i))
 			asked := p.try(t, h, d, fmt.Sprint("door", i))
 			opened, output := p.goThrough(t, d)
+			t.Logf("the user's git:\n%s", output)
 			switch known := slices.Contains(d.open, tier); {
 			case opened && !known:
-				t.Errorf("the door is open, and no reason is given for it; the user's git:\n%s", output)
+				t.Error("the door is open, and no reason is given for it")
 			case !opened && known:
 				t.Errorf("the door is shut, and is said to be open: %s", d.why)
 			case !opened && d.byFileTools() && !asked:
@@ -212,6 +213,7 @@ func (p *gitPlace) try(t *testing.T, h *house, d door, session string) (asked bo
 			continue
 		}
 		r := c.finish(id, no)
+		t.Logf("%s %s ends %s:\n%s", a.kind, a.what, outcome(r), textIn(r))
 		if outcome(r) == "DENIED cannot_ask" && a.byFileTool() {
 			asked = true
 		} else if r.GetOutcome() == tooldv1.Outcome_OUTCOME_DENIED || r.GetOutcome() == tooldv1.Outcome_OUTCOME_INVALID {

@@ -48,7 +48,8 @@ func layGitScene(t *testing.T, dir string, environ []string, script string) *git
 		skip(t, "install git")
 	}
 	s := &gitScene{environ: environ, template: filepath.Join(dir, "template"), dir: dir}
-	put(t, filepath.Join(dir, "home", "global.inc"), "[core]\n\thooksPath = .githooks\n")
+	settings := "[core]\n\thooksPath = .githooks\n[filter \"team\"]\n\tclean = tools/team\n"
+	put(t, filepath.Join(dir, "home", "global.inc"), settings)
 	if err := os.Mkdir(s.template, 0o700); err != nil {
 		t.Fatal(err)
 	}

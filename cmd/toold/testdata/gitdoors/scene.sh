@@ -16,6 +16,12 @@ first() {
 	(cd "$dir" && echo one >file && git add file && git commit -qm first)
 }
 
+# tool FILE COMMAND makes a program.
+tool() {
+	printf '#!/bin/sh\n%s\n' "$2" >"$1"
+	chmod +x "$1"
+}
+
 first lib
 first inner
 first foo
@@ -24,10 +30,9 @@ git init -q --bare remote.git
 
 first main
 cd main
-mkdir src tools scripts
+mkdir src scripts
 echo a >src/a.txt
-echo '#!/bin/sh' | tee scripts/pre-push >tools/other
-chmod +x scripts/pre-push
+tool scripts/pre-push :
 git add . && git commit -qm second
 git config extensions.worktreeConfig true
 ln -s ../../scripts/pre-push .git/hooks/pre-push
@@ -47,13 +52,23 @@ git init -q --bare bare.git
 
 # What git runs in a directory that a setting names, or would if there were one.
 first hooked
-(cd hooked && mkdir .githooks && echo '#!/bin/sh' >.githooks/pre-commit && chmod +x .githooks/pre-commit &&
-	git add . && git commit -qm hooks && git config core.hooksPath .githooks)
+(cd hooked && mkdir .githooks && tool .githooks/pre-commit : && git add . && git commit -qm hooks && git config core.hooksPath .githooks)
 git -C hooked worktree add -q ../hooked2
 first soon
 git -C soon config core.hooksPath .githooks
 
-# The user's own configuration names .githooks in every repository of this name.
+# Hooks that the repository itself holds, by a link.
+first shared
+(cd shared && mkdir githooks && tool githooks/pre-commit : && git add . && git commit -qm hooks && rm -r .git/hooks &&
+	ln -s ../githooks .git/hooks)
+
+# Settings of one worktree and of a submodule.
+git -C hooked config extensions.worktreeConfig true
+git -C hooked worktree add -q ../hooked3
+git -C hooked3 config --worktree core.hooksPath .otherhooks
+git -C sub config alias.hi '!tools/hi'
+
+# The user's own configuration names .githooks and tools/team in every repository of this name.
 first global
 
 # A rebase that has stopped.
@@ -75,16 +90,14 @@ cd ..
 first driven
 cd driven
 mkdir tools
-tool() { printf '#!/bin/sh\n%s\n' "$2" >"tools/$1"; }
-for name in diff merge greet credentials; do tool $name :; done
-for name in clean smudge pager; do tool $name 'exec cat'; done
-for name in sign ssh; do tool $name 'exit 1'; done
-for name in edit todo; do tool $name 'echo >>"$1"'; done
-for name in askpass trailer; do tool $name 'echo x'; done
-tool watch 'printf "x\\0/\\0"'
-tool conv 'cat "$1"'
-tool upload 'exec git upload-pack "$@"'
-chmod +x tools/*
+for name in diff merge greet credentials; do tool tools/$name :; done
+for name in clean smudge pager; do tool tools/$name 'exec cat'; done
+for name in sign ssh; do tool tools/$name 'exit 1'; done
+for name in edit todo; do tool tools/$name 'echo >>"$1"'; done
+for name in askpass trailer; do tool tools/$name 'echo x'; done
+tool tools/watch 'printf "x\\0/\\0"'
+tool tools/conv 'cat "$1"'
+tool tools/upload 'exec git upload-pack "$@"'
 echo '*.c filter=c diff=c merge=c' >.gitattributes
 echo 'int x;' >x.c
 printf '[user]\n\tname = B\n' >shared.inc
