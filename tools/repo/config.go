@@ -15,8 +15,8 @@ type Setting struct {
 	Implicit bool // the line has no "=", which git reads as true
 }
 
-// ParseConfig returns the settings of a git configuration file in the order of their lines. It reads the file as git does,
-// to the byte: a key or a value ends at a NUL. It follows no include. White space inside a value stays as it is;
+// ParseConfig returns the settings of a git configuration file in the order of their lines. It reads the file as git
+// does, to the byte: a key or a value ends at a NUL. It follows no include. White space inside a value stays as it is;
 // a git before 2.45 reads each tab there as a space.
 //
 // An error names the line that git refuses. No git command works where such a file is read.
@@ -137,7 +137,8 @@ func (p *configParser) setting(first byte) bool {
 	if c == '=' {
 		value, ok = p.value()
 	}
-	p.settings = append(p.settings, Setting{Key: cString(p.section + string(key)), Value: cString(value), Implicit: c == '\n'})
+	s := Setting{Key: cString(p.section + string(key)), Value: cString(value), Implicit: c == '\n'}
+	p.settings = append(p.settings, s)
 	return ok
 }
 
