@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -32,6 +33,16 @@ func TestScripts(t *testing.T) {
 // raceAtExit takes away the second that each process of a race build waits at its end.
 const raceAtExit = "atexit_sleep_ms=0"
 
+// withoutManagers is a PATH without what language managers put below the home of whoever runs the tests: scripts are about the
+// system's programs.
+func withoutManagers(list string) string {
+	home, err := os.UserHomeDir()
+	dirs := slices.DeleteFunc(filepath.SplitList(list), func(dir string) bool {
+		return err == nil && strings.HasPrefix(dir, home+"/.")
+	})
+	return strings.Join(dirs, string(filepath.ListSeparator))
+}
+
 func setUpScript(env *testscript.Env) error {
 	for name, dir := range map[string]string{
 		"XDG_RUNTIME_DIR": "run", "XDG_STATE_HOME": "state", "XDG_CONFIG_HOME": "config", "HOME": "home", "TMPDIR": "tmp",
@@ -43,6 +54,7 @@ func setUpScript(env *testscript.Env) error {
 		env.Setenv(name, path)
 	}
 	env.Setenv("GORACE", raceAtExit)
+	env.Setenv("PATH", withoutManagers(env.Getenv("PATH")))
 	environ := env.Vars
 	env.Defer(func() {
 		self, err := exec.LookPath("toold")

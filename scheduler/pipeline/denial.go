@@ -100,6 +100,8 @@ func (d SandboxDenial) words() string {
 	var b strings.Builder
 	target := shown(d.Target)
 	switch {
+	case d.Stays:
+		fmt.Fprintf(&b, "It left %s, which can make other programs run something, and which the sandbox could not take away. Look at it and remove it before git is used there.", target)
 	case d.PutBack:
 		fmt.Fprintf(&b, "The sandbox undid a change of %s, which could make other programs run something%s", target, d.broughtBack())
 	case d.MovedTo != "":
@@ -151,7 +153,7 @@ func (d SandboxDenial) tried() bool { return d.Operation == sandbox.Socketing ||
 // is told only when something went wrong. What is protected there is not meant.
 func (d SandboxDenial) kept() bool {
 	home, err := os.UserHomeDir()
-	return err == nil && d.Operation == sandbox.Writing && d.MovedTo == "" && strings.HasPrefix(d.Target, home+"/.") &&
+	return err == nil && d.Operation == sandbox.Writing && d.MovedTo == "" && !d.Stays && strings.HasPrefix(d.Target, home+"/.") &&
 		!slices.ContainsFunc(permission.ProtectedIn(home), func(path string) bool { return workspace.Within(path, d.Target) })
 }
 

@@ -56,7 +56,7 @@ func (c *Call) gitChanges(f *permission.Facts) (changes gitChange) {
 			for _, place := range places {
 				f.Accesses = append(f.Accesses, permission.Access{
 					Named: place, Real: place, Write: true, Unnamed: true, Inside: true, By: i + 1, Part: command.Text,
-					Runs: "where " + settingsOf(change.Keys) + " would be set and which can make git run programs",
+					Runs: settingsOf(change.Keys),
 				})
 			}
 			changes.places, changes.Keys = append(changes.places, places...), append(changes.Keys, change.Keys...)
@@ -65,12 +65,13 @@ func (c *Call) gitChanges(f *permission.Facts) (changes gitChange) {
 	return changes
 }
 
-// settingsOf names settings in words.
+// settingsOf says of a place in a git directory which settings would be set there.
 func settingsOf(keys []string) string {
+	const runs = "which can make git run programs"
 	if len(keys) == 0 {
-		return "nothing"
+		return runs
 	}
-	return strings.Join(keys, ", ")
+	return "where " + strings.Join(keys, ", ") + " would be set and " + runs
 }
 
 // repositories protects what makes git run programs in the roots, and returns what is to be done when the processes of the call
@@ -106,9 +107,11 @@ func (l layout) repositories(c *Call, f *permission.Facts, roots []string, open 
 			if open(change.Path) {
 				continue
 			}
-			if d, err := sandbox.SetAside(change.Path, (*sandbox.Content)(change.Before)); err == nil {
-				denials = append(denials, d)
+			d, err := sandbox.SetAside(change.Path, (*sandbox.Content)(change.Before))
+			if err != nil {
+				d = sandbox.Denial{Operation: sandbox.Writing, Target: change.Path, Count: 1, Stays: true}
 			}
+			denials = append(denials, d)
 		}
 		return denials
 	}

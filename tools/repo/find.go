@@ -50,17 +50,27 @@ type folder struct {
 	dirs    []string // names of the directories in it
 	link    bool     // it has a .git that is not a directory
 	git     bool     // it is a git directory
+	objects bool     // it is named objects
 }
 
 // A stamp tells whether a directory has changed: making, moving or removing an entry sets its time of change, which no
 // program can set back.
-type stamp struct{ inode, changed uint64 }
+type stamp struct {
+	file    identity
+	changed uint64 // in nanoseconds since 1970
+}
+
+// An identity tells a file from all others that exist at the time.
+type identity struct{ device, inode uint64 }
 
 // Find returns the git directories of root, an absolute path without symbolic links. Directories near the top are looked at
 // first.
-func (f *Finder) Find(root string) Found {
+func (f *Finder) Find(root string) Found { return f.find(root, cmp.Or(f.most, maxFolders)) }
+
+// find looks at no more than that many directories.
+func (f *Finder) find(root string, most int) Found {
 	before := f.remembered(root)
-	s := search{most: cmp.Or(f.most, maxFolders), before: before, folders: make(map[string]*folder, len(before))}
+	s := search{most: most, before: before, folders: make(map[string]*folder, len(before))}
 	s.below(root)
 	var found Found
 	for path, folder := range s.folders {
@@ -148,7 +158,7 @@ func (s *search) below(root string) {
 		}
 		s.folders[path] = folder
 		for _, name := range folder.dirs {
-			if !folder.git || name != "objects" { // of which there are hundreds
+			if !folder.objects || !isObjects(name) {
 				queue = append(queue, filepath.Join(path, name))
 			}
 		}
@@ -169,7 +179,7 @@ func (s *search) folder(path string) *folder {
 	if err != nil {
 		return unlisted(path)
 	}
-	read := &folder{stamp: now, settled: time.Since(time.Unix(0, int64(now.changed))) > settling}
+	read := &folder{objects: filepath.Base(path) == "objects", stamp: now, settled: time.Since(time.Unix(0, int64(now.changed))) > settling}
 	names := map[string]bool{}
 	for _, e := range entries {
 		switch names[e.Name()] = true; {
@@ -197,6 +207,11 @@ func unlisted(path string) *folder {
 		}
 	}
 	return read
+}
+
+// isObjects reports whether git keeps objects in a directory of that name, of which a repository has hundreds.
+func isObjects(name string) bool {
+	return name == "pack" || name == "info" || len(name) == 2 && strings.Trim(name, "0123456789abcdef") == ""
 }
 
 // within reports whether path is dir or lies below it; both are clean.

@@ -7,12 +7,9 @@ import (
 	"strings"
 )
 
-// inGitDir are the parts of a git directory that make git run something, or lead it to what does. Everyday git changes
-// none of them but config. Source: gitrepository-layout(5).
-var inGitDir = []string{"config", "config.worktree", "hooks", "info/attributes", "commondir"}
-
-// inWorktree are those in the git directory of a linked worktree, which has its configuration and hooks elsewhere.
-var inWorktree = []string{"config.worktree", "commondir", "gitdir"}
+// guarded are the parts of a git directory that make git run something, or lead it to what does. The last one is a linked
+// worktree's. Everyday git changes none of them but config. Source: gitrepository-layout(5).
+var guarded = []string{"config", "config.worktree", "hooks", "info/attributes", "commondir", "gitdir"}
 
 // rebaseTodo is where git keeps what a rebase that has stopped will do, its commands for a shell among that. It is never bound: git
 // writes it in everyday work.
@@ -20,11 +17,7 @@ const rebaseTodo = "rebase-merge/git-rebase-todo"
 
 // GuardedIn returns the paths in the git directory dir, there or not, that make git run something or lead it to what does.
 func GuardedIn(dir string) (paths []string) {
-	names := inGitDir
-	if exists(filepath.Join(dir, "commondir")) {
-		names = inWorktree
-	}
-	for _, name := range names {
+	for _, name := range guarded {
 		paths = append(paths, filepath.Join(dir, name))
 	}
 	return paths
@@ -34,7 +27,7 @@ func GuardedIn(dir string) (paths []string) {
 type Guard struct {
 	roots, dirs, links []string // all git directories, and all files that lead to one
 	home               string
-	listed             map[string]bool // what Firm and Loose hold
+	listed             map[string]bool // what Firm holds, which is true, and what Loose does
 	// Firm are the paths, there or not, of the repositories that the roots are or lie in, of those one directory below, and
 	// of their submodules and worktrees. Loose are those of repositories deeper down, which programs make and
 	// remove as a whole, such as a build's own checkouts.
@@ -57,6 +50,12 @@ func (f *Finder) Guard(roots []string, dir, home string) *Guard {
 		}
 		for _, r := range near {
 			g.add(true, f.obeyed(r, home, g.holds)...)
+		}
+		for _, path := range slices.Concat(found.Dirs, found.Links) {
+			if own := Leads(path); own != "" && filepath.Base(path) == ".git" {
+				r := Repository{Dir: own, Common: CommonOf(own), Top: filepath.Dir(path)}
+				g.add(firm(own), f.obeyed(r, home, g.holds)...)
+			}
 		}
 		for _, own := range found.Dirs {
 			g.add(firm(own), GuardedIn(own)...)
@@ -96,13 +95,11 @@ func (g *Guard) add(firm bool, paths ...string) {
 		list = &g.Firm
 	}
 	for _, path := range paths {
-		if !g.listed[path] {
-			g.listed[path] = true
-			*list = append(*list, path)
-		}
-		if real := throughLink(path); real != "" && g.holds(real) && !g.listed[real] {
-			g.listed[real] = true
-			*list = append(*list, real)
+		for _, path := range []string{path, throughLink(path)} {
+			if _, known := g.listed[path]; path != "" && !known && g.holds(path) {
+				g.listed[path] = firm
+				*list = append(*list, path)
+			}
 		}
 	}
 }
@@ -119,19 +116,22 @@ func throughLink(path string) string {
 }
 
 func (g *Guard) holds(path string) bool {
-	return slices.ContainsFunc(g.roots, func(root string) bool { return path != root && within(path, root) })
+	return slices.ContainsFunc(slices.Concat(g.roots, g.Shared), func(tree string) bool { return path != tree && within(path, tree) })
 }
 
 // obeyed returns what the configuration of a repository names for git to obey, as far as held accepts it.
 func (f *Finder) obeyed(r Repository, home string, held func(path string) bool) (paths []string) {
 	files := append(UserFiles(home), filepath.Join(r.Common, "config"), filepath.Join(r.Dir, "config.worktree"))
-	named := f.settings(home, files...).named(r, home)
-	for _, dir := range append(slices.Clip(named), filepath.Join(r.Common, "hooks")) {
+	named := append(f.settings(home, files...).named(r, home), filepath.Join(r.Common, "hooks"))
+	for _, dir := range slices.Clone(named) {
 		named = append(named, linkedIn(dir)...)
 	}
 	for _, path := range named {
-		if held(path) {
-			paths = append(paths, path)
+		real, _ := filepath.EvalSymlinks(path) // empty: nothing is there
+		for _, path := range []string{path, real} {
+			if path != "" && held(path) {
+				paths = append(paths, path)
+			}
 		}
 	}
 	return paths
@@ -183,7 +183,7 @@ func (f *Finder) Runs(path, home string) string {
 
 // isGuarded reports whether a path below a git directory is one that git obeys, or lies in one.
 func isGuarded(rest string) bool {
-	return slices.ContainsFunc(slices.Concat(inGitDir, inWorktree), func(name string) bool { return within(rest, name) })
+	return slices.ContainsFunc(guarded, func(name string) bool { return within(rest, name) })
 }
 
 // isPart reports whether a directory needs an entry of that name to be a git directory.

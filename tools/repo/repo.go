@@ -76,14 +76,12 @@ func CommonOf(dir string) string {
 	return common
 }
 
-// isGitDir reports whether git would take dir for a git directory: it has HEAD, and objects and refs of its own or in the
-// common directory. What HEAD holds is not looked at, so that nothing that is about to become one is missed.
-func isGitDir(dir string) bool {
-	return exists(filepath.Join(dir, "HEAD")) &&
-		(exists(filepath.Join(dir, "commondir")) || exists(filepath.Join(dir, "objects")) && exists(filepath.Join(dir, "refs")))
-}
+// isGitDir reports whether git would take dir for a git directory. What HEAD holds is not looked at, so that a directory that is
+// about to become one counts.
+func isGitDir(dir string) bool { return Completes(dir, "") }
 
-// Completes reports whether dir is a git directory once it has an entry of that name.
+// Completes reports whether dir is a git directory once it has an entry of that name: it then has HEAD, and objects and refs of its
+// own or in the common directory.
 func Completes(dir, name string) bool {
 	has := func(entry string) bool { return entry == name || exists(filepath.Join(dir, entry)) }
 	return has("HEAD") && (has("commondir") || has("objects") && has("refs"))

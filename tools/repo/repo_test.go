@@ -231,12 +231,12 @@ func TestWatch(t *testing.T) {
 // TestRuns: which writes can make git run programs.
 func TestRuns(t *testing.T) {
 	g, f := newGround(t), new(Finder)
-	g.sh(`cd root && mkdir -p .githooks part && git config core.hooksPath .githooks && git config include.path ../conf/extra && git config alias.x '!sh ./tool.sh' && echo x >tool.sh
+	g.sh(`cd root && mkdir -p .githooks part && git config core.hooksPath .githooks && git config include.path ../conf/extra && git config alias.x '!sh ./tool.sh' && git config alias.y '!absent/tool a/b' && echo x >tool.sh
 		mkdir part/objects part/refs`)
 	for name, want := range map[string]bool{
 		"root/a.go": false, "root/HEAD": false, "root/objects/x": false, "root/sub/.git": true, "root/.git/config": true, "root/.git/hooks/x": true,
 		"root/bare.git/config": true, "root/bare.git/hooks/x": true, "root/bare.git/objects/x": false, "root/part/HEAD": true, "root/part/x": false,
-		"root/.githooks/pre-commit": true, "root/conf/extra": true, "root/tool.sh": true, "root/sub/tool.sh": false, "root/near/tool.sh": false,
+		"root/absent/tool": true, "root/a/b": false, "root/.githooks/pre-commit": true, "root/conf/extra": true, "root/tool.sh": true, "root/sub/tool.sh": false, "root/near/tool.sh": false,
 		"root/.git/modules/third_party/foo/config": true, "root/.git/worktrees/linked/commondir": true, "root/linked/tool.sh": false,
 	} {
 		if got := f.Runs(g.at(name), g.at("home")); (got != "") != want {

@@ -12,7 +12,7 @@ import (
 // and that make git run nothing. A last component of * stands for any name. Source: git-config(1) of 2.39 to 2.47.
 var harmless = strings.Fields(`
 	core.repositoryformatversion core.filemode core.bare core.logallrefupdates core.ignorecase core.precomposeunicode core.symlinks
-	core.worktree core.autocrlf core.eol core.safecrlf core.quotepath core.longpaths core.sparsecheckout core.sparsecheckoutcone
+	core.autocrlf core.eol core.safecrlf core.quotepath core.longpaths core.sparsecheckout core.sparsecheckoutcone
 	core.sharedrepository core.untrackedcache core.splitindex core.commitgraph core.multipackindex core.abbrev core.compression
 	branch.* extensions.* user.* submodule.* remote.* index.* feature.* color.* column.* advice.*
 	pull.rebase pull.ff push.default push.autosetupremote push.followtags fetch.prune fetch.prunetags rebase.autosquash
@@ -189,14 +189,16 @@ func (c configured) named(r Repository, home string) (paths []string) {
 	for _, s := range c.settings {
 		name := s.Key[strings.LastIndexByte(s.Key, '.')+1:]
 		switch {
-		case s.Key == "core.hookspath", s.Key == "core.attributesfile":
+		case s.Key == "core.hookspath", s.Key == "core.attributesfile", s.Key == "init.templatedir":
 			paths = append(paths, absolute(top, expanded(s.Value, home)), absolute(r.Common, expanded(s.Value, home)))
 		case !s.isCommand(name):
 		default:
-			for _, word := range strings.Fields(strings.TrimPrefix(s.Value, "!")) {
-				path := absolute(top, expanded(strings.Trim(word, `"';|&()`), home))
-				if info, err := os.Lstat(path); err == nil && info.Mode().IsRegular() {
-					paths = append(paths, path)
+			for n, word := range strings.Fields(strings.TrimPrefix(s.Value, "!")) {
+				word = strings.Trim(word, `"';|&()`)
+				path := absolute(top, expanded(word, home))
+				info, err := os.Stat(path)
+				if err == nil && info.Mode().IsRegular() || n == 0 && err != nil && strings.Contains(word, "/") {
+					paths = append(paths, path) // also a program that is not there yet
 				}
 			}
 		}

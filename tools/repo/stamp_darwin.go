@@ -7,5 +7,5 @@ import (
 
 func stampOf(info fs.FileInfo) stamp {
 	stat, _ := info.Sys().(*syscall.Stat_t) // os.Lstat always has one
-	return stamp{inode: stat.Ino, changed: uint64(stat.Ctimespec.Nano())}
+	return stamp{file: identity{uint64(stat.Dev), stat.Ino}, changed: uint64(stat.Ctimespec.Nano())}
 }

@@ -12,7 +12,7 @@ type state struct {
 	kind    kind
 	mode    fs.FileMode
 	data    []byte // of a regular file, or where a symbolic link leads
-	stamp   stamp  // of what is not read
+	stamp   stamp
 	entries map[string]state
 }
 
@@ -26,31 +26,43 @@ const (
 	other // what is not read: a larger file, a device
 )
 
-// maxEntries is how many entries of a directory are recorded. Ours: git knows about 30 hooks, and has an example of half of them.
-const maxEntries = 200
+// maxEntries is how many entries of a directory are read, and budget how many bytes of all that is recorded for a call; of others
+// only the time of change is. Ours: git knows about 30 hooks, and a configuration is some kilobytes.
+const (
+	maxEntries = 200
+	budget     = 16 << 20
+)
+
+// A recorder reads states.
+type recorder struct{ left int } // bytes
 
 // stateOf returns what is at path, for a directory with the entries directly in it, apart from git's examples of hooks.
-func stateOf(path string) state {
-	s := single(path)
+func (r *recorder) stateOf(path string) state {
+	s := r.single(path)
 	if s.kind != directory {
 		return s
 	}
 	entries, err := os.ReadDir(path)
-	if err != nil || len(entries) > maxEntries {
+	if err != nil {
 		s.kind = other
 		return s
 	}
-	s.stamp, s.entries = stamp{}, map[string]state{}
+	s.entries = map[string]state{}
 	for _, e := range entries {
 		if isSample(e.Name()) {
 			continue
 		}
-		s.entries[e.Name()] = single(filepath.Join(path, e.Name()))
+		full := recorder{}
+		if len(s.entries) < maxEntries {
+			s.entries[e.Name()] = r.single(filepath.Join(path, e.Name()))
+		} else {
+			s.entries[e.Name()] = full.single(filepath.Join(path, e.Name()))
+		}
 	}
 	return s
 }
 
-func single(path string) state {
+func (r *recorder) single(path string) state {
 	info, err := os.Lstat(path)
 	if err != nil {
 		return state{}
@@ -61,19 +73,23 @@ func single(path string) state {
 		s.kind = directory
 	case info.Mode()&fs.ModeSymlink != 0:
 		target, _ := os.Readlink(path)
-		s.kind, s.data, s.stamp = link, []byte(target), stamp{}
-	case info.Mode().IsRegular():
+		s.kind, s.data = link, []byte(target)
+	case info.Mode().IsRegular() && info.Size() <= int64(r.left):
 		if data, err := ReadSmall(path); err == nil {
-			s.kind, s.data, s.stamp = regular, data, stamp{}
+			s.kind, s.data = regular, data
+			r.left -= len(data)
 		}
 	}
 	return s
 }
 
-// same reports whether two states are equal, as far as they are known: what is not read counts as changed when its time of
+// same reports whether two states are equal, as far as they are known: what was not read counts as changed when its time of
 // change has moved on.
 func (s state) same(o state) bool {
-	if s.kind != o.kind || s.stamp != o.stamp || s.mode != o.mode || !bytes.Equal(s.data, o.data) || len(s.entries) != len(o.entries) {
+	if s.kind == other || o.kind == other {
+		return s.stamp == o.stamp
+	}
+	if s.kind != o.kind || s.mode != o.mode || !bytes.Equal(s.data, o.data) || len(s.entries) != len(o.entries) {
 		return false
 	}
 	for name, entry := range s.entries {
@@ -104,6 +120,6 @@ func (s state) file() *File {
 
 // textOf returns what a link says, so that a change of it is seen.
 func textOf(path string) string {
-	s := single(path)
+	s := (&recorder{left: largest}).single(path)
 	return string(rune('0'+s.kind)) + string(s.data)
 }

@@ -12,13 +12,14 @@ import (
 
 // A Watch remembers what made git run programs before a call, to tell afterwards what the call has left.
 type Watch struct {
-	finder  *Finder
-	guard   *Guard
-	allowed Allowed
-	states  map[string]state
-	inodes  map[uint64]string // the git directories, and the links, by their inodes
-	texts   map[string]string // what the links say, by their paths
-	begun   time.Time
+	finder   *Finder
+	guard    *Guard
+	allowed  Allowed
+	states   map[string]state
+	files    map[identity]string // the git directories, and the links
+	texts    map[string]string   // what the links say, by their paths
+	template map[string][]byte   // the hooks of new repositories
+	begun    time.Time
 }
 
 // A Change is something that was left where it would make git run programs.
@@ -43,13 +44,17 @@ type Allowed struct {
 // Watch records the state of the given paths, and which git directories there are.
 func (f *Finder) Watch(g *Guard, paths []string, allowed Allowed) *Watch {
 	w := &Watch{
-		finder: f, guard: g, allowed: allowed, states: map[string]state{}, inodes: map[uint64]string{}, texts: map[string]string{}, begun: time.Now(),
+		finder: f, guard: g, allowed: allowed, states: map[string]state{}, files: map[identity]string{}, texts: map[string]string{},
+		template: f.template(g.home), begun: time.Now(),
 	}
+	r := recorder{left: budget}
 	for _, path := range paths {
-		w.states[path] = stateOf(path)
+		w.states[path] = r.stateOf(path)
 	}
 	for _, path := range slices.Concat(g.dirs, g.links) {
-		w.inodes[inodeOf(path)] = path
+		if file, ok := identityOf(path); ok {
+			w.files[file] = path
+		}
 	}
 	for _, link := range g.links {
 		w.texts[link] = textOf(link)
@@ -57,24 +62,44 @@ func (f *Finder) Watch(g *Guard, paths []string, allowed Allowed) *Watch {
 	return w
 }
 
+// known returns where a git directory or a link was before the call; empty: it was not found then.
+func (w *Watch) known(path string) string {
+	file, ok := identityOf(path)
+	if !ok {
+		return ""
+	}
+	return w.files[file]
+}
+
+func identityOf(path string) (file identity, ok bool) {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return file, false
+	}
+	return stampOf(info).file, true
+}
+
 // Changes returns what now makes git run programs and did not before: what stands at the watched paths, and in git
 // directories and links that are new.
 func (w *Watch) Changes() (changes []Change) {
-	for path, before := range w.states {
-		changes = append(changes, w.compare(path, before, stateOf(path))...)
-	}
-	j := judge{Watch: w, template: w.finder.template(w.guard.home)}
+	j := judge{Watch: w, found: map[string]bool{}}
+	var links []string
 	for _, root := range w.guard.roots {
-		found := w.finder.Find(root)
-		j.dirs = append(j.dirs, found.Dirs...)
-		j.links = append(j.links, found.Links...)
+		found := w.finder.find(root, farther*maxFolders)
+		for _, dir := range found.Dirs {
+			j.found[dir] = true
+		}
+		links = append(links, found.Links...)
 	}
-	for _, dir := range j.dirs {
-		if w.inodes[inodeOf(dir)] != dir && w.isNew(dir) {
+	for path, before := range w.states {
+		changes = append(changes, j.compare(path, before, now(path))...)
+	}
+	for dir := range j.found {
+		if w.known(dir) != dir && w.isNew(dir) {
 			changes = append(changes, j.dir(dir)...)
 		}
 	}
-	for _, link := range j.links {
+	for _, link := range links {
 		if w.states[link].kind == absent && w.isNew(filepath.Dir(link)) && !j.leadsWell(link) {
 			changes = append(changes, Change{Path: link})
 		}
@@ -83,13 +108,12 @@ func (w *Watch) Changes() (changes []Change) {
 	return slices.CompactFunc(changes, func(a, b Change) bool { return a.Path == b.Path })
 }
 
-func inodeOf(path string) uint64 {
-	info, err := os.Lstat(path)
-	if err != nil {
-		return 0
-	}
-	return stampOf(info).inode
-}
+// farther is how many times more directories are looked at after a call than before it, so that a call cannot hide a
+// repository behind directories that it makes.
+const farther = 10
+
+// now returns what is at path.
+func now(path string) state { return (&recorder{left: budget}).stateOf(path) }
 
 // isNew reports whether a directory that was not found before may have come into being, or to its place, since then. Only where not
 // all were found before may it have been there.
@@ -99,22 +123,22 @@ func (w *Watch) isNew(dir string) bool {
 }
 
 // compare returns what is worse at one path than it was.
-func (w *Watch) compare(path string, before, now state) (changes []Change) {
+func (j *judge) compare(path string, before, now state) (changes []Change) {
 	switch {
 	case now.kind == absent, before.same(now):
 		return nil
 	case before.kind == directory && now.kind == directory:
 		for name, entry := range now.entries {
-			changes = append(changes, w.compare(filepath.Join(path, name), before.entries[name], entry)...)
+			changes = append(changes, j.compare(filepath.Join(path, name), before.entries[name], entry)...)
 		}
 		return changes
 	case filepath.Base(path) == "gitdir" && Leads(pointer(path, "")) == filepath.Dir(path):
 		return nil
 	case strings.HasSuffix(path, "/"+rebaseTodo):
-		return w.todo(path, before, now)
-	case filepath.Base(path) == ".git" && Answers(Leads(path), path):
+		return j.todo(path, before, now)
+	case filepath.Base(path) == ".git" && j.answers(path):
 		return nil
-	case isConfig(path) && now.kind == regular && w.tolerable(path, before.data, now.data):
+	case isConfig(path) && now.kind == regular && j.tolerable(path, before.data, now.data):
 		return nil
 	case now.kind == directory && len(now.entries) == 0:
 		return nil
@@ -125,15 +149,22 @@ func (w *Watch) compare(path string, before, now state) (changes []Change) {
 // todo returns what the list of a rebase has gained of commands for a shell that the call does not name, with the list without
 // them.
 func (w *Watch) todo(path string, before, now state) []Change {
+	if now.kind != regular {
+		return []Change{{Path: path, Before: before.file()}}
+	}
+	old := map[string]bool{}
+	for line := range bytes.Lines(before.data) {
+		old[string(line)] = true
+	}
 	var kept []byte
 	for line := range bytes.Lines(now.data) {
-		command, text, _ := strings.Cut(strings.TrimSpace(string(line)), " ")
-		runs := command == "exec" || command == "x"
-		if !runs || bytes.Contains(before.data, line) || slices.Contains(w.allowed.Programs, strings.TrimSpace(text)) {
+		words := strings.Fields(string(line))
+		runs := len(words) > 0 && (words[0] == "exec" || words[0] == "x")
+		if !runs || old[string(line)] || slices.Contains(w.allowed.Programs, strings.Join(words[1:], " ")) {
 			kept = append(kept, line...)
 		}
 	}
-	if now.kind == regular && len(kept) == len(now.data) {
+	if len(kept) == len(now.data) {
 		return nil
 	}
 	return []Change{{Path: path, Before: &File{Data: kept, Mode: now.mode.Perm()}}}
@@ -145,13 +176,17 @@ func isConfig(path string) bool {
 
 // tolerable reports whether a configuration says nothing new that makes git run programs, apart from what is allowed.
 func (w *Watch) tolerable(path string, before, now []byte) bool {
-	old, _ := ParseConfig(before) // of one that git refused everything is new
+	was, _ := ParseConfig(before) // of one that git refused everything is new
+	old := map[Setting]bool{}
+	for _, s := range was {
+		old[s] = true
+	}
 	settings, err := ParseConfig(now)
 	if err != nil {
 		return false
 	}
 	return !slices.ContainsFunc(settings, func(s Setting) bool {
-		return !slices.Contains(old, s) && !s.Harmless() && !w.allows(s.Key) && !w.leadsInside(filepath.Dir(path), s)
+		return !old[s] && !s.Harmless() && !w.allows(s.Key) && !w.leadsInside(filepath.Dir(path), s)
 	})
 }
 
@@ -162,34 +197,34 @@ func (w *Watch) allows(key string) bool {
 	})
 }
 
-// leadsInside reports whether a setting names a working tree within the roots, as that of a submodule does.
+// leadsInside reports whether a setting names the working tree of a submodule, which leads back to the git directory dir.
 func (w *Watch) leadsInside(dir string, s Setting) bool {
 	if s.Key != "core.worktree" || filepath.Base(dir) == ".git" {
 		return false
 	}
 	top := absolute(dir, s.Value)
-	return slices.ContainsFunc(w.guard.roots, func(root string) bool { return within(top, root) })
+	return slices.ContainsFunc(w.guard.roots, func(root string) bool { return within(top, root) }) && Leads(filepath.Join(top, ".git")) == dir
 }
 
 // A judge decides about what is new.
 type judge struct {
 	*Watch
-	dirs, links []string // all that there are now
-	template    map[string][]byte
+	found map[string]bool // the git directories that there are now
 }
 
-// dir returns what in a new git directory would make git run programs. One that was only moved may keep what it had, and
-// a copy what the repositories of the roots have.
+// dir returns what in a new git directory would make git run programs. One that was only moved may keep what it had.
 func (j *judge) dir(dir string) (changes []Change) {
-	moved := j.inodes[inodeOf(dir)]
-	changes = j.compare(filepath.Join(dir, rebaseTodo), state{}, stateOf(filepath.Join(dir, rebaseTodo)))
+	moved := j.known(dir)
+	todo := filepath.Join(dir, rebaseTodo)
+	changes = j.compare(todo, j.states[filepath.Join(moved, rebaseTodo)], now(todo))
 	for _, path := range GuardedIn(dir) {
-		now := stateOf(path)
 		rest, _ := filepath.Rel(dir, path)
-		if before, watched := j.states[filepath.Join(moved, rest)]; moved != "" && (!watched || before.same(now)) {
-			continue // what is not watched could not be changed
+		stands, was := now(path), filepath.Join(moved, rest)
+		before, watched := j.states[was]
+		if kept := moved != "" && (watched && before.same(stands) || !watched && j.guard.listed[was]); kept {
+			continue // what is bound could not be changed
 		}
-		if !j.acceptable(dir, rest, now) {
+		if !j.acceptable(dir, rest, stands) {
 			changes = append(changes, Change{Path: path})
 		}
 	}
@@ -199,60 +234,39 @@ func (j *judge) dir(dir string) (changes []Change) {
 func (j *judge) acceptable(dir, rest string, now state) bool {
 	switch rest {
 	case "config", "config.worktree":
-		return now.kind == absent || now.kind == regular && j.tolerable(filepath.Join(dir, rest), j.known(rest, now.data), now.data)
+		return now.kind == absent || now.kind == regular && j.tolerable(filepath.Join(dir, rest), nil, now.data)
 	case "hooks":
-		return now.kind == absent || now.kind == directory && !now.irregular() && j.onlyKnown(now.entries)
+		return now.kind == absent || now.kind == directory && !now.irregular() && j.fromTemplate(now.entries)
 	case "commondir":
 		common := CommonOf(dir)
-		return now.kind == absent || slices.Contains(j.dirs, common) && dir == filepath.Join(common, "worktrees", filepath.Base(dir))
+		return now.kind == absent || j.found[common] && dir == filepath.Join(common, "worktrees", filepath.Base(dir))
 	case "gitdir":
-		return true
+		return true // without a link that leads back, it leads git nowhere
 	}
 	return now.kind == absent
 }
 
-// known returns data if a repository of the roots has the very same file, which its configuration then only repeats.
-func (j *judge) known(rest string, data []byte) []byte {
-	if slices.ContainsFunc(j.firmFiles(rest), func(own []byte) bool { return bytes.Equal(own, data) }) {
-		return data
-	}
-	return nil
-}
-
-// onlyKnown reports whether all hooks are those that git puts into new repositories, or those of a repository of the roots.
-func (j *judge) onlyKnown(entries map[string]state) bool {
+// fromTemplate reports whether all hooks are those that git puts into new repositories of the user.
+func (j *judge) fromTemplate(entries map[string]state) bool {
 	for name, entry := range entries {
-		same := func(own []byte) bool { return bytes.Equal(own, entry.data) }
-		if hook, ok := j.template[name]; !(ok && same(hook)) && !slices.ContainsFunc(j.firmFiles("hooks/"+name), same) {
+		if hook, ok := j.template[name]; !ok || !bytes.Equal(hook, entry.data) {
 			return false
 		}
 	}
 	return true
 }
 
-// firmFiles returns the content of the files of that name in the git directories of the roots' own repositories, in which the
-// call could not change them.
-func (j *judge) firmFiles(rest string) (files [][]byte) {
-	for _, dir := range j.guard.dirs {
-		path := filepath.Join(dir, rest)
-		guarded := func(own string) bool { return within(path, own) }
-		if _, watched := j.states[path]; watched || j.inodes[inodeOf(dir)] != dir || !slices.ContainsFunc(j.guard.Firm, guarded) {
-			continue
-		}
-		if data, err := ReadSmall(path); err == nil {
-			files = append(files, data)
-		}
-	}
-	return files
+// answers reports whether a link leads to a git directory that was found, and thus judged, and that names the link itself.
+func (j *judge) answers(link string) bool {
+	own := Leads(link)
+	return j.found[own] && Answers(own, link)
 }
 
-// leadsWell reports whether a new link leads to a git directory that has been judged, or that names the link itself.
+// leadsWell reports whether a link may stay that was not watched.
 func (j *judge) leadsWell(link string) bool {
-	own := Leads(link)
-	if before := j.inodes[inodeOf(link)]; before != "" && j.texts[before] == textOf(link) {
+	if before := j.known(link); before != "" && j.texts[before] == textOf(link) {
 		return true // it is what it was, here or where it has been moved from
 	}
-	known := slices.Concat(j.guard.roots, j.guard.Shared) // elsewhere the call may have made what answers
-	answers := slices.ContainsFunc(known, func(dir string) bool { return within(own, dir) }) && Answers(own, link)
-	return own != "" && (answers || slices.Contains(j.dirs, own) && j.inodes[inodeOf(own)] == "")
+	own := Leads(link)
+	return j.answers(link) || j.found[own] && j.known(own) == "" // a new one, which is judged itself
 }

@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"io/fs"
+	"os"
 	"slices"
 	"strings"
 )
@@ -24,6 +25,20 @@ func (r *Runner) Spare(path string) {
 		p.spared = append(p.spared, path)
 		p.mu.Unlock()
 	}
+}
+
+// takeAway moves what stands there now aside, so that nothing is lost and no program finds it by its name, and returns what it
+// has moved.
+func (a absences) takeAway() (denials []Denial) {
+	for _, path := range a {
+		if _, err := os.Lstat(path); err != nil {
+			continue
+		}
+		if d, err := SetAside(path, nil); err == nil {
+			denials = append(denials, d)
+		}
+	}
+	return denials
 }
 
 // without gives those that hold none of the paths.

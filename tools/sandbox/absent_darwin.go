@@ -7,21 +7,9 @@ import (
 	"time"
 )
 
-// takeAway moves what stands there now aside and says so.
-func (a absences) takeAway() (denials []Denial) {
-	for _, path := range a {
-		if _, err := os.Lstat(path); err != nil {
-			continue
-		}
-		if d, err := SetAside(path, nil); err == nil {
-			denials = append(denials, d)
-		}
-	}
-	return denials
-}
-
 // SetAside renames what stands at a protected path, within its directory, and puts a regular file with the content before in
-// its place unless that is nil. It returns the denial that reports it.
+// its place unless that is nil. It returns the denial that reports it. Unlike on Linux it follows symbolic links in directories, and
+// does the two one after the other.
 func SetAside(path string, before *Content) (Denial, error) {
 	aside := filepath.Join(filepath.Dir(path), fmt.Sprintf(".denied-%s-%x", filepath.Base(path), time.Now().UnixNano()))
 	if err := os.Rename(path, aside); err != nil {

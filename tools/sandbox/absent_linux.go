@@ -13,45 +13,66 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// takeAway moves what stands there now aside, so that nothing is lost and nobody finds it by its name, and says so.
-func (a absences) takeAway() (denials []Denial) {
-	for _, path := range a {
-		if _, err := os.Lstat(path); err != nil {
-			continue
-		}
-		if d, err := SetAside(path, nil); err == nil {
-			denials = append(denials, d)
-		}
-	}
-	return denials
-}
-
 // SetAside renames what stands at a protected path, within its directory, and puts a regular file with the content before in
-// its place unless that is nil. Where both happen, they happen in one step. It returns the denial that reports it. It follows
-// no symbolic link: a path that leads elsewhere now is not the one that was to be protected.
+// its place unless that is nil. Where both happen, they happen in one step if the file system can. It returns the denial that
+// reports it. It follows no symbolic link: where the directory of the path is one, the link itself is moved.
 func SetAside(path string, before *Content) (Denial, error) {
-	how := &unix.OpenHow{Flags: unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS}
+	if info, err := os.Lstat(filepath.Dir(path)); err == nil && info.Mode()&os.ModeSymlink != 0 {
+		return SetAside(filepath.Dir(path), nil)
+	}
+	how := &unix.OpenHow{Flags: unix.O_RDONLY | unix.O_DIRECTORY | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS}
 	dir, err := unix.Openat2(unix.AT_FDCWD, filepath.Dir(path), how)
 	if err != nil {
-		return Denial{}, fmt.Errorf("opening the directory of %s: %w", path, err)
+		how.Flags = unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC // it may not be listed
+		if dir, err = unix.Openat2(unix.AT_FDCWD, filepath.Dir(path), how); err != nil {
+			return Denial{}, fmt.Errorf("opening the directory of %s: %w", path, err)
+		}
 	}
 	defer unix.Close(dir)
 	name := fmt.Sprintf(".denied-%s-%x", filepath.Base(path), time.Now().UnixNano())
-	flags := uint(unix.RENAME_NOREPLACE)
-	if before != nil {
-		flags = unix.RENAME_EXCHANGE
-		if err := before.create(dir, name); err != nil {
-			return Denial{}, fmt.Errorf("writing what stood at %s: %w", path, err)
-		}
+	err = before.exchange(dir, filepath.Base(path), name)
+	if errors.Is(err, unix.EACCES) {
+		defer writable(dir)()
+		err = before.exchange(dir, filepath.Base(path), name)
 	}
-	if err := unix.Renameat2(dir, filepath.Base(path), dir, name, flags); err != nil {
-		if before != nil {
-			_ = unix.Unlinkat(dir, name, 0)
-		}
+	if err != nil {
 		return Denial{}, fmt.Errorf("moving %s aside: %w", path, err)
 	}
 	aside := filepath.Join(filepath.Dir(path), name)
 	return Denial{Operation: Writing, Target: path, Count: 1, MovedTo: aside, PutBack: before != nil}, nil
+}
+
+// writable lets an open directory of the user's own be written, and returns what takes that back.
+func writable(dir int) (restore func()) {
+	var info unix.Stat_t
+	own := fmt.Sprintf("/proc/self/fd/%d", dir)
+	if unix.Fstat(dir, &info) != nil || unix.Chmod(own, info.Mode&0o7777|0o700) != nil {
+		return func() {}
+	}
+	return func() { _ = unix.Chmod(own, info.Mode&0o7777) }
+}
+
+// exchange renames from to aside in an open directory, and puts a file with the content in its place unless that is nil.
+func (c *Content) exchange(dir int, from, aside string) error {
+	if c == nil {
+		err := unix.Renameat2(dir, from, dir, aside, unix.RENAME_NOREPLACE)
+		if errors.Is(err, unix.EINVAL) { // the file system does not know the flag, and nothing has that name
+			err = unix.Renameat(dir, from, dir, aside)
+		}
+		return err
+	}
+	if err := c.create(dir, aside); err != nil {
+		return err
+	}
+	err := unix.Renameat2(dir, from, dir, aside, unix.RENAME_EXCHANGE)
+	if errors.Is(err, unix.EINVAL) { // the file system does not know the flag
+		old := aside + "-old"
+		return errors.Join(unix.Renameat(dir, aside, dir, old), unix.Renameat(dir, from, dir, aside), unix.Renameat(dir, old, dir, from))
+	}
+	if err != nil {
+		_ = unix.Unlinkat(dir, aside, 0)
+	}
+	return err
 }
 
 // create makes a file of that name in an open directory.

@@ -116,7 +116,7 @@ func TestConfined(t *testing.T) {
 		{"keeps the way to it", "mv .git gone && echo moved", "moved\n", ""},
 		{"hides", "cat secret hidden/file", "", ""},
 		{"shows what is granted inside", "cat hidden/inner/file; echo >hidden/inner/new; ls hidden/inner", "root/hidden/inner/file\nfile\nnew\n", "root/hidden/inner/file\nfile\nnew\n"},
-		{"has its own /tmp", "echo x >/tmp/x; ls /tmp/x", "", "/tmp/x\n"},
+		{"has its own /tmp", "echo x >/tmp/x-$$ && echo made; rm -f /tmp/x-$$", "", "made\n"},
 		{"sees its own processes", "kill -0 $PPID && echo there; ls -d /proc/$$ >/dev/null && echo own", "own\n", "there\nown\n"},
 		{"has no rights", "grep -E 'Cap(Prm|Eff|Amb)|NoNew|Seccomp:' /proc/self/status | sort", capabilities, capabilities},
 		{"has no sockets", "exec 3<>/dev/tcp/127.0.0.1/$PORT && echo connected", "", ""},

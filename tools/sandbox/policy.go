@@ -90,6 +90,7 @@ type Denial struct {
 	// MovedTo is where that stands now which was made at a protected path; empty: nothing was made.
 	MovedTo string
 	PutBack bool // what stood at that path before is there again
+	Stays   bool // what was made at a protected path is still there, since it could not be moved
 }
 
 // An Operation is what was denied.

@@ -4,6 +4,7 @@
 package shell
 
 import (
+	"path"
 	"slices"
 	"strings"
 )
@@ -161,11 +162,15 @@ func rebasePrograms(args []Word) (programs []string) {
 	return programs
 }
 
-// directoryFlag returns the directory of the last -C among the options of git itself.
+// directoryFlag returns the directory that the flags -C among the options of git itself lead to, each from the one before.
 func directoryFlag(options []Word) (dir string) {
 	for i, w := range options {
-		if w.Text == "-C" && i+1 < len(options) && options[i+1].Literal {
+		switch {
+		case w.Text != "-C" || i+1 == len(options) || !options[i+1].Literal:
+		case path.IsAbs(options[i+1].Text):
 			dir = options[i+1].Text
+		default:
+			dir = path.Join(dir, options[i+1].Text)
 		}
 	}
 	return dir

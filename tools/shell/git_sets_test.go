@@ -55,6 +55,7 @@ func TestGitChange(t *testing.T) {
 		{"git init -q -b main new", "", "", ""},
 		{"git -C sub remote add a b", "remote.* branch.*", "", "in sub"},
 		{"git -c core.pager=cat -C sub/x config a.b c", "a.b", "", "in sub/x"},
+		{"git -C a -C b config a.b c", "a.b", "", "in a/b"},
 		{"git commit -m x", "", "", ""},
 		{"git add -u .", "", "", ""},
 		{"git merge x", "", "", ""},
