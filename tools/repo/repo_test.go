@@ -197,6 +197,13 @@ func TestWatch(t *testing.T) {
 		{"a hook where a link leads", "cd root/deep/a/b/c && echo x >own/pre-commit", "root/deep/a/b/c/own/pre-commit"},
 		{"another link", "cd root/deep/a/b/c/.git && ln -sfT ../../other hooks", "root/deep/a/b/c/.git/hooks"},
 		{"a list of a rebase", "mkdir root/.git/rebase-merge && printf 'pick a\nexec evil\nx make test\n' >root/.git/rebase-merge/git-rebase-todo", "root/.git/rebase-merge/git-rebase-todo was"},
+		{"a step by a tab", "mkdir root/.git/rebase-merge && printf 'x\tevil\n' >root/.git/rebase-merge/git-rebase-todo", "root/.git/rebase-merge/git-rebase-todo was"},
+		{
+			"a .git that leads among objects", `mkdir root/p && d=root/.git/objects/ab/modules/e && mkdir -p $d/objects $d/refs && echo x >$d/HEAD &&
+				printf '[core]\n\tworktree = %s\n\tfsmonitor = x\n' "$PWD/root/p" >$d/config && echo gitdir: ../.git/objects/ab/modules/e >root/p/.git`, "root/p/.git",
+		},
+		{"a repository in a folder named objects", "git init -q root/objects/x && " + evil + "root/objects/x/.git/config", "root/objects/x/.git/config"},
+		{"a working tree elsewhere", "git -C root/deep/a/b/c config core.worktree ../..", "root/deep/a/b/c/.git/config was"},
 		{"a named list of a rebase", "mkdir root/.git/rebase-merge && printf 'pick a\nexec make test\n' >root/.git/rebase-merge/git-rebase-todo", ""},
 		{"a repository in a git directory", "git init -q root/.git/info/x && " + evil + "root/.git/info/x/.git/config", "root/.git/info/x/.git/config"},
 		{"an allowed setting", "git -C root/deep/a/b/c config alias.st status", ""},
