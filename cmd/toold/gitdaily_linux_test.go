@@ -93,7 +93,9 @@ func TestEverydayGit(t *testing.T) {
 	}
 }
 
-func TestEverydayGitAsNobody(t *testing.T) { asNobody(t, "testdata/gitdaily", "^TestEverydayGit$") }
+func TestEverydayGitAsNobody(t *testing.T) {
+	asNobody(t, "testdata/gitdaily", "^TestEverydayGit$/^clone$")
+}
 
 // A workplace is a copy of the repositories, of which one is worked in.
 type workplace struct {
