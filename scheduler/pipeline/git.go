@@ -65,7 +65,7 @@ func (c *Call) gitChanges(f *permission.Facts) (changes gitChange) {
 	return changes
 }
 
-// settingsOf says of a place in a git directory which settings would be set there.
+// settingsOf returns, as a clause, which settings would be set at a place in a git directory.
 func settingsOf(keys []string) string {
 	const runs = "which can make git run programs"
 	if len(keys) == 0 {

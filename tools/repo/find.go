@@ -103,7 +103,7 @@ func (f *Finder) find(root string, most int) Found {
 	return found
 }
 
-// sharedBy returns the common git directory that a .git file of root leads to, if that lies outside and says so itself.
+// sharedBy returns the common git directory that a .git file of root leads to, if it lies outside of root and names that file in turn.
 func sharedBy(root, link string) string {
 	own := Leads(link)
 	if own == "" || within(own, root) || !Answers(own, link) {

@@ -11,8 +11,8 @@ import (
 // worktree's. Everyday git changes none of them but config. Source: gitrepository-layout(5).
 var guarded = []string{"config", "config.worktree", "hooks", "info/attributes", "commondir", "gitdir"}
 
-// rebaseTodo is where git keeps what a rebase that has stopped will do, its commands for a shell among that. It is never bound: git
-// writes it in everyday work.
+// rebaseTodo is the list of steps of a stopped rebase, which may hold shell commands. It is never bound, since git writes it in
+// everyday work.
 const rebaseTodo = "rebase-merge/git-rebase-todo"
 
 // GuardedIn returns the paths in the git directory dir, there or not, that make git run something or lead it to what does.

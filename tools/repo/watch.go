@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// A Watch remembers what made git run programs before a call, to tell afterwards what the call has left.
+// A Watch holds what made git run programs before a call. Its method Changes finds what the call has added to that. The caller may
+// call Changes several times, from several goroutines.
 type Watch struct {
 	finder   *Finder
 	guard    *Guard
@@ -35,7 +36,7 @@ type File struct {
 	Mode fs.FileMode
 }
 
-// Allowed is what a call may leave although it makes git run programs, because whoever permitted the call saw it.
+// Allowed is what a call may leave although it makes git run programs, because the question about the call named it.
 type Allowed struct {
 	Keys     []string // of settings; NAME.* stands for a section
 	Programs []string // command lines of the steps of a rebase
