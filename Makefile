@@ -15,7 +15,7 @@ STARTS ?= 10000
 CORES := $(shell getconf _NPROCESSORS_ONLN)
 
 .DEFAULT_GOAL := all
-.PHONY: all demo test lint generate check bench bench-sandbox starts crash flap memory soak fuzz build install clients servers generated protos vet
+.PHONY: all demo test lint generate check bench bench-sandbox day starts crash flap memory soak fuzz build install clients servers generated protos vet
 
 all: generate lint test
 
@@ -65,6 +65,11 @@ vet:
 bench: build
 	go test -run '^$$' -bench . -benchmem ./...
 	go run ./bench -toold .bin/toold
+
+# A day's commands in plain bash and through the daemon: what differs, what is asked, and the time that both take.
+day: build
+	go run ./bench/day -toold .bin/toold
+	go run ./bench/day -toold .bin/toold -mode default
 
 # What starting a process costs under each confinement, against os/exec and, where it is installed, bubblewrap.
 bench-sandbox:

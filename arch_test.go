@@ -23,14 +23,15 @@ const module = "github.com/toold/toold"
 // imports is the dependency rule: every package of the module, and exactly the packages of the module that it imports
 // outside its tests. A package or an arrow that is not here is refused, and so is an arrow that is here for nothing.
 var imports = map[string][]string{
-	"bench": {"gen/toold/v1", "scheduler/permission", "tools/repo", "tools/sandbox"},
+	"bench":     {"gen/toold/v1", "scheduler/permission", "tools/repo", "tools/sandbox"},
+	"bench/day": {"gen/toold/v1"},
 	"bench/endure": {
 		"bench/ledger", "daemon", "gen/toold/v1", "tools", "tools/bash", "tools/edit", "tools/glob", "tools/grep", "tools/ls",
 		"tools/read", "tools/sandbox", "tools/todo", "tools/write",
 	},
 	"bench/ledger": {"gen/toold/v1"},
 	"cmd/toold": {
-		"daemon", "daemon/settings", "gen/toold/v1", "tools", "tools/bash", "tools/edit", "tools/glob",
+		"daemon", "daemon/dialect", "daemon/settings", "gen/toold/v1", "tools", "tools/bash", "tools/edit", "tools/glob",
 		"tools/grep", "tools/ls", "tools/lsp", "tools/mcp", "tools/notebook", "tools/read", "tools/pdf", "tools/sandbox", "tools/todo", "tools/toolsearch", "tools/webfetch", "tools/websearch", "tools/workspace", "tools/write",
 	},
 	"daemon": {
@@ -39,6 +40,7 @@ var imports = map[string][]string{
 		"tools/repo", "tools/sandbox", "tools/spool", "tools/workspace",
 	},
 	"daemon/checkpoint": {"tools", "tools/fault", "tools/workspace", "tools/workspace/text"},
+	"daemon/dialect":    {},
 	"daemon/journal":    {},
 	"daemon/pool":       {"tools"},
 	"daemon/quota":      {},
@@ -60,7 +62,7 @@ var imports = map[string][]string{
 		"tools/workspace",
 	},
 	"tools/background":           {"tools/sandbox", "tools/spool"},
-	"tools/bash":                 {"tools", "tools/background", "tools/fault", "tools/sandbox", "tools/shell", "tools/spool"},
+	"tools/bash":                 {"tools", "tools/background", "tools/fault", "tools/repo", "tools/sandbox", "tools/shell", "tools/spool"},
 	"tools/cells":                {},
 	"tools/edit":                 {"tools", "tools/fault", "tools/workspace", "tools/workspace/text"},
 	"tools/egress":               {},

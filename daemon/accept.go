@@ -126,6 +126,7 @@ type placed struct {
 	row       *callRow
 	parent    string // as the client names it
 	parentKey string
+	input     string // as it is recorded
 }
 
 // place finds the turn and the tool of a tool use. intake is held.
@@ -142,7 +143,7 @@ func (s *session) place(r *request, choose func(turnID string) *turn) *placed {
 		Open: true, Free: crowded != nil,
 	}
 	r.use.Turn, r.use.TurnID, r.use.Index, r.use.Key = t.number, t.id, t.calls, fmt.Sprintf("%d-%d", t.number, t.calls)
-	p := &placed{ending: ending{use: &r.use}, turn: t, row: row, parent: r.parent, parentKey: parentKey}
+	p := &placed{ending: ending{use: &r.use}, turn: t, row: row, parent: r.parent, parentKey: parentKey, input: s.daemon.recorded(r.use.Input)}
 	endsWith := func(err *fault.Error) *placed {
 		p.ended, r.use.Input = pipeline.Refuse(err), nil
 		return p
@@ -204,7 +205,9 @@ func (s *session) admit(p *placed) error {
 	s.remember(p.use.Key, p.row)
 	s.openSize += p.row.size
 	s.used = time.Now()
-	pending := s.enqueue(entry(p.use, accepted, state...))
+	wire := eventOf(p.use, accepted)
+	wire.GetAccepted().InputJson = p.input
+	pending := s.enqueue(wireEntry(p.use, wire, state...))
 	s.mu.Unlock()
 	_, err := pending.Wait()
 	s.mu.Lock()

@@ -155,7 +155,7 @@ func (s *session) leaveFor(ctx context.Context, server settings.MCPServer) error
 		a := s.put(key, nil, q)
 		s.mu.Unlock()
 		if a == nil {
-			return cannotAsk(q)
+			return s.cannotAsk(q)
 		}
 		if st := s.stand(); !st.proposes(server) { // it may have gone before there was a question to take back
 			s.retract(st.unapproved())

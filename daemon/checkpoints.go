@@ -53,9 +53,9 @@ func (s *session) camera(each bool) workspace.Camera {
 
 // barred gives a function that names the rule which keeps a file from being read unasked.
 func (s *session) barred() func(real string) string {
-	rules := s.stand().rules
+	st := s.stand()
 	return func(real string) string {
-		if rule := rules.Bars(real, nil); rule != nil {
+		if rule := st.rules.Bars(st.places.Seen(real), nil); rule != nil {
 			return rule.String()
 		}
 		return ""

@@ -4,16 +4,12 @@ package daemon
 // other programs. What follows for one call is the pipeline's.
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"io"
 	"net"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-
-	"go.uber.org/zap"
 
 	"github.com/toold/toold/daemon/settings"
 	"github.com/toold/toold/scheduler/permission"
@@ -35,18 +31,19 @@ var keyPlaces = []string{
 // build needs some hundreds, a fork bomb stops there.
 const manyProcesses = 4096
 
-// confining works out what settings come to. temp is the session's own folder; empty: it has none.
-func (d *Daemon) confining(now *settings.Settings, roots []string, owner principal, temp string) pipeline.Confining {
+// confining works out what settings come to.
+func (d *Daemon) confining(now *settings.Settings, roots []string, owner principal) pipeline.Confining {
 	s := &now.Sandbox
 	limits := s.Within(settings.ProcessLimits{Processes: manyProcesses})
 	c := pipeline.Confining{
-		Runner: d.runner, Off: s.Disabled != nil, Optional: s.Optional != nil, Temp: temp, Filter: s.Filter(), Git: &d.git,
-		UnixSockets: s.AllUnixSockets != nil, Cache: d.cacheOf(owner, roots),
-		Write: within(roots, s.AllowWrite), Keep: entryPaths(s.DenyWrite),
+		Runner: d.runner, Off: s.Disabled != nil, Optional: s.Optional != nil, Filter: s.Filter(), Git: &d.git,
+		UnixSockets: s.AllUnixSockets != nil,
+		Write:       within(roots, s.AllowWrite), Keep: entryPaths(s.DenyWrite), Programs: d.programPlaces(roots),
 		Limits: sandbox.Limits{
 			Processes: uint64(limits.Processes), OpenFiles: uint64(limits.OpenFiles), Memory: uint64(limits.Memory), FileSize: uint64(limits.FileSize),
 		},
 	}
+	c.Caches = d.caches(owner, roots)
 	c.Network.Allowed, c.Network.Denied = now.Reach()
 	allowed, denied := entryPaths(s.AllowRead), entryPaths(slices.Concat(s.DenyRead, s.CredentialFiles))
 	if d.home != "" {
@@ -76,6 +73,21 @@ func reachedBy(kept []remembered, now *settings.Settings) (hosts []string) {
 	return hosts
 }
 
+// programPlaces are the directories of the daemon's PATH below home, where the user's programs are looked up by name. Those of a
+// project are not among them, such as a virtual environment's in a root: that is there to be worked in.
+func (d *Daemon) programPlaces(roots []string) (places []string) {
+	for _, dir := range filepath.SplitList(os.Getenv("PATH")) {
+		if d.home == "" || dir == d.home || !workspace.Within(d.home, dir) {
+			continue
+		}
+		project := func(root string) bool { return workspace.Within(root, dir) && !workspace.Within(root, d.home) }
+		if !slices.ContainsFunc(roots, project) {
+			places = append(places, realPath(dir))
+		}
+	}
+	return places
+}
+
 // belongings are what is the daemon's own and of no process that it starts: its state, with tokens and journal, and its
 // sockets.
 func (d *Daemon) belongings() []string {
@@ -86,31 +98,6 @@ func (d *Daemon) belongings() []string {
 		}
 	}
 	return paths
-}
-
-// cacheOf is the folder in which processes keep their caches for these roots, made if need be; empty: there is none.
-func (d *Daemon) cacheOf(owner principal, roots []string) string {
-	sum := sha256.Sum256([]byte(strings.Join(append([]string{string(owner)}, roots...), "\x00")))
-	dir := filepath.Join(realPath(d.StateDir), "caches", hex.EncodeToString(sum[:8]))
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		d.Log.Warn("there is no cache for processes", zap.Error(err))
-		return ""
-	}
-	return dir
-}
-
-// temp makes the session's folder for temporary files of its processes; empty: there is none.
-func (s *session) temp() string {
-	dir := s.daemon.tempOf(s.name)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		s.daemon.Log.Warn("there is no folder for temporary files", zap.String("session", s.name), zap.Error(err))
-		return ""
-	}
-	return dir
-}
-
-func (d *Daemon) tempOf(session string) string {
-	return filepath.Join(realPath(d.StateDir), "temp", session)
 }
 
 // escapeOf is what settings say of leaving the sandbox.

@@ -4,6 +4,7 @@ package daemon
 
 import (
 	"fmt"
+	"slices"
 
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 	"github.com/toold/toold/scheduler/permission"
@@ -70,6 +71,18 @@ func effectsOf(f *permission.Facts) (lines []string) {
 			where += " (outside)"
 		}
 		lines = append(lines, visible(verb+where))
+	}
+	for _, a := range f.Accesses {
+		line := "makes " + a.Opens + " writable for the call"
+		switch {
+		case a.Leaves != "":
+			line = "leaves the sandbox to change " + a.Leaves
+		case a.Opens == "":
+			continue
+		}
+		if line = visible(line); !slices.Contains(lines, line) {
+			lines = append(lines, line)
+		}
 	}
 	for _, host := range f.Hosts {
 		lines = append(lines, visible("contacts "+host))

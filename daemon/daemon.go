@@ -56,8 +56,10 @@ type Daemon struct {
 	Config
 	limits   settings.Limits
 	settings *settings.Store
+	secrets  *secrets // what inputs are recorded without
 	home     string   // of the daemon's user; empty: not known
 	guarded  []string // the files that say what may be done
+	userFile string   // the user's settings file
 	warnings []string
 	started  time.Time
 
@@ -150,7 +152,7 @@ func New(config Config) (*Daemon, error) {
 		return nil, errors.Join(err, runner.Close(), store.Close(), lock.Close())
 	}
 	d := &Daemon{
-		Config: config, limits: limits, settings: files, home: sources.Home, guarded: []string{sources.User, sources.TrustFile, sources.ManagedDir},
+		Config: config, limits: limits, settings: files, secrets: &secrets{files: files, environ: os.Environ()}, home: sources.Home, userFile: sources.User, guarded: []string{sources.User, sources.TrustFile, sources.ManagedDir},
 		warnings: warnings, started: time.Now(),
 		lock: lock, journal: store, checkpoints: checkpoints, shares: newShares(limits.MaxRunningCalls), refusals: quietly(config.Log), runner: runner, locks: locks, shelf: shelf,
 		grace: disconnectGrace, hurry: make(chan struct{}, 1), ending: make(chan struct{}), atOnce: make(chan struct{}),

@@ -119,6 +119,11 @@ func (t *toolServer) open(g tooldv1.ToolService_ExecuteServer, first *tooldv1.Ex
 		}
 		after = request.GetAfterSeq()
 	}
+	s.joining.Lock()
+	defer s.joining.Unlock()
+	if err := s.yields(request); err != nil {
+		return nil, err
+	}
 	if err := s.fits(offers, request); err != nil { // before its options are taken; others may be quicker
 		return nil, err
 	}
@@ -128,6 +133,17 @@ func (t *toolServer) open(g tooldv1.ToolService_ExecuteServer, first *tooldv1.Ex
 	st := s.join(after, g.Send)
 	st.offers = offers
 	return st, s.attach(g.Context(), st, request)
+}
+
+// yields returns why an Attach that gives way to others is refused; nil: nobody uses the session, or it does not give way.
+// joining is held.
+func (s *session) yields(a *tooldv1.Attach) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !a.GetYield() || s.main == nil && len(s.turns) == 0 {
+		return nil
+	}
+	return refuse(codes.Aborted, "attached", "Another main stream is attached to the session %q, or a turn of one is open.", s.name).at("attach.yield")
 }
 
 func beyondEnd(session string, after, last uint64) *refusal {
@@ -215,7 +231,7 @@ func (s *session) attach(ctx context.Context, st *stream, a *tooldv1.Attach) err
 	st.answers, st.fileChanges, st.buffers = can.GetAnswers(), can.GetFileChanges(), can.GetBuffers()
 	st.bytes = s.options.GetOutputFormat() == tooldv1.OutputFormat_OUTPUT_FORMAT_BYTES
 	st.companion = a.GetRole() == tooldv1.Role_ROLE_COMPANION
-	st.arrival = arrivalOf(ctx)
+	st.arrival, st.pid = arrivalOf(ctx), pidOf(ctx)
 	if err := s.refuses(st, a); err != nil {
 		st.cursor.Close()
 		return err
@@ -225,6 +241,7 @@ func (s *session) attach(ctx context.Context, st *stream, a *tooldv1.Attach) err
 	s.meet(ctx, a.GetClient())
 	if !st.companion {
 		s.lead(st, a)
+		s.owner = ownerOf(ctx)
 	}
 	s.register(st) // when the stream that it displaces can be reached no more
 	if st.answers {

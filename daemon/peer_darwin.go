@@ -14,5 +14,24 @@ func peerOf(fd int) (pid, uid int, err error) {
 	return pid, int(cred.Uid), err
 }
 
+// processOf returns a process and the number of its parent.
+func processOf(pid int) (p process, parent int, err error) {
+	info, err := unix.SysctlKinfoProc("kern.proc.pid", pid)
+	if err != nil {
+		return p, 0, err
+	}
+	start := info.Proc.P_starttime
+	return process{pid, uint64(start.Sec)*1e6 + uint64(start.Usec)}, int(info.Eproc.Ppid), nil
+}
+
+// programOf returns the name of the program that a process runs, cut to 16 bytes; empty: it cannot be seen.
+func programOf(pid int) string {
+	info, err := unix.SysctlKinfoProc("kern.proc.pid", pid)
+	if err != nil {
+		return ""
+	}
+	return unix.ByteSliceToString(info.Proc.P_comm[:])
+}
+
 // startedHere cannot be told here: orphans do not come back to the daemon.
 func startedHere(int) (bool, error) { return false, nil }

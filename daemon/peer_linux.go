@@ -6,6 +6,8 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"strconv"
+	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -47,15 +49,47 @@ func startedHere(pid int) (bool, error) {
 
 // lineage gives a process's parent and kernel session.
 func lineage(pid int) (parent, session int, err error) {
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	facts, err := statOf(pid)
 	if err != nil {
 		return 0, 0, err
 	}
 	var state string
 	var group int
-	facts := stat[bytes.LastIndexByte(stat, ')')+1:] // the name in front can hold anything
-	if _, err := fmt.Sscan(string(facts), &state, &parent, &group, &session); err != nil {
+	if _, err := fmt.Sscan(strings.Join(facts, " "), &state, &parent, &group, &session); err != nil {
 		return 0, 0, fmt.Errorf("/proc/%d/stat: %w", pid, err)
 	}
 	return parent, session, nil
+}
+
+// statOf returns what stands in /proc/PID/stat behind the name, which can hold anything: the state first.
+func statOf(pid int) ([]string, error) {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return nil, err
+	}
+	return strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:])), nil
+}
+
+// processOf returns a process and the number of its parent.
+func processOf(pid int) (p process, parent int, err error) {
+	facts, err := statOf(pid)
+	if err != nil {
+		return p, 0, err
+	}
+	const behindName, startTime = 3, 22 // proc(5) counts from 1
+	if len(facts) <= startTime-behindName {
+		return p, 0, fmt.Errorf("/proc/%d/stat is too short", pid)
+	}
+	p.pid = pid
+	if p.start, err = strconv.ParseUint(facts[startTime-behindName], 10, 64); err != nil {
+		return p, 0, fmt.Errorf("/proc/%d/stat: %w", pid, err)
+	}
+	parent, err = strconv.Atoi(facts[1])
+	return p, parent, err
+}
+
+// programOf returns the file that a process runs; empty: it cannot be seen.
+func programOf(pid int) string {
+	path, _ := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
+	return path
 }

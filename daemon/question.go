@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"google.golang.org/grpc/codes"
@@ -48,7 +49,7 @@ func (s *session) Ask(ctx context.Context, c *pipeline.Call, q pipeline.Question
 	}
 	s.mu.Unlock()
 	if a == nil {
-		return "", cannotAsk(q)
+		return "", s.cannotAsk(q)
 	}
 	select {
 	case <-a.settled:
@@ -168,6 +169,9 @@ func (st *stream) answered(wire *tooldv1.Answer) *refusal {
 	if !able {
 		return refuse(codes.FailedPrecondition, "cannot_answer", "This stream did not say that it answers questions, or has been half-closed. Attach with capabilities.answers.")
 	}
+	if refused := st.session.mayAnswer(st.pid, wire); refused != nil {
+		return refused
+	}
 	return st.session.settleQuestion(wire)
 }
 
@@ -260,7 +264,7 @@ func (s *session) reviewQuestions() {
 	}
 	for _, a := range s.asked {
 		if !a.done {
-			s.withdraw(a, cannotAsk(a.question), "nobody is left who can answer")
+			s.withdraw(a, s.cannotAsk(a.question), "nobody is left who can answer")
 		}
 	}
 }
@@ -268,7 +272,8 @@ func (s *session) reviewQuestions() {
 // errMoot is that of questions whose calls do not wait for them.
 var errMoot = fault.Deniedf("cannot_ask", "The question was withdrawn.")
 
-func cannotAsk(q pipeline.Question) error {
+// cannotAsk is what a call ends with that nobody can answer for. It names what to change where, so that following it is enough.
+func (s *session) cannotAsk(q pipeline.Question) error {
 	way := "Somebody has to answer, on a terminal or by a client that attaches with capabilities.answers, or a permission_mode has to be chosen that allows it."
 	if q.Verdict.Firm() {
 		way = "No rule and no permission_mode passes that. Somebody has to answer, on a terminal or by a client that attaches with capabilities.answers."
@@ -280,6 +285,8 @@ func cannotAsk(q pipeline.Question) error {
 		}
 		way = rules + " in permissions.allow of the settings would allow the like of it; so would an answer, on a terminal or by a client that attaches with capabilities.answers."
 	}
+	advice := q.Advice()
+	words := strings.TrimSpace(fmt.Sprintf("%s To answer, run `toold attach %s` on a terminal and send the call again.", advice.Words(), s.name))
 	return fault.Deniedf("cannot_ask",
-		"This call needs an answer, and no attached client can give one. %s %s", q.Verdict.Reason, way).With(pipeline.Refusal{Grounds: pipeline.GroundsOf(q.Verdict.Grounds)})
+		"This call needs an answer, and no attached client can give one. %s %s %s", q.Verdict.Reason, way, words).With(pipeline.Refusal{Grounds: pipeline.GroundsOf(q.Verdict.Grounds), Advice: advice})
 }

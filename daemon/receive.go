@@ -220,9 +220,14 @@ func unknownTurn(id string) pipeline.Noticed {
 	return pipeline.Noticed{Code: "unknown_turn", Message: fmt.Sprintf("No turn with the turn_id %q is open; the message changed nothing.", short(id))}
 }
 
-// cancelled stops one call or one turn; the notice says that there is none of that name.
+// cancelledBy is what calls end with that a client cancels.
+func cancelledBy(reason string) *pipeline.Stop {
+	return &pipeline.Stop{Outcome: pipeline.Cancelled, Reason: "a client cancelled it" + because(reason)}
+}
+
+// cancelled stops one call, with the background task that it has left, or one turn; the notice says that there is none of that name.
 func (s *session) cancelled(m *tooldv1.Cancel) (unknown *pipeline.Noticed) {
-	cause := &pipeline.Stop{Outcome: pipeline.Cancelled, Reason: "a client cancelled it" + because(m.GetReason())}
+	cause := cancelledBy(m.GetReason())
 	id := m.GetToolUseId()
 	s.mu.Lock()
 	key := s.byID[id]
@@ -233,6 +238,7 @@ func (s *session) cancelled(m *tooldv1.Cancel) (unknown *pipeline.Noticed) {
 		return &pipeline.Noticed{Code: "unknown_call", Message: fmt.Sprintf("This session has no call %q; nothing was cancelled.", short(id)), CallID: short(id)}
 	case id != "":
 		s.queue.Stop(key, cause)
+		s.stopTask(key)
 	case t != nil:
 		s.queue.StopTurn(t.number, cause, nil)
 	case m.GetTurnId() != "":

@@ -54,6 +54,14 @@ func (s *secrets) now() *redact.Redactor {
 	return known.redactor
 }
 
+// recorded is what is kept of an input, to be shown later: without secrets, and no more than its beginning.
+func (d *Daemon) recorded(input json.RawMessage) string {
+	if len(input) > 2*shownInput { // twice, so that no half of a secret is left at the end of what is shown
+		input = input[:2*shownInput]
+	}
+	return shortened(visible(string(d.secrets.now().JSON(input))), shownInput)
+}
+
 // A redactingCore hands entries on without secrets.
 type redactingCore struct {
 	zapcore.Core

@@ -57,15 +57,21 @@ func (s *session) stand() *standing {
 	if st := s.standing.Load(); st != nil && st.settings == now && st.remembered == len(kept) && st.listening == len(s.daemon.listening()) {
 		return st
 	}
-	readable, temp := []string{}, ""
+	confining := s.daemon.confining(now, s.places.Roots(), s.meta.owner())
+	extra := workspace.Places{Lent: s.daemon.lends(s.name, s.meta.owner(), s.places.Roots())}
 	if s.outputs != nil {
-		temp = s.temp()
-		readable = append(readable, s.outputs.Path())
+		extra.Readable = append(extra.Readable, s.outputs.Path())
+		confining.Shown = append(confining.Shown, s.outputs.Path())
 	}
-	st := s.daemon.standing(now, kept, s.places, slices.DeleteFunc(append(readable, temp), func(dir string) bool { return dir == "" }))
-	st.listening = len(s.daemon.listening())
-	st.confining = s.daemon.confining(now, s.places.Roots(), s.meta.owner(), temp)
-	st.confining.Shown = append(st.confining.Shown, readable...)
+	for _, dir := range now.AdditionalDirectories {
+		extra.Readable = append(extra.Readable, dir.Path)
+	}
+	extra.Opened = openedTo(confining, s.places, extra.Readable)
+	extra.Temporary = s.temporary(now, extra.Opened)
+	st := s.daemon.standing(now, kept, s.places, extra)
+	st.listening, st.confining = len(s.daemon.listening()), confining
+	st.confining.Temps = st.places.Temporary()
+	st.confining.Session = s.name
 	st.confining.Network.Allowed = append(st.confining.Network.Allowed, reachedBy(kept, now)...)
 	if before := s.standing.Swap(st); before != nil {
 		s.tellSettings(before, st)
@@ -102,11 +108,12 @@ func (s *session) tellSettings(before, now *standing) {
 }
 
 // standing works out what settings and remembered rules come to.
-func (d *Daemon) standing(now *settings.Settings, kept []remembered, base *workspace.Workspace, readable []string) *standing {
+// extra are the places beside the roots.
+func (d *Daemon) standing(now *settings.Settings, kept []remembered, base *workspace.Workspace, extra workspace.Places) *standing {
 	st := &standing{settings: now, remembered: len(kept), warnings: slices.Clone(now.Warnings)}
-	var extra, public []string
+	var others, public []string
 	for _, dir := range now.AdditionalDirectories {
-		extra = append(extra, dir.Path)
+		others = append(others, dir.Path)
 	}
 	if now.PublicDirectories != nil {
 		public = []string{} // nobody's, if the list is empty
@@ -114,14 +121,15 @@ func (d *Daemon) standing(now *settings.Settings, kept []remembered, base *works
 	for _, dir := range now.PublicDirectories {
 		public = append(public, dir.Path)
 	}
-	places, err := base.Admit(workspace.Places{Public: public, Readable: append(readable, extra...), Hidden: []string{d.StateDir}})
+	extra.Public, extra.Hidden = public, []string{d.StateDir}
+	places, err := base.Admit(extra)
 	rules := slices.Clone(now.Rules)
 	if err != nil { // the state directory is gone: what belongs to the daemon cannot be told from the rest any more
 		nothing, _ := permission.ParseRule(permission.DenyList, "*", permission.Origin{File: "toold, because " + err.Error()})
 		places, rules = base, append(rules, nothing)
 	}
 	st.places = places
-	st.anchors = permission.Anchors{Home: d.home, Roots: base.Roots(), Others: extra, Guarded: d.guarded}
+	st.anchors = permission.Anchors{Home: d.home, Roots: base.Roots(), Others: others, Guarded: d.guarded, Programs: d.programPlaces(base.Roots())}
 	st.anchors.Leads = leads(base, st.anchors, rules)
 	for _, r := range kept {
 		if rule, err := permission.ParseRule(r.List, r.Rule, permission.Origin{File: rememberedOrigin, Base: base.Roots()[0]}); err == nil {
@@ -158,7 +166,7 @@ func (d *Daemon) standing(now *settings.Settings, kept []remembered, base *works
 
 // leads says where links lead, as they are now, from all that path rules are relative to and all that is guarded.
 func leads(places *workspace.Workspace, a permission.Anchors, rules []permission.Rule) map[string]string {
-	names := slices.Concat([]string{a.Home}, a.Others, a.Guarded)
+	names := slices.Concat([]string{a.Home}, a.Others, a.Guarded, a.Programs)
 	for i := range rules {
 		names = append(names, rules[i].Origin.Base)
 	}
@@ -184,6 +192,21 @@ func modeOf(o *tooldv1.Options, now *settings.Settings) permission.Mode {
 		return permission.Default
 	}
 	return mode
+}
+
+// modesOpen returns the modes that a change of the user's settings file could choose for a session: none, if the client or a
+// file that counts for more has chosen one.
+func modesOpen(o *tooldv1.Options, now *settings.Settings, userFile string) (modes []permission.Mode) {
+	if _, chosen := modeIn(o); chosen || now.Mode != nil && now.Mode.Origin.File != userFile {
+		return nil
+	}
+	if modeOf(o, now) != permission.Default {
+		modes = append(modes, permission.Default)
+	}
+	if now.BypassDisabled == nil {
+		modes = append(modes, permission.BypassPermissions)
+	}
+	return modes
 }
 
 // checkSettings refuses settings of the session that cannot be read, and a mode that the administrator or the user has
@@ -215,9 +238,10 @@ func (s *session) rights(st *standing) pipeline.Rights {
 	mode := modeOf(s.options, st.settings)
 	patterns, managed := st.settings.Patterns()
 	return pipeline.Rights{
+		UserFile: s.daemon.userFile, Modes: modesOpen(s.options, st.settings, s.daemon.userFile),
 		Policy: permission.Policy{Rules: st.rules, Mode: mode, Escape: st.escape}, Confining: st.confining, Anchors: st.anchors, Places: st.places, Memory: s.memory, Hooks: st.hooks,
 		Runner: hook.Runner{
-			Processes: s.daemon.runner, ProjectDir: s.meta.Roots[0], Dir: s.dir, Environ: listed(s.outset(st)), // no call steers what judges it
+			Processes: s.daemon.runner, ProjectDir: s.meta.Roots[0], Dir: st.places.Disk(s.dir), Environ: listed(s.outset(st)), // no call steers what judges it
 			AllowedURLs: st.settings.AllowedHTTPHookURLs,
 			Filter:      st.settings.Sandbox.Filter(), Patterns: patterns, ManagedPatterns: managed, Plain: st.settings.HooksToldAll,
 		},

@@ -106,6 +106,7 @@ type session struct {
 	// the same order. It is taken before mu and never while mu is held. Calls that end do not take it.
 	intake sync.Mutex
 
+	joining    sync.Mutex // held while a stream is let in, from the first look at the session to its place in it; before intake
 	announcing sync.Mutex // held while clients are told of other tools, so that the newest are told last
 	employing  sync.Mutex // held while MCP servers are held against settings
 	supplying  sync.Mutex // held while the tools of MCP servers are taken over, so that the newest stay
@@ -128,6 +129,7 @@ type session struct {
 	given      map[string][]string // the environment of the calls that have begun, by key
 	remembered []remembered
 	todos      []tools.Todo
+	said       map[string]bool // what is said once, by calls
 	cursors    map[string]int64
 	turns      map[uint64]*turn // those whose end is not recorded
 	open       *turn            // the main stream's, that still takes tool uses
@@ -149,6 +151,7 @@ type session struct {
 	ahead      []*pipeline.Call     // that are still to ask ahead; the first is at it
 	streams    map[*stream]struct{}
 	main       *stream
+	owner      owner           // of the last main stream
 	detached   time.Time       // since when no main stream is attached
 	canAsk     bool            // the last main stream could answer
 	deadline   time.Time       // when to see to what a client left behind; zero: nothing was left

@@ -25,7 +25,7 @@ type sessionServer struct {
 func (x *sessionServer) GetSession(ctx context.Context, request *tooldv1.GetSessionRequest) (*tooldv1.GetSessionResponse, error) {
 	who := principalOf(ctx)
 	if s, ok := x.daemon.session(request.GetSessionId()); ok && s.meta.owner() == who {
-		return &tooldv1.GetSessionResponse{Session: s.describe()}, nil
+		return s.describeOpen()
 	}
 	infos, err := x.daemon.journal.Logs()
 	if err != nil {
@@ -103,6 +103,7 @@ func (x *sessionServer) Watch(request *tooldv1.WatchRequest, g tooldv1.SessionSe
 		s = &session{name: look.name, daemon: x.daemon, log: look.log}
 	}
 	st := s.join(after, func(event *tooldv1.ExecuteResponse) error { return g.Send(&tooldv1.WatchResponse{Event: event}) })
+	st.inputs = request.GetInputs()
 	st.follow = look.session != nil && !request.GetNoFollow()
 	if !st.follow {
 		st.upTo = last
@@ -112,6 +113,7 @@ func (x *sessionServer) Watch(request *tooldv1.WatchRequest, g tooldv1.SessionSe
 	defer x.daemon.countStream(-1)
 	st.answers = request.GetAnswers()
 	s.watch(st)
+	_ = g.SendHeader(nil) // by which a client knows that it is asked from now on; serve finds out if it is gone
 	return st.serve(g.Context(), nil)
 }
 
@@ -121,21 +123,25 @@ func (x *sessionServer) Answer(ctx context.Context, request *tooldv1.AnswerReque
 	if err != nil {
 		return nil, err
 	}
+	if refused := s.mayAnswer(pidOf(ctx), request.GetAnswer()); refused != nil {
+		return nil, refused
+	}
 	if refused := s.settleQuestion(request.GetAnswer()); refused != nil {
 		return nil, refused
 	}
 	return &tooldv1.AnswerResponse{}, nil
 }
 
-// CancelCall stops one call.
+// CancelCall stops one call, or the background task that it has left.
 func (x *sessionServer) CancelCall(ctx context.Context, request *tooldv1.CancelCallRequest) (*tooldv1.CancelCallResponse, error) {
 	s, err := x.daemon.openSession(principalOf(ctx), request.GetSessionId())
 	if err != nil {
 		return nil, err
 	}
 	s.mu.Lock()
-	row := s.calls[s.byID[request.GetToolUseId()]]
-	open := row != nil && row.Open
+	key := s.byID[request.GetToolUseId()]
+	row := s.calls[key]
+	open := row != nil && row.Open || s.taskOf(key) != nil
 	s.mu.Unlock()
 	if row == nil {
 		return nil, unknownCall(request.GetSessionId(), request.GetToolUseId())
@@ -152,6 +158,49 @@ func (x *sessionServer) Interrupt(ctx context.Context, request *tooldv1.Interrup
 	}
 	s.interrupt(request.GetReason())
 	return &tooldv1.InterruptResponse{}, nil
+}
+
+// CancelTurn stops one turn, or all that are open.
+func (x *sessionServer) CancelTurn(ctx context.Context, request *tooldv1.CancelTurnRequest) (*tooldv1.CancelTurnResponse, error) {
+	s, err := x.daemon.openSession(principalOf(ctx), request.GetSessionId())
+	if err != nil {
+		return nil, err
+	}
+	if request.GetAll() && request.GetTurnId() != "" {
+		return nil, refuse(codes.InvalidArgument, "invalid_turn", "Of turn_id and all only one may be set.").at("turn_id")
+	}
+	s.mu.Lock()
+	var turns []*turn
+	if request.GetAll() {
+		turns = s.openTurns()
+	} else if t := s.turnNamed(request.GetTurnId()); t != nil {
+		turns = []*turn{t}
+	}
+	s.mu.Unlock()
+	if len(turns) == 0 && request.GetTurnId() != "" {
+		return nil, refuse(codes.NotFound, "unknown_turn", "No turn with the turn_id %q is open.", short(request.GetTurnId())).at("turn_id")
+	}
+	for _, t := range turns {
+		s.queue.StopTurn(t.number, cancelledBy(request.GetReason()), nil)
+	}
+	return &tooldv1.CancelTurnResponse{Turns: uint32(len(turns))}, nil
+}
+
+// KillTask ends a background task.
+func (x *sessionServer) KillTask(ctx context.Context, request *tooldv1.KillTaskRequest) (*tooldv1.KillTaskResponse, error) {
+	s, err := x.daemon.openSession(principalOf(ctx), request.GetSessionId())
+	if err != nil {
+		return nil, err
+	}
+	task := s.tasks.Get(request.GetTaskId())
+	if task == nil {
+		return nil, refuse(codes.NotFound, "unknown_task", "Session %q has no background task %q.", short(request.GetSessionId()), short(request.GetTaskId())).at("task_id")
+	}
+	if _, ended := task.Exit(); ended {
+		return nil, refuse(codes.NotFound, "task_ended", "The background task %q has ended.", short(request.GetTaskId())).at("task_id")
+	}
+	task.Stop()
+	return &tooldv1.KillTaskResponse{}, nil
 }
 
 // CloseSession stops everything of a session and ends it.

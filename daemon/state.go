@@ -28,7 +28,7 @@ type change struct {
 func (s *session) Peek(c *pipeline.Call) *tools.Env {
 	st := s.stand()
 	env := s.peek(c, st)
-	env.Dir, env.Gone = tools.WorkingDir(env.Dir, s.meta.Roots)
+	env.Dir, env.Gone = tools.WorkingDir(env.Dir, s.meta.Roots, st.places.Disk)
 	return env
 }
 
@@ -53,7 +53,20 @@ func (s *session) peek(c *pipeline.Call, st *standing) *tools.Env {
 	env.Deferred = func() []tools.Spec { return s.pool(s.optionsOf(c)).Deferrable() }
 	env.Output = func(out *spool.Output) { s.published(c, out) }
 	env.Report = func(step tools.Step) { s.reported(c, step) }
+	env.First = s.first
 	return env
+}
+
+// first reports whether something is said for the first time since the session was made or restored.
+func (s *session) first(what string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	said := s.said[what]
+	if s.said == nil {
+		s.said = map[string]bool{}
+	}
+	s.said[what] = true
+	return !said
 }
 
 // outputName is what the output of a call is called, and its processes are marked with.

@@ -25,11 +25,13 @@ type stream struct {
 	closing chan struct{}     // closed when it is to end after everything that is in the journal
 	hello   *tooldv1.Attached // what it begins with; nil: nothing
 	bytes   bool              // output chunks as bytes instead of text
+	inputs  bool              // accepted records come with their input
 	only    string            // the key of the one call that is sent; empty: everything
 	follow  bool              // goes on when it has caught up
 	upTo    uint64            // without follow: the last record that is sent
 	// companion: it may not send tool uses, nor end turns.
 	companion bool
+	pid       int    // of its client; 0: not known
 	arrival   uint64 // among all streams of the daemon: of two main ones the later stays, whichever is heard first
 
 	// unheard: its client did not save when it was asked, and has said nothing since; it is not waited for again.
@@ -221,6 +223,9 @@ func (st *stream) sendRecord(record journal.Record, change func(*tooldv1.Execute
 	wire, err := wireOf(record)
 	if err != nil {
 		return err
+	}
+	if accepted := wire.GetAccepted(); accepted != nil && !st.inputs {
+		accepted.InputJson = ""
 	}
 	switch {
 	case change != nil:

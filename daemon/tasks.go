@@ -24,7 +24,7 @@ type taskRow struct {
 // taskEnd is what a Notice "task_ended" carries for programs.
 type taskEnd struct {
 	TaskID   string `json:"task_id"`
-	ExitCode int    `json:"exit_code"` // -1 when a signal has ended it
+	ExitCode int    `json:"exit_code"` // -1 when a signal has ended it, or a script had left it running
 	Signal   string `json:"signal,omitempty"`
 	Output   string `json:"output_path"`
 }
@@ -51,15 +51,17 @@ func (s *session) taskStarted(id string) []journal.Put {
 func (s *session) taskEnded(task *background.Task) {
 	exit, _ := task.Exit()
 	end := taskEnd{TaskID: task.ID, ExitCode: exit.Code, Signal: exit.Signal, Output: task.Output.Path()}
-	how := fmt.Sprintf("with exit code %d", exit.Code)
+	how := fmt.Sprintf(" with exit code %d", exit.Code)
 	if exit.Signal != "" {
-		how = "by " + exit.Signal
+		how = " by " + exit.Signal
+	} else if exit.Code < 0 {
+		how = "" // a script had left it running
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.used = time.Now()
 	notice := pipeline.Noticed{
-		Code: "task_ended", Message: fmt.Sprintf("The background task %s (%s) has ended %s.", task.ID, task.Command, how), Details: end,
+		Code: "task_ended", Message: fmt.Sprintf("The background task %s (%s) has ended%s.", task.ID, task.Command, how), Details: end,
 	}
 	if row := s.calls[s.keyOf(task)]; row != nil {
 		notice.CallID = row.ID
@@ -88,12 +90,27 @@ func (s *session) describeTasks() (described []*tooldv1.BackgroundTask) {
 	return described
 }
 
-// taskOutput is the output of the running task that the call with this key has left behind; nil: there is none.
-func (s *session) taskOutput(key string) *spool.Output {
+// taskOf returns the running task that the call with this key has left behind; nil: there is none.
+func (s *session) taskOf(key string) *background.Task {
 	for _, task := range s.tasks.List() {
 		if _, ended := task.Exit(); !ended && s.keyOf(task) == key {
-			return task.Output
+			return task
 		}
 	}
 	return nil
+}
+
+// taskOutput is the output of the running task that the call with this key has left behind; nil: there is none.
+func (s *session) taskOutput(key string) *spool.Output {
+	if task := s.taskOf(key); task != nil {
+		return task.Output
+	}
+	return nil
+}
+
+// stopTask stops the task that the call with this key has left behind, if it runs, and does not wait for its end.
+func (s *session) stopTask(key string) {
+	if task := s.taskOf(key); task != nil {
+		task.Stop()
+	}
 }

@@ -34,6 +34,9 @@ func (t *toolServer) RunTool(request *tooldv1.RunToolRequest, g tooldv1.ToolServ
 	}
 	s.mu.Lock()
 	s.meet(g.Context(), nil)
+	if s.meta.Anonymous {
+		s.owner = ownerOf(g.Context())
+	}
 	s.mu.Unlock()
 	st, err := s.runOne(request, func(event *tooldv1.ExecuteResponse) error {
 		return g.Send(&tooldv1.RunToolResponse{Event: event})
@@ -236,6 +239,9 @@ func (t *toolServer) GetCall(ctx context.Context, request *tooldv1.GetCallReques
 		wire, err := wireOf(record)
 		if err != nil {
 			return nil, err
+		}
+		if accepted := wire.GetAccepted(); accepted != nil {
+			response.InputJson, accepted.InputJson = accepted.GetInputJson(), ""
 		}
 		switch record.Kind {
 		case kindStarted:

@@ -19,6 +19,8 @@ type entry struct {
 	started bool
 	outside bool
 	wants   bool // its slot back
+	apart   bool // it has asked to go on alone
+	alone   bool // and does
 	ended   bool // or skipped
 	stopped error
 }
@@ -126,10 +128,31 @@ func (b *book) start(room int) {
 		b.fail("%d slots are taken, the plan says %d", b.slots(), b.plan.Slots())
 	}
 	for _, e := range b.open() {
-		if (b.inOrder(e) || e.wants) && b.affordable(e, room) {
+		if (b.inOrder(e) || b.resumes(e)) && b.affordable(e, room) {
 			b.fail("%s might have gone on and did not", e.id)
 		}
+		if e.alone && slices.ContainsFunc(b.open(), func(d *entry) bool { return d != e && d.parent == e.parent && d.running() && !d.outside }) {
+			b.fail("%s is not alone", e.id)
+		}
 	}
+}
+
+// resumes says whether e, which is outside, may go on: nothing of its lane goes on
+// alone, and if it is to be alone, whatever has begun there is too, and came later.
+func (b *book) resumes(e *entry) bool {
+	if !e.wants || e.alone {
+		return e.wants
+	}
+	for _, other := range b.entries {
+		if other == e || other.parent != e.parent || !other.started || b.gone(other) {
+			continue
+		}
+		earlier := other.wants && slices.Index(b.entries, other) < slices.Index(b.entries, e)
+		if other.alone || e.apart && (!other.apart || earlier) {
+			return false
+		}
+	}
+	return true
 }
 
 // mayStart fails unless the rules allow the step, and enters it.
@@ -138,9 +161,9 @@ func (b *book) mayStart(e *entry, kind StepKind, room int) {
 		b.isNext(e, room)
 	}
 	switch {
-	case kind == StepResume && e.wants && e.stopped == nil:
+	case kind == StepResume && b.resumes(e) && e.stopped == nil:
 		b.note("  resume %s", e.id)
-		e.outside, e.wants = false, false
+		e.outside, e.wants, e.alone = false, false, e.apart
 	case kind == StepStart && b.inOrder(e):
 		if e.stopped != nil || b.banned[e.turn] != nil || b.aborted[e.siblings()] != nil {
 			b.fail("%s started after its turn was stopped", e.id)
@@ -157,15 +180,15 @@ func (b *book) isNext(e *entry, room int) {
 	earlier := true
 	for _, other := range b.open() {
 		earlier = earlier && other != e
-		if (other.wants || earlier && b.inOrder(other)) && b.affordable(other, room) {
+		if (b.resumes(other) || earlier && b.inOrder(other)) && b.affordable(other, room) {
 			b.fail("%s started before %s", e.id, other.id)
 		}
 	}
 }
 
 // inOrder says whether e, which waits, may start: each earlier call of its lane
-// is gone, or runs beside it because both are concurrent; and no later one has
-// started.
+// is gone, or runs beside it because both are concurrent and neither is to be alone;
+// and no later one has started.
 func (b *book) inOrder(e *entry) bool {
 	if e.started || e.ended || e.held && !b.told[e.turn] {
 		return false
@@ -179,7 +202,7 @@ func (b *book) inOrder(e *entry) bool {
 		case earlier && b.gone(other):
 		case earlier && !other.started:
 			return false
-		case earlier && (other.serial || e.serial || b.concurrency == 1):
+		case earlier && (other.serial || e.serial || other.apart || b.concurrency == 1):
 			return false
 		case !earlier && other.started:
 			b.fail("%s started before %s, which came earlier", other.id, e.id)

@@ -38,7 +38,7 @@ func FuzzPlan(f *testing.F) {
 
 // play does what two bytes say, and lets start what then may.
 func (b *book) play(what byte, arg int) {
-	switch what % 14 {
+	switch what % 15 {
 	case 0, 1, 2:
 		b.add(arg)
 	case 3, 4:
@@ -65,6 +65,8 @@ func (b *book) play(what byte, arg int) {
 		if arg == 255 {
 			b.stopAll()
 		}
+	case 14:
+		b.separate(arg)
 	}
 	b.start(arg % 5)
 }
@@ -173,6 +175,15 @@ func (b *book) leave(arg int) {
 		b.note("leave %s", e.id)
 		e.outside = true
 		b.plan.Leave(e.id)
+		b.expect(nil)
+	}
+}
+
+func (b *book) separate(arg int) {
+	if e := b.pick(arg, func(e *entry) bool { return e.running() && !e.outside && !e.serial }); e != nil {
+		b.note("separate %s", e.id)
+		e.outside, e.wants, e.apart = true, e.stopped == nil, true
+		b.plan.Separate(e.id)
 		b.expect(nil)
 	}
 }

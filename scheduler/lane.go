@@ -16,6 +16,7 @@ type call struct {
 	inner      *lane // of the calls nested in it; nil until there was one
 	state      state
 	holds      int   // slots that it holds itself: 0 or 1
+	apart      bool  // concurrent, but goes on alone in its lane
 	stopped    error // why it was told to stop; nil when it was not
 }
 
@@ -34,7 +35,9 @@ type lane struct {
 	// places counts the calls that have started and whose place is not free:
 	// they run, or something nested in them does.
 	places int
-	serial bool // the call in the only place is serial
+	serial bool  // the call in the only place is serial
+	apart  int   // how many of the calls in its places have asked to go on alone
+	sole   *call // the one of them that does; nil: none
 	// slots is what the calls of this lane and all calls nested in them take up.
 	slots int
 }
@@ -88,7 +91,16 @@ func (l *lane) admits(concurrency int) bool {
 	if l.parent == nil && first.turn.held() {
 		return false
 	}
-	return l.places == 0 || first.concurrent && !l.serial && concurrency > 1
+	return l.places == 0 || first.concurrent && !l.serial && l.apart == 0 && concurrency > 1
+}
+
+// resumes says whether the order lets a call go on that is outside. One that goes on
+// alone waits for all that have not asked for that; nothing goes on beside it.
+func (l *lane) resumes(c *call) bool {
+	if l.sole != nil {
+		return l.sole == c
+	}
+	return !c.apart || l.places == l.apart
 }
 
 // free gives up the place of a call that has ended, unless something nested in
@@ -102,6 +114,12 @@ func (c *call) free() (closed []*lane) {
 		closed = append(closed, c.inner)
 	}
 	c.lane.places--
+	if c.apart {
+		c.lane.apart--
+	}
+	if c.lane.sole == c {
+		c.lane.sole = nil
+	}
 	if parent := c.lane.parent; parent != nil && parent.state == ended {
 		closed = append(closed, parent.free()...)
 	}

@@ -153,6 +153,9 @@ func (p *Plan) Start(room int) bool {
 		return false
 	case c.state == running:
 		p.leaveReturning(c)
+		if c.apart {
+			c.lane.sole = c
+		}
 		c.hold(1)
 		p.steps = append(p.steps, Step{Kind: StepResume, Task: c.task})
 	default:
@@ -171,7 +174,7 @@ func (p *Plan) next(room int) *call {
 	}
 	room = max(0, min(room, p.concurrency-p.Slots()))
 	for _, c := range p.returning {
-		if p.cost(c) <= room {
+		if p.cost(c) <= room && c.lane.resumes(c) && !p.behind(c) {
 			return c
 		}
 	}
@@ -185,6 +188,14 @@ func (p *Plan) next(room int) *call {
 		}
 	}
 	return first
+}
+
+// behind says whether another call asks to go on alone that arrived before c, which
+// does too.
+func (p *Plan) behind(c *call) bool {
+	return c.apart && slices.ContainsFunc(p.returning, func(d *call) bool {
+		return d.apart && d.lane == c.lane && d.arrival < c.arrival
+	})
 }
 
 // cost is how many slots more the session would take up if c held one.
@@ -205,6 +216,19 @@ func (p *Plan) Return(id string) {
 	if c := p.mustRun(id); c.stopped == nil {
 		p.returning = append(p.returning, c)
 	}
+}
+
+// Separate gives back the slot of a running call, which keeps its place, and asks
+// for it again for when no other call of its lane runs. Until the call has ended
+// none starts there. Of several that ask, one goes on after the other, by arrival.
+func (p *Plan) Separate(id string) {
+	c := p.mustRun(id)
+	c.hold(0)
+	if !c.apart {
+		c.apart = true
+		c.lane.apart++
+	}
+	p.Return(id)
 }
 
 // Finish ends a running call. What is nested in it is skipped or told to stop,

@@ -9,6 +9,7 @@ package scheduler
 //	end CALL...                     they end
 //	fail CALL                       it ends and aborts its siblings
 //	ask CALL / answered CALL        it goes outside / wants its slot back
+//	alone CALL                      it wants to go on alone
 //	cancel CALL | cancel turn TURN | interrupt [sparing CALL...] | drain | close
 //	endturn TURN...
 //	feed streaming | feed at end of turn
@@ -127,6 +128,8 @@ func (p *player) command(words []string) (answers []string) {
 		p.plan.Leave(args[0])
 	case "answered":
 		p.plan.Return(args[0])
+	case "alone":
+		p.plan.Separate(args[0])
 	case "cancel", "interrupt", "drain", "close":
 		p.stop(words[0], args)
 	case "endturn":

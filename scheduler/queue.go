@@ -111,6 +111,19 @@ func (r *run) outside(wait func()) error {
 	r.queue.change(func(p *Plan) { p.Leave(r.id) })
 	wait()
 	r.queue.change(func(p *Plan) { p.Return(r.id) })
+	return r.resumed()
+}
+
+func (r *run) alone() error {
+	if r.ctx.Err() != nil {
+		return context.Cause(r.ctx)
+	}
+	r.queue.change(func(p *Plan) { p.Separate(r.id) })
+	return r.resumed()
+}
+
+// resumed waits until the task has its slot back.
+func (r *run) resumed() error {
 	select {
 	case <-r.resume:
 	case <-r.ctx.Done():

@@ -26,7 +26,7 @@ func (s scripted) Turn() uint64     { return max(s.turn, 1) }
 func (s scripted) Concurrent() bool { return true }
 func (s scripted) Skip(cause error) { s.skip(cause) }
 
-func (s scripted) Run(ctx context.Context, outside func(func()) error) error {
+func (s scripted) Run(ctx context.Context, outside func(func()) error, _ func() error) error {
 	return s.run(ctx, outside)
 }
 

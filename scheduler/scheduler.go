@@ -208,7 +208,7 @@ func (s *Scheduler) start(q *Queue, t Task) {
 	q.runs[r.id] = r
 	s.running++
 	s.tasks.Go(func() {
-		abort := t.Run(r.ctx, r.outside)
+		abort := t.Run(r.ctx, r.outside, r.alone)
 		s.do(func() { s.finish(r, abort) })
 	})
 }

@@ -39,6 +39,7 @@ type timed struct {
 	takes  time.Duration
 	dies   time.Duration // how long it takes to stop
 	asks   time.Duration // how long it is outside before that
+	alone  bool          // goes on alone, and then takes that time
 	fails  error         // aborts its siblings
 	diary  *diary
 }
@@ -48,8 +49,15 @@ func (c timed) Turn() uint64     { return max(c.turn, 1) }
 func (c timed) Concurrent() bool { return !c.serial }
 func (c timed) Skip(cause error) { c.diary.note("%s skipped: %v", c.id, cause) }
 
-func (c timed) Run(ctx context.Context, outside func(func()) error) error {
+func (c timed) Run(ctx context.Context, outside func(func()) error, alone func() error) error {
 	c.diary.note("%s starts", c.id)
+	if c.alone {
+		if err := alone(); err != nil {
+			c.diary.note("%s stopped while it waited to be alone: %v", c.id, err)
+			return nil
+		}
+		c.diary.note("%s is alone", c.id)
+	}
 	if c.asks > 0 {
 		if err := outside(func() { sleep(ctx, c.asks) }); err != nil {
 			c.diary.note("%s stopped while it asked: %v", c.id, err)
@@ -370,6 +378,26 @@ func TestCloseOfQueueStopsItAlone(t *testing.T) {
 		b.says(
 			"0s a starts", "0s c starts", "0s b skipped: session closed", "0s late skipped: session closed",
 			"1s a stopped: session closed", "1m0s c ends",
+		)
+	})
+}
+
+// A call that goes on alone waits for those that run, and what waits for it to have ended. One that is stopped while it
+// waits learns why.
+func TestAlone(t *testing.T) {
+	inBubble(t, 16, func(b *bench) {
+		b.add(timed{id: "a", takes: 3 * time.Second}, timed{id: "c", takes: time.Second}, timed{id: "b", alone: true, takes: time.Second})
+		synctest.Wait()
+		b.add(timed{id: "d", takes: time.Second}, timed{id: "e", alone: true})
+		b.wait()
+		b.add(timed{id: "f", takes: time.Second}, timed{id: "g", alone: true})
+		synctest.Wait()
+		b.queue.Stop("g", errors.New("cancelled"))
+		b.wait()
+		b.says(
+			"0s a starts", "0s b starts", "0s c starts", "1s c ends", "3s a ends", "3s b is alone", "4s b ends",
+			"4s d starts", "4s e starts", "5s d ends", "5s e is alone", "5s e ends",
+			"5s f starts", "5s g starts", "5s g stopped while it waited to be alone: cancelled", "6s f ends",
 		)
 	})
 }

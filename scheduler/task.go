@@ -41,10 +41,17 @@ type Task interface {
 	// and does not begin to wait; wait itself has to watch ctx. Only Run's own
 	// goroutine calls outside, and never from within wait.
 	//
+	// A concurrent task that turns out to do what a serial one does calls alone
+	// before it does that. alone gives the slot back and returns, with nil, when
+	// the task has a slot again and no other call of its lane runs; until the
+	// task has ended none does, and none starts. It returns the cause when the
+	// context is done. Only Run's own goroutine calls it, and never from within
+	// wait. A serial task has been alone from the start.
+	//
 	// A non-nil abort is the cause with which the siblings, the calls of the
 	// same turn and the same parent, are aborted. Whether the session's policy
 	// wants that has been judged by the task.
-	Run(ctx context.Context, outside func(wait func()) error) (abort error)
+	Run(ctx context.Context, outside func(wait func()) error, alone func() error) (abort error)
 
 	// Skip says that the task will never run, and why. It is called on the
 	// scheduler's loop (or by Queue.Add, once the scheduler is closed), so it

@@ -22,7 +22,9 @@ type Funcs[In any] struct {
 	// Validate says what the schema cannot; pure. Its error is a *fault.Error, as a rule "invalid_input".
 	Validate func(*In) error
 	Effects  func(In) Effects
-	Check    func(context.Context, *Env, In) (Preview, error)
+	// Situate returns the input with what can be told of it from the session's state; nil: no more than at first.
+	Situate func(*Env, In) In
+	Check   func(context.Context, *Env, In) (Preview, error)
 	// TimeLimit is what the input itself asks for; 0: nothing.
 	TimeLimit func(In) time.Duration
 	Run       func(context.Context, *Env, In) (Result, error)
@@ -106,6 +108,14 @@ type action[In any] struct {
 	in      In
 	effects Effects
 	funcs   Funcs[In]
+}
+
+func (a *action[In]) At(env *Env) Action {
+	if a.funcs.Situate == nil {
+		return a
+	}
+	in := a.funcs.Situate(env, a.in)
+	return &action[In]{in: in, effects: a.funcs.Effects(in), funcs: a.funcs}
 }
 
 func (a *action[In]) Effects() Effects { return a.effects }

@@ -45,6 +45,14 @@ type Action interface {
 	Run(ctx context.Context, env *Env) (Result, error)
 }
 
+// A Situated is an Action of which more can be told when its turn has come.
+type Situated interface {
+	Action
+	// At returns the action as it is with the session's state in env, whose Box starts nothing yet. It does no I/O beside
+	// what env offers, and may be asked more than once.
+	At(env *Env) Action
+}
+
 // A Spec describes a tool to models, clients and the daemon.
 type Spec struct {
 	Name        string
@@ -111,6 +119,8 @@ type Path struct {
 	Names bool // of what is below it only names and facts are read, no content
 	// Unnamed: it stands for whatever else a command may read.
 	Unnamed bool
+	// Manner is how a command writes it.
+	Manner shell.Manner
 	// By says which of the Commands names it: 1 + its index. 0: the action itself, or a redirection.
 	By int
 	// Part is the part of a script that names it, as written; empty: there is no script.
@@ -161,10 +171,13 @@ type Preview struct {
 // Env is what one call may reach: the session as it was when the call started, cut to the call's Effects.
 // It belongs to the call and is dead after Run has returned.
 type Env struct {
-	CallID  string           // unique in the daemon and safe as a file name
-	Dir     string           // working directory, absolute
-	Gone    string           // the session's own, when it has vanished and Dir stands in for it; empty: Dir is the session's
-	Environ []string         // the client's environment with what earlier calls exported; not yet filtered for a child
+	CallID   string            // unique in the daemon and safe as a file name
+	Dir      string            // working directory, absolute
+	Gone     string            // the session's own, when it has vanished and Dir stands in for it; empty: Dir is the session's
+	Environ  []string          // the client's environment with what earlier calls exported; not yet filtered for a child
+	Programs map[string]string // the files that command words of the action lead to, as far as a verdict rests on that
+	// Aliases returns git's aliases, by name, as the configuration of the user and of the repository in Dir has them. Never nil.
+	Aliases func() map[string]string
 	Cursors map[string]int64 // how far each background task's output has been given, in bytes; read only
 	Files   *workspace.View
 	Spool   *spool.Dir      // where the session's output files are
@@ -180,6 +193,8 @@ type Env struct {
 	Output func(*spool.Output)
 	// Report publishes a step of a long search or read; the newest wins. Never nil.
 	Report func(Step)
+	// First reports whether a call of the session says something for the first time. Never nil.
+	First func(what string) bool
 	// Ask puts a question of the tool's own, in the middle of its call, to whoever can answer, and waits; the call's time limit
 	// stands still meanwhile. nil when it cannot be used: outside Run.
 	Ask func(context.Context, Form) (Reply, error)
@@ -213,10 +228,11 @@ type Reply struct {
 }
 
 // WorkingDir is where a session that stands in dir works now: there, or when that has vanished in the first of its roots
-// that is there. gone is dir then. Verdict and act have to go by the same one, so it is settled once for each call.
-func WorkingDir(dir string, roots []string) (now, gone string) {
+// that is there. gone is dir then. Verdict and act have to go by the same one, so it is settled once for each call. disk
+// returns where on the disk a path of the session's lies.
+func WorkingDir(dir string, roots []string, disk func(path string) string) (now, gone string) {
 	for _, place := range append([]string{dir}, roots...) {
-		if info, err := os.Stat(place); err == nil && info.IsDir() {
+		if info, err := os.Stat(disk(place)); err == nil && info.IsDir() {
 			if place != dir {
 				gone = dir
 			}

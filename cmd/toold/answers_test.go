@@ -73,13 +73,12 @@ func TestAnswersFromAllSides(t *testing.T) {
 	c.until("a OK")
 
 	// The one between on another terminal, where no other is open.
-	x := onTerminal(t, h.environ, root, "attach", "sides")
+	x := apart(t, h.environ, root, "attach", "sides")
 	x.expect(`\? Write`)
 	x.expect(`Run it\?`)
 	x.typed("n leave that file alone\n")
 	holds(t, "the result", textIn(c.until("b DENIED client_denied").GetToolResult()), "leave that file alone")
-	x.typed("\x03")
-	x.ends(-1)
+	x.hangsUp()
 
 	// A late yes changes nothing.
 	holds(t, "the refusal", h.beside(t, "sides", answer(questions["b"], yes)), "FailedPrecondition question_closed")
@@ -101,7 +100,7 @@ func TestAttachKeepsThePromptFree(t *testing.T) {
 	c := h.attach(t, in(root, nil))
 	c.write("a")
 	c.question("a")
-	x := onlyTerminal(t, h.environ, root, "attach", "prompt")
+	x := apart(t, h.environ, root, "attach", "prompt")
 	x.expect(`\[e\]dit, \?: `)
 	c.write("b")
 	c.question("b")
@@ -112,8 +111,7 @@ func TestAttachKeepsThePromptFree(t *testing.T) {
 	x.typed("n\n")
 	x.expect(" accepted: Write")
 	x.expect(" asks: Write")
-	x.typed("\x03")
-	x.ends(-1)
+	x.hangsUp()
 }
 
 // A kept is where an answer's rule is kept, and what the file is before and after.

@@ -19,13 +19,19 @@ import (
 func (s *setup) attachCommand() *cobra.Command {
 	var replay bool
 	cmd := &cobra.Command{
-		Use:     "attach SESSION",
-		Short:   "Watch a session live and answer its questions",
-		Long:    "Shows what happens in a session as it happens, and puts its questions to you when there is a terminal.\nEnds with the session, or with Ctrl-C, which stops no call.",
-		Example: "  toold attach work\n  toold attach work --replay --json",
-		Args:    cobra.ExactArgs(1),
+		Use:   "attach [SESSION]",
+		Short: "Watch a session live and answer its questions",
+		Long: "Shows what happens in a session as it happens, and puts its questions to you when there is a terminal: also those of\n" +
+			"clients that cannot ask themselves, such as MCP clients. Without SESSION it is the newest that works here, in the\n" +
+			"current directory or one above it. Ends with the session, or with Ctrl-C, which stops no call.",
+		Example:           "  toold attach\n  toold attach work\n  toold attach work --replay --json",
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: s.completeFirst(s.completeSessions),
 		RunE: doing(func(ctx context.Context, args []string) error {
-			request := &tooldv1.WatchRequest{SessionId: args[0]}
+			request := &tooldv1.WatchRequest{}
+			if len(args) > 0 {
+				request.SessionId = args[0]
+			}
 			if replay {
 				request.AfterSeq = proto.Uint64(0)
 			}
@@ -42,12 +48,22 @@ func (s *setup) watch(ctx context.Context, request *tooldv1.WatchRequest) (err e
 		return err
 	}
 	defer l.close()
+	if request.GetSessionId() == "" {
+		if request.SessionId, err = l.newestHere(ctx); err != nil {
+			return err
+		}
+	}
+	p := meet(pageOf(s.stderr), func(string) (string, bool) { return "", false })
+	request.Answers = p != nil
 	events, stop, err := follow(ctx, l, request)
 	if err != nil {
+		p.close()
 		return err
 	}
 	defer stop()
-	p := meet(pageOf(s.stderr), func(string) (string, bool) { return "", false })
+	if p != nil {
+		s.say("watching session %s", request.GetSessionId())
+	}
 	w := watching{setup: s, session: request.GetSessionId(), person: p, page: pageOf(s.stdout)}
 	defer func() {
 		p.close()
@@ -87,6 +103,10 @@ func follow(ctx context.Context, l *link, request *tooldv1.WatchRequest) (events
 	ctx, cancel := context.WithCancel(ctx)
 	stream, err := l.sessions.Watch(ctx, request)
 	if err != nil {
+		cancel()
+		return nil, nil, err
+	}
+	if _, err := stream.Header(); err != nil { // which comes when the daemon has taken the watcher in
 		cancel()
 		return nil, nil, err
 	}

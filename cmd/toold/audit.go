@@ -28,6 +28,7 @@ type audit struct {
 // audited is a call whose end has not come by.
 type audited struct {
 	name, title, peer string
+	input             string // empty: it was not asked for
 	accepted          time.Time
 	started           *tooldv1.Started
 }
@@ -49,7 +50,7 @@ func (a *audit) take(event *tooldv1.ExecuteResponse) (lines []string) {
 		if title == "" {
 			title = e.Accepted.GetName()
 		}
-		a.calls[key] = &audited{name: e.Accepted.GetName(), title: title, peer: a.peer, accepted: event.GetTime().AsTime()}
+		a.calls[key] = &audited{name: e.Accepted.GetName(), title: title, peer: a.peer, input: e.Accepted.GetInputJson(), accepted: event.GetTime().AsTime()}
 		a.order = append(a.order, key)
 	case *tooldv1.ExecuteResponse_Started:
 		if c := a.calls[key]; c != nil {
@@ -107,8 +108,13 @@ func (a *audit) heading(c *audited, at time.Time, style lipgloss.Style, word, to
 	return who + a.ink.dim.Render(front) + style.Render(facts) + title
 }
 
-// reasons are the lines below: why it might run, and what went wrong.
+// reasons are the lines below: the input if it was asked for, why it might run, and what went wrong.
 func (a *audit) reasons(c *audited, r *tooldv1.ToolResult) (lines []string) {
+	if c.input != "" {
+		for line := range strings.Lines(indent(visibleText(pretty(c.input)))) {
+			lines = append(lines, "  "+strings.TrimSuffix(line, "\n"))
+		}
+	}
 	if s := c.started; s != nil && s.GetReason() != "" {
 		text := "allowed: "
 		switch {

@@ -42,21 +42,23 @@ type call struct {
 type board struct {
 	calls   []*call
 	byID    map[string]*call
+	dir     string // paths below it are shown without it
 	turnID  string // events of other turns are not for this board
 	turn    *tooldv1.TurnEnded
 	notices []*tooldv1.Notice
 }
 
-// newBoard makes a board for a turn whose working directory is dir; paths below it are shown without it.
+// newBoard makes a board for a turn whose working directory is dir.
 func newBoard(turnID, dir string, uses []use) *board {
-	b := &board{byID: map[string]*call{}, turnID: turnID}
+	b := &board{byID: map[string]*call{}, turnID: turnID, dir: dir}
 	for _, u := range uses {
-		b.put(&call{id: u.id, name: u.name, subject: subject(u.input, dir)})
+		b.add(u)
 	}
 	return b
 }
 
-func (b *board) put(c *call) {
+func (b *board) add(u use) {
+	c := &call{id: u.id, name: u.name, subject: subject(u.input, b.dir)}
 	b.calls = append(b.calls, c)
 	b.byID[c.id] = c
 }

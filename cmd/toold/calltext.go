@@ -12,28 +12,32 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/toold/toold/daemon/dialect"
 )
 
 // A blank is a tool's input with a gap for the one value that a person writes; what else the tool wants is filled in.
 type blank struct {
 	input string // JSON with %s
 	path  bool   // the value is a path; a relative one is meant from where the person is
+	// lacks is what stands in input as an example only, so that the call can be explained and not run.
+	lacks string
 }
 
 var blanks = map[string]blank{
 	"Bash":         {input: `{"command":%s}`},
 	"BashOutput":   {input: `{"bash_id":%s}`},
-	"Edit":         {`{"file_path":%s,"old_string":"old","new_string":"new"}`, true},
+	"Edit":         {`{"file_path":%s,"old_string":"old","new_string":"new"}`, true, "old_string and new_string"},
 	"Glob":         {input: `{"pattern":%s}`},
 	"Grep":         {input: `{"pattern":%s}`},
 	"KillShell":    {input: `{"shell_id":%s}`},
-	"LS":           {`{"path":%s}`, true},
-	"MultiEdit":    {`{"file_path":%s,"edits":[{"old_string":"old","new_string":"new"}]}`, true},
-	"NotebookEdit": {`{"notebook_path":%s,"cell_id":"cell-0","new_source":"new"}`, true},
-	"Read":         {`{"file_path":%s}`, true},
+	"LS":           {input: `{"path":%s}`, path: true},
+	"MultiEdit":    {`{"file_path":%s,"edits":[{"old_string":"old","new_string":"new"}]}`, true, "edits"},
+	"NotebookEdit": {`{"notebook_path":%s,"cell_id":"cell-0","new_source":"new"}`, true, "cell_id and new_source"},
+	"Read":         {input: `{"file_path":%s}`, path: true},
 	"WebFetch":     {input: `{"url":%s,"prompt":"What does the page say?"}`},
 	"WebSearch":    {input: `{"query":%s}`},
-	"Write":        {`{"file_path":%s,"content":"new\n"}`, true},
+	"Write":        {`{"file_path":%s,"content":"new\n"}`, true, "content"},
 }
 
 // written matches a tool with the value of its main field, which may hold parentheses and newlines.
@@ -43,14 +47,20 @@ var written = regexp.MustCompile(`(?s)^([A-Za-z0-9_.-]+)(\(.*\))?$`)
 func readCall(text, dir string) (use, error) {
 	text = strings.TrimSpace(text)
 	if strings.HasPrefix(text, "{") || strings.HasPrefix(text, "[") {
-		m, err := readMessage([]byte(text))
+		var message dialect.Reader
+		uses, err := message.Feed([]byte(text))
+		if err == nil {
+			var rest []dialect.Use
+			rest, _, err = message.End()
+			uses = append(uses, rest...)
+		}
 		switch {
 		case err != nil:
 			return use{}, misused("the tool use cannot be read: %v", err)
-		case len(m.uses) != 1:
-			return use{}, misused("this holds %s, and one call is explained at a time", count(len(m.uses), "tool use"))
+		case len(uses) != 1:
+			return use{}, misused("this holds %s, and one call is explained at a time", count(len(uses), "tool use"))
 		}
-		return m.uses[0], nil
+		return usesOf(uses)[0], nil
 	}
 	parts := written.FindStringSubmatch(text)
 	if parts == nil {

@@ -97,6 +97,9 @@ func (s *setup) reachRemote(ctx context.Context) (*link, error) {
 	}
 	if _, err := l.daemon.GetInfo(ctx, &tooldv1.GetInfoRequest{}); err != nil { // which says why, where a state does not
 		l.close()
+		if failed := s.remote.handshake.Load(); failed != nil {
+			return nil, noDaemon("no encrypted connection to %s: %v", s.where(), *failed)
+		}
 		return nil, err
 	}
 	return l, nil

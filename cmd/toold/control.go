@@ -204,9 +204,9 @@ func (s *setup) versionCommand() *cobra.Command {
 		Example: "  toold version\n  toold version --json",
 		Args:    cobra.NoArgs,
 		RunE: doing(func(context.Context, []string) error {
-			in, out := groups()
+			in, _ := groups()
 			if !s.json {
-				_, err := fmt.Fprintf(s.stdout, "toold %s (%s, %s/%s) with %s%s\n", version, runtime.Version(), runtime.GOOS, runtime.GOARCH, joinedWords(in), leftOut(out))
+				_, err := fmt.Fprintln(s.stdout, versionLine())
 				return err
 			}
 			return json.NewEncoder(s.stdout).Encode(struct {
@@ -218,6 +218,12 @@ func (s *setup) versionCommand() *cobra.Command {
 			}{version, runtime.Version(), runtime.GOOS, runtime.GOARCH, append([]string{}, in...)})
 		}),
 	}
+}
+
+// versionLine tells what this program is.
+func versionLine() string {
+	in, out := groups()
+	return fmt.Sprintf("toold %s (%s, %s/%s) with %s%s", version, runtime.Version(), runtime.GOOS, runtime.GOARCH, joinedWords(in), leftOut(out))
 }
 
 // joinedWords lists groups of tools.

@@ -13,8 +13,6 @@ import (
 	"syscall"
 	"time"
 
-	"google.golang.org/protobuf/types/known/durationpb"
-
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
 
@@ -30,16 +28,19 @@ type conversation struct {
 	attach *tooldv1.Attach
 	board  *board
 	uses   []use
-	view   *view   // nil: nothing is drawn
-	person *person // nil: nobody can be asked
+	feed   <-chan arrival // brings more tool uses; nil: no more come
+	soft   bool           // an interrupt lets calls finish whose tool is not interruptible
+	view   *view          // nil: nothing is drawn
+	person *person        // nil: nobody can be asked
 	// notify tells the person something; nil: nobody is told.
 	notify func(string)
-	// seen is called with each event; nil: nobody wants it.
-	seen func(*tooldv1.ExecuteResponse)
+	// seen is called with each event, and its error ends the conversation; nil: nobody wants it.
+	seen func(*tooldv1.ExecuteResponse) error
 
 	session     string // filled in by run, as all that follows
 	warnings    []string
-	last        uint64 // the newest record seen
+	last        uint64      // the newest record seen
+	end         *messageEnd // how the message ended; nil: it has not, or was whole from the beginning
 	interrupted bool
 	closed      bool // the client's side of the stream
 }
@@ -91,32 +92,54 @@ func receive(ctx context.Context, next func() (*tooldv1.ExecuteResponse, error),
 	}
 }
 
-// send gives the daemon the whole turn.
+// send gives the daemon what there is of the turn and was not accepted on an earlier stream.
 func (c *conversation) send(stream executeStream) error {
-	requests := []*tooldv1.ExecuteRequest{{Message: &tooldv1.ExecuteRequest_Attach{Attach: c.attach}}}
-	for _, u := range c.uses {
-		if c.board.byID[u.id].state != sent {
-			continue // accepted on an earlier stream
-		}
-		requests = append(requests, &tooldv1.ExecuteRequest{Message: &tooldv1.ExecuteRequest_ToolUse{ToolUse: u.wire(c.board.turnID)}})
+	if err := say(stream, &tooldv1.ExecuteRequest{Message: &tooldv1.ExecuteRequest_Attach{Attach: c.attach}}); err != nil {
+		return err
 	}
-	requests = append(requests, &tooldv1.ExecuteRequest{
-		Message: &tooldv1.ExecuteRequest_EndTurn{EndTurn: &tooldv1.EndTurn{TurnId: c.board.turnID}},
-	})
-	for _, request := range requests {
-		if err := say(stream, request); err != nil {
+	if err := c.sendUses(stream, c.uses); err != nil {
+		return err
+	}
+	if c.interrupted {
+		return c.stop(stream)
+	}
+	return c.sendEnd(stream)
+}
+
+func (c *conversation) sendUses(stream executeStream, uses []use) error {
+	for _, u := range uses {
+		if c.board.byID[u.id].state != sent {
+			continue
+		}
+		if err := say(stream, &tooldv1.ExecuteRequest{Message: &tooldv1.ExecuteRequest_ToolUse{ToolUse: u.wire(c.board.turnID)}}); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (u use) wire(turnID string) *tooldv1.ToolUse {
-	w := &tooldv1.ToolUse{Id: u.id, Name: u.name, TurnId: turnID, Arguments: &tooldv1.ToolUse_InputJson{InputJson: u.input}}
-	if u.timeout > 0 {
-		w.Timeout = durationpb.New(u.timeout)
+// sendEnd ends the turn when no more tool uses come. One whose message the model's API took back is discarded.
+func (c *conversation) sendEnd(stream executeStream) error {
+	switch {
+	case c.feed != nil:
+		return nil
+	case c.end.failure() != nil:
+		return say(stream, &tooldv1.ExecuteRequest{Message: &tooldv1.ExecuteRequest_DiscardTurn{DiscardTurn: &tooldv1.DiscardTurn{TurnId: c.board.turnID}}})
 	}
-	return w
+	return say(stream, &tooldv1.ExecuteRequest{Message: &tooldv1.ExecuteRequest_EndTurn{EndTurn: &tooldv1.EndTurn{TurnId: c.board.turnID}}})
+}
+
+// fed takes what has come of the message meanwhile.
+func (c *conversation) fed(stream executeStream, a arrival) error {
+	c.uses = append(c.uses, a.uses...)
+	for _, u := range a.uses {
+		c.board.add(u)
+	}
+	if err := c.sendUses(stream, a.uses); err != nil || a.end == nil {
+		return err
+	}
+	c.end, c.feed = a.end, nil
+	return c.sendEnd(stream)
 }
 
 // converse is the client's one loop: everything that happens in a turn happens here.
@@ -131,7 +154,9 @@ func (c *conversation) converse(ctx context.Context, stream executeStream, event
 			if r.err != nil {
 				return c.over(r.err)
 			}
-			c.take(ctx, r.event)
+			err = c.take(ctx, r.event)
+		case a := <-c.feed:
+			err = c.fed(stream, a)
 		case answer := <-c.person.answers():
 			err = say(stream, answerRequest(answer))
 			c.person.answered(ctx)
@@ -151,37 +176,59 @@ func (c *conversation) converse(ctx context.Context, stream executeStream, event
 	}
 }
 
-// breakIn passes the person's first interrupt on; the second ends the client.
+// breakIn stops the turn at the first interrupt; the second ends the client.
 func (c *conversation) breakIn(stream executeStream) error {
 	if c.interrupted {
 		return errBroken
 	}
-	c.interrupted = true
+	c.interrupted, c.feed = true, nil
 	if c.view != nil {
 		c.view.leave()
 	}
 	if c.notify != nil {
-		c.notify("interrupted; again to leave at once")
+		c.notify("Stopping. Press Ctrl-C again to quit now.")
 	}
-	return say(stream, interruptRequest())
+	return c.stop(stream)
+}
+
+// stopReason is what the model reads of an interrupt.
+const stopReason = "the user pressed Ctrl-C"
+
+// stop ends the turn early. The calls are cancelled one by one, since others may share the session, and the last first,
+// so that none begins because one before it has ended.
+func (c *conversation) stop(stream executeStream) error {
+	if c.soft {
+		return errors.Join(say(stream, interruptRequest()), c.sendEnd(stream))
+	}
+	for _, call := range slices.Backward(c.board.calls) {
+		if call.state == ended || call.state == refused {
+			continue
+		}
+		cancel := &tooldv1.Cancel{ToolUseId: call.id, Reason: stopReason}
+		if err := say(stream, &tooldv1.ExecuteRequest{Message: &tooldv1.ExecuteRequest_Cancel{Cancel: cancel}}); err != nil {
+			return err
+		}
+	}
+	return c.sendEnd(stream)
 }
 
 // hangUp closes the client's side when nothing is left to say. Until then answers and interrupts may be needed.
 func (c *conversation) hangUp(stream executeStream) error {
-	if c.closed || !c.board.settled() {
+	if c.closed || c.feed != nil || !c.board.settled() {
 		return nil
 	}
 	c.closed = true
 	return stream.CloseSend()
 }
 
-func (c *conversation) take(ctx context.Context, event *tooldv1.ExecuteResponse) {
+func (c *conversation) take(ctx context.Context, event *tooldv1.ExecuteResponse) error {
 	c.last = max(c.last, event.GetSeq())
 	switch e := event.GetEvent().(type) {
 	case *tooldv1.ExecuteResponse_Attached:
 		c.session, c.warnings = e.Attached.GetSessionId(), e.Attached.GetWarnings()
 		c.last = max(c.last, c.attach.GetAfterSeq())
 	case *tooldv1.ExecuteResponse_Question:
+		c.makeRoom()
 		c.person.ask(ctx, e.Question)
 	case *tooldv1.ExecuteResponse_QuestionWithdrawn:
 		c.person.withdraw(ctx, e.QuestionWithdrawn.GetQuestionId(), e.QuestionWithdrawn.GetReason())
@@ -189,13 +236,14 @@ func (c *conversation) take(ctx context.Context, event *tooldv1.ExecuteResponse)
 		c.person.withdrawCall(ctx, e.ToolResult.GetToolUseId())
 	case *tooldv1.ExecuteResponse_Notice:
 		if slices.Contains(answerRefusals, e.Notice.GetCode()) && c.person.refused(ctx, e.Notice.GetMessage()) {
-			return // it has been told
+			return nil // it has been told
 		}
 	}
 	c.board.apply(event, time.Now())
-	if c.seen != nil {
-		c.seen(event)
+	if c.seen == nil {
+		return nil
 	}
+	return c.seen(event)
 }
 
 // over judges the end of a stream.
@@ -222,7 +270,7 @@ func answerRequest(answer *tooldv1.Answer) *tooldv1.ExecuteRequest {
 }
 
 func interruptRequest() *tooldv1.ExecuteRequest {
-	interrupt := &tooldv1.Interrupt{Reason: "the user pressed Ctrl-C"}
+	interrupt := &tooldv1.Interrupt{Reason: stopReason}
 	return &tooldv1.ExecuteRequest{Message: &tooldv1.ExecuteRequest_Interrupt{Interrupt: interrupt}}
 }
 
@@ -235,13 +283,29 @@ func (c *conversation) ticks() (<-chan time.Time, func()) {
 	return ticker.C, ticker.Stop
 }
 
-// draw shows the board, unless a question stands on the terminal.
+// leastHeight is the height in rows from which a question leaves room for the live view. Ours.
+const leastHeight = 16
+
+// makeRoom keeps up to a third of the terminal for the live view while a question stands.
+func (c *conversation) makeRoom() {
+	if c.view == nil || c.person == nil {
+		return
+	}
+	c.person.top = 0
+	if _, height := c.view.page.size(); height >= leastHeight {
+		c.person.top = min(len(c.board.calls), height/3)
+	}
+}
+
+// draw shows the board; while a question stands on the terminal, at its top.
 func (c *conversation) draw() {
 	if c.view == nil {
 		return
 	}
 	if c.person.busy() {
 		c.view.leave()
+		width, _ := c.view.page.size()
+		c.person.draw(boardLines(c.board, c.view.page.ink, width-1, c.person.top, time.Now()))
 		return
 	}
 	c.view.draw(c.board, time.Now())

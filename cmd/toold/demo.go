@@ -60,7 +60,7 @@ func (s *setup) demo(ctx context.Context) error {
 		return &ending{code: exitSignal, text: "stopped; the demo's daemon and folder are gone"}
 	}
 	if err == nil {
-		s.tellEnd(st)
+		s.tellGone(st)
 	}
 	return err
 }
@@ -158,29 +158,31 @@ func (s *setup) play(ctx context.Context, st *stage) (*conversation, error) {
 		},
 	}
 	p := pageOf(s.stdout)
-	c.person = meet(p, message{uses: uses}.input)
+	c.person = meet(p, c.input)
 	defer c.person.close()
 	c.attach.Capabilities = &tooldv1.Capabilities{Answers: c.person != nil}
 	fmt.Fprintf(s.stdout, "%s\n\n", p.ink.strong.Render(fmt.Sprintf("A model asks for %d tool calls in one message. toold runs them:", len(uses))))
 	if p.live() {
 		c.view = &view{page: p}
 	} else {
-		c.seen = func(event *tooldv1.ExecuteResponse) { s.narrate(event) }
+		c.seen = s.narrate
 	}
 	return c, c.run(ctx)
 }
 
-// tellEnd is the last line. It is true: the daemon's process has been waited for, and the folder was removed.
-func (s *setup) tellEnd(st *stage) {
+// tellGone prints the last line. It is true: the daemon's process has been waited for, and the folder was removed.
+func (s *setup) tellGone(st *stage) {
 	fmt.Fprintf(s.stdout, "The daemon has ended and %s is gone: nothing is left behind.\n", st.dir)
 }
 
 // narrate is the live view where there is no terminal to draw on.
-func (s *setup) narrate(event *tooldv1.ExecuteResponse) {
+func (s *setup) narrate(event *tooldv1.ExecuteResponse) error {
 	if words := eventWords(event, ink{}); words != "" && event.GetTime() != nil {
 		if event.GetToolResult().GetOutcome() != tooldv1.Outcome_OUTCOME_DENIED { // why it was denied is told in whole
 			words = fit(words, plainWidth)
 		}
-		fmt.Fprintf(s.stdout, "%s  %s\n", event.GetTime().AsTime().Local().Format("15:04:05.000"), words)
+		_, err := fmt.Fprintf(s.stdout, "%s  %s\n", event.GetTime().AsTime().Local().Format("15:04:05.000"), words)
+		return err
 	}
+	return nil
 }

@@ -22,8 +22,10 @@ func (s *setup) diffCommand() *cobra.Command {
 			"unified diff that git apply takes in the session's root. What was changed and put back again is not shown.",
 		Example: "  toold diff\n  toold diff --stat\n  toold diff --turn 3 --session work\n  toold diff toolu_01 | git apply -R",
 		Args:    cobra.MaximumNArgs(1),
-		PreRunE: func(cmd *cobra.Command, args []string) error { return f.read(cmd, args) },
-		RunE:    doing(func(ctx context.Context, _ []string) error { return s.diff(ctx, f, stat) }),
+
+		ValidArgsFunction: s.completeFirst(s.completeRecorded),
+		PreRunE:           func(cmd *cobra.Command, args []string) error { return f.read(cmd, args) },
+		RunE:              doing(func(ctx context.Context, _ []string) error { return s.diff(ctx, f, stat) }),
 	}
 	f.add(cmd)
 	cmd.Flags().BoolVar(&stat, "stat", false, "count lines, file by file, and show no diff")

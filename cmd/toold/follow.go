@@ -21,6 +21,7 @@ type follower struct {
 	came     chan news
 	watchers sync.WaitGroup
 	watching map[string]bool
+	inputs   bool
 }
 
 // news is an event of a session, or, without one, how watching it has ended.
@@ -34,7 +35,7 @@ type news struct {
 // daemon does.
 func (w *logWriter) follow(ctx context.Context, l *link) error {
 	ctx, cancel := context.WithCancel(ctx)
-	f := &follower{link: l, came: make(chan news), watching: map[string]bool{}}
+	f := &follower{link: l, came: make(chan news), watching: map[string]bool{}, inputs: w.filter.inputs}
 	defer f.watchers.Wait()
 	defer cancel()
 	look := time.NewTicker(followEvery)
@@ -91,7 +92,7 @@ func (f *follower) begin(ctx context.Context, name string) {
 		}
 	}
 	f.watchers.Go(func() {
-		err := watch(ctx, f.link, name, true, func(event *tooldv1.ExecuteResponse) error { return bring(news{name, event, nil}) })
+		err := watch(ctx, f.link, &tooldv1.WatchRequest{SessionId: name, Inputs: f.inputs}, func(event *tooldv1.ExecuteResponse) error { return bring(news{name, event, nil}) })
 		_ = bring(news{name, nil, err}) // when that fails nobody wants to know
 	})
 }

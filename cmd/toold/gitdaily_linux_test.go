@@ -135,6 +135,9 @@ func (d day) spend(t *testing.T, c *talk, here, beside *workplace) {
 			t.Errorf("%s\nends with exit code %d:\n%s\nand in plain bash with %d:\n%s",
 				row.command, got, textIn(result), code, out)
 		}
+		if text := textIn(result); strings.Contains(text, "error: ") && !strings.Contains(out, "error: ") {
+			t.Errorf("%s\nprints an error that plain bash does not have:\n%s", row.command, text)
+		}
 		row.asked(t, questions)
 	}
 	if got, want := here.state(t), beside.state(t); got != want {

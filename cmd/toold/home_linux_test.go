@@ -26,7 +26,12 @@ func livedIn(t *testing.T) (h *house, root string, commands []string) {
 	environ, ws := home(t)
 	h = &house{dir: filepath.Dir(ws)}
 	dir := filepath.Join(h.dir, "home")
-	path := []string{dir + "/venv/bin", dir + "/.local/bin", dir + "/.nvm/versions/node/v20.1.0/bin", dir + "/.pyenv/shims", os.Getenv("PATH")}
+	path := []string{dir + "/venv/bin", dir + "/.local/bin", dir + "/.nvm/versions/node/v20.1.0/bin", dir + "/.pyenv/shims"}
+	for _, place := range filepath.SplitList(os.Getenv("PATH")) {
+		if !strings.HasPrefix(place, "/tmp") { // where a call could put a program
+			path = append(path, place)
+		}
+	}
 	h.environ = append(environ, "HOME="+dir, "XDG_CONFIG_HOME=", "XDG_STATE_HOME=", "CLAUDE_CONFIG_DIR=", "PATH="+strings.Join(path, ":"))
 	archive, err := txtar.ParseFile("testdata/home/reads.txtar")
 	if err != nil {

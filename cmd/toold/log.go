@@ -23,6 +23,7 @@ type filter struct {
 	session, tool, outcome string
 	since, until           string
 	records, follow        bool
+	inputs                 bool // each call with its input
 }
 
 func (s *setup) logCommand() *cobra.Command {
@@ -34,7 +35,7 @@ func (s *setup) logCommand() *cobra.Command {
 			"allowed or not, and by which rule. --records shows every record instead, --json gives them as the wire has them,\n" +
 			"one a line, each with its session. A time is a span back from now (24h) or a date (2026-11-21, or\n" +
 			"2026-11-21T15:04:05).",
-		Example: "  toold log --session work\n  toold log --tool Bash --outcome denied --since 24h\n  toold log --follow\n  toold log --json",
+		Example: "  toold log --session work\n  toold log --tool Bash --outcome denied --since 24h\n  toold log --session work --input\n  toold log --follow\n  toold log --json",
 		Args:    cobra.NoArgs,
 		RunE: doing(func(ctx context.Context, _ []string) error {
 			if f.outcome != "" && !slices.Contains(outcomes(), f.outcome) {
@@ -54,6 +55,7 @@ func (s *setup) logCommand() *cobra.Command {
 	flags.StringVar(&f.since, "since", "", "nothing from before this time")
 	flags.StringVar(&f.until, "until", "", "nothing from after this time")
 	flags.BoolVar(&f.records, "records", false, "every record, instead of a few lines a call")
+	flags.BoolVar(&f.inputs, "input", false, "each call's input too, with marks in place of secrets")
 	flags.BoolVar(&f.follow, "follow", false, "go on with what happens from now on")
 	_ = cmd.RegisterFlagCompletionFunc("outcome", cobra.FixedCompletions(outcomes(), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
@@ -89,7 +91,7 @@ func (s *setup) log(ctx context.Context, f filter, wanted selection) error {
 		}
 	}
 	for _, name := range names {
-		err := watch(ctx, l, name, false, func(event *tooldv1.ExecuteResponse) error { return out.take(name, event) })
+		err := watch(ctx, l, f.request(name), func(event *tooldv1.ExecuteResponse) error { return out.take(name, event) })
 		if err == nil {
 			err = out.end(name)
 		}
@@ -98,6 +100,11 @@ func (s *setup) log(ctx context.Context, f filter, wanted selection) error {
 		}
 	}
 	return nil
+}
+
+// request asks for a session's records.
+func (f filter) request(session string) *tooldv1.WatchRequest {
+	return &tooldv1.WatchRequest{SessionId: session, NoFollow: !f.follow, Inputs: f.inputs}
 }
 
 // sessionNames are those of all sessions, the newest last, as in any log.
@@ -113,9 +120,10 @@ func sessionNames(ctx context.Context, l *link) (names []string, err error) {
 	return names, nil
 }
 
-// watch hands on a session's records: those that are there, or, with follow, live ones too.
-func watch(ctx context.Context, l *link, name string, follow bool, take func(*tooldv1.ExecuteResponse) error) error {
-	stream, err := l.sessions.Watch(ctx, &tooldv1.WatchRequest{SessionId: name, AfterSeq: proto.Uint64(0), NoFollow: !follow})
+// watch passes on a session's records from the first on.
+func watch(ctx context.Context, l *link, request *tooldv1.WatchRequest, take func(*tooldv1.ExecuteResponse) error) error {
+	request.AfterSeq = proto.Uint64(0)
+	stream, err := l.sessions.Watch(ctx, request)
 	if err != nil {
 		return err
 	}

@@ -59,8 +59,14 @@ func main() {
 func (s *setup) execute(ctx context.Context, args []string) int {
 	root := s.root()
 	root.SetArgs(args)
-	err := root.ExecuteContext(ctx)
+	cmd, err := root.ExecuteContextC(ctx)
 	code, text := verdict(err)
+	if e := new(ending); errors.As(err, &e) && e.cause != nil {
+		s.noted("%v", e.cause)
+	}
+	if code == exitUsage {
+		text += fmt.Sprintf("\nRun \"%s --help\" for how it is used.", cmd.CommandPath())
+	}
 	if text != "" {
 		fmt.Fprintln(s.stderr, "toold: "+visibleText(text))
 	}
@@ -99,8 +105,15 @@ func (s *setup) root() *cobra.Command {
 		s.runCommand(), s.callCommand(), s.toolsCommand(), s.sessionsCommand(), s.attachCommand(), s.outputCommand(),
 		s.logCommand(), s.serveCommand(), s.startCommand(), s.stopCommand(), s.statusCommand(), s.versionCommand(),
 		s.demoCommand(), s.explainCommand(), s.settingsCommand(), s.trustCommand(), s.diffCommand(),
-		s.undoCommand(), s.mcpCommand(),
+		s.undoCommand(), s.mcpCommand(), s.answerCommand(), s.cancelCommand(), s.closeCommand(),
 	)
+	for _, cmd := range append(root.Commands(), root) {
+		cmd.Version = versionLine()
+		cmd.SetVersionTemplate("{{.Version}}\n")
+		if cmd.Flags().Lookup("session") != nil {
+			_ = cmd.RegisterFlagCompletionFunc("session", s.completeSessions)
+		}
+	}
 	return root
 }
 
@@ -113,8 +126,9 @@ func (s *setup) noted(format string, args ...any) {
 
 // An ending is an error that knows its exit code. With an empty text nothing more is to be said.
 type ending struct {
-	code int
-	text string
+	code  int
+	text  string
+	cause error // in the words of a library, for -v; nil: the text says all
 }
 
 func (e *ending) Error() string { return e.text }
@@ -141,7 +155,7 @@ func verdict(err error) (code int, text string) {
 	case errors.As(err, &e):
 		return e.code, e.text
 	default:
-		return exitUsage, err.Error() + "\nRun \"toold --help\" for the commands and their flags."
+		return exitUsage, err.Error()
 	}
 }
 
@@ -153,9 +167,10 @@ func doing(body func(ctx context.Context, args []string) error) func(*cobra.Comm
 		if err == nil || errors.As(err, &e) {
 			return err
 		}
+		wrong := &ending{code: exitFailed, text: whatWentWrong(err), cause: err}
 		if status.Code(err) == codes.Unavailable {
-			return noDaemon("%s", whatWentWrong(err))
+			wrong.code = exitNoDaemon
 		}
-		return failed("%s", whatWentWrong(err))
+		return wrong
 	}
 }

@@ -241,7 +241,7 @@ func skip(t *testing.T, why string) {
 
 // The same as a user without rights, but for what takes long and is the same for everybody.
 func TestOrdinaryWorkAsNobody(t *testing.T) {
-	asNobody(t, "testdata/ordinary", "^TestOrdinaryWork$/^(denied|git|make|net|npm|shell|worktree)$")
+	asNobody(t, "testdata/ordinary", "^TestOrdinaryWork$/^(denied|git|make|net|npm|shell|sockets|trace|worktree)$")
 }
 
 // asNobody runs tests of this program, by their names, as a user without rights, with a copy of a folder of test data.

@@ -56,3 +56,12 @@ func dropInput(terminal *os.File) {
 		_ = raw.Control(func(fd uintptr) { _ = unix.IoctlSetPointerInt(int(fd), unix.TIOCFLUSH, 1) })
 	}
 }
+
+// startOf returns when a process was started, in a form that no other process with its number ever has.
+func startOf(pid int) (string, error) {
+	info, err := unix.SysctlKinfoProc("kern.proc.pid", pid)
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprint(info.Proc.P_starttime.Sec, " ", info.Proc.P_starttime.Usec), nil
+}

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -135,4 +136,22 @@ func dropInput(terminal *os.File) {
 	if raw, err := terminal.SyscallConn(); err == nil {
 		_ = raw.Control(func(fd uintptr) { _ = unix.IoctlSetInt(int(fd), unix.TCFLSH, unix.TCIFLUSH) })
 	}
+}
+
+// startOf returns when a process was started, in a form that no other process with its number ever has.
+func startOf(pid int) (string, error) {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return "", err
+	}
+	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return "", err
+	}
+	rest := string(stat[bytes.LastIndexByte(stat, ')')+1:]) // behind the name
+	fields := strings.Fields(rest)
+	if len(fields) < 20 {
+		return "", fmt.Errorf("/proc/%d/stat has %d fields", pid, len(fields))
+	}
+	return fields[19] + " " + strings.TrimSpace(string(boot)), nil // the 22nd of all, clock ticks since the boot
 }

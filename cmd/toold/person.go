@@ -6,10 +6,10 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
@@ -24,6 +24,13 @@ type person struct {
 	whole func(toolUseID string) (string, bool)
 	// passing: the session ends with the turn, and rules that it keeps with it.
 	passing bool
+
+	// top is how many rows at the top of the screen are kept for the live view while a question stands. 0: none.
+	top int
+
+	screen sync.Mutex // guards what follows
+	placed int        // rows that are kept at the top of the screen as it is now; 0: none
+	below  int        // the row that the cursor is in, counted from the top, if placed
 
 	queue   []*tooldv1.Question
 	current *tooldv1.Question
@@ -54,6 +61,13 @@ func (p *person) close() {
 	}
 	p.leave()
 	_ = p.terminal.Close()
+}
+
+// passes says whether the session ends with the turn, and the rules that it keeps with it.
+func (p *person) passes(passing bool) {
+	if p != nil {
+		p.passing = passing
+	}
 }
 
 func (p *person) busy() bool { return p != nil && p.current != nil }
@@ -87,9 +101,11 @@ func (p *person) next(ctx context.Context) {
 	p.current, p.queue = p.queue[0], p.queue[1:]
 	asked, cancel := context.WithCancel(ctx)
 	p.cancel, p.done = cancel, make(chan struct{})
-	go func(q *tooldv1.Question, done chan struct{}) {
+	go func(q *tooldv1.Question, done chan struct{}, top int) {
 		defer close(done)
-		answer := p.put(asked, q)
+		p.place(top)
+		defer p.place(0)
+		answer := p.put(asked, q, top)
 		if answer == nil {
 			return
 		}
@@ -97,7 +113,7 @@ func (p *person) next(ctx context.Context) {
 		case p.out <- answer:
 		case <-asked.Done():
 		}
-	}(p.current, p.done)
+	}(p.current, p.done, p.top)
 }
 
 // dismiss takes the question that stands away. While an editor is open on it, this waits until it is closed: the
@@ -166,12 +182,55 @@ func (p *person) drop(ctx context.Context, why string, moot func(*tooldv1.Questi
 	}
 }
 
-func (p *person) tell(text string) { _, _ = p.terminal.WriteString(text) }
+func (p *person) tell(text string) {
+	p.screen.Lock()
+	defer p.screen.Unlock()
+	width, _ := p.size()
+	p.below += rowsOf(text, width)
+	_, _ = p.terminal.WriteString(text)
+}
+
+// size is that of the terminal; height 0: it is not known.
+func (p *person) size() (width, height int) { return page{file: p.terminal, terminal: true}.size() }
+
+// place begins a new screen with so many rows kept at its top; 0: the screen goes on as it is. What was there before
+// scrolls away and is not lost.
+func (p *person) place(top int) {
+	p.screen.Lock()
+	defer p.screen.Unlock()
+	p.placed, p.below = top, top
+	if _, height := p.size(); top > 0 {
+		_, _ = p.terminal.WriteString(strings.Repeat("\n", height) + "\x1b[H" + strings.Repeat("\n", top))
+	}
+}
+
+// spareRows are those that must be left below the cursor while rows at the top are drawn: what is typed may wrap. Ours.
+const spareRows = 3
+
+// draw draws lines into the rows that are kept at the top, if they are still there: the screen has not scrolled.
+func (p *person) draw(lines []string) {
+	p.screen.Lock()
+	defer p.screen.Unlock()
+	if _, height := p.size(); p.placed == 0 || p.below+spareRows > height {
+		return
+	}
+	var out strings.Builder
+	out.WriteString("\x1b7\x1b[H")
+	for i := range p.placed {
+		if i < len(lines) {
+			out.WriteString(lines[i])
+		}
+		out.WriteString("\x1b[K\n")
+	}
+	_, _ = p.terminal.WriteString(out.String() + "\x1b8")
+}
 
 // put shows a question and returns its answer; nil when ctx ended first. What was typed before it was shown counts
 // for nothing.
-func (p *person) put(ctx context.Context, q *tooldv1.Question) *tooldv1.Answer {
-	p.tell(questionText(q, p.ink))
+func (p *person) put(ctx context.Context, q *tooldv1.Question, top int) *tooldv1.Answer {
+	width, height := p.size()
+	text, hidden := fitQuestion(q, p.ink, width, max(height-top-promptRows, 0))
+	p.tell(text)
 	_ = p.terminal.SetReadDeadline(time.Time{})
 	stop := context.AfterFunc(ctx, func() { _ = p.terminal.SetReadDeadline(time.Unix(1, 0)) })
 	defer stop()
@@ -179,8 +238,12 @@ func (p *person) put(ctx context.Context, q *tooldv1.Question) *tooldv1.Answer {
 	if q.GetFormSchemaJson() != "" {
 		return p.form(ctx, q)
 	}
+	details := ""
+	if hidden > 0 {
+		details = "[d]etails, "
+	}
 	for {
-		p.tell(p.ink.strong.Render("Run it?") + " [y]es, [n]o (n REASON tells the model why), [a]lways, [e]dit, ?: ")
+		p.tell(p.ink.strong.Render("Run it?") + " [y]es, [n]o (n REASON tells the model why), [a]lways, [e]dit, " + details + "?: ")
 		line, err := p.line()
 		if ctx.Err() != nil {
 			return nil
@@ -198,7 +261,10 @@ func (p *person) put(ctx context.Context, q *tooldv1.Question) *tooldv1.Answer {
 			if answer := p.always(ctx, q, strings.TrimSpace(rest)); answer != nil {
 				return answer
 			}
+		case "d", "details":
+			p.tell(questionText(q, p.ink) + questionHead(q, p.ink))
 		case "e", "edit":
+			p.place(0) // the screen is the editor's
 			if answer := p.edit(q); answer != nil {
 				return answer
 			}
@@ -209,10 +275,14 @@ func (p *person) put(ctx context.Context, q *tooldv1.Question) *tooldv1.Answer {
 	}
 }
 
+// promptRows are those of the prompt, which wraps on a narrow terminal, with what is typed there. Ours.
+const promptRows = 4
+
 // answersText is shown to whoever types ? or anything else that is no answer.
 const answersText = `  y         runs it, this once
   n         does not run it; "n REASON" also tells the model why
   a         runs it, and keeps a rule by which the like of it is not asked about again: you choose which, and where
+  d         shows all of the question again
   e         opens the input in your editor and runs what you make of it
 `
 
@@ -220,6 +290,9 @@ const answersText = `  y         runs it, this once
 func (p *person) line() (string, error) {
 	var buffer [4096]byte
 	n, err := p.terminal.Read(buffer[:])
+	p.screen.Lock()
+	p.below++ // the line's end was shown
+	p.screen.Unlock()
 	return string(buffer[:n]), err
 }
 
@@ -250,39 +323,4 @@ func (p *person) edit(q *tooldv1.Question) *tooldv1.Answer {
 	answer := reply(q, tooldv1.Decision_DECISION_ALLOW, "")
 	answer.UpdatedInputJson = edited
 	return answer
-}
-
-// questionText is what a person reads before deciding. The daemon has made the input safe to show; the rest is made
-// safe here.
-func questionText(q *tooldv1.Question, k ink) string {
-	var b strings.Builder
-	title := visibleLine(q.GetTitle())
-	if name := visibleLine(q.GetToolName()); !strings.HasPrefix(title, name) {
-		title = name + " " + title
-	}
-	fmt.Fprintf(&b, "\n%s\n", k.strong.Render("? "+title))
-	reason := visibleLine(q.GetReason())
-	if reason != "" {
-		fmt.Fprintf(&b, "  %s\n", paint(k.warn, reason))
-	}
-	for _, g := range q.GetGrounds() {
-		if rule := ruleWords(g); rule != "" && !said(reason, g) {
-			fmt.Fprintf(&b, "  %s\n", paint(k.warn, rule))
-		}
-	}
-	if level := q.GetLevel(); level > tooldv1.Level_LEVEL_UNSPECIFIED {
-		fmt.Fprintf(&b, "  %s\n", k.dim.Render("level: "+levelWord(level)))
-	}
-	if q.GetDiff() == "" { // else that says it better
-		for _, line := range q.GetEffects() {
-			if !strings.HasPrefix(line, "runs ") {
-				fmt.Fprintf(&b, "  %s\n", k.dim.Render(visibleLine(line)))
-			}
-		}
-	}
-	b.WriteString(indent(visibleText(pretty(q.GetInputJson()))))
-	if diff := q.GetDiff(); diff != "" {
-		b.WriteString(diffText(diff, k))
-	}
-	return b.String()
 }

@@ -14,6 +14,7 @@ import (
 	"net/url"
 	"os"
 	"strings"
+	"sync/atomic"
 
 	"github.com/spf13/cobra"
 	"google.golang.org/grpc"
@@ -35,6 +36,7 @@ type remote struct {
 	tokenFile string
 	ca        string
 	cert, key string
+	handshake atomic.Pointer[error] // what has kept the connection from being encrypted; nil: nothing
 }
 
 func (r *remote) add(cmd *cobra.Command) {
@@ -136,7 +138,25 @@ func (r *remote) transport() (credentials.TransportCredentials, error) {
 		}
 		settings.Certificates = []tls.Certificate{pair}
 	}
-	return credentials.NewTLS(settings), nil
+	return handshake{credentials.NewTLS(settings), &r.handshake}, nil
+}
+
+// A handshake is TLS that keeps the error with which setting it up has failed: the connection says of it only that it broke off.
+type handshake struct {
+	credentials.TransportCredentials
+	failed *atomic.Pointer[error]
+}
+
+func (h handshake) ClientHandshake(ctx context.Context, authority string, raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
+	conn, info, err := h.TransportCredentials.ClientHandshake(ctx, authority, raw)
+	if err != nil {
+		h.failed.Store(&err)
+	}
+	return conn, info, err
+}
+
+func (h handshake) Clone() credentials.TransportCredentials {
+	return handshake{h.TransportCredentials.Clone(), h.failed}
 }
 
 // open connects. What is called localhost must be it, since a token goes there in the clear.

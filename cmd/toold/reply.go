@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/toold/toold/daemon/dialect"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
 
@@ -61,8 +62,8 @@ func anthropicReply(uses []answered) ([]byte, error) {
 }
 
 // openaiReply is the list of messages to append, or of input items when the message was one of the Responses API.
-func openaiReply(d dialect, uses []answered) ([]byte, error) {
-	if d == responses {
+func openaiReply(format dialect.Format, uses []answered) ([]byte, error) {
+	if format == dialect.Responses {
 		return responsesReply(uses)
 	}
 	type toolMessage struct {

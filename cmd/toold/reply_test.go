@@ -1,8 +1,11 @@
 package main
 
 import (
+	"encoding/json"
+	"strings"
 	"testing"
 
+	"github.com/toold/toold/daemon/dialect"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
 
@@ -36,16 +39,16 @@ func TestReplies(t *testing.T) {
 				`{"type":"tool_result","tool_use_id":"e","content":[{"type":"text","text":"(no output)"}],"is_error":false}]}` + "\n",
 		},
 		"openai chat": {
-			func() ([]byte, error) { return openaiReply(chat, uses[:2]) },
+			func() ([]byte, error) { return openaiReply(dialect.Chat, uses[:2]) },
 			`[{"role":"tool","tool_call_id":"b","content":"a < b && c\n"},{"role":"tool","tool_call_id":"a","content":"No."}]` + "\n",
 		},
 		"openai responses": {
-			func() ([]byte, error) { return openaiReply(responses, uses[3:]) },
+			func() ([]byte, error) { return openaiReply(dialect.Responses, uses[3:]) },
 			`[{"type":"custom_tool_call_output","call_id":"i","output":"[image, image/png, 3 bytes: not shown as text]\nx file:///x"},` +
 				`{"type":"function_call_output","call_id":"e","output":"(no output)"}]` + "\n",
 		},
 		"anthropic without uses": {func() ([]byte, error) { return anthropicReply(nil) }, `{"role":"user","content":[]}` + "\n"},
-		"openai without uses":    {func() ([]byte, error) { return openaiReply(silent, nil) }, "[]\n"},
+		"openai without uses":    {func() ([]byte, error) { return openaiReply(dialect.Silent, nil) }, "[]\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := c.reply()
@@ -57,4 +60,79 @@ func TestReplies(t *testing.T) {
 			}
 		})
 	}
+}
+
+func textResult(o tooldv1.Outcome, text string) *tooldv1.ToolResult {
+	return &tooldv1.ToolResult{
+		Outcome: o, IsError: o != tooldv1.Outcome_OUTCOME_OK,
+		Content: []*tooldv1.Content{{Block: &tooldv1.Content_Text{Text: strings.ToValidUTF8(text, "\uFFFD")}}},
+	}
+}
+
+// FuzzReplies holds that whatever message is read, each form of reply is JSON that answers its uses in order.
+func FuzzReplies(f *testing.F) {
+	for _, seed := range []string{
+		`{"id":"a","name":"LS","input":{}}`, `{"content":[{"type":"tool_use","id":"t","name":"LS","input":{}}]}`,
+		`{"output":[{"type":"function_call","call_id":"c","name":"LS","arguments":"{}"},{"type":"custom_tool_call"}]}`,
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		var r dialect.Reader
+		read, err := r.Feed(text)
+		if err != nil {
+			return
+		}
+		seen := map[string]bool{}
+		var uses []answered
+		for _, u := range usesOf(read) {
+			if u.id == "" || seen[u.id] {
+				t.Fatalf("the id %q is empty or not the only one", u.id)
+			}
+			seen[u.id] = true
+			uses = append(uses, answered{u, textResult(tooldv1.Outcome_OUTCOME_OK, u.input)})
+		}
+		checkReplies(t, uses)
+	})
+}
+
+// checkReplies checks that each form of reply is JSON that has an entry for each use.
+func checkReplies(t *testing.T, uses []answered) {
+	t.Helper()
+	for name, reply := range map[string]func([]answered) ([]byte, error){
+		"anthropic": anthropicReply,
+		"chat":      func(uses []answered) ([]byte, error) { return openaiReply(dialect.Chat, uses) },
+		"responses": responsesReply,
+	} {
+		text, err := reply(uses)
+		if err != nil || !json.Valid(text) {
+			t.Fatalf("the reply as %s is no JSON: %v\n%s", name, err, text)
+		}
+		if got := len(repliedIDs(t, name, text)); got != len(uses) {
+			t.Fatalf("the reply answers %d of %d uses:\n%s", got, len(uses), text)
+		}
+	}
+}
+
+func repliedIDs(t *testing.T, form string, text []byte) (ids []string) {
+	t.Helper()
+	type entry struct {
+		ToolUseID  string `json:"tool_use_id"`
+		ToolCallID string `json:"tool_call_id"`
+		CallID     string `json:"call_id"`
+	}
+	var entries []entry
+	if form == "anthropic" {
+		var user struct{ Content []entry }
+		if err := json.Unmarshal(text, &user); err != nil {
+			t.Fatal(err)
+		}
+		entries = user.Content
+	} else if err := json.Unmarshal(text, &entries); err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		ids = append(ids, e.ToolUseID+e.ToolCallID+e.CallID)
+	}
+	return ids
 }

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/toold/toold/daemon/dialect"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
 
@@ -24,10 +25,10 @@ func (s *setup) say(format string, args ...any) {
 	fmt.Fprintln(s.stderr, "toold: "+visibleText(fmt.Sprintf(format, args...)))
 }
 
-func (s *setup) printResults(m message, b *board, form string) error {
+func (s *setup) printResults(conv *conversation, format dialect.Format, form string) error {
 	var uses []answered
-	for i, c := range b.calls {
-		uses = append(uses, answered{m.uses[i], c.answer()})
+	for i, c := range conv.board.calls {
+		uses = append(uses, answered{conv.uses[i], c.answer()})
 	}
 	var text []byte
 	var err error
@@ -35,15 +36,18 @@ func (s *setup) printResults(m message, b *board, form string) error {
 	case formAnthropic:
 		text, err = anthropicReply(uses)
 	case formOpenAI:
-		text, err = openaiReply(m.dialect, uses)
+		text, err = openaiReply(format, uses)
+	case formResponses:
+		text, err = responsesReply(uses)
+	case formJSONL: // they came as events
 	case formJSON:
 		text, err = resultsJSON(uses)
 	case formContent:
-		for _, c := range b.calls {
+		for _, c := range conv.board.calls {
 			text = fmt.Append(text, contentText(c.answer(), pageOf(s.stdout)))
 		}
 	default:
-		text = []byte(resultsText(b, pageOf(s.stdout).ink))
+		text = []byte(resultsText(conv.board, pageOf(s.stdout).ink))
 	}
 	if err != nil {
 		return err

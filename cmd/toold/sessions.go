@@ -3,12 +3,14 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"strings"
 	"text/tabwriter"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -63,13 +65,32 @@ func sessionTable(w io.Writer, sessions []*tooldv1.Session) error {
 		return err
 	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "SESSION\tSTATE\tCREATED\tCALLS\tQUESTIONS\tTASKS\tDIRECTORY")
+	fmt.Fprintln(t, "SESSION\tSTATE\tCLIENT\tAGE\tCALLS\tQUESTIONS\tTASKS\tDIRECTORY")
 	for _, x := range sessions {
-		fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%d\t%d\t%s\n", visibleLine(x.GetSessionId()), sessionState(x),
-			x.GetCreated().AsTime().Local().Format("2006-01-02 15:04"), x.GetOpenCalls(), x.GetOpenQuestions(),
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%d\t%d\t%d\t%s\n", visibleLine(x.GetSessionId()), sessionState(x),
+			fit(clientWord(x.GetClient()), 20), ageWord(time.Since(x.GetCreated().AsTime())), x.GetOpenCalls(), x.GetOpenQuestions(),
 			len(x.GetBackgroundTasks()), visibleLine(x.GetWorkingDirectory()))
 	}
 	return t.Flush()
+}
+
+// clientWord names the client that attached last.
+func clientWord(c *tooldv1.ClientInfo) string {
+	return cmp.Or(visibleLine(strings.TrimSpace(c.GetName()+" "+c.GetVersion())), "-")
+}
+
+// ageWord is a time that has passed, by its largest unit.
+func ageWord(d time.Duration) string {
+	switch {
+	case d < time.Minute:
+		return fmt.Sprintf("%d s", int(max(d, 0).Seconds()))
+	case d < time.Hour:
+		return fmt.Sprintf("%d min", int(d.Minutes()))
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%d h", int(d.Hours()))
+	default:
+		return fmt.Sprintf("%d days", int(d.Hours()/24))
+	}
 }
 
 func sessionState(x *tooldv1.Session) string {
@@ -186,6 +207,8 @@ func (s *setup) outputCommand() *cobra.Command {
 			"characters are made visible.",
 		Example: "  toold output toolu_01 --session work\n  toold output toolu_01 --session work --channel stderr --follow",
 		Args:    cobra.ExactArgs(1),
+
+		ValidArgsFunction: s.completeFirst(s.completeRecorded),
 		RunE: doing(func(ctx context.Context, args []string) error {
 			known := false
 			if request.Channel, known = channels[channel]; !known {

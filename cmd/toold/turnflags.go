@@ -23,11 +23,27 @@ type turnFlags struct {
 	session string
 	place   placeFlags
 	only    string // the one tool that is called; empty: it is not known
+	turn    string // the turn's name; empty: the message's, if it has one
+	aside   bool   // a session that ends with the turn is said to
+
+	interrupt string // what Ctrl-C does
 }
 
+// What Ctrl-C does to a turn.
+const (
+	interruptHard = "hard"
+	interruptSoft = "soft"
+)
+
 func (f *turnFlags) add(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.session, "session", "", "run in the session of this name, which is made if need be and stays (default: a session that ends with the turn)")
+	cmd.Flags().StringVar(&f.session, "session", "", "run in the session of this name, which is made if need be and stays (default: on a terminal that of this directory and terminal, else one that ends with the turn)")
 	f.place.add(cmd)
+}
+
+// addTurn adds what only a command has that runs a turn itself.
+func (f *turnFlags) addTurn(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.interrupt, "interrupt", interruptHard, "what Ctrl-C does: hard stops every call, soft lets those finish whose tool should not be interrupted, such as Bash")
+	_ = cmd.RegisterFlagCompletionFunc("interrupt", cobra.FixedCompletions([]string{interruptHard, interruptSoft}, cobra.ShellCompDirectiveNoFileComp))
 }
 
 // placeFlags say what a session works on, and what it may do there.
@@ -96,6 +112,9 @@ func (f *turnFlags) attach() (*tooldv1.Attach, error) {
 	if err != nil {
 		return nil, err
 	}
+	if f.interrupt != "" && f.interrupt != interruptHard && f.interrupt != interruptSoft {
+		return nil, misused("the interrupt %q is not known: choose hard or soft", f.interrupt)
+	}
 	if f.session == "" && strings.HasPrefix(f.only, "mcp__") { // so that it is not deferred
 		options.Tools = &tooldv1.ToolList{Names: []string{f.only}}
 	}
@@ -139,7 +158,12 @@ const (
 	formJSON      = "json"
 	formAnthropic = "anthropic"
 	formOpenAI    = "openai"
+	formJSONL     = "jsonl"
+	formResponses = "responses"
 )
+
+// appendForms are those that print what is to be appended to the conversation with the model.
+var appendForms = []string{formAnthropic, formOpenAI, formResponses}
 
 func checkForm(form string, forms ...string) error {
 	if slices.Contains(forms, form) {

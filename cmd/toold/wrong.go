@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strings"
@@ -21,9 +22,14 @@ func whatWentWrong(err error) string {
 		}
 		return err.Error()
 	}
-	text := strings.TrimSuffix(s.Message(), ".")
-	if reason := reasonOf(s); reason != "" {
+	text, reason := strings.TrimSuffix(s.Message(), "."), reasonOf(s)
+	switch {
+	case reason != "":
 		text += " (" + reason + ")"
+	case s.Code() == codes.Canceled:
+		return "stopped"
+	default: // the connection's own words, which say nothing to a person
+		text = cmp.Or(connectionWords[s.Code()], "the exchange with the daemon failed; -v shows how")
 	}
 	if hint := hints[s.Code()]; hint != "" {
 		return text + ". " + hint
@@ -38,6 +44,14 @@ func reasonOf(s *status.Status) string {
 		}
 	}
 	return ""
+}
+
+// connectionWords say what an error means that is the connection's and not the daemon's.
+var connectionWords = map[codes.Code]string{
+	codes.Unavailable:       "the connection to the daemon broke off",
+	codes.Unimplemented:     "the daemon does not know this request",
+	codes.ResourceExhausted: "a message was larger than the other side takes",
+	codes.DeadlineExceeded:  "the daemon did not answer in time",
 }
 
 // hints hold where the daemon's own sentence cannot know what the person at the command line can do.

@@ -39,6 +39,8 @@ type Sandbox struct {
 	AllowedDomains, DeniedDomains []Name
 	// ManagedDomainsOnly: no allow rule but the administrator's opens a domain. Of AllowedDomains the others are taken out.
 	ManagedDomainsOnly *permission.Origin
+	// SharedTmp: calls have the machine's directories for temporary files, and none of their session's own.
+	SharedTmp *permission.Origin
 	// AllUnixSockets: every Unix socket may be connected to. UnixSockets are those that may be without it.
 	AllUnixSockets *permission.Origin
 	UnixSockets    []Entry
@@ -144,6 +146,7 @@ const (
 	keyRequired    = "sandbox.required"
 	keyUnavailable = "sandbox.failIfUnavailable" // Claude Code's word for the same
 	keyExcluded    = "sandbox.excludedCommands"
+	keySharedTmp   = "sandbox.sharedTmp" // the user's or the administrator's to say
 	keyDomainsOnly = "sandbox.network.allowManagedDomainsOnly"
 	keyLocal       = "sandbox.network.allowLocalBinding" // always so: a call has a loopback of its own
 )
@@ -153,6 +156,7 @@ var toggles = []toggle{
 	{keyRequired, true, false, func(s *Sandbox) **permission.Origin { return &s.Optional }},
 	{"sandbox.autoAllowBashIfSandboxed", false, true, func(s *Sandbox) **permission.Origin { return &s.AutoAllow }},
 	{"sandbox.allowUnsandboxedCommands", false, false, func(s *Sandbox) **permission.Origin { return &s.NoEscape }},
+	{keySharedTmp, false, true, func(s *Sandbox) **permission.Origin { return &s.SharedTmp }},
 	{"sandbox.network.allowAllUnixSockets", false, true, func(s *Sandbox) **permission.Origin { return &s.AllUnixSockets }},
 }
 

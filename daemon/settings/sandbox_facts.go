@@ -112,6 +112,10 @@ func (r *reader) keepFlag(key string, f *flag) {
 // toggle reads t, as the file names it.
 func (r *reader) toggle(t *toggle, name string, m member) {
 	f := r.flag(&m.value, name)
+	if f != nil && f.on && t.key == keySharedTmp && r.place.level == session {
+		r.idle(m.line, name+" "+m.value.word, "only the user's or the administrator's file opens the machine's temporary files to a session")
+		return
+	}
 	if f != nil && r.place.level == workspace && f.on != t.strict {
 		r.idle(m.line, name+" "+m.value.word, onlyStricter)
 		return

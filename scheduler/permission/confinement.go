@@ -80,11 +80,31 @@ func runsSomething(source string) bool {
 	return slices.ContainsFunc([]string{"$(", "`", "<(", ">(", "${ ", "${|", "@P"}, func(mark string) bool { return strings.Contains(source, mark) })
 }
 
-// barred is why the call may not leave the sandbox, if it asks to.
+// leaving returns the grounds to ask about writes for which the call leaves the sandbox, one for each directory that cannot be
+// opened to it.
+func (f *Facts) leaving() (found []Ground) {
+	var dirs []string
+	for i := range f.Accesses {
+		a := &f.Accesses[i]
+		if a.Leaves == "" || slices.Contains(dirs, a.Leaves) {
+			continue
+		}
+		dirs = append(dirs, a.Leaves)
+		found = append(found, Ground{Part: a.Part, firm: true, Text: fmt.Sprintf(
+			"It changes %s in %s, which is never made writable as a whole, so it runs outside the sandbox.", a.where(), a.Leaves)})
+	}
+	return found
+}
+
+// barred is why the call may not leave the sandbox, if it asks to or has to.
 func (e Escape) barred(f *Facts) (found []Ground) {
 	if f.Unconfined && e.Barred != nil {
 		found = append(found, Ground{Text: fmt.Sprintf(
 			"It asks to run outside the sandbox, which sandbox.allowUnsandboxedCommands in %s switches off; leave dangerouslyDisableSandbox away.", e.Barred)})
+	}
+	if f.Leaves() && e.Barred != nil {
+		found = append(found, Ground{Text: fmt.Sprintf(
+			"It would have to run outside the sandbox, which sandbox.allowUnsandboxedCommands in %s switches off. %s Only sandbox.filesystem.allowWrite opens that directory.", e.Barred, f.leaving()[0].Text)})
 	}
 	return found
 }

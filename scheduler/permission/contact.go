@@ -120,7 +120,7 @@ func (l *leave) hosts() {
 			continue
 		}
 		if to.by > 0 {
-			if r := l.rulesNaming(to.by-1, func(word string, c *shell.Command) bool { return names(c, word, to.host) }); r != nil {
+			if r := l.rulesNaming(to.by-1, func(_ *anchored, word string) bool { return names(&l.Commands[to.by-1], word, to.host) }); r != nil {
 				l.allow(r.ground(l.Commands[to.by-1].Text, ""))
 				continue
 			}
@@ -137,10 +137,10 @@ func names(c *shell.Command, word, host string) bool {
 }
 
 func (l *leave) lacksHost(to contact) Ground {
-	g := Ground{Text: "No rule allows it to contact " + to.host + ".", Part: to.host}
+	g := Ground{Text: "No rule allows it to contact " + to.host + ".", Part: to.host, needs: []string{"WebFetch(domain:" + to.name + ")"}}
 	if to.by > 0 {
 		if l.whole || l.covered(to.by-1) {
-			g.wants = []string{"WebFetch(domain:" + to.name + ")"}
+			g.wants = g.needs
 		}
 		g = g.wanting()
 	}

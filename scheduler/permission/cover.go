@@ -5,6 +5,7 @@ package permission
 
 import (
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 
@@ -26,7 +27,7 @@ func uncovered(c *call, p Policy) (missing, allowing []Ground) {
 	case c.Hidden != "" && c.beyondRules():
 		l.miss(Ground{Text: fmt.Sprintf("No rule can allow it, because %s.", c.Hidden)})
 	case c.Hidden != "":
-		l.miss(Ground{Text: fmt.Sprintf("No rule but Bash, which is every command, can allow it, because %s.", c.Hidden)})
+		l.miss(Ground{Text: fmt.Sprintf("No rule but Bash, which is every command, can allow it, because %s.", c.Hidden), needs: []string{c.Tool}})
 	default:
 		l.commands()
 	}
@@ -35,9 +36,9 @@ func uncovered(c *call, p Policy) (missing, allowing []Ground) {
 	switch {
 	case l.whole:
 	case c.Foreign != "":
-		l.miss(Ground{Text: fmt.Sprintf("No rule allows it, and %s, which carries it out, may do anything.", c.Foreign)})
+		l.miss(Ground{Text: fmt.Sprintf("No rule allows it, and %s, which carries it out, may do anything.", c.Foreign), needs: []string{c.Tool}})
 	case c.Opaque && len(c.Commands) == 0 && len(c.Hosts) == 0:
-		l.miss(Ground{Text: fmt.Sprintf("No rule allows it, and it is not known to be read-only: %s.", c.Reason)})
+		l.miss(Ground{Text: fmt.Sprintf("No rule allows it, and it is not known to be read-only: %s.", c.Reason), needs: []string{c.Tool}})
 	}
 	if len(l.missing) == 0 && len(l.allowing) == 0 {
 		l.allow(Ground{Text: "It is read-only, inside the places that may be read."})
@@ -81,31 +82,35 @@ func (l *leave) commands() {
 		case l.covered(i):
 			l.allow(Ground{Text: byAcceptEdits})
 		default:
-			l.miss(Ground{Text: l.notReadOnly(i), Part: command.Text})
+			l.miss(Ground{Text: l.notReadOnly(i), Part: command.Text, needs: []string{exactRule(command)}})
 		}
 	}
 }
 
 func (l *leave) accesses() {
+	permitted := l.permitted()
 	for i := range l.Accesses {
 		a := &l.Accesses[i]
-		runs := l.whole || a.By > 0 && l.covered(a.By-1)
+		runs := l.whole || a.By > 0 && l.covered(a.By-1) || permitted && a.Scratch && a.Part != ""
 		if (runs || a.By > 0 && !l.Commands[a.By-1].ReadOnly) && !a.reaches() {
 			l.byRunning(a)
 			continue // what names it has leave, or is said to lack it already
 		}
-		if !a.Write && l.writes(a.Real) {
-			continue // leave to write a file is leave to read it
+		if !a.Write && l.writes(a.Real) || l.nested(a) {
+			continue // permission to write a file is permission to read it, that to write a directory counts for what is in it
 		}
 		if r := l.namedBy(a); r != nil {
 			l.allow(r.ground(l.Commands[a.By-1].Text, ""))
 			continue
 		}
-		switch free, g := l.policy.freeAccess(a); {
+		free, g := l.policy.freeAccess(a)
+		g.needs = l.policy.Rules.rulesFor(a)
+		switch {
 		case !free && a.reaches():
 			g.reach = !a.Mentioned || a.hides() // else confinement opens nothing for it
 			if runs || a.By == 0 && slices.ContainsFunc(l.byRule, func(r *anchored) bool { return r != nil }) {
-				g = l.policy.Rules.reaching(a, g)
+				g.wants = g.needs
+				g = g.wanting()
 			}
 			l.miss(g)
 		case !free:
@@ -114,6 +119,19 @@ func (l *leave) accesses() {
 			l.allow(g)
 		}
 	}
+}
+
+// permitted reports whether rules, and not only what is harmless by itself, let all commands of a script run: a redirection to a
+// temporary file of the session's own needs no more.
+func (l *leave) permitted() bool {
+	return len(l.missing) == 0 && slices.ContainsFunc(l.byRule, func(r *anchored) bool { return r != nil })
+}
+
+// nested reports whether an access is to a name in a directory that the same command writes: it is covered with that.
+func (l *leave) nested(a *Access) bool {
+	return a.Manner == shell.Nested && slices.ContainsFunc(l.Accesses, func(o Access) bool {
+		return o.Write && o.By == a.By && o.Named == path.Dir(a.Named)
+	})
 }
 
 // byRunning notes the rule that allows a command as what allows an access that needs nothing else.
@@ -178,9 +196,9 @@ func (p Policy) freeAccess(a *Access) (free bool, g Ground) {
 	if a.Inside && !a.Write && !a.hides() {
 		return true, g
 	}
-	rules := p.Rules.list(AllowList)
+	rules, whole := p.Rules.list(AllowList), !a.widens() || p.Mode != BypassPermissions && p.Opens(a)
 	for i := range rules {
-		if rules[i].coversAccess(a) {
+		if whole && rules[i].coversAccess(a) {
 			return true, rules[i].ground(a.part(), "")
 		}
 	}
@@ -194,13 +212,13 @@ func (p Policy) freeAccess(a *Access) (free bool, g Ground) {
 		} else if a.Mentioned {
 			verb = "names"
 		}
-		return false, Ground{Text: fmt.Sprintf("It %s %s, which is hidden from commands as a place of credentials or by settings.", verb, a.where()), Part: a.Part}
-	case a.Write && a.Inside && p.Mode == AcceptEdits:
+		return false, Ground{Text: fmt.Sprintf("It %s %s, which is hidden from commands as a place of credentials or by settings.", verb, a.where()) + a.opened(), Part: a.Part}
+	case a.Write && a.Inside && p.Mode == AcceptEdits && !a.widens():
 		return true, Ground{Text: byAcceptEdits}
 	case a.Write && a.Inside:
-		return false, Ground{Text: fmt.Sprintf("No rule allows it to write %s.", a.where()), Part: a.Part}
+		return false, Ground{Text: fmt.Sprintf("No rule allows it to write %s.", a.where()) + a.opened(), Part: a.Part}
 	case a.Write:
-		return false, Ground{Text: fmt.Sprintf("It writes %s, which is outside the roots.", a.where()), Part: a.Part}
+		return false, Ground{Text: fmt.Sprintf("It writes %s, which is outside the roots.", a.where()) + a.opened(), Part: a.Part}
 	case a.Unnamed:
 		return false, Ground{Text: fmt.Sprintf("`%s` may read files that it does not name.", a.Part), Part: a.Part}
 	}

@@ -4,6 +4,7 @@
 package permission
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/toold/toold/tools/shell"
@@ -49,13 +50,17 @@ type Facts struct {
 
 // An Access is one path that a call would read or write.
 type Access struct {
-	Named, Real string // as it was named, and where that leads; absolute
-	Missing     int    // how many components at the end of Real do not exist
-	Dir         bool   // it is a directory
-	Write       bool
+	Named, Real string // as it was named, and where that leads, both as the session's calls know it; absolute
+	// Disk is where Real lies on the disk if that is another path, as for the session's own temporary files; empty: it is Real.
+	Disk    string
+	Missing int  // how many components at the end of Real do not exist
+	Dir     bool // it is a directory
+	Write   bool
 	// Tree: everything below it too. Names: of that only names and facts.
 	Tree, Names bool
-	// Inside: in a root, or for reading in a place that may be read.
+	// Scratch: it is among the session's own temporary files.
+	Scratch bool
+	// Inside: in a root, or among the session's own temporary files, or for reading in a place that may be read.
 	Inside bool
 	// Open: it is not Inside, but a command that may run needs no further permission for it: settings open it to commands,
 	// or the sandbox has one of its own there.
@@ -63,6 +68,15 @@ type Access struct {
 	// Hidden is the file or directory that the sandbox hides from commands and that it is or lies in, such as a place of
 	// credentials; empty: none.
 	Hidden string
+	// Manner is how a command writes it.
+	Manner shell.Manner
+	// Opens is the directory that becomes writable as a whole so that a command can write the path; empty: none has to.
+	Opens string
+	// Fresh: it does not exist, and the file alone can be opened, made empty before the command starts.
+	Fresh bool
+	// Leaves is the directory that would have to become writable and cannot, so that the call has to leave the sandbox; empty:
+	// there is none.
+	Leaves string
 	// By and Part say which part of the call names it, as in tools.Path.
 	By   int
 	Part string
@@ -78,6 +92,9 @@ type Access struct {
 	Below string
 }
 
+// OnDisk returns where the path lies on the disk.
+func (a *Access) OnDisk() string { return cmp.Or(a.Disk, a.Real) }
+
 // An Opinion is what a hook says of a call.
 type Opinion struct {
 	Decision Decision
@@ -90,9 +107,12 @@ func (f *Facts) Steer(steered map[int]string) {
 	if len(steered) == 0 {
 		return
 	}
-	f.Steered, f.Opaque, f.Commands = steered, true, slices.Clone(f.Commands) // the analysis keeps its own
-	for i := range steered {
-		f.Commands[i].ReadOnly = false
+	if f.Steered == nil {
+		f.Steered = map[int]string{}
+	}
+	f.Opaque, f.Commands = true, slices.Clone(f.Commands) // the analysis keeps its own
+	for i, why := range steered {
+		f.Commands[i].ReadOnly, f.Steered[i] = false, why
 	}
 }
 
@@ -104,6 +124,11 @@ func (f *Facts) readOnly() bool {
 		}
 	}
 	return !f.Opaque && !f.Unconfined && f.Foreign == "" && len(f.Hosts) == 0
+}
+
+// Leaves reports whether the call has to leave the sandbox to write what it names.
+func (f *Facts) Leaves() bool {
+	return slices.ContainsFunc(f.Accesses, func(a Access) bool { return a.Leaves != "" })
 }
 
 // writes says whether the call writes the file too.

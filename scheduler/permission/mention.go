@@ -160,7 +160,7 @@ var setting = regexp.MustCompile(`^[A-Z_][A-Z0-9_]*=`)
 
 // meddling gives the grounds to ask about commands of which it is not known what they write, as far as a word names what is
 // protected.
-func (c *call) meddling(guarded []string) (found []Ground) {
+func (c *call) meddling(guarded []guard) (found []Ground) {
 	var named []string
 	for _, m := range c.mentioned {
 		inOther := func(other string) bool { return other == m.path || strings.HasPrefix(m.path, other+"/") }

@@ -19,6 +19,8 @@ type Anchors struct {
 	Others []string // additional directories: there deny and ask rules hold too
 	// Guarded are files and directories that are protected besides the usual ones: those that say what may be done.
 	Guarded []string
+	// Programs are directories in which commands are looked up by name; they are protected too.
+	Programs []string
 	// Leads says where links lead from Home, from Others and Guarded, and from what rules have as Origin.Base. Both names
 	// count. What is not in it leads nowhere else.
 	Leads map[string]string

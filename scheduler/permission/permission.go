@@ -66,6 +66,8 @@ type Ground struct {
 	// reach: it is about a path that confinement does not keep the call from. wants are rules that would permit just that.
 	reach bool
 	wants []string
+	// needs are rules by which nothing of it would be left, or less.
+	needs []string
 }
 
 // A Verdict is a decision with what it rests on.
@@ -205,7 +207,7 @@ func opinions(f *Facts, d Decision) (found []Ground) {
 
 // reasonsToAsk gives what asks although something may allow the call. denying are the deny rules that may be about it.
 func reasonsToAsk(c *call, rules *Rules, denying []Ground) (found []Ground) {
-	var guarded []string
+	var guarded []guard
 	if rules != nil {
 		guarded = rules.guarded
 	}
@@ -221,6 +223,7 @@ func reasonsToAsk(c *call, rules *Rules, denying []Ground) (found []Ground) {
 	if c.Unconfined {
 		found = append(found, Ground{Text: "It asks to run outside the sandbox.", firm: true})
 	}
+	found = append(found, c.leaving()...)
 	asking, doubtful := rules.meeting(AskList, c)
 	for _, g := range slices.Concat(asking, denying, doubtful) {
 		g.firm = true

@@ -42,8 +42,11 @@ func ProtectedIn(dir string) (list []string) {
 	return list
 }
 
-// protected says what a write would meddle with; empty: nothing that is protected. guarded are clean names.
-func protected(a *Access, guarded []string) string {
+// KeptShut reports whether a directory is one that the sandbox keeps from being changed in a place that is writable.
+func KeptShut(dir string) bool { return path.Base(dir) != ".git" && protectedPath(dir, 0) != "" }
+
+// protected says what a write would meddle with; empty: nothing that is protected. guarded have clean names.
+func protected(a *Access, guarded []guard) string {
 	if !a.Write || a.Runs != "" {
 		return a.Runs
 	}
@@ -56,16 +59,18 @@ func protected(a *Access, guarded []string) string {
 }
 
 // meddles says what a write of that name would meddle with; empty: nothing.
-func meddles(name string, missing int, guarded []string) string {
-	if slices.ContainsFunc(guarded, func(own string) bool { _, in := below(own, name); return in }) {
-		return "which says what may be done"
+func meddles(name string, missing int, guarded []guard) string {
+	for _, own := range guarded {
+		if _, in := below(own.path, name); in {
+			return own.what
+		}
 	}
 	return protectedPath(name, missing)
 }
 
 // tampering gives the grounds to ask about what is protected. What lies in something that is named already is not named
 // again.
-func (c *call) tampering(guarded []string) (found []Ground) {
+func (c *call) tampering(guarded []guard) (found []Ground) {
 	var named []string
 	for i := range c.Accesses {
 		a := &c.Accesses[i]
@@ -74,7 +79,7 @@ func (c *call) tampering(guarded []string) (found []Ground) {
 			continue
 		}
 		named = append(named, a.Real)
-		found = append(found, Ground{Text: fmt.Sprintf("It would change %s, %s.", a.where(), what), Part: a.Part})
+		found = append(found, Ground{Text: fmt.Sprintf("It would change %s, %s.", a.where(), what) + a.opened(), Part: a.Part})
 	}
 	var kept []Ground
 	for i, g := range found {

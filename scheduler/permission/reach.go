@@ -14,15 +14,35 @@ import (
 
 // reaches reports whether a part of a script names a path for which permission to run is not enough.
 func (a *Access) reaches() bool {
-	return a.Part != "" && !a.Unnamed && (a.Hidden != "" || !a.Inside && !a.Open)
+	return a.Part != "" && !a.Unnamed && (a.Hidden != "" || !a.Inside && !a.Open || a.widens())
+}
+
+// widens reports whether more than the path has to become writable.
+func (a *Access) widens() bool { return a.Opens != "" && !a.Fresh }
+
+// opened says, as the end of a sentence, what becomes writable beside the path; empty: nothing does.
+func (a *Access) opened() string {
+	if a.Opens == "" {
+		return ""
+	}
+	return fmt.Sprintf(" %s becomes writable for that.", a.Opens)
+}
+
+// Opens reports whether rules or the mode permit that the directory of an access becomes writable as a whole.
+func (p Policy) Opens(a *Access) bool {
+	if p.Mode == BypassPermissions {
+		return true
+	}
+	dir := Access{Named: a.Opens, Real: a.Opens, Dir: true, Write: true, Hidden: a.Hidden, Part: a.Part}
+	return slices.ContainsFunc(p.Rules.list(AllowList), func(r anchored) bool { return r.coversAccess(&dir) })
 }
 
 // hides reports whether the sandbox hides the path from scripts.
 func (a *Access) hides() bool { return a.Part != "" && a.Hidden != "" }
 
-// rulesNaming returns a Bash rule that matches a command, or the wrapper around it, and has a word without a * of which
-// named is true; nil: there is none.
-func (l *leave) rulesNaming(by int, named func(word string, c *shell.Command) bool) *anchored {
+// rulesNaming returns a Bash rule that matches a command, or the wrapper around it, and has a word without a * for which
+// named reports true; nil: there is none.
+func (l *leave) rulesNaming(by int, named func(r *anchored, word string) bool) *anchored {
 	at := by
 	for at > 0 && l.Commands[at].DenyOnly {
 		at--
@@ -33,7 +53,7 @@ func (l *leave) rulesNaming(by int, named func(word string, c *shell.Command) bo
 		if r.subject&commands == 0 || !l.texts[at].allowedBy(&r.Rule) {
 			continue
 		}
-		if slices.ContainsFunc(r.fixedWords(), func(word string) bool { return named(word, &l.Commands[by]) }) {
+		if slices.ContainsFunc(r.fixedWords(), func(word string) bool { return named(r, word) }) {
 			return r
 		}
 	}
@@ -46,10 +66,12 @@ func (l *leave) namedBy(a *Access) *anchored {
 	if a.By == 0 || a.Real != a.Named {
 		return nil
 	}
-	return l.rulesNaming(a.By-1, func(word string, c *shell.Command) bool {
-		return slices.ContainsFunc(pathsIn(shell.Word{Text: word, Literal: true}, placesOf(c, l.Dir)), func(name string) bool {
+	dirs := placesOf(&l.Commands[a.By-1], l.Dir)
+	return l.rulesNaming(a.By-1, func(r *anchored, word string) bool {
+		return slices.ContainsFunc(pathsIn(shell.Word{Text: word, Literal: true}, dirs), func(name string) bool {
 			_, in := below(name, a.Named)
-			return in && a.within(name)
+			_, holds := below(name, a.Opens)
+			return in && a.within(name) && (holds || !a.widens() || !r.pattern.wild()) // an exact rule names all that its command does
 		})
 	})
 }
@@ -141,15 +163,20 @@ func (a Anchors) written(name string) string {
 	return "/" + name
 }
 
-// reaching completes the reason against an access for which permission to run is not enough: it names the rules that would
-// permit it.
-func (r *Rules) reaching(a *Access, g Ground) Ground {
+// rulesFor returns the rules that permit an access, with what has to become writable for it.
+func (r *Rules) rulesFor(a *Access) []string {
 	var around Anchors
 	if r != nil {
 		around = r.anchors
 	}
-	g.wants = around.rulesFor(a)
-	return g.wanting()
+	rules := around.rulesFor(a)
+	if !a.widens() {
+		return rules
+	}
+	if _, in := below(a.Opens, a.Named); in && a.Real == a.Named {
+		rules = nil // what is in the directory needs no other rule
+	}
+	return append(around.rulesFor(&Access{Named: a.Opens, Real: a.Opens, Dir: true, Write: true}), rules...)
 }
 
 // wanting says in the reason which rules would permit what it is about.

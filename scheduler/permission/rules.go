@@ -13,7 +13,7 @@ import (
 type Rules struct {
 	lists   [3][]anchored
 	anchors Anchors
-	guarded []string // the anchors', in all their forms
+	guarded []guard // the anchors', in all their forms
 }
 
 // anchored is a rule with the places that its path points to.
@@ -24,7 +24,9 @@ type anchored struct {
 
 // Compile prepares rules, which ParseRule has passed, for being asked.
 func Compile(rules []Rule, anchors Anchors) *Rules {
-	compiled := &Rules{anchors: anchors, guarded: anchors.forms(anchors.Guarded...)}
+	compiled := &Rules{anchors: anchors}
+	compiled.guard("which says what may be done", anchors.Guarded)
+	compiled.guard("from which commands are run by their name", anchors.Programs)
 	for _, rule := range rules {
 		a := anchored{Rule: rule}
 		if rule.subject&paths != 0 {
@@ -33,6 +35,15 @@ func Compile(rules []Rule, anchors Anchors) *Rules {
 		compiled.lists[rule.List] = append(compiled.lists[rule.List], a)
 	}
 	return compiled
+}
+
+// A guard is a file or directory that is protected besides the usual ones, and what for, as a clause.
+type guard struct{ path, what string }
+
+func (r *Rules) guard(what string, paths []string) {
+	for _, path := range r.anchors.forms(paths...) {
+		r.guarded = append(r.guarded, guard{path, what})
+	}
 }
 
 // list gives the rules of one list.

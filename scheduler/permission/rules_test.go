@@ -191,7 +191,7 @@ func TestUnseen(t *testing.T) {
 		"Bash mytool .env":                    permission.Ask,
 		"Bash mytool file=.env":               permission.Ask,
 		"Bash mytool other":                   permission.Allow,
-		"Bash install x locked.txt":           permission.Ask,
+		"Bash install x locked.txt":           permission.Deny,
 		"Bash cp x locked.txt":                permission.Deny,
 		"Bash cp sub/locked.txt .":            permission.Deny,
 		"Bash cp sub/.envrc .":                permission.Ask,

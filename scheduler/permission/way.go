@@ -66,6 +66,8 @@ func (v Verdict) wayPastDenial() string {
 		return "Nothing but a change of " + v.thoseRules() + ", and of what the hook objects to, would allow it."
 	case ofRules:
 		return "Nothing but a change of " + v.thoseRules() + " would allow it."
+	case !ofHooks:
+		return "Nothing but a change of the settings would allow it."
 	}
 	return "Do what the hook asks for, or leave this call."
 }

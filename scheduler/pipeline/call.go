@@ -82,6 +82,9 @@ type Rights struct {
 	Memory  *workspace.Memory    // what they have seen of them
 	Hooks   *hook.Set
 	Runner  hook.Runner // runs them
+	// UserFile is the user's settings file. Modes are the permission modes that a change of it could choose for the session.
+	UserFile string
+	Modes    []permission.Mode
 	// Confining is how the processes of calls are confined.
 	Confining Confining
 	Common    hook.Input // what each of them is told
@@ -126,6 +129,7 @@ type Call struct {
 	opinions      []permission.Opinion                // of hooks
 	facts         *permission.Facts                   // as they were at the latest check
 	files         *workspace.View                     // what it may reach, as of the latest check; nil before the first
+	environ       []string                            // of the session, as of the latest check
 	reads         reader                              // what its commands need beside, as of the latest check
 	preview       tools.Preview                       // of the latest check
 	verdict       permission.Verdict                  // with which it was permitted
@@ -165,11 +169,12 @@ func (l *lookout) stop() {
 
 // parsed is what an input comes to. An answer may bring another input.
 type parsed struct {
-	input   string
-	action  tools.Action
-	effects tools.Effects
-	limit   time.Duration // 0: none
-	note    string        // what was done to the use on its way in; empty: nothing
+	input    string
+	declared tools.Action
+	action   tools.Action // declared, as it is with the session's state at the latest check
+	effects  tools.Effects
+	limit    time.Duration // 0: none
+	note     string        // what was done to the use on its way in; empty: nothing
 }
 
 // New makes a call of session that runs tool, or says how the use ends when the tool refuses its input.
@@ -196,9 +201,17 @@ func (c *Call) parse(input json.RawMessage) (parsed, error) {
 	if err != nil {
 		return parsed{}, err
 	}
-	p := parsed{input: string(input), action: action, effects: action.Effects()}
+	p := parsed{input: string(input), declared: action, action: action, effects: action.Effects()}
 	p.limit, p.note = limit(c.Tool.Spec(), c.Timeout, action.TimeLimit())
 	return p, nil
+}
+
+// situate looks at the action as it is with the session's state in env.
+func (p *parsed) situate(env *tools.Env) {
+	if s, ok := p.declared.(tools.Situated); ok {
+		p.action = s.At(env)
+		p.effects = p.action.Effects()
+	}
 }
 
 // limit is the time limit of a call: what the client asks for, else what the input asks for, else the tool's own; at
@@ -232,7 +245,9 @@ func (c *Call) Interruptible() bool {
 }
 
 // ReadOnly reports that the call changes nothing. For the session's methods, while they are called with c.
-func (c *Call) ReadOnly() bool { return c.parsed.effects.ReadOnly() }
+func (c *Call) ReadOnly() bool {
+	return c.parsed.effects.ReadOnly() && (c.facts == nil || !c.facts.Opaque)
+}
 
 // Files is what the call may reach and change. For the session's methods Start and End, while they are called with c; nil:
 // it was never looked at.
@@ -250,7 +265,7 @@ func (c *Call) Hosts() (hosts []string) {
 func (c *Call) Written() (paths []string) {
 	for _, a := range c.facts.Accesses {
 		if a.Write && !a.Tree && !a.Dir {
-			paths = append(paths, a.Real)
+			paths = append(paths, a.OnDisk())
 		}
 	}
 	return paths

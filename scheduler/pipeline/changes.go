@@ -36,7 +36,7 @@ func declared(f *permission.Facts, paths []workspace.Path) (changes []workspace.
 		if !a.Write {
 			continue
 		}
-		changes = append(changes, workspace.Change{Real: a.Real, Missing: a.Missing, Tree: a.Tree && !putInto(f, a)})
+		changes = append(changes, workspace.Change{Real: a.OnDisk(), Missing: a.Missing, Tree: a.Tree && !putInto(f, a)})
 		for _, link := range paths[0].Links() {
 			changes = append(changes, workspace.Change{Real: link})
 		}
@@ -89,7 +89,7 @@ func (s scene) guessed(commands []shell.Command, home string) (changes []workspa
 				// Some follow a link, others change the link itself.
 				for _, resolve := range []func(dir, name string) (workspace.Path, error){s.places.ResolveEntry, s.places.Resolve} {
 					p, err := resolve("/", name)
-					if err == nil && s.places.Place(p.Real) == workspace.InRoot {
+					if place := s.places.Place(p.Real); err == nil && (place == workspace.InRoot || place == workspace.Scratch) {
 						changes = append(changes, workspace.Change{Real: p.Real, Tree: p.Exists && g.sweeps, Guessed: !g.sweeps})
 					}
 				}
@@ -120,7 +120,7 @@ func (s scene) named(word shell.Word, dirs []string, home string) (names []strin
 	word.Text = atHome(word.Text, home)
 	for _, dir := range dirs {
 		if _, pattern, ok := asPattern(word, dir); ok {
-			names = append(names, matching(pattern)...)
+			names = append(names, matching(s.places, pattern)...)
 		} else if word.Literal {
 			names = append(names, at(word.Text, dir))
 		}

@@ -26,12 +26,17 @@ type Confining struct {
 	// Write is what may be written beside the roots, Keep what may not be written though it lies in what may be, Hidden
 	// what may not be read, and Shown what may be though it lies in what may not.
 	Write, Keep, Hidden, Shown []string
-	Temp, Cache                string // directories of the session's, and of the roots', for processes alone; they exist
-	Network                    sandbox.Network
-	UnixSockets                bool
-	Limits                     sandbox.Limits
-	Filter                     sandbox.Filter
-	Git                        *repo.Finder // finds git directories; one for the daemon, since it remembers them
+	Session                    string // which network processes are in
+	Caches                     []Cache
+	// Temps are the session's directories for temporary files. Those of its own exist.
+	Temps []workspace.Temporary
+	// Programs are directories of PATH below home, which are protected in the roots as what runs by itself is.
+	Programs    []string
+	Network     sandbox.Network
+	UnixSockets bool
+	Limits      sandbox.Limits
+	Filter      sandbox.Filter
+	Git         *repo.Finder // finds git directories; one for the daemon, since it remembers them
 }
 
 // checking is the box for what is asked of programs before anybody has permitted the call: they may read, and no more.
@@ -46,9 +51,9 @@ func (c *Call) checking(ctx context.Context, f *permission.Facts) *sandbox.Box {
 // acting is the box for the call's act.
 func (c *Call) acting(ctx context.Context) *sandbox.Box {
 	if c.outside(c.facts) {
-		return &sandbox.Box{Runner: c.rights.Confining.Runner, Filter: c.rights.Confining.Filter, Set: c.searching()}
+		return &sandbox.Box{Runner: c.rights.Confining.Runner, Filter: c.rights.Confining.Filter}
 	}
-	return c.box(c.policy(ctx, c.facts, c.parsed.effects.ReadOnly()))
+	return c.box(c.policy(ctx, c.facts, c.ReadOnly()))
 }
 
 // enclose gives the call the box for its act. The error says that nothing here can confine its processes.
@@ -94,7 +99,7 @@ func (e Ended) confined(by Confined) Ended {
 
 // outside says whether the call, once permitted, runs without a sandbox.
 func (c *Call) outside(f *permission.Facts) bool {
-	return c.rights.Confining.Off || f.Unconfined || c.rights.Escape.Excludes(f)
+	return c.rights.Confining.Off || f.Unconfined || f.Leaves() || c.rights.Escape.Excludes(f)
 }
 
 // boxed says whether the call's act will be fully confined.
@@ -105,34 +110,13 @@ func (c *Call) boxed(f *permission.Facts) bool {
 	return c.fully()
 }
 
-// searching is the PATH of a call that only reads.
-func (c *Call) searching() []string {
-	if c.reads.search == "" || !c.parsed.effects.ReadOnly() {
-		return nil
-	}
-	return []string{"PATH=" + c.reads.search}
-}
-
 // box is what the call's processes are started with. after is called when one of them has ended; nil: nothing is.
 func (c *Call) box(p sandbox.Policy, after func() []sandbox.Denial) *sandbox.Box {
 	conf := c.rights.Confining
-	b := &sandbox.Box{Runner: conf.Runner, Policy: p, Filter: conf.Filter, Set: c.searching(), After: after}
-	if conf.Temp != "" {
-		b.Set = append(b.Set, "TMPDIR="+conf.Temp)
-	}
-	if conf.Cache != "" && !p.Strict {
-		b.Set = append(b.Set, cachesIn(conf.Cache)...)
-	}
+	b := &sandbox.Box{Runner: conf.Runner, Policy: p, Filter: conf.Filter, After: after}
+	b.Set = append(b.Set, c.tempDir()...)
+	b.Set = append(b.Set, conf.moved(p)...)
 	return b
-}
-
-// cachesIn are the variables by which programs keep their caches in dir instead of the user's own: the freedesktop base
-// directory specification names the first, the programs' manuals the others.
-func cachesIn(dir string) []string {
-	return []string{
-		"XDG_CACHE_HOME=" + dir, "GOCACHE=" + dir + "/go-build", "npm_config_cache=" + dir + "/npm", "PIP_CACHE_DIR=" + dir + "/pip",
-		"CCACHE_DIR=" + dir + "/ccache", "GOLANGCI_LINT_CACHE=" + dir + "/golangci-lint",
-	}
 }
 
 // nobody is the only host that may be reached where none may: there is none of that name (RFC 2606).
@@ -157,18 +141,23 @@ func (c *Call) policy(ctx context.Context, f *permission.Facts, reading bool) (p
 	if conf.Off {
 		return p, nil
 	}
-	p = sandbox.Policy{Tier: sandbox.Full, Optional: conf.Optional, Limits: conf.Limits}
+	p = sandbox.Policy{Tier: sandbox.Full, Session: conf.Session, Optional: conf.Optional, Limits: conf.Limits}
 	l := layout{policy: &p}
 	for _, dir := range conf.Hidden {
 		l.put(dir, sandbox.Hidden)
 	}
 	for _, path := range c.barred(ctx) {
 		l.put(path, sandbox.Hidden)
+		if seen := places.Seen(path); seen != path {
+			p.Places = append(p.Places, sandbox.Place{Path: seen, Access: sandbox.Hidden, Source: path})
+		}
+	}
+	for _, dir := range conf.ownDirs() {
+		l.put(dir, sandbox.Write)
 	}
 	if reading {
-		own := func(a permission.Access) bool { return a.Open && ownTemporary(&a) } // which only the full tier has
 		full := c.reads.wide || c.gitElsewhere(f) || l.hides(places.Roots()) ||
-			slices.ContainsFunc(c.reads.files, l.covers) || slices.ContainsFunc(f.Accesses, own)
+			slices.ContainsFunc(c.reads.files, l.covers) || c.seesTemporary(f)
 		if !full {
 			p.Tier, p.Strict = sandbox.Fast, true
 		}
@@ -181,14 +170,12 @@ func (c *Call) policy(ctx context.Context, f *permission.Facts, reading bool) (p
 		p.Network, p.UnixSockets = conf.reach(), conf.UnixSockets
 		after = l.writable(c, f)
 	}
-	if conf.Temp != "" {
-		l.put(conf.Temp, sandbox.Write)
-	}
+	l.caches(conf)
 	for i := range f.Accesses {
 		a := &f.Accesses[i]
-		closed := a.Open && ownTemporary(a) || a.Mentioned && a.Hidden != "" // what becomes of it there is not known
-		if !a.Write && !closed && !isOwnProcess(a.Real) && l.lacks(a.Real) {
-			l.put(a.Real, sandbox.Read)
+		closed := a.Mentioned && a.Hidden != "" // what becomes of it there is not known
+		if !a.Write && !closed && !isOwnProcess(a.Real) && l.lacks(a.OnDisk()) {
+			l.put(a.OnDisk(), sandbox.Read)
 		}
 	}
 	for _, dir := range conf.Shown {
@@ -239,9 +226,6 @@ func (l layout) readable(paths []string) {
 	}
 }
 
-// temps are the directories that a process has of its own instead of everybody's.
-var temps = []string{"/tmp", "/var/tmp"}
-
 // lacks says whether the path cannot be read without a place of its own. One that is not needed does harm: it stands on what
 // the sandbox has put there, and makes the call another cell, with another loopback.
 func (l layout) lacks(path string) bool {
@@ -264,31 +248,31 @@ func (l layout) hides(dirs []string) bool {
 	})
 }
 
-// writable opens the roots and what else may be written, but for what is protected there. It returns what is to be done when the
-// processes have ended.
+// writable opens the roots and what else may be written, but for what is protected there. A directory outside that is opened for
+// the call is protected like a root. It returns what is to be done when the processes have ended.
 func (l layout) writable(c *Call, f *permission.Facts) (after func() []sandbox.Denial) {
-	places, conf := c.rights.Places, c.rights.Confining
-	lifted := map[string]bool{} // what somebody has permitted by its name
-	for i := range f.Accesses {
-		if a := &f.Accesses[i]; a.Write && !a.Unnamed && !(a.Open && ownTemporary(a)) {
-			lifted[a.Real] = true
-		}
+	conf, o := c.rights.Confining, c.opening(f)
+	named := func(path string) bool { return slices.Contains(o.named, path) || slices.Contains(conf.Write, path) }
+	free := func(path string) bool {
+		return named(path) || deepest(o.trees, path) != "" || slices.Contains(c.git.places, path)
 	}
-	free := func(path string) bool { return lifted[path] || slices.Contains(conf.Write, path) }
-	roots := slices.Concat(places.Roots(), conf.Write)
+	roots := slices.Concat(c.rights.Places.Roots(), conf.Write)
+	inner := slices.DeleteFunc(slices.Clone(o.dirs), func(dir string) bool { return deepest(roots, dir) == "" })
+	outer := slices.DeleteFunc(slices.Clone(o.dirs), func(dir string) bool { return slices.Contains(inner, dir) })
+	l.opens(slices.Concat(outer, roots))
+	roots = append(roots, outer...)
 	for _, root := range roots {
-		if l.at(root) != sandbox.Write { // what is a place of its own cannot be replaced
-			l.put(root, sandbox.Write)
-		}
-		l.protect(root, permission.ProtectedIn(root), func(path string) bool { return free(path) || slices.Contains(c.git.places, path) })
+		inRoot := func(dir string) bool { return dir != root && workspace.Within(root, dir) }
+		programs := slices.DeleteFunc(slices.Clone(conf.Programs), func(dir string) bool { return !inRoot(dir) })
+		l.protect(root, append(l.protected(root, c.rights.Anchors.Home), programs...), free)
 	}
-	after = l.repositories(c, f, roots, free)
-	for real := range lifted {
-		place := openable(real)
-		if access := l.at(place); place != "" && access != sandbox.Write && (place == real || access != sandbox.Hidden) { // what is a place of its own cannot be removed
-			l.put(place, sandbox.Write)
-		}
-	}
+	after = l.repositories(c, f, roots, named)
+	l.opens(inner)
+	l.policy.Fresh = o.fresh
+	l.opens(slices.DeleteFunc(slices.Clone(o.named), func(path string) bool {
+		_, err := os.Lstat(path)
+		return err != nil && !slices.Contains(o.fresh, path)
+	}))
 	for _, p := range slices.Clone(l.policy.Places) {
 		for _, root := range roots {
 			if p.Access == sandbox.Hidden && workspace.Within(root, p.Path) {
@@ -299,7 +283,6 @@ func (l layout) writable(c *Call, f *permission.Facts) (after func() []sandbox.D
 	for _, path := range conf.Keep {
 		l.put(path, sandbox.Read)
 	}
-	l.put(conf.Cache, sandbox.Write)
 	return after
 }
 
@@ -341,37 +324,6 @@ func behindLink(dir, path string) bool {
 	return err == nil && real != parent
 }
 
-// openable is what has to be writable so that the path can be: itself, or the directory in which it would be made; empty if
-// that would open one that the whole system, or a user's whole home, lives by.
-func openable(path string) string {
-	if _, err := os.Lstat(path); err == nil {
-		return path
-	}
-	for path = filepath.Dir(path); ; path = filepath.Dir(path) {
-		if _, err := os.Lstat(path); err == nil {
-			break
-		}
-	}
-	home, _ := os.UserHomeDir()
-	if filepath.Dir(path) == "/" || path == home || slices.ContainsFunc(sandbox.SystemTrees, func(tree string) bool { return workspace.Within(tree, path) }) {
-		return ""
-	}
-	return path
-}
-
-// temp gives the process the session's temporary directory in the place of everybody's.
-func (l layout) temp(conf Confining) {
-	if conf.Temp == "" {
-		return
-	}
-	for _, dir := range temps {
-		if slices.ContainsFunc(l.policy.Places, func(p sandbox.Place) bool { return p.Path == dir }) {
-			continue
-		}
-		l.policy.Places = append(l.policy.Places, sandbox.Place{Path: dir, Access: sandbox.Write, Source: conf.Temp})
-	}
-}
-
 // barred are the files in the roots, and those named outside, that a rule keeps from being read.
 func (c *Call) barred(ctx context.Context) (paths []string) {
 	rules := c.rights.Rules
@@ -382,6 +334,7 @@ func (c *Call) barred(ctx context.Context) (paths []string) {
 	c.overlooked = false
 	literal, all := rules.UnreadablePaths()
 	for _, path := range literal {
+		path = c.rights.Places.Disk(path)
 		if _, err := os.Lstat(path); err == nil && (bars(path) != "" || bars(filepath.Join(path, "x")) != "") {
 			paths = append(paths, path)
 		}
@@ -389,7 +342,7 @@ func (c *Call) barred(ctx context.Context) (paths []string) {
 	if all {
 		return paths
 	}
-	for _, root := range c.rights.Places.Roots() {
+	for _, root := range slices.Concat(c.rights.Places.Roots(), c.rights.Confining.ownDirs()) {
 		_, _, sure := c.rights.Places.FindBarred(ctx, root, func(real string) string {
 			if real != root && len(paths) <= maxBarred && bars(real) != "" {
 				paths = append(paths, real)

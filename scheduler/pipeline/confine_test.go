@@ -33,8 +33,10 @@ func newRoom(t *testing.T) *room {
 		t.Fatal(err)
 	}
 	r := &room{t: t, base: base, root: filepath.Join(base, "root")}
-	r.plant("root/.git/HEAD", "root/.git/objects/x", "root/.git/refs/x", "root/.git/config", "root/.git/hooks/x", "root/sub/.git/config", "root/.npmrc", "root/.env", "root/file", "home/.ssh/id", "state/spill/x", "temp/x", "cache/x")
-	r.Hidden, r.Shown, r.Temp, r.Cache = []string{r.at("home/.ssh"), r.at("state")}, []string{r.at("state/spill")}, r.at("temp"), r.at("cache")
+	r.plant("root/.git/HEAD", "root/.git/objects/x", "root/.git/refs/x", "root/.git/config", "root/.git/hooks/x", "root/sub/.git/config", "root/.npmrc", "root/.env", "root/file", "home/.ssh/id", "state/spill/x", "temp/x", "temp2/x", "cache/x")
+	r.Hidden, r.Shown = []string{r.at("home/.ssh"), r.at("state")}, []string{r.at("state/spill")}
+	r.Temps = []workspace.Temporary{{Name: "/tmp", Dir: r.at("temp")}, {Name: "/var/tmp", Dir: r.at("temp2")}}
+	r.Caches = []Cache{{Place: sandbox.Place{Path: r.at("cache"), Access: sandbox.Write, Above: r.at("state/cache")}, Variable: "XDG_CACHE_HOME"}}
 	r.Runner, r.Git = newRunner(t), new(repo.Finder)
 	return r
 }
@@ -53,10 +55,12 @@ func (r *room) plant(names ...string) {
 	}
 }
 
-// policy is that of a command's act.
+// policy is that of a command's act, after a yes.
 func (r *room) policy(command string) sandbox.Policy {
 	r.t.Helper()
-	return r.call(command).acting(r.t.Context()).Policy
+	c := r.call(command)
+	c.verdict.Decision = permission.Ask
+	return c.acting(r.t.Context()).Policy
 }
 
 // call is a call of the command, as far as its facts.
@@ -68,6 +72,9 @@ func (r *room) call(command string) *Call {
 	}
 	places, err := workspace.Open([]string{r.root}, nil)
 	if err != nil {
+		r.t.Fatal(err)
+	}
+	if places, err = places.Admit(workspace.Places{Temporary: r.Temps, Opened: slices.Concat(r.Hidden, r.Shown, r.Write, r.Keep, []string{r.base})}); err != nil {
 		r.t.Fatal(err)
 	}
 	anchors := permission.Anchors{Home: r.at("home"), Roots: []string{r.root}}
@@ -92,6 +99,9 @@ func (r *room) shown(p sandbox.Policy) (lines []string) {
 		if place.Source != "" {
 			name += " from " + strings.TrimPrefix(place.Source, r.base+"/")
 		}
+		if place.Above != "" {
+			name += " below " + strings.TrimPrefix(place.Above, r.base+"/")
+		}
 		lines = append(lines, fmt.Sprint(words[place.Access], " ", name))
 	}
 	slices.Sort(lines)
@@ -99,9 +109,10 @@ func (r *room) shown(p sandbox.Policy) (lines []string) {
 }
 
 func TestPolicy(t *testing.T) {
-	common := []string{"hidden home/.ssh", "hidden state", "read state/spill", "write temp", "write /tmp from temp", "write /var/tmp from temp"}
+	common := []string{"hidden home/.ssh", "hidden state", "read state/spill", "write temp", "write temp2", "write /tmp from temp", "write /var/tmp from temp2"}
+	const cache = "write cache below state/cache"
 	writing := slices.Concat(common, []string{
-		"write root", "write cache", "write root/.git", "read root/.git/config", "read root/.git/hooks", "read root/sub/.git/config",
+		"write root", cache, "write root/.git", "read root/.git/config", "read root/.git/hooks", "read root/sub/.git/config",
 		"write root/sub/.git", "read root/.npmrc",
 	})
 	tests := []struct {
@@ -112,7 +123,7 @@ func TestPolicy(t *testing.T) {
 		places        []string
 	}{
 		{"only reads", "cat file | wc -l", nil, sandbox.Fast, true, append([]string{"read root"}, common...)},
-		{"looks at processes", "ps ax", nil, sandbox.Full, false, append([]string{"read root"}, common...)},
+		{"looks at processes", "ps ax", nil, sandbox.Full, false, append([]string{"read root", cache}, common...)},
 		{"writes", "make", nil, sandbox.Full, false, writing},
 		{
 			"writes what is protected, with leave", "echo x >.npmrc; make", nil, sandbox.Full, false,
@@ -120,15 +131,24 @@ func TestPolicy(t *testing.T) {
 		},
 		{"writes outside, with leave", "cp file " + "BASE/other/file", func(r *room) { r.plant("other/file") }, sandbox.Full, false, append([]string{"write other/file"}, writing...)},
 		{"makes outside, with leave", "cp file " + "BASE/other/new", func(r *room) { r.plant("other/file") }, sandbox.Full, false, append([]string{"write other"}, writing...)},
-		{"would open the system", "cp file /etc/new", nil, sandbox.Full, false, writing},
+		{"would open the system", "cp file /etc/new", nil, sandbox.Full, false, append([]string{"write /etc/new"}, writing...)},
+		{"removes outside, with leave", "rm BASE/other/file", func(r *room) { r.plant("other/file") }, sandbox.Full, false, append([]string{"write other"}, writing...)},
+		{"opens what holds a repository", "touch BASE/other/new", func(r *room) {
+			r.plant("other/.git/HEAD", "other/.git/objects/x", "other/.git/refs/x", "other/.git/config", "other/.npmrc")
+		}, sandbox.Full, false, append([]string{"write other", "read other/.git/config", "write other/.git", "read other/.npmrc"}, writing...)},
+		{"changes what is protected as a whole", "rm .git/hooks/x", nil, sandbox.Full, false, slices.DeleteFunc(slices.Clone(writing), func(line string) bool { return line == "read root/.git/hooks" })},
 		{"reads outside, with leave", "cat BASE/other/file", func(r *room) { r.plant("other/file") }, sandbox.Fast, true, append([]string{"read root", "read other/file"}, common...)},
-		{"a rule hides in the root", "cat file", func(r *room) { r.rules = []string{"deny Read(.env)"} }, sandbox.Full, false, append([]string{"read root", "hidden root/.env"}, common...)},
+		{"a rule hides in the root", "cat file", func(r *room) { r.rules = []string{"deny Read(.env)"} }, sandbox.Full, false, append([]string{"read root", "hidden root/.env", cache}, common...)},
+		{
+			"a rule hides the cache", "make", func(r *room) { r.Hidden = append(r.Hidden, r.at("cache")) }, sandbox.Full, false,
+			append(slices.DeleteFunc(slices.Clone(writing), func(line string) bool { return line == cache }), "hidden cache"),
+		},
 		{"a rule hides while it writes", "make", func(r *room) { r.rules = []string{"deny Read(./.env)"} }, sandbox.Full, false, append([]string{"hidden root/.env"}, writing...)},
 		{"a rule hides a directory", "make", func(r *room) {
 			r.plant("root/conf/secrets/key")
 			r.rules = []string{"deny Read(./conf/secrets/**)"}
 		}, sandbox.Full, false, append([]string{"hidden root/conf/secrets", "write root/conf"}, writing...)},
-		{"a write into what is hidden", "cp file BASE/home/.ssh/new", nil, sandbox.Full, false, writing},
+		{"a write into what is hidden", "cp file BASE/home/.ssh/new", nil, sandbox.Full, false, append([]string{"write home/.ssh/new"}, writing...)},
 		{"links in the root", "make", func(r *room) {
 			r.plant("other/gh/x")
 			if err := os.Symlink(r.at("other"), r.at("root/.config")); err != nil {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -50,6 +51,8 @@ func allowing(d sandbox.Denial) string {
 	switch {
 	case d.Operation == sandbox.Writing:
 		return allow(writable(d))
+	case toUnix(d), d.Target == "unix":
+		return setting("network", "allowAllUnixSockets", true)
 	case asksForName(d), d.Operation == sandbox.Connecting && shown(d.Target) != d.Target:
 		return ""
 	case d.Operation == sandbox.Connecting:
@@ -58,8 +61,6 @@ func allowing(d sandbox.Denial) string {
 			host = d.Target
 		}
 		return setting("network", "allowedDomains", []string{host})
-	case d.Target == "unix":
-		return setting("network", "allowAllUnixSockets", true)
 	}
 	return ""
 }
@@ -110,6 +111,8 @@ func (d SandboxDenial) words() string {
 		fmt.Fprintf(&b, "The sandbox did not let it write %s.", target)
 	case asksForName(d.Denial):
 		fmt.Fprintf(&b, "The sandbox did not let it ask %s for the address of a host. Programs reach hosts that are allowed by the proxy in HTTP_PROXY and HTTPS_PROXY alone, which also looks them up.", target)
+	case toUnix(d.Denial):
+		fmt.Fprintf(&b, "The sandbox did not let it connect to the Unix socket %s, on which no process of this session listens.", target)
 	case d.Operation == sandbox.Connecting:
 		fmt.Fprintf(&b, "The sandbox did not let it connect to %s.", target)
 		if _, _, err := net.SplitHostPort(d.Target); err == nil {
@@ -147,7 +150,14 @@ func quoted(path string) string {
 
 // tried says that it is something that libraries try by themselves and do without: a socket, or to ask for the address of a
 // host. It is of interest only when something went wrong.
-func (d SandboxDenial) tried() bool { return d.Operation == sandbox.Socketing || asksForName(d.Denial) }
+func (d SandboxDenial) tried() bool {
+	return d.Operation == sandbox.Socketing || toUnix(d.Denial) || asksForName(d.Denial)
+}
+
+// toUnix reports whether it was a connection to a Unix socket, which is told by its path.
+func toUnix(d sandbox.Denial) bool {
+	return d.Operation == sandbox.Connecting && filepath.IsAbs(d.Target)
+}
 
 // kept says that a program was about to keep something for itself in the user's home, such as ~/.config/go/telemetry: a model
 // is told only when something went wrong. What is protected there is not meant.

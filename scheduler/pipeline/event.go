@@ -114,6 +114,7 @@ type Question struct {
 	// what it wants, and a no is an answer too.
 	Form   *tools.Form
 	edited bool // the answer brought this input
+	rights *Rights
 }
 
 // Same reports that both questions ask for the same permission: to do this to these files, for this reason.

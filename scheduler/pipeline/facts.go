@@ -23,8 +23,8 @@ import (
 
 // look holds the declared effects against the present state, and gives the call its view of the files.
 func (c *Call) look(ctx context.Context, env *tools.Env) (*permission.Facts, error) {
-	places, rules := c.rights.Places, c.rights.Rules
-	effects := c.parsed.effects
+	rules, effects := c.rights.Rules, c.parsed.effects
+	c.environ = env.Environ
 	f := &permission.Facts{
 		Tool: c.Name, Opinions: c.opinions, Commands: effects.Commands, Hosts: effects.Hosts, Opaque: effects.Opaque, Foreign: effects.Foreign,
 		Reason: effects.Reason, Hidden: effects.Hidden, Unread: effects.Unread, Dir: env.Dir, Unconfined: effects.Unconfined,
@@ -32,11 +32,9 @@ func (c *Call) look(ctx context.Context, env *tools.Env) (*permission.Facts, err
 	if rules.AboutParameters() {
 		f.Input = scalars(c.parsed.input)
 	}
-	f.Patterns = expanded(effects.Commands, env.Dir, homeOf(env))
-	s := scene{places: places, rules: rules, dir: env.Dir, home: homeOf(env), git: c.rights.Confining.Git, owner: c.rights.Anchors.Home, steered: slices.ContainsFunc(effects.Commands, steersPatterns)}
-	if effects.Opaque {
-		s.environ = env.Environ
-	}
+	places := c.located(f, env)
+	f.Patterns = expanded(places, effects.Commands, env.Dir, homeOf(env))
+	s := scene{places: places, unmounted: c.unmounted(f), rules: rules, dir: env.Dir, home: homeOf(env), git: c.rights.Confining.Git, owner: c.rights.Anchors.Home, environ: env.Environ, steered: slices.ContainsFunc(effects.Commands, steersPatterns)}
 	grant := workspace.Grant{Call: c.Key, Dir: env.Dir, Barred: c.bars(rules)}
 	for _, path := range effects.Reads {
 		if path.By > 0 && path.Unnamed && !effects.Commands[path.By-1].ReadOnly && !(effects.Commands[path.By-1].Vague && rules.AboutReading()) {
@@ -64,12 +62,17 @@ func (c *Call) look(ctx context.Context, env *tools.Env) (*permission.Facts, err
 	}
 	grant.Changes = append(declared(f, written), s.guessed(effects.Commands, homeOf(env))...)
 	c.git = c.gitChanges(f)
+	c.gitWorks(ctx, f, s)
 	f.Critical = permission.Critical(effects, permission.Around{Dir: env.Dir, Home: homeOf(env), Roots: places.Roots(), Environ: env.Environ})
 	f.Unconfined = f.Unconfined && !c.rights.Confining.Off && !c.rights.Escape.Excludes(f) // else leave to go outside is not asked
-	c.reach(f)
+	if err := c.reach(f); err != nil {
+		return nil, err
+	}
+	c.open(f)
 	f.Boxed = c.boxed(f)
 	c.files = places.View(grant, c.rights.Memory)
 	c.reads = c.reader(f, env)
+	env.Programs = c.reads.programs
 	env.Files = c.files
 	env.Box = c.checking(ctx, f)
 	return f, nil
@@ -82,21 +85,22 @@ func touched(f *permission.Facts) string {
 		fmt.Fprintf(&b, "%q", f.Dir)
 	}
 	for _, a := range f.Accesses {
-		fmt.Fprintf(&b, "%q%t%t", a.Real, a.Write, a.Tree)
+		fmt.Fprintf(&b, "%q%t%t%q%q", a.OnDisk(), a.Write, a.Tree, a.Opens, a.Leaves)
 	}
 	return DigestOf(b.String())
 }
 
 // A scene is where declared paths are looked up.
 type scene struct {
-	places *workspace.Workspace
-	rules  *permission.Rules
-	dir    string
-	home   string // of the user; empty: not known
-	git    *repo.Finder
-	owner  string // the home directory of the daemon's user, by which git finds that user's configuration
-	// environ is what commands would see, of which a read-only call sees nothing that steers a search.
-	environ []string
+	places  *workspace.Workspace
+	rules   *permission.Rules
+	dir     string
+	home    string // of the user; empty: not known
+	git     *repo.Finder
+	owner   string   // the home directory of the daemon's user, by which git finds that user's configuration
+	environ []string // what commands would see
+	// unmounted: nothing can be put in the place of the machine's directories for temporary files.
+	unmounted bool
 	// steered: what a pattern stands for may be changed by the script itself.
 	steered bool
 }
@@ -112,12 +116,16 @@ func (s scene) add(ctx context.Context, f *permission.Facts, path tools.Path, wr
 		return real, err
 	}
 	place := s.places.Place(real.Real)
+	if s.unmounted && real.Mapped {
+		return real, unmountedFault(real)
+	}
 	if place == workspace.Hidden {
 		return real, fault.Deniedf("hidden_path", "%s belongs to the daemon itself and is never opened for a tool.", real.Shown())
 	}
 	a := permission.Access{
-		Named: real.Named, Real: real.Real, Missing: real.Missing, Write: write, Tree: path.Tree, Names: path.Names, Unnamed: path.Unnamed, By: path.By, Part: path.Part,
-		Inside: place == workspace.InRoot || !write && (place == workspace.Readable || place == workspace.Public),
+		Named: real.Named, Real: real.Seen, Disk: real.Real, Missing: real.Missing, Write: write, Tree: path.Tree, Names: path.Names, Unnamed: path.Unnamed, By: path.By, Part: path.Part, Manner: path.Manner,
+		Scratch: place == workspace.Scratch,
+		Inside:  place == workspace.InRoot || place == workspace.Scratch || !write && (place == workspace.Readable || place == workspace.Public),
 	}
 	if info, err := os.Stat(real.Real); err == nil {
 		a.Dir = info.IsDir()
@@ -154,7 +162,7 @@ func (s scene) below(ctx context.Context, a *permission.Access, command *shell.C
 	if a.Part == "" {
 		who = "The call"
 	}
-	own := s.places.HiddenBelow(a.Real)
+	own := s.places.HiddenBelow(a.OnDisk())
 	switch {
 	case own != "" && !a.Unnamed:
 		return fmt.Sprintf("%s would %s all of %s, also %s, which is the daemon's own.", who, verb, a.Real, own)
@@ -164,7 +172,7 @@ func (s scene) below(ctx context.Context, a *permission.Access, command *shell.C
 		return fmt.Sprintf("%s may %s files that it does not name, and there are rules about which may be.", who, verb)
 	}
 	barred := func(real string) string {
-		if rule := rule(real); rule != nil {
+		if rule := rule(s.places.Seen(real)); rule != nil {
 			return rule.String()
 		}
 		return ""
@@ -172,7 +180,7 @@ func (s scene) below(ctx context.Context, a *permission.Access, command *shell.C
 	found, why, sure := s.search(ctx, a, command, barred)
 	switch {
 	case found != "":
-		return fmt.Sprintf("%s would %s %s, and %s is about that.", who, verb, found, why)
+		return fmt.Sprintf("%s would %s %s, and %s is about that.", who, verb, s.places.Seen(found), why)
 	case !sure:
 		return fmt.Sprintf("%s would %s all of %s, which is too large to look for files that rules are about.", who, verb, a.Real)
 	}
@@ -182,12 +190,12 @@ func (s scene) below(ctx context.Context, a *permission.Access, command *shell.C
 // search looks for something barred in the directory of an access, as far as the command that names it reads it.
 func (s scene) search(ctx context.Context, a *permission.Access, command *shell.Command, barred func(real string) string) (found, why string, sure bool) {
 	if command == nil || a.Write {
-		return s.places.FindBarred(ctx, a.Real, barred)
+		return s.places.FindBarred(ctx, a.OnDisk(), barred)
 	}
 	if found, why, sure, ok := s.given(ctx, command, a, barred); ok {
 		return found, why, sure
 	}
-	if files, ok := picked(command, a.Named, s.dir); ok && !s.steered {
+	if files, ok := picked(s.places, command, a.Named, s.dir); ok && !s.steered {
 		for _, file := range files {
 			real, err := s.places.Resolve("/", file)
 			if err != nil {
@@ -208,11 +216,11 @@ func (s scene) search(ctx context.Context, a *permission.Access, command *shell.
 	}
 	over := s.passesOver(command)
 	if over == nil {
-		return s.places.FindBarred(ctx, a.Real, barred)
+		return s.places.FindBarred(ctx, a.OnDisk(), barred)
 	}
-	return s.places.FindBarred(ctx, a.Real, func(real string) string {
+	return s.places.FindBarred(ctx, a.OnDisk(), func(real string) string {
 		why := barred(real)
-		if rel, err := filepath.Rel(a.Real, real); why == "" || err != nil || rel != "." && over(rel, real) {
+		if rel, err := filepath.Rel(a.OnDisk(), real); why == "" || err != nil || rel != "." && over(rel, real) {
 			return ""
 		}
 		return why
@@ -224,7 +232,9 @@ func (c *Call) bars(rules *permission.Rules) func(real string) string {
 	if !rules.AboutReading() {
 		return nil
 	}
+	places := c.rights.Places
 	return func(real string) string {
+		real = places.Seen(real)
 		var asked []permission.Ground
 		if grounds := c.asked.Load(); grounds != nil {
 			asked = *grounds

@@ -4,6 +4,7 @@ package pipeline
 // the question named it, and what is put back afterwards.
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"slices"
@@ -36,8 +37,12 @@ func (c *Call) gitChanges(f *permission.Facts) (changes gitChange) {
 		}
 		for _, dir := range dirs {
 			dir = at(change.Dir, at(dir, f.Dir))
-			r, ok := repo.Discover(dir)
-			if !ok || change.Start != "" && !r.OnRemote(change.Start) || change.Branches != nil && !c.rights.Confining.Git.Sets(r, change.Branches) {
+			r, ok := repo.Discover(c.rights.Places.Disk(dir))
+			if !ok || change.Start != "" && !r.OnRemote(change.Start) {
+				continue
+			}
+			if change.Branches != nil && !c.rights.Confining.Git.Sets(r, change.Branches) {
+				changes.places = append(changes.places, filepath.Join(r.Common, "config")) // which git writes again as it is
 				continue
 			}
 			var places []string
@@ -55,7 +60,8 @@ func (c *Call) gitChanges(f *permission.Facts) (changes gitChange) {
 			}
 			for _, place := range places {
 				f.Accesses = append(f.Accesses, permission.Access{
-					Named: place, Real: place, Write: true, Unnamed: true, Inside: true, By: i + 1, Part: command.Text,
+					Named: c.rights.Places.Seen(place), Real: c.rights.Places.Seen(place), Disk: place, Write: true, Unnamed: true, Inside: true,
+					By: i + 1, Part: command.Text,
 					Runs: settingsOf(change.Keys),
 				})
 			}
@@ -63,6 +69,36 @@ func (c *Call) gitChanges(f *permission.Facts) (changes gitChange) {
 		}
 	}
 	return changes
+}
+
+// gitWorks notes the repositories outside the roots that the call's git commands work in: git changes them though no word names
+// a file of theirs.
+func (c *Call) gitWorks(ctx context.Context, f *permission.Facts, s scene) {
+	var found []permission.Access
+	for i := range f.Commands {
+		command := &f.Commands[i]
+		to, ok := command.GitWork()
+		if !ok {
+			continue
+		}
+		for _, dir := range command.Dirs {
+			r, ok := repo.Discover(at(to, at(dir, f.Dir)))
+			if !ok || c.rights.Places.Place(r.Top) == workspace.InRoot {
+				continue
+			}
+			for _, dir := range []string{r.Top, r.Common} {
+				if c.rights.Places.Place(dir) == workspace.Outside && (dir == r.Top || !workspace.Within(r.Top, dir)) {
+					found = append(found, permission.Access{Named: dir, Real: dir, Dir: true, Tree: true, Write: true, By: i + 1, Part: command.Text})
+				}
+			}
+		}
+	}
+	for _, a := range found {
+		if same := func(o permission.Access) bool { return o.Real == a.Real && o.Write && o.By == a.By }; !slices.ContainsFunc(f.Accesses, same) {
+			a.Below = s.below(ctx, &a, nil)
+			f.Accesses = append(f.Accesses, a)
+		}
+	}
 }
 
 // settingsOf returns, as a clause, which settings would be set at a place in a git directory.
@@ -79,11 +115,7 @@ func settingsOf(keys []string) string {
 // are the paths that may be changed without that.
 func (l layout) repositories(c *Call, f *permission.Facts, roots []string, open func(path string) bool) func() []sandbox.Denial {
 	conf := c.rights.Confining
-	own := roots
-	if conf.Temp != "" {
-		own = append(slices.Clip(roots), conf.Temp)
-	}
-	git := conf.Git.Guard(own, f.Dir, c.rights.Anchors.Home)
+	git := conf.Git.Guard(slices.Concat(roots, conf.ownDirs()), c.rights.Places.Disk(f.Dir), c.rights.Anchors.Home)
 	c.overlookedGit = git.Partial
 	for _, dir := range git.Shared {
 		l.put(dir, sandbox.Write)
@@ -149,8 +181,13 @@ func (l layout) bind(trees []string, path string) bool {
 func (c *Call) easing(f *permission.Facts) func(path string) bool {
 	var trees []string
 	for _, a := range f.Accesses {
-		if a.Write && !a.Unnamed && a.Dir {
-			trees = append(trees, a.Real)
+		if git := a.By > 0 && filepath.Base(f.Commands[a.By-1].Name) == "git"; a.Write && !a.Unnamed && a.Dir && !git {
+			trees = append(trees, a.OnDisk())
+		}
+	}
+	for i := range f.Accesses {
+		if dir := f.Accesses[i].Opens; deepest(c.rights.Places.Roots(), dir) != "" { // it is protected, and opened all the same
+			trees = append(trees, dir)
 		}
 	}
 	trees = append(trees, c.git.places...)
@@ -174,7 +211,7 @@ func (c *Call) gitElsewhere(f *permission.Facts) bool {
 			continue
 		}
 		for _, dir := range f.Commands[i].Dirs {
-			if r, ok := repo.Discover(at(dir, f.Dir)); ok && (outside(r.Dir) || outside(r.Common) || outside(r.Top)) {
+			if r, ok := repo.Discover(c.rights.Places.Disk(at(dir, f.Dir))); ok && (outside(r.Dir) || outside(r.Common) || outside(r.Top)) {
 				return true
 			}
 		}

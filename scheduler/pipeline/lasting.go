@@ -26,9 +26,9 @@ func (r Rights) Worker(ctx context.Context, dir, program string) *sandbox.Box {
 func (r Rights) Reader(ctx context.Context, dir, program string) *sandbox.Box {
 	b := r.Worker(ctx, dir, program)
 	b.After = nil
-	own := []string{r.Confining.Temp, r.Confining.Cache}
+	own := r.Confining.ownDirs()
 	for i, place := range b.Policy.Places {
-		if place.Access == sandbox.Write && place.Source == "" && !slices.Contains(own, place.Path) {
+		if place.Access == sandbox.Write && place.Source == "" && place.Above == "" && !slices.Contains(own, place.Path) {
 			b.Policy.Places[i].Access = sandbox.Read
 		}
 	}

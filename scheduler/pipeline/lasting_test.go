@@ -39,7 +39,7 @@ func TestReader(t *testing.T) {
 	rights := Rights{
 		Policy: permission.Policy{Rules: compiled(t, nil, r.root, permission.Anchors{})}, Places: places, Memory: workspace.NewMemory(), Confining: r.Confining,
 	}
-	own := []string{"write /tmp from temp", "write /var/tmp from temp", "write cache", "write temp"}
+	own := []string{"write /tmp from temp", "write /var/tmp from temp2", "write cache below state/cache", "write temp", "write temp2"}
 	others := []string{"root", "main/.git", "more"}
 	acts, looks := r.shown(rights.Worker(t.Context(), r.root, "").Policy), r.shown(rights.Reader(t.Context(), r.root, "").Policy)
 	for _, name := range others {

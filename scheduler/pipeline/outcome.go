@@ -124,17 +124,20 @@ func Denial(v permission.Verdict) *fault.Error {
 	switch {
 	case v.ByMode:
 		denied = fault.Deniedf("mode_denied", "%s %s", v.Reason, v.Way)
+	case v.Grounds[0].Rule == nil && v.Grounds[0].Hook == nil:
+		denied = fault.Deniedf("setting_denied", "%s %s", v.Reason, v.Way)
 	case v.Grounds[0].Rule == nil:
 		denied = fault.Deniedf("hook_denied", "%s %s", v.Reason, v.Way)
 	default:
 		denied = fault.Deniedf("rule_denied", "%s %s", v.Reason, v.Way)
 	}
-	return denied.With(Refusal{GroundsOf(v.Grounds)})
+	return denied.With(Refusal{Grounds: GroundsOf(v.Grounds)})
 }
 
 // Refusal is what a denied call tells programs.
 type Refusal struct {
 	Grounds []Ground `json:"grounds"`
+	Advice  *Advice  `json:"advice,omitempty"`
 }
 
 // A Ground is one thing that a verdict rests on, for programs.

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/toold/toold/tools/shell"
+	"github.com/toold/toold/tools/workspace"
 )
 
 // maxDepth bounds the directories that a pattern may go through behind its first star: one with more is not looked at.
@@ -34,13 +35,18 @@ func asPattern(word shell.Word, dir string) (within, pattern string, ok bool) {
 var escaped = strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`)
 
 // matching gives the files that a pattern stands for, absolute. Bash will do the same; what it finds may differ by then.
-func matching(pattern string) (names []string) {
-	found, err := filepath.Glob(pattern)
+func matching(places *workspace.Workspace, pattern string) (names []string) {
+	where := pattern
+	if first := strings.IndexAny(pattern, `*?[\`); first > 0 { // the directory is as calls know it
+		end := strings.LastIndexByte(pattern[:first], '/')
+		where = escaped.Replace(places.Disk(filepath.Clean("/"+pattern[:end]))) + pattern[end:]
+	}
+	found, err := filepath.Glob(where)
 	if err != nil {
 		return nil
 	}
 	for _, name := range found {
-		if visible(pattern, name) {
+		if name = places.Seen(name); visible(pattern, name) {
 			names = append(names, name)
 		}
 	}
@@ -60,7 +66,7 @@ func visible(pattern, name string) bool {
 
 // expanded gives what the words of commands stand for now that are patterns or begin with the home directory, by the words'
 // texts, where it is not known what a command does with them.
-func expanded(commands []shell.Command, dir, home string) map[string][]string {
+func expanded(places *workspace.Workspace, commands []shell.Command, dir, home string) map[string][]string {
 	found := map[string][]string{}
 	for _, c := range commands {
 		if c.ReadOnly || !c.Unlisted {
@@ -73,7 +79,7 @@ func expanded(commands []shell.Command, dir, home string) map[string][]string {
 			full := word
 			full.Text = atHome(word.Text, home)
 			if _, pattern, ok := asPattern(full, dir); ok {
-				found[word.Text] = matching(pattern)
+				found[word.Text] = matching(places, pattern)
 			} else if full.Text != word.Text {
 				found[word.Text] = []string{filepath.Clean(full.Text)}
 			}
@@ -94,12 +100,12 @@ func atHome(text, home string) string {
 }
 
 // picked gives the files that a command takes from the directory at named by patterns; false: it takes all of it.
-func picked(c *shell.Command, named, dir string) (files []string, ok bool) {
+func picked(places *workspace.Workspace, c *shell.Command, named, dir string) (files []string, ok bool) {
 	for _, word := range spelled(c) {
 		within, pattern, is := asPattern(word, dir)
 		switch {
 		case is && within == named:
-			files, ok = append(files, matching(pattern)...), true
+			files, ok = append(files, matching(places, pattern)...), true
 		case is:
 		case !word.Literal || at(word.Text, dir) == named:
 			return nil, false

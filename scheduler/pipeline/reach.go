@@ -5,7 +5,6 @@ package pipeline
 
 import (
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -16,44 +15,53 @@ import (
 
 // reach notes of the paths that a script names whether the sandbox hides them, and whether they are open to every command
 // that may run.
-func (c *Call) reach(f *permission.Facts) {
+func (c *Call) reach(f *permission.Facts) error {
 	conf := c.rights.Confining
 	f.Reachable = conf.Network.Allowed
-	confined := conf.Temp != "" && !c.outside(f) && c.fully()
-	own := func(a permission.Access) bool { return confined && deepest(temps, a.Real) != "" } // the machine's is not seen
-	f.Accesses = append(f.Accesses, slices.DeleteFunc(c.mentioned(f), own)...)
+	confined := !c.outside(f) && c.fully()
+	found, err := c.mentioned(f)
+	if err != nil {
+		return err
+	}
+	f.Accesses = append(f.Accesses, found...)
 	for i := range f.Accesses {
 		a := &f.Accesses[i]
 		if a.Part == "" || a.Unnamed {
 			continue
 		}
-		a.Hidden = conf.hides(a.Real)
-		a.Open = conf.opens(a) || confined && (ownTemporary(a) || f.Opaque && !a.Write && workspace.Within("/proc", a.Real))
+		if a.Hidden = conf.hides(a.OnDisk()); a.Hidden != "" && !a.Write && c.rights.Places.Lent(a.OnDisk()) {
+			a.Hidden = ""
+		}
+		a.Open = conf.opens(a) || confined && f.Opaque && !a.Write && workspace.Within("/proc", a.Real)
 	}
+	return nil
 }
 
 // maxMentions bounds how many words of a script are looked up. Ours: some milliseconds.
 const maxMentions = 200
 
 // mentioned returns the accesses for paths that words of commands name of which it is not known what they do with them: what
-// is there outside the places of the session, and what the sandbox hides.
-func (c *Call) mentioned(f *permission.Facts) (found []permission.Access) {
-	mentions := permission.Mentions(f)
+// is there outside the places of the session, and what the sandbox hides. The error is a fault.
+func (c *Call) mentioned(f *permission.Facts) (found []permission.Access, err error) {
+	mentions, unmounted := permission.Mentions(f), c.unmounted(f)
 	for _, a := range mentions[:min(len(mentions), maxMentions)] {
 		real, err := c.rights.Places.Resolve("/", a.Named)
 		if err != nil {
 			continue
 		}
-		a.Real, a.Missing = real.Real, real.Missing
-		info, err := os.Stat(a.Real)
-		switch place := c.rights.Places.Place(a.Real); {
+		if unmounted && real.Mapped {
+			return nil, unmountedFault(real)
+		}
+		a.Real, a.Disk, a.Missing = real.Seen, real.Real, real.Missing
+		info, err := os.Stat(real.Real)
+		switch place := c.rights.Places.Place(real.Real); {
 		case place == workspace.Hidden: // no answer opens the daemon's own
-		case err == nil && place == workspace.Outside, c.rights.Confining.hides(a.Real) != "":
+		case err == nil && place == workspace.Outside, c.rights.Confining.hides(real.Real) != "":
 			a.Dir = err == nil && info.IsDir()
 			found = append(found, a)
 		}
 	}
-	return found
+	return found, nil
 }
 
 // answered returns the hosts that a yes has opened to the call: those that the question named. Without a network of its own
@@ -74,7 +82,7 @@ func (c *Call) fully() bool {
 // hides returns the hidden file or directory that a real path is or lies in; empty: it is not hidden.
 func (conf Confining) hides(real string) string {
 	hidden := deepest(conf.Hidden, real)
-	if hidden != "" && len(deepest(conf.Shown, real)) > len(hidden) {
+	if hidden != "" && len(deepest(slices.Concat(conf.Shown, conf.ownDirs()), real)) > len(hidden) {
 		return ""
 	}
 	return hidden
@@ -92,28 +100,13 @@ func deepest(paths []string, real string) (found string) {
 
 // opens reports whether settings, the session or the system open the path to every command.
 func (conf Confining) opens(a *permission.Access) bool {
-	written := slices.Clone(conf.Write)
-	if conf.Temp != "" {
-		written = append(written, conf.Temp)
-	}
-	if deepest(written, a.Real) != "" && !(a.Write && deepest(conf.Keep, a.Real) != "") {
+	if deepest(slices.Concat(conf.Write, conf.ownDirs()), a.OnDisk()) != "" && !(a.Write && deepest(conf.Keep, a.OnDisk()) != "") {
 		return true
 	}
-	return !a.Write && (deepest(conf.Shown, a.Real) != "" || deepest(machineFacts, a.Real) != "")
+	return !a.Write && (deepest(conf.Shown, a.OnDisk()) != "" || deepest(machineFacts, a.Real) != "")
 }
 
 // machineFacts are what every program may read of the machine.
 var machineFacts = slices.DeleteFunc(slices.Clone(sandbox.SystemTrees), func(tree string) bool {
 	return !strings.HasPrefix(tree, "/proc/") && !strings.HasPrefix(tree, "/sys/")
 })
-
-// ownTemporary reports whether a fully confined script finds its session's own directory for temporary files at the path,
-// and not something of the machine's: it is that directory, or nothing below it exists outside the sandbox.
-func ownTemporary(a *permission.Access) bool {
-	dir := deepest(temps, a.Real)
-	if dir == "" {
-		return false
-	}
-	rel, err := filepath.Rel(dir, a.Real)
-	return err == nil && (rel == "." || a.Missing > strings.Count(rel, "/"))
-}

@@ -4,6 +4,7 @@ package pipeline
 // the user's own configuration, and whether a list of places can hold all of it. It looks at the disk and starts nothing.
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -25,63 +26,65 @@ type reader struct {
 	files []string
 	// wide: the call reads more than its policy for the fast tier could list.
 	wide bool
-	// search is the PATH with which the commands run; empty: that of shell.ReadOnlyEnv.
-	search string
-	// ask says why a command word does not lead to a program that is known; empty: each does.
-	ask string
+	// unknown are commands that do not count as read-only, by their index, each with the reason as a clause.
+	unknown map[int]string
+	// alone are those that only count as that in a call which is read-only as a whole and fully confined.
+	alone []int
+	// programs are the files that command words lead to, as long as the shell itself looks them up.
+	programs map[string]string
 }
 
 // reader looks up what the read-only commands among those of the call need.
-func (c *Call) reader(f *permission.Facts, env *tools.Env) (r reader) {
+func (c *Call) reader(f *permission.Facts, env *tools.Env) reader {
 	s := c.search(f, env)
+	r := reader{unknown: map[int]string{}, programs: map[string]string{}}
 	for i := range f.Commands {
 		command := &f.Commands[i]
 		if !command.ReadOnly {
 			continue
 		}
-		r.wide = r.wide || shell.ReadsWidely(command.Name)
+		elsewhere := filepath.Base(command.Name) == "git" && !slices.Equal(command.Dirs, []string{"."}) // what is named there is not looked for
+		r.wide = r.wide || elsewhere || shell.ReadsWidely(command.Name) || command.Alone
 		r.configured(s, shell.Configuration(command.Name))
-		if command.Searched() {
-			r.resolved(s, command.Name)
+		if command.Alone {
+			r.alone = append(r.alone, i)
+		}
+		if why := r.resolved(s, command); why != "" {
+			r.unknown[shell.Outermost(f.Commands, i)] = why
 		}
 	}
-	if r.search = s.kept; r.ask != "" {
-		r.search = s.own // whoever says yes says it to the program that was named
-	}
-	r.wide = r.wide || r.ask != "" || slices.ContainsFunc(f.Accesses, func(a permission.Access) bool { return isOwnProcess(a.Named) })
+	r.wide = r.wide || c.spills(f) || slices.ContainsFunc(f.Accesses, func(a permission.Access) bool { return isOwnProcess(a.Named) })
 	return r
 }
 
 // A search is where command words and configuration are looked up.
 type search struct {
-	places    *workspace.Workspace
-	git       *repo.Finder
-	dir       string // the working directory
-	environ   []string
-	home      string // of the daemon's user; empty: not known
-	own, kept string // the PATH of the session, and what a call that only reads has of it
-	writable  []string
+	places   *workspace.Workspace
+	git      *repo.Finder
+	dir      string // the working directory
+	environ  []string
+	home     string   // of the daemon's user; empty: not known
+	list     []string // the directories of PATH, absolute
+	writable []string
+	confined bool // the full tier confines the call
 }
 
-// search works out where to look. Where the full tier confines the call, all directories of PATH stay that calls cannot
-// change: what a program below home belongs to (a language manager, a virtual environment) is in sight there, and nothing can
-// be written or fetched, whatever the program does.
+// search works out where to look: in all of PATH, as the shell will.
 func (c *Call) search(f *permission.Facts, env *tools.Env) search {
 	conf, places := c.rights.Confining, c.rights.Places
-	s := search{places: places, git: conf.Git, dir: env.Dir, environ: env.Environ, home: c.rights.Anchors.Home, own: valueIn(env.Environ, "PATH")}
-	s.writable = slices.Concat(places.Roots(), conf.Write, conf.Hidden, temps, []string{"/dev", conf.Temp, conf.Cache})
-	s.kept = valueIn(shell.ReadOnlyEnv(env.Environ, s.home, places.Roots()), "PATH")
-	if c.outside(f) || !c.fully() {
-		return s
+	s := search{
+		places: places, git: conf.Git, dir: places.Disk(env.Dir), environ: env.Environ, home: c.rights.Anchors.Home,
+		confined: !c.outside(f) && c.fully(),
 	}
-	var dirs []string
-	for _, dir := range filepath.SplitList(s.own) {
-		if filepath.IsAbs(dir) && !s.changeable(dir) {
-			dirs = append(dirs, dir)
+	s.writable = slices.Concat(places.Roots(), conf.Write, conf.Hidden, temps, conf.ownDirs(), []string{"/dev"})
+	for _, c := range conf.Caches {
+		s.writable = append(s.writable, c.Path, c.Upper())
+	}
+	for _, dir := range strings.Split(valueIn(env.Environ, "PATH"), ":") { // an empty one is the working directory
+		if rest, ok := strings.CutPrefix(dir, "~/"); ok {
+			dir = filepath.Join(valueIn(env.Environ, "HOME"), rest)
 		}
-	}
-	if len(dirs) > 0 {
-		s.kept = strings.Join(dirs, ":")
+		s.list = append(s.list, at(dir, env.Dir))
 	}
 	return s
 }
@@ -95,13 +98,10 @@ func valueIn(environ []string, name string) (value string) {
 	return value
 }
 
-// changeable reports whether a call may have put what is at the path, or where it leads: a place that calls can write, a
-// temporary directory, what belongs to the daemon, or a file of another user.
+// changeable reports whether a call may have put what is at the path, there or not, or what it leads to: it is a place that
+// calls can write, a temporary directory, what belongs to the daemon, or of another user.
 func (s *search) changeable(path string) bool {
-	real, err := filepath.EvalSymlinks(path)
-	if err != nil {
-		return false // nothing is there
-	}
+	real := existing(path)
 	for _, path := range []string{filepath.Clean(path), real} {
 		if slices.ContainsFunc(s.writable, func(dir string) bool { return dir != "" && workspace.Within(dir, path) }) {
 			return true
@@ -115,33 +115,63 @@ func (s *search) changeable(path string) bool {
 	return ok && owner.Uid != 0 && int(owner.Uid) != os.Geteuid()
 }
 
-// find returns the file that bash would run for a command word; empty: there is none.
-func (s *search) find(list, name string) string {
-	for _, dir := range strings.Split(list, ":") {
-		if !filepath.IsAbs(dir) {
-			dir = filepath.Join(s.dir, dir)
-		}
-		path := filepath.Join(dir, name)
-		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o111 != 0 {
-			return path
+// existing returns where the path leads, or where the part of it leads that exists.
+func existing(path string) string {
+	for dir := filepath.Clean(path); ; dir = filepath.Dir(dir) {
+		if real, err := filepath.EvalSymlinks(dir); err == nil || dir == "/" {
+			return real + strings.TrimPrefix(filepath.Clean(path), strings.TrimSuffix(dir, "/"))
 		}
 	}
-	return ""
 }
 
-// resolved notes where a command word leads.
-func (r *reader) resolved(s search, name string) {
-	path := s.find(s.own, name)
-	if path == "" {
-		return
+// find returns the file that bash would run for a command word, and which directories it looks into before; empty: there is
+// none.
+func (s *search) find(name string) (path string, before []string) {
+	for i, dir := range s.list {
+		path := filepath.Join(dir, name)
+		if info, err := os.Stat(s.places.Disk(path)); err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o111 != 0 {
+			return path, s.list[:i]
+		}
 	}
+	return "", s.list
+}
+
+// resolved notes where a command word leads, or returns, as a clause, why it does not lead to a program of the table.
+func (r *reader) resolved(s search, command *shell.Command) (why string) {
+	path, before := command.Name, []string(nil)
+	switch {
+	case command.Searched():
+		path, before = s.find(command.Name)
+	case !command.Literal || !strings.Contains(command.Name, "/"):
+		return ""
+	}
+	if command.Alias != "" {
+		before = s.list // git looks for a program of that name first
+	}
+	if command.SearchedByProgram() || command.Alias != "" {
+		if i := slices.IndexFunc(before, s.changeable); i >= 0 {
+			return fmt.Sprintf("another program looks for `%s`, first in %s, where calls can put one", cmp.Or(command.Alias, command.Name), before[i])
+		}
+	}
+	if path == "" {
+		return ""
+	}
+	path = at(path, s.dir)
 	real, err := filepath.EvalSymlinks(path)
 	switch {
-	case err != nil || s.find(s.kept, name) != path || s.changeable(path):
-		r.ask = fmt.Sprintf("`%s` is %s in this session. Calls can write there, or it cannot be confined, so it may do more than read.", name, path)
-	case !isSystems(path) || !isSystems(real):
-		r.wide = true // what it belongs to lies around it
+	case err != nil || s.changeable(path):
+		return fmt.Sprintf("`%s` is %s in this session, where calls can write, so it may do more than read", command.Name, path)
+	case !s.confined && (shell.LooksAround(command.Name) || !installed(path, s.home) && !installed(real, s.home)):
+		return fmt.Sprintf("`%s` is %s in this session, which nothing confines, so it may do more than read", command.Name, path)
 	}
+	if why := s.chooses(path, real); why != "" {
+		return fmt.Sprintf("`%s` is %s, which runs what %s says", command.Name, path, why)
+	}
+	if command.Searched() && !command.SearchedByProgram() {
+		r.programs[command.Name] = path
+	}
+	r.wide = r.wide || !isSystems(path) || !isSystems(real) // what it belongs to lies around it
+	return ""
 }
 
 // isSystems reports whether the path lies in what every confined program may read.

@@ -4,12 +4,12 @@ package pipeline
 // permitted, nobody is asked about what cannot work, nothing starts that was not recorded.
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -19,18 +19,20 @@ import (
 	"github.com/toold/toold/scheduler/permission"
 	"github.com/toold/toold/tools"
 	"github.com/toold/toold/tools/fault"
+	"github.com/toold/toold/tools/sandbox"
+	"github.com/toold/toold/tools/shell"
 	"github.com/toold/toold/tools/workspace"
 )
 
 // Run takes the call along its way; the scheduler calls it when the call's turn has come. outside runs a wait while
-// the call holds no slot. The error is the cause with which the call's siblings are to be aborted; nil: they go on.
-func (c *Call) Run(ctx context.Context, outside func(func()) error) (abort error) {
+// the call holds no slot, and alone waits until nothing else of the session runs. The error is the cause with which the call's siblings are to be aborted; nil: they go on.
+func (c *Call) Run(ctx context.Context, outside func(func()) error, alone func() error) (abort error) {
 	c.ahead.stop()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.begun = true
 	env := c.session.Begin(c)
-	ended := c.noted(c.way(ctx, env, outside, Usage{Waited: time.Since(c.accepted)}))
+	ended := c.noted(c.way(ctx, env, order{outside, alone}, Usage{Waited: time.Since(c.accepted)}))
 	var learned map[string]workspace.State
 	if env.Files != nil {
 		learned = env.Files.Learned()
@@ -46,14 +48,20 @@ func (c *Call) Skip(cause error) {
 	c.session.Skipped(c, ended)
 }
 
-func (c *Call) way(ctx context.Context, env *tools.Env, outside func(func()) error, usage Usage) (ended Ended) {
+// An order is what the scheduler offers a call that runs.
+type order struct {
+	outside func(wait func()) error
+	alone   func() error
+}
+
+func (c *Call) way(ctx context.Context, env *tools.Env, order order, usage Usage) (ended Ended) {
 	defer func() {
 		if broken := recover(); broken != nil {
 			ended = c.panicked(broken)
 		}
 		ended.Usage = usage
 	}()
-	if err := c.permit(ctx, env, outside, &usage); err != nil {
+	if err := c.permit(ctx, env, order, &usage); err != nil {
 		c.tellDenied(env, err)
 		return refused(ctx, err)
 	}
@@ -67,34 +75,47 @@ func (c *Call) way(ctx context.Context, env *tools.Env, outside func(func()) err
 // permit takes the call from its check to the leave to start: state, hooks, verdict, question. An error denies it. After
 // each wait everything is judged anew, by what then holds: a yes counts for what was asked, and passes nothing that
 // denies.
-func (c *Call) permit(ctx context.Context, env *tools.Env, outside func(func()) error, usage *Usage) error {
+//
+// A call that was accepted as one that may run beside others, and turns out to change something, goes on alone. It is judged anew
+// then too.
+func (c *Call) permit(ctx context.Context, env *tools.Env, order order, usage *Usage) error {
 	var yes *Question
+	alone := !c.concurrent
 	for heard := ""; ; {
 		if err := c.check(ctx, env); err != nil {
 			return err
 		}
 		if c.parsed.input != heard {
-			if err := c.hear(ctx, env, outside); err != nil {
+			if err := c.hear(ctx, env, order.outside); err != nil {
 				return err
 			}
 			heard = c.parsed.input
 		}
 		v := permission.Decide(c.facts, c.rights.Policy)
+		var q Question
 		switch v.Decision {
 		case permission.Deny:
-			return Denial(v)
-		case permission.Allow:
-			c.verdict = v
-			c.session.Withdraw(c, "nobody has to be asked any more")
-			return nil
+			return c.denial(v)
+		case permission.Ask:
+			q = c.question(v)
 		}
-		q := c.question(v)
-		if yes != nil && yes.covers(q) {
+		permitted := v.Decision == permission.Allow || yes != nil && yes.covers(q)
+		switch {
+		case permitted && (alone || c.parsed.effects.Concurrent() && !c.facts.Opaque):
 			c.verdict = v
+			if v.Decision == permission.Allow {
+				c.session.Withdraw(c, "nobody has to be asked any more")
+			}
 			return nil
+		case permitted:
+			if err := order.alone(); err != nil {
+				return err
+			}
+			alone = true
+			continue
 		}
 		var err error
-		if yes, err = c.ask(ctx, outside, q, usage); err != nil && !errors.Is(err, ErrMoot) {
+		if yes, err = c.ask(ctx, order.outside, q, usage); err != nil && !errors.Is(err, ErrMoot) {
 			return err
 		}
 	}
@@ -104,6 +125,9 @@ func (c *Call) permit(ctx context.Context, env *tools.Env, outside func(func()) 
 // a rule denies is not looked at any further.
 func (c *Call) check(ctx context.Context, env *tools.Env) (err error) {
 	c.rights = c.session.Rights(c)
+	env.Box = c.box(sandbox.Policy{}, nil)
+	env.Aliases = func() map[string]string { return c.rights.Confining.Git.Aliases(c.rights.Anchors.Home, env.Dir) }
+	c.parsed.situate(env)
 	if c.facts, err = c.look(ctx, env); err != nil {
 		return err
 	}
@@ -111,16 +135,35 @@ func (c *Call) check(ctx context.Context, env *tools.Env) (err error) {
 		return Denial(v)
 	}
 	c.preview, err = c.parsed.action.Check(ctx, env)
-	c.facts.Check = cmp.Or(c.preview.Ask, c.reads.ask)
+	c.facts.Check = c.preview.Ask
+	c.facts.Steer(c.reads.unknown)
 	c.facts.Steer(c.preview.Steered)
+	c.facts.Steer(c.unconfined())
 	return err
+}
+
+// unconfined returns the commands that only count as read-only where the whole call may change nothing, if this one may, each
+// with the reason as a clause.
+func (c *Call) unconfined() map[int]string {
+	if !c.facts.Opaque && len(c.parsed.effects.Writes) == 0 && c.fully() && !c.outside(c.facts) {
+		return nil
+	}
+	steered := map[int]string{}
+	for _, i := range c.reads.alone {
+		if at := shell.Outermost(c.facts.Commands, i); c.facts.Steered[at] == "" {
+			steered[at] = "it may run or write more than its words say, and this call is not confined to reading"
+		}
+	}
+	return steered
 }
 
 // question is what somebody is asked when the verdict comes to that.
 func (c *Call) question(v permission.Verdict) Question {
 	c.questions++
+	rights := c.rights
 	return Question{
-		ID: fmt.Sprintf("%s.%d", c.Key, c.questions), Tool: c.Name, Title: c.Title(), Input: c.parsed.input,
+		rights: &rights,
+		ID:     fmt.Sprintf("%s.%d", c.Key, c.questions), Tool: c.Name, Title: c.Title(), Input: c.parsed.input,
 		Digest: DigestOf(c.parsed.input), Diff: c.preview.Diff, Shown: DigestOf(c.preview.Diff), Touched: touched(c.facts), Facts: c.facts, Verdict: v,
 		Suggestions: permission.Suggest(c.facts, v, c.rights.Anchors),
 	}
@@ -189,6 +232,9 @@ func (c *Call) act(ctx context.Context, env *tools.Env, usage *Usage) Ended {
 		usage.Tier = confined.Tier
 	}
 	confined.Denials = denials(env.Box.Denials())
+	if err == nil && c.ReadOnly() { // such as the lock of git's index, or a cache: it did without
+		confined.Denials = slices.DeleteFunc(confined.Denials, func(d SandboxDenial) bool { return d.Operation == sandbox.Writing })
+	}
 	return settle(ctx, result, err, usage.Ran).confined(confined)
 }
 
@@ -201,7 +247,10 @@ func (c *Call) carryOut(ctx context.Context, env *tools.Env) (tools.Result, erro
 		c.context = append(c.context, note)
 	}
 	defer c.session.Settled(c)
-	return c.parsed.action.Run(ctx, env)
+	before := c.files.Begin()
+	result, err := c.parsed.action.Run(ctx, env)
+	c.locate(c.files.Made(context.WithoutCancel(ctx), before, env.Box.Created()))
+	return result, err
 }
 
 // startsPrograms says whether a program reads the disk in the call, here or in a server, and be it only to look.

@@ -39,7 +39,7 @@ func (s scene) given(ctx context.Context, c *shell.Command, a *permission.Access
 		return "", "", false, false
 	}
 	taken := func(real string) string {
-		rel, err := filepath.Rel(a.Real, real)
+		rel, err := filepath.Rel(a.OnDisk(), real)
 		switch {
 		case err != nil || !fitsAll(c.Picks.Names, filepath.Base(rel)):
 			return ""
@@ -54,9 +54,9 @@ func (s scene) given(ctx context.Context, c *shell.Command, a *permission.Access
 		return s.behind(real, barred)
 	}
 	if c.Picks.Kept {
-		found, why, sure = s.tracked(ctx, a.Real, taken)
+		found, why, sure = s.tracked(ctx, a.OnDisk(), taken)
 	} else {
-		found, why, sure = s.places.FindBarred(ctx, a.Real, taken)
+		found, why, sure = s.places.FindBarred(ctx, a.OnDisk(), taken)
 	}
 	return found, why, sure, true
 }
@@ -98,7 +98,7 @@ func (s scene) sift(list *sieve, flag shell.Flag, out bool) bool {
 	if !flag.Value.Literal { // bash leaves alone a pattern that no file fits
 		var attached bool
 		glob, attached = strings.CutPrefix(glob, flag.Name+"=")
-		if !attached || s.steered || !patternShape.MatchString(glob) || len(matching(escaped.Replace(s.dir)+"/"+flag.Name+"="+glob)) > 0 {
+		if !attached || s.steered || !patternShape.MatchString(glob) || len(matching(s.places, escaped.Replace(s.dir)+"/"+flag.Name+"="+glob)) > 0 {
 			return false
 		}
 	}

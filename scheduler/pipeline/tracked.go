@@ -83,7 +83,7 @@ func (s scene) shown(ctx context.Context, f *permission.Facts) {
 }
 
 // shows says, as a sentence, which rule a file falls under that a git command shows of what is below a path; empty: none. "."
-// is the whole repository.
+// is the whole repository, and DIR/. that of DIR.
 func (s scene) shows(ctx context.Context, part, name string) string {
 	real, err := s.places.Resolve(s.dir, name)
 	if err != nil {
@@ -93,7 +93,7 @@ func (s scene) shows(ctx context.Context, part, name string) string {
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
 		return "" // that one file is looked at as such
 	}
-	if name == "." {
+	if name == "." || strings.HasSuffix(name, "/.") {
 		if dir = repositoryOf(dir); dir == "" {
 			return ""
 		}
@@ -110,7 +110,7 @@ func (s scene) shows(ctx context.Context, part, name string) string {
 
 // about names the rule about reading the file at a real path; empty: there is none.
 func (s scene) about(real string) string {
-	if rule := s.rules.Bars(real, nil); rule != nil {
+	if rule := s.rules.Bars(s.places.Seen(real), nil); rule != nil {
 		return rule.String()
 	}
 	return ""

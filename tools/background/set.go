@@ -19,6 +19,9 @@ import (
 // maxAlive is how many tasks of one session may run at the same time.
 const maxAlive = 32
 
+// maxLeft is how many processes that scripts have left running may run in one session at the same time.
+const maxLeft = 8
+
 // maxEnded is how many tasks that have ended are still known by their ids; older ones are forgotten.
 const maxEnded = 256
 
@@ -91,6 +94,7 @@ type Set struct {
 	mu     sync.Mutex
 	tasks  []*Task // oldest first
 	alive  int
+	left   int // see Leave
 	closed bool
 }
 
@@ -167,6 +171,25 @@ func (s *Set) forget() {
 		over--
 		return true
 	})
+}
+
+// Leave counts n more processes that a script has left running, as far as there is room for them, until done is closed. It returns
+// how many it has counted.
+func (s *Set) Leave(n int, done <-chan struct{}) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return 0
+	}
+	n = min(n, maxLeft-s.left)
+	s.left += n
+	s.work.Go(func() {
+		<-done
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.left -= n
+	})
+	return n
 }
 
 // Get finds a task by its id; nil: there is none.

@@ -42,7 +42,7 @@ func Tool() tools.Tool {
 		OnInterrupt: tools.Finish, OnFailure: tools.AbortSiblings,
 	}
 	return tools.New(spec, tools.Funcs[input]{
-		Validate: validate, Effects: effects, Check: check, TimeLimit: wantedTime, Run: run,
+		Validate: validate, Effects: effects, Situate: situate, Check: check, TimeLimit: wantedTime, Run: run,
 	})
 }
 
@@ -62,6 +62,16 @@ func validate(in *input) error {
 	return nil
 }
 
+// situate analyses the command once more, for the values that the session's variables have and for git's aliases.
+func situate(env *tools.Env, in input) input {
+	s := shell.Setting{Environ: variables(env, in), Looked: true}
+	if in.analysis.Git {
+		s.Aliases = env.Aliases()
+	}
+	in.analysis = shell.AnalyzeIn(in.Command, s)
+	return in
+}
+
 // effects are the analysis in the words of the contract.
 func effects(in input) tools.Effects {
 	a := in.analysis
@@ -79,7 +89,12 @@ func effects(in input) tools.Effects {
 	listed := false
 	for i, c := range a.Commands {
 		path := tools.Path{By: i + 1, Part: c.Text, Tree: true, Names: c.Names}
-		e.Reads, e.Writes = appendPaths(e.Reads, c.Reads, path), appendPaths(e.Writes, c.Writes, path)
+		e.Reads = appendPaths(e.Reads, c.Reads, path)
+		for _, name := range c.Writes {
+			path.Manner = c.MannerOf(name)
+			e.Writes = appendPaths(e.Writes, []string{name}, path)
+		}
+		path.Manner = shell.Fills
 		if c.Unlisted { // what it touches is not known: anything
 			listed, path.Name, path.Names, path.Unnamed = true, "/", false, true
 			e.Reads = append(e.Reads, path)

@@ -102,7 +102,7 @@ func (s *session) call(ctx context.Context, tool tools.Tool, in any) answer {
 	s.calls++
 	env.CallID = fmt.Sprintf("call%d", s.calls)
 	env.Environ, env.Cursors = s.environ, s.cursors
-	env.Dir, env.Gone = tools.WorkingDir(s.dir, []string{s.room.Root})
+	env.Dir, env.Gone = tools.WorkingDir(s.dir, []string{s.room.Root}, func(path string) string { return path })
 	s.change(env)
 	result, err := action.Run(ctx, env)
 	if result.Changes.Dir != "" {
@@ -156,7 +156,7 @@ func TestResults(t *testing.T) {
 		{"tracing ends with the command", "touch f; set -x; :", "+ :\n"},
 		{"nounset", "set -u; touch f; echo a", "a\n"},
 		{"its own trap", "trap 'echo bye' EXIT; touch f", "bye\n"},
-		{"a left-over", "touch f; sleep 1000 & echo started", "started\n[Still running when the command had ended, and stopped: PID (sleep 1000). Use run_in_background for what is to go on.]\n"},
+		{"a left-over", "echo 'sleep 1000 &' > f; sh f; echo started", "started\n[Still running when the command had ended, and stopped: PID (sleep 1000). Use run_in_background, or & in the command itself, for what is to go on.]\n"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -192,7 +192,7 @@ func TestStateLasts(t *testing.T) {
 		{"export E=5; mkdir e; cd e; exec true", "(no output)"},
 		{"touch z; pwd; echo ${E-unset}", s.room.Root + "/sub dir/deep\nunset\n"},
 		{"export E=6; trap 'echo mine' EXIT", "mine\n"},
-		{"touch z; echo ${E-unset} ${CLIENT_TOKEN-unset}", "unset unset\n"},
+		{"touch z; echo ${E-unset} ${CLIENT_TOKEN-unset}", "unset unset\n\n[Removed from the environment of commands: CLIENT_TOKEN. Variables that look like credentials, or change what programs run, reach no command, unless sandbox.environment.keep in the user's settings lists them.]"},
 		{"export E=7; false", "Exit code 1\n"},
 		{"export MY_TOKEN=x; exit 0", "(no output)\n\n[Not kept for later commands: MY_TOKEN. Variables that look like credentials, or change what programs run, are not handed on; set them in the command that needs them.]"},
 		{"touch z; echo $E ${MY_TOKEN-unset}; exec 3>f 4>&3 5>&3; echo three >&3; cat f", "7 unset\nthree\n"},
@@ -224,14 +224,14 @@ func TestVanishedDirectory(t *testing.T) {
 	}
 }
 
-func TestReadOnlyCallsSeeLess(t *testing.T) {
+// A call gets the same variables whether it only reads or not.
+func TestEveryCallSeesTheSame(t *testing.T) {
 	s := newSession(t)
-	s.environ = append(s.environ, "FOO=bar", "GIT_SSH=x")
-	if a := s.bash("env"); strings.Contains(a.text, "FOO=") || strings.Contains(a.text, "GIT_SSH=") || !strings.Contains(a.text, "PATH=/") {
-		t.Errorf("the environment of a read-only call: %s", a.text)
-	}
-	if a := s.bash("env; touch f"); !strings.Contains(a.text, "FOO=bar") {
-		t.Errorf("the environment of another call: %s", a.text)
+	s.environ = append(s.environ, "FOO=bar", "GIT_SSH=x", "NPM_TOKEN=x")
+	for _, command := range []string{"env", "env; touch f"} {
+		if a := s.bash(command); !strings.Contains(a.text, "FOO=bar") || !strings.Contains(a.text, "GIT_SSH=x") || strings.Contains(a.text, "NPM_TOKEN") {
+			t.Errorf("the environment of %s: %s", command, a.text)
+		}
 	}
 }
 

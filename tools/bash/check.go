@@ -1,5 +1,5 @@
 // What only the present state can say against a command before anybody is asked. It runs nothing but a git that
-// reads settings, and does not know what anybody answers.
+// reads settings and a bash that reads the command, and does not know what anybody answers.
 
 package bash
 
@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/toold/toold/tools"
+	"github.com/toold/toold/tools/repo"
 	"github.com/toold/toold/tools/shell"
 )
 
@@ -36,19 +37,34 @@ const (
 // check asks about what the text of a command cannot say: whether a git that only reads would run a program that the
 // repository's own settings name, and which commands obey a variable that is the session's own.
 func check(ctx context.Context, env *tools.Env, in input) (tools.Preview, error) {
+	if err := checkSyntax(ctx, env, in); err != nil {
+		return tools.Preview{}, err
+	}
 	if why := otherHome(env, in.analysis); why != "" {
 		return tools.Preview{Ask: why}, nil
 	}
-	return tools.Preview{Ask: gitAsks(ctx, env, in), Steered: steered(env, in)}, nil
+	found := steered(env, in)
+	for i, c := range in.analysis.Commands {
+		if c.ReadOnly && c.Alias != "" && !gitLacks(ctx, env, c.Alias) {
+			found[shell.Outermost(in.analysis.Commands, i)] = fmt.Sprintf("git may have a command %s of its own, beside the alias", c.Alias)
+		}
+	}
+	return tools.Preview{Ask: gitAsks(ctx, env, in), Steered: found}, nil
+}
+
+// gitLacks reports whether git has no command of a name, of its own or along PATH.
+func gitLacks(ctx context.Context, env *tools.Env, name string) bool {
+	look := &gitLook{env: env}
+	text, err := look.ask(ctx, env.Dir, nil, "--list-cmds=builtins,main,others")
+	return err == nil && text != "" && !slices.Contains(strings.Fields(text), name)
 }
 
 // steered returns the commands that do not count as read-only with the session's variables, as [tools.Preview] has
 // them.
 func steered(env *tools.Env, in input) map[int]string {
-	session, own, set := asMap(env.Environ), asMap(os.Environ()), map[string]string{}
-	for name, value := range asMap(environ(env, in, env.Dir)) {
-		mine, had := own[name]
-		if theirs, has := session[name]; has && theirs == value && !(had && mine == value) {
+	own, set := asMap(os.Environ()), map[string]string{}
+	for name, value := range variables(env, in) {
+		if mine, had := own[name]; !had || mine != value {
 			set[name] = value
 		}
 	}
@@ -65,7 +81,17 @@ func gitAsks(ctx context.Context, env *tools.Env, in input) string {
 	if !slices.ContainsFunc(in.analysis.Commands, readsGit) {
 		return ""
 	}
-	dirs := []string{env.Dir}
+	dirs := []string{env.Files.Leads(env.Dir)}
+	for _, c := range in.analysis.Commands {
+		for _, dir := range c.Dirs {
+			if dir = untilded(dir); !filepath.IsAbs(dir) {
+				dir = filepath.Join(env.Dir, dir)
+			}
+			if readsGit(c) && !looked(env, dir) {
+				return fmt.Sprintf("It reads the git repository in %s, whose settings cannot be looked at.", dir)
+			}
+		}
+	}
 	for _, path := range effects(in).Reads {
 		if path.By == 0 || !readsGit(in.analysis.Commands[path.By-1]) {
 			continue
@@ -74,22 +100,28 @@ func gitAsks(ctx context.Context, env *tools.Env, in input) string {
 		if !filepath.IsAbs(dir) {
 			dir = filepath.Join(env.Dir, dir)
 		}
-		if isDir(dir) && !slices.Contains(dirs, dir) {
+		if dir = env.Files.Leads(dir); isDir(env.Files.Disk(dir)) && !slices.Contains(dirs, dir) {
 			dirs = append(dirs, dir)
 		}
 	}
 	if len(dirs) > maxRepositories {
 		return fmt.Sprintf("It reads git repositories in %d places.", len(dirs))
 	}
-	look := &gitLook{env: env, hardened: in.analysis.ReadOnly}
+	look := &gitLook{env: env, fetches: !in.analysis.ReadOnly}
 	for _, dir := range dirs {
-		for _, top := range repositories(dir) {
+		for _, top := range repositories(env, dir) {
 			if why := look.at(ctx, top); why != "" {
 				return why
 			}
 		}
 	}
 	return ""
+}
+
+// looked reports whether what the daemon sees at a directory is what a command will see, which is not sure outside the roots.
+func looked(env *tools.Env, dir string) bool {
+	real, err := filepath.EvalSymlinks(env.Files.Disk(dir))
+	return dir == env.Dir || err == nil && isDir(real) && env.Files.MayWorkIn(real)
 }
 
 // readsGit: a git that needs nobody's leave, as far as its words say.
@@ -110,9 +142,9 @@ func otherHome(env *tools.Env, a shell.Analysis) string {
 // A gitLook finds what makes a reading git run another program, in repositories and in the submodules that it may enter
 // from there.
 type gitLook struct {
-	env      *tools.Env
-	hardened bool     // it runs as [shell.GitHardening] wants it, which it does not beside commands that do more than read
-	seen     []string // the directories that were looked at
+	env     *tools.Env
+	fetches bool     // it may, since it does not run with [shell.GitReads]
+	seen    []string // the directories that were looked at
 }
 
 // at says what makes git run another program in the repository at top; empty: nothing does.
@@ -145,35 +177,45 @@ func (l *gitLook) runs(ctx context.Context, top string) string {
 	if err != nil {
 		return fmt.Sprintf("The settings of the git repository %s cannot be read: %v.", top, err)
 	}
+	hooks := ""
 	for _, s := range settings {
 		own := s.scope == "system" || s.scope == "global" || s.scope == "command"
-		runs := shell.GitKeyRuns(s.key) || !l.hardened && shell.GitKeyStopped(s.key)
-		if runs && !own || shell.GitDiffsSubmodules(s.key, s.value) {
+		runs := shell.GitKeyRuns(s.key, s.value) || l.fetches && shell.GitKeyFetches(s.key)
+		if runs && !own || shell.GitReadsMore(s.key, s.value) {
 			return fmt.Sprintf("The git repository %s has the setting %s, which may run a program.", top, s.key)
 		}
+		if s.key == "core.hookspath" {
+			hooks = untilded(s.value)
+		}
 	}
-	if l.hardened {
-		return ""
-	}
-	hook, err := l.ask(ctx, top, nil, "rev-parse", "--git-path", "hooks/post-index-change")
-	if err != nil {
-		return fmt.Sprintf("The hooks of the git repository %s cannot be found: %v.", top, err)
-	}
-	if hook = strings.TrimSuffix(hook, "\n"); !filepath.IsAbs(hook) {
-		hook = filepath.Join(top, hook)
-	}
-	if _, err := os.Lstat(hook); err == nil {
+	if hook := hookIn(l.env, top, hooks); hook != "" {
 		return fmt.Sprintf("The git repository %s has the hook %s, which may run whenever git reads it.", top, hook)
 	}
 	return ""
 }
 
+// hookIn returns the hook of the repository at top that runs when git refreshes its index; empty: there is none. hooks is
+// core.hooksPath.
+func hookIn(env *tools.Env, top, hooks string) string {
+	if r, ok := repo.Discover(env.Files.Disk(top)); ok && hooks == "" {
+		hooks = filepath.Join(r.Common, "hooks")
+	}
+	hook := filepath.Join(hooks, "post-index-change")
+	if !filepath.IsAbs(hook) {
+		hook = filepath.Join(top, hook)
+	}
+	if _, err := os.Lstat(env.Files.Disk(hook)); err != nil {
+		return ""
+	}
+	return hook
+}
+
 // repositories are the directories from dir upwards in which git may find the repository: those that may be one
 // themselves, by their HEAD, up to the nearest that has a .git.
-func repositories(dir string) (tops []string) {
+func repositories(env *tools.Env, dir string) (tops []string) {
 	for ; ; dir = filepath.Dir(dir) {
-		_, git := os.Lstat(filepath.Join(dir, ".git"))
-		_, head := os.Lstat(filepath.Join(dir, "HEAD"))
+		_, git := os.Lstat(env.Files.Disk(filepath.Join(dir, ".git")))
+		_, head := os.Lstat(env.Files.Disk(filepath.Join(dir, "HEAD")))
 		if git == nil || head == nil {
 			tops = append(tops, dir)
 		}

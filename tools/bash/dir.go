@@ -13,7 +13,7 @@ import (
 
 // workingDir is where the verdict was made for. It may have vanished since.
 func (r *shellRun) workingDir() (string, error) {
-	if !isDir(r.env.Dir) {
+	if !isDir(r.env.Files.Disk(r.env.Dir)) {
 		return "", fault.Failedf("path_not_found", "The working directory %s does not exist any more. Nothing was run.", r.env.Dir)
 	}
 	if r.env.Gone != "" {
@@ -44,7 +44,7 @@ func (r *shellRun) changes(exit sandbox.Exit) (c tools.Changes) {
 	}
 	switch {
 	case left.dir == "" || left.dir == r.dir:
-	case r.env.Files.InRoot(left.dir): // it has no links in it: the kernel told it
+	case r.env.Files.MayWorkIn(left.dir): // it has no links in it: the kernel told it
 		c.Dir = left.dir
 	default:
 		r.note("The working directory is %s again: %s is outside the roots of the session.", r.dir, left.dir)

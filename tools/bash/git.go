@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/toold/toold/tools/sandbox"
@@ -48,7 +49,7 @@ func (l *gitLook) submodules(ctx context.Context, dir string) (dirs []string, er
 	}
 	for _, path := range links.paths {
 		path = filepath.Join(strings.TrimSuffix(top, "\n"), path)
-		if _, err := os.Lstat(filepath.Join(path, ".git")); err == nil {
+		if _, err := os.Lstat(l.env.Files.Disk(filepath.Join(path, ".git"))); err == nil {
 			dirs = append(dirs, path)
 		}
 	}
@@ -70,7 +71,7 @@ func (l *gitLook) ask(ctx context.Context, dir string, to io.Writer, args ...str
 	}
 	p, err := l.env.Box.Start(sandbox.Command{
 		ID: l.env.CallID, Path: git, Args: append([]string{"git"}, args...), Dir: dir,
-		Env:    l.env.Box.Environ(shell.ReadOnlyEnv(l.env.Environ, untilded("~"), l.env.Files.Roots()), set...),
+		Env:    l.env.Box.Environ(slices.DeleteFunc(slices.Clone(l.env.Environ), unasked), set...),
 		Stdout: to, Stderr: &complaints,
 	})
 	if err != nil {
@@ -90,6 +91,12 @@ func (l *gitLook) ask(ctx context.Context, dir string, to io.Writer, args ...str
 		return "", fmt.Errorf("they are more than %d bytes", maxSettings)
 	}
 	return out.String(), nil
+}
+
+// unasked: a variable that a git does not get which is only asked for settings. The others choose whose they are.
+func unasked(pair string) bool {
+	name, _, _ := strings.Cut(pair, "=")
+	return name != "HOME" && name != "XDG_CONFIG_HOME" && name != "PATH"
 }
 
 // gitlinks takes what `git ls-files --stage -z` prints and keeps the paths of submodules, so that an index of any size

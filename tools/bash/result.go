@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/toold/toold/tools"
+	"github.com/toold/toold/tools/background"
 	"github.com/toold/toold/tools/fault"
 	"github.com/toold/toold/tools/sandbox"
 	"github.com/toold/toold/tools/shell"
@@ -34,6 +35,7 @@ type Structured struct {
 
 	WorkingDirectory string  `json:"working_directory,omitempty"` // in which it started
 	MaxRSSBytes      int64   `json:"max_rss_bytes,omitempty"`     // of its largest process
+	Kept             []*Left `json:"kept,omitempty"`              // goes on as the background task TaskID
 	LeftBehind       []*Left `json:"left_behind,omitempty"`       // still ran when the command had ended, and was stopped
 	Stuck            []*Left `json:"stuck,omitempty"`             // was killed, but the kernel still holds it
 }
@@ -50,13 +52,23 @@ type Exit struct {
 	Signal   string `json:"signal,omitempty"`
 }
 
+// Refused is the part of the error of a command for programs that was stopped since it asked for the same host again and again.
+type Refused struct {
+	Host  string `json:"host"`
+	Count int    `json:"count"`
+}
+
 // room is kept of the inline text for what is said about it.
 const room = 1000
 
-// result puts the text together: the exit code, the output, the notes.
-func (r *shellRun) result(exit sandbox.Exit) (tools.Result, error) {
+// result puts the text together: the exit code, the output, the notes. task is what the command has left running; nil: nothing.
+func (r *shellRun) result(exit sandbox.Exit, task *background.Task) (tools.Result, error) {
+	changes := r.changes(exit)
 	s := Structured{WorkingDirectory: r.dir}
 	s.ended(exit)
+	if task != nil {
+		s.TaskID, s.Status, changes.Task = task.ID, "running", task.ID
+	}
 	s.measure(r.out)
 	var meaning string
 	benign := false
@@ -68,19 +80,36 @@ func (r *shellRun) result(exit sandbox.Exit) (tools.Result, error) {
 	}
 	printed, err := r.out.Excerpt(textRoom(r.env.MaxChars))
 	if err != nil {
-		return tools.Result{Structured: s}, fault.Failedf("io_error", "The command has ended, but its output cannot be read back: %v.", err)
+		return tools.Result{Structured: s, Changes: changes}, fault.Failedf("io_error", "The command has ended, but its output cannot be read back: %v.", err)
+	}
+	if task != nil {
+		changes.Cursor = &tools.Cursor{Task: task.ID, Offset: printed.End}
 	}
 	text, spill := s.text(printed, r.out.Path())
-	body, notes := s.headline()+orNothing(text, s), s.leftovers()+r.noted()
+	body, notes := s.headline()+orNothing(text, s), s.goesOn(r.out.Path())+s.leftovers(r.whyStopped(benign || !s.failed()))+r.noted()
 	if notes != "" {
 		body = endLine(body)
 	}
 	result := tools.Text(body + notes)
-	result.Structured, result.Spill = s, spill
+	result.Structured, result.Spill, result.Changes = s, spill, changes
 	if s.failed() && !benign {
 		return result, s.fault()
 	}
 	return result, nil
+}
+
+// notKept says why what outlived a command was killed, and what would have let it go on.
+const notKept = "Use run_in_background, or & in the command itself, for what is to go on."
+
+// whyStopped says why what outlived the command was killed.
+func (r *shellRun) whyStopped(succeeded bool) string {
+	switch {
+	case !r.in.analysis.Background:
+		return notKept
+	case !succeeded:
+		return "What a command puts into the background goes on only if the command succeeds."
+	}
+	return "No more than 8 such processes go on in a session; KillShell makes room."
 }
 
 func (s *Structured) ended(exit sandbox.Exit) {
@@ -88,7 +117,7 @@ func (s *Structured) ended(exit sandbox.Exit) {
 	if exit.Code >= 0 {
 		s.ExitCode = &exit.Code
 	}
-	s.LeftBehind, s.Stuck = lefts(exit.LeftBehind), lefts(exit.Stuck)
+	s.Kept, s.LeftBehind, s.Stuck = lefts(exit.Kept), lefts(exit.LeftBehind), lefts(exit.Stuck)
 }
 
 func lefts(list []sandbox.Left) (out []*Left) {
@@ -160,11 +189,19 @@ func (s *Structured) fault() error {
 	return fault.Failedf("exit_code", "%s What it printed says why, as a rule.", text).With(Exit{s.ExitCode, s.Signal})
 }
 
-// leftovers names what outlived the command.
-func (s *Structured) leftovers() string {
+// goesOn names what the command has left running. What it prints goes to the file at path.
+func (s *Structured) goesOn(path string) string {
+	if len(s.Kept) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("[Left running in the background as %s: %s. BashOutput gives what is printed from now on, which goes to %s; KillShell stops it.]\n", s.TaskID, list(s.Kept), path)
+}
+
+// leftovers names what outlived the command and was killed. why is a sentence about that.
+func (s *Structured) leftovers(why string) string {
 	var text strings.Builder
 	if len(s.LeftBehind) > 0 {
-		fmt.Fprintf(&text, "[Still running when the command had ended, and stopped: %s. Use run_in_background for what is to go on.]\n", list(s.LeftBehind))
+		fmt.Fprintf(&text, "[Still running when the command had ended, and stopped: %s. %s]\n", list(s.LeftBehind), why)
 	}
 	if len(s.Stuck) > 0 {
 		fmt.Fprintf(&text, "[Killed, but the kernel still holds it: %s.]\n", list(s.Stuck))

@@ -6,9 +6,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
 	"sync"
 
 	"github.com/toold/toold/tools"
@@ -63,6 +68,10 @@ func run(ctx context.Context, env *tools.Env, in input) (tools.Result, error) {
 	env.Output(r.out)
 	select {
 	case <-r.process.Done():
+	case <-r.process.Outlived():
+		return r.outlived(ctx)
+	case d := <-r.process.Refused():
+		return r.refused(ctx, d)
 	case <-ctx.Done():
 		if timedOut(context.Cause(ctx)) && env.OnTimeout == tools.Background {
 			return r.handOver()
@@ -88,20 +97,48 @@ func (r *shellRun) prepare() (err error) {
 	if r.in.Timeout > maxTime.Milliseconds() {
 		r.note("The timeout of %d ms was cut to %d ms, the longest there is; run_in_background has none.", r.in.Timeout, maxTime.Milliseconds())
 	}
+	r.noteWithheld()
 	r.out, err = r.env.Spool.Create(r.env.CallID)
 	return err
 }
 
+// noteWithheld names, once in a session, variables of the session that the command names and does not get.
+func (r *shellRun) noteWithheld() {
+	var names []string
+	words := strings.FieldsFunc(r.in.Command, func(c rune) bool { return !isName("_" + string(c)) })
+	for _, entry := range r.env.Environ {
+		name, _, _ := strings.Cut(entry, "=")
+		if slices.Contains(words, name) && r.env.Box.Filter.Withheld(name) && r.env.First("withheld "+name) {
+			names = append(names, name)
+		}
+	}
+	if len(names) > 0 {
+		r.note("Removed from the environment of commands: %s. Variables that look like credentials, or change what programs run, reach no command, unless sandbox.environment.keep in the user's settings lists them.", strings.Join(names, ", "))
+	}
+}
+
+// retries are for programs that would take longer than 10 s to accept that they may not reach a host: cargo asks 4 times otherwise, and
+// pip 6 times. What the session itself sets counts.
+var retries = []string{"CARGO_NET_RETRY=2", "PIP_RETRIES=3"}
+
 // environ is what the shell of a command gets when it starts in dir.
 func environ(env *tools.Env, in input, dir string) []string {
-	base, set := env.Environ, append(fixed[:len(fixed):len(fixed)], "PWD="+dir)
-	if in.analysis.ReadOnly {
-		base = shell.ReadOnlyEnv(base, untilded("~"), env.Files.Roots())
-	}
+	base, set := append(retries[:len(retries):len(retries)], env.Environ...), append(fixed[:len(fixed):len(fixed)], "PWD="+dir)
 	if in.analysis.ReadOnly && in.analysis.Git {
-		set = append(set, shell.GitHardening()...)
+		set = append(set, shell.GitReads...)
 	}
 	return env.Box.Environ(base, set...)
+}
+
+// variables are those of the session that reach the shell as the session has them.
+func variables(env *tools.Env, in input) map[string]string {
+	session := asMap(env.Environ)
+	reach := asMap(environ(env, in, env.Dir))
+	maps.DeleteFunc(reach, func(name, value string) bool {
+		theirs, has := session[name]
+		return !has || theirs != value
+	})
+	return reach
 }
 
 func (r *shellRun) note(format string, args ...any) {
@@ -118,19 +155,52 @@ func (r *shellRun) start() (err error) {
 		ID: r.env.CallID, Path: path, Args: []string{"bash", "--noprofile", "--norc", "-c", r.in.Command}, Dir: r.dir,
 		Env: r.environ, Stdout: r.out.Writer(spool.Stdout), Stderr: r.out.Writer(spool.Stderr),
 	}
-	if r.report != nil {
-		script, err := openPrelude()
-		if err != nil {
-			return startFault(err)
-		}
+	if r.in.analysis.Background {
+		c.Keep = r.keep
+	}
+	if script, name, err := r.openPrelude(); err != nil {
+		return startFault(err)
+	} else if script != nil {
 		defer script.Close()
-		c.Report, c.Extra = r.report, []*os.File{script}
-		c.Env = append(c.Env[:len(c.Env):len(c.Env)], preludeName)
+		c.Report, c.Extra = r.reportTo(), []*os.File{script}
+		c.Env = append(c.Env[:len(c.Env):len(c.Env)], name)
 	}
 	if r.process, err = r.env.Box.Start(c); err != nil {
 		return startFault(err)
 	}
 	return nil
+}
+
+// openPrelude returns what the shell reads first, and the variable that says so; nil: it needs none.
+func (r *shellRun) openPrelude() (script *os.File, name string, err error) {
+	programs, descriptor := r.env.Programs, 3
+	if slices.ContainsFunc(r.in.analysis.Commands, tellsPrograms) {
+		programs = nil
+	}
+	if r.report != nil {
+		descriptor++
+	} else if len(programs) == 0 {
+		return nil, "", nil
+	}
+	text := prelude(r.report != nil, programs)
+	if len(text) > maxPrelude {
+		text = prelude(r.report != nil, nil)
+	}
+	script, err = openPrelude(text)
+	return script, preludeName + strconv.Itoa(descriptor), err
+}
+
+// tellsPrograms: the command shows what the shell remembers of where programs are.
+func tellsPrograms(c shell.Command) bool {
+	return c.Name == "type" || c.Name == "hash" || c.Name == "command"
+}
+
+// reportTo is what takes the shell's report; nil: nothing.
+func (r *shellRun) reportTo() io.Writer {
+	if r.report == nil {
+		return nil
+	}
+	return r.report
 }
 
 func startFault(err error) error {
@@ -186,9 +256,7 @@ func (r *shellRun) end(ctx context.Context, exit sandbox.Exit) (tools.Result, er
 	if err := r.out.Close(); err != nil && exit.Output == nil {
 		exit.Output = err
 	}
-	changes := r.changes(exit)
-	result, err := r.result(exit)
-	result.Changes = changes
+	result, err := r.result(exit, nil)
 	switch {
 	case exit.Output != nil:
 		return result, outputFault(exit.Output, r.out)
@@ -196,6 +264,47 @@ func (r *shellRun) end(ctx context.Context, exit sandbox.Exit) (tools.Result, er
 		return result, context.Cause(ctx)
 	}
 	return result, err
+}
+
+// keep decides how much of what the script has left running may go on: only a script that ended well leaves anything.
+func (r *shellRun) keep(code, left int, done <-chan struct{}) int {
+	r.out.Flush()
+	if _, benign := shell.Benign(r.in.analysis.Last, code, r.out.Size(spool.Stdout)); code != 0 && !benign {
+		return 0
+	}
+	return r.env.Tasks.Leave(left, done)
+}
+
+// outlived makes a task of what the script has left running, and the result of the script itself. When there is no room for a
+// task, what is left is stopped.
+func (r *shellRun) outlived(ctx context.Context) (tools.Result, error) {
+	exit := r.process.Main()
+	from := background.Origin{Call: r.env.CallID, Command: r.in.Command, Output: r.out}
+	task, err := r.env.Tasks.Add(from, func() (*sandbox.Process, error) { return r.process, nil })
+	if err != nil {
+		r.process.Stop()
+		r.process.Wait()
+		r.note("It could not go on in the background: %v.", err)
+		exit.LeftBehind, exit.Kept = append(exit.Kept, exit.LeftBehind...), nil
+		return r.end(ctx, exit)
+	}
+	return r.result(exit, task)
+}
+
+// refused stops a shell whose programs ask for the same host again and again.
+func (r *shellRun) refused(ctx context.Context, d sandbox.Denial) (tools.Result, error) {
+	r.process.Stop()
+	exit := r.process.Wait()
+	if !exit.Stopped {
+		return r.end(ctx, exit)
+	}
+	text := fmt.Sprintf("The command was stopped because the host %q was refused %d times: no setting allows it, and asking again does not help.", d.Target, d.Count)
+	r.note("%s", text)
+	result, err := r.end(ctx, exit)
+	if exit.Output != nil || ctx.Err() != nil {
+		return result, err
+	}
+	return result, fault.Failedf("host_refused", "%s", text).With(Refused{Host: d.Target, Count: d.Count})
 }
 
 // outputFault tells a full disk and a full quota from the command's own failure.

@@ -3,9 +3,12 @@
 package bash
 
 import (
+	"bytes"
 	"errors"
+	"fmt"
 	"maps"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/toold/toold/tools/sandbox"
@@ -17,30 +20,49 @@ import (
 // anything of ours in its variables. The prelude sets an EXIT trap that writes the state to a descriptor with a number
 // that nobody uses; a command that ends without that trap (exec, a signal, a trap of its own) changes nothing.
 const (
-	preludeName = "BASH_ENV=/dev/fd/4"
-	// stateDescriptor is where the report goes; it comes in as 3.
+	preludeName = "BASH_ENV=/dev/fd/"
+	// stateDescriptor is where the report goes; it comes in as 3, and the prelude as the one after it.
 	stateDescriptor = "198"
 	// reportMark begins a report, after whatever else has been written to the descriptor.
 	reportMark = "\x00toold state\x00"
 	// maxReport is more than any environment that the kernel would start a program with. A command may write to the
 	// descriptor what it likes, so there is a bound.
 	maxReport = 4 << 20
+	// maxPrelude is less than a pipe holds, in bytes.
+	maxPrelude = 60 << 10
 )
 
-var prelude = []byte(`unset BASH_ENV
-trap '{ unset -f builtin; builtin set +vxefu; } 2>/dev/null
+const reporting = `trap '{ unset -f builtin; builtin set +vxefu; } 2>/dev/null
 { builtin printf "\0toold state\0"; builtin pwd -P 2>/dev/null; builtin printf "\0"
 builtin declare -px; builtin printf "\0end\0"; } 2>/dev/null >&` + stateDescriptor + `' EXIT
 exec ` + stateDescriptor + `>&3 3>&- 4<&-
-`)
+`
 
-// openPrelude gives a pipe that holds the prelude and ends after it.
-func openPrelude() (*os.File, error) {
+// prelude has the shell report, if it is to, and keeps to the files that the verdict was about: programs are command words with
+// where they lead.
+func prelude(reports bool, programs map[string]string) []byte {
+	var b bytes.Buffer
+	b.WriteString("unset BASH_ENV\n")
+	for _, name := range slices.Sorted(maps.Keys(programs)) {
+		fmt.Fprintf(&b, "hash -p %s -- %s\n", quoted(programs[name]), quoted(name))
+	}
+	if reports {
+		b.WriteString(reporting)
+	} else {
+		b.WriteString("exec 3<&-\n")
+	}
+	return b.Bytes()
+}
+
+func quoted(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
+
+// openPrelude returns a pipe that holds the text and ends after it. It is at most maxPrelude long.
+func openPrelude(text []byte) (*os.File, error) {
 	r, w, err := os.Pipe()
 	if err != nil {
 		return nil, err
 	}
-	_, err = w.Write(prelude) // far less than a pipe holds
+	_, err = w.Write(text)
 	if err = errors.Join(err, w.Close()); err != nil {
 		_ = r.Close()
 		return nil, err

@@ -152,9 +152,10 @@ func TestOutputLimit(t *testing.T) {
 	}
 }
 
-func TestHardenedGit(t *testing.T) {
+// A git that reads is asked about where the repository itself makes it run a program, and prints what git prints.
+func TestGitOfARepository(t *testing.T) {
 	if _, err := exec.LookPath("git"); err != nil {
-		t.Skip("there is no git here to be hardened")
+		t.Skip("there is no git here; install it to see what a repository makes it run")
 	}
 	s := newSession(t)
 	git := func(args ...string) {
@@ -166,14 +167,6 @@ func TestHardenedGit(t *testing.T) {
 		}
 	}
 	git("init", "-q")
-	ran := filepath.Join(s.room.Root, "ran")
-	git("config", "core.fsmonitor", "touch "+ran)
-	if a := s.bash("git status --short"); a.err != nil {
-		t.Errorf("%q, %v", a.text, a.err)
-	}
-	if _, err := os.Stat(ran); err == nil {
-		t.Error("git has run what the repository names")
-	}
 	ask := func(command string) string {
 		t.Helper()
 		action, err := Tool().Parse([]byte(`{"command":"` + command + `"}`))
@@ -186,35 +179,44 @@ func TestHardenedGit(t *testing.T) {
 		}
 		return preview.Ask
 	}
-	if why := ask("git status"); why != "" {
-		t.Errorf("asks about a plain repository: %s", why)
-	}
-	// Beside a command that needs leave git is not hardened.
 	const beside = "git status && mkdir x"
-	if why := ask(beside); !strings.Contains(why, "core.fsmonitor") {
-		t.Errorf("does not ask about a setting that nothing stops: %q", why)
-	}
-	git("config", "--unset", "core.fsmonitor")
-	for _, command := range []string{beside, "git add . && mkdir x"} {
+	for _, command := range []string{"git status", beside, "git add . && mkdir x"} {
 		if why := ask(command); why != "" {
 			t.Errorf("%s: asks about a plain repository: %s", command, why)
 		}
+	}
+	if a := s.bash("git config --list"); strings.Contains(a.text, "gc.auto") || !strings.Contains(a.text, "core.bare=false") {
+		t.Errorf("git config --list shows what is not in it: %s", a.text)
+	}
+	set := func(key, value string, commands ...string) {
+		t.Helper()
+		git("config", key, value)
+		for _, command := range commands {
+			if why := ask(command); !strings.Contains(why, strings.ToLower(key)) {
+				t.Errorf("%s: does not ask about %s: %q", command, key, why)
+			}
+		}
+		git("config", "--unset", key)
+	}
+	set("core.fsmonitor", "touch ran", "git status", beside)
+	set("filter.x.clean", "touch ran", "git status", beside)
+	set("log.showSignature", "true", "git log")
+	set("remote.origin.promisor", "true", beside)
+	git("config", "remote.origin.promisor", "true")
+	if why := ask("git log"); why != "" {
+		t.Errorf("asks about a repository that it fetches nothing for: %s", why)
+	}
+	git("init", "-q", "--bare", "inner")
+	git("--git-dir=inner", "config", "filter.y.clean", "touch ran")
+	if why := ask("git log -- inner"); !strings.Contains(why, "filter.y.clean") {
+		t.Errorf("does not ask about a filter of a bare repository: %q", why)
 	}
 	hook := filepath.Join(s.room.Root, ".git", "hooks", "post-index-change")
 	if err := os.WriteFile(hook, []byte("#!/bin/sh\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if why := ask(beside); !strings.Contains(why, hook) {
-		t.Errorf("does not ask about a hook that nothing stops: %q", why)
-	}
-	git("init", "-q", "--bare", "inner")
-	git("--git-dir=inner", "config", "filter.y.clean", "touch "+ran)
-	if why := ask("git log -- inner"); !strings.Contains(why, "filter.y.clean") {
-		t.Errorf("does not ask about a filter of a bare repository: %q", why)
-	}
-	git("config", "filter.x.clean", "touch "+ran)
-	if why := ask("git status"); !strings.Contains(why, "filter.x.clean") {
-		t.Errorf("does not ask about a filter: %q", why)
+	if why := ask("git status"); !strings.Contains(why, hook) {
+		t.Errorf("does not ask about a hook that may run: %q", why)
 	}
 }
 

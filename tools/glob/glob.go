@@ -119,7 +119,7 @@ func run(ctx context.Context, env *tools.Env, in Input) (tools.Result, error) {
 	}
 	f := &finder{search: s, tree: tree}
 	tally, err := walk.Files(ctx, tree.Root, walk.Options{
-		Dir: tree.Real, Top: env.Dir, Environ: env.Environ, Choose: f.choose, Visit: f.visit,
+		Dir: tree.Real, Top: env.Files.Disk(env.Dir), Bound: tree.Bound(), Environ: env.Environ, Choose: f.choose, Visit: f.visit,
 		Beat: func(n int64) { env.Report(tools.Step{Message: "looking for " + in.Pattern, Done: n}) },
 	})
 	return f.result(in, tally, err), err
@@ -145,7 +145,7 @@ func (f *finder) choose(path string, kind fs.FileMode) walk.Choice {
 		if f.tree.Barred(path, kind) {
 			return walk.Deny
 		}
-		if (name == "node_modules" || name == ".git") && f.pattern.spells(name) {
+		if special(name) || f.pattern.spells(name) { // it is named, by its dot or in full
 			return walk.Force
 		}
 		return walk.Take

@@ -237,7 +237,7 @@ func (s *search) walk(ctx context.Context, e engine) (walk.Tally, error) {
 		return walk.Tally{}, context.Cause(ctx)
 	}
 	o := walk.Options{
-		Dir: s.tree.Real, Top: s.env.Dir, Environ: s.env.Environ, Choose: s.wants, Visit: visit,
+		Dir: s.tree.Real, Top: s.env.Files.Disk(s.env.Dir), Bound: s.tree.Bound(), Environ: s.env.Environ, Choose: s.wants, Visit: visit,
 		Beat: func(n int64) { s.env.Report(tools.Step{Message: "searching", Done: n}) },
 	}
 	tally, err := walk.Files(ctx, s.tree.Root, o)

@@ -186,7 +186,7 @@ func (d Document) box(path string) *sandbox.Box {
 	if p.Tier == "" || p.Tier == sandbox.None { // foreign bytes are confined wherever that can be done
 		p = sandbox.Policy{Tier: sandbox.Fast, Strict: true, Optional: true}
 	}
-	p.Network, p.UnixSockets = sandbox.Network{}, false
+	p.Network, p.Session, p.UnixSockets = sandbox.Network{}, "", false
 	p.Limits.Memory = memory
 	if !slices.ContainsFunc(sandbox.SystemTrees, func(tree string) bool { return workspace.Within(tree, path) }) {
 		p.Places = append(slices.Clone(p.Places), sandbox.Place{Path: path, Access: sandbox.Read})

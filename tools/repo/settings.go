@@ -111,6 +111,30 @@ func (f *Finder) Opened(home string, files ...string) []string {
 	return paths
 }
 
+// Aliases returns the aliases that git has in dir, by name. One to which the files give several values is left out: which of them
+// counts is not worked out here.
+func (f *Finder) Aliases(home, dir string) map[string]string {
+	files := UserFiles(home)
+	if r, ok := Discover(dir); ok {
+		files = append(files, filepath.Join(r.Common, "config"), filepath.Join(r.Dir, "config.worktree"))
+	}
+	aliases := map[string]string{}
+	var several []string
+	for _, s := range f.settings(home, files...).settings {
+		name, ok := strings.CutPrefix(s.Key, "alias.")
+		if other, known := aliases[name]; ok && known && other != s.Value {
+			several = append(several, name)
+		}
+		if ok && !s.Implicit {
+			aliases[name] = s.Value
+		}
+	}
+	for _, name := range several {
+		delete(aliases, name)
+	}
+	return aliases
+}
+
 // expanded replaces the ~ in front of a path.
 func expanded(path, home string) string {
 	if rest, ok := strings.CutPrefix(path, "~/"); ok {

@@ -23,11 +23,12 @@ type Box struct {
 	mu      sync.Mutex
 	used    bool
 	denials []Denial
+	created []string
 }
 
 // Start starts c under the policy, as Runner.Start does.
 func (b *Box) Start(c Command) (*Process, error) {
-	c.Policy, c.denied, c.after = b.Policy, b.note, b.After
+	c.Policy, c.ended, c.after = b.Policy, b.note, b.After
 	p, err := b.Runner.Start(c)
 	for box := b; box != nil && err == nil; box = box.of {
 		box.use()
@@ -58,10 +59,17 @@ func (b *Box) Environ(base []string, set ...string) []string {
 	return b.Filter.Environ(base, slices.Concat(b.Set, set)...)
 }
 
-func (b *Box) note(denials []Denial) {
+func (b *Box) note(exit Exit) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.denials = append(b.denials, denials...)
+	b.denials, b.created = append(b.denials, exit.Denials...), append(b.created, exit.Created...)
+}
+
+// Created returns Exit.Created of the processes that have ended.
+func (b *Box) Created() []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Clone(b.created)
 }
 
 // Denials is what processes that have ended were denied.

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -28,6 +29,9 @@ type capture struct {
 	to   io.Writer
 	done chan struct{}
 	err  error // the writer's; set before done is closed
+	// catching is set by catchUp until all of the pipe was read, which caught then says.
+	catching atomic.Bool
+	caught   chan struct{}
 }
 
 // newCapture gives the capture and the pipe's other end, for the process.
@@ -36,7 +40,7 @@ func newCapture(to io.Writer) (*capture, *os.File, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	return &capture{pipe: r, to: to, done: make(chan struct{})}, w, nil
+	return &capture{pipe: r, to: to, done: make(chan struct{}), caught: make(chan struct{}, 1)}, w, nil
 }
 
 // copy runs until the pipe is closed at its other end, or finish has been called and what the pipe held is read. It calls fail
@@ -60,25 +64,43 @@ func (c *capture) copy(fail func()) {
 		}
 	}
 	grown := false
-	for room := latest; room > 0; {
-		if late := raw.Read(read); late != nil {
-			// finish was called; one who holds the pipe must not hold the call, but what is in it already counts.
+	for room := latest; ; {
+		late := raw.Read(read)
+		if late != nil {
+			// finish or catchUp was called; one who holds the pipe must not hold the call, but what is in it already counts.
 			n = 0
 			_ = raw.Control(func(fd uintptr) { read(fd) })
 			room -= n
-		}
-		if n <= 0 {
-			return
 		}
 		if n == pieceSize && !grown {
 			_ = raw.Control(grow)
 			grown = true
 		}
-		if c.err == nil {
+		if n > 0 && c.err == nil {
 			if _, c.err = c.to.Write(buf[:n]); c.err != nil {
 				fail()
 			}
 		}
+		if n > 0 && room > 0 {
+			continue
+		}
+		if late == nil || !c.catching.CompareAndSwap(true, false) {
+			return
+		}
+		room = latest
+		_ = c.pipe.SetReadDeadline(time.Time{})
+		c.caught <- struct{}{}
+	}
+}
+
+// catchUp waits until everything that is in the pipe now has been handed on. copy goes on. It must not be called at the same time as
+// itself or finish.
+func (c *capture) catchUp() {
+	c.catching.Store(true)
+	_ = c.pipe.SetReadDeadline(time.Unix(1, 0))
+	select {
+	case <-c.caught:
+	case <-c.done:
 	}
 }
 

@@ -1,7 +1,7 @@
 package sandbox
 
 // What is made once for a policy and then serves every process that is started under it: namespaces with a file system of
-// their own, a Landlock ruleset, the way out to the network. A process joins them in a few system calls.
+// their own, a Landlock ruleset. A process joins them in a few system calls.
 //
 // The file system is made of places, from the outside in: all is readable first, then each place takes its own spot, so
 // that the inner one counts.
@@ -10,7 +10,6 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"slices"
 	"strings"
@@ -23,9 +22,12 @@ import (
 // A cell is what has been made for one policy, as its places were at that time.
 type cell struct {
 	namespaces []namespace
+	network    *network // that it shares; nil: it has none of its own
+	layers     *layers  // that its mounts were made from; nil: none
 	ruleset    *os.File // nil: none
 	port       int      // the proxy's; 0: there is none
 	outlet     io.Closer
+	points     []mountPoint // that were made for it
 	users      int
 	left       time.Time // by the last user
 }
@@ -48,75 +50,108 @@ func (c *cell) close() {
 	}
 }
 
-// kinds are the namespaces of a cell in the order in which they are joined, with their names in /proc/self/ns.
-var kinds = []struct {
-	kind int
-	name string
-}{{unix.CLONE_NEWUSER, "user"}, {unix.CLONE_NEWNS, "mnt"}, {unix.CLONE_NEWIPC, "ipc"}, {unix.CLONE_NEWNET, "net"}}
-
-// proxyPort is where a cell's proxy listens, on its own loopback.
-const proxyPort = 3128
-
-// newNamespaces makes the namespaces of a policy, and the proxy's socket in them if there is to be one. It adds to the ruleset,
-// which may be nil, what exists only inside.
-func newNamespaces(p Policy, r *os.File) (made []namespace, proxy net.Listener, err error) {
-	m := &maker{program: newProgram(), policy: p, ruleset: r, places: slices.Clone(p.Places), closed: map[*step]*step{}}
-	slices.SortStableFunc(m.places, func(a, b Place) int { return cmp.Compare(strings.Count(a.Path, "/"), strings.Count(b.Path, "/")) })
-	flags := m.enter()
-	m.files()
-	m.loopback()
-	if p.Network.proxied() {
-		m.listen()
+// joined are the namespaces of a process in the cell, in the order in which it joins them. users may be nil.
+func (c *cell) joined(users *os.File) (all []namespace) {
+	if users != nil {
+		all = append(all, namespace{users, unix.CLONE_NEWUSER})
 	}
-	m.handOver(flags)
-	m.end()
-	// The child shares the daemon's table of descriptors: what it opens is the daemon's.
-	pid, err := m.run(flags | unix.CLONE_FILES)
-	if pid != 0 {
-		collectNow(pid)
-	}
-	m.closeAll(err != nil)
-	if err != nil {
-		return nil, nil, err
-	}
-	for i, fd := range m.handed {
-		made = append(made, namespace{os.NewFile(uintptr(fd.result), "namespace"), m.kinds[i]})
-	}
-	if m.socket != nil {
-		f := os.NewFile(m.socket.result, "proxy")
-		defer f.Close()
-		proxy, err = net.FileListener(f)
-	}
-	return made, proxy, err
+	return append(append(all, c.namespaces...), c.network.namespace)
 }
 
-// A maker writes the program that makes a cell's namespaces.
+// fromTheOutside returns places in the order in which they are put.
+func fromTheOutside(places []Place) []Place {
+	places = slices.Clone(places)
+	slices.SortStableFunc(places, func(a, b Place) int { return cmp.Compare(strings.Count(a.Path, "/"), strings.Count(b.Path, "/")) })
+	return places
+}
+
+// newUsers makes the namespace of users that a user without rights needs for all others; nil: root needs none.
+func newUsers() (*os.File, error) {
+	if os.Geteuid() == 0 {
+		return nil, nil
+	}
+	m := &maker{program: newProgram(), closed: map[*step]*step{}, flags: unix.CLONE_NEWUSER}
+	m.about = "making a namespace of users"
+	m.noHandlers()
+	m.write("/proc/self/setgroups", "deny")
+	m.write("/proc/self/uid_map", fmt.Sprintf("%d %[1]d 1", os.Geteuid()))
+	m.write("/proc/self/gid_map", fmt.Sprintf("%d %[1]d 1", os.Getegid()))
+	ns := m.namespace("user")
+	if err := m.carryOut(); err != nil {
+		return nil, err
+	}
+	return ns.file("users"), nil
+}
+
+// newNamespaces makes the namespaces of a policy, which belong to the users, from the layers; either may be nil. It adds to the
+// ruleset, which may be nil, what exists only inside.
+func newNamespaces(p Policy, r, users *os.File, from *layers) (made []namespace, err error) {
+	m := newMaker(users)
+	if from != nil {
+		m.do(unix.SYS_SETNS, int(from.mounts.Fd()), unix.CLONE_NEWNS)
+	}
+	m.policy, m.ruleset, m.places = p, r, fromTheOutside(p.Places)
+	m.do(unix.SYS_UNSHARE, unix.CLONE_NEWNS|unix.CLONE_NEWIPC)
+	m.files()
+	m.about = "opening the namespaces"
+	mounts, ipc := m.namespace("mnt"), m.namespace("ipc")
+	if err := m.carryOut(); err != nil {
+		return nil, err
+	}
+	return []namespace{{mounts.file("mounts"), unix.CLONE_NEWNS}, {ipc.file("ipc"), unix.CLONE_NEWIPC}}, nil
+}
+
+// A maker writes the program that makes namespaces.
 type maker struct {
 	*program
+	flags   uintptr // of the process that carries the program out
 	policy  Policy
 	ruleset *os.File
 	places  []Place
 	opened  []*step         // descriptors to close at the end
 	closed  map[*step]*step // those that a step of the program closes itself, if it gets there
-	handed  []*step         // descriptors of the namespaces
-	kinds   []int
-	socket  *step
-	covers  []string // what now stands on something else, so that what is below has to be made
+	results []*step         // descriptors that are kept
+	covers  []Place         // what now stands on something else, so that what is below has to be made
 }
 
-// enter gives the flags of the new namespaces; a user that is not root needs one for users too.
-func (m *maker) enter() (flags uintptr) {
-	flags = unix.CLONE_NEWNS | unix.CLONE_NEWIPC | unix.CLONE_NEWNET
+// newMaker begins a program with entering the namespace of users, which may be nil.
+func newMaker(users *os.File) *maker {
+	m := &maker{program: newProgram(), closed: map[*step]*step{}}
 	m.about = "entering new namespaces"
 	m.noHandlers()
-	if os.Geteuid() == 0 {
-		return flags
+	if users != nil {
+		m.do(unix.SYS_SETNS, int(users.Fd()), unix.CLONE_NEWUSER)
 	}
-	m.write("/proc/self/setgroups", "deny")
-	m.write("/proc/self/uid_map", fmt.Sprintf("%d %[1]d 1", os.Geteuid()))
-	m.write("/proc/self/gid_map", fmt.Sprintf("%d %[1]d 1", os.Getegid()))
-	return flags | unix.CLONE_NEWUSER
+	return m
 }
+
+// carryOut runs the program to its end, in a process that shares the daemon's table of descriptors: what it opens is the
+// daemon's. With an error nothing is left open.
+func (m *maker) carryOut() error {
+	m.end()
+	pid, err := m.run(m.flags | unix.CLONE_FILES)
+	if pid != 0 {
+		collectNow(pid)
+	}
+	m.closeAll(err != nil)
+	return err
+}
+
+// kept sees to it that the descriptor which a step opens is not closed at the end, unless the program fails.
+func (m *maker) kept(s *step) *step {
+	s.result = ^uintptr(0)
+	s.at()
+	m.results = append(m.results, s)
+	return s
+}
+
+// namespace opens the process's namespace of that name in /proc/self/ns.
+func (m *maker) namespace(name string) *step {
+	return m.kept(m.do(unix.SYS_OPENAT, unix.AT_FDCWD, "/proc/self/ns/"+name, unix.O_RDONLY|unix.O_CLOEXEC))
+}
+
+// file is the descriptor that a step has opened.
+func (s *step) file(name string) *os.File { return os.NewFile(s.result, name) }
 
 // open opens a file and sees to its being closed.
 func (m *maker) open(path string, flags int) *step {
@@ -139,7 +174,7 @@ func (m *maker) files() {
 	sources := make([]*step, len(m.places))
 	for i, place := range m.places {
 		if place.Access != Hidden {
-			sources[i] = m.tree(cmp.Or(place.Source, place.Path))
+			sources[i] = m.tree(place.source())
 		}
 	}
 	nodes := m.nodes()
@@ -150,7 +185,7 @@ func (m *maker) files() {
 	}
 	m.about = "closing the file system"
 	for _, place := range m.places {
-		if place.Access == Hidden && isDir(place.Path) {
+		if place.Access == Hidden && isDir(cmp.Or(place.Source, place.Path)) && !m.covered(place) {
 			m.setAttr(nil, place.Path, unix.MOUNT_ATTR_RDONLY, 0).spare() // another place may stand there too
 		}
 	}
@@ -197,7 +232,7 @@ func (m *maker) setAttr(at *step, path string, set uint64, flags int) *step {
 func (m *maker) place(place Place, source *step) {
 	m.about = "placing " + place.Path
 	if place.Access == Hidden {
-		m.hide(place.Path)
+		m.hide(place)
 		return
 	}
 	if source == nil {
@@ -208,10 +243,13 @@ func (m *maker) place(place Place, source *step) {
 		set |= unix.MOUNT_ATTR_RDONLY
 	}
 	m.setAttr(source, "", set, unix.AT_RECURSIVE)
-	m.reach(place.Path, isDir(cmp.Or(place.Source, place.Path)))
+	m.reach(place.Path, isDir(place.source()))
 	m.put(source, place.Path)
-	if place.Source != "" {
-		m.covers = append(m.covers, place.Path)
+	if place.source() != place.Path {
+		m.covers = append(m.covers, place)
+	}
+	if place.Above != "" && place.Access == Write {
+		m.permit(place.Path)
 	}
 }
 
@@ -222,31 +260,30 @@ func (m *maker) put(tree *step, path string) {
 
 // reach makes the place where path is to stand, if something covers what was there.
 func (m *maker) reach(path string, dir bool) {
-	cover := ""
-	for _, c := range m.covers {
-		if path != c && within(path, c) && len(c) > len(cover) {
-			cover = c
-		}
-	}
-	if cover == "" {
+	at := innermost(m.covers, path).Path
+	if at == "" {
 		return
 	}
-	parts := strings.Split(strings.TrimPrefix(path, cover+"/"), "/")
+	parts := strings.Split(strings.TrimPrefix(path, at+"/"), "/")
 	for i, part := range parts {
-		cover += "/" + part
-		if i == len(parts)-1 && !dir {
-			m.open(cover, unix.O_RDONLY|unix.O_CREAT).spare()
-			return
+		at += "/" + part
+		switch last := i == len(parts)-1; {
+		case last && dir:
+			m.do(unix.SYS_MKDIRAT, unix.AT_FDCWD, at, pointMode).spare()
+		case last:
+			m.opens(m.do(unix.SYS_OPENAT, unix.AT_FDCWD, at, unix.O_RDONLY|unix.O_CREAT|unix.O_CLOEXEC, pointMode)).spare()
+		default:
+			m.do(unix.SYS_MKDIRAT, unix.AT_FDCWD, at, 0o755).spare()
 		}
-		m.do(unix.SYS_MKDIRAT, unix.AT_FDCWD, cover, 0o755).spare()
 	}
 }
 
 // hide puts something on path that cannot be read: on a directory an empty file system of its own, in which inner places can
 // still be reached by name, on a file one of no rights.
-func (m *maker) hide(path string) {
-	info, err := os.Lstat(path)
-	if err != nil || info.Mode()&os.ModeSymlink != 0 {
+func (m *maker) hide(place Place) {
+	path := place.Path
+	info, err := os.Lstat(cmp.Or(place.Source, path))
+	if err != nil || info.Mode()&os.ModeSymlink != 0 || m.covered(place) {
 		return // nothing is there, or what it leads to is hidden itself
 	}
 	m.reach(path, info.IsDir())
@@ -259,16 +296,25 @@ func (m *maker) hide(path string) {
 		mode = "0111"
 	}
 	m.put(m.memory("size", "64k", "nr_inodes", "256", "mode", mode), path)
-	m.covers = append(m.covers, path)
+	m.covers = append(m.covers, place)
 }
 
 // memory makes a file system in memory, with options by name and value.
-func (m *maker) memory(options ...string) *step {
-	const setString, create = 1, 6 // FSCONFIG_SET_STRING, FSCONFIG_CMD_CREATE of linux/mount.h
-	fs := m.opens(m.do(unix.SYS_FSOPEN, "tmpfs", unix.FSOPEN_CLOEXEC))
+func (m *maker) memory(options ...string) *step { return m.mounted(m.filesystem("tmpfs", options...)) }
+
+// filesystem begins a file system of a kind, with options by name and value.
+func (m *maker) filesystem(kind string, options ...string) *step {
+	const setString = 1 // FSCONFIG_SET_STRING of linux/mount.h
+	fs := m.opens(m.do(unix.SYS_FSOPEN, kind, unix.FSOPEN_CLOEXEC))
 	for option := range slices.Chunk(options, 2) {
 		m.do(unix.SYS_FSCONFIG, fs.at(), setString, option[0], option[1], 0)
 	}
+	return fs
+}
+
+// mounted makes a mount of a file system, which can be put anywhere.
+func (m *maker) mounted(fs *step) *step {
+	const create = 6 // FSCONFIG_CMD_CREATE of linux/mount.h
 	m.do(unix.SYS_FSCONFIG, fs.at(), create, 0, 0, 0)
 	return m.opens(m.do(unix.SYS_FSMOUNT, fs.at(), unix.FSMOUNT_CLOEXEC, unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV))
 }
@@ -311,7 +357,7 @@ func (m *maker) devices(nodes map[string]*step) {
 	m.setAttr(nil, "/dev", unix.MOUNT_ATTR_RDONLY, 0)
 	m.permit("/dev/pts")
 	m.permit("/dev/shm")
-	m.covers = append(m.covers, "/dev")
+	m.covers = append(m.covers, Place{Path: "/dev"})
 }
 
 // permit lets the ruleset's process write below a directory.
@@ -328,44 +374,10 @@ func (m *maker) permit(dir string) {
 	m.do(unix.SYS_CLOSE, &attr.parent).spare()
 }
 
-// loopback brings the network's own loopback up.
-func (m *maker) loopback() {
-	m.about = "bringing the loopback up"
-	request := &[40]byte{'l', 'o', 16: unix.IFF_UP}
-	s := m.opens(m.do(unix.SYS_SOCKET, unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0))
-	m.do(unix.SYS_IOCTL, s.at(), unix.SIOCSIFFLAGS, unsafe.Pointer(request)).hold(request)
-}
-
-// listen makes the proxy's socket.
-func (m *maker) listen() {
-	m.about = "making the proxy's socket"
-	address := &unix.RawSockaddrInet4{Family: unix.AF_INET, Port: proxyPort>>8 | proxyPort&0xff<<8, Addr: [4]byte{127, 0, 0, 1}}
-	m.socket = m.do(unix.SYS_SOCKET, unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
-	m.socket.result = ^uintptr(0)
-	m.do(unix.SYS_BIND, m.socket.at(), unsafe.Pointer(address), int(unsafe.Sizeof(*address))).hold(address)
-	m.do(unix.SYS_LISTEN, m.socket.at(), 128)
-}
-
-// handOver opens the namespaces themselves.
-func (m *maker) handOver(flags uintptr) {
-	m.about = "handing the namespaces over"
-	for _, k := range kinds {
-		if flags&uintptr(k.kind) != 0 {
-			s := m.do(unix.SYS_OPENAT, unix.AT_FDCWD, "/proc/self/ns/"+k.name, unix.O_RDONLY|unix.O_CLOEXEC)
-			s.result = ^uintptr(0)
-			s.at()
-			m.handed, m.kinds = append(m.handed, s), append(m.kinds, k.kind)
-		}
-	}
-}
-
-// closeAll closes what the program has opened, also what was to be handed over if it is not.
-func (m *maker) closeAll(also bool) {
-	if also {
-		m.opened = append(m.opened, m.handed...)
-		if m.socket != nil {
-			m.opened = append(m.opened, m.socket)
-		}
+// closeAll closes what the program has opened, also what was to be kept if it has failed.
+func (m *maker) closeAll(failed bool) {
+	if failed {
+		m.opened = append(m.opened, m.results...)
 	}
 	for _, s := range m.opened {
 		if fd, closed := int(s.result), m.closed[s]; fd >= 0 && (closed == nil || closed.result != 0) {

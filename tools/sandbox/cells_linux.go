@@ -5,7 +5,9 @@ package sandbox
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"net"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,8 +23,13 @@ type cells struct {
 	outlet Outlet
 	kept   time.Duration // how long those that nobody uses are; 0: idle
 
+	users *os.File // the namespace to which all others belong; nil: root's
+
 	mu       sync.Mutex
 	all      map[string]*cell
+	points   map[mountPoint]int // that were made, and for how many cells
+	networks map[string]*network
+	layers   map[string]*layers
 	timer    *time.Timer    // nil: no cell will be due
 	trimming sync.WaitGroup // what the timer sets going
 }
@@ -65,7 +72,11 @@ func (c *cells) leave(made *cell) {
 func (c *cells) trim() {
 	var unused []string
 	for key, made := range c.all {
-		if made.users == 0 {
+		switch {
+		case made.users > 0:
+		case len(made.points) > 0: // nobody is to find them there
+			c.drop(key)
+		default:
 			unused = append(unused, key)
 		}
 	}
@@ -75,9 +86,50 @@ func (c *cells) trim() {
 			c.wake(rest)
 			return
 		}
-		c.all[key].close()
-		delete(c.all, key)
+		c.drop(key)
 	}
+}
+
+// drop closes the cell of that name. mu is held.
+func (c *cells) drop(key string) {
+	made := c.all[key]
+	delete(c.all, key)
+	c.discard(made)
+}
+
+// discard closes a cell that nobody uses and what no other cell uses, and removes the mount points that no other has. What has
+// come to hold something stays. mu is held.
+func (c *cells) discard(made *cell) {
+	made.close()
+	c.leaveNetwork(made.network)
+	c.leaveLayers(made.layers)
+	c.unmake(made)
+}
+
+func (c *cells) leaveNetwork(left *network) {
+	if left == nil {
+		return
+	}
+	if left.cells--; left.cells > 0 {
+		return
+	}
+	maps.DeleteFunc(c.networks, func(_ string, n *network) bool { return n == left })
+	left.close()
+}
+
+// network returns the network of a session, which is made if there is none yet. mu is held.
+func (c *cells) network(session string) (n *network, err error) {
+	n = c.networks[session]
+	if n == nil || session == "" {
+		if n, err = newNetwork(c.users); err != nil {
+			return nil, err
+		}
+		if session != "" {
+			c.networks[session] = n
+		}
+	}
+	n.cells++
+	return n, nil
 }
 
 // wake has trim called after that time, unless it will be called anyhow. mu is held.
@@ -95,43 +147,68 @@ func (c *cells) wake(after time.Duration) {
 	})
 }
 
+// make makes the cell of a policy. mu is held.
 func (c *cells) make(p Policy, t Tier) (made *cell, err error) {
 	made = &cell{}
 	if c.outlet == nil {
 		p.Network.Allowed = nil // there is no way out
 	}
-	defer func() {
-		if err != nil {
-			made.close()
-		}
-	}()
-	var proxy net.Listener
 	if t == Full {
-		if made.ruleset, err = supplement(p); err == nil {
-			made.namespaces, proxy, err = newNamespaces(p, made.ruleset)
-		}
-	} else if p.Network.proxied() && landlockABI() >= 4 {
-		proxy, err = net.Listen("tcp4", "127.0.0.1:0")
+		err = c.makeFull(made, p)
+	} else {
+		err = c.makeFast(made, p)
 	}
 	if err != nil {
-		return made, err
+		c.discard(made)
+		return nil, err
 	}
-	if proxy != nil {
+	return made, nil
+}
+
+func (c *cells) makeFull(made *cell, p Policy) (err error) {
+	if made.network, err = c.network(p.Session); err != nil {
+		return err
+	}
+	if p.Network.proxied() {
+		if made.port, err = made.network.proxy(c.users, c.outlet, p.Network); err != nil {
+			return err
+		}
+	}
+	made.points = p.mountPoints(func(point mountPoint) bool { return c.points[point] > 0 })
+	for _, point := range made.points {
+		c.points[point]++
+	}
+	if made.ruleset, err = supplement(p); err != nil {
+		return err
+	}
+	if made.layers, err = c.layersOf(p); err != nil {
+		return err
+	}
+	made.namespaces, err = newNamespaces(p, made.ruleset, c.users, made.layers)
+	return err
+}
+
+func (c *cells) makeFast(made *cell, p Policy) (err error) {
+	if p.Network.proxied() && landlockABI() >= 4 {
+		proxy, err := net.Listen("tcp4", "127.0.0.1:0")
+		if err != nil {
+			return err
+		}
 		made.port = proxy.Addr().(*net.TCPAddr).Port
 		made.outlet = c.outlet(p.Network, proxy)
 	}
-	if t != Full {
-		made.ruleset, err = restriction(p, made.port)
-	}
-	return made, err
+	made.ruleset, err = restriction(p, made.port)
+	return err
 }
 
 // close lets go of all cells, when nobody uses them any more, and waits for the timer.
 func (c *cells) close() {
 	c.mu.Lock()
-	for key, made := range c.all {
-		made.close()
-		delete(c.all, key)
+	for key := range c.all {
+		c.drop(key)
+	}
+	if c.users != nil {
+		_ = c.users.Close()
 	}
 	if c.timer != nil && c.timer.Stop() {
 		c.trimming.Done()
@@ -142,12 +219,12 @@ func (c *cells) close() {
 
 // key names what is made for a policy in a tier: its text, and which file each place is now, since a place may be replaced.
 func (p *Policy) key(t Tier) string {
-	b := fmt.Append(make([]byte, 0, 4096), t, p.Strict, p.UnixSockets, p.Network)
+	b := fmt.Append(make([]byte, 0, 4096), t, p.Strict, p.UnixSockets, p.Network, strconv.Quote(p.Session))
 	var info unix.Statx_t
 	for _, place := range p.Places {
 		b = append(b, '0'+byte(place.Access))
 		matters := place.Access != Hidden || t == Full || p.reads(place.Path)
-		for _, path := range []string{place.Path, place.Source} {
+		for _, path := range []string{place.Path, place.Source, place.Above} {
 			b = append(append(b, path...), 0)
 			if path != "" && matters && statx(&b[len(b)-len(path)-1], &info) {
 				for _, part := range []uint64{uint64(info.Dev_major), uint64(info.Dev_minor), info.Ino, uint64(info.Btime.Sec), uint64(info.Btime.Nsec)} {
@@ -164,7 +241,7 @@ func (p *Policy) key(t Tier) string {
 func (p *Policy) reads(path string) bool {
 	in := func(tree string) bool { return strings.HasPrefix(path, tree) && within(path, tree) } // few get past the first
 	return !p.Strict || slices.ContainsFunc(SystemTrees, in) ||
-		slices.ContainsFunc(p.Places, func(o Place) bool { return o.Access != Hidden && in(cmp.Or(o.Source, o.Path)) })
+		slices.ContainsFunc(p.Places, func(o Place) bool { return o.Access != Hidden && in(o.elsewhere()) })
 }
 
 // statx says which file stands at path, which ends with a NUL; false: none that can be seen. Unlike unix.Statx it copies

@@ -16,7 +16,8 @@ import (
 // filterFor is what the tier's process may ask of the kernel.
 func filterFor(p Policy, t Tier, port int) filter {
 	if t == Full {
-		return filter{inet: true, unix: p.UnixSockets, watched: true}
+		// The first process has no ruleset: with one, which a kernel has from version 2 on, no process can trace it.
+		return filter{inet: true, unix: p.UnixSockets, streams: true, traces: landlockABI() >= 2, watched: true}
 	}
 	return filter{strict: p.Strict, shared: true, inet: port != 0, stream: true, unix: p.UnixSockets}
 }
@@ -26,6 +27,7 @@ type launch struct {
 	policy  Policy
 	tier    Tier
 	cell    *cell
+	users   *os.File // see cells
 	command Command
 	environ []string
 	files   []*os.File
@@ -76,7 +78,7 @@ func (l *launch) startFull(p *program) (born, error) {
 	defer unix.Close(pair[0])
 	defer unix.Close(pair[1])
 	p.about = "joining the sandbox"
-	for _, n := range l.cell.namespaces {
+	for _, n := range l.cell.joined(l.users) {
 		p.do(unix.SYS_SETNS, int(n.file.Fd()), n.kind)
 	}
 	p.do(unix.SYS_UNSHARE, unix.CLONE_NEWNS|unix.CLONE_NEWPID)
@@ -201,7 +203,7 @@ func (p *program) dropRights() {
 // filter puts the filter on and sends its listener to the daemon, through the socket that to gives.
 func (l *launch) filter(p *program, to *step) {
 	prog := sockFprog(compiled(filterFor(l.policy, l.tier, l.cell.port)))
-	listener := p.do(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_NEW_LISTENER|unix.SECCOMP_FILTER_FLAG_SPEC_ALLOW, unsafe.Pointer(prog)).hold(prog)
+	listener := p.do(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, listenerFlags(), unsafe.Pointer(prog)).hold(prog)
 	control := &struct {
 		unix.Cmsghdr
 		fd uintptr // the message takes its low half, which comes first
@@ -215,6 +217,18 @@ func (l *launch) filter(p *program, to *step) {
 	message.SetControllen(unix.CmsgSpace(4))
 	p.do(unix.SYS_SENDMSG, to.at(), unsafe.Pointer(message), 0).hold([]any{control, message})
 }
+
+// listenerFlags are those of a filter with a listener. Since Linux 5.19 a signal that is handled does not break off a call
+// that the daemon is answering: a connection that it has made would be asked for again.
+var listenerFlags = sync.OnceValue(func() int {
+	const waitKillable = 1 << 5 // SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV
+	flags := unix.SECCOMP_FILTER_FLAG_NEW_LISTENER | unix.SECCOMP_FILTER_FLAG_SPEC_ALLOW
+	_, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, uintptr(flags|waitKillable), 0)
+	if errno == unix.EFAULT { // it was about to read the program
+		flags |= waitKillable
+	}
+	return flags
+})
 
 // received takes a descriptor from a socket.
 func received(socket int) (*os.File, error) {

@@ -14,12 +14,15 @@ type fence struct {
 	first int    // the first process of its own process namespace; 0: it has none
 	cell  *cell  // nil: it is not confined
 	guard *guard // nil: nobody hears of denials
+	fresh *fresh // nil: nothing was made for it
 	watch absences
 }
 
 // confineWith finds out what there is to confine with.
 func (r *Runner) confineWith(outlet Outlet) {
-	r.grounds.cells = cells{outlet: outlet, all: map[string]*cell{}}
+	r.grounds.cells = cells{
+		outlet: outlet, all: map[string]*cell{}, points: map[mountPoint]int{}, networks: map[string]*network{}, layers: map[string]*layers{},
+	}
 	r.grounds.probe()
 }
 
@@ -47,26 +50,30 @@ func (p *Process) spawn(c Command, environ []string, files []*os.File) error {
 		return fmt.Errorf("starting %q: the path of a program is absolute", c.Path)
 	}
 	g := &p.runner.grounds
+	empty := makeFresh(c.Policy.Fresh)
 	made, err := g.cells.enter(c.Policy, t)
 	if err != nil {
+		empty.close()
 		return err
 	}
-	p.fence = fence{cell: made, watch: c.Policy.Absent}
+	p.fence = fence{cell: made, watch: c.Policy.Absent, fresh: empty}
 	if err := p.spawnConfined(&launch{
-		policy: c.Policy, tier: t, cell: made, command: c, environ: slices.Insert(environ, len(environ)-1, wayOut(made.port, c.ID, c.Policy.Network)...), files: files, first: g.first, threads: &g.threads,
+		policy: c.Policy, tier: t, cell: made, users: g.cells.users, command: c, environ: slices.Insert(environ, len(environ)-1, wayOut(made.port, c.ID, c.Policy.Network)...), files: files, first: g.first, threads: &g.threads,
 	}); err != nil {
+		empty.close()
 		g.cells.leave(made)
 		return err
 	}
 	return nil
 }
 
-// wayOut are the variables by which programs find the proxy; the user's name in them says which call asks.
+// wayOut are the variables by which programs find the proxy; the user's name in them says which call asks. git and wget want a
+// password beside it, which the proxy does not look at.
 func wayOut(port int, id string, n Network) (environ []string) {
 	if port == 0 {
 		return nil
 	}
-	proxy := fmt.Sprintf("=http://%s@127.0.0.1:%d", id, port)
+	proxy := fmt.Sprintf("=http://%s:x@127.0.0.1:%d", id, port)
 	for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"} {
 		environ = append(environ, name+proxy)
 	}
@@ -92,7 +99,7 @@ func (p *Process) spawnConfined(l *launch) error {
 		p.fence.first = b.first
 	}
 	if b.listener != nil {
-		p.fence.guard = newGuard(b.listener, l.policy)
+		p.fence.guard = newGuard(b.listener, l.policy, l.cell)
 	}
 	return nil
 }
@@ -120,8 +127,9 @@ func (p *Process) unfence() (denials []Denial) {
 		p.endFirst()
 	}
 	if b.guard != nil {
-		denials = b.guard.finish()
+		denials, p.exit.Created = b.guard.finish()
 	}
+	b.fresh.close()
 	p.runner.grounds.cells.leave(b.cell)
 	return append(p.made(), denials...)
 }

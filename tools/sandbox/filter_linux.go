@@ -17,7 +17,9 @@ type filter struct {
 	shared  bool // others' processes and files are in sight: nothing is done to those by number, nor to attributes
 	inet    bool // Internet sockets may be made
 	stream  bool // of those TCP alone, for which Landlock judges where a connection leads
-	unix    bool // Unix sockets may be made
+	unix    bool // Unix sockets may be made, of any kind
+	streams bool // Unix sockets for connections may be made: somebody watches where those lead
+	traces  bool // its processes may trace each other
 	watched bool // somebody is told of what is refused, and of what changes files by name
 }
 
@@ -47,7 +49,7 @@ func refusal(errno unix.Errno) answer {
 
 // never are calls that no confined process makes, on every architecture.
 var never = []uintptr{
-	unix.SYS_PTRACE, unix.SYS_PROCESS_VM_READV, unix.SYS_PROCESS_VM_WRITEV, unix.SYS_PIDFD_GETFD, unix.SYS_KCMP, unix.SYS_PROCESS_MADVISE,
+	unix.SYS_PIDFD_GETFD, unix.SYS_KCMP, unix.SYS_PROCESS_MADVISE,
 	unix.SYS_MOUNT, unix.SYS_UMOUNT2, unix.SYS_PIVOT_ROOT, unix.SYS_CHROOT, unix.SYS_OPEN_TREE, unix.SYS_MOVE_MOUNT, unix.SYS_FSOPEN,
 	unix.SYS_FSCONFIG, unix.SYS_FSMOUNT, unix.SYS_FSPICK, unix.SYS_MOUNT_SETATTR, unix.SYS_OPEN_TREE_ATTR, unix.SYS_SETNS,
 	unix.SYS_OPEN_BY_HANDLE_AT, unix.SYS_KEYCTL, unix.SYS_ADD_KEY, unix.SYS_REQUEST_KEY, unix.SYS_BPF, unix.SYS_PERF_EVENT_OPEN,
@@ -57,6 +59,9 @@ var never = []uintptr{
 	unix.SYS_SETHOSTNAME, unix.SYS_SETDOMAINNAME, unix.SYS_SYSLOG, unix.SYS_VHANGUP, unix.SYS_LOOKUP_DCOOKIE, unix.SYS_NFSSERVCTL,
 	unix.SYS_MOVE_PAGES, unix.SYS_MIGRATE_PAGES,
 }
+
+// traces are calls by which a process looks into another one, or leads it.
+var traces = []uintptr{unix.SYS_PTRACE, unix.SYS_PROCESS_VM_READV, unix.SYS_PROCESS_VM_WRITEV}
 
 // lacking are calls that programs have another way for.
 var lacking = []uintptr{unix.SYS_CLONE3, unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER}
@@ -104,6 +109,9 @@ func (f filter) table() map[uintptr]answer {
 		}
 	}
 	put(never, deny)
+	if !f.traces {
+		put(traces, deny)
+	}
 	put(neverHere, deny)
 	put(lacking, missing)
 	if f.watched {
@@ -127,7 +135,7 @@ func (f filter) table() map[uintptr]answer {
 	t[unix.SYS_SOCKET], t[unix.SYS_SOCKETPAIR] = f.sockets(), f.pairs()
 	t[unix.SYS_IOCTL] = f.ioctls()
 	t[unix.SYS_PERSONALITY] = answer{check: &check{0, ^uint32(0), []uint32{0, 0xffffffff, addrNoRandomize}, allow, deny}}
-	if f.stream {
+	if f.stream || f.watched {
 		leaveConnecting(t)
 	}
 	return t
@@ -144,19 +152,29 @@ func (f filter) refused(errno unix.Errno) answer {
 // sockets is what may be made by family, kind and protocol.
 func (f filter) sockets() answer {
 	none := f.refused(unix.EACCES)
-	route := answer{check: &check{2, ^uint32(0), []uint32{unix.NETLINK_ROUTE}, allow, none}}
+	protocols := []uint32{unix.NETLINK_ROUTE}
+	if !f.shared { // ss asks for the sockets of the network that it is in
+		protocols = append(protocols, unix.NETLINK_SOCK_DIAG)
+	}
+	route := answer{check: &check{2, ^uint32(0), protocols, allow, none}}
 	made := answer{check: &check{0, ^uint32(0), []uint32{unix.AF_NETLINK}, route, none}}
 	if f.strict {
 		return made
 	}
-	if f.unix {
+	switch {
+	case f.unix:
 		made = answer{check: &check{0, ^uint32(0), []uint32{unix.AF_UNIX}, allow, made}}
+	case f.streams: // what sends datagrams can be given any address with each of them
+		made = answer{check: &check{0, ^uint32(0), []uint32{unix.AF_UNIX}, answer{check: &check{1, kindOfSocket, connecting, allow, none}}, made}}
 	}
 	if f.inet {
 		made = answer{check: &check{0, ^uint32(0), []uint32{unix.AF_INET, unix.AF_INET6}, f.internet(), made}}
 	}
 	return made
 }
+
+// connecting are the kinds of sockets that send only to what they are connected to.
+var connecting = []uint32{unix.SOCK_STREAM, unix.SOCK_SEQPACKET}
 
 // internet is what may be made of the Internet families. A protocol that nothing needs is one that the kernel does not have:
 // programs ask for such ones only to see whether they are there.
@@ -173,11 +191,11 @@ func (f filter) pairs() answer {
 	if f.unix {
 		return allow
 	}
-	kinds := answer{check: &check{1, kindOfSocket, []uint32{unix.SOCK_STREAM, unix.SOCK_SEQPACKET}, allow, refusal(unix.EACCES)}}
+	kinds := answer{check: &check{1, kindOfSocket, connecting, allow, refusal(unix.EACCES)}}
 	return answer{check: &check{0, ^uint32(0), []uint32{unix.AF_UNIX}, kinds, refusal(unix.EACCES)}}
 }
 
-// leaveConnecting keeps data from opening a connection, which Landlock does not see.
+// leaveConnecting keeps data from opening a connection, which neither Landlock nor who watches sees.
 func leaveConnecting(t map[uintptr]answer) {
 	for call, arg := range map[uintptr]int{unix.SYS_SENDTO: 3, unix.SYS_SENDMSG: 2, unix.SYS_SENDMMSG: 3} {
 		t[call] = answer{check: &check{arg, unix.MSG_FASTOPEN, []uint32{0}, allow, deny}}
@@ -202,7 +220,7 @@ func watchOpening(t map[uintptr]answer) {
 	if openHere != 0 {
 		t[openHere] = look(1)
 	}
-	t[unix.SYS_CONNECT] = answer{ret: unix.SECCOMP_RET_USER_NOTIF}
+	t[unix.SYS_CONNECT], t[unix.SYS_LISTEN] = answer{ret: unix.SECCOMP_RET_USER_NOTIF}, answer{ret: unix.SECCOMP_RET_USER_NOTIF}
 }
 
 // leaveOthers lets a process set limits and priorities of itself and its group alone.

@@ -44,13 +44,17 @@ func seccompThere() error {
 // tryFull starts a process in namespaces of its own.
 func (g *grounds) tryFull() error {
 	p := Policy{Tier: Full}
+	var err error
+	if g.cells.users, err = newUsers(); err != nil {
+		return err
+	}
 	made, err := g.cells.make(p, Full)
 	if err != nil {
 		return err
 	}
-	defer made.close()
+	defer g.cells.discard(made)
 	l := launch{
-		policy: p, tier: Full, cell: made, first: g.first, environ: []string{"PROBE=1"},
+		policy: p, tier: Full, cell: made, users: g.cells.users, first: g.first, environ: []string{"PROBE=1"},
 		command: Command{Path: "/proc/self/fd/0", Args: []string{"probe"}, Dir: "/"}, files: []*os.File{g.first},
 	}
 	b, err := l.start()
@@ -105,6 +109,7 @@ func (g *grounds) notCovered(p Policy, t Tier) (all []string) {
 		all = append(all,
 			"What is denied is not noticed.",
 			"/dev/shm cannot be written, which Python's multiprocessing needs.",
+			"There are no Unix sockets and no listening, and no process can be traced, which LeakSanitizer, strace and gdb need.",
 			"Modes, owners and times of files outside the writable places can be changed where the user may change them.",
 			"Protected paths inside writable places can be changed.",
 			"Names, states and command lines of the user's other processes can be read.",

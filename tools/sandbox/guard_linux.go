@@ -2,13 +2,14 @@ package sandbox
 
 // Hears of the system calls that a confined tree makes and that could be denied, and notes those that are. The kernel
 // decides by itself: nothing that is seen here lets a call through, so it does no harm that the tree can change what a
-// pointer points at meanwhile.
+// pointer points at meanwhile. Connections are the exception, see connect_linux.go.
 
 import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"net/netip"
+	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -25,10 +26,15 @@ import (
 type guard struct {
 	listener *os.File
 	policy   Policy
+	cell     *cell
 	done     chan struct{}
+	over     *os.File       // written to when the tree has ended
+	waiting  sync.WaitGroup // connections that processes wait for
+	plain    map[string]bool
 
 	mu      sync.Mutex
 	denials []Denial
+	created map[string]bool // paths on the disk at which the tree was about to make a file where nothing stood
 }
 
 // notification and response are struct seccomp_notif and seccomp_notif_resp of linux/seccomp.h.
@@ -52,58 +58,60 @@ const (
 	notifReceive  = 0xc0502100 // SECCOMP_IOCTL_NOTIF_RECV
 	notifSend     = 0xc0182101 // SECCOMP_IOCTL_NOTIF_SEND
 	notifFlags    = 0x40082104 // SECCOMP_IOCTL_NOTIF_SET_FLAGS
+	notifIDValid  = 0x40082102 // SECCOMP_IOCTL_NOTIF_ID_VALID
 	notifSyncWake = 1          // SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP: both sides on one processor, one after the other
 	notifContinue = 1          // SECCOMP_USER_NOTIF_FLAG_CONTINUE
 )
 
-func newGuard(listener *os.File, p Policy) *guard {
-	g := &guard{listener: listener, policy: p, done: make(chan struct{})}
-	go g.listen()
+func newGuard(listener *os.File, p Policy, c *cell) *guard {
+	g := &guard{listener: listener, policy: p, cell: c, done: make(chan struct{}), plain: map[string]bool{}, created: map[string]bool{}}
+	if fd, err := unix.Eventfd(0, unix.EFD_CLOEXEC); err == nil {
+		g.over = os.NewFile(uintptr(fd), "over")
+	}
+	go g.serve()
 	return g
 }
 
 // finish ends the listening, when nothing of the tree is left, and gives what was denied. A look at a file that the kernel does
 // not answer (a network file system that is gone) is not waited for.
-func (g *guard) finish() []Denial {
-	go g.listener.Close() // which waits for the look that is under way
+func (g *guard) finish() (denials []Denial, created []string) {
+	if g.over != nil {
+		_, _ = g.over.Write([]byte{1, 0, 0, 0, 0, 0, 0, 0})
+	}
 	select {
 	case <-g.done:
 	case <-time.After(patience):
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return slices.Clone(g.denials)
+	return slices.Clone(g.denials), slices.Sorted(maps.Keys(g.created))
 }
 
-func (g *guard) listen() {
+// serve answers, on a thread that waits in the kernel: a process waits for each answer, and one more change of threads would
+// double the time that takes.
+func (g *guard) serve() {
 	defer close(g.done)
-	raw, err := g.listener.SyscallConn()
-	if err != nil {
-		return
+	fd := g.listener.Fd()
+	_ = unix.IoctlSetInt(int(fd), notifFlags, notifSyncWake) // an older kernel has no such thing
+	poll := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}, {Fd: -1, Events: unix.POLLIN}}
+	if g.over != nil {
+		poll[1].Fd = int32(g.over.Fd())
+		defer g.over.Close()
 	}
-	_ = raw.Control(func(fd uintptr) { _ = unix.IoctlSetInt(int(fd), notifFlags, notifSyncWake) }) // an older kernel has no such thing
 	for {
-		over := false
-		err := raw.Read(func(fd uintptr) bool {
-			var ready bool
-			if ready, over = g.ready(int(fd)); ready && !over {
-				over = g.one(fd)
+		if _, err := unix.Poll(poll, -1); err != nil && !errors.Is(err, unix.EINTR) {
+			break
+		}
+		if poll[0].Revents&unix.POLLIN != 0 {
+			if g.one(fd) {
+				break
 			}
-			return ready
-		})
-		if err != nil || over {
-			return
+		} else if poll[0].Revents|poll[1].Revents != 0 {
+			break
 		}
 	}
-}
-
-// ready says whether somebody waits for an answer, and whether nobody ever will.
-func (g *guard) ready(fd int) (ready, over bool) {
-	poll := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
-	if n, _ := unix.Poll(poll, 0); n < 1 {
-		return false, false
-	}
-	return true, poll[0].Revents&unix.POLLIN == 0
+	g.waiting.Wait()
+	_ = g.listener.Close()
 }
 
 // one takes one notification and answers it. over: there will be none any more.
@@ -113,33 +121,84 @@ func (g *guard) one(fd uintptr) (over bool) {
 	if errno != 0 {
 		return !errors.Is(errno, unix.EINTR) && !errors.Is(errno, unix.ENOENT) // ENOENT: the asking process was killed
 	}
-	r := response{id: n.id, flags: notifContinue}
-	if errno := g.judge(&n); errno != 0 {
-		r.errno, r.flags = -int32(errno), 0
+	if r, later := g.judge(&n); !later {
+		g.send(&r)
 	}
-	_, _, _ = unix.Syscall(unix.SYS_IOCTL, fd, notifSend, uintptr(unsafe.Pointer(&r))) // if it is gone, nobody waits
 	return false
 }
 
-// judge gives the error that the call is to get; 0: the kernel shall decide.
-func (g *guard) judge(n *notification) unix.Errno {
-	call := uintptr(n.call)
-	switch {
-	case call == unix.SYS_SOCKET:
+// send answers a notification. If its process is gone, nobody waits.
+func (g *guard) send(r *response) {
+	_, _, _ = unix.Syscall(unix.SYS_IOCTL, g.listener.Fd(), notifSend, uintptr(unsafe.Pointer(r)))
+}
+
+// valid reports whether the process still waits for its answer.
+func (g *guard) valid(n *notification) bool {
+	_, _, errno := unix.Syscall(unix.SYS_IOCTL, g.listener.Fd(), notifIDValid, uintptr(unsafe.Pointer(&n.id)))
+	return errno == 0
+}
+
+// judge is what the call is answered with: the kernel shall decide, or this is its result. later: it is answered by a goroutine
+// of its own.
+func (g *guard) judge(n *notification) (r response, later bool) {
+	r = response{id: n.id, flags: notifContinue}
+	switch call := uintptr(n.call); call {
+	case unix.SYS_SOCKET:
 		if n.args[0] != unix.AF_UNIX || !n.byLibrary() {
 			g.note(Socketing, family(n.args[0]))
 		}
-		return unix.EACCES
-	case call == unix.SYS_CONNECT:
-		g.connecting(n)
-		return 0
+		return response{id: n.id, errno: -int32(unix.EACCES)}, false
+	case unix.SYS_CONNECT:
+		return g.connect(n)
+	case unix.SYS_LISTEN:
+		g.listen(n)
+	default:
+		g.changing(n, namesOf()[call])
 	}
-	for _, name := range namesOf()[call] {
-		if path := n.path(name); path != "" && g.denies(path, n.doing(name)) {
+	return r, false
+}
+
+// changing notes what a call of the tree would change and is kept from, and the files that it makes.
+func (g *guard) changing(n *notification, names []name) {
+	from := ""
+	for _, name := range names {
+		path, does := n.path(name), n.doing(name)
+		switch {
+		case path == "":
+		case g.denies(path, does):
 			g.note(Writing, path)
+		case does == removes:
+			from = path
+		case does == creates, does == replaces && g.created[g.onDisk(from)]: // else what it renames was there before
+			g.creates(path)
 		}
 	}
-	return 0
+}
+
+// manyCreated is how many new files of a tree are noted. Ours: more are made by programs that unpack or compile, and nobody
+// edits those.
+const manyCreated = 256
+
+// creates notes a path at which the tree may make a file, if nothing stands there yet.
+func (g *guard) creates(path string) {
+	if !g.writable(path) || len(g.created) >= manyCreated { // only serve writes it
+		return
+	}
+	path = g.onDisk(path)
+	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
+		return
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.created[path] = true
+}
+
+// onDisk returns where a path of the tree's lies on the disk.
+func (g *guard) onDisk(path string) string {
+	if p := innermost(g.policy.Places, path); p.Source != "" {
+		return p.Source + strings.TrimPrefix(path, p.Path)
+	}
+	return path
 }
 
 func (g *guard) note(op Operation, target string) {
@@ -187,7 +246,7 @@ func (n *notification) doing(where name) doing {
 
 // denies says that what a call does with the path is kept from it by the sandbox alone: it would work otherwise.
 func (g *guard) denies(path string, does doing) bool {
-	if g.writable(path) && does >= makes || within(path, "/dev") || within(path, "/proc") { // links there lead elsewhere for us
+	if within(path, "/dev") || within(path, "/proc") || g.writable(path) && (does >= makes || g.leadsNowhere(path)) { // links there lead elsewhere for us
 		return false
 	}
 	parent, err := filepath.EvalSymlinks(filepath.Dir(path))
@@ -212,6 +271,24 @@ func (g *guard) denies(path string, does doing) bool {
 		return false
 	}
 	return unix.Access(filepath.Dir(real), unix.W_OK) == nil
+}
+
+// manyPlain is how many directories a guard remembers. Ours: a build has some thousands.
+const manyPlain = 10_000
+
+// leadsNowhere reports whether neither a path, which is writable, nor a directory on the way to it is a link. It is asked for each
+// file that is opened, so directories are remembered: that one becomes a link later costs a note, and nothing else.
+func (g *guard) leadsNowhere(path string) bool {
+	dir := filepath.Dir(path)
+	plain, known := g.plain[dir]
+	if !known {
+		real, err := filepath.EvalSymlinks(dir)
+		if plain = err == nil && real == dir; len(g.plain) < manyPlain {
+			g.plain[dir] = plain
+		}
+	}
+	var info unix.Stat_t
+	return plain && (unix.Lstat(path, &info) != nil || info.Mode&unix.S_IFMT != unix.S_IFLNK)
 }
 
 func (g *guard) writable(path string) bool { return g.access(path) == Write }
@@ -291,7 +368,7 @@ func (n *notification) byLibrary() bool {
 		return false
 	}
 	file := n.mapped(binary.LittleEndian.Uint64(to[:]))
-	return strings.HasPrefix(file, "libc.so") || strings.HasPrefix(file, "libc-2") || strings.HasPrefix(file, "ld-musl")
+	return strings.HasPrefix(file, "libc.so") || strings.HasPrefix(file, "libnss_") || strings.HasPrefix(file, "libc-2") || strings.HasPrefix(file, "ld-musl")
 }
 
 // mapped is the name of the file that is mapped there; empty: none is.
@@ -307,46 +384,6 @@ func (n *notification) mapped(at uint64) string {
 		}
 	}
 	return ""
-}
-
-// connecting notes a connection to somewhere else than the sandbox's own loopback, and one to what listens on everybody's
-// loopback alone.
-func (g *guard) connecting(n *notification) {
-	var raw [unix.SizeofSockaddrInet6]byte
-	size := min(n.args[2], uint64(len(raw)))
-	if size < 8 {
-		return
-	}
-	if got, err := n.read(n.args[1], raw[:size]); err != nil || got < 8 {
-		return
-	}
-	var to netip.Addr
-	switch family := uint16(raw[0]) | uint16(raw[1])<<8; {
-	case family == unix.AF_INET:
-		to = netip.AddrFrom4([4]byte(raw[4:8]))
-	case family == unix.AF_INET6 && size >= 24:
-		to = netip.AddrFrom16([16]byte(raw[8:24])).Unmap()
-	default:
-		return
-	}
-	port := uint16(raw[2])<<8 | uint16(raw[3])
-	if own := to.IsLoopback() || to.IsUnspecified(); !own || !listens(int(n.pid), port) && listens(os.Getpid(), port) {
-		g.note(Connecting, netip.AddrPortFrom(to, port).String())
-	}
-}
-
-// listens says whether somebody listens at the TCP port in the network of a process.
-func listens(pid int, port uint16) bool {
-	for _, name := range []string{"tcp", "tcp6"} {
-		table, _ := os.ReadFile(fmt.Sprintf("/proc/%d/net/%s", pid, name)) // none is empty
-		for line := range strings.Lines(string(table)) {
-			// The kernel's proc_net_tcp.rst: number, local address, remote address, state; 0A is LISTEN.
-			if f := strings.Fields(line); len(f) > 3 && f[3] == "0A" && strings.HasSuffix(f[1], fmt.Sprintf(":%04X", port)) {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // family is the name of a family of sockets.

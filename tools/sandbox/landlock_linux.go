@@ -3,7 +3,6 @@ package sandbox
 // Landlock: rulesets made from policies. A process puts one on itself; the daemon never does.
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -104,8 +103,8 @@ func supplement(p Policy) (*os.File, error) {
 	}
 	paths := slices.Clone(devices)
 	for _, place := range p.Places {
-		if place.Access == Write {
-			paths = append(paths, cmp.Or(place.Source, place.Path))
+		if place.Access == Write && place.Above == "" { // an overlay is not there yet
+			paths = append(paths, place.source())
 		}
 	}
 	for _, path := range paths {
@@ -152,7 +151,7 @@ func (r *ruleset) fill(p Policy, port int) error {
 		}
 	}
 	for _, place := range p.Places {
-		path := cmp.Or(place.Source, place.Path)
+		path := place.elsewhere()
 		if place.Access == Hidden {
 			continue
 		}
@@ -251,7 +250,7 @@ func (r *ruleset) grantEntries(dir string, rights uint64, places []Place) error 
 // listable says that a directory with something hidden below it may be listed. With it goes all that is below: so one that
 // holds a hidden directory may not, unless it is part of a place that is to be read.
 func listable(dir string, places []Place) bool {
-	return slices.ContainsFunc(places, func(p Place) bool { return p.Access != Hidden && within(dir, cmp.Or(p.Source, p.Path)) }) ||
+	return slices.ContainsFunc(places, func(p Place) bool { return p.Access != Hidden && within(dir, p.elsewhere()) }) ||
 		!slices.ContainsFunc(places, func(p Place) bool { return p.Access == Hidden && within(p.Path, dir) && isDir(p.Path) })
 }
 

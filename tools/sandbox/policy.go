@@ -3,9 +3,11 @@ package sandbox
 // What a process may do, as plain data. Where it comes from is not known here.
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"net"
+	"path/filepath"
 	"strings"
 )
 
@@ -31,11 +33,19 @@ type Policy struct {
 	Strict  bool
 	Places  []Place
 	Network Network
+	// Session names the network that the process is in: processes of the same Session reach each other's servers, whatever else
+	// their policies are. Empty: the policy has a network of its own.
+	Session string
 	// Optional lets the process run unconfined where nothing can confine it.
 	Optional bool
-	// UnixSockets lets sockets of the Unix family be made: every socket file that the process can see is within reach then.
+	// UnixSockets lets a process connect to every Unix socket whose file it can see. In Full it reaches those of its own Session
+	// without that; in Fast there are none without.
 	UnixSockets bool
 	Limits      Limits
+	// Fresh are files that do not exist and that the process may make, in directories that it may not write. Where nothing can
+	// be mounted on them otherwise they are made, empty, before the process starts, and removed when it has ended unless it
+	// has opened or changed them.
+	Fresh []string
 	// Absent are protected paths at which nothing stands: what a call brings into being there is taken away when the
 	// process has ended.
 	Absent []string
@@ -47,6 +57,9 @@ type Place struct {
 	Access Access
 	// Source is what stands there instead; empty: Path itself. Without namespaces it stays where it is.
 	Source string
+	// Above is a folder, with LayerFolders in it, that gets what is written at Path: both are seen there, and what Path itself
+	// holds stays as it is. Without namespaces nothing stands there; what may be written is Upper. Empty: there is no such folder.
+	Above string
 }
 
 // SystemTrees are what every confined program may read: programs, libraries, their settings, and facts about the machine
@@ -85,7 +98,7 @@ type Limits struct {
 // A Denial is something that a process was not let do.
 type Denial struct {
 	Operation Operation
-	Target    string // a path, an address or the name of a family of sockets
+	Target    string // see Operation
 	Count     int    // how often; the same is told once
 	// MovedTo is where that stands now which was made at a protected path; empty: nothing was made.
 	MovedTo string
@@ -99,7 +112,7 @@ type Operation string
 // The operations that are told.
 const (
 	Writing    Operation = "write"   // a path: making, changing, moving or removing what stands there
-	Connecting Operation = "connect" // an address
+	Connecting Operation = "connect" // an address, or the absolute path of a Unix socket
 	Socketing  Operation = "socket"  // a family of sockets
 )
 
@@ -119,6 +132,35 @@ type UnavailableError struct{ Reasons []string }
 func (e *UnavailableError) Error() string {
 	return fmt.Sprintf("processes cannot be confined on this machine (%s); run the daemon where Landlock or user namespaces are allowed, "+
 		`or set "sandbox": {"required": false} to run them unconfined`, strings.Join(e.Reasons, "; "))
+}
+
+// The folders in the one that Place.Above names.
+const (
+	upperFolder = "upper" // what was written
+	workFolder  = "work"  // the kernel's own
+	viewFolder  = "view"  // empty; both are seen there by what is confined
+)
+
+// LayerFolders returns the folders that must be in the one that Place.Above names.
+func LayerFolders() []string { return []string{upperFolder, workFolder, viewFolder} }
+
+// Upper returns the folder that gets what is written at a place with Above.
+func (p Place) Upper() string { return filepath.Join(p.Above, upperFolder) }
+
+// source is where that is taken from which stands at the place.
+func (p Place) source() string {
+	if p.Above != "" {
+		return filepath.Join(p.Above, viewFolder)
+	}
+	return cmp.Or(p.Source, p.Path)
+}
+
+// elsewhere is what stands at a place without namespaces: its source where it is, or the folder that may be written.
+func (p Place) elsewhere() string {
+	if p.Above != "" {
+		return p.Upper()
+	}
+	return cmp.Or(p.Source, p.Path)
 }
 
 // within says that path is dir or lies below it. Both are clean.

@@ -120,19 +120,24 @@ func (m member) isEnding() bool {
 
 // name is the command line, or what the kernel calls the process if that is not to be had.
 func (m member) name() string {
-	const most = 80
 	line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", m.pid))
 	line = bytes.TrimRight(line, "\x00")
 	if len(line) == 0 {
 		line = []byte(m.comm)
 	}
+	return shownLine(string(line))
+}
+
+// shownLine returns at most 80 characters of a command line, without those that do not print.
+func shownLine(line string) string {
+	const most = 80
 	clean := func(r rune) rune {
 		if !unicode.IsPrint(r) {
 			return ' '
 		}
 		return r
 	}
-	runes := []rune(strings.Map(clean, strings.ToValidUTF8(string(line), "\uFFFD")))
+	runes := []rune(strings.Map(clean, strings.ToValidUTF8(line, "\uFFFD")))
 	if len(runes) > most {
 		runes = append(runes[:most-1], '…')
 	}

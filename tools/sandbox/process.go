@@ -16,6 +16,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// manyRefusals is how often a host is refused to a tree before Refused says so. Ours: programs that give up have done so by then,
+// and those that do not would go on until their time limit.
+const manyRefusals = 10
+
 // manyDenials is how many different denials of one process are noted.
 const manyDenials = 50
 
@@ -50,9 +54,17 @@ type Command struct {
 	Extra []*os.File
 	// Policy says what the process may do.
 	Policy Policy
-	denied func([]Denial)  // hears what it was denied, once it has ended; nil: nobody does
-	after  func() []Denial // see Box.After
+	// Keep decides what becomes of what still runs when the main process has ended by itself; nil: all of it is killed.
+	Keep  Keep
+	ended func(Exit)      // is called with its exit, before Done is closed; nil: nothing is
+	after func() []Denial // see Box.After
 }
+
+// A Keep is called when processes of a tree still run 100 ms after the main process has exited by itself. code is its exit code,
+// left how many of the others have no parent among them. Keep returns how many of those may go on, the oldest first, each with
+// everything that it has started; the rest is killed. done is closed when nothing of the tree is left. All output that the main
+// process has written was handed on before.
+type Keep func(code, left int, done <-chan struct{}) int
 
 // A Process is a started command with everything that it starts.
 type Process struct {
@@ -65,10 +77,19 @@ type Process struct {
 	exit    Exit
 	done    chan struct{}
 	outputs []*capture
-	fence   fence // what confines it
-	denied  func([]Denial)
-	after   func() []Denial
-	id      string
+	report  *capture // one of outputs; nil: there is none
+	args    []string
+	keep    Keep
+	// stopping is set by Stop, outlived is closed when something goes on, and main is how the main process has ended then.
+	stopping atomic.Bool
+	outlived chan struct{}
+	main     Exit
+	fence    fence // what confines it
+	ended    func(Exit)
+	after    func() []Denial
+	id       string
+
+	insisted chan Denial // one place
 
 	mu      sync.Mutex
 	refused []Denial // by others than the guard
@@ -81,6 +102,8 @@ type Exit struct {
 	Signal string // "SIGTERM", ...; empty when it ended by itself
 	// LeftBehind is what was still running when the main process had ended, and was killed then.
 	LeftBehind []Left
+	// Kept is what goes on, as Command.Keep has said. Only Main returns it.
+	Kept []Left
 	// Stuck is what the kernel still holds although it was killed.
 	Stuck   []Left
 	MaxRSS  int64 // bytes, of the largest process of the tree that was waited for
@@ -88,6 +111,9 @@ type Exit struct {
 	Output  error // why the output was not taken to its end; nil: it was
 	// Denials is what the tree was not let do, as far as that is noticed, at most 50 of them: what was taken away first.
 	Denials []Denial
+	// Created are the paths on the disk at which the tree was about to make a file where nothing stood, as far as that is noticed:
+	// in Full, and at most 256 of them.
+	Created []string
 }
 
 // A Left is a process that outlived its call.
@@ -99,8 +125,9 @@ type Left struct {
 // Start starts c. An error says that nothing was started; an *UnavailableError, that nothing here can confine it.
 func (r *Runner) Start(c Command) (*Process, error) {
 	p := &Process{
-		runner: r, marker: r.newMarker(c.ID), since: ticks(), denied: c.denied, after: c.after, id: c.ID,
-		exited: make(chan struct{}), done: make(chan struct{}),
+		runner: r, marker: r.newMarker(c.ID), since: ticks(), ended: c.ended, after: c.after, id: c.ID,
+		args: c.Args, keep: c.Keep, exited: make(chan struct{}), done: make(chan struct{}), outlived: make(chan struct{}),
+		insisted: make(chan Denial, 1),
 	}
 	if err := r.enter(p); err != nil {
 		return nil, err
@@ -137,6 +164,9 @@ func (p *Process) start(c Command) (err error) {
 			return fmt.Errorf("making a pipe: %w", err)
 		}
 		defer far.Close()
+		if w == c.Report {
+			p.report = output
+		}
 		p.outputs, files = append(p.outputs, output), append(files, far)
 	}
 	environ := append(c.Env[:len(c.Env):len(c.Env)], MarkerName+"="+p.marker)
@@ -161,6 +191,7 @@ func (p *Process) closeOutputs() {
 // Stop asks for the end of the tree and returns at once: SIGTERM to all of it, SIGKILL after 2 s, and Done at most
 // 5 s after that. It may be called often, and after the end.
 func (p *Process) Stop() {
+	p.stopping.Store(true)
 	if p.claimed.CompareAndSwap(false, true) {
 		go p.end()
 	}
@@ -169,7 +200,14 @@ func (p *Process) Stop() {
 // Done is closed when nothing of the tree is left, or what is left is listed as stuck, and all output was handed on.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
-// Wait waits for Done and says how the tree has ended.
+// Outlived is closed when the main process has ended and something goes on, as Command.Keep has said. Main then returns how the
+// main process has ended. Stop ends what goes on, and Done is closed when nothing is left.
+func (p *Process) Outlived() <-chan struct{} { return p.outlived }
+
+// Main returns how the main process has ended. It is for after Outlived is closed.
+func (p *Process) Main() Exit { return p.main }
+
+// Wait waits for Done and says how the tree has ended. When something has gone on, the exit code is not known.
 func (p *Process) Wait() Exit {
 	<-p.done
 	return p.exit
@@ -181,8 +219,7 @@ func (p *Process) supervise() {
 	awaitExit(p.child.Pid)
 	close(p.exited)
 	if p.claimed.CompareAndSwap(false, true) {
-		p.settle(patience)
-		p.conclude()
+		p.finishMain()
 	}
 }
 
@@ -213,7 +250,9 @@ func (p *Process) refuse(d Denial) {
 	defer p.mu.Unlock()
 	for i := range p.refused {
 		if o := &p.refused[i]; o.Operation == d.Operation && o.Target == d.Target {
-			o.Count++
+			if o.Count++; o.Count == manyRefusals {
+				p.insist(*o)
+			}
 			return
 		}
 	}
@@ -221,6 +260,17 @@ func (p *Process) refuse(d Denial) {
 		p.refused = append(p.refused, d)
 	}
 }
+
+// insist passes the first host that was refused so often.
+func (p *Process) insist(d Denial) {
+	select {
+	case p.insisted <- d:
+	default:
+	}
+}
+
+// Refused returns a channel that has one value once the same host was refused 10 times to the tree, by [Runner.Denied].
+func (p *Process) Refused() <-chan Denial { return p.insisted }
 
 func (p *Process) others() []Denial {
 	p.mu.Lock()
@@ -259,16 +309,41 @@ func (p *Process) conclude() {
 	} else { // stuck in the kernel: collected whenever it comes out
 		go func() { <-p.exited; _, _ = collect(p.child) }()
 	}
-	denials := append(p.unfence(), p.others()...)
+	if p.hasOutlived() {
+		p.exit.Code, p.exit.Signal = -1, "" // those were the main process's
+	}
+	p.notify(&p.exit, p.unfence())
+	p.runner.leave(p)
+	close(p.done)
+}
+
+// notify notes in the exit what was denied to the tree up to now, by what confines it and by others, and passes it to the box.
+func (p *Process) notify(exit *Exit, confined []Denial) {
+	denials := append(confined, p.others()...)
 	if p.after != nil {
 		denials = append(p.after(), denials...)
 	}
-	p.exit.Denials = denials[:min(len(denials), manyDenials)]
-	if p.denied != nil {
-		p.denied(p.exit.Denials)
+	exit.Denials = denials[:min(len(denials), manyDenials)]
+	if p.ended != nil {
+		p.ended(*exit)
 	}
-	p.runner.leave(p)
-	close(p.done)
+}
+
+func (p *Process) hasOutlived() bool {
+	select {
+	case <-p.outlived:
+		return true
+	default:
+		return false
+	}
+}
+
+// closeReport ends the report, so that its reader has all that the main process has written to it.
+func (p *Process) closeReport() {
+	if p.report != nil {
+		_ = p.report.finish() // a Report takes what comes
+		p.outputs = slices.DeleteFunc(p.outputs, func(o *capture) bool { return o == p.report })
+	}
 }
 
 func (p *Process) collect() {

@@ -50,3 +50,9 @@ func (p *Process) members() []member {
 	}
 	return []member{{p.child.Pid}}
 }
+
+// finishMain ends the tree when the main process has ended by itself: here nothing goes on.
+func (p *Process) finishMain() {
+	p.settle(patience)
+	p.conclude()
+}

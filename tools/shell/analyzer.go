@@ -21,6 +21,8 @@ type analyzer struct {
 
 	functions   map[string]function
 	renamed     map[string]string // by hash -p: what a name runs
+	aliases     map[string]string // of git's configuration
+	looked      bool              // see Setting
 	instanced   int               // commands listed for the values of variables
 	substituted []*feed           // what process substitutions print
 	stdin       *feed             // what the present command reads; nil: what the script itself does, or a file
@@ -76,6 +78,7 @@ func (a *analyzer) result(last string) Analysis {
 		a.blame()
 	}
 	out := a.out
+	out.Background = out.Background || slices.ContainsFunc(out.Commands, Command.detaches)
 	out.Walked = a.walked
 	if out.Err == nil && !a.early {
 		out.Last = last
@@ -87,6 +90,12 @@ func (a *analyzer) result(last string) Analysis {
 	}
 	out.Unlisted = out.Unlisted || out.Err != nil
 	return out
+}
+
+// detaches reports whether what the command runs is meant to outlive the script.
+func (c Command) detaches() bool {
+	name := path.Base(c.Name)
+	return name == "nohup" || name == "setsid"
 }
 
 // blame sees to it that whoever looks at the parts of a script that is not
@@ -265,12 +274,11 @@ func (a *analyzer) read(paths ...string) {
 	}
 }
 
-func (a *analyzer) write(paths ...string) {
+func (a *analyzer) write(m Manner, paths ...string) {
 	for _, full := range a.seen(paths...) {
 		a.out.Writes = addTo(a.out.Writes, full)
 		if a.current != nobody {
-			c := &a.out.Commands[a.current]
-			c.Writes = addTo(c.Writes, full)
+			a.out.Commands[a.current].writes(m, full)
 		}
 	}
 }

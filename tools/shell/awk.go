@@ -83,7 +83,7 @@ func (a *analyzer) awkDoes(program string) {
 		}
 	}
 	each(awkNames.reads, func(name string) { a.read(literalWord(name).path) })
-	each(awkNames.writes, func(name string) { a.write(literalWord(name).path) })
+	each(awkNames.writes, func(name string) { a.write(Fills, literalWord(name).path) })
 	each(awkNames.starts, func(text string) { a.deniedText("awk", []Word{{Text: text}}) })
 }
 

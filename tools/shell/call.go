@@ -119,6 +119,9 @@ func (a *analyzer) runAs(i int, words []Word, assigns []assign, text string) (la
 		if why != changesFiles && why != mayAppend {
 			a.unlisted()
 		}
+		if len(a.out.Commands[i].Writes) == 0 && (why != mayAppend || words[0].Text != "nohup") {
+			a.writesOperands(words)
+		}
 		a.readsUnknown(words)
 		a.fedWords(base(words[0].Text))
 	}
@@ -142,12 +145,14 @@ func (a *analyzer) judge(i int, words []Word) (why, last string) {
 		c.Subcommand, c.SubcommandSafe = subcommand(c.Words)
 	}
 	if !ok {
-		a.stranger(base(words[0].Text), words[1:])
-		return "a program that is named by its path can be anything", ""
+		return a.byPath(i, words), ""
 	}
 	args := words[1:]
 	a.carried(name, args)
 	a.subscripts(name, args)
+	if a.looked && (a.tellsOfItself(name, args) || a.aloneCommand(name, args)) {
+		return "", name
+	}
 	switch name {
 	case "timeout", "nice", "stdbuf", "nohup", "command", "builtin":
 		return a.wrapper(i, name, args)
@@ -192,6 +197,16 @@ func (a *analyzer) judge(i int, words []Word) (why, last string) {
 		return why, name
 	}
 	return a.program(name, args)
+}
+
+// byPath judges a program that is named by a path outside the system's directories.
+func (a *analyzer) byPath(i int, words []Word) (why string) {
+	if a.looked && asksItself(words[1:]) {
+		a.out.Commands[i].Alone = true
+		return ""
+	}
+	a.stranger(base(words[0].Text), words[1:])
+	return "a program that is named by its path can be anything"
 }
 
 // systemName is the name to look up: bare, or in one of the directories that

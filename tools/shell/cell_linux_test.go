@@ -32,6 +32,12 @@ type cell struct {
 	ran    int
 }
 
+// asked is what a cell is to run.
+type asked struct {
+	Script  string
+	Environ map[string]string
+}
+
 // found is what a script has left behind.
 type found struct {
 	Changes []string // of files, exported variables and processes; a line each
@@ -94,10 +100,10 @@ func openCell(t testing.TB) *cell {
 }
 
 // run runs a script and tells what it has left behind.
-func (c *cell) run(t testing.TB, script string) (f found) {
+func (c *cell) run(t testing.TB, script string, environ map[string]string) (f found) {
 	t.Helper()
 	c.ran++
-	if err := c.ask.Encode(script); err != nil {
+	if err := c.ask.Encode(asked{script, environ}); err != nil {
 		t.Fatalf("the cell has ended before %q: %v", script, err)
 	}
 	if err := c.answer.Decode(&f); err != nil || f.Trouble != "" {
@@ -117,7 +123,7 @@ func cellMain(dir string) (code int) {
 	_ = answer.Encode(found{})
 	ask := json.NewDecoder(os.Stdin)
 	for {
-		var script string
+		var script asked
 		if err := ask.Decode(&script); err != nil {
 			return 0
 		}
@@ -164,7 +170,7 @@ func newRoom(dir string) (*room, error) {
 	if err := r.furnish(); err != nil {
 		return nil, err
 	}
-	_, report, err := r.bash(":")
+	_, report, err := r.bash(asked{Script: ":"})
 	if err != nil {
 		return nil, err
 	}
@@ -211,14 +217,14 @@ func (r *room) furnish() error {
 }
 
 // run runs a script and compares.
-func (r *room) run(script string) (f found, err error) {
+func (r *room) run(script asked) (f found, err error) {
 	left, report, err := r.bash(script)
 	if err != nil {
 		return f, err
 	}
 	f.Changes = left
 	if dir, exports := told(report); dir != "" { // without: it was stopped
-		if exports != r.exports {
+		if kept(exports, script.Environ) != kept(r.exports, script.Environ) {
 			f.Changes = append(f.Changes, "exports "+exports)
 		}
 		if dir != filepath.Join(r.dir, "tree") {
@@ -267,28 +273,40 @@ func told(report string) (dir, exports string) {
 	return dir, strings.Join(lines, "\n")
 }
 
+// kept are the exports without those that the script was given.
+func kept(exports string, given map[string]string) string {
+	var lines []string
+	for declaration := range strings.SplitSeq("\n"+exports, "\ndeclare -x ") {
+		if name, _, _ := strings.Cut(declaration, "="); given[name] == "" {
+			lines = append(lines, strings.TrimSpace(declaration))
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
 // bash runs a script as a read-only call does. left are the processes that go
 // on after it, but for those of a substitution, which nobody waits for.
-func (r *room) bash(script string) (left []string, report string, err error) {
+func (r *room) bash(script asked) (left []string, report string, err error) {
 	tree := filepath.Join(r.dir, "tree")
 	in, out, err := os.Pipe()
 	if err != nil {
 		return nil, "", err
 	}
 	defer in.Close()
-	cmd := exec.Command("/bin/bash", "--noprofile", "--norc", "-c", script)
+	cmd := exec.Command("/bin/bash", "--noprofile", "--norc", "-c", script.Script)
 	cmd.Dir, cmd.ExtraFiles = tree, []*os.File{out}
-	cmd.Env = append(ReadOnlyEnv([]string{
-		"HOME=" + filepath.Join(r.dir, "home"), "TMPDIR=" + filepath.Join(r.dir, "tmp"), "PATH=" + tree + ":.:/usr/bin:/bin", "PWD=" + tree, "TERM=dumb",
-	}, filepath.Join(r.dir, "home"), []string{tree}), GitHardening()...)
-	cmd.Env = append(cmd.Env, "BASH_ENV="+r.prelude)
+	cmd.Env = append(GitHardening(), "HOME="+filepath.Join(r.dir, "home"), "TMPDIR="+filepath.Join(r.dir, "tmp"), "PATH=/usr/bin:/bin",
+		"PWD="+tree, "TERM=dumb", "PAGER=cat", "BASH_ENV="+r.prelude)
+	for name, value := range script.Environ {
+		cmd.Env = append(cmd.Env, name+"="+value)
+	}
 	if err := cmd.Start(); err != nil {
 		return nil, "", errors.Join(err, out.Close())
 	}
 	_ = out.Close()
 	stop := time.AfterFunc(limit, func() { _ = unix.Kill(-1, unix.SIGKILL) })
 	_ = cmd.Wait() // most scripts are nonsense and fail
-	if unix.Kill(-1, 0) == nil && !strings.Contains(script, "<(") {
+	if unix.Kill(-1, 0) == nil && !strings.Contains(script.Script, "<(") {
 		left = r.leftovers()
 	}
 	_ = unix.Kill(-1, unix.SIGKILL)

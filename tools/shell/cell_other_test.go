@@ -16,4 +16,4 @@ func openCell(t testing.TB) *cell {
 	return nil
 }
 
-func (c *cell) run(testing.TB, string) (f found) { return f }
+func (c *cell) run(testing.TB, string, map[string]string) (f found) { return f }

@@ -19,6 +19,10 @@ type Command struct {
 	// SubcommandSafe: the options that Subcommand leaves out lead git neither
 	// out of the directory below it nor to another setting or program.
 	SubcommandSafe bool
+	// Alias is the name of the alias of git's configuration that was judged by what it
+	// stands for. A command of git of that name, also one that is a program of its own,
+	// would run instead. Empty: it is none.
+	Alias string
 	// Assigns are the names assigned in front of it, or of a wrapper that is
 	// looked through, or in an assignment alone, apart from those on the fixed
 	// list of harmless ones with a plain literal value. No allow rule passes
@@ -36,6 +40,7 @@ type Command struct {
 	// [Analysis].Reads. Those that a wrapper's command names are not the
 	// wrapper's.
 	Reads, Writes []string
+	manners       []Manner // of Writes, one for each
 	// Unlisted: it may read or write paths that are not in Reads and Writes.
 	Unlisted bool
 	// Vague: it is Unlisted since it reads or copies what a word of it names, and
@@ -46,8 +51,8 @@ type Command struct {
 	// the content of other files.
 	Names bool
 	// Tracked are directories, in the forms of [Analysis].Reads, of which it shows
-	// content that git keeps; "." is the whole repository. Names is set all the same
-	// where it shows no other content of what it reads.
+	// content that git keeps; "." is the whole repository, and DIR/. that of DIR. Names
+	// is set all the same where it shows no other content of what it reads.
 	Tracked []string
 	// Flags are those of a search through directories that was understood in full;
 	// nil: it is none, or was not.
@@ -77,6 +82,9 @@ type Command struct {
 	// ReadOnly: by itself it is. The script still may not be, but then at least
 	// one of its commands or redirections is not, or it is Opaque.
 	ReadOnly bool
+	// Alone: it is ReadOnly only in a script that is, and with processes that the
+	// sandbox keeps from changing anything: it may run or write more than its words say.
+	Alone bool
 	// ForkBomb: it is no command but a function, under its name, that starts
 	// copies of itself beside itself whenever it is called.
 	ForkBomb bool

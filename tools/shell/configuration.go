@@ -39,10 +39,10 @@ func Configuration(name string) []string {
 
 // wide are programs that read what no list of places holds: processes and what
 // the kernel shows to each of them, the state of the system below /run and
-// /var, or packages wherever they were installed.
+// /var, or packages and toolchains wherever they were installed.
 const wide = " ps pgrep pidof pstree top lsof fuser free w vmstat iostat" +
 	" df findmnt mount lsblk lscpu lsmod lsusb ss netstat ip ifconfig hostname who users uptime" +
-	" dpkg dpkg-query lsb_release pip pip3 "
+	" dpkg dpkg-query lsb_release pip pip3 go npm gh "
 
 // ReadsWidely reports whether a program of the table reads more than its words
 // and its configuration name, so that it needs to see all that may be seen.
@@ -57,7 +57,21 @@ const builtins = " : . [ [[ (( alias bg bind break builtin caller cd command com
 	" enable eval exec exit export false fc fg getopts hash help history jobs kill let local logout mapfile popd printf pushd pwd" +
 	" read readarray readonly return set shift shopt source suspend test times trap true type typeset ulimit umask unalias unset wait "
 
-// Searched reports whether bash looks for the command along PATH.
+// LooksAround reports whether a program of the table, even asked for a version or a
+// setting, may run another version of itself that the workspace names, ask the network
+// for a newer one, or keep a log: only where it is confined does it just read.
+func LooksAround(name string) bool { return listed(" go npm gh ", base(name)) }
+
+// Searched reports whether the command is looked for along PATH.
 func (c Command) Searched() bool {
-	return c.Literal && c.Name != "" && !strings.Contains(c.Name, "/") && !listed(builtins, c.Name)
+	return c.Literal && c.Name != "" && !strings.Contains(c.Name, "/") && (!listed(builtins, c.Name) || c.SearchedByProgram() && !c.byShell())
 }
+
+// SearchedByProgram reports whether not the shell that runs the script looks for the
+// command but a program that it starts.
+func (c Command) SearchedByProgram() bool {
+	return !listed(" eval command builtin expansion ", c.Via) && c.Via != ""
+}
+
+// byShell: another shell runs it, which has the same builtins.
+func (c Command) byShell() bool { return strings.HasSuffix(c.Via, " -c") }

@@ -36,6 +36,13 @@ func FuzzAnalyze(f *testing.F) {
 	})
 }
 
+// environs are environments in which scripts are run: values that are flags, patterns, several words, commands or devices.
+var environs = []map[string]string{
+	nil,
+	{"f": "a.txt", "x": "-delete", "dir": "sub", "F": "b c.txt", "name": "--output=out", "out": "-o"},
+	{"f": "*.txt", "x": "$(touch out)", "dir": "sub;touch out", "F": "a\ntouch out", "name": "`touch out`", "out": "-exec touch out {} +"},
+}
+
 // FuzzReadOnlyChangesNothing runs what was judged read-only, of scripts that a
 // writer makes of the bytes, with the real bash in a cell: whoever reads a
 // script differently from bash is found out here.
@@ -85,17 +92,29 @@ func scripted(n int) (all [][]byte) {
 
 func checkHarmless(t *testing.T, c *cell, script string) {
 	t.Helper()
-	a := Analyze(script)
+	for i, environ := range environs {
+		if i == 0 || strings.Contains(script, "$") {
+			checkHarmlessIn(t, c, script, environ)
+		}
+	}
+}
+
+func checkHarmlessIn(t *testing.T, c *cell, script string, environ map[string]string) {
+	t.Helper()
+	a := AnalyzeIn(script, Setting{Environ: environ})
 	checkConsistent(t, script, a)
 	if !a.ReadOnly {
 		return
 	}
-	found := c.run(t, script)
+	if len(a.Steered(environ)) > 0 {
+		return
+	}
+	found := c.run(t, script, environ)
 	if a.Concurrent && found.Dir != "" {
-		t.Errorf("%q was judged concurrent, and ended in %s", script, found.Dir)
+		t.Errorf("%q with %q was judged concurrent, and ended in %s", script, environ, found.Dir)
 	}
 	if len(found.Changes) > 0 {
-		t.Errorf("%q was judged read-only, and changed:\n%s", script, strings.Join(found.Changes, "\n"))
+		t.Errorf("%q with %q was judged read-only, and changed:\n%s", script, environ, strings.Join(found.Changes, "\n"))
 	}
 }
 

@@ -12,8 +12,9 @@ import (
 )
 
 // gitGlobal are the flags before the command. Absent on purpose: -c and
-// --config-env (any setting), -C, --git-dir, --work-tree (another repository
-// and its settings), --exec-path=, -p.
+// --config-env (any setting), --git-dir, --work-tree (another repository and its
+// settings), --exec-path=, -p. So is -C, which is followed like cd where every
+// repository is looked at.
 const gitGlobal = "-P --no-pager --no-optional-locks --literal-pathspecs --no-replace-objects --icase-pathspecs --glob-pathspecs" +
 	" --noglob-pathspecs --version --help --no-lazy-fetch --no-advice"
 
@@ -26,7 +27,12 @@ var gitSteers = map[string]string{
 // gitCommand judges a call of git.
 func (a *analyzer) gitCommand(args []Word) (why, last string) {
 	a.out.Git = true
-	if a.elsewhere() {
+	outer := a.cwds
+	defer func() { a.cwds = outer }()
+	if a.looked {
+		args = a.gitDirectory(args)
+	}
+	if a.elsewhere() && !a.looked || a.cwds == nil {
 		return "git in another directory has that repository's settings", "git"
 	}
 	global := program{flags: gitGlobal, refused: gitSteers, operands: textOperands, ordered: true}
@@ -49,11 +55,40 @@ func (a *analyzer) gitCommand(args []Word) (why, last string) {
 	}
 	last = "git " + sub.Text
 	p, ok := gitPrograms[sub.Text]
+	if sub.Text == "submodule" { // it looks into each of them
+		ok = a.looked
+	}
+	if alias, has := a.aliases[sub.Text]; !ok && has {
+		return a.gitAlias(sub.Text, alias, rest)
+	}
 	if !ok {
 		why, _ = a.gitRefused("`" + last + "` is not among the commands known to only read")
 		return why, last
 	}
 	return a.gitUse(p, sub.Text, rest), last
+}
+
+// gitDirectory follows the options -C in front of the others, for this call alone.
+func (a *analyzer) gitDirectory(args []Word) (rest []Word) {
+	for len(args) > 1 && args[0].Literal && args[0].Text == "-C" {
+		dir := args[1]
+		args = args[2:]
+		if dir.holds() || dir.path == "" || dir.shape > one {
+			a.cwds = nil
+			return args
+		}
+		var dirs []string
+		for _, cwd := range a.cwds {
+			for _, p := range dir.paths() {
+				dirs = addTo(dirs, join(cwd, p))
+			}
+		}
+		a.cwds = dirs
+	}
+	if len(a.cwds) > maxCwds {
+		a.cwds = nil
+	}
+	return args
 }
 
 func (a *analyzer) gitRefused(why string) (string, string) {
@@ -78,6 +113,7 @@ func (a *analyzer) gitUse(p *program, sub string, args []Word) string {
 	if !any || sub == "diff" && !use.has("--no-index") {
 		a.gitShows(sub, use)
 	}
+	a.out.Commands[a.current].Dirs = a.cwds
 	a.out.Commands[a.current].Names = !any && (listed(gitListing, sub) || !patterned(use) || !showsContent(sub, use))
 	return ""
 }
@@ -254,6 +290,13 @@ func gitNotes(use usage) string {
 		return ""
 	}
 	return "it changes notes"
+}
+
+func gitSubmodule(use usage) string {
+	if len(use.operands) == 0 || firstIs(use, "status") {
+		return ""
+	}
+	return "it changes submodules"
 }
 
 // gitVar: for the name and address of a person who has set none, git may ask

@@ -59,12 +59,17 @@ func (a *analyzer) gitShows(sub string, use usage) {
 	}
 	switch {
 	case sub == "blame" || sub == "annotate":
-	case len(use.operands) > 0 && (sub == "show" || sub == "cat-file") && !slices.ContainsFunc(use.operands, func(w Word) bool { return !inRevision(w) }):
+	case !a.elsewhere() && len(use.operands) > 0 && (sub == "show" || sub == "cat-file") && !slices.ContainsFunc(use.operands, func(w Word) bool { return !inRevision(w) }):
 	case len(limits) > 0 && !patterned(usage{operands: limits}) && !slices.ContainsFunc(limits, func(w Word) bool { return !positive(w) }):
 		for _, w := range limits {
 			c.Tracked = append(c.Tracked, a.seen(w.paths()...)...)
 		}
 	default:
-		c.Tracked = a.seen(".")
+		for _, dir := range a.seen(".") {
+			if dir != "." {
+				dir += "/."
+			}
+			c.Tracked = append(c.Tracked, dir)
+		}
 	}
 }

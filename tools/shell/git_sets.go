@@ -48,6 +48,24 @@ func (c Command) GitChange() (g GitChange, ok bool) {
 	return g, len(g.Keys) > 0 || g.Worktrees || g.Submodules
 }
 
+// gitShows are commands of git that change nothing but what git keeps to be faster.
+const gitShows = " status diff log show blame annotate grep ls-files ls-tree ls-remote rev-parse rev-list describe cat-file for-each-ref" +
+	" shortlog show-ref name-rev merge-base count-objects diff-tree diff-index check-ignore check-attr var version help "
+
+// GitWork reports whether the command is a git that may change the repository it works in, and returns the directory that -C
+// leads to, as GitChange.Dir.
+func (c Command) GitWork() (dir string, ok bool) {
+	words := c.Words
+	if c.Subcommand != nil {
+		words = c.Subcommand
+		dir = directoryFlag(c.Words[:len(c.Words)-len(c.Subcommand)+1])
+	}
+	if c.ReadOnly || c.Remote || len(words) < 2 || words[0].Text != "git" && !strings.HasSuffix(words[0].Text, "/git") {
+		return "", false
+	}
+	return dir, !listed(gitShows, words[1].Text)
+}
+
 // of notes what a command of git changes.
 func (g *GitChange) of(command string, args []Word) {
 	named := plainWords(args)

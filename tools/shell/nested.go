@@ -82,7 +82,7 @@ func (a *analyzer) shell(i int, name string, args []Word) (why, last string) {
 	}
 	a.lookThrough(i)
 	cwds, moved, early, variables := a.cwds, a.moved, a.early, a.variables
-	a.variables = nil // its variables are its own
+	a.variables = a.inheritedVariables()
 	commands, redirects := len(a.out.Commands), len(a.out.Redirects)
 	last = a.scriptIn(name+" -c", text.Text, syntax.LangBash)
 	if a.cwds, a.moved = cwds, moved; name == "sh" || name == "dash" {

@@ -46,8 +46,11 @@ type program struct {
 	// names are the flags with which it shows names and facts only, "*": always,
 	// unless one of content or a file that a flag names says otherwise.
 	names, content string
-	// writes: the operands are written.
-	writes writeKind
+	// writes: the operands are written, and how. With a flag of anew something is put
+	// there; with one of spares nothing that is absent is made.
+	writes       writeKind
+	how          Manner
+	anew, spares string
 	// only its version is known to be harmless.
 	only bool
 	// check says what else is wrong, or nothing.
@@ -198,7 +201,7 @@ func (a *analyzer) operands(p *program, use usage) (why string) {
 		a.unlisted()
 	}
 	if p.writes != writesNothing {
-		return a.writeOperands(p, named)
+		return a.writeOperands(p, use, named)
 	}
 	if len(named) == 0 && (p.here == "*" || p.here != "" && use.has(strings.Fields(p.here)...)) {
 		a.read(".")
@@ -214,6 +217,17 @@ func (a *analyzer) operands(p *program, use usage) (why string) {
 	return ""
 }
 
+// manner is how the call writes its operands.
+func (p *program) manner(use usage) Manner {
+	switch {
+	case p.spares != "" && use.has(strings.Fields(p.spares)...):
+		return Nested
+	case p.anew != "" && use.has(strings.Fields(p.anew)...):
+		return Places
+	}
+	return p.how
+}
+
 func spreading(words []Word) bool {
 	for _, w := range words {
 		if w.shape > one {
@@ -223,7 +237,7 @@ func spreading(words []Word) bool {
 	return false
 }
 
-func (a *analyzer) writeOperands(p *program, named []Word) (why string) {
+func (a *analyzer) writeOperands(p *program, use usage, named []Word) (why string) {
 	if p != filePrograms["tee"] {
 		why = changesFiles
 	}
@@ -239,10 +253,12 @@ func (a *analyzer) writeOperands(p *program, named []Word) (why string) {
 			continue
 		}
 		why = changesFiles
-		a.writeOperand(w)
 		if p == filePrograms["mv"] && i < len(named)-1 {
+			a.writeOperand(Replaces, w)
 			a.writeInto(named[len(named)-1], w)
+			continue
 		}
+		a.writeOperand(p.manner(use), w)
 	}
 	return why
 }
@@ -254,7 +270,7 @@ func (a *analyzer) writeInto(dir, from Word) {
 	}
 	for _, to := range dir.paths() {
 		for _, p := range from.paths() {
-			a.write(strings.TrimSuffix(to, "/") + "/" + base(strings.TrimSuffix(p, "/")))
+			a.write(Nested, strings.TrimSuffix(to, "/")+"/"+base(strings.TrimSuffix(p, "/")))
 		}
 	}
 }
@@ -313,9 +329,12 @@ func quietDevice(name string) bool {
 	return len(name) == len("fd/0") && strings.HasPrefix(name, "fd/") && isNumber(name[len("fd/"):])
 }
 
-func (a *analyzer) writeOperand(w Word) {
+func (a *analyzer) writeOperand(m Manner, w Word) {
+	if w.holds() {
+		m = Fills // of the directory that holds what it stands for
+	}
 	if w.path == "" || w.holds() {
 		a.unlisted()
 	}
-	a.write(w.paths()...)
+	a.write(m, w.paths()...)
 }

@@ -80,16 +80,19 @@ var filePrograms = map[string]*program{
 	"dpkg":       {flags: "-l -L -s -S -p --list --listfiles --status --search --print-avail --get-selections --print-architecture --version", operands: textOperands, style: oneByOne, check: someFlag},
 	"dpkg-query": {flags: "-l -L -s -S -p -W -f: --list --listfiles --status --search --print-avail --show --showformat: --version", operands: textOperands, check: someFlag},
 
-	"touch":    {flags: "-acfhm -d: -r< -t: --date: --no-create --reference< --time: --no-dereference", writes: writesAll},
-	"mkdir":    {flags: "-pv -m: --parents --verbose --mode:", writes: writesAll},
-	"rmdir":    {flags: "-pv --parents --verbose --ignore-fail-on-non-empty", writes: writesAll},
-	"rm":       {flags: "-dfiIrRv --force --recursive --dir --verbose --interactive? --one-file-system --preserve-root? --no-preserve-root", writes: writesAll},
+	"touch":    {flags: "-acfhm -d: -r< -t: --date: --no-create --reference< --time: --no-dereference", writes: writesAll, spares: "-c --no-create"},
+	"mkdir":    {flags: "-pv -m: --parents --verbose --mode:", writes: writesAll, how: Places},
+	"rmdir":    {flags: "-pv --parents --verbose --ignore-fail-on-non-empty", writes: writesAll, how: Replaces},
+	"rm":       {flags: "-dfiIrRv --force --recursive --dir --verbose --interactive? --one-file-system --preserve-root? --no-preserve-root", writes: writesAll, how: Replaces},
 	"tee":      {flags: "-aip --append --ignore-interrupts --output-error?", writes: writesAll},
-	"truncate": {flags: "-co -s: -r< --size: --no-create --reference<", writes: writesAll},
-	"mv":       {flags: "-finTuv --force --interactive --no-clobber --no-target-directory --update? --verbose", writes: writesAll},
-	"cp": {flags: "-abdfHilLnpPrRsTuvx --archive --force --interactive --link --dereference --no-clobber --no-dereference --preserve? --recursive" +
-		" --symbolic-link --no-target-directory --update? --verbose --reflink?", writes: writesLast},
-	"ln": {flags: "-filnPrsTv --force --symbolic --relative --no-dereference --no-target-directory --verbose", writes: writesLast},
+	"truncate": {flags: "-co -s: -r< --size: --no-create --reference<", writes: writesAll, spares: "-c --no-create"},
+	"mv":       {flags: "-finTuv --force --interactive --no-clobber --no-target-directory --update? --verbose", writes: writesAll, how: Places},
+	"cp": {
+		flags: "-abdfHilLnpPrRsTuvx --archive --force --interactive --link --dereference --no-clobber --no-dereference --preserve? --recursive" +
+			" --symbolic-link --no-target-directory --update? --verbose --reflink?", writes: writesLast,
+		anew: "-a -b -d -i -l -n -P -r -R -s -u --archive --interactive --link --no-clobber --no-dereference --recursive --symbolic-link --update",
+	},
+	"ln": {flags: "-filnPrsTv --force --symbolic --relative --no-dereference --no-target-directory --verbose", writes: writesLast, how: Places},
 }
 
 // xzShows: of -d, -l and -t the last one counts.

@@ -7,7 +7,7 @@
 // (another repository's settings), --ignore-submodules=none and =untracked (those of
 // submodules), --dirty (writes the index), --remerge-diff
 // (writes objects), --alternate-refs (runs a program), --filters, ls-remote, fetch, archive, hash-object,
-// fsck, help, submodule, and whatchanged, which an alias may shadow.
+// fsck, help, and whatchanged, which an alias may shadow.
 
 package shell
 
@@ -144,4 +144,5 @@ var gitPrograms = map[string]*program{
 	"version":       {flags: "--build-options", operands: noOperands, check: gitBare},
 	"help":          {operands: textOperands, check: gitBare},
 	"notes":         {operands: textOperands, check: gitNotes},
+	"submodule":     {flags: "-q --quiet --cached --recursive", operands: textOperands, check: gitSubmodule}, // a script that comes with git
 }

@@ -4,7 +4,7 @@
 //
 // Absent on purpose: whatever asks the network or another process (ping, dig,
 // docker, systemctl, gh, kubectl), starts a pager (man, less) or a decompressor
-// (tar, zcat, zgrep), makes a folder for its settings (top), or builds to answer (go list, go doc, make -n).
+// (tar, zcat, zgrep), or makes a folder for its settings (top).
 
 package shell
 
@@ -103,9 +103,7 @@ var systemPrograms = map[string]*program{
 	"openssl": {operands: textOperands, max: 1, check: onlyOperands("version")},
 }
 
-// pip reads what is installed; ReadOnlyEnv keeps it from its own settings and
-// from asking for a newer pip. Absent: freeze, which runs git for what is
-// installed from a checkout, and -o, which asks the network.
+// pip reads what is installed. Absent: -o, which asks the network.
 var pip = &program{
 	flags:    "-V -f -l -v --version --files --local --user --verbose --exclude: --format: --not-required --disable-pip-version-check",
 	operands: textOperands,

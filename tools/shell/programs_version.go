@@ -1,11 +1,7 @@
 // Programs that do too much to be in the other tables, but tell their version when
-// that is all they are asked. They are looked up in the system's places alone (see
-// [ReadOnlyEnv]), never in a project or among shims, which ask the working directory
-// what to run. Each was looked at for what it does before it answers: what it loads,
-// writes, fetches or starts then (gdb starts iconv, so it is absent).
-//
-// What two of them need for that is in [ReadOnlyEnv]: npm keeps no log of the call,
-// and gh does not ask for a newer gh.
+// that is all they are asked. Each was looked at for what it does before it answers:
+// what it loads, writes, fetches or starts then (gdb starts iconv, so it is absent).
+// Others, and help, are in programs_alone.go.
 
 package shell
 

@@ -57,7 +57,7 @@ func (a *analyzer) redirection(r *syntax.Redirect) {
 	a.out.Redirects = append(a.out.Redirects, found)
 	if writes {
 		a.refuse(text, "it writes a file")
-		a.writeOperand(target)
+		a.writeOperand(Fills, target)
 		return
 	}
 	a.input(target, text)

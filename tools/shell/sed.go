@@ -80,12 +80,12 @@ func sedScripts(parts []Word) (why string) {
 func (a *analyzer) sedInPlace(suffix Word, named []Word) {
 	plain := suffix.Literal && !strings.ContainsAny(suffix.Text, "*/")
 	for _, w := range named {
-		a.writeOperand(w)
+		a.writeOperand(Replaces, w)
 		switch {
 		case !plain || suffix.Text != "" && !w.Literal:
 			a.unlisted()
 		case suffix.Text != "":
-			a.write(w.path + suffix.Text)
+			a.write(Places, w.path+suffix.Text)
 		}
 	}
 }
@@ -119,7 +119,7 @@ func (a *analyzer) sedDoes(parts []Word) {
 		a.read(literalWord(name).path)
 	}
 	for _, name := range r.writes {
-		a.write(literalWord(name).path)
+		a.write(Fills, literalWord(name).path)
 	}
 	for _, text := range r.starts {
 		a.deniedText("sed", []Word{{Text: text}})

@@ -1,13 +1,14 @@
 // Package shell says what a bash script would do if bash ran it: which simple
 // commands it holds, whether all it does is read, and the paths it names.
 //
-// It does not know the file system, the environment, the settings, or whether
-// a program of the table is installed; it starts nothing and reads nothing.
-// What it cannot decide it calls not read-only.
+// It does not know the file system, the settings, or which file a program of the
+// table is; it starts nothing and reads nothing. Of the environment it knows what
+// it is told. What it cannot decide it calls not read-only.
 //
-// The answer holds only for a call that runs the way the analysis assumes:
-// bash without rc files, functions, aliases or shell options carried over,
-// with the environment of [ReadOnlyEnv] and, if it runs git, [GitHardening].
+// The answer holds only for a call that runs the way the analysis assumes: bash
+// without rc files, functions, aliases or shell options carried over, programs that
+// obey none of the variables that [Analysis.Steered] finds, and, if it runs git, a
+// repository without the settings of [GitKeyRuns] and [GitReadsMore].
 package shell
 
 import (
@@ -75,7 +76,9 @@ type Analysis struct {
 	// executes, and why: in the form of Reason. No allow rule covers that.
 	// Empty: there is none.
 	Opaque string
-	// Git: it runs git, to be hardened and asked about the repository.
+	// Background: it puts a command into the background itself, with &, coproc, nohup or setsid.
+	Background bool
+	// Git: it runs git, whose repository is to be looked at.
 	Git bool
 	// Last is the program whose exit code becomes the script's ("grep",
 	// "git diff", "["), for [Benign]; empty when that is not certain.
@@ -86,10 +89,48 @@ type Analysis struct {
 	Walked int
 }
 
-// Analyze says what script would do if bash ran it. It is pure and bounded,
-// never panics, and gives the same answer every time.
-func Analyze(script string) Analysis {
-	a := &analyzer{cwds: []string{"."}, current: nobody}
+// A SyntaxError is where a script stops being bash.
+type SyntaxError struct {
+	Line, Column uint // from 1; the column in bytes
+	What         string
+}
+
+// SyntaxError returns where the script does not parse; false: it does, or was not parsed to its end for another reason.
+func (a Analysis) SyntaxError() (SyntaxError, bool) {
+	var parse syntax.ParseError
+	var lang syntax.LangError
+	switch {
+	case !errors.Is(a.Err, ErrNotShell):
+	case errors.As(a.Err, &parse):
+		return SyntaxError{parse.Pos.Line(), parse.Pos.Col(), parse.Text}, true
+	case errors.As(a.Err, &lang):
+		return SyntaxError{lang.Pos.Line(), lang.Pos.Col(), lang.Feature + " is not bash"}, true
+	}
+	return SyntaxError{}, false
+}
+
+// A Setting is what is known of the shell at the moment it starts. The zero value
+// says nothing.
+type Setting struct {
+	// Environ holds variables of its environment: their names and values.
+	Environ map[string]string
+	// Aliases are those of git's configuration, by name.
+	Aliases map[string]string
+	// Looked: before the script runs, the caller looks at the files that command words
+	// lead to, and at the settings of the repositories in all directories that a git is
+	// listed to read, and confines what is [Command.Alone].
+	Looked bool
+}
+
+// Analyze says what script would do if bash ran it, whatever the environment is.
+// It is pure and bounded, never panics, and gives the same answer every time.
+func Analyze(script string) Analysis { return AnalyzeIn(script, Setting{}) }
+
+// AnalyzeIn is [Analyze] for a shell of which more is known: what the script makes
+// of the variables' values is listed as that.
+func AnalyzeIn(script string, s Setting) Analysis {
+	a := &analyzer{cwds: []string{"."}, current: nobody, aliases: s.Aliases, looked: s.Looked}
+	a.variables = exportedTo(script, s.Environ)
 	if err := oversize(script); err != nil {
 		a.fail(err)
 	}

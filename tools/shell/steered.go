@@ -2,7 +2,7 @@
 // something that their words do not name. Pure data and lookups; it reads no
 // environment itself.
 //
-// PATH is absent: what a read-only call keeps of it is in [ReadOnlyEnv].
+// PATH is absent: which file a word leads to by it is not judged here.
 
 package shell
 
@@ -32,6 +32,8 @@ const (
 	steersNode   = ownSettings + " NODE_*"
 	steersPython = ownSettings + " PYTHON*"
 	steersJava   = ownSettings + " CLASSPATH JAVA_TOOL_OPTIONS JDK_JAVA_OPTIONS JDK_JAVAC_OPTIONS _JAVA_OPTIONS"
+	steersGo     = ownSettings + " GO* CGO_* CC CXX AR FC PKG_CONFIG*"
+	steersRust   = ownSettings + " CARGO* RUST*"
 	steersC      = ownSettings + " COMPILER_PATH GCC_EXEC_PREFIX CCC_OVERRIDE_OPTIONS"
 	steersAwk    = "AWKPATH AWKLIBPATH"
 	steersUnzip  = "UNZIP UNZIPOPT ZIPINFO ZIPINFOOPT"
@@ -39,19 +41,19 @@ const (
 )
 
 // steeredBy are the names that a program obeys, by the program's name; a final
-// * stands for any ending. A program that is in none of the tables needs no
-// row: it is never read-only. To be checked against each one's manual.
+// * stands for any ending. To be checked against each one's manual.
 var steeredBy = split(map[string]string{
 	"git": ownSettings + " GIT_ALLOW_PROTOCOL GIT_ALTERNATE_OBJECT_DIRECTORIES GIT_ATTR_SOURCE" +
-		" GIT_CEILING_DIRECTORIES GIT_COMMON_DIR GIT_CONFIG* GIT_DIR" +
-		" GIT_EXEC_PATH GIT_EXTERNAL_DIFF GIT_INDEX_FILE GIT_NAMESPACE GIT_OBJECT_DIRECTORY" +
-		" GIT_PROXY_COMMAND GIT_SSH* GIT_TRACE* GIT_WORK_TREE",
+		" GIT_CEILING_DIRECTORIES GIT_COMMON_DIR GIT_CONFIG* GIT_DIR GIT_DISCOVERY_ACROSS_FILESYSTEM" +
+		" GIT_EXEC_PATH GIT_EXTERNAL_DIFF GIT_GRAFT_FILE GIT_INDEX_FILE GIT_INTERNAL_* GIT_NAMESPACE GIT_OBJECT_DIRECTORY" +
+		" GIT_PROXY_COMMAND GIT_QUARANTINE_PATH GIT_REPLACE_REF_BASE GIT_SHALLOW_FILE GIT_SSH* GIT_TEST_* GIT_TRACE* GIT_WORK_TREE",
 
-	"python": steersPython, "python2": steersPython, "python3": steersPython, "lsb_release": "PYTHON*",
+	"python": steersPython, "python2": steersPython, "python3": steersPython, "lsb_release": steersPython + " LSB_*",
 	"pip": steersPython + " PIP_*", "pip3": steersPython + " PIP_*", "uv": steersPython + " UV_*",
 	"node": steersNode, "nodejs": steersNode, "tsc": steersNode, "eslint": steersNode, "prettier": steersNode,
 	"npm": steersNode + " NPM_* npm_* PREFIX", "deno": ownSettings + " DENO_*", "bun": ownSettings + " BUN_*",
-	"go": ownSettings + " GO*", "golangci-lint": ownSettings + " GO*", "java": steersJava, "javac": steersJava,
+	"go": steersGo, "gofmt": steersGo, "golangci-lint": steersGo, "java": steersJava, "javac": steersJava,
+	"cargo": steersRust, "rustc": steersRust, "rustfmt": steersRust, "rustup": steersRust,
 	"ruby": ownSettings + " RUBY* GEM_*", "perl": ownSettings + " PERL*", "shasum": "PERL*",
 	"php": ownSettings + " PHPRC PHP_INI_SCAN_DIR",
 	"lua": ownSettings + " LUA_*", "gcc": steersC, "g++": steersC, "cc": steersC, "c++": steersC,
@@ -59,15 +61,17 @@ var steeredBy = split(map[string]string{
 	"make": ownSettings + " GNUMAKEFLAGS MAKEFILES MAKEFLAGS", "ghc": ownSettings + " GHC*",
 	"shellcheck": ownSettings + " SHELLCHECK_OPTS",
 
-	"awk": steersAwk, "gawk": steersAwk, "mawk": "MAWKBINMODE", "grep": "GREP_OPTIONS", "egrep": "GREP_OPTIONS",
+	"awk": steersAwk, "gawk": steersAwk, "nawk": steersAwk, "mawk": "MAWKBINMODE", "grep": "GREP_OPTIONS", "egrep": "GREP_OPTIONS",
 	"fgrep": "GREP_OPTIONS",
-	"rg":    "RIPGREP_CONFIG_PATH", "jq": "HOME", "file": "HOME MAGIC", "tar": ownSettings + " TAPE TAR_OPTIONS",
+	"rg":    ownSettings + " RIPGREP_CONFIG_PATH", "fd": ownSettings, "fdfind": ownSettings,
+	"jq": "HOME", "file": "HOME MAGIC", "tar": ownSettings + " TAPE TAR_OPTIONS",
 	"bc":   "BC_ENV_ARGS",
 	"gzip": "GZIP", "zcat": "GZIP", "bzcat": "BZIP BZIP2", "xz": "XZ_DEFAULTS XZ_OPT",
 	"xzcat": "XZ_DEFAULTS XZ_OPT", "unzip": steersUnzip, "zipinfo": steersUnzip,
 	"nm": steersBFD, "objdump": steersBFD, "readelf": steersBFD, "size": steersBFD, "strings": steersBFD,
-	"dpkg": "HOME DPKG_*", "dpkg-query": "HOME DPKG_*", "lsof": "HOME",
+	"dpkg": "HOME DPKG_*", "dpkg-query": "HOME DPKG_*", "lsof": "HOME LSOF*",
 	"tput": "HOME TERMINFO TERMINFO_DIRS TERMCAP", "openssl": ownSettings + " OPENSSL_*",
+	"ss": "PROC_* TCPDIAG_FILE", "ip": "PROC_*", "lsblk": "LIBMOUNT_* BLKID_*", "findmnt": "LIBMOUNT_* BLKID_*", "mount": "LIBMOUNT_* BLKID_*",
 
 	"curl": ownSettings + " CURL_HOME", "wget": ownSettings + " WGETRC", "docker": ownSettings + " DOCKER_*",
 	"gh":   ownSettings + " GH_*",
@@ -76,13 +80,39 @@ var steeredBy = split(map[string]string{
 	"mysql": ownSettings + " MYSQL_*", "rsync": ownSettings + " RSYNC_*",
 })
 
+// plainManuals are the programs and builtins whose manuals name no variable by which
+// they load, run or write something, beside those that count for every program:
+// only locale, terminal, sizes, colours and columns.
+const plainManuals = " arch b2sum base32 base64 basename cal cat cksum cmp column comm cut date df diff diffstat dir dirname dmesg du" +
+	" expand expr factor fmt fold free getconf getent groups hd head help hexdump history hostname iconv id ifconfig iostat join locale" +
+	" logname ls lscpu lsmod lsusb md5sum namei ncal netstat nl nproc numfmt od paste pathchk pgrep pidof pr printenv ps" +
+	" pstree pwd readlink realpath rev seq sha1sum sha224sum sha256sum sha384sum sha512sum shuf sleep sort stat sum" +
+	" sysctl tac tail tee tr tree tsort tty type uname unexpand uniq uptime users vmstat w wc whereis which who whoami xxd yes" +
+	" find sed gsed xargs timeout nice stdbuf nohup bash sh dash " + builtins
+
+// anyProgram are the names that some program obeys. A program of which no list says
+// which are its own may be any of them.
+var anyProgram = append(union(steeredBy), "EDITOR", "VISUAL", "PAGER", "MANPAGER", "BROWSER", "SHELL")
+
 func split(lists map[string]string) map[string][]string {
 	names := make(map[string][]string, len(lists)+len(versionPrograms))
 	for program := range versionPrograms {
 		names[program] = strings.Fields(ownSettings)
 	}
+	for program := range strings.FieldsSeq(plainManuals) {
+		names[program] = nil
+	}
 	for program, list := range lists {
 		names[program] = strings.Fields(list)
+	}
+	return names
+}
+
+func union(lists map[string][]string) (names []string) {
+	for _, program := range slices.Sorted(maps.Keys(lists)) {
+		for _, name := range lists[program] {
+			names = addTo(names, name)
+		}
 	}
 	return names
 }
@@ -106,14 +136,20 @@ func (a Analysis) Steered(set map[string]string) map[int]string {
 			}
 			by[c.Name] = name
 		}
-		for i > 0 && a.Commands[i].DenyOnly {
-			i--
-		}
-		if name != "" && a.Commands[i].ReadOnly {
-			found[i] = name
+		if at := Outermost(a.Commands, i); name != "" && a.Commands[at].ReadOnly {
+			found[at] = name
 		}
 	}
 	return found
+}
+
+// Outermost returns the index under which a command stands for rules: its own, or that
+// of the wrapper that they do not see through.
+func Outermost(commands []Command, i int) int {
+	for i > 0 && commands[i].DenyOnly {
+		i--
+	}
+	return i
 }
 
 // obeys reports whether a variable with that value can make a program load, run
@@ -125,8 +161,17 @@ func obeys(program, name, value string) bool {
 	case harmlessNames[name] && plainValue(name, value):
 		return false
 	}
-	program, _ = systemName(program)
-	return fits(everyProgram, name) || fits(steeredBy[program], name)
+	program = base(program)
+	own, known := steeredBy[program]
+	if !known && program != "" {
+		return fits(everyProgram, name) || fits(anyProgram, name) || strings.HasPrefix(name, capitals(program))
+	}
+	return fits(everyProgram, name) || fits(own, name)
+}
+
+// capitals is what the names of variables begin with that are a program's own.
+func capitals(program string) string {
+	return strings.ToUpper(strings.NewReplacer("-", "_", ".", "_", "+", "X").Replace(program))
 }
 
 // fits reports whether a name is in a list of names, of which some end in *.

@@ -37,7 +37,7 @@ func (a *analyzer) stmt(s *syntax.Stmt) (last string) {
 	}
 	left := s.Background || s.Coprocess || s.Disown
 	if left {
-		a.refuse(a.source(s), "it is left running in the background")
+		a.leave(s)
 	}
 	last = a.command(s.Cmd)
 	a.stdin = stdin
@@ -107,12 +107,18 @@ func (a *analyzer) otherCommand(cmd syntax.Command) {
 	case *syntax.DeclClause:
 		a.decl(c)
 	case *syntax.CoprocClause:
-		a.refuse(a.source(c), "it is left running in the background")
+		a.leave(c)
 		a.stmt(c.Stmt)
 		a.forget() // it is told in variables how to reach it
 	default:
 		a.hidden(a.source(cmd), "this construct is not known to be harmless")
 	}
+}
+
+// leave notes that the script does not wait for the end of a part of it.
+func (a *analyzer) leave(n syntax.Node) {
+	a.refuse(a.source(n), "it is left running in the background")
+	a.out.Background = true
 }
 
 // anywhere says of the commands from an index on that they run later, wherever the

@@ -159,7 +159,7 @@ func TestPathsAfterCd(t *testing.T) {
 		{script: "{ cd a && cat x; } && cat y", reads: "a a/x y a/y"},
 		{script: "echo $(cd a) && cat x", reads: "a x"},
 		{script: "cd a && { cd b; cat x; } && cat y", reads: "a a/b a/x a/b/x a/y a/b/y"},
-		{script: "cd a && rm -rf *", reads: "a", unlisted: true},
+		{script: "cd a && rm -rf *", reads: "a", writes: "a", unlisted: true},
 	} {
 		checkPaths(t, c)
 	}
@@ -176,11 +176,11 @@ func TestPathsInDisguise(t *testing.T) {
 		{script: "cat $'\\x2eenv'", reads: ".env"},
 		{script: "echo .env | xargs cat", reads: ".env", unlisted: true},
 		{script: "tar cf - .", reads: ".", unlisted: true},
-		{script: "tar -C d -czf x.tgz a", reads: "d x.tgz a", unlisted: true},
-		{script: "tar xf x.tgz -C d", unlisted: true},
-		{script: "zip -r out.zip . .env", reads: "out.zip . .env", unlisted: true},
+		{script: "tar -C d -czf x.tgz a", reads: "d x.tgz a", writes: "x.tgz", unlisted: true},
+		{script: "tar xf x.tgz -C d", writes: "d", unlisted: true},
+		{script: "zip -r out.zip . .env", reads: "out.zip . .env", writes: "out.zip", unlisted: true},
 		{script: "rsync -a a b host:c", reads: "a b", unlisted: true},
-		{script: "scp host:a b", unlisted: true},
+		{script: "scp host:a b", writes: "b", unlisted: true},
 	} {
 		checkPaths(t, c)
 	}

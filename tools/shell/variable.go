@@ -23,6 +23,8 @@ type variable struct {
 	values   []string // what it may be, of a loop; patterns as written
 	elements []string // of an array
 
+	environ bool // it is in the environment of what the shell starts, with its value
+
 	lost   bool // something else may have set it since
 	used   bool // something was concluded from it
 	rounds int  // loops around the place where it was set

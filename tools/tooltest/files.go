@@ -77,7 +77,7 @@ var loopback = tools.Reach{Allowed: []string{"127.0.0.1"}}
 // Env is what a call gets that starts no processes. It reaches files by a View of its own, and servers on 127.0.0.1.
 func (f *Files) Env() *tools.Env {
 	return &tools.Env{
-		CallID: "call", Dir: f.Root, Environ: []string{"HOME=" + f.Root}, Files: f.View(), Report: func(tools.Step) {}, Reach: loopback,
+		CallID: "call", Dir: f.Root, Environ: []string{"HOME=" + f.Root}, Files: f.View(), Report: func(tools.Step) {}, First: func(string) bool { return true }, Reach: loopback,
 	}
 }
 

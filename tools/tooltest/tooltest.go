@@ -282,7 +282,7 @@ func (r *Room) Env(action tools.Action) *tools.Env {
 		CallID: "call-" + filepath.Base(r.t.TempDir()), Dir: r.Root, Environ: os.Environ(), Cursors: map[string]int64{},
 		Files: r.places.View(grant, r.memory), Spool: r.outputs, Box: &sandbox.Box{Runner: r.runner}, Tasks: r.tasks, MaxChars: 30_000,
 		Languages: r.languages,
-		Output:    func(*spool.Output) {}, Report: func(tools.Step) {}, Reach: loopback,
+		Output:    func(*spool.Output) {}, Report: func(tools.Step) {}, First: func(string) bool { return true }, Reach: loopback,
 		Deferred: func() []tools.Spec { return nil },
 	}
 }

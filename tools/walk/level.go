@@ -134,21 +134,21 @@ func readWhole(f *os.File) ([]byte, error) {
 
 // ancestors gives the directories from the highest one whose ignore files count for dir down to its parent: up to the
 // top of the repository that dir lies in, else up to top when dir lies below that.
-func ancestors(dir, top string) []string {
+func ancestors(o Options) []string {
 	var above []string
-	for at := dir; ; at = filepath.Dir(at) {
-		if at != dir {
+	for at := o.Dir; ; at = filepath.Dir(at) {
+		if at != o.Dir {
 			above = append([]string{at}, above...)
 		}
 		if _, err := os.Lstat(filepath.Join(at, ".git")); err == nil {
 			return above
 		}
-		if at == filepath.Dir(at) {
+		if at == filepath.Dir(at) || at == o.Bound {
 			break
 		}
 	}
 	for i, at := range above {
-		if at == top {
+		if at == o.Top {
 			return above[i:]
 		}
 	}
@@ -157,10 +157,11 @@ func ancestors(dir, top string) []string {
 
 // outset gives the level of dir's parent, nil when nothing above counts, and the path of dir below the highest
 // directory that does, with a slash, as full paths begin. Parents that cannot be opened have no rules.
-func outset(dir, top string, global Rules) (*level, string, []error) {
+func outset(o Options, global Rules) (*level, string, []error) {
+	dir := o.Dir
 	var l *level
 	var faults []error
-	above := ancestors(dir, top)
+	above := ancestors(o)
 	if len(above) == 0 {
 		return nil, "", nil
 	}

@@ -15,7 +15,7 @@ import (
 func Missing(root *os.Root, o Options, path string) (taken bool, left Tally) {
 	global, _ := globalRules(o.Environ) // Files tells what cannot be read
 	w := &walker{o: o, global: global}
-	l, prefix, _ := outset(o.Dir, o.Top, global)
+	l, prefix, _ := outset(o, global)
 	w.prefix = prefix
 	dir, err := openRoot(root)
 	if err != nil {

@@ -24,6 +24,8 @@ type Options struct {
 	Dir string
 	// Top is the highest parent whose ignore files count when Dir lies in no repository; none when Dir is not below it.
 	Top string
+	// Bound is the real path of a directory above which no ignore files count; empty: there is none.
+	Bound string
 	// Environ says where the user's git configuration is: HOME, XDG_CONFIG_HOME.
 	Environ []string
 	// Choose is asked about every entry before the ignore files are; path is below the root, kind has type bits only.
@@ -83,7 +85,7 @@ func Files(ctx context.Context, root *os.Root, o Options) (Tally, error) {
 	w := &walker{o: o, global: global, ended: ctx.Err}
 	w.wake.L = &w.mu
 	w.fault("", err)
-	start, prefix, faults := outset(o.Dir, o.Top, global)
+	start, prefix, faults := outset(o, global)
 	w.prefix = prefix
 	for _, err := range faults {
 		w.fault("", err)

@@ -19,6 +19,8 @@ const (
 	Readable
 	// Public lies in one of the system's public directories, and everybody may read it.
 	Public
+	// Scratch lies in a directory for temporary files of the session's own.
+	Scratch
 	// Hidden is the daemon's own: View opens it for nobody.
 	Hidden
 )
@@ -30,16 +32,28 @@ func (w *Workspace) Place(real string) Place {
 	for _, c := range []struct {
 		dirs  []string
 		place Place
-	}{{w.public, Public}, {w.roots, InRoot}, {w.readable, Readable}, {w.hidden, Hidden}} {
+	}{{w.public, Public}, {w.scratch(), Scratch}, {w.roots, InRoot}, {w.readable, Readable}, {w.hidden, Hidden}} {
 		if dir, ok := deepest(c.dirs, real); ok && len(dir) >= len(best) {
 			best, place = dir, c.place
 		}
 	}
-	if place == Public && !everybodyReads(best, real) {
+	switch {
+	case place == Public && !everybodyReads(best, real):
 		return Outside
+	case place == Hidden && w.lent != nil && w.lent(real):
+		return Readable
 	}
 	return place
 }
+
+// Lent reports whether the real path lies in what is hidden as a whole, and may be read all the same.
+func (w *Workspace) Lent(real string) bool {
+	_, hidden := deepest(w.hidden, real)
+	return hidden && w.lent != nil && w.lent(real)
+}
+
+// scratch returns the real paths of the directories for temporary files.
+func (w *Workspace) scratch() []string { return w.anchors[len(w.roots):] }
 
 // HiddenBelow gives a directory of the daemon's own that lies below the one at the real path; empty: there is none.
 func (w *Workspace) HiddenBelow(real string) string {

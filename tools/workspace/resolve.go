@@ -21,8 +21,11 @@ import (
 // A Path is what a name came to.
 type Path struct {
 	Named  string // absolute and cleaned, links as they were named
-	Real   string // links resolved; of what does not exist: its deepest existing parent resolved, and the rest
+	Real   string // on the disk, links resolved; of what does not exist: its deepest existing parent resolved, and the rest
+	Seen   string // Real by the name that calls know: another one for what lies in a directory for temporary files of the session
 	Exists bool
+	// Mapped: the name leads to such a directory by the name of the machine's, which only the session's calls know it by.
+	Mapped bool
 	// Missing is how many components at the end of Real do not exist. 0: it exists.
 	Missing int
 	links   []string // real paths of the links that the name led through
@@ -76,11 +79,18 @@ func (w *Workspace) Resolve(dir, name string) (Path, error) {
 	if !filepath.IsAbs(name) {
 		name = dir + "/" + name
 	}
-	r, err := follow(name)
+	r, err := follow(w, name)
 	if err != nil {
 		return Path{}, err
 	}
-	return Path{Named: r.named, Real: r.at, Exists: r.missing == 0, Missing: r.missing, links: r.passed}, nil
+	return w.path(r.named, r.at, Path{Exists: r.missing == 0, Missing: r.missing, links: r.passed}), nil
+}
+
+// path completes p, which was named so and led to a path that calls know as at.
+func (w *Workspace) path(named, at string, p Path) Path {
+	p.Named, p.Real = named, w.Disk(at)
+	p.Seen, p.Mapped = w.Seen(p.Real), p.Real != at
+	return p
 }
 
 // ResolveEntry gives what Resolve does for the directory that name lies in, with the last part of name behind it: the entry
@@ -101,7 +111,7 @@ func (w *Workspace) ResolveEntry(dir, name string) (Path, error) {
 	if err != nil {
 		return Path{}, err
 	}
-	p.Named, p.Real = name, filepath.Join(p.Real, filepath.Base(name))
+	p = w.path(name, filepath.Join(p.at(), filepath.Base(name)), p)
 	if _, err := os.Lstat(p.Real); err != nil {
 		p.Exists = false
 		p.Missing++
@@ -109,9 +119,17 @@ func (w *Workspace) ResolveEntry(dir, name string) (Path, error) {
 	return p, nil
 }
 
-// follow walks an absolute name to its end.
-func follow(name string) (resolver, error) {
-	r := resolver{named: filepath.Clean(name), at: "/", links: maxLinks}
+// at returns where the walk of the name has ended.
+func (p Path) at() string {
+	if p.Mapped {
+		return p.Seen
+	}
+	return p.Real
+}
+
+// follow walks an absolute name to its end, as the calls of w know names; nil: as the machine does.
+func follow(w *Workspace, name string) (resolver, error) {
+	r := resolver{world: w, named: filepath.Clean(name), at: "/", links: maxLinks}
 	err := r.follow(name)
 	return r, err
 }
@@ -133,8 +151,10 @@ func decodeName(name string) (string, error) {
 	return name, nil
 }
 
-// A resolver walks one name. at is the real path so far, whose last missing components do not exist.
+// A resolver walks one name. at is the path so far, without links and as calls know it, whose last missing components do
+// not exist.
 type resolver struct {
+	world   *Workspace // whose calls are meant; nil: names are the machine's
 	named   string
 	at      string
 	missing int
@@ -166,7 +186,8 @@ func (r *resolver) step(part string) error {
 		r.missing++
 		return nil
 	}
-	info, err := os.Lstat(next)
+	disk := r.disk(next)
+	info, err := os.Lstat(disk)
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
 		r.missing++
@@ -174,14 +195,23 @@ func (r *resolver) step(part string) error {
 	case err != nil:
 		return r.refused(err)
 	}
-	r.at = filepath.Join(parent, spelled(parent, part, info))
+	real := spelled(filepath.Dir(disk), part, info)
+	r.at = filepath.Join(parent, real)
 	if info.Mode()&fs.ModeSymlink != 0 {
-		return r.link(parent, r.at)
+		return r.link(parent, filepath.Join(filepath.Dir(disk), real))
 	}
 	return nil
 }
 
-// link goes on at the target of the link at path, which lies in parent.
+// disk returns where on the disk a path lies.
+func (r *resolver) disk(path string) string {
+	if r.world == nil {
+		return path
+	}
+	return r.world.Disk(path)
+}
+
+// link goes on at the target of the link at the real path, which calls know as lying in parent.
 func (r *resolver) link(parent, path string) error {
 	r.passed = append(r.passed, path)
 	if len(r.passed) > r.links {

@@ -40,6 +40,13 @@ func (t *Tree) Barred(path string, kind fs.FileMode) bool {
 // Root, could then be something that is barred.
 func (t *Tree) Guarded() bool { return t.barred != nil }
 
+// Bound returns the directory for temporary files of the session that Root is or lies in, by its real path: what lies around
+// it is the daemon's; empty: there is none.
+func (t *Tree) Bound() string {
+	dir, _ := deepest(t.ws.scratch(), t.Real)
+	return dir
+}
+
 // Close lets go of the directory.
 func (t *Tree) Close() error { return t.Root.Close() }
 

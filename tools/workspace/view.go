@@ -89,10 +89,23 @@ func Blame(err error, field string) error {
 // Roots gives the real paths of the workspace's roots.
 func (v *View) Roots() []string { return v.ws.Roots() }
 
-// InRoot reports whether a real path is a root or lies below one.
-func (v *View) InRoot(real string) bool {
-	_, ok := deepest(v.ws.roots, real)
-	return ok
+// MayWorkIn reports whether the directory that calls know as path, which has no links in it, lies in a root or in a
+// directory for temporary files of the session.
+func (v *View) MayWorkIn(path string) bool {
+	place := v.ws.Place(v.ws.Disk(path))
+	return place == InRoot || place == Scratch
+}
+
+// Disk does what Workspace.Disk does.
+func (v *View) Disk(path string) string { return v.ws.Disk(path) }
+
+// Leads returns where name leads, as calls know it, without opening anything; name itself, if that cannot be found out.
+func (v *View) Leads(name string) string {
+	p, err := v.ws.Resolve(v.grant.Dir, name)
+	if err != nil {
+		return name
+	}
+	return p.at()
 }
 
 // Learned gives the read states that the call has added, by real path, for Memory.Merge.
@@ -211,9 +224,9 @@ func (v *View) open(p Path, flag int) (*File, error) {
 	return opened, nil
 }
 
-// rootOf opens the root that holds real, or "/", and gives real relative to it.
+// rootOf opens the root or the directory for temporary files that holds real, or "/", and gives real relative to it.
 func (w *Workspace) rootOf(real string) (*os.Root, string, error) {
-	dir, ok := deepest(w.roots, real)
+	dir, ok := deepest(w.anchors, real)
 	if !ok {
 		dir = "/"
 	}

@@ -19,7 +19,14 @@ type Workspace struct {
 	readable []string // real paths
 	hidden   []string // real paths
 	public   []string // real paths
-	locks    *Locks
+	// temporary are the session's directories for temporary files, opened the paths below their names that are the machine's
+	// all the same, and anchors what a file is opened relative to: the roots and the session's own directories.
+	temporary []Temporary
+	opened    []string
+	anchors   []string
+	lent      func(real string) bool
+	machine   bool // names are the machine's: temporary counts only for what is named by its real path
+	locks     *Locks
 }
 
 // publicDirectories are the system's own, where nothing private is expected. What in them not everybody may read is
@@ -39,7 +46,7 @@ func Open(roots []string, l *Locks) (*Workspace, error) {
 	if w.roots, err = realDirs(roots); err != nil {
 		return nil, err
 	}
-	w.public = existing(publicDirectories)
+	w.public, w.anchors = existing(publicDirectories), w.roots
 	return w, nil
 }
 
@@ -48,6 +55,13 @@ type Places struct {
 	Public   []string // in the stead of the usual public directories; nil: the usual ones. Those that do not exist are left out
 	Readable []string // read like a root: a session's spill folder, additional directories. Those that do not exist are left out
 	Hidden   []string // never to be opened, whatever is granted: the daemon's own state. They must exist
+	// Temporary are the directories for temporary files that calls have under the names of the machine's. Opened are the real
+	// paths of what stays the machine's below those names; the roots do in any case.
+	Temporary []Temporary
+	Opened    []string
+	// Lent reports whether a real path that is Hidden otherwise may be read like a root all the same: an output of another
+	// session. It is called from several goroutines at once. Nil: none may.
+	Lent func(real string) bool
 }
 
 // Admit gives a workspace of the same roots and locks with these places in the stead of whatever w had. w stays as it
@@ -61,7 +75,20 @@ func (w *Workspace) Admit(p Places) (*Workspace, error) {
 	if public == nil {
 		public = publicDirectories
 	}
-	return &Workspace{roots: w.roots, readable: existing(p.Readable), hidden: hidden, public: existing(public), locks: w.locks}, nil
+	other := &Workspace{
+		roots: w.roots, readable: existing(p.Readable), hidden: hidden, public: existing(public), anchors: slices.Clip(w.roots), locks: w.locks, lent: p.Lent,
+	}
+	for _, path := range slices.Concat(w.roots, p.Opened) {
+		if slices.ContainsFunc(p.Temporary, func(t Temporary) bool { return Within(t.Name, path) }) {
+			other.opened = append(other.opened, path)
+		}
+	}
+	for _, t := range p.Temporary {
+		if !slices.Contains(other.opened, t.Name) {
+			other.temporary, other.anchors = append(other.temporary, t), append(other.anchors, t.Dir)
+		}
+	}
+	return other, nil
 }
 
 // Roots gives the real paths of the roots, in the order they were given.
@@ -81,7 +108,7 @@ func realDirs(dirs []string) ([]string, error) {
 		} else if !info.IsDir() {
 			return nil, fmt.Errorf("%q is not a directory", dir)
 		}
-		r, err := follow(dir)
+		r, err := follow(nil, dir)
 		if err != nil {
 			return nil, err
 		}
@@ -97,7 +124,7 @@ func existing(dirs []string) []string {
 		if _, err := os.Stat(dir); err != nil || !filepath.IsAbs(dir) {
 			continue
 		}
-		if r, err := follow(dir); err == nil && !slices.Contains(found, r.at) {
+		if r, err := follow(nil, dir); err == nil && !slices.Contains(found, r.at) {
 			found = append(found, r.at)
 		}
 	}

@@ -35,6 +35,7 @@ type Structured struct {
 	Diff        string `json:"diff"`               // unified diff of the change
 	UnseenLines int    `json:"unseenLines"`        // lines of the old content that were never read
 	InEditor    bool   `json:"inEditor,omitempty"` // an editor holds the file open and has made the change there
+	RealPath    string `json:"realPath,omitempty"` // of a temporary file of the session's own: where others find it
 }
 
 // Tool gives the Write tool.
@@ -99,11 +100,15 @@ func run(ctx context.Context, env *tools.Env, in input) (tools.Result, error) {
 	}
 	diff := text.Patch(written.Path.Shown(), p.old, p.next)
 	result := tools.Text(p.report(written))
-	result.Structured = Structured{
+	s := Structured{
 		FilePath: written.Path.Name(), Created: written.Created, Unchanged: written.Same, Size: int64(len(p.raw)),
 		Encoding: p.encoding.Name(), LineEnding: string(text.Endings(p.next)), Diff: diff, UnseenLines: p.unseen,
 		InEditor: written.InEditor != "",
 	}
+	if written.Path.Seen != written.Path.Real {
+		s.RealPath = workspace.NameOf(written.Path.Real)
+	}
+	result.Structured = s
 	return result, nil
 }
 
@@ -170,6 +175,9 @@ func (p *plan) report(w workspace.Written) string {
 	}
 	if w.InEditor != "" {
 		fmt.Fprintf(&b, "Note: %s\n", w.InEditor)
+	}
+	if w.Created && w.Path.Seen != w.Path.Real {
+		fmt.Fprintf(&b, "Note: it is a temporary file of this session. Outside of it, it is %s.\n", w.Path.Real)
 	}
 	if p.crlf {
 		b.WriteString("Note: the file's lines end in CRLF; the new ones do too.\n")

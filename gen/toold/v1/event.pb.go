@@ -798,7 +798,10 @@ type Accepted struct {
 	// The call that this one is part of.
 	ParentToolUseId string `protobuf:"bytes,7,opt,name=parent_tool_use_id,json=parentToolUseId,proto3" json:"parent_tool_use_id,omitempty"`
 	// What it is about, on one line for a person, such as "Bash(npm test)"; empty for one that is invalid.
-	Title         string `protobuf:"bytes,8,opt,name=title,proto3" json:"title,omitempty"`
+	Title string `protobuf:"bytes,8,opt,name=title,proto3" json:"title,omitempty"`
+	// The input as it came, as JSON text with marks in place of secrets; at most its first 64 KiB. Only a Watch with inputs
+	// sends it, and GetCall has it.
+	InputJson     string `protobuf:"bytes,9,opt,name=input_json,json=inputJson,proto3" json:"input_json,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -885,6 +888,13 @@ func (x *Accepted) GetParentToolUseId() string {
 func (x *Accepted) GetTitle() string {
 	if x != nil {
 		return x.Title
+	}
+	return ""
+}
+
+func (x *Accepted) GetInputJson() string {
+	if x != nil {
+		return x.InputJson
 	}
 	return ""
 }
@@ -3147,7 +3157,7 @@ const file_toold_v1_event_proto_rawDesc = "" +
 	"\bOpenTurn\x12\x12\n" +
 	"\x04turn\x18\x01 \x01(\x04R\x04turn\x12\x17\n" +
 	"\aturn_id\x18\x02 \x01(\tR\x06turnId\x12)\n" +
-	"\x11open_tool_use_ids\x18\x03 \x03(\tR\x0eopenToolUseIds\"\xe9\x01\n" +
+	"\x11open_tool_use_ids\x18\x03 \x03(\tR\x0eopenToolUseIds\"\x88\x02\n" +
 	"\bAccepted\x12\x1e\n" +
 	"\vtool_use_id\x18\x01 \x01(\tR\ttoolUseId\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x14\n" +
@@ -3158,7 +3168,9 @@ const file_toold_v1_event_proto_rawDesc = "" +
 	"concurrent\x12\x1a\n" +
 	"\breplayed\x18\x06 \x01(\bR\breplayed\x12+\n" +
 	"\x12parent_tool_use_id\x18\a \x01(\tR\x0fparentToolUseId\x12\x14\n" +
-	"\x05title\x18\b \x01(\tR\x05title\"4\n" +
+	"\x05title\x18\b \x01(\tR\x05title\x12\x1d\n" +
+	"\n" +
+	"input_json\x18\t \x01(\tR\tinputJson\"4\n" +
 	"\n" +
 	"Suggestion\x12\x12\n" +
 	"\x04rule\x18\x01 \x01(\tR\x04rule\x12\x12\n" +

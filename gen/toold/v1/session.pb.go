@@ -519,7 +519,11 @@ func (x *GetSessionRequest) GetSessionId() string {
 type GetSessionResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// As it stands.
-	Session       *Session `protobuf:"bytes,1,opt,name=session,proto3" json:"session,omitempty"`
+	Session *Session `protobuf:"bytes,1,opt,name=session,proto3" json:"session,omitempty"`
+	// The calls that have not ended, in order.
+	OpenCalls []*OpenCall `protobuf:"bytes,2,rep,name=open_calls,json=openCalls,proto3" json:"open_calls,omitempty"`
+	// The questions about calls that wait for an answer, as they were asked.
+	OpenQuestions []*Question `protobuf:"bytes,3,rep,name=open_questions,json=openQuestions,proto3" json:"open_questions,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -561,6 +565,111 @@ func (x *GetSessionResponse) GetSession() *Session {
 	return nil
 }
 
+func (x *GetSessionResponse) GetOpenCalls() []*OpenCall {
+	if x != nil {
+		return x.OpenCalls
+	}
+	return nil
+}
+
+func (x *GetSessionResponse) GetOpenQuestions() []*Question {
+	if x != nil {
+		return x.OpenQuestions
+	}
+	return nil
+}
+
+// A call that has not ended.
+type OpenCall struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The client's id.
+	ToolUseId string `protobuf:"bytes,1,opt,name=tool_use_id,json=toolUseId,proto3" json:"tool_use_id,omitempty"`
+	// The tool.
+	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	// As Accepted.title.
+	Title string `protobuf:"bytes,3,opt,name=title,proto3" json:"title,omitempty"`
+	// The turn.
+	Turn uint64 `protobuf:"varint,4,opt,name=turn,proto3" json:"turn,omitempty"`
+	// The client's name of the turn.
+	TurnId string `protobuf:"bytes,5,opt,name=turn_id,json=turnId,proto3" json:"turn_id,omitempty"`
+	// ACCEPTED or RUNNING.
+	State         CallState `protobuf:"varint,6,opt,name=state,proto3,enum=toold.v1.CallState" json:"state,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *OpenCall) Reset() {
+	*x = OpenCall{}
+	mi := &file_toold_v1_session_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *OpenCall) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*OpenCall) ProtoMessage() {}
+
+func (x *OpenCall) ProtoReflect() protoreflect.Message {
+	mi := &file_toold_v1_session_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use OpenCall.ProtoReflect.Descriptor instead.
+func (*OpenCall) Descriptor() ([]byte, []int) {
+	return file_toold_v1_session_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *OpenCall) GetToolUseId() string {
+	if x != nil {
+		return x.ToolUseId
+	}
+	return ""
+}
+
+func (x *OpenCall) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *OpenCall) GetTitle() string {
+	if x != nil {
+		return x.Title
+	}
+	return ""
+}
+
+func (x *OpenCall) GetTurn() uint64 {
+	if x != nil {
+		return x.Turn
+	}
+	return 0
+}
+
+func (x *OpenCall) GetTurnId() string {
+	if x != nil {
+		return x.TurnId
+	}
+	return ""
+}
+
+func (x *OpenCall) GetState() CallState {
+	if x != nil {
+		return x.State
+	}
+	return CallState_CALL_STATE_UNSPECIFIED
+}
+
 // What to watch.
 type WatchRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -571,14 +680,16 @@ type WatchRequest struct {
 	// Ends when everything that was there at the beginning has been sent.
 	NoFollow bool `protobuf:"varint,3,opt,name=no_follow,json=noFollow,proto3" json:"no_follow,omitempty"`
 	// This watcher answers questions, through the Answer method.
-	Answers       bool `protobuf:"varint,4,opt,name=answers,proto3" json:"answers,omitempty"`
+	Answers bool `protobuf:"varint,4,opt,name=answers,proto3" json:"answers,omitempty"`
+	// Accepted records come with input_json.
+	Inputs        bool `protobuf:"varint,5,opt,name=inputs,proto3" json:"inputs,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_toold_v1_session_proto_msgTypes[6]
+	mi := &file_toold_v1_session_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -590,7 +701,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_session_proto_msgTypes[6]
+	mi := &file_toold_v1_session_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -603,7 +714,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_toold_v1_session_proto_rawDescGZIP(), []int{6}
+	return file_toold_v1_session_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *WatchRequest) GetSessionId() string {
@@ -634,6 +745,13 @@ func (x *WatchRequest) GetAnswers() bool {
 	return false
 }
 
+func (x *WatchRequest) GetInputs() bool {
+	if x != nil {
+		return x.Inputs
+	}
+	return false
+}
+
 // One event.
 type WatchResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -645,7 +763,7 @@ type WatchResponse struct {
 
 func (x *WatchResponse) Reset() {
 	*x = WatchResponse{}
-	mi := &file_toold_v1_session_proto_msgTypes[7]
+	mi := &file_toold_v1_session_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -657,7 +775,7 @@ func (x *WatchResponse) String() string {
 func (*WatchResponse) ProtoMessage() {}
 
 func (x *WatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_session_proto_msgTypes[7]
+	mi := &file_toold_v1_session_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -670,7 +788,7 @@ func (x *WatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchResponse.ProtoReflect.Descriptor instead.
 func (*WatchResponse) Descriptor() ([]byte, []int) {
-	return file_toold_v1_session_proto_rawDescGZIP(), []int{7}
+	return file_toold_v1_session_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *WatchResponse) GetEvent() *ExecuteResponse {
@@ -693,7 +811,7 @@ type AnswerRequest struct {
 
 func (x *AnswerRequest) Reset() {
 	*x = AnswerRequest{}
-	mi := &file_toold_v1_session_proto_msgTypes[8]
+	mi := &file_toold_v1_session_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -705,7 +823,7 @@ func (x *AnswerRequest) String() string {
 func (*AnswerRequest) ProtoMessage() {}
 
 func (x *AnswerRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_session_proto_msgTypes[8]
+	mi := &file_toold_v1_session_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -718,7 +836,7 @@ func (x *AnswerRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AnswerRequest.ProtoReflect.Descriptor instead.
 func (*AnswerRequest) Descriptor() ([]byte, []int) {
-	return file_toold_v1_session_proto_rawDescGZIP(), []int{8}
+	return file_toold_v1_session_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *AnswerRequest) GetSessionId() string {
@@ -744,7 +862,7 @@ type AnswerResponse struct {
 
 func (x *AnswerResponse) Reset() {
 	*x = AnswerResponse{}
-	mi := &file_toold_v1_session_proto_msgTypes[9]
+	mi := &file_toold_v1_session_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -756,7 +874,7 @@ func (x *AnswerResponse) String() string {
 func (*AnswerResponse) ProtoMessage() {}
 
 func (x *AnswerResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_session_proto_msgTypes[9]
+	mi := &file_toold_v1_session_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -769,7 +887,7 @@ func (x *AnswerResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AnswerResponse.ProtoReflect.Descriptor instead.
 func (*AnswerResponse) Descriptor() ([]byte, []int) {
-	return file_toold_v1_session_proto_rawDescGZIP(), []int{9}
+	return file_toold_v1_session_proto_rawDescGZIP(), []int{10}
 }
 
 // Which call.
@@ -787,7 +905,7 @@ type CancelCallRequest struct {
 
 func (x *CancelCallRequest) Reset() {
 	*x = CancelCallRequest{}
-	mi := &file_toold_v1_session_proto_msgTypes[10]
+	mi := &file_toold_v1_session_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -799,7 +917,7 @@ func (x *CancelCallRequest) String() string {
 func (*CancelCallRequest) ProtoMessage() {}
 
 func (x *CancelCallRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_session_proto_msgTypes[10]
+	mi := &file_toold_v1_session_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -812,7 +930,7 @@ func (x *CancelCallRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelCallRequest.ProtoReflect.Descriptor instead.
 func (*CancelCallRequest) Descriptor() ([]byte, []int) {
-	return file_toold_v1_session_proto_rawDescGZIP(), []int{10}
+	return file_toold_v1_session_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *CancelCallRequest) GetSessionId() string {
@@ -839,7 +957,7 @@ func (x *CancelCallRequest) GetReason() string {
 // What became of it.
 type CancelCallResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// False: the call had already ended.
+	// False: the call had already ended, and left no background task that still ran.
 	Cancelled     bool `protobuf:"varint,1,opt,name=cancelled,proto3" json:"cancelled,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -847,7 +965,7 @@ type CancelCallResponse struct {
 
 func (x *CancelCallResponse) Reset() {
 	*x = CancelCallResponse{}
-	mi := &file_toold_v1_session_proto_msgTypes[11]
+	mi := &file_toold_v1_session_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -859,7 +977,7 @@ func (x *CancelCallResponse) String() string {
 func (*CancelCallResponse) ProtoMessage() {}
 
 func (x *CancelCallResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_session_proto_msgTypes[11]
+	mi := &file_toold_v1_session_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -872,7 +990,7 @@ func (x *CancelCallResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelCallResponse.ProtoReflect.Descriptor instead.
 func (*CancelCallResponse) Descriptor() ([]byte, []int) {
-	return file_toold_v1_session_proto_rawDescGZIP(), []int{11}
+	return file_toold_v1_session_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *CancelCallResponse) GetCancelled() bool {
@@ -895,7 +1013,7 @@ type InterruptRequest struct {
 
 func (x *InterruptRequest) Reset() {
 	*x = InterruptRequest{}
-	mi := &file_toold_v1_session_proto_msgTypes[12]
+	mi := &file_toold_v1_session_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -907,7 +1025,7 @@ func (x *InterruptRequest) String() string {
 func (*InterruptRequest) ProtoMessage() {}
 
 func (x *InterruptRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_session_proto_msgTypes[12]
+	mi := &file_toold_v1_session_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -920,7 +1038,7 @@ func (x *InterruptRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InterruptRequest.ProtoReflect.Descriptor instead.
 func (*InterruptRequest) Descriptor() ([]byte, []int) {
-	return file_toold_v1_session_proto_rawDescGZIP(), []int{12}
+	return file_toold_v1_session_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *InterruptRequest) GetSessionId() string {
@@ -946,7 +1064,7 @@ type InterruptResponse struct {
 
 func (x *InterruptResponse) Reset() {
 	*x = InterruptResponse{}
-	mi := &file_toold_v1_session_proto_msgTypes[13]
+	mi := &file_toold_v1_session_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -958,7 +1076,7 @@ func (x *InterruptResponse) String() string {
 func (*InterruptResponse) ProtoMessage() {}
 
 func (x *InterruptResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_session_proto_msgTypes[13]
+	mi := &file_toold_v1_session_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -971,7 +1089,218 @@ func (x *InterruptResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InterruptResponse.ProtoReflect.Descriptor instead.
 func (*InterruptResponse) Descriptor() ([]byte, []int) {
-	return file_toold_v1_session_proto_rawDescGZIP(), []int{13}
+	return file_toold_v1_session_proto_rawDescGZIP(), []int{14}
+}
+
+// Which turn.
+type CancelTurnRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The session.
+	SessionId string `protobuf:"bytes,1,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
+	// The client's name of the turn. Empty: the open turn that takes tool uses, else the newest that is open.
+	TurnId string `protobuf:"bytes,2,opt,name=turn_id,json=turnId,proto3" json:"turn_id,omitempty"`
+	// Every open turn; turn_id is then empty.
+	All bool `protobuf:"varint,3,opt,name=all,proto3" json:"all,omitempty"`
+	// For the model.
+	Reason        string `protobuf:"bytes,4,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CancelTurnRequest) Reset() {
+	*x = CancelTurnRequest{}
+	mi := &file_toold_v1_session_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CancelTurnRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CancelTurnRequest) ProtoMessage() {}
+
+func (x *CancelTurnRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_toold_v1_session_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CancelTurnRequest.ProtoReflect.Descriptor instead.
+func (*CancelTurnRequest) Descriptor() ([]byte, []int) {
+	return file_toold_v1_session_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *CancelTurnRequest) GetSessionId() string {
+	if x != nil {
+		return x.SessionId
+	}
+	return ""
+}
+
+func (x *CancelTurnRequest) GetTurnId() string {
+	if x != nil {
+		return x.TurnId
+	}
+	return ""
+}
+
+func (x *CancelTurnRequest) GetAll() bool {
+	if x != nil {
+		return x.All
+	}
+	return false
+}
+
+func (x *CancelTurnRequest) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+// What became of it.
+type CancelTurnResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// How many turns are stopped; 0: none was open.
+	Turns         uint32 `protobuf:"varint,1,opt,name=turns,proto3" json:"turns,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CancelTurnResponse) Reset() {
+	*x = CancelTurnResponse{}
+	mi := &file_toold_v1_session_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CancelTurnResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CancelTurnResponse) ProtoMessage() {}
+
+func (x *CancelTurnResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_toold_v1_session_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CancelTurnResponse.ProtoReflect.Descriptor instead.
+func (*CancelTurnResponse) Descriptor() ([]byte, []int) {
+	return file_toold_v1_session_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *CancelTurnResponse) GetTurns() uint32 {
+	if x != nil {
+		return x.Turns
+	}
+	return 0
+}
+
+// Which task.
+type KillTaskRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The session.
+	SessionId string `protobuf:"bytes,1,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
+	// As BackgroundTask.task_id.
+	TaskId        string `protobuf:"bytes,2,opt,name=task_id,json=taskId,proto3" json:"task_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *KillTaskRequest) Reset() {
+	*x = KillTaskRequest{}
+	mi := &file_toold_v1_session_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *KillTaskRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*KillTaskRequest) ProtoMessage() {}
+
+func (x *KillTaskRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_toold_v1_session_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use KillTaskRequest.ProtoReflect.Descriptor instead.
+func (*KillTaskRequest) Descriptor() ([]byte, []int) {
+	return file_toold_v1_session_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *KillTaskRequest) GetSessionId() string {
+	if x != nil {
+		return x.SessionId
+	}
+	return ""
+}
+
+func (x *KillTaskRequest) GetTaskId() string {
+	if x != nil {
+		return x.TaskId
+	}
+	return ""
+}
+
+// The end of the task is on its way.
+type KillTaskResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *KillTaskResponse) Reset() {
+	*x = KillTaskResponse{}
+	mi := &file_toold_v1_session_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *KillTaskResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*KillTaskResponse) ProtoMessage() {}
+
+func (x *KillTaskResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_toold_v1_session_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use KillTaskResponse.ProtoReflect.Descriptor instead.
+func (*KillTaskResponse) Descriptor() ([]byte, []int) {
+	return file_toold_v1_session_proto_rawDescGZIP(), []int{18}
 }
 
 // Which session.
@@ -985,7 +1314,7 @@ type CloseSessionRequest struct {
 
 func (x *CloseSessionRequest) Reset() {
 	*x = CloseSessionRequest{}
-	mi := &file_toold_v1_session_proto_msgTypes[14]
+	mi := &file_toold_v1_session_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -997,7 +1326,7 @@ func (x *CloseSessionRequest) String() string {
 func (*CloseSessionRequest) ProtoMessage() {}
 
 func (x *CloseSessionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_session_proto_msgTypes[14]
+	mi := &file_toold_v1_session_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1010,7 +1339,7 @@ func (x *CloseSessionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseSessionRequest.ProtoReflect.Descriptor instead.
 func (*CloseSessionRequest) Descriptor() ([]byte, []int) {
-	return file_toold_v1_session_proto_rawDescGZIP(), []int{14}
+	return file_toold_v1_session_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *CloseSessionRequest) GetSessionId() string {
@@ -1029,7 +1358,7 @@ type CloseSessionResponse struct {
 
 func (x *CloseSessionResponse) Reset() {
 	*x = CloseSessionResponse{}
-	mi := &file_toold_v1_session_proto_msgTypes[15]
+	mi := &file_toold_v1_session_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1041,7 +1370,7 @@ func (x *CloseSessionResponse) String() string {
 func (*CloseSessionResponse) ProtoMessage() {}
 
 func (x *CloseSessionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_session_proto_msgTypes[15]
+	mi := &file_toold_v1_session_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1054,7 +1383,7 @@ func (x *CloseSessionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseSessionResponse.ProtoReflect.Descriptor instead.
 func (*CloseSessionResponse) Descriptor() ([]byte, []int) {
-	return file_toold_v1_session_proto_rawDescGZIP(), []int{15}
+	return file_toold_v1_session_proto_rawDescGZIP(), []int{20}
 }
 
 // A state of files that can be put back: what one call has changed.
@@ -1099,7 +1428,7 @@ type Checkpoint struct {
 
 func (x *Checkpoint) Reset() {
 	*x = Checkpoint{}
-	mi := &file_toold_v1_session_proto_msgTypes[16]
+	mi := &file_toold_v1_session_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1111,7 +1440,7 @@ func (x *Checkpoint) String() string {
 func (*Checkpoint) ProtoMessage() {}
 
 func (x *Checkpoint) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_session_proto_msgTypes[16]
+	mi := &file_toold_v1_session_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1124,7 +1453,7 @@ func (x *Checkpoint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Checkpoint.ProtoReflect.Descriptor instead.
 func (*Checkpoint) Descriptor() ([]byte, []int) {
-	return file_toold_v1_session_proto_rawDescGZIP(), []int{16}
+	return file_toold_v1_session_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Checkpoint) GetTurn() uint64 {
@@ -1260,7 +1589,7 @@ type FileChange struct {
 
 func (x *FileChange) Reset() {
 	*x = FileChange{}
-	mi := &file_toold_v1_session_proto_msgTypes[17]
+	mi := &file_toold_v1_session_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1272,7 +1601,7 @@ func (x *FileChange) String() string {
 func (*FileChange) ProtoMessage() {}
 
 func (x *FileChange) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_session_proto_msgTypes[17]
+	mi := &file_toold_v1_session_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1285,7 +1614,7 @@ func (x *FileChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileChange.ProtoReflect.Descriptor instead.
 func (*FileChange) Descriptor() ([]byte, []int) {
-	return file_toold_v1_session_proto_rawDescGZIP(), []int{17}
+	return file_toold_v1_session_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *FileChange) GetPath() string {
@@ -1343,7 +1672,7 @@ type PathReason struct {
 
 func (x *PathReason) Reset() {
 	*x = PathReason{}
-	mi := &file_toold_v1_session_proto_msgTypes[18]
+	mi := &file_toold_v1_session_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1355,7 +1684,7 @@ func (x *PathReason) String() string {
 func (*PathReason) ProtoMessage() {}
 
 func (x *PathReason) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_session_proto_msgTypes[18]
+	mi := &file_toold_v1_session_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1368,7 +1697,7 @@ func (x *PathReason) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PathReason.ProtoReflect.Descriptor instead.
 func (*PathReason) Descriptor() ([]byte, []int) {
-	return file_toold_v1_session_proto_rawDescGZIP(), []int{18}
+	return file_toold_v1_session_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *PathReason) GetPath() string {
@@ -1410,7 +1739,7 @@ type ListCheckpointsRequest struct {
 
 func (x *ListCheckpointsRequest) Reset() {
 	*x = ListCheckpointsRequest{}
-	mi := &file_toold_v1_session_proto_msgTypes[19]
+	mi := &file_toold_v1_session_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1422,7 +1751,7 @@ func (x *ListCheckpointsRequest) String() string {
 func (*ListCheckpointsRequest) ProtoMessage() {}
 
 func (x *ListCheckpointsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_session_proto_msgTypes[19]
+	mi := &file_toold_v1_session_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1435,7 +1764,7 @@ func (x *ListCheckpointsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListCheckpointsRequest.ProtoReflect.Descriptor instead.
 func (*ListCheckpointsRequest) Descriptor() ([]byte, []int) {
-	return file_toold_v1_session_proto_rawDescGZIP(), []int{19}
+	return file_toold_v1_session_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *ListCheckpointsRequest) GetSessionId() string {
@@ -1511,7 +1840,7 @@ type ListCheckpointsResponse struct {
 
 func (x *ListCheckpointsResponse) Reset() {
 	*x = ListCheckpointsResponse{}
-	mi := &file_toold_v1_session_proto_msgTypes[20]
+	mi := &file_toold_v1_session_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1523,7 +1852,7 @@ func (x *ListCheckpointsResponse) String() string {
 func (*ListCheckpointsResponse) ProtoMessage() {}
 
 func (x *ListCheckpointsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_session_proto_msgTypes[20]
+	mi := &file_toold_v1_session_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1536,7 +1865,7 @@ func (x *ListCheckpointsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListCheckpointsResponse.ProtoReflect.Descriptor instead.
 func (*ListCheckpointsResponse) Descriptor() ([]byte, []int) {
-	return file_toold_v1_session_proto_rawDescGZIP(), []int{20}
+	return file_toold_v1_session_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *ListCheckpointsResponse) GetCheckpoints() []*Checkpoint {
@@ -1594,7 +1923,7 @@ type RestoreRequest struct {
 
 func (x *RestoreRequest) Reset() {
 	*x = RestoreRequest{}
-	mi := &file_toold_v1_session_proto_msgTypes[21]
+	mi := &file_toold_v1_session_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1606,7 +1935,7 @@ func (x *RestoreRequest) String() string {
 func (*RestoreRequest) ProtoMessage() {}
 
 func (x *RestoreRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_session_proto_msgTypes[21]
+	mi := &file_toold_v1_session_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1619,7 +1948,7 @@ func (x *RestoreRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RestoreRequest.ProtoReflect.Descriptor instead.
 func (*RestoreRequest) Descriptor() ([]byte, []int) {
-	return file_toold_v1_session_proto_rawDescGZIP(), []int{21}
+	return file_toold_v1_session_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *RestoreRequest) GetSessionId() string {
@@ -1739,7 +2068,7 @@ type RestoreResponse struct {
 
 func (x *RestoreResponse) Reset() {
 	*x = RestoreResponse{}
-	mi := &file_toold_v1_session_proto_msgTypes[22]
+	mi := &file_toold_v1_session_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1751,7 +2080,7 @@ func (x *RestoreResponse) String() string {
 func (*RestoreResponse) ProtoMessage() {}
 
 func (x *RestoreResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_session_proto_msgTypes[22]
+	mi := &file_toold_v1_session_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1764,7 +2093,7 @@ func (x *RestoreResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RestoreResponse.ProtoReflect.Descriptor instead.
 func (*RestoreResponse) Descriptor() ([]byte, []int) {
-	return file_toold_v1_session_proto_rawDescGZIP(), []int{22}
+	return file_toold_v1_session_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *RestoreResponse) GetRestored() []string {
@@ -1907,15 +2236,26 @@ const file_toold_v1_session_proto_rawDesc = "" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"2\n" +
 	"\x11GetSessionRequest\x12\x1d\n" +
 	"\n" +
-	"session_id\x18\x01 \x01(\tR\tsessionId\"A\n" +
+	"session_id\x18\x01 \x01(\tR\tsessionId\"\xaf\x01\n" +
 	"\x12GetSessionResponse\x12+\n" +
-	"\asession\x18\x01 \x01(\v2\x11.toold.v1.SessionR\asession\"\x94\x01\n" +
+	"\asession\x18\x01 \x01(\v2\x11.toold.v1.SessionR\asession\x121\n" +
+	"\n" +
+	"open_calls\x18\x02 \x03(\v2\x12.toold.v1.OpenCallR\topenCalls\x129\n" +
+	"\x0eopen_questions\x18\x03 \x03(\v2\x12.toold.v1.QuestionR\ropenQuestions\"\xac\x01\n" +
+	"\bOpenCall\x12\x1e\n" +
+	"\vtool_use_id\x18\x01 \x01(\tR\ttoolUseId\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12\x14\n" +
+	"\x05title\x18\x03 \x01(\tR\x05title\x12\x12\n" +
+	"\x04turn\x18\x04 \x01(\x04R\x04turn\x12\x17\n" +
+	"\aturn_id\x18\x05 \x01(\tR\x06turnId\x12)\n" +
+	"\x05state\x18\x06 \x01(\x0e2\x13.toold.v1.CallStateR\x05state\"\xac\x01\n" +
 	"\fWatchRequest\x12\x1d\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tR\tsessionId\x12 \n" +
 	"\tafter_seq\x18\x02 \x01(\x04H\x00R\bafterSeq\x88\x01\x01\x12\x1b\n" +
 	"\tno_follow\x18\x03 \x01(\bR\bnoFollow\x12\x18\n" +
-	"\aanswers\x18\x04 \x01(\bR\aanswersB\f\n" +
+	"\aanswers\x18\x04 \x01(\bR\aanswers\x12\x16\n" +
+	"\x06inputs\x18\x05 \x01(\bR\x06inputsB\f\n" +
 	"\n" +
 	"_after_seq\"@\n" +
 	"\rWatchResponse\x12/\n" +
@@ -1936,7 +2276,20 @@ const file_toold_v1_session_proto_rawDesc = "" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tR\tsessionId\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\"\x13\n" +
-	"\x11InterruptResponse\"4\n" +
+	"\x11InterruptResponse\"u\n" +
+	"\x11CancelTurnRequest\x12\x1d\n" +
+	"\n" +
+	"session_id\x18\x01 \x01(\tR\tsessionId\x12\x17\n" +
+	"\aturn_id\x18\x02 \x01(\tR\x06turnId\x12\x10\n" +
+	"\x03all\x18\x03 \x01(\bR\x03all\x12\x16\n" +
+	"\x06reason\x18\x04 \x01(\tR\x06reason\"*\n" +
+	"\x12CancelTurnResponse\x12\x14\n" +
+	"\x05turns\x18\x01 \x01(\rR\x05turns\"I\n" +
+	"\x0fKillTaskRequest\x12\x1d\n" +
+	"\n" +
+	"session_id\x18\x01 \x01(\tR\tsessionId\x12\x17\n" +
+	"\atask_id\x18\x02 \x01(\tR\x06taskId\"\x12\n" +
+	"\x10KillTaskResponse\"4\n" +
 	"\x13CloseSessionRequest\x12\x1d\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tR\tsessionId\"\x16\n" +
@@ -2025,7 +2378,7 @@ const file_toold_v1_session_proto_rawDesc = "" +
 	"\x18FILE_CHANGE_KIND_CREATED\x10\x01\x12\x1c\n" +
 	"\x18FILE_CHANGE_KIND_REMOVED\x10\x02\x12\x1c\n" +
 	"\x18FILE_CHANGE_KIND_CHANGED\x10\x03\x12\x19\n" +
-	"\x15FILE_CHANGE_KIND_MODE\x10\x042\x97\x05\n" +
+	"\x15FILE_CHANGE_KIND_MODE\x10\x042\xa3\x06\n" +
 	"\x0eSessionService\x12M\n" +
 	"\fListSessions\x12\x1d.toold.v1.ListSessionsRequest\x1a\x1e.toold.v1.ListSessionsResponse\x12G\n" +
 	"\n" +
@@ -2034,7 +2387,10 @@ const file_toold_v1_session_proto_rawDesc = "" +
 	"\x06Answer\x12\x17.toold.v1.AnswerRequest\x1a\x18.toold.v1.AnswerResponse\x12G\n" +
 	"\n" +
 	"CancelCall\x12\x1b.toold.v1.CancelCallRequest\x1a\x1c.toold.v1.CancelCallResponse\x12D\n" +
-	"\tInterrupt\x12\x1a.toold.v1.InterruptRequest\x1a\x1b.toold.v1.InterruptResponse\x12M\n" +
+	"\tInterrupt\x12\x1a.toold.v1.InterruptRequest\x1a\x1b.toold.v1.InterruptResponse\x12G\n" +
+	"\n" +
+	"CancelTurn\x12\x1b.toold.v1.CancelTurnRequest\x1a\x1c.toold.v1.CancelTurnResponse\x12A\n" +
+	"\bKillTask\x12\x19.toold.v1.KillTaskRequest\x1a\x1a.toold.v1.KillTaskResponse\x12M\n" +
 	"\fCloseSession\x12\x1d.toold.v1.CloseSessionRequest\x1a\x1e.toold.v1.CloseSessionResponse\x12V\n" +
 	"\x0fListCheckpoints\x12 .toold.v1.ListCheckpointsRequest\x1a!.toold.v1.ListCheckpointsResponse\x12>\n" +
 	"\aRestore\x12\x18.toold.v1.RestoreRequest\x1a\x19.toold.v1.RestoreResponseB-Z+github.com/toold/toold/gen/toold/v1;tooldv1b\x06proto3"
@@ -2052,7 +2408,7 @@ func file_toold_v1_session_proto_rawDescGZIP() []byte {
 }
 
 var file_toold_v1_session_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_toold_v1_session_proto_msgTypes = make([]protoimpl.MessageInfo, 23)
+var file_toold_v1_session_proto_msgTypes = make([]protoimpl.MessageInfo, 28)
 var file_toold_v1_session_proto_goTypes = []any{
 	(FileChangeKind)(0),             // 0: toold.v1.FileChangeKind
 	(*Session)(nil),                 // 1: toold.v1.Session
@@ -2061,74 +2417,88 @@ var file_toold_v1_session_proto_goTypes = []any{
 	(*ListSessionsResponse)(nil),    // 4: toold.v1.ListSessionsResponse
 	(*GetSessionRequest)(nil),       // 5: toold.v1.GetSessionRequest
 	(*GetSessionResponse)(nil),      // 6: toold.v1.GetSessionResponse
-	(*WatchRequest)(nil),            // 7: toold.v1.WatchRequest
-	(*WatchResponse)(nil),           // 8: toold.v1.WatchResponse
-	(*AnswerRequest)(nil),           // 9: toold.v1.AnswerRequest
-	(*AnswerResponse)(nil),          // 10: toold.v1.AnswerResponse
-	(*CancelCallRequest)(nil),       // 11: toold.v1.CancelCallRequest
-	(*CancelCallResponse)(nil),      // 12: toold.v1.CancelCallResponse
-	(*InterruptRequest)(nil),        // 13: toold.v1.InterruptRequest
-	(*InterruptResponse)(nil),       // 14: toold.v1.InterruptResponse
-	(*CloseSessionRequest)(nil),     // 15: toold.v1.CloseSessionRequest
-	(*CloseSessionResponse)(nil),    // 16: toold.v1.CloseSessionResponse
-	(*Checkpoint)(nil),              // 17: toold.v1.Checkpoint
-	(*FileChange)(nil),              // 18: toold.v1.FileChange
-	(*PathReason)(nil),              // 19: toold.v1.PathReason
-	(*ListCheckpointsRequest)(nil),  // 20: toold.v1.ListCheckpointsRequest
-	(*ListCheckpointsResponse)(nil), // 21: toold.v1.ListCheckpointsResponse
-	(*RestoreRequest)(nil),          // 22: toold.v1.RestoreRequest
-	(*RestoreResponse)(nil),         // 23: toold.v1.RestoreResponse
-	(*timestamppb.Timestamp)(nil),   // 24: google.protobuf.Timestamp
-	(*ClientInfo)(nil),              // 25: toold.v1.ClientInfo
-	(*Options)(nil),                 // 26: toold.v1.Options
-	(*Todo)(nil),                    // 27: toold.v1.Todo
-	(*durationpb.Duration)(nil),     // 28: google.protobuf.Duration
-	(*ExecuteResponse)(nil),         // 29: toold.v1.ExecuteResponse
-	(*Answer)(nil),                  // 30: toold.v1.Answer
+	(*OpenCall)(nil),                // 7: toold.v1.OpenCall
+	(*WatchRequest)(nil),            // 8: toold.v1.WatchRequest
+	(*WatchResponse)(nil),           // 9: toold.v1.WatchResponse
+	(*AnswerRequest)(nil),           // 10: toold.v1.AnswerRequest
+	(*AnswerResponse)(nil),          // 11: toold.v1.AnswerResponse
+	(*CancelCallRequest)(nil),       // 12: toold.v1.CancelCallRequest
+	(*CancelCallResponse)(nil),      // 13: toold.v1.CancelCallResponse
+	(*InterruptRequest)(nil),        // 14: toold.v1.InterruptRequest
+	(*InterruptResponse)(nil),       // 15: toold.v1.InterruptResponse
+	(*CancelTurnRequest)(nil),       // 16: toold.v1.CancelTurnRequest
+	(*CancelTurnResponse)(nil),      // 17: toold.v1.CancelTurnResponse
+	(*KillTaskRequest)(nil),         // 18: toold.v1.KillTaskRequest
+	(*KillTaskResponse)(nil),        // 19: toold.v1.KillTaskResponse
+	(*CloseSessionRequest)(nil),     // 20: toold.v1.CloseSessionRequest
+	(*CloseSessionResponse)(nil),    // 21: toold.v1.CloseSessionResponse
+	(*Checkpoint)(nil),              // 22: toold.v1.Checkpoint
+	(*FileChange)(nil),              // 23: toold.v1.FileChange
+	(*PathReason)(nil),              // 24: toold.v1.PathReason
+	(*ListCheckpointsRequest)(nil),  // 25: toold.v1.ListCheckpointsRequest
+	(*ListCheckpointsResponse)(nil), // 26: toold.v1.ListCheckpointsResponse
+	(*RestoreRequest)(nil),          // 27: toold.v1.RestoreRequest
+	(*RestoreResponse)(nil),         // 28: toold.v1.RestoreResponse
+	(*timestamppb.Timestamp)(nil),   // 29: google.protobuf.Timestamp
+	(*ClientInfo)(nil),              // 30: toold.v1.ClientInfo
+	(*Options)(nil),                 // 31: toold.v1.Options
+	(*Todo)(nil),                    // 32: toold.v1.Todo
+	(*durationpb.Duration)(nil),     // 33: google.protobuf.Duration
+	(*Question)(nil),                // 34: toold.v1.Question
+	(CallState)(0),                  // 35: toold.v1.CallState
+	(*ExecuteResponse)(nil),         // 36: toold.v1.ExecuteResponse
+	(*Answer)(nil),                  // 37: toold.v1.Answer
 }
 var file_toold_v1_session_proto_depIdxs = []int32{
-	24, // 0: toold.v1.Session.created:type_name -> google.protobuf.Timestamp
-	25, // 1: toold.v1.Session.client:type_name -> toold.v1.ClientInfo
+	29, // 0: toold.v1.Session.created:type_name -> google.protobuf.Timestamp
+	30, // 1: toold.v1.Session.client:type_name -> toold.v1.ClientInfo
 	2,  // 2: toold.v1.Session.background_tasks:type_name -> toold.v1.BackgroundTask
-	26, // 3: toold.v1.Session.options:type_name -> toold.v1.Options
-	27, // 4: toold.v1.Session.todos:type_name -> toold.v1.Todo
-	28, // 5: toold.v1.BackgroundTask.age:type_name -> google.protobuf.Duration
+	31, // 3: toold.v1.Session.options:type_name -> toold.v1.Options
+	32, // 4: toold.v1.Session.todos:type_name -> toold.v1.Todo
+	33, // 5: toold.v1.BackgroundTask.age:type_name -> google.protobuf.Duration
 	1,  // 6: toold.v1.ListSessionsResponse.sessions:type_name -> toold.v1.Session
 	1,  // 7: toold.v1.GetSessionResponse.session:type_name -> toold.v1.Session
-	29, // 8: toold.v1.WatchResponse.event:type_name -> toold.v1.ExecuteResponse
-	30, // 9: toold.v1.AnswerRequest.answer:type_name -> toold.v1.Answer
-	24, // 10: toold.v1.Checkpoint.started:type_name -> google.protobuf.Timestamp
-	18, // 11: toold.v1.Checkpoint.files:type_name -> toold.v1.FileChange
-	19, // 12: toold.v1.Checkpoint.not_kept:type_name -> toold.v1.PathReason
-	0,  // 13: toold.v1.FileChange.kind:type_name -> toold.v1.FileChangeKind
-	17, // 14: toold.v1.ListCheckpointsResponse.checkpoints:type_name -> toold.v1.Checkpoint
-	18, // 15: toold.v1.ListCheckpointsResponse.net:type_name -> toold.v1.FileChange
-	18, // 16: toold.v1.RestoreResponse.files:type_name -> toold.v1.FileChange
-	19, // 17: toold.v1.RestoreResponse.not_restored:type_name -> toold.v1.PathReason
-	19, // 18: toold.v1.RestoreResponse.conflict_reasons:type_name -> toold.v1.PathReason
-	3,  // 19: toold.v1.SessionService.ListSessions:input_type -> toold.v1.ListSessionsRequest
-	5,  // 20: toold.v1.SessionService.GetSession:input_type -> toold.v1.GetSessionRequest
-	7,  // 21: toold.v1.SessionService.Watch:input_type -> toold.v1.WatchRequest
-	9,  // 22: toold.v1.SessionService.Answer:input_type -> toold.v1.AnswerRequest
-	11, // 23: toold.v1.SessionService.CancelCall:input_type -> toold.v1.CancelCallRequest
-	13, // 24: toold.v1.SessionService.Interrupt:input_type -> toold.v1.InterruptRequest
-	15, // 25: toold.v1.SessionService.CloseSession:input_type -> toold.v1.CloseSessionRequest
-	20, // 26: toold.v1.SessionService.ListCheckpoints:input_type -> toold.v1.ListCheckpointsRequest
-	22, // 27: toold.v1.SessionService.Restore:input_type -> toold.v1.RestoreRequest
-	4,  // 28: toold.v1.SessionService.ListSessions:output_type -> toold.v1.ListSessionsResponse
-	6,  // 29: toold.v1.SessionService.GetSession:output_type -> toold.v1.GetSessionResponse
-	8,  // 30: toold.v1.SessionService.Watch:output_type -> toold.v1.WatchResponse
-	10, // 31: toold.v1.SessionService.Answer:output_type -> toold.v1.AnswerResponse
-	12, // 32: toold.v1.SessionService.CancelCall:output_type -> toold.v1.CancelCallResponse
-	14, // 33: toold.v1.SessionService.Interrupt:output_type -> toold.v1.InterruptResponse
-	16, // 34: toold.v1.SessionService.CloseSession:output_type -> toold.v1.CloseSessionResponse
-	21, // 35: toold.v1.SessionService.ListCheckpoints:output_type -> toold.v1.ListCheckpointsResponse
-	23, // 36: toold.v1.SessionService.Restore:output_type -> toold.v1.RestoreResponse
-	28, // [28:37] is the sub-list for method output_type
-	19, // [19:28] is the sub-list for method input_type
-	19, // [19:19] is the sub-list for extension type_name
-	19, // [19:19] is the sub-list for extension extendee
-	0,  // [0:19] is the sub-list for field type_name
+	7,  // 8: toold.v1.GetSessionResponse.open_calls:type_name -> toold.v1.OpenCall
+	34, // 9: toold.v1.GetSessionResponse.open_questions:type_name -> toold.v1.Question
+	35, // 10: toold.v1.OpenCall.state:type_name -> toold.v1.CallState
+	36, // 11: toold.v1.WatchResponse.event:type_name -> toold.v1.ExecuteResponse
+	37, // 12: toold.v1.AnswerRequest.answer:type_name -> toold.v1.Answer
+	29, // 13: toold.v1.Checkpoint.started:type_name -> google.protobuf.Timestamp
+	23, // 14: toold.v1.Checkpoint.files:type_name -> toold.v1.FileChange
+	24, // 15: toold.v1.Checkpoint.not_kept:type_name -> toold.v1.PathReason
+	0,  // 16: toold.v1.FileChange.kind:type_name -> toold.v1.FileChangeKind
+	22, // 17: toold.v1.ListCheckpointsResponse.checkpoints:type_name -> toold.v1.Checkpoint
+	23, // 18: toold.v1.ListCheckpointsResponse.net:type_name -> toold.v1.FileChange
+	23, // 19: toold.v1.RestoreResponse.files:type_name -> toold.v1.FileChange
+	24, // 20: toold.v1.RestoreResponse.not_restored:type_name -> toold.v1.PathReason
+	24, // 21: toold.v1.RestoreResponse.conflict_reasons:type_name -> toold.v1.PathReason
+	3,  // 22: toold.v1.SessionService.ListSessions:input_type -> toold.v1.ListSessionsRequest
+	5,  // 23: toold.v1.SessionService.GetSession:input_type -> toold.v1.GetSessionRequest
+	8,  // 24: toold.v1.SessionService.Watch:input_type -> toold.v1.WatchRequest
+	10, // 25: toold.v1.SessionService.Answer:input_type -> toold.v1.AnswerRequest
+	12, // 26: toold.v1.SessionService.CancelCall:input_type -> toold.v1.CancelCallRequest
+	14, // 27: toold.v1.SessionService.Interrupt:input_type -> toold.v1.InterruptRequest
+	16, // 28: toold.v1.SessionService.CancelTurn:input_type -> toold.v1.CancelTurnRequest
+	18, // 29: toold.v1.SessionService.KillTask:input_type -> toold.v1.KillTaskRequest
+	20, // 30: toold.v1.SessionService.CloseSession:input_type -> toold.v1.CloseSessionRequest
+	25, // 31: toold.v1.SessionService.ListCheckpoints:input_type -> toold.v1.ListCheckpointsRequest
+	27, // 32: toold.v1.SessionService.Restore:input_type -> toold.v1.RestoreRequest
+	4,  // 33: toold.v1.SessionService.ListSessions:output_type -> toold.v1.ListSessionsResponse
+	6,  // 34: toold.v1.SessionService.GetSession:output_type -> toold.v1.GetSessionResponse
+	9,  // 35: toold.v1.SessionService.Watch:output_type -> toold.v1.WatchResponse
+	11, // 36: toold.v1.SessionService.Answer:output_type -> toold.v1.AnswerResponse
+	13, // 37: toold.v1.SessionService.CancelCall:output_type -> toold.v1.CancelCallResponse
+	15, // 38: toold.v1.SessionService.Interrupt:output_type -> toold.v1.InterruptResponse
+	17, // 39: toold.v1.SessionService.CancelTurn:output_type -> toold.v1.CancelTurnResponse
+	19, // 40: toold.v1.SessionService.KillTask:output_type -> toold.v1.KillTaskResponse
+	21, // 41: toold.v1.SessionService.CloseSession:output_type -> toold.v1.CloseSessionResponse
+	26, // 42: toold.v1.SessionService.ListCheckpoints:output_type -> toold.v1.ListCheckpointsResponse
+	28, // 43: toold.v1.SessionService.Restore:output_type -> toold.v1.RestoreResponse
+	33, // [33:44] is the sub-list for method output_type
+	22, // [22:33] is the sub-list for method input_type
+	22, // [22:22] is the sub-list for extension type_name
+	22, // [22:22] is the sub-list for extension extendee
+	0,  // [0:22] is the sub-list for field type_name
 }
 
 func init() { file_toold_v1_session_proto_init() }
@@ -2139,9 +2509,9 @@ func file_toold_v1_session_proto_init() {
 	file_toold_v1_event_proto_init()
 	file_toold_v1_options_proto_init()
 	file_toold_v1_tool_proto_init()
-	file_toold_v1_session_proto_msgTypes[6].OneofWrappers = []any{}
-	file_toold_v1_session_proto_msgTypes[19].OneofWrappers = []any{}
-	file_toold_v1_session_proto_msgTypes[21].OneofWrappers = []any{
+	file_toold_v1_session_proto_msgTypes[7].OneofWrappers = []any{}
+	file_toold_v1_session_proto_msgTypes[24].OneofWrappers = []any{}
+	file_toold_v1_session_proto_msgTypes[26].OneofWrappers = []any{
 		(*RestoreRequest_Turn)(nil),
 		(*RestoreRequest_ToolUseId)(nil),
 	}
@@ -2151,7 +2521,7 @@ func file_toold_v1_session_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_toold_v1_session_proto_rawDesc), len(file_toold_v1_session_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   23,
+			NumMessages:   28,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -25,6 +25,8 @@ const (
 	SessionService_Answer_FullMethodName          = "/toold.v1.SessionService/Answer"
 	SessionService_CancelCall_FullMethodName      = "/toold.v1.SessionService/CancelCall"
 	SessionService_Interrupt_FullMethodName       = "/toold.v1.SessionService/Interrupt"
+	SessionService_CancelTurn_FullMethodName      = "/toold.v1.SessionService/CancelTurn"
+	SessionService_KillTask_FullMethodName        = "/toold.v1.SessionService/KillTask"
 	SessionService_CloseSession_FullMethodName    = "/toold.v1.SessionService/CloseSession"
 	SessionService_ListCheckpoints_FullMethodName = "/toold.v1.SessionService/ListCheckpoints"
 	SessionService_Restore_FullMethodName         = "/toold.v1.SessionService/Restore"
@@ -48,6 +50,10 @@ type SessionServiceClient interface {
 	CancelCall(ctx context.Context, in *CancelCallRequest, opts ...grpc.CallOption) (*CancelCallResponse, error)
 	// The user broke in: as the Interrupt message.
 	Interrupt(ctx context.Context, in *InterruptRequest, opts ...grpc.CallOption) (*InterruptResponse, error)
+	// Stops one turn, or all that are open: as the Cancel message does. Returns when that is decided.
+	CancelTurn(ctx context.Context, in *CancelTurnRequest, opts ...grpc.CallOption) (*CancelTurnResponse, error)
+	// Ends a background task. Returns when that is decided. A task that has ended, or never was: NOT_FOUND.
+	KillTask(ctx context.Context, in *KillTaskRequest, opts ...grpc.CallOption) (*KillTaskResponse, error)
 	// Stops everything of a session and ends it. Its records and files stay for as long as retention keeps them.
 	CloseSession(ctx context.Context, in *CloseSessionRequest, opts ...grpc.CallOption) (*CloseSessionResponse, error)
 	// What calls have changed and can be put back. Also of a closed session, for as long as it is kept.
@@ -136,6 +142,26 @@ func (c *sessionServiceClient) Interrupt(ctx context.Context, in *InterruptReque
 	return out, nil
 }
 
+func (c *sessionServiceClient) CancelTurn(ctx context.Context, in *CancelTurnRequest, opts ...grpc.CallOption) (*CancelTurnResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(CancelTurnResponse)
+	err := c.cc.Invoke(ctx, SessionService_CancelTurn_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *sessionServiceClient) KillTask(ctx context.Context, in *KillTaskRequest, opts ...grpc.CallOption) (*KillTaskResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(KillTaskResponse)
+	err := c.cc.Invoke(ctx, SessionService_KillTask_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *sessionServiceClient) CloseSession(ctx context.Context, in *CloseSessionRequest, opts ...grpc.CallOption) (*CloseSessionResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(CloseSessionResponse)
@@ -184,6 +210,10 @@ type SessionServiceServer interface {
 	CancelCall(context.Context, *CancelCallRequest) (*CancelCallResponse, error)
 	// The user broke in: as the Interrupt message.
 	Interrupt(context.Context, *InterruptRequest) (*InterruptResponse, error)
+	// Stops one turn, or all that are open: as the Cancel message does. Returns when that is decided.
+	CancelTurn(context.Context, *CancelTurnRequest) (*CancelTurnResponse, error)
+	// Ends a background task. Returns when that is decided. A task that has ended, or never was: NOT_FOUND.
+	KillTask(context.Context, *KillTaskRequest) (*KillTaskResponse, error)
 	// Stops everything of a session and ends it. Its records and files stay for as long as retention keeps them.
 	CloseSession(context.Context, *CloseSessionRequest) (*CloseSessionResponse, error)
 	// What calls have changed and can be put back. Also of a closed session, for as long as it is kept.
@@ -220,6 +250,12 @@ func (UnimplementedSessionServiceServer) CancelCall(context.Context, *CancelCall
 }
 func (UnimplementedSessionServiceServer) Interrupt(context.Context, *InterruptRequest) (*InterruptResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Interrupt not implemented")
+}
+func (UnimplementedSessionServiceServer) CancelTurn(context.Context, *CancelTurnRequest) (*CancelTurnResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method CancelTurn not implemented")
+}
+func (UnimplementedSessionServiceServer) KillTask(context.Context, *KillTaskRequest) (*KillTaskResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method KillTask not implemented")
 }
 func (UnimplementedSessionServiceServer) CloseSession(context.Context, *CloseSessionRequest) (*CloseSessionResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method CloseSession not implemented")
@@ -352,6 +388,42 @@ func _SessionService_Interrupt_Handler(srv interface{}, ctx context.Context, dec
 	return interceptor(ctx, in, info, handler)
 }
 
+func _SessionService_CancelTurn_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(CancelTurnRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(SessionServiceServer).CancelTurn(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: SessionService_CancelTurn_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(SessionServiceServer).CancelTurn(ctx, req.(*CancelTurnRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _SessionService_KillTask_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(KillTaskRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(SessionServiceServer).KillTask(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: SessionService_KillTask_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(SessionServiceServer).KillTask(ctx, req.(*KillTaskRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _SessionService_CloseSession_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(CloseSessionRequest)
 	if err := dec(in); err != nil {
@@ -432,6 +504,14 @@ var SessionService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Interrupt",
 			Handler:    _SessionService_Interrupt_Handler,
+		},
+		{
+			MethodName: "CancelTurn",
+			Handler:    _SessionService_CancelTurn_Handler,
+		},
+		{
+			MethodName: "KillTask",
+			Handler:    _SessionService_KillTask_Handler,
 		},
 		{
 			MethodName: "CloseSession",

@@ -629,7 +629,10 @@ type Attach struct {
 	// May change on a later attach: unset fields keep their value. In force from the next turn, permission_mode at once.
 	Options *Options `protobuf:"bytes,8,opt,name=options,proto3" json:"options,omitempty"`
 	// MAIN unless set. A newer MAIN stream ends an older one of the session with ABORTED.
-	Role          Role `protobuf:"varint,9,opt,name=role,proto3,enum=toold.v1.Role" json:"role,omitempty"`
+	Role Role `protobuf:"varint,9,opt,name=role,proto3,enum=toold.v1.Role" json:"role,omitempty"`
+	// Gives way: if a MAIN stream is attached to the session, or a turn is open, this one is refused as ABORTED "attached",
+	// and changes nothing of the session.
+	Yield         bool `protobuf:"varint,10,opt,name=yield,proto3" json:"yield,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -725,6 +728,13 @@ func (x *Attach) GetRole() Role {
 		return x.Role
 	}
 	return Role_ROLE_UNSPECIFIED
+}
+
+func (x *Attach) GetYield() bool {
+	if x != nil {
+		return x.Yield
+	}
+	return false
 }
 
 // Who a client is; for logs and the audit.
@@ -1284,7 +1294,7 @@ func (x *Answer) GetRemember() []*Remember {
 // Stops one call, or one turn with what still comes of it until EndTurn. Both ids empty: the open turn.
 type Cancel struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// One call.
+	// One call. If it has ended, the background task that it has left.
 	ToolUseId string `protobuf:"bytes,1,opt,name=tool_use_id,json=toolUseId,proto3" json:"tool_use_id,omitempty"`
 	// One turn, by the client's name.
 	TurnId string `protobuf:"bytes,2,opt,name=turn_id,json=turnId,proto3" json:"turn_id,omitempty"`
@@ -2535,7 +2545,9 @@ type GetCallResponse struct {
 	// Where it stands.
 	State CallState `protobuf:"varint,1,opt,name=state,proto3,enum=toold.v1.CallState" json:"state,omitempty"`
 	// Its records so far, in order; the last is its ToolResult once state is ENDED.
-	Records       []*ExecuteResponse `protobuf:"bytes,2,rep,name=records,proto3" json:"records,omitempty"`
+	Records []*ExecuteResponse `protobuf:"bytes,2,rep,name=records,proto3" json:"records,omitempty"`
+	// As Accepted.input_json. Empty of a call that an older daemon has recorded.
+	InputJson     string `protobuf:"bytes,3,opt,name=input_json,json=inputJson,proto3" json:"input_json,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2584,6 +2596,13 @@ func (x *GetCallResponse) GetRecords() []*ExecuteResponse {
 	return nil
 }
 
+func (x *GetCallResponse) GetInputJson() string {
+	if x != nil {
+		return x.InputJson
+	}
+	return ""
+}
+
 var File_toold_v1_tool_proto protoreflect.FileDescriptor
 
 const file_toold_v1_tool_proto_rawDesc = "" +
@@ -2605,7 +2624,7 @@ const file_toold_v1_tool_proto_rawDesc = "" +
 	"\x14client_tool_progress\x18\f \x01(\v2\x1c.toold.v1.ClientToolProgressH\x00R\x12clientToolProgress\x12=\n" +
 	"\rbuffer_edited\x18\r \x01(\v2\x16.toold.v1.BufferEditedH\x00R\fbufferEdited\x12=\n" +
 	"\rbuffers_saved\x18\x0e \x01(\v2\x16.toold.v1.BuffersSavedH\x00R\fbuffersSavedB\t\n" +
-	"\amessage\"\xc6\x03\n" +
+	"\amessage\"\xdc\x03\n" +
 	"\x06Attach\x12\x1d\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tR\tsessionId\x12 \n" +
@@ -2616,7 +2635,9 @@ const file_toold_v1_tool_proto_rawDesc = "" +
 	"\fcapabilities\x18\x06 \x01(\v2\x16.toold.v1.CapabilitiesR\fcapabilities\x127\n" +
 	"\fclient_tools\x18\a \x03(\v2\x14.toold.v1.ClientToolR\vclientTools\x12+\n" +
 	"\aoptions\x18\b \x01(\v2\x11.toold.v1.OptionsR\aoptions\x12\"\n" +
-	"\x04role\x18\t \x01(\x0e2\x0e.toold.v1.RoleR\x04role\x1a6\n" +
+	"\x04role\x18\t \x01(\x0e2\x0e.toold.v1.RoleR\x04role\x12\x14\n" +
+	"\x05yield\x18\n" +
+	" \x01(\bR\x05yield\x1a6\n" +
 	"\bEnvEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\f\n" +
@@ -2749,10 +2770,12 @@ const file_toold_v1_tool_proto_rawDesc = "" +
 	"\x0eGetCallRequest\x12\x1d\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tR\tsessionId\x12\x1e\n" +
-	"\vtool_use_id\x18\x02 \x01(\tR\ttoolUseId\"q\n" +
+	"\vtool_use_id\x18\x02 \x01(\tR\ttoolUseId\"\x90\x01\n" +
 	"\x0fGetCallResponse\x12)\n" +
 	"\x05state\x18\x01 \x01(\x0e2\x13.toold.v1.CallStateR\x05state\x123\n" +
-	"\arecords\x18\x02 \x03(\v2\x19.toold.v1.ExecuteResponseR\arecords*?\n" +
+	"\arecords\x18\x02 \x03(\v2\x19.toold.v1.ExecuteResponseR\arecords\x12\x1d\n" +
+	"\n" +
+	"input_json\x18\x03 \x01(\tR\tinputJson*?\n" +
 	"\x04Role\x12\x14\n" +
 	"\x10ROLE_UNSPECIFIED\x10\x00\x12\r\n" +
 	"\tROLE_MAIN\x10\x01\x12\x12\n" +

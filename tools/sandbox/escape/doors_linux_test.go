@@ -4,6 +4,7 @@ package escape_test
 // table of what may be. It does not know how a door is tried.
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -81,11 +82,18 @@ func (w way) try(t *testing.T, uid int) []escape.Door {
 	temp := filepath.Join(st.private, "tmp")
 	check(t, os.Mkdir(temp, 0o700))
 	check(t, os.Chown(temp, uid, -1))
+	caches := filepath.Join(st.private, "caches")
+	for _, door := range scene.Caches {
+		for _, name := range sandbox.LayerFolders() {
+			check(t, os.MkdirAll(filepath.Join(caches, scene.Slug(door), name), 0o755))
+		}
+	}
+	check(t, filepath.WalkDir(caches, func(path string, _ os.DirEntry, err error) error { return errors.Join(err, os.Chown(path, uid, -1)) }))
 	return escape.Run(t, s, func(argv, env []string, dir string) (string, error) {
 		if w.tier == sandbox.Fast { // where /tmp stays the machine's
 			env = append(env, "TMPDIR="+temp)
 		}
-		o := order{Home: st.private, Policy: w.policy(s, temp), Tier: w.tier, Argv: argv, Env: env, Dir: dir, Unbound: w.tier == sandbox.Fast}
+		o := order{Home: st.private, Policy: w.policy(s, temp, caches), Tier: w.tier, Argv: argv, Env: env, Dir: dir, Unbound: w.tier == sandbox.Fast}
 		if !w.strict {
 			o.Roots = s.Roots()
 		}
@@ -93,8 +101,8 @@ func (w way) try(t *testing.T, uid int) []escape.Door {
 	})
 }
 
-// policy is what a daemon would make for a call in the scene, with temp as its /tmp.
-func (w way) policy(s *escape.Scene, temp string) sandbox.Policy {
+// policy is what a daemon would make for a call in the scene, with temp as its /tmp and with caches for what it writes to some.
+func (w way) policy(s *escape.Scene, temp, caches string) sandbox.Policy {
 	p := sandbox.Policy{Tier: w.tier, Strict: w.strict, Limits: limits}
 	put := func(path string, access sandbox.Access) {
 		p.Places = append(p.Places, sandbox.Place{Path: path, Access: access})
@@ -102,6 +110,12 @@ func (w way) policy(s *escape.Scene, temp string) sandbox.Policy {
 	p.Places = append(p.Places, sandbox.Place{Path: "/tmp", Access: sandbox.Write, Source: temp})
 	for _, path := range s.Hidden() {
 		put(path, sandbox.Hidden)
+	}
+	for _, door := range scene.Caches {
+		if w.tier == sandbox.Full {
+			slug := scene.Slug(door)
+			p.Places = append(p.Places, sandbox.Place{Path: filepath.Join(s.Outside, slug), Access: sandbox.Write, Above: filepath.Join(caches, slug)})
+		}
 	}
 	for _, root := range s.Roots() {
 		if w.strict {

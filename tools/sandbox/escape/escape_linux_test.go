@@ -26,6 +26,8 @@ var mayBeShut = map[string]string{
 	"raise a hard limit":                             "containers are without CAP_SYS_RESOURCE",
 	"lower /proc/self/oom_score_adj":                 "the same",
 	"write outside through /proc/1/root":             "the first process may have more capabilities",
+	"ptrace seize of the first process":              "the same",
+	"process_vm_readv from the first process":        "the same",
 	"sched_setaffinity on a process outside":         "there may be one processor only",
 	"open more files than any should":                "the machine's own limit",
 }

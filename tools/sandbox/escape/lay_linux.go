@@ -73,7 +73,7 @@ func Lay(t testing.TB, base string, uid int) *Scene {
 		HiddenInside: in("root/private/hidden"), HiddenOutside: in("outside/private/hidden"), HiddenPlanted: in("root/innocent"),
 		Credential: in("home/.ssh/id_test"), Token: in("daemon/token"), State: in("daemon/state/journal"), Sockets: in("daemon/run"),
 		SecretSum: scene.Sum([]byte(s.secret)), SecretName: "TOOLD_PROBE_TOKEN",
-		Stream: in("services/stream"), Datagram: in("services/datagram"),
+		Stream: in("services/stream"), StreamPlanted: in("root/planted-stream"), Datagram: in("services/datagram"),
 		Abstract: "toold-stream-" + nonce[:12], AbstractDatagram: "toold-datagram-" + nonce[:12], Bound: "toold-bound-" + nonce[:12],
 		Bounds: scene.Bounds{Processes: 5000, Files: 1 << 16, Memory: 8 << 30, FileSize: 6 << 30, Filled: 2 << 30},
 	}

@@ -132,6 +132,7 @@ func (s *Scene) listeners(t testing.TB) {
 	for _, path := range []string{s.Stream, s.Datagram} {
 		check(t, os.Lchown(path, s.UID, -1))
 	}
+	check(t, os.Link(s.Stream, s.StreamPlanted))
 	s.terminal(t)
 	s.pipes(t)
 }

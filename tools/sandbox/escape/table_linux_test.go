@@ -60,7 +60,7 @@ var table = []row{
 	{doors: []string{"open a device that lies outside of /dev"}, ways: []string{"fallback"}, where: "where somebody has made one", why: "For reading: Landlock tells files apart by where they are."},
 	{doors: []string{
 		"chmod outside", "fchmod outside", "chmod outside through /proc/self/fd of an O_PATH descriptor", "chown outside", "lchown outside", "fchown outside",
-		"fchownat outside with AT_EMPTY_PATH", "utimensat outside", "futimens outside", "utimes outside", "touch outside to the present",
+		"chmod a file of a cache", "fchownat outside with AT_EMPTY_PATH", "utimensat outside", "futimens outside", "utimes outside", "touch outside to the present",
 	}, ways: []string{"fallback"}, why: permitted},
 	{doors: []string{"fchmodat2 outside"}, ways: []string{"fallback"}, where: "from Linux 6.6 on", why: permitted},
 	{doors: []string{"utime outside", "futimesat outside"}, ways: []string{"fallback"}, where: "on amd64", why: permitted},
@@ -69,5 +69,7 @@ var table = []row{
 	}, ways: []string{"fallback"}, why: inside},
 	{doors: []string{"read /proc/PID/cmdline of a process outside", "list /proc/PID/fd of a process outside"}, ways: []string{"fallback"}, why: "Without namespaces there is one /proc for all. What the processes hold in memory, in their environment and in their files stays shut."},
 	{doors: []string{"read /proc/kpageflags"}, ways: []string{"fallback"}, root: true, where: "if the kernel has it", why: "Landlock cannot take one file out of /proc, where files come and go. It shows flags of memory pages, and nothing of what is in them."},
+	{doors: []string{"trace a child of its own", "read the memory of a child of its own"}, ways: []string{"fast", "fallback"}, shut: true, why: "Without a process namespace others' processes are in sight, which may be the user's own. Sanitizers that look for leaks, strace and gdb need full."},
+	{doors: []string{"connect to a Unix socket of its own"}, ways: []string{"fallback"}, shut: true, why: "Nobody watches there where a connection leads, and a path may lead to the socket of any service."},
 	{doors: []string{"read /proc/self/status"}, ways: []string{"fast"}, shut: true, why: "Landlock's rules are made before the process has a number, and /proc as a whole would show everybody's. Commands that name it or are of no use without it, such as ps, get full."},
 }

@@ -45,7 +45,7 @@ type door struct {
 
 // doors are in the order in which they are tried: those that may take the others with them come last.
 func doors() []door {
-	return slices.Concat(works(), files(), metadata(), ways(), protected(), hidden(), procfs(), processes(), signals(), sockets(),
+	return slices.Concat(works(), files(), metadata(), ways(), protected(), hidden(), procfs(), processes(), signals(), sockets(), caches(),
 		ipc(), mounts(), namespaces(), kernel(), foreign(), rings(), system(), devices(), privileges(), bombs())
 }
 

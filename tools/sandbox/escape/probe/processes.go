@@ -32,6 +32,17 @@ func processes() []door {
 				return errors.Join(unix.PtraceSeize(pid), unix.PtraceInterrupt(pid))
 			})
 		}),
+		inside("ptrace seize of the first process", func(*scene.Scene) (string, error) {
+			return "seized; it is let go when this process ends", unix.PtraceSeize(1)
+		}),
+		inside("process_vm_readv from the first process", func(*scene.Scene) (string, error) { // it is refused before the address is looked at
+			b := make([]byte, 8)
+			_, err := unix.ProcessVMReadv(1, []unix.Iovec{{Base: &b[0], Len: 8}}, []unix.RemoteIovec{{Base: 8, Len: 8}}, 0)
+			if errors.Is(err, unix.EFAULT) {
+				err = nil
+			}
+			return "its memory is within reach", err
+		}),
 		inside("pidfd_getfd from a process outside", takeDescriptor),
 		inside("kcmp with a process outside", func(s *scene.Scene) (string, error) {
 			const kcmpFiles = 2

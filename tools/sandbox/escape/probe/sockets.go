@@ -103,6 +103,15 @@ func sockets() []door {
 			}
 			return speak("unix", "sock", say)
 		}),
+		f("connect to a pathname Unix socket by a hard link planted in the root", func(s *scene.Scene, say []byte) error {
+			return speak("unix", s.StreamPlanted, say)
+		}),
+		f("connect to a pathname Unix socket through /proc/PID/root", func(s *scene.Scene, say []byte) error {
+			return speak("unix", fmt.Sprintf("/proc/%d/root%s", s.Victim.PID, s.Stream), say)
+		}),
+		f("connect to a pathname Unix socket while a thread exchanges the address", exchangeAddress),
+		f("connect to a pathname Unix socket while a thread exchanges the socket", exchangeSocket),
+		f("connect to a pathname Unix socket while a thread exchanges the file", exchangeFile),
 		f("send a datagram to a pathname Unix socket", func(s *scene.Scene, say []byte) error { return speak("unixgram", s.Datagram, say) }),
 		f("send a datagram through a socketpair to a pathname", func(s *scene.Scene, say []byte) error {
 			pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)

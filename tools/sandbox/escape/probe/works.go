@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"runtime"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 
@@ -38,6 +40,16 @@ func works() []door {
 		f("run a program", func(*scene.Scene) error { return exec.Command("/bin/true").Run() }),
 		f("signal a child of its own", signalChild),
 		f("run a program that has no name", runUnnamed),
+		f("trace a child of its own", traceChild),
+		f("read the memory of a child of its own", readChild),
+		writes("connect to a Unix socket of its own", func(s *scene.Scene) error {
+			own, l, err := ownStream(s)
+			if err != nil {
+				return err
+			}
+			defer l.Close()
+			return speak("unix", own, []byte("!"))
+		}),
 		f("write to /dev/null", func(*scene.Scene) error { return scribble("/dev/null", unix.O_WRONLY) }),
 		f("read from /dev/urandom", func(*scene.Scene) error {
 			fd, err := unix.Open("/dev/urandom", unix.O_RDONLY, 0)
@@ -66,6 +78,35 @@ func works() []door {
 		}),
 		writes("write in .git beside what is protected", func(s *scene.Scene) error { return create(s, s.Root+"/.git/toold-new") }),
 	}
+}
+
+func traceChild(*scene.Scene) error {
+	runtime.LockOSThread()
+	c := exec.Command("/bin/true")
+	c.SysProcAttr = &syscall.SysProcAttr{Ptrace: true}
+	if err := c.Start(); err != nil {
+		return err
+	}
+	var status unix.WaitStatus
+	_, err := unix.Wait4(c.Process.Pid, &status, 0, nil)
+	if err == nil && !status.Stopped() {
+		err = fmt.Errorf("it is not stopped: %v", status)
+	}
+	return errors.Join(err, unix.PtraceDetach(c.Process.Pid), c.Wait())
+}
+
+func readChild(*scene.Scene) error {
+	c := exec.Command("/bin/sleep", "60")
+	if err := c.Start(); err != nil {
+		return err
+	}
+	defer func() { _ = c.Process.Kill(); _ = c.Wait() }()
+	b := make([]byte, 8) // of an address at which nothing is: who may not read is told so before
+	_, err := unix.ProcessVMReadv(c.Process.Pid, []unix.Iovec{{Base: &b[0], Len: 8}}, []unix.RemoteIovec{{Base: 8, Len: 8}}, 0)
+	if errors.Is(err, unix.EFAULT) {
+		return nil
+	}
+	return err
 }
 
 func signalChild(*scene.Scene) error {

@@ -37,6 +37,7 @@ type Scene struct {
 
 	TCP, UDP                     string // addresses on the host's loopback
 	Stream, Datagram             string // pathname Unix sockets
+	StreamPlanted                string // a second name of Stream, in Root
 	Abstract, AbstractDatagram   string // abstract Unix sockets, without the @
 	Bound                        string // an abstract name that Victim tries to connect to, until the end
 	Setuid, Capable              string // copies of the probe: setuid to somebody else, and with file capabilities; "" if not made
@@ -150,6 +151,14 @@ var Git = map[string]string{
 	"deep/er/bare.git/config":                             "[core]\n\tbare = true\n",
 	"deep/er/bare.git/objects/":                           "",
 	"deep/er/bare.git/refs/":                              "",
+}
+
+// Caches are the doors whose directory outside is a cache of the user's: in a sandbox that has such, it shows what is there, and
+// gets nothing of what is written.
+var Caches = []string{
+	"write to a file of a cache", "create a file in a cache", "remove a file of a cache", "rename a file of a cache", "chmod a file of a cache",
+	"write to a file of a cache by another name for a descriptor", "write by a link from a cache to the root",
+	"give a file of a cache an attribute of overlays",
 }
 
 // Guarded says, for each door to a protected path whose effect stays, which path the suite must find as it was: relative to

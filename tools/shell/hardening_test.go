@@ -10,22 +10,6 @@ import (
 	"time"
 )
 
-func TestReadOnlyEnv(t *testing.T) {
-	env := []string{
-		"HOME=/home/u", "PATH=bin:/usr/bin::.:/work/p/bin:/work/project:/work/p:/tmp/x:/usr/../tmp/x:/home/u/.cargo/bin:/home/u/x:/home/u/.local/../x:/home/v/bin:/home/u/.asdf/shims:/bin", "LANG=C", "TMPDIR=-delete",
-		"RIPGREP_CONFIG_PATH=/x", "GIT_DIR=/x", "LD_PRELOAD=/x", "BASH_ENV=/x", "BASH_FUNC_ls%%=() { :; }", "CDPATH=/", "GREP_OPTIONS=x", "NODE_OPTIONS=x", "PS4=$(x)",
-	}
-	got := ReadOnlyEnv(env, "/home/u", []string{"/work/p"})
-	slices.Sort(got)
-	want := []string{"GH_NO_UPDATE_NOTIFIER=1", "GOTOOLCHAIN=local", "HOME=/home/u", "LANG=C", "PAGER=cat", "PATH=/usr/bin:/home/u/.cargo/bin:/bin", "PIP_CONFIG_FILE=/dev/null", "PIP_DISABLE_PIP_VERSION_CHECK=1", "PYTHONDONTWRITEBYTECODE=1", "npm_config_logs_max=0"}
-	if !slices.Equal(got, want) {
-		t.Errorf("got %q, want %q", got, want)
-	}
-	if got := ReadOnlyEnv([]string{"PATH=.", "HOME=-delete", "LC_ALL=zh_TW.Big5"}, "/home/me", nil); slices.Contains(got, "HOME=-delete") || slices.Contains(got, "LC_ALL=zh_TW.Big5") || !slices.Contains(got, "PATH="+defaultPath) {
-		t.Errorf("got %q", got)
-	}
-}
-
 // TestGitHardening gives a repository every setting that could make a reading
 // git run a program or write, and sees that under the hardening none does.
 func TestGitHardening(t *testing.T) {
@@ -154,23 +138,31 @@ func indexOf(t *testing.T, dir string) string {
 }
 
 func TestGitKeyRuns(t *testing.T) {
-	for key, want := range map[string]bool{
-		"filter.lfs.clean": true, "diff.external": true, "diff.pdf.textconv": true, "diff.x.y.command": true, "submodule.a.url": false, "submodule.a.ignore": false, "lfs.extension.x.clean": true, "lfs.url": false,
-		"diff.pdf.binary": false, "user.name": false, "core.fsmonitor": false, "diff.renames": false, "DIFF.Pdf.TextConv": true, "": false,
+	for setting, want := range map[string]bool{
+		"filter.lfs.clean=x": true, "diff.external=x": true, "diff.pdf.textconv=x": true, "diff.x.y.command=x": true, "submodule.a.url=x": false,
+		"submodule.a.ignore=all": false, "lfs.extension.x.clean=x": true, "lfs.url=x": false, "diff.pdf.binary=true": false, "user.name=x": false,
+		"core.fsmonitor=x": true, "core.fsmonitor=true": true, "core.fsmonitor=false": false, "core.fsmonitor=": false, "core.FsMonitor=x": true,
+		"gpg.program=x": true, "gpg.ssh.program=x": true, "core.alternaterefscommand=x": true, "diff.renames=true": false, "DIFF.Pdf.TextConv=x": true, "=": false,
 	} {
-		if got := GitKeyRuns(key); got != want {
-			t.Errorf("%s: %v", key, got)
+		key, value, _ := strings.Cut(setting, "=")
+		if got := GitKeyRuns(key, value); got != want {
+			t.Errorf("%s: %v", setting, got)
 		}
+	}
+	if !GitKeyFetches("remote.origin.promisor") || GitKeyFetches("remote.origin.url") {
+		t.Error("only a promisor makes git fetch")
 	}
 }
 
-func TestGitKeyStopped(t *testing.T) {
-	for key, want := range map[string]bool{
-		"core.fsmonitor": true, "core.FsMonitor": true, "gpg.program": true, "gpg.ssh.program": true, "remote.origin.promisor": true,
-		"core.alternaterefscommand": true, "status.submodulesummary": true, "status.short": false, "core.bare": false, "remote.origin.url": false, "user.signingkey": false, "": false,
+func TestGitReadsMore(t *testing.T) {
+	for setting, want := range map[string]bool{
+		"diff.submodule=diff": true, "diff.submodule=log": false, "status.submodulesummary=true": true, "status.submodulesummary=5": true,
+		"status.submodulesummary=false": false, "log.showsignature=": true, "log.showsignature=false": false, "log.diffmerges=remerge": true,
+		"log.diffmerges=separate": false, "status.short=true": false,
 	} {
-		if got := GitKeyStopped(key); got != want {
-			t.Errorf("%s: %v", key, got)
+		key, value, _ := strings.Cut(setting, "=")
+		if got := GitReadsMore(key, value); got != want {
+			t.Errorf("%s: %v", setting, got)
 		}
 	}
 }

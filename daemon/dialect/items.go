@@ -1,6 +1,4 @@
-// How each model API, and the JSON lines of the wire, write one tool use. See message.go for how they are told apart.
-
-package main
+package dialect
 
 import (
 	"bytes"
@@ -11,7 +9,7 @@ import (
 )
 
 // readLine reads a tool use as the wire writes it: {"id", "name", "input" or "input_json", "timeout"}.
-func readLine(text json.RawMessage) (message, error) {
+func readLine(text json.RawMessage) (part, error) {
 	var line struct {
 		ID        string          `json:"id"`
 		Name      string          `json:"name"`
@@ -22,106 +20,106 @@ func readLine(text json.RawMessage) (message, error) {
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(&line); err != nil {
-		return message{}, fmt.Errorf("%w: a tool use has id, name, input or input_json, and timeout", err)
+		return part{}, fmt.Errorf("%w: a tool use has id, name, input or input_json, and timeout", err)
 	}
 	if line.Name == "" {
-		return message{}, errors.New("the tool use has no name")
+		return part{}, errors.New("the tool use has no name")
 	}
 	if line.InputJSON != nil && line.Input != nil {
-		return message{}, errors.New("the tool use has both input and input_json: give one")
+		return part{}, errors.New("the tool use has both input and input_json: give one")
 	}
-	u := use{given: line.ID, name: line.Name, input: string(line.Input)}
+	u := Use{ID: line.ID, Name: line.Name, Input: string(line.Input)}
 	if line.InputJSON != nil {
-		u.input = *line.InputJSON
+		u.Input = *line.InputJSON
 	}
 	if line.Timeout != "" {
 		limit, err := time.ParseDuration(line.Timeout)
 		if err != nil || limit <= 0 {
-			return message{}, fmt.Errorf("the timeout %q is not a duration such as \"30s\"", line.Timeout)
+			return part{}, fmt.Errorf("the timeout %q is not a duration such as \"30s\"", line.Timeout)
 		}
-		u.timeout = limit
+		u.Timeout = limit
 	}
-	return message{dialect: lines, uses: []use{u}}, nil
+	return part{format: Lines, uses: []Use{u}}, nil
 }
 
 // readWrapped reads {"tool_use": {...}}, the line that the Execute stream takes.
-func readWrapped(whole, inner json.RawMessage) (message, error) {
+func readWrapped(whole, inner json.RawMessage) (part, error) {
 	var only struct {
 		ToolUse json.RawMessage `json:"tool_use"`
 	}
 	decoder := json.NewDecoder(bytes.NewReader(whole))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(&only); err != nil {
-		return message{}, fmt.Errorf("%w: beside tool_use nothing else is expected", err)
+		return part{}, fmt.Errorf("%w: beside tool_use nothing else is expected", err)
 	}
 	if inner[0] != '{' {
-		return message{}, fmt.Errorf("tool_use is %s: expected an object", excerpt(inner))
+		return part{}, fmt.Errorf("tool_use is %s: expected an object", excerpt(inner))
 	}
 	return readLine(inner)
 }
 
 // readBlock reads an Anthropic content block of type tool_use.
-func readBlock(text json.RawMessage) (message, error) {
+func readBlock(text json.RawMessage) (part, error) {
 	var block struct {
 		ID    string          `json:"id"`
 		Name  string          `json:"name"`
 		Input json.RawMessage `json:"input"`
 	}
 	if err := json.Unmarshal(text, &block); err != nil {
-		return message{}, fmt.Errorf("the tool_use block is of no known form: %w", err)
+		return part{}, fmt.Errorf("the tool_use block is of no known form: %w", err)
 	}
-	return message{dialect: anthropic, uses: []use{{given: block.ID, name: block.Name, input: string(block.Input)}}}, nil
+	return part{format: Anthropic, uses: []Use{{ID: block.ID, Name: block.Name, Input: string(block.Input)}}}, nil
 }
 
 // readChoices reads a whole chat completion. Its tool calls must be in one choice: a conversation goes on with one.
-func readChoices(v value) (message, error) {
+func readChoices(v value) (part, error) {
 	var choices []struct {
 		Message struct {
 			ToolCalls json.RawMessage `json:"tool_calls"`
 		} `json:"message"`
 	}
 	if err := json.Unmarshal(v.Choices, &choices); err != nil {
-		return message{}, fmt.Errorf("the choices are of no known form: %w", err)
+		return part{}, fmt.Errorf("the choices are of no known form: %w", err)
 	}
-	var found message
+	var found part
 	for _, choice := range choices {
 		if !list(choice.Message.ToolCalls) {
 			continue
 		}
 		m, err := readToolCalls(choice.Message.ToolCalls)
 		if err != nil {
-			return message{}, err
+			return part{}, err
 		}
-		if found.dialect != silent && m.dialect != silent {
-			return message{}, errors.New("more than one choice has tool calls: give the message of the one that the conversation goes on with")
+		if found.format != Silent && m.format != Silent {
+			return part{}, errors.New("more than one choice has tool calls: give the message of the one that the conversation goes on with")
 		}
-		if m.dialect != silent {
+		if m.format != Silent {
 			found = m
 		}
 	}
 	return found.called(v.ID), nil
 }
 
-func readToolCalls(text json.RawMessage) (message, error) {
+func readToolCalls(text json.RawMessage) (part, error) {
 	var calls []json.RawMessage
 	if err := json.Unmarshal(text, &calls); err != nil {
-		return message{}, err
+		return part{}, err
 	}
-	var m message
+	var m part
 	for i, call := range calls {
 		read, err := readToolCall(call)
 		if err == nil {
 			err = m.join(read)
 		}
 		if err != nil {
-			return message{}, fmt.Errorf("tool call %d: %w", i, err)
+			return part{}, fmt.Errorf("tool call %d: %w", i, err)
 		}
 	}
 	return m, nil
 }
 
 // readToolCall reads one of tool_calls. Some servers give the arguments as an object instead of as its text.
-func readToolCall(text json.RawMessage) (message, error) {
+func readToolCall(text json.RawMessage) (part, error) {
 	var call struct {
 		ID       string `json:"id"`
 		Function *struct {
@@ -134,37 +132,41 @@ func readToolCall(text json.RawMessage) (message, error) {
 		} `json:"custom"`
 	}
 	if err := json.Unmarshal(text, &call); err != nil {
-		return message{}, fmt.Errorf("it is of no known form: %w", err)
+		return part{}, fmt.Errorf("it is of no known form: %w", err)
 	}
-	u := use{given: call.ID}
+	u := Use{ID: call.ID}
 	switch {
 	case call.Function != nil:
-		u.name, u.input = call.Function.Name, arguments(call.Function.Arguments)
+		u.Name, u.Input = call.Function.Name, arguments(call.Function.Arguments)
 	case call.Custom != nil:
-		u.name, u.input, u.custom = call.Custom.Name, string(call.Custom.Input), true
+		u.Name, u.Input, u.Custom = call.Custom.Name, string(call.Custom.Input), true
 	default:
-		return message{}, fmt.Errorf("an object with %s is not a tool call: expected a function", keys(text))
+		return part{}, fmt.Errorf("an object with %s is not a tool call: expected a function", keys(text))
 	}
-	return message{dialect: chat, uses: []use{u}}, nil
+	return part{format: Chat, uses: []Use{u}}, nil
 }
 
 // readItem reads an item of a Responses output.
-func readItem(text json.RawMessage) (message, error) {
+func readItem(text json.RawMessage) (part, error) {
 	var item struct {
 		Type      string          `json:"type"`
 		CallID    string          `json:"call_id"`
 		Name      string          `json:"name"`
 		Arguments json.RawMessage `json:"arguments"`
 		Input     json.RawMessage `json:"input"`
+		Status    string          `json:"status"`
 	}
 	if err := json.Unmarshal(text, &item); err != nil {
-		return message{}, fmt.Errorf("the item is of no known form: %w", err)
+		return part{}, fmt.Errorf("the item is of no known form: %w", err)
 	}
-	u := use{given: item.CallID, name: item.Name, input: arguments(item.Arguments)}
+	u := Use{ID: item.CallID, Name: item.Name, Input: arguments(item.Arguments)}
 	if item.Type == "custom_tool_call" {
-		u.input, u.custom = string(item.Input), true
+		u.Input, u.Custom = string(item.Input), true
 	}
-	return message{dialect: responses, uses: []use{u}}, nil
+	if item.Status == "incomplete" { // the API's own word that it was cut off
+		return part{format: Responses, cut: []string{u.Name}}, nil
+	}
+	return part{format: Responses, uses: []Use{u}}, nil
 }
 
 // arguments is the text that a model wrote as arguments; it may be no JSON at all, which the daemon tells the model.

@@ -1,21 +1,18 @@
-package main
+package dialect
 
 import (
-	"encoding/json"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-
-	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
 
-// reading is what a case expects of a message: its dialect, its name and its uses, each "id name input".
+// reading is what a case expects of a message: its format, its name and its uses, each "id name input".
 type reading struct {
-	dialect dialect
-	id      string
-	uses    []string
+	format Format
+	id     string
+	uses   []string
 }
 
 // messageCases are what models' servers send, and what is read of it.
@@ -25,34 +22,34 @@ var messageCases = map[string]struct {
 }{
 	"json lines": {
 		`{"id":"a","name":"Read","input":{"file_path":"/x"}}` + "\n" + `{"name":"LS","input":{}}` + "\n\n",
-		reading{lines, "", []string{`a Read {"file_path":"/x"}`, `? LS {}`}},
+		reading{Lines, "", []string{`a Read {"file_path":"/x"}`, `? LS {}`}},
 	},
 	"a line as the wire has it": {
 		`{"tool_use":{"id":"a","name":"Bash","input_json":"{\"command\": 1e400}"}}`,
-		reading{lines, "", []string{`a Bash {"command": 1e400}`}},
+		reading{Lines, "", []string{`a Bash {"command": 1e400}`}},
 	},
-	"a line without input": {`{"name":"LS"}`, reading{lines, "", []string{"? LS "}}},
+	"a line without input": {`{"name":"LS"}`, reading{Lines, "", []string{"? LS "}}},
 	"lines in an array": {
 		`[{"name":"LS","input":{}},{"id":"b","name":"LS","input":{}}]`,
-		reading{lines, "", []string{"? LS {}", "b LS {}"}},
+		reading{Lines, "", []string{"? LS {}", "b LS {}"}},
 	},
-	"a value over several lines": {"{\n \"name\": \"LS\",\n \"input\": { }\n}", reading{lines, "", []string{"? LS { }"}}},
+	"a value over several lines": {"{\n \"name\": \"LS\",\n \"input\": { }\n}", reading{Lines, "", []string{"? LS { }"}}},
 	"anthropic response": {
 		`{"id":"msg_1","type":"message","role":"assistant","model":"m","stop_reason":"end_turn","content":[
 			 {"type":"thinking","thinking":"hm","signature":"s"},{"type":"text","text":"I look."},
 			 {"type":"tool_use","id":"toolu_1","name":"Read","input":{"file_path":"/x","limit":50.0}},
 			 {"type":"server_tool_use","id":"srv_1","name":"web_search","input":{"query":"q"}},
 			 {"type":"tool_use","id":"toolu_2","name":"Grep","input":{"pattern":"<a>"}}],"usage":{"input_tokens":1}}`,
-		reading{anthropic, "msg_1", []string{`toolu_1 Read {"file_path":"/x","limit":50.0}`, `toolu_2 Grep {"pattern":"<a>"}`}},
+		reading{Anthropic, "msg_1", []string{`toolu_1 Read {"file_path":"/x","limit":50.0}`, `toolu_2 Grep {"pattern":"<a>"}`}},
 	},
 	"anthropic object with content alone": {
-		`{"content":[{"type":"tool_use","id":"t","name":"LS","input":{}}]}`, reading{anthropic, "", []string{"t LS {}"}},
+		`{"content":[{"type":"tool_use","id":"t","name":"LS","input":{}}]}`, reading{Anthropic, "", []string{"t LS {}"}},
 	},
 	"anthropic content array": {
-		`[{"type":"text","text":"x"},{"type":"tool_use","id":"t","name":"LS","input":{}}]`, reading{anthropic, "", []string{"t LS {}"}},
+		`[{"type":"text","text":"x"},{"type":"tool_use","id":"t","name":"LS","input":{}}]`, reading{Anthropic, "", []string{"t LS {}"}},
 	},
 	"anthropic blocks on lines": {
-		`{"type":"text","text":"x"}` + "\n" + `{"type":"tool_use","id":"t","name":"LS","input":{}}`, reading{anthropic, "", []string{"t LS {}"}},
+		`{"type":"text","text":"x"}` + "\n" + `{"type":"tool_use","id":"t","name":"LS","input":{}}`, reading{Anthropic, "", []string{"t LS {}"}},
 	},
 	"anthropic without a tool use, whatever the stop reason": {
 		`{"id":"msg_1","type":"message","role":"assistant","stop_reason":"tool_use","content":[{"type":"text","text":"Done."}]}`, reading{},
@@ -60,37 +57,37 @@ var messageCases = map[string]struct {
 	"openai completion": {
 		`{"id":"chatcmpl-1","object":"chat.completion","choices":[{"index":0,"finish_reason":"stop","message":{"role":"assistant","content":null,
 			 "tool_calls":[{"id":"call_1","type":"function","function":{"name":"Read","arguments":"{\"file_path\": \"/x\"}"}}]}}]}`,
-		reading{chat, "chatcmpl-1", []string{`call_1 Read {"file_path": "/x"}`}},
+		reading{Chat, "chatcmpl-1", []string{`call_1 Read {"file_path": "/x"}`}},
 	},
 	"openai message": {
 		`{"role":"assistant","content":"","tool_calls":[{"id":"c","type":"function","function":{"name":"LS","arguments":""}}]}`,
-		reading{chat, "", []string{"c LS "}},
+		reading{Chat, "", []string{"c LS "}},
 	},
 	"openai tool calls alone": {
-		`[{"id":"c","type":"function","function":{"name":"LS","arguments":"{}"}}]`, reading{chat, "", []string{"c LS {}"}},
+		`[{"id":"c","type":"function","function":{"name":"LS","arguments":"{}"}}]`, reading{Chat, "", []string{"c LS {}"}},
 	},
 	"openai arguments that are no JSON are for the daemon to judge": {
 		`{"tool_calls":[{"id":"c","type":"function","function":{"name":"LS","arguments":"{\"path\": "}}]}`,
-		reading{chat, "", []string{`c LS {"path": `}},
+		reading{Chat, "", []string{`c LS {"path": `}},
 	},
 	"arguments as an object, as some servers give them": {
 		`{"role":"assistant","tool_calls":[{"function":{"name":"LS","arguments":{"path":"/x"}}}]}`,
-		reading{chat, "", []string{`? LS {"path":"/x"}`}},
+		reading{Chat, "", []string{`? LS {"path":"/x"}`}},
 	},
 	"openai custom call": {
 		`{"tool_calls":[{"id":"c","type":"custom","custom":{"name":"sql","input":"select 1"}}]}`,
-		reading{chat, "", []string{`c sql "select 1"`}},
+		reading{Chat, "", []string{`c sql "select 1"`}},
 	},
 	"openai message without calls": {`{"role":"assistant","content":"Hello.","tool_calls":null}`, reading{}},
 	"openai response": {
 		`{"id":"resp_1","object":"response","output":[{"type":"reasoning","id":"rs_1","summary":[]},
 			 {"type":"message","role":"assistant","content":[{"type":"output_text","text":"I look."}]},
 			 {"type":"function_call","id":"fc_1","call_id":"call_9","name":"Grep","arguments":"{\"pattern\":\"a\"}"}]}`,
-		reading{responses, "resp_1", []string{`call_9 Grep {"pattern":"a"}`}},
+		reading{Responses, "resp_1", []string{`call_9 Grep {"pattern":"a"}`}},
 	},
 	"openai response items": {
 		`[{"type":"function_call","call_id":"a","name":"LS","arguments":"{}"},{"type":"custom_tool_call","call_id":"b","name":"sql","input":"x"}]`,
-		reading{responses, "", []string{"a LS {}", `b sql "x"`}},
+		reading{Responses, "", []string{"a LS {}", `b sql "x"`}},
 	},
 	"empty content": {`{"role":"assistant","content":[]}`, reading{}},
 	"empty array":   {`[]`, reading{}},
@@ -102,23 +99,39 @@ func TestReadMessage(t *testing.T) {
 	}
 }
 
+// read reads a whole text.
+func read(text []byte) (*Reader, []Use, Ending, error) {
+	r := &Reader{}
+	uses, err := r.Feed(text)
+	if err != nil {
+		return r, uses, Ending{}, err
+	}
+	more, ending, err := r.End()
+	return r, append(uses, more...), ending, err
+}
+
 func checkRead(t *testing.T, text string, want reading) {
 	t.Helper()
-	m, err := readMessage([]byte(text))
-	if err != nil {
-		t.Fatalf("reading %s: %v", text, err)
+	r, uses, ending, err := read([]byte(text))
+	if err != nil || ending.Broken || len(ending.CutOff) > 0 {
+		t.Fatalf("reading %s: %v, %+v", text, err, ending)
 	}
-	got := reading{dialect: m.dialect, id: m.id}
-	for _, u := range m.uses {
-		id := u.given
-		if id == "" {
-			id = "?"
-		}
-		got.uses = append(got.uses, id+" "+u.name+" "+u.input)
-	}
+	got := reading{format: r.Format(), id: r.ID(), uses: told(uses)}
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(reading{})); diff != "" {
 		t.Errorf("reading %s (-want +got):\n%s", text, diff)
 	}
+}
+
+// told tells uses in a line each: "id name input".
+func told(uses []Use) (lines []string) {
+	for _, u := range uses {
+		id := u.ID
+		if id == "" {
+			id = "?"
+		}
+		lines = append(lines, id+" "+u.Name+" "+u.Input)
+	}
+	return lines
 }
 
 func TestReadMessageRefuses(t *testing.T) {
@@ -146,8 +159,18 @@ func TestReadMessageRefuses(t *testing.T) {
 		"a conversation of responses": {
 			`[{"type":"message","role":"assistant","content":[{"type":"tool_use","id":"a","name":"LS"}]}]`, "give the last message alone",
 		},
-		"an event stream": {`{"type":"content_block_start","index":0,"content_block":{"type":"tool_use"}}`, `type "content_block_start"`},
-		"an API error":    {`{"type":"error","error":{"type":"overloaded_error"}}`, `the keys "error", "type"`},
+		"an API error":             {`{"type":"error","error":{"type":"overloaded_error","message":"Busy."}}`, "the model's API reported overloaded_error: Busy."},
+		"a failed response":        {`{"id":"r","status":"failed","error":{"code":"server_error","message":"No."},"output":[]}`, "reported server_error: No."},
+		"an error with a number":   {`{"error":{"code":429,"message":"Slow down."}}`, "reported 429: Slow down."},
+		"an error without words":   {`{"type":"error","error":{}}`, "reported an error"},
+		"a line that is no event":  {"data: {\"name\":\"LS\"}\n\nhello\n", "line 3 is not JSON"},
+		"the end of no stream":     {"data: [DONE]\n\n", "none of its events"},
+		"an event of another form": {`{"type":"content_block_start","index":"x"}`, "no known form"},
+		"input behind its end": {
+			`{"object":"chat.completion.chunk","choices":[{"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"LS","arguments":"{}"}}]}}]}` +
+				`{"object":"chat.completion.chunk","choices":[{"delta":{"tool_calls":[{"index":0,"function":{"arguments":"{\"path\":\"/\"}"}}]}}]}`,
+			"the input of LS goes on behind its end",
+		},
 		"two choices": {
 			`{"choices":[{"message":{"tool_calls":[{"id":"a","function":{"name":"LS"}}]}},{"message":{"tool_calls":[{"id":"b","function":{"name":"LS"}}]}}]}`,
 			"more than one choice",
@@ -157,9 +180,9 @@ func TestReadMessageRefuses(t *testing.T) {
 		"a name that is none":    {`{"type":"tool_use","name":5}`, "no known form"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			m, err := readMessage([]byte(c.text))
+			_, uses, _, err := read([]byte(c.text))
 			if err == nil {
-				t.Fatalf("reading %s gave %d uses and no error; want one with %q", c.text, len(m.uses), c.want)
+				t.Fatalf("reading %s gave %d uses and no error; want one with %q", c.text, len(uses), c.want)
 			}
 			if !strings.Contains(err.Error(), c.want) {
 				t.Errorf("reading %s: %q does not say %q", c.text, err, c.want)
@@ -169,93 +192,11 @@ func TestReadMessageRefuses(t *testing.T) {
 }
 
 func TestTimeoutOfALine(t *testing.T) {
-	m, err := readMessage([]byte(`{"name":"Bash","input":{},"timeout":"1m30s"}`))
+	_, uses, _, err := read([]byte(`{"name":"Bash","input":{},"timeout":"1m30s"}`))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := m.uses[0].wire("").GetTimeout().AsDuration(); got != 90*time.Second {
-		t.Errorf("the timeout on the wire is %s, want 1m30s", got)
-	}
-}
-
-// FuzzReadMessage holds what follows from any input that is read: each use can be sent under an id of its own, and
-// each reply answers all of them in order.
-func FuzzReadMessage(f *testing.F) {
-	for _, seed := range []string{
-		`{"id":"a","name":"LS","input":{}}`, `{"tool_use":{"name":"LS","input_json":"{}"}}`, `[]`, `{"content":[{"type":"tool_use"}]}`,
-		`{"role":"assistant","content":[{"type":"tool_use","id":"t","name":"LS","input":{}}]}`,
-		`{"choices":[{"message":{"tool_calls":[{"id":"c","function":{"name":"LS","arguments":"{}"}}]}}]}`,
-		`{"output":[{"type":"function_call","call_id":"c","name":"LS","arguments":"{}"},{"type":"custom_tool_call"}]}`,
-	} {
-		f.Add([]byte(seed))
-	}
-	f.Fuzz(func(t *testing.T, text []byte) {
-		m, err := readMessage(text)
-		if err != nil {
-			return
-		}
-		if (m.dialect == silent) != (len(m.uses) == 0) {
-			t.Fatalf("%d uses in %s", len(m.uses), m.dialect)
-		}
-		seen := map[string]bool{}
-		var uses []answered
-		for _, u := range m.uses {
-			if u.id == "" || seen[u.id] {
-				t.Fatalf("the id %q is empty or not the only one", u.id)
-			}
-			seen[u.id] = true
-			uses = append(uses, answered{u, textResult(tooldv1.Outcome_OUTCOME_OK, u.input)})
-		}
-		checkReplies(t, m.dialect, uses)
-	})
-}
-
-// checkReplies checks that each form of reply is JSON that has an entry for each use.
-func checkReplies(t *testing.T, d dialect, uses []answered) {
-	t.Helper()
-	for _, form := range []dialect{anthropic, chat, responses} {
-		var text []byte
-		var err error
-		if form == anthropic {
-			text, err = anthropicReply(uses)
-		} else {
-			text, err = openaiReply(form, uses)
-		}
-		if err != nil || !json.Valid(text) {
-			t.Fatalf("the reply of %s as %s is no JSON: %v\n%s", d, form, err, text)
-		}
-		if got := len(repliedIDs(t, form, text)); got != len(uses) {
-			t.Fatalf("the reply answers %d of %d uses:\n%s", got, len(uses), text)
-		}
-	}
-}
-
-func repliedIDs(t *testing.T, form dialect, text []byte) (ids []string) {
-	t.Helper()
-	type entry struct {
-		ToolUseID  string `json:"tool_use_id"`
-		ToolCallID string `json:"tool_call_id"`
-		CallID     string `json:"call_id"`
-	}
-	var entries []entry
-	if form == anthropic {
-		var user struct{ Content []entry }
-		if err := json.Unmarshal(text, &user); err != nil {
-			t.Fatal(err)
-		}
-		entries = user.Content
-	} else if err := json.Unmarshal(text, &entries); err != nil {
-		t.Fatal(err)
-	}
-	for _, e := range entries {
-		ids = append(ids, e.ToolUseID+e.ToolCallID+e.CallID)
-	}
-	return ids
-}
-
-func textResult(o tooldv1.Outcome, text string) *tooldv1.ToolResult {
-	return &tooldv1.ToolResult{
-		Outcome: o, IsError: o != tooldv1.Outcome_OUTCOME_OK,
-		Content: []*tooldv1.Content{{Block: &tooldv1.Content_Text{Text: strings.ToValidUTF8(text, "\uFFFD")}}},
+	if got := uses[0].Timeout; got != 90*time.Second {
+		t.Errorf("the timeout is %s, want 1m30s", got)
 	}
 }

@@ -1,0 +1,94 @@
+// A question as text: all of it, or as much as a terminal has room for, so that its title, its reason and the keys stay
+// on the screen. It does not know who reads it.
+
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"charm.land/lipgloss/v2"
+
+	tooldv1 "github.com/toold/toold/gen/toold/v1"
+)
+
+// questionText is what a person reads before deciding. The daemon has made the input safe to show; the rest is made
+// safe here.
+func questionText(q *tooldv1.Question, k ink) string {
+	return questionHead(q, k) + questionInput(q) + diffText(q.GetDiff(), k)
+}
+
+// questionHead is the title, the reasons and the effects.
+func questionHead(q *tooldv1.Question, k ink) string {
+	var b strings.Builder
+	title := visibleLine(q.GetTitle())
+	if name := visibleLine(q.GetToolName()); !strings.HasPrefix(title, name) {
+		title = name + " " + title
+	}
+	fmt.Fprintf(&b, "\n%s\n", k.strong.Render("? "+title))
+	reason := visibleLine(q.GetReason())
+	if reason != "" {
+		fmt.Fprintf(&b, "  %s\n", paint(k.warn, reason))
+	}
+	for _, g := range q.GetGrounds() {
+		if rule := ruleWords(g); rule != "" && !said(reason, g) {
+			fmt.Fprintf(&b, "  %s\n", paint(k.warn, rule))
+		}
+	}
+	if level := q.GetLevel(); level > tooldv1.Level_LEVEL_UNSPECIFIED {
+		fmt.Fprintf(&b, "  %s\n", k.dim.Render("level: "+levelWord(level)))
+	}
+	if q.GetDiff() == "" { // else that says it better
+		for _, line := range q.GetEffects() {
+			if !strings.HasPrefix(line, "runs ") {
+				fmt.Fprintf(&b, "  %s\n", k.dim.Render(visibleLine(line)))
+			}
+		}
+	}
+	return b.String()
+}
+
+func questionInput(q *tooldv1.Question) string { return indent(visibleText(pretty(q.GetInputJson()))) }
+
+// leastBody is how many rows of input and diff are shown on a terminal that is too low for anything. Ours.
+const leastBody = 3
+
+// fitQuestion is a question in at most height rows of width cells, as far as it can be cut; height 0: in full. hidden is
+// how many lines of it are left out.
+func fitQuestion(q *tooldv1.Question, k ink, width, height int) (text string, hidden int) {
+	head, body := questionHead(q, k), questionInput(q)+diffText(q.GetDiff(), k)
+	room := max(height-rowsOf(head, width), leastBody)
+	if height == 0 || rowsOf(body, width) <= room {
+		return head + body, 0
+	}
+	if q.GetDiff() != "" { // which says better what happens
+		body = diffText(q.GetDiff(), k)
+	}
+	var out strings.Builder
+	room-- // for what is said of the rest
+	for line := range strings.Lines(body) {
+		rows := rowsOf(line, width)
+		if room > 0 && rows > room && !strings.Contains(line, "\x1b") {
+			line = fit(strings.TrimSuffix(line, "\n"), room*width) + "\n"
+			rows, hidden = room, hidden+1
+		}
+		if room -= rows; room < 0 {
+			hidden++
+			continue
+		}
+		out.WriteString(line)
+	}
+	if q.GetDiff() != "" {
+		hidden += strings.Count(questionInput(q), "\n")
+	}
+	return head + out.String() + k.dim.Render("  … "+count(hidden, "more line")+": d shows all") + "\n", hidden
+}
+
+// rowsOf is how many rows a text takes on a terminal of that width.
+func rowsOf(text string, width int) (rows int) {
+	for line := range strings.Lines(text) {
+		cells := lipgloss.Width(strings.ReplaceAll(strings.TrimSuffix(line, "\n"), "\t", "        "))
+		rows += max(1, (cells+width-1)/width)
+	}
+	return rows
+}

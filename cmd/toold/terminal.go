@@ -1,0 +1,92 @@
+// The session of a directory and a terminal: what turns run in that name none, so that what one of them has read the next
+// may edit. It does not know what runs there.
+
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"golang.org/x/sys/unix"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+
+	tooldv1 "github.com/toold/toold/gen/toold/v1"
+)
+
+// joinTerminal points an Attach at the session of its roots and this process's terminal, and reports whether there is
+// one. The session outlives the turn, so what the turn does not choose is set back to what a new session has.
+func (s *setup) joinTerminal(a *tooldv1.Attach, f turnFlags) bool {
+	if len(a.GetOptions().GetTools().GetNames()) > 0 { // a session with other tools than the terminal's
+		return false
+	}
+	name := s.terminalSession(a.GetRoots())
+	if name == "" {
+		if f.aside {
+			s.say("no terminal: the turn runs in a session of its own, which ends with it (--session NAME gives one that stays)")
+		}
+		return false
+	}
+	a.SessionId, a.Yield = name, true
+	o := a.GetOptions()
+	o.OnDisconnect = tooldv1.OnDisconnect_ON_DISCONNECT_CANCEL.Enum()
+	if o.PermissionMode == nil {
+		o.PermissionMode = tooldv1.PermissionMode_PERMISSION_MODE_UNSPECIFIED.Enum()
+	}
+	o.SettingsJson, o.Trusted = proto.String(o.GetSettingsJson()), proto.Bool(o.GetTrusted())
+	return true
+}
+
+// mostTerminalSessions is how many sessions of one directory and terminal may have been closed. Ours: a daemon closes one
+// that is idle for a day, and keeps its records for a while.
+const mostTerminalSessions = 100
+
+// converseIn holds the conversation. In the terminal's session it moves on to the next of that name if one was closed, and
+// to an anonymous one if another turn runs there.
+func (s *setup) converseIn(ctx context.Context, c *conversation, inTerminal bool) error {
+	name := c.attach.GetSessionId()
+	for n := 2; ; n++ {
+		err := c.runToEnd(ctx, s.connect)
+		if err == nil || !inTerminal || c.session != "" {
+			return err
+		}
+		switch reason := reasonOf(status.Convert(err)); {
+		case reason == "session_closed" && n <= mostTerminalSessions:
+			c.attach.SessionId = fmt.Sprintf("%s-%d", name, n)
+		case reason == "attached":
+			s.say("the session of this terminal is in use: the turn runs in one of its own, which ends with it")
+			c.attach.SessionId, c.attach.Yield, inTerminal = "", false, false
+			c.person.passes(true)
+		default:
+			return err
+		}
+	}
+}
+
+// unfit matches what a session's name cannot have.
+var unfit = regexp.MustCompile(`[^A-Za-z0-9._-]+`)
+
+// terminalSession returns the name of the session of these roots and the terminal on which this process was started;
+// empty: there is none. A process that leads the terminal's session itself has nothing that comes after it there.
+func (s *setup) terminalSession(roots []string) string {
+	if !pageOf(s.stdin).terminal && !pageOf(s.stdout).terminal && !pageOf(s.stderr).terminal {
+		return ""
+	}
+	leader, err := unix.Getsid(0)
+	if err != nil || leader == os.Getpid() {
+		return ""
+	}
+	started, err := startOf(leader)
+	if err != nil {
+		return ""
+	}
+	sum := sha256.Sum256([]byte(fmt.Sprintf("%d\x00%s\x00%s", leader, started, strings.Join(roots, "\x00"))))
+	base := strings.Trim(unfit.ReplaceAllString(filepath.Base(roots[0]), "-"), "-.")
+	return fmt.Sprintf("tty-%.24s-%s", base, hex.EncodeToString(sum[:6]))
+}

@@ -1,0 +1,120 @@
+package daemon
+
+// Where programs keep caches. A session's processes see the user's own there, and write to folders that belong to the session's
+// roots. How the one is laid over the other is not known here.
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"go.uber.org/zap"
+
+	"github.com/toold/toold/scheduler/pipeline"
+	"github.com/toold/toold/tools/sandbox"
+	"github.com/toold/toold/tools/workspace"
+)
+
+// A cacheKind is a cache as a program's manual describes it. None of these folders is for credentials: those lie beside them.
+type cacheKind struct {
+	name     string
+	variable string // that names the folder
+	moves    bool   // by the variable, where the folder itself cannot be written
+	base     string // a variable that names the folder in which it is
+	home     string // the folder, or that in which it is, below home if the variable is not set; empty: there is none then
+	below    string // the folder, in the base
+	maker    string // a program that makes the folder if it is not there, and does not work without it
+}
+
+var cacheKinds = []cacheKind{
+	// The freedesktop base directory specification. Go, pip, golangci-lint, ccache, uv, yarn, pnpm and others keep theirs there.
+	{name: "xdg", variable: "XDG_CACHE_HOME", moves: true, home: ".cache", maker: "sh"},
+	{name: "go-build", variable: "GOCACHE", moves: true},                                  // go help environment
+	{name: "go-mod", variable: "GOMODCACHE"},                                              // go help environment
+	{name: "go-pkg", base: "GOPATH", home: "go", below: "pkg"},                            // go help gopath: modules and their checksums
+	{name: "npm", variable: "npm_config_cache", moves: true, home: ".npm", maker: "npm"},  // npm help config
+	{name: "pip", variable: "PIP_CACHE_DIR", moves: true},                                 // pip help cache
+	{name: "ccache", variable: "CCACHE_DIR", moves: true, home: ".ccache"},                // ccache(1)
+	{name: "golangci-lint", variable: "GOLANGCI_LINT_CACHE", moves: true},                 // golangci-lint cache --help
+	{name: "cargo-registry", base: "CARGO_HOME", home: ".cargo", below: "registry"},       // The Cargo Book, "Cargo Home"
+	{name: "cargo-git", base: "CARGO_HOME", home: ".cargo", below: "git"},                 // the same
+	{name: "maven", home: ".m2", below: "repository"},                                     // Maven's Settings Reference, localRepository
+	{name: "gradle", base: "GRADLE_USER_HOME", home: ".gradle", below: "caches"},          // Gradle User Manual, "Directories and Files"
+	{name: "gradle-wrapper", base: "GRADLE_USER_HOME", home: ".gradle", below: "wrapper"}, // the same
+	{name: "nuget", variable: "NUGET_PACKAGES", home: ".nuget/packages"},                  // NuGet, "Managing global packages and cache folders"
+	{name: "yarn", variable: "YARN_GLOBAL_FOLDER", home: ".yarn/berry"},                   // Yarn, globalFolder
+	{name: "bun", variable: "BUN_INSTALL_CACHE_DIR", home: ".bun/install/cache"},          // Bun, "Global cache"
+	{name: "pnpm", base: "PNPM_HOME", home: ".local/share/pnpm", below: "store"},          // pnpm, storeDir
+	{name: "deno", variable: "DENO_DIR"},                                                  // deno help
+	{name: "sccache", variable: "SCCACHE_DIR"},                                            // sccache's README
+	{name: "uv", variable: "UV_CACHE_DIR"},                                                // uv help cache
+}
+
+// path is where the cache of a user is whose home this is; empty: there is none.
+func (k cacheKind) path(home string) string {
+	if dir := os.Getenv(k.variable); k.variable != "" && dir != "" {
+		return dir
+	}
+	dir, _, _ := strings.Cut(os.Getenv(k.base), ":") // GOPATH is a list
+	if k.base == "" || dir == "" {
+		if k.home == "" || home == "" {
+			return ""
+		}
+		dir = filepath.Join(home, k.home)
+	}
+	return filepath.Join(dir, k.below)
+}
+
+// caches are those of the user that calls in these roots can use.
+func (d *Daemon) caches(owner principal, roots []string) (all []pipeline.Cache) {
+	sum := sha256.Sum256([]byte(strings.Join(append([]string{string(owner)}, roots...), "\x00")))
+	own := filepath.Join(realPath(d.StateDir), "caches", hex.EncodeToString(sum[:8]))
+	for _, k := range cacheKinds {
+		path := k.path(d.home)
+		if !filepath.IsAbs(path) || !k.there(path) {
+			continue
+		}
+		c := pipeline.Cache{Place: sandbox.Place{Path: realPath(path), Access: sandbox.Write, Above: filepath.Join(own, k.name)}}
+		if k.moves {
+			c.Variable = k.variable
+		}
+		inside := func(dir string) bool { return workspace.Within(dir, c.Path) }
+		around := func(dir string) bool { return workspace.Within(c.Path, dir) }
+		known := func(o pipeline.Cache) bool { return inside(o.Path) }
+		if around(d.home) || slices.ContainsFunc(sandbox.SystemTrees, inside) || slices.ContainsFunc(roots, inside) || slices.ContainsFunc(all, known) {
+			continue
+		}
+		if err := makeLayers(c.Place); err != nil {
+			d.Log.Warn("there is no cache for processes", zap.String("path", c.Path), zap.Error(err))
+			continue
+		}
+		all = append(all, c)
+	}
+	return all
+}
+
+// there reports whether the folder is there. One that a program makes at its first use is made.
+func (k cacheKind) there(path string) bool {
+	if _, err := exec.LookPath(k.maker); k.maker != "" && err == nil {
+		_ = os.MkdirAll(path, 0o755) //nolint:gosec // as programs do
+	}
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}
+
+// makeLayers makes the folders above a cache, which are to look like it.
+func makeLayers(p sandbox.Place) error {
+	info, err := os.Stat(p.Path)
+	for _, name := range sandbox.LayerFolders() {
+		err = cmp.Or(err, os.MkdirAll(filepath.Join(p.Above, name), 0o700))
+	}
+	if err != nil {
+		return err
+	}
+	return os.Chmod(p.Upper(), info.Mode().Perm())
+}

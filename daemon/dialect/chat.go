@@ -1,0 +1,104 @@
+package dialect
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// chatChunk is every field of a chunk of Chat Completions that counts here.
+type chatChunk struct {
+	ID      string `json:"id"`
+	Choices []struct {
+		Index int `json:"index"`
+		Delta struct {
+			ToolCalls []chatDelta `json:"tool_calls"`
+		} `json:"delta"`
+		FinishReason string `json:"finish_reason"`
+	} `json:"choices"`
+}
+
+// A chatDelta is a piece of a tool call.
+type chatDelta struct {
+	Index    *int   `json:"index"`
+	ID       string `json:"id"`
+	Function struct {
+		Name      string `json:"name"`
+		Arguments string `json:"arguments"`
+	} `json:"function"`
+	Custom *struct {
+		Name  string `json:"name"`
+		Input string `json:"input"`
+	} `json:"custom"`
+}
+
+// chat reads a chunk. No event tells that a call is complete, so its arguments do: behind the end of an object nothing
+// can follow.
+func (e *events) chat(value []byte) (uses []Use, id string, err error) {
+	var chunk chatChunk
+	if err := json.Unmarshal(value, &chunk); err != nil {
+		return nil, "", fmt.Errorf("the chunk is of no known form: %w", err)
+	}
+	for _, choice := range chunk.Choices {
+		if choice.Index != 0 && len(choice.Delta.ToolCalls) > 0 {
+			return uses, chunk.ID, errors.New("more than one choice has tool calls: ask for one choice")
+		}
+		for _, d := range choice.Delta.ToolCalls {
+			ready, err := e.chatDelta(d)
+			if uses = append(uses, ready...); err != nil {
+				return uses, chunk.ID, err
+			}
+		}
+		if choice.Index == 0 && choice.FinishReason != "" {
+			e.ended = true
+			uses = append(uses, e.finish(choice.FinishReason != "length" && choice.FinishReason != "content_filter")...)
+		}
+	}
+	return uses, chunk.ID, nil
+}
+
+func (e *events) chatDelta(d chatDelta) (uses []Use, err error) {
+	place := e.chatPlace(d)
+	b, err := e.begin(place, Use{ID: d.ID})
+	if err != nil {
+		return nil, err
+	}
+	text := d.Function.Arguments
+	if !b.over && d.Function.Name != "" {
+		b.use.Name = d.Function.Name
+	}
+	if d.Custom != nil {
+		text, b.use.Custom = d.Custom.Input, true
+		if d.Custom.Name != "" {
+			b.use.Name = d.Custom.Name
+		}
+	}
+	if err := e.grow(b, text); err != nil {
+		return nil, err
+	}
+	if b.whole && !b.over && b.use.Name != "" {
+		return []Use{e.take(b)}, nil
+	}
+	return nil, nil
+}
+
+// chatPlace returns the place of the call that a piece belongs to. Some servers number all calls 0, or none: another id
+// begins another call, and a piece without an id belongs to the last.
+func (e *events) chatPlace(d chatDelta) int {
+	last := e.begun - 1
+	place := last
+	if d.Index != nil {
+		place = *d.Index
+	}
+	b := e.blocks[place]
+	switch {
+	case b == nil && d.Index != nil:
+		return place
+	case b == nil, d.ID != "" && b.use.ID != "" && b.use.ID != d.ID:
+		return e.begun
+	case d.ID == "" && b.over && strings.TrimSpace(d.Function.Arguments) != "" && e.blocks[last] != nil && !e.blocks[last].over:
+		return last
+	}
+	return place
+}

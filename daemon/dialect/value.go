@@ -1,0 +1,241 @@
+package dialect
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// A part is what one JSON value holds: a whole message, or a piece of one. What is a tool use is judged by the content
+// alone, never by a stop reason.
+type part struct {
+	format Format
+	id     string // the API's name of the message; empty when there is none
+	uses   []Use
+	cut    []string // names of tool uses that the API itself calls incomplete
+}
+
+// join adds the next piece of the same value.
+func (p *part) join(next part) error {
+	m := Message{format: p.format, id: p.id}
+	if err := m.join(next); err != nil {
+		return err
+	}
+	p.format, p.id = m.format, m.id
+	p.uses, p.cut = append(p.uses, next.uses...), append(p.cut, next.cut...)
+	return nil
+}
+
+// A value is everything by which a JSON object can be told. Names that two APIs share have the same form in both.
+type value struct {
+	Type      string          `json:"type"`
+	Role      string          `json:"role"`
+	ID        string          `json:"id"`
+	Content   json.RawMessage `json:"content"`
+	ToolUse   json.RawMessage `json:"tool_use"`
+	Choices   json.RawMessage `json:"choices"`
+	ToolCalls json.RawMessage `json:"tool_calls"`
+	Output    json.RawMessage `json:"output"`
+	Name      json.RawMessage `json:"name"`
+	Function  json.RawMessage `json:"function"`
+	Custom    json.RawMessage `json:"custom"`
+	Object    json.RawMessage `json:"object"`
+	Error     json.RawMessage `json:"error"`
+	Code      any             `json:"code"`
+	Message   json.RawMessage `json:"message"`
+	Response  json.RawMessage `json:"response"`
+}
+
+// failureOf returns what an API says in place of a message, or of the rest of its stream; nil: v is something else.
+func failureOf(v value) *Failure {
+	text := v.Error
+	switch {
+	case v.Type == "response.failed", v.Type == "response.cancelled":
+		var response struct {
+			Error json.RawMessage `json:"error"`
+		}
+		_ = json.Unmarshal(v.Response, &response) // what cannot be read is a failure without words
+		if text = response.Error; text == nil {
+			return &Failure{}
+		}
+	case v.Type == "error" && text == nil: // the Responses API's error event has no object inside
+		return &Failure{Kind: word(v.Code), Message: arguments(v.Message)}
+	case v.Type != "" && v.Type != "error", text == nil, string(text) == "null":
+		return nil
+	}
+	var said struct {
+		Type    string `json:"type"`
+		Code    any    `json:"code"`
+		Message string `json:"message"`
+	}
+	if json.Unmarshal(text, &said) != nil {
+		said.Message = arguments(text)
+	}
+	return &Failure{Kind: cmp.Or(said.Type, word(said.Code)), Message: said.Message}
+}
+
+// word returns an error code, for which APIs use strings, numbers and null.
+func word(code any) string {
+	if code == nil {
+		return ""
+	}
+	return fmt.Sprint(code)
+}
+
+func readValue(text json.RawMessage) (part, error) {
+	switch text[0] {
+	case '[':
+		return readArray(text)
+	case '{':
+		return readObject(text)
+	default:
+		return part{}, fmt.Errorf("%s is not a tool use: expected an object such as {\"name\":\"Read\",\"input\":{...}}", excerpt(text))
+	}
+}
+
+// readObject reads a JSON value that stands by itself: a whole message, or one tool use.
+func readObject(text json.RawMessage) (part, error) {
+	v, err := look(text)
+	switch {
+	case err != nil:
+		return part{}, err
+	case v.Choices != nil:
+		return readChoices(v)
+	case list(v.ToolCalls):
+		return readToolCalls(v.ToolCalls)
+	case list(v.Output) && v.Type == "":
+		m, err := readArray(v.Output)
+		return m.called(v.ID), err
+	case list(v.Content) && (v.Role == "assistant" || v.Role == "" && v.Type == ""):
+		m, err := readArray(v.Content)
+		return m.called(v.ID), err
+	case v.Role == "assistant":
+		return part{}, nil
+	case v.Role != "":
+		return part{}, fmt.Errorf("this message has the role %q: give the model's own message (role \"assistant\")", v.Role)
+	}
+	m, err := readPiece(text, v)
+	if err == nil && m.format == Silent && !slices.Contains(spoken, v.Type) {
+		return part{}, fmt.Errorf("an object of type %q is neither a tool use nor a model's message", v.Type)
+	}
+	return m, err
+}
+
+// spoken are the types of content that may stand alone on a line and ask for nothing.
+var spoken = []string{"text", "thinking", "redacted_thinking", "reasoning", "message"}
+
+// readPiece reads one tool use, or content of a type that asks for nothing, of which new ones appear all the time.
+func readPiece(text json.RawMessage, v value) (part, error) {
+	switch {
+	case v.ToolUse != nil:
+		return readWrapped(text, v.ToolUse)
+	case v.Type == "tool_use":
+		return readBlock(text)
+	case v.Type == "function_call", v.Type == "custom_tool_call":
+		return readItem(text)
+	case v.Function != nil, v.Type == "custom" && v.Custom != nil:
+		return readToolCall(text)
+	case v.Type != "":
+		return part{}, nil
+	case v.Name != nil:
+		return readLine(text)
+	default:
+		return part{}, fmt.Errorf("an object with %s is neither a tool use nor a model's message", keys(text))
+	}
+}
+
+func look(text json.RawMessage) (value, error) {
+	var v value
+	if err := json.Unmarshal(text, &v); err != nil {
+		return v, fmt.Errorf("the object is of no known form: %w", err)
+	}
+	return v, nil
+}
+
+// called names a message after the API's own id. Without a tool use a name would mean nothing.
+func (p part) called(id string) part {
+	if p.format != Silent {
+		p.id = id
+	}
+	return p
+}
+
+func readArray(text json.RawMessage) (part, error) {
+	var parts []json.RawMessage
+	if err := json.Unmarshal(text, &parts); err != nil {
+		return part{}, err
+	}
+	var m part
+	for i, element := range parts {
+		read, err := readPart(element)
+		if err == nil {
+			err = m.join(read)
+		}
+		if err != nil {
+			return part{}, fmt.Errorf("element %d: %w", i, err)
+		}
+	}
+	return m, nil
+}
+
+// readPart reads an element of a message's content. A whole message in there makes it a conversation, of which nobody
+// can tell what has been answered.
+func readPart(text json.RawMessage) (part, error) {
+	if text[0] != '{' {
+		return part{}, fmt.Errorf("%s is not a content block", excerpt(text))
+	}
+	v, err := look(text)
+	if err != nil {
+		return part{}, err
+	}
+	if v.Choices != nil || v.Role != "" && !remark(v) {
+		return part{}, errors.New("this is a whole message: of a conversation give the last message alone")
+	}
+	return readPiece(text, v)
+}
+
+// remark reports that v is a text item of a Responses output, which looks like a message but holds no tool use.
+func remark(v value) bool {
+	var parts []struct {
+		Type string `json:"type"`
+	}
+	if v.Type != "message" || json.Unmarshal(v.Content, &parts) != nil {
+		return false
+	}
+	for _, part := range parts {
+		if part.Type == "tool_use" {
+			return false
+		}
+	}
+	return true
+}
+
+func list(text json.RawMessage) bool { return len(text) > 0 && text[0] == '[' }
+
+func excerpt(text json.RawMessage) string {
+	const most = 40
+	if len(text) > most {
+		return strings.ToValidUTF8(string(text[:most]), "") + "…"
+	}
+	return string(text)
+}
+
+func keys(text json.RawMessage) string {
+	var object map[string]json.RawMessage
+	if err := json.Unmarshal(text, &object); err != nil || len(object) == 0 {
+		return "no keys"
+	}
+	names := make([]string, 0, len(object))
+	for name := range object {
+		names = append(names, strconv.Quote(name))
+	}
+	slices.Sort(names)
+	if len(names) > 8 {
+		names = append(names[:8], "…")
+	}
+	return "the keys " + strings.Join(names, ", ")
+}

@@ -1,0 +1,29 @@
+package daemon
+
+// Outputs of sessions that others may read: a result names the file, and whoever was given it may come back in another
+// session. How long outputs are kept is not known here.
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// lends returns the function that reports whether a real path is an output of another session than own that may be read in
+// one of the principal with these roots: the session has the same principal and the same roots.
+func (d *Daemon) lends(own string, who principal, roots []string) func(real string) bool {
+	outputs := filepath.Join(realPath(d.StateDir), "sessions")
+	return func(real string) bool {
+		rest, below := strings.CutPrefix(real, outputs+"/")
+		name, file := filepath.Split(rest)
+		name = strings.TrimSuffix(name, "/")
+		if !below || name == own || strings.Contains(name, "/") || !slices.Contains([]string{".out", ".txt"}, filepath.Ext(file)) {
+			return false
+		}
+		about := d.keptMeta(name)
+		if s, open := d.session(name); open {
+			about = s.meta
+		}
+		return len(about.Roots) > 0 && slices.Equal(about.Roots, roots) && about.owner() == who
+	}
+}

@@ -1,0 +1,73 @@
+package daemon
+
+// What of a session is open: its calls and questions, read from their records.
+
+import (
+	"slices"
+
+	tooldv1 "github.com/toold/toold/gen/toold/v1"
+)
+
+// describeOpen describes the session with its open calls and questions.
+func (s *session) describeOpen() (*tooldv1.GetSessionResponse, error) {
+	response := &tooldv1.GetSessionResponse{Session: s.describe()}
+	for _, key := range s.openKeys() {
+		call, question, err := s.openCall(key)
+		if err != nil {
+			return nil, err
+		}
+		if call != nil {
+			response.OpenCalls = append(response.OpenCalls, call)
+		}
+		if question != nil {
+			response.OpenQuestions = append(response.OpenQuestions, question)
+		}
+	}
+	return response, nil
+}
+
+// openKeys returns the keys of the calls that have not ended, in order.
+func (s *session) openKeys() (keys []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for key, row := range s.calls {
+		if row.Open {
+			keys = append(keys, key)
+		}
+	}
+	slices.SortFunc(keys, func(a, b string) int { return s.calls[a].compare(s.calls[b]) })
+	return keys
+}
+
+// openCall reads what a call's records say; nil, nil: it has ended meanwhile.
+func (s *session) openCall(key string) (call *tooldv1.OpenCall, question *tooldv1.Question, err error) {
+	records, err := s.log.Find(key)
+	if err != nil {
+		return nil, nil, journalRefusal(err)
+	}
+	for _, record := range records {
+		wire, err := wireOf(record)
+		if err != nil {
+			return nil, nil, err
+		}
+		switch record.Kind {
+		case kindAccepted:
+			a := wire.GetAccepted()
+			call = &tooldv1.OpenCall{
+				ToolUseId: a.GetToolUseId(), Name: a.GetName(), Title: a.GetTitle(), Turn: wire.GetTurn(), TurnId: wire.GetTurnId(),
+				State: tooldv1.CallState_CALL_STATE_ACCEPTED,
+			}
+		case kindStarted:
+			if call != nil {
+				call.State = tooldv1.CallState_CALL_STATE_RUNNING
+			}
+		case kindQuestion:
+			question = wire.GetQuestion()
+		case kindWithdrawn:
+			question = nil
+		case kindResult:
+			return nil, nil, nil
+		}
+	}
+	return call, question, nil
+}

@@ -1,0 +1,214 @@
+package permission
+
+// Which settings would let a call run without an answer, so that whoever cannot be asked can be told: what is advised here
+// was tried, by deciding again with it. It does not know in which file settings stand.
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/toold/toold/tools/shell"
+)
+
+// Advice is a change of settings by which a call would be allowed.
+type Advice struct {
+	// Rules, Excluded and Writable are added to permissions.allow, sandbox.excludedCommands and sandbox.filesystem.allowWrite.
+	Rules, Excluded, Writable []string
+	// Mode is set as permissions.defaultMode; empty: it stays as it is.
+	Mode string
+	// Drop are ask rules that are taken out of the files in which they stand.
+	Drop []*Rule
+}
+
+// Settings returns what is to be added to a settings file, as JSON; empty: nothing is.
+func (a Advice) Settings() string {
+	permissions, sandbox := map[string]any{}, map[string]any{}
+	if len(a.Rules) > 0 {
+		permissions["allow"] = a.Rules
+	}
+	if a.Mode != "" {
+		permissions["defaultMode"] = a.Mode
+	}
+	if len(a.Excluded) > 0 {
+		sandbox["excludedCommands"] = a.Excluded
+	}
+	if len(a.Writable) > 0 {
+		sandbox["filesystem"] = map[string]any{"allowWrite": a.Writable}
+	}
+	all := map[string]any{"permissions": permissions, "sandbox": sandbox}
+	for name, section := range map[string]map[string]any{"permissions": permissions, "sandbox": sandbox} {
+		if len(section) == 0 {
+			delete(all, name)
+		}
+	}
+	if len(all) == 0 {
+		return ""
+	}
+	var text strings.Builder
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false) // a rule is to be copied as it is
+	if err := encoder.Encode(all); err != nil {
+		panic("BUG: settings that are no JSON")
+	}
+	return strings.TrimSuffix(text.String(), "\n")
+}
+
+// Advise returns what would let the call run to which the verdict is about; false: no settings would. modes are those that
+// settings could choose for the session.
+func Advise(f *Facts, p Policy, v Verdict, a Anchors, modes []Mode) (advice Advice, ok bool) {
+	facts := *f
+	facts.Accesses = slices.Clone(f.Accesses)
+	advice.dropAsking(v)
+	p.Rules = p.Rules.without(advice.Drop)
+	advice.openWritable(&facts)
+	p.Escape = advice.exclude(&facts, p.Escape, a)
+	advice.Rules = a.absolute(Suggest(f, v, a))
+	for range maxAdvised {
+		needed := advice.needed(&facts, p.with(advice.Rules, a))
+		if len(needed) == 0 {
+			break
+		}
+		advice.Rules = append(advice.Rules, needed...)
+	}
+	p = p.with(advice.Rules, a)
+	if Decide(&facts, p).Decision == Allow {
+		return advice, true
+	}
+	for _, mode := range modes {
+		if p.Mode = mode; Decide(&facts, p).Decision == Allow {
+			advice.Mode = mode.String()
+			return advice, true
+		}
+	}
+	return Advice{}, false
+}
+
+// maxAdvised bounds how often rules are added: permission to run a command shows what it lacks besides.
+const maxAdvised = 4
+
+// dropAsking notes the ask rules that the verdict rests on.
+func (a *Advice) dropAsking(v Verdict) {
+	for _, g := range v.Grounds {
+		if g.Rule != nil && g.Rule.List == AskList && !slices.Contains(a.Drop, g.Rule) {
+			a.Drop = append(a.Drop, g.Rule)
+		}
+	}
+}
+
+// openWritable has settings open the directories for which the call would leave the sandbox.
+func (a *Advice) openWritable(f *Facts) {
+	for i := range f.Accesses {
+		if dir := f.Accesses[i].Leaves; dir != "" && !slices.Contains(a.Writable, dir) {
+			a.Writable = append(a.Writable, dir)
+		}
+	}
+	for i := range f.Accesses {
+		access := &f.Accesses[i]
+		if slices.ContainsFunc(a.Writable, func(dir string) bool { _, in := below(dir, access.Real); return in }) {
+			access.Open, access.Opens, access.Leaves, access.Fresh = access.Hidden == "", "", "", false
+		}
+	}
+}
+
+// exclude has settings let the commands leave the sandbox, if the call asks for that.
+func (a *Advice) exclude(f *Facts, e Escape, anchors Anchors) Escape {
+	if !f.Unconfined {
+		return e
+	}
+	var rules []Rule
+	for i := range f.Commands {
+		c := &f.Commands[i]
+		text := exactText(c)
+		if rule, err := ParseRule(AllowList, "Bash("+text+")", Origin{}); err == nil && text != "" && !harmlessOutside(c) {
+			rules, a.Excluded = append(rules, rule), append(a.Excluded, text)
+		}
+	}
+	e.Excluded = Compile(rules, anchors)
+	f.Unconfined = !e.Excludes(f)
+	return e
+}
+
+// needed returns the rules that the call lacks, each once.
+func (a *Advice) needed(f *Facts, p Policy) (rules []string) {
+	c := read(f)
+	missing, _ := uncovered(&c, p)
+	for _, g := range missing {
+		for _, rule := range g.needs {
+			if !slices.Contains(rules, rule) && !slices.Contains(a.Rules, rule) {
+				rules = append(rules, rule)
+			}
+		}
+	}
+	return rules
+}
+
+// with returns the policy with allow rules more.
+func (p Policy) with(texts []string, a Anchors) Policy {
+	var rules []Rule
+	for _, text := range texts {
+		if rule, err := ParseRule(AllowList, text, Origin{}); err == nil {
+			rules = append(rules, rule)
+		}
+	}
+	more := Compile(rules, a)
+	if p.Rules != nil {
+		both := *p.Rules
+		both.lists[AllowList] = slices.Concat(p.Rules.lists[AllowList], more.lists[AllowList])
+		more = &both
+	}
+	p.Rules = more
+	return p
+}
+
+// without returns the rules but for some ask rules.
+func (r *Rules) without(dropped []*Rule) *Rules {
+	if r == nil || len(dropped) == 0 {
+		return r
+	}
+	left := *r
+	left.lists[AskList] = slices.DeleteFunc(slices.Clone(r.lists[AskList]), func(a anchored) bool {
+		return slices.ContainsFunc(dropped, func(d *Rule) bool { return d.Text == a.Text && d.Origin == a.Origin })
+	})
+	return &left
+}
+
+// absolute returns rules with the roots in front of their paths, since another file than the workspace's will hold them.
+func (a Anchors) absolute(rules []string) (list []string) {
+	for _, rule := range rules {
+		tool, path, relative := strings.Cut(rule, "(./")
+		if !relative || tool == "Bash" {
+			list = append(list, rule)
+			continue
+		}
+		for _, root := range a.Roots {
+			if !strings.ContainsAny(root, `*?[]\()!`) { // which mean something in a rule
+				list = append(list, tool+"(/"+strings.TrimSuffix(root, "/")+"/"+path)
+			}
+		}
+	}
+	return list
+}
+
+// exactText is a command as a rule without * has it; empty: no such rule matches it.
+func exactText(c *shell.Command) string {
+	t := textOf(c)
+	for _, form := range t.allowed {
+		if strings.ContainsAny(form, inWord+unknown+"\x02\n\t") || strings.Contains(form, "  ") || form != strings.TrimSpace(form) {
+			continue
+		}
+		text := strings.ReplaceAll(form, "*", `\*`)
+		if rule, err := ParseRule(AllowList, "Bash("+text+")", Origin{}); err == nil && t.allowedBy(&rule) {
+			return text
+		}
+	}
+	return ""
+}
+
+// exactRule is the rule for just that command; where there is none, it is that for every command.
+func exactRule(c *shell.Command) string {
+	if text := exactText(c); text != "" {
+		return "Bash(" + text + ")"
+	}
+	return "Bash"
+}

@@ -1,0 +1,41 @@
+package pipeline
+
+// The caches of programs, as places of a policy. Which ones there are is not known here.
+
+import (
+	"slices"
+
+	"github.com/toold/toold/tools/sandbox"
+)
+
+// A Cache is where programs keep what they can make again. Calls for the same roots share what they write there.
+type Cache struct {
+	sandbox.Place
+	Variable string // by which programs find it if it is elsewhere; empty: there is none
+}
+
+// caches lays what processes have kept over the user's own caches that are not hidden.
+func (l layout) caches(conf Confining) {
+	if l.policy.Tier != sandbox.Full {
+		return
+	}
+	for _, c := range conf.Caches {
+		taken := slices.ContainsFunc(l.policy.Places, func(p sandbox.Place) bool { return p.Path == c.Path })
+		if !taken && !l.covers(c.Path) {
+			l.policy.Places = append(l.policy.Places, c.Place)
+		}
+	}
+}
+
+// moved are the variables by which programs find their caches where those cannot stand at the user's own.
+func (conf Confining) moved(p sandbox.Policy) (environ []string) {
+	if confinement, err := conf.Runner.Confinement(p); err != nil || p.Strict || confinement.Tier != sandbox.Fast {
+		return nil
+	}
+	for _, c := range conf.Caches {
+		if c.Variable != "" {
+			environ = append(environ, c.Variable+"="+c.Upper())
+		}
+	}
+	return environ
+}

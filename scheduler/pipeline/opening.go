@@ -1,0 +1,177 @@
+package pipeline
+
+// What has to be writable so that a script can write what it names: the path itself, or the directory in which something is
+// made, renamed or removed. The question names that directory, and the sandbox opens it. Who permits it is not known here.
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/toold/toold/scheduler/permission"
+	"github.com/toold/toold/tools/sandbox"
+	"github.com/toold/toold/tools/shell"
+	"github.com/toold/toold/tools/workspace"
+)
+
+// open notes for each path that a script writes what has to be writable for that, beside what is writable anyway.
+func (c *Call) open(f *permission.Facts) {
+	if f.Unconfined || !c.confinable(f) {
+		return
+	}
+	for i := range f.Accesses {
+		a := &f.Accesses[i]
+		if !a.Write || a.Part == "" || a.Unnamed || a.Scratch {
+			continue
+		}
+		dir := c.needs(f, a)
+		if dir == "" || c.standsOpen(dir) {
+			continue
+		}
+		a.Fresh = a.Manner == shell.Fills && a.Missing == 1
+		switch {
+		case a.Fresh && (!canOpen(dir) || c.rights.Confining.hides(dir) != ""):
+		case canOpen(dir):
+			a.Opens = dir
+		case unix.Access(dir, unix.W_OK) == nil: // else nothing would help
+			a.Leaves = dir
+		}
+	}
+}
+
+// confinable reports whether the call's processes will be confined by some means.
+func (c *Call) confinable(f *permission.Facts) bool {
+	if c.outside(f) {
+		return false
+	}
+	confinement, err := c.rights.Confining.Runner.Confinement(sandbox.Policy{Tier: sandbox.Full})
+	return err == nil && confinement.Tier != sandbox.None
+}
+
+// needs returns the directory that has to be writable for a write; empty: the path itself is enough, or nothing will be written.
+func (c *Call) needs(f *permission.Facts, a *permission.Access) string {
+	_, err := os.Lstat(a.OnDisk())
+	there := err == nil
+	switch {
+	case a.Manner == shell.Nested, there && (a.Manner == shell.Fills || a.Manner == shell.Places && a.Dir):
+		return ""
+	case a.Manner != shell.Replaces:
+		return standing(filepath.Dir(a.OnDisk()))
+	}
+	entry, err := c.rights.Places.ResolveEntry("/", a.Named)
+	made := func(o permission.Access) bool {
+		return o.Write && o.OnDisk() == a.OnDisk() && o.Manner != shell.Replaces
+	}
+	if err != nil || !entry.Exists && !slices.ContainsFunc(f.Accesses, made) {
+		return ""
+	}
+	return standing(filepath.Dir(entry.Real))
+}
+
+// standing returns the innermost directory of the path that exists; empty, if what exists there is not a directory.
+func standing(path string) string {
+	for {
+		if info, err := os.Stat(path); err == nil {
+			if !info.IsDir() {
+				return ""
+			}
+			return path
+		}
+		path = filepath.Dir(path)
+	}
+}
+
+// standsOpen reports whether every command of the session can write in the directory.
+func (c *Call) standsOpen(dir string) bool {
+	conf := c.rights.Confining
+	own := slices.Concat(c.rights.Places.Roots(), conf.Write, conf.ownDirs())
+	for _, cache := range conf.Caches {
+		own = append(own, cache.Path)
+	}
+	held := deepest(own, dir)
+	kept := deepest(conf.Keep, dir)
+	return held != "" && len(kept) < len(held) && !permission.KeptShut(dir)
+}
+
+// canOpen reports whether the directory can be made writable as a whole: the system, or a user's whole home, does not live by it.
+func canOpen(dir string) bool {
+	home, _ := os.UserHomeDir()
+	return filepath.Dir(dir) != "/" && dir != "/" && !workspace.Within(dir, home) &&
+		!slices.ContainsFunc(sandbox.SystemTrees, func(tree string) bool { return workspace.Within(tree, dir) })
+}
+
+// openable is what has to be writable so that the path can be: itself, or the directory in which it would be made; empty if
+// that cannot be opened.
+func openable(path string) string {
+	if _, err := os.Lstat(path); err == nil {
+		return path
+	}
+	if dir := standing(filepath.Dir(path)); dir != "" && canOpen(dir) {
+		return dir
+	}
+	return ""
+}
+
+// An opening is what a permitted call can write beside what it could write anyway.
+type opening struct {
+	named []string // the paths that it names
+	trees []string // those that it removes, replaces or changes with all that is in them
+	dirs  []string // directories, the outer ones first
+	fresh []string // files that do not exist and may be made, but nothing beside them
+}
+
+// opening returns what the answer, or the rules, have opened to the call.
+func (c *Call) opening(f *permission.Facts) (o opening) {
+	for i := range f.Accesses {
+		a := &f.Accesses[i]
+		if !a.Write || a.Unnamed || a.Scratch {
+			continue
+		}
+		o.named = append(o.named, a.OnDisk())
+		switch all := a.By > 0 && slices.Contains(changingAll, f.Commands[a.By-1].Name); {
+		case a.Dir && (all || a.Manner == shell.Replaces):
+			o.trees = append(o.trees, a.OnDisk())
+		case a.Dir && a.Part != "" && !a.Inside && !a.Open:
+			o.dirs = append(o.dirs, a.OnDisk())
+		}
+		switch whole := c.verdict.Decision == permission.Ask || c.rights.Opens(a); {
+		case a.Opens != "" && (whole || !a.Fresh):
+			o.dirs = append(o.dirs, a.Opens)
+		case a.Fresh:
+			o.fresh = append(o.fresh, a.OnDisk())
+		}
+	}
+	slices.SortFunc(o.dirs, func(a, b string) int { return len(a) - len(b) })
+	o.dirs = slices.Compact(o.dirs)
+	o.fresh = slices.DeleteFunc(o.fresh, func(path string) bool { return deepest(o.dirs, path) != "" })
+	return o
+}
+
+// changingAll are programs that change all of a directory that they are given, what is protected in it too.
+var changingAll = []string{"chmod", "chown", "chgrp", "setfacl"}
+
+// opens makes the paths writable that are not: what is a place of its own can be neither replaced nor removed.
+func (l layout) opens(paths []string) {
+	for _, path := range paths {
+		if l.at(path) != sandbox.Write {
+			l.put(path, sandbox.Write)
+		}
+	}
+}
+
+// protected returns what is protected in a directory that is writable, by its own names and by those of the home that it may
+// be part of.
+func (l layout) protected(dir, home string) []string {
+	paths := permission.ProtectedIn(dir)
+	if home == "" || dir == home {
+		return paths
+	}
+	for _, path := range permission.ProtectedIn(home) {
+		if path != dir && workspace.Within(dir, path) && !slices.Contains(paths, path) {
+			paths = append(paths, path)
+		}
+	}
+	return paths
+}

@@ -1,0 +1,155 @@
+package pipeline
+
+// The directories for temporary files: which of them a call sees, and what its processes are told of them. Where names
+// below them lead is the workspace's.
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/toold/toold/scheduler/permission"
+	"github.com/toold/toold/tools"
+	"github.com/toold/toold/tools/fault"
+	"github.com/toold/toold/tools/sandbox"
+	"github.com/toold/toold/tools/shell"
+	"github.com/toold/toold/tools/workspace"
+)
+
+// temps are the machine's directories for temporary files, as programs know them.
+var temps = []string{"/tmp", "/var/tmp"}
+
+// ownDirs returns where the session's directories for temporary files are on the disk.
+func (conf Confining) ownDirs() (dirs []string) {
+	for _, t := range conf.Temps {
+		dirs = append(dirs, t.Dir)
+	}
+	return dirs
+}
+
+// located returns the places as the call's processes will know them, and keeps them for the rest of the call. A process
+// outside of the sandbox sees the machine's temporary files. Where nothing can be mounted, and outside, the working
+// directory is given by its place on the disk.
+func (c *Call) located(f *permission.Facts, env *tools.Env) *workspace.Workspace {
+	places := c.rights.Places
+	if outside := c.outside(f); outside || !c.fully() {
+		env.Dir = places.Disk(env.Dir)
+		f.Dir = env.Dir
+		if outside {
+			c.rights.Places = places.Machine()
+		}
+	}
+	return c.rights.Places
+}
+
+// unmounted reports whether the call starts programs that cannot be shown the session's temporary files under the machine's
+// names.
+func (c *Call) unmounted(f *permission.Facts) bool {
+	starts := f.Foreign == "" && (f.Opaque || len(f.Commands) > 0)
+	return starts && !c.outside(f) && !c.fully()
+}
+
+// unmountedFault tells a model by which name a program finds the file.
+func unmountedFault(p workspace.Path) error {
+	return fault.Deniedf("temporary_path",
+		"%s is among the session's own temporary files. Programs find it as %s, since nothing can be mounted for them on this machine. Nothing was run. Use that path, or $TMPDIR for a new file.",
+		p.Shown(), p.Real)
+}
+
+// tempDir returns TMPDIR, as NAME=value, if the call's processes are to have another one than the session; empty: they have
+// the session's. In the sandbox it says where files can be made.
+func (c *Call) tempDir() []string {
+	temps := c.rights.Confining.Temps
+	dir := valueIn(c.environ, "TMPDIR")
+	switch {
+	case len(temps) == 0:
+		return nil
+	case !c.fully():
+		return []string{"TMPDIR=" + temps[0].Dir}
+	case dir == "" && c.environ != nil:
+		return nil
+	}
+	places := c.rights.Places
+	if real, err := places.Resolve("/", dir); err == nil && filepath.IsAbs(dir) {
+		place := places.Place(real.Real)
+		if place == workspace.InRoot || place == workspace.Scratch || deepest(c.rights.Confining.Write, real.Real) != "" {
+			return nil
+		}
+	}
+	return []string{"TMPDIR=" + temps[0].Name}
+}
+
+// temp gives the process the session's directories for temporary files in the place of everybody's.
+func (l layout) temp(conf Confining) {
+	for _, t := range conf.Temps {
+		if slices.ContainsFunc(l.policy.Places, func(p sandbox.Place) bool { return p.Path == t.Name }) {
+			continue
+		}
+		l.policy.Places = append(l.policy.Places, sandbox.Place{Path: t.Name, Access: sandbox.Write, Source: t.Dir})
+	}
+}
+
+// seesTemporary reports whether a script that only reads may come upon the session's temporary files: it names them, works
+// among them, or reads what it does not name.
+func (c *Call) seesTemporary(f *permission.Facts) bool {
+	own := func(path string) bool {
+		return slices.ContainsFunc(c.rights.Confining.Temps, func(t workspace.Temporary) bool {
+			return t.Own() && (workspace.Within(t.Name, path) || workspace.Within(t.Dir, path)) && c.rights.Places.Place(c.rights.Places.Disk(path)) == workspace.Scratch
+		})
+	}
+	if len(f.Commands) > 0 && own(f.Dir) {
+		return true
+	}
+	return slices.ContainsFunc(f.Accesses, func(a permission.Access) bool {
+		return (len(f.Commands) > 0 || a.Part != "") && (a.Unnamed && !a.Write || own(a.Real) || own(a.Named))
+	})
+}
+
+// spilling are the programs that only read and put what they cannot hold in memory into temporary files.
+var spilling = []string{"sort", "tac"}
+
+// spills reports whether a script that only reads may make temporary files: bash does for here-documents.
+func (c *Call) spills(f *permission.Facts) bool {
+	return strings.Contains(about(c.parsed.input), "<<") || slices.ContainsFunc(f.Commands, func(command shell.Command) bool {
+		return slices.Contains(spilling, filepath.Base(command.Name))
+	})
+}
+
+// maxLocated is how many new temporary files are told. Ours: a person opens one or two.
+const maxLocated = 5
+
+// locate tells where the user finds temporary files that the call has made: under their names there is nothing for others.
+func (c *Call) locate(made []string) {
+	switch {
+	case c.unmounted(c.facts): // they have been named so
+		return
+	case c.outside(c.facts):
+		c.missed()
+		return
+	}
+	told := 0
+	for _, real := range made {
+		if seen := c.rights.Places.Seen(real); seen != real && told < maxLocated {
+			c.context = append(c.context, located(seen, real))
+			told++
+		}
+	}
+}
+
+// located says under which path others find a temporary file of the session's own.
+func located(seen, real string) string {
+	return fmt.Sprintf("[%s is a temporary file of this session. Outside of it, it is %s.]", seen, real)
+}
+
+// missed tells which of the names in a command that ran outside of the sandbox are temporary files of the session's own, which
+// it did not see.
+func (c *Call) missed() {
+	inside := c.session.Rights(c).Places
+	for _, a := range slices.Concat(c.facts.Accesses, permission.Mentions(c.facts)) {
+		p, err := inside.Resolve("/", a.Named)
+		if err == nil && p.Mapped && p.Exists && !slices.Contains(temps, p.Seen) {
+			c.context = append(c.context, fmt.Sprintf("[The command ran outside of the sandbox, where %s is the machine's. The session's own is %s.]", p.Shown(), p.Real))
+		}
+	}
+}

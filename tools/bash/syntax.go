@@ -1,0 +1,54 @@
+package bash
+
+// Whether bash itself refuses a command that the analysis could not parse. Bash reads it and runs nothing of it.
+
+import (
+	"context"
+	"io"
+	"os/exec"
+	"strings"
+
+	"github.com/toold/toold/tools"
+	"github.com/toold/toold/tools/fault"
+	"github.com/toold/toold/tools/sandbox"
+)
+
+// A SyntaxError is where a command stops being bash, for programs.
+type SyntaxError struct {
+	Line   uint `json:"line"`   // from 1
+	Column uint `json:"column"` // in bytes, from 1
+}
+
+// refusedExit is with what bash -n ends if there is a syntax error (bash(1), EXIT STATUS).
+const refusedExit = 2
+
+// checkSyntax returns a fault syntax_error if neither the analysis nor bash can parse the command. What bash parses is asked
+// about as before.
+func checkSyntax(ctx context.Context, env *tools.Env, in input) error {
+	at, ok := in.analysis.SyntaxError()
+	if !ok {
+		return nil
+	}
+	path, err := exec.LookPath("bash")
+	if err != nil {
+		return nil // the command will not find it either
+	}
+	complaint := sandbox.Beginning{Most: maxComplaint}
+	p, err := env.Box.Start(sandbox.Command{
+		ID: env.CallID, Path: path, Args: []string{"bash", "--norc", "--noprofile", "-n", "-c", in.Command}, Dir: env.Dir,
+		Env:    env.Box.Environ(env.Environ),
+		Stdout: io.Discard, Stderr: &complaint,
+	})
+	if err != nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, gitPatience)
+	defer cancel()
+	defer context.AfterFunc(ctx, p.Stop)()
+	if exit := p.Wait(); exit.Stopped || exit.Code != refusedExit {
+		return nil
+	}
+	said, _, _ := strings.Cut(strings.ToValidUTF8(complaint.String(), "\uFFFD"), "\n")
+	return fault.Invalidf("syntax_error", "The command is not valid bash: line %d, column %d: %s. Bash says: %s. Nothing was run. Correct the command and send it again.",
+		at.Line, at.Column, at.What, said).At("/command").With(SyntaxError{Line: at.Line, Column: at.Column})
+}

@@ -1,0 +1,342 @@
+package sandbox
+
+// Connections of a confined tree. The daemon makes each itself, on the process's own socket and to the copy of the address that
+// it has judged, and never lets the process's call go on: the process could exchange both after they were looked at.
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"strings"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// A connection is one that a process asks for.
+type connection struct {
+	*guard
+	n       *notification
+	socket  int    // a copy of the process's descriptor
+	family  int    // of the socket
+	address []byte // the daemon's copy
+}
+
+// connect makes the connection and returns what the process is told. pending: it is told later.
+func (g *guard) connect(n *notification) (r response, pending bool) {
+	r = response{id: n.id}
+	c := &connection{guard: g, n: n, socket: -1}
+	errno := c.prepare()
+	if errno == 0 {
+		if errno, pending = c.tryOnce(); pending {
+			g.waiting.Go(c.await)
+			return r, true
+		}
+	}
+	c.close()
+	r.errno = -int32(errno)
+	return r, false
+}
+
+func (c *connection) close() {
+	if c.socket >= 0 {
+		_ = unix.Close(c.socket)
+	}
+}
+
+// prepare takes copies of socket and address.
+func (c *connection) prepare() (errno unix.Errno) {
+	if c.address, errno = c.n.address(); errno != 0 {
+		return errno
+	}
+	if c.socket, errno = c.n.descriptor(); errno != 0 {
+		return errno
+	}
+	family, err := unix.GetsockoptInt(c.socket, unix.SOL_SOCKET, unix.SO_DOMAIN)
+	if err != nil {
+		return errnoOf(err)
+	}
+	c.family = family
+	return 0
+}
+
+// tryOnce makes the connection without waiting. pending: the process wants to wait, and there is something to wait for.
+func (c *connection) tryOnce() (errno unix.Errno, pending bool) {
+	flags, err := unix.FcntlInt(uintptr(c.socket), unix.F_GETFL, 0)
+	if err != nil {
+		return errnoOf(err), false
+	}
+	waits := flags&unix.O_NONBLOCK == 0
+	if waits { // the flag is the process's too, which is waiting for this call
+		_, _ = unix.FcntlInt(uintptr(c.socket), unix.F_SETFL, flags|unix.O_NONBLOCK)
+		defer unix.FcntlInt(uintptr(c.socket), unix.F_SETFL, flags) //nolint:errcheck // it was set before
+	}
+	switch c.family {
+	case unix.AF_UNIX:
+		errno = c.toUnix()
+		return errno, waits && errno == unix.EAGAIN
+	case unix.AF_INET, unix.AF_INET6:
+		errno = c.toInternet()
+		if waits && (errno == unix.EINPROGRESS || errno == unix.EALREADY) {
+			return c.outcome() // on a loopback there is one at once
+		}
+		return errno, false
+	}
+	return unix.EOPNOTSUPP, false
+}
+
+func (c *connection) to(address []byte) unix.Errno {
+	_, _, errno := unix.Syscall(unix.SYS_CONNECT, uintptr(c.socket), uintptr(unsafe.Pointer(unsafe.SliceData(address))), uintptr(len(address)))
+	return errno
+}
+
+// retry is how often a connection is looked at that a process waits for: one to a full backlog. Ours.
+const retry = 5 * time.Millisecond
+
+// await waits for the connection in the place of the process, as long as that waits.
+func (c *connection) await() {
+	defer c.close()
+	tick := time.NewTicker(retry)
+	defer tick.Stop()
+	for range tick.C {
+		var errno unix.Errno
+		var pending bool
+		if c.family == unix.AF_UNIX {
+			errno, pending = c.tryOnce()
+		} else {
+			errno, pending = c.outcome()
+		}
+		if !pending {
+			c.send(&response{id: c.n.id, errno: -int32(errno)})
+			return
+		}
+		if !c.valid(c.n) {
+			return
+		}
+	}
+}
+
+// outcome is how an Internet connection has ended that was begun.
+func (c *connection) outcome() (errno unix.Errno, pending bool) {
+	if c.polled()&(unix.POLLOUT|unix.POLLERR|unix.POLLHUP) == 0 {
+		return 0, true
+	}
+	code, err := unix.GetsockoptInt(c.socket, unix.SOL_SOCKET, unix.SO_ERROR)
+	if err != nil {
+		return errnoOf(err), false
+	}
+	c.noteInternet(unix.Errno(code))
+	return unix.Errno(code), false
+}
+
+func (c *connection) polled() int16 {
+	poll := []unix.PollFd{{Fd: int32(c.socket), Events: unix.POLLOUT}}
+	_, _ = unix.Poll(poll, 0)
+	return poll[0].Revents
+}
+
+// toInternet connects an Internet socket. A proxy for other calls of the session is not the process's to use.
+func (c *connection) toInternet() unix.Errno {
+	to, ok := internetAddress(c.address)
+	if port := int(to.Port()); ok && port != c.cell.port && c.cell.network.isProxy(port) {
+		return unix.ECONNREFUSED
+	}
+	errno := c.to(c.address)
+	c.noteInternet(errno)
+	return errno
+}
+
+// toUnix connects a Unix socket to what the process may reach by that address.
+func (c *connection) toUnix() unix.Errno {
+	const path = 2 // where a name begins in struct sockaddr_un
+	if len(c.address) < path || binary.NativeEndian.Uint16(c.address) != unix.AF_UNIX {
+		return unix.EINVAL
+	}
+	if len(c.address) == path || c.address[path] == 0 {
+		return c.to(c.address) // an abstract name is the network's own
+	}
+	name, _, _ := strings.Cut(string(c.address[path:]), "\x00")
+	file, errno := c.n.find(name)
+	if errno != 0 {
+		return errno
+	}
+	defer unix.Close(file)
+	there := fileAddress(file)
+	if c.reaches(file) {
+		return c.to(there)
+	}
+	if errno := knock(there); errno != 0 {
+		return errno // nobody listens there, or it is no socket
+	}
+	if !c.n.byLibrary() {
+		c.note(Connecting, c.n.absolute(name))
+	}
+	return unix.EACCES
+}
+
+// reaches reports whether the process may connect to a socket that is bound to the file.
+func (c *connection) reaches(file int) bool {
+	var info unix.Stat_t
+	return c.policy.UnixSockets || unix.Fstat(file, &info) == nil && c.cell.network.listensAt(identity{info.Dev, info.Ino})
+}
+
+// fileAddress is the address of a Unix socket that is bound to an open file.
+func fileAddress(file int) []byte {
+	return append(binary.NativeEndian.AppendUint16(nil, unix.AF_UNIX), fmt.Sprintf("/proc/self/fd/%d\x00", file)...)
+}
+
+// knock finds out what a connection to a Unix socket would come to, without one: a socket for datagrams is not noticed by who
+// listens for connections, and says nothing to who takes datagrams.
+func knock(address []byte) unix.Errno {
+	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return errnoOf(err)
+	}
+	defer unix.Close(fd)
+	probe := connection{socket: fd}
+	if errno := probe.to(address); errno != unix.EPROTOTYPE {
+		return errno
+	}
+	return 0
+}
+
+// noteInternet notes a connection to somewhere else than the network's own loopback, and one to what listens on the machine's
+// loopback alone.
+func (c *connection) noteInternet(errno unix.Errno) {
+	to, ok := internetAddress(c.address)
+	if !ok {
+		return
+	}
+	refused := errno == unix.ECONNREFUSED || errno == unix.EINPROGRESS && c.polled()&unix.POLLERR != 0
+	if own := to.Addr().IsLoopback() || to.Addr().IsUnspecified(); !own || refused && machineListens(to.Port()) {
+		c.note(Connecting, to.String())
+	}
+}
+
+// internetAddress reads a struct sockaddr_in or sockaddr_in6.
+func internetAddress(b []byte) (netip.AddrPort, bool) {
+	if len(b) < unix.SizeofSockaddrInet4 {
+		return netip.AddrPort{}, false
+	}
+	port := binary.BigEndian.Uint16(b[2:])
+	switch family := binary.NativeEndian.Uint16(b); {
+	case family == unix.AF_INET:
+		return netip.AddrPortFrom(netip.AddrFrom4([4]byte(b[4:8])), port), true
+	case family == unix.AF_INET6 && len(b) >= 24:
+		return netip.AddrPortFrom(netip.AddrFrom16([16]byte(b[8:24])).Unmap(), port), true
+	}
+	return netip.AddrPort{}, false
+}
+
+// machineListens reports whether a connection to the port would be taken on the loopback of the daemon's own network.
+func machineListens(port uint16) bool {
+	diag, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_SOCK_DIAG)
+	if err != nil {
+		return false
+	}
+	defer unix.Close(diag)
+	for _, to := range []netip.Addr{netip.AddrFrom4([4]byte{127, 0, 0, 1}), netip.IPv6Loopback()} {
+		request := make([]byte, 56) // struct inet_diag_req_v2 of linux/inet_diag.h
+		request[0], request[1] = unix.AF_INET6, unix.IPPROTO_TCP
+		if to.Is4() {
+			request[0] = unix.AF_INET
+		}
+		binary.BigEndian.PutUint16(request[8:], port)
+		binary.BigEndian.PutUint16(request[10:], 1) // from any other port
+		copy(request[12:], to.AsSlice())
+		copy(request[28:], to.AsSlice())
+		copy(request[48:], "\xff\xff\xff\xff\xff\xff\xff\xff") // INET_DIAG_NOCOOKIE
+		if hasSocket(diag, request) {
+			return true
+		}
+	}
+	return false
+}
+
+// listen notes that a process is about to listen.
+func (g *guard) listen(n *notification) {
+	socket, errno := n.descriptor()
+	if errno != 0 {
+		return
+	}
+	defer unix.Close(socket)
+	if family, err := unix.GetsockoptInt(socket, unix.SOL_SOCKET, unix.SO_DOMAIN); err == nil && family == unix.AF_UNIX {
+		g.cell.network.noteListening(socket)
+	}
+}
+
+// address copies the address that a call of connect names.
+func (n *notification) address() ([]byte, unix.Errno) {
+	var raw [unix.SizeofSockaddrAny]byte
+	size := int32(n.args[2])
+	if size < 0 || int(size) > len(raw) {
+		return nil, unix.EINVAL
+	}
+	if size == 0 {
+		return nil, 0
+	}
+	if got, err := n.read(n.args[1], raw[:size]); err != nil || got < int(size) {
+		return nil, unix.EFAULT
+	}
+	return raw[:size], 0
+}
+
+// descriptor copies the descriptor that is a call's first argument.
+func (n *notification) descriptor() (fd int, errno unix.Errno) {
+	process, err := unix.PidfdOpen(int(n.pid), 0)
+	if err != nil { // it is another thread than the first
+		if process, err = unix.PidfdOpen(n.process(), 0); err != nil {
+			return -1, errnoOf(err)
+		}
+	}
+	defer unix.Close(process)
+	if fd, err = unix.PidfdGetfd(process, int(int32(n.args[0])), 0); err != nil {
+		return -1, errnoOf(err)
+	}
+	return fd, 0
+}
+
+// process is the number of the process of which the caller is a thread.
+func (n *notification) process() (pid int) {
+	status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", n.pid)) // none is empty
+	_, rest, _ := strings.Cut(string(status), "\nTgid:")
+	_, _ = fmt.Sscan(rest, &pid)
+	return pid
+}
+
+// find opens what the process means by a path, without any rights to it.
+func (n *notification) find(path string) (fd int, errno unix.Errno) {
+	root, err := unix.Open(fmt.Sprintf("/proc/%d/root", n.pid), unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return -1, errnoOf(err)
+	}
+	defer unix.Close(root)
+	fd, err = unix.Openat2(root, n.absolute(path), &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_IN_ROOT})
+	if err != nil {
+		return -1, errnoOf(err)
+	}
+	return fd, 0
+}
+
+// absolute is a path as the process means it. What is relative in it is not resolved, since links may stand in between.
+func (n *notification) absolute(path string) string {
+	if strings.HasPrefix(path, "/") {
+		return path
+	}
+	dir, err := os.Readlink(fmt.Sprintf("/proc/%d/cwd", n.pid))
+	if err != nil {
+		return path
+	}
+	return strings.TrimSuffix(dir, "/") + "/" + path
+}
+
+func errnoOf(err error) unix.Errno {
+	var errno unix.Errno
+	if errors.As(err, &errno) {
+		return errno
+	}
+	return unix.EIO
+}

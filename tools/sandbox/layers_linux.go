@@ -1,0 +1,115 @@
+package sandbox
+
+// Caches that show the user's own below what the sandbox writes: overlay mounts, made once in a mount namespace that serves
+// every cell with the same ones. The kernel allows only one overlay at a time to write to a folder.
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// layers are a mount namespace like the daemon's, with overlays in it.
+type layers struct {
+	mounts *os.File
+	cells  int // that were made from it
+}
+
+// layered are the places of a policy that are overlays.
+func layered(p Policy) (places []Place) {
+	for _, place := range p.Places {
+		if place.Above != "" {
+			places = append(places, place)
+		}
+	}
+	slices.SortFunc(places, func(a, b Place) int { return strings.Compare(a.Above, b.Above) })
+	return places
+}
+
+// newLayers mounts the overlays. Where the kernel cannot make one, the folder of what was written stands there by itself.
+func newLayers(places []Place, users *os.File) (*layers, error) {
+	plain := map[string]bool{}
+	for {
+		made, failed, err := mountLayers(places, users, plain)
+		if err == nil || failed < 0 || plain[places[failed].Path] {
+			return made, err
+		}
+		plain[places[failed].Path] = true
+	}
+}
+
+// mountLayers mounts the overlays, but not those of the plain paths. failed is the place at which it did not go on; -1: at none.
+func mountLayers(places []Place, users *os.File, plain map[string]bool) (made *layers, failed int, err error) {
+	m := newMaker(users)
+	m.do(unix.SYS_UNSHARE, unix.CLONE_NEWNS)
+	m.do(unix.SYS_MOUNT, "", "/", "", unix.MS_REC|unix.MS_SLAVE, 0) // what is mounted later is seen
+	first := make([]uintptr, len(places))
+	for i, place := range places {
+		m.about, first[i] = "laying a cache over "+place.Path, uintptr(len(*m.steps))
+		if plain[place.Path] {
+			m.put(m.tree(place.Upper()), place.source())
+		} else {
+			m.overlay(place)
+		}
+	}
+	mounts := m.namespace("mnt")
+	if err := m.carryOut(); err != nil {
+		at, exact := slices.BinarySearch(first, m.failed.step)
+		if !exact {
+			at--
+		}
+		return nil, at, err
+	}
+	for _, place := range places { // the kernel makes a folder there that its owner could not remove with what is around it
+		_ = os.Chmod(filepath.Join(place.Above, workFolder, "work"), 0o700) //nolint:gosec // it is a folder
+	}
+	return &layers{mounts: mounts.file("layers")}, -1, nil
+}
+
+// overlay mounts one.
+func (m *maker) overlay(p Place) {
+	const setFlag = 0 // FSCONFIG_SET_FLAG of linux/mount.h
+	fs := m.filesystem("overlay", "source", "overlay", "lowerdir", p.Path, "upperdir", p.Upper(), "workdir", filepath.Join(p.Above, workFolder))
+	m.do(unix.SYS_FSCONFIG, fs.at(), setFlag, "userxattr", 0, 0) // neither redirects nor anything else of a file's attributes counts
+	m.put(m.mounted(fs), p.source())
+}
+
+// layersOf returns the overlays of a policy; nil: it has none. mu is held.
+func (c *cells) layersOf(p Policy) (*layers, error) {
+	places := layered(p)
+	if len(places) == 0 {
+		return nil, nil
+	}
+	var key strings.Builder
+	for _, place := range places {
+		key.WriteString(place.Path + "\x00" + place.Above + "\x00")
+	}
+	made, ok := c.layers[key.String()]
+	if !ok {
+		var err error
+		if made, err = newLayers(places, c.users); err != nil {
+			return nil, err
+		}
+		c.layers[key.String()] = made
+	}
+	made.cells++
+	return made, nil
+}
+
+func (c *cells) leaveLayers(left *layers) {
+	if left == nil {
+		return
+	}
+	if left.cells--; left.cells > 0 {
+		return
+	}
+	for key, made := range c.layers {
+		if made == left {
+			delete(c.layers, key)
+		}
+	}
+	_ = left.mounts.Close()
+}

@@ -1,0 +1,177 @@
+package sandbox
+
+// The network of a session: a namespace with nothing in it but a loopback, which the calls of the session share, the daemon's
+// proxies in it, and the Unix sockets on which processes in it listen.
+
+import (
+	"encoding/binary"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"sync"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// proxyPort is where the first proxy of a network listens. Further ones get any free port.
+const proxyPort = 3128
+
+// A network is one network namespace. Its methods may be used from any goroutine.
+type network struct {
+	namespace namespace
+	diag      *os.File // a socket in it that the kernel answers questions about sockets on
+	cells     int      // that use it; the mutex of cells guards it
+
+	mu      sync.Mutex
+	proxies map[string]proxy // by what their Network allows
+	bound   map[identity]listening
+}
+
+// A proxy is one of the daemon's in a network.
+type proxy struct {
+	port   int
+	server io.Closer
+}
+
+// A listening is a Unix socket on which a process in the network has begun to listen.
+type listening struct {
+	inode  uint32 // of the socket itself
+	cookie uint64 // no other socket has had it since the machine was started
+}
+
+// newNetwork makes a network namespace that belongs to the user namespace, which may be nil.
+func newNetwork(users *os.File) (made *network, err error) {
+	m := newMaker(users)
+	m.do(unix.SYS_UNSHARE, unix.CLONE_NEWNET)
+	m.loopback()
+	m.about = "opening the network's diagnostics"
+	diag := m.kept(m.do(unix.SYS_SOCKET, unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_SOCK_DIAG))
+	ns := m.namespace("net")
+	if err := m.carryOut(); err != nil {
+		return nil, err
+	}
+	return &network{
+		namespace: namespace{ns.file("network"), unix.CLONE_NEWNET}, diag: diag.file("diagnostics"),
+		proxies: map[string]proxy{}, bound: map[identity]listening{},
+	}, nil
+}
+
+func (n *network) close() {
+	for _, p := range n.proxies {
+		_ = p.server.Close()
+	}
+	_ = n.diag.Close()
+	_ = n.namespace.file.Close()
+}
+
+// loopback brings the network's own loopback up.
+func (m *maker) loopback() {
+	m.about = "bringing the loopback up"
+	request := &[40]byte{'l', 'o', 16: unix.IFF_UP}
+	s := m.opens(m.do(unix.SYS_SOCKET, unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0))
+	m.do(unix.SYS_IOCTL, s.at(), unix.SIOCSIFFLAGS, unsafe.Pointer(request)).hold(request)
+}
+
+// proxy returns the port of the proxy for what to allows, which is started if there is none yet.
+func (n *network) proxy(users *os.File, outlet Outlet, to Network) (port int, err error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	key := fmt.Sprintf("%q", to)
+	if p, ok := n.proxies[key]; ok {
+		return p.port, nil
+	}
+	l, err := n.listen(users)
+	if err != nil {
+		return 0, err
+	}
+	port = l.Addr().(*net.TCPAddr).Port
+	n.proxies[key] = proxy{port, outlet(to, l)}
+	return port, nil
+}
+
+// listen makes a proxy's socket.
+func (n *network) listen(users *os.File) (net.Listener, error) {
+	m := newMaker(users)
+	m.about = "making the proxy's socket"
+	address := &unix.RawSockaddrInet4{Family: unix.AF_INET, Port: proxyPort>>8 | proxyPort&0xff<<8, Addr: [4]byte{127, 0, 0, 1}}
+	m.do(unix.SYS_SETNS, int(n.namespace.file.Fd()), unix.CLONE_NEWNET)
+	s := m.kept(m.do(unix.SYS_SOCKET, unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0))
+	m.do(unix.SYS_BIND, s.at(), unsafe.Pointer(address), int(unsafe.Sizeof(*address))).hold(address).spare() // taken: any free one
+	m.do(unix.SYS_LISTEN, s.at(), 128)
+	if err := m.carryOut(); err != nil {
+		return nil, err
+	}
+	f := s.file("proxy")
+	defer f.Close()
+	return net.FileListener(f)
+}
+
+// isProxy reports whether one of the daemon's proxies listens at the port.
+func (n *network) isProxy(port int) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, p := range n.proxies {
+		if p.port == port {
+			return true
+		}
+	}
+	return false
+}
+
+// sioCUnixFile is SIOCUNIXFILE of linux/un.h: it opens the file that a Unix socket is bound to.
+const sioCUnixFile = 0x89E0
+
+// noteListening remembers the file that a Unix socket is bound to, on which a process is about to listen.
+func (n *network) noteListening(socket int) {
+	var own, file unix.Stat_t
+	fd, err := unix.IoctlRetInt(socket, sioCUnixFile)
+	if err != nil {
+		return // it is bound to no file
+	}
+	defer unix.Close(fd)
+	cookie, err := unix.GetsockoptUint64(socket, unix.SOL_SOCKET, unix.SO_COOKIE)
+	if err != nil || unix.Fstat(socket, &own) != nil || unix.Fstat(fd, &file) != nil {
+		return
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for id, l := range n.bound { // those that are no more
+		if !n.alive(l) {
+			delete(n.bound, id)
+		}
+	}
+	n.bound[identity{file.Dev, file.Ino}] = listening{uint32(own.Ino), cookie}
+}
+
+// listensAt reports whether a process in the network listens on a Unix socket that is bound to that very file.
+func (n *network) listensAt(file identity) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	l, ok := n.bound[file]
+	return ok && n.alive(l) // while it lives, the kernel gives the file's number to no other
+}
+
+// alive asks the kernel whether the socket is still there, and in this network.
+func (n *network) alive(l listening) bool {
+	request := make([]byte, 24) // struct unix_diag_req of linux/unix_diag.h
+	request[0] = unix.AF_UNIX
+	binary.NativeEndian.PutUint32(request[8:], l.inode)
+	binary.NativeEndian.PutUint32(request[16:], uint32(l.cookie))
+	binary.NativeEndian.PutUint32(request[20:], uint32(l.cookie>>32))
+	return hasSocket(int(n.diag.Fd()), request)
+}
+
+// hasSocket reports whether the kernel knows the one socket that a request for its diagnostics describes.
+func hasSocket(diag int, request []byte) bool {
+	const byFamily = 20 // SOCK_DIAG_BY_FAMILY of linux/sock_diag.h
+	message := make([]byte, unix.NLMSG_HDRLEN, unix.NLMSG_HDRLEN+len(request))
+	*(*unix.NlMsghdr)(unsafe.Pointer(&message[0])) = unix.NlMsghdr{Len: uint32(cap(message)), Type: byFamily, Flags: unix.NLM_F_REQUEST}
+	if err := unix.Sendto(diag, append(message, request...), 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
+		return false
+	}
+	var answer [4096]byte
+	got, _, err := unix.Recvfrom(diag, answer[:], unix.MSG_DONTWAIT) // the kernel has answered before sending returned
+	return err == nil && got >= unix.NLMSG_HDRLEN && (*unix.NlMsghdr)(unsafe.Pointer(&answer[0])).Type == byFamily
+}

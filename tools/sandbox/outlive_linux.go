@@ -1,0 +1,178 @@
+package sandbox
+
+// What goes on when the main process has ended. Command.Keep decides whether something may.
+
+import (
+	"cmp"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// finishMain ends the tree when the main process has ended by itself, or lets part of it go on. The caller has the claim.
+func (p *Process) finishMain() {
+	left := p.waitGone(patience, func([]member) {})
+	if len(left) > 0 && p.keep != nil && !p.stopping.Load() && p.goOn(left) {
+		return
+	}
+	if len(left) > 0 {
+		p.settle(0)
+	}
+	p.conclude()
+}
+
+// goOn lets go on what may. It reports false when nothing may; otherwise it gives the claim back, and another goroutine waits
+// for the end of what is left.
+func (p *Process) goOn(left []member) bool {
+	main, ok := exitOf(p.child.Pid)
+	if !ok {
+		return false
+	}
+	for _, o := range p.outputs {
+		o.catchUp()
+	}
+	most := p.keep(main.Code, len(jobs(left)), p.done)
+	if most <= 0 {
+		return false
+	}
+	main.LeftBehind = p.cut(most)
+	main.Kept = p.programs(p.members())
+	if len(main.Kept) == 0 {
+		return false
+	}
+	p.closeReport()
+	denials, created := p.fence.soFar()
+	main.Created = created
+	p.notify(&main, append(p.made(), denials...))
+	p.main = main
+	close(p.outlived)
+	p.claimed.Store(false)
+	if p.stopping.Load() { // Stop was called while the claim was here
+		p.Stop()
+	}
+	go p.follow()
+	return true
+}
+
+// follow waits for the end of what goes on.
+func (p *Process) follow() {
+	for {
+		left := jobs(p.members())
+		if len(left) == 0 {
+			break
+		}
+		left[0].awaitEnd()
+	}
+	if p.claimed.CompareAndSwap(false, true) {
+		p.conclude()
+	}
+}
+
+// cut kills all but so many of the oldest jobs, each with everything below it, and returns what it has killed.
+func (p *Process) cut(most int) (cut []Left) {
+	for end := time.Now().Add(giveUp); time.Now().Before(end); {
+		all := p.members()
+		extra := jobs(all)
+		if len(extra) <= most {
+			break
+		}
+		extra = extra[most:]
+		for _, l := range p.programs(below(all, extra)) {
+			// One that is about to end is found again, and its arguments are gone by then.
+			if !slices.ContainsFunc(cut, func(seen Left) bool { return seen.PID == l.PID }) {
+				cut = append(cut, l)
+			}
+		}
+		for _, m := range below(all, extra) {
+			m.signal(syscall.SIGKILL)
+		}
+		awaitAny(extra, again)
+	}
+	return cut
+}
+
+// jobs returns the processes whose parent is not one of them, the oldest first.
+func jobs(all []member) []member {
+	tops := slices.DeleteFunc(slices.Clone(all), func(m member) bool {
+		return slices.ContainsFunc(all, func(o member) bool { return o.pid == m.parent })
+	})
+	slices.SortFunc(tops, func(a, b member) int { return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(a.pid, b.pid)) })
+	return tops
+}
+
+// below returns the roots and those of all that descend from them.
+func below(all, roots []member) []member {
+	found := slices.Clone(roots)
+	for i := 0; i < len(found); i++ {
+		for _, m := range all {
+			if m.parent == found[i].pid {
+				found = append(found, m)
+			}
+		}
+	}
+	return found
+}
+
+// programs names the jobs among the processes. In place of a copy of the main process that waits for its own children, those
+// are named.
+func (p *Process) programs(all []member) (named []Left) {
+	main := shownLine(strings.Join(p.args, " "))
+	for todo := jobs(all); len(todo) > 0; todo = todo[1:] {
+		m := todo[0]
+		children := slices.DeleteFunc(slices.Clone(all), func(o member) bool { return o.parent != m.pid })
+		if name := m.name(); name != main || len(children) == 0 {
+			named = append(named, Left{PID: m.pid, Name: name})
+		} else {
+			todo = append(todo, children...)
+		}
+	}
+	return named
+}
+
+// exitOf returns how the child pid, which is dead, has ended, and leaves it to be collected. ok is false if it did not exit by
+// itself.
+func exitOf(pid int) (exit Exit, ok bool) {
+	var info unix.Siginfo
+	var usage unix.Rusage
+	for {
+		err := unix.Waitid(unix.P_PID, pid, &info, unix.WEXITED|unix.WNOWAIT, &usage)
+		if errors.Is(err, unix.EINTR) {
+			continue
+		}
+		const exited = 1 // CLD_EXITED of the kernel's asm-generic/siginfo.h
+		if err != nil || info.Code != exited {
+			return Exit{}, false
+		}
+		status := (*[unsafe.Sizeof(info) / 4]int32)(unsafe.Pointer(&info))[6] // si_status, on 64 bits
+		return Exit{Code: int(status), MaxRSS: usage.Maxrss * rssUnit}, true
+	}
+}
+
+// awaitEnd returns when the process has ended, or after a while where the kernel cannot say so.
+func (m member) awaitEnd() {
+	fd, err := unix.PidfdOpen(m.pid, 0)
+	if errors.Is(err, unix.ENOSYS) {
+		<-time.After(again)
+	}
+	if err != nil {
+		return
+	}
+	defer unix.Close(fd)
+	_, _ = unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, -1)
+}
+
+// soFar returns what the kernel was seen to deny, and the files that the tree was about to make, up to now.
+func (b *fence) soFar() (denials []Denial, created []string) {
+	if b.guard == nil {
+		return nil, nil
+	}
+	b.guard.mu.Lock()
+	defer b.guard.mu.Unlock()
+	return slices.Clone(b.guard.denials), slices.Sorted(maps.Keys(b.guard.created))
+}

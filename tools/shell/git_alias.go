@@ -1,0 +1,77 @@
+// Aliases of git: what a command stands for that git itself has not. It does not
+// know where aliases come from. Source: git-config(1) of 2.47, "alias.*", and
+// split_cmdline in git's alias.c.
+
+package shell
+
+import "strings"
+
+// gitAlias judges a command of git by what it stands for. The configuration that it
+// was taken from is that of the directory in which the script starts.
+func (a *analyzer) gitAlias(name, alias string, rest []Word) (why, last string) {
+	c := &a.out.Commands[a.current]
+	if c.Alias = name; a.elsewhere() {
+		return a.gitRefused("which alias it is depends on the repository there")
+	}
+	if script, ok := strings.CutPrefix(alias, "!"); ok {
+		a.deniedText("git alias", append([]Word{{Text: script}}, rest...))
+		return a.gitRefused("the alias `" + name + "` runs a script")
+	}
+	words, ok := splitAlias(alias)
+	if !ok {
+		return a.gitRefused("the alias `" + name + "` is not one that git understands")
+	}
+	args := append(words, rest...)
+	aliases := a.aliases
+	a.aliases = without(aliases, name) // what stands for itself is not followed
+	why, last = a.gitCommand(args)
+	if a.aliases = aliases; why != "" {
+		a.denied("git alias", append([]Word{literalWord("git")}, args...))
+		why = "it stands for `git " + alias + "`, and " + why
+	}
+	return why, last
+}
+
+func without(aliases map[string]string, name string) map[string]string {
+	rest := make(map[string]string, len(aliases))
+	for other, alias := range aliases {
+		if other != name {
+			rest[other] = alias
+		}
+	}
+	return rest
+}
+
+// splitAlias takes an alias apart as git does: at white space that is not quoted, where
+// a backslash keeps the next character.
+func splitAlias(alias string) (words []Word, ok bool) {
+	var b strings.Builder
+	quote, begun := byte(0), false
+	for i := 0; i < len(alias); i++ {
+		switch c := alias[i]; {
+		case quote == 0 && strings.IndexByte(" \t\n\v\f\r", c) >= 0:
+			if begun {
+				words = append(words, literalWord(b.String()))
+				b.Reset()
+			}
+			begun = false
+			continue
+		case quote == 0 && (c == '\'' || c == '"'):
+			quote = c
+		case c == quote:
+			quote = 0
+		case c == '\\' && quote != '\'':
+			if i++; i == len(alias) {
+				return nil, false
+			}
+			b.WriteByte(alias[i])
+		default:
+			b.WriteByte(c)
+		}
+		begun = true
+	}
+	if begun {
+		words = append(words, literalWord(b.String()))
+	}
+	return words, quote == 0 && len(words) > 0
+}

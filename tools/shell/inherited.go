@@ -1,0 +1,47 @@
+// The variables that a shell has from its environment, as far as their values are
+// known. It does not know where they come from.
+
+package shell
+
+import (
+	"maps"
+	"slices"
+	"strings"
+)
+
+// shellsOwn are the names that bash sets itself, or obeys, whatever its environment
+// holds: bash(1) 5.2, "Shell Variables". HOME and PWD are followed by their own rules.
+var shellsOwn = strings.Fields("_ BASH* COLUMNS COMP_* COMPREPLY COPROC DIRSTACK EPOCHREALTIME EPOCHSECONDS EUID FUNCNAME GROUPS HISTCMD" +
+	" HOME HOSTNAME HOSTTYPE IFS LINENO LINES MACHTYPE MAPFILE OLDPWD OPTARG OPTERR OPTIND OSTYPE PIPESTATUS PPID PS1 PS2 PS3 PS4 PWD" +
+	" RANDOM READLINE_* REPLY SECONDS SHELL SHELLOPTS SHLVL SRANDOM TERM UID")
+
+// exportedTo returns what is known of the variables of an environment that a script
+// names. What is left out is not known: a value that the script itself may set to
+// another one unseen, since its name counts as harmless, and one that names a device.
+func exportedTo(script string, environ map[string]string) (known []*variable) {
+	for _, name := range slices.Sorted(maps.Keys(environ)) { // the same order every time
+		value := environ[name]
+		w := literalWord(value)
+		if value == "" || !strings.Contains(script, name) || len(value) > maxText || fits(shellsOwn, name) || harmlessNames[name] || (&analyzer{}).namesDevice(w) {
+			continue
+		}
+		known = append(known, &variable{
+			name: name, texts: []text{{prefix: value}}, values: []string{value}, solid: w.solid, single: unsplit(value), environ: true,
+		})
+	}
+	return known
+}
+
+// inheritedVariables are those that a program which the shell starts now has from
+// it with the value that is known.
+func (a *analyzer) inheritedVariables() (known []*variable) {
+	if a.haunted || a.declared || len(a.scope.assigns) > 0 || a.scope.denyOnly && !a.scope.followed {
+		return nil
+	}
+	for _, v := range a.variables {
+		if v.environ && !v.lost && a.setter(v.name) == v {
+			known = append(known, v)
+		}
+	}
+	return known
+}

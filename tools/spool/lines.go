@@ -1,0 +1,124 @@
+// Keeps the lines of two channels whole that are written at the same time. It does not know who writes.
+
+package spool
+
+import (
+	"bytes"
+	"time"
+)
+
+const (
+	// maxHeld is how many bytes of one channel wait for the end of a line of the other. Ours: what is read from a pipe at once.
+	maxHeld = 64 << 10
+	// maxDelay is how long they wait. Ours: shorter than what somebody who watches would notice as a stop.
+	maxDelay = time.Second
+)
+
+// A merge is what waits in an Output until the line that the other channel has begun ends. The Output's mu guards it. A line that has
+// begun is never held back itself, so a prompt without a line end is seen at once.
+type merge struct {
+	open  bool    // the last byte that was written did not end a line
+	of    Channel // it was on
+	held  []byte  // of the other channel
+	timer *time.Timer
+}
+
+// writeWhole is Write, but for writeLines.
+func (o *Output) writeWhole(ch Channel, p []byte) error {
+	if len(p) == 0 {
+		return nil
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.fault == nil {
+		o.fault = o.writeLines(ch, p)
+		o.wake()
+	}
+	return o.fault
+}
+
+// writeLines appends p to channel ch, but so that a line that the other channel has begun is not interrupted, as long as that
+// costs no more than maxHeld bytes and maxDelay. mu is held.
+func (o *Output) writeLines(ch Channel, p []byte) error {
+	l := &o.merge
+	switch {
+	case l.open && ch != l.of && len(l.held)+len(p) <= maxHeld:
+		if len(l.held) == 0 {
+			o.releaseLater()
+		}
+		l.held = append(l.held, p...)
+		return nil
+	case l.open && ch != l.of:
+		if err := o.release(); err != nil {
+			return err
+		}
+		return o.appendOpen(ch, p)
+	case len(l.held) == 0:
+		return o.appendOpen(ch, p)
+	}
+	end := bytes.LastIndexByte(p, '\n') + 1
+	if end == 0 {
+		return o.append(ch, p)
+	}
+	if err := o.append(ch, p[:end]); err != nil {
+		return err
+	}
+	return o.turn(ch, p[end:])
+}
+
+// turn writes what is held, now that a line of ch has ended, and then the beginning of the next line of ch. A line of the other
+// channel that is not whole waits on, unless nothing of ch follows.
+func (o *Output) turn(ch Channel, next []byte) error {
+	l := &o.merge
+	if len(next) == 0 {
+		return o.release()
+	}
+	whole := bytes.LastIndexByte(l.held, '\n') + 1
+	if whole > 0 {
+		if err := o.append(1-ch, l.held[:whole]); err != nil {
+			return err
+		}
+	}
+	l.held = l.held[:copy(l.held, l.held[whole:])]
+	return o.appendOpen(ch, next)
+}
+
+// release writes what is held. mu is held.
+func (o *Output) release() error {
+	l := &o.merge
+	held, ch := l.held, 1-l.of
+	if len(held) == 0 {
+		return nil
+	}
+	l.held = held[:0]
+	return o.appendOpen(ch, held)
+}
+
+// appendOpen appends p and notes whether it ends a line.
+func (o *Output) appendOpen(ch Channel, p []byte) error {
+	o.merge.open, o.merge.of = p[len(p)-1] != '\n', ch
+	return o.append(ch, p)
+}
+
+// releaseLater sees to it that what is held from now on waits no longer than maxDelay.
+func (o *Output) releaseLater() {
+	if o.merge.timer == nil {
+		o.merge.timer = time.AfterFunc(maxDelay, o.Flush)
+	} else {
+		o.merge.timer.Reset(maxDelay)
+	}
+}
+
+// Flush writes what waits for the end of a line on the other channel. An error is what the next Write gives.
+func (o *Output) Flush() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.flush()
+}
+
+func (o *Output) flush() {
+	if o.fault == nil && len(o.merge.held) > 0 {
+		o.fault = o.release()
+		o.wake()
+	}
+}
