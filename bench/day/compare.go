@@ -35,7 +35,6 @@ func (t *Tally) Add(o Tally) {
 	t.Commands, t.Same, t.Known = t.Commands+o.Commands, t.Same+o.Same, t.Known+o.Known
 	t.Reads, t.ReadsSame, t.Asked = t.Reads+o.Reads, t.ReadsSame+o.ReadsSame, t.Asked+o.Asked
 	t.Bash, t.Daemon = t.Bash+o.Bash, t.Daemon+o.Daemon
-	t.Differences = append(t.Differences, o.Differences...)
 }
 
 func (t Tally) String() string {
@@ -117,10 +116,14 @@ func (t *Tally) note(command Command, plain, confined end, different string) {
 	same := different == ""
 	t.Commands++
 	t.Bash, t.Daemon = t.Bash+plain.took, t.Daemon+confined.took
-	if same {
+	switch {
+	case same:
 		t.Same++
-	} else if command.Known != "" {
+	case command.Known != "":
 		t.Known++
+		t.Differences = append(t.Differences, fmt.Sprintf("KNOWN %s\n  %s", command.Text, command.Known))
+	default:
+		t.Differences = append(t.Differences, fmt.Sprintf("DIFFERENT %s (%s)\n%s", command.Text, confined.tier, different))
 	}
 	if command.Reads {
 		t.Reads++
@@ -131,9 +134,6 @@ func (t *Tally) note(command Command, plain, confined end, different string) {
 			t.Asked++
 			t.Differences = append(t.Differences, fmt.Sprintf("ASKED %s\n  %s", command.Text, strings.Join(confined.asked, "\n  ")))
 		}
-	}
-	if !same && command.Known == "" {
-		t.Differences = append(t.Differences, fmt.Sprintf("DIFFERENT %s (%s)\n%s", command.Text, confined.tier, different))
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"testing"
 )
 
@@ -75,5 +76,27 @@ func TestCorpusIsRefused(t *testing.T) {
 	}
 	if _, err := ReadCorpus(dir); err == nil {
 		t.Error("a line that begins with no known word was read")
+	}
+}
+
+// TestKnownReasons holds the corpus to the list of reasons in the docs.
+func TestKnownReasons(t *testing.T) {
+	text, err := os.ReadFile("../../docs/plain-bash.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := strings.ToLower(strings.ReplaceAll(string(text), "`", ""))
+	for _, dir := range []string{"corpus", "corpus/real"} {
+		scripts, err := ReadCorpus(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range scripts {
+			for _, c := range s.Commands {
+				if !strings.Contains(list, strings.ToLower(c.Known)) {
+					t.Errorf("%s: docs/plain-bash.md does not have the reason %q of %s", s.Name, c.Known, c.Text)
+				}
+			}
+		}
 	}
 }

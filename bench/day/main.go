@@ -67,14 +67,13 @@ func compare(ctx context.Context, toold, source, projects, only, mode string, ve
 		if err != nil {
 			return fmt.Errorf("%s: %w", s.Name, err)
 		}
-		fmt.Printf("%s: %v\n", s.Name, tally)
+		for _, d := range tally.Differences {
+			fmt.Printf("%s\n\n", d)
+		}
+		fmt.Printf("%s: %v\n\n", s.Name, tally)
 		total.Add(tally)
 	}
-	for _, d := range total.Differences {
-		fmt.Println()
-		fmt.Println(d)
-	}
-	fmt.Printf("\nall, mode %s: %v\n", mode, total)
+	fmt.Printf("all, mode %s: %v\n", mode, total)
 	if total.Commands == 0 {
 		return errors.New("no script was run")
 	}
