@@ -15,7 +15,7 @@ STARTS ?= 10000
 CORES := $(shell getconf _NPROCESSORS_ONLN)
 
 .DEFAULT_GOAL := all
-.PHONY: all demo test lint generate check bench bench-sandbox day starts crash flap memory soak fuzz build install clients servers generated protos vet
+.PHONY: all demo test lint generate check bench bench-sandbox day world starts crash flap memory soak fuzz build install clients servers generated protos vet
 
 all: generate lint test
 
@@ -70,6 +70,10 @@ bench: build
 day: build
 	go run ./bench/day -toold .bin/toold
 	go run ./bench/day -toold .bin/toold -mode default
+
+# All of what "make test" tries a part of: the scripts of the property test and the doors of git, in each tier.
+world:
+	TOOLD_ALL=1 go test -count=1 -timeout 20m -run '^(TestOneWorld|TestGitDoors)' ./cmd/toold
 
 # What starting a process costs under each confinement, against os/exec and, where it is installed, bubblewrap.
 bench-sandbox:

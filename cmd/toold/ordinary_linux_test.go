@@ -8,6 +8,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"fmt"
+	"hash/fnv"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -237,6 +238,13 @@ func skip(t *testing.T, why string) {
 		t.Fatal(why)
 	}
 	t.Skip(why)
+}
+
+// chosen reports whether a case is among those that are tried: one in so many, the same ones each time, or with TOOLD_ALL all.
+func chosen(name string, oneIn uint32) bool {
+	sum := fnv.New32a()
+	_, _ = sum.Write([]byte(name))
+	return os.Getenv("TOOLD_ALL") != "" || sum.Sum32()%oneIn == 0
 }
 
 // The same as a user without rights, but for what takes long and is the same for everybody.

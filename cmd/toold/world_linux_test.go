@@ -4,7 +4,6 @@ package main
 // they read, and run in plain bash, without a sandbox, in the fast tier and in the full one.
 
 import (
-	"hash/fnv"
 	"os"
 	"path/filepath"
 	"slices"
@@ -143,17 +142,6 @@ diff <(sort $F) <(sort "$T") && echo same
 `), "\n")...)
 }
 
-// worldExceptions are scripts of which something shows the sandbox itself, each with what it shows.
-var worldExceptions = map[string]string{}
-
-// worldShare is which share of the scripts is run: one in so many. TOOLD_WORLD=all runs all of them.
-func worldShare() uint32 {
-	if os.Getenv("TOOLD_WORLD") == "all" {
-		return 1
-	}
-	return 12
-}
-
 // A world is a project in a home, beside a session in which it is confined and one in which it is not.
 type world struct {
 	*house
@@ -232,11 +220,8 @@ func inOrder(text string) string { return strings.Join(slices.Sorted(strings.Lin
 
 // inAllTiers runs the scripts of a share.
 func (w *world) inAllTiers(t *testing.T) {
-	share := worldShare()
 	for _, script := range worldScripts() {
-		sum := fnv.New32a()
-		_, _ = sum.Write([]byte(script))
-		if sum.Sum32()%share != 0 || worldExceptions[script] != "" {
+		if !chosen(script, 12) {
 			continue
 		}
 		script = w.named(script)
