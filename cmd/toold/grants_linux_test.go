@@ -91,6 +91,12 @@ var grants = []grant{
 	{name: "Read outside", tool: "Read", call: `{"file_path":"OUT/f"}`, before: "echo x >OUT/f", check: "true"},
 	{name: "unknown, in a root", call: "sh ./make.sh", before: "echo 'echo x >made' >make.sh", check: "grep -q x made"},
 	{name: "unset", call: "eval 'echo x > OUT/f'", check: "grep -q x OUT/f"},
+	{name: "remove what find finds", call: "find OUT -name '*.o' -delete", before: "touch OUT/a.o", check: "! test -e OUT/a.o", shown: "writes OUT"},
+	{name: "remove a tree by find", call: "find OUT/d -delete", before: "mkdir -p OUT/d/e; touch OUT/d/e/f", check: "! test -e OUT/d", shown: "OUT becomes writable"},
+	{name: "make, elsewhere", call: "cd OUT && make", before: "printf 'all:\\n\\ttouch made\\n' >OUT/Makefile", check: "test -f OUT/made", shown: "writes OUT"},
+	{name: "a script, elsewhere", call: "(cd OUT && sh ./make.sh) | cat", before: "echo 'echo x >made' >OUT/make.sh", check: "grep -q x OUT/made", shown: "writes OUT"},
+	{name: "unpack behind cd", call: "tar cf - d | (cd OUT && tar xf -)", before: "mkdir d; echo x >d/f", check: "cmp d/f OUT/d/f", shown: "writes OUT"},
+	{name: "a repository behind cd", call: "cd OUT && git init -q new", check: "test -d OUT/new/.git"},
 	{name: "behind a wrapper", call: "timeout 20 rm OUT/f", before: "touch OUT/f", check: "! test -e OUT/f"},
 	{name: "read and written", call: "sort < OUT/a > OUT/b", before: "echo x >OUT/a", check: "cmp OUT/a OUT/b"},
 }

@@ -65,7 +65,7 @@ func mentionsOf(f *Facts) (found []mention, more bool) {
 	seen, looked := map[key]bool{}, 0
 	for i := range f.Commands {
 		command := &f.Commands[i]
-		if command.ReadOnly || command.Transparent || command.Remote || !command.Unlisted {
+		if !mayTouchMore(command) {
 			continue
 		}
 		writes, dirs := mayWrite(command), placesOf(command, f.Dir)
@@ -176,6 +176,14 @@ func (c *call) meddling(guarded []guard) (found []Ground) {
 	}
 	return found
 }
+
+// mayTouchMore reports whether the command may read or write other files here than those that it is known to name.
+func mayTouchMore(c *shell.Command) bool {
+	return !c.ReadOnly && !c.Transparent && !c.Remote && c.Unlisted
+}
+
+// MayWriteAnywhere reports whether the command may change other files here than those that it is known to name.
+func MayWriteAnywhere(c *shell.Command) bool { return mayTouchMore(c) && mayWrite(c) }
 
 func mayWrite(c *shell.Command) bool {
 	if path.Base(c.Name) != "git" {

@@ -63,6 +63,9 @@ func (c *Call) look(ctx context.Context, env *tools.Env) (*permission.Facts, err
 	grant.Changes = append(declared(f, written), s.guessed(effects.Commands, homeOf(env))...)
 	c.git = c.gitChanges(f)
 	c.gitWorks(ctx, f, s)
+	if err := c.worksOutside(ctx, f, s); err != nil {
+		return nil, err
+	}
 	f.Critical = permission.Critical(effects, permission.Around{Dir: env.Dir, Home: homeOf(env), Roots: places.Roots(), Environ: env.Environ})
 	f.Unconfined = f.Unconfined && !c.rights.Confining.Off && !c.rights.Escape.Excludes(f) // else leave to go outside is not asked
 	if err := c.reach(f); err != nil {

@@ -4,6 +4,7 @@ package pipeline
 // made, renamed or removed. The question names that directory, and the sandbox opens it. Who permits it is not known here.
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/toold/toold/scheduler/permission"
+	"github.com/toold/toold/tools"
 	"github.com/toold/toold/tools/sandbox"
 	"github.com/toold/toold/tools/shell"
 	"github.com/toold/toold/tools/workspace"
@@ -39,6 +41,29 @@ func (c *Call) open(f *permission.Facts) {
 			a.Leaves = dir
 		}
 	}
+}
+
+// worksOutside notes the directories outside the roots in which programs run of which it is not known what they write: they may
+// change what is there though no word names it. f has the paths that are named.
+func (c *Call) worksOutside(ctx context.Context, f *permission.Facts, s scene) error {
+	for i := range f.Commands {
+		command := &f.Commands[i]
+		writes := func(a permission.Access) bool { return a.Write && a.By == i+1 }
+		if !permission.MayWriteAnywhere(command) || slices.ContainsFunc(f.Accesses, writes) {
+			continue
+		}
+		for _, dir := range command.Dirs {
+			real, err := s.places.Resolve("/", at(dir, f.Dir))
+			if err != nil || s.places.Place(real.Real) != workspace.Outside || standing(real.Real) != real.Real || !canOpen(real.Real) {
+				continue
+			}
+			path := tools.Path{Name: real.Named, Tree: true, By: i + 1, Part: command.Text, Manner: shell.Fills}
+			if _, err := s.add(ctx, f, path, true); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // confinable reports whether the call's processes will be confined by some means.

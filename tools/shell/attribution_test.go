@@ -32,7 +32,7 @@ func TestAttribution(t *testing.T) {
 		"wc -l a":                            "wc <a",
 		"file a":                             "file <a",
 		"find . -name a":                     "find <. names",
-		"find . -delete":                     "find <. *",
+		"find . -delete":                     "find <. >. *",
 		"tree -L 2 src":                      "tree <src names",
 		"tree --info src":                    "tree <src",
 		"du -sh a":                           "du <a names",

@@ -79,6 +79,42 @@ func findDoes(action string) string {
 	return action + " is not among its tests and actions known to be harmless"
 }
 
+// findWrites lists where a find removes files, and the files that it prints into. It removes
+// where it starts too unless a test leaves that out; "." it never removes.
+func (a *analyzer) findWrites(args []Word) {
+	for len(args) > 0 && listed(" -H -L -P ", args[0].Text) {
+		args = args[1:]
+	}
+	first := slices.IndexFunc(args, func(w Word) bool { return w.Text != "" && strings.IndexByte("-!(),", w.Text[0]) >= 0 })
+	if first < 0 {
+		return
+	}
+	removes, how := false, Replaces
+	for i, w := range args[first:] {
+		value := Word{}
+		if rest := args[first+i+1:]; len(rest) > 0 {
+			value = rest[0]
+		}
+		switch {
+		case w.Text == "-delete":
+			removes = true
+		case listed(" -name -iname -mindepth ", w.Text), w.Text == "-type" && value.Text != "d":
+			how = Fills
+		case strings.HasPrefix(w.Text, "-fprint"), w.Text == "-fls":
+			a.writeOperand(Fills, value)
+		}
+	}
+	for _, start := range startsOr(args[:first]) {
+		switch {
+		case !removes:
+		case start.Literal && path.Clean(start.Text) == ".":
+			a.writeOperand(Fills, start)
+		default:
+			a.writeOperand(how, start)
+		}
+	}
+}
+
 // listed reports whether a list that is separated by blanks holds s.
 func listed(list, s string) bool {
 	return !strings.Contains(s, " ") && strings.Contains(list, " "+s+" ")

@@ -103,6 +103,8 @@ func (a *analyzer) writesOperands(words []Word) {
 		a.tarWrites(args)
 	case name == "git":
 		a.gitWrites(words)
+	case name == "find":
+		a.findWrites(args)
 	case known:
 		a.writesBy(spec, args)
 	}
