@@ -22,7 +22,7 @@ func (p *Process) finishMain() {
 		return
 	}
 	if len(left) > 0 {
-		p.settle(0)
+		p.settle(0, telling{})
 	}
 	p.conclude()
 }

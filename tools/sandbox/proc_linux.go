@@ -41,6 +41,17 @@ func ticks() uint64 {
 	return uint64(t.Sec)*ticksPerSecond + uint64(t.Nsec)/(1e9/ticksPerSecond)
 }
 
+// lastPID returns the number that the newest process was given; 0: it is not known.
+func lastPID() int {
+	load, _ := os.ReadFile("/proc/loadavg")
+	fields := strings.Fields(string(load))
+	if len(fields) == 0 {
+		return 0
+	}
+	last, _ := strconv.Atoi(fields[len(fields)-1])
+	return last
+}
+
 // look reads what /proc says of pid.
 func look(pid int) (member, error) {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))

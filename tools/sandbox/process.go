@@ -226,8 +226,7 @@ func (p *Process) supervise() {
 // end brings the tree to its end before the main process has come to its own.
 func (p *Process) end() {
 	p.exit.Stopped = true
-	p.terminate()
-	p.settle(grace)
+	p.settle(grace, p.terminate())
 	if !slices.ContainsFunc(p.exit.Stuck, func(l Left) bool { return l.PID == p.child.Pid }) {
 		<-p.exited // it is dead, and its waiter will say so
 	}

@@ -109,6 +109,28 @@ func TestStopLetsThemCleanUp(t *testing.T) {
 	}
 }
 
+// What was started while the tree was looked at is told to end too; what is started later may clean up.
+func TestStopOfWhatWasNotSeen(t *testing.T) {
+	r := newRunner(t)
+	p := start(t, r, "c", `sleep 1000 & echo pid $!; echo ready; wait $!; echo ended $?`)
+	p.out.line(t, "ready")
+	unseen := pids(t, p.out.String())[0]
+	told := telling{pids: map[int]bool{p.child.Pid: true}, last: lastPID(), at: ticks()}
+	if told.last < unseen {
+		t.Fatalf("the newest process is %d, after %d", told.last, unseen)
+	}
+	told.catchUp(p.members())
+	p.out.line(t, "ended 143")
+	if exit := p.Wait(); exit.Code != 0 || !told.pids[unseen] {
+		t.Errorf("exit %+v, told %v", exit, told.pids)
+	}
+	for _, m := range []member{{pid: unseen, start: told.at}, {pid: told.last + 1, start: told.at}, {pid: told.last, start: told.at + 1}} {
+		if told.missed(m) {
+			t.Errorf("%+v is told, after %+v", m, told)
+		}
+	}
+}
+
 func TestWhatIgnoresTermIsKilled(t *testing.T) {
 	r := newRunner(t)
 	p := start(t, r, "c", `trap '' TERM; echo ready; while :; do sleep 1000; done`)

@@ -11,22 +11,36 @@ import (
 // slow to collect it tells us nothing.
 const again = 50 * time.Millisecond
 
-// terminate tells the whole tree to end. SIGCONT lets those hear it that are stopped.
-func (p *Process) terminate() {
-	for _, m := range p.members() {
+// terminate tells the whole tree to end, and returns who was told. SIGCONT lets those hear it that are stopped.
+func (p *Process) terminate() (told telling) {
+	tree := p.members()
+	told = telling{pids: map[int]bool{}, last: lastPID(), at: ticks()}
+	for _, m := range tree {
+		told.pids[m.pid] = true
 		m.signal(syscall.SIGTERM)
 		m.signal(syscall.SIGCONT)
 	}
+	return told
+}
+
+// A telling is who of a tree was told to end, and when.
+type telling struct {
+	pids map[int]bool
+	last int    // the newest process of the machine, just before
+	at   uint64 // ticks since boot
 }
 
 // settle waits until nothing of the tree is left. What still is after the given time is killed and noted: as stuck when
-// it survives even that, and as left behind when the main process was not told to end but had ended before it.
-func (p *Process) settle(quiet time.Duration) {
+// it survives even that, and as left behind when the main process was not told to end but had ended before it. told is who was
+// told to end.
+func (p *Process) settle(quiet time.Duration, told telling) {
 	left := p.waitGone(quiet, func(left []member) {
+		if !p.exit.Stopped {
+			return
+		}
+		told.catchUp(left)
 		for _, m := range left {
-			if p.exit.Stopped {
-				m.signal(syscall.SIGCONT) // one that has stopped itself since it was told to end hears of it
-			}
+			m.signal(syscall.SIGCONT) // one that has stopped itself since it was told to end hears of it
 		}
 	})
 	if len(left) == 0 {

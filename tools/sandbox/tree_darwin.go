@@ -21,6 +21,7 @@ func (r *Runner) reap()                         {}
 func marked(string) []member                    { return nil }
 func awaitAny([]member, time.Duration)          {}
 func grow(uintptr)                              {}
+func lastPID() int                              { return 0 }
 func ticks() uint64                             { return 0 }
 func becomeSubreaper() (session int, err error) { return 0, nil }
 func inMemory(string, []byte) (*os.File, error) { return nil, errors.ErrUnsupported }
@@ -53,6 +54,9 @@ func (p *Process) members() []member {
 
 // finishMain ends the tree when the main process has ended by itself: here nothing goes on.
 func (p *Process) finishMain() {
-	p.settle(patience)
+	p.settle(patience, telling{})
 	p.conclude()
 }
+
+// catchUp has nothing to do: a signal to a group misses none of it.
+func (told telling) catchUp([]member) {}

@@ -36,6 +36,22 @@ func (p *Process) members() []member {
 	}
 }
 
+// catchUp tells those to end that had been started when the others were told and were not seen: no look at the tree shows what
+// begins during it. What is started later, such as by one that cleans up behind itself, is left to it.
+func (told telling) catchUp(tree []member) {
+	for _, m := range tree {
+		if told.missed(m) {
+			told.pids[m.pid] = true
+			m.signal(syscall.SIGTERM)
+		}
+	}
+}
+
+// missed reports whether the process had been started when others were told to end, and was not told.
+func (told telling) missed(m member) bool {
+	return !told.pids[m.pid] && m.pid <= told.last && m.start <= told.at
+}
+
 // orphans gives the children of the daemon that have lost their parents and belong to the tree.
 func (p *Process) orphans() (mine []member) {
 	for _, m := range p.runner.strangers() {
