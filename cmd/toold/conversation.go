@@ -42,7 +42,9 @@ type conversation struct {
 	last        uint64      // the newest record seen
 	end         *messageEnd // how the message ended; nil: it has not, or was whole from the beginning
 	interrupted bool
-	closed      bool // the client's side of the stream
+	overdue     <-chan time.Time // when what was stopped is not waited for any longer
+	left        bool             // calls were left behind that had not ended
+	closed      bool             // the client's side of the stream
 }
 
 // A received is an event or the stream's end.
@@ -162,6 +164,8 @@ func (c *conversation) converse(ctx context.Context, stream executeStream, event
 			c.person.answered(ctx)
 		case <-signals:
 			err = c.breakIn(stream)
+		case <-c.overdue:
+			return c.leaveBehind(ctx)
 		case <-redraw:
 		case <-ctx.Done():
 			return context.Cause(ctx)
@@ -199,6 +203,9 @@ const stopReason = "the user pressed Ctrl-C"
 func (c *conversation) stop(stream executeStream) error {
 	if c.soft {
 		return errors.Join(say(stream, interruptRequest()), c.sendEnd(stream))
+	}
+	if c.overdue == nil {
+		c.overdue = time.After(stopPatience)
 	}
 	for _, call := range slices.Backward(c.board.calls) {
 		if call.state == ended || call.state == refused {

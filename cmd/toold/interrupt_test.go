@@ -143,6 +143,46 @@ func TestInterrupt(t *testing.T) {
 	})
 }
 
+// What does not end when it is told to is not waited for: each call has its result, with what it has printed. The daemon is
+// stopped meanwhile, so that it has no results to give; what it was about to send is in the stream before that.
+func TestInterruptOfWhatStays(t *testing.T) {
+	h := newHouse(t, nil)
+	info, err := h.link.daemon.GetInfo(t.Context(), &tooldv1.GetInfoRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for form, want := range map[string][]string{
+		"text":      {"✗ Bash " + forever + "  cancelled", "had not ended"},
+		"anthropic": {`"tool_use_id":"a"`, `"tool_use_id":"b"`, `"is_error":true`, "had not ended"},
+		"jsonl":     {`"tool_use_id":"a"`, `"tool_use_id":"b"`, "had not ended"},
+	} {
+		t.Run(form, func(t *testing.T) {
+			root := h.room(t, "stays-"+form, nil)
+			x := onPipes(t, h.environ, root, "run", "--output", form, "--session", "stays-"+form, "--mode", "bypassPermissions", "--root", root)
+			x.write(bashLine(t, "a", forever) + bashLine(t, "b", "touch never"))
+			h.attend(t, root, "stays-"+form, "a started")
+			daemon := func(sig syscall.Signal) {
+				if err := syscall.Kill(int(info.GetPid()), sig); err != nil {
+					t.Fatal(err)
+				}
+			}
+			daemon(syscall.SIGSTOP)
+			defer daemon(syscall.SIGCONT)
+			x.interrupt()
+			holds(t, "the output", x.ends(exitFailed), want...)
+		})
+	}
+	root := h.room(t, "ignores", nil)
+	x := onPipes(t, h.environ, root, "run", "--output", "jsonl", "--mode", "bypassPermissions")
+	x.write(bashLine(t, "a", "trap '' TERM; echo printed; touch ready; while :; do sleep 0.01; done"))
+	x.until("a started")
+	bypass := &tooldv1.Options{PermissionMode: tooldv1.PermissionMode_PERMISSION_MODE_BYPASS_PERMISSIONS.Enum()}
+	h.attach(t, in(root, bypass)).run("1", "until test -e ready; do sleep 0.01; done")
+	x.interrupt()
+	holds(t, "the result", textIn(x.until("a CANCELLED").GetToolResult()), "printed", stopReason)
+	x.ends(exitFailed)
+}
+
 // attend returns when the session is there and the story has come so far; empty: a call of it has started.
 func (h *house) attend(t *testing.T, root, session, story string) {
 	t.Helper()

@@ -187,7 +187,7 @@ func (s *setup) runTurn(ctx context.Context, first arrival, in *feed, f turnFlag
 	if errors.Is(err, errBroken) {
 		return err // at once: the session ends by itself, since nobody is attached to it
 	}
-	if attach.GetSessionId() == "" {
+	if attach.GetSessionId() == "" && !c.left { // else it ends by itself, with what was left behind
 		defer s.closeSession(c)
 	}
 	if err != nil {
