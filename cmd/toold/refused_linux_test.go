@@ -55,25 +55,30 @@ func TestPackageManagersGiveUp(t *testing.T) {
 		rustup = filepath.Join(home, ".rustup")
 	}
 	h := ordinary(t)
-	var dependencies []string
+	var dependencies, locked []string
 	for i := range 40 {
 		dependencies = append(dependencies, fmt.Sprintf(`"package-%d": "1.0.0"`, i))
+		locked = append(locked, fmt.Sprintf(`"node_modules/package-%d": {"version": "1.0.0", "resolved": "https://registry.npmjs.org/package-%[1]d/-/package-%[1]d-1.0.0.tgz"}`, i))
 	}
-	for program, x := range map[string]struct{ command, host string }{
-		"npm":   {"npm install --no-audit --no-fund", "registry.npmjs.org"},
-		"pip":   {"pip download --no-cache-dir nosuchpackage", "pypi.org"},
-		"cargo": {"mkdir -p src; touch src/lib.rs; CARGO_HOME=$PWD/own RUSTUP_HOME=" + rustup + " cargo fetch", "index.crates.io"},
-		"git":   {"git ls-remote $(cat url)", "github.com"},
-		"wget":  {"wget -q -i url", "github.com"},
-		"curl":  {"curl -sS $(cat url)", "github.com"},
+	lock := `{"name": "x", "version": "1.0.0", "lockfileVersion": 3, "packages": {"": {"name": "x", "version": "1.0.0", "dependencies": {` +
+		strings.Join(dependencies, ",") + `}},` + strings.Join(locked, ",") + `}}`
+	for name, x := range map[string]struct{ command, host string }{
+		"npm":    {"npm install --no-audit --no-fund", "registry.npmjs.org"},
+		"npm ci": {"cp lock package-lock.json && npm ci --no-audit --no-fund", "registry.npmjs.org"},
+		"pip":    {"pip download --no-cache-dir nosuchpackage", "pypi.org"},
+		"cargo":  {"mkdir -p src; touch src/lib.rs; CARGO_HOME=$PWD/own RUSTUP_HOME=" + rustup + " cargo fetch", "index.crates.io"},
+		"git":    {"git ls-remote $(cat url)", "github.com"},
+		"wget":   {"wget -q -i url", "github.com"},
+		"curl":   {"curl -sS $(cat url)", "github.com"},
 	} {
-		t.Run(program, func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
+			program, _, _ := strings.Cut(name, " ")
 			if exec.Command(program, "--version").Run() != nil {
 				skip(t, "install "+program)
 			}
-			c := h.attach(t, in(h.room(t, program, map[string]string{
+			c := h.attach(t, in(h.room(t, strings.ReplaceAll(name, " ", "-"), map[string]string{
 				"package.json": `{"name": "x", "version": "1.0.0", "dependencies": {` + strings.Join(dependencies, ",") + `}}`,
-				"Cargo.toml":   "[package]\nname = \"x\"\nversion = \"0.1.0\"\n[dependencies]\nserde = \"1\"\n", "url": "https://github.com/a/b\n",
+				"Cargo.toml":   "[package]\nname = \"x\"\nversion = \"0.1.0\"\n[dependencies]\nserde = \"1\"\n", "url": "https://github.com/a/b\n", "lock": lock,
 			}), nil))
 			c.use("1", "Bash", fmt.Sprintf(`{"command": %q, "timeout": 60000}`, x.command))
 			r := c.finish("1", yes)
