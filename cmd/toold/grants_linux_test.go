@@ -96,6 +96,8 @@ var grants = []grant{
 	{name: "make, elsewhere", call: "cd OUT && make", before: "printf 'all:\\n\\ttouch made\\n' >OUT/Makefile", check: "test -f OUT/made", shown: "writes OUT"},
 	{name: "a script, elsewhere", call: "(cd OUT && sh ./make.sh) | cat", before: "echo 'echo x >made' >OUT/make.sh", check: "grep -q x OUT/made", shown: "writes OUT"},
 	{name: "unpack behind cd", call: "tar cf - d | (cd OUT && tar xf -)", before: "mkdir d; echo x >d/f", check: "cmp d/f OUT/d/f", shown: "writes OUT"},
+	{name: "an archive of a repository", call: "git archive -o OUT/a.tar HEAD", before: "git init -q .; git commit -qm x --allow-empty", check: "test -f OUT/a.tar", shown: "writes OUT/a.tar"},
+	{name: "a virtual environment", call: "python3 -m venv --without-pip OUT/v", check: "test -f OUT/v/pyvenv.cfg", shown: "OUT becomes writable"},
 	{name: "a repository behind cd", call: "cd OUT && git init -q new", check: "test -d OUT/new/.git"},
 	{name: "behind a wrapper", call: "timeout 20 rm OUT/f", before: "touch OUT/f", check: "! test -e OUT/f"},
 	{name: "read and written", call: "sort < OUT/a > OUT/b", before: "echo x >OUT/a", check: "cmp OUT/a OUT/b"},

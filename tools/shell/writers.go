@@ -84,8 +84,10 @@ var writers = map[string]writerSpec{
 	"dos2unix":   {which: allOperands, how: Replaces},
 	"strip":      {places: output, which: allOperands, how: Replaces},
 	"gcc":        {places: output}, "g++": {places: output}, "cc": {places: output}, "c++": {places: output},
-	"clang": {places: output}, "clang++": {places: output}, "rustc": {places: output}, "ld": {places: output}, "go": {places: " -o "},
-	"make": {into: " -C --directory "}, "ninja": {into: " -C "}, "npm": {into: " --prefix -C "}, "cmake": {places: " -B "},
+	"clang": {places: output}, "clang++": {places: output}, "rustc": {places: output}, "ld": {places: output}, "go": {places: " -o -coverprofile "},
+	"cargo": {places: " --target-dir "}, "javac": {into: " -d "}, "tsc": {places: " --outDir --outFile "}, "esbuild": {places: " --outfile --outdir "},
+	"pandoc": {places: output}, "virtualenv": {values: " -p --python ", which: allOperands, how: Places},
+	"make": {into: " -C --directory "}, "ninja": {into: " -C "}, "npm": {into: " --prefix -C --pack-destination "}, "cmake": {places: " -B --prefix "},
 	"pip": {places: " -t --target "}, "pip3": {places: " -t --target "},
 }
 
@@ -105,6 +107,8 @@ func (a *analyzer) writesOperands(words []Word) {
 		a.gitWrites(words)
 	case name == "find":
 		a.findWrites(args)
+	case strings.HasPrefix(name, "python") && len(args) > 1 && args[0].Text == "-m" && args[1].Text == "venv":
+		a.writesBy(writers["virtualenv"], args[2:])
 	case known:
 		a.writesBy(spec, args)
 	}
@@ -216,8 +220,11 @@ func (a *analyzer) tarWrites(args []Word) {
 	}
 }
 
+// gitOutputs are commands of git that write where a flag says.
+var gitOutputs = map[string]writerSpec{"archive": {places: " -o --output "}, "format-patch": {places: " -o --output-directory "}}
+
 // gitWrites lists the directory in which a git command makes a repository or a
-// worktree.
+// worktree, and what it writes elsewhere.
 func (a *analyzer) gitWrites(words []Word) {
 	if rest, _ := subcommand(words); rest != nil {
 		words = rest
@@ -231,6 +238,7 @@ func (a *analyzer) gitWrites(words []Word) {
 			named = append(named, w)
 		}
 	}
+	a.writesBy(gitOutputs[words[1].Text], words[2:])
 	switch last := len(named) - 1; {
 	case words[1].Text == "clone" && last > 0, words[1].Text == "init" && last >= 0:
 		a.writeOperand(Places, named[last])
