@@ -88,6 +88,8 @@ func TestRecordedStreams(t *testing.T) {
 		"anthropic-max-tokens.jsonl":  {"anthropic", 0, []string{`"tool_use_id":"toolu_1"`}, []string{"a call of TaskList was cut off"}},
 		"anthropic-error.sse":         {"anthropic", 1, nil, []string{"overloaded_error: Overloaded", "does not count", "nothing to append"}},
 		"chat-interleaved.jsonl":      {"openai", 0, []string{`"tool_call_id":"call_1"`, `"tool_call_id":"call_2"`, "hello"}, nil},
+		"chat-broken.sse":             {"openai", 1, []string{`"tool_call_id":"call_1"`, "hello"}, []string{"a call of Glob was cut off", "broke off before the end"}},
+		"responses-pings.sse":         {"responses", 0, []string{`"call_id":"call_1"`, `"call_id":"call_2"`, "hello"}, nil},
 		"responses.sse":               {"responses", 0, []string{`"call_id":"call_1"`, `"call_id":"call_2"`, "hello", "function_call_output"}, nil},
 		"responses-broken.sse":        {"responses", 1, []string{`"call_id":"call_2"`}, []string{"a call of Read was cut off"}},
 		"responses-incomplete.sse":    {"responses", 0, []string{`"call_id":"call_2"`}, []string{"a call of Read was cut off"}},

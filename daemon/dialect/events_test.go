@@ -33,6 +33,8 @@ var streams = map[string][]string{
 	"chat-error.sse": {
 		`1: call_1 Read {"file_path":"/w/a.txt"}`, "Chat chatcmpl-5 failed server_error: The server had an error while processing your request.",
 	},
+	"chat-broken.sse":            {`3: call_1 Read {"file_path":"/w/a.txt"}`, "Chat chatcmpl-6 broken cut off [Glob]"},
+	"responses-pings.sse":        {`11: call_2 Glob {"pattern":"*"}`, `13: call_1 Read {"file_path":"/w/a.txt"}`, "Responses resp_3"},
 	"responses.sse":              {`10: call_2 Glob {"pattern":"*"}`, `12: call_1 Read {"file_path":"/w/a.txt"}`, "Responses resp_1"},
 	"responses-broken.sse":       {`10: call_2 Glob {"pattern":"*"}`, "Responses resp_1 broken cut off [Read]"},
 	"responses-incomplete.sse":   {`10: call_2 Glob {"pattern":"*"}`, "Responses resp_1 cut off [Read]"},
