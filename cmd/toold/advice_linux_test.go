@@ -40,6 +40,8 @@ var unaskeds = []unasked{
 	{name: "a write outside", command: "echo x > OUT/f"},
 	{name: "a write in home", command: "echo x > HOME/f"},
 	{name: "a removal outside", command: "rm OUT/there"},
+	{name: "a removal by find", command: "find OUT/there -delete"},
+	{name: "a program elsewhere", command: "cd OUT && sh -c 'touch f'"},
 	{name: "a removal in home", command: "rm HOME/note"},
 	{name: "a change in home", command: "sed -i s/x/y/ HOME/note"},
 	{name: "a read outside", command: "cat OUT/there"},
