@@ -106,56 +106,6 @@ func Open(dir string, config Config) (*Store, error) {
 	return s, nil
 }
 
-// begin opens the database, marks it as open, synced, and from then on leaves
-// the syncing to the syncer.
-func begin(path string) (db *database, epoch string, err error) {
-	if db, err = openDatabase(path); err != nil {
-		return nil, "", err
-	}
-	if epoch, err = db.openEpoch(); err == nil {
-		err = db.run("pragma synchronous = normal")
-	}
-	if err != nil {
-		_ = db.close() // err says why
-		return nil, "", err
-	}
-	return db, epoch, nil
-}
-
-// makeFile sees to the modes before SQLite comes: it gives its own files the
-// mode of the database.
-func makeFile(dir string) (path string, err error) {
-	if dir, err = filepath.Abs(dir); err != nil {
-		return "", err
-	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return "", err
-	}
-	if err := finishSalvage(dir); err != nil {
-		return "", err
-	}
-	path = filepath.Join(dir, fileName)
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		return "", err
-	}
-	return path, cmp.Or(f.Chmod(0o600), f.Close())
-}
-
-// SetAside renames the database in dir, so that the next Open starts a new
-// one, and returns its new path. No store may have it open.
-func SetAside(dir string) (string, error) {
-	path := filepath.Join(dir, fileName)
-	aside := path + ".damaged-" + time.Now().UTC().Format("20060102T150405.000000000Z")
-	if err := os.Rename(path+"-wal", aside+"-wal"); err != nil && !os.IsNotExist(err) {
-		return "", err
-	}
-	if err := os.Remove(filepath.Join(dir, suspectName)); err != nil && !os.IsNotExist(err) {
-		return "", err
-	}
-	return aside, os.Rename(path, aside)
-}
-
 // Epoch identifies the numbering. It stays the same as long as every number
 // means the same record: it is made with the database, and anew if power may
 // have been lost with records that were committed but not synced.

@@ -1,0 +1,73 @@
+package daemon
+
+// The end of a session: when it counts as idle, how everything of it is stopped, and what is removed then.
+
+import (
+	"context"
+	"os"
+	"time"
+
+	"go.uber.org/zap"
+	"google.golang.org/grpc/codes"
+
+	"github.com/toold/toold/scheduler/pipeline"
+)
+
+// idleSince tells since when nobody has used the session; unused is false while somebody does: a stream, a call, an
+// open question, a background task.
+func (s *session) idleSince() (since time.Time, unused bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.used, len(s.streams) == 0 && len(s.turns) == 0 && len(s.asked) == 0 && s.runningTasks() == 0
+}
+
+// close ends the session for good and seals its log. It returns when every call has its result.
+func (s *session) close(why string) {
+	if !s.finish(&pipeline.Stop{Outcome: pipeline.Cancelled, Reason: "the session was closed: " + why}) {
+		return
+	}
+	s.tellEnd(why)
+	_, _ = s.log.Append(entry(nil, pipeline.Changed{Closed: true})) // the seal says it too
+	if err := s.log.Seal(); err != nil {
+		s.daemon.Log.Error("a closed session could not be sealed", zap.String("session", s.name), zap.Error(err))
+	}
+	s.daemon.mu.Lock()
+	delete(s.daemon.sessions, s.name)
+	s.daemon.mu.Unlock()
+	s.account.Close()
+	s.mu.Lock()
+	scope := scopeOf(s.meta.Roots, s.options)
+	s.mu.Unlock()
+	s.daemon.settings.Forget(scope)
+	s.daemon.shelf.Release(s.name)
+	_ = os.RemoveAll(s.daemon.tempOf(s.name)) // what cannot be removed goes with the session's records
+	for _, stream := range s.attached() {
+		stream.finish(refuse(codes.Aborted, "session_closed", "The session was closed: %s.", why))
+	}
+	close(s.gone)
+}
+
+// finish stops everything of the session and returns when every call has its result and every turn its end. False: it
+// had been told before, and whoever told it has done all that follows.
+func (s *session) finish(cause error) bool {
+	s.intake.Lock()
+	s.mu.Lock()
+	before := s.stopping
+	s.stopping = true
+	s.mu.Unlock()
+	s.intake.Unlock()
+	if before {
+		<-s.gone
+		return false
+	}
+	s.queue.Close(cause)
+	s.cancel(cause)
+	_ = s.queue.Wait(context.Background())
+	s.daemon.shares.release(s.meta.owner())
+	s.tasks.Close()
+	s.dismiss()
+	s.reviewWatch()
+	s.endTurns()
+	s.work.Wait()
+	return true
+}
