@@ -101,6 +101,9 @@ func (c *cells) drop(key string) {
 // come to hold something stays. mu is held.
 func (c *cells) discard(made *cell) {
 	made.close()
+	if made.network != nil && made.port != 0 {
+		made.network.leaveProxy(made.port)
+	}
 	c.leaveNetwork(made.network)
 	c.leaveLayers(made.layers)
 	c.unmake(made)

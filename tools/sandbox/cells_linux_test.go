@@ -87,6 +87,42 @@ func TestCellsGoAway(t *testing.T) {
 	}
 }
 
+// A session's network keeps a proxy only as long as a cell has use for it.
+func TestProxiesGoAway(t *testing.T) {
+	closed := make(chan string, 8)
+	r, err := New(t.TempDir(), func(_ Network, l net.Listener) io.Closer { return closing{l, closed} })
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	s := newScene(t, Full)
+	if c, err := r.Confinement(s.Policy); err != nil || c.Tier != Full {
+		skip(t, fmt.Sprintf("run this where the kernel has Landlock and lets users make namespaces: %v, %v", c, err))
+	}
+	r.grounds.cells.kept, s.Session = -1, "one" // none is kept
+	gate := filepath.Join(s.root, "gate")
+	if err := unix.Mkfifo(gate, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s.Network.Allowed = []string{"example.com"}
+	p := s.start(t, r, "echo ready; read -r line <gate")
+	p.out.line(t, "ready")
+	for n := range 3 {
+		s.Network.Allowed = []string{fmt.Sprintf("%d.example.com", n)}
+		s.run(t, r, "true")
+	}
+	network := r.grounds.cells.networks["one"]
+	network.mu.Lock()
+	if left := len(network.proxies); left != 1 {
+		t.Errorf("the network has %d proxies, want the one of the process that runs", left)
+	}
+	network.mu.Unlock()
+	if err := os.WriteFile(gate, []byte("on\n"), 0); err != nil {
+		t.Fatal(err)
+	}
+	p.Wait()
+}
+
 // What runs has its cell's namespaces itself: they may be closed under it.
 func TestCellsClosedUnderAProcess(t *testing.T) {
 	tiers(t, func(t *testing.T, r *Runner, tier Tier) {

@@ -59,6 +59,9 @@ func (c *connection) prepare() (errno unix.Errno) {
 	if err != nil {
 		return errnoOf(err)
 	}
+	if !c.valid(c.n) {
+		return unix.ENOENT // it has died, and its number may have been another process's by now
+	}
 	c.family = family
 	return 0
 }

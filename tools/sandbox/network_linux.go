@@ -25,14 +25,15 @@ type network struct {
 	cells     int      // that use it; the mutex of cells guards it
 
 	mu      sync.Mutex
-	proxies map[string]proxy // by what their Network allows
+	proxies map[string]*proxy // by what their Network allows
 	bound   map[identity]listening
 }
 
-// A proxy is one of the daemon's in a network.
+// A proxy is one of the daemon's in a network. It is closed when the last cell that uses it is.
 type proxy struct {
 	port   int
 	server io.Closer
+	cells  int // that use it
 }
 
 // A listening is a Unix socket on which a process in the network has begun to listen.
@@ -54,11 +55,13 @@ func newNetwork(users *os.File) (made *network, err error) {
 	}
 	return &network{
 		namespace: namespace{ns.file("network"), unix.CLONE_NEWNET}, diag: diag.file("diagnostics"),
-		proxies: map[string]proxy{}, bound: map[identity]listening{},
+		proxies: map[string]*proxy{}, bound: map[identity]listening{},
 	}, nil
 }
 
 func (n *network) close() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
 	for _, p := range n.proxies {
 		_ = p.server.Close()
 	}
@@ -74,12 +77,14 @@ func (m *maker) loopback() {
 	m.do(unix.SYS_IOCTL, s.at(), unix.SIOCSIFFLAGS, unsafe.Pointer(request)).hold(request)
 }
 
-// proxy returns the port of the proxy for what to allows, which is started if there is none yet.
+// proxy returns the port of the proxy for what to allows, which is started if there is none yet. The caller passes the port to
+// leaveProxy when its cell does not use it any more.
 func (n *network) proxy(users *os.File, outlet Outlet, to Network) (port int, err error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	key := fmt.Sprintf("%q", to)
 	if p, ok := n.proxies[key]; ok {
+		p.cells++
 		return p.port, nil
 	}
 	l, err := n.listen(users)
@@ -87,8 +92,23 @@ func (n *network) proxy(users *os.File, outlet Outlet, to Network) (port int, er
 		return 0, err
 	}
 	port = l.Addr().(*net.TCPAddr).Port
-	n.proxies[key] = proxy{port, outlet(to, l)}
+	n.proxies[key] = &proxy{port: port, server: outlet(to, l), cells: 1}
 	return port, nil
+}
+
+// leaveProxy counts one cell less that uses the proxy at the port, and closes it with the last one.
+func (n *network) leaveProxy(port int) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for key, p := range n.proxies {
+		if p.port != port {
+			continue
+		}
+		if p.cells--; p.cells == 0 {
+			delete(n.proxies, key)
+			_ = p.server.Close()
+		}
+	}
 }
 
 // listen makes a proxy's socket.

@@ -154,13 +154,15 @@ func exitOf(pid int) (exit Exit, ok bool) {
 	}
 }
 
-// awaitEnd returns when the process has ended, or after a while where the kernel cannot say so.
+// awaitEnd returns when the process has ended, or after a while where the daemon cannot wait for that: the kernel is too old, or
+// there are no descriptors left.
 func (m member) awaitEnd() {
 	fd, err := unix.PidfdOpen(m.pid, 0)
-	if errors.Is(err, unix.ENOSYS) {
-		<-time.After(again)
+	if errors.Is(err, unix.ESRCH) {
+		return
 	}
 	if err != nil {
+		<-time.After(again)
 		return
 	}
 	defer unix.Close(fd)
