@@ -7,11 +7,14 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"go.uber.org/zap"
 
@@ -73,7 +76,8 @@ func (k cacheKind) path(home string) string {
 // caches are those of the user that calls in these roots can use.
 func (d *Daemon) caches(owner principal, roots []string) (all []pipeline.Cache) {
 	sum := sha256.Sum256([]byte(strings.Join(append([]string{string(owner)}, roots...), "\x00")))
-	own := filepath.Join(realPath(d.StateDir), "caches", hex.EncodeToString(sum[:8]))
+	own := filepath.Join(d.cacheDir(), hex.EncodeToString(sum[:8]))
+	defer func() { _ = os.Chtimes(own, time.Time{}, time.Now()) }() // sweepCaches goes by it
 	for _, k := range cacheKinds {
 		path := k.path(d.home)
 		if !filepath.IsAbs(path) || !k.there(path) {
@@ -96,6 +100,40 @@ func (d *Daemon) caches(owner principal, roots []string) (all []pipeline.Cache) 
 		all = append(all, c)
 	}
 	return all
+}
+
+// cacheDir is where the folders of what processes write to caches are, one for each list of roots of a user.
+func (d *Daemon) cacheDir() string { return filepath.Join(realPath(d.StateDir), "caches") }
+
+// cacheAge is for how long folders of caches stay that no session uses. Ours: their programs make what is in them again.
+const cacheAge = 30 * 24 * time.Hour
+
+// sweepCaches removes the folders of caches that no session has used for cacheAge.
+func (d *Daemon) sweepCaches(now time.Time) error {
+	entries, err := os.ReadDir(d.cacheDir())
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	var wrong []error
+	for _, entry := range entries {
+		info, err := entry.Info()
+		if err != nil || now.Sub(info.ModTime()) < cacheAge {
+			continue
+		}
+		if path := filepath.Join(d.cacheDir(), entry.Name()); d.usesCaches(path) {
+			wrong = append(wrong, os.Chtimes(path, time.Time{}, now))
+		} else {
+			wrong = append(wrong, removeTree(path))
+		}
+	}
+	return errors.Join(wrong...)
+}
+
+// usesCaches reports whether a session has its caches in the folder.
+func (d *Daemon) usesCaches(folder string) bool {
+	return slices.ContainsFunc(d.open(), func(s *session) bool {
+		return slices.ContainsFunc(s.stand().confining.Caches, func(c pipeline.Cache) bool { return filepath.Dir(c.Above) == folder })
+	})
 }
 
 // there reports whether the folder is there. One that a program makes at its first use is made.

@@ -78,7 +78,7 @@ func (d *Daemon) retain(now time.Time) error {
 	for _, h := range holdings {
 		wrong = append(wrong, h.shed(d.limits.JournalSession, d.limits.JournalSession*hardFactor, before))
 	}
-	wrong = append(wrong, d.retainTotal(holdings), d.journal.Tidy())
+	wrong = append(wrong, d.retainTotal(holdings), d.journal.Tidy(), d.sweepCaches(now))
 	d.shelf.Measure()
 	return errors.Join(wrong...)
 }
@@ -120,7 +120,7 @@ func (h *holding) count() (err error) {
 
 // removeSession drops a closed session whole. Its outputs go first: a daemon that dies in between finds the rest again.
 func (d *Daemon) removeSession(name string) error {
-	if err := os.RemoveAll(d.tempOf(name)); err != nil {
+	if err := removeTree(d.tempOf(name)); err != nil {
 		return err
 	}
 	if err := d.shelf.Remove(name); err != nil {

@@ -4,7 +4,6 @@ package daemon
 
 import (
 	"context"
-	"os"
 	"time"
 
 	"go.uber.org/zap"
@@ -40,7 +39,7 @@ func (s *session) close(why string) {
 	s.mu.Unlock()
 	s.daemon.settings.Forget(scope)
 	s.daemon.shelf.Release(s.name)
-	_ = os.RemoveAll(s.daemon.tempOf(s.name)) // what cannot be removed goes with the session's records
+	_ = removeTree(s.daemon.tempOf(s.name)) // what cannot be removed goes with the session's records
 	for _, stream := range s.attached() {
 		stream.finish(refuse(codes.Aborted, "session_closed", "The session was closed: %s.", why))
 	}

@@ -312,7 +312,10 @@ func TestTemporaryKept(t *testing.T) {
 	}
 	h.start(t, root)
 	h.attach(t, in(root, editing(tempRules))).calls(places, []tempCall{
-		{"Bash", "pwd; cat x", "/tmp\nhi"}, {"Read", `{"file_path":"/var/tmp/y"}`, "x"}, {"Edit", `{"file_path":"/tmp/x","old_string":"hi","new_string":"ho"}`, ""},
+		{"Bash", "pwd; cat x", "/tmp\nhi"},
+		{"Read", `{"file_path":"/var/tmp/y"}`, "x"},
+		{"Edit", `{"file_path":"/tmp/x","old_string":"hi","new_string":"ho"}`, ""},
+		{"Bash", `python3 -c 'import os; os.makedirs("/tmp/closed/in"); os.chmod("/tmp/closed", 0o555)'`, ""},
 	})
 	own := filepath.Join(h.dir, "state", "toold", "temp", "kept")
 	if _, err := os.Stat(own); err != nil {
