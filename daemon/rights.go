@@ -35,6 +35,7 @@ type standing struct {
 	escape     permission.Escape
 	programs   []tools.Tool
 	warnings   []string
+	whole      bool // nothing of it could not be made
 }
 
 // remembered is a rule that an answer has brought, for this session alone.
@@ -54,7 +55,7 @@ func (s *session) stand() *standing {
 	kept := slices.Clone(s.remembered)
 	s.mu.Unlock()
 	now := s.daemon.settings.Load(scope)
-	if st := s.standing.Load(); st != nil && st.settings == now && st.remembered == len(kept) && st.listening == len(s.daemon.listening()) {
+	if st := s.standing.Load(); st != nil && st.whole && st.settings == now && st.remembered == len(kept) && st.listening == len(s.daemon.listening()) {
 		return st
 	}
 	confining := s.daemon.confining(now, s.places.Roots(), s.meta.owner())
@@ -67,9 +68,10 @@ func (s *session) stand() *standing {
 		extra.Readable = append(extra.Readable, dir.Path)
 	}
 	extra.Opened = openedTo(confining, s.places, extra.Readable)
-	extra.Temporary = s.temporary(now, extra.Opened)
+	temporary, whole := s.temporary(now, extra.Opened)
+	extra.Temporary = temporary
 	st := s.daemon.standing(now, kept, s.places, extra)
-	st.listening, st.confining = len(s.daemon.listening()), confining
+	st.whole, st.listening, st.confining = whole, len(s.daemon.listening()), confining
 	st.confining.Temps = st.places.Temporary()
 	st.confining.Session = s.name
 	st.confining.Network.Allowed = append(st.confining.Network.Allowed, reachedBy(kept, now)...)

@@ -20,13 +20,14 @@ import (
 var scratchNames = []struct{ name, dir string }{{"/tmp", "tmp"}, {"/var/tmp", "var-tmp"}}
 
 // temporary returns the directories for temporary files that the session's calls have; none where nothing confines
-// their processes, which then have the machine's like everybody. opened are what stays the machine's below their names.
-func (s *session) temporary(now *settings.Settings, opened []string) (temps []workspace.Temporary) {
+// their processes, which then have the machine's. opened are what stays the machine's below their names. With whole false one
+// could not be made, which may be otherwise a moment later.
+func (s *session) temporary(now *settings.Settings, opened []string) (temps []workspace.Temporary, whole bool) {
 	confinement, err := s.daemon.runner.Confinement(sandbox.Policy{Tier: sandbox.Full, Optional: now.Sandbox.Optional != nil})
 	if now.Sandbox.Disabled != nil || err != nil || confinement.Tier == sandbox.None {
-		return nil
+		return nil, true
 	}
-	own := s.daemon.tempOf(s.name)
+	own, whole := s.daemon.tempOf(s.name), true
 	if s.outputs == nil { // a likeness, for Explain: it has no files, under a name that no session can have
 		own, opened = s.daemon.tempOf("+explain"), nil
 	}
@@ -36,11 +37,12 @@ func (s *session) temporary(now *settings.Settings, opened []string) (temps []wo
 			t.Dir = t.Name
 		} else if err := makeScratch(t, opened); err != nil {
 			s.daemon.Log.Warn("there is no directory for temporary files", zap.String("session", s.name), zap.Error(err))
+			whole = false
 			continue
 		}
 		temps = append(temps, t)
 	}
-	return temps
+	return temps, whole
 }
 
 // makeScratch makes the directory, with the mode that the machine's has as a rule, and in it what the sandbox needs to show the
