@@ -31,7 +31,7 @@ var scopes = []keeper{
 
 // passingScopes are the places for a session that ends with its turn, where a rule of the session is soon gone.
 var passingScopes = append(scopes[1:len(scopes):len(scopes)], keeper{
-	"s", "session", tooldv1.Scope_SCOPE_SESSION, "the rest of this turn alone: this session ends with it (--session NAME gives one that stays)",
+	"s", "session", tooldv1.Scope_SCOPE_SESSION, "the rest of this turn alone: this session ends with it (--session NAME uses one that stays)",
 })
 
 // keepers gives the places in the order in which they are offered.

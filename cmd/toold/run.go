@@ -55,7 +55,7 @@ func (s *setup) runCommand() *cobra.Command {
 	f.add(cmd)
 	f.addTurn(cmd)
 	cmd.Flags().StringVarP(&form, "output", "o", formText, "how results are printed: "+strings.Join(runForms, ", "))
-	cmd.Flags().StringVar(&f.turn, "turn", "", "the message's name, for model servers that count ids anew in each message (default: the API's id of the message)")
+	cmd.Flags().StringVar(&f.turn, "turn", "", "the message's name, for model servers that start their ids again in each message (default: the API's id of the message)")
 	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(runForms, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }

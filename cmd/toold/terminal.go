@@ -29,7 +29,7 @@ func (s *setup) joinTerminal(a *tooldv1.Attach, f turnFlags) bool {
 	name := s.terminalSession(a.GetRoots())
 	if name == "" {
 		if f.aside {
-			s.say("no terminal: the turn runs in a session of its own, which ends with it (--session NAME gives one that stays)")
+			s.say("no terminal: the turn runs in a session of its own, which ends with it (--session NAME uses one that stays)")
 		}
 		return false
 	}

@@ -194,7 +194,7 @@ func (s *Structured) goesOn(path string) string {
 	if len(s.Kept) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("[Left running in the background as %s: %s. BashOutput gives what is printed from now on, which goes to %s; KillShell stops it.]\n", s.TaskID, list(s.Kept), path)
+	return fmt.Sprintf("[Left running in the background as %s: %s. BashOutput returns what is printed from now on, which goes to %s; KillShell stops it.]\n", s.TaskID, list(s.Kept), path)
 }
 
 // leftovers names what outlived the command and was killed. why is a sentence about that.

@@ -216,7 +216,7 @@ func (r *shellRun) background() (tools.Result, error) {
 		return tools.Result{}, taskFault(err)
 	}
 	r.env.Output(r.out)
-	return r.began(task, fmt.Sprintf("Started in the background as %s. Its output goes to %s; BashOutput gives what is new and how it ends, KillShell stops it.",
+	return r.began(task, fmt.Sprintf("Started in the background as %s. Its output goes to %s; BashOutput returns what is new and how it ends, KillShell stops it.",
 		task.ID, r.out.Path())), nil
 }
 
@@ -240,7 +240,7 @@ func (r *shellRun) handOver() (tools.Result, error) {
 		result, _ := r.end(context.Background(), r.process.Wait())
 		return result, tools.ErrTimeout
 	}
-	return r.began(task, fmt.Sprintf("The time limit ran out, and the command goes on in the background as %s. BashOutput gives what it has printed, which goes to %s, and how it ends; KillShell stops it.",
+	return r.began(task, fmt.Sprintf("The time limit ran out, and the command goes on in the background as %s. BashOutput returns what it has printed, which goes to %s, and how it ends; KillShell stops it.",
 		task.ID, r.out.Path())), nil
 }
 
