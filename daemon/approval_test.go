@@ -45,6 +45,10 @@ func TestApproval(t *testing.T) {
 	if !strings.Contains(q.GetInputJson(), "kit") || q.GetToolUseId() != "" || !strings.Contains(q.GetReason(), ".mcp.json") {
 		t.Errorf("asked %v", q)
 	}
+	described, err := h.sessions().GetSession(t.Context(), &tooldv1.GetSessionRequest{SessionId: "s"})
+	if open := described.GetOpenQuestions(); err != nil || len(open) != 1 || !proto.Equal(open[0], q) {
+		t.Errorf("the open questions are %v (%v), and not\n%v", open, err, q)
+	}
 	for _, tool := range h.offers("s", 0).GetTools() {
 		if strings.HasPrefix(tool.GetName(), "mcp__") {
 			t.Fatalf("%s is there before anybody has approved its server", tool.GetName())

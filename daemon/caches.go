@@ -58,13 +58,13 @@ var cacheKinds = []cacheKind{
 	{name: "uv", variable: "UV_CACHE_DIR"},                                                // uv help cache
 }
 
-// path is where the cache of a user is whose home this is; empty: there is none.
-func (k cacheKind) path(home string) string {
-	if dir := os.Getenv(k.variable); k.variable != "" && dir != "" {
+// path returns where the cache of a user is whose home this is, as variables say; empty: there is none.
+func (k cacheKind) path(home string, variable func(name string) string) string {
+	if dir := variable(k.variable); dir != "" {
 		return dir
 	}
-	dir, _, _ := strings.Cut(os.Getenv(k.base), ":") // GOPATH is a list
-	if k.base == "" || dir == "" {
+	dir, _, _ := strings.Cut(variable(k.base), ":") // GOPATH is a list
+	if dir == "" {
 		if k.home == "" || home == "" {
 			return ""
 		}
@@ -73,17 +73,40 @@ func (k cacheKind) path(home string) string {
 	return filepath.Join(dir, k.below)
 }
 
-// caches are those of the user that calls in these roots can use.
-func (d *Daemon) caches(owner principal, roots []string) (all []pipeline.Cache) {
+// cacheVariables are those of a client's environment that say where caches are. One counts if it leads below the home directory
+// of the daemon's user and not to all of it: a client cannot have other places laid over.
+func (d *Daemon) cacheVariables(env map[string]string) map[string]string {
+	found := make(map[string]string)
+	home := realPath(d.home)
+	for _, k := range cacheKinds {
+		for _, name := range []string{k.variable, k.base} {
+			first, _, _ := strings.Cut(env[name], ":")
+			if d.home == "" || !filepath.IsAbs(first) || !workspace.Within(home, realPath(first)) || realPath(first) == home {
+				continue
+			}
+			found[name] = env[name]
+		}
+	}
+	return found
+}
+
+// caches are those of the user that calls in these roots can use. What the client's variables name goes before the daemon's own.
+func (d *Daemon) caches(owner principal, roots []string, client map[string]string) (all []pipeline.Cache) {
 	sum := sha256.Sum256([]byte(strings.Join(append([]string{string(owner)}, roots...), "\x00")))
 	own := filepath.Join(d.cacheDir(), hex.EncodeToString(sum[:8]))
 	defer func() { _ = os.Chtimes(own, time.Time{}, time.Now()) }() // sweepCaches goes by it
 	for _, k := range cacheKinds {
-		path := k.path(d.home)
+		usual := k.path(d.home, os.Getenv)
+		path := k.path(d.home, func(name string) string { return cmp.Or(client[name], os.Getenv(name)) })
+		name := k.name
+		if path != usual { // no two places share what is written
+			place := sha256.Sum256([]byte(path))
+			name, k.maker = name+"-"+hex.EncodeToString(place[:4]), ""
+		}
 		if !filepath.IsAbs(path) || !k.there(path) {
 			continue
 		}
-		c := pipeline.Cache{Place: sandbox.Place{Path: realPath(path), Access: sandbox.Write, Above: filepath.Join(own, k.name)}}
+		c := pipeline.Cache{Place: sandbox.Place{Path: realPath(path), Access: sandbox.Write, Above: filepath.Join(own, name)}}
 		if k.moves {
 			c.Variable = k.variable
 		}

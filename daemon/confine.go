@@ -31,8 +31,8 @@ var keyPlaces = []string{
 // build needs some hundreds, a fork bomb stops there.
 const manyProcesses = 4096
 
-// confining works out what settings come to.
-func (d *Daemon) confining(now *settings.Settings, roots []string, owner principal) pipeline.Confining {
+// confining works out what settings come to. client are the client's variables that say where caches are.
+func (d *Daemon) confining(now *settings.Settings, roots []string, owner principal, client map[string]string) pipeline.Confining {
 	s := &now.Sandbox
 	limits := s.Within(settings.ProcessLimits{Processes: manyProcesses})
 	c := pipeline.Confining{
@@ -43,7 +43,7 @@ func (d *Daemon) confining(now *settings.Settings, roots []string, owner princip
 			Processes: uint64(limits.Processes), OpenFiles: uint64(limits.OpenFiles), Memory: uint64(limits.Memory), FileSize: uint64(limits.FileSize),
 		},
 	}
-	c.Caches = d.caches(owner, roots)
+	c.Caches = d.caches(owner, roots, client)
 	c.Network.Allowed, c.Network.Denied = now.Reach()
 	allowed, denied := entryPaths(s.AllowRead), entryPaths(slices.Concat(s.DenyRead, s.CredentialFiles))
 	if d.home != "" {

@@ -3,9 +3,11 @@ package daemon
 // What of a session is open: its calls and questions, read from their records.
 
 import (
+	"maps"
 	"slices"
 
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
+	"github.com/toold/toold/scheduler/pipeline"
 )
 
 // describeOpen describes the session with its open calls and questions.
@@ -23,7 +25,20 @@ func (s *session) describeOpen() (*tooldv1.GetSessionResponse, error) {
 			response.OpenQuestions = append(response.OpenQuestions, question)
 		}
 	}
+	response.OpenQuestions = append(response.OpenQuestions, s.questionsBeside()...)
 	return response, nil
+}
+
+// questionsBeside returns the open questions that are about no call, such as whether a server may be started.
+func (s *session) questionsBeside() (list []*tooldv1.Question) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, key := range slices.Sorted(maps.Keys(s.asked)) {
+		if a := s.asked[key]; a.use == nil && !a.done {
+			list = append(list, questionOf(&pipeline.Use{}, a.question))
+		}
+	}
+	return list
 }
 
 // openKeys returns the keys of the calls that have not ended, in order.

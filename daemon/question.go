@@ -23,7 +23,7 @@ import (
 type asked struct {
 	key      string            // of the call, or of what else it is about
 	use      *pipeline.Use     // nil: it is about no call
-	question pipeline.Question // without Input and Diff
+	question pipeline.Question // without Input and Diff, if it is about a call
 	settled  chan struct{}     // closed when done
 	done     bool
 	input    string // what is to be run instead, as JSON; empty: as asked
@@ -129,7 +129,9 @@ func (s *session) put(key string, use *pipeline.Use, q pipeline.Question) *asked
 	}
 	s.enqueue(entry(use, pipeline.Asked{Question: q}))
 	s.tellHooks(hook.Input{Event: hook.Notification, Message: q.Title + " needs your permission.", NotificationType: "permission_prompt"}, "permission_prompt")
-	q.Input, q.Diff = "", "" // they can be large, and the record has them
+	if use != nil {
+		q.Input, q.Diff = "", "" // they can be large, and the records of the call have them
+	}
 	a := &asked{key: key, use: use, question: q, settled: make(chan struct{})}
 	s.asked[key] = a
 	return a

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"runtime"
 	"slices"
 
@@ -30,7 +31,8 @@ type standing struct {
 	anchors    permission.Anchors
 	hooks      *hook.Set
 	places     *workspace.Workspace
-	listening  int // on how many sockets, which are no process's business
+	listening  int               // on how many sockets, which are no process's business
+	caching    map[string]string // the client's variables that say where caches are
 	confining  pipeline.Confining
 	escape     permission.Escape
 	programs   []tools.Tool
@@ -53,12 +55,14 @@ func (s *session) stand() *standing {
 	s.mu.Lock()
 	scope := scopeOf(s.meta.Roots, s.options)
 	kept := slices.Clone(s.remembered)
+	caching := s.daemon.cacheVariables(s.env)
 	s.mu.Unlock()
 	now := s.daemon.settings.Load(scope)
-	if st := s.standing.Load(); st != nil && st.whole && st.settings == now && st.remembered == len(kept) && st.listening == len(s.daemon.listening()) {
+	if st := s.standing.Load(); st != nil && st.whole && st.settings == now && st.remembered == len(kept) &&
+		st.listening == len(s.daemon.listening()) && maps.Equal(st.caching, caching) {
 		return st
 	}
-	confining := s.daemon.confining(now, s.places.Roots(), s.meta.owner())
+	confining := s.daemon.confining(now, s.places.Roots(), s.meta.owner(), caching)
 	extra := workspace.Places{Lent: s.daemon.lends(s.name, s.meta.owner(), s.places.Roots())}
 	if s.outputs != nil {
 		extra.Readable = append(extra.Readable, s.outputs.Path())
@@ -71,7 +75,7 @@ func (s *session) stand() *standing {
 	temporary, whole := s.temporary(now, extra.Opened)
 	extra.Temporary = temporary
 	st := s.daemon.standing(now, kept, s.places, extra)
-	st.whole, st.listening, st.confining = whole, len(s.daemon.listening()), confining
+	st.whole, st.listening, st.confining, st.caching = whole, len(s.daemon.listening()), confining, caching
 	st.confining.Temps = st.places.Temporary()
 	st.confining.Session = s.name
 	st.confining.Network.Allowed = append(st.confining.Network.Allowed, reachedBy(kept, now)...)

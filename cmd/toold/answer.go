@@ -85,7 +85,10 @@ func (s *setup) listQuestions(ctx context.Context, session string) error {
 			fmt.Fprintf(s.stdout, "{\"session_id\":%q,\"question\":%s}\n", q.session, text)
 			continue
 		}
-		fmt.Fprintf(s.stdout, "%s  session %s, call %s", k.strong.Render(q.GetQuestionId()), visibleLine(q.session), visibleLine(q.GetToolUseId()))
+		fmt.Fprintf(s.stdout, "%s  session %s", k.strong.Render(q.GetQuestionId()), visibleLine(q.session))
+		if call := q.GetToolUseId(); call != "" {
+			fmt.Fprintf(s.stdout, ", call %s", visibleLine(call))
+		}
 		fmt.Fprint(s.stdout, questionText(q.Question, k))
 	}
 	return nil

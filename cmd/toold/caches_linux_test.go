@@ -64,6 +64,40 @@ func TestWarmCaches(t *testing.T) {
 	}
 }
 
+// TestCachesOfTheClient: what the client's environment names counts if it lies below home, and the user's own files there do not
+// change either. A place elsewhere does not, and nor does one that is hidden.
+func TestCachesOfTheClient(t *testing.T) {
+	h := ordinary(t)
+	if h.tier(t) != tooldv1.SandboxTier_SANDBOX_TIER_FULL {
+		skip(t, "run this where users may make namespaces")
+	}
+	home, elsewhere := filepath.Join(h.dir, "home"), filepath.Join(h.dir, "elsewhere")
+	for _, dir := range []string{filepath.Join(home, "work/go-build"), filepath.Join(home, "other"), elsewhere} {
+		put(t, filepath.Join(dir, "own"), "warm\n")
+	}
+	root := h.room(t, "client", map[string]string{
+		"write.sh": "cat \"$1/own\" && echo more >>\"$1/own\" && cat \"$1/own\"\n",
+	})
+	a := in(root, nil)
+	a.Env = map[string]string{
+		"PATH": os.Getenv("PATH"), "HOME": home, "GOCACHE": filepath.Join(home, "work/go-build"), "npm_config_cache": elsewhere,
+		"PIP_CACHE_DIR": home, "CCACHE_DIR": filepath.Join(home, ".ssh"),
+	}
+	c := h.attach(t, a)
+	same(t, "writes", printedLines(textIn(c.run("1", "sh write.sh ~/work/go-build"))), "warm", "warm", "more")
+	for i, x := range []struct{ path, says string }{{elsewhere, "Read-only"}, {"~/other", "Read-only"}, {"~/.ssh", "denied"}} {
+		r := c.run(string(rune('a'+i)), `sh -c "sh write.sh `+x.path+`"`)
+		holds(t, x.path, strings.ToLower(textIn(r)), strings.ToLower(x.says))
+	}
+	a.Env["GOCACHE"] = filepath.Join(home, "other") // who attaches again says so anew
+	c = h.attach(t, a)
+	same(t, "writes", printedLines(textIn(c.run("2", "sh write.sh ~/other"))), "warm", "warm", "more")
+	for _, dir := range []string{filepath.Join(home, "work/go-build"), filepath.Join(home, "other"), elsewhere} {
+		expect(t, dir, content(t, filepath.Join(dir, "own")), "warm\n")
+	}
+	expect(t, "the key", content(t, filepath.Join(home, ".ssh/id")), "the key\n")
+}
+
 // TestFirstBuild: what the user has compiled is not compiled again, and Go's settings are the user's.
 func TestFirstBuild(t *testing.T) {
 	if _, err := exec.LookPath("go"); err != nil {
@@ -95,5 +129,5 @@ func TestFirstBuild(t *testing.T) {
 func printedLines(text string) []string { return strings.Split(strings.TrimSuffix(text, "\n"), "\n") }
 
 func TestCachesAsNobody(t *testing.T) {
-	asNobody(t, "testdata/home", "^(TestWarmCaches|TestFirstBuild)$")
+	asNobody(t, "testdata/home", "^(TestWarmCaches|TestFirstBuild|TestCachesOfTheClient)$")
 }

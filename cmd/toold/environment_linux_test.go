@@ -38,7 +38,7 @@ func TestValuesAtTheTurn(t *testing.T) {
 	if r := c.finish("denied", no); r.GetOutcome() != tooldv1.Outcome_OUTCOME_DENIED || len(c.wasAsked()) > 1 {
 		t.Errorf("cat $F of a file that a rule denies ends %s", outcome(r))
 	}
-	c.run("o", "export F=/root/../root/x")
+	c.run("o", "export F="+h.dir+"/home/../home/.bashrc")
 	c.wasAsked()
 	c.bash("outside", "cat $F")
 	c.finish("outside", no)
@@ -112,13 +112,17 @@ func TestGitAsConfigured(t *testing.T) {
 	}
 }
 
-// Programs that may do more on their way only read where nothing can be changed, so nobody is asked.
+// Programs that may do more on their way only read where nothing can be changed, so nobody is asked. In the fallback they are
+// asked about, and those that do no more are not.
 func TestHarmlessReads(t *testing.T) {
 	h := ordinary(t)
+	full := h.tier(t) == tooldv1.SandboxTier_SANDBOX_TIER_FULL
 	root := h.room(t, "reads", map[string]string{"go.mod": "module example.com/m\n\ngo 1.21\n", "m.go": "package m\n", "package.json": `{"name":"p","version":"1.0.0"}`, "a.txt": "1\n"})
 	c := h.attach(t, in(root, &tooldv1.Options{SettingsJson: proto.String(`{"permissions":{"allow":["Bash(touch x)"]}}`)}))
 	c.wasAsked()
 	for i, tt := range []struct{ program, command, want string }{
+		{"cat", `for f in *.txt; do wc -l < "$f"; done`, "1"},
+		{"head", "head -1 /proc/cpuinfo", "processor"},
 		{"go", "go list ./...", "example.com/m"},
 		{"go", "go list -m", "example.com/m"},
 		{"go", "go env GOFLAGS GOOS", "linux"},
@@ -126,16 +130,18 @@ func TestHarmlessReads(t *testing.T) {
 		{"npm", "npm ls", "p@1.0.0"},
 		{"npm", "npm prefix", root},
 		{"split", "split --help", "Usage"},
-		{"cat", `for f in *.txt; do wc -l < "$f"; done`, "1"},
-		{"head", "head -1 /proc/cpuinfo", "processor"},
 	} {
 		if _, err := exec.LookPath(tt.program); err != nil {
 			continue
 		}
 		holds(t, tt.command, textIn(c.run("read"+string(rune('a'+i)), tt.command)), tt.want)
+		if i > 1 && !full {
+			onlyUnconfined(t, tt.command, c.wasAsked(), 1)
+			continue
+		}
 		same(t, tt.command+"\nasks", c.wasAsked())
 	}
-	if _, err := exec.LookPath("go"); err == nil { // beside what may write it is not confined to reading
+	if _, err := exec.LookPath("go"); err == nil && full { // beside what may write it is not confined to reading
 		c.bash("beside", "go list ./...; touch x")
 		c.finish("beside", no)
 		holds(t, "go list beside touch\nasks", strings.Join(c.wasAsked(), "\n"), "not confined to reading")
@@ -198,4 +204,22 @@ func TestAloneAtTheTurn(t *testing.T) {
 			t.Errorf("%s is in batch %d", a.GetToolUseId(), a.GetBatch())
 		}
 	}
+}
+
+func TestEnvironmentAsNobody(t *testing.T) {
+	asNobody(t, "testdata/home", "^Test(ValuesAtTheTurn|VariablesThatSteer|OnePath|GitAsConfigured|HarmlessReads|RemovedVariables|PathBelowHomeIsProtected)$")
+}
+
+// The same where there are no namespaces.
+func TestEnvironmentWithoutNamespaces(t *testing.T) {
+	withoutNamespaces(t)
+	t.Run("values", TestValuesAtTheTurn)
+	t.Run("alone", TestAloneAtTheTurn)
+	t.Run("steer", TestVariablesThatSteer)
+	t.Run("removed", TestRemovedVariables)
+	t.Run("path", TestOnePath)
+	t.Run("path below home", TestPathBelowHomeIsProtected)
+	t.Run("workspace", TestProgramOfTheWorkspace)
+	t.Run("git", TestGitAsConfigured)
+	t.Run("reads", TestHarmlessReads)
 }

@@ -38,6 +38,16 @@ exec unshare --user --map-current-user --keep-caps sh -c '
 	}
 }
 
+// tier is the one that calls get which may write.
+func (h *house) tier(t *testing.T) tooldv1.SandboxTier {
+	t.Helper()
+	info, err := h.link.daemon.GetInfo(t.Context(), &tooldv1.GetInfoRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return info.GetSandbox()
+}
+
 func TestOrdinaryWorkWithoutNamespaces(t *testing.T) {
 	withoutNamespaces(t)
 	h := ordinary(t)

@@ -301,4 +301,5 @@ func TestLeftRunningWithoutNamespaces(t *testing.T) {
 	t.Run("not kept", TestLeftRunningNotKept)
 	t.Run("at most eight", TestAtMostEightLeftRunning)
 	t.Run("floods", TestLeftRunningFloods)
+	t.Run("whole lines", TestWholeLines)
 }

@@ -37,7 +37,7 @@ func TestRefusedTenTimes(t *testing.T) {
 	c := h.attach(t, in(root, nil))
 	r := c.run("1", "sh loop.sh")
 	expect(t, textIn(r), outcome(r), "ERROR host_refused")
-	holds(t, "the result", textIn(r), "begins", "host.example", "10 times", `"allowedDomains":["host.example"]`)
+	holds(t, "the result", textIn(r), "begins", "host.example", "10 times", `"allowedDomains":["host.example"]}}} to `+h.user())
 	for _, script := range []string{"nine.sh", "two.sh"} {
 		r = c.run(script, "sh "+script)
 		expect(t, textIn(r), outcome(r), "OK")

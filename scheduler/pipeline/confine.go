@@ -83,15 +83,16 @@ func (c *Call) confinement(box *sandbox.Box) (Confined, error) {
 	return Confined{Tier: confinement.Tier, NotCovered: confinement.NotCovered}, nil
 }
 
-// confined adds how the call's processes were confined, and tells the model what that has kept them from.
-func (e Ended) confined(by Confined) Ended {
+// confined adds how the call's processes were confined, and tells the model what that has kept them from. file is the user's
+// settings file.
+func (e Ended) confined(by Confined, file string) Ended {
 	if e.Outcome == OK {
 		by.Denials = slices.DeleteFunc(by.Denials, SandboxDenial.tried)
 	}
 	e.Confined = by
 	for _, d := range by.Denials {
 		if e.Outcome != OK || !d.kept() {
-			e.Content = append(e.Content[:len(e.Content):len(e.Content)], tools.Block{Text: d.words()})
+			e.Content = append(e.Content[:len(e.Content):len(e.Content)], tools.Block{Text: d.words(file)})
 		}
 	}
 	return e

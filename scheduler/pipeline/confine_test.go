@@ -254,8 +254,11 @@ func TestDenialWords(t *testing.T) {
 		{sandbox.Denial{Operation: sandbox.Writing, Target: "/r a/x/config", MovedTo: "/r a/x/.denied", PutBack: true}, `{"sandbox":{"filesystem":{"allowWrite":["/r a/x/config"]}}}`, "`mv -T '/r a/x/.denied' '/r a/x/config'` brings it back."},
 	} {
 		got := denials([]sandbox.Denial{tt.Denial, tt.Denial})
-		if len(got) != 1 || got[0].Allow != tt.allow || !strings.Contains(got[0].words(), tt.words) || !strings.Contains(got[0].words(), tt.allow) {
+		if len(got) != 1 || got[0].Allow != tt.allow || !strings.Contains(got[0].words("/u/settings.json"), tt.words) || !strings.Contains(got[0].words("/u/settings.json"), tt.allow) {
 			t.Errorf("%+v\nwant %s, %s", got, tt.allow, tt.words)
+		}
+		if file := strings.Contains(got[0].words("/u/settings.json"), " to /u/settings.json"); file != (tt.allow != "") {
+			t.Errorf("%s\nnames the file: %t", got[0].words("/u/settings.json"), file)
 		}
 	}
 }

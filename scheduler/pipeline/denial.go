@@ -96,8 +96,8 @@ func shown(name string) string {
 	return name
 }
 
-// words say it to a model.
-func (d SandboxDenial) words() string {
+// words say it to a model. file is the user's settings file; empty: there is none.
+func (d SandboxDenial) words(file string) string {
 	var b strings.Builder
 	target := shown(d.Target)
 	switch {
@@ -122,7 +122,7 @@ func (d SandboxDenial) words() string {
 		fmt.Fprintf(&b, "The sandbox did not let it make a socket of the family %s.", target)
 	}
 	if d.Allow != "" {
-		fmt.Fprintf(&b, " The user can allow it in the settings: %s", d.Allow)
+		fmt.Fprintf(&b, " The user can allow it by adding %s to %s", d.Allow, cmp.Or(file, "the settings"))
 	}
 	if _, err := os.Lstat(d.Target); d.Operation == sandbox.Writing && d.Allow == allow(d.Target) && os.IsNotExist(err) && d.MovedTo == "" {
 		b.WriteString(", which counts once it is there; let the user make it.")

@@ -235,7 +235,7 @@ func (c *Call) act(ctx context.Context, env *tools.Env, usage *Usage) Ended {
 	if err == nil && c.ReadOnly() { // such as the lock of git's index, or a cache: it did without
 		confined.Denials = slices.DeleteFunc(confined.Denials, func(d SandboxDenial) bool { return d.Operation == sandbox.Writing })
 	}
-	return settle(ctx, result, err, usage.Ran).confined(confined)
+	return settle(ctx, result, err, usage.Ran).confined(confined, c.rights.UserFile)
 }
 
 // carryOut runs the action. What other programs do in it sees the disk, and not what is unsaved in editors.
