@@ -4,6 +4,7 @@ package main
 // no sockets, and the user's caches without a way to write to them.
 
 import (
+	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -76,4 +77,55 @@ func TestCachesWithoutNamespaces(t *testing.T) {
 	home := filepath.Join(h.dir, "home")
 	expect(t, "the user's own cache", content(t, filepath.Join(home, ".cache/tool/own")), "warm\n")
 	absent(t, home, ".cache/kept")
+}
+
+// TestMachineTemporaryWithoutNamespaces: of the machine's temporary directories a command sees what it names, and nothing beside it.
+func TestMachineTemporaryWithoutNamespaces(t *testing.T) {
+	withoutNamespaces(t)
+	h, places := aTemporaryHouse(t)
+	dir := places.Replace("PIC")
+	put(t, filepath.Join(dir, "beside"), "not named\n")
+	root := h.room(t, "machine", map[string]string{"dir": dir, "beside.sh": "cat \"$(cat dir)/beside\"\n", "list.sh": "ls \"$(cat dir)\"\n"})
+	h.attach(t, in(root, nil)).meet([]met{
+		{"cat " + dir + "/shot.txt", "of the machine"},
+		{"touch x; cat " + dir + "/shot.txt", "of the machine"},
+		{"sh beside.sh", "!denied"},
+		{"sh list.sh", "!denied"},
+		{"cat " + dir + "/shot.txt && sh beside.sh", "!denied"},
+	})
+}
+
+// TestTierOfReads: what only reads gets the fast tier, and the full one where that would show something else.
+func TestTierOfReads(t *testing.T) {
+	h := ordinary(t)
+	if h.tier(t) != tooldv1.SandboxTier_SANDBOX_TIER_FULL {
+		skip(t, "run this where users may make namespaces")
+	}
+	root := h.room(t, "tiers", map[string]string{"x": "1\n", "go.mod": "module example.com/m\n"})
+	put(t, filepath.Join(h.dir, "home/.cache/tool/own"), "warm\n")
+	c := h.attach(t, in(root, nil))
+	c.run("export", "export F=x T=/tmp/made API_KEY=k; echo 1 > $T; git init -q")
+	for i, x := range []struct{ command, tier, want string }{
+		{"wc -l $F", "FAST", "1 x"},
+		{`test -n "$API_KEY" && echo set || echo unset`, "FAST", "unset"},
+		{"for f in *; do wc -l < $f; done", "FULL", "1"},
+		{"git config user.name", "FAST", "A"},
+		{"head -1 /proc/cpuinfo", "FAST", "processor"},
+		{"cat ~/.cache/tool/own", "FAST", "warm"},
+		{"cat " + filepath.Join(h.dir, "home/.ssh/id"), "FAST", "the key"},
+		{"sleep 1000 & echo left", "FULL", "left"},
+		{"cat $T", "FULL", "1"},
+		{"ls /tmp", "FULL", "made"},
+		{"cat /proc/self/comm", "FULL", "cat"},
+		{"cat <(echo by descriptor)", "FAST", "by descriptor"},
+		{"df . | tail -n 1", "FULL", "%"},
+		{"ss -ltn", "FULL", "State"},
+		{"go env GOOS", "FULL", "linux"},
+	} {
+		r := c.run(fmt.Sprint(i), x.command)
+		if tier := strings.TrimPrefix(r.GetConfinement().GetTier().String(), "SANDBOX_TIER_"); tier != x.tier {
+			t.Errorf("%s runs in %s, and not in %s", x.command, tier, x.tier)
+		}
+		holds(t, x.command, textIn(r), x.want)
+	}
 }

@@ -253,3 +253,27 @@ func TestHiddenIsNotFound(t *testing.T) {
 		}
 	}
 }
+
+// A pattern that names hidden files finds them, ignored ones too.
+func TestNamedFilesAreFound(t *testing.T) {
+	dir := t.TempDir()
+	plant(t, dir, []string{".env", ".env.local", "sub/.env", ".config/x", "seen"})
+	if err := os.WriteFile(filepath.Join(dir, ".gitignore"), []byte(".env*\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for pattern, want := range map[string][]string{
+		".env*": {".env", ".env.local"}, "**/.env": {".env", "sub/.env"}, ".config/*": {".config/x"}, "*": {"seen"},
+	} {
+		text, found, err := call(context.Background(), newEnv(t, dir), Input{Pattern: pattern})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, path := range found.Files {
+			got = append(got, strings.TrimPrefix(path, dir+"/"))
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s: want (-), got (+):\n%s%s", pattern, diff, text)
+		}
+	}
+}

@@ -60,11 +60,11 @@ func (p *Process) unfence() []Denial { return p.made() }
 func profile(p Policy) string {
 	var b strings.Builder
 	b.WriteString("(version 1)\n(allow default)\n(deny file-write*)\n(allow file-write* (literal \"/dev/null\") (literal \"/dev/zero\") (literal \"/dev/tty\"))\n")
+	for _, place := range replaced(p.Places) { // where roots and files that are named have rules of their own behind these
+		fmt.Fprintf(&b, "(deny file-read* (subpath %q) (subpath %q))\n", place.Path, "/private"+place.Path)
+	}
 	for _, place := range p.Places {
-		path := place.Path
-		if place.Source != "" {
-			path = place.Source
-		}
+		path := place.elsewhere()
 		switch place.Access {
 		case Hidden:
 			fmt.Fprintf(&b, "(deny file-read* file-write* (subpath %q))\n", path)

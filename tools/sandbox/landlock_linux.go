@@ -133,12 +133,13 @@ func newRuleset(attr claim) (*ruleset, error) {
 
 func (r *ruleset) fill(p Policy, port int) error {
 	r.hide(p.Places)
+	around := slices.Concat(p.Places, replaced(p.Places))
 	for _, tree := range readable(p) {
 		real, err := filepath.EvalSymlinks(tree)
 		if err != nil {
 			continue // there is no such tree
 		}
-		if err := r.grantAround(real, readTree, p.Places); err != nil {
+		if err := r.grantAround(real, readTree, around); err != nil {
 			return err
 		}
 	}

@@ -167,3 +167,13 @@ func (p Place) elsewhere() string {
 func within(path, dir string) bool {
 	return path == dir || dir == "/" || len(path) > len(dir) && path[len(dir)] == '/' && strings.HasPrefix(path, dir)
 }
+
+// replaced hides what stands where others should: nothing can be put in its place here, and it is not the process's to see.
+func replaced(places []Place) (hidden []Place) {
+	for _, place := range places {
+		if place.Source != "" && place.Source != place.Path {
+			hidden = append(hidden, Place{Path: place.Path, Access: Hidden})
+		}
+	}
+	return hidden
+}

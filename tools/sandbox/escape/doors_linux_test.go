@@ -94,6 +94,7 @@ func (w way) try(t *testing.T, uid int) []escape.Door {
 			env = append(env, "TMPDIR="+temp)
 		}
 		o := order{Home: st.private, Policy: w.policy(s, temp, caches), Tier: w.tier, Argv: argv, Env: env, Dir: dir, Unbound: w.tier == sandbox.Fast}
+		o.Beside = w.beside(s, temp, caches)
 		if !w.strict {
 			o.Roots = s.Roots()
 		}
@@ -101,15 +102,47 @@ func (w way) try(t *testing.T, uid int) []escape.Door {
 	})
 }
 
+// beside are the processes of other calls: one of another session, and one that an earlier call of this session has left running,
+// which was allowed to write outside.
+func (w way) beside(s *escape.Scene, temp, caches string) (list []beside) {
+	full := way{"full", sandbox.Full, false}
+	for dir, argv := range s.Others() {
+		b := beside{Policy: full.policy(s, temp, caches), Argv: argv, Dir: s.Outside, Own: dir}
+		b.Policy.Session = "other"
+		if dir == s.Left {
+			if w.name == "fallback" { // an earlier call was confined as this one is
+				b.Policy = w.policy(s, temp, caches)
+			}
+			b.Policy.Session = session
+			b.Policy.Places = append(b.Policy.Places, sandbox.Place{Path: s.Outside, Access: sandbox.Write})
+		}
+		list = append(list, b)
+	}
+	return list
+}
+
+// session is the probe's.
+const session = "own"
+
 // policy is what a daemon would make for a call in the scene, with temp as its /tmp and with caches for what it writes to some.
 func (w way) policy(s *escape.Scene, temp, caches string) sandbox.Policy {
-	p := sandbox.Policy{Tier: w.tier, Strict: w.strict, Limits: limits}
+	p := sandbox.Policy{Tier: w.tier, Strict: w.strict, Limits: limits, Session: session}
 	put := func(path string, access sandbox.Access) {
 		p.Places = append(p.Places, sandbox.Place{Path: path, Access: access})
 	}
 	p.Places = append(p.Places, sandbox.Place{Path: "/tmp", Access: sandbox.Write, Source: temp})
 	for _, path := range s.Hidden() {
 		put(path, sandbox.Hidden)
+	}
+	put(s.Outputs, sandbox.Read)
+	for _, door := range scene.ShownDoors {
+		put(filepath.Join(s.Shown, scene.Slug(door), "shown"), sandbox.Read)
+		put(filepath.Join(s.Shown, scene.Slug(door), "shown-dir"), sandbox.Read)
+	}
+	for _, door := range scene.OpenedDoors {
+		if !w.strict {
+			put(filepath.Join(s.Outside, scene.Slug(door), "dir"), sandbox.Write)
+		}
 	}
 	for _, door := range scene.Caches {
 		if w.tier == sandbox.Full {

@@ -3,10 +3,12 @@
 package escape
 
 import (
+	"bufio"
 	"context"
 	"os"
 	"os/exec"
 	"regexp"
+	"strconv"
 	"syscall"
 	"testing"
 	"time"
@@ -35,7 +37,8 @@ var mayBeShut = map[string]string{
 // strict are the groups that root finds wholly open wherever it is; of the others a machine may shut some.
 var strict = map[string]bool{
 	"works": true, "files": true, "metadata": true, "ways": true, "protected": true, "hidden": true, "proc": true,
-	"processes": true, "signals": true, "sockets": true,
+	"processes": true, "signals": true, "sockets": true, "another session": true, "left running": true, "temporary": true, "opened": true,
+	"caches": true,
 }
 
 // unconfined starts the probe with nothing around it, and hands down a directory that it did not ask for.
@@ -48,12 +51,36 @@ func unconfined(t *testing.T, s *Scene) Start {
 			return "", err
 		}
 		defer leak.Close()
+		for dir, other := range s.Others() {
+			if err := s.unconfinedBeside(ctx, dir, other); err != nil {
+				return "", err
+			}
+		}
 		c := exec.CommandContext(ctx, argv[0], argv[1:]...)
 		c.Dir, c.Env, c.ExtraFiles, c.Stderr = dir, env, []*os.File{leak}, os.Stderr
 		c.SysProcAttr = &syscall.SysProcAttr{Credential: s.credential()}
 		out, err := c.Output()
 		return string(out), err
 	}
+}
+
+// unconfinedBeside starts a process beside the probe, which is killed when ctx ends.
+func (s *Scene) unconfinedBeside(ctx context.Context, dir string, argv []string) error {
+	c := exec.CommandContext(ctx, argv[0], argv[1:]...)
+	c.Dir, c.Stderr = s.Outside, os.Stderr
+	c.SysProcAttr = &syscall.SysProcAttr{Credential: s.credential()}
+	out, err := c.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := c.Start(); err != nil {
+		return err
+	}
+	if _, err := bufio.NewReader(out).ReadString('\n'); err != nil {
+		return err
+	}
+	go func() { _ = c.Wait() }() // until ctx ends
+	return os.WriteFile(dir+"/pid", []byte(strconv.Itoa(c.Process.Pid)), 0o644)
 }
 
 func TestWithoutASandboxEveryDoorIsOpen(t *testing.T) {

@@ -23,6 +23,9 @@ func (s *Scene) look() map[string]string {
 		slug := scene.Slug(d.Door)
 		all[slug] = tree(filepath.Join(s.Outside, slug))
 	}
+	for _, door := range scene.ShownDoors {
+		all[scene.Slug(door)] += tree(filepath.Join(s.Shown, scene.Slug(door)))
+	}
 	for door, path := range scene.Guarded {
 		all[scene.Slug(door)] += described(s.guarded(path), said)
 	}
@@ -164,6 +167,15 @@ func (s *Scene) victimSaw() {
 				s.seen.note(said, where)
 			}
 		}
+	}
+}
+
+// besideSaw notes who has come to the processes of other calls. That the one that was left running passes a file is seen by the
+// file.
+func (s *Scene) besideSaw() {
+	said, _ := os.ReadFile(s.Beside + "/heard")
+	for _, door := range strings.Fields(string(said)) {
+		s.seen.note(door, "the other session heard it")
 	}
 }
 

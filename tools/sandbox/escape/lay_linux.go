@@ -72,19 +72,26 @@ func Lay(t testing.TB, base string, uid int) *Scene {
 		Outside: in("outside"), Root: in("root"), Bare: in("bare"), UID: uid, Nonce: nonce[:12],
 		HiddenInside: in("root/private/hidden"), HiddenOutside: in("outside/private/hidden"), HiddenPlanted: in("root/innocent"),
 		Credential: in("home/.ssh/id_test"), Token: in("daemon/token"), State: in("daemon/state/journal"), Sockets: in("daemon/run"),
+		Kept: in("daemon/state/caches/other/upper/kept"), Lent: in("daemon/state/sessions/other/1.out"), Outputs: in("daemon/state/sessions/own"),
+		Beside: in("root/beside"), Left: in("root/left"), BesideAbstract: "toold-beside-" + nonce[:12], LeftAbstract: "toold-left-" + nonce[:12],
 		SecretSum: scene.Sum([]byte(s.secret)), SecretName: "TOOLD_PROBE_TOKEN",
 		Stream: in("services/stream"), StreamPlanted: in("root/planted-stream"), Datagram: in("services/datagram"),
 		Abstract: "toold-stream-" + nonce[:12], AbstractDatagram: "toold-datagram-" + nonce[:12], Bound: "toold-bound-" + nonce[:12],
 		Bounds: scene.Bounds{Processes: 5000, Files: 1 << 16, Memory: 8 << 30, FileSize: 6 << 30, Filled: 2 << 30},
 	}
+	s.Shown, err = os.MkdirTemp("/tmp", "toold-shown-")
+	check(t, err)
+	t.Cleanup(func() { _ = os.RemoveAll(s.Shown) })
 	s.files(t, program)
 	s.list(t)
-	check(t, filepath.WalkDir(top, func(path string, _ os.DirEntry, err error) error {
-		if err != nil || uid == os.Geteuid() {
-			return err
-		}
-		return os.Lchown(path, uid, uid)
-	}))
+	for _, tree := range []string{top, s.Shown} {
+		check(t, filepath.WalkDir(tree, func(path string, _ os.DirEntry, err error) error {
+			if err != nil || uid == os.Geteuid() {
+				return err
+			}
+			return os.Lchown(path, uid, uid)
+		}))
+	}
 	s.privileged(t, program)
 	check(t, os.Chmod(top, 0o755)) //nolint:gosec // another user runs the probe
 	s.processes(t)
@@ -112,7 +119,7 @@ func (s *Scene) files(t testing.TB, program []byte) {
 	for path, content := range map[string]string{
 		s.Program:      string(program),
 		s.HiddenInside: s.secret, s.HiddenOutside: s.secret, s.Credential: s.secret, s.Token: s.secret, s.State: s.secret,
-		s.Sockets + "/toold.sock":       "",
+		s.Kept: s.secret, s.Lent: s.secret, s.Outputs + "/1.out": "of the session itself\n", s.Beside + "/heard": "", s.Left + "/heard": "",
 		s.Stream + ".about":             "sockets of others",
 		s.Root + "/.git/HEAD":           "ref: refs/heads/main\n",
 		s.Root + "/.git/config":         "[core]\n\thooksPath = .githooks\n",
@@ -123,6 +130,13 @@ func (s *Scene) files(t testing.TB, program []byte) {
 	} {
 		check(t, os.MkdirAll(filepath.Dir(path), 0o755))
 		check(t, os.WriteFile(path, []byte(content), 0o644))
+	}
+	check(t, os.MkdirAll(s.Sockets, 0o755))
+	for _, door := range scene.ShownDoors {
+		dir := filepath.Join(s.Shown, scene.Slug(door))
+		check(t, os.MkdirAll(dir+"/shown-dir", 0o755))
+		check(t, os.WriteFile(dir+"/shown", []byte("as it was\n"), 0o644))
+		check(t, os.WriteFile(dir+scene.ShownSibling, []byte(s.secret), 0o644))
 	}
 	for name, content := range scene.Git {
 		path := filepath.Join(s.Root, name)

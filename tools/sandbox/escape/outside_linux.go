@@ -109,9 +109,14 @@ type channel struct {
 // listeners opens what must not be reached, each with a goroutine that ends when the test closes it.
 func (s *Scene) listeners(t testing.TB) {
 	t.Helper()
-	for _, l := range []struct{ network, address string }{
-		{"tcp", "127.0.0.1:0"}, {"unix", s.Stream}, {"unix", "@" + s.Abstract},
-	} {
+	streams := []struct{ network, address string }{
+		{"tcp", "127.0.0.1:0"}, {"unix", s.Stream}, {"unix", "@" + s.Abstract}, {"unix", s.Sockets + "/toold.sock"},
+	}
+	if os.Geteuid() == 0 {
+		s.System = "/run/toold-" + s.Nonce + ".sock"
+		streams = append(streams, struct{ network, address string }{"unix", s.System})
+	}
+	for _, l := range streams {
 		listener, err := net.Listen(l.network, l.address)
 		check(t, err)
 		c := s.channel(l.network, listener.Addr())
@@ -129,8 +134,10 @@ func (s *Scene) listeners(t testing.TB) {
 		go func() { defer close(done); s.receive(packets, c) }()
 		t.Cleanup(func() { packets.Close(); <-done })
 	}
-	for _, path := range []string{s.Stream, s.Datagram} {
-		check(t, os.Lchown(path, s.UID, -1))
+	for _, path := range []string{s.Stream, s.Datagram, s.Sockets + "/toold.sock", s.System} {
+		if path != "" {
+			check(t, os.Lchown(path, s.UID, -1))
+		}
 	}
 	check(t, os.Link(s.Stream, s.StreamPlanted))
 	s.terminal(t)

@@ -39,6 +39,7 @@ func Run(t testing.TB, s *Scene, start Start, named ...string) []Door {
 	}
 	s.compare()
 	s.victimSaw()
+	s.besideSaw()
 	s.starterSaw(came)
 	s.leftBehind()
 	told, err := results(stdout)
@@ -53,6 +54,15 @@ func Run(t testing.TB, s *Scene, start Start, named ...string) []Door {
 		doors = append(doors, s.verdict(r))
 	}
 	return doors
+}
+
+// Others are the programs that run beside the probe, by the directory in the root that is theirs. Who starts the probe starts
+// them before, waits until each says that it is ready, and writes the number of each into "pid" in its directory.
+func (s *Scene) Others() map[string][]string {
+	return map[string][]string{
+		s.Beside: {s.Program, "beside", s.Beside, s.BesideAbstract, ""},
+		s.Left:   {s.Program, "beside", s.Left, s.LeftAbstract, s.Outside},
+	}
 }
 
 // verdict takes what the suite saw for the truth where it can see, and what the probe says elsewhere. An effect that is seen

@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -34,6 +35,15 @@ type order struct {
 	Dir       string
 	Roots     []string // in which git is guarded
 	Unbound   bool     // nothing in them can be made read-only
+	Beside    []beside // what is started before
+}
+
+// A beside is a process of another call.
+type beside struct {
+	Policy sandbox.Policy
+	Argv   []string
+	Dir    string // where it starts
+	Own    string // its own directory
 }
 
 // starting makes the test binary a starter: a daemon in small, which runs one order from its standard input.
@@ -85,6 +95,11 @@ func starterMain() error {
 	if c, err := r.Confinement(o.Policy); err != nil || c.Tier != o.Tier {
 		return elsewhere{fmt.Errorf("run this where the kernel has Landlock and lets users make namespaces: %+v, %v", c, err)}
 	}
+	for _, b := range o.Beside {
+		if err := b.start(r, o.Env); err != nil {
+			return errors.Join(err, r.Close())
+		}
+	}
 	box := sandbox.Box{Runner: r, Policy: o.Policy}
 	if len(o.Roots) > 0 {
 		box.Policy.Places, box.After = o.guarded()
@@ -100,6 +115,27 @@ func starterMain() error {
 		err = fmt.Errorf("the probe ended so: %+v", exit)
 	}
 	return errors.Join(err, r.Close())
+}
+
+// start starts the process, which runs until the runner is closed, and waits until it is ready.
+func (b beside) start(r *sandbox.Runner, env []string) error {
+	out, in := io.Pipe()
+	box := sandbox.Box{Runner: r, Policy: b.Policy}
+	_, err := box.Start(sandbox.Command{ID: "beside", Path: b.Argv[0], Args: b.Argv, Dir: b.Dir, Env: sandbox.Environ(env), Stdout: in, Stderr: os.Stderr})
+	if err != nil {
+		return err
+	}
+	if _, err := bufio.NewReader(out).ReadString('\n'); err != nil {
+		return err
+	}
+	lines, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, line := range lines {
+		said, _ := os.ReadFile(line) // it may be gone
+		if strings.Contains(string(said), "\x00beside\x00"+b.Own+"\x00") {
+			return os.WriteFile(b.Own+"/pid", []byte(filepath.Base(filepath.Dir(line))), 0o644)
+		}
+	}
+	return errors.Join(err, fmt.Errorf("no process has started that is called %q", b.Argv))
 }
 
 // guarded returns the places with those that keep git from running programs, and what puts right afterwards what they could

@@ -32,6 +32,17 @@ func caches() (made []door) {
 		"write by a link from a cache to the root": func(s *scene.Scene) error {
 			return errors.Join(os.Link(out(s, victimFile), own(s, "linked")), scribble(own(s, "linked"), unix.O_WRONLY|unix.O_APPEND))
 		},
+		"write to a file of a cache through /proc/self/root": func(s *scene.Scene) error {
+			return scribble("/proc/self/root"+out(s, victimFile), unix.O_WRONLY|unix.O_APPEND)
+		},
+		"write to a file of a cache through its directory's descriptor": func(s *scene.Scene) error {
+			dir, err := unix.Open(s.Out, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+			if err != nil {
+				return err
+			}
+			return scribble(fmt.Sprintf("/proc/%d/fd/%d/%s", os.Getpid(), dir, victimFile), unix.O_WRONLY|unix.O_APPEND)
+		},
+		"write to a file of a cache by a hard link planted in the root": func(s *scene.Scene) error { return scribble(own(s, planted), unix.O_WRONLY) },
 		"give a file of a cache an attribute of overlays": func(s *scene.Scene) error {
 			return unix.Setxattr(out(s, victimFile), "user.overlay.redirect", []byte("/"+victimDir), 0)
 		},

@@ -49,6 +49,24 @@ func hidden() []door {
 		f("read a credential in the home directory", func(s *scene.Scene) (string, error) { return read(s, s.Credential) }),
 		f("read the daemon's token", func(s *scene.Scene) (string, error) { return read(s, s.Token) }),
 		f("read a file of the daemon's state directory", func(s *scene.Scene) (string, error) { return read(s, s.State) }),
+		f("read what another session has kept of a cache", func(s *scene.Scene) (string, error) { return read(s, s.Kept) }),
+		f("read an output of another session", func(s *scene.Scene) (string, error) { return read(s, s.Lent) }),
+		f("read an output of another session by .. of its own", func(s *scene.Scene) (string, error) {
+			return read(s, s.Outputs+"/../"+filepath.Base(filepath.Dir(s.Lent))+"/"+filepath.Base(s.Lent))
+		}),
+		f("read an output of another session by a directory of its own", func(s *scene.Scene) (string, error) {
+			dir, err := unix.Open(s.Outputs, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+			if err != nil {
+				return "", err
+			}
+			fd, err := unix.Openat(dir, "../"+filepath.Base(filepath.Dir(s.Lent))+"/"+filepath.Base(s.Lent), unix.O_RDONLY|unix.O_CLOEXEC, 0)
+			if err != nil {
+				return "", err
+			}
+			b := make([]byte, 1024)
+			n, err := unix.Read(fd, b)
+			return told(s, b[:max(n, 0)], err)
+		}),
 		f("write into the daemon's state directory", func(s *scene.Scene) (string, error) {
 			return "written", scribble(filepath.Join(filepath.Dir(s.State), "new"), unix.O_WRONLY|unix.O_CREAT)
 		}),

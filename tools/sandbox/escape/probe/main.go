@@ -5,6 +5,7 @@
 //	probe SCENE        all doors, each in a process of its own; one line of JSON for each
 //	probe list         the doors, untried
 //	probe door NAME SCENE
+//	probe beside DIR NAME OUT  be a process of another call, until it is killed
 //	probe victim       be the process outside that the doors are tried on, until stdin ends
 //	probe who          print the effective user and capabilities, for the doors that start a changed copy
 //
@@ -45,7 +46,7 @@ type door struct {
 
 // doors are in the order in which they are tried: those that may take the others with them come last.
 func doors() []door {
-	return slices.Concat(works(), files(), metadata(), ways(), protected(), hidden(), procfs(), processes(), signals(), sockets(), caches(),
+	return slices.Concat(works(), files(), metadata(), ways(), protected(), hidden(), procfs(), processes(), signals(), sockets(), besides(), caches(), shownFiles(), openedDirectories(),
 		ipc(), mounts(), namespaces(), kernel(), foreign(), rings(), system(), devices(), privileges(), bombs())
 }
 
@@ -68,6 +69,8 @@ func run(args []string) error {
 		return nil
 	case len(args) == 1 && args[0] == "victim":
 		return victim()
+	case len(args) == 4 && args[0] == "beside":
+		return beside(args[1], args[2], args[3])
 	case len(args) == 1 && args[0] == "who":
 		return who()
 	case len(args) == 3 && args[0] == "door":

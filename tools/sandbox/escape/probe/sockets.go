@@ -88,6 +88,13 @@ func sockets() []door {
 			return unix.Send(fd, say, 0)
 		}),
 		f("connect to a pathname Unix socket", func(s *scene.Scene, say []byte) error { return speak("unix", s.Stream, say) }),
+		f("connect to the daemon's socket", func(s *scene.Scene, say []byte) error { return speak("unix", s.Sockets+"/toold.sock", say) }),
+		f("connect to a Unix socket of the system", func(s *scene.Scene, say []byte) error {
+			if s.System == "" {
+				return unix.ENOENT // only root can make one
+			}
+			return speak("unix", s.System, say)
+		}),
 		f("connect to a pathname Unix socket through the working directory", func(s *scene.Scene, say []byte) error {
 			if err := unix.Chdir(filepath.Dir(s.Stream)); err != nil {
 				return err

@@ -28,12 +28,22 @@ type Scene struct {
 	Token         string // the daemon's token file
 	State         string // a file in the daemon's state directory
 	Sockets       string // the daemon's socket directory
+	Kept          string // a file that another session has written to a cache, in the state directory
+	Lent          string // an output of another session, in the state directory
+	Outputs       string // the outputs of the session itself, in the state directory, which may be read
 	SecretSum     string // SHA-256 of what all of them hold, in hexadecimal
 	SecretName    string // the environment variable of the starter that holds it too
 
 	Victim  Process // a process outside, of the same user
 	Starter Process // who starts the probe
 	Signals map[string]int
+
+	// Beside and Left are directories in Root, each of a process that runs beside the probe: one of another session, and one that
+	// an earlier call of this session has left running, which may write in Outside. In Left is the number of the process.
+	Beside, Left                 string
+	BesideAbstract, LeftAbstract string // the names on which they listen
+	System                       string // a Unix socket below /run; "" if not made
+	Shown                        string // a directory in the machine's /tmp, with one for each of ShownDoors, of which "shown" may be read
 
 	TCP, UDP                     string // addresses on the host's loopback
 	Stream, Datagram             string // pathname Unix sockets
@@ -158,7 +168,26 @@ var Git = map[string]string{
 var Caches = []string{
 	"write to a file of a cache", "create a file in a cache", "remove a file of a cache", "rename a file of a cache", "chmod a file of a cache",
 	"write to a file of a cache by another name for a descriptor", "write by a link from a cache to the root",
-	"give a file of a cache an attribute of overlays",
+	"give a file of a cache an attribute of overlays", "write to a file of a cache through /proc/self/root",
+	"write to a file of a cache through its directory's descriptor", "write to a file of a cache by a hard link planted in the root",
+}
+
+// ShownDoors are the doors beside a file of the machine's temporary directory.
+var ShownDoors = []string{
+	"write to a file of the machine's /tmp that is shown", "truncate a file of the machine's /tmp that is shown",
+	"remove a file of the machine's /tmp that is shown", "rename over a file of the machine's /tmp that is shown",
+	"rename a file of the machine's /tmp that is shown", "make a file beside one of the machine's /tmp that is shown",
+	"write to a file beside one of the machine's /tmp that is shown", "write by .. beside one of the machine's /tmp that is shown",
+}
+
+// ShownSibling is the name of what lies beside.
+const ShownSibling = "/sibling"
+
+// OpenedDoors are the doors in whose directory outside the directory "dir" may be written.
+var OpenedDoors = []string{
+	"make a file beside a directory that was opened", "write to a file beside one that was opened", "rename a directory that was opened",
+	"move a file into a directory that was opened", "link a file into a directory that was opened",
+	"write by .. of a directory that was opened", "write by a descriptor of a directory and its ..",
 }
 
 // Guarded says, for each door to a protected path whose effect stays, which path the suite must find as it was: relative to
