@@ -73,18 +73,28 @@ func (k cacheKind) path(home string, variable func(name string) string) string {
 	return filepath.Join(dir, k.below)
 }
 
-// cacheVariables are those of a client's environment that say where caches are. One counts if it leads below the home directory
-// of the daemon's user and not to all of it: a client cannot have other places laid over.
-func (d *Daemon) cacheVariables(env map[string]string) map[string]string {
+// cacheVariables are those of a client's environment that say where caches are.
+func cacheVariables(env map[string]string) map[string]string {
 	found := make(map[string]string)
-	home := realPath(d.home)
 	for _, k := range cacheKinds {
 		for _, name := range []string{k.variable, k.base} {
-			first, _, _ := strings.Cut(env[name], ":")
-			if d.home == "" || !filepath.IsAbs(first) || !workspace.Within(home, realPath(first)) || realPath(first) == home {
-				continue
+			if env[name] != "" {
+				found[name] = env[name]
 			}
-			found[name] = env[name]
+		}
+	}
+	return found
+}
+
+// belowHome are those of a client's variables that count: they lead below the home directory of the daemon's user, and not to all of
+// it. So a client cannot have other places laid over.
+func (d *Daemon) belowHome(client map[string]string) map[string]string {
+	found := make(map[string]string)
+	for name, value := range client {
+		first, _, _ := strings.Cut(value, ":")
+		home, path := realPath(d.home), realPath(first)
+		if d.home != "" && filepath.IsAbs(first) && path != home && workspace.Within(home, path) {
+			found[name] = value
 		}
 	}
 	return found
@@ -94,6 +104,7 @@ func (d *Daemon) cacheVariables(env map[string]string) map[string]string {
 func (d *Daemon) caches(owner principal, roots []string, client map[string]string) (all []pipeline.Cache) {
 	sum := sha256.Sum256([]byte(strings.Join(append([]string{string(owner)}, roots...), "\x00")))
 	own := filepath.Join(d.cacheDir(), hex.EncodeToString(sum[:8]))
+	client = d.belowHome(client)
 	defer func() { _ = os.Chtimes(own, time.Time{}, time.Now()) }() // sweepCaches goes by it
 	for _, k := range cacheKinds {
 		usual := k.path(d.home, os.Getenv)

@@ -55,7 +55,7 @@ func (s *session) stand() *standing {
 	s.mu.Lock()
 	scope := scopeOf(s.meta.Roots, s.options)
 	kept := slices.Clone(s.remembered)
-	caching := s.daemon.cacheVariables(s.env)
+	caching := cacheVariables(s.env)
 	s.mu.Unlock()
 	now := s.daemon.settings.Load(scope)
 	if st := s.standing.Load(); st != nil && st.whole && st.settings == now && st.remembered == len(kept) &&
