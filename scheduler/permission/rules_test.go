@@ -327,7 +327,8 @@ func TestReasons(t *testing.T) {
 	)
 	for script, want := range map[string]string{
 		"ls | xargs -I{} mv {} {}.bak":        "No rule allows `xargs -I{} mv {} {}.bak`" + runs,
-		"ls | xargs -P 4 -n 1 gzip":           "No rule allows `xargs -P 4 -n 1 gzip`" + makes,
+		"ls | xargs -P 4 -n 1 gzip":           "No rule allows `xargs -P 4 -n 1 gzip`" + runs,
+		"ls | xargs -o gzip":                  "No rule allows `xargs -o gzip`" + makes,
 		"git ls-files | xargs -0 sed -i s/a/": "No rule allows `xargs -0 sed -i s/a/`" + runs,
 		"find . -exec rm {} +":                "No rule allows `find . -exec rm {} +`" + runs,
 		"sudo rm x":                           "No rule allows `sudo rm x`, which is not known to be read-only: it runs another command in its own way, which only a rule for `sudo` itself can allow.",

@@ -257,7 +257,8 @@ func TestGiven(t *testing.T) {
 		"find . -name '*.ts' | xargs grep -r x": "ask .env", "find . -name '*.ts' | xargs cat .env": "deny", "git ls-files -o | xargs cat": "ask", "find . -name '*.ts' -print0 | xargs cat": "ask",
 		"find . -newer -name '*.ts' | xargs cat": "ask", "find . -name '[[:punct:]]env' | xargs cat": "ask .env", "find . -name '*.ts' | sed 's/.ts//' | xargs cat": "ask", "find src | xargs sort": "ask", "cat names | xargs cat": "ask",
 		"find() { echo .env; }; find src | xargs cat": "ask", "find src | tee o | xargs cat": "ask", "git ls-files .. | xargs cat": "ask", "find src -printf .env | xargs cat": "ask",
-		"find . -name '*.ts' | xargs rg x": "ask", "find . -name '*.ts' | xargs -n1 grep -n x": "ask", "find . -name '*.ts' | xargs -I{} grep -n x {}": "ask", "find . -type f | xargs -I{} cat {}": "ask .env",
+		"find . -name '*.ts' | xargs rg x": "ask", "find . -name '*.ts' | xargs -n1 grep -n x": "allow", "find . -name '*.ts' | xargs -I{} grep -n x {}": "allow", "find . -name '*.ts' | xargs -d '\\n' cat": "allow",
+		"find . -name '*.ts' | xargs -d t cat": "ask", "find . -name '*.ts' -print0 | xargs -0 -d '\\n' cat": "ask", "find . -name '*.ts' | xargs -n1 grep -rn x": "ask", "find . -type f | xargs -n1 cat": "ask .env", "find . -type f | xargs -I{} cat {}": "ask .env",
 		"find src | xargs -I{} cat {}/../.env": "ask",
 	}}.check(t)
 	judged{files: map[string]string{".git/HEAD": "", ".gitignore": ".env", ".env": "", "-f.env": ""}, rules: []string{"deny Read(.env)"}, calls: map[string]string{"git ls-files | xargs grep x": "ask"}}.check(t)

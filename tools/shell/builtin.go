@@ -24,7 +24,11 @@ func (a *analyzer) builtin(name string, args []Word) (why string, ok bool) {
 		a.stack(args)
 		return "it changes the list of directories", true
 	case "printf":
-		return printf(args), true
+		args, why := a.printfSets(args)
+		if why == "" {
+			why = printf(args)
+		}
+		return why, true
 	case "test":
 		return a.test(args), true
 	case "[":
@@ -54,7 +58,9 @@ func (a *analyzer) builtin(name string, args []Word) (why string, ok bool) {
 			return "", true // whether an option is set
 		}
 		return onlyShows(args, "-p -s -u", changesReading), true
-	case "unalias", "enable", "hash", "bind":
+	case "hash":
+		return onlyShows(args, "-l", changesReading), true
+	case "unalias", "enable", "bind":
 		return changesReading, true
 	case "source", ".":
 		return "it runs a script from a file", true
@@ -168,28 +174,4 @@ func (a *analyzer) look(w Word) {
 
 func isFileTest(op string) bool {
 	return len(op) == 2 && op[0] == '-' && strings.IndexByte("abcdefghkprsuwxGLNOS", op[1]) >= 0
-}
-
-// readFlags leave out -a, -u, -i and -e: arrays, other descriptors, and the
-// line editor.
-var readFlags = &program{flags: "-rs -d: -n: -N: -p: -t:", operands: textOperands, ordered: true}
-
-// readCommand passes `read -r name ...` with names of the script's own.
-func (a *analyzer) readCommand(args []Word) string {
-	use, why := readFlags.parse(args)
-	if why != "" {
-		return why
-	}
-	for _, w := range use.operands {
-		if !w.Literal || !ownName(w.Text) {
-			return "it sets `" + w.Text + "`, which may mean something to a program; a name in lower case does not"
-		}
-		if why := a.reset(w.Text); why != "" {
-			return why
-		}
-	}
-	if len(use.operands) == 0 {
-		return "it sets REPLY; give it a name in lower case"
-	}
-	return ""
 }

@@ -23,13 +23,19 @@ func (a *analyzer) call(c *syntax.CallExpr) (last string) {
 	}
 	if len(words) == 0 {
 		i, before := a.add(Command{Text: text, Literal: true, Assigns: steering(assigns)}), a.refusals
-		a.inherited(text)
+		a.inherited("", text)
 		a.setOwn(c.Assigns, assigns, text)
 		a.as(i, func() {
 			a.valuesMayRun(slices.DeleteFunc(assigns, func(as assign) bool { return ownName(as.name) }))
 		})
 		a.out.Commands[i].ReadOnly = a.refusals == before
 		return ""
+	}
+	if f, unsure := a.certain(words[0]); f != nil && len(assigns) == 0 {
+		a.follow(f, words, text)
+		return ""
+	} else if f != nil || unsure {
+		a.hidden(text, "which of a program and a function it runs is not certain")
 	}
 	i, before, instances := len(a.out.Commands), a.refusals, a.instances(c)
 	if last = a.run(words, assigns, text); a.refusals > before {
@@ -108,7 +114,7 @@ func (a *analyzer) runAs(i int, words []Word, assigns []assign, text string) (la
 		}
 	}
 	a.valuesMayRun(assigns)
-	a.inherited(text)
+	a.inherited(words[0].Text, text)
 	if a.scope.denyOnly && !a.scope.followed {
 		a.refuse(text, "what runs it is not read-only")
 	}
@@ -128,14 +134,6 @@ func (a *analyzer) runAs(i int, words []Word, assigns []assign, text string) (la
 	return last
 }
 
-// inherited refuses what runs with an assignment in front of a wrapper around
-// it, as it would with that in front of itself.
-func (a *analyzer) inherited(text string) {
-	for _, name := range a.scope.assigns {
-		a.refuse(text, "`"+name+"=` can change what it runs or reads")
-	}
-}
-
 // judge decides by program. Names that are not here are looked up in the
 // table of programs that only flags and operands tell apart.
 func (a *analyzer) judge(i int, words []Word) (why, last string) {
@@ -150,7 +148,7 @@ func (a *analyzer) judge(i int, words []Word) (why, last string) {
 	args := words[1:]
 	a.carried(name, args)
 	a.subscripts(name, args)
-	if a.looked && (a.tellsOfItself(name, args) || a.aloneCommand(name, args)) {
+	if compilerTells(name, args) || a.looked && (a.tellsOfItself(name, args) || a.aloneCommand(name, args) || a.pager(name, args)) {
 		return "", name
 	}
 	switch name {
@@ -178,6 +176,8 @@ func (a *analyzer) judge(i int, words []Word) (why, last string) {
 		return a.awk(args), "awk"
 	case "set":
 		return a.set(args), "set"
+	case "getent":
+		return a.getent(args), name
 	case "tar", "zip", "rsync", "scp", "7z", "bsdtar":
 		a.copied(name, args)
 	case "hash", "bind", "enable", "source", ".", "trap", "alias", "su", "runuser", "sg", "newgrp", "at", "batch", "sudo", "doas":
@@ -246,6 +246,8 @@ var harmlessNames = map[string]bool{
 type assign struct {
 	name  string
 	value Word
+	items []Word // of an array
+	array bool
 	// harmless: the name is on the fixed list of those that steer no program
 	// to another file or program, and the value is plain literal text.
 	harmless bool
@@ -255,6 +257,10 @@ func (a *analyzer) assign(as *syntax.Assign) assign {
 	out := assign{}
 	if as.Name != nil {
 		out.name = as.Name.Value
+	}
+	if plainArray(as) {
+		out.items, out.array = a.arrayWords(as), true
+		return out
 	}
 	if as.Index != nil || as.Array != nil {
 		a.hidden(a.source(as), "what is in an array is not followed")

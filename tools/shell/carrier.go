@@ -48,19 +48,33 @@ func (a *analyzer) stranger(name string, args []Word) {
 	}
 }
 
-func (a *analyzer) carrier(name string, spec carrierSpec, args []Word) string {
+func (a *analyzer) carrier(name string, spec carrierSpec, args []Word) (why string) {
+	switch name {
+	case "env":
+		if why, ok := a.envCommand(args); ok {
+			return why
+		}
+	case "mapfile", "readarray":
+		if why = a.mapfile(args); why == "" {
+			return ""
+		}
+	}
 	if name == "parallel" {
 		args = a.parallel(spec, args)
 	}
 	a.candidates(name, spec, args)
 	switch name {
 	case "mapfile", "readarray":
-		return "it sets an array"
+		return why
 	case "exec":
 		return "it replaces the shell, or its files"
 	case "compgen", "complete":
 		return "it belongs to a shell that somebody types into"
 	}
+	return inItsOwnWay(name)
+}
+
+func inItsOwnWay(name string) string {
 	return "it runs another command in its own way, which only a rule for `" + name + "` itself can allow"
 }
 

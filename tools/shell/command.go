@@ -85,6 +85,8 @@ type Command struct {
 	// Alone: it is ReadOnly only in a script that is, and with processes that the
 	// sandbox keeps from changing anything: it may run or write more than its words say.
 	Alone bool
+	// Function: it calls a function of the script, whose commands are listed behind it.
+	Function bool
 	// ForkBomb: it is no command but a function, under its name, that starts
 	// copies of itself beside itself whenever it is called.
 	ForkBomb bool

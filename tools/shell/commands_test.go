@@ -202,7 +202,7 @@ func TestConcurrent(t *testing.T) {
 func TestOpaque(t *testing.T) {
 	for script, want := range map[string]bool{
 		"rm x": false, "ls > out": false, "FOO=bar ls": false, "git push": false, "sort -o a b": false,
-		"echo ${x@P}": true, "echo $((x))": true, "echo ${!x}": true, "f() { ls; }; f": true, "[[ -v 'a[1]' ]]": true,
+		"echo ${x@P}": true, "echo $((x))": true, "echo ${!x}": true, "f() { rm x; }; f": true, "f() { ls; }; f": false, "ls() { pwd; }; ls": true, "[[ -v 'a[1]' ]]": true,
 		"eval \"$x\"": true, "bash -c \"$x\"": true, "ls )": true, "for PATH in .; do ls; done": true,
 	} {
 		if a := Analyze(script); (a.Opaque != "") != want {
@@ -225,7 +225,7 @@ func TestReason(t *testing.T) {
 		"ls":                        "",
 		"sudo rm x":                 "`sudo rm x`: it runs another command in its own way, which only a rule for `sudo` itself can allow",
 		"ls | xargs -n1 rm":         "`rm`: a word that xargs reads and appends may become a flag",
-		"ls | xargs -P4 rm":         "`xargs -P4 rm`: which commands `xargs` makes with these flags is not followed",
+		"ls | xargs -o rm":          "`xargs -o rm`: which commands `xargs` makes with these flags is not followed",
 		"find . -exec rm {} +":      "`rm {}`: it writes files",
 		"find . -delete":            "`find . -delete`: -delete removes what is found",
 		"zsh -c 'rm x'":             "`zsh -c 'rm x'`: zsh reads other files first and has another grammar",
@@ -234,10 +234,10 @@ func TestReason(t *testing.T) {
 		"sort $x":                   "`sort $x`: `$x` may become a flag",
 		"openssl x509 -in a -out b": "`openssl x509 -in a -out b`: `-out` is not among the flags of `x509` known to be harmless",
 		"tar xf a":                  "`tar xf a`: only `tar tf FILE`, with v, z, j or J, is known to only read",
-		"printf -v x y":             "`printf -v x y`: -v sets a variable",
+		"printf -v PATH y":          "`printf -v PATH y`: it sets `PATH`, which may mean something to a program; a name in lower case does not",
 		"read PATH":                 "`read PATH`: it sets `PATH`, which may mean something to a program; a name in lower case does not",
 		"git -C x log":              "`git -C x log`: -C leads to another repository and its settings",
-		"mapfile -t x":              "`mapfile -t x`: it sets an array",
+		"mapfile -C id x":           "`mapfile -C id x`: -C is not among its flags known to be harmless",
 		"kill 1":                    "`kill 1`: it signals a process, perhaps to end it",
 		"shopt -s extglob":          "`shopt -s extglob`: it changes how the shell reads or finds commands",
 	} {

@@ -64,7 +64,7 @@ func LooksAround(name string) bool { return listed(" go npm gh ", base(name)) }
 
 // Searched reports whether the command is looked for along PATH.
 func (c Command) Searched() bool {
-	return c.Literal && c.Name != "" && !strings.Contains(c.Name, "/") && (!listed(builtins, c.Name) || c.SearchedByProgram() && !c.byShell())
+	return c.Literal && !c.Function && c.Name != "" && !strings.Contains(c.Name, "/") && (!listed(builtins, c.Name) || c.SearchedByProgram() && !c.byShell())
 }
 
 // SearchedByProgram reports whether not the shell that runs the script looks for the

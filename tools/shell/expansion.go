@@ -118,9 +118,10 @@ func (a *analyzer) param(p *syntax.ParamExp) {
 	switch {
 	case p.Param == nil || p.Flags != nil || p.Width || p.IsSet || len(p.Modifiers) > 0:
 		a.hidden(text, "this form is not bash")
+	case keys(p):
 	case p.Excl || p.Names != 0:
 		a.hidden(text, "the value of a variable is taken as a name, which can run commands")
-	case p.Index != nil && !plainIndex(p.Index):
+	case p.Index != nil && !plainIndex(p.Index) && !a.counted(p.Index):
 		a.hidden(text, "a subscript is arithmetic, which can run commands")
 		a.arithmetic(p.Index, text)
 	}
@@ -142,6 +143,19 @@ func (a *analyzer) param(p *syntax.ParamExp) {
 		}
 		a.inside(p.Exp.Word)
 	}
+}
+
+// counted: a subscript that is a number, and be it that of a loop.
+func (a *analyzer) counted(x syntax.ArithmExpr) bool {
+	w, ok := x.(*syntax.Word)
+	return ok && a.number(w)
+}
+
+// keys: ${!NAME[@]}, the subscripts that an array has.
+func keys(p *syntax.ParamExp) bool {
+	index, ok := p.Index.(*syntax.Word)
+	return ok && p.Excl && (index.Lit() == "@" || index.Lit() == "*") && !p.Length && p.Names == 0 && p.Exp == nil && p.Slice == nil &&
+		p.Repl == nil && p.Flags == nil && !p.Width && !p.IsSet && len(p.Modifiers) == 0 && syntax.ValidName(p.Param.Value)
 }
 
 // plainIndex: [@], [*] or a number.

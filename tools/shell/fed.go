@@ -95,19 +95,23 @@ func (a *analyzer) xargsFed(args []Word, quiet bool) {
 		a.openTemplate(template, mark, quiet)
 		return
 	}
-	if quiet { // and so it is with these words, or else it should not be
-		a.filledIn(template, text)
-		return
-	}
 	if mark != "" {
 		for i, line := range strings.Split(strings.TrimRight(text, "\n"), "\n") {
-			if i < maxFed {
-				a.denied("xargs", filled(template, mark, Word{Text: line, Literal: true}))
+			switch words := filled(template, mark, Word{Text: line, Literal: true}); {
+			case i >= maxFed:
+			case quiet:
+				a.filledIn(words)
+			default:
+				a.denied("xargs", words)
 			}
 		}
 		return
 	}
 	read := wordsRead(text)
+	if quiet { // and so it is with these words, or else it should not be
+		a.filledIn(append(template[:len(template):len(template)], read...))
+		return
+	}
 	a.denied("xargs", append(template[:len(template):len(template)], read...))
 	for i := 0; len(read) > 1 && i < min(len(read), maxFed); i++ {
 		a.denied("xargs", append(template[:len(template):len(template)], read[i]))
@@ -120,10 +124,10 @@ func namesFile(w Word) bool {
 }
 
 // filledIn judges a command with the words that xargs reads.
-func (a *analyzer) filledIn(template []Word, text string) {
+func (a *analyzer) filledIn(words []Word) {
 	outer, cwds, moved, early, variables := a.scope, a.cwds, a.moved, a.early, a.variables
 	a.scope.denyOnly, a.scope.followed = true, !outer.denyOnly || outer.followed
-	a.inner("xargs", append(template[:len(template):len(template)], wordsRead(text)...))
+	a.inner("xargs", words)
 	a.scope, a.cwds, a.moved, a.early, a.variables = outer, cwds, moved, early, variables
 }
 

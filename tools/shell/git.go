@@ -55,8 +55,13 @@ func (a *analyzer) gitCommand(args []Word) (why, last string) {
 	}
 	last = "git " + sub.Text
 	p, ok := gitPrograms[sub.Text]
-	if sub.Text == "submodule" { // it looks into each of them
+	switch sub.Text {
+	case "submodule": // it looks into each of them
 		ok = a.looked
+	case "describe":
+		if a.looked && slices.ContainsFunc(rest, func(w Word) bool { return w.Literal && (w.Text == "--dirty" || strings.HasPrefix(w.Text, "--dirty=")) }) {
+			p = describeDirty
+		}
 	}
 	if alias, has := a.aliases[sub.Text]; !ok && has {
 		return a.gitAlias(sub.Text, alias, rest)
@@ -65,7 +70,11 @@ func (a *analyzer) gitCommand(args []Word) (why, last string) {
 		why, _ = a.gitRefused("`" + last + "` is not among the commands known to only read")
 		return why, last
 	}
-	return a.gitUse(p, sub.Text, rest), last
+	why = a.gitUse(p, sub.Text, rest)
+	if p == describeDirty && why == "" {
+		a.out.Commands[a.current].Alone = true
+	}
+	return why, last
 }
 
 // gitDirectory follows the options -C in front of the others, for this call alone.

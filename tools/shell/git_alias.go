@@ -4,7 +4,12 @@
 
 package shell
 
-import "strings"
+import (
+	"slices"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
 
 // gitAlias judges a command of git by what it stands for. The configuration that it
 // was taken from is that of the directory in which the script starts.
@@ -14,6 +19,12 @@ func (a *analyzer) gitAlias(name, alias string, rest []Word) (why, last string) 
 		return a.gitRefused("which alias it is depends on the repository there")
 	}
 	if script, ok := strings.CutPrefix(alias, "!"); ok {
+		if text, ok := withWords(script, rest); ok && a.looked {
+			if a.aliasScript(name, text) {
+				return "", ""
+			}
+			return a.gitRefused("the alias `" + name + "` runs a script")
+		}
 		a.deniedText("git alias", append([]Word{{Text: script}}, rest...))
 		return a.gitRefused("the alias `" + name + "` runs a script")
 	}
@@ -30,6 +41,38 @@ func (a *analyzer) gitAlias(name, alias string, rest []Word) (why, last string) 
 		why = "it stands for `git " + alias + "`, and " + why
 	}
 	return why, last
+}
+
+// withWords is the script of an alias as sh gets it: its "$@" at the end has become
+// the words. ok is false where they are not known.
+func withWords(script string, rest []Word) (text string, ok bool) {
+	for _, w := range rest {
+		if !w.Literal || strings.ContainsAny(w.Text, "'\n") {
+			return "", false
+		}
+		script += " '" + w.Text + "'"
+	}
+	return script, true
+}
+
+// aliasScript judges the script of an alias, which sh runs in the top directory of the
+// repository: so the repository is all that it may name there.
+func (a *analyzer) aliasScript(name, text string) (ok bool) {
+	outer, out, before := a.scope, a.out, a.refusals
+	cwds, moved, early, variables, aliases, stdin := a.cwds, a.moved, a.early, a.variables, a.aliases, a.stdin
+	a.scope.denyOnly, a.scope.followed = true, !outer.denyOnly || outer.followed
+	a.variables, a.aliases = nil, without(aliases, name)
+	a.scriptIn("git alias", text, syntax.LangBash)
+	a.asPOSIX("git alias", text, a.out.Commands[len(out.Commands):], a.out.Redirects[len(out.Redirects):])
+	a.scope, a.cwds, a.moved, a.early, a.variables, a.aliases, a.stdin = outer, cwds, moved, early, variables, aliases, stdin
+	elsewhere := len(a.out.Redirects) > len(out.Redirects)
+	for _, c := range a.out.Commands[len(out.Commands):] {
+		elsewhere = elsewhere || slices.ContainsFunc(c.Reads, func(p string) bool { return relative(p) && !(p == "." && base(c.Name) == "git") })
+	}
+	if a.refusals > before {
+		a.out.Reason = out.Reason
+	}
+	return a.refusals == before && !elsewhere
 }
 
 func without(aliases map[string]string, name string) map[string]string {

@@ -35,7 +35,7 @@ func exportedTo(script string, environ map[string]string) (known []*variable) {
 // inheritedVariables are those that a program which the shell starts now has from
 // it with the value that is known.
 func (a *analyzer) inheritedVariables() (known []*variable) {
-	if a.haunted || a.declared || len(a.scope.assigns) > 0 || a.scope.denyOnly && !a.scope.followed {
+	if a.haunted || a.declared || len(a.scope.assigns)+len(a.scope.given) > 0 || a.scope.cleared || a.scope.denyOnly && !a.scope.followed {
 		return nil
 	}
 	for _, v := range a.variables {

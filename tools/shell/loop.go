@@ -32,7 +32,9 @@ func (a *analyzer) takeBack(commands []Command, redirects []Redirect) {
 		c := &commands[i]
 		c.Unlisted, c.Dirs = true, nil
 		for j := range c.Words {
-			c.Words[j].texts = nil
+			if c.Words[j].texts = nil; c.Words[j].spread != "" {
+				c.Words[j] = Word{Text: c.Words[j].spread, shape: many}
+			}
 		}
 	}
 	for i := range redirects {

@@ -98,13 +98,14 @@ func (a *analyzer) shell(i int, name string, args []Word) (why, last string) {
 // asPOSIX judges a text as a plain POSIX shell would read it, after bash's
 // reading. Where the two differ, both are listed and no allow rule counts.
 func (a *analyzer) asPOSIX(via, text string, commands []Command, redirects []Redirect) {
-	first, current := a.out, a.current
+	first, current, functions := a.out, a.current, a.functions
+	a.functions = nil // those of the first reading, and no others reach another shell
 	a.out, a.current = Analysis{Reason: first.Reason}, nobody
 	assigns := a.scope.assigns
 	a.scope.assigns = first.Commands[current].Assigns
 	a.scriptIn(via, text, syntax.LangPOSIX)
 	second := a.out
-	a.out, a.current, a.scope.assigns = first, current, assigns
+	a.out, a.current, a.scope.assigns, a.functions = first, current, assigns, functions
 	a.out.Reason = second.Reason
 	if a.out.Err == nil {
 		a.out.Err = second.Err

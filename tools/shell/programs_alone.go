@@ -16,10 +16,11 @@ import "strings"
 
 var aloneCommands = map[string]map[string]*program{
 	"go": {
-		"list": {flags: "-deps -e -f: -find -json? -m -tags: -test", style: oneDash, flagsFirst: true, here: "*"}, // runs git for the version of a program
-		"doc":  {flags: "-all -c -cmd -short -src -u", style: oneDash, operands: textOperands},
-		"env":  {flags: "-changed -json", style: oneDash, operands: textOperands, check: goSettings}, // asks the C compiler for its flags
-		"help": {operands: textOperands},
+		"list":    {flags: "-deps -e -f: -find -json? -m -tags: -test", style: oneDash, flagsFirst: true, here: "*"}, // runs git for the version of a program
+		"doc":     {flags: "-all -c -cmd -short -src -u", style: oneDash, operands: textOperands},
+		"env":     {flags: "-changed -json", style: oneDash, operands: textOperands, check: goSettings}, // asks the C compiler for its flags
+		"help":    {operands: textOperands},
+		"version": {flags: "-m -v", style: oneDash, flagsFirst: true},
 	},
 	"npm": {
 		"ls": npmList, "list": npmList, "ll": npmList, "la": npmList,
@@ -28,6 +29,8 @@ var aloneCommands = map[string]map[string]*program{
 		"config":  {operands: textOperands, check: npmConfig},
 		"version": {flags: "--json", operands: noOperands},
 		"help":    {operands: noOperands},
+		"pkg":     {flags: "--json", operands: textOperands, check: npmPackage},
+		"run":     {flags: "-s --json --silent", operands: noOperands}, "run-script": {flags: "-s --json --silent", operands: noOperands}, // a list of scripts
 	},
 	"pip": pipAlone, "pip3": pipAlone,
 }
@@ -93,6 +96,14 @@ func goSettings(use usage) string {
 		}
 	}
 	return ""
+}
+
+// npmPackage passes `pkg get`, with the names of what is asked for.
+func npmPackage(use usage) string {
+	if firstIs(use, "get") {
+		return ""
+	}
+	return "only `get` is known to be harmless"
 }
 
 // npmConfig passes `config get NAME` of what is no credential.

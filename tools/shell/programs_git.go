@@ -46,6 +46,12 @@ var gitRefused = map[string]string{
 
 var gitLog = &program{flags: "-g -E -F -P -i -n:" + gitDiffFlags + gitRevFlags, refused: gitRefused, operands: textOperands}
 
+// describeDirty writes the index where it can, whatever GIT_OPTIONAL_LOCKS says.
+var describeDirty = &program{
+	flags:    "--all --tags --contains --abbrev? --candidates: --exact-match --long --match: --exclude: --always --first-parent --dirty?",
+	operands: textOperands,
+}
+
 var gitPrograms = map[string]*program{
 	"log": gitLog, "show": gitLog, "range-diff": gitLog, "rev-list": gitLog,
 	"reflog": {flags: gitLog.flags, operands: textOperands, check: gitReflog},

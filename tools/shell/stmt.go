@@ -85,15 +85,7 @@ func (a *analyzer) command(cmd syntax.Command) (last string) {
 func (a *analyzer) otherCommand(cmd syntax.Command) {
 	switch c := cmd.(type) {
 	case *syntax.FuncDecl:
-		text := a.source(c)
-		a.hidden(text, "a function can stand in for any program")
-		if a.forks(c) {
-			a.add(Command{Name: c.Name.Value, Words: []Word{{Text: text}}, Text: text, ForkBomb: true})
-		}
-		before := len(a.out.Commands)
-		a.stmt(c.Body)
-		a.anywhere(before)
-		a.function(c)
+		a.declaration(c)
 	case *syntax.ArithmCmd:
 		a.keyword("((", c, func() { a.arithmetic(c.X, a.source(c)) })
 	case *syntax.LetClause:
@@ -135,7 +127,7 @@ func (a *analyzer) keyword(name string, n syntax.Node, judge func()) {
 	text := a.source(n)
 	i := a.add(Command{Name: name, Words: []Word{{Text: text}}, Text: text})
 	before := a.refusals
-	a.inherited(text)
+	a.inherited("", text)
 	a.as(i, judge)
 	a.out.Commands[i].ReadOnly = a.refusals == before
 }
@@ -148,7 +140,11 @@ func (a *analyzer) decl(c *syntax.DeclClause) {
 		a.fix(c)
 		return
 	}
-	shows := a.source(c) == c.Variant.Value+" -p" || showing.MatchString(a.source(c))
+	if a.setsPlainly(c) {
+		a.declares(c)
+		return
+	}
+	shows := len(c.Args) == 0 && c.Variant.Value != "local" || a.source(c) == c.Variant.Value+" -p" || showing.MatchString(a.source(c))
 	if !shows {
 		a.declared, a.haunted = true, true
 		a.forget()

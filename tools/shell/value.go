@@ -4,6 +4,7 @@
 package shell
 
 import (
+	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -50,6 +51,52 @@ func printsHere(p *syntax.CmdSubst) bool {
 	}
 	c, ok := p.Stmts[0].Cmd.(*syntax.CallExpr)
 	return ok && len(c.Assigns) == 0 && len(c.Args) == 1 && c.Args[0].Lit() == "pwd"
+}
+
+// onlyTellsWhere: `cd DIR && pwd`. Of DIR that shows its own name, and that it is there.
+func onlyTellsWhere(stmts []*syntax.Stmt) bool {
+	if len(stmts) != 1 || !plainStmt(stmts[0]) {
+		return false
+	}
+	both, ok := stmts[0].Cmd.(*syntax.BinaryCmd)
+	if !ok || both.Op != syntax.AndStmt || !plainStmt(both.X) || !plainStmt(both.Y) {
+		return false
+	}
+	goes, ok := both.X.Cmd.(*syntax.CallExpr)
+	if !ok || len(goes.Assigns) > 0 || len(goes.Args) < 2 || goes.Args[0].Lit() != "cd" {
+		return false
+	}
+	for _, w := range goes.Args[1:] {
+		if slices.ContainsFunc(w.Parts, moreThanNames) {
+			return false
+		}
+	}
+	tells, ok := both.Y.Cmd.(*syntax.CallExpr)
+	return ok && len(tells.Assigns) == 0 && (len(tells.Args) == 1 || len(tells.Args) == 2 && (tells.Args[1].Lit() == "-P" || tells.Args[1].Lit() == "-L")) &&
+		tells.Args[0].Lit() == "pwd"
+}
+
+// plainStmt: nothing but a command, with what it complains of thrown away perhaps.
+func plainStmt(s *syntax.Stmt) bool {
+	silent := func(r *syntax.Redirect) bool { return silencing(r) }
+	return !s.Negated && !s.Background && !s.Coprocess && !s.Disown && !slices.ContainsFunc(s.Redirs, func(r *syntax.Redirect) bool { return !silent(r) })
+}
+
+// moreThanNames: something is run to work the part out, but for `dirname`.
+func moreThanNames(part syntax.WordPart) bool {
+	switch p := part.(type) {
+	case *syntax.DblQuoted:
+		return slices.ContainsFunc(p.Parts, moreThanNames)
+	case *syntax.CmdSubst:
+		if len(p.Stmts) != 1 || !plainStmt(p.Stmts[0]) {
+			return true
+		}
+		c, ok := p.Stmts[0].Cmd.(*syntax.CallExpr)
+		return !ok || len(c.Args) == 0 || c.Args[0].Lit() != "dirname"
+	case *syntax.Lit, *syntax.SglQuoted, *syntax.ParamExp:
+		return false
+	}
+	return true
 }
 
 func printsNumber(words []string, fed bool) bool {

@@ -21,7 +21,11 @@ type variable struct {
 
 	texts    []text   // all that it may be, if that is known
 	values   []string // what it may be, of a loop; patterns as written
-	elements []string // of an array
+	elements []string // of an array, those that are literal
+
+	items    []Word // the elements of an array, if that is listed: all of them are known
+	listed   bool
+	function *function // it is no variable but a function
 
 	environ bool // it is in the environment of what the shell starts, with its value
 
@@ -57,7 +61,11 @@ func loopOver(name string, items []Word) *variable {
 }
 
 // assigned is what is known of a variable after NAME=value.
-func assigned(as *syntax.Assign, value Word) *variable {
+func (a *analyzer) assigned(as *syntax.Assign, set assign) *variable {
+	if as.Array != nil {
+		return a.arraySet(as, set.items)
+	}
+	value := set.value
 	v := &variable{name: as.Name.Value}
 	if !as.Append && as.Value != nil && !strings.Contains(value.prefix, ":~") { // behind a colon it is a home directory
 		v.texts = textsOf(value)
@@ -146,7 +154,7 @@ func (a *analyzer) maySet(words []Word) {
 // forget says that a command may have set any variable.
 func (a *analyzer) forget() {
 	for _, v := range a.variables {
-		v.lost = true
+		v.lost = v.lost || v.function == nil
 	}
 }
 
@@ -159,18 +167,18 @@ func (a *analyzer) setOwn(nodes []*syntax.Assign, assigns []assign, text string)
 			return
 		}
 		switch {
-		case as.Name == nil || as.Naked || as.Index != nil || as.Array != nil || !ownName(name):
+		case as.Name == nil || as.Naked || as.Index != nil || as.Array != nil && !plainArray(as) || !ownName(name):
 			a.refuse(text, "the variable may mean something to what runs later; a name in lower case does not")
 			a.reset(name)
 			a.haunted = a.haunted || name == "CDPATH"
 			if elements := a.elementsOf(as); len(elements) > 0 {
 				a.variables = append(slices.Clip(a.variables), &variable{name: name, elements: elements})
 			}
-		case a.namesDevice(assigns[i].value):
+		case as.Array != nil && slices.ContainsFunc(assigns[i].items, a.namesDevice), a.namesDevice(assigns[i].value):
 			a.refuse(text, "by another name a device could not be told from a file")
 		default:
+			v := a.assigned(as, assigns[i])
 			why := a.reset(name)
-			v := assigned(as, assigns[i].value)
 			if v.rounds = a.rounds; why != "" {
 				a.refuse(text, why)
 				v.lost = true
@@ -195,7 +203,7 @@ func (a *analyzer) fix(c *syntax.DeclClause) {
 		words = append(words, Word{Text: a.source(as), shape: many})
 	}
 	i, before := a.add(Command{Name: c.Variant.Value, Words: words, Text: text, Literal: true}), a.refusals
-	a.inherited(text)
+	a.inherited("", text)
 	a.setOwn(c.Args, assigns, text)
 	if a.rounds > 0 && len(assigns) > 0 {
 		a.refuse(text, "inside a loop it fails in the second round")
@@ -214,10 +222,20 @@ func (a *analyzer) namesDevice(w Word) bool {
 	})
 }
 
-// onlySets: the script is nothing but assignments, so nothing in it uses them.
-func onlySets(stmts []*syntax.Stmt) bool {
+// onlySets: the script is nothing but assignments and declarations, so nothing in it uses them.
+func (a *analyzer) onlySets(stmts []*syntax.Stmt) bool {
 	for _, s := range stmts {
-		if c, ok := s.Cmd.(*syntax.CallExpr); !ok || len(c.Args) > 0 {
+		switch c := s.Cmd.(type) {
+		case *syntax.CallExpr:
+			if len(c.Args) > 0 && !a.onlySetter(c.Args) {
+				return false
+			}
+		case *syntax.DeclClause:
+			if !a.setsPlainly(c) {
+				return false
+			}
+		case *syntax.FuncDecl:
+		default:
 			return false
 		}
 	}

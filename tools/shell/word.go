@@ -32,7 +32,9 @@ type Word struct {
 	texts []text // all that it becomes, if variables take part and they are known
 	pipe  bool   // a process substitution: names no file of the tree
 	input bool   // stands for what xargs reads and appends
-	feed  int    // of a process substitution: which of those in the script it is, from 1
+	// spread is the source, as written, where that is "${NAME[@]}" and the word one of the elements.
+	spread string
+	feed   int // of a process substitution: which of those in the script it is, from 1
 }
 
 type shape uint8
@@ -63,6 +65,13 @@ func (a *analyzer) words(ws []*syntax.Word) []Word {
 				}
 				out = append(out, word)
 			}
+			continue
+		}
+		if elements, ok := a.spread(w); ok {
+			if !a.walk(len(elements)) {
+				return out
+			}
+			out = append(out, elements...)
 			continue
 		}
 		out = append(out, a.word(w))

@@ -112,7 +112,7 @@ func (a *analyzer) wrapper(i int, name string, args []Word) (why, last string) {
 }
 
 // plainInput are the flags of xargs that leave alone how it builds commands.
-const plainInput = " -0 -r -0r -r0 --null --no-run-if-empty "
+const plainInput = " -0 -r -t -0r -r0 --null --no-run-if-empty --verbose "
 
 // xargs is looked through by rules without flags only: with them, what it
 // builds is not the command as written. What it runs is judged with a few.
@@ -130,13 +130,10 @@ func (a *analyzer) xargsCalls(i int, args []Word) string {
 		a.scope.denyOnly, a.scope.followed = true, !outer.denyOnly || outer.followed
 		why := a.xargsRuns(rest, flags)
 		a.scope = outer
-		if why == "" && (flags.parts || flags.mark != "") {
-			why = "with -n or -I it is `xargs` alone that rules see"
-		}
 		return why
 	}
 	switch {
-	case len(args) == 0:
+	case len(rest) == 0: // it prints what it reads
 		return ""
 	case !args[0].Literal || strings.HasPrefix(args[0].Text, "-"):
 		a.candidates("xargs", xargsSpec, args)
@@ -148,24 +145,33 @@ func (a *analyzer) xargsCalls(i int, args []Word) string {
 
 // xargsUse is how xargs puts what it reads into commands.
 type xargsUse struct {
-	zero  bool   // what it reads is taken apart at zero bytes
-	parts bool   // it runs the command more than once by a flag of its own
-	mark  string // what is replaced by one of them; empty: they come behind the command
+	zero bool   // what it reads is taken apart at zero bytes
+	odd  bool   // it is taken apart at another character than zero bytes and the ends of lines
+	mark string // what is replaced by one of them; empty: they come behind the command
 }
+
+// countInput are the flags of xargs that take a number: how many words or lines a
+// command gets, how long it may be, and how many run at once.
+var countInput = map[string]bool{"-n": true, "-L": true, "-P": true, "-s": true, "--max-args": true, "--max-lines": true, "--max-procs": true, "--max-chars": true}
 
 // xargsFlags takes flags in front of the command that are understood.
 func xargsFlags(args []Word) (use xargsUse, rest []Word) {
 	rest = args
 	for len(rest) > 0 && rest[0].Literal {
 		flag := rest[0].Text
+		long, number, _ := strings.Cut(flag, "=")
 		value := func() bool { return len(rest) > 1 && rest[1].Literal }
 		switch {
 		case listed(plainInput, flag):
-			use.zero = use.zero || flag != "-r" && flag != "--no-run-if-empty"
-		case strings.HasPrefix(flag, "-n") && isNumber(flag[2:]):
-			use.parts = true
-		case flag == "-n" && value() && isNumber(rest[1].Text):
-			use.parts, rest = true, rest[1:]
+			use.zero = use.zero || listed(" -0 -0r -r0 --null ", flag)
+		case len(flag) > 2 && countInput[flag[:2]] && isCount(flag[2:]), countInput[long] && isCount(number):
+		case countInput[flag] && flag[1] != '-' && value() && isCount(rest[1].Text):
+			rest = rest[1:]
+		case flag == "-d" && value():
+			use.split(rest[1].Text)
+			rest = rest[1:]
+		case strings.HasPrefix(flag, "-d"), long == "--delimiter" && number != "":
+			use.split(strings.TrimPrefix(strings.TrimPrefix(flag, "--delimiter="), "-d"))
 		case flag == "-I{}":
 			use.mark = "{}"
 		case flag == "-I" && value() && listed(" {} % @ _ X FILE ", rest[1].Text):
@@ -178,11 +184,16 @@ func xargsFlags(args []Word) (use xargsUse, rest []Word) {
 	return use, rest
 }
 
+// split notes the character at which what is read is taken apart.
+func (u *xargsUse) split(at string) { u.odd = u.odd || u.zero || at != `\n` && at != "\n" }
+
+func isCount(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
+
 // xargsRuns judges what xargs runs.
 func (a *analyzer) xargsRuns(args []Word, use xargsUse) string {
 	before := len(a.out.Commands)
 	names, known := a.foundIn(a.stdin)
-	known = known && names.zero == use.zero
+	known = known && names.zero == use.zero && !use.odd
 	if args[len(args)-1].input {
 		a.inner("xargs", args)
 		known = false
