@@ -95,7 +95,7 @@ func (s *session) accept(r request, choose func(turnID string) *turn) (key strin
 	}
 	s.mu.Lock()
 	known, found := s.earlier(r.use.TurnID, r.use.ID)
-	same := found && (s.calls[known].Hash == r.hash || s.calls[known].Hash == "") // of some the content is not known any more
+	same := found && (s.state.ledger.calls[known].Hash == r.hash || s.state.ledger.calls[known].Hash == "") // of some the content is not known any more
 	s.mu.Unlock()
 	switch {
 	case same:
@@ -176,11 +176,11 @@ func (s *session) place(r *request, choose func(turnID string) *turn) *placed {
 // parent finds the running call that a nested one names, and its turn: what is nested belongs there, also when that
 // turn takes no more. mu is held.
 func (s *session) parent(id string) (key string, t *turn) {
-	key = s.byID[id]
-	if id == "" || s.live[key] == nil {
+	key = s.state.ledger.byID[id]
+	if id == "" || s.state.ledger.live[key] == nil {
 		return "", nil
 	}
-	return key, s.turns[s.calls[key].Turn]
+	return key, s.state.ledger.turns[s.state.ledger.calls[key].Turn]
 }
 
 // admit records a tool use, and takes it into its turn and the session's books if that succeeds. intake is held, so
@@ -201,10 +201,10 @@ func (s *session) admit(p *placed) error {
 	}
 	p.turn.calls++
 	p.turn.open[p.use.Key] = p.use.ID
-	s.calls[p.use.Key] = p.row
+	s.state.ledger.calls[p.use.Key] = p.row
 	s.remember(p.use.Key, p.row)
-	s.openSize += p.row.size
-	s.used = time.Now()
+	s.state.ledger.openSize += p.row.size
+	s.state.used = time.Now()
 	wire := eventOf(p.use, accepted)
 	wire.GetAccepted().InputJson = p.input
 	pending := s.enqueue(wireEntry(p.use, wire, state...))
@@ -222,9 +222,9 @@ func (s *session) admit(p *placed) error {
 	p.turn.calls--
 	delete(p.turn.open, p.use.Key)
 	s.forget(p.use.Key)
-	delete(s.calls, p.use.Key)
+	delete(s.state.ledger.calls, p.use.Key)
 	s.findable()
-	s.openSize -= p.row.size
+	s.state.ledger.openSize -= p.row.size
 	return journalRefusal(err)
 }
 
@@ -232,38 +232,38 @@ func (s *session) admit(p *placed) error {
 // session, whatever turn it is in. mu is held.
 func (s *session) earlier(turnID, id string) (key string, found bool) {
 	if turnID == "" {
-		key, found = s.byID[id]
+		key, found = s.state.ledger.byID[id]
 		return key, found
 	}
-	key, found = s.uses[useKey{turnID, id}]
+	key, found = s.state.ledger.uses[useKey{turnID, id}]
 	return key, found
 }
 
 // remember makes the call findable by the client's names. mu is held.
 func (s *session) remember(key string, row *callRow) {
 	if !row.Free {
-		s.uses[useKey{row.TurnID, row.ID}] = key
-		s.byID[row.ID] = key
+		s.state.ledger.uses[useKey{row.TurnID, row.ID}] = key
+		s.state.ledger.byID[row.ID] = key
 	}
 }
 
 // forget makes the client's names free again. Older calls of the same id are found again after findable. mu is held.
 func (s *session) forget(key string) {
-	row := s.calls[key]
+	row := s.state.ledger.calls[key]
 	row.Free = true
-	if use := (useKey{row.TurnID, row.ID}); s.uses[use] == key {
-		delete(s.uses, use)
+	if use := (useKey{row.TurnID, row.ID}); s.state.ledger.uses[use] == key {
+		delete(s.state.ledger.uses, use)
 	}
-	if s.byID[row.ID] == key {
-		delete(s.byID, row.ID)
+	if s.state.ledger.byID[row.ID] == key {
+		delete(s.state.ledger.byID, row.ID)
 	}
 }
 
 // findable makes the newest call of each id that is not free the one that the id alone stands for. mu is held.
 func (s *session) findable() {
-	for key, row := range s.calls {
-		if newest := s.calls[s.byID[row.ID]]; !row.Free && (newest == nil || newest.compare(row) < 0) {
-			s.byID[row.ID] = key
+	for key, row := range s.state.ledger.calls {
+		if newest := s.state.ledger.calls[s.state.ledger.byID[row.ID]]; !row.Free && (newest == nil || newest.compare(row) < 0) {
+			s.state.ledger.byID[row.ID] = key
 		}
 	}
 }
@@ -271,20 +271,20 @@ func (s *session) findable() {
 // crowded says why the session has no room for another call; nil: it has. mu is held.
 func (s *session) crowded(size int) *fault.Error {
 	open := 0
-	for _, t := range s.turns {
+	for _, t := range s.state.ledger.turns {
 		open += len(t.open)
 	}
 	switch {
 	case open >= s.daemon.limits.OpenCalls:
 		return fault.Invalidf("too_many_calls", "%d calls of this session have not ended, which is the limit. Send it again, under the same id if you like, when some have.", open)
-	case s.openSize+size > maxOpenSize:
-		return fault.Invalidf("too_large", "The open calls of this session already hold %d bytes of input, and with this one it would be more than %d. Send it again when some have ended.", s.openSize, maxOpenSize)
+	case s.state.ledger.openSize+size > maxOpenSize:
+		return fault.Invalidf("too_large", "The open calls of this session already hold %d bytes of input, and with this one it would be more than %d. Send it again when some have ended.", s.state.ledger.openSize, maxOpenSize)
 	}
 	return nil
 }
 
 // enqueue hands entries to the journal in the order of the session's state. mu is held.
 func (s *session) enqueue(entries ...journal.Entry) *journal.Pending {
-	s.tail = s.log.Enqueue(entries...)
-	return s.tail
+	s.state.ledger.tail = s.log.Enqueue(entries...)
+	return s.state.ledger.tail
 }

@@ -77,7 +77,7 @@ func (o owner) holds(pid int) bool {
 // the process that gives it.
 func (s *session) mayAnswer(pid int, wire *tooldv1.Answer) *refusal {
 	s.mu.Lock()
-	by := s.owner
+	by := s.state.clients.owner
 	s.mu.Unlock()
 	fields := []zap.Field{
 		zap.String("session", s.name), zap.String("question", short(wire.GetQuestionId())), zap.Stringer("decision", wire.GetDecision()),

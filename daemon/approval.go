@@ -69,9 +69,9 @@ func (s *session) askApproval() {
 	for _, server := range servers {
 		key := approvalKey(server)
 		s.mu.Lock()
-		known, able := s.proposed[key], s.answerable()
+		known, able := s.state.questions.proposed[key], s.answerable()
 		if !known && able {
-			s.proposed[key] = true
+			s.state.questions.proposed[key] = true
 		}
 		s.mu.Unlock()
 		switch {
@@ -89,10 +89,10 @@ func (s *session) askApproval() {
 func (s *session) retract(servers []settings.MCPServer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for key, a := range s.asked {
+	for key, a := range s.state.questions.asked {
 		about := func(server settings.MCPServer) bool { return approvalKey(server) == key }
 		if a.use == nil && strings.HasPrefix(key, approvals) && !a.done && !slices.ContainsFunc(servers, about) {
-			delete(s.proposed, key)
+			delete(s.state.questions.proposed, key)
 			s.withdraw(a, errGone, errGone.Error())
 		}
 	}
@@ -102,8 +102,8 @@ func (s *session) retract(servers []settings.MCPServer) {
 func (s *session) tellUnapproved(server settings.MCPServer) {
 	key := approvalKey(server) + ":told"
 	s.mu.Lock()
-	told := s.proposed[key]
-	s.proposed[key] = true
+	told := s.state.questions.proposed[key]
+	s.state.questions.proposed[key] = true
 	s.mu.Unlock()
 	if told {
 		return
@@ -118,7 +118,7 @@ func (s *session) tellUnapproved(server settings.MCPServer) {
 
 // askAgain has open questions about servers put once more, for a stream that was not there when they were. mu is held.
 func (s *session) askAgain() {
-	for _, a := range s.asked {
+	for _, a := range s.state.questions.asked {
 		if a.use == nil && !a.done {
 			s.withdraw(a, pipeline.ErrMoot, "it is asked again")
 		}
@@ -133,7 +133,7 @@ func (s *session) propose(ctx context.Context, server settings.MCPServer) {
 		return
 	default: // nobody has answered; whoever attaches next is asked
 		s.mu.Lock()
-		delete(s.proposed, approvalKey(server))
+		delete(s.state.questions.proposed, approvalKey(server))
 		s.mu.Unlock()
 		return
 	}
@@ -166,8 +166,8 @@ func (s *session) leaveFor(ctx context.Context, server settings.MCPServer) error
 			return context.Cause(ctx)
 		}
 		s.mu.Lock()
-		if s.asked[key] == a {
-			delete(s.asked, key)
+		if s.state.questions.asked[key] == a {
+			delete(s.state.questions.asked, key)
 		}
 		err := a.err
 		s.mu.Unlock()
@@ -185,8 +185,8 @@ func (s *session) isBack(server settings.MCPServer, err error) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	key := approvalKey(server)
-	asked := s.proposed[key]
-	s.proposed[key] = true
+	asked := s.state.questions.proposed[key]
+	s.state.questions.proposed[key] = true
 	return !asked
 }
 

@@ -53,7 +53,7 @@ func (st *stream) changed(wire *tooldv1.BufferChanged) {
 		}
 	}
 	s.mu.Lock()
-	s.editors[real] = st
+	s.state.clients.editors[real] = st
 	s.mu.Unlock()
 }
 
@@ -67,10 +67,10 @@ var untaken = []string{"buffer_too_large", "invalid_input"}
 // takeOver forgets what another stream has said of the file: versions are each editor's own.
 func (s *session) takeOver(real string, st *stream) {
 	s.mu.Lock()
-	other := s.editors[real]
+	other := s.state.clients.editors[real]
 	taken := other != nil && other != st
 	if taken {
-		delete(s.editors, real)
+		delete(s.state.clients.editors, real)
 	}
 	s.mu.Unlock()
 	if taken {
@@ -90,9 +90,9 @@ func (st *stream) closed(wire *tooldv1.BufferClosed) {
 	s := st.session
 	real, err := s.bufferOf(wire.GetPath())
 	s.mu.Lock()
-	mine := err == nil && s.editors[real] == st
+	mine := err == nil && s.state.clients.editors[real] == st
 	if mine {
-		delete(s.editors, real)
+		delete(s.state.clients.editors, real)
 	}
 	s.mu.Unlock()
 	if mine {
@@ -102,9 +102,9 @@ func (st *stream) closed(wire *tooldv1.BufferClosed) {
 
 // dropBuffers forgets the buffers of a stream. mu is held.
 func (s *session) dropBuffers(st *stream) {
-	for real, editor := range s.editors {
+	for real, editor := range s.state.clients.editors {
 		if editor == st {
-			delete(s.editors, real)
+			delete(s.state.clients.editors, real)
 			s.buffers.Closed(real)
 		}
 	}
@@ -117,8 +117,8 @@ func (s *session) applyEdit(ctx context.Context, edit workspace.BufferEdit) (ver
 		return 0, fault.Invalidf("too_large", "The change of %s has %d bytes from its first place to its last, and an editor is sent at most %d at once. Make it in parts, or close the file there.", edit.Path, len(change.GetText()), maxDelegated)
 	}
 	s.mu.Lock()
-	l := s.live[edit.Call]
-	editor := s.editors[edit.Real]
+	l := s.state.ledger.live[edit.Call]
+	editor := s.state.clients.editors[edit.Real]
 	if l == nil || editor == nil {
 		s.mu.Unlock()
 		return 0, fault.Invalidf("stale_file", "%s is not open in an editor any more. Read it again.", edit.Path)
@@ -202,7 +202,7 @@ var errUnsaved = errors.New("the editor has not saved in time")
 func (s *session) byEditor(buffers []workspace.Buffer) map[*stream][]string {
 	found, left := map[*stream][]string{}, room(maxDelegated)
 	for _, b := range buffers {
-		editor := s.editors[b.Real]
+		editor := s.state.clients.editors[b.Real]
 		if editor != nil && s.reaches(editor) && !editor.unheard.Load() && left.takes(b.Path) {
 			found[editor] = append(found[editor], clean(b.Path))
 		}

@@ -92,10 +92,10 @@ func (s *session) nextStart() time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := time.Now().UTC().Round(0)
-	if !now.After(s.kept) {
-		now = s.kept.Add(1)
+	if !now.After(s.state.ledger.kept) {
+		now = s.state.ledger.kept.Add(1)
 	}
-	s.kept = now
+	s.state.ledger.kept = now
 	return now
 }
 
@@ -141,7 +141,7 @@ func (k safekeeping) release() {
 // to be called when it is. nil: nothing was kept for the call.
 func (s *session) keepAfter(c *pipeline.Call) (change *journal.Put, done func()) {
 	s.mu.Lock()
-	l := s.live[c.Key]
+	l := s.state.ledger.live[c.Key]
 	s.mu.Unlock()
 	if l == nil || l.kept == nil {
 		return nil, func() {}
@@ -182,7 +182,7 @@ func (s *session) completeCheckpoints(state map[string][]byte) error {
 			s.daemon.Log.Warn("a checkpoint cannot be read", zap.String("session", s.name), zap.String("key", key), zap.Error(err))
 			continue
 		}
-		s.kept = latest(s.kept, row.Start)
+		s.state.ledger.kept = latest(s.state.ledger.kept, row.Start)
 		if row.Ended {
 			continue
 		}

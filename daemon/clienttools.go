@@ -124,13 +124,13 @@ func (s *session) register(st *stream) {
 	for _, o := range st.offers {
 		name := o.tool.Spec().Name
 		o.session, o.at = s, st
-		there := slices.DeleteFunc(s.offers[name], func(other *offer) bool { return !s.reaches(other.at) }) // this is in their place
-		s.offers[name] = append(there, o)
+		there := slices.DeleteFunc(s.state.toolset.offers[name], func(other *offer) bool { return !s.reaches(other.at) }) // this is in their place
+		s.state.toolset.offers[name] = append(there, o)
 	}
 	if len(st.offers) == 0 {
 		return
 	}
-	for e := range s.errands {
+	for e := range s.state.clients.errands {
 		if e.wish == runTool && e.over == nil && !s.reaches(e.to) {
 			s.handOver(e)
 		}
@@ -143,7 +143,7 @@ func (s *session) handOver(e *errand) bool {
 	if e.wish != runTool {
 		return false
 	}
-	for _, o := range slices.Backward(s.offers[e.use.Name]) {
+	for _, o := range slices.Backward(s.state.toolset.offers[e.use.Name]) {
 		if o.shape == e.shape && s.reaches(o.at) {
 			e.to, e.sent = o.at, false
 			e.to.wakeUp()
@@ -157,9 +157,9 @@ func (s *session) handOver(e *errand) bool {
 func (s *session) dropOffers(st *stream) {
 	for _, o := range st.offers {
 		name := o.tool.Spec().Name
-		s.offers[name] = slices.DeleteFunc(s.offers[name], func(other *offer) bool { return other == o })
-		if len(s.offers[name]) == 0 {
-			delete(s.offers, name)
+		s.state.toolset.offers[name] = slices.DeleteFunc(s.state.toolset.offers[name], func(other *offer) bool { return other == o })
+		if len(s.state.toolset.offers[name]) == 0 {
+			delete(s.state.toolset.offers, name)
 		}
 	}
 	if len(st.offers) > 0 {
@@ -173,7 +173,7 @@ func (s *session) dropOffers(st *stream) {
 func (s *session) supplyOffers() {
 	s.changeSupply(func(next *supply) {
 		next.clients = nil
-		for _, list := range s.offers {
+		for _, list := range s.state.toolset.offers {
 			next.clients = append(next.clients, list[len(list)-1].tool)
 		}
 	})
@@ -182,7 +182,7 @@ func (s *session) supplyOffers() {
 // crowdedBy returns how many bytes of definitions the session has with those of offers, and refuses too many tools. Those
 // of a main stream come in the place of what the last one offered. mu is held.
 func (s *session) crowdedBy(offers []*offer, companion bool) (bytes int64, err error) {
-	displaced := s.main
+	displaced := s.state.clients.main
 	if companion {
 		displaced = nil
 	}
@@ -199,7 +199,7 @@ func (s *session) crowdedBy(offers []*offer, companion bool) (bytes int64, err e
 // definitions returns how many tools the streams that can be reached offer, but for one stream, and the bytes of their
 // definitions. mu is held.
 func (s *session) definitions(except *stream) (count int, bytes int64) {
-	for _, list := range s.offers {
+	for _, list := range s.state.toolset.offers {
 		for _, o := range list {
 			if s.reaches(o.at) && (except == nil || o.at != except) {
 				count, bytes = count+1, bytes+o.bytes
@@ -236,7 +236,7 @@ const maxDelegated = 3 << 20
 func (s *session) commission(key string, o *offer, input json.RawMessage) (e *errand, over *tooldv1.ExecuteResponse) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	use := s.live[key].use
+	use := s.state.ledger.live[key].use
 	e = newErrand(runTool, key, use, o.at, &tooldv1.ExecuteResponse{Event: &tooldv1.ExecuteResponse_ClientToolUse{ClientToolUse: &tooldv1.ClientToolUse{
 		ToolUseId: use.ID, Name: use.Name, InputJson: string(input),
 	}}})
@@ -244,7 +244,7 @@ func (s *session) commission(key string, o *offer, input json.RawMessage) (e *er
 	over = &tooldv1.ExecuteResponse{Event: &tooldv1.ExecuteResponse_ClientToolCancel{ClientToolCancel: &tooldv1.ClientToolCancel{
 		ToolUseId: use.ID, Reason: "its call was stopped",
 	}}}
-	if !s.handOver(e) && !slices.Contains(s.offers[use.Name], o) {
+	if !s.handOver(e) && !slices.Contains(s.state.toolset.offers[use.Name], o) {
 		return nil, nil
 	}
 	s.commit(e)

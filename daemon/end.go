@@ -34,8 +34,8 @@ func (s *session) Begin(c *pipeline.Call) *tools.Env {
 	env := s.Peek(c)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.begun++
-	s.given[c.Key] = env.Environ
+	s.state.ledger.begun++
+	s.state.shell.given[c.Key] = env.Environ
 	return env
 }
 
@@ -43,10 +43,10 @@ func (s *session) Begin(c *pipeline.Call) *tools.Env {
 func (s *session) Policy(c *pipeline.Call) pipeline.Policy {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if t := s.turns[c.Use.Turn]; t != nil {
+	if t := s.state.ledger.turns[c.Use.Turn]; t != nil {
 		return policyOf(t.options)
 	}
-	return policyOf(s.options)
+	return policyOf(s.state.options)
 }
 
 // Start records that the call begins to act. For a call that can have effects it returns when the record is on disk, in
@@ -63,7 +63,7 @@ func (s *session) Start(c *pipeline.Call, started pipeline.Started) error {
 	defer before.release()
 	e.State = before.state()
 	s.mu.Lock()
-	s.live[c.Key] = &live{use: &c.Use, since: time.Now(), kept: before.row}
+	s.state.ledger.live[c.Key] = &live{use: &c.Use, since: time.Now(), kept: before.row}
 	pending := s.enqueue(e)
 	s.mu.Unlock()
 	if c.ReadOnly() {
@@ -103,7 +103,7 @@ func (s *session) End(c *pipeline.Call, ended pipeline.Ended, learned map[string
 	kept, recorded := s.keepAfter(c)
 	defer recorded()
 	s.mu.Lock()
-	ended.Usage.OutputBytes = s.live[c.Key].printed()
+	ended.Usage.OutputBytes = s.state.ledger.live[c.Key].printed()
 	changed := s.leaveBehind(c, ended.Changes)
 	s.lookIntoChanges()
 	s.mu.Unlock()
@@ -113,18 +113,18 @@ func (s *session) End(c *pipeline.Call, ended pipeline.Ended, learned map[string
 // leaveBehind applies what a call changes in the session, and gives the record that tells it: at once if the call is
 // serial, otherwise together with those that ran beside it, in the order in which they were sent. mu is held.
 func (s *session) leaveBehind(c *pipeline.Call, changes tools.Changes) []journal.Entry {
-	s.begun--
-	mine := change{&c.Use, changes, s.given[c.Key]}
-	delete(s.given, c.Key)
+	s.state.ledger.begun--
+	mine := change{&c.Use, changes, s.state.shell.given[c.Key]}
+	delete(s.state.shell.given, c.Key)
 	if !c.Concurrent() {
 		return s.apply([]change{mine})
 	}
-	s.deferred = append(s.deferred, mine)
-	if s.begun > 0 {
+	s.state.ledger.deferred = append(s.state.ledger.deferred, mine)
+	if s.state.ledger.begun > 0 {
 		return nil
 	}
-	batch := s.deferred
-	s.deferred = nil
+	batch := s.state.ledger.deferred
+	s.state.ledger.deferred = nil
 	slices.SortFunc(batch, func(a, b change) int {
 		return cmp.Or(cmp.Compare(a.use.Turn, b.use.Turn), cmp.Compare(a.use.Index, b.use.Index))
 	})
@@ -164,7 +164,7 @@ func (s *session) recordSkipped() {
 // of the turn. When it returns they are recorded, or the journal is no more.
 func (s *session) conclude(endings ...ending) {
 	s.mu.Lock()
-	t := s.turns[endings[0].use.Turn]
+	t := s.state.ledger.turns[endings[0].use.Turn]
 	s.mu.Unlock()
 	if t.ordered != nil {
 		t.ordered.recording.Lock() // so that none overtakes one that waits for a full disk
@@ -173,15 +173,15 @@ func (s *session) conclude(endings ...ending) {
 	s.mu.Lock()
 	var w writing
 	for _, e := range endings {
-		if a := s.asked[e.use.Key]; a != nil {
+		if a := s.state.questions.asked[e.use.Key]; a != nil {
 			s.withdraw(a, errMoot, "its call has ended")
 		}
 		w.add(t, e.use, s.result(e))
 		w.entries = append(w.entries, e.changed...)
 	}
 	write := func() *journal.Pending { return w.to(s.log) }
-	s.tail = write()
-	pending := s.tail
+	s.state.ledger.tail = write()
+	pending := s.state.ledger.tail
 	s.mu.Unlock()
 	if !s.keep(pending, write) {
 		return
@@ -199,7 +199,7 @@ func (s *session) result(e ending) journal.Entry {
 	if e.ended.Stack != nil {
 		s.daemon.Log.Error("a tool panicked", zap.String("tool", e.use.Name), zap.String("session", s.name), zap.ByteString("stack", e.ended.Stack))
 	}
-	row := s.calls[e.use.Key]
+	row := s.state.ledger.calls[e.use.Key]
 	row.Open, row.Outcome = false, int(e.ended.Outcome)
 	state := []journal.Put{put(keyCall+e.use.Key, row)}
 	for real, seen := range e.learned {
@@ -212,7 +212,7 @@ func (s *session) result(e ending) journal.Entry {
 		state = append(state, s.taskStarted(task)...)
 	}
 	entry := entry(e.use, e.ended, state...)
-	if s.live[e.use.Key] != nil && !e.call.ReadOnly() {
+	if s.state.ledger.live[e.use.Key] != nil && !e.call.ReadOnly() {
 		entry.Durability = journal.Synced
 	}
 	return entry
@@ -257,10 +257,10 @@ func (w *writing) to(log *journal.Log) *journal.Pending {
 
 // remove takes a call out of its turn. mu is held.
 func (s *session) remove(t *turn, e ending) {
-	delete(s.live, e.use.Key)
+	delete(s.state.ledger.live, e.use.Key)
 	delete(t.open, e.use.Key)
-	s.openSize -= s.calls[e.use.Key].size
-	s.used = time.Now()
+	s.state.ledger.openSize -= s.state.ledger.calls[e.use.Key].size
+	s.state.used = time.Now()
 	t.outcomes[e.ended.Outcome]++
 	t.work += e.ended.Usage.Ran
 	if len(s.batchHooks()) > 0 {

@@ -48,7 +48,7 @@ func newErrand(what wish, key string, use *pipeline.Use, to *stream, wire *toold
 
 // commit hands the errand to its stream. mu is held.
 func (s *session) commit(e *errand) {
-	s.errands[e] = struct{}{}
+	s.state.clients.errands[e] = struct{}{}
 	e.to.wakeUp()
 }
 
@@ -83,7 +83,7 @@ func (st *stream) nextErrand() *tooldv1.ExecuteResponse {
 		switch {
 		case e.over != nil:
 			wire = e.over
-			delete(s.errands, e)
+			delete(s.state.clients.errands, e)
 		case e.sent || st.running[e.key] == nil: // its start comes first
 			continue
 		}
@@ -97,7 +97,7 @@ func (st *stream) nextErrand() *tooldv1.ExecuteResponse {
 
 // errandsOf gives the errands of a stream, those of the oldest call first. mu is held.
 func (s *session) errandsOf(st *stream) (found []*errand) {
-	for e := range s.errands {
+	for e := range s.state.clients.errands {
 		if e.to == st {
 			found = append(found, e)
 		}
@@ -123,9 +123,9 @@ func (s *session) await(ctx context.Context, e *errand, over *tooldv1.ExecuteRes
 		return answer, nil
 	default:
 	}
-	_, there := s.streams[e.to]
+	_, there := s.state.clients.streams[e.to]
 	if e.over = over; over == nil || !e.sent || !there {
-		delete(s.errands, e)
+		delete(s.state.clients.errands, e)
 	} else {
 		e.to.wakeUp()
 	}
@@ -158,7 +158,7 @@ func (st *stream) answer(what wish, said calling, answer proto.Message) bool {
 	if e == nil {
 		return false
 	}
-	delete(s.errands, e)
+	delete(s.state.clients.errands, e)
 	e.answered <- answer
 	return true
 }
@@ -200,12 +200,12 @@ func (s *session) forsake(st *stream) {
 	for _, e := range s.errandsOf(st) {
 		switch {
 		case e.over != nil:
-			delete(s.errands, e)
+			delete(s.state.clients.errands, e)
 		case e.wish == saveBuffers:
-			delete(s.errands, e)
+			delete(s.state.clients.errands, e)
 			e.answered <- nil
 		case !s.handOver(e):
-			delete(s.errands, e)
+			delete(s.state.clients.errands, e)
 			left = append(left, e.key)
 		}
 	}
@@ -218,7 +218,7 @@ func (s *session) forsake(st *stream) {
 
 // reaches says that the stream's client can still speak. mu is held.
 func (s *session) reaches(st *stream) bool {
-	_, there := s.streams[st]
+	_, there := s.state.clients.streams[st]
 	return there && !st.halfClosed && st.why == nil
 }
 

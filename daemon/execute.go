@@ -140,7 +140,7 @@ func (t *toolServer) open(g tooldv1.ToolService_ExecuteServer, first *tooldv1.Ex
 func (s *session) yields(a *tooldv1.Attach) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !a.GetYield() || s.main == nil && len(s.turns) == 0 {
+	if !a.GetYield() || s.state.clients.main == nil && len(s.state.ledger.turns) == 0 {
 		return nil
 	}
 	return refuse(codes.Aborted, "attached", "Another main stream is attached to the session %q, or a turn of one is open.", s.name).at("attach.yield")
@@ -229,19 +229,19 @@ func (s *session) attach(ctx context.Context, st *stream, a *tooldv1.Attach) err
 	defer s.mu.Unlock()
 	can := a.GetCapabilities()
 	st.answers, st.fileChanges, st.buffers = can.GetAnswers(), can.GetFileChanges(), can.GetBuffers()
-	st.bytes = s.options.GetOutputFormat() == tooldv1.OutputFormat_OUTPUT_FORMAT_BYTES
+	st.bytes = s.state.options.GetOutputFormat() == tooldv1.OutputFormat_OUTPUT_FORMAT_BYTES
 	st.companion = a.GetRole() == tooldv1.Role_ROLE_COMPANION
 	st.arrival, st.pid = arrivalOf(ctx), pidOf(ctx)
 	if err := s.refuses(st, a); err != nil {
 		st.cursor.Close()
 		return err
 	}
-	s.streams[st] = struct{}{}
-	s.used = time.Now()
+	s.state.clients.streams[st] = struct{}{}
+	s.state.used = time.Now()
 	s.meet(ctx, a.GetClient())
 	if !st.companion {
 		s.lead(st, a)
-		s.owner = ownerOf(ctx)
+		s.state.clients.owner = ownerOf(ctx)
 	}
 	s.register(st) // when the stream that it displaces can be reached no more
 	if st.answers {
@@ -255,9 +255,9 @@ func (s *session) attach(ctx context.Context, st *stream, a *tooldv1.Attach) err
 // refuses says why the session does not take a stream; nil: it does, and what the stream brings is reserved. mu is held.
 func (s *session) refuses(st *stream, a *tooldv1.Attach) error {
 	switch {
-	case s.stopping:
+	case s.state.stopping:
 		return s.closed()
-	case !st.companion && s.main != nil && s.main.arrival > st.arrival:
+	case !st.companion && s.state.clients.main != nil && s.state.clients.main.arrival > st.arrival:
 		return errDisplaced
 	}
 	return s.reserve(st, a)
@@ -275,13 +275,13 @@ func (s *session) closed() error {
 
 // lead makes st the main stream, and ends the one that was. intake and mu are held.
 func (s *session) lead(st *stream, a *tooldv1.Attach) {
-	if s.main != nil {
-		s.main.end(errDisplaced)
+	if s.state.clients.main != nil {
+		s.state.clients.main.end(errDisplaced)
 	}
-	s.main, s.canAsk, s.deadline = st, st.answers, time.Time{}
-	s.env = s.envWith(a)
+	s.state.clients.main, s.state.questions.canAsk, s.state.clients.deadline = st, st.answers, time.Time{}
+	s.state.shell.env = s.envWith(a)
 	if a.GetClient() != nil {
-		s.client = a.GetClient()
+		s.state.clients.info = a.GetClient()
 	}
 }
 
@@ -300,20 +300,20 @@ func (s *session) hello(st *standing) *tooldv1.Attached {
 // detach takes st out of the session, and sees to what its going away means.
 func (s *session) detach(st *stream) {
 	s.mu.Lock()
-	delete(s.streams, st)
-	s.used = time.Now()
-	leading := s.main == st
+	delete(s.state.clients.streams, st)
+	s.state.used = time.Now()
+	leading := s.state.clients.main == st
 	if leading {
-		s.main, s.detached = nil, time.Now()
+		s.state.clients.main, s.state.clients.detached = nil, time.Now()
 	}
 	s.reviewQuestions()
-	watched := s.watching != nil
-	idle := len(s.turns) == 0
+	watched := s.state.clients.watching != nil
+	idle := len(s.state.ledger.turns) == 0
 	switch {
-	case !leading || s.stopping || idle:
+	case !leading || s.state.stopping || idle:
 	case !s.keeps():
 		s.remindAt(time.Now().Add(s.daemon.grace))
-	case s.canAsk:
+	case s.state.questions.canAsk:
 		s.remindAt(time.Now().Add(s.daemon.limits.DetachedQuestion))
 	}
 	s.mu.Unlock()
@@ -328,7 +328,7 @@ func (s *session) detach(st *stream) {
 
 // keeps says whether calls go on when the main stream goes away. mu is held.
 func (s *session) keeps() bool {
-	switch s.options.GetOnDisconnect() {
+	switch s.state.options.GetOnDisconnect() {
 	case tooldv1.OnDisconnect_ON_DISCONNECT_KEEP:
 		return true
 	case tooldv1.OnDisconnect_ON_DISCONNECT_CANCEL:

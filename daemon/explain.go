@@ -31,7 +31,7 @@ func (x *daemonServer) Explain(ctx context.Context, request *tooldv1.ExplainRequ
 		return nil, err
 	}
 	if asked := request.GetOptions(); asked.GetSettingsJson() != "" {
-		defer x.daemon.settings.Forget(scopeOf(s.meta.Roots, s.options))
+		defer x.daemon.settings.Forget(scopeOf(s.meta.Roots, s.state.options))
 	}
 	st := s.stand()
 	if err := checkSettings(st.settings, request.GetOptions()); err != nil {
@@ -41,9 +41,9 @@ func (x *daemonServer) Explain(ctx context.Context, request *tooldv1.ExplainRequ
 	if r.wrong != nil {
 		return invalid(r.wrong), nil
 	}
-	tool := s.offered(r.use.Name, s.options)
+	tool := s.offered(r.use.Name, s.state.options)
 	if tool == nil {
-		return invalid(s.unknownTool(r.use.Name, s.options)), nil
+		return invalid(s.unknownTool(r.use.Name, s.state.options)), nil
 	}
 	call, refused := pipeline.New(r.use, tool, s)
 	if refused != nil {
@@ -64,7 +64,8 @@ func (d *Daemon) likeness(who principal, name string, roots []string, options *t
 	if options == nil {
 		options = &tooldv1.Options{}
 	}
-	likeness := &session{name: "explain", daemon: d, memory: workspace.NewMemory(), options: options, cursors: map[string]int64{}}
+	likeness := &session{name: "explain", daemon: d, memory: workspace.NewMemory(), state: newState()}
+	likeness.state.options = options
 	if name != "" {
 		s, err := d.openSession(who, name)
 		if err != nil {
@@ -73,9 +74,9 @@ func (d *Daemon) likeness(who principal, name string, roots []string, options *t
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		likeness.name, likeness.meta, likeness.places, likeness.memory, likeness.outputs, likeness.languages = s.name, s.meta, s.places, s.memory, s.outputs, s.languages
-		likeness.env, likeness.dir, likeness.tasks, likeness.remembered, likeness.supply = s.env, s.dir, s.tasks, slices.Clone(s.remembered), s.supply
-		likeness.exports = exports{maps.Clone(s.exports.Set), slices.Clone(s.exports.Unset)}
-		likeness.options = merged(s.options, options)
+		likeness.state.shell.env, likeness.state.shell.dir, likeness.tasks, likeness.state.questions.remembered, likeness.state.toolset.supply = s.state.shell.env, s.state.shell.dir, s.tasks, slices.Clone(s.state.questions.remembered), s.state.toolset.supply
+		likeness.state.shell.exports = exports{maps.Clone(s.state.shell.exports.Set), slices.Clone(s.state.shell.exports.Unset)}
+		likeness.state.options = merged(s.state.options, options)
 		return likeness, nil
 	}
 	if len(roots) == 0 {
@@ -86,7 +87,7 @@ func (d *Daemon) likeness(who principal, name string, roots []string, options *t
 		return nil, err
 	}
 	likeness.tasks = background.NewSet(func(*background.Task) {})
-	likeness.places, likeness.meta, likeness.dir = places, meta{Roots: places.Roots(), Owner: who}, places.Roots()[0]
+	likeness.places, likeness.meta, likeness.state.shell.dir = places, meta{Roots: places.Roots(), Owner: who}, places.Roots()[0]
 	likeness.languages = language.NewSet(likeness.languageHost()) // which starts none for what is only explained
 	return likeness, nil
 }

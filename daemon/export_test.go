@@ -48,5 +48,5 @@ func (d *Daemon) Errands(session string) int {
 	s, _ := d.session(session)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return len(s.errands)
+	return len(s.state.clients.errands)
 }

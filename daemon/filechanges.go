@@ -45,17 +45,17 @@ type fileChange struct {
 func (s *session) reviewWatch() {
 	s.mu.Lock()
 	wanted := false
-	for st := range s.streams {
+	for st := range s.state.clients.streams {
 		wanted = wanted || st.fileChanges
 	}
-	wanted = wanted && !s.stopping
-	before := s.watching
+	wanted = wanted && !s.state.stopping
+	before := s.state.clients.watching
 	switch {
 	case wanted == (before != nil):
 		s.mu.Unlock()
 		return
 	case before != nil:
-		s.watching = nil
+		s.state.clients.watching = nil
 		s.mu.Unlock()
 		before.watch.Close()
 		return
@@ -67,7 +67,7 @@ func (s *session) reviewWatch() {
 		s.notify(nil, pipeline.Noticed{Code: "file_changes_limited", Message: fmt.Sprintf("Changes of files are not told: this system watches no more (%v).", err)})
 		return
 	}
-	w.watch, s.watching = watch, w
+	w.watch, s.state.clients.watching = watch, w
 	s.mu.Unlock()
 	known := s.memory.Paths()
 	s.watchAlso(slices.Values(known))
@@ -77,7 +77,7 @@ func (s *session) reviewWatch() {
 // watchAlso watches files that the session has come to know. mu is not held.
 func (s *session) watchAlso(files iter.Seq[string]) {
 	s.mu.Lock()
-	w := s.watching
+	w := s.state.clients.watching
 	s.mu.Unlock()
 	if w == nil {
 		return
@@ -111,8 +111,8 @@ func (w *fileWatch) touched(files []string) {
 
 // lookIntoChanges tells what has changed, unless calls run. mu is held.
 func (s *session) lookIntoChanges() {
-	w := s.watching
-	if w == nil || s.begun > 0 || len(w.waiting) == 0 || s.stopping {
+	w := s.state.clients.watching
+	if w == nil || s.state.ledger.begun > 0 || len(w.waiting) == 0 || s.state.stopping {
 		return
 	}
 	files := slices.Sorted(maps.Keys(w.waiting))

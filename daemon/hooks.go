@@ -29,7 +29,7 @@ func (s *session) Later(f func(context.Context)) { s.work.Go(func() { f(s.ctx) }
 func (s *session) soon(f func(context.Context)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.stopping {
+	if !s.state.stopping {
 		s.Later(f)
 	}
 }

@@ -110,15 +110,15 @@ func (s *session) due(idle time.Duration, unused bool) (why string, wait time.Du
 	if s.meta.Anonymous {
 		limit = min(limit, houseTick)
 	}
-	left := time.Until(s.deadline)
+	left := time.Until(s.state.clients.deadline)
 	switch {
-	case s.stopping:
+	case s.state.stopping:
 		return "", houseTick
 	case unused && idle >= limit:
 		return fmt.Sprintf("nobody used it for %s", limit), 0
 	case unused:
 		return "", limit - idle
-	case s.deadline.IsZero():
+	case s.state.clients.deadline.IsZero():
 		return "", houseTick
 	case left > 0:
 		return "", left
@@ -149,7 +149,7 @@ func (d *Daemon) exitWhenIdle(idle bool) {
 func (d *Daemon) drainIdle() error {
 	for _, s := range d.open() {
 		s.mu.Lock()
-		turns, tasks := len(s.turns), s.runningTasks()
+		turns, tasks := len(s.state.ledger.turns), s.runningTasks()
 		s.mu.Unlock()
 		if turns+tasks > 0 {
 			return refuse(codes.FailedPrecondition, "busy",
@@ -162,7 +162,7 @@ func (d *Daemon) drainIdle() error {
 
 // remindAt has the session looked at again at that time. mu is held.
 func (s *session) remindAt(deadline time.Time) {
-	s.deadline = deadline
+	s.state.clients.deadline = deadline
 	select {
 	case s.daemon.hurry <- struct{}{}:
 	default:
@@ -173,9 +173,9 @@ func (s *session) remindAt(deadline time.Time) {
 // keeps them, its calls.
 func (s *session) abandoned() {
 	s.mu.Lock()
-	s.deadline = time.Time{}
+	s.state.clients.deadline = time.Time{}
 	s.reviewQuestions()
-	gone := s.main == nil && !s.stopping && !s.keeps()
+	gone := s.state.clients.main == nil && !s.state.stopping && !s.keeps()
 	s.mu.Unlock()
 	if !gone {
 		return

@@ -33,7 +33,7 @@ func (l *live) printed() int64 {
 // published makes a call's output followable.
 func (s *session) published(c *pipeline.Call, out *spool.Output) {
 	s.mu.Lock()
-	if l := s.live[c.Key]; l != nil {
+	if l := s.state.ledger.live[c.Key]; l != nil {
 		l.out = out
 	}
 	s.tell()
@@ -56,7 +56,7 @@ func (s *session) reported(c *pipeline.Call, step tools.Step) { s.stepped(c.Key,
 // stepped does so for a call by its key.
 func (s *session) stepped(key string, step tools.Step) {
 	s.mu.Lock()
-	if l := s.live[key]; l != nil {
+	if l := s.state.ledger.live[key]; l != nil {
 		l.step = step
 		l.steps++
 	}
@@ -73,6 +73,6 @@ func (s *session) poke() {
 
 // tell wakes those who wait for a call to print or to end. mu is held.
 func (s *session) tell() {
-	close(s.news)
-	s.news = make(chan struct{})
+	close(s.state.ledger.news)
+	s.state.ledger.news = make(chan struct{})
 }

@@ -98,7 +98,7 @@ func (l *look) key(id string) (key string, ok bool) {
 	}
 	l.session.mu.Lock()
 	defer l.session.mu.Unlock()
-	key, ok = l.session.byID[id]
+	key, ok = l.session.state.ledger.byID[id]
 	return key, ok
 }
 

@@ -70,7 +70,7 @@ func (s *session) damage() (warnings []string) {
 func (st *stream) sendEnd(key string) error {
 	s := st.session
 	s.mu.Lock()
-	row := s.calls[key]
+	row := s.state.ledger.calls[key]
 	open := row == nil || row.Open
 	s.mu.Unlock()
 	if open { // its records are still to come

@@ -33,8 +33,8 @@ func (s *session) describeOpen() (*tooldv1.GetSessionResponse, error) {
 func (s *session) questionsBeside() (list []*tooldv1.Question) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, key := range slices.Sorted(maps.Keys(s.asked)) {
-		if a := s.asked[key]; a.use == nil && !a.done {
+	for _, key := range slices.Sorted(maps.Keys(s.state.questions.asked)) {
+		if a := s.state.questions.asked[key]; a.use == nil && !a.done {
 			list = append(list, questionOf(&pipeline.Use{}, a.question))
 		}
 	}
@@ -45,12 +45,12 @@ func (s *session) questionsBeside() (list []*tooldv1.Question) {
 func (s *session) openKeys() (keys []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for key, row := range s.calls {
+	for key, row := range s.state.ledger.calls {
 		if row.Open {
 			keys = append(keys, key)
 		}
 	}
-	slices.SortFunc(keys, func(a, b string) int { return s.calls[a].compare(s.calls[b]) })
+	slices.SortFunc(keys, func(a, b string) int { return s.state.ledger.calls[a].compare(s.state.ledger.calls[b]) })
 	return keys
 }
 

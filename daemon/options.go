@@ -31,7 +31,7 @@ func (s *session) setOptions(change *tooldv1.Options) error {
 		return nil
 	}
 	s.mu.Lock()
-	had, wanted := s.options, merged(s.options, change)
+	had, wanted := s.state.options, merged(s.state.options, change)
 	s.mu.Unlock()
 	before := s.daemon.settings.Load(scopeOf(s.meta.Roots, had))
 	now := s.daemon.settings.Load(scopeOf(s.meta.Roots, wanted))
@@ -58,23 +58,23 @@ func (s *session) setOptions(change *tooldv1.Options) error {
 func (s *session) takeOptions(change *tooldv1.Options, before, now *settings.Settings) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	after := merged(s.options, change)
-	if proto.Equal(after, s.options) {
+	after := merged(s.state.options, change)
+	if proto.Equal(after, s.state.options) {
 		return nil
 	}
 	kept, err := proto.Marshal(after)
 	if err != nil {
 		return err
 	}
-	if err := s.account.Hold(quota.Options, optionBytes(after, s.env)); err != nil {
+	if err := s.account.Hold(quota.Options, optionBytes(after, s.state.shell.env)); err != nil {
 		return quotaRefusal(err, "options")
 	}
 	state := journal.Put{Key: keyOptions, Value: kept}
 	mode := modeOf(after, now)
-	changed := mode != modeOf(s.options, before)
-	s.options = after
+	changed := mode != modeOf(s.state.options, before)
+	s.state.options = after
 	if !changed {
-		s.tail = s.log.Keep(journal.Committed, state)
+		s.state.ledger.tail = s.log.Keep(journal.Committed, state)
 		return nil
 	}
 	s.enqueue(entry(nil, pipeline.Changed{Mode: &mode}, state))

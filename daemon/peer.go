@@ -26,9 +26,9 @@ func (s *session) meet(ctx context.Context, client *tooldv1.ClientInfo) {
 			now.UID = noUser
 		}
 	}
-	if s.met && s.peer == now {
+	if s.state.clients.met && s.state.clients.peer == now {
 		return
 	}
-	s.met, s.peer = true, now
+	s.state.clients.met, s.state.clients.peer = true, now
 	s.enqueue(entry(nil, pipeline.Changed{Peer: &now}))
 }

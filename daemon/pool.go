@@ -41,7 +41,7 @@ type pooled struct {
 func (s *session) pool(options *tooldv1.Options) *pool.Pool {
 	st := s.stand()
 	s.mu.Lock()
-	supplied := s.supply
+	supplied := s.state.toolset.supply
 	s.mu.Unlock()
 	if p := s.pooled.Load(); p != nil && p.standing == st && p.options == options && p.supply == supplied {
 		return p.Pool
@@ -53,7 +53,7 @@ func (s *session) pool(options *tooldv1.Options) *pool.Pool {
 		active = supplied.active
 	}
 	s.mu.Lock()
-	env := &tools.Env{Dir: s.dir, Environ: s.environ(st), Languages: s.languages}
+	env := &tools.Env{Dir: s.state.shell.dir, Environ: s.environ(st), Languages: s.languages}
 	s.mu.Unlock()
 	conditions := pool.Conditions{Env: env, Preset: pool.Preset(st.settings.Preset), Removed: func(name string) string {
 		if rule := st.rules.Removes(name); rule != nil {
@@ -90,11 +90,11 @@ func (s *session) resupply(change func(*supply)) {
 // changeSupply does the first half. mu is held.
 func (s *session) changeSupply(change func(*supply)) {
 	next := supply{}
-	if s.supply != nil {
-		next = *s.supply
+	if s.state.toolset.supply != nil {
+		next = *s.state.toolset.supply
 	}
 	change(&next)
-	s.supply = &next
+	s.state.toolset.supply = &next
 }
 
 // toolsChanged is what programs are told of a pool that has become another one.
@@ -112,14 +112,14 @@ func (s *session) reviewPool() {
 	s.announcing.Lock()
 	defer s.announcing.Unlock()
 	s.mu.Lock()
-	options := s.options
+	options := s.state.options
 	s.mu.Unlock()
 	now := s.freshPool(options)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	before := s.announced
-	s.announced = now
-	if before == nil || before.Revision == now.Revision || s.stopping {
+	before := s.state.toolset.announced
+	s.state.toolset.announced = now
+	if before == nil || before.Revision == now.Revision || s.state.stopping {
 		return
 	}
 	is, were := now.Names(), before.Names()
@@ -159,8 +159,8 @@ func without(names, others []string) []string {
 // activate adds deferred tools to those that the session has, and gives those that are new among them. mu is held.
 func (s *session) activate(names []string) (fresh []string) {
 	var before []string
-	if s.supply != nil {
-		before = s.supply.active
+	if s.state.toolset.supply != nil {
+		before = s.state.toolset.supply.active
 	}
 	if fresh = without(names, before); len(fresh) > 0 {
 		s.changeSupply(func(next *supply) { next.active = slices.Concat(before, fresh) })
@@ -173,10 +173,10 @@ func (s *session) activate(names []string) (fresh []string) {
 func (s *session) optionsOf(c *pipeline.Call) *tooldv1.Options {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if t := s.turns[c.Use.Turn]; t != nil {
+	if t := s.state.ledger.turns[c.Use.Turn]; t != nil {
 		return t.options
 	}
-	return s.options
+	return s.state.options
 }
 
 // offered finds the tool of that exact name in the pool that the options leave; nil: there is none.
@@ -248,7 +248,7 @@ func (t *toolServer) ListTools(ctx context.Context, request *tooldv1.ListToolsRe
 		return nil, err
 	}
 	s.mu.Lock()
-	options := s.options
+	options := s.state.options
 	s.mu.Unlock()
 	p := s.freshPool(options)
 	response := &tooldv1.ListToolsResponse{DeferredPrompt: p.Prompt(), Revision: p.Revision}

@@ -47,7 +47,7 @@ type followed struct {
 func (st *stream) followCall(key string) *followed {
 	st.session.mu.Lock()
 	defer st.session.mu.Unlock()
-	l := st.session.live[key]
+	l := st.session.state.ledger.live[key]
 	if l == nil {
 		return nil
 	}
@@ -102,7 +102,7 @@ func (st *stream) sendNewest(key string, f *followed, now time.Time) (due time.D
 func (st *stream) newest(key string, f *followed) (step *tooldv1.Step, steps int, runs bool) {
 	st.session.mu.Lock()
 	defer st.session.mu.Unlock()
-	l := st.session.live[key]
+	l := st.session.state.ledger.live[key]
 	if l == nil {
 		return nil, 0, false
 	}

@@ -39,7 +39,7 @@ func (s *session) Ask(ctx context.Context, c *pipeline.Call, q pipeline.Question
 		return "", fault.Invalidf("too_large", "The form that %s wants to be filled in has %d bytes, but at most %d are shown to anybody. It was not asked.", c.Name, len(q.Form.Schema), shownInput)
 	}
 	s.mu.Lock()
-	a := s.asked[c.Key]
+	a := s.state.questions.asked[c.Key]
 	if a != nil && !a.question.Same(q) {
 		s.withdraw(a, errMoot, "what it asks for has changed")
 		a = nil
@@ -59,7 +59,7 @@ func (s *session) Ask(ctx context.Context, c *pipeline.Call, q pipeline.Question
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.asked, c.Key)
+	delete(s.state.questions.asked, c.Key)
 	return a.input, a.err
 }
 
@@ -67,7 +67,7 @@ func (s *session) Ask(ctx context.Context, c *pipeline.Call, q pipeline.Question
 func (s *session) takeBack(a *asked) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if a.question.Form != nil && s.asked[a.key] == a {
+	if a.question.Form != nil && s.state.questions.asked[a.key] == a {
 		s.withdraw(a, errMoot, "nobody waits for its answer any more")
 	}
 }
@@ -79,7 +79,7 @@ func (s *session) AskAhead(c *pipeline.Call, q pipeline.Question) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.calls[c.Key].Open && s.asked[c.Key] == nil {
+	if s.state.ledger.calls[c.Key].Open && s.state.questions.asked[c.Key] == nil {
 		s.pose(c, q)
 	}
 }
@@ -90,14 +90,14 @@ func (s *session) askAhead(c *pipeline.Call) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	others := false
-	for _, t := range s.turns {
+	for _, t := range s.state.ledger.turns {
 		others = others || len(t.open) > 1 || len(t.open) == 1 && t.number != c.Use.Turn
 	}
 	if !others {
 		return
 	}
-	s.ahead = append(s.ahead, c)
-	if len(s.ahead) > 1 {
+	s.state.questions.ahead = append(s.state.questions.ahead, c)
+	if len(s.state.questions.ahead) > 1 {
 		return
 	}
 	s.work.Go(func() {
@@ -111,12 +111,12 @@ func (s *session) askAhead(c *pipeline.Call) {
 func (s *session) nextAhead() *pipeline.Call {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.ahead = s.ahead[1:]
-	if len(s.ahead) == 0 || s.stopping {
-		s.ahead = nil
+	s.state.questions.ahead = s.state.questions.ahead[1:]
+	if len(s.state.questions.ahead) == 0 || s.state.stopping {
+		s.state.questions.ahead = nil
 		return nil
 	}
-	return s.ahead[0]
+	return s.state.questions.ahead[0]
 }
 
 // pose records the question; nil when nobody can answer. mu is held.
@@ -133,7 +133,7 @@ func (s *session) put(key string, use *pipeline.Use, q pipeline.Question) *asked
 		q.Input, q.Diff = "", "" // they can be large, and the records of the call have them
 	}
 	a := &asked{key: key, use: use, question: q, settled: make(chan struct{})}
-	s.asked[key] = a
+	s.state.questions.asked[key] = a
 	return a
 }
 
@@ -141,14 +141,14 @@ func (s *session) put(key string, use *pipeline.Use, q pipeline.Question) *asked
 func (s *session) Withdraw(c *pipeline.Call, reason string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if a := s.asked[c.Key]; a != nil {
+	if a := s.state.questions.asked[c.Key]; a != nil {
 		s.withdraw(a, errMoot, reason)
 	}
 }
 
 // withdraw takes back a question; err is what its call ends with, if it waits. mu is held.
 func (s *session) withdraw(a *asked, err error, reason string) {
-	delete(s.asked, a.key)
+	delete(s.state.questions.asked, a.key)
 	a.err = err
 	s.settle(a, reason)
 }
@@ -231,7 +231,7 @@ const maxAnswer = 16 << 10
 // openQuestion finds the question that an answer is for; the refusal says why there is none, or why the answer does not fit it.
 // mu is held.
 func (s *session) openQuestion(wire *tooldv1.Answer) (a *asked, refused *refusal) {
-	for _, question := range s.asked {
+	for _, question := range s.state.questions.asked {
 		if question.question.ID == wire.GetQuestionId() && !question.done {
 			a = question
 		}
@@ -251,12 +251,12 @@ func (s *session) openQuestion(wire *tooldv1.Answer) (a *asked, refused *refusal
 
 // answerable says whether somebody can answer, or could a while ago and may come back. mu is held.
 func (s *session) answerable() bool {
-	for stream := range s.streams {
+	for stream := range s.state.clients.streams {
 		if stream.answers && !stream.halfClosed {
 			return true
 		}
 	}
-	return s.main == nil && s.canAsk && s.keeps() && time.Since(s.detached) < s.daemon.limits.DetachedQuestion
+	return s.state.clients.main == nil && s.state.questions.canAsk && s.keeps() && time.Since(s.state.clients.detached) < s.daemon.limits.DetachedQuestion
 }
 
 // reviewQuestions gives up the open questions when nobody can answer them any more. mu is held.
@@ -264,7 +264,7 @@ func (s *session) reviewQuestions() {
 	if s.answerable() {
 		return
 	}
-	for _, a := range s.asked {
+	for _, a := range s.state.questions.asked {
 		if !a.done {
 			s.withdraw(a, s.cannotAsk(a.question), "nobody is left who can answer")
 		}

@@ -52,11 +52,11 @@ func (st *stream) halfClose() {
 	s.intake.Lock()
 	defer s.intake.Unlock()
 	s.mu.Lock()
-	leads := s.main == st
-	open := s.open
+	leads := s.state.clients.main == st
+	open := s.state.ledger.open
 	st.halfClosed = true
 	if leads {
-		s.canAsk = false
+		s.state.questions.canAsk = false
 	}
 	s.reviewQuestions()
 	s.mu.Unlock()
@@ -131,8 +131,8 @@ func (st *stream) present(do func()) {
 	s.intake.Lock() // so that nobody attaches meanwhile
 	defer s.intake.Unlock()
 	s.mu.Lock()
-	_, there := s.streams[st]
-	there = there && (st.companion || s.main == st)
+	_, there := s.state.clients.streams[st]
+	there = there && (st.companion || s.state.clients.main == st)
 	s.mu.Unlock()
 	if there {
 		do()
@@ -156,7 +156,7 @@ func (st *stream) led(message *tooldv1.ExecuteRequest) error {
 	s.intake.Lock()
 	defer s.intake.Unlock()
 	s.mu.Lock()
-	leads := s.main == st && !s.stopping
+	leads := s.state.clients.main == st && !s.state.stopping
 	s.mu.Unlock()
 	switch m := message.GetMessage().(type) {
 	case *tooldv1.ExecuteRequest_ToolUse:
@@ -191,7 +191,7 @@ func (st *stream) use(wire *tooldv1.ToolUse) error {
 // turn. intake is held.
 func (s *session) turnFor(id string) *turn {
 	s.mu.Lock()
-	open := s.open
+	open := s.state.ledger.open
 	s.mu.Unlock()
 	if open != nil && (id == "" || open.id == id) {
 		return open
@@ -199,7 +199,7 @@ func (s *session) turnFor(id string) *turn {
 	s.endTurn(open)
 	t := s.beginTurn(id)
 	s.mu.Lock()
-	s.open = t
+	s.state.ledger.open = t
 	s.mu.Unlock()
 	return t
 }
@@ -230,7 +230,7 @@ func (s *session) cancelled(m *tooldv1.Cancel) (unknown *pipeline.Noticed) {
 	cause := cancelledBy(m.GetReason())
 	id := m.GetToolUseId()
 	s.mu.Lock()
-	key := s.byID[id]
+	key := s.state.ledger.byID[id]
 	t := s.turnNamed(m.GetTurnId())
 	s.mu.Unlock()
 	switch {
@@ -261,14 +261,14 @@ func (s *session) discard(t *turn) {
 	}
 	s.mu.Lock()
 	var freed []journal.Put
-	for key, row := range s.calls {
+	for key, row := range s.state.ledger.calls {
 		if row.Turn == t.number && !row.Free {
 			s.forget(key)
 			freed = append(freed, put(keyCall+key, row))
 		}
 	}
 	s.findable()
-	s.tail = s.log.Keep(journal.Committed, freed...)
+	s.state.ledger.tail = s.log.Keep(journal.Committed, freed...)
 	s.mu.Unlock()
 	s.queue.StopTurn(t.number, &pipeline.Stop{Outcome: pipeline.Discarded, Reason: "its turn was discarded"}, nil)
 	s.endTurn(t)

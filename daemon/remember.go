@@ -126,12 +126,12 @@ func (s *session) addRule(rule remembered) (*journal.Pending, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
-	case slices.Contains(s.remembered, rule):
+	case slices.Contains(s.state.questions.remembered, rule):
 		return nil, nil
-	case len(s.remembered) >= maxSessionRules:
-		return nil, fmt.Errorf("the session remembers %d rules already", len(s.remembered))
+	case len(s.state.questions.remembered) >= maxSessionRules:
+		return nil, fmt.Errorf("the session remembers %d rules already", len(s.state.questions.remembered))
 	}
-	s.remembered = append(s.remembered, rule)
-	s.tail = s.log.Keep(journal.Committed, put(keyRules, s.remembered))
-	return s.tail, nil
+	s.state.questions.remembered = append(s.state.questions.remembered, rule)
+	s.state.ledger.tail = s.log.Keep(journal.Committed, put(keyRules, s.state.questions.remembered))
+	return s.state.ledger.tail, nil
 }

@@ -211,13 +211,13 @@ func (d *Daemon) restoreSession(info journal.Info) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.created, s.calls = info.Created, rows
+	s.created, s.state.ledger.calls = info.Created, rows
 	for _, key := range w.inOrder() {
 		s.remember(key, rows[key])
-		s.lastTurn = max(s.lastTurn, rows[key].Turn)
+		s.state.ledger.lastTurn = max(s.state.ledger.lastTurn, rows[key].Turn)
 	}
 	err = s.recall(state)
-	s.account.Restore(quota.Options, optionBytes(s.options, nil))
+	s.account.Restore(quota.Options, optionBytes(s.state.options, nil))
 	if err == nil {
 		err = s.completeCheckpoints(state)
 	}
@@ -238,18 +238,18 @@ func (s *session) recall(state map[string][]byte) error {
 		}
 	}
 	var lastTurn uint64
-	read(keyDir, &s.dir)
-	read(keyExports, &s.exports)
-	read(keyTodos, &s.todos)
-	read(keyRules, &s.remembered)
-	read(keyAcked, &s.acked)
+	read(keyDir, &s.state.shell.dir)
+	read(keyExports, &s.state.shell.exports)
+	read(keyTodos, &s.state.shell.todos)
+	read(keyRules, &s.state.questions.remembered)
+	read(keyAcked, &s.state.ledger.acked)
 	var active []string
 	if read(keyActive, &active); len(active) > 0 {
-		s.supply = &supply{active: active}
+		s.state.toolset.supply = &supply{active: active}
 	}
 	read(keyTurn, &lastTurn)
-	s.lastTurn = max(s.lastTurn, lastTurn)
-	if err := proto.Unmarshal(state[keyOptions], s.options); err != nil {
+	s.state.ledger.lastTurn = max(s.state.ledger.lastTurn, lastTurn)
+	if err := proto.Unmarshal(state[keyOptions], s.state.options); err != nil {
 		wrong = append(wrong, fmt.Errorf("state %s: %w", keyOptions, err))
 	}
 	seen := map[string]workspace.State{}
@@ -257,7 +257,7 @@ func (s *session) recall(state map[string][]byte) error {
 		if task, ok := strings.CutPrefix(key, keyCursor); ok {
 			var offset int64
 			read(key, &offset)
-			s.cursors[task] = offset
+			s.state.shell.cursors[task] = offset
 		}
 		if real, ok := strings.CutPrefix(key, keySeen); ok {
 			var known workspace.State

@@ -261,7 +261,7 @@ func (h *holding) acknowledged() uint64 {
 		return 0
 	}
 	h.session.mu.Lock()
-	acked := h.session.acked
+	acked := h.session.state.ledger.acked
 	h.session.mu.Unlock()
 	return min(h.unneeded(), acked)
 }
@@ -290,11 +290,11 @@ func (st *stream) acknowledge(seq uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	seq = min(seq, s.log.Last())
-	if s.main != st || seq <= s.acked {
+	if s.state.clients.main != st || seq <= s.state.ledger.acked {
 		return
 	}
-	s.acked = seq
-	s.tail = s.log.Keep(journal.Committed, put(keyAcked, seq))
+	s.state.ledger.acked = seq
+	s.state.ledger.tail = s.log.Keep(journal.Committed, put(keyAcked, seq))
 }
 
 // forgetOutputs removes the outputs of calls whose records have been dropped. The calls themselves stay known: one that
@@ -302,7 +302,7 @@ func (st *stream) acknowledge(seq uint64) {
 func (s *session) forgetOutputs() error {
 	s.mu.Lock()
 	var ended []string
-	for key, row := range s.calls {
+	for key, row := range s.state.ledger.calls {
 		if !row.Open && !row.dropped {
 			ended = append(ended, key)
 		}
@@ -320,7 +320,7 @@ func (s *session) forgetOutputs() error {
 			wrong = append(wrong, os.Remove(file))
 		}
 		s.mu.Lock()
-		if row := s.calls[key]; row != nil {
+		if row := s.state.ledger.calls[key]; row != nil {
 			row.dropped = true
 		}
 		s.mu.Unlock()

@@ -53,9 +53,9 @@ const rememberedOrigin = "an answer in this session"
 // whatever comes next. mu is not held.
 func (s *session) stand() *standing {
 	s.mu.Lock()
-	scope := scopeOf(s.meta.Roots, s.options)
-	kept := slices.Clone(s.remembered)
-	caching := cacheVariables(s.env)
+	scope := scopeOf(s.meta.Roots, s.state.options)
+	kept := slices.Clone(s.state.questions.remembered)
+	caching := cacheVariables(s.state.shell.env)
 	s.mu.Unlock()
 	now := s.daemon.settings.Load(scope)
 	if st := s.standing.Load(); st != nil && st.whole && st.settings == now && st.remembered == len(kept) &&
@@ -107,7 +107,7 @@ func (s *session) tellSettings(before, now *standing) {
 	})
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if mode := modeOf(s.options, now.settings); mode != modeOf(s.options, before.settings) {
+	if mode := modeOf(s.state.options, now.settings); mode != modeOf(s.state.options, before.settings) {
 		s.enqueue(entry(nil, pipeline.Changed{Mode: &mode}))
 	}
 	s.rejudge(now)
@@ -241,17 +241,17 @@ func (s *session) Rights(*pipeline.Call) pipeline.Rights {
 
 // rights puts a standing and the session's mode together. mu is held.
 func (s *session) rights(st *standing) pipeline.Rights {
-	mode := modeOf(s.options, st.settings)
+	mode := modeOf(s.state.options, st.settings)
 	patterns, managed := st.settings.Patterns()
 	return pipeline.Rights{
-		UserFile: s.daemon.userFile, Modes: modesOpen(s.options, st.settings, s.daemon.userFile),
+		UserFile: s.daemon.userFile, Modes: modesOpen(s.state.options, st.settings, s.daemon.userFile),
 		Policy: permission.Policy{Rules: st.rules, Mode: mode, Escape: st.escape}, Confining: st.confining, Anchors: st.anchors, Places: st.places, Memory: s.memory, Hooks: st.hooks,
 		Runner: hook.Runner{
-			Processes: s.daemon.runner, ProjectDir: s.meta.Roots[0], Dir: st.places.Disk(s.dir), Environ: listed(s.outset(st)), // no call steers what judges it
+			Processes: s.daemon.runner, ProjectDir: s.meta.Roots[0], Dir: st.places.Disk(s.state.shell.dir), Environ: listed(s.outset(st)), // no call steers what judges it
 			AllowedURLs: st.settings.AllowedHTTPHookURLs,
 			Filter:      st.settings.Sandbox.Filter(), Patterns: patterns, ManagedPatterns: managed, Plain: st.settings.HooksToldAll,
 		},
-		Common: hook.Input{Session: s.name, Dir: s.dir, Mode: mode.String()},
+		Common: hook.Input{Session: s.name, Dir: s.state.shell.dir, Mode: mode.String()},
 	}
 }
 
@@ -259,7 +259,7 @@ func (s *session) rights(st *standing) pipeline.Rights {
 // what holds when their turn has come. mu is held.
 func (s *session) rejudge(st *standing) {
 	policy := s.rights(st).Policy
-	for _, a := range s.asked {
+	for _, a := range s.state.questions.asked {
 		if a.done || a.question.Form != nil {
 			continue
 		}

@@ -54,8 +54,8 @@ type serverNamed struct {
 // serve has the MCP servers run that settings name, and no others. It returns at once.
 func (s *session) serve() {
 	s.mu.Lock()
-	first := !s.serving && !s.stopping
-	s.serving = s.serving || first
+	first := !s.state.toolset.serving && !s.state.stopping
+	s.state.toolset.serving = s.state.toolset.serving || first
 	s.mu.Unlock()
 	if first {
 		s.employ()
@@ -68,7 +68,7 @@ func (s *session) employ() {
 	defer s.employing.Unlock()
 	st := s.stand()
 	s.mu.Lock()
-	serving := s.serving && !s.stopping
+	serving := s.state.toolset.serving && !s.state.stopping
 	s.mu.Unlock()
 	if !serving {
 		return

@@ -19,13 +19,11 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"github.com/toold/toold/daemon/journal"
-	"github.com/toold/toold/daemon/pool"
 	"github.com/toold/toold/daemon/quota"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 	"github.com/toold/toold/scheduler"
 	"github.com/toold/toold/scheduler/hook"
 	"github.com/toold/toold/scheduler/pipeline"
-	"github.com/toold/toold/tools"
 	"github.com/toold/toold/tools/background"
 	"github.com/toold/toold/tools/language"
 	"github.com/toold/toold/tools/mcp"
@@ -116,51 +114,8 @@ type session struct {
 		noted      []ending   // whose result is still to be recorded
 	}
 
-	mu         sync.Mutex       // guards everything below; never held while the queue is called
-	tail       *journal.Pending // the newest entries; nil before the first
-	options    *tooldv1.Options
-	env        map[string]string // the client's; not kept
-	client     *tooldv1.ClientInfo
-	peer       pipeline.Peer // who used the session last, as recorded
-	met        bool          // somebody did, since the daemon began
-	dir        string
-	exports    exports
-	given      map[string][]string // the environment of the calls that have begun, by key
-	remembered []remembered
-	todos      []tools.Todo
-	said       map[string]bool // what is said once, by calls
-	cursors    map[string]int64
-	turns      map[uint64]*turn // those whose end is not recorded
-	open       *turn            // the main stream's, that still takes tool uses
-	lastTurn   uint64
-	calls      map[string]*callRow  // every call that is kept, by key
-	uses       map[useKey]string    // key by the client's names
-	byID       map[string]string    // newest key by the client's id alone
-	live       map[string]*live     // calls whose act has begun
-	news       chan struct{}        // closed, and made anew, when a call prints its first or ends
-	openSize   int                  // bytes of input in open calls
-	begun      int                  // calls whose turn has come and that have not ended
-	deferred   []change             // of concurrent calls, until none of them runs any more
-	asked      map[string]*asked    // by call
-	errands    map[*errand]struct{} // that are not answered
-	offers     map[string][]*offer  // tools that clients run, by name, the newest last
-	editors    map[string]*stream   // who has a buffer, by its file's real path
-	supply     *supply              // nil: nothing comes and goes
-	announced  *pool.Pool           // what clients were told of its tools last; nil: nothing yet
-	ahead      []*pipeline.Call     // that are still to ask ahead; the first is at it
-	streams    map[*stream]struct{}
-	main       *stream
-	owner      owner           // of the last main stream
-	detached   time.Time       // since when no main stream is attached
-	canAsk     bool            // the last main stream could answer
-	deadline   time.Time       // when to see to what a client left behind; zero: nothing was left
-	stopping   bool            // takes nothing more
-	serving    bool            // MCP servers are started
-	proposed   map[string]bool // servers that somebody was asked about, or told of
-	used       time.Time       // when somebody last used it
-	watching   *fileWatch      // nil: no client wants to know
-	kept       time.Time       // of the newest checkpoint
-	acked      uint64          // the client has stored the records up to this number
+	mu    sync.Mutex // guards state; never held while the queue is called
+	state state
 
 	gone chan struct{} // closed when the session has stopped
 }
@@ -264,8 +219,8 @@ func (d *Daemon) begin(who principal, name string, places *workspace.Workspace, 
 	if err != nil {
 		return nil, errors.Join(err, d.journal.Remove(name))
 	}
-	s.dir = s.meta.Roots[0]
-	if _, err := log.Append(entry(nil, pipeline.Changed{Dir: s.dir}, put(keyMeta, s.meta), put(keyDir, s.dir))); err != nil {
+	s.state.shell.dir = s.meta.Roots[0]
+	if _, err := log.Append(entry(nil, pipeline.Changed{Dir: s.state.shell.dir}, put(keyMeta, s.meta), put(keyDir, s.state.shell.dir))); err != nil {
 		s.account.Close()
 		return nil, errors.Join(journalRefusal(err), d.journal.Remove(name))
 	}
@@ -289,10 +244,7 @@ func (d *Daemon) assemble(name string, about meta, log *journal.Log, places *wor
 	}
 	s := &session{
 		name: name, daemon: d, created: time.Now(), meta: about, log: log, places: places, memory: workspace.NewMemory(), outputs: outputs,
-		options: &tooldv1.Options{}, cursors: map[string]int64{}, given: map[string][]string{}, turns: map[uint64]*turn{}, calls: map[string]*callRow{},
-		uses: map[useKey]string{}, byID: map[string]string{}, live: map[string]*live{}, asked: map[string]*asked{},
-		errands: map[*errand]struct{}{}, offers: map[string][]*offer{}, editors: map[string]*stream{}, proposed: map[string]bool{},
-		streams: map[*stream]struct{}{}, news: make(chan struct{}), gone: make(chan struct{}), detached: time.Now(), used: time.Now(),
+		state: newState(), gone: make(chan struct{}),
 	}
 	s.ctx, s.cancel = context.WithCancelCause(context.Background())
 	s.account = d.ledger.Open(string(about.owner()))
@@ -341,5 +293,5 @@ func openPlaces(roots []string, locks *workspace.Locks) (*workspace.Workspace, e
 func (s *session) attached() []*stream {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.Collect(maps.Keys(s.streams))
+	return slices.Collect(maps.Keys(s.state.clients.streams))
 }

@@ -17,7 +17,7 @@ import (
 func (s *session) idleSince() (since time.Time, unused bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.used, len(s.streams) == 0 && len(s.turns) == 0 && len(s.asked) == 0 && s.runningTasks() == 0
+	return s.state.used, len(s.state.clients.streams) == 0 && len(s.state.ledger.turns) == 0 && len(s.state.questions.asked) == 0 && s.runningTasks() == 0
 }
 
 // close ends the session for good and seals its log. It returns when every call has its result.
@@ -35,7 +35,7 @@ func (s *session) close(why string) {
 	s.daemon.mu.Unlock()
 	s.account.Close()
 	s.mu.Lock()
-	scope := scopeOf(s.meta.Roots, s.options)
+	scope := scopeOf(s.meta.Roots, s.state.options)
 	s.mu.Unlock()
 	s.daemon.settings.Forget(scope)
 	s.daemon.shelf.Release(s.name)
@@ -51,8 +51,8 @@ func (s *session) close(why string) {
 func (s *session) finish(cause error) bool {
 	s.intake.Lock()
 	s.mu.Lock()
-	before := s.stopping
-	s.stopping = true
+	before := s.state.stopping
+	s.state.stopping = true
 	s.mu.Unlock()
 	s.intake.Unlock()
 	if before {

@@ -68,14 +68,14 @@ func (s *session) describe() *tooldv1.Session {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	wire := &tooldv1.Session{
-		SessionId: s.name, Roots: cleanAll(s.meta.Roots), WorkingDirectory: clean(s.dir), Created: timestamppb.New(s.created),
-		FirstKeptSeq: s.log.First(), LastSeq: s.log.Last(), Attached: s.main != nil, Client: s.client,
-		Options: s.options, Closed: s.stopping, Anonymous: s.meta.Anonymous, Todos: todosOf(s.todos),
+		SessionId: s.name, Roots: cleanAll(s.meta.Roots), WorkingDirectory: clean(s.state.shell.dir), Created: timestamppb.New(s.created),
+		FirstKeptSeq: s.log.First(), LastSeq: s.log.Last(), Attached: s.state.clients.main != nil, Client: s.state.clients.info,
+		Options: s.state.options, Closed: s.state.stopping, Anonymous: s.meta.Anonymous, Todos: todosOf(s.state.shell.todos),
 	}
-	for _, t := range s.turns {
+	for _, t := range s.state.ledger.turns {
 		wire.OpenCalls += uint32(len(t.open))
 	}
-	for _, a := range s.asked {
+	for _, a := range s.state.questions.asked {
 		if !a.done {
 			wire.OpenQuestions++
 		}
@@ -139,8 +139,8 @@ func (x *sessionServer) CancelCall(ctx context.Context, request *tooldv1.CancelC
 		return nil, err
 	}
 	s.mu.Lock()
-	key := s.byID[request.GetToolUseId()]
-	row := s.calls[key]
+	key := s.state.ledger.byID[request.GetToolUseId()]
+	row := s.state.ledger.calls[key]
 	open := row != nil && row.Open || s.taskOf(key) != nil
 	s.mu.Unlock()
 	if row == nil {
@@ -225,9 +225,9 @@ func (d *Daemon) openSession(who principal, name string) (*session, error) {
 func (s *session) openCalls() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	keys := slices.Collect(maps.Keys(s.live))
-	for key, a := range s.asked {
-		if !a.done && s.live[key] == nil {
+	keys := slices.Collect(maps.Keys(s.state.ledger.live))
+	for key, a := range s.state.questions.asked {
+		if !a.done && s.state.ledger.live[key] == nil {
 			keys = append(keys, key)
 		}
 	}
@@ -238,10 +238,10 @@ func (s *session) openCalls() []string {
 func (s *session) watch(st *stream) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	st.bytes = s.options.GetOutputFormat() == tooldv1.OutputFormat_OUTPUT_FORMAT_BYTES
-	s.streams[st] = struct{}{}
-	s.used = time.Now()
-	if s.stopping {
+	st.bytes = s.state.options.GetOutputFormat() == tooldv1.OutputFormat_OUTPUT_FORMAT_BYTES
+	s.state.clients.streams[st] = struct{}{}
+	s.state.used = time.Now()
+	if s.state.stopping {
 		st.leave(st.closing, refuse(codes.Aborted, "session_closed", "The session was closed."))
 	}
 }

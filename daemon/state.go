@@ -1,185 +1,102 @@
 package daemon
 
-// What calls see of their session and what they leave behind in it: working directory, environment, todo list, cursors.
-// Knows nothing of records' ways.
+// What changes about a session, in parts that each have one subject. It does not know how it is guarded.
 
 import (
-	"maps"
-	"os"
-	"slices"
-	"strings"
+	"time"
 
 	"github.com/toold/toold/daemon/journal"
-	"github.com/toold/toold/scheduler/hook"
+	"github.com/toold/toold/daemon/pool"
+	tooldv1 "github.com/toold/toold/gen/toold/v1"
 	"github.com/toold/toold/scheduler/pipeline"
 	"github.com/toold/toold/tools"
-	"github.com/toold/toold/tools/sandbox"
-	"github.com/toold/toold/tools/spool"
 )
 
-// change is what a concurrent call leaves behind in the session, until its batch has ended.
-type change struct {
-	use     *pipeline.Use
-	changes tools.Changes
-	given   []string // the environment that the call was given
+// A state is everything about a session that changes.
+type state struct {
+	ledger    ledger
+	questions questions
+	clients   clients
+	toolset   toolset
+	shell     shell
+
+	options  *tooldv1.Options
+	used     time.Time // when somebody last used the session
+	stopping bool      // takes nothing more
 }
 
-// Peek gives the session's state as it is now, for one call.
-func (s *session) Peek(c *pipeline.Call) *tools.Env {
-	st := s.stand()
-	env := s.peek(c, st)
-	env.Dir, env.Gone = tools.WorkingDir(env.Dir, s.meta.Roots, st.places.Disk)
-	return env
+// A ledger is the session's calls and turns, and which of its records are still needed.
+type ledger struct {
+	tail     *journal.Pending // the newest entries; nil before the first
+	turns    map[uint64]*turn // those whose end is not recorded
+	open     *turn            // the main stream's, that still takes tool uses
+	lastTurn uint64
+	calls    map[string]*callRow // every call that is kept, by key
+	uses     map[useKey]string   // key by the client's names
+	byID     map[string]string   // newest key by the client's id alone
+	live     map[string]*live    // calls whose act has begun
+	news     chan struct{}       // closed, and made anew, when a call prints its first or ends
+	openSize int                 // bytes of input in open calls
+	begun    int                 // calls whose turn has come and that have not ended
+	deferred []change            // of concurrent calls, until none of them runs any more
+	kept     time.Time           // when the newest checkpoint was made
+	acked    uint64              // the client has stored the records up to this number
 }
 
-func (s *session) peek(c *pipeline.Call, st *standing) *tools.Env {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	spec := c.Tool.Spec()
-	env := &tools.Env{
-		CallID: outputName(s.name, c.Key), Dir: s.dir, Environ: s.environ(st), Cursors: maps.Clone(s.cursors),
-		Tasks: s.tasks, MaxChars: spec.MaxResultChars, Languages: s.languages, Principal: string(s.meta.owner()),
-	}
-	env.Reach = tools.Reach{Allowed: st.confining.Network.Allowed, Denied: st.confining.Network.Denied}
-	if env.MaxChars == 0 {
-		env.MaxChars = pipeline.DefaultMaxChars
-	}
-	if t := s.turns[c.Use.Turn]; t != nil {
-		env.OnTimeout = onTimeoutOf(t.options)
-	}
-	if s.outputs != nil { // a likeness, for Explain, may have none
-		env.Spool = s.outputs.Limited(st.settings.Limits.OutputBytes)
-	}
-	env.Deferred = func() []tools.Spec { return s.pool(s.optionsOf(c)).Deferrable() }
-	env.Output = func(out *spool.Output) { s.published(c, out) }
-	env.Report = func(step tools.Step) { s.reported(c, step) }
-	env.First = s.first
-	return env
+// questions are what somebody was asked, or is to be, and what answers have left behind.
+type questions struct {
+	asked      map[string]*asked // by call
+	ahead      []*pipeline.Call  // that are still to ask ahead; the first is at it
+	remembered []remembered
+	proposed   map[string]bool // servers that somebody was asked about, or told of
+	canAsk     bool            // the last main stream could answer
 }
 
-// first reports whether something is said for the first time since the session was made or restored.
-func (s *session) first(what string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	said := s.said[what]
-	if s.said == nil {
-		s.said = map[string]bool{}
-	}
-	s.said[what] = true
-	return !said
+// clients are the streams, and what the clients behind them have, want and left.
+type clients struct {
+	streams  map[*stream]struct{}
+	main     *stream
+	owner    owner     // of the last main stream
+	detached time.Time // since when no main stream is attached
+	deadline time.Time // when to see to what a client left behind; zero: nothing was left
+	info     *tooldv1.ClientInfo
+	peer     pipeline.Peer        // who used the session last, as recorded
+	met      bool                 // somebody did, since the daemon began
+	errands  map[*errand]struct{} // that are not answered
+	editors  map[string]*stream   // who has a buffer, by its file's real path
+	watching *fileWatch           // nil: no client wants to know
 }
 
-// outputName is what the output of a call is called, and its processes are marked with.
-func outputName(session, key string) string { return session + "." + key }
-
-// outset is the client's environment with what settings say. mu is held.
-func (s *session) outset(st *standing) map[string]string {
-	env := maps.Clone(s.env)
-	if len(env) == 0 {
-		env = daemonEnviron()
-	}
-	for _, v := range st.settings.Env {
-		env[v.Name] = v.Value
-	}
-	return env
+// A toolset is what is known of tools that are not built in.
+type toolset struct {
+	offers    map[string][]*offer // tools that clients run, by name, the newest last
+	supply    *supply             // nil: nothing comes and goes
+	announced *pool.Pool          // what clients were told of its tools last; nil: nothing yet
+	serving   bool                // MCP servers are started
 }
 
-// environ is the same with what calls have exported. mu is held.
-func (s *session) environ(st *standing) []string {
-	env := s.outset(st)
-	for _, name := range s.exports.Unset {
-		delete(env, name)
-	}
-	maps.Copy(env, s.exports.Set)
-	return listed(env)
+// A shell is what calls see of their session: as in a terminal, one leaves it to the next.
+type shell struct {
+	dir     string
+	env     map[string]string // the client's; not kept
+	exports exports
+	given   map[string][]string // the environment of the calls that have begun, by key
+	todos   []tools.Todo
+	said    map[string]bool // what is said once, by calls
+	cursors map[string]int64
 }
 
-// listed gives an environment as NAME=value, by name.
-func listed(env map[string]string) (list []string) {
-	for _, name := range slices.Sorted(maps.Keys(env)) {
-		list = append(list, name+"="+env[name])
+func newState() state {
+	now := time.Now()
+	return state{
+		options: &tooldv1.Options{}, used: now,
+		ledger: ledger{
+			turns: map[uint64]*turn{}, calls: map[string]*callRow{}, uses: map[useKey]string{}, byID: map[string]string{},
+			live: map[string]*live{}, news: make(chan struct{}),
+		},
+		questions: questions{asked: map[string]*asked{}, proposed: map[string]bool{}},
+		clients:   clients{streams: map[*stream]struct{}{}, errands: map[*errand]struct{}{}, editors: map[string]*stream{}, detached: now},
+		toolset:   toolset{offers: map[string][]*offer{}},
+		shell:     shell{given: map[string][]string{}, cursors: map[string]int64{}, said: map[string]bool{}},
 	}
-	return list
-}
-
-// daemonEnviron is what calls get of the daemon's own environment when the client has sent none.
-func daemonEnviron() map[string]string {
-	env := map[string]string{}
-	for _, pair := range os.Environ() {
-		name, value, _ := strings.Cut(pair, "=")
-		if slices.Contains([]string{"PATH", "HOME", "USER", "SHELL", "LANG", "TMPDIR"}, name) || strings.HasPrefix(name, "LC_") {
-			env[name] = value
-		}
-	}
-	return env
-}
-
-// apply puts what calls leave behind into the session's state, and gives the record that tells it, if there is
-// anything to tell. mu is held.
-func (s *session) apply(changes []change) []journal.Entry {
-	event := pipeline.Changed{}
-	var state []journal.Put
-	for _, c := range changes {
-		if dir := c.changes.Dir; dir != "" && dir != s.dir {
-			s.tellHooks(hook.Input{Event: hook.CwdChanged, OldDir: s.dir, NewDir: dir}, "")
-			s.dir, event.Dir = dir, dir
-			state = append(state, put(keyDir, dir))
-		}
-		if c.changes.Exports != nil {
-			set, unset := s.export(c.given, c.changes.Exports)
-			event.Exported, event.Unexported = append(event.Exported, set...), append(event.Unexported, unset...)
-			if len(set)+len(unset) > 0 {
-				state = append(state, put(keyExports, s.exports))
-			}
-		}
-		if c.changes.Todos != nil {
-			s.todos, event.Todos, event.TodosReplaced = c.changes.Todos, c.changes.Todos, true
-			state = append(state, put(keyTodos, s.todos))
-		}
-		if cursor := c.changes.Cursor; cursor != nil {
-			s.cursors[cursor.Task] = cursor.Offset
-			state = append(state, put(keyCursor+cursor.Task, cursor.Offset))
-		}
-		if fresh := s.activate(c.changes.Activated); len(fresh) > 0 {
-			event.Activated = append(event.Activated, fresh...)
-			state = append(state, put(keyActive, s.supply.active))
-		}
-	}
-	if len(state) == 0 {
-		return nil
-	}
-	return []journal.Entry{entry(nil, event, state...)}
-}
-
-// export takes over what a call has changed in the exported environment that it was given, and names that. mu is held.
-func (s *session) export(given []string, after map[string]string) (set, unset []string) {
-	filter := sandbox.Filter{}
-	if st := s.standing.Load(); st != nil {
-		filter = st.confining.Filter
-	}
-	before := map[string]string{}
-	for _, pair := range given {
-		name, value, _ := strings.Cut(pair, "=")
-		before[name] = value
-	}
-	for name, value := range after {
-		if old, had := before[name]; !had || old != value {
-			if s.exports.Set == nil {
-				s.exports.Set = map[string]string{}
-			}
-			s.exports.Set[name] = value
-			s.exports.Unset = slices.DeleteFunc(s.exports.Unset, func(n string) bool { return n == name })
-			set = append(set, name)
-		}
-	}
-	for name := range before {
-		if _, has := after[name]; !has && !filter.Withheld(name) { // a command never saw what was withheld from it
-			delete(s.exports.Set, name)
-			s.exports.Unset = append(s.exports.Unset, name)
-			unset = append(unset, name)
-		}
-	}
-	slices.Sort(set)
-	slices.Sort(unset)
-	return set, unset
 }

@@ -185,8 +185,8 @@ func (st *stream) finishing() (finishing bool, why error) {
 	}
 	s := st.session
 	s.mu.Lock()
-	finishing = st.halfClosed && len(s.turns) == 0 && len(st.again) == 0
-	tail := s.tail
+	finishing = st.halfClosed && len(s.state.ledger.turns) == 0 && len(st.again) == 0
+	tail := s.state.ledger.tail
 	s.mu.Unlock()
 	if finishing && tail != nil {
 		_, _ = tail.Wait() // what could not be recorded will not be sent

@@ -59,11 +59,11 @@ func (s *session) taskEnded(task *background.Task) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.used = time.Now()
+	s.state.used = time.Now()
 	notice := pipeline.Noticed{
 		Code: "task_ended", Message: fmt.Sprintf("The background task %s (%s) has ended%s.", task.ID, task.Command, how), Details: end,
 	}
-	if row := s.calls[s.keyOf(task)]; row != nil {
+	if row := s.state.ledger.calls[s.keyOf(task)]; row != nil {
 		notice.CallID = row.ID
 	}
 	s.enqueue(entry(nil, notice, journal.Put{Key: keyTask + task.ID}))
@@ -82,7 +82,7 @@ func (s *session) describeTasks() (described []*tooldv1.BackgroundTask) {
 		wire := &tooldv1.BackgroundTask{
 			TaskId: task.ID, Command: shortened(task.Command, shownInput), Age: durationpb.New(time.Since(task.Started)), OutputPath: clean(task.Output.Path()),
 		}
-		if row := s.calls[s.keyOf(task)]; row != nil {
+		if row := s.state.ledger.calls[s.keyOf(task)]; row != nil {
 			wire.ToolUseId = row.ID
 		}
 		described = append(described, wire)

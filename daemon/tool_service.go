@@ -35,7 +35,7 @@ func (t *toolServer) RunTool(request *tooldv1.RunToolRequest, g tooldv1.ToolServ
 	s.mu.Lock()
 	s.meet(g.Context(), nil)
 	if s.meta.Anonymous {
-		s.owner = ownerOf(g.Context())
+		s.state.clients.owner = ownerOf(g.Context())
 	}
 	s.mu.Unlock()
 	st, err := s.runOne(request, func(event *tooldv1.ExecuteResponse) error {
@@ -60,7 +60,7 @@ func (s *session) runAlone(r request, main bool, send func(*tooldv1.ExecuteRespo
 	s.intake.Lock()
 	defer s.intake.Unlock()
 	s.mu.Lock()
-	stopping := s.stopping
+	stopping := s.state.stopping
 	s.mu.Unlock()
 	if stopping {
 		return nil, s.closed()
@@ -89,7 +89,7 @@ func (s *session) runAlone(r request, main bool, send func(*tooldv1.ExecuteRespo
 	s.watch(st)
 	if main {
 		s.mu.Lock()
-		s.main = st
+		s.state.clients.main = st
 		s.mu.Unlock()
 	}
 	return st, nil
@@ -209,12 +209,12 @@ func (s *session) following(key string) (out *spool.Output, changed <-chan struc
 	if out := s.taskOutput(key); out != nil {
 		return out, out.Changed(), !out.Ended()
 	}
-	l := s.live[key]
+	l := s.state.ledger.live[key]
 	if l != nil && l.out != nil {
 		return l.out, l.out.Changed(), true
 	}
-	row := s.calls[key]
-	return nil, s.news, row != nil && row.Open
+	row := s.state.ledger.calls[key]
+	return nil, s.state.ledger.news, row != nil && row.Open
 }
 
 // GetCall gives a call's records.

@@ -54,15 +54,15 @@ func turnKey(number uint64) string { return fmt.Sprintf("%s%d", keyOpenTurn, num
 // beginTurn opens a turn. The session's intake is held.
 func (s *session) beginTurn(id string) *turn {
 	s.mu.Lock()
-	s.lastTurn++
+	s.state.ledger.lastTurn++
 	t := &turn{
-		number: s.lastTurn, id: id, options: s.options, begun: time.Now(), numbering: map[string]scheduler.Numbering{},
+		number: s.state.ledger.lastTurn, id: id, options: s.state.options, begun: time.Now(), numbering: map[string]scheduler.Numbering{},
 		open: map[string]string{}, outcomes: map[pipeline.Outcome]int{}, told: map[int]hook.Call{},
 	}
 	if t.options.GetOrderedResults() {
 		t.ordered = &ordered{waiting: map[int]journal.Entry{}}
 	}
-	s.turns[t.number] = t
+	s.state.ledger.turns[t.number] = t
 	s.mu.Unlock()
 	s.queue.SetFeed(feedOf(t.options))
 	s.queue.SetConcurrency(concurrencyOf(t.options))
@@ -76,9 +76,9 @@ func (s *session) forgetTurn(t *turn) {
 	}
 	s.mu.Lock()
 	t.ended, t.over = true, true
-	delete(s.turns, t.number)
-	if s.open == t {
-		s.open = nil
+	delete(s.state.ledger.turns, t.number)
+	if s.state.ledger.open == t {
+		s.state.ledger.open = nil
 	}
 	s.mu.Unlock()
 	s.queue.EndTurn(t.number)
@@ -91,8 +91,8 @@ func (s *session) endTurn(t *turn) {
 	}
 	s.mu.Lock()
 	t.ended = true
-	if s.open == t {
-		s.open = nil
+	if s.state.ledger.open == t {
+		s.state.ledger.open = nil
 	}
 	s.finishTurn(t)
 	s.mu.Unlock()
@@ -112,7 +112,7 @@ func (s *session) endTurns() {
 
 // openTurns gives the turns that have not ended, oldest first. mu is held.
 func (s *session) openTurns() []*turn {
-	return slices.SortedFunc(maps.Values(s.turns), func(a, b *turn) int { return cmp.Compare(a.number, b.number) })
+	return slices.SortedFunc(maps.Values(s.state.ledger.turns), func(a, b *turn) int { return cmp.Compare(a.number, b.number) })
 }
 
 // finishTurn records the end of a turn that is over, and takes it out of the session when that is done. mu is held.
@@ -139,17 +139,17 @@ func (s *session) recordEnd(t *turn) {
 		Calls: t.calls, Batches: t.batches, Outcomes: t.outcomes, Wall: time.Since(t.begun), Work: t.work,
 	})
 	wire.Turn, wire.TurnId = t.number, t.id
-	entry := wireEntry(nil, wire, put(keyTurn, s.lastTurn), journal.Put{Key: turnKey(t.number)})
+	entry := wireEntry(nil, wire, put(keyTurn, s.state.ledger.lastTurn), journal.Put{Key: turnKey(t.number)})
 	write := func() *journal.Pending { return s.log.Enqueue(entry) }
-	s.tail = write()
-	pending := s.tail
+	s.state.ledger.tail = write()
+	pending := s.state.ledger.tail
 	s.work.Go(func() {
 		if !s.keep(pending, write) {
 			return
 		}
 		s.mu.Lock()
-		delete(s.turns, t.number)
-		s.used = time.Now()
+		delete(s.state.ledger.turns, t.number)
+		s.state.used = time.Now()
 		s.mu.Unlock()
 		s.poke()
 	})
@@ -157,8 +157,8 @@ func (s *session) recordEnd(t *turn) {
 
 // turnNamed finds an open turn by the client's name; empty: the one that takes tool uses, else the newest. mu is held.
 func (s *session) turnNamed(id string) *turn {
-	if id == "" && s.open != nil {
-		return s.open
+	if id == "" && s.state.ledger.open != nil {
+		return s.state.ledger.open
 	}
 	for _, t := range slices.Backward(s.openTurns()) {
 		if !t.over && (id == "" || t.id == id) {

@@ -1,0 +1,185 @@
+package daemon
+
+// What calls see of their session and what they leave behind in it: working directory, environment, todo list, cursors.
+// Knows nothing of records' ways.
+
+import (
+	"maps"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/toold/toold/daemon/journal"
+	"github.com/toold/toold/scheduler/hook"
+	"github.com/toold/toold/scheduler/pipeline"
+	"github.com/toold/toold/tools"
+	"github.com/toold/toold/tools/sandbox"
+	"github.com/toold/toold/tools/spool"
+)
+
+// change is what a concurrent call leaves behind in the session, until its batch has ended.
+type change struct {
+	use     *pipeline.Use
+	changes tools.Changes
+	given   []string // the environment that the call was given
+}
+
+// Peek gives the session's state as it is now, for one call.
+func (s *session) Peek(c *pipeline.Call) *tools.Env {
+	st := s.stand()
+	env := s.peek(c, st)
+	env.Dir, env.Gone = tools.WorkingDir(env.Dir, s.meta.Roots, st.places.Disk)
+	return env
+}
+
+func (s *session) peek(c *pipeline.Call, st *standing) *tools.Env {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	spec := c.Tool.Spec()
+	env := &tools.Env{
+		CallID: outputName(s.name, c.Key), Dir: s.state.shell.dir, Environ: s.environ(st), Cursors: maps.Clone(s.state.shell.cursors),
+		Tasks: s.tasks, MaxChars: spec.MaxResultChars, Languages: s.languages, Principal: string(s.meta.owner()),
+	}
+	env.Reach = tools.Reach{Allowed: st.confining.Network.Allowed, Denied: st.confining.Network.Denied}
+	if env.MaxChars == 0 {
+		env.MaxChars = pipeline.DefaultMaxChars
+	}
+	if t := s.state.ledger.turns[c.Use.Turn]; t != nil {
+		env.OnTimeout = onTimeoutOf(t.options)
+	}
+	if s.outputs != nil { // a likeness, for Explain, may have none
+		env.Spool = s.outputs.Limited(st.settings.Limits.OutputBytes)
+	}
+	env.Deferred = func() []tools.Spec { return s.pool(s.optionsOf(c)).Deferrable() }
+	env.Output = func(out *spool.Output) { s.published(c, out) }
+	env.Report = func(step tools.Step) { s.reported(c, step) }
+	env.First = s.first
+	return env
+}
+
+// first reports whether something is said for the first time since the session was made or restored.
+func (s *session) first(what string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	said := s.state.shell.said[what]
+	if s.state.shell.said == nil {
+		s.state.shell.said = map[string]bool{}
+	}
+	s.state.shell.said[what] = true
+	return !said
+}
+
+// outputName is what the output of a call is called, and its processes are marked with.
+func outputName(session, key string) string { return session + "." + key }
+
+// outset is the client's environment with what settings say. mu is held.
+func (s *session) outset(st *standing) map[string]string {
+	env := maps.Clone(s.state.shell.env)
+	if len(env) == 0 {
+		env = daemonEnviron()
+	}
+	for _, v := range st.settings.Env {
+		env[v.Name] = v.Value
+	}
+	return env
+}
+
+// environ is the same with what calls have exported. mu is held.
+func (s *session) environ(st *standing) []string {
+	env := s.outset(st)
+	for _, name := range s.state.shell.exports.Unset {
+		delete(env, name)
+	}
+	maps.Copy(env, s.state.shell.exports.Set)
+	return listed(env)
+}
+
+// listed gives an environment as NAME=value, by name.
+func listed(env map[string]string) (list []string) {
+	for _, name := range slices.Sorted(maps.Keys(env)) {
+		list = append(list, name+"="+env[name])
+	}
+	return list
+}
+
+// daemonEnviron is what calls get of the daemon's own environment when the client has sent none.
+func daemonEnviron() map[string]string {
+	env := map[string]string{}
+	for _, pair := range os.Environ() {
+		name, value, _ := strings.Cut(pair, "=")
+		if slices.Contains([]string{"PATH", "HOME", "USER", "SHELL", "LANG", "TMPDIR"}, name) || strings.HasPrefix(name, "LC_") {
+			env[name] = value
+		}
+	}
+	return env
+}
+
+// apply puts what calls leave behind into the session's state, and gives the record that tells it, if there is
+// anything to tell. mu is held.
+func (s *session) apply(changes []change) []journal.Entry {
+	event := pipeline.Changed{}
+	var state []journal.Put
+	for _, c := range changes {
+		if dir := c.changes.Dir; dir != "" && dir != s.state.shell.dir {
+			s.tellHooks(hook.Input{Event: hook.CwdChanged, OldDir: s.state.shell.dir, NewDir: dir}, "")
+			s.state.shell.dir, event.Dir = dir, dir
+			state = append(state, put(keyDir, dir))
+		}
+		if c.changes.Exports != nil {
+			set, unset := s.export(c.given, c.changes.Exports)
+			event.Exported, event.Unexported = append(event.Exported, set...), append(event.Unexported, unset...)
+			if len(set)+len(unset) > 0 {
+				state = append(state, put(keyExports, s.state.shell.exports))
+			}
+		}
+		if c.changes.Todos != nil {
+			s.state.shell.todos, event.Todos, event.TodosReplaced = c.changes.Todos, c.changes.Todos, true
+			state = append(state, put(keyTodos, s.state.shell.todos))
+		}
+		if cursor := c.changes.Cursor; cursor != nil {
+			s.state.shell.cursors[cursor.Task] = cursor.Offset
+			state = append(state, put(keyCursor+cursor.Task, cursor.Offset))
+		}
+		if fresh := s.activate(c.changes.Activated); len(fresh) > 0 {
+			event.Activated = append(event.Activated, fresh...)
+			state = append(state, put(keyActive, s.state.toolset.supply.active))
+		}
+	}
+	if len(state) == 0 {
+		return nil
+	}
+	return []journal.Entry{entry(nil, event, state...)}
+}
+
+// export takes over what a call has changed in the exported environment that it was given, and names that. mu is held.
+func (s *session) export(given []string, after map[string]string) (set, unset []string) {
+	filter := sandbox.Filter{}
+	if st := s.standing.Load(); st != nil {
+		filter = st.confining.Filter
+	}
+	before := map[string]string{}
+	for _, pair := range given {
+		name, value, _ := strings.Cut(pair, "=")
+		before[name] = value
+	}
+	for name, value := range after {
+		if old, had := before[name]; !had || old != value {
+			if s.state.shell.exports.Set == nil {
+				s.state.shell.exports.Set = map[string]string{}
+			}
+			s.state.shell.exports.Set[name] = value
+			s.state.shell.exports.Unset = slices.DeleteFunc(s.state.shell.exports.Unset, func(n string) bool { return n == name })
+			set = append(set, name)
+		}
+	}
+	for name := range before {
+		if _, has := after[name]; !has && !filter.Withheld(name) { // a command never saw what was withheld from it
+			delete(s.state.shell.exports.Set, name)
+			s.state.shell.exports.Unset = append(s.state.shell.exports.Unset, name)
+			unset = append(unset, name)
+		}
+	}
+	slices.Sort(set)
+	slices.Sort(unset)
+	return set, unset
+}
