@@ -94,7 +94,7 @@ func (s *session) accept(r request, choose func(turnID string) *turn) (key strin
 		return "", false, nil
 	}
 	s.mu.Lock()
-	known, found := s.earlier(r.use.TurnID, r.use.ID)
+	known, found := s.state.ledger.earlier(r.use.TurnID, r.use.ID)
 	same := found && (s.state.ledger.calls[known].Hash == r.hash || s.state.ledger.calls[known].Hash == "") // of some the content is not known any more
 	s.mu.Unlock()
 	switch {
@@ -132,7 +132,7 @@ type placed struct {
 // place finds the turn and the tool of a tool use. intake is held.
 func (s *session) place(r *request, choose func(turnID string) *turn) *placed {
 	s.mu.Lock()
-	parentKey, t := s.parent(r.parent)
+	parentKey, t := s.state.ledger.parent(r.parent)
 	crowded := s.crowded(len(r.use.Input))
 	s.mu.Unlock()
 	if t == nil {
@@ -175,12 +175,12 @@ func (s *session) place(r *request, choose func(turnID string) *turn) *placed {
 
 // parent finds the running call that a nested one names, and its turn: what is nested belongs there, also when that
 // turn takes no more. mu is held.
-func (s *session) parent(id string) (key string, t *turn) {
-	key = s.state.ledger.byID[id]
-	if id == "" || s.state.ledger.live[key] == nil {
+func (l *ledger) parent(id string) (key string, t *turn) {
+	key = l.byID[id]
+	if id == "" || l.live[key] == nil {
 		return "", nil
 	}
-	return key, s.state.ledger.turns[s.state.ledger.calls[key].Turn]
+	return key, l.turns[l.calls[key].Turn]
 }
 
 // admit records a tool use, and takes it into its turn and the session's books if that succeeds. intake is held, so
@@ -202,7 +202,7 @@ func (s *session) admit(p *placed) error {
 	p.turn.calls++
 	p.turn.open[p.use.Key] = p.use.ID
 	s.state.ledger.calls[p.use.Key] = p.row
-	s.remember(p.use.Key, p.row)
+	s.state.ledger.remember(p.use.Key, p.row)
 	s.state.ledger.openSize += p.row.size
 	s.state.used = time.Now()
 	wire := eventOf(p.use, accepted)
@@ -221,49 +221,49 @@ func (s *session) admit(p *placed) error {
 	}
 	p.turn.calls--
 	delete(p.turn.open, p.use.Key)
-	s.forget(p.use.Key)
+	s.state.ledger.forget(p.use.Key)
 	delete(s.state.ledger.calls, p.use.Key)
-	s.findable()
+	s.state.ledger.findable()
 	s.state.ledger.openSize -= p.row.size
 	return journalRefusal(err)
 }
 
 // earlier finds the call that has the client's names already. Without a turn_id it is the newest of that id in the
 // session, whatever turn it is in. mu is held.
-func (s *session) earlier(turnID, id string) (key string, found bool) {
+func (l *ledger) earlier(turnID, id string) (key string, found bool) {
 	if turnID == "" {
-		key, found = s.state.ledger.byID[id]
+		key, found = l.byID[id]
 		return key, found
 	}
-	key, found = s.state.ledger.uses[useKey{turnID, id}]
+	key, found = l.uses[useKey{turnID, id}]
 	return key, found
 }
 
 // remember makes the call findable by the client's names. mu is held.
-func (s *session) remember(key string, row *callRow) {
+func (l *ledger) remember(key string, row *callRow) {
 	if !row.Free {
-		s.state.ledger.uses[useKey{row.TurnID, row.ID}] = key
-		s.state.ledger.byID[row.ID] = key
+		l.uses[useKey{row.TurnID, row.ID}] = key
+		l.byID[row.ID] = key
 	}
 }
 
 // forget makes the client's names free again. Older calls of the same id are found again after findable. mu is held.
-func (s *session) forget(key string) {
-	row := s.state.ledger.calls[key]
+func (l *ledger) forget(key string) {
+	row := l.calls[key]
 	row.Free = true
-	if use := (useKey{row.TurnID, row.ID}); s.state.ledger.uses[use] == key {
-		delete(s.state.ledger.uses, use)
+	if use := (useKey{row.TurnID, row.ID}); l.uses[use] == key {
+		delete(l.uses, use)
 	}
-	if s.state.ledger.byID[row.ID] == key {
-		delete(s.state.ledger.byID, row.ID)
+	if l.byID[row.ID] == key {
+		delete(l.byID, row.ID)
 	}
 }
 
 // findable makes the newest call of each id that is not free the one that the id alone stands for. mu is held.
-func (s *session) findable() {
-	for key, row := range s.state.ledger.calls {
-		if newest := s.state.ledger.calls[s.state.ledger.byID[row.ID]]; !row.Free && (newest == nil || newest.compare(row) < 0) {
-			s.state.ledger.byID[row.ID] = key
+func (l *ledger) findable() {
+	for key, row := range l.calls {
+		if newest := l.calls[l.byID[row.ID]]; !row.Free && (newest == nil || newest.compare(row) < 0) {
+			l.byID[row.ID] = key
 		}
 	}
 }

@@ -126,7 +126,7 @@ func (s *session) applyEdit(ctx context.Context, edit workspace.BufferEdit) (ver
 	e := newErrand(editBuffer, edit.Call, l.use, editor, &tooldv1.ExecuteResponse{Event: &tooldv1.ExecuteResponse_BufferEdit{BufferEdit: &tooldv1.BufferEdit{
 		ToolUseId: l.use.ID, Path: clean(edit.Path), Version: edit.Version, Edits: []*tooldv1.TextEdit{change},
 	}}})
-	s.commit(e)
+	s.state.clients.commit(e)
 	s.mu.Unlock()
 	answer, err := s.await(ctx, e, nil)
 	if err != nil {
@@ -175,9 +175,9 @@ func (s *session) Settle(ctx context.Context, c *pipeline.Call) (note string) {
 	defer cancel()
 	var asking sync.WaitGroup
 	s.mu.Lock()
-	for editor, paths := range s.byEditor(unsaved) {
+	for editor, paths := range s.state.clients.byEditor(unsaved) {
 		e := newErrand(saveBuffers, c.Key, &c.Use, editor, &tooldv1.ExecuteResponse{Event: &tooldv1.ExecuteResponse_SaveBuffers{SaveBuffers: &tooldv1.SaveBuffers{ToolUseId: c.Use.ID, Paths: paths}}})
-		s.commit(e)
+		s.state.clients.commit(e)
 		asking.Go(func() {
 			if _, err := s.await(ctx, e, nil); errors.Is(err, errUnsaved) { // what is saved is seen on the disk
 				editor.unheard.Store(true)
@@ -199,11 +199,11 @@ func (s *session) Settle(ctx context.Context, c *pipeline.Call) (note string) {
 var errUnsaved = errors.New("the editor has not saved in time")
 
 // byEditor gives the paths of buffers by the stream that has them and can be asked. mu is held.
-func (s *session) byEditor(buffers []workspace.Buffer) map[*stream][]string {
+func (c *clients) byEditor(buffers []workspace.Buffer) map[*stream][]string {
 	found, left := map[*stream][]string{}, room(maxDelegated)
 	for _, b := range buffers {
-		editor := s.state.clients.editors[b.Real]
-		if editor != nil && s.reaches(editor) && !editor.unheard.Load() && left.takes(b.Path) {
+		editor := c.editors[b.Real]
+		if editor != nil && c.reaches(editor) && !editor.unheard.Load() && left.takes(b.Path) {
 			found[editor] = append(found[editor], clean(b.Path))
 		}
 	}

@@ -124,18 +124,18 @@ func (s *session) register(st *stream) {
 	for _, o := range st.offers {
 		name := o.tool.Spec().Name
 		o.session, o.at = s, st
-		there := slices.DeleteFunc(s.state.toolset.offers[name], func(other *offer) bool { return !s.reaches(other.at) }) // this is in their place
+		there := slices.DeleteFunc(s.state.toolset.offers[name], func(other *offer) bool { return !s.state.clients.reaches(other.at) }) // this is in their place
 		s.state.toolset.offers[name] = append(there, o)
 	}
 	if len(st.offers) == 0 {
 		return
 	}
 	for e := range s.state.clients.errands {
-		if e.wish == runTool && e.over == nil && !s.reaches(e.to) {
+		if e.wish == runTool && e.over == nil && !s.state.clients.reaches(e.to) {
 			s.handOver(e)
 		}
 	}
-	s.supplyOffers()
+	s.state.toolset.supplyOffers()
 }
 
 // handOver gives a tool's errand to the newest stream that can carry it out; false: there is none. mu is held.
@@ -144,7 +144,7 @@ func (s *session) handOver(e *errand) bool {
 		return false
 	}
 	for _, o := range slices.Backward(s.state.toolset.offers[e.use.Name]) {
-		if o.shape == e.shape && s.reaches(o.at) {
+		if o.shape == e.shape && s.state.clients.reaches(o.at) {
 			e.to, e.sent = o.at, false
 			e.to.wakeUp()
 			return true
@@ -165,15 +165,15 @@ func (s *session) dropOffers(st *stream) {
 	if len(st.offers) > 0 {
 		_, bytes := s.definitions(nil)
 		_ = s.account.Hold(quota.Tools, bytes) // which is no more than before
-		s.supplyOffers()
+		s.state.toolset.supplyOffers()
 	}
 }
 
 // supplyOffers puts what clients offer now into the pool: of one name the newest.
-func (s *session) supplyOffers() {
-	s.changeSupply(func(next *supply) {
+func (t *toolset) supplyOffers() {
+	t.changeSupply(func(next *supply) {
 		next.clients = nil
-		for _, list := range s.state.toolset.offers {
+		for _, list := range t.offers {
 			next.clients = append(next.clients, list[len(list)-1].tool)
 		}
 	})
@@ -201,7 +201,7 @@ func (s *session) crowdedBy(offers []*offer, companion bool) (bytes int64, err e
 func (s *session) definitions(except *stream) (count int, bytes int64) {
 	for _, list := range s.state.toolset.offers {
 		for _, o := range list {
-			if s.reaches(o.at) && (except == nil || o.at != except) {
+			if s.state.clients.reaches(o.at) && (except == nil || o.at != except) {
 				count, bytes = count+1, bytes+o.bytes
 			}
 		}
@@ -247,7 +247,7 @@ func (s *session) commission(key string, o *offer, input json.RawMessage) (e *er
 	if !s.handOver(e) && !slices.Contains(s.state.toolset.offers[use.Name], o) {
 		return nil, nil
 	}
-	s.commit(e)
+	s.state.clients.commit(e)
 	return e, over
 }
 

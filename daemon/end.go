@@ -191,7 +191,7 @@ func (s *session) conclude(endings ...ending) {
 	for _, e := range endings {
 		s.remove(t, e)
 	}
-	s.tell()
+	s.state.ledger.tell()
 }
 
 // result makes the record of a result. mu is held.

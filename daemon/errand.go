@@ -47,8 +47,8 @@ func newErrand(what wish, key string, use *pipeline.Use, to *stream, wire *toold
 }
 
 // commit hands the errand to its stream. mu is held.
-func (s *session) commit(e *errand) {
-	s.state.clients.errands[e] = struct{}{}
+func (c *clients) commit(e *errand) {
+	c.errands[e] = struct{}{}
 	e.to.wakeUp()
 }
 
@@ -78,7 +78,7 @@ func (st *stream) nextErrand() *tooldv1.ExecuteResponse {
 	s := st.session
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, e := range s.errandsOf(st) {
+	for _, e := range s.state.clients.errandsOf(st) {
 		wire := e.wire
 		switch {
 		case e.over != nil:
@@ -96,8 +96,8 @@ func (st *stream) nextErrand() *tooldv1.ExecuteResponse {
 }
 
 // errandsOf gives the errands of a stream, those of the oldest call first. mu is held.
-func (s *session) errandsOf(st *stream) (found []*errand) {
-	for e := range s.state.clients.errands {
+func (c *clients) errandsOf(st *stream) (found []*errand) {
+	for e := range c.errands {
 		if e.to == st {
 			found = append(found, e)
 		}
@@ -141,7 +141,7 @@ type calling interface {
 // errandFor finds the errand that a client speaks of: of several calls with the id, where it does not name the turn, the
 // oldest; nil: there is none. mu is held.
 func (st *stream) errandFor(what wish, said calling) *errand {
-	for _, e := range st.session.errandsOf(st) {
+	for _, e := range st.session.state.clients.errandsOf(st) {
 		if e.wish == what && e.sent && e.over == nil && e.use.ID == said.GetToolUseId() && (said.GetTurnId() == "" || said.GetTurnId() == e.use.TurnID) {
 			return e
 		}
@@ -169,7 +169,7 @@ func (s *session) awaitReturn(st *stream) {
 	s.mu.Lock()
 	waits := (len(st.offers) > 0 || st.buffers) && !st.missed && s.ctx.Err() == nil
 	st.missed = st.missed || waits
-	for _, e := range s.errandsOf(st) {
+	for _, e := range s.state.clients.errandsOf(st) {
 		if e.over == nil {
 			s.handOver(e) // to one that has come already
 		}
@@ -197,7 +197,7 @@ func (s *session) forsake(st *stream) {
 	s.dropOffers(st)
 	s.dropBuffers(st)
 	var left []string
-	for _, e := range s.errandsOf(st) {
+	for _, e := range s.state.clients.errandsOf(st) {
 		switch {
 		case e.over != nil:
 			delete(s.state.clients.errands, e)
@@ -217,8 +217,8 @@ func (s *session) forsake(st *stream) {
 }
 
 // reaches says that the stream's client can still speak. mu is held.
-func (s *session) reaches(st *stream) bool {
-	_, there := s.state.clients.streams[st]
+func (c *clients) reaches(st *stream) bool {
+	_, there := c.streams[st]
 	return there && !st.halfClosed && st.why == nil
 }
 

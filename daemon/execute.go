@@ -279,7 +279,7 @@ func (s *session) lead(st *stream, a *tooldv1.Attach) {
 		s.state.clients.main.end(errDisplaced)
 	}
 	s.state.clients.main, s.state.questions.canAsk, s.state.clients.deadline = st, st.answers, time.Time{}
-	s.state.shell.env = s.envWith(a)
+	s.state.shell.env = s.state.shell.envWith(a)
 	if a.GetClient() != nil {
 		s.state.clients.info = a.GetClient()
 	}
@@ -291,7 +291,7 @@ func (s *session) hello(st *standing) *tooldv1.Attached {
 		SessionId: s.name, FirstKeptSeq: s.log.First(), LastSeq: s.log.Last(), Epoch: s.daemon.journal.Epoch(),
 		Features: features, Warnings: visibleAll(st.warnings), Roots: cleanAll(s.meta.Roots),
 	}
-	for _, t := range s.openTurns() {
+	for _, t := range s.state.ledger.openTurns() {
 		hello.OpenTurns = append(hello.OpenTurns, &tooldv1.OpenTurn{Turn: t.number, TurnId: t.id, OpenToolUseIds: t.openIDs()})
 	}
 	return hello

@@ -77,7 +77,7 @@ func (s *session) fits(offers []*offer, a *tooldv1.Attach) error {
 	if err := s.account.Fits(quota.Tools, bytes); err != nil {
 		return quotaRefusal(err, "attach.client_tools")
 	}
-	if err := s.account.Fits(quota.Options, optionBytes(merged(s.state.options, a.GetOptions()), s.envWith(a))); err != nil {
+	if err := s.account.Fits(quota.Options, optionBytes(merged(s.state.options, a.GetOptions()), s.state.shell.envWith(a))); err != nil {
 		return quotaRefusal(err, "attach.options")
 	}
 	return nil
@@ -89,7 +89,7 @@ func (s *session) reserve(st *stream, a *tooldv1.Attach) error {
 	if err != nil {
 		return err
 	}
-	if err := s.account.Hold(quota.Options, optionBytes(s.state.options, s.envWith(a))); err != nil {
+	if err := s.account.Hold(quota.Options, optionBytes(s.state.options, s.state.shell.envWith(a))); err != nil {
 		return quotaRefusal(err, "attach.env")
 	}
 	if err := s.account.Hold(quota.Tools, bytes); err != nil {
@@ -100,9 +100,9 @@ func (s *session) reserve(st *stream, a *tooldv1.Attach) error {
 }
 
 // envWith is the client's environment as it is once the Attach is taken. mu is held.
-func (s *session) envWith(a *tooldv1.Attach) map[string]string {
+func (h *shell) envWith(a *tooldv1.Attach) map[string]string {
 	if a.GetRole() == tooldv1.Role_ROLE_COMPANION || len(a.GetEnv()) == 0 {
-		return s.state.shell.env
+		return h.env
 	}
 	return a.GetEnv()
 }

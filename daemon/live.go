@@ -36,7 +36,7 @@ func (s *session) published(c *pipeline.Call, out *spool.Output) {
 	if l := s.state.ledger.live[c.Key]; l != nil {
 		l.out = out
 	}
-	s.tell()
+	s.state.ledger.tell()
 	s.mu.Unlock()
 	s.work.Go(func() {
 		for !out.Ended() {
@@ -72,7 +72,7 @@ func (s *session) poke() {
 }
 
 // tell wakes those who wait for a call to print or to end. mu is held.
-func (s *session) tell() {
-	close(s.state.ledger.news)
-	s.state.ledger.news = make(chan struct{})
+func (l *ledger) tell() {
+	close(l.news)
+	l.news = make(chan struct{})
 }

@@ -53,7 +53,7 @@ func (s *session) pool(options *tooldv1.Options) *pool.Pool {
 		active = supplied.active
 	}
 	s.mu.Lock()
-	env := &tools.Env{Dir: s.state.shell.dir, Environ: s.environ(st), Languages: s.languages}
+	env := &tools.Env{Dir: s.state.shell.dir, Environ: s.state.shell.environ(st), Languages: s.languages}
 	s.mu.Unlock()
 	conditions := pool.Conditions{Env: env, Preset: pool.Preset(st.settings.Preset), Removed: func(name string) string {
 		if rule := st.rules.Removes(name); rule != nil {
@@ -82,19 +82,19 @@ func (s *session) freshPool(options *tooldv1.Options) *pool.Pool {
 // resupply changes what comes and goes, and tells clients when they have other tools by that. mu is not held.
 func (s *session) resupply(change func(*supply)) {
 	s.mu.Lock()
-	s.changeSupply(change)
+	s.state.toolset.changeSupply(change)
 	s.mu.Unlock()
 	s.reviewPool()
 }
 
 // changeSupply does the first half. mu is held.
-func (s *session) changeSupply(change func(*supply)) {
+func (t *toolset) changeSupply(change func(*supply)) {
 	next := supply{}
-	if s.state.toolset.supply != nil {
-		next = *s.state.toolset.supply
+	if t.supply != nil {
+		next = *t.supply
 	}
 	change(&next)
-	s.state.toolset.supply = &next
+	t.supply = &next
 }
 
 // toolsChanged is what programs are told of a pool that has become another one.
@@ -163,7 +163,7 @@ func (s *session) activate(names []string) (fresh []string) {
 		before = s.state.toolset.supply.active
 	}
 	if fresh = without(names, before); len(fresh) > 0 {
-		s.changeSupply(func(next *supply) { next.active = slices.Concat(before, fresh) })
+		s.state.toolset.changeSupply(func(next *supply) { next.active = slices.Concat(before, fresh) })
 		s.Later(func(context.Context) { s.reviewPool() })
 	}
 	return fresh

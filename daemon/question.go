@@ -185,7 +185,7 @@ func (s *session) settleQuestion(wire *tooldv1.Answer) *refusal {
 		return refused
 	}
 	s.mu.Lock()
-	a, refused := s.openQuestion(wire)
+	a, refused := s.state.questions.openQuestion(wire)
 	if refused != nil {
 		s.mu.Unlock()
 		return refused
@@ -230,8 +230,8 @@ const maxAnswer = 16 << 10
 
 // openQuestion finds the question that an answer is for; the refusal says why there is none, or why the answer does not fit it.
 // mu is held.
-func (s *session) openQuestion(wire *tooldv1.Answer) (a *asked, refused *refusal) {
-	for _, question := range s.state.questions.asked {
+func (q *questions) openQuestion(wire *tooldv1.Answer) (a *asked, refused *refusal) {
+	for _, question := range q.asked {
 		if question.question.ID == wire.GetQuestionId() && !question.done {
 			a = question
 		}

@@ -208,7 +208,7 @@ func (s *session) turnFor(id string) *turn {
 // tool uses, else the newest.
 func (s *session) namedTurn(id string) *turn {
 	s.mu.Lock()
-	t := s.turnNamed(id)
+	t := s.state.ledger.turnNamed(id)
 	s.mu.Unlock()
 	if t == nil && id != "" {
 		s.notify(nil, unknownTurn(id))
@@ -231,7 +231,7 @@ func (s *session) cancelled(m *tooldv1.Cancel) (unknown *pipeline.Noticed) {
 	id := m.GetToolUseId()
 	s.mu.Lock()
 	key := s.state.ledger.byID[id]
-	t := s.turnNamed(m.GetTurnId())
+	t := s.state.ledger.turnNamed(m.GetTurnId())
 	s.mu.Unlock()
 	switch {
 	case id != "" && key == "":
@@ -263,11 +263,11 @@ func (s *session) discard(t *turn) {
 	var freed []journal.Put
 	for key, row := range s.state.ledger.calls {
 		if row.Turn == t.number && !row.Free {
-			s.forget(key)
+			s.state.ledger.forget(key)
 			freed = append(freed, put(keyCall+key, row))
 		}
 	}
-	s.findable()
+	s.state.ledger.findable()
 	s.state.ledger.tail = s.log.Keep(journal.Committed, freed...)
 	s.mu.Unlock()
 	s.queue.StopTurn(t.number, &pipeline.Stop{Outcome: pipeline.Discarded, Reason: "its turn was discarded"}, nil)

@@ -213,7 +213,7 @@ func (d *Daemon) restoreSession(info journal.Info) (*session, error) {
 	}
 	s.created, s.state.ledger.calls = info.Created, rows
 	for _, key := range w.inOrder() {
-		s.remember(key, rows[key])
+		s.state.ledger.remember(key, rows[key])
 		s.state.ledger.lastTurn = max(s.state.ledger.lastTurn, rows[key].Turn)
 	}
 	err = s.recall(state)

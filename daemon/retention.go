@@ -270,7 +270,7 @@ func (h *holding) acknowledged() uint64 {
 func (s *session) ended() uint64 {
 	last := s.log.Last() // before the turns are looked at: one that begins now has its records behind it
 	s.mu.Lock()
-	turns := s.openTurns()
+	turns := s.state.ledger.openTurns()
 	s.mu.Unlock()
 	for _, t := range turns {
 		records, err := s.log.Find(fmt.Sprintf("%d-0", t.number)) // the first of its calls

@@ -247,7 +247,7 @@ func (s *session) rights(st *standing) pipeline.Rights {
 		UserFile: s.daemon.userFile, Modes: modesOpen(s.state.options, st.settings, s.daemon.userFile),
 		Policy: permission.Policy{Rules: st.rules, Mode: mode, Escape: st.escape}, Confining: st.confining, Anchors: st.anchors, Places: st.places, Memory: s.memory, Hooks: st.hooks,
 		Runner: hook.Runner{
-			Processes: s.daemon.runner, ProjectDir: s.meta.Roots[0], Dir: st.places.Disk(s.state.shell.dir), Environ: listed(s.outset(st)), // no call steers what judges it
+			Processes: s.daemon.runner, ProjectDir: s.meta.Roots[0], Dir: st.places.Disk(s.state.shell.dir), Environ: listed(s.state.shell.outset(st)), // no call steers what judges it
 			AllowedURLs: st.settings.AllowedHTTPHookURLs,
 			Filter:      st.settings.Sandbox.Filter(), Patterns: patterns, ManagedPatterns: managed, Plain: st.settings.HooksToldAll,
 		},

@@ -108,7 +108,7 @@ func (s *session) baseEnviron() []string {
 	st := s.stand()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return listed(s.outset(st))
+	return listed(s.state.shell.outset(st))
 }
 
 // serversChanged takes over what tools MCP servers give now.

@@ -172,8 +172,8 @@ func (x *sessionServer) CancelTurn(ctx context.Context, request *tooldv1.CancelT
 	s.mu.Lock()
 	var turns []*turn
 	if request.GetAll() {
-		turns = s.openTurns()
-	} else if t := s.turnNamed(request.GetTurnId()); t != nil {
+		turns = s.state.ledger.openTurns()
+	} else if t := s.state.ledger.turnNamed(request.GetTurnId()); t != nil {
 		turns = []*turn{t}
 	}
 	s.mu.Unlock()

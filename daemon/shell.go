@@ -37,7 +37,7 @@ func (s *session) peek(c *pipeline.Call, st *standing) *tools.Env {
 	defer s.mu.Unlock()
 	spec := c.Tool.Spec()
 	env := &tools.Env{
-		CallID: outputName(s.name, c.Key), Dir: s.state.shell.dir, Environ: s.environ(st), Cursors: maps.Clone(s.state.shell.cursors),
+		CallID: outputName(s.name, c.Key), Dir: s.state.shell.dir, Environ: s.state.shell.environ(st), Cursors: maps.Clone(s.state.shell.cursors),
 		Tasks: s.tasks, MaxChars: spec.MaxResultChars, Languages: s.languages, Principal: string(s.meta.owner()),
 	}
 	env.Reach = tools.Reach{Allowed: st.confining.Network.Allowed, Denied: st.confining.Network.Denied}
@@ -73,8 +73,8 @@ func (s *session) first(what string) bool {
 func outputName(session, key string) string { return session + "." + key }
 
 // outset is the client's environment with what settings say. mu is held.
-func (s *session) outset(st *standing) map[string]string {
-	env := maps.Clone(s.state.shell.env)
+func (h *shell) outset(st *standing) map[string]string {
+	env := maps.Clone(h.env)
 	if len(env) == 0 {
 		env = daemonEnviron()
 	}
@@ -85,12 +85,12 @@ func (s *session) outset(st *standing) map[string]string {
 }
 
 // environ is the same with what calls have exported. mu is held.
-func (s *session) environ(st *standing) []string {
-	env := s.outset(st)
-	for _, name := range s.state.shell.exports.Unset {
+func (h *shell) environ(st *standing) []string {
+	env := h.outset(st)
+	for _, name := range h.exports.Unset {
 		delete(env, name)
 	}
-	maps.Copy(env, s.state.shell.exports.Set)
+	maps.Copy(env, h.exports.Set)
 	return listed(env)
 }
 

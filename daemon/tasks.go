@@ -67,7 +67,7 @@ func (s *session) taskEnded(task *background.Task) {
 		notice.CallID = row.ID
 	}
 	s.enqueue(entry(nil, notice, journal.Put{Key: keyTask + task.ID}))
-	s.tell()
+	s.state.ledger.tell()
 }
 
 // runningTasks is how many tasks run.

@@ -103,7 +103,7 @@ func (s *session) endTurn(t *turn) {
 // endTurns ends every turn, as a close or a client that stays away does.
 func (s *session) endTurns() {
 	s.mu.Lock()
-	open := s.openTurns()
+	open := s.state.ledger.openTurns()
 	s.mu.Unlock()
 	for _, t := range open {
 		s.endTurn(t)
@@ -111,8 +111,8 @@ func (s *session) endTurns() {
 }
 
 // openTurns gives the turns that have not ended, oldest first. mu is held.
-func (s *session) openTurns() []*turn {
-	return slices.SortedFunc(maps.Values(s.state.ledger.turns), func(a, b *turn) int { return cmp.Compare(a.number, b.number) })
+func (l *ledger) openTurns() []*turn {
+	return slices.SortedFunc(maps.Values(l.turns), func(a, b *turn) int { return cmp.Compare(a.number, b.number) })
 }
 
 // finishTurn records the end of a turn that is over, and takes it out of the session when that is done. mu is held.
@@ -156,11 +156,11 @@ func (s *session) recordEnd(t *turn) {
 }
 
 // turnNamed finds an open turn by the client's name; empty: the one that takes tool uses, else the newest. mu is held.
-func (s *session) turnNamed(id string) *turn {
-	if id == "" && s.state.ledger.open != nil {
-		return s.state.ledger.open
+func (l *ledger) turnNamed(id string) *turn {
+	if id == "" && l.open != nil {
+		return l.open
 	}
-	for _, t := range slices.Backward(s.openTurns()) {
+	for _, t := range slices.Backward(l.openTurns()) {
 		if !t.over && (id == "" || t.id == id) {
 			return t
 		}
