@@ -18,6 +18,7 @@ import (
 
 	"github.com/toold/toold/daemon/journal"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
+	"github.com/toold/toold/scheduler"
 	"github.com/toold/toold/scheduler/pipeline"
 	"github.com/toold/toold/tools"
 	"github.com/toold/toold/tools/fault"
@@ -93,10 +94,12 @@ func (s *session) accept(r request, choose func(turnID string) *turn) (key strin
 		s.notify(nil, pipeline.Noticed{Code: "invalid_id", Message: fmt.Sprintf("A tool use with an id, turn_id or parent_tool_use_id of more than %d bytes was not accepted.", maxID)})
 		return "", false, nil
 	}
-	s.mu.Lock()
-	known, found := s.state.ledger.earlier(r.use.TurnID, r.use.ID)
-	same := found && (s.state.ledger.calls[known].Hash == r.hash || s.state.ledger.calls[known].Hash == "") // of some the content is not known any more
-	s.mu.Unlock()
+	var known string
+	var found, same bool
+	s.update(func(its *state) {
+		known, found = its.ledger.earlier(r.use.TurnID, r.use.ID)
+		same = found && (its.ledger.calls[known].Hash == r.hash || its.ledger.calls[known].Hash == "") // of some the content is not known any more
+	})
 	switch {
 	case same:
 		return known, true, nil
@@ -131,10 +134,13 @@ type placed struct {
 
 // place finds the turn and the tool of a tool use. intake is held.
 func (s *session) place(r *request, choose func(turnID string) *turn) *placed {
-	s.mu.Lock()
-	parentKey, t := s.state.ledger.parent(r.parent)
-	crowded := s.crowded(len(r.use.Input))
-	s.mu.Unlock()
+	var parentKey string
+	var t *turn
+	var crowded *fault.Error
+	s.update(func(its *state) {
+		parentKey, t = its.ledger.parent(r.parent)
+		crowded = s.crowded(its, len(r.use.Input))
+	})
 	if t == nil {
 		t = choose(r.use.TurnID)
 	}
@@ -174,7 +180,7 @@ func (s *session) place(r *request, choose func(turnID string) *turn) *placed {
 }
 
 // parent finds the running call that a nested one names, and its turn: what is nested belongs there, also when that
-// turn takes no more. mu is held.
+// turn takes no more.
 func (l *ledger) parent(id string) (key string, t *turn) {
 	key = l.byID[id]
 	if id == "" || l.live[key] == nil {
@@ -190,46 +196,48 @@ func (s *session) admit(p *placed) error {
 		return journalRefusal(err)
 	}
 	accepted := pipeline.Accepted{Parent: p.parent}
-	s.mu.Lock()
-	numbering := p.turn.numbering[p.parentKey]
-	if p.call != nil {
-		accepted.Concurrent, accepted.Batch, accepted.Title = p.call.Concurrent(), numbering.Next(p.call), p.call.Title()
-	}
-	state := []journal.Put{put(keyCall+p.use.Key, p.row)}
-	if p.use.Index == 0 {
-		state = append(state, put(turnKey(p.turn.number), turnRow{p.turn.number, p.turn.id}))
-	}
-	p.turn.calls++
-	p.turn.open[p.use.Key] = p.use.ID
-	s.state.ledger.calls[p.use.Key] = p.row
-	s.state.ledger.remember(p.use.Key, p.row)
-	s.state.ledger.openSize += p.row.size
-	s.state.used = time.Now()
-	wire := eventOf(p.use, accepted)
-	wire.GetAccepted().InputJson = p.input
-	pending := s.enqueue(wireEntry(p.use, wire, state...))
-	s.mu.Unlock()
-	_, err := pending.Wait()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if err == nil {
-		p.turn.numbering[p.parentKey] = numbering
-		if p.parentKey == "" {
-			p.turn.batches = max(p.turn.batches, accepted.Batch)
+	var numbering scheduler.Numbering
+	var pending *journal.Pending
+	s.update(func(its *state) {
+		numbering = p.turn.numbering[p.parentKey]
+		if p.call != nil {
+			accepted.Concurrent, accepted.Batch, accepted.Title = p.call.Concurrent(), numbering.Next(p.call), p.call.Title()
 		}
-		return nil
-	}
-	p.turn.calls--
-	delete(p.turn.open, p.use.Key)
-	s.state.ledger.forget(p.use.Key)
-	delete(s.state.ledger.calls, p.use.Key)
-	s.state.ledger.findable()
-	s.state.ledger.openSize -= p.row.size
-	return journalRefusal(err)
+		state := []journal.Put{put(keyCall+p.use.Key, p.row)}
+		if p.use.Index == 0 {
+			state = append(state, put(turnKey(p.turn.number), turnRow{p.turn.number, p.turn.id}))
+		}
+		p.turn.calls++
+		p.turn.open[p.use.Key] = p.use.ID
+		its.ledger.calls[p.use.Key] = p.row
+		its.ledger.remember(p.use.Key, p.row)
+		its.ledger.openSize += p.row.size
+		its.used = time.Now()
+		wire := eventOf(p.use, accepted)
+		wire.GetAccepted().InputJson = p.input
+		pending = s.enqueue(its, wireEntry(p.use, wire, state...))
+	})
+	_, err := pending.Wait()
+	return view(s, func(its *state) error {
+		if err == nil {
+			p.turn.numbering[p.parentKey] = numbering
+			if p.parentKey == "" {
+				p.turn.batches = max(p.turn.batches, accepted.Batch)
+			}
+			return nil
+		}
+		p.turn.calls--
+		delete(p.turn.open, p.use.Key)
+		its.ledger.forget(p.use.Key)
+		delete(its.ledger.calls, p.use.Key)
+		its.ledger.findable()
+		its.ledger.openSize -= p.row.size
+		return journalRefusal(err)
+	})
 }
 
 // earlier finds the call that has the client's names already. Without a turn_id it is the newest of that id in the
-// session, whatever turn it is in. mu is held.
+// session, whatever turn it is in.
 func (l *ledger) earlier(turnID, id string) (key string, found bool) {
 	if turnID == "" {
 		key, found = l.byID[id]
@@ -239,7 +247,7 @@ func (l *ledger) earlier(turnID, id string) (key string, found bool) {
 	return key, found
 }
 
-// remember makes the call findable by the client's names. mu is held.
+// remember makes the call findable by the client's names.
 func (l *ledger) remember(key string, row *callRow) {
 	if !row.Free {
 		l.uses[useKey{row.TurnID, row.ID}] = key
@@ -247,7 +255,7 @@ func (l *ledger) remember(key string, row *callRow) {
 	}
 }
 
-// forget makes the client's names free again. Older calls of the same id are found again after findable. mu is held.
+// forget makes the client's names free again. Older calls of the same id are found again after findable.
 func (l *ledger) forget(key string) {
 	row := l.calls[key]
 	row.Free = true
@@ -259,7 +267,7 @@ func (l *ledger) forget(key string) {
 	}
 }
 
-// findable makes the newest call of each id that is not free the one that the id alone stands for. mu is held.
+// findable makes the newest call of each id that is not free the one that the id alone stands for.
 func (l *ledger) findable() {
 	for key, row := range l.calls {
 		if newest := l.calls[l.byID[row.ID]]; !row.Free && (newest == nil || newest.compare(row) < 0) {
@@ -268,23 +276,23 @@ func (l *ledger) findable() {
 	}
 }
 
-// crowded says why the session has no room for another call; nil: it has. mu is held.
-func (s *session) crowded(size int) *fault.Error {
+// crowded says why the session has no room for another call; nil: it has.
+func (s *session) crowded(its *state, size int) *fault.Error {
 	open := 0
-	for _, t := range s.state.ledger.turns {
+	for _, t := range its.ledger.turns {
 		open += len(t.open)
 	}
 	switch {
 	case open >= s.daemon.limits.OpenCalls:
 		return fault.Invalidf("too_many_calls", "%d calls of this session have not ended, which is the limit. Send it again, under the same id if you like, when some have.", open)
-	case s.state.ledger.openSize+size > maxOpenSize:
-		return fault.Invalidf("too_large", "The open calls of this session already hold %d bytes of input, and with this one it would be more than %d. Send it again when some have ended.", s.state.ledger.openSize, maxOpenSize)
+	case its.ledger.openSize+size > maxOpenSize:
+		return fault.Invalidf("too_large", "The open calls of this session already hold %d bytes of input, and with this one it would be more than %d. Send it again when some have ended.", its.ledger.openSize, maxOpenSize)
 	}
 	return nil
 }
 
-// enqueue hands entries to the journal in the order of the session's state. mu is held.
-func (s *session) enqueue(entries ...journal.Entry) *journal.Pending {
-	s.state.ledger.tail = s.log.Enqueue(entries...)
-	return s.state.ledger.tail
+// enqueue hands entries to the journal in the order of the session's state.
+func (s *session) enqueue(its *state, entries ...journal.Entry) *journal.Pending {
+	its.ledger.tail = s.log.Enqueue(entries...)
+	return its.ledger.tail
 }

@@ -76,9 +76,7 @@ func (o owner) holds(pid int) bool {
 // mayAnswer refuses an answer of a process that belongs to what has started the session's client. Each answer is logged with
 // the process that gives it.
 func (s *session) mayAnswer(pid int, wire *tooldv1.Answer) *refusal {
-	s.mu.Lock()
-	by := s.state.clients.owner
-	s.mu.Unlock()
+	by := view(s, func(its *state) owner { return its.clients.owner })
 	fields := []zap.Field{
 		zap.String("session", s.name), zap.String("question", short(wire.GetQuestionId())), zap.Stringer("decision", wire.GetDecision()),
 		zap.Int("pid", pid), zap.String("program", programOf(pid)),

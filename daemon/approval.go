@@ -68,12 +68,13 @@ func (s *session) askApproval() {
 	s.retract(servers)
 	for _, server := range servers {
 		key := approvalKey(server)
-		s.mu.Lock()
-		known, able := s.state.questions.proposed[key], s.answerable()
-		if !known && able {
-			s.state.questions.proposed[key] = true
-		}
-		s.mu.Unlock()
+		var known, able bool
+		s.update(func(its *state) {
+			known, able = its.questions.proposed[key], s.answerable(its)
+			if !known && able {
+				its.questions.proposed[key] = true
+			}
+		})
 		switch {
 		case known:
 		case able:
@@ -87,24 +88,25 @@ func (s *session) askApproval() {
 // retract takes back the open questions about servers that are none of these: their entries have changed, are gone, or have
 // been approved elsewhere.
 func (s *session) retract(servers []settings.MCPServer) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for key, a := range s.state.questions.asked {
-		about := func(server settings.MCPServer) bool { return approvalKey(server) == key }
-		if a.use == nil && strings.HasPrefix(key, approvals) && !a.done && !slices.ContainsFunc(servers, about) {
-			delete(s.state.questions.proposed, key)
-			s.withdraw(a, errGone, errGone.Error())
+	s.update(func(its *state) {
+		for key, a := range its.questions.asked {
+			about := func(server settings.MCPServer) bool { return approvalKey(server) == key }
+			if a.use == nil && strings.HasPrefix(key, approvals) && !a.done && !slices.ContainsFunc(servers, about) {
+				delete(its.questions.proposed, key)
+				s.withdraw(its, a, errGone, errGone.Error())
+			}
 		}
-	}
+	})
 }
 
 // tellUnapproved says once, to a session that nobody answers for, why a server is not there.
 func (s *session) tellUnapproved(server settings.MCPServer) {
 	key := approvalKey(server) + ":told"
-	s.mu.Lock()
-	told := s.state.questions.proposed[key]
-	s.state.questions.proposed[key] = true
-	s.mu.Unlock()
+	var told bool
+	s.update(func(its *state) {
+		told = its.questions.proposed[key]
+		its.questions.proposed[key] = true
+	})
 	if told {
 		return
 	}
@@ -116,11 +118,11 @@ func (s *session) tellUnapproved(server settings.MCPServer) {
 		"The MCP server %s of %s is not started, since nobody has approved it. Attach with capabilities.answers to be asked, or %s.", server.Name, server.Origin, way)})
 }
 
-// askAgain has open questions about servers put once more, for a stream that was not there when they were. mu is held.
-func (s *session) askAgain() {
-	for _, a := range s.state.questions.asked {
+// askAgain has open questions about servers put once more, for a stream that was not there when they were.
+func (s *session) askAgain(its *state) {
+	for _, a := range its.questions.asked {
 		if a.use == nil && !a.done {
-			s.withdraw(a, pipeline.ErrMoot, "it is asked again")
+			s.withdraw(its, a, pipeline.ErrMoot, "it is asked again")
 		}
 	}
 }
@@ -132,9 +134,7 @@ func (s *session) propose(ctx context.Context, server settings.MCPServer) {
 	case errors.Is(err, errGone), fault.From(err).Code == "client_denied":
 		return
 	default: // nobody has answered; whoever attaches next is asked
-		s.mu.Lock()
-		delete(s.state.questions.proposed, approvalKey(server))
-		s.mu.Unlock()
+		s.update(func(its *state) { delete(its.questions.proposed, approvalKey(server)) })
 		return
 	}
 	root := cmp.Or(server.Workspace, s.meta.Roots[0])
@@ -151,9 +151,7 @@ func (s *session) leaveFor(ctx context.Context, server settings.MCPServer) error
 	for {
 		q := proposal(server)
 		key := approvalKey(server)
-		s.mu.Lock()
-		a := s.put(key, nil, q)
-		s.mu.Unlock()
+		a := view(s, func(its *state) *asked { return s.put(its, key, nil, q) })
 		if a == nil {
 			return s.cannotAsk(q)
 		}
@@ -165,12 +163,13 @@ func (s *session) leaveFor(ctx context.Context, server settings.MCPServer) error
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
-		s.mu.Lock()
-		if s.state.questions.asked[key] == a {
-			delete(s.state.questions.asked, key)
-		}
-		err := a.err
-		s.mu.Unlock()
+		var err error
+		s.update(func(its *state) {
+			if its.questions.asked[key] == a {
+				delete(its.questions.asked, key)
+			}
+			err = a.err
+		})
 		if !errors.Is(err, pipeline.ErrMoot) && !s.isBack(server, err) {
 			return err
 		}
@@ -182,12 +181,12 @@ func (s *session) isBack(server settings.MCPServer, err error) bool {
 	if !errors.Is(err, errGone) || !s.stand().proposes(server) {
 		return false
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	key := approvalKey(server)
-	asked := s.state.questions.proposed[key]
-	s.state.questions.proposed[key] = true
-	return !asked
+	return view(s, func(its *state) bool {
+		key := approvalKey(server)
+		asked := its.questions.proposed[key]
+		its.questions.proposed[key] = true
+		return !asked
+	})
 }
 
 // proposal is the question.

@@ -52,9 +52,7 @@ func (st *stream) changed(wire *tooldv1.BufferChanged) {
 			return
 		}
 	}
-	s.mu.Lock()
-	s.state.clients.editors[real] = st
-	s.mu.Unlock()
+	s.update(func(its *state) { its.clients.editors[real] = st })
 }
 
 // bytesOf returns the bytes of a text without a copy of them, which may be 16 MiB. They are not to be modified: a Buffer's
@@ -66,13 +64,14 @@ var untaken = []string{"buffer_too_large", "invalid_input"}
 
 // takeOver forgets what another stream has said of the file: versions are each editor's own.
 func (s *session) takeOver(real string, st *stream) {
-	s.mu.Lock()
-	other := s.state.clients.editors[real]
-	taken := other != nil && other != st
-	if taken {
-		delete(s.state.clients.editors, real)
-	}
-	s.mu.Unlock()
+	var taken bool
+	s.update(func(its *state) {
+		other := its.clients.editors[real]
+		taken = other != nil && other != st
+		if taken {
+			delete(its.clients.editors, real)
+		}
+	})
 	if taken {
 		s.buffers.Closed(real)
 	}
@@ -89,22 +88,23 @@ type bufferNamed struct {
 func (st *stream) closed(wire *tooldv1.BufferClosed) {
 	s := st.session
 	real, err := s.bufferOf(wire.GetPath())
-	s.mu.Lock()
-	mine := err == nil && s.state.clients.editors[real] == st
-	if mine {
-		delete(s.state.clients.editors, real)
-	}
-	s.mu.Unlock()
+	var mine bool
+	s.update(func(its *state) {
+		mine = err == nil && its.clients.editors[real] == st
+		if mine {
+			delete(its.clients.editors, real)
+		}
+	})
 	if mine {
 		s.buffers.Closed(real)
 	}
 }
 
-// dropBuffers forgets the buffers of a stream. mu is held.
-func (s *session) dropBuffers(st *stream) {
-	for real, editor := range s.state.clients.editors {
+// dropBuffers forgets the buffers of a stream.
+func (s *session) dropBuffers(its *state, st *stream) {
+	for real, editor := range its.clients.editors {
 		if editor == st {
-			delete(s.state.clients.editors, real)
+			delete(its.clients.editors, real)
 			s.buffers.Closed(real)
 		}
 	}
@@ -116,18 +116,20 @@ func (s *session) applyEdit(ctx context.Context, edit workspace.BufferEdit) (ver
 	if len(change.GetText()) > maxDelegated {
 		return 0, fault.Invalidf("too_large", "The change of %s has %d bytes from its first place to its last, and an editor is sent at most %d at once. Make it in parts, or close the file there.", edit.Path, len(change.GetText()), maxDelegated)
 	}
-	s.mu.Lock()
-	l := s.state.ledger.live[edit.Call]
-	editor := s.state.clients.editors[edit.Real]
-	if l == nil || editor == nil {
-		s.mu.Unlock()
+	var e *errand
+	s.update(func(its *state) {
+		l, editor := its.ledger.live[edit.Call], its.clients.editors[edit.Real]
+		if l == nil || editor == nil {
+			return
+		}
+		e = newErrand(editBuffer, edit.Call, l.use, editor, &tooldv1.ExecuteResponse{Event: &tooldv1.ExecuteResponse_BufferEdit{BufferEdit: &tooldv1.BufferEdit{
+			ToolUseId: l.use.ID, Path: clean(edit.Path), Version: edit.Version, Edits: []*tooldv1.TextEdit{change},
+		}}})
+		its.clients.commit(e)
+	})
+	if e == nil {
 		return 0, fault.Invalidf("stale_file", "%s is not open in an editor any more. Read it again.", edit.Path)
 	}
-	e := newErrand(editBuffer, edit.Call, l.use, editor, &tooldv1.ExecuteResponse{Event: &tooldv1.ExecuteResponse_BufferEdit{BufferEdit: &tooldv1.BufferEdit{
-		ToolUseId: l.use.ID, Path: clean(edit.Path), Version: edit.Version, Edits: []*tooldv1.TextEdit{change},
-	}}})
-	s.state.clients.commit(e)
-	s.mu.Unlock()
 	answer, err := s.await(ctx, e, nil)
 	if err != nil {
 		return 0, err
@@ -174,17 +176,17 @@ func (s *session) Settle(ctx context.Context, c *pipeline.Call) (note string) {
 	ctx, cancel := context.WithTimeoutCause(ctx, saveTime, errUnsaved)
 	defer cancel()
 	var asking sync.WaitGroup
-	s.mu.Lock()
-	for editor, paths := range s.state.clients.byEditor(unsaved) {
-		e := newErrand(saveBuffers, c.Key, &c.Use, editor, &tooldv1.ExecuteResponse{Event: &tooldv1.ExecuteResponse_SaveBuffers{SaveBuffers: &tooldv1.SaveBuffers{ToolUseId: c.Use.ID, Paths: paths}}})
-		s.state.clients.commit(e)
-		asking.Go(func() {
-			if _, err := s.await(ctx, e, nil); errors.Is(err, errUnsaved) { // what is saved is seen on the disk
-				editor.unheard.Store(true)
-			}
-		})
-	}
-	s.mu.Unlock()
+	s.update(func(its *state) {
+		for editor, paths := range its.clients.byEditor(unsaved) {
+			e := newErrand(saveBuffers, c.Key, &c.Use, editor, &tooldv1.ExecuteResponse{Event: &tooldv1.ExecuteResponse_SaveBuffers{SaveBuffers: &tooldv1.SaveBuffers{ToolUseId: c.Use.ID, Paths: paths}}})
+			its.clients.commit(e)
+			asking.Go(func() {
+				if _, err := s.await(ctx, e, nil); errors.Is(err, errUnsaved) { // what is saved is seen on the disk
+					editor.unheard.Store(true)
+				}
+			})
+		}
+	})
 	asking.Wait()
 	var names []string
 	for _, buffer := range s.buffers.Unsaved() {
@@ -198,7 +200,7 @@ func (s *session) Settle(ctx context.Context, c *pipeline.Call) (note string) {
 
 var errUnsaved = errors.New("the editor has not saved in time")
 
-// byEditor gives the paths of buffers by the stream that has them and can be asked. mu is held.
+// byEditor gives the paths of buffers by the stream that has them and can be asked.
 func (c *clients) byEditor(buffers []workspace.Buffer) map[*stream][]string {
 	found, left := map[*stream][]string{}, room(maxDelegated)
 	for _, b := range buffers {

@@ -89,14 +89,14 @@ func (s *session) keepBefore(c *pipeline.Call) (safekeeping, error) {
 
 // nextStart gives a time that is later than that of every earlier row, also where the clock was set back.
 func (s *session) nextStart() time.Time {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	now := time.Now().UTC().Round(0)
-	if !now.After(s.state.ledger.kept) {
-		now = s.state.ledger.kept.Add(1)
-	}
-	s.state.ledger.kept = now
-	return now
+	return view(s, func(its *state) time.Time {
+		now := time.Now().UTC().Round(0)
+		if !now.After(its.ledger.kept) {
+			now = its.ledger.kept.Add(1)
+		}
+		its.ledger.kept = now
+		return now
+	})
 }
 
 // keepFault puts into words why a call is not started.
@@ -140,9 +140,7 @@ func (k safekeeping) release() {
 // keepAfter looks at what the call has left, and gives the change of the state that is recorded with its result. done is
 // to be called when it is. nil: nothing was kept for the call.
 func (s *session) keepAfter(c *pipeline.Call) (change *journal.Put, done func()) {
-	s.mu.Lock()
-	l := s.state.ledger.live[c.Key]
-	s.mu.Unlock()
+	l := view(s, func(its *state) *live { return its.ledger.live[c.Key] })
 	if l == nil || l.kept == nil {
 		return nil, func() {}
 	}
@@ -169,11 +167,11 @@ func (s *session) keepAfter(c *pipeline.Call) (change *journal.Put, done func())
 
 // completeCheckpoints looks at what calls have left whose end the daemon did not live to see. It is as they left it for all
 // that is known.
-func (s *session) completeCheckpoints(state map[string][]byte) error {
+func (s *session) completeCheckpoints(kept map[string][]byte) error {
 	var changed []journal.Put
 	hold := s.daemon.checkpoints.Hold()
 	defer hold.Release()
-	for key, text := range state {
+	for key, text := range kept {
 		if !strings.HasPrefix(key, keyCheckpoint) {
 			continue
 		}
@@ -182,7 +180,7 @@ func (s *session) completeCheckpoints(state map[string][]byte) error {
 			s.daemon.Log.Warn("a checkpoint cannot be read", zap.String("session", s.name), zap.String("key", key), zap.Error(err))
 			continue
 		}
-		s.state.ledger.kept = latest(s.state.ledger.kept, row.Start)
+		s.update(func(its *state) { its.ledger.kept = latest(its.ledger.kept, row.Start) })
 		if row.Ended {
 			continue
 		}

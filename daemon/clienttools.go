@@ -119,32 +119,32 @@ func misfit(wire *tooldv1.ClientTool) string {
 	return ""
 }
 
-// register takes over what a stream offers, and what is under way of it at streams that are gone. mu is held.
-func (s *session) register(st *stream) {
+// register takes over what a stream offers, and what is under way of it at streams that are gone.
+func (s *session) register(its *state, st *stream) {
 	for _, o := range st.offers {
 		name := o.tool.Spec().Name
 		o.session, o.at = s, st
-		there := slices.DeleteFunc(s.state.toolset.offers[name], func(other *offer) bool { return !s.state.clients.reaches(other.at) }) // this is in their place
-		s.state.toolset.offers[name] = append(there, o)
+		there := slices.DeleteFunc(its.toolset.offers[name], func(other *offer) bool { return !its.clients.reaches(other.at) }) // this is in their place
+		its.toolset.offers[name] = append(there, o)
 	}
 	if len(st.offers) == 0 {
 		return
 	}
-	for e := range s.state.clients.errands {
-		if e.wish == runTool && e.over == nil && !s.state.clients.reaches(e.to) {
-			s.handOver(e)
+	for e := range its.clients.errands {
+		if e.wish == runTool && e.over == nil && !its.clients.reaches(e.to) {
+			s.handOver(its, e)
 		}
 	}
-	s.state.toolset.supplyOffers()
+	its.toolset.supplyOffers()
 }
 
-// handOver gives a tool's errand to the newest stream that can carry it out; false: there is none. mu is held.
-func (s *session) handOver(e *errand) bool {
+// handOver gives a tool's errand to the newest stream that can carry it out; false: there is none.
+func (s *session) handOver(its *state, e *errand) bool {
 	if e.wish != runTool {
 		return false
 	}
-	for _, o := range slices.Backward(s.state.toolset.offers[e.use.Name]) {
-		if o.shape == e.shape && s.state.clients.reaches(o.at) {
+	for _, o := range slices.Backward(its.toolset.offers[e.use.Name]) {
+		if o.shape == e.shape && its.clients.reaches(o.at) {
 			e.to, e.sent = o.at, false
 			e.to.wakeUp()
 			return true
@@ -153,19 +153,19 @@ func (s *session) handOver(e *errand) bool {
 	return false
 }
 
-// dropOffers forgets what a stream has offered. mu is held.
-func (s *session) dropOffers(st *stream) {
+// dropOffers forgets what a stream has offered.
+func (s *session) dropOffers(its *state, st *stream) {
 	for _, o := range st.offers {
 		name := o.tool.Spec().Name
-		s.state.toolset.offers[name] = slices.DeleteFunc(s.state.toolset.offers[name], func(other *offer) bool { return other == o })
-		if len(s.state.toolset.offers[name]) == 0 {
-			delete(s.state.toolset.offers, name)
+		its.toolset.offers[name] = slices.DeleteFunc(its.toolset.offers[name], func(other *offer) bool { return other == o })
+		if len(its.toolset.offers[name]) == 0 {
+			delete(its.toolset.offers, name)
 		}
 	}
 	if len(st.offers) > 0 {
-		_, bytes := s.definitions(nil)
+		_, bytes := s.definitions(its, nil)
 		_ = s.account.Hold(quota.Tools, bytes) // which is no more than before
-		s.state.toolset.supplyOffers()
+		its.toolset.supplyOffers()
 	}
 }
 
@@ -180,13 +180,13 @@ func (t *toolset) supplyOffers() {
 }
 
 // crowdedBy returns how many bytes of definitions the session has with those of offers, and refuses too many tools. Those
-// of a main stream come in the place of what the last one offered. mu is held.
-func (s *session) crowdedBy(offers []*offer, companion bool) (bytes int64, err error) {
-	displaced := s.state.clients.main
+// of a main stream come in the place of what the last one offered.
+func (s *session) crowdedBy(its *state, offers []*offer, companion bool) (bytes int64, err error) {
+	displaced := its.clients.main
 	if companion {
 		displaced = nil
 	}
-	count, bytes := s.definitions(displaced)
+	count, bytes := s.definitions(its, displaced)
 	for _, o := range offers {
 		bytes += o.bytes
 	}
@@ -197,11 +197,11 @@ func (s *session) crowdedBy(offers []*offer, companion bool) (bytes int64, err e
 }
 
 // definitions returns how many tools the streams that can be reached offer, but for one stream, and the bytes of their
-// definitions. mu is held.
-func (s *session) definitions(except *stream) (count int, bytes int64) {
-	for _, list := range s.state.toolset.offers {
+// definitions.
+func (s *session) definitions(its *state, except *stream) (count int, bytes int64) {
+	for _, list := range its.toolset.offers {
 		for _, o := range list {
-			if s.state.clients.reaches(o.at) && (except == nil || o.at != except) {
+			if its.clients.reaches(o.at) && (except == nil || o.at != except) {
 				count, bytes = count+1, bytes+o.bytes
 			}
 		}
@@ -234,20 +234,21 @@ const maxDelegated = 3 << 20
 // commission has the client told what it is to do, and gives what tells it that it need not any more; nil: no client offers
 // that any more.
 func (s *session) commission(key string, o *offer, input json.RawMessage) (e *errand, over *tooldv1.ExecuteResponse) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	use := s.state.ledger.live[key].use
-	e = newErrand(runTool, key, use, o.at, &tooldv1.ExecuteResponse{Event: &tooldv1.ExecuteResponse_ClientToolUse{ClientToolUse: &tooldv1.ClientToolUse{
-		ToolUseId: use.ID, Name: use.Name, InputJson: string(input),
-	}}})
-	e.shape = o.shape
-	over = &tooldv1.ExecuteResponse{Event: &tooldv1.ExecuteResponse_ClientToolCancel{ClientToolCancel: &tooldv1.ClientToolCancel{
-		ToolUseId: use.ID, Reason: "its call was stopped",
-	}}}
-	if !s.handOver(e) && !slices.Contains(s.state.toolset.offers[use.Name], o) {
-		return nil, nil
-	}
-	s.state.clients.commit(e)
+	s.update(func(its *state) {
+		use := its.ledger.live[key].use
+		e = newErrand(runTool, key, use, o.at, &tooldv1.ExecuteResponse{Event: &tooldv1.ExecuteResponse_ClientToolUse{ClientToolUse: &tooldv1.ClientToolUse{
+			ToolUseId: use.ID, Name: use.Name, InputJson: string(input),
+		}}})
+		e.shape = o.shape
+		over = &tooldv1.ExecuteResponse{Event: &tooldv1.ExecuteResponse_ClientToolCancel{ClientToolCancel: &tooldv1.ClientToolCancel{
+			ToolUseId: use.ID, Reason: "its call was stopped",
+		}}}
+		if !s.handOver(its, e) && !slices.Contains(its.toolset.offers[use.Name], o) {
+			e, over = nil, nil
+			return
+		}
+		its.clients.commit(e)
+	})
 	return e, over
 }
 
@@ -264,9 +265,7 @@ func (st *stream) carriedOut(wire *tooldv1.ClientToolResult) {
 // advanced takes how far a client's tool has come.
 func (st *stream) advanced(wire *tooldv1.ClientToolProgress) {
 	s := st.session
-	s.mu.Lock()
-	e := st.errandFor(runTool, wire)
-	s.mu.Unlock()
+	e := view(s, func(its *state) *errand { return st.errandFor(its, runTool, wire) })
 	if e != nil {
 		step := wire.GetStep()
 		s.stepped(e.key, tools.Step{Message: shortened(step.GetMessage(), shownReason), Done: max(0, step.GetDone()), Total: max(0, step.GetTotal())})

@@ -47,9 +47,7 @@ func (x *daemonServer) GetInfo(ctx context.Context, _ *tooldv1.GetInfoRequest) (
 	}
 	for _, s := range d.open() {
 		info.Sessions++
-		s.mu.Lock()
-		info.RunningCalls += uint32(len(s.state.ledger.live))
-		s.mu.Unlock()
+		s.update(func(its *state) { info.RunningCalls += uint32(len(its.ledger.live)) })
 	}
 	return info, nil
 }

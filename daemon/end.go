@@ -32,21 +32,21 @@ type ending struct {
 // Begin says that the call's turn has come.
 func (s *session) Begin(c *pipeline.Call) *tools.Env {
 	env := s.Peek(c)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.state.ledger.begun++
-	s.state.shell.given[c.Key] = env.Environ
-	return env
+	return view(s, func(its *state) *tools.Env {
+		its.ledger.begun++
+		its.shell.given[c.Key] = env.Environ
+		return env
+	})
 }
 
 // Policy is the sibling abort policy of the call's turn.
 func (s *session) Policy(c *pipeline.Call) pipeline.Policy {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if t := s.state.ledger.turns[c.Use.Turn]; t != nil {
-		return policyOf(t.options)
-	}
-	return policyOf(s.state.options)
+	return view(s, func(its *state) pipeline.Policy {
+		if t := its.ledger.turns[c.Use.Turn]; t != nil {
+			return policyOf(t.options)
+		}
+		return policyOf(its.options)
+	})
 }
 
 // Start records that the call begins to act. For a call that can have effects it returns when the record is on disk, in
@@ -62,10 +62,11 @@ func (s *session) Start(c *pipeline.Call, started pipeline.Started) error {
 	}
 	defer before.release()
 	e.State = before.state()
-	s.mu.Lock()
-	s.state.ledger.live[c.Key] = &live{use: &c.Use, since: time.Now(), kept: before.row}
-	pending := s.enqueue(e)
-	s.mu.Unlock()
+	var pending *journal.Pending
+	s.update(func(its *state) {
+		its.ledger.live[c.Key] = &live{use: &c.Use, since: time.Now(), kept: before.row}
+		pending = s.enqueue(its, e)
+	})
 	if c.ReadOnly() {
 		return nil
 	}
@@ -102,33 +103,34 @@ func (s *session) End(c *pipeline.Call, ended pipeline.Ended, learned map[string
 	s.watchAlso(maps.Keys(learned))
 	kept, recorded := s.keepAfter(c)
 	defer recorded()
-	s.mu.Lock()
-	ended.Usage.OutputBytes = s.state.ledger.live[c.Key].printed()
-	changed := s.leaveBehind(c, ended.Changes)
-	s.lookIntoChanges()
-	s.mu.Unlock()
+	var changed []journal.Entry
+	s.update(func(its *state) {
+		ended.Usage.OutputBytes = its.ledger.live[c.Key].printed()
+		changed = s.leaveBehind(its, c, ended.Changes)
+		s.lookIntoChanges(its)
+	})
 	s.conclude(ending{c, &c.Use, ended, learned, kept, changed})
 }
 
 // leaveBehind applies what a call changes in the session, and gives the record that tells it: at once if the call is
-// serial, otherwise together with those that ran beside it, in the order in which they were sent. mu is held.
-func (s *session) leaveBehind(c *pipeline.Call, changes tools.Changes) []journal.Entry {
-	s.state.ledger.begun--
-	mine := change{&c.Use, changes, s.state.shell.given[c.Key]}
-	delete(s.state.shell.given, c.Key)
+// serial, otherwise together with those that ran beside it, in the order in which they were sent.
+func (s *session) leaveBehind(its *state, c *pipeline.Call, changes tools.Changes) []journal.Entry {
+	its.ledger.begun--
+	mine := change{&c.Use, changes, its.shell.given[c.Key]}
+	delete(its.shell.given, c.Key)
 	if !c.Concurrent() {
-		return s.apply([]change{mine})
+		return s.apply(its, []change{mine})
 	}
-	s.state.ledger.deferred = append(s.state.ledger.deferred, mine)
-	if s.state.ledger.begun > 0 {
+	its.ledger.deferred = append(its.ledger.deferred, mine)
+	if its.ledger.begun > 0 {
 		return nil
 	}
-	batch := s.state.ledger.deferred
-	s.state.ledger.deferred = nil
+	batch := its.ledger.deferred
+	its.ledger.deferred = nil
 	slices.SortFunc(batch, func(a, b change) int {
 		return cmp.Or(cmp.Compare(a.use.Turn, b.use.Turn), cmp.Compare(a.use.Index, b.use.Index))
 	})
-	return s.apply(batch)
+	return s.apply(its, batch)
 }
 
 // Skipped records the result of a call whose turn never came. It is called on the scheduler's loop and only notes it.
@@ -163,43 +165,43 @@ func (s *session) recordSkipped() {
 // conclude records results of one turn, with the state that changes together with them, and then takes their calls out
 // of the turn. When it returns they are recorded, or the journal is no more.
 func (s *session) conclude(endings ...ending) {
-	s.mu.Lock()
-	t := s.state.ledger.turns[endings[0].use.Turn]
-	s.mu.Unlock()
+	t := view(s, func(its *state) *turn { return its.ledger.turns[endings[0].use.Turn] })
 	if t.ordered != nil {
 		t.ordered.recording.Lock() // so that none overtakes one that waits for a full disk
 		defer t.ordered.recording.Unlock()
 	}
-	s.mu.Lock()
-	var w writing
-	for _, e := range endings {
-		if a := s.state.questions.asked[e.use.Key]; a != nil {
-			s.withdraw(a, errMoot, "its call has ended")
+	var write func() *journal.Pending
+	var pending *journal.Pending
+	s.update(func(its *state) {
+		var w writing
+		for _, e := range endings {
+			if a := its.questions.asked[e.use.Key]; a != nil {
+				s.withdraw(its, a, errMoot, "its call has ended")
+			}
+			w.add(t, e.use, s.result(its, e))
+			w.entries = append(w.entries, e.changed...)
 		}
-		w.add(t, e.use, s.result(e))
-		w.entries = append(w.entries, e.changed...)
-	}
-	write := func() *journal.Pending { return w.to(s.log) }
-	s.state.ledger.tail = write()
-	pending := s.state.ledger.tail
-	s.mu.Unlock()
+		write = func() *journal.Pending { return w.to(s.log) }
+		its.ledger.tail = write()
+		pending = its.ledger.tail
+	})
 	if !s.keep(pending, write) {
 		return
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, e := range endings {
-		s.remove(t, e)
-	}
-	s.state.ledger.tell()
+	s.update(func(its *state) {
+		for _, e := range endings {
+			s.remove(its, t, e)
+		}
+		its.ledger.tell()
+	})
 }
 
-// result makes the record of a result. mu is held.
-func (s *session) result(e ending) journal.Entry {
+// result makes the record of a result.
+func (s *session) result(its *state, e ending) journal.Entry {
 	if e.ended.Stack != nil {
 		s.daemon.Log.Error("a tool panicked", zap.String("tool", e.use.Name), zap.String("session", s.name), zap.ByteString("stack", e.ended.Stack))
 	}
-	row := s.state.ledger.calls[e.use.Key]
+	row := its.ledger.calls[e.use.Key]
 	row.Open, row.Outcome = false, int(e.ended.Outcome)
 	state := []journal.Put{put(keyCall+e.use.Key, row)}
 	for real, seen := range e.learned {
@@ -212,7 +214,7 @@ func (s *session) result(e ending) journal.Entry {
 		state = append(state, s.taskStarted(task)...)
 	}
 	entry := entry(e.use, e.ended, state...)
-	if s.state.ledger.live[e.use.Key] != nil && !e.call.ReadOnly() {
+	if its.ledger.live[e.use.Key] != nil && !e.call.ReadOnly() {
 		entry.Durability = journal.Synced
 	}
 	return entry
@@ -255,18 +257,18 @@ func (w *writing) to(log *journal.Log) *journal.Pending {
 	return log.Enqueue(w.entries...)
 }
 
-// remove takes a call out of its turn. mu is held.
-func (s *session) remove(t *turn, e ending) {
-	delete(s.state.ledger.live, e.use.Key)
+// remove takes a call out of its turn.
+func (s *session) remove(its *state, t *turn, e ending) {
+	delete(its.ledger.live, e.use.Key)
 	delete(t.open, e.use.Key)
-	s.state.ledger.openSize -= s.state.ledger.calls[e.use.Key].size
-	s.state.used = time.Now()
+	its.ledger.openSize -= its.ledger.calls[e.use.Key].size
+	its.used = time.Now()
 	t.outcomes[e.ended.Outcome]++
 	t.work += e.ended.Usage.Ran
 	if len(s.batchHooks()) > 0 {
 		t.told[e.use.Index] = batchCall(e)
 	}
-	s.finishTurn(t)
+	s.finishTurn(its, t)
 }
 
 // keep waits until something is in the journal, and writes it again for as long as the disk is full: a result is never

@@ -27,7 +27,7 @@ const (
 	saveBuffers
 )
 
-// An errand is one wish that is not fulfilled. Guarded by the session's mu, but for answered.
+// An errand is one wish that is not fulfilled. Used in the session's update alone, but for answered.
 type errand struct {
 	key   string // of the call
 	use   *pipeline.Use
@@ -46,7 +46,7 @@ func newErrand(what wish, key string, use *pipeline.Use, to *stream, wire *toold
 	return &errand{key: key, use: use, wish: what, to: to, wire: wire, answered: make(chan proto.Message, 1)}
 }
 
-// commit hands the errand to its stream. mu is held.
+// commit hands the errand to its stream.
 func (c *clients) commit(e *errand) {
 	c.errands[e] = struct{}{}
 	e.to.wakeUp()
@@ -76,26 +76,26 @@ func (st *stream) sendErrands() error {
 // nextErrand gives the next message about an errand of the stream; nil: there is none that may be sent yet.
 func (st *stream) nextErrand() *tooldv1.ExecuteResponse {
 	s := st.session
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, e := range s.state.clients.errandsOf(st) {
-		wire := e.wire
-		switch {
-		case e.over != nil:
-			wire = e.over
-			delete(s.state.clients.errands, e)
-		case e.sent || st.running[e.key] == nil: // its start comes first
-			continue
+	return view(s, func(its *state) *tooldv1.ExecuteResponse {
+		for _, e := range its.clients.errandsOf(st) {
+			wire := e.wire
+			switch {
+			case e.over != nil:
+				wire = e.over
+				delete(its.clients.errands, e)
+			case e.sent || st.running[e.key] == nil: // its start comes first
+				continue
+			}
+			e.sent = true
+			wire = proto.CloneOf(wire)
+			wire.Time, wire.Turn, wire.TurnId = timestamppb.Now(), e.use.Turn, e.use.TurnID
+			return wire
 		}
-		e.sent = true
-		wire = proto.CloneOf(wire)
-		wire.Time, wire.Turn, wire.TurnId = timestamppb.Now(), e.use.Turn, e.use.TurnID
-		return wire
-	}
-	return nil
+		return nil
+	})
 }
 
-// errandsOf gives the errands of a stream, those of the oldest call first. mu is held.
+// errandsOf gives the errands of a stream, those of the oldest call first.
 func (c *clients) errandsOf(st *stream) (found []*errand) {
 	for e := range c.errands {
 		if e.to == st {
@@ -116,20 +116,21 @@ func (s *session) await(ctx context.Context, e *errand, over *tooldv1.ExecuteRes
 		return answer, nil
 	case <-ctx.Done():
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	select {
-	case answer = <-e.answered: // it came at the same moment
-		return answer, nil
-	default:
-	}
-	_, there := s.state.clients.streams[e.to]
-	if e.over = over; over == nil || !e.sent || !there {
-		delete(s.state.clients.errands, e)
-	} else {
-		e.to.wakeUp()
-	}
-	return nil, context.Cause(ctx)
+	s.update(func(its *state) {
+		select {
+		case answer = <-e.answered: // it came at the same moment
+			return
+		default:
+		}
+		_, there := its.clients.streams[e.to]
+		if e.over = over; over == nil || !e.sent || !there {
+			delete(its.clients.errands, e)
+		} else {
+			e.to.wakeUp()
+		}
+		err = context.Cause(ctx)
+	})
+	return answer, err
 }
 
 // calling are the client's names of the call that it speaks of.
@@ -139,9 +140,9 @@ type calling interface {
 }
 
 // errandFor finds the errand that a client speaks of: of several calls with the id, where it does not name the turn, the
-// oldest; nil: there is none. mu is held.
-func (st *stream) errandFor(what wish, said calling) *errand {
-	for _, e := range st.session.state.clients.errandsOf(st) {
+// oldest; nil: there is none.
+func (st *stream) errandFor(its *state, what wish, said calling) *errand {
+	for _, e := range its.clients.errandsOf(st) {
 		if e.wish == what && e.sent && e.over == nil && e.use.ID == said.GetToolUseId() && (said.GetTurnId() == "" || said.GetTurnId() == e.use.TurnID) {
 			return e
 		}
@@ -152,29 +153,30 @@ func (st *stream) errandFor(what wish, said calling) *errand {
 // answer hands what a stream says about a call to the errand of that kind; false: it has none.
 func (st *stream) answer(what wish, said calling, answer proto.Message) bool {
 	s := st.session
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	e := st.errandFor(what, said)
-	if e == nil {
-		return false
-	}
-	delete(s.state.clients.errands, e)
-	e.answered <- answer
-	return true
+	return view(s, func(its *state) bool {
+		e := st.errandFor(its, what, said)
+		if e == nil {
+			return false
+		}
+		delete(its.clients.errands, e)
+		e.answered <- answer
+		return true
+	})
 }
 
 // awaitReturn waits whether the client of a stream that can say no more comes back, and otherwise takes away what it has
 // offered: its tools, its buffers, and its errands.
 func (s *session) awaitReturn(st *stream) {
-	s.mu.Lock()
-	waits := (len(st.offers) > 0 || st.buffers) && !st.missed && s.ctx.Err() == nil
-	st.missed = st.missed || waits
-	for _, e := range s.state.clients.errandsOf(st) {
-		if e.over == nil {
-			s.handOver(e) // to one that has come already
+	var waits bool
+	s.update(func(its *state) {
+		waits = (len(st.offers) > 0 || st.buffers) && !st.missed && s.ctx.Err() == nil
+		st.missed = st.missed || waits
+		for _, e := range its.clients.errandsOf(st) {
+			if e.over == nil {
+				s.handOver(its, e) // to one that has come already
+			}
 		}
-	}
-	s.mu.Unlock()
+	})
 	if !waits {
 		return
 	}
@@ -193,30 +195,31 @@ func (s *session) awaitReturn(st *stream) {
 // forsake does what awaitReturn waits with: calls whose tool nobody else offers are stopped, and those that only wanted
 // something saved go on.
 func (s *session) forsake(st *stream) {
-	s.mu.Lock()
-	s.dropOffers(st)
-	s.dropBuffers(st)
 	var left []string
-	for _, e := range s.state.clients.errandsOf(st) {
-		switch {
-		case e.over != nil:
-			delete(s.state.clients.errands, e)
-		case e.wish == saveBuffers:
-			delete(s.state.clients.errands, e)
-			e.answered <- nil
-		case !s.handOver(e):
-			delete(s.state.clients.errands, e)
-			left = append(left, e.key)
+	s.update(func(its *state) {
+		s.dropOffers(its, st)
+		s.dropBuffers(its, st)
+
+		for _, e := range its.clients.errandsOf(st) {
+			switch {
+			case e.over != nil:
+				delete(its.clients.errands, e)
+			case e.wish == saveBuffers:
+				delete(its.clients.errands, e)
+				e.answered <- nil
+			case !s.handOver(its, e):
+				delete(its.clients.errands, e)
+				left = append(left, e.key)
+			}
 		}
-	}
-	s.mu.Unlock()
+	})
 	for _, key := range left {
 		s.queue.Stop(key, errClientGone)
 	}
 	s.reviewPool()
 }
 
-// reaches says that the stream's client can still speak. mu is held.
+// reaches says that the stream's client can still speak.
 func (c *clients) reaches(st *stream) bool {
 	_, there := c.streams[st]
 	return there && !st.halfClosed && st.why == nil

@@ -138,12 +138,12 @@ func (t *toolServer) open(g tooldv1.ToolService_ExecuteServer, first *tooldv1.Ex
 // yields returns why an Attach that gives way to others is refused; nil: nobody uses the session, or it does not give way.
 // joining is held.
 func (s *session) yields(a *tooldv1.Attach) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !a.GetYield() || s.state.clients.main == nil && len(s.state.ledger.turns) == 0 {
-		return nil
-	}
-	return refuse(codes.Aborted, "attached", "Another main stream is attached to the session %q, or a turn of one is open.", s.name).at("attach.yield")
+	return view(s, func(its *state) error {
+		if !a.GetYield() || its.clients.main == nil && len(its.ledger.turns) == 0 {
+			return nil
+		}
+		return refuse(codes.Aborted, "attached", "Another main stream is attached to the session %q, or a turn of one is open.", s.name).at("attach.yield")
+	})
 }
 
 func beyondEnd(session string, after, last uint64) *refusal {
@@ -225,42 +225,42 @@ func (s *session) attach(ctx context.Context, st *stream, a *tooldv1.Attach) err
 	defer s.reviewPool()
 	s.intake.Lock()
 	defer s.intake.Unlock()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	can := a.GetCapabilities()
-	st.answers, st.fileChanges, st.buffers = can.GetAnswers(), can.GetFileChanges(), can.GetBuffers()
-	st.bytes = s.state.options.GetOutputFormat() == tooldv1.OutputFormat_OUTPUT_FORMAT_BYTES
-	st.companion = a.GetRole() == tooldv1.Role_ROLE_COMPANION
-	st.arrival, st.pid = arrivalOf(ctx), pidOf(ctx)
-	if err := s.refuses(st, a); err != nil {
-		st.cursor.Close()
-		return err
-	}
-	s.state.clients.streams[st] = struct{}{}
-	s.state.used = time.Now()
-	s.meet(ctx, a.GetClient())
-	if !st.companion {
-		s.lead(st, a)
-		s.state.clients.owner = ownerOf(ctx)
-	}
-	s.register(st) // when the stream that it displaces can be reached no more
-	if st.answers {
-		s.askAgain()
-	}
-	st.hello = s.hello(standing)
-	st.hello.Warnings = append(st.hello.Warnings, s.missed(st.sent)...)
-	return nil
+	return view(s, func(its *state) error {
+		can := a.GetCapabilities()
+		st.answers, st.fileChanges, st.buffers = can.GetAnswers(), can.GetFileChanges(), can.GetBuffers()
+		st.bytes = its.options.GetOutputFormat() == tooldv1.OutputFormat_OUTPUT_FORMAT_BYTES
+		st.companion = a.GetRole() == tooldv1.Role_ROLE_COMPANION
+		st.arrival, st.pid = arrivalOf(ctx), pidOf(ctx)
+		if err := s.refuses(its, st, a); err != nil {
+			st.cursor.Close()
+			return err
+		}
+		its.clients.streams[st] = struct{}{}
+		its.used = time.Now()
+		s.meet(ctx, its, a.GetClient())
+		if !st.companion {
+			its.lead(st, a)
+			its.clients.owner = ownerOf(ctx)
+		}
+		s.register(its, st) // when the stream that it displaces can be reached no more
+		if st.answers {
+			s.askAgain(its)
+		}
+		st.hello = s.hello(its, standing)
+		st.hello.Warnings = append(st.hello.Warnings, s.missed(st.sent)...)
+		return nil
+	})
 }
 
-// refuses says why the session does not take a stream; nil: it does, and what the stream brings is reserved. mu is held.
-func (s *session) refuses(st *stream, a *tooldv1.Attach) error {
+// refuses says why the session does not take a stream; nil: it does, and what the stream brings is reserved.
+func (s *session) refuses(its *state, st *stream, a *tooldv1.Attach) error {
 	switch {
-	case s.state.stopping:
+	case its.stopping:
 		return s.closed()
-	case !st.companion && s.state.clients.main != nil && s.state.clients.main.arrival > st.arrival:
+	case !st.companion && its.clients.main != nil && its.clients.main.arrival > st.arrival:
 		return errDisplaced
 	}
-	return s.reserve(st, a)
+	return s.reserve(its, st, a)
 }
 
 var errDisplaced = refuse(codes.Aborted, "displaced", "Another main stream has attached to the session.")
@@ -273,25 +273,25 @@ func (s *session) closed() error {
 	return refuse(codes.NotFound, "unknown_session", "The session %q is closed.", s.name)
 }
 
-// lead makes st the main stream, and ends the one that was. intake and mu are held.
-func (s *session) lead(st *stream, a *tooldv1.Attach) {
-	if s.state.clients.main != nil {
-		s.state.clients.main.end(errDisplaced)
+// lead makes st the main stream, and ends the one that was. intake is held.
+func (its *state) lead(st *stream, a *tooldv1.Attach) {
+	if its.clients.main != nil {
+		its.clients.main.end(errDisplaced)
 	}
-	s.state.clients.main, s.state.questions.canAsk, s.state.clients.deadline = st, st.answers, time.Time{}
-	s.state.shell.env = s.state.shell.envWith(a)
+	its.clients.main, its.questions.canAsk, its.clients.deadline = st, st.answers, time.Time{}
+	its.shell.env = its.shell.envWith(a)
 	if a.GetClient() != nil {
-		s.state.clients.info = a.GetClient()
+		its.clients.info = a.GetClient()
 	}
 }
 
-// hello describes the session to a stream that attaches. mu is held.
-func (s *session) hello(st *standing) *tooldv1.Attached {
+// hello describes the session to a stream that attaches.
+func (s *session) hello(its *state, st *standing) *tooldv1.Attached {
 	hello := &tooldv1.Attached{
 		SessionId: s.name, FirstKeptSeq: s.log.First(), LastSeq: s.log.Last(), Epoch: s.daemon.journal.Epoch(),
 		Features: features, Warnings: visibleAll(st.warnings), Roots: cleanAll(s.meta.Roots),
 	}
-	for _, t := range s.state.ledger.openTurns() {
+	for _, t := range its.ledger.openTurns() {
 		hello.OpenTurns = append(hello.OpenTurns, &tooldv1.OpenTurn{Turn: t.number, TurnId: t.id, OpenToolUseIds: t.openIDs()})
 	}
 	return hello
@@ -299,24 +299,25 @@ func (s *session) hello(st *standing) *tooldv1.Attached {
 
 // detach takes st out of the session, and sees to what its going away means.
 func (s *session) detach(st *stream) {
-	s.mu.Lock()
-	delete(s.state.clients.streams, st)
-	s.state.used = time.Now()
-	leading := s.state.clients.main == st
-	if leading {
-		s.state.clients.main, s.state.clients.detached = nil, time.Now()
-	}
-	s.reviewQuestions()
-	watched := s.state.clients.watching != nil
-	idle := len(s.state.ledger.turns) == 0
-	switch {
-	case !leading || s.state.stopping || idle:
-	case !s.keeps():
-		s.remindAt(time.Now().Add(s.daemon.grace))
-	case s.state.questions.canAsk:
-		s.remindAt(time.Now().Add(s.daemon.limits.DetachedQuestion))
-	}
-	s.mu.Unlock()
+	var leading, watched, idle bool
+	s.update(func(its *state) {
+		delete(its.clients.streams, st)
+		its.used = time.Now()
+		leading = its.clients.main == st
+		if leading {
+			its.clients.main, its.clients.detached = nil, time.Now()
+		}
+		s.reviewQuestions(its)
+		watched = its.clients.watching != nil
+		idle = len(its.ledger.turns) == 0
+		switch {
+		case !leading || its.stopping || idle:
+		case !s.keeps(its):
+			s.remindAt(its, time.Now().Add(s.daemon.grace))
+		case its.questions.canAsk:
+			s.remindAt(its, time.Now().Add(s.daemon.limits.DetachedQuestion))
+		}
+	})
 	if watched {
 		s.reviewWatch()
 	}
@@ -326,9 +327,9 @@ func (s *session) detach(st *stream) {
 	}
 }
 
-// keeps says whether calls go on when the main stream goes away. mu is held.
-func (s *session) keeps() bool {
-	switch s.state.options.GetOnDisconnect() {
+// keeps says whether calls go on when the main stream goes away.
+func (s *session) keeps(its *state) bool {
+	switch its.options.GetOnDisconnect() {
 	case tooldv1.OnDisconnect_ON_DISCONNECT_KEEP:
 		return true
 	case tooldv1.OnDisconnect_ON_DISCONNECT_CANCEL:

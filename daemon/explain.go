@@ -30,8 +30,9 @@ func (x *daemonServer) Explain(ctx context.Context, request *tooldv1.ExplainRequ
 	if err != nil {
 		return nil, err
 	}
-	if asked := request.GetOptions(); asked.GetSettingsJson() != "" {
-		defer x.daemon.settings.Forget(scopeOf(s.meta.Roots, s.state.options))
+	options := view(s, func(its *state) *tooldv1.Options { return its.options })
+	if request.GetOptions().GetSettingsJson() != "" {
+		defer x.daemon.settings.Forget(scopeOf(s.meta.Roots, options))
 	}
 	st := s.stand()
 	if err := checkSettings(st.settings, request.GetOptions()); err != nil {
@@ -41,9 +42,9 @@ func (x *daemonServer) Explain(ctx context.Context, request *tooldv1.ExplainRequ
 	if r.wrong != nil {
 		return invalid(r.wrong), nil
 	}
-	tool := s.offered(r.use.Name, s.state.options)
+	tool := s.offered(r.use.Name, options)
 	if tool == nil {
-		return invalid(s.unknownTool(r.use.Name, s.state.options)), nil
+		return invalid(s.unknownTool(r.use.Name, options)), nil
 	}
 	call, refused := pipeline.New(r.use, tool, s)
 	if refused != nil {
@@ -64,19 +65,23 @@ func (d *Daemon) likeness(who principal, name string, roots []string, options *t
 	if options == nil {
 		options = &tooldv1.Options{}
 	}
-	likeness := &session{name: "explain", daemon: d, memory: workspace.NewMemory(), state: newState()}
-	likeness.state.options = options
+	own := newState()
+	own.options = options
+	likeness := &session{name: "explain", daemon: d, memory: workspace.NewMemory()}
 	if name != "" {
 		s, err := d.openSession(who, name)
 		if err != nil {
 			return nil, err
 		}
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		likeness.name, likeness.meta, likeness.places, likeness.memory, likeness.outputs, likeness.languages = s.name, s.meta, s.places, s.memory, s.outputs, s.languages
-		likeness.state.shell.env, likeness.state.shell.dir, likeness.tasks, likeness.state.questions.remembered, likeness.state.toolset.supply = s.state.shell.env, s.state.shell.dir, s.tasks, slices.Clone(s.state.questions.remembered), s.state.toolset.supply
-		likeness.state.shell.exports = exports{maps.Clone(s.state.shell.exports.Set), slices.Clone(s.state.shell.exports.Unset)}
-		likeness.state.options = merged(s.state.options, options)
+		likeness.name, likeness.meta, likeness.places, likeness.memory = s.name, s.meta, s.places, s.memory
+		likeness.outputs, likeness.languages, likeness.tasks = s.outputs, s.languages, s.tasks
+		s.update(func(its *state) {
+			own.shell.env, own.shell.dir = its.shell.env, its.shell.dir
+			own.shell.exports = exports{maps.Clone(its.shell.exports.Set), slices.Clone(its.shell.exports.Unset)}
+			own.questions.remembered, own.toolset.supply = slices.Clone(its.questions.remembered), its.toolset.supply
+			own.options = merged(its.options, options)
+		})
+		likeness.update(func(its *state) { *its = own })
 		return likeness, nil
 	}
 	if len(roots) == 0 {
@@ -87,7 +92,8 @@ func (d *Daemon) likeness(who principal, name string, roots []string, options *t
 		return nil, err
 	}
 	likeness.tasks = background.NewSet(func(*background.Task) {})
-	likeness.places, likeness.meta, likeness.state.shell.dir = places, meta{Roots: places.Roots(), Owner: who}, places.Roots()[0]
+	likeness.places, likeness.meta, own.shell.dir = places, meta{Roots: places.Roots(), Owner: who}, places.Roots()[0]
 	likeness.languages = language.NewSet(likeness.languageHost()) // which starts none for what is only explained
+	likeness.update(func(its *state) { *its = own })
 	return likeness, nil
 }

@@ -46,7 +46,5 @@ const StrangerTime = strangerTime
 // Errands is how many errands of a session are held.
 func (d *Daemon) Errands(session string) int {
 	s, _ := d.session(session)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return len(s.state.clients.errands)
+	return view(s, func(its *state) int { return len(its.clients.errands) })
 }

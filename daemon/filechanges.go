@@ -24,7 +24,7 @@ type fileWatch struct {
 	watch   *workspace.Watch
 	looking sync.Mutex // held while changes are looked into and told, so that each is told once
 
-	// Guarded by the session's mu.
+	// Used in the session's update alone.
 	waiting map[string]bool            // may have changed, while calls run that may have done it
 	told    map[string]workspace.State // as it was when it was told that it has changed
 	limited bool                       // it was told that not everything is watched
@@ -41,44 +41,45 @@ type fileChange struct {
 	Removed bool   `json:"removed,omitempty"`
 }
 
-// reviewWatch begins or ends the watching, as the attached streams want. mu is not held.
+// reviewWatch begins or ends the watching, as the attached streams want. It calls update.
 func (s *session) reviewWatch() {
-	s.mu.Lock()
-	wanted := false
-	for st := range s.state.clients.streams {
-		wanted = wanted || st.fileChanges
-	}
-	wanted = wanted && !s.state.stopping
-	before := s.state.clients.watching
+	var w, ended *fileWatch
+	var err error
+	s.update(func(its *state) {
+		wanted := false
+		for st := range its.clients.streams {
+			wanted = wanted || st.fileChanges
+		}
+		wanted = wanted && !its.stopping
+		switch before := its.clients.watching; {
+		case wanted == (before != nil):
+		case before != nil:
+			ended, its.clients.watching = before, nil
+		default:
+			w = &fileWatch{session: s, waiting: map[string]bool{}, told: map[string]workspace.State{}}
+			if w.watch, err = workspace.NewWatch(w.touched); err == nil {
+				its.clients.watching = w
+			}
+		}
+	})
 	switch {
-	case wanted == (before != nil):
-		s.mu.Unlock()
+	case ended != nil:
+		ended.watch.Close()
 		return
-	case before != nil:
-		s.state.clients.watching = nil
-		s.mu.Unlock()
-		before.watch.Close()
+	case w == nil:
 		return
-	}
-	w := &fileWatch{session: s, waiting: map[string]bool{}, told: map[string]workspace.State{}}
-	watch, err := workspace.NewWatch(w.touched)
-	if err != nil {
-		s.mu.Unlock()
+	case err != nil:
 		s.notify(nil, pipeline.Noticed{Code: "file_changes_limited", Message: fmt.Sprintf("Changes of files are not told: this system watches no more (%v).", err)})
 		return
 	}
-	w.watch, s.state.clients.watching = watch, w
-	s.mu.Unlock()
 	known := s.memory.Paths()
 	s.watchAlso(slices.Values(known))
 	w.touched(known) // what has changed while nobody watched
 }
 
-// watchAlso watches files that the session has come to know. mu is not held.
+// watchAlso watches files that the session has come to know. It calls update.
 func (s *session) watchAlso(files iter.Seq[string]) {
-	s.mu.Lock()
-	w := s.state.clients.watching
-	s.mu.Unlock()
+	w := view(s, func(its *state) *fileWatch { return its.clients.watching })
 	if w == nil {
 		return
 	}
@@ -88,10 +89,11 @@ func (s *session) watchAlso(files iter.Seq[string]) {
 			missed++
 		}
 	}
-	s.mu.Lock()
-	tell := missed > 0 && !w.limited
-	w.limited = w.limited || missed > 0
-	s.mu.Unlock()
+	var tell bool
+	s.update(func(*state) {
+		tell = missed > 0 && !w.limited
+		w.limited = w.limited || missed > 0
+	})
 	if tell {
 		s.notify(nil, pipeline.Noticed{Code: "file_changes_limited", Message: "Changes of some files are not told: their directory is gone, or too many directories are watched already."})
 	}
@@ -101,18 +103,18 @@ func (s *session) watchAlso(files iter.Seq[string]) {
 // session does not know yet what it will know then.
 func (w *fileWatch) touched(files []string) {
 	s := w.session
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, real := range files {
-		w.waiting[real] = true
-	}
-	s.lookIntoChanges()
+	s.update(func(its *state) {
+		for _, real := range files {
+			w.waiting[real] = true
+		}
+		s.lookIntoChanges(its)
+	})
 }
 
-// lookIntoChanges tells what has changed, unless calls run. mu is held.
-func (s *session) lookIntoChanges() {
-	w := s.state.clients.watching
-	if w == nil || s.state.ledger.begun > 0 || len(w.waiting) == 0 || s.state.stopping {
+// lookIntoChanges tells what has changed, unless calls run.
+func (s *session) lookIntoChanges(its *state) {
+	w := its.clients.watching
+	if w == nil || its.ledger.begun > 0 || len(w.waiting) == 0 || its.stopping {
 		return
 	}
 	files := slices.Sorted(maps.Keys(w.waiting))
@@ -127,12 +129,14 @@ func (w *fileWatch) tell(files []string) {
 	var changes fileChanges
 	for _, real := range files {
 		now, changed := s.memory.Now(real)
-		s.mu.Lock()
-		before, told := w.told[real]
-		if w.told[real] = now; !changed {
-			delete(w.told, real)
-		}
-		s.mu.Unlock()
+		var before workspace.State
+		var told bool
+		s.update(func(*state) {
+			before, told = w.told[real]
+			if w.told[real] = now; !changed {
+				delete(w.told, real)
+			}
+		})
 		if !changed || told && before.Same(now) {
 			continue
 		}

@@ -50,7 +50,7 @@ func (g *gate) enter(v *visitor) {
 }
 
 // surplus gives the stranger that has to go: the oldest from where the newest came, or, where strangers are too many
-// altogether, from where most come. mu is held.
+// altogether, from where most come.
 func (g *gate) surplus(newest netip.Prefix) *visitor {
 	count := map[netip.Prefix]int{}
 	for _, s := range g.strangers {

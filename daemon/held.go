@@ -68,38 +68,38 @@ func (d *Daemon) fitsNew(who principal, a *tooldv1.Attach) error {
 
 // fits refuses an Attach that brings more than the limits allow, before anything of the session is changed.
 func (s *session) fits(offers []*offer, a *tooldv1.Attach) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	bytes, err := s.crowdedBy(offers, a.GetRole() == tooldv1.Role_ROLE_COMPANION)
-	if err != nil {
-		return err
-	}
-	if err := s.account.Fits(quota.Tools, bytes); err != nil {
-		return quotaRefusal(err, "attach.client_tools")
-	}
-	if err := s.account.Fits(quota.Options, optionBytes(merged(s.state.options, a.GetOptions()), s.state.shell.envWith(a))); err != nil {
-		return quotaRefusal(err, "attach.options")
-	}
-	return nil
+	return view(s, func(its *state) error {
+		bytes, err := s.crowdedBy(its, offers, a.GetRole() == tooldv1.Role_ROLE_COMPANION)
+		if err != nil {
+			return err
+		}
+		if err := s.account.Fits(quota.Tools, bytes); err != nil {
+			return quotaRefusal(err, "attach.client_tools")
+		}
+		if err := s.account.Fits(quota.Options, optionBytes(merged(its.options, a.GetOptions()), its.shell.envWith(a))); err != nil {
+			return quotaRefusal(err, "attach.options")
+		}
+		return nil
+	})
 }
 
-// reserve reserves what a stream brings beside options, which the session has taken already. mu is held.
-func (s *session) reserve(st *stream, a *tooldv1.Attach) error {
-	bytes, err := s.crowdedBy(st.offers, st.companion)
+// reserve reserves what a stream brings beside options, which the session has taken already.
+func (s *session) reserve(its *state, st *stream, a *tooldv1.Attach) error {
+	bytes, err := s.crowdedBy(its, st.offers, st.companion)
 	if err != nil {
 		return err
 	}
-	if err := s.account.Hold(quota.Options, optionBytes(s.state.options, s.state.shell.envWith(a))); err != nil {
+	if err := s.account.Hold(quota.Options, optionBytes(its.options, its.shell.envWith(a))); err != nil {
 		return quotaRefusal(err, "attach.env")
 	}
 	if err := s.account.Hold(quota.Tools, bytes); err != nil {
-		_ = s.account.Hold(quota.Options, optionBytes(s.state.options, s.state.shell.env)) // which is no more
+		_ = s.account.Hold(quota.Options, optionBytes(its.options, its.shell.env)) // which is no more
 		return quotaRefusal(err, "attach.client_tools")
 	}
 	return nil
 }
 
-// envWith is the client's environment as it is once the Attach is taken. mu is held.
+// envWith is the client's environment as it is once the Attach is taken.
 func (h *shell) envWith(a *tooldv1.Attach) map[string]string {
 	if a.GetRole() == tooldv1.Role_ROLE_COMPANION || len(a.GetEnv()) == 0 {
 		return h.env

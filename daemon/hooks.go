@@ -25,13 +25,13 @@ func (s *session) StopTurn(c *pipeline.Call, reason string) {
 // Later runs f soon, on a goroutine that the session waits for before it ends.
 func (s *session) Later(f func(context.Context)) { s.work.Go(func() { f(s.ctx) }) }
 
-// soon does so unless the session is stopping. mu is not held.
+// soon does so unless the session is stopping. It calls update.
 func (s *session) soon(f func(context.Context)) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !s.state.stopping {
-		s.Later(f)
-	}
+	s.update(func(its *state) {
+		if !its.stopping {
+			s.Later(f)
+		}
+	})
 }
 
 // Notice records something that clients should know about the call.
@@ -57,9 +57,7 @@ func (s *session) askHooks(ctx context.Context, in hook.Input, about string) {
 	if len(hooks) == 0 {
 		return
 	}
-	s.mu.Lock()
-	rights := s.rights(st)
-	s.mu.Unlock()
+	rights := view(s, func(its *state) pipeline.Rights { return s.rights(its, st) })
 	in.Session, in.Dir, in.Mode = rights.Common.Session, rights.Common.Dir, rights.Common.Mode
 	said := rights.Runner.Run(ctx, hooks, in)
 	for _, n := range pipeline.Notices(said) {
@@ -86,12 +84,13 @@ func (s *session) batchHooks() []*hook.Hook {
 
 // tellBatch lets the PostToolBatch hooks know of all calls of a turn, before clients learn that it has ended.
 func (s *session) tellBatch(ctx context.Context, t *turn) {
-	s.mu.Lock()
-	in := hook.Input{Event: hook.PostToolBatch}
-	for _, index := range slices.Sorted(maps.Keys(t.told)) {
-		in.Calls = append(in.Calls, t.told[index])
-	}
-	s.mu.Unlock()
+	var in hook.Input
+	s.update(func(*state) {
+		in = hook.Input{Event: hook.PostToolBatch}
+		for _, index := range slices.Sorted(maps.Keys(t.told)) {
+			in.Calls = append(in.Calls, t.told[index])
+		}
+	})
 	s.askHooks(ctx, in, "")
 }
 

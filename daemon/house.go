@@ -104,28 +104,35 @@ func (d *Daemon) keepHouse(ctx context.Context) {
 // due says what is to be done about a session: nothing for as long as wait, or, when that is 0, to close it for the
 // reason why, or to see to what its client left behind.
 func (s *session) due(idle time.Duration, unused bool) (why string, wait time.Duration) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	limit := s.daemon.limits.SessionIdle
-	if s.meta.Anonymous {
-		limit = min(limit, houseTick)
-	}
-	left := time.Until(s.state.clients.deadline)
-	switch {
-	case s.state.stopping:
-		return "", houseTick
-	case unused && idle >= limit:
-		return fmt.Sprintf("nobody used it for %s", limit), 0
-	case unused:
-		return "", limit - idle
-	case s.state.clients.deadline.IsZero():
-		return "", houseTick
-	case left > 0:
-		return "", left
-	case s.meta.Anonymous && !s.keeps():
-		return clientGone, 0
-	}
-	return "", 0
+	s.update(func(its *state) {
+		limit := s.daemon.limits.SessionIdle
+		if s.meta.Anonymous {
+			limit = min(limit, houseTick)
+		}
+		left := time.Until(its.clients.deadline)
+		switch {
+		case its.stopping:
+			why, wait = "", houseTick
+			return
+		case unused && idle >= limit:
+			why, wait = fmt.Sprintf("nobody used it for %s", limit), 0
+			return
+		case unused:
+			why, wait = "", limit-idle
+			return
+		case its.clients.deadline.IsZero():
+			why, wait = "", houseTick
+			return
+		case left > 0:
+			why, wait = "", left
+			return
+		case s.meta.Anonymous && !s.keeps(its):
+			why, wait = clientGone, 0
+			return
+		}
+		why, wait = "", 0
+	})
+	return why, wait
 }
 
 const clientGone = "its client went away"
@@ -148,9 +155,8 @@ func (d *Daemon) exitWhenIdle(idle bool) {
 // lose nothing; a call that arrives meanwhile has the drain time.
 func (d *Daemon) drainIdle() error {
 	for _, s := range d.open() {
-		s.mu.Lock()
-		turns, tasks := len(s.state.ledger.turns), s.runningTasks()
-		s.mu.Unlock()
+		var turns, tasks int
+		s.update(func(its *state) { turns, tasks = len(its.ledger.turns), s.runningTasks() })
 		if turns+tasks > 0 {
 			return refuse(codes.FailedPrecondition, "busy",
 				"Session %q has %d open turns and %d background tasks. Leave if_idle unset to end them too.", s.name, turns, tasks).at("if_idle")
@@ -160,9 +166,9 @@ func (d *Daemon) drainIdle() error {
 	return nil
 }
 
-// remindAt has the session looked at again at that time. mu is held.
-func (s *session) remindAt(deadline time.Time) {
-	s.state.clients.deadline = deadline
+// remindAt has the session looked at again at that time.
+func (s *session) remindAt(its *state, deadline time.Time) {
+	its.clients.deadline = deadline
 	select {
 	case s.daemon.hurry <- struct{}{}:
 	default:
@@ -172,11 +178,12 @@ func (s *session) remindAt(deadline time.Time) {
 // abandoned sees to what a client left behind: questions that nobody can answer any more, and, unless the session
 // keeps them, its calls.
 func (s *session) abandoned() {
-	s.mu.Lock()
-	s.state.clients.deadline = time.Time{}
-	s.reviewQuestions()
-	gone := s.state.clients.main == nil && !s.state.stopping && !s.keeps()
-	s.mu.Unlock()
+	var gone bool
+	s.update(func(its *state) {
+		its.clients.deadline = time.Time{}
+		s.reviewQuestions(its)
+		gone = its.clients.main == nil && !its.stopping && !s.keeps(its)
+	})
 	if !gone {
 		return
 	}

@@ -130,7 +130,7 @@ func (l *lockedListener) open() error {
 	return nil
 }
 
-// there reports whether the socket at the path is the one that open has made. mu is held.
+// there reports whether the socket at the path is the one that open has made.
 func (l *lockedListener) there() bool {
 	now, err := os.Lstat(l.path)
 	return err == nil && os.SameFile(now, l.made)

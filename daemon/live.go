@@ -12,7 +12,7 @@ import (
 	"github.com/toold/toold/tools/spool"
 )
 
-// live is a call whose act has begun. Guarded by the session's mu; the output looks after itself.
+// live is a call whose act has begun. Used in the session's update alone; the output looks after itself.
 type live struct {
 	use   *pipeline.Use
 	since time.Time
@@ -32,12 +32,12 @@ func (l *live) printed() int64 {
 
 // published makes a call's output followable.
 func (s *session) published(c *pipeline.Call, out *spool.Output) {
-	s.mu.Lock()
-	if l := s.state.ledger.live[c.Key]; l != nil {
-		l.out = out
-	}
-	s.state.ledger.tell()
-	s.mu.Unlock()
+	s.update(func(its *state) {
+		if l := its.ledger.live[c.Key]; l != nil {
+			l.out = out
+		}
+		its.ledger.tell()
+	})
 	s.work.Go(func() {
 		for !out.Ended() {
 			changed := out.Changed()
@@ -55,12 +55,12 @@ func (s *session) reported(c *pipeline.Call, step tools.Step) { s.stepped(c.Key,
 
 // stepped does so for a call by its key.
 func (s *session) stepped(key string, step tools.Step) {
-	s.mu.Lock()
-	if l := s.state.ledger.live[key]; l != nil {
-		l.step = step
-		l.steps++
-	}
-	s.mu.Unlock()
+	s.update(func(its *state) {
+		if l := its.ledger.live[key]; l != nil {
+			l.step = step
+			l.steps++
+		}
+	})
 	s.poke()
 }
 
@@ -71,7 +71,7 @@ func (s *session) poke() {
 	}
 }
 
-// tell wakes those who wait for a call to print or to end. mu is held.
+// tell wakes those who wait for a call to print or to end.
 func (l *ledger) tell() {
 	close(l.news)
 	l.news = make(chan struct{})

@@ -96,9 +96,7 @@ func (l *look) key(id string) (key string, ok bool) {
 		key, ok = l.byID[id]
 		return key, ok
 	}
-	l.session.mu.Lock()
-	defer l.session.mu.Unlock()
-	key, ok = l.session.state.ledger.byID[id]
+	l.session.update(func(its *state) { key, ok = its.ledger.byID[id] })
 	return key, ok
 }
 

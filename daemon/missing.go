@@ -46,7 +46,7 @@ func (st *stream) tellMissing(next uint64) error {
 	return st.send(notice)
 }
 
-// missed warns a client that attaches behind the record after of what it will not get. mu is held.
+// missed warns a client that attaches behind the record after of what it will not get.
 func (s *session) missed(after uint64) (warnings []string) {
 	if first := s.log.First(); after > 0 && after+1 < first {
 		warnings = append(warnings, fmt.Sprintf("The records %d to %d of this session are not kept any more.", after+1, first-1))
@@ -69,10 +69,12 @@ func (s *session) damage() (warnings []string) {
 // again. None of that has a number.
 func (st *stream) sendEnd(key string) error {
 	s := st.session
-	s.mu.Lock()
-	row := s.state.ledger.calls[key]
-	open := row == nil || row.Open
-	s.mu.Unlock()
+	var row *callRow
+	var open bool
+	s.update(func(its *state) {
+		row = its.ledger.calls[key]
+		open = row == nil || row.Open
+	})
 	if open { // its records are still to come
 		return nil
 	}

@@ -31,26 +31,26 @@ func (s *session) describeOpen() (*tooldv1.GetSessionResponse, error) {
 
 // questionsBeside returns the open questions that are about no call, such as whether a server may be started.
 func (s *session) questionsBeside() (list []*tooldv1.Question) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, key := range slices.Sorted(maps.Keys(s.state.questions.asked)) {
-		if a := s.state.questions.asked[key]; a.use == nil && !a.done {
-			list = append(list, questionOf(&pipeline.Use{}, a.question))
+	s.update(func(its *state) {
+		for _, key := range slices.Sorted(maps.Keys(its.questions.asked)) {
+			if a := its.questions.asked[key]; a.use == nil && !a.done {
+				list = append(list, questionOf(&pipeline.Use{}, a.question))
+			}
 		}
-	}
+	})
 	return list
 }
 
 // openKeys returns the keys of the calls that have not ended, in order.
 func (s *session) openKeys() (keys []string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for key, row := range s.state.ledger.calls {
-		if row.Open {
-			keys = append(keys, key)
+	s.update(func(its *state) {
+		for key, row := range its.ledger.calls {
+			if row.Open {
+				keys = append(keys, key)
+			}
 		}
-	}
-	slices.SortFunc(keys, func(a, b string) int { return s.state.ledger.calls[a].compare(s.state.ledger.calls[b]) })
+		slices.SortFunc(keys, func(a, b string) int { return its.ledger.calls[a].compare(its.ledger.calls[b]) })
+	})
 	return keys
 }
 

@@ -30,9 +30,8 @@ func (s *session) setOptions(change *tooldv1.Options) error {
 	if change == nil {
 		return nil
 	}
-	s.mu.Lock()
-	had, wanted := s.state.options, merged(s.state.options, change)
-	s.mu.Unlock()
+	var had, wanted *tooldv1.Options
+	s.update(func(its *state) { had, wanted = its.options, merged(its.options, change) })
 	before := s.daemon.settings.Load(scopeOf(s.meta.Roots, had))
 	now := s.daemon.settings.Load(scopeOf(s.meta.Roots, wanted))
 	if err := checkSettings(now, change); err != nil {
@@ -48,40 +47,40 @@ func (s *session) setOptions(change *tooldv1.Options) error {
 		s.daemon.settings.Forget(scopeOf(s.meta.Roots, had))
 	}
 	st := s.stand()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.rejudge(st)
-	return nil
+	return view(s, func(its *state) error {
+		s.rejudge(its, st)
+		return nil
+	})
 }
 
 // takeOptions keeps options and tells when they change the mode.
 func (s *session) takeOptions(change *tooldv1.Options, before, now *settings.Settings) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	after := merged(s.state.options, change)
-	if proto.Equal(after, s.state.options) {
+	return view(s, func(its *state) error {
+		after := merged(its.options, change)
+		if proto.Equal(after, its.options) {
+			return nil
+		}
+		kept, err := proto.Marshal(after)
+		if err != nil {
+			return err
+		}
+		if err := s.account.Hold(quota.Options, optionBytes(after, its.shell.env)); err != nil {
+			return quotaRefusal(err, "options")
+		}
+		state := journal.Put{Key: keyOptions, Value: kept}
+		mode := modeOf(after, now)
+		changed := mode != modeOf(its.options, before)
+		its.options = after
+		if !changed {
+			its.ledger.tail = s.log.Keep(journal.Committed, state)
+			return nil
+		}
+		s.enqueue(its, entry(nil, pipeline.Changed{Mode: &mode}, state))
+		if mode == permission.BypassPermissions {
+			s.enqueue(its, entry(nil, pipeline.Noticed{Code: "bypass_mode", Message: s.daemon.bypassWarning()}))
+		}
 		return nil
-	}
-	kept, err := proto.Marshal(after)
-	if err != nil {
-		return err
-	}
-	if err := s.account.Hold(quota.Options, optionBytes(after, s.state.shell.env)); err != nil {
-		return quotaRefusal(err, "options")
-	}
-	state := journal.Put{Key: keyOptions, Value: kept}
-	mode := modeOf(after, now)
-	changed := mode != modeOf(s.state.options, before)
-	s.state.options = after
-	if !changed {
-		s.state.ledger.tail = s.log.Keep(journal.Committed, state)
-		return nil
-	}
-	s.enqueue(entry(nil, pipeline.Changed{Mode: &mode}, state))
-	if mode == permission.BypassPermissions {
-		s.enqueue(entry(nil, pipeline.Noticed{Code: "bypass_mode", Message: s.daemon.bypassWarning()}))
-	}
-	return nil
+	})
 }
 
 // bypassWarning says what the mode bypassPermissions leaves between a call and the machine.

@@ -15,8 +15,8 @@ import (
 const noUser = -1
 
 // meet records who uses the session from now on, unless that is who used it before. client is what the client says of
-// itself; nil: nothing. mu is held.
-func (s *session) meet(ctx context.Context, client *tooldv1.ClientInfo) {
+// itself; nil: nothing.
+func (s *session) meet(ctx context.Context, its *state, client *tooldv1.ClientInfo) {
 	now := pipeline.Peer{Principal: string(principalOf(ctx)), Client: client.GetName(), Version: client.GetVersion()}
 	if from, ok := grpcpeer.FromContext(ctx); ok {
 		switch who := from.AuthInfo.(type) {
@@ -26,9 +26,9 @@ func (s *session) meet(ctx context.Context, client *tooldv1.ClientInfo) {
 			now.UID = noUser
 		}
 	}
-	if s.state.clients.met && s.state.clients.peer == now {
+	if its.clients.met && its.clients.peer == now {
 		return
 	}
-	s.state.clients.met, s.state.clients.peer = true, now
-	s.enqueue(entry(nil, pipeline.Changed{Peer: &now}))
+	its.clients.met, its.clients.peer = true, now
+	s.enqueue(its, entry(nil, pipeline.Changed{Peer: &now}))
 }

@@ -37,12 +37,10 @@ type pooled struct {
 	supply   *supply
 }
 
-// pool gives the tools of the session under these options. mu is not held.
+// pool gives the tools of the session under these options. It calls update.
 func (s *session) pool(options *tooldv1.Options) *pool.Pool {
 	st := s.stand()
-	s.mu.Lock()
-	supplied := s.state.toolset.supply
-	s.mu.Unlock()
+	supplied := view(s, func(its *state) *supply { return its.toolset.supply })
 	if p := s.pooled.Load(); p != nil && p.standing == st && p.options == options && p.supply == supplied {
 		return p.Pool
 	}
@@ -52,9 +50,9 @@ func (s *session) pool(options *tooldv1.Options) *pool.Pool {
 		list = slices.Concat(list, supplied.servers, supplied.clients)
 		active = supplied.active
 	}
-	s.mu.Lock()
-	env := &tools.Env{Dir: s.state.shell.dir, Environ: s.state.shell.environ(st), Languages: s.languages}
-	s.mu.Unlock()
+	env := view(s, func(its *state) *tools.Env {
+		return &tools.Env{Dir: its.shell.dir, Environ: its.shell.environ(st), Languages: s.languages}
+	})
 	conditions := pool.Conditions{Env: env, Preset: pool.Preset(st.settings.Preset), Removed: func(name string) string {
 		if rule := st.rules.Removes(name); rule != nil {
 			return fmt.Sprintf("The rule %s in %s denies it.", rule.Text, rule.Origin)
@@ -79,15 +77,13 @@ func (s *session) freshPool(options *tooldv1.Options) *pool.Pool {
 	return s.pool(options)
 }
 
-// resupply changes what comes and goes, and tells clients when they have other tools by that. mu is not held.
+// resupply changes what comes and goes, and tells clients when they have other tools by that. It calls update.
 func (s *session) resupply(change func(*supply)) {
-	s.mu.Lock()
-	s.state.toolset.changeSupply(change)
-	s.mu.Unlock()
+	s.update(func(its *state) { its.toolset.changeSupply(change) })
 	s.reviewPool()
 }
 
-// changeSupply does the first half. mu is held.
+// changeSupply does the first half.
 func (t *toolset) changeSupply(change func(*supply)) {
 	next := supply{}
 	if t.supply != nil {
@@ -104,27 +100,25 @@ type toolsChanged struct {
 	Removed  []string `json:"removed"`
 }
 
-// reviewPool tells clients when the session's tools are not as they were told last. mu is not held.
+// reviewPool tells clients when the session's tools are not as they were told last. It calls update.
 func (s *session) reviewPool() {
 	if s.log == nil {
 		return // a likeness, for Explain
 	}
 	s.announcing.Lock()
 	defer s.announcing.Unlock()
-	s.mu.Lock()
-	options := s.state.options
-	s.mu.Unlock()
+	options := view(s, func(its *state) *tooldv1.Options { return its.options })
 	now := s.freshPool(options)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	before := s.state.toolset.announced
-	s.state.toolset.announced = now
-	if before == nil || before.Revision == now.Revision || s.state.stopping {
-		return
-	}
-	is, were := now.Names(), before.Names()
-	details := toolsChanged{now.Revision, without(is, were), without(were, is)}
-	s.enqueue(entry(nil, pipeline.Noticed{Code: "tools_changed", Message: "The tools of this session have changed" + changesIn(details) + ".", Details: details}))
+	s.update(func(its *state) {
+		before := its.toolset.announced
+		its.toolset.announced = now
+		if before == nil || before.Revision == now.Revision || its.stopping {
+			return
+		}
+		is, were := now.Names(), before.Names()
+		details := toolsChanged{now.Revision, without(is, were), without(were, is)}
+		s.enqueue(its, entry(nil, pipeline.Noticed{Code: "tools_changed", Message: "The tools of this session have changed" + changesIn(details) + ".", Details: details}))
+	})
 }
 
 // changesIn puts what has come and gone into a clause.
@@ -156,14 +150,14 @@ func without(names, others []string) []string {
 	return slices.DeleteFunc(append([]string{}, names...), func(name string) bool { return slices.Contains(others, name) })
 }
 
-// activate adds deferred tools to those that the session has, and gives those that are new among them. mu is held.
-func (s *session) activate(names []string) (fresh []string) {
+// activate adds deferred tools to those that the session has, and gives those that are new among them.
+func (s *session) activate(its *state, names []string) (fresh []string) {
 	var before []string
-	if s.state.toolset.supply != nil {
-		before = s.state.toolset.supply.active
+	if its.toolset.supply != nil {
+		before = its.toolset.supply.active
 	}
 	if fresh = without(names, before); len(fresh) > 0 {
-		s.state.toolset.changeSupply(func(next *supply) { next.active = slices.Concat(before, fresh) })
+		its.toolset.changeSupply(func(next *supply) { next.active = slices.Concat(before, fresh) })
 		s.Later(func(context.Context) { s.reviewPool() })
 	}
 	return fresh
@@ -171,12 +165,12 @@ func (s *session) activate(names []string) (fresh []string) {
 
 // optionsOf gives the options of the call's turn.
 func (s *session) optionsOf(c *pipeline.Call) *tooldv1.Options {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if t := s.state.ledger.turns[c.Use.Turn]; t != nil {
-		return t.options
-	}
-	return s.state.options
+	return view(s, func(its *state) *tooldv1.Options {
+		if t := its.ledger.turns[c.Use.Turn]; t != nil {
+			return t.options
+		}
+		return its.options
+	})
 }
 
 // offered finds the tool of that exact name in the pool that the options leave; nil: there is none.
@@ -247,9 +241,7 @@ func (t *toolServer) ListTools(ctx context.Context, request *tooldv1.ListToolsRe
 	if err != nil {
 		return nil, err
 	}
-	s.mu.Lock()
-	options := s.state.options
-	s.mu.Unlock()
+	options := view(s, func(its *state) *tooldv1.Options { return its.options })
 	p := s.freshPool(options)
 	response := &tooldv1.ListToolsResponse{DeferredPrompt: p.Prompt(), Revision: p.Revision}
 	for _, e := range p.Entries {

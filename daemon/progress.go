@@ -45,13 +45,13 @@ type followed struct {
 
 // followCall begins to follow a call whose start is or was sent; nil when it has ended already.
 func (st *stream) followCall(key string) *followed {
-	st.session.mu.Lock()
-	defer st.session.mu.Unlock()
-	l := st.session.state.ledger.live[key]
-	if l == nil {
-		return nil
-	}
-	return &followed{use: l.use, since: l.since, last: time.Now()}
+	return view(st.session, func(its *state) *followed {
+		l := its.ledger.live[key]
+		if l == nil {
+			return nil
+		}
+		return &followed{use: l.use, since: l.since, last: time.Now()}
+	})
 }
 
 // sendProgress sends what is new of the calls that run, and says how soon it is to be called again.
@@ -100,14 +100,16 @@ func (st *stream) sendNewest(key string, f *followed, now time.Time) (due time.D
 
 // newest looks at the call's present state.
 func (st *stream) newest(key string, f *followed) (step *tooldv1.Step, steps int, runs bool) {
-	st.session.mu.Lock()
-	defer st.session.mu.Unlock()
-	l := st.session.state.ledger.live[key]
-	if l == nil {
-		return nil, 0, false
-	}
-	f.output = l.out
-	return &tooldv1.Step{Message: clean(l.step.Message), Done: l.step.Done, Total: l.step.Total}, l.steps, true
+	st.session.update(func(its *state) {
+		l := its.ledger.live[key]
+		if l == nil {
+			step, steps, runs = nil, 0, false
+			return
+		}
+		f.output = l.out
+		step, steps, runs = &tooldv1.Step{Message: clean(l.step.Message), Done: l.step.Done, Total: l.step.Total}, l.steps, true
+	})
+	return step, steps, runs
 }
 
 // lastProgress sends what the call has printed up to now, which is its end, as far as it is not too much, and stops

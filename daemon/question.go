@@ -18,7 +18,7 @@ import (
 	"github.com/toold/toold/tools/fault"
 )
 
-// asked is a question that is open, or answered with yes before its call's turn has come. Guarded by the session's mu,
+// asked is a question that is open, or answered with yes before its call's turn has come. Used in the session's update alone,
 // but for settled.
 type asked struct {
 	key      string            // of the call, or of what else it is about
@@ -38,16 +38,17 @@ func (s *session) Ask(ctx context.Context, c *pipeline.Call, q pipeline.Question
 	if q.Form != nil && len(q.Form.Schema) > shownInput {
 		return "", fault.Invalidf("too_large", "The form that %s wants to be filled in has %d bytes, but at most %d are shown to anybody. It was not asked.", c.Name, len(q.Form.Schema), shownInput)
 	}
-	s.mu.Lock()
-	a := s.state.questions.asked[c.Key]
-	if a != nil && !a.question.Same(q) {
-		s.withdraw(a, errMoot, "what it asks for has changed")
-		a = nil
-	}
-	if a == nil {
-		a = s.pose(c, q)
-	}
-	s.mu.Unlock()
+	var a *asked
+	s.update(func(its *state) {
+		a = its.questions.asked[c.Key]
+		if a != nil && !a.question.Same(q) {
+			s.withdraw(its, a, errMoot, "what it asks for has changed")
+			a = nil
+		}
+		if a == nil {
+			a = s.pose(its, c, q)
+		}
+	})
 	if a == nil {
 		return "", s.cannotAsk(q)
 	}
@@ -57,19 +58,20 @@ func (s *session) Ask(ctx context.Context, c *pipeline.Call, q pipeline.Question
 		s.takeBack(a)
 		return "", context.Cause(ctx)
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.state.questions.asked, c.Key)
-	return a.input, a.err
+	s.update(func(its *state) {
+		delete(its.questions.asked, c.Key)
+		input, err = a.input, a.err
+	})
+	return input, err
 }
 
 // takeBack withdraws a form that its tool does not wait for any more. Other questions end with their calls.
 func (s *session) takeBack(a *asked) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if a.question.Form != nil && s.state.questions.asked[a.key] == a {
-		s.withdraw(a, errMoot, "nobody waits for its answer any more")
-	}
+	s.update(func(its *state) {
+		if a.question.Form != nil && its.questions.asked[a.key] == a {
+			s.withdraw(its, a, errMoot, "nobody waits for its answer any more")
+		}
+	})
 }
 
 // AskAhead puts the question before the call's turn has come.
@@ -77,97 +79,97 @@ func (s *session) AskAhead(c *pipeline.Call, q pipeline.Question) {
 	if isOwn(c) {
 		return
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.state.ledger.calls[c.Key].Open && s.state.questions.asked[c.Key] == nil {
-		s.pose(c, q)
-	}
+	s.update(func(its *state) {
+		if its.ledger.calls[c.Key].Open && its.questions.asked[c.Key] == nil {
+			s.pose(its, c, q)
+		}
+	})
 }
 
 // askAhead has the call ask before its turn has come, when others are in front of it. One goroutine asks, in the order
 // of the calls.
 func (s *session) askAhead(c *pipeline.Call) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	others := false
-	for _, t := range s.state.ledger.turns {
-		others = others || len(t.open) > 1 || len(t.open) == 1 && t.number != c.Use.Turn
-	}
-	if !others {
-		return
-	}
-	s.state.questions.ahead = append(s.state.questions.ahead, c)
-	if len(s.state.questions.ahead) > 1 {
-		return
-	}
-	s.work.Go(func() {
-		for next := c; next != nil; next = s.nextAhead() {
-			next.AskAhead(s.ctx)
+	s.update(func(its *state) {
+		others := false
+		for _, t := range its.ledger.turns {
+			others = others || len(t.open) > 1 || len(t.open) == 1 && t.number != c.Use.Turn
 		}
+		if !others {
+			return
+		}
+		its.questions.ahead = append(its.questions.ahead, c)
+		if len(its.questions.ahead) > 1 {
+			return
+		}
+		s.work.Go(func() {
+			for next := c; next != nil; next = s.nextAhead() {
+				next.AskAhead(s.ctx)
+			}
+		})
 	})
 }
 
 // nextAhead is done with the first call that is to ask ahead, and gives the one behind it; nil: there is none.
 func (s *session) nextAhead() *pipeline.Call {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.state.questions.ahead = s.state.questions.ahead[1:]
-	if len(s.state.questions.ahead) == 0 || s.state.stopping {
-		s.state.questions.ahead = nil
-		return nil
-	}
-	return s.state.questions.ahead[0]
+	return view(s, func(its *state) *pipeline.Call {
+		its.questions.ahead = its.questions.ahead[1:]
+		if len(its.questions.ahead) == 0 || its.stopping {
+			its.questions.ahead = nil
+			return nil
+		}
+		return its.questions.ahead[0]
+	})
 }
 
-// pose records the question; nil when nobody can answer. mu is held.
-func (s *session) pose(c *pipeline.Call, q pipeline.Question) *asked { return s.put(c.Key, &c.Use, q) }
+// pose records the question; nil when nobody can answer.
+func (s *session) pose(its *state, c *pipeline.Call, q pipeline.Question) *asked {
+	return s.put(its, c.Key, &c.Use, q)
+}
 
 // put does so for a question that need not be about a call.
-func (s *session) put(key string, use *pipeline.Use, q pipeline.Question) *asked {
-	if !s.answerable() {
+func (s *session) put(its *state, key string, use *pipeline.Use, q pipeline.Question) *asked {
+	if !s.answerable(its) {
 		return nil
 	}
-	s.enqueue(entry(use, pipeline.Asked{Question: q}))
+	s.enqueue(its, entry(use, pipeline.Asked{Question: q}))
 	s.tellHooks(hook.Input{Event: hook.Notification, Message: q.Title + " needs your permission.", NotificationType: "permission_prompt"}, "permission_prompt")
 	if use != nil {
 		q.Input, q.Diff = "", "" // they can be large, and the records of the call have them
 	}
 	a := &asked{key: key, use: use, question: q, settled: make(chan struct{})}
-	s.state.questions.asked[key] = a
+	its.questions.asked[key] = a
 	return a
 }
 
 // Withdraw takes back the call's question, if there is one.
 func (s *session) Withdraw(c *pipeline.Call, reason string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if a := s.state.questions.asked[c.Key]; a != nil {
-		s.withdraw(a, errMoot, reason)
-	}
+	s.update(func(its *state) {
+		if a := its.questions.asked[c.Key]; a != nil {
+			s.withdraw(its, a, errMoot, reason)
+		}
+	})
 }
 
-// withdraw takes back a question; err is what its call ends with, if it waits. mu is held.
-func (s *session) withdraw(a *asked, err error, reason string) {
-	delete(s.state.questions.asked, a.key)
+// withdraw takes back a question; err is what its call ends with, if it waits.
+func (s *session) withdraw(its *state, a *asked, err error, reason string) {
+	delete(its.questions.asked, a.key)
 	a.err = err
-	s.settle(a, reason)
+	s.settle(its, a, reason)
 }
 
-// settle says that a question is open no more. mu is held.
-func (s *session) settle(a *asked, reason string) {
+// settle says that a question is open no more.
+func (s *session) settle(its *state, a *asked, reason string) {
 	if a.done {
 		return
 	}
 	a.done = true
 	close(a.settled)
-	s.enqueue(entry(a.use, pipeline.Withdrawn{QuestionID: a.question.ID, Reason: reason}))
+	s.enqueue(its, entry(a.use, pipeline.Withdrawn{QuestionID: a.question.ID, Reason: reason}))
 }
 
 // answered takes an answer from a stream; the refusal says why it does not count.
 func (st *stream) answered(wire *tooldv1.Answer) *refusal {
-	st.session.mu.Lock()
-	able := st.answers && !st.halfClosed
-	st.session.mu.Unlock()
+	able := view(st.session, func(*state) bool { return st.answers && !st.halfClosed })
 	if !able {
 		return refuse(codes.FailedPrecondition, "cannot_answer", "This stream did not say that it answers questions, or has been half-closed. Attach with capabilities.answers.")
 	}
@@ -184,27 +186,31 @@ func (s *session) settleQuestion(wire *tooldv1.Answer) *refusal {
 	if refused != nil {
 		return refused
 	}
-	s.mu.Lock()
-	a, refused := s.state.questions.openQuestion(wire)
+	var a *asked
+	var form bool
+	var title string
+	yes := wire.GetDecision() == tooldv1.Decision_DECISION_ALLOW
+	s.update(func(its *state) {
+		if a, refused = its.questions.openQuestion(wire); refused != nil {
+			return
+		}
+		if yes {
+			if input := wire.GetUpdatedInputJson(); pipeline.DigestOf(input) != a.question.Digest { // some clients send it always
+				a.input = input
+			}
+			s.settle(its, a, "answered: allowed")
+		} else {
+			s.withdraw(its, a, denied(wire.GetMessage()), "answered: denied")
+		}
+		form = a.question.Form != nil
+		title, rules = a.question.Title, s.rooted(rules, a.question.Suggestions)
+		if len(rules) > 0 {
+			s.Later(func(context.Context) { s.keepRules(rules) }) // it waits for the disk, and cancels share the wire with answers
+		}
+	})
 	if refused != nil {
-		s.mu.Unlock()
 		return refused
 	}
-	yes := wire.GetDecision() == tooldv1.Decision_DECISION_ALLOW
-	if yes {
-		if input := wire.GetUpdatedInputJson(); pipeline.DigestOf(input) != a.question.Digest { // some clients send it always
-			a.input = input
-		}
-		s.settle(a, "answered: allowed")
-	} else {
-		s.withdraw(a, denied(wire.GetMessage()), "answered: denied")
-	}
-	form := a.question.Form != nil
-	title, rules := a.question.Title, s.rooted(rules, a.question.Suggestions)
-	if len(rules) > 0 {
-		s.Later(func(context.Context) { s.keepRules(rules) }) // it waits for the disk, and cancels share the wire with answers
-	}
-	s.mu.Unlock()
 	if yes || a.use == nil {
 		return nil
 	}
@@ -229,7 +235,6 @@ func denied(message string) *fault.Error {
 const maxAnswer = 16 << 10
 
 // openQuestion finds the question that an answer is for; the refusal says why there is none, or why the answer does not fit it.
-// mu is held.
 func (q *questions) openQuestion(wire *tooldv1.Answer) (a *asked, refused *refusal) {
 	for _, question := range q.asked {
 		if question.question.ID == wire.GetQuestionId() && !question.done {
@@ -249,24 +254,24 @@ func (q *questions) openQuestion(wire *tooldv1.Answer) (a *asked, refused *refus
 	return a, nil
 }
 
-// answerable says whether somebody can answer, or could a while ago and may come back. mu is held.
-func (s *session) answerable() bool {
-	for stream := range s.state.clients.streams {
+// answerable says whether somebody can answer, or could a while ago and may come back.
+func (s *session) answerable(its *state) bool {
+	for stream := range its.clients.streams {
 		if stream.answers && !stream.halfClosed {
 			return true
 		}
 	}
-	return s.state.clients.main == nil && s.state.questions.canAsk && s.keeps() && time.Since(s.state.clients.detached) < s.daemon.limits.DetachedQuestion
+	return its.clients.main == nil && its.questions.canAsk && s.keeps(its) && time.Since(its.clients.detached) < s.daemon.limits.DetachedQuestion
 }
 
-// reviewQuestions gives up the open questions when nobody can answer them any more. mu is held.
-func (s *session) reviewQuestions() {
-	if s.answerable() {
+// reviewQuestions gives up the open questions when nobody can answer them any more.
+func (s *session) reviewQuestions(its *state) {
+	if s.answerable(its) {
 		return
 	}
-	for _, a := range s.state.questions.asked {
+	for _, a := range its.questions.asked {
 		if !a.done {
-			s.withdraw(a, s.cannotAsk(a.question), "nobody is left who can answer")
+			s.withdraw(its, a, s.cannotAsk(a.question), "nobody is left who can answer")
 		}
 	}
 }

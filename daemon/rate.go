@@ -51,7 +51,7 @@ func (p *paces) limiter(key paced) *rate.Limiter {
 	return found
 }
 
-// tidy forgets bounds that are as if they were new. mu is held.
+// tidy forgets bounds that are as if they were new.
 func (p *paces) tidy() {
 	for key, limiter := range p.kept {
 		if limiter.Tokens() >= float64(key.events) {

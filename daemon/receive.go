@@ -51,15 +51,17 @@ func (st *stream) halfClose() {
 	s := st.session
 	s.intake.Lock()
 	defer s.intake.Unlock()
-	s.mu.Lock()
-	leads := s.state.clients.main == st
-	open := s.state.ledger.open
-	st.halfClosed = true
-	if leads {
-		s.state.questions.canAsk = false
-	}
-	s.reviewQuestions()
-	s.mu.Unlock()
+	var leads bool
+	var open *turn
+	s.update(func(its *state) {
+		leads = its.clients.main == st
+		open = its.ledger.open
+		st.halfClosed = true
+		if leads {
+			its.questions.canAsk = false
+		}
+		s.reviewQuestions(its)
+	})
 	if leads {
 		s.endTurn(open)
 	}
@@ -130,10 +132,11 @@ func (st *stream) present(do func()) {
 	s := st.session
 	s.intake.Lock() // so that nobody attaches meanwhile
 	defer s.intake.Unlock()
-	s.mu.Lock()
-	_, there := s.state.clients.streams[st]
-	there = there && (st.companion || s.state.clients.main == st)
-	s.mu.Unlock()
+	var there bool
+	s.update(func(its *state) {
+		_, there = its.clients.streams[st]
+		there = there && (st.companion || its.clients.main == st)
+	})
 	if there {
 		do()
 	}
@@ -155,9 +158,7 @@ func (st *stream) led(message *tooldv1.ExecuteRequest) error {
 	s := st.session
 	s.intake.Lock()
 	defer s.intake.Unlock()
-	s.mu.Lock()
-	leads := s.state.clients.main == st && !s.state.stopping
-	s.mu.Unlock()
+	leads := view(s, func(its *state) bool { return its.clients.main == st && !its.stopping })
 	switch m := message.GetMessage().(type) {
 	case *tooldv1.ExecuteRequest_ToolUse:
 		if leads {
@@ -190,26 +191,20 @@ func (st *stream) use(wire *tooldv1.ToolUse) error {
 // turnFor gives the turn that a tool use with that turn_id belongs to; another one than the open turn's ends that
 // turn. intake is held.
 func (s *session) turnFor(id string) *turn {
-	s.mu.Lock()
-	open := s.state.ledger.open
-	s.mu.Unlock()
+	open := view(s, func(its *state) *turn { return its.ledger.open })
 	if open != nil && (id == "" || open.id == id) {
 		return open
 	}
 	s.endTurn(open)
 	t := s.beginTurn(id)
-	s.mu.Lock()
-	s.state.ledger.open = t
-	s.mu.Unlock()
+	s.update(func(its *state) { its.ledger.open = t })
 	return t
 }
 
 // namedTurn finds an open turn by the client's name, and tells the client when it names none; empty: the one that takes
 // tool uses, else the newest.
 func (s *session) namedTurn(id string) *turn {
-	s.mu.Lock()
-	t := s.state.ledger.turnNamed(id)
-	s.mu.Unlock()
+	t := view(s, func(its *state) *turn { return its.ledger.turnNamed(id) })
 	if t == nil && id != "" {
 		s.notify(nil, unknownTurn(id))
 	}
@@ -229,10 +224,12 @@ func cancelledBy(reason string) *pipeline.Stop {
 func (s *session) cancelled(m *tooldv1.Cancel) (unknown *pipeline.Noticed) {
 	cause := cancelledBy(m.GetReason())
 	id := m.GetToolUseId()
-	s.mu.Lock()
-	key := s.state.ledger.byID[id]
-	t := s.state.ledger.turnNamed(m.GetTurnId())
-	s.mu.Unlock()
+	var key string
+	var t *turn
+	s.update(func(its *state) {
+		key = its.ledger.byID[id]
+		t = its.ledger.turnNamed(m.GetTurnId())
+	})
 	switch {
 	case id != "" && key == "":
 		return &pipeline.Noticed{Code: "unknown_call", Message: fmt.Sprintf("This session has no call %q; nothing was cancelled.", short(id)), CallID: short(id)}
@@ -259,17 +256,17 @@ func (s *session) discard(t *turn) {
 	if t == nil {
 		return
 	}
-	s.mu.Lock()
-	var freed []journal.Put
-	for key, row := range s.state.ledger.calls {
-		if row.Turn == t.number && !row.Free {
-			s.state.ledger.forget(key)
-			freed = append(freed, put(keyCall+key, row))
+	s.update(func(its *state) {
+		var freed []journal.Put
+		for key, row := range its.ledger.calls {
+			if row.Turn == t.number && !row.Free {
+				its.ledger.forget(key)
+				freed = append(freed, put(keyCall+key, row))
+			}
 		}
-	}
-	s.state.ledger.findable()
-	s.state.ledger.tail = s.log.Keep(journal.Committed, freed...)
-	s.mu.Unlock()
+		its.ledger.findable()
+		its.ledger.tail = s.log.Keep(journal.Committed, freed...)
+	})
 	s.queue.StopTurn(t.number, &pipeline.Stop{Outcome: pipeline.Discarded, Reason: "its turn was discarded"}, nil)
 	s.endTurn(t)
 }

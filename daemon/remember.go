@@ -103,9 +103,7 @@ func (s *session) keepRules(rules []keeping) {
 		}
 	}
 	st := s.stand()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.rejudge(st)
+	s.update(func(its *state) { s.rejudge(its, st) })
 }
 
 func (s *session) keepRule(k keeping) error {
@@ -122,16 +120,18 @@ func (s *session) keepRule(k keeping) error {
 }
 
 // addRule takes a rule among the session's own; nil: it is there already, or there is no room.
-func (s *session) addRule(rule remembered) (*journal.Pending, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	switch {
-	case slices.Contains(s.state.questions.remembered, rule):
-		return nil, nil
-	case len(s.state.questions.remembered) >= maxSessionRules:
-		return nil, fmt.Errorf("the session remembers %d rules already", len(s.state.questions.remembered))
-	}
-	s.state.questions.remembered = append(s.state.questions.remembered, rule)
-	s.state.ledger.tail = s.log.Keep(journal.Committed, put(keyRules, s.state.questions.remembered))
-	return s.state.ledger.tail, nil
+func (s *session) addRule(rule remembered) (pending *journal.Pending, err error) {
+	s.update(func(its *state) {
+		rules := its.questions.remembered
+		switch {
+		case slices.Contains(rules, rule):
+		case len(rules) >= maxSessionRules:
+			err = fmt.Errorf("the session remembers %d rules already", len(rules))
+		default:
+			its.questions.remembered = append(rules, rule)
+			pending = s.log.Keep(journal.Committed, put(keyRules, its.questions.remembered))
+			its.ledger.tail = pending
+		}
+	})
+	return pending, err
 }

@@ -184,7 +184,7 @@ func (d *Daemon) restoreSession(info journal.Info) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	state, err := log.State("")
+	kept, err := log.State("")
 	if err != nil {
 		return nil, err
 	}
@@ -192,7 +192,7 @@ func (d *Daemon) restoreSession(info journal.Info) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := wreck{name: info.Name, log: log, rows: rows, state: state, outputs: outputs}
+	w := wreck{name: info.Name, log: log, rows: rows, state: kept, outputs: outputs}
 	if err := w.rebuild(); err != nil {
 		return nil, err
 	}
@@ -200,7 +200,7 @@ func (d *Daemon) restoreSession(info journal.Info) (*session, error) {
 		return nil, err
 	}
 	var about meta
-	if err := json.Unmarshal(state[keyMeta], &about); err != nil {
+	if err := json.Unmarshal(kept[keyMeta], &about); err != nil {
 		return nil, fmt.Errorf("its description: %w", err)
 	}
 	places, err := openPlaces(about.Roots, d.locks)
@@ -211,15 +211,18 @@ func (d *Daemon) restoreSession(info journal.Info) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.created, s.state.ledger.calls = info.Created, rows
-	for _, key := range w.inOrder() {
-		s.state.ledger.remember(key, rows[key])
-		s.state.ledger.lastTurn = max(s.state.ledger.lastTurn, rows[key].Turn)
-	}
-	err = s.recall(state)
-	s.account.Restore(quota.Options, optionBytes(s.state.options, nil))
+	s.created = info.Created
+	s.update(func(its *state) {
+		its.ledger.calls = rows
+		for _, key := range w.inOrder() {
+			its.ledger.remember(key, rows[key])
+			its.ledger.lastTurn = max(its.ledger.lastTurn, rows[key].Turn)
+		}
+		err = s.recall(its, kept)
+		s.account.Restore(quota.Options, optionBytes(its.options, nil))
+	})
 	if err == nil {
-		err = s.completeCheckpoints(state)
+		err = s.completeCheckpoints(kept)
 	}
 	if err != nil {
 		s.account.Close()
@@ -228,36 +231,36 @@ func (d *Daemon) restoreSession(info journal.Info) (*session, error) {
 }
 
 // recall takes over the state that the journal kept.
-func (s *session) recall(state map[string][]byte) error {
+func (s *session) recall(its *state, kept map[string][]byte) error {
 	var wrong []error
 	read := func(key string, into any) {
-		if text, ok := state[key]; ok {
+		if text, ok := kept[key]; ok {
 			if err := json.Unmarshal(text, into); err != nil {
 				wrong = append(wrong, fmt.Errorf("state %s: %w", key, err))
 			}
 		}
 	}
 	var lastTurn uint64
-	read(keyDir, &s.state.shell.dir)
-	read(keyExports, &s.state.shell.exports)
-	read(keyTodos, &s.state.shell.todos)
-	read(keyRules, &s.state.questions.remembered)
-	read(keyAcked, &s.state.ledger.acked)
+	read(keyDir, &its.shell.dir)
+	read(keyExports, &its.shell.exports)
+	read(keyTodos, &its.shell.todos)
+	read(keyRules, &its.questions.remembered)
+	read(keyAcked, &its.ledger.acked)
 	var active []string
 	if read(keyActive, &active); len(active) > 0 {
-		s.state.toolset.supply = &supply{active: active}
+		its.toolset.supply = &supply{active: active}
 	}
 	read(keyTurn, &lastTurn)
-	s.state.ledger.lastTurn = max(s.state.ledger.lastTurn, lastTurn)
-	if err := proto.Unmarshal(state[keyOptions], s.state.options); err != nil {
+	its.ledger.lastTurn = max(its.ledger.lastTurn, lastTurn)
+	if err := proto.Unmarshal(kept[keyOptions], its.options); err != nil {
 		wrong = append(wrong, fmt.Errorf("state %s: %w", keyOptions, err))
 	}
 	seen := map[string]workspace.State{}
-	for key := range state {
+	for key := range kept {
 		if task, ok := strings.CutPrefix(key, keyCursor); ok {
 			var offset int64
 			read(key, &offset)
-			s.state.shell.cursors[task] = offset
+			its.shell.cursors[task] = offset
 		}
 		if real, ok := strings.CutPrefix(key, keySeen); ok {
 			var known workspace.State

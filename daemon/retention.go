@@ -260,18 +260,14 @@ func (h *holding) acknowledged() uint64 {
 	if h.session == nil {
 		return 0
 	}
-	h.session.mu.Lock()
-	acked := h.session.state.ledger.acked
-	h.session.mu.Unlock()
+	acked := view(h.session, func(its *state) uint64 { return its.ledger.acked })
 	return min(h.unneeded(), acked)
 }
 
 // ended is the number up to which records belong to no turn that has not ended.
 func (s *session) ended() uint64 {
 	last := s.log.Last() // before the turns are looked at: one that begins now has its records behind it
-	s.mu.Lock()
-	turns := s.state.ledger.openTurns()
-	s.mu.Unlock()
+	turns := view(s, func(its *state) []*turn { return its.ledger.openTurns() })
 	for _, t := range turns {
 		records, err := s.log.Find(fmt.Sprintf("%d-0", t.number)) // the first of its calls
 		if err != nil {
@@ -287,27 +283,27 @@ func (s *session) ended() uint64 {
 // acknowledge takes the word of the main stream's client that it has stored the records up to a number.
 func (st *stream) acknowledge(seq uint64) {
 	s := st.session
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	seq = min(seq, s.log.Last())
-	if s.state.clients.main != st || seq <= s.state.ledger.acked {
-		return
-	}
-	s.state.ledger.acked = seq
-	s.state.ledger.tail = s.log.Keep(journal.Committed, put(keyAcked, seq))
+	s.update(func(its *state) {
+		seq = min(seq, s.log.Last())
+		if its.clients.main != st || seq <= its.ledger.acked {
+			return
+		}
+		its.ledger.acked = seq
+		its.ledger.tail = s.log.Keep(journal.Committed, put(keyAcked, seq))
+	})
 }
 
 // forgetOutputs removes the outputs of calls whose records have been dropped. The calls themselves stay known: one that
 // is sent again is not run again.
 func (s *session) forgetOutputs() error {
-	s.mu.Lock()
 	var ended []string
-	for key, row := range s.state.ledger.calls {
-		if !row.Open && !row.dropped {
-			ended = append(ended, key)
+	s.update(func(its *state) {
+		for key, row := range its.ledger.calls {
+			if !row.Open && !row.dropped {
+				ended = append(ended, key)
+			}
 		}
-	}
-	s.mu.Unlock()
+	})
 	var wrong []error
 	for _, key := range ended {
 		if kept, err := s.log.Has(key); kept || err != nil {
@@ -319,11 +315,11 @@ func (s *session) forgetOutputs() error {
 		for _, file := range files {
 			wrong = append(wrong, os.Remove(file))
 		}
-		s.mu.Lock()
-		if row := s.state.ledger.calls[key]; row != nil {
-			row.dropped = true
-		}
-		s.mu.Unlock()
+		s.update(func(its *state) {
+			if row := its.ledger.calls[key]; row != nil {
+				row.dropped = true
+			}
+		})
 	}
 	return errors.Join(wrong...)
 }

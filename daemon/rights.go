@@ -50,13 +50,16 @@ type remembered struct {
 const rememberedOrigin = "an answer in this session"
 
 // stand gives the session's standing. It looks at the settings files each time, so that a saved change is in force for
-// whatever comes next. mu is not held.
+// whatever comes next. It calls update.
 func (s *session) stand() *standing {
-	s.mu.Lock()
-	scope := scopeOf(s.meta.Roots, s.state.options)
-	kept := slices.Clone(s.state.questions.remembered)
-	caching := cacheVariables(s.state.shell.env)
-	s.mu.Unlock()
+	var scope settings.Scope
+	var kept []remembered
+	var caching map[string]string
+	s.update(func(its *state) {
+		scope = scopeOf(s.meta.Roots, its.options)
+		kept = slices.Clone(its.questions.remembered)
+		caching = cacheVariables(its.shell.env)
+	})
 	now := s.daemon.settings.Load(scope)
 	if st := s.standing.Load(); st != nil && st.whole && st.settings == now && st.remembered == len(kept) &&
 		st.listening == len(s.daemon.listening()) && maps.Equal(st.caching, caching) {
@@ -90,7 +93,7 @@ func scopeOf(roots []string, o *tooldv1.Options) settings.Scope {
 	return settings.Scope{Roots: roots, Session: o.GetSettingsJson(), Trusted: o.GetTrusted()}
 }
 
-// tellSettings lets clients know what a change of the settings files has brought. mu is not held.
+// tellSettings lets clients know what a change of the settings files has brought. It calls update.
 func (s *session) tellSettings(before, now *standing) {
 	if s.log == nil {
 		return // a likeness, for Explain
@@ -105,12 +108,12 @@ func (s *session) tellSettings(before, now *standing) {
 		s.askApproval()
 		s.reviewPool()
 	})
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if mode := modeOf(s.state.options, now.settings); mode != modeOf(s.state.options, before.settings) {
-		s.enqueue(entry(nil, pipeline.Changed{Mode: &mode}))
-	}
-	s.rejudge(now)
+	s.update(func(its *state) {
+		if mode := modeOf(its.options, now.settings); mode != modeOf(its.options, before.settings) {
+			s.enqueue(its, entry(nil, pipeline.Changed{Mode: &mode}))
+		}
+		s.rejudge(its, now)
+	})
 }
 
 // standing works out what settings and remembered rules come to.
@@ -234,40 +237,38 @@ func checkSettings(now *settings.Settings, o *tooldv1.Options) error {
 // Rights is what calls are judged by now.
 func (s *session) Rights(*pipeline.Call) pipeline.Rights {
 	st := s.stand()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.rights(st)
+	return view(s, func(its *state) pipeline.Rights { return s.rights(its, st) })
 }
 
-// rights puts a standing and the session's mode together. mu is held.
-func (s *session) rights(st *standing) pipeline.Rights {
-	mode := modeOf(s.state.options, st.settings)
+// rights puts a standing and the session's mode together.
+func (s *session) rights(its *state, st *standing) pipeline.Rights {
+	mode := modeOf(its.options, st.settings)
 	patterns, managed := st.settings.Patterns()
 	return pipeline.Rights{
-		UserFile: s.daemon.userFile, Modes: modesOpen(s.state.options, st.settings, s.daemon.userFile),
+		UserFile: s.daemon.userFile, Modes: modesOpen(its.options, st.settings, s.daemon.userFile),
 		Policy: permission.Policy{Rules: st.rules, Mode: mode, Escape: st.escape}, Confining: st.confining, Anchors: st.anchors, Places: st.places, Memory: s.memory, Hooks: st.hooks,
 		Runner: hook.Runner{
-			Processes: s.daemon.runner, ProjectDir: s.meta.Roots[0], Dir: st.places.Disk(s.state.shell.dir), Environ: listed(s.state.shell.outset(st)), // no call steers what judges it
+			Processes: s.daemon.runner, ProjectDir: s.meta.Roots[0], Dir: st.places.Disk(its.shell.dir), Environ: listed(its.shell.outset(st)), // no call steers what judges it
 			AllowedURLs: st.settings.AllowedHTTPHookURLs,
 			Filter:      st.settings.Sandbox.Filter(), Patterns: patterns, ManagedPatterns: managed, Plain: st.settings.HooksToldAll,
 		},
-		Common: hook.Input{Session: s.name, Dir: s.state.shell.dir, Mode: mode.String()},
+		Common: hook.Input{Session: s.name, Dir: its.shell.dir, Mode: mode.String()},
 	}
 }
 
 // rejudge takes back the open questions that rules, settings or mode decide by now. Their calls are then judged anew, by
-// what holds when their turn has come. mu is held.
-func (s *session) rejudge(st *standing) {
-	policy := s.rights(st).Policy
-	for _, a := range s.state.questions.asked {
+// what holds when their turn has come.
+func (s *session) rejudge(its *state, st *standing) {
+	policy := s.rights(its, st).Policy
+	for _, a := range its.questions.asked {
 		if a.done || a.question.Form != nil {
 			continue
 		}
 		switch permission.Decide(a.question.Facts, policy).Decision {
 		case permission.Allow:
-			s.withdraw(a, pipeline.ErrMoot, "it is allowed now")
+			s.withdraw(its, a, pipeline.ErrMoot, "it is allowed now")
 		case permission.Deny:
-			s.withdraw(a, pipeline.ErrMoot, "it is denied now")
+			s.withdraw(its, a, pipeline.ErrMoot, "it is denied now")
 		}
 	}
 }

@@ -53,23 +53,22 @@ type serverNamed struct {
 
 // serve has the MCP servers run that settings name, and no others. It returns at once.
 func (s *session) serve() {
-	s.mu.Lock()
-	first := !s.state.toolset.serving && !s.state.stopping
-	s.state.toolset.serving = s.state.toolset.serving || first
-	s.mu.Unlock()
+	var first bool
+	s.update(func(its *state) {
+		first = !its.toolset.serving && !its.stopping
+		its.toolset.serving = its.toolset.serving || first
+	})
 	if first {
 		s.employ()
 	}
 }
 
-// employ holds the MCP servers of a session that has begun to serve them against what settings name now. mu is not held.
+// employ holds the MCP servers of a session that has begun to serve them against what settings name now. It calls update.
 func (s *session) employ() {
 	s.employing.Lock()
 	defer s.employing.Unlock()
 	st := s.stand()
-	s.mu.Lock()
-	serving := s.state.toolset.serving && !s.state.stopping
-	s.mu.Unlock()
+	serving := view(s, func(its *state) bool { return its.toolset.serving && !its.stopping })
 	if !serving {
 		return
 	}
@@ -106,9 +105,7 @@ func (s *session) lasting(kind func(r pipeline.Rights, ctx context.Context, dir,
 // baseEnviron is the client's environment with what settings say.
 func (s *session) baseEnviron() []string {
 	st := s.stand()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return listed(s.state.shell.outset(st))
+	return view(s, func(its *state) []string { return listed(its.shell.outset(st)) })
 }
 
 // serversChanged takes over what tools MCP servers give now.

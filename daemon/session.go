@@ -18,6 +18,7 @@ import (
 
 	"google.golang.org/grpc/codes"
 
+	"github.com/toold/toold/daemon/guard"
 	"github.com/toold/toold/daemon/journal"
 	"github.com/toold/toold/daemon/quota"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
@@ -100,7 +101,7 @@ type session struct {
 	pooled   atomic.Pointer[pooled]   // the same of its tools
 
 	// intake is held while the main stream's messages are taken, so that the journal, the numbering and the queue see
-	// the same order. It is taken before mu and never while mu is held. Calls that end do not take it.
+	// the same order. It is taken before an update and never in one. Calls that end do not take it.
 	intake sync.Mutex
 
 	joining    sync.Mutex // held while a stream is let in, from the first look at the session to its place in it; before intake
@@ -114,10 +115,19 @@ type session struct {
 		noted      []ending   // whose result is still to be recorded
 	}
 
-	mu    sync.Mutex // guards state; never held while the queue is called
-	state state
+	state guard.Value[state] // see update
 
 	gone chan struct{} // closed when the session has stopped
+}
+
+// update runs f with what changes about the session, while nobody else sees it. f calls neither the queue nor update, and does
+// not wait.
+func (s *session) update(f func(its *state)) { s.state.Do(f) }
+
+// view is update where a value is wanted.
+func view[T any](s *session, f func(its *state) T) (value T) {
+	s.update(func(its *state) { value = f(its) })
+	return value
 }
 
 // origin is how a session came about.
@@ -219,8 +229,9 @@ func (d *Daemon) begin(who principal, name string, places *workspace.Workspace, 
 	if err != nil {
 		return nil, errors.Join(err, d.journal.Remove(name))
 	}
-	s.state.shell.dir = s.meta.Roots[0]
-	if _, err := log.Append(entry(nil, pipeline.Changed{Dir: s.state.shell.dir}, put(keyMeta, s.meta), put(keyDir, s.state.shell.dir))); err != nil {
+	dir := s.meta.Roots[0]
+	s.update(func(its *state) { its.shell.dir = dir })
+	if _, err := log.Append(entry(nil, pipeline.Changed{Dir: dir}, put(keyMeta, s.meta), put(keyDir, dir))); err != nil {
 		s.account.Close()
 		return nil, errors.Join(journalRefusal(err), d.journal.Remove(name))
 	}
@@ -244,8 +255,9 @@ func (d *Daemon) assemble(name string, about meta, log *journal.Log, places *wor
 	}
 	s := &session{
 		name: name, daemon: d, created: time.Now(), meta: about, log: log, places: places, memory: workspace.NewMemory(), outputs: outputs,
-		state: newState(), gone: make(chan struct{}),
+		gone: make(chan struct{}),
 	}
+	s.update(func(its *state) { *its = newState() })
 	s.ctx, s.cancel = context.WithCancelCause(context.Background())
 	s.account = d.ledger.Open(string(about.owner()))
 	s.buffers = workspace.NewBuffers(s.applyEdit, s.reserveBuffers)
@@ -291,7 +303,5 @@ func openPlaces(roots []string, locks *workspace.Locks) (*workspace.Workspace, e
 }
 
 func (s *session) attached() []*stream {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.Collect(maps.Keys(s.state.clients.streams))
+	return view(s, func(its *state) []*stream { return slices.Collect(maps.Keys(its.clients.streams)) })
 }

@@ -9,15 +9,17 @@ import (
 	"go.uber.org/zap"
 	"google.golang.org/grpc/codes"
 
+	tooldv1 "github.com/toold/toold/gen/toold/v1"
 	"github.com/toold/toold/scheduler/pipeline"
 )
 
 // idleSince tells since when nobody has used the session; unused is false while somebody does: a stream, a call, an
 // open question, a background task.
 func (s *session) idleSince() (since time.Time, unused bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.state.used, len(s.state.clients.streams) == 0 && len(s.state.ledger.turns) == 0 && len(s.state.questions.asked) == 0 && s.runningTasks() == 0
+	s.update(func(its *state) {
+		since, unused = its.used, len(its.clients.streams) == 0 && len(its.ledger.turns) == 0 && len(its.questions.asked) == 0 && s.runningTasks() == 0
+	})
+	return since, unused
 }
 
 // close ends the session for good and seals its log. It returns when every call has its result.
@@ -34,10 +36,8 @@ func (s *session) close(why string) {
 	delete(s.daemon.sessions, s.name)
 	s.daemon.mu.Unlock()
 	s.account.Close()
-	s.mu.Lock()
-	scope := scopeOf(s.meta.Roots, s.state.options)
-	s.mu.Unlock()
-	s.daemon.settings.Forget(scope)
+	options := view(s, func(its *state) *tooldv1.Options { return its.options })
+	s.daemon.settings.Forget(scopeOf(s.meta.Roots, options))
 	s.daemon.shelf.Release(s.name)
 	_ = removeTree(s.daemon.tempOf(s.name)) // what cannot be removed goes with the session's records
 	for _, stream := range s.attached() {
@@ -50,10 +50,11 @@ func (s *session) close(why string) {
 // had been told before, and whoever told it has done all that follows.
 func (s *session) finish(cause error) bool {
 	s.intake.Lock()
-	s.mu.Lock()
-	before := s.state.stopping
-	s.state.stopping = true
-	s.mu.Unlock()
+	var before bool
+	s.update(func(its *state) {
+		before = its.stopping
+		its.stopping = true
+	})
 	s.intake.Unlock()
 	if before {
 		<-s.gone

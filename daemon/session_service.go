@@ -65,23 +65,23 @@ func (d *Daemon) keptMeta(name string) (about meta) {
 
 // describe puts the session's present state into a message.
 func (s *session) describe() *tooldv1.Session {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	wire := &tooldv1.Session{
-		SessionId: s.name, Roots: cleanAll(s.meta.Roots), WorkingDirectory: clean(s.state.shell.dir), Created: timestamppb.New(s.created),
-		FirstKeptSeq: s.log.First(), LastSeq: s.log.Last(), Attached: s.state.clients.main != nil, Client: s.state.clients.info,
-		Options: s.state.options, Closed: s.state.stopping, Anonymous: s.meta.Anonymous, Todos: todosOf(s.state.shell.todos),
-	}
-	for _, t := range s.state.ledger.turns {
-		wire.OpenCalls += uint32(len(t.open))
-	}
-	for _, a := range s.state.questions.asked {
-		if !a.done {
-			wire.OpenQuestions++
+	return view(s, func(its *state) *tooldv1.Session {
+		wire := &tooldv1.Session{
+			SessionId: s.name, Roots: cleanAll(s.meta.Roots), WorkingDirectory: clean(its.shell.dir), Created: timestamppb.New(s.created),
+			FirstKeptSeq: s.log.First(), LastSeq: s.log.Last(), Attached: its.clients.main != nil, Client: its.clients.info,
+			Options: its.options, Closed: its.stopping, Anonymous: s.meta.Anonymous, Todos: todosOf(its.shell.todos),
 		}
-	}
-	wire.BackgroundTasks = s.describeTasks()
-	return wire
+		for _, t := range its.ledger.turns {
+			wire.OpenCalls += uint32(len(t.open))
+		}
+		for _, a := range its.questions.asked {
+			if !a.done {
+				wire.OpenQuestions++
+			}
+		}
+		wire.BackgroundTasks = s.describeTasks(its)
+		return wire
+	})
 }
 
 // Watch streams the records of a session beside its own stream.
@@ -138,11 +138,13 @@ func (x *sessionServer) CancelCall(ctx context.Context, request *tooldv1.CancelC
 	if err != nil {
 		return nil, err
 	}
-	s.mu.Lock()
-	key := s.state.ledger.byID[request.GetToolUseId()]
-	row := s.state.ledger.calls[key]
-	open := row != nil && row.Open || s.taskOf(key) != nil
-	s.mu.Unlock()
+	var row *callRow
+	var open bool
+	s.update(func(its *state) {
+		key := its.ledger.byID[request.GetToolUseId()]
+		row = its.ledger.calls[key]
+		open = row != nil && row.Open || s.taskOf(key) != nil
+	})
 	if row == nil {
 		return nil, unknownCall(request.GetSessionId(), request.GetToolUseId())
 	}
@@ -169,14 +171,14 @@ func (x *sessionServer) CancelTurn(ctx context.Context, request *tooldv1.CancelT
 	if request.GetAll() && request.GetTurnId() != "" {
 		return nil, refuse(codes.InvalidArgument, "invalid_turn", "Of turn_id and all only one may be set.").at("turn_id")
 	}
-	s.mu.Lock()
 	var turns []*turn
-	if request.GetAll() {
-		turns = s.state.ledger.openTurns()
-	} else if t := s.state.ledger.turnNamed(request.GetTurnId()); t != nil {
-		turns = []*turn{t}
-	}
-	s.mu.Unlock()
+	s.update(func(its *state) {
+		if request.GetAll() {
+			turns = its.ledger.openTurns()
+		} else if t := its.ledger.turnNamed(request.GetTurnId()); t != nil {
+			turns = []*turn{t}
+		}
+	})
 	if len(turns) == 0 && request.GetTurnId() != "" {
 		return nil, refuse(codes.NotFound, "unknown_turn", "No turn with the turn_id %q is open.", short(request.GetTurnId())).at("turn_id")
 	}
@@ -223,25 +225,25 @@ func (d *Daemon) openSession(who principal, name string) (*session, error) {
 
 // openCalls gives the keys of the calls that run or are asked about.
 func (s *session) openCalls() []string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	keys := slices.Collect(maps.Keys(s.state.ledger.live))
-	for key, a := range s.state.questions.asked {
-		if !a.done && s.state.ledger.live[key] == nil {
-			keys = append(keys, key)
+	return view(s, func(its *state) []string {
+		keys := slices.Collect(maps.Keys(its.ledger.live))
+		for key, a := range its.questions.asked {
+			if !a.done && its.ledger.live[key] == nil {
+				keys = append(keys, key)
+			}
 		}
-	}
-	return keys
+		return keys
+	})
 }
 
 // watch makes st one of the session's streams, without a role in it.
 func (s *session) watch(st *stream) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	st.bytes = s.state.options.GetOutputFormat() == tooldv1.OutputFormat_OUTPUT_FORMAT_BYTES
-	s.state.clients.streams[st] = struct{}{}
-	s.state.used = time.Now()
-	if s.state.stopping {
-		st.leave(st.closing, refuse(codes.Aborted, "session_closed", "The session was closed."))
-	}
+	s.update(func(its *state) {
+		st.bytes = its.options.GetOutputFormat() == tooldv1.OutputFormat_OUTPUT_FORMAT_BYTES
+		its.clients.streams[st] = struct{}{}
+		its.used = time.Now()
+		if its.stopping {
+			st.leave(st.closing, refuse(codes.Aborted, "session_closed", "The session was closed."))
+		}
+	})
 }

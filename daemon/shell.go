@@ -33,46 +33,46 @@ func (s *session) Peek(c *pipeline.Call) *tools.Env {
 }
 
 func (s *session) peek(c *pipeline.Call, st *standing) *tools.Env {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	spec := c.Tool.Spec()
-	env := &tools.Env{
-		CallID: outputName(s.name, c.Key), Dir: s.state.shell.dir, Environ: s.state.shell.environ(st), Cursors: maps.Clone(s.state.shell.cursors),
-		Tasks: s.tasks, MaxChars: spec.MaxResultChars, Languages: s.languages, Principal: string(s.meta.owner()),
-	}
-	env.Reach = tools.Reach{Allowed: st.confining.Network.Allowed, Denied: st.confining.Network.Denied}
-	if env.MaxChars == 0 {
-		env.MaxChars = pipeline.DefaultMaxChars
-	}
-	if t := s.state.ledger.turns[c.Use.Turn]; t != nil {
-		env.OnTimeout = onTimeoutOf(t.options)
-	}
-	if s.outputs != nil { // a likeness, for Explain, may have none
-		env.Spool = s.outputs.Limited(st.settings.Limits.OutputBytes)
-	}
-	env.Deferred = func() []tools.Spec { return s.pool(s.optionsOf(c)).Deferrable() }
-	env.Output = func(out *spool.Output) { s.published(c, out) }
-	env.Report = func(step tools.Step) { s.reported(c, step) }
-	env.First = s.first
-	return env
+	return view(s, func(its *state) *tools.Env {
+		spec := c.Tool.Spec()
+		env := &tools.Env{
+			CallID: outputName(s.name, c.Key), Dir: its.shell.dir, Environ: its.shell.environ(st), Cursors: maps.Clone(its.shell.cursors),
+			Tasks: s.tasks, MaxChars: spec.MaxResultChars, Languages: s.languages, Principal: string(s.meta.owner()),
+		}
+		env.Reach = tools.Reach{Allowed: st.confining.Network.Allowed, Denied: st.confining.Network.Denied}
+		if env.MaxChars == 0 {
+			env.MaxChars = pipeline.DefaultMaxChars
+		}
+		if t := its.ledger.turns[c.Use.Turn]; t != nil {
+			env.OnTimeout = onTimeoutOf(t.options)
+		}
+		if s.outputs != nil { // a likeness, for Explain, may have none
+			env.Spool = s.outputs.Limited(st.settings.Limits.OutputBytes)
+		}
+		env.Deferred = func() []tools.Spec { return s.pool(s.optionsOf(c)).Deferrable() }
+		env.Output = func(out *spool.Output) { s.published(c, out) }
+		env.Report = func(step tools.Step) { s.reported(c, step) }
+		env.First = s.first
+		return env
+	})
 }
 
 // first reports whether something is said for the first time since the session was made or restored.
 func (s *session) first(what string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	said := s.state.shell.said[what]
-	if s.state.shell.said == nil {
-		s.state.shell.said = map[string]bool{}
-	}
-	s.state.shell.said[what] = true
-	return !said
+	return view(s, func(its *state) bool {
+		said := its.shell.said[what]
+		if its.shell.said == nil {
+			its.shell.said = map[string]bool{}
+		}
+		its.shell.said[what] = true
+		return !said
+	})
 }
 
 // outputName is what the output of a call is called, and its processes are marked with.
 func outputName(session, key string) string { return session + "." + key }
 
-// outset is the client's environment with what settings say. mu is held.
+// outset is the client's environment with what settings say.
 func (h *shell) outset(st *standing) map[string]string {
 	env := maps.Clone(h.env)
 	if len(env) == 0 {
@@ -84,7 +84,7 @@ func (h *shell) outset(st *standing) map[string]string {
 	return env
 }
 
-// environ is the same with what calls have exported. mu is held.
+// environ is the same with what calls have exported.
 func (h *shell) environ(st *standing) []string {
 	env := h.outset(st)
 	for _, name := range h.exports.Unset {
@@ -115,34 +115,34 @@ func daemonEnviron() map[string]string {
 }
 
 // apply puts what calls leave behind into the session's state, and gives the record that tells it, if there is
-// anything to tell. mu is held.
-func (s *session) apply(changes []change) []journal.Entry {
+// anything to tell.
+func (s *session) apply(its *state, changes []change) []journal.Entry {
 	event := pipeline.Changed{}
 	var state []journal.Put
 	for _, c := range changes {
-		if dir := c.changes.Dir; dir != "" && dir != s.state.shell.dir {
-			s.tellHooks(hook.Input{Event: hook.CwdChanged, OldDir: s.state.shell.dir, NewDir: dir}, "")
-			s.state.shell.dir, event.Dir = dir, dir
+		if dir := c.changes.Dir; dir != "" && dir != its.shell.dir {
+			s.tellHooks(hook.Input{Event: hook.CwdChanged, OldDir: its.shell.dir, NewDir: dir}, "")
+			its.shell.dir, event.Dir = dir, dir
 			state = append(state, put(keyDir, dir))
 		}
 		if c.changes.Exports != nil {
-			set, unset := s.export(c.given, c.changes.Exports)
+			set, unset := s.export(its, c.given, c.changes.Exports)
 			event.Exported, event.Unexported = append(event.Exported, set...), append(event.Unexported, unset...)
 			if len(set)+len(unset) > 0 {
-				state = append(state, put(keyExports, s.state.shell.exports))
+				state = append(state, put(keyExports, its.shell.exports))
 			}
 		}
 		if c.changes.Todos != nil {
-			s.state.shell.todos, event.Todos, event.TodosReplaced = c.changes.Todos, c.changes.Todos, true
-			state = append(state, put(keyTodos, s.state.shell.todos))
+			its.shell.todos, event.Todos, event.TodosReplaced = c.changes.Todos, c.changes.Todos, true
+			state = append(state, put(keyTodos, its.shell.todos))
 		}
 		if cursor := c.changes.Cursor; cursor != nil {
-			s.state.shell.cursors[cursor.Task] = cursor.Offset
+			its.shell.cursors[cursor.Task] = cursor.Offset
 			state = append(state, put(keyCursor+cursor.Task, cursor.Offset))
 		}
-		if fresh := s.activate(c.changes.Activated); len(fresh) > 0 {
+		if fresh := s.activate(its, c.changes.Activated); len(fresh) > 0 {
 			event.Activated = append(event.Activated, fresh...)
-			state = append(state, put(keyActive, s.state.toolset.supply.active))
+			state = append(state, put(keyActive, its.toolset.supply.active))
 		}
 	}
 	if len(state) == 0 {
@@ -151,8 +151,8 @@ func (s *session) apply(changes []change) []journal.Entry {
 	return []journal.Entry{entry(nil, event, state...)}
 }
 
-// export takes over what a call has changed in the exported environment that it was given, and names that. mu is held.
-func (s *session) export(given []string, after map[string]string) (set, unset []string) {
+// export takes over what a call has changed in the exported environment that it was given, and names that.
+func (s *session) export(its *state, given []string, after map[string]string) (set, unset []string) {
 	filter := sandbox.Filter{}
 	if st := s.standing.Load(); st != nil {
 		filter = st.confining.Filter
@@ -164,18 +164,18 @@ func (s *session) export(given []string, after map[string]string) (set, unset []
 	}
 	for name, value := range after {
 		if old, had := before[name]; !had || old != value {
-			if s.state.shell.exports.Set == nil {
-				s.state.shell.exports.Set = map[string]string{}
+			if its.shell.exports.Set == nil {
+				its.shell.exports.Set = map[string]string{}
 			}
-			s.state.shell.exports.Set[name] = value
-			s.state.shell.exports.Unset = slices.DeleteFunc(s.state.shell.exports.Unset, func(n string) bool { return n == name })
+			its.shell.exports.Set[name] = value
+			its.shell.exports.Unset = slices.DeleteFunc(its.shell.exports.Unset, func(n string) bool { return n == name })
 			set = append(set, name)
 		}
 	}
 	for name := range before {
 		if _, has := after[name]; !has && !filter.Withheld(name) { // a command never saw what was withheld from it
-			delete(s.state.shell.exports.Set, name)
-			s.state.shell.exports.Unset = append(s.state.shell.exports.Unset, name)
+			delete(its.shell.exports.Set, name)
+			its.shell.exports.Unset = append(its.shell.exports.Unset, name)
 			unset = append(unset, name)
 		}
 	}

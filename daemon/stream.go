@@ -37,7 +37,7 @@ type stream struct {
 	// unheard: its client did not save when it was asked, and has said nothing since; it is not waited for again.
 	unheard atomic.Bool
 
-	// Guarded by the session's mu.
+	// Used in the session's update alone.
 	answers     bool
 	fileChanges bool // its client wants to be told of files that change
 	halfClosed  bool
@@ -61,17 +61,15 @@ func (s *session) join(after uint64, send func(*tooldv1.ExecuteResponse) error) 
 	}
 }
 
-// end ends the stream at once. The session's mu is held.
+// end ends the stream at once.
 func (st *stream) end(err error) { st.leave(st.over, err) }
 
 // finish ends the stream when everything that is in the journal has been sent.
 func (st *stream) finish(err error) {
-	st.session.mu.Lock()
-	defer st.session.mu.Unlock()
-	st.leave(st.closing, err)
+	st.session.update(func(*state) { st.leave(st.closing, err) })
 }
 
-// leave closes by, unless the stream has been told to leave before. The session's mu is held.
+// leave closes by, unless the stream has been told to leave before.
 func (st *stream) leave(by chan struct{}, err error) {
 	if st.why == nil {
 		st.why = err
@@ -184,10 +182,11 @@ func (st *stream) finishing() (finishing bool, why error) {
 	default:
 	}
 	s := st.session
-	s.mu.Lock()
-	finishing = st.halfClosed && len(s.state.ledger.turns) == 0 && len(st.again) == 0
-	tail := s.state.ledger.tail
-	s.mu.Unlock()
+	var tail *journal.Pending
+	s.update(func(its *state) {
+		finishing = st.halfClosed && len(its.ledger.turns) == 0 && len(st.again) == 0
+		tail = its.ledger.tail
+	})
 	if finishing && tail != nil {
 		_, _ = tail.Wait() // what could not be recorded will not be sent
 	}
@@ -244,10 +243,11 @@ func (st *stream) sendRecord(record journal.Record, change func(*tooldv1.Execute
 // sendAgain sends again the records, as far as they have been passed, of calls that were asked for a second time. What
 // is still to come of them comes by itself.
 func (st *stream) sendAgain() error {
-	st.session.mu.Lock()
-	keys := st.again
-	st.again = nil
-	st.session.mu.Unlock()
+	var keys []string
+	st.session.update(func(*state) {
+		keys = st.again
+		st.again = nil
+	})
 	for _, key := range keys {
 		records, err := st.session.log.Find(key)
 		if err != nil {
@@ -279,9 +279,7 @@ func replayed(wire *tooldv1.ExecuteResponse) {
 
 // repeat has the stream send a call's records again.
 func (st *stream) repeat(key string) {
-	st.session.mu.Lock()
-	st.again = append(st.again, key)
-	st.session.mu.Unlock()
+	st.session.update(func(*state) { st.again = append(st.again, key) })
 	st.wakeUp()
 }
 

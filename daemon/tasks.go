@@ -35,7 +35,7 @@ func (s *session) keyOf(task *background.Task) string {
 }
 
 // taskStarted gives the change of state that goes with a call which has left the task behind; nil when it has ended
-// already. mu is held.
+// already.
 func (s *session) taskStarted(id string) []journal.Put {
 	task := s.tasks.Get(id)
 	if task == nil {
@@ -57,24 +57,24 @@ func (s *session) taskEnded(task *background.Task) {
 	} else if exit.Code < 0 {
 		how = "" // a script had left it running
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.state.used = time.Now()
-	notice := pipeline.Noticed{
-		Code: "task_ended", Message: fmt.Sprintf("The background task %s (%s) has ended%s.", task.ID, task.Command, how), Details: end,
-	}
-	if row := s.state.ledger.calls[s.keyOf(task)]; row != nil {
-		notice.CallID = row.ID
-	}
-	s.enqueue(entry(nil, notice, journal.Put{Key: keyTask + task.ID}))
-	s.state.ledger.tell()
+	s.update(func(its *state) {
+		its.used = time.Now()
+		notice := pipeline.Noticed{
+			Code: "task_ended", Message: fmt.Sprintf("The background task %s (%s) has ended%s.", task.ID, task.Command, how), Details: end,
+		}
+		if row := its.ledger.calls[s.keyOf(task)]; row != nil {
+			notice.CallID = row.ID
+		}
+		s.enqueue(its, entry(nil, notice, journal.Put{Key: keyTask + task.ID}))
+		its.ledger.tell()
+	})
 }
 
 // runningTasks is how many tasks run.
 func (s *session) runningTasks() int { return s.tasks.Alive() }
 
-// describeTasks lists the tasks that run. mu is held.
-func (s *session) describeTasks() (described []*tooldv1.BackgroundTask) {
+// describeTasks lists the tasks that run.
+func (s *session) describeTasks(its *state) (described []*tooldv1.BackgroundTask) {
 	for _, task := range s.tasks.List() {
 		if _, ended := task.Exit(); ended {
 			continue
@@ -82,7 +82,7 @@ func (s *session) describeTasks() (described []*tooldv1.BackgroundTask) {
 		wire := &tooldv1.BackgroundTask{
 			TaskId: task.ID, Command: shortened(task.Command, shownInput), Age: durationpb.New(time.Since(task.Started)), OutputPath: clean(task.Output.Path()),
 		}
-		if row := s.state.ledger.calls[s.keyOf(task)]; row != nil {
+		if row := its.ledger.calls[s.keyOf(task)]; row != nil {
 			wire.ToolUseId = row.ID
 		}
 		described = append(described, wire)

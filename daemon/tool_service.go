@@ -32,12 +32,12 @@ func (t *toolServer) RunTool(request *tooldv1.RunToolRequest, g tooldv1.ToolServ
 	if err := s.setOptions(request.GetOptions()); err != nil {
 		return err
 	}
-	s.mu.Lock()
-	s.meet(g.Context(), nil)
-	if s.meta.Anonymous {
-		s.state.clients.owner = ownerOf(g.Context())
-	}
-	s.mu.Unlock()
+	s.update(func(its *state) {
+		s.meet(g.Context(), its, nil)
+		if s.meta.Anonymous {
+			its.clients.owner = ownerOf(g.Context())
+		}
+	})
 	st, err := s.runOne(request, func(event *tooldv1.ExecuteResponse) error {
 		return g.Send(&tooldv1.RunToolResponse{Event: event})
 	})
@@ -59,9 +59,7 @@ func (s *session) runOne(request *tooldv1.RunToolRequest, send func(*tooldv1.Exe
 func (s *session) runAlone(r request, main bool, send func(*tooldv1.ExecuteResponse) error) (*stream, error) {
 	s.intake.Lock()
 	defer s.intake.Unlock()
-	s.mu.Lock()
-	stopping := s.state.stopping
-	s.mu.Unlock()
+	stopping := view(s, func(its *state) bool { return its.stopping })
 	if stopping {
 		return nil, s.closed()
 	}
@@ -88,9 +86,7 @@ func (s *session) runAlone(r request, main bool, send func(*tooldv1.ExecuteRespo
 	}
 	s.watch(st)
 	if main {
-		s.mu.Lock()
-		s.state.clients.main = st
-		s.mu.Unlock()
+		s.update(func(its *state) { its.clients.main = st })
 	}
 	return st, nil
 }
@@ -204,17 +200,19 @@ func (r *outputReader) output() (out *spool.Output, changed <-chan struct{}, end
 
 // following gives the output of a call that has not ended, and what tells that there is more.
 func (s *session) following(key string) (out *spool.Output, changed <-chan struct{}, running bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if out := s.taskOutput(key); out != nil {
-		return out, out.Changed(), !out.Ended()
-	}
-	l := s.state.ledger.live[key]
-	if l != nil && l.out != nil {
-		return l.out, l.out.Changed(), true
-	}
-	row := s.state.ledger.calls[key]
-	return nil, s.state.ledger.news, row != nil && row.Open
+	s.update(func(its *state) {
+		if out = s.taskOutput(key); out != nil {
+			changed, running = out.Changed(), !out.Ended()
+			return
+		}
+		if l := its.ledger.live[key]; l != nil && l.out != nil {
+			out, changed, running = l.out, l.out.Changed(), true
+			return
+		}
+		row := its.ledger.calls[key]
+		changed, running = its.ledger.news, row != nil && row.Open
+	})
+	return out, changed, running
 }
 
 // GetCall gives a call's records.

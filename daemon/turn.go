@@ -30,7 +30,7 @@ type turn struct {
 	calls     int
 	numbering map[string]scheduler.Numbering // of batches, by the key of the call that they are nested in
 
-	// Guarded by the session's mu.
+	// Used in the session's update alone.
 	ended    bool              // takes no more
 	over     bool              // its end is recorded, or about to be
 	batches  int               // not counting those of nested calls
@@ -40,7 +40,7 @@ type turn struct {
 	told     map[int]hook.Call // what hooks of the turn's end are told, by index; empty when there are none
 }
 
-// openIDs gives the client's ids of the calls that have no result yet. The session's mu is held.
+// openIDs gives the client's ids of the calls that have no result yet.
 func (t *turn) openIDs() []string { return slices.Sorted(maps.Values(t.open)) }
 
 // turnRow is what the journal keeps of a turn that has not ended.
@@ -53,17 +53,18 @@ func turnKey(number uint64) string { return fmt.Sprintf("%s%d", keyOpenTurn, num
 
 // beginTurn opens a turn. The session's intake is held.
 func (s *session) beginTurn(id string) *turn {
-	s.mu.Lock()
-	s.state.ledger.lastTurn++
-	t := &turn{
-		number: s.state.ledger.lastTurn, id: id, options: s.state.options, begun: time.Now(), numbering: map[string]scheduler.Numbering{},
-		open: map[string]string{}, outcomes: map[pipeline.Outcome]int{}, told: map[int]hook.Call{},
-	}
-	if t.options.GetOrderedResults() {
-		t.ordered = &ordered{waiting: map[int]journal.Entry{}}
-	}
-	s.state.ledger.turns[t.number] = t
-	s.mu.Unlock()
+	var t *turn
+	s.update(func(its *state) {
+		its.ledger.lastTurn++
+		t = &turn{
+			number: its.ledger.lastTurn, id: id, options: its.options, begun: time.Now(), numbering: map[string]scheduler.Numbering{},
+			open: map[string]string{}, outcomes: map[pipeline.Outcome]int{}, told: map[int]hook.Call{},
+		}
+		if t.options.GetOrderedResults() {
+			t.ordered = &ordered{waiting: map[int]journal.Entry{}}
+		}
+		its.ledger.turns[t.number] = t
+	})
 	s.queue.SetFeed(feedOf(t.options))
 	s.queue.SetConcurrency(concurrencyOf(t.options))
 	return t
@@ -74,13 +75,13 @@ func (s *session) forgetTurn(t *turn) {
 	if t.calls > 0 {
 		return
 	}
-	s.mu.Lock()
-	t.ended, t.over = true, true
-	delete(s.state.ledger.turns, t.number)
-	if s.state.ledger.open == t {
-		s.state.ledger.open = nil
-	}
-	s.mu.Unlock()
+	s.update(func(its *state) {
+		t.ended, t.over = true, true
+		delete(its.ledger.turns, t.number)
+		if its.ledger.open == t {
+			its.ledger.open = nil
+		}
+	})
 	s.queue.EndTurn(t.number)
 }
 
@@ -89,34 +90,32 @@ func (s *session) endTurn(t *turn) {
 	if t == nil {
 		return
 	}
-	s.mu.Lock()
-	t.ended = true
-	if s.state.ledger.open == t {
-		s.state.ledger.open = nil
-	}
-	s.finishTurn(t)
-	s.mu.Unlock()
+	s.update(func(its *state) {
+		t.ended = true
+		if its.ledger.open == t {
+			its.ledger.open = nil
+		}
+		s.finishTurn(its, t)
+	})
 	s.queue.EndTurn(t.number)
 	s.poke()
 }
 
 // endTurns ends every turn, as a close or a client that stays away does.
 func (s *session) endTurns() {
-	s.mu.Lock()
-	open := s.state.ledger.openTurns()
-	s.mu.Unlock()
+	open := view(s, func(its *state) []*turn { return its.ledger.openTurns() })
 	for _, t := range open {
 		s.endTurn(t)
 	}
 }
 
-// openTurns gives the turns that have not ended, oldest first. mu is held.
+// openTurns gives the turns that have not ended, oldest first.
 func (l *ledger) openTurns() []*turn {
 	return slices.SortedFunc(maps.Values(l.turns), func(a, b *turn) int { return cmp.Compare(a.number, b.number) })
 }
 
-// finishTurn records the end of a turn that is over, and takes it out of the session when that is done. mu is held.
-func (s *session) finishTurn(t *turn) {
+// finishTurn records the end of a turn that is over, and takes it out of the session when that is done.
+func (s *session) finishTurn(its *state, t *turn) {
 	if !t.ended || t.over || len(t.open) > 0 {
 		return
 	}
@@ -124,38 +123,36 @@ func (s *session) finishTurn(t *turn) {
 	if len(t.told) > 0 {
 		s.Later(func(ctx context.Context) {
 			s.tellBatch(ctx, t)
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			s.recordEnd(t)
+			s.update(func(its *state) { s.recordEnd(its, t) })
 		})
 		return
 	}
-	s.recordEnd(t)
+	s.recordEnd(its, t)
 }
 
-// recordEnd records the end of a turn that is over. mu is held.
-func (s *session) recordEnd(t *turn) {
+// recordEnd records the end of a turn that is over.
+func (s *session) recordEnd(its *state, t *turn) {
 	wire := eventOf(nil, pipeline.TurnEnded{
 		Calls: t.calls, Batches: t.batches, Outcomes: t.outcomes, Wall: time.Since(t.begun), Work: t.work,
 	})
 	wire.Turn, wire.TurnId = t.number, t.id
-	entry := wireEntry(nil, wire, put(keyTurn, s.state.ledger.lastTurn), journal.Put{Key: turnKey(t.number)})
+	entry := wireEntry(nil, wire, put(keyTurn, its.ledger.lastTurn), journal.Put{Key: turnKey(t.number)})
 	write := func() *journal.Pending { return s.log.Enqueue(entry) }
-	s.state.ledger.tail = write()
-	pending := s.state.ledger.tail
+	its.ledger.tail = write()
+	pending := its.ledger.tail
 	s.work.Go(func() {
 		if !s.keep(pending, write) {
 			return
 		}
-		s.mu.Lock()
-		delete(s.state.ledger.turns, t.number)
-		s.state.used = time.Now()
-		s.mu.Unlock()
+		s.update(func(its *state) {
+			delete(its.ledger.turns, t.number)
+			its.used = time.Now()
+		})
 		s.poke()
 	})
 }
 
-// turnNamed finds an open turn by the client's name; empty: the one that takes tool uses, else the newest. mu is held.
+// turnNamed finds an open turn by the client's name; empty: the one that takes tool uses, else the newest.
 func (l *ledger) turnNamed(id string) *turn {
 	if id == "" && l.open != nil {
 		return l.open
@@ -170,9 +167,9 @@ func (l *ledger) turnNamed(id string) *turn {
 
 // ordered holds back the results of a turn until every earlier one is recorded.
 type ordered struct {
-	recording sync.Mutex // held while results of the turn are recorded; taken before the session's mu
+	recording sync.Mutex // held while results of the turn are recorded; taken before an update of the session
 
-	// Guarded by the session's mu.
+	// Used in the session's update alone.
 	next    int
 	waiting map[int]journal.Entry
 }
