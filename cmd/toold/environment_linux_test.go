@@ -130,6 +130,8 @@ func TestHarmlessReads(t *testing.T) {
 		{"npm", "npm ls", "p@1.0.0"},
 		{"npm", "npm prefix", root},
 		{"split", "split --help", "Usage"},
+		{"objdump", "objdump --version", "GNU"},
+		{"sort", `x=5; y=$((x*2)); sort --help; [ $y -gt 8 ] && echo big`, "big"},
 	} {
 		if _, err := exec.LookPath(tt.program); err != nil {
 			continue

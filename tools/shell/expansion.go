@@ -234,13 +234,13 @@ func (a *analyzer) number(w *syntax.Word) bool {
 	return false
 }
 
-// numeral: the script itself has set the variable, to digits whatever it is.
+// numeral: the script itself has set the variable, to a number whatever it is.
 func (a *analyzer) numeral(name string) bool {
 	if name == "" {
 		return false
 	}
 	v, ok := a.variable(name)
-	return ok && len(v.texts) > 0 && !slices.ContainsFunc(v.texts, func(t text) bool {
+	return ok && v.number || ok && len(v.texts) > 0 && !slices.ContainsFunc(v.texts, func(t text) bool {
 		return t.glob || t.prefix == "" || strings.Trim(t.prefix, "0123456789") != ""
 	})
 }

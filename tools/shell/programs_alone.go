@@ -78,7 +78,7 @@ func (a *analyzer) tellsOfItself(name string, args []Word) (ok bool) {
 	p, known := lookup(name)
 	_, wraps := wrapped[name]
 	unsafe := unsafeVersions[name] != "" && unsafeVersions[name] != byToolchain // whose file the caller looks at
-	if !asksItself(args) || unsafe || known && !p.only || wraps || listed(ownJudges, name) || listed(builtins, name) {
+	if !asksItself(args) || unsafe || known && !p.only && args[0].Text == "-V" || wraps || listed(ownJudges, name) || listed(builtins, name) {
 		return false
 	}
 	if known && p.passes(args) {

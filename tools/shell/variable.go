@@ -18,6 +18,7 @@ type variable struct {
 	solid  bool // no value is empty or begins with a dash
 	single bool // without quotes, too, it becomes exactly one argument
 	empty  bool // solid and single hold but that it may be empty
+	number bool // it is a number, or empty
 
 	texts    []text   // all that it may be, if that is known
 	values   []string // what it may be, of a loop; patterns as written
@@ -80,8 +81,11 @@ func (a *analyzer) assigned(as *syntax.Assign, set assign) *variable {
 		if q, ok := part.(*syntax.DblQuoted); ok && len(q.Parts) == 1 {
 			part = q.Parts[0]
 		}
-		if p, ok := part.(*syntax.CmdSubst); ok {
-			_, v.solid, v.single = plainOutput(p)
+		switch p := part.(type) {
+		case *syntax.ArithmExp:
+			v.number, v.single = true, true
+		case *syntax.CmdSubst:
+			v.number, v.solid, v.single = plainOutput(p)
 			v.empty = true
 		}
 	}
