@@ -79,7 +79,7 @@ func (x *shares) queue(who principal) *scheduler.Queue {
 		}
 	}
 	own.queues++
-	return own.NewQueue(scheduler.Streaming, scheduler.DefaultConcurrency, func(uint64) {})
+	return own.NewQueue(scheduler.Streaming, scheduler.DefaultConcurrency)
 }
 
 // release takes note that one of the principal's queues is closed. With the last his scheduler ends.

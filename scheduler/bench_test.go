@@ -71,7 +71,7 @@ func benchmarkScheduler(b *testing.B, sessions int) {
 	defer s.Close()
 	queues := make([]*Queue, sessions)
 	for i := range queues {
-		queues[i] = s.NewQueue(Streaming, DefaultConcurrency, ignoreTurns)
+		queues[i] = s.NewQueue(Streaming, DefaultConcurrency)
 	}
 	flight := make(chan struct{}, 64)
 	var all sync.WaitGroup

@@ -44,7 +44,7 @@ const (
 	StepResume                    // Task, which is outside, has its slot back
 	StepStop                      // tell Task, which runs, to stop, with Cause; at most once for each task
 	StepSkip                      // Task will never run, because of Cause
-	StepTurnEnded                 // EndTurn has been called for Turn and each of its calls has ended; once, in turn order
+	StepTurnEnded                 // EndTurn has been called for Turn and each of its calls has ended; once, in turn order; a Scheduler ignores it
 )
 
 // A Step is one thing that the owner of a Plan has to do.

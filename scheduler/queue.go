@@ -10,7 +10,6 @@ import "context"
 // See Scheduler for what holds for all of them.
 type Queue struct {
 	scheduler *Scheduler
-	turnEnded func(turn uint64)
 
 	// The rest is the loop's own.
 
@@ -32,8 +31,7 @@ func (q *Queue) Add(t Task, parent string) {
 }
 
 // EndTurn says that no further call of the turn comes, except nested ones. The
-// turn ends, and turnEnded is called, once each of its calls has ended and every
-// earlier turn too. A turn without calls ends as well; a repeat does nothing.
+// turn ends once each of its calls has ended and every earlier turn too. A turn without calls ends as well; a repeat does nothing.
 func (q *Queue) EndTurn(turn uint64) {
 	q.change(func(p *Plan) { p.EndTurn(turn) })
 }
@@ -69,7 +67,6 @@ func (q *Queue) SetFeed(feed Feed) {
 }
 
 // Wait returns nil when no call is waiting or running, or the context's cause.
-// By then turnEnded has been called for every turn that has ended.
 func (q *Queue) Wait(ctx context.Context) error {
 	return wait(ctx, func(request func()) bool {
 		return q.change(func(*Plan) { request() })

@@ -30,15 +30,13 @@ func (s scripted) Run(ctx context.Context, outside func(func()) error, _ func() 
 	return s.run(ctx, outside)
 }
 
-func ignoreTurns(uint64) {}
-
 // Two siblings fail at the same moment, each with a cause of its own: the third
 // sees one of them, and so does whatever comes later.
 func TestTwoAbortsHaveOneCause(t *testing.T) {
 	s := New(16)
 	defer s.Close()
 	for range 200 {
-		q := s.NewQueue(Streaming, 3, ignoreTurns)
+		q := s.NewQueue(Streaming, 3)
 		gate := make(chan struct{})
 		seen := make(chan error, 2)
 		for _, id := range []string{"a", "b"} {
@@ -68,10 +66,12 @@ func TestTwoAbortsHaveOneCause(t *testing.T) {
 func TestEveryTaskRunsOrIsSkippedOnce(t *testing.T) {
 	const sessions, turns, calls = 8, 10, 20
 	s := New(4)
-	var ran, skipped, turnsEnded atomic.Int64
+	var ran, skipped atomic.Int64
+	var queues []*Queue
 	var clients sync.WaitGroup
 	for session := range sessions {
-		q := s.NewQueue(Feed(session%2), 1+session, func(uint64) { turnsEnded.Add(1) })
+		q := s.NewQueue(Feed(session%2), 1+session)
+		queues = append(queues, q)
 		clients.Go(func() {
 			for turn := range uint64(turns) {
 				sendTurn(t, q, turn+1, calls, &ran, &skipped)
@@ -86,10 +86,12 @@ func TestEveryTaskRunsOrIsSkippedOnce(t *testing.T) {
 	if got := ran.Load() + skipped.Load(); got != sessions*turns*calls {
 		t.Errorf("%d ran and %d were skipped of %d", ran.Load(), skipped.Load(), sessions*turns*calls)
 	}
-	if turnsEnded.Load() != sessions*turns {
-		t.Errorf("%d of %d turns ended", turnsEnded.Load(), sessions*turns)
+	for n, q := range queues { // the loop has ended, so its state is ours to read
+		if last := q.plan.turns.last; last != turns {
+			t.Errorf("%d of the %d turns of session %d ended", last, turns, n)
+		}
 	}
-	if s.slots != 0 || s.running != 0 { // the loop has ended, so they are ours to read
+	if s.slots != 0 || s.running != 0 {
 		t.Errorf("%d slots taken and %d tasks running after Close", s.slots, s.running)
 	}
 }

@@ -1,7 +1,7 @@
 package scheduler
 
-// This file is the one goroutine that owns the plans of all sessions and shares
-// the daemon's slots between them. It does not know the order of calls, which is
+// This file is the one goroutine that owns the plans of a principal's sessions and
+// shares the principal's slots between them. It does not know the order of calls, which is
 // the plans', nor when to stop: drain times are its caller's.
 
 import (
@@ -9,12 +9,12 @@ import (
 	"sync"
 )
 
-// A Scheduler runs the tasks of all sessions of a daemon. Its methods are safe
+// A Scheduler runs the tasks of one principal's sessions. Its methods are safe
 // for concurrent use and return as soon as its loop has taken the request, which
 // never waits for a task; only Wait and Close do. After Close they do nothing.
 //
-// The functions that are called on the loop (Task.Skip, a queue's turnEnded, the
-// predicates of stops) must not block and must not call the scheduler.
+// The functions that are called on the loop (Task.Skip, the predicates of stops)
+// must not block and must not call the scheduler.
 type Scheduler struct {
 	inbox chan func() // unbuffered: what was sent has been taken
 	done  chan struct{}
@@ -32,7 +32,7 @@ type Scheduler struct {
 	closing bool
 }
 
-// New starts a scheduler that lets at most limit calls run at once over all
+// New starts a scheduler that lets at most limit calls run at once over its
 // sessions, not counting those that are outside; but a session that takes up no
 // slot always gets one. Close it to end its goroutine.
 func New(limit int) *Scheduler {
@@ -68,13 +68,10 @@ func (s *Scheduler) do(request func()) bool {
 	}
 }
 
-// NewQueue makes the queue of a session. turnEnded is called on the loop once
-// for each turn, in their order, when EndTurn has been called for it and each of
-// its calls has ended, so after their Run has returned or their Skip was called.
-func (s *Scheduler) NewQueue(feed Feed, concurrency int, turnEnded func(turn uint64)) *Queue {
+// NewQueue returns the queue of a new session.
+func (s *Scheduler) NewQueue(feed Feed, concurrency int) *Queue {
 	q := &Queue{
 		scheduler: s,
-		turnEnded: turnEnded,
 		plan:      NewPlan(feed, concurrency),
 		runs:      make(map[string]*run),
 	}
@@ -152,7 +149,7 @@ func (s *Scheduler) Close() {
 }
 
 // settle starts what may start now that something about q has changed, and does
-// what its plan asks for. What needs no slot of the daemon's starts at once; for
+// what its plan asks for. What needs no slot starts at once; for
 // the rest q stands in line.
 func (s *Scheduler) settle(q *Queue) {
 	for q.plan.Start(0) {
@@ -192,8 +189,6 @@ func (s *Scheduler) perform(q *Queue) {
 			q.runs[step.Task.ID()].cancel(step.Cause)
 		case StepSkip:
 			step.Task.Skip(step.Cause)
-		case StepTurnEnded:
-			q.turnEnded(step.Turn)
 		}
 	}
 	if q.idle != nil && q.plan.Idle() {

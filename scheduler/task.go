@@ -2,8 +2,8 @@
 //
 // A [Plan] is the order of one session's calls and does nothing by itself: no
 // goroutines, no clock, no I/O. A [Scheduler] is one goroutine that owns the
-// plans of all sessions and so can share the daemon's slots between them
-// without a lock. A [Queue] is one session's handle on it.
+// plans of one principal's sessions and so can share the principal's slots
+// between them without a lock. A [Queue] is one session's handle on it.
 //
 // The package knows nothing of gRPC, tools, permissions or files, nor why a
 // call is stopped: it orders tasks that say of themselves whether they are
