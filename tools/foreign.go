@@ -8,16 +8,19 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// What a foreign schema may be. All are ours: the largest schema of the servers that we know has 40 kB; maxBranches counts how
-// often one value of an input is held against some part of the schema, and maxPath how often all values are that enclose one.
+// What a foreign schema may cost. The numbers are ours: the largest schema of the servers that we know has 40 kB; maxBranches
+// is how many parts of the schema an empty object may be checked against. An input may be checked, with all values in it,
+// against maxChecks parts, and against checksPerByte more for each of its bytes.
 const (
 	maxForeignSchema = 128 << 10
 	maxBranches      = 2000
-	maxPath          = 100_000
+	maxChecks        = 100_000
+	checksPerByte    = 16
 )
 
 // NewForeign makes a Tool whose input is checked against full, a JSON Schema that is not ours, and handed on as it is: with
@@ -28,7 +31,7 @@ func NewForeign(spec Spec, full json.RawMessage, funcs Funcs[json.RawMessage]) (
 	if err != nil {
 		return nil, err
 	}
-	check := &inputSchema{tool: spec.Name, compiled: compiled, depth: (&pather{known: map[step]int{}}).depth(compiled)}
+	check := &inputSchema{tool: spec.Name, compiled: compiled, foreign: true}
 	if len(spec.InputSchema) == 0 {
 		if spec.InputSchema, err = shown(full); err != nil {
 			return nil, err
@@ -72,7 +75,7 @@ func compileForeign(text json.RawMessage) (*jsonschema.Schema, error) {
 	if err != nil {
 		return nil, fmt.Errorf("its schema is none: %w", err)
 	}
-	if w := (weigher{of: map[*jsonschema.Schema]int{}}); w.weigh(compiled) > maxBranches {
+	if !(&expansion{left: maxBranches}).visit(compiled, map[string]any{}, nil) {
 		return nil, fmt.Errorf("its schema has more than %d branches for one value", maxBranches)
 	}
 	return compiled, nil
@@ -85,42 +88,89 @@ func (nowhere) Load(url string) (any, error) {
 	return nil, fmt.Errorf("it refers to %s, and schemas are not loaded from anywhere", url)
 }
 
-// A weigher counts how often one value is held against parts of a schema. References that fork at each step make of a short
-// schema one that takes longer than the universe.
-type weigher struct {
-	of map[*jsonschema.Schema]int
+// An expansion is a schema spread out over one value: each part as often as a validator checks something against it. A
+// schema that refers to itself in two ways is checked 2^n times n levels down, and references that fork at each step make of
+// a short schema one that takes longer than the universe.
+type expansion struct {
+	left int // how many more checks there may be
 }
 
-// weigh is at most a little over maxBranches. A reference that comes back to where it began for the same value weighs nothing:
-// the validator sees it and goes no further.
-func (w weigher) weigh(s *jsonschema.Schema) int {
-	if s == nil {
-		return 0
+// visit counts the checks of value against s and reports whether they are within the limit. A reference that comes back to a
+// schema above it for the same value costs nothing: the validator notices it and stops.
+func (e *expansion) visit(s *jsonschema.Schema, value any, above []*jsonschema.Schema) bool {
+	if s == nil || slices.Contains(above, s) {
+		return true
 	}
-	if known, ok := w.of[s]; ok {
-		return known
+	if e.left--; e.left < 0 {
+		return false
 	}
-	w.of[s] = 0
-	total := 1
+	above = append(above, s)
 	for _, part := range sameValue(s) {
-		if total += w.weigh(part); total > maxBranches {
-			break
+		if !e.visit(part, value, above) {
+			return false
 		}
 	}
-	inner, others := innerValues(s) // other values; they only have to be light by themselves
-	for _, part := range inner {
-		others = append(others, part.schema)
-	}
-	for _, part := range others {
-		if weight := w.weigh(part); weight > maxBranches {
-			total = weight
+	switch value := value.(type) {
+	case map[string]any:
+		for name, inner := range value {
+			if !e.visitAll(ofProperty(s, name), inner) || !e.visit(s.PropertyNames, name, nil) {
+				return false
+			}
+		}
+	case []any:
+		for i, inner := range value {
+			if !e.visitAll(ofItem(s, i), inner) {
+				return false
+			}
 		}
 	}
-	w.of[s] = total
-	return total
+	return true
 }
 
-// sameValue are the parts of a schema that the value itself is held against.
+func (e *expansion) visitAll(parts []*jsonschema.Schema, value any) bool {
+	for _, part := range parts {
+		if !e.visit(part, value, nil) {
+			return false
+		}
+	}
+	return true
+}
+
+// ofProperty returns the parts of a schema that the property of that name is checked against. Some may be nil.
+func ofProperty(s *jsonschema.Schema, name string) []*jsonschema.Schema {
+	own, named := s.Properties[name]
+	parts := []*jsonschema.Schema{own, s.UnevaluatedProperties}
+	for pattern, part := range s.PatternProperties {
+		if pattern.MatchString(name) {
+			parts = append(parts, part)
+		}
+	}
+	if more, ok := s.AdditionalProperties.(*jsonschema.Schema); ok && !named {
+		parts = append(parts, more)
+	}
+	return parts
+}
+
+// ofItem returns the parts of a schema that the item at that index is checked against. Some may be nil.
+func ofItem(s *jsonschema.Schema, index int) []*jsonschema.Schema {
+	parts := []*jsonschema.Schema{s.Items2020, s.Contains, s.UnevaluatedItems}
+	places := s.PrefixItems
+	switch items := s.Items.(type) {
+	case *jsonschema.Schema:
+		parts = append(parts, items)
+	case []*jsonschema.Schema:
+		places = items
+	}
+	if index < len(places) {
+		return append(parts, places[index])
+	}
+	if more, ok := s.AdditionalItems.(*jsonschema.Schema); ok {
+		parts = append(parts, more)
+	}
+	return parts
+}
+
+// sameValue returns the parts of a schema that the value itself is checked against. Some may be nil.
 func sameValue(s *jsonschema.Schema) []*jsonschema.Schema {
 	parts := []*jsonschema.Schema{s.Ref, s.RecursiveRef, s.Not, s.If, s.Then, s.Else}
 	if s.DynamicRef != nil {

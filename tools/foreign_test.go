@@ -25,6 +25,7 @@ func foreign(schema string) (tools.Tool, error) {
 // A schema is taken when it can be checked against, and an input is handed on as it is.
 func TestForeign(t *testing.T) {
 	const choice = `"oneOf":[{"required":["a"]},{"required":["b"]}]`
+	many := `{"a":[1` + strings.Repeat(",1", 100_000) + `]}`
 	for _, test := range []struct{ schema, input, want string }{
 		{`{}`, ``, `{}`},
 		{`{"type":"object"}`, `{"n":12345678901234567890,"f":1.5}`, `{"f":1.5,"n":12345678901234567890}`},
@@ -41,12 +42,15 @@ func TestForeign(t *testing.T) {
 		{`{"$schema":"http://127.0.0.1:1/meta"}`, ``, "refused"},
 		{`{"properties":{"a":{"pattern":"("}}}`, ``, "refused"},
 		{`{"description":"` + strings.Repeat("x", 200_000) + `"}`, ``, "refused"},
-		{forks(`{"allOf":[{"$ref":"#/$defs/d%d"},{"$ref":"#/$defs/d%d"}]}`), ``, "refused"},
-		{forks(`{"properties":{"a":{"$ref":"#/$defs/d%d"}},"allOf":[{"properties":{"a":{"$ref":"#/$defs/d%d"}}}]}`), nested(50), "invalid_input"},
+		{forks(`{"allOf":[{"$ref":"#/$defs/d%d"},{"$ref":"#/$defs/d%d"}]}`, "#"), ``, "refused"},
+		{forks(`{"properties":{"a":{"$ref":"#/$defs/d%d"}},"allOf":[{"properties":{"a":{"$ref":"#/$defs/d%d"}}}]}`, "#"), nested(50), "invalid_input"},
 		{`{"$defs":{"n":{"properties":{"left":{"$ref":"#/$defs/n"},"right":{"$ref":"#/$defs/n"}}}},"$ref":"#/$defs/n"}`, strings.ReplaceAll(nested(50), "a", "left"), strings.ReplaceAll(nested(50), "a", "left")},
 		{`{"allOf":[{"properties":{"a":{"$ref":"#"}}},{"properties":{"a":{"$ref":"#"}}}]}`, nested(100), "invalid_input"},
 		{`{"allOf":[{"properties":{"a":{"$ref":"#"}}},{"properties":{"a":{"$ref":"#"}}}]}`, nested(5), nested(5)},
 		{`{"$ref":"#"}`, `{}`, "invalid_input"},
+		{`{"properties":{"a":` + forks(`{"allOf":[{"$ref":"#/properties/a/$defs/d%d"},{"$ref":"#/properties/a/$defs/d%d"}]}`, "#/properties/a") + `}}`, `{"a":1}`, "invalid_input"},
+		{`{"properties":{"a":{"items":{"anyOf":[{"type":"string"},{"type":"integer"}]}}}}`, many, many},
+		{`{"properties":{"a":{"items":{"anyOf":[{"type":"string"},{"type":"integer"}]}}}}`, `{"a":[1,true]}`, "invalid_input"},
 	} {
 		tool, err := foreign(test.schema)
 		got := "refused"
@@ -59,13 +63,13 @@ func TestForeign(t *testing.T) {
 	}
 }
 
-// forks is a schema of 60 parts that each lead twice to the next.
-func forks(part string) string {
+// forks is a schema of 60 parts that each lead twice to the next. It stands at that place of a schema.
+func forks(part, place string) string {
 	var defs []string
 	for i := range 60 {
 		defs = append(defs, fmt.Sprintf(`"d%d":`+part, i, i+1, i+1))
 	}
-	return `{"$ref":"#/$defs/d0","$defs":{` + strings.Join(defs, ",") + `,"d60":{}}}`
+	return `{"$ref":"` + place + `/$defs/d0","$defs":{` + strings.Join(defs, ",") + `,"d60":{}}}`
 }
 
 func nested(depth int) string {

@@ -42,7 +42,7 @@ func Violated(tool string, found []Violation) *fault.Error {
 type inputSchema struct {
 	tool     string
 	compiled *jsonschema.Schema
-	depth    int // how deep an input may be; 0: as deep as it likes
+	foreign  bool // not ours: the cost of a check is limited
 }
 
 func compile(tool string, text json.RawMessage) *inputSchema {
@@ -69,8 +69,8 @@ func (s *inputSchema) validate(input json.RawMessage) (json.RawMessage, error) {
 	if key, found := repeated(input); found {
 		return nil, fault.Invalidf("invalid_input", "The input of %s has the key %q twice, and readers differ in which they take. Send each key once.", s.tool, key)
 	}
-	if s.depth > 0 && nesting(value) > s.depth {
-		return nil, fault.Invalidf("invalid_input", "The input of %s is nested more than %d levels deep, which its schema makes too costly to check. Send a flatter one.", s.tool, s.depth)
+	if s.foreign && !(&expansion{left: maxChecks + checksPerByte*len(input)}).visit(s.compiled, value, nil) {
+		return nil, fault.Invalidf("invalid_input", "The input of %s is nested too deeply to be checked against its schema, which leads to its inner values in too many ways. Send a flatter one.", s.tool)
 	}
 	if err := s.compiled.Validate(value); err != nil {
 		return nil, s.violations(err)
