@@ -12,6 +12,7 @@ import (
 
 	"github.com/toold/toold/scheduler/permission"
 	"github.com/toold/toold/tools/shell"
+	"github.com/toold/toold/tools/walk"
 )
 
 // passesOver says which files below a directory a search leaves out; nil: none that is known. rel is relative to that
@@ -225,6 +226,6 @@ func (s scene) rgLeaves(c *shell.Command) func(rel, real string) bool {
 		if len(types) > 0 { // a type takes in files that are hidden, in directories that are not
 			below = parts[:len(parts)-1]
 		}
-		return hidden && slices.ContainsFunc(below, func(part string) bool { return strings.HasPrefix(part, ".") }) && !keeps(real, s.home)
+		return hidden && slices.ContainsFunc(below, func(part string) bool { return strings.HasPrefix(part, ".") }) && !walk.TakesBack(real, s.environ)
 	}
 }

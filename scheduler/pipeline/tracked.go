@@ -5,64 +5,63 @@ package pipeline
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 
 	"github.com/toold/toold/scheduler/permission"
+	"github.com/toold/toold/tools/walk"
+	"github.com/toold/toold/tools/workspace"
 )
 
 // maxTracked is how many entries of a working tree are looked at. Ours: some tenths of a second.
 const maxTracked = 100_000
 
-// tracked looks below dir, a real path, for something that barred names a reason against and git's ignore files do not leave
-// out. sure is false when it could not look at everything.
+// tracked looks below dir, a real path, for a file that barred names a reason against and git's ignore files do not leave
+// out; it returns the first by name. sure is false when it could not look at everything.
 func (s scene) tracked(ctx context.Context, dir string, barred func(real string) string) (found, why string, sure bool) {
-	top := repositoryOf(dir)
+	top := walk.Top(dir)
 	if top == "" {
 		return "", "", true // there is nothing that git keeps
 	}
-	rel, err := filepath.Rel(top, dir)
+	root, err := os.OpenRoot(top)
 	if err != nil {
 		return "", "", false
 	}
-	t := trackedSearch{ignoring: newIgnoring(top, s.home), barred: barred, sure: true}
-	if t.kept(rel, true) {
-		t.below(ctx, rel)
-	}
-	return t.found, t.why, t.sure
-}
-
-// A trackedSearch is one under way.
-type trackedSearch struct {
-	*ignoring
-	barred     func(real string) string
-	seen       int
-	found, why string
-	sure       bool
-}
-
-func (t *trackedSearch) below(ctx context.Context, dir string) {
-	entries, err := os.ReadDir(filepath.Join(t.top, dir))
-	if err != nil && !os.IsNotExist(err) && !os.IsPermission(err) || ctx.Err() != nil || t.seen > maxTracked {
-		t.sure = false
-		return
-	}
-	for _, e := range entries {
-		rel := filepath.Join(dir, e.Name())
-		if t.seen++; e.Name() == ".git" || t.ignores(rel, e.IsDir()) {
-			continue
-		}
-		if e.IsDir() {
-			t.below(ctx, rel)
-		} else if why := t.barred(filepath.Join(t.top, rel)); why != "" {
-			t.found, t.why = filepath.Join(t.top, rel), why
-		}
-		if t.found != "" || !t.sure {
-			return
-		}
-	}
+	defer root.Close()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var seen atomic.Int64
+	var mu sync.Mutex // guards found and why, and calls of barred
+	tally, err := walk.Files(ctx, root, walk.Options{
+		Dir: top, Environ: s.environ, Git: true,
+		Choose: func(path string, _ fs.FileMode) walk.Choice {
+			if seen.Add(1) > maxTracked {
+				cancel()
+			}
+			real := filepath.Join(top, path)
+			if filepath.Base(path) == ".git" || !workspace.Within(dir, real) && !workspace.Within(real, dir) {
+				return walk.Leave
+			}
+			return walk.Take
+		},
+		Visit: func(f *walk.File) {
+			real := filepath.Join(top, f.Path)
+			mu.Lock()
+			defer mu.Unlock()
+			if reason := barred(real); reason != "" && (found == "" || real < found) {
+				found, why = real, reason
+			}
+		},
+	})
+	unseen := slices.ContainsFunc(tally.Faults, func(f walk.Fault) bool { return !errors.Is(f.Err, fs.ErrPermission) })
+	return found, why, err == nil && !unseen && int(tally.Unread) == len(tally.Faults)
 }
 
 // shown notes what git commands would show of the files that it keeps, where rules are about that.
@@ -94,7 +93,7 @@ func (s scene) shows(ctx context.Context, part, name string) string {
 		return "" // that one file is looked at as such
 	}
 	if name == "." || strings.HasSuffix(name, "/.") {
-		if dir = repositoryOf(dir); dir == "" {
+		if dir = walk.Top(dir); dir == "" {
 			return ""
 		}
 	}

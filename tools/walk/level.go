@@ -33,9 +33,10 @@ type level struct {
 	exclude, global Rules
 }
 
-// ignored judges a full path: one that starts at the highest directory whose files count.
-func (l *level) ignored(full string, isDir bool) bool {
-	for source := range sources {
+// ignored judges a full path: one that starts at the highest directory whose files count. The sources before first do not
+// count.
+func (l *level) ignored(full string, isDir bool, first int) bool {
+	for source := first; source < len(sources); source++ {
 		for at := l; at != nil; at = at.parent {
 			if v := at.own[source].Match(full[at.skip:], isDir); v != Silent {
 				return v == Ignored

@@ -6,9 +6,23 @@ package walk
 import (
 	"errors"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"strings"
 )
+
+// Top returns the top of the repository in which walks count a directory, by its real path: the nearest directory with an
+// entry .git; empty if there is none.
+func Top(dir string) string {
+	for ; ; dir = filepath.Dir(dir) {
+		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil {
+			return dir
+		}
+		if dir == filepath.Dir(dir) {
+			return ""
+		}
+	}
+}
 
 // repositoryRules gives .git/info/exclude of the repository whose top is dir, and what core.excludesFile of its own
 // configuration names, nil when it names nothing.
@@ -85,6 +99,26 @@ func globalRules(environ []string) (Rules, error) {
 		return Rules{}, nil
 	}
 	return optionalRules(file)
+}
+
+// TakesBack reports whether an ignore file that applies to the file at path, absolute and without symbolic links, may keep
+// what another one leaves out: it has a line that begins with "!", or cannot be read. environ says where the user's git
+// configuration is.
+func TakesBack(path string, environ []string) bool {
+	rules, err := globalRules(environ)
+	found := rules.takeBack() || err != nil
+	for dir := filepath.Dir(path); !found; dir = filepath.Dir(dir) {
+		for _, name := range sources {
+			rules, err := optionalRules(filepath.Join(dir, name))
+			found = found || rules.takeBack() || err != nil
+		}
+		exclude, global, err := repositoryRules(dir)
+		found = found || exclude.takeBack() || global != nil && global.takeBack() || err != nil
+		if dir == filepath.Dir(dir) {
+			break
+		}
+	}
+	return found
 }
 
 func lookup(environ []string, name string) string {

@@ -5,6 +5,7 @@ package walk
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 )
 
@@ -68,6 +69,11 @@ func (r Rules) Match(path string, isDir bool) Verdict {
 		return Ignored
 	}
 	return Silent
+}
+
+// takeBack reports whether a line begins with "!".
+func (r Rules) takeBack() bool {
+	return slices.ContainsFunc(r.patterns, func(p pattern) bool { return p.negated })
 }
 
 func (r Rules) empty() bool { return len(r.patterns) == 0 }

@@ -33,6 +33,8 @@ type Options struct {
 	Choose func(path string, kind fs.FileMode) Choice
 	// Visit gets every entry that is taken and is no directory. It is called from several goroutines at once.
 	Visit func(*File)
+	// Git is set for a walk as git would do it: of the ignore files in the tree only .gitignore counts.
+	Git bool
 	// Beat is told once a second how many entries have been visited, from one goroutine; nil: nobody.
 	Beat func(visited int64)
 }
@@ -236,14 +238,17 @@ func (w *walker) sort(d *openDir, below string, l *level, entries []fs.DirEntry)
 const ignoredChoice Choice = 255
 
 func (w *walker) choose(path string, l *level, kind fs.FileMode) Choice {
-	choice := Take
+	choice, first := Take, 0
+	if w.o.Git {
+		first = gitSource
+	}
 	if w.o.Choose != nil {
 		choice = w.o.Choose(path, kind)
 	}
 	switch {
 	case choice == Leave, choice == Deny:
 		return choice
-	case choice == Take && l.ignored(w.prefix+path, kind.IsDir()):
+	case choice == Take && l.ignored(w.prefix+path, kind.IsDir(), first):
 		return ignoredChoice
 	default:
 		return Take
