@@ -8,6 +8,7 @@ import (
 	"slices"
 	"unsafe"
 
+	"golang.org/x/net/bpf"
 	"golang.org/x/sys/unix"
 )
 
@@ -244,13 +245,21 @@ const (
 
 // compile makes the kernel's program: a search for the number among ranges that have one answer each.
 func (f filter) compile() []unix.SockFilter {
-	a := &assembler{}
-	a.add(unix.BPF_LD|unix.BPF_W|unix.BPF_ABS, offArch)
-	a.jump(unix.BPF_JEQ, arch, 1, 0)
-	a.ret(missing)
-	a.add(unix.BPF_LD|unix.BPF_W|unix.BPF_ABS, offNumber)
-	a.search(ranges(f.table()))
-	return a.code
+	program := slices.Concat([]bpf.Instruction{
+		bpf.LoadAbsolute{Off: offArch, Size: 4},
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: arch, SkipTrue: 1},
+		bpf.RetConstant{Val: missing.ret},
+		bpf.LoadAbsolute{Off: offNumber, Size: 4},
+	}, search(ranges(f.table())))
+	code := make([]unix.SockFilter, len(program))
+	for i, instruction := range program {
+		raw, err := instruction.Assemble()
+		if err != nil {
+			panic("BUG: system call filter: " + err.Error())
+		}
+		code[i] = unix.SockFilter{Code: raw.Op, Jt: raw.Jt, Jf: raw.Jf, K: raw.K}
+	}
+	return code
 }
 
 // A span is neighbouring numbers, from first up to the next span, with one answer.
@@ -285,53 +294,36 @@ func ranges(t map[uintptr]answer) []span {
 	return spans
 }
 
-// An assembler puts a program together. Its jumps go forwards, and their targets are known when the part is.
-type assembler struct{ code []unix.SockFilter }
-
-func (a *assembler) add(code uint16, k uint32) {
-	a.code = append(a.code, unix.SockFilter{Code: code, K: k})
-}
-
-func (a *assembler) jump(kind uint16, k uint32, yes, no uint8) {
-	a.code = append(a.code, unix.SockFilter{Code: unix.BPF_JMP | kind | unix.BPF_K, K: k, Jt: yes, Jf: no})
-}
-
-func (a *assembler) ret(what answer) { a.add(unix.BPF_RET|unix.BPF_K, what.ret) }
-
-// search leads to the answer of the span that holds the number, which is in the accumulator.
-func (a *assembler) search(spans []span) {
+// search returns the part that leads to the answer of the span that holds the number, which is in the accumulator.
+func search(spans []span) []bpf.Instruction {
 	if len(spans) == 1 {
-		a.answer(spans[0].answer)
-		return
+		return spans[0].program()
 	}
 	middle := len(spans) / 2
-	a.jump(unix.BPF_JGE, spans[middle].first, 0, 1)
-	over := len(a.code)
-	a.add(unix.BPF_JMP|unix.BPF_JA, 0)
-	a.search(spans[:middle])
-	a.code[over].K = uint32(len(a.code) - over - 1)
-	a.search(spans[middle:])
+	return either([]bpf.Instruction{bpf.JumpIf{Cond: bpf.JumpGreaterOrEqual, Val: spans[middle].first, SkipFalse: 1}},
+		search(spans[middle:]), search(spans[:middle]))
 }
 
-// answer gives the answer, after a look at an argument if that is what it takes.
-func (a *assembler) answer(what answer) {
-	c := what.check
+// either returns tests that lead to one of two parts: to skipped if they skip the instruction behind them, otherwise to next.
+func either(tests, next, skipped []bpf.Instruction) []bpf.Instruction {
+	return slices.Concat(tests, []bpf.Instruction{bpf.Jump{Skip: uint32(len(skipped))}}, skipped, next)
+}
+
+// program gives the answer, after a look at an argument if that is what it takes.
+func (a answer) program() []bpf.Instruction {
+	c := a.check
 	if c == nil {
-		a.ret(what)
-		return
+		return []bpf.Instruction{bpf.RetConstant{Val: a.ret}}
 	}
-	a.add(unix.BPF_LD|unix.BPF_W|unix.BPF_ABS, uint32(offArgs+8*c.arg)) // the low half: both architectures are little-endian
+	// The low half: both architectures are little-endian.
+	tests := []bpf.Instruction{bpf.LoadAbsolute{Off: uint32(offArgs + 8*c.arg), Size: 4}}
 	if c.mask != ^uint32(0) {
-		a.add(unix.BPF_ALU|unix.BPF_AND|unix.BPF_K, c.mask)
+		tests = append(tests, bpf.ALUOpConstant{Op: bpf.ALUOpAnd, Val: c.mask})
 	}
 	for i, value := range c.values {
-		a.jump(unix.BPF_JEQ, value, uint8(len(c.values)-i), 0)
+		tests = append(tests, bpf.JumpIf{Cond: bpf.JumpEqual, Val: value, SkipTrue: uint8(len(c.values) - i)})
 	}
-	over := len(a.code)
-	a.add(unix.BPF_JMP|unix.BPF_JA, 0)
-	a.answer(c.then)
-	a.code[over].K = uint32(len(a.code) - over - 1)
-	a.answer(c.otherwise)
+	return either(tests, c.otherwise.program(), c.then.program())
 }
 
 // sockFprog is a program as the kernel takes it. code stays the caller's, unchanged as long as it is in use.
