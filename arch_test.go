@@ -55,8 +55,8 @@ var imports = map[string][]string{
 	"scheduler/hook":       {"scheduler/permission", "tools/redact", "tools/sandbox"},
 	"scheduler/permission": {"tools", "tools/shell", "tools/walk"},
 	"scheduler/pipeline": {
-		"scheduler/hook", "scheduler/permission", "tools", "tools/fault", "tools/redact", "tools/repo", "tools/sandbox", "tools/shell",
-		"tools/spool", "tools/walk", "tools/workspace",
+		"scheduler/hook", "scheduler/permission", "tools", "tools/fault", "tools/grep/selection", "tools/redact", "tools/repo", "tools/sandbox",
+		"tools/shell", "tools/spool", "tools/walk", "tools/workspace",
 	},
 	"tools": {
 		"tools/background", "tools/fault", "tools/language", "tools/sandbox", "tools/shell", "tools/spool",
@@ -69,7 +69,8 @@ var imports = map[string][]string{
 	"tools/egress":               {},
 	"tools/fault":                {},
 	"tools/glob":                 {"tools", "tools/fault", "tools/walk", "tools/workspace", "tools/workspace/text"},
-	"tools/grep":                 {"tools", "tools/fault", "tools/sandbox", "tools/walk", "tools/workspace", "tools/workspace/text"},
+	"tools/grep/selection":       {"tools/shell", "tools/walk"},
+	"tools/grep":                 {"tools", "tools/fault", "tools/grep/selection", "tools/sandbox", "tools/walk", "tools/workspace", "tools/workspace/text"},
 	"tools/language":             {"tools/fault", "tools/sandbox"},
 	"tools/ls":                   {"tools", "tools/fault", "tools/walk", "tools/workspace", "tools/workspace/text"},
 	"tools/lsp":                  {"tools", "tools/fault", "tools/language", "tools/workspace/text"},

@@ -16,6 +16,7 @@ import (
 	"github.com/toold/toold/scheduler/permission"
 	"github.com/toold/toold/tools"
 	"github.com/toold/toold/tools/fault"
+	"github.com/toold/toold/tools/grep/selection"
 	"github.com/toold/toold/tools/repo"
 	"github.com/toold/toold/tools/shell"
 	"github.com/toold/toold/tools/workspace"
@@ -217,7 +218,7 @@ func (s scene) search(ctx context.Context, a *permission.Access, command *shell.
 		}
 		return "", "", true
 	}
-	over := s.passesOver(command)
+	over := selection.Command{Command: command, Environ: s.environ, Pattern: s.unexpanded}.LeavesOut()
 	if over == nil {
 		return s.places.FindBarred(ctx, a.OnDisk(), barred)
 	}

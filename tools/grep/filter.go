@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/toold/toold/tools/fault"
+	"github.com/toold/toold/tools/grep/selection"
 	"github.com/toold/toold/tools/walk"
 )
 
@@ -23,10 +24,10 @@ type filter struct {
 func newFilter(in Input) (filter, error) {
 	var f filter
 	if in.Type != "" {
-		globs, ok := typeGlobs(in.Type)
+		globs, ok := selection.Type(in.Type)
 		if !ok {
 			hint := ""
-			if near := nearTypes(in.Type); len(near) > 0 {
+			if near := selection.Near(in.Type); len(near) > 0 {
 				hint = " Did you mean " + strings.Join(near, ", ") + "?"
 			}
 			return f, fault.Invalidf("invalid_input", "%q is no file type that is known here.%s Or give glob, such as *.%[1]s.", in.Type, hint).At("/type")

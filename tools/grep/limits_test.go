@@ -18,6 +18,7 @@ import (
 
 	"github.com/toold/toold/tools"
 	"github.com/toold/toold/tools/fault"
+	"github.com/toold/toold/tools/grep/selection"
 	"github.com/toold/toold/tools/sandbox"
 	"github.com/toold/toold/tools/tooltest"
 )
@@ -355,7 +356,7 @@ func TestTypesAreRipgreps(t *testing.T) {
 	if _, err := findRipgrep().start(context.Background(), env, sandbox.Command{Dir: "/", Args: []string{"--no-config", "--type-list"}, Stdout: &list, Stderr: io.Discard}); err != nil {
 		t.Fatal(err)
 	}
-	for name := range types {
+	for name := range selection.Types {
 		if !strings.Contains("\n"+list.String(), "\n"+name+": ") {
 			t.Errorf("rg has no type %s", name)
 		}

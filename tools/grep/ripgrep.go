@@ -19,6 +19,7 @@ import (
 	"syscall"
 
 	"github.com/toold/toold/tools"
+	"github.com/toold/toold/tools/grep/selection"
 	"github.com/toold/toold/tools/sandbox"
 	"github.com/toold/toold/tools/walk"
 	"github.com/toold/toold/tools/workspace"
@@ -134,7 +135,7 @@ type rgEngine struct {
 
 // visit puts a file into the batch. Of what does not look like text by its name, binary files are left out here.
 func (e *rgEngine) visit(ctx context.Context, f *walk.File) {
-	if !looksTextual(path.Base(f.Path)) && !e.sniff(f) {
+	if !selection.Textual(path.Base(f.Path)) && !e.sniff(f) {
 		return
 	}
 	e.searched.Add(1)
@@ -250,7 +251,7 @@ func (e *rgEngine) deliver(h *hits) {
 		return // gone meanwhile
 	}
 	defer in.Close()
-	if looksTextual(path.Base(h.path)) {
+	if selection.Textual(path.Base(h.path)) {
 		if binary, err := beginsBinary(in); err == nil && binary {
 			e.searched.Add(-1)
 			e.binaries.Add(1)

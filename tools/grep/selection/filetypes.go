@@ -1,6 +1,6 @@
-// The table of file types by name. It knows names of files only, never their content.
+package selection
 
-package grep
+// The table of file types.
 
 import (
 	"maps"
@@ -10,8 +10,8 @@ import (
 	"sync"
 )
 
-// types are the shapes of the names of each type, in the order of the alphabet. Names and meaning are ripgrep's.
-var types = map[string]string{
+// Types are the shapes of the names of each type, in the order of the alphabet. Names and meaning are ripgrep's.
+var Types = map[string]string{
 	"asciidoc": "*.adoc *.asc *.asciidoc", "asm": "*.asm *.s *.S", "awk": "*.awk", "bazel": "*.bazel *.bazelrc *.bzl *.BUILD BUILD WORKSPACE",
 	"c": "*.[chH] *.[chH].in *.cats", "clojure": "*.clj *.cljc *.cljs *.cljx", "cmake": "*.cmake CMakeLists.txt", "coffeescript": "*.coffee",
 	"config": "*.cfg *.conf *.config *.ini", "cpp": "*.[ChH] *.cc *.hh *.inl *.[ch]pp *.[ch]xx *.[ChH].in *.cc.in *.hh.in *.[ch]pp.in *.[ch]xx.in",
@@ -42,19 +42,19 @@ var types = map[string]string{
 // aliases are names that models use and that ripgrep, or an older one, does not have.
 var aliases = map[string]string{"cuda": "*.cu *.cuh", "graphql": "*.graphql *.graphqls", "python": "*.py", "solidity": "*.sol", "tsx": "*.tsx", "jsx": "*.jsx", "javascript": "*.js *.jsx *.vue *.cjs *.mjs", "typescript": "*.ts *.tsx *.cts *.mts", "vue": "*.vue", "svelte": "*.svelte", "golang": "*.go", "bash": "*.sh *.bash", "shell": "*.sh *.bash *.zsh *.ksh"}
 
-// typeGlobs gives the shapes of the names of a type.
-func typeGlobs(name string) ([]string, bool) {
-	globs, ok := types[name]
+// Type returns the shapes of the names of a type, as one version of ripgrep has them.
+func Type(name string) ([]string, bool) {
+	globs, ok := Types[name]
 	if !ok {
 		globs, ok = aliases[name]
 	}
 	return strings.Fields(globs), ok
 }
 
-// nearTypes gives types that begin like name, or that files ending in ".name" have.
-func nearTypes(name string) []string {
+// Near returns the types that begin like name, or that files ending in ".name" have.
+func Near(name string) []string {
 	var near []string
-	for known, globs := range types {
+	for known, globs := range Types {
 		if strings.HasPrefix(known, name[:min(2, len(name))]) || slices.Contains(strings.Fields(globs), "*."+name) {
 			near = append(near, known)
 		}
@@ -63,10 +63,23 @@ func nearTypes(name string) []string {
 	return near
 }
 
+// versions are the types for which all patterns are known that they have in any of ripgrep's versions 13 to 15: those
+// above, and these.
+var versions = map[string]string{
+	"c": "", "cpp": "*.[ChH]* *.[ch]pp* *.[ch]xx* *.cc* *.hh* *.inl", "css": "", "go": "", "html": "", "java": "", "js": "", "json": "*.sarif", "md": "",
+	"py": "*.pyi", "rust": "", "sql": "", "swift": "", "toml": "", "ts": "", "yaml": "",
+}
+
+// everyVersion returns the shapes of the names of a type in any version of ripgrep; false if they are not known.
+func everyVersion(name string) ([]string, bool) {
+	more, ok := versions[name]
+	return strings.Fields(Types[name] + " " + more), ok
+}
+
 // textual are the endings of names whose files are text as far as anybody knows.
 var textual = sync.OnceValue(func() map[string]bool {
 	known := map[string]bool{}
-	for _, globs := range append(slices.Collect(maps.Values(types)), slices.Collect(maps.Values(aliases))...) {
+	for _, globs := range append(slices.Collect(maps.Values(Types)), slices.Collect(maps.Values(aliases))...) {
 		for glob := range strings.FieldsSeq(globs) {
 			if ending, ok := strings.CutPrefix(glob, "*."); ok && !strings.ContainsAny(ending, "*?[") {
 				known["."+ending] = true
@@ -79,5 +92,5 @@ var textual = sync.OnceValue(func() map[string]bool {
 	return known
 })
 
-// looksTextual reports that a file of that name is taken for text until it is read.
-func looksTextual(name string) bool { return textual()[path.Ext(name)] }
+// Textual reports whether a file of that name is taken for text until it is read.
+func Textual(name string) bool { return textual()[path.Ext(name)] }
