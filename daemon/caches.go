@@ -19,8 +19,8 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/toold/toold/scheduler/pipeline"
+	"github.com/toold/toold/tools/pathname"
 	"github.com/toold/toold/tools/sandbox"
-	"github.com/toold/toold/tools/workspace"
 )
 
 // A cacheKind is a cache as a program's manual describes it. None of these folders is for credentials: those lie beside them.
@@ -93,7 +93,7 @@ func (d *Daemon) belowHome(client map[string]string) map[string]string {
 	for name, value := range client {
 		first, _, _ := strings.Cut(value, ":")
 		home, path := realPath(d.home), realPath(first)
-		if d.home != "" && filepath.IsAbs(first) && path != home && workspace.Within(home, path) {
+		if d.home != "" && filepath.IsAbs(first) && path != home && pathname.Within(home, path) {
 			found[name] = value
 		}
 	}
@@ -121,8 +121,8 @@ func (d *Daemon) caches(owner principal, roots []string, client map[string]strin
 		if k.moves {
 			c.Variable = k.variable
 		}
-		inside := func(dir string) bool { return workspace.Within(dir, c.Path) }
-		around := func(dir string) bool { return workspace.Within(c.Path, dir) }
+		inside := func(dir string) bool { return pathname.Within(dir, c.Path) }
+		around := func(dir string) bool { return pathname.Within(c.Path, dir) }
 		known := func(o pipeline.Cache) bool { return inside(o.Path) }
 		if around(d.home) || slices.ContainsFunc(sandbox.SystemTrees, inside) || slices.ContainsFunc(roots, inside) || slices.ContainsFunc(all, known) {
 			continue

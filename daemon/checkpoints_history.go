@@ -14,7 +14,7 @@ import (
 
 	"github.com/toold/toold/daemon/checkpoint"
 	"github.com/toold/toold/daemon/journal"
-	"github.com/toold/toold/tools/workspace"
+	"github.com/toold/toold/tools/pathname"
 )
 
 // A stored row and how many bytes of the journal it takes.
@@ -88,7 +88,7 @@ func (d *Daemon) history(name string) (checkpoint.History, error) {
 func placeIn(roots []string, real string) string {
 	best := ""
 	for _, root := range roots {
-		if workspace.Within(root, real) && len(root) > len(best) {
+		if pathname.Within(root, real) && len(root) > len(best) {
 			best = root
 		}
 	}

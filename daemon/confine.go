@@ -15,8 +15,8 @@ import (
 	"github.com/toold/toold/scheduler/permission"
 	"github.com/toold/toold/scheduler/pipeline"
 	"github.com/toold/toold/tools/egress"
+	"github.com/toold/toold/tools/pathname"
 	"github.com/toold/toold/tools/sandbox"
-	"github.com/toold/toold/tools/workspace"
 )
 
 // keyPlaces are where programs keep what opens doors, below the home directory: the programs' manuals name them.
@@ -77,10 +77,10 @@ func reachedBy(kept []remembered, now *settings.Settings) (hosts []string) {
 // project are not among them, such as a virtual environment's in a root: that is there to be worked in.
 func (d *Daemon) programPlaces(roots []string) (places []string) {
 	for _, dir := range filepath.SplitList(os.Getenv("PATH")) {
-		if d.home == "" || dir == d.home || !workspace.Within(d.home, dir) {
+		if d.home == "" || dir == d.home || !pathname.Within(d.home, dir) {
 			continue
 		}
-		project := func(root string) bool { return workspace.Within(root, dir) && !workspace.Within(root, d.home) }
+		project := func(root string) bool { return pathname.Within(root, dir) && !pathname.Within(root, d.home) }
 		if !slices.ContainsFunc(roots, project) {
 			places = append(places, realPath(dir))
 		}
@@ -132,7 +132,7 @@ func entryPaths(entries []settings.Entry) (paths []string) {
 func within(roots []string, entries []settings.Entry) (paths []string) {
 	for _, e := range entries {
 		real := realPath(e.Path)
-		if !slices.ContainsFunc(roots, func(root string) bool { return workspace.Within(root, e.Path) && !workspace.Within(root, real) }) {
+		if !slices.ContainsFunc(roots, func(root string) bool { return pathname.Within(root, e.Path) && !pathname.Within(root, real) }) {
 			paths = append(paths, real)
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
+	"github.com/toold/toold/tools/pathname"
 	"github.com/toold/toold/tools/workspace"
 )
 
@@ -130,7 +131,7 @@ func realDir() (string, error) {
 
 func holdsDir(x *tooldv1.Session, dir string) bool {
 	for _, root := range x.GetRoots() {
-		if workspace.Within(root, dir) {
+		if pathname.Within(root, dir) {
 			return true
 		}
 	}

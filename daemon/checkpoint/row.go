@@ -13,6 +13,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/toold/toold/tools/pathname"
 	"github.com/toold/toold/tools/workspace"
 )
 
@@ -269,5 +270,5 @@ func (r *Row) covered(by []Restored) bool {
 
 // chosen reports that a path is among those that were asked for, or below one; none means all.
 func chosen(paths []string, real string) bool {
-	return len(paths) == 0 || slices.ContainsFunc(paths, func(p string) bool { return workspace.Within(p, real) })
+	return len(paths) == 0 || slices.ContainsFunc(paths, func(p string) bool { return pathname.Within(p, real) })
 }

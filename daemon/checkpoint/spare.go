@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/toold/toold/tools/pathname"
 	"github.com/toold/toold/tools/workspace"
 )
 
@@ -33,7 +34,7 @@ func (p *planner) spare() {
 		} else if gaps || len(losses) > 0 {
 			why = p.onlyCopy(now, want, losses)
 		}
-		if why == "" && slices.ContainsFunc(spared, func(over string) bool { return workspace.Within(over, real) }) {
+		if why == "" && slices.ContainsFunc(spared, func(over string) bool { return pathname.Within(over, real) }) {
 			why = "something on the way to it stays as it is"
 		}
 		if why == "" {

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/toold/toold/tools/pathname"
 )
 
 func (m *merger) sandbox() {
@@ -119,17 +121,12 @@ func (m *merger) heldByManaged() {
 	out := &m.out.Sandbox
 	denied := slices.DeleteFunc(slices.Concat(out.DenyRead, out.CredentialFiles), func(e Entry) bool { return !e.Origin.Managed })
 	out.AllowRead = slices.DeleteFunc(out.AllowRead, func(e Entry) bool {
-		at := slices.IndexFunc(denied, func(d Entry) bool { return !e.Origin.Managed && holds(d.Path, e.Path) })
+		at := slices.IndexFunc(denied, func(d Entry) bool { return !e.Origin.Managed && pathname.Within(d.Path, e.Path) })
 		if at >= 0 {
 			m.warn("%s: %s: the path %q has no effect: %s denies it.", e.Origin, keyAllowRead, shortened(e.Path), denied[at].Origin)
 		}
 		return at >= 0
 	})
-}
-
-// holds reports that a clean path is dir or lies below it.
-func holds(dir, path string) bool {
-	return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/")
 }
 
 // processLimit takes the highest file's outside workspaces, and beside it the lowest of workspaces.

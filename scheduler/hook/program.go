@@ -6,13 +6,12 @@ package hook
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 
-	"golang.org/x/sys/unix"
+	"github.com/toold/toold/tools/pathname"
 )
 
 // find gives the file of a program: by its path, a relative one from the project's directory, or in the PATH of environ.
@@ -30,17 +29,12 @@ func find(program, project string, environ []string) (string, error) {
 			continue
 		}
 		for _, place := range filepath.SplitList(list) {
-			if path := filepath.Join(place, program); filepath.IsAbs(place) && executable(path) {
+			if path := filepath.Join(place, program); filepath.IsAbs(place) && pathname.Executable(path) {
 				return path, nil
 			}
 		}
 	}
 	return "", fmt.Errorf("the program %q is not in PATH", program)
-}
-
-func executable(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && info.Mode().IsRegular() && unix.Access(path, unix.X_OK) == nil
 }
 
 // projectDirs stand for the project's directory in the program and the arguments of a hook that no shell reads.

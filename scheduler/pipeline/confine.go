@@ -12,6 +12,7 @@ import (
 	"github.com/toold/toold/scheduler/permission"
 	"github.com/toold/toold/tools"
 	"github.com/toold/toold/tools/fault"
+	"github.com/toold/toold/tools/pathname"
 	"github.com/toold/toold/tools/repo"
 	"github.com/toold/toold/tools/sandbox"
 	"github.com/toold/toold/tools/workspace"
@@ -202,7 +203,7 @@ func (l layout) put(path string, access sandbox.Access) {
 func (l layout) at(path string) sandbox.Access {
 	access, length := sandbox.Read, -1
 	for _, p := range l.policy.Places {
-		if len(p.Path) > length && workspace.Within(p.Path, path) {
+		if len(p.Path) > length && pathname.Within(p.Path, path) {
 			access, length = p.Access, len(p.Path)
 		}
 	}
@@ -211,7 +212,7 @@ func (l layout) at(path string) sandbox.Access {
 
 // has says whether a place holds the path that is not hidden.
 func (l layout) has(path string) bool {
-	return slices.ContainsFunc(l.policy.Places, func(p sandbox.Place) bool { return p.Access != sandbox.Hidden && workspace.Within(p.Path, path) }) &&
+	return slices.ContainsFunc(l.policy.Places, func(p sandbox.Place) bool { return p.Access != sandbox.Hidden && pathname.Within(p.Path, path) }) &&
 		l.at(path) != sandbox.Hidden
 }
 
@@ -230,7 +231,7 @@ func (l layout) readable(paths []string) {
 // lacks says whether the path cannot be read without a place of its own. One that is not needed does harm: it stands on what
 // the sandbox has put there, and makes the call another cell, with another loopback.
 func (l layout) lacks(path string) bool {
-	holds := func(dir string) bool { return workspace.Within(dir, path) }
+	holds := func(dir string) bool { return pathname.Within(dir, path) }
 	switch {
 	case l.has(path):
 		return false
@@ -245,7 +246,7 @@ func (l layout) lacks(path string) bool {
 func (l layout) hides(dirs []string) bool {
 	return slices.ContainsFunc(l.policy.Places, func(p sandbox.Place) bool {
 		_, err := os.Lstat(p.Path)
-		return p.Access == sandbox.Hidden && err == nil && slices.ContainsFunc(dirs, func(dir string) bool { return workspace.Within(dir, p.Path) })
+		return p.Access == sandbox.Hidden && err == nil && slices.ContainsFunc(dirs, func(dir string) bool { return pathname.Within(dir, p.Path) })
 	})
 }
 
@@ -263,7 +264,7 @@ func (l layout) writable(c *Call, f *permission.Facts) (after func() []sandbox.D
 	l.opens(slices.Concat(outer, roots))
 	roots = append(roots, outer...)
 	for _, root := range roots {
-		inRoot := func(dir string) bool { return dir != root && workspace.Within(root, dir) }
+		inRoot := func(dir string) bool { return dir != root && pathname.Within(root, dir) }
 		programs := slices.DeleteFunc(slices.Clone(conf.Programs), func(dir string) bool { return !inRoot(dir) })
 		l.protect(root, append(l.protected(root, c.rights.Anchors.Home), programs...), free)
 	}
@@ -276,7 +277,7 @@ func (l layout) writable(c *Call, f *permission.Facts) (after func() []sandbox.D
 	}))
 	for _, p := range slices.Clone(l.policy.Places) {
 		for _, root := range roots {
-			if p.Access == sandbox.Hidden && workspace.Within(root, p.Path) {
+			if p.Access == sandbox.Hidden && pathname.Within(root, p.Path) {
 				l.pin(root, p.Path)
 			}
 		}
@@ -308,7 +309,7 @@ func (l layout) protect(dir string, paths []string, free func(path string) bool)
 
 // pin keeps the directories between dir and the path where they are: moved, they would take it where nothing guards it.
 func (l layout) pin(dir, path string) {
-	for between := filepath.Dir(path); between != dir && workspace.Within(dir, between); between = filepath.Dir(between) {
+	for between := filepath.Dir(path); between != dir && pathname.Within(dir, between); between = filepath.Dir(between) {
 		if !slices.ContainsFunc(l.policy.Places, func(p sandbox.Place) bool { return p.Path == between }) {
 			l.put(between, sandbox.Write)
 		}

@@ -14,8 +14,8 @@ import (
 	"strings"
 
 	"github.com/toold/toold/scheduler/permission"
+	"github.com/toold/toold/tools/pathname"
 	"github.com/toold/toold/tools/sandbox"
-	"github.com/toold/toold/tools/workspace"
 )
 
 // A Confined is how a call's processes were confined, and what that has kept them from.
@@ -164,7 +164,7 @@ func toUnix(d sandbox.Denial) bool {
 func (d SandboxDenial) kept() bool {
 	home, err := os.UserHomeDir()
 	return err == nil && d.Operation == sandbox.Writing && d.MovedTo == "" && !d.Stays && strings.HasPrefix(d.Target, home+"/.") &&
-		!slices.ContainsFunc(permission.ProtectedIn(home), func(path string) bool { return workspace.Within(path, d.Target) })
+		!slices.ContainsFunc(permission.ProtectedIn(home), func(path string) bool { return pathname.Within(path, d.Target) })
 }
 
 // asksForName says that it was to ask a name server.

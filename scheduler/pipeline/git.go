@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/toold/toold/scheduler/permission"
+	"github.com/toold/toold/tools/pathname"
 	"github.com/toold/toold/tools/repo"
 	"github.com/toold/toold/tools/sandbox"
 	"github.com/toold/toold/tools/workspace"
@@ -87,7 +88,7 @@ func (c *Call) gitWorks(ctx context.Context, f *permission.Facts, s scene) {
 				continue
 			}
 			for _, dir := range []string{r.Top, r.Common} {
-				if c.rights.Places.Place(dir) == workspace.Outside && (dir == r.Top || !workspace.Within(r.Top, dir)) {
+				if c.rights.Places.Place(dir) == workspace.Outside && (dir == r.Top || !pathname.Within(r.Top, dir)) {
 					found = append(found, permission.Access{Named: dir, Real: dir, Dir: true, Tree: true, Write: true, By: i + 1, Part: command.Text})
 				}
 			}
@@ -157,7 +158,7 @@ const maxBound = 500
 // nothing, or a link, is there.
 func (l layout) bind(trees []string, path string) bool {
 	for _, tree := range trees {
-		if path == tree || !workspace.Within(tree, path) {
+		if path == tree || !pathname.Within(tree, path) {
 			continue
 		}
 		if before, _, ok := strings.Cut(strings.TrimPrefix(path, tree), "/.git/"); ok {
@@ -192,7 +193,7 @@ func (c *Call) easing(f *permission.Facts) func(path string) bool {
 	}
 	trees = append(trees, c.git.places...)
 	in := func(path string) bool {
-		return slices.ContainsFunc(trees, func(tree string) bool { return workspace.Within(tree, path) })
+		return slices.ContainsFunc(trees, func(tree string) bool { return pathname.Within(tree, path) })
 	}
 	return func(path string) bool {
 		return in(path) || filepath.Base(path) == ".git" && in(repo.Leads(path))
@@ -204,7 +205,7 @@ func (c *Call) easing(f *permission.Facts) func(path string) bool {
 func (c *Call) gitElsewhere(f *permission.Facts) bool {
 	places := slices.Concat(c.rights.Places.Roots(), c.rights.Places.Readable())
 	outside := func(dir string) bool {
-		return !slices.ContainsFunc(places, func(place string) bool { return workspace.Within(place, dir) })
+		return !slices.ContainsFunc(places, func(place string) bool { return pathname.Within(place, dir) })
 	}
 	for i := range f.Commands {
 		if filepath.Base(f.Commands[i].Name) != "git" {

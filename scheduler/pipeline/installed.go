@@ -9,8 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toold/toold/tools/pathname"
 	"github.com/toold/toold/tools/repo"
-	"github.com/toold/toold/tools/workspace"
 )
 
 // systemPlaces are where a system keeps programs that only its owner installs, and homePlaces where installers put them
@@ -31,7 +31,7 @@ func installed(path, home string) bool {
 		}
 	}
 	return filepath.Base(filepath.Dir(path)) != "shims" &&
-		slices.ContainsFunc(places, func(place string) bool { return workspace.Within(place, path) })
+		slices.ContainsFunc(places, func(place string) bool { return pathname.Within(place, path) })
 }
 
 // A chooser runs a version of a program that a file names which it finds in the working directory or above.

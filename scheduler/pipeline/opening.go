@@ -13,6 +13,7 @@ import (
 
 	"github.com/toold/toold/scheduler/permission"
 	"github.com/toold/toold/tools"
+	"github.com/toold/toold/tools/pathname"
 	"github.com/toold/toold/tools/sandbox"
 	"github.com/toold/toold/tools/shell"
 	"github.com/toold/toold/tools/workspace"
@@ -123,8 +124,8 @@ func (c *Call) standsOpen(dir string) bool {
 // canOpen reports whether the directory can be made writable as a whole: the system, or a user's whole home, does not live by it.
 func canOpen(dir string) bool {
 	home, _ := os.UserHomeDir()
-	return filepath.Dir(dir) != "/" && dir != "/" && !workspace.Within(dir, home) &&
-		!slices.ContainsFunc(sandbox.SystemTrees, func(tree string) bool { return workspace.Within(tree, dir) })
+	return filepath.Dir(dir) != "/" && dir != "/" && !pathname.Within(dir, home) &&
+		!slices.ContainsFunc(sandbox.SystemTrees, func(tree string) bool { return pathname.Within(tree, dir) })
 }
 
 // openable is what has to be writable so that the path can be: itself, or the directory in which it would be made; empty if
@@ -194,7 +195,7 @@ func (l layout) protected(dir, home string) []string {
 		return paths
 	}
 	for _, path := range permission.ProtectedIn(home) {
-		if path != dir && workspace.Within(dir, path) && !slices.Contains(paths, path) {
+		if path != dir && pathname.Within(dir, path) && !slices.Contains(paths, path) {
 			paths = append(paths, path)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/toold/toold/scheduler/permission"
+	"github.com/toold/toold/tools/pathname"
 	"github.com/toold/toold/tools/sandbox"
 	"github.com/toold/toold/tools/workspace"
 )
@@ -32,7 +33,7 @@ func (c *Call) reach(f *permission.Facts) error {
 		if a.Hidden = conf.hides(a.OnDisk()); a.Hidden != "" && !a.Write && c.rights.Places.Lent(a.OnDisk()) {
 			a.Hidden = ""
 		}
-		a.Open = conf.opens(a) || confined && f.Opaque && !a.Write && workspace.Within("/proc", a.Real)
+		a.Open = conf.opens(a) || confined && f.Opaque && !a.Write && pathname.Within("/proc", a.Real)
 	}
 	return nil
 }
@@ -91,7 +92,7 @@ func (conf Confining) hides(real string) string {
 // deepest returns the longest of the paths that hold a real path; empty: none does.
 func deepest(paths []string, real string) (found string) {
 	for _, path := range paths {
-		if len(path) > len(found) && workspace.Within(path, real) {
+		if len(path) > len(found) && pathname.Within(path, real) {
 			found = path
 		}
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/toold/toold/scheduler/permission"
 	"github.com/toold/toold/tools"
+	"github.com/toold/toold/tools/pathname"
 	"github.com/toold/toold/tools/repo"
 	"github.com/toold/toold/tools/sandbox"
 	"github.com/toold/toold/tools/shell"
@@ -103,7 +104,7 @@ func valueIn(environ []string, name string) (value string) {
 func (s *search) changeable(path string) bool {
 	real := existing(path)
 	for _, path := range []string{filepath.Clean(path), real} {
-		if slices.ContainsFunc(s.writable, func(dir string) bool { return dir != "" && workspace.Within(dir, path) }) {
+		if slices.ContainsFunc(s.writable, func(dir string) bool { return dir != "" && pathname.Within(dir, path) }) {
 			return true
 		}
 	}
@@ -176,7 +177,7 @@ func (r *reader) resolved(s search, command *shell.Command) (why string) {
 
 // isSystems reports whether the path lies in what every confined program may read.
 func isSystems(path string) bool {
-	return slices.ContainsFunc(sandbox.SystemTrees, func(tree string) bool { return workspace.Within(tree, path) })
+	return slices.ContainsFunc(sandbox.SystemTrees, func(tree string) bool { return pathname.Within(tree, path) })
 }
 
 // gitConfigs are the configuration files of git among those that the table of programs names, and the first is git's alone.

@@ -12,6 +12,7 @@ import (
 	"github.com/toold/toold/scheduler/permission"
 	"github.com/toold/toold/tools"
 	"github.com/toold/toold/tools/fault"
+	"github.com/toold/toold/tools/pathname"
 	"github.com/toold/toold/tools/sandbox"
 	"github.com/toold/toold/tools/shell"
 	"github.com/toold/toold/tools/workspace"
@@ -95,7 +96,7 @@ func (l layout) temp(conf Confining) {
 func (c *Call) seesTemporary(f *permission.Facts) bool {
 	own := func(path string) bool {
 		return slices.ContainsFunc(c.rights.Confining.Temps, func(t workspace.Temporary) bool {
-			return t.Own() && (workspace.Within(t.Name, path) || workspace.Within(t.Dir, path)) && c.rights.Places.Place(c.rights.Places.Disk(path)) == workspace.Scratch
+			return t.Own() && (pathname.Within(t.Name, path) || pathname.Within(t.Dir, path)) && c.rights.Places.Place(c.rights.Places.Disk(path)) == workspace.Scratch
 		})
 	}
 	if len(f.Commands) > 0 && own(f.Dir) {

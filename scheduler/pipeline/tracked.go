@@ -16,8 +16,8 @@ import (
 	"sync/atomic"
 
 	"github.com/toold/toold/scheduler/permission"
+	"github.com/toold/toold/tools/pathname"
 	"github.com/toold/toold/tools/walk"
-	"github.com/toold/toold/tools/workspace"
 )
 
 // maxTracked is how many entries of a working tree are looked at. Ours: some tenths of a second.
@@ -46,7 +46,7 @@ func (s scene) tracked(ctx context.Context, dir string, barred func(real string)
 				cancel()
 			}
 			real := filepath.Join(top, path)
-			if filepath.Base(path) == ".git" || !workspace.Within(dir, real) && !workspace.Within(real, dir) {
+			if filepath.Base(path) == ".git" || !pathname.Within(dir, real) && !pathname.Within(real, dir) {
 				return walk.Leave
 			}
 			return walk.Take

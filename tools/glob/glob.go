@@ -16,6 +16,7 @@ import (
 
 	"github.com/toold/toold/tools"
 	"github.com/toold/toold/tools/fault"
+	"github.com/toold/toold/tools/pathname"
 	"github.com/toold/toold/tools/walk"
 	"github.com/toold/toold/tools/workspace"
 )
@@ -76,7 +77,7 @@ func plan(in Input) (search, error) {
 		}
 		dir, rest = filepath.Join(dir, name), strings.TrimLeft(after, "/")
 	}
-	if in.Path != "" && (!filepath.IsAbs(in.Path) || !workspace.Within(filepath.Clean(in.Path), dir)) {
+	if in.Path != "" && (!filepath.IsAbs(in.Path) || !pathname.Within(filepath.Clean(in.Path), dir)) {
 		return search{}, bad(in.Pattern, 0, "it is an absolute path, but path is given too and does not contain it. Give a pattern relative to path, or leave path out.")
 	}
 	if rest == "" {

@@ -16,9 +16,9 @@ import (
 	"time"
 
 	"github.com/sourcegraph/jsonrpc2"
-	"golang.org/x/sys/unix"
 
 	"github.com/toold/toold/tools/fault"
+	"github.com/toold/toold/tools/pathname"
 	"github.com/toold/toold/tools/sandbox"
 )
 
@@ -120,7 +120,7 @@ func find(spec Server, root string, environ []string) (string, error) {
 		if !filepath.IsAbs(program) {
 			program = filepath.Join(root, program)
 		}
-		if executable(program) {
+		if pathname.Executable(program) {
 			return program, nil
 		}
 		return "", missing(spec, "there is no program "+program)
@@ -131,7 +131,7 @@ func find(spec Server, root string, environ []string) (string, error) {
 			continue
 		}
 		for _, place := range filepath.SplitList(list) {
-			if path := filepath.Join(place, program); filepath.IsAbs(place) && executable(path) {
+			if path := filepath.Join(place, program); filepath.IsAbs(place) && pathname.Executable(path) {
 				return path, nil
 			}
 		}
@@ -142,11 +142,6 @@ func find(spec Server, root string, environ []string) (string, error) {
 func missing(spec Server, why string) error {
 	return fault.Failedf("program_not_found", "The language server for %s cannot be started: %s. Install it, or name another in settings: "+
 		`"lsp": {%[1]q: {"command": ["program"], "extensions": [%q]}}.`, spec.Language, why, strings.Join(spec.Extensions, `", "`))
-}
-
-func executable(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && info.Mode().IsRegular() && unix.Access(path, unix.X_OK) == nil
 }
 
 // silence is where the library's own words go: what it has to say is in the errors that it gives.

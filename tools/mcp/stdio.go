@@ -21,9 +21,9 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
-	"golang.org/x/sys/unix"
 	"golang.org/x/time/rate"
 
+	"github.com/toold/toold/tools/pathname"
 	"github.com/toold/toold/tools/sandbox"
 )
 
@@ -131,17 +131,12 @@ func find(program, dir string, environ []string) (string, error) {
 	for _, entry := range environ {
 		list, ok := strings.CutPrefix(entry, "PATH=")
 		for _, place := range filepath.SplitList(list) {
-			if path := filepath.Join(place, program); ok && filepath.IsAbs(place) && executable(path) {
+			if path := filepath.Join(place, program); ok && filepath.IsAbs(place) && pathname.Executable(path) {
 				return path, nil
 			}
 		}
 	}
 	return "", fmt.Errorf("the program %q is not in PATH", program)
-}
-
-func executable(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && info.Mode().IsRegular() && unix.Access(path, unix.X_OK) == nil
 }
 
 // take hands a line to who reads. It is called from one goroutine.

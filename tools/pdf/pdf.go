@@ -17,8 +17,8 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"github.com/toold/toold/tools/pathname"
 	"github.com/toold/toold/tools/sandbox"
-	"github.com/toold/toold/tools/workspace"
 )
 
 const (
@@ -188,7 +188,7 @@ func (d Document) box(path string) *sandbox.Box {
 	}
 	p.Network, p.Session, p.UnixSockets = sandbox.Network{}, "", false
 	p.Limits.Memory = memory
-	if !slices.ContainsFunc(sandbox.SystemTrees, func(tree string) bool { return workspace.Within(tree, path) }) {
+	if !slices.ContainsFunc(sandbox.SystemTrees, func(tree string) bool { return pathname.Within(tree, path) }) {
 		p.Places = append(slices.Clone(p.Places), sandbox.Place{Path: path, Access: sandbox.Read})
 	}
 	return d.Box.Under(p)

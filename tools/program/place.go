@@ -9,10 +9,10 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/toold/toold/tools"
 	"github.com/toold/toold/tools/fault"
+	"github.com/toold/toold/tools/pathname"
 	"github.com/toold/toold/tools/sandbox"
 )
 
@@ -79,7 +79,7 @@ func opened(policy sandbox.Policy, path string, args []string) sandbox.Policy {
 func closed(policy sandbox.Policy, real string) bool {
 	inner := sandbox.Place{}
 	for _, place := range policy.Places {
-		if within(place.Path, real) && len(place.Path) >= len(inner.Path) {
+		if pathname.Within(place.Path, real) && len(place.Path) >= len(inner.Path) {
 			inner = place
 		}
 	}
@@ -89,12 +89,7 @@ func closed(policy sandbox.Policy, real string) bool {
 	case inner.Path != "":
 		return inner.Source != "" // something else stands there
 	case policy.Tier == sandbox.Full:
-		return within("/tmp", real) || within("/var/tmp", real) // which it has for itself
+		return pathname.Within("/tmp", real) || pathname.Within("/var/tmp", real) // which it has for itself
 	}
-	return !slices.ContainsFunc(sandbox.SystemTrees, func(tree string) bool { return within(tree, real) })
-}
-
-// within says whether path is dir or lies below it. Both are clean.
-func within(dir, path string) bool {
-	return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/")
+	return !slices.ContainsFunc(sandbox.SystemTrees, func(tree string) bool { return pathname.Within(tree, real) })
 }

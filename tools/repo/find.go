@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/toold/toold/tools/pathname"
 )
 
 // maxFolders is how many directories of a root are looked at, maxRemembered how many of all roots are remembered. Ours: a look
@@ -84,13 +86,13 @@ func (f *Finder) find(root string, most int) Found {
 	slices.Sort(found.Links)
 	for _, link := range found.Links {
 		shared := sharedBy(root, link)
-		known := func(dir string) bool { return within(shared, dir) }
+		known := func(dir string) bool { return pathname.Within(dir, shared) }
 		if shared != "" && !slices.ContainsFunc(found.Shared, known) {
 			found.Shared = append(found.Shared, shared)
 			outer := search{most: s.most, before: before, folders: s.folders}
 			outer.below(shared)
 			for path, folder := range s.folders {
-				if folder.git && within(path, shared) {
+				if folder.git && pathname.Within(shared, path) {
 					found.Dirs = append(found.Dirs, path)
 				}
 			}
@@ -106,7 +108,7 @@ func (f *Finder) find(root string, most int) Found {
 // sharedBy returns the common git directory that a .git file of root leads to, if it lies outside of root and names that file in turn.
 func sharedBy(root, link string) string {
 	own := Leads(link)
-	if own == "" || within(own, root) || !Answers(own, link) {
+	if own == "" || pathname.Within(root, own) || !Answers(own, link) {
 		return ""
 	}
 	return CommonOf(own)
@@ -212,9 +214,4 @@ func unlisted(path string) *folder {
 // isObjects reports whether git keeps objects in a directory of that name, of which a repository has hundreds.
 func isObjects(name string) bool {
 	return name == "pack" || name == "info" || len(name) == 2 && strings.Trim(name, "0123456789abcdef") == ""
-}
-
-// within reports whether path is dir or lies below it; both are clean.
-func within(path, dir string) bool {
-	return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/")
 }

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/toold/toold/tools/pathname"
 )
 
 // guarded are the parts of a git directory that make git run something, or lead it to what does. The last one is a linked
@@ -46,7 +48,7 @@ func (f *Finder) Guard(roots []string, dir, home string) *Guard {
 		g.Shared, g.Partial = append(g.Shared, found.Shared...), g.Partial || found.Partial
 		near := nearby(root, dir, found)
 		firm := func(own string) bool {
-			return slices.ContainsFunc(near, func(r Repository) bool { return within(own, r.Common) })
+			return slices.ContainsFunc(near, func(r Repository) bool { return pathname.Within(r.Common, own) })
 		}
 		for _, r := range near {
 			g.add(true, f.obeyed(r, home, g.holds)...)
@@ -73,7 +75,7 @@ func nearby(root, dir string, found Found) (near []Repository) {
 	for _, path := range slices.Concat(found.Dirs, found.Links) {
 		top := filepath.Dir(path)
 		isRoot := path == root // a bare repository
-		isNear := filepath.Base(path) == ".git" && (top == root || filepath.Dir(top) == root || within(dir, top))
+		isNear := filepath.Base(path) == ".git" && (top == root || filepath.Dir(top) == root || pathname.Within(top, dir))
 		if !isRoot && !isNear {
 			continue
 		}
@@ -116,7 +118,7 @@ func throughLink(path string) string {
 }
 
 func (g *Guard) holds(path string) bool {
-	return slices.ContainsFunc(slices.Concat(g.roots, g.Shared), func(tree string) bool { return path != tree && within(path, tree) })
+	return slices.ContainsFunc(slices.Concat(g.roots, g.Shared), func(tree string) bool { return path != tree && pathname.Within(tree, path) })
 }
 
 // obeyed returns what the configuration of a repository names for git to obey, as far as held accepts it.
@@ -174,7 +176,7 @@ func (f *Finder) Runs(path, home string) string {
 	if !ok {
 		return ""
 	}
-	obeyed := f.obeyed(r, home, func(named string) bool { return within(path, named) })
+	obeyed := f.obeyed(r, home, func(named string) bool { return pathname.Within(named, path) })
 	if len(obeyed) > 0 {
 		return runs
 	}
@@ -183,7 +185,7 @@ func (f *Finder) Runs(path, home string) string {
 
 // isGuarded reports whether a path below a git directory is one that git obeys, or lies in one.
 func isGuarded(rest string) bool {
-	return slices.ContainsFunc(guarded, func(name string) bool { return within(rest, name) })
+	return slices.ContainsFunc(guarded, func(name string) bool { return pathname.Within(name, rest) })
 }
 
 // isPart reports whether a directory needs an entry of that name to be a git directory.

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/toold/toold/tools/pathname"
 )
 
 // A Watch holds what made git run programs before a call. Its method Changes finds what the call has added to that. The caller may
@@ -204,7 +206,7 @@ func (w *Watch) leadsInside(dir string, s Setting) bool {
 		return false
 	}
 	top := absolute(dir, s.Value)
-	return slices.ContainsFunc(w.guard.roots, func(root string) bool { return within(top, root) }) && Leads(filepath.Join(top, ".git")) == dir
+	return slices.ContainsFunc(w.guard.roots, func(root string) bool { return pathname.Within(root, top) }) && Leads(filepath.Join(top, ".git")) == dir
 }
 
 // A judge decides about what is new.

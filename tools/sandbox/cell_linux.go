@@ -17,6 +17,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/toold/toold/tools/pathname"
 )
 
 // A cell is what has been made for one policy, as its places were at that time.
@@ -292,7 +294,7 @@ func (m *maker) hide(place Place) {
 		return
 	}
 	mode := "0"
-	if slices.ContainsFunc(m.places, func(p Place) bool { return p.Access != Hidden && p.Path != path && within(p.Path, path) }) {
+	if slices.ContainsFunc(m.places, func(p Place) bool { return p.Access != Hidden && p.Path != path && pathname.Within(path, p.Path) }) {
 		mode = "0111"
 	}
 	m.put(m.memory("size", "64k", "nr_inodes", "256", "mode", mode), path)

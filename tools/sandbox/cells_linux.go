@@ -16,6 +16,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/toold/toold/tools/pathname"
 )
 
 // cells are those that have been made, by what they were made for.
@@ -242,7 +244,7 @@ func (p *Policy) key(t Tier) string {
 
 // reads says whether Fast lets path be read unless it is hidden: if not, it makes no difference what stands there.
 func (p *Policy) reads(path string) bool {
-	in := func(tree string) bool { return strings.HasPrefix(path, tree) && within(path, tree) } // few get past the first
+	in := func(tree string) bool { return strings.HasPrefix(path, tree) && pathname.Within(tree, path) } // few get past the first
 	return !p.Strict || slices.ContainsFunc(SystemTrees, in) ||
 		slices.ContainsFunc(p.Places, func(o Place) bool { return o.Access != Hidden && in(o.elsewhere()) })
 }

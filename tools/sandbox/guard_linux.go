@@ -20,6 +20,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/toold/toold/tools/pathname"
 )
 
 // A guard listens to one tree.
@@ -246,7 +248,7 @@ func (n *notification) doing(where name) doing {
 
 // denies says that what a call does with the path is kept from it by the sandbox alone: it would work otherwise.
 func (g *guard) denies(path string, does doing) bool {
-	if within(path, "/dev") || within(path, "/proc") || g.writable(path) && (does >= makes || g.leadsNowhere(path)) { // links there lead elsewhere for us
+	if pathname.Within("/dev", path) || pathname.Within("/proc", path) || g.writable(path) && (does >= makes || g.leadsNowhere(path)) { // links there lead elsewhere for us
 		return false
 	}
 	parent, err := filepath.EvalSymlinks(filepath.Dir(path))
@@ -260,7 +262,7 @@ func (g *guard) denies(path string, does doing) bool {
 	switch access := g.access(real); {
 	case access == Hidden:
 		return true // whether it is there is not told either
-	case access == Write, within(real, "/dev"), within(real, "/proc"):
+	case access == Write, pathname.Within("/dev", real), pathname.Within("/proc", real):
 		return false
 	}
 	_, err = os.Lstat(real)
@@ -297,7 +299,7 @@ func (g *guard) writable(path string) bool { return g.access(path) == Write }
 func (g *guard) access(path string) Access {
 	access, depth := Read, 0
 	for _, p := range g.policy.Places {
-		if len(p.Path) >= depth && within(path, p.Path) {
+		if len(p.Path) >= depth && pathname.Within(p.Path, path) {
 			access, depth = p.Access, len(p.Path)
 		}
 	}

@@ -12,6 +12,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/toold/toold/tools/pathname"
 )
 
 const (
@@ -213,7 +215,7 @@ const most = 10_000
 // one, the entries beside it are given the rights one by one, and new ones have none.
 func (r *ruleset) grantAround(path string, rights uint64, places []Place) error {
 	for _, hidden := range places {
-		if hidden.Access != Hidden || !within(hidden.Path, path) {
+		if hidden.Access != Hidden || !pathname.Within(path, hidden.Path) {
 			continue
 		}
 		if _, err := os.Lstat(hidden.Path); err != nil {
@@ -251,8 +253,8 @@ func (r *ruleset) grantEntries(dir string, rights uint64, places []Place) error 
 // listable says that a directory with something hidden below it may be listed. With it goes all that is below: so one that
 // holds a hidden directory may not, unless it is part of a place that is to be read.
 func listable(dir string, places []Place) bool {
-	return slices.ContainsFunc(places, func(p Place) bool { return p.Access != Hidden && within(dir, p.elsewhere()) }) ||
-		!slices.ContainsFunc(places, func(p Place) bool { return p.Access == Hidden && within(p.Path, dir) && isDir(p.Path) })
+	return slices.ContainsFunc(places, func(p Place) bool { return p.Access != Hidden && pathname.Within(p.elsewhere(), dir) }) ||
+		!slices.ContainsFunc(places, func(p Place) bool { return p.Access == Hidden && pathname.Within(dir, p.Path) && isDir(p.Path) })
 }
 
 // grant adds one rule. What is not there needs none, nor what a link leads to: that has its own.

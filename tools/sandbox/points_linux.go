@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/toold/toold/tools/pathname"
 )
 
 // pointMode is the mode of a mount point that stands for nothing by itself. The workspace package tells it by that.
@@ -58,7 +60,7 @@ func (p *Policy) mountPoints(made func(mountPoint) bool) (points []mountPoint) {
 // innermost returns the place that holds the path and is not its own; the zero Place: there is none.
 func innermost(places []Place, path string) (found Place) {
 	for _, p := range places {
-		if path != p.Path && within(path, p.Path) && len(p.Path) > len(found.Path) {
+		if path != p.Path && pathname.Within(p.Path, path) && len(p.Path) > len(found.Path) {
 			found = p
 		}
 	}

@@ -163,11 +163,6 @@ func (p Place) elsewhere() string {
 	return cmp.Or(p.Source, p.Path)
 }
 
-// within says that path is dir or lies below it. Both are clean.
-func within(path, dir string) bool {
-	return path == dir || dir == "/" || len(path) > len(dir) && path[len(dir)] == '/' && strings.HasPrefix(path, dir)
-}
-
 // replaced hides what stands where others should: nothing can be put in its place here, and it is not the process's to see.
 func replaced(places []Place) (hidden []Place) {
 	for _, place := range places {

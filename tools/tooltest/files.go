@@ -10,6 +10,7 @@ import (
 
 	"github.com/toold/toold/tools"
 	"github.com/toold/toold/tools/fault"
+	"github.com/toold/toold/tools/pathname"
 	"github.com/toold/toold/tools/workspace"
 )
 
@@ -53,7 +54,7 @@ const Rule = "The rule Read(it) in /settings.json:7 denies reading it."
 func (f *Files) Bar(names ...string) {
 	f.barred = func(real string) string {
 		for _, name := range names {
-			if workspace.Within(filepath.Join(f.Root, name), real) {
+			if pathname.Within(filepath.Join(f.Root, name), real) {
 				return Rule
 			}
 		}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/toold/toold/tools/fault"
+	"github.com/toold/toold/tools/pathname"
 	"github.com/toold/toold/tools/tooltest"
 	"github.com/toold/toold/tools/workspace"
 )
@@ -23,7 +24,7 @@ func (s *site) barring(paths ...string) *workspace.View {
 func bars(paths ...string) func(string) string {
 	return func(real string) string {
 		for _, path := range paths {
-			if workspace.Within(path, real) {
+			if pathname.Within(path, real) {
 				return tooltest.Rule
 			}
 		}

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/toold/toold/tools/fault"
+	"github.com/toold/toold/tools/pathname"
 )
 
 // buffer gives what an editor holds of the file that p came to; nil: nothing. The error is the buffer's own, said of p.
@@ -113,7 +114,7 @@ func (t *Tree) Buffers() map[string]Buffer {
 	var found map[string]Buffer
 	for _, f := range t.buffers.all() {
 		rel, err := filepath.Rel(t.Real, f.Real)
-		if err != nil || !Within(t.Real, f.Real) || t.Single != "" && rel != t.Single {
+		if err != nil || !pathname.Within(t.Real, f.Real) || t.Single != "" && rel != t.Single {
 			continue
 		}
 		if found == nil {

@@ -10,6 +10,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+
+	"github.com/toold/toold/tools/pathname"
 )
 
 // A Change is a real path at which a call may leave something else than was there.
@@ -59,7 +61,7 @@ func (v *View) Expose(ctx context.Context, c Camera, before *Exposure) (Exposure
 			e.add(real)
 		}
 		trees = slices.DeleteFunc(trees, func(tree string) bool {
-			return slices.ContainsFunc(before.Gaps, func(g Gap) bool { return Within(g.Real, tree) })
+			return slices.ContainsFunc(before.Gaps, func(g Gap) bool { return pathname.Within(g.Real, tree) })
 		})
 	}
 	for _, tree := range trees {

@@ -5,6 +5,8 @@ package workspace
 import (
 	"os"
 	"path/filepath"
+
+	"github.com/toold/toold/tools/pathname"
 )
 
 // A Place says where a real path lies. It says nothing about whether it may be touched.
@@ -58,7 +60,7 @@ func (w *Workspace) scratch() []string { return w.anchors[len(w.roots):] }
 // HiddenBelow gives a directory of the daemon's own that lies below the one at the real path; empty: there is none.
 func (w *Workspace) HiddenBelow(real string) string {
 	for _, dir := range w.hidden {
-		if Within(real, dir) {
+		if pathname.Within(real, dir) {
 			return dir
 		}
 	}
@@ -76,7 +78,7 @@ func everybodyReads(dir, real string) bool {
 	case info.IsDir() && info.Mode().Perm()&0o5 != 0o5, info.Mode().Perm()&0o4 == 0:
 		return false
 	}
-	for p := filepath.Dir(real); real != dir && Within(dir, p); p = filepath.Dir(p) {
+	for p := filepath.Dir(real); real != dir && pathname.Within(dir, p); p = filepath.Dir(p) {
 		if info, err := os.Lstat(p); err == nil && info.Mode().Perm()&0o1 == 0 {
 			return false
 		}

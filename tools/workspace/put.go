@@ -13,6 +13,7 @@ import (
 	"slices"
 
 	"github.com/toold/toold/tools/fault"
+	"github.com/toold/toold/tools/pathname"
 )
 
 // A Put makes what stands at a real path another thing.
@@ -186,7 +187,7 @@ func (w *putter) parent(p *placing) (err error) {
 // lie; nil: there is none.
 func (w *putter) beside(real string) *placing {
 	for _, over := range w.all {
-		if over.temp != "" && over.Want.Kind == Directory && over.Real != real && Within(over.Real, real) {
+		if over.temp != "" && over.Want.Kind == Directory && over.Real != real && pathname.Within(over.Real, real) {
 			return over
 		}
 	}

@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/toold/toold/tools/pathname"
 )
 
 // commit lets everything take its place: first directories in the way of files go, then what is new comes, then what is
@@ -62,7 +64,7 @@ func (w *putter) stand(p *placing) {
 	}
 	_ = p.dir.RemoveAll(p.temp) // the reason is told
 	for _, inner := range w.all {
-		if Within(p.Real, inner.Real) {
+		if pathname.Within(p.Real, inner.Real) {
 			inner.temp = ""
 			w.tell(inner, err)
 		}

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/toold/toold/tools/pathname"
 )
 
 // A Temporary is a directory for temporary files. Both paths are absolute and clean.
@@ -27,7 +29,7 @@ func (t Temporary) Own() bool { return t.Dir != t.Name }
 // and the session's own where both have as much.
 func (w *Workspace) Disk(path string) string {
 	for _, t := range w.temporary {
-		if w.machine || !t.Own() || !Within(t.Name, path) {
+		if w.machine || !t.Own() || !pathname.Within(t.Name, path) {
 			continue
 		}
 		rest := path[len(t.Name):]
@@ -42,7 +44,7 @@ func (w *Workspace) Disk(path string) string {
 // Seen returns the name by which calls know what lies at the real path: it reverses Disk.
 func (w *Workspace) Seen(real string) string {
 	for _, t := range w.temporary {
-		if Within(t.Dir, real) {
+		if pathname.Within(t.Dir, real) {
 			return t.Name + real[len(t.Dir):]
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/toold/toold/tools/fault"
+	"github.com/toold/toold/tools/pathname"
 )
 
 // A Grant is what one call may reach. What may be written may also be read.
@@ -38,7 +39,7 @@ type Grantee struct {
 
 func holds(list []Grantee, real string) bool {
 	for _, g := range list {
-		if g.Real == real || g.Tree && Within(g.Real, real) {
+		if g.Real == real || g.Tree && pathname.Within(g.Real, real) {
 			return true
 		}
 	}

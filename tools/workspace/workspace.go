@@ -9,7 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
+
+	"github.com/toold/toold/tools/pathname"
 )
 
 // A Workspace is the part of the file system that a session works in. It is immutable and safe for concurrent use; it
@@ -79,7 +80,7 @@ func (w *Workspace) Admit(p Places) (*Workspace, error) {
 		roots: w.roots, readable: existing(p.Readable), hidden: hidden, public: existing(public), anchors: slices.Clip(w.roots), locks: w.locks, lent: p.Lent,
 	}
 	for _, path := range slices.Concat(w.roots, p.Opened) {
-		if slices.ContainsFunc(p.Temporary, func(t Temporary) bool { return Within(t.Name, path) }) {
+		if slices.ContainsFunc(p.Temporary, func(t Temporary) bool { return pathname.Within(t.Name, path) }) {
 			other.opened = append(other.opened, path)
 		}
 	}
@@ -131,16 +132,11 @@ func existing(dirs []string) []string {
 	return found
 }
 
-// Within reports whether path is dir or below it, by components. Both are clean and absolute.
-func Within(dir, path string) bool {
-	return path == dir || dir == "/" || strings.HasPrefix(path, dir+"/")
-}
-
 // deepest gives the longest of dirs that holds path.
 func deepest(dirs []string, path string) (string, bool) {
 	best, found := "", false
 	for _, dir := range dirs {
-		if Within(dir, path) && len(dir) >= len(best) {
+		if pathname.Within(dir, path) && len(dir) >= len(best) {
 			best, found = dir, true
 		}
 	}
