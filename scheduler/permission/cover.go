@@ -106,6 +106,7 @@ func (l *leave) accesses() {
 		free, g := l.policy.freeAccess(a)
 		g.needs = l.policy.Rules.rulesFor(a)
 		switch {
+		case !free && a.Mentioned && a.Missing > 0 && (runs || l.byRule[a.By-1] != nil): // leave to run is enough, and opens nothing
 		case !free && a.reaches():
 			g.reach = !a.Mentioned || a.hides() // else confinement opens nothing for it
 			if runs || a.By == 0 && slices.ContainsFunc(l.byRule, func(r *anchored) bool { return r != nil }) {
@@ -203,6 +204,8 @@ func (p Policy) freeAccess(a *Access) (free bool, g Ground) {
 		}
 	}
 	switch {
+	case a.MayWrite && !a.hides():
+		return false, Ground{Text: fmt.Sprintf("It names %s, which is outside the roots, and may write it.", a.where()) + a.opened(), Part: a.Part}
 	case a.Mentioned && !a.hides():
 		return false, Ground{Text: fmt.Sprintf("It names %s, which is outside the roots and the other readable places.", a.where()), Part: a.Part}
 	case a.hides():

@@ -88,6 +88,8 @@ type Access struct {
 	Runs string
 	// Mentioned: a word of the command has the path in it, and what the command does with that is not known.
 	Mentioned bool
+	// MayWrite: it is Mentioned, and the command may write it.
+	MayWrite bool
 	// Below says of a tree, as a sentence, which rule something in it falls under; empty: nothing does.
 	Below string
 }

@@ -37,6 +37,19 @@ func (p Policy) Opens(a *Access) bool {
 	return slices.ContainsFunc(p.Rules.list(AllowList), func(r anchored) bool { return r.coversAccess(&dir) })
 }
 
+// OpensMention reports whether the command that mentions the path may write it: by the mode, by a rule, or if the call was asked
+// about, because the question named it.
+func (p Policy) OpensMention(a *Access, asked bool) bool {
+	if p.Mode == BypassPermissions {
+		return true
+	}
+	read, _ := p.freeAccess(a)
+	written := *a
+	written.Write, written.Mentioned = true, false
+	free, _ := p.freeAccess(&written)
+	return free || asked && !read
+}
+
 // hides reports whether the sandbox hides the path from scripts.
 func (a *Access) hides() bool { return a.Part != "" && a.Hidden != "" }
 
@@ -94,7 +107,7 @@ func Mentions(f *Facts) (found []Access) {
 	for _, m := range c.mentioned {
 		named := func(a Access) bool { return a.Named == m.path }
 		if m.path != "/" && !slices.ContainsFunc(found, named) && !slices.ContainsFunc(f.Accesses, named) {
-			found = append(found, Access{Named: m.path, By: m.by, Part: m.command.Text, Mentioned: true})
+			found = append(found, Access{Named: m.path, By: m.by, Part: m.command.Text, Mentioned: true, MayWrite: m.written})
 		}
 	}
 	return found

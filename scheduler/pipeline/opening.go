@@ -152,6 +152,10 @@ type opening struct {
 func (c *Call) opening(f *permission.Facts) (o opening) {
 	for i := range f.Accesses {
 		a := &f.Accesses[i]
+		if a.MayWrite {
+			o.mentioned(a, c.rights.OpensMention(a, c.verdict.Decision == permission.Ask))
+			continue
+		}
 		if !a.Write || a.Unnamed || a.Scratch {
 			continue
 		}
@@ -173,6 +177,19 @@ func (c *Call) opening(f *permission.Facts) (o opening) {
 	o.dirs = slices.Compact(o.dirs)
 	o.fresh = slices.DeleteFunc(o.fresh, func(path string) bool { return deepest(o.dirs, path) != "" })
 	return o
+}
+
+// mentioned takes in what a program of which it is not known what it writes may write.
+func (o *opening) mentioned(a *permission.Access, permitted bool) {
+	switch {
+	case !permitted || a.Hidden != "" || a.Open:
+	case a.Opens != "":
+		o.dirs = append(o.dirs, a.Opens)
+	case !a.Dir:
+		o.named = append(o.named, a.OnDisk())
+	case canOpen(a.OnDisk()):
+		o.dirs = append(o.dirs, a.OnDisk())
+	}
 }
 
 // changingAll are programs that change all of a directory that they are given, what is protected in it too.

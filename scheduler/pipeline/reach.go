@@ -60,6 +60,9 @@ func (c *Call) mentioned(f *permission.Facts) (found []permission.Access, err er
 		case err == nil && place == workspace.Outside, c.rights.Confining.hides(real.Real) != "":
 			a.Dir = err == nil && info.IsDir()
 			found = append(found, a)
+		case a.MayWrite && place == workspace.Outside && openable(real.Real) != "":
+			a.Opens = openable(real.Real)
+			found = append(found, a)
 		}
 	}
 	return found, nil
