@@ -18,6 +18,7 @@ import (
 	"github.com/toold/toold/scheduler/permission"
 	"github.com/toold/toold/scheduler/pipeline"
 	"github.com/toold/toold/tools"
+	"github.com/toold/toold/tools/ellipsis"
 	"github.com/toold/toold/tools/redact"
 	"github.com/toold/toold/tools/sandbox"
 	"github.com/toold/toold/tools/spool"
@@ -296,11 +297,7 @@ func shortened(text string, max int) string {
 
 // short is a name that a client has made up, fit for one line of a message.
 func short(name string) string {
-	name = clean(name)
-	if len(name) <= shownName {
-		return name
-	}
-	return strings.ToValidUTF8(name[:shownName], "") + "…"
+	return ellipsis.Bytes(clean(name), shownName)
 }
 
 // The kinds of records, as the journal keeps them. Their numbers are on disk and never change.

@@ -18,6 +18,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
+	"github.com/toold/toold/tools/ellipsis"
 )
 
 const (
@@ -142,7 +143,7 @@ func elicitText(q *tooldv1.Question, note string) string {
 	var parts []string
 	add := func(head, text string) {
 		if text = visibleText(strings.TrimSpace(text)); text != "" {
-			parts = append(parts, head+shortText(text, mostAsked))
+			parts = append(parts, head+ellipsis.Bytes(text, mostAsked))
 		}
 	}
 	add("The last answer did not count: ", note)
@@ -168,7 +169,7 @@ func answerOf(q *tooldv1.Question, result *mcp.ElicitResult, err error) *tooldv1
 	}
 	switch {
 	case err != nil:
-		answer.Message = shortText("The client could not ask: "+visibleText(err.Error()), 1000)
+		answer.Message = ellipsis.Bytes("The client could not ask: "+visibleText(err.Error()), 1000)
 	case result.Action == "cancel":
 		answer.Message = "The question was dismissed without an answer."
 	case result.Action == "accept" && said("decision") == "allow":

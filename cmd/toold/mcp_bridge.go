@@ -23,6 +23,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
+	"github.com/toold/toold/tools/ellipsis"
 )
 
 // errBridgeEnded is what requests end with that are under way when the client goes away or a signal comes.
@@ -211,7 +212,7 @@ func (b *bridge) introduce() {
 	}
 	b.attach.Capabilities = &tooldv1.Capabilities{Answers: canElicit(b.client)}
 	if params := b.client.InitializeParams(); params != nil && params.ClientInfo != nil {
-		b.attach.Client = &tooldv1.ClientInfo{Name: shortText(params.ClientInfo.Name, 100) + " (MCP)", Version: shortText(params.ClientInfo.Version, 100)}
+		b.attach.Client = &tooldv1.ClientInfo{Name: ellipsis.Bytes(params.ClientInfo.Name, 100) + " (MCP)", Version: ellipsis.Bytes(params.ClientInfo.Version, 100)}
 	}
 }
 

@@ -7,7 +7,6 @@ package main
 
 import (
 	"slices"
-	"strings"
 
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
@@ -62,12 +61,4 @@ func (b *bridge) noticed(n *tooldv1.Notice) {
 	default:
 		b.setup.noted("notice: %s (%s)", n.GetMessage(), code)
 	}
-}
-
-// shortText cuts text to at most so many bytes of whole characters.
-func shortText(text string, most int) string {
-	if len(text) <= most {
-		return text
-	}
-	return strings.ToValidUTF8(text[:most], "") + "…"
 }

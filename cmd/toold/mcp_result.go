@@ -16,6 +16,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
+	"github.com/toold/toold/tools/ellipsis"
 )
 
 // mcpResult keeps every block, and puts what MCP has no place for under _meta.
@@ -90,7 +91,7 @@ func (m *meter) tell(ctx context.Context, client *mcp.ServerSession, p *tooldv1.
 		m.steps = true
 		at, params.Total, params.Message = float64(update.Step.GetDone()), float64(update.Step.GetTotal()), update.Step.GetMessage()
 	case *tooldv1.Progress_Output:
-		params.Message = shortText(lastLine(update.Output.GetText()), 500)
+		params.Message = ellipsis.Bytes(lastLine(update.Output.GetText()), 500)
 	}
 	if at <= m.last || m.steps && p.GetStep() == nil {
 		at = math.Nextafter(m.last, math.Inf(1))

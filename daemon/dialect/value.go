@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/toold/toold/tools/ellipsis"
 )
 
 // A part is what one JSON value holds: a whole message, or a piece of one. What is a tool use is judged by the content
@@ -217,11 +219,7 @@ func remark(v value) bool {
 func list(text json.RawMessage) bool { return len(text) > 0 && text[0] == '[' }
 
 func excerpt(text json.RawMessage) string {
-	const most = 40
-	if len(text) > most {
-		return strings.ToValidUTF8(string(text[:most]), "") + "…"
-	}
-	return string(text)
+	return ellipsis.Bytes(string(text), 40)
 }
 
 func keys(text json.RawMessage) string {

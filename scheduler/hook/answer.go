@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/toold/toold/tools/ellipsis"
 )
 
 // maxText is how much of one text a hook may give, in characters: as much as hooks are used to.
@@ -150,7 +152,7 @@ func (f fields) choice(key string, words map[string]Decision) Decision {
 	word := f.text(key)
 	d, known := words[word]
 	if f.has(key) && !known {
-		f.refuse(key, "is %q; it can be %s", beginning(word, 80), strings.Join(slices.Sorted(maps.Keys(words)), ", "))
+		f.refuse(key, "is %q; it can be %s", ellipsis.Bytes(word, 80), strings.Join(slices.Sorted(maps.Keys(words)), ", "))
 	}
 	return d
 }

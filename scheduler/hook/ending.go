@@ -6,6 +6,8 @@ package hook
 import (
 	"fmt"
 	"strings"
+
+	"github.com/toold/toold/tools/ellipsis"
 )
 
 const (
@@ -126,7 +128,7 @@ func exited(code int, printed string) string {
 		text += ", which says that a program is not executable"
 	}
 	if printed = strings.TrimSpace(strings.ToValidUTF8(printed, "\uFFFD")); printed != "" {
-		text += fmt.Sprintf(", and printed %q", beginning(printed, 500))
+		text += fmt.Sprintf(", and printed %q", ellipsis.Bytes(printed, 500))
 	}
 	return text
 }

@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/toold/toold/scheduler/permission"
+	"github.com/toold/toold/tools/ellipsis"
 )
 
 // The events that run hooks, as settings files name them.
@@ -78,7 +79,7 @@ func (h *Hook) String() string {
 			what = u.Scheme + "://" + u.Host
 		}
 	}
-	return fmt.Sprintf("%s hook %s (%s)", h.Event, shown(beginning(what, 80)), h.Origin)
+	return fmt.Sprintf("%s hook %s (%s)", h.Event, shown(ellipsis.Bytes(what, 80)), h.Origin)
 }
 
 // shown puts quotes around a command. One that has such itself stays as it was written, unless there is in it what must
@@ -89,15 +90,4 @@ func shown(command string) string {
 		return "`" + command + "`"
 	}
 	return strconv.Quote(command)
-}
-
-// beginning gives at most so many bytes of text, in whole characters.
-func beginning(text string, most int) string {
-	if len(text) <= most {
-		return text
-	}
-	for most > 0 && !utf8.RuneStart(text[most]) {
-		most--
-	}
-	return text[:most] + "..."
 }

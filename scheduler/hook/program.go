@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toold/toold/tools/ellipsis"
 	"github.com/toold/toold/tools/pathname"
 )
 
@@ -54,7 +55,7 @@ func (h *Hook) adrift() string {
 			return ""
 		}
 		return fmt.Sprintf("the program %s of the %s hook is relative to the working directory, in which anything may lie; \"$CLAUDE_PROJECT_DIR\"/%s is probably meant",
-			beginning(words[1], 80), h.Event, beginning(strings.TrimPrefix(words[1], "./"), 80))
+			ellipsis.Bytes(words[1], 80), h.Event, ellipsis.Bytes(strings.TrimPrefix(words[1], "./"), 80))
 	}
 	anchored := func(dir string) bool { return strings.HasPrefix(h.Command, dir) }
 	if !strings.Contains(h.Command, "/") || filepath.IsAbs(h.Command) || slices.ContainsFunc(projectDirs, anchored) {
@@ -62,9 +63,9 @@ func (h *Hook) adrift() string {
 	}
 	meant := "an absolute path" // no shell is there to make one of it
 	if !strings.ContainsAny(h.Command[:1], "~$") {
-		meant = projectDirs[0] + "/" + beginning(strings.TrimPrefix(h.Command, "./"), 80)
+		meant = projectDirs[0] + "/" + ellipsis.Bytes(strings.TrimPrefix(h.Command, "./"), 80)
 	}
-	return fmt.Sprintf("the program %s of the %s hook is relative, and looked for in the project's directory; %s is probably meant", beginning(h.Command, 80), h.Event, meant)
+	return fmt.Sprintf("the program %s of the %s hook is relative, and looked for in the project's directory; %s is probably meant", ellipsis.Bytes(h.Command, 80), h.Event, meant)
 }
 
 // script gives the line that a shell gets to run.

@@ -10,6 +10,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/toold/toold/tools/ellipsis"
 	"github.com/toold/toold/tools/redact"
 )
 
@@ -80,7 +81,7 @@ func (v veil) lift(input object) string {
 			input[name] = given[name]
 		case redact.Marked(string(input[name])) && (!bytes.Equal(given[name], told[name]) || !redact.Marked(string(given[name]))):
 			return fmt.Sprintf("gives the field %q of the input a value with a mark in it that begins with %q: hooks are not told the secret behind it, and the mark would be written in its place; "+
-				"a field that holds one has to come back as it was told, unless the user's settings say \"redactHooks\": false", beginning(name, 200), "[redacted: ")
+				"a field that holds one has to come back as it was told, unless the user's settings say \"redactHooks\": false", ellipsis.Bytes(name, 200), "[redacted: ")
 		}
 	}
 	return ""

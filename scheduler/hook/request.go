@@ -15,6 +15,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/toold/toold/tools/ellipsis"
 )
 
 // post sends the event and reads the answer.
@@ -45,7 +47,7 @@ func answered(response *http.Response, body []byte) ending {
 	text := string(bytes.TrimSpace(body))
 	switch {
 	case response.StatusCode >= 300 && response.StatusCode < 400:
-		to := beginning(response.Header.Get("Location"), 200)
+		to := ellipsis.Bytes(response.Header.Get("Location"), 200)
 		return ending{failure: fmt.Sprintf("answered with a redirect to %q, which is not followed", to)}
 	case response.StatusCode < 200 || response.StatusCode >= 300:
 		return ending{failure: fmt.Sprintf("answered with the status %d", response.StatusCode)}

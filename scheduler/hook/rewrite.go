@@ -10,6 +10,8 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+
+	"github.com/toold/toold/tools/ellipsis"
 )
 
 // rewrite gives the input with all that the hooks have changed; nil: nothing. Two that set a field to different values
@@ -85,7 +87,7 @@ func equal(a, b object, name string) bool {
 func conflict(name string, first, second *Hook, one, other object) *Reason {
 	return &Reason{Decision: Deny, Origin: second.Origin, Text: capped(fmt.Sprintf(
 		"Two hooks give the field %q of the input different values: %s by the %s, and %s by the %s. Only one of them may change it.",
-		beginning(name, 200), valueIn(one, name), first, valueIn(other, name), second))}
+		ellipsis.Bytes(name, 200), valueIn(one, name), first, valueIn(other, name), second))}
 }
 
 // valueIn is what an object has in a field, for messages.
@@ -94,7 +96,7 @@ func valueIn(o object, name string) string {
 	if !there {
 		return "none"
 	}
-	return beginning(string(value), 200)
+	return ellipsis.Bytes(string(value), 200)
 }
 
 // encoded gives an object as JSON, its fields sorted by name.

@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/toold/toold/scheduler/permission"
+	"github.com/toold/toold/tools/ellipsis"
 	"github.com/toold/toold/tools/pathname"
 	"github.com/toold/toold/tools/sandbox"
 )
@@ -86,10 +87,7 @@ func setting(section, key string, value any) string {
 
 // shown is what a process has named, so that it cannot pass for words of the daemon's.
 func shown(name string) string {
-	const most = 300
-	if runes := []rune(name); len(runes) > most {
-		name = string(runes[:most]) + "…"
-	}
+	name = ellipsis.Runes(name, 300)
 	if quoted := strconv.Quote(name); quoted != `"`+name+`"` {
 		return quoted
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/toold/toold/scheduler/permission"
 	"github.com/toold/toold/tools"
+	"github.com/toold/toold/tools/ellipsis"
 	"github.com/toold/toold/tools/fault"
 	"github.com/toold/toold/tools/redact"
 )
@@ -183,14 +184,11 @@ func (e Ended) after(result tools.Result) Ended {
 // seconds writes a duration as people say it.
 func seconds(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds()) }
 
-// label names a call for people: the tool, and the first 40 characters of what it is about, if that is known.
+// label names a call for people: the tool, and at most 41 characters of what it is about, if that is known.
 func label(tool, about string) string {
 	about = strings.Join(strings.Fields(redact.Text(about)), " ") // before it is cut: half a secret is not recognised
 	if about == "" {
 		return tool
 	}
-	if runes := []rune(about); len(runes) > 40 {
-		about = string(runes[:40]) + "…"
-	}
-	return tool + "(" + about + ")"
+	return tool + "(" + ellipsis.Runes(about, 41) + ")"
 }

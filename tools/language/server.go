@@ -18,6 +18,7 @@ import (
 
 	"github.com/sourcegraph/jsonrpc2"
 
+	"github.com/toold/toold/tools/ellipsis"
 	"github.com/toold/toold/tools/fault"
 	"github.com/toold/toold/tools/sandbox"
 )
@@ -238,9 +239,5 @@ func (w *lastWords) String() string {
 
 // printable cuts foreign text to a number of bytes, on the border of a character.
 func printable(text string, most int) string {
-	text = strings.ToValidUTF8(text, "\uFFFD")
-	if len(text) <= most {
-		return text
-	}
-	return strings.ToValidUTF8(text[:most], "") + "..."
+	return ellipsis.Bytes(strings.ToValidUTF8(text, "\uFFFD"), most)
 }

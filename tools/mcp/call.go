@@ -20,6 +20,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toold/toold/tools"
+	"github.com/toold/toold/tools/ellipsis"
 	"github.com/toold/toold/tools/fault"
 )
 
@@ -117,14 +118,14 @@ func (s *server) fault(l *link, err error) error {
 		_ = l.lost(err) // the next call is to see it, if it is
 		return responseTooLarge(name)
 	case said && refused.Code == codeRejected && !errors.As(err, &unreached):
-		return fault.Failedf("server_unavailable", "The MCP server %s did not take the call: %s. It was not carried out; try again later.", name, cut(line(s.entry.words(err)), 300))
+		return fault.Failedf("server_unavailable", "The MCP server %s did not take the call: %s. It was not carried out; try again later.", name, ellipsis.Runes(line(s.entry.words(err)), 300))
 	case said && !own(refused.Code):
-		return fault.Failedf("tool_failed", "The MCP server %s did not carry the call out: %s", name, cut(clean(refused.Message), maxDescription))
+		return fault.Failedf("tool_failed", "The MCP server %s did not carry the call out: %s", name, ellipsis.Runes(clean(refused.Message), maxDescription))
 	}
 	if !l.lost(err) {
-		return fault.Failedf("bad_response", "The MCP server %s answered with what is no result: %s. The call may have been carried out.", name, cut(line(s.entry.words(err)), 300))
+		return fault.Failedf("bad_response", "The MCP server %s answered with what is no result: %s. The call may have been carried out.", name, ellipsis.Runes(line(s.entry.words(err)), 300))
 	}
-	why := cut(line(s.entry.words(err)), 300)
+	why := ellipsis.Runes(line(s.entry.words(err)), 300)
 	if l.ended() {
 		why = l.why()
 	}
@@ -177,7 +178,7 @@ func (r *running) report(p *sdk.ProgressNotificationParams) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !r.over {
-		r.env.Report(tools.Step{Message: cut(line(p.Message), 500), Done: whole(p.Progress), Total: whole(p.Total)})
+		r.env.Report(tools.Step{Message: ellipsis.Runes(line(p.Message), 500), Done: whole(p.Progress), Total: whole(p.Total)})
 	}
 }
 
@@ -202,7 +203,7 @@ func (r *running) ask(ctx context.Context, p *sdk.ElicitParams) (*sdk.ElicitResu
 	asking, cancel := context.WithCancelCause(r.ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })()
-	form := tools.Form{Message: cut(clean(p.Message), maxDescription)}
+	form := tools.Form{Message: ellipsis.Runes(clean(p.Message), maxDescription)}
 	if p.RequestedSchema != nil {
 		form.Schema, _ = json.Marshal(p.RequestedSchema)
 	}

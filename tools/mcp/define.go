@@ -16,6 +16,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toold/toold/tools"
+	"github.com/toold/toold/tools/ellipsis"
 )
 
 const (
@@ -54,7 +55,7 @@ func define(e Entry, offered []*sdk.Tool, call caller) (defined []tools.Tool, le
 	for i, name := range distinct(e.Name, names) {
 		tool, err := defineOne(e, name, offered[i], call)
 		if err != nil {
-			leftOut = append(leftOut, fmt.Sprintf("The tool %q is left out: %s.", cut(clean(offered[i].Name), 80), cut(clean(err.Error()), 300)))
+			leftOut = append(leftOut, fmt.Sprintf("The tool %q is left out: %s.", ellipsis.Runes(clean(offered[i].Name), 80), ellipsis.Runes(clean(err.Error()), 300)))
 			continue
 		}
 		defined = append(defined, tool)
@@ -129,7 +130,7 @@ func described(e Entry, t *sdk.Tool) string {
 	if text == "" {
 		text = fmt.Sprintf("The tool %s of the MCP server %s, which says no more of it.", clean(t.Name), clean(e.Name))
 	}
-	return cut(text, maxDescription)
+	return ellipsis.Runes(text, maxDescription)
 }
 
 // resultChars is how much of a result may be inline, where the server has a wish; 0: it has none.

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/toold/toold/tools/ellipsis"
 	"github.com/toold/toold/tools/fault"
 )
 
@@ -126,5 +127,5 @@ func (t *tail) text() string {
 	defer t.mu.Unlock()
 	const most = 5
 	lines := strings.Split(strings.TrimSpace(clean(string(t.kept))), "\n")
-	return cut(strings.Join(lines[max(0, len(lines)-most):], " | "), 1000)
+	return ellipsis.Runes(strings.Join(lines[max(0, len(lines)-most):], " | "), 1000)
 }

@@ -18,6 +18,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/toold/toold/tools/ellipsis"
 )
 
 const (
@@ -130,7 +132,7 @@ func logged(p *sdk.LoggingMessageParams) string { //nolint:staticcheck // deprec
 	if p.Logger != "" {
 		text = p.Logger + ": " + text
 	}
-	return cut(line(text), 500)
+	return ellipsis.Runes(line(text), 500)
 }
 
 // changed notes that the tools have changed. It does not block.
@@ -278,7 +280,7 @@ func (l *link) why() string {
 		return l.process.why()
 	}
 	if l.ended() && l.err != nil {
-		return "the connection has ended: " + cut(line(l.entry.words(l.err)), 300)
+		return "the connection has ended: " + ellipsis.Runes(line(l.entry.words(l.err)), 300)
 	}
 	return "the connection has ended"
 }

@@ -77,11 +77,3 @@ func unseen(r rune) bool {
 	}
 	return unicode.Is(unicode.Cf, r) || r >= 0xE0100 && r <= 0xE01EF || r == 0x3164 || r == 0x115F || r == 0x1160
 }
-
-// cut gives at most the first characters of a text, and says that there was more.
-func cut(text string, most int) string {
-	if utf8.RuneCountInString(text) <= most {
-		return text
-	}
-	return string([]rune(text)[:most-1]) + "…"
-}

@@ -14,6 +14,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toold/toold/tools"
+	"github.com/toold/toold/tools/ellipsis"
 	"github.com/toold/toold/tools/fault"
 	"github.com/toold/toold/tools/picture"
 )
@@ -109,7 +110,7 @@ func (t *taken) add(content sdk.Content) {
 
 // line makes a URI or a name fit for one line.
 func line(text string) string {
-	return cut(strings.NewReplacer("\n", " ", "\t", " ").Replace(clean(text)), maxDescription)
+	return ellipsis.Runes(strings.NewReplacer("\n", " ", "\t", " ").Replace(clean(text)), maxDescription)
 }
 
 func (t *taken) resource(r *sdk.ResourceContents) {

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/toold/toold/tools"
+	"github.com/toold/toold/tools/ellipsis"
 	"github.com/toold/toold/tools/fault"
 	"github.com/toold/toold/tools/sandbox"
 )
@@ -149,7 +150,7 @@ func (s *server) begin(ctx context.Context) (*link, error) {
 	s.update(func() {
 		s.link, s.ready, s.status.State, s.status.Why = l, true, Ready, ""
 		if info := l.session.InitializeResult().ServerInfo; info != nil {
-			s.status.Server = cut(line(info.Name+" "+info.Version), 100)
+			s.status.Server = ellipsis.Runes(line(info.Name+" "+info.Version), 100)
 		}
 	})
 	return l, nil
@@ -223,7 +224,7 @@ func (s *server) listAgain(ctx context.Context, l *link) {
 	defer cancel()
 	if err := s.list(ctx, l); err != nil {
 		if !l.ended() && ctx.Err() == nil {
-			s.notice(Notice{Code: "mcp_left_out", Message: fmt.Sprintf("The MCP server %s says that its tools have changed, and could not say which there are: %s. Those from before stay listed.", s.entry.Name, cut(line(s.entry.words(err)), 300))})
+			s.notice(Notice{Code: "mcp_left_out", Message: fmt.Sprintf("The MCP server %s says that its tools have changed, and could not say which there are: %s. Those from before stay listed.", s.entry.Name, ellipsis.Runes(line(s.entry.words(err)), 300))})
 		}
 		return
 	}
@@ -235,7 +236,7 @@ func (s *server) failed(ctx context.Context, err error, times int) {
 	if ctx.Err() != nil {
 		return
 	}
-	why := cut(clean(s.entry.words(err)), 1000)
+	why := ellipsis.Runes(clean(s.entry.words(err)), 1000)
 	given := times == manyStarts
 	s.update(func() { s.status.State, s.status.Why = Failed, why })
 	switch {
@@ -325,7 +326,7 @@ func (s *server) heard(junk []byte) {
 	s.junk = true
 	s.mu.Unlock()
 	if !told {
-		s.notice(Notice{Code: "mcp_junk", Message: fmt.Sprintf("The MCP server %s prints to its standard output what is no message of the protocol, and it is left out. It should go to the standard error. The first was: %q", s.entry.Name, cut(clean(string(junk[:min(len(junk), edge)])), 200))})
+		s.notice(Notice{Code: "mcp_junk", Message: fmt.Sprintf("The MCP server %s prints to its standard output what is no message of the protocol, and it is left out. It should go to the standard error. The first was: %q", s.entry.Name, ellipsis.Runes(clean(string(junk[:min(len(junk), edge)])), 200))})
 	}
 }
 

@@ -13,8 +13,15 @@ func TestWithin(t *testing.T) {
 		dir, path string
 		want      bool
 	}{
-		{"/a", "/a", true}, {"/a", "/a/b", true}, {"/a", "/ab", false}, {"/a/b", "/a", false}, {"/", "/", true}, {"/", "/a", true},
-		{"a", "a/b", true}, {"a", "b/a", false}, {"/a", "/", false},
+		{"/a", "/a", true},
+		{"/a", "/a/b", true},
+		{"/a", "/ab", false},
+		{"/a/b", "/a", false},
+		{"/", "/", true},
+		{"/", "/a", true},
+		{"a", "a/b", true},
+		{"a", "b/a", false},
+		{"/a", "/", false},
 	} {
 		if got := pathname.Within(test.dir, test.path); got != test.want {
 			t.Errorf("Within(%q, %q) = %v", test.dir, test.path, got)

@@ -10,6 +10,7 @@ import (
 	"unicode"
 
 	"github.com/toold/toold/tools"
+	"github.com/toold/toold/tools/ellipsis"
 )
 
 const (
@@ -61,11 +62,8 @@ func (s *speech) begin(p []byte) {
 
 // end reports the line that has ended, unless it is empty.
 func (s *speech) end() {
-	text := strings.TrimSpace(readable(string(s.line)))
+	text := ellipsis.Runes(strings.TrimSpace(readable(string(s.line))), maxLine+1)
 	s.line = s.line[:0]
-	if r := []rune(text); len(r) > maxLine {
-		text = string(r[:maxLine]) + "..."
-	}
 	if text != "" {
 		s.report(tools.Step{Message: text})
 	}

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/net/html"
 
+	"github.com/toold/toold/tools/ellipsis"
 	"github.com/toold/toold/tools/fault"
 	"github.com/toold/toold/tools/web"
 )
@@ -145,11 +146,7 @@ func tidy(words string, most int) string {
 		}
 		return r
 	}, strings.ToValidUTF8(words, ""))
-	words = strings.Join(strings.Fields(words), " ")
-	if r := []rune(words); len(r) > most {
-		return string(r[:most]) + "..."
-	}
-	return words
+	return ellipsis.Runes(strings.Join(strings.Fields(words), " "), most)
 }
 
 // unseen says whether a character is none that a person would see.
