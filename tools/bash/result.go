@@ -88,7 +88,7 @@ func (r *shellRun) result(exit sandbox.Exit, task *background.Task) (tools.Resul
 	text, spill := s.text(printed, r.out.Path())
 	body, notes := s.headline()+orNothing(text, s), s.goesOn(r.out.Path())+s.leftovers(r.whyStopped(benign || !s.failed()))+r.noted()
 	if notes != "" {
-		body = endLine(body)
+		body = spool.EndLine(body)
 	}
 	result := tools.Text(body + notes)
 	result.Structured, result.Spill, result.Changes = s, spill, changes
@@ -143,15 +143,7 @@ func (s *Structured) text(x spool.Excerpt, path string) (string, *tools.Spill) {
 	if x.Bytes == 0 {
 		return x.Head, nil
 	}
-	gap := fmt.Sprintf("[%d lines (%d bytes) are left out here; the whole output is in %s]\n", x.Lines, x.Bytes, path)
-	return endLine(x.Head) + gap + x.Tail, &tools.Spill{Path: path, Bytes: x.Bytes, Lines: x.Lines}
-}
-
-func endLine(text string) string {
-	if text != "" && !strings.HasSuffix(text, "\n") {
-		return text + "\n"
-	}
-	return text
+	return x.Text(path), &tools.Spill{Path: path, Bytes: x.Bytes, Lines: x.Lines}
 }
 
 func orNothing(text string, s Structured) string {

@@ -125,7 +125,7 @@ func runOutput(ctx context.Context, env *tools.Env, in outputInput) (tools.Resul
 	if text == "" {
 		text = nothingNew(in.Filter, news.End > from)
 	}
-	result := tools.Text(s.statusLine(task) + endLine(text) + s.leftovers(notKept))
+	result := tools.Text(s.statusLine(task) + spool.EndLine(text) + s.leftovers(notKept))
 	result.Structured, result.Spill = *s, spill
 	result.Changes.Cursor = &tools.Cursor{Task: task.ID, Offset: news.End}
 	return result, nil

@@ -11,6 +11,7 @@ import (
 	"github.com/toold/toold/tools"
 	"github.com/toold/toold/tools/fault"
 	"github.com/toold/toold/tools/sandbox"
+	"github.com/toold/toold/tools/spool"
 )
 
 // Structured is the result for programs.
@@ -85,12 +86,9 @@ func (r *running) printed(s *Structured, head string, notes ...string) (tools.Re
 		return tools.Result{Structured: *s}, fault.Failedf("io_error", "The program has ended, but its output cannot be read back: %v.", err)
 	}
 	s.OmittedBytes, s.OmittedLines, s.ReplacedBytes = x.Bytes, x.Lines, x.Replaced
-	text := x.Head
-	if x.Bytes > 0 {
-		text = fmt.Sprintf("%s[%d lines (%d bytes) are left out here; the whole output is in %s]\n%s", endLine(x.Head), x.Lines, x.Bytes, s.OutputPath, x.Tail)
-	}
+	text := x.Text(s.OutputPath)
 	if note != "" {
-		text = endLine(text) + note
+		text = spool.EndLine(text) + note
 	}
 	result := tools.Text(head + orNothing(text))
 	result.Structured = *s
@@ -103,13 +101,6 @@ func (r *running) printed(s *Structured, head string, notes ...string) (tools.Re
 func orNothing(text string) string {
 	if strings.TrimSpace(text) == "" {
 		return "(no output)"
-	}
-	return text
-}
-
-func endLine(text string) string {
-	if text != "" && !strings.HasSuffix(text, "\n") {
-		return text + "\n"
 	}
 	return text
 }

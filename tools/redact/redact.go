@@ -59,9 +59,6 @@ func New(values []string, patterns []*regexp.Regexp) *Redactor {
 // Text is that of the nil Redactor.
 func Text(text string) string { return (*Redactor)(nil).Text(text) }
 
-// Bytes is that of the nil Redactor.
-func Bytes(text []byte) []byte { return (*Redactor)(nil).Bytes(text) }
-
 // Text gives the text with marks in place of secrets, in time proportional to its length. Marks that are there stay, so that
 // doing it twice changes nothing more, unless a pattern looks at what surrounds its match. Valid UTF-8 stays valid.
 func (r *Redactor) Text(text string) string {

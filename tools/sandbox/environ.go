@@ -75,9 +75,6 @@ func (f Filter) withholds(capitals string) bool {
 // Environ is that of the zero Filter.
 func Environ(base []string, set ...string) []string { return Filter{}.Environ(base, set...) }
 
-// Withheld is that of the zero Filter.
-func Withheld(name string) bool { return Filter{}.Withheld(name) }
-
 // Unsafe reports that a variable of that name would change what a program runs. No filter ever lets it through.
 func Unsafe(name string) bool { return matches(dangerous, name) }
 

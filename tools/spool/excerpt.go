@@ -6,7 +6,9 @@ package spool
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -20,6 +22,23 @@ type Excerpt struct {
 	Replaced int64
 	// End is the place after what the excerpt is of.
 	End int64
+}
+
+// Text returns the excerpt with a line between head and tail that says what is missing, and that all is in the file at path.
+func (x Excerpt) Text(path string) string {
+	if x.Bytes == 0 {
+		return x.Head
+	}
+	gap := fmt.Sprintf("[%d lines (%d bytes) are left out here; the whole output is in %s]\n", x.Lines, x.Bytes, path)
+	return EndLine(x.Head) + gap + x.Tail
+}
+
+// EndLine returns text with a line break at its end, unless it is empty.
+func EndLine(text string) string {
+	if text != "" && !strings.HasSuffix(text, "\n") {
+		return text + "\n"
+	}
+	return text
 }
 
 // Excerpt gives at most maxChars characters of the whole output, half of them from the beginning and half from the end,
