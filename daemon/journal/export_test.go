@@ -70,6 +70,21 @@ func (s *Store) Intact() (verdict string, err error) {
 	return verdict, err
 }
 
+// ScanFile reads every row that can be found in a database file page by page, and
+// returns how many there are.
+func ScanFile(path string) (rows int, err error) {
+	p, err := scanPages(path)
+	if err != nil {
+		return 0, err
+	}
+	for _, id := range p.ids {
+		if r, err := p.read(id); err == nil && r.row == id {
+			rows++
+		}
+	}
+	return rows, p.close()
+}
+
 // Known is how many logs are kept in memory.
 func (s *Store) Known() int {
 	s.mu.Lock()

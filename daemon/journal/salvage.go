@@ -1,20 +1,22 @@
 // Salvage: what can be read of a damaged database goes into a new one. Does not
 // know what damaged it.
 //
-// SQLite notices a damaged page when it reads it. The rows of each log are read in
-// their order up to such a page, and backwards from the end up to the last one
-// (salvage_records.go). What lies between, or hangs below a damaged page of the
-// tree, is lost; it is still in the damaged file. A byte that is wrong inside of a
-// body goes unnoticed: the format has no sums over pages.
+// SQLite notices a damaged page when it reads it. Rows are read in their order up
+// to such a page, then from beyond it, and then backwards up to it from the other
+// side (walk.go). Records that the tree does not lead to any more are looked for
+// in all pages (scan.go). A byte that is wrong inside of a body goes unnoticed: the
+// format has no sums over pages.
 
 package journal
 
 import (
+	"cmp"
 	"crypto/rand"
 	"errors"
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 )
 
@@ -22,6 +24,7 @@ const (
 	newSuffix   = ".new"     // a salvaged database that is whole
 	partSuffix  = ".salvage" // one that is being written
 	suspectName = "suspect"  // its being there says that damage was met
+	salvageStep = 1000       // rows in one transaction
 )
 
 // A Salvaged tells what became of a damaged database.
@@ -145,6 +148,7 @@ func salvageInto(path, part string) (*Salvaged, error) {
 			return nil, err
 		}
 	}
+	_ = old.run("pragma wal_checkpoint(truncate)") // so that the pages are in one file; if not, there are fewer to scan
 	f, err := os.OpenFile(part, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return nil, err
@@ -154,7 +158,11 @@ func salvageInto(path, part string) (*Salvaged, error) {
 		return nil, err
 	}
 	s := salvaging{old: old, into: into, report: &Salvaged{}}
-	if err = s.logs(); err == nil {
+	err = s.logs()
+	if s.pages != nil {
+		_ = s.pages.close() // it was only read
+	}
+	if err == nil {
 		err = into.update(common, func() error { return into.exec(into.setMeta, metaEpoch, rand.Text()) })
 	}
 	return s.report, errors.Join(err, into.close())
@@ -164,6 +172,7 @@ func salvageInto(path, part string) (*Salvaged, error) {
 type salvaging struct {
 	old, into *database
 	report    *Salvaged
+	pages     *pages // of the old one; nil: not needed yet
 }
 
 // found is a log whose description could be read.
@@ -185,7 +194,8 @@ func (s *salvaging) logs() error {
 		columns = "-1"
 	}
 	var all []found
-	_, broken := s.old.readRows("id, name, created, sealed, first, "+columns, "logs", 1, maxLog, func(scan scanner) (int64, error) {
+	w := walk{db: s.old, columns: "id, name, created, sealed, first, " + columns, table: "logs", low: 1, high: maxLog}
+	broken := w.run(func(scan scanner) (int64, error) {
 		var f found
 		err := scan(&f.id, &f.name, &f.created, &f.sealed, &f.first, &f.last)
 		if err == nil {
@@ -199,6 +209,8 @@ func (s *salvaging) logs() error {
 	if len(all) == 0 && broken != nil {
 		return broken
 	}
+	slices.SortFunc(all, func(a, b found) int { return cmp.Compare(a.id, b.id) })
+	all = slices.CompactFunc(all, func(a, b found) bool { return a.id == b.id })
 	names := map[string]bool{}
 	for _, f := range all {
 		if names[f.name] {
@@ -213,26 +225,64 @@ func (s *salvaging) logs() error {
 	return nil
 }
 
-// log copies one log in one transaction. Its errors are those of writing; what
-// cannot be read is a loss.
+// log saves one log. Its errors are those of writing; what cannot be read is a
+// loss.
 func (s *salvaging) log(f found) error {
 	loss := Loss{Log: f.name}
 	err := s.into.update(common, func() error {
+		var sealed any = f.sealed
 		_, err := s.into.conn.ExecContext(background, "insert into logs (id, name, created, sealed, first) values (?, ?, ?, ?, ?)",
-			f.id, f.name, f.created, f.sealed, int64(f.first))
-		if err != nil {
-			return classify(s.into.path, err)
-		}
-		if err := s.records(f, &loss); err != nil {
-			return err
-		}
-		return s.state(f, &loss)
+			f.id, f.name, f.created, sealed, int64(f.first))
+		return classify(s.into.path, err)
 	})
 	if err != nil {
+		return err
+	}
+	if err := s.records(f, &loss); err != nil {
+		return err
+	}
+	if err := s.state(f, &loss); err != nil {
 		return err
 	}
 	if len(loss.Gaps) > 0 || loss.Tail || loss.State {
 		s.report.Lost = append(s.report.Lost, loss)
 	}
 	return nil
+}
+
+// state saves that of a log, from both ends as far as it can be read.
+func (s *salvaging) state(f found, loss *Loss) error {
+	values := map[string][]byte{}
+	for _, order := range []string{"asc", "desc"} {
+		if s.readState(f.id, order, values) == nil {
+			break
+		}
+		loss.State = true
+	}
+	return s.into.update(common, func() error {
+		for key, value := range values {
+			if err := s.into.exec(s.into.setState, f.id, key, blob(value)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// readState reads the state of a log in that order, up to damage.
+func (s *salvaging) readState(log int64, order string, into map[string][]byte) error {
+	rows, err := s.old.conn.QueryContext(background, "select key, value from state where log = ? order by key "+order, log)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var key string
+		var value []byte
+		if err := rows.Scan(&key, &value); err != nil {
+			return err
+		}
+		into[key] = value
+	}
+	return rows.Err()
 }

@@ -1,148 +1,131 @@
-// Salvage of one log: its records and its state, read from both ends as far as the
-// database leads to them.
+// Salvage of one log's records: through the tree as far as it leads, and from the
+// pages themselves what hangs below those that are lost.
 
 package journal
 
-import (
-	"errors"
-	"fmt"
-	"slices"
-)
+import "fmt"
 
-// readRows calls each for the rows with ids from low to high that can be read, in
-// the order of their ids: those before the first damage and those behind the last.
-// Each returns the id of its row. The error is the damage; tail reports whether
-// nothing can be read behind it.
-func (d *database) readRows(columns, table string, low, high int64, each func(scanner) (int64, error)) (tail bool, err error) {
-	next := low
-	err = d.readOrder(columns, table, low, high, "asc", func(scan scanner) (int64, error) {
-		id, err := each(scan)
-		if err == nil {
-			next = id + 1
-		}
-		return id, err
-	})
-	if err == nil {
-		return false, nil
-	}
-	var ids []int64
-	_ = d.readOrder("id", table, next, high, "desc", func(scan scanner) (id int64, err error) { // the damage is known
-		if err = scan(&id); err == nil {
-			ids = append(ids, id)
-		}
-		return id, err
-	})
-	tail = true
-	for _, id := range slices.Backward(ids) {
-		if d.readOrder(columns, table, id, id, "asc", each) == nil {
-			tail = false
-		}
-	}
-	return tail, err
+// saved is a row of the records, with the time as it is kept.
+type saved struct {
+	Record
+	row, at int64
 }
 
-// readOrder reads the rows from low to high in that order, up to damage.
-func (d *database) readOrder(columns, table string, low, high int64, order string, each func(scanner) (int64, error)) error {
-	text := fmt.Sprintf("select %s from %s where id between ? and ? order by id %s", columns, table, order)
-	rows, err := d.conn.QueryContext(background, text, low, high)
-	if err != nil {
-		return classify(d.path, err)
-	}
-	defer rows.Close()
-	for rows.Next() {
-		id, err := each(rows.Scan)
-		if err != nil {
-			return err
-		}
-		if id < low || id > high { // a damaged tree can be a circle
-			return &CorruptError{Path: d.path, Err: fmt.Errorf("row %d is out of order", id)}
-		}
-		if order == "asc" {
-			low = id + 1
-		} else {
-			high = id - 1
-		}
-	}
-	return classify(d.path, rows.Err())
+// rescue is the salvage of one log's records.
+type rescue struct {
+	*salvaging
+	log   *Log
+	walk  walk
+	loss  *Loss
+	next  uint64 // the number that is expected
+	calls map[string]uint64
+	batch []saved
+	wrong error // of writing
 }
 
-// records copies the records of a log in their order, within the transaction that
-// copies the log, and notes which are missing. Its error is one of writing.
+// records saves those of a log, in their order, and notes which are missing.
 func (s *salvaging) records(f found, loss *Loss) error {
 	l := &Log{id: f.id}
-	expected := f.first
-	newest := map[string]uint64{} // by call: its records link to the one before that is there
-	var failed error              // of writing
-	tail, broken := s.old.readRows("id, time, kind, call, turn, body", "records", l.row(f.first), l.row(maxSeq),
-		func(scan scanner) (row int64, err error) {
-			var r Record
-			var at int64
-			err = scan(&row, &at, &r.Kind, &r.Call, &r.Turn, &r.Body)
-			if err == nil && r.Turn > 1<<62 {
-				err = fmt.Errorf("turn %d", r.Turn)
-			}
-			seq := uint64(row & maxSeq)
-			if err = errors.Join(err, failed); err != nil || seq < expected {
-				return row, err
-			}
-			if seq > expected {
-				loss.Gaps = append(loss.Gaps, Gap{expected, seq - 1})
-			}
-			failed = s.into.exec(s.into.insert, row, at, int64(r.Kind), r.Call, int64(newest[r.Call]), int64(r.Turn), blob(r.Body))
-			if r.Call != "" {
-				newest[r.Call] = seq
-			}
-			expected = seq + 1
-			return row, failed
-		})
+	r := rescue{salvaging: s, log: l, loss: loss, next: f.first, calls: map[string]uint64{}, walk: walk{
+		db: s.old, columns: "id, time, kind, call, turn, body", table: "records", low: l.row(f.first), high: l.row(maxSeq),
+	}}
+	broken := r.walk.run(r.scanned)
+	if broken != nil {
+		r.fill(maxSeq + 1)
+	}
+	r.flush()
+	if r.wrong != nil {
+		return r.wrong
+	}
 	switch {
-	case failed != nil:
-		return failed
-	case f.last >= int64(expected):
-		loss.Gaps = append(loss.Gaps, Gap{expected, min(uint64(f.last), maxSeq)})
+	case f.last >= int64(r.next):
+		loss.Gaps = append(loss.Gaps, Gap{r.next, min(uint64(f.last), maxSeq)})
 	case broken != nil && f.last < 0:
-		loss.Tail = tail
+		loss.Tail = r.walk.tail
 	}
-	for _, g := range loss.Gaps {
-		if err := s.into.exec(s.into.addGap, l.id, int64(g.First), int64(g.Last)); err != nil {
-			return err
+	if len(loss.Gaps) == 0 {
+		return nil
+	}
+	return s.into.update(common, func() error {
+		for _, g := range loss.Gaps {
+			if err := s.into.exec(s.into.addGap, l.id, int64(g.First), int64(g.Last)); err != nil {
+				return err
+			}
 		}
-	}
-	return nil
+		return nil
+	})
 }
 
-// state copies that of a log, from both ends as far as it can be read. Its error
-// is one of writing.
-func (s *salvaging) state(f found, loss *Loss) error {
-	values := map[string][]byte{}
-	for _, order := range []string{"asc", "desc"} {
-		if s.readState(f.id, order, values) == nil {
-			break
-		}
-		loss.State = true
+// scanned takes a row that the tree has led to.
+func (r *rescue) scanned(scan scanner) (int64, error) {
+	var x saved
+	err := scan(&x.row, &x.at, &x.Kind, &x.Call, &x.Turn, &x.Body)
+	if err == nil && x.Turn > 1<<62 {
+		err = &CorruptError{Path: r.old.path, Err: fmt.Errorf("turn %d", x.Turn)}
 	}
-	for key, value := range values {
-		if err := s.into.exec(s.into.setState, f.id, key, blob(value)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// readState reads the state of a log in that order, up to damage.
-func (s *salvaging) readState(log int64, order string, into map[string][]byte) error {
-	rows, err := s.old.conn.QueryContext(background, "select key, value from state where log = ? order by key "+order, log)
 	if err != nil {
-		return err
+		return x.row, err
 	}
-	defer rows.Close()
-	for rows.Next() {
-		var key string
-		var value []byte
-		if err := rows.Scan(&key, &value); err != nil {
-			return err
+	x.Seq = uint64(x.row & maxSeq)
+	if r.walk.broken != nil && x.Seq > r.next {
+		r.fill(x.Seq)
+	}
+	r.take(x)
+	return x.row, r.wrong
+}
+
+// fill takes what the pages hold of the records before end that the tree has not
+// led to.
+func (r *rescue) fill(end uint64) {
+	if r.pages == nil {
+		if r.pages, r.wrong = scanPages(r.old.path); r.wrong != nil {
+			return
 		}
-		into[key] = value
 	}
-	return rows.Err()
+	for _, id := range r.pages.between(r.log.row(r.next), r.log.row(end-1)) {
+		if x, err := r.pages.read(id); err == nil && x.Turn <= 1<<62 {
+			x.Seq = uint64(id & maxSeq)
+			r.take(x)
+		}
+	}
+}
+
+// take takes the next record that there is.
+func (r *rescue) take(x saved) {
+	if x.Seq < r.next {
+		return
+	}
+	if x.Seq > r.next {
+		r.loss.Gaps = append(r.loss.Gaps, Gap{r.next, x.Seq - 1})
+	}
+	r.next = x.Seq + 1
+	if r.batch = append(r.batch, x); len(r.batch) == salvageStep {
+		r.flush()
+	}
+}
+
+func (r *rescue) flush() {
+	if r.wrong == nil && len(r.batch) > 0 {
+		r.wrong = r.write(r.log, r.batch, r.calls)
+	}
+	r.batch = nil
+}
+
+// write writes records with links that lead from each to the one before of its
+// call that is there.
+func (s *salvaging) write(l *Log, batch []saved, calls map[string]uint64) error {
+	return s.into.update(common, func() error {
+		for _, r := range batch {
+			var before uint64
+			if r.Call != "" {
+				before = calls[r.Call]
+				calls[r.Call] = r.Seq
+			}
+			err := s.into.exec(s.into.insert, l.row(r.Seq), r.at, int64(r.Kind), r.Call, int64(before), int64(r.Turn), blob(r.Body))
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
