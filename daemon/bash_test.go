@@ -185,7 +185,7 @@ func TestFairness(t *testing.T) {
 func TestIdleExit(t *testing.T) {
 	h := prepare(t)
 	config := h.config()
-	config.IdleExit = 100 * time.Millisecond
+	config.IdleExit = time.Second // longer than a client takes to come
 	h.begin(config)
 	c := h.join("s", nil)
 	c.use("a", "Read", `{"file_path":"`+h.file("f", "")+`"}`)
