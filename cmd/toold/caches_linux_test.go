@@ -77,6 +77,7 @@ func TestCachesOfTheClient(t *testing.T) {
 	}
 	root := h.room(t, "client", map[string]string{
 		"write.sh": "cat \"$1/own\" && echo more >>\"$1/own\" && cat \"$1/own\"\n",
+		"below.sh": "sh write.sh \"$(cd ~/.. && pwd)/$1\"\n", // so that no word of a command names the directory
 	})
 	a := in(root, nil)
 	a.Env = map[string]string{
@@ -85,8 +86,8 @@ func TestCachesOfTheClient(t *testing.T) {
 	}
 	c := h.attach(t, a)
 	same(t, "writes", printedLines(textIn(c.run("1", "sh write.sh ~/work/go-build"))), "warm", "warm", "more")
-	for i, x := range []struct{ path, says string }{{elsewhere, "Read-only"}, {"~/other", "Read-only"}, {"~/.ssh", "denied"}} {
-		r := c.run(string(rune('a'+i)), `sh -c "sh write.sh `+x.path+`"`)
+	for i, x := range []struct{ path, says string }{{"elsewhere", "Read-only"}, {"home/other", "Read-only"}, {"home/.ssh", "denied"}} {
+		r := c.run(string(rune('a'+i)), "sh below.sh "+x.path)
 		holds(t, x.path, strings.ToLower(textIn(r)), strings.ToLower(x.says))
 	}
 	a.Env["GOCACHE"] = filepath.Join(home, "other") // who attaches again says so anew

@@ -37,11 +37,11 @@ func (p Policy) Opens(a *Access) bool {
 	return slices.ContainsFunc(p.Rules.list(AllowList), func(r anchored) bool { return r.coversAccess(&dir) })
 }
 
-// OpensMention reports whether the command that mentions the path may write it: by the mode, by a rule, or if the call was asked
-// about, because the question named it.
+// OpensMention reports whether the command that mentions the path may write it: by a rule for the path, or if the call was asked
+// about, because the question named it. A mode that asks nobody opens nothing that only might be written.
 func (p Policy) OpensMention(a *Access, asked bool) bool {
 	if p.Mode == BypassPermissions {
-		return true
+		p.Mode = Default
 	}
 	read, _ := p.freeAccess(a)
 	written := *a

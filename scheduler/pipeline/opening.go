@@ -153,7 +153,7 @@ func (c *Call) opening(f *permission.Facts) (o opening) {
 	for i := range f.Accesses {
 		a := &f.Accesses[i]
 		if a.MayWrite {
-			o.mentioned(a, c.rights.OpensMention(a, c.verdict.Decision == permission.Ask))
+			o.mentioned(a, !c.standsOpen(a.OnDisk()) && c.rights.OpensMention(a, c.verdict.Decision == permission.Ask))
 			continue
 		}
 		if !a.Write || a.Unnamed || a.Scratch {
@@ -186,7 +186,9 @@ func (o *opening) mentioned(a *permission.Access, permitted bool) {
 	case a.Opens != "":
 		o.dirs = append(o.dirs, a.Opens)
 	case !a.Dir:
-		o.named = append(o.named, a.OnDisk())
+		if info, err := os.Stat(a.OnDisk()); err == nil && info.Mode().IsRegular() { // devices are open or shut for everybody
+			o.named = append(o.named, a.OnDisk())
+		}
 	case canOpen(a.OnDisk()):
 		o.dirs = append(o.dirs, a.OnDisk())
 	}
