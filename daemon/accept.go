@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/toold/toold/daemon/journal"
@@ -29,6 +30,14 @@ const (
 	maxInput    = 10 << 20 // bytes of one input
 	maxOpenSize = 64 << 20 // bytes of input in a session's open calls
 )
+
+// An intake takes tool uses into turns.
+type intake struct {
+	s *session
+	// mu is held while the main stream's messages are taken, so that the journal, the numbering and the queue see the same
+	// order. It is locked before an update and never in one. Calls that end do not lock it.
+	mu sync.Mutex
+}
 
 // request is a tool use, parsed as far as that goes without the session's state.
 type request struct {
@@ -89,14 +98,14 @@ func hashOf(name string, input json.RawMessage) string {
 // accept takes a tool use into the turn that choose gives, and returns the key of its call once that is recorded; of
 // the one that it repeats, if it does. An empty key: it was refused with a Notice. An error: it could not be recorded,
 // so nothing has happened. intake is held.
-func (s *session) accept(r request, choose func(turnID string) *turn) (key string, repeated bool, err error) {
+func (i *intake) accept(r request, choose func(turnID string) *turn) (key string, repeated bool, err error) {
 	if max(len(r.use.ID), len(r.use.TurnID), len(r.parent)) > maxID {
-		s.notify(nil, pipeline.Noticed{Code: "invalid_id", Message: fmt.Sprintf("A tool use with an id, turn_id or parent_tool_use_id of more than %d bytes was not accepted.", maxID)})
+		i.s.notifier.notify(nil, pipeline.Noticed{Code: "invalid_id", Message: fmt.Sprintf("A tool use with an id, turn_id or parent_tool_use_id of more than %d bytes was not accepted.", maxID)})
 		return "", false, nil
 	}
 	var known string
 	var found, same bool
-	s.update(func(its *state) {
+	i.s.update(func(its *state) {
 		known, found = its.ledger.earlier(r.use.TurnID, r.use.ID)
 		same = found && (its.ledger.calls[known].Hash == r.hash || its.ledger.calls[known].Hash == "") // of some the content is not known any more
 	})
@@ -104,21 +113,21 @@ func (s *session) accept(r request, choose func(turnID string) *turn) (key strin
 	case same:
 		return known, true, nil
 	case found:
-		s.notify(nil, pipeline.Noticed{Code: "duplicate_id", CallID: r.use.ID, Message: fmt.Sprintf(
+		i.s.notifier.notify(nil, pipeline.Noticed{Code: "duplicate_id", CallID: r.use.ID, Message: fmt.Sprintf(
 			"Another tool use already has the id %q with another content. This one was not accepted; send it under a new id, or name its turn with turn_id.", r.use.ID)})
 		return "", false, nil
 	}
-	p := s.place(&r, choose)
-	if err := s.admit(p); err != nil {
-		s.forgetTurn(p.turn)
+	p := i.place(&r, choose)
+	if err := i.admit(p); err != nil {
+		i.forgetTurn(p.turn)
 		return "", false, err
 	}
 	if p.call == nil {
-		s.work.Go(func() { s.conclude(p.ending) })
+		i.s.work.Go(func() { i.s.recorder.conclude(p.ending) })
 		return p.use.Key, false, nil
 	}
-	s.queue.Add(p.call, p.parentKey)
-	s.askAhead(p.call)
+	i.s.queue.Add(p.call, p.parentKey)
+	i.s.asker.askAhead(p.call)
 	return p.use.Key, false, nil
 }
 
@@ -133,13 +142,13 @@ type placed struct {
 }
 
 // place finds the turn and the tool of a tool use. intake is held.
-func (s *session) place(r *request, choose func(turnID string) *turn) *placed {
+func (i *intake) place(r *request, choose func(turnID string) *turn) *placed {
 	var parentKey string
 	var t *turn
 	var crowded *fault.Error
-	s.update(func(its *state) {
+	i.s.update(func(its *state) {
 		parentKey, t = its.ledger.parent(r.parent)
-		crowded = s.crowded(its, len(r.use.Input))
+		crowded = i.crowded(its, len(r.use.Input))
 	})
 	if t == nil {
 		t = choose(r.use.TurnID)
@@ -149,14 +158,14 @@ func (s *session) place(r *request, choose func(turnID string) *turn) *placed {
 		Open: true, Free: crowded != nil,
 	}
 	r.use.Turn, r.use.TurnID, r.use.Index, r.use.Key = t.number, t.id, t.calls, fmt.Sprintf("%d-%d", t.number, t.calls)
-	p := &placed{ending: ending{use: &r.use}, turn: t, row: row, parent: r.parent, parentKey: parentKey, input: s.daemon.recorded(r.use.Input)}
+	p := &placed{ending: ending{use: &r.use}, turn: t, row: row, parent: r.parent, parentKey: parentKey, input: i.s.daemon.recorded(r.use.Input)}
 	endsWith := func(err *fault.Error) *placed {
 		p.ended, r.use.Input = pipeline.Refuse(err), nil
 		return p
 	}
 	tool := r.own
 	if tool == nil {
-		tool = s.lookUp(r.use.Name, t.options)
+		tool = i.s.tools.lookUp(r.use.Name, t.options)
 	}
 	switch {
 	case r.wrong != nil:
@@ -166,9 +175,9 @@ func (s *session) place(r *request, choose func(turnID string) *turn) *placed {
 	case r.parent != "" && parentKey == "":
 		return endsWith(fault.Invalidf("unknown_parent", "The call %q is not running, so no call can be part of it. Leave parent_tool_use_id empty.", r.parent))
 	case tool == nil:
-		return endsWith(s.unknownTool(r.use.Name, t.options))
+		return endsWith(i.s.tools.unknownTool(r.use.Name, t.options))
 	default:
-		call, refused := pipeline.New(r.use, tool, s)
+		call, refused := pipeline.New(r.use, tool, i.s.forCalls())
 		if refused != nil {
 			p.ended, r.use.Input = *refused, nil
 			return p
@@ -191,14 +200,14 @@ func (l *ledger) parent(id string) (key string, t *turn) {
 
 // admit records a tool use, and takes it into its turn and the session's books if that succeeds. intake is held, so
 // nobody else has taken its index meanwhile.
-func (s *session) admit(p *placed) error {
-	if err := s.daemon.journal.Present(); err != nil {
+func (i *intake) admit(p *placed) error {
+	if err := i.s.daemon.journal.Present(); err != nil {
 		return journalRefusal(err)
 	}
 	accepted := pipeline.Accepted{Parent: p.parent}
 	var numbering scheduler.Numbering
 	var pending *journal.Pending
-	s.update(func(its *state) {
+	i.s.update(func(its *state) {
 		numbering = p.turn.numbering[p.parentKey]
 		if p.call != nil {
 			accepted.Concurrent, accepted.Batch, accepted.Title = p.call.Concurrent(), numbering.Next(p.call), p.call.Title()
@@ -215,10 +224,10 @@ func (s *session) admit(p *placed) error {
 		its.used = time.Now()
 		wire := eventOf(p.use, accepted)
 		wire.GetAccepted().InputJson = p.input
-		pending = s.enqueue(its, wireEntry(p.use, wire, state...))
+		pending = its.ledger.append(wireEntry(p.use, wire, state...))
 	})
 	_, err := pending.Wait()
-	return view(s, func(its *state) error {
+	return view(i.s, func(its *state) error {
 		if err == nil {
 			p.turn.numbering[p.parentKey] = numbering
 			if p.parentKey == "" {
@@ -277,22 +286,16 @@ func (l *ledger) findable() {
 }
 
 // crowded says why the session has no room for another call; nil: it has.
-func (s *session) crowded(its *state, size int) *fault.Error {
+func (i *intake) crowded(its *state, size int) *fault.Error {
 	open := 0
 	for _, t := range its.ledger.turns {
 		open += len(t.open)
 	}
 	switch {
-	case open >= s.daemon.limits.OpenCalls:
+	case open >= i.s.daemon.limits.OpenCalls:
 		return fault.Invalidf("too_many_calls", "%d calls of this session have not ended, which is the limit. Send it again, under the same id if you like, when some have.", open)
 	case its.ledger.openSize+size > maxOpenSize:
 		return fault.Invalidf("too_large", "The open calls of this session already hold %d bytes of input, and with this one it would be more than %d. Send it again when some have ended.", its.ledger.openSize, maxOpenSize)
 	}
 	return nil
-}
-
-// enqueue hands entries to the journal in the order of the session's state.
-func (s *session) enqueue(its *state, entries ...journal.Entry) *journal.Pending {
-	its.ledger.tail = s.log.Enqueue(entries...)
-	return its.ledger.tail
 }

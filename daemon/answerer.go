@@ -75,17 +75,17 @@ func (o owner) holds(pid int) bool {
 
 // mayAnswer refuses an answer of a process that belongs to what has started the session's client. Each answer is logged with
 // the process that gives it.
-func (s *session) mayAnswer(pid int, wire *tooldv1.Answer) *refusal {
-	by := view(s, func(its *state) owner { return its.clients.owner })
+func (ask *asker) mayAnswer(pid int, wire *tooldv1.Answer) *refusal {
+	by := view(ask.s, func(its *state) owner { return its.clients.owner })
 	fields := []zap.Field{
-		zap.String("session", s.name), zap.String("question", short(wire.GetQuestionId())), zap.Stringer("decision", wire.GetDecision()),
+		zap.String("session", ask.s.name), zap.String("question", short(wire.GetQuestionId())), zap.Stringer("decision", wire.GetDecision()),
 		zap.Int("pid", pid), zap.String("program", programOf(pid)),
 	}
 	if by.holds(pid) {
-		s.daemon.Log.Warn("an answer was refused: own_question", append(fields, zap.Int("client", by.client.pid), zap.Int("parent", by.parent.pid))...)
+		ask.s.daemon.Log.Warn("an answer was refused: own_question", append(fields, zap.Int("client", by.client.pid), zap.Int("parent", by.parent.pid))...)
 		return refuse(codes.FailedPrecondition, "own_question",
 			"Process %d was started by process %d, which has also started the client that the question is about. Answer from a terminal of your own, or in that client.", pid, by.parent.pid)
 	}
-	s.daemon.Log.Info("an answer", fields...)
+	ask.s.daemon.Log.Info("an answer", fields...)
 	return nil
 }

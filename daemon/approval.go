@@ -63,14 +63,14 @@ func (st *standing) proposes(server settings.MCPServer) bool {
 
 // askApproval asks for the servers that nobody has approved, each once for as long as the session is open here, and takes
 // back the questions about others.
-func (s *session) askApproval() {
-	servers := s.stand().unapproved()
-	s.retract(servers)
+func (ask *asker) askApproval() {
+	servers := ask.s.judge.stand().unapproved()
+	ask.retract(servers)
 	for _, server := range servers {
 		key := approvalKey(server)
 		var known, able bool
-		s.update(func(its *state) {
-			known, able = its.questions.proposed[key], s.answerable(its)
+		ask.s.update(func(its *state) {
+			known, able = its.questions.proposed[key], ask.answerable(its)
 			if !known && able {
 				its.questions.proposed[key] = true
 			}
@@ -78,32 +78,32 @@ func (s *session) askApproval() {
 		switch {
 		case known:
 		case able:
-			s.soon(func(ctx context.Context) { s.propose(ctx, server) })
+			ask.s.soon(func(ctx context.Context) { ask.propose(ctx, server) })
 		default:
-			s.tellUnapproved(server)
+			ask.tellUnapproved(server)
 		}
 	}
 }
 
 // retract takes back the open questions about servers that are none of these: their entries have changed, are gone, or have
 // been approved elsewhere.
-func (s *session) retract(servers []settings.MCPServer) {
-	s.update(func(its *state) {
+func (ask *asker) retract(servers []settings.MCPServer) {
+	ask.s.update(func(its *state) {
 		for key, a := range its.questions.asked {
 			about := func(server settings.MCPServer) bool { return approvalKey(server) == key }
 			if a.use == nil && strings.HasPrefix(key, approvals) && !a.done && !slices.ContainsFunc(servers, about) {
 				delete(its.questions.proposed, key)
-				s.withdraw(its, a, errGone, errGone.Error())
+				ask.withdraw(its, a, errGone, errGone.Error())
 			}
 		}
 	})
 }
 
 // tellUnapproved says once, to a session that nobody answers for, why a server is not there.
-func (s *session) tellUnapproved(server settings.MCPServer) {
+func (ask *asker) tellUnapproved(server settings.MCPServer) {
 	key := approvalKey(server) + ":told"
 	var told bool
-	s.update(func(its *state) {
+	ask.s.update(func(its *state) {
 		told = its.questions.proposed[key]
 		its.questions.proposed[key] = true
 	})
@@ -114,49 +114,49 @@ func (s *session) tellUnapproved(server settings.MCPServer) {
 	if server.Workspace == "" {
 		way = "write the same entry into mcpServers of your settings"
 	}
-	s.notify(nil, pipeline.Noticed{Code: "mcp_server_unapproved", Details: serverNamed{server.Name}, Message: fmt.Sprintf(
+	ask.s.notifier.notify(nil, pipeline.Noticed{Code: "mcp_server_unapproved", Details: serverNamed{server.Name}, Message: fmt.Sprintf(
 		"The MCP server %s of %s is not started, since nobody has approved it. Attach with capabilities.answers to be asked, or %s.", server.Name, server.Origin, way)})
 }
 
 // askAgain has open questions about servers put once more, for a stream that was not there when they were.
-func (s *session) askAgain(its *state) {
+func (ask *asker) askAgain(its *state) {
 	for _, a := range its.questions.asked {
 		if a.use == nil && !a.done {
-			s.withdraw(its, a, pipeline.ErrMoot, "it is asked again")
+			ask.withdraw(its, a, pipeline.ErrMoot, "it is asked again")
 		}
 	}
 }
 
 // propose asks whether a server may be started, and has it started after a yes.
-func (s *session) propose(ctx context.Context, server settings.MCPServer) {
-	switch err := s.leaveFor(ctx, server); {
+func (ask *asker) propose(ctx context.Context, server settings.MCPServer) {
+	switch err := ask.leaveFor(ctx, server); {
 	case err == nil:
 	case errors.Is(err, errGone), fault.From(err).Code == "client_denied":
 		return
 	default: // nobody has answered; whoever attaches next is asked
-		s.update(func(its *state) { delete(its.questions.proposed, approvalKey(server)) })
+		ask.s.update(func(its *state) { delete(its.questions.proposed, approvalKey(server)) })
 		return
 	}
-	root := cmp.Or(server.Workspace, s.meta.Roots[0])
-	if err := s.daemon.settings.ApproveServer(root, server.Approval, server.Digest); err != nil {
-		s.daemon.Log.Warn("an approval could not be kept", zap.String("server", server.Name), zap.Error(err))
-		s.notify(nil, pipeline.Noticed{Code: "remember_failed", Details: serverNamed{server.Name}, Message: fmt.Sprintf("The approval of the MCP server %s could not be kept: %v.", server.Name, err)})
+	root := cmp.Or(server.Workspace, ask.s.meta.Roots[0])
+	if err := ask.s.daemon.settings.ApproveServer(root, server.Approval, server.Digest); err != nil {
+		ask.s.daemon.Log.Warn("an approval could not be kept", zap.String("server", server.Name), zap.Error(err))
+		ask.s.notifier.notify(nil, pipeline.Noticed{Code: "remember_failed", Details: serverNamed{server.Name}, Message: fmt.Sprintf("The approval of the MCP server %s could not be kept: %v.", server.Name, err)})
 		return
 	}
-	s.employ()
+	ask.s.tools.employ()
 }
 
 // leaveFor puts the question until it is answered or cannot be any more. The error says that there was no yes.
-func (s *session) leaveFor(ctx context.Context, server settings.MCPServer) error {
+func (ask *asker) leaveFor(ctx context.Context, server settings.MCPServer) error {
 	for {
 		q := proposal(server)
 		key := approvalKey(server)
-		a := view(s, func(its *state) *asked { return s.put(its, key, nil, q) })
+		a := view(ask.s, func(its *state) *asked { return ask.put(its, key, nil, q) })
 		if a == nil {
-			return s.cannotAsk(q)
+			return ask.cannotAsk(q)
 		}
-		if st := s.stand(); !st.proposes(server) { // it may have gone before there was a question to take back
-			s.retract(st.unapproved())
+		if st := ask.s.judge.stand(); !st.proposes(server) { // it may have gone before there was a question to take back
+			ask.retract(st.unapproved())
 		}
 		select {
 		case <-a.settled:
@@ -164,24 +164,24 @@ func (s *session) leaveFor(ctx context.Context, server settings.MCPServer) error
 			return context.Cause(ctx)
 		}
 		var err error
-		s.update(func(its *state) {
+		ask.s.update(func(its *state) {
 			if its.questions.asked[key] == a {
 				delete(its.questions.asked, key)
 			}
 			err = a.err
 		})
-		if !errors.Is(err, pipeline.ErrMoot) && !s.isBack(server, err) {
+		if !errors.Is(err, pipeline.ErrMoot) && !ask.isBack(server, err) {
 			return err
 		}
 	}
 }
 
 // isBack says whether a question was taken back by what no longer held, and nobody else asks it.
-func (s *session) isBack(server settings.MCPServer, err error) bool {
-	if !errors.Is(err, errGone) || !s.stand().proposes(server) {
+func (ask *asker) isBack(server settings.MCPServer, err error) bool {
+	if !errors.Is(err, errGone) || !ask.s.judge.stand().proposes(server) {
 		return false
 	}
-	return view(s, func(its *state) bool {
+	return view(ask.s, func(its *state) bool {
 		key := approvalKey(server)
 		asked := its.questions.proposed[key]
 		its.questions.proposed[key] = true

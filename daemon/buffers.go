@@ -25,21 +25,21 @@ import (
 const saveTime = 2 * time.Second
 
 // bufferOf gives the real path of a file that a client names.
-func (s *session) bufferOf(path string) (real string, err error) {
+func (r *requester) bufferOf(path string) (real string, err error) {
 	if !filepath.IsAbs(path) {
 		return "", fault.Invalidf("invalid_input", "The path %q of a buffer is not absolute.", short(path))
 	}
-	found, err := s.stand().places.Resolve("/", path)
+	found, err := r.s.judge.stand().places.Resolve("/", path)
 	return found.Real, err
 }
 
 // changed takes the text of a buffer.
 func (st *stream) changed(wire *tooldv1.BufferChanged) {
 	s := st.session
-	real, err := s.bufferOf(wire.GetPath())
+	real, err := s.requests.bufferOf(wire.GetPath())
 	if err == nil {
-		s.takeOver(real, st)
-		err = s.buffers.Changed(real, wire.GetPath(), wire.GetVersion(), bytesOf(wire.GetContent()))
+		s.requests.takeOver(real, st)
+		err = s.requests.buffers.Changed(real, wire.GetPath(), wire.GetVersion(), bytesOf(wire.GetContent()))
 	}
 	if err != nil {
 		found := fault.From(err)
@@ -47,7 +47,7 @@ func (st *stream) changed(wire *tooldv1.BufferChanged) {
 		if over, is := found.Details.(overQuotaDetails); is {
 			details.overQuotaDetails = &over
 		}
-		s.notify(nil, pipeline.Noticed{Code: found.Code, Message: found.Message, Details: details})
+		s.notifier.notify(nil, pipeline.Noticed{Code: found.Code, Message: found.Message, Details: details})
 		if real == "" || !slices.Contains(untaken, found.Code) {
 			return
 		}
@@ -63,9 +63,9 @@ func bytesOf(text string) []byte { return unsafe.Slice(unsafe.StringData(text), 
 var untaken = []string{"buffer_too_large", "invalid_input"}
 
 // takeOver forgets what another stream has said of the file: versions are each editor's own.
-func (s *session) takeOver(real string, st *stream) {
+func (r *requester) takeOver(real string, st *stream) {
 	var taken bool
-	s.update(func(its *state) {
+	r.s.update(func(its *state) {
 		other := its.clients.editors[real]
 		taken = other != nil && other != st
 		if taken {
@@ -73,7 +73,7 @@ func (s *session) takeOver(real string, st *stream) {
 		}
 	})
 	if taken {
-		s.buffers.Closed(real)
+		r.buffers.Closed(real)
 	}
 }
 
@@ -87,7 +87,7 @@ type bufferNamed struct {
 // closed forgets a buffer of the stream's.
 func (st *stream) closed(wire *tooldv1.BufferClosed) {
 	s := st.session
-	real, err := s.bufferOf(wire.GetPath())
+	real, err := s.requests.bufferOf(wire.GetPath())
 	var mine bool
 	s.update(func(its *state) {
 		mine = err == nil && its.clients.editors[real] == st
@@ -96,28 +96,28 @@ func (st *stream) closed(wire *tooldv1.BufferClosed) {
 		}
 	})
 	if mine {
-		s.buffers.Closed(real)
+		s.requests.buffers.Closed(real)
 	}
 }
 
 // dropBuffers forgets the buffers of a stream.
-func (s *session) dropBuffers(its *state, st *stream) {
+func (r *requester) dropBuffers(its *state, st *stream) {
 	for real, editor := range its.clients.editors {
 		if editor == st {
 			delete(its.clients.editors, real)
-			s.buffers.Closed(real)
+			r.buffers.Closed(real)
 		}
 	}
 }
 
 // applyEdit has the editor of a buffer change it, for a call.
-func (s *session) applyEdit(ctx context.Context, edit workspace.BufferEdit) (version int64, err error) {
+func (r *requester) applyEdit(ctx context.Context, edit workspace.BufferEdit) (version int64, err error) {
 	change := replacing(edit.Old, edit.New)
 	if len(change.GetText()) > maxDelegated {
 		return 0, fault.Invalidf("too_large", "The change of %s has %d bytes from its first place to its last, and an editor is sent at most %d at once. Make it in parts, or close the file there.", edit.Path, len(change.GetText()), maxDelegated)
 	}
 	var e *errand
-	s.update(func(its *state) {
+	r.s.update(func(its *state) {
 		l, editor := its.ledger.live[edit.Call], its.clients.editors[edit.Real]
 		if l == nil || editor == nil {
 			return
@@ -130,7 +130,7 @@ func (s *session) applyEdit(ctx context.Context, edit workspace.BufferEdit) (ver
 	if e == nil {
 		return 0, fault.Invalidf("stale_file", "%s is not open in an editor any more. Read it again.", edit.Path)
 	}
-	answer, err := s.await(ctx, e, nil)
+	answer, err := r.await(ctx, e, nil)
 	if err != nil {
 		return 0, err
 	}
@@ -168,20 +168,20 @@ func (st *stream) saved(wire *tooldv1.BuffersSaved) { _ = st.answer(saveBuffers,
 
 // Settle has clients save what a process that is about to start would not see, and says, as a sentence, which files it sees
 // without what is in their buffers; empty: none.
-func (s *session) Settle(ctx context.Context, c *pipeline.Call) (note string) {
-	unsaved := s.buffers.Unsaved()
+func (r *requester) Settle(ctx context.Context, c *pipeline.Call) (note string) {
+	unsaved := r.buffers.Unsaved()
 	if len(unsaved) == 0 {
 		return ""
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, saveTime, errUnsaved)
 	defer cancel()
 	var asking sync.WaitGroup
-	s.update(func(its *state) {
+	r.s.update(func(its *state) {
 		for editor, paths := range its.clients.byEditor(unsaved) {
 			e := newErrand(saveBuffers, c.Key, &c.Use, editor, &tooldv1.ExecuteResponse{Event: &tooldv1.ExecuteResponse_SaveBuffers{SaveBuffers: &tooldv1.SaveBuffers{ToolUseId: c.Use.ID, Paths: paths}}})
 			its.clients.commit(e)
 			asking.Go(func() {
-				if _, err := s.await(ctx, e, nil); errors.Is(err, errUnsaved) { // what is saved is seen on the disk
+				if _, err := r.await(ctx, e, nil); errors.Is(err, errUnsaved) { // what is saved is seen on the disk
 					editor.unheard.Store(true)
 				}
 			})
@@ -189,7 +189,7 @@ func (s *session) Settle(ctx context.Context, c *pipeline.Call) (note string) {
 	})
 	asking.Wait()
 	var names []string
-	for _, buffer := range s.buffers.Unsaved() {
+	for _, buffer := range r.buffers.Unsaved() {
 		names = append(names, buffer.Path)
 	}
 	if len(names) == 0 {
@@ -231,15 +231,15 @@ type conflicting struct {
 }
 
 // Settled tells clients of the buffers whose files a process has changed.
-func (s *session) Settled(c *pipeline.Call) { s.tellConflicts(&c.Use) }
+func (r *requester) Settled(c *pipeline.Call) { r.tellConflicts(&c.Use) }
 
 // tellConflicts tells of the buffers whose files are others now, after a call or, when use is nil, after an undo.
-func (s *session) tellConflicts(use *pipeline.Use) {
+func (r *requester) tellConflicts(use *pipeline.Use) {
 	id := ""
 	if use != nil {
 		id = use.ID
 	}
-	for _, conflict := range s.buffers.Conflicts() {
+	for _, conflict := range r.buffers.Conflicts() {
 		change := "has changed on the disk"
 		if conflict.Gone {
 			change = "is gone from the disk"
@@ -247,7 +247,7 @@ func (s *session) tellConflicts(use *pipeline.Use) {
 		if conflict.Unsaved {
 			change += ", and its buffer holds text that was never saved"
 		}
-		s.notify(use, pipeline.Noticed{
+		r.s.notifier.notify(use, pipeline.Noticed{
 			Code: "buffer_conflict", CallID: id, Message: conflict.Path + " " + change + ".",
 			Details: conflicting{conflict.Path, conflict.Version, conflict.Unsaved, conflict.Gone},
 		})

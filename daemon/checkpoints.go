@@ -35,10 +35,13 @@ type safekeeping struct {
 	sync bool
 }
 
+// A snapshotter keeps what calls are about to change, and looks at what they have left.
+type snapshotter struct{ s *session }
+
 // camera takes images. What holds credentials is not kept, nor what a rule denies to read or asks about, be it that
 // somebody has said yes for a call. each: the limit is for each file, as where files are put back.
-func (s *session) camera(each bool) workspace.Camera {
-	barred := s.barred()
+func (j *judge) camera(each bool) workspace.Camera {
+	barred := j.barred()
 	refuse := func(real string) string {
 		if why := checkpoint.Credential(real); why != "" {
 			return why
@@ -48,12 +51,12 @@ func (s *session) camera(each bool) workspace.Camera {
 		}
 		return ""
 	}
-	return workspace.Camera{Refuse: refuse, Entries: keptEntries, Bytes: min(keptBytes, s.daemon.limits.CheckpointBytes), Each: each}
+	return workspace.Camera{Refuse: refuse, Entries: keptEntries, Bytes: min(keptBytes, j.daemon.limits.CheckpointBytes), Each: each}
 }
 
 // barred gives a function that names the rule which keeps a file from being read unasked.
-func (s *session) barred() func(real string) string {
-	st := s.stand()
+func (j *judge) barred() func(real string) string {
+	st := j.stand()
 	return func(real string) string {
 		if rule := st.rules.Bars(st.places.Seen(real), nil); rule != nil {
 			return rule.String()
@@ -63,22 +66,22 @@ func (s *session) barred() func(real string) string {
 }
 
 // keepBefore keeps what the call may change. The error is a fault: what could not be put back is not changed.
-func (s *session) keepBefore(c *pipeline.Call) (safekeeping, error) {
+func (sn *snapshotter) keepBefore(c *pipeline.Call) (safekeeping, error) {
 	files := c.Files()
-	if files == nil || c.ReadOnly() || s.daemon.limits.CheckpointBytes == 0 || len(files.Changes()) == 0 {
+	if files == nil || c.ReadOnly() || sn.s.daemon.limits.CheckpointBytes == 0 || len(files.Changes()) == 0 {
 		return safekeeping{}, nil
 	}
-	k := safekeeping{hold: s.daemon.checkpoints.Hold(), sync: !s.stand().settings.Unsynced}
+	k := safekeeping{hold: sn.s.daemon.checkpoints.Hold(), sync: !sn.s.judge.stand().settings.Unsynced}
 	r, restores := c.Tool.(*restoring)
-	camera := s.camera(restores)
+	camera := sn.s.judge.camera(restores)
 	camera.Keep = k.hold.Keep
-	found, err := files.Expose(s.ctx, camera, nil)
+	found, err := files.Expose(sn.s.ctx, camera, nil)
 	if err != nil {
 		k.release()
 		return safekeeping{}, keepFault(err)
 	}
 	k.row = &checkpoint.Row{
-		Key: c.Key, ID: c.Use.ID, Turn: c.Use.Turn, TurnID: c.TurnID, Tool: c.Name, Title: c.Title(), Start: s.nextStart(), Open: files.Changes(),
+		Key: c.Key, ID: c.Use.ID, Turn: c.Use.Turn, TurnID: c.TurnID, Tool: c.Name, Title: c.Title(), Start: sn.nextStart(), Open: files.Changes(),
 	}
 	if restores {
 		k.row.Restored = r.undoes
@@ -88,8 +91,8 @@ func (s *session) keepBefore(c *pipeline.Call) (safekeeping, error) {
 }
 
 // nextStart gives a time that is later than that of every earlier row, also where the clock was set back.
-func (s *session) nextStart() time.Time {
-	return view(s, func(its *state) time.Time {
+func (sn *snapshotter) nextStart() time.Time {
+	return view(sn.s, func(its *state) time.Time {
 		now := time.Now().UTC().Round(0)
 		if !now.After(its.ledger.kept) {
 			now = its.ledger.kept.Add(1)
@@ -139,14 +142,14 @@ func (k safekeeping) release() {
 
 // keepAfter looks at what the call has left, and gives the change of the state that is recorded with its result. done is
 // to be called when it is. nil: nothing was kept for the call.
-func (s *session) keepAfter(c *pipeline.Call) (change *journal.Put, done func()) {
-	l := view(s, func(its *state) *live { return its.ledger.live[c.Key] })
+func (sn *snapshotter) keepAfter(c *pipeline.Call) (change *journal.Put, done func()) {
+	l := view(sn.s, func(its *state) *live { return its.ledger.live[c.Key] })
 	if l == nil || l.kept == nil {
 		return nil, func() {}
 	}
-	hold := s.daemon.checkpoints.Hold()
+	hold := sn.s.daemon.checkpoints.Hold()
 	found := l.kept.Found()
-	camera := s.camera(l.kept.Restored != nil)
+	camera := sn.s.judge.camera(l.kept.Restored != nil)
 	camera.Keep = hold.KeepShown // nothing is put back from what a call has left: that is kept again when it is undone
 	left, err := c.Files().Expose(context.Background(), camera, found)
 	if err != nil { // what was there before is kept, so it can be put back; there will be no diff
@@ -154,22 +157,22 @@ func (s *session) keepAfter(c *pipeline.Call) (change *journal.Put, done func())
 		left, err = c.Files().Expose(context.Background(), camera, found)
 	}
 	if err != nil {
-		s.daemon.Log.Warn("what a call has left cannot be looked at", zap.String("session", s.name), zap.Error(err))
+		sn.s.daemon.Log.Warn("what a call has left cannot be looked at", zap.String("session", sn.s.name), zap.Error(err))
 		return nil, hold.Release
 	}
 	if !l.kept.End(left, false) {
 		return &journal.Put{Key: keyCheckpoint + c.Key}, hold.Release
 	}
 	row := put(keyCheckpoint+c.Key, l.kept)
-	s.daemon.checkpoints.Recorded(len(row.Value))
+	sn.s.daemon.checkpoints.Recorded(len(row.Value))
 	return &row, hold.Release
 }
 
 // completeCheckpoints looks at what calls have left whose end the daemon did not live to see. It is as they left it for all
 // that is known.
-func (s *session) completeCheckpoints(kept map[string][]byte) error {
+func (sn *snapshotter) completeCheckpoints(kept map[string][]byte) error {
 	var changed []journal.Put
-	hold := s.daemon.checkpoints.Hold()
+	hold := sn.s.daemon.checkpoints.Hold()
 	defer hold.Release()
 	for key, text := range kept {
 		if !strings.HasPrefix(key, keyCheckpoint) {
@@ -177,19 +180,19 @@ func (s *session) completeCheckpoints(kept map[string][]byte) error {
 		}
 		row, err := checkpoint.Decode(text)
 		if err != nil {
-			s.daemon.Log.Warn("a checkpoint cannot be read", zap.String("session", s.name), zap.String("key", key), zap.Error(err))
+			sn.s.daemon.Log.Warn("a checkpoint cannot be read", zap.String("session", sn.s.name), zap.String("key", key), zap.Error(err))
 			continue
 		}
-		s.update(func(its *state) { its.ledger.kept = latest(its.ledger.kept, row.Start) })
+		sn.s.update(func(its *state) { its.ledger.kept = latest(its.ledger.kept, row.Start) })
 		if row.Ended {
 			continue
 		}
-		camera := s.camera(row.Restored != nil)
+		camera := sn.s.judge.camera(row.Restored != nil)
 		camera.Keep = hold.KeepShown
-		left, err := s.lens(row.Open).Expose(s.ctx, camera, row.Found())
+		left, err := sn.s.judge.lens(row.Open).Expose(sn.s.ctx, camera, row.Found())
 		switch {
 		case err != nil:
-			s.daemon.Log.Warn("what a call has left cannot be looked at", zap.String("session", s.name), zap.Error(err))
+			sn.s.daemon.Log.Warn("what a call has left cannot be looked at", zap.String("session", sn.s.name), zap.Error(err))
 		case row.End(left, true):
 			changed = append(changed, put(key, row))
 		default:
@@ -199,7 +202,7 @@ func (s *session) completeCheckpoints(kept map[string][]byte) error {
 	if len(changed) == 0 {
 		return nil
 	}
-	_, err := s.log.Keep(journal.Committed, changed...).Wait()
+	_, err := view(sn.s, func(its *state) *journal.Pending { return its.ledger.keep(changed...) }).Wait()
 	if errors.Is(err, journal.ErrFull) {
 		return nil // the next start does it
 	}
@@ -214,6 +217,6 @@ func latest(a, b time.Time) time.Time {
 }
 
 // lens gives a view that looks at files without opening them for anybody: what a rule bars is not kept.
-func (s *session) lens(changes []workspace.Change) *workspace.View {
-	return s.stand().places.View(workspace.Grant{Dir: s.places.Roots()[0], Changes: changes, Barred: s.barred()}, s.memory)
+func (j *judge) lens(changes []workspace.Change) *workspace.View {
+	return j.stand().places.View(workspace.Grant{Dir: j.places.Roots()[0], Changes: changes, Barred: j.barred()}, j.memory)
 }

@@ -32,7 +32,8 @@ type restore struct {
 	daemon  *Daemon
 	request *tooldv1.RestoreRequest
 	of      string           // the session whose calls are undone
-	session *session         // looks at what is there now
+	session *session         // that restores; nil: it is still to be made
+	judge   *judge           // what the restoring is judged by
 	plan    *checkpoint.Plan // as it was shown
 	told    []workspace.Putting
 }
@@ -41,11 +42,11 @@ type restore struct {
 func (x *sessionServer) Restore(ctx context.Context, request *tooldv1.RestoreRequest) (*tooldv1.RestoreResponse, error) {
 	d := x.daemon
 	who := principalOf(ctx)
-	s, open, err := d.restorable(who, request.GetSessionId())
-	if err != nil {
+	r := &restore{daemon: d, request: request, of: request.GetSessionId()}
+	var err error
+	if r.session, r.judge, err = d.restorable(who, request.GetSessionId()); err != nil {
 		return nil, err
 	}
-	r := &restore{daemon: d, request: request, of: request.GetSessionId(), session: s}
 	if r.plan, err = r.work(); err != nil {
 		return nil, err
 	}
@@ -59,34 +60,36 @@ func (x *sessionServer) Restore(ctx context.Context, request *tooldv1.RestoreReq
 	if len(r.plan.Steps) == 0 {
 		return response, nil
 	}
-	if !open {
-		if r.session, err = d.newSession(who, "", s.meta.Roots, nil, anonymous); err != nil {
+	if r.session == nil {
+		if r.session, err = d.newSession(who, "", r.judge.meta.Roots, nil, anonymous); err != nil {
 			return nil, err
 		}
 		defer r.session.close("its restore is done")
+		r.judge = &r.session.judge
 	}
 	return r.carryOut(ctx, response)
 }
 
-// restorable gives the session of who's whose calls are undone; when that is closed a likeness with its roots, which is recorded
-// nowhere and takes no calls.
-func (d *Daemon) restorable(who principal, name string) (s *session, open bool, err error) {
+// restorable returns the session of who's whose calls are undone, nil when that is closed, and what the restoring is judged by.
+func (d *Daemon) restorable(who principal, name string) (*session, *judge, error) {
 	if err := d.takesNew(); err != nil {
-		return nil, false, err
+		return nil, nil, err
 	}
-	if s, err := d.bringBackFor(who, name); s != nil || err != nil {
-		return s, true, err
+	if s, err := d.bringBackFor(who, name); err != nil {
+		return nil, nil, err
+	} else if s != nil {
+		return s, &s.judge, nil
 	}
 	look, err := d.look(who, name)
 	if err != nil {
-		return nil, false, err
+		return nil, nil, err
 	}
 	roots, err := look.roots()
 	if err != nil {
-		return nil, false, err
+		return nil, nil, err
 	}
-	s, err = d.likeness(who, "", roots, nil)
-	return s, false, err
+	j, err := d.imagined(who, roots, nil)
+	return nil, j, err
 }
 
 // work works the plan out, from what is there now.
@@ -95,7 +98,7 @@ func (r *restore) work() (*checkpoint.Plan, error) {
 	if err != nil {
 		return nil, journalRefusal(err)
 	}
-	paths, err := realPaths(r.request.GetPaths(), r.session.meta.Roots)
+	paths, err := realPaths(r.request.GetPaths(), r.judge.meta.Roots)
 	if err != nil {
 		return nil, err
 	}
@@ -106,7 +109,7 @@ func (r *restore) work() (*checkpoint.Plan, error) {
 	// What runs, the restoring itself among it, has left nothing yet.
 	undone := slices.DeleteFunc(slices.Clone(history[from:]), func(p checkpoint.Past) bool { return !p.Ended })
 	whole := slices.Concat(history[:from], undone)
-	view, camera := r.session.lens(nil), r.session.camera(true)
+	view, camera := r.judge.lens(nil), r.judge.camera(true)
 	plan, err := whole.Plan(from, paths, func(real string) (workspace.Image, error) { return view.Image(camera, real) }, r.daemon.checkpoints.Whole)
 	if err != nil {
 		return nil, refuse(codes.Internal, "checkpoint_failed", "The files cannot be looked at: %v.", err)
@@ -193,11 +196,11 @@ func (r *restore) carryOut(ctx context.Context, response *tooldv1.RestoreRespons
 	for _, step := range r.plan.Steps {
 		hold.Need(step.Want.Hash)
 	}
-	result, turn, err := r.session.runOwn(ctx, use)
+	result, turn, err := r.session.intake.runOwn(ctx, use)
 	if err != nil {
 		return nil, err
 	}
-	r.session.tellConflicts(nil)
+	r.session.requests.tellConflicts(nil)
 	response.SessionId, response.ToolUseId, response.Turn = r.session.name, use.use.ID, turn
 	return r.ended(response, result)
 }
@@ -258,8 +261,8 @@ func (r *restore) ended(response *tooldv1.RestoreResponse, result *tooldv1.ToolR
 }
 
 // runOwn runs a call of the daemon's own as a turn of its own, and gives its result. It goes on when ctx ends.
-func (s *session) runOwn(ctx context.Context, r request) (result *tooldv1.ToolResult, turn uint64, err error) {
-	st, err := s.runAlone(r, false, func(event *tooldv1.ExecuteResponse) error {
+func (i *intake) runOwn(ctx context.Context, r request) (result *tooldv1.ToolResult, turn uint64, err error) {
+	st, err := i.runAlone(r, false, func(event *tooldv1.ExecuteResponse) error {
 		if found := event.GetToolResult(); found != nil {
 			result, turn = found, event.GetTurn()
 		}

@@ -93,7 +93,7 @@ func offerOf(wire *tooldv1.ClientTool) (o *offer, why string) {
 	tool, err := tools.NewForeign(spec, json.RawMessage(schema), tools.Funcs[json.RawMessage]{
 		Effects: func(json.RawMessage) tools.Effects { return effects },
 		Run: func(ctx context.Context, env *tools.Env, input json.RawMessage) (tools.Result, error) {
-			return o.session.delegate(ctx, env, o, input)
+			return o.session.requests.delegate(ctx, env, o, input)
 		},
 	})
 	if err != nil {
@@ -120,10 +120,10 @@ func misfit(wire *tooldv1.ClientTool) string {
 }
 
 // register takes over what a stream offers, and what is under way of it at streams that are gone.
-func (s *session) register(its *state, st *stream) {
+func (r *requester) register(its *state, st *stream) {
 	for _, o := range st.offers {
 		name := o.tool.Spec().Name
-		o.session, o.at = s, st
+		o.session, o.at = r.s, st
 		there := slices.DeleteFunc(its.toolset.offers[name], func(other *offer) bool { return !its.clients.reaches(other.at) }) // this is in their place
 		its.toolset.offers[name] = append(there, o)
 	}
@@ -132,14 +132,14 @@ func (s *session) register(its *state, st *stream) {
 	}
 	for e := range its.clients.errands {
 		if e.wish == runTool && e.over == nil && !its.clients.reaches(e.to) {
-			s.handOver(its, e)
+			r.handOver(its, e)
 		}
 	}
 	its.toolset.supplyOffers()
 }
 
 // handOver gives a tool's errand to the newest stream that can carry it out; false: there is none.
-func (s *session) handOver(its *state, e *errand) bool {
+func (r *requester) handOver(its *state, e *errand) bool {
 	if e.wish != runTool {
 		return false
 	}
@@ -154,7 +154,7 @@ func (s *session) handOver(its *state, e *errand) bool {
 }
 
 // dropOffers forgets what a stream has offered.
-func (s *session) dropOffers(its *state, st *stream) {
+func (r *requester) dropOffers(its *state, st *stream) {
 	for _, o := range st.offers {
 		name := o.tool.Spec().Name
 		its.toolset.offers[name] = slices.DeleteFunc(its.toolset.offers[name], func(other *offer) bool { return other == o })
@@ -163,8 +163,8 @@ func (s *session) dropOffers(its *state, st *stream) {
 		}
 	}
 	if len(st.offers) > 0 {
-		_, bytes := s.definitions(its, nil)
-		_ = s.account.Hold(quota.Tools, bytes) // which is no more than before
+		_, bytes := r.definitions(its, nil)
+		_ = r.s.account.Hold(quota.Tools, bytes) // which is no more than before
 		its.toolset.supplyOffers()
 	}
 }
@@ -181,12 +181,12 @@ func (t *toolset) supplyOffers() {
 
 // crowdedBy returns how many bytes of definitions the session has with those of offers, and refuses too many tools. Those
 // of a main stream come in the place of what the last one offered.
-func (s *session) crowdedBy(its *state, offers []*offer, companion bool) (bytes int64, err error) {
+func (r *requester) crowdedBy(its *state, offers []*offer, companion bool) (bytes int64, err error) {
 	displaced := its.clients.main
 	if companion {
 		displaced = nil
 	}
-	count, bytes := s.definitions(its, displaced)
+	count, bytes := r.definitions(its, displaced)
 	for _, o := range offers {
 		bytes += o.bytes
 	}
@@ -198,7 +198,7 @@ func (s *session) crowdedBy(its *state, offers []*offer, companion bool) (bytes 
 
 // definitions returns how many tools the streams that can be reached offer, but for one stream, and the bytes of their
 // definitions.
-func (s *session) definitions(its *state, except *stream) (count int, bytes int64) {
+func (r *requester) definitions(its *state, except *stream) (count int, bytes int64) {
 	for _, list := range its.toolset.offers {
 		for _, o := range list {
 			if its.clients.reaches(o.at) && (except == nil || o.at != except) {
@@ -210,18 +210,18 @@ func (s *session) definitions(its *state, except *stream) (count int, bytes int6
 }
 
 // delegate has a client carry a call out that was judged for what o offers.
-func (s *session) delegate(ctx context.Context, env *tools.Env, o *offer, input json.RawMessage) (tools.Result, error) {
+func (r *requester) delegate(ctx context.Context, env *tools.Env, o *offer, input json.RawMessage) (tools.Result, error) {
 	if len(input) > maxDelegated {
 		return tools.Result{}, fault.Invalidf("too_large", "The input has %d bytes, and a client is sent at most %d at once. Hand large content over in a file.", len(input), maxDelegated)
 	}
-	key := strings.TrimPrefix(env.CallID, s.name+".")
-	e, over := s.commission(key, o, input)
+	key := strings.TrimPrefix(env.CallID, r.s.name+".")
+	e, over := r.commission(key, o, input)
 	if e == nil {
-		s.queue.Stop(key, errClientGone)
+		r.s.queue.Stop(key, errClientGone)
 		<-ctx.Done()
 		return tools.Result{}, context.Cause(ctx)
 	}
-	answer, err := s.await(ctx, e, over)
+	answer, err := r.await(ctx, e, over)
 	if err != nil {
 		return tools.Result{}, err
 	}
@@ -233,8 +233,8 @@ const maxDelegated = 3 << 20
 
 // commission has the client told what it is to do, and gives what tells it that it need not any more; nil: no client offers
 // that any more.
-func (s *session) commission(key string, o *offer, input json.RawMessage) (e *errand, over *tooldv1.ExecuteResponse) {
-	s.update(func(its *state) {
+func (r *requester) commission(key string, o *offer, input json.RawMessage) (e *errand, over *tooldv1.ExecuteResponse) {
+	r.s.update(func(its *state) {
 		use := its.ledger.live[key].use
 		e = newErrand(runTool, key, use, o.at, &tooldv1.ExecuteResponse{Event: &tooldv1.ExecuteResponse_ClientToolUse{ClientToolUse: &tooldv1.ClientToolUse{
 			ToolUseId: use.ID, Name: use.Name, InputJson: string(input),
@@ -243,7 +243,7 @@ func (s *session) commission(key string, o *offer, input json.RawMessage) (e *er
 		over = &tooldv1.ExecuteResponse{Event: &tooldv1.ExecuteResponse_ClientToolCancel{ClientToolCancel: &tooldv1.ClientToolCancel{
 			ToolUseId: use.ID, Reason: "its call was stopped",
 		}}}
-		if !s.handOver(its, e) && !slices.Contains(its.toolset.offers[use.Name], o) {
+		if !r.handOver(its, e) && !slices.Contains(its.toolset.offers[use.Name], o) {
 			e, over = nil, nil
 			return
 		}
@@ -255,7 +255,7 @@ func (s *session) commission(key string, o *offer, input json.RawMessage) (e *er
 // carriedOut takes a client's result of a tool of its own.
 func (st *stream) carriedOut(wire *tooldv1.ClientToolResult) {
 	if !st.answer(runTool, wire, wire) {
-		st.session.notify(nil, pipeline.Noticed{
+		st.session.notifier.notify(nil, pipeline.Noticed{
 			Code: "unknown_call", CallID: short(wire.GetToolUseId()),
 			Message: fmt.Sprintf("No call %q waits for a result of this client; what was sent is dropped.", short(wire.GetToolUseId())),
 		})
@@ -268,7 +268,7 @@ func (st *stream) advanced(wire *tooldv1.ClientToolProgress) {
 	e := view(s, func(its *state) *errand { return st.errandFor(its, runTool, wire) })
 	if e != nil {
 		step := wire.GetStep()
-		s.stepped(e.key, tools.Step{Message: shortened(step.GetMessage(), shownReason), Done: max(0, step.GetDone()), Total: max(0, step.GetTotal())})
+		s.recorder.stepped(e.key, tools.Step{Message: shortened(step.GetMessage(), shownReason), Done: max(0, step.GetDone()), Total: max(0, step.GetTotal())})
 	}
 }
 

@@ -120,14 +120,14 @@ func (d *differ) files(deltas []checkpoint.Delta) (shown []*tooldv1.FileChange, 
 func (r *restore) response() *tooldv1.RestoreResponse {
 	d := r.daemon
 	wire := &tooldv1.RestoreResponse{PlanDigest: r.plan.Digest(), UndoneCalls: uint32(len(r.plan.Takes))}
-	shown := &differ{store: d.checkpoints, roots: r.session.meta.Roots, left: shownDiffs}
+	shown := &differ{store: d.checkpoints, roots: r.judge.meta.Roots, left: shownDiffs}
 	hold := d.checkpoints.Hold()
 	defer hold.Release()
 	shown.before = func(delta checkpoint.Delta) {
 		if !d.checkpoints.Has(delta.Before.Hash) && delta.Before.Kind == workspace.Regular && d.limits.CheckpointBytes > 0 {
-			camera := r.session.camera(true)
+			camera := r.judge.camera(true)
 			camera.Keep = hold.KeepShown
-			_, _ = r.session.lens(nil).Image(camera, delta.Real) // without it there is no diff, and that is all
+			_, _ = r.judge.lens(nil).Image(camera, delta.Real) // without it there is no diff, and that is all
 		}
 	}
 	var deltas []checkpoint.Delta

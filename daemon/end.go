@@ -8,6 +8,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"sync"
 	"time"
 
 	"go.uber.org/zap"
@@ -16,8 +17,19 @@ import (
 	"github.com/toold/toold/scheduler/pipeline"
 	"github.com/toold/toold/tools"
 	"github.com/toold/toold/tools/fault"
+	"github.com/toold/toold/tools/spool"
 	"github.com/toold/toold/tools/workspace"
 )
+
+// A recorder records how calls begin and end, and applies what they leave behind.
+type recorder struct {
+	s       *session
+	skipped struct { // calls whose turn never came
+		recording  sync.Mutex // held while their results are recorded, so that their order holds
+		sync.Mutex            // guards noted
+		noted      []ending   // whose result is still to be recorded
+	}
+}
 
 // ending is a call that has ended, or a tool use that could not become one.
 type ending struct {
@@ -30,9 +42,18 @@ type ending struct {
 }
 
 // Begin says that the call's turn has come.
-func (s *session) Begin(c *pipeline.Call) *tools.Env {
-	env := s.Peek(c)
-	return view(s, func(its *state) *tools.Env {
+func (rec *recorder) Begin(c *pipeline.Call) *tools.Env {
+	s := rec.s
+	env := s.judge.Peek(c)
+	env.Spool = s.outputs.Limited(s.judge.stand().settings.Limits.OutputBytes)
+	env.Deferred = func() []tools.Spec { return s.tools.pool(s.tools.optionsOf(c)).Deferrable() }
+	env.Output = func(out *spool.Output) { rec.published(c, out) }
+	env.Report = func(step tools.Step) { rec.reported(c, step) }
+	env.First = rec.first
+	return view(rec.s, func(its *state) *tools.Env {
+		if t := its.ledger.turns[c.Use.Turn]; t != nil {
+			env.OnTimeout = onTimeoutOf(t.options)
+		}
 		its.ledger.begun++
 		its.shell.given[c.Key] = env.Environ
 		return env
@@ -40,8 +61,8 @@ func (s *session) Begin(c *pipeline.Call) *tools.Env {
 }
 
 // Policy is the sibling abort policy of the call's turn.
-func (s *session) Policy(c *pipeline.Call) pipeline.Policy {
-	return view(s, func(its *state) pipeline.Policy {
+func (i *intake) Policy(c *pipeline.Call) pipeline.Policy {
+	return view(i.s, func(its *state) pipeline.Policy {
 		if t := its.ledger.turns[c.Use.Turn]; t != nil {
 			return policyOf(t.options)
 		}
@@ -51,21 +72,21 @@ func (s *session) Policy(c *pipeline.Call) pipeline.Policy {
 
 // Start records that the call begins to act. For a call that can have effects it returns when the record is on disk, in
 // a file that is where the next daemon will look for it.
-func (s *session) Start(c *pipeline.Call, started pipeline.Started) error {
+func (rec *recorder) Start(c *pipeline.Call, started pipeline.Started) error {
 	e := entry(&c.Use, started)
 	if !c.ReadOnly() {
 		e.Durability = journal.Synced
 	}
-	before, err := s.keepBefore(c)
+	before, err := rec.s.snapshots.keepBefore(c)
 	if err != nil {
-		return s.orGone(err)
+		return rec.orGone(err)
 	}
 	defer before.release()
 	e.State = before.state()
 	var pending *journal.Pending
-	s.update(func(its *state) {
+	rec.s.update(func(its *state) {
 		its.ledger.live[c.Key] = &live{use: &c.Use, since: time.Now(), kept: before.row}
-		pending = s.enqueue(its, e)
+		pending = its.ledger.append(e)
 	})
 	if c.ReadOnly() {
 		return nil
@@ -74,12 +95,12 @@ func (s *session) Start(c *pipeline.Call, started pipeline.Started) error {
 	if _, err := pending.Wait(); err != nil {
 		return diskFault(err)
 	}
-	return s.orGone(kept)
+	return rec.orGone(kept)
 }
 
 // orGone returns err, or that the journal is gone: then whatever else was wrong follows from that.
-func (s *session) orGone(err error) error {
-	if gone := s.daemon.journal.Present(); gone != nil {
+func (rec *recorder) orGone(err error) error {
+	if gone := rec.s.daemon.journal.Present(); gone != nil {
 		return diskFault(gone)
 	}
 	return err
@@ -98,28 +119,28 @@ func diskFault(err error) *fault.Error {
 }
 
 // End records the call's result and applies what it leaves behind.
-func (s *session) End(c *pipeline.Call, ended pipeline.Ended, learned map[string]workspace.State) {
-	s.memory.Merge(learned)
-	s.watchAlso(maps.Keys(learned))
-	kept, recorded := s.keepAfter(c)
+func (rec *recorder) End(c *pipeline.Call, ended pipeline.Ended, learned map[string]workspace.State) {
+	rec.s.judge.memory.Merge(learned)
+	rec.s.requests.watchAlso(maps.Keys(learned))
+	kept, recorded := rec.s.snapshots.keepAfter(c)
 	defer recorded()
 	var changed []journal.Entry
-	s.update(func(its *state) {
+	rec.s.update(func(its *state) {
 		ended.Usage.OutputBytes = its.ledger.live[c.Key].printed()
-		changed = s.leaveBehind(its, c, ended.Changes)
-		s.lookIntoChanges(its)
+		changed = rec.leaveBehind(its, c, ended.Changes)
+		rec.s.requests.lookIntoChanges(its)
 	})
-	s.conclude(ending{c, &c.Use, ended, learned, kept, changed})
+	rec.conclude(ending{c, &c.Use, ended, learned, kept, changed})
 }
 
 // leaveBehind applies what a call changes in the session, and gives the record that tells it: at once if the call is
 // serial, otherwise together with those that ran beside it, in the order in which they were sent.
-func (s *session) leaveBehind(its *state, c *pipeline.Call, changes tools.Changes) []journal.Entry {
+func (rec *recorder) leaveBehind(its *state, c *pipeline.Call, changes tools.Changes) []journal.Entry {
 	its.ledger.begun--
 	mine := change{&c.Use, changes, its.shell.given[c.Key]}
 	delete(its.shell.given, c.Key)
 	if !c.Concurrent() {
-		return s.apply(its, []change{mine})
+		return rec.apply(its, []change{mine})
 	}
 	its.ledger.deferred = append(its.ledger.deferred, mine)
 	if its.ledger.begun > 0 {
@@ -130,76 +151,73 @@ func (s *session) leaveBehind(its *state, c *pipeline.Call, changes tools.Change
 	slices.SortFunc(batch, func(a, b change) int {
 		return cmp.Or(cmp.Compare(a.use.Turn, b.use.Turn), cmp.Compare(a.use.Index, b.use.Index))
 	})
-	return s.apply(its, batch)
+	return rec.apply(its, batch)
 }
 
 // Skipped records the result of a call whose turn never came. It is called on the scheduler's loop and only notes it.
-func (s *session) Skipped(c *pipeline.Call, ended pipeline.Ended) {
-	s.skipped.Lock()
-	defer s.skipped.Unlock()
-	s.skipped.noted = append(s.skipped.noted, ending{call: c, use: &c.Use, ended: ended})
-	if len(s.skipped.noted) == 1 {
-		s.work.Go(s.recordSkipped)
+func (rec *recorder) Skipped(c *pipeline.Call, ended pipeline.Ended) {
+	rec.skipped.Lock()
+	defer rec.skipped.Unlock()
+	rec.skipped.noted = append(rec.skipped.noted, ending{call: c, use: &c.Use, ended: ended})
+	if len(rec.skipped.noted) == 1 {
+		rec.s.work.Go(rec.recordSkipped)
 	}
 }
 
 // recordSkipped records the results of calls whose turn never came, in their order.
-func (s *session) recordSkipped() {
-	s.skipped.recording.Lock()
-	defer s.skipped.recording.Unlock()
-	s.skipped.Lock()
-	noted := s.skipped.noted
-	s.skipped.noted = nil
-	s.skipped.Unlock()
+func (rec *recorder) recordSkipped() {
+	rec.skipped.recording.Lock()
+	defer rec.skipped.recording.Unlock()
+	rec.skipped.Lock()
+	noted := rec.skipped.noted
+	rec.skipped.noted = nil
+	rec.skipped.Unlock()
 	for len(noted) > 0 {
 		turn := noted[0].use.Turn
 		same := slices.IndexFunc(noted, func(e ending) bool { return e.use.Turn != turn })
 		if same < 0 {
 			same = len(noted)
 		}
-		s.conclude(noted[:same]...)
+		rec.conclude(noted[:same]...)
 		noted = noted[same:]
 	}
 }
 
 // conclude records results of one turn, with the state that changes together with them, and then takes their calls out
 // of the turn. When it returns they are recorded, or the journal is no more.
-func (s *session) conclude(endings ...ending) {
-	t := view(s, func(its *state) *turn { return its.ledger.turns[endings[0].use.Turn] })
+func (rec *recorder) conclude(endings ...ending) {
+	t := view(rec.s, func(its *state) *turn { return its.ledger.turns[endings[0].use.Turn] })
 	if t.ordered != nil {
 		t.ordered.recording.Lock() // so that none overtakes one that waits for a full disk
 		defer t.ordered.recording.Unlock()
 	}
-	var write func() *journal.Pending
+	var w writing
 	var pending *journal.Pending
-	s.update(func(its *state) {
-		var w writing
+	rec.s.update(func(its *state) {
 		for _, e := range endings {
 			if a := its.questions.asked[e.use.Key]; a != nil {
-				s.withdraw(its, a, errMoot, "its call has ended")
+				rec.s.asker.withdraw(its, a, errMoot, "its call has ended")
 			}
-			w.add(t, e.use, s.result(its, e))
+			w.add(t, e.use, rec.result(its, e))
 			w.entries = append(w.entries, e.changed...)
 		}
-		write = func() *journal.Pending { return w.to(s.log) }
-		its.ledger.tail = write()
-		pending = its.ledger.tail
+		pending = w.to(&its.ledger)
 	})
-	if !s.keep(pending, write) {
+	if !rec.keep(pending, w.to) {
 		return
 	}
-	s.update(func(its *state) {
+	rec.s.update(func(its *state) {
 		for _, e := range endings {
-			s.remove(its, t, e)
+			rec.remove(its, t, e)
 		}
 		its.ledger.tell()
 	})
 }
 
 // result makes the record of a result.
-func (s *session) result(its *state, e ending) journal.Entry {
+func (rec *recorder) result(its *state, e ending) journal.Entry {
 	if e.ended.Stack != nil {
-		s.daemon.Log.Error("a tool panicked", zap.String("tool", e.use.Name), zap.String("session", s.name), zap.ByteString("stack", e.ended.Stack))
+		rec.s.daemon.Log.Error("a tool panicked", zap.String("tool", e.use.Name), zap.String("session", rec.s.name), zap.ByteString("stack", e.ended.Stack))
 	}
 	row := its.ledger.calls[e.use.Key]
 	row.Open, row.Outcome = false, int(e.ended.Outcome)
@@ -211,7 +229,7 @@ func (s *session) result(its *state, e ending) journal.Entry {
 		state = append(state, *e.kept)
 	}
 	if task := e.ended.Changes.Task; task != "" {
-		state = append(state, s.taskStarted(task)...)
+		state = append(state, rec.s.tasks.taskStarted(task)...)
 	}
 	entry := entry(e.use, e.ended, state...)
 	if its.ledger.live[e.use.Key] != nil && !e.call.ReadOnly() {
@@ -247,48 +265,48 @@ func (w *writing) add(t *turn, use *pipeline.Use, result journal.Entry) {
 }
 
 // to writes. It may be called again when the disk was full.
-func (w *writing) to(log *journal.Log) *journal.Pending {
+func (w *writing) to(l *ledger) *journal.Pending {
 	if len(w.entries) == 0 {
-		return log.KeepTerminal(w.durability, w.held...)
+		return l.hold(w.durability, w.held...)
 	}
 	w.entries[0].State = append(w.entries[0].State, w.held...)
 	w.entries[0].Durability = max(w.entries[0].Durability, w.durability)
 	w.held = nil
-	return log.Enqueue(w.entries...)
+	return l.append(w.entries...)
 }
 
 // remove takes a call out of its turn.
-func (s *session) remove(its *state, t *turn, e ending) {
+func (rec *recorder) remove(its *state, t *turn, e ending) {
 	delete(its.ledger.live, e.use.Key)
 	delete(t.open, e.use.Key)
 	its.ledger.openSize -= its.ledger.calls[e.use.Key].size
 	its.used = time.Now()
 	t.outcomes[e.ended.Outcome]++
 	t.work += e.ended.Usage.Ran
-	if len(s.batchHooks()) > 0 {
+	if len(rec.s.notifier.batchHooks()) > 0 {
 		t.told[e.use.Index] = batchCall(e)
 	}
-	s.finishTurn(its, t)
+	rec.finishTurn(its, t)
 }
 
 // keep waits until something is in the journal, and writes it again for as long as the disk is full: a result is never
 // lost. False: the journal takes nothing any more, which every stream is told unless the daemon is ending.
-func (s *session) keep(pending *journal.Pending, write func() *journal.Pending) bool {
+func (rec *recorder) keep(pending *journal.Pending, write func(*ledger) *journal.Pending) bool {
 	_, err := pending.Wait()
 	for errors.Is(err, journal.ErrFull) {
 		select {
 		case <-time.After(fullRetry):
-		case <-s.daemon.atOnce:
+		case <-rec.s.daemon.atOnce:
 			return false
 		}
-		_, err = write().Wait()
+		_, err = view(rec.s, func(its *state) *journal.Pending { return write(&its.ledger) }).Wait()
 	}
 	if err == nil {
 		return true
 	}
 	if !errors.Is(err, journal.ErrClosed) {
-		s.daemon.Log.Error("a result could not be recorded", zap.String("session", s.name), zap.Error(err))
-		for _, stream := range s.attached() {
+		rec.s.daemon.Log.Error("a result could not be recorded", zap.String("session", rec.s.name), zap.Error(err))
+		for _, stream := range rec.s.attachments.attached() {
 			stream.finish(journalRefusal(err))
 		}
 	}

@@ -47,9 +47,9 @@ func put(key string, value any) journal.Put {
 
 // notify records something that clients should know of a use, or of the session itself when use is nil. A full disk loses
 // it, since nothing depends on it. It calls update.
-func (s *session) notify(use *pipeline.Use, n pipeline.Noticed) {
+func (nt *notifier) notify(use *pipeline.Use, n pipeline.Noticed) {
 	if n.Code == "hook_failed" {
-		s.daemon.Log.Warn("a hook failed", zap.String("session", s.name), zap.String("what", n.Message))
+		nt.s.daemon.Log.Warn("a hook failed", zap.String("session", nt.s.name), zap.String("what", n.Message))
 	}
-	s.update(func(its *state) { s.enqueue(its, entry(use, n)) })
+	nt.s.update(func(its *state) { its.ledger.append(entry(use, n)) })
 }

@@ -15,7 +15,14 @@ import (
 
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 	"github.com/toold/toold/scheduler/pipeline"
+	"github.com/toold/toold/tools/workspace"
 )
+
+// A requester has clients do something: run a tool of theirs, save a buffer, change it.
+type requester struct {
+	s       *session
+	buffers *workspace.Buffers // of clients' editors
+}
 
 // A wish is what kind of thing a client is to do.
 type wish uint8
@@ -110,13 +117,13 @@ func (c *clients) errandsOf(st *stream) (found []*errand) {
 
 // await waits for the answer. When ctx ends first the errand is off, and whoever was sent it is told so by over, unless that
 // is nil.
-func (s *session) await(ctx context.Context, e *errand, over *tooldv1.ExecuteResponse) (answer proto.Message, err error) {
+func (r *requester) await(ctx context.Context, e *errand, over *tooldv1.ExecuteResponse) (answer proto.Message, err error) {
 	select {
 	case answer = <-e.answered:
 		return answer, nil
 	case <-ctx.Done():
 	}
-	s.update(func(its *state) {
+	r.s.update(func(its *state) {
 		select {
 		case answer = <-e.answered: // it came at the same moment
 			return
@@ -166,39 +173,39 @@ func (st *stream) answer(what wish, said calling, answer proto.Message) bool {
 
 // awaitReturn waits whether the client of a stream that can say no more comes back, and otherwise takes away what it has
 // offered: its tools, its buffers, and its errands.
-func (s *session) awaitReturn(st *stream) {
+func (r *requester) awaitReturn(st *stream) {
 	var waits bool
-	s.update(func(its *state) {
-		waits = (len(st.offers) > 0 || st.buffers) && !st.missed && s.ctx.Err() == nil
+	r.s.update(func(its *state) {
+		waits = (len(st.offers) > 0 || st.buffers) && !st.missed && r.s.ctx.Err() == nil
 		st.missed = st.missed || waits
 		for _, e := range its.clients.errandsOf(st) {
 			if e.over == nil {
-				s.handOver(its, e) // to one that has come already
+				r.handOver(its, e) // to one that has come already
 			}
 		}
 	})
 	if !waits {
 		return
 	}
-	s.soon(func(ctx context.Context) {
-		timer := time.NewTimer(s.daemon.grace)
+	r.s.soon(func(ctx context.Context) {
+		timer := time.NewTimer(r.s.daemon.grace)
 		defer timer.Stop()
 		select {
 		case <-timer.C:
 		case <-ctx.Done():
 			return
 		}
-		s.forsake(st)
+		r.forsake(st)
 	})
 }
 
 // forsake does what awaitReturn waits with: calls whose tool nobody else offers are stopped, and those that only wanted
 // something saved go on.
-func (s *session) forsake(st *stream) {
+func (r *requester) forsake(st *stream) {
 	var left []string
-	s.update(func(its *state) {
-		s.dropOffers(its, st)
-		s.dropBuffers(its, st)
+	r.s.update(func(its *state) {
+		r.dropOffers(its, st)
+		r.dropBuffers(its, st)
 
 		for _, e := range its.clients.errandsOf(st) {
 			switch {
@@ -207,16 +214,16 @@ func (s *session) forsake(st *stream) {
 			case e.wish == saveBuffers:
 				delete(its.clients.errands, e)
 				e.answered <- nil
-			case !s.handOver(its, e):
+			case !r.handOver(its, e):
 				delete(its.clients.errands, e)
 				left = append(left, e.key)
 			}
 		}
 	})
 	for _, key := range left {
-		s.queue.Stop(key, errClientGone)
+		r.s.queue.Stop(key, errClientGone)
 	}
-	s.reviewPool()
+	r.s.tools.reviewPool()
 }
 
 // reaches says that the stream's client can still speak.

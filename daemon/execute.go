@@ -8,6 +8,7 @@ import (
 	"errors"
 	"io"
 	"strings"
+	"sync"
 	"time"
 
 	"google.golang.org/grpc/codes"
@@ -40,7 +41,7 @@ func (t *toolServer) Execute(g tooldv1.ToolService_ExecuteServer) error {
 		return err
 	}
 	if first.GetAttach().GetCapabilities().GetFileChanges() {
-		st.session.reviewWatch()
+		st.session.requests.reviewWatch()
 	}
 	return st.serve(g.Context(), func() error { return st.receive(g, first) })
 }
@@ -64,7 +65,7 @@ func (d *Daemon) countStream(n int) {
 // serve runs the stream until it is over, and takes it out of its session. It waits neither for a Send to a client
 // that does not read nor for a Recv: both end when the method has returned. receive may be nil.
 func (st *stream) serve(ctx context.Context, receive func() error) error {
-	defer st.session.detach(st)
+	defer st.session.attachments.detach(st)
 	sent, received := make(chan error, 1), make(chan error, 1) // so that nobody has to wait for their last word
 	streaming := &st.session.daemon.streaming
 	streaming.Go(func() { sent <- st.run(ctx) })
@@ -96,8 +97,8 @@ func (t *toolServer) open(g tooldv1.ToolService_ExecuteServer, first *tooldv1.Ex
 		if err != nil {
 			return nil, err
 		}
-		st := s.join(0, g.Send)
-		return st, s.attach(g.Context(), st, &tooldv1.Attach{})
+		st := newStream(s, 0, g.Send)
+		return st, s.attachments.attach(g.Context(), st, &tooldv1.Attach{})
 	}
 	if err := t.daemon.checkAttach(request); err != nil {
 		return nil, err
@@ -119,30 +120,30 @@ func (t *toolServer) open(g tooldv1.ToolService_ExecuteServer, first *tooldv1.Ex
 		}
 		after = request.GetAfterSeq()
 	}
-	s.joining.Lock()
-	defer s.joining.Unlock()
-	if err := s.yields(request); err != nil {
+	s.attachments.joining.Lock()
+	defer s.attachments.joining.Unlock()
+	if err := s.attachments.yields(request); err != nil {
 		return nil, err
 	}
-	if err := s.fits(offers, request); err != nil { // before its options are taken; others may be quicker
+	if err := s.requests.fits(offers, request); err != nil { // before its options are taken; others may be quicker
 		return nil, err
 	}
 	if err := s.setOptions(request.GetOptions()); err != nil {
 		return nil, err
 	}
-	st := s.join(after, g.Send)
+	st := newStream(s, after, g.Send)
 	st.offers = offers
-	return st, s.attach(g.Context(), st, request)
+	return st, s.attachments.attach(g.Context(), st, request)
 }
 
 // yields returns why an Attach that gives way to others is refused; nil: nobody uses the session, or it does not give way.
 // joining is held.
-func (s *session) yields(a *tooldv1.Attach) error {
-	return view(s, func(its *state) error {
+func (at *attachments) yields(a *tooldv1.Attach) error {
+	return view(at.s, func(its *state) error {
 		if !a.GetYield() || its.clients.main == nil && len(its.ledger.turns) == 0 {
 			return nil
 		}
-		return refuse(codes.Aborted, "attached", "Another main stream is attached to the session %q, or a turn of one is open.", s.name).at("attach.yield")
+		return refuse(codes.Aborted, "attached", "Another main stream is attached to the session %q, or a turn of one is open.", at.s.name).at("attach.yield")
 	})
 }
 
@@ -215,62 +216,68 @@ func (d *Daemon) find(who principal, name string, roots []string, options *toold
 	return s, s.born, nil
 }
 
+// attachments are the streams of a session, from the first look at it to their going away.
+type attachments struct {
+	s       *session
+	joining sync.Mutex // held while a stream is let in, until its place in the session is known; locked before intake's
+}
+
 // attach makes st one of the session's streams.
-func (s *session) attach(ctx context.Context, st *stream, a *tooldv1.Attach) error {
-	standing := s.stand()
-	if !s.meta.Anonymous {
-		s.serve()
-		defer s.askApproval()
+func (at *attachments) attach(ctx context.Context, st *stream, a *tooldv1.Attach) error {
+	standing := at.s.judge.stand()
+	if !at.s.meta.Anonymous {
+		at.s.tools.serve()
+		defer at.s.asker.askApproval()
 	}
-	defer s.reviewPool()
-	s.intake.Lock()
-	defer s.intake.Unlock()
-	return view(s, func(its *state) error {
+	defer at.s.tools.reviewPool()
+	at.s.intake.mu.Lock()
+	defer at.s.intake.mu.Unlock()
+	return view(at.s, func(its *state) error {
 		can := a.GetCapabilities()
 		st.answers, st.fileChanges, st.buffers = can.GetAnswers(), can.GetFileChanges(), can.GetBuffers()
 		st.bytes = its.options.GetOutputFormat() == tooldv1.OutputFormat_OUTPUT_FORMAT_BYTES
 		st.companion = a.GetRole() == tooldv1.Role_ROLE_COMPANION
 		st.arrival, st.pid = arrivalOf(ctx), pidOf(ctx)
-		if err := s.refuses(its, st, a); err != nil {
+		if err := at.refuses(its, st, a); err != nil {
 			st.cursor.Close()
 			return err
 		}
 		its.clients.streams[st] = struct{}{}
 		its.used = time.Now()
-		s.meet(ctx, its, a.GetClient())
+		at.meet(ctx, its, a.GetClient())
 		if !st.companion {
 			its.lead(st, a)
 			its.clients.owner = ownerOf(ctx)
 		}
-		s.register(its, st) // when the stream that it displaces can be reached no more
+		at.s.requests.register(its, st) // when the stream that it displaces can be reached no more
 		if st.answers {
-			s.askAgain(its)
+			at.s.asker.askAgain(its)
 		}
-		st.hello = s.hello(its, standing)
-		st.hello.Warnings = append(st.hello.Warnings, s.missed(st.sent)...)
+		st.hello = at.hello(its, standing)
+		st.hello.Warnings = append(st.hello.Warnings, at.missed(st.sent)...)
 		return nil
 	})
 }
 
 // refuses says why the session does not take a stream; nil: it does, and what the stream brings is reserved.
-func (s *session) refuses(its *state, st *stream, a *tooldv1.Attach) error {
+func (at *attachments) refuses(its *state, st *stream, a *tooldv1.Attach) error {
 	switch {
 	case its.stopping:
-		return s.closed()
+		return at.closed()
 	case !st.companion && its.clients.main != nil && its.clients.main.arrival > st.arrival:
 		return errDisplaced
 	}
-	return s.reserve(its, st, a)
+	return at.s.requests.reserve(its, st, a)
 }
 
 var errDisplaced = refuse(codes.Aborted, "displaced", "Another main stream has attached to the session.")
 
 // closed is why a session that is stopping takes nothing more.
-func (s *session) closed() error {
-	if err := s.daemon.takesNew(); err != nil {
+func (at *attachments) closed() error {
+	if err := at.s.daemon.takesNew(); err != nil {
 		return err
 	}
-	return refuse(codes.NotFound, "unknown_session", "The session %q is closed.", s.name)
+	return refuse(codes.NotFound, "unknown_session", "The session %q is closed.", at.s.name)
 }
 
 // lead makes st the main stream, and ends the one that was. intake is held.
@@ -286,10 +293,10 @@ func (its *state) lead(st *stream, a *tooldv1.Attach) {
 }
 
 // hello describes the session to a stream that attaches.
-func (s *session) hello(its *state, st *standing) *tooldv1.Attached {
+func (at *attachments) hello(its *state, st *standing) *tooldv1.Attached {
 	hello := &tooldv1.Attached{
-		SessionId: s.name, FirstKeptSeq: s.log.First(), LastSeq: s.log.Last(), Epoch: s.daemon.journal.Epoch(),
-		Features: features, Warnings: visibleAll(st.warnings), Roots: cleanAll(s.meta.Roots),
+		SessionId: at.s.name, FirstKeptSeq: at.s.log.First(), LastSeq: at.s.log.Last(), Epoch: at.s.daemon.journal.Epoch(),
+		Features: features, Warnings: visibleAll(st.warnings), Roots: cleanAll(at.s.meta.Roots),
 	}
 	for _, t := range its.ledger.openTurns() {
 		hello.OpenTurns = append(hello.OpenTurns, &tooldv1.OpenTurn{Turn: t.number, TurnId: t.id, OpenToolUseIds: t.openIDs()})
@@ -298,42 +305,42 @@ func (s *session) hello(its *state, st *standing) *tooldv1.Attached {
 }
 
 // detach takes st out of the session, and sees to what its going away means.
-func (s *session) detach(st *stream) {
+func (at *attachments) detach(st *stream) {
 	var leading, watched, idle bool
-	s.update(func(its *state) {
+	at.s.update(func(its *state) {
 		delete(its.clients.streams, st)
 		its.used = time.Now()
 		leading = its.clients.main == st
 		if leading {
 			its.clients.main, its.clients.detached = nil, time.Now()
 		}
-		s.reviewQuestions(its)
+		at.s.asker.reviewQuestions(its)
 		watched = its.clients.watching != nil
 		idle = len(its.ledger.turns) == 0
 		switch {
 		case !leading || its.stopping || idle:
-		case !s.keeps(its):
-			s.remindAt(its, time.Now().Add(s.daemon.grace))
+		case !at.keeps(its):
+			at.remindAt(its, time.Now().Add(at.s.daemon.grace))
 		case its.questions.canAsk:
-			s.remindAt(its, time.Now().Add(s.daemon.limits.DetachedQuestion))
+			at.remindAt(its, time.Now().Add(at.s.daemon.limits.DetachedQuestion))
 		}
 	})
 	if watched {
-		s.reviewWatch()
+		at.s.requests.reviewWatch()
 	}
-	s.awaitReturn(st)
-	if leading && idle && s.meta.Anonymous {
-		s.close("its stream has ended")
+	at.s.requests.awaitReturn(st)
+	if leading && idle && at.s.meta.Anonymous {
+		at.s.close("its stream has ended")
 	}
 }
 
 // keeps says whether calls go on when the main stream goes away.
-func (s *session) keeps(its *state) bool {
+func (at *attachments) keeps(its *state) bool {
 	switch its.options.GetOnDisconnect() {
 	case tooldv1.OnDisconnect_ON_DISCONNECT_KEEP:
 		return true
 	case tooldv1.OnDisconnect_ON_DISCONNECT_CANCEL:
 		return false
 	}
-	return !s.meta.Anonymous
+	return !at.s.meta.Anonymous
 }

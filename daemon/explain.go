@@ -5,8 +5,7 @@ package daemon
 
 import (
 	"context"
-	"maps"
-	"slices"
+	"strings"
 
 	"google.golang.org/grpc/codes"
 
@@ -26,15 +25,15 @@ func (x *daemonServer) Explain(ctx context.Context, request *tooldv1.ExplainRequ
 	if err := x.daemon.checkOptions(request.GetOptions(), nil); err != nil {
 		return nil, err
 	}
-	s, err := x.daemon.likeness(principalOf(ctx), request.GetSessionId(), request.GetRoots(), request.GetOptions())
+	j, err := x.daemon.judgeFor(principalOf(ctx), request)
 	if err != nil {
 		return nil, err
 	}
-	options := view(s, func(its *state) *tooldv1.Options { return its.options })
+	options := j.basis().options
 	if request.GetOptions().GetSettingsJson() != "" {
-		defer x.daemon.settings.Forget(scopeOf(s.meta.Roots, options))
+		defer x.daemon.settings.Forget(scopeOf(j.meta.Roots, options))
 	}
-	st := s.stand()
+	st := j.stand()
 	if err := checkSettings(st.settings, request.GetOptions()); err != nil {
 		return nil, err
 	}
@@ -42,15 +41,15 @@ func (x *daemonServer) Explain(ctx context.Context, request *tooldv1.ExplainRequ
 	if r.wrong != nil {
 		return invalid(r.wrong), nil
 	}
-	tool := s.offered(r.use.Name, options)
-	if tool == nil {
-		return invalid(s.unknownTool(r.use.Name, options)), nil
+	known := catalog{judge: j}
+	tool := known.offered(r.use.Name, options)
+	switch {
+	case tool == nil && request.GetSessionId() == "" && strings.HasPrefix(r.use.Name, "mcp__"):
+		return invalid(fault.Invalidf("unknown_tool", "There is no tool %q here: those of MCP servers are known in a session alone. Name one that is open.", short(r.use.Name))), nil
+	case tool == nil:
+		return invalid(known.unknownTool(r.use.Name, options)), nil
 	}
-	call, refused := pipeline.New(r.use, tool, s)
-	if refused != nil {
-		return invalid(refused.Fault), nil
-	}
-	explained, err := call.Explain(ctx)
+	explained, err := pipeline.Explain(ctx, r.use, tool, j)
 	if err != nil {
 		return invalid(fault.From(err)), nil
 	}
@@ -59,31 +58,21 @@ func (x *daemonServer) Explain(ctx context.Context, request *tooldv1.ExplainRequ
 	return wire, nil
 }
 
-// likeness gives what is like the session of that name, or like a new one with those roots when there is no name: it is
-// recorded nowhere, and nobody hears of it.
-func (d *Daemon) likeness(who principal, name string, roots []string, options *tooldv1.Options) (*session, error) {
-	if options == nil {
-		options = &tooldv1.Options{}
+// judgeFor returns the judge of the session that a request names, or of the one that would be made when it names none, under the
+// options of the request.
+func (d *Daemon) judgeFor(who principal, request *tooldv1.ExplainRequest) (*judge, error) {
+	if request.GetSessionId() == "" {
+		return d.imagined(who, request.GetRoots(), request.GetOptions())
 	}
-	own := newState()
-	own.options = options
-	likeness := &session{name: "explain", daemon: d, memory: workspace.NewMemory()}
-	if name != "" {
-		s, err := d.openSession(who, name)
-		if err != nil {
-			return nil, err
-		}
-		likeness.name, likeness.meta, likeness.places, likeness.memory = s.name, s.meta, s.places, s.memory
-		likeness.outputs, likeness.languages, likeness.tasks = s.outputs, s.languages, s.tasks
-		s.update(func(its *state) {
-			own.shell.env, own.shell.dir = its.shell.env, its.shell.dir
-			own.shell.exports = exports{maps.Clone(its.shell.exports.Set), slices.Clone(its.shell.exports.Unset)}
-			own.questions.remembered, own.toolset.supply = slices.Clone(its.questions.remembered), its.toolset.supply
-			own.options = merged(its.options, options)
-		})
-		likeness.update(func(its *state) { *its = own })
-		return likeness, nil
+	s, err := d.openSession(who, request.GetSessionId())
+	if err != nil {
+		return nil, err
 	}
+	return s.judge.with(request.GetOptions()), nil
+}
+
+// imagined returns the judge of a session that would be made with those roots, or with the default root when there are none.
+func (d *Daemon) imagined(who principal, roots []string, options *tooldv1.Options) (*judge, error) {
 	if len(roots) == 0 {
 		roots = []string{d.Root}
 	}
@@ -91,9 +80,15 @@ func (d *Daemon) likeness(who principal, name string, roots []string, options *t
 	if err != nil {
 		return nil, err
 	}
-	likeness.tasks = background.NewSet(func(*background.Task) {})
-	likeness.places, likeness.meta, own.shell.dir = places, meta{Roots: places.Roots(), Owner: who}, places.Roots()[0]
-	likeness.languages = language.NewSet(likeness.languageHost()) // which starts none for what is only explained
-	likeness.update(func(its *state) { *its = own })
-	return likeness, nil
+	its := basis{options: merged(&tooldv1.Options{}, options), shell: shell{dir: places.Roots()[0]}}
+	j := &judge{
+		setting: setting{
+			daemon: d, name: "explain", meta: meta{Roots: places.Roots(), Owner: who}, places: places, memory: workspace.NewMemory(),
+			temporary: d.tempOf("+explain"), // a name that no session can have
+			tasks:     background.NewSet(func(*background.Task) {}),
+		},
+		basis: func() basis { return its }, changed: func(_, _ *standing) {},
+	}
+	j.languages = language.NewSet(j.languageHost(context.Background())) // which starts none for what is only explained
+	return j, nil
 }

@@ -42,10 +42,10 @@ type fileChange struct {
 }
 
 // reviewWatch begins or ends the watching, as the attached streams want. It calls update.
-func (s *session) reviewWatch() {
+func (r *requester) reviewWatch() {
 	var w, ended *fileWatch
 	var err error
-	s.update(func(its *state) {
+	r.s.update(func(its *state) {
 		wanted := false
 		for st := range its.clients.streams {
 			wanted = wanted || st.fileChanges
@@ -56,7 +56,7 @@ func (s *session) reviewWatch() {
 		case before != nil:
 			ended, its.clients.watching = before, nil
 		default:
-			w = &fileWatch{session: s, waiting: map[string]bool{}, told: map[string]workspace.State{}}
+			w = &fileWatch{session: r.s, waiting: map[string]bool{}, told: map[string]workspace.State{}}
 			if w.watch, err = workspace.NewWatch(w.touched); err == nil {
 				its.clients.watching = w
 			}
@@ -69,17 +69,17 @@ func (s *session) reviewWatch() {
 	case w == nil:
 		return
 	case err != nil:
-		s.notify(nil, pipeline.Noticed{Code: "file_changes_limited", Message: fmt.Sprintf("Changes of files are not told: this system watches no more (%v).", err)})
+		r.s.notifier.notify(nil, pipeline.Noticed{Code: "file_changes_limited", Message: fmt.Sprintf("Changes of files are not told: this system watches no more (%v).", err)})
 		return
 	}
-	known := s.memory.Paths()
-	s.watchAlso(slices.Values(known))
+	known := r.s.judge.memory.Paths()
+	r.watchAlso(slices.Values(known))
 	w.touched(known) // what has changed while nobody watched
 }
 
 // watchAlso watches files that the session has come to know. It calls update.
-func (s *session) watchAlso(files iter.Seq[string]) {
-	w := view(s, func(its *state) *fileWatch { return its.clients.watching })
+func (r *requester) watchAlso(files iter.Seq[string]) {
+	w := view(r.s, func(its *state) *fileWatch { return its.clients.watching })
 	if w == nil {
 		return
 	}
@@ -90,12 +90,12 @@ func (s *session) watchAlso(files iter.Seq[string]) {
 		}
 	}
 	var tell bool
-	s.update(func(*state) {
+	r.s.update(func(*state) {
 		tell = missed > 0 && !w.limited
 		w.limited = w.limited || missed > 0
 	})
 	if tell {
-		s.notify(nil, pipeline.Noticed{Code: "file_changes_limited", Message: "Changes of some files are not told: their directory is gone, or too many directories are watched already."})
+		r.s.notifier.notify(nil, pipeline.Noticed{Code: "file_changes_limited", Message: "Changes of some files are not told: their directory is gone, or too many directories are watched already."})
 	}
 }
 
@@ -107,19 +107,19 @@ func (w *fileWatch) touched(files []string) {
 		for _, real := range files {
 			w.waiting[real] = true
 		}
-		s.lookIntoChanges(its)
+		s.requests.lookIntoChanges(its)
 	})
 }
 
 // lookIntoChanges tells what has changed, unless calls run.
-func (s *session) lookIntoChanges(its *state) {
+func (r *requester) lookIntoChanges(its *state) {
 	w := its.clients.watching
 	if w == nil || its.ledger.begun > 0 || len(w.waiting) == 0 || its.stopping {
 		return
 	}
 	files := slices.Sorted(maps.Keys(w.waiting))
 	clear(w.waiting)
-	s.work.Go(func() { w.tell(files) })
+	r.s.work.Go(func() { w.tell(files) })
 }
 
 func (w *fileWatch) tell(files []string) {
@@ -128,7 +128,7 @@ func (w *fileWatch) tell(files []string) {
 	s := w.session
 	var changes fileChanges
 	for _, real := range files {
-		now, changed := s.memory.Now(real)
+		now, changed := s.judge.memory.Now(real)
 		var before workspace.State
 		var told bool
 		s.update(func(*state) {
@@ -147,7 +147,7 @@ func (w *fileWatch) tell(files []string) {
 		changes.Files = append(changes.Files, fileChange{Path: clean(real), Removed: now.Inode == 0})
 	}
 	if len(changes.Files) > 0 {
-		s.notify(nil, pipeline.Noticed{Code: "file_changed", Message: changes.String(), Details: changes})
+		s.notifier.notify(nil, pipeline.Noticed{Code: "file_changed", Message: changes.String(), Details: changes})
 	}
 }
 

@@ -67,16 +67,16 @@ func (d *Daemon) fitsNew(who principal, a *tooldv1.Attach) error {
 }
 
 // fits refuses an Attach that brings more than the limits allow, before anything of the session is changed.
-func (s *session) fits(offers []*offer, a *tooldv1.Attach) error {
-	return view(s, func(its *state) error {
-		bytes, err := s.crowdedBy(its, offers, a.GetRole() == tooldv1.Role_ROLE_COMPANION)
+func (r *requester) fits(offers []*offer, a *tooldv1.Attach) error {
+	return view(r.s, func(its *state) error {
+		bytes, err := r.crowdedBy(its, offers, a.GetRole() == tooldv1.Role_ROLE_COMPANION)
 		if err != nil {
 			return err
 		}
-		if err := s.account.Fits(quota.Tools, bytes); err != nil {
+		if err := r.s.account.Fits(quota.Tools, bytes); err != nil {
 			return quotaRefusal(err, "attach.client_tools")
 		}
-		if err := s.account.Fits(quota.Options, optionBytes(merged(its.options, a.GetOptions()), its.shell.envWith(a))); err != nil {
+		if err := r.s.account.Fits(quota.Options, optionBytes(merged(its.options, a.GetOptions()), its.shell.envWith(a))); err != nil {
 			return quotaRefusal(err, "attach.options")
 		}
 		return nil
@@ -84,16 +84,16 @@ func (s *session) fits(offers []*offer, a *tooldv1.Attach) error {
 }
 
 // reserve reserves what a stream brings beside options, which the session has taken already.
-func (s *session) reserve(its *state, st *stream, a *tooldv1.Attach) error {
-	bytes, err := s.crowdedBy(its, st.offers, st.companion)
+func (r *requester) reserve(its *state, st *stream, a *tooldv1.Attach) error {
+	bytes, err := r.crowdedBy(its, st.offers, st.companion)
 	if err != nil {
 		return err
 	}
-	if err := s.account.Hold(quota.Options, optionBytes(its.options, its.shell.envWith(a))); err != nil {
+	if err := r.s.account.Hold(quota.Options, optionBytes(its.options, its.shell.envWith(a))); err != nil {
 		return quotaRefusal(err, "attach.env")
 	}
-	if err := s.account.Hold(quota.Tools, bytes); err != nil {
-		_ = s.account.Hold(quota.Options, optionBytes(its.options, its.shell.env)) // which is no more
+	if err := r.s.account.Hold(quota.Tools, bytes); err != nil {
+		_ = r.s.account.Hold(quota.Options, optionBytes(its.options, its.shell.env)) // which is no more
 		return quotaRefusal(err, "attach.client_tools")
 	}
 	return nil
@@ -108,12 +108,12 @@ func (h *shell) envWith(a *tooldv1.Attach) map[string]string {
 }
 
 // reserveBuffers reserves the bytes of all buffers of the session. The error is the fault of the text that would pass a limit.
-func (s *session) reserveBuffers(bytes int64) error {
+func (r *requester) reserveBuffers(bytes int64) error {
 	var e *quota.Exceeded
-	if err := s.account.Hold(quota.Buffers, bytes); !errors.As(err, &e) {
+	if err := r.s.account.Hold(quota.Buffers, bytes); !errors.As(err, &e) {
 		return err
 	}
-	s.daemon.reclaimer.released(e.Wanted) // the text that came is garbage
+	r.s.daemon.reclaimer.released(e.Wanted) // the text that came is garbage
 	retry := ""
 	if e.Scope != quota.Session {
 		retry = fmt.Sprintf(" It can be sent again in %.0f s, when others may have left.", quotaRetry.Seconds())

@@ -17,9 +17,12 @@ import (
 	"github.com/toold/toold/scheduler/pipeline"
 )
 
+// A notifier records what clients should know, and runs the hooks of the session's own events.
+type notifier struct{ s *session }
+
 // StopTurn stops the other calls of the call's turn.
-func (s *session) StopTurn(c *pipeline.Call, reason string) {
-	s.queue.StopTurn(c.Use.Turn, &pipeline.Stop{Outcome: pipeline.Cancelled, Reason: reason}, func(t scheduler.Task) bool { return t.ID() != c.ID() })
+func (i *intake) StopTurn(c *pipeline.Call, reason string) {
+	i.s.queue.StopTurn(c.Use.Turn, &pipeline.Stop{Outcome: pipeline.Cancelled, Reason: reason}, func(t scheduler.Task) bool { return t.ID() != c.ID() })
 }
 
 // Later runs f soon, on a goroutine that the session waits for before it ends.
@@ -35,33 +38,33 @@ func (s *session) soon(f func(context.Context)) {
 }
 
 // Notice records something that clients should know about the call.
-func (s *session) Notice(c *pipeline.Call, n pipeline.Noticed) {
-	s.notify(&c.Use, n)
+func (rec *recorder) Notice(c *pipeline.Call, n pipeline.Noticed) {
+	rec.s.notifier.notify(&c.Use, n)
 }
 
 // noRule stands for a rule of a hook's "if": an event that is about no call meets none.
 func noRule(permission.Rule) bool { return false }
 
 // tellHooks lets the hooks of an event know. about is what a matcher is held against; empty: the event has no such thing.
-func (s *session) tellHooks(in hook.Input, about string) {
-	if st := s.standing.Load(); st != nil && len(st.hooks.For(in.Event, about, noRule)) == 0 {
+func (nt *notifier) tellHooks(in hook.Input, about string) {
+	if st := nt.s.judge.standing.Load(); st != nil && len(st.hooks.For(in.Event, about, noRule)) == 0 {
 		return
 	}
-	s.Later(func(ctx context.Context) { s.askHooks(ctx, in, about) })
+	nt.s.Later(func(ctx context.Context) { nt.askHooks(ctx, in, about) })
 }
 
 // askHooks runs the hooks of an event and returns when they have ended.
-func (s *session) askHooks(ctx context.Context, in hook.Input, about string) {
-	st := s.stand()
+func (nt *notifier) askHooks(ctx context.Context, in hook.Input, about string) {
+	st := nt.s.judge.stand()
 	hooks := st.hooks.For(in.Event, about, noRule)
 	if len(hooks) == 0 {
 		return
 	}
-	rights := view(s, func(its *state) pipeline.Rights { return s.rights(its, st) })
+	rights := nt.s.judge.rights(nt.s.judge.basis(), st)
 	in.Session, in.Dir, in.Mode = rights.Common.Session, rights.Common.Dir, rights.Common.Mode
 	said := rights.Runner.Run(ctx, hooks, in)
 	for _, n := range pipeline.Notices(said) {
-		s.notify(nil, n)
+		nt.notify(nil, n)
 	}
 	for _, reason := range said.Reasons {
 		if reason.Text != "" {
@@ -69,13 +72,13 @@ func (s *session) askHooks(ctx context.Context, in hook.Input, about string) {
 		}
 	}
 	for _, text := range said.Context {
-		s.notify(nil, pipeline.Noticed{Code: "hook_context", Message: text})
+		nt.notify(nil, pipeline.Noticed{Code: "hook_context", Message: text})
 	}
 }
 
 // batchHooks gives the PostToolBatch hooks, as far as it is known without looking at files.
-func (s *session) batchHooks() []*hook.Hook {
-	st := s.standing.Load()
+func (nt *notifier) batchHooks() []*hook.Hook {
+	st := nt.s.judge.standing.Load()
 	if st == nil {
 		return nil
 	}
@@ -83,15 +86,15 @@ func (s *session) batchHooks() []*hook.Hook {
 }
 
 // tellBatch lets the PostToolBatch hooks know of all calls of a turn, before clients learn that it has ended.
-func (s *session) tellBatch(ctx context.Context, t *turn) {
+func (nt *notifier) tellBatch(ctx context.Context, t *turn) {
 	var in hook.Input
-	s.update(func(*state) {
+	nt.s.update(func(*state) {
 		in = hook.Input{Event: hook.PostToolBatch}
 		for _, index := range slices.Sorted(maps.Keys(t.told)) {
 			in.Calls = append(in.Calls, t.told[index])
 		}
 	})
-	s.askHooks(ctx, in, "")
+	nt.askHooks(ctx, in, "")
 }
 
 // maxTold is how many bytes of an input, and of a result, hooks of a turn's end are told: a turn has up to a thousand calls.
@@ -117,8 +120,8 @@ func batchCall(e ending) hook.Call {
 const endPatience = 1500 * time.Millisecond
 
 // tellEnd lets the hooks of the session's end know, and waits for them for a moment.
-func (s *session) tellEnd(why string) {
+func (nt *notifier) tellEnd(why string) {
 	ctx, cancel := context.WithTimeout(context.Background(), endPatience)
 	defer cancel()
-	s.askHooks(ctx, hook.Input{Event: hook.SessionEnd, Reason: why}, "other")
+	nt.askHooks(ctx, hook.Input{Event: hook.SessionEnd, Reason: why}, "other")
 }

@@ -40,7 +40,7 @@ func (d *Daemon) shutdown() {
 	open := d.open()
 	d.making.Unlock()
 	for _, s := range open {
-		sessions.Go(func() { s.leave(cause) })
+		sessions.Go(func() { s.attachments.leave(cause) })
 	}
 	sessions.Wait()
 	patience := time.AfterFunc(streamGrace, d.server.Stop)
@@ -49,14 +49,14 @@ func (d *Daemon) shutdown() {
 }
 
 // leave ends the session for this daemon; the next one brings it back.
-func (s *session) leave(cause error) {
-	if !s.finish(cause) {
+func (at *attachments) leave(cause error) {
+	if !at.s.finish(cause) {
 		return
 	}
-	for _, stream := range s.attached() {
+	for _, stream := range at.attached() {
 		stream.finish(refuse(codes.Unavailable, "shutting_down", "The daemon has shut down. Connect again: it starts anew, and the session is still there."))
 	}
-	close(s.gone)
+	close(at.s.gone)
 }
 
 // houseTick is how often idle sessions and an idle daemon are looked for.
@@ -78,16 +78,16 @@ func (d *Daemon) keepHouse(ctx context.Context) {
 		}
 		idle := true
 		for _, s := range d.open() {
-			since, unused := s.idleSince()
+			since, unused := s.attachments.idleSince()
 			idle = idle && unused
-			why, wait := s.due(time.Since(since), unused)
+			why, wait := s.attachments.due(time.Since(since), unused)
 			switch {
 			case wait > 0:
 				next = min(next, wait)
 			case why != "":
 				closing.Go(func() { s.close(why) })
 			default:
-				s.abandoned()
+				s.attachments.abandoned()
 			}
 		}
 		d.exitWhenIdle(idle)
@@ -103,10 +103,10 @@ func (d *Daemon) keepHouse(ctx context.Context) {
 
 // due says what is to be done about a session: nothing for as long as wait, or, when that is 0, to close it for the
 // reason why, or to see to what its client left behind.
-func (s *session) due(idle time.Duration, unused bool) (why string, wait time.Duration) {
-	s.update(func(its *state) {
-		limit := s.daemon.limits.SessionIdle
-		if s.meta.Anonymous {
+func (at *attachments) due(idle time.Duration, unused bool) (why string, wait time.Duration) {
+	at.s.update(func(its *state) {
+		limit := at.s.daemon.limits.SessionIdle
+		if at.s.meta.Anonymous {
 			limit = min(limit, houseTick)
 		}
 		left := time.Until(its.clients.deadline)
@@ -126,7 +126,7 @@ func (s *session) due(idle time.Duration, unused bool) (why string, wait time.Du
 		case left > 0:
 			why, wait = "", left
 			return
-		case s.meta.Anonymous && !s.keeps(its):
+		case at.s.meta.Anonymous && !at.keeps(its):
 			why, wait = clientGone, 0
 			return
 		}
@@ -156,7 +156,7 @@ func (d *Daemon) exitWhenIdle(idle bool) {
 func (d *Daemon) drainIdle() error {
 	for _, s := range d.open() {
 		var turns, tasks int
-		s.update(func(its *state) { turns, tasks = len(its.ledger.turns), s.runningTasks() })
+		s.update(func(its *state) { turns, tasks = len(its.ledger.turns), s.tasks.runningTasks() })
 		if turns+tasks > 0 {
 			return refuse(codes.FailedPrecondition, "busy",
 				"Session %q has %d open turns and %d background tasks. Leave if_idle unset to end them too.", s.name, turns, tasks).at("if_idle")
@@ -167,26 +167,26 @@ func (d *Daemon) drainIdle() error {
 }
 
 // remindAt has the session looked at again at that time.
-func (s *session) remindAt(its *state, deadline time.Time) {
+func (at *attachments) remindAt(its *state, deadline time.Time) {
 	its.clients.deadline = deadline
 	select {
-	case s.daemon.hurry <- struct{}{}:
+	case at.s.daemon.hurry <- struct{}{}:
 	default:
 	}
 }
 
 // abandoned sees to what a client left behind: questions that nobody can answer any more, and, unless the session
 // keeps them, its calls.
-func (s *session) abandoned() {
+func (at *attachments) abandoned() {
 	var gone bool
-	s.update(func(its *state) {
+	at.s.update(func(its *state) {
 		its.clients.deadline = time.Time{}
-		s.reviewQuestions(its)
-		gone = its.clients.main == nil && !its.stopping && !s.keeps(its)
+		at.s.asker.reviewQuestions(its)
+		gone = its.clients.main == nil && !its.stopping && !at.keeps(its)
 	})
 	if !gone {
 		return
 	}
-	s.queue.StopTurns(&pipeline.Stop{Outcome: pipeline.Cancelled, Reason: clientGone}, nil)
-	s.endTurns()
+	at.s.queue.StopTurns(&pipeline.Stop{Outcome: pipeline.Cancelled, Reason: clientGone}, nil)
+	at.s.intake.endTurns()
 }

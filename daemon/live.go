@@ -31,17 +31,17 @@ func (l *live) printed() int64 {
 }
 
 // published makes a call's output followable.
-func (s *session) published(c *pipeline.Call, out *spool.Output) {
-	s.update(func(its *state) {
+func (rec *recorder) published(c *pipeline.Call, out *spool.Output) {
+	rec.s.update(func(its *state) {
 		if l := its.ledger.live[c.Key]; l != nil {
 			l.out = out
 		}
 		its.ledger.tell()
 	})
-	s.work.Go(func() {
+	rec.s.work.Go(func() {
 		for !out.Ended() {
 			changed := out.Changed()
-			s.poke()
+			rec.poke()
 			if out.Ended() {
 				return
 			}
@@ -51,22 +51,22 @@ func (s *session) published(c *pipeline.Call, out *spool.Output) {
 }
 
 // reported takes a call's newest step.
-func (s *session) reported(c *pipeline.Call, step tools.Step) { s.stepped(c.Key, step) }
+func (rec *recorder) reported(c *pipeline.Call, step tools.Step) { rec.stepped(c.Key, step) }
 
 // stepped does so for a call by its key.
-func (s *session) stepped(key string, step tools.Step) {
-	s.update(func(its *state) {
+func (rec *recorder) stepped(key string, step tools.Step) {
+	rec.s.update(func(its *state) {
 		if l := its.ledger.live[key]; l != nil {
 			l.step = step
 			l.steps++
 		}
 	})
-	s.poke()
+	rec.poke()
 }
 
 // poke tells every stream that there may be something new beside the journal.
-func (s *session) poke() {
-	for _, stream := range s.attached() {
+func (rec *recorder) poke() {
+	for _, stream := range rec.s.attachments.attached() {
 		stream.wakeUp()
 	}
 }

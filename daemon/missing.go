@@ -47,17 +47,17 @@ func (st *stream) tellMissing(next uint64) error {
 }
 
 // missed warns a client that attaches behind the record after of what it will not get.
-func (s *session) missed(after uint64) (warnings []string) {
-	if first := s.log.First(); after > 0 && after+1 < first {
+func (at *attachments) missed(after uint64) (warnings []string) {
+	if first := at.s.log.First(); after > 0 && after+1 < first {
 		warnings = append(warnings, fmt.Sprintf("The records %d to %d of this session are not kept any more.", after+1, first-1))
 	}
-	return append(warnings, s.damage()...)
+	return append(warnings, at.damage()...)
 }
 
 // damage warns of what the session has lost to damage.
-func (s *session) damage() (warnings []string) {
-	for _, gap := range s.log.Gaps() {
-		if gap.Last < s.log.First() {
+func (at *attachments) damage() (warnings []string) {
+	for _, gap := range at.s.log.Gaps() {
+		if gap.Last < at.s.log.First() {
 			continue
 		}
 		warnings = append(warnings, fmt.Sprintf("The records %d to %d of this session are lost: the journal was damaged.", gap.First, gap.Last))

@@ -25,13 +25,13 @@ func (s *session) describeOpen() (*tooldv1.GetSessionResponse, error) {
 			response.OpenQuestions = append(response.OpenQuestions, question)
 		}
 	}
-	response.OpenQuestions = append(response.OpenQuestions, s.questionsBeside()...)
+	response.OpenQuestions = append(response.OpenQuestions, s.asker.questionsBeside()...)
 	return response, nil
 }
 
 // questionsBeside returns the open questions that are about no call, such as whether a server may be started.
-func (s *session) questionsBeside() (list []*tooldv1.Question) {
-	s.update(func(its *state) {
+func (ask *asker) questionsBeside() (list []*tooldv1.Question) {
+	ask.s.update(func(its *state) {
 		for _, key := range slices.Sorted(maps.Keys(its.questions.asked)) {
 			if a := its.questions.asked[key]; a.use == nil && !a.done {
 				list = append(list, questionOf(&pipeline.Use{}, a.question))

@@ -3,6 +3,7 @@ package daemon
 // A session's options: checked, merged, kept. What they mean is known to those who read them.
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"slices"
@@ -46,11 +47,8 @@ func (s *session) setOptions(change *tooldv1.Options) error {
 	if had.GetSettingsJson() != wanted.GetSettingsJson() {
 		s.daemon.settings.Forget(scopeOf(s.meta.Roots, had))
 	}
-	st := s.stand()
-	return view(s, func(its *state) error {
-		s.rejudge(its, st)
-		return nil
-	})
+	s.asker.rejudge(s.judge.stand())
+	return nil
 }
 
 // takeOptions keeps options and tells when they change the mode.
@@ -72,15 +70,35 @@ func (s *session) takeOptions(change *tooldv1.Options, before, now *settings.Set
 		changed := mode != modeOf(its.options, before)
 		its.options = after
 		if !changed {
-			its.ledger.tail = s.log.Keep(journal.Committed, state)
+			its.ledger.keep(state)
 			return nil
 		}
-		s.enqueue(its, entry(nil, pipeline.Changed{Mode: &mode}, state))
+		its.ledger.append(entry(nil, pipeline.Changed{Mode: &mode}, state))
 		if mode == permission.BypassPermissions {
-			s.enqueue(its, entry(nil, pipeline.Noticed{Code: "bypass_mode", Message: s.daemon.bypassWarning()}))
+			its.ledger.append(entry(nil, pipeline.Noticed{Code: "bypass_mode", Message: s.daemon.bypassWarning()}))
 		}
 		return nil
 	})
+}
+
+// settingsChanged lets clients know what a change of the settings files has brought.
+func (s *session) settingsChanged(before, now *standing) {
+	for _, warning := range now.warnings {
+		if !slices.Contains(before.warnings, warning) {
+			s.notifier.notify(nil, pipeline.Noticed{Code: "settings_warning", Message: warning})
+		}
+	}
+	s.soon(func(context.Context) {
+		s.tools.employ()
+		s.asker.askApproval()
+		s.tools.reviewPool()
+	})
+	s.update(func(its *state) {
+		if mode := modeOf(its.options, now.settings); mode != modeOf(its.options, before.settings) {
+			its.ledger.append(entry(nil, pipeline.Changed{Mode: &mode}))
+		}
+	})
+	s.asker.rejudge(now)
 }
 
 // bypassWarning says what the mode bypassPermissions leaves between a call and the machine.

@@ -16,7 +16,7 @@ const noUser = -1
 
 // meet records who uses the session from now on, unless that is who used it before. client is what the client says of
 // itself; nil: nothing.
-func (s *session) meet(ctx context.Context, its *state, client *tooldv1.ClientInfo) {
+func (at *attachments) meet(ctx context.Context, its *state, client *tooldv1.ClientInfo) {
 	now := pipeline.Peer{Principal: string(principalOf(ctx)), Client: client.GetName(), Version: client.GetVersion()}
 	if from, ok := grpcpeer.FromContext(ctx); ok {
 		switch who := from.AuthInfo.(type) {
@@ -30,5 +30,5 @@ func (s *session) meet(ctx context.Context, its *state, client *tooldv1.ClientIn
 		return
 	}
 	its.clients.met, its.clients.peer = true, now
-	s.enqueue(its, entry(nil, pipeline.Changed{Peer: &now}))
+	its.ledger.append(entry(nil, pipeline.Changed{Peer: &now}))
 }

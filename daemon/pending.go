@@ -46,7 +46,7 @@ func (w *waiting) TimeLimit() time.Duration { return 0 }
 
 // Check waits for the server, and then checks as the tool does.
 func (w *waiting) Check(ctx context.Context, env *tools.Env) (tools.Preview, error) {
-	w.session.awaitServers(ctx)
+	w.session.tools.awaitServers(ctx)
 	if err := context.Cause(ctx); err != nil {
 		return tools.Preview{}, err
 	}
@@ -62,22 +62,22 @@ func (w *waiting) Check(ctx context.Context, env *tools.Env) (tools.Preview, err
 
 // tool gives the tool, for which servers that did not start are tried once more. The error says why it is not there.
 func (w *waiting) tool(ctx context.Context) (tools.Tool, error) {
-	if tool := w.session.offered(w.name, w.options); tool != nil {
+	if tool := w.session.tools.offered(w.name, w.options); tool != nil {
 		return tool, nil
 	}
-	for _, server := range w.session.servers.Servers() {
+	for _, server := range w.session.tools.servers.Servers() {
 		if server.State == mcp.Ready || !strings.HasPrefix(w.name, mcp.Prefix(server.Name)+"__") {
 			continue
 		}
-		if err := w.session.servers.Revive(ctx, server.Name); err != nil {
+		if err := w.session.tools.servers.Revive(ctx, server.Name); err != nil {
 			return nil, err
 		}
 	}
-	w.session.serversChanged() // which may not have heard of it yet
-	if tool := w.session.offered(w.name, w.options); tool != nil {
+	w.session.tools.serversChanged() // which may not have heard of it yet
+	if tool := w.session.tools.offered(w.name, w.options); tool != nil {
 		return tool, nil
 	}
-	return nil, w.session.unknownTool(w.name, w.options)
+	return nil, w.session.tools.unknownTool(w.name, w.options)
 }
 
 func (w *waiting) Run(ctx context.Context, env *tools.Env) (tools.Result, error) {

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc/codes"
@@ -37,22 +38,26 @@ type pooled struct {
 	supply   *supply
 }
 
-// pool gives the tools of the session under these options. It calls update.
-func (s *session) pool(options *tooldv1.Options) *pool.Pool {
-	st := s.stand()
-	supplied := view(s, func(its *state) *supply { return its.toolset.supply })
-	if p := s.pooled.Load(); p != nil && p.standing == st && p.options == options && p.supply == supplied {
+// A catalog puts together the tools of the session that a judge judges.
+type catalog struct {
+	judge  *judge
+	pooled atomic.Pointer[pooled] // as they were last put together; nil: not yet
+}
+
+// pool returns the tools of the session under these options. It takes the session's lock.
+func (c *catalog) pool(options *tooldv1.Options) *pool.Pool {
+	b, st := c.judge.basis(), c.judge.stand()
+	supplied := b.supply
+	if p := c.pooled.Load(); p != nil && p.standing == st && p.options == options && p.supply == supplied {
 		return p.Pool
 	}
-	list := slices.Concat(s.daemon.Tools, st.programs)
+	list := slices.Concat(c.judge.daemon.Tools, st.programs)
 	var active []string
 	if supplied != nil {
 		list = slices.Concat(list, supplied.servers, supplied.clients)
 		active = supplied.active
 	}
-	env := view(s, func(its *state) *tools.Env {
-		return &tools.Env{Dir: its.shell.dir, Environ: its.shell.environ(st), Languages: s.languages}
-	})
+	env := &tools.Env{Dir: b.shell.dir, Environ: b.shell.environ(st), Languages: c.judge.languages}
 	conditions := pool.Conditions{Env: env, Preset: pool.Preset(st.settings.Preset), Removed: func(name string) string {
 		if rule := st.rules.Removes(name); rule != nil {
 			return fmt.Sprintf("The rule %s in %s denies it.", rule.Text, rule.Origin)
@@ -63,24 +68,24 @@ func (s *session) pool(options *tooldv1.Options) *pool.Pool {
 		conditions.Named = append([]string{}, options.GetTools().GetNames()...)
 	}
 	deferAbove := st.settings.DeferAbove
-	if s.meta.Anonymous { // whoever names a tool there knows it, and no prompt is made of its tools
+	if c.judge.meta.Anonymous { // whoever names a tool there knows it, and no prompt is made of its tools
 		deferAbove = -1
 	}
 	made := pool.Assemble(pool.Offer(list, conditions), deferAbove, active)
-	s.pooled.Store(&pooled{made, st, options, supplied})
+	c.pooled.Store(&pooled{made, st, options, supplied})
 	return made
 }
 
 // freshPool also asks anew what a tool needs that may have come or gone beside the settings, such as a program.
-func (s *session) freshPool(options *tooldv1.Options) *pool.Pool {
-	s.pooled.Store(nil)
-	return s.pool(options)
+func (c *catalog) freshPool(options *tooldv1.Options) *pool.Pool {
+	c.pooled.Store(nil)
+	return c.pool(options)
 }
 
 // resupply changes what comes and goes, and tells clients when they have other tools by that. It calls update.
-func (s *session) resupply(change func(*supply)) {
-	s.update(func(its *state) { its.toolset.changeSupply(change) })
-	s.reviewPool()
+func (h *toolHost) resupply(change func(*supply)) {
+	h.s.update(func(its *state) { its.toolset.changeSupply(change) })
+	h.reviewPool()
 }
 
 // changeSupply does the first half.
@@ -101,15 +106,12 @@ type toolsChanged struct {
 }
 
 // reviewPool tells clients when the session's tools are not as they were told last. It calls update.
-func (s *session) reviewPool() {
-	if s.log == nil {
-		return // a likeness, for Explain
-	}
-	s.announcing.Lock()
-	defer s.announcing.Unlock()
-	options := view(s, func(its *state) *tooldv1.Options { return its.options })
-	now := s.freshPool(options)
-	s.update(func(its *state) {
+func (h *toolHost) reviewPool() {
+	h.announcing.Lock()
+	defer h.announcing.Unlock()
+	options := view(h.s, func(its *state) *tooldv1.Options { return its.options })
+	now := h.freshPool(options)
+	h.s.update(func(its *state) {
 		before := its.toolset.announced
 		its.toolset.announced = now
 		if before == nil || before.Revision == now.Revision || its.stopping {
@@ -117,7 +119,7 @@ func (s *session) reviewPool() {
 		}
 		is, were := now.Names(), before.Names()
 		details := toolsChanged{now.Revision, without(is, were), without(were, is)}
-		s.enqueue(its, entry(nil, pipeline.Noticed{Code: "tools_changed", Message: "The tools of this session have changed" + changesIn(details) + ".", Details: details}))
+		its.ledger.append(entry(nil, pipeline.Noticed{Code: "tools_changed", Message: "The tools of this session have changed" + changesIn(details) + ".", Details: details}))
 	})
 }
 
@@ -151,21 +153,21 @@ func without(names, others []string) []string {
 }
 
 // activate adds deferred tools to those that the session has, and gives those that are new among them.
-func (s *session) activate(its *state, names []string) (fresh []string) {
+func (h *toolHost) activate(its *state, names []string) (fresh []string) {
 	var before []string
 	if its.toolset.supply != nil {
 		before = its.toolset.supply.active
 	}
 	if fresh = without(names, before); len(fresh) > 0 {
 		its.toolset.changeSupply(func(next *supply) { next.active = slices.Concat(before, fresh) })
-		s.Later(func(context.Context) { s.reviewPool() })
+		h.s.Later(func(context.Context) { h.reviewPool() })
 	}
 	return fresh
 }
 
 // optionsOf gives the options of the call's turn.
-func (s *session) optionsOf(c *pipeline.Call) *tooldv1.Options {
-	return view(s, func(its *state) *tooldv1.Options {
+func (h *toolHost) optionsOf(c *pipeline.Call) *tooldv1.Options {
+	return view(h.s, func(its *state) *tooldv1.Options {
 		if t := its.ledger.turns[c.Use.Turn]; t != nil {
 			return t.options
 		}
@@ -174,10 +176,10 @@ func (s *session) optionsOf(c *pipeline.Call) *tooldv1.Options {
 }
 
 // offered finds the tool of that exact name in the pool that the options leave; nil: there is none.
-func (s *session) offered(name string, options *tooldv1.Options) tools.Tool {
-	e := s.pool(options).Find(name)
+func (c *catalog) offered(name string, options *tooldv1.Options) tools.Tool {
+	e := c.pool(options).Find(name)
 	if e != nil && !e.Has() && !e.Forbidden && e.Spec.Available != nil {
-		e = s.freshPool(options).Find(name)
+		e = c.freshPool(options).Find(name)
 	}
 	if e.Has() {
 		return e.Tool
@@ -186,12 +188,12 @@ func (s *session) offered(name string, options *tooldv1.Options) tools.Tool {
 }
 
 // lookUp finds the tool for a call, or what stands for it while its MCP server is starting; nil: there is none.
-func (s *session) lookUp(name string, options *tooldv1.Options) tools.Tool {
-	if tool := s.offered(name, options); tool != nil {
+func (h *toolHost) lookUp(name string, options *tooldv1.Options) tools.Tool {
+	if tool := h.offered(name, options); tool != nil {
 		return tool
 	}
-	if strings.HasPrefix(name, "mcp__") && s.pool(options).Find(name) == nil && s.mayCome(name) {
-		return &pending{s, name, options}
+	if strings.HasPrefix(name, "mcp__") && h.pool(options).Find(name) == nil && h.mayCome(name) {
+		return &pending{h.s, name, options}
 	}
 	return nil
 }
@@ -206,12 +208,10 @@ func namesOf(list []tools.Tool) (names []string) {
 }
 
 // unknownTool is the fault of a tool use whose tool the session does not have.
-func (s *session) unknownTool(name string, options *tooldv1.Options) *fault.Error {
-	p := s.pool(options)
+func (c *catalog) unknownTool(name string, options *tooldv1.Options) *fault.Error {
+	p := c.pool(options)
 	e := p.Find(name)
 	switch {
-	case e == nil && s.log == nil && strings.HasPrefix(name, "mcp__"):
-		return fault.Invalidf("unknown_tool", "There is no tool %q here: those of MCP servers are known in a session alone. Name one that is open.", short(name))
 	case e == nil && len(p.Names()) == 0:
 		return fault.Invalidf("unknown_tool", "There is no tool %q, and no other.", short(name))
 	case e == nil:
@@ -237,12 +237,11 @@ func (t *toolServer) ListTools(ctx context.Context, request *tooldv1.ListToolsRe
 	if request.GetFormat() < 0 || request.GetFormat() > tooldv1.ToolFormat_TOOL_FORMAT_MCP {
 		return nil, refuse(codes.InvalidArgument, "invalid_format", "format has the value %d, which this daemon does not know.", request.GetFormat()).at("format")
 	}
-	s, err := t.listing(ctx, request.GetSessionId())
+	c, err := t.listing(ctx, request.GetSessionId())
 	if err != nil {
 		return nil, err
 	}
-	options := view(s, func(its *state) *tooldv1.Options { return its.options })
-	p := s.freshPool(options)
+	p := c.freshPool(c.judge.basis().options)
 	response := &tooldv1.ListToolsResponse{DeferredPrompt: p.Prompt(), Revision: p.Revision}
 	for _, e := range p.Entries {
 		if e.Unavailable == "" || request.GetIncludeUnavailable() {
@@ -281,11 +280,12 @@ func fitting(list *tooldv1.ListToolsResponse) error {
 	return nil
 }
 
-// listing gives the session whose tools are listed: the one of that name, when its MCP servers have had time to start, or
-// the likeness of a new one.
-func (t *toolServer) listing(ctx context.Context, name string) (*session, error) {
+// listing returns the tools that are listed: those of the session of that name, when its MCP servers have had time to start, or
+// those that a new session would have.
+func (t *toolServer) listing(ctx context.Context, name string) (*catalog, error) {
 	if name == "" {
-		return t.daemon.likeness(principalOf(ctx), "", nil, nil)
+		j, err := t.daemon.imagined(principalOf(ctx), nil, nil)
+		return &catalog{judge: j}, err
 	}
 	s, err := t.daemon.openSession(principalOf(ctx), name)
 	if err != nil {
@@ -293,8 +293,8 @@ func (t *toolServer) listing(ctx context.Context, name string) (*session, error)
 	}
 	ctx, cancel := context.WithTimeout(ctx, listWait)
 	defer cancel()
-	s.awaitServers(ctx)
-	return s, nil
+	s.tools.awaitServers(ctx)
+	return &s.tools.catalog, nil
 }
 
 // listWait is how long a list waits for MCP servers that start. Those that come later are told by a Notice.

@@ -14,9 +14,13 @@ import (
 
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 	"github.com/toold/toold/scheduler/hook"
+	"github.com/toold/toold/scheduler/permission"
 	"github.com/toold/toold/scheduler/pipeline"
 	"github.com/toold/toold/tools/fault"
 )
+
+// An asker asks people: about calls, about servers of a workspace, and for what tools want to know.
+type asker struct{ s *session }
 
 // asked is a question that is open, or answered with yes before its call's turn has come. Used in the session's update alone,
 // but for settled.
@@ -31,7 +35,7 @@ type asked struct {
 }
 
 // Ask puts the question, unless the same is already put, and waits for a yes.
-func (s *session) Ask(ctx context.Context, c *pipeline.Call, q pipeline.Question) (input string, err error) {
+func (ask *asker) Ask(ctx context.Context, c *pipeline.Call, q pipeline.Question) (input string, err error) {
 	if isOwn(c) {
 		return "", nil
 	}
@@ -39,26 +43,26 @@ func (s *session) Ask(ctx context.Context, c *pipeline.Call, q pipeline.Question
 		return "", fault.Invalidf("too_large", "The form that %s wants to be filled in has %d bytes, but at most %d are shown to anybody. It was not asked.", c.Name, len(q.Form.Schema), shownInput)
 	}
 	var a *asked
-	s.update(func(its *state) {
+	ask.s.update(func(its *state) {
 		a = its.questions.asked[c.Key]
 		if a != nil && !a.question.Same(q) {
-			s.withdraw(its, a, errMoot, "what it asks for has changed")
+			ask.withdraw(its, a, errMoot, "what it asks for has changed")
 			a = nil
 		}
 		if a == nil {
-			a = s.pose(its, c, q)
+			a = ask.pose(its, c, q)
 		}
 	})
 	if a == nil {
-		return "", s.cannotAsk(q)
+		return "", ask.cannotAsk(q)
 	}
 	select {
 	case <-a.settled:
 	case <-ctx.Done():
-		s.takeBack(a)
+		ask.takeBack(a)
 		return "", context.Cause(ctx)
 	}
-	s.update(func(its *state) {
+	ask.s.update(func(its *state) {
 		delete(its.questions.asked, c.Key)
 		input, err = a.input, a.err
 	})
@@ -66,30 +70,30 @@ func (s *session) Ask(ctx context.Context, c *pipeline.Call, q pipeline.Question
 }
 
 // takeBack withdraws a form that its tool does not wait for any more. Other questions end with their calls.
-func (s *session) takeBack(a *asked) {
-	s.update(func(its *state) {
+func (ask *asker) takeBack(a *asked) {
+	ask.s.update(func(its *state) {
 		if a.question.Form != nil && its.questions.asked[a.key] == a {
-			s.withdraw(its, a, errMoot, "nobody waits for its answer any more")
+			ask.withdraw(its, a, errMoot, "nobody waits for its answer any more")
 		}
 	})
 }
 
 // AskAhead puts the question before the call's turn has come.
-func (s *session) AskAhead(c *pipeline.Call, q pipeline.Question) {
+func (ask *asker) AskAhead(c *pipeline.Call, q pipeline.Question) {
 	if isOwn(c) {
 		return
 	}
-	s.update(func(its *state) {
+	ask.s.update(func(its *state) {
 		if its.ledger.calls[c.Key].Open && its.questions.asked[c.Key] == nil {
-			s.pose(its, c, q)
+			ask.pose(its, c, q)
 		}
 	})
 }
 
 // askAhead has the call ask before its turn has come, when others are in front of it. One goroutine asks, in the order
 // of the calls.
-func (s *session) askAhead(c *pipeline.Call) {
-	s.update(func(its *state) {
+func (ask *asker) askAhead(c *pipeline.Call) {
+	ask.s.update(func(its *state) {
 		others := false
 		for _, t := range its.ledger.turns {
 			others = others || len(t.open) > 1 || len(t.open) == 1 && t.number != c.Use.Turn
@@ -101,17 +105,17 @@ func (s *session) askAhead(c *pipeline.Call) {
 		if len(its.questions.ahead) > 1 {
 			return
 		}
-		s.work.Go(func() {
-			for next := c; next != nil; next = s.nextAhead() {
-				next.AskAhead(s.ctx)
+		ask.s.work.Go(func() {
+			for next := c; next != nil; next = ask.nextAhead() {
+				next.AskAhead(ask.s.ctx)
 			}
 		})
 	})
 }
 
 // nextAhead is done with the first call that is to ask ahead, and gives the one behind it; nil: there is none.
-func (s *session) nextAhead() *pipeline.Call {
-	return view(s, func(its *state) *pipeline.Call {
+func (ask *asker) nextAhead() *pipeline.Call {
+	return view(ask.s, func(its *state) *pipeline.Call {
 		its.questions.ahead = its.questions.ahead[1:]
 		if len(its.questions.ahead) == 0 || its.stopping {
 			its.questions.ahead = nil
@@ -122,17 +126,17 @@ func (s *session) nextAhead() *pipeline.Call {
 }
 
 // pose records the question; nil when nobody can answer.
-func (s *session) pose(its *state, c *pipeline.Call, q pipeline.Question) *asked {
-	return s.put(its, c.Key, &c.Use, q)
+func (ask *asker) pose(its *state, c *pipeline.Call, q pipeline.Question) *asked {
+	return ask.put(its, c.Key, &c.Use, q)
 }
 
 // put does so for a question that need not be about a call.
-func (s *session) put(its *state, key string, use *pipeline.Use, q pipeline.Question) *asked {
-	if !s.answerable(its) {
+func (ask *asker) put(its *state, key string, use *pipeline.Use, q pipeline.Question) *asked {
+	if !ask.answerable(its) {
 		return nil
 	}
-	s.enqueue(its, entry(use, pipeline.Asked{Question: q}))
-	s.tellHooks(hook.Input{Event: hook.Notification, Message: q.Title + " needs your permission.", NotificationType: "permission_prompt"}, "permission_prompt")
+	its.ledger.append(entry(use, pipeline.Asked{Question: q}))
+	ask.s.notifier.tellHooks(hook.Input{Event: hook.Notification, Message: q.Title + " needs your permission.", NotificationType: "permission_prompt"}, "permission_prompt")
 	if use != nil {
 		q.Input, q.Diff = "", "" // they can be large, and the records of the call have them
 	}
@@ -142,29 +146,29 @@ func (s *session) put(its *state, key string, use *pipeline.Use, q pipeline.Ques
 }
 
 // Withdraw takes back the call's question, if there is one.
-func (s *session) Withdraw(c *pipeline.Call, reason string) {
-	s.update(func(its *state) {
+func (ask *asker) Withdraw(c *pipeline.Call, reason string) {
+	ask.s.update(func(its *state) {
 		if a := its.questions.asked[c.Key]; a != nil {
-			s.withdraw(its, a, errMoot, reason)
+			ask.withdraw(its, a, errMoot, reason)
 		}
 	})
 }
 
 // withdraw takes back a question; err is what its call ends with, if it waits.
-func (s *session) withdraw(its *state, a *asked, err error, reason string) {
+func (ask *asker) withdraw(its *state, a *asked, err error, reason string) {
 	delete(its.questions.asked, a.key)
 	a.err = err
-	s.settle(its, a, reason)
+	ask.settle(its, a, reason)
 }
 
 // settle says that a question is open no more.
-func (s *session) settle(its *state, a *asked, reason string) {
+func (ask *asker) settle(its *state, a *asked, reason string) {
 	if a.done {
 		return
 	}
 	a.done = true
 	close(a.settled)
-	s.enqueue(its, entry(a.use, pipeline.Withdrawn{QuestionID: a.question.ID, Reason: reason}))
+	its.ledger.append(entry(a.use, pipeline.Withdrawn{QuestionID: a.question.ID, Reason: reason}))
 }
 
 // answered takes an answer from a stream; the refusal says why it does not count.
@@ -173,16 +177,16 @@ func (st *stream) answered(wire *tooldv1.Answer) *refusal {
 	if !able {
 		return refuse(codes.FailedPrecondition, "cannot_answer", "This stream did not say that it answers questions, or has been half-closed. Attach with capabilities.answers.")
 	}
-	if refused := st.session.mayAnswer(st.pid, wire); refused != nil {
+	if refused := st.session.asker.mayAnswer(st.pid, wire); refused != nil {
 		return refused
 	}
-	return st.session.settleQuestion(wire)
+	return st.session.asker.settleQuestion(wire)
 }
 
 // settleQuestion takes an answer from a client; the refusal says why it does not count. A no stops the call, whether
 // its turn has come or not.
-func (s *session) settleQuestion(wire *tooldv1.Answer) *refusal {
-	rules, refused := s.checkRemember(wire.GetRemember())
+func (ask *asker) settleQuestion(wire *tooldv1.Answer) *refusal {
+	rules, refused := ask.checkRemember(wire.GetRemember())
 	if refused != nil {
 		return refused
 	}
@@ -190,7 +194,7 @@ func (s *session) settleQuestion(wire *tooldv1.Answer) *refusal {
 	var form bool
 	var title string
 	yes := wire.GetDecision() == tooldv1.Decision_DECISION_ALLOW
-	s.update(func(its *state) {
+	ask.s.update(func(its *state) {
 		if a, refused = its.questions.openQuestion(wire); refused != nil {
 			return
 		}
@@ -198,14 +202,14 @@ func (s *session) settleQuestion(wire *tooldv1.Answer) *refusal {
 			if input := wire.GetUpdatedInputJson(); pipeline.DigestOf(input) != a.question.Digest { // some clients send it always
 				a.input = input
 			}
-			s.settle(its, a, "answered: allowed")
+			ask.settle(its, a, "answered: allowed")
 		} else {
-			s.withdraw(its, a, denied(wire.GetMessage()), "answered: denied")
+			ask.withdraw(its, a, denied(wire.GetMessage()), "answered: denied")
 		}
 		form = a.question.Form != nil
-		title, rules = a.question.Title, s.rooted(rules, a.question.Suggestions)
+		title, rules = a.question.Title, ask.rooted(rules, a.question.Suggestions)
 		if len(rules) > 0 {
-			s.Later(func(context.Context) { s.keepRules(rules) }) // it waits for the disk, and cancels share the wire with answers
+			ask.s.Later(func(context.Context) { ask.keepRules(rules) }) // it waits for the disk, and cancels share the wire with answers
 		}
 	})
 	if refused != nil {
@@ -215,10 +219,10 @@ func (s *session) settleQuestion(wire *tooldv1.Answer) *refusal {
 		return nil
 	}
 	if !form { // a no to a form is an answer, and what follows from it is the tool's
-		s.queue.Stop(a.use.Key, denied(wire.GetMessage()))
+		ask.s.queue.Stop(a.use.Key, denied(wire.GetMessage()))
 	}
 	if wire.GetInterruptTurn() {
-		s.queue.StopTurn(a.use.Turn, &pipeline.Stop{Outcome: pipeline.Cancelled, Reason: "the user did not allow " + title + " and stopped the turn"}, nil)
+		ask.s.queue.StopTurn(a.use.Turn, &pipeline.Stop{Outcome: pipeline.Cancelled, Reason: "the user did not allow " + title + " and stopped the turn"}, nil)
 	}
 	return nil
 }
@@ -255,23 +259,23 @@ func (q *questions) openQuestion(wire *tooldv1.Answer) (a *asked, refused *refus
 }
 
 // answerable says whether somebody can answer, or could a while ago and may come back.
-func (s *session) answerable(its *state) bool {
+func (ask *asker) answerable(its *state) bool {
 	for stream := range its.clients.streams {
 		if stream.answers && !stream.halfClosed {
 			return true
 		}
 	}
-	return its.clients.main == nil && its.questions.canAsk && s.keeps(its) && time.Since(its.clients.detached) < s.daemon.limits.DetachedQuestion
+	return its.clients.main == nil && its.questions.canAsk && ask.s.attachments.keeps(its) && time.Since(its.clients.detached) < ask.s.daemon.limits.DetachedQuestion
 }
 
 // reviewQuestions gives up the open questions when nobody can answer them any more.
-func (s *session) reviewQuestions(its *state) {
-	if s.answerable(its) {
+func (ask *asker) reviewQuestions(its *state) {
+	if ask.answerable(its) {
 		return
 	}
 	for _, a := range its.questions.asked {
 		if !a.done {
-			s.withdraw(its, a, s.cannotAsk(a.question), "nobody is left who can answer")
+			ask.withdraw(its, a, ask.cannotAsk(a.question), "nobody is left who can answer")
 		}
 	}
 }
@@ -280,7 +284,7 @@ func (s *session) reviewQuestions(its *state) {
 var errMoot = fault.Deniedf("cannot_ask", "The question was withdrawn.")
 
 // cannotAsk is what a call ends with that nobody can answer for. It names what to change where, so that following it is enough.
-func (s *session) cannotAsk(q pipeline.Question) error {
+func (ask *asker) cannotAsk(q pipeline.Question) error {
 	way := "Somebody has to answer, on a terminal or by a client that attaches with capabilities.answers, or a permission_mode has to be chosen that allows it."
 	if q.Verdict.Firm() {
 		way = "No rule and no permission_mode passes that. Somebody has to answer, on a terminal or by a client that attaches with capabilities.answers."
@@ -293,7 +297,26 @@ func (s *session) cannotAsk(q pipeline.Question) error {
 		way = rules + " in permissions.allow of the settings would allow the like of it; so would an answer, on a terminal or by a client that attaches with capabilities.answers."
 	}
 	advice := q.Advice()
-	words := strings.TrimSpace(fmt.Sprintf("%s To answer, run `toold attach %s` on a terminal and send the call again.", advice.Words(), s.name))
+	words := strings.TrimSpace(fmt.Sprintf("%s To answer, run `toold attach %s` on a terminal and send the call again.", advice.Words(), ask.s.name))
 	return fault.Deniedf("cannot_ask",
 		"This call needs an answer, and no attached client can give one. %s %s %s", q.Verdict.Reason, way, words).With(pipeline.Refusal{Grounds: pipeline.GroundsOf(q.Verdict.Grounds), Advice: advice})
+}
+
+// rejudge takes back the open questions that rules, settings or mode decide by now. Their calls are judged again, by what
+// holds when their turn has come.
+func (ask *asker) rejudge(st *standing) {
+	ask.s.update(func(its *state) {
+		policy := ask.s.judge.rights(its.basis(), st).Policy
+		for _, a := range its.questions.asked {
+			if a.done || a.question.Form != nil {
+				continue
+			}
+			switch permission.Decide(a.question.Facts, policy).Decision {
+			case permission.Allow:
+				ask.withdraw(its, a, pipeline.ErrMoot, "it is allowed now")
+			case permission.Deny:
+				ask.withdraw(its, a, pipeline.ErrMoot, "it is denied now")
+			}
+		}
+	})
 }

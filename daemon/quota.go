@@ -36,7 +36,7 @@ func (d *Daemon) crowding(who principal) (oldest *session, err error) {
 	}
 	var since time.Time
 	for _, s := range own {
-		if idle, unused := s.idleSince(); unused && (oldest == nil || idle.Before(since)) {
+		if idle, unused := s.attachments.idleSince(); unused && (oldest == nil || idle.Before(since)) {
 			oldest, since = s, idle
 		}
 	}

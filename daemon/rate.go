@@ -68,14 +68,14 @@ type rateLimited struct {
 
 // Pace waits until the call may begin. The error is a fault rate_limited when that would take too long, else the cause of
 // ctx.
-func (s *session) Pace(ctx context.Context, c *pipeline.Call) error {
+func (i *intake) Pace(ctx context.Context, c *pipeline.Call) error {
 	var held []*rate.Reservation
 	wait, last := time.Duration(0), settings.Rate{}
-	for _, r := range s.stand().settings.Rates {
+	for _, r := range i.s.judge.stand().settings.Rates {
 		if !concerns(r.Subject, c) {
 			continue
 		}
-		place := s.daemon.paces.limiter(paced{s.meta.owner(), r.Subject, r.Events, r.Per}).Reserve()
+		place := i.s.daemon.paces.limiter(paced{i.s.meta.owner(), r.Subject, r.Events, r.Per}).Reserve()
 		held = append(held, place)
 		if delay := place.Delay(); delay > wait {
 			wait, last = delay, r

@@ -49,8 +49,8 @@ func (st *stream) receive(g tooldv1.ToolService_ExecuteServer, first *tooldv1.Ex
 // halfClose ends the open turn, and the stream's power to answer.
 func (st *stream) halfClose() {
 	s := st.session
-	s.intake.Lock()
-	defer s.intake.Unlock()
+	s.intake.mu.Lock()
+	defer s.intake.mu.Unlock()
 	var leads bool
 	var open *turn
 	s.update(func(its *state) {
@@ -60,13 +60,13 @@ func (st *stream) halfClose() {
 		if leads {
 			its.questions.canAsk = false
 		}
-		s.reviewQuestions(its)
+		s.asker.reviewQuestions(its)
 	})
 	if leads {
-		s.endTurn(open)
+		s.intake.endTurn(open)
 	}
-	s.awaitReturn(st) // it can send no results any more
-	s.poke()
+	s.requests.awaitReturn(st) // it can send no results any more
+	s.recorder.poke()
 }
 
 // said does what one message says. Its error ends the stream.
@@ -78,16 +78,16 @@ func (st *stream) said(message *tooldv1.ExecuteRequest) error {
 		return st.led(message)
 	case *tooldv1.ExecuteRequest_Answer:
 		if refused := st.answered(m.Answer); refused != nil {
-			s.notify(nil, pipeline.Noticed{Code: refused.reason, Message: refused.message, Details: refusedAnswer{short(m.Answer.GetQuestionId())}})
+			s.notifier.notify(nil, pipeline.Noticed{Code: refused.reason, Message: refused.message, Details: refusedAnswer{short(m.Answer.GetQuestionId())}})
 		}
 	case *tooldv1.ExecuteRequest_Cancel:
 		st.present(func() {
-			if unknown := s.cancelled(m.Cancel); unknown != nil {
-				s.notify(nil, *unknown)
+			if unknown := s.intake.cancelled(m.Cancel); unknown != nil {
+				s.notifier.notify(nil, *unknown)
 			}
 		})
 	case *tooldv1.ExecuteRequest_Interrupt:
-		st.present(func() { s.interrupt(m.Interrupt.GetReason()) })
+		st.present(func() { s.intake.interrupt(m.Interrupt.GetReason()) })
 	case *tooldv1.ExecuteRequest_Ack:
 		st.acknowledge(m.Ack.GetSeq())
 	case *tooldv1.ExecuteRequest_ClientToolResult:
@@ -100,12 +100,12 @@ func (st *stream) said(message *tooldv1.ExecuteRequest) error {
 		st.saved(m.BuffersSaved)
 	case *tooldv1.ExecuteRequest_BufferChanged, *tooldv1.ExecuteRequest_BufferClosed:
 		if refused := st.buffered(message); refused != nil {
-			s.notify(nil, *refused)
+			s.notifier.notify(nil, *refused)
 		}
 	case nil:
-		s.notify(nil, pipeline.Noticed{Code: "unknown_message", Message: "A message with nothing in it, or with something that this daemon does not know, changed nothing."})
+		s.notifier.notify(nil, pipeline.Noticed{Code: "unknown_message", Message: "A message with nothing in it, or with something that this daemon does not know, changed nothing."})
 	default:
-		s.notify(nil, pipeline.Noticed{Code: "not_served", Message: fmt.Sprintf("%s is not served by this daemon yet; the message changed nothing.", armOf(message))})
+		s.notifier.notify(nil, pipeline.Noticed{Code: "not_served", Message: fmt.Sprintf("%s is not served by this daemon yet; the message changed nothing.", armOf(message))})
 	}
 	return nil
 }
@@ -130,8 +130,8 @@ func (st *stream) buffered(message *tooldv1.ExecuteRequest) (refused *pipeline.N
 // wire must not meet the calls of the one that came after it.
 func (st *stream) present(do func()) {
 	s := st.session
-	s.intake.Lock() // so that nobody attaches meanwhile
-	defer s.intake.Unlock()
+	s.intake.mu.Lock() // so that nobody attaches meanwhile
+	defer s.intake.mu.Unlock()
 	var there bool
 	s.update(func(its *state) {
 		_, there = its.clients.streams[st]
@@ -156,8 +156,8 @@ type refusedAnswer struct {
 // led does what only the main stream may say. What a displaced one still says is dropped.
 func (st *stream) led(message *tooldv1.ExecuteRequest) error {
 	s := st.session
-	s.intake.Lock()
-	defer s.intake.Unlock()
+	s.intake.mu.Lock()
+	defer s.intake.mu.Unlock()
 	leads := view(s, func(its *state) bool { return its.clients.main == st && !its.stopping })
 	switch m := message.GetMessage().(type) {
 	case *tooldv1.ExecuteRequest_ToolUse:
@@ -166,22 +166,22 @@ func (st *stream) led(message *tooldv1.ExecuteRequest) error {
 		}
 	case *tooldv1.ExecuteRequest_EndTurn:
 		if leads {
-			s.endTurn(s.namedTurn(m.EndTurn.GetTurnId()))
+			s.intake.endTurn(s.intake.namedTurn(m.EndTurn.GetTurnId()))
 		}
 	case *tooldv1.ExecuteRequest_DiscardTurn:
 		if leads {
-			s.discard(s.namedTurn(m.DiscardTurn.GetTurnId()))
+			s.intake.discard(s.intake.namedTurn(m.DiscardTurn.GetTurnId()))
 		}
 	}
 	if st.companion {
-		s.notify(nil, pipeline.Noticed{Code: "not_main", Message: "A companion stream cannot send tool uses, nor end or discard turns; the message changed nothing.", CallID: short(message.GetToolUse().GetId())})
+		s.notifier.notify(nil, pipeline.Noticed{Code: "not_main", Message: "A companion stream cannot send tool uses, nor end or discard turns; the message changed nothing.", CallID: short(message.GetToolUse().GetId())})
 	}
 	return nil
 }
 
 // use takes a tool use into the turn that it belongs to. intake is held.
 func (st *stream) use(wire *tooldv1.ToolUse) error {
-	key, repeated, err := st.session.accept(parseUse(wire), st.session.turnFor)
+	key, repeated, err := st.session.intake.accept(parseUse(wire), st.session.intake.turnFor)
 	if repeated {
 		st.repeat(key)
 	}
@@ -190,23 +190,23 @@ func (st *stream) use(wire *tooldv1.ToolUse) error {
 
 // turnFor gives the turn that a tool use with that turn_id belongs to; another one than the open turn's ends that
 // turn. intake is held.
-func (s *session) turnFor(id string) *turn {
-	open := view(s, func(its *state) *turn { return its.ledger.open })
+func (i *intake) turnFor(id string) *turn {
+	open := view(i.s, func(its *state) *turn { return its.ledger.open })
 	if open != nil && (id == "" || open.id == id) {
 		return open
 	}
-	s.endTurn(open)
-	t := s.beginTurn(id)
-	s.update(func(its *state) { its.ledger.open = t })
+	i.endTurn(open)
+	t := i.beginTurn(id)
+	i.s.update(func(its *state) { its.ledger.open = t })
 	return t
 }
 
 // namedTurn finds an open turn by the client's name, and tells the client when it names none; empty: the one that takes
 // tool uses, else the newest.
-func (s *session) namedTurn(id string) *turn {
-	t := view(s, func(its *state) *turn { return its.ledger.turnNamed(id) })
+func (i *intake) namedTurn(id string) *turn {
+	t := view(i.s, func(its *state) *turn { return its.ledger.turnNamed(id) })
 	if t == nil && id != "" {
-		s.notify(nil, unknownTurn(id))
+		i.s.notifier.notify(nil, unknownTurn(id))
 	}
 	return t
 }
@@ -221,12 +221,12 @@ func cancelledBy(reason string) *pipeline.Stop {
 }
 
 // cancelled stops one call, with the background task that it has left, or one turn; the notice says that there is none of that name.
-func (s *session) cancelled(m *tooldv1.Cancel) (unknown *pipeline.Noticed) {
+func (i *intake) cancelled(m *tooldv1.Cancel) (unknown *pipeline.Noticed) {
 	cause := cancelledBy(m.GetReason())
 	id := m.GetToolUseId()
 	var key string
 	var t *turn
-	s.update(func(its *state) {
+	i.s.update(func(its *state) {
 		key = its.ledger.byID[id]
 		t = its.ledger.turnNamed(m.GetTurnId())
 	})
@@ -234,10 +234,10 @@ func (s *session) cancelled(m *tooldv1.Cancel) (unknown *pipeline.Noticed) {
 	case id != "" && key == "":
 		return &pipeline.Noticed{Code: "unknown_call", Message: fmt.Sprintf("This session has no call %q; nothing was cancelled.", short(id)), CallID: short(id)}
 	case id != "":
-		s.queue.Stop(key, cause)
-		s.stopTask(key)
+		i.s.queue.Stop(key, cause)
+		i.s.tasks.stopTask(key)
 	case t != nil:
-		s.queue.StopTurn(t.number, cause, nil)
+		i.s.queue.StopTurn(t.number, cause, nil)
 	case m.GetTurnId() != "":
 		notice := unknownTurn(m.GetTurnId())
 		return &notice
@@ -246,17 +246,17 @@ func (s *session) cancelled(m *tooldv1.Cancel) (unknown *pipeline.Noticed) {
 }
 
 // interrupt stops every open turn, but lets calls finish whose tool is not interruptible.
-func (s *session) interrupt(reason string) {
-	s.queue.StopTurns(&pipeline.Stop{Outcome: pipeline.Cancelled, Reason: "the user interrupted" + because(reason)},
+func (i *intake) interrupt(reason string) {
+	i.s.queue.StopTurns(&pipeline.Stop{Outcome: pipeline.Cancelled, Reason: "the user interrupted" + because(reason)},
 		func(t scheduler.Task) bool { return t.(*pipeline.Call).Interruptible() })
 }
 
 // discard throws a turn away: its ids are free again at once, also those of calls that have ended. intake is held.
-func (s *session) discard(t *turn) {
+func (i *intake) discard(t *turn) {
 	if t == nil {
 		return
 	}
-	s.update(func(its *state) {
+	i.s.update(func(its *state) {
 		var freed []journal.Put
 		for key, row := range its.ledger.calls {
 			if row.Turn == t.number && !row.Free {
@@ -265,10 +265,10 @@ func (s *session) discard(t *turn) {
 			}
 		}
 		its.ledger.findable()
-		its.ledger.tail = s.log.Keep(journal.Committed, freed...)
+		its.ledger.keep(freed...)
 	})
-	s.queue.StopTurn(t.number, &pipeline.Stop{Outcome: pipeline.Discarded, Reason: "its turn was discarded"}, nil)
-	s.endTurn(t)
+	i.s.queue.StopTurn(t.number, &pipeline.Stop{Outcome: pipeline.Discarded, Reason: "its turn was discarded"}, nil)
+	i.endTurn(t)
 }
 
 // maxReason is how many bytes of a client's reason stand in results.

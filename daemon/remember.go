@@ -30,7 +30,7 @@ type keeping struct {
 }
 
 // checkRemember reads the rules of an answer; the refusal says why one cannot be kept.
-func (s *session) checkRemember(wire []*tooldv1.Remember) (rules []keeping, refused *refusal) {
+func (ask *asker) checkRemember(wire []*tooldv1.Remember) (rules []keeping, refused *refusal) {
 	if len(wire) > maxRemembered {
 		return nil, refuse(codes.InvalidArgument, "invalid_rule", "An answer may bring %d rules to remember, and this one has %d.", maxRemembered, len(wire)).at("remember")
 	}
@@ -46,7 +46,7 @@ func (s *session) checkRemember(wire []*tooldv1.Remember) (rules []keeping, refu
 		if _, err := permission.ParseRule(k.List, k.Rule, permission.Origin{File: rememberedOrigin}); err != nil {
 			return nil, refuse(codes.InvalidArgument, "invalid_rule", "The rule cannot be remembered: %v.", err).at("remember.rule")
 		}
-		if err := s.checkScope(k); err != nil {
+		if err := ask.checkScope(k); err != nil {
 			return nil, err
 		}
 		rules = append(rules, k)
@@ -57,14 +57,14 @@ func (s *session) checkRemember(wire []*tooldv1.Remember) (rules []keeping, refu
 // rooted puts the session's roots in front of what was suggested about paths and goes into the user's file: there ./ is the
 // root of whatever session reads it, and somebody has said yes for this one alone. Rules that were not suggested stay as
 // they are.
-func (s *session) rooted(rules []keeping, suggested []string) (list []keeping) {
+func (ask *asker) rooted(rules []keeping, suggested []string) (list []keeping) {
 	for _, k := range rules {
 		tool, path, relative := strings.Cut(k.Rule, "(./")
 		if !relative || tool == "Bash" || k.scope != tooldv1.Scope_SCOPE_USER || !slices.Contains(suggested, k.Rule) {
 			list = append(list, k)
 			continue
 		}
-		for _, root := range s.meta.Roots {
+		for _, root := range ask.s.meta.Roots {
 			if !strings.ContainsAny(root, `*?[]\()!`) { // which mean something in a rule
 				list = append(list, keeping{remembered{k.List, tool + "(/" + strings.TrimSuffix(root, "/") + "/" + path}, k.scope})
 			}
@@ -74,7 +74,7 @@ func (s *session) rooted(rules []keeping, suggested []string) (list []keeping) {
 }
 
 // checkScope refuses what would be written where it does not count.
-func (s *session) checkScope(k keeping) *refusal {
+func (ask *asker) checkScope(k keeping) *refusal {
 	switch k.scope {
 	case tooldv1.Scope_SCOPE_UNSPECIFIED, tooldv1.Scope_SCOPE_SESSION, tooldv1.Scope_SCOPE_USER:
 		return nil
@@ -82,8 +82,8 @@ func (s *session) checkScope(k keeping) *refusal {
 		if k.List != permission.AllowList {
 			return nil
 		}
-		root := s.meta.Roots[0]
-		if now, err := s.daemon.settings.Trusted(root); err == nil && (now.Trusted || now.Empty) {
+		root := ask.s.meta.Roots[0]
+		if now, err := ask.s.daemon.settings.Trusted(root); err == nil && (now.Trusted || now.Empty) {
 			return nil
 		}
 		return refuse(codes.FailedPrecondition, "not_trusted",
@@ -93,26 +93,25 @@ func (s *session) checkScope(k keeping) *refusal {
 }
 
 // keepRules keeps the rules and settles the open questions that they decide. What cannot be written is told.
-func (s *session) keepRules(rules []keeping) {
+func (ask *asker) keepRules(rules []keeping) {
 	if len(rules) == 0 {
 		return
 	}
 	for _, k := range rules {
-		if err := s.keepRule(k); err != nil {
-			s.notify(nil, pipeline.Noticed{Code: "remember_failed", Message: fmt.Sprintf("The rule %s could not be remembered: %v. The answer counts all the same.", k.Rule, err)})
+		if err := ask.keepRule(k); err != nil {
+			ask.s.notifier.notify(nil, pipeline.Noticed{Code: "remember_failed", Message: fmt.Sprintf("The rule %s could not be remembered: %v. The answer counts all the same.", k.Rule, err)})
 		}
 	}
-	st := s.stand()
-	s.update(func(its *state) { s.rejudge(its, st) })
+	ask.rejudge(ask.s.judge.stand())
 }
 
-func (s *session) keepRule(k keeping) error {
+func (ask *asker) keepRule(k keeping) error {
 	if level, file := levelIn(k.scope); file {
-		file, err := s.daemon.settings.Remember(s.meta.Roots[0], level, k.List, k.Rule)
-		s.daemon.runner.Spare(file) // what began while it was written has not made it either
+		file, err := ask.s.daemon.settings.Remember(ask.s.meta.Roots[0], level, k.List, k.Rule)
+		ask.s.daemon.runner.Spare(file) // what began while it was written has not made it either
 		return err
 	}
-	pending, err := s.addRule(k.remembered)
+	pending, err := ask.addRule(k.remembered)
 	if pending != nil {
 		_, err = pending.Wait()
 	}
@@ -120,8 +119,8 @@ func (s *session) keepRule(k keeping) error {
 }
 
 // addRule takes a rule among the session's own; nil: it is there already, or there is no room.
-func (s *session) addRule(rule remembered) (pending *journal.Pending, err error) {
-	s.update(func(its *state) {
+func (ask *asker) addRule(rule remembered) (pending *journal.Pending, err error) {
+	ask.s.update(func(its *state) {
 		rules := its.questions.remembered
 		switch {
 		case slices.Contains(rules, rule):
@@ -129,8 +128,7 @@ func (s *session) addRule(rule remembered) (pending *journal.Pending, err error)
 			err = fmt.Errorf("the session remembers %d rules already", len(rules))
 		default:
 			its.questions.remembered = append(rules, rule)
-			pending = s.log.Keep(journal.Committed, put(keyRules, its.questions.remembered))
-			its.ledger.tail = pending
+			pending = its.ledger.keep(put(keyRules, its.questions.remembered))
 		}
 	})
 	return pending, err

@@ -131,7 +131,7 @@ func (d *Daemon) retrieve(name string) (*session, error) {
 		return nil, journalRefusal(err)
 	}
 	if !s.meta.Anonymous {
-		s.tellHooks(hook.Input{Event: hook.SessionStart, Source: "resume"}, "resume")
+		s.notifier.tellHooks(hook.Input{Event: hook.SessionStart, Source: "resume"}, "resume")
 	}
 	return s, nil
 }
@@ -222,7 +222,7 @@ func (d *Daemon) restoreSession(info journal.Info) (*session, error) {
 		s.account.Restore(quota.Options, optionBytes(its.options, nil))
 	})
 	if err == nil {
-		err = s.completeCheckpoints(kept)
+		err = s.snapshots.completeCheckpoints(kept)
 	}
 	if err != nil {
 		s.account.Close()
@@ -268,7 +268,7 @@ func (s *session) recall(its *state, kept map[string][]byte) error {
 			seen[real] = known
 		}
 	}
-	s.memory.Merge(seen)
+	s.judge.memory.Merge(seen)
 	return errors.Join(wrong...)
 }
 

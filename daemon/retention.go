@@ -289,7 +289,7 @@ func (st *stream) acknowledge(seq uint64) {
 			return
 		}
 		its.ledger.acked = seq
-		its.ledger.tail = s.log.Keep(journal.Committed, put(keyAcked, seq))
+		its.ledger.keep(put(keyAcked, seq))
 	})
 }
 

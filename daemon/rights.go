@@ -4,10 +4,8 @@ package daemon
 // follows from them is the permission package's.
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"runtime"
 	"slices"
 
@@ -49,71 +47,9 @@ type remembered struct {
 // rememberedOrigin is where such a rule stands, for people.
 const rememberedOrigin = "an answer in this session"
 
-// stand gives the session's standing. It looks at the settings files each time, so that a saved change is in force for
-// whatever comes next. It calls update.
-func (s *session) stand() *standing {
-	var scope settings.Scope
-	var kept []remembered
-	var caching map[string]string
-	s.update(func(its *state) {
-		scope = scopeOf(s.meta.Roots, its.options)
-		kept = slices.Clone(its.questions.remembered)
-		caching = cacheVariables(its.shell.env)
-	})
-	now := s.daemon.settings.Load(scope)
-	if st := s.standing.Load(); st != nil && st.whole && st.settings == now && st.remembered == len(kept) &&
-		st.listening == len(s.daemon.listening()) && maps.Equal(st.caching, caching) {
-		return st
-	}
-	confining := s.daemon.confining(now, s.places.Roots(), s.meta.owner(), caching)
-	extra := workspace.Places{Lent: s.daemon.lends(s.name, s.meta.owner(), s.places.Roots())}
-	if s.outputs != nil {
-		extra.Readable = append(extra.Readable, s.outputs.Path())
-		confining.Shown = append(confining.Shown, s.outputs.Path())
-	}
-	for _, dir := range now.AdditionalDirectories {
-		extra.Readable = append(extra.Readable, dir.Path)
-	}
-	extra.Opened = openedTo(confining, s.places, extra.Readable)
-	temporary, whole := s.temporary(now, extra.Opened)
-	extra.Temporary = temporary
-	st := s.daemon.standing(now, kept, s.places, extra)
-	st.whole, st.listening, st.confining, st.caching = whole, len(s.daemon.listening()), confining, caching
-	st.confining.Temps = st.places.Temporary()
-	st.confining.Session = s.name
-	st.confining.Network.Allowed = append(st.confining.Network.Allowed, reachedBy(kept, now)...)
-	if before := s.standing.Swap(st); before != nil {
-		s.tellSettings(before, st)
-	}
-	return st
-}
-
 // scopeOf is whom settings are asked for.
 func scopeOf(roots []string, o *tooldv1.Options) settings.Scope {
 	return settings.Scope{Roots: roots, Session: o.GetSettingsJson(), Trusted: o.GetTrusted()}
-}
-
-// tellSettings lets clients know what a change of the settings files has brought. It calls update.
-func (s *session) tellSettings(before, now *standing) {
-	if s.log == nil {
-		return // a likeness, for Explain
-	}
-	for _, warning := range now.warnings {
-		if !slices.Contains(before.warnings, warning) {
-			s.notify(nil, pipeline.Noticed{Code: "settings_warning", Message: warning})
-		}
-	}
-	s.soon(func(context.Context) {
-		s.employ()
-		s.askApproval()
-		s.reviewPool()
-	})
-	s.update(func(its *state) {
-		if mode := modeOf(its.options, now.settings); mode != modeOf(its.options, before.settings) {
-			s.enqueue(its, entry(nil, pipeline.Changed{Mode: &mode}))
-		}
-		s.rejudge(its, now)
-	})
 }
 
 // standing works out what settings and remembered rules come to.
@@ -232,43 +168,4 @@ func checkSettings(now *settings.Settings, o *tooldv1.Options) error {
 			"The mode bypassPermissions is switched off by disableBypassPermissionsMode in %s. Choose another permission_mode.", at).at("options.permission_mode")
 	}
 	return nil
-}
-
-// Rights is what calls are judged by now.
-func (s *session) Rights(*pipeline.Call) pipeline.Rights {
-	st := s.stand()
-	return view(s, func(its *state) pipeline.Rights { return s.rights(its, st) })
-}
-
-// rights puts a standing and the session's mode together.
-func (s *session) rights(its *state, st *standing) pipeline.Rights {
-	mode := modeOf(its.options, st.settings)
-	patterns, managed := st.settings.Patterns()
-	return pipeline.Rights{
-		UserFile: s.daemon.userFile, Modes: modesOpen(its.options, st.settings, s.daemon.userFile),
-		Policy: permission.Policy{Rules: st.rules, Mode: mode, Escape: st.escape}, Confining: st.confining, Anchors: st.anchors, Places: st.places, Memory: s.memory, Hooks: st.hooks,
-		Runner: hook.Runner{
-			Processes: s.daemon.runner, ProjectDir: s.meta.Roots[0], Dir: st.places.Disk(its.shell.dir), Environ: listed(its.shell.outset(st)), // no call steers what judges it
-			AllowedURLs: st.settings.AllowedHTTPHookURLs,
-			Filter:      st.settings.Sandbox.Filter(), Patterns: patterns, ManagedPatterns: managed, Plain: st.settings.HooksToldAll,
-		},
-		Common: hook.Input{Session: s.name, Dir: its.shell.dir, Mode: mode.String()},
-	}
-}
-
-// rejudge takes back the open questions that rules, settings or mode decide by now. Their calls are then judged anew, by
-// what holds when their turn has come.
-func (s *session) rejudge(its *state, st *standing) {
-	policy := s.rights(its, st).Policy
-	for _, a := range its.questions.asked {
-		if a.done || a.question.Form != nil {
-			continue
-		}
-		switch permission.Decide(a.question.Facts, policy).Decision {
-		case permission.Allow:
-			s.withdraw(its, a, pipeline.ErrMoot, "it is allowed now")
-		case permission.Deny:
-			s.withdraw(its, a, pipeline.ErrMoot, "it is denied now")
-		}
-	}
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/toold/toold/daemon/settings"
@@ -20,30 +21,40 @@ import (
 	"github.com/toold/toold/tools/workspace"
 )
 
+// A toolHost has the tools of a session: it looks them up, runs the servers behind them, and lets clients know when they change.
+type toolHost struct {
+	catalog
+	s       *session
+	servers *mcp.Set
+
+	announcing sync.Mutex // held while clients are told of other tools, so that the newest are told last
+	employing  sync.Mutex // held while MCP servers are held against settings
+	supplying  sync.Mutex // held while the tools of MCP servers are taken over, so that the newest stay
+}
+
 // staff makes the sets of servers of a session that is put together. None is started by that.
-func (s *session) staff() {
-	s.servers = s.daemon.fleet.Set(string(s.meta.owner()), mcp.Host{
-		Version: s.daemon.Version, Roots: s.meta.Roots, Dir: s.meta.Roots[0], Environ: listed(daemonEnviron()),
-		Open: s.boxOf, Changed: s.serversChanged,
+func (h *toolHost) staff() {
+	h.servers = h.s.daemon.fleet.Set(string(h.s.meta.owner()), mcp.Host{
+		Version: h.s.daemon.Version, Roots: h.s.meta.Roots, Dir: h.s.meta.Roots[0], Environ: listed(daemonEnviron()),
+		Open: h.boxOf, Changed: h.serversChanged,
 		Notice: func(n mcp.Notice) {
-			s.notify(nil, pipeline.Noticed{Code: n.Code, Message: n.Message, Details: serverNamed{n.Server}})
+			h.s.notifier.notify(nil, pipeline.Noticed{Code: n.Code, Message: n.Message, Details: serverNamed{n.Server}})
 		},
 	})
-	s.languages = language.NewSet(s.languageHost())
 }
 
 // languageHost is what language servers may ask of the session.
-func (s *session) languageHost() language.Host {
+func (j *judge) languageHost(ctx context.Context) language.Host {
 	return language.Host{
-		Roots: s.meta.Roots, Servers: s.languageServers, Environ: s.baseEnviron,
-		Box: func(program string) *sandbox.Box { return s.lasting(pipeline.Rights.Reader, program) },
+		Roots: j.meta.Roots, Servers: j.languageServers, Environ: j.baseEnviron,
+		Box: func(program string) *sandbox.Box { return j.lasting(ctx, pipeline.Rights.Reader, program) },
 	}
 }
 
 // dismiss ends all of them. Nothing is left of them when it returns.
-func (s *session) dismiss() {
-	s.servers.Close()
-	s.languages.Close()
+func (h *toolHost) dismiss() {
+	h.servers.Close()
+	h.judge.languages.Close()
 }
 
 // serverNamed says, for programs, which server a notice is about.
@@ -52,23 +63,23 @@ type serverNamed struct {
 }
 
 // serve has the MCP servers run that settings name, and no others. It returns at once.
-func (s *session) serve() {
+func (h *toolHost) serve() {
 	var first bool
-	s.update(func(its *state) {
+	h.s.update(func(its *state) {
 		first = !its.toolset.serving && !its.stopping
 		its.toolset.serving = its.toolset.serving || first
 	})
 	if first {
-		s.employ()
+		h.employ()
 	}
 }
 
 // employ holds the MCP servers of a session that has begun to serve them against what settings name now. It calls update.
-func (s *session) employ() {
-	s.employing.Lock()
-	defer s.employing.Unlock()
-	st := s.stand()
-	serving := view(s, func(its *state) bool { return its.toolset.serving && !its.stopping })
+func (h *toolHost) employ() {
+	h.employing.Lock()
+	defer h.employing.Unlock()
+	st := h.judge.stand()
+	serving := view(h.s, func(its *state) bool { return its.toolset.serving && !its.stopping })
 	if !serving {
 		return
 	}
@@ -78,7 +89,7 @@ func (s *session) employ() {
 			entries = append(entries, entryOf(server))
 		}
 	}
-	s.servers.Serve(entries)
+	h.servers.Serve(entries)
 }
 
 func entryOf(s settings.MCPServer) mcp.Entry {
@@ -89,43 +100,44 @@ func entryOf(s settings.MCPServer) mcp.Entry {
 }
 
 // boxOf gives what the process of an MCP server is started with.
-func (s *session) boxOf(e mcp.Entry) *sandbox.Box {
+func (h *toolHost) boxOf(e mcp.Entry) *sandbox.Box {
 	if !e.Confined {
-		conf := s.stand().confining
+		conf := h.judge.stand().confining
 		return &sandbox.Box{Runner: conf.Runner, Filter: conf.Filter}
 	}
-	return s.lasting(pipeline.Rights.Worker, e.Command)
+	return h.judge.lasting(h.s.ctx, pipeline.Rights.Worker, e.Command)
 }
 
 // lasting gives a box of one kind by what holds now, in which the program can be seen if its path is absolute.
-func (s *session) lasting(kind func(r pipeline.Rights, ctx context.Context, dir, program string) *sandbox.Box, program string) *sandbox.Box {
-	return kind(s.Rights(nil), s.ctx, s.meta.Roots[0], program)
+func (j *judge) lasting(ctx context.Context, kind func(r pipeline.Rights, ctx context.Context, dir, program string) *sandbox.Box, program string) *sandbox.Box {
+	return kind(j.Rights(nil), ctx, j.meta.Roots[0], program)
 }
 
 // baseEnviron is the client's environment with what settings say.
-func (s *session) baseEnviron() []string {
-	st := s.stand()
-	return view(s, func(its *state) []string { return listed(its.shell.outset(st)) })
+func (j *judge) baseEnviron() []string {
+	st := j.stand()
+	b := j.basis()
+	return listed(b.shell.outset(st))
 }
 
 // serversChanged takes over what tools MCP servers give now.
-func (s *session) serversChanged() {
-	s.supplying.Lock()
-	defer s.supplying.Unlock()
-	list := s.servers.Tools()
-	s.resupply(func(next *supply) { next.servers = list })
+func (h *toolHost) serversChanged() {
+	h.supplying.Lock()
+	defer h.supplying.Unlock()
+	list := h.servers.Tools()
+	h.resupply(func(next *supply) { next.servers = list })
 }
 
 // awaitServers returns when every MCP server of the session has started or failed, or ctx ends.
-func (s *session) awaitServers(ctx context.Context) {
-	s.serve()
-	s.servers.Await(ctx)
-	s.serversChanged() // which may not have heard of it yet
+func (h *toolHost) awaitServers(ctx context.Context) {
+	h.serve()
+	h.servers.Await(ctx)
+	h.serversChanged() // which may not have heard of it yet
 }
 
 // languageServers are the usual ones with what settings say of them.
-func (s *session) languageServers() []language.Server {
-	said := s.stand().settings.LSP
+func (j *judge) languageServers() []language.Server {
+	said := j.stand().settings.LSP
 	list := language.Defaults()
 	for _, l := range said {
 		at := slices.IndexFunc(list, func(d language.Server) bool { return d.Language == l.Language })
@@ -173,8 +185,8 @@ const diagnosticsTime = time.Second
 
 // Watch notes what language servers have to say of the files that an edit is about to change. The function gives, once they
 // are changed, what is new of that, in words; nil: there is nothing to wait for.
-func (s *session) Watch(ctx context.Context, c *pipeline.Call) func(context.Context) string {
-	st := s.stand()
+func (h *toolHost) Watch(ctx context.Context, c *pipeline.Call) func(context.Context) string {
+	st := h.judge.stand()
 	if !st.settings.DiagnosticsAfterEdit {
 		return nil
 	}
@@ -182,11 +194,11 @@ func (s *session) Watch(ctx context.Context, c *pipeline.Call) func(context.Cont
 	var watching []*language.Watching
 	var files []string
 	for _, real := range c.Written() {
-		if !s.languages.Runs(real) {
+		if !h.judge.languages.Runs(real) {
 			continue
 		}
 		before := textAt(c.Files(), real)
-		if w := s.languages.Watch(ctx, real, before); w != nil {
+		if w := h.judge.languages.Watch(ctx, real, before); w != nil {
 			watching, files = append(watching, w), append(files, real)
 		}
 	}
@@ -233,9 +245,9 @@ func newDiagnostics(found []language.Diagnostic) string {
 }
 
 // mayCome says whether a server that is not ready, and never was, may bring the tool of that name.
-func (s *session) mayCome(name string) bool {
-	s.serve()
-	return slices.ContainsFunc(s.servers.Servers(), func(server mcp.Status) bool {
+func (h *toolHost) mayCome(name string) bool {
+	h.serve()
+	return slices.ContainsFunc(h.servers.Servers(), func(server mcp.Status) bool {
 		return (server.State == mcp.Starting || server.State == mcp.Failed) && strings.HasPrefix(name, mcp.Prefix(server.Name)+"__")
 	})
 }

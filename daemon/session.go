@@ -13,7 +13,6 @@ import (
 	"regexp"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc/codes"
@@ -27,7 +26,6 @@ import (
 	"github.com/toold/toold/scheduler/pipeline"
 	"github.com/toold/toold/tools/background"
 	"github.com/toold/toold/tools/language"
-	"github.com/toold/toold/tools/mcp"
 	"github.com/toold/toold/tools/spool"
 	"github.com/toold/toold/tools/workspace"
 )
@@ -78,46 +76,32 @@ type callRow struct {
 }
 
 type session struct {
-	name      string
-	daemon    *Daemon
-	created   time.Time
-	meta      meta
-	born      uint64         // the number of its first record; 0 if it was brought back
-	account   *quota.Account // of what clients have it hold in memory
-	log       *journal.Log
-	queue     *scheduler.Queue
-	places    *workspace.Workspace // with the roots alone; standing has what settings add
-	memory    *workspace.Memory
-	buffers   *workspace.Buffers // of clients' editors
-	outputs   *spool.Dir
-	tasks     *background.Set
-	servers   *mcp.Set // nil: a likeness, for Explain
-	languages *language.Set
-	work      sync.WaitGroup // goroutines of this session that are neither calls nor streams
-	ctx       context.Context
-	cancel    context.CancelCauseFunc
-
-	standing atomic.Pointer[standing] // as it was last worked out; nil: not yet
-	pooled   atomic.Pointer[pooled]   // the same of its tools
-
-	// intake is held while the main stream's messages are taken, so that the journal, the numbering and the queue see
-	// the same order. It is taken before an update and never in one. Calls that end do not take it.
-	intake sync.Mutex
-
-	joining    sync.Mutex // held while a stream is let in, from the first look at the session to its place in it; before intake
-	announcing sync.Mutex // held while clients are told of other tools, so that the newest are told last
-	employing  sync.Mutex // held while MCP servers are held against settings
-	supplying  sync.Mutex // held while the tools of MCP servers are taken over, so that the newest stay
-
-	skipped struct { // calls whose turn never came
-		recording  sync.Mutex // held while their results are recorded, so that their order holds
-		sync.Mutex            // guards noted
-		noted      []ending   // whose result is still to be recorded
-	}
+	name    string
+	daemon  *Daemon
+	created time.Time
+	meta    meta
+	born    uint64         // the number of its first record; 0 if it was brought back
+	account *quota.Account // of what clients have it hold in memory
+	log     *journal.Log
+	queue   *scheduler.Queue
+	outputs *spool.Dir
+	work    sync.WaitGroup // goroutines of this session that are neither calls nor streams
+	ctx     context.Context
+	cancel  context.CancelCauseFunc
+	gone    chan struct{} // closed when the session has stopped
 
 	state guard.Value[state] // see update
 
-	gone chan struct{} // closed when the session has stopped
+	attachments attachments
+	intake      intake
+	judge       judge
+	asker       asker
+	recorder    recorder
+	snapshots   snapshotter
+	tools       toolHost
+	tasks       sessionTasks
+	requests    requester
+	notifier    notifier
 }
 
 // update runs f with what changes about the session, while nobody else sees it. f calls neither the queue nor update, and does
@@ -231,7 +215,8 @@ func (d *Daemon) begin(who principal, name string, places *workspace.Workspace, 
 	}
 	dir := s.meta.Roots[0]
 	s.update(func(its *state) { its.shell.dir = dir })
-	if _, err := log.Append(entry(nil, pipeline.Changed{Dir: dir}, put(keyMeta, s.meta), put(keyDir, dir))); err != nil {
+	began := entry(nil, pipeline.Changed{Dir: dir}, put(keyMeta, s.meta), put(keyDir, dir))
+	if _, err := view(s, func(its *state) *journal.Pending { return its.ledger.append(began) }).Wait(); err != nil {
 		s.account.Close()
 		return nil, errors.Join(journalRefusal(err), d.journal.Remove(name))
 	}
@@ -240,7 +225,7 @@ func (d *Daemon) begin(who principal, name string, places *workspace.Workspace, 
 		s.account.Close()
 		return nil, errors.Join(err, d.journal.Remove(name))
 	}
-	s.tellHooks(hook.Input{Event: hook.SessionStart, Source: "startup"}, "startup") // before anybody can close it
+	s.notifier.tellHooks(hook.Input{Event: hook.SessionStart, Source: "startup"}, "startup") // before anybody can close it
 	d.mu.Lock()
 	d.sessions[name] = s
 	d.mu.Unlock()
@@ -254,18 +239,38 @@ func (d *Daemon) assemble(name string, about meta, log *journal.Log, places *wor
 		return nil, err
 	}
 	s := &session{
-		name: name, daemon: d, created: time.Now(), meta: about, log: log, places: places, memory: workspace.NewMemory(), outputs: outputs,
-		gone: make(chan struct{}),
+		name: name, daemon: d, created: time.Now(), meta: about, log: log, outputs: outputs,
+		gone: make(chan struct{}), account: d.ledger.Open(string(about.owner())), queue: d.shares.queue(about.owner()),
 	}
-	s.update(func(its *state) { *its = newState() })
 	s.ctx, s.cancel = context.WithCancelCause(context.Background())
-	s.account = d.ledger.Open(string(about.owner()))
-	s.buffers = workspace.NewBuffers(s.applyEdit, s.reserveBuffers)
-	s.memory.SetBuffers(s.buffers)
-	s.staff()
-	s.tasks = background.NewSet(s.taskEnded)
-	s.queue = d.shares.queue(about.owner())
+	s.update(func(its *state) { *its = newState(log) })
+	s.connect(places)
 	return s, nil
+}
+
+// connect makes the parts of the session.
+func (s *session) connect(places *workspace.Workspace) {
+	s.attachments.s, s.intake.s, s.asker.s, s.recorder.s = s, s, s, s
+	s.snapshots.s, s.tools.s, s.tasks.s, s.requests.s, s.notifier.s = s, s, s, s, s
+	s.tasks.set = background.NewSet(s.tasks.taskEnded)
+	s.judge.setting = setting{
+		daemon: s.daemon, name: s.name, meta: s.meta, places: places, memory: workspace.NewMemory(), outputs: s.outputs.Path(),
+		temporary: s.daemon.tempOf(s.name), tasks: s.tasks.set,
+	}
+	s.judge.basis = func() basis { return view(s, (*state).basis) }
+	s.judge.changed = s.settingsChanged
+	s.judge.languages = language.NewSet(s.judge.languageHost(s.ctx))
+	s.tools.judge = &s.judge
+	s.tools.staff()
+	s.requests.buffers = workspace.NewBuffers(s.requests.applyEdit, s.requests.reserveBuffers)
+	s.judge.memory.SetBuffers(s.requests.buffers)
+}
+
+// forCalls returns what calls need of the session.
+func (s *session) forCalls() pipeline.Session {
+	return pipeline.Session{
+		Judge: &s.judge, Turns: &s.intake, Asker: &s.asker, Recorder: &s.recorder, Editors: &s.requests, Observer: &s.tools, Background: s,
+	}
 }
 
 // outputs opens the folder for what the session's calls print.
@@ -302,6 +307,6 @@ func openPlaces(roots []string, locks *workspace.Locks) (*workspace.Workspace, e
 	return places, nil
 }
 
-func (s *session) attached() []*stream {
-	return view(s, func(its *state) []*stream { return slices.Collect(maps.Keys(its.clients.streams)) })
+func (at *attachments) attached() []*stream {
+	return view(at.s, func(its *state) []*stream { return slices.Collect(maps.Keys(its.clients.streams)) })
 }

@@ -9,15 +9,16 @@ import (
 	"go.uber.org/zap"
 	"google.golang.org/grpc/codes"
 
+	"github.com/toold/toold/daemon/journal"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 	"github.com/toold/toold/scheduler/pipeline"
 )
 
 // idleSince tells since when nobody has used the session; unused is false while somebody does: a stream, a call, an
 // open question, a background task.
-func (s *session) idleSince() (since time.Time, unused bool) {
-	s.update(func(its *state) {
-		since, unused = its.used, len(its.clients.streams) == 0 && len(its.ledger.turns) == 0 && len(its.questions.asked) == 0 && s.runningTasks() == 0
+func (at *attachments) idleSince() (since time.Time, unused bool) {
+	at.s.update(func(its *state) {
+		since, unused = its.used, len(its.clients.streams) == 0 && len(its.ledger.turns) == 0 && len(its.questions.asked) == 0 && at.s.tasks.runningTasks() == 0
 	})
 	return since, unused
 }
@@ -27,8 +28,9 @@ func (s *session) close(why string) {
 	if !s.finish(&pipeline.Stop{Outcome: pipeline.Cancelled, Reason: "the session was closed: " + why}) {
 		return
 	}
-	s.tellEnd(why)
-	_, _ = s.log.Append(entry(nil, pipeline.Changed{Closed: true})) // the seal says it too
+	s.notifier.tellEnd(why)
+	closed := entry(nil, pipeline.Changed{Closed: true})
+	_, _ = view(s, func(its *state) *journal.Pending { return its.ledger.append(closed) }).Wait() // the seal says it too
 	if err := s.log.Seal(); err != nil {
 		s.daemon.Log.Error("a closed session could not be sealed", zap.String("session", s.name), zap.Error(err))
 	}
@@ -40,7 +42,7 @@ func (s *session) close(why string) {
 	s.daemon.settings.Forget(scopeOf(s.meta.Roots, options))
 	s.daemon.shelf.Release(s.name)
 	_ = removeTree(s.daemon.tempOf(s.name)) // what cannot be removed goes with the session's records
-	for _, stream := range s.attached() {
+	for _, stream := range s.attachments.attached() {
 		stream.finish(refuse(codes.Aborted, "session_closed", "The session was closed: %s.", why))
 	}
 	close(s.gone)
@@ -49,13 +51,13 @@ func (s *session) close(why string) {
 // finish stops everything of the session and returns when every call has its result and every turn its end. False: it
 // had been told before, and whoever told it has done all that follows.
 func (s *session) finish(cause error) bool {
-	s.intake.Lock()
+	s.intake.mu.Lock()
 	var before bool
 	s.update(func(its *state) {
 		before = its.stopping
 		its.stopping = true
 	})
-	s.intake.Unlock()
+	s.intake.mu.Unlock()
 	if before {
 		<-s.gone
 		return false
@@ -64,10 +66,10 @@ func (s *session) finish(cause error) bool {
 	s.cancel(cause)
 	_ = s.queue.Wait(context.Background())
 	s.daemon.shares.release(s.meta.owner())
-	s.tasks.Close()
-	s.dismiss()
-	s.reviewWatch()
-	s.endTurns()
+	s.tasks.set.Close()
+	s.tools.dismiss()
+	s.requests.reviewWatch()
+	s.intake.endTurns()
 	s.work.Wait()
 	return true
 }

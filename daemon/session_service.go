@@ -79,7 +79,7 @@ func (s *session) describe() *tooldv1.Session {
 				wire.OpenQuestions++
 			}
 		}
-		wire.BackgroundTasks = s.describeTasks(its)
+		wire.BackgroundTasks = s.tasks.describeTasks(its)
 		return wire
 	})
 }
@@ -102,7 +102,7 @@ func (x *sessionServer) Watch(request *tooldv1.WatchRequest, g tooldv1.SessionSe
 	if s == nil {
 		s = &session{name: look.name, daemon: x.daemon, log: look.log}
 	}
-	st := s.join(after, func(event *tooldv1.ExecuteResponse) error { return g.Send(&tooldv1.WatchResponse{Event: event}) })
+	st := newStream(s, after, func(event *tooldv1.ExecuteResponse) error { return g.Send(&tooldv1.WatchResponse{Event: event}) })
 	st.inputs = request.GetInputs()
 	st.follow = look.session != nil && !request.GetNoFollow()
 	if !st.follow {
@@ -112,7 +112,7 @@ func (x *sessionServer) Watch(request *tooldv1.WatchRequest, g tooldv1.SessionSe
 	x.daemon.countStream(1)
 	defer x.daemon.countStream(-1)
 	st.answers = request.GetAnswers()
-	s.watch(st)
+	s.attachments.watch(st)
 	_ = g.SendHeader(nil) // by which a client knows that it is asked from now on; serve finds out if it is gone
 	return st.serve(g.Context(), nil)
 }
@@ -123,10 +123,10 @@ func (x *sessionServer) Answer(ctx context.Context, request *tooldv1.AnswerReque
 	if err != nil {
 		return nil, err
 	}
-	if refused := s.mayAnswer(pidOf(ctx), request.GetAnswer()); refused != nil {
+	if refused := s.asker.mayAnswer(pidOf(ctx), request.GetAnswer()); refused != nil {
 		return nil, refused
 	}
-	if refused := s.settleQuestion(request.GetAnswer()); refused != nil {
+	if refused := s.asker.settleQuestion(request.GetAnswer()); refused != nil {
 		return nil, refused
 	}
 	return &tooldv1.AnswerResponse{}, nil
@@ -143,12 +143,12 @@ func (x *sessionServer) CancelCall(ctx context.Context, request *tooldv1.CancelC
 	s.update(func(its *state) {
 		key := its.ledger.byID[request.GetToolUseId()]
 		row = its.ledger.calls[key]
-		open = row != nil && row.Open || s.taskOf(key) != nil
+		open = row != nil && row.Open || s.tasks.taskOf(key) != nil
 	})
 	if row == nil {
 		return nil, unknownCall(request.GetSessionId(), request.GetToolUseId())
 	}
-	s.cancelled(&tooldv1.Cancel{ToolUseId: request.GetToolUseId(), Reason: request.GetReason()})
+	s.intake.cancelled(&tooldv1.Cancel{ToolUseId: request.GetToolUseId(), Reason: request.GetReason()})
 	return &tooldv1.CancelCallResponse{Cancelled: open}, nil
 }
 
@@ -158,7 +158,7 @@ func (x *sessionServer) Interrupt(ctx context.Context, request *tooldv1.Interrup
 	if err != nil {
 		return nil, err
 	}
-	s.interrupt(request.GetReason())
+	s.intake.interrupt(request.GetReason())
 	return &tooldv1.InterruptResponse{}, nil
 }
 
@@ -194,7 +194,7 @@ func (x *sessionServer) KillTask(ctx context.Context, request *tooldv1.KillTaskR
 	if err != nil {
 		return nil, err
 	}
-	task := s.tasks.Get(request.GetTaskId())
+	task := s.tasks.set.Get(request.GetTaskId())
 	if task == nil {
 		return nil, refuse(codes.NotFound, "unknown_task", "Session %q has no background task %q.", short(request.GetSessionId()), short(request.GetTaskId())).at("task_id")
 	}
@@ -237,8 +237,8 @@ func (s *session) openCalls() []string {
 }
 
 // watch makes st one of the session's streams, without a role in it.
-func (s *session) watch(st *stream) {
-	s.update(func(its *state) {
+func (at *attachments) watch(st *stream) {
+	at.s.update(func(its *state) {
 		st.bytes = its.options.GetOutputFormat() == tooldv1.OutputFormat_OUTPUT_FORMAT_BYTES
 		its.clients.streams[st] = struct{}{}
 		its.used = time.Now()

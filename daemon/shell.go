@@ -14,7 +14,6 @@ import (
 	"github.com/toold/toold/scheduler/pipeline"
 	"github.com/toold/toold/tools"
 	"github.com/toold/toold/tools/sandbox"
-	"github.com/toold/toold/tools/spool"
 )
 
 // change is what a concurrent call leaves behind in the session, until its batch has ended.
@@ -24,42 +23,9 @@ type change struct {
 	given   []string // the environment that the call was given
 }
 
-// Peek gives the session's state as it is now, for one call.
-func (s *session) Peek(c *pipeline.Call) *tools.Env {
-	st := s.stand()
-	env := s.peek(c, st)
-	env.Dir, env.Gone = tools.WorkingDir(env.Dir, s.meta.Roots, st.places.Disk)
-	return env
-}
-
-func (s *session) peek(c *pipeline.Call, st *standing) *tools.Env {
-	return view(s, func(its *state) *tools.Env {
-		spec := c.Tool.Spec()
-		env := &tools.Env{
-			CallID: outputName(s.name, c.Key), Dir: its.shell.dir, Environ: its.shell.environ(st), Cursors: maps.Clone(its.shell.cursors),
-			Tasks: s.tasks, MaxChars: spec.MaxResultChars, Languages: s.languages, Principal: string(s.meta.owner()),
-		}
-		env.Reach = tools.Reach{Allowed: st.confining.Network.Allowed, Denied: st.confining.Network.Denied}
-		if env.MaxChars == 0 {
-			env.MaxChars = pipeline.DefaultMaxChars
-		}
-		if t := its.ledger.turns[c.Use.Turn]; t != nil {
-			env.OnTimeout = onTimeoutOf(t.options)
-		}
-		if s.outputs != nil { // a likeness, for Explain, may have none
-			env.Spool = s.outputs.Limited(st.settings.Limits.OutputBytes)
-		}
-		env.Deferred = func() []tools.Spec { return s.pool(s.optionsOf(c)).Deferrable() }
-		env.Output = func(out *spool.Output) { s.published(c, out) }
-		env.Report = func(step tools.Step) { s.reported(c, step) }
-		env.First = s.first
-		return env
-	})
-}
-
 // first reports whether something is said for the first time since the session was made or restored.
-func (s *session) first(what string) bool {
-	return view(s, func(its *state) bool {
+func (rec *recorder) first(what string) bool {
+	return view(rec.s, func(its *state) bool {
 		said := its.shell.said[what]
 		if its.shell.said == nil {
 			its.shell.said = map[string]bool{}
@@ -116,17 +82,17 @@ func daemonEnviron() map[string]string {
 
 // apply puts what calls leave behind into the session's state, and gives the record that tells it, if there is
 // anything to tell.
-func (s *session) apply(its *state, changes []change) []journal.Entry {
+func (rec *recorder) apply(its *state, changes []change) []journal.Entry {
 	event := pipeline.Changed{}
 	var state []journal.Put
 	for _, c := range changes {
 		if dir := c.changes.Dir; dir != "" && dir != its.shell.dir {
-			s.tellHooks(hook.Input{Event: hook.CwdChanged, OldDir: its.shell.dir, NewDir: dir}, "")
+			rec.s.notifier.tellHooks(hook.Input{Event: hook.CwdChanged, OldDir: its.shell.dir, NewDir: dir}, "")
 			its.shell.dir, event.Dir = dir, dir
 			state = append(state, put(keyDir, dir))
 		}
 		if c.changes.Exports != nil {
-			set, unset := s.export(its, c.given, c.changes.Exports)
+			set, unset := rec.export(its, c.given, c.changes.Exports)
 			event.Exported, event.Unexported = append(event.Exported, set...), append(event.Unexported, unset...)
 			if len(set)+len(unset) > 0 {
 				state = append(state, put(keyExports, its.shell.exports))
@@ -137,10 +103,11 @@ func (s *session) apply(its *state, changes []change) []journal.Entry {
 			state = append(state, put(keyTodos, its.shell.todos))
 		}
 		if cursor := c.changes.Cursor; cursor != nil {
+			its.shell.cursors = maps.Clone(its.shell.cursors) // a judge may look at the one of before
 			its.shell.cursors[cursor.Task] = cursor.Offset
 			state = append(state, put(keyCursor+cursor.Task, cursor.Offset))
 		}
-		if fresh := s.activate(its, c.changes.Activated); len(fresh) > 0 {
+		if fresh := rec.s.tools.activate(its, c.changes.Activated); len(fresh) > 0 {
 			event.Activated = append(event.Activated, fresh...)
 			state = append(state, put(keyActive, its.toolset.supply.active))
 		}
@@ -152,10 +119,14 @@ func (s *session) apply(its *state, changes []change) []journal.Entry {
 }
 
 // export takes over what a call has changed in the exported environment that it was given, and names that.
-func (s *session) export(its *state, given []string, after map[string]string) (set, unset []string) {
+func (rec *recorder) export(its *state, given []string, after map[string]string) (set, unset []string) {
 	filter := sandbox.Filter{}
-	if st := s.standing.Load(); st != nil {
+	if st := rec.s.judge.standing.Load(); st != nil {
 		filter = st.confining.Filter
+	}
+	exports := exports{Set: maps.Clone(its.shell.exports.Set), Unset: slices.Clone(its.shell.exports.Unset)} // a judge may look at those of before
+	if exports.Set == nil {
+		exports.Set = map[string]string{}
 	}
 	before := map[string]string{}
 	for _, pair := range given {
@@ -164,21 +135,19 @@ func (s *session) export(its *state, given []string, after map[string]string) (s
 	}
 	for name, value := range after {
 		if old, had := before[name]; !had || old != value {
-			if its.shell.exports.Set == nil {
-				its.shell.exports.Set = map[string]string{}
-			}
-			its.shell.exports.Set[name] = value
-			its.shell.exports.Unset = slices.DeleteFunc(its.shell.exports.Unset, func(n string) bool { return n == name })
+			exports.Set[name] = value
+			exports.Unset = slices.DeleteFunc(exports.Unset, func(n string) bool { return n == name })
 			set = append(set, name)
 		}
 	}
 	for name := range before {
 		if _, has := after[name]; !has && !filter.Withheld(name) { // a command never saw what was withheld from it
-			delete(its.shell.exports.Set, name)
-			its.shell.exports.Unset = append(its.shell.exports.Unset, name)
+			delete(exports.Set, name)
+			exports.Unset = append(exports.Unset, name)
 			unset = append(unset, name)
 		}
 	}
+	its.shell.exports = exports
 	slices.Sort(set)
 	slices.Sort(unset)
 	return set, unset

@@ -27,6 +27,7 @@ type state struct {
 
 // A ledger is the session's calls and turns, and which of its records are still needed.
 type ledger struct {
+	log      *journal.Log
 	tail     *journal.Pending // the newest entries; nil before the first
 	turns    map[uint64]*turn // those whose end is not recorded
 	open     *turn            // the main stream's, that still takes tool uses
@@ -86,11 +87,12 @@ type shell struct {
 	cursors map[string]int64
 }
 
-func newState() state {
+func newState(log *journal.Log) state {
 	now := time.Now()
 	return state{
 		options: &tooldv1.Options{}, used: now,
 		ledger: ledger{
+			log:   log,
 			turns: map[uint64]*turn{}, calls: map[string]*callRow{}, uses: map[useKey]string{}, byID: map[string]string{},
 			live: map[string]*live{}, news: make(chan struct{}),
 		},
@@ -99,4 +101,23 @@ func newState() state {
 		toolset:   toolset{offers: map[string][]*offer{}},
 		shell:     shell{given: map[string][]string{}, cursors: map[string]int64{}, said: map[string]bool{}},
 	}
+}
+
+// append passes entries to the journal, in the order in which the state changes. It returns at once; what it returns tells when
+// they are written.
+func (l *ledger) append(entries ...journal.Entry) *journal.Pending {
+	l.tail = l.log.Enqueue(entries...)
+	return l.tail
+}
+
+// keep does the same for state that no record belongs to.
+func (l *ledger) keep(state ...journal.Put) *journal.Pending {
+	l.tail = l.log.Keep(journal.Committed, state...)
+	return l.tail
+}
+
+// hold keeps state that says how something ended, for which there is room on a full disk too.
+func (l *ledger) hold(durability journal.Durability, state ...journal.Put) *journal.Pending {
+	l.tail = l.log.KeepTerminal(durability, state...)
+	return l.tail
 }

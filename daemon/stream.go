@@ -37,7 +37,16 @@ type stream struct {
 	// unheard: its client did not save when it was asked, and has said nothing since; it is not waited for again.
 	unheard atomic.Bool
 
-	// Used in the session's update alone.
+	presence // used in the session's update alone
+
+	// The sender's own.
+	sent    uint64 // the newest record sent
+	done    bool   // the result of the only call has been sent
+	running map[string]*followed
+}
+
+// A presence is what the session knows of a stream, and what the stream's client has brought.
+type presence struct {
 	answers     bool
 	fileChanges bool // its client wants to be told of files that change
 	halfClosed  bool
@@ -46,15 +55,10 @@ type stream struct {
 	offers      []*offer // tools that its client runs itself
 	buffers     bool     // its client offers the unsaved text of files
 	missed      bool     // it is waited for whether the client comes back
-
-	// The sender's own.
-	sent    uint64 // the newest record sent
-	done    bool   // the result of the only call has been sent
-	running map[string]*followed
 }
 
-// join makes a stream of s that stands behind the record after. The caller sets what it needs, then has it served.
-func (s *session) join(after uint64, send func(*tooldv1.ExecuteResponse) error) *stream {
+// newStream makes a stream of s that stands behind the record after. The caller sets what it needs, then has it served.
+func newStream(s *session, after uint64, send func(*tooldv1.ExecuteResponse) error) *stream {
 	return &stream{
 		session: s, cursor: s.log.Follow(after), send: send, sent: after, follow: true, poked: make(chan struct{}, 1),
 		over: make(chan struct{}), closing: make(chan struct{}), running: map[string]*followed{},

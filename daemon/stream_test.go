@@ -32,7 +32,7 @@ func TestRepeatThenHalfClose(t *testing.T) {
 		}
 		s := &session{log: log}
 		var sent []*tooldv1.ExecuteResponse
-		st := s.join(last, func(event *tooldv1.ExecuteResponse) error {
+		st := newStream(s, last, func(event *tooldv1.ExecuteResponse) error {
 			sent = append(sent, event)
 			return nil
 		})

@@ -16,6 +16,12 @@ import (
 	"github.com/toold/toold/tools/spool"
 )
 
+// sessionTasks are the processes that calls have left running.
+type sessionTasks struct {
+	s   *session
+	set *background.Set
+}
+
 // taskRow is what the journal keeps of a task that runs: after a restart its end is told.
 type taskRow struct {
 	Command string `json:"command"`
@@ -30,14 +36,14 @@ type taskEnd struct {
 }
 
 // keyOf is the key of the call that has started the task.
-func (s *session) keyOf(task *background.Task) string {
-	return strings.TrimPrefix(task.Call, s.name+".")
+func (t *sessionTasks) keyOf(task *background.Task) string {
+	return strings.TrimPrefix(task.Call, t.s.name+".")
 }
 
 // taskStarted gives the change of state that goes with a call which has left the task behind; nil when it has ended
 // already.
-func (s *session) taskStarted(id string) []journal.Put {
-	task := s.tasks.Get(id)
+func (t *sessionTasks) taskStarted(id string) []journal.Put {
+	task := t.set.Get(id)
 	if task == nil {
 		return nil
 	}
@@ -48,7 +54,7 @@ func (s *session) taskStarted(id string) []journal.Put {
 }
 
 // taskEnded records that a task has ended, so that no client need poll.
-func (s *session) taskEnded(task *background.Task) {
+func (t *sessionTasks) taskEnded(task *background.Task) {
 	exit, _ := task.Exit()
 	end := taskEnd{TaskID: task.ID, ExitCode: exit.Code, Signal: exit.Signal, Output: task.Output.Path()}
 	how := fmt.Sprintf(" with exit code %d", exit.Code)
@@ -57,32 +63,32 @@ func (s *session) taskEnded(task *background.Task) {
 	} else if exit.Code < 0 {
 		how = "" // a script had left it running
 	}
-	s.update(func(its *state) {
+	t.s.update(func(its *state) {
 		its.used = time.Now()
 		notice := pipeline.Noticed{
 			Code: "task_ended", Message: fmt.Sprintf("The background task %s (%s) has ended%s.", task.ID, task.Command, how), Details: end,
 		}
-		if row := its.ledger.calls[s.keyOf(task)]; row != nil {
+		if row := its.ledger.calls[t.keyOf(task)]; row != nil {
 			notice.CallID = row.ID
 		}
-		s.enqueue(its, entry(nil, notice, journal.Put{Key: keyTask + task.ID}))
+		its.ledger.append(entry(nil, notice, journal.Put{Key: keyTask + task.ID}))
 		its.ledger.tell()
 	})
 }
 
 // runningTasks is how many tasks run.
-func (s *session) runningTasks() int { return s.tasks.Alive() }
+func (t *sessionTasks) runningTasks() int { return t.set.Alive() }
 
 // describeTasks lists the tasks that run.
-func (s *session) describeTasks(its *state) (described []*tooldv1.BackgroundTask) {
-	for _, task := range s.tasks.List() {
+func (t *sessionTasks) describeTasks(its *state) (described []*tooldv1.BackgroundTask) {
+	for _, task := range t.set.List() {
 		if _, ended := task.Exit(); ended {
 			continue
 		}
 		wire := &tooldv1.BackgroundTask{
 			TaskId: task.ID, Command: shortened(task.Command, shownInput), Age: durationpb.New(time.Since(task.Started)), OutputPath: clean(task.Output.Path()),
 		}
-		if row := its.ledger.calls[s.keyOf(task)]; row != nil {
+		if row := its.ledger.calls[t.keyOf(task)]; row != nil {
 			wire.ToolUseId = row.ID
 		}
 		described = append(described, wire)
@@ -91,9 +97,9 @@ func (s *session) describeTasks(its *state) (described []*tooldv1.BackgroundTask
 }
 
 // taskOf returns the running task that the call with this key has left behind; nil: there is none.
-func (s *session) taskOf(key string) *background.Task {
-	for _, task := range s.tasks.List() {
-		if _, ended := task.Exit(); !ended && s.keyOf(task) == key {
+func (t *sessionTasks) taskOf(key string) *background.Task {
+	for _, task := range t.set.List() {
+		if _, ended := task.Exit(); !ended && t.keyOf(task) == key {
 			return task
 		}
 	}
@@ -101,16 +107,16 @@ func (s *session) taskOf(key string) *background.Task {
 }
 
 // taskOutput is the output of the running task that the call with this key has left behind; nil: there is none.
-func (s *session) taskOutput(key string) *spool.Output {
-	if task := s.taskOf(key); task != nil {
+func (t *sessionTasks) taskOutput(key string) *spool.Output {
+	if task := t.taskOf(key); task != nil {
 		return task.Output
 	}
 	return nil
 }
 
 // stopTask stops the task that the call with this key has left behind, if it runs, and does not wait for its end.
-func (s *session) stopTask(key string) {
-	if task := s.taskOf(key); task != nil {
+func (t *sessionTasks) stopTask(key string) {
+	if task := t.taskOf(key); task != nil {
 		task.Stop()
 	}
 }

@@ -19,24 +19,21 @@ import (
 // scratchNames are the machine's directories for temporary files, and what the session's own are called.
 var scratchNames = []struct{ name, dir string }{{"/tmp", "tmp"}, {"/var/tmp", "var-tmp"}}
 
-// temporary returns the directories for temporary files that the session's calls have; none where nothing confines
+// temporaries returns the directories for temporary files that the session's calls have; none where nothing confines
 // their processes, which then have the machine's. opened are what stays the machine's below their names. With whole false one
 // could not be made, which may be otherwise a moment later.
-func (s *session) temporary(now *settings.Settings, opened []string) (temps []workspace.Temporary, whole bool) {
-	confinement, err := s.daemon.runner.Confinement(sandbox.Policy{Tier: sandbox.Full, Optional: now.Sandbox.Optional != nil})
+func (j *judge) temporaries(now *settings.Settings, opened []string) (temps []workspace.Temporary, whole bool) {
+	confinement, err := j.daemon.runner.Confinement(sandbox.Policy{Tier: sandbox.Full, Optional: now.Sandbox.Optional != nil})
 	if now.Sandbox.Disabled != nil || err != nil || confinement.Tier == sandbox.None {
 		return nil, true
 	}
-	own, whole := s.daemon.tempOf(s.name), true
-	if s.outputs == nil { // a likeness, for Explain: it has no files, under a name that no session can have
-		own, opened = s.daemon.tempOf("+explain"), nil
-	}
+	whole = true
 	for _, known := range scratchNames {
-		t := workspace.Temporary{Name: known.name, Dir: filepath.Join(own, known.dir)}
+		t := workspace.Temporary{Name: known.name, Dir: filepath.Join(j.temporary, known.dir)}
 		if now.Sandbox.SharedTmp != nil {
 			t.Dir = t.Name
 		} else if err := makeScratch(t, opened); err != nil {
-			s.daemon.Log.Warn("there is no directory for temporary files", zap.String("session", s.name), zap.Error(err))
+			j.daemon.Log.Warn("there is no directory for temporary files", zap.String("session", j.name), zap.Error(err))
 			whole = false
 			continue
 		}

@@ -33,12 +33,12 @@ func (t *toolServer) RunTool(request *tooldv1.RunToolRequest, g tooldv1.ToolServ
 		return err
 	}
 	s.update(func(its *state) {
-		s.meet(g.Context(), its, nil)
+		s.attachments.meet(g.Context(), its, nil)
 		if s.meta.Anonymous {
 			its.clients.owner = ownerOf(g.Context())
 		}
 	})
-	st, err := s.runOne(request, func(event *tooldv1.ExecuteResponse) error {
+	st, err := s.intake.runOne(request, func(event *tooldv1.ExecuteResponse) error {
 		return g.Send(&tooldv1.RunToolResponse{Event: event})
 	})
 	if err != nil {
@@ -51,25 +51,25 @@ func (t *toolServer) RunTool(request *tooldv1.RunToolRequest, g tooldv1.ToolServ
 }
 
 // runOne takes a call as a turn of its own, and gives the stream of its events.
-func (s *session) runOne(request *tooldv1.RunToolRequest, send func(*tooldv1.ExecuteResponse) error) (*stream, error) {
-	return s.runAlone(parseUse(useOf(request)), request.GetSessionId() == "", send)
+func (i *intake) runOne(request *tooldv1.RunToolRequest, send func(*tooldv1.ExecuteResponse) error) (*stream, error) {
+	return i.runAlone(parseUse(useOf(request)), request.GetSessionId() == "", send)
 }
 
 // runAlone does so. main: the session ends with the stream.
-func (s *session) runAlone(r request, main bool, send func(*tooldv1.ExecuteResponse) error) (*stream, error) {
-	s.intake.Lock()
-	defer s.intake.Unlock()
-	stopping := view(s, func(its *state) bool { return its.stopping })
+func (i *intake) runAlone(r request, main bool, send func(*tooldv1.ExecuteResponse) error) (*stream, error) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	stopping := view(i.s, func(its *state) bool { return its.stopping })
 	if stopping {
-		return nil, s.closed()
+		return nil, i.s.attachments.closed()
 	}
-	after := s.log.Last()
+	after := i.s.log.Last()
 	var own *turn
-	key, repeated, err := s.accept(r, func(id string) *turn {
-		own = s.beginTurn(id)
+	key, repeated, err := i.accept(r, func(id string) *turn {
+		own = i.beginTurn(id)
 		return own
 	})
-	s.endTurn(own)
+	i.endTurn(own)
 	if err != nil {
 		return nil, err
 	}
@@ -77,16 +77,16 @@ func (s *session) runAlone(r request, main bool, send func(*tooldv1.ExecuteRespo
 		return nil, refuse(codes.AlreadyExists, "duplicate_id", "The id %q is taken by another call of this session, or is too long. Use another one.", short(r.use.ID)).at("id")
 	}
 	if repeated {
-		after = s.log.Last()
+		after = i.s.log.Last()
 	}
-	st := s.join(after, send)
+	st := newStream(i.s, after, send)
 	st.only = key
 	if repeated {
 		st.again = []string{key}
 	}
-	s.watch(st)
+	i.s.attachments.watch(st)
 	if main {
-		s.update(func(its *state) { its.clients.main = st })
+		i.s.update(func(its *state) { its.clients.main = st })
 	}
 	return st, nil
 }
@@ -201,7 +201,7 @@ func (r *outputReader) output() (out *spool.Output, changed <-chan struct{}, end
 // following gives the output of a call that has not ended, and what tells that there is more.
 func (s *session) following(key string) (out *spool.Output, changed <-chan struct{}, running bool) {
 	s.update(func(its *state) {
-		if out = s.taskOutput(key); out != nil {
+		if out = s.tasks.taskOutput(key); out != nil {
 			changed, running = out.Changed(), !out.Ended()
 			return
 		}

@@ -52,9 +52,9 @@ type turnRow struct {
 func turnKey(number uint64) string { return fmt.Sprintf("%s%d", keyOpenTurn, number) }
 
 // beginTurn opens a turn. The session's intake is held.
-func (s *session) beginTurn(id string) *turn {
+func (i *intake) beginTurn(id string) *turn {
 	var t *turn
-	s.update(func(its *state) {
+	i.s.update(func(its *state) {
 		its.ledger.lastTurn++
 		t = &turn{
 			number: its.ledger.lastTurn, id: id, options: its.options, begun: time.Now(), numbering: map[string]scheduler.Numbering{},
@@ -65,47 +65,47 @@ func (s *session) beginTurn(id string) *turn {
 		}
 		its.ledger.turns[t.number] = t
 	})
-	s.queue.SetFeed(feedOf(t.options))
-	s.queue.SetConcurrency(concurrencyOf(t.options))
+	i.s.queue.SetFeed(feedOf(t.options))
+	i.s.queue.SetConcurrency(concurrencyOf(t.options))
 	return t
 }
 
 // forgetTurn takes back a turn that has no call yet, since its first could not be recorded. intake is held.
-func (s *session) forgetTurn(t *turn) {
+func (i *intake) forgetTurn(t *turn) {
 	if t.calls > 0 {
 		return
 	}
-	s.update(func(its *state) {
+	i.s.update(func(its *state) {
 		t.ended, t.over = true, true
 		delete(its.ledger.turns, t.number)
 		if its.ledger.open == t {
 			its.ledger.open = nil
 		}
 	})
-	s.queue.EndTurn(t.number)
+	i.s.queue.EndTurn(t.number)
 }
 
 // endTurn says that no more tool uses come in t.
-func (s *session) endTurn(t *turn) {
+func (i *intake) endTurn(t *turn) {
 	if t == nil {
 		return
 	}
-	s.update(func(its *state) {
+	i.s.update(func(its *state) {
 		t.ended = true
 		if its.ledger.open == t {
 			its.ledger.open = nil
 		}
-		s.finishTurn(its, t)
+		i.s.recorder.finishTurn(its, t)
 	})
-	s.queue.EndTurn(t.number)
-	s.poke()
+	i.s.queue.EndTurn(t.number)
+	i.s.recorder.poke()
 }
 
 // endTurns ends every turn, as a close or a client that stays away does.
-func (s *session) endTurns() {
-	open := view(s, func(its *state) []*turn { return its.ledger.openTurns() })
+func (i *intake) endTurns() {
+	open := view(i.s, func(its *state) []*turn { return its.ledger.openTurns() })
 	for _, t := range open {
-		s.endTurn(t)
+		i.endTurn(t)
 	}
 }
 
@@ -115,40 +115,39 @@ func (l *ledger) openTurns() []*turn {
 }
 
 // finishTurn records the end of a turn that is over, and takes it out of the session when that is done.
-func (s *session) finishTurn(its *state, t *turn) {
+func (rec *recorder) finishTurn(its *state, t *turn) {
 	if !t.ended || t.over || len(t.open) > 0 {
 		return
 	}
 	t.over = true
 	if len(t.told) > 0 {
-		s.Later(func(ctx context.Context) {
-			s.tellBatch(ctx, t)
-			s.update(func(its *state) { s.recordEnd(its, t) })
+		rec.s.Later(func(ctx context.Context) {
+			rec.s.notifier.tellBatch(ctx, t)
+			rec.s.update(func(its *state) { rec.recordEnd(its, t) })
 		})
 		return
 	}
-	s.recordEnd(its, t)
+	rec.recordEnd(its, t)
 }
 
 // recordEnd records the end of a turn that is over.
-func (s *session) recordEnd(its *state, t *turn) {
+func (rec *recorder) recordEnd(its *state, t *turn) {
 	wire := eventOf(nil, pipeline.TurnEnded{
 		Calls: t.calls, Batches: t.batches, Outcomes: t.outcomes, Wall: time.Since(t.begun), Work: t.work,
 	})
 	wire.Turn, wire.TurnId = t.number, t.id
 	entry := wireEntry(nil, wire, put(keyTurn, its.ledger.lastTurn), journal.Put{Key: turnKey(t.number)})
-	write := func() *journal.Pending { return s.log.Enqueue(entry) }
-	its.ledger.tail = write()
-	pending := its.ledger.tail
-	s.work.Go(func() {
-		if !s.keep(pending, write) {
+	write := func(l *ledger) *journal.Pending { return l.append(entry) }
+	pending := write(&its.ledger)
+	rec.s.work.Go(func() {
+		if !rec.keep(pending, write) {
 			return
 		}
-		s.update(func(its *state) {
+		rec.s.update(func(its *state) {
 			delete(its.ledger.turns, t.number)
 			its.used = time.Now()
 		})
-		s.poke()
+		rec.poke()
 	})
 }
 

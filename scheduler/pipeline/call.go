@@ -32,22 +32,39 @@ const (
 	AbortOnNone                       // nothing
 )
 
-// A Session is what a call needs of the session it belongs to. Its methods are safe for concurrent use.
-type Session interface {
-	// Begin says that the call's turn has come, and gives the session's state as it is now. Files is left to the call.
-	Begin(*Call) *tools.Env
-	// Peek gives the same state before the call's turn has come.
-	Peek(*Call) *tools.Env
-	// Rights is what calls are judged by now.
+// A Session is what a call needs of the session that it belongs to. Each part has one subject and may have an owner of its own.
+// All of them are safe for concurrent use.
+type Session struct {
+	Judge
+	Turns
+	Asker
+	Recorder
+	Editors
+	Observer
+	Background
+}
+
+// A Judge says what a call is judged by, and what it would find. It changes nothing, so that Explain needs nothing else.
+type Judge interface {
+	// Rights returns what calls are judged by now.
 	Rights(*Call) Rights
-	// Policy is the sibling abort policy of the call's turn.
+	// Peek returns the session's state as it is now, before the call's turn has come. Files is left to the call.
+	Peek(*Call) *tools.Env
+}
+
+// Turns are the turns that calls belong to, and when a call of one may begin.
+type Turns interface {
+	// Policy returns the sibling abort policy of the call's turn.
 	Policy(*Call) Policy
-	// Notice records something that clients should know about the call.
-	Notice(*Call, Noticed)
 	// StopTurn stops the other calls of the call's turn.
 	StopTurn(c *Call, reason string)
-	// Later runs f soon, on a goroutine that the session waits for before it ends. Its context is the session's.
-	Later(f func(context.Context))
+	// Pace waits until the call may begin, where settings limit its rate. The error is a *fault.Error when it may not begin
+	// at all, else the cause of ctx.
+	Pace(context.Context, *Call) error
+}
+
+// An Asker asks people.
+type Asker interface {
 	// Ask puts the question, unless the same is already put, and waits until it is answered with yes. input is what is
 	// to be run instead, as JSON; empty: what was asked about. The error is a *fault.Error when nobody can answer, else
 	// the cause of ctx; whoever says no stops the call.
@@ -56,22 +73,44 @@ type Session interface {
 	AskAhead(*Call, Question)
 	// Withdraw takes back the call's open question, if there is one.
 	Withdraw(c *Call, reason string)
-	// Start records that the call begins to act: durably, before it returns, unless the call is read-only.
+}
+
+// A Recorder records the life of a call. Per call, Begin, Start and End are called in this order, or Skipped alone.
+type Recorder interface {
+	// Begin records that the call's turn has come, and returns the session's state as it is now. Files is left to the call.
+	Begin(*Call) *tools.Env
+	// Start records that the call begins to act: durably, before it returns, unless the call is read-only. After an error
+	// the call does not act.
 	Start(*Call, Started) error
-	// Pace waits until the call may begin, where settings bound how often. The error says that it may not.
-	Pace(context.Context, *Call) error
-	// Settle has editors save what a process that the call is about to start would not see, for as long as they are given;
-	// note says, as a sentence, what it does not see all the same. Settled says that the process has ended.
-	Settle(context.Context, *Call) (note string)
-	Settled(*Call)
-	// Watch says that the call is about to change files. The function, when they are changed, gives what should be known of
-	// them by then, as text; nil: nothing will.
-	Watch(context.Context, *Call) func(context.Context) string
-	// End records the call's one result and applies what it leaves behind, before it returns. learned is what it has
+	// End records the call's one result and applies what it leaves behind, before it returns. seen is what it has
 	// seen of files, by real path.
-	End(c *Call, ended Ended, learned map[string]workspace.State)
+	End(c *Call, ended Ended, seen map[string]workspace.State)
 	// Skipped does what End does for a call whose turn never came, after it has returned.
 	Skipped(*Call, Ended)
+	// Notice records something that clients should know about the call.
+	Notice(*Call, Noticed)
+}
+
+// Editors hold texts of files that are not saved.
+type Editors interface {
+	// Settle has editors save what a process that the call is about to start would not see, for as long as they are given.
+	// note says, as a sentence, what the process does not see all the same.
+	Settle(context.Context, *Call) (note string)
+	// Settled notes that the process has ended.
+	Settled(*Call)
+}
+
+// An Observer looks at files that a call changes.
+type Observer interface {
+	// Watch is called before the call changes files. The function that it returns is called when they are changed, and
+	// returns what should be known of them by then, as text; nil: there is nothing to wait for.
+	Watch(context.Context, *Call) func(context.Context) string
+}
+
+// Background runs what no call waits for.
+type Background interface {
+	// Later runs f soon, on a goroutine that the session waits for before it ends. Its context is the session's.
+	Later(f func(context.Context))
 }
 
 // Rights is what a session's calls are judged by, at one moment.

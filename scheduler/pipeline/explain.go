@@ -25,8 +25,12 @@ type Explanation struct {
 	Fault       *fault.Error // what would end the call as things stand, whatever the verdict; nil: nothing
 }
 
-// Explain judges the call as Run would. The error says why there can be no verdict.
-func (c *Call) Explain(ctx context.Context) (Explanation, error) {
+// Explain judges a tool use as Run would judge its call. The error says why there can be no verdict.
+func Explain(ctx context.Context, use Use, tool tools.Tool, judge Judge) (Explanation, error) {
+	c, refused := New(use, tool, Session{Judge: judge})
+	if refused != nil {
+		return Explanation{}, refused.Fault
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	env := c.session.Peek(c)
