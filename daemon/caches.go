@@ -18,6 +18,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/toold/toold/daemon/access"
 	"github.com/toold/toold/scheduler/pipeline"
 	"github.com/toold/toold/tools/pathname"
 	"github.com/toold/toold/tools/sandbox"
@@ -101,7 +102,7 @@ func (d *Daemon) belowHome(client map[string]string) map[string]string {
 }
 
 // caches are those of the user that calls in these roots can use. What the client's variables name goes before the daemon's own.
-func (d *Daemon) caches(owner principal, roots []string, client map[string]string) (all []pipeline.Cache) {
+func (d *Daemon) caches(owner access.Principal, roots []string, client map[string]string) (all []pipeline.Cache) {
 	sum := sha256.Sum256([]byte(strings.Join(append([]string{string(owner)}, roots...), "\x00")))
 	own := filepath.Join(d.cacheDir(), hex.EncodeToString(sum[:8]))
 	client = d.belowHome(client)

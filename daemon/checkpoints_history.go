@@ -12,6 +12,7 @@ import (
 	"go.uber.org/zap"
 	"google.golang.org/grpc/codes"
 
+	"github.com/toold/toold/daemon/apierror"
 	"github.com/toold/toold/daemon/checkpoint"
 	"github.com/toold/toold/daemon/journal"
 	"github.com/toold/toold/tools/pathname"
@@ -99,6 +100,6 @@ func placeIn(roots []string, real string) string {
 }
 
 // unknownCheckpoint says that there is nothing to be put back.
-func unknownCheckpoint(format string, args ...any) *refusal {
-	return refuse(codes.NotFound, "unknown_checkpoint", "%s", fmt.Sprintf(format, args...))
+func unknownCheckpoint(format string, args ...any) *apierror.Error {
+	return apierror.New(codes.NotFound, "unknown_checkpoint", "%s", fmt.Sprintf(format, args...))
 }

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/toold/toold/daemon/apierror"
 	"github.com/toold/toold/daemon/checkpoint"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 	"github.com/toold/toold/tools/workspace"
@@ -66,7 +67,7 @@ func (l *listing) list() (*tooldv1.ListCheckpointsResponse, error) {
 	if token := l.request.GetPageToken(); token != "" {
 		from = slices.IndexFunc(l.history, func(p checkpoint.Past) bool { return tokenOf(p) == token })
 		if from < 0 {
-			return nil, refuse(codes.InvalidArgument, "invalid_page_token", "The page_token is none that an earlier answer gave, or what it stands for is not kept any more. Leave it out to begin anew.").at("page_token")
+			return nil, apierror.New(codes.InvalidArgument, "invalid_page_token", "The page_token is none that an earlier answer gave, or what it stands for is not kept any more. Leave it out to begin anew.").At("page_token")
 		}
 	}
 	for i, p := range slices.Backward(l.history) {

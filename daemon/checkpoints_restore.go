@@ -14,6 +14,8 @@ import (
 
 	"google.golang.org/grpc/codes"
 
+	"github.com/toold/toold/daemon/access"
+	"github.com/toold/toold/daemon/apierror"
 	"github.com/toold/toold/daemon/checkpoint"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 	"github.com/toold/toold/scheduler/pipeline"
@@ -71,7 +73,7 @@ func (x *sessionServer) Restore(ctx context.Context, request *tooldv1.RestoreReq
 }
 
 // restorable returns the session of who's whose calls are undone, nil when that is closed, and what the restoring is judged by.
-func (d *Daemon) restorable(who principal, name string) (*session, *judge, error) {
+func (d *Daemon) restorable(who access.Principal, name string) (*session, *judge, error) {
 	if err := d.takesNew(); err != nil {
 		return nil, nil, err
 	}
@@ -112,7 +114,7 @@ func (r *restore) work() (*checkpoint.Plan, error) {
 	view, camera := r.judge.lens(nil), r.judge.camera(true)
 	plan, err := whole.Plan(from, paths, func(real string) (workspace.Image, error) { return view.Image(camera, real) }, r.daemon.checkpoints.Whole)
 	if err != nil {
-		return nil, refuse(codes.Internal, "checkpoint_failed", "The files cannot be looked at: %v.", err)
+		return nil, apierror.New(codes.Internal, "checkpoint_failed", "The files cannot be looked at: %v.", err)
 	}
 	return plan, nil
 }
@@ -123,7 +125,7 @@ func (r *restore) point(history checkpoint.History) (from int, err error) {
 	case *tooldv1.RestoreRequest_Turn:
 		from = slices.IndexFunc(history, func(p checkpoint.Past) bool { return p.Session == r.of && p.Turn >= point.Turn && p.Turn > 0 })
 		if from < 0 {
-			return 0, unknownCheckpoint("Session %q has changed no file in turn %d or later, as far as that is kept. Name an earlier turn.", r.of, point.Turn).at("turn")
+			return 0, unknownCheckpoint("Session %q has changed no file in turn %d or later, as far as that is kept. Name an earlier turn.", r.of, point.Turn).At("turn")
 		}
 	case *tooldv1.RestoreRequest_ToolUseId:
 		for i, p := range history { // the newest of that id
@@ -132,11 +134,11 @@ func (r *restore) point(history checkpoint.History) (from int, err error) {
 			}
 		}
 		if from == 0 {
-			return 0, unknownCheckpoint("Session %q has no call %q that has changed a file, as far as that is kept. Name another call, or a turn.", r.of, short(point.ToolUseId)).at("tool_use_id")
+			return 0, unknownCheckpoint("Session %q has no call %q that has changed a file, as far as that is kept. Name another call, or a turn.", r.of, short(point.ToolUseId)).At("tool_use_id")
 		}
 		from--
 	default:
-		return 0, refuse(codes.InvalidArgument, "invalid_point", "A turn or a call has to say to where files are put back.").at("turn")
+		return 0, apierror.New(codes.InvalidArgument, "invalid_point", "A turn or a call has to say to where files are put back.").At("turn")
 	}
 	return from, nil
 }
@@ -148,12 +150,12 @@ func realPaths(names, roots []string) (reals []string, err error) {
 	}
 	w, err := workspace.Open(roots[:1], nil)
 	if err != nil {
-		return nil, refuse(codes.FailedPrecondition, "invalid_root", "The root of the session cannot be used: %v.", err)
+		return nil, apierror.New(codes.FailedPrecondition, "invalid_root", "The root of the session cannot be used: %v.", err)
 	}
 	for _, name := range names {
 		p, err := w.ResolveEntry(roots[0], name)
 		if err != nil {
-			return nil, refuse(codes.InvalidArgument, "invalid_path", "%v", err).at("paths")
+			return nil, apierror.New(codes.InvalidArgument, "invalid_path", "%v", err).At("paths")
 		}
 		reals = append(reals, filepath.Clean(p.Real))
 	}
@@ -163,8 +165,8 @@ func realPaths(names, roots []string) (reals []string, err error) {
 // refusal says why the plan is not to be carried out; nil: it is.
 func (r *restore) refusal() error {
 	if digest := r.request.GetPlanDigest(); digest != "" && digest != r.plan.Digest() {
-		return refuse(codes.FailedPrecondition, "plan_changed",
-			"Something else would be done by now than was shown. Nothing was; ask for another dry run.").at("plan_digest")
+		return apierror.New(codes.FailedPrecondition, "plan_changed",
+			"Something else would be done by now than was shown. Nothing was; ask for another dry run.").At("plan_digest")
 	}
 	conflicts := r.plan.Conflicts()
 	if len(conflicts) == 0 || r.request.GetForce() {
@@ -175,8 +177,8 @@ func (r *restore) refusal() error {
 	if more := len(conflicts) - named; more > 0 {
 		list += fmt.Sprintf(" and %d more", more)
 	}
-	return refuse(codes.FailedPrecondition, "restore_conflict",
-		"These are not as the last call left them, so nothing was put back: %s. Leave them out with paths, or set force to put them back all the same; what is there now is kept first.", clean(list)).at("force")
+	return apierror.New(codes.FailedPrecondition, "restore_conflict",
+		"These are not as the last call left them, so nothing was put back: %s. Leave them out with paths, or set force to put them back all the same; what is there now is kept first.", clean(list)).At("force")
 }
 
 // carryOut runs the call and gives the response as it came out.
@@ -187,7 +189,7 @@ func (r *restore) carryOut(ctx context.Context, response *tooldv1.RestoreRespons
 	}
 	text, err := json.Marshal(r.input())
 	if err != nil {
-		return nil, refuse(codes.Internal, "checkpoint_failed", "The restoring cannot be put into words: %v.", err)
+		return nil, apierror.New(codes.Internal, "checkpoint_failed", "The restoring cannot be put into words: %v.", err)
 	}
 	use := parseUse(&tooldv1.ToolUse{Id: newID("restore-"), Name: checkpoint.ToolName, Arguments: &tooldv1.ToolUse_InputJson{InputJson: string(text)}})
 	use.own = &restoring{r.daemon.checkpoints.Tool(r.plan, r.work, func(told []workspace.Putting) { r.told = told }), undoes}
@@ -236,7 +238,7 @@ func (r *restore) ended(response *tooldv1.RestoreResponse, result *tooldv1.ToolR
 		code = codes.Aborted
 	}
 	if code != codes.OK {
-		return nil, refuse(code, wrong.GetCode(), "%s", wrong.GetMessage())
+		return nil, apierror.New(code, wrong.GetCode(), "%s", wrong.GetMessage())
 	}
 	done, notes := map[string]bool{}, map[string]string{}
 	failed := room(shownNames)
@@ -275,7 +277,7 @@ func (i *intake) runOwn(ctx context.Context, r request) (result *tooldv1.ToolRes
 		return nil, 0, err
 	}
 	if result == nil {
-		return nil, 0, refuse(codes.Aborted, "session_closed", "The session ended before the files were put back. ListCheckpoints tells whether they were.")
+		return nil, 0, apierror.New(codes.Aborted, "session_closed", "The session ended before the files were put back. ListCheckpoints tells whether they were.")
 	}
 	return result, turn, nil
 }

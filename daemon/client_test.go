@@ -23,6 +23,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/toold/toold/daemon"
+	"github.com/toold/toold/daemon/access"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 	"github.com/toold/toold/tools"
 	"github.com/toold/toold/tools/bash"
@@ -121,7 +122,7 @@ func (h *house) begin(config daemon.Config) {
 	if h.grace > 0 {
 		d.SetGrace(h.grace)
 	}
-	listener, err := daemon.Listen(h.socket)
+	listener, err := access.Listen(h.socket)
 	if err != nil {
 		h.t.Fatal(err)
 	}

@@ -15,6 +15,7 @@ import (
 
 	"google.golang.org/grpc/codes"
 
+	"github.com/toold/toold/daemon/apierror"
 	"github.com/toold/toold/daemon/quota"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 	"github.com/toold/toold/scheduler/pipeline"
@@ -51,7 +52,7 @@ func clientToolNames(list []*tooldv1.ClientTool) (names []string) {
 // offersOf makes tools of what a client registers. The refusal says what is wrong with one.
 func offersOf(list []*tooldv1.ClientTool) (made []*offer, err error) {
 	if len(list) > maxClientTools {
-		return nil, refuse(codes.InvalidArgument, "invalid_client_tool", "%d client tools were sent, and at most %d are taken.", len(list), maxClientTools).at("attach.client_tools")
+		return nil, apierror.New(codes.InvalidArgument, "invalid_client_tool", "%d client tools were sent, and at most %d are taken.", len(list), maxClientTools).At("attach.client_tools")
 	}
 	names, size := clientToolNames(list), 0
 	for i, wire := range list {
@@ -64,7 +65,7 @@ func offersOf(list []*tooldv1.ClientTool) (made []*offer, err error) {
 			why = fmt.Sprintf("with it the descriptions and schemas of the client's tools have more than %d bytes together", maxDescribed)
 		}
 		if why != "" {
-			return nil, refuse(codes.InvalidArgument, "invalid_client_tool", "The client tool %q cannot be taken: %s.", short(wire.GetName()), why).at(fmt.Sprintf("attach.client_tools[%d]", i))
+			return nil, apierror.New(codes.InvalidArgument, "invalid_client_tool", "The client tool %q cannot be taken: %s.", short(wire.GetName()), why).At(fmt.Sprintf("attach.client_tools[%d]", i))
 		}
 		o.bytes = definitionBytes(list[i : i+1])
 		made = append(made, o)
@@ -191,7 +192,7 @@ func (r *requester) crowdedBy(its *state, offers []*offer, companion bool) (byte
 		bytes += o.bytes
 	}
 	if count+len(offers) > maxClientTools {
-		return 0, refuse(codes.ResourceExhausted, "too_many_tools", "With these the session would have more than %d client tools.", maxClientTools).at("attach.client_tools")
+		return 0, apierror.New(codes.ResourceExhausted, "too_many_tools", "With these the session would have more than %d client tools.", maxClientTools).At("attach.client_tools")
 	}
 	return bytes, nil
 }

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toold/toold/daemon/access"
 	"github.com/toold/toold/daemon/settings"
 	"github.com/toold/toold/scheduler/permission"
 	"github.com/toold/toold/scheduler/pipeline"
@@ -32,7 +33,7 @@ var keyPlaces = []string{
 const manyProcesses = 4096
 
 // confining works out what settings come to. client are the client's variables that say where caches are.
-func (d *Daemon) confining(now *settings.Settings, roots []string, owner principal, client map[string]string) pipeline.Confining {
+func (d *Daemon) confining(now *settings.Settings, roots []string, owner access.Principal, client map[string]string) pipeline.Confining {
 	s := &now.Sandbox
 	limits := s.Within(settings.ProcessLimits{Processes: manyProcesses})
 	c := pipeline.Confining{

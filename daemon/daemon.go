@@ -23,6 +23,7 @@ import (
 	"google.golang.org/grpc/health"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 
+	"github.com/toold/toold/daemon/access"
 	"github.com/toold/toold/daemon/checkpoint"
 	"github.com/toold/toold/daemon/journal"
 	"github.com/toold/toold/daemon/quota"
@@ -63,7 +64,7 @@ type Daemon struct {
 	warnings []string
 	started  time.Time
 
-	lock        *lock // on the state directory
+	lock        *access.Lock // on the state directory
 	journal     *journal.Store
 	checkpoints *checkpoint.Store
 	ledger      *quota.Ledger // of what clients have the daemon hold in memory
@@ -91,7 +92,7 @@ type Daemon struct {
 
 	mu        sync.Mutex
 	listeners []*tooldv1.Listener // none before Serve; read with listening
-	sockets   []*lockedListener   // among them
+	sockets   []*access.Socket    // among them
 	sessions  map[string]*session // those that are open
 	lost      map[string]lost     // those that a restart could not bring back yet
 	streams   int
@@ -119,7 +120,7 @@ func New(config Config) (*Daemon, error) {
 		return nil, err
 	}
 	// The lock also says that all processes which a dead daemon was starting have come so far that they can be found.
-	lock, err := takeStateLock(config.StateDir)
+	lock, err := access.LockState(config.StateDir)
 	if err != nil {
 		return nil, err
 	}
@@ -182,8 +183,8 @@ func (d *Daemon) Serve(listeners ...net.Listener) error {
 	housekeeping.Go(func() { d.keepPlaces(house) })
 	housekeeping.Go(func() { d.reclaimer.run(house) })
 	for _, listener := range listeners {
-		if tcp, is := listener.(*door); is {
-			housekeeping.Go(func() { tcp.keep(house) })
+		if tcp, is := listener.(*access.TCPListener); is {
+			housekeeping.Go(func() { tcp.Watch(house) })
 		}
 	}
 	var failed []error

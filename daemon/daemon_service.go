@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/toold/toold/daemon/apierror"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 	"github.com/toold/toold/tools/sandbox"
 )
@@ -54,8 +55,8 @@ func (x *daemonServer) GetInfo(ctx context.Context, _ *tooldv1.GetInfoRequest) (
 
 // Shutdown ends the daemon, and so what others have running in it: that is for the machine's own user.
 func (x *daemonServer) Shutdown(ctx context.Context, request *tooldv1.ShutdownRequest) (*tooldv1.ShutdownResponse, error) {
-	if principalOf(ctx).remote() {
-		return nil, refuse(codes.PermissionDenied, "not_local", "A daemon is ended over its Unix socket, not over TCP.")
+	if principalOf(ctx).Remote() {
+		return nil, apierror.New(codes.PermissionDenied, "not_local", "A daemon is ended over its Unix socket, not over TCP.")
 	}
 	if request.GetIfIdle() {
 		if err := x.daemon.drainIdle(); err != nil {

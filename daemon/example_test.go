@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/toold/toold/daemon"
+	"github.com/toold/toold/daemon/access"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 	"github.com/toold/toold/tools"
 )
@@ -43,7 +44,7 @@ func ExampleNew() {
 	defer os.RemoveAll(dir)
 	socket := filepath.Join(dir, "run", "toold.sock")
 
-	listener, err := daemon.Listen(socket) // before New, so that two daemons never open one state
+	listener, err := access.Listen(socket) // before New, so that two daemons never open one state
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -13,6 +13,8 @@ import (
 
 	"google.golang.org/grpc/codes"
 
+	"github.com/toold/toold/daemon/access"
+	"github.com/toold/toold/daemon/apierror"
 	"github.com/toold/toold/daemon/settings"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
@@ -49,7 +51,7 @@ func (t *toolServer) Execute(g tooldv1.ToolService_ExecuteServer) error {
 func (d *Daemon) takesNew() error {
 	select {
 	case <-d.ending:
-		return refuse(codes.Unavailable, "shutting_down", "The daemon is shutting down. Connect again: it starts anew.")
+		return apierror.New(codes.Unavailable, "shutting_down", "The daemon is shutting down. Connect again: it starts anew.")
 	default:
 		return nil
 	}
@@ -116,7 +118,7 @@ func (t *toolServer) open(g tooldv1.ToolService_ExecuteServer, first *tooldv1.Ex
 	}
 	if request.AfterSeq != nil {
 		if err := beyondEnd(s.name, request.GetAfterSeq(), s.log.Last()); err != nil {
-			return nil, err.at("attach.after_seq")
+			return nil, err.At("attach.after_seq")
 		}
 		after = request.GetAfterSeq()
 	}
@@ -143,15 +145,15 @@ func (at *attachments) yields(a *tooldv1.Attach) error {
 		if !a.GetYield() || its.clients.main == nil && len(its.ledger.turns) == 0 {
 			return nil
 		}
-		return refuse(codes.Aborted, "attached", "Another main stream is attached to the session %q, or a turn of one is open.", at.s.name).at("attach.yield")
+		return apierror.New(codes.Aborted, "attached", "Another main stream is attached to the session %q, or a turn of one is open.", at.s.name).At("attach.yield")
 	})
 }
 
-func beyondEnd(session string, after, last uint64) *refusal {
+func beyondEnd(session string, after, last uint64) *apierror.Error {
 	if after <= last {
 		return nil
 	}
-	return refuse(codes.OutOfRange, "after_seq_beyond_end",
+	return apierror.New(codes.OutOfRange, "after_seq_beyond_end",
 		"after_seq is %d, but the newest record of session %q has the number %d.", after, session, last)
 }
 
@@ -167,11 +169,11 @@ func (d *Daemon) checkAttach(a *tooldv1.Attach) error {
 	_, known := d.session(a.GetSessionId())
 	switch {
 	case a.GetRole() < 0 || a.GetRole() > tooldv1.Role_ROLE_COMPANION:
-		return refuse(codes.InvalidArgument, "invalid_role", "attach.role has the value %d, which this daemon does not know.", a.GetRole()).at("attach.role")
+		return apierror.New(codes.InvalidArgument, "invalid_role", "attach.role has the value %d, which this daemon does not know.", a.GetRole()).At("attach.role")
 	case max(len(a.GetClient().GetName()), len(a.GetClient().GetVersion())) > maxClient:
-		return refuse(codes.InvalidArgument, "invalid_client", "attach.client has a name or version of more than %d bytes.", maxClient).at("attach.client")
+		return apierror.New(codes.InvalidArgument, "invalid_client", "attach.client has a name or version of more than %d bytes.", maxClient).At("attach.client")
 	case !known && a.GetAfterSeq() > 0 && (a.GetSessionId() == "" || len(a.GetRoots()) > 0):
-		return beyondEnd(short(a.GetSessionId()), a.GetAfterSeq(), 0).at("attach.after_seq")
+		return beyondEnd(short(a.GetSessionId()), a.GetAfterSeq(), 0).At("attach.after_seq")
 	}
 	if err := checkEnv(a.GetEnv()); err != nil {
 		return err
@@ -190,25 +192,25 @@ func checkEnv(env map[string]string) error {
 	for name, value := range env {
 		size += len(name) + len(value) + 2
 		if name == "" || strings.ContainsAny(name, "=\x00") || strings.Contains(value, "\x00") {
-			return refuse(codes.InvalidArgument, "invalid_env", "attach.env holds %q, which cannot be a variable: a name is not empty and has no \"=\", and neither it nor the value has a NUL.", short(name)).at("attach.env")
+			return apierror.New(codes.InvalidArgument, "invalid_env", "attach.env holds %q, which cannot be a variable: a name is not empty and has no \"=\", and neither it nor the value has a NUL.", short(name)).At("attach.env")
 		}
 	}
 	if size > maxEnv {
-		return refuse(codes.InvalidArgument, "invalid_env", "attach.env has %d bytes, and at most %d are taken.", size, maxEnv).at("attach.env")
+		return apierror.New(codes.InvalidArgument, "invalid_env", "attach.env has %d bytes, and at most %d are taken.", size, maxEnv).At("attach.env")
 	}
 	return nil
 }
 
 // find gives the session of who's of that name, or a new one with those options when there are roots for it or no name. What is
 // recorded behind the number after is news to whoever has asked: what has become of his options, too.
-func (d *Daemon) find(who principal, name string, roots []string, options *tooldv1.Options) (s *session, after uint64, err error) {
+func (d *Daemon) find(who access.Principal, name string, roots []string, options *tooldv1.Options) (s *session, after uint64, err error) {
 	if s, err := d.bringBackFor(who, name); err != nil {
 		return nil, 0, err
 	} else if s != nil {
 		return s, s.log.Last(), nil
 	}
 	if name != "" && len(roots) == 0 {
-		return nil, 0, refuse(codes.NotFound, "unknown_session", "There is no open session %q. Send roots to make one of this name.", short(name)).at("session_id")
+		return nil, 0, apierror.New(codes.NotFound, "unknown_session", "There is no open session %q. Send roots to make one of this name.", short(name)).At("session_id")
 	}
 	if s, err = d.newSession(who, name, roots, options, named); err != nil {
 		return nil, 0, err
@@ -237,7 +239,7 @@ func (at *attachments) attach(ctx context.Context, st *stream, a *tooldv1.Attach
 		st.answers, st.fileChanges, st.buffers = can.GetAnswers(), can.GetFileChanges(), can.GetBuffers()
 		st.bytes = its.options.GetOutputFormat() == tooldv1.OutputFormat_OUTPUT_FORMAT_BYTES
 		st.companion = a.GetRole() == tooldv1.Role_ROLE_COMPANION
-		st.arrival, st.pid = arrivalOf(ctx), pidOf(ctx)
+		st.arrival, st.pid = arrivalOf(ctx), access.PIDOf(ctx)
 		if err := at.refuses(its, st, a); err != nil {
 			st.cursor.Close()
 			return err
@@ -247,7 +249,7 @@ func (at *attachments) attach(ctx context.Context, st *stream, a *tooldv1.Attach
 		at.meet(ctx, its, a.GetClient())
 		if !st.companion {
 			its.lead(st, a)
-			its.clients.owner = ownerOf(ctx)
+			its.clients.owner = access.OwnerOf(ctx)
 		}
 		at.s.requests.register(its, st) // when the stream that it displaces can be reached no more
 		if st.answers {
@@ -270,14 +272,14 @@ func (at *attachments) refuses(its *state, st *stream, a *tooldv1.Attach) error 
 	return at.s.requests.reserve(its, st, a)
 }
 
-var errDisplaced = refuse(codes.Aborted, "displaced", "Another main stream has attached to the session.")
+var errDisplaced = apierror.New(codes.Aborted, "displaced", "Another main stream has attached to the session.")
 
 // closed is why a session that is stopping takes nothing more.
 func (at *attachments) closed() error {
 	if err := at.s.daemon.takesNew(); err != nil {
 		return err
 	}
-	return refuse(codes.NotFound, "unknown_session", "The session %q is closed.", at.s.name)
+	return apierror.New(codes.NotFound, "unknown_session", "The session %q is closed.", at.s.name)
 }
 
 // lead makes st the main stream, and ends the one that was. intake is held.

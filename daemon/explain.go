@@ -9,6 +9,8 @@ import (
 
 	"google.golang.org/grpc/codes"
 
+	"github.com/toold/toold/daemon/access"
+	"github.com/toold/toold/daemon/apierror"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 	"github.com/toold/toold/scheduler/pipeline"
 	"github.com/toold/toold/tools/background"
@@ -20,7 +22,7 @@ import (
 // Explain judges a call without running, asking or recording anything.
 func (x *daemonServer) Explain(ctx context.Context, request *tooldv1.ExplainRequest) (*tooldv1.ExplainResponse, error) {
 	if request.GetToolUse() == nil {
-		return nil, refuse(codes.InvalidArgument, "invalid_tool_use", "There is no tool_use to explain.").at("tool_use")
+		return nil, apierror.New(codes.InvalidArgument, "invalid_tool_use", "There is no tool_use to explain.").At("tool_use")
 	}
 	if err := x.daemon.checkOptions(request.GetOptions(), nil); err != nil {
 		return nil, err
@@ -60,7 +62,7 @@ func (x *daemonServer) Explain(ctx context.Context, request *tooldv1.ExplainRequ
 
 // judgeFor returns the judge of the session that a request names, or of the one that would be made when it names none, under the
 // options of the request.
-func (d *Daemon) judgeFor(who principal, request *tooldv1.ExplainRequest) (*judge, error) {
+func (d *Daemon) judgeFor(who access.Principal, request *tooldv1.ExplainRequest) (*judge, error) {
 	if request.GetSessionId() == "" {
 		return d.imagined(who, request.GetRoots(), request.GetOptions())
 	}
@@ -72,7 +74,7 @@ func (d *Daemon) judgeFor(who principal, request *tooldv1.ExplainRequest) (*judg
 }
 
 // imagined returns the judge of a session that would be made with those roots, or with the default root when there are none.
-func (d *Daemon) imagined(who principal, roots []string, options *tooldv1.Options) (*judge, error) {
+func (d *Daemon) imagined(who access.Principal, roots []string, options *tooldv1.Options) (*judge, error) {
 	if len(roots) == 0 {
 		roots = []string{d.Root}
 	}

@@ -13,6 +13,8 @@ import (
 	"google.golang.org/protobuf/protoadapt"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"github.com/toold/toold/daemon/access"
+	"github.com/toold/toold/daemon/apierror"
 	"github.com/toold/toold/daemon/quota"
 	"github.com/toold/toold/daemon/settings"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
@@ -51,7 +53,7 @@ func definitionBytes(list []*tooldv1.ClientTool) (size int64) {
 }
 
 // fitsNew refuses an Attach that makes a session when it brings more than the limits allow, before anything is made.
-func (d *Daemon) fitsNew(who principal, a *tooldv1.Attach) error {
+func (d *Daemon) fitsNew(who access.Principal, a *tooldv1.Attach) error {
 	if _, known := d.session(a.GetSessionId()); known {
 		return nil
 	}
@@ -151,8 +153,8 @@ func quotaRefusal(err error, field string) error {
 		advice = fmt.Sprintf("Close sessions, send fewer or shorter ones, or try again in %.0f s.", quotaRetry.Seconds())
 		about = append(about, &errdetails.RetryInfo{RetryDelay: durationpb.New(quotaRetry)})
 	}
-	refused := refuse(codes.ResourceExhausted, "quota_exceeded", "Not taken: %s. %s", quotaText(e), advice).at(field)
-	refused.about = about
+	refused := apierror.New(codes.ResourceExhausted, "quota_exceeded", "Not taken: %s. %s", quotaText(e), advice).At(field)
+	refused.Details = about
 	return refused
 }
 

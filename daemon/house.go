@@ -11,6 +11,7 @@ import (
 	"go.uber.org/zap"
 	"google.golang.org/grpc/codes"
 
+	"github.com/toold/toold/daemon/apierror"
 	"github.com/toold/toold/scheduler/pipeline"
 )
 
@@ -54,7 +55,7 @@ func (at *attachments) leave(cause error) {
 		return
 	}
 	for _, stream := range at.attached() {
-		stream.finish(refuse(codes.Unavailable, "shutting_down", "The daemon has shut down. Connect again: it starts anew, and the session is still there."))
+		stream.finish(apierror.New(codes.Unavailable, "shutting_down", "The daemon has shut down. Connect again: it starts anew, and the session is still there."))
 	}
 	close(at.s.gone)
 }
@@ -158,8 +159,8 @@ func (d *Daemon) drainIdle() error {
 		var turns, tasks int
 		s.update(func(its *state) { turns, tasks = len(its.ledger.turns), s.tasks.runningTasks() })
 		if turns+tasks > 0 {
-			return refuse(codes.FailedPrecondition, "busy",
-				"Session %q has %d open turns and %d background tasks. Leave if_idle unset to end them too.", s.name, turns, tasks).at("if_idle")
+			return apierror.New(codes.FailedPrecondition, "busy",
+				"Session %q has %d open turns and %d background tasks. Leave if_idle unset to end them too.", s.name, turns, tasks).At("if_idle")
 		}
 	}
 	d.Drain()

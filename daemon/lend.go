@@ -7,11 +7,13 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/toold/toold/daemon/access"
 )
 
 // lends returns the function that reports whether a real path is an output of another session than own that may be read in
 // one of the principal with these roots: the session has the same principal and the same roots.
-func (d *Daemon) lends(own string, who principal, roots []string) func(real string) bool {
+func (d *Daemon) lends(own string, who access.Principal, roots []string) func(real string) bool {
 	outputs := filepath.Join(realPath(d.StateDir), "sessions")
 	return func(real string) bool {
 		rest, below := strings.CutPrefix(real, outputs+"/")

@@ -12,6 +12,8 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/toold/toold/daemon/access"
+	"github.com/toold/toold/daemon/apierror"
 	"github.com/toold/toold/daemon/journal"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 	"github.com/toold/toold/tools/spool"
@@ -28,7 +30,7 @@ type look struct {
 }
 
 // look finds a session of who's.
-func (d *Daemon) look(who principal, name string) (*look, error) {
+func (d *Daemon) look(who access.Principal, name string) (*look, error) {
 	if s, ok := d.session(name); ok && s.meta.owner() == who {
 		return &look{daemon: d, name: name, log: s.log, outputs: s.outputs, session: s}, nil
 	}
@@ -87,7 +89,7 @@ func (l *look) roots() ([]string, error) {
 	if about := l.daemon.keptMeta(l.name); len(about.Roots) > 0 {
 		return about.Roots, nil
 	}
-	return nil, refuse(codes.DataLoss, "journal_damaged", "The description of session %q cannot be read.", l.name)
+	return nil, apierror.New(codes.DataLoss, "journal_damaged", "The description of session %q cannot be read.", l.name)
 }
 
 // key finds the newest call with the client's id.
@@ -104,7 +106,7 @@ func (l *look) key(id string) (key string, ok bool) {
 func wireOf(record journal.Record) (*tooldv1.ExecuteResponse, error) {
 	wire := &tooldv1.ExecuteResponse{}
 	if err := proto.Unmarshal(record.Body, wire); err != nil {
-		return nil, refuse(codes.DataLoss, "journal_damaged", "Record %d of this session cannot be read: %v.", record.Seq, err)
+		return nil, apierror.New(codes.DataLoss, "journal_damaged", "Record %d of this session cannot be read: %v.", record.Seq, err)
 	}
 	wire.Seq, wire.Time = record.Seq, timestamppb.New(record.Time)
 	return wire, nil

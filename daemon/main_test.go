@@ -15,6 +15,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/toold/toold/daemon"
+	"github.com/toold/toold/daemon/access"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 	"github.com/toold/toold/tools/lsp"
 	"github.com/toold/toold/tools/pdf"
@@ -92,7 +93,7 @@ func daemonMain(socket string) error {
 	if err != nil {
 		return err
 	}
-	listener, err := daemon.Listen(socket)
+	listener, err := access.Listen(socket)
 	if err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"github.com/toold/toold/daemon/apierror"
 	"github.com/toold/toold/daemon/journal"
 	"github.com/toold/toold/daemon/pool"
 	"github.com/toold/toold/daemon/quota"
@@ -38,8 +39,8 @@ func (s *session) setOptions(change *tooldv1.Options) error {
 	if err := checkSettings(now, change); err != nil {
 		return err
 	}
-	if at := now.SessionHooks; at != nil && s.meta.owner().remote() {
-		return refuse(codes.FailedPrecondition, "hooks_not_remote", "%s names hooks, which run as the daemon's user and outside the sandbox. Over TCP a session brings none.", at).at("options.settings_json")
+	if at := now.SessionHooks; at != nil && s.meta.owner().Remote() {
+		return apierror.New(codes.FailedPrecondition, "hooks_not_remote", "%s names hooks, which run as the daemon's user and outside the sandbox. Over TCP a session brings none.", at).At("options.settings_json")
 	}
 	if err := s.takeOptions(change, before, now); err != nil {
 		return err
@@ -123,10 +124,10 @@ const maxSettings = 256 << 10
 // along.
 func (d *Daemon) checkOptions(o *tooldv1.Options, others []string) error {
 	unserved := func(field string) error {
-		return refuse(codes.FailedPrecondition, "not_served", "options.%s is not served by this daemon yet. Leave it unset.", field).at("options." + field)
+		return apierror.New(codes.FailedPrecondition, "not_served", "options.%s is not served by this daemon yet. Leave it unset.", field).At("options." + field)
 	}
 	invalid := func(field, format string, args ...any) error {
-		return refuse(codes.InvalidArgument, "invalid_option", "options.%s %s.", field, fmt.Sprintf(format, args...)).at("options." + field)
+		return apierror.New(codes.InvalidArgument, "invalid_option", "options.%s %s.", field, fmt.Sprintf(format, args...)).At("options." + field)
 	}
 	switch {
 	case o == nil:

@@ -5,27 +5,15 @@ package daemon
 import (
 	"context"
 
-	grpcpeer "google.golang.org/grpc/peer"
-
+	"github.com/toold/toold/daemon/access"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 	"github.com/toold/toold/scheduler/pipeline"
 )
 
-// noUser is the user of whoever comes over TCP: the kernel knows none.
-const noUser = -1
-
 // meet records who uses the session from now on, unless that is who used it before. client is what the client says of
 // itself; nil: nothing.
 func (at *attachments) meet(ctx context.Context, its *state, client *tooldv1.ClientInfo) {
-	now := pipeline.Peer{Principal: string(principalOf(ctx)), Client: client.GetName(), Version: client.GetVersion()}
-	if from, ok := grpcpeer.FromContext(ctx); ok {
-		switch who := from.AuthInfo.(type) {
-		case peer:
-			now.UID = who.uid
-		case visit:
-			now.UID = noUser
-		}
-	}
+	now := pipeline.Peer{Principal: string(principalOf(ctx)), UID: access.User(ctx), Client: client.GetName(), Version: client.GetVersion()}
 	if its.clients.met && its.clients.peer == now {
 		return
 	}

@@ -14,7 +14,9 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/toold/toold/daemon/access"
 	"github.com/toold/toold/daemon/journal"
+	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
 
 // placesTick is how often the daemon looks for what it needs. It does so at every GetInfo too.
@@ -26,12 +28,12 @@ func (d *Daemon) listenOn(listeners []net.Listener) {
 	defer d.mu.Unlock()
 	d.listeners = described(listeners)
 	for _, listener := range listeners {
-		socket, is := listener.(*lockedListener)
+		socket, is := listener.(*access.Socket)
 		if !is {
 			continue
 		}
 		d.sockets = append(d.sockets, socket)
-		if err := d.lock.record(socket.path); err != nil {
+		if err := d.lock.Record(socket.Path()); err != nil {
 			d.Log.Warn("the lock of the state directory does not name the socket", zap.Error(err))
 		}
 	}
@@ -67,17 +69,17 @@ func (d *Daemon) restorePlaces() (warnings []string) {
 	sockets := d.sockets
 	d.mu.Unlock()
 	for _, socket := range sockets {
-		again, err := socket.keep()
+		again, err := socket.Keep()
 		if again {
-			d.Log.Warn("the socket was gone: the daemon listens there again", zap.String("socket", socket.path))
+			d.Log.Warn("the socket was gone: the daemon listens there again", zap.String("socket", socket.Path()))
 		}
 		if err != nil {
 			warnings = append(warnings, fmt.Sprintf("the socket %s or its lock file was deleted or replaced, and the daemon "+
 				"cannot listen there again (%v): clients that are connected go on, and others do not reach this daemon, "+
-				"process %d", socket.path, err, os.Getpid()))
+				"process %d", socket.Path(), err, os.Getpid()))
 		}
 	}
-	if err := d.lock.keep(); err != nil {
+	if err := d.lock.Keep(); err != nil {
 		warnings = append(warnings, fmt.Sprintf("the lock file of the state directory was deleted or replaced, and the "+
 			"daemon cannot take it again (%v)", err))
 	}
@@ -99,4 +101,17 @@ func goneText(gone *journal.GoneError) string {
 	return fmt.Sprintf("%s, which holds the journal, %s while the daemon runs. Put it back, or restart toold "+
 		"(`toold start --replace`): the new daemon goes on with the journal that it finds there, or begins a new one",
 		gone.Path, what)
+}
+
+// described tells clients where the daemon listens.
+func described(listeners []net.Listener) (wire []*tooldv1.Listener) {
+	for _, listener := range listeners {
+		switch l := listener.(type) {
+		case *access.TCPListener:
+			wire = append(wire, &tooldv1.Listener{Address: "tcp://" + l.Addr().String(), Tls: l.TLS()})
+		default:
+			wire = append(wire, &tooldv1.Listener{Address: "unix:" + clean(l.Addr().String())})
+		}
+	}
+	return wire
 }

@@ -15,6 +15,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/toold/toold/daemon/apierror"
 	"github.com/toold/toold/daemon/pool"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 	"github.com/toold/toold/scheduler/pipeline"
@@ -235,7 +236,7 @@ func nearestOf(name string, names []string) []string {
 // ListTools gives the tools that a session sees, or a new one on the default root would see.
 func (t *toolServer) ListTools(ctx context.Context, request *tooldv1.ListToolsRequest) (*tooldv1.ListToolsResponse, error) {
 	if request.GetFormat() < 0 || request.GetFormat() > tooldv1.ToolFormat_TOOL_FORMAT_MCP {
-		return nil, refuse(codes.InvalidArgument, "invalid_format", "format has the value %d, which this daemon does not know.", request.GetFormat()).at("format")
+		return nil, apierror.New(codes.InvalidArgument, "invalid_format", "format has the value %d, which this daemon does not know.", request.GetFormat()).At("format")
 	}
 	c, err := t.listing(ctx, request.GetSessionId())
 	if err != nil {
@@ -275,7 +276,7 @@ func fitting(list *tooldv1.ListToolsResponse) error {
 		}
 	}
 	if size := proto.Size(list); size > maxListed {
-		return refuse(codes.ResourceExhausted, "too_many_tools", "The tools of this session are described in %d bytes, and a list has at most %d. Name fewer in options.tools, or describe those of settings and client in fewer words.", size, maxListed)
+		return apierror.New(codes.ResourceExhausted, "too_many_tools", "The tools of this session are described in %d bytes, and a list has at most %d. Name fewer in options.tools, or describe those of settings and client in fewer words.", size, maxListed)
 	}
 	return nil
 }

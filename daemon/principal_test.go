@@ -14,7 +14,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoregistry"
 	"google.golang.org/protobuf/types/dynamicpb"
 
-	"github.com/toold/toold/daemon"
+	"github.com/toold/toold/daemon/access"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
 
@@ -101,7 +101,7 @@ func (h *house) refusedAttach(a *tooldv1.Attach) error {
 // closed, before a restart and after.
 func TestSessionsBelong(t *testing.T) {
 	h := prepare(t)
-	address := h.open(daemon.TCP{})
+	address := h.open(access.TCP{})
 	people := func() map[string]*house {
 		return map[string]*house{"user": h, "alice": h.as(address, tokenA), "robert": h.as(address, tokenB)}
 	}
@@ -131,14 +131,14 @@ func TestSessionsBelong(t *testing.T) {
 	}
 	check("before")
 	h.stop()
-	address = h.open(daemon.TCP{})
+	address = h.open(access.TCP{})
 	check("after")
 }
 
 // TestRecordsSayWhichPrincipal: whoever looks into records later sees that it was none of the machine's users.
 func TestRecordsSayWhichPrincipal(t *testing.T) {
 	h := prepare(t)
-	alice := h.as(h.open(daemon.TCP{}), tokenA)
+	alice := h.as(h.open(access.TCP{}), tokenA)
 	alice.join("s", free())
 	for _, event := range alice.records("s") {
 		if p := event.GetSessionChanged().GetPeer(); p != nil && (p.GetPrincipal() != "token:alice" || p.GetUid() != math.MaxUint32) {
@@ -152,7 +152,7 @@ func TestSharesAreTheirOwn(t *testing.T) {
 	g := gateTool()
 	h := prepare(t, g)
 	h.limit(`"sessions": 2, "max_running_calls": 2`)
-	address := h.open(daemon.TCP{})
+	address := h.open(access.TCP{})
 	alice, robert := h.as(address, tokenA), h.as(address, tokenB)
 	first := alice.join("a1", free())
 	first.pass("x1", reads)
@@ -176,7 +176,7 @@ func TestSharesAreTheirOwn(t *testing.T) {
 // TestHooksNotRemote: a session over TCP brings no hooks, which would run as the daemon's user; one on the socket may.
 func TestHooksNotRemote(t *testing.T) {
 	h := prepare(t)
-	alice := h.as(h.open(daemon.TCP{}), tokenA)
+	alice := h.as(h.open(access.TCP{}), tokenA)
 	hooks := &tooldv1.Options{SettingsJson: proto.String(`{"hooks": {"PreToolUse": [{"hooks": [{"type": "command", "command": "true"}]}]}}`)}
 	c := alice.converse()
 	c.say(&tooldv1.ExecuteRequest{Message: &tooldv1.ExecuteRequest_Attach{Attach: &tooldv1.Attach{SessionId: "s", Roots: []string{h.root}, Options: hooks}}})

@@ -12,6 +12,7 @@ import (
 
 	"google.golang.org/grpc/codes"
 
+	"github.com/toold/toold/daemon/apierror"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 	"github.com/toold/toold/scheduler/hook"
 	"github.com/toold/toold/scheduler/permission"
@@ -172,10 +173,10 @@ func (ask *asker) settle(its *state, a *asked, reason string) {
 }
 
 // answered takes an answer from a stream; the refusal says why it does not count.
-func (st *stream) answered(wire *tooldv1.Answer) *refusal {
+func (st *stream) answered(wire *tooldv1.Answer) *apierror.Error {
 	able := view(st.session, func(*state) bool { return st.answers && !st.halfClosed })
 	if !able {
-		return refuse(codes.FailedPrecondition, "cannot_answer", "This stream did not say that it answers questions, or has been half-closed. Attach with capabilities.answers.")
+		return apierror.New(codes.FailedPrecondition, "cannot_answer", "This stream did not say that it answers questions, or has been half-closed. Attach with capabilities.answers.")
 	}
 	if refused := st.session.asker.mayAnswer(st.pid, wire); refused != nil {
 		return refused
@@ -185,7 +186,7 @@ func (st *stream) answered(wire *tooldv1.Answer) *refusal {
 
 // settleQuestion takes an answer from a client; the refusal says why it does not count. A no stops the call, whether
 // its turn has come or not.
-func (ask *asker) settleQuestion(wire *tooldv1.Answer) *refusal {
+func (ask *asker) settleQuestion(wire *tooldv1.Answer) *apierror.Error {
 	rules, refused := ask.checkRemember(wire.GetRemember())
 	if refused != nil {
 		return refused
@@ -239,7 +240,7 @@ func denied(message string) *fault.Error {
 const maxAnswer = 16 << 10
 
 // openQuestion finds the question that an answer is for; the refusal says why there is none, or why the answer does not fit it.
-func (q *questions) openQuestion(wire *tooldv1.Answer) (a *asked, refused *refusal) {
+func (q *questions) openQuestion(wire *tooldv1.Answer) (a *asked, refused *apierror.Error) {
 	for _, question := range q.asked {
 		if question.question.ID == wire.GetQuestionId() && !question.done {
 			a = question
@@ -247,13 +248,13 @@ func (q *questions) openQuestion(wire *tooldv1.Answer) (a *asked, refused *refus
 	}
 	switch {
 	case a == nil:
-		return nil, refuse(codes.FailedPrecondition, "question_closed", "The question %q is not open: it was answered or withdrawn, or never asked.", short(wire.GetQuestionId())).at("question_id")
+		return nil, apierror.New(codes.FailedPrecondition, "question_closed", "The question %q is not open: it was answered or withdrawn, or never asked.", short(wire.GetQuestionId())).At("question_id")
 	case wire.GetInputDigest() != a.question.Digest:
-		return nil, refuse(codes.FailedPrecondition, "digest_mismatch", "The answer is not for the input that question %q shows. Answer with the question's own input_digest.", a.question.ID).at("input_digest")
+		return nil, apierror.New(codes.FailedPrecondition, "digest_mismatch", "The answer is not for the input that question %q shows. Answer with the question's own input_digest.", a.question.ID).At("input_digest")
 	case wire.GetDecision() != tooldv1.Decision_DECISION_ALLOW && wire.GetDecision() != tooldv1.Decision_DECISION_DENY:
-		return nil, refuse(codes.InvalidArgument, "invalid_decision", "An answer decides DECISION_ALLOW or DECISION_DENY.").at("decision")
+		return nil, apierror.New(codes.InvalidArgument, "invalid_decision", "An answer decides DECISION_ALLOW or DECISION_DENY.").At("decision")
 	case len(wire.GetUpdatedInputJson()) > maxInput:
-		return nil, refuse(codes.InvalidArgument, "too_large", "The updated input has %d bytes, but at most %d are taken.", len(wire.GetUpdatedInputJson()), maxInput).at("updated_input_json")
+		return nil, apierror.New(codes.InvalidArgument, "too_large", "The updated input has %d bytes, but at most %d are taken.", len(wire.GetUpdatedInputJson()), maxInput).At("updated_input_json")
 	}
 	return a, nil
 }

@@ -5,12 +5,13 @@ package daemon
 
 import (
 	"context"
-	"strings"
 	"sync"
 	"time"
 
 	"google.golang.org/grpc/codes"
 
+	"github.com/toold/toold/daemon/access"
+	"github.com/toold/toold/daemon/apierror"
 	"github.com/toold/toold/scheduler"
 )
 
@@ -20,18 +21,18 @@ const remoteSessions = 4
 
 // crowding gives the principal's longest idle detached session when he has as many as the limit allows; nil: there is
 // room.
-func (d *Daemon) crowding(who principal) (oldest *session, err error) {
+func (d *Daemon) crowding(who access.Principal) (oldest *session, err error) {
 	var own []*session
 	remote := 0
 	for _, s := range d.open() {
 		if s.meta.owner() == who {
 			own = append(own, s)
 		}
-		if s.meta.owner().remote() {
+		if s.meta.owner().Remote() {
 			remote++
 		}
 	}
-	if len(own) < d.limits.Sessions && (!who.remote() || remote < d.limits.Sessions*remoteSessions) {
+	if len(own) < d.limits.Sessions && (!who.Remote() || remote < d.limits.Sessions*remoteSessions) {
 		return nil, nil
 	}
 	var since time.Time
@@ -41,21 +42,18 @@ func (d *Daemon) crowding(who principal) (oldest *session, err error) {
 		}
 	}
 	if oldest == nil {
-		return nil, refuse(codes.ResourceExhausted, "too_many_sessions",
+		return nil, apierror.New(codes.ResourceExhausted, "too_many_sessions",
 			"%d sessions are open and all are in use. Close one, or raise limits.sessions in the settings.", max(len(own), remote))
 	}
 	return oldest, nil
 }
-
-// remote says that the principal comes over TCP.
-func (p principal) remote() bool { return !strings.HasPrefix(string(p), "uid:") }
 
 // shares are the schedulers of principals. Their methods are safe for concurrent use.
 type shares struct {
 	slots int // of each: limits.max_running_calls
 
 	mu      sync.Mutex // guards the rest
-	of      map[principal]*share
+	of      map[access.Principal]*share
 	drained error // why nothing starts any more; nil while it does
 }
 
@@ -64,10 +62,10 @@ type share struct {
 	queues int // that have not been released
 }
 
-func newShares(slots int) *shares { return &shares{slots: slots, of: map[principal]*share{}} }
+func newShares(slots int) *shares { return &shares{slots: slots, of: map[access.Principal]*share{}} }
 
 // queue makes the queue of a session. It is released when the session has finished.
-func (x *shares) queue(who principal) *scheduler.Queue {
+func (x *shares) queue(who access.Principal) *scheduler.Queue {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	own := x.of[who]
@@ -83,7 +81,7 @@ func (x *shares) queue(who principal) *scheduler.Queue {
 }
 
 // release takes note that one of the principal's queues is closed. With the last his scheduler ends.
-func (x *shares) release(who principal) {
+func (x *shares) release(who access.Principal) {
 	x.mu.Lock()
 	own := x.of[who]
 	last := false

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/time/rate"
 
+	"github.com/toold/toold/daemon/access"
 	"github.com/toold/toold/daemon/pool"
 	"github.com/toold/toold/daemon/settings"
 	"github.com/toold/toold/scheduler/pipeline"
@@ -29,7 +30,7 @@ type paces struct {
 
 // paced is whose calls of what are bounded, and how: with another bound the count begins anew.
 type paced struct {
-	who     principal
+	who     access.Principal
 	subject string
 	events  int
 	per     time.Duration

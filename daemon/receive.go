@@ -10,6 +10,7 @@ import (
 
 	"google.golang.org/grpc/codes"
 
+	"github.com/toold/toold/daemon/apierror"
 	"github.com/toold/toold/daemon/journal"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 	"github.com/toold/toold/scheduler"
@@ -38,7 +39,7 @@ func (st *stream) receive(g tooldv1.ToolService_ExecuteServer, first *tooldv1.Ex
 		default:
 		}
 		if message.GetAttach() != nil {
-			return refuse(codes.InvalidArgument, "attach_not_first", "Attach may only be the first message of a stream.").at("attach")
+			return apierror.New(codes.InvalidArgument, "attach_not_first", "Attach may only be the first message of a stream.").At("attach")
 		}
 		if err := st.said(message); err != nil {
 			return err
@@ -78,7 +79,7 @@ func (st *stream) said(message *tooldv1.ExecuteRequest) error {
 		return st.led(message)
 	case *tooldv1.ExecuteRequest_Answer:
 		if refused := st.answered(m.Answer); refused != nil {
-			s.notifier.notify(nil, pipeline.Noticed{Code: refused.reason, Message: refused.message, Details: refusedAnswer{short(m.Answer.GetQuestionId())}})
+			s.notifier.notify(nil, pipeline.Noticed{Code: refused.Reason, Message: refused.Message, Details: refusedAnswer{short(m.Answer.GetQuestionId())}})
 		}
 	case *tooldv1.ExecuteRequest_Cancel:
 		st.present(func() {

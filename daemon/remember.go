@@ -10,6 +10,7 @@ import (
 
 	"google.golang.org/grpc/codes"
 
+	"github.com/toold/toold/daemon/apierror"
 	"github.com/toold/toold/daemon/journal"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 	"github.com/toold/toold/scheduler/permission"
@@ -30,21 +31,21 @@ type keeping struct {
 }
 
 // checkRemember reads the rules of an answer; the refusal says why one cannot be kept.
-func (ask *asker) checkRemember(wire []*tooldv1.Remember) (rules []keeping, refused *refusal) {
+func (ask *asker) checkRemember(wire []*tooldv1.Remember) (rules []keeping, refused *apierror.Error) {
 	if len(wire) > maxRemembered {
-		return nil, refuse(codes.InvalidArgument, "invalid_rule", "An answer may bring %d rules to remember, and this one has %d.", maxRemembered, len(wire)).at("remember")
+		return nil, apierror.New(codes.InvalidArgument, "invalid_rule", "An answer may bring %d rules to remember, and this one has %d.", maxRemembered, len(wire)).At("remember")
 	}
 	for _, r := range wire {
 		list, known := listIn(r)
 		if !known {
-			return nil, refuse(codes.InvalidArgument, "invalid_rule", "A rule is remembered in the list \"allow\", \"ask\" or \"deny\", not %q.", short(r.GetList())).at("remember.list")
+			return nil, apierror.New(codes.InvalidArgument, "invalid_rule", "A rule is remembered in the list \"allow\", \"ask\" or \"deny\", not %q.", short(r.GetList())).At("remember.list")
 		}
 		k := keeping{remembered{list, r.GetRule()}, r.GetScope()}
 		if len(k.Rule) > maxRememberedRule {
-			return nil, refuse(codes.InvalidArgument, "invalid_rule", "A rule to remember has %d bytes, and at most %d are taken.", len(k.Rule), maxRememberedRule).at("remember.rule")
+			return nil, apierror.New(codes.InvalidArgument, "invalid_rule", "A rule to remember has %d bytes, and at most %d are taken.", len(k.Rule), maxRememberedRule).At("remember.rule")
 		}
 		if _, err := permission.ParseRule(k.List, k.Rule, permission.Origin{File: rememberedOrigin}); err != nil {
-			return nil, refuse(codes.InvalidArgument, "invalid_rule", "The rule cannot be remembered: %v.", err).at("remember.rule")
+			return nil, apierror.New(codes.InvalidArgument, "invalid_rule", "The rule cannot be remembered: %v.", err).At("remember.rule")
 		}
 		if err := ask.checkScope(k); err != nil {
 			return nil, err
@@ -74,7 +75,7 @@ func (ask *asker) rooted(rules []keeping, suggested []string) (list []keeping) {
 }
 
 // checkScope refuses what would be written where it does not count.
-func (ask *asker) checkScope(k keeping) *refusal {
+func (ask *asker) checkScope(k keeping) *apierror.Error {
 	switch k.scope {
 	case tooldv1.Scope_SCOPE_UNSPECIFIED, tooldv1.Scope_SCOPE_SESSION, tooldv1.Scope_SCOPE_USER:
 		return nil
@@ -86,10 +87,10 @@ func (ask *asker) checkScope(k keeping) *refusal {
 		if now, err := ask.s.daemon.settings.Trusted(root); err == nil && (now.Trusted || now.Empty) {
 			return nil
 		}
-		return refuse(codes.FailedPrecondition, "not_trusted",
-			"The files of the workspace %s are not trusted, so an allow rule in them would count in no session but one that trusts them unseen. Look at them and run \"toold trust %s\" first, or remember the rule for the session or the user.", clean(root), clean(root)).at("remember.scope")
+		return apierror.New(codes.FailedPrecondition, "not_trusted",
+			"The files of the workspace %s are not trusted, so an allow rule in them would count in no session but one that trusts them unseen. Look at them and run \"toold trust %s\" first, or remember the rule for the session or the user.", clean(root), clean(root)).At("remember.scope")
 	}
-	return refuse(codes.InvalidArgument, "invalid_rule", "The scope %d of a rule to remember is not known.", k.scope).at("remember.scope")
+	return apierror.New(codes.InvalidArgument, "invalid_rule", "The scope %d of a rule to remember is not known.", k.scope).At("remember.scope")
 }
 
 // keepRules keeps the rules and settles the open questions that they decide. What cannot be written is told.

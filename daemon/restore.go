@@ -15,6 +15,8 @@ import (
 	"go.uber.org/zap"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/toold/toold/daemon/access"
+	"github.com/toold/toold/daemon/apierror"
 	"github.com/toold/toold/daemon/journal"
 	"github.com/toold/toold/daemon/quota"
 	"github.com/toold/toold/daemon/settings"
@@ -86,7 +88,7 @@ func (d *Daemon) bringBack(name string) (*session, error) {
 }
 
 // bringBackFor does so for somebody who asks; nil: none of that name is open, or it is not his.
-func (d *Daemon) bringBackFor(who principal, name string) (*session, error) {
+func (d *Daemon) bringBackFor(who access.Principal, name string) (*session, error) {
 	d.mu.Lock()
 	_, missing := d.lost[name]
 	d.mu.Unlock()
@@ -123,7 +125,7 @@ func (d *Daemon) retrieve(name string) (*session, error) {
 		d.sessions[name] = s
 	}
 	d.mu.Unlock()
-	var refused *refusal
+	var refused *apierror.Error
 	switch {
 	case errors.As(err, &refused):
 		return nil, refused
@@ -155,7 +157,7 @@ func (d *Daemon) bringBackAll() (left bool) {
 }
 
 // warned gives what a client is warned of: what was found at the start, and those of his sessions that are not back yet.
-func (d *Daemon) warned(who principal) []string {
+func (d *Daemon) warned(who access.Principal) []string {
 	warnings := append(slices.Clone(d.warnings), d.settings.Load(settings.Scope{}).Warnings...)
 	if err := d.journal.Damaged(); err != nil {
 		warnings = append(warnings, fmt.Sprintf("a part of the journal cannot be read (%v): restart toold, and what can be read is put into a new one", err))

@@ -11,6 +11,7 @@ import (
 
 	"google.golang.org/grpc/codes"
 
+	"github.com/toold/toold/daemon/apierror"
 	"github.com/toold/toold/daemon/settings"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 	"github.com/toold/toold/scheduler/hook"
@@ -160,12 +161,12 @@ func checkSettings(now *settings.Settings, o *tooldv1.Options) error {
 	for _, err := range now.Broken {
 		var broken *settings.FileError
 		if errors.As(err, &broken) && broken.File == settings.SessionText {
-			return refuse(codes.InvalidArgument, "invalid_settings", "%v.", err).at("options.settings_json")
+			return apierror.New(codes.InvalidArgument, "invalid_settings", "%v.", err).At("options.settings_json")
 		}
 	}
 	if at := now.BypassDisabled; at != nil && o.GetPermissionMode() == tooldv1.PermissionMode_PERMISSION_MODE_BYPASS_PERMISSIONS {
-		return refuse(codes.FailedPrecondition, "bypass_disabled",
-			"The mode bypassPermissions is switched off by disableBypassPermissionsMode in %s. Choose another permission_mode.", at).at("options.permission_mode")
+		return apierror.New(codes.FailedPrecondition, "bypass_disabled",
+			"The mode bypassPermissions is switched off by disableBypassPermissionsMode in %s. Choose another permission_mode.", at).At("options.permission_mode")
 	}
 	return nil
 }

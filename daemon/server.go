@@ -8,6 +8,8 @@ import (
 	"runtime/debug"
 	"time"
 
+	"github.com/toold/toold/daemon/access"
+
 	grpcprom "github.com/grpc-ecosystem/go-grpc-middleware/providers/prometheus"
 	"github.com/grpc-ecosystem/go-grpc-middleware/v2/interceptors/logging"
 	"github.com/grpc-ecosystem/go-grpc-middleware/v2/interceptors/recovery"
@@ -18,6 +20,7 @@ import (
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/reflection"
 
+	"github.com/toold/toold/daemon/apierror"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
 
@@ -39,7 +42,7 @@ func (d *Daemon) newServer() *grpc.Server {
 	events := logging.WithLogOnEvents(logging.FinishCall)
 	rescue := recovery.WithRecoveryHandler(d.rescued)
 	server := grpc.NewServer(
-		grpc.Creds(entrance{}),
+		grpc.Creds(access.Credentials()),
 		grpc.InTapHandle(d.admit),
 		grpc.ConnectionTimeout(handshakeTime),
 		grpc.MaxRecvMsgSize(d.limits.MessageBytes),
@@ -88,5 +91,5 @@ func (d *Daemon) logCall(_ context.Context, level logging.Level, message string,
 
 func (d *Daemon) rescued(broken any) error {
 	d.Log.Error("a method panicked", zap.Any("panic", broken), zap.ByteString("stack", debug.Stack()))
-	return refuse(codes.Internal, "internal", "The daemon made a mistake while it served this request. It goes on; the log has the details.")
+	return apierror.New(codes.Internal, "internal", "The daemon made a mistake while it served this request. It goes on; the log has the details.")
 }

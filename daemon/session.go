@@ -17,6 +17,8 @@ import (
 
 	"google.golang.org/grpc/codes"
 
+	"github.com/toold/toold/daemon/access"
+	"github.com/toold/toold/daemon/apierror"
 	"github.com/toold/toold/daemon/guard"
 	"github.com/toold/toold/daemon/journal"
 	"github.com/toold/toold/daemon/quota"
@@ -52,9 +54,9 @@ const (
 
 // meta is what never changes about a session.
 type meta struct {
-	Roots     []string  `json:"roots"`
-	Anonymous bool      `json:"anonymous,omitempty"`
-	Owner     principal `json:"owner,omitempty"` // who made it; read it with owner
+	Roots     []string         `json:"roots"`
+	Anonymous bool             `json:"anonymous,omitempty"`
+	Owner     access.Principal `json:"owner,omitempty"` // who made it; read it with owner
 }
 
 // callRow is what the journal keeps of a call beside its records.
@@ -136,7 +138,7 @@ var sessionName = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
 
 // newSession makes a session of who's with roots, or with the default root when there are none. It has its options before
 // anything is asked of it. When he has as many as the limit allows it closes his longest idle one.
-func (d *Daemon) newSession(who principal, name string, roots []string, options *tooldv1.Options, from origin) (*session, error) {
+func (d *Daemon) newSession(who access.Principal, name string, roots []string, options *tooldv1.Options, from origin) (*session, error) {
 	for {
 		s, idle, err := d.tryNew(who, name, roots, options, from)
 		if idle == nil {
@@ -147,13 +149,13 @@ func (d *Daemon) newSession(who principal, name string, roots []string, options 
 }
 
 // tryNew makes the session, if no idle one has to be closed for it.
-func (d *Daemon) tryNew(who principal, name string, roots []string, options *tooldv1.Options, from origin) (made, idle *session, err error) {
+func (d *Daemon) tryNew(who access.Principal, name string, roots []string, options *tooldv1.Options, from origin) (made, idle *session, err error) {
 	if name == "" {
 		name = newID("s-")
 	}
 	if !sessionName.MatchString(name) || name == "." || name == ".." {
-		return nil, nil, refuse(codes.InvalidArgument, "invalid_session_id",
-			"The session id %q is not a name of 1 to 64 letters, digits, dots, dashes and underscores.", short(name)).at("session_id")
+		return nil, nil, apierror.New(codes.InvalidArgument, "invalid_session_id",
+			"The session id %q is not a name of 1 to 64 letters, digits, dots, dashes and underscores.", short(name)).At("session_id")
 	}
 	if len(roots) == 0 {
 		roots = []string{d.Root}
@@ -189,12 +191,12 @@ func (d *Daemon) tryNew(who principal, name string, roots []string, options *too
 }
 
 // nameTaken answers somebody who would make a session of a name that another principal has given to one of his.
-func nameTaken(name string) *refusal {
-	return refuse(codes.NotFound, "unknown_session", "You have no session %q, and cannot make one: the name is taken. Use another.", name).at("session_id")
+func nameTaken(name string) *apierror.Error {
+	return apierror.New(codes.NotFound, "unknown_session", "You have no session %q, and cannot make one: the name is taken. Use another.", name).At("session_id")
 }
 
 // begin makes the session. making is held.
-func (d *Daemon) begin(who principal, name string, places *workspace.Workspace, options *tooldv1.Options, from origin) (*session, error) {
+func (d *Daemon) begin(who access.Principal, name string, places *workspace.Workspace, options *tooldv1.Options, from origin) (*session, error) {
 	if err := d.journal.Present(); err != nil {
 		return nil, journalRefusal(err)
 	}
@@ -203,8 +205,8 @@ func (d *Daemon) begin(who principal, name string, places *workspace.Workspace, 
 		return nil, nameTaken(name)
 	}
 	if errors.Is(err, journal.ErrExists) {
-		return nil, refuse(codes.FailedPrecondition, "session_closed",
-			"The session %q is closed. Its records can still be read with Watch; use another name for a new one.", name).at("session_id")
+		return nil, apierror.New(codes.FailedPrecondition, "session_closed",
+			"The session %q is closed. Its records can still be read with Watch; use another name for a new one.", name).At("session_id")
 	}
 	if err != nil {
 		return nil, journalRefusal(err)
@@ -277,7 +279,7 @@ func (s *session) forCalls() pipeline.Session {
 func (d *Daemon) outputs(session string) (*spool.Dir, error) {
 	folder, err := d.shelf.Dir(session)
 	if err != nil {
-		return nil, refuse(codes.Internal, "output_failed", "The outputs of session %q cannot be opened: %v.", session, err)
+		return nil, apierror.New(codes.Internal, "output_failed", "The outputs of session %q cannot be opened: %v.", session, err)
 	}
 	return folder, nil
 }
@@ -285,24 +287,24 @@ func (d *Daemon) outputs(session string) (*spool.Dir, error) {
 // openPlaces opens the roots, which a client has named.
 func openPlaces(roots []string, locks *workspace.Locks) (*workspace.Workspace, error) {
 	if len(roots) > maxRoots {
-		return nil, refuse(codes.InvalidArgument, "invalid_root", "%d roots were sent, and at most %d are taken.", len(roots), maxRoots).at("roots")
+		return nil, apierror.New(codes.InvalidArgument, "invalid_root", "%d roots were sent, and at most %d are taken.", len(roots), maxRoots).At("roots")
 	}
 	for _, root := range roots {
 		info, err := os.Stat(root)
 		switch {
 		case !filepath.IsAbs(root):
-			return nil, refuse(codes.InvalidArgument, "invalid_root", "The root %q is not an absolute path.", short(root)).at("roots")
+			return nil, apierror.New(codes.InvalidArgument, "invalid_root", "The root %q is not an absolute path.", short(root)).At("roots")
 		case errors.Is(err, fs.ErrNotExist):
-			return nil, refuse(codes.InvalidArgument, "invalid_root", "The root %q does not exist.", short(root)).at("roots")
+			return nil, apierror.New(codes.InvalidArgument, "invalid_root", "The root %q does not exist.", short(root)).At("roots")
 		case err != nil:
-			return nil, refuse(codes.InvalidArgument, "invalid_root", "The root %q cannot be used: %v.", short(root), err).at("roots")
+			return nil, apierror.New(codes.InvalidArgument, "invalid_root", "The root %q cannot be used: %v.", short(root), err).At("roots")
 		case !info.IsDir():
-			return nil, refuse(codes.InvalidArgument, "invalid_root", "The root %q is not a directory.", short(root)).at("roots")
+			return nil, apierror.New(codes.InvalidArgument, "invalid_root", "The root %q is not a directory.", short(root)).At("roots")
 		}
 	}
 	places, err := workspace.Open(roots, locks)
 	if err != nil {
-		return nil, refuse(codes.InvalidArgument, "invalid_root", "The roots cannot be used: %v.", err).at("roots")
+		return nil, apierror.New(codes.InvalidArgument, "invalid_root", "The roots cannot be used: %v.", err).At("roots")
 	}
 	return places, nil
 }

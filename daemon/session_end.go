@@ -9,6 +9,7 @@ import (
 	"go.uber.org/zap"
 	"google.golang.org/grpc/codes"
 
+	"github.com/toold/toold/daemon/apierror"
 	"github.com/toold/toold/daemon/journal"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 	"github.com/toold/toold/scheduler/pipeline"
@@ -43,7 +44,7 @@ func (s *session) close(why string) {
 	s.daemon.shelf.Release(s.name)
 	_ = removeTree(s.daemon.tempOf(s.name)) // what cannot be removed goes with the session's records
 	for _, stream := range s.attachments.attached() {
-		stream.finish(refuse(codes.Aborted, "session_closed", "The session was closed: %s.", why))
+		stream.finish(apierror.New(codes.Aborted, "session_closed", "The session was closed: %s.", why))
 	}
 	close(s.gone)
 }

@@ -12,6 +12,8 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/toold/toold/daemon/access"
+	"github.com/toold/toold/daemon/apierror"
 	"github.com/toold/toold/daemon/journal"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
@@ -26,7 +28,7 @@ const (
 // ListSessions returns the sessions of the caller's that are kept, newest first.
 func (x *sessionServer) ListSessions(ctx context.Context, request *tooldv1.ListSessionsRequest) (*tooldv1.ListSessionsResponse, error) {
 	if request.GetPageSize() < 0 {
-		return nil, refuse(codes.InvalidArgument, "invalid_page_size", "page_size is %d, but must not be negative.", request.GetPageSize()).at("page_size")
+		return nil, apierror.New(codes.InvalidArgument, "invalid_page_size", "page_size is %d, but must not be negative.", request.GetPageSize()).At("page_size")
 	}
 	infos, err := x.daemon.journal.Logs()
 	if err != nil {
@@ -61,7 +63,7 @@ func (x *sessionServer) ListSessions(ctx context.Context, request *tooldv1.ListS
 }
 
 // listed describes a session in a list; nil: it is not one of who's, or closed and not asked for.
-func (d *Daemon) listed(who principal, info journal.Info, closed bool) *tooldv1.Session {
+func (d *Daemon) listed(who access.Principal, info journal.Info, closed bool) *tooldv1.Session {
 	if s, ok := d.session(info.Name); ok && s.meta.owner() == who {
 		return inList(s.describe())
 	} else if ok || d.keptMeta(info.Name).owner() != who {
@@ -119,7 +121,7 @@ func placeOf(token string) (*listPlace, error) {
 	}
 	var p listPlace
 	if _, err := fmt.Sscanf(token, "%d/%s", &p.created, &p.name); err != nil {
-		return nil, refuse(codes.InvalidArgument, "invalid_page_token", "The page_token is none that an earlier answer gave. Leave it out to begin anew.").at("page_token")
+		return nil, apierror.New(codes.InvalidArgument, "invalid_page_token", "The page_token is none that an earlier answer gave. Leave it out to begin anew.").At("page_token")
 	}
 	return &p, nil
 }

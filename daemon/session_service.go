@@ -12,6 +12,8 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/toold/toold/daemon/access"
+	"github.com/toold/toold/daemon/apierror"
 	"github.com/toold/toold/daemon/journal"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
@@ -96,7 +98,7 @@ func (x *sessionServer) Watch(request *tooldv1.WatchRequest, g tooldv1.SessionSe
 		after = request.GetAfterSeq()
 	}
 	if err := beyondEnd(look.name, after, last); err != nil {
-		return err.at("after_seq")
+		return err.At("after_seq")
 	}
 	s := look.session
 	if s == nil {
@@ -123,7 +125,7 @@ func (x *sessionServer) Answer(ctx context.Context, request *tooldv1.AnswerReque
 	if err != nil {
 		return nil, err
 	}
-	if refused := s.asker.mayAnswer(pidOf(ctx), request.GetAnswer()); refused != nil {
+	if refused := s.asker.mayAnswer(access.PIDOf(ctx), request.GetAnswer()); refused != nil {
 		return nil, refused
 	}
 	if refused := s.asker.settleQuestion(request.GetAnswer()); refused != nil {
@@ -169,7 +171,7 @@ func (x *sessionServer) CancelTurn(ctx context.Context, request *tooldv1.CancelT
 		return nil, err
 	}
 	if request.GetAll() && request.GetTurnId() != "" {
-		return nil, refuse(codes.InvalidArgument, "invalid_turn", "Of turn_id and all only one may be set.").at("turn_id")
+		return nil, apierror.New(codes.InvalidArgument, "invalid_turn", "Of turn_id and all only one may be set.").At("turn_id")
 	}
 	var turns []*turn
 	s.update(func(its *state) {
@@ -180,7 +182,7 @@ func (x *sessionServer) CancelTurn(ctx context.Context, request *tooldv1.CancelT
 		}
 	})
 	if len(turns) == 0 && request.GetTurnId() != "" {
-		return nil, refuse(codes.NotFound, "unknown_turn", "No turn with the turn_id %q is open.", short(request.GetTurnId())).at("turn_id")
+		return nil, apierror.New(codes.NotFound, "unknown_turn", "No turn with the turn_id %q is open.", short(request.GetTurnId())).At("turn_id")
 	}
 	for _, t := range turns {
 		s.queue.StopTurn(t.number, cancelledBy(request.GetReason()), nil)
@@ -196,10 +198,10 @@ func (x *sessionServer) KillTask(ctx context.Context, request *tooldv1.KillTaskR
 	}
 	task := s.tasks.set.Get(request.GetTaskId())
 	if task == nil {
-		return nil, refuse(codes.NotFound, "unknown_task", "Session %q has no background task %q.", short(request.GetSessionId()), short(request.GetTaskId())).at("task_id")
+		return nil, apierror.New(codes.NotFound, "unknown_task", "Session %q has no background task %q.", short(request.GetSessionId()), short(request.GetTaskId())).At("task_id")
 	}
 	if _, ended := task.Exit(); ended {
-		return nil, refuse(codes.NotFound, "task_ended", "The background task %q has ended.", short(request.GetTaskId())).at("task_id")
+		return nil, apierror.New(codes.NotFound, "task_ended", "The background task %q has ended.", short(request.GetTaskId())).At("task_id")
 	}
 	task.Stop()
 	return &tooldv1.KillTaskResponse{}, nil
@@ -216,11 +218,11 @@ func (x *sessionServer) CloseSession(ctx context.Context, request *tooldv1.Close
 }
 
 // openSession finds a session of who's that is not closed.
-func (d *Daemon) openSession(who principal, name string) (*session, error) {
+func (d *Daemon) openSession(who access.Principal, name string) (*session, error) {
 	if s, err := d.bringBackFor(who, name); s != nil || err != nil {
 		return s, err
 	}
-	return nil, refuse(codes.NotFound, "unknown_session", "There is no open session %q.", short(name)).at("session_id")
+	return nil, apierror.New(codes.NotFound, "unknown_session", "There is no open session %q.", short(name)).At("session_id")
 }
 
 // openCalls gives the keys of the calls that run or are asked about.
@@ -243,7 +245,7 @@ func (at *attachments) watch(st *stream) {
 		its.clients.streams[st] = struct{}{}
 		its.used = time.Now()
 		if its.stopping {
-			st.leave(st.closing, refuse(codes.Aborted, "session_closed", "The session was closed."))
+			st.leave(st.closing, apierror.New(codes.Aborted, "session_closed", "The session was closed."))
 		}
 	})
 }

@@ -5,6 +5,7 @@ package daemon
 import (
 	"time"
 
+	"github.com/toold/toold/daemon/access"
 	"github.com/toold/toold/daemon/journal"
 	"github.com/toold/toold/daemon/pool"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
@@ -57,9 +58,9 @@ type questions struct {
 type clients struct {
 	streams  map[*stream]struct{}
 	main     *stream
-	owner    owner     // of the last main stream
-	detached time.Time // since when no main stream is attached
-	deadline time.Time // when to see to what a client left behind; zero: nothing was left
+	owner    access.Owner // of the last main stream
+	detached time.Time    // since when no main stream is attached
+	deadline time.Time    // when to see to what a client left behind; zero: nothing was left
 	info     *tooldv1.ClientInfo
 	peer     pipeline.Peer        // who used the session last, as recorded
 	met      bool                 // somebody did, since the daemon began

@@ -11,6 +11,7 @@ import (
 
 	"google.golang.org/grpc/codes"
 
+	"github.com/toold/toold/daemon/apierror"
 	"github.com/toold/toold/daemon/journal"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
@@ -293,13 +294,13 @@ func journalRefusal(err error) error {
 	var gone *journal.GoneError
 	switch {
 	case errors.As(err, &gone):
-		return refuse(codes.FailedPrecondition, "journal_gone", "No call is accepted, because no record of it would be kept: %s.", goneText(gone))
+		return apierror.New(codes.FailedPrecondition, "journal_gone", "No call is accepted, because no record of it would be kept: %s.", goneText(gone))
 	case errors.Is(err, journal.ErrFull):
-		return refuse(codes.ResourceExhausted, "disk_full", "The disk that holds the daemon's journal is full. Free some space and try again.")
+		return apierror.New(codes.ResourceExhausted, "disk_full", "The disk that holds the daemon's journal is full. Free some space and try again.")
 	case errors.As(err, &corrupt):
-		return refuse(codes.DataLoss, "journal_damaged", "The journal is damaged: %v.", err)
+		return apierror.New(codes.DataLoss, "journal_damaged", "The journal is damaged: %v.", err)
 	case errors.Is(err, journal.ErrNotFound):
-		return refuse(codes.NotFound, "unknown_session", "The session's records are gone.")
+		return apierror.New(codes.NotFound, "unknown_session", "The session's records are gone.")
 	}
-	return refuse(codes.Internal, "journal_failed", "The journal does not answer: %v.", err)
+	return apierror.New(codes.Internal, "journal_failed", "The journal does not answer: %v.", err)
 }

@@ -12,14 +12,12 @@ import (
 	"crypto/x509/pkix"
 	"encoding/pem"
 	"fmt"
-	"io"
 	"math/big"
 	"net"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"go.uber.org/zap"
@@ -33,6 +31,7 @@ import (
 	"google.golang.org/grpc/metadata"
 
 	"github.com/toold/toold/daemon"
+	"github.com/toold/toold/daemon/access"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
 
@@ -57,7 +56,7 @@ const both = "# who may come\nalice " + tokenA + "\n\n robert\t" + tokenB + "\n"
 
 // open starts a daemon that listens on TCP too, and gives the address. What is not said of TCP is loopback with both
 // tokens.
-func (h *house) open(tcp daemon.TCP, change ...func(*daemon.Config)) (address string) {
+func (h *house) open(tcp access.TCP, change ...func(*daemon.Config)) (address string) {
 	h.t.Helper()
 	if tcp.Address == "" {
 		tcp.Address = "127.0.0.1:0"
@@ -73,11 +72,11 @@ func (h *house) open(tcp daemon.TCP, change ...func(*daemon.Config)) (address st
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	socket, err := daemon.Listen(h.socket)
+	socket, err := access.Listen(h.socket)
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	listener, err := daemon.ListenTCP(tcp)
+	listener, err := access.ListenTCP(tcp)
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -118,7 +117,7 @@ func (h *house) info(ctx context.Context) (*tooldv1.GetInfoResponse, error) {
 // TestTokens: a right token is somebody, anything else is refused on every service, and the socket needs none.
 func TestTokens(t *testing.T) {
 	h := prepare(t)
-	address := h.open(daemon.TCP{})
+	address := h.open(access.TCP{})
 	alice := h.as(address, tokenA)
 	info, err := alice.info(t.Context())
 	if err != nil {
@@ -163,7 +162,7 @@ func TestTokens(t *testing.T) {
 // TestWebPages: what a browser would send for a page of somebody else's is refused, token or not.
 func TestWebPages(t *testing.T) {
 	h := prepare(t)
-	address := h.open(daemon.TCP{})
+	address := h.open(access.TCP{})
 	_, port, _ := net.SplitHostPort(address)
 	for authority, reason := range map[string]string{
 		"localhost:" + port: "", "[::1]:" + port: "", "127.0.0.1": "", "LOCALHOST:1": "", // a tunnel has another port
@@ -181,7 +180,7 @@ func TestWebPages(t *testing.T) {
 // TestTokensChange: the file counts as it is now, also for connections that are open; one that is broken lets nobody in.
 func TestTokensChange(t *testing.T) {
 	h := prepare(t)
-	address := h.open(daemon.TCP{})
+	address := h.open(access.TCP{})
 	alice, robert := h.as(address, tokenA), h.as(address, tokenB)
 	c := alice.join("s", free())
 	if _, err := robert.info(t.Context()); err != nil {
@@ -220,7 +219,7 @@ func TestTokensChange(t *testing.T) {
 func TestNoCredentialsInLogs(t *testing.T) {
 	h := prepare(t)
 	core, logged := observer.New(zapcore.DebugLevel)
-	address := h.open(daemon.TCP{}, func(c *daemon.Config) { c.Log = zap.New(core) })
+	address := h.open(access.TCP{}, func(c *daemon.Config) { c.Log = zap.New(core) })
 	alice, nobody := h.as(address, tokenA), h.as(address, strange)
 	alice.lives(t)
 	for range 50 {
@@ -253,7 +252,7 @@ func TestNoCredentialsInLogs(t *testing.T) {
 // TestFloodOfStrangers: connections on which nobody says who he is cost nobody else anything, and do not stay.
 func TestFloodOfStrangers(t *testing.T) {
 	h := prepare(t)
-	address := h.open(daemon.TCP{})
+	address := h.open(access.TCP{})
 	alice := h.as(address, tokenA)
 	c := alice.join("s", free())
 	var flood []net.Conn
@@ -287,22 +286,10 @@ func readAll(conn net.Conn) (n int, err error) {
 	return n, err
 }
 
-// TestStrangersHaveToGo: a connection on which nobody says who he is ends by itself.
-func TestStrangersHaveToGo(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		theirs, ours := net.Pipe()
-		began := time.Now()
-		daemon.LetIn(ours)
-		if n, err := readAll(theirs); n > 0 || err != io.EOF || time.Since(began) != daemon.StrangerTime {
-			t.Errorf("%d bytes and %v after %s", n, err, time.Since(began))
-		}
-	})
-}
-
 // TestGuests: one principal has only so many connections, and others have theirs.
 func TestGuests(t *testing.T) {
 	h := prepare(t)
-	address := h.open(daemon.TCP{})
+	address := h.open(access.TCP{})
 	for n := range 129 {
 		_, err := h.as(address, tokenA).info(t.Context())
 		if n < 128 && err != nil {
@@ -324,7 +311,7 @@ func TestOwnChildOverTCP(t *testing.T) {
 	if err := os.WriteFile(h.settings, []byte(`{"sandbox": {"enabled": false}}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	address := h.open(daemon.TCP{})
+	address := h.open(access.TCP{})
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -420,7 +407,7 @@ func (a *authority) trusting(shown ...tls.Certificate) grpc.DialOption {
 func TestCertificates(t *testing.T) {
 	h, a := prepare(t), newAuthority(t)
 	a.issue("daemon")
-	bound := h.open(daemon.TCP{Address: "0.0.0.0:0", Cert: a.file("daemon.pem"), Key: a.file("daemon.key"), ClientCA: a.file("ca.pem")})
+	bound := h.open(access.TCP{Address: "0.0.0.0:0", Cert: a.file("daemon.pem"), Key: a.file("daemon.key"), ClientCA: a.file("ca.pem")})
 	_, port, _ := net.SplitHostPort(bound)
 	address := "127.0.0.1:" + port
 	other := newAuthority(t)
@@ -486,7 +473,7 @@ func TestRefusedStarts(t *testing.T) {
 		t.Fatal(err)
 	}
 	pem, pair := a.file("daemon.pem"), a.file("daemon.key")
-	for want, tcp := range map[string]daemon.TCP{
+	for want, tcp := range map[string]access.TCP{
 		"is no address to listen on: name HOST:PORT":             {Address: "7777"},
 		"cannot be listened on: lookup":                          {Address: "127.0.0.1:no-such-port"},
 		"127.0.0.1:1x cannot be listened on":                     {Address: "127.0.0.1:1x"},
@@ -524,7 +511,7 @@ func TestRefusedStarts(t *testing.T) {
 		if tcp.Tokens == "" {
 			tcp.Tokens = good
 		}
-		listener, err := daemon.ListenTCP(tcp)
+		listener, err := access.ListenTCP(tcp)
 		if err == nil {
 			listener.Close()
 		}

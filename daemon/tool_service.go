@@ -11,6 +11,8 @@ import (
 
 	"google.golang.org/grpc/codes"
 
+	"github.com/toold/toold/daemon/access"
+	"github.com/toold/toold/daemon/apierror"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 	"github.com/toold/toold/tools/spool"
 )
@@ -35,7 +37,7 @@ func (t *toolServer) RunTool(request *tooldv1.RunToolRequest, g tooldv1.ToolServ
 	s.update(func(its *state) {
 		s.attachments.meet(g.Context(), its, nil)
 		if s.meta.Anonymous {
-			its.clients.owner = ownerOf(g.Context())
+			its.clients.owner = access.OwnerOf(g.Context())
 		}
 	})
 	st, err := s.intake.runOne(request, func(event *tooldv1.ExecuteResponse) error {
@@ -74,7 +76,7 @@ func (i *intake) runAlone(r request, main bool, send func(*tooldv1.ExecuteRespon
 		return nil, err
 	}
 	if key == "" {
-		return nil, refuse(codes.AlreadyExists, "duplicate_id", "The id %q is taken by another call of this session, or is too long. Use another one.", short(r.use.ID)).at("id")
+		return nil, apierror.New(codes.AlreadyExists, "duplicate_id", "The id %q is taken by another call of this session, or is too long. Use another one.", short(r.use.ID)).At("id")
 	}
 	if repeated {
 		after = i.s.log.Last()
@@ -92,7 +94,7 @@ func (i *intake) runAlone(r request, main bool, send func(*tooldv1.ExecuteRespon
 }
 
 // sessionOf gives the session of who's that the request names, or an anonymous one.
-func (t *toolServer) sessionOf(who principal, request *tooldv1.RunToolRequest) (*session, error) {
+func (t *toolServer) sessionOf(who access.Principal, request *tooldv1.RunToolRequest) (*session, error) {
 	if request.GetSessionId() == "" {
 		return t.daemon.newSession(who, "", request.GetRoots(), request.GetOptions(), anonymous)
 	}
@@ -111,17 +113,17 @@ func (t *toolServer) ReadOutput(request *tooldv1.ReadOutputRequest, g tooldv1.To
 		return unknownCall(request.GetSessionId(), request.GetToolUseId())
 	}
 	if request.GetChannel() < 0 || request.GetChannel() > tooldv1.Channel_CHANNEL_STDERR {
-		return refuse(codes.InvalidArgument, "invalid_channel", "channel has the value %d, which this daemon does not know.", request.GetChannel()).at("channel")
+		return apierror.New(codes.InvalidArgument, "invalid_channel", "channel has the value %d, which this daemon does not know.", request.GetChannel()).At("channel")
 	}
 	if max(request.GetOffset(), request.GetLimit()) > math.MaxInt64 {
-		return refuse(codes.InvalidArgument, "invalid_offset", "offset and limit are at most %d.", int64(math.MaxInt64)).at("offset")
+		return apierror.New(codes.InvalidArgument, "invalid_offset", "offset and limit are at most %d.", int64(math.MaxInt64)).At("offset")
 	}
 	reader := outputReader{look: look, key: key, request: request, send: g.Send}
 	return reader.run(g.Context())
 }
 
 func unknownCall(session, id string) error {
-	return refuse(codes.NotFound, "unknown_call", "Session %q has no call %q, or it is not kept any more.", short(session), short(id)).at("tool_use_id")
+	return apierror.New(codes.NotFound, "unknown_call", "Session %q has no call %q, or it is not kept any more.", short(session), short(id)).At("tool_use_id")
 }
 
 // outputReader is one ReadOutput under way.
@@ -179,7 +181,7 @@ func (r *outputReader) next(out *spool.Output, offset int64, buffer []byte) ([]b
 		run, err = out.Next(offset, buffer)
 	}
 	if err != nil && !errors.Is(err, io.EOF) {
-		return nil, refuse(codes.Internal, "output_failed", "The output cannot be read: %v.", err)
+		return nil, apierror.New(codes.Internal, "output_failed", "The output cannot be read: %v.", err)
 	}
 	return run.Data, nil
 }

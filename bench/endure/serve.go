@@ -16,6 +16,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/toold/toold/daemon"
+	"github.com/toold/toold/daemon/access"
 	"github.com/toold/toold/tools"
 	"github.com/toold/toold/tools/bash"
 	"github.com/toold/toold/tools/edit"
@@ -52,7 +53,7 @@ func serve(args []string) error {
 }
 
 func serveUntilDone(socket string, config daemon.Config, ready *os.File) error {
-	listener, err := daemon.Listen(socket)
+	listener, err := access.Listen(socket)
 	if err != nil {
 		return err
 	}

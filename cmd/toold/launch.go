@@ -19,7 +19,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/toold/toold/daemon"
+	"github.com/toold/toold/daemon/access"
 	"github.com/toold/toold/daemon/settings"
 )
 
@@ -104,8 +104,8 @@ func (s *setup) stateDir() string {
 	if s.state != "" {
 		return s.state
 	}
-	if s.socket == daemon.DefaultSocket() {
-		return daemon.DefaultStateDir()
+	if s.socket == access.DefaultSocket() {
+		return access.DefaultStateDir()
 	}
 	return strings.TrimSuffix(s.socket, ".sock") + ".state"
 }

@@ -9,11 +9,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/toold/toold/daemon"
+	"github.com/toold/toold/daemon/access"
 )
 
 // listening is the flags of serve that speak of TCP.
-type listening struct{ daemon.TCP }
+type listening struct{ access.TCP }
 
 func (f *listening) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
@@ -35,7 +35,7 @@ func (f *listening) open(state string) (net.Listener, error) {
 	if f.Tokens == "" {
 		f.Tokens = filepath.Join(state, "tokens")
 	}
-	return daemon.ListenTCP(f.TCP)
+	return access.ListenTCP(f.TCP)
 }
 
 // said is how people and --address name where a TCP listener is.

@@ -12,7 +12,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/toold/toold/daemon"
+	"github.com/toold/toold/daemon/access"
 )
 
 const (
@@ -69,8 +69,8 @@ func (s *setup) find(ctx context.Context) error {
 // holder returns the daemon that holds the lock of the state directory, or else of the socket; nil: none does. Where
 // the system does not tell who holds a lock its process is nil, and it may be gone.
 func (s *setup) holder() *silentDaemon {
-	for _, lock := range []string{daemon.StateLock(s.stateDir()), daemon.SocketLock(s.socket)} {
-		named, err := daemon.ReadLock(lock)
+	for _, lock := range []string{access.StateLock(s.stateDir()), access.SocketLock(s.socket)} {
+		named, err := access.ReadLock(lock)
 		if err != nil {
 			continue
 		}

@@ -13,7 +13,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/toold/toold/daemon"
+	"github.com/toold/toold/daemon/access"
 	"github.com/toold/toold/tools/pdf"
 	"github.com/toold/toold/tools/sandbox"
 )
@@ -97,7 +97,7 @@ func (s *setup) root() *cobra.Command {
 	root.SetOut(s.stdout)
 	root.SetErr(s.stderr)
 	flags := root.PersistentFlags()
-	flags.StringVar(&s.socket, "socket", daemon.DefaultSocket(), "the daemon's Unix socket")
+	flags.StringVar(&s.socket, "socket", access.DefaultSocket(), "the daemon's Unix socket")
 	s.remote.add(root)
 	flags.BoolVar(&s.json, "json", false, "print JSON for programs")
 	flags.BoolVarP(&s.verbose, "verbose", "v", false, "say more on standard error")

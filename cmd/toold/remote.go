@@ -21,7 +21,7 @@ import (
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 
-	"github.com/toold/toold/daemon"
+	"github.com/toold/toold/daemon/access"
 )
 
 // Where the environment says what the flags of the same meaning do not.
@@ -94,7 +94,7 @@ func (r *remote) dial() (*link, error) {
 	options = append(options, grpc.WithTransportCredentials(transport))
 	switch {
 	case r.tokenFile != "":
-		secret, err := daemon.ReadToken(r.tokenFile)
+		secret, err := access.ReadToken(r.tokenFile)
 		if err != nil {
 			return nil, misused("%v", err)
 		}

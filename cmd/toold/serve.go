@@ -20,6 +20,7 @@ import (
 	"go.uber.org/zap/zapcore"
 
 	"github.com/toold/toold/daemon"
+	"github.com/toold/toold/daemon/access"
 )
 
 // serving is the flags of serve.
@@ -44,7 +45,7 @@ func (s *setup) serveCommand() *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.root, "root", "", "root of sessions that name none (default: the working directory)")
-	flags.StringVar(&f.state, "state-dir", "", "where the journal and outputs are kept (default: "+daemon.DefaultStateDir()+"; with --socket a folder beside the socket)")
+	flags.StringVar(&f.state, "state-dir", "", "where the journal and outputs are kept (default: "+access.DefaultStateDir()+"; with --socket a folder beside the socket)")
 	f.settings.add(cmd)
 	f.tcp.add(cmd)
 	flags.StringVar(&f.logFormat, "log-format", "console", "how the log is written: json or console")
@@ -85,7 +86,7 @@ func (s *setup) serveUntilDone(f serving, ready *announcer) error {
 	}
 	log = daemon.Redacted(log, f.settings.user, f.settings.managed)
 	// The lock comes first: what a dead daemon left must not be swept while another one lives.
-	listener, err := daemon.Listen(s.socket)
+	listener, err := access.Listen(s.socket)
 	if err != nil {
 		return err
 	}

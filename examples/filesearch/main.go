@@ -13,6 +13,7 @@ import (
 	"syscall"
 
 	"github.com/toold/toold/daemon"
+	"github.com/toold/toold/daemon/access"
 	"github.com/toold/toold/tools"
 	"github.com/toold/toold/tools/edit"
 	"github.com/toold/toold/tools/glob"
@@ -43,7 +44,7 @@ func serve(ctx context.Context, socket, root string, ready func()) error {
 	if err != nil {
 		return err
 	}
-	listener, err := daemon.Listen(socket) // before New, so that two daemons never open one state
+	listener, err := access.Listen(socket) // before New, so that two daemons never open one state
 	if err != nil {
 		return err
 	}

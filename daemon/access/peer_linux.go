@@ -1,6 +1,6 @@
-package daemon
+package access
 
-// Who connected, as the kernel tells. Knows nothing of what the peer may do.
+// Processes and users, as the kernel reports them.
 
 import (
 	"bytes"
@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// peerOf asks the kernel which process and user connected.
+// peerOf returns the process and user that connected.
 func peerOf(fd int) (pid, uid int, err error) {
 	cred, err := unix.GetsockoptUcred(fd, unix.SOL_SOCKET, unix.SO_PEERCRED)
 	if err != nil {
@@ -21,9 +21,9 @@ func peerOf(fd int) (pid, uid int, err error) {
 	return int(cred.Pid), int(cred.Uid), nil
 }
 
-// startedHere says whether a process was started for a call: it descends from the daemon, to which orphans come back
-// since it is a child subreaper, and lives in another kernel session. A process that has gone is an error. 0 is one
-// that this daemon cannot see, so none of its descendants.
+// startedHere reports whether a process was started for a call: it descends from the daemon and is in another kernel session. The
+// daemon is a child subreaper, so orphans descend from it too. A process that has ended is an error. 0 stands for a process that
+// this daemon cannot see, so it is not a descendant.
 func startedHere(pid int) (bool, error) {
 	if pid == 0 {
 		return false, nil
@@ -47,7 +47,7 @@ func startedHere(pid int) (bool, error) {
 	return false, nil
 }
 
-// lineage gives a process's parent and kernel session.
+// lineage returns a process's parent and kernel session.
 func lineage(pid int) (parent, session int, err error) {
 	facts, err := statOf(pid)
 	if err != nil {
@@ -71,7 +71,7 @@ func statOf(pid int) ([]string, error) {
 }
 
 // processOf returns a process and the number of its parent.
-func processOf(pid int) (p process, parent int, err error) {
+func processOf(pid int) (p Process, parent int, err error) {
 	facts, err := statOf(pid)
 	if err != nil {
 		return p, 0, err
@@ -80,8 +80,8 @@ func processOf(pid int) (p process, parent int, err error) {
 	if len(facts) <= startTime-behindName {
 		return p, 0, fmt.Errorf("/proc/%d/stat is too short", pid)
 	}
-	p.pid = pid
-	if p.start, err = strconv.ParseUint(facts[startTime-behindName], 10, 64); err != nil {
+	p.PID = pid
+	if p.Start, err = strconv.ParseUint(facts[startTime-behindName], 10, 64); err != nil {
 		return p, 0, fmt.Errorf("/proc/%d/stat: %w", pid, err)
 	}
 	parent, err = strconv.Atoi(facts[1])
@@ -89,7 +89,7 @@ func processOf(pid int) (p process, parent int, err error) {
 }
 
 // programOf returns the file that a process runs; empty: it cannot be seen.
-func programOf(pid int) string {
+func ProgramOf(pid int) string {
 	path, _ := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
 	return path
 }

@@ -1,10 +1,8 @@
-package daemon_test
+package access
 
 import (
 	"net/netip"
 	"testing"
-
-	"github.com/toold/toold/daemon"
 )
 
 // The kernel's tables, as a machine of little-endian words writes them.
@@ -37,7 +35,7 @@ func TestInodeIn(t *testing.T) {
 		{table6, "[::1]:49156", "[::1]:8080", 4713, true},
 		{"", "[::1]:49156", "[::1]:8080", 0, false},
 	} {
-		inode, found := daemon.InodeIn([]byte(test.table), netip.MustParseAddrPort(test.own), netip.MustParseAddrPort(test.other))
+		inode, found := inodeIn([]byte(test.table), netip.MustParseAddrPort(test.own), netip.MustParseAddrPort(test.other))
 		if inode != test.inode || found != test.found {
 			t.Errorf("%s to %s: %d %v, want %d %v", test.own, test.other, inode, found, test.inode, test.found)
 		}

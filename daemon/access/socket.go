@@ -1,6 +1,6 @@
-package daemon
+package access
 
-// The socket: where it is, who may connect, and that one daemon has it. Knows nothing of what is served there.
+// The Unix socket: where it is, which user may connect, and that only one daemon has it.
 
 import (
 	"errors"
@@ -46,11 +46,11 @@ func Listen(path string) (net.Listener, error) {
 	if err := privateDir(filepath.Dir(path)); err != nil {
 		return nil, err
 	}
-	lock, err := takeSocketLock(path)
+	lock, err := lockSocket(path)
 	if err != nil {
 		return nil, err
 	}
-	l := &lockedListener{path: path, lock: lock}
+	l := &Socket{path: path, lock: lock}
 	if err := l.open(); err != nil {
 		return nil, errors.Join(err, lock.Close())
 	}
@@ -75,7 +75,7 @@ func privateDir(dir string) error {
 	return nil
 }
 
-// removeStale removes the socket that a dead daemon left. What is no socket, or still answers, is somebody else's.
+// removeStale removes a socket that a dead daemon left. A file of another kind, or a socket that answers, is an error.
 func removeStale(path string) error {
 	info, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -99,11 +99,11 @@ func removeStale(path string) error {
 	return err // it may be a program that is too busy to answer
 }
 
-// A lockedListener listens at one path and keeps the lock until it is closed. When its socket is deleted it can listen
-// there again: whoever accepts from it, and the connections that it has accepted, do not notice.
-type lockedListener struct {
+// A Socket listens at one path and holds the lock until it is closed. If its socket file is deleted it can listen there again,
+// without an effect on connections or on a caller of Accept. Its methods are safe for concurrent use.
+type Socket struct {
 	path string
-	lock *lock
+	lock *Lock
 
 	mu     sync.Mutex // guards the rest
 	socket *net.UnixListener
@@ -112,7 +112,7 @@ type lockedListener struct {
 }
 
 // open makes the socket. The lock is held; mu is held, or the listener is not shared yet.
-func (l *lockedListener) open() error {
+func (l *Socket) open() error {
 	if err := removeStale(l.path); err != nil {
 		return err
 	}
@@ -131,14 +131,14 @@ func (l *lockedListener) open() error {
 }
 
 // there reports whether the socket at the path is the one that open has made.
-func (l *lockedListener) there() bool {
+func (l *Socket) there() bool {
 	now, err := os.Lstat(l.path)
 	return err == nil && os.SameFile(now, l.made)
 }
 
-// keep makes the socket and its lock file again if they were deleted or replaced, and reports whether it has listened
+// Keep makes the socket and its lock file again if they were deleted or replaced, and reports whether it has listened
 // again. The error says why it cannot: then others cannot connect, and the next keep tries again.
-func (l *lockedListener) keep() (again bool, err error) {
+func (l *Socket) Keep() (again bool, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed || l.there() && l.lock.there() {
@@ -147,7 +147,7 @@ func (l *lockedListener) keep() (again bool, err error) {
 	if err := privateDir(filepath.Dir(l.path)); err != nil {
 		return false, err
 	}
-	if err := l.lock.keep(); err != nil || l.there() {
+	if err := l.lock.Keep(); err != nil || l.there() {
 		return false, err
 	}
 	old := l.socket
@@ -158,7 +158,7 @@ func (l *lockedListener) keep() (again bool, err error) {
 }
 
 // Accept waits for the next connection, at whichever socket is at the path then.
-func (l *lockedListener) Accept() (net.Conn, error) {
+func (l *Socket) Accept() (net.Conn, error) {
 	for {
 		socket := l.current()
 		conn, err := socket.Accept()
@@ -169,17 +169,20 @@ func (l *lockedListener) Accept() (net.Conn, error) {
 	}
 }
 
-func (l *lockedListener) current() *net.UnixListener {
+func (l *Socket) current() *net.UnixListener {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.socket
 }
 
+// Path returns where the socket is.
+func (l *Socket) Path() string { return l.path }
+
 // Addr returns the socket's path.
-func (l *lockedListener) Addr() net.Addr { return l.current().Addr() }
+func (l *Socket) Addr() net.Addr { return l.current().Addr() }
 
 // Close ends the listener, removes its socket, and gives up the lock.
-func (l *lockedListener) Close() error {
+func (l *Socket) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	err := l.socket.Close()
@@ -190,26 +193,26 @@ func (l *lockedListener) Close() error {
 	return errors.Join(err, l.lock.Close())
 }
 
-// A peer is who connected, as the kernel says.
-type peer struct {
+// A socketInfo is the auth info of a connection on the Unix socket: its process and user, from the kernel.
+type socketInfo struct {
 	credentials.CommonAuthInfo
 	pid int
 	uid int
-	// own: the daemon itself has started it, for a call.
+	// own: a call of this daemon started the process.
 	own bool
 }
 
-// AuthType names the way in which a peer is known.
-func (peer) AuthType() string { return "peercred" }
+// AuthType returns "peercred".
+func (socketInfo) AuthType() string { return "peercred" }
 
-// greetUser takes the peer's identity from the kernel.
-func greetUser(conn *net.UnixConn) (net.Conn, credentials.AuthInfo, error) {
+// handshakeSocket reads the peer's identity from the kernel.
+func handshakeSocket(conn *net.UnixConn) (net.Conn, credentials.AuthInfo, error) {
 	raw, err := conn.SyscallConn()
 	if err != nil {
 		return nil, nil, err
 	}
 	var found error
-	info := peer{CommonAuthInfo: credentials.CommonAuthInfo{SecurityLevel: credentials.PrivacyAndIntegrity}}
+	info := socketInfo{CommonAuthInfo: credentials.CommonAuthInfo{SecurityLevel: credentials.PrivacyAndIntegrity}}
 	if err := raw.Control(func(fd uintptr) { info.pid, info.uid, found = peerOf(int(fd)) }); err != nil {
 		return nil, nil, err
 	}

@@ -1,10 +1,10 @@
-package daemon
+package access
 
-// Who connected, as the kernel tells. Knows nothing of what the peer may do.
+// Processes and users, as the kernel reports them.
 
 import "golang.org/x/sys/unix"
 
-// peerOf asks the kernel which process and user connected.
+// peerOf returns the process and user that connected.
 func peerOf(fd int) (pid, uid int, err error) {
 	cred, err := unix.GetsockoptXucred(fd, unix.SOL_LOCAL, unix.LOCAL_PEERCRED)
 	if err != nil {
@@ -15,17 +15,17 @@ func peerOf(fd int) (pid, uid int, err error) {
 }
 
 // processOf returns a process and the number of its parent.
-func processOf(pid int) (p process, parent int, err error) {
+func processOf(pid int) (p Process, parent int, err error) {
 	info, err := unix.SysctlKinfoProc("kern.proc.pid", pid)
 	if err != nil {
 		return p, 0, err
 	}
 	start := info.Proc.P_starttime
-	return process{pid, uint64(start.Sec)*1e6 + uint64(start.Usec)}, int(info.Eproc.Ppid), nil
+	return Process{pid, uint64(start.Sec)*1e6 + uint64(start.Usec)}, int(info.Eproc.Ppid), nil
 }
 
 // programOf returns the name of the program that a process runs, cut to 16 bytes; empty: it cannot be seen.
-func programOf(pid int) string {
+func ProgramOf(pid int) string {
 	info, err := unix.SysctlKinfoProc("kern.proc.pid", pid)
 	if err != nil {
 		return ""

@@ -1,7 +1,6 @@
-package daemon
+package access
 
-// Which process is at the other end of a TCP connection, as the kernel tells where that is this machine. Knows nothing
-// of what the process may do.
+// Which process is at the other end of a TCP connection, if it is on this machine.
 
 import (
 	"bufio"
@@ -15,7 +14,7 @@ import (
 	"strconv"
 )
 
-// An end is what the kernel tells of the other end of a connection.
+// An end is what the kernel reports about the other end of a connection.
 type end struct {
 	local bool // it is on this machine, as far as that can be seen
 	gone  bool // no process holds it any more
@@ -87,8 +86,8 @@ func addressOf(text []byte) (netip.AddrPort, bool) {
 	return plain(netip.AddrPortFrom(addr, uint16(number))), ok
 }
 
-// childHolding gives a process that was started for a call and that has the socket open. One that hides what it has open
-// is taken to have it when nobody else has.
+// childHolding returns a process that was started for a call and has the socket open. A process whose open files cannot be read
+// counts if no other process has the socket open.
 func childHolding(socket string) (pid int, err error) {
 	processes, err := filepath.Glob("/proc/[0-9]*")
 	if err != nil {
@@ -104,10 +103,10 @@ func childHolding(socket string) (pid int, err error) {
 		if err != nil {
 			continue // it is gone
 		}
-		switch holds, err := hasOpen(dir, socket); {
-		case holds && child:
+		switch Holds, err := hasOpen(dir, socket); {
+		case Holds && child:
 			return pid, nil
-		case holds:
+		case Holds:
 			other = true
 		case child && os.IsPermission(err):
 			hiding = pid
@@ -119,9 +118,9 @@ func childHolding(socket string) (pid int, err error) {
 	return hiding, nil
 }
 
-// hasOpen says whether a process has the socket open.
-func hasOpen(process, socket string) (bool, error) {
-	dir := filepath.Join(process, "fd")
+// hasOpen reports whether a process has the socket open.
+func hasOpen(Process, socket string) (bool, error) {
+	dir := filepath.Join(Process, "fd")
 	open, err := os.ReadDir(dir)
 	if err != nil {
 		return false, err

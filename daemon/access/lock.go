@@ -1,8 +1,7 @@
-package daemon
+package access
 
 // The lock files by which one daemon has a socket and one has a state directory. Each names its holder, so that a
-// client can find a daemon whose socket it cannot find. This file does not know what is served, nor whether a client
-// trusts what it reads.
+// client can find a daemon whose socket it cannot find. Whether a client trusts what it reads is the client's decision.
 
 import (
 	"errors"
@@ -59,8 +58,8 @@ func ReadLock(path string) (Holder, error) {
 	return Holder{number, strings.TrimSuffix(socket, "\n")}, nil
 }
 
-// A lock is a lock file that this process holds. Its methods are safe for concurrent use.
-type lock struct {
+// A Lock is a lock file that this process holds. Its methods are safe for concurrent use.
+type Lock struct {
 	path string
 	// dir is the directory of the file, locked as well: whoever deletes the file does not open the directory to a second
 	// daemon. nil: other locks may be in it, or its file system has no such locks.
@@ -71,20 +70,20 @@ type lock struct {
 	holder Holder   // what the file records
 }
 
-// takeSocketLock locks a socket for this process.
-func takeSocketLock(socket string) (*lock, error) {
-	l := &lock{path: SocketLock(socket), holder: Holder{os.Getpid(), absolute(socket)}}
+// lockSocket locks a socket for this process.
+func lockSocket(socket string) (*Lock, error) {
+	l := &Lock{path: SocketLock(socket), holder: Holder{os.Getpid(), absolute(socket)}}
 	return l, l.take()
 }
 
-// takeStateLock locks a state directory for this process.
-func takeStateLock(dir string) (*lock, error) {
-	l := &lock{path: StateLock(dir), holder: Holder{PID: os.Getpid()}}
+// LockState locks a state directory for this process.
+func LockState(dir string) (*Lock, error) {
+	l := &Lock{path: StateLock(dir), holder: Holder{PID: os.Getpid()}}
 	var err error
 	if l.dir, err = os.Open(dir); err != nil {
 		return nil, err
 	}
-	before, _ := ReadLock(l.path) // without it the holder is taken to be alive
+	before, _ := ReadLock(l.path) // on an error the holder counts as alive
 	switch err = exclude(l.dir, before.PID); {
 	case errors.As(err, new(*heldError)):
 		return nil, errors.Join(err, l.dir.Close())
@@ -99,13 +98,13 @@ func takeStateLock(dir string) (*lock, error) {
 }
 
 // take opens the lock file, locks it and records the holder. mu is held, or the lock is not shared yet.
-func (l *lock) take() error {
+func (l *Lock) take() error {
 	for {
 		file, err := os.OpenFile(l.path, os.O_RDWR|os.O_CREATE, 0o600)
 		if err != nil {
 			return err
 		}
-		before, _ := ReadLock(l.path) // without it the holder is taken to be alive
+		before, _ := ReadLock(l.path) // on an error the holder counts as alive
 		if err := exclude(file, before.PID); err != nil {
 			return errors.Join(err, file.Close())
 		}
@@ -160,8 +159,8 @@ func (h Holder) write(file *os.File) error {
 	return err
 }
 
-// record adds to the lock file where the daemon listens.
-func (l *lock) record(socket string) error {
+// Record adds to the lock file where the daemon listens.
+func (l *Lock) Record(socket string) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.holder.Socket = absolute(socket)
@@ -176,15 +175,15 @@ func absolute(path string) string {
 }
 
 // there reports whether the file that is locked is at its path. A lock that was closed is.
-func (l *lock) there() bool {
+func (l *Lock) there() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.file == nil || isAt(l.path, l.file)
 }
 
-// keep makes the lock file again if it was deleted or replaced. The error says that another process has locked what is
+// Keep makes the lock file again if it was deleted or replaced. The error says that another process has locked what is
 // there now, or why the file cannot be made. Nothing is made in a directory that has itself been replaced.
-func (l *lock) keep() error {
+func (l *Lock) Keep() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.file == nil || isAt(l.path, l.file) || l.dir != nil && !isAt(filepath.Dir(l.path), l.dir) {
@@ -198,7 +197,7 @@ func (l *lock) keep() error {
 }
 
 // Close gives the lock up. The file stays: removing it would let two daemons hold locks on two files of that name.
-func (l *lock) Close() error {
+func (l *Lock) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var err error

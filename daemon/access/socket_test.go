@@ -1,4 +1,4 @@
-package daemon_test
+package access
 
 import (
 	"net"
@@ -6,8 +6,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/toold/toold/daemon"
 )
 
 // TestListenReplacesOnlyStaleSockets: what is no socket, or what another program serves, stays.
@@ -34,7 +32,7 @@ func TestListenReplacesOnlyStaleSockets(t *testing.T) {
 	dead.(*net.UnixListener).SetUnlinkOnClose(false)
 	dead.Close()
 	for path, want := range map[string]string{file: "is no socket", foreign: "another program listens", stale: ""} {
-		listener, err := daemon.Listen(path)
+		listener, err := Listen(path)
 		if want == "" {
 			if err != nil {
 				t.Errorf("%s: %v", path, err)

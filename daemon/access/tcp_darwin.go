@@ -1,10 +1,10 @@
-package daemon
+package access
 
 // Which process is at the other end of a TCP connection. It cannot be told here.
 
 import "net/netip"
 
-// An end is what the kernel tells of the other end of a connection.
+// An end is what the kernel reports about the other end of a connection.
 type end struct {
 	local bool
 	gone  bool

@@ -1,6 +1,6 @@
-package daemon
+package access
 
-// The token file: who may connect over TCP, one "NAME TOKEN" a line. It does not know what a name may do.
+// The token file: which clients may connect over TCP, one "NAME TOKEN" a line.
 
 import (
 	"bytes"
@@ -22,15 +22,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Bounds of a token file, ours. A token that people make up is shorter than the least: 20 characters of base64 have 120
-// bits.
+// Limits of a token file, ours. The shortest token has 120 bits in base64, more than a word that a person makes up.
 const (
 	tokenLeast    = 20
 	tokenMost     = 512
 	mostTokens    = 1000
 	tokenFileMost = 1 << 20 // bytes
-	// tokenSettled is how long after a change a file is read again each time, since two changes within one tick of the file
-	// system's clock cannot be told apart.
+	// tokenSettled is how long after a change the file is read again each time, because two changes within one tick of the
+	// file system's clock look the same.
 	tokenSettled = time.Second
 )
 
@@ -39,7 +38,7 @@ const firstToken = "default"
 
 var tokenName = regexp.MustCompile(`^[A-Za-z0-9._@-]{1,64}$`)
 
-// A TokenFileError is why a token file is not used. It holds nothing of what stands in the file but the line's number.
+// A TokenFileError says why a token file is not used. It has no text of the file in it, only the line's number.
 type TokenFileError struct {
 	Path string
 	Line int // 0: it is about the whole file
@@ -53,25 +52,25 @@ func (e *TokenFileError) Error() string {
 	return fmt.Sprintf("the token file %s %s", e.Path, e.Why)
 }
 
-// A token is known by its hash alone.
+// A token is kept as its hash.
 type token struct {
 	name string
 	hash [sha256.Size]byte
 }
 
-// A tokenFile is the tokens of a file, as it stands at the moment. Its methods are safe for concurrent use.
+// A tokenFile holds the tokens of a file as it is at the moment. Its methods are safe for concurrent use.
 type tokenFile struct {
 	path    string
-	replace func([]token) // is told what the file holds when that has changed
+	replace func([]token) // called with the file's tokens when they have changed
 
 	mu     sync.Mutex // guards the rest
 	known  []token    // never modified
-	broken error      // why none is known
+	broken error      // why the file cannot be used
 	stat   unix.Stat_t
 	read   time.Time
 }
 
-// openTokens reads the file at path, and makes it with one fresh token if there is none.
+// openTokens reads the file at path. If it does not exist, it is made with one fresh token.
 func openTokens(path string, replace func([]token)) (*tokenFile, error) {
 	if err := makeTokens(path); err != nil {
 		return nil, err
@@ -81,7 +80,7 @@ func openTokens(path string, replace func([]token)) (*tokenFile, error) {
 	return f, f.broken
 }
 
-// makeTokens makes the file unless it is there.
+// makeTokens makes the file unless it exists.
 func makeTokens(path string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
@@ -99,8 +98,8 @@ func makeTokens(path string) error {
 	return errors.Join(err, file.Sync(), file.Close())
 }
 
-// find gives a token by what is sent of it. It takes as long for a wrong one as for a right one. The error says why the file, as it is
-// now, lets nobody in.
+// find returns the token with that secret. It takes as long for an unknown secret as for a known one. The error says why the file
+// cannot be used.
 func (f *tokenFile) find(secret string) (found token, known bool, err error) {
 	tokens, err := f.tokens()
 	if err != nil {
@@ -116,7 +115,7 @@ func (f *tokenFile) find(secret string) (found token, known bool, err error) {
 	return tokens[at], true, nil
 }
 
-// tokens gives what the file holds now.
+// tokens returns the tokens that the file holds now.
 func (f *tokenFile) tokens() ([]token, error) {
 	f.mu.Lock()
 	before := f.known
@@ -137,8 +136,8 @@ func changed(a, b unix.Stat_t) bool {
 	return a.Ino != b.Ino || a.Dev != b.Dev || a.Size != b.Size || a.Mode != b.Mode || a.Uid != b.Uid || a.Mtim != b.Mtim || a.Ctim != b.Ctim
 }
 
-// refresh reads the file. Of one that cannot be used no token counts, not even what was known before: it may be the one
-// that was to be taken out.
+// refresh reads the file. If the file cannot be used, no token is valid, not even those of before: the user may have been removing
+// one of them.
 func (f *tokenFile) refresh() {
 	f.read = time.Now()
 	var text []byte
@@ -148,7 +147,7 @@ func (f *tokenFile) refresh() {
 	}
 }
 
-// readSecret reads a file that only this user may read.
+// readSecret reads a file that no other user can read.
 func readSecret(path string) (text []byte, stat unix.Stat_t, err error) {
 	file, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0)
 	if err != nil {
@@ -202,7 +201,7 @@ func parseTokens(path string, text []byte) (tokens []token, err error) {
 	return tokens, nil
 }
 
-// wrongLine says what is wrong with the words of a line; empty: nothing. It repeats none of them: any may be a token.
+// wrongLine returns what is wrong with the words of a line; empty: nothing. The text repeats no word, since any may be a token.
 func wrongLine(words [][]byte) string {
 	switch {
 	case len(words) != 2:
@@ -225,8 +224,8 @@ func wrongToken(secret []byte) string {
 	return ""
 }
 
-// ReadToken gives the first token of a file that only this user may read, for a client to send: the daemon's own file, or
-// one with the token alone.
+// ReadToken returns the first token of a file, for a client to send. The file is the daemon's token file, or holds a token without
+// a name. An error if other users can read it.
 func ReadToken(path string) (string, error) {
 	text, _, err := readSecret(path)
 	if err != nil {

@@ -1,4 +1,0 @@
-package daemon
-
-// InodeIn finds a socket in a table of the kernel's.
-var InodeIn = inodeIn
