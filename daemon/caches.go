@@ -93,8 +93,8 @@ func (d *Daemon) belowHome(client map[string]string) map[string]string {
 	found := make(map[string]string)
 	for name, value := range client {
 		first, _, _ := strings.Cut(value, ":")
-		home, path := realPath(d.home), realPath(first)
-		if d.home != "" && filepath.IsAbs(first) && path != home && pathname.Within(home, path) {
+		home, path := realPath(d.user.home), realPath(first)
+		if d.user.home != "" && filepath.IsAbs(first) && path != home && pathname.Within(home, path) {
 			found[name] = value
 		}
 	}
@@ -108,8 +108,8 @@ func (d *Daemon) caches(owner access.Principal, roots []string, client map[strin
 	client = d.belowHome(client)
 	defer func() { _ = os.Chtimes(own, time.Time{}, time.Now()) }() // sweepCaches goes by it
 	for _, k := range cacheKinds {
-		usual := k.path(d.home, os.Getenv)
-		path := k.path(d.home, func(name string) string { return cmp.Or(client[name], os.Getenv(name)) })
+		usual := k.path(d.user.home, os.Getenv)
+		path := k.path(d.user.home, func(name string) string { return cmp.Or(client[name], os.Getenv(name)) })
 		name := k.name
 		if path != usual { // no two places share what is written
 			place := sha256.Sum256([]byte(path))
@@ -125,7 +125,7 @@ func (d *Daemon) caches(owner access.Principal, roots []string, client map[strin
 		inside := func(dir string) bool { return pathname.Within(dir, c.Path) }
 		around := func(dir string) bool { return pathname.Within(c.Path, dir) }
 		known := func(o pipeline.Cache) bool { return inside(o.Path) }
-		if around(d.home) || slices.ContainsFunc(sandbox.SystemTrees, inside) || slices.ContainsFunc(roots, inside) || slices.ContainsFunc(all, known) {
+		if around(d.user.home) || slices.ContainsFunc(sandbox.SystemTrees, inside) || slices.ContainsFunc(roots, inside) || slices.ContainsFunc(all, known) {
 			continue
 		}
 		if err := makeLayers(c.Place); err != nil {
@@ -166,7 +166,7 @@ func (d *Daemon) sweepCaches(now time.Time) error {
 
 // usesCaches reports whether a session has its caches in the folder.
 func (d *Daemon) usesCaches(folder string) bool {
-	return slices.ContainsFunc(d.open(), func(s *session) bool {
+	return slices.ContainsFunc(d.sessions.all(), func(s *session) bool {
 		return slices.ContainsFunc(s.judge.stand().confining.Caches, func(c pipeline.Cache) bool { return filepath.Dir(c.Above) == folder })
 	})
 }

@@ -63,7 +63,7 @@ func (x *sessionServer) Restore(ctx context.Context, request *tooldv1.RestoreReq
 		return response, nil
 	}
 	if r.session == nil {
-		if r.session, err = d.newSession(who, "", r.judge.meta.Roots, nil, anonymous); err != nil {
+		if r.session, err = d.sessions.newSession(who, "", r.judge.meta.Roots, nil, anonymous); err != nil {
 			return nil, err
 		}
 		defer r.session.close("its restore is done")
@@ -74,15 +74,15 @@ func (x *sessionServer) Restore(ctx context.Context, request *tooldv1.RestoreReq
 
 // restorable returns the session of who's whose calls are undone, nil when that is closed, and what the restoring is judged by.
 func (d *Daemon) restorable(who access.Principal, name string) (*session, *judge, error) {
-	if err := d.takesNew(); err != nil {
+	if err := d.life.takesNew(); err != nil {
 		return nil, nil, err
 	}
-	if s, err := d.bringBackFor(who, name); err != nil {
+	if s, err := d.sessions.bringBackFor(who, name); err != nil {
 		return nil, nil, err
 	} else if s != nil {
 		return s, &s.judge, nil
 	}
-	look, err := d.look(who, name)
+	look, err := d.sessions.look(who, name)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -47,9 +47,9 @@ func (d *Daemon) confining(now *settings.Settings, roots []string, owner access.
 	c.Caches = d.caches(owner, roots, client)
 	c.Network.Allowed, c.Network.Denied = now.Reach()
 	allowed, denied := entryPaths(s.AllowRead), entryPaths(slices.Concat(s.DenyRead, s.CredentialFiles))
-	if d.home != "" {
+	if d.user.home != "" {
 		for _, name := range keyPlaces {
-			if path := realPath(filepath.Join(d.home, name)); !slices.Contains(allowed, path) {
+			if path := realPath(filepath.Join(d.user.home, name)); !slices.Contains(allowed, path) {
 				c.Hidden = append(c.Hidden, path)
 			}
 		}
@@ -78,10 +78,10 @@ func reachedBy(kept []remembered, now *settings.Settings) (hosts []string) {
 // project are not among them, such as a virtual environment's in a root: that is there to be worked in.
 func (d *Daemon) programPlaces(roots []string) (places []string) {
 	for _, dir := range filepath.SplitList(os.Getenv("PATH")) {
-		if d.home == "" || dir == d.home || !pathname.Within(d.home, dir) {
+		if d.user.home == "" || dir == d.user.home || !pathname.Within(d.user.home, dir) {
 			continue
 		}
-		project := func(root string) bool { return pathname.Within(root, dir) && !pathname.Within(root, d.home) }
+		project := func(root string) bool { return pathname.Within(root, dir) && !pathname.Within(root, d.user.home) }
 		if !slices.ContainsFunc(roots, project) {
 			places = append(places, realPath(dir))
 		}
@@ -93,7 +93,7 @@ func (d *Daemon) programPlaces(roots []string) (places []string) {
 // sockets.
 func (d *Daemon) belongings() []string {
 	paths := []string{realPath(d.StateDir)}
-	for _, l := range d.listening() {
+	for _, l := range d.endpoints.listening() {
 		if path, ok := strings.CutPrefix(l.GetAddress(), "unix:"); ok {
 			paths = append(paths, realPath(path), realPath(path+".lock"))
 		}

@@ -58,13 +58,9 @@ type Daemon struct {
 	limits   settings.Limits
 	settings *settings.Store
 	secrets  *secrets // what inputs are recorded without
-	home     string   // of the daemon's user; empty: not known
-	guarded  []string // the files that say what may be done
-	userFile string   // the user's settings file
 	warnings []string
 	started  time.Time
 
-	lock        *access.Lock // on the state directory
 	journal     *journal.Store
 	checkpoints *checkpoint.Store
 	ledger      *quota.Ledger // of what clients have the daemon hold in memory
@@ -74,29 +70,26 @@ type Daemon struct {
 	git         repo.Finder
 	fleet       mcp.Fleet // MCP servers of all sessions
 	paces       paces
-	arrivals    atomic.Uint64 // of requests
-	refusals    *zap.Logger
 	locks       *workspace.Locks
 	shelf       *spool.Shelf
 	server      *grpc.Server
 	health      *health.Server
 
-	grace     time.Duration  // how long the calls of a client that went away go on under ON_DISCONNECT_CANCEL
-	streaming sync.WaitGroup // goroutines that receive and send
-	hurry     chan struct{}  // one slot: a session has set a deadline
-	ending    chan struct{}  // closed when the drain begins
-	atOnce    chan struct{}  // closed when running calls are to be stopped now
-	once      struct{ ending, atOnce sync.Once }
+	grace time.Duration // how long the calls of a client that went away go on under ON_DISCONNECT_CANCEL
 
-	making sync.Mutex // held while a session is made, so that two are not made under one name or above the limit
+	user struct { // the daemon's user
+		home     string   // empty: not known
+		settings string   // the settings file
+		guarded  []string // the files that say what may be done
+	}
+	admission struct { // of requests
+		arrivals atomic.Uint64 // how many were admitted
+		refusals *zap.Logger   // of those that were not; takes a bounded number of lines
+	}
 
-	mu        sync.Mutex
-	listeners []*tooldv1.Listener // none before Serve; read with listening
-	sockets   []*access.Socket    // among them
-	sessions  map[string]*session // those that are open
-	lost      map[string]lost     // those that a restart could not bring back yet
-	streams   int
-	busy      time.Time // when a stream or call was last seen
+	sessions  sessionSet
+	life      lifecycle
+	endpoints endpoints
 }
 
 // disconnectGrace is part of the contract with clients.
@@ -153,14 +146,21 @@ func New(config Config) (*Daemon, error) {
 		return nil, errors.Join(err, runner.Close(), store.Close(), lock.Close())
 	}
 	d := &Daemon{
-		Config: config, limits: limits, settings: files, secrets: &secrets{files: files, environ: os.Environ()}, home: sources.Home, userFile: sources.User, guarded: []string{sources.User, sources.TrustFile, sources.ManagedDir},
-		warnings: warnings, started: time.Now(),
-		lock: lock, journal: store, checkpoints: checkpoints, shares: newShares(limits.MaxRunningCalls), refusals: quietly(config.Log), runner: runner, locks: locks, shelf: shelf,
-		grace: disconnectGrace, hurry: make(chan struct{}, 1), ending: make(chan struct{}), atOnce: make(chan struct{}),
-		sessions: map[string]*session{}, lost: map[string]lost{}, busy: time.Now(), health: health.NewServer(), reclaimer: reclaimer{wake: make(chan struct{}, 1)},
+		Config: config, limits: limits, settings: files, secrets: &secrets{files: files, environ: os.Environ()},
+		warnings: warnings, started: time.Now(), grace: disconnectGrace,
+		journal: store, checkpoints: checkpoints, shelf: shelf, locks: locks, runner: runner,
+		shares: newShares(limits.MaxRunningCalls), reclaimer: reclaimer{wake: make(chan struct{}, 1)},
+		health: health.NewServer(),
 	}
+	d.user.home, d.user.settings, d.user.guarded = sources.Home, sources.User, []string{sources.User, sources.TrustFile, sources.ManagedDir}
+	d.admission.refusals = quietly(config.Log)
+	d.sessions = sessionSet{d: d, open: map[string]*session{}, lost: map[string]lost{}}
+	d.life = lifecycle{
+		d: d, hurry: make(chan struct{}, 1), ending: make(chan struct{}), atOnce: make(chan struct{}), busy: time.Now(),
+	}
+	d.endpoints = endpoints{d: d, lock: lock}
 	d.ledger = newLedger(limits, d.reclaimer.released)
-	if err := d.restore(); err != nil {
+	if err := d.sessions.restore(); err != nil {
 		return nil, errors.Join(err, d.close())
 	}
 	d.server = d.newServer()
@@ -170,7 +170,7 @@ func New(config Config) (*Daemon, error) {
 // Serve answers on listeners of Listen and ListenTCP until a shutdown is complete. It may be called once.
 func (d *Daemon) Serve(listeners ...net.Listener) error {
 	d.health.SetServingStatus("", healthpb.HealthCheckResponse_SERVING)
-	d.listenOn(listeners)
+	d.endpoints.listenOn(listeners)
 	served := make(chan error, len(listeners)) // so that none has to wait until it is asked
 	for _, listener := range listeners {
 		go func() { served <- d.answer(listener) }()
@@ -180,7 +180,7 @@ func (d *Daemon) Serve(listeners ...net.Listener) error {
 	housekeeping.Go(func() { d.keepHouse(house) })
 	housekeeping.Go(func() { d.keepJournal(house) })
 	housekeeping.Go(func() { d.keepCheckpoints(house) })
-	housekeeping.Go(func() { d.keepPlaces(house) })
+	housekeeping.Go(func() { d.endpoints.keepPlaces(house) })
 	housekeeping.Go(func() { d.reclaimer.run(house) })
 	for _, listener := range listeners {
 		if tcp, is := listener.(*access.TCPListener); is {
@@ -192,13 +192,13 @@ func (d *Daemon) Serve(listeners ...net.Listener) error {
 	case err := <-served:
 		failed = append(failed, err)
 		d.Stop()
-	case <-d.ending:
+	case <-d.life.ending:
 	}
 	d.shutdown()
 	stop()
 	housekeeping.Wait()
 	d.server.Stop()
-	d.streaming.Wait()
+	d.life.streaming.Wait()
 	for len(failed) < len(listeners) {
 		failed = append(failed, <-served)
 	}
@@ -214,42 +214,42 @@ func (d *Daemon) answer(listener net.Listener) error {
 }
 
 // Drain begins the shutdown: nothing new is taken, running calls get the drain time. It returns at once.
-func (d *Daemon) Drain() { d.once.ending.Do(func() { close(d.ending) }) }
+func (d *Daemon) Drain() { d.life.once.ending.Do(func() { close(d.life.ending) }) }
 
 // Stop ends running calls now. It returns at once.
 func (d *Daemon) Stop() {
-	d.once.atOnce.Do(func() { close(d.atOnce) })
+	d.life.once.atOnce.Do(func() { close(d.life.atOnce) })
 	d.Drain()
 }
 
 // close lets go of everything, in the order opposite to New.
 func (d *Daemon) close() error {
 	d.shares.close()
-	return errors.Join(d.runner.Close(), d.journal.Close(), d.lock.Close())
+	return errors.Join(d.runner.Close(), d.journal.Close(), d.endpoints.lock.Close())
 }
 
 // open gives the open sessions.
-func (d *Daemon) open() (sessions []*session) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	for _, s := range d.sessions {
+func (x *sessionSet) all() (sessions []*session) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for _, s := range x.open {
 		sessions = append(sessions, s)
 	}
 	return sessions
 }
 
 // listening tells where the daemon listens; nowhere before Serve.
-func (d *Daemon) listening() []*tooldv1.Listener {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.listeners
+func (e *endpoints) listening() []*tooldv1.Listener {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.listeners
 }
 
 // session finds an open session.
-func (d *Daemon) session(name string) (*session, bool) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	s, ok := d.sessions[name]
+func (x *sessionSet) find(name string) (*session, bool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	s, ok := x.open[name]
 	return s, ok
 }
 

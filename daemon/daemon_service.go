@@ -32,7 +32,7 @@ func (x *daemonServer) GetInfo(ctx context.Context, _ *tooldv1.GetInfoRequest) (
 	info := &tooldv1.GetInfoResponse{
 		Version: d.Version, Pid: int32(os.Getpid()), Started: timestamppb.New(d.started), Features: features,
 		DefaultRoot: clean(d.Root), Epoch: d.journal.Epoch(), Warnings: visibleAll(d.warned(principalOf(ctx))),
-		Listeners: d.listening(), Principal: clean(string(principalOf(ctx))),
+		Listeners: d.endpoints.listening(), Principal: clean(string(principalOf(ctx))),
 		Limits: &tooldv1.Limits{
 			MaxRunningCalls: uint32(d.limits.MaxRunningCalls), OpenCalls: uint32(d.limits.OpenCalls), Sessions: uint32(d.limits.Sessions),
 			Drain: durationpb.New(d.limits.Drain), SessionIdle: durationpb.New(d.limits.SessionIdle), OutputBytes: uint64(d.limits.OutputBytes),
@@ -46,7 +46,7 @@ func (x *daemonServer) GetInfo(ctx context.Context, _ *tooldv1.GetInfoRequest) (
 	if d.IdleExit > 0 {
 		info.Limits.IdleExit = durationpb.New(d.IdleExit)
 	}
-	for _, s := range d.open() {
+	for _, s := range d.sessions.all() {
 		info.Sessions++
 		s.update(func(its *state) { info.RunningCalls += uint32(len(its.ledger.live)) })
 	}
@@ -59,7 +59,7 @@ func (x *daemonServer) Shutdown(ctx context.Context, request *tooldv1.ShutdownRe
 		return nil, apierror.New(codes.PermissionDenied, "not_local", "A daemon is ended over its Unix socket, not over TCP.")
 	}
 	if request.GetIfIdle() {
-		if err := x.daemon.drainIdle(); err != nil {
+		if err := x.daemon.life.drainIdle(); err != nil {
 			return nil, err
 		}
 		return &tooldv1.ShutdownResponse{}, nil

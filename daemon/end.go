@@ -296,7 +296,7 @@ func (rec *recorder) keep(pending *journal.Pending, write func(*ledger) *journal
 	for errors.Is(err, journal.ErrFull) {
 		select {
 		case <-time.After(fullRetry):
-		case <-rec.s.daemon.atOnce:
+		case <-rec.s.daemon.life.atOnce:
 			return false
 		}
 		_, err = view(rec.s, func(its *state) *journal.Pending { return write(&its.ledger) }).Wait()

@@ -26,11 +26,11 @@ type toolServer struct {
 
 // Execute serves one stream.
 func (t *toolServer) Execute(g tooldv1.ToolService_ExecuteServer) error {
-	if err := t.daemon.takesNew(); err != nil {
+	if err := t.daemon.life.takesNew(); err != nil {
 		return err
 	}
-	t.daemon.countStream(1)
-	defer t.daemon.countStream(-1)
+	t.daemon.life.countStream(1)
+	defer t.daemon.life.countStream(-1)
 	first, err := g.Recv()
 	if errors.Is(err, io.EOF) {
 		return nil
@@ -48,20 +48,20 @@ func (t *toolServer) Execute(g tooldv1.ToolService_ExecuteServer) error {
 	return st.serve(g.Context(), func() error { return st.receive(g, first) })
 }
 
-func (d *Daemon) takesNew() error {
+func (l *lifecycle) takesNew() error {
 	select {
-	case <-d.ending:
+	case <-l.ending:
 		return apierror.New(codes.Unavailable, "shutting_down", "The daemon is shutting down. Connect again: it starts anew.")
 	default:
 		return nil
 	}
 }
 
-func (d *Daemon) countStream(n int) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.streams += n
-	d.busy = time.Now()
+func (l *lifecycle) countStream(n int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.streams += n
+	l.busy = time.Now()
 }
 
 // serve runs the stream until it is over, and takes it out of its session. It waits neither for a Send to a client
@@ -69,7 +69,7 @@ func (d *Daemon) countStream(n int) {
 func (st *stream) serve(ctx context.Context, receive func() error) error {
 	defer st.session.attachments.detach(st)
 	sent, received := make(chan error, 1), make(chan error, 1) // so that nobody has to wait for their last word
-	streaming := &st.session.daemon.streaming
+	streaming := &st.session.daemon.life.streaming
 	streaming.Go(func() { sent <- st.run(ctx) })
 	if receive != nil {
 		streaming.Go(func() { received <- receive() })
@@ -95,7 +95,7 @@ func (st *stream) serve(ctx context.Context, receive func() error) error {
 func (t *toolServer) open(g tooldv1.ToolService_ExecuteServer, first *tooldv1.ExecuteRequest) (*stream, error) {
 	request, who := first.GetAttach(), principalOf(g.Context())
 	if request == nil {
-		s, err := t.daemon.newSession(who, "", nil, nil, anonymous)
+		s, err := t.daemon.sessions.newSession(who, "", nil, nil, anonymous)
 		if err != nil {
 			return nil, err
 		}
@@ -166,7 +166,7 @@ const (
 
 // checkAttach refuses what is not served or makes no sense, before anything is made or changed.
 func (d *Daemon) checkAttach(a *tooldv1.Attach) error {
-	_, known := d.session(a.GetSessionId())
+	_, known := d.sessions.find(a.GetSessionId())
 	switch {
 	case a.GetRole() < 0 || a.GetRole() > tooldv1.Role_ROLE_COMPANION:
 		return apierror.New(codes.InvalidArgument, "invalid_role", "attach.role has the value %d, which this daemon does not know.", a.GetRole()).At("attach.role")
@@ -204,7 +204,7 @@ func checkEnv(env map[string]string) error {
 // find gives the session of who's of that name, or a new one with those options when there are roots for it or no name. What is
 // recorded behind the number after is news to whoever has asked: what has become of his options, too.
 func (d *Daemon) find(who access.Principal, name string, roots []string, options *tooldv1.Options) (s *session, after uint64, err error) {
-	if s, err := d.bringBackFor(who, name); err != nil {
+	if s, err := d.sessions.bringBackFor(who, name); err != nil {
 		return nil, 0, err
 	} else if s != nil {
 		return s, s.log.Last(), nil
@@ -212,7 +212,7 @@ func (d *Daemon) find(who access.Principal, name string, roots []string, options
 	if name != "" && len(roots) == 0 {
 		return nil, 0, apierror.New(codes.NotFound, "unknown_session", "There is no open session %q. Send roots to make one of this name.", short(name)).At("session_id")
 	}
-	if s, err = d.newSession(who, name, roots, options, named); err != nil {
+	if s, err = d.sessions.newSession(who, name, roots, options, named); err != nil {
 		return nil, 0, err
 	}
 	return s, s.born, nil
@@ -276,7 +276,7 @@ var errDisplaced = apierror.New(codes.Aborted, "displaced", "Another main stream
 
 // closed is why a session that is stopping takes nothing more.
 func (at *attachments) closed() error {
-	if err := at.s.daemon.takesNew(); err != nil {
+	if err := at.s.daemon.life.takesNew(); err != nil {
 		return err
 	}
 	return apierror.New(codes.NotFound, "unknown_session", "The session %q is closed.", at.s.name)

@@ -66,7 +66,7 @@ func (d *Daemon) judgeFor(who access.Principal, request *tooldv1.ExplainRequest)
 	if request.GetSessionId() == "" {
 		return d.imagined(who, request.GetRoots(), request.GetOptions())
 	}
-	s, err := d.openSession(who, request.GetSessionId())
+	s, err := d.sessions.openSession(who, request.GetSessionId())
 	if err != nil {
 		return nil, err
 	}

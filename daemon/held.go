@@ -54,7 +54,7 @@ func definitionBytes(list []*tooldv1.ClientTool) (size int64) {
 
 // fitsNew refuses an Attach that makes a session when it brings more than the limits allow, before anything is made.
 func (d *Daemon) fitsNew(who access.Principal, a *tooldv1.Attach) error {
-	if _, known := d.session(a.GetSessionId()); known {
+	if _, known := d.sessions.find(a.GetSessionId()); known {
 		return nil
 	}
 	account := d.ledger.Open(string(who))

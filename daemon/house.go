@@ -18,6 +18,20 @@ import (
 // streamGrace is how long the shutdown waits for clients to take their last records.
 const streamGrace = 2 * time.Second
 
+// A lifecycle is how long the daemon lives, and what keeps it alive.
+type lifecycle struct {
+	d         *Daemon
+	streaming sync.WaitGroup // goroutines that receive and send
+	hurry     chan struct{}  // one slot: a session has set a deadline
+	ending    chan struct{}  // closed when the drain begins
+	atOnce    chan struct{}  // closed when running calls are to be stopped now
+	once      struct{ ending, atOnce sync.Once }
+
+	mu      sync.Mutex // guards the rest
+	streams int
+	busy    time.Time // when a stream or call was last seen
+}
+
 // shutdown lets running calls finish for the drain time, stops the rest, and delivers what they came to.
 func (d *Daemon) shutdown() {
 	d.health.Shutdown()
@@ -31,15 +45,15 @@ func (d *Daemon) shutdown() {
 	})
 	select {
 	case <-drained.Done():
-	case <-d.atOnce:
+	case <-d.life.atOnce:
 		cancel()
 	}
 	waiting.Wait()
 	d.Stop()
 	var sessions sync.WaitGroup
-	d.making.Lock() // nobody makes another from now on
-	open := d.open()
-	d.making.Unlock()
+	d.sessions.making.Lock() // nobody makes another from now on
+	open := d.sessions.all()
+	d.sessions.making.Unlock()
 	for _, s := range open {
 		sessions.Go(func() { s.attachments.leave(cause) })
 	}
@@ -74,11 +88,11 @@ func (d *Daemon) keepHouse(ctx context.Context) {
 		if d.IdleExit > 0 {
 			next = min(next, max(d.IdleExit/4, time.Millisecond))
 		}
-		if d.bringBackAll() {
+		if d.sessions.bringBackAll() {
 			next = min(next, lostRetry)
 		}
 		idle := true
-		for _, s := range d.open() {
+		for _, s := range d.sessions.all() {
 			since, unused := s.attachments.idleSince()
 			idle = idle && unused
 			why, wait := s.attachments.due(time.Since(since), unused)
@@ -91,12 +105,12 @@ func (d *Daemon) keepHouse(ctx context.Context) {
 				s.attachments.abandoned()
 			}
 		}
-		d.exitWhenIdle(idle)
+		d.life.exitWhenIdle(idle)
 		tick.Reset(next)
 		select {
 		case <-ctx.Done():
 			return
-		case <-d.hurry:
+		case <-d.life.hurry:
 		case <-tick.C:
 		}
 	}
@@ -139,23 +153,23 @@ func (at *attachments) due(idle time.Duration, unused bool) (why string, wait ti
 const clientGone = "its client went away"
 
 // exitWhenIdle ends the daemon when neither its sessions nor any stream have had anything to do for long.
-func (d *Daemon) exitWhenIdle(idle bool) {
-	d.mu.Lock()
-	if !idle || d.streams > 0 {
-		d.busy = time.Now()
+func (l *lifecycle) exitWhenIdle(idle bool) {
+	l.mu.Lock()
+	if !idle || l.streams > 0 {
+		l.busy = time.Now()
 	}
-	alone := time.Since(d.busy)
-	d.mu.Unlock()
-	if d.IdleExit > 0 && alone > d.IdleExit {
-		d.Log.Info("nothing to do: ending", zap.Duration("idle", alone))
-		d.Drain()
+	alone := time.Since(l.busy)
+	l.mu.Unlock()
+	if l.d.IdleExit > 0 && alone > l.d.IdleExit {
+		l.d.Log.Info("nothing to do: ending", zap.Duration("idle", alone))
+		l.d.Drain()
 	}
 }
 
 // drainIdle begins the shutdown unless something would be lost by it: an open turn or a background task. Attached clients
 // lose nothing; a call that arrives meanwhile has the drain time.
-func (d *Daemon) drainIdle() error {
-	for _, s := range d.open() {
+func (l *lifecycle) drainIdle() error {
+	for _, s := range l.d.sessions.all() {
 		var turns, tasks int
 		s.update(func(its *state) { turns, tasks = len(its.ledger.turns), s.tasks.runningTasks() })
 		if turns+tasks > 0 {
@@ -163,7 +177,7 @@ func (d *Daemon) drainIdle() error {
 				"Session %q has %d open turns and %d background tasks. Leave if_idle unset to end them too.", s.name, turns, tasks).At("if_idle")
 		}
 	}
-	d.Drain()
+	l.d.Drain()
 	return nil
 }
 
@@ -171,7 +185,7 @@ func (d *Daemon) drainIdle() error {
 func (at *attachments) remindAt(its *state, deadline time.Time) {
 	its.clients.deadline = deadline
 	select {
-	case at.s.daemon.hurry <- struct{}{}:
+	case at.s.daemon.life.hurry <- struct{}{}:
 	default:
 	}
 }

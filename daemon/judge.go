@@ -71,14 +71,14 @@ func (j *judge) with(change *tooldv1.Options) *judge {
 // change is in force for whatever comes next.
 func (j *judge) stand() *standing {
 	b := j.basis()
-	caching, owner, listening := cacheVariables(b.shell.env), j.meta.owner(), len(j.daemon.listening())
+	caching, owner, listening := cacheVariables(b.shell.env), j.meta.owner(), len(j.daemon.endpoints.listening())
 	now := j.daemon.settings.Load(scopeOf(j.meta.Roots, b.options))
 	if st := j.standing.Load(); st != nil && st.whole && st.settings == now && st.remembered == len(b.remembered) &&
 		st.listening == listening && maps.Equal(st.caching, caching) {
 		return st
 	}
 	confining := j.daemon.confining(now, j.places.Roots(), owner, caching)
-	extra := workspace.Places{Lent: j.daemon.lends(j.name, owner, j.places.Roots())}
+	extra := workspace.Places{Lent: j.daemon.sessions.lends(j.name, owner, j.places.Roots())}
 	if j.outputs != "" {
 		extra.Readable = append(extra.Readable, j.outputs)
 		confining.Shown = append(confining.Shown, j.outputs)
@@ -110,7 +110,7 @@ func (j *judge) rights(b basis, st *standing) pipeline.Rights {
 	mode := modeOf(b.options, st.settings)
 	patterns, managed := st.settings.Patterns()
 	return pipeline.Rights{
-		UserFile: j.daemon.userFile, Modes: modesOpen(b.options, st.settings, j.daemon.userFile),
+		UserFile: j.daemon.user.settings, Modes: modesOpen(b.options, st.settings, j.daemon.user.settings),
 		Policy:    permission.Policy{Rules: st.rules, Mode: mode, Escape: st.escape},
 		Confining: st.confining, Anchors: st.anchors, Places: st.places, Memory: j.memory, Hooks: st.hooks,
 		Runner: hook.Runner{

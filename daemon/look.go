@@ -30,18 +30,18 @@ type look struct {
 }
 
 // look finds a session of who's.
-func (d *Daemon) look(who access.Principal, name string) (*look, error) {
-	if s, ok := d.session(name); ok && s.meta.owner() == who {
-		return &look{daemon: d, name: name, log: s.log, outputs: s.outputs, session: s}, nil
+func (x *sessionSet) look(who access.Principal, name string) (*look, error) {
+	if s, ok := x.find(name); ok && s.meta.owner() == who {
+		return &look{daemon: x.d, name: name, log: s.log, outputs: s.outputs, session: s}, nil
 	}
 	if !sessionName.MatchString(name) {
 		return nil, unknownSession(name)
 	}
-	log, err := d.journal.Log(name)
-	if err != nil || d.keptMeta(name).owner() != who {
+	log, err := x.d.journal.Log(name)
+	if err != nil || x.keptMeta(name).owner() != who {
 		return nil, unknownSession(name)
 	}
-	outputs, err := d.outputs(name)
+	outputs, err := x.outputs(name)
 	if err != nil {
 		return nil, err
 	}
@@ -49,7 +49,7 @@ func (d *Daemon) look(who access.Principal, name string) (*look, error) {
 	if err != nil {
 		return nil, journalRefusal(err)
 	}
-	l := &look{daemon: d, name: name, log: log, outputs: outputs, byID: map[string]string{}}
+	l := &look{daemon: x.d, name: name, log: log, outputs: outputs, byID: map[string]string{}}
 	newest := map[string]*callRow{}
 	for key, row := range rows {
 		if old := newest[row.ID]; !row.Free && (old == nil || old.compare(row) < 0) {
@@ -86,7 +86,7 @@ func (l *look) roots() ([]string, error) {
 	if l.session != nil {
 		return l.session.meta.Roots, nil
 	}
-	if about := l.daemon.keptMeta(l.name); len(about.Roots) > 0 {
+	if about := l.daemon.sessions.keptMeta(l.name); len(about.Roots) > 0 {
 		return about.Roots, nil
 	}
 	return nil, apierror.New(codes.DataLoss, "journal_damaged", "The description of session %q cannot be read.", l.name)

@@ -10,6 +10,7 @@ import (
 	"net"
 	"os"
 	"slices"
+	"sync"
 	"time"
 
 	"go.uber.org/zap"
@@ -22,25 +23,35 @@ import (
 // placesTick is how often the daemon looks for what it needs. It does so at every GetInfo too.
 const placesTick = 2 * time.Second
 
+// endpoints are where the daemon is found: its listeners, and the lock on its state directory.
+type endpoints struct {
+	d    *Daemon
+	lock *access.Lock
+
+	mu        sync.Mutex          // guards the rest
+	listeners []*tooldv1.Listener // none before Serve
+	sockets   []*access.Socket    // those that are Unix sockets
+}
+
 // listenOn notes where the daemon listens, for its clients and in the lock of the state directory.
-func (d *Daemon) listenOn(listeners []net.Listener) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.listeners = described(listeners)
+func (e *endpoints) listenOn(listeners []net.Listener) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.listeners = described(listeners)
 	for _, listener := range listeners {
 		socket, is := listener.(*access.Socket)
 		if !is {
 			continue
 		}
-		d.sockets = append(d.sockets, socket)
-		if err := d.lock.Record(socket.Path()); err != nil {
-			d.Log.Warn("the lock of the state directory does not name the socket", zap.Error(err))
+		e.sockets = append(e.sockets, socket)
+		if err := e.lock.Record(socket.Path()); err != nil {
+			e.d.Log.Warn("the lock of the state directory does not name the socket", zap.Error(err))
 		}
 	}
 }
 
 // keepPlaces looks for what the daemon needs until ctx ends, and logs what changes.
-func (d *Daemon) keepPlaces(ctx context.Context) {
+func (e *endpoints) keepPlaces(ctx context.Context) {
 	tick := time.NewTicker(placesTick)
 	defer tick.Stop()
 	var known []string
@@ -50,28 +61,28 @@ func (d *Daemon) keepPlaces(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		missing := d.restorePlaces()
+		missing := e.restorePlaces()
 		for _, what := range missing {
 			if !slices.Contains(known, what) {
-				d.Log.Error("something that the daemon needs is gone", zap.String("what", what))
+				e.d.Log.Error("something that the daemon needs is gone", zap.String("what", what))
 			}
 		}
 		if len(missing) == 0 && len(known) > 0 {
-			d.Log.Info("all that the daemon needs is there again")
+			e.d.Log.Info("all that the daemon needs is there again")
 		}
 		known = missing
 	}
 }
 
 // restorePlaces makes again what is gone, and returns warnings about what it cannot.
-func (d *Daemon) restorePlaces() (warnings []string) {
-	d.mu.Lock()
-	sockets := d.sockets
-	d.mu.Unlock()
+func (e *endpoints) restorePlaces() (warnings []string) {
+	e.mu.Lock()
+	sockets := e.sockets
+	e.mu.Unlock()
 	for _, socket := range sockets {
 		again, err := socket.Keep()
 		if again {
-			d.Log.Warn("the socket was gone: the daemon listens there again", zap.String("socket", socket.Path()))
+			e.d.Log.Warn("the socket was gone: the daemon listens there again", zap.String("socket", socket.Path()))
 		}
 		if err != nil {
 			warnings = append(warnings, fmt.Sprintf("the socket %s or its lock file was deleted or replaced, and the daemon "+
@@ -79,11 +90,11 @@ func (d *Daemon) restorePlaces() (warnings []string) {
 				"process %d", socket.Path(), err, os.Getpid()))
 		}
 	}
-	if err := d.lock.Keep(); err != nil {
+	if err := e.lock.Keep(); err != nil {
 		warnings = append(warnings, fmt.Sprintf("the lock file of the state directory was deleted or replaced, and the "+
 			"daemon cannot take it again (%v)", err))
 	}
-	if gone := d.journal.Present(); gone != nil {
+	if gone := e.d.journal.Present(); gone != nil {
 		warnings = append(warnings, goneText(gone)+"; until then no call is accepted")
 	}
 	return warnings

@@ -288,7 +288,7 @@ func (t *toolServer) listing(ctx context.Context, name string) (*catalog, error)
 		j, err := t.daemon.imagined(principalOf(ctx), nil, nil)
 		return &catalog{judge: j}, err
 	}
-	s, err := t.daemon.openSession(principalOf(ctx), name)
+	s, err := t.daemon.sessions.openSession(principalOf(ctx), name)
 	if err != nil {
 		return nil, err
 	}

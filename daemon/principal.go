@@ -47,7 +47,7 @@ func (d *Daemon) admit(ctx context.Context, request *tap.Info) (context.Context,
 		return ctx, err
 	}
 	ctx = context.WithValue(ctx, principalKey{}, who) // there is no other way from here to the method
-	return context.WithValue(ctx, arrivalKey{}, d.arrivals.Add(1)), nil
+	return context.WithValue(ctx, arrivalKey{}, d.admission.arrivals.Add(1)), nil
 }
 
 // Of refused requests so many a minute are logged, for each of their reasons: whoever knocks in vain must not fill the
@@ -73,7 +73,7 @@ func (d *Daemon) tellRefused(ctx context.Context, method string, err error) {
 		reason = refused.Reason
 		fields = append(fields, zap.NamedError("cause", refused.Cause))
 	}
-	d.refusals.Warn("a request was refused: "+reason, fields...)
+	d.admission.refusals.Warn("a request was refused: "+reason, fields...)
 }
 
 // unknownSession says that there is no session of that name, for whoever asks.

@@ -21,10 +21,10 @@ const remoteSessions = 4
 
 // crowding gives the principal's longest idle detached session when he has as many as the limit allows; nil: there is
 // room.
-func (d *Daemon) crowding(who access.Principal) (oldest *session, err error) {
+func (x *sessionSet) crowding(who access.Principal) (oldest *session, err error) {
 	var own []*session
 	remote := 0
-	for _, s := range d.open() {
+	for _, s := range x.all() {
 		if s.meta.owner() == who {
 			own = append(own, s)
 		}
@@ -32,7 +32,7 @@ func (d *Daemon) crowding(who access.Principal) (oldest *session, err error) {
 			remote++
 		}
 	}
-	if len(own) < d.limits.Sessions && (!who.Remote() || remote < d.limits.Sessions*remoteSessions) {
+	if len(own) < x.d.limits.Sessions && (!who.Remote() || remote < x.d.limits.Sessions*remoteSessions) {
 		return nil, nil
 	}
 	var since time.Time

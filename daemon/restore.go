@@ -37,22 +37,22 @@ const lostRetry = time.Second
 
 // restore brings back every session that is not closed. One that cannot be brought back is reported and left in the
 // journal; the others serve.
-func (d *Daemon) restore() error {
-	infos, err := d.journal.Logs()
+func (x *sessionSet) restore() error {
+	infos, err := x.d.journal.Logs()
 	if err != nil {
 		return err
 	}
 	for _, info := range infos {
-		if unborn, err := d.removeUnborn(info); unborn || err != nil {
+		if unborn, err := x.removeUnborn(info); unborn || err != nil {
 			if err != nil {
 				return err
 			}
 			continue
 		}
 		if info.Sealed.IsZero() {
-			d.lost[info.Name] = lost{info: info}
-			if _, err := d.bringBack(info.Name); err != nil {
-				d.Log.Warn("a session could not be brought back", zap.String("session", info.Name), zap.Error(err))
+			x.lost[info.Name] = lost{info: info}
+			if _, err := x.bringBack(info.Name); err != nil {
+				x.d.Log.Warn("a session could not be brought back", zap.String("session", info.Name), zap.Error(err))
 			}
 		}
 	}
@@ -60,26 +60,26 @@ func (d *Daemon) restore() error {
 }
 
 // removeUnborn removes a session that the daemon died over while it made it: nothing is in it, and nobody was told of it.
-func (d *Daemon) removeUnborn(info journal.Info) (unborn bool, err error) {
+func (x *sessionSet) removeUnborn(info journal.Info) (unborn bool, err error) {
 	if info.Last > 0 {
 		return false, nil
 	}
-	log, err := d.journal.Log(info.Name)
+	log, err := x.d.journal.Log(info.Name)
 	if err != nil {
 		return false, err
 	}
 	if state, err := log.State(""); err != nil || len(state) > 0 { // its records are lost, and not the rest
 		return false, err
 	}
-	return true, d.journal.Remove(info.Name)
+	return true, x.d.journal.Remove(info.Name)
 }
 
 // bringBack finds an open session, and restores one that could not be restored before; nil: none of that name is open.
-func (d *Daemon) bringBack(name string) (*session, error) {
-	if s, ok := d.session(name); ok {
+func (x *sessionSet) bringBack(name string) (*session, error) {
+	if s, ok := x.find(name); ok {
 		return s, nil
 	}
-	s, err := d.retrieve(name)
+	s, err := x.retrieve(name)
 	if s != nil && s.meta.Anonymous {
 		s.close("the daemon was restarted") // which may wait for hooks
 		return nil, nil
@@ -88,14 +88,14 @@ func (d *Daemon) bringBack(name string) (*session, error) {
 }
 
 // bringBackFor does so for somebody who asks; nil: none of that name is open, or it is not his.
-func (d *Daemon) bringBackFor(who access.Principal, name string) (*session, error) {
-	d.mu.Lock()
-	_, missing := d.lost[name]
-	d.mu.Unlock()
-	if missing && d.keptMeta(name).owner() != who {
+func (x *sessionSet) bringBackFor(who access.Principal, name string) (*session, error) {
+	x.mu.Lock()
+	_, missing := x.lost[name]
+	x.mu.Unlock()
+	if missing && x.keptMeta(name).owner() != who {
 		return nil, nil
 	}
-	s, err := d.bringBack(name)
+	s, err := x.bringBack(name)
 	if s != nil && s.meta.owner() != who {
 		return nil, nil
 	}
@@ -103,28 +103,28 @@ func (d *Daemon) bringBackFor(who access.Principal, name string) (*session, erro
 }
 
 // retrieve restores the session of that name if it is lost.
-func (d *Daemon) retrieve(name string) (*session, error) {
-	d.making.Lock()
-	defer d.making.Unlock()
-	d.mu.Lock()
-	s := d.sessions[name] // another may have been faster
-	missing, found := d.lost[name]
-	d.mu.Unlock()
+func (x *sessionSet) retrieve(name string) (*session, error) {
+	x.making.Lock()
+	defer x.making.Unlock()
+	x.mu.Lock()
+	s := x.open[name] // another may have been faster
+	missing, found := x.lost[name]
+	x.mu.Unlock()
 	if s != nil || !found {
 		return s, nil
 	}
-	if err := d.takesNew(); err != nil {
+	if err := x.d.life.takesNew(); err != nil {
 		return nil, err
 	}
-	s, err := d.restoreSession(missing.info)
-	d.mu.Lock()
+	s, err := x.restoreSession(missing.info)
+	x.mu.Lock()
 	if err != nil {
-		d.lost[name] = lost{missing.info, err}
+		x.lost[name] = lost{missing.info, err}
 	} else {
-		delete(d.lost, name)
-		d.sessions[name] = s
+		delete(x.lost, name)
+		x.open[name] = s
 	}
-	d.mu.Unlock()
+	x.mu.Unlock()
 	var refused *apierror.Error
 	switch {
 	case errors.As(err, &refused):
@@ -139,17 +139,17 @@ func (d *Daemon) retrieve(name string) (*session, error) {
 }
 
 // bringBackAll tries to restore the sessions that a full disk has kept from it, and says whether there are any left.
-func (d *Daemon) bringBackAll() (left bool) {
-	d.mu.Lock()
+func (x *sessionSet) bringBackAll() (left bool) {
+	x.mu.Lock()
 	var names []string
-	for name, missing := range d.lost {
+	for name, missing := range x.lost {
 		if errors.Is(missing.why, journal.ErrFull) {
 			names = append(names, name)
 		}
 	}
-	d.mu.Unlock()
+	x.mu.Unlock()
 	for _, name := range names {
-		if _, err := d.bringBack(name); err != nil {
+		if _, err := x.bringBack(name); err != nil {
 			left = true
 		}
 	}
@@ -165,20 +165,20 @@ func (d *Daemon) warned(who access.Principal) []string {
 	if d.journal.Full() {
 		warnings = append(warnings, "the disk that holds the journal is full: calls that were accepted are recorded to their end, new ones are refused until there is room")
 	}
-	warnings = append(warnings, d.restorePlaces()...)
-	d.mu.Lock()
-	missing := maps.Clone(d.lost)
-	d.mu.Unlock()
+	warnings = append(warnings, d.endpoints.restorePlaces()...)
+	d.sessions.mu.Lock()
+	missing := maps.Clone(d.sessions.lost)
+	d.sessions.mu.Unlock()
 	for _, name := range slices.Sorted(maps.Keys(missing)) {
-		if d.keptMeta(name).owner() == who {
+		if d.sessions.keptMeta(name).owner() == who {
 			warnings = append(warnings, fmt.Sprintf("session %q could not be brought back yet: %v", name, missing[name].why))
 		}
 	}
 	return warnings
 }
 
-func (d *Daemon) restoreSession(info journal.Info) (*session, error) {
-	log, err := d.journal.Log(info.Name)
+func (x *sessionSet) restoreSession(info journal.Info) (*session, error) {
+	log, err := x.d.journal.Log(info.Name)
 	if err != nil {
 		return nil, err
 	}
@@ -190,7 +190,7 @@ func (d *Daemon) restoreSession(info journal.Info) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	outputs, err := d.outputs(info.Name)
+	outputs, err := x.outputs(info.Name)
 	if err != nil {
 		return nil, err
 	}
@@ -205,11 +205,11 @@ func (d *Daemon) restoreSession(info journal.Info) (*session, error) {
 	if err := json.Unmarshal(kept[keyMeta], &about); err != nil {
 		return nil, fmt.Errorf("its description: %w", err)
 	}
-	places, err := openPlaces(about.Roots, d.locks)
+	places, err := openPlaces(about.Roots, x.d.locks)
 	if err != nil {
 		return nil, err
 	}
-	s, err := d.assemble(info.Name, about, log, places)
+	s, err := x.assemble(info.Name, about, log, places)
 	if err != nil {
 		return nil, err
 	}

@@ -61,7 +61,7 @@ type holding struct {
 
 // retain drops what is above the limits.
 func (d *Daemon) retain(now time.Time) error {
-	holdings, err := d.holdings()
+	holdings, err := d.sessions.holdings()
 	if err != nil {
 		return err
 	}
@@ -85,14 +85,14 @@ func (d *Daemon) retain(now time.Time) error {
 
 // holdings gives what sessions have, those that were made first at the beginning. One that waits to be brought back is
 // left alone.
-func (d *Daemon) holdings() (holdings []*holding, err error) {
-	infos, err := d.journal.Logs()
+func (x *sessionSet) holdings() (holdings []*holding, err error) {
+	infos, err := x.d.journal.Logs()
 	if err != nil {
 		return nil, err
 	}
 	for _, info := range infos {
-		h := &holding{daemon: d, name: info.Name, closed: info.Sealed, bytes: info.Bytes}
-		if s, open := d.session(info.Name); open {
+		h := &holding{daemon: x.d, name: info.Name, closed: info.Sealed, bytes: info.Bytes}
+		if s, open := x.find(info.Name); open {
 			h.session, h.log = s, s.log
 		} else if h.closed.IsZero() {
 			continue

@@ -75,7 +75,7 @@ func (d *Daemon) standing(now *settings.Settings, kept []remembered, base *works
 		places, rules = base, append(rules, nothing)
 	}
 	st.places = places
-	st.anchors = permission.Anchors{Home: d.home, Roots: base.Roots(), Others: others, Guarded: d.guarded, Programs: d.programPlaces(base.Roots())}
+	st.anchors = permission.Anchors{Home: d.user.home, Roots: base.Roots(), Others: others, Guarded: d.user.guarded, Programs: d.programPlaces(base.Roots())}
 	st.anchors.Leads = leads(base, st.anchors, rules)
 	for _, r := range kept {
 		if rule, err := permission.ParseRule(r.List, r.Rule, permission.Origin{File: rememberedOrigin, Base: base.Roots()[0]}); err == nil {

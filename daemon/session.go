@@ -136,11 +136,22 @@ type exports struct {
 
 var sessionName = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
 
+// A sessionSet is the sessions of a daemon: those that are open, and those that a restart could not bring back yet. It makes them,
+// finds them, and brings them back from the journal.
+type sessionSet struct {
+	d      *Daemon
+	making sync.Mutex // held while a session is made, so that two are not made under one name or above the limit; locked before mu
+
+	mu   sync.Mutex // guards the rest
+	open map[string]*session
+	lost map[string]lost
+}
+
 // newSession makes a session of who's with roots, or with the default root when there are none. It has its options before
 // anything is asked of it. When he has as many as the limit allows it closes his longest idle one.
-func (d *Daemon) newSession(who access.Principal, name string, roots []string, options *tooldv1.Options, from origin) (*session, error) {
+func (x *sessionSet) newSession(who access.Principal, name string, roots []string, options *tooldv1.Options, from origin) (*session, error) {
 	for {
-		s, idle, err := d.tryNew(who, name, roots, options, from)
+		s, idle, err := x.tryNew(who, name, roots, options, from)
 		if idle == nil {
 			return s, err
 		}
@@ -149,7 +160,7 @@ func (d *Daemon) newSession(who access.Principal, name string, roots []string, o
 }
 
 // tryNew makes the session, if no idle one has to be closed for it.
-func (d *Daemon) tryNew(who access.Principal, name string, roots []string, options *tooldv1.Options, from origin) (made, idle *session, err error) {
+func (x *sessionSet) tryNew(who access.Principal, name string, roots []string, options *tooldv1.Options, from origin) (made, idle *session, err error) {
 	if name == "" {
 		name = newID("s-")
 	}
@@ -158,35 +169,35 @@ func (d *Daemon) tryNew(who access.Principal, name string, roots []string, optio
 			"The session id %q is not a name of 1 to 64 letters, digits, dots, dashes and underscores.", short(name)).At("session_id")
 	}
 	if len(roots) == 0 {
-		roots = []string{d.Root}
+		roots = []string{x.d.Root}
 	}
-	d.making.Lock()
-	defer d.making.Unlock()
-	if err := d.takesNew(); err != nil {
+	x.making.Lock()
+	defer x.making.Unlock()
+	if err := x.d.life.takesNew(); err != nil {
 		return nil, nil, err
 	}
-	if s, ok := d.session(name); ok && s.meta.owner() != who {
+	if s, ok := x.find(name); ok && s.meta.owner() != who {
 		return nil, nil, nameTaken(name)
 	} else if ok {
 		return s, nil, nil
 	}
-	places, err := openPlaces(roots, d.locks)
+	places, err := openPlaces(roots, x.d.locks)
 	if err != nil {
 		return nil, nil, err
 	}
 	scope := scopeOf(places.Roots(), options)
 	defer func() {
 		if made == nil {
-			d.settings.Forget(scope)
+			x.d.settings.Forget(scope)
 		}
 	}()
-	if err := checkSettings(d.settings.Load(scope), options); err != nil {
+	if err := checkSettings(x.d.settings.Load(scope), options); err != nil {
 		return nil, nil, err
 	}
-	if idle, err = d.crowding(who); idle != nil || err != nil {
+	if idle, err = x.crowding(who); idle != nil || err != nil {
 		return nil, idle, err
 	}
-	made, err = d.begin(who, name, places, options, from)
+	made, err = x.begin(who, name, places, options, from)
 	return made, nil, err
 }
 
@@ -196,12 +207,12 @@ func nameTaken(name string) *apierror.Error {
 }
 
 // begin makes the session. making is held.
-func (d *Daemon) begin(who access.Principal, name string, places *workspace.Workspace, options *tooldv1.Options, from origin) (*session, error) {
-	if err := d.journal.Present(); err != nil {
+func (x *sessionSet) begin(who access.Principal, name string, places *workspace.Workspace, options *tooldv1.Options, from origin) (*session, error) {
+	if err := x.d.journal.Present(); err != nil {
 		return nil, journalRefusal(err)
 	}
-	log, err := d.journal.Create(name)
-	if errors.Is(err, journal.ErrExists) && d.keptMeta(name).owner() != who {
+	log, err := x.d.journal.Create(name)
+	if errors.Is(err, journal.ErrExists) && x.keptMeta(name).owner() != who {
 		return nil, nameTaken(name)
 	}
 	if errors.Is(err, journal.ErrExists) {
@@ -211,38 +222,38 @@ func (d *Daemon) begin(who access.Principal, name string, places *workspace.Work
 	if err != nil {
 		return nil, journalRefusal(err)
 	}
-	s, err := d.assemble(name, meta{Roots: places.Roots(), Anonymous: from == anonymous, Owner: who}, log, places)
+	s, err := x.assemble(name, meta{Roots: places.Roots(), Anonymous: from == anonymous, Owner: who}, log, places)
 	if err != nil {
-		return nil, errors.Join(err, d.journal.Remove(name))
+		return nil, errors.Join(err, x.d.journal.Remove(name))
 	}
 	dir := s.meta.Roots[0]
 	s.update(func(its *state) { its.shell.dir = dir })
 	began := entry(nil, pipeline.Changed{Dir: dir}, put(keyMeta, s.meta), put(keyDir, dir))
 	if _, err := view(s, func(its *state) *journal.Pending { return its.ledger.append(began) }).Wait(); err != nil {
 		s.account.Close()
-		return nil, errors.Join(journalRefusal(err), d.journal.Remove(name))
+		return nil, errors.Join(journalRefusal(err), x.d.journal.Remove(name))
 	}
 	s.born = log.Last()
 	if err := s.setOptions(options); err != nil {
 		s.account.Close()
-		return nil, errors.Join(err, d.journal.Remove(name))
+		return nil, errors.Join(err, x.d.journal.Remove(name))
 	}
 	s.notifier.tellHooks(hook.Input{Event: hook.SessionStart, Source: "startup"}, "startup") // before anybody can close it
-	d.mu.Lock()
-	d.sessions[name] = s
-	d.mu.Unlock()
+	x.mu.Lock()
+	x.open[name] = s
+	x.mu.Unlock()
 	return s, nil
 }
 
 // assemble puts a session together around its log, new or restored.
-func (d *Daemon) assemble(name string, about meta, log *journal.Log, places *workspace.Workspace) (*session, error) {
-	outputs, err := d.outputs(name)
+func (x *sessionSet) assemble(name string, about meta, log *journal.Log, places *workspace.Workspace) (*session, error) {
+	outputs, err := x.outputs(name)
 	if err != nil {
 		return nil, err
 	}
 	s := &session{
-		name: name, daemon: d, created: time.Now(), meta: about, log: log, outputs: outputs,
-		gone: make(chan struct{}), account: d.ledger.Open(string(about.owner())), queue: d.shares.queue(about.owner()),
+		name: name, daemon: x.d, created: time.Now(), meta: about, log: log, outputs: outputs,
+		gone: make(chan struct{}), account: x.d.ledger.Open(string(about.owner())), queue: x.d.shares.queue(about.owner()),
 	}
 	s.ctx, s.cancel = context.WithCancelCause(context.Background())
 	s.update(func(its *state) { *its = newState(log) })
@@ -276,8 +287,8 @@ func (s *session) forCalls() pipeline.Session {
 }
 
 // outputs opens the folder for what the session's calls print.
-func (d *Daemon) outputs(session string) (*spool.Dir, error) {
-	folder, err := d.shelf.Dir(session)
+func (x *sessionSet) outputs(session string) (*spool.Dir, error) {
+	folder, err := x.d.shelf.Dir(session)
 	if err != nil {
 		return nil, apierror.New(codes.Internal, "output_failed", "The outputs of session %q cannot be opened: %v.", session, err)
 	}

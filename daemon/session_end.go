@@ -35,9 +35,9 @@ func (s *session) close(why string) {
 	if err := s.log.Seal(); err != nil {
 		s.daemon.Log.Error("a closed session could not be sealed", zap.String("session", s.name), zap.Error(err))
 	}
-	s.daemon.mu.Lock()
-	delete(s.daemon.sessions, s.name)
-	s.daemon.mu.Unlock()
+	s.daemon.sessions.mu.Lock()
+	delete(s.daemon.sessions.open, s.name)
+	s.daemon.sessions.mu.Unlock()
 	s.account.Close()
 	options := view(s, func(its *state) *tooldv1.Options { return its.options })
 	s.daemon.settings.Forget(scopeOf(s.meta.Roots, options))

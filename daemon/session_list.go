@@ -48,7 +48,7 @@ func (x *sessionServer) ListSessions(ctx context.Context, request *tooldv1.ListS
 		if after != nil && listedPlace(info).compare(*after) >= 0 {
 			continue
 		}
-		listed := x.daemon.listed(principalOf(ctx), info, request.GetIncludeClosed())
+		listed := x.daemon.sessions.listed(principalOf(ctx), info, request.GetIncludeClosed())
 		if listed == nil {
 			continue
 		}
@@ -63,13 +63,13 @@ func (x *sessionServer) ListSessions(ctx context.Context, request *tooldv1.ListS
 }
 
 // listed describes a session in a list; nil: it is not one of who's, or closed and not asked for.
-func (d *Daemon) listed(who access.Principal, info journal.Info, closed bool) *tooldv1.Session {
-	if s, ok := d.session(info.Name); ok && s.meta.owner() == who {
+func (x *sessionSet) listed(who access.Principal, info journal.Info, closed bool) *tooldv1.Session {
+	if s, ok := x.find(info.Name); ok && s.meta.owner() == who {
 		return inList(s.describe())
-	} else if ok || d.keptMeta(info.Name).owner() != who {
+	} else if ok || x.keptMeta(info.Name).owner() != who {
 		return nil
 	}
-	if kept := d.keptSession(info); closed || !kept.GetClosed() {
+	if kept := x.keptSession(info); closed || !kept.GetClosed() {
 		return inList(kept)
 	}
 	return nil

@@ -26,7 +26,7 @@ type sessionServer struct {
 // GetSession gives one session.
 func (x *sessionServer) GetSession(ctx context.Context, request *tooldv1.GetSessionRequest) (*tooldv1.GetSessionResponse, error) {
 	who := principalOf(ctx)
-	if s, ok := x.daemon.session(request.GetSessionId()); ok && s.meta.owner() == who {
+	if s, ok := x.daemon.sessions.find(request.GetSessionId()); ok && s.meta.owner() == who {
 		return s.describeOpen()
 	}
 	infos, err := x.daemon.journal.Logs()
@@ -34,19 +34,19 @@ func (x *sessionServer) GetSession(ctx context.Context, request *tooldv1.GetSess
 		return nil, journalRefusal(err)
 	}
 	for _, info := range infos {
-		if info.Name == request.GetSessionId() && x.daemon.keptMeta(info.Name).owner() == who {
-			return &tooldv1.GetSessionResponse{Session: x.daemon.keptSession(info)}, nil
+		if info.Name == request.GetSessionId() && x.daemon.sessions.keptMeta(info.Name).owner() == who {
+			return &tooldv1.GetSessionResponse{Session: x.daemon.sessions.keptSession(info)}, nil
 		}
 	}
 	return nil, unknownSession(request.GetSessionId())
 }
 
 // keptSession describes a session that is only in the journal: closed, or not brought back yet.
-func (d *Daemon) keptSession(info journal.Info) *tooldv1.Session {
-	d.mu.Lock()
-	_, lost := d.lost[info.Name]
-	d.mu.Unlock()
-	about := d.keptMeta(info.Name)
+func (x *sessionSet) keptSession(info journal.Info) *tooldv1.Session {
+	x.mu.Lock()
+	_, lost := x.lost[info.Name]
+	x.mu.Unlock()
+	about := x.keptMeta(info.Name)
 	return &tooldv1.Session{
 		SessionId: info.Name, Roots: cleanAll(about.Roots), Anonymous: about.Anonymous, Created: timestamppb.New(info.Created),
 		FirstKeptSeq: info.First, LastSeq: info.Last, Closed: !lost,
@@ -54,8 +54,8 @@ func (d *Daemon) keptSession(info journal.Info) *tooldv1.Session {
 }
 
 // keptMeta reads what never changes about a session; nothing where that cannot be read.
-func (d *Daemon) keptMeta(name string) (about meta) {
-	log, err := d.journal.Log(name)
+func (x *sessionSet) keptMeta(name string) (about meta) {
+	log, err := x.d.journal.Log(name)
 	if err != nil {
 		return about
 	}
@@ -88,7 +88,7 @@ func (s *session) describe() *tooldv1.Session {
 
 // Watch streams the records of a session beside its own stream.
 func (x *sessionServer) Watch(request *tooldv1.WatchRequest, g tooldv1.SessionService_WatchServer) error {
-	look, err := x.daemon.look(principalOf(g.Context()), request.GetSessionId())
+	look, err := x.daemon.sessions.look(principalOf(g.Context()), request.GetSessionId())
 	if err != nil {
 		return err
 	}
@@ -111,8 +111,8 @@ func (x *sessionServer) Watch(request *tooldv1.WatchRequest, g tooldv1.SessionSe
 		st.upTo = last
 		return st.run(g.Context())
 	}
-	x.daemon.countStream(1)
-	defer x.daemon.countStream(-1)
+	x.daemon.life.countStream(1)
+	defer x.daemon.life.countStream(-1)
 	st.answers = request.GetAnswers()
 	s.attachments.watch(st)
 	_ = g.SendHeader(nil) // by which a client knows that it is asked from now on; serve finds out if it is gone
@@ -121,7 +121,7 @@ func (x *sessionServer) Watch(request *tooldv1.WatchRequest, g tooldv1.SessionSe
 
 // Answer settles a question from beside the stream.
 func (x *sessionServer) Answer(ctx context.Context, request *tooldv1.AnswerRequest) (*tooldv1.AnswerResponse, error) {
-	s, err := x.daemon.openSession(principalOf(ctx), request.GetSessionId())
+	s, err := x.daemon.sessions.openSession(principalOf(ctx), request.GetSessionId())
 	if err != nil {
 		return nil, err
 	}
@@ -136,7 +136,7 @@ func (x *sessionServer) Answer(ctx context.Context, request *tooldv1.AnswerReque
 
 // CancelCall stops one call, or the background task that it has left.
 func (x *sessionServer) CancelCall(ctx context.Context, request *tooldv1.CancelCallRequest) (*tooldv1.CancelCallResponse, error) {
-	s, err := x.daemon.openSession(principalOf(ctx), request.GetSessionId())
+	s, err := x.daemon.sessions.openSession(principalOf(ctx), request.GetSessionId())
 	if err != nil {
 		return nil, err
 	}
@@ -156,7 +156,7 @@ func (x *sessionServer) CancelCall(ctx context.Context, request *tooldv1.CancelC
 
 // Interrupt says that the user broke in.
 func (x *sessionServer) Interrupt(ctx context.Context, request *tooldv1.InterruptRequest) (*tooldv1.InterruptResponse, error) {
-	s, err := x.daemon.openSession(principalOf(ctx), request.GetSessionId())
+	s, err := x.daemon.sessions.openSession(principalOf(ctx), request.GetSessionId())
 	if err != nil {
 		return nil, err
 	}
@@ -166,7 +166,7 @@ func (x *sessionServer) Interrupt(ctx context.Context, request *tooldv1.Interrup
 
 // CancelTurn stops one turn, or all that are open.
 func (x *sessionServer) CancelTurn(ctx context.Context, request *tooldv1.CancelTurnRequest) (*tooldv1.CancelTurnResponse, error) {
-	s, err := x.daemon.openSession(principalOf(ctx), request.GetSessionId())
+	s, err := x.daemon.sessions.openSession(principalOf(ctx), request.GetSessionId())
 	if err != nil {
 		return nil, err
 	}
@@ -192,7 +192,7 @@ func (x *sessionServer) CancelTurn(ctx context.Context, request *tooldv1.CancelT
 
 // KillTask ends a background task.
 func (x *sessionServer) KillTask(ctx context.Context, request *tooldv1.KillTaskRequest) (*tooldv1.KillTaskResponse, error) {
-	s, err := x.daemon.openSession(principalOf(ctx), request.GetSessionId())
+	s, err := x.daemon.sessions.openSession(principalOf(ctx), request.GetSessionId())
 	if err != nil {
 		return nil, err
 	}
@@ -209,7 +209,7 @@ func (x *sessionServer) KillTask(ctx context.Context, request *tooldv1.KillTaskR
 
 // CloseSession stops everything of a session and ends it.
 func (x *sessionServer) CloseSession(ctx context.Context, request *tooldv1.CloseSessionRequest) (*tooldv1.CloseSessionResponse, error) {
-	s, err := x.daemon.openSession(principalOf(ctx), request.GetSessionId())
+	s, err := x.daemon.sessions.openSession(principalOf(ctx), request.GetSessionId())
 	if err != nil {
 		return nil, err
 	}
@@ -218,8 +218,8 @@ func (x *sessionServer) CloseSession(ctx context.Context, request *tooldv1.Close
 }
 
 // openSession finds a session of who's that is not closed.
-func (d *Daemon) openSession(who access.Principal, name string) (*session, error) {
-	if s, err := d.bringBackFor(who, name); s != nil || err != nil {
+func (x *sessionSet) openSession(who access.Principal, name string) (*session, error) {
+	if s, err := x.bringBackFor(who, name); s != nil || err != nil {
 		return s, err
 	}
 	return nil, apierror.New(codes.NotFound, "unknown_session", "There is no open session %q.", short(name)).At("session_id")

@@ -19,11 +19,11 @@ import (
 
 // RunTool runs one call as a turn of its own and streams its events.
 func (t *toolServer) RunTool(request *tooldv1.RunToolRequest, g tooldv1.ToolService_RunToolServer) error {
-	if err := t.daemon.takesNew(); err != nil {
+	if err := t.daemon.life.takesNew(); err != nil {
 		return err
 	}
-	t.daemon.countStream(1)
-	defer t.daemon.countStream(-1)
+	t.daemon.life.countStream(1)
+	defer t.daemon.life.countStream(-1)
 	if err := t.daemon.checkOptions(request.GetOptions(), nil); err != nil {
 		return err
 	}
@@ -96,7 +96,7 @@ func (i *intake) runAlone(r request, main bool, send func(*tooldv1.ExecuteRespon
 // sessionOf gives the session of who's that the request names, or an anonymous one.
 func (t *toolServer) sessionOf(who access.Principal, request *tooldv1.RunToolRequest) (*session, error) {
 	if request.GetSessionId() == "" {
-		return t.daemon.newSession(who, "", request.GetRoots(), request.GetOptions(), anonymous)
+		return t.daemon.sessions.newSession(who, "", request.GetRoots(), request.GetOptions(), anonymous)
 	}
 	s, _, err := t.daemon.find(who, request.GetSessionId(), request.GetRoots(), request.GetOptions())
 	return s, err
@@ -104,7 +104,7 @@ func (t *toolServer) sessionOf(who access.Principal, request *tooldv1.RunToolReq
 
 // ReadOutput streams what a call has printed.
 func (t *toolServer) ReadOutput(request *tooldv1.ReadOutputRequest, g tooldv1.ToolService_ReadOutputServer) error {
-	look, err := t.daemon.look(principalOf(g.Context()), request.GetSessionId())
+	look, err := t.daemon.sessions.look(principalOf(g.Context()), request.GetSessionId())
 	if err != nil {
 		return err
 	}
@@ -219,7 +219,7 @@ func (s *session) following(key string) (out *spool.Output, changed <-chan struc
 
 // GetCall gives a call's records.
 func (t *toolServer) GetCall(ctx context.Context, request *tooldv1.GetCallRequest) (*tooldv1.GetCallResponse, error) {
-	look, err := t.daemon.look(principalOf(ctx), request.GetSessionId())
+	look, err := t.daemon.sessions.look(principalOf(ctx), request.GetSessionId())
 	if err != nil {
 		return nil, err
 	}
