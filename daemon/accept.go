@@ -31,12 +31,21 @@ const (
 	maxOpenSize = 64 << 20 // bytes of input in a session's open calls
 )
 
-// An intake takes tool uses into turns.
+// An intake takes tool uses into turns, one after the other, so that the journal, the numbering and the queue see the same order.
+// Calls that end do not go through it.
 type intake struct {
-	s *session
-	// mu is held while the main stream's messages are taken, so that the journal, the numbering and the queue see the same
-	// order. It is locked before an update and never in one. Calls that end do not lock it.
-	mu sync.Mutex
+	s  *session
+	mu sync.Mutex // locked by alone only: before an update, never in one
+}
+
+// An inlet is an intake that its holder has for itself.
+type inlet struct{ *intake }
+
+// alone runs f while nothing else goes through the intake: no message of a main stream, no Attach, no end of the session.
+func (i *intake) alone(f func(in inlet)) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	f(inlet{i})
 }
 
 // request is a tool use, parsed as far as that goes without the session's state.
@@ -97,15 +106,15 @@ func hashOf(name string, input json.RawMessage) string {
 
 // accept takes a tool use into the turn that choose gives, and returns the key of its call once that is recorded; of
 // the one that it repeats, if it does. An empty key: it was refused with a Notice. An error: it could not be recorded,
-// so nothing has happened. intake is held.
-func (i *intake) accept(r request, choose func(turnID string) *turn) (key string, repeated bool, err error) {
+// so nothing has happened.
+func (in inlet) accept(r request, choose func(turnID string) *turn) (key string, repeated bool, err error) {
 	if max(len(r.use.ID), len(r.use.TurnID), len(r.parent)) > maxID {
-		i.s.notifier.notify(nil, pipeline.Noticed{Code: "invalid_id", Message: fmt.Sprintf("A tool use with an id, turn_id or parent_tool_use_id of more than %d bytes was not accepted.", maxID)})
+		in.s.notifier.notify(nil, pipeline.Noticed{Code: "invalid_id", Message: fmt.Sprintf("A tool use with an id, turn_id or parent_tool_use_id of more than %d bytes was not accepted.", maxID)})
 		return "", false, nil
 	}
 	var known string
 	var found, same bool
-	i.s.update(func(its *state) {
+	in.s.update(func(its *state) {
 		known, found = its.ledger.earlier(r.use.TurnID, r.use.ID)
 		same = found && (its.ledger.calls[known].Hash == r.hash || its.ledger.calls[known].Hash == "") // of some the content is not known any more
 	})
@@ -113,21 +122,21 @@ func (i *intake) accept(r request, choose func(turnID string) *turn) (key string
 	case same:
 		return known, true, nil
 	case found:
-		i.s.notifier.notify(nil, pipeline.Noticed{Code: "duplicate_id", CallID: r.use.ID, Message: fmt.Sprintf(
+		in.s.notifier.notify(nil, pipeline.Noticed{Code: "duplicate_id", CallID: r.use.ID, Message: fmt.Sprintf(
 			"Another tool use already has the id %q with another content. This one was not accepted; send it under a new id, or name its turn with turn_id.", r.use.ID)})
 		return "", false, nil
 	}
-	p := i.place(&r, choose)
-	if err := i.admit(p); err != nil {
-		i.forgetTurn(p.turn)
+	p := in.place(&r, choose)
+	if err := in.admit(p); err != nil {
+		in.forgetTurn(p.turn)
 		return "", false, err
 	}
 	if p.call == nil {
-		i.s.work.Go(func() { i.s.recorder.conclude(p.ending) })
+		in.s.work.Go(func() { in.s.recorder.conclude(p.ending) })
 		return p.use.Key, false, nil
 	}
-	i.s.queue.Add(p.call, p.parentKey)
-	i.s.asker.askAhead(p.call)
+	in.s.queue.Add(p.call, p.parentKey)
+	in.s.asker.askAhead(p.call)
 	return p.use.Key, false, nil
 }
 
@@ -141,14 +150,14 @@ type placed struct {
 	input     string // as it is recorded
 }
 
-// place finds the turn and the tool of a tool use. intake is held.
-func (i *intake) place(r *request, choose func(turnID string) *turn) *placed {
+// place finds the turn and the tool of a tool use.
+func (in inlet) place(r *request, choose func(turnID string) *turn) *placed {
 	var parentKey string
 	var t *turn
 	var crowded *fault.Error
-	i.s.update(func(its *state) {
+	in.s.update(func(its *state) {
 		parentKey, t = its.ledger.parent(r.parent)
-		crowded = i.crowded(its, len(r.use.Input))
+		crowded = in.crowded(its, len(r.use.Input))
 	})
 	if t == nil {
 		t = choose(r.use.TurnID)
@@ -158,14 +167,14 @@ func (i *intake) place(r *request, choose func(turnID string) *turn) *placed {
 		Open: true, Free: crowded != nil,
 	}
 	r.use.Turn, r.use.TurnID, r.use.Index, r.use.Key = t.number, t.id, t.calls, fmt.Sprintf("%d-%d", t.number, t.calls)
-	p := &placed{ending: ending{use: &r.use}, turn: t, row: row, parent: r.parent, parentKey: parentKey, input: i.s.daemon.recorded(r.use.Input)}
+	p := &placed{ending: ending{use: &r.use}, turn: t, row: row, parent: r.parent, parentKey: parentKey, input: in.s.daemon.recorded(r.use.Input)}
 	endsWith := func(err *fault.Error) *placed {
 		p.ended, r.use.Input = pipeline.Refuse(err), nil
 		return p
 	}
 	tool := r.own
 	if tool == nil {
-		tool = i.s.tools.lookUp(r.use.Name, t.options)
+		tool = in.s.tools.lookUp(r.use.Name, t.options)
 	}
 	switch {
 	case r.wrong != nil:
@@ -175,9 +184,9 @@ func (i *intake) place(r *request, choose func(turnID string) *turn) *placed {
 	case r.parent != "" && parentKey == "":
 		return endsWith(fault.Invalidf("unknown_parent", "The call %q is not running, so no call can be part of it. Leave parent_tool_use_id empty.", r.parent))
 	case tool == nil:
-		return endsWith(i.s.tools.unknownTool(r.use.Name, t.options))
+		return endsWith(in.s.tools.unknownTool(r.use.Name, t.options))
 	default:
-		call, refused := pipeline.New(r.use, tool, i.s.forCalls())
+		call, refused := pipeline.New(r.use, tool, in.s.forCalls())
 		if refused != nil {
 			p.ended, r.use.Input = *refused, nil
 			return p
@@ -198,16 +207,15 @@ func (l *ledger) parent(id string) (key string, t *turn) {
 	return key, l.turns[l.calls[key].Turn]
 }
 
-// admit records a tool use, and takes it into its turn and the session's books if that succeeds. intake is held, so
-// nobody else has taken its index meanwhile.
-func (i *intake) admit(p *placed) error {
-	if err := i.s.daemon.journal.Present(); err != nil {
+// admit records a tool use, and takes it into its turn and the session's books if that succeeds.
+func (in inlet) admit(p *placed) error {
+	if err := in.s.daemon.journal.Present(); err != nil {
 		return journalRefusal(err)
 	}
 	accepted := pipeline.Accepted{Parent: p.parent}
 	var numbering scheduler.Numbering
 	var pending *journal.Pending
-	i.s.update(func(its *state) {
+	in.s.update(func(its *state) {
 		numbering = p.turn.numbering[p.parentKey]
 		if p.call != nil {
 			accepted.Concurrent, accepted.Batch, accepted.Title = p.call.Concurrent(), numbering.Next(p.call), p.call.Title()
@@ -227,7 +235,7 @@ func (i *intake) admit(p *placed) error {
 		pending = its.ledger.append(wireEntry(p.use, wire, state...))
 	})
 	_, err := pending.Wait()
-	return view(i.s, func(its *state) error {
+	return view(in.s, func(its *state) error {
 		if err == nil {
 			p.turn.numbering[p.parentKey] = numbering
 			if p.parentKey == "" {

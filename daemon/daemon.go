@@ -152,19 +152,24 @@ func New(config Config) (*Daemon, error) {
 		shares: newShares(limits.MaxRunningCalls), reclaimer: reclaimer{wake: make(chan struct{}, 1)},
 		health: health.NewServer(),
 	}
-	d.user.home, d.user.settings, d.user.guarded = sources.Home, sources.User, []string{sources.User, sources.TrustFile, sources.ManagedDir}
-	d.admission.refusals = quietly(config.Log)
-	d.sessions = sessionSet{d: d, open: map[string]*session{}, lost: map[string]lost{}}
-	d.life = lifecycle{
-		d: d, hurry: make(chan struct{}, 1), ending: make(chan struct{}), atOnce: make(chan struct{}), busy: time.Now(),
-	}
-	d.endpoints = endpoints{d: d, lock: lock}
-	d.ledger = newLedger(limits, d.reclaimer.released)
+	d.connect(sources, lock)
 	if err := d.sessions.restore(); err != nil {
 		return nil, errors.Join(err, d.close())
 	}
 	d.server = d.newServer()
 	return d, nil
+}
+
+// connect makes the parts of the daemon.
+func (d *Daemon) connect(sources settings.Sources, lock *access.Lock) {
+	d.user.home, d.user.settings, d.user.guarded = sources.Home, sources.User, []string{sources.User, sources.TrustFile, sources.ManagedDir}
+	d.admission.refusals = quietly(d.Log)
+	d.sessions = sessionSet{d: d, open: map[string]*session{}, lost: map[string]lost{}}
+	d.life = lifecycle{
+		d: d, hurry: make(chan struct{}, 1), ending: make(chan struct{}), atOnce: make(chan struct{}), busy: time.Now(),
+	}
+	d.endpoints = endpoints{d: d, lock: lock}
+	d.ledger = newLedger(d.limits, d.reclaimer.released)
 }
 
 // Serve answers on listeners of Listen and ListenTCP until a shutdown is complete. It may be called once.

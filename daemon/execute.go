@@ -124,7 +124,7 @@ func (t *toolServer) open(g tooldv1.ToolService_ExecuteServer, first *tooldv1.Ex
 	}
 	s.attachments.joining.Lock()
 	defer s.attachments.joining.Unlock()
-	if err := s.attachments.yields(request); err != nil {
+	if err := s.attachments.yieldsLocked(request); err != nil {
 		return nil, err
 	}
 	if err := s.requests.fits(offers, request); err != nil { // before its options are taken; others may be quicker
@@ -138,9 +138,8 @@ func (t *toolServer) open(g tooldv1.ToolService_ExecuteServer, first *tooldv1.Ex
 	return st, s.attachments.attach(g.Context(), st, request)
 }
 
-// yields returns why an Attach that gives way to others is refused; nil: nobody uses the session, or it does not give way.
-// joining is held.
-func (at *attachments) yields(a *tooldv1.Attach) error {
+// yieldsLocked returns why an Attach that gives way to others is refused; nil: nobody uses the session, or it does not give way. The caller has locked joining.
+func (at *attachments) yieldsLocked(a *tooldv1.Attach) error {
 	return view(at.s, func(its *state) error {
 		if !a.GetYield() || its.clients.main == nil && len(its.ledger.turns) == 0 {
 			return nil
@@ -225,40 +224,44 @@ type attachments struct {
 }
 
 // attach makes st one of the session's streams.
-func (at *attachments) attach(ctx context.Context, st *stream, a *tooldv1.Attach) error {
+func (at *attachments) attach(ctx context.Context, st *stream, a *tooldv1.Attach) (err error) {
 	standing := at.s.judge.stand()
 	if !at.s.meta.Anonymous {
 		at.s.tools.serve()
 		defer at.s.asker.askApproval()
 	}
 	defer at.s.tools.reviewPool()
-	at.s.intake.mu.Lock()
-	defer at.s.intake.mu.Unlock()
-	return view(at.s, func(its *state) error {
-		can := a.GetCapabilities()
-		st.answers, st.fileChanges, st.buffers = can.GetAnswers(), can.GetFileChanges(), can.GetBuffers()
-		st.bytes = its.options.GetOutputFormat() == tooldv1.OutputFormat_OUTPUT_FORMAT_BYTES
-		st.companion = a.GetRole() == tooldv1.Role_ROLE_COMPANION
-		st.arrival, st.pid = arrivalOf(ctx), access.PIDOf(ctx)
-		if err := at.refuses(its, st, a); err != nil {
-			st.cursor.Close()
-			return err
-		}
-		its.clients.streams[st] = struct{}{}
-		its.used = time.Now()
-		at.meet(ctx, its, a.GetClient())
-		if !st.companion {
-			its.lead(st, a)
-			its.clients.owner = access.OwnerOf(ctx)
-		}
-		at.s.requests.register(its, st) // when the stream that it displaces can be reached no more
-		if st.answers {
-			at.s.asker.askAgain(its)
-		}
-		st.hello = at.hello(its, standing)
-		st.hello.Warnings = append(st.hello.Warnings, at.missed(st.sent)...)
-		return nil
+	at.s.intake.alone(func(in inlet) {
+		err = view(at.s, func(its *state) error { return at.take(ctx, in, its, st, a, standing) })
 	})
+	return err
+}
+
+// take makes st one of the streams, unless the session refuses it.
+func (at *attachments) take(ctx context.Context, in inlet, its *state, st *stream, a *tooldv1.Attach, standing *standing) error {
+	can := a.GetCapabilities()
+	st.answers, st.fileChanges, st.buffers = can.GetAnswers(), can.GetFileChanges(), can.GetBuffers()
+	st.bytes = its.options.GetOutputFormat() == tooldv1.OutputFormat_OUTPUT_FORMAT_BYTES
+	st.companion = a.GetRole() == tooldv1.Role_ROLE_COMPANION
+	st.arrival, st.pid = arrivalOf(ctx), access.PIDOf(ctx)
+	if err := at.refuses(its, st, a); err != nil {
+		st.cursor.Close()
+		return err
+	}
+	its.clients.streams[st] = struct{}{}
+	its.used = time.Now()
+	at.meet(ctx, its, a.GetClient())
+	if !st.companion {
+		its.lead(in, st, a)
+		its.clients.owner = access.OwnerOf(ctx)
+	}
+	at.s.requests.register(its, st) // when the stream that it displaces can be reached no more
+	if st.answers {
+		at.s.asker.askAgain(its)
+	}
+	st.hello = at.hello(its, standing)
+	st.hello.Warnings = append(st.hello.Warnings, at.missed(st.sent)...)
+	return nil
 }
 
 // refuses says why the session does not take a stream; nil: it does, and what the stream brings is reserved.
@@ -282,8 +285,8 @@ func (at *attachments) closed() error {
 	return apierror.New(codes.NotFound, "unknown_session", "The session %q is closed.", at.s.name)
 }
 
-// lead makes st the main stream, and ends the one that was. intake is held.
-func (its *state) lead(st *stream, a *tooldv1.Attach) {
+// lead makes st the main stream, and ends the one that was.
+func (its *state) lead(_ inlet, st *stream, a *tooldv1.Attach) {
 	if its.clients.main != nil {
 		its.clients.main.end(errDisplaced)
 	}

@@ -50,24 +50,24 @@ func (st *stream) receive(g tooldv1.ToolService_ExecuteServer, first *tooldv1.Ex
 // halfClose ends the open turn, and the stream's power to answer.
 func (st *stream) halfClose() {
 	s := st.session
-	s.intake.mu.Lock()
-	defer s.intake.mu.Unlock()
-	var leads bool
-	var open *turn
-	s.update(func(its *state) {
-		leads = its.clients.main == st
-		open = its.ledger.open
-		st.halfClosed = true
+	s.intake.alone(func(in inlet) {
+		var leads bool
+		var open *turn
+		s.update(func(its *state) {
+			leads = its.clients.main == st
+			open = its.ledger.open
+			st.halfClosed = true
+			if leads {
+				its.questions.canAsk = false
+			}
+			s.asker.reviewQuestions(its)
+		})
 		if leads {
-			its.questions.canAsk = false
+			in.endTurn(open)
 		}
-		s.asker.reviewQuestions(its)
+		s.requests.awaitReturn(st) // it can send no results any more
+		s.recorder.poke()
 	})
-	if leads {
-		s.intake.endTurn(open)
-	}
-	s.requests.awaitReturn(st) // it can send no results any more
-	s.recorder.poke()
 }
 
 // said does what one message says. Its error ends the stream.
@@ -131,16 +131,16 @@ func (st *stream) buffered(message *tooldv1.ExecuteRequest) (refused *pipeline.N
 // wire must not meet the calls of the one that came after it.
 func (st *stream) present(do func()) {
 	s := st.session
-	s.intake.mu.Lock() // so that nobody attaches meanwhile
-	defer s.intake.mu.Unlock()
-	var there bool
-	s.update(func(its *state) {
-		_, there = its.clients.streams[st]
-		there = there && (st.companion || its.clients.main == st)
+	s.intake.alone(func(inlet) { // so that nobody attaches meanwhile
+		var there bool
+		s.update(func(its *state) {
+			_, there = its.clients.streams[st]
+			there = there && (st.companion || its.clients.main == st)
+		})
+		if there {
+			do()
+		}
 	})
-	if there {
-		do()
-	}
 }
 
 // armOf names what a message holds, as the contract does.
@@ -155,34 +155,30 @@ type refusedAnswer struct {
 }
 
 // led does what only the main stream may say. What a displaced one still says is dropped.
-func (st *stream) led(message *tooldv1.ExecuteRequest) error {
+func (st *stream) led(message *tooldv1.ExecuteRequest) (err error) {
 	s := st.session
-	s.intake.mu.Lock()
-	defer s.intake.mu.Unlock()
-	leads := view(s, func(its *state) bool { return its.clients.main == st && !its.stopping })
-	switch m := message.GetMessage().(type) {
-	case *tooldv1.ExecuteRequest_ToolUse:
-		if leads {
-			return st.use(m.ToolUse)
+	s.intake.alone(func(in inlet) {
+		if leads := view(s, func(its *state) bool { return its.clients.main == st && !its.stopping }); !leads {
+			return
 		}
-	case *tooldv1.ExecuteRequest_EndTurn:
-		if leads {
-			s.intake.endTurn(s.intake.namedTurn(m.EndTurn.GetTurnId()))
+		switch m := message.GetMessage().(type) {
+		case *tooldv1.ExecuteRequest_ToolUse:
+			err = st.use(in, m.ToolUse)
+		case *tooldv1.ExecuteRequest_EndTurn:
+			in.endTurn(in.namedTurn(m.EndTurn.GetTurnId()))
+		case *tooldv1.ExecuteRequest_DiscardTurn:
+			in.discard(in.namedTurn(m.DiscardTurn.GetTurnId()))
 		}
-	case *tooldv1.ExecuteRequest_DiscardTurn:
-		if leads {
-			s.intake.discard(s.intake.namedTurn(m.DiscardTurn.GetTurnId()))
-		}
-	}
+	})
 	if st.companion {
 		s.notifier.notify(nil, pipeline.Noticed{Code: "not_main", Message: "A companion stream cannot send tool uses, nor end or discard turns; the message changed nothing.", CallID: short(message.GetToolUse().GetId())})
 	}
-	return nil
+	return err
 }
 
-// use takes a tool use into the turn that it belongs to. intake is held.
-func (st *stream) use(wire *tooldv1.ToolUse) error {
-	key, repeated, err := st.session.intake.accept(parseUse(wire), st.session.intake.turnFor)
+// use takes a tool use into the turn that it belongs to.
+func (st *stream) use(in inlet, wire *tooldv1.ToolUse) error {
+	key, repeated, err := in.accept(parseUse(wire), in.turnFor)
 	if repeated {
 		st.repeat(key)
 	}
@@ -190,15 +186,15 @@ func (st *stream) use(wire *tooldv1.ToolUse) error {
 }
 
 // turnFor gives the turn that a tool use with that turn_id belongs to; another one than the open turn's ends that
-// turn. intake is held.
-func (i *intake) turnFor(id string) *turn {
-	open := view(i.s, func(its *state) *turn { return its.ledger.open })
+// turn.
+func (in inlet) turnFor(id string) *turn {
+	open := view(in.s, func(its *state) *turn { return its.ledger.open })
 	if open != nil && (id == "" || open.id == id) {
 		return open
 	}
-	i.endTurn(open)
-	t := i.beginTurn(id)
-	i.s.update(func(its *state) { its.ledger.open = t })
+	in.endTurn(open)
+	t := in.beginTurn(id)
+	in.s.update(func(its *state) { its.ledger.open = t })
 	return t
 }
 
@@ -252,12 +248,12 @@ func (i *intake) interrupt(reason string) {
 		func(t scheduler.Task) bool { return t.(*pipeline.Call).Interruptible() })
 }
 
-// discard throws a turn away: its ids are free again at once, also those of calls that have ended. intake is held.
-func (i *intake) discard(t *turn) {
+// discard throws a turn away: its ids are free again at once, also those of calls that have ended.
+func (in inlet) discard(t *turn) {
 	if t == nil {
 		return
 	}
-	i.s.update(func(its *state) {
+	in.s.update(func(its *state) {
 		var freed []journal.Put
 		for key, row := range its.ledger.calls {
 			if row.Turn == t.number && !row.Free {
@@ -268,8 +264,8 @@ func (i *intake) discard(t *turn) {
 		its.ledger.findable()
 		its.ledger.keep(freed...)
 	})
-	i.s.queue.StopTurn(t.number, &pipeline.Stop{Outcome: pipeline.Discarded, Reason: "its turn was discarded"}, nil)
-	i.endTurn(t)
+	in.s.queue.StopTurn(t.number, &pipeline.Stop{Outcome: pipeline.Discarded, Reason: "its turn was discarded"}, nil)
+	in.endTurn(t)
 }
 
 // maxReason is how many bytes of a client's reason stand in results.

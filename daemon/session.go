@@ -197,7 +197,7 @@ func (x *sessionSet) tryNew(who access.Principal, name string, roots []string, o
 	if idle, err = x.crowding(who); idle != nil || err != nil {
 		return nil, idle, err
 	}
-	made, err = x.begin(who, name, places, options, from)
+	made, err = x.beginLocked(who, name, places, options, from)
 	return made, nil, err
 }
 
@@ -206,8 +206,8 @@ func nameTaken(name string) *apierror.Error {
 	return apierror.New(codes.NotFound, "unknown_session", "You have no session %q, and cannot make one: the name is taken. Use another.", name).At("session_id")
 }
 
-// begin makes the session. making is held.
-func (x *sessionSet) begin(who access.Principal, name string, places *workspace.Workspace, options *tooldv1.Options, from origin) (*session, error) {
+// beginLocked makes the session. The caller has locked making.
+func (x *sessionSet) beginLocked(who access.Principal, name string, places *workspace.Workspace, options *tooldv1.Options, from origin) (*session, error) {
 	if err := x.d.journal.Present(); err != nil {
 		return nil, journalRefusal(err)
 	}

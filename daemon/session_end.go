@@ -52,13 +52,13 @@ func (s *session) close(why string) {
 // finish stops everything of the session and returns when every call has its result and every turn its end. False: it
 // had been told before, and whoever told it has done all that follows.
 func (s *session) finish(cause error) bool {
-	s.intake.mu.Lock()
 	var before bool
-	s.update(func(its *state) {
-		before = its.stopping
-		its.stopping = true
+	s.intake.alone(func(inlet) {
+		s.update(func(its *state) {
+			before = its.stopping
+			its.stopping = true
+		})
 	})
-	s.intake.mu.Unlock()
 	if before {
 		<-s.gone
 		return false

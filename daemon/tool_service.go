@@ -58,20 +58,23 @@ func (i *intake) runOne(request *tooldv1.RunToolRequest, send func(*tooldv1.Exec
 }
 
 // runAlone does so. main: the session ends with the stream.
-func (i *intake) runAlone(r request, main bool, send func(*tooldv1.ExecuteResponse) error) (*stream, error) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	stopping := view(i.s, func(its *state) bool { return its.stopping })
+func (i *intake) runAlone(r request, main bool, send func(*tooldv1.ExecuteResponse) error) (st *stream, err error) {
+	i.alone(func(in inlet) { st, err = in.run(r, main, send) })
+	return st, err
+}
+
+func (in inlet) run(r request, main bool, send func(*tooldv1.ExecuteResponse) error) (*stream, error) {
+	stopping := view(in.s, func(its *state) bool { return its.stopping })
 	if stopping {
-		return nil, i.s.attachments.closed()
+		return nil, in.s.attachments.closed()
 	}
-	after := i.s.log.Last()
+	after := in.s.log.Last()
 	var own *turn
-	key, repeated, err := i.accept(r, func(id string) *turn {
-		own = i.beginTurn(id)
+	key, repeated, err := in.accept(r, func(id string) *turn {
+		own = in.beginTurn(id)
 		return own
 	})
-	i.endTurn(own)
+	in.endTurn(own)
 	if err != nil {
 		return nil, err
 	}
@@ -79,16 +82,16 @@ func (i *intake) runAlone(r request, main bool, send func(*tooldv1.ExecuteRespon
 		return nil, apierror.New(codes.AlreadyExists, "duplicate_id", "The id %q is taken by another call of this session, or is too long. Use another one.", short(r.use.ID)).At("id")
 	}
 	if repeated {
-		after = i.s.log.Last()
+		after = in.s.log.Last()
 	}
-	st := newStream(i.s, after, send)
+	st := newStream(in.s, after, send)
 	st.only = key
 	if repeated {
 		st.again = []string{key}
 	}
-	i.s.attachments.watch(st)
+	in.s.attachments.watch(st)
 	if main {
-		i.s.update(func(its *state) { its.clients.main = st })
+		in.s.update(func(its *state) { its.clients.main = st })
 	}
 	return st, nil
 }

@@ -26,7 +26,7 @@ type turn struct {
 	begun   time.Time
 	ordered *ordered // nil: results are recorded as calls end
 
-	// Changed while the session's intake is held.
+	// Changed while the session's
 	calls     int
 	numbering map[string]scheduler.Numbering // of batches, by the key of the call that they are nested in
 
@@ -51,10 +51,10 @@ type turnRow struct {
 
 func turnKey(number uint64) string { return fmt.Sprintf("%s%d", keyOpenTurn, number) }
 
-// beginTurn opens a turn. The session's intake is held.
-func (i *intake) beginTurn(id string) *turn {
+// beginTurn opens a turn.
+func (in inlet) beginTurn(id string) *turn {
 	var t *turn
-	i.s.update(func(its *state) {
+	in.s.update(func(its *state) {
 		its.ledger.lastTurn++
 		t = &turn{
 			number: its.ledger.lastTurn, id: id, options: its.options, begun: time.Now(), numbering: map[string]scheduler.Numbering{},
@@ -65,24 +65,24 @@ func (i *intake) beginTurn(id string) *turn {
 		}
 		its.ledger.turns[t.number] = t
 	})
-	i.s.queue.SetFeed(feedOf(t.options))
-	i.s.queue.SetConcurrency(concurrencyOf(t.options))
+	in.s.queue.SetFeed(feedOf(t.options))
+	in.s.queue.SetConcurrency(concurrencyOf(t.options))
 	return t
 }
 
-// forgetTurn takes back a turn that has no call yet, since its first could not be recorded. intake is held.
-func (i *intake) forgetTurn(t *turn) {
+// forgetTurn takes back a turn that has no call yet, since its first could not be recorded.
+func (in inlet) forgetTurn(t *turn) {
 	if t.calls > 0 {
 		return
 	}
-	i.s.update(func(its *state) {
+	in.s.update(func(its *state) {
 		t.ended, t.over = true, true
 		delete(its.ledger.turns, t.number)
 		if its.ledger.open == t {
 			its.ledger.open = nil
 		}
 	})
-	i.s.queue.EndTurn(t.number)
+	in.s.queue.EndTurn(t.number)
 }
 
 // endTurn says that no more tool uses come in t.

@@ -73,7 +73,7 @@ type Lock struct {
 // lockSocket locks a socket for this process.
 func lockSocket(socket string) (*Lock, error) {
 	l := &Lock{path: SocketLock(socket), holder: Holder{os.Getpid(), absolute(socket)}}
-	return l, l.take()
+	return l, l.takeLocked()
 }
 
 // LockState locks a state directory for this process.
@@ -91,14 +91,14 @@ func LockState(dir string) (*Lock, error) {
 		_ = l.dir.Close()
 		l.dir = nil
 	}
-	if err := l.take(); err != nil {
+	if err := l.takeLocked(); err != nil {
 		return nil, errors.Join(err, l.Close())
 	}
 	return l, nil
 }
 
-// take opens the lock file, locks it and records the holder. mu is held, or the lock is not shared yet.
-func (l *Lock) take() error {
+// takeLocked opens the lock file, locks it and records the holder. The caller has locked mu, or has made the lock.
+func (l *Lock) takeLocked() error {
 	for {
 		file, err := os.OpenFile(l.path, os.O_RDWR|os.O_CREATE, 0o600)
 		if err != nil {
@@ -190,7 +190,7 @@ func (l *Lock) Keep() error {
 		return nil
 	}
 	old := l.file
-	if err := l.take(); err != nil {
+	if err := l.takeLocked(); err != nil {
 		return err
 	}
 	return old.Close()

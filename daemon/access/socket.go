@@ -51,7 +51,7 @@ func Listen(path string) (net.Listener, error) {
 		return nil, err
 	}
 	l := &Socket{path: path, lock: lock}
-	if err := l.open(); err != nil {
+	if err := l.openLocked(); err != nil {
 		return nil, errors.Join(err, lock.Close())
 	}
 	return l, nil
@@ -111,8 +111,8 @@ type Socket struct {
 	closed bool
 }
 
-// open makes the socket. The lock is held; mu is held, or the listener is not shared yet.
-func (l *Socket) open() error {
+// openLocked makes the socket. The caller has locked mu, or has made the listener.
+func (l *Socket) openLocked() error {
 	if err := removeStale(l.path); err != nil {
 		return err
 	}
@@ -151,7 +151,7 @@ func (l *Socket) Keep() (again bool, err error) {
 		return false, err
 	}
 	old := l.socket
-	if err := l.open(); err != nil {
+	if err := l.openLocked(); err != nil {
 		return false, err
 	}
 	return true, old.Close()

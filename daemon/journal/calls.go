@@ -77,7 +77,7 @@ func (l *Log) one(seq uint64) (r Record, before uint64, err error) {
 	if db.conn == nil {
 		return r, 0, ErrClosed
 	}
-	err = db.rows(db.one, func(scan scanner) (bool, error) {
+	err = db.rowsLocked(db.one, func(scan scanner) (bool, error) {
 		found = true
 		var at int64
 		err := scan(&at, &r.Kind, &r.Call, &before, &r.Turn, &r.Body)
@@ -86,7 +86,7 @@ func (l *Log) one(seq uint64) (r Record, before uint64, err error) {
 	}, l.row(seq))
 	if err == nil && !found && seq >= l.First() {
 		if err = l.present(); err == nil {
-			err = db.noted(l.missing(seq))
+			err = db.notedLocked(l.missing(seq))
 		}
 	}
 	return r, before, err

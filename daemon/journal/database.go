@@ -128,12 +128,12 @@ func (d *database) updateThen(r room, change func() error, then func()) error {
 }
 
 func (d *database) transact(change func() error) error {
-	if err := d.exec(d.begin); err != nil {
+	if err := d.execLocked(d.begin); err != nil {
 		return err
 	}
 	err := change()
 	if err == nil {
-		err = d.exec(d.commit)
+		err = d.execLocked(d.commit)
 	}
 	if err != nil {
 		// SQLite may have rolled back by itself, and then says so: there is
@@ -143,15 +143,16 @@ func (d *database) transact(change func() error) error {
 	return err
 }
 
-// exec runs a statement that returns no rows; mu is held.
-func (d *database) exec(stmt *sql.Stmt, args ...any) error {
+// execLocked runs a statement that returns no rows. The caller has locked mu.
+func (d *database) execLocked(stmt *sql.Stmt, args ...any) error {
 	_, err := stmt.ExecContext(background, args...)
-	return d.noted(classify(d.path, err))
+	return d.notedLocked(classify(d.path, err))
 }
 
-// noted remembers the first damage that was met, also beyond the end of the
-// process: the next Open does not take the file for sound. mu is held.
-func (d *database) noted(err error) error {
+// notedLocked remembers the first damage that was met, also beyond the end of the
+// process: the next Open does not take the file for sound. The caller
+// has locked mu.
+func (d *database) notedLocked(err error) error {
 	var corrupt *CorruptError
 	if d.damage == nil && errors.As(err, &corrupt) {
 		d.damage = corrupt
@@ -176,19 +177,19 @@ func (d *database) query(stmt *sql.Stmt, each func(scanner) (bool, error), args 
 	if d.conn == nil {
 		return ErrClosed
 	}
-	return d.rows(stmt, each, args...)
+	return d.rowsLocked(stmt, each, args...)
 }
 
-// rows is query for those who hold mu.
-func (d *database) rows(stmt *sql.Stmt, each func(scanner) (bool, error), args ...any) error {
+// rowsLocked is query for a caller that has locked mu.
+func (d *database) rowsLocked(stmt *sql.Stmt, each func(scanner) (bool, error), args ...any) error {
 	rows, err := stmt.QueryContext(background, args...)
 	if err != nil {
-		return d.noted(classify(d.path, err))
+		return d.notedLocked(classify(d.path, err))
 	}
 	defer rows.Close()
 	scan := func(columns ...any) error {
 		if err := rows.Scan(columns...); err != nil {
-			return d.noted(&CorruptError{Path: d.path, Err: err}) // a column holds another type than we wrote
+			return d.notedLocked(&CorruptError{Path: d.path, Err: err}) // a column holds another type than we wrote
 		}
 		return nil
 	}
@@ -197,5 +198,5 @@ func (d *database) rows(stmt *sql.Stmt, each func(scanner) (bool, error), args .
 			return err
 		}
 	}
-	return d.noted(classify(d.path, rows.Err()))
+	return d.notedLocked(classify(d.path, rows.Err()))
 }

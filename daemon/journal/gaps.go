@@ -29,7 +29,7 @@ func (l *Log) past(seq uint64) uint64 {
 
 // gaps reads those of a log; the database is locked.
 func (s *Store) gaps(log int64) (gaps []Gap, err error) {
-	err = s.db.rows(s.db.gaps, func(scan scanner) (bool, error) {
+	err = s.db.rowsLocked(s.db.gaps, func(scan scanner) (bool, error) {
 		var g Gap
 		if err := scan(&g.First, &g.Last); err != nil {
 			return false, err

@@ -172,7 +172,7 @@ func (l *Log) Seal() error {
 		if err := l.present(); err != nil {
 			return err
 		}
-		return db.exec(db.seal, time.Now().UnixNano(), bytes, last, l.id)
+		return db.execLocked(db.seal, time.Now().UnixNano(), bytes, last, l.id)
 	})
 	if err != nil {
 		l.mu.Lock()
@@ -221,7 +221,7 @@ func (l *Log) read(after, upTo uint64) ([]Record, error) {
 	if db.conn == nil {
 		return nil, ErrClosed
 	}
-	err := db.rows(db.read, func(scan scanner) (bool, error) {
+	err := db.rowsLocked(db.read, func(scan scanner) (bool, error) {
 		var r Record
 		var row, at int64
 		if err := scan(&row, &at, &r.Kind, &r.Call, &r.Turn, &r.Body); err != nil {
@@ -244,7 +244,7 @@ func (l *Log) read(after, upTo uint64) ([]Record, error) {
 	if err == nil {
 		err = l.missing(after + 1)
 	}
-	return nil, db.noted(err)
+	return nil, db.notedLocked(err)
 }
 
 func (l *Log) missing(seq uint64) error {

@@ -163,7 +163,7 @@ func salvageInto(path, part string) (*Salvaged, error) {
 		_ = s.pages.close() // it was only read
 	}
 	if err == nil {
-		err = into.update(common, func() error { return into.exec(into.setMeta, metaEpoch, rand.Text()) })
+		err = into.update(common, func() error { return into.execLocked(into.setMeta, metaEpoch, rand.Text()) })
 	}
 	return s.report, errors.Join(err, into.close())
 }
@@ -261,7 +261,7 @@ func (s *salvaging) state(f found, loss *Loss) error {
 	}
 	return s.into.update(common, func() error {
 		for key, value := range values {
-			if err := s.into.exec(s.into.setState, f.id, key, blob(value)); err != nil {
+			if err := s.into.execLocked(s.into.setState, f.id, key, blob(value)); err != nil {
 				return err
 			}
 		}

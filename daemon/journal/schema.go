@@ -169,8 +169,8 @@ func (d *database) run(script string) error {
 	return classify(d.path, err)
 }
 
-// value reads the one number of a pragma; mu is held, or nobody else is there
-// yet.
+// value reads the one number of a pragma. The caller has locked mu, or opens
+// the database.
 func (d *database) value(pragma string, into *int64) error {
 	return classify(d.path, d.conn.QueryRowContext(background, pragma).Scan(into))
 }
@@ -242,26 +242,26 @@ func (d *database) openEpoch() (epoch string, err error) {
 		}
 		if epoch == "" || was != "" && was != boot {
 			epoch = rand.Text()
-			if err := d.exec(d.setMeta, metaEpoch, epoch); err != nil {
+			if err := d.execLocked(d.setMeta, metaEpoch, epoch); err != nil {
 				return err
 			}
 		}
 		if was == boot { // nothing to write, which works on a full disk too
 			return nil
 		}
-		return d.exec(d.setMeta, metaBoot, boot)
+		return d.execLocked(d.setMeta, metaBoot, boot)
 	})
 	return epoch, err
 }
 
 // closeEpoch marks the database as closed.
 func (d *database) closeEpoch() error {
-	return d.update(reserved, func() error { return d.exec(d.setMeta, metaBoot, "") })
+	return d.update(reserved, func() error { return d.execLocked(d.setMeta, metaBoot, "") })
 }
 
 // meta returns the value of a key, "" if it has none; within update.
 func (d *database) meta(key string) (value string, err error) {
-	err = d.rows(d.getMeta, func(scan scanner) (bool, error) { return false, scan(&value) }, key)
+	err = d.rowsLocked(d.getMeta, func(scan scanner) (bool, error) { return false, scan(&value) }, key)
 	return value, err
 }
 

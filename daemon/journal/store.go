@@ -182,7 +182,7 @@ func (s *Store) Create(name string) (*Log, error) {
 		if found, err := s.load(name); found != nil || err != nil {
 			return cmp.Or(err, fmt.Errorf("%w: %q", ErrExists, name))
 		}
-		return s.db.rows(s.db.create, func(scan scanner) (bool, error) {
+		return s.db.rowsLocked(s.db.create, func(scan scanner) (bool, error) {
 			return false, scan(&l.id)
 		}, name, time.Now().UnixNano())
 	})
@@ -219,7 +219,7 @@ func (s *Store) Log(name string) (*Log, error) {
 
 // load reads a log's description, nil if there is none; the database is locked.
 func (s *Store) load(name string) (l *Log, err error) {
-	err = s.db.rows(s.db.find, func(scan scanner) (bool, error) {
+	err = s.db.rowsLocked(s.db.find, func(scan scanner) (bool, error) {
 		l = &Log{store: s}
 		var sealed int64
 		if err := scan(&l.id, &sealed, &l.first, &l.bytes); err != nil {
@@ -258,7 +258,7 @@ func (s *Store) last(id int64, first uint64) (uint64, error) {
 	for _, g := range gaps {
 		last = max(last, g.Last)
 	}
-	err = s.db.rows(s.db.newest, func(scan scanner) (bool, error) {
+	err = s.db.rowsLocked(s.db.newest, func(scan scanner) (bool, error) {
 		var row int64
 		err := scan(&row)
 		last = max(last, uint64(row&maxSeq))
@@ -331,16 +331,16 @@ func (s *Store) Remove(name string) error {
 	}
 	err = s.db.update(reserved, func() error {
 		// Once more from end to end: a group may have been on its way.
-		if err := s.db.exec(s.db.trim, l.row(0), l.row(maxSeq)); err != nil {
+		if err := s.db.execLocked(s.db.trim, l.row(0), l.row(maxSeq)); err != nil {
 			return err
 		}
-		if err := s.db.exec(s.db.clearState, l.id); err != nil {
+		if err := s.db.execLocked(s.db.clearState, l.id); err != nil {
 			return err
 		}
-		if err := s.db.exec(s.db.clearGaps, l.id); err != nil {
+		if err := s.db.execLocked(s.db.clearGaps, l.id); err != nil {
 			return err
 		}
-		return s.db.exec(s.db.remove, l.id)
+		return s.db.execLocked(s.db.remove, l.id)
 	})
 	if err != nil {
 		return err

@@ -65,7 +65,7 @@ func (l *Log) Bytes() (int64, error) {
 		return bytes, nil
 	}
 	db := l.store.db
-	return bytes, db.update(reserved, func() error { return db.exec(db.count, bytes, last, l.id) })
+	return bytes, db.update(reserved, func() error { return db.execLocked(db.count, bytes, last, l.id) })
 }
 
 // Oldest is when the oldest record that is kept was made; the zero time if there
@@ -121,7 +121,7 @@ func (s *shedding) step(end uint64) (more bool, err error) {
 	err = db.updateThen(reserved, func() error {
 		s.dropped, s.size, more = from-1, size, false
 		rows := 0
-		err := db.rows(db.oldest, func(scan scanner) (bool, error) {
+		err := db.rowsLocked(db.oldest, func(scan scanner) (bool, error) {
 			var row, at, length int64
 			if err := scan(&row, &at, &length); err != nil {
 				return false, err
@@ -144,15 +144,15 @@ func (s *shedding) step(end uint64) (more bool, err error) {
 		if s.dropped < from {
 			return nil
 		}
-		if err := db.exec(db.trim, l.row(from), l.row(s.dropped)); err != nil {
+		if err := db.execLocked(db.trim, l.row(from), l.row(s.dropped)); err != nil {
 			return err
 		}
 		if s.sealed {
-			if err := db.exec(db.count, s.size, l.Last(), l.id); err != nil {
+			if err := db.execLocked(db.count, s.size, l.Last(), l.id); err != nil {
 				return err
 			}
 		}
-		return db.exec(db.setFirst, s.dropped+1, l.id)
+		return db.execLocked(db.setFirst, s.dropped+1, l.id)
 	}, func() { l.forget(s.dropped, size-s.size) })
 	return more, err
 }

@@ -222,7 +222,7 @@ func (s *Store) insert(p *Pending, previous map[link]uint64) error {
 			}
 			previous[key] = seq
 		}
-		err := s.db.exec(s.db.insert, l.row(seq), p.time(e).UnixNano(), int64(e.Kind), e.Call, int64(before), e.Turn, blob(e.Body))
+		err := s.db.execLocked(s.db.insert, l.row(seq), p.time(e).UnixNano(), int64(e.Kind), e.Call, int64(before), e.Turn, blob(e.Body))
 		if err != nil {
 			return err
 		}
@@ -238,9 +238,9 @@ func (s *Store) putState(l *Log, puts []Put) error {
 	for _, put := range puts {
 		var err error
 		if put.Value == nil {
-			err = s.db.exec(s.db.unsetState, l.id, put.Key)
+			err = s.db.execLocked(s.db.unsetState, l.id, put.Key)
 		} else {
-			err = s.db.exec(s.db.setState, l.id, put.Key, put.Value)
+			err = s.db.execLocked(s.db.setState, l.id, put.Key, put.Value)
 		}
 		if err != nil {
 			return err

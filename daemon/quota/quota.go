@@ -55,8 +55,8 @@ func (e *Exceeded) Error() string {
 	return fmt.Sprintf("%s of the %s: %d bytes and %d more pass the limit of %d", e.Kind, e.Scope, e.Held, e.Wanted, e.Limit)
 }
 
-// A Ledger holds the accounts of all sessions. It is safe for concurrent use, and its lock is held for a few additions
-// only, so callers may hold locks of their own.
+// A Ledger holds the accounts of all sessions. It is safe for concurrent use, and locks itself for a few additions
+// only, so callers may have locked their own state.
 type Ledger struct {
 	limits   [kinds]Limits
 	released func(bytes int64)
@@ -109,17 +109,17 @@ func (l *Ledger) Open(name string) *Account {
 func (a *Account) Fits(kind Kind, bytes int64) error {
 	a.ledger.mu.Lock()
 	defer a.ledger.mu.Unlock()
-	return a.fits(kind, bytes)
+	return a.fitsLocked(kind, bytes)
 }
 
 // Hold makes bytes what the session holds of the kind, in place of what it held. To hold less never fails; else the
 // error is an *Exceeded when a limit would be passed, and the session holds what it held.
 func (a *Account) Hold(kind Kind, bytes int64) error {
 	a.ledger.mu.Lock()
-	err := a.fits(kind, bytes)
+	err := a.fitsLocked(kind, bytes)
 	var less int64
 	if err == nil {
-		less = a.set(kind, bytes)
+		less = a.setLocked(kind, bytes)
 	}
 	a.ledger.mu.Unlock()
 	a.ledger.gaveBack(less)
@@ -129,7 +129,7 @@ func (a *Account) Hold(kind Kind, bytes int64) error {
 // Restore does what Hold does, past any limit: for what was taken before the daemon was restarted.
 func (a *Account) Restore(kind Kind, bytes int64) {
 	a.ledger.mu.Lock()
-	less := a.set(kind, bytes)
+	less := a.setLocked(kind, bytes)
 	a.ledger.mu.Unlock()
 	a.ledger.gaveBack(less)
 }
@@ -140,7 +140,7 @@ func (a *Account) Close() {
 	var less int64
 	if !a.closed {
 		for kind := range kinds {
-			less += a.set(kind, 0)
+			less += a.setLocked(kind, 0)
 		}
 		a.closed = true
 		if a.of.accounts--; a.of.accounts == 0 {
@@ -151,8 +151,8 @@ func (a *Account) Close() {
 	a.ledger.gaveBack(less)
 }
 
-// fits says what limit bytes would pass. The ledger's mu is held.
-func (a *Account) fits(kind Kind, bytes int64) error {
+// fitsLocked returns an *Exceeded if bytes would pass a limit. The caller has locked the ledger.
+func (a *Account) fitsLocked(kind Kind, bytes int64) error {
 	more := bytes - a.held[kind]
 	if more <= 0 {
 		return nil
@@ -165,8 +165,8 @@ func (a *Account) fits(kind Kind, bytes int64) error {
 	return nil
 }
 
-// set makes bytes what the session holds, and returns by how many that is less. The ledger's mu is held.
-func (a *Account) set(kind Kind, bytes int64) (less int64) {
+// setLocked makes bytes what the session holds, and returns by how many that is less. The caller has locked the ledger.
+func (a *Account) setLocked(kind Kind, bytes int64) (less int64) {
 	if a.closed {
 		return 0
 	}
