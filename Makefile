@@ -1,7 +1,7 @@
 # What is built, checked and measured here.
 #
 # demo, test, build and install need Go, git, make and a C compiler. generate, lint and check also build the pinned
-# tools of tools.mod and lint.mod, once, into .bin. Nothing here reaches for the network once the modules are there.
+# tools of .ci/tools.mod and .ci/lint.mod, once, into .bin. Nothing here reaches for the network once the modules are there.
 
 # The caller's flags for Go are not asked for: a build is the same everywhere, with or without git's own data.
 export GOFLAGS := -buildvcs=false
@@ -117,12 +117,12 @@ servers: .bin/gopls
 	cd tools/language/testdata/servers && npm ci --ignore-scripts
 	cd tools/mcp/testdata/servers && npm ci --ignore-scripts
 
-.bin/buf: tools.mod tools.sum
-	go build -modfile=tools.mod -o .bin/ github.com/bufbuild/buf/cmd/buf \
+.bin/buf: .ci/tools.mod .ci/tools.sum
+	go build -modfile=.ci/tools.mod -o .bin/ github.com/bufbuild/buf/cmd/buf \
 	  google.golang.org/protobuf/cmd/protoc-gen-go google.golang.org/grpc/cmd/protoc-gen-go-grpc
 
-.bin/golangci-lint: lint.mod lint.sum
-	go build -modfile=lint.mod -o .bin/ github.com/golangci/golangci-lint/v2/cmd/golangci-lint
+.bin/golangci-lint: .ci/lint.mod .ci/lint.sum
+	go build -modfile=.ci/lint.mod -o .bin/ github.com/golangci/golangci-lint/v2/cmd/golangci-lint
 
 .bin/grpcurl: examples/clients/grpcurl/tool.mod examples/clients/grpcurl/tool.sum
 	go build -modfile=examples/clients/grpcurl/tool.mod -o .bin/ github.com/fullstorydev/grpcurl/cmd/grpcurl

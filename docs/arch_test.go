@@ -1,6 +1,6 @@
 // Which package may see which. The tests read import lines alone; they build nothing and know nothing of what the
 // packages do.
-package toold_test
+package docs_test
 
 import (
 	"fmt"
@@ -207,7 +207,7 @@ func TestDependencyRule(t *testing.T) {
 	for _, dir := range slices.Sorted(maps.Keys(found)) {
 		allowed, known := imports[dir]
 		if !known {
-			t.Errorf("package %s is not in the table: say in arch_test.go what it may import", dir)
+			t.Errorf("package %s is not in the table: say in docs/arch_test.go what it may import", dir)
 		}
 		for _, inner := range found[dir] {
 			if known && !slices.Contains(allowed, inner) {
@@ -276,7 +276,7 @@ func TestArchitectureShowsTheImports(t *testing.T) {
 	}
 	block := regexp.MustCompile("(?s)<!-- imports -->\n```\n(.*?)```").FindStringSubmatch(document(t, "ARCHITECTURE.md"))
 	if block == nil || block[1] != want.String() {
-		t.Errorf("the import picture of ARCHITECTURE.md is not the table of arch_test.go; below its line <!-- imports --> it should be\n```\n%s```", &want)
+		t.Errorf("the import picture of ARCHITECTURE.md is not the table of docs/arch_test.go; below its line <!-- imports --> it should be\n```\n%s```", &want)
 	}
 }
 

@@ -1,6 +1,6 @@
 // The README's commands, run as they stand there. This file knows what a reader's machine is and what the commands
 // should show; it does not know how any of them works.
-package toold_test
+package docs_test
 
 import (
 	"context"

@@ -1,6 +1,6 @@
 // Whether the documents tell the truth about the tree: the files, tests, promises and error codes that they name. It
 // does not run what they say; readme_test.go does.
-package toold_test
+package docs_test
 
 import (
 	"encoding/json"
