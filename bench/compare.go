@@ -118,7 +118,7 @@ func repeat(ctx context.Context, times int, once work) ([]float64, error) {
 	return seconds, nil
 }
 
-// quantile gives the value below which the share q of the values lies.
+// quantile returns the value below which the share q of the values lies.
 func quantile(values []float64, q float64) float64 {
 	sorted := slices.Sorted(slices.Values(values))
 	return sorted[int(math.Round(q*float64(len(sorted)-1)))]

@@ -209,7 +209,7 @@ func (g *ground) anew() sandbox.Policy {
 	return p
 }
 
-// bubblewrap gives the arguments for what acting asks of namespaces. It has neither the filter nor Landlock.
+// bubblewrap returns the arguments for what acting asks of namespaces. It has neither the filter nor Landlock.
 func (g *ground) bubblewrap() []string {
 	args := []string{
 		"--unshare-ipc", "--unshare-pid", "--unshare-net", "--new-session", "--die-with-parent", "--cap-drop", "ALL",

@@ -142,7 +142,7 @@ func (s *server) memory(figure string) (int64, error) {
 	return 0, fmt.Errorf("the kernel gives no %s of process %d", figure, s.pid)
 }
 
-// forgetPeak makes VmHWM begin anew at the present size.
+// forgetPeak makes VmHWM begin again at the present size.
 func (s *server) forgetPeak() error {
 	return os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", s.pid), []byte("5"), 0)
 }

@@ -58,7 +58,7 @@ func measureSessions(ctx context.Context, toold string) (err error) {
 
 func perSession(before, after int64) float64 { return float64(after-before) / idleSessions / (1 << 10) }
 
-// settled gives the daemon's resident memory once it has not changed for two seconds: its collector has caught up.
+// settled returns the daemon's resident memory once it has not changed for two seconds: its collector has caught up.
 func settled(ctx context.Context, daemon *server) (int64, error) {
 	tick := time.NewTicker(2 * time.Second)
 	defer tick.Stop()

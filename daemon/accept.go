@@ -293,7 +293,7 @@ func (l *ledger) findable() {
 	}
 }
 
-// crowded says why the session has no room for another call; nil: it has.
+// crowded returns why the session has no room for another call; nil: it has.
 func (i *intake) crowded(its *state, size int) *fault.Error {
 	open := 0
 	for _, t := range its.ledger.turns {

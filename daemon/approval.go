@@ -56,7 +56,7 @@ func (st *standing) unapproved() (list []settings.MCPServer) {
 	return list
 }
 
-// proposes says whether the server is one of those.
+// proposes reports whether the server is one of those.
 func (st *standing) proposes(server settings.MCPServer) bool {
 	return slices.ContainsFunc(st.unapproved(), func(o settings.MCPServer) bool { return approvalKey(o) == approvalKey(server) })
 }
@@ -176,7 +176,7 @@ func (ask *asker) leaveFor(ctx context.Context, server settings.MCPServer) error
 	}
 }
 
-// isBack says whether a question was taken back by what no longer held, and nobody else asks it.
+// isBack reports whether a question was taken back by what no longer held, and nobody else asks it.
 func (ask *asker) isBack(server settings.MCPServer, err error) bool {
 	if !errors.Is(err, errGone) || !ask.s.judge.stand().proposes(server) {
 		return false

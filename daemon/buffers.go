@@ -24,7 +24,7 @@ import (
 // saveTime is how long clients have to save before a process starts; part of the contract.
 const saveTime = 2 * time.Second
 
-// bufferOf gives the real path of a file that a client names.
+// bufferOf returns the real path of a file that a client names.
 func (r *requester) bufferOf(path string) (real string, err error) {
 	if !filepath.IsAbs(path) {
 		return "", fault.Invalidf("invalid_input", "The path %q of a buffer is not absolute.", short(path))
@@ -200,7 +200,7 @@ func (r *requester) Settle(ctx context.Context, c *pipeline.Call) (note string) 
 
 var errUnsaved = errors.New("the editor has not saved in time")
 
-// byEditor gives the paths of buffers by the stream that has them and can be asked.
+// byEditor returns the paths of buffers by the stream that has them and can be asked.
 func (c *clients) byEditor(buffers []workspace.Buffer) map[*stream][]string {
 	found, left := map[*stream][]string{}, room(maxDelegated)
 	for _, b := range buffers {

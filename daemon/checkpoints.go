@@ -1,7 +1,8 @@
 package daemon
 
-// What calls are about to change is kept before they act, at one place for all tools alike, and what they have left is
-// looked at when they have ended. How it is put back is in checkpoints_restore.go, when it goes in checkpoints_sweep.go. It does not know what a tool does.
+// What calls are about to change is kept before they act, at one place for all tools alike, and what they have left
+// is looked at when they have ended. How it is put back is in checkpoints_restore.go, when it goes in
+// checkpoints_sweep.go.
 
 import (
 	"context"
@@ -54,7 +55,7 @@ func (j *judge) camera(each bool) workspace.Camera {
 	return workspace.Camera{Refuse: refuse, Entries: keptEntries, Bytes: min(keptBytes, j.daemon.limits.CheckpointBytes), Each: each}
 }
 
-// barred gives a function that names the rule which keeps a file from being read unasked.
+// barred returns a function that names the rule which keeps a file from being read unasked.
 func (j *judge) barred() func(real string) string {
 	st := j.stand()
 	return func(real string) string {
@@ -90,7 +91,7 @@ func (sn *snapshotter) keepBefore(c *pipeline.Call) (safekeeping, error) {
 	return k, nil
 }
 
-// nextStart gives a time that is later than that of every earlier row, also where the clock was set back.
+// nextStart returns a time that is later than that of every earlier row, also where the clock was set back.
 func (sn *snapshotter) nextStart() time.Time {
 	return view(sn.s, func(its *state) time.Time {
 		now := time.Now().UTC().Round(0)
@@ -216,7 +217,7 @@ func latest(a, b time.Time) time.Time {
 	return a
 }
 
-// lens gives a view that looks at files without opening them for anybody: what a rule bars is not kept.
+// lens returns a view that looks at files without opening them for anybody: what a rule bars is not kept.
 func (j *judge) lens(changes []workspace.Change) *workspace.View {
 	return j.stand().places.View(workspace.Grant{Dir: j.places.Roots()[0], Changes: changes, Barred: j.barred()}, j.memory)
 }

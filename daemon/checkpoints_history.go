@@ -51,7 +51,7 @@ func (d *Daemon) rowsOf(name string, mark []byte) (rows []stored, log *journal.L
 // restoredMark stands in the text of every row of a call that put something back.
 var restoredMark = []byte(`"restored":{`)
 
-// history gives the checkpoints of a session, and where it is closed also those by which it was restored.
+// history returns the checkpoints of a session, and where it is closed also those by which it was restored.
 func (d *Daemon) history(name string) (checkpoint.History, error) {
 	var all []checkpoint.Past
 	add := func(session string, mark []byte) error {

@@ -25,7 +25,7 @@ const (
 	shownDiffs            = 1 << 20
 )
 
-// ListCheckpoints gives what the calls of a session have changed.
+// ListCheckpoints returns what the calls of a session have changed.
 func (x *sessionServer) ListCheckpoints(ctx context.Context, request *tooldv1.ListCheckpointsRequest) (*tooldv1.ListCheckpointsResponse, error) {
 	look, err := x.daemon.sessions.look(principalOf(ctx), request.GetSessionId())
 	if err != nil {

@@ -143,7 +143,7 @@ func (r *restore) point(history checkpoint.History) (from int, err error) {
 	return from, nil
 }
 
-// realPaths gives absolute paths as they are without links; what is relative is below the first root.
+// realPaths returns absolute paths as they are without links; what is relative is below the first root.
 func realPaths(names, roots []string) (reals []string, err error) {
 	if len(names) == 0 {
 		return nil, nil
@@ -162,7 +162,7 @@ func realPaths(names, roots []string) (reals []string, err error) {
 	return reals, nil
 }
 
-// refusal says why the plan is not to be carried out; nil: it is.
+// refusal returns why the plan is not to be carried out; nil: it is.
 func (r *restore) refusal() error {
 	if digest := r.request.GetPlanDigest(); digest != "" && digest != r.plan.Digest() {
 		return apierror.New(codes.FailedPrecondition, "plan_changed",

@@ -1,6 +1,6 @@
 package daemon
 
-// What bounds checkpoints: age, bytes of contents, bytes of rows. It does not know what stands in a row.
+// What bounds checkpoints: age, bytes of contents, bytes of rows.
 
 import (
 	"cmp"
@@ -55,7 +55,7 @@ func (d *Daemon) sweepCheckpoints(now time.Time) error {
 	return err
 }
 
-// rowsLost gives when a journal was last put aside as damaged; zero: never, as far as such a file is still there.
+// rowsLost returns when a journal was last put aside as damaged; zero: never, as far as such a file is still there.
 func (d *Daemon) rowsLost() (at time.Time) {
 	const mark = ".damaged-"
 	files, err := filepath.Glob(filepath.Join(d.StateDir, "journal", "*"+mark+"*"))
@@ -72,7 +72,7 @@ func (d *Daemon) rowsLost() (at time.Time) {
 	return at
 }
 
-// namedContents gives the contents that rows name, with when the newest such row was made. Rows that are too old or too
+// namedContents returns the contents that rows name, with when the newest such row was made. Rows that are too old or too
 // many are dropped.
 func (d *Daemon) namedContents(oldest time.Time) (map[string]time.Time, error) {
 	infos, err := d.journal.Logs()

@@ -43,7 +43,7 @@ func (c *conversation) bash(id, command string) *tooldv1.ToolResult {
 	return c.do(id, "Bash", bashInput(command))
 }
 
-// list gives the checkpoints of a session, newest first.
+// list returns the checkpoints of a session, newest first.
 func (h *house) list(request *tooldv1.ListCheckpointsRequest) *tooldv1.ListCheckpointsResponse {
 	h.t.Helper()
 	response, err := h.sessions().ListCheckpoints(h.t.Context(), request)
@@ -76,7 +76,7 @@ func (h *house) checkpoints(session string) (told []string) {
 	return told
 }
 
-// below gives a path relative to the root.
+// below returns a path relative to the root.
 func (h *house) below(path string) string {
 	real, err := filepath.EvalSymlinks(h.root)
 	if err != nil {

@@ -1,6 +1,6 @@
 package daemon_test
 
-// A daemon on a real socket, and a client that talks to it as any client would. Knows nothing of the daemon's inside.
+// A daemon on a real socket, and a client that talks to it as any client would.
 
 import (
 	"context"
@@ -380,7 +380,7 @@ func refused(t testing.TB, err error, code codes.Code, reason string) {
 	}
 }
 
-// reasonOf gives the reason of the ErrorInfo in a status; empty: it has none of this daemon's.
+// reasonOf returns the reason of the ErrorInfo in a status; empty: it has none of this daemon's.
 func reasonOf(err error) string {
 	for _, detail := range status.Convert(err).Details() {
 		if info, ok := detail.(*errdetails.ErrorInfo); ok && info.GetDomain() == "toold" {

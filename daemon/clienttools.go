@@ -1,7 +1,6 @@
 package daemon
 
-// Tools that a client runs itself: registered by its stream, carried out there, and otherwise like any other. It does not
-// know what they do.
+// Tools that a client runs itself: registered by its stream, carried out there, and otherwise like any other.
 
 import (
 	"cmp"
@@ -104,7 +103,7 @@ func offerOf(wire *tooldv1.ClientTool) (o *offer, why string) {
 	return o, ""
 }
 
-// misfit says, as a clause, what is wrong with a client's tool beside its schema; empty: nothing.
+// misfit returns, as a clause, what is wrong with a client's tool beside its schema; empty: nothing.
 func misfit(wire *tooldv1.ClientTool) string {
 	timeout := wire.GetTimeout()
 	switch {
@@ -139,7 +138,7 @@ func (r *requester) register(its *state, st *stream) {
 	its.toolset.supplyOffers()
 }
 
-// handOver gives a tool's errand to the newest stream that can carry it out; false: there is none.
+// handOver returns a tool's errand to the newest stream that can carry it out; false: there is none.
 func (r *requester) handOver(its *state, e *errand) bool {
 	if e.wish != runTool {
 		return false

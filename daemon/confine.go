@@ -129,7 +129,7 @@ func entryPaths(entries []settings.Entry) (paths []string) {
 	return paths
 }
 
-// within gives where entries lead, but for those in a root that lead out of it: who works in the root may have made the link.
+// within returns where entries lead, but for those in a root that lead out of it: who works in the root may have made the link.
 func within(roots []string, entries []settings.Entry) (paths []string) {
 	for _, e := range entries {
 		real := realPath(e.Path)

@@ -1,6 +1,6 @@
 package daemon
 
-// The one place where the wire's messages and the daemon's own values become each other. Knows nothing of when.
+// The one place where the wire's messages and the daemon's own values become each other.
 
 import (
 	"encoding/json"
@@ -82,7 +82,7 @@ func questionOf(use *pipeline.Use, q pipeline.Question) *tooldv1.Question {
 	}
 }
 
-// formOf gives the schema of what a tool wants to know, which is no longer than shownInput; empty: it wants nothing.
+// formOf returns the schema of what a tool wants to know, which is no longer than shownInput; empty: it wants nothing.
 func formOf(form *tools.Form) string {
 	switch {
 	case form == nil:
@@ -100,7 +100,7 @@ func suggestionsOf(rules []string) (list []*tooldv1.Suggestion) {
 	return list
 }
 
-// groundsOf gives grounds as long as there is room; the last then says how many more there are.
+// groundsOf returns grounds as long as there is room; the last then says how many more there are.
 func groundsOf(grounds []permission.Ground) (list []*tooldv1.Ground) {
 	left := room(shownNames)
 	for i, g := range pipeline.GroundsOf(grounds) {
@@ -188,7 +188,7 @@ func onTimeoutOf(o *tooldv1.Options) tools.OnTimeout {
 	return tools.Kill
 }
 
-// merged gives base with every field that is set in change.
+// merged returns base with every field that is set in change.
 func merged(base, change *tooldv1.Options) *tooldv1.Options {
 	into := proto.CloneOf(base)
 	if change.GetTools() != nil {
@@ -238,7 +238,7 @@ func useOf(r *tooldv1.RunToolRequest) *tooldv1.ToolUse {
 	return use
 }
 
-// inputOf gives the JSON text of a tool use's input.
+// inputOf returns the JSON text of a tool use's input.
 func inputOf(asStruct *structpb.Struct, asText string) (json.RawMessage, error) {
 	if asStruct == nil {
 		return json.RawMessage(asText), nil

@@ -1,6 +1,6 @@
 package daemon
 
-// Checkpoints and plans as messages. Knows nothing of how they came about.
+// Checkpoints and plans as messages.
 
 import (
 	"fmt"

@@ -1,6 +1,6 @@
 package daemon
 
-// What a client's tool has given, as the daemon's own value. Knows nothing of the tool.
+// What a client's tool has given, as the daemon's own value.
 
 import (
 	"google.golang.org/protobuf/proto"

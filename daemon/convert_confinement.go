@@ -7,7 +7,7 @@ import (
 	"github.com/toold/toold/scheduler/pipeline"
 )
 
-// confinementOf gives as much as there is room for.
+// confinementOf returns as much as there is room for.
 func confinementOf(c pipeline.Confined) *tooldv1.Confinement {
 	if c.Tier == "" {
 		return nil

@@ -1,6 +1,6 @@
 package daemon
 
-// An explanation as it goes over the wire. Knows nothing of how it came about.
+// An explanation as it goes over the wire.
 
 import (
 	"fmt"

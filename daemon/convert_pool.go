@@ -1,6 +1,6 @@
 package daemon
 
-// Tools of a pool as the wire describes them. Knows nothing of what is in a pool, and why.
+// Tools of a pool as the wire describes them.
 
 import (
 	"github.com/toold/toold/daemon/pool"

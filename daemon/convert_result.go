@@ -1,6 +1,6 @@
 package daemon
 
-// A call's result as the wire has it: never larger, nor nested deeper, than what clients take. Knows nothing of who gave it.
+// A call's result as the wire has it: never larger, nor nested deeper, than what clients take.
 
 import (
 	"encoding/json"
@@ -115,7 +115,7 @@ func omitted(size int) *structpb.Struct {
 	return &structpb.Struct{Fields: map[string]*structpb.Value{"omitted_bytes": structpb.NewNumberValue(float64(size))}}
 }
 
-// omittedBlock says which block is left out.
+// omittedBlock returns which block is left out.
 func omittedBlock(content *tooldv1.Content) *tooldv1.Content {
 	what, size := "A block", proto.Size(content)
 	for _, blob := range []*tooldv1.Blob{content.GetImage(), content.GetDocument()} {

@@ -243,7 +243,7 @@ func (x *sessionSet) all() (sessions []*session) {
 	return sessions
 }
 
-// listening tells where the daemon listens; nowhere before Serve.
+// listening returns where the daemon listens; nowhere before Serve.
 func (e *endpoints) listening() []*tooldv1.Listener {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -1,6 +1,6 @@
 package daemon
 
-// DaemonService: the daemon itself. It does not know sessions but by their number.
+// DaemonService: the daemon itself.
 
 import (
 	"context"
@@ -26,7 +26,7 @@ type daemonServer struct {
 	daemon *Daemon
 }
 
-// GetInfo tells what this daemon is.
+// GetInfo returns what this daemon is.
 func (x *daemonServer) GetInfo(ctx context.Context, _ *tooldv1.GetInfoRequest) (*tooldv1.GetInfoResponse, error) {
 	d := x.daemon
 	info := &tooldv1.GetInfoResponse{

@@ -134,7 +134,7 @@ func TestDamagedState(t *testing.T) {
 	}
 }
 
-// TestUnreadableJournal: sessions begin anew, and the file is kept.
+// TestUnreadableJournal: sessions begin again, and the file is kept.
 func TestUnreadableJournal(t *testing.T) {
 	h := prepare(t)
 	dir := filepath.Join(h.state, "journal")

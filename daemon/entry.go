@@ -1,6 +1,6 @@
 package daemon
 
-// Events as entries of the journal. Does not know who makes them, nor who reads them.
+// Events as entries of the journal.
 
 import (
 	"encoding/json"
@@ -31,7 +31,7 @@ func wireEntry(use *pipeline.Use, wire *tooldv1.ExecuteResponse, state ...journa
 	return e
 }
 
-// terminal says whether an event ends something: that is recorded also when the disk is full.
+// terminal reports whether an event ends something: that is recorded also when the disk is full.
 func terminal(wire *tooldv1.ExecuteResponse) bool {
 	return wire.GetToolResult() != nil || wire.GetTurnEnded() != nil || wire.GetQuestionWithdrawn() != nil || wire.GetSessionChanged().GetClosed()
 }

@@ -80,7 +80,7 @@ func (st *stream) sendErrands() error {
 	}
 }
 
-// nextErrand gives the next message about an errand of the stream; nil: there is none that may be sent yet.
+// nextErrand returns the next message about an errand of the stream; nil: there is none that may be sent yet.
 func (st *stream) nextErrand() *tooldv1.ExecuteResponse {
 	s := st.session
 	return view(s, func(its *state) *tooldv1.ExecuteResponse {
@@ -102,7 +102,7 @@ func (st *stream) nextErrand() *tooldv1.ExecuteResponse {
 	})
 }
 
-// errandsOf gives the errands of a stream, those of the oldest call first.
+// errandsOf returns the errands of a stream, those of the oldest call first.
 func (c *clients) errandsOf(st *stream) (found []*errand) {
 	for e := range c.errands {
 		if e.to == st {

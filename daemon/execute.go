@@ -200,7 +200,7 @@ func checkEnv(env map[string]string) error {
 	return nil
 }
 
-// find gives the session of who's of that name, or a new one with those options when there are roots for it or no name. What is
+// find returns the session of who's of that name, or a new one with those options when there are roots for it or no name. What is
 // recorded behind the number after is news to whoever has asked: what has become of his options, too.
 func (d *Daemon) find(who access.Principal, name string, roots []string, options *tooldv1.Options) (s *session, after uint64, err error) {
 	if s, err := d.sessions.bringBackFor(who, name); err != nil {
@@ -264,7 +264,7 @@ func (at *attachments) take(ctx context.Context, in inlet, its *state, st *strea
 	return nil
 }
 
-// refuses says why the session does not take a stream; nil: it does, and what the stream brings is reserved.
+// refuses returns why the session does not take a stream; nil: it does, and what the stream brings is reserved.
 func (at *attachments) refuses(its *state, st *stream, a *tooldv1.Attach) error {
 	switch {
 	case its.stopping:
@@ -339,7 +339,7 @@ func (at *attachments) detach(st *stream) {
 	}
 }
 
-// keeps says whether calls go on when the main stream goes away.
+// keeps reports whether calls go on when the main stream goes away.
 func (at *attachments) keeps(its *state) bool {
 	switch its.options.GetOnDisconnect() {
 	case tooldv1.OnDisconnect_ON_DISCONNECT_KEEP:

@@ -1,7 +1,7 @@
 package daemon
 
-// Explain: the verdict on a call, from the very functions that Execute goes through, in a session that is there or in one
-// that would be made. It does not know how a verdict comes about, nor how it is put into words.
+// Explain: the verdict on a call, from the very functions that Execute goes through, in a session that is there or in
+// one that would be made.
 
 import (
 	"context"

@@ -1,7 +1,7 @@
 package daemon
 
-// Telling clients of files that the session knows and that somebody else has changed: another program, or a command of
-// the session's own. Knows nothing of what is in them.
+// Telling clients of files that the session knows and that somebody else has changed: another program, or a command
+// of the session's own.
 
 import (
 	"fmt"

@@ -77,7 +77,7 @@ func (h *house) lives(t testing.TB) {
 	}
 }
 
-// methods gives every method of our services but the one that ends the daemon.
+// methods returns every method of our services but the one that ends the daemon.
 func methods() (names []string) {
 	for _, service := range []grpc.ServiceDesc{tooldv1.ToolService_ServiceDesc, tooldv1.SessionService_ServiceDesc, tooldv1.DaemonService_ServiceDesc} {
 		for _, m := range service.Methods {

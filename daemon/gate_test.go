@@ -80,7 +80,7 @@ func (g *gate) await(t testing.TB, names ...string) {
 	}
 }
 
-// began says whether the call has begun.
+// began reports whether the call has begun.
 func (g *gate) began(name string) bool {
 	select {
 	case <-g.call(name).began:

@@ -1,7 +1,7 @@
 package daemon
 
-// Hooks of events that are the session's own. Nobody waits for them but the end of a turn and that of the session, and none
-// of them decides anything. It does not know how hooks are run, nor those of calls.
+// Hooks of events that are the session's own. Nobody waits for them but the end of a turn and that of the session,
+// and none of them decides anything.
 
 import (
 	"context"
@@ -76,7 +76,7 @@ func (nt *notifier) askHooks(ctx context.Context, in hook.Input, about string) {
 	}
 }
 
-// batchHooks gives the PostToolBatch hooks, as far as it is known without looking at files.
+// batchHooks returns the PostToolBatch hooks, as far as it is known without looking at files.
 func (nt *notifier) batchHooks() []*hook.Hook {
 	st := nt.s.judge.standing.Load()
 	if st == nil {

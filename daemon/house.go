@@ -1,6 +1,6 @@
 package daemon
 
-// Keeping house: what falls due without anybody asking for it, and how a daemon ends. Knows nothing of calls.
+// Keeping house: what falls due without anybody asking for it, and how a daemon ends.
 
 import (
 	"context"
@@ -116,7 +116,7 @@ func (d *Daemon) keepHouse(ctx context.Context) {
 	}
 }
 
-// due says what is to be done about a session: nothing for as long as wait, or, when that is 0, to close it for the
+// due returns what is to be done about a session: nothing for as long as wait, or, when that is 0, to close it for the
 // reason why, or to see to what its client left behind.
 func (at *attachments) due(idle time.Duration, unused bool) (why string, wait time.Duration) {
 	at.s.update(func(its *state) {

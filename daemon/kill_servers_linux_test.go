@@ -115,7 +115,7 @@ func (h *house) leavesNothing() {
 	}
 }
 
-// within gives how a call ends, which is to be before its limit and one of the ways.
+// within returns how a call ends, which is to be before its limit and one of the ways.
 func (c *conversation) within(id string, ways ...string) string {
 	c.t.Helper()
 	late := time.AfterFunc(callLimit+margin, c.cancel)
@@ -251,7 +251,7 @@ func TestServerKilledWhileItStarts(t *testing.T) {
 	}
 }
 
-// moments gives the moments at which servers are killed: the same in each run.
+// moments returns the moments at which servers are killed: the same in each run.
 func moments() *rand.Rand { return rand.New(rand.NewPCG(7, 1)) }
 
 // TestServerKilledAtAnyMoment: each session has a server of its own, that is killed as it starts and then a few times more.

@@ -81,7 +81,7 @@ func (r *callRow) compare(other *callRow) int {
 	return cmp.Or(cmp.Compare(r.Turn, other.Turn), cmp.Compare(r.Index, other.Index))
 }
 
-// roots gives the session's roots.
+// roots returns the session's roots.
 func (l *look) roots() ([]string, error) {
 	if l.session != nil {
 		return l.session.meta.Roots, nil

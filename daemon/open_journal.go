@@ -1,6 +1,6 @@
 package daemon
 
-// Opening the journal, and what is done about a damaged one. Knows nothing of what is in it.
+// Opening the journal, and what is done about a damaged one.
 
 import (
 	"errors"
@@ -50,7 +50,7 @@ func verified(dir string, config journal.Config) (*journal.Store, error) {
 	return store, nil
 }
 
-// lossWarnings says what a salvaged journal lacks, session by session.
+// lossWarnings returns what a salvaged journal lacks, session by session.
 func lossWarnings(damage *journal.CorruptError, report *journal.Salvaged) []string {
 	warnings := []string{fmt.Sprintf("the journal was damaged (%v); what could be read of its %d sessions is there again, and the damaged file is kept as %s. toold undo may not know of all calls", damage.Err, report.Logs, report.Aside)}
 	for _, loss := range report.Lost {

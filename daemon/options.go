@@ -102,7 +102,7 @@ func (s *session) settingsChanged(before, now *standing) {
 	s.asker.rejudge(now)
 }
 
-// bypassWarning says what the mode bypassPermissions leaves between a call and the machine.
+// bypassWarning returns what the mode bypassPermissions leaves between a call and the machine.
 func (d *Daemon) bypassWarning() string {
 	text := "The permission mode bypassPermissions is on: calls run unasked, except where an ask rule or a critical command asks."
 	if os.Geteuid() == 0 {
@@ -158,7 +158,7 @@ func (d *Daemon) checkOptions(o *tooldv1.Options, others []string) error {
 	return unknown
 }
 
-// unfitNames says what is wrong with a list of tools; empty: nothing. Of most names it is not known yet whether there will be
+// unfitNames returns what is wrong with a list of tools; empty: nothing. Of most names it is not known yet whether there will be
 // such a tool: settings name some, servers and other clients bring more. others are those that are known. A built-in one that
 // is misspelled is told apart from them by how near it is.
 func unfitNames(names, builtIn, others []string) string {
@@ -176,7 +176,7 @@ func unfitNames(names, builtIn, others []string) string {
 	return ""
 }
 
-// misspelled gives the built-in tool that is meant by a name that differs in a letter or two; empty: none, or the name is one
+// misspelled returns the built-in tool that is meant by a name that differs in a letter or two; empty: none, or the name is one
 // of theirs. A short name has too many neighbours to be taken for one of them.
 func misspelled(name string, builtIn []string) (near string) {
 	for _, known := range builtIn {

@@ -1,6 +1,6 @@
 package daemon
 
-// Who uses a session, for whoever looks into its records later. It does not know what they may do.
+// Who uses a session, for whoever looks into its records later.
 
 import (
 	"context"

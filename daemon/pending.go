@@ -1,7 +1,7 @@
 package daemon
 
-// A call of an MCP tool whose server is still starting, or has never come to do so: it is taken, waits for the server in its
-// own turn, and then is a call of the tool. It does not know what the tool does.
+// A call of an MCP tool whose server is still starting, or has never come to do so: it is taken, waits for the server
+// in its own turn, and then is a call of the tool.
 
 import (
 	"context"
@@ -60,7 +60,7 @@ func (w *waiting) Check(ctx context.Context, env *tools.Env) (tools.Preview, err
 	return w.real.Check(ctx, env)
 }
 
-// tool gives the tool, for which servers that did not start are tried once more. The error says why it is not there.
+// tool returns the tool, for which servers that did not start are tried once more. The error says why it is not there.
 func (w *waiting) tool(ctx context.Context) (tools.Tool, error) {
 	if tool := w.session.tools.offered(w.name, w.options); tool != nil {
 		return tool, nil

@@ -1,8 +1,7 @@
 package daemon
 
-// What a daemon needs to be found and to keep its word: its sockets, its locks, its journal. Others may delete, move or
-// replace them while it runs. What can be made again is; for the rest the user is told what to do. This file does not
-// know sessions or calls.
+// What a daemon needs to be found and to keep its word: its sockets, its locks, its journal. Others may delete, move
+// or replace them while it runs. What can be made again is; for the rest the user is told what to do.
 
 import (
 	"context"
@@ -100,7 +99,7 @@ func (e *endpoints) restorePlaces() (warnings []string) {
 	return warnings
 }
 
-// goneText says, as a clause, what has become of the journal and what to do about it.
+// goneText returns, as a clause, what has become of the journal and what to do about it.
 func goneText(gone *journal.GoneError) string {
 	what := "was deleted or moved away"
 	switch {

@@ -1,7 +1,7 @@
 package daemon
 
-// Which tools a session has: what the daemon is built with, what settings name, what its MCP servers and its clients bring,
-// put together by the pool package, and told to clients when it changes. Knows nothing of calls.
+// Which tools a session has: what the daemon is built with, what settings name, what its MCP servers and its clients
+// bring, put together by the pool package, and told to clients when it changes.
 
 import (
 	"cmp"
@@ -77,7 +77,7 @@ func (c *catalog) pool(options *tooldv1.Options) *pool.Pool {
 	return made
 }
 
-// freshPool also asks anew what a tool needs that may have come or gone beside the settings, such as a program.
+// freshPool also asks again what a tool needs that may have come or gone beside the settings, such as a program.
 func (c *catalog) freshPool(options *tooldv1.Options) *pool.Pool {
 	c.pooled.Store(nil)
 	return c.pool(options)
@@ -148,7 +148,7 @@ func changesIn(c toolsChanged) string {
 // shownTools is how many names of tools stand in a sentence.
 const shownTools = 10
 
-// without gives the names that are not among others.
+// without returns the names that are not among others.
 func without(names, others []string) []string {
 	return slices.DeleteFunc(append([]string{}, names...), func(name string) bool { return slices.Contains(others, name) })
 }
@@ -166,7 +166,7 @@ func (h *toolHost) activate(its *state, names []string) (fresh []string) {
 	return fresh
 }
 
-// optionsOf gives the options of the call's turn.
+// optionsOf returns the options of the call's turn.
 func (h *toolHost) optionsOf(c *pipeline.Call) *tooldv1.Options {
 	return view(h.s, func(its *state) *tooldv1.Options {
 		if t := its.ledger.turns[c.Use.Turn]; t != nil {
@@ -225,7 +225,7 @@ func (c *catalog) unknownTool(name string, options *tooldv1.Options) *fault.Erro
 	return fault.Invalidf("unknown_tool", "This session has no tool %s. %s", name, e.Unavailable)
 }
 
-// nearestOf gives the three names that are most like name.
+// nearestOf returns the three names that are most like name.
 func nearestOf(name string, names []string) []string {
 	name = name[:min(len(name), 100)]
 	names = slices.Clone(names)
@@ -233,7 +233,7 @@ func nearestOf(name string, names []string) []string {
 	return names[:min(3, len(names))]
 }
 
-// ListTools gives the tools that a session sees, or a new one on the default root would see.
+// ListTools returns the tools that a session sees, or a new one on the default root would see.
 func (t *toolServer) ListTools(ctx context.Context, request *tooldv1.ListToolsRequest) (*tooldv1.ListToolsResponse, error) {
 	if request.GetFormat() < 0 || request.GetFormat() > tooldv1.ToolFormat_TOOL_FORMAT_MCP {
 		return nil, apierror.New(codes.InvalidArgument, "invalid_format", "format has the value %d, which this daemon does not know.", request.GetFormat()).At("format")

@@ -83,7 +83,7 @@ func (h *house) sees(t *testing.T, session string, seen bool) {
 	refused(t, err, codes.NotFound, "unknown_session")
 }
 
-// refusedAttach gives what becomes of a stream that begins so.
+// refusedAttach returns what becomes of a stream that begins so.
 func (h *house) refusedAttach(a *tooldv1.Attach) error {
 	h.t.Helper()
 	stream, err := h.tools().Execute(h.t.Context())

@@ -177,7 +177,7 @@ func (st *stream) sendText(f *followed, now time.Time, channel spool.Channel, of
 	return st.sendUpdate(f, now, &tooldv1.Progress{Update: &tooldv1.Progress_Output{Output: chunk}})
 }
 
-// incomplete gives where a character begins at the end of data whose bytes are not all there; len(data) if none does.
+// incomplete returns where a character begins at the end of data whose bytes are not all there; len(data) if none does.
 func incomplete(data []byte) int {
 	for back := 1; back < utf8.UTFMax && back <= len(data); back++ {
 		if at := len(data) - back; utf8.RuneStart(data[at]) {

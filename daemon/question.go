@@ -259,7 +259,7 @@ func (q *questions) openQuestion(wire *tooldv1.Answer) (a *asked, refused *apier
 	return a, nil
 }
 
-// answerable says whether somebody can answer, or could a while ago and may come back.
+// answerable reports whether somebody can answer, or could a while ago and may come back.
 func (ask *asker) answerable(its *state) bool {
 	for stream := range its.clients.streams {
 		if stream.answers && !stream.halfClosed {

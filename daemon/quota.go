@@ -1,7 +1,7 @@
 package daemon
 
-// What each principal has for himself: so many sessions, and a scheduler with so many slots, so that none takes another's
-// share. It does not know who they are.
+// What each principal has for himself: so many sessions, and a scheduler with so many slots, so that none takes
+// another's share.
 
 import (
 	"context"
@@ -19,7 +19,7 @@ import (
 // name any number of them. The machine's own user has his besides.
 const remoteSessions = 4
 
-// crowding gives the principal's longest idle detached session when he has as many as the limit allows; nil: there is
+// crowding returns the principal's longest idle detached session when he has as many as the limit allows; nil: there is
 // room.
 func (x *sessionSet) crowding(who access.Principal) (oldest *session, err error) {
 	var own []*session

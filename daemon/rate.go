@@ -1,7 +1,7 @@
 package daemon
 
-// How often calls may begin: bounds that settings set for tools, MCP servers and hosts, kept for each principal. Who waits
-// holds his slot for a few seconds at most. It does not know what calls do.
+// How often calls may begin: bounds that settings set for tools, MCP servers and hosts, kept for each principal. Who
+// waits holds his slot for a few seconds at most.
 
 import (
 	"context"
@@ -28,7 +28,7 @@ type paces struct {
 	kept map[paced]*rate.Limiter
 }
 
-// paced is whose calls of what are bounded, and how: with another bound the count begins anew.
+// paced is whose calls of what are bounded, and how: with another bound the count begins again.
 type paced struct {
 	who     access.Principal
 	subject string
@@ -36,7 +36,7 @@ type paced struct {
 	per     time.Duration
 }
 
-// limiter gives the bound: as many at once as there may be in the span, and from then on evenly spread.
+// limiter returns the bound: as many at once as there may be in the span, and from then on evenly spread.
 func (p *paces) limiter(key paced) *rate.Limiter {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -106,7 +106,7 @@ func (i *intake) Pace(ctx context.Context, c *pipeline.Call) error {
 	}
 }
 
-// concerns says whether a bound is about the call: its tool, its MCP server, or a host that it contacts.
+// concerns reports whether a bound is about the call: its tool, its MCP server, or a host that it contacts.
 func concerns(subject string, c *pipeline.Call) bool {
 	return pool.Names(subject, c.Name) || slices.Contains(c.Hosts(), subject)
 }

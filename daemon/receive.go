@@ -185,7 +185,7 @@ func (st *stream) use(in inlet, wire *tooldv1.ToolUse) error {
 	return err
 }
 
-// turnFor gives the turn that a tool use with that turn_id belongs to; another one than the open turn's ends that
+// turnFor returns the turn that a tool use with that turn_id belongs to; another one than the open turn's ends that
 // turn.
 func (in inlet) turnFor(id string) *turn {
 	open := view(in.s, func(its *state) *turn { return its.ledger.open })

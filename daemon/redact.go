@@ -1,7 +1,7 @@
 package daemon
 
-// What of the log is not written: what looks like a secret, values of the daemon's own environment that are credentials, and
-// what the administrator's and the user's patterns match. It does not know what is logged.
+// What of the log is not written: what looks like a secret, values of the daemon's own environment that are
+// credentials, and what the administrator's and the user's patterns match.
 
 import (
 	"encoding/json"
@@ -18,7 +18,7 @@ import (
 	"github.com/toold/toold/tools/redact"
 )
 
-// Redacted gives a log that writes marks in place of secrets. Besides what package redact knows by its form these are
+// Redacted returns a log that writes marks in place of secrets. Besides what package redact knows by its form these are
 // values of the environment, and what the settings of the user's file and of the administrator's directory say; changed
 // settings count from the next line on.
 func Redacted(log *zap.Logger, user, managed string) *zap.Logger {
@@ -41,7 +41,7 @@ type knownSecrets struct {
 	redactor *redact.Redactor
 }
 
-// now gives the redactor for the settings in force.
+// now returns the redactor for the settings in force.
 func (s *secrets) now() *redact.Redactor {
 	under := s.files.Load(settings.Scope{})
 	if known := s.latest.Load(); known != nil && known.under == under {
@@ -85,7 +85,7 @@ func (c redactingCore) Write(entry zapcore.Entry, fields []zap.Field) error {
 	return c.Core.Write(entry, withoutSecrets(r, fields))
 }
 
-// withoutSecrets gives the fields without secrets. What holds no text stays as it is.
+// withoutSecrets returns the fields without secrets. What holds no text stays as it is.
 func withoutSecrets(r *redact.Redactor, fields []zap.Field) []zap.Field {
 	out := make([]zap.Field, 0, len(fields))
 	for _, f := range fields {
@@ -103,7 +103,7 @@ func withoutSecrets(r *redact.Redactor, fields []zap.Field) []zap.Field {
 	return out
 }
 
-// asWritten gives a field as the texts, or as the JSON, that would be written of it, without secrets.
+// asWritten returns a field as the texts, or as the JSON, that would be written of it, without secrets.
 func asWritten(r *redact.Redactor, f zap.Field) []zap.Field {
 	written := zapcore.NewMapObjectEncoder()
 	f.AddTo(written)

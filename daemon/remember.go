@@ -1,7 +1,6 @@
 package daemon
 
-// Rules that come with an answer: checked before the answer counts, kept after it. It does not know what a rule matches,
-// nor how a settings file is written.
+// Rules that come with an answer: checked before the answer counts, kept after it.
 
 import (
 	"fmt"

@@ -47,7 +47,7 @@ func (h *house) spawn() (kill func()) {
 	return kill
 }
 
-// records gives every record of a session.
+// records returns every record of a session.
 func (h *house) records(session string) []*tooldv1.ExecuteResponse {
 	h.t.Helper()
 	watch, err := h.sessions().Watch(h.t.Context(), &tooldv1.WatchRequest{SessionId: session, AfterSeq: new(uint64), NoFollow: true})

@@ -156,7 +156,7 @@ func (x *sessionSet) bringBackAll() (left bool) {
 	return left
 }
 
-// warned gives what a client is warned of: what was found at the start, and those of his sessions that are not back yet.
+// warned returns what a client is warned of: what was found at the start, and those of his sessions that are not back yet.
 func (d *Daemon) warned(who access.Principal) []string {
 	warnings := append(slices.Clone(d.warnings), d.settings.Load(settings.Scope{}).Warnings...)
 	if err := d.journal.Damaged(); err != nil {
@@ -283,12 +283,12 @@ type wreck struct {
 	outputs *spool.Dir
 }
 
-// inOrder gives the keys of calls in the order in which they were accepted.
+// inOrder returns the keys of calls in the order in which they were accepted.
 func (w *wreck) inOrder() []string {
 	return slices.SortedFunc(maps.Keys(w.rows), func(a, b string) int { return w.rows[a].compare(w.rows[b]) })
 }
 
-// settle gives every call that was open its result, every open turn its end, and tells the end of every background
+// settle returns every call that was open its result, every open turn its end, and tells the end of every background
 // task, all at once.
 func (w *wreck) settle() error {
 	turns, err := w.openTurns()

@@ -83,7 +83,7 @@ func (d *Daemon) retain(now time.Time) error {
 	return errors.Join(wrong...)
 }
 
-// holdings gives what sessions have, those that were made first at the beginning. One that waits to be brought back is
+// holdings returns what sessions have, those that were made first at the beginning. One that waits to be brought back is
 // left alone.
 func (x *sessionSet) holdings() (holdings []*holding, err error) {
 	infos, err := x.d.journal.Logs()

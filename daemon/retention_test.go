@@ -38,7 +38,7 @@ func (h *house) retain(now time.Time) {
 	}
 }
 
-// kept gives the session's first and last record, and whether it is there at all.
+// kept returns the session's first and last record, and whether it is there at all.
 func (h *house) kept(session string) (first, last uint64, there bool) {
 	h.t.Helper()
 	got, err := h.sessions().GetSession(h.t.Context(), &tooldv1.GetSessionRequest{SessionId: session})

@@ -21,7 +21,7 @@ import (
 	"github.com/toold/toold/tools/workspace"
 )
 
-// standing is what follows from one state of the settings and of the rules that the session remembers. It is made anew
+// standing is what follows from one state of the settings and of the rules that the session remembers. It is made again
 // when either has changed.
 type standing struct {
 	settings   *settings.Settings
@@ -110,7 +110,7 @@ func (d *Daemon) standing(now *settings.Settings, kept []remembered, base *works
 	return st
 }
 
-// leads says where links lead, as they are now, from all that path rules are relative to and all that is guarded.
+// leads returns where links lead, as they are now, from all that path rules are relative to and all that is guarded.
 func leads(places *workspace.Workspace, a permission.Anchors, rules []permission.Rule) map[string]string {
 	names := slices.Concat([]string{a.Home}, a.Others, a.Guarded, a.Programs)
 	for i := range rules {

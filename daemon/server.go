@@ -1,6 +1,6 @@
 package daemon
 
-// The gRPC server: its limits, its interceptors. Knows nothing of what the methods do, nor who may call them.
+// The gRPC server: its limits, its interceptors.
 
 import (
 	"context"

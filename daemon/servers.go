@@ -99,7 +99,7 @@ func entryOf(s settings.MCPServer) mcp.Entry {
 	}
 }
 
-// boxOf gives what the process of an MCP server is started with.
+// boxOf returns what the process of an MCP server is started with.
 func (h *toolHost) boxOf(e mcp.Entry) *sandbox.Box {
 	if !e.Confined {
 		conf := h.judge.stand().confining
@@ -108,7 +108,7 @@ func (h *toolHost) boxOf(e mcp.Entry) *sandbox.Box {
 	return h.judge.lasting(h.s.ctx, pipeline.Rights.Worker, e.Command)
 }
 
-// lasting gives a box of one kind by what holds now, in which the program can be seen if its path is absolute.
+// lasting returns a box of one kind by what holds now, in which the program can be seen if its path is absolute.
 func (j *judge) lasting(ctx context.Context, kind func(r pipeline.Rights, ctx context.Context, dir, program string) *sandbox.Box, program string) *sandbox.Box {
 	return kind(j.Rights(nil), ctx, j.meta.Roots[0], program)
 }
@@ -244,7 +244,7 @@ func newDiagnostics(found []language.Diagnostic) string {
 	return b.String()
 }
 
-// mayCome says whether a server that is not ready, and never was, may bring the tool of that name.
+// mayCome reports whether a server that is not ready, and never was, may bring the tool of that name.
 func (h *toolHost) mayCome(name string) bool {
 	h.serve()
 	return slices.ContainsFunc(h.servers.Servers(), func(server mcp.Status) bool {

@@ -1,6 +1,6 @@
 package daemon
 
-// SessionService: looks at and tidies sessions from beside their stream. It does not know what a call is about.
+// SessionService: looks at and tidies sessions from beside their stream.
 
 import (
 	"context"
@@ -23,7 +23,7 @@ type sessionServer struct {
 	daemon *Daemon
 }
 
-// GetSession gives one session.
+// GetSession returns one session.
 func (x *sessionServer) GetSession(ctx context.Context, request *tooldv1.GetSessionRequest) (*tooldv1.GetSessionResponse, error) {
 	who := principalOf(ctx)
 	if s, ok := x.daemon.sessions.find(request.GetSessionId()); ok && s.meta.owner() == who {
@@ -225,7 +225,7 @@ func (x *sessionSet) openSession(who access.Principal, name string) (*session, e
 	return nil, apierror.New(codes.NotFound, "unknown_session", "There is no open session %q.", short(name)).At("session_id")
 }
 
-// openCalls gives the keys of the calls that run or are asked about.
+// openCalls returns the keys of the calls that run or are asked about.
 func (s *session) openCalls() []string {
 	return view(s, func(its *state) []string {
 		keys := slices.Collect(maps.Keys(its.ledger.live))

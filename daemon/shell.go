@@ -1,7 +1,7 @@
 package daemon
 
-// What calls see of their session and what they leave behind in it: working directory, environment, todo list, cursors.
-// Knows nothing of records' ways.
+// What calls see of their session and what they leave behind in it: working directory, environment, todo list,
+// cursors.
 
 import (
 	"maps"
@@ -60,7 +60,7 @@ func (h *shell) environ(st *standing) []string {
 	return listed(env)
 }
 
-// listed gives an environment as NAME=value, by name.
+// listed returns an environment as NAME=value, by name.
 func listed(env map[string]string) (list []string) {
 	for _, name := range slices.Sorted(maps.Keys(env)) {
 		list = append(list, name+"="+env[name])

@@ -1,6 +1,6 @@
 package daemon
 
-// What changes about a session, in parts that each have one subject. It does not know how it is guarded.
+// What changes about a session, in parts that each have one subject.
 
 import (
 	"time"
@@ -37,7 +37,7 @@ type ledger struct {
 	uses     map[useKey]string   // key by the client's names
 	byID     map[string]string   // newest key by the client's id alone
 	live     map[string]*live    // calls whose act has begun
-	news     chan struct{}       // closed, and made anew, when a call prints its first or ends
+	news     chan struct{}       // closed, and made again, when a call prints its first or ends
 	openSize int                 // bytes of input in open calls
 	begun    int                 // calls whose turn has come and that have not ended
 	deferred []change            // of concurrent calls, until none of them runs any more

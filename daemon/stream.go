@@ -1,7 +1,7 @@
 package daemon
 
 // The sending side of a stream: a cursor over the session's journal, with the newest progress in between. Live
-// delivery is replay that has caught up; there is no queue per client. Knows nothing of what clients send.
+// delivery is replay that has caught up; there is no queue per client.
 
 import (
 	"context"
@@ -175,7 +175,7 @@ func (st *stream) resume(key string) error {
 	return st.sendRecord(question, func(*tooldv1.ExecuteResponse) {})
 }
 
-// finishing says whether the stream ends when it has caught up, and with which error: when it does not follow, when it
+// finishing reports whether the stream ends when it has caught up, and with which error: when it does not follow, when it
 // is closing, and after a half-close when no turn is open. All that it then has still to send is in the journal.
 func (st *stream) finishing() (finishing bool, why error) {
 	if !st.follow {

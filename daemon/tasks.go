@@ -1,6 +1,6 @@
 package daemon
 
-// Background tasks, as far as the session and its clients hear of them. Knows nothing of how they run.
+// Background tasks, as far as the session and its clients hear of them.
 
 import (
 	"fmt"
@@ -40,7 +40,7 @@ func (t *sessionTasks) keyOf(task *background.Task) string {
 	return strings.TrimPrefix(task.Call, t.s.name+".")
 }
 
-// taskStarted gives the change of state that goes with a call which has left the task behind; nil when it has ended
+// taskStarted returns the change of state that goes with a call which has left the task behind; nil when it has ended
 // already.
 func (t *sessionTasks) taskStarted(id string) []journal.Put {
 	task := t.set.Get(id)

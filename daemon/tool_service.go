@@ -96,7 +96,7 @@ func (in inlet) run(r request, main bool, send func(*tooldv1.ExecuteResponse) er
 	return st, nil
 }
 
-// sessionOf gives the session of who's that the request names, or an anonymous one.
+// sessionOf returns the session of who's that the request names, or an anonymous one.
 func (t *toolServer) sessionOf(who access.Principal, request *tooldv1.RunToolRequest) (*session, error) {
 	if request.GetSessionId() == "" {
 		return t.daemon.sessions.newSession(who, "", request.GetRoots(), request.GetOptions(), anonymous)
@@ -203,7 +203,7 @@ func (r *outputReader) output() (out *spool.Output, changed <-chan struct{}, end
 	return out, nil, true
 }
 
-// following gives the output of a call that has not ended, and what tells that there is more.
+// following returns the output of a call that has not ended, and what tells that there is more.
 func (s *session) following(key string) (out *spool.Output, changed <-chan struct{}, running bool) {
 	s.update(func(its *state) {
 		if out = s.tasks.taskOutput(key); out != nil {
@@ -220,7 +220,7 @@ func (s *session) following(key string) (out *spool.Output, changed <-chan struc
 	return out, changed, running
 }
 
-// GetCall gives a call's records.
+// GetCall returns a call's records.
 func (t *toolServer) GetCall(ctx context.Context, request *tooldv1.GetCallRequest) (*tooldv1.GetCallResponse, error) {
 	look, err := t.daemon.sessions.look(principalOf(ctx), request.GetSessionId())
 	if err != nil {

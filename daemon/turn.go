@@ -1,7 +1,7 @@
 package daemon
 
 // Turns: the tool uses of one model message. A turn takes tool uses until it is ended, and is over when each of its
-// calls has its result. It does not know when each of them runs.
+// calls has its result.
 
 import (
 	"cmp"
@@ -40,7 +40,7 @@ type turn struct {
 	told     map[int]hook.Call // what hooks of the turn's end are told, by index; empty when there are none
 }
 
-// openIDs gives the client's ids of the calls that have no result yet.
+// openIDs returns the client's ids of the calls that have no result yet.
 func (t *turn) openIDs() []string { return slices.Sorted(maps.Values(t.open)) }
 
 // turnRow is what the journal keeps of a turn that has not ended.
@@ -109,7 +109,7 @@ func (i *intake) endTurns() {
 	}
 }
 
-// openTurns gives the turns that have not ended, oldest first.
+// openTurns returns the turns that have not ended, oldest first.
 func (l *ledger) openTurns() []*turn {
 	return slices.SortedFunc(maps.Values(l.turns), func(a, b *turn) int { return cmp.Compare(a.number, b.number) })
 }

@@ -1,6 +1,6 @@
 package daemon_test
 
-// Which turn a tool use belongs to, and which call an id means. Knows nothing of what calls do.
+// Which turn a tool use belongs to, and which call an id means.
 
 import (
 	"fmt"

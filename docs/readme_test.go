@@ -70,7 +70,7 @@ func TestReadmeCommands(t *testing.T) {
 	}
 }
 
-// readmeBlocks gives the README's blocks of shell.
+// readmeBlocks returns the README's blocks of shell.
 func readmeBlocks(t *testing.T) []string {
 	t.Helper()
 	var blocks []string

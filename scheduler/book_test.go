@@ -137,7 +137,7 @@ func (b *book) start(room int) {
 	}
 }
 
-// resumes says whether e, which is outside, may go on: nothing of its lane goes on
+// resumes reports whether e, which is outside, may go on: nothing of its lane goes on
 // alone, and if it is to be alone, whatever has begun there is too, and came later.
 func (b *book) resumes(e *entry) bool {
 	if !e.wants || e.alone {
@@ -186,7 +186,7 @@ func (b *book) isNext(e *entry, room int) {
 	}
 }
 
-// inOrder says whether e, which waits, may start: each earlier call of its lane
+// inOrder reports whether e, which waits, may start: each earlier call of its lane
 // is gone, or runs beside it because both are concurrent and neither is to be alone;
 // and no later one has started.
 func (b *book) inOrder(e *entry) bool {

@@ -1,9 +1,7 @@
 package scheduler
 
-// This file holds the places that calls take: a lane is a row of calls that are
-// ordered among each other, the session's own or those nested in one call. It
-// counts places and slots. It does not know turns' ends, causes, or which lane
-// is next.
+// This file holds the places that calls take: a lane is a row of calls that are ordered among each other, the
+// session's own or those nested in one call. It counts places and slots.
 
 // A call is a task with its place in the order.
 type call struct {
@@ -80,7 +78,7 @@ func (l *lane) enter() {
 	c.hold(1)
 }
 
-// admits says whether the order lets the first waiting call start. With a
+// admits reports whether the order lets the first waiting call start. With a
 // concurrency of 1 every call is treated as a serial one: a call that asks
 // holds no slot, yet the next one must not overtake it.
 func (l *lane) admits(concurrency int) bool {
@@ -94,7 +92,7 @@ func (l *lane) admits(concurrency int) bool {
 	return l.places == 0 || first.concurrent && !l.serial && l.apart == 0 && concurrency > 1
 }
 
-// resumes says whether the order lets a call go on that is outside. One that goes on
+// resumes reports whether the order lets a call go on that is outside. One that goes on
 // alone waits for all that have not asked for that; nothing goes on beside it.
 func (l *lane) resumes(c *call) bool {
 	if l.sole != nil {
@@ -103,7 +101,7 @@ func (l *lane) resumes(c *call) bool {
 	return !c.apart || l.places == l.apart
 }
 
-// free gives up the place of a call that has ended, unless something nested in
+// free frees the slot of a call that has ended, unless something nested in
 // it still runs; then the last of those does it. It returns the lanes that are
 // closed by that, innermost first.
 func (c *call) free() (closed []*lane) {

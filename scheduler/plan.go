@@ -1,8 +1,6 @@
 package scheduler
 
-// This file is the order of one session's calls: pure bookkeeping. It does not
-// know other sessions, goroutines, contexts or time; what has to be done comes
-// out as steps, for the owner to do.
+// This file is the order of one session's calls: pure bookkeeping.
 
 import (
 	"cmp"
@@ -73,7 +71,7 @@ func (p *Plan) SetFeed(feed Feed) { p.feed = feed }
 // Slots is the number of slots that the session takes up.
 func (p *Plan) Slots() int { return p.root.slots }
 
-// Idle says whether no call is waiting or running.
+// Idle reports whether no call is waiting or running.
 func (p *Plan) Idle() bool { return len(p.calls) == 0 }
 
 // Steps yields what has to be done, in order, and forgets it.
@@ -165,7 +163,7 @@ func (p *Plan) Start(room int) bool {
 	return true
 }
 
-// Ready says whether Start would start something, given one slot.
+// Ready reports whether Start would start something, given one slot.
 func (p *Plan) Ready() bool { return p.next(1) != nil }
 
 func (p *Plan) next(room int) *call {
@@ -190,7 +188,7 @@ func (p *Plan) next(room int) *call {
 	return first
 }
 
-// behind says whether another call asks to go on alone that arrived before c, which
+// behind reports whether another call asks to go on alone that arrived before c, which
 // does too.
 func (p *Plan) behind(c *call) bool {
 	return c.apart && slices.ContainsFunc(p.returning, func(d *call) bool {

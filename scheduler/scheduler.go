@@ -1,8 +1,7 @@
 package scheduler
 
-// This file is the one goroutine that owns the plans of a principal's sessions and
-// shares the principal's slots between them. It does not know the order of calls, which is
-// the plans', nor when to stop: drain times are its caller's.
+// This file is the one goroutine that owns the plans of a principal's sessions and shares the principal's slots
+// between them.
 
 import (
 	"context"

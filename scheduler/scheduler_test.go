@@ -74,7 +74,7 @@ func (c timed) Run(ctx context.Context, outside func(func()) error, alone func()
 	return c.fails
 }
 
-// sleep says whether d passed before the context was done.
+// sleep reports whether d passed before the context was done.
 func sleep(ctx context.Context, d time.Duration) bool {
 	select {
 	case <-time.After(d):

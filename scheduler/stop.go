@@ -1,8 +1,7 @@
 package scheduler
 
-// This file ends calls of a Plan early: those that wait never start, those that
-// run are told to stop, once, and keep their place until they have ended. It
-// does not know why, nor how a running call is made to stop.
+// This file ends calls of a Plan early: those that wait never start, those that run are told to stop, once, and keep
+// their place until they have ended.
 
 import "slices"
 

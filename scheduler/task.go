@@ -10,8 +10,7 @@
 // concurrent, and hands causes through without looking into them.
 package scheduler
 
-// This file is what the package asks of its caller, and the causes that it
-// makes itself. It does not know what a task does.
+// This file is what the package asks of its caller, and the causes that it makes itself.
 
 import (
 	"context"

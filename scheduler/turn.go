@@ -1,7 +1,6 @@
 package scheduler
 
-// This file keeps the turns of one session, and numbers batches. It does not
-// know the order of calls.
+// This file keeps the turns of one session, and numbers batches.
 
 import (
 	"cmp"

@@ -16,7 +16,7 @@ const (
 	most    = 1000
 )
 
-// Flat gives the schema that is shown.
+// Flat returns the schema that is shown.
 func Flat(full map[string]any) map[string]any {
 	shown := maps.Clone(full)
 	f := flattener{root: full, properties: map[string]any{}}

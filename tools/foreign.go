@@ -40,7 +40,7 @@ func NewForeign(spec Spec, full json.RawMessage, funcs Funcs[json.RawMessage]) (
 	return &typed[json.RawMessage]{spec: spec, check: check, funcs: funcs}, nil
 }
 
-// shown gives the schema that models are given for full, which compiles.
+// shown returns the schema that models are given for full, which compiles.
 func shown(full json.RawMessage) (json.RawMessage, error) {
 	object := map[string]any{}
 	if err := json.Unmarshal(full, &object); err != nil {

@@ -29,7 +29,7 @@ type Violations struct {
 	Violations []Violation `json:"violations"`
 }
 
-// Violated gives the fault "invalid_input" that lists all that is wrong with an input of the tool; found is not empty.
+// Violated returns the fault "invalid_input" that lists all that is wrong with an input of the tool; found is not empty.
 func Violated(tool string, found []Violation) *fault.Error {
 	var text strings.Builder
 	fmt.Fprintf(&text, "The input of %s is not what it should be:", tool)
@@ -59,7 +59,7 @@ func compile(tool string, text json.RawMessage) *inputSchema {
 	panic(fmt.Sprintf("BUG: schema of tool %s: %v", tool, err))
 }
 
-// validate gives the input in canonical form: keys sorted, and numbers that are whole written as such, so that 50.0
+// validate returns the input in canonical form: keys sorted, and numbers that are whole written as such, so that 50.0
 // is an integer where the schema wants one. The error is a *fault.Error.
 func (s *inputSchema) validate(input json.RawMessage) (json.RawMessage, error) {
 	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(input))
@@ -82,7 +82,7 @@ func (s *inputSchema) validate(input json.RawMessage) (json.RawMessage, error) {
 	return canonical, nil
 }
 
-// repeated gives a key that an object of valid JSON has twice. What a person, a hook and the tool see has to be the same.
+// repeated returns a key that an object of valid JSON has twice. What a person, a hook and the tool see has to be the same.
 func repeated(input json.RawMessage) (key string, found bool) {
 	tokens := json.NewDecoder(bytes.NewReader(input))
 	tokens.UseNumber()

@@ -137,7 +137,7 @@ func (t *Tally) note(command Command, plain, confined end, different string) {
 	}
 }
 
-// differ says in what two ends differ; empty: in nothing.
+// differ returns how two ends differ; empty: they do not.
 func (p *pair) differ(command Command, plain, confined end) (string, error) {
 	if confined.exit != plain.exit {
 		return fmt.Sprintf("exit code %d in bash, %d through the daemon\n--- bash\n%s\n--- daemon\n%s", plain.exit, confined.exit, short(plain.output), short(confined.text)), nil
@@ -152,7 +152,7 @@ func (p *pair) differ(command Command, plain, confined end) (string, error) {
 	return p.filesDiffer()
 }
 
-// filesDiffer says which files differ since a command. A difference is counted once.
+// filesDiffer returns which files differ since a command. A difference is counted once.
 func (p *pair) filesDiffer() (string, error) {
 	was, err := p.plain.files()
 	if err != nil {

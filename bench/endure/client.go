@@ -109,7 +109,7 @@ func (c *client) settle(turn string, uses []use) error {
 	}
 }
 
-// missing says what a turn has yet to come to; empty: it is settled.
+// missing returns what a turn has yet to come to; empty: it is settled.
 func (c *client) missing(turn string, uses []use) string {
 	if id := c.unanswered(turn, uses); id != "" {
 		return "the result of " + id + " is missing"

@@ -303,7 +303,7 @@ func (c *customer) effects() error {
 	return c.tidy()
 }
 
-// everStarted says whether a call of that id has started in any turn of that name: one that a blow has kept from being
+// everStarted reports whether a call of that id has started in any turn of that name: one that a blow has kept from being
 // accepted is accepted when it is sent again.
 func (c *customer) everStarted(id string) bool {
 	for key, call := range c.ledger.Calls() {

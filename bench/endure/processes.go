@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// alive gives the processes whose command line contains text, in one line; empty: there is none. Zombies have no command
+// alive returns the processes whose command line contains text, in one line; empty: there is none. Zombies have no command
 // line.
 func alive(text string) string {
 	var found []string

@@ -142,7 +142,7 @@ func (s *soaking) session(ctx context.Context, name, dir string, chance *rand.Ra
 	return err
 }
 
-// turn sends a turn, disturbs it, and sees it to its end, attached anew if need be.
+// turn sends a turn, disturbs it, and sees it to its end, attached again if need be.
 func (s *soaking) turn(ctx context.Context, session, name, dir string, l *ledger.Ledger, chance *rand.Rand) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

@@ -38,7 +38,7 @@ type Call struct {
 	Result  *tooldv1.ToolResult // nil: none yet
 }
 
-// New gives the ledger of a client that has seen nothing.
+// New returns the ledger of a client that has seen nothing.
 func New() *Ledger {
 	return &Ledger{seen: map[uint64][sha256.Size]byte{}, calls: map[Key]*Call{}, turns: map[uint64]bool{}}
 }
@@ -46,7 +46,7 @@ func New() *Ledger {
 // Last is the number of the newest record that was seen: what to attach behind. 0: none.
 func (l *Ledger) Last() uint64 { return l.last }
 
-// Differs gives the number of the first record that two clients have seen differently, or that one of them has missed; 0:
+// Differs returns the number of the first record that two clients have seen differently, or that one of them has missed; 0:
 // what both have come to is the same.
 func (l *Ledger) Differs(other *Ledger) uint64 {
 	for n := uint64(1); n <= min(l.last, other.last); n++ {
@@ -57,10 +57,10 @@ func (l *Ledger) Differs(other *Ledger) uint64 {
 	return 0
 }
 
-// Calls gives every call that was seen. It is the ledger's own and must not be changed.
+// Calls returns every call that was seen. It is the ledger's own and must not be changed.
 func (l *Ledger) Calls() map[Key]*Call { return l.calls }
 
-// Results gives the results of the calls of a turn that the client has named, by id; of several turns of that name the
+// Results returns the results of the calls of a turn that the client has named, by id; of several turns of that name the
 // last one's.
 func (l *Ledger) Results(turnID string) map[string]*Call {
 	found := map[string]*Call{}

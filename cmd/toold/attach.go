@@ -98,7 +98,7 @@ func (s *setup) watch(ctx context.Context, request *tooldv1.WatchRequest) (err e
 	}
 }
 
-// follow gives a session's events until stop is called, which waits for the goroutine that receives them.
+// follow returns a session's events until stop is called, which waits for the goroutine that receives them.
 func follow(ctx context.Context, l *link, request *tooldv1.WatchRequest) (events <-chan received, stop func(), err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	stream, err := l.sessions.Watch(ctx, request)

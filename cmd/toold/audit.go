@@ -69,7 +69,7 @@ func (a *audit) take(event *tooldv1.ExecuteResponse) (lines []string) {
 	return lines
 }
 
-// open gives the lines of the calls that have not ended.
+// open returns the lines of the calls that have not ended.
 func (a *audit) open() (lines []string) {
 	for _, key := range a.order {
 		c := a.calls[key]

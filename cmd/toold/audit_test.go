@@ -58,7 +58,7 @@ var history = recorded(
 	acceptedAs("e", "Bash", "Bash(make)"),
 )
 
-// auditOf gives the lines for a terminal of that width.
+// auditOf returns the lines for a terminal of that width.
 func auditOf(t *testing.T, f filter, width int) []string {
 	t.Helper()
 	wanted, err := newSelection(f, time.Date(2026, 11, 21, 13, 0, 0, 0, time.Local))

@@ -24,7 +24,7 @@ const (
 	mostRead = 30_000
 )
 
-// leaveBehind gives each call that was stopped and has not ended a result that says so. The daemon goes on ending it.
+// leaveBehind records, for each call that was stopped and has not ended, a result that says so. The daemon goes on ending it.
 func (c *conversation) leaveBehind(ctx context.Context) error {
 	c.left = true
 	ctx, cancel := context.WithTimeout(ctx, readPatience)

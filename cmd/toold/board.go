@@ -168,7 +168,7 @@ func (b *board) failures() int {
 	return n
 }
 
-// ended says whether a call has ended with the error of that code.
+// ended reports whether a call has ended with the error of that code.
 func (b *board) ended(code string) bool {
 	return slices.ContainsFunc(b.calls, func(c *call) bool { return c.result.GetError().GetCode() == code })
 }
@@ -187,7 +187,7 @@ func (b *board) replays() int {
 // subjectKeys are the parts of an input that tell a person what a call is about, the best first.
 var subjectKeys = []string{"command", "file_path", "notebook_path", "pattern", "path", "query", "url", "bash_id", "shell_id", "task_id"}
 
-// subject says in one line what a call is about: its best part, and where when that is another one.
+// subject returns one line about a call: its best part, and where when that is another one.
 func subject(input, dir string) string {
 	var fields map[string]json.RawMessage
 	if json.Unmarshal([]byte(input), &fields) != nil {

@@ -90,7 +90,7 @@ func TestCachesOfTheClient(t *testing.T) {
 		r := c.run(string(rune('a'+i)), "sh below.sh "+x.path)
 		holds(t, x.path, strings.ToLower(textIn(r)), strings.ToLower(x.says))
 	}
-	a.Env["GOCACHE"] = filepath.Join(home, "other") // who attaches again says so anew
+	a.Env["GOCACHE"] = filepath.Join(home, "other") // who attaches again says so
 	c = h.attach(t, a)
 	same(t, "writes", printedLines(textIn(c.run("2", "sh write.sh ~/other"))), "warm", "warm", "more")
 	for _, dir := range []string{filepath.Join(home, "work/go-build"), filepath.Join(home, "other"), elsewhere} {

@@ -61,7 +61,7 @@ func (f *changeFlags) read(cmd *cobra.Command, args []string) error {
 // searched is how many sessions of a directory are looked through, the newest first.
 const searched = 50
 
-// find gives the session that is meant and its newest checkpoint that is wanted; nil: a session was named, and has none.
+// find returns the session that is meant and its newest checkpoint that is wanted; nil: a session was named, and has none.
 func (f *changeFlags) find(ctx context.Context, l *link, wanted func(*tooldv1.Checkpoint) bool) (session string, newest *tooldv1.Checkpoint, err error) {
 	if f.session != "" {
 		newest, err = newestOf(ctx, l, f.session, wanted)
@@ -99,7 +99,7 @@ func (f *changeFlags) find(ctx context.Context, l *link, wanted func(*tooldv1.Ch
 	return session, newest, nil
 }
 
-// newestOf gives a session's newest checkpoint that is wanted; nil: it has none.
+// newestOf returns a session's newest checkpoint that is wanted; nil: it has none.
 func newestOf(ctx context.Context, l *link, session string, wanted func(*tooldv1.Checkpoint) bool) (*tooldv1.Checkpoint, error) {
 	request := &tooldv1.ListCheckpointsRequest{SessionId: session, NoDiffs: true}
 	for {
@@ -155,7 +155,7 @@ func printDiffs(w io.Writer, p page, files []*tooldv1.FileChange) error {
 	return failed
 }
 
-// paintDiff gives a diff colours on a terminal, and leaves it to the byte elsewhere, so that it can be applied.
+// paintDiff returns a diff with colours on a terminal, and as it is elsewhere, so that it can be applied.
 func paintDiff(p page, diff string) string {
 	if !p.terminal {
 		return diff
@@ -178,7 +178,7 @@ func paintDiff(p page, diff string) string {
 	return b.String()
 }
 
-// changeWord says what has become of a file.
+// changeWord returns what has become of a file.
 func changeWord(f *tooldv1.FileChange) string {
 	if note := visibleLine(f.GetNote()); note != "" {
 		return note
@@ -199,7 +199,7 @@ func statText(files []*tooldv1.FileChange, k ink) string {
 	return b.String()
 }
 
-// reasonLines gives what is not done or not kept, a line for each path.
+// reasonLines returns what is not done or not kept, a line for each path.
 // more are not among them.
 func reasonLines(title string, reasons []*tooldv1.PathReason, more uint32) string {
 	if len(reasons) == 0 {

@@ -1,5 +1,5 @@
 // How a command finds its daemon: the socket's identity is checked before a byte is trusted to it, on each connection
-// anew, and a daemon is started when none answers. This file does not know what is said over the connection.
+// again, and a daemon is started when none answers. This file does not know what is said over the connection.
 
 package main
 
@@ -36,7 +36,7 @@ func (l *link) close() { _ = l.conn.Close() }
 // connectTries is how often a connection is made to a daemon that goes away meanwhile.
 const connectTries = 3
 
-// connect gives a link to the daemon, which is started when none answers, and replaced when it is older than this program
+// connect returns a link to the daemon, which is started when none answers, and replaced when it is older than this program
 // and idle.
 func (s *setup) connect(ctx context.Context) (*link, error) {
 	l, err := s.reach(ctx, s.launch)
@@ -46,7 +46,7 @@ func (s *setup) connect(ctx context.Context) (*link, error) {
 	return s.upgraded(ctx, l)
 }
 
-// connectRunning gives a link to a daemon that runs already; none: exit code 3.
+// connectRunning returns a link to a daemon that runs already; none: exit code 3.
 func (s *setup) connectRunning(ctx context.Context) (*link, error) {
 	return s.reach(ctx, func(ctx context.Context) error {
 		if err := s.located(ctx); !errors.Is(err, errNobody) {
@@ -56,7 +56,7 @@ func (s *setup) connectRunning(ctx context.Context) (*link, error) {
 	})
 }
 
-// reach gives a link to a daemon that has answered. absent says what to do when none does, and is content if one does by
+// reach returns a link to a daemon that has answered. absent says what to do when none does, and is content if one does by
 // then. A daemon that is dying may still be connected to and then hang up: then there is none a moment later.
 func (s *setup) reach(ctx context.Context, absent func(context.Context) error) (*link, error) {
 	if s.remote.address != "" {

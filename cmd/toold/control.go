@@ -51,7 +51,7 @@ func (s *setup) startCommand() *cobra.Command {
 	return cmd
 }
 
-// greet gives a link to a daemon that has told what it is.
+// greet returns a link to a daemon that has told what it is.
 func (s *setup) greet(ctx context.Context, connect func(context.Context) (*link, error)) (*link, *tooldv1.GetInfoResponse, error) {
 	l, err := connect(ctx)
 	if err != nil {
@@ -220,7 +220,7 @@ func (s *setup) versionCommand() *cobra.Command {
 	}
 }
 
-// versionLine tells what this program is.
+// versionLine returns what this program is.
 func versionLine() string {
 	in, out := groups()
 	return fmt.Sprintf("toold %s (%s, %s/%s) with %s%s", version, runtime.Version(), runtime.GOOS, runtime.GOARCH, joinedWords(in), leftOut(out))

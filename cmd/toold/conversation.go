@@ -94,7 +94,7 @@ func receive(ctx context.Context, next func() (*tooldv1.ExecuteResponse, error),
 	}
 }
 
-// send gives the daemon what there is of the turn and was not accepted on an earlier stream.
+// send returns the daemon what there is of the turn and was not accepted on an earlier stream.
 func (c *conversation) send(stream executeStream) error {
 	if err := say(stream, &tooldv1.ExecuteRequest{Message: &tooldv1.ExecuteRequest_Attach{Attach: c.attach}}); err != nil {
 		return err
@@ -281,7 +281,7 @@ func interruptRequest() *tooldv1.ExecuteRequest {
 	return &tooldv1.ExecuteRequest{Message: &tooldv1.ExecuteRequest_Interrupt{Interrupt: interrupt}}
 }
 
-// ticks gives the beat of the live view; none when nothing is drawn.
+// ticks returns the beat of the live view; none when nothing is drawn.
 func (c *conversation) ticks() (<-chan time.Time, func()) {
 	if c.view == nil {
 		return nil, func() {}

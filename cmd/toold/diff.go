@@ -71,7 +71,7 @@ func (s *setup) diff(ctx context.Context, f changeFlags, stat bool) error {
 	return s.tellNotKept(ctx, l, request, list)
 }
 
-// tellNotKept says what of the changes cannot be put back, on all pages of the list.
+// tellNotKept returns what of the changes cannot be put back, on all pages of the list.
 func (s *setup) tellNotKept(ctx context.Context, l *link, request *tooldv1.ListCheckpointsRequest, list *tooldv1.ListCheckpointsResponse) (err error) {
 	var missing []*tooldv1.PathReason
 	var more uint32

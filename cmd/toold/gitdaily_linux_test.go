@@ -227,7 +227,7 @@ cat .gitmodules`
 
 var hashes = regexp.MustCompile(`\b[0-9a-f]{7,40}\b`)
 
-// state tells what becomes of the repositories, in words that are the same for both.
+// state returns what becomes of the repositories, in words that are the same for both.
 func (w *workplace) state(t *testing.T) string {
 	t.Helper()
 	_, out := w.shell(t, gitState)

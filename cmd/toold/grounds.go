@@ -40,7 +40,7 @@ func said(text string, g *tooldv1.Ground) bool {
 	return strings.Contains(text, visibleLine(g.GetRule())) && strings.Contains(text, at("", g))
 }
 
-// covers says what a suggested rule would be about; empty for a form that is not known here.
+// covers returns what a suggested rule would be about; empty for a form that is not known here.
 func covers(rule string) string {
 	tool, specifier, specified := strings.Cut(strings.TrimSuffix(rule, ")"), "(")
 	switch {

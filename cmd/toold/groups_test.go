@@ -50,7 +50,7 @@ func TestGroupsAreLeftOut(t *testing.T) {
 	}
 }
 
-// belongs gives whether a package is the one of that name, or of the library whose packages begin so.
+// belongs returns whether a package is the one of that name, or of the library whose packages begin so.
 func belongs(name string) func(string) bool {
 	return func(linked string) bool {
 		return linked == name || strings.HasSuffix(name, "/") && strings.HasPrefix(linked, name)

@@ -56,7 +56,7 @@ func (e *ear) line() string {
 	return strings.TrimSuffix(line, "\n")
 }
 
-// all gives the lines that were written so far, sorted.
+// all returns the lines that were written so far, sorted.
 func (e *ear) all() (lines []string) {
 	e.t.Helper()
 	const end = "that is all"
@@ -264,7 +264,7 @@ func (l life) isClosed(t *testing.T) {
 	}
 }
 
-// until gives events up to one of that name.
+// until returns events up to one of that name.
 func (e *ear) until(name string) func(yield func(tale) bool) {
 	return func(yield func(tale) bool) {
 		for {

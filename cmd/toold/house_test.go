@@ -1,7 +1,6 @@
 package main
 
-// A real daemon over real folders, and clients that talk to it as any client would. Knows nothing of what is asked of
-// them.
+// A real daemon over real folders, and clients that talk to it as any client would.
 
 import (
 	"bufio"
@@ -290,7 +289,7 @@ func (c *talk) finish(id string, decision tooldv1.Decision) (result *tooldv1.Too
 	}
 }
 
-// notices gives what was noticed with a code, as text.
+// notices returns what was noticed with a code, as text.
 func (c *talk) notices(code string) (texts []string) {
 	for _, event := range c.heard {
 		if n := event.GetNotice(); n.GetCode() == code {

@@ -89,7 +89,7 @@ func (s *setup) launchLocked(ctx context.Context) error {
 	return child.Process.Release()
 }
 
-// usableSettings gives the limits of the settings with which a daemon would begin.
+// usableSettings returns the limits of the settings with which a daemon would begin.
 func usableSettings() (settings.Limits, error) {
 	now := settings.Open(settings.DefaultSources(settings.DefaultPath())).Load(settings.Scope{})
 	if len(now.Broken) > 0 {

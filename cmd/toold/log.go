@@ -261,7 +261,7 @@ func (sel *selection) at(when time.Time) bool {
 	return !when.Before(sel.from) && (sel.to.IsZero() || when.Before(sel.to))
 }
 
-// call says whether a call is wanted that ended so then, or is open and has no outcome.
+// call reports whether a call is wanted that ended so then, or is open and has no outcome.
 func (sel *selection) call(tool string, when time.Time, outcome string) bool {
 	return sel.at(when) && (sel.filter.tool == "" || sel.filter.tool == tool) && (sel.filter.outcome == "" || sel.filter.outcome == outcome)
 }

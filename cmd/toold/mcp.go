@@ -120,7 +120,7 @@ func mcpServer(b *bridge, order *mcpOrder) *mcp.Server {
 	return server
 }
 
-// listForMCP gives the session's pool in its order, whole: MCP has no way to load a tool later. What would be known by its
+// listForMCP returns the session's pool in its order, whole: MCP has no way to load a tool later. What would be known by its
 // name alone is activated first, so that whatever a client has listed can be called.
 func listForMCP(ctx context.Context, b *bridge, client *mcp.ServerSession) (mcp.Result, error) {
 	pool, err := b.pool(ctx, client)

@@ -49,7 +49,7 @@ type elicited struct {
 	answered bool // an answer was sent; the daemon may still refuse it
 }
 
-// canElicit says whether a client can put a form to somebody.
+// canElicit reports whether a client can put a form to somebody.
 func canElicit(client *mcp.ServerSession) bool {
 	params := client.InitializeParams()
 	if params == nil || params.Capabilities == nil || params.Capabilities.Elicitation == nil {
@@ -222,7 +222,7 @@ func rootsOf(ctx context.Context, s *setup, client *mcp.ServerSession) (roots []
 	return roots
 }
 
-// folderOf gives the folder that a file URI names.
+// folderOf returns the folder that a file URI names.
 func folderOf(uri string) (string, error) {
 	u, err := url.Parse(uri)
 	if err != nil {

@@ -216,7 +216,7 @@ func (b *bridge) introduce() {
 	}
 }
 
-// open attaches to the session, anew or for the first time. With an error there is no stream.
+// open attaches to the session, again or for the first time. With an error there is no stream.
 func (b *bridge) open() error {
 	if b.link == nil {
 		l, err := b.setup.connect(b.ctx)

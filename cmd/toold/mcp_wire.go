@@ -53,7 +53,7 @@ func newMCPWire(in io.Reader, out io.Writer) *mcpWire {
 	return w
 }
 
-// Connect gives the connection, which is the transport itself.
+// Connect returns the connection, which is the transport itself.
 func (w *mcpWire) Connect(context.Context) (mcp.Connection, error) { return w, nil }
 
 // SessionID is empty: a pipe has one session.
@@ -65,7 +65,7 @@ func (w *mcpWire) Close() error {
 	return nil
 }
 
-// Read gives the next message.
+// Read returns the next message.
 func (w *mcpWire) Read(context.Context) (jsonrpc.Message, error) {
 	for {
 		text, err := w.next()
@@ -93,7 +93,7 @@ func (w *mcpWire) Read(context.Context) (jsonrpc.Message, error) {
 	}
 }
 
-// next gives the text of the next message: a line, or a part of a batch, which an old version of the protocol has.
+// next returns the text of the next message: a line, or a part of a batch, which an old version of the protocol has.
 func (w *mcpWire) next() (json.RawMessage, error) {
 	for len(w.queue) == 0 {
 		line, err := w.line()

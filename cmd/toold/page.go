@@ -39,7 +39,7 @@ func pageOf(f *os.File) page {
 // live reports whether lines on the page can be drawn over.
 func (p page) live() bool { return p.terminal && os.Getenv("TERM") != "dumb" }
 
-// size asks the terminal anew each time, because its window may have changed.
+// size asks the terminal again each time, because its window may have changed.
 func (p page) size() (width, height int) {
 	if p.terminal {
 		if ws, err := window(p.file); err == nil && ws.Col > 0 && ws.Row > 0 {

@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// peer gives the user and the process at the other end.
+// peer returns the user and the process at the other end.
 func peer(conn *net.UnixConn) (uid, pid int, err error) {
 	raw, err := conn.SyscallConn()
 	if err != nil {

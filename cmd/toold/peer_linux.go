@@ -16,7 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// peer gives the user and the process that began to listen on the other end.
+// peer returns the user and the process that began to listen on the other end.
 func peer(conn *net.UnixConn) (uid, pid int, err error) {
 	raw, err := conn.SyscallConn()
 	if err != nil {
@@ -35,7 +35,7 @@ func peer(conn *net.UnixConn) (uid, pid int, err error) {
 // A process is held by descriptor, so that its number cannot come to mean another one.
 type process struct{ fd, pid int }
 
-// holdProcess gives errors.ErrUnsupported where the system cannot do it, and os.ErrProcessDone for one that is gone.
+// holdProcess returns errors.ErrUnsupported where the system cannot do it, and os.ErrProcessDone for one that is gone.
 func holdProcess(pid int) (*process, error) {
 	fd, err := unix.PidfdOpen(pid, 0)
 	switch {

@@ -101,7 +101,7 @@ func (x *terminal) hangsUp() {
 	_ = x.cmd.Wait()
 }
 
-// newTerminal gives a terminal with a program that is not started yet, and the program's end of it.
+// newTerminal returns a terminal with a program that is not started yet, and the program's end of it.
 func newTerminal(t *testing.T, environ []string, dir string, args ...string) (x *terminal, theirs *os.File) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), hangGuard)

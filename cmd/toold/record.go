@@ -31,7 +31,7 @@ func callOf(event *tooldv1.ExecuteResponse) string {
 	}
 }
 
-// eventLine says what happened, on one line of any length; empty for what a person need not see.
+// eventLine returns what happened, on one line of any length; empty for what a person need not see.
 func eventLine(event *tooldv1.ExecuteResponse, k ink) string {
 	what := eventWords(event, k)
 	if what == "" {

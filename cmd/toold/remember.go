@@ -34,7 +34,7 @@ var passingScopes = append(scopes[1:len(scopes):len(scopes)], keeper{
 	"s", "session", tooldv1.Scope_SCOPE_SESSION, "the rest of this turn alone: this session ends with it (--session NAME uses one that stays)",
 })
 
-// keepers gives the places in the order in which they are offered.
+// keepers returns the places in the order in which they are offered.
 func (p *person) keepers() []keeper {
 	if p.passing {
 		return passingScopes
@@ -102,7 +102,7 @@ func suggestionText(offered []*tooldv1.Suggestion, keepers []keeper, k ink) stri
 	return b.String()
 }
 
-// noSuggestion says why there is nothing to pick.
+// noSuggestion returns why there is nothing to pick.
 func noSuggestion(q *tooldv1.Question) string {
 	for _, g := range q.GetGrounds() {
 		text := visibleLine(g.GetText())
@@ -119,7 +119,7 @@ func noSuggestion(q *tooldv1.Question) string {
 	return "There is no rule to keep: none that covers this call is both narrow enough to be safe and able to settle it. Answer this call alone."
 }
 
-// lacksLeave says whether a ground says no more than that nothing allows a part of the call, so that a rule could.
+// lacksLeave reports whether a ground says no more than that nothing allows a part of the call, so that a rule could.
 func lacksLeave(text string) bool {
 	return strings.HasPrefix(text, "No rule ") || strings.Contains(text, ", which is outside the roots") || strings.Contains(text, ", which is hidden from commands") || strings.HasSuffix(text, "may read files that it does not name.")
 }
@@ -158,7 +158,7 @@ func pick(offered []*tooldv1.Suggestion, typed string) (picked []*tooldv1.Rememb
 	return picked, ""
 }
 
-// namesScope says whether the last word of what was typed is a place.
+// namesScope reports whether the last word of what was typed is a place.
 func namesScope(typed string) bool {
 	words := strings.FieldsFunc(strings.ToLower(typed), isGap)
 	_, named := scopeNamed(words[len(words)-1])

@@ -84,7 +84,7 @@ func (r *remote) settle(cmd *cobra.Command, socket bool) error {
 	return nil
 }
 
-// dial gives a link that shows a token or a certificate with each request.
+// dial returns a link that shows a token or a certificate with each request.
 func (r *remote) dial() (*link, error) {
 	options := []grpc.DialOption{grpc.WithContextDialer(r.open)}
 	transport, err := r.transport()

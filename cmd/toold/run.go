@@ -136,7 +136,7 @@ func nothingToAppend(form string) string {
 	return ""
 }
 
-// tellEnd says how a message ended, if it did not end as it should.
+// tellEnd returns how a message ended, if it did not end as it should.
 func (s *setup) tellEnd(end *messageEnd, form string) error {
 	if end == nil {
 		return nil

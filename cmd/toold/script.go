@@ -90,7 +90,7 @@ func demoUses(workspace string) ([]use, error) {
 	return uses, nil
 }
 
-// review tells what happened: the results that make a point, the timeline, and whether all was as the script says.
+// review returns what happened: the results that make a point, the timeline, and whether all was as the script says.
 func (s *setup) review(b *board) error {
 	p := pageOf(s.stdout)
 	var out strings.Builder

@@ -2,7 +2,7 @@ package main
 
 // The examples of docs/tools.md, run in their order by one session of a real daemon, each result compared word for word. This
 // file knows how the document writes an example, which servers the examples meet, and which words of a result are others each
-// time; it does not know what any tool does. With -update the results in the document are written anew.
+// time; it does not know what any tool does. With -update the results in the document are written again.
 
 import (
 	"bytes"
@@ -35,7 +35,7 @@ var (
 	exampleForm = regexp.MustCompile("(?ms)^```json ([A-Z]\\w+)\n(.*?)^```\n((?:\n```(?:text|json structured|json error)\n.*?^```\n)*)")
 )
 
-// filesIn gives the blocks of the document's chapter that shows files, each with the name of its file.
+// filesIn returns the blocks of the document's chapter that shows files, each with the name of its file.
 func filesIn(t *testing.T, name string) (names []string, contents map[string]string) {
 	t.Helper()
 	contents = map[string]string{}
@@ -282,7 +282,7 @@ func sortedKeys(m map[string]any) (keys []string) {
 	return keys
 }
 
-// normal gives what puts fixed words in the place of those that are others each time: places, ports, sizes of processes.
+// normal returns what puts fixed words in the place of those that are others each time: places, ports, sizes of processes.
 func normal(dir, root, site string) func(string) string {
 	places := strings.NewReplacer(root, "/work/demo", site, "http://127.0.0.1:PORT", filepath.Join(dir, "state"), "/home/me/.local/state")
 	outputs := regexp.MustCompile(`(/home/me/\.local/state/toold/\S*?/)[^/\s"]+(\.out\b)`)

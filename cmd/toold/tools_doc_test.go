@@ -72,7 +72,7 @@ type fieldSchema struct {
 	Required    []string               `json:"required"`
 }
 
-// undescribed gives the fields, at any depth, of which nothing is said.
+// undescribed returns the fields, at any depth, of which nothing is said.
 func (s fieldSchema) undescribed(at string) (fields []string) {
 	for name, property := range s.Properties {
 		if len(strings.Fields(property.Description)) == 0 {
@@ -127,7 +127,7 @@ func fieldsTold(text string) (rows []string) {
 	return rows
 }
 
-// fieldsOf gives what the rows should be. What is in the entries of a list is named edits[].old_string.
+// fieldsOf returns what the rows should be. What is in the entries of a list is named edits[].old_string.
 func fieldsOf(s fieldSchema) (rows []string) {
 	for name, property := range s.Properties {
 		row := name + ": " + property.Type
@@ -278,7 +278,7 @@ func structuredTold(t *testing.T, name string) string {
 	return told
 }
 
-// jsonFields gives the names of a type's fields in JSON, at any depth.
+// jsonFields returns the names of a type's fields in JSON, at any depth.
 func jsonFields(of reflect.Type, names []string) []string {
 	switch of.Kind() {
 	case reflect.Pointer, reflect.Slice:

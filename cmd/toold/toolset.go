@@ -28,7 +28,7 @@ func toolset(files settingsFiles) []tools.Tool {
 	}, webTools(files), languageTools())
 }
 
-// groups says of each group that can be left out whether it is in this build.
+// groups returns of each group that can be left out whether it is in this build.
 func groups() (in, out []string) {
 	for _, g := range []struct {
 		name  string

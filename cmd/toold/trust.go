@@ -79,7 +79,7 @@ type trustJSON struct {
 
 func (s *setup) printTrust(t trustJSON) error { return json.NewEncoder(s.stdout).Encode(t) }
 
-// showTrust tells what would count of the workspace's files if they were trusted.
+// showTrust returns what would count of the workspace's files if they were trusted.
 func (s *setup) showTrust(store *settings.Store, root string) error {
 	gained := gain(store.Load(settings.Scope{Roots: []string{root}, Trusted: true}), root)
 	trust, err := store.Trusted(root)

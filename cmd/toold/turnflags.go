@@ -75,7 +75,7 @@ var modes = map[string]tooldv1.PermissionMode{
 
 func modeNames() []string { return slices.Sorted(maps.Keys(modes)) }
 
-// options gives what the flags ask of the session. What no flag names stays unset.
+// options returns what the flags ask of the session. What no flag names stays unset.
 func (f *placeFlags) options() (*tooldv1.Options, error) {
 	o := &tooldv1.Options{}
 	if f.mode != "" {

@@ -97,7 +97,7 @@ func filesOf(plan *tooldv1.RestoreResponse) int {
 	return len(plan.GetRestored()) + int(plan.GetMoreRestored())
 }
 
-// nothingToUndo says why there is nothing to be done: all is as it was, nothing can be done, or nobody has changed what was
+// nothingToUndo returns why there is nothing to be done: all is as it was, nothing can be done, or nobody has changed what was
 // asked about.
 func (s *setup) nothingToUndo(ctx context.Context, l *link, request *tooldv1.RestoreRequest, plan *tooldv1.RestoreResponse) error {
 	if len(plan.GetNotRestored()) > 0 {
@@ -228,7 +228,7 @@ func (s *setup) confirm(files int) error {
 	return failed("nothing was put back")
 }
 
-// tellDone says what was done, and what of the plan that was shown was not.
+// tellDone returns what was done, and what of the plan that was shown was not.
 func (s *setup) tellDone(plan, done *tooldv1.RestoreResponse) error {
 	if s.json {
 		return printJSON(s.stdout, done)

@@ -16,7 +16,7 @@ import (
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
 
-// upgraded gives a link to a daemon of this program's version in the stead of an older one that has nothing to do; else
+// upgraded returns a link to a daemon of this program's version instead of an older one that has nothing to do; else
 // l, which it was given. A daemon that no client has started is left alone, and so is one that listens on TCP too, of a version that cannot be
 // compared, or of a system that does not tell when a process has ended.
 func (s *setup) upgraded(ctx context.Context, l *link) (*link, error) {

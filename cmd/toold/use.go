@@ -23,7 +23,7 @@ type use struct {
 	custom  bool // a call of a tool with free text for input; its reply has another type in the Responses API
 }
 
-// usesOf gives each tool use of a message an id for the wire.
+// usesOf returns each tool use of a message an id for the wire.
 func usesOf(read []dialect.Use) []use {
 	uses := make([]use, len(read))
 	for i, u := range read {

@@ -150,7 +150,7 @@ type view struct {
 	drawn int // lines that stand on the terminal and may be drawn over
 }
 
-// drawEvery is how often elapsed times are drawn anew.
+// drawEvery is how often elapsed times are drawn again.
 const drawEvery = 100 * time.Millisecond
 
 func (v *view) draw(b *board, now time.Time) {

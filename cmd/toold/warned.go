@@ -32,7 +32,7 @@ type saidFile struct {
 	Said   []string `json:"said"`
 }
 
-// unsaid gives the warnings of a turn that are to be printed: those that were not since the daemon was started, and, where
+// unsaid returns the warnings of a turn that are to be printed: those that were not since the daemon was started, and, where
 // a call was denied, what the workspace lacks trust for. What cannot be remembered is said.
 func (s *setup) unsaid(c *conversation) []string {
 	if len(c.warnings) == 0 {
@@ -89,7 +89,7 @@ func (f saidFile) write(file string) {
 	}
 }
 
-// concerning gives the warnings that may have to do with the verdict on a call: on trust, on files that are not in force,
+// concerning returns the warnings that may have to do with the verdict on a call: on trust, on files that are not in force,
 // and on rules for its tool. The others are counted.
 func concerning(call string, warnings []string) (list []string) {
 	tool, _, _ := strings.Cut(call, " ")
@@ -104,7 +104,7 @@ func concerning(call string, warnings []string) (list []string) {
 	return list
 }
 
-// aboutTrust says whether a warning is that a workspace is not trusted.
+// aboutTrust reports whether a warning is that a workspace is not trusted.
 func aboutTrust(warning string) bool { return strings.Contains(warning, "toold trust ") }
 
 func isAre(n int, noun string) string {

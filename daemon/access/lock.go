@@ -196,7 +196,7 @@ func (l *Lock) Keep() error {
 	return old.Close()
 }
 
-// Close gives the lock up. The file stays: removing it would let two daemons hold locks on two files of that name.
+// Close releases the lock. The file stays: removing it would let two daemons hold locks on two files of that name.
 func (l *Lock) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -26,7 +26,7 @@ var credentialDirs = []string{".ssh", ".gnupg", ".aws", ".azure", ".kube", ".doc
 // templates are endings of names that stand for a file without its secrets.
 var templates = []string{".example", ".sample", ".template", ".dist"}
 
-// Credential says, as a clause, why the file at a path is taken to hold credentials; empty: it is not.
+// Credential returns, as a clause, why the file at a path is taken to hold credentials; empty: it is not.
 func Credential(name string) string {
 	base := strings.ToLower(path.Base(name))
 	dirs := strings.Split(strings.ToLower(path.Dir(name)), "/")

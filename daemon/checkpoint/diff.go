@@ -1,7 +1,6 @@
 package checkpoint
 
-// What has become of files, as unified diffs in the form that git writes and takes. It does not know which changes are
-// shown to whom.
+// What has become of files, as unified diffs in the form that git writes and takes.
 
 import (
 	"cmp"
@@ -29,7 +28,7 @@ type Delta struct {
 	Note           string // a sentence; empty: the diff says it all
 }
 
-// Deltas gives what became of the files that the row's call changed, of those at or below paths, or of all if there are
+// Deltas returns what became of the files that the row's call changed, of those at or below paths, or of all if there are
 // none.
 func (r *Row) Deltas(paths []string) (list []Delta) {
 	for _, f := range r.Files {
@@ -40,7 +39,7 @@ func (r *Row) Deltas(paths []string) (list []Delta) {
 	return list
 }
 
-// Net gives what became of files over all rows: what the first that touched a file found, and the last left.
+// Net returns what became of files over all rows: what the first that touched a file found, and the last left.
 func (h History) Net(paths []string) (list []Delta) {
 	net := map[string]Delta{}
 	for _, row := range h {

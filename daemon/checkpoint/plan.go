@@ -30,7 +30,7 @@ type Plan struct {
 	Takes History
 }
 
-// Conflicts gives the paths that are not as the last call left them, as far as that is known.
+// Conflicts returns the paths that are not as the last call left them, as far as that is known.
 func (p *Plan) Conflicts() (paths []string) {
 	for _, s := range p.Steps {
 		if s.Conflict != "" {
@@ -253,7 +253,7 @@ func (p *planner) settle(real string, wanted map[workspace.FileID]bool) {
 	}
 }
 
-// put says how a path gets what is wanted there; false: it has it.
+// put returns how a path gets what is wanted there; false: it has it.
 func (p *planner) put(real string, want workspace.Image) (put workspace.Put, needed bool) {
 	now := p.now[real]
 	put = workspace.Put{Real: real, Now: now, Want: want}
@@ -315,7 +315,7 @@ func (p *planner) possible(put workspace.Put) bool {
 	return false
 }
 
-// conflict says why a path is not to be touched unasked.
+// conflict returns why a path is not to be touched unasked.
 func (p *planner) conflict(real string) string {
 	now, left := p.now[real], p.left[real]
 	if left.Kind == "" { // the daemon died before it could look

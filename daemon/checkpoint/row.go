@@ -138,7 +138,7 @@ func (r *Row) Begin(found workspace.Exposure) {
 	}
 }
 
-// Found gives back what Begin was given.
+// Found returns what Begin was given.
 func (r *Row) Found() *workspace.Exposure {
 	found := &workspace.Exposure{Images: map[string]workspace.Image{}, Gaps: r.Gaps}
 	for _, f := range r.Files {
@@ -147,7 +147,7 @@ func (r *Row) Found() *workspace.Exposure {
 	return found
 }
 
-// End gives the row what the call has left: of all files only those that differ stay. died: the call was interrupted, so
+// End returns the row what the call has left: of all files only those that differ stay. died: the call was interrupted, so
 // that what it shows is not all that it wanted. False: the call changed nothing, as far as was looked, so the row is for
 // nothing.
 func (r *Row) End(left workspace.Exposure, died bool) bool {
@@ -223,7 +223,7 @@ type Past struct {
 // A History is rows in the order in which their calls started.
 type History []Past
 
-// NewHistory gives the rows of a session, and those of other sessions in which it was restored.
+// NewHistory returns the rows of a session, and those of other sessions in which it was restored.
 func NewHistory(session string, rows []Past) History {
 	rows = slices.Clone(rows)
 	slices.SortStableFunc(rows, func(a, b Past) int {

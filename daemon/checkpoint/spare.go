@@ -47,7 +47,7 @@ func (p *planner) spare() {
 	}
 }
 
-// losses gives what the undone calls found and nobody can put back, of all paths. gaps: of some directories it is not even
+// losses returns what the undone calls found and nobody can put back, of all paths. gaps: of some directories it is not even
 // known what they held.
 func (p *planner) losses() (losses []loss, gaps bool) {
 	seen := map[string]bool{}
@@ -70,7 +70,7 @@ func (p *planner) losses() (losses []loss, gaps bool) {
 // take the time of the latest tick. Ours: more than the longest of Linux.
 const clockGrain = 20e6
 
-// onlyCopy says, as a clause, of what a file may be the only copy; empty: of nothing. What was moved is older than the
+// onlyCopy returns, as a clause, of what a file may be the only copy; empty: of nothing. What was moved is older than the
 // calls, and of its earlier names nothing is kept; a copy of what is gone is as long as that was.
 func (p *planner) onlyCopy(now, want workspace.Image, losses []loss) string {
 	if now.Kind != workspace.Regular || now.ID.Known() && now.ID == want.ID {

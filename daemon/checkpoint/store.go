@@ -134,7 +134,7 @@ func hashOf(data []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// readThrough gives how a content is called that is not held in memory, and its length.
+// readThrough returns how a content is called that is not held in memory, and its length.
 func readThrough(content io.Reader) (hash string, n int64, err error) {
 	sum := sha256.New()
 	n, err = io.Copy(sum, content)
@@ -239,7 +239,7 @@ func (s *Store) note(hash string, whole bool) bool {
 	return whole
 }
 
-// Read gives a content. The error is ErrGone when it is not kept any more, or is not whole.
+// Read returns a content. The error is ErrGone when it is not kept any more, or is not whole.
 func (s *Store) Read(hash string) ([]byte, error) {
 	if !hashForm.MatchString(hash) {
 		return nil, ErrGone

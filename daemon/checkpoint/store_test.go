@@ -136,7 +136,7 @@ func TestSweepOfWhatWasHeld(t *testing.T) {
 	}
 }
 
-// TestTornContent: what a loss of power has torn is not taken for kept: it is written anew.
+// TestTornContent: what a loss of power has torn is not taken for kept: it is written again.
 func TestTornContent(t *testing.T) {
 	t.Parallel()
 	for _, content := range []string{"small", strings.Repeat("0123456789abcdef", 1<<17)} {

@@ -1,6 +1,6 @@
 package checkpoint
 
-// Removing contents: those that no row names, and the oldest when there are too many. It does not know where rows are.
+// Removing contents: those that no row names, and the oldest when there are too many.
 
 import (
 	"errors"
@@ -97,7 +97,7 @@ func (s *Store) end() {
 	s.touched = nil
 }
 
-// list gives all contents.
+// list returns all contents.
 func (s *Store) list(used map[string]time.Time) (found []content, err error) {
 	s.mu.Lock()
 	unnamed := s.unnamed

@@ -43,7 +43,7 @@ type Reason struct {
 	Reason string `json:"reason"`
 }
 
-// Tool gives a tool that carries out a plan, once. again works the plan out anew: if something else would come of it by
+// Tool returns a tool that carries out a plan, once. again works the plan out again: if something else would come of it by
 // now the call is refused. done is told what became of every step. Contents come from the store.
 func (s *Store) Tool(plan *Plan, again func() (*Plan, error), done func([]workspace.Putting)) tools.Tool {
 	var writes []tools.Path

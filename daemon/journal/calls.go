@@ -51,7 +51,7 @@ func (l *Log) Find(call string) ([]Record, error) {
 	return records, nil
 }
 
-// Has says whether a record is kept that has this call key.
+// Has reports whether a record is kept that has this call key.
 func (l *Log) Has(call string) (bool, error) {
 	seq, err := l.lookup(callHash(call))
 	return seq > 0, err

@@ -192,7 +192,7 @@ func damaged(f *testing.F) (closed, killed string) {
 	return closed, killed
 }
 
-// typed says whether an error is one that a caller can tell.
+// typed reports whether an error is one that a caller can tell.
 func typed(err error) bool {
 	var corrupt *journal.CorruptError
 	var version *journal.VersionError

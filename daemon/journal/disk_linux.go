@@ -20,7 +20,7 @@ func syncData(f *os.File) error {
 	}
 }
 
-// allocate gives the file blocks for its first size bytes.
+// allocate returns the file blocks for its first size bytes.
 func allocate(f *os.File, size int64) error {
 	err := unix.Fallocate(int(f.Fd()), 0, 0, size)
 	if errors.Is(err, unix.EOPNOTSUPP) {

@@ -14,7 +14,7 @@ import (
 // syncData waits until the file's bytes are on the disk, whoever wrote them.
 func syncData(f *os.File) error { return f.Sync() }
 
-// allocate gives the file blocks for its first size bytes.
+// allocate returns the file blocks for its first size bytes.
 func allocate(f *os.File, size int64) error { return writeNoise(f, size) }
 
 // freeRoom is how many bytes this user may still write beside the path.

@@ -62,7 +62,7 @@ func (s *Store) Rows() (n int, err error) {
 	return n, err
 }
 
-// Intact gives what SQLite says of the whole database: "ok", or what is wrong.
+// Intact returns what SQLite says of the whole database: "ok", or what is wrong.
 func (s *Store) Intact() (verdict string, err error) {
 	s.db.mu.Lock()
 	defer s.db.mu.Unlock()

@@ -21,7 +21,7 @@ type reserve struct {
 	held bool
 }
 
-// ensure says whether the room is kept, and tries to take it if it is not.
+// ensure reports whether the room is kept, and tries to take it if it is not.
 func (r *reserve) ensure() bool {
 	if r.held || r.size == 0 {
 		return true
@@ -47,7 +47,7 @@ func (r *reserve) take() error {
 	return nil
 }
 
-// find takes over the room that an earlier store has left, or takes it anew.
+// find takes over the room that an earlier store has left, or takes it again.
 func (r *reserve) find() {
 	var stat unix.Stat_t
 	if err := unix.Stat(r.path, &stat); err == nil && stat.Blocks*512 >= r.size {
@@ -57,7 +57,7 @@ func (r *reserve) find() {
 	r.ensure()
 }
 
-// release gives the room up, and says whether there was any.
+// release frees the room, and reports whether there was any.
 func (r *reserve) release() bool {
 	if !r.held {
 		return false

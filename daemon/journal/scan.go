@@ -55,14 +55,14 @@ func scanPages(path string) (*pages, error) {
 
 func (p *pages) close() error { return p.file.Close() }
 
-// between gives the ids that were found from low to high, in order.
+// between returns the ids that were found from low to high, in order.
 func (p *pages) between(low, high int64) []int64 {
 	from, _ := slices.BinarySearch(p.ids, low)
 	to, _ := slices.BinarySearch(p.ids, high+1)
 	return p.ids[from:max(from, to)]
 }
 
-// cellsOf gives the offsets of a page's cells, if it is a leaf of a table.
+// cellsOf returns the offsets of a page's cells, if it is a leaf of a table.
 func cellsOf(page []byte) (offsets []int) {
 	const leaf, header = 0x0d, 8
 	if page[0] != leaf {
@@ -92,7 +92,7 @@ func varint(bytes []byte) (value uint64, rest []byte) {
 	return 0, nil
 }
 
-// payloadOf gives a cell's row id, how long its payload is and the part of that
+// payloadOf returns a cell's row id, how long its payload is and the part of that
 // which stands on the page, with the number of the page that holds more behind it.
 func payloadOf(page []byte, offset int) (id int64, size int, local []byte, err error) {
 	length, rest := varint(page[offset:])

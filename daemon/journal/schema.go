@@ -146,7 +146,7 @@ func (d *database) ensureSchema() error {
 
 // migrate brings a database of version 1 to this version. It first rewrites it, so
 // that its free pages can be given back; that needs as much room again, and where
-// there is none the database does without. Killed at any point it begins anew.
+// there is none the database does without. Killed at any point it begins again.
 func (d *database) migrate() error {
 	err := d.run("pragma auto_vacuum = incremental; vacuum")
 	if err != nil && !errors.Is(err, ErrFull) {

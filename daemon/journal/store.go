@@ -107,7 +107,7 @@ func Open(dir string, config Config) (*Store, error) {
 }
 
 // Epoch identifies the numbering. It stays the same as long as every number
-// means the same record: it is made with the database, and anew if power may
+// means the same record: it is made with the database, and again if power may
 // have been lost with records that were committed but not synced.
 func (s *Store) Epoch() string { return s.epoch }
 
@@ -267,7 +267,7 @@ func (s *Store) last(id int64, first uint64) (uint64, error) {
 	return last, err
 }
 
-// Watched says whether somebody has still to read records of this log.
+// Watched reports whether somebody has still to read records of this log.
 func (s *Store) Watched(name string) bool {
 	s.mu.Lock()
 	l := s.logs[name].log()

@@ -68,7 +68,7 @@ func (y *syncer) hand(group []*Pending) {
 	}
 }
 
-// underWay says whether a sync is; the end of it wakes the writer.
+// underWay reports whether a sync is; the end of it wakes the writer.
 func (y *syncer) underWay() bool {
 	y.mu.Lock()
 	defer y.mu.Unlock()
@@ -110,7 +110,7 @@ func (y *syncer) run(rested func()) {
 	}
 }
 
-// durable says whether the entries themselves need a sync, or only follow such.
+// durable reports whether the entries themselves need a sync, or only follow such.
 func (p *Pending) durable() bool { return p.durability == Synced }
 
 // release lets what follows a group's entries in their logs pass, and says

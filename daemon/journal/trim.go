@@ -185,7 +185,7 @@ func (s *Store) Tidy() error {
 	}
 }
 
-// shrink gives one step's worth of pages back, and says whether there is more to
+// shrink returns one step's worth of pages back, and says whether there is more to
 // give. What has been cut off the database shows when its log has been copied
 // into it.
 func (d *database) shrink() (more bool, err error) {
@@ -218,7 +218,7 @@ func (d *database) shrink() (more bool, err error) {
 	return false, d.run("pragma wal_checkpoint(passive)")
 }
 
-// vacuum gives pages back; the rows of the pragma are its steps.
+// vacuum returns pages back; the rows of the pragma are its steps.
 func (d *database) vacuum() error {
 	rows, err := d.conn.QueryContext(background, fmt.Sprintf("pragma incremental_vacuum(%d)", shrinkStep))
 	if err != nil {

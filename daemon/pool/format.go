@@ -55,7 +55,7 @@ type annotations struct {
 	OpenWorld   bool `json:"openWorldHint"`
 }
 
-// Definitions gives the tools that the session has as a JSON array. What comes into a later block changes no byte before
+// Definitions returns the tools that the session has as a JSON array. What comes into a later block changes no byte before
 // it but the closing bracket.
 func (p *Pool) Definitions(f Format) (string, error) {
 	list := []any{}

@@ -17,7 +17,7 @@ var (
 	serverName = regexp.MustCompile(`^mcp__[A-Za-z0-9-]+(_[A-Za-z0-9-]+)*$`)
 )
 
-// IsName says whether a text may stand where a tool or a server is named: the full name of a tool, mcp__server, or
+// IsName reports whether a text may stand where a tool or a server is named: the full name of a tool, mcp__server, or
 // mcp__server__* for the same. Other patterns are none.
 func IsName(text string) bool {
 	if !strings.HasPrefix(text, mcpPrefix) {
@@ -30,13 +30,13 @@ func IsName(text string) bool {
 	return rest != "" && toolName.MatchString(text) && serverName.MatchString(mcpPrefix+name)
 }
 
-// Names says whether a text of that kind names the tool.
+// Names reports whether a text of that kind names the tool.
 func Names(text, name string) bool {
 	of, whole := server(text)
 	return text == name || whole && strings.HasPrefix(name, of+"__")
 }
 
-// server gives the server, as in the names of its tools, of which a text names all.
+// server returns the server, as in the names of its tools, of which a text names all.
 func server(text string) (name string, whole bool) {
 	name = strings.TrimSuffix(text, "__*")
 	return name, serverName.MatchString(name)

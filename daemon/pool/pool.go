@@ -49,7 +49,7 @@ type Entry struct {
 	Deferred, Active bool
 }
 
-// Offer says of each tool whether the session has it. The order is that of the list; behind it stand the names of those that
+// Offer returns of each tool whether the session has it. The order is that of the list; behind it stand the names of those that
 // the client wants and that nobody offers, without a tool.
 func Offer(list []tools.Tool, c Conditions) []Entry {
 	entries := make([]Entry, 0, len(list))
@@ -73,7 +73,7 @@ func Offer(list []tools.Tool, c Conditions) []Entry {
 	return append(entries, missing(entries, c.Named)...)
 }
 
-// named says whether the list names the tool.
+// named reports whether the list names the tool.
 func named(list []string, name string) bool {
 	return slices.ContainsFunc(list, func(entry string) bool { return Names(entry, name) })
 }
@@ -164,13 +164,13 @@ func (p *Pool) postpone(above int, active []string) {
 	}
 }
 
-// Find gives the tool of exactly that name; nil: there is none, whether the session has it or not.
+// Find returns the tool of exactly that name; nil: there is none, whether the session has it or not.
 func (p *Pool) Find(name string) *Entry { return p.byName[name] }
 
 // Has says that the session has the tool now.
 func (e *Entry) Has() bool { return e != nil && e.Unavailable == "" && !e.Deferred }
 
-// Names gives the names of the tools that the session has, in order.
+// Names returns the names of the tools that the session has, in order.
 func (p *Pool) Names() (names []string) {
 	for i := range p.Entries {
 		if p.Entries[i].Has() {
@@ -180,7 +180,7 @@ func (p *Pool) Names() (names []string) {
 	return names
 }
 
-// Deferrable gives the tools that can be activated, and those that were, in order.
+// Deferrable returns the tools that can be activated, and those that were, in order.
 func (p *Pool) Deferrable() (specs []tools.Spec) {
 	for _, e := range p.Entries {
 		if e.Deferred || e.Active {

@@ -33,7 +33,7 @@ type Input struct {
 // mostFiles is how many files one call changes: more than that nobody looks through in a diff.
 const mostFiles = 1_000
 
-// Tool gives the Replace tool.
+// Tool returns the Replace tool.
 func Tool() tools.Tool {
 	return tools.New(tools.Spec{
 		Name: "Replace", Description: description, Destructive: true,
@@ -41,7 +41,7 @@ func Tool() tools.Tool {
 	}, tools.Funcs[Input]{Validate: validate, Effects: effects, Check: check, Run: run})
 }
 
-// validate says what the schema cannot.
+// validate returns what the schema cannot.
 func validate(in *Input) error {
 	if in.Write && in.Replacement == nil {
 		return fault.Invalidf("invalid_input", "write is set, but there is no replacement. Give one, which may be empty, or leave write out.").At("/replacement")
@@ -87,7 +87,7 @@ func run(ctx context.Context, env *tools.Env, in Input) (tools.Result, error) {
 	return found.result(in), err
 }
 
-// write changes one file after the other. Each is worked out anew from what it holds by then, with nobody else at it; what
+// write changes one file after the other. Each is worked out again from what it holds by then, with nobody else at it; what
 // an error leaves undone is told in the result.
 func (f *findings) write(ctx context.Context, env *tools.Env, in Input) error {
 	m, err := newMatcher(in)

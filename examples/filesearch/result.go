@@ -61,7 +61,7 @@ func (f *findings) result(in Input) tools.Result {
 	return result
 }
 
-// headline says in a sentence what happened.
+// headline returns a sentence about what happened.
 func (f *findings) headline(in Input, s Structured, written int) string {
 	files, matches := text.Count(len(s.Files), "file"), text.Count(s.Matches, "match")
 	if s.Matches != 1 {

@@ -148,7 +148,7 @@ func (f *findings) look(file *walk.File) (d document, skipped string) {
 	return d, ""
 }
 
-// content gives what a file holds, with a byte more than is looked into when it is too large.
+// content returns what a file holds, with a byte more than is looked into when it is too large.
 func (f *findings) content(file *walk.File) ([]byte, error) {
 	if b, open := f.buffers[file.Path]; open {
 		return b.Text, b.Err

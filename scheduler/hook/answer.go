@@ -91,7 +91,7 @@ func (a *answer) alsoOlder(event string, d Decision, reason string) {
 	a.decision = max(a.decision, d)
 }
 
-// permits says whether a decision at the event is one about whether a call may run.
+// permits reports whether a decision at the event is one about whether a call may run.
 func permits(event string) bool { return event == PreToolUse || event == PermissionRequest }
 
 // forbidding is what counts of the answer of a hook that did not come to its own end: it can hold a call back, and not
@@ -120,7 +120,7 @@ func (f fields) refuse(key, format string, args ...any) {
 	}
 }
 
-// has says whether a value is there that is not null.
+// has reports whether a value is there that is not null.
 func (f fields) has(key string) bool { return f.of[key] != nil && string(f.of[key]) != "null" }
 
 // value reads one value into to, which is left alone when it is absent.
@@ -130,7 +130,7 @@ func (f fields) value(key, wanted string, to any) {
 	}
 }
 
-// text gives a string, cut to what hooks may say.
+// text returns a string, cut to what hooks may say.
 func (f fields) text(key string) (text string) {
 	f.value(key, "a string", &text)
 	return capped(text)
@@ -147,7 +147,7 @@ func (f fields) inner(key string) fields {
 	return in
 }
 
-// choice gives what a word stands for; an absent one for None.
+// choice returns what a word stands for; an absent one for None.
 func (f fields) choice(key string, words map[string]Decision) Decision {
 	word := f.text(key)
 	d, known := words[word]
@@ -157,7 +157,7 @@ func (f fields) choice(key string, words map[string]Decision) Decision {
 	return d
 }
 
-// stop gives the reason for which everything is to end; nil: it is not.
+// stop returns the reason for which everything is to end; nil: it is not.
 func (f fields) stop() *string {
 	if f.truth("continue", true) {
 		return nil
@@ -166,7 +166,7 @@ func (f fields) stop() *string {
 	return &reason
 }
 
-// anything gives a text, or any other value as JSON; nil: it is absent.
+// anything returns a text, or any other value as JSON; nil: it is absent.
 func (f fields) anything(key string) *string {
 	if !f.has(key) {
 		return nil
@@ -198,7 +198,7 @@ func cappedAt(text string, more bool) string {
 	return text
 }
 
-// firstOf gives the first text that says something.
+// firstOf returns the first text that says something.
 func firstOf(texts ...string) string {
 	for _, text := range texts {
 		if text != "" {

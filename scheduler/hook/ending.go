@@ -35,7 +35,7 @@ type heard struct {
 	withheld bool     // output is there to keep what the hook has not seen to from the model
 }
 
-// hear says what the ending means at an event. Whatever went wrong is in failures. A hook that must not fail, and has,
+// hear returns what the ending means at an event. Whatever went wrong is in failures. A hook that must not fail, and has,
 // holds back what it could have: a call that has not run yet, or the output of one that has succeeded. Where it could have
 // held back nothing, the model is told.
 func (e *ending) hear(h *Hook, event string, input veil) heard {
@@ -118,7 +118,7 @@ func (a *answer) block(printed string, more bool) {
 	a.decision = Deny
 }
 
-// exited says what an exit code means that is neither success nor a refusal.
+// exited returns what an exit code means that is neither success nor a refusal.
 func exited(code int, printed string) string {
 	text := fmt.Sprintf("ended with exit code %d", code)
 	switch code {

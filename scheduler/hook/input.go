@@ -70,7 +70,7 @@ func Suggest(rule string) Suggestion {
 	}
 }
 
-// encode gives the JSON that a hook reads, as one line. Hooks search it as text, so < > & stand as they are.
+// encode returns the JSON that a hook reads, as one line. Hooks search it as text, so < > & stand as they are.
 func (in *Input) encode() ([]byte, error) {
 	var text bytes.Buffer
 	to := json.NewEncoder(&text)

@@ -18,7 +18,7 @@ func TestMain(m *testing.M) {
 	os.Exit(tooltest.Main(m))
 }
 
-// newRunner gives a runner in a folder of its own.
+// newRunner returns a runner in a folder of its own.
 func newRunner(t testing.TB) hook.Runner {
 	t.Helper()
 	processes, err := sandbox.New(t.TempDir(), nil)
@@ -62,7 +62,7 @@ func pidsIn(t *testing.T, path string) (pids []int) {
 	return pids
 }
 
-// alive says whether a process runs; one that has ended and was not collected yet does not.
+// alive reports whether a process runs; one that has ended and was not collected yet does not.
 func alive(pid int) bool {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {

@@ -46,7 +46,7 @@ func (r Runner) start(ctx context.Context, h *Hook, input []byte) ending {
 	return e
 }
 
-// command says what is to be started. The error says what is not there.
+// command returns what is to be started. The error says what is not there.
 func (r Runner) command(h *Hook) (sandbox.Command, error) {
 	c := sandbox.Command{
 		ID: "hook", Path: shell, Args: []string{"sh", "-c", h.Command}, Dir: r.dir(),

@@ -15,7 +15,7 @@ import (
 	"github.com/toold/toold/tools/pathname"
 )
 
-// find gives the file of a program: by its path, a relative one from the project's directory, or in the PATH of environ.
+// find returns the file of a program: by its path, a relative one from the project's directory, or in the PATH of environ.
 // What is relative there is passed over.
 func find(program, project string, environ []string) (string, error) {
 	if strings.Contains(program, "/") {
@@ -47,7 +47,7 @@ const part = `[^\s"'$~=;|&()<>\\#*?{}!/` + "`" + `]+/`
 // relative finds a relative path as the first word of a line for a shell, behind assignments.
 var relative = regexp.MustCompile(`^\s*(?:[A-Za-z_]\w*=[^\s"']*\s+)*("` + part + `[^"]*"|'` + part + `[^']*'|` + part + `[^\s"';|&()<>]*)`)
 
-// adrift says in a clause that the hook's program is relative, and how it was probably meant; empty: it is not.
+// adrift returns a clause about a hook program whose path is relative, with what was probably meant; empty: it is absolute.
 func (h *Hook) adrift() string {
 	if script, ok := h.script(); ok {
 		words := relative.FindStringSubmatch(script)
@@ -68,7 +68,7 @@ func (h *Hook) adrift() string {
 	return fmt.Sprintf("the program %s of the %s hook is relative, and looked for in the project's directory; %s is probably meant", ellipsis.Bytes(h.Command, 80), h.Event, meant)
 }
 
-// script gives the line that a shell gets to run.
+// script returns the line that a shell gets to run.
 func (h *Hook) script() (line string, ok bool) {
 	switch {
 	case h.Args == nil:

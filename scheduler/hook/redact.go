@@ -21,7 +21,7 @@ type telling struct {
 	input veil
 }
 
-// tell gives what each of the hooks is told.
+// tell returns what each of the hooks is told.
 func (r Runner) tell(in Input, hooks []*Hook) func(*Hook) telling {
 	as := func(secrets *redact.Redactor) telling {
 		told := in
@@ -44,7 +44,7 @@ func (r Runner) tell(in Input, hooks []*Hook) func(*Hook) telling {
 	}
 }
 
-// without gives the event with marks in place of secrets. Names and places stay: hooks find things by them.
+// without returns the event with marks in place of secrets. Names and places stay: hooks find things by them.
 func (in Input) without(secrets *redact.Redactor) Input {
 	in.ToolInput, in.Response = secrets.JSON(in.ToolInput), secrets.JSON(in.Response)
 	in.Error, in.Reason, in.Message = secrets.Text(in.Error), secrets.Text(in.Reason), secrets.Text(in.Message)

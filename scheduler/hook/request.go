@@ -42,7 +42,7 @@ func (r Runner) post(ctx context.Context, h *Hook, input []byte) ending {
 	return answered(response, body)
 }
 
-// answered says what an answer comes to: success with a JSON object, or with nothing at all, is the hook's word.
+// answered returns what an answer comes to: success with a JSON object, or with nothing at all, is the hook's word.
 func answered(response *http.Response, body []byte) ending {
 	text := string(bytes.TrimSpace(body))
 	switch {
@@ -111,7 +111,7 @@ func (r Runner) fill(text string, allowed []string) string {
 	})
 }
 
-// allows says whether a pattern of the allow list covers an address. A * stands for any characters, but never for those
+// allows reports whether a pattern of the allow list covers an address. A * stands for any characters, but never for those
 // that end the host, so that it cannot lead to another one.
 func allows(pattern string, to *url.URL) bool {
 	if pattern == "*" {
@@ -129,7 +129,7 @@ func allows(pattern string, to *url.URL) bool {
 	return like(scheme, to.Scheme) && like(strings.ToLower(host), strings.ToLower(to.Host)) && like(path, target)
 }
 
-// like says whether all of a text fits a pattern with *.
+// like reports whether all of a text fits a pattern with *.
 func like(pattern, text string) bool {
 	parts := strings.Split(pattern, "*")
 	last := len(parts) - 1

@@ -22,7 +22,7 @@ const (
 	Deny                  // at an event after a call: the hook objects
 )
 
-// String gives the decision as hooks write it.
+// String returns the decision as hooks write it.
 func (d Decision) String() string { return [...]string{"none", "allow", "ask", "deny"}[d] }
 
 // A Reason is what one hook decided, and why. A hook may give several.

@@ -14,7 +14,7 @@ import (
 	"github.com/toold/toold/tools/ellipsis"
 )
 
-// rewrite gives the input with all that the hooks have changed; nil: nothing. Two that set a field to different values
+// rewrite returns the input with all that the hooks have changed; nil: nothing. Two that set a field to different values
 // are a conflict, which denies the call.
 func rewrite(original json.RawMessage, hooks []*Hook, all []heard) (json.RawMessage, *Reason) {
 	if !slices.ContainsFunc(all, func(one heard) bool { return one.input != nil }) {
@@ -44,7 +44,7 @@ func rewrite(original json.RawMessage, hooks []*Hook, all []heard) (json.RawMess
 	return encoded(result), nil
 }
 
-// changed gives the names of the fields in which two objects differ, sorted.
+// changed returns the names of the fields in which two objects differ, sorted.
 func changed(from, to object) (names []string) {
 	for name := range from {
 		if !equal(from, to, name) {
@@ -69,8 +69,8 @@ func set(in, from object, name string) {
 	}
 }
 
-// equal says whether a field is the same in two objects: absent in both, or the same value however it is written.
-// Programs write numbers anew when they pass an object on, so numbers are the same when they are as floating point.
+// equal reports whether a field is the same in two objects: absent in both, or the same value however it is written.
+// Programs write numbers again when they pass an object on, so numbers are the same when they are as floating point.
 func equal(a, b object, name string) bool {
 	one, inOne := a[name]
 	other, inOther := b[name]
@@ -99,7 +99,7 @@ func valueIn(o object, name string) string {
 	return ellipsis.Bytes(string(value), 200)
 }
 
-// encoded gives an object as JSON, its fields sorted by name.
+// encoded returns an object as JSON, its fields sorted by name.
 func encoded(o object) json.RawMessage {
 	var text bytes.Buffer
 	to := json.NewEncoder(&text)

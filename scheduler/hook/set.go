@@ -51,7 +51,7 @@ func Compile(hooks []Hook) (*Set, []error) {
 	return s, errs
 }
 
-// All gives the hooks that the Set was made of, in their order, also those that never run. They are not to be changed.
+// All returns the hooks that the Set was made of, in their order, also those that never run. They are not to be changed.
 func (s *Set) All() []Hook {
 	if s == nil {
 		return nil
@@ -86,7 +86,7 @@ func read(h *Hook) (e *entry, wrong []string) {
 	return e, wrong
 }
 
-// unusable says what is wrong with a rule, without its place.
+// unusable returns what is wrong with a rule, without its place.
 func unusable(err error) string {
 	var rule *permission.RuleError
 	if !errors.As(err, &rule) {
@@ -99,7 +99,7 @@ func unusable(err error) string {
 	return text
 }
 
-// instead says what becomes of a hook of which one does not know what it is for.
+// instead returns what becomes of a hook of which one does not know what it is for.
 func instead(h *Hook) string {
 	if h.Block {
 		return "since it blocks when it fails, it runs without it, for everything"
@@ -107,7 +107,7 @@ func instead(h *Hook) string {
 	return "it never runs"
 }
 
-// aboutTool says whether an event is about one call of a tool.
+// aboutTool reports whether an event is about one call of a tool.
 func aboutTool(event string) bool {
 	switch event {
 	case PreToolUse, PostToolUse, PostToolUseFailure, PermissionRequest, PermissionDenied:
@@ -116,7 +116,7 @@ func aboutTool(event string) bool {
 	return false
 }
 
-// For gives the hooks of an event in their order, each thing that they would run once. Subject is what matchers are
+// For returns the hooks of an event in their order, each thing that they would run once. Subject is what matchers are
 // about: the tool, for Notification its type, for SessionStart the source, for SessionEnd the reason. Holds says whether
 // the call meets a rule; it is asked for hooks with If, and is not nil when the event is about a tool.
 func (s *Set) For(event, subject string, holds func(permission.Rule) bool) (found []*Hook) {
@@ -137,7 +137,7 @@ func (s *Set) For(event, subject string, holds func(permission.Rule) bool) (foun
 	return found
 }
 
-// runsLike says whether two hooks of one event come to the same. Files often repeat each other. What follows when they
+// runsLike reports whether two hooks of one event come to the same. Files often repeat each other. What follows when they
 // fail is no part of it: one that blocks stands for one that does not.
 func (h *Hook) runsLike(other *Hook) bool {
 	return h.Command == other.Command && slices.Equal(h.Args, other.Args) && (h.Args == nil) == (other.Args == nil) &&
@@ -172,7 +172,7 @@ func newMatcher(h *Hook) (matcher, error) {
 	return matcher{expression: expression}, nil
 }
 
-// special says whether a character makes a matcher a regular expression.
+// special reports whether a character makes a matcher a regular expression.
 func special(r rune) bool {
 	return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("_-,| ", r)
 }

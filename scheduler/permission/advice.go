@@ -1,7 +1,7 @@
 package permission
 
-// Which settings would let a call run without an answer, so that whoever cannot be asked can be told: what is advised here
-// was tried, by deciding again with it. It does not know in which file settings stand.
+// Which settings would let a call run without an answer, so that whoever cannot be asked can be told: what is advised
+// here was tried, by deciding again with it.
 
 import (
 	"encoding/json"

@@ -52,7 +52,7 @@ func textOf(c *shell.Command) text {
 	return t
 }
 
-// isTest says whether a command is one of the shell's own, for which no program is run.
+// isTest reports whether a command is one of the shell's own, for which no program is run.
 func isTest(c *shell.Command) bool { return c.Name == "[[" || c.Name == "((" }
 
 // deniedForms joins the words; a program that is named by its path goes by its name too.

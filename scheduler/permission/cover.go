@@ -12,7 +12,7 @@ import (
 	"github.com/toold/toold/tools/shell"
 )
 
-// uncovered gives the parts of the call that nothing allows, and when there are none what allows them.
+// uncovered returns the parts of the call that nothing allows, and when there are none what allows them.
 func uncovered(c *call, p Policy) (missing, allowing []Ground) {
 	l := leave{call: c, policy: p, byRule: make([]*anchored, len(c.texts))}
 	for i := range c.texts {
@@ -65,7 +65,7 @@ func (l *leave) allow(g Ground) {
 	}
 }
 
-// covered says whether command i has leave for all that it names.
+// covered reports whether command i has leave for all that it names.
 func (l *leave) covered(i int) bool {
 	return l.byRule[i] != nil || l.policy.Mode == AcceptEdits && edits(l.Facts, i)
 }
@@ -142,7 +142,7 @@ func (l *leave) byRunning(a *Access) {
 	}
 }
 
-// notReadOnly says why a command needs leave. The script's reason is a part of it in backquotes, and a clause about that.
+// notReadOnly returns why a command needs leave. The script's reason is a part of it in backquotes, and a clause about that.
 func (l *leave) notReadOnly(i int) string {
 	c := &l.Commands[i]
 	if why := l.Steered[i]; why != "" {
@@ -175,11 +175,11 @@ func (r *Rules) coversTool(c *call) (g Ground, ok bool) {
 	return g, false
 }
 
-// beyondRules says whether not even the rule for every call of a tool covers a script: it was not understood, or does not say
+// beyondRules reports whether not even the rule for every call of a tool covers a script: it was not understood, or does not say
 // which programs it runs.
 func (c *call) beyondRules() bool { return c.Unread || slices.ContainsFunc(c.Commands, unnamed) }
 
-// unnamed says whether it is not known which program a command runs, not even which wrapper.
+// unnamed reports whether it is not known which program a command runs, not even which wrapper.
 func unnamed(c shell.Command) bool { return !c.Literal && !c.DenyOnly && !isTest(&c) }
 
 func (r *Rules) coveringCommand(t *text) *anchored {
@@ -192,7 +192,7 @@ func (r *Rules) coveringCommand(t *text) *anchored {
 	return nil
 }
 
-// freeAccess says whether the path may be read or written, and by what; otherwise the ground says why not.
+// freeAccess reports whether the path may be read or written, and by what; otherwise the ground says why not.
 func (p Policy) freeAccess(a *Access) (free bool, g Ground) {
 	if a.Inside && !a.Write && !a.hides() {
 		return true, g
@@ -238,7 +238,7 @@ func (r *anchored) coversAccess(a *Access) bool {
 		anyHolds(r.places, a.Real, a.Dir) && (a.Named == a.Real || anyHolds(r.places, a.Named, a.Dir))
 }
 
-// copied says whether a command reads a whole directory.
+// copied reports whether a command reads a whole directory.
 func copied(f *Facts, i int) bool {
 	return slices.ContainsFunc(f.Accesses, func(a Access) bool { return a.By == i+1 && !a.Write && a.Dir && f.Commands[i].Name == "cp" })
 }
@@ -246,7 +246,7 @@ func copied(f *Facts, i int) bool {
 // editing are the commands that acceptEdits allows on literal paths inside the roots.
 var editing = []string{"mkdir", "touch", "rm", "rmdir", "mv", "cp", "sed"}
 
-// edits says whether a command only edits paths that it names literally inside the roots. For sed that its expression is
+// edits reports whether a command only edits paths that it names literally inside the roots. For sed that its expression is
 // plain is said by what the shell analysis lists: all of its writes are only then.
 func edits(f *Facts, i int) bool {
 	c := &f.Commands[i]

@@ -21,7 +21,7 @@ type Around struct {
 	Environ []string // NAME=VALUE, what the client has sent and earlier calls have exported
 }
 
-// Critical gives the reason why a call with these effects must not run unasked in any mode; empty: none.
+// Critical returns the reason why a call with these effects must not run unasked in any mode; empty: none.
 func Critical(effects tools.Effects, around Around) string {
 	for _, w := range effects.Writes {
 		if isDevice(around.absolute(around.Dir, w.Name)) {
@@ -106,7 +106,7 @@ func (t *trail) changes(i int, c *shell.Command) string {
 
 func isReference(w shell.Word) bool { return strings.HasPrefix(w.Text, "--ref") }
 
-// moved gives the words that name what a mv takes away.
+// moved returns the words that name what a mv takes away.
 func moved(c *shell.Command) (words []shell.Word) {
 	for i := 1; i < len(c.Words); i++ {
 		switch text := c.Words[i].Text; {
@@ -125,7 +125,7 @@ func moved(c *shell.Command) (words []shell.Word) {
 	return words[:max(0, len(words)-1)]
 }
 
-// reaches says why doing that to one of the words, or to what the command is handed by another, would be critical.
+// reaches returns why doing that to one of the words, or to what the command is handed by another, would be critical.
 func (t *trail) reaches(i int, d deed, words []shell.Word) string {
 	dirs := t.placesOf(i)
 	for _, word := range words {
@@ -191,7 +191,7 @@ func (t *trail) printed(from *shell.Command, d deed, dirs []string) string {
 // pickers are tests of find that take some files and leave others.
 var pickers = []string{"-name", "-iname", "-path", "-ipath", "-regex", "-iregex", "-mtime", "-mmin", "-newer", "-size", "-empty"}
 
-// searched says why doing that to all that a find comes upon would be critical. What it picks out in a root is nothing
+// searched returns why doing that to all that a find comes upon would be critical. What it picks out in a root is nothing
 // unusual.
 func (t *trail) searched(c *shell.Command, d deed, dirs []string) string {
 	d.picks, d.deep = d.picks || mentions(c, pickers...), true
@@ -217,7 +217,7 @@ func (t *trail) searched(c *shell.Command, d deed, dirs []string) string {
 	return ""
 }
 
-// meets says why doing that to what a word stands for would be critical.
+// meets returns why doing that to what a word stands for would be critical.
 func (t *trail) meets(d deed, r reading, dirs []string) string {
 	switch {
 	case r.escaped:
@@ -280,10 +280,10 @@ func (a Around) special(name string) string {
 	return ""
 }
 
-// isRelative says whether a text is a name that depends on the working directory.
+// isRelative reports whether a text is a name that depends on the working directory.
 func isRelative(text string) bool { return text != "" && text[0] != '/' && text[0] != '~' }
 
-// absolute gives what a name stands for in dir, links left as they are.
+// absolute returns what a name stands for in dir, links left as they are.
 func (a Around) absolute(dir, name string) string {
 	switch {
 	case name == "~", strings.HasPrefix(name, "~/"):
@@ -294,7 +294,7 @@ func (a Around) absolute(dir, name string) string {
 	return path.Join(dir, name)
 }
 
-// mentions says whether one of the texts is a word of the command.
+// mentions reports whether one of the texts is a word of the command.
 func mentions(c *shell.Command, texts ...string) bool {
 	return slices.ContainsFunc(c.Words, func(w shell.Word) bool { return slices.Contains(texts, w.Text) })
 }
@@ -313,7 +313,7 @@ func operands(c *shell.Command) (words []shell.Word) {
 	return words
 }
 
-// recursive says whether a program is told to go into directories, by one of the letters or in full. A flag that is not
+// recursive reports whether a program is told to go into directories, by one of the letters or in full. A flag that is not
 // literal may tell it so.
 func recursive(c *shell.Command, letters string) bool {
 	return slices.ContainsFunc(c.Words, func(w shell.Word) bool {

@@ -26,7 +26,7 @@ var (
 	modes   = []permission.Mode{permission.Default, permission.AcceptEdits, permission.Plan, permission.DontAsk, permission.BypassPermissions}
 )
 
-// table gives the rows of one of the page's tables, without its head.
+// table returns the rows of one of the page's tables, without its head.
 func table(t *testing.T, name string) (rows [][]string) {
 	t.Helper()
 	page, err := os.ReadFile("../../docs/permissions.md")
@@ -170,7 +170,7 @@ func TestRuleTable(t *testing.T) {
 	}
 }
 
-// matches says whether a rule of a list decides a call that nothing else is said about.
+// matches reports whether a rule of a list decides a call that nothing else is said about.
 func matches(t *testing.T, list, text, call string) bool {
 	t.Helper()
 	which := map[string]permission.List{"deny": permission.DenyList, "ask": permission.AskList, "allow": permission.AllowList}[list]

@@ -133,7 +133,7 @@ func (f *Facts) Leaves() bool {
 	return slices.ContainsFunc(f.Accesses, func(a Access) bool { return a.Leaves != "" })
 }
 
-// writes says whether the call writes the file too.
+// writes reports whether the call writes the file too.
 func (f *Facts) writes(real string) bool {
 	return slices.ContainsFunc(f.Accesses, func(a Access) bool { return a.Write && a.Real == real })
 }

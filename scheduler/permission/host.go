@@ -22,7 +22,7 @@ func hostName(host string) string {
 	return host
 }
 
-// hostFits says whether a host fits a rule's: "*" is every host, "*.x" any depth below x but not x itself, and another *
+// hostFits reports whether a host fits a rule's: "*" is every host, "*.x" any depth below x but not x itself, and another *
 // stays within one label.
 func hostFits(rule, host string) bool {
 	if rule == "*" {

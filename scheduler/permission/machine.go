@@ -25,7 +25,7 @@ var ending = []string{"shutdown", "reboot", "poweroff", "halt", "kexec"}
 // looking are subcommands of systemctl that only show.
 var looking = []string{"status", "show", "cat", "help", "is-active", "is-enabled", "is-failed", "list-dependencies", "list-units"}
 
-// endsMachine says why a command would destroy a disk or end the system; empty: it would not.
+// endsMachine returns why a command would destroy a disk or end the system; empty: it would not.
 func (t *trail) endsMachine(c *shell.Command, name string, dirs []string) string {
 	looks, onDisk := onDisks[name]
 	switch {
@@ -55,7 +55,7 @@ func endsSystem(w shell.Word) bool {
 	return slices.Contains(ending, verb) || slices.Contains([]string{"emergency", "rescue", "runlevel0", "runlevel6"}, verb)
 }
 
-// maybeDevice says whether a word, or what follows its of=, may name a device. What is nothing but a variable may.
+// maybeDevice reports whether a word, or what follows its of=, may name a device. What is nothing but a variable may.
 func (t *trail) maybeDevice(w shell.Word, dirs []string) bool {
 	if key, value, ok := strings.Cut(w.Text, "="); ok && key == "of" {
 		w.Text = value
@@ -74,7 +74,7 @@ var harmless = []string{
 	"null", "zero", "full", "random", "urandom", "stdin", "stdout", "stderr", "tty", "ptmx", "console", "fd", "pts", "shm", "mqueue", "tcp", "udp",
 }
 
-// isDevice says whether a path may be that of a device with something on it.
+// isDevice reports whether a path may be that of a device with something on it.
 func isDevice(name string) bool {
 	if name == "/proc/sysrq-trigger" || strings.HasPrefix(name, "/sys/power/") {
 		return true

@@ -13,7 +13,7 @@ import (
 	"github.com/toold/toold/tools/shell"
 )
 
-// placesOf gives where a command may run, as far as that is known.
+// placesOf returns where a command may run, as far as that is known.
 func placesOf(c *shell.Command, dir string) (dirs []string) {
 	for _, known := range c.Dirs {
 		if !strings.HasPrefix(known, "~") && dir != "" {
@@ -158,7 +158,7 @@ const maxNamed = 16
 // setting is NAME=VALUE as it stands in front of a command.
 var setting = regexp.MustCompile(`^[A-Z_][A-Z0-9_]*=`)
 
-// meddling gives the grounds to ask about commands of which it is not known what they write, as far as a word names what is
+// meddling returns the grounds to ask about commands of which it is not known what they write, as far as a word names what is
 // protected.
 func (c *call) meddling(guarded []guard) (found []Ground) {
 	var named []string

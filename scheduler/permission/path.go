@@ -26,7 +26,7 @@ type Anchors struct {
 	Leads map[string]string
 }
 
-// forms gives each of the names that is known, and behind them where they lead.
+// forms returns each of the names that is known, and behind them where they lead.
 func (a Anchors) forms(names ...string) (list []string) {
 	for _, name := range names {
 		if name != "" {
@@ -53,7 +53,7 @@ type place struct {
 	begin string
 }
 
-// places gives where a rule's path points. A rule that forbids errs towards more places than one that allows.
+// places returns where a rule's path points. A rule that forbids errs towards more places than one that allows.
 func (r *Rule) places(a Anchors) []place {
 	spec, forbids := r.specifier, r.List != AllowList
 	switch {
@@ -124,7 +124,7 @@ func begin(dir, line string) string {
 	return dir
 }
 
-// plainPart gives the longest part of a line in which every character stands for itself; empty when there are classes or
+// plainPart returns the longest part of a line in which every character stands for itself; empty when there are classes or
 // escapes in it.
 func plainPart(line string) (longest string) {
 	if strings.ContainsAny(line, `[\`) {
@@ -138,7 +138,7 @@ func plainPart(line string) (longest string) {
 	return longest
 }
 
-// holds says whether name, absolute and clean, or a directory that it lies in, fits.
+// holds reports whether name, absolute and clean, or a directory that it lies in, fits.
 func (p place) holds(name string, isDir bool) bool {
 	rel, ok := below(p.dir, name)
 	if !ok || !strings.Contains(rel, p.part) {
@@ -155,7 +155,7 @@ func (p place) holds(name string, isDir bool) bool {
 	}
 }
 
-// below gives name relative to dir; the directory itself is ".".
+// below returns name relative to dir; the directory itself is ".".
 func below(dir, name string) (rel string, ok bool) {
 	if dir == "/" {
 		dir = ""

@@ -45,12 +45,12 @@ func newCommandPattern(text string) pattern {
 
 func (p pattern) wild() bool { return len(p.parts) > 1 }
 
-// matches says whether the whole text fits.
+// matches reports whether the whole text fits.
 func (p pattern) matches(text string) bool {
 	return fits(p.parts, text) || p.stem != nil && fits(p.stem, text)
 }
 
-// matchesAny says whether one of the texts fits.
+// matchesAny reports whether one of the texts fits.
 func (p pattern) matchesAny(texts []string) bool { return slices.ContainsFunc(texts, p.matches) }
 
 func fits(parts []string, text string) bool {
@@ -90,7 +90,7 @@ func (p pattern) namedAmong(words []string) bool {
 	return false
 }
 
-// mayMatch says whether a text with an unknown in it could turn out to match. It looks at what comes before the first
+// mayMatch reports whether a text with an unknown in it could turn out to match. It looks at what comes before the first
 // unknown and behind the last alone, so it says yes too often rather than too rarely.
 func (p pattern) mayMatch(text string) bool {
 	known, _, found := strings.Cut(text, unknown)

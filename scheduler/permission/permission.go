@@ -23,7 +23,7 @@ const (
 	BypassPermissions             // they are allowed, except where an ask rule or a critical command asks
 )
 
-// String gives the mode's name in settings files.
+// String returns the mode's name in settings files.
 func (m Mode) String() string {
 	return [...]string{"default", "acceptEdits", "plan", "dontAsk", "bypassPermissions"}[m]
 }
@@ -49,7 +49,7 @@ const (
 	Deny
 )
 
-// String gives the decision as settings and hooks write it.
+// String returns the decision as settings and hooks write it.
 func (d Decision) String() string { return [...]string{"allow", "ask", "deny"}[d] }
 
 // A Ground is one thing that a verdict rests on.
@@ -136,7 +136,7 @@ func (v Verdict) Firm() bool {
 	return slices.ContainsFunc(v.Grounds, func(g Ground) bool { return g.firm })
 }
 
-// on says what the verdict is and what it rests on.
+// on returns what the verdict is and what it rests on.
 func (v Verdict) on(d Decision, grounds []Ground) Verdict {
 	texts := make([]string, 0, len(grounds))
 	for _, g := range grounds {
@@ -173,7 +173,7 @@ func (v Verdict) saying(sentences []string) Verdict {
 	return v
 }
 
-// meeting gives the grounds of all rules of a list that meet the call, and of those of which only the run would show
+// meeting returns the grounds of all rules of a list that meet the call, and of those of which only the run would show
 // whether they do.
 func (r *Rules) meeting(which List, c *call) (found, doubtful []Ground) {
 	rules := r.list(which)
@@ -188,7 +188,7 @@ func (r *Rules) meeting(which List, c *call) (found, doubtful []Ground) {
 	return found, doubtful
 }
 
-// opinions gives the hooks' that come to d.
+// opinions returns the hooks' that come to d.
 func opinions(f *Facts, d Decision) (found []Ground) {
 	verb := map[Decision]string{Allow: "allows it", Ask: "wants somebody to be asked", Deny: "denies it"}[d]
 	for i := range f.Opinions {
@@ -205,7 +205,7 @@ func opinions(f *Facts, d Decision) (found []Ground) {
 	return found
 }
 
-// reasonsToAsk gives what asks although something may allow the call. denying are the deny rules that may be about it.
+// reasonsToAsk returns what asks although something may allow the call. denying are the deny rules that may be about it.
 func reasonsToAsk(c *call, rules *Rules, denying []Ground) (found []Ground) {
 	var guarded []guard
 	if rules != nil {

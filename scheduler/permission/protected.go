@@ -33,7 +33,7 @@ var protectedDirs = []string{
 // another hand can bring to name another commit, hide files, or lose work.
 var running = []string{"hooks", "config", "config.worktree", "info/attributes", "modules"}
 
-// ProtectedIn gives the paths at the top of a directory that are protected, there or not; what makes git run something is
+// ProtectedIn returns the paths at the top of a directory that are protected, there or not; what makes git run something is
 // left to who knows where git's directories are.
 func ProtectedIn(dir string) (list []string) {
 	for _, name := range slices.Concat(protectedNames, protectedDirs) {
@@ -45,7 +45,7 @@ func ProtectedIn(dir string) (list []string) {
 // KeptShut reports whether a directory is one that the sandbox keeps from being changed in a place that is writable.
 func KeptShut(dir string) bool { return path.Base(dir) != ".git" && protectedPath(dir, 0) != "" }
 
-// protected says what a write would meddle with; empty: nothing that is protected. guarded have clean names.
+// protected returns what a write would meddle with; empty: nothing that is protected. guarded have clean names.
 func protected(a *Access, guarded []guard) string {
 	if !a.Write || a.Runs != "" {
 		return a.Runs
@@ -58,7 +58,7 @@ func protected(a *Access, guarded []guard) string {
 	return ""
 }
 
-// meddles says what a write of that name would meddle with; empty: nothing.
+// meddles returns what a write of that name would meddle with; empty: nothing.
 func meddles(name string, missing int, guarded []guard) string {
 	for _, own := range guarded {
 		if _, in := below(own.path, name); in {
@@ -68,7 +68,7 @@ func meddles(name string, missing int, guarded []guard) string {
 	return protectedPath(name, missing)
 }
 
-// tampering gives the grounds to ask about what is protected. What lies in something that is named already is not named
+// tampering returns the grounds to ask about what is protected. What lies in something that is named already is not named
 // again.
 func (c *call) tampering(guarded []guard) (found []Ground) {
 	var named []string
@@ -121,7 +121,7 @@ func protectedPath(name string, missing int) string {
 	return ""
 }
 
-// makesRun says whether what lies there in a git directory makes git run something. The directory itself counts: whoever
+// makesRun reports whether what lies there in a git directory makes git run something. The directory itself counts: whoever
 // moves or removes it changes all of it.
 func makesRun(rest []string) bool {
 	if len(rest) == 0 {

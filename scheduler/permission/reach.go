@@ -192,7 +192,7 @@ func (r *Rules) rulesFor(a *Access) []string {
 	return append(around.rulesFor(&Access{Named: a.Opens, Real: a.Opens, Dir: true, Write: true}), rules...)
 }
 
-// wanting says in the reason which rules would permit what it is about.
+// wanting returns the reason with the rules that would permit it.
 func (g Ground) wanting() Ground {
 	if len(g.wants) > 0 {
 		g.Text = fmt.Sprintf("%s: a rule that permits a command to run does not permit that, %s would.", strings.TrimSuffix(g.Text, "."), strings.Join(g.wants, " with "))

@@ -32,7 +32,7 @@ const (
 	maxText     = 4096
 )
 
-// readings gives what the word may become; at least one.
+// readings returns what the word may become; at least one.
 func (t *trail) readings(w shell.Word) []reading {
 	if !t.step(1) {
 		return []reading{{source: w.Text, lost: true}}
@@ -187,7 +187,7 @@ func (r *reader) command(script string) {
 	}
 }
 
-// output gives what a script that echoes something is known to print, and whether it prints anything for sure.
+// output returns what a script that echoes something is known to print, and whether it prints anything for sure.
 func (r *reader) output(script string) (values []string, sure bool) {
 	if r.depth == maxDepth {
 		r.lose()
@@ -301,7 +301,7 @@ func everythingIn(name string) (dir string, all bool) {
 	return name, all
 }
 
-// isEverything says whether a glob takes in all there is, or all that is hidden.
+// isEverything reports whether a glob takes in all there is, or all that is hidden.
 func isEverything(glob string) bool {
 	if !strings.ContainsAny(glob, "*?[") {
 		return false

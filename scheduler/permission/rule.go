@@ -17,7 +17,7 @@ type Origin struct {
 	Managed bool   // the administrator's, not the user's
 }
 
-// String gives file and line as editors take them.
+// String returns file and line as editors take them.
 func (o Origin) String() string {
 	if o.Line == 0 {
 		return o.File
@@ -35,7 +35,7 @@ const (
 	AllowList
 )
 
-// String gives the list's name in settings files.
+// String returns the list's name in settings files.
 func (l List) String() string { return [...]string{"deny", "ask", "allow"}[l] }
 
 // A Rule is one entry of a list, as ParseRule gives it.
@@ -73,7 +73,7 @@ type RuleError struct {
 	Meant  string // the rule that was probably meant; empty: nobody can tell
 }
 
-// Error says what is wrong with the rule, where it stands, and what was probably meant.
+// Error returns what is wrong with the rule, where it stands, and what was probably meant.
 func (e *RuleError) Error() string {
 	text := fmt.Sprintf("%s: the rule %q has no effect: %s", e.Origin, e.Rule, e.Why)
 	if e.Meant != "" {

@@ -46,7 +46,7 @@ func (r *Rules) guard(what string, paths []string) {
 	}
 }
 
-// list gives the rules of one list.
+// list returns the rules of one list.
 func (r *Rules) list(which List) []anchored {
 	if r == nil {
 		return nil
@@ -54,7 +54,7 @@ func (r *Rules) list(which List) []anchored {
 	return r.lists[which]
 }
 
-// Holds says whether a rule, of the deny or ask list, meets a call. A rule about commands also meets a script that does
+// Holds reports whether a rule, of the deny or ask list, meets a call. A rule about commands also meets a script that does
 // not parse, whose commands nobody knows.
 func (r *Rules) Holds(rule Rule, f *Facts) bool {
 	var around Anchors
@@ -70,7 +70,7 @@ func (r *Rules) Holds(rule Rule, f *Facts) bool {
 	return ok
 }
 
-// Removes gives the deny rule that takes a tool out of the pool altogether; nil: none does.
+// Removes returns the deny rule that takes a tool out of the pool altogether; nil: none does.
 func (r *Rules) Removes(tool string) *Rule {
 	for i, rule := range r.list(DenyList) {
 		if rule.subject == wholeTool && rule.names(tool) {
@@ -80,7 +80,7 @@ func (r *Rules) Removes(tool string) *Rule {
 	return nil
 }
 
-// Bars gives the rule that keeps a search or a walk from the file or directory at the real path: one that denies
+// Bars returns the rule that keeps a search or a walk from the file or directory at the real path: one that denies
 // reading it, or one that asks first, unless that one has been asked already. nil: none does.
 func (r *Rules) Bars(real string, asked []Ground) *Rule {
 	return r.firstHolding(real, "Read", func(rule *Rule) bool {
@@ -88,7 +88,7 @@ func (r *Rules) Bars(real string, asked []Ground) *Rule {
 	})
 }
 
-// KeepsWriting gives the rule that denies writing the file or directory at the real path, or asks first.
+// KeepsWriting returns the rule that denies writing the file or directory at the real path, or asks first.
 func (r *Rules) KeepsWriting(real string) *Rule {
 	return r.firstHolding(real, "Edit", func(*Rule) bool { return false })
 }
@@ -105,13 +105,13 @@ func (r *Rules) firstHolding(real, tool string, except func(*Rule) bool) *Rule {
 	return nil
 }
 
-// AboutReading says whether any rule denies reading a path, or asks first.
+// AboutReading reports whether any rule denies reading a path, or asks first.
 func (r *Rules) AboutReading() bool { return r.forbid("Read", paths) }
 
-// AboutWriting says whether any rule denies writing a path, or asks first.
+// AboutWriting reports whether any rule denies writing a path, or asks first.
 func (r *Rules) AboutWriting() bool { return r.forbid("Edit", paths) }
 
-// UnreadablePaths gives the paths that deny and ask rules are about which keep files from being read, as far as a rule
+// UnreadablePaths returns the paths that deny and ask rules are about which keep files from being read, as far as a rule
 // names one. all: each of them does.
 func (r *Rules) UnreadablePaths() (paths []string, all bool) {
 	all = true
@@ -129,16 +129,16 @@ func (r *Rules) UnreadablePaths() (paths []string, all bool) {
 	return slices.DeleteFunc(paths, func(p string) bool { return p == "" }), all
 }
 
-// AboutParameters says whether any rule tests a parameter of the input.
+// AboutParameters reports whether any rule tests a parameter of the input.
 func (r *Rules) AboutParameters() bool { return r.forbid("", parameter) }
 
-// forbid says whether a deny or ask rule for the tool, or with no tool for any, is about that subject.
+// forbid reports whether a deny or ask rule for the tool, or with no tool for any, is about that subject.
 func (r *Rules) forbid(tool string, about subject) bool {
 	is := func(a anchored) bool { return (tool == "" || a.tool == tool) && a.subject&about != 0 }
 	return slices.ContainsFunc(r.list(DenyList), is) || slices.ContainsFunc(r.list(AskList), is)
 }
 
-// names says whether the rule is about a tool of that name, or about all that do the like.
+// names reports whether the rule is about a tool of that name, or about all that do the like.
 func (r *Rule) names(tool string) bool {
 	switch {
 	case r.tool == tool:
@@ -178,7 +178,7 @@ func read(f *Facts) call {
 	return c
 }
 
-// fires says whether a deny or ask rule meets the call, and by which part of it.
+// fires reports whether a deny or ask rule meets the call, and by which part of it.
 func (r *anchored) fires(c *call) (g Ground, ok bool) {
 	if r.subject&(wholeTool|parameter) != 0 && r.names(c.Tool) {
 		if r.subject&wholeTool != 0 {

@@ -15,7 +15,7 @@ import (
 // maxSuggestions is part of the contract with clients.
 const maxSuggestions = 5
 
-// Suggest gives allow rules that together would have allowed the call, at most 5. None, when no rules could, or when they
+// Suggest returns allow rules that together would have allowed the call, at most 5. None, when no rules could, or when they
 // would allow too much.
 func Suggest(f *Facts, v Verdict, a Anchors) (rules []string) {
 	if !v.Free || slices.ContainsFunc(f.Commands, namesProtected) {
@@ -66,7 +66,7 @@ func Suggest(f *Facts, v Verdict, a Anchors) (rules []string) {
 	return rules
 }
 
-// settle says whether with the rules in force none of what the verdict rests on would be left.
+// settle reports whether with the rules in force none of what the verdict rests on would be left.
 func settle(texts []string, f *Facts, v Verdict, a Anchors) bool {
 	var rules []Rule
 	for _, text := range texts {
@@ -83,7 +83,7 @@ func settle(texts []string, f *Facts, v Verdict, a Anchors) bool {
 	})
 }
 
-// namesProtected says whether a command that may write has a word with a protected file in it, also behind a flag: whoever
+// namesProtected reports whether a command that may write has a word with a protected file in it, also behind a flag: whoever
 // may do that always has leave for more than the rule says.
 func namesProtected(c shell.Command) bool {
 	return !c.ReadOnly && slices.ContainsFunc(c.Words, func(w shell.Word) bool {
@@ -108,7 +108,7 @@ func commandRule(c *shell.Command) string {
 	return ""
 }
 
-// generalised gives the words that say what a command is, and a star for what it is about. Empty: that would allow too
+// generalised returns the words that say what a command is, and a star for what it is about. Empty: that would allow too
 // much.
 func generalised(words []shell.Word) string {
 	for _, runner := range runners {
@@ -134,7 +134,7 @@ func generalised(words []shell.Word) string {
 	return exactly(words)
 }
 
-// behind gives the words after those that name a runner.
+// behind returns the words after those that name a runner.
 func behind(words []shell.Word, runner []string) (rest []shell.Word, ok bool) {
 	if len(words) <= len(runner) {
 		return nil, false
@@ -171,7 +171,7 @@ func (p program) generalised(words []shell.Word) string {
 	return ""
 }
 
-// listed says whether a list that is separated by commas holds an entry.
+// listed reports whether a list that is separated by commas holds an entry.
 func listed(list, entry string) bool {
 	return slices.Contains(strings.Split(list, ", "), entry)
 }
@@ -201,22 +201,22 @@ var (
 	scriptShape = regexp.MustCompile(`^(\./)?([A-Za-z0-9_-]+/)*[A-Za-z0-9_.-]+\.(sh|bash|py|rb|pl|js|mjs|ts|php)$`)
 )
 
-// isName says whether a word names a subcommand, a target or a script, and no file, number or identifier.
+// isName reports whether a word names a subcommand, a target or a script, and no file, number or identifier.
 func isName(text string) bool {
 	return nameShape.MatchString(text) && !fileShape.MatchString(text) && !isPassing(text)
 }
 
-// isScript says whether a program is a script of the workspace.
+// isScript reports whether a program is a script of the workspace.
 func isScript(name string) bool {
 	return strings.Contains(name, "/") && scriptShape.MatchString(name) && !isPassing(name)
 }
 
-// isOwnDir says whether a word is a directory of the workspace by name.
+// isOwnDir reports whether a word is a directory of the workspace by name.
 func isOwnDir(text string) bool {
 	return text == "." || strings.HasPrefix(text, "./") && !strings.ContainsAny(text, "*()") && !strings.Contains(text, "..") && !isPassing(text)
 }
 
-// isPassing says whether there is a part in a text, such as a hash or the number of an issue, that next time is another.
+// isPassing reports whether there is a part in a text, such as a hash or the number of an issue, that next time is another.
 func isPassing(text string) bool {
 	return slices.ContainsFunc(runs.FindAllString(text, -1), func(run string) bool {
 		count := len(digits.FindAllString(run, -1))

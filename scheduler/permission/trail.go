@@ -125,7 +125,7 @@ func (t *trail) kind(dir string) kind {
 	return k
 }
 
-// farFetched says whether a name in /, which a command would have there if it ran in dir, can be left out: it ran there only
+// farFetched reports whether a name in /, which a command would have there if it ran in dir, can be left out: it ran there only
 // if several cds had failed, and it is no name that there commonly is.
 func (t *trail) farFetched(dir, name string) bool {
 	if name == "/" || path.Dir(name) != "/" || t.here == "" || dir == t.Dir || t.kind(dir) == t.kind(t.here) {
@@ -140,7 +140,7 @@ var topLevel = []string{
 	"tmp", "usr", "var", "Applications", "Library", "System", "Users", "Volumes", "cores", "private",
 }
 
-// holdsDevices says whether names below may be devices, which are told apart by their whole names.
+// holdsDevices reports whether names below may be devices, which are told apart by their whole names.
 func holdsDevices(name string) bool {
 	return strings.HasPrefix(name, "/dev/") || strings.HasPrefix(name, "/sys/") || strings.HasPrefix(name, "/proc/")
 }
@@ -189,7 +189,7 @@ func assignments(text string) (words []string) {
 	return append(words, text[start:])
 }
 
-// valuesOf gives what a variable may hold as far as that is known, and whether it is never empty.
+// valuesOf returns what a variable may hold as far as that is known, and whether it is never empty.
 func (t *trail) valuesOf(name string) (values []string, sure bool) {
 	values = slices.Clip(t.values[name])
 	switch {
@@ -220,7 +220,7 @@ func carriersOf(commands []shell.Command) []int {
 	return list
 }
 
-// feeder gives the command in front of command i, or of what runs it, whose output it may read; -1: there is none.
+// feeder returns the command in front of command i, or of what runs it, whose output it may read; -1: there is none.
 func feeder(carriers []int, i int) int {
 	for i > 0 && carriers[i] == i-1 {
 		i--
@@ -236,7 +236,7 @@ func (t *trail) strays() bool {
 // movers are wrappers with the flags that name a directory in which they run what they run.
 var movers = map[string][]string{"env": {"-C", "--chdir"}, "sudo": {"-D", "--chdir"}, "systemd-run": {"--working-directory"}}
 
-// placesOf gives where command i may run: where the script is, and where what runs it goes.
+// placesOf returns where command i may run: where the script is, and where what runs it goes.
 func (t *trail) placesOf(i int) []string {
 	dirs := t.dirs
 	if known := t.commands[i].Dirs; len(known) > 0 && !t.strays() {
@@ -327,7 +327,7 @@ func innerText(commands []shell.Command, carriers []int, i int) string {
 // printers print their operands.
 var printers = []string{"echo", "printf"}
 
-// prints gives the words that a command prints if it prints its operands.
+// prints returns the words that a command prints if it prints its operands.
 func (t *trail) prints(c *shell.Command) (found []reading) {
 	for _, word := range operands(c) {
 		for _, r := range t.readings(word) {

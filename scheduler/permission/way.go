@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// way gives that as a sentence; empty: the call may run.
+// way returns that as a sentence; empty: the call may run.
 func (v Verdict) way(c *call) string {
 	switch {
 	case v.Decision == Allow:

@@ -186,7 +186,7 @@ type lookout struct {
 	cancel context.CancelFunc
 }
 
-// begin gives the context of the look.
+// begin returns the context of the look.
 func (l *lookout) begin(ctx context.Context) (context.Context, context.CancelFunc) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -1,6 +1,6 @@
 package pipeline
 
-// Keeps results short: what does not fit inline goes to a file that the result names. Knows nothing of tools.
+// Keeps results short: what does not fit inline goes to a file that the result names.
 
 import (
 	"fmt"
@@ -51,7 +51,7 @@ func capped(result tools.Result, maxChars int, folder *spool.Dir, name string) t
 	return result
 }
 
-// shortened gives the blocks whose text, all together more than maxChars characters, is cut to that; how many bytes of
+// shortened returns the blocks whose text, all together more than maxChars characters, is cut to that; how many bytes of
 // text they show, and which of them is the one that was cut.
 func shortened(content []tools.Block, maxChars int) (shown, cut int, blocks []tools.Block) {
 	left, done := maxChars, false

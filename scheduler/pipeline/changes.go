@@ -28,7 +28,7 @@ var (
 	sweeping = []string{"chgrp", "chmod", "chown", "cp", "mv", "rm"}
 )
 
-// declared gives what the writes among the accesses change: what their names lead to, and the links on the way, which the
+// declared returns what the writes among the accesses change: what their names lead to, and the links on the way, which the
 // call may put something else in the place of. paths are those of the writes, in their order.
 func declared(f *permission.Facts, paths []workspace.Path) (changes []workspace.Change) {
 	for i := range f.Accesses {
@@ -61,7 +61,7 @@ func asTarget(word shell.Word) bool {
 	return strings.HasPrefix(word.Text, "--no-t") || strings.HasPrefix(word.Text, "-") && !strings.HasPrefix(word.Text, "--") && strings.Contains(word.Text, "T")
 }
 
-// guessed gives what a script may change beside what it declares: the words of commands that may write anything, as far
+// guessed returns what a script may change beside what it declares: the words of commands that may write anything, as far
 // as they name something in a root, and what a hard link is made to.
 func (s scene) guessed(commands []shell.Command, home string) (changes []workspace.Change) {
 	type guess struct {
@@ -99,7 +99,7 @@ func (s scene) guessed(commands []shell.Command, home string) (changes []workspa
 	return changes
 }
 
-// entered gives the directories that names may be relative to behind a command.
+// entered returns the directories that names may be relative to behind a command.
 func entered(dirs []string, c *shell.Command) []string {
 	if c.Name != "cd" || len(c.Words) != 2 || !c.Words[1].Literal {
 		return dirs
@@ -112,7 +112,7 @@ func entered(dirs []string, c *shell.Command) []string {
 	return dirs
 }
 
-// named gives the absolute names that a word may stand for.
+// named returns the absolute names that a word may stand for.
 func (s scene) named(word shell.Word, dirs []string, home string) (names []string) {
 	if strings.HasPrefix(word.Text, "-") || word.Text == "" || strings.ContainsRune(word.Text, 0) {
 		return nil

@@ -1,7 +1,7 @@
 package pipeline
 
-// How the processes of a call are confined: a policy derived from what the call declares, from what settings say and from
-// what rules deny. It does not know how a policy is enforced.
+// How the processes of a call are confined: a policy derived from what the call declares, from what settings say and
+// from what rules deny.
 
 import (
 	"context"
@@ -57,7 +57,7 @@ func (c *Call) acting(ctx context.Context) *sandbox.Box {
 	return c.box(c.policy(ctx, c.facts, c.ReadOnly()))
 }
 
-// enclose gives the call the box for its act. The error says that nothing here can confine its processes.
+// enclose returns the call the box for its act. The error says that nothing here can confine its processes.
 func (c *Call) enclose(ctx context.Context, env *tools.Env) (Confined, error) {
 	env.Box = c.acting(ctx)
 	if effects := c.parsed.effects; effects.Foreign != "" || !effects.Opaque && len(effects.Commands) == 0 {
@@ -66,7 +66,7 @@ func (c *Call) enclose(ctx context.Context, env *tools.Env) (Confined, error) {
 	return c.confinement(env.Box)
 }
 
-// confinement says how processes of the box are confined.
+// confinement returns how processes of the box are confined.
 func (c *Call) confinement(box *sandbox.Box) (Confined, error) {
 	confinement, err := box.Runner.Confinement(box.Policy)
 	if err != nil {
@@ -99,12 +99,12 @@ func (e Ended) confined(by Confined, file string) Ended {
 	return e
 }
 
-// outside says whether the call, once permitted, runs without a sandbox.
+// outside reports whether the call, once permitted, runs without a sandbox.
 func (c *Call) outside(f *permission.Facts) bool {
 	return c.rights.Confining.Off || f.Unconfined || f.Leaves() || c.rights.Escape.Excludes(f)
 }
 
-// boxed says whether the call's act will be fully confined.
+// boxed reports whether the call's act will be fully confined.
 func (c *Call) boxed(f *permission.Facts) bool {
 	if !f.Opaque || f.Foreign != "" || c.outside(f) {
 		return false
@@ -210,7 +210,7 @@ func (l layout) at(path string) sandbox.Access {
 	return access
 }
 
-// has says whether a place holds the path that is not hidden.
+// has reports whether a place holds the path that is not hidden.
 func (l layout) has(path string) bool {
 	return slices.ContainsFunc(l.policy.Places, func(p sandbox.Place) bool { return p.Access != sandbox.Hidden && pathname.Within(p.Path, path) }) &&
 		l.at(path) != sandbox.Hidden
@@ -228,7 +228,7 @@ func (l layout) readable(paths []string) {
 	}
 }
 
-// lacks says whether the path cannot be read without a place of its own. One that is not needed does harm: it stands on what
+// lacks reports whether the path cannot be read without a place of its own. One that is not needed does harm: it stands on what
 // the sandbox has put there, and makes the call another cell, with another loopback.
 func (l layout) lacks(path string) bool {
 	holds := func(dir string) bool { return pathname.Within(dir, path) }
@@ -242,7 +242,7 @@ func (l layout) lacks(path string) bool {
 	return !slices.ContainsFunc(sandbox.SystemTrees, holds)
 }
 
-// hides says whether something that is there is hidden in one of the directories.
+// hides reports whether something that is there is hidden in one of the directories.
 func (l layout) hides(dirs []string) bool {
 	return slices.ContainsFunc(l.policy.Places, func(p sandbox.Place) bool {
 		_, err := os.Lstat(p.Path)

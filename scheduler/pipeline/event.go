@@ -1,6 +1,6 @@
 package pipeline
 
-// What happens to calls and turns, as data. Knows nothing of records, numbers or the wire.
+// What happens to calls and turns, as data.
 
 import (
 	"time"
@@ -122,7 +122,7 @@ func (q Question) Same(other Question) bool {
 	return q.Digest == other.Digest && q.Shown == other.Shown && q.Touched == other.Touched && q.Verdict.Reason == other.Verdict.Reason && q.Verdict.Level == other.Verdict.Level
 }
 
-// covers says whether a yes to this question is one to other: it asks for the same, or the input came with the answer
+// covers reports whether a yes to this question is one to other: it asks for the same, or the input came with the answer
 // and does nothing that has to be asked about by itself.
 func (q *Question) covers(other Question) bool {
 	return q.edited && q.Digest == other.Digest && !other.Verdict.Firm() || q.Same(other)

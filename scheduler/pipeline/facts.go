@@ -146,7 +146,7 @@ func (s scene) add(ctx context.Context, f *permission.Facts, path tools.Path, wr
 	return real, nil
 }
 
-// below says whether what takes in a whole directory would come upon something that a rule is about. A tool's own search
+// below reports whether what takes in a whole directory would come upon something that a rule is about. A tool's own search
 // leaves such files out; a program does not, and a tool that writes knows only the rules about reading. command is the one
 // that names it; nil: a redirection, or the tool itself.
 func (s scene) below(ctx context.Context, a *permission.Access, command *shell.Command) string {
@@ -262,7 +262,7 @@ func homeOf(env *tools.Env) string {
 	return ""
 }
 
-// scalars gives the texts, numbers and truth values at the top level of an input, as text.
+// scalars returns the texts, numbers and truth values at the top level of an input, as text.
 func scalars(input string) map[string]string {
 	var fields map[string]json.RawMessage
 	if json.Unmarshal([]byte(input), &fields) != nil {

@@ -1,7 +1,7 @@
 package pipeline
 
-// What a tool itself wants to know in the middle of its call: a question like those about permission, but for its answer,
-// which the tool gets. It does not know which tools ask, nor who answers.
+// What a tool itself wants to know in the middle of its call: a question like those about permission, but for its
+// answer, which the tool gets.
 
 import (
 	"context"
@@ -15,7 +15,7 @@ import (
 	"github.com/toold/toold/tools/fault"
 )
 
-// asking gives the call's way to ask, one question at a time, from any of its goroutines. The call keeps its slot meanwhile;
+// asking returns the call's way to ask, one question at a time, from any of its goroutines. The call keeps its slot meanwhile;
 // its time stands still.
 func (c *Call) asking(watch *stopwatch) func(context.Context, tools.Form) (tools.Reply, error) {
 	var one sync.Mutex

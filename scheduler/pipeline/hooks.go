@@ -74,7 +74,7 @@ func (c *Call) tellRewritten(before, event string) {
 	c.session.Notice(c, Noticed{Code: "input_rewritten", CallID: c.Use.ID, Message: fmt.Sprintf("A %s hook has changed the input of the call: it is %s now.", event, c.Title())})
 }
 
-// hooks gives those of an event that are for this call.
+// hooks returns those of an event that are for this call.
 func (c *Call) hooks(event string) []*hook.Hook {
 	return c.rights.Hooks.For(event, c.Name, func(rule permission.Rule) bool {
 		if c.facts == nil {

@@ -1,6 +1,6 @@
 package pipeline
 
-// What confines a process that serves a session for longer than a call. It does not know what such a process does.
+// What confines a process that serves a session for longer than a call.
 
 import (
 	"context"

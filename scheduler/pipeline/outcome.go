@@ -1,6 +1,6 @@
 package pipeline
 
-// How a call ends, and the words for it. Knows nothing of how it ran.
+// How a call ends, and the words for it.
 
 import (
 	"cmp"
@@ -33,7 +33,7 @@ const (
 	Discarded
 )
 
-// String gives the outcome's name in lower case, which is also the error code of those that are a stop.
+// String returns the outcome's name in lower case, which is also the error code of those that are a stop.
 func (o Outcome) String() string {
 	return [...]string{"", "ok", "error", "invalid", "denied", "cancelled", "aborted", "timed_out", "interrupted", "discarded"}[o]
 }
@@ -45,7 +45,7 @@ type Stop struct {
 	Code    string // of the error; empty: the outcome's name
 }
 
-// Error gives the reason.
+// Error returns the reason.
 func (s *Stop) Error() string { return s.Reason }
 
 func (s *Stop) code() string { return cmp.Or(s.Code, s.Outcome.String()) }

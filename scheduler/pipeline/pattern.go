@@ -1,7 +1,7 @@
 package pipeline
 
-// Which files a command picks out of a directory that it reads by patterns of names, which are held against the files that
-// are there now. It does not know which rules are about them.
+// Which files a command picks out of a directory that it reads by patterns of names, which are held against the files
+// that are there now.
 
 import (
 	"path/filepath"
@@ -18,7 +18,7 @@ const maxDepth = 4
 // patternShape is a pattern in which every other character stands for itself.
 var patternShape = regexp.MustCompile(`^[A-Za-z0-9_./*?\[\]!^-]+$`)
 
-// asPattern gives the directory in which a word that is a pattern looks for names, and the pattern, both absolute.
+// asPattern returns the directory in which a word that is a pattern looks for names, and the pattern, both absolute.
 func asPattern(word shell.Word, dir string) (within, pattern string, ok bool) {
 	first := strings.IndexAny(word.Text, "*?[")
 	if word.Literal || first < 0 || strings.Count(word.Text[first:], "/") > maxDepth || !patternShape.MatchString(word.Text) {
@@ -34,7 +34,7 @@ func asPattern(word shell.Word, dir string) (within, pattern string, ok bool) {
 
 var escaped = strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`)
 
-// matching gives the files that a pattern stands for, absolute. Bash will do the same; what it finds may differ by then.
+// matching returns the files that a pattern stands for, absolute. Bash will do the same; what it finds may differ by then.
 func matching(places *workspace.Workspace, pattern string) (names []string) {
 	where := pattern
 	if first := strings.IndexAny(pattern, `*?[\`); first > 0 { // the directory is as calls know it
@@ -53,7 +53,7 @@ func matching(places *workspace.Workspace, pattern string) (names []string) {
 	return names
 }
 
-// visible says whether bash would find a match as well: a dot at a name's beginning has to be named.
+// visible reports whether bash would find a match as well: a dot at a name's beginning has to be named.
 func visible(pattern, name string) bool {
 	parts, wanted := strings.Split(name, "/"), strings.Split(pattern, "/")
 	for i := range min(len(parts), len(wanted)) {
@@ -64,7 +64,7 @@ func visible(pattern, name string) bool {
 	return true
 }
 
-// expanded gives what the words of commands stand for now that are patterns or begin with the home directory, by the words'
+// expanded returns what the words of commands stand for now that are patterns or begin with the home directory, by the words'
 // texts, where it is not known what a command does with them.
 func expanded(places *workspace.Workspace, commands []shell.Command, dir, home string) map[string][]string {
 	found := map[string][]string{}
@@ -99,7 +99,7 @@ func atHome(text, home string) string {
 	return text
 }
 
-// picked gives the files that a command takes from the directory at named by patterns; false: it takes all of it.
+// picked returns the files that a command takes from the directory at named by patterns; false: it takes all of it.
 func picked(places *workspace.Workspace, c *shell.Command, named, dir string) (files []string, ok bool) {
 	for _, word := range spelled(c) {
 		within, pattern, is := asPattern(word, dir)
@@ -114,7 +114,7 @@ func picked(places *workspace.Workspace, c *shell.Command, named, dir string) (f
 	return files, ok
 }
 
-// spelled gives the words behind the first, and what those with variables are known to become in their places.
+// spelled returns the words behind the first, and what those with variables are known to become in their places.
 func spelled(c *shell.Command) (all []shell.Word) {
 	for _, word := range c.Words[min(1, len(c.Words)):] {
 		texts := word.Spelled()
@@ -131,7 +131,7 @@ func spelled(c *shell.Command) (all []shell.Word) {
 	return all
 }
 
-// steersPatterns says whether a command may change what patterns behind it stand for.
+// steersPatterns reports whether a command may change what patterns behind it stand for.
 func steersPatterns(c shell.Command) bool {
 	return c.Name == "shopt" || c.Name == "set" || strings.Contains(c.Text, "GLOBIGNORE") || strings.Contains(c.Text, "BASHOPTS")
 }

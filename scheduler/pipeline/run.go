@@ -73,10 +73,10 @@ func (c *Call) way(ctx context.Context, env *tools.Env, order order, usage Usage
 }
 
 // permit takes the call from its check to the leave to start: state, hooks, verdict, question. An error denies it. After
-// each wait everything is judged anew, by what then holds: a yes counts for what was asked, and passes nothing that
+// each wait everything is judged again, by what then holds: a yes counts for what was asked, and passes nothing that
 // denies.
 //
-// A call that was accepted as one that may run beside others, and turns out to change something, goes on alone. It is judged anew
+// A call that was accepted as one that may run beside others, and turns out to change something, goes on alone. It is judged again
 // then too.
 func (c *Call) permit(ctx context.Context, env *tools.Env, order order, usage *Usage) error {
 	var yes *Question
@@ -253,7 +253,7 @@ func (c *Call) carryOut(ctx context.Context, env *tools.Env) (tools.Result, erro
 	return result, err
 }
 
-// startsPrograms says whether a program reads the disk in the call, here or in a server, and be it only to look.
+// startsPrograms reports whether a program reads the disk in the call, here or in a server, and be it only to look.
 func (c *Call) startsPrograms() bool {
 	switch c.Tool.Spec().Origin {
 	case tools.Program, tools.MCP:
@@ -360,7 +360,7 @@ func (c *Call) abort(ended Ended) error {
 	return &Stop{Outcome: Aborted, Reason: c.Title() + " failed in the same turn: " + because(ended)}
 }
 
-// because says in a few words why a call failed, for a command with its exit code: the first sentence of its error.
+// because returns a few words about why a call failed, for a command with its exit code: the first sentence of its error.
 func because(ended Ended) string {
 	if ended.Outcome == TimedOut {
 		return "its time limit ran out"

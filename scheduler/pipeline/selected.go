@@ -68,7 +68,7 @@ func (s scene) behind(real string, barred func(real string) string) string {
 	return barred(p.Real)
 }
 
-// fitsAll says whether a name fits every one of the patterns.
+// fitsAll reports whether a name fits every one of the patterns.
 func fitsAll(globs []string, name string) bool {
 	return !slices.ContainsFunc(globs, func(glob string) bool { return !selection.MayFit(glob, name) })
 }

@@ -57,7 +57,7 @@ func (s *stopwatch) pause() (resume func()) {
 	}
 }
 
-// took says how long it has run until now, and how long it stood still.
+// took returns how long it has run until now, and how long it stood still.
 func (s *stopwatch) took() (ran, still time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -81,7 +81,7 @@ func (s scene) shown(ctx context.Context, f *permission.Facts) {
 	}
 }
 
-// shows says, as a sentence, which rule a file falls under that a git command shows of what is below a path; empty: none. "."
+// shows returns, as a sentence, which rule a file falls under that a git command shows of what is below a path; empty: none. "."
 // is the whole repository, and DIR/. that of DIR.
 func (s scene) shows(ctx context.Context, part, name string) string {
 	real, err := s.places.Resolve(s.dir, name)

@@ -52,7 +52,7 @@ type Task struct {
 // Done is closed when the task has ended, nothing of it is left, and its output is complete.
 func (t *Task) Done() <-chan struct{} { return t.done }
 
-// Exit says how the task has ended; ok is false while it has not.
+// Exit returns how the task has ended; ok is false while it has not.
 func (t *Task) Exit() (exit sandbox.Exit, ok bool) {
 	select {
 	case <-t.done:
@@ -204,7 +204,7 @@ func (s *Set) Get(id string) *Task {
 	return nil
 }
 
-// List gives the tasks that are known, oldest first: all that run and the last 256 that have ended.
+// List returns the tasks that are known, oldest first: all that run and the last 256 that have ended.
 func (s *Set) List() []*Task {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -35,7 +35,7 @@ type input struct {
 	analysis shell.Analysis
 }
 
-// Tool gives the Bash tool. Its result for programs is Structured.
+// Tool returns the Bash tool. Its result for programs is Structured.
 func Tool() tools.Tool {
 	spec := tools.Spec{
 		Name: "Bash", Description: description, Destructive: true, OpenWorld: true, TimeLimit: timeLimit, MaxTime: maxTime,
@@ -109,7 +109,7 @@ func effects(in input) tools.Effects {
 	return e
 }
 
-// hidden says, as a clause, why what the analysis lists is not all that the command may run or open.
+// hidden returns, as a clause, why what the analysis lists is not all that the command may run or open.
 func hidden(a shell.Analysis) string {
 	switch {
 	case a.Err != nil:
@@ -137,7 +137,7 @@ func appendPaths(list []tools.Path, names []string, path tools.Path) []tools.Pat
 	return list
 }
 
-// isOwn says whether a name is that of the command's own input or outputs, or of a device that keeps nothing. To the daemon
+// isOwn reports whether a name is that of the command's own input or outputs, or of a device that keeps nothing. To the daemon
 // the first would be something else.
 func isOwn(name string) bool {
 	switch name {

@@ -303,7 +303,7 @@ func TestEffectsSayWhoseTheyAre(t *testing.T) {
 	}
 }
 
-// spell gives paths as "part#by:name", with what else is said of them.
+// spell returns paths as "part#by:name", with what else is said of them.
 func spell(paths []tools.Path) string {
 	var all []string
 	for _, p := range paths {

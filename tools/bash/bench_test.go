@@ -70,7 +70,7 @@ func flood(one func()) {
 	all.Wait()
 }
 
-// repeatable gives a function that makes one call after another of the command.
+// repeatable returns a function that makes one call after another of the command.
 func repeatable(b *testing.B, command string) func() {
 	s := newSession(b)
 	action, err := Tool().Parse(fmt.Appendf(nil, `{"command":%q}`, command))

@@ -76,7 +76,7 @@ func steered(env *tools.Env, in input) map[int]string {
 	return found
 }
 
-// gitAsks says why a git that only reads needs an answer; empty: it needs none.
+// gitAsks returns why a git that only reads needs an answer; empty: it needs none.
 func gitAsks(ctx context.Context, env *tools.Env, in input) string {
 	if !slices.ContainsFunc(in.analysis.Commands, readsGit) {
 		return ""
@@ -147,7 +147,7 @@ type gitLook struct {
 	seen    []string // the directories that were looked at
 }
 
-// at says what makes git run another program in the repository at top; empty: nothing does.
+// at returns what makes git run another program in the repository at top; empty: nothing does.
 func (l *gitLook) at(ctx context.Context, top string) string {
 	if slices.Contains(l.seen, top) {
 		return ""
@@ -170,7 +170,7 @@ func (l *gitLook) at(ctx context.Context, top string) string {
 	return ""
 }
 
-// runs says which setting or hook of the repository at top itself may run a program. Settings count in whatever scope
+// runs returns which setting or hook of the repository at top itself may run a program. Settings count in whatever scope
 // they stand below the user's own: that of the repository, of the worktree, and what they include.
 func (l *gitLook) runs(ctx context.Context, top string) string {
 	settings, err := l.settings(ctx, top)

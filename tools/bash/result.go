@@ -101,7 +101,7 @@ func (r *shellRun) result(exit sandbox.Exit, task *background.Task) (tools.Resul
 // notKept says why what outlived a command was killed, and what would have let it go on.
 const notKept = "Use run_in_background, or & in the command itself, for what is to go on."
 
-// whyStopped says why what outlived the command was killed.
+// whyStopped returns why what outlived the command was killed.
 func (r *shellRun) whyStopped(succeeded bool) string {
 	switch {
 	case !r.in.analysis.Background:
@@ -214,7 +214,7 @@ func list(left []*Left) string {
 	return strings.Join(names, ", ")
 }
 
-// noted gives the notes as lines of their own.
+// noted returns the notes as lines of their own.
 func (r *shellRun) noted() string {
 	var text strings.Builder
 	for _, n := range r.notes {

@@ -14,7 +14,7 @@ import (
 	"github.com/toold/toold/tools/spool"
 )
 
-// printing gives a context that ends with cause once the call has printed something.
+// printing returns a context that ends with cause once the call has printed something.
 func printing(t testing.TB, s *session, cause error) context.Context {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	s.change = func(env *tools.Env) {

@@ -37,7 +37,7 @@ type killInput struct {
 	TaskID  string `json:"task_id,omitempty" jsonschema:"the same as shell_id"`
 }
 
-// OutputTool gives the BashOutput tool. Its result for programs is Structured.
+// OutputTool returns the BashOutput tool. Its result for programs is Structured.
 func OutputTool() tools.Tool {
 	spec := tools.Spec{
 		Name: "BashOutput", Description: outputDescription, ReadOnly: true, TimeLimit: 45 * time.Second, OnInterrupt: tools.Stop,
@@ -49,7 +49,7 @@ func OutputTool() tools.Tool {
 	})
 }
 
-// KillTool gives the KillShell tool. Its result for programs is Structured.
+// KillTool returns the KillShell tool. Its result for programs is Structured.
 func KillTool() tools.Tool {
 	spec := tools.Spec{Name: "KillShell", Description: killDescription, TimeLimit: 10 * time.Second}
 	return tools.New(spec, tools.Funcs[killInput]{
@@ -131,7 +131,7 @@ func runOutput(ctx context.Context, env *tools.Env, in outputInput) (tools.Resul
 	return result, nil
 }
 
-// read gives what has come since the place from. The filter has been compiled before.
+// read returns what has come since the place from. The filter has been compiled before.
 func read(out *spool.Output, from int64, maxChars int, filter string) (spool.Excerpt, error) {
 	if filter == "" {
 		return out.Since(from, maxChars)

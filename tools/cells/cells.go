@@ -148,7 +148,7 @@ func (n *Notebook) readCells() error {
 	return nil
 }
 
-// unused gives name, with as many underlines behind it as make it one that is not taken.
+// unused returns name, with as many underlines behind it as make it one that is not taken.
 func unused(name string, taken map[string]bool) string {
 	for taken[name] {
 		name += "_"
@@ -193,7 +193,7 @@ func (n *Notebook) readCell(span Span) (Cell, error) {
 	return c, nil
 }
 
-// Index gives the index of the cell that is called id.
+// Index returns the index of the cell that is called id.
 func (n *Notebook) Index(id string) (int, bool) {
 	for i, c := range n.Cells {
 		if c.ID == id {
@@ -203,7 +203,7 @@ func (n *Notebook) Index(id string) (int, bool) {
 	return 0, false
 }
 
-// Find gives the member of that key.
+// Find returns the member of that key.
 func Find(members []Member, key string) (Member, bool) {
 	for _, m := range members {
 		if m.Key == key {

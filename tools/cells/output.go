@@ -58,7 +58,7 @@ func shown(data map[string]json.RawMessage) (out Output) {
 	return out
 }
 
-// textOf gives a string, a list of strings as one, and any other JSON as it is written.
+// textOf returns a string, a list of strings as one, and any other JSON as it is written.
 func textOf(raw json.RawMessage) string {
 	var text lines
 	if json.Unmarshal(raw, &text) == nil {

@@ -11,7 +11,7 @@ import (
 
 var errOther = errors.New("another kind of value")
 
-// members gives the members of the object that stands at span, of valid JSON. One in which a key comes twice, be it in other
+// members returns the members of the object that stands at span, of valid JSON. One in which a key comes twice, be it in other
 // letter case, is refused: readers differ in which they take.
 func (n *Notebook) members(span Span) (list []Member, err error) {
 	seen := map[string]bool{}
@@ -34,7 +34,7 @@ func (n *Notebook) members(span Span) (list []Member, err error) {
 	return list, err
 }
 
-// elements gives the values of the list that stands at span, of valid JSON.
+// elements returns the values of the list that stands at span, of valid JSON.
 func (n *Notebook) elements(span Span) (list []Span, err error) {
 	err = n.walk(span, '[', func(d *json.Decoder, at func() int) error {
 		v, err := value(d, at)
@@ -66,7 +66,7 @@ func value(d *json.Decoder, at func() int) (Span, error) {
 	return Span{at() - len(raw), at()}, err
 }
 
-// opening gives where the string that ends before end begins: at the quote before it that no backslash escapes.
+// opening returns where the string that ends before end begins: at the quote before it that no backslash escapes.
 func (n *Notebook) opening(end int) int {
 	for i := end - 2; i > 0; i-- {
 		if n.Raw[i] != '"' {

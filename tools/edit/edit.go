@@ -54,14 +54,14 @@ type order struct {
 	list []Replacement
 }
 
-// Tool gives the Edit tool.
+// Tool returns the Edit tool.
 func Tool() tools.Tool {
 	return newTool("Edit", description, func(in *single) error { return validate(in.Replacement) }, func(in single) order {
 		return order{in.FilePath, []Replacement{in.Replacement}}
 	})
 }
 
-// MultiTool gives the MultiEdit tool.
+// MultiTool returns the MultiEdit tool.
 func MultiTool() tools.Tool {
 	return newTool("MultiEdit", multiDescription, validateAll, func(in several) order { return order{in.FilePath, in.Edits} })
 }

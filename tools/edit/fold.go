@@ -29,7 +29,7 @@ type folded struct {
 // From offset at of the folded text on, the original is ahead by shift bytes.
 type cut struct{ at, shift int }
 
-// back gives the offset in the original of a character at an offset in the folded text, or of its end.
+// back returns the offset in the original of a character at an offset in the folded text, or of its end.
 func (f *folded) back(at int) int {
 	i := sort.Search(len(f.cuts), func(i int) bool { return f.cuts[i].at > at })
 	if i == 0 {
@@ -71,7 +71,7 @@ func foldable(s string, t tolerance) bool {
 	return false
 }
 
-// folding says which byte stands for the n bytes that s begins with; n is 0 when they stand for themselves.
+// folding returns which byte stands for the n bytes that s begins with; n is 0 when they stand for themselves.
 func folding(s string, t tolerance) (b byte, n int) {
 	switch {
 	case s[0] == '\r' && len(s) > 1 && s[1] == '\n':

@@ -60,7 +60,7 @@ func find(s string, r Replacement) (found, error) {
 	return f, nil
 }
 
-// occurrences gives every place where old stands in s, overlapping ones too, in ascending order.
+// occurrences returns every place where old stands in s, overlapping ones too, in ascending order.
 func occurrences(s, old string, t tolerance) []match {
 	in, want := fold(s, t), fold(old, t).text
 	var all []match
@@ -114,7 +114,7 @@ func list(numbers []int, total int) string {
 	return s
 }
 
-// pieces gives what has to change in doc for one match: no more than what differs where something of the file's own is
+// pieces returns what has to change in doc for one match: no more than what differs where something of the file's own is
 // to be kept, which is its line endings, its quotes, and bytes that the way through text would not bring back. whole is
 // how the lines of doc end.
 func (f *found) pieces(doc *text.Text, whole text.Ending, m match, r Replacement) []piece {
@@ -129,7 +129,7 @@ func (f *found) pieces(doc *text.Text, whole text.Ending, m match, r Replacement
 	return differing(doc.String, m, r.NewString, past)
 }
 
-// differing gives the parts of a match that differ from next under t.
+// differing returns the parts of a match that differ from next under t.
 func differing(s string, m match, next string, t tolerance) []piece {
 	before, after := fold(s[m.from:m.to], t), fold(next, t)
 	var out []piece
@@ -144,7 +144,7 @@ func differing(s string, m match, next string, t tolerance) []piece {
 	return out
 }
 
-// endingAt gives how the line at offset at ends; of a last line without a break, how the one before ends; empty when
+// endingAt returns how the line at offset at ends; of a last line without a break, how the one before ends; empty when
 // there is no line break at all.
 func endingAt(s string, at int) string {
 	n := strings.IndexByte(s[at:], '\n')
@@ -159,7 +159,7 @@ func endingAt(s string, at int) string {
 	return "\n"
 }
 
-// ended gives s with its line breaks written as ending; as it is when ending is empty.
+// ended returns s with its line breaks written as ending; as it is when ending is empty.
 func ended(s, ending string) string {
 	if ending == "" {
 		return s
@@ -171,7 +171,7 @@ func ended(s, ending string) string {
 	return s
 }
 
-// splice gives doc's bytes with the pieces replaced, which are in ascending order and do not overlap.
+// splice returns doc's bytes with the pieces replaced, which are in ascending order and do not overlap.
 func splice(raw []byte, doc *text.Text, pieces []piece) ([]byte, error) {
 	grown := 0
 	for _, p := range pieces {

@@ -54,7 +54,7 @@ func noMatch(s, old string) error {
 	return fault.Invalidf("no_match", "%s", b.String()).With(n)
 }
 
-// splitLines gives the lines without their breaks; a break at the very end begins no further line.
+// splitLines returns the lines without their breaks; a break at the very end begins no further line.
 func splitLines(s string) []string {
 	lines := strings.Split(strings.TrimSuffix(s, "\n"), "\n")
 	for i, l := range lines {

@@ -71,7 +71,7 @@ func begin(c *workspace.Content, first Replacement, missing func() error) (*plan
 	return p, nil
 }
 
-// mercy gives the fault that applies if the edit does not fit a file which has changed since it was read, and notes what
+// mercy returns the fault that applies if the edit does not fit a file which has changed since it was read, and notes what
 // had changed. It is nil for a file that has not.
 func (p *plan) mercy(c *workspace.Content) error {
 	read, known := c.Read()
@@ -122,7 +122,7 @@ func (p *plan) apply(r Replacement, first bool) error {
 	return nil
 }
 
-// fill gives an empty file its content.
+// fill returns an empty file its content.
 func (p *plan) fill(content string) error {
 	e := p.doc.Encoding
 	coded, err := e.Encode(strings.TrimPrefix(content, "\ufeff"))
@@ -145,7 +145,7 @@ func (p *plan) settle(raw []byte, spans []text.Span, count int) {
 	p.count += count
 }
 
-// spanOf gives the lines that a match beginning on line takes up once the pieces are in it.
+// spanOf returns the lines that a match beginning on line takes up once the pieces are in it.
 func spanOf(s string, line int, m match, pieces []piece) text.Span {
 	last := line + strings.Count(s[m.from:m.to], "\n")
 	for _, p := range pieces {
@@ -189,7 +189,7 @@ func (p *plan) note(s string) {
 	p.tolerated = append(p.tolerated, s)
 }
 
-// inList says which of several edits the error is about.
+// inList returns which of several edits the error is about.
 func inList(err error, i, n int) error {
 	f := *fault.From(err)
 	f.Message = fmt.Sprintf("Edit %d of %d: %s None of the edits was made.", i+1, n, f.Message)

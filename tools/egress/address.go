@@ -67,7 +67,7 @@ var blocks = []block{
 // global is what is given out to public hosts of IPv6; all else is reserved.
 var global = netip.MustParsePrefix("2000::/3")
 
-// special says what kind of address it is that no public host has; "" of others. The address is neither mapped nor has it
+// special returns what kind of address it is that no public host has; "" of others. The address is neither mapped nor has it
 // a zone.
 func special(address netip.Addr) string {
 	for _, b := range blocks {
@@ -87,13 +87,13 @@ func special(address netip.Addr) string {
 	}
 }
 
-// isISATAP says whether the address carries an IPv4 address behind the mark of RFC 5214, 6.1.
+// isISATAP reports whether the address carries an IPv4 address behind the mark of RFC 5214, 6.1.
 func isISATAP(address netip.Addr) bool {
 	b := address.As16()
 	return b[8]&^3 == 0 && b[9] == 0 && b[10] == 0x5e && b[11] == 0xfe
 }
 
-// isOwn says whether the address, public as it may look, is one of this machine's: what listens there listens for the
+// isOwn reports whether the address, public as it may look, is one of this machine's: what listens there listens for the
 // machine's neighbours. When the machine does not tell, every address counts as its own.
 func isOwn(address netip.Addr) bool {
 	own, err := net.InterfaceAddrs()

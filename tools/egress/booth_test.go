@@ -50,7 +50,7 @@ func (b *booth) note(r Refusal) {
 	b.refused = append(b.refused, r)
 }
 
-// noted gives what was refused, without what depends on the port.
+// noted returns what was refused, without what depends on the port.
 func (b *booth) noted() []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -95,7 +95,7 @@ func (b *booth) tunnel(t testing.TB, host string) (*net.TCPConn, *bufio.Reader) 
 	return c, r
 }
 
-// origin gives the address of a web server on loopback that answers with the request that it got.
+// origin returns the address of a web server on loopback that answers with the request that it got.
 func origin(t testing.TB) string {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/upgrade" {

@@ -64,7 +64,7 @@ func (d *Dialer) DialContext(ctx context.Context, network, address string) (net.
 	return conn, nil
 }
 
-// judge says why the address, which a socket is about to be connected to, must not be.
+// judge returns why the address, which a socket is about to be connected to, must not be.
 func (d *Dialer) judge(host, to string) *Refusal {
 	address, err := netip.ParseAddrPort(to)
 	if err != nil {
@@ -80,7 +80,7 @@ func (d *Dialer) judge(host, to string) *Refusal {
 	return &Refusal{Host: host, Port: address.Port(), Reason: PrivateAddress, Address: plain, kind: ownKind}
 }
 
-// places gives what is dialled for a canonical host: itself, in the form that no search domain is added to, or the addresses
+// places returns what is dialled for a canonical host: itself, in the form that no search domain is added to, or the addresses
 // of loopback.
 func places(host string) []string {
 	if _, err := netip.ParseAddr(host); err == nil {

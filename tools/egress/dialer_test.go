@@ -104,7 +104,7 @@ func (z *zone) questions() int {
 	return len(z.asked)
 }
 
-// echo gives the address of a server on loopback that says everything back until it is told that there is no more.
+// echo returns the address of a server on loopback that says everything back until it is told that there is no more.
 func echo(t testing.TB) (address string, port uint16) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

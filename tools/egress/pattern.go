@@ -47,7 +47,7 @@ func parse(text string) (e entry, ok bool) {
 
 func (e entry) holds(port uint16) bool { return e.port == 0 || e.port == port }
 
-// fits says whether the host, a canonical one, is among those that the entry names. It is the rule by which
+// fits reports whether the host, a canonical one, is among those that the entry names. It is the rule by which
 // WebFetch(domain:...) is matched.
 func (e entry) fits(host string) bool {
 	if e.host == "*" {
@@ -63,11 +63,11 @@ func (e entry) fits(host string) bool {
 	})
 }
 
-// Host gives the form in which a host is compared: lower case, in ASCII, without a final dot or brackets. It is not ok if the
+// Host returns the form in which a host is compared: lower case, in ASCII, without a final dot or brackets. It is not ok if the
 // host is neither a name nor an address as Policy has them.
 func Host(host string) (string, bool) { return canonical(host, nameBytes) }
 
-// canonical gives the one form of a host: lower case, ASCII, no final dot; of an address, its shortest text without
+// canonical returns the one form of a host: lower case, ASCII, no final dot; of an address, its shortest text without
 // brackets, a mapped IPv4 address as what it maps to. Anything that a resolver could take for an address in an older
 // spelling (127.1, 0x7f000001) is no host, nor is what has bytes beyond letters. An address has no zone.
 func canonical(host, letters string) (string, bool) {
@@ -108,7 +108,7 @@ func isName(host, letters string) bool {
 	return !slices.ContainsFunc(labels, unfit) && !isNumber(labels[len(labels)-1])
 }
 
-// isNumber says whether inet_aton would take the label for a part of an address, or nearly so.
+// isNumber reports whether inet_aton would take the label for a part of an address, or nearly so.
 func isNumber(label string) bool {
 	hex, ok := strings.CutPrefix(label, "0x")
 	return strings.Trim(label, "0123456789") == "" || ok && strings.Trim(hex, "0123456789abcdef") == ""

@@ -23,7 +23,7 @@ import (
 // nothing in Allowed and Opened, and denies everything in Denied.
 type Policy struct{ Allowed, Denied, Opened []string }
 
-// Check says why a connection must not be tried, or nil. It compares and looks nothing up: what a name resolves to is
+// Check returns why a connection must not be tried, or nil. It compares and looks nothing up: what a name resolves to is
 // checked when a Dialer connects. The host may have a final dot, and an address may have brackets.
 func (p Policy) Check(host string, port uint16) *Refusal {
 	name, ok := canonical(host, nameBytes)
@@ -42,7 +42,7 @@ func (p Policy) Check(host string, port uint16) *Refusal {
 	return nil
 }
 
-// checkAddress says why the address must not be connected to, of which it is known that host, a canonical one, may be
+// checkAddress returns why the address must not be connected to, of which it is known that host, a canonical one, may be
 // reached.
 func (p Policy) checkAddress(host string, to netip.AddrPort) *Refusal {
 	address := to.Addr().WithZone("").Unmap()
@@ -59,7 +59,7 @@ func (p Policy) checkAddress(host string, to netip.AddrPort) *Refusal {
 	return r
 }
 
-// denies gives the first entry of Denied that names the host, a canonical one, at the port.
+// denies returns the first entry of Denied that names the host, a canonical one, at the port.
 func (p Policy) denies(host string, port uint16) (rule string, denied bool) {
 	for _, text := range p.Denied {
 		if e, ok := parse(text); !ok || e.holds(port) && e.fits(host) {
@@ -76,7 +76,7 @@ func (p Policy) allows(host string, port uint16) bool {
 	})
 }
 
-// opens says whether the address, which is not public but of that kind, may be connected to by who asks for host.
+// opens reports whether the address, which is not public but of that kind, may be connected to by who asks for host.
 func (p Policy) opens(host string, address netip.Addr, port uint16, kind string) bool {
 	if host == address.String() {
 		return names(p.Allowed, host, port) || names(p.Opened, host, port)
@@ -84,7 +84,7 @@ func (p Policy) opens(host string, address netip.Addr, port uint16, kind string)
 	return neighbourly[kind] && names(p.Opened, host, port)
 }
 
-// names says whether one of the entries is the host itself, not a pattern that it fits.
+// names reports whether one of the entries is the host itself, not a pattern that it fits.
 func names(entries []string, host string, port uint16) bool {
 	return slices.ContainsFunc(entries, func(text string) bool {
 		e, ok := parse(text)

@@ -143,7 +143,7 @@ func (p *Proxy) serve(w http.ResponseWriter, r *http.Request) {
 	forward.ServeHTTP(w, r.WithContext(ctx))
 }
 
-// portOf gives the port that a request is for, or says what is wrong with its form.
+// portOf returns the port that a request is for, or says what is wrong with its form.
 func portOf(r *http.Request) (number uint16, wrong string) {
 	port, connect := r.URL.Port(), r.Method == http.MethodConnect
 	switch {
@@ -205,7 +205,7 @@ func (p *Proxy) fail(w http.ResponseWriter, r *http.Request, err error) {
 	http.Error(w, said.Error(), http.StatusForbidden)
 }
 
-// user gives the name by which the client calls itself.
+// user returns the name by which the client calls itself.
 func user(r *http.Request) string {
 	credentials := http.Request{Header: http.Header{"Authorization": r.Header["Proxy-Authorization"]}}
 	name, _, _ := credentials.BasicAuth()

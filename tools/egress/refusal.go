@@ -32,7 +32,7 @@ type Refusal struct {
 	kind    string     // what the address is; of PrivateAddress
 }
 
-// Error says in a sentence or two what was refused, why, and what would allow it.
+// Error returns what was refused, why, and what would allow it.
 func (r *Refusal) Error() string {
 	switch r.Reason {
 	case Denied:
@@ -47,7 +47,7 @@ func (r *Refusal) Error() string {
 	}
 }
 
-// opening says what would let the address be reached.
+// opening returns what would let the address be reached.
 func (r *Refusal) opening() string {
 	address := bracket(r.Address.String())
 	if r.Address.String() == r.Host {
@@ -84,7 +84,7 @@ func (r *Refusal) remedy() string {
 	return fmt.Sprintf("The permission rule WebFetch(domain:%s) or %s", r.Host, setting)
 }
 
-// bracket gives a canonical host as it is written before a port.
+// bracket returns a canonical host as it is written before a port.
 func bracket(host string) string {
 	if address, err := netip.ParseAddr(host); err == nil && address.Is6() {
 		return "[" + host + "]"

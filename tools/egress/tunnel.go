@@ -88,7 +88,7 @@ func (t *tunnel) copy(to, from net.Conn) {
 	}
 }
 
-// write gives false when it has ended the tunnel.
+// write returns false when it has ended the tunnel.
 func (t *tunnel) write(to net.Conn, b []byte) bool {
 	t.timer.Reset(t.idle)
 	if len(b) == 0 {

@@ -29,7 +29,7 @@ type Error struct {
 	Details any    // a struct that marshals to a JSON object, for programs; nil when there is nothing to add
 }
 
-// Error gives the message with its code in front, for logs and for people.
+// Error returns the message with its code in front, for logs and for people.
 func (e *Error) Error() string { return e.Code + ": " + e.Message }
 
 // Invalidf makes an Error of kind Invalid.

@@ -10,7 +10,7 @@ import (
 )
 
 // BenchmarkGlob finds the Go files of GOROOT/src. BenchmarkRipgrepFiles is its control: the same names from rg, started
-// anew each time, unsorted.
+// again each time, unsorted.
 func BenchmarkGlob(b *testing.B) {
 	env := newEnv(b, filepath.Join(runtime.GOROOT(), "src"))
 	for b.Loop() {

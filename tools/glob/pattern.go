@@ -108,7 +108,7 @@ func check(text string) error {
 	return nil
 }
 
-// classEnd gives the index of the "]" that closes the class at text[i], or what is wrong with the class.
+// classEnd returns the index of the "]" that closes the class at text[i], or what is wrong with the class.
 func classEnd(text string, i int) (int, string) {
 	j := i + 1
 	if j < len(text) && (text[j] == '^' || text[j] == '!') {
@@ -191,7 +191,7 @@ func oneStar(name string) string {
 	return b.String()
 }
 
-// spelled gives the name that a segment without wildcards stands for.
+// spelled returns the name that a segment without wildcards stands for.
 func spelled(name string) (string, bool) {
 	var b strings.Builder
 	for i := 0; i < len(name); i++ {

@@ -23,7 +23,7 @@ var benchInputs = []struct{ name, pattern, flag string }{
 }
 
 // BenchmarkGrep searches GOROOT/src for file names, as it is offered. BenchmarkRipgrep is its control: the same by rg
-// alone, started anew each time. They find the same files.
+// alone, started again each time. They find the same files.
 func BenchmarkGrep(b *testing.B) {
 	runner, err := sandbox.New(b.TempDir(), nil)
 	if err != nil {

@@ -120,7 +120,7 @@ func splitGlobs(list string) []string {
 	return globs
 }
 
-// checkGlob says what is wrong with a glob; empty: nothing.
+// checkGlob returns what is wrong with a glob; empty: nothing.
 func checkGlob(glob string) string {
 	if strings.TrimPrefix(glob, "!") == "" {
 		return "it names nothing."

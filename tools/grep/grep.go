@@ -78,7 +78,7 @@ func effects(in Input) tools.Effects {
 	return tools.Effects{Reads: []tools.Path{{Name: cmp.Or(in.Path, "."), Tree: true}}}
 }
 
-// validate says what the schema cannot: all of it at once where the schema would. With rg the last word on a pattern
+// validate returns what the schema cannot: all of it at once where the schema would. With rg the last word on a pattern
 // is rg's.
 func validate(in *Input, rg ripgrep) error {
 	var wrong []tools.Violation
@@ -175,7 +175,7 @@ type search struct {
 	*query
 	env  *tools.Env
 	tree *workspace.Tree
-	// buffers are what editors hold open, by path below the searched directory: searched in the stead of their files.
+	// buffers are what editors hold open, by path below the searched directory: searched instead of their files.
 	buffers map[string]workspace.Buffer
 	filter  filter
 	got     *gathering
@@ -266,7 +266,7 @@ func (s *search) visitNew(ctx context.Context, e engine, o walk.Options, unmet m
 	return left
 }
 
-// unmet gives the paths of buffers that are not on the disk. Who walks passes over one that appears meanwhile.
+// unmet returns the paths of buffers that are not on the disk. Who walks passes over one that appears meanwhile.
 func (s *search) unmet() map[string]bool {
 	unmet := map[string]bool{}
 	for path := range s.buffers {

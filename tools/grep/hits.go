@@ -37,7 +37,7 @@ const (
 	lead    = 200
 )
 
-// clipStart says where the shown part of a long line begins when its match begins at match.
+// clipStart returns where the shown part of a long line begins when its match begins at match.
 func clipStart(length, match int64) int64 {
 	if length <= maxLine || match < maxLine-lead {
 		return 0

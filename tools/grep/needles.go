@@ -14,7 +14,7 @@ import (
 // tenth of a regular expression's.
 const maxNeedles = 8
 
-// needles gives the set of the longest texts that can be promised, nil when there is none. With fold they are to be
+// needles returns the set of the longest texts that can be promised, nil when there is none. With fold they are to be
 // found in whatever case.
 func needles(tree *syntax.Regexp) (set []string, fold bool) {
 	fold = foldsAnywhere(tree)
@@ -60,7 +60,7 @@ func required(tree *syntax.Regexp, fold bool) []string {
 	}
 }
 
-// literal gives the needle of a literal. With fold it is the longest run whose case is a matter of ASCII alone: k and s
+// literal returns the needle of a literal. With fold it is the longest run whose case is a matter of ASCII alone: k and s
 // have partners outside of it.
 func literal(runes []rune, fold bool) []string {
 	if slices.Contains(runes, utf8.RuneError) {

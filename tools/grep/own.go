@@ -255,7 +255,7 @@ func (s *scanner) nextLine(text []byte) (start, stop, match int) {
 	return -1, 0, 0
 }
 
-// needle gives where the first needle from at on is, len(text) when there is none.
+// needle returns where the first needle from at on is, len(text) when there is none.
 func (s *scanner) needle(text []byte, at int) int {
 	if s.expr.fold {
 		text = s.low

@@ -105,7 +105,7 @@ func (p *parser) endLine() {
 	p.now.lines = append(p.now.lines, line{p.number, clip(p.head[start:], start, p.length), p.near})
 }
 
-// match says where the line matches, as far as we can tell ourselves; it only matters for a line that is shown in part.
+// match returns where the line matches, as far as we can tell ourselves; it only matters for a line that is shown in part.
 func (p *parser) match() int64 {
 	if p.length <= maxLine || p.near || p.only || p.expr == nil {
 		return 0

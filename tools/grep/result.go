@@ -90,7 +90,7 @@ func (s *search) fill(found *Found, h *hits) {
 	}
 }
 
-// absolute gives a path of the searched directory as it was named.
+// absolute returns a path of the searched directory as it was named.
 func (s *search) absolute(path string) string {
 	named := s.tree.Path.Named
 	if s.tree.Single == "" {

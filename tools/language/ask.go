@@ -182,7 +182,7 @@ func (l *lines) location(a *asked, w wireLocation) Location {
 	return Location{Path: path, Range: l.text.rangeOf(w.Range, a.units), Line: l.text.line(w.Range.Start.Line)}
 }
 
-// Hover gives what the server has to say of what stands at the position, as Markdown or plain text; empty: nothing.
+// Hover returns what the server has to say of what stands at the position, as Markdown or plain text; empty: nothing.
 func (s *Set) Hover(ctx context.Context, q Query) (text string, err error) {
 	err = s.ask(ctx, q, func(c abilities) json.RawMessage { return c.Hover }, "hover", func(a *asked) error {
 		place, err := a.place()

@@ -13,7 +13,7 @@ import (
 
 func (c content) empty() bool { return len(c) == 0 || len(c) == 1 && c[0] == "" }
 
-// movement says where the lines of a text have gone in another one that differs from it in one region: what stands before
+// movement returns where the lines of a text have gone in another one that differs from it in one region: what stands before
 // that stays, what stands behind moves along, and what stood in it is nowhere, -1. Lines count from 0.
 func movement(before, after content) func(line int) int {
 	head := 0
@@ -35,7 +35,7 @@ func movement(before, after content) func(line int) int {
 	}
 }
 
-// added gives what of now has nothing to match it in was: first by line and words, then what is left by words alone.
+// added returns what of now has nothing to match it in was: first by line and words, then what is left by words alone.
 func added(was, now []wireDiagnostic, moved func(line int) int) []wireDiagnostic {
 	type saying struct {
 		line, severity int

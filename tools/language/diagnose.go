@@ -14,7 +14,7 @@ import (
 	"github.com/toold/toold/tools/fault"
 )
 
-// Diagnose gives what the server has to say against the present text of the file.
+// Diagnose returns what the server has to say against the present text of the file.
 func (s *Set) Diagnose(ctx context.Context, q Query) (found Diagnostics, err error) {
 	err = s.ask(ctx, q, nil, "", func(a *asked) error {
 		said, err := a.publication(ctx)
@@ -54,7 +54,7 @@ func (a *asked) pull(ctx context.Context) (given []wireDiagnostic, asked bool, e
 	return answer.Items, err == nil, err
 }
 
-// united gives both lists without what the second repeats of the first.
+// united returns both lists without what the second repeats of the first.
 func united(published, given []wireDiagnostic) []wireDiagnostic {
 	all := slices.Clone(published)
 	for _, d := range given {
@@ -138,7 +138,7 @@ func (s *Set) Watch(ctx context.Context, path string, before []byte) *Watching {
 	return &Watching{srv, path, newContent(before), srv.published.all()}
 }
 
-// New gives the errors and warnings that were not there before the edit, of the file and of others; after is the file's
+// New returns the errors and warnings that were not there before the edit, of the file and of others; after is the file's
 // text now. It waits for what the server says of that text until ctx ends, and then gives none. Ranges in other files than
 // the edited one count the server's units, since their texts are not looked at.
 func (w *Watching) New(ctx context.Context, after []byte) []Diagnostic {

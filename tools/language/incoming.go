@@ -50,7 +50,7 @@ func (s incoming) notice(method string, params json.RawMessage) {
 	}
 }
 
-// answer says what a server is told; known is false for what it should not have asked.
+// answer returns what a server is told; known is false for what it should not have asked.
 func (s incoming) answer(method string, params json.RawMessage) (answer any, known bool) {
 	switch method {
 	case "workspace/configuration":

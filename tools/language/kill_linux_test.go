@@ -46,7 +46,7 @@ func children(t *testing.T, command []string) (pids []int) {
 	return pids
 }
 
-// runs says whether the process is there, and not only waits to be collected.
+// runs reports whether the process is there, and not only waits to be collected.
 func runs(pid int) bool {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	return err == nil && !bytes.Contains(stat, []byte(") Z "))

@@ -36,7 +36,7 @@ func Defaults() []Server {
 	}
 }
 
-// A Host is what a Set stands on. The functions are asked anew each time, from any goroutine.
+// A Host is what a Set stands on. The functions are asked again each time, from any goroutine.
 type Host struct {
 	Roots   []string                          // real paths
 	Servers func() []Server                   // the first one that has a file's extension serves it

@@ -113,7 +113,7 @@ func (s *server) greet(ctx context.Context) error {
 	return nil
 }
 
-// find gives the path of the server's program: from the root when it has a slash, else from an absolute entry of PATH.
+// find returns the path of the server's program: from the root when it has a slash, else from an absolute entry of PATH.
 func find(spec Server, root string, environ []string) (string, error) {
 	program := spec.Command[0]
 	if strings.Contains(program, "/") {

@@ -30,7 +30,7 @@ func (*Set) Close() {}
 // Unavailable says that there are none.
 func (*Set) Unavailable() string { return unbuilt }
 
-// Check gives a fault no_language_server.
+// Check returns a fault no_language_server.
 func (*Set) Check(string) error { return none() }
 
 // Runs says no.
@@ -39,38 +39,38 @@ func (*Set) Runs(string) bool { return false }
 // Busy says nothing.
 func (*Set) Busy(string) string { return "" }
 
-// Definition gives a fault no_language_server.
+// Definition returns a fault no_language_server.
 func (*Set) Definition(context.Context, Query) ([]Location, error) { return nil, none() }
 
-// References gives a fault no_language_server.
+// References returns a fault no_language_server.
 func (*Set) References(context.Context, Query) ([]Location, error) { return nil, none() }
 
-// Implementation gives a fault no_language_server.
+// Implementation returns a fault no_language_server.
 func (*Set) Implementation(context.Context, Query) ([]Location, error) { return nil, none() }
 
-// Hover gives a fault no_language_server.
+// Hover returns a fault no_language_server.
 func (*Set) Hover(context.Context, Query) (string, error) { return "", none() }
 
-// Outline gives a fault no_language_server.
+// Outline returns a fault no_language_server.
 func (*Set) Outline(context.Context, Query) ([]Symbol, error) { return nil, none() }
 
-// Search gives a fault no_language_server.
+// Search returns a fault no_language_server.
 func (*Set) Search(context.Context, Query, string) ([]Symbol, error) { return nil, none() }
 
-// Calls gives a fault no_language_server.
+// Calls returns a fault no_language_server.
 func (*Set) Calls(context.Context, Query) (Calls, error) { return Calls{}, none() }
 
-// Rename gives a fault no_language_server.
+// Rename returns a fault no_language_server.
 func (*Set) Rename(context.Context, Query, string) (Renaming, error) { return Renaming{}, none() }
 
-// Diagnose gives a fault no_language_server.
+// Diagnose returns a fault no_language_server.
 func (*Set) Diagnose(context.Context, Query) (Diagnostics, error) { return Diagnostics{}, none() }
 
 // A Watching watches nothing.
 type Watching struct{}
 
-// Watch gives nil, which is fit for use.
+// Watch returns nil, which is fit for use.
 func (*Set) Watch(context.Context, string, []byte) *Watching { return nil }
 
-// New gives none.
+// New returns none.
 func (*Watching) New(context.Context, []byte) []Diagnostic { return nil }

@@ -42,7 +42,7 @@ func newContent(text []byte) content {
 	return strings.Split(string(text), "\n")
 }
 
-// line gives a line by its number from 0; empty: there is none.
+// line returns a line by its number from 0; empty: there is none.
 func (c content) line(n int) string {
 	if n < 0 || n >= len(c) {
 		return ""
@@ -121,7 +121,7 @@ func offset(text string, p wirePosition, u unit) int {
 	return end
 }
 
-// lineEnd gives where the line that begins at from ends, and where the next begins; -1: there is none.
+// lineEnd returns where the line that begins at from ends, and where the next begins; -1: there is none.
 func lineEnd(text string, from int) (end, next int) {
 	i := strings.IndexAny(text[from:], "\r\n")
 	if i < 0 {

@@ -57,28 +57,28 @@ func (p *published) take(w wirePublication) {
 	p.changed.light()
 }
 
-// now gives the number of the last publication.
+// now returns the number of the last publication.
 func (p *published) now() uint64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.serial
 }
 
-// of gives what was said of one file.
+// of returns what was said of one file.
 func (p *published) of(path string) publication {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.files[path]
 }
 
-// all gives what was said of all files.
+// all returns what was said of all files.
 func (p *published) all() map[string]publication {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return maps.Clone(p.files)
 }
 
-// covers says whether the publication is about that version of its document, which the server was shown after serial.
+// covers reports whether the publication is about that version of its document, which the server was shown after serial.
 func (p publication) covers(version int32, after uint64) bool {
 	return p.version != nil && *p.version >= version || p.version == nil && p.serial > after
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/toold/toold/tools/fault"
 )
 
-// Rename says what would change if what stands at the position got another name.
+// Rename returns what would change if what stands at the position got another name.
 func (s *Set) Rename(ctx context.Context, q Query, name string) (found Renaming, err error) {
 	err = s.ask(ctx, q, func(c abilities) json.RawMessage { return c.Rename }, "rename_preview", func(a *asked) error {
 		place, err := a.place()

@@ -80,7 +80,7 @@ func (s *server) attend(printed *io.PipeWriter) {
 	close(s.gone)
 }
 
-// obituary says how it has ended, in a phrase. The reason that we had, or what was wrong with what it sent, comes first.
+// obituary returns how it has ended, in a phrase. The reason that we had, or what was wrong with what it sent, comes first.
 func (s *server) obituary(exit sandbox.Exit) string {
 	s.mu.Lock()
 	cause := s.cause
@@ -195,7 +195,7 @@ func (s *server) once(ctx context.Context, limit time.Duration, method string, p
 	return nil
 }
 
-// unsent says why nothing could be sent.
+// unsent returns why nothing could be sent.
 func (s *server) unsent(ctx context.Context, err error) error {
 	if errors.Is(err, errClogged) {
 		s.end(errClogged)
@@ -225,7 +225,7 @@ func (w *lastWords) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// String gives the last of it, fit for one line of a message.
+// String returns the last of it, fit for one line of a message.
 func (w *lastWords) String() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -68,7 +68,7 @@ func (s *Set) Close() {
 	s.work.Wait()
 }
 
-// Unavailable says, as a sentence, why no server can be used; empty: one can.
+// Unavailable returns, as a sentence, why no server can be used; empty: one can.
 func (s *Set) Unavailable() string {
 	if s == nil {
 		return "This session has no language servers."
@@ -90,7 +90,7 @@ func (s *Set) Unavailable() string {
 	return "None of the configured language servers is installed: " + strings.Join(names, ", ") + `. Install one, or name it in settings in "lsp".`
 }
 
-// Check says whether a server is configured for the file. Its error is a fault no_language_server.
+// Check reports whether a server is configured for the file. Its error is a fault no_language_server.
 func (s *Set) Check(path string) error {
 	if s == nil {
 		return fault.Failedf("no_language_server", "This session has no language servers.")
@@ -102,7 +102,7 @@ func (s *Set) Check(path string) error {
 // Runs reports that the file's server runs.
 func (s *Set) Runs(path string) bool { return s.running(path) != nil }
 
-// Busy says what the server of the file is still doing by itself, such as loading the project; empty: nothing, or none runs.
+// Busy returns what the server of the file is still doing by itself, such as loading the project; empty: nothing, or none runs.
 func (s *Set) Busy(path string) string {
 	if srv := s.running(path); srv != nil {
 		return srv.loads.busy()
@@ -124,7 +124,7 @@ func (s *Set) rootOf(path string) string {
 	return best
 }
 
-// running gives the server of the file if one runs and is ready; nil: none is.
+// running returns the server of the file if one runs and is ready; nil: none is.
 func (s *Set) running(path string) *server {
 	if s == nil {
 		return nil
@@ -142,7 +142,7 @@ func (s *Set) running(path string) *server {
 	return at.live
 }
 
-// server gives the server of the file, and starts it if need be. Who stops waiting stops nothing: the next call finds it
+// server returns the server of the file, and starts it if need be. Who stops waiting stops nothing: the next call finds it
 // ready.
 func (s *Set) server(ctx context.Context, path string) (*server, error) {
 	spec, err := For(s.host.Servers(), path)
@@ -161,7 +161,7 @@ func (s *Set) server(ctx context.Context, path string) (*server, error) {
 	}
 }
 
-// look gives the server that runs, or what to wait for before looking again, or why there will be none.
+// look returns the server that runs, or what to wait for before looking again, or why there will be none.
 func (s *Set) look(k key, spec Server) (live *server, wait func(context.Context) error, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

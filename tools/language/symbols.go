@@ -9,7 +9,7 @@ import (
 	"encoding/json"
 )
 
-// Outline gives the symbols of the file, each behind the one that it lies in.
+// Outline returns the symbols of the file, each behind the one that it lies in.
 func (s *Set) Outline(ctx context.Context, q Query) (found []Symbol, err error) {
 	err = s.ask(ctx, q, func(c abilities) json.RawMessage { return c.DocumentSymbols }, "document_symbols", func(a *asked) error {
 		var answer []wireSymbol

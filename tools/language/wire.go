@@ -168,7 +168,7 @@ type wireInitialize struct {
 // uriOf names a file by its absolute path.
 func uriOf(path string) string { return (&url.URL{Scheme: "file", Path: path}).String() }
 
-// pathOf gives the absolute path that a URI names; empty: it names no file.
+// pathOf returns the absolute path that a URI names; empty: it names no file.
 func pathOf(uri string) string {
 	u, err := url.Parse(uri)
 	if err != nil || u.Scheme != "file" || u.Host != "" && u.Host != "localhost" || !filepath.IsAbs(u.Path) || strings.ContainsRune(u.Path, 0) {

@@ -65,7 +65,7 @@ func Tool() tools.Tool {
 	return tools.New(spec, tools.Funcs[Input]{Validate: validate, Effects: effects, Check: check, Run: run})
 }
 
-// validate says what the schema cannot, all of it at once.
+// validate returns what the schema cannot, all of it at once.
 func validate(in *Input) error {
 	var wrong []tools.Violation
 	fields := func(field, expected string) {
@@ -140,7 +140,7 @@ func buffers(env *tools.Env) (paths []string) {
 	return paths
 }
 
-// read gives the text of a file, if the call may read it.
+// read returns the text of a file, if the call may read it.
 func read(env *tools.Env, path string) ([]byte, error) {
 	f, err := env.Files.Open(path)
 	if err != nil {

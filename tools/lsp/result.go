@@ -72,7 +72,7 @@ type Change struct {
 	Edits int    `json:"edits"`
 }
 
-// keeps says whether an entry about the file may be shown at all, and counts those that may not.
+// keeps reports whether an entry about the file may be shown at all, and counts those that may not.
 func (c *call) keeps(unread error) bool {
 	var f *fault.Error
 	if errors.As(unread, &f) && (f.Code == "rule_denied" || f.Code == "hidden_path") {
@@ -94,7 +94,7 @@ func location(l language.Location) Location {
 	return Location{Path: l.Path, Range: l.Range, Text: text.Shown(strings.TrimSpace(l.Line))}
 }
 
-// String gives path:line:character, and the line where it is known.
+// String returns path:line:character, and the line where it is known.
 func (l Location) String() string {
 	where := fmt.Sprintf("%s:%d:%d", l.Path, l.Range.Start.Line, l.Range.Start.Character)
 	if l.Text == "" {

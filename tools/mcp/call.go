@@ -75,7 +75,7 @@ const (
 	pingLimit = time.Second
 )
 
-// reached gives the present connection. To a process that has just ended calls could be sent still, and what became of them
+// reached returns the present connection. To a process that has just ended calls could be sent still, and what became of them
 // would not be known: one that has been silent is asked before.
 func (s *server) reached(ctx context.Context) (*link, error) {
 	l, err := s.connected(ctx, nil)

@@ -99,7 +99,7 @@ func defineOne(e Entry, name string, t *sdk.Tool, call caller) (tools.Tool, erro
 // yes reads a hint that holds unless it is denied.
 func yes(hint *bool) bool { return hint == nil || *hint }
 
-// schemas gives the input schema of a tool in full, and as it is shown.
+// schemas returns the input schema of a tool in full, and as it is shown.
 func schemas(schema any) (full, shown json.RawMessage, err error) {
 	if schema == nil {
 		schema = map[string]any{"type": "object"}

@@ -2,7 +2,7 @@
 // carries calls to them. It does not know where entries come from, who approved them, or who permits a call.
 //
 // A Fleet is all of the daemon. It gives a Set for each session, which is told what servers there should be, and says at any
-// moment which tools there are. Each server belongs to one goroutine, which connects, lists, listens and starts anew; calls
+// moment which tools there are. Each server belongs to one goroutine, which connects, lists, listens and starts again; calls
 // find the present connection through the server and wait for it when there is none.
 package mcp
 
@@ -20,7 +20,7 @@ const (
 	SSE   = "sse"   // HTTP with server-sent events, of servers from before March 2025
 )
 
-// An Entry says how a server is reached and served. It is compared as a whole: whatever changes, the server starts anew.
+// An Entry says how a server is reached and served. It is compared as a whole: whatever changes, the server starts again.
 type Entry struct {
 	Name      string
 	Transport string // Stdio, HTTP or SSE; empty: by what is set, Stdio or HTTP
@@ -86,7 +86,7 @@ type State string
 const (
 	Starting   State = "starting"
 	Ready      State = "ready"
-	Restarting State = "restarting" // it was ready, has ended, and is started anew
+	Restarting State = "restarting" // it was ready, has ended, and is started again
 	Failed     State = "failed"     // it did not start; it is tried again, at last when a call wants it
 )
 

@@ -22,12 +22,12 @@ type Fleet struct {
 	shared map[string]*server
 }
 
-// Set gives the set of a session that belongs to principal. It is the caller's to close.
+// Set returns the set of a session that belongs to principal. It is the caller's to close.
 func (f *Fleet) Set(principal string, host Host) *Set {
 	return &Set{fleet: f, principal: principal, host: host, servers: map[string]*server{}, own: map[source]tools.Tool{}}
 }
 
-// take gives the server of an entry to a set: one that is shared if there is one, else a new one.
+// take returns the server of an entry to a set: one that is shared if there is one, else a new one.
 func (f *Fleet) take(e Entry, s *Set) *server {
 	if !e.Shared {
 		return newServer(e, f.StartLimit, s)

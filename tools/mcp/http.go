@@ -114,7 +114,7 @@ func (o *origin) RoundTrip(request *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-// transport gives the SDK's transport for the entry.
+// transport returns the SDK's transport for the entry.
 func (o *origin) transport(e Entry) sdk.Transport {
 	client := &http.Client{Transport: o}
 	if e.transport() == SSE {

@@ -79,7 +79,7 @@ var (
 	lastID  = regexp.MustCompile(`,\s*"id"\s*:\s*(\d{1,18})\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*$`)
 )
 
-// answered gives the id of the call that a line that is too long answers.
+// answered returns the id of the call that a line that is too long answers.
 func answered(begin, end []byte) (id string, found bool) {
 	if m := firstID.FindSubmatch(begin); m != nil {
 		return string(m[1]), true
@@ -121,7 +121,7 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// text gives at most its last lines as one, fit to be shown.
+// text returns at most its last lines as one, fit to be shown.
 func (t *tail) text() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()

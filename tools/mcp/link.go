@@ -138,7 +138,7 @@ func logged(p *sdk.LoggingMessageParams) string { //nolint:staticcheck // deprec
 // changed notes that the tools have changed. It does not block.
 func (l *link) changed() { signal(l.relist) }
 
-// list gives what the server offers, and what of it is not looked at.
+// list returns what the server offers, and what of it is not looked at.
 func (l *link) list(ctx context.Context) (offered []*sdk.Tool, leftOut []string, err error) {
 	can := l.session.InitializeResult()
 	if can == nil || can.Capabilities == nil || can.Capabilities.Tools == nil {
@@ -274,7 +274,7 @@ func (l *link) cut() {
 	}
 }
 
-// why says why the connection has ended, or why it is given up.
+// why returns why the connection has ended, or why it is given up.
 func (l *link) why() string {
 	if l.process != nil {
 		return l.process.why()
@@ -285,7 +285,7 @@ func (l *link) why() string {
 	return "the connection has ended"
 }
 
-// complaint gives what a process has printed to its standard error, to be put behind an error.
+// complaint returns what a process has printed to its standard error, to be put behind an error.
 func (l *link) complaint() string {
 	if l.process == nil || l.process.errs.text() == "" {
 		return ""

@@ -260,7 +260,7 @@ func TestEnvironment(t *testing.T) {
 	}
 }
 
-// What changes in an entry starts its server anew; what does not change leaves it alone.
+// What changes in an entry starts its server again; what does not change leaves it alone.
 func TestServeAgain(t *testing.T) {
 	r := newRig(t)
 	one, first := r.fake("one", "good")

@@ -21,7 +21,7 @@ const (
 // prefix is what the names of all tools of a server begin with, as permission rules have it.
 func prefix(server string) string { return Prefix(server) + "__" }
 
-// named gives the name under which a tool is listed where nothing else wants the same.
+// named returns the name under which a tool is listed where nothing else wants the same.
 func named(server, tool string) string {
 	name := prefix(server) + safe(tool)
 	if len(name) > maxName {
@@ -30,14 +30,14 @@ func named(server, tool string) string {
 	return name
 }
 
-// marked gives a name that no other tool has: with a hash of what the server and the tool are really called.
+// marked returns a name that no other tool has: with a hash of what the server and the tool are really called.
 func marked(server, tool string) string {
 	sum := sha256.Sum256([]byte(server + "\x00" + tool))
 	name := prefix(server) + safe(tool)
 	return name[:min(len(name), maxName-hashed)] + "_" + hex.EncodeToString(sum[:])[:hashed-1]
 }
 
-// distinct gives the tools of a server their names. Of several that come to the same name the one that is really called so
+// distinct returns the tools of a server their names. Of several that come to the same name the one that is really called so
 // keeps it, and the rest are marked, so that no name depends on the order of a list.
 func distinct(server string, tools []string) []string {
 	wanted := map[string]int{}

@@ -22,7 +22,7 @@ type Fleet struct {
 	StartLimit time.Duration
 }
 
-// Set gives a set that serves nothing.
+// Set returns a set that serves nothing.
 func (f *Fleet) Set(string, Host) *Set { return &Set{} }
 
 // A Set knows what should be there, and says that it is not.
@@ -49,7 +49,7 @@ func (s *Set) Revive(_ context.Context, name string) error {
 // Tools is empty.
 func (s *Set) Tools() []tools.Tool { return nil }
 
-// Servers says of each entry that this build cannot serve it.
+// Servers returns of each entry that this build cannot serve it.
 func (s *Set) Servers() []Status {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -15,7 +15,7 @@ func Prefix(server string) string { return "mcp__" + safe(server) }
 // maxServer is the longest name of a server: what follows it in the name of a tool, a hash at least, has to have room.
 const maxServer = 40
 
-// unfit says why a server cannot have a name, as rules have it; empty: it can. Two underscores end the server's part of a tool's
+// unfit returns why a server cannot have a name, as rules have it; empty: it can. Two underscores end the server's part of a tool's
 // name. Were they in it, a rule about one server could be about another's tool.
 func unfit(server string) string {
 	switch name := safe(server); {

@@ -239,7 +239,7 @@ func TestHeadersStay(t *testing.T) {
 	r.set.Close()
 }
 
-// npm gives the entry of a server that make servers has installed.
+// npm returns the entry of a server that make servers has installed.
 func npm(t *testing.T, name string, args ...string) mcp.Entry {
 	t.Helper()
 	node, err := exec.LookPath("node")

@@ -30,7 +30,7 @@ const (
 // A structured is a JSON object that a server gave.
 type structured json.RawMessage
 
-// MarshalJSON gives the object as it is.
+// MarshalJSON returns the object as it is.
 func (s structured) MarshalJSON() ([]byte, error) { return s, nil }
 
 // taken is a result on its way.
@@ -40,7 +40,7 @@ type taken struct {
 	bytes  int // of what is not text
 }
 
-// resultOf gives what a server's result says. The error is the server's own finding that the call has failed.
+// resultOf returns what a server's result says. The error is the server's own finding that the call has failed.
 func resultOf(ctx context.Context, server string, given *sdk.CallToolResult) (tools.Result, error) {
 	t := taken{ctx: ctx}
 	result := tools.Result{Structured: t.object(given.StructuredContent)}
@@ -65,7 +65,7 @@ func resultOf(ctx context.Context, server string, given *sdk.CallToolResult) (to
 	return result, nil
 }
 
-// object gives structured content as an object; what is none goes into one, and what is too large is said to be.
+// object returns structured content as an object; what is none goes into one, and what is too large is said to be.
 func (t *taken) object(content any) any {
 	if content == nil {
 		return nil

@@ -70,7 +70,7 @@ func (r *rig) notice(n mcp.Notice) {
 	signal(r.changed)
 }
 
-// told gives the messages of the notices with a code.
+// told returns the messages of the notices with a code.
 func (r *rig) told(code string) (messages []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

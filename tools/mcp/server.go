@@ -1,6 +1,6 @@
 //go:build !no_mcp
 
-// One server, from its entry's coming to its going: it is started, listed, listened to, and started anew when it ends. One
+// One server, from its entry's coming to its going: it is started, listed, listened to, and started again when it ends. One
 // goroutine does all of that; calls and questions about it read what it has set. It does not know which sessions there are.
 
 package mcp
@@ -27,7 +27,7 @@ const Built = true
 const (
 	// defaultStart is how long a server may take to start and to list its tools.
 	defaultStart = 30 * time.Second
-	// firstPause and longestPause are what a server that has ended is left before it is started anew, doubled each time.
+	// firstPause and longestPause are what a server that has ended is left before it is started again, doubled each time.
 	firstPause, longestPause = 250 * time.Millisecond, 30 * time.Second
 	// manyStarts is how many starts in a row may fail before a server is left alone until a call wants it.
 	manyStarts = 5
@@ -48,7 +48,7 @@ type server struct {
 	logs  *rate.Limiter // of what it logs
 
 	mu      sync.Mutex
-	changed chan struct{} // closed, and made anew, when something below changes
+	changed chan struct{} // closed, and made again, when something below changes
 	status  Status
 	ready   bool // it was, once
 	link    *link
@@ -177,7 +177,7 @@ func (s *server) list(ctx context.Context, l *link) error {
 	return nil
 }
 
-// some gives a few of several sentences.
+// some returns a few of several sentences.
 func some(sentences []string) string {
 	const few = 3
 	text := ""
@@ -247,7 +247,7 @@ func (s *server) failed(ctx context.Context, err error, times int) {
 	}
 }
 
-// connected gives the present connection, which is another than the lost one. It waits while the server starts, as long as ctx
+// connected returns the present connection, which is another than the lost one. It waits while the server starts, as long as ctx
 // lets it, and does not wait for a start that is only put off.
 func (s *server) connected(ctx context.Context, lost *link) (*link, error) {
 	for hurried, woken := false, false; ; {
@@ -375,7 +375,7 @@ func (s *server) leave(user *Set) bool {
 	return len(s.users) == 0
 }
 
-// snapshot gives the state and the tools as they are.
+// snapshot returns the state and the tools as they are.
 func (s *server) snapshot() (Status, []tools.Tool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -38,7 +38,7 @@ type source struct {
 	name string
 }
 
-// Serve says which servers there are to be. It starts those that are new, starts anew those whose entry has changed, ends those
+// Serve says which servers there are to be. It starts those that are new, starts again those whose entry has changed, ends those
 // that are gone, and returns at once. Of entries with the same name the last counts.
 func (s *Set) Serve(entries []Entry) {
 	wanted := map[string]Entry{}
@@ -94,14 +94,14 @@ func (s *Set) Revive(ctx context.Context, name string) error {
 	return err
 }
 
-// sorted gives the servers by name.
+// sorted returns the servers by name.
 func (s *Set) sorted() []*server {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.SortedFunc(maps.Values(s.servers), func(a, b *server) int { return cmp.Compare(a.entry.Name, b.entry.Name) })
 }
 
-// Servers says how each server is doing, by name.
+// Servers returns how each server is doing, by name.
 func (s *Set) Servers() (all []Status) {
 	for _, server := range s.sorted() {
 		status, _ := server.snapshot()
@@ -110,7 +110,7 @@ func (s *Set) Servers() (all []Status) {
 	return all
 }
 
-// Tools gives the tools of all servers, by name, each name once. A server that is being restarted keeps its own. The same tool is
+// Tools returns the tools of all servers, by name, each name once. A server that is being restarted keeps its own. The same tool is
 // the same value from one call to the next.
 func (s *Set) Tools() []tools.Tool {
 	taken := map[string]bool{}
@@ -138,7 +138,7 @@ func (s *Set) Tools() []tools.Tool {
 	return all
 }
 
-// made gives the session's own form of a tool.
+// made returns the session's own form of a tool.
 func (s *Set) made(key source, e Entry) tools.Tool {
 	s.mu.Lock()
 	tool, ok := s.own[key]

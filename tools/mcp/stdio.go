@@ -117,7 +117,7 @@ func environ(e Entry, host Host, box *sandbox.Box) []string {
 	return box.Environ(base, e.Env...)
 }
 
-// find gives the path of a program.
+// find returns the path of a program.
 func find(program, dir string, environ []string) (string, error) {
 	if program == "" {
 		return "", errors.New("its entry names no command")
@@ -301,7 +301,7 @@ func (s *stdio) Close() error {
 	return nil
 }
 
-// why says how the process has ended; it is asked after its end.
+// why returns how the process has ended; it is asked after its end.
 func (s *stdio) why() string {
 	select {
 	case <-s.process.Done():

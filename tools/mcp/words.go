@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// words gives the text of an error without the address beyond its host, and without the headers' values.
+// words returns the text of an error without the address beyond its host, and without the headers' values.
 func (e Entry) words(err error) string {
 	var pairs []string
 	if u, wrong := url.Parse(e.URL); wrong == nil && e.URL != "" {

@@ -93,7 +93,7 @@ func missing(book *cells.Notebook, id string) error {
 	return fault.Invalidf("cell_not_found", "No cell is called %q. %s", id, list).At("/cell_id").With(details)
 }
 
-// replace gives the cell at the index another source, and another type if one is asked for. It looks at ctx between its steps,
+// replace returns the cell at the index another source, and another type if one is asked for. It looks at ctx between its steps,
 // each of which takes a notebook apart.
 func (p *edit) replace(ctx context.Context, at int, in input) error {
 	c := p.book.Cells[at]
@@ -209,7 +209,7 @@ func (p *edit) insert(at int, in input) {
 	}
 }
 
-// newID gives an id that no cell has, in the form that Jupyter's own have. It follows from the notebook, so that the
+// newID returns an id that no cell has, in the form that Jupyter's own have. It follows from the notebook, so that the
 // question about the call and its result name the same.
 func newID(book *cells.Notebook, source string) string {
 	for salt := source; ; salt += "+" {

@@ -51,7 +51,7 @@ func isASCII(b []byte) bool {
 	return !bytes.ContainsFunc(b, func(r rune) bool { return r >= utf8.RuneSelf })
 }
 
-// blankBefore gives the white space that stands before at.
+// blankBefore returns the white space that stands before at.
 func blankBefore(raw []byte, at int) string {
 	from := at
 	for from > 0 && strings.IndexByte(" \t\r\n", raw[from-1]) >= 0 {
@@ -60,7 +60,7 @@ func blankBefore(raw []byte, at int) string {
 	return string(raw[from:at])
 }
 
-// indent gives the indentation of what stands at, and whether it begins its line.
+// indent returns the indentation of what stands at, and whether it begins its line.
 func (l layout) indent(at int) (string, bool) {
 	gap := blankBefore(l.book.Raw, at)
 	line := strings.LastIndexByte(gap, '\n')
@@ -128,12 +128,12 @@ func (l layout) source(s, indent string, f form) string {
 	return l.bracketed(list, items, indent, f)
 }
 
-// splice gives the notebook's bytes with those of a span replaced.
+// splice returns the notebook's bytes with those of a span replaced.
 func splice(n *cells.Notebook, s cells.Span, by string) []byte {
 	return slices.Concat(n.Raw[:s.From], []byte(by), n.Raw[s.To:])
 }
 
-// sourceForm says how the source of a cell is written.
+// sourceForm returns how the source of a cell is written.
 func sourceForm(n *cells.Notebook, c cells.Cell) form {
 	m, found := cells.Find(c.Members, "source")
 	if !found {
@@ -161,7 +161,7 @@ func setSource(n *cells.Notebook, c cells.Cell, source string) []byte {
 	return setMember(n, c, "source", l.source(source, indent, sourceForm(n, c)))
 }
 
-// setMember gives a member of the cell another value, or adds it behind the others.
+// setMember returns a member of the cell another value, or adds it behind the others.
 func setMember(n *cells.Notebook, c cells.Cell, key, value string) []byte {
 	if m, found := cells.Find(c.Members, key); found {
 		return splice(n, m.Value, value)

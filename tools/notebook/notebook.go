@@ -48,7 +48,7 @@ type Structured struct {
 	Diff         string `json:"diff"`         // unified diff of the cell's source, under a line that says what becomes of the cell
 }
 
-// Tool gives the NotebookEdit tool.
+// Tool returns the NotebookEdit tool.
 func Tool() tools.Tool {
 	spec := tools.Spec{Name: "NotebookEdit", Description: description, Destructive: true, TimeLimit: 60 * time.Second}
 	return tools.New(spec, tools.Funcs[input]{

@@ -75,7 +75,7 @@ func open(data []byte) (*library.Reader, error) {
 	return library.NewReader(bytes.NewReader(data), int64(len(data)))
 }
 
-// pageText gives the text of a page; nothing of one that is damaged, since the others may be sound.
+// pageText returns the text of a page; nothing of one that is damaged, since the others may be sound.
 func pageText(r *library.Reader, n int) (text string) {
 	defer func() {
 		if recover() != nil {
@@ -89,7 +89,7 @@ func pageText(r *library.Reader, n int) (text string) {
 	return strings.ReplaceAll(text, "\f", " ")
 }
 
-// content gives the pieces of text of a page; none when something on it is not understood.
+// content returns the pieces of text of a page; none when something on it is not understood.
 func content(p library.Page) (pieces []library.Text) {
 	defer func() { _ = recover() }()
 	for _, piece := range p.Content().Text {

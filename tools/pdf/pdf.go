@@ -49,7 +49,7 @@ type StartError struct{ Err error }
 
 func (e *StartError) Error() string { return e.Err.Error() }
 
-// Unwrap gives what the start has failed with.
+// Unwrap returns what the start has failed with.
 func (e *StartError) Unwrap() error { return e.Err }
 
 // A Document is a PDF document in memory.
@@ -61,7 +61,7 @@ type Document struct {
 	Box *sandbox.Box
 }
 
-// Count gives the number of pages. The error is ErrEncrypted, ErrEmpty, a *DamagedError, a *StartError or the cause of ctx.
+// Count returns the number of pages. The error is ErrEncrypted, ErrEmpty, a *DamagedError, a *StartError or the cause of ctx.
 func (d Document) Count(ctx context.Context) (int, error) {
 	said, err := d.run(ctx, popplerCount, "count")
 	if err != nil {
@@ -85,7 +85,7 @@ func (d Document) Count(ctx context.Context) (int, error) {
 // pagesLine is how pdfinfo, and Main like it, tell the number of pages.
 var pagesLine = regexp.MustCompile(`(?m)^Pages:\s*(\d+)\s*$`)
 
-// Text gives the text of the pages from first to last, which exist; what could not be read of a page is left out. Fewer
+// Text returns the text of the pages from first to last, which exist; what could not be read of a page is left out. Fewer
 // pages come when there was too much text. The errors are Count's.
 func (d Document) Text(ctx context.Context, first, last int) ([]string, error) {
 	said, err := d.run(ctx, popplerText(first, last), "text", strconv.Itoa(first), strconv.Itoa(last))
@@ -139,7 +139,7 @@ func (d Document) run(ctx context.Context, poppler []string, own ...string) (str
 	return d.start(ctx, path, args)
 }
 
-// findPoppler gives the path of one of poppler's programs, or none if they are not all there.
+// findPoppler returns the path of one of poppler's programs, or none if they are not all there.
 func findPoppler(name string) (found string) {
 	for _, needed := range []string{"pdfinfo", "pdftotext"} {
 		path, err := exec.LookPath(needed)
@@ -205,7 +205,7 @@ func isEncrypted(complaint string) bool {
 // exhausted is how runtimes say that there is no memory for them.
 var exhausted = regexp.MustCompile(`out of memory|(?:cannot|failed to) allocate|bad_alloc`)
 
-// reason gives the first line of a complaint, or how the program has ended.
+// reason returns the first line of a complaint, or how the program has ended.
 func reason(exit sandbox.Exit, complaint string) string {
 	first, _, _ := strings.Cut(strings.TrimSpace(strings.ToValidUTF8(complaint, "\ufffd")), "\n")
 	switch {

@@ -53,7 +53,7 @@ func framesOfGIF(data []byte) (n int) {
 	return n
 }
 
-// tableOfGIF gives the length of the table of colours that the flags announce.
+// tableOfGIF returns the length of the table of colours that the flags announce.
 func tableOfGIF(flags byte) int {
 	if flags&0x80 == 0 {
 		return 0
@@ -61,7 +61,7 @@ func tableOfGIF(flags byte) int {
 	return 3 << (flags&7 + 1)
 }
 
-// chunkOfPNG gives the first chunk of that kind that stands before the pixels; nil if there is none.
+// chunkOfPNG returns the first chunk of that kind that stands before the pixels; nil if there is none.
 func chunkOfPNG(data []byte, kind string) []byte {
 	const signature, around = 8, 12 // length, kind and checksum
 	for at := signature; at+around <= len(data); {
@@ -93,7 +93,7 @@ func walkWebP(data []byte, each func(kind string, content []byte)) {
 	}
 }
 
-// chunkOfWebP gives the first chunk of that kind; nil if there is none.
+// chunkOfWebP returns the first chunk of that kind; nil if there is none.
 func chunkOfWebP(data []byte, kind string) (found []byte) {
 	walkWebP(data, func(is string, content []byte) {
 		if is == kind && found == nil {

@@ -15,7 +15,7 @@ type orientation uint16
 
 const upright orientation = 1
 
-// transposed says whether rows become columns.
+// transposed reports whether rows become columns.
 func (o orientation) transposed() bool { return o >= 5 && o <= 8 }
 
 // orientationOf finds the mark in an image of that media type; upright where there is none.
@@ -35,7 +35,7 @@ func orientationOf(media string, data []byte) orientation {
 // exifMark is what EXIF data begins with in a JPEG.
 var exifMark = []byte("Exif\x00\x00")
 
-// exifOfJPEG gives the EXIF data, which stands in a segment before the pixels; nil if there is none.
+// exifOfJPEG returns the EXIF data, which stands in a segment before the pixels; nil if there is none.
 func exifOfJPEG(data []byte) []byte {
 	const app1, startOfScan = 0xe1, 0xda
 	for at := 2; at+4 <= len(data) && data[at] == 0xff; {
@@ -81,7 +81,7 @@ func readTIFF(data []byte) orientation {
 	return upright
 }
 
-// oriented gives img as it is meant to be shown.
+// oriented returns img as it is meant to be shown.
 func oriented(img image.Image, o orientation) image.Image {
 	if o <= upright || o > 8 {
 		return img
@@ -102,7 +102,7 @@ func oriented(img image.Image, o orientation) image.Image {
 	return out
 }
 
-// source says where the pixel that is shown at p is stored, of an image that is stored with w x h pixels.
+// source returns where the pixel that is shown at p is stored, of an image that is stored with w x h pixels.
 func (o orientation) source(p image.Point, w, h int) image.Point {
 	if o.transposed() {
 		p.X, p.Y = p.Y, p.X

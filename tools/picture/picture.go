@@ -126,7 +126,7 @@ func Check(media string, data []byte) (image.Config, error) {
 	return config, nil
 }
 
-// Fit gives an image, of a media type that is Shown, in a form of at most MaxSide pixels a side and most bytes. What fits
+// Fit returns an image, of a media type that is Shown, in a form of at most MaxSide pixels a side and most bytes. What fits
 // already is given as it came. The size is checked before anything is decoded, and everything is decoded before it is
 // given, since what a model API cannot decode spoils the whole conversation. What is changed is turned as it is meant to be
 // shown; of an animation it is the first frame. It returns *LargeError, *DamagedError, ErrUnknownForm, ErrSlow, and the cause

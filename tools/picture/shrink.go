@@ -16,7 +16,7 @@ import (
 // qualities of JPEG that are tried before more pixels are given up. Below the last, text in screenshots cannot be read.
 var qualities = []int{85, 70, 50}
 
-// shrink gives p with what is decoded in the place of its data, turned as o says: scaled to MaxSide, and further as long as it
+// shrink returns p with what is decoded in the place of its data, turned as o says: scaled to MaxSide, and further as long as it
 // is too many bytes. Images that came without loss stay so while they fit.
 func (p Picture) shrink(ctx context.Context, decoded image.Image, o orientation, most int) (Picture, error) {
 	p.Changed = true
@@ -48,7 +48,7 @@ func (p Picture) shrink(ctx context.Context, decoded image.Image, o orientation,
 	}
 }
 
-// scaled gives img with at most side pixels a side, in its own proportions.
+// scaled returns img with at most side pixels a side, in its own proportions.
 func scaled(img image.Image, side int) image.Image {
 	w, h := img.Bounds().Dx(), img.Bounds().Dy()
 	if max(w, h) <= side {
@@ -60,7 +60,7 @@ func scaled(img image.Image, side int) image.Image {
 	return out
 }
 
-// onWhite gives img as it looks on paper: JPEG knows no transparency.
+// onWhite returns img as it looks on paper: JPEG knows no transparency.
 func onWhite(img image.Image) image.Image {
 	if o, ok := img.(interface{ Opaque() bool }); ok && o.Opaque() {
 		return img

@@ -51,7 +51,7 @@ type block struct {
 	Name      string  `json:"name"`
 }
 
-// blocks gives the content that was printed as a list. is tells whether it was one: a list of objects that are not empty, each
+// blocks returns the content that was printed as a list. is tells whether it was one: a list of objects that are not empty, each
 // of a type that blocks have. The error says which of them is wrong.
 func (l *listing) blocks(ctx context.Context) (content []tools.Block, is bool, err error) {
 	if l.never {

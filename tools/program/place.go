@@ -30,7 +30,7 @@ func (p *Program) locate() (string, error) {
 	return filepath.Abs(path)
 }
 
-// missing says, as a sentence, why the program cannot be started; empty: it can.
+// missing returns, as a sentence, why the program cannot be started; empty: it can.
 func (p *Program) missing() string {
 	if _, err := p.locate(); err != nil {
 		return fmt.Sprintf("Its program %v (named in %s).", err, p.Origin)
@@ -38,7 +38,7 @@ func (p *Program) missing() string {
 	return ""
 }
 
-// possible says whether the program is there, and whether one that only reads is held to that.
+// possible reports whether the program is there, and whether one that only reads is held to that.
 func (p *Program) possible(env *tools.Env) error {
 	if why := p.missing(); why != "" {
 		return fault.Failedf("program_not_found", "%s Nothing was run. Have the user install or correct it.", why)
@@ -75,7 +75,7 @@ func opened(policy sandbox.Policy, path string, args []string) sandbox.Policy {
 	return policy
 }
 
-// closed says whether a process could not read the file though nothing hides it.
+// closed reports whether a process could not read the file though nothing hides it.
 func closed(policy sandbox.Policy, real string) bool {
 	inner := sandbox.Place{}
 	for _, place := range policy.Places {

@@ -272,7 +272,7 @@ func TestEnvironment(t *testing.T) {
 	}
 }
 
-// confined gives the environment of a call as the pipeline confines it to reading.
+// confined returns the environment of a call as the pipeline confines it to reading.
 func confined(t *testing.T, action tools.Action) *tools.Env {
 	t.Helper()
 	env := tooltest.NewRoom(t).Env(action)

@@ -78,7 +78,7 @@ func (r *running) result(ctx context.Context, exit sandbox.Exit) (tools.Result, 
 	return tools.Result{Content: content, Structured: s}, nil
 }
 
-// printed gives standard output as text, with a line before it and others behind it.
+// printed returns standard output as text, with a line before it and others behind it.
 func (r *running) printed(s *Structured, head string, notes ...string) (tools.Result, error) {
 	note := strings.Join(notes, "")
 	x, err := r.out.Excerpt(max(r.env.MaxChars-room-len(note), r.env.MaxChars/2))

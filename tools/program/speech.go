@@ -69,7 +69,7 @@ func (s *speech) end() {
 	}
 }
 
-// last gives what was said last, whole lines of it, with what is left out; empty: nothing was said.
+// last returns what was said last, whole lines of it, with what is left out; empty: nothing was said.
 func (s *speech) last() string {
 	text := s.tail
 	left := s.total - int64(len(text))

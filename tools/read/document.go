@@ -72,7 +72,7 @@ func (s *source) unreadable(err error) error {
 	return err
 }
 
-// document gives the pages that are wanted, as far as there is room.
+// document returns the pages that are wanted, as far as there is room.
 func (s *source) document(ctx context.Context, env *tools.Env, in input) (tools.Result, error) {
 	r, err := s.reading(ctx, env, in)
 	if err != nil && !errors.Is(err, pdf.ErrEmpty) {

@@ -65,7 +65,7 @@ func (s *source) unshowable(err error) error {
 	return err
 }
 
-// image gives the image as a block, behind a sentence when it is not shown as it is.
+// image returns the image as a block, behind a sentence when it is not shown as it is.
 func (s *source) image(ctx context.Context, env *tools.Env) (tools.Result, error) {
 	data, err := s.whole(ctx)
 	if err != nil {
@@ -89,7 +89,7 @@ func (s *source) image(ctx context.Context, env *tools.Env) (tools.Result, error
 	return result, nil
 }
 
-// remarks says what was done to an image, and what of it was not looked at; empty: it is shown as it is.
+// remarks returns what was done to an image, and what of it was not looked at; empty: it is shown as it is.
 func remarks(p picture.Picture) string {
 	var said []string
 	if p.Changed {

@@ -10,7 +10,7 @@ import (
 	"github.com/toold/toold/tools/workspace/text"
 )
 
-// lines gives the lines that are asked for.
+// lines returns the lines that are asked for.
 func (s *source) lines(ctx context.Context, env *tools.Env, in input) (tools.Result, error) {
 	p := page{first: in.Offset, lines: in.Limit, chars: room(env)}
 	p.width = min(maxLine, p.chars)
@@ -57,7 +57,7 @@ func (p *page) text(in input) string {
 	return p.out.String()
 }
 
-// which says which lines are given, with of behind their numbers, as the beginning of a sentence.
+// which returns which lines are given, with of behind their numbers, as the beginning of a sentence.
 func (p *page) which(of string) string {
 	if p.given == 1 {
 		return fmt.Sprintf("line %d%s is", p.first, of)

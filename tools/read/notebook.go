@@ -43,7 +43,7 @@ type CellFact struct {
 	Outputs int    `json:"outputs"`
 }
 
-// notebook gives the cells that are asked for, as far as there is room. What is named like a notebook and is none is shown
+// notebook returns the cells that are asked for, as far as there is room. What is named like a notebook and is none is shown
 // as the text that it is: it may have been broken by a merge, and somebody has to see it to mend it.
 func (s *source) notebook(ctx context.Context, env *tools.Env, in input) (tools.Result, error) {
 	data, err := s.whole(ctx)
@@ -152,7 +152,7 @@ type piece struct {
 	from cells.Output
 }
 
-// outputs gives what is shown of a cell's outputs, how many images are among it, and an upper bound of their bytes.
+// outputs returns what is shown of a cell's outputs, how many images are among it, and an upper bound of their bytes.
 func (g *gallery) outputs(c cells.Cell, at int) (list []piece, images, bytes int) {
 	budget, left := maxOutput, 0
 	for i, o := range c.Outputs {
@@ -200,7 +200,7 @@ func (g *gallery) fit(source string) string {
 	return fmt.Sprintf("%s... [%d characters of this cell left out; jq through Bash gives them]", beginning(source, g.room/2), count-g.room/2)
 }
 
-// output gives the text of an output, of which budget characters are left to its cell.
+// output returns the text of an output, of which budget characters are left to its cell.
 func (g *gallery) output(o cells.Output, i, cell int, budget *int) string {
 	shown, between := o.Text, 0
 	if len(shown) > 3*lookedAt {
@@ -223,7 +223,7 @@ func (g *gallery) output(o cells.Output, i, cell int, budget *int) string {
 	return fmt.Sprintf("%s\n... [%d characters left out; jq '.cells[%d].outputs[%d]' through Bash gives them] ...\n%s", beginning(shown, most/2), count-most+between, cell, i, ending(shown, most-most/2))
 }
 
-// charAt gives where the character at that byte begins.
+// charAt returns where the character at that byte begins.
 func charAt(s string, at int) int {
 	for at > 0 && !utf8.RuneStart(s[at]) {
 		at--
@@ -231,7 +231,7 @@ func charAt(s string, at int) int {
 	return at
 }
 
-// beginning gives the first characters of a text.
+// beginning returns the first characters of a text.
 func beginning(s string, count int) string {
 	for i := range s {
 		if count == 0 {
@@ -242,7 +242,7 @@ func beginning(s string, count int) string {
 	return s
 }
 
-// ending gives the last characters of a text.
+// ending returns the last characters of a text.
 func ending(s string, count int) string {
 	at := len(s)
 	for ; count > 0 && at > 0; count-- {
@@ -285,7 +285,7 @@ func (g *gallery) image(ctx context.Context, o cells.Output, left int) {
 // escapes are what colours are made of on a terminal (ECMA-48), and titles and links.
 var escapes = regexp.MustCompile(`\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)|[@-Z\\^_])`)
 
-// plain gives text without terminal escapes.
+// plain returns text without terminal escapes.
 func plain(s string) string {
 	if !strings.Contains(s, "\x1b") {
 		return s
@@ -293,7 +293,7 @@ func plain(s string) string {
 	return escapes.ReplaceAllString(s, "")
 }
 
-// ended gives text with a line break at its end, unless there is no text.
+// ended returns text with a line break at its end, unless there is no text.
 func ended(s string) string {
 	if s == "" || strings.HasSuffix(s, "\n") {
 		return s

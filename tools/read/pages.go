@@ -47,7 +47,7 @@ func parsePages(list string) (ranges []pageRange, err error) {
 	return ranges, nil
 }
 
-// within gives the runs of pages that ranges name of a document of count pages, in their order and each once, and how
+// within returns the runs of pages that ranges name of a document of count pages, in their order and each once, and how
 // many pages that are.
 func within(ranges []pageRange, count int) (runs []pageRange, pages int) {
 	slices.SortFunc(ranges, func(a, b pageRange) int { return a.first - b.first })

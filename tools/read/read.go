@@ -46,7 +46,7 @@ type Structured struct {
 	Replaced   int  `json:"replaced,omitempty"`   // bytes shown as U+FFFD because they are no text in the encoding
 }
 
-// Tool gives the Read tool.
+// Tool returns the Read tool.
 func Tool() tools.Tool {
 	return tools.New(tools.Spec{
 		Name: "Read", Description: description, ReadOnly: true,

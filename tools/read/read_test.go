@@ -66,7 +66,7 @@ func (s *session) read(ctx context.Context, t testing.TB, in call) (string, read
 	return result.Content[0].Text, result.Structured.(read.Structured), nil
 }
 
-// lines gives n lines that name their own number.
+// lines returns n lines that name their own number.
 func lines(n int, end string) string {
 	var b strings.Builder
 	for i := range n {

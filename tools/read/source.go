@@ -68,7 +68,7 @@ func (s *source) buffer() []byte {
 	return b[:]
 }
 
-// close gives everything back. Nothing of the source may be used afterwards.
+// close frees everything. Nothing of the source may be used afterwards.
 func (s *source) close() error {
 	for _, b := range s.lent {
 		buffers.Put(b)
@@ -133,7 +133,7 @@ type Binary struct {
 	Size      int64  `json:"size"` // bytes
 }
 
-// classify says how the file is shown, or why it is not.
+// classify returns how the file is shown, or why it is not.
 func (s *source) classify(in input, isText bool) error {
 	name, size := s.file.Path.Shown(), s.file.Info.Size()
 	s.media = text.MediaType(s.sample)
@@ -163,7 +163,7 @@ func (s *source) broken(err error) error {
 	return fault.Failedf("io_error", "%s could not be read: %v.", s.file.Path.Shown(), err)
 }
 
-// read gives the page what the file holds, until the page is full. A file that is not too large is then read to its
+// read returns the page what the file holds, until the page is full. A file that is not too large is then read to its
 // end, for its hash.
 func (s *source) read(ctx context.Context, p *page) error {
 	var from io.Reader = &tap{s: s, from: io.MultiReader(bytes.NewReader(s.sample), s.rest)}

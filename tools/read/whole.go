@@ -26,7 +26,7 @@ func (s *source) checkSize() error {
 	return nil
 }
 
-// whole gives the content of the file, which is hashed on the way.
+// whole returns the content of the file, which is hashed on the way.
 func (s *source) whole(ctx context.Context) ([]byte, error) {
 	if err := s.checkSize(); err != nil {
 		return nil, err

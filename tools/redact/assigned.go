@@ -114,7 +114,7 @@ func (s *scanner) assigned(at int) (find, bool) {
 	return s.credential(v, v.plain() && !isCode && len(text) >= 12 && plausible(text))
 }
 
-// operator gives the place behind the sign of an assignment, whether nothing stands between that and the value, and whether
+// operator returns the place behind the sign of an assignment, whether nothing stands between that and the value, and whether
 // it is one: not a comparison.
 func operator(text string, at int) (begin int, direct, is bool) {
 	begin = at + 1
@@ -131,7 +131,7 @@ func operator(text string, at int) (begin int, direct, is bool) {
 	return end, end == begin, true
 }
 
-// nameBefore gives the name that is assigned to, and whether it stands in quotes.
+// nameBefore returns the name that is assigned to, and whether it stands in quotes.
 func (s *scanner) nameBefore(at int) (name string, quoted bool) {
 	text, from := s.text, s.done
 	if at > from && text[at] == '=' && text[at-1] == ':' {
@@ -213,7 +213,7 @@ func (v *value) toQuote() {
 // plain reports that a value without quotes ends where values do: it is no call and no index.
 func (v *value) plain() bool { return v.end == len(v.text) || endsPlain[v.text[v.end]] }
 
-// credential gives the find of a value, if it is one, by its own form if it has one.
+// credential returns the find of a value, if it is one, by its own form if it has one.
 func (s *scanner) credential(v value, is bool) (find, bool) {
 	if !is {
 		return find{}, false

@@ -55,7 +55,7 @@ const (
 	allRuns = jwtRun + len(jwtLeast)
 )
 
-// run gives the end of the run of a class that begins at a place.
+// run returns the end of the run of a class that begins at a place.
 func (s *scanner) run(which, at int, of *class) int {
 	if of == dotted {
 		which = dottedRun
@@ -68,7 +68,7 @@ func (s *scanner) run(which, at int, of *class) int {
 	return s.runs[which].end
 }
 
-// digit gives the place of the first digit from a place on, or the text's length.
+// digit returns the place of the first digit from a place on, or the text's length.
 func (s *scanner) digit(at int) int {
 	if d := &s.digits; at < d.start || at > d.end {
 		*d = span{at, len(s.text)}
@@ -142,7 +142,7 @@ func passwordAt(text string, at int) (find, bool) {
 // inAddress is what may stand between :// and the path. What a shell would expand may not.
 var inAddress = classOf("azAZ09", "._~%!&'*+,;=:@-^")
 
-// keyEnd gives the end of the private key whose first line begins at a place; 0: there is none. Its lines are base64, in a
+// keyEnd returns the end of the private key whose first line begins at a place; 0: there is none. Its lines are base64, in a
 // program's text perhaps with quotes around them, and whatever else stands between the first and the last line, such as
 // commands, keeps it from being one.
 func keyEnd(text string, at int) int {

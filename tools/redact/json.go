@@ -7,7 +7,7 @@ import (
 	"encoding/json"
 )
 
-// JSON gives the JSON with each text in it redacted, the names of members aside; a member's text is judged by its name too.
+// JSON returns the JSON with each text in it redacted, the names of members aside; a member's text is judged by its name too.
 // All else stays, byte for byte. What it returns may be data itself, and is not to be changed.
 func (r *Redactor) JSON(data []byte) []byte {
 	if !json.Valid(data) {
@@ -42,7 +42,7 @@ func (r *Redactor) JSON(data []byte) []byte {
 	return out.Bytes()
 }
 
-// literalEnd gives the place behind the text that begins at a place, in valid JSON.
+// literalEnd returns the place behind the text that begins at a place, in valid JSON.
 func literalEnd(data []byte, at int) int {
 	for at++; data[at] != '"'; at++ {
 		if data[at] == '\\' {
@@ -69,7 +69,7 @@ func decoded(literal []byte) string {
 	return text
 }
 
-// encoded gives a text as JSON, with < > & as they are.
+// encoded returns a text as JSON, with < > & as they are.
 func encoded(text string) []byte {
 	var out bytes.Buffer
 	to := json.NewEncoder(&out)

@@ -59,7 +59,7 @@ func New(values []string, patterns []*regexp.Regexp) *Redactor {
 // Text is that of the nil Redactor.
 func Text(text string) string { return (*Redactor)(nil).Text(text) }
 
-// Text gives the text with marks in place of secrets, in time proportional to its length. Marks that are there stay, so that
+// Text returns the text with marks in place of secrets, in time proportional to its length. Marks that are there stay, so that
 // doing it twice changes nothing more, unless a pattern looks at what surrounds its match. Valid UTF-8 stays valid.
 func (r *Redactor) Text(text string) string {
 	if r != nil && r.values != nil {
@@ -82,7 +82,7 @@ func (r *Redactor) Bytes(text []byte) []byte {
 	return text
 }
 
-// Named gives the value that stands under a name, such as that of a JSON object's member: a mark alone where the name is a
+// Named returns the value that stands under a name, such as that of a JSON object's member: a mark alone where the name is a
 // credential's and the value looks like one, else its Text.
 func (r *Redactor) Named(name, value string) string {
 	if _, is := markAt(value, 0); !is && credentialName(name) != notCredential && plausible(value) {

@@ -104,7 +104,7 @@ var seconds = func() (second [256]class) {
 	return second
 }()
 
-// token gives the end and the kind of the token that begins at a place; end 0: none does. The place is the beginning of a
+// token returns the end and the kind of the token that begins at a place; end 0: none does. The place is the beginning of a
 // word.
 func (s *scanner) token(at int) (end int, kind string) {
 	text := s.text
@@ -132,7 +132,7 @@ func (s *scanner) token(at int) (end int, kind string) {
 // jwtLeast are how long the parts of a JSON web token are at least: {"alg":1} is 13, and an encrypted one has five.
 var jwtLeast = [...]int{10, 10, 8, 1, 1}
 
-// jwt gives the end of the JSON web token that begins at a place: parts of base64 with dots between, the first an object.
+// jwt returns the end of the JSON web token that begins at a place: parts of base64 with dots between, the first an object.
 func (s *scanner) jwt(at int) (end int) {
 	if !strings.HasPrefix(s.text[at:], "eyJ") {
 		return 0

@@ -41,7 +41,7 @@ func (a absences) takeAway() (denials []Denial) {
 	return denials
 }
 
-// without gives those that hold none of the paths.
+// without returns those that hold none of the paths.
 func (a absences) without(paths []string) absences {
 	return slices.DeleteFunc(slices.Clone(a), func(watched string) bool {
 		return slices.ContainsFunc(paths, func(path string) bool { return path == watched || strings.HasPrefix(path, watched+"/") })

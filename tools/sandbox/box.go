@@ -42,7 +42,7 @@ func (b *Box) use() {
 	b.used = true
 }
 
-// Under gives a box for processes of the same call that need another policy. They count as started by b; what they were denied
+// Under returns a box for processes of the same call that need another policy. They count as started by b; what they were denied
 // does not.
 func (b *Box) Under(p Policy) *Box { return &Box{Runner: b.Runner, Policy: p, Filter: b.Filter, of: b} }
 

@@ -34,7 +34,7 @@ type capture struct {
 	caught   chan struct{}
 }
 
-// newCapture gives the capture and the pipe's other end, for the process.
+// newCapture returns the capture and the pipe's other end, for the process.
 func newCapture(to io.Writer) (*capture, *os.File, error) {
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -132,5 +132,5 @@ func (b *Beginning) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// String gives what was kept.
+// String returns what was kept.
 func (b *Beginning) String() string { return b.kept.String() }

@@ -220,7 +220,7 @@ func (m *maker) opens(s *step) *step {
 	return s
 }
 
-// setAttr gives a mount more restrictions: the one at the path, or the tree that a step has taken.
+// setAttr restricts a mount further: the one at the path, or the tree that a step has taken.
 func (m *maker) setAttr(at *step, path string, set uint64, flags int) *step {
 	attr := &unix.MountAttr{Attr_set: set}
 	var dir any = unix.AT_FDCWD

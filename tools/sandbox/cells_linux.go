@@ -43,7 +43,7 @@ const (
 	idle = 5 * time.Minute
 )
 
-// enter gives the cell of p, which is made if there is none yet or if one of its places has been replaced since.
+// enter returns the cell of p, which is made if there is none yet or if one of its places has been replaced since.
 func (c *cells) enter(p Policy, t Tier) (*cell, error) {
 	key := p.key(t)
 	c.mu.Lock()
@@ -242,14 +242,14 @@ func (p *Policy) key(t Tier) string {
 	return string(b)
 }
 
-// reads says whether Fast lets path be read unless it is hidden: if not, it makes no difference what stands there.
+// reads reports whether Fast lets path be read unless it is hidden: if not, it makes no difference what stands there.
 func (p *Policy) reads(path string) bool {
 	in := func(tree string) bool { return strings.HasPrefix(path, tree) && pathname.Within(tree, path) } // few get past the first
 	return !p.Strict || slices.ContainsFunc(SystemTrees, in) ||
 		slices.ContainsFunc(p.Places, func(o Place) bool { return o.Access != Hidden && in(o.elsewhere()) })
 }
 
-// statx says which file stands at path, which ends with a NUL; false: none that can be seen. Unlike unix.Statx it copies
+// statx returns which file stands at path, which ends with a NUL; false: none that can be seen. Unlike unix.Statx it copies
 // nothing: there are as many looks as there are places, before each start.
 func statx(path *byte, info *unix.Statx_t) bool {
 	here := unix.AT_FDCWD

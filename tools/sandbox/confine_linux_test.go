@@ -355,7 +355,7 @@ func TestUnavailable(t *testing.T) {
 	}
 }
 
-// ended says whether processes are left in the namespace that the main process had.
+// ended reports whether processes are left in the namespace that the main process had.
 func ended(t testing.TB, ns string) bool {
 	t.Helper()
 	for _, m := range scan() {

@@ -51,7 +51,7 @@ func (f Filter) Withheld(name string) bool {
 	return Unsafe(name) || f.withholds(capitals) || (credential(capitals) || matches(secretPlaces, capitals)) && !matches(f.Keep, name)
 }
 
-// Secrets gives the values of variables whose names are a credential's own, or are withheld by the filter, for whoever must
+// Secrets returns the values of variables whose names are a credential's own, or are withheld by the filter, for whoever must
 // not show them. Left out are paths and what is too short, or too much like a word, to be told from other text: a password
 // "postgres" would take that word out of everything.
 func (f Filter) Secrets(environ []string) []string {

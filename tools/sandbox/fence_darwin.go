@@ -24,7 +24,7 @@ var sandboxExecThere = sync.OnceValue(func() bool {
 	return err == nil
 })
 
-// Confinement says how a process under p would be confined here. An *UnavailableError says that it would not be started.
+// Confinement returns how a process under p would be confined here. An *UnavailableError says that it would not be started.
 func (r *Runner) Confinement(p Policy) (Confinement, error) {
 	switch {
 	case p.Tier == "" || p.Tier == None:
@@ -53,7 +53,7 @@ func (p *Process) spawn(c Command, environ []string, files []*os.File) error {
 	return p.spawnFree(c, environ, files)
 }
 
-// unfence says what was denied.
+// unfence returns what was denied.
 func (p *Process) unfence() []Denial { return p.made() }
 
 // profile is the policy in sandbox-exec's language, in which the last rule that fits counts.

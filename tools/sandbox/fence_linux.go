@@ -28,7 +28,7 @@ func (r *Runner) confineWith(outlet Outlet) {
 
 func (r *Runner) letGo() { r.grounds.close() }
 
-// Confinement says how a process under p would be confined here. An *UnavailableError says that it would not be started.
+// Confinement returns how a process under p would be confined here. An *UnavailableError says that it would not be started.
 func (r *Runner) Confinement(p Policy) (Confinement, error) {
 	t, err := r.grounds.tierFor(p)
 	if err != nil {
@@ -104,7 +104,7 @@ func (p *Process) spawnConfined(l *launch) error {
 	return nil
 }
 
-// hasOrphans says whether something of the tree lives whose parents have died.
+// hasOrphans reports whether something of the tree lives whose parents have died.
 func (b *fence) hasOrphans() bool {
 	if b.first == 0 {
 		return false

@@ -309,7 +309,7 @@ func either(tests, next, skipped []bpf.Instruction) []bpf.Instruction {
 	return slices.Concat(tests, []bpf.Instruction{bpf.Jump{Skip: uint32(len(skipped))}}, skipped, next)
 }
 
-// program gives the answer, after a look at an argument if that is what it takes.
+// program returns the answer, after a look at an argument if that is what it takes.
 func (a answer) program() []bpf.Instruction {
 	c := a.check
 	if c == nil {

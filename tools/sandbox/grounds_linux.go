@@ -81,7 +81,7 @@ func (g *grounds) tierFor(p Policy) (Tier, error) {
 	return None, &UnavailableError{g.reasons()}
 }
 
-// reasons says what is missing.
+// reasons returns what is missing.
 func (g *grounds) reasons() (all []string) {
 	if g.filters != nil {
 		all = append(all, g.filters.Error())
@@ -95,7 +95,7 @@ func (g *grounds) reasons() (all []string) {
 	return all
 }
 
-// notCovered says what a process in that tier is not kept from, though its policy would.
+// notCovered returns what a process in that tier is not kept from, though its policy would.
 func (g *grounds) notCovered(p Policy, t Tier) (all []string) {
 	switch {
 	case p.Tier == "" || p.Tier == None:

@@ -235,7 +235,7 @@ const (
 	replaces              // the entry, there or not
 )
 
-// doing says what an opening does.
+// doing returns what an opening does.
 func (n *notification) doing(where name) doing {
 	if where.does != opens {
 		return where.does

@@ -9,7 +9,7 @@ import (
 	"os"
 )
 
-// newInput gives an open file with content, to be read from its beginning. It is the caller's to close.
+// newInput returns an open file with content, to be read from its beginning. It is the caller's to close.
 func newInput(content []byte) (*os.File, error) {
 	f, err := inMemory("input", content)
 	if err != nil {

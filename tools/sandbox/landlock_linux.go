@@ -211,7 +211,7 @@ func (r *ruleset) connect(port int) error {
 // most is how many entries of one directory are given rights one by one, at most.
 const most = 10_000
 
-// grantAround gives rights to a tree, but not to what is hidden below it. Landlock knows no exceptions: where there is
+// grantAround returns rights to a tree, but not to what is hidden below it. Landlock knows no exceptions: where there is
 // one, the entries beside it are given the rights one by one, and new ones have none.
 func (r *ruleset) grantAround(path string, rights uint64, places []Place) error {
 	for _, hidden := range places {

@@ -14,7 +14,7 @@ import (
 // where place stands for the daemon's home, generation for one life of a daemon there, and number for the process.
 const MarkerName = "TOOLD_CALL"
 
-// Own says whether a variable of that name is the sandbox's own: each process is given it anew.
+// Own reports whether a variable of that name is the sandbox's own: each process is given it again.
 func Own(name string) bool {
 	switch name {
 	case MarkerName, "HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy", "NO_PROXY", "no_proxy", "GIT_HTTP_PROXY_AUTHMETHOD":

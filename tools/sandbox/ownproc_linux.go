@@ -1,7 +1,6 @@
 package sandbox
 
-// The /proc of a confined process: that of its own process namespace, read-only, without what takes root to read. It knows
-// nothing of the other mounts.
+// The /proc of a confined process: that of its own process namespace, read-only, without what takes root to read.
 
 import (
 	"fmt"

@@ -19,7 +19,7 @@ import (
 const pointMode = unix.S_ISVTX
 
 // A mountPoint is a file or directory that is made in a directory of the session's, which is a place's source, so that
-// something else can be shown in its stead.
+// something else can be shown instead.
 type mountPoint struct{ dir, rel string }
 
 // remove removes the mount point, unless it has come to hold something. No link leads it out of the directory.

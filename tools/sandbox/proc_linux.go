@@ -93,7 +93,7 @@ func parseStat(line string) (m member, err error) {
 	return m, err
 }
 
-// scan gives every living process that can be seen.
+// scan returns every living process that can be seen.
 func scan() []member {
 	dir, err := os.Open("/proc")
 	if err != nil {

@@ -132,7 +132,7 @@ type StartError struct {
 
 func (e *StartError) Error() string { return e.About + ": " + e.Err.Error() }
 
-// Unwrap gives the kernel's error.
+// Unwrap returns the kernel's error.
 func (e *StartError) Unwrap() error { return e.Err }
 
 //go:linkname entersyscall runtime.entersyscall

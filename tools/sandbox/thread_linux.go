@@ -25,7 +25,7 @@ type thread struct {
 	err   error // why it has no filter
 }
 
-// get gives the thread with that filter, which is made at the first time.
+// get returns the thread with that filter, which is made at the first time.
 func (ts *threads) get(f filter) *thread {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()

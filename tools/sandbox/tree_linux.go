@@ -16,7 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// members gives the living processes of the tree. After the main process has ended it costs one look at the list of
+// members returns the living processes of the tree. After the main process has ended it costs one look at the list of
 // the daemon's children, unless something is left.
 func (p *Process) members() []member {
 	main := p.child.Pid
@@ -52,7 +52,7 @@ func (told telling) missed(m member) bool {
 	return !told.pids[m.pid] && m.pid <= told.last && m.start <= told.at
 }
 
-// orphans gives the children of the daemon that have lost their parents and belong to the tree.
+// orphans returns the children of the daemon that have lost their parents and belong to the tree.
 func (p *Process) orphans() (mine []member) {
 	for _, m := range p.runner.strangers() {
 		if !m.dead && p.runner.owns(p, m) {
@@ -87,7 +87,7 @@ func (r *Runner) owns(p *Process, m member) bool {
 	return true
 }
 
-// strangers gives the children of the daemon that nobody here waits for: orphans. A child in the daemon's own session
+// strangers returns the children of the daemon that nobody here waits for: orphans. A child in the daemon's own session
 // is somebody else's affair. When one of them is found to have ended, its own children have become the daemon's since
 // the list was read: so the list counts when nothing in it has ended since it was read for the last time but one.
 func (r *Runner) strangers() (found []member) {
@@ -126,7 +126,7 @@ func (r *Runner) reap() {
 	}
 }
 
-// closure gives those of all that are roots, descend from one, or are in a session in which a root is.
+// closure returns those of all that are roots, descend from one, or are in a session in which a root is.
 func closure(all []member, root func(member) bool) (tree []member) {
 	own, _ := unix.Getsid(0)
 	in := map[int]bool{}
@@ -150,7 +150,7 @@ var childList = sync.OnceValues(func() (*os.File, error) {
 	return os.Open(fmt.Sprintf("/proc/%d/task/%[1]d/children", os.Getpid()))
 })
 
-// children gives the numbers of the daemon's children; of those that other threads have started it may leave some out.
+// children returns the numbers of the daemon's children; of those that other threads have started it may leave some out.
 // The kernel may skip entries of the list when others vanish while it is read, so it counts when two readings agree.
 func children() []int {
 	list, err := childList()
@@ -207,7 +207,7 @@ func childrenByScan(parent int) (pids []int) {
 	return pids
 }
 
-// marked gives the processes whose marker begins with prefix, with what belongs to them.
+// marked returns the processes whose marker begins with prefix, with what belongs to them.
 func marked(prefix string) []member {
 	return closure(scan(), func(m member) bool { return strings.HasPrefix(m.marker(), prefix) })
 }

@@ -148,7 +148,7 @@ type room struct {
 // limit is how long a script may run.
 const limit = 2 * time.Second
 
-// newRoom makes all that is mounted read-only, and the tree anew. It needs
+// newRoom makes all that is mounted read-only, and the tree again. It needs
 // nothing that a later script could change.
 func newRoom(dir string) (*room, error) {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
@@ -343,7 +343,7 @@ func (r *room) leftovers() (left []string) {
 	return left
 }
 
-// snapshot gives each path of the cell with all that is seen of it but the time
+// snapshot returns each path of the cell with all that is seen of it but the time
 // of the last reading.
 func (r *room) snapshot() (map[string]string, error) {
 	all := map[string]string{}

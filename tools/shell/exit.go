@@ -3,7 +3,7 @@
 
 package shell
 
-// Benign says whether the exit code of a command whose last program is last
+// Benign reports whether the exit code of a command whose last program is last
 // (see [Analysis.Last]) is an answer rather than a failure, and which answer.
 // printed is the number of bytes on standard output: find answers 1 also when
 // it found nothing at all for want of permission, which is a failure.

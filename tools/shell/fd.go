@@ -28,7 +28,7 @@ func fdRuns(args []Word) (at int, words, rest []Word) {
 	return -1, nil, nil
 }
 
-// fdExec says whether a word is one of the flags that run a command, alone or in
+// fdExec reports whether a word is one of the flags that run a command, alone or in
 // a cluster, and what of the command stands in the same word.
 func fdExec(text string) (value string, ok bool) {
 	const values = "dteEcSoj"

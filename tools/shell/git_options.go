@@ -17,7 +17,7 @@ const gitHarmless = " -P --no-pager --no-optional-locks --no-replace-objects --n
 // --list-cmds have theirs attached.
 const gitValues = " -C -c --git-dir --work-tree --namespace --super-prefix --config-env --attr-source "
 
-// subcommand gives the words without the options between git and its
+// subcommand returns the words without the options between git and its
 // subcommand; nil when there are none. An option that is not known counts as
 // one without a value.
 func subcommand(words []Word) (rest []Word, safe bool) {

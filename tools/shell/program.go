@@ -46,7 +46,7 @@ type program struct {
 	// names are the flags with which it shows names and facts only, "*": always,
 	// unless one of content or a file that a flag names says otherwise.
 	names, content string
-	// writes: the operands are written, and how. With a flag of anew something is put
+	// writes: the operands are written, and how. With a flag of again something is put
 	// there; with one of spares nothing that is absent is made.
 	writes       writeKind
 	how          Manner
@@ -112,7 +112,7 @@ func (u usage) has(names ...string) bool {
 	return false
 }
 
-// all gives the flags for others.
+// all returns the flags for others.
 func (u usage) all() []Flag {
 	flags := make([]Flag, len(u.flags))
 	for i, f := range u.flags {

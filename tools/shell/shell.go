@@ -122,7 +122,7 @@ type Setting struct {
 	Looked bool
 }
 
-// Analyze says what script would do if bash ran it, whatever the environment is.
+// Analyze returns what script would do if bash ran it, whatever the environment is.
 // It is pure and bounded, never panics, and gives the same answer every time.
 func Analyze(script string) Analysis { return AnalyzeIn(script, Setting{}) }
 

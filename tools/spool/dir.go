@@ -64,7 +64,7 @@ func (d *Dir) Create(name string) (*Output, error) {
 	return &Output{base: base, limit: d.limit, folder: d.folder}, nil
 }
 
-// Find gives the output called name as it is on disk: one that has ended, or whose daemon has died. An error that is
+// Find returns the output called name as it is on disk: one that has ended, or whose daemon has died. An error that is
 // fs.ErrNotExist says that there is none, which is also what remains of an output that never had a byte.
 func (d *Dir) Find(name string) (*Output, error) {
 	base, err := d.base(name)

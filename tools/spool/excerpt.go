@@ -41,7 +41,7 @@ func EndLine(text string) string {
 	return text
 }
 
-// Excerpt gives at most maxChars characters of the whole output, half of them from the beginning and half from the end,
+// Excerpt returns at most maxChars characters of the whole output, half of them from the beginning and half from the end,
 // cut at line ends where there are any.
 func (o *Output) Excerpt(maxChars int) (Excerpt, error) { return o.Since(0, maxChars) }
 
@@ -181,7 +181,7 @@ func (p *piece) cutAtLine() {
 // maxTail bounds how far back a tail looks for its characters when nearly all bytes are escapes.
 const maxTail = 1 << 20
 
-// tailOf gives the last chars characters before end, from not before the raw place from.
+// tailOf returns the last chars characters before end, from not before the raw place from.
 func tailOf(raw io.ReaderAt, from, end int64, chars int) (piece, error) {
 	for window := int64(chars)*utf8.UTFMax + maxEscape; ; window *= 4 {
 		start, err := boundary(raw, max(from, end-window), from)

@@ -50,7 +50,7 @@ type index struct {
 	sizes   [channels]int64
 }
 
-// at gives the i-th run and the end of it in the raw file; run -1 is the Stdout before the first record.
+// at returns the i-th run and the end of it in the raw file; run -1 is the Stdout before the first record.
 func (x index) at(i int64) (r run, end int64, err error) {
 	if i >= 0 {
 		if r, err = x.read(i); err != nil {

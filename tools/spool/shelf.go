@@ -48,7 +48,7 @@ func OpenShelf(path string, bounds Bounds) (*Shelf, error) {
 	return s, nil
 }
 
-// Dir gives the folder of a session and makes it if need be. An output in it takes at most 1 GiB.
+// Dir returns the folder of a session and makes it if need be. An output in it takes at most 1 GiB.
 func (s *Shelf) Dir(session string) (*Dir, error) {
 	d, err := Open(filepath.Join(s.path, session))
 	if err != nil {
@@ -89,7 +89,7 @@ func (s *Shelf) Release(session string) {
 	}
 }
 
-// Measure looks at the disk anew, for what others have added or removed there.
+// Measure looks at the disk again, for what others have added or removed there.
 // Outputs that grow meanwhile may be counted with what they had before; the next time mends it.
 func (s *Shelf) Measure() {
 	sizes := map[string]int64{}
@@ -108,7 +108,7 @@ func (s *Shelf) Measure() {
 	}
 }
 
-// take says how many of n bytes there is room for, and counts them; older outputs go for them if need be. The error, if
+// take returns how many of n bytes there is room for, and counts them; older outputs go for them if need be. The error, if
 // it is fewer than n, says whose bound is reached.
 func (f *folder) take(n int64) (int64, error) {
 	if f.shelf == nil {
@@ -199,7 +199,7 @@ func (s *Shelf) everything() (files []file) {
 	return files
 }
 
-// found gives the files of a folder. One that vanishes meanwhile is none.
+// found returns the files of a folder. One that vanishes meanwhile is none.
 func found(path string) (files []file) {
 	entries, _ := os.ReadDir(path)
 	for _, entry := range entries {

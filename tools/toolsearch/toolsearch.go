@@ -46,7 +46,7 @@ type Found struct {
 	InputSchema json.RawMessage `json:"input_schema"`
 }
 
-// Tool gives the ToolSearch tool.
+// Tool returns the ToolSearch tool.
 func Tool() tools.Tool {
 	return tools.New(tools.Spec{
 		Name: "ToolSearch", Description: description, ReadOnly: true, MaxResultChars: 100_000,
@@ -84,7 +84,7 @@ func run(_ context.Context, env *tools.Env, in input) (tools.Result, error) {
 	return result, nil
 }
 
-// selected gives the tools of those names, each once, and the names that no tool has.
+// selected returns the tools of those names, each once, and the names that no tool has.
 func selected(all []tools.Spec, names string) (found []tools.Spec, unknown []string) {
 	for name := range strings.SplitSeq(names, ",") {
 		name = strings.TrimSpace(name)
@@ -108,7 +108,7 @@ const (
 	partOfText = 1
 )
 
-// ranked gives at most count tools in which a word of the query occurs and all that have to, the best first.
+// ranked returns at most count tools in which a word of the query occurs and all that have to, the best first.
 func ranked(all []tools.Spec, query string, count int) []tools.Spec {
 	worth := map[string]int{}
 	var found []tools.Spec

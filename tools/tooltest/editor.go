@@ -38,14 +38,14 @@ func reserve(bytes int64) error {
 	return nil
 }
 
-// NewEditor gives one that holds nothing.
+// NewEditor returns one that holds nothing.
 func NewEditor(t testing.TB) *Editor {
 	e := &Editor{t: t, open: map[string]document{}}
 	e.Buffers = workspace.NewBuffers(e.apply, reserve)
 	return e
 }
 
-// Editor gives the session an editor.
+// Editor adds an editor to the session.
 func (f *Files) Editor() *Editor {
 	e := NewEditor(f.t)
 	f.memory.SetBuffers(e.Buffers)
@@ -90,7 +90,7 @@ func (e *Editor) Type(real, text string) {
 	e.Tell(real)
 }
 
-// Text gives what the editor holds.
+// Text returns what the editor holds.
 func (e *Editor) Text(real string) string {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -41,7 +41,7 @@ func NewFiles(t testing.TB, root string, hidden ...string) *Files {
 	return &Files{Root: root, t: t, places: places, memory: workspace.NewMemory()}
 }
 
-// Another gives a second session of the same workspace, with nothing read in it.
+// Another returns a second session of the same workspace, with nothing read in it.
 func (f *Files) Another() *Files {
 	return &Files{Root: f.Root, t: f.t, places: f.places, memory: workspace.NewMemory(), barred: f.barred}
 }

@@ -299,7 +299,7 @@ func (r *Room) grantees(paths []tools.Path) (grantees []workspace.Grantee) {
 	return grantees
 }
 
-// snapshot gives each path below the root with its mode and content.
+// snapshot returns each path below the root with its mode and content.
 func (r *Room) snapshot() map[string]string {
 	r.t.Helper()
 	found := map[string]string{}

@@ -5,7 +5,7 @@ package walk
 // MaxBraces is how many patterns the braces of one may stand for; whoever needs more wants a list.
 const MaxBraces = 1_000
 
-// Braces gives the patterns that "{a,b}" in pattern stands for, with nested and several pairs multiplied; ignore files
+// Braces returns the patterns that "{a,b}" in pattern stands for, with nested and several pairs multiplied; ignore files
 // have no braces, but the patterns that people and models write do. ok is false when they are more than MaxBraces. A
 // backslash makes a brace plain, and so does a class in brackets. Braces that are not closed stay as they are.
 func Braces(pattern string) (all []string, ok bool) {

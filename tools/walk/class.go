@@ -98,7 +98,7 @@ func (b *byteSet) addNamed(s string) (n int, ok bool) {
 	return 2 + end + 1, known
 }
 
-// unescape gives the first byte of s, or the one after a backslash, and how many bytes that took; 0: there is none.
+// unescape returns the first byte of s, or the one after a backslash, and how many bytes that took; 0: there is none.
 func unescape(s string) (c byte, n int) {
 	if s[0] != '\\' {
 		return s[0], 1

@@ -47,7 +47,7 @@ func (f *File) Info() (Info, error) {
 	return Info{Size: s.Size, ModTime: time.Unix(s.Mtim.Unix())}, nil
 }
 
-// openAt gives a descriptor of the regular file name in dir.
+// openAt returns a descriptor of the regular file name in dir.
 func openAt(dir int, name string) (int, error) {
 	fd, err := unix.Openat(dir, name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if err != nil {

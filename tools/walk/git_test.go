@@ -67,7 +67,7 @@ func plant(t testing.TB, dir string, files map[string]string) {
 	}
 }
 
-// walked gives the files that a walk of dir visits, sorted, without those inside .git.
+// walked returns the files that a walk of dir visits, sorted, without those inside .git.
 func walked(t testing.TB, dir string, o walk.Options) ([]string, walk.Tally) {
 	t.Helper()
 	root, err := os.OpenRoot(dir)
@@ -97,7 +97,7 @@ func walked(t testing.TB, dir string, o walk.Options) ([]string, walk.Tally) {
 	return paths, tally
 }
 
-// gitKeeps gives the files below dir that git would not ignore.
+// gitKeeps returns the files below dir that git would not ignore.
 func gitKeeps(t testing.TB, dir string, env []string) []string {
 	t.Helper()
 	var all []string

@@ -56,7 +56,7 @@ func (l *level) ignored(full string, isDir bool, first int) bool {
 	return at.global.Match(full[at.skip:], isDir) == Ignored
 }
 
-// below gives the level of a directory inside l's. dir opens its files; abs is its absolute path and skip the length of
+// below returns the level of a directory inside l's. dir opens its files; abs is its absolute path and skip the length of
 // its full path with a slash. Ignore files that could not be read come back as errors.
 func (l *level) below(dir int, abs string, skip int, global Rules) (*level, []error) {
 	var faults []error
@@ -133,7 +133,7 @@ func readWhole(f *os.File) ([]byte, error) {
 	return data, err
 }
 
-// ancestors gives the directories from the highest one whose ignore files count for dir down to its parent: up to the
+// ancestors returns the directories from the highest one whose ignore files count for dir down to its parent: up to the
 // top of the repository that dir lies in, else up to top when dir lies below that.
 func ancestors(o Options) []string {
 	var above []string
@@ -156,7 +156,7 @@ func ancestors(o Options) []string {
 	return nil
 }
 
-// outset gives the level of dir's parent, nil when nothing above counts, and the path of dir below the highest
+// outset returns the level of dir's parent, nil when nothing above counts, and the path of dir below the highest
 // directory that does, with a slash, as full paths begin. Parents that cannot be opened have no rules.
 func outset(o Options, global Rules) (*level, string, []error) {
 	dir := o.Dir

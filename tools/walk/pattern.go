@@ -133,7 +133,7 @@ func compile(s string, inPath bool) (tokens []token, ok bool) {
 	return tokens, true
 }
 
-// stars says what the run of stars at s[i] means, and how many bytes it takes.
+// stars returns what the run of stars at s[i] means, and how many bytes it takes.
 func stars(s string, i int, inPath bool) (tokenKind, int) {
 	end := i
 	for end < len(s) && s[end] == '*' {

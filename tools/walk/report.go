@@ -11,7 +11,7 @@ import (
 	"github.com/toold/toold/tools/workspace/text"
 )
 
-// LeftOut says what ignore files and rules left out, in phrases; none when they left out nothing.
+// LeftOut returns what ignore files and rules left out, in phrases; none when they left out nothing.
 func (t Tally) LeftOut() []string {
 	var phrases []string
 	if t.IgnoredFiles > 0 {
@@ -30,7 +30,7 @@ func (t Tally) LeftOut() []string {
 	return append(phrases, t.denied()...)
 }
 
-// denied says in one phrase, or none, what rules left out.
+// denied returns a phrase about what rules left out, or none.
 func (t Tally) denied() []string {
 	var kinds []string
 	if t.DeniedFiles > 0 {

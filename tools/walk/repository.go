@@ -24,7 +24,7 @@ func Top(dir string) string {
 	}
 }
 
-// repositoryRules gives .git/info/exclude of the repository whose top is dir, and what core.excludesFile of its own
+// repositoryRules returns .git/info/exclude of the repository whose top is dir, and what core.excludesFile of its own
 // configuration names, nil when it names nothing.
 func repositoryRules(dir string) (exclude Rules, global *Rules, err error) {
 	store := gitDir(dir)
@@ -131,7 +131,7 @@ func lookup(environ []string, name string) string {
 	return value
 }
 
-// excludesSetting gives core.excludesFile of one configuration file; the last one counts.
+// excludesSetting returns core.excludesFile of one configuration file; the last one counts.
 func excludesSetting(path string) (value string, ok bool) {
 	data, err := readSmall(path)
 	if err != nil {

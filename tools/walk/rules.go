@@ -54,7 +54,7 @@ func trimBlanks(line string) string {
 	return line[:min(kept, len(line))]
 }
 
-// Match says what the rules make of path, which has slashes and no "." or "..", and is a directory or not. It does not
+// Match returns what the rules make of path, which has slashes and no "." or "..", and is a directory or not. It does not
 // look at the parents of path: who walks has left out those that are ignored.
 func (r Rules) Match(path string, isDir bool) Verdict {
 	name := path[strings.LastIndexByte(path, '/')+1:]

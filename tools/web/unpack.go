@@ -14,7 +14,7 @@ import (
 	"github.com/toold/toold/tools/fault"
 )
 
-// unpacked gives the body as it was before it was packed. Only gzip is asked for; some servers send deflate all the same,
+// unpacked returns the body as it was before it was packed. Only gzip is asked for; some servers send deflate all the same,
 // with a zlib header or without.
 func unpacked(header http.Header, body io.Reader) (io.Reader, error) {
 	coding := strings.ToLower(strings.TrimSpace(strings.Join(header.Values("Content-Encoding"), ",")))

@@ -94,7 +94,7 @@ func (c *Client) Get(ctx context.Context, policy egress.Policy, target *url.URL,
 	return answer, nil
 }
 
-// transport connects anew for each question, so that each address is checked for the host that was permitted, and speaks
+// transport connects again for each question, so that each address is checked for the host that was permitted, and speaks
 // HTTP/1.1 alone, whose costs are plain.
 func (c *Client) transport(policy egress.Policy) *http.Transport {
 	protocols := new(http.Protocols)
@@ -114,7 +114,7 @@ type unconnected struct{ found *fault.Error }
 
 func (u unconnected) Error() string { return u.found.Error() }
 
-// Unwrap gives both.
+// Unwrap returns both.
 func (u unconnected) Unwrap() []error { return []error{u.found, ErrNoConnection} }
 
 // errSlow ends a question whose server takes too long.
@@ -153,7 +153,7 @@ func (q *question) read(response *http.Response) (*Answer, error) {
 	return answer, nil
 }
 
-// reason gives the words for a status from our own list: the server's could say anything.
+// reason returns the words for a status from our own list: the server's could say anything.
 func reason(status int) string {
 	if text := http.StatusText(status); text != "" {
 		return fmt.Sprintf("%d %s", status, text)

@@ -26,7 +26,7 @@ var barredPorts = []uint16{
 	6697, 10080,
 }
 
-// parseURL gives the URL in the form in which it is asked for: its host in ASCII and lower case, without a final dot, and
+// parseURL returns the URL in the form in which it is asked for: its host in ASCII and lower case, without a final dot, and
 // without a fragment. unfit says what keeps it from being fetched; empty: nothing does.
 func parseURL(text string) (u *url.URL, unfit string) {
 	if len(text) > longestURL {
@@ -83,7 +83,7 @@ func portOf(u *url.URL) (uint16, bool) {
 	return uint16(port), err == nil && port > 0
 }
 
-// upgraded gives the URL by which an http one is tried first: https at its own port. nil: it is not, since it is https
+// upgraded returns the URL by which an http one is tried first: https at its own port. nil: it is not, since it is https
 // already, names a port, or names an address, which hardly has a certificate.
 func upgraded(u *url.URL) *url.URL {
 	if _, err := netip.ParseAddr(u.Hostname()); err == nil || u.Scheme != "http" || u.Port() != "" {

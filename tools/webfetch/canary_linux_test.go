@@ -31,7 +31,7 @@ var inner = strings.Fields(`
 	:: ::1 ::2 64:ff9b::7f00:1 64:ff9b:1::7f00:1 100::1 2001::1 2001:2::1 2001:10::1 2001:20::1 2001:db8::1 2002::1 2002:7f00:1::1 3fff::1
 	4000::1 5f00::1 8000::1 e000::1 fc00::1 fd00:ec2::254 fd20:ce::254 fdff::1 fe80::1 febf::1 fec0::1 ff02::1 ff0e::1`)
 
-// spelt gives ways to write the address as the host of a URL, right ones and such as some resolver has taken for it.
+// spelt returns ways to write the address as the host of a URL, right ones and such as some resolver has taken for it.
 func spelt(address netip.Addr) []string {
 	if address.Is6() {
 		text, long := address.String(), address.StringExpanded()
@@ -152,7 +152,7 @@ func serveOutdoors(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(w, "<p>public by %s for %s<p>%s", r.Proto, r.Host, query.Get("body"))
 }
 
-// fetch gives the result and the code of the error, and lets nothing inside be connected to.
+// fetch returns the result and the code of the error, and lets nothing inside be connected to.
 func (o *outdoors) fetch(target string) (tools.Result, string) {
 	o.t.Helper()
 	coded, err := json.Marshal(map[string]string{"url": target})
@@ -280,7 +280,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// A name that changes between two questions: at each connection it is asked anew, and what it says then counts.
+// A name that changes between two questions: at each connection it is asked again, and what it says then counts.
 func TestRebinding(t *testing.T) {
 	if !inNetwork(t, proxied...) {
 		return

@@ -23,7 +23,7 @@ const (
 	maxCells = 50_000
 )
 
-// markdown gives the main content of a page in UTF-8 as Markdown, its title, and whether something of the page was too
+// markdown returns the main content of a page in UTF-8 as Markdown, its title, and whether something of the page was too
 // much. Links become absolute by the page's address. It never panics, and its costs grow with the page's length alone.
 func markdown(page []byte, at *url.URL) (text, title string, cut bool) {
 	t := grow(page)
@@ -33,7 +33,7 @@ func markdown(page []byte, at *url.URL) (text, title string, cut bool) {
 	return render(root, at), t.title, t.cut
 }
 
-// mainOf gives the element that is the page's own content: main, or the only article, or all of it.
+// mainOf returns the element that is the page's own content: main, or the only article, or all of it.
 func mainOf(root *html.Node) *html.Node {
 	var main *html.Node
 	articles, article := 0, (*html.Node)(nil)
@@ -114,7 +114,7 @@ func flatten(root *html.Node) {
 
 func rename(n *html.Node, name atom.Atom) { n.DataAtom, n.Data = name, name.String() }
 
-// fits says whether the table is one of rows and cells, of a bearable size, with no other in it.
+// fits reports whether the table is one of rows and cells, of a bearable size, with no other in it.
 func fits(table *html.Node) bool {
 	rows, widest := 0, 0
 	for n := range table.Descendants() {

@@ -100,7 +100,7 @@ func (c canary) Accept() (net.Conn, error) {
 	return conn, nil
 }
 
-// take gives what was noted and forgets it.
+// take returns what was noted and forgets it.
 func (c canary) take() map[string]int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -112,7 +112,7 @@ func (c canary) take() map[string]int {
 	return taken
 }
 
-// listen gives a canary at the port of every address.
+// listen returns a canary at the port of every address.
 func listen(t *testing.T, port int, like *canary) canary {
 	t.Helper()
 	l, err := net.Listen("tcp", fmt.Sprintf("[::]:%d", port))

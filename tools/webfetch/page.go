@@ -72,7 +72,7 @@ func newPage(ctx context.Context, env *tools.Env, at *url.URL, answer *web.Answe
 	return p, nil
 }
 
-// isText says whether what has that media type is shown as it is.
+// isText reports whether what has that media type is shown as it is.
 func isText(media string) bool {
 	kind, sub, _ := strings.Cut(media, "/")
 	if kind == "text" || media == "image/svg+xml" {
@@ -103,7 +103,7 @@ func mediaType(answer *web.Answer) string {
 	return said
 }
 
-// decode gives the body as UTF-8, and the name of the encoding that it had: as a byte order mark, the server or the page say;
+// decode returns the body as UTF-8, and the name of the encoding that it had: as a byte order mark, the server or the page say;
 // else UTF-8 if it is that, else what browsers take it for.
 func decode(body []byte, contentType string) (decoded []byte, name string) {
 	encoding, name, certain := charset.DetermineEncoding(body, contentType)

@@ -166,7 +166,7 @@ func (g *grower) put(text string) {
 	g.pending.WriteString(text)
 }
 
-// start gives the first bytes of a text, whole characters.
+// start returns the first bytes of a text, whole characters.
 func start(text string, most int) string {
 	for most < len(text) && most > 0 && !utf8.RuneStart(text[most]) {
 		most--

@@ -50,7 +50,7 @@ type Fetched struct {
 // maxRedirects is how many redirects within a host are followed. Browsers follow 20; who needs more than a few goes round.
 const maxRedirects = 8
 
-// Tool gives the WebFetch tool. It names itself to servers as agent.
+// Tool returns the WebFetch tool. It names itself to servers as agent.
 func Tool(agent string) tools.Tool {
 	return newTool(&fetcher{client: web.Client{Limits: web.Standard(), Agent: agent}, pages: newShelf(), upgrade: upgradeTime})
 }
@@ -200,7 +200,7 @@ func (q *trail) ask(ctx context.Context, client *web.Client, at *url.URL) (*web.
 	return client.Get(ctx, q.policy, at, header, reporter(q.env, at.Host))
 }
 
-// reporter gives what tells how far a fetch is, at most once a second.
+// reporter returns what tells how far a fetch is, at most once a second.
 func reporter(env *tools.Env, host string) func(done, total int64) {
 	last := time.Now()
 	return func(done, total int64) {
@@ -211,7 +211,7 @@ func reporter(env *tools.Env, host string) func(done, total int64) {
 	}
 }
 
-// redirect gives where the answer sends the client, absolute; empty: nowhere. What is no URL is given as it was sent.
+// redirect returns where the answer sends the client, absolute; empty: nowhere. What is no URL is given as it was sent.
 func redirect(from *url.URL, answer *web.Answer) string {
 	location := answer.Header.Get("Location")
 	switch answer.Status {
@@ -229,7 +229,7 @@ func redirect(from *url.URL, answer *web.Answer) string {
 	return strings.ToValidUTF8(target.String(), "\uFFFD")
 }
 
-// stays says whether the target is a page of the same host, which may be fetched, by https unless the call named http.
+// stays reports whether the target is a page of the same host, which may be fetched, by https unless the call named http.
 func stays(from *url.URL, target, scheme string) bool {
 	to, unfit := parseURL(target)
 	return unfit == "" && to.Hostname() == from.Hostname() && (to.Scheme == "https" || to.Scheme == scheme)

@@ -149,7 +149,7 @@ func tidy(words string, most int) string {
 	return ellipsis.Runes(strings.Join(strings.Fields(words), " "), most)
 }
 
-// unseen says whether a character is none that a person would see.
+// unseen reports whether a character is none that a person would see.
 func unseen(r rune) bool {
 	return unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || r == utf8.RuneError
 }

@@ -49,7 +49,7 @@ type input struct {
 // longestQuery is in characters; engines take less.
 const longestQuery = 1000
 
-// Tool gives the WebSearch tool. It names itself to the engine as agent. configured gives the search engine that settings
+// Tool returns the WebSearch tool. It names itself to the engine as agent. configured gives the search engine that settings
 // name, and false if there is none; without one the tool is not available. It is asked at each call, and may be called from
 // any goroutine.
 func Tool(agent string, configured func() (Backend, bool)) tools.Tool {
@@ -67,7 +67,7 @@ type searcher struct {
 	configured func() (Backend, bool)
 }
 
-// now gives the engine of this moment; the zero value: there is none.
+// now returns the engine of this moment; the zero value: there is none.
 func (s searcher) now() Backend {
 	if backend, ok := s.configured(); ok {
 		return backend
@@ -105,7 +105,7 @@ func domains(field string, list []string) (wrong []tools.Violation) {
 	return wrong
 }
 
-// at gives the URL that answers searches; nil: the backend names none that could.
+// at returns the URL that answers searches; nil: the backend names none that could.
 func (b Backend) at() *url.URL {
 	address := b.URL
 	if b.Kind == Brave && address == "" {
@@ -128,7 +128,7 @@ func effects(in input) tools.Effects {
 	return tools.Effects{Hosts: []string{hostOf(in.at)}}
 }
 
-// hostOf gives the URL's host in the form in which hosts are compared; what is no host's name as it stands.
+// hostOf returns the URL's host in the form in which hosts are compared; what is no host's name as it stands.
 func hostOf(u *url.URL) string {
 	host, ok := egress.Host(u.Hostname())
 	if !ok {
@@ -137,7 +137,7 @@ func hostOf(u *url.URL) string {
 	return host
 }
 
-// lack says why nothing can be searched for by the backend; empty: it can.
+// lack returns why nothing can be searched for by the backend; empty: it can.
 func (b Backend) lack() string {
 	switch {
 	case b.at() == nil:
@@ -184,7 +184,7 @@ func (b Backend) policy() egress.Policy {
 	return p
 }
 
-// question gives what the engine is asked.
+// question returns what the engine is asked.
 func (in input) question() (*url.URL, http.Header) {
 	target := *in.at
 	values := target.Query()
@@ -219,7 +219,7 @@ func (in input) query() string {
 	return query
 }
 
-// wanted says whether the call wants results of that host.
+// wanted reports whether the call wants results of that host.
 func (in input) wanted(host string) bool {
 	below := func(domain string) bool { return host == domain || strings.HasSuffix(host, "."+domain) }
 	if len(in.Allowed) > 0 {

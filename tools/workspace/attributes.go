@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// keepAttributes gives to the owner, group, extended attributes (access lists among them) and mode of from. What cannot
+// keepAttributes returns to the owner, group, extended attributes (access lists among them) and mode of from. What cannot
 // be kept makes it errInPlace.
 func keepAttributes(from, to *os.File) error {
 	want, got, mode, err := owners(from, to)
@@ -32,7 +32,7 @@ func keepAttributes(from, to *os.File) error {
 	return to.Chmod(mode)
 }
 
-// owners gives the owners of both files, and the mode that from has.
+// owners returns the owners of both files, and the mode that from has.
 func owners(from, to *os.File) (want, got *syscall.Stat_t, mode os.FileMode, err error) {
 	a, errA := from.Stat()
 	b, errB := to.Stat()
@@ -68,7 +68,7 @@ func keepXattrs(from, to *os.File) error {
 	return nil
 }
 
-// xattrs gives all extended attributes of f; none where the file system has no such thing.
+// xattrs returns all extended attributes of f; none where the file system has no such thing.
 func xattrs(f *os.File) (map[string][]byte, error) {
 	all := map[string][]byte{}
 	err := withDescriptor(f, func(fd int) error {

@@ -13,7 +13,7 @@ import (
 	"github.com/toold/toold/tools/pathname"
 )
 
-// buffer gives what an editor holds of the file that p came to; nil: nothing. The error is the buffer's own, said of p.
+// buffer returns what an editor holds of the file that p came to; nil: nothing. The error is the buffer's own, said of p.
 func (v *View) buffer(p Path) (*buffer, error) {
 	f := v.buffers.at(p.Real)
 	if f == nil || f.Err == nil {
@@ -24,13 +24,13 @@ func (v *View) buffer(p Path) (*buffer, error) {
 	return nil, &why
 }
 
-// path gives p as that of a file that is there: in the editor, and perhaps not yet on the disk.
+// path returns p as that of a file that is there: in the editor, and perhaps not yet on the disk.
 func (f *buffer) path(p Path) Path {
 	p.Exists, p.Missing = true, 0
 	return p
 }
 
-// file gives the text as an opened file.
+// file returns the text as an opened file.
 func (f *buffer) file(p Path) (*File, error) {
 	held, err := memoryFile(f.Text)
 	if err != nil {
@@ -39,7 +39,7 @@ func (f *buffer) file(p Path) (*File, error) {
 	return &File{File: held, Path: f.path(p), Info: f.info()}, nil
 }
 
-// contentOfBuffer gives the text as a whole.
+// contentOfBuffer returns the text as a whole.
 func (v *View) contentOfBuffer(f *buffer, p Path) *Content {
 	c := v.absent(f.path(p))
 	c.Data, c.State, c.Links = f.Text, StateOf(f.info()), 1
@@ -108,7 +108,7 @@ func (v *View) besideEditor(old *Content) error {
 	return nil
 }
 
-// Buffers gives what editors hold open of the directory's files, or of the one that was named, by path below Root, with
+// Buffers returns what editors hold open of the directory's files, or of the one that was named, by path below Root, with
 // slashes. Files among them that are not on the disk are met by nobody who walks. Whether one may be read is not asked.
 func (t *Tree) Buffers() map[string]Buffer {
 	var found map[string]Buffer

@@ -78,7 +78,7 @@ type buffer struct {
 	told    onDisk   // the file of which Conflicts has told
 }
 
-// NewBuffers gives none yet. apply asks the editor for a change and waits until it is made: it gives the buffer's new
+// NewBuffers returns none yet. apply asks the editor for a change and waits until it is made: it gives the buffer's new
 // version, which is above the edit's. Its error, a fault such as stale_file, says that nothing was changed, and ends the
 // call as it is. It has to return when its context ends. reserve is told how many bytes all texts are about to have together,
 // and must agree when they become fewer. Its error, a fault such as buffer_too_large, refuses the text that would make
@@ -127,7 +127,7 @@ func (f *buffer) gives(next *buffer) bool {
 	return next.Version > f.Version || next.Version == f.Version && (f.assumed || f.Err != nil)
 }
 
-// unfit says why text cannot be held, whatever else is.
+// unfit returns why text cannot be held, whatever else is.
 func unfit(text []byte) error {
 	switch {
 	case len(text) > MaxBuffer:
@@ -160,7 +160,7 @@ func (b *Buffers) grow(more int) error {
 	return nil
 }
 
-// after gives f as what follows was, nil if it was not open, while the file is as disk says.
+// after returns f as what follows was, nil if it was not open, while the file is as disk says.
 func (f *buffer) after(was *buffer, disk onDisk) *buffer {
 	f.base, f.since, f.Modified = disk, []string{f.hash}, time.Now()
 	if was != nil {
@@ -179,7 +179,7 @@ func (f *buffer) after(was *buffer, disk onDisk) *buffer {
 	return f
 }
 
-// settle gives f with the disk for its base, if the file holds a text that the buffer has had since.
+// settle returns f with the disk for its base, if the file holds a text that the buffer has had since.
 func (f *buffer) settle(disk onDisk) *buffer {
 	at := slices.IndexFunc(f.since, disk.holds)
 	if at < 0 || disk.same(f.base) && at == 0 {
@@ -201,7 +201,7 @@ func (b *Buffers) Closed(real string) {
 	}
 }
 
-// Unsaved gives the buffers whose text is not what their files hold now, by real path. It looks at the disk.
+// Unsaved returns the buffers whose text is not what their files hold now, by real path. It looks at the disk.
 func (b *Buffers) Unsaved() []Buffer {
 	var list []Buffer
 	b.compare(func(f *buffer, disk onDisk) *buffer {
@@ -213,7 +213,7 @@ func (b *Buffers) Unsaved() []Buffer {
 	return list
 }
 
-// Conflicts gives the buffers whose files hold something else than when buffer and file last were the same, or than when
+// Conflicts returns the buffers whose files hold something else than when buffer and file last were the same, or than when
 // the buffer was opened, and not the buffer's text either, by real path. Each state of a file is told of once. It looks
 // at the disk.
 func (b *Buffers) Conflicts() []Conflict {
@@ -253,7 +253,7 @@ func (f *buffer) differs(disk onDisk) bool {
 	return !disk.holds(f.hash)
 }
 
-// all gives the buffers by real path.
+// all returns the buffers by real path.
 func (b *Buffers) all() []*buffer {
 	if b == nil {
 		return nil
@@ -268,7 +268,7 @@ func (b *Buffers) all() []*buffer {
 	return list
 }
 
-// at gives the buffer of the file at the real path; nil: none is open.
+// at returns the buffer of the file at the real path; nil: none is open.
 func (b *Buffers) at(real string) *buffer {
 	if b == nil {
 		return nil
@@ -278,7 +278,7 @@ func (b *Buffers) at(real string) *buffer {
 	return b.open[real]
 }
 
-// ofFile gives a buffer of the file, by whatever name it is open; nil: none is. It looks at the disk.
+// ofFile returns a buffer of the file, by whatever name it is open; nil: none is. It looks at the disk.
 func (b *Buffers) ofFile(id inode) *buffer {
 	for _, f := range b.all() {
 		info, err := os.Lstat(f.Real)
@@ -336,7 +336,7 @@ func (b *Buffers) makeEdit(ctx context.Context, call string, f *buffer, next []b
 	return &buffer{Buffer: Buffer{Real: f.Real, Path: f.Path, Version: version, Text: next}, hash: Hash(next), assumed: true}, nil
 }
 
-// textHash gives the hash of what an editor would show of a file's content, without its mark of byte order.
+// textHash returns the hash of what an editor would show of a file's content, without its mark of byte order.
 func textHash(data []byte) string {
 	const mark = "\ufeff"
 	if utf8.Valid(data) {

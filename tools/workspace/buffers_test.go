@@ -149,7 +149,7 @@ func changeRead(t *testing.T, s *site, file, text string) string {
 	return text
 }
 
-// told gives what Unsaved or Conflicts lists.
+// told returns what Unsaved or Conflicts lists.
 func told(s *site, e *tooltest.Editor, what string) (list []string) {
 	if what == "unsaved" {
 		for _, b := range e.Buffers.Unsaved() {

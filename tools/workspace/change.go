@@ -80,7 +80,7 @@ func (v *View) Change(ctx context.Context, name string, how func(*Content) (Upda
 	return v.update(ctx, f, old, how)
 }
 
-// lock resolves name and locks what it comes to. Who waited finds the path judged anew.
+// lock resolves name and locks what it comes to. Who waited finds the path judged again.
 func (v *View) lock(ctx context.Context, name string, locks *Locks) (Path, func(), error) {
 	p, err := v.reach(name, v.grant.Writes)
 	if err != nil {
@@ -145,7 +145,7 @@ func (v *View) create(ctx context.Context, p Path, how func(*Content) (Update, e
 	return Written{Path: p, Created: true}, nil
 }
 
-// after gives what is known of the file once it holds next and has the facts of info.
+// after returns what is known of the file once it holds next and has the facts of info.
 func (c *Content) after(next Update, info os.FileInfo) State {
 	s := StateOf(info)
 	s.Hash, s.Whole = Hash(next.Data), next.Whole || !c.Path.Exists
@@ -164,7 +164,7 @@ func (c *Content) after(next Update, info os.FileInfo) State {
 
 var newline = []byte{'\n'}
 
-// moved gives the lines of the new content that were seen: those of seen that stand before or behind what differs, and
+// moved returns the lines of the new content that were seen: those of seen that stand before or behind what differs, and
 // what differs itself, which the model has written.
 func moved(seen []Range, old, next []byte) []Range {
 	head, tail := text.Ends(old, next)

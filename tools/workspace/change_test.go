@@ -18,7 +18,7 @@ import (
 	"github.com/toold/toold/tools/workspace"
 )
 
-// become gives the file a content, whatever it held.
+// become writes the file's content, whatever it held.
 func become(content string) func(*workspace.Content) (workspace.Update, error) {
 	return func(*workspace.Content) (workspace.Update, error) {
 		return workspace.Update{Data: []byte(content)}, nil

@@ -32,7 +32,7 @@ type Content struct {
 	beside error
 }
 
-// Read gives the state in which the session knew the file before, if it did.
+// Read returns the state in which the session knew the file before, if it did.
 func (c *Content) Read() (State, bool) { return c.read, c.known }
 
 // Current is nil when the file does not exist, or was read in this session and has not changed since. Otherwise it is a
@@ -52,7 +52,7 @@ func (c *Content) Current() error {
 	return nil
 }
 
-// OtherNames says why a change of this content must be asked about, when the file has several hard links; else it is
+// OtherNames returns why a change of this content must be asked about, when the file has several hard links; else it is
 // empty. Where the other names lie cannot be found out, so a link that somebody has planted in a root looks like any
 // other: it can be read, and is changed only by a call that could ask first.
 func (c *Content) OtherNames() string {
@@ -62,7 +62,7 @@ func (c *Content) OtherNames() string {
 	return fmt.Sprintf("%s has %d hard links: the change also shows under its other names, which may lie anywhere.", c.Path.Shown(), c.Links)
 }
 
-// Missing gives the fault file_not_found for a content that Look found absent.
+// Missing returns the fault file_not_found for a content that Look found absent.
 func (v *View) Missing(c *Content) error { return v.notFound(c.Path) }
 
 // Look reads the file that name comes to, whole, as Change would. A file that does not exist is no error. It returns
@@ -136,7 +136,7 @@ func (v *View) contentOf(f *File) (*Content, error) {
 	return c, nil
 }
 
-// readWhole gives the content and the facts from just before it was read.
+// readWhole returns the content and the facts from just before it was read.
 func readWhole(f *File) ([]byte, os.FileInfo, error) {
 	info, err := f.Stat()
 	if err != nil {
@@ -167,7 +167,7 @@ func readWhole(f *File) ([]byte, os.FileInfo, error) {
 // memory, and is no defence against somebody who may write the file anyway.
 type Hasher struct{ sum xxhash.Digest }
 
-// NewHasher gives a hasher of nothing yet.
+// NewHasher returns a hasher of nothing yet.
 func NewHasher() *Hasher {
 	h := &Hasher{}
 	h.sum.Reset()
@@ -177,10 +177,10 @@ func NewHasher() *Hasher {
 // Add takes the next piece.
 func (h *Hasher) Add(piece []byte) { _, _ = h.sum.Write(piece) } // a digest takes everything
 
-// Sum gives the hash of what was added, as hexadecimal text.
+// Sum returns the hash of what was added, as hexadecimal text.
 func (h *Hasher) Sum() string { return hexadecimal(h.sum.Sum64()) }
 
-// Hash gives the hash of a whole content, as Hasher does.
+// Hash returns the hash of a whole content, as Hasher does.
 func Hash(data []byte) string { return hexadecimal(xxhash.Sum64(data)) }
 
 func hexadecimal(sum uint64) string { return strconv.FormatUint(sum, 16) }

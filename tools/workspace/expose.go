@@ -19,7 +19,7 @@ type Change struct {
 	Real    string
 	Missing int  // how many components at the end of Real do not exist; they may come into being
 	Tree    bool // and everything below it
-	Guessed bool // nobody says so; of a large file it is then more likely that it is made anew each time than that it is missed
+	Guessed bool // nobody says so; of a large file it is then more likely that it is made again each time than that it is missed
 }
 
 // An Exposure is images of all that a call may change.
@@ -121,7 +121,7 @@ func (e *exposing) tree(ctx context.Context, top string) {
 	}
 }
 
-// list gives the real paths of all that is below a directory; none when top is no directory. why says why not all could
+// list returns the real paths of all that is below a directory; none when top is no directory. why says why not all could
 // be given. Links are listed and not followed.
 func (e *exposing) list(ctx context.Context, top string) (found []string, size int64, why string) {
 	below := []string{top}

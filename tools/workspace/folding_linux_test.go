@@ -135,7 +135,7 @@ func newFolding() *folding {
 	}
 }
 
-// fold gives what two names of one file have in common.
+// fold returns what two names of one file have in common.
 func (f *folding) fold(name string) string {
 	name = strings.TrimRight(strings.ReplaceAll(name, "\u200c", ""), ".")
 	name = strings.ToLower(norm.NFC.String(name))
@@ -214,7 +214,7 @@ func (f *folding) attributes(number uint64) []byte {
 	return pack(number, size, make([]byte, 44), mode, uint32(1), make([]byte, 20))
 }
 
-// list gives the entries of a directory from the one at offset on.
+// list returns the entries of a directory from the one at offset on.
 func (f *folding) list(number, offset uint64) (all []byte) {
 	for i, n := range f.nodes {
 		if n.parent == number && uint64(i) > offset {

@@ -79,7 +79,7 @@ type Camera struct {
 	Each bool
 }
 
-// Image gives what stands at a real path. Links are not followed, neither there nor on the way. What may not be kept, by
+// Image returns what stands at a real path. Links are not followed, neither there nor on the way. What may not be kept, by
 // the camera or by a rule that bars reading it, is Unkept and not opened. The error is the camera's.
 func (v *View) Image(c Camera, real string) (Image, error) {
 	l := &lens{view: v, camera: c, left: c.Bytes}
@@ -225,7 +225,7 @@ func (l *lens) regular(real, base string, looked fs.FileInfo) (Image, error) {
 	return i, err
 }
 
-// bound says, as a clause, what the bytes that may still be taken are.
+// bound returns, as a clause, what the bytes that may still be taken are.
 func (l *lens) bound() string {
 	if l.camera.Each {
 		return "the most that is kept of one file"
@@ -249,7 +249,7 @@ func (s *sound) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// refused says why the content of a file is not kept.
+// refused returns why the content of a file is not kept.
 func (l *lens) refused(real string) string {
 	if l.camera.Refuse != nil {
 		if why := l.camera.Refuse(real); why != "" {
@@ -268,7 +268,7 @@ func hashOnly(content io.ReadSeeker, _ int64) (string, int64, error) {
 	return hex.EncodeToString(sum.Sum(nil)), n, err
 }
 
-// born gives a FileID, if the time of birth is known.
+// born returns a FileID, if the time of birth is known.
 func born(device, inode uint64, at time.Time) FileID {
 	if at.IsZero() || at.UnixNano() == 0 {
 		return FileID{}

@@ -25,10 +25,10 @@ type lock struct {
 	users int
 }
 
-// NewLocks gives an empty set that notes nothing.
+// NewLocks returns an empty set that notes nothing.
 func NewLocks() *Locks { return &Locks{held: map[string]*lock{}} }
 
-// OpenLocks gives an empty set that notes temporary files in dir, which it makes if need be and which no other daemon may
+// OpenLocks returns an empty set that notes temporary files in dir, which it makes if need be and which no other daemon may
 // use. Those that a dead daemon has left are removed first. A note survives the death of the process, not a power cut.
 func OpenLocks(dir string) (*Locks, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {

@@ -52,7 +52,7 @@ type Range struct {
 	Last  int `json:"last"`
 }
 
-// NewMemory gives an empty memory.
+// NewMemory returns an empty memory.
 func NewMemory() *Memory { return &Memory{states: map[string]State{}} }
 
 // SetBuffers has every View that is made with m from now on show the texts of b.
@@ -62,14 +62,14 @@ func (m *Memory) SetBuffers(b *Buffers) {
 	m.buffers = b
 }
 
-// Buffers gives what SetBuffers has set; nil: nothing.
+// Buffers returns what SetBuffers has set; nil: nothing.
 func (m *Memory) Buffers() *Buffers {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.buffers
 }
 
-// Lookup gives the read state of the file at the real path.
+// Lookup returns the read state of the file at the real path.
 func (m *Memory) Lookup(real string) (State, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -119,7 +119,7 @@ func (m *Memory) dropOldest(latest string) {
 	}
 }
 
-// StateOf gives the state that a file's own facts tell, without a hash and without lines.
+// StateOf returns the state that a file's own facts tell, without a hash and without lines.
 func StateOf(info fs.FileInfo) State {
 	s := State{Size: info.Size(), Mtime: info.ModTime().UTC()}
 	if sys, ok := info.Sys().(*syscall.Stat_t); ok {
@@ -142,7 +142,7 @@ func (s State) Same(o State) bool {
 	return s.sameFacts(o)
 }
 
-// Unseen gives how many of the file's lines were never shown, as far as their number is known.
+// Unseen returns how many of the file's lines were never shown, as far as their number is known.
 func (s State) Unseen() int {
 	if s.Whole {
 		return 0
@@ -175,7 +175,7 @@ func (s State) join(before State) State {
 	return s
 }
 
-// addRange gives runs and r as ascending runs that do not touch. It does not modify runs.
+// addRange returns runs and r as ascending runs that do not touch. It does not modify runs.
 func addRange(runs []Range, r Range) []Range {
 	if r.Last < r.First {
 		return runs
@@ -201,7 +201,7 @@ func addRange(runs []Range, r Range) []Range {
 	return out
 }
 
-// Now says how the file at a real path is by now, and whether that is another content than the session knows. A file that
+// Now returns how the file at a real path is by now, and whether that is another content than the session knows. A file that
 // the session does not know has not changed; one that is gone has no state. Of one that an editor holds open the text
 // there counts.
 func (m *Memory) Now(real string) (now State, changed bool) {
@@ -238,7 +238,7 @@ func (m *Memory) Now(real string) (now State, changed bool) {
 	return now, !now.Same(known)
 }
 
-// Paths gives the real paths of the files that the session knows, in their order.
+// Paths returns the real paths of the files that the session knows, in their order.
 func (m *Memory) Paths() []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -48,7 +48,7 @@ func (b *Buffers) hold(real string) bool {
 	return f != nil && f.differs(look(f.Real, f))
 }
 
-// look gives how the file at a real path is now. What f, which may be nil, knows of it is not found out again.
+// look returns how the file at a real path is now. What f, which may be nil, knows of it is not found out again.
 func look(real string, f *buffer) onDisk {
 	info, err := os.Lstat(real)
 	if err != nil {
@@ -90,20 +90,20 @@ func (f *buffer) info() fs.FileInfo {
 	return shownInfo{name: filepath.Base(f.Real), size: int64(len(f.Text)), modified: f.Modified}
 }
 
-// Name gives the base name.
+// Name returns the base name.
 func (i shownInfo) Name() string { return i.name }
 
-// Size gives the text's length in bytes.
+// Size returns the text's length in bytes.
 func (i shownInfo) Size() int64 { return i.size }
 
 // Mode is a regular file's.
 func (i shownInfo) Mode() fs.FileMode { return 0o644 }
 
-// ModTime gives Buffer.Modified.
+// ModTime returns Buffer.Modified.
 func (i shownInfo) ModTime() time.Time { return i.modified }
 
 // IsDir is false.
 func (i shownInfo) IsDir() bool { return false }
 
-// Sys gives nothing.
+// Sys returns nothing.
 func (i shownInfo) Sys() any { return nil }

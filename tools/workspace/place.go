@@ -57,7 +57,7 @@ func (w *Workspace) Lent(real string) bool {
 // scratch returns the real paths of the directories for temporary files.
 func (w *Workspace) scratch() []string { return w.anchors[len(w.roots):] }
 
-// HiddenBelow gives a directory of the daemon's own that lies below the one at the real path; empty: there is none.
+// HiddenBelow returns a directory of the daemon's own that lies below the one at the real path; empty: there is none.
 func (w *Workspace) HiddenBelow(real string) string {
 	for _, dir := range w.hidden {
 		if pathname.Within(real, dir) {

@@ -30,7 +30,7 @@ func liesAt(f *os.File, real string) bool {
 	return err == nil && resolved == real
 }
 
-// memoryFile gives an open file that holds data and has no name.
+// memoryFile returns an open file that holds data and has no name.
 func memoryFile(data []byte) (*os.File, error) {
 	f, err := os.CreateTemp("", "buffer")
 	if err != nil {
@@ -48,7 +48,7 @@ func reserve(*os.File, int64, int64) error { return nil }
 
 func changeTime(s *syscall.Stat_t) time.Time { return time.Unix(s.Ctimespec.Unix()) }
 
-// idOf tells which file f is.
+// idOf returns which file f is.
 func idOf(f *os.File) FileID {
 	info, err := f.Stat()
 	if err != nil {

@@ -46,7 +46,7 @@ func liesAt(f *os.File, real string) bool {
 	return err == nil && (held == real || respelled(held) == real)
 }
 
-// memoryFile gives an open file that holds data and has no name.
+// memoryFile returns an open file that holds data and has no name.
 func memoryFile(data []byte) (*os.File, error) {
 	fd, err := unix.MemfdCreate("buffer", unix.MFD_CLOEXEC)
 	if err != nil {
@@ -66,7 +66,7 @@ func reserve(f *os.File, at, n int64) error {
 
 func changeTime(s *syscall.Stat_t) time.Time { return time.Unix(s.Ctim.Unix()) }
 
-// idOf tells which file f is.
+// idOf returns which file f is.
 func idOf(f *os.File) FileID {
 	var x unix.Statx_t
 	err := withDescriptor(f, func(fd int) error {

@@ -45,7 +45,7 @@ func (p *placing) replaces() bool {
 	return p.From != "" || !p.Now.Same(p.Want) && p.Into == nil || p.Now.ID != p.Want.ID
 }
 
-// name gives a name for what is to take p's place. It is noted until all is over, so that nothing is left if the daemon dies.
+// name returns a name for what is to take p's place. It is noted until all is over, so that nothing is left if the daemon dies.
 func (w *putter) name(p *placing) string {
 	name := tempName()
 	w.noted = append(w.noted, w.view.ws.locks.note(filepath.Join(filepath.Dir(p.Real), name)))
@@ -92,7 +92,7 @@ func (w *putter) write(p *placing) error {
 	return temp.Close()
 }
 
-// linkFrom gives the file that stands at p.From a second name beside p's place.
+// linkFrom returns the file that stands at p.From a second name beside p's place.
 func (w *putter) linkFrom(p *placing) error {
 	dir, err := w.view.ws.openRoot(filepath.Dir(p.From))
 	if err != nil {
@@ -102,7 +102,7 @@ func (w *putter) linkFrom(p *placing) error {
 	return w.link(p, dir, filepath.Base(p.From))
 }
 
-// link gives the file that is base in from a second name beside p's place. nil: it cannot be reached.
+// link returns the file that is base in from a second name beside p's place. nil: it cannot be reached.
 func (w *putter) link(p *placing, from *os.Root, base string) error {
 	name, err := w.name(p), fs.ErrNotExist
 	if from != nil {

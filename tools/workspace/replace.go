@@ -18,7 +18,7 @@ import (
 // another file, or the directory takes none.
 var errInPlace = errors.New("a new file could not take its place")
 
-// replace writes data in the stead of old, which f holds, and gives the facts of the result.
+// replace writes data instead of old, which f holds, and gives the facts of the result.
 func (v *View) replace(f *File, old *Content, data []byte) (os.FileInfo, error) {
 	if old.Links == 1 {
 		info, err := v.replaceAtomically(f, old, data)
@@ -163,7 +163,7 @@ func takesNone(err error) error {
 	return err
 }
 
-// appear gives the temporary file its name, unless something of that name has come into being meanwhile.
+// appear returns the temporary file its name, unless something of that name has come into being meanwhile.
 func appear(dir *os.Root, temp, base string) error {
 	err := dir.Link(temp, base)
 	if err == nil {

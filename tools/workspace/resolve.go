@@ -31,10 +31,10 @@ type Path struct {
 	links   []string // real paths of the links that the name led through
 }
 
-// Links gives the real paths of the links that the name led through. It belongs to the caller.
+// Links returns the real paths of the links that the name led through. It belongs to the caller.
 func (p Path) Links() []string { return slices.Clone(p.links) }
 
-// Shown gives Named for a message: what is no text, or would break a line, is escaped.
+// Shown returns Named for a message: what is no text, or would break a line, is escaped.
 func (p Path) Shown() string { return shown(p.Named) }
 
 func shown(name string) string {
@@ -45,10 +45,10 @@ func shown(name string) string {
 	return q[1 : len(q)-1]
 }
 
-// Name gives Named as NameOf does.
+// Name returns Named as NameOf does.
 func (p Path) Name() string { return NameOf(p.Named) }
 
-// NameOf gives a path in a form that can be sent and given back: itself, or "base64:" and its bytes when it is no text
+// NameOf returns a path in a form that can be sent and given back: itself, or "base64:" and its bytes when it is no text
 // or would break a line. Resolve takes either.
 func NameOf(path string) string {
 	if isPlain(path) {
@@ -93,7 +93,7 @@ func (w *Workspace) path(named, at string, p Path) Path {
 	return p
 }
 
-// ResolveEntry gives what Resolve does for the directory that name lies in, with the last part of name behind it: the entry
+// ResolveEntry returns what Resolve does for the directory that name lies in, with the last part of name behind it: the entry
 // itself, and not what a link in its place leads to.
 func (w *Workspace) ResolveEntry(dir, name string) (Path, error) {
 	name, err := decodeName(name)

@@ -99,7 +99,7 @@ func (v *View) names(dir string) []string {
 	return list
 }
 
-// similar gives those of names that somebody may have meant by base, the likeliest first.
+// similar returns those of names that somebody may have meant by base, the likeliest first.
 func similar(base string, names []string) []string {
 	type ranked struct {
 		name     string

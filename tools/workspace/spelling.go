@@ -13,7 +13,7 @@ import (
 	"unicode/utf8"
 )
 
-// spelled gives part as its directory, the real path parent, spells it. info is what part leads to there.
+// spelled returns part as its directory, the real path parent, spells it. info is what part leads to there.
 func spelled(parent, part string, info fs.FileInfo) string {
 	if !mayBeAlias(parent, part, info) {
 		return part
@@ -93,7 +93,7 @@ func eachName(dir string, next func(name string) bool) {
 	}
 }
 
-// respelled gives path, on which there is no link, with every component as its directory spells it; empty when there is
+// respelled returns path, on which there is no link, with every component as its directory spells it; empty when there is
 // a link on it after all, or nothing.
 func respelled(path string) string {
 	r := resolver{named: path, at: "/"} // may lead through no link

@@ -95,7 +95,7 @@ func (v *View) openDir(real string, p Path) (*os.Root, error) {
 // errMoved says that a file or directory is not where it was when it was judged.
 var errMoved = errors.New("something else is in its place")
 
-// whetherMoved gives errMoved in the stead of err if a link has come onto the real path.
+// whetherMoved returns errMoved instead of err if a link has come onto the real path.
 func whetherMoved(real string, err error) error {
 	if !errors.Is(err, fs.ErrNotExist) && respelled(real) != real {
 		return errMoved

@@ -66,7 +66,7 @@ func (w *Workspace) View(g Grant, m *Memory) *View {
 	return &View{ws: w, grant: g, memory: m, buffers: m.Buffers(), learned: map[string]State{}, shown: map[inode]bool{}}
 }
 
-// Changes gives the grant's. They must not be modified.
+// Changes returns the grant's. They must not be modified.
 func (v *View) Changes() []Change { return v.grant.Changes }
 
 // Absolute is a fault invalid_input for a name that is relative, which says what it would be in the working directory.
@@ -78,7 +78,7 @@ func (v *View) Absolute(name string) error {
 	return fault.Invalidf("invalid_input", "The path must be absolute; in the working directory %q would be %s.", name, shown(filepath.Join(v.grant.Dir, name)))
 }
 
-// Blame gives err with field, a JSON pointer, put on a fault that blames no field yet.
+// Blame returns err with field, a JSON pointer, put on a fault that blames no field yet.
 func Blame(err error, field string) error {
 	var f *fault.Error
 	if errors.As(err, &f) && f.Field == "" {
@@ -87,7 +87,7 @@ func Blame(err error, field string) error {
 	return err
 }
 
-// Roots gives the real paths of the workspace's roots.
+// Roots returns the real paths of the workspace's roots.
 func (v *View) Roots() []string { return v.ws.Roots() }
 
 // MayWorkIn reports whether the directory that calls know as path, which has no links in it, lies in a root or in a
@@ -109,7 +109,7 @@ func (v *View) Leads(name string) string {
 	return p.at()
 }
 
-// Learned gives the read states that the call has added, by real path, for Memory.Merge.
+// Learned returns the read states that the call has added, by real path, for Memory.Merge.
 func (v *View) Learned() map[string]State {
 	v.mu.Lock()
 	defer v.mu.Unlock()

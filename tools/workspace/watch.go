@@ -106,5 +106,5 @@ func (w *Watch) touched(name string, changed map[string]bool) {
 			changed[file] = true
 		}
 	}
-	delete(w.dirs, name) // it is watched anew when a file in it is added again
+	delete(w.dirs, name) // it is watched again when a file in it is added again
 }

@@ -53,7 +53,7 @@ func Open(roots []string, l *Locks) (*Workspace, error) {
 
 // Places are directories whose place differs from that of what lies around them.
 type Places struct {
-	Public   []string // in the stead of the usual public directories; nil: the usual ones. Those that do not exist are left out
+	Public   []string // instead of the usual public directories; nil: the usual ones. Those that do not exist are left out
 	Readable []string // read like a root: a session's spill folder, additional directories. Those that do not exist are left out
 	Hidden   []string // never to be opened, whatever is granted: the daemon's own state. They must exist
 	// Temporary are the directories for temporary files that calls have under the names of the machine's. Opened are the real
@@ -65,7 +65,7 @@ type Places struct {
 	Lent func(real string) bool
 }
 
-// Admit gives a workspace of the same roots and locks with these places in the stead of whatever w had. w stays as it
+// Admit returns a workspace of the same roots and locks with these places instead of whatever w had. w stays as it
 // is: calls that began with it go on with it.
 func (w *Workspace) Admit(p Places) (*Workspace, error) {
 	hidden, err := realDirs(p.Hidden)
@@ -92,10 +92,10 @@ func (w *Workspace) Admit(p Places) (*Workspace, error) {
 	return other, nil
 }
 
-// Roots gives the real paths of the roots, in the order they were given.
+// Roots returns the real paths of the roots, in the order they were given.
 func (w *Workspace) Roots() []string { return slices.Clone(w.roots) }
 
-// Readable gives the real paths of what may be read like a root.
+// Readable returns the real paths of what may be read like a root.
 func (w *Workspace) Readable() []string { return slices.Clone(w.readable) }
 
 func realDirs(dirs []string) ([]string, error) {
@@ -118,7 +118,7 @@ func realDirs(dirs []string) ([]string, error) {
 	return real, nil
 }
 
-// existing gives those of dirs, which may be files, that are there, each once.
+// existing returns those of dirs, which may be files, that are there, each once.
 func existing(dirs []string) []string {
 	var found []string
 	for _, dir := range dirs {
@@ -132,7 +132,7 @@ func existing(dirs []string) []string {
 	return found
 }
 
-// deepest gives the longest of dirs that holds path.
+// deepest returns the longest of dirs that holds path.
 func deepest(dirs []string, path string) (string, bool) {
 	best, found := "", false
 	for _, dir := range dirs {

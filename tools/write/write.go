@@ -38,7 +38,7 @@ type Structured struct {
 	RealPath    string `json:"realPath,omitempty"` // of a temporary file of the session's own: where others find it
 }
 
-// Tool gives the Write tool.
+// Tool returns the Write tool.
 func Tool() tools.Tool {
 	return tools.New(tools.Spec{Name: "Write", Description: description, Destructive: true, TimeLimit: 60 * time.Second},
 		tools.Funcs[input]{
@@ -189,7 +189,7 @@ func (p *plan) report(w workspace.Written) string {
 	return b.String()
 }
 
-// changed gives the lines of next that differ from old, from the first to the last.
+// changed returns the lines of next that differ from old, from the first to the last.
 func changed(old, next string) []text.Span {
 	head, tail := text.Ends(old, next)
 	return []text.Span{{First: text.LineAt(next, head), Last: text.LineAt(next, len(next)-tail)}}

@@ -66,10 +66,10 @@ func (c Command) sift(list *sieve, flag shell.Flag, out bool) bool {
 	return true
 }
 
-// takes says whether one of the patterns says what is taken.
+// takes reports whether one of the patterns says what is taken.
 func (s sieve) takes() bool { return slices.ContainsFunc(s, func(f sifter) bool { return !f.out }) }
 
-// fit says whether a pattern of that kind fits the name.
+// fit reports whether a pattern of that kind fits the name.
 func (s sieve) fit(name string, out bool) bool {
 	return slices.ContainsFunc(s, func(f sifter) bool { return f.out == out && MayFit(f.glob, name) })
 }

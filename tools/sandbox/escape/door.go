@@ -25,7 +25,7 @@ func (d Door) MustOpen() bool { return d.Group == "works" || d.WritableRoot() }
 // WritableRoot reports that the door must be open only where the root may be written.
 func (d Door) WritableRoot() bool { return d.Group == "works in a root that may be written" }
 
-// Find gives the door of that name; ok is false if it was not tried.
+// Find returns the door of that name; ok is false if it was not tried.
 func Find(doors []Door, name string) (d Door, ok bool) {
 	i := slices.IndexFunc(doors, func(d Door) bool { return d.Name == name })
 	if i < 0 {
@@ -34,7 +34,7 @@ func Find(doors []Door, name string) (d Door, ok bool) {
 	return doors[i], true
 }
 
-// Wrong gives the doors that are not as they must be, but for those in reasons: name to why it is so.
+// Wrong returns the doors that are not as they must be, but for those in reasons: name to why it is so.
 func Wrong(doors []Door, reasons map[string]string) []Door {
 	var wrong []Door
 	for _, d := range doors {

@@ -51,7 +51,7 @@ func (s *Scene) compare() {
 	}
 }
 
-// difference gives the first line that is new or, if none is, the first that is gone.
+// difference returns the first line that is new or, if none is, the first that is gone.
 func difference(was, now string) string {
 	for line := range strings.Lines(now) {
 		if !strings.Contains(was, line) {

@@ -17,7 +17,7 @@ import (
 // followed by something that tells.
 const Sample = 64 << 10
 
-// Detect says which encoding the file that begins with sample is in, and whether it is text at all. A sample is the
+// Detect returns which encoding the file that begins with sample is in, and whether it is text at all. A sample is the
 // whole file, or its first Sample bytes. A byte order mark decides; valid UTF-8 is UTF-8; then what the file declares about
 // itself, if its bytes fit; then the guess that fits its bytes best, which is windows-1252 when nothing speaks for another.
 func Detect(sample []byte) (e Encoding, isText bool) {
@@ -96,7 +96,7 @@ func wholeRunes(sample []byte) []byte {
 	return sample
 }
 
-// named gives a legacy encoding by its name. Encodings that keep state between characters, and those that are no
+// named returns a legacy encoding by its name. Encodings that keep state between characters, and those that are no
 // legacy, are not among them.
 func named(name string) (Encoding, bool) {
 	enc, err := htmlindex.Get(name)
@@ -119,7 +119,7 @@ var declarations = []*regexp.Regexp{
 	regexp.MustCompile(`^(?:[^\n]*\n)?[^\n]*\bcoding[:=][ \t]*([\w.-]+)`),
 }
 
-// declared gives the encoding that the file says it is in, if its bytes can be decoded so.
+// declared returns the encoding that the file says it is in, if its bytes can be decoded so.
 func declared(sample []byte) (Encoding, bool) {
 	head := sample[:min(len(sample), 1024)]
 	for _, d := range declarations {

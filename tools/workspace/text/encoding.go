@@ -30,7 +30,7 @@ var (
 	bomUTF16BE = []byte{0xFE, 0xFF}
 )
 
-// Name gives the encoding's name in lower case: "utf-8", "utf-16le", "gbk".
+// Name returns the encoding's name in lower case: "utf-8", "utf-16le", "gbk".
 func (e Encoding) Name() string {
 	if e.name == "" {
 		return "utf-8"
@@ -38,10 +38,10 @@ func (e Encoding) Name() string {
 	return e.name
 }
 
-// BOM gives the byte order mark that files of this encoding begin with; nil when they have none. It must not be modified.
+// BOM returns the byte order mark that files of this encoding begin with; nil when they have none. It must not be modified.
 func (e Encoding) BOM() []byte { return e.bom }
 
-// Decoder gives a transformer to UTF-8 for a stream, its byte order mark included. It is nil for UTF-8, whose bytes are
+// Decoder returns a transformer to UTF-8 for a stream, its byte order mark included. It is nil for UTF-8, whose bytes are
 // taken as they are.
 func (e Encoding) Decoder() transform.Transformer {
 	switch {
@@ -63,7 +63,7 @@ type Lossy struct {
 
 func (l *Lossy) Error() string { return l.Encoding + " cannot hold " + string(l.Rune) }
 
-// Encode gives s in the encoding, without adding a byte order mark. Its error is a *Lossy that names the first character
+// Encode returns s in the encoding, without adding a byte order mark. Its error is a *Lossy that names the first character
 // that the encoding cannot hold.
 func (e Encoding) Encode(s string) ([]byte, error) {
 	switch {
@@ -99,7 +99,7 @@ type Text struct {
 	starts   []int32 // starts[i]: where the bytes of the character at String[i] begin; nil: at i
 }
 
-// Decode gives raw as text of the encoding. raw must not be modified afterwards.
+// Decode returns raw as text of the encoding. raw must not be modified afterwards.
 func Decode(raw []byte, e Encoding) *Text {
 	t := &Text{Encoding: e, raw: raw}
 	if e.wide == nil && e.legacy == nil {
@@ -124,7 +124,7 @@ func Decode(raw []byte, e Encoding) *Text {
 	return t
 }
 
-// Offset gives where in the file's bytes the character at offset at of String begins. at may be the end.
+// Offset returns where in the file's bytes the character at offset at of String begins. at may be the end.
 func (t *Text) Offset(at int) int {
 	if t.starts == nil {
 		return at
@@ -146,7 +146,7 @@ func (t *Text) wideRune(b []byte) ([]byte, int) {
 	return utf8.AppendRune(nil, r), 2 // a lone half of a pair becomes U+FFFD
 }
 
-// legacyRune gives a function like wideRune for an encoding that extends ASCII and keeps no state between characters.
+// legacyRune returns a function like wideRune for an encoding that extends ASCII and keeps no state between characters.
 func legacyRune(d *encoding.Decoder) func([]byte) ([]byte, int) {
 	dst := make([]byte, 16)
 	return func(b []byte) ([]byte, int) {

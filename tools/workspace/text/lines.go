@@ -38,7 +38,7 @@ func Endings(s string) Ending {
 	return EndingOf(strings.Count(s, "\n"), strings.Count(s, "\r\n"))
 }
 
-// LineAt gives the number, from 1, of the line that holds offset at of s.
+// LineAt returns the number, from 1, of the line that holds offset at of s.
 func LineAt(s string, at int) int { return strings.Count(s[:at], "\n") + 1 }
 
 // AppendNumbered appends a line with its number as Read shows it: the number right-aligned in six columns, a tab, the
@@ -88,7 +88,7 @@ func Snippet(s string, spans []Span) string {
 	return string(out)
 }
 
-// behind gives what follows the first n lines of s.
+// behind returns what follows the first n lines of s.
 func behind(s string, n int) string {
 	for ; n > 0; n-- {
 		_, s, _ = strings.Cut(s, "\n")
@@ -96,7 +96,7 @@ func behind(s string, n int) string {
 	return s
 }
 
-// Shown gives a line as it can be shown in a message: without its line break, valid UTF-8, and not too long.
+// Shown returns a line as it can be shown in a message: without its line break, valid UTF-8, and not too long.
 func Shown(line string) string {
 	line = strings.TrimSuffix(strings.TrimSuffix(line, "\n"), "\r")
 	line = strings.ToValidUTF8(strings.TrimPrefix(line, "\ufeff"), "\ufffd")

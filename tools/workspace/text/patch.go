@@ -13,7 +13,7 @@ import (
 // a diff helps nobody.
 const maxPatch = 2 << 20
 
-// Patch gives the unified diff from old to next, labelled with the path on both sides. It is valid UTF-8; empty for
+// Patch returns the unified diff from old to next, labelled with the path on both sides. It is valid UTF-8; empty for
 // equal texts, and a sentence in parentheses when they are too large to compare.
 func Patch(path, old, next string) string {
 	if old == next {
@@ -43,7 +43,7 @@ func window(old, next string) (skip int, a, b string) {
 	return strings.Count(old[:head], "\n"), old[head:end], next[head : len(next)-(len(old)-end)]
 }
 
-// Ends gives how many bytes two texts have in common at their beginnings and, behind those, at their ends.
+// Ends returns how many bytes two texts have in common at their beginnings and, behind those, at their ends.
 func Ends[S string | []byte](a, b S) (head, tail int) {
 	const block = 4096
 	shorter := min(len(a), len(b))

@@ -12,7 +12,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// encoded gives s in the named encoding.
+// encoded returns s in the named encoding.
 func encoded(t testing.TB, name, s string) []byte {
 	t.Helper()
 	switch name {

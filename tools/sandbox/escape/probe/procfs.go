@@ -66,7 +66,7 @@ func procfs() []door {
 	}
 }
 
-// isVictim tells whether the number means the process outside: in another pid namespace it may be somebody else, or nobody.
+// isVictim reports whether the number means the process outside: in another pid namespace it may be somebody else, or nobody.
 func isVictim(s *scene.Scene) bool {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", s.Victim.PID))
 	return err != nil || strings.HasSuffix(string(b), "\x00victim\x00")

@@ -211,7 +211,7 @@ func beFound(s *scene.Scene) (string, error) {
 	return "a process outside came in", c.Close()
 }
 
-// listen tells whether a port opened here is the host's: it is when the host's listener's port is taken.
+// listen reports whether a port opened here is the host's: it is when the host's listener's port is taken.
 func listen(s *scene.Scene) (string, error) {
 	l, err := net.Listen("tcp", s.TCP)
 	if err == nil {

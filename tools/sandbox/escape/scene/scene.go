@@ -108,7 +108,7 @@ func (s *Scene) Told(b []byte) bool {
 	return false
 }
 
-// Parse gives the scene for one door, or for all if door is "".
+// Parse returns the scene for one door, or for all if door is "".
 func Parse(b []byte, door string) (*Scene, error) {
 	s := new(Scene)
 	if err := json.Unmarshal(b, s); err != nil {
