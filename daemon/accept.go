@@ -220,9 +220,9 @@ func (in inlet) admit(p *placed) error {
 		if p.call != nil {
 			accepted.Concurrent, accepted.Batch, accepted.Title = p.call.Concurrent(), numbering.Next(p.call), p.call.Title()
 		}
-		state := []journal.Put{put(keyCall+p.use.Key, p.row)}
+		state := []journal.Put{putState(keyCall+p.use.Key, p.row)}
 		if p.use.Index == 0 {
-			state = append(state, put(turnKey(p.turn.number), turnRow{p.turn.number, p.turn.id}))
+			state = append(state, putState(turnKey(p.turn.number), turnRow{p.turn.number, p.turn.id}))
 		}
 		p.turn.calls++
 		p.turn.open[p.use.Key] = p.use.ID

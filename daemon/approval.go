@@ -47,7 +47,7 @@ type proposed struct {
 var errGone = errors.New("its entry has changed, is gone or was approved elsewhere")
 
 // unapproved are the servers that would be started if somebody approved them.
-func (st *standing) unapproved() (list []settings.MCPServer) {
+func (st *policySnapshot) unapproved() (list []settings.MCPServer) {
 	for _, server := range st.settings.MCPServers {
 		if !server.Approved && st.rules.Removes(mcp.Prefix(server.Name)) == nil {
 			list = append(list, server)
@@ -57,14 +57,14 @@ func (st *standing) unapproved() (list []settings.MCPServer) {
 }
 
 // proposes reports whether the server is one of those.
-func (st *standing) proposes(server settings.MCPServer) bool {
+func (st *policySnapshot) proposes(server settings.MCPServer) bool {
 	return slices.ContainsFunc(st.unapproved(), func(o settings.MCPServer) bool { return approvalKey(o) == approvalKey(server) })
 }
 
 // askApproval asks for the servers that nobody has approved, each once for as long as the session is open here, and takes
 // back the questions about others.
 func (ask *asker) askApproval() {
-	servers := ask.s.judge.stand().unapproved()
+	servers := ask.s.judge.policy().unapproved()
 	ask.retract(servers)
 	for _, server := range servers {
 		key := approvalKey(server)
@@ -78,9 +78,9 @@ func (ask *asker) askApproval() {
 		switch {
 		case known:
 		case able:
-			ask.s.soon(func(ctx context.Context) { ask.propose(ctx, server) })
+			ask.s.goUnlessStopping(func(ctx context.Context) { ask.propose(ctx, server) })
 		default:
-			ask.tellUnapproved(server)
+			ask.notifyUnapproved(server)
 		}
 	}
 }
@@ -99,8 +99,8 @@ func (ask *asker) retract(servers []settings.MCPServer) {
 	})
 }
 
-// tellUnapproved says once, to a session that nobody answers for, why a server is not there.
-func (ask *asker) tellUnapproved(server settings.MCPServer) {
+// notifyUnapproved says once, to a session that nobody answers for, why a server is not there.
+func (ask *asker) notifyUnapproved(server settings.MCPServer) {
 	key := approvalKey(server) + ":told"
 	var told bool
 	ask.s.update(func(its *state) {
@@ -129,7 +129,7 @@ func (ask *asker) askAgain(its *state) {
 
 // propose asks whether a server may be started, and has it started after a yes.
 func (ask *asker) propose(ctx context.Context, server settings.MCPServer) {
-	switch err := ask.leaveFor(ctx, server); {
+	switch err := ask.awaitApproval(ctx, server); {
 	case err == nil:
 	case errors.Is(err, errGone), fault.From(err).Code == "client_denied":
 		return
@@ -143,19 +143,19 @@ func (ask *asker) propose(ctx context.Context, server settings.MCPServer) {
 		ask.s.notifier.notify(nil, pipeline.Noticed{Code: "remember_failed", Details: serverNamed{server.Name}, Message: fmt.Sprintf("The approval of the MCP server %s could not be kept: %v.", server.Name, err)})
 		return
 	}
-	ask.s.tools.employ()
+	ask.s.tools.reconcileServers()
 }
 
-// leaveFor puts the question until it is answered or cannot be any more. The error says that there was no yes.
-func (ask *asker) leaveFor(ctx context.Context, server settings.MCPServer) error {
+// awaitApproval puts the question until it is answered or cannot be any more. The error says that there was no yes.
+func (ask *asker) awaitApproval(ctx context.Context, server settings.MCPServer) error {
 	for {
 		q := proposal(server)
 		key := approvalKey(server)
-		a := view(ask.s, func(its *state) *asked { return ask.put(its, key, nil, q) })
+		a := view(ask.s, func(its *state) *asked { return ask.open(its, key, nil, q) })
 		if a == nil {
 			return ask.cannotAsk(q)
 		}
-		if st := ask.s.judge.stand(); !st.proposes(server) { // it may have gone before there was a question to take back
+		if st := ask.s.judge.policy(); !st.proposes(server) { // it may have gone before there was a question to take back
 			ask.retract(st.unapproved())
 		}
 		select {
@@ -178,7 +178,7 @@ func (ask *asker) leaveFor(ctx context.Context, server settings.MCPServer) error
 
 // isBack reports whether a question was taken back by what no longer held, and nobody else asks it.
 func (ask *asker) isBack(server settings.MCPServer, err error) bool {
-	if !errors.Is(err, errGone) || !ask.s.judge.stand().proposes(server) {
+	if !errors.Is(err, errGone) || !ask.s.judge.policy().proposes(server) {
 		return false
 	}
 	return view(ask.s, func(its *state) bool {

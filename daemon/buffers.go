@@ -29,7 +29,7 @@ func (r *requester) bufferOf(path string) (real string, err error) {
 	if !filepath.IsAbs(path) {
 		return "", fault.Invalidf("invalid_input", "The path %q of a buffer is not absolute.", short(path))
 	}
-	found, err := r.s.judge.stand().places.Resolve("/", path)
+	found, err := r.s.judge.policy().places.Resolve("/", path)
 	return found.Real, err
 }
 
@@ -38,7 +38,7 @@ func (st *stream) changed(wire *tooldv1.BufferChanged) {
 	s := st.session
 	real, err := s.requests.bufferOf(wire.GetPath())
 	if err == nil {
-		s.requests.takeOver(real, st)
+		s.requests.replaceBuffers(real, st)
 		err = s.requests.buffers.Changed(real, wire.GetPath(), wire.GetVersion(), bytesOf(wire.GetContent()))
 	}
 	if err != nil {
@@ -62,8 +62,8 @@ func bytesOf(text string) []byte { return unsafe.Slice(unsafe.StringData(text), 
 // untaken are the codes of buffers that are known, though their text is not held.
 var untaken = []string{"buffer_too_large", "invalid_input"}
 
-// takeOver forgets what another stream has said of the file: versions are each editor's own.
-func (r *requester) takeOver(real string, st *stream) {
+// replaceBuffers forgets what another stream has said of the file: versions are each editor's own.
+func (r *requester) replaceBuffers(real string, st *stream) {
 	var taken bool
 	r.s.update(func(its *state) {
 		other := its.clients.editors[real]
@@ -116,7 +116,7 @@ func (r *requester) applyEdit(ctx context.Context, edit workspace.BufferEdit) (v
 	if len(change.GetText()) > maxDelegated {
 		return 0, fault.Invalidf("too_large", "The change of %s has %d bytes from its first place to its last, and an editor is sent at most %d at once. Make it in parts, or close the file there.", edit.Path, len(change.GetText()), maxDelegated)
 	}
-	var e *errand
+	var e *clientRequest
 	r.s.update(func(its *state) {
 		l, editor := its.ledger.live[edit.Call], its.clients.editors[edit.Real]
 		if l == nil || editor == nil {
@@ -231,10 +231,10 @@ type conflicting struct {
 }
 
 // Settled tells clients of the buffers whose files a process has changed.
-func (r *requester) Settled(c *pipeline.Call) { r.tellConflicts(&c.Use) }
+func (r *requester) Settled(c *pipeline.Call) { r.notifyConflicts(&c.Use) }
 
-// tellConflicts tells of the buffers whose files are others now, after a call or, when use is nil, after an undo.
-func (r *requester) tellConflicts(use *pipeline.Use) {
+// notifyConflicts tells of the buffers whose files are others now, after a call or, when use is nil, after an undo.
+func (r *requester) notifyConflicts(use *pipeline.Use) {
 	id := ""
 	if use != nil {
 		id = use.ID

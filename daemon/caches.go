@@ -167,7 +167,7 @@ func (d *Daemon) sweepCaches(now time.Time) error {
 // usesCaches reports whether a session has its caches in the folder.
 func (d *Daemon) usesCaches(folder string) bool {
 	return slices.ContainsFunc(d.sessions.all(), func(s *session) bool {
-		return slices.ContainsFunc(s.judge.stand().confining.Caches, func(c pipeline.Cache) bool { return filepath.Dir(c.Above) == folder })
+		return slices.ContainsFunc(s.judge.policy().confining.Caches, func(c pipeline.Cache) bool { return filepath.Dir(c.Above) == folder })
 	})
 }
 

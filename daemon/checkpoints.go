@@ -29,20 +29,20 @@ const (
 	keptBytes   = 64 << 20
 )
 
-// A safekeeping is what is kept for a call that is about to act. The zero value keeps nothing.
-type safekeeping struct {
+// A keptState is what is kept for a call that is about to act. The zero value keeps nothing.
+type keptState struct {
 	row  *checkpoint.Row
 	hold *checkpoint.Hold
 	sync bool
 }
 
-// A snapshotter keeps what calls are about to change, and looks at what they have left.
-type snapshotter struct{ s *session }
+// A checkpointer keeps what calls are about to change, and looks at what they have left.
+type checkpointer struct{ s *session }
 
-// camera takes images. What holds credentials is not kept, nor what a rule denies to read or asks about, be it that
+// snapshotter takes images. What holds credentials is not kept, nor what a rule denies to read or asks about, be it that
 // somebody has said yes for a call. each: the limit is for each file, as where files are put back.
-func (j *judge) camera(each bool) workspace.Camera {
-	barred := j.barred()
+func (j *judge) snapshotter(each bool) workspace.Camera {
+	barred := j.readDenied()
 	refuse := func(real string) string {
 		if why := checkpoint.Credential(real); why != "" {
 			return why
@@ -55,9 +55,9 @@ func (j *judge) camera(each bool) workspace.Camera {
 	return workspace.Camera{Refuse: refuse, Entries: keptEntries, Bytes: min(keptBytes, j.daemon.limits.CheckpointBytes), Each: each}
 }
 
-// barred returns a function that names the rule which keeps a file from being read unasked.
-func (j *judge) barred() func(real string) string {
-	st := j.stand()
+// readDenied returns a function that names the rule which keeps a file from being read unasked.
+func (j *judge) readDenied() func(real string) string {
+	st := j.policy()
 	return func(real string) string {
 		if rule := st.rules.Bars(st.places.Seen(real), nil); rule != nil {
 			return rule.String()
@@ -67,19 +67,19 @@ func (j *judge) barred() func(real string) string {
 }
 
 // keepBefore keeps what the call may change. The error is a fault: what could not be put back is not changed.
-func (sn *snapshotter) keepBefore(c *pipeline.Call) (safekeeping, error) {
+func (sn *checkpointer) keepBefore(c *pipeline.Call) (keptState, error) {
 	files := c.Files()
 	if files == nil || c.ReadOnly() || sn.s.daemon.limits.CheckpointBytes == 0 || len(files.Changes()) == 0 {
-		return safekeeping{}, nil
+		return keptState{}, nil
 	}
-	k := safekeeping{hold: sn.s.daemon.checkpoints.Hold(), sync: !sn.s.judge.stand().settings.Unsynced}
+	k := keptState{hold: sn.s.daemon.checkpoints.Hold(), sync: !sn.s.judge.policy().settings.Unsynced}
 	r, restores := c.Tool.(*restoring)
-	camera := sn.s.judge.camera(restores)
+	camera := sn.s.judge.snapshotter(restores)
 	camera.Keep = k.hold.Keep
 	found, err := files.Expose(sn.s.ctx, camera, nil)
 	if err != nil {
 		k.release()
-		return safekeeping{}, keepFault(err)
+		return keptState{}, keepFault(err)
 	}
 	k.row = &checkpoint.Row{
 		Key: c.Key, ID: c.Use.ID, Turn: c.Use.Turn, TurnID: c.TurnID, Tool: c.Name, Title: c.Title(), Start: sn.nextStart(), Open: files.Changes(),
@@ -92,7 +92,7 @@ func (sn *snapshotter) keepBefore(c *pipeline.Call) (safekeeping, error) {
 }
 
 // nextStart returns a time that is later than that of every earlier row, also where the clock was set back.
-func (sn *snapshotter) nextStart() time.Time {
+func (sn *checkpointer) nextStart() time.Time {
 	return view(sn.s, func(its *state) time.Time {
 		now := time.Now().UTC().Round(0)
 		if !now.After(its.ledger.kept) {
@@ -117,15 +117,15 @@ func keepFault(err error) error {
 }
 
 // state is what is recorded with the start.
-func (k safekeeping) state() []journal.Put {
+func (k keptState) state() []journal.Put {
 	if k.row == nil {
 		return nil
 	}
-	return []journal.Put{put(keyCheckpoint+k.row.Key, k.row)}
+	return []journal.Put{putState(keyCheckpoint+k.row.Key, k.row)}
 }
 
 // synced returns when all that was kept is on the disk. The error is a fault.
-func (k safekeeping) synced() error {
+func (k keptState) synced() error {
 	if k.hold == nil || !k.sync {
 		return nil
 	}
@@ -135,7 +135,7 @@ func (k safekeeping) synced() error {
 	return nil
 }
 
-func (k safekeeping) release() {
+func (k keptState) release() {
 	if k.hold != nil {
 		k.hold.Release()
 	}
@@ -143,14 +143,14 @@ func (k safekeeping) release() {
 
 // keepAfter looks at what the call has left, and gives the change of the state that is recorded with its result. done is
 // to be called when it is. nil: nothing was kept for the call.
-func (sn *snapshotter) keepAfter(c *pipeline.Call) (change *journal.Put, done func()) {
+func (sn *checkpointer) keepAfter(c *pipeline.Call) (change *journal.Put, done func()) {
 	l := view(sn.s, func(its *state) *live { return its.ledger.live[c.Key] })
 	if l == nil || l.kept == nil {
 		return nil, func() {}
 	}
 	hold := sn.s.daemon.checkpoints.Hold()
 	found := l.kept.Found()
-	camera := sn.s.judge.camera(l.kept.Restored != nil)
+	camera := sn.s.judge.snapshotter(l.kept.Restored != nil)
 	camera.Keep = hold.KeepShown // nothing is put back from what a call has left: that is kept again when it is undone
 	left, err := c.Files().Expose(context.Background(), camera, found)
 	if err != nil { // what was there before is kept, so it can be put back; there will be no diff
@@ -164,14 +164,14 @@ func (sn *snapshotter) keepAfter(c *pipeline.Call) (change *journal.Put, done fu
 	if !l.kept.End(left, false) {
 		return &journal.Put{Key: keyCheckpoint + c.Key}, hold.Release
 	}
-	row := put(keyCheckpoint+c.Key, l.kept)
+	row := putState(keyCheckpoint+c.Key, l.kept)
 	sn.s.daemon.checkpoints.Recorded(len(row.Value))
 	return &row, hold.Release
 }
 
 // completeCheckpoints looks at what calls have left whose end the daemon did not live to see. It is as they left it for all
 // that is known.
-func (sn *snapshotter) completeCheckpoints(kept map[string][]byte) error {
+func (sn *checkpointer) completeCheckpoints(kept map[string][]byte) error {
 	var changed []journal.Put
 	hold := sn.s.daemon.checkpoints.Hold()
 	defer hold.Release()
@@ -188,14 +188,14 @@ func (sn *snapshotter) completeCheckpoints(kept map[string][]byte) error {
 		if row.Ended {
 			continue
 		}
-		camera := sn.s.judge.camera(row.Restored != nil)
+		camera := sn.s.judge.snapshotter(row.Restored != nil)
 		camera.Keep = hold.KeepShown
-		left, err := sn.s.judge.lens(row.Open).Expose(sn.s.ctx, camera, row.Found())
+		left, err := sn.s.judge.view(row.Open).Expose(sn.s.ctx, camera, row.Found())
 		switch {
 		case err != nil:
 			sn.s.daemon.Log.Warn("what a call has left cannot be looked at", zap.String("session", sn.s.name), zap.Error(err))
 		case row.End(left, true):
-			changed = append(changed, put(key, row))
+			changed = append(changed, putState(key, row))
 		default:
 			changed = append(changed, journal.Put{Key: key})
 		}
@@ -217,7 +217,7 @@ func latest(a, b time.Time) time.Time {
 	return a
 }
 
-// lens returns a view that looks at files without opening them for anybody: what a rule bars is not kept.
-func (j *judge) lens(changes []workspace.Change) *workspace.View {
-	return j.stand().places.View(workspace.Grant{Dir: j.places.Roots()[0], Changes: changes, Barred: j.barred()}, j.memory)
+// view returns a view that looks at files without opening them for anybody: what a rule bars is not kept.
+func (j *judge) view(changes []workspace.Change) *workspace.View {
+	return j.policy().places.View(workspace.Grant{Dir: j.places.Roots()[0], Changes: changes, Barred: j.readDenied()}, j.memory)
 }

@@ -37,7 +37,7 @@ type restore struct {
 	session *session         // that restores; nil: it is still to be made
 	judge   *judge           // what the restoring is judged by
 	plan    *checkpoint.Plan // as it was shown
-	told    []workspace.Putting
+	reported    []workspace.Putting
 }
 
 // Restore puts files back, or says what would be done.
@@ -82,7 +82,7 @@ func (d *Daemon) restorable(who access.Principal, name string) (*session, *judge
 	} else if s != nil {
 		return s, &s.judge, nil
 	}
-	look, err := d.sessions.look(who, name)
+	look, err := d.sessions.view(who, name)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -111,7 +111,7 @@ func (r *restore) work() (*checkpoint.Plan, error) {
 	// What runs, the restoring itself among it, has left nothing yet.
 	undone := slices.DeleteFunc(slices.Clone(history[from:]), func(p checkpoint.Past) bool { return !p.Ended })
 	whole := slices.Concat(history[:from], undone)
-	view, camera := r.judge.lens(nil), r.judge.camera(true)
+	view, camera := r.judge.view(nil), r.judge.snapshotter(true)
 	plan, err := whole.Plan(from, paths, func(real string) (workspace.Image, error) { return view.Image(camera, real) }, r.daemon.checkpoints.Whole)
 	if err != nil {
 		return nil, apierror.New(codes.Internal, "checkpoint_failed", "The files cannot be looked at: %v.", err)
@@ -192,7 +192,7 @@ func (r *restore) carryOut(ctx context.Context, response *tooldv1.RestoreRespons
 		return nil, apierror.New(codes.Internal, "checkpoint_failed", "The restoring cannot be put into words: %v.", err)
 	}
 	use := parseUse(&tooldv1.ToolUse{Id: newID("restore-"), Name: checkpoint.ToolName, Arguments: &tooldv1.ToolUse_InputJson{InputJson: string(text)}})
-	use.own = &restoring{r.daemon.checkpoints.Tool(r.plan, r.work, func(told []workspace.Putting) { r.told = told }), undoes}
+	use.own = &restoring{r.daemon.checkpoints.Tool(r.plan, r.work, func(told []workspace.Putting) { r.reported = told }), undoes}
 	hold := r.daemon.checkpoints.Hold()
 	defer hold.Release()
 	for _, step := range r.plan.Steps {
@@ -202,7 +202,7 @@ func (r *restore) carryOut(ctx context.Context, response *tooldv1.RestoreRespons
 	if err != nil {
 		return nil, err
 	}
-	r.session.requests.tellConflicts(nil)
+	r.session.requests.notifyConflicts(nil)
 	response.SessionId, response.ToolUseId, response.Turn = r.session.name, use.use.ID, turn
 	return r.ended(response, result)
 }
@@ -243,7 +243,7 @@ func (r *restore) ended(response *tooldv1.RestoreResponse, result *tooldv1.ToolR
 	done, notes := map[string]bool{}, map[string]string{}
 	failed := room(shownNames)
 	response.Conflicts, response.ConflictReasons, response.MoreConflicts = nil, nil, 0
-	for _, told := range r.told {
+	for _, told := range r.reported {
 		path := workspace.NameOf(told.Real)
 		if notes[path] = visible(told.Note); told.Done {
 			done[path] = true

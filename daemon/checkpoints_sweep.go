@@ -24,8 +24,8 @@ const keptRows = 32 << 20
 // sweepTick is how often it is looked whether there is too much; what is asked for is then a comparison.
 const sweepTick = 10 * time.Second
 
-// keepCheckpoints drops checkpoints that are too old or too many until ctx ends.
-func (d *Daemon) keepCheckpoints(ctx context.Context) {
+// maintainCheckpoints drops checkpoints that are too old or too many until ctx ends.
+func (d *Daemon) maintainCheckpoints(ctx context.Context) {
 	tick := time.NewTicker(sweepTick)
 	defer tick.Stop()
 	for {

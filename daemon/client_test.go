@@ -48,7 +48,7 @@ type house struct {
 	served   chan error
 }
 
-// serve starts a daemon over an empty workspace and ends it with the test.
+// startServers starts a daemon over an empty workspace and ends it with the test.
 func serve(t testing.TB, extra ...tools.Tool) *house {
 	t.Helper()
 	h := prepare(t, extra...)
@@ -328,7 +328,7 @@ func story(events []*tooldv1.ExecuteResponse) (told []string) {
 	return told
 }
 
-// tell tells one event.
+// wakeWaiters tells one event.
 func tell(e *tooldv1.ExecuteResponse) string {
 	switch m := e.GetEvent().(type) {
 	case *tooldv1.ExecuteResponse_Attached:

@@ -30,8 +30,8 @@ const (
 	clientToolLimit = 24 * time.Hour
 )
 
-// An offer is a tool that a stream has registered. Its session is set before it is offered.
-type offer struct {
+// An clientTool is a tool that a stream has registered. Its session is set before it is offered.
+type clientTool struct {
 	tool    tools.Tool
 	shape   string // of those with the same one, any can carry a call out that was judged for another
 	bytes   int64  // of its definition
@@ -48,15 +48,15 @@ func clientToolNames(list []*tooldv1.ClientTool) (names []string) {
 	return names
 }
 
-// offersOf makes tools of what a client registers. The refusal says what is wrong with one.
-func offersOf(list []*tooldv1.ClientTool) (made []*offer, err error) {
+// clientToolsOf makes tools of what a client registers. The refusal says what is wrong with one.
+func clientToolsOf(list []*tooldv1.ClientTool) (made []*clientTool, err error) {
 	if len(list) > maxClientTools {
 		return nil, apierror.New(codes.InvalidArgument, "invalid_client_tool", "%d client tools were sent, and at most %d are taken.", len(list), maxClientTools).At("attach.client_tools")
 	}
 	names, size := clientToolNames(list), 0
 	for i, wire := range list {
 		size += len(wire.GetDescription()) + len(wire.GetInputSchemaJson())
-		o, why := offerOf(wire)
+		o, why := clientToolOf(wire)
 		if slices.Contains(names[:i], wire.GetName()) {
 			why = "its name is there twice"
 		}
@@ -72,8 +72,8 @@ func offersOf(list []*tooldv1.ClientTool) (made []*offer, err error) {
 	return made, nil
 }
 
-// offerOf makes one; why, a clause, says what is wrong with it.
-func offerOf(wire *tooldv1.ClientTool) (o *offer, why string) {
+// clientToolOf makes one; why, a clause, says what is wrong with it.
+func clientToolOf(wire *tooldv1.ClientTool) (o *clientTool, why string) {
 	if why := misfit(wire); why != "" {
 		return nil, why
 	}
@@ -89,11 +89,11 @@ func offerOf(wire *tooldv1.ClientTool) (o *offer, why string) {
 		effects = tools.Effects{Foreign: "the client", Opaque: true, Reason: "it is a tool of the client's own"}
 	}
 	schema := cmp.Or(wire.GetInputSchemaJson(), `{"type":"object"}`)
-	o = &offer{shape: fmt.Sprint(wire.GetReadOnly(), schema)}
+	o = &clientTool{shape: fmt.Sprint(wire.GetReadOnly(), schema)}
 	tool, err := tools.NewForeign(spec, json.RawMessage(schema), tools.Funcs[json.RawMessage]{
 		Effects: func(json.RawMessage) tools.Effects { return effects },
 		Run: func(ctx context.Context, env *tools.Env, input json.RawMessage) (tools.Result, error) {
-			return o.session.requests.delegate(ctx, env, o, input)
+			return o.session.requests.runOnClient(ctx, env, o, input)
 		},
 	})
 	if err != nil {
@@ -121,29 +121,29 @@ func misfit(wire *tooldv1.ClientTool) string {
 
 // register takes over what a stream offers, and what is under way of it at streams that are gone.
 func (r *requester) register(its *state, st *stream) {
-	for _, o := range st.offers {
+	for _, o := range st.tools {
 		name := o.tool.Spec().Name
 		o.session, o.at = r.s, st
-		there := slices.DeleteFunc(its.toolset.offers[name], func(other *offer) bool { return !its.clients.reaches(other.at) }) // this is in their place
-		its.toolset.offers[name] = append(there, o)
+		there := slices.DeleteFunc(its.toolset.clientTools[name], func(other *clientTool) bool { return !its.clients.reaches(other.at) }) // this is in their place
+		its.toolset.clientTools[name] = append(there, o)
 	}
-	if len(st.offers) == 0 {
+	if len(st.tools) == 0 {
 		return
 	}
-	for e := range its.clients.errands {
+	for e := range its.clients.requests {
 		if e.wish == runTool && e.over == nil && !its.clients.reaches(e.to) {
-			r.handOver(its, e)
+			r.reassign(its, e)
 		}
 	}
-	its.toolset.supplyOffers()
+	its.toolset.refreshClientTools()
 }
 
-// handOver returns a tool's errand to the newest stream that can carry it out; false: there is none.
-func (r *requester) handOver(its *state, e *errand) bool {
+// reassign returns a tool's errand to the newest stream that can carry it out; false: there is none.
+func (r *requester) reassign(its *state, e *clientRequest) bool {
 	if e.wish != runTool {
 		return false
 	}
-	for _, o := range slices.Backward(its.toolset.offers[e.use.Name]) {
+	for _, o := range slices.Backward(its.toolset.clientTools[e.use.Name]) {
 		if o.shape == e.shape && its.clients.reaches(o.at) {
 			e.to, e.sent = o.at, false
 			e.to.wakeUp()
@@ -153,40 +153,40 @@ func (r *requester) handOver(its *state, e *errand) bool {
 	return false
 }
 
-// dropOffers forgets what a stream has offered.
-func (r *requester) dropOffers(its *state, st *stream) {
-	for _, o := range st.offers {
+// dropTools forgets what a stream has offered.
+func (r *requester) dropTools(its *state, st *stream) {
+	for _, o := range st.tools {
 		name := o.tool.Spec().Name
-		its.toolset.offers[name] = slices.DeleteFunc(its.toolset.offers[name], func(other *offer) bool { return other == o })
-		if len(its.toolset.offers[name]) == 0 {
-			delete(its.toolset.offers, name)
+		its.toolset.clientTools[name] = slices.DeleteFunc(its.toolset.clientTools[name], func(other *clientTool) bool { return other == o })
+		if len(its.toolset.clientTools[name]) == 0 {
+			delete(its.toolset.clientTools, name)
 		}
 	}
-	if len(st.offers) > 0 {
-		_, bytes := r.definitions(its, nil)
+	if len(st.tools) > 0 {
+		_, bytes := r.toolBytes(its, nil)
 		_ = r.s.account.Hold(quota.Tools, bytes) // which is no more than before
-		its.toolset.supplyOffers()
+		its.toolset.refreshClientTools()
 	}
 }
 
-// supplyOffers puts what clients offer now into the pool: of one name the newest.
-func (t *toolset) supplyOffers() {
-	t.changeSupply(func(next *supply) {
+// refreshClientTools puts what clients offer now into the pool: of one name the newest.
+func (t *toolset) refreshClientTools() {
+	t.changeDynamic(func(next *dynamicTools) {
 		next.clients = nil
-		for _, list := range t.offers {
+		for _, list := range t.clientTools {
 			next.clients = append(next.clients, list[len(list)-1].tool)
 		}
 	})
 }
 
-// crowdedBy returns how many bytes of definitions the session has with those of offers, and refuses too many tools. Those
+// toolBytesWith returns how many bytes of definitions the session has with those of offers, and refuses too many tools. Those
 // of a main stream come in the place of what the last one offered.
-func (r *requester) crowdedBy(its *state, offers []*offer, companion bool) (bytes int64, err error) {
+func (r *requester) toolBytesWith(its *state, offers []*clientTool, companion bool) (bytes int64, err error) {
 	displaced := its.clients.main
 	if companion {
 		displaced = nil
 	}
-	count, bytes := r.definitions(its, displaced)
+	count, bytes := r.toolBytes(its, displaced)
 	for _, o := range offers {
 		bytes += o.bytes
 	}
@@ -196,10 +196,10 @@ func (r *requester) crowdedBy(its *state, offers []*offer, companion bool) (byte
 	return bytes, nil
 }
 
-// definitions returns how many tools the streams that can be reached offer, but for one stream, and the bytes of their
+// toolBytes returns how many tools the streams that can be reached offer, but for one stream, and the bytes of their
 // definitions.
-func (r *requester) definitions(its *state, except *stream) (count int, bytes int64) {
-	for _, list := range its.toolset.offers {
+func (r *requester) toolBytes(its *state, except *stream) (count int, bytes int64) {
+	for _, list := range its.toolset.clientTools {
 		for _, o := range list {
 			if its.clients.reaches(o.at) && (except == nil || o.at != except) {
 				count, bytes = count+1, bytes+o.bytes
@@ -209,13 +209,13 @@ func (r *requester) definitions(its *state, except *stream) (count int, bytes in
 	return count, bytes
 }
 
-// delegate has a client carry a call out that was judged for what o offers.
-func (r *requester) delegate(ctx context.Context, env *tools.Env, o *offer, input json.RawMessage) (tools.Result, error) {
+// runOnClient has a client carry a call out that was judged for what o offers.
+func (r *requester) runOnClient(ctx context.Context, env *tools.Env, o *clientTool, input json.RawMessage) (tools.Result, error) {
 	if len(input) > maxDelegated {
 		return tools.Result{}, fault.Invalidf("too_large", "The input has %d bytes, and a client is sent at most %d at once. Hand large content over in a file.", len(input), maxDelegated)
 	}
 	key := strings.TrimPrefix(env.CallID, r.s.name+".")
-	e, over := r.commission(key, o, input)
+	e, over := r.request(key, o, input)
 	if e == nil {
 		r.s.queue.Stop(key, errClientGone)
 		<-ctx.Done()
@@ -231,9 +231,9 @@ func (r *requester) delegate(ctx context.Context, env *tools.Env, o *offer, inpu
 // maxDelegated is how many bytes of input go into one message to a client: most take messages of 4 MiB.
 const maxDelegated = 3 << 20
 
-// commission has the client told what it is to do, and gives what tells it that it need not any more; nil: no client offers
+// request has the client told what it is to do, and gives what tells it that it need not any more; nil: no client offers
 // that any more.
-func (r *requester) commission(key string, o *offer, input json.RawMessage) (e *errand, over *tooldv1.ExecuteResponse) {
+func (r *requester) request(key string, o *clientTool, input json.RawMessage) (e *clientRequest, over *tooldv1.ExecuteResponse) {
 	r.s.update(func(its *state) {
 		use := its.ledger.live[key].use
 		e = newErrand(runTool, key, use, o.at, &tooldv1.ExecuteResponse{Event: &tooldv1.ExecuteResponse_ClientToolUse{ClientToolUse: &tooldv1.ClientToolUse{
@@ -243,7 +243,7 @@ func (r *requester) commission(key string, o *offer, input json.RawMessage) (e *
 		over = &tooldv1.ExecuteResponse{Event: &tooldv1.ExecuteResponse_ClientToolCancel{ClientToolCancel: &tooldv1.ClientToolCancel{
 			ToolUseId: use.ID, Reason: "its call was stopped",
 		}}}
-		if !r.handOver(its, e) && !slices.Contains(its.toolset.offers[use.Name], o) {
+		if !r.reassign(its, e) && !slices.Contains(its.toolset.clientTools[use.Name], o) {
 			e, over = nil, nil
 			return
 		}
@@ -265,7 +265,7 @@ func (st *stream) carriedOut(wire *tooldv1.ClientToolResult) {
 // advanced takes how far a client's tool has come.
 func (st *stream) advanced(wire *tooldv1.ClientToolProgress) {
 	s := st.session
-	e := view(s, func(its *state) *errand { return st.errandFor(its, runTool, wire) })
+	e := view(s, func(its *state) *clientRequest { return st.requestFor(its, runTool, wire) })
 	if e != nil {
 		step := wire.GetStep()
 		s.recorder.stepped(e.key, tools.Step{Message: shortened(step.GetMessage(), shownReason), Done: max(0, step.GetDone()), Total: max(0, step.GetTotal())})

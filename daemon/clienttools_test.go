@@ -28,7 +28,7 @@ func openDiff() *tooldv1.ClientTool {
 	return &tooldv1.ClientTool{Name: "OpenDiff", Description: "Shows a diff in the editor."}
 }
 
-// offer attaches to the session with tools.
+// clientTool attaches to the session with tools.
 func (h *house) offer(session string, role tooldv1.Role, list ...*tooldv1.ClientTool) *conversation {
 	h.t.Helper()
 	c := h.converse()

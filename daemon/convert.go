@@ -47,17 +47,17 @@ func eventOf(use *pipeline.Use, event pipeline.Event) *tooldv1.ExecuteResponse {
 	case pipeline.Accepted:
 		r.Event = &tooldv1.ExecuteResponse_Accepted{Accepted: &tooldv1.Accepted{
 			ToolUseId: use.ID, Name: short(use.Name), Index: uint32(use.Index), Batch: uint32(e.Batch), Concurrent: e.Concurrent,
-			ParentToolUseId: e.Parent, Title: shortened(told(e.Title), shownReason),
+			ParentToolUseId: e.Parent, Title: shortened(displayed(e.Title), shownReason),
 		}}
 	case pipeline.Asked:
 		r.Event = &tooldv1.ExecuteResponse_Question{Question: questionOf(use, e.Question)}
 	case pipeline.Withdrawn:
 		r.Event = &tooldv1.ExecuteResponse_QuestionWithdrawn{QuestionWithdrawn: &tooldv1.QuestionWithdrawn{
-			QuestionId: e.QuestionID, ToolUseId: use.ID, Reason: told(e.Reason),
+			QuestionId: e.QuestionID, ToolUseId: use.ID, Reason: displayed(e.Reason),
 		}}
 	case pipeline.Started:
 		r.Event = &tooldv1.ExecuteResponse_Started{Started: &tooldv1.Started{
-			ToolUseId: use.ID, Sandbox: tierOf(e.Tier), Level: levelOf(e.Verdict.Level), Reason: shortened(told(e.Verdict.Reason), shownReason),
+			ToolUseId: use.ID, Sandbox: tierOf(e.Tier), Level: levelOf(e.Verdict.Level), Reason: shortened(displayed(e.Verdict.Reason), shownReason),
 			Grounds: groundsOf(e.Verdict.Grounds), Asked: e.Verdict.Decision == permission.Ask,
 		}}
 	case pipeline.Ended:
@@ -65,7 +65,7 @@ func eventOf(use *pipeline.Use, event pipeline.Event) *tooldv1.ExecuteResponse {
 	case pipeline.TurnEnded:
 		r.Event = &tooldv1.ExecuteResponse_TurnEnded{TurnEnded: turnEndedOf(e)}
 	case pipeline.Noticed:
-		r.Event = &tooldv1.ExecuteResponse_Notice{Notice: &tooldv1.Notice{Code: e.Code, Message: told(e.Message), ToolUseId: clean(e.CallID), Details: structOf(e.Details)}}
+		r.Event = &tooldv1.ExecuteResponse_Notice{Notice: &tooldv1.Notice{Code: e.Code, Message: displayed(e.Message), ToolUseId: clean(e.CallID), Details: structOf(e.Details)}}
 	case pipeline.Changed:
 		r.Event = &tooldv1.ExecuteResponse_SessionChanged{SessionChanged: changedOf(e)}
 	}
@@ -74,9 +74,9 @@ func eventOf(use *pipeline.Use, event pipeline.Event) *tooldv1.ExecuteResponse {
 
 func questionOf(use *pipeline.Use, q pipeline.Question) *tooldv1.Question {
 	return &tooldv1.Question{
-		QuestionId: q.ID, ToolUseId: use.ID, ToolName: q.Tool, Title: told(q.Title),
+		QuestionId: q.ID, ToolUseId: use.ID, ToolName: q.Tool, Title: displayed(q.Title),
 		InputJson: shortened(visible(q.Input), shownInput), InputDigest: q.Digest,
-		Diff: shortened(visible(q.Diff), shownDiff), Reason: shortened(told(q.Verdict.Reason), shownReason),
+		Diff: shortened(visible(q.Diff), shownDiff), Reason: shortened(displayed(q.Verdict.Reason), shownReason),
 		Level: levelOf(q.Verdict.Level), Suggestions: suggestionsOf(q.Suggestions), Grounds: groundsOf(q.Verdict.Grounds), Effects: effectsOf(q.Facts),
 		FormSchemaJson: formOf(q.Form),
 	}
@@ -105,8 +105,8 @@ func groundsOf(grounds []permission.Ground) (list []*tooldv1.Ground) {
 	left := room(shownNames)
 	for i, g := range pipeline.GroundsOf(grounds) {
 		wire := &tooldv1.Ground{
-			Text: shortened(told(g.Text), shownReason), Rule: visible(g.Rule), List: g.List, File: visible(g.File), Line: uint32(g.Line),
-			Part: shortened(told(g.Part), shownReason),
+			Text: shortened(displayed(g.Text), shownReason), Rule: visible(g.Rule), List: g.List, File: visible(g.File), Line: uint32(g.Line),
+			Part: shortened(displayed(g.Part), shownReason),
 		}
 		if !left.takes(wire.Text, wire.Rule, wire.File, wire.Part) {
 			return append(list, &tooldv1.Ground{Text: fmt.Sprintf("And %d more.", len(grounds)-i)})
@@ -263,9 +263,9 @@ func visibleAll(texts []string) (shown []string) {
 	return shown
 }
 
-// told is visible with marks in place of what looks like a secret: for what the daemon itself says of a call. What a call was
+// reported is visible with marks in place of what looks like a secret: for what the daemon itself says of a call. What a call was
 // given and what it gives back stay as they are.
-func told(text string) string { return visible(redact.Text(text)) }
+func displayed(text string) string { return visible(redact.Text(text)) }
 
 // visible makes control and bidirectional characters visible, so that what is shown is what is there.
 func visible(text string) string {

@@ -125,9 +125,9 @@ func (r *restore) response() *tooldv1.RestoreResponse {
 	defer hold.Release()
 	shown.before = func(delta checkpoint.Delta) {
 		if !d.checkpoints.Has(delta.Before.Hash) && delta.Before.Kind == workspace.Regular && d.limits.CheckpointBytes > 0 {
-			camera := r.judge.camera(true)
+			camera := r.judge.snapshotter(true)
 			camera.Keep = hold.KeepShown
-			_, _ = r.judge.lens(nil).Image(camera, delta.Real) // without it there is no diff, and that is all
+			_, _ = r.judge.view(nil).Image(camera, delta.Real) // without it there is no diff, and that is all
 		}
 	}
 	var deltas []checkpoint.Delta

@@ -69,9 +69,9 @@ type Daemon struct {
 	runner      *sandbox.Runner
 	git         repo.Finder
 	fleet       mcp.Fleet // MCP servers of all sessions
-	paces       paces
+	rates       rateLimiters
 	locks       *workspace.Locks
-	shelf       *spool.Shelf
+	outputs       *spool.Shelf
 	server      *grpc.Server
 	health      *health.Server
 
@@ -148,7 +148,7 @@ func New(config Config) (*Daemon, error) {
 	d := &Daemon{
 		Config: config, limits: limits, settings: files, secrets: &secrets{files: files, environ: os.Environ()},
 		warnings: warnings, started: time.Now(), grace: disconnectGrace,
-		journal: store, checkpoints: checkpoints, shelf: shelf, locks: locks, runner: runner,
+		journal: store, checkpoints: checkpoints, outputs: shelf, locks: locks, runner: runner,
 		shares: newShares(limits.MaxRunningCalls), reclaimer: reclaimer{wake: make(chan struct{}, 1)},
 		health: health.NewServer(),
 	}
@@ -164,9 +164,9 @@ func New(config Config) (*Daemon, error) {
 func (d *Daemon) connect(sources settings.Sources, lock *access.Lock) {
 	d.user.home, d.user.settings, d.user.guarded = sources.Home, sources.User, []string{sources.User, sources.TrustFile, sources.ManagedDir}
 	d.admission.refusals = quietly(d.Log)
-	d.sessions = sessionSet{d: d, open: map[string]*session{}, lost: map[string]lost{}}
+	d.sessions = sessionSet{d: d, open: map[string]*session{}, notRestored: map[string]notRestored{}}
 	d.life = lifecycle{
-		d: d, hurry: make(chan struct{}, 1), ending: make(chan struct{}), atOnce: make(chan struct{}), busy: time.Now(),
+		d: d, wake: make(chan struct{}, 1), ending: make(chan struct{}), atOnce: make(chan struct{}), busy: time.Now(),
 	}
 	d.endpoints = endpoints{d: d, lock: lock}
 	d.ledger = newLedger(d.limits, d.reclaimer.released)
@@ -182,10 +182,10 @@ func (d *Daemon) Serve(listeners ...net.Listener) error {
 	}
 	house, stop := context.WithCancel(context.Background())
 	var housekeeping sync.WaitGroup
-	housekeeping.Go(func() { d.keepHouse(house) })
-	housekeeping.Go(func() { d.keepJournal(house) })
-	housekeeping.Go(func() { d.keepCheckpoints(house) })
-	housekeeping.Go(func() { d.endpoints.keepPlaces(house) })
+	housekeeping.Go(func() { d.maintain(house) })
+	housekeeping.Go(func() { d.maintainJournal(house) })
+	housekeeping.Go(func() { d.maintainCheckpoints(house) })
+	housekeeping.Go(func() { d.endpoints.maintain(house) })
 	housekeeping.Go(func() { d.reclaimer.run(house) })
 	for _, listener := range listeners {
 		if tcp, is := listener.(*access.TCPListener); is {

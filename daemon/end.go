@@ -45,16 +45,16 @@ type ending struct {
 func (rec *recorder) Begin(c *pipeline.Call) *tools.Env {
 	s := rec.s
 	env := s.judge.Peek(c)
-	env.Spool = s.outputs.Limited(s.judge.stand().settings.Limits.OutputBytes)
+	env.Spool = s.outputs.Limited(s.judge.policy().settings.Limits.OutputBytes)
 	env.Deferred = func() []tools.Spec { return s.tools.pool(s.tools.optionsOf(c)).Deferrable() }
-	env.Output = func(out *spool.Output) { rec.published(c, out) }
-	env.Report = func(step tools.Step) { rec.reported(c, step) }
+	env.Output = func(out *spool.Output) { rec.outputCreated(c, out) }
+	env.Report = func(step tools.Step) { rec.stepReported(c, step) }
 	env.First = rec.first
 	return view(rec.s, func(its *state) *tools.Env {
 		if t := its.ledger.turns[c.Use.Turn]; t != nil {
 			env.OnTimeout = onTimeoutOf(t.options)
 		}
-		its.ledger.begun++
+		its.ledger.running++
 		its.shell.given[c.Key] = env.Environ
 		return env
 	})
@@ -77,9 +77,9 @@ func (rec *recorder) Start(c *pipeline.Call, started pipeline.Started) error {
 	if !c.ReadOnly() {
 		e.Durability = journal.Synced
 	}
-	before, err := rec.s.snapshots.keepBefore(c)
+	before, err := rec.s.checkpoints.keepBefore(c)
 	if err != nil {
-		return rec.orGone(err)
+		return rec.orJournalGone(err)
 	}
 	defer before.release()
 	e.State = before.state()
@@ -95,11 +95,11 @@ func (rec *recorder) Start(c *pipeline.Call, started pipeline.Started) error {
 	if _, err := pending.Wait(); err != nil {
 		return diskFault(err)
 	}
-	return rec.orGone(kept)
+	return rec.orJournalGone(kept)
 }
 
-// orGone returns err, or that the journal is gone: then whatever else was wrong follows from that.
-func (rec *recorder) orGone(err error) error {
+// orJournalGone returns err, or that the journal is gone: then whatever else was wrong follows from that.
+func (rec *recorder) orJournalGone(err error) error {
 	if gone := rec.s.daemon.journal.Present(); gone != nil {
 		return diskFault(gone)
 	}
@@ -122,28 +122,28 @@ func diskFault(err error) *fault.Error {
 func (rec *recorder) End(c *pipeline.Call, ended pipeline.Ended, learned map[string]workspace.State) {
 	rec.s.judge.memory.Merge(learned)
 	rec.s.requests.watchAlso(maps.Keys(learned))
-	kept, recorded := rec.s.snapshots.keepAfter(c)
+	kept, recorded := rec.s.checkpoints.keepAfter(c)
 	defer recorded()
 	var changed []journal.Entry
 	rec.s.update(func(its *state) {
 		ended.Usage.OutputBytes = its.ledger.live[c.Key].printed()
-		changed = rec.leaveBehind(its, c, ended.Changes)
-		rec.s.requests.lookIntoChanges(its)
+		changed = rec.changesOf(its, c, ended.Changes)
+		rec.s.requests.checkFilesLater(its)
 	})
 	rec.conclude(ending{c, &c.Use, ended, learned, kept, changed})
 }
 
-// leaveBehind applies what a call changes in the session, and gives the record that tells it: at once if the call is
+// changesOf applies what a call changes in the session, and gives the record that tells it: at once if the call is
 // serial, otherwise together with those that ran beside it, in the order in which they were sent.
-func (rec *recorder) leaveBehind(its *state, c *pipeline.Call, changes tools.Changes) []journal.Entry {
-	its.ledger.begun--
+func (rec *recorder) changesOf(its *state, c *pipeline.Call, changes tools.Changes) []journal.Entry {
+	its.ledger.running--
 	mine := change{&c.Use, changes, its.shell.given[c.Key]}
 	delete(its.shell.given, c.Key)
 	if !c.Concurrent() {
 		return rec.apply(its, []change{mine})
 	}
 	its.ledger.deferred = append(its.ledger.deferred, mine)
-	if its.ledger.begun > 0 {
+	if its.ledger.running > 0 {
 		return nil
 	}
 	batch := its.ledger.deferred
@@ -210,7 +210,7 @@ func (rec *recorder) conclude(endings ...ending) {
 		for _, e := range endings {
 			rec.remove(its, t, e)
 		}
-		its.ledger.tell()
+		its.ledger.wakeWaiters()
 	})
 }
 
@@ -221,9 +221,9 @@ func (rec *recorder) result(its *state, e ending) journal.Entry {
 	}
 	row := its.ledger.calls[e.use.Key]
 	row.Open, row.Outcome = false, int(e.ended.Outcome)
-	state := []journal.Put{put(keyCall+e.use.Key, row)}
+	state := []journal.Put{putState(keyCall+e.use.Key, row)}
 	for real, seen := range e.learned {
-		state = append(state, put(keySeen+real, seen))
+		state = append(state, putState(keySeen+real, seen))
 	}
 	if e.kept != nil {
 		state = append(state, *e.kept)
@@ -284,7 +284,7 @@ func (rec *recorder) remove(its *state, t *turn, e ending) {
 	t.outcomes[e.ended.Outcome]++
 	t.work += e.ended.Usage.Ran
 	if len(rec.s.notifier.batchHooks()) > 0 {
-		t.told[e.use.Index] = batchCall(e)
+		t.hookCalls[e.use.Index] = batchCall(e)
 	}
 	rec.finishTurn(its, t)
 }

@@ -36,8 +36,8 @@ func terminal(wire *tooldv1.ExecuteResponse) bool {
 	return wire.GetToolResult() != nil || wire.GetTurnEnded() != nil || wire.GetQuestionWithdrawn() != nil || wire.GetSessionChanged().GetClosed()
 }
 
-// put makes a change of the session's state. A value is kept as JSON.
-func put(key string, value any) journal.Put {
+// putState makes a change of the session's state. A value is kept as JSON.
+func putState(key string, value any) journal.Put {
 	text, err := json.Marshal(value)
 	if err != nil {
 		panic(fmt.Sprintf("BUG: state %s cannot be marshalled: %v", key, err))

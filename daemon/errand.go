@@ -24,21 +24,21 @@ type requester struct {
 	buffers *workspace.Buffers // of clients' editors
 }
 
-// A wish is what kind of thing a client is to do.
-type wish uint8
+// A requestKind is what kind of thing a client is to do.
+type requestKind uint8
 
 // The wishes. A tool can be run by another stream that offers the same one; a buffer is one editor's.
 const (
-	runTool wish = iota
+	runTool requestKind = iota
 	editBuffer
 	saveBuffers
 )
 
-// An errand is one wish that is not fulfilled. Used in the session's update alone, but for answered.
-type errand struct {
+// An clientRequest is one wish that is not fulfilled. Used in the session's update alone, but for answered.
+type clientRequest struct {
 	key   string // of the call
 	use   *pipeline.Use
-	wish  wish
+	wish  requestKind
 	shape string // of the tool
 	wire  *tooldv1.ExecuteResponse
 	to    *stream
@@ -49,13 +49,13 @@ type errand struct {
 	answered chan proto.Message
 }
 
-func newErrand(what wish, key string, use *pipeline.Use, to *stream, wire *tooldv1.ExecuteResponse) *errand {
-	return &errand{key: key, use: use, wish: what, to: to, wire: wire, answered: make(chan proto.Message, 1)}
+func newErrand(what requestKind, key string, use *pipeline.Use, to *stream, wire *tooldv1.ExecuteResponse) *clientRequest {
+	return &clientRequest{key: key, use: use, wish: what, to: to, wire: wire, answered: make(chan proto.Message, 1)}
 }
 
 // commit hands the errand to its stream.
-func (c *clients) commit(e *errand) {
-	c.errands[e] = struct{}{}
+func (c *clients) commit(e *clientRequest) {
+	c.requests[e] = struct{}{}
 	e.to.wakeUp()
 }
 
@@ -67,10 +67,10 @@ func (st *stream) wakeUp() {
 	}
 }
 
-// sendErrands sends what its client is to do, and is not to do any more.
-func (st *stream) sendErrands() error {
+// sendRequests sends what its client is to do, and is not to do any more.
+func (st *stream) sendRequests() error {
 	for {
-		wire := st.nextErrand()
+		wire := st.nextRequest()
 		if wire == nil {
 			return nil
 		}
@@ -80,16 +80,16 @@ func (st *stream) sendErrands() error {
 	}
 }
 
-// nextErrand returns the next message about an errand of the stream; nil: there is none that may be sent yet.
-func (st *stream) nextErrand() *tooldv1.ExecuteResponse {
+// nextRequest returns the next message about an errand of the stream; nil: there is none that may be sent yet.
+func (st *stream) nextRequest() *tooldv1.ExecuteResponse {
 	s := st.session
 	return view(s, func(its *state) *tooldv1.ExecuteResponse {
-		for _, e := range its.clients.errandsOf(st) {
+		for _, e := range its.clients.requestsOf(st) {
 			wire := e.wire
 			switch {
 			case e.over != nil:
 				wire = e.over
-				delete(its.clients.errands, e)
+				delete(its.clients.requests, e)
 			case e.sent || st.running[e.key] == nil: // its start comes first
 				continue
 			}
@@ -102,14 +102,14 @@ func (st *stream) nextErrand() *tooldv1.ExecuteResponse {
 	})
 }
 
-// errandsOf returns the errands of a stream, those of the oldest call first.
-func (c *clients) errandsOf(st *stream) (found []*errand) {
-	for e := range c.errands {
+// requestsOf returns the errands of a stream, those of the oldest call first.
+func (c *clients) requestsOf(st *stream) (found []*clientRequest) {
+	for e := range c.requests {
 		if e.to == st {
 			found = append(found, e)
 		}
 	}
-	slices.SortFunc(found, func(a, b *errand) int {
+	slices.SortFunc(found, func(a, b *clientRequest) int {
 		return cmp.Or(cmp.Compare(a.use.Turn, b.use.Turn), cmp.Compare(a.use.Index, b.use.Index))
 	})
 	return found
@@ -117,7 +117,7 @@ func (c *clients) errandsOf(st *stream) (found []*errand) {
 
 // await waits for the answer. When ctx ends first the errand is off, and whoever was sent it is told so by over, unless that
 // is nil.
-func (r *requester) await(ctx context.Context, e *errand, over *tooldv1.ExecuteResponse) (answer proto.Message, err error) {
+func (r *requester) await(ctx context.Context, e *clientRequest, over *tooldv1.ExecuteResponse) (answer proto.Message, err error) {
 	select {
 	case answer = <-e.answered:
 		return answer, nil
@@ -131,7 +131,7 @@ func (r *requester) await(ctx context.Context, e *errand, over *tooldv1.ExecuteR
 		}
 		_, there := its.clients.streams[e.to]
 		if e.over = over; over == nil || !e.sent || !there {
-			delete(its.clients.errands, e)
+			delete(its.clients.requests, e)
 		} else {
 			e.to.wakeUp()
 		}
@@ -146,10 +146,10 @@ type calling interface {
 	GetTurnId() string
 }
 
-// errandFor finds the errand that a client speaks of: of several calls with the id, where it does not name the turn, the
+// requestFor finds the errand that a client speaks of: of several calls with the id, where it does not name the turn, the
 // oldest; nil: there is none.
-func (st *stream) errandFor(its *state, what wish, said calling) *errand {
-	for _, e := range its.clients.errandsOf(st) {
+func (st *stream) requestFor(its *state, what requestKind, said calling) *clientRequest {
+	for _, e := range its.clients.requestsOf(st) {
 		if e.wish == what && e.sent && e.over == nil && e.use.ID == said.GetToolUseId() && (said.GetTurnId() == "" || said.GetTurnId() == e.use.TurnID) {
 			return e
 		}
@@ -158,36 +158,36 @@ func (st *stream) errandFor(its *state, what wish, said calling) *errand {
 }
 
 // answer hands what a stream says about a call to the errand of that kind; false: it has none.
-func (st *stream) answer(what wish, said calling, answer proto.Message) bool {
+func (st *stream) answer(what requestKind, said calling, answer proto.Message) bool {
 	s := st.session
 	return view(s, func(its *state) bool {
-		e := st.errandFor(its, what, said)
+		e := st.requestFor(its, what, said)
 		if e == nil {
 			return false
 		}
-		delete(its.clients.errands, e)
+		delete(its.clients.requests, e)
 		e.answered <- answer
 		return true
 	})
 }
 
-// awaitReturn waits whether the client of a stream that can say no more comes back, and otherwise takes away what it has
+// awaitReconnect waits whether the client of a stream that can say no more comes back, and otherwise takes away what it has
 // offered: its tools, its buffers, and its errands.
-func (r *requester) awaitReturn(st *stream) {
+func (r *requester) awaitReconnect(st *stream) {
 	var waits bool
 	r.s.update(func(its *state) {
-		waits = (len(st.offers) > 0 || st.buffers) && !st.missed && r.s.ctx.Err() == nil
+		waits = (len(st.tools) > 0 || st.buffers) && !st.missed && r.s.ctx.Err() == nil
 		st.missed = st.missed || waits
-		for _, e := range its.clients.errandsOf(st) {
+		for _, e := range its.clients.requestsOf(st) {
 			if e.over == nil {
-				r.handOver(its, e) // to one that has come already
+				r.reassign(its, e) // to one that has come already
 			}
 		}
 	})
 	if !waits {
 		return
 	}
-	r.s.soon(func(ctx context.Context) {
+	r.s.goUnlessStopping(func(ctx context.Context) {
 		timer := time.NewTimer(r.s.daemon.grace)
 		defer timer.Stop()
 		select {
@@ -195,27 +195,27 @@ func (r *requester) awaitReturn(st *stream) {
 		case <-ctx.Done():
 			return
 		}
-		r.forsake(st)
+		r.dropClient(st)
 	})
 }
 
-// forsake does what awaitReturn waits with: calls whose tool nobody else offers are stopped, and those that only wanted
+// dropClient does what awaitReturn waits with: calls whose tool nobody else offers are stopped, and those that only wanted
 // something saved go on.
-func (r *requester) forsake(st *stream) {
+func (r *requester) dropClient(st *stream) {
 	var left []string
 	r.s.update(func(its *state) {
-		r.dropOffers(its, st)
+		r.dropTools(its, st)
 		r.dropBuffers(its, st)
 
-		for _, e := range its.clients.errandsOf(st) {
+		for _, e := range its.clients.requestsOf(st) {
 			switch {
 			case e.over != nil:
-				delete(its.clients.errands, e)
+				delete(its.clients.requests, e)
 			case e.wish == saveBuffers:
-				delete(its.clients.errands, e)
+				delete(its.clients.requests, e)
 				e.answered <- nil
-			case !r.handOver(its, e):
-				delete(its.clients.errands, e)
+			case !r.reassign(its, e):
+				delete(its.clients.requests, e)
 				left = append(left, e.key)
 			}
 		}
@@ -223,7 +223,7 @@ func (r *requester) forsake(st *stream) {
 	for _, key := range left {
 		r.s.queue.Stop(key, errClientGone)
 	}
-	r.s.tools.reviewPool()
+	r.s.tools.announceTools()
 }
 
 // reaches says that the stream's client can still speak.

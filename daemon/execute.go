@@ -43,7 +43,7 @@ func (t *toolServer) Execute(g tooldv1.ToolService_ExecuteServer) error {
 		return err
 	}
 	if first.GetAttach().GetCapabilities().GetFileChanges() {
-		st.session.requests.reviewWatch()
+		st.session.requests.reviewFileWatch()
 	}
 	return st.serve(g.Context(), func() error { return st.receive(g, first) })
 }
@@ -64,7 +64,7 @@ func (l *lifecycle) countStream(n int) {
 	l.busy = time.Now()
 }
 
-// serve runs the stream until it is over, and takes it out of its session. It waits neither for a Send to a client
+// startServers runs the stream until it is over, and takes it out of its session. It waits neither for a Send to a client
 // that does not read nor for a Recv: both end when the method has returned. receive may be nil.
 func (st *stream) serve(ctx context.Context, receive func() error) error {
 	defer st.session.attachments.detach(st)
@@ -105,7 +105,7 @@ func (t *toolServer) open(g tooldv1.ToolService_ExecuteServer, first *tooldv1.Ex
 	if err := t.daemon.checkAttach(request); err != nil {
 		return nil, err
 	}
-	offers, err := offersOf(request.GetClientTools())
+	offers, err := clientToolsOf(request.GetClientTools())
 	if err != nil {
 		return nil, err
 	}
@@ -134,7 +134,7 @@ func (t *toolServer) open(g tooldv1.ToolService_ExecuteServer, first *tooldv1.Ex
 		return nil, err
 	}
 	st := newStream(s, after, g.Send)
-	st.offers = offers
+	st.tools = offers
 	return st, s.attachments.attach(g.Context(), st, request)
 }
 
@@ -225,12 +225,12 @@ type attachments struct {
 
 // attach makes st one of the session's streams.
 func (at *attachments) attach(ctx context.Context, st *stream, a *tooldv1.Attach) (err error) {
-	standing := at.s.judge.stand()
+	standing := at.s.judge.policy()
 	if !at.s.meta.Anonymous {
-		at.s.tools.serve()
+		at.s.tools.startServers()
 		defer at.s.asker.askApproval()
 	}
-	defer at.s.tools.reviewPool()
+	defer at.s.tools.announceTools()
 	at.s.intake.alone(func(in inlet) {
 		err = view(at.s, func(its *state) error { return at.take(ctx, in, its, st, a, standing) })
 	})
@@ -238,19 +238,19 @@ func (at *attachments) attach(ctx context.Context, st *stream, a *tooldv1.Attach
 }
 
 // take makes st one of the streams, unless the session refuses it.
-func (at *attachments) take(ctx context.Context, in inlet, its *state, st *stream, a *tooldv1.Attach, standing *standing) error {
+func (at *attachments) take(ctx context.Context, in inlet, its *state, st *stream, a *tooldv1.Attach, standing *policySnapshot) error {
 	can := a.GetCapabilities()
 	st.answers, st.fileChanges, st.buffers = can.GetAnswers(), can.GetFileChanges(), can.GetBuffers()
 	st.bytes = its.options.GetOutputFormat() == tooldv1.OutputFormat_OUTPUT_FORMAT_BYTES
 	st.companion = a.GetRole() == tooldv1.Role_ROLE_COMPANION
 	st.arrival, st.pid = arrivalOf(ctx), access.PIDOf(ctx)
-	if err := at.refuses(its, st, a); err != nil {
+	if err := at.refuse(its, st, a); err != nil {
 		st.cursor.Close()
 		return err
 	}
 	its.clients.streams[st] = struct{}{}
 	its.used = time.Now()
-	at.meet(ctx, its, a.GetClient())
+	at.recordClient(ctx, its, a.GetClient())
 	if !st.companion {
 		its.lead(in, st, a)
 		its.clients.owner = access.OwnerOf(ctx)
@@ -264,8 +264,8 @@ func (at *attachments) take(ctx context.Context, in inlet, its *state, st *strea
 	return nil
 }
 
-// refuses returns why the session does not take a stream; nil: it does, and what the stream brings is reserved.
-func (at *attachments) refuses(its *state, st *stream, a *tooldv1.Attach) error {
+// refuse returns why the session does not take a stream; nil: it does, and what the stream brings is reserved.
+func (at *attachments) refuse(its *state, st *stream, a *tooldv1.Attach) error {
 	switch {
 	case its.stopping:
 		return at.closed()
@@ -298,7 +298,7 @@ func (its *state) lead(_ inlet, st *stream, a *tooldv1.Attach) {
 }
 
 // hello describes the session to a stream that attaches.
-func (at *attachments) hello(its *state, st *standing) *tooldv1.Attached {
+func (at *attachments) hello(its *state, st *policySnapshot) *tooldv1.Attached {
 	hello := &tooldv1.Attached{
 		SessionId: at.s.name, FirstKeptSeq: at.s.log.First(), LastSeq: at.s.log.Last(), Epoch: at.s.daemon.journal.Epoch(),
 		Features: features, Warnings: visibleAll(st.warnings), Roots: cleanAll(at.s.meta.Roots),
@@ -325,15 +325,15 @@ func (at *attachments) detach(st *stream) {
 		switch {
 		case !leading || its.stopping || idle:
 		case !at.keeps(its):
-			at.remindAt(its, time.Now().Add(at.s.daemon.grace))
+			at.checkAt(its, time.Now().Add(at.s.daemon.grace))
 		case its.questions.canAsk:
-			at.remindAt(its, time.Now().Add(at.s.daemon.limits.DetachedQuestion))
+			at.checkAt(its, time.Now().Add(at.s.daemon.limits.DetachedQuestion))
 		}
 	})
 	if watched {
-		at.s.requests.reviewWatch()
+		at.s.requests.reviewFileWatch()
 	}
-	at.s.requests.awaitReturn(st)
+	at.s.requests.awaitReconnect(st)
 	if leading && idle && at.s.meta.Anonymous {
 		at.s.close("its stream has ended")
 	}

@@ -35,7 +35,7 @@ func (x *daemonServer) Explain(ctx context.Context, request *tooldv1.ExplainRequ
 	if request.GetOptions().GetSettingsJson() != "" {
 		defer x.daemon.settings.Forget(scopeOf(j.meta.Roots, options))
 	}
-	st := j.stand()
+	st := j.policy()
 	if err := checkSettings(st.settings, request.GetOptions()); err != nil {
 		return nil, err
 	}
@@ -44,7 +44,7 @@ func (x *daemonServer) Explain(ctx context.Context, request *tooldv1.ExplainRequ
 		return invalid(r.wrong), nil
 	}
 	known := catalog{judge: j}
-	tool := known.offered(r.use.Name, options)
+	tool := known.find(r.use.Name, options)
 	switch {
 	case tool == nil && request.GetSessionId() == "" && strings.HasPrefix(r.use.Name, "mcp__"):
 		return invalid(fault.Invalidf("unknown_tool", "There is no tool %q here: those of MCP servers are known in a session alone. Name one that is open.", short(r.use.Name))), nil
@@ -84,12 +84,12 @@ func (d *Daemon) imagined(who access.Principal, roots []string, options *tooldv1
 	}
 	its := basis{options: merged(&tooldv1.Options{}, options), shell: shell{dir: places.Roots()[0]}}
 	j := &judge{
-		setting: setting{
+		scope: scope{
 			daemon: d, name: "explain", meta: meta{Roots: places.Roots(), Owner: who}, places: places, memory: workspace.NewMemory(),
 			temporary: d.tempOf("+explain"), // a name that no session can have
 			tasks:     background.NewSet(func(*background.Task) {}),
 		},
-		basis: func() basis { return its }, changed: func(_, _ *standing) {},
+		basis: func() basis { return its }, changed: func(_, _ *policySnapshot) {},
 	}
 	j.languages = language.NewSet(j.languageHost(context.Background())) // which starts none for what is only explained
 	return j, nil

@@ -16,5 +16,5 @@ func (d *Daemon) SweepCheckpoints(now time.Time) error { return d.sweepCheckpoin
 // Errands is how many errands of a session are held.
 func (d *Daemon) Errands(session string) int {
 	s, _ := d.sessions.find(session)
-	return view(s, func(its *state) int { return len(its.clients.errands) })
+	return view(s, func(its *state) int { return len(its.clients.requests) })
 }

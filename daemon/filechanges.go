@@ -41,8 +41,8 @@ type fileChange struct {
 	Removed bool   `json:"removed,omitempty"`
 }
 
-// reviewWatch begins or ends the watching, as the attached streams want. It calls update.
-func (r *requester) reviewWatch() {
+// reviewFileWatch begins or ends the watching, as the attached streams want. It calls update.
+func (r *requester) reviewFileWatch() {
 	var w, ended *fileWatch
 	var err error
 	r.s.update(func(its *state) {
@@ -107,14 +107,14 @@ func (w *fileWatch) touched(files []string) {
 		for _, real := range files {
 			w.waiting[real] = true
 		}
-		s.requests.lookIntoChanges(its)
+		s.requests.checkFilesLater(its)
 	})
 }
 
-// lookIntoChanges tells what has changed, unless calls run.
-func (r *requester) lookIntoChanges(its *state) {
+// checkFilesLater tells what has changed, unless calls run.
+func (r *requester) checkFilesLater(its *state) {
 	w := its.clients.watching
-	if w == nil || its.ledger.begun > 0 || len(w.waiting) == 0 || its.stopping {
+	if w == nil || its.ledger.running > 0 || len(w.waiting) == 0 || its.stopping {
 		return
 	}
 	files := slices.Sorted(maps.Keys(w.waiting))

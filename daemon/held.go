@@ -23,7 +23,7 @@ import (
 
 // quotaRetry is when a client that met the limit of several sessions may try again: what a vanished client has left is
 // given back after disconnectGrace, and an anonymous session that nobody uses is closed after houseTick.
-const quotaRetry = houseTick
+const quotaRetry = maintenanceTick
 
 // newLedger returns the ledger for the limits. released is called when clients have given bytes back.
 func newLedger(limits settings.Limits, released func(bytes int64)) *quota.Ledger {
@@ -69,9 +69,9 @@ func (d *Daemon) fitsNew(who access.Principal, a *tooldv1.Attach) error {
 }
 
 // fits refuses an Attach that brings more than the limits allow, before anything of the session is changed.
-func (r *requester) fits(offers []*offer, a *tooldv1.Attach) error {
+func (r *requester) fits(offers []*clientTool, a *tooldv1.Attach) error {
 	return view(r.s, func(its *state) error {
-		bytes, err := r.crowdedBy(its, offers, a.GetRole() == tooldv1.Role_ROLE_COMPANION)
+		bytes, err := r.toolBytesWith(its, offers, a.GetRole() == tooldv1.Role_ROLE_COMPANION)
 		if err != nil {
 			return err
 		}
@@ -87,7 +87,7 @@ func (r *requester) fits(offers []*offer, a *tooldv1.Attach) error {
 
 // reserve reserves what a stream brings beside options, which the session has taken already.
 func (r *requester) reserve(its *state, st *stream, a *tooldv1.Attach) error {
-	bytes, err := r.crowdedBy(its, st.offers, st.companion)
+	bytes, err := r.toolBytesWith(its, st.tools, st.companion)
 	if err != nil {
 		return err
 	}

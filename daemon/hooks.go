@@ -28,8 +28,8 @@ func (i *intake) StopTurn(c *pipeline.Call, reason string) {
 // Later runs f soon, on a goroutine that the session waits for before it ends.
 func (s *session) Later(f func(context.Context)) { s.work.Go(func() { f(s.ctx) }) }
 
-// soon does so unless the session is stopping. It calls update.
-func (s *session) soon(f func(context.Context)) {
+// goUnlessStopping does so unless the session is stopping. It calls update.
+func (s *session) goUnlessStopping(f func(context.Context)) {
 	s.update(func(its *state) {
 		if !its.stopping {
 			s.Later(f)
@@ -45,17 +45,17 @@ func (rec *recorder) Notice(c *pipeline.Call, n pipeline.Noticed) {
 // noRule stands for a rule of a hook's "if": an event that is about no call meets none.
 func noRule(permission.Rule) bool { return false }
 
-// tellHooks lets the hooks of an event know. about is what a matcher is held against; empty: the event has no such thing.
-func (nt *notifier) tellHooks(in hook.Input, about string) {
-	if st := nt.s.judge.standing.Load(); st != nil && len(st.hooks.For(in.Event, about, noRule)) == 0 {
+// startHooks lets the hooks of an event know. about is what a matcher is held against; empty: the event has no such thing.
+func (nt *notifier) startHooks(in hook.Input, about string) {
+	if st := nt.s.judge.snapshot.Load(); st != nil && len(st.hooks.For(in.Event, about, noRule)) == 0 {
 		return
 	}
-	nt.s.Later(func(ctx context.Context) { nt.askHooks(ctx, in, about) })
+	nt.s.Later(func(ctx context.Context) { nt.runHooks(ctx, in, about) })
 }
 
-// askHooks runs the hooks of an event and returns when they have ended.
-func (nt *notifier) askHooks(ctx context.Context, in hook.Input, about string) {
-	st := nt.s.judge.stand()
+// runHooks runs the hooks of an event and returns when they have ended.
+func (nt *notifier) runHooks(ctx context.Context, in hook.Input, about string) {
+	st := nt.s.judge.policy()
 	hooks := st.hooks.For(in.Event, about, noRule)
 	if len(hooks) == 0 {
 		return
@@ -78,30 +78,30 @@ func (nt *notifier) askHooks(ctx context.Context, in hook.Input, about string) {
 
 // batchHooks returns the PostToolBatch hooks, as far as it is known without looking at files.
 func (nt *notifier) batchHooks() []*hook.Hook {
-	st := nt.s.judge.standing.Load()
+	st := nt.s.judge.snapshot.Load()
 	if st == nil {
 		return nil
 	}
 	return st.hooks.For(hook.PostToolBatch, "", noRule)
 }
 
-// tellBatch lets the PostToolBatch hooks know of all calls of a turn, before clients learn that it has ended.
-func (nt *notifier) tellBatch(ctx context.Context, t *turn) {
+// runBatchHooks lets the PostToolBatch hooks know of all calls of a turn, before clients learn that it has ended.
+func (nt *notifier) runBatchHooks(ctx context.Context, t *turn) {
 	var in hook.Input
 	nt.s.update(func(*state) {
 		in = hook.Input{Event: hook.PostToolBatch}
-		for _, index := range slices.Sorted(maps.Keys(t.told)) {
-			in.Calls = append(in.Calls, t.told[index])
+		for _, index := range slices.Sorted(maps.Keys(t.hookCalls)) {
+			in.Calls = append(in.Calls, t.hookCalls[index])
 		}
 	})
-	nt.askHooks(ctx, in, "")
+	nt.runHooks(ctx, in, "")
 }
 
-// maxTold is how many bytes of an input, and of a result, hooks of a turn's end are told: a turn has up to a thousand calls.
-const maxTold = 16 << 10
+// maxHookCall is how many bytes of an input, and of a result, hooks of a turn's end are told: a turn has up to a thousand calls.
+const maxHookCall = 16 << 10
 
 func bounded(text json.RawMessage) json.RawMessage {
-	if len(text) <= maxTold {
+	if len(text) <= maxHookCall {
 		return text
 	}
 	return json.RawMessage(fmt.Sprintf(`{"omitted_bytes":%d}`, len(text)))
@@ -119,9 +119,9 @@ func batchCall(e ending) hook.Call {
 // endPatience is how long the hooks of a session's end may take together. Claude Code gives them the same.
 const endPatience = 1500 * time.Millisecond
 
-// tellEnd lets the hooks of the session's end know, and waits for them for a moment.
-func (nt *notifier) tellEnd(why string) {
+// runEndHooks lets the hooks of the session's end know, and waits for them for a moment.
+func (nt *notifier) runEndHooks(why string) {
 	ctx, cancel := context.WithTimeout(context.Background(), endPatience)
 	defer cancel()
-	nt.askHooks(ctx, hook.Input{Event: hook.SessionEnd, Reason: why}, "other")
+	nt.runHooks(ctx, hook.Input{Event: hook.SessionEnd, Reason: why}, "other")
 }

@@ -22,7 +22,7 @@ const streamGrace = 2 * time.Second
 type lifecycle struct {
 	d         *Daemon
 	streaming sync.WaitGroup // goroutines that receive and send
-	hurry     chan struct{}  // one slot: a session has set a deadline
+	wake     chan struct{}  // one slot: a session has set a deadline
 	ending    chan struct{}  // closed when the drain begins
 	atOnce    chan struct{}  // closed when running calls are to be stopped now
 	once      struct{ ending, atOnce sync.Once }
@@ -74,17 +74,17 @@ func (at *attachments) leave(cause error) {
 	close(at.s.gone)
 }
 
-// houseTick is how often idle sessions and an idle daemon are looked for.
-const houseTick = 10 * time.Second
+// maintenanceTick is how often idle sessions and an idle daemon are looked for.
+const maintenanceTick = 10 * time.Second
 
-// keepHouse closes sessions that nobody uses, does what is due in others, and ends a daemon that nobody uses.
-func (d *Daemon) keepHouse(ctx context.Context) {
+// maintain closes sessions that nobody uses, does what is due in others, and ends a daemon that nobody uses.
+func (d *Daemon) maintain(ctx context.Context) {
 	var closing sync.WaitGroup
 	defer closing.Wait()
-	tick := time.NewTimer(houseTick)
+	tick := time.NewTimer(maintenanceTick)
 	defer tick.Stop()
 	for {
-		next := houseTick
+		next := maintenanceTick
 		if d.IdleExit > 0 {
 			next = min(next, max(d.IdleExit/4, time.Millisecond))
 		}
@@ -95,14 +95,14 @@ func (d *Daemon) keepHouse(ctx context.Context) {
 		for _, s := range d.sessions.all() {
 			since, unused := s.attachments.idleSince()
 			idle = idle && unused
-			why, wait := s.attachments.due(time.Since(since), unused)
+			why, wait := s.attachments.nextCheck(time.Since(since), unused)
 			switch {
 			case wait > 0:
 				next = min(next, wait)
 			case why != "":
 				closing.Go(func() { s.close(why) })
 			default:
-				s.attachments.abandoned()
+				s.attachments.clientLeft()
 			}
 		}
 		d.life.exitWhenIdle(idle)
@@ -110,24 +110,24 @@ func (d *Daemon) keepHouse(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-d.life.hurry:
+		case <-d.life.wake:
 		case <-tick.C:
 		}
 	}
 }
 
-// due returns what is to be done about a session: nothing for as long as wait, or, when that is 0, to close it for the
+// nextCheck returns what is to be done about a session: nothing for as long as wait, or, when that is 0, to close it for the
 // reason why, or to see to what its client left behind.
-func (at *attachments) due(idle time.Duration, unused bool) (why string, wait time.Duration) {
+func (at *attachments) nextCheck(idle time.Duration, unused bool) (why string, wait time.Duration) {
 	at.s.update(func(its *state) {
 		limit := at.s.daemon.limits.SessionIdle
 		if at.s.meta.Anonymous {
-			limit = min(limit, houseTick)
+			limit = min(limit, maintenanceTick)
 		}
 		left := time.Until(its.clients.deadline)
 		switch {
 		case its.stopping:
-			why, wait = "", houseTick
+			why, wait = "", maintenanceTick
 			return
 		case unused && idle >= limit:
 			why, wait = fmt.Sprintf("nobody used it for %s", limit), 0
@@ -136,7 +136,7 @@ func (at *attachments) due(idle time.Duration, unused bool) (why string, wait ti
 			why, wait = "", limit-idle
 			return
 		case its.clients.deadline.IsZero():
-			why, wait = "", houseTick
+			why, wait = "", maintenanceTick
 			return
 		case left > 0:
 			why, wait = "", left
@@ -181,18 +181,18 @@ func (l *lifecycle) drainIdle() error {
 	return nil
 }
 
-// remindAt has the session looked at again at that time.
-func (at *attachments) remindAt(its *state, deadline time.Time) {
+// checkAt has the session looked at again at that time.
+func (at *attachments) checkAt(its *state, deadline time.Time) {
 	its.clients.deadline = deadline
 	select {
-	case at.s.daemon.life.hurry <- struct{}{}:
+	case at.s.daemon.life.wake <- struct{}{}:
 	default:
 	}
 }
 
-// abandoned sees to what a client left behind: questions that nobody can answer any more, and, unless the session
+// clientLeft sees to what a client left behind: questions that nobody can answer any more, and, unless the session
 // keeps them, its calls.
-func (at *attachments) abandoned() {
+func (at *attachments) clientLeft() {
 	var gone bool
 	at.s.update(func(its *state) {
 		its.clients.deadline = time.Time{}

@@ -20,16 +20,16 @@ import (
 
 // A judge is what a session's calls are judged by. It is safe for concurrent use.
 type judge struct {
-	setting
+	scope
 	// basis returns what counts of the session's state at present. It takes the session's lock.
 	basis func() basis
 	// changed is called after other settings or rules are in force than before.
-	changed  func(before, now *standing)
-	standing atomic.Pointer[standing] // as it was last worked out; nil: not yet
+	changed  func(before, now *policySnapshot)
+	snapshot atomic.Pointer[policySnapshot] // as it was last worked out; nil: not yet
 }
 
-// A setting is what never changes about that which a judge judges.
-type setting struct {
+// A scope is what never changes about that which a judge judges.
+type scope struct {
 	daemon    *Daemon
 	name      string // of the session
 	meta      meta
@@ -45,7 +45,7 @@ type setting struct {
 type basis struct {
 	options    *tooldv1.Options
 	remembered []remembered
-	supply     *supply
+	dynamic     *dynamicTools
 	shell      shell // its directory, environment, exports and cursors alone
 }
 
@@ -53,27 +53,27 @@ type basis struct {
 func (its *state) basis() basis {
 	from := &its.shell
 	return basis{
-		options: its.options, remembered: slices.Clip(its.questions.remembered), supply: its.toolset.supply,
+		options: its.options, remembered: slices.Clip(its.questions.remembered), dynamic: its.toolset.dynamic,
 		shell: shell{dir: from.dir, env: from.env, exports: from.exports, cursors: from.cursors},
 	}
 }
 
 // with returns a judge of the same session as it would be under other options.
 func (j *judge) with(change *tooldv1.Options) *judge {
-	return &judge{setting: j.setting, changed: func(_, _ *standing) {}, basis: func() basis {
+	return &judge{scope: j.scope, changed: func(_, _ *policySnapshot) {}, basis: func() basis {
 		b := j.basis()
 		b.options = merged(b.options, change)
 		return b
 	}}
 }
 
-// stand returns what follows from settings and remembered rules. It looks at the settings files each time, so that a saved
+// policy returns what follows from settings and remembered rules. It looks at the settings files each time, so that a saved
 // change is in force for whatever comes next.
-func (j *judge) stand() *standing {
+func (j *judge) policy() *policySnapshot {
 	b := j.basis()
 	caching, owner, listening := cacheVariables(b.shell.env), j.meta.owner(), len(j.daemon.endpoints.listening())
 	now := j.daemon.settings.Load(scopeOf(j.meta.Roots, b.options))
-	if st := j.standing.Load(); st != nil && st.whole && st.settings == now && st.remembered == len(b.remembered) &&
+	if st := j.snapshot.Load(); st != nil && st.whole && st.settings == now && st.remembered == len(b.remembered) &&
 		st.listening == listening && maps.Equal(st.caching, caching) {
 		return st
 	}
@@ -94,7 +94,7 @@ func (j *judge) stand() *standing {
 	st.confining.Temps = st.places.Temporary()
 	st.confining.Session = j.name
 	st.confining.Network.Allowed = append(st.confining.Network.Allowed, reachedBy(b.remembered, now)...)
-	if before := j.standing.Swap(st); before != nil {
+	if before := j.snapshot.Swap(st); before != nil {
 		j.changed(before, st)
 	}
 	return st
@@ -102,11 +102,11 @@ func (j *judge) stand() *standing {
 
 // Rights returns what calls are judged by now.
 func (j *judge) Rights(*pipeline.Call) pipeline.Rights {
-	return j.rights(j.basis(), j.stand())
+	return j.rights(j.basis(), j.policy())
 }
 
 // rights puts a standing and the session's mode together.
-func (j *judge) rights(b basis, st *standing) pipeline.Rights {
+func (j *judge) rights(b basis, st *policySnapshot) pipeline.Rights {
 	mode := modeOf(b.options, st.settings)
 	patterns, managed := st.settings.Patterns()
 	return pipeline.Rights{
@@ -115,7 +115,7 @@ func (j *judge) rights(b basis, st *standing) pipeline.Rights {
 		Confining: st.confining, Anchors: st.anchors, Places: st.places, Memory: j.memory, Hooks: st.hooks,
 		Runner: hook.Runner{
 			Processes: j.daemon.runner, ProjectDir: j.meta.Roots[0], Dir: st.places.Disk(b.shell.dir),
-			Environ:     listed(b.shell.outset(st)), // no call steers what judges it
+			Environ:     listed(b.shell.baseEnviron(st)), // no call steers what judges it
 			AllowedURLs: st.settings.AllowedHTTPHookURLs,
 			Filter:      st.settings.Sandbox.Filter(), Patterns: patterns, ManagedPatterns: managed, Plain: st.settings.HooksToldAll,
 		},
@@ -125,7 +125,7 @@ func (j *judge) rights(b basis, st *standing) pipeline.Rights {
 
 // Peek returns the session's state as it is now, for one call.
 func (j *judge) Peek(c *pipeline.Call) *tools.Env {
-	b, st := j.basis(), j.stand()
+	b, st := j.basis(), j.policy()
 	env := &tools.Env{
 		CallID: outputName(j.name, c.Key), Environ: b.shell.environ(st), Cursors: b.shell.cursors,
 		Tasks: j.tasks, MaxChars: c.Tool.Spec().MaxResultChars, Languages: j.languages, Principal: string(j.meta.owner()),

@@ -30,18 +30,18 @@ func (l *live) printed() int64 {
 	return l.out.Total()
 }
 
-// published makes a call's output followable.
-func (rec *recorder) published(c *pipeline.Call, out *spool.Output) {
+// outputCreated makes a call's output followable.
+func (rec *recorder) outputCreated(c *pipeline.Call, out *spool.Output) {
 	rec.s.update(func(its *state) {
 		if l := its.ledger.live[c.Key]; l != nil {
 			l.out = out
 		}
-		its.ledger.tell()
+		its.ledger.wakeWaiters()
 	})
 	rec.s.work.Go(func() {
 		for !out.Ended() {
 			changed := out.Changed()
-			rec.poke()
+			rec.wakeStreams()
 			if out.Ended() {
 				return
 			}
@@ -50,8 +50,8 @@ func (rec *recorder) published(c *pipeline.Call, out *spool.Output) {
 	})
 }
 
-// reported takes a call's newest step.
-func (rec *recorder) reported(c *pipeline.Call, step tools.Step) { rec.stepped(c.Key, step) }
+// stepReported takes a call's newest step.
+func (rec *recorder) stepReported(c *pipeline.Call, step tools.Step) { rec.stepped(c.Key, step) }
 
 // stepped does so for a call by its key.
 func (rec *recorder) stepped(key string, step tools.Step) {
@@ -61,18 +61,18 @@ func (rec *recorder) stepped(key string, step tools.Step) {
 			l.steps++
 		}
 	})
-	rec.poke()
+	rec.wakeStreams()
 }
 
-// poke tells every stream that there may be something new beside the journal.
-func (rec *recorder) poke() {
+// wakeStreams tells every stream that there may be something new beside the journal.
+func (rec *recorder) wakeStreams() {
 	for _, stream := range rec.s.attachments.attached() {
 		stream.wakeUp()
 	}
 }
 
-// tell wakes those who wait for a call to print or to end.
-func (l *ledger) tell() {
+// wakeWaiters wakes those who wait for a call to print or to end.
+func (l *ledger) wakeWaiters() {
 	close(l.news)
 	l.news = make(chan struct{})
 }

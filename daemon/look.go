@@ -19,8 +19,8 @@ import (
 	"github.com/toold/toold/tools/spool"
 )
 
-// A look is what can be read of a session. session is nil when it is closed.
-type look struct {
+// A view is what can be read of a session. session is nil when it is closed.
+type sessionView struct {
 	daemon  *Daemon
 	name    string
 	log     *journal.Log
@@ -29,10 +29,10 @@ type look struct {
 	byID    map[string]string // of a closed session: newest key by the client's id
 }
 
-// look finds a session of who's.
-func (x *sessionSet) look(who access.Principal, name string) (*look, error) {
+// view finds a session of who's.
+func (x *sessionSet) view(who access.Principal, name string) (*sessionView, error) {
 	if s, ok := x.find(name); ok && s.meta.owner() == who {
-		return &look{daemon: x.d, name: name, log: s.log, outputs: s.outputs, session: s}, nil
+		return &sessionView{daemon: x.d, name: name, log: s.log, outputs: s.outputs, session: s}, nil
 	}
 	if !sessionName.MatchString(name) {
 		return nil, unknownSession(name)
@@ -49,7 +49,7 @@ func (x *sessionSet) look(who access.Principal, name string) (*look, error) {
 	if err != nil {
 		return nil, journalRefusal(err)
 	}
-	l := &look{daemon: x.d, name: name, log: log, outputs: outputs, byID: map[string]string{}}
+	l := &sessionView{daemon: x.d, name: name, log: log, outputs: outputs, byID: map[string]string{}}
 	newest := map[string]*callRow{}
 	for key, row := range rows {
 		if old := newest[row.ID]; !row.Free && (old == nil || old.compare(row) < 0) {
@@ -82,7 +82,7 @@ func (r *callRow) compare(other *callRow) int {
 }
 
 // roots returns the session's roots.
-func (l *look) roots() ([]string, error) {
+func (l *sessionView) roots() ([]string, error) {
 	if l.session != nil {
 		return l.session.meta.Roots, nil
 	}
@@ -93,7 +93,7 @@ func (l *look) roots() ([]string, error) {
 }
 
 // key finds the newest call with the client's id.
-func (l *look) key(id string) (key string, ok bool) {
+func (l *sessionView) key(id string) (key string, ok bool) {
 	if l.session == nil {
 		key, ok = l.byID[id]
 		return key, ok

@@ -21,9 +21,9 @@ type missingRecords struct {
 	Damaged bool   `json:"damaged"` // not dropped, but lost
 }
 
-// tellMissing tells the client which numbers it does not get before the record next. Who asked for everything that is
+// sendMissing tells the client which numbers it does not get before the record next. Who asked for everything that is
 // kept is not told of what was dropped before.
-func (st *stream) tellMissing(next uint64) error {
+func (st *stream) sendMissing(next uint64) error {
 	from := st.sent + 1
 	if kept := st.session.log.First(); st.sent == 0 && kept <= next {
 		from = kept

@@ -48,7 +48,7 @@ func (s *session) setOptions(change *tooldv1.Options) error {
 	if had.GetSettingsJson() != wanted.GetSettingsJson() {
 		s.daemon.settings.Forget(scopeOf(s.meta.Roots, had))
 	}
-	s.asker.rejudge(s.judge.stand())
+	s.asker.rejudge(s.judge.policy())
 	return nil
 }
 
@@ -83,16 +83,16 @@ func (s *session) takeOptions(change *tooldv1.Options, before, now *settings.Set
 }
 
 // settingsChanged lets clients know what a change of the settings files has brought.
-func (s *session) settingsChanged(before, now *standing) {
+func (s *session) settingsChanged(before, now *policySnapshot) {
 	for _, warning := range now.warnings {
 		if !slices.Contains(before.warnings, warning) {
 			s.notifier.notify(nil, pipeline.Noticed{Code: "settings_warning", Message: warning})
 		}
 	}
-	s.soon(func(context.Context) {
-		s.tools.employ()
+	s.goUnlessStopping(func(context.Context) {
+		s.tools.reconcileServers()
 		s.asker.askApproval()
-		s.tools.reviewPool()
+		s.tools.announceTools()
 	})
 	s.update(func(its *state) {
 		if mode := modeOf(its.options, now.settings); mode != modeOf(its.options, before.settings) {

@@ -10,9 +10,9 @@ import (
 	"github.com/toold/toold/scheduler/pipeline"
 )
 
-// meet records who uses the session from now on, unless that is who used it before. client is what the client says of
+// recordClient records who uses the session from now on, unless that is who used it before. client is what the client says of
 // itself; nil: nothing.
-func (at *attachments) meet(ctx context.Context, its *state, client *tooldv1.ClientInfo) {
+func (at *attachments) recordClient(ctx context.Context, its *state, client *tooldv1.ClientInfo) {
 	now := pipeline.Peer{Principal: string(principalOf(ctx)), UID: access.User(ctx), Client: client.GetName(), Version: client.GetVersion()}
 	if its.clients.met && its.clients.peer == now {
 		return

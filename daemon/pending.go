@@ -62,7 +62,7 @@ func (w *waiting) Check(ctx context.Context, env *tools.Env) (tools.Preview, err
 
 // tool returns the tool, for which servers that did not start are tried once more. The error says why it is not there.
 func (w *waiting) tool(ctx context.Context) (tools.Tool, error) {
-	if tool := w.session.tools.offered(w.name, w.options); tool != nil {
+	if tool := w.session.tools.find(w.name, w.options); tool != nil {
 		return tool, nil
 	}
 	for _, server := range w.session.tools.servers.Servers() {
@@ -74,7 +74,7 @@ func (w *waiting) tool(ctx context.Context) (tools.Tool, error) {
 		}
 	}
 	w.session.tools.serversChanged() // which may not have heard of it yet
-	if tool := w.session.tools.offered(w.name, w.options); tool != nil {
+	if tool := w.session.tools.find(w.name, w.options); tool != nil {
 		return tool, nil
 	}
 	return nil, w.session.tools.unknownTool(w.name, w.options)

@@ -49,8 +49,8 @@ func (e *endpoints) listenOn(listeners []net.Listener) {
 	}
 }
 
-// keepPlaces looks for what the daemon needs until ctx ends, and logs what changes.
-func (e *endpoints) keepPlaces(ctx context.Context) {
+// maintain looks for what the daemon needs until ctx ends, and logs what changes.
+func (e *endpoints) maintain(ctx context.Context) {
 	tick := time.NewTicker(placesTick)
 	defer tick.Stop()
 	var known []string
@@ -60,7 +60,7 @@ func (e *endpoints) keepPlaces(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		missing := e.restorePlaces()
+		missing := e.restore()
 		for _, what := range missing {
 			if !slices.Contains(known, what) {
 				e.d.Log.Error("something that the daemon needs is gone", zap.String("what", what))
@@ -73,8 +73,8 @@ func (e *endpoints) keepPlaces(ctx context.Context) {
 	}
 }
 
-// restorePlaces makes again what is gone, and returns warnings about what it cannot.
-func (e *endpoints) restorePlaces() (warnings []string) {
+// restore makes again what is gone, and returns warnings about what it cannot.
+func (e *endpoints) restore() (warnings []string) {
 	e.mu.Lock()
 	sockets := e.sockets
 	e.mu.Unlock()

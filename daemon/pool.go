@@ -24,8 +24,8 @@ import (
 	"github.com/toold/toold/tools/nearest"
 )
 
-// A supply is what comes and goes of a session's tools while it is open. It is not changed once it is made.
-type supply struct {
+// A dynamic is what comes and goes of a session's tools while it is open. It is not changed once it is made.
+type dynamicTools struct {
 	servers []tools.Tool // of MCP servers
 	clients []tools.Tool
 	active  []string // deferred tools that were activated
@@ -34,9 +34,9 @@ type supply struct {
 // pooled is a pool with what it was made of.
 type pooled struct {
 	*pool.Pool
-	standing *standing
+	policy *policySnapshot
 	options  *tooldv1.Options
-	supply   *supply
+	supply   *dynamicTools
 }
 
 // A catalog puts together the tools of the session that a judge judges.
@@ -47,9 +47,9 @@ type catalog struct {
 
 // pool returns the tools of the session under these options. It takes the session's lock.
 func (c *catalog) pool(options *tooldv1.Options) *pool.Pool {
-	b, st := c.judge.basis(), c.judge.stand()
-	supplied := b.supply
-	if p := c.pooled.Load(); p != nil && p.standing == st && p.options == options && p.supply == supplied {
+	b, st := c.judge.basis(), c.judge.policy()
+	supplied := b.dynamic
+	if p := c.pooled.Load(); p != nil && p.policy == st && p.options == options && p.supply == supplied {
 		return p.Pool
 	}
 	list := slices.Concat(c.judge.daemon.Tools, st.programs)
@@ -77,26 +77,26 @@ func (c *catalog) pool(options *tooldv1.Options) *pool.Pool {
 	return made
 }
 
-// freshPool also asks again what a tool needs that may have come or gone beside the settings, such as a program.
-func (c *catalog) freshPool(options *tooldv1.Options) *pool.Pool {
+// refreshedPool also asks again what a tool needs that may have come or gone beside the settings, such as a program.
+func (c *catalog) refreshedPool(options *tooldv1.Options) *pool.Pool {
 	c.pooled.Store(nil)
 	return c.pool(options)
 }
 
-// resupply changes what comes and goes, and tells clients when they have other tools by that. It calls update.
-func (h *toolHost) resupply(change func(*supply)) {
-	h.s.update(func(its *state) { its.toolset.changeSupply(change) })
-	h.reviewPool()
+// refreshTools changes what comes and goes, and tells clients when they have other tools by that. It calls update.
+func (h *toolHost) refreshTools(change func(*dynamicTools)) {
+	h.s.update(func(its *state) { its.toolset.changeDynamic(change) })
+	h.announceTools()
 }
 
-// changeSupply does the first half.
-func (t *toolset) changeSupply(change func(*supply)) {
-	next := supply{}
-	if t.supply != nil {
-		next = *t.supply
+// changeDynamic does the first half.
+func (t *toolset) changeDynamic(change func(*dynamicTools)) {
+	next := dynamicTools{}
+	if t.dynamic != nil {
+		next = *t.dynamic
 	}
 	change(&next)
-	t.supply = &next
+	t.dynamic = &next
 }
 
 // toolsChanged is what programs are told of a pool that has become another one.
@@ -106,12 +106,12 @@ type toolsChanged struct {
 	Removed  []string `json:"removed"`
 }
 
-// reviewPool tells clients when the session's tools are not as they were told last. It calls update.
-func (h *toolHost) reviewPool() {
+// announceTools tells clients when the session's tools are not as they were told last. It calls update.
+func (h *toolHost) announceTools() {
 	h.announcing.Lock()
 	defer h.announcing.Unlock()
 	options := view(h.s, func(its *state) *tooldv1.Options { return its.options })
-	now := h.freshPool(options)
+	now := h.refreshedPool(options)
 	h.s.update(func(its *state) {
 		before := its.toolset.announced
 		its.toolset.announced = now
@@ -156,12 +156,12 @@ func without(names, others []string) []string {
 // activate adds deferred tools to those that the session has, and gives those that are new among them.
 func (h *toolHost) activate(its *state, names []string) (fresh []string) {
 	var before []string
-	if its.toolset.supply != nil {
-		before = its.toolset.supply.active
+	if its.toolset.dynamic != nil {
+		before = its.toolset.dynamic.active
 	}
 	if fresh = without(names, before); len(fresh) > 0 {
-		its.toolset.changeSupply(func(next *supply) { next.active = slices.Concat(before, fresh) })
-		h.s.Later(func(context.Context) { h.reviewPool() })
+		its.toolset.changeDynamic(func(next *dynamicTools) { next.active = slices.Concat(before, fresh) })
+		h.s.Later(func(context.Context) { h.announceTools() })
 	}
 	return fresh
 }
@@ -176,11 +176,11 @@ func (h *toolHost) optionsOf(c *pipeline.Call) *tooldv1.Options {
 	})
 }
 
-// offered finds the tool of that exact name in the pool that the options leave; nil: there is none.
-func (c *catalog) offered(name string, options *tooldv1.Options) tools.Tool {
+// find finds the tool of that exact name in the pool that the options leave; nil: there is none.
+func (c *catalog) find(name string, options *tooldv1.Options) tools.Tool {
 	e := c.pool(options).Find(name)
 	if e != nil && !e.Has() && !e.Forbidden && e.Spec.Available != nil {
-		e = c.freshPool(options).Find(name)
+		e = c.refreshedPool(options).Find(name)
 	}
 	if e.Has() {
 		return e.Tool
@@ -190,10 +190,10 @@ func (c *catalog) offered(name string, options *tooldv1.Options) tools.Tool {
 
 // lookUp finds the tool for a call, or what stands for it while its MCP server is starting; nil: there is none.
 func (h *toolHost) lookUp(name string, options *tooldv1.Options) tools.Tool {
-	if tool := h.offered(name, options); tool != nil {
+	if tool := h.find(name, options); tool != nil {
 		return tool
 	}
-	if strings.HasPrefix(name, "mcp__") && h.pool(options).Find(name) == nil && h.mayCome(name) {
+	if strings.HasPrefix(name, "mcp__") && h.pool(options).Find(name) == nil && h.mayBeStarting(name) {
 		return &pending{h.s, name, options}
 	}
 	return nil
@@ -242,7 +242,7 @@ func (t *toolServer) ListTools(ctx context.Context, request *tooldv1.ListToolsRe
 	if err != nil {
 		return nil, err
 	}
-	p := c.freshPool(c.judge.basis().options)
+	p := c.refreshedPool(c.judge.basis().options)
 	response := &tooldv1.ListToolsResponse{DeferredPrompt: p.Prompt(), Revision: p.Revision}
 	for _, e := range p.Entries {
 		if e.Unavailable == "" || request.GetIncludeUnavailable() {

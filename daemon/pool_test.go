@@ -34,7 +34,7 @@ func (h *house) configure(text string) {
 	}
 }
 
-// offers returns the session's tools, when its servers have come.
+// tools returns the session's tools, when its servers have come.
 func (h *house) offers(session string, format tooldv1.ToolFormat) *tooldv1.ListToolsResponse {
 	h.t.Helper()
 	list, err := h.tools().ListTools(h.t.Context(), &tooldv1.ListToolsRequest{SessionId: session, Format: format})

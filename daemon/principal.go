@@ -43,7 +43,7 @@ func (d *Daemon) admit(ctx context.Context, request *tap.Info) (context.Context,
 	who, err := access.Identify(ctx, request.Header)
 	delete(request.Header, "authorization") // nobody behind this needs it, so nobody can write it down
 	if err != nil {
-		d.tellRefused(ctx, request.FullMethodName, err)
+		d.logRefused(ctx, request.FullMethodName, err)
 		return ctx, err
 	}
 	ctx = context.WithValue(ctx, principalKey{}, who) // there is no other way from here to the method
@@ -61,8 +61,8 @@ func quietly(log *zap.Logger) *zap.Logger {
 	}))
 }
 
-// tellRefused writes down that somebody was not let in. What he sent as a credential is not known here.
-func (d *Daemon) tellRefused(ctx context.Context, method string, err error) {
+// logRefused writes down that somebody was not let in. What he sent as a credential is not known here.
+func (d *Daemon) logRefused(ctx context.Context, method string, err error) {
 	fields := []zap.Field{zap.String("method", short(method))}
 	if from, ok := grpcpeer.FromContext(ctx); ok && from.Addr != nil {
 		fields = append(fields, zap.Stringer("from", from.Addr))

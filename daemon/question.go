@@ -51,7 +51,7 @@ func (ask *asker) Ask(ctx context.Context, c *pipeline.Call, q pipeline.Question
 			a = nil
 		}
 		if a == nil {
-			a = ask.pose(its, c, q)
+			a = ask.openIfNew(its, c, q)
 		}
 	})
 	if a == nil {
@@ -60,7 +60,7 @@ func (ask *asker) Ask(ctx context.Context, c *pipeline.Call, q pipeline.Question
 	select {
 	case <-a.settled:
 	case <-ctx.Done():
-		ask.takeBack(a)
+		ask.abandon(a)
 		return "", context.Cause(ctx)
 	}
 	ask.s.update(func(its *state) {
@@ -70,8 +70,8 @@ func (ask *asker) Ask(ctx context.Context, c *pipeline.Call, q pipeline.Question
 	return input, err
 }
 
-// takeBack withdraws a form that its tool does not wait for any more. Other questions end with their calls.
-func (ask *asker) takeBack(a *asked) {
+// abandon withdraws a form that its tool does not wait for any more. Other questions end with their calls.
+func (ask *asker) abandon(a *asked) {
 	ask.s.update(func(its *state) {
 		if a.question.Form != nil && its.questions.asked[a.key] == a {
 			ask.withdraw(its, a, errMoot, "nobody waits for its answer any more")
@@ -86,7 +86,7 @@ func (ask *asker) AskAhead(c *pipeline.Call, q pipeline.Question) {
 	}
 	ask.s.update(func(its *state) {
 		if its.ledger.calls[c.Key].Open && its.questions.asked[c.Key] == nil {
-			ask.pose(its, c, q)
+			ask.openIfNew(its, c, q)
 		}
 	})
 }
@@ -126,18 +126,18 @@ func (ask *asker) nextAhead() *pipeline.Call {
 	})
 }
 
-// pose records the question; nil when nobody can answer.
-func (ask *asker) pose(its *state, c *pipeline.Call, q pipeline.Question) *asked {
-	return ask.put(its, c.Key, &c.Use, q)
+// openIfNew records the question; nil when nobody can answer.
+func (ask *asker) openIfNew(its *state, c *pipeline.Call, q pipeline.Question) *asked {
+	return ask.open(its, c.Key, &c.Use, q)
 }
 
-// put does so for a question that need not be about a call.
-func (ask *asker) put(its *state, key string, use *pipeline.Use, q pipeline.Question) *asked {
+// putState does so for a question that need not be about a call.
+func (ask *asker) open(its *state, key string, use *pipeline.Use, q pipeline.Question) *asked {
 	if !ask.answerable(its) {
 		return nil
 	}
 	its.ledger.append(entry(use, pipeline.Asked{Question: q}))
-	ask.s.notifier.tellHooks(hook.Input{Event: hook.Notification, Message: q.Title + " needs your permission.", NotificationType: "permission_prompt"}, "permission_prompt")
+	ask.s.notifier.startHooks(hook.Input{Event: hook.Notification, Message: q.Title + " needs your permission.", NotificationType: "permission_prompt"}, "permission_prompt")
 	if use != nil {
 		q.Input, q.Diff = "", "" // they can be large, and the records of the call have them
 	}
@@ -159,11 +159,11 @@ func (ask *asker) Withdraw(c *pipeline.Call, reason string) {
 func (ask *asker) withdraw(its *state, a *asked, err error, reason string) {
 	delete(its.questions.asked, a.key)
 	a.err = err
-	ask.settle(its, a, reason)
+	ask.close(its, a, reason)
 }
 
-// settle says that a question is open no more.
-func (ask *asker) settle(its *state, a *asked, reason string) {
+// close says that a question is open no more.
+func (ask *asker) close(its *state, a *asked, reason string) {
 	if a.done {
 		return
 	}
@@ -181,13 +181,13 @@ func (st *stream) answered(wire *tooldv1.Answer) *apierror.Error {
 	if refused := st.session.asker.mayAnswer(st.pid, wire); refused != nil {
 		return refused
 	}
-	return st.session.asker.settleQuestion(wire)
+	return st.session.asker.resolve(wire)
 }
 
-// settleQuestion takes an answer from a client; the refusal says why it does not count. A no stops the call, whether
+// resolve takes an answer from a client; the refusal says why it does not count. A no stops the call, whether
 // its turn has come or not.
-func (ask *asker) settleQuestion(wire *tooldv1.Answer) *apierror.Error {
-	rules, refused := ask.checkRemember(wire.GetRemember())
+func (ask *asker) resolve(wire *tooldv1.Answer) *apierror.Error {
+	rules, refused := ask.parseRules(wire.GetRemember())
 	if refused != nil {
 		return refused
 	}
@@ -203,12 +203,12 @@ func (ask *asker) settleQuestion(wire *tooldv1.Answer) *apierror.Error {
 			if input := wire.GetUpdatedInputJson(); pipeline.DigestOf(input) != a.question.Digest { // some clients send it always
 				a.input = input
 			}
-			ask.settle(its, a, "answered: allowed")
+			ask.close(its, a, "answered: allowed")
 		} else {
 			ask.withdraw(its, a, denied(wire.GetMessage()), "answered: denied")
 		}
 		form = a.question.Form != nil
-		title, rules = a.question.Title, ask.rooted(rules, a.question.Suggestions)
+		title, rules = a.question.Title, ask.anchorRules(rules, a.question.Suggestions)
 		if len(rules) > 0 {
 			ask.s.Later(func(context.Context) { ask.keepRules(rules) }) // it waits for the disk, and cancels share the wire with answers
 		}
@@ -305,7 +305,7 @@ func (ask *asker) cannotAsk(q pipeline.Question) error {
 
 // rejudge takes back the open questions that rules, settings or mode decide by now. Their calls are judged again, by what
 // holds when their turn has come.
-func (ask *asker) rejudge(st *standing) {
+func (ask *asker) rejudge(st *policySnapshot) {
 	ask.s.update(func(its *state) {
 		policy := ask.s.judge.rights(its.basis(), st).Policy
 		for _, a := range its.questions.asked {

@@ -19,17 +19,17 @@ import (
 	"github.com/toold/toold/tools/fault"
 )
 
-// paceWait is how long a call waits for its place; part of the contract.
-const paceWait = 5 * time.Second
+// rateWait is how long a call waits for its place; part of the contract.
+const rateWait = 5 * time.Second
 
-// paces are the bounds in use. The zero value has none.
-type paces struct {
+// rateLimiters are the bounds in use. The zero value has none.
+type rateLimiters struct {
 	mu   sync.Mutex
-	kept map[paced]*rate.Limiter
+	kept map[rateKey]*rate.Limiter
 }
 
-// paced is whose calls of what are bounded, and how: with another bound the count begins again.
-type paced struct {
+// rateKey is whose calls of what are bounded, and how: with another bound the count begins again.
+type rateKey struct {
 	who     access.Principal
 	subject string
 	events  int
@@ -37,11 +37,11 @@ type paced struct {
 }
 
 // limiter returns the bound: as many at once as there may be in the span, and from then on evenly spread.
-func (p *paces) limiter(key paced) *rate.Limiter {
+func (p *rateLimiters) limiter(key rateKey) *rate.Limiter {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.kept == nil {
-		p.kept = map[paced]*rate.Limiter{}
+		p.kept = map[rateKey]*rate.Limiter{}
 	}
 	found := p.kept[key]
 	if found == nil {
@@ -53,7 +53,7 @@ func (p *paces) limiter(key paced) *rate.Limiter {
 }
 
 // tidy forgets bounds that are as if they were new.
-func (p *paces) tidy() {
+func (p *rateLimiters) tidy() {
 	for key, limiter := range p.kept {
 		if limiter.Tokens() >= float64(key.events) {
 			delete(p.kept, key)
@@ -72,11 +72,11 @@ type rateLimited struct {
 func (i *intake) Pace(ctx context.Context, c *pipeline.Call) error {
 	var held []*rate.Reservation
 	wait, last := time.Duration(0), settings.Rate{}
-	for _, r := range i.s.judge.stand().settings.Rates {
+	for _, r := range i.s.judge.policy().settings.Rates {
 		if !concerns(r.Subject, c) {
 			continue
 		}
-		place := i.s.daemon.paces.limiter(paced{i.s.meta.owner(), r.Subject, r.Events, r.Per}).Reserve()
+		place := i.s.daemon.rates.limiter(rateKey{i.s.meta.owner(), r.Subject, r.Events, r.Per}).Reserve()
 		held = append(held, place)
 		if delay := place.Delay(); delay > wait {
 			wait, last = delay, r
@@ -90,7 +90,7 @@ func (i *intake) Pace(ctx context.Context, c *pipeline.Call) error {
 			place.Cancel()
 		}
 	}
-	if wait > paceWait {
+	if wait > rateWait {
 		back()
 		return fault.Failedf("rate_limited", "The call was not started: %s may be called %d times in %s (limits.rate in %s). Send it again under a new id in %.0f s.",
 			last.Subject, last.Events, last.Per, last.Origin, wait.Seconds()+0.5).With(rateLimited{last.Subject, wait.Seconds()})

@@ -12,7 +12,7 @@ import (
 
 // rebuild makes the rows that are missing, and the marks of their turns that have not ended. What a call was sent with is
 // not known any more, so its id stands for any content.
-func (w *wreck) rebuild() error {
+func (w *crashedSession) rebuild() error {
 	known := 0
 	for key := range w.rows {
 		kept, err := w.log.Has(key)

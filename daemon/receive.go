@@ -65,18 +65,18 @@ func (st *stream) halfClose() {
 		if leads {
 			in.endTurn(open)
 		}
-		s.requests.awaitReturn(st) // it can send no results any more
-		s.recorder.poke()
+		s.requests.awaitReconnect(st) // it can send no results any more
+		s.recorder.wakeStreams()
 	})
 }
 
-// said does what one message says. Its error ends the stream.
+// mentioned does what one message says. Its error ends the stream.
 func (st *stream) said(message *tooldv1.ExecuteRequest) error {
 	s := st.session
 	st.unheard.Store(false)
 	switch m := message.GetMessage().(type) {
 	case *tooldv1.ExecuteRequest_ToolUse, *tooldv1.ExecuteRequest_EndTurn, *tooldv1.ExecuteRequest_DiscardTurn:
-		return st.led(message)
+		return st.mainSaid(message)
 	case *tooldv1.ExecuteRequest_Answer:
 		if refused := st.answered(m.Answer); refused != nil {
 			s.notifier.notify(nil, pipeline.Noticed{Code: refused.Reason, Message: refused.Message, Details: refusedAnswer{short(m.Answer.GetQuestionId())}})
@@ -154,8 +154,8 @@ type refusedAnswer struct {
 	QuestionID string `json:"question_id"`
 }
 
-// led does what only the main stream may say. What a displaced one still says is dropped.
-func (st *stream) led(message *tooldv1.ExecuteRequest) (err error) {
+// mainSaid does what only the main stream may say. What a displaced one still says is dropped.
+func (st *stream) mainSaid(message *tooldv1.ExecuteRequest) (err error) {
 	s := st.session
 	s.intake.alone(func(in inlet) {
 		if leads := view(s, func(its *state) bool { return its.clients.main == st && !its.stopping }); !leads {
@@ -258,7 +258,7 @@ func (in inlet) discard(t *turn) {
 		for key, row := range its.ledger.calls {
 			if row.Turn == t.number && !row.Free {
 				its.ledger.forget(key)
-				freed = append(freed, put(keyCall+key, row))
+				freed = append(freed, putState(keyCall+key, row))
 			}
 		}
 		its.ledger.findable()

@@ -29,8 +29,8 @@ type keeping struct {
 	scope tooldv1.Scope
 }
 
-// checkRemember reads the rules of an answer; the refusal says why one cannot be kept.
-func (ask *asker) checkRemember(wire []*tooldv1.Remember) (rules []keeping, refused *apierror.Error) {
+// parseRules reads the rules of an answer; the refusal says why one cannot be kept.
+func (ask *asker) parseRules(wire []*tooldv1.Remember) (rules []keeping, refused *apierror.Error) {
 	if len(wire) > maxRemembered {
 		return nil, apierror.New(codes.InvalidArgument, "invalid_rule", "An answer may bring %d rules to remember, and this one has %d.", maxRemembered, len(wire)).At("remember")
 	}
@@ -54,10 +54,10 @@ func (ask *asker) checkRemember(wire []*tooldv1.Remember) (rules []keeping, refu
 	return rules, nil
 }
 
-// rooted puts the session's roots in front of what was suggested about paths and goes into the user's file: there ./ is the
+// anchorRules puts the session's roots in front of what was suggested about paths and goes into the user's file: there ./ is the
 // root of whatever session reads it, and somebody has said yes for this one alone. Rules that were not suggested stay as
 // they are.
-func (ask *asker) rooted(rules []keeping, suggested []string) (list []keeping) {
+func (ask *asker) anchorRules(rules []keeping, suggested []string) (list []keeping) {
 	for _, k := range rules {
 		tool, path, relative := strings.Cut(k.Rule, "(./")
 		if !relative || tool == "Bash" || k.scope != tooldv1.Scope_SCOPE_USER || !slices.Contains(suggested, k.Rule) {
@@ -102,7 +102,7 @@ func (ask *asker) keepRules(rules []keeping) {
 			ask.s.notifier.notify(nil, pipeline.Noticed{Code: "remember_failed", Message: fmt.Sprintf("The rule %s could not be remembered: %v. The answer counts all the same.", k.Rule, err)})
 		}
 	}
-	ask.rejudge(ask.s.judge.stand())
+	ask.rejudge(ask.s.judge.policy())
 }
 
 func (ask *asker) keepRule(k keeping) error {
@@ -128,7 +128,7 @@ func (ask *asker) addRule(rule remembered) (pending *journal.Pending, err error)
 			err = fmt.Errorf("the session remembers %d rules already", len(rules))
 		default:
 			its.questions.remembered = append(rules, rule)
-			pending = its.ledger.keep(put(keyRules, its.questions.remembered))
+			pending = its.ledger.keep(putState(keyRules, its.questions.remembered))
 		}
 	})
 	return pending, err

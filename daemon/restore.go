@@ -26,8 +26,8 @@ import (
 	"github.com/toold/toold/tools/workspace"
 )
 
-// lost is a session that is not closed but could not be brought back.
-type lost struct {
+// notRestored is a session that is not closed but could not be brought back.
+type notRestored struct {
 	info journal.Info
 	why  error
 }
@@ -50,7 +50,7 @@ func (x *sessionSet) restore() error {
 			continue
 		}
 		if info.Sealed.IsZero() {
-			x.lost[info.Name] = lost{info: info}
+			x.notRestored[info.Name] = notRestored{info: info}
 			if _, err := x.bringBack(info.Name); err != nil {
 				x.d.Log.Warn("a session could not be brought back", zap.String("session", info.Name), zap.Error(err))
 			}
@@ -90,7 +90,7 @@ func (x *sessionSet) bringBack(name string) (*session, error) {
 // bringBackFor does so for somebody who asks; nil: none of that name is open, or it is not his.
 func (x *sessionSet) bringBackFor(who access.Principal, name string) (*session, error) {
 	x.mu.Lock()
-	_, missing := x.lost[name]
+	_, missing := x.notRestored[name]
 	x.mu.Unlock()
 	if missing && x.keptMeta(name).owner() != who {
 		return nil, nil
@@ -108,7 +108,7 @@ func (x *sessionSet) retrieve(name string) (*session, error) {
 	defer x.making.Unlock()
 	x.mu.Lock()
 	s := x.open[name] // another may have been faster
-	missing, found := x.lost[name]
+	missing, found := x.notRestored[name]
 	x.mu.Unlock()
 	if s != nil || !found {
 		return s, nil
@@ -119,9 +119,9 @@ func (x *sessionSet) retrieve(name string) (*session, error) {
 	s, err := x.restoreSession(missing.info)
 	x.mu.Lock()
 	if err != nil {
-		x.lost[name] = lost{missing.info, err}
+		x.notRestored[name] = notRestored{missing.info, err}
 	} else {
-		delete(x.lost, name)
+		delete(x.notRestored, name)
 		x.open[name] = s
 	}
 	x.mu.Unlock()
@@ -133,7 +133,7 @@ func (x *sessionSet) retrieve(name string) (*session, error) {
 		return nil, journalRefusal(err)
 	}
 	if !s.meta.Anonymous {
-		s.notifier.tellHooks(hook.Input{Event: hook.SessionStart, Source: "resume"}, "resume")
+		s.notifier.startHooks(hook.Input{Event: hook.SessionStart, Source: "resume"}, "resume")
 	}
 	return s, nil
 }
@@ -142,7 +142,7 @@ func (x *sessionSet) retrieve(name string) (*session, error) {
 func (x *sessionSet) bringBackAll() (left bool) {
 	x.mu.Lock()
 	var names []string
-	for name, missing := range x.lost {
+	for name, missing := range x.notRestored {
 		if errors.Is(missing.why, journal.ErrFull) {
 			names = append(names, name)
 		}
@@ -165,9 +165,9 @@ func (d *Daemon) warned(who access.Principal) []string {
 	if d.journal.Full() {
 		warnings = append(warnings, "the disk that holds the journal is full: calls that were accepted are recorded to their end, new ones are refused until there is room")
 	}
-	warnings = append(warnings, d.endpoints.restorePlaces()...)
+	warnings = append(warnings, d.endpoints.restore()...)
 	d.sessions.mu.Lock()
-	missing := maps.Clone(d.sessions.lost)
+	missing := maps.Clone(d.sessions.notRestored)
 	d.sessions.mu.Unlock()
 	for _, name := range slices.Sorted(maps.Keys(missing)) {
 		if d.sessions.keptMeta(name).owner() == who {
@@ -194,7 +194,7 @@ func (x *sessionSet) restoreSession(info journal.Info) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := wreck{name: info.Name, log: log, rows: rows, state: kept, outputs: outputs}
+	w := crashedSession{name: info.Name, log: log, rows: rows, state: kept, outputs: outputs}
 	if err := w.rebuild(); err != nil {
 		return nil, err
 	}
@@ -224,7 +224,7 @@ func (x *sessionSet) restoreSession(info journal.Info) (*session, error) {
 		s.account.Restore(quota.Options, optionBytes(its.options, nil))
 	})
 	if err == nil {
-		err = s.snapshots.completeCheckpoints(kept)
+		err = s.checkpoints.completeCheckpoints(kept)
 	}
 	if err != nil {
 		s.account.Close()
@@ -250,7 +250,7 @@ func (s *session) recall(its *state, kept map[string][]byte) error {
 	read(keyAcked, &its.ledger.acked)
 	var active []string
 	if read(keyActive, &active); len(active) > 0 {
-		its.toolset.supply = &supply{active: active}
+		its.toolset.dynamic = &dynamicTools{active: active}
 	}
 	read(keyTurn, &lastTurn)
 	its.ledger.lastTurn = max(its.ledger.lastTurn, lastTurn)
@@ -274,8 +274,8 @@ func (s *session) recall(its *state, kept map[string][]byte) error {
 	return errors.Join(wrong...)
 }
 
-// wreck is a session as the daemon's death has left it in the journal.
-type wreck struct {
+// crashedSession is a session as the daemon's death has left it in the journal.
+type crashedSession struct {
 	name    string
 	log     *journal.Log
 	rows    map[string]*callRow // calls, by key
@@ -284,13 +284,13 @@ type wreck struct {
 }
 
 // inOrder returns the keys of calls in the order in which they were accepted.
-func (w *wreck) inOrder() []string {
+func (w *crashedSession) inOrder() []string {
 	return slices.SortedFunc(maps.Keys(w.rows), func(a, b string) int { return w.rows[a].compare(w.rows[b]) })
 }
 
-// settle returns every call that was open its result, every open turn its end, and tells the end of every background
+// close returns every call that was open its result, every open turn its end, and tells the end of every background
 // task, all at once.
-func (w *wreck) settle() error {
+func (w *crashedSession) settle() error {
 	turns, err := w.openTurns()
 	if err != nil {
 		return err
@@ -328,19 +328,19 @@ func (w *wreck) settle() error {
 	return err
 }
 
-// wreckedTurn is a turn that had not ended. How long it took is not known.
-type wreckedTurn struct {
+// crashedTurn is a turn that had not ended. How long it took is not known.
+type crashedTurn struct {
 	turnRow
 	end pipeline.TurnEnded
 }
 
-func (w *wreck) openTurns() (map[uint64]*wreckedTurn, error) {
-	turns := map[uint64]*wreckedTurn{}
+func (w *crashedSession) openTurns() (map[uint64]*crashedTurn, error) {
+	turns := map[uint64]*crashedTurn{}
 	for key, text := range w.state {
 		if !strings.HasPrefix(key, keyOpenTurn) {
 			continue
 		}
-		t := &wreckedTurn{end: pipeline.TurnEnded{Outcomes: map[pipeline.Outcome]int{}}}
+		t := &crashedTurn{end: pipeline.TurnEnded{Outcomes: map[pipeline.Outcome]int{}}}
 		if err := json.Unmarshal(text, &t.turnRow); err != nil {
 			return nil, fmt.Errorf("state %s: %w", key, err)
 		}
@@ -351,7 +351,7 @@ func (w *wreck) openTurns() (map[uint64]*wreckedTurn, error) {
 
 // result counts a call of t, and gives its result if it has none: the one that it had come to but that waited for
 // earlier ones, else that it was interrupted.
-func (w *wreck) result(key string, t *wreckedTurn) ([]journal.Entry, error) {
+func (w *crashedSession) result(key string, t *crashedTurn) ([]journal.Entry, error) {
 	row := w.rows[key]
 	records, err := w.log.Find(key)
 	if err != nil {
@@ -388,13 +388,13 @@ func (w *wreck) result(key string, t *wreckedTurn) ([]journal.Entry, error) {
 	}
 	t.end.Outcomes[outcome]++
 	row.Outcome = int(outcome)
-	result.State = []journal.Put{put(keyCall+key, row), {Key: keyEnding + key}}
+	result.State = []journal.Put{putState(keyCall+key, row), {Key: keyEnding + key}}
 	result.Durability = journal.Synced
 	return []journal.Entry{result}, nil
 }
 
 // outputOf names the file with what a call had printed; empty: there is none.
-func (w *wreck) outputOf(key string) string {
+func (w *crashedSession) outputOf(key string) string {
 	out, err := w.outputs.Find(outputName(w.name, key))
 	if err != nil {
 		return ""

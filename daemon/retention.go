@@ -33,8 +33,8 @@ const (
 	shedPiece = 1 << 20
 )
 
-// keepJournal looks through the journal until ctx ends.
-func (d *Daemon) keepJournal(ctx context.Context) {
+// maintainJournal looks through the journal until ctx ends.
+func (d *Daemon) maintainJournal(ctx context.Context) {
 	tick := time.NewTicker(retentionTick)
 	defer tick.Stop()
 	for {
@@ -79,7 +79,7 @@ func (d *Daemon) retain(now time.Time) error {
 		wrong = append(wrong, h.shed(d.limits.JournalSession, d.limits.JournalSession*hardFactor, before))
 	}
 	wrong = append(wrong, d.retainTotal(holdings), d.journal.Tidy(), d.sweepCaches(now))
-	d.shelf.Measure()
+	d.outputs.Measure()
 	return errors.Join(wrong...)
 }
 
@@ -123,7 +123,7 @@ func (d *Daemon) removeSession(name string) error {
 	if err := removeTree(d.tempOf(name)); err != nil {
 		return err
 	}
-	if err := d.shelf.Remove(name); err != nil {
+	if err := d.outputs.Remove(name); err != nil {
 		return err
 	}
 	return d.journal.Remove(name)
@@ -289,7 +289,7 @@ func (st *stream) acknowledge(seq uint64) {
 			return
 		}
 		its.ledger.acked = seq
-		its.ledger.keep(put(keyAcked, seq))
+		its.ledger.keep(putState(keyAcked, seq))
 	})
 }
 

@@ -21,9 +21,9 @@ import (
 	"github.com/toold/toold/tools/workspace"
 )
 
-// standing is what follows from one state of the settings and of the rules that the session remembers. It is made again
+// policy is what follows from one state of the settings and of the rules that the session remembers. It is made again
 // when either has changed.
-type standing struct {
+type policySnapshot struct {
 	settings   *settings.Settings
 	remembered int // how many rules
 	rules      *permission.Rules
@@ -53,10 +53,10 @@ func scopeOf(roots []string, o *tooldv1.Options) settings.Scope {
 	return settings.Scope{Roots: roots, Session: o.GetSettingsJson(), Trusted: o.GetTrusted()}
 }
 
-// standing works out what settings and remembered rules come to.
+// policy works out what settings and remembered rules come to.
 // extra are the places beside the roots.
-func (d *Daemon) standing(now *settings.Settings, kept []remembered, base *workspace.Workspace, extra workspace.Places) *standing {
-	st := &standing{settings: now, remembered: len(kept), warnings: slices.Clone(now.Warnings)}
+func (d *Daemon) standing(now *settings.Settings, kept []remembered, base *workspace.Workspace, extra workspace.Places) *policySnapshot {
+	st := &policySnapshot{settings: now, remembered: len(kept), warnings: slices.Clone(now.Warnings)}
 	var others, public []string
 	for _, dir := range now.AdditionalDirectories {
 		others = append(others, dir.Path)

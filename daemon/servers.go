@@ -28,12 +28,12 @@ type toolHost struct {
 	servers *mcp.Set
 
 	announcing sync.Mutex // held while clients are told of other tools, so that the newest are told last
-	employing  sync.Mutex // held while MCP servers are held against settings
-	supplying  sync.Mutex // held while the tools of MCP servers are taken over, so that the newest stay
+	reconciling  sync.Mutex // held while MCP servers are held against settings
+	refreshing  sync.Mutex // held while the tools of MCP servers are taken over, so that the newest stay
 }
 
-// staff makes the sets of servers of a session that is put together. None is started by that.
-func (h *toolHost) staff() {
+// openServers makes the sets of servers of a session that is put together. None is started by that.
+func (h *toolHost) openServers() {
 	h.servers = h.s.daemon.fleet.Set(string(h.s.meta.owner()), mcp.Host{
 		Version: h.s.daemon.Version, Roots: h.s.meta.Roots, Dir: h.s.meta.Roots[0], Environ: listed(daemonEnviron()),
 		Open: h.boxOf, Changed: h.serversChanged,
@@ -51,8 +51,8 @@ func (j *judge) languageHost(ctx context.Context) language.Host {
 	}
 }
 
-// dismiss ends all of them. Nothing is left of them when it returns.
-func (h *toolHost) dismiss() {
+// closeServers ends all of them. Nothing is left of them when it returns.
+func (h *toolHost) closeServers() {
 	h.servers.Close()
 	h.judge.languages.Close()
 }
@@ -62,23 +62,23 @@ type serverNamed struct {
 	Server string `json:"server"`
 }
 
-// serve has the MCP servers run that settings name, and no others. It returns at once.
-func (h *toolHost) serve() {
+// startServers has the MCP servers run that settings name, and no others. It returns at once.
+func (h *toolHost) startServers() {
 	var first bool
 	h.s.update(func(its *state) {
 		first = !its.toolset.serving && !its.stopping
 		its.toolset.serving = its.toolset.serving || first
 	})
 	if first {
-		h.employ()
+		h.reconcileServers()
 	}
 }
 
-// employ holds the MCP servers of a session that has begun to serve them against what settings name now. It calls update.
-func (h *toolHost) employ() {
-	h.employing.Lock()
-	defer h.employing.Unlock()
-	st := h.judge.stand()
+// reconcileServers holds the MCP servers of a session that has begun to serve them against what settings name now. It calls update.
+func (h *toolHost) reconcileServers() {
+	h.reconciling.Lock()
+	defer h.reconciling.Unlock()
+	st := h.judge.policy()
 	serving := view(h.s, func(its *state) bool { return its.toolset.serving && !its.stopping })
 	if !serving {
 		return
@@ -102,7 +102,7 @@ func entryOf(s settings.MCPServer) mcp.Entry {
 // boxOf returns what the process of an MCP server is started with.
 func (h *toolHost) boxOf(e mcp.Entry) *sandbox.Box {
 	if !e.Confined {
-		conf := h.judge.stand().confining
+		conf := h.judge.policy().confining
 		return &sandbox.Box{Runner: conf.Runner, Filter: conf.Filter}
 	}
 	return h.judge.lasting(h.s.ctx, pipeline.Rights.Worker, e.Command)
@@ -115,29 +115,29 @@ func (j *judge) lasting(ctx context.Context, kind func(r pipeline.Rights, ctx co
 
 // baseEnviron is the client's environment with what settings say.
 func (j *judge) baseEnviron() []string {
-	st := j.stand()
+	st := j.policy()
 	b := j.basis()
-	return listed(b.shell.outset(st))
+	return listed(b.shell.baseEnviron(st))
 }
 
 // serversChanged takes over what tools MCP servers give now.
 func (h *toolHost) serversChanged() {
-	h.supplying.Lock()
-	defer h.supplying.Unlock()
+	h.refreshing.Lock()
+	defer h.refreshing.Unlock()
 	list := h.servers.Tools()
-	h.resupply(func(next *supply) { next.servers = list })
+	h.refreshTools(func(next *dynamicTools) { next.servers = list })
 }
 
 // awaitServers returns when every MCP server of the session has started or failed, or ctx ends.
 func (h *toolHost) awaitServers(ctx context.Context) {
-	h.serve()
+	h.startServers()
 	h.servers.Await(ctx)
 	h.serversChanged() // which may not have heard of it yet
 }
 
 // languageServers are the usual ones with what settings say of them.
 func (j *judge) languageServers() []language.Server {
-	said := j.stand().settings.LSP
+	said := j.policy().settings.LSP
 	list := language.Defaults()
 	for _, l := range said {
 		at := slices.IndexFunc(list, func(d language.Server) bool { return d.Language == l.Language })
@@ -186,7 +186,7 @@ const diagnosticsTime = time.Second
 // Watch notes what language servers have to say of the files that an edit is about to change. The function gives, once they
 // are changed, what is new of that, in words; nil: there is nothing to wait for.
 func (h *toolHost) Watch(ctx context.Context, c *pipeline.Call) func(context.Context) string {
-	st := h.judge.stand()
+	st := h.judge.policy()
 	if !st.settings.DiagnosticsAfterEdit {
 		return nil
 	}
@@ -244,9 +244,9 @@ func newDiagnostics(found []language.Diagnostic) string {
 	return b.String()
 }
 
-// mayCome reports whether a server that is not ready, and never was, may bring the tool of that name.
-func (h *toolHost) mayCome(name string) bool {
-	h.serve()
+// mayBeStarting reports whether a server that is not ready, and never was, may bring the tool of that name.
+func (h *toolHost) mayBeStarting(name string) bool {
+	h.startServers()
 	return slices.ContainsFunc(h.servers.Servers(), func(server mcp.Status) bool {
 		return (server.State == mcp.Starting || server.State == mcp.Failed) && strings.HasPrefix(name, mcp.Prefix(server.Name)+"__")
 	})

@@ -99,7 +99,7 @@ type session struct {
 	judge       judge
 	asker       asker
 	recorder    recorder
-	snapshots   snapshotter
+	checkpoints   checkpointer
 	tools       toolHost
 	tasks       sessionTasks
 	requests    requester
@@ -144,7 +144,7 @@ type sessionSet struct {
 
 	mu   sync.Mutex // guards the rest
 	open map[string]*session
-	lost map[string]lost
+	notRestored map[string]notRestored
 }
 
 // newSession makes a session of who's with roots, or with the default root when there are none. It has its options before
@@ -228,7 +228,7 @@ func (x *sessionSet) beginLocked(who access.Principal, name string, places *work
 	}
 	dir := s.meta.Roots[0]
 	s.update(func(its *state) { its.shell.dir = dir })
-	began := entry(nil, pipeline.Changed{Dir: dir}, put(keyMeta, s.meta), put(keyDir, dir))
+	began := entry(nil, pipeline.Changed{Dir: dir}, putState(keyMeta, s.meta), putState(keyDir, dir))
 	if _, err := view(s, func(its *state) *journal.Pending { return its.ledger.append(began) }).Wait(); err != nil {
 		s.account.Close()
 		return nil, errors.Join(journalRefusal(err), x.d.journal.Remove(name))
@@ -238,7 +238,7 @@ func (x *sessionSet) beginLocked(who access.Principal, name string, places *work
 		s.account.Close()
 		return nil, errors.Join(err, x.d.journal.Remove(name))
 	}
-	s.notifier.tellHooks(hook.Input{Event: hook.SessionStart, Source: "startup"}, "startup") // before anybody can close it
+	s.notifier.startHooks(hook.Input{Event: hook.SessionStart, Source: "startup"}, "startup") // before anybody can close it
 	x.mu.Lock()
 	x.open[name] = s
 	x.mu.Unlock()
@@ -264,9 +264,9 @@ func (x *sessionSet) assemble(name string, about meta, log *journal.Log, places 
 // connect makes the parts of the session.
 func (s *session) connect(places *workspace.Workspace) {
 	s.attachments.s, s.intake.s, s.asker.s, s.recorder.s = s, s, s, s
-	s.snapshots.s, s.tools.s, s.tasks.s, s.requests.s, s.notifier.s = s, s, s, s, s
+	s.checkpoints.s, s.tools.s, s.tasks.s, s.requests.s, s.notifier.s = s, s, s, s, s
 	s.tasks.set = background.NewSet(s.tasks.taskEnded)
-	s.judge.setting = setting{
+	s.judge.scope = scope{
 		daemon: s.daemon, name: s.name, meta: s.meta, places: places, memory: workspace.NewMemory(), outputs: s.outputs.Path(),
 		temporary: s.daemon.tempOf(s.name), tasks: s.tasks.set,
 	}
@@ -274,7 +274,7 @@ func (s *session) connect(places *workspace.Workspace) {
 	s.judge.changed = s.settingsChanged
 	s.judge.languages = language.NewSet(s.judge.languageHost(s.ctx))
 	s.tools.judge = &s.judge
-	s.tools.staff()
+	s.tools.openServers()
 	s.requests.buffers = workspace.NewBuffers(s.requests.applyEdit, s.requests.reserveBuffers)
 	s.judge.memory.SetBuffers(s.requests.buffers)
 }
@@ -288,7 +288,7 @@ func (s *session) forCalls() pipeline.Session {
 
 // outputs opens the folder for what the session's calls print.
 func (x *sessionSet) outputs(session string) (*spool.Dir, error) {
-	folder, err := x.d.shelf.Dir(session)
+	folder, err := x.d.outputs.Dir(session)
 	if err != nil {
 		return nil, apierror.New(codes.Internal, "output_failed", "The outputs of session %q cannot be opened: %v.", session, err)
 	}

@@ -29,7 +29,7 @@ func (s *session) close(why string) {
 	if !s.finish(&pipeline.Stop{Outcome: pipeline.Cancelled, Reason: "the session was closed: " + why}) {
 		return
 	}
-	s.notifier.tellEnd(why)
+	s.notifier.runEndHooks(why)
 	closed := entry(nil, pipeline.Changed{Closed: true})
 	_, _ = view(s, func(its *state) *journal.Pending { return its.ledger.append(closed) }).Wait() // the seal says it too
 	if err := s.log.Seal(); err != nil {
@@ -41,7 +41,7 @@ func (s *session) close(why string) {
 	s.account.Close()
 	options := view(s, func(its *state) *tooldv1.Options { return its.options })
 	s.daemon.settings.Forget(scopeOf(s.meta.Roots, options))
-	s.daemon.shelf.Release(s.name)
+	s.daemon.outputs.Release(s.name)
 	_ = removeTree(s.daemon.tempOf(s.name)) // what cannot be removed goes with the session's records
 	for _, stream := range s.attachments.attached() {
 		stream.finish(apierror.New(codes.Aborted, "session_closed", "The session was closed: %s.", why))
@@ -68,8 +68,8 @@ func (s *session) finish(cause error) bool {
 	_ = s.queue.Wait(context.Background())
 	s.daemon.shares.release(s.meta.owner())
 	s.tasks.set.Close()
-	s.tools.dismiss()
-	s.requests.reviewWatch()
+	s.tools.closeServers()
+	s.requests.reviewFileWatch()
 	s.intake.endTurns()
 	s.work.Wait()
 	return true

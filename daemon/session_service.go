@@ -44,7 +44,7 @@ func (x *sessionServer) GetSession(ctx context.Context, request *tooldv1.GetSess
 // keptSession describes a session that is only in the journal: closed, or not brought back yet.
 func (x *sessionSet) keptSession(info journal.Info) *tooldv1.Session {
 	x.mu.Lock()
-	_, lost := x.lost[info.Name]
+	_, lost := x.notRestored[info.Name]
 	x.mu.Unlock()
 	about := x.keptMeta(info.Name)
 	return &tooldv1.Session{
@@ -88,7 +88,7 @@ func (s *session) describe() *tooldv1.Session {
 
 // Watch streams the records of a session beside its own stream.
 func (x *sessionServer) Watch(request *tooldv1.WatchRequest, g tooldv1.SessionService_WatchServer) error {
-	look, err := x.daemon.sessions.look(principalOf(g.Context()), request.GetSessionId())
+	look, err := x.daemon.sessions.view(principalOf(g.Context()), request.GetSessionId())
 	if err != nil {
 		return err
 	}
@@ -128,7 +128,7 @@ func (x *sessionServer) Answer(ctx context.Context, request *tooldv1.AnswerReque
 	if refused := s.asker.mayAnswer(access.PIDOf(ctx), request.GetAnswer()); refused != nil {
 		return nil, refused
 	}
-	if refused := s.asker.settleQuestion(request.GetAnswer()); refused != nil {
+	if refused := s.asker.resolve(request.GetAnswer()); refused != nil {
 		return nil, refused
 	}
 	return &tooldv1.AnswerResponse{}, nil

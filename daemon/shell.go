@@ -26,11 +26,11 @@ type change struct {
 // first reports whether something is said for the first time since the session was made or restored.
 func (rec *recorder) first(what string) bool {
 	return view(rec.s, func(its *state) bool {
-		said := its.shell.said[what]
-		if its.shell.said == nil {
-			its.shell.said = map[string]bool{}
+		said := its.shell.mentioned[what]
+		if its.shell.mentioned == nil {
+			its.shell.mentioned = map[string]bool{}
 		}
-		its.shell.said[what] = true
+		its.shell.mentioned[what] = true
 		return !said
 	})
 }
@@ -38,8 +38,8 @@ func (rec *recorder) first(what string) bool {
 // outputName is what the output of a call is called, and its processes are marked with.
 func outputName(session, key string) string { return session + "." + key }
 
-// outset is the client's environment with what settings say.
-func (h *shell) outset(st *standing) map[string]string {
+// baseEnviron is the client's environment with what settings say.
+func (h *shell) baseEnviron(st *policySnapshot) map[string]string {
 	env := maps.Clone(h.env)
 	if len(env) == 0 {
 		env = daemonEnviron()
@@ -51,8 +51,8 @@ func (h *shell) outset(st *standing) map[string]string {
 }
 
 // environ is the same with what calls have exported.
-func (h *shell) environ(st *standing) []string {
-	env := h.outset(st)
+func (h *shell) environ(st *policySnapshot) []string {
+	env := h.baseEnviron(st)
 	for _, name := range h.exports.Unset {
 		delete(env, name)
 	}
@@ -87,29 +87,29 @@ func (rec *recorder) apply(its *state, changes []change) []journal.Entry {
 	var state []journal.Put
 	for _, c := range changes {
 		if dir := c.changes.Dir; dir != "" && dir != its.shell.dir {
-			rec.s.notifier.tellHooks(hook.Input{Event: hook.CwdChanged, OldDir: its.shell.dir, NewDir: dir}, "")
+			rec.s.notifier.startHooks(hook.Input{Event: hook.CwdChanged, OldDir: its.shell.dir, NewDir: dir}, "")
 			its.shell.dir, event.Dir = dir, dir
-			state = append(state, put(keyDir, dir))
+			state = append(state, putState(keyDir, dir))
 		}
 		if c.changes.Exports != nil {
 			set, unset := rec.export(its, c.given, c.changes.Exports)
 			event.Exported, event.Unexported = append(event.Exported, set...), append(event.Unexported, unset...)
 			if len(set)+len(unset) > 0 {
-				state = append(state, put(keyExports, its.shell.exports))
+				state = append(state, putState(keyExports, its.shell.exports))
 			}
 		}
 		if c.changes.Todos != nil {
 			its.shell.todos, event.Todos, event.TodosReplaced = c.changes.Todos, c.changes.Todos, true
-			state = append(state, put(keyTodos, its.shell.todos))
+			state = append(state, putState(keyTodos, its.shell.todos))
 		}
 		if cursor := c.changes.Cursor; cursor != nil {
 			its.shell.cursors = maps.Clone(its.shell.cursors) // a judge may look at the one of before
 			its.shell.cursors[cursor.Task] = cursor.Offset
-			state = append(state, put(keyCursor+cursor.Task, cursor.Offset))
+			state = append(state, putState(keyCursor+cursor.Task, cursor.Offset))
 		}
 		if fresh := rec.s.tools.activate(its, c.changes.Activated); len(fresh) > 0 {
 			event.Activated = append(event.Activated, fresh...)
-			state = append(state, put(keyActive, its.toolset.supply.active))
+			state = append(state, putState(keyActive, its.toolset.dynamic.active))
 		}
 	}
 	if len(state) == 0 {
@@ -121,7 +121,7 @@ func (rec *recorder) apply(its *state, changes []change) []journal.Entry {
 // export takes over what a call has changed in the exported environment that it was given, and names that.
 func (rec *recorder) export(its *state, given []string, after map[string]string) (set, unset []string) {
 	filter := sandbox.Filter{}
-	if st := rec.s.judge.standing.Load(); st != nil {
+	if st := rec.s.judge.snapshot.Load(); st != nil {
 		filter = st.confining.Filter
 	}
 	exports := exports{Set: maps.Clone(its.shell.exports.Set), Unset: slices.Clone(its.shell.exports.Unset)} // a judge may look at those of before

@@ -39,7 +39,7 @@ type ledger struct {
 	live     map[string]*live    // calls whose act has begun
 	news     chan struct{}       // closed, and made again, when a call prints its first or ends
 	openSize int                 // bytes of input in open calls
-	begun    int                 // calls whose turn has come and that have not ended
+	running    int                 // calls whose turn has come and that have not ended
 	deferred []change            // of concurrent calls, until none of them runs any more
 	kept     time.Time           // when the newest checkpoint was made
 	acked    uint64              // the client has stored the records up to this number
@@ -64,15 +64,15 @@ type clients struct {
 	info     *tooldv1.ClientInfo
 	peer     pipeline.Peer        // who used the session last, as recorded
 	met      bool                 // somebody did, since the daemon began
-	errands  map[*errand]struct{} // that are not answered
+	requests  map[*clientRequest]struct{} // that are not answered
 	editors  map[string]*stream   // who has a buffer, by its file's real path
 	watching *fileWatch           // nil: no client wants to know
 }
 
 // A toolset is what is known of tools that are not built in.
 type toolset struct {
-	offers    map[string][]*offer // tools that clients run, by name, the newest last
-	supply    *supply             // nil: nothing comes and goes
+	clientTools    map[string][]*clientTool // tools that clients run, by name, the newest last
+	dynamic    *dynamicTools             // nil: nothing comes and goes
 	announced *pool.Pool          // what clients were told of its tools last; nil: nothing yet
 	serving   bool                // MCP servers are started
 }
@@ -84,7 +84,7 @@ type shell struct {
 	exports exports
 	given   map[string][]string // the environment of the calls that have begun, by key
 	todos   []tools.Todo
-	said    map[string]bool // what is said once, by calls
+	mentioned    map[string]bool // what is said once, by calls
 	cursors map[string]int64
 }
 
@@ -98,9 +98,9 @@ func newState(log *journal.Log) state {
 			live: map[string]*live{}, news: make(chan struct{}),
 		},
 		questions: questions{asked: map[string]*asked{}, proposed: map[string]bool{}},
-		clients:   clients{streams: map[*stream]struct{}{}, errands: map[*errand]struct{}{}, editors: map[string]*stream{}, detached: now},
-		toolset:   toolset{offers: map[string][]*offer{}},
-		shell:     shell{given: map[string][]string{}, cursors: map[string]int64{}, said: map[string]bool{}},
+		clients:   clients{streams: map[*stream]struct{}{}, requests: map[*clientRequest]struct{}{}, editors: map[string]*stream{}, detached: now},
+		toolset:   toolset{clientTools: map[string][]*clientTool{}},
+		shell:     shell{given: map[string][]string{}, cursors: map[string]int64{}, mentioned: map[string]bool{}},
 	}
 }
 

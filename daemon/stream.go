@@ -53,7 +53,7 @@ type presence struct {
 	halfClosed  bool
 	why         error    // why it is over or closing
 	again       []string // keys of calls whose records are to be sent again
-	offers      []*offer // tools that its client runs itself
+	tools      []*clientTool // tools that its client runs itself
 	buffers     bool     // its client offers the unsaved text of files
 	missed      bool     // it is waited for whether the client comes back
 }
@@ -105,7 +105,7 @@ func (st *stream) run(ctx context.Context) error {
 		if !caughtUp {
 			continue
 		}
-		if err := st.sendErrands(); err != nil {
+		if err := st.sendRequests(); err != nil {
 			return err
 		}
 		due, err := st.sendProgress(time.Now())
@@ -208,7 +208,7 @@ func (st *stream) sendRecords() (caughtUp bool, err error) {
 		if !st.follow && record.Seq > st.upTo {
 			return true, nil
 		}
-		if err := st.tellMissing(record.Seq); err != nil {
+		if err := st.sendMissing(record.Seq); err != nil {
 			return false, err
 		}
 		if err := st.sendRecord(record, nil); err != nil {

@@ -50,7 +50,7 @@ func (t *sessionTasks) taskStarted(id string) []journal.Put {
 	if _, ended := task.Exit(); ended {
 		return nil
 	}
-	return []journal.Put{put(keyTask+id, taskRow{task.Command})}
+	return []journal.Put{putState(keyTask+id, taskRow{task.Command})}
 }
 
 // taskEnded records that a task has ended, so that no client need poll.
@@ -72,7 +72,7 @@ func (t *sessionTasks) taskEnded(task *background.Task) {
 			notice.CallID = row.ID
 		}
 		its.ledger.append(entry(nil, notice, journal.Put{Key: keyTask + task.ID}))
-		its.ledger.tell()
+		its.ledger.wakeWaiters()
 	})
 }
 

@@ -35,7 +35,7 @@ func (t *toolServer) RunTool(request *tooldv1.RunToolRequest, g tooldv1.ToolServ
 		return err
 	}
 	s.update(func(its *state) {
-		s.attachments.meet(g.Context(), its, nil)
+		s.attachments.recordClient(g.Context(), its, nil)
 		if s.meta.Anonymous {
 			its.clients.owner = access.OwnerOf(g.Context())
 		}
@@ -107,7 +107,7 @@ func (t *toolServer) sessionOf(who access.Principal, request *tooldv1.RunToolReq
 
 // ReadOutput streams what a call has printed.
 func (t *toolServer) ReadOutput(request *tooldv1.ReadOutputRequest, g tooldv1.ToolService_ReadOutputServer) error {
-	look, err := t.daemon.sessions.look(principalOf(g.Context()), request.GetSessionId())
+	look, err := t.daemon.sessions.view(principalOf(g.Context()), request.GetSessionId())
 	if err != nil {
 		return err
 	}
@@ -131,7 +131,7 @@ func unknownCall(session, id string) error {
 
 // outputReader is one ReadOutput under way.
 type outputReader struct {
-	look    *look
+	look    *sessionView
 	key     string
 	request *tooldv1.ReadOutputRequest
 	send    func(*tooldv1.ReadOutputResponse) error
@@ -222,7 +222,7 @@ func (s *session) following(key string) (out *spool.Output, changed <-chan struc
 
 // GetCall returns a call's records.
 func (t *toolServer) GetCall(ctx context.Context, request *tooldv1.GetCallRequest) (*tooldv1.GetCallResponse, error) {
-	look, err := t.daemon.sessions.look(principalOf(ctx), request.GetSessionId())
+	look, err := t.daemon.sessions.view(principalOf(ctx), request.GetSessionId())
 	if err != nil {
 		return nil, err
 	}

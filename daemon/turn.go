@@ -37,7 +37,7 @@ type turn struct {
 	open     map[string]string // ids of calls that have no result yet, by key
 	outcomes map[pipeline.Outcome]int
 	work     time.Duration
-	told     map[int]hook.Call // what hooks of the turn's end are told, by index; empty when there are none
+	hookCalls     map[int]hook.Call // what hooks of the turn's end are told, by index; empty when there are none
 }
 
 // openIDs returns the client's ids of the calls that have no result yet.
@@ -58,7 +58,7 @@ func (in inlet) beginTurn(id string) *turn {
 		its.ledger.lastTurn++
 		t = &turn{
 			number: its.ledger.lastTurn, id: id, options: its.options, begun: time.Now(), numbering: map[string]scheduler.Numbering{},
-			open: map[string]string{}, outcomes: map[pipeline.Outcome]int{}, told: map[int]hook.Call{},
+			open: map[string]string{}, outcomes: map[pipeline.Outcome]int{}, hookCalls: map[int]hook.Call{},
 		}
 		if t.options.GetOrderedResults() {
 			t.ordered = &ordered{waiting: map[int]journal.Entry{}}
@@ -98,7 +98,7 @@ func (i *intake) endTurn(t *turn) {
 		i.s.recorder.finishTurn(its, t)
 	})
 	i.s.queue.EndTurn(t.number)
-	i.s.recorder.poke()
+	i.s.recorder.wakeStreams()
 }
 
 // endTurns ends every turn, as a close or a client that stays away does.
@@ -120,9 +120,9 @@ func (rec *recorder) finishTurn(its *state, t *turn) {
 		return
 	}
 	t.over = true
-	if len(t.told) > 0 {
+	if len(t.hookCalls) > 0 {
 		rec.s.Later(func(ctx context.Context) {
-			rec.s.notifier.tellBatch(ctx, t)
+			rec.s.notifier.runBatchHooks(ctx, t)
 			rec.s.update(func(its *state) { rec.recordEnd(its, t) })
 		})
 		return
@@ -136,7 +136,7 @@ func (rec *recorder) recordEnd(its *state, t *turn) {
 		Calls: t.calls, Batches: t.batches, Outcomes: t.outcomes, Wall: time.Since(t.begun), Work: t.work,
 	})
 	wire.Turn, wire.TurnId = t.number, t.id
-	entry := wireEntry(nil, wire, put(keyTurn, its.ledger.lastTurn), journal.Put{Key: turnKey(t.number)})
+	entry := wireEntry(nil, wire, putState(keyTurn, its.ledger.lastTurn), journal.Put{Key: turnKey(t.number)})
 	write := func(l *ledger) *journal.Pending { return l.append(entry) }
 	pending := write(&its.ledger)
 	rec.s.work.Go(func() {
@@ -147,7 +147,7 @@ func (rec *recorder) recordEnd(its *state, t *turn) {
 			delete(its.ledger.turns, t.number)
 			its.used = time.Now()
 		})
-		rec.poke()
+		rec.wakeStreams()
 	})
 }
 
