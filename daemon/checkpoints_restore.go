@@ -31,13 +31,13 @@ type restoring struct {
 
 // A restore is one Restore under way.
 type restore struct {
-	daemon  *Daemon
-	request *tooldv1.RestoreRequest
-	of      string           // the session whose calls are undone
-	session *session         // that restores; nil: it is still to be made
-	judge   *judge           // what the restoring is judged by
-	plan    *checkpoint.Plan // as it was shown
-	reported    []workspace.Putting
+	daemon   *Daemon
+	request  *tooldv1.RestoreRequest
+	of       string           // the session whose calls are undone
+	session  *session         // that restores; nil: it is still to be made
+	judge    *judge           // what the restoring is judged by
+	plan     *checkpoint.Plan // as it was shown
+	reported []workspace.Putting
 }
 
 // Restore puts files back, or says what would be done.

@@ -71,7 +71,7 @@ type Daemon struct {
 	fleet       mcp.Fleet // MCP servers of all sessions
 	rates       rateLimiters
 	locks       *workspace.Locks
-	outputs       *spool.Shelf
+	outputs     *spool.Shelf
 	server      *grpc.Server
 	health      *health.Server
 

@@ -22,7 +22,7 @@ const streamGrace = 2 * time.Second
 type lifecycle struct {
 	d         *Daemon
 	streaming sync.WaitGroup // goroutines that receive and send
-	wake     chan struct{}  // one slot: a session has set a deadline
+	wake      chan struct{}  // one slot: a session has set a deadline
 	ending    chan struct{}  // closed when the drain begins
 	atOnce    chan struct{}  // closed when running calls are to be stopped now
 	once      struct{ ending, atOnce sync.Once }

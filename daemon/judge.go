@@ -45,7 +45,7 @@ type scope struct {
 type basis struct {
 	options    *tooldv1.Options
 	remembered []remembered
-	dynamic     *dynamicTools
+	dynamic    *dynamicTools
 	shell      shell // its directory, environment, exports and cursors alone
 }
 

@@ -34,9 +34,9 @@ type dynamicTools struct {
 // pooled is a pool with what it was made of.
 type pooled struct {
 	*pool.Pool
-	policy *policySnapshot
-	options  *tooldv1.Options
-	supply   *dynamicTools
+	policy  *policySnapshot
+	options *tooldv1.Options
+	supply  *dynamicTools
 }
 
 // A catalog puts together the tools of the session that a judge judges.

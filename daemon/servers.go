@@ -27,8 +27,8 @@ type toolHost struct {
 	s       *session
 	servers *mcp.Set
 
-	announcing sync.Mutex // held while clients are told of other tools, so that the newest are told last
-	reconciling  sync.Mutex // held while MCP servers are held against settings
+	announcing  sync.Mutex // held while clients are told of other tools, so that the newest are told last
+	reconciling sync.Mutex // held while MCP servers are held against settings
 	refreshing  sync.Mutex // held while the tools of MCP servers are taken over, so that the newest stay
 }
 

@@ -99,7 +99,7 @@ type session struct {
 	judge       judge
 	asker       asker
 	recorder    recorder
-	checkpoints   checkpointer
+	checkpoints checkpointer
 	tools       toolHost
 	tasks       sessionTasks
 	requests    requester
@@ -142,8 +142,8 @@ type sessionSet struct {
 	d      *Daemon
 	making sync.Mutex // held while a session is made, so that two are not made under one name or above the limit; locked before mu
 
-	mu   sync.Mutex // guards the rest
-	open map[string]*session
+	mu          sync.Mutex // guards the rest
+	open        map[string]*session
 	notRestored map[string]notRestored
 }
 

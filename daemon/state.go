@@ -39,7 +39,7 @@ type ledger struct {
 	live     map[string]*live    // calls whose act has begun
 	news     chan struct{}       // closed, and made again, when a call prints its first or ends
 	openSize int                 // bytes of input in open calls
-	running    int                 // calls whose turn has come and that have not ended
+	running  int                 // calls whose turn has come and that have not ended
 	deferred []change            // of concurrent calls, until none of them runs any more
 	kept     time.Time           // when the newest checkpoint was made
 	acked    uint64              // the client has stored the records up to this number
@@ -62,30 +62,30 @@ type clients struct {
 	detached time.Time    // since when no main stream is attached
 	deadline time.Time    // when to see to what a client left behind; zero: nothing was left
 	info     *tooldv1.ClientInfo
-	peer     pipeline.Peer        // who used the session last, as recorded
-	met      bool                 // somebody did, since the daemon began
-	requests  map[*clientRequest]struct{} // that are not answered
-	editors  map[string]*stream   // who has a buffer, by its file's real path
-	watching *fileWatch           // nil: no client wants to know
+	peer     pipeline.Peer               // who used the session last, as recorded
+	met      bool                        // somebody did, since the daemon began
+	requests map[*clientRequest]struct{} // that are not answered
+	editors  map[string]*stream          // who has a buffer, by its file's real path
+	watching *fileWatch                  // nil: no client wants to know
 }
 
 // A toolset is what is known of tools that are not built in.
 type toolset struct {
-	clientTools    map[string][]*clientTool // tools that clients run, by name, the newest last
-	dynamic    *dynamicTools             // nil: nothing comes and goes
-	announced *pool.Pool          // what clients were told of its tools last; nil: nothing yet
-	serving   bool                // MCP servers are started
+	clientTools map[string][]*clientTool // tools that clients run, by name, the newest last
+	dynamic     *dynamicTools            // nil: nothing comes and goes
+	announced   *pool.Pool               // what clients were told of its tools last; nil: nothing yet
+	serving     bool                     // MCP servers are started
 }
 
 // A shell is what calls see of their session: as in a terminal, one leaves it to the next.
 type shell struct {
-	dir     string
-	env     map[string]string // the client's; not kept
-	exports exports
-	given   map[string][]string // the environment of the calls that have begun, by key
-	todos   []tools.Todo
-	mentioned    map[string]bool // what is said once, by calls
-	cursors map[string]int64
+	dir       string
+	env       map[string]string // the client's; not kept
+	exports   exports
+	given     map[string][]string // the environment of the calls that have begun, by key
+	todos     []tools.Todo
+	mentioned map[string]bool // what is said once, by calls
+	cursors   map[string]int64
 }
 
 func newState(log *journal.Log) state {

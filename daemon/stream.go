@@ -51,11 +51,11 @@ type presence struct {
 	answers     bool
 	fileChanges bool // its client wants to be told of files that change
 	halfClosed  bool
-	why         error    // why it is over or closing
-	again       []string // keys of calls whose records are to be sent again
-	tools      []*clientTool // tools that its client runs itself
-	buffers     bool     // its client offers the unsaved text of files
-	missed      bool     // it is waited for whether the client comes back
+	why         error         // why it is over or closing
+	again       []string      // keys of calls whose records are to be sent again
+	tools       []*clientTool // tools that its client runs itself
+	buffers     bool          // its client offers the unsaved text of files
+	missed      bool          // it is waited for whether the client comes back
 }
 
 // newStream makes a stream of s that stands behind the record after. The caller sets what it needs, then has it served.
