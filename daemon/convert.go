@@ -57,8 +57,8 @@ func eventOf(use *pipeline.Use, event pipeline.Event) *tooldv1.ExecuteResponse {
 		}}
 	case pipeline.Started:
 		r.Event = &tooldv1.ExecuteResponse_Started{Started: &tooldv1.Started{
-			ToolUseId: use.ID, Sandbox: tierOf(e.Tier), Level: levelOf(e.Verdict.Level), Reason: shortened(displayed(e.Verdict.Reason), shownReason),
-			Grounds: groundsOf(e.Verdict.Grounds), Asked: e.Verdict.Decision == permission.Ask,
+			ToolUseId: use.ID, Sandbox: tierOf(e.Tier), Level: levelOf(e.Verdict.Level), Reason: shortened(displayed(e.Verdict.Text), shownReason),
+			Grounds: groundsOf(e.Verdict.Reasons), Asked: e.Verdict.Decision == permission.Ask,
 		}}
 	case pipeline.Ended:
 		r.Event = &tooldv1.ExecuteResponse_ToolResult{ToolResult: resultOf(use, e)}
@@ -76,8 +76,8 @@ func questionOf(use *pipeline.Use, q pipeline.Question) *tooldv1.Question {
 	return &tooldv1.Question{
 		QuestionId: q.ID, ToolUseId: use.ID, ToolName: q.Tool, Title: displayed(q.Title),
 		InputJson: shortened(visible(q.Input), shownInput), InputDigest: q.Digest,
-		Diff: shortened(visible(q.Diff), shownDiff), Reason: shortened(displayed(q.Verdict.Reason), shownReason),
-		Level: levelOf(q.Verdict.Level), Suggestions: suggestionsOf(q.Suggestions), Grounds: groundsOf(q.Verdict.Grounds), Effects: effectsOf(q.Facts),
+		Diff: shortened(visible(q.Diff), shownDiff), Reason: shortened(displayed(q.Verdict.Text), shownReason),
+		Level: levelOf(q.Verdict.Level), Suggestions: suggestionsOf(q.Suggestions), Grounds: groundsOf(q.Verdict.Reasons), Effects: effectsOf(q.Facts),
 		FormSchemaJson: formOf(q.Form),
 	}
 }
@@ -101,11 +101,11 @@ func suggestionsOf(rules []string) (list []*tooldv1.Suggestion) {
 }
 
 // groundsOf returns grounds as long as there is room; the last then says how many more there are.
-func groundsOf(grounds []permission.Ground) (list []*tooldv1.Ground) {
+func groundsOf(grounds []permission.Reason) (list []*tooldv1.Ground) {
 	left := room(shownNames)
-	for i, g := range pipeline.GroundsOf(grounds) {
+	for i, g := range pipeline.ReasonsOf(grounds) {
 		wire := &tooldv1.Ground{
-			Text: shortened(displayed(g.Text), shownReason), Rule: visible(g.Rule), List: g.List, File: visible(g.File), Line: uint32(g.Line),
+			Code: g.Code, Text: shortened(displayed(g.Text), shownReason), Rule: visible(g.Rule), List: g.List, File: visible(g.File), Line: uint32(g.Line),
 			Part: shortened(displayed(g.Part), shownReason),
 		}
 		if !left.takes(wire.Text, wire.Rule, wire.File, wire.Part) {

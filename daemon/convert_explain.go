@@ -26,14 +26,14 @@ func decisionOf(d permission.Decision) tooldv1.Decision {
 func explanationOf(e pipeline.Explanation) *tooldv1.ExplainResponse {
 	v := e.Verdict
 	wire := &tooldv1.ExplainResponse{
-		Valid: true, Concurrent: e.Concurrent, ReadOnly: e.Effects.ReadOnly(), Level: levelOf(v.Level), Grounds: groundsOf(v.Grounds),
+		Valid: true, Concurrent: e.Concurrent, ReadOnly: e.Effects.ReadOnly(), Level: levelOf(v.Level), Grounds: groundsOf(v.Reasons),
 		Decision: decisionOf(v.Decision), Suggestions: suggestionsOf(e.Suggestions), PermissionMode: wireMode(e.Mode), Effects: effectsOf(e.Facts),
 		Confinement: confinementOf(e.Confined),
 	}
 	for _, h := range e.Hooks {
 		wire.Reasons = append(wire.Reasons, visible(fmt.Sprintf("The %s hook in %s is asked first; what it will say is not known.", h.Event, h.Origin)))
 	}
-	for _, reason := range v.Reasons {
+	for _, reason := range v.Sentences {
 		wire.Reasons = append(wire.Reasons, shortened(visible(reason), shownReason))
 	}
 	if v.Way != "" {

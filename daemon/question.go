@@ -300,7 +300,7 @@ func (ask *asker) cannotAsk(q pipeline.Question) error {
 	advice := q.Advice()
 	words := strings.TrimSpace(fmt.Sprintf("%s To answer, run `toold attach %s` on a terminal and send the call again.", advice.Words(), ask.s.name))
 	return fault.Deniedf("cannot_ask",
-		"This call needs an answer, and no attached client can give one. %s %s %s", q.Verdict.Reason, way, words).With(pipeline.Refusal{Grounds: pipeline.GroundsOf(q.Verdict.Grounds), Advice: advice})
+		"This call needs an answer, and no attached client can give one. %s %s %s", q.Verdict.Text, way, words).With(pipeline.Refusal{Grounds: pipeline.ReasonsOf(q.Verdict.Reasons), Advice: advice})
 }
 
 // rejudge takes back the open questions that rules, settings or mode decide by now. Their calls are judged again, by what

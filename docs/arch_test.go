@@ -31,7 +31,7 @@ var imports = map[string][]string{
 	},
 	"bench/ledger": {"gen/toold/v1"},
 	"cmd/toold": {
-		"daemon", "daemon/access", "daemon/dialect", "daemon/settings", "gen/toold/v1", "tools", "tools/bash", "tools/edit", "tools/ellipsis",
+		"daemon", "daemon/access", "daemon/dialect", "daemon/settings", "gen/toold/v1", "scheduler/permission", "tools", "tools/bash", "tools/edit", "tools/ellipsis",
 		"tools/glob", "tools/grep", "tools/ls", "tools/lsp", "tools/mcp", "tools/notebook", "tools/pathname", "tools/pdf",
 		"tools/read", "tools/sandbox", "tools/todo", "tools/toolsearch", "tools/webfetch", "tools/websearch",
 		"tools/workspace", "tools/write",

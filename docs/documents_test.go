@@ -216,3 +216,19 @@ func TestContributingExampleCompiles(t *testing.T) {
 		t.Errorf("go build: %v\n%s", err, output)
 	}
 }
+
+// docs/permissions.md lists the codes of reasons, all of them and no others.
+func TestReasonCodesAreListed(t *testing.T) {
+	made := map[string]bool{}
+	for _, match := range regexp.MustCompile(`(?m)^\t\w+ +Code = "([a-z_]+)"`).FindAllStringSubmatch(document(t, "scheduler/permission/reason.go"), -1) {
+		made[match[1]] = true
+	}
+	_, table, _ := strings.Cut(document(t, "docs/permissions.md"), "## Reasons as codes")
+	listed := map[string]bool{}
+	for _, match := range regexp.MustCompile("(?m)^\\| `([a-z_]+)` \\|").FindAllStringSubmatch(table, -1) {
+		listed[match[1]] = true
+	}
+	if len(made) < 30 || !maps.Equal(made, listed) {
+		t.Errorf("the codes are %v, and docs/permissions.md lists %v", slices.Sorted(maps.Keys(made)), slices.Sorted(maps.Keys(listed)))
+	}
+}

@@ -149,6 +149,8 @@ type Effects struct {
 	Unread bool
 	// Reason says why the action is not read-only, when that is not plain from the rest.
 	Reason string
+	// Blame is the part of a script that decided this, if it was one.
+	Blame shell.Reason
 }
 
 // ReadOnly reports that the action writes nothing, runs nothing unknown and contacts nobody.

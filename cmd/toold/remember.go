@@ -13,6 +13,7 @@ import (
 	"charm.land/lipgloss/v2"
 
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
+	"github.com/toold/toold/scheduler/permission"
 )
 
 // A keeper is a place where a rule can be kept, by the letter that is typed.
@@ -107,8 +108,8 @@ func noSuggestion(q *tooldv1.Question) string {
 	for _, g := range q.GetGrounds() {
 		text := visibleLine(g.GetText())
 		switch rule := ruleWords(g); {
-		case rule != "" && g.GetList() == "allow", lacksLeave(text):
-		case rule != "" && strings.Contains(text, " may be about "):
+		case rule != "" && g.GetList() == "allow", permission.Code(g.GetCode()).ByNoRule():
+		case g.GetCode() == string(permission.ByRuleDoubtful):
 			return "There is no rule to keep: the " + rule + " may be about this call, and no other rule passes it. Answer this call alone."
 		case rule != "":
 			return "There is no rule to keep: the " + rule + " is about this call, and no other rule passes it. Answer this call alone."
@@ -117,11 +118,6 @@ func noSuggestion(q *tooldv1.Question) string {
 		}
 	}
 	return "There is no rule to keep: none that covers this call is both narrow enough to be safe and able to settle it. Answer this call alone."
-}
-
-// lacksLeave reports whether a ground says no more than that nothing allows a part of the call, so that a rule could.
-func lacksLeave(text string) bool {
-	return strings.HasPrefix(text, "No rule ") || strings.Contains(text, ", which is outside the roots") || strings.Contains(text, ", which is hidden from commands") || strings.HasSuffix(text, "may read files that it does not name.")
 }
 
 // pick reads which of the offered rules are wanted and where: numbers, then a scope, which is the session unless it is

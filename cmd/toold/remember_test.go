@@ -47,10 +47,10 @@ func TestPick(t *testing.T) {
 // The true reason is said where there is nothing to keep.
 func TestNoSuggestion(t *testing.T) {
 	for want, grounds := range map[string][]*tooldv1.Ground{
-		"the ask rule A in /s.json:1 is about this call":              {{Text: "No rule allows `x`."}, {Text: "The rule A asks about `x`.", Rule: "A", List: "ask", File: "/s.json", Line: 1}},
-		"the deny rule D in /s.json:1 may be about this call":         {{Text: "The rule D in /s.json:1 may be about `x`: so.", Rule: "D", List: "deny", File: "/s.json", Line: 1}},
-		"none passes what asks here. What it would do cannot be seen": {{Text: "What it would do cannot be seen in full."}},
-		"none that covers this call is both narrow":                   {{Text: "No rule allows `x`."}, {Text: "It writes /x, which is outside the roots."}, {Text: "`x` may read files that it does not name."}},
+		"the ask rule A in /s.json:1 is about this call":              {{Code: "no_rule_command", Text: "No rule allows `x`."}, {Code: "rule", Text: "The rule A asks about `x`.", Rule: "A", List: "ask", File: "/s.json", Line: 1}},
+		"the deny rule D in /s.json:1 may be about this call":         {{Code: "rule_doubtful", Text: "The rule D in /s.json:1 may be about `x`: so.", Rule: "D", List: "deny", File: "/s.json", Line: 1}},
+		"none passes what asks here. What it would do cannot be seen": {{Code: "unseen", Text: "What it would do cannot be seen in full."}},
+		"none that covers this call is both narrow":                   {{Code: "no_rule_command", Text: "No rule allows `x`."}, {Code: "writes_outside", Text: "It writes /x, which is outside the roots."}, {Code: "reads_unnamed", Text: "`x` may read files that it does not name."}},
 		"none that covers this call":                                  nil,
 	} {
 		if got := noSuggestion(&tooldv1.Question{Grounds: grounds}); !strings.Contains(got, want) || !strings.HasPrefix(got, "There is no rule to keep") {

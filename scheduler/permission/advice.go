@@ -89,7 +89,7 @@ const maxAdvised = 4
 
 // dropAsking notes the ask rules that the verdict rests on.
 func (a *Advice) dropAsking(v Verdict) {
-	for _, g := range v.Grounds {
+	for _, g := range v.Reasons {
 		if g.Rule != nil && g.Rule.List == AskList && !slices.Contains(a.Drop, g.Rule) {
 			a.Drop = append(a.Drop, g.Rule)
 		}

@@ -58,7 +58,7 @@ func TestLinkedAnchors(t *testing.T) {
 		}
 		f := &permission.Facts{Tool: "Read", Accesses: []permission.Access{{Named: c.named, Real: c.real}}}
 		if got := permission.Decide(f, permission.Policy{Rules: permission.Compile([]permission.Rule{rule}, linked)}); got.Decision != c.want {
-			t.Errorf("%s %s, %s -> %s: %s (%s), want %s", c.list, c.rule, c.named, c.real, got.Decision, got.Reason, c.want)
+			t.Errorf("%s %s, %s -> %s: %s (%s), want %s", c.list, c.rule, c.named, c.real, got.Decision, got.Text, c.want)
 		}
 	}
 	policy := permission.Policy{Rules: permission.Compile(nil, linked), Mode: permission.AcceptEdits}
@@ -68,7 +68,7 @@ func TestLinkedAnchors(t *testing.T) {
 	} {
 		f := &permission.Facts{Tool: "Write", Accesses: []permission.Access{{Named: name[0], Real: name[1], Write: true, Inside: true}}}
 		if got := permission.Decide(f, policy); got.Decision != want {
-			t.Errorf("writing %s: %s (%s), want %s", name, got.Decision, got.Reason, want)
+			t.Errorf("writing %s: %s (%s), want %s", name, got.Decision, got.Text, want)
 		}
 	}
 }

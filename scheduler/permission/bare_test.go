@@ -30,10 +30,10 @@ func TestBareBash(t *testing.T) {
 		for _, c := range f.Commands {
 			covered = covered && (c.Literal || c.DenyOnly || c.Name == "[[" || c.Name == "((")
 		}
-		guarded := strings.HasPrefix(v.Reason, "It would change ") || strings.Contains(call, "://") && strings.Contains(v.Reason, " to contact ") ||
+		guarded := strings.HasPrefix(v.Text, "It would change ") || strings.Contains(call, "://") && strings.Contains(v.Text, " to contact ") ||
 			slices.ContainsFunc(f.Accesses, func(a permission.Access) bool { return !a.Inside && !a.Unnamed })
 		if want := covered && !guarded; (v.Decision == permission.Allow) != want {
-			t.Errorf("%s: %s (%s), but understood and named: %t", call, v.Decision, v.Reason, covered)
+			t.Errorf("%s: %s (%s), but understood and named: %t", call, v.Decision, v.Text, covered)
 		}
 		if v.Decision == permission.Allow {
 			allowed++

@@ -3,7 +3,6 @@ package permission
 // What leave has to do with the sandbox: who may be let out of it, and what being in it allows.
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -82,7 +81,7 @@ func runsSomething(source string) bool {
 
 // leaving returns the grounds to ask about writes for which the call leaves the sandbox, one for each directory that cannot be
 // opened to it.
-func (f *Facts) leaving() (found []Ground) {
+func (f *Facts) leaving() (found []Reason) {
 	var dirs []string
 	for i := range f.Accesses {
 		a := &f.Accesses[i]
@@ -90,29 +89,26 @@ func (f *Facts) leaving() (found []Ground) {
 			continue
 		}
 		dirs = append(dirs, a.Leaves)
-		found = append(found, Ground{Part: a.Part, firm: true, Text: fmt.Sprintf(
-			"It changes %s in %s, which is never made writable as a whole, so it runs outside the sandbox.", a.where(), a.Leaves)})
+		found = append(found, Reason{Code: LeavesSandbox, About: a.where(), Detail: a.Leaves, Part: a.Part, firm: true})
 	}
 	return found
 }
 
 // barred is why the call may not leave the sandbox, if it asks to or has to.
-func (e Escape) barred(f *Facts) (found []Ground) {
+func (e Escape) barred(f *Facts) (found []Reason) {
 	if f.Unconfined && e.Barred != nil {
-		found = append(found, Ground{Text: fmt.Sprintf(
-			"It asks to run outside the sandbox, which sandbox.allowUnsandboxedCommands in %s switches off; leave dangerouslyDisableSandbox away.", e.Barred)})
+		found = append(found, Reason{Code: UnsandboxedOff, About: e.Barred.String()})
 	}
 	if f.Leaves() && e.Barred != nil {
-		found = append(found, Ground{Text: fmt.Sprintf(
-			"It would have to run outside the sandbox, which sandbox.allowUnsandboxedCommands in %s switches off. %s Only sandbox.filesystem.allowWrite opens that directory.", e.Barred, f.leaving()[0].Text)})
+		found = append(found, Reason{Code: LeavesOff, About: e.Barred.String(), Detail: f.leaving()[0].String()})
 	}
 	return found
 }
 
 // confined is what allows a call for being confined, of which nothing says that it must not run.
-func (e Escape) confined(f *Facts) (found []Ground) {
+func (e Escape) confined(f *Facts) (found []Reason) {
 	if f.Boxed && e.AutoAllow != nil {
-		found = append(found, Ground{Text: fmt.Sprintf("It runs confined, and sandbox.autoAllowBashIfSandboxed in %s lets such calls run.", e.AutoAllow)})
+		found = append(found, Reason{Code: ByConfinement, About: e.AutoAllow.String()})
 	}
 	return found
 }

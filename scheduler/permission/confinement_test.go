@@ -64,8 +64,8 @@ func TestEscape(t *testing.T) {
 			f := factsOf(t, "Bash make all")
 			f.Unconfined, f.Boxed = tt.unconfined, tt.boxed
 			v := permission.Decide(f, permission.Policy{Rules: compile(t, tt.rules...), Escape: tt.escape})
-			if v.Decision != tt.want || !strings.Contains(v.Reason, tt.says) {
-				t.Errorf("%s: %s; want %s with %q", v.Decision, v.Reason, tt.want, tt.says)
+			if v.Decision != tt.want || !strings.Contains(v.Text, tt.says) {
+				t.Errorf("%s: %s; want %s with %q", v.Decision, v.Text, tt.want, tt.says)
 			}
 		})
 	}

@@ -136,13 +136,12 @@ func names(c *shell.Command, word, host string) bool {
 	return slices.Contains(contacts(&alone), host)
 }
 
-func (l *leave) lacksHost(to contact) Ground {
-	g := Ground{Text: "No rule allows it to contact " + to.host + ".", Part: to.host, needs: []string{"WebFetch(domain:" + to.name + ")"}}
+func (l *leave) lacksHost(to contact) Reason {
+	g := Reason{Code: NoRuleHost, About: to.host, Part: to.host, needs: []string{"WebFetch(domain:" + to.name + ")"}}
 	if to.by > 0 {
 		if l.whole || l.covered(to.by-1) {
 			g.wants = g.needs
 		}
-		g = g.wanting()
 	}
 	return g
 }

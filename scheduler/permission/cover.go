@@ -4,7 +4,6 @@
 package permission
 
 import (
-	"fmt"
 	"path"
 	"slices"
 	"strings"
@@ -13,7 +12,7 @@ import (
 )
 
 // uncovered returns the parts of the call that nothing allows, and when there are none what allows them.
-func uncovered(c *call, p Policy) (missing, allowing []Ground) {
+func uncovered(c *call, p Policy) (missing, allowing []Reason) {
 	l := leave{call: c, policy: p, byRule: make([]*anchored, len(c.texts))}
 	for i := range c.texts {
 		l.byRule[i] = p.Rules.coveringCommand(&c.texts[i])
@@ -25,9 +24,9 @@ func uncovered(c *call, p Policy) (missing, allowing []Ground) {
 	switch {
 	case l.whole:
 	case c.Hidden != "" && c.beyondRules():
-		l.miss(Ground{Text: fmt.Sprintf("No rule can allow it, because %s.", c.Hidden)})
+		l.miss(Reason{Code: NotUnderstood, Detail: c.Hidden})
 	case c.Hidden != "":
-		l.miss(Ground{Text: fmt.Sprintf("No rule but Bash, which is every command, can allow it, because %s.", c.Hidden), needs: []string{c.Tool}})
+		l.miss(Reason{Code: OnlyBash, Detail: c.Hidden, needs: []string{c.Tool}})
 	default:
 		l.commands()
 	}
@@ -36,12 +35,12 @@ func uncovered(c *call, p Policy) (missing, allowing []Ground) {
 	switch {
 	case l.whole:
 	case c.Foreign != "":
-		l.miss(Ground{Text: fmt.Sprintf("No rule allows it, and %s, which carries it out, may do anything.", c.Foreign), needs: []string{c.Tool}})
+		l.miss(Reason{Code: NoRuleExternal, About: c.Foreign, needs: []string{c.Tool}})
 	case c.Opaque && len(c.Commands) == 0 && len(c.Hosts) == 0:
-		l.miss(Ground{Text: fmt.Sprintf("No rule allows it, and it is not known to be read-only: %s.", c.Reason), needs: []string{c.Tool}})
+		l.miss(Reason{Code: NoRuleTool, Detail: c.Reason, needs: []string{c.Tool}})
 	}
 	if len(l.missing) == 0 && len(l.allowing) == 0 {
-		l.allow(Ground{Text: "It is read-only, inside the places that may be read."})
+		l.allow(Reason{Code: ReadsOnly})
 	}
 	return l.missing, l.allowing
 }
@@ -52,15 +51,15 @@ type leave struct {
 	policy   Policy
 	byRule   []*anchored // by command: the rule that allows it; nil: none
 	whole    bool        // a rule allows every call of the tool
-	missing  []Ground
-	allowing []Ground
+	missing  []Reason
+	allowing []Reason
 }
 
-func (l *leave) miss(g Ground) { l.missing = append(l.missing, g) }
+func (l *leave) miss(g Reason) { l.missing = append(l.missing, g) }
 
 // allow adds a ground, unless it says what another has said.
-func (l *leave) allow(g Ground) {
-	if !slices.ContainsFunc(l.allowing, func(o Ground) bool { return o.Text == g.Text }) {
+func (l *leave) allow(g Reason) {
+	if !slices.ContainsFunc(l.allowing, func(o Reason) bool { return o.same(g) }) {
 		l.allowing = append(l.allowing, g)
 	}
 }
@@ -70,8 +69,6 @@ func (l *leave) covered(i int) bool {
 	return l.byRule[i] != nil || l.policy.Mode == AcceptEdits && edits(l.Facts, i)
 }
 
-const byAcceptEdits = "The permission mode acceptEdits allows edits inside the roots."
-
 func (l *leave) commands() {
 	for i := range l.Commands {
 		command := &l.Commands[i]
@@ -80,9 +77,9 @@ func (l *leave) commands() {
 		case l.byRule[i] != nil:
 			l.allow(l.byRule[i].ground(command.Text, ""))
 		case l.covered(i):
-			l.allow(Ground{Text: byAcceptEdits})
+			l.allow(Reason{Code: ByAcceptEdits})
 		default:
-			l.miss(Ground{Text: l.notReadOnly(i), Part: command.Text, needs: []string{exactRule(command)}})
+			l.miss(l.notReadOnly(i))
 		}
 	}
 }
@@ -111,12 +108,11 @@ func (l *leave) accesses() {
 			g.reach = !a.Mentioned || a.hides() // else confinement opens nothing for it
 			if runs || a.By == 0 && slices.ContainsFunc(l.byRule, func(r *anchored) bool { return r != nil }) {
 				g.wants = g.needs
-				g = g.wanting()
 			}
 			l.miss(g)
 		case !free:
 			l.miss(g)
-		case g.Text != "":
+		case g.Code != "":
 			l.allow(g)
 		}
 	}
@@ -142,27 +138,29 @@ func (l *leave) byRunning(a *Access) {
 	}
 }
 
-// notReadOnly returns why a command needs leave. The script's reason is a part of it in backquotes, and a clause about that.
-func (l *leave) notReadOnly(i int) string {
+// notReadOnly returns why a command needs permission.
+func (l *leave) notReadOnly(i int) Reason {
 	c := &l.Commands[i]
+	r := Reason{Code: NoRuleCommand, Part: c.Text, needs: []string{exactRule(c)}}
 	if why := l.Steered[i]; why != "" {
-		return fmt.Sprintf("No rule allows `%s`, which does not count as read-only here: %s.", c.Text, why)
+		r.Code, r.Detail = NoRuleHere, why
+		return r
 	}
-	part, why, found := strings.Cut(strings.TrimPrefix(l.Reason, "`"), "`: ")
-	part = strings.TrimSuffix(part, "...")
+	part := l.Blame.Part
 	is := func(o shell.Command) bool { return o.DenyOnly && strings.HasPrefix(o.Text, part) }
 	switch {
-	case !found || !strings.Contains(c.Text, part), part == "":
-		return fmt.Sprintf("No rule allows `%s`, which is not known to be read-only.", c.Text)
+	case part == "" || !strings.Contains(c.Text, part):
 	case slices.ContainsFunc(l.Commands, is): // one reading of a wrapper's words, and perhaps not the right one
-		why = "it runs another program in a way of its own"
+		r.Detail = "it runs another program in a way of its own"
+	default:
+		r.Detail = l.Blame.Why
 	}
-	return fmt.Sprintf("No rule allows `%s`, which is not known to be read-only: %s.", c.Text, why)
+	return r
 }
 
 // coversTool finds the allow rule for every call of the tool. It lets a script run whatever it runs, if the script was
 // understood and says which programs these are. What the script reaches for needs its own permission.
-func (r *Rules) coversTool(c *call) (g Ground, ok bool) {
+func (r *Rules) coversTool(c *call) (g Reason, ok bool) {
 	if c.beyondRules() {
 		return g, false
 	}
@@ -193,7 +191,7 @@ func (r *Rules) coveringCommand(t *text) *anchored {
 }
 
 // freeAccess reports whether the path may be read or written, and by what; otherwise the ground says why not.
-func (p Policy) freeAccess(a *Access) (free bool, g Ground) {
+func (p Policy) freeAccess(a *Access) (free bool, g Reason) {
 	if a.Inside && !a.Write && !a.hides() {
 		return true, g
 	}
@@ -205,9 +203,9 @@ func (p Policy) freeAccess(a *Access) (free bool, g Ground) {
 	}
 	switch {
 	case a.MayWrite && !a.hides():
-		return false, Ground{Text: fmt.Sprintf("It names %s, which is outside the roots, and may write it.", a.where()) + a.opened(), Part: a.Part}
+		return false, Reason{Code: MayWriteOutside, About: a.where(), Opens: a.Opens, Part: a.Part}
 	case a.Mentioned && !a.hides():
-		return false, Ground{Text: fmt.Sprintf("It names %s, which is outside the roots and the other readable places.", a.where()), Part: a.Part}
+		return false, Reason{Code: NamesOutside, About: a.where(), Part: a.Part}
 	case a.hides():
 		verb := "reads"
 		if a.Write {
@@ -215,17 +213,17 @@ func (p Policy) freeAccess(a *Access) (free bool, g Ground) {
 		} else if a.Mentioned {
 			verb = "names"
 		}
-		return false, Ground{Text: fmt.Sprintf("It %s %s, which is hidden from commands as a place of credentials or by settings.", verb, a.where()) + a.opened(), Part: a.Part}
+		return false, Reason{Code: HiddenPath, Detail: verb, About: a.where(), Opens: a.Opens, Part: a.Part}
 	case a.Write && a.Inside && p.Mode == AcceptEdits && !a.widens():
-		return true, Ground{Text: byAcceptEdits}
+		return true, Reason{Code: ByAcceptEdits}
 	case a.Write && a.Inside:
-		return false, Ground{Text: fmt.Sprintf("No rule allows it to write %s.", a.where()) + a.opened(), Part: a.Part}
+		return false, Reason{Code: NoRuleWrite, About: a.where(), Opens: a.Opens, Part: a.Part}
 	case a.Write:
-		return false, Ground{Text: fmt.Sprintf("It writes %s, which is outside the roots.", a.where()) + a.opened(), Part: a.Part}
+		return false, Reason{Code: WritesOutside, About: a.where(), Opens: a.Opens, Part: a.Part}
 	case a.Unnamed:
-		return false, Ground{Text: fmt.Sprintf("`%s` may read files that it does not name.", a.Part), Part: a.Part}
+		return false, Reason{Code: ReadsUnnamed, Part: a.Part}
 	}
-	return false, Ground{Text: fmt.Sprintf("It reads %s, which is outside the roots and the other readable places.", a.where()), Part: a.Part}
+	return false, Reason{Code: ReadsOutside, About: a.where(), Part: a.Part}
 }
 
 // coversAccess: an Edit rule allows reading too. Both the name and what it leads to must fit. A script needs a rule that

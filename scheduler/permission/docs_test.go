@@ -128,9 +128,9 @@ func TestVerdictTable(t *testing.T) {
 			for i, mode := range modes {
 				got := permission.Decide(facts, permission.Policy{Rules: rules, Mode: mode})
 				if got.Decision.String() != row[i] {
-					t.Fatalf("%+v in mode %s: %s (%s), and the page says %s", s, mode, got.Decision, got.Reason, row[i])
+					t.Fatalf("%+v in mode %s: %s (%s), and the page says %s", s, mode, got.Decision, got.Text, row[i])
 				}
-				if got.Reason == "" || got.Level == 0 || len(got.Grounds) == 0 {
+				if got.Text == "" || got.Level == 0 || len(got.Reasons) == 0 {
 					t.Fatalf("%+v in mode %s: no reason, level or ground in %+v", s, mode, got)
 				}
 				if (got.Level == permission.Forbidden) != (s.denyRule || s.denyHook) {
@@ -181,7 +181,7 @@ func matches(t *testing.T, list, text, call string) bool {
 	}
 	facts := factsOf(t, call)
 	got := permission.Decide(facts, permission.Policy{Rules: permission.Compile([]permission.Rule{rule}, anchors)})
-	return slices.ContainsFunc(got.Grounds, func(g permission.Ground) bool { return g.Rule != nil && !g.Doubtful }) &&
+	return slices.ContainsFunc(got.Reasons, func(g permission.Reason) bool { return g.Rule != nil && !g.Doubtful() }) &&
 		got.Decision == map[permission.List]permission.Decision{permission.DenyList: permission.Deny, permission.AskList: permission.Ask, permission.AllowList: permission.Allow}[which]
 }
 
@@ -229,6 +229,7 @@ func addScript(t testing.TB, f *permission.Facts, script string) {
 	}
 	e := action.Effects()
 	f.Commands, f.Opaque, f.Reason, f.Hidden, f.Unread, f.Dir = e.Commands, e.Opaque, e.Reason, e.Hidden, e.Unread, root
+	f.Blame = e.Blame
 	for _, p := range e.Reads {
 		if p.Unnamed && p.By > 0 && !e.Commands[p.By-1].ReadOnly {
 			continue // as the pipeline does

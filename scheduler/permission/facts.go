@@ -25,6 +25,7 @@ type Facts struct {
 	// Opaque: it does more than is listed here. Reason says what, as a clause.
 	Opaque bool
 	Reason string
+	Blame  shell.Reason // the part of a script that decided it
 	// Hidden says, as a clause, why no rule can cover a script by its commands; empty: one can.
 	Hidden string
 	// Unread: some of the script was not understood at all, and Hidden says why.

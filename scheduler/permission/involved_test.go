@@ -25,7 +25,7 @@ func TestInvolved(t *testing.T) {
 		f := factsOf(t, "Bash "+script)
 		for _, mode := range []permission.Mode{permission.Default, permission.AcceptEdits, permission.BypassPermissions} {
 			if got := permission.Decide(f, permission.Policy{Rules: rules, Mode: mode}); got.Decision != want {
-				t.Errorf("%.60s in mode %s: %s (%.200s), want %s", script, mode, got.Decision, got.Reason, want)
+				t.Errorf("%.60s in mode %s: %s (%.200s), want %s", script, mode, got.Decision, got.Text, want)
 			}
 		}
 	}

@@ -4,7 +4,6 @@
 package permission
 
 import (
-	"fmt"
 	"path"
 	"regexp"
 	"slices"
@@ -160,7 +159,7 @@ var setting = regexp.MustCompile(`^[A-Z_][A-Z0-9_]*=`)
 
 // meddling returns the grounds to ask about commands of which it is not known what they write, as far as a word names what is
 // protected.
-func (c *call) meddling(guarded []guard) (found []Ground) {
+func (c *call) meddling(guarded []guard) (found []Reason) {
 	var named []string
 	for _, m := range c.mentioned {
 		inOther := func(other string) bool { return other == m.path || strings.HasPrefix(m.path, other+"/") }
@@ -172,7 +171,7 @@ func (c *call) meddling(guarded []guard) (found []Ground) {
 			continue
 		}
 		named = append(named, m.path)
-		found = append(found, Ground{Text: fmt.Sprintf("`%s` names %s, %s, and may change it.", m.command.Text, m.path, what), Part: m.command.Text})
+		found = append(found, Reason{Code: NamesProtected, About: m.path, Detail: what, Part: m.command.Text})
 	}
 	return found
 }

@@ -52,33 +52,15 @@ const (
 // String returns the decision as settings and hooks write it.
 func (d Decision) String() string { return [...]string{"allow", "ask", "deny"}[d] }
 
-// A Ground is one thing that a verdict rests on.
-type Ground struct {
-	Text string // a sentence
-	Rule *Rule  // nil: no rule
-	Part string // of the call, that the rule meets; empty: no rule
-	// Doubtful: whether the rule meets it turns out only when the call runs.
-	Doubtful bool
-	// Hook is where the hook stands that said it; nil: no hook.
-	Hook *Origin
-	// firm: also the mode bypassPermissions does not pass it.
-	firm bool
-	// reach: it is about a path that confinement does not keep the call from. wants are rules that would permit just that.
-	reach bool
-	wants []string
-	// needs are rules by which nothing of it would be left, or less.
-	needs []string
-}
-
 // A Verdict is a decision with what it rests on.
 type Verdict struct {
-	Decision Decision
-	Level    Level
-	Reason   string   // in words: what the mode says, if that decided, and then the grounds'
-	Reasons  []string // the same, sentence by sentence
-	Grounds  []Ground // the first weighs most; at least one
-	ByMode   bool     // the mode has turned something else into this
-	Way      string   // what would let the call run, as a sentence; empty: it may
+	Decision  Decision
+	Level     Level
+	Text      string   // in words: what the mode says, if that decided, and then the grounds'
+	Sentences []string // the same, sentence by sentence
+	Reasons   []Reason // the first weighs most; at least one
+	ByMode    bool     // the mode has turned something else into this
+	Way       string   // what would let the call run, as a sentence; empty: it may
 	// Free is set when what asks is only that nothing allows the call, so that a rule could.
 	Free   bool
 	before Decision // if ByMode: what it was
@@ -114,7 +96,7 @@ func decide(c *call, p Policy) Verdict {
 	missing, allowing := uncovered(c, p)
 	if len(missing) > 0 {
 		allowing = opinions(f, Allow)
-		if !slices.ContainsFunc(missing, func(g Ground) bool { return g.reach }) {
+		if !slices.ContainsFunc(missing, func(g Reason) bool { return g.reach }) {
 			allowing = append(allowing, p.Escape.confined(f)...)
 		}
 	}
@@ -133,18 +115,18 @@ func decide(c *call, p Policy) Verdict {
 // Firm says that the verdict rests on something that nothing but an answer passes: an ask rule, a critical command, or a
 // rule of which only the run would show whether it is met.
 func (v Verdict) Firm() bool {
-	return slices.ContainsFunc(v.Grounds, func(g Ground) bool { return g.firm })
+	return slices.ContainsFunc(v.Reasons, func(g Reason) bool { return g.firm })
 }
 
 // on returns what the verdict is and what it rests on.
-func (v Verdict) on(d Decision, grounds []Ground) Verdict {
+func (v Verdict) on(d Decision, grounds []Reason) Verdict {
 	texts := make([]string, 0, len(grounds))
 	for _, g := range grounds {
-		if !slices.Contains(texts, g.Text) {
-			texts = append(texts, g.Text)
+		if text := g.String(); !slices.Contains(texts, text) {
+			texts = append(texts, text)
 		}
 	}
-	v.Decision, v.Grounds = d, grounds
+	v.Decision, v.Reasons = d, grounds
 	return v.saying(texts)
 }
 
@@ -165,21 +147,21 @@ func (v Verdict) byMode(d Decision, m Mode) Verdict {
 		verb = "does not allow"
 	}
 	v.before, v.Decision, v.ByMode, v.Free = v.Decision, d, true, v.Free && m == DontAsk
-	return v.saying(slices.Insert(v.Reasons, 0, fmt.Sprintf("The permission mode %s %s this call.", m, verb)))
+	return v.saying(slices.Insert(v.Sentences, 0, fmt.Sprintf("The permission mode %s %s this call.", m, verb)))
 }
 
 func (v Verdict) saying(sentences []string) Verdict {
-	v.Reasons, v.Reason = sentences, strings.Join(sentences, " ")
+	v.Sentences, v.Text = sentences, strings.Join(sentences, " ")
 	return v
 }
 
 // meeting returns the grounds of all rules of a list that meet the call, and of those of which only the run would show
 // whether they do.
-func (r *Rules) meeting(which List, c *call) (found, doubtful []Ground) {
+func (r *Rules) meeting(which List, c *call) (found, doubtful []Reason) {
 	rules := r.list(which)
 	for i := range rules {
 		switch g, ok := rules[i].fires(c); {
-		case ok && g.Doubtful:
+		case ok && g.Doubtful():
 			doubtful = append(doubtful, g)
 		case ok:
 			found = append(found, g)
@@ -189,39 +171,34 @@ func (r *Rules) meeting(which List, c *call) (found, doubtful []Ground) {
 }
 
 // opinions returns the hooks' that come to d.
-func opinions(f *Facts, d Decision) (found []Ground) {
-	verb := map[Decision]string{Allow: "allows it", Ask: "wants somebody to be asked", Deny: "denies it"}[d]
+func opinions(f *Facts, d Decision) (found []Reason) {
 	for i := range f.Opinions {
 		o := &f.Opinions[i]
 		if o.Decision != d {
 			continue
 		}
-		text := fmt.Sprintf("The hook in %s %s", o.Origin, verb)
-		if o.Reason != "" {
-			text += ": " + strings.TrimSuffix(o.Reason, ".")
-		}
-		found = append(found, Ground{Text: text + ".", Hook: &o.Origin})
+		found = append(found, Reason{Code: ByHook, Hook: &o.Origin, Detail: o.Reason, decision: d})
 	}
 	return found
 }
 
 // reasonsToAsk returns what asks although something may allow the call. denying are the deny rules that may be about it.
-func reasonsToAsk(c *call, rules *Rules, denying []Ground) (found []Ground) {
+func reasonsToAsk(c *call, rules *Rules, denying []Reason) (found []Reason) {
 	var guarded []guard
 	if rules != nil {
 		guarded = rules.guarded
 	}
 	if c.Critical != "" {
-		found = append(found, Ground{Text: c.Critical, firm: true})
+		found = append(found, Reason{Code: IsCritical, Detail: c.Critical, firm: true})
 	}
 	if c.Unread || c.Hidden != "" && rules.forbid("", commands) {
-		found = append(found, Ground{Text: fmt.Sprintf("What it would do cannot be seen in full, because %s, so it may do what is denied or critical.", c.Hidden), firm: true})
+		found = append(found, Reason{Code: Unseen, Detail: c.Hidden, firm: true})
 	}
 	if c.overlooked {
-		found = append(found, Ground{Text: "It names more paths than are held against rules, so it may touch what is denied or protected.", firm: true})
+		found = append(found, Reason{Code: TooManyPaths, firm: true})
 	}
 	if c.Unconfined {
-		found = append(found, Ground{Text: "It asks to run outside the sandbox.", firm: true})
+		found = append(found, Reason{Code: Unsandboxed, firm: true})
 	}
 	found = append(found, c.leaving()...)
 	asking, doubtful := rules.meeting(AskList, c)
@@ -233,12 +210,12 @@ func reasonsToAsk(c *call, rules *Rules, denying []Ground) (found []Ground) {
 	for i := range c.Accesses {
 		a := &c.Accesses[i]
 		if a.Below != "" {
-			found = append(found, Ground{Text: a.Below, Part: a.Part, firm: true})
+			found = append(found, Reason{Code: RuleBelow, Detail: a.Below, Part: a.Part, firm: true})
 		}
 	}
 	found = append(found, c.tampering(guarded)...)
 	if c.Check != "" {
-		found = append(found, Ground{Text: c.Check})
+		found = append(found, Reason{Code: ToolAsks, Detail: c.Check})
 	}
 	return found
 }

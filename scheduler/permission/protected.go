@@ -5,7 +5,6 @@
 package permission
 
 import (
-	"fmt"
 	"path"
 	"slices"
 	"strings"
@@ -70,7 +69,7 @@ func meddles(name string, missing int, guarded []guard) string {
 
 // tampering returns the grounds to ask about what is protected. What lies in something that is named already is not named
 // again.
-func (c *call) tampering(guarded []guard) (found []Ground) {
+func (c *call) tampering(guarded []guard) (found []Reason) {
 	var named []string
 	for i := range c.Accesses {
 		a := &c.Accesses[i]
@@ -79,19 +78,19 @@ func (c *call) tampering(guarded []guard) (found []Ground) {
 			continue
 		}
 		named = append(named, a.Real)
-		found = append(found, Ground{Text: fmt.Sprintf("It would change %s, %s.", a.where(), what) + a.opened(), Part: a.Part})
+		found = append(found, Reason{Code: Protected, About: a.where(), Detail: what, Opens: a.Opens, Part: a.Part})
 	}
-	var kept []Ground
+	var kept []Reason
 	for i, g := range found {
 		inOther := func(other string) bool {
 			return other != named[i] && strings.HasPrefix(named[i], strings.TrimSuffix(other, "/")+"/")
 		}
-		if !slices.ContainsFunc(named, inOther) && !slices.ContainsFunc(kept, func(k Ground) bool { return k.Text == g.Text }) {
+		if !slices.ContainsFunc(named, inOther) && !slices.ContainsFunc(kept, func(k Reason) bool { return k.same(g) }) {
 			kept = append(kept, g)
 		}
 	}
 	for _, g := range c.meddling(guarded) {
-		if !slices.ContainsFunc(kept, func(k Ground) bool { return k.Part == g.Part }) {
+		if !slices.ContainsFunc(kept, func(k Reason) bool { return k.Part == g.Part }) {
 			kept = append(kept, g)
 		}
 	}

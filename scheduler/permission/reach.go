@@ -4,7 +4,6 @@ package permission
 // what the sandbox hides, and hosts. Each of them needs a rule that names it.
 
 import (
-	"fmt"
 	"path"
 	"slices"
 	"strings"
@@ -19,14 +18,6 @@ func (a *Access) reaches() bool {
 
 // widens reports whether more than the path has to become writable.
 func (a *Access) widens() bool { return a.Opens != "" && !a.Fresh }
-
-// opened says, as the end of a sentence, what becomes writable beside the path; empty: nothing does.
-func (a *Access) opened() string {
-	if a.Opens == "" {
-		return ""
-	}
-	return fmt.Sprintf(" %s becomes writable for that.", a.Opens)
-}
 
 // Opens reports whether rules or the mode permit that the directory of an access becomes writable as a whole.
 func (p Policy) Opens(a *Access) bool {
@@ -190,12 +181,4 @@ func (r *Rules) rulesFor(a *Access) []string {
 		rules = nil // what is in the directory needs no other rule
 	}
 	return append(around.rulesFor(&Access{Named: a.Opens, Real: a.Opens, Dir: true, Write: true}), rules...)
-}
-
-// wanting returns the reason with the rules that would permit it.
-func (g Ground) wanting() Ground {
-	if len(g.wants) > 0 {
-		g.Text = fmt.Sprintf("%s: a rule that permits a command to run does not permit that, %s would.", strings.TrimSuffix(g.Text, "."), strings.Join(g.wants, " with "))
-	}
-	return g
 }

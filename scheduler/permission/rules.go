@@ -4,7 +4,6 @@
 package permission
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 )
@@ -82,9 +81,9 @@ func (r *Rules) Removes(tool string) *Rule {
 
 // Bars returns the rule that keeps a search or a walk from the file or directory at the real path: one that denies
 // reading it, or one that asks first, unless that one has been asked already. nil: none does.
-func (r *Rules) Bars(real string, asked []Ground) *Rule {
+func (r *Rules) Bars(real string, asked []Reason) *Rule {
 	return r.firstHolding(real, "Read", func(rule *Rule) bool {
-		return rule.List == AskList && slices.ContainsFunc(asked, func(g Ground) bool { return g.Rule != nil && g.Rule.Text == rule.Text && g.Rule.Origin == rule.Origin })
+		return rule.List == AskList && slices.ContainsFunc(asked, func(g Reason) bool { return g.Rule != nil && g.Rule.Text == rule.Text && g.Rule.Origin == rule.Origin })
 	})
 }
 
@@ -179,7 +178,7 @@ func read(f *Facts) call {
 }
 
 // fires reports whether a deny or ask rule meets the call, and by which part of it.
-func (r *anchored) fires(c *call) (g Ground, ok bool) {
+func (r *anchored) fires(c *call) (g Reason, ok bool) {
 	if r.subject&(wholeTool|parameter) != 0 && r.names(c.Tool) {
 		if r.subject&wholeTool != 0 {
 			return r.ground(c.Tool, ""), true
@@ -203,12 +202,12 @@ func (r *anchored) fires(c *call) (g Ground, ok bool) {
 			}
 		}
 	}
-	return Ground{}, false
+	return Reason{}, false
 }
 
 // firesOnPath: a Read rule meets every access, since what may not be read may not be edited either; an Edit rule those
 // that write. A bare Read or Edit is about all paths.
-func (r *anchored) firesOnPath(c *call) (g Ground, ok bool) {
+func (r *anchored) firesOnPath(c *call) (g Reason, ok bool) {
 	if r.tool != "Read" && r.tool != "Edit" {
 		return g, false
 	}
@@ -226,7 +225,7 @@ func (r *anchored) firesOnPath(c *call) (g Ground, ok bool) {
 
 // firesOnWord holds a rule against the words of commands of which it is not known what they read and write. A word that
 // would fit as a path may be one.
-func (r *anchored) firesOnWord(c *call) (g Ground, ok bool) {
+func (r *anchored) firesOnWord(c *call) (g Reason, ok bool) {
 	for _, m := range c.mentioned {
 		if anyHolds(r.places, m.path, true) { // it may be a directory
 			return r.ground(m.command.Text, "it names "+m.path+", and what it does with that is not known"), true
@@ -235,7 +234,7 @@ func (r *anchored) firesOnWord(c *call) (g Ground, ok bool) {
 	return g, false
 }
 
-func (r *anchored) firesOnCommand(c *call) (g Ground, ok bool) {
+func (r *anchored) firesOnCommand(c *call) (g Reason, ok bool) {
 	for i := range c.texts {
 		fires, doubt := c.texts[i].deniedBy(&r.Rule)
 		if fires {
@@ -265,11 +264,10 @@ func (a *Access) where() string {
 }
 
 // ground says that the rule meets a part of the call; doubt says why that is not certain.
-func (r *anchored) ground(part, doubt string) Ground {
-	verb := map[List]string{DenyList: "denies", AskList: "asks about", AllowList: "allows"}[r.List]
-	text := fmt.Sprintf("The rule %s in %s %s `%s`.", r.Text, r.Origin, verb, part)
+func (r *anchored) ground(part, doubt string) Reason {
+	code := ByRule
 	if doubt != "" {
-		text = fmt.Sprintf("The rule %s in %s may be about `%s`: %s.", r.Text, r.Origin, part, doubt)
+		code = ByRuleDoubtful
 	}
-	return Ground{Text: text, Rule: &r.Rule, Part: part, Doubtful: doubt != ""}
+	return Reason{Code: code, Rule: &r.Rule, Part: part, Detail: doubt}
 }

@@ -167,12 +167,12 @@ func TestDoubtfulDeny(t *testing.T) {
 	} {
 		got := permission.Decide(factsOf(t, call), permission.Policy{Rules: rules})
 		if got.Decision != want {
-			t.Errorf("%s: %s (%s), want %s", call, got.Decision, got.Reason, want)
+			t.Errorf("%s: %s (%s), want %s", call, got.Decision, got.Text, want)
 		}
 	}
 	bypass := permission.Policy{Rules: rules, Mode: permission.BypassPermissions}
 	if got := permission.Decide(factsOf(t, "Bash rm $FLAGS x"), bypass); got.Decision != permission.Ask {
-		t.Errorf("in bypassPermissions: %s (%s)", got.Decision, got.Reason)
+		t.Errorf("in bypassPermissions: %s (%s)", got.Decision, got.Text)
 	}
 }
 
@@ -203,7 +203,7 @@ func TestUnseen(t *testing.T) {
 		f := factsOf(t, call)
 		for _, mode := range []permission.Mode{permission.Default, permission.BypassPermissions} {
 			if got := permission.Decide(f, permission.Policy{Rules: rules, Mode: mode}); got.Decision != want && !(want == permission.Ask && strings.Contains(call, ".envrc")) {
-				t.Errorf("%s in mode %s: %s (%s), want %s", call, mode, got.Decision, got.Reason, want)
+				t.Errorf("%s in mode %s: %s (%s), want %s", call, mode, got.Decision, got.Text, want)
 			}
 		}
 	}
@@ -260,7 +260,7 @@ func TestAcceptEdits(t *testing.T) {
 	} {
 		got := permission.Decide(factsOf(t, call), permission.Policy{Mode: permission.AcceptEdits})
 		if got.Decision != want {
-			t.Errorf("%s: %s (%s), want %s", call, got.Decision, got.Reason, want)
+			t.Errorf("%s: %s (%s), want %s", call, got.Decision, got.Text, want)
 		}
 	}
 }
@@ -281,7 +281,7 @@ func TestProtected(t *testing.T) {
 		f := &permission.Facts{Tool: "Write", Accesses: []permission.Access{{Named: name, Real: name, Write: true, Inside: true}}}
 		got := permission.Decide(f, permission.Policy{Rules: rules})
 		if (got.Decision == permission.Ask) != want {
-			t.Errorf("%s: %s (%s)", name, got.Decision, got.Reason)
+			t.Errorf("%s: %s (%s)", name, got.Decision, got.Text)
 		}
 		if got := permission.Decide(f, permission.Policy{Rules: rules, Mode: permission.BypassPermissions}); got.Decision != permission.Allow {
 			t.Errorf("%s in bypassPermissions: %s", name, got.Decision)
@@ -291,7 +291,7 @@ func TestProtected(t *testing.T) {
 		Named: "/work/app/new/.git/config", Real: "/work/app/new/.git/config", Missing: 3, Write: true, Inside: true,
 	}}}
 	if got := permission.Decide(fresh, permission.Policy{Rules: rules}); got.Decision != permission.Allow {
-		t.Errorf("a new repository: %s (%s)", got.Decision, got.Reason)
+		t.Errorf("a new repository: %s (%s)", got.Decision, got.Text)
 	}
 }
 
@@ -299,8 +299,8 @@ func TestProtected(t *testing.T) {
 func TestOrderOfReasons(t *testing.T) {
 	t.Parallel()
 	v := permission.Decide(factsOf(t, "Bash make; reset"), permission.Policy{Mode: permission.DontAsk})
-	if len(v.Reasons) != 3 || v.Reasons[0] != "The permission mode dontAsk does not allow this call." || strings.Join(v.Reasons, " ") != v.Reason {
-		t.Errorf("%q, in one %q", v.Reasons, v.Reason)
+	if len(v.Sentences) != 3 || v.Sentences[0] != "The permission mode dontAsk does not allow this call." || strings.Join(v.Sentences, " ") != v.Text {
+		t.Errorf("%q, in one %q", v.Sentences, v.Text)
 	}
 }
 
@@ -309,11 +309,11 @@ func TestDenialNames(t *testing.T) {
 	t.Parallel()
 	v := permission.Decide(factsOf(t, "Bash cd src && git push --force"), permission.Policy{Rules: compile(t, "allow Bash(cd *)", "deny Bash(git push *)")})
 	for _, part := range []string{"Bash(git push *)", origin.File + ":2", "`git push --force`"} {
-		if !strings.Contains(v.Reason, part) {
-			t.Errorf("%q does not name %s", v.Reason, part)
+		if !strings.Contains(v.Text, part) {
+			t.Errorf("%q does not name %s", v.Text, part)
 		}
 	}
-	if g := v.Grounds[0]; g.Rule.Origin.Line != 2 || g.Part != "git push --force" {
+	if g := v.Reasons[0]; g.Rule.Origin.Line != 2 || g.Part != "git push --force" {
 		t.Errorf("the ground is %+v", g)
 	}
 }
@@ -340,8 +340,8 @@ func TestReasons(t *testing.T) {
 		"cat /srv/x":                          "It reads /srv/x, which is outside the roots and the other readable places.",
 		"echo x > /srv/x":                     "It writes /srv/x, which is outside the roots.",
 	} {
-		if got := permission.Decide(factsOf(t, "Bash "+script), permission.Policy{}); got.Reason != want {
-			t.Errorf("%s:\n got %s\nwant %s", script, got.Reason, want)
+		if got := permission.Decide(factsOf(t, "Bash "+script), permission.Policy{}); got.Text != want {
+			t.Errorf("%s:\n got %s\nwant %s", script, got.Text, want)
 		}
 	}
 }

@@ -27,7 +27,7 @@ func Suggest(f *Facts, v Verdict, a Anchors) (rules []string) {
 		}
 	}
 	for i := range f.Commands {
-		if c := &f.Commands[i]; !c.ReadOnly && slices.ContainsFunc(v.Grounds, func(g Ground) bool { return g.Part == c.Text && !g.reach }) {
+		if c := &f.Commands[i]; !c.ReadOnly && slices.ContainsFunc(v.Reasons, func(g Reason) bool { return g.Part == c.Text && !g.reach }) {
 			add(commandRule(c))
 		}
 	}
@@ -36,7 +36,7 @@ func Suggest(f *Facts, v Verdict, a Anchors) (rules []string) {
 		if !access.Write && f.writes(access.Real) {
 			continue // leave to write is leave to read
 		}
-		about := slices.IndexFunc(v.Grounds, func(g Ground) bool { return strings.Contains(g.Text, access.where()) })
+		about := slices.IndexFunc(v.Reasons, func(g Reason) bool { return g.About == access.where() })
 		if about < 0 {
 			continue
 		}
@@ -45,7 +45,7 @@ func Suggest(f *Facts, v Verdict, a Anchors) (rules []string) {
 			rule = "" // of what is hidden a rule opens no more than was asked about
 		}
 		if add(rule); rule == "" {
-			for _, exact := range v.Grounds[about].wants {
+			for _, exact := range v.Reasons[about].wants {
 				if access.hides() || !isPassing(exact) {
 					add(exact)
 				}
@@ -53,7 +53,7 @@ func Suggest(f *Facts, v Verdict, a Anchors) (rules []string) {
 		}
 	}
 	for _, to := range read(f).hosts {
-		if to.by == 0 || slices.ContainsFunc(v.Grounds, func(g Ground) bool { return g.Part == to.host }) {
+		if to.by == 0 || slices.ContainsFunc(v.Reasons, func(g Reason) bool { return g.Part == to.host }) {
 			add("WebFetch(domain:" + to.name + ")")
 		}
 	}
@@ -78,8 +78,8 @@ func settle(texts []string, f *Facts, v Verdict, a Anchors) bool {
 	}
 	c := read(f)
 	missing, _ := uncovered(&c, Policy{Rules: Compile(rules, a)})
-	return !slices.ContainsFunc(missing, func(m Ground) bool {
-		return slices.ContainsFunc(v.Grounds, func(g Ground) bool { return g.Text == m.Text })
+	return !slices.ContainsFunc(missing, func(m Reason) bool {
+		return slices.ContainsFunc(v.Reasons, func(g Reason) bool { return g.same(m) })
 	})
 }
 

@@ -119,7 +119,7 @@ func TestSuggest(t *testing.T) {
 		v := permission.Decide(f, permission.Policy{})
 		got := permission.Suggest(f, v, anchors)
 		if strings.Join(got, " ") != want {
-			t.Errorf("%s: %q, want %q (%s)", call, got, want, v.Reason)
+			t.Errorf("%s: %q, want %q (%s)", call, got, want, v.Text)
 		}
 	}
 }
@@ -166,7 +166,7 @@ func TestSuggestionsSettle(t *testing.T) {
 			}
 		}
 		if again := permission.Decide(f, permission.Policy{Rules: compile(t, lines...)}); again.Decision != permission.Allow || len(rules) > 5 {
-			t.Errorf("%s with the suggested %q: %s (%s)", call, rules, again.Decision, again.Reason)
+			t.Errorf("%s with the suggested %q: %s (%s)", call, rules, again.Decision, again.Text)
 		}
 	}
 	if suggested < 100 {

@@ -37,7 +37,7 @@ func TestWalkAround(t *testing.T) {
 		for _, mode := range []permission.Mode{permission.Default, permission.BypassPermissions} {
 			got := permission.Decide(factsOf(t, "Bash "+command), permission.Policy{Rules: rules, Mode: mode})
 			if got.Decision != decision {
-				t.Errorf("%s) and %s in mode %s: %s (%s), want %s", rule, command, mode, got.Decision, got.Reason, want)
+				t.Errorf("%s) and %s in mode %s: %s (%s), want %s", rule, command, mode, got.Decision, got.Text, want)
 			}
 		}
 	}

@@ -29,9 +29,9 @@ func (v Verdict) way(c *call) string {
 		return "An answer would allow it; so would rules in permissions.allow that cover each of these parts, a hook, or the permission_mode bypassPermissions."
 	case !v.Firm():
 		return "An answer would allow it; so would the permission_mode bypassPermissions. No rule and no hook would."
-	case slices.ContainsFunc(v.Grounds, func(g Ground) bool { return g.firm && g.Rule == nil }):
+	case slices.ContainsFunc(v.Reasons, func(g Reason) bool { return g.firm && g.Rule == nil }):
 		return "Only an answer would allow it: no rule, hook or permission_mode passes that."
-	case slices.ContainsFunc(v.Grounds, func(g Ground) bool { return g.Doubtful }):
+	case slices.ContainsFunc(v.Reasons, func(g Reason) bool { return g.Doubtful() }):
 		return "An answer would allow it. Whoever writes out the words that are not known may need none."
 	}
 	return "Only an answer would allow it, or a change of " + v.thoseRules() + ": no other rule, no hook and no permission_mode passes that."
@@ -40,7 +40,7 @@ func (v Verdict) way(c *call) string {
 // wanted returns the rules that would permit all that the verdict lacks, if that is paths and hosts which permission to run
 // does not include; otherwise none.
 func (v Verdict) wanted() (rules []string) {
-	for _, g := range v.Grounds {
+	for _, g := range v.Reasons {
 		if len(g.wants) == 0 {
 			return nil
 		}
@@ -52,15 +52,15 @@ func (v Verdict) wanted() (rules []string) {
 // onlyEdits says that all that nothing allows is edits inside the roots, which the mode acceptEdits allows.
 func (v Verdict) onlyEdits(c *call) bool {
 	missing, _ := uncovered(c, Policy{Mode: AcceptEdits})
-	return !slices.ContainsFunc(missing, func(m Ground) bool {
-		return slices.ContainsFunc(v.Grounds, func(g Ground) bool { return g.Text == m.Text })
+	return !slices.ContainsFunc(missing, func(m Reason) bool {
+		return slices.ContainsFunc(v.Reasons, func(g Reason) bool { return g.same(m) })
 	})
 }
 
 // wayPastDenial is for what a rule or a hook denies.
 func (v Verdict) wayPastDenial() string {
-	ofRules := slices.ContainsFunc(v.Grounds, func(g Ground) bool { return g.Rule != nil })
-	ofHooks := slices.ContainsFunc(v.Grounds, func(g Ground) bool { return g.Hook != nil })
+	ofRules := slices.ContainsFunc(v.Reasons, func(g Reason) bool { return g.Rule != nil })
+	ofHooks := slices.ContainsFunc(v.Reasons, func(g Reason) bool { return g.Hook != nil })
 	switch {
 	case ofRules && ofHooks:
 		return "Nothing but a change of " + v.thoseRules() + ", and of what the hook objects to, would allow it."
@@ -89,7 +89,7 @@ func (v Verdict) wayOutOfMode(c *call) string {
 
 func (v Verdict) thoseRules() string {
 	count := 0
-	for _, g := range v.Grounds {
+	for _, g := range v.Reasons {
 		if g.Rule != nil {
 			count++
 		}

@@ -78,13 +78,13 @@ func (c wayOut) check(t *testing.T) {
 		facts.Critical = "It could destroy the disk."
 	}
 	v := permission.Decide(facts, permission.Policy{Rules: compile(t, c.rules...), Mode: c.mode})
-	if said := v.Reason + " " + v.Way; !strings.HasSuffix(said, c.want) || (v.Way == "") != (v.Decision == permission.Allow) {
+	if said := v.Text + " " + v.Way; !strings.HasSuffix(said, c.want) || (v.Way == "") != (v.Decision == permission.Allow) {
 		t.Errorf("%s: %q, want %q at its end", v.Decision, said, c.want)
 	}
 	if c.out == nil && c.outMode == permission.Default {
 		return
 	}
 	if now := permission.Decide(facts, permission.Policy{Rules: compile(t, c.out...), Mode: c.outMode}); now.Decision != permission.Allow {
-		t.Errorf("the way out with %q in mode %s leads to %s: %s", c.out, c.outMode, now.Decision, now.Reason)
+		t.Errorf("the way out with %q in mode %s leads to %s: %s", c.out, c.outMode, now.Decision, now.Text)
 	}
 }

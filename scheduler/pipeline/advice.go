@@ -16,7 +16,7 @@ type Advice struct {
 	Settings json.RawMessage `json:"settings,omitempty"`
 	File     string          `json:"file,omitempty"`
 	// Drop are rules that are to be taken out of the files in which they stand.
-	Drop []Ground `json:"drop,omitempty"`
+	Drop []Reason `json:"drop,omitempty"`
 }
 
 // advise returns what would let a call run; nil: no settings would.
@@ -30,7 +30,7 @@ func (r *Rights) advise(f *permission.Facts, v permission.Verdict) *Advice {
 		advice.Settings, advice.File = json.RawMessage(text), r.UserFile
 	}
 	for _, rule := range found.Drop {
-		advice.Drop = append(advice.Drop, Ground{Rule: rule.Text, List: rule.List.String(), File: rule.Origin.File, Line: rule.Origin.Line})
+		advice.Drop = append(advice.Drop, Reason{Rule: rule.Text, List: rule.List.String(), File: rule.Origin.File, Line: rule.Origin.Line})
 	}
 	if advice.Settings == nil && advice.Drop == nil {
 		return nil
@@ -72,5 +72,5 @@ func (c *Call) denial(v permission.Verdict) error {
 		return denied
 	}
 	denied.Message += " " + advice.Words()
-	return denied.With(Refusal{Grounds: GroundsOf(v.Grounds), Advice: advice})
+	return denied.With(Refusal{Grounds: ReasonsOf(v.Reasons), Advice: advice})
 }

@@ -176,7 +176,7 @@ type Call struct {
 	git           gitChange                           // what its git commands change, as of the latest check
 	overlookedGit bool                                // not all git directories were found
 	context       []string                            // what hooks want the model to know
-	asked         atomic.Pointer[[]permission.Ground] // what somebody was asked about; nil: nobody was
+	asked         atomic.Pointer[[]permission.Reason] // what somebody was asked about; nil: nobody was
 }
 
 // A lookout is a look at a call before its turn, which must not keep the turn waiting.

@@ -119,7 +119,7 @@ type Question struct {
 
 // Same reports that both questions ask for the same permission: to do this to these files, for this reason.
 func (q Question) Same(other Question) bool {
-	return q.Digest == other.Digest && q.Shown == other.Shown && q.Touched == other.Touched && q.Verdict.Reason == other.Verdict.Reason && q.Verdict.Level == other.Verdict.Level
+	return q.Digest == other.Digest && q.Shown == other.Shown && q.Touched == other.Touched && q.Verdict.Text == other.Verdict.Text && q.Verdict.Level == other.Verdict.Level
 }
 
 // covers reports whether a yes to this question is one to other: it asks for the same, or the input came with the answer

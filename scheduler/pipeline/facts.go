@@ -28,7 +28,7 @@ func (c *Call) look(ctx context.Context, env *tools.Env) (*permission.Facts, err
 	c.environ = env.Environ
 	f := &permission.Facts{
 		Tool: c.Name, Opinions: c.opinions, Commands: effects.Commands, Hosts: effects.Hosts, Opaque: effects.Opaque, Foreign: effects.Foreign,
-		Reason: effects.Reason, Hidden: effects.Hidden, Unread: effects.Unread, Dir: env.Dir, Unconfined: effects.Unconfined,
+		Reason: effects.Reason, Blame: effects.Blame, Hidden: effects.Hidden, Unread: effects.Unread, Dir: env.Dir, Unconfined: effects.Unconfined,
 	}
 	if rules.AboutParameters() {
 		f.Input = scalars(c.parsed.input)
@@ -239,7 +239,7 @@ func (c *Call) bars(rules *permission.Rules) func(real string) string {
 	places := c.rights.Places
 	return func(real string) string {
 		real = places.Seen(real)
-		var asked []permission.Ground
+		var asked []permission.Reason
 		if grounds := c.asked.Load(); grounds != nil {
 			asked = *grounds
 		}

@@ -44,6 +44,6 @@ func (c *Call) formQuestion(number int, form tools.Form) Question {
 	return Question{
 		ID: fmt.Sprintf("%s.%d", c.Key, number), Tool: c.Name, Title: c.Title(), Input: c.parsed.input,
 		Digest: DigestOf(fmt.Sprintf("%d%q%s", number, form.Message, form.Schema)), Facts: c.facts, Form: &form,
-		Verdict: permission.Verdict{Decision: permission.Ask, Level: c.verdict.Level, Reason: reason, Reasons: []string{reason}, Grounds: []permission.Ground{{Text: reason}}},
+		Verdict: permission.Verdict{Decision: permission.Ask, Level: c.verdict.Level, Text: reason, Sentences: []string{reason}, Reasons: []permission.Reason{{Code: permission.ToolAsks, Detail: reason}}},
 	}
 }

@@ -57,8 +57,8 @@ func (j judged) check(t *testing.T) {
 	for command, want := range j.calls {
 		v := judge(t, strings.ReplaceAll(command, "ROOT", root), rights, &tools.Env{Dir: root, Environ: []string{"HOME=" + home}})
 		decision, part, _ := strings.Cut(want, " ")
-		if v.Decision.String() != decision || !strings.Contains(v.Reason, part) {
-			t.Errorf("%s\n got  %s: %s\n want %s", command, v.Decision, v.Reason, want)
+		if v.Decision.String() != decision || !strings.Contains(v.Text, part) {
+			t.Errorf("%s\n got  %s: %s\n want %s", command, v.Decision, v.Text, want)
 		}
 	}
 }

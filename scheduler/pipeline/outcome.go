@@ -124,25 +124,26 @@ func Denial(v permission.Verdict) *fault.Error {
 	var denied *fault.Error
 	switch {
 	case v.ByMode:
-		denied = fault.Deniedf("mode_denied", "%s %s", v.Reason, v.Way)
-	case v.Grounds[0].Rule == nil && v.Grounds[0].Hook == nil:
-		denied = fault.Deniedf("setting_denied", "%s %s", v.Reason, v.Way)
-	case v.Grounds[0].Rule == nil:
-		denied = fault.Deniedf("hook_denied", "%s %s", v.Reason, v.Way)
+		denied = fault.Deniedf("mode_denied", "%s %s", v.Text, v.Way)
+	case v.Reasons[0].Rule == nil && v.Reasons[0].Hook == nil:
+		denied = fault.Deniedf("setting_denied", "%s %s", v.Text, v.Way)
+	case v.Reasons[0].Rule == nil:
+		denied = fault.Deniedf("hook_denied", "%s %s", v.Text, v.Way)
 	default:
-		denied = fault.Deniedf("rule_denied", "%s %s", v.Reason, v.Way)
+		denied = fault.Deniedf("rule_denied", "%s %s", v.Text, v.Way)
 	}
-	return denied.With(Refusal{Grounds: GroundsOf(v.Grounds)})
+	return denied.With(Refusal{Grounds: ReasonsOf(v.Reasons)})
 }
 
 // Refusal is what a denied call tells programs.
 type Refusal struct {
-	Grounds []Ground `json:"grounds"`
+	Grounds []Reason `json:"grounds"`
 	Advice  *Advice  `json:"advice,omitempty"`
 }
 
-// A Ground is one thing that a verdict rests on, for programs.
-type Ground struct {
+// A Reason is one thing that a verdict rests on, for programs.
+type Reason struct {
+	Code string `json:"code"`
 	Text string `json:"text"`
 	Rule string `json:"rule,omitempty"` // as written
 	List string `json:"list,omitempty"` // "allow", "ask" or "deny"
@@ -151,10 +152,10 @@ type Ground struct {
 	Part string `json:"part,omitempty"` // of the call
 }
 
-// GroundsOf puts grounds into the form for programs.
-func GroundsOf(grounds []permission.Ground) (list []Ground) {
+// ReasonsOf puts grounds into the form for programs.
+func ReasonsOf(grounds []permission.Reason) (list []Reason) {
 	for _, g := range grounds {
-		ground := Ground{Text: g.Text, Part: g.Part}
+		ground := Reason{Code: string(g.Code), Text: g.String(), Part: g.Part}
 		switch {
 		case g.Rule != nil:
 			ground.Rule, ground.List, ground.File, ground.Line = g.Rule.Text, g.Rule.List.String(), g.Rule.Origin.File, g.Rule.Origin.Line

@@ -181,7 +181,7 @@ func (c *Call) ask(ctx context.Context, outside func(func()) error, q Question, 
 	if err != nil {
 		return nil, err
 	}
-	c.asked.Store(&q.Verdict.Grounds)
+	c.asked.Store(&q.Verdict.Reasons)
 	if input == "" {
 		return &q, nil
 	}

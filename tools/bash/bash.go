@@ -76,7 +76,7 @@ func situate(env *tools.Env, in input) input {
 func effects(in input) tools.Effects {
 	a := in.analysis
 	e := tools.Effects{
-		Commands: a.Commands, Opaque: !a.ReadOnly, Session: !a.Concurrent || in.RunInBackground, Reason: a.Reason, Hidden: hidden(a),
+		Commands: a.Commands, Opaque: !a.ReadOnly, Session: !a.Concurrent || in.RunInBackground, Reason: a.Reason.String(), Blame: a.Reason, Hidden: hidden(a),
 		Unread: a.Err != nil, Unconfined: in.Unconfined,
 	}
 	for _, r := range a.Redirects {
@@ -114,8 +114,8 @@ func hidden(a shell.Analysis) string {
 	switch {
 	case a.Err != nil:
 		return a.Err.Error()
-	case a.Opaque != "":
-		return "of " + a.Opaque
+	case !a.Opaque.Empty():
+		return "of " + a.Opaque.String()
 	}
 	for _, r := range a.Redirects {
 		known := r.Target.Literal || !r.Writes && r.Target.Spelled() != nil // which files a reading one may open is listed

@@ -56,7 +56,7 @@ func checkConsistent(t testing.TB, script string, a Analysis) {
 	if a.Concurrent && !a.ReadOnly {
 		t.Errorf("%q: concurrent but not read-only", script)
 	}
-	if (a.Reason == "") != a.Concurrent {
+	if (a.Reason.Empty()) != a.Concurrent {
 		t.Errorf("%q: concurrent %v, reason %q", script, a.Concurrent, a.Reason)
 	}
 	if a.Err != nil && (a.ReadOnly || !a.Unlisted || a.Last != "") {
@@ -71,7 +71,7 @@ func checkConsistent(t testing.TB, script string, a Analysis) {
 		checkBlamed(t, script, a)
 		return
 	}
-	if a.Opaque != "" || len(a.Writes) > 0 {
+	if !a.Opaque.Empty() || len(a.Writes) > 0 {
 		t.Errorf("%q: read-only, yet opaque %q, writes %q", script, a.Opaque, a.Writes)
 	}
 	for _, c := range a.Commands {
@@ -89,7 +89,7 @@ func checkConsistent(t testing.TB, script string, a Analysis) {
 // checkBlamed: whoever asks each part for leave is told that one lacks it.
 func checkBlamed(t testing.TB, script string, a Analysis) {
 	t.Helper()
-	blamed := a.Err != nil || a.Opaque != ""
+	blamed := a.Err != nil || !a.Opaque.Empty()
 	for _, c := range a.Commands {
 		blamed = blamed || !c.ReadOnly && !c.Transparent && !c.DenyOnly
 	}

@@ -30,7 +30,7 @@ type analyzer struct {
 	listed      int               // paths so far
 
 	refusals   int
-	aside      string   // the first reason in what only deny and ask rules look through
+	aside      Reason   // the first reason in what only deny and ask rules look through
 	moved      bool     // the shell's own working directory may have changed
 	cwds       []string // where a relative path may start; nil when unknown
 	arrived    []string // where the last cd leads if it succeeds; nil when unknown
@@ -75,7 +75,7 @@ func (a *analyzer) result(last string) Analysis {
 		a.distrust()
 	}
 	a.steer()
-	if a.out.Reason == "" {
+	if a.out.Reason.Empty() {
 		a.out.Reason = a.aside
 	}
 	if a.refusals > 0 {
@@ -90,7 +90,7 @@ func (a *analyzer) result(last string) Analysis {
 	out.ReadOnly = a.refusals == 0
 	out.Concurrent = out.ReadOnly && !a.moved
 	if out.ReadOnly && a.moved {
-		out.Reason = "`cd`: the working directory changes"
+		out.Reason = Reason{"cd", "the working directory changes"}
 	}
 	out.Unlisted = out.Unlisted || out.Err != nil
 	return out
@@ -108,7 +108,7 @@ func (c Command) detaches() bool {
 func (a *analyzer) blame() {
 	own := func(c Command) bool { return !c.ReadOnly && !c.Transparent && !c.DenyOnly }
 	file := func(r Redirect) bool { return r.Writes || !r.Target.foretold() }
-	if a.out.Err != nil || a.out.Opaque != "" || slices.ContainsFunc(a.out.Commands, own) || slices.ContainsFunc(a.out.Redirects, file) {
+	if a.out.Err != nil || !a.out.Opaque.Empty() || slices.ContainsFunc(a.out.Commands, own) || slices.ContainsFunc(a.out.Redirects, file) {
 		return
 	}
 	found := false
@@ -158,20 +158,32 @@ func (a *analyzer) refuse(text, why string) {
 	if a.scope.denyOnly && !a.scope.followed {
 		kept = &a.aside
 	}
-	if *kept == "" {
-		*kept = reason(text, why)
+	if kept.Empty() {
+		*kept = Reason{text, why}
 	}
 }
 
 // hidden refuses, and says that the listed commands are not all that may run.
 func (a *analyzer) hidden(text, why string) {
 	a.refuse(text, why)
-	if a.out.Opaque == "" {
-		a.out.Opaque = reason(text, why)
+	if a.out.Opaque.Empty() {
+		a.out.Opaque = Reason{text, why}
 	}
 }
 
-func reason(text, why string) string { return "`" + shorten(text) + "`: " + why }
+// A Reason is a part of a script, and a clause that says why it decided.
+type Reason struct{ Part, Why string }
+
+// Empty reports whether there is no reason.
+func (r Reason) Empty() bool { return r == Reason{} }
+
+// String returns the part in backquotes, shortened, and the clause; empty without a reason.
+func (r Reason) String() string {
+	if r.Empty() {
+		return ""
+	}
+	return "`" + shorten(r.Part) + "`: " + r.Why
+}
 
 func (a *analyzer) fail(err error) {
 	a.refuse("script", err.Error())

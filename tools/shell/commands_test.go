@@ -205,7 +205,7 @@ func TestOpaque(t *testing.T) {
 		"echo ${x@P}": true, "echo $((x))": true, "echo ${!x}": true, "f() { rm x; }; f": true, "f() { ls; }; f": false, "ls() { pwd; }; ls": true, "[[ -v 'a[1]' ]]": true,
 		"eval \"$x\"": true, "bash -c \"$x\"": true, "ls )": true, "for PATH in .; do ls; done": true,
 	} {
-		if a := Analyze(script); (a.Opaque != "") != want {
+		if a := Analyze(script); (!a.Opaque.Empty()) != want {
 			t.Errorf("%s: opaque %q", script, a.Opaque)
 		}
 	}
@@ -241,7 +241,7 @@ func TestReason(t *testing.T) {
 		"kill 1":                    "`kill 1`: it signals a process, perhaps to end it",
 		"shopt -s extglob":          "`shopt -s extglob`: it changes how the shell reads or finds commands",
 	} {
-		if got := Analyze(script).Reason; got != want {
+		if got := Analyze(script).Reason.String(); got != want {
 			t.Errorf("%s\n got  %s\n want %s", script, got, want)
 		}
 	}

@@ -111,7 +111,7 @@ func (a *analyzer) asPOSIX(via, text string, commands []Command, redirects []Red
 		a.out.Err = second.Err
 	}
 	a.out.Unlisted = a.out.Unlisted || second.Unlisted
-	if a.out.Opaque == "" {
+	if a.out.Opaque.Empty() {
 		a.out.Opaque = second.Opaque
 	}
 	if slices.EqualFunc(commands, second.Commands, sameCommand) && slices.EqualFunc(redirects, second.Redirects, sameRedirect) {

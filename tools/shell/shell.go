@@ -56,8 +56,8 @@ type Analysis struct {
 	// Concurrent: ReadOnly, and the working directory stays as it is.
 	Concurrent bool
 	// Reason is empty when Concurrent. Otherwise it is the part of the script
-	// that decided, in backquotes, and why.
-	Reason string
+	// that decided, and why.
+	Reason Reason
 	// Commands are all simple commands in the order of the text, each wrapper
 	// before what it runs: also those in substitutions and function bodies,
 	// and in literal text given to bash -c, sh -c and eval.
@@ -73,9 +73,8 @@ type Analysis struct {
 	Unlisted bool
 	// Opaque is the first part of the script that may run or change something
 	// other than Commands and Redirects show, for instance an expansion that
-	// executes, and why: in the form of Reason. No allow rule covers that.
-	// Empty: there is none.
-	Opaque string
+	// executes, and why. No allow rule covers that. Empty: there is none.
+	Opaque Reason
 	// Background: it puts a command into the background itself, with &, coproc, nohup or setsid.
 	Background bool
 	// Git: it runs git, whose repository is to be looked at.

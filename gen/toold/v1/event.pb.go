@@ -968,7 +968,9 @@ type Ground struct {
 	// Its line there, from 1.
 	Line uint32 `protobuf:"varint,5,opt,name=line,proto3" json:"line,omitempty"`
 	// The part of the call that it is about: a simple command, a path, a host.
-	Part          string `protobuf:"bytes,6,opt,name=part,proto3" json:"part,omitempty"`
+	Part string `protobuf:"bytes,6,opt,name=part,proto3" json:"part,omitempty"`
+	// What it is about, for programs; docs/permissions.md lists the codes. Empty from older daemons.
+	Code          string `protobuf:"bytes,7,opt,name=code,proto3" json:"code,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1041,6 +1043,13 @@ func (x *Ground) GetLine() uint32 {
 func (x *Ground) GetPart() string {
 	if x != nil {
 		return x.Part
+	}
+	return ""
+}
+
+func (x *Ground) GetCode() string {
+	if x != nil {
+		return x.Code
 	}
 	return ""
 }
@@ -3174,14 +3183,15 @@ const file_toold_v1_event_proto_rawDesc = "" +
 	"\n" +
 	"Suggestion\x12\x12\n" +
 	"\x04rule\x18\x01 \x01(\tR\x04rule\x12\x12\n" +
-	"\x04list\x18\x02 \x01(\tR\x04list\"\x80\x01\n" +
+	"\x04list\x18\x02 \x01(\tR\x04list\"\x94\x01\n" +
 	"\x06Ground\x12\x12\n" +
 	"\x04text\x18\x01 \x01(\tR\x04text\x12\x12\n" +
 	"\x04rule\x18\x02 \x01(\tR\x04rule\x12\x12\n" +
 	"\x04list\x18\x03 \x01(\tR\x04list\x12\x12\n" +
 	"\x04file\x18\x04 \x01(\tR\x04file\x12\x12\n" +
 	"\x04line\x18\x05 \x01(\rR\x04line\x12\x12\n" +
-	"\x04part\x18\x06 \x01(\tR\x04part\"\xf1\x03\n" +
+	"\x04part\x18\x06 \x01(\tR\x04part\x12\x12\n" +
+	"\x04code\x18\a \x01(\tR\x04code\"\xf1\x03\n" +
 	"\bQuestion\x12\x1f\n" +
 	"\vquestion_id\x18\x01 \x01(\tR\n" +
 	"questionId\x12\x1e\n" +
