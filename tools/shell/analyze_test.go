@@ -56,7 +56,7 @@ func checkConsistent(t testing.TB, script string, a Analysis) {
 	if a.Concurrent && !a.ReadOnly {
 		t.Errorf("%q: concurrent but not read-only", script)
 	}
-	if (a.Reason.Empty()) != a.Concurrent {
+	if a.Reason.Empty() != a.Concurrent {
 		t.Errorf("%q: concurrent %v, reason %q", script, a.Concurrent, a.Reason)
 	}
 	if a.Err != nil && (a.ReadOnly || !a.Unlisted || a.Last != "") {
