@@ -103,7 +103,7 @@ var imports = map[string][]string{
 		"tools", "tools/background", "tools/fault", "tools/language", "tools/pathname", "tools/sandbox", "tools/spool",
 		"tools/workspace",
 	},
-	"tools/walk":           {"tools/workspace", "tools/workspace/text"},
+	"tools/walk":           {"tools/repo", "tools/workspace", "tools/workspace/text"},
 	"tools/web":            {"tools/egress", "tools/fault"},
 	"tools/webfetch":       {"tools", "tools/egress", "tools/fault", "tools/pdf", "tools/picture", "tools/sandbox", "tools/web", "tools/workspace/text"},
 	"tools/websearch":      {"tools", "tools/egress", "tools/ellipsis", "tools/fault", "tools/web", "tools/workspace/text"},

@@ -43,6 +43,10 @@ func (j judged) check(t *testing.T) {
 			continue
 		}
 		plant(t, filepath.Join(root, name), content)
+		if name == ".git/HEAD" { // git asks for these too before it takes a directory for a repository
+			plant(t, filepath.Join(root, ".git/objects/x"), "")
+			plant(t, filepath.Join(root, ".git/refs/x"), "")
+		}
 	}
 	locks, err := workspace.OpenLocks(filepath.Join(base, "locks"))
 	if err != nil {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/toold/toold/scheduler/permission"
 	"github.com/toold/toold/tools/pathname"
+	"github.com/toold/toold/tools/repo"
 	"github.com/toold/toold/tools/walk"
 )
 
@@ -26,7 +27,7 @@ const maxTracked = 100_000
 // tracked looks below dir, a real path, for a file that barred names a reason against and git's ignore files do not leave
 // out; it returns the first by name. sure is false when it could not look at everything.
 func (s scene) tracked(ctx context.Context, dir string, barred func(real string) string) (found, why string, sure bool) {
-	top := walk.Top(dir)
+	top := repo.WorkTree(dir)
 	if top == "" {
 		return "", "", true // there is nothing that git keeps
 	}
@@ -93,7 +94,7 @@ func (s scene) shows(ctx context.Context, part, name string) string {
 		return "" // that one file is looked at as such
 	}
 	if name == "." || strings.HasSuffix(name, "/.") {
-		if dir = walk.Top(dir); dir == "" {
+		if dir = repo.WorkTree(dir); dir == "" {
 			return ""
 		}
 	}

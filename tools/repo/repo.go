@@ -137,9 +137,14 @@ func ReadSmall(path string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, largest+1))
 }
 
-// pointer returns the path that a file holds behind a prefix, relative to where the file is; empty if it holds none.
+// pointer returns the path that a file holds behind a prefix, and an empty string if it holds none. The file may be a symbolic
+// link, whose own directory is the one that a relative path begins at.
 func pointer(file, prefix string) string {
-	data, err := ReadSmall(file)
+	real, err := filepath.EvalSymlinks(file)
+	if err != nil {
+		return ""
+	}
+	data, err := ReadSmall(real)
 	if err != nil || len(data) > unix.PathMax+len(prefix) {
 		return ""
 	}

@@ -89,6 +89,22 @@ func TestDiscover(t *testing.T) {
 }
 
 // TestFind: every git directory and every file that leads to one is found, at once and after changes.
+// TestDiscoverThroughLink: git follows a .git that is a symbolic link to a file, whose relative path begins where the link is.
+func TestDiscoverThroughLink(t *testing.T) {
+	g := plainGround(t)
+	g.sh(`mkdir -p tree files && echo "gitdir: ../root/near/.git" > files/pointer && ln -s ../files/pointer tree/.git`)
+	want := strings.TrimSpace(g.sh(`git -C tree rev-parse --absolute-git-dir`))
+	if r, ok := Discover(g.at("tree")); !ok || r.Dir != want {
+		t.Errorf("found %+v, git %s", r, want)
+	}
+	g.sh(`mkdir -p root/near/void/.git`)
+	for _, dir := range []string{"root/near/void", "root/near/.git", "root/near/.git/refs"} {
+		if top := WorkTree(g.at(dir)); top != g.at("root/near") {
+			t.Errorf("the working tree of %s is %q", dir, top)
+		}
+	}
+}
+
 func TestFind(t *testing.T) {
 	g, f := newGround(t), new(Finder)
 	dirs := []string{

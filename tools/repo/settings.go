@@ -1,6 +1,7 @@
 package repo
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
 	"slices"
@@ -46,19 +47,19 @@ func (s Setting) Harmless() bool {
 }
 
 // UserFiles returns the configuration files that git reads for every repository of a user with that home directory.
-func UserFiles(home string) []string {
-	system, global := os.Getenv("GIT_CONFIG_SYSTEM"), os.Getenv("GIT_CONFIG_GLOBAL")
-	if system == "" {
-		system = "/etc/gitconfig"
-	}
-	if global != "" {
+func UserFiles(home string) []string { return userFiles(home, os.Getenv) }
+
+func userFiles(home string, getenv func(string) string) []string {
+	system := cmp.Or(getenv("GIT_CONFIG_SYSTEM"), "/etc/gitconfig")
+	if global := getenv("GIT_CONFIG_GLOBAL"); global != "" {
 		return []string{system, global}
 	}
-	config := os.Getenv("XDG_CONFIG_HOME")
-	if config == "" {
-		config = filepath.Join(home, ".config")
-	}
-	return []string{system, filepath.Join(config, "git", "config"), filepath.Join(home, ".gitconfig")}
+	return []string{system, filepath.Join(configDir(home, getenv), "git", "config"), filepath.Join(home, ".gitconfig")}
+}
+
+// configDir returns the directory that holds a user's configuration, after the XDG Base Directory Specification.
+func configDir(home string, getenv func(string) string) string {
+	return cmp.Or(getenv("XDG_CONFIG_HOME"), filepath.Join(home, ".config"))
 }
 
 // maxIncludes is how many files one configuration may be spread over. Ours; git allows ten levels.

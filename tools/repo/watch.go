@@ -135,7 +135,7 @@ func (j *judge) compare(path string, before, now state) (changes []Change) {
 			changes = append(changes, j.compare(filepath.Join(path, name), before.entries[name], entry)...)
 		}
 		return changes
-	case filepath.Base(path) == "gitdir" && Leads(pointer(path, "")) == filepath.Dir(path):
+	case filepath.Base(path) == "gitdir" && now.kind == regular && Leads(pointer(path, "")) == filepath.Dir(path):
 		return nil
 	case strings.HasSuffix(path, "/"+rebaseTodo):
 		return j.todo(path, before, now)
@@ -242,7 +242,7 @@ func (j *judge) acceptable(dir, rest string, now state) bool {
 		return now.kind == absent || now.kind == directory && !now.irregular() && j.fromTemplate(now.entries)
 	case "commondir":
 		common := CommonOf(dir)
-		return now.kind == absent || j.found[common] && dir == filepath.Join(common, "worktrees", filepath.Base(dir))
+		return now.kind == absent || now.kind == regular && j.found[common] && dir == filepath.Join(common, "worktrees", filepath.Base(dir))
 	case "gitdir":
 		return true // without a link that leads back, it leads git nowhere
 	}

@@ -12,6 +12,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/toold/toold/tools/repo"
 )
 
 // sources are the ignore files of a directory, the stronger first: whatever one says, at whatever depth, the ones after
@@ -58,12 +60,12 @@ func (l *level) ignored(full string, isDir bool, first int) bool {
 
 // below returns the level of a directory inside l's. dir opens its files; abs is its absolute path and skip the length of
 // its full path with a slash. Ignore files that could not be read come back as errors.
-func (l *level) below(dir int, abs string, skip int, global Rules) (*level, []error) {
+func (l *level) below(dir int, abs string, skip int, user userRules) (*level, []error) {
 	var faults []error
 	next := &level{parent: l, skip: skip}
 	found := l == nil
 	if l == nil {
-		next.top, next.global = true, global
+		next.top, next.global = true, user.Rules
 	}
 	for i, name := range sources {
 		rules, err := rulesAt(dir, name)
@@ -73,13 +75,13 @@ func (l *level) below(dir int, abs string, skip int, global Rules) (*level, []er
 		next.own[i] = rules
 		found = found || !rules.empty()
 	}
-	if unix.Faccessat(dir, ".git", unix.F_OK, 0) == nil {
+	if repo.HasLink(dir, "") {
 		next.top, found = true, true
-		exclude, override, err := repositoryRules(abs)
+		exclude, override, err := repositoryRules(abs, user.environ)
 		if err != nil {
 			faults = append(faults, err)
 		}
-		next.exclude, next.global = exclude, global
+		next.exclude, next.global = exclude, user.Rules
 		if override != nil {
 			next.global = *override
 		}
@@ -141,7 +143,7 @@ func ancestors(o Options) []string {
 		if at != o.Dir {
 			above = append([]string{at}, above...)
 		}
-		if _, err := os.Lstat(filepath.Join(at, ".git")); err == nil {
+		if repo.HasLink(unix.AT_FDCWD, at) {
 			return above
 		}
 		if at == filepath.Dir(at) || at == o.Bound {
@@ -158,7 +160,7 @@ func ancestors(o Options) []string {
 
 // outset returns the level of dir's parent, nil when nothing above counts, and the path of dir below the highest
 // directory that does, with a slash, as full paths begin. Parents that cannot be opened have no rules.
-func outset(o Options, global Rules) (*level, string, []error) {
+func outset(o Options, user userRules) (*level, string, []error) {
 	dir := o.Dir
 	var l *level
 	var faults []error
@@ -174,7 +176,7 @@ func outset(o Options, global Rules) (*level, string, []error) {
 			continue
 		}
 		skip := len(strings.TrimSuffix(at, "/")) + 1 - len(base)
-		next, more := l.below(int(f.Fd()), at, skip, global)
+		next, more := l.below(int(f.Fd()), at, skip, user)
 		f.Close()
 		l, faults = next, append(faults, more...)
 	}

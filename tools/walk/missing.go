@@ -13,9 +13,9 @@ import (
 // is not called. left counts what leaves it out: the file, or the highest directory on the way to it that is not there.
 // What leaves out a directory that is there is counted by Files.
 func Missing(root *os.Root, o Options, path string) (taken bool, left Tally) {
-	global, _ := globalRules(o.Environ) // Files tells what cannot be read
-	w := &walker{o: o, global: global}
-	l, prefix, _ := outset(o, global)
+	user, _ := readUserRules(o.Environ) // Files tells what cannot be read
+	w := &walker{o: o, user: user}
+	l, prefix, _ := outset(o, user)
 	w.prefix = prefix
 	dir, err := openRoot(root)
 	if err != nil {
@@ -31,7 +31,7 @@ func Missing(root *os.Root, o Options, path string) (taken bool, left Tally) {
 			kind = fs.ModeDir
 		}
 		if dir != nil {
-			l, _ = l.below(dir.fd, strings.TrimSuffix(o.Dir+"/"+below, "/"), len(prefix)+len(below), global)
+			l, _ = l.below(dir.fd, strings.TrimSuffix(o.Dir+"/"+below, "/"), len(prefix)+len(below), user)
 			if more {
 				next, _ = dir.open(name)
 			}

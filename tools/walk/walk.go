@@ -83,11 +83,11 @@ const (
 // Files walks the tree below root. It never follows a link, and goes on past what it cannot read. When ctx ends it
 // returns soon, with what it has counted and the context's cause.
 func Files(ctx context.Context, root *os.Root, o Options) (Tally, error) {
-	global, err := globalRules(o.Environ)
-	w := &walker{o: o, global: global, ended: ctx.Err}
+	user, err := readUserRules(o.Environ)
+	w := &walker{o: o, user: user, ended: ctx.Err}
 	w.wake.L = &w.mu
 	w.fault("", err)
-	start, prefix, faults := outset(o, global)
+	start, prefix, faults := outset(o, user)
 	w.prefix = prefix
 	for _, err := range faults {
 		w.fault("", err)
@@ -127,7 +127,7 @@ type walker struct {
 	tasks
 	ended  func() error // of the context
 	o      Options
-	global Rules
+	user   userRules
 	prefix string // what full paths begin with
 
 	visited atomic.Int64
@@ -187,7 +187,7 @@ func (w *walker) visit(files []*File) {
 // to the stack. l is its parent's level.
 func (w *walker) read(d *openDir, below string, l *level) {
 	abs := strings.TrimSuffix(w.o.Dir+"/"+below, "/")
-	l, faults := l.below(d.fd, abs, len(w.prefix)+len(below), w.global)
+	l, faults := l.below(d.fd, abs, len(w.prefix)+len(below), w.user)
 	for _, err := range faults {
 		w.fault("", err)
 	}

@@ -91,6 +91,11 @@ func TestUserExcludes(t *testing.T) {
 		{"named in home", map[string]string{".gitconfig": "[user]\n\tname = a\n[Core]\n  ExcludesFile = ~/mine ; note\n", "mine": "*.u\n"}, nil},
 		{"named with quotes", map[string]string{".gitconfig": "[core] excludesfile = \"~/my ignores\" # note\n", "my ignores": "*.u\n"}, nil},
 		{"named in the configuration directory", map[string]string{".config/git/config": "[core]\nexcludesfile=~/mine\n", ".config/git/ignore": "*.k\n", "mine": "*.u\n"}, nil},
+		{"in an included file", map[string]string{".gitconfig": "[core]\nexcludesfile=~/kept\n[include]\npath=more\n", "more": "[core]\nexcludesfile=~/mine\n", "kept": "*.k\n", "mine": "*.u\n"}, nil},
+		{"after an included file", map[string]string{".gitconfig": "[include]\npath=more\n[core]\nexcludesfile=~/mine\n", "more": "[core]\nexcludesfile=~/kept\n", "kept": "*.k\n", "mine": "*.u\n"}, nil},
+		{"on two lines", map[string]string{".gitconfig": "[core]\nexcludesfile=~/mi\\\nne\n", "mine": "*.u\n"}, nil},
+		{"by a variable", map[string]string{".gitconfig": "[core]\nexcludesfile=~/kept\n", "config": "[core]\nexcludesfile=~/mine\n", "kept": "*.k\n", "mine": "*.u\n"}, func(home string) []string { return []string{"GIT_CONFIG_GLOBAL=" + home + "/config"} }},
+		{"empty", map[string]string{".gitconfig": "[core]\nexcludesfile=\n", ".config/git/ignore": "*.u\n"}, nil},
 		{"not there", map[string]string{".gitconfig": "[core]\nexcludesfile=~/gone\n"}, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -102,6 +107,34 @@ func TestUserExcludes(t *testing.T) {
 			plant(t, home, c.files)
 			plant(t, dir, map[string]string{"a.u": "", "b.k": "", "d/c.u": "", "d/.gitignore": "!c.u\n"})
 			git(t, dir, env, "", "init", "-q")
+			got, _ := walked(t, dir, walk.Options{Environ: env})
+			if diff := cmp.Diff(gitKeeps(t, dir, env), got); diff != "" {
+				t.Errorf("git keeps (-), visited (+):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestRepositoryExcludes names the ignore file in the repository's configuration instead of the user's.
+func TestRepositoryExcludes(t *testing.T) {
+	needGit(t)
+	for name, settings := range map[string][][]string{
+		"below home":                         {{"core.excludesFile", "~/mine"}},
+		"empty":                              {{"core.excludesFile", ""}},
+		"relative include":                   {{"include.path", "more"}},
+		"of the worktree":                    {{"extensions.worktreeConfig", "true"}, {"--worktree", "core.excludesFile", "~/mine"}},
+		"of the worktree, which is not read": {{"extensions.worktreeConfig", "true"}, {"--worktree", "core.excludesFile", "~/mine"}, {"extensions.worktreeConfig", "false"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir, home := t.TempDir(), t.TempDir()
+			env := cleanEnv(home)
+			plant(t, home, map[string]string{".config/git/ignore": "*.u\n", "mine": "*.k\n"})
+			plant(t, dir, map[string]string{"a.u": "", "b.k": "", "c": ""})
+			git(t, dir, env, "", "init", "-q")
+			plant(t, dir, map[string]string{".git/more": "[core]\nexcludesfile=~/mine\n"})
+			for _, words := range settings {
+				git(t, dir, env, "", append([]string{"config"}, words...)...)
+			}
 			got, _ := walked(t, dir, walk.Options{Environ: env})
 			if diff := cmp.Diff(gitKeeps(t, dir, env), got); diff != "" {
 				t.Errorf("git keeps (-), visited (+):\n%s", diff)
