@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/toold/toold/scheduler/permission"
 	"github.com/toold/toold/tools/pathname"
@@ -43,27 +42,15 @@ func (c *Call) gitChanges(f *permission.Facts) (changes gitChange) {
 				continue
 			}
 			if change.Branches != nil && !c.rights.Confining.Git.Sets(r, change.Branches) {
-				changes.places = append(changes.places, filepath.Join(r.Common, "config")) // which git writes again as it is
+				changes.places = append(changes.places, r.Writes(repo.Effects{})...)
 				continue
 			}
-			var places []string
-			if len(change.Keys) > 0 {
-				places = append(places, filepath.Join(r.Common, "config"))
-			}
-			if slices.Contains(change.Keys, "core.sparsecheckout") {
-				places = append(places, filepath.Join(r.Dir, "config.worktree"))
-			}
-			if change.Submodules {
-				places = append(places, filepath.Join(r.Dir, "modules"), filepath.Join(r.Top, ".gitmodules")) // a worktree has its own
-			}
-			if change.Worktrees {
-				places = append(places, filepath.Join(r.Common, "worktrees"))
-			}
+			places := r.Writes(repo.Effects{Keys: change.Keys, Worktrees: change.Worktrees, Submodules: change.Submodules})
 			for _, place := range places {
 				f.Accesses = append(f.Accesses, permission.Access{
 					Named: c.rights.Places.Seen(place), Real: c.rights.Places.Seen(place), Disk: place, Write: true, Unnamed: true, Inside: true,
 					By: i + 1, Part: command.Text,
-					Runs: settingsOf(change.Keys),
+					Runs: repo.RunsThrough(change.Keys...),
 				})
 			}
 			changes.places, changes.Keys = append(changes.places, places...), append(changes.Keys, change.Keys...)
@@ -100,15 +87,6 @@ func (c *Call) gitWorks(ctx context.Context, f *permission.Facts, s scene) {
 			f.Accesses = append(f.Accesses, a)
 		}
 	}
-}
-
-// settingsOf returns, as a clause, which settings would be set at a place in a git directory.
-func settingsOf(keys []string) string {
-	const runs = "which can make git run programs"
-	if len(keys) == 0 {
-		return runs
-	}
-	return "where " + strings.Join(keys, ", ") + " would be set and " + runs
 }
 
 // repositories protects what makes git run programs in the roots, and returns what is to be done when the processes of the call
@@ -161,14 +139,12 @@ func (l layout) bind(trees []string, path string) bool {
 		if path == tree || !pathname.Within(tree, path) {
 			continue
 		}
-		if before, _, ok := strings.Cut(strings.TrimPrefix(path, tree), "/.git/"); ok {
-			tree += before
-		}
+		tree = repo.TopBelow(tree, path)
 		info, err := os.Lstat(path)
 		if err != nil || info.Mode()&os.ModeSymlink != 0 || behindLink(tree, path) {
 			return false
 		}
-		if filepath.Base(path) != ".git" {
+		if !repo.IsLink(path) {
 			l.pin(tree, path)
 		}
 		l.put(path, sandbox.Read)
@@ -196,7 +172,7 @@ func (c *Call) easing(f *permission.Facts) func(path string) bool {
 		return slices.ContainsFunc(trees, func(tree string) bool { return pathname.Within(tree, path) })
 	}
 	return func(path string) bool {
-		return in(path) || filepath.Base(path) == ".git" && in(repo.Leads(path))
+		return in(path) || repo.IsLink(path) && in(repo.Leads(path))
 	}
 }
 
@@ -204,15 +180,12 @@ func (c *Call) easing(f *permission.Facts) func(path string) bool {
 // is: the fast tier shows nothing of that.
 func (c *Call) gitElsewhere(f *permission.Facts) bool {
 	places := slices.Concat(c.rights.Places.Roots(), c.rights.Places.Readable())
-	outside := func(dir string) bool {
-		return !slices.ContainsFunc(places, func(place string) bool { return pathname.Within(place, dir) })
-	}
 	for i := range f.Commands {
 		if filepath.Base(f.Commands[i].Name) != "git" {
 			continue
 		}
 		for _, dir := range f.Commands[i].Dirs {
-			if r, ok := repo.Discover(c.rights.Places.Disk(at(dir, f.Dir))); ok && (outside(r.Dir) || outside(r.Common) || outside(r.Top)) {
+			if r, ok := repo.Discover(c.rights.Places.Disk(at(dir, f.Dir))); ok && !r.LiesIn(places) {
 				return true
 			}
 		}

@@ -217,8 +217,7 @@ func (r *reader) named(s search) {
 	if !ok {
 		return
 	}
-	configs := []string{filepath.Join(own.Common, "config"), filepath.Join(own.Dir, "config.worktree")}
-	r.wide = r.wide || slices.ContainsFunc(s.git.Opened(s.home, configs...), func(path string) bool {
+	r.wide = r.wide || slices.ContainsFunc(s.git.Opened(s.home, own.Configs()...), func(path string) bool {
 		real, err := filepath.EvalSymlinks(path)
 		return err == nil && s.places.Place(real) == workspace.Outside && !slices.Contains(r.files, real)
 	})

@@ -47,7 +47,7 @@ func (s scene) tracked(ctx context.Context, dir string, barred func(real string)
 				cancel()
 			}
 			real := filepath.Join(top, path)
-			if filepath.Base(path) == ".git" || !pathname.Within(dir, real) && !pathname.Within(real, dir) {
+			if repo.IsLink(path) || !pathname.Within(dir, real) && !pathname.Within(real, dir) {
 				return walk.Leave
 			}
 			return walk.Take

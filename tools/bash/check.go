@@ -109,7 +109,7 @@ func gitAsks(ctx context.Context, env *tools.Env, in input) string {
 	}
 	look := &gitLook{env: env, fetches: !in.analysis.ReadOnly}
 	for _, dir := range dirs {
-		for _, top := range repositories(env, dir) {
+		for _, top := range repo.Tops(dir, env.Files.Disk) {
 			if why := look.at(ctx, top); why != "" {
 				return why
 			}
@@ -197,30 +197,11 @@ func (l *gitLook) runs(ctx context.Context, top string) string {
 // hookIn returns the hook of the repository at top that runs when git refreshes its index; empty: there is none. hooks is
 // core.hooksPath.
 func hookIn(env *tools.Env, top, hooks string) string {
-	if r, ok := repo.Discover(env.Files.Disk(top)); ok && hooks == "" {
-		hooks = filepath.Join(r.Common, "hooks")
-	}
-	hook := filepath.Join(hooks, "post-index-change")
-	if !filepath.IsAbs(hook) {
-		hook = filepath.Join(top, hook)
-	}
+	r, _ := repo.Discover(env.Files.Disk(top))
+	r.Top = top
+	hook := r.Hook(hooks, "post-index-change")
 	if _, err := os.Lstat(env.Files.Disk(hook)); err != nil {
 		return ""
 	}
 	return hook
-}
-
-// repositories are the directories from dir upwards in which git may find the repository: those that may be one
-// themselves, by their HEAD, up to the nearest that has a .git.
-func repositories(env *tools.Env, dir string) (tops []string) {
-	for ; ; dir = filepath.Dir(dir) {
-		_, git := os.Lstat(env.Files.Disk(filepath.Join(dir, ".git")))
-		_, head := os.Lstat(env.Files.Disk(filepath.Join(dir, "HEAD")))
-		if git == nil || head == nil {
-			tops = append(tops, dir)
-		}
-		if git == nil || dir == "/" {
-			return tops
-		}
-	}
 }

@@ -1,5 +1,6 @@
-// What git itself says of a repository, which is all that the check goes by. It runs nothing that the repository
-// names, and does not know what the answers are for.
+// The check's questions to the git program. Settings come from git itself, not from tools/repo, since git alone decides which
+// conditional includes and scopes apply to the call's environment, and since the index is in git's own format. git runs in
+// the sandbox and runs nothing that the repository names.
 
 package bash
 
@@ -8,12 +9,14 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"golang.org/x/sys/unix"
+
+	"github.com/toold/toold/tools/repo"
 	"github.com/toold/toold/tools/sandbox"
 	"github.com/toold/toold/tools/shell"
 )
@@ -49,7 +52,7 @@ func (l *gitLook) submodules(ctx context.Context, dir string) (dirs []string, er
 	}
 	for _, path := range links.paths {
 		path = filepath.Join(strings.TrimSuffix(top, "\n"), path)
-		if _, err := os.Lstat(l.env.Files.Disk(filepath.Join(path, ".git"))); err == nil {
+		if repo.HasLink(unix.AT_FDCWD, l.env.Files.Disk(path)) {
 			dirs = append(dirs, path)
 		}
 	}

@@ -18,7 +18,7 @@ func HasLink(dirfd int, path string) bool {
 // links. It returns the directory of a bare repository, and an empty string if there is no repository.
 func WorkTree(dir string) string {
 	r, _ := Discover(dir)
-	if r.Top == r.Dir && filepath.Base(r.Dir) == ".git" {
+	if r.Top == r.Dir && IsLink(r.Dir) {
 		return filepath.Dir(r.Dir)
 	}
 	return r.Top

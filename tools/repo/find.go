@@ -191,13 +191,13 @@ func (s *search) folder(path string) *folder {
 			read.link = true
 		}
 	}
-	read.git = filepath.Base(path) == ".git" || names["HEAD"] && (names["commondir"] || names["objects"] && names["refs"])
+	read.git = IsLink(path) || names["HEAD"] && (names["commondir"] || names["objects"] && names["refs"])
 	return read
 }
 
 // unlisted returns what can be told of a directory that may not be listed: git finds things in it by their names.
 func unlisted(path string) *folder {
-	read := &folder{git: filepath.Base(path) == ".git" || isGitDir(path)}
+	read := &folder{git: IsLink(path) || isGitDir(path)}
 	for _, name := range []string{".git", "modules", "worktrees"} {
 		info, err := os.Lstat(filepath.Join(path, name))
 		switch {

@@ -54,7 +54,7 @@ func (f *Finder) Guard(roots []string, dir, home string) *Guard {
 			g.add(true, f.obeyed(r, home, g.holds)...)
 		}
 		for _, path := range slices.Concat(found.Dirs, found.Links) {
-			if own := Leads(path); own != "" && filepath.Base(path) == ".git" {
+			if own := Leads(path); own != "" && IsLink(path) {
 				r := Repository{Dir: own, Common: CommonOf(own), Top: filepath.Dir(path)}
 				g.add(firm(own), f.obeyed(r, home, g.holds)...)
 			}
@@ -75,7 +75,7 @@ func nearby(root, dir string, found Found) (near []Repository) {
 	for _, path := range slices.Concat(found.Dirs, found.Links) {
 		top := filepath.Dir(path)
 		isRoot := path == root // a bare repository
-		isNear := filepath.Base(path) == ".git" && (top == root || filepath.Dir(top) == root || pathname.Within(top, dir))
+		isNear := IsLink(path) && (top == root || filepath.Dir(top) == root || pathname.Within(top, dir))
 		if !isRoot && !isNear {
 			continue
 		}
@@ -123,7 +123,7 @@ func (g *Guard) holds(path string) bool {
 
 // obeyed returns what the configuration of a repository names for git to obey, as far as held accepts it.
 func (f *Finder) obeyed(r Repository, home string, held func(path string) bool) (paths []string) {
-	files := append(UserFiles(home), filepath.Join(r.Common, "config"), filepath.Join(r.Dir, "config.worktree"))
+	files := append(UserFiles(home), r.Configs()...)
 	named := append(f.settings(home, files...).named(r, home), filepath.Join(r.Common, "hooks"))
 	for _, dir := range slices.Clone(named) {
 		named = append(named, linkedIn(dir)...)
@@ -157,17 +157,17 @@ func linkedIn(dir string) (paths []string) {
 // Runs returns, as a clause, why a change of what is at path, absolute and without symbolic links, can make git run programs;
 // empty if git does not obey what is there.
 func (f *Finder) Runs(path, home string) string {
-	const runs = "which can make git run programs"
-	if filepath.Base(path) == ".git" {
+	runs := RunsThrough()
+	if IsLink(path) {
 		return runs
 	}
 	rest := filepath.Base(path)
 	for dir := filepath.Dir(path); dir != "/"; dir = filepath.Dir(dir) {
 		first, _, _ := strings.Cut(rest, "/")
 		switch {
-		case isGuarded(rest) && (filepath.Base(dir) == ".git" || isGitDir(dir)):
+		case isGuarded(rest) && (IsLink(dir) || isGitDir(dir)):
 			return runs
-		case filepath.Base(dir) != ".git" && isPart(first) && Completes(dir, first) && !isGitDir(dir):
+		case !IsLink(dir) && isPart(first) && Completes(dir, first) && !isGitDir(dir):
 			return "which would make " + dir + " a git repository, whose settings can make git run programs"
 		}
 		rest = filepath.Join(filepath.Base(dir), rest)

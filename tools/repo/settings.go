@@ -117,7 +117,7 @@ func (f *Finder) Opened(home string, files ...string) []string {
 func (f *Finder) Aliases(home, dir string) map[string]string {
 	files := UserFiles(home)
 	if r, ok := Discover(dir); ok {
-		files = append(files, filepath.Join(r.Common, "config"), filepath.Join(r.Dir, "config.worktree"))
+		files = append(files, r.Configs()...)
 	}
 	aliases := map[string]string{}
 	var several []string

@@ -139,7 +139,7 @@ func (j *judge) compare(path string, before, now state) (changes []Change) {
 		return nil
 	case strings.HasSuffix(path, "/"+rebaseTodo):
 		return j.todo(path, before, now)
-	case filepath.Base(path) == ".git" && j.answers(path):
+	case IsLink(path) && j.answers(path):
 		return nil
 	case isConfig(path) && now.kind == regular && j.tolerable(path, before.data, now.data):
 		return nil
@@ -202,7 +202,7 @@ func (w *Watch) allows(key string) bool {
 
 // leadsInside reports whether a setting names the working tree of a submodule, which leads back to the git directory dir.
 func (w *Watch) leadsInside(dir string, s Setting) bool {
-	if s.Key != "core.worktree" || filepath.Base(dir) == ".git" {
+	if s.Key != "core.worktree" || IsLink(dir) {
 		return false
 	}
 	top := absolute(dir, s.Value)
