@@ -182,7 +182,7 @@ func (l *Log) loadCalls() error {
 		l.bytes = bytes
 	}
 	l.touched = true
-	l.store.queue.signal() // from now on there is something to sweep
+	signal(l.store.queue.wake) // from now on there is something to sweep
 	return nil
 }
 

@@ -98,7 +98,7 @@ func Open(dir string, config Config) (*Store, error) {
 	if s.syncs, err = openSyncer(path, config.Unsynced); err != nil {
 		return nil, errors.Join(err, db.close())
 	}
-	go s.syncs.run(s.queue.signal)
+	go s.syncs.run(func() { signal(s.queue.wake) })
 	go func() {
 		defer close(s.done)
 		s.write()

@@ -64,7 +64,7 @@ func (y *syncer) hand(group []*Pending) {
 	}
 	if len(y.waiting) > before {
 		y.busy = true
-		y.signal()
+		signal(y.wake)
 	}
 }
 
@@ -130,7 +130,7 @@ func (y *syncer) release(group []*Pending, err error) (rested bool) {
 func (y *syncer) close() error {
 	y.mu.Lock()
 	y.closed = true
-	y.signal()
+	signal(y.wake)
 	y.mu.Unlock()
 	<-y.done
 	if y.wal == nil {
@@ -139,9 +139,10 @@ func (y *syncer) close() error {
 	return y.wal.Close()
 }
 
-func (y *syncer) signal() {
+// signal wakes the goroutine that receives from wake, which has room for one value. It never blocks.
+func signal(wake chan<- struct{}) {
 	select {
-	case y.wake <- struct{}{}:
+	case wake <- struct{}{}:
 	default:
 	}
 }

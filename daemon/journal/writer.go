@@ -59,7 +59,7 @@ func (q *queue) put(p *Pending) bool {
 		return false
 	}
 	q.waiting = append(q.waiting, p)
-	q.signal()
+	signal(q.wake)
 	return true
 }
 
@@ -71,15 +71,8 @@ func (q *queue) close() bool {
 		return false
 	}
 	q.closed = true
-	q.signal()
+	signal(q.wake)
 	return true
-}
-
-func (q *queue) signal() {
-	select {
-	case q.wake <- struct{}{}:
-	default:
-	}
 }
 
 // take returns what waits, and whether the queue is closed and nothing is left

@@ -4,7 +4,8 @@ import (
 	"io/fs"
 	"os"
 	"slices"
-	"strings"
+
+	"github.com/toold/toold/tools/pathname"
 )
 
 // A Content is that of a regular file, with its permissions.
@@ -44,6 +45,6 @@ func (a absences) takeAway() (denials []Denial) {
 // without returns those that hold none of the paths.
 func (a absences) without(paths []string) absences {
 	return slices.DeleteFunc(slices.Clone(a), func(watched string) bool {
-		return slices.ContainsFunc(paths, func(path string) bool { return path == watched || strings.HasPrefix(path, watched+"/") })
+		return slices.ContainsFunc(paths, func(path string) bool { return pathname.Within(watched, path) })
 	})
 }

@@ -50,7 +50,7 @@ func (o *Output) Excerpt(maxChars int) (Excerpt, error) { return o.Since(0, maxC
 func (o *Output) Since(start int64, maxChars int) (Excerpt, error) {
 	s := o.snapshot()
 	defer s.release()
-	end := s.total()
+	end := s.sizes.total()
 	if s.fault != nil || s.raw == nil || start >= end {
 		return Excerpt{End: min(start, end)}, s.fault
 	}
@@ -62,7 +62,7 @@ func (o *Output) Since(start int64, maxChars int) (Excerpt, error) {
 		}
 	}
 	lines := int64(-1)
-	if start == 0 && end == s.total() {
+	if start == 0 && end == s.sizes.total() {
 		lines = s.lines
 	}
 	return between(s.raw, start, end, maxChars, lines)

@@ -43,11 +43,16 @@ func (r run) position(ch Channel) int64 {
 	return r.start - r.offset
 }
 
+// channelSizes are the bytes of each channel.
+type channelSizes [channels]int64
+
+func (s channelSizes) total() int64 { return s[Stdout] + s[Stderr] }
+
 // An index is the records of one output as they are at one moment, with the raw file's size then.
 type index struct {
 	records io.ReaderAt // nil when count is 0
 	count   int64
-	sizes   [channels]int64
+	sizes   channelSizes
 }
 
 // at returns the i-th run and the end of it in the raw file; run -1 is the Stdout before the first record.
@@ -112,7 +117,7 @@ func recoverOutput(base string) (*Output, error) {
 
 // verify counts the records that are whole and true, and how much of the raw file each channel has. A record that
 // contradicts those before it ends the index: the bytes after it belong to the last run that is known.
-func verify(records io.Reader, total int64) (count int64, sizes [channels]int64, err error) {
+func verify(records io.Reader, total int64) (count int64, sizes channelSizes, err error) {
 	var buf [512 * recordSize]byte
 	last := run{}
 	for {
@@ -141,7 +146,7 @@ func follows(last, next run, first bool) bool {
 }
 
 // sizesAt is how much each channel has when r lasts to total.
-func sizesAt(r run, total int64) (sizes [channels]int64) {
+func sizesAt(r run, total int64) (sizes channelSizes) {
 	sizes[r.channel] = r.offset + total - r.start
 	sizes[1-r.channel] = r.start - r.offset
 	return sizes

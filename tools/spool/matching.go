@@ -20,7 +20,7 @@ const maxLine = 64 << 10
 func (o *Output) Matching(start int64, maxChars int, match func(line []byte) bool) (Excerpt, error) {
 	s := o.snapshot()
 	defer s.release()
-	end := s.total()
+	end := s.sizes.total()
 	if s.fault != nil || s.raw == nil || start >= end {
 		return Excerpt{End: min(start, end)}, s.fault
 	}

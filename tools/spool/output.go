@@ -28,7 +28,7 @@ type Output struct {
 
 	mu       sync.Mutex
 	raw, idx *os.File // open while the output grows, from the first byte on that each needs
-	sizes    [channels]int64
+	sizes    channelSizes
 	lines    int64   // line ends in all of it; -1: not counted
 	merge    merge   // what Writer's writers hold back
 	runs     int64   // records in the index
@@ -112,7 +112,7 @@ func (o *Output) begin(ch Channel) (err error) {
 		o.folder.giveBack(room)
 		return err
 	}
-	buf := run{channel: ch, start: o.total(), offset: o.sizes[ch]}.encode()
+	buf := run{channel: ch, start: o.sizes.total(), offset: o.sizes[ch]}.encode()
 	if _, err = o.idx.WriteAt(buf[:], o.runs*recordSize); err != nil {
 		return classify(err)
 	}
@@ -121,8 +121,7 @@ func (o *Output) begin(ch Channel) (err error) {
 	return nil
 }
 
-func (o *Output) total() int64 { return o.sizes[Stdout] + o.sizes[Stderr] }
-func (o *Output) used() int64  { return o.total() + o.runs*recordSize }
+func (o *Output) used() int64 { return o.sizes.total() + o.runs*recordSize }
 
 // wake lets everybody look again who waits for a change.
 func (o *Output) wake() {
@@ -159,7 +158,7 @@ func (o *Output) Size(ch Channel) int64 {
 func (o *Output) Total() int64 {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.total()
+	return o.sizes.total()
 }
 
 // Ended reports that no more will come.

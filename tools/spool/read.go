@@ -20,8 +20,8 @@ type Run struct {
 func (o *Output) Next(pos int64, buf []byte) (Run, error) {
 	s := o.snapshot()
 	defer s.release()
-	if pos >= s.total() || pos < 0 || len(buf) == 0 {
-		return Run{}, s.end(pos >= s.total())
+	if pos >= s.sizes.total() || pos < 0 || len(buf) == 0 {
+		return Run{}, s.end(pos >= s.sizes.total())
 	}
 	i, err := s.last(func(r run) bool { return r.start <= pos })
 	if err != nil {
@@ -94,7 +94,7 @@ func (o *Output) snapshot() snapshot {
 
 // open opens what the snapshot needs.
 func (s *snapshot) open() {
-	if s.total() > 0 {
+	if s.sizes.total() > 0 {
 		s.raw, s.fault = os.Open(s.of.base + rawSuffix)
 	}
 	if s.count > 0 && s.fault == nil {
@@ -119,8 +119,6 @@ func (s *snapshot) release() {
 		}
 	}
 }
-
-func (s *snapshot) total() int64 { return s.sizes[Stdout] + s.sizes[Stderr] }
 
 // end is what a reader gets who has all there is.
 func (s *snapshot) end(all bool) error {

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -74,7 +73,7 @@ func (w *putter) stand(p *placing) {
 // clear removes a directory that something else is to stand in the place of. What it held goes first.
 func (w *putter) clear(p *placing) error {
 	for _, inner := range slices.Backward(w.all) {
-		if inner.Want.Kind == Absent && inner.Now.Kind != Absent && strings.HasPrefix(inner.Real, p.Real+"/") {
+		if inner.Want.Kind == Absent && inner.Now.Kind != Absent && inner != p && pathname.Within(p.Real, inner.Real) {
 			w.tell(inner, w.remove(inner))
 		}
 	}
