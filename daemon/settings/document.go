@@ -1,13 +1,14 @@
-// JSON with the place of every value. It does not know what the keys mean.
-
 package settings
 
 import (
 	"bytes"
-	"encoding/json"
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
+
+	"github.com/tailscale/hujson"
 )
 
 const (
@@ -15,22 +16,26 @@ const (
 	maxDepth = 100     // of nested lists and objects; no setting is deeper than 10
 )
 
-// A FileError says why a settings file, or the session's text, cannot be used as it stands.
+// A FileError reports why a settings file, or the session's text, cannot be used as it stands.
 type FileError struct {
-	File string
-	Line int // from 1; 0: the file as a whole
-	Why  string
+	File   string
+	Line   int // from 1; 0: the file as a whole
+	Column int // from 1, in bytes; 0: the line as a whole
+	Why    string
 }
 
-// Error gives file and line as editors take them, and what is wrong.
+// Error returns file, line and column as editors take them, and what is wrong.
 func (e *FileError) Error() string {
-	if e.Line == 0 {
-		return fmt.Sprintf("%s: %s", e.File, e.Why)
+	at := e.File
+	if e.Line > 0 {
+		at = fmt.Sprintf("%s:%d", at, e.Line)
 	}
-	return fmt.Sprintf("%s:%d: %s", e.File, e.Line, e.Why)
+	if e.Column > 0 {
+		at = fmt.Sprintf("%s:%d", at, e.Column)
+	}
+	return at + ": " + e.Why
 }
 
-// A kind is what sort of JSON value a node is.
 type kind uint8
 
 const (
@@ -42,25 +47,23 @@ const (
 	null
 )
 
-// A node is one JSON value and where it stands.
+// A node is one JSON value and its line.
 type node struct {
-	kind       kind
-	word       string // a text's content; a number's, true, false or null as written
-	line       int
-	start, end int      // bytes of the document
-	members    []member // of an object, in the order of the file, repeated keys too
-	items      []node   // of a list
+	kind    kind
+	word    string // a text's content; a number, true, false or null as written
+	line    int
+	members []member // of an object, in the order of the file, repeated keys too
+	items   []node   // of a list
 }
 
 // A member is one entry of an object.
 type member struct {
 	key   string
 	line  int // of the key
-	start int // of the key
 	value node
 }
 
-// last gives the member that counts for key: of several, the last.
+// last returns the member that counts for key: of several, the last. nil: there is none.
 func (n *node) last(key string) *member {
 	for i, m := range slices.Backward(n.members) {
 		if m.key == key {
@@ -68,6 +71,11 @@ func (n *node) last(key string) *member {
 		}
 	}
 	return nil
+}
+
+// isEmpty reports whether the value is null, or a list or an object without entries.
+func (n *node) isEmpty() bool {
+	return n.kind == null || (n.kind == object || n.kind == list) && len(n.members)+len(n.items) == 0
 }
 
 // String describes the value in a few words, for messages.
@@ -94,124 +102,102 @@ func shortened(s string) string {
 	return s
 }
 
-// parseDocument takes a file's bytes apart. The error is a *FileError.
+var byteOrderMark = []byte("\ufeff")
+
+// parseDocument returns the object that a settings file holds. The file may have comments and trailing commas. The error is
+// a *FileError.
 func parseDocument(file string, data []byte) (*node, error) {
-	if bom := []byte("\ufeff"); bytes.HasPrefix(data, bom) {
-		data = append(bytes.Repeat([]byte{' '}, len(bom)), data[len(bom):]...) // places stay what they are
-	}
-	if len(bytes.TrimSpace(data)) == 0 {
-		return nil, &FileError{file, 0, "it is empty; {} is the least that settings are"}
-	}
-	var whole json.RawMessage
-	if err := json.Unmarshal(data, &whole); err != nil {
-		return nil, syntaxError(file, data, err)
-	}
-	w := walker{file: file, data: data, line: 1, tokens: json.NewDecoder(bytes.NewReader(data))}
-	w.tokens.UseNumber()
-	root, err := w.value(0)
+	data = bytes.TrimPrefix(data, byteOrderMark)
+	tree, err := parseTree(file, data)
 	if err != nil {
 		return nil, err
 	}
+	c := converter{data: data, line: 1}
+	root := c.node(tree)
 	if root.kind != object {
-		return nil, &FileError{file, root.line, fmt.Sprintf("settings are an object {...}, and this is %s", &root)}
+		return nil, &FileError{File: file, Line: root.line, Why: fmt.Sprintf("settings are an object {...}, and this is %s", &root)}
 	}
 	return &root, nil
 }
 
-// syntaxError says where JSON is broken, and names the two mistakes that people make most.
-func syntaxError(file string, data []byte, err error) error {
-	var syntax *json.SyntaxError
-	if !errors.As(err, &syntax) {
-		return &FileError{file, 0, "it is not valid JSON: " + err.Error()}
+// parseTree returns the syntax tree of a file without byte order mark, which holds every byte of it. The error is a *FileError.
+func parseTree(file string, data []byte) (*hujson.Value, error) {
+	if len(bytes.TrimSpace(data)) == 0 {
+		return nil, &FileError{File: file, Why: "it is empty; {} is the least that settings are"}
 	}
-	at := min(max(int(syntax.Offset)-1, 0), len(data)-1) // of the byte that does not fit
-	why := "it is not valid JSON: " + syntax.Error()
-	before := bytes.TrimSpace(data[:at])
-	switch {
-	case data[at] == '/':
-		why = "it is not valid JSON: there are no comments in JSON"
-	case (data[at] == '}' || data[at] == ']') && bytes.HasSuffix(before, []byte{','}):
-		why = fmt.Sprintf("it is not valid JSON: no comma may stand before %c", data[at])
+	if line := tooDeep(data); line > 0 { // hujson bounds no depth, and the stack is not endless
+		return nil, &FileError{File: file, Line: line, Why: fmt.Sprintf("it is nested deeper than %d lists and objects", maxDepth)}
 	}
-	return &FileError{file, 1 + bytes.Count(data[:at], []byte{'\n'}), why}
+	tree, err := hujson.Parse(data)
+	if err == nil {
+		return &tree, nil
+	}
+	wrong := &FileError{File: file, Why: "it is not valid JSON: " + err.Error()}
+	// hujson returns the position in its message only, and what it says of a literal has the literal in it, perhaps a secret.
+	if n, _ := fmt.Sscanf(err.Error(), "hujson: line %d, column %d:", &wrong.Line, &wrong.Column); n == 2 {
+		why, _, _ := strings.Cut(errors.Unwrap(err).Error(), "invalid literal: ")
+		wrong.Why = "it is not valid JSON: " + cmp.Or(why, "a value is no text, number, true, false or null")
+	}
+	return nil, wrong
 }
 
-// A walker goes over the tokens of valid JSON once, and counts lines as it goes.
-type walker struct {
-	file   string
-	data   []byte
-	tokens *json.Decoder
-	at     int // end of the latest token
-	start  int // of the latest token
-	line   int // of the latest token
-}
-
-func (w *walker) next() (json.Token, error) {
-	token, err := w.tokens.Token()
-	if err != nil {
-		return nil, &FileError{w.file, w.line, "it is not valid JSON: " + err.Error()}
-	}
-	start := w.at
-	for bytes.IndexByte([]byte(" \t\r\n,:"), w.data[start]) >= 0 {
-		start++
-	}
-	w.line += bytes.Count(w.data[w.start:start], []byte{'\n'})
-	w.start, w.at = start, int(w.tokens.InputOffset())
-	return token, nil
-}
-
-func (w *walker) value(depth int) (node, error) {
-	token, err := w.next()
-	if err != nil {
-		return node{}, err
-	}
-	n := node{line: w.line, start: w.start, end: w.at}
-	switch token := token.(type) {
-	case json.Delim:
-		return w.container(n, token, depth)
-	case string:
-		n.kind, n.word = text, token
-	case json.Number:
-		n.kind, n.word = number, token.String()
-	case bool:
-		n.kind, n.word = boolean, fmt.Sprint(token)
-	default:
-		n.kind, n.word = null, "null"
-	}
-	return n, nil
-}
-
-// container reads the rest of the list or object that opened with delim.
-func (w *walker) container(n node, delim json.Delim, depth int) (node, error) {
-	if depth >= maxDepth {
-		return node{}, &FileError{w.file, n.line, fmt.Sprintf("it is nested deeper than %d lists and objects", maxDepth)}
-	}
-	n.kind = list
-	if delim == '{' {
-		n.kind = object
-	}
-	for w.tokens.More() {
-		m := member{}
-		if n.kind == object {
-			key, err := w.next()
-			if err != nil {
-				return node{}, err
+// tooDeep returns the line on which nesting exceeds maxDepth; 0: it does not. It does not check that data is JSON.
+func tooDeep(data []byte) (line int) {
+	depth := 0
+	for i := 0; i < len(data); i++ {
+		switch rest := data[i:]; {
+		case rest[0] == '"':
+			for i++; i < len(data) && data[i] != '"'; i++ {
+				if data[i] == '\\' {
+					i++
+				}
 			}
-			m.key, _ = key.(string)
-			m.line, m.start = w.line, w.start
+		case bytes.HasPrefix(rest, []byte("//")):
+			i += max(0, bytes.IndexByte(rest, '\n'))
+		case bytes.HasPrefix(rest, []byte("/*")):
+			i += 2 + max(0, bytes.Index(rest[2:], []byte("*/")))
+		case rest[0] == '{' || rest[0] == '[':
+			if depth++; depth > maxDepth {
+				return 1 + bytes.Count(data[:i], []byte{'\n'})
+			}
+		case rest[0] == '}' || rest[0] == ']':
+			depth--
 		}
-		value, err := w.value(depth + 1)
-		if err != nil {
-			return node{}, err
-		}
-		if n.kind == list {
-			n.items = append(n.items, value)
-			continue
-		}
-		m.value = value
-		n.members = append(n.members, m)
 	}
-	_, err := w.next() // the closing delimiter
-	n.end = w.at
-	return n, err
+	return 0
+}
+
+// A converter turns a syntax tree into nodes, in the order of the text, and counts lines.
+type converter struct {
+	data []byte
+	at   int // the byte that line is of
+	line int
+}
+
+func (c *converter) lineOf(offset int) int {
+	c.line += bytes.Count(c.data[c.at:offset], []byte{'\n'})
+	c.at = offset
+	return c.line
+}
+
+func (c *converter) node(v *hujson.Value) node {
+	n := node{line: c.lineOf(v.StartOffset)}
+	switch of := v.Value.(type) {
+	case *hujson.Object:
+		for i := range of.Members {
+			name, value := &of.Members[i].Name, &of.Members[i].Value
+			m := member{key: name.Value.(hujson.Literal).String(), line: c.lineOf(name.StartOffset)}
+			m.value = c.node(value)
+			n.members = append(n.members, m)
+		}
+	case *hujson.Array:
+		n.kind = list
+		for i := range of.Elements {
+			n.items = append(n.items, c.node(&of.Elements[i]))
+		}
+	case hujson.Literal:
+		kinds := map[hujson.Kind]kind{'"': text, '0': number, 't': boolean, 'f': boolean, 'n': null}
+		n.kind, n.word = kinds[of.Kind()], of.String()
+	}
+	return n
 }

@@ -10,8 +10,8 @@ func OpenAt(sources Sources, now time.Time) *Store {
 	return open(sources, func() time.Time { return now })
 }
 
-// Insertion is what Remember writes, without the files.
-var Insertion = insertion
+// WithRule is what Remember writes, without the files.
+var WithRule = withRule
 
 // Replace puts data in place of what a file holds, as Remember does, and calls between behind reading it.
 func Replace(file, data string, between func()) error {

@@ -239,7 +239,3 @@ func (r *reader) managedFlag(n *node, name string) *flag {
 	}
 	return r.flag(n, name)
 }
-
-func isEmpty(n *node) bool {
-	return n.kind == null || (n.kind == object || n.kind == list) && len(n.members)+len(n.items) == 0
-}

@@ -4,8 +4,10 @@
 package settings
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"net/url"
@@ -312,4 +314,15 @@ func (n *node) canonical(b *strings.Builder) {
 	default:
 		b.WriteString(n.word)
 	}
+}
+
+// quotedJSON writes a text as JSON, with < > & as people write them. Digests are made of it.
+func quotedJSON(s string) string {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(s); err != nil {
+		panic("BUG: a text that cannot be written as JSON: " + err.Error())
+	}
+	return strings.TrimSuffix(b.String(), "\n")
 }

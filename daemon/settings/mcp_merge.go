@@ -27,7 +27,7 @@ func (r *reader) approves(m member) bool {
 	if r.place.level != workspace || strings.HasSuffix(r.place.file, ".local.json") {
 		return true
 	}
-	if !isEmpty(&m.value) && m.value.word != "false" {
+	if !m.value.isEmpty() && m.value.word != "false" {
 		r.idle(m.line, m.key, "what a workspace shares does not approve its own servers")
 	}
 	return false

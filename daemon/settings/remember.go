@@ -137,18 +137,17 @@ func (s *spot) remember(rules permission.List, rule string, mode os.FileMode) (e
 	} else {
 		data = []byte(firstRule)
 	}
-	at, piece, err := insertion(s.file, data, rules, rule)
+	next, err := withRule(s.file, data, rules, rule)
 	if err != nil {
 		return edit{}, fmt.Errorf("the rule was not remembered: %w", err)
 	}
-	if piece == "" {
+	if next == nil {
 		done.to = done.from
 		return done, nil
 	}
-	next := string(data[:at]) + piece + string(data[at:])
-	done.to = sum([]byte(next))
+	done.to = sum(next)
 	if len(next) > maxBytes {
 		return edit{}, tooLarge(s.file)
 	}
-	return done, s.write(old, []byte(next), mode)
+	return done, s.write(old, next, mode)
 }

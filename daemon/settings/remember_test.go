@@ -38,6 +38,12 @@ func TestRememberKeepsTheForm(t *testing.T) {
 		{`{"permissions": {"deny": ["a"]}, "permissions": {"deny": ["b"], "deny": ["c"]}}`, `{"permissions": {"deny": ["a"]}, "permissions": {"deny": ["b"], "deny": ["c", "Bash(new)"]}}`},
 		{`{"permissions": {"deny": [ " Bash(new) " ]}}`, `{"permissions": {"deny": [ " Bash(new) " ]}}`},
 		{`{"permissions": {"deny": ["\u0042ash(new)"]}}`, `{"permissions": {"deny": ["\u0042ash(new)"]}}`},
+		// Comments and trailing commas stay where they are; a comment behind an entry stays behind it.
+		{`// mine|{"permissions": {/* no */ "deny": ["a",],},}`, `// mine|{"permissions": {/* no */ "deny": ["a", "Bash(new)",],},}`},
+		{`{|  "permissions": {|    "deny": [|      "a", // why|      "b" // and why|    ] // end|  }|}`, `{|  "permissions": {|    "deny": [|      "a", // why|      "b", // and why|      "Bash(new)"|    ] // end|  }|}`},
+		{`{|  "permissions": {|    "deny": [|      // first|      "a", // why|      // more to come|    ]|  },|}`, `{|  "permissions": {|    "deny": [|      // first|      "a", // why|      // more to come|      "Bash(new)",|    ]|  },|}`},
+		{`{|  "permissions": {|    "deny": [ // none|    ]|  }|}`, `{|  "permissions": {|    "deny": [ // none|      "Bash(new)"|    ]|  }|}`},
+		{`{|  /* a */ "env": {}, // b|}`, `{|  /* a */ "env": {}, // b|  "permissions": {|    "deny": [|      "Bash(new)"|    ]|  },|}`},
 		{`{"permissions": {"allow": ["Bash(new)"]}}`, `{"permissions": {"allow": ["Bash(new)"], "deny": ["Bash(new)"]}}`},
 	} {
 		h := newHouse(t)
@@ -155,7 +161,7 @@ func TestRememberInAnUntrustedWorkspace(t *testing.T) {
 func TestRememberRefuses(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct{ text, want string }{
-		"broken":      {"{\n\"a\": }", "settings.json:2: it is not valid JSON"},
+		"broken":      {"{\n\"a\": }", "settings.json:2:6: it is not valid JSON"},
 		"empty":       {"", "settings.json: it is empty"},
 		"no object":   {"[]", "settings.json:1: settings are an object"},
 		"permissions": {"{\n\n\"permissions\": []}", "settings.json:3: permissions is a list, but must be an object"},

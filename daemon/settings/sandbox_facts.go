@@ -46,7 +46,7 @@ func (r *reader) section(name string, whole member) {
 		case isSection(key + "."):
 			r.section(key+".", m)
 		case slices.Contains(otherSandbox, key):
-			if !isEmpty(&m.value) && m.value.word != "false" {
+			if !m.value.isEmpty() && m.value.word != "false" {
 				r.warn(m.line, "%s has no effect: it is about Claude Code's own sandbox, and has no meaning here", key)
 			}
 		default:
@@ -128,7 +128,7 @@ func (r *reader) loosening(key string, m member) bool {
 	if r.place.level != workspace {
 		return false
 	}
-	if !isEmpty(&m.value) {
+	if !m.value.isEmpty() {
 		r.idle(m.line, key, onlyStricter)
 	}
 	return true

@@ -50,7 +50,7 @@ func openSpotIn(root, name string) (*spot, error) {
 	}
 	rel, err := filepath.Rel(root, real)
 	if err != nil || !filepath.IsLocal(rel) {
-		return nil, &FileError{file, 0, fmt.Sprintf("it is a link to %s, out of the workspace, and is not written through", real)}
+		return nil, &FileError{File: file, Why: fmt.Sprintf("it is a link to %s, out of the workspace, and is not written through", real)}
 	}
 	dir, err := os.OpenRoot(root)
 	if err != nil {
@@ -69,7 +69,7 @@ func resolved(path string) (string, error) {
 		return "", asFileError(path, "read", err)
 	}
 	if info, err := os.Lstat(path); err == nil && info.Mode()&fs.ModeSymlink != 0 { // not one that was made just now
-		return "", &FileError{path, 0, "it is a link that leads nowhere; mend or remove it"}
+		return "", &FileError{File: path, Why: "it is a link that leads nowhere; mend or remove it"}
 	}
 	parent := filepath.Dir(path)
 	if parent == path {
@@ -88,7 +88,7 @@ func (s *spot) read() ([]byte, error) {
 	case err != nil:
 		return nil, asFileError(s.file, "read", err)
 	case !info.Mode().IsRegular():
-		return nil, &FileError{s.file, 0, "it is not a regular file"}
+		return nil, &FileError{File: s.file, Why: "it is not a regular file"}
 	}
 	data, err := readOpened(s.file, func() (*os.File, error) {
 		return s.dir.OpenFile(s.name, os.O_RDONLY|unix.O_NONBLOCK, 0)
@@ -137,7 +137,7 @@ func (s *spot) fill(f *os.File, data []byte, mode os.FileMode) error {
 		mode = info.Mode().Perm()
 		if sys, ok := info.Sys().(*syscall.Stat_t); ok {
 			if err := f.Chown(int(sys.Uid), int(sys.Gid)); err != nil && int(sys.Uid) != os.Geteuid() {
-				return &FileError{s.file, 0, "it belongs to another user, and a new file in its place would not"}
+				return &FileError{File: s.file, Why: "it belongs to another user, and a new file in its place would not"}
 			}
 		}
 	}
@@ -154,7 +154,7 @@ func (s *spot) fill(f *os.File, data []byte, mode os.FileMode) error {
 func (s *spot) unchanged(old []byte) error {
 	now, err := s.read()
 	if err == nil && (!bytes.Equal(now, old) || (now == nil) != (old == nil)) {
-		err = &FileError{s.file, 0, "it was changed by another program at the same moment; nothing was written, try again"}
+		err = &FileError{File: s.file, Why: "it was changed by another program at the same moment; nothing was written, try again"}
 	}
 	return err
 }

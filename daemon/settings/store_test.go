@@ -94,7 +94,7 @@ func TestBrokenFileKeepsItsLastContent(t *testing.T) {
 	h.load("w")
 	h.write("home/settings.json", "{\n,")
 	got := h.store.Load(settings.Scope{Roots: []string{h.path("other")}}) // a scope that never saw it whole
-	want := h.path("home/settings.json") + ":2: "
+	want := h.path("home/settings.json") + ":2:1: "
 	if texts(got) != "deny Bash(a)" || len(got.Warnings) != 1 || !strings.HasPrefix(got.Warnings[0], want) ||
 		!strings.Contains(got.Warnings[0], "stays in force") || len(got.Broken) > 0 {
 		t.Errorf("%q, warnings %q, broken %v; want the rule of before and one warning for line 2", texts(got), got.Warnings, got.Broken)

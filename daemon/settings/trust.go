@@ -65,7 +65,7 @@ func parseBook(file string, data []byte) (*book, error) {
 	}
 	var b book
 	if err := json.Unmarshal(data, &b); err != nil {
-		return nil, &FileError{file, 0, "it does not say which workspaces are trusted; mend or remove it"}
+		return nil, &FileError{File: file, Why: "it does not say which workspaces are trusted; mend or remove it"}
 	}
 	return &b, nil
 }

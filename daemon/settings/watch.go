@@ -127,7 +127,7 @@ func (w *watched[T]) take(next *reading[T], data []byte) {
 }
 
 func tooLarge(file string) *FileError {
-	return &FileError{file, 0, fmt.Sprintf("it is larger than %d MiB", maxBytes>>20)}
+	return &FileError{File: file, Why: fmt.Sprintf("it is larger than %d MiB", maxBytes>>20)}
 }
 
 func sameError(a, b *FileError) bool {
@@ -144,7 +144,7 @@ func asFileError(file, done string, err error) *FileError {
 	if errors.As(err, &path) {
 		err = path.Err
 	}
-	return &FileError{file, 0, fmt.Sprintf("it cannot be %s: %v", done, err)}
+	return &FileError{File: file, Why: fmt.Sprintf("it cannot be %s: %v", done, err)}
 }
 
 func sum(data []byte) string {
@@ -155,7 +155,7 @@ func sum(data []byte) string {
 // readFile reads a regular file of bounded size. It opens nothing else, so that a pipe cannot hold it up.
 func readFile(file string) ([]byte, error) {
 	if s := look(file); s.errno == 0 && s.mode&unix.S_IFMT != unix.S_IFREG {
-		return nil, &FileError{file, 0, "it is not a regular file"}
+		return nil, &FileError{File: file, Why: "it is not a regular file"}
 	}
 	return readOpened(file, func() (*os.File, error) {
 		return os.OpenFile(file, os.O_RDONLY|unix.O_NONBLOCK, 0)
@@ -173,7 +173,7 @@ func readOpened(file string, open func() (*os.File, error)) ([]byte, error) {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() {
-		return nil, &FileError{file, 0, "it is not a regular file"}
+		return nil, &FileError{File: file, Why: "it is not a regular file"}
 	}
 	var data bytes.Buffer
 	n, err := io.Copy(&data, io.LimitReader(f, maxBytes+1))

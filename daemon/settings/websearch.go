@@ -25,7 +25,7 @@ const (
 )
 
 func (r *reader) webSearch(m member) {
-	if isEmpty(&m.value) {
+	if m.value.isEmpty() {
 		return
 	}
 	if r.place.level != managed && r.place.level != user {
