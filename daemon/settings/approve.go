@@ -1,6 +1,3 @@
-// Answers to whether a server of a .mcp.json or of a session's own settings may be started, kept in the trust file. Who is
-// asked, and when, is not known here.
-
 package settings
 
 import (
@@ -8,8 +5,8 @@ import (
 	"path/filepath"
 )
 
-// ApproveServer remembers that a server may be started in the workspace at root as the entry with that digest says. Its name is
-// the one under which that is kept; see MCPServer.Approval and MCPServer.Digest. Another entry of the name is another server
+// ApproveServer remembers that a server may be started in the workspace at root, as long as its entry has that digest. The name
+// is the one under which the approval is kept; see MCPServer.Approval and MCPServer.Digest. Another entry of the name is another server
 // and is not approved. It does not make the workspace trusted.
 func (s *Store) ApproveServer(root, name, digest string) error {
 	if name == "" || digest == "" {
@@ -32,7 +29,7 @@ func (s *Store) ApproveServer(root, name, digest string) error {
 	})
 }
 
-// forget takes everything back that was said of the workspace at an absolute path.
+// forget removes the trust in the workspace at an absolute path, and the approvals of its servers.
 func (b *book) forget(absolute string) {
 	for _, root := range []string{absolute, realOr(absolute)} {
 		delete(b.Roots, root)

@@ -35,9 +35,8 @@ func withRule(file string, data []byte, to permission.List, rule string) ([]byte
 			}
 		}
 	}
-	mark := data[:len(data)-len(bytes.TrimPrefix(data, byteOrderMark))]
-	data = data[len(mark):]
-	tree, err := parseTree(file, data)
+	plain := bytes.TrimPrefix(data, byteOrderMark)
+	tree, err := parseTree(file, plain)
 	if err != nil {
 		return nil, err
 	}
@@ -45,8 +44,8 @@ func withRule(file string, data []byte, to permission.List, rule string) ([]byte
 	for _, name := range []string{"permissions", to.String()}[:2-len(missing)] {
 		into = lastValue(into.Value.(*hujson.Object), name)
 	}
-	layoutOf(data, tree).add(into, missing, rule)
-	return append(slices.Clone(mark), tree.Pack()...), nil
+	mark := data[:len(data)-len(plain)]
+	return append(slices.Clone(mark), layoutOf(plain, tree).add(into, missing, rule)...), nil
 }
 
 // lastValue returns the value that counts for a name, which is there.
@@ -98,83 +97,80 @@ func (l layout) indent(offset int) string {
 	return string(line[:len(line)-len(bytes.TrimLeft(line, " \t"))])
 }
 
-// add puts a rule at the end of a list or object. In an object it stands in a list below the names, which are not there yet.
-// A comment behind the entry that was last stays with that entry.
-func (l layout) add(into *hujson.Value, names []string, rule string) {
-	var before []hujson.Extra      // of each entry
-	var comma, after *hujson.Extra // behind the last entry, not nil if a comma stands there; before the closing bracket
-	var lastComma hujson.Extra
-	comma = &lastComma
-	switch of := into.Value.(type) {
-	case *hujson.Object:
-		after = &of.AfterExtra
-		for i := range of.Members {
-			before, comma = append(before, of.Members[i].Name.BeforeExtra), &of.Members[i].Value.AfterExtra
-		}
-	case *hujson.Array:
-		after = &of.AfterExtra
-		for i := range of.Elements {
-			before, comma = append(before, of.Elements[i].BeforeExtra), &of.Elements[i].AfterExtra
-		}
+// add returns the text with a rule at the end of a list or object. In an object it stands in a list below the names, which are
+// not there yet. A comment behind the entry that was last stays with that entry.
+func (l layout) add(into *hujson.Value, names []string, rule string) []byte {
+	last, before, tail := ends(into)
+	own := l.newline + l.indent(into.StartOffset)
+	end := into.EndOffset - 1
+	at := end - len(tail) + len(bytes.TrimRight(tail, blanks)) // behind the comments
+	commented, ownLine := at > end-len(tail), bytes.IndexByte(tail, '\n') >= 0
+	var out bytes.Buffer
+	lead, closing := leadOf(before), ""
+	switch {
+	case last == nil && l.newline == "":
+		lead = ""
+	case last == nil && !ownLine:
+		lead, closing = own+l.unit, own
+	case last == nil, commented && !strings.Contains(lead, "\n"):
+		lead = own + l.unit
+	case last.first && !strings.Contains(lead, "\n"):
+		lead = " "
 	}
-	var trailing hujson.Extra // of the new entry
-	if *comma != nil {
-		trailing = hujson.Extra{}
+	comma := last != nil && last.AfterExtra != nil // it has a comma behind it already
+	if last == nil || comma {
+		out.Write(l.data[:at])
+	} else {
+		fmt.Fprintf(&out, "%s,%s", l.data[:last.EndOffset], l.data[last.EndOffset:at])
 	}
-	lead := l.lead(into, before, after)
-	comments := bytes.TrimRight(*after, blanks)
-	if len(comments) > 0 {
-		*after = bytes.Clone((*after)[len(comments):])
+	out.WriteString(lead + l.entry(names, rule, lead))
+	if comma {
+		out.WriteByte(',')
 	}
-	space := append(bytes.Clone(comments), lead...)
-	switch of := into.Value.(type) {
-	case *hujson.Object:
-		m := l.member(names, rule, lead)
-		m.Name.BeforeExtra, m.Value.AfterExtra = space, trailing
-		of.Members = append(of.Members, m)
-	case *hujson.Array:
-		of.Elements = append(of.Elements, hujson.Value{BeforeExtra: space, Value: hujson.String(rule), AfterExtra: trailing})
-	}
+	out.WriteString(closing)
+	out.Write(l.data[at:])
+	return out.Bytes()
 }
 
-// lead returns the blanks before a new entry at the end, and gives an empty list or object a closing line of its own where
-// entries have their own lines.
-func (l layout) lead(into *hujson.Value, before []hujson.Extra, after *hujson.Extra) string {
-	own := l.indent(into.StartOffset)
-	hasComment, ownLine := len(bytes.TrimSpace(*after)) > 0, bytes.IndexByte(*after, '\n') >= 0
-	if n := len(before); n > 0 {
-		lead := leadOf(before[n-1])
-		if !strings.Contains(lead, "\n") && hasComment {
-			return l.newline + own + l.unit
-		}
-		if n == 1 && !strings.Contains(lead, "\n") {
-			return " "
-		}
-		return lead
-	}
-	if l.newline == "" {
-		return ""
-	}
-	if !ownLine {
-		*after = append(bytes.Clone(*after), l.newline+own...)
-	}
-	return l.newline + own + l.unit
+// An end is the last entry of a list or object.
+type end struct {
+	*hujson.Value      // of an object's member its value
+	first         bool // it is the only one
 }
 
-// member returns the rule in a list below the names, as a member with lead before it.
-func (l layout) member(names []string, rule, lead string) hujson.ObjectMember {
+// ends returns the last entry of a list or object, what stands before it, and what stands before the closing bracket.
+func ends(of *hujson.Value) (last *end, before, tail hujson.Extra) {
+	switch of := of.Value.(type) {
+	case *hujson.Object:
+		if n := len(of.Members); n > 0 {
+			m := &of.Members[n-1]
+			return &end{&m.Value, n == 1}, m.Name.BeforeExtra, of.AfterExtra
+		}
+		return nil, nil, of.AfterExtra
+	case *hujson.Array:
+		if n := len(of.Elements); n > 0 {
+			e := &of.Elements[n-1]
+			return &end{e, n == 1}, e.BeforeExtra, of.AfterExtra
+		}
+		return nil, nil, of.AfterExtra
+	}
+	panic("BUG: a rule is added to a value that is neither a list nor an object")
+}
+
+// entry returns the rule in a list below the names, with lead before it. Where lead has a line break, brackets have lines of
+// their own.
+func (l layout) entry(names []string, rule, lead string) string {
+	if len(names) == 0 {
+		return quotedJSON(rule)
+	}
 	inner, closing := "", ""
 	if strings.Contains(lead, "\n") {
 		closing = l.newline + lastLine(lead)
 		inner = closing + l.unit
 	}
-	var value hujson.ValueTrimmed
+	brackets := "{}"
 	if len(names) == 1 {
-		value = &hujson.Array{Elements: []hujson.Value{{BeforeExtra: hujson.Extra(inner), Value: hujson.String(rule)}}, AfterExtra: hujson.Extra(closing)}
-	} else {
-		deeper := l.member(names[1:], rule, inner)
-		deeper.Name.BeforeExtra = hujson.Extra(inner)
-		value = &hujson.Object{Members: []hujson.ObjectMember{deeper}, AfterExtra: hujson.Extra(closing)}
+		brackets = "[]"
 	}
-	return hujson.ObjectMember{Name: hujson.Value{Value: hujson.String(names[0])}, Value: hujson.Value{BeforeExtra: hujson.Extra(" "), Value: value}}
+	return fmt.Sprintf("%q: ", names[0]) + brackets[:1] + inner + l.entry(names[1:], rule, inner) + closing + brackets[1:]
 }

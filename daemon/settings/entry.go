@@ -1,7 +1,3 @@
-// Entries that name something to run or to connect to: an MCP server, a language server, a program tool. An entry of which a
-// part that decides what runs makes no sense is left out as a whole: half of it would be another one. What the parts mean is
-// not known here.
-
 package settings
 
 import (
@@ -11,7 +7,8 @@ import (
 	"time"
 )
 
-// An entry is one of them while it is read.
+// An entry is an MCP server, a language server or a program tool while it is read. One of which a part that decides what runs
+// makes no sense is left out as a whole: half of it would be another one.
 type entry struct {
 	reader *reader
 	name   string // as a path into a settings file
@@ -32,7 +29,7 @@ func (e *entry) lacks(line int, why string) {
 	e.reader.warn(line, "%s %s; it has no effect", e.name, why)
 }
 
-// known gives the members of the entry that mean something, and reports the others.
+// known returns the members of the entry that mean something, and reports the others.
 func (e *entry) known(n *node, keys []string) []member {
 	if n.kind != object {
 		e.void = true
@@ -84,15 +81,15 @@ func (e *entry) command(m member) []string {
 	return words
 }
 
-// truth reads true or false. What is neither has no effect, and the entry has.
+// truth reads true or false. Another value has no effect, and the entry has.
 func (e *entry) truth(m member) bool {
-	f := e.reader.flag(&m.value, e.name+"."+m.key)
-	return f != nil && f.on
+	on, ok := e.reader.flag(&m.value, e.name+"."+m.key)
+	return on && ok
 }
 
 // ttl reads how long a result may be kept. A number would mean milliseconds to one reader and seconds to another.
 func (e *entry) ttl(m member) time.Duration {
-	d, ok := span(&m.value)
+	d, ok := durationOf(&m.value)
 	if !ok || d <= 0 || m.value.kind != text {
 		e.reader.wrong(&m.value, e.name+"."+m.key, `a text like "15m"`)
 		return 0

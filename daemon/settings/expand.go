@@ -1,6 +1,3 @@
-// ${VAR} and ${VAR:-default} in what settings say of MCP servers. Where the values come from is not known here, nor that they
-// may be secrets: what is shown is the text as it is written.
-
 package settings
 
 import (
@@ -32,8 +29,8 @@ func expand(text string, lookup func(string) (string, bool)) (expanded string, m
 	return expanded, missing
 }
 
-// expanded gives a text of a settings file with the values of the daemon's own variables. A session's text stays as it is
-// written: whoever sends it, from another machine even, could read there what the daemon alone knows.
+// expanded returns a text of a settings file with the values of the daemon's own variables. A session's text stays as it is
+// written: the client, perhaps on another machine, could read the daemon's secrets in it.
 func (e *entry) expanded(line int, text string) string {
 	if e.reader.place.level == session {
 		if found := reference.FindStringSubmatch(text); found != nil {

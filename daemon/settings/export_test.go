@@ -15,7 +15,7 @@ var WithRule = withRule
 
 // Replace puts data in place of what a file holds, as Remember does, and calls between behind reading it.
 func Replace(file, data string, between func()) error {
-	at, err := openSpot(file)
+	at, err := openLocation(file)
 	if err != nil {
 		return err
 	}
@@ -28,5 +28,10 @@ func Replace(file, data string, between func()) error {
 	return at.write(old, []byte(data), os.FileMode(0o600))
 }
 
-// SandboxKeys are the keys of the sandbox that mean something, and those that are known to mean nothing.
-func SandboxKeys() []string { return append(append([]string{}, sandboxKeys...), otherSandbox...) }
+// Keys are the names of all keys.
+func Keys() (names []string) {
+	for _, k := range keys {
+		names = append(names, k.name)
+	}
+	return names
+}

@@ -1,12 +1,8 @@
-// The hooks of a settings file. A hook of which a part that decides what runs, or when, makes no sense is left out as a
-// whole: half of it would be another hook. Only a guard, which is one that blocks when it fails, stays: when it cannot be
-// said what it is for it runs for everything, and when it cannot be said what it runs it fails each time. Whether a matcher
-// or an "if" can ever match is package hook's to say; how hooks are run is not known here.
-
 package settings
 
 import (
 	"fmt"
+	"maps"
 	"net/url"
 	"slices"
 	"time"
@@ -17,10 +13,10 @@ import (
 // longestHook is how long a hook may take at most: a call waits for it.
 const longestHook = 10 * time.Minute
 
-func (r *reader) hooks(m member) {
+func readHooks(r *reader, _ *key, m member) any {
 	for _, event := range r.members(&m.value, "hooks.") {
-		if !slices.Contains(eventNames, event.key) {
-			r.unknown(event, "hooks.", eventNames)
+		if !slices.Contains(hook.Events, event.key) {
+			r.unknown(event, "hooks.", hook.Events)
 		}
 		if event.value.kind != list {
 			r.wrong(&event.value, "hooks."+shortened(event.key), "a list of {matcher, hooks}")
@@ -31,14 +27,15 @@ func (r *reader) hooks(m member) {
 			r.group(event.key, &event.value.items[i])
 		}
 	}
+	return r.hooks
 }
 
-// lost puts a guard in the place of hooks that the administrator has written in a way that nobody can read: it fails each
-// time, for all that they may have been for.
+// lost puts a guard in the place of the administrator's hooks that cannot be read. It fails each time, for every call that
+// they may have been for.
 func (r *reader) lost(event, matcher string, line int) {
 	if r.place.level == managed {
-		r.warn(line, "since the administrator's hooks block when they fail, what these may be for is held back until that is mended")
-		r.facts.hooks = append(r.facts.hooks, hook.Hook{
+		r.warn(line, "since the administrator's hooks block when they fail, what these may be for is held back until that is fixed")
+		r.hooks = append(r.hooks, hook.Hook{
 			Event: event, Matcher: matcher, Origin: r.origin(line), Block: true, Broken: "the settings do not say which hooks these are",
 		})
 	}
@@ -77,12 +74,14 @@ func (r *reader) group(event string, n *node) {
 		h := handler{reader: r, line: handlers.items[i].line}
 		h.hook = hook.Hook{Event: event, Matcher: matcher, Origin: r.origin(h.line), Block: r.place.level == managed}
 		if h.read(&handlers.items[i]); h.hook.Block || legible && h.hook.Broken == "" {
-			r.facts.hooks = append(r.facts.hooks, h.hook)
+			r.hooks = append(r.hooks, h.hook)
 		}
 	}
 }
 
-// A handler is one hook while it is read.
+// A handler is one hook while it is read. A hook of which a part that decides what runs, or when, makes no sense is left out as
+// a whole: half of it would be another hook. A guard, which blocks when it fails, stays: if it is not clear when it runs, it runs
+// for everything, and if it is not clear what it runs, it fails each time.
 type handler struct {
 	reader *reader
 	line   int
@@ -94,23 +93,19 @@ type handler struct {
 // handlerKeys are read by a function each, which reports what is wrong. Type and onFailure are read before: what others
 // mean depends on them.
 var handlerKeys = map[string]func(*handler, *node){
-	"type":          func(*handler, *node) {},
-	"command":       (*handler).command,
-	"args":          (*handler).args,
-	"shell":         (*handler).inShell,
-	"url":           (*handler).address,
-	"headers":       (*handler).headers,
-	"timeout":       (*handler).timeout,
-	"if":            (*handler).condition,
-	"onFailure":     func(*handler, *node) {},
-	"async":         (*handler).async,
-	"asyncRewake":   (*handler).async,
-	"statusMessage": func(*handler, *node) {}, // there is no line to show it in
-	"once":          func(*handler, *node) {}, // counts in skills alone
+	"type":        func(*handler, *node) {},
+	"command":     (*handler).command,
+	"args":        (*handler).args,
+	"shell":       (*handler).inShell,
+	"url":         (*handler).address,
+	"headers":     (*handler).headers,
+	"timeout":     (*handler).timeout,
+	"if":          (*handler).condition,
+	"onFailure":   func(*handler, *node) {},
+	"async":       (*handler).async,
+	"asyncRewake": (*handler).async,
 	"allowedEnvVars": func(h *handler, n *node) {
-		for _, t := range h.reader.texts(n, "allowedEnvVars of a hook") {
-			h.hook.AllowedEnvVars = append(h.hook.AllowedEnvVars, t.word)
-		}
+		h.hook.AllowedEnvVars = h.reader.texts(n, "allowedEnvVars of a hook")
 	},
 }
 
@@ -135,7 +130,7 @@ func (h *handler) read(n *node) {
 		if read, known := handlerKeys[m.key]; known {
 			read(h, &m.value)
 		} else {
-			h.reader.unknown(m, "", handlerNames)
+			h.reader.unknown(m, "", slices.Sorted(maps.Keys(handlerKeys)))
 		}
 	}
 	if h.hook.Broken == "" {
@@ -143,7 +138,7 @@ func (h *handler) read(n *node) {
 	}
 }
 
-// complete checks that the hook says what is to run, and nothing of the other type.
+// complete checks that the hook has what its type needs, and nothing of the other type.
 func (h *handler) complete() {
 	switch {
 	case h.kind == "command" && h.hook.Command == "":
@@ -157,14 +152,14 @@ func (h *handler) complete() {
 	}
 }
 
-// void reports that the hook cannot be run. A guard denies for that reason what it cannot look at.
+// void reports that the hook cannot be run. A guard denies for that reason what it cannot check.
 func (h *handler) void(line int, format string, values ...any) {
 	if h.hook.Broken == "" {
 		h.hook.Broken = fmt.Sprintf(format, values...)
 	}
 	consequence := "; the hook never runs"
 	if h.hook.Block {
-		consequence = "; since the hook blocks when it fails, it holds back what it is for until that is mended"
+		consequence = "; since the hook blocks when it fails, it holds back what it is for until that is fixed"
 	}
 	h.reader.warn(line, format+consequence, values...)
 }
@@ -222,7 +217,7 @@ func (h *handler) headers(n *node) {
 }
 
 func (h *handler) timeout(n *node) {
-	d, ok := span(n)
+	d, ok := durationOf(n)
 	switch {
 	case !ok || d <= 0 || n.kind != number:
 		h.reader.wrong(n, "timeout of a hook", "a number of seconds above 0")
@@ -245,7 +240,7 @@ func (h *handler) condition(n *node) {
 	}
 }
 
-// unclear reports that it cannot be said when the hook is to run.
+// unclear reports that it is not clear when the hook is to run.
 func (h *handler) unclear(line int, format string, values ...any) {
 	if !h.hook.Block {
 		h.void(line, format, values...)

@@ -1,89 +1,255 @@
-// The keys of settings files: what each is read by, and which are known to have no effect. It does not know what may stand
-// behind a key.
-
 package settings
 
 import (
 	"maps"
+	"math"
 	"slices"
 	"strings"
+	"time"
 
-	"github.com/toold/toold/scheduler/hook"
+	"github.com/toold/toold/scheduler/permission"
 	"github.com/toold/toold/tools/nearest"
 )
 
-var topKeys = map[string]func(*reader, member){
-	"permissions":    (*reader).permissions,
-	"hooks":          (*reader).hooks,
-	"env":            (*reader).env,
-	"limits":         (*reader).limits,
-	"journal":        (*reader).journal,
-	"sandbox":        (*reader).sandbox,
-	keyBypass:        (*reader).bypass,
-	"$schema":        func(*reader, member) {},
-	keyHookURLs:      (*reader).hookURLs,
-	keyImport:        (*reader).importClaude,
-	keyNoHooks:       (*reader).noHooks,
-	keyManagedHooks:  func(r *reader, m member) { r.facts.managedHooks = r.managedFlag(&m.value, m.key) },
-	keyManagedRules:  func(r *reader, m member) { r.facts.managedRules = r.managedFlag(&m.value, m.key) },
-	keyHookVariables: (*reader).hookVariables,
-	keyRedact:        (*reader).redactions,
-	keyRedactHooks:   (*reader).redactHooks,
-	keyWebSearch:     (*reader).webSearch,
-	keyServers:       (*reader).servers,
-	keyEnableAll:     (*reader).enableAll,
-	keyEnabled:       (*reader).enabledServers,
-	keyDisabled:      (*reader).disabledServers,
-	keyLanguages:     (*reader).languages,
-	keyDiagnostics:   (*reader).diagnostics,
-	keyTools:         (*reader).tools,
+// A key is a row of the table of keys. To add a setting, add a row and use the field that it sets.
+type key struct {
+	name    string // as a path into a settings file
+	scope   scope
+	setting        // how it is read, merged and printed
+	label   string // what it is called where a workspace's does not count; empty: its name
+	alias   string // the key that it is another name of, whose scope and setting it has
 }
 
-var permissionKeys = map[string]func(*reader, member){
-	"deny":                  (*reader).rules,
-	"ask":                   (*reader).rules,
-	"allow":                 (*reader).rules,
-	"defaultMode":           (*reader).mode,
-	"additionalDirectories": func(r *reader, m member) { r.facts.directories = r.entries(&m.value, keyDirectories) },
-	"publicDirectories":     func(r *reader, m member) { r.facts.public = r.entries(&m.value, keyPublic) },
-	keyBypass:               (*reader).bypass,
-	"disableAutoMode":       func(*reader, member) {}, // there is none to disable
+// A setting is a kind of value.
+type setting interface {
+	// read returns the value of one file, and reports what is wrong with it. nil: there is none.
+	read(r *reader, k *key, m member) any
+	// merge sets the result to what the values of all files come to, and adds the lines that show it.
+	merge(m *merger, k *key)
 }
 
-// claudeKeys mean something to Claude Code and nothing to a daemon that runs tool calls. The list need not be complete:
-// what is missing is reported as not known.
-var claudeKeys = strings.Fields(`
-	agent allowManagedMcpServersOnly allowedMcpServers alwaysThinkingEnabled apiKeyHelper attribution autoMemoryDirectory
-	autoMemoryEnabled autoMode autoUpdatesChannel availableModels awsAuthRefresh awsCredentialExport blockedMarketplaces
-	channelsEnabled claudeMdExcludes cleanupPeriodDays companyAnnouncements defaultShell deniedMcpServers disableAutoMode
-	disableDeepLinkRegistration disableSkillShellExecution editorMode effortLevel
-	enabledPlugins extraKnownMarketplaces fastMode feedbackSurveyRate
-	fileCheckpointingEnabled fileSuggestion forceLoginMethod forceLoginOrgUUID gcpAuthRefresh includeCoAuthoredBy
-	includeGitInstructions language minimumVersion model modelOverrides otelHeadersHelper outputStyle plansDirectory
-	pluginConfigs preferredNotifChannel prefersReducedMotion promptSuggestionEnabled respectGitignore
-	showClearContextOnPlanAccept showThinkingSummaries showTurnDuration skipDangerousModePermissionPrompt
-	skipWebFetchPreflight spinnerTipsEnabled spinnerTipsOverride spinnerVerbs sshConfigs statusLine strictKnownMarketplaces
-	syntaxHighlightingDisabled teammateMode terminalProgressBarEnabled theme tui useAutoModeDuringPlan verbose viewMode
-	voiceEnabled worktree`)
+// A scope is whose files a key counts in.
+type scope struct {
+	levels    []level
+	untrusted bool   // a workspace's counts although the workspace is not trusted
+	unshared  bool   // of workspaces, only files that are not shared
+	notClaude bool   // not in files of Claude Code's
+	elsewhere string // why it has no effect in other files; %s: whose the file is
+}
 
-// silentEvents are Claude Code's events that never fire here.
-var silentEvents = strings.Fields(`
-	ConfigChange DirectoryAdded Elicitation ElicitationResult FileChanged InstructionsLoaded MessageDisplay PostCompact
-	PreCompact Setup Stop StopFailure SubagentStart SubagentStop TaskCompleted TaskCreated TeammateIdle
-	UserPromptExpansion UserPromptSubmit WorktreeCreate WorktreeRemove`)
-
-// The names that a misspelt one is compared with.
 var (
-	topNames        = slices.Sorted(maps.Keys(topKeys))
-	permissionNames = slices.Sorted(maps.Keys(permissionKeys))
-	eventNames      = slices.Concat(hook.Events, silentEvents)
-	handlerNames    = slices.Sorted(maps.Keys(handlerKeys))
+	// trusted: every file's counts, a workspace's if it is trusted.
+	trusted = scope{levels: []level{managed, session, workspace, user}}
+	// everywhere: every file's counts, also in a workspace that is not trusted.
+	everywhere  = scope{levels: []level{managed, session, workspace, user}, untrusted: true}
+	managedOnly = scope{levels: []level{managed}, elsewhere: "it counts in a managed file alone"}
+	daemonWide  = scope{levels: []level{managed, user}, elsewhere: "it is the whole daemon's, which a %s does not set"}
+	usersFile   = scope{levels: []level{managed, user}, elsewhere: "it counts in the user's file and in a managed file alone"}
+	tooldFile   = scope{levels: []level{managed, user}, notClaude: true, elsewhere: "it counts in the user's toold file and in a managed file alone"}
+	allHooks    = scope{levels: []level{managed, session, user}, elsewhere: "a workspace decides nothing about the hooks of others"}
+	redacting   = scope{levels: []level{managed, session, user}, elsewhere: "a workspace could hide from hooks what they are to look at"}
+	loosening   = scope{levels: []level{managed, session, user}, elsewhere: onlyStricter}
+	approving   = scope{levels: []level{managed, session, workspace, user}, unshared: true, elsewhere: "what a workspace shares does not approve its own servers"}
 )
 
-// meant gives the known name that was probably meant; empty: none is near.
+// counts reports whether the key counts in a file, if the file's workspace is trusted.
+func (s *scope) counts(p place) bool {
+	shared := p.level == workspace && !strings.HasSuffix(p.file, ".local.json")
+	return slices.Contains(s.levels, p.level) && !(s.unshared && shared) && !(s.notClaude && p.claude)
+}
+
+// The names of keys that are spoken of in several places.
+const (
+	keyBypass        = "disableBypassPermissionsMode"
+	keyNoHooks       = "disableAllHooks"
+	keyManagedHooks  = "allowManagedHooksOnly"
+	keyManagedRules  = "allowManagedPermissionRulesOnly"
+	keyHookVariables = "httpHookAllowedEnvVars"
+	keyImport        = "importClaudeSettings"
+	keyDomainsOnly   = "sandbox.network.allowManagedDomainsOnly"
+	keyHooks         = "hooks"
+	keyServers       = "mcpServers"
+	keyEnableAll     = "enableAllProjectMcpServers"
+	keyEnabled       = "enabledMcpjsonServers"
+	keyDisabled      = "disabledMcpjsonServers"
+	keyLanguages     = "lsp"
+	keyTools         = "tools"
+	keyPrograms      = "tools.programs"
+	keyRate          = "limits.rate"
+	keyWebSearch     = "webSearch"
+)
+
+// keys is the table, in the order in which settings are merged and printed.
+var keys = []key{
+	{name: "$schema", scope: everywhere, setting: ignored{}},
+	{name: "permissions.defaultMode", scope: trusted, setting: modeSetting, label: "defaultMode"},
+	{name: "permissions." + keyBypass, scope: trusted, label: keyBypass, setting: choice(func(s *Settings, v value[string]) { s.BypassDisabled = &v.origin }, "disable")},
+	{name: keyBypass, alias: "permissions." + keyBypass},
+	{name: "permissions.disableAutoMode", scope: everywhere, setting: ignored{}}, // there is no such mode
+	{name: "permissions.deny", scope: everywhere, setting: rules(permission.DenyList)},
+	{name: "permissions.ask", scope: everywhere, setting: rules(permission.AskList)},
+	{name: "permissions.allow", scope: trusted, setting: rules(permission.AllowList), label: "allow rules"},
+	{
+		name: "permissions.additionalDirectories", scope: trusted, label: "additionalDirectories",
+		setting: directories(func(s *Settings) *[]Entry { return &s.AdditionalDirectories }),
+	},
+	{
+		name: "permissions.publicDirectories", scope: trusted, label: "publicDirectories",
+		setting: directories(func(s *Settings) *[]Entry { return &s.PublicDirectories }),
+	},
+
+	{name: keyHooks, scope: trusted, setting: custom{readHooks, (*merger).hooks}},
+	{name: "allowedHttpHookUrls", scope: allHooks, setting: hookURLs},
+
+	{name: "sandbox.enabled", scope: everywhere, setting: boundary{true, false, nil, func(s *Sandbox) **permission.Origin { return &s.Disabled }}},
+	{name: "sandbox.required", scope: everywhere, setting: boundary{true, false, nil, func(s *Sandbox) **permission.Origin { return &s.Optional }}},
+	{name: "sandbox.failIfUnavailable", alias: "sandbox.required"}, // Claude Code's name of it
+	{name: "sandbox.autoAllowBashIfSandboxed", scope: everywhere, setting: boundary{false, true, nil, func(s *Sandbox) **permission.Origin { return &s.AutoAllow }}},
+	{name: "sandbox.allowUnsandboxedCommands", scope: everywhere, setting: boundary{false, false, nil, func(s *Sandbox) **permission.Origin { return &s.NoEscape }}},
+	{name: "sandbox.sharedTmp", scope: everywhere, setting: boundary{false, true, []level{session}, func(s *Sandbox) **permission.Origin { return &s.SharedTmp }}},
+	{name: "sandbox.network.allowAllUnixSockets", scope: everywhere, setting: boundary{false, true, nil, func(s *Sandbox) **permission.Origin { return &s.AllUnixSockets }}},
+	{name: keyDomainsOnly, scope: managedOnly, setting: boundary{true, true, nil, func(s *Sandbox) **permission.Origin { return &s.ManagedDomainsOnly }}},
+	{name: "sandbox.network.allowLocalBinding", scope: everywhere, setting: ignored{flag: true}}, // a call has a loopback of its own
+	{name: "sandbox.limits.processes", scope: everywhere, setting: processLimit{1, processesOf}},
+	{name: "sandbox.limits.memoryMB", scope: everywhere, setting: processLimit{1 << 20, memoryOf}},
+	{name: "sandbox.limits.fileSizeMB", scope: everywhere, setting: processLimit{1 << 20, fileSizeOf}},
+	{name: "sandbox.limits.openFiles", scope: everywhere, setting: processLimit{1, openFilesOf}},
+	{name: "sandbox.excludedCommands", scope: loosening, setting: excludedCommands},
+	{name: "sandbox.filesystem.allowWrite", scope: loosening, setting: confined(func(s *Sandbox) *[]Entry { return &s.AllowWrite })},
+	{name: "sandbox.filesystem.denyWrite", scope: everywhere, setting: confined(func(s *Sandbox) *[]Entry { return &s.DenyWrite })},
+	{name: "sandbox.filesystem.denyRead", scope: everywhere, setting: confined(func(s *Sandbox) *[]Entry { return &s.DenyRead })},
+	{name: "sandbox.credentials.files", scope: everywhere, setting: confined(func(s *Sandbox) *[]Entry { return &s.CredentialFiles })},
+	{name: "sandbox.filesystem.allowRead", scope: loosening, setting: opened(func(s *Sandbox) *[]Entry { return &s.AllowRead })},
+	{name: "sandbox.network.allowedDomains", scope: loosening, setting: allowedDomains},
+	{name: "sandbox.network.deniedDomains", scope: everywhere, setting: names(parseDomain, func(s *Settings) *[]Name { return &s.Sandbox.DeniedDomains })},
+	{name: "sandbox.network.allowUnixSockets", scope: loosening, setting: confined(func(s *Sandbox) *[]Entry { return &s.UnixSockets })},
+	{name: "sandbox.credentials.envVars", scope: everywhere, setting: names(parseCredential, func(s *Settings) *[]Name { return &s.Sandbox.CredentialVars })},
+	{name: "sandbox.environment.keep", scope: loosening, setting: names(parseKept, func(s *Settings) *[]Name { return &s.Sandbox.KeepVars })},
+
+	{name: keyServers, scope: trusted, setting: custom{readServers, (*merger).servers}},
+	{name: keyLanguages, scope: trusted, setting: languages},
+	{name: keyPrograms, scope: trusted, setting: programs, label: keyTools},
+	{name: keyTools, alias: keyPrograms},
+	{name: "env", scope: trusted, setting: environment},
+
+	{name: "limits.max_running_calls", scope: daemonWide, setting: count(1, func(l *Limits) *int { return &l.MaxRunningCalls })},
+	{name: "limits.open_calls", scope: daemonWide, setting: count(1, func(l *Limits) *int { return &l.OpenCalls })},
+	{name: "limits.sessions", scope: daemonWide, setting: count(1, func(l *Limits) *int { return &l.Sessions })},
+	{name: "limits.message_bytes", scope: daemonWide, setting: count(1<<20, func(l *Limits) *int { return &l.MessageBytes })},
+	{name: "limits.output_bytes", scope: trusted, setting: lowered(count(1, func(l *Limits) *int64 { return &l.OutputBytes }))},
+	{name: "limits.session_output_bytes", scope: daemonWide, setting: count(1<<20, func(l *Limits) *int64 { return &l.SessionOutput })},
+	{name: "limits.all_output_bytes", scope: daemonWide, setting: count(1<<20, func(l *Limits) *int64 { return &l.AllOutput })},
+	{name: "limits.drain", scope: daemonWide, setting: span(func(l *Limits) *time.Duration { return &l.Drain })},
+	{name: "limits.session_idle", scope: daemonWide, setting: span(func(l *Limits) *time.Duration { return &l.SessionIdle })},
+	{name: "limits.detached_question", scope: daemonWide, setting: span(func(l *Limits) *time.Duration { return &l.DetachedQuestion })},
+	{name: "limits.journal_session_bytes", scope: daemonWide, setting: count(64<<10, func(l *Limits) *int64 { return &l.JournalSession })},
+	{name: "limits.journal_bytes", scope: daemonWide, setting: count(1<<20, func(l *Limits) *int64 { return &l.JournalBytes })},
+	{name: "limits.journal_age", scope: daemonWide, setting: span(func(l *Limits) *time.Duration { return &l.JournalAge })},
+	{name: "limits.session_buffer_bytes", scope: daemonWide, setting: count(1, func(l *Limits) *int64 { return &l.Buffers.Session })},
+	{name: "limits.principal_buffer_bytes", scope: daemonWide, setting: count(1, func(l *Limits) *int64 { return &l.Buffers.Principal })},
+	{name: "limits.all_buffer_bytes", scope: daemonWide, setting: count(1, func(l *Limits) *int64 { return &l.Buffers.All })},
+	{name: "limits.session_option_bytes", scope: daemonWide, setting: count(1, func(l *Limits) *int64 { return &l.Options.Session })},
+	{name: "limits.principal_option_bytes", scope: daemonWide, setting: count(1, func(l *Limits) *int64 { return &l.Options.Principal })},
+	{name: "limits.all_option_bytes", scope: daemonWide, setting: count(1, func(l *Limits) *int64 { return &l.Options.All })},
+	{name: "limits.session_tool_bytes", scope: daemonWide, setting: count(1, func(l *Limits) *int64 { return &l.ToolDefinitions.Session })},
+	{name: "limits.principal_tool_bytes", scope: daemonWide, setting: count(1, func(l *Limits) *int64 { return &l.ToolDefinitions.Principal })},
+	{name: "limits.all_tool_bytes", scope: daemonWide, setting: count(1, func(l *Limits) *int64 { return &l.ToolDefinitions.All })},
+	{name: "limits.checkpoint_bytes", scope: daemonWide, setting: count(0, func(l *Limits) *int64 { return &l.CheckpointBytes })},
+	{name: "limits.checkpoint_age", scope: daemonWide, setting: span(func(l *Limits) *time.Duration { return &l.CheckpointAge })},
+	{name: "limits.idle_exit", scope: daemonWide, setting: span(func(l *Limits) *time.Duration { return &l.IdleExit })},
+	{name: keyRate, scope: daemonWide, setting: rates},
+
+	{name: keyNoHooks, scope: allHooks, setting: flag(nil)},
+	{name: keyManagedHooks, scope: managedOnly, setting: flag(nil)},
+	{name: keyManagedRules, scope: managedOnly, setting: flag(nil)},
+	{name: keyImport, scope: tooldFile, setting: flag(nil)},
+	{name: keyHookVariables, scope: allHooks, setting: names(nil, nil)},
+	{name: "journal.sync", scope: daemonWide, setting: choice(func(s *Settings, v value[string]) { s.Unsynced = v.is == "normal" }, "full", "normal")},
+	{name: "redact", scope: redacting, setting: redactions},
+	{name: "redactHooks", scope: redacting, setting: flag(func(s *Settings, on bool) { s.HooksToldAll = !on })},
+	{name: keyWebSearch, scope: usersFile, setting: webSearch},
+	{name: keyEnableAll, scope: approving, setting: flag(nil)},
+	{name: keyEnabled, scope: approving, setting: names(nil, nil)},
+	{name: keyDisabled, scope: everywhere, setting: names(nil, nil)},
+	{name: "diagnosticsAfterEdit", scope: trusted, setting: flag(func(s *Settings, on bool) { s.DiagnosticsAfterEdit = on })},
+	{name: "tools.preset", scope: trusted, setting: presetSetting, label: keyTools},
+	{name: "tools.deferAbove", scope: trusted, setting: integer(0, math.MaxInt, func(s *Settings) *int { return &s.DeferAbove }), label: keyTools},
+}
+
+// sections holds the names that mean something in each object that keys stand in, by the object's name with a dot behind it.
+// A name without a key is that of an object in it.
+var sections = func() map[string]map[string]*key {
+	all := map[string]map[string]*key{}
+	for i := range keys {
+		within, rest := "", keys[i].name
+		for more := true; more; {
+			var name string
+			name, rest, more = strings.Cut(rest, ".")
+			if all[within] == nil {
+				all[within] = map[string]*key{}
+			}
+			if !more {
+				all[within][name] = &keys[i]
+			} else if _, known := all[within][name]; !known {
+				all[within][name] = nil
+			}
+			within += name + "."
+		}
+	}
+	return all
+}()
+
+// section reads an object that keys stand in. name is the object's, with a dot behind it.
+func (r *reader) section(name string, n *node) {
+	for _, m := range r.members(n, name) {
+		k, known := sections[name][m.key]
+		inner := name + m.key + "."
+		switch isSection := known && sections[inner] != nil; {
+		case k != nil && (!isSection || m.value.kind != object):
+			r.key(k, m)
+		case isSection:
+			r.section(inner, &m.value)
+		default:
+			r.unknown(m, name, slices.Collect(maps.Keys(sections[name])))
+		}
+	}
+}
+
+// key reads the value of a key, if the key counts in this file. That of an alias is read when the whole file has been.
+func (r *reader) key(k *key, m member) {
+	if k.alias != "" {
+		r.aliases = append(r.aliases, func() { r.aliased(k, m) })
+		return
+	}
+	r.value(k, k, m)
+}
+
+func (r *reader) aliased(k *key, m member) {
+	if r.facts.values[k.alias] != nil {
+		r.idle(m.line, k.name, k.alias+" says the same, and stands here too")
+		return
+	}
+	of := &keys[slices.IndexFunc(keys, func(o key) bool { return o.name == k.alias })]
+	r.value(of, &key{name: k.name, scope: of.scope, setting: of.setting}, m)
+}
+
+// value reads the value of a key, which the file calls by the name of another one.
+func (r *reader) value(k, as *key, m member) {
+	if !k.scope.counts(r.place) {
+		if !m.value.isEmpty() {
+			r.idle(m.line, as.name, strings.ReplaceAll(k.scope.elsewhere, "%s", levelNames[r.place.level]))
+		}
+		return
+	}
+	if v := as.read(r, as, m); v != nil {
+		r.facts.values[k.name] = v
+	}
+}
+
+// meant returns the known name that was probably meant; empty: none is near.
 func meant(word string, known []string) string {
 	best, least := "", max(1, len(word)/4)+1
-	for _, name := range known {
+	for _, name := range slices.Sorted(slices.Values(known)) {
 		if len(word) > 2*len(name) {
 			continue // so that a huge word costs nothing
 		}

@@ -1,10 +1,6 @@
-// Which language servers there are, as far as settings say. Which there are without them, and how one is started, is not known
-// here.
-
 package settings
 
 import (
-	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,7 +8,7 @@ import (
 	"github.com/toold/toold/scheduler/permission"
 )
 
-// A LanguageServer is what the highest file that speaks of a language says of its server.
+// A LanguageServer is the server of a language, as the highest file sets it.
 type LanguageServer struct {
 	Language string
 	// Command is the program and its arguments; nil: the usual ones. A program that was written with a slash is absolute, any
@@ -23,81 +19,65 @@ type LanguageServer struct {
 	Origin     permission.Origin
 }
 
-const (
-	keyLanguages   = "lsp"
-	keyDiagnostics = "diagnosticsAfterEdit"
-)
-
-func (r *reader) languages(m member) {
-	for _, m := range r.members(&m.value, keyLanguages+".") {
-		said := LanguageServer{Language: m.key, Origin: r.origin(m.line)}
-		e := r.entry(keyLanguages + "." + m.key)
+// languages are the language servers, by language.
+var languages = entries[LanguageServer]{
+	object: true,
+	parse: func(r *reader, k *key, m member) (LanguageServer, bool) {
+		server := LanguageServer{Language: m.key, Origin: r.origin(m.line)}
+		e := r.entry(k.name + "." + m.key)
 		switch {
 		case m.key == "" || strings.ContainsAny(m.key, " \x00"):
-			e.lacks(m.line, "has a name that is no language's")
+			e.lacks(m.line, "has a name that is not a language's")
 		case m.value.kind == boolean && m.value.word == "false":
-			said.Off = true
+			server.Off = true
 		case m.value.kind != object:
-			e.reader.wrong(&m.value, e.name, "an object {...}, or false")
-			continue
+			r.wrong(&m.value, e.name, "an object {...}, or false")
+			e.void = true
 		default:
-			e.language(m, &said)
+			e.language(m, &server)
 		}
-		if !e.void {
-			r.facts.languages = append(r.facts.languages, said)
+		return server, !e.void
+	},
+	place: func(m *merger, k *key, s *source, server *LanguageServer) bool {
+		why := ""
+		if server.Command, why = m.command(s, server.Command); why != "" {
+			m.warn(server.Origin, "%s.%s has no effect: of its program, %s.", k.name, shortened(server.Language), why)
 		}
-	}
+		return why == ""
+	},
+	identity: func(s *LanguageServer) string { return s.Language },
+	sorted:   true,
+	line: func(k *key, s *LanguageServer) Line {
+		shown := s.Language + ": " + commandText(s.Command)
+		if s.Off {
+			shown = s.Language + ": none"
+		}
+		if len(s.Extensions) > 0 {
+			shown += " for " + strings.Join(s.Extensions, " ")
+		}
+		return Line{k.name, shown, s.Origin}
+	},
+	field: func(s *Settings) *[]LanguageServer { return &s.LSP },
 }
 
-func (e *entry) language(m member, said *LanguageServer) {
+func (e *entry) language(m member, server *LanguageServer) {
 	for _, m := range e.known(&m.value, []string{"command", "extensions"}) {
 		if m.key == "command" {
-			said.Command = e.command(m)
+			server.Command = e.command(m)
 			continue
 		}
-		said.Extensions = e.words(m)
-		if slices.ContainsFunc(said.Extensions, func(s string) bool { return len(s) < 2 || s[0] != '.' || strings.Contains(s, "/") }) {
+		server.Extensions = e.words(m)
+		if slices.ContainsFunc(server.Extensions, func(s string) bool { return len(s) < 2 || s[0] != '.' || strings.Contains(s, "/") }) {
 			e.fail(&m.value, m.key, `a list of extensions such as ".go"`)
 		}
 	}
-	if !e.void && said.Command == nil && said.Extensions == nil {
+	if !e.void && server.Command == nil && server.Extensions == nil {
 		e.lacks(m.line, `needs a "command"`)
 	}
 }
 
-func (r *reader) diagnostics(m member) { r.facts.diagnostics = r.flag(&m.value, m.key) }
-
-// languages takes the highest file's whole word on each language.
-func (m *merger) languages() {
-	for i := range m.sources {
-		s := &m.sources[i]
-		if !s.trusted {
-			if len(s.facts.languages) > 0 {
-				m.lost(s, keyLanguages)
-			}
-			continue
-		}
-		for _, said := range s.facts.languages {
-			if slices.ContainsFunc(m.out.LSP, func(l LanguageServer) bool { return l.Language == said.Language }) {
-				continue
-			}
-			var why string
-			if said.Command, why = m.command(s, said.Command); why != "" {
-				m.warn("%s: %s.%s has no effect: of its program, %s.", said.Origin, keyLanguages, shortened(said.Language), why)
-				continue
-			}
-			m.out.LSP = append(m.out.LSP, said)
-		}
-	}
-	slices.SortFunc(m.out.LSP, func(a, b LanguageServer) int { return cmp.Compare(a.Language, b.Language) })
-	if said := m.trusted(func(f *facts) *flag { return f.diagnostics }, keyDiagnostics); said != nil {
-		m.out.DiagnosticsAfterEdit = said.on
-		m.flag(keyDiagnostics, said)
-	}
-}
-
-// command gives a command with its program at its place. It is not looked for in the working directory: what lies there is not
-// what the file has named.
+// command returns a command with the absolute path of its program. A program is not looked for in the working directory: what
+// lies there is not what the file has named.
 func (m *merger) command(s *source, words []string) (placed []string, why string) {
 	if len(words) == 0 || !strings.Contains(words[0], "/") {
 		return words, ""
@@ -106,41 +86,7 @@ func (m *merger) command(s *source, words []string) (placed []string, why string
 	return slices.Concat([]string{program}, words[1:]), why
 }
 
-// trusted gives the highest flag that counts, a workspace's too if it is trusted; nil: there is none.
-func (m *merger) trusted(which func(*facts) *flag, key string) *flag {
-	for i := range m.sources {
-		switch s := &m.sources[i]; {
-		case which(s.facts) == nil:
-		case !s.trusted:
-			m.lost(s, key)
-		default:
-			return which(s.facts)
-		}
-	}
-	return nil
-}
-
-func (m *merger) flag(key string, said *flag) {
-	m.out.flags = append(m.out.flags, Line{key, strconv.FormatBool(said.on), said.origin})
-}
-
-// languageLines gives the language servers, one a line.
-func (s *Settings) languageLines() []Line {
-	var out []Line
-	for _, l := range s.LSP {
-		text := l.Language + ": " + commandText(l.Command)
-		if l.Off {
-			text = l.Language + ": none"
-		}
-		if len(l.Extensions) > 0 {
-			text += " for " + strings.Join(l.Extensions, " ")
-		}
-		out = append(out, Line{keyLanguages, text, l.Origin})
-	}
-	return out
-}
-
-// commandText gives a program and its arguments in one line.
+// commandText returns a program and its arguments in one line.
 func commandText(command []string) string {
 	if len(command) == 0 {
 		return "the usual server"

@@ -118,7 +118,7 @@ func newHouse(t testing.TB) *house {
 	return h
 }
 
-// open gives one more store of the same places, as another process has it.
+// open returns one more store of the same places, as another process has it.
 func (h *house) open() *settings.Store { return settings.Open(h.sources()) }
 
 func (h *house) sources() settings.Sources {
@@ -161,7 +161,7 @@ func (h *house) trusting(root string) (files []string, err error) {
 	return h.store.Trust(h.path(root), h.load(root))
 }
 
-// load gives the settings for one root.
+// load returns the settings for one root.
 func (h *house) load(root string) *settings.Settings {
 	return h.store.Load(settings.Scope{Roots: []string{h.path(root)}})
 }

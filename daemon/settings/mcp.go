@@ -1,6 +1,3 @@
-// The MCP servers that a settings file or a .mcp.json names. Which of several files counts, and who has approved what a
-// workspace names, is mcp_merge.go's; how a server is started is not known here.
-
 package settings
 
 import (
@@ -38,10 +35,10 @@ type MCPServer struct {
 	Confined bool
 	// Workspace is the root whose file names it; empty: it is no workspace's.
 	Workspace string
-	// Approved: it may be started. Of a .mcp.json, and of the session's own settings, a server is not before somebody has said
-	// so; see Store.ApproveServer.
+	// Approved: it may be started. Of a .mcp.json, and of the session's own settings, a server is not before it was
+	// approved; see Store.ApproveServer.
 	Approved bool
-	// Approval is the name under which an answer about it is kept; empty: nobody is asked about it.
+	// Approval is the name under which an answer about it is kept; empty: it needs none.
 	Approval string
 	// Digest is of the entry as it is written but for its layout: another one is another server.
 	Digest  string
@@ -52,33 +49,28 @@ type MCPServer struct {
 }
 
 const (
-	keyServers = "mcpServers"
 	// serversFile is where a workspace names MCP servers for all programs that know of them.
 	serversFile = ".mcp.json"
-	// maxServers is how many one file may name. Ours: each is a process.
+	// maxServers is how many one file may name. Each is a process.
 	maxServers = 100
-	// shortestTimeout is the least that a call of a server may have. Less is seconds that somebody has taken for milliseconds.
+	// shortestTimeout is the least that a call of a server may have. Less was probably meant in seconds.
 	shortestTimeout = time.Second
 )
 
-// serverKeys are what an entry may have. Those that nil reads belong to other programs' format and are not served.
+// serverKeys are what an entry may have.
 var serverKeys = map[string]func(*serverEntry, member){
-	"type":          (*serverEntry).kind,
-	"command":       func(s *serverEntry, m member) { s.out.Command = s.expanded(m.line, s.word(m)) },
-	"args":          (*serverEntry).args,
-	"env":           (*serverEntry).env,
-	"url":           func(s *serverEntry, m member) { s.out.URL = s.expanded(m.line, s.word(m)) },
-	"headers":       (*serverEntry).headers,
-	"timeout":       (*serverEntry).timeout,
-	"alwaysLoad":    func(s *serverEntry, m member) { s.out.AlwaysLoad = s.truth(m) },
-	"shared":        func(s *serverEntry, m member) { s.out.Shared = s.truth(m) },
-	"cacheTtl":      func(s *serverEntry, m member) { s.out.CacheTTL = s.ttl(m) },
-	"sandbox":       (*serverEntry).sandbox,
-	"headersHelper": nil,
-	"oauth":         nil,
+	"type":       (*serverEntry).kind,
+	"command":    func(s *serverEntry, m member) { s.out.Command = s.expanded(m.line, s.word(m)) },
+	"args":       (*serverEntry).args,
+	"env":        (*serverEntry).env,
+	"url":        func(s *serverEntry, m member) { s.out.URL = s.expanded(m.line, s.word(m)) },
+	"headers":    (*serverEntry).headers,
+	"timeout":    (*serverEntry).timeout,
+	"alwaysLoad": func(s *serverEntry, m member) { s.out.AlwaysLoad = s.truth(m) },
+	"shared":     func(s *serverEntry, m member) { s.out.Shared = s.truth(m) },
+	"cacheTtl":   func(s *serverEntry, m member) { s.out.CacheTTL = s.ttl(m) },
+	"sandbox":    (*serverEntry).sandbox,
 }
-
-var serverNames = slices.Sorted(maps.Keys(serverKeys))
 
 // A serverEntry is an MCP server while it is read.
 type serverEntry struct {
@@ -87,11 +79,12 @@ type serverEntry struct {
 	written []string // NAME=value of env, as written
 }
 
-func (r *reader) servers(m member) {
+func readServers(r *reader, _ *key, m member) any {
+	var out []MCPServer
 	for i, m := range r.members(&m.value, keyServers+".") {
 		if i == maxServers {
 			r.warn(m.line, "%s names more than %d servers; the rest has no effect", keyServers, maxServers)
-			return
+			break
 		}
 		s := serverEntry{entry: r.entry(keyServers + "." + m.key)}
 		s.out.Name, s.out.Origin = m.key, r.origin(m.line)
@@ -99,9 +92,10 @@ func (r *reader) servers(m member) {
 			s.out.Digest = digest(&m.value)
 			s.out.Written = s.entryWritten(&m.value)
 			s.out.shown = s.describe()
-			r.facts.servers = append(r.facts.servers, s.out)
+			out = append(out, s.out)
 		}
 	}
+	return out
 }
 
 // serversOf reads the whole of a .mcp.json.
@@ -109,7 +103,7 @@ func (r *reader) serversOf(root *node) {
 	for _, m := range r.members(root, "") {
 		switch m.key {
 		case keyServers:
-			r.servers(m)
+			r.facts.values[keyServers] = readServers(r, nil, m)
 		case "$schema":
 		default:
 			r.unknown(m, "", []string{keyServers})
@@ -122,12 +116,8 @@ func (s *serverEntry) read(m member) {
 		s.lacks(m.line, "has a name that rules cannot tell from others: at most 50 letters, digits, - and _, of which no two may stand side by side, and none at either end, are one; what is none of these counts as _")
 		return
 	}
-	for _, m := range s.known(&m.value, serverNames) {
-		if read := serverKeys[m.key]; read != nil {
-			read(s, m)
-		} else {
-			s.reader.warn(m.line, "%s.%s is not served and has no effect", s.name, m.key)
-		}
+	for _, m := range s.known(&m.value, slices.Sorted(maps.Keys(serverKeys))) {
+		serverKeys[m.key](s, m)
 	}
 	if !s.void {
 		s.complete(m.line)
@@ -214,7 +204,7 @@ func (s *serverEntry) pairs(m member) []member {
 // timeout is in milliseconds where it is a number, as the format has it elsewhere.
 func (s *serverEntry) timeout(m member) {
 	n := m.value
-	d, ok := span(&n)
+	d, ok := durationOf(&n)
 	if n.kind == number {
 		ms, err := strconv.ParseFloat(n.word, 64)
 		d, ok = time.Duration(min(ms, 1e12)*float64(time.Millisecond)), err == nil
@@ -235,8 +225,8 @@ func (s *serverEntry) sandbox(m member) {
 	}
 }
 
-// describe says in one line what the entry runs, as it is written. Headers may hold secrets and are left out; so are the
-// values of variables, but for those of a workspace: whoever trusts it looks at them.
+// describe returns in one line what the entry runs, as it is written. Headers may hold secrets and are left out; so are the
+// values of variables, but for those of a workspace, which the user looks at before trusting it.
 func (s *serverEntry) describe() string {
 	var words []string
 	for _, pair := range s.written {
@@ -268,14 +258,14 @@ func plainName(name string) string {
 	}, name)
 }
 
-// isServerName reports that rules about mcp__NAME__... are about this server alone: __ within the name, or _ at an end of it,
+// isServerName reports whether rules about mcp__NAME__... are about this server alone: __ within the name, or _ at an end of it,
 // would let the tools of one server look like another's.
 func isServerName(name string) bool {
 	plain := plainName(name)
 	return plain != "" && len(plain) <= 50 && !strings.Contains(plain, "__") && strings.Trim(plain, "_") == plain
 }
 
-// digest is the same for values that say the same, however they are laid out.
+// digest returns the same for values that mean the same, whatever their layout.
 func digest(n *node) string {
 	var b strings.Builder
 	n.canonical(&b)

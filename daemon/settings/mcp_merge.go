@@ -1,61 +1,20 @@
-// Which MCP servers count, and which of them may be started. A .mcp.json is not among the files that trust is about: each of
-// its servers is approved by itself, and so is each of a session's own settings. It does not know who is asked.
-
 package settings
 
 import (
 	"cmp"
 	"path/filepath"
 	"slices"
-	"strings"
+
+	"github.com/toold/toold/scheduler/permission"
 )
 
-// approvals is what one file says of the servers of .mcp.json files.
-type approvals struct {
-	all               *flag
-	enabled, disabled []Entry // names of servers
-}
-
-const (
-	keyEnableAll = "enableAllProjectMcpServers"
-	keyEnabled   = "enabledMcpjsonServers"
-	keyDisabled  = "disabledMcpjsonServers"
-)
-
-// approves reports whether the file's word can approve a server: what a workspace shares cannot approve what it brings along.
-func (r *reader) approves(m member) bool {
-	if r.place.level != workspace || strings.HasSuffix(r.place.file, ".local.json") {
-		return true
-	}
-	if !m.value.isEmpty() && m.value.word != "false" {
-		r.idle(m.line, m.key, "what a workspace shares does not approve its own servers")
-	}
-	return false
-}
-
-func (r *reader) enableAll(m member) {
-	if r.approves(m) {
-		r.facts.approvals.all = r.flag(&m.value, m.key)
-	}
-}
-
-func (r *reader) enabledServers(m member) {
-	if r.approves(m) {
-		r.facts.approvals.enabled = r.entries(&m.value, m.key)
-	}
-}
-
-func (r *reader) disabledServers(m member) {
-	r.facts.approvals.disabled = r.entries(&m.value, m.key)
-}
-
-// servers merges the lists: of servers of one name the highest file's whole entry counts. One that nobody has approved takes
+// servers merges the lists: of servers of one name the highest file's whole entry counts. One that is not approved takes
 // no other's place.
-func (m *merger) servers(v *view) {
+func (m *merger) servers(k *key) {
 	taken := map[string]*MCPServer{}
 	for i := range m.sources {
 		s := &m.sources[i]
-		for _, said := range s.facts.servers {
+		for _, said := range serversIn(s.facts) {
 			switch {
 			case !s.trusted:
 				m.lost(s, lostServers(s))
@@ -63,9 +22,9 @@ func (m *merger) servers(v *view) {
 			case s.place.servers && m.switchedOff(s, said.Name):
 				continue
 			}
-			server, why := m.placedServer(v, s, said)
+			server, why := m.placedServer(s, said)
 			if why != "" {
-				m.warn("%s: the server %q has no effect: of its program %q, %s.", said.Origin, said.Name, shortened(said.Written.Command[0]), why)
+				m.warn(said.Origin, "the server %q has no effect: of its program %q, %s.", said.Name, shortened(said.Written.Command[0]), why)
 				continue
 			}
 			higher := taken[plainName(server.Name)]
@@ -80,7 +39,14 @@ func (m *merger) servers(v *view) {
 		}
 	}
 	slices.SortStableFunc(m.out.MCPServers, func(a, b MCPServer) int { return cmp.Compare(a.Name, b.Name) })
-	m.approvalLines()
+	for i := range m.out.MCPServers {
+		m.line(k.name, m.out.MCPServers[i].String(), m.out.MCPServers[i].Origin)
+	}
+}
+
+func serversIn(f *facts) []MCPServer {
+	servers, _ := f.values[keyServers].([]MCPServer)
+	return servers
 }
 
 func lostServers(s *source) string {
@@ -91,7 +57,7 @@ func lostServers(s *source) string {
 }
 
 // placedServer is the server as it is in the scope.
-func (m *merger) placedServer(v *view, s *source, said MCPServer) (server *MCPServer, why string) {
+func (m *merger) placedServer(s *source, said MCPServer) (server *MCPServer, why string) {
 	if said.Command != "" {
 		command, why := m.command(s, []string{said.Command})
 		if why != "" {
@@ -103,12 +69,12 @@ func (m *merger) placedServer(v *view, s *source, said MCPServer) (server *MCPSe
 	switch {
 	case s.place.servers:
 		said.Workspace, said.Confined, said.Approval = s.place.base, true, said.Name
-		said.Approved = m.approved(v, s, &said)
+		said.Approved = m.approved(s, &said)
 	case s.place.level == workspace:
 		said.Workspace, said.Confined = s.place.base, true
 	case s.place.level == session:
 		said.Confined, said.Approval = true, sessionApproval(said.Name)
-		said.Approved = m.approvedForSession(v, &said)
+		said.Approved = m.approvedForSession(&said)
 	}
 	return &said, ""
 }
@@ -117,13 +83,13 @@ func (m *merger) placedServer(v *view, s *source, said MCPServer) (server *MCPSe
 // a .mcp.json, where it is another one.
 func sessionApproval(name string) string { return SessionText + " " + name }
 
-// approvedForSession reports that a session may start the server of its own settings: that an answer has approved this very
-// entry in its first root, or that the administrator or the user has the same entry. A name alone approves nothing, since
-// whoever sends the settings chooses what it stands for.
-func (m *merger) approvedForSession(v *view, server *MCPServer) bool {
+// approvedForSession reports whether a session may start the server of its own settings: that an answer has approved this very
+// entry in its first root, or that the administrator or the user has the same entry. Its name approves nothing, since
+// the client chooses which entry has the name.
+func (m *merger) approvedForSession(server *MCPServer) bool {
 	for _, s := range m.sources {
 		same := func(o MCPServer) bool { return o.Name == server.Name && o.Digest == server.Digest }
-		if (s.place.level == managed || s.place.level == user) && slices.ContainsFunc(s.facts.servers, same) {
+		if (s.place.level == managed || s.place.level == user) && slices.ContainsFunc(serversIn(s.facts), same) {
 			return true
 		}
 	}
@@ -131,17 +97,17 @@ func (m *merger) approvedForSession(v *view, server *MCPServer) bool {
 		return false
 	}
 	real, err := filepath.EvalSymlinks(m.scope.Roots[0])
-	return err == nil && v.book().Servers[real][server.Approval] == server.Digest
+	return err == nil && m.view.book().Servers[real][server.Approval] == server.Digest
 }
 
-// displaced tells of a server that another file's has put out of force: rules about the one are then about the other.
+// displaced warns of a server that has no effect because of another file's: rules about the one are then about the other.
 func (m *merger) displaced(higher, lower *MCPServer) {
 	if higher.Workspace != "" && higher.Workspace != lower.Workspace {
-		m.warn("%s: the server %q has no effect: the one of %s stands in its place.", lower.Origin, shortened(lower.Name), higher.Origin)
+		m.warn(lower.Origin, "the server %q has no effect: the one of %s stands in its place.", shortened(lower.Name), higher.Origin)
 	}
 }
 
-// rooted are the sources whose word on the servers of the root of s is heard: those of other roots are not.
+// rooted returns the sources that decide on the servers of the root of s: all but those of other roots.
 func (m *merger) rooted(s *source) (heard []*source) {
 	for i := range m.sources {
 		if o := &m.sources[i]; o.place.level != workspace || o.root == s.root {
@@ -151,51 +117,53 @@ func (m *merger) rooted(s *source) (heard []*source) {
 	return heard
 }
 
-// switchedOff takes any file's word for it, and anybody's.
+// switchedOff reports whether any file leaves the server out, trusted or not.
 func (m *merger) switchedOff(s *source, name string) bool {
-	return slices.ContainsFunc(m.rooted(s), func(o *source) bool { return names(o.facts.approvals.disabled, name) })
+	return slices.ContainsFunc(m.rooted(s), func(o *source) bool { return o.lists(keyDisabled, name) })
 }
 
-func names(entries []Entry, name string) bool {
-	return slices.ContainsFunc(entries, func(e Entry) bool { return e.Path == name })
+// lists reports whether the file has the name in the list of a key.
+func (f *facts) lists(key, name string) bool {
+	all, _ := f.values[key].([]Name)
+	return slices.ContainsFunc(all, func(n Name) bool { return n.Name == name })
 }
 
-// approved reports that somebody has approved the server as it is now: by an answer, for this very entry; or by its name, as
+// approved reports whether the server is approved as it is now: by an answer, for this very entry; or by its name, as
 // long as the file is what it was when the root was trusted.
-func (m *merger) approved(v *view, s *source, server *MCPServer) bool {
+func (m *merger) approved(s *source, server *MCPServer) bool {
 	root := m.scope.Roots[s.root]
 	real, err := filepath.EvalSymlinks(root)
-	b := v.book()
+	b := m.view.book()
 	if err == nil && b.Servers[real][server.Approval] == server.Digest {
 		return true
 	}
 	if !m.named(s, server.Name) {
 		return false
 	}
-	if m.scope.Trusted || err == nil && v.asTrusted(b, s.root, real) {
+	if m.scope.Trusted || err == nil && m.view.asTrusted(b, s.root, real) {
 		return true
 	}
-	m.warn("%s has changed since %s was trusted: %s and %s do not approve what it says now. Look at it, then run: toold trust %s", s.place.file, root, keyEnabled, keyEnableAll, quoted(root))
+	m.warn(permission.Origin{File: s.place.file}, "it has changed since %s was trusted: %s and %s do not approve what it says now. Look at it, then run: toold trust %s", root, keyEnabled, keyEnableAll, quoted(root))
 	return false
 }
 
-// named reports that settings approve the server by its name.
+// named reports whether settings approve the server by its name.
 func (m *merger) named(s *source, name string) bool {
 	heard := m.rooted(s)
 	for _, o := range heard {
-		if names(o.facts.approvals.enabled, name) {
+		if o.lists(keyEnabled, name) {
 			return true
 		}
 	}
 	for _, o := range heard {
-		if all := o.facts.approvals.all; all != nil {
-			return all.on
+		if all := o.flag(keyEnableAll); all != nil {
+			return all.is
 		}
 	}
 	return false
 }
 
-// asTrusted reports that the .mcp.json of the scope's root of an index is what it was when the root was trusted.
+// asTrusted reports whether the .mcp.json of the scope's root of an index is what it was when the root was trusted.
 func (v *view) asTrusted(b book, root int, real string) bool {
 	sum := v.serversSum(root)
 	return sum != "" && sum != unusable && b.Roots[real].Files[serversFile] == sum
@@ -222,41 +190,17 @@ func (v *view) serversSum(root int) string {
 	return ""
 }
 
-// approvalLines notes what settings say of the servers of .mcp.json files.
-func (m *merger) approvalLines() {
-	for _, s := range m.sources {
-		if all := s.facts.approvals.all; all != nil && s.trusted {
-			m.flag(keyEnableAll, all)
-		}
-		for _, e := range s.facts.approvals.enabled {
-			if s.trusted {
-				m.out.flags = append(m.out.flags, Line{keyEnabled, e.Path, e.Origin})
-			}
-		}
+// String shows the server to a person, without the values of variables.
+func (server *MCPServer) String() string {
+	text := server.Name + ": " + server.shown
+	if server.Confined && server.Transport == "stdio" {
+		text += ", in the sandbox"
 	}
-	for _, s := range m.sources {
-		for _, e := range s.facts.approvals.disabled {
-			m.out.flags = append(m.out.flags, Line{keyDisabled, e.Path, e.Origin})
-		}
+	if server.Shared {
+		text += ", shared"
 	}
-}
-
-// serverLines gives the servers, one a line.
-func (s *Settings) serverLines() []Line {
-	var out []Line
-	for i := range s.MCPServers {
-		server := &s.MCPServers[i]
-		text := server.Name + ": " + server.shown
-		if server.Confined && server.Transport == "stdio" {
-			text += ", in the sandbox"
-		}
-		if server.Shared {
-			text += ", shared"
-		}
-		if !server.Approved {
-			text += ", not approved"
-		}
-		out = append(out, Line{keyServers, text, server.Origin})
+	if !server.Approved {
+		text += ", not approved"
 	}
-	return out
+	return text
 }

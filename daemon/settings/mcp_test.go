@@ -14,7 +14,7 @@ import (
 	"github.com/toold/toold/daemon/settings"
 )
 
-// servers gives the servers with whether they may be started.
+// servers returns the servers with whether they may be started.
 func servers(s *settings.Settings) string {
 	var out []string
 	for _, m := range s.MCPServers {

@@ -1,100 +1,112 @@
-// Which hooks run, and where they may go. What a hook does, and which of several are the same, is package hook's to say.
-
 package settings
 
 import (
+	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/toold/toold/scheduler/hook"
 )
 
-func (m *merger) hooks() {
-	m.hookURLs()
-	variables := m.hookVariables()
+// hooks compiles the hooks that no file keeps from running.
+func (m *merger) hooks(k *key) {
+	variables, limited := m.hookVariables()
+	only, none := m.highest(keyManagedHooks), m.highest(keyNoHooks)
 	var running []hook.Hook
 	kept := 0
 	for i := range m.sources {
 		s := &m.sources[i]
-		for _, h := range s.facts.hooks {
+		all, _ := s.values[k.name].([]hook.Hook)
+		for _, h := range all {
 			if s.place.level == session {
 				m.out.SessionHooks = &h.Origin
 			}
-			if !s.trusted {
-				m.lost(s, "hooks")
-				continue
+			switch {
+			case !m.counts(s, k):
+			case isOn(none) && (none.origin.Managed || !h.Origin.Managed), isOn(only) && !h.Origin.Managed:
+				kept++ // those of the administrator are the administrator's to stop
+			default:
+				if limited && h.AllowedEnvVars != nil {
+					h.AllowedEnvVars = slices.DeleteFunc(slices.Clone(h.AllowedEnvVars), func(v string) bool { return !slices.Contains(variables, v) })
+				}
+				running = append(running, h)
 			}
-			if !m.runs(&h) {
-				kept++
-				continue
-			}
-			if variables != nil && h.AllowedEnvVars != nil {
-				h.AllowedEnvVars = common(h.AllowedEnvVars, variables)
-			}
-			running = append(running, h)
 		}
 	}
-	var wrong []error
-	m.out.Hooks, wrong = hook.Compile(running)
-	for _, err := range wrong {
-		m.warn("%v", err)
+	m.out.Hooks, _ = hook.Compile(running)
+	for _, h := range running { // one by one, so that each error is about a known place
+		_, wrong := hook.Compile([]hook.Hook{h})
+		for _, err := range wrong {
+			m.warnings = append(m.warnings, warning{h.Origin.File, h.Origin.Line, err.Error()})
+		}
 	}
-	if only := m.managedHooks(); kept > 0 && only != nil && only.on {
-		m.warn("%s lets hooks of managed files alone run: %d of other files do not.", only.origin, kept)
+	if kept > 0 && isOn(only) {
+		m.warn(only.origin, "%s: hooks of managed files alone run, and %d of other files do not.", keyManagedHooks, kept)
 	}
+	m.out.lines = append(m.out.lines, hookLines(m.out.Hooks.All())...)
 }
 
-func (m *merger) managedHooks() *flag {
-	return m.highest(func(f *facts) *flag { return f.managedHooks })
-}
-
-func (m *merger) noHooks() *flag {
-	return m.highest(func(f *facts) *flag { return f.noHooks })
-}
-
-// runs reports that no file keeps the hook from running. The administrator's are the administrator's to stop.
-func (m *merger) runs(h *hook.Hook) bool {
-	if none := m.noHooks(); none != nil && none.on && (none.origin.Managed || !h.Origin.Managed) {
-		return false
+// hookURLs are the only addresses that HTTP hooks may be sent to.
+var hookURLs = func() entries[Name] {
+	e := names(nil, nil)
+	e.done = func(m *merger, all []Name) {
+		if all != nil {
+			m.out.AllowedHTTPHookURLs = append([]string{}, plain(all)...)
+		}
 	}
-	only := m.managedHooks()
-	return h.Origin.Managed || only == nil || !only.on
-}
+	return e
+}()
 
-// hookURLs merges the list of addresses. A list without entries is one: nothing may be gone to.
-func (m *merger) hookURLs() {
+// hookVariables returns the only variables that hooks may send, if a file limits them.
+func (m *merger) hookVariables() (variables []string, limited bool) {
 	for _, s := range m.sources {
-		if s.urls == nil {
+		all, ok := s.values[keyHookVariables].([]Name)
+		variables, limited = append(variables, plain(all)...), limited || ok
+	}
+	return variables, limited
+}
+
+// hookLines shows the hooks, those of one event together.
+func hookLines(hooks []hook.Hook) []Line {
+	var out []Line
+	seen := map[string]bool{}
+	for _, first := range hooks {
+		if seen[first.Event] {
 			continue
 		}
-		if m.out.AllowedHTTPHookURLs == nil {
-			m.out.AllowedHTTPHookURLs = []string{}
-		}
-		for _, e := range s.urls {
-			if !slices.Contains(m.out.AllowedHTTPHookURLs, e.Path) {
-				m.out.AllowedHTTPHookURLs = append(m.out.AllowedHTTPHookURLs, e.Path)
-				m.out.urls = append(m.out.urls, e)
+		seen[first.Event] = true
+		for i := range hooks {
+			if h := &hooks[i]; h.Event == first.Event {
+				out = append(out, Line{"hooks." + h.Event, hookText(h), h.Origin})
 			}
 		}
 	}
+	return out
 }
 
-// hookVariables gives the only variables that hooks may send; nil: no file names any.
-func (m *merger) hookVariables() []string {
-	var names []string
-	for _, s := range m.sources {
-		if s.facts.hookVariables == nil {
-			continue
-		}
-		if names == nil {
-			names = []string{}
-		}
-		for _, e := range s.facts.hookVariables {
-			names = append(names, e.Path)
-		}
+// hookText returns in one line when a hook runs and what. Headers may hold secrets and are left out.
+func hookText(h *hook.Hook) string {
+	var b strings.Builder
+	if h.Matcher != "" {
+		fmt.Fprintf(&b, "%s: ", h.Matcher)
 	}
-	return names
-}
-
-func common(a, b []string) []string {
-	return slices.DeleteFunc(slices.Clone(a), func(s string) bool { return !slices.Contains(b, s) })
+	if h.If != "" {
+		fmt.Fprintf(&b, "if %s: ", h.If)
+	}
+	if h.Broken != "" {
+		b.WriteString("fails each time: " + h.Broken)
+		return b.String()
+	}
+	b.WriteString(h.Command + h.URL)
+	for _, arg := range h.Args {
+		b.WriteString(" " + strconv.Quote(arg))
+	}
+	if h.Timeout != 0 {
+		fmt.Fprintf(&b, ", at most %v", h.Timeout)
+	}
+	if h.Block {
+		b.WriteString(", blocks if it fails")
+	}
+	return b.String()
 }

@@ -1,11 +1,8 @@
-// The tools that a settings file names: programs of anybody's, and how the pool is put together. What a schema means, and how a
-// program is run, is not known here.
-
 package settings
 
 import (
-	"cmp"
 	"encoding/json"
+	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -23,7 +20,7 @@ type Program struct {
 	// looked for in PATH.
 	Command  []string
 	ReadOnly bool
-	Timeout  time.Duration // 0: the entry says nothing
+	Timeout  time.Duration // 0: the entry has none
 	CacheTTL time.Duration // how long its results may be kept; 0: not at all
 	Origin   permission.Origin
 }
@@ -37,21 +34,22 @@ const (
 	Simple Preset = "simple" // Read, Edit and Bash
 )
 
-type preset struct {
-	word   Preset
-	origin permission.Origin
-}
-
-type deferral struct {
-	above  int
-	origin permission.Origin
-}
+// presetSetting is the choice of built-in tools. A workspace can only make them fewer.
+var presetSetting = func() scalar[string] {
+	c := choice(func(s *Settings, v value[string]) { s.Preset = Preset(v.is) }, string(Full), string(Simple))
+	parse := c.parse
+	c.parse = func(r *reader, k *key, m member) (string, bool) {
+		word, ok := parse(r, k, m)
+		if ok && r.place.level == workspace && word == string(Full) {
+			r.idle(m.line, k.name+` "full"`, "a workspace can only make the tools fewer")
+			return "", false
+		}
+		return word, ok
+	}
+	return c
+}()
 
 const (
-	keyTools          = "tools"
-	keyPrograms       = "tools.programs"
-	keyPreset         = "tools.preset"
-	keyDeferAbove     = "tools.deferAbove"
 	defaultDeferAbove = 30
 	// maxPrograms is how many one file may name, and maxDescription how long each may be described. Ours: all of it is sent
 	// to a model.
@@ -64,64 +62,39 @@ const (
 // programName is what model APIs take as a tool's name. What begins with mcp__ is an MCP server's.
 var programName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]{0,63}$`)
 
-func (r *reader) tools(m member) {
-	if m.value.kind == list {
-		r.programs(&m.value, keyTools)
-		return
-	}
-	if m.value.kind != object {
-		r.wrong(&m.value, keyTools, "a list of programs, or an object {...}")
-		return
-	}
-	for _, m := range r.members(&m.value, keyTools+".") {
-		switch keyTools + "." + m.key {
-		case keyPrograms:
-			r.programs(&m.value, keyPrograms)
-		case keyPreset:
-			r.presetNamed(m)
-		case keyDeferAbove:
-			above, err := strconv.Atoi(m.value.word)
-			if m.value.kind != number || err != nil || above < 0 {
-				r.wrong(&m.value, keyDeferAbove, "a whole number of at least 0")
-				continue
-			}
-			r.facts.deferAbove = &deferral{above, r.origin(m.value.line)}
-		default:
-			r.unknown(m, keyTools+".", []string{"programs", "preset", "deferAbove"})
+// programs are the tools that are programs.
+var programs = entries[Program]{
+	expected: "a list of programs {...}",
+	most:     maxPrograms,
+	parse: func(r *reader, k *key, m member) (Program, bool) {
+		p := programEntry{entry: r.entry(k.name + "[" + m.key + "]")}
+		p.out.Origin = r.origin(m.line)
+		p.read(&m.value)
+		return p.out, !p.void
+	},
+	place: func(m *merger, _ *key, s *source, p *Program) bool {
+		command, why := m.command(s, p.Command)
+		if why != "" {
+			m.warn(p.Origin, "the tool %q has no effect: of its program %q, %s.", p.Name, shortened(p.Command[0]), why)
 		}
-	}
-}
-
-func (r *reader) presetNamed(m member) {
-	word := Preset(m.value.word)
-	if m.value.kind != text || word != Full && word != Simple {
-		r.wrong(&m.value, keyPreset, `"full" or "simple"`)
-		return
-	}
-	if word == Full && r.place.level == workspace {
-		r.idle(m.line, keyPreset+` "full"`, "a workspace can only make the tools fewer")
-		return
-	}
-	r.facts.preset = &preset{word, r.origin(m.value.line)}
-}
-
-func (r *reader) programs(n *node, key string) {
-	if n.kind != list {
-		r.wrong(n, key, "a list of programs {...}")
-		return
-	}
-	for i := range n.items {
-		if i == maxPrograms {
-			r.warn(n.items[i].line, "%s names more than %d programs; the rest has no effect", key, maxPrograms)
-			return
+		p.Command = command
+		return why == ""
+	},
+	hidden: func(m *merger, p *Program, by, hidden *source) {
+		if by == hidden || by.place.level == workspace && by.place.base != hidden.place.base {
+			m.warn(p.Origin, "the tool %q has no effect: the one of %s stands in its place.", p.Name, by.place.file)
 		}
-		item := &n.items[i]
-		p := programEntry{entry: r.entry(key + "[" + strconv.Itoa(i) + "]")}
-		p.out.Origin = r.origin(item.line)
-		if p.read(item); !p.void {
-			r.facts.programs = append(r.facts.programs, p.out)
+	},
+	identity: func(p *Program) string { return p.Name },
+	sorted:   true,
+	line: func(_ *key, p *Program) Line {
+		shown := p.Name + ": " + commandText(p.Command)
+		if p.ReadOnly {
+			shown += ", only reads"
 		}
-	}
+		return Line{keyTools, shown, p.Origin}
+	},
+	field: func(s *Settings) *[]Program { return &s.Programs },
 }
 
 // A programEntry is a program while it is read.
@@ -141,8 +114,7 @@ var programKeys = map[string]func(*programEntry, member){
 }
 
 func (p *programEntry) read(n *node) {
-	members := p.known(n, []string{"name", "description", "inputSchema", "command", "readOnly", "timeout", "cacheTtl"})
-	for _, m := range members {
+	for _, m := range p.known(n, slices.Sorted(maps.Keys(programKeys))) {
 		programKeys[m.key](p, m)
 	}
 	switch {
@@ -194,7 +166,7 @@ func (p *programEntry) run(m member) {
 }
 
 func (p *programEntry) timeout(m member) {
-	d, ok := span(&m.value)
+	d, ok := durationOf(&m.value)
 	switch {
 	case !ok || d <= 0:
 		p.reader.wrong(&m.value, p.name+".timeout", `a number of seconds or a text like "30s", above 0`)
@@ -204,75 +176,4 @@ func (p *programEntry) timeout(m member) {
 	default:
 		p.out.Timeout = d
 	}
-}
-
-// programs merges the lists, and the two scalars. Of programs of one name the highest file's whole entry counts.
-func (m *merger) programs() {
-	taken := map[string]*source{}
-	for i := range m.sources {
-		s := &m.sources[i]
-		if !s.trusted {
-			if f := s.facts; len(f.programs) > 0 || f.preset != nil || f.deferAbove != nil {
-				m.lost(s, keyTools)
-			}
-			continue
-		}
-		for _, said := range s.facts.programs {
-			if m.program(s, said, taken[said.Name]) {
-				taken[said.Name] = s
-			}
-		}
-	}
-	slices.SortFunc(m.out.Programs, func(a, b Program) int { return cmp.Compare(a.Name, b.Name) })
-	m.preset()
-}
-
-// program adds a program unless one of that name is there already, of higher.
-func (m *merger) program(s *source, said Program, higher *source) (added bool) {
-	if higher != nil {
-		if higher.place.level == workspace && higher.place.base != s.place.base || higher.place == s.place {
-			m.warn("%s: the tool %q has no effect: the one of %s stands in its place.", said.Origin, said.Name, higher.place.file)
-		}
-		return false
-	}
-	command, why := m.command(s, said.Command)
-	if why != "" {
-		m.warn("%s: the tool %q has no effect: of its program %q, %s.", said.Origin, said.Name, shortened(said.Command[0]), why)
-		return false
-	}
-	said.Command = command
-	m.out.Programs = append(m.out.Programs, said)
-	return true
-}
-
-// preset takes the highest file's of each scalar.
-func (m *merger) preset() {
-	var which *preset
-	var above *deferral
-	for i := range m.sources {
-		if s := &m.sources[i]; s.trusted {
-			which, above = cmp.Or(which, s.facts.preset), cmp.Or(above, s.facts.deferAbove)
-		}
-	}
-	if which != nil {
-		m.out.Preset = which.word
-		m.out.flags = append(m.out.flags, Line{keyPreset, string(which.word), which.origin})
-	}
-	if above != nil {
-		m.out.DeferAbove = above.above
-		m.out.flags = append(m.out.flags, Line{keyDeferAbove, strconv.Itoa(above.above), above.origin})
-	}
-}
-
-// programLines gives the programs, one a line.
-func (s *Settings) programLines() []Line {
-	var out []Line
-	for _, p := range s.Programs {
-		text := p.Name + ": " + commandText(p.Command)
-		if p.ReadOnly {
-			text += ", only reads"
-		}
-		out = append(out, Line{keyTools, text, p.Origin})
-	}
-	return out
 }

@@ -1,10 +1,6 @@
-// How often a tool, an MCP server or a host may be called. Who waits when there is no room is not known here.
-
 package settings
 
 import (
-	"cmp"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -22,40 +18,39 @@ type Rate struct {
 	text string // as written
 }
 
-const (
-	keyRate    = "limits.rate"
-	mostEvents = 1_000_000
-)
+const mostEvents = 1_000_000
 
-// rateUnits are how spans of one are called.
+// rateUnits are the names of spans.
 var rateUnits = map[string]time.Duration{
 	"s": time.Second, "sec": time.Second, "second": time.Second, "min": time.Minute, "minute": time.Minute,
 	"h": time.Hour, "hour": time.Hour, "day": 24 * time.Hour,
 }
 
-func (r *reader) rate(m member) {
-	if r.place.level == workspace || r.place.level == session {
-		r.idle(m.line, keyRate, "it is the whole daemon's, which a "+levelNames[r.place.level]+" does not set")
-		return
-	}
-	for _, m := range r.members(&m.value, keyRate+".") {
-		said := Rate{Subject: strings.TrimSpace(m.key), Origin: r.origin(m.line), text: m.value.word}
-		said.Subject = subjectOf(said.Subject)
+// rates are the bounds by subject; of each the highest file's counts.
+var rates = entries[Rate]{
+	object: true,
+	parse: func(r *reader, k *key, m member) (Rate, bool) {
+		rate := Rate{Subject: subjectOf(strings.TrimSpace(m.key)), Origin: r.origin(m.line), text: m.value.word}
 		var ok bool
-		said.Events, said.Per, ok = parseRate(m.value.word)
+		rate.Events, rate.Per, ok = parseRate(m.value.word)
 		switch {
-		case !isSubject(said.Subject):
-			r.warn(m.line, "%s: %q is no name of a tool, no mcp__server or mcp__server__*, and no host; it has no effect", keyRate, shortened(m.key))
+		case !isSubject(rate.Subject):
+			r.warn(m.line, "%s: %q is no name of a tool, no mcp__server or mcp__server__*, and no host; it has no effect", k.name, shortened(m.key))
 		case m.value.kind != text || !ok:
-			r.wrong(&m.value, keyRate+"."+shortened(m.key), `a text like "60/min", "10/s" or "5/30s"`)
+			r.wrong(&m.value, k.name+"."+shortened(m.key), `a text like "60/min", "10/s" or "5/30s"`)
 		default:
-			r.facts.rates = append(r.facts.rates, said)
+			return rate, true
 		}
-	}
+		return rate, false
+	},
+	identity: func(r *Rate) string { return r.Subject },
+	sorted:   true,
+	line:     func(k *key, r *Rate) Line { return Line{k.name, r.Subject + " " + r.text, r.Origin} },
+	field:    func(s *Settings) *[]Rate { return &s.Rates },
 }
 
-// subjectOf writes what means the same the same way: a host in lower case without a dot at its end, all tools of a server by
-// its name alone.
+// subjectOf returns the one form of a subject: a host in lower case without a dot at its end, all tools of a server by the
+// name of the server.
 func subjectOf(text string) string {
 	if strings.Contains(text, ".") {
 		return strings.TrimSuffix(strings.ToLower(text), ".")
@@ -66,7 +61,7 @@ func subjectOf(text string) string {
 	return text
 }
 
-// isSubject says whether calls can be about the text: patterns are about nothing.
+// isSubject reports whether calls can be about the text. None is about a pattern.
 func isSubject(text string) bool {
 	server, tool, whole := strings.Cut(strings.TrimPrefix(text, toolsOfServers), "__")
 	switch {
@@ -94,16 +89,4 @@ func parseRate(word string) (events int, per time.Duration, ok bool) {
 		per, _ = time.ParseDuration(unit)
 	}
 	return events, per, found && err == nil && events > 0 && events <= mostEvents && per >= time.Millisecond
-}
-
-// rates takes the highest file's of each subject.
-func (m *merger) rates() {
-	for _, s := range m.sources {
-		for _, said := range s.facts.rates {
-			if !slices.ContainsFunc(m.out.Rates, func(r Rate) bool { return r.Subject == said.Subject }) {
-				m.out.Rates = append(m.out.Rates, said)
-			}
-		}
-	}
-	slices.SortFunc(m.out.Rates, func(a, b Rate) int { return cmp.Compare(a.Subject, b.Subject) })
 }

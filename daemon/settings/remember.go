@@ -1,6 +1,3 @@
-// Rules that somebody wants to be remembered: into which file they go, and what becomes of the trust in it. How a rule is
-// put into a text, and a file replaced, is not known here, nor who asks for it.
-
 package settings
 
 import (
@@ -14,7 +11,7 @@ import (
 	"github.com/toold/toold/scheduler/permission"
 )
 
-// A Level says which file a rule is remembered in.
+// A Level is the file that a rule is remembered in.
 type Level uint8
 
 // The levels.
@@ -28,10 +25,10 @@ const (
 const firstRule = "{}\n"
 
 // Remember adds a rule to a list of the settings file of a level, for the workspace at root where the level is one of a
-// workspace, and gives the file's path. Every other byte of the file stays; a rule that is there already leaves the file
+// workspace, and returns the file's path. Every other byte of the file stays; a rule that is there already leaves the file
 // untouched. A workspace that was trusted stays so, and one that has no settings files yet is from then on; in any
 // other an allow rule is refused, as it would not count.
-// Nothing is written after an error, and the error says what to do: a *permission.RuleError if nothing can ever match the
+// Nothing is written after an error, and the error describes what to do: a *permission.RuleError if nothing can ever match the
 // rule, a *FileError if the file cannot be used or written.
 func (s *Store) Remember(root string, to Level, rules permission.List, rule string) (file string, err error) {
 	rule = strings.TrimSpace(rule)
@@ -56,7 +53,7 @@ func (s *Store) rememberForUser(rules permission.List, rule string) (string, err
 	if s.sources.User == "" {
 		return "", errors.New("there is no settings file of the user to remember the rule in; start the daemon with --settings")
 	}
-	at, err := openSpot(s.sources.User)
+	at, err := openLocation(s.sources.User)
 	if err != nil {
 		return "", err
 	}
@@ -88,7 +85,7 @@ func (s *Store) rememberIn(root string, to Level, rules permission.List, rule st
 	if to == Project {
 		name, mode = projectShared, 0o644
 	}
-	at, err := openSpotIn(real, name)
+	at, err := openLocationIn(real, name)
 	if err != nil {
 		return "", err
 	}
@@ -102,7 +99,7 @@ func (s *Store) rememberIn(root string, to Level, rules permission.List, rule st
 		return at.file, fmt.Errorf("the rule stands in %s now, but that file was changed by another program at the same moment, so that %s is no longer trusted. Look at the file and run: toold trust %s", at.file, real, quoted(real))
 	}
 	for _, name := range names {
-		if look(filepath.Join(real, name)).same(look(at.file)) {
+		if stampOf(filepath.Join(real, name)).same(stampOf(at.file)) {
 			sums[name] = written.to
 		}
 	}
@@ -125,7 +122,7 @@ func (s *Store) announce(file string) {
 type edit struct{ from, to string }
 
 // remember adds the rule to the file.
-func (s *spot) remember(rules permission.List, rule string, mode os.FileMode) (edit, error) {
+func (s *location) remember(rules permission.List, rule string, mode os.FileMode) (edit, error) {
 	old, err := s.read()
 	if err != nil {
 		return edit{}, err

@@ -1,17 +1,20 @@
-// How processes are confined, as far as settings say: the values, and the keys that they stand under. How a file's text
-// becomes a value is sandbox_facts.go's, which of several files counts is sandbox_merge.go's. What a kernel can do with any
-// of it is not known here.
-
 package settings
 
 import (
+	"cmp"
+	"fmt"
+	"math"
+	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/toold/toold/scheduler/permission"
+	"github.com/toold/toold/tools/pathname"
 	"github.com/toold/toold/tools/sandbox"
 )
 
-// Sandbox is how processes are confined, as settings say. The zero value is the default: confined, by all that the machine
+// Sandbox is how processes are confined, as files set it. The zero value is the default: confined, by all that the machine
 // has. A field that is an origin is the place that switches it on; nil: it is off.
 type Sandbox struct {
 	// Disabled: nothing is confined (enabled false).
@@ -52,8 +55,6 @@ type Sandbox struct {
 
 	// Limits are those that files outside of workspaces set, Ceilings those of workspaces. See Within.
 	Limits, Ceilings ProcessLimits
-
-	lines []Line // the scalars that files set
 }
 
 // A Name is one entry of a list of names: a domain, or a variable.
@@ -62,25 +63,23 @@ type Name struct {
 	Origin permission.Origin
 }
 
-// ProcessLimits bound what the processes of one call may take. 0: no file says anything.
+// ProcessLimits bound what the processes of one call may take. 0: no file sets it.
 type ProcessLimits struct {
-	Processes int   // at once
+	Processes int64 // at once
 	Memory    int64 // bytes
 	FileSize  int64 // bytes of the largest file that may be written
-	OpenFiles int   // of one process
+	OpenFiles int64 // of one process
 }
 
-// Within gives the limits in force where standard are those without settings: a workspace's count only where they are
+// Within returns the limits in force where standard are those without settings: a workspace's count only where they are
 // lower than what would be in force without it.
 func (s *Sandbox) Within(standard ProcessLimits) ProcessLimits {
 	out := standard
-	for _, b := range processBounds {
-		to := b.of(&out)
-		if set := b.of(&s.Limits).get(); set > 0 {
-			to.set(set)
-		}
-		if ceiling := b.of(&s.Ceilings).get(); ceiling > 0 && (ceiling < to.get() || to.get() == 0) {
-			to.set(ceiling)
+	for _, of := range []func(*ProcessLimits) *int64{processesOf, memoryOf, fileSizeOf, openFilesOf} {
+		to := of(&out)
+		*to = cmp.Or(*of(&s.Limits), *to)
+		if ceiling := *of(&s.Ceilings); ceiling > 0 && (ceiling < *to || *to == 0) {
+			*to = ceiling
 		}
 	}
 	return out
@@ -99,119 +98,199 @@ func plain(names []Name) []string {
 	return out
 }
 
-// A processBound is how one of ProcessLimits is written and where it goes.
-type processBound struct {
-	key  string
-	unit int64 // how much 1 is
-	of   func(*ProcessLimits) amount
+func processesOf(l *ProcessLimits) *int64 { return &l.Processes }
+func memoryOf(l *ProcessLimits) *int64    { return &l.Memory }
+func fileSizeOf(l *ProcessLimits) *int64  { return &l.FileSize }
+func openFilesOf(l *ProcessLimits) *int64 { return &l.OpenFiles }
+
+const onlyStricter = "a workspace can only make the sandbox stricter"
+
+// A boundary is true or false, and one of the two is stricter. The highest file's counts, but the stricter one of any
+// workspace beats it, trusted or not: the rest of a workspace is confined, not believed.
+type boundary struct {
+	strict    bool    // the stricter value
+	sets      bool    // the value whose place the field is set to
+	notLooser []level // whose files can set only the stricter one, beside those of workspaces
+	field     func(*Sandbox) **permission.Origin
 }
 
-// An amount is a field of ProcessLimits; one of the two is nil.
-type amount struct {
-	count *int
-	bytes *int64
-}
-
-func (a amount) get() int64 {
-	if a.count != nil {
-		return int64(*a.count)
+func (b boundary) read(r *reader, k *key, m member) any {
+	on, ok := r.flag(&m.value, k.name)
+	if !ok {
+		return nil
 	}
-	return *a.bytes
+	if at := r.place.level; on != b.strict && (at == workspace || slices.Contains(b.notLooser, at)) {
+		why := onlyStricter
+		if at != workspace {
+			why = "only the user's or the administrator's file says so"
+		}
+		r.idle(m.line, fmt.Sprintf("%s %t", k.name, on), why)
+		return nil
+	}
+	return &value[bool]{on, r.origin(m.value.line)}
 }
 
-func (a amount) set(n int64) {
-	if a.count != nil {
-		*a.count = int(n)
+func (b boundary) merge(m *merger, k *key) {
+	counts := m.highest(k.name)
+	for _, s := range m.sources {
+		if v := s.flag(k.name); v != nil && s.place.level == workspace && (counts == nil || counts.is != b.strict) {
+			counts = v
+		}
+	}
+	if counts == nil {
 		return
 	}
-	*a.bytes = n
-}
-
-var processBounds = []processBound{
-	{"sandbox.limits.processes", 1, func(l *ProcessLimits) amount { return amount{count: &l.Processes} }},
-	{"sandbox.limits.memoryMB", 1 << 20, func(l *ProcessLimits) amount { return amount{bytes: &l.Memory} }},
-	{"sandbox.limits.fileSizeMB", 1 << 20, func(l *ProcessLimits) amount { return amount{bytes: &l.FileSize} }},
-	{"sandbox.limits.openFiles", 1, func(l *ProcessLimits) amount { return amount{count: &l.OpenFiles} }},
-}
-
-// A toggle is a key that is true or false. A workspace may only say the stricter of the two.
-type toggle struct {
-	key    string
-	strict bool
-	marks  bool // the value that the field is for
-	field  func(*Sandbox) **permission.Origin
-}
-
-const (
-	keyRequired    = "sandbox.required"
-	keyUnavailable = "sandbox.failIfUnavailable" // Claude Code's word for the same
-	keyExcluded    = "sandbox.excludedCommands"
-	keySharedTmp   = "sandbox.sharedTmp" // the user's or the administrator's to say
-	keyDomainsOnly = "sandbox.network.allowManagedDomainsOnly"
-	keyLocal       = "sandbox.network.allowLocalBinding" // always so: a call has a loopback of its own
-)
-
-var toggles = []toggle{
-	{"sandbox.enabled", true, false, func(s *Sandbox) **permission.Origin { return &s.Disabled }},
-	{keyRequired, true, false, func(s *Sandbox) **permission.Origin { return &s.Optional }},
-	{"sandbox.autoAllowBashIfSandboxed", false, true, func(s *Sandbox) **permission.Origin { return &s.AutoAllow }},
-	{"sandbox.allowUnsandboxedCommands", false, false, func(s *Sandbox) **permission.Origin { return &s.NoEscape }},
-	{keySharedTmp, false, true, func(s *Sandbox) **permission.Origin { return &s.SharedTmp }},
-	{"sandbox.network.allowAllUnixSockets", false, true, func(s *Sandbox) **permission.Origin { return &s.AllUnixSockets }},
-}
-
-// A roll is a key with a list of paths, or of names, that all files add to. A workspace may not add to one that loosens.
-type roll struct {
-	key    string
-	loose  bool
-	sort   sort
-	paths  func(*Sandbox) *[]Entry
-	names  func(*Sandbox) *[]Name
-	member string // of an entry that is written as an object; empty: none is
-}
-
-// A sort is what the entries of a roll are.
-type sort uint8
-
-const (
-	pathSort sort = iota
-	domainSort
-	variableSort
-)
-
-const keyAllowRead, keyDomains = "sandbox.filesystem.allowRead", "sandbox.network.allowedDomains"
-
-var rolls = []roll{
-	{key: "sandbox.filesystem.allowWrite", loose: true, paths: func(s *Sandbox) *[]Entry { return &s.AllowWrite }},
-	{key: "sandbox.filesystem.denyWrite", paths: func(s *Sandbox) *[]Entry { return &s.DenyWrite }},
-	{key: "sandbox.filesystem.denyRead", paths: func(s *Sandbox) *[]Entry { return &s.DenyRead }},
-	{key: "sandbox.credentials.files", paths: func(s *Sandbox) *[]Entry { return &s.CredentialFiles }, member: "path"},
-	{key: keyAllowRead, loose: true, paths: func(s *Sandbox) *[]Entry { return &s.AllowRead }},
-	{key: keyDomains, loose: true, sort: domainSort, names: func(s *Sandbox) *[]Name { return &s.AllowedDomains }},
-	{key: "sandbox.network.deniedDomains", sort: domainSort, names: func(s *Sandbox) *[]Name { return &s.DeniedDomains }},
-	{key: "sandbox.network.allowUnixSockets", loose: true, paths: func(s *Sandbox) *[]Entry { return &s.UnixSockets }},
-	{key: "sandbox.credentials.envVars", sort: variableSort, names: func(s *Sandbox) *[]Name { return &s.CredentialVars }, member: "name"},
-	{key: "sandbox.environment.keep", loose: true, sort: variableSort, names: func(s *Sandbox) *[]Name { return &s.KeepVars }},
-}
-
-// otherSandbox are keys of Claude Code's sandbox, which is made of other parts.
-var otherSandbox = strings.Fields(`
-	sandbox.bwrapPath sandbox.enableWeakerNestedSandbox sandbox.enableWeakerNetworkIsolation sandbox.enabledPlatforms
-	sandbox.filesystem.allowManagedReadPathsOnly sandbox.filesystem.disabled sandbox.ignoreViolations
-	sandbox.network.allowMachLookup sandbox.network.httpProxyPort sandbox.network.socksProxyPort
-	sandbox.network.strictAllowlist sandbox.ripgrep sandbox.socatPath`)
-
-// sandboxKeys are all that mean something, with those of the objects that others stand in.
-var sandboxKeys = func() []string {
-	keys := []string{keyUnavailable, keyExcluded, keyDomainsOnly, keyLocal}
-	for _, t := range toggles {
-		keys = append(keys, t.key)
+	m.line(k.name, strconv.FormatBool(counts.is), counts.origin)
+	if counts.is == b.sets {
+		*b.field(&m.out.Sandbox) = &counts.origin
 	}
-	for _, l := range rolls {
-		keys = append(keys, l.key)
+}
+
+// A processLimit is a whole number of units. Beside the highest file's outside workspaces the lowest of workspaces counts,
+// trusted or not.
+type processLimit struct {
+	unit  int64
+	field func(*ProcessLimits) *int64
+}
+
+func (processLimit) number() scalar[int64] {
+	return integer(1, math.MaxInt32, func(*Settings) *int64 { return nil }) // so that it is a number on every machine, in bytes too
+}
+
+func (p processLimit) read(r *reader, k *key, m member) any { return p.number().read(r, k, m) }
+
+func (p processLimit) merge(m *merger, k *key) {
+	var base, ceiling *value[int64]
+	for _, s := range m.sources {
+		switch v, _ := s.values[k.name].(*value[int64]); {
+		case v == nil:
+		case s.place.level == workspace && (ceiling == nil || v.is < ceiling.is):
+			ceiling = v
+		case s.place.level != workspace && base == nil:
+			base = v
+		}
 	}
-	for _, b := range processBounds {
-		keys = append(keys, b.key)
+	counts := base
+	if base != nil {
+		*p.field(&m.out.Sandbox.Limits) = base.is * p.unit
+		m.tooHigh(k, base)
 	}
-	return keys
+	if ceiling != nil && (base == nil || ceiling.is < base.is) {
+		*p.field(&m.out.Sandbox.Ceilings) = ceiling.is * p.unit
+		counts = ceiling
+	}
+	if counts != nil {
+		m.line(k.name, strconv.FormatInt(counts.is, 10), counts.origin)
+	}
+}
+
+// tooHigh reports the limits of workspaces that are above the one in force.
+func (m *merger) tooHigh(k *key, base *value[int64]) {
+	for _, s := range m.sources {
+		if v, _ := s.values[k.name].(*value[int64]); v != nil && s.place.level == workspace && v.is > base.is {
+			m.warn(v.origin, "%s %d has no effect: a workspace can only make it stricter, and %d is in force.", k.name, v.is, base.is)
+		}
+	}
+}
+
+// excludedCommands are rules for Bash, without Bash(...).
+var excludedCommands = entries[permission.Rule]{
+	expected: listOfTexts,
+	parse: ruleIn(permission.AllowList, func(word string) (string, string) {
+		command := strings.TrimSpace(word)
+		if bare, isRule := strings.CutPrefix(command, "Bash("); isRule && strings.HasSuffix(bare, ")") {
+			return "", fmt.Sprintf("a command without Bash(...), such as %q", shortened(strings.TrimSuffix(bare, ")")))
+		}
+		if command == "" {
+			return "", "a command, which may hold *"
+		}
+		return "Bash(" + command + ")", ""
+	}),
+	identity: func(r *permission.Rule) string { return r.Text },
+	line: func(k *key, r *permission.Rule) Line {
+		return Line{k.name, strings.TrimSuffix(strings.TrimPrefix(r.Text, "Bash("), ")"), r.Origin}
+	},
+	field: func(s *Settings) *[]permission.Rule { return &s.Sandbox.Excluded },
+}
+
+// confined is a list of paths of the sandbox.
+func confined(field func(*Sandbox) *[]Entry) entries[Entry] {
+	return paths(parsePlace, (*merger).placed, func(s *Settings) *[]Entry { return field(&s.Sandbox) })
+}
+
+// opened is a list of paths of the sandbox that may be read. None but the administrator opens what the administrator denies.
+func opened(field func(*Sandbox) *[]Entry) entries[Entry] {
+	e := confined(field)
+	place := e.place
+	e.place = func(m *merger, k *key, s *source, e *Entry) bool {
+		if !place(m, k, s, e) {
+			return false
+		}
+		denied := slices.Concat(m.out.Sandbox.DenyRead, m.out.Sandbox.CredentialFiles)
+		at := slices.IndexFunc(denied, func(d Entry) bool {
+			return d.Origin.Managed && !e.Origin.Managed && pathname.Within(d.Path, e.Path)
+		})
+		if at >= 0 {
+			m.warn(e.Origin, "%s: the path %q has no effect: %s denies it.", k.name, shortened(e.Path), denied[at].Origin)
+		}
+		return at < 0
+	}
+	return e
+}
+
+// placed resolves a path of the sandbox. A relative one is relative to where its file is: to the root of a workspace's and of
+// the session's, else to the file's folder.
+func (m *merger) placed(s *source, path string) (absolute, why string) {
+	if path == "~" || strings.HasPrefix(path, "~/") || filepath.IsAbs(path) {
+		return m.absolute(s, path)
+	}
+	if s.place.base == "" {
+		return "", noBase
+	}
+	return filepath.Join(s.place.base, path), ""
+}
+
+// parsePlace returns the path that an entry stands for, or what is expected in its place.
+func parsePlace(word string) (path, expected string) {
+	path = strings.TrimSuffix(word, "/**")
+	switch {
+	case path == "" && word != "":
+		return "/", ""
+	case path == "" || strings.Contains(path, "\x00"):
+		return "", "a path"
+	case strings.Contains(path, "*"):
+		return "", "a path without *, since what the kernel confines are places; Read(...) and Edit(...) rules know patterns"
+	case path[0] == '$' || path[0] == '~' && path != "~" && path[1] != '/':
+		return "", "an absolute path, one that begins with ~/, or a relative one: variables and names of users are not looked up"
+	}
+	return path, ""
+}
+
+var allowedDomains = func() entries[Name] {
+	e := names(parseDomain, func(s *Settings) *[]Name { return &s.Sandbox.AllowedDomains })
+	e.managed = keyDomainsOnly
+	return e
 }()
+
+func parseDomain(word string) (host, expected string) {
+	host = strings.TrimSuffix(strings.ToLower(strings.TrimSpace(word)), ".")
+	if host == "" || strings.ContainsAny(host, "/:@ \t\n\x00") {
+		return "", "a domain without scheme, port and path, such as example.com or *.example.com"
+	}
+	return host, ""
+}
+
+func parseCredential(word string) (name, expected string) {
+	if middle := strings.TrimSuffix(strings.TrimPrefix(word, "*"), "*"); word == "" || strings.ContainsAny(middle, "*=\x00") {
+		return "", "a name of an environment variable, with * at its beginning or its end at most"
+	}
+	return word, ""
+}
+
+func parseKept(word string) (name, expected string) {
+	name, expected = parseCredential(word)
+	if expected == "" && sandbox.Unsafe(name) {
+		expected = "a variable that does not change what programs run"
+	}
+	return name, expected
+}

@@ -76,20 +76,6 @@ func TestSandbox(t *testing.T) {
 	}
 }
 
-// docs/settings.md names every key of the sandbox.
-func TestSandboxIsDocumented(t *testing.T) {
-	t.Parallel()
-	text, err := os.ReadFile("../../docs/settings.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, key := range settings.SandboxKeys() {
-		if name := strings.TrimPrefix(key, "sandbox."); !strings.Contains(string(text), "`"+name+"`") {
-			t.Errorf("docs/settings.md does not name %s as `%s`", key, name)
-		}
-	}
-}
-
 func TestSandboxWithin(t *testing.T) {
 	t.Parallel()
 	type limits = settings.ProcessLimits

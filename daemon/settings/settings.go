@@ -1,6 +1,8 @@
-// Package settings turns settings files into merged plain values, each with the file and line that it came from. It
-// knows which file beats which and what a workspace that nobody trusts may say; it does not know what the values are
-// for, nor who asks for them.
+// Package settings turns settings files into merged plain values, each with the file and line that it came from. Its center is
+// the table of keys in keys.go: to add a setting, add a row there and use the field that the row sets.
+//
+// The package knows which file beats which, and what counts of a workspace that is not trusted. It does not know what the
+// values are for, nor who asks for them.
 package settings
 
 import (
@@ -18,60 +20,58 @@ type Settings struct {
 	Rules []permission.Rule
 	// Mode is the mode that sessions begin in; nil: no file names one.
 	Mode *Mode
-	// BypassDisabled says where the mode bypassPermissions is switched off; nil: nowhere.
+	// BypassDisabled is where the mode bypassPermissions is switched off; nil: nowhere.
 	BypassDisabled *permission.Origin
 	// AdditionalDirectories may be read beside the roots.
 	AdditionalDirectories []Entry
-	// PublicDirectories may be read by everybody; nil: no file names any, and the built-in ones hold.
+	// PublicDirectories may be read by every session; nil: no file names any, and the built-in ones hold.
 	PublicDirectories []Entry
 	// Hooks are those that no file keeps from running, those of higher files first. What is wrong with them is among the
 	// warnings.
 	Hooks *hook.Set
 	// SessionHooks is where the session's own text names hooks; nil: it names none.
 	SessionHooks *permission.Origin
-	// AllowedHTTPHookURLs are the only ones that HTTP hooks may go to; nil: no file names any, and all may be.
+	// AllowedHTTPHookURLs are the only ones that HTTP hooks may be sent to; nil: no file names any, and all may be.
 	AllowedHTTPHookURLs []string
-	// Env is what the environment of calls is given, by name in byte order.
+	// Env is added to the environment of calls, by name in byte order.
 	Env []Variable
-	// Redactions are taken out of logs and of what hooks are told, beside what looks like a secret.
+	// Redactions are removed from logs and from the input of hooks, beside what looks like a secret.
 	Redactions []Redaction
-	// HooksToldAll: of what hooks are told nothing is taken out.
+	// HooksToldAll: nothing is removed from the input of hooks.
 	HooksToldAll bool
 	// Sandbox is how processes are confined.
 	Sandbox Sandbox
 	// WebSearch is the search engine; nil: no file names one.
 	WebSearch *WebSearch
 	// MCPServers are the MCP servers that are to be served, by name. One that is not Approved is not to be started before
-	// somebody has said so; beside it an approved one of the same name may stand, which is to be served until then.
+	// it is; beside it there may be an approved one of the same name, which is to be served until then.
 	MCPServers []MCPServer
-	// LSP is what files say of language servers, by language. What they do not name is as it is without them.
+	// LSP are the language servers that files set, by language. Other languages are as without files.
 	LSP []LanguageServer
-	// DiagnosticsAfterEdit: an edit's result tells what the language server finds new.
+	// DiagnosticsAfterEdit: an edit's result has what the language server newly finds.
 	DiagnosticsAfterEdit bool
 	// Programs are the tools that are programs, by name.
 	Programs []Program
-	// Preset says which of the built-in tools are offered.
+	// Preset is which of the built-in tools are offered.
 	Preset Preset
 	// DeferAbove is the number of tools above which those of MCP servers are deferred.
 	DeferAbove int
 	// Rates are bounds on how often something is called, by subject.
 	Rates []Rate
-	// Limits are complete: what no file sets is as Default gives it.
+	// Limits are complete: what no file sets is as Default returns it.
 	Limits Limits
 	// Unsynced: the journal waits for no disk.
 	Unsynced bool
 	// Untrusted are the roots whose files hold settings that would count if the root were trusted.
 	Untrusted []string
-	// Warnings are sentences for a person, each once: what is about no file alone, and then in the order of the files.
+	// Warnings are sentences for a person, each once: what is about no single file, and then in the order of the files.
 	Warnings []string
-	// Broken tells of the files of which nothing is in force, since they cannot be used and no earlier content is known.
+	// Broken has an error for each file of which nothing is in force, since it cannot be used and no earlier content is known.
 	// Each is a *FileError. They are among the warnings too. A workspace's are not here: who serves it need not stop for them.
 	Broken []error
 
-	limits []limit                      // those that files set
-	flags  []Line                       // other scalars that files set
-	urls   []Entry                      // AllowedHTTPHookURLs with their origins
-	sums   map[string]map[string]string // of each root's files by name, as they were found; see view.sums
+	lines []Line                       // what files set
+	sums  map[string]map[string]string // of each root's files by name, as they were found; see view.sums
 	// imports: Claude Code's files are among those that count.
 	imports bool
 }
@@ -98,21 +98,21 @@ type Variable struct {
 type Scope struct {
 	Roots   []string // absolute; may be empty
 	Session string   // the session's own settings, as JSON; empty: none
-	Trusted bool     // all roots are, whatever the trust file says
+	Trusted bool     // all roots are, whatever the trust file has
 }
 
 // Sources are the places of the files. An empty one is not read.
 type Sources struct {
 	ManagedDir string // holds settings.json and settings.d
 	User       string // the user's settings file
-	TrustFile  string // says which workspaces are trusted
+	TrustFile  string // has which workspaces are trusted
 	Home       string // what ~/ stands for
 	ClaudeDir  string // holds the user's settings.json of Claude Code
 
-	Writing func(file string) // is told of a settings file before a rule is written to it; nil: nobody is
+	Writing func(file string) // is called with a settings file before a rule is written to it; may be nil
 }
 
-// DefaultSources gives the places on this system for a user's settings file. What is trusted is kept beside it.
+// DefaultSources returns the places on this system for a user's settings file. What is trusted is kept beside it.
 func DefaultSources(user string) Sources {
 	s := Sources{ManagedDir: "/etc/toold", ClaudeDir: os.Getenv("CLAUDE_CONFIG_DIR")}
 	if absolute, err := filepath.Abs(user); err == nil && user != "" {

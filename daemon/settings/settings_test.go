@@ -112,3 +112,21 @@ func TestDefaultSources(t *testing.T) {
 		t.Errorf("got %+v, want no file of the user's", none)
 	}
 }
+
+// TestOtherNames: a key counts under its other name too, unless the file has a value under the first one.
+func TestOtherNames(t *testing.T) {
+	t.Parallel()
+	for text, warnings := range map[string]int{
+		`{"disableBypassPermissionsMode": "disable"}`:                                                                      0,
+		`{"permissions": {"disableBypassPermissionsMode": "disable"}}`:                                                     0,
+		`{"permissions": {"disableBypassPermissionsMode": "disable"}, "disableBypassPermissionsMode": "disable"}`:          1,
+		`{"disableBypassPermissionsMode": "disable", "permissions": {"disableBypassPermissionsMode": true}}`:               1,
+		`{"disableBypassPermissionsMode": "disable", "sandbox.required": false, "permissions.disableAutoMode": "disable"}`: 2,
+	} {
+		h := newHouse(t)
+		h.write("home/settings.json", text)
+		if got := h.load("w"); got.BypassDisabled == nil || got.Sandbox.Optional != nil || len(got.Warnings) != warnings {
+			t.Errorf("%s: disabled at %v, optional at %v, %q; want %d warnings", text, got.BypassDisabled, got.Sandbox.Optional, got.Warnings, warnings)
+		}
+	}
+}

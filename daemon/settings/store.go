@@ -1,5 +1,3 @@
-// Which files are looked at for a scope, and what is kept of them between two looks.
-
 package settings
 
 import (
@@ -23,13 +21,13 @@ const SessionText = "options.settings_json"
 type Store struct {
 	sources Sources
 	clock   func() time.Time
-	managed watchedDir
+	managed watched[[]string] // the names in settings.d
 	trust   watched[book]
 	writing sync.Mutex // one writes at a time, of this process
 
 	mu     sync.Mutex
-	files  shelf[place, *watched[facts]]
-	scopes shelf[scopeKey, *scoped]
+	files  cache[place, *watched[facts]]
+	scopes cache[scopeKey, *scoped]
 }
 
 // Open makes a store. It does not touch the files.
@@ -38,9 +36,10 @@ func Open(sources Sources) *Store { return open(sources, time.Now) }
 // open makes a store that holds the times of files against a clock.
 func open(sources Sources, clock func() time.Time) *Store {
 	s := &Store{sources: sources, clock: clock}
-	s.managed.dir, s.managed.clock = filepath.Join(sources.ManagedDir, "settings.d"), clock
-	s.trust.file, s.trust.parse = sources.TrustFile, func(data []byte) (*book, error) { return parseBook(sources.TrustFile, data) }
-	s.trust.clock = clock
+	s.managed.file, s.managed.read, s.managed.parse = filepath.Join(sources.ManagedDir, "settings.d"), readDir, parseNames
+	s.trust.file, s.trust.read = sources.TrustFile, readFile
+	s.trust.parse = func(data []byte) (*book, error) { return parseBook(sources.TrustFile, data) }
+	s.managed.clock, s.trust.clock = clock, clock
 	s.files.most, s.scopes.most = maxFiles, maxScopes
 	return s
 }
@@ -49,7 +48,7 @@ func open(sources Sources, clock func() time.Time) *Store {
 type layer struct {
 	place   place
 	root    int  // index of the scope's root that it is a file of; only in level workspace
-	silent  bool // it does not count, and is looked at only to tell of what it says
+	silent  bool // it does not count, and is read only to warn of its rules
 	stamp   stamp
 	reading *reading[facts]
 }
@@ -57,13 +56,13 @@ type layer struct {
 // A view is everything that a scope's settings are made of.
 type view struct {
 	layers  []layer // the highest first
-	asked   bool    // somebody has said whether Claude Code's files count
+	asked   bool    // a file sets whether Claude Code's files count
 	imports bool    // they do
 	trust   *reading[book]
 	extra   *FileError // why there may be more managed files than could be read
 }
 
-// same reports that nothing is different between two looks.
+// same reports whether nothing is different between two looks.
 func (v *view) same(o *view) bool {
 	return v.trust == o.trust && v.extra == o.extra && slices.EqualFunc(v.layers, o.layers, func(a, b layer) bool {
 		return a.place == b.place && a.reading == b.reading && a.stamp.device == b.stamp.device && a.stamp.inode == b.stamp.inode
@@ -87,7 +86,7 @@ type scoped struct {
 	settings *Settings
 }
 
-// Load gives the settings that are in force for a scope now: a file that was saved before the call counts. As long as
+// Load returns the settings that are in force for a scope now: a file that was saved before the call counts. As long as
 // nothing is different it returns the same pointer.
 func (s *Store) Load(scope Scope) *Settings { return s.load(s.scoped(scope)) }
 
@@ -126,7 +125,7 @@ func keyOf(scope Scope) scopeKey {
 func (s *Store) scoped(scope Scope) *scoped {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.scopes.take(keyOf(scope), func() *scoped { return newScoped(scope) })
+	return s.scopes.get(keyOf(scope), func() *scoped { return newScoped(scope) })
 }
 
 func newScoped(scope Scope) *scoped {
@@ -141,7 +140,7 @@ func newScoped(scope Scope) *scoped {
 	return at
 }
 
-// unique gives the clean paths of roots, each once, in their order.
+// unique returns the clean paths of roots, each once, in their order.
 func unique(roots []string) []string {
 	var out []string
 	for _, root := range roots {
@@ -180,10 +179,10 @@ func (s *Store) view(at *scoped) view {
 	imports := s.addManaged(&v)
 	own := s.layer(place{file: s.sources.User, base: filepath.Dir(s.sources.User), level: user})
 	if imports == nil && own.reading.good != nil {
-		imports = own.reading.good.claude
+		imports = own.reading.good.flag(keyImport)
 	}
 	v.asked = imports != nil
-	v.imports = v.asked && imports.on
+	v.imports = isOn(imports)
 	v.layers = append(v.layers, layer{place: sessionPlace(at.scope), reading: at.session})
 	for i, p := range at.places {
 		l := s.layer(p)
@@ -201,23 +200,25 @@ func (s *Store) view(at *scoped) view {
 	return v
 }
 
-// addManaged adds the administrator's files and gives what they say of Claude Code's.
-func (s *Store) addManaged(v *view) (imports *flag) {
+// addManaged adds the administrator's files, and returns whether they import Claude Code's; nil: they do not set it.
+func (s *Store) addManaged(v *view) (imports *value[bool]) {
 	dir := s.sources.ManagedDir
 	if dir == "" {
 		return nil
 	}
 	files := []string{filepath.Join(dir, "settings.json")}
-	names, err := s.managed.now()
-	for _, name := range names {
-		files = append(files, filepath.Join(s.managed.dir, name))
+	listing, _ := s.managed.now()
+	v.extra = listing.err
+	if listing.good != nil {
+		for _, name := range *listing.good {
+			files = append(files, filepath.Join(s.managed.file, name))
+		}
 	}
-	v.extra = err
 	for _, file := range files {
 		l := s.layer(place{file: file, base: filepath.Dir(file), level: managed})
 		v.layers = append(v.layers, l)
 		if good := l.reading.good; good != nil && imports == nil {
-			imports = good.claude
+			imports = good.flag(keyImport)
 		}
 	}
 	return imports
@@ -229,8 +230,8 @@ func (s *Store) layer(p place) layer {
 		return layer{place: p, reading: noFile}
 	}
 	s.mu.Lock()
-	w := s.files.take(p, func() *watched[facts] {
-		return &watched[facts]{file: p.file, clock: s.clock, parse: func(data []byte) (*facts, error) { return readFacts(p, data) }}
+	w := s.files.get(p, func() *watched[facts] {
+		return &watched[facts]{file: p.file, read: readFile, clock: s.clock, parse: func(data []byte) (*facts, error) { return readFacts(p, data) }}
 	})
 	s.mu.Unlock()
 	reading, stamp := w.now()
@@ -239,38 +240,38 @@ func (s *Store) layer(p place) layer {
 
 var noFile = &reading[facts]{}
 
-// A shelf keeps values by their keys; when they become too many it forgets those that were not taken for longest.
-type shelf[K comparable, V any] struct {
+// A cache keeps values by their keys; when they become too many it forgets those that were not taken for longest.
+type cache[K comparable, V any] struct {
 	most  int
 	turn  uint64
-	items map[K]*shelved[V]
+	items map[K]*cached[V]
 }
 
-type shelved[V any] struct {
+type cached[V any] struct {
 	value V
-	turn  uint64 // of the latest take
+	turn  uint64 // of the latest get
 }
 
-// take gives the value of a key, which build makes if it is not there.
-func (s *shelf[K, V]) take(key K, build func() V) V {
+// get returns the value of a key, which build makes if it is not there.
+func (s *cache[K, V]) get(key K, build func() V) V {
 	s.turn++
 	if item := s.items[key]; item != nil {
 		item.turn = s.turn
 		return item.value
 	}
 	if s.items == nil {
-		s.items = map[K]*shelved[V]{}
+		s.items = map[K]*cached[V]{}
 	}
 	if len(s.items) >= s.most {
 		s.drop()
 	}
-	item := &shelved[V]{build(), s.turn}
+	item := &cached[V]{build(), s.turn}
 	s.items[key] = item
 	return item.value
 }
 
 // drop forgets the older half, so that it is rarely called.
-func (s *shelf[K, V]) drop() {
+func (s *cache[K, V]) drop() {
 	turns := make([]uint64, 0, len(s.items))
 	for _, item := range s.items {
 		turns = append(turns, item.turn)

@@ -13,7 +13,7 @@ import (
 	"github.com/toold/toold/daemon/settings"
 )
 
-// texts gives the rules with their lists.
+// texts returns the rules with their lists.
 func texts(s *settings.Settings) string {
 	var out []string
 	for _, r := range s.Rules {

@@ -1,6 +1,3 @@
-// Which workspaces are trusted: a file that holds, for each, the hashes of its settings files as they were when somebody
-// said so. It does not know what an untrusted workspace may say.
-
 package settings
 
 import (
@@ -25,13 +22,13 @@ const (
 
 func isClaude(name string) bool { return strings.HasPrefix(name, ".claude/") }
 
-// counting gives those of rootFiles that count when Claude Code's do or do not. Trust is about these alone.
+// counting returns those of rootFiles that count when Claude Code's do or do not. Trust is about these only.
 func counting(imports bool) []string {
 	return slices.DeleteFunc(slices.Clone(rootFiles), func(name string) bool { return isClaude(name) && !imports })
 }
 
-// unusable stands for the hash of a file that cannot be read or is no settings file. It is no hash, so that such a file
-// is never the one that was trusted.
+// unusable is in the place of the hash of a file that cannot be read or is not a settings file. It is not a hash, so such a
+// file is never the one that was trusted.
 const unusable = "unusable"
 
 // A Trust is whether a workspace is trusted.
@@ -47,7 +44,7 @@ type Trust struct {
 // book is the content of the trust file.
 type book struct {
 	Roots map[string]promise `json:"roots"` // by real path
-	// Servers are the digests of servers of .mcp.json files that somebody has approved, by real path and name.
+	// Servers are the digests of servers of .mcp.json files that were approved, by real path and name.
 	Servers map[string]map[string]string `json:"servers,omitempty"`
 }
 
@@ -65,7 +62,7 @@ func parseBook(file string, data []byte) (*book, error) {
 	}
 	var b book
 	if err := json.Unmarshal(data, &b); err != nil {
-		return nil, &FileError{File: file, Why: "it does not say which workspaces are trusted; mend or remove it"}
+		return nil, &FileError{File: file, Why: "it does not say which workspaces are trusted; fix or remove it"}
 	}
 	return &b, nil
 }
@@ -83,12 +80,12 @@ func (b *book) trust(real string, names []string, sums map[string]string) Trust 
 	return t
 }
 
-// different gives those of the names whose files differ between two looks.
+// different returns those of the names whose files differ between two looks.
 func different(names []string, a, b map[string]string) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return a[name] == b[name] })
 }
 
-// sums gives the hashes of the files that count of the scope's root of an index, by name, as the view has found them.
+// sums returns the hashes of the files that count of the scope's root of an index, by name, as the view has found them.
 func (v *view) sums(root int) map[string]string {
 	sums := map[string]string{}
 	for _, l := range v.layers {
@@ -106,7 +103,7 @@ func (v *view) sums(root int) map[string]string {
 	return sums
 }
 
-// trusts gives the trust of each root of a scope, by the files that a view has read.
+// trusts returns the trust of each root of a scope, by the files that a view has read.
 func trusts(scope Scope, v *view) []Trust {
 	out := make([]Trust, len(scope.Roots))
 	for i, root := range scope.Roots {
@@ -126,13 +123,13 @@ func trusts(scope Scope, v *view) []Trust {
 	return out
 }
 
-// sumsOf reads the files of those names in a root now. err, a *FileError, tells of the first settings file that is unusable.
+// sumsOf reads the files of those names in a root now. err, a *FileError, is about the first settings file that is unusable.
 func sumsOf(real string, names []string) (sums map[string]string, err error) {
 	sums = map[string]string{}
 	for _, name := range names {
 		file := filepath.Join(real, name)
 		data, wrong := readFile(file)
-		if errors.Is(wrong, fs.ErrNotExist) || look(file).absent() {
+		if errors.Is(wrong, fs.ErrNotExist) || stampOf(file).absent() {
 			continue
 		}
 		if wrong == nil {
@@ -150,10 +147,9 @@ func sumsOf(real string, names []string) (sums map[string]string, err error) {
 }
 
 // Trust remembers that the workspace at root is trusted with its settings files as they were when shown was loaded, for a
-// scope with that root, and gives the absolute paths of those that are there. Claude Code's are among them if they counted
-// then. It is an error, and changes nothing, if they
-// are different now: nobody has seen what they say. So is a file that cannot be used: nobody can know what it is trusted
-// to say.
+// scope with that root, and returns the absolute paths of those that are there. Claude Code's are among them if they counted
+// then. It is an error, and changes nothing, if they are different now: the user has not seen them. So is a file that cannot
+// be used: what it will be understood as is not known.
 func (s *Store) Trust(root string, shown *Settings) (files []string, err error) {
 	real, err := realRoot(root)
 	if err != nil {
@@ -189,7 +185,7 @@ func (s *Store) Distrust(root string) error {
 	})
 }
 
-// Trusted tells whether the workspace at root is trusted with its settings files as they are now.
+// Trusted reports whether the workspace at root is trusted with its settings files as they are now.
 func (s *Store) Trusted(root string) (Trust, error) {
 	real, err := realRoot(root)
 	if err != nil {
@@ -204,7 +200,7 @@ func (s *Store) Trusted(root string) (Trust, error) {
 	return b.trust(real, names, sums), nil
 }
 
-// counting gives those of rootFiles that count now.
+// counting returns those of rootFiles that count now.
 func (s *Store) counting() []string { return counting(s.Load(Scope{}).imports) }
 
 func realRoot(root string) (string, error) {
@@ -222,7 +218,7 @@ func realRoot(root string) (string, error) {
 	return real, nil
 }
 
-// errNoBook says that the store was opened without a trust file.
+// errNoBook: the store was opened without a trust file.
 var errNoBook = errors.New("there is no file to remember trust in; name a settings file of the user")
 
 // book reads the trust file now. One that is not there is empty.
@@ -265,7 +261,7 @@ func (s *Store) rewrite(change func(*book)) error {
 	if err != nil || bytes.Equal(before, data) {
 		return err
 	}
-	to, err := openSpot(s.sources.TrustFile)
+	to, err := openLocation(s.sources.TrustFile)
 	if err != nil {
 		return err
 	}
@@ -277,7 +273,7 @@ func (s *Store) rewrite(change func(*book)) error {
 	return to.write(old, append(data, '\n'), 0o600)
 }
 
-// notTrusted says what keeps an allow rule from being remembered in a workspace.
+// notTrusted returns the error for an allow rule that cannot be remembered in a workspace.
 func notTrusted(root string, s Trust) error {
 	why := "is not trusted"
 	if len(s.Changed) > 0 {

@@ -1,44 +1,37 @@
-// In which order a person reads what is wrong with the files. Warnings begin with the file and the line that they are about,
-// if they are about one; what they say is not known here.
-
 package settings
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"slices"
-	"strconv"
-	"strings"
+
+	"github.com/toold/toold/scheduler/permission"
 )
 
-// arrange puts the warnings into the order of the files and of their lines, each once. In front stands what is about no file
-// alone, such as that a workspace is not trusted.
-func (m *merger) arrange(v *view) {
-	slices.SortStableFunc(m.out.Warnings, func(a, b string) int {
-		fileA, lineA := v.spotOf(a)
-		fileB, lineB := v.spotOf(b)
-		return cmp.Or(cmp.Compare(fileA, fileB), cmp.Compare(lineA, lineB))
-	})
-	seen := map[string]bool{}
-	m.out.Warnings = slices.DeleteFunc(m.out.Warnings, func(warning string) bool {
-		again := seen[warning]
-		seen[warning] = true
-		return again
-	})
+// A warning is what is wrong with a file, as a sentence for a person.
+type warning struct {
+	file string // empty: it is about no single file
+	line int    // 0: it is about the file as a whole
+	text string // with the place
 }
 
-// spotOf gives the index of the file that a warning is about, or -1, and the line. What names no line comes behind the lines.
-func (v *view) spotOf(warning string) (file, line int) {
-	for i, l := range v.layers {
-		rest, found := strings.CutPrefix(warning, l.place.file+":")
-		if !found || l.place.file == "" {
-			continue
-		}
-		number := rest[:len(rest)-len(strings.TrimLeft(rest, "0123456789"))]
-		if line, err := strconv.Atoi(number); err == nil {
-			return i, line
-		}
-		return i, math.MaxInt
+func warningAt(at permission.Origin, format string, values ...any) warning {
+	return warning{at.File, at.Line, at.String() + ": " + fmt.Sprintf(format, values...)}
+}
+
+// arrange orders the warnings by the files and their lines, each once. First come those about no single file, such as
+// that a workspace is not trusted; those about a file as a whole come after its lines.
+func (m *merger) arrange(v *view) {
+	place := func(w warning) int {
+		return slices.IndexFunc(v.layers, func(l layer) bool { return l.place.file != "" && l.place.file == w.file })
 	}
-	return -1, 0
+	slices.SortStableFunc(m.warnings, func(a, b warning) int {
+		return cmp.Or(cmp.Compare(place(a), place(b)), cmp.Compare(cmp.Or(a.line, math.MaxInt), cmp.Or(b.line, math.MaxInt)))
+	})
+	for _, w := range m.warnings {
+		if !slices.Contains(m.out.Warnings, w.text) {
+			m.out.Warnings = append(m.out.Warnings, w.text)
+		}
+	}
 }

@@ -1,5 +1,3 @@
-// Files that are looked at again and read only when they are different. It does not know what stands in them.
-
 package settings
 
 import (
@@ -11,7 +9,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -20,14 +17,14 @@ import (
 )
 
 // A reading is a file as it was found, and what it means. It is not changed once it is made, and as long as the file
-// says the same, it is the same reading.
+// has the same content, it is the same reading.
 type reading[T any] struct {
 	sum  string     // of the content, in hexadecimal; empty: there is no file, or it cannot be read
 	err  *FileError // why the file as it stands does not count; nil: it does, or there is none
 	good *T         // the file's meaning, or what it last was; nil: there is none
 }
 
-// A stamp is what the system tells of a file without opening it.
+// A stamp is what stat returns of a file.
 type stamp struct {
 	errno            unix.Errno
 	mode             uint32
@@ -37,10 +34,10 @@ type stamp struct {
 }
 
 // grain is how long after a change a file may change again without a new stamp. File systems count time in steps, of
-// 10 ms and less here, but of 2 s on some sticks; whoever looks within it reads the content too.
+// 10 ms and less here, but of 2 s on some sticks; a look within it reads the content too.
 const grain = 2 * time.Second
 
-func look(file string) stamp {
+func stampOf(file string) stamp {
 	var st unix.Stat_t
 	err := unix.Stat(file, &st)
 	for errors.Is(err, unix.EINTR) {
@@ -56,15 +53,15 @@ func look(file string) stamp {
 	}
 }
 
-// absent reports that there is no such file.
+// absent reports whether there is no such file.
 func (s stamp) absent() bool { return s.errno == unix.ENOENT || s.errno == unix.ENOTDIR }
 
-// same reports that both are of one file.
+// same reports whether both are of one file.
 func (s stamp) same(o stamp) bool {
 	return s.errno == 0 && o.errno == 0 && s.device == o.device && s.inode == o.inode
 }
 
-// settled reports that a later change will have another stamp.
+// settled reports whether a later change will have another stamp.
 func (s stamp) settled(now time.Time) bool {
 	return s.errno != 0 || now.UnixNano()-max(s.changed, s.written) > int64(grain)
 }
@@ -72,20 +69,21 @@ func (s stamp) settled(now time.Time) bool {
 // A watched file knows how it was found last.
 type watched[T any] struct {
 	file  string
+	read  func(file string) ([]byte, error)
 	parse func(data []byte) (*T, error) // the error is a *FileError
 	clock func() time.Time
 
 	mu      sync.Mutex
 	stamp   stamp
-	settled bool // stamp alone tells whether the file is different
+	settled bool // the stamp is enough to see whether the file is different
 	reading *reading[T]
 }
 
-// now gives the file as it is.
+// now returns the file as it is.
 func (w *watched[T]) now() (*reading[T], stamp) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	stamp := look(w.file) // before the content, so that a change between the two is seen the next time
+	stamp := stampOf(w.file) // before the content, so that a change between the two is seen the next time
 	if w.reading != nil && w.settled && stamp == w.stamp {
 		return w.reading, stamp
 	}
@@ -94,7 +92,7 @@ func (w *watched[T]) now() (*reading[T], stamp) {
 	var data []byte
 	var err error
 	if !stamp.absent() {
-		data, err = readFile(w.file)
+		data, err = w.read(w.file)
 	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist), stamp.absent():
@@ -104,12 +102,12 @@ func (w *watched[T]) now() (*reading[T], stamp) {
 	default:
 		next.sum = sum(data)
 	}
-	w.take(next, data)
+	w.update(next, data)
 	return w.reading, stamp
 }
 
-// take makes next the reading unless it says the same as before.
-func (w *watched[T]) take(next *reading[T], data []byte) {
+// update makes next the reading unless it is the same as before.
+func (w *watched[T]) update(next *reading[T], data []byte) {
 	before := w.reading
 	if before != nil && before.sum == next.sum && (next.sum != "" || sameError(before.err, next.err)) {
 		return
@@ -134,7 +132,7 @@ func sameError(a, b *FileError) bool {
 	return a == b || a != nil && b != nil && *a == *b
 }
 
-// asFileError says of an error what could not be done with the file, unless it says enough itself.
+// asFileError returns the error as a *FileError with what could not be done with the file.
 func asFileError(file, done string, err error) *FileError {
 	var known *FileError
 	if errors.As(err, &known) {
@@ -154,7 +152,7 @@ func sum(data []byte) string {
 
 // readFile reads a regular file of bounded size. It opens nothing else, so that a pipe cannot hold it up.
 func readFile(file string) ([]byte, error) {
-	if s := look(file); s.errno == 0 && s.mode&unix.S_IFMT != unix.S_IFREG {
+	if s := stampOf(file); s.errno == 0 && s.mode&unix.S_IFMT != unix.S_IFREG {
 		return nil, &FileError{File: file, Why: "it is not a regular file"}
 	}
 	return readOpened(file, func() (*os.File, error) {
@@ -183,44 +181,20 @@ func readOpened(file string, open func() (*os.File, error)) ([]byte, error) {
 	return data.Bytes(), err
 }
 
-// A watchedDir is a directory whose *.json files count, by name.
-type watchedDir struct {
-	dir   string
-	clock func() time.Time
-
-	mu      sync.Mutex
-	stamp   stamp
-	settled bool
-	names   []string
-	err     *FileError
-}
-
-// now gives the names as they are, and why they may not be all.
-func (w *watchedDir) now() ([]string, *FileError) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	stamp := look(w.dir)
-	if w.settled && stamp == w.stamp {
-		return w.names, w.err
-	}
-	w.stamp, w.settled = stamp, stamp.settled(w.clock())
-	entries, err := os.ReadDir(w.dir)
-	if err != nil && !stamp.absent() {
-		w.settled = false
-		if failed := asFileError(w.dir, "read", err); !sameError(failed, w.err) {
-			w.err = failed
-		}
-		return w.names, w.err
-	}
-	var names []string
+// readDir returns the names of a directory's *.json files in order, with a NUL behind each.
+func readDir(dir string) ([]byte, error) {
+	entries, err := os.ReadDir(dir)
+	var names []byte
 	for _, e := range entries {
 		if strings.HasSuffix(e.Name(), ".json") && !strings.HasPrefix(e.Name(), ".") {
-			names = append(names, e.Name())
+			names = append(names, e.Name()+"\x00"...)
 		}
 	}
-	w.err = nil
-	if !slices.Equal(names, w.names) {
-		w.names = names
-	}
-	return w.names, nil
+	return names, err
+}
+
+// parseNames returns the names that readDir has listed.
+func parseNames(data []byte) (*[]string, error) {
+	names := strings.FieldsFunc(string(data), func(r rune) bool { return r == 0 })
+	return &names, nil
 }

@@ -1,6 +1,3 @@
-// What settings say of the web: which search engine there is, and which hosts may be reached. A workspace names no engine:
-// what is searched for, and a key, would go where it says.
-
 package settings
 
 import (
@@ -14,50 +11,53 @@ import (
 // WebSearch is the search engine that the user or the administrator names.
 type WebSearch struct {
 	Backend string // "searxng" or "brave"
-	URL     string // http or https; empty, of brave alone: its usual place
+	URL     string // http or https; empty, only of brave: its usual address
 	Origin  permission.Origin
 }
 
 const (
-	keyWebSearch = "webSearch"
-	searXNG      = "searxng"
-	brave        = "brave"
+	searXNG = "searxng"
+	brave   = "brave"
 )
 
-func (r *reader) webSearch(m member) {
+// webSearch is the search engine. A workspace names none: queries, and a key, would be sent to its address.
+var webSearch = scalar[WebSearch]{
+	parse: parseWebSearch,
+	text:  func(w WebSearch) string { return strings.TrimSpace(w.Backend + " " + w.URL) },
+	set:   func(s *Settings, v value[WebSearch]) { s.WebSearch = &v.is },
+}
+
+func parseWebSearch(r *reader, k *key, m member) (w WebSearch, ok bool) {
 	if m.value.isEmpty() {
-		return
+		return w, false
 	}
-	if r.place.level != managed && r.place.level != user {
-		r.idle(m.line, m.key, "it counts in the user's file and in a managed file alone")
-		return
-	}
-	said, wrong := WebSearch{Origin: r.origin(m.line)}, false
-	for _, m := range r.members(&m.value, keyWebSearch+".") {
-		switch {
+	w.Origin, ok = r.origin(m.line), true
+	for _, m := range r.members(&m.value, k.name+".") {
+		switch name := k.name + "." + m.key; {
 		case m.key == "backend" && m.value.kind == text && (m.value.word == searXNG || m.value.word == brave):
-			said.Backend = m.value.word
+			w.Backend = m.value.word
 		case m.key == "backend":
-			r.wrong(&m.value, keyWebSearch+".backend", fmt.Sprintf("%q or %q", searXNG, brave))
-			wrong = true
+			r.wrong(&m.value, name, fmt.Sprintf("%q or %q", searXNG, brave))
+			ok = false
 		case m.key == "url" && isWebURL(&m.value):
-			said.URL = m.value.word
+			w.URL = m.value.word
 		case m.key == "url":
-			r.wrong(&m.value, keyWebSearch+".url", "an http or https URL without user name or password")
-			wrong = true
+			r.wrong(&m.value, name, "an http or https URL without user name or password")
+			ok = false
 		default:
-			r.unknown(m, keyWebSearch+".", []string{"backend", "url"})
+			r.unknown(m, k.name+".", []string{"backend", "url"})
 		}
 	}
 	switch {
-	case wrong:
-	case said.Backend == "":
-		r.warn(m.line, "%s has no backend, %q or %q; it has no effect", keyWebSearch, searXNG, brave)
-	case said.Backend == searXNG && said.URL == "":
-		r.warn(m.line, "%s has no url, which %s needs; it has no effect", keyWebSearch, searXNG)
-	default:
-		r.facts.search = &said
+	case !ok:
+	case w.Backend == "":
+		r.warn(m.line, "%s has no backend, %q or %q; it has no effect", k.name, searXNG, brave)
+		ok = false
+	case w.Backend == searXNG && w.URL == "":
+		r.warn(m.line, "%s has no url, which %s needs; it has no effect", k.name, searXNG)
+		ok = false
 	}
+	return w, ok
 }
 
 func isWebURL(n *node) bool {
@@ -65,18 +65,7 @@ func isWebURL(n *node) bool {
 	return n.kind == text && err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != "" && u.User == nil
 }
 
-// webSearch takes the highest file's word.
-func (m *merger) webSearch() {
-	for _, s := range m.sources {
-		if said := s.facts.search; said != nil {
-			m.out.WebSearch = said
-			m.out.flags = append(m.out.flags, Line{keyWebSearch, strings.TrimSpace(said.Backend + " " + said.URL), said.Origin})
-			return
-		}
-	}
-}
-
-// Reach gives the hosts that the sandbox's settings and rules about WebFetch allow and deny, as an egress.Policy has them.
+// Reach returns the hosts that the sandbox's settings and rules about WebFetch allow and deny, as an egress.Policy has them.
 func (s *Settings) Reach() (allowed, denied []string) {
 	for _, name := range s.Sandbox.AllowedDomains {
 		allowed = append(allowed, name.Name)

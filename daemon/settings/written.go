@@ -1,6 +1,3 @@
-// An entry of an MCP server as it is written: what a person is shown who is to approve it, and what is kept of a question. No
-// variable has its value in it, and of texts that may be secrets there are the names alone. What is started is not known here.
-
 package settings
 
 import (
@@ -12,12 +9,12 @@ import (
 type Written struct {
 	Command    []string // the program and its arguments
 	URL        string   // without a user's name, a password and a query
-	Variables  []string // names of those that it gives the program
+	Variables  []string // names of those that it sets for the program
 	Headers    []string // names
 	References []string // names of the daemon's variables that it refers to, whose values it gets
 }
 
-// entryWritten gives the entry as it is written.
+// entryWritten returns the entry as it is written.
 func (s *serverEntry) entryWritten(n *node) Written {
 	var w Written
 	if at := n.last("command"); at != nil {
@@ -44,7 +41,7 @@ func (s *serverEntry) entryWritten(n *node) Written {
 	return w
 }
 
-// pairNames gives the names of an object's members in order, each once.
+// pairNames returns the names of an object's members in order, each once.
 func pairNames(m *member) (names []string) {
 	if m == nil {
 		return nil
@@ -56,7 +53,7 @@ func pairNames(m *member) (names []string) {
 	return slices.Compact(names)
 }
 
-// references gives the names of the variables that a value refers to, wherever in it.
+// references returns the names of the variables that a value refers to, wherever in it.
 func references(n *node) (names []string) {
 	if n.kind == text {
 		for _, found := range reference.FindAllStringSubmatch(n.word, -1) {
@@ -72,7 +69,7 @@ func references(n *node) (names []string) {
 	return names
 }
 
-// withoutSecrets gives an address without what may be one: the user's name and password, and the query.
+// withoutSecrets returns an address without what may be one: the user's name and password, and the query.
 func withoutSecrets(address string) string {
 	address, query, _ := strings.Cut(address, "?")
 	if query != "" {

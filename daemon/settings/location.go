@@ -1,5 +1,3 @@
-// Writing a settings file in place of the old one, whole or not at all. It does not know what is written.
-
 package settings
 
 import (
@@ -16,17 +14,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A spot is where a file stands or will stand, links resolved. Nothing is reached through it that lies outside dir.
-type spot struct {
+// A location is the place of a file that is there or will be, links resolved. Nothing outside dir is reached through it.
+type location struct {
 	dir  *os.Root
 	name string // relative to dir
 	file string // absolute
 }
 
-func (s *spot) close() { _ = s.dir.Close() }
+func (s *location) close() { _ = s.dir.Close() }
 
-// openSpot finds the place of a file of the user's, and makes its directory. Links are followed wherever they lead.
-func openSpot(file string) (*spot, error) {
+// openLocation finds the place of a file of the user's, and makes its directory. Links are followed wherever they lead.
+func openLocation(file string) (*location, error) {
 	real, err := resolved(file)
 	if err != nil {
 		return nil, err
@@ -38,11 +36,11 @@ func openSpot(file string) (*spot, error) {
 	if err != nil {
 		return nil, asFileError(file, "written", err)
 	}
-	return &spot{dir, filepath.Base(real), real}, nil
+	return &location{dir, filepath.Base(real), real}, nil
 }
 
-// openSpotIn finds the place of a file of the workspace at the real path root. Links that lead out of it are refused.
-func openSpotIn(root, name string) (*spot, error) {
+// openLocationIn finds the place of a file of the workspace at the real path root. Links that lead out of it are refused.
+func openLocationIn(root, name string) (*location, error) {
 	file := filepath.Join(root, name)
 	real, err := resolved(file)
 	if err != nil {
@@ -56,7 +54,7 @@ func openSpotIn(root, name string) (*spot, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &spot{dir, rel, real}, nil
+	return &location{dir, rel, real}, nil
 }
 
 // resolved follows the links of a path as far as it exists.
@@ -69,7 +67,7 @@ func resolved(path string) (string, error) {
 		return "", asFileError(path, "read", err)
 	}
 	if info, err := os.Lstat(path); err == nil && info.Mode()&fs.ModeSymlink != 0 { // not one that was made just now
-		return "", &FileError{File: path, Why: "it is a link that leads nowhere; mend or remove it"}
+		return "", &FileError{File: path, Why: "it is a link that leads nowhere; fix or remove it"}
 	}
 	parent := filepath.Dir(path)
 	if parent == path {
@@ -79,8 +77,8 @@ func resolved(path string) (string, error) {
 	return filepath.Join(real, filepath.Base(path)), err
 }
 
-// read gives the file's content; nil: there is no file.
-func (s *spot) read() ([]byte, error) {
+// read returns the file's content; nil: there is no file.
+func (s *location) read() ([]byte, error) {
 	info, err := s.dir.Stat(s.name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -102,9 +100,9 @@ func (s *spot) read() ([]byte, error) {
 	return data, nil
 }
 
-// write puts data in place of old, which read gave. A file that is there keeps its mode and owner; a new one gets mode.
+// write puts data in place of old, which read returned. A file that is there keeps its mode and owner; a new one gets mode.
 // After an error everything is as it was.
-func (s *spot) write(old, data []byte, mode os.FileMode) error {
+func (s *location) write(old, data []byte, mode os.FileMode) error {
 	if err := s.dir.MkdirAll(filepath.Dir(s.name), 0o755); err != nil {
 		return asFileError(s.file, "written", err)
 	}
@@ -127,12 +125,12 @@ func (s *spot) write(old, data []byte, mode os.FileMode) error {
 		_ = s.dir.Remove(temp)
 		return asFileError(s.file, "written", err)
 	}
-	s.settle()
+	s.syncDir()
 	return nil
 }
 
-// fill writes the new file, and gives it what the old one has.
-func (s *spot) fill(f *os.File, data []byte, mode os.FileMode) error {
+// fill writes the new file, and sets its mode and owner to those of the old one.
+func (s *location) fill(f *os.File, data []byte, mode os.FileMode) error {
 	if info, err := s.dir.Stat(s.name); err == nil {
 		mode = info.Mode().Perm()
 		if sys, ok := info.Sys().(*syscall.Stat_t); ok {
@@ -150,8 +148,8 @@ func (s *spot) fill(f *os.File, data []byte, mode os.FileMode) error {
 	return f.Sync()
 }
 
-// unchanged makes sure that nobody has written the file since it was read: a person's editor takes no lock.
-func (s *spot) unchanged(old []byte) error {
+// unchanged checks that the file was not written since it was read. A person's editor takes no lock.
+func (s *location) unchanged(old []byte) error {
 	now, err := s.read()
 	if err == nil && (!bytes.Equal(now, old) || (now == nil) != (old == nil)) {
 		err = &FileError{File: s.file, Why: "it was changed by another program at the same moment; nothing was written, try again"}
@@ -159,8 +157,8 @@ func (s *spot) unchanged(old []byte) error {
 	return err
 }
 
-// settle makes the new name last. Not every file system can; then it lasts a moment later.
-func (s *spot) settle() {
+// syncDir makes the new name last. Not every file system can; then it lasts a moment later.
+func (s *location) syncDir() {
 	if dir, err := s.dir.Open(filepath.Dir(s.name)); err == nil {
 		_ = dir.Sync()
 		_ = dir.Close()
@@ -168,7 +166,7 @@ func (s *spot) settle() {
 }
 
 // exclusively keeps other writers out, of this process and of others that use the same user's files. Where there is no
-// directory of the user's to lock, or its file system knows no locks, a spot's own check is all there is against those
+// directory of the user's to lock, or its file system knows no locks, a location's own check is all there is against those
 // others.
 func (s *Store) exclusively(do func() error) error {
 	s.writing.Lock()
@@ -178,12 +176,12 @@ func (s *Store) exclusively(do func() error) error {
 		return do()
 	}
 	home := filepath.Dir(file)
-	_ = os.MkdirAll(home, 0o700) // opening it tells
+	_ = os.MkdirAll(home, 0o700) // opening it reports the error
 	dir, err := os.Open(home)
 	if err != nil {
 		return do()
 	}
-	defer dir.Close() // gives the lock back
+	defer dir.Close() // releases the lock
 	err = unix.Flock(int(dir.Fd()), unix.LOCK_EX)
 	for errors.Is(err, unix.EINTR) {
 		err = unix.Flock(int(dir.Fd()), unix.LOCK_EX)
