@@ -140,19 +140,17 @@ func (d *Daemon) caches(owner access.Principal, roots []string, client map[strin
 // cacheDir is where the folders of what processes write to caches are, one for each list of roots of a user.
 func (d *Daemon) cacheDir() string { return filepath.Join(realPath(d.StateDir), "caches") }
 
-// cacheAge is for how long folders of caches stay that no session uses. Ours: their programs make what is in them again.
-const cacheAge = 30 * 24 * time.Hour
-
-// sweepCaches removes the folders of caches that no session has used for cacheAge.
+// sweepCaches removes the folders of caches that no session has used for longer than the settings keep them.
 func (d *Daemon) sweepCaches(now time.Time) error {
 	entries, err := os.ReadDir(d.cacheDir())
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
+	before := now.Add(-24 * time.Hour * time.Duration(d.limits.CacheDays))
 	var wrong []error
 	for _, entry := range entries {
 		info, err := entry.Info()
-		if err != nil || now.Sub(info.ModTime()) < cacheAge {
+		if err != nil || info.ModTime().After(before) {
 			continue
 		}
 		if path := filepath.Join(d.cacheDir(), entry.Name()); d.usesCaches(path) {

@@ -165,6 +165,7 @@ var keys = []key{
 	{name: keyImport, scope: tooldFile, setting: flag(nil)},
 	{name: keyHookVariables, scope: allHooks, setting: names(nil, nil)},
 	{name: "journal.sync", scope: daemonWide, setting: choice(func(s *Settings, v value[string]) { s.Unsynced = v.is == "normal" }, "full", "normal")},
+	{name: "caches.unusedDays", scope: daemonWide, setting: integer(1, 3650, func(s *Settings) *int { return &s.Limits.CacheDays })},
 	{name: "redact", scope: redacting, setting: redactions},
 	{name: "redactHooks", scope: redacting, setting: flag(func(s *Settings, on bool) { s.HooksToldAll = !on })},
 	{name: keyWebSearch, scope: usersFile, setting: webSearch},

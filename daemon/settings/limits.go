@@ -25,6 +25,7 @@ type Limits struct {
 	ToolDefinitions  HeldBytes     // bytes of the definitions of tools that clients run
 	CheckpointBytes  int64         // bytes that what calls have changed may take; 0: nothing is kept
 	CheckpointAge    time.Duration // how long it is kept
+	CacheDays        int           // days after which what calls have written to caches goes, if no session has used it
 	IdleExit         time.Duration // a daemon that a client started ends after this without anything to do
 }
 
@@ -53,6 +54,7 @@ func Default() Limits {
 		ToolDefinitions:  HeldBytes{1 << 20, 16 << 20, 32 << 20},
 		CheckpointBytes:  1 << 30,
 		CheckpointAge:    30 * 24 * time.Hour,
+		CacheDays:        30,
 		IdleExit:         30 * time.Minute,
 	}
 }
