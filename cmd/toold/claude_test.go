@@ -77,7 +77,7 @@ func TestClaudeSettings(t *testing.T) {
 	put(t, h.user(), `{"importClaudeSettings": true}`)
 	c.claude("untrusted", claudeStep{
 		touch: asked, curl: "DENIED rule_denied", commit: asked, greeting: "[]", write: asked,
-		warnings: []string{root + " is not trusted", "allow rules, hooks and env does not count", "toold trust " + root},
+		warnings: []string{root + " is not trusted", "does not count (allow rules, hooks and env)", "toold trust " + root},
 	})
 	c.claudeRules("untrusted", file)
 

@@ -73,7 +73,7 @@ func TestSettingsReload(t *testing.T) {
 			put(t, file, "{\"permissions\": {\n\"allow\": [\"Bash(touch *)\"],\n,}}")
 			expect(t, "broken", c.ended("broken", "touch made"), "DENIED rule_denied")
 			expect(t, "broken, of what was allowed", c.ended("still", "touch other"), "OK")
-			said := []string{file + ":3:", "it is not valid JSON", "What it said before stays in force"}
+			said := []string{file + ":3:", "it is not valid JSON", "Its earlier content stays in force"}
 			holds(t, "what the session hears", strings.Join(c.notices("settings_warning"), "\n"), said...)
 			holds(t, "the warnings", c.warnings("beside-"+x.name, x.options), said...)
 			put(t, file, `{"permissions": {"allow": ["Bash(touch *)"]}}`)

@@ -34,7 +34,7 @@ func readHooks(r *reader, _ *key, m member) any {
 // they may have been for.
 func (r *reader) lost(event, matcher string, line int) {
 	if r.place.level == managed {
-		r.warn(line, "since the administrator's hooks block when they fail, what these may be for is held back until that is fixed")
+		r.warn(line, "since the administrator's hooks block when they fail, every call that these may be for is denied until that is fixed")
 		r.hooks = append(r.hooks, hook.Hook{
 			Event: event, Matcher: matcher, Origin: r.origin(line), Block: true, Broken: "the settings do not say which hooks these are",
 		})
@@ -261,6 +261,6 @@ func (h *handler) onFailure(n *node) {
 
 func (h *handler) async(n *node) {
 	if n.word == "true" {
-		h.reader.warn(n.line, "a hook that nobody waits for is not served; this one is waited for")
+		h.reader.warn(n.line, "hooks in the background are not supported; calls wait for this one")
 	}
 }

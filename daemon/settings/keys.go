@@ -42,10 +42,10 @@ var (
 	trusted = scope{levels: []level{managed, session, workspace, user}}
 	// everywhere: every file's counts, also in a workspace that is not trusted.
 	everywhere  = scope{levels: []level{managed, session, workspace, user}, untrusted: true}
-	managedOnly = scope{levels: []level{managed}, elsewhere: "it counts in a managed file alone"}
+	managedOnly = scope{levels: []level{managed}, elsewhere: "it counts only in a managed file"}
 	daemonWide  = scope{levels: []level{managed, user}, elsewhere: "it is the whole daemon's, which a %s does not set"}
-	usersFile   = scope{levels: []level{managed, user}, elsewhere: "it counts in the user's file and in a managed file alone"}
-	tooldFile   = scope{levels: []level{managed, user}, notClaude: true, elsewhere: "it counts in the user's toold file and in a managed file alone"}
+	usersFile   = scope{levels: []level{managed, user}, elsewhere: "it counts only in the user's file and in a managed file"}
+	tooldFile   = scope{levels: []level{managed, user}, notClaude: true, elsewhere: "it counts only in the user's toold file and in a managed file"}
 	allHooks    = scope{levels: []level{managed, session, user}, elsewhere: "a workspace decides nothing about the hooks of others"}
 	redacting   = scope{levels: []level{managed, session, user}, elsewhere: "a workspace could hide from hooks what they are to look at"}
 	loosening   = scope{levels: []level{managed, session, user}, elsewhere: onlyStricter}
@@ -227,7 +227,7 @@ func (r *reader) key(k *key, m member) {
 
 func (r *reader) aliased(k *key, m member) {
 	if r.facts.values[k.alias] != nil {
-		r.idle(m.line, k.name, k.alias+" says the same, and stands here too")
+		r.idle(m.line, k.name, k.alias+" means the same, and the file has it too")
 		return
 	}
 	of := &keys[slices.IndexFunc(keys, func(o key) bool { return o.name == k.alias })]

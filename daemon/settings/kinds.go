@@ -285,7 +285,7 @@ func (e entries[T]) merge(m *merger, k *key) {
 		m.out.lines = append(m.out.lines, e.line(k, &all[i]))
 	}
 	if dropped > 0 {
-		m.warn(only.origin, "%s: %s of managed files alone count, and %d of other files have no effect.", e.managed, k.name, dropped)
+		m.warn(only.origin, "%s: only %s of managed files count, and %d of other files have no effect.", e.managed, k.name, dropped)
 	}
 	if e.done != nil {
 		e.done(m, all)

@@ -103,7 +103,7 @@ func (m *merger) approvedForSession(server *MCPServer) bool {
 // displaced warns of a server that has no effect because of another file's: rules about the one are then about the other.
 func (m *merger) displaced(higher, lower *MCPServer) {
 	if higher.Workspace != "" && higher.Workspace != lower.Workspace {
-		m.warn(lower.Origin, "the server %q has no effect: the one of %s stands in its place.", shortened(lower.Name), higher.Origin)
+		m.warn(lower.Origin, "the server %q has no effect: the one of %s is used instead.", shortened(lower.Name), higher.Origin)
 	}
 }
 
@@ -143,7 +143,7 @@ func (m *merger) approved(s *source, server *MCPServer) bool {
 	if m.scope.Trusted || err == nil && m.view.asTrusted(b, s.root, real) {
 		return true
 	}
-	m.warn(permission.Origin{File: s.place.file}, "it has changed since %s was trusted: %s and %s do not approve what it says now. Look at it, then run: toold trust %s", root, keyEnabled, keyEnableAll, quoted(root))
+	m.warn(permission.Origin{File: s.place.file}, "it has changed since %s was trusted: %s and %s do not approve its servers any more. Look at it, then run: toold trust %s", root, keyEnabled, keyEnableAll, quoted(root))
 	return false
 }
 

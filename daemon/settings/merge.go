@@ -100,7 +100,7 @@ func (m *merger) unread(l *layer) {
 	}
 	for _, list := range []permission.List{permission.DenyList, permission.AskList} {
 		if rules, _ := l.reading.good.values["permissions."+list.String()].([]permission.Rule); len(rules) > 0 {
-			m.warn(permission.Origin{File: l.place.file}, "its deny and ask rules do not count, since Claude Code's settings are not read here. With %q true in the user's settings they are; false says that they are not wanted.", keyImport)
+			m.warn(permission.Origin{File: l.place.file}, "its deny and ask rules do not count, since Claude Code's settings are not imported. Set %q in the user's settings: true imports them, false ends this warning.", keyImport)
 			return
 		}
 	}
@@ -109,7 +109,7 @@ func (m *merger) unread(l *layer) {
 func (m *merger) broken(err *FileError, kept bool, of level) {
 	result := "Nothing of it is in force"
 	if kept {
-		result = "What it said before stays in force"
+		result = "Its earlier content stays in force"
 	}
 	m.warnings = append(m.warnings, warning{err.File, err.Line, fmt.Sprintf("%v. %s until that is fixed.", err, result)})
 	if kept {
@@ -165,7 +165,7 @@ func (m *merger) untrusted() {
 		if changed := m.trusts[i].Changed; len(changed) > 0 {
 			why = "has changed since it was trusted (" + joined(changed) + ")"
 		}
-		m.general("%s %s: what its settings files say of %s does not count. Look at them, then run: toold trust %s", root, why, joined(m.loss[i]), quoted(root))
+		m.general("%s %s, so part of its settings does not count (%s). Look at them, then run: toold trust %s", root, why, joined(m.loss[i]), quoted(root))
 	}
 }
 

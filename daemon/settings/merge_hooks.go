@@ -42,7 +42,7 @@ func (m *merger) hooks(k *key) {
 		}
 	}
 	if kept > 0 && isOn(only) {
-		m.warn(only.origin, "%s: hooks of managed files alone run, and %d of other files do not.", keyManagedHooks, kept)
+		m.warn(only.origin, "%s: only hooks of managed files run, and %d of other files do not.", keyManagedHooks, kept)
 	}
 	m.out.lines = append(m.out.lines, hookLines(m.out.Hooks.All())...)
 }

@@ -82,7 +82,7 @@ var programs = entries[Program]{
 	},
 	hidden: func(m *merger, p *Program, by, hidden *source) {
 		if by == hidden || by.place.level == workspace && by.place.base != hidden.place.base {
-			m.warn(p.Origin, "the tool %q has no effect: the one of %s stands in its place.", p.Name, by.place.file)
+			m.warn(p.Origin, "the tool %q has no effect: the one of %s is used instead.", p.Name, by.place.file)
 		}
 	},
 	identity: func(p *Program) string { return p.Name },

@@ -140,7 +140,7 @@ func (r *reader) members(n *node, name string) []member {
 	var out []member
 	for _, m := range n.members {
 		if count[m.key]--; count[m.key] > 0 {
-			r.warn(m.line, "%q stands here again further down; this one has no effect", shortened(name+m.key))
+			r.warn(m.line, "%q is here again further down; this one has no effect", shortened(name+m.key))
 			continue
 		}
 		out = append(out, m)

@@ -96,7 +96,7 @@ func (s *Store) rememberIn(root string, to Level, rules permission.List, rule st
 		return at.file, err
 	}
 	if written.from != sums[name] {
-		return at.file, fmt.Errorf("the rule stands in %s now, but that file was changed by another program at the same moment, so that %s is no longer trusted. Look at the file and run: toold trust %s", at.file, real, quoted(real))
+		return at.file, fmt.Errorf("the rule is in %s now, but that file was changed by another program at the same moment, so that %s is no longer trusted. Look at the file and run: toold trust %s", at.file, real, quoted(real))
 	}
 	for _, name := range names {
 		if stampOf(filepath.Join(real, name)).same(stampOf(at.file)) {
@@ -107,7 +107,7 @@ func (s *Store) rememberIn(root string, to Level, rules permission.List, rule st
 		sums[serversFile] = was
 	}
 	if err := s.rewrite(func(b *book) { b.Roots[real] = promise{sums} }); err != nil {
-		return at.file, fmt.Errorf("the rule stands in %s now, but %s is no longer trusted: %w", at.file, real, err)
+		return at.file, fmt.Errorf("the rule is in %s now, but %s is no longer trusted: %w", at.file, real, err)
 	}
 	return at.file, nil
 }

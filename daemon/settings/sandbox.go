@@ -122,7 +122,7 @@ func (b boundary) read(r *reader, k *key, m member) any {
 	if at := r.place.level; on != b.strict && (at == workspace || slices.Contains(b.notLooser, at)) {
 		why := onlyStricter
 		if at != workspace {
-			why = "only the user's or the administrator's file says so"
+			why = "only the user's or the administrator's file can set it"
 		}
 		r.idle(m.line, fmt.Sprintf("%s %t", k.name, on), why)
 		return nil

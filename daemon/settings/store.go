@@ -115,7 +115,7 @@ func (s *Store) Forget(scope Scope) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.scopes.items, keyOf(scope))
+	s.scopes.remove(keyOf(scope))
 }
 
 func keyOf(scope Scope) scopeKey {
@@ -240,47 +240,29 @@ func (s *Store) layer(p place) layer {
 
 var noFile = &reading[facts]{}
 
-// A cache keeps values by their keys; when they become too many it forgets those that were not taken for longest.
+// A cache keeps values by their keys. When it has grown to most, it forgets those that were not used since it was half as large.
 type cache[K comparable, V any] struct {
-	most  int
-	turn  uint64
-	items map[K]*cached[V]
-}
-
-type cached[V any] struct {
-	value V
-	turn  uint64 // of the latest get
+	most       int
+	young, old map[K]V
 }
 
 // get returns the value of a key, which build makes if it is not there.
-func (s *cache[K, V]) get(key K, build func() V) V {
-	s.turn++
-	if item := s.items[key]; item != nil {
-		item.turn = s.turn
-		return item.value
+func (c *cache[K, V]) get(key K, build func() V) V {
+	if v, ok := c.young[key]; ok {
+		return v
 	}
-	if s.items == nil {
-		s.items = map[K]*cached[V]{}
+	v, ok := c.old[key]
+	if !ok {
+		v = build()
 	}
-	if len(s.items) >= s.most {
-		s.drop()
+	if c.young == nil || len(c.young) >= c.most/2 {
+		c.old, c.young = c.young, map[K]V{}
 	}
-	item := &cached[V]{build(), s.turn}
-	s.items[key] = item
-	return item.value
+	c.young[key] = v
+	return v
 }
 
-// drop forgets the older half, so that it is rarely called.
-func (s *cache[K, V]) drop() {
-	turns := make([]uint64, 0, len(s.items))
-	for _, item := range s.items {
-		turns = append(turns, item.turn)
-	}
-	slices.Sort(turns)
-	middle := turns[len(turns)/2]
-	for key, item := range s.items {
-		if item.turn <= middle {
-			delete(s.items, key)
-		}
-	}
+func (c *cache[K, V]) remove(key K) {
+	delete(c.young, key)
+	delete(c.old, key)
 }

@@ -62,7 +62,7 @@ func parseBook(file string, data []byte) (*book, error) {
 	}
 	var b book
 	if err := json.Unmarshal(data, &b); err != nil {
-		return nil, &FileError{File: file, Why: "it does not say which workspaces are trusted; fix or remove it"}
+		return nil, &FileError{File: file, Why: "it is not a list of trusted workspaces; fix or remove it"}
 	}
 	return &b, nil
 }
@@ -235,7 +235,7 @@ func (s *Store) book() (*book, error) {
 		b, err = parseBook(s.sources.TrustFile, data)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("the file that says which workspaces are trusted cannot be used: %w", asFileError(s.sources.TrustFile, "read", err))
+		return nil, fmt.Errorf("the list of trusted workspaces cannot be used: %w", asFileError(s.sources.TrustFile, "read", err))
 	}
 	return b, nil
 }
