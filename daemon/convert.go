@@ -256,6 +256,21 @@ func cleanAll(texts []string) (cleaned []string) {
 	return cleaned
 }
 
+// inDaemon is a warning about the daemon itself.
+func inDaemon(text string) settings.Warning {
+	return settings.Warning{Code: settings.InDaemon, Text: text}
+}
+
+// warningsOf returns warnings in both forms of the wire.
+func warningsOf(list []settings.Warning) (texts []string, details []*tooldv1.Warning) {
+	for _, w := range list {
+		text := visible(w.Text)
+		texts = append(texts, text)
+		details = append(details, &tooldv1.Warning{Code: string(w.Code), Text: text, File: visible(w.File), Line: uint32(w.Line), Tool: visible(w.Tool)})
+	}
+	return texts, details
+}
+
 func visibleAll(texts []string) (shown []string) {
 	for _, text := range texts {
 		shown = append(shown, visible(text))

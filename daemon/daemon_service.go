@@ -31,13 +31,14 @@ func (x *daemonServer) GetInfo(ctx context.Context, _ *tooldv1.GetInfoRequest) (
 	d := x.daemon
 	info := &tooldv1.GetInfoResponse{
 		Version: d.Version, Pid: int32(os.Getpid()), Started: timestamppb.New(d.started), Features: features,
-		DefaultRoot: clean(d.Root), Epoch: d.journal.Epoch(), Warnings: visibleAll(d.warned(principalOf(ctx))),
+		DefaultRoot: clean(d.Root), Epoch: d.journal.Epoch(),
 		Listeners: d.endpoints.listening(), Principal: clean(string(principalOf(ctx))),
 		Limits: &tooldv1.Limits{
 			MaxRunningCalls: uint32(d.limits.MaxRunningCalls), OpenCalls: uint32(d.limits.OpenCalls), Sessions: uint32(d.limits.Sessions),
 			Drain: durationpb.New(d.limits.Drain), SessionIdle: durationpb.New(d.limits.SessionIdle), OutputBytes: uint64(d.limits.OutputBytes),
 		},
 	}
+	info.Warnings, info.WarningDetails = warningsOf(d.warned(principalOf(ctx)))
 	confinement, err := d.runner.Confinement(sandbox.Policy{Tier: sandbox.Full})
 	if err != nil {
 		confinement = sandbox.Confinement{Tier: sandbox.None, NotCovered: []string{visible(err.Error()) + "."}}

@@ -260,7 +260,8 @@ func (at *attachments) take(ctx context.Context, in inlet, its *state, st *strea
 		at.s.asker.askAgain(its)
 	}
 	st.hello = at.hello(its, standing)
-	st.hello.Warnings = append(st.hello.Warnings, at.missed(st.sent)...)
+	texts, details := warningsOf(at.missed(st.sent))
+	st.hello.Warnings, st.hello.WarningDetails = append(st.hello.Warnings, texts...), append(st.hello.WarningDetails, details...)
 	return nil
 }
 
@@ -301,8 +302,9 @@ func (its *state) lead(_ inlet, st *stream, a *tooldv1.Attach) {
 func (at *attachments) hello(its *state, st *policySnapshot) *tooldv1.Attached {
 	hello := &tooldv1.Attached{
 		SessionId: at.s.name, FirstKeptSeq: at.s.log.First(), LastSeq: at.s.log.Last(), Epoch: at.s.daemon.journal.Epoch(),
-		Features: features, Warnings: visibleAll(st.warnings), Roots: cleanAll(at.s.meta.Roots),
+		Features: features, Roots: cleanAll(at.s.meta.Roots),
 	}
+	hello.Warnings, hello.WarningDetails = warningsOf(st.warnings)
 	for _, t := range its.ledger.openTurns() {
 		hello.OpenTurns = append(hello.OpenTurns, &tooldv1.OpenTurn{Turn: t.number, TurnId: t.id, OpenToolUseIds: t.openIDs()})
 	}

@@ -56,7 +56,8 @@ func (x *daemonServer) Explain(ctx context.Context, request *tooldv1.ExplainRequ
 		return invalid(fault.From(err)), nil
 	}
 	wire := explanationOf(explained)
-	wire.Error, wire.Warnings = errorOf(explained.Fault), visibleAll(st.warnings)
+	wire.Error = errorOf(explained.Fault)
+	wire.Warnings, wire.WarningDetails = warningsOf(st.warnings)
 	return wire, nil
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/toold/toold/daemon/settings"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 	"github.com/toold/toold/scheduler/pipeline"
 	"github.com/toold/toold/tools"
@@ -47,20 +48,20 @@ func (st *stream) sendMissing(next uint64) error {
 }
 
 // missed warns a client that attaches behind the record after of what it will not get.
-func (at *attachments) missed(after uint64) (warnings []string) {
+func (at *attachments) missed(after uint64) (warnings []settings.Warning) {
 	if first := at.s.log.First(); after > 0 && after+1 < first {
-		warnings = append(warnings, fmt.Sprintf("The records %d to %d of this session are not kept any more.", after+1, first-1))
+		warnings = append(warnings, inDaemon(fmt.Sprintf("The records %d to %d of this session are not kept any more.", after+1, first-1)))
 	}
 	return append(warnings, at.damage()...)
 }
 
 // damage warns of what the session has lost to damage.
-func (at *attachments) damage() (warnings []string) {
+func (at *attachments) damage() (warnings []settings.Warning) {
 	for _, gap := range at.s.log.Gaps() {
 		if gap.Last < at.s.log.First() {
 			continue
 		}
-		warnings = append(warnings, fmt.Sprintf("The records %d to %d of this session are lost: the journal was damaged.", gap.First, gap.Last))
+		warnings = append(warnings, inDaemon(fmt.Sprintf("The records %d to %d of this session are lost: the journal was damaged.", gap.First, gap.Last)))
 	}
 	return warnings
 }

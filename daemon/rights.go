@@ -35,7 +35,7 @@ type policySnapshot struct {
 	confining  pipeline.Confining
 	escape     permission.Escape
 	programs   []tools.Tool
-	warnings   []string
+	warnings   []settings.Warning
 	whole      bool // nothing of it could not be made
 }
 
@@ -85,10 +85,15 @@ func (d *Daemon) standing(now *settings.Settings, kept []remembered, base *works
 	st.rules, st.escape = permission.Compile(rules, st.anchors), escapeOf(now, st.anchors)
 	var wrong []string
 	st.programs, wrong = programs(now)
-	st.warnings = append(st.warnings, wrong...)
+	for _, text := range wrong {
+		st.warnings = append(st.warnings, settings.Warning{Code: settings.Wrong, Text: text})
+	}
 	for _, rule := range rules {
 		if rule.Stranger(append(d.toolNames(), namesOf(st.programs)...)) {
-			st.warnings = append(st.warnings, fmt.Sprintf("%s: the rule %q is about a tool that this daemon does not know", rule.Origin, rule.Text))
+			st.warnings = append(st.warnings, settings.Warning{
+				Code: settings.UnknownTool, File: rule.Origin.File, Line: rule.Origin.Line, Tool: rule.Tool(),
+				Text: fmt.Sprintf("%s: the rule %q is about a tool that this daemon does not know", rule.Origin, rule.Text),
+			})
 		}
 	}
 	if now.Mode != nil && now.Mode.Mode == permission.BypassPermissions {
@@ -96,14 +101,14 @@ func (d *Daemon) standing(now *settings.Settings, kept []remembered, base *works
 		if at := now.BypassDisabled; at != nil {
 			warning = fmt.Sprintf("%s: the mode bypassPermissions has no effect: it is switched off in %s", now.Mode.Origin, at)
 		}
-		st.warnings = append(st.warnings, warning)
+		st.warnings = append(st.warnings, settings.Warning{Code: settings.NoSandbox, File: now.Mode.Origin.File, Line: now.Mode.Origin.Line, Text: warning})
 	}
 	if at := now.Sandbox.Disabled; at != nil {
-		st.warnings = append(st.warnings, fmt.Sprintf("%s: sandbox.enabled switches the sandbox off: processes can do what the daemon's user can", at))
+		st.warnings = append(st.warnings, settings.Warning{Code: settings.NoSandbox, File: at.File, Line: at.Line, Text: fmt.Sprintf("%s: sandbox.enabled switches the sandbox off: processes can do what the daemon's user can", at)})
 	}
 	for _, socket := range now.Sandbox.UnixSockets {
 		if now.Sandbox.AllUnixSockets == nil && runtime.GOOS == "linux" {
-			st.warnings = append(st.warnings, fmt.Sprintf("%s: sandbox.network.allowUnixSockets: a single socket (%s) cannot be opened on Linux; none is. allowAllUnixSockets opens all.", socket.Origin, socket.Path))
+			st.warnings = append(st.warnings, settings.Warning{Code: settings.Wrong, File: socket.Origin.File, Line: socket.Origin.Line, Text: fmt.Sprintf("%s: sandbox.network.allowUnixSockets: a single socket (%s) cannot be opened on Linux; none is. allowAllUnixSockets opens all.", socket.Origin, socket.Path)})
 		}
 	}
 	st.hooks = now.Hooks

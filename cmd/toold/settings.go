@@ -93,7 +93,7 @@ func (s *setup) showSettings(now *settings.Settings) error {
 			Settings  []settingJSON `json:"settings"`
 			Untrusted []string      `json:"untrusted"`
 			Warnings  []string      `json:"warnings"`
-		}{settingsJSON(now.Lines()), append([]string{}, now.Untrusted...), append([]string{}, now.Warnings...)}
+		}{settingsJSON(now.Lines()), append([]string{}, now.Untrusted...), append([]string{}, now.WarningTexts()...)}
 		err = json.NewEncoder(s.stdout).Encode(shown)
 	} else {
 		err = now.Print(s.stdout)

@@ -46,7 +46,7 @@ func (s *Settings) Print(w io.Writer) error {
 		b.WriteString("warnings\n")
 	}
 	for _, warning := range s.Warnings {
-		fmt.Fprintf(&b, "  %s\n", visible(warning))
+		fmt.Fprintf(&b, "  %s\n", visible(warning.Text))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

@@ -143,7 +143,9 @@ func (m *merger) approved(s *source, server *MCPServer) bool {
 	if m.scope.Trusted || err == nil && m.view.asTrusted(b, s.root, real) {
 		return true
 	}
-	m.warn(permission.Origin{File: s.place.file}, "it has changed since %s was trusted: %s and %s do not approve its servers any more. Look at it, then run: toold trust %s", root, keyEnabled, keyEnableAll, quoted(root))
+	changed := warningAt(permission.Origin{File: s.place.file}, "it has changed since %s was trusted: %s and %s do not approve its servers any more. Look at it, then run: toold trust %s", root, keyEnabled, keyEnableAll, quoted(root))
+	changed.Code = Untrusted
+	m.warnings = append(m.warnings, changed)
 	return false
 }
 

@@ -36,7 +36,7 @@ func TestServerValues(t *testing.T) {
 		"b": {"type": "streamable-http", "url": "http://${TOOLD_TEST_NONE:-127.0.0.1}:8080/", "headers": {"X-Token": "${TOOLD_TEST_TOKEN}"}, "timeout": "5s", "sandbox": false}}}`)
 	got := h.load("w")
 	if len(got.MCPServers) != 4 || len(got.Warnings) > 0 {
-		t.Fatalf("%+v, %q; want four servers", got.MCPServers, got.Warnings)
+		t.Fatalf("%+v, %q; want four servers", got.MCPServers, got.WarningTexts())
 	}
 	a, b := got.MCPServers[0], got.MCPServers[1]
 	switch {
@@ -130,7 +130,7 @@ func TestSessionServers(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if warnings := strings.Join(got.Warnings, "\n"); strings.Count(warnings, "the session's own settings get none") != 3 || !strings.Contains(warnings, "mcpServers.mine.sandbox false") {
+	if warnings := strings.Join(got.WarningTexts(), "\n"); strings.Count(warnings, "the session's own settings get none") != 3 || !strings.Contains(warnings, "mcpServers.mine.sandbox false") {
 		t.Errorf("warnings:\n%s", warnings)
 	}
 	if got := servers(h.store.Load(scope)); !strings.HasPrefix(got, "db may s-db; mine") {
@@ -175,8 +175,8 @@ func TestRateSubjects(t *testing.T) {
 	if diff := cmp.Diff([]string{"Bash", "api.example.com", "mcp__a", "mcp__b", "mcp__c__get_all"}, subjects); diff != "" {
 		t.Error(diff)
 	}
-	if n := strings.Count(strings.Join(got.Warnings, "\n"), "no mcp__server or mcp__server__*"); n != 7 {
-		t.Errorf("%d of 7 are refused: %q", n, got.Warnings)
+	if n := strings.Count(strings.Join(got.WarningTexts(), "\n"), "no mcp__server or mcp__server__*"); n != 7 {
+		t.Errorf("%d of 7 are refused: %q", n, got.WarningTexts())
 	}
 }
 

@@ -26,7 +26,7 @@ type merger struct {
 	sources  []source // the highest first
 	out      *Settings
 	loss     [][]string // of each root that is not trusted: what of it does not count, in words
-	warnings []warning
+	warnings []Warning
 }
 
 // merge returns the settings of a scope, made of the contents of its files.
@@ -55,9 +55,9 @@ func (m *merger) warn(at permission.Origin, format string, values ...any) {
 	m.warnings = append(m.warnings, warningAt(at, format, values...))
 }
 
-// general adds a warning about no single file.
-func (m *merger) general(format string, values ...any) {
-	m.warnings = append(m.warnings, warning{text: fmt.Sprintf(format, values...)})
+// distrusted adds a warning that a workspace is not trusted.
+func (m *merger) distrusted(format string, values ...any) {
+	m.warnings = append(m.warnings, Warning{Code: Untrusted, Text: fmt.Sprintf(format, values...)})
 }
 
 func (m *merger) line(key, value string, origin permission.Origin) {
@@ -88,7 +88,7 @@ func (m *merger) gather(v *view) {
 		}
 	}
 	if v.trust != nil && v.trust.err != nil && len(m.scope.Roots) > 0 && !m.scope.Trusted {
-		m.general("%v. No workspace is trusted until that is fixed.", v.trust.err)
+		m.distrusted("%v. No workspace is trusted until that is fixed.", v.trust.err)
 	}
 }
 
@@ -111,7 +111,7 @@ func (m *merger) broken(err *FileError, kept bool, of level) {
 	if kept {
 		result = "Its earlier content stays in force"
 	}
-	m.warnings = append(m.warnings, warning{err.File, err.Line, fmt.Sprintf("%v. %s until that is fixed.", err, result)})
+	m.warnings = append(m.warnings, Warning{Code: NotInForce, File: err.File, Line: err.Line, Text: fmt.Sprintf("%v. %s until that is fixed.", err, result)})
 	if kept {
 		return
 	}
@@ -165,7 +165,7 @@ func (m *merger) untrusted() {
 		if changed := m.trusts[i].Changed; len(changed) > 0 {
 			why = "has changed since it was trusted (" + joined(changed) + ")"
 		}
-		m.general("%s %s, so part of its settings does not count (%s). Look at them, then run: toold trust %s", root, why, joined(m.loss[i]), quoted(root))
+		m.distrusted("%s %s, so part of its settings does not count (%s). Look at them, then run: toold trust %s", root, why, joined(m.loss[i]), quoted(root))
 	}
 }
 

@@ -38,7 +38,7 @@ func (m *merger) hooks(k *key) {
 	for _, h := range running { // one by one, so that each error is about a known place
 		_, wrong := hook.Compile([]hook.Hook{h})
 		for _, err := range wrong {
-			m.warnings = append(m.warnings, warning{h.Origin.File, h.Origin.Line, err.Error()})
+			m.warnings = append(m.warnings, Warning{Code: Wrong, File: h.Origin.File, Line: h.Origin.Line, Text: err.Error()})
 		}
 	}
 	if kept > 0 && isOn(only) {

@@ -60,17 +60,20 @@ func rules(list permission.List) entries[permission.Rule] {
 func ruleIn(list permission.List, text func(word string) (rule, expected string)) func(r *reader, k *key, m member) (permission.Rule, bool) {
 	return func(r *reader, k *key, m member) (permission.Rule, bool) {
 		var wrong error
+		var written string
 		rule, ok := each(func(word string, origin permission.Origin) (rule permission.Rule, expected string) {
 			if len(word) > maxRuleBytes {
 				return rule, fmt.Sprintf("at most %d bytes long", maxRuleBytes)
 			}
 			if word, expected = text(word); expected == "" {
+				written = word
 				rule, wrong = permission.ParseRule(list, word, origin)
 			}
 			return rule, expected
 		})(r, k, m)
 		if wrong != nil {
-			r.report(m.value.line, wrong)
+			tool, _, _ := strings.Cut(written, "(")
+			r.add(Warning{Code: Wrong, File: r.place.file, Line: m.value.line, Tool: tool, Text: wrong.Error()})
 		}
 		return rule, ok && wrong == nil
 	}

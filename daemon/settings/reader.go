@@ -33,7 +33,7 @@ type place struct {
 // facts are the values of one file. They are not changed once they are made.
 type facts struct {
 	values   map[string]any // by the names of keys, as their settings read them
-	warnings []warning
+	warnings []Warning
 }
 
 // flag returns what the file sets a boolean to; nil: nothing.
@@ -90,10 +90,10 @@ func (r *reader) warn(line int, format string, values ...any) {
 
 // report adds an error that names its place itself.
 func (r *reader) report(line int, err error) {
-	r.add(warning{r.place.file, line, err.Error()})
+	r.add(Warning{Code: Wrong, File: r.place.file, Line: line, Text: err.Error()})
 }
 
-func (r *reader) add(w warning) {
+func (r *reader) add(w Warning) {
 	if len(r.facts.warnings) == maxWarnings {
 		r.unshown++
 		return

@@ -368,6 +368,6 @@ func TestRememberSideBySide(t *testing.T) {
 	}
 	all.Wait()
 	if got := h.load("w"); len(got.Rules) != rules || len(got.Warnings) > 0 {
-		t.Errorf("%d rules in force, want %d; warnings %q", len(got.Rules), rules, got.Warnings)
+		t.Errorf("%d rules in force, want %d; warnings %q", len(got.Rules), rules, got.WarningTexts())
 	}
 }

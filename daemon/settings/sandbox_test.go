@@ -67,8 +67,8 @@ func TestSandbox(t *testing.T) {
 	if rules := got.Excluded; len(rules) != 1 || rules[0].Text != "Bash(docker *)" || rules[0].List != permission.AllowList || rules[0].Origin != two {
 		t.Errorf("excluded %+v, want Bash(docker *) of line 2", rules)
 	}
-	if len(all.Warnings) != 1 || !strings.Contains(all.Warnings[0], "env.V is kept from commands") {
-		t.Errorf("warnings %q, want one that V is withheld", all.Warnings)
+	if len(all.Warnings) != 1 || !strings.Contains(all.WarningTexts()[0], "env.V is kept from commands") {
+		t.Errorf("warnings %q, want one that V is withheld", all.WarningTexts())
 	}
 	h.write("etc/settings.json", `{"sandbox": {"network": {"allowManagedDomainsOnly": true}}}`)
 	if got := h.load("w").Sandbox; got.ManagedDomainsOnly == nil || len(got.AllowedDomains) > 0 {

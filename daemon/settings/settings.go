@@ -64,8 +64,8 @@ type Settings struct {
 	Unsynced bool
 	// Untrusted are the roots whose files hold settings that would count if the root were trusted.
 	Untrusted []string
-	// Warnings are sentences for a person, each once: what is about no single file, and then in the order of the files.
-	Warnings []string
+	// Warnings are for a person, each text once: what is about no single file, and then in the order of the files.
+	Warnings []Warning
 	// Broken has an error for each file of which nothing is in force, since it cannot be used and no earlier content is known.
 	// Each is a *FileError. They are among the warnings too. A workspace's are not here: who serves it need not stop for them.
 	Broken []error

@@ -32,7 +32,7 @@ func TestLimits(t *testing.T) {
 		CheckpointBytes: 0, CheckpointAge: 24 * time.Hour, CacheDays: 7,
 	}
 	if got := h.load("w"); got.Limits != want || !got.Unsynced || len(got.Warnings) > 0 {
-		t.Errorf("got %+v, unsynced %v, %q, want %+v, unsynced", got.Limits, got.Unsynced, got.Warnings, want)
+		t.Errorf("got %+v, unsynced %v, %q, want %+v, unsynced", got.Limits, got.Unsynced, got.WarningTexts(), want)
 	}
 }
 
@@ -52,7 +52,7 @@ func TestJournalSync(t *testing.T) {
 		h := newHouse(t)
 		h.write(test.file, test.text)
 		if got := h.load("w"); got.Unsynced != test.unsynced || len(got.Warnings) != test.warnings {
-			t.Errorf("%s in %s: unsynced %v, %q; want %v and %d warnings", test.text, test.file, got.Unsynced, got.Warnings, test.unsynced, test.warnings)
+			t.Errorf("%s in %s: unsynced %v, %q; want %v and %d warnings", test.text, test.file, got.Unsynced, got.WarningTexts(), test.unsynced, test.warnings)
 		}
 	}
 }
@@ -126,7 +126,7 @@ func TestOtherNames(t *testing.T) {
 		h := newHouse(t)
 		h.write("home/settings.json", text)
 		if got := h.load("w"); got.BypassDisabled == nil || got.Sandbox.Optional != nil || len(got.Warnings) != warnings {
-			t.Errorf("%s: disabled at %v, optional at %v, %q; want %d warnings", text, got.BypassDisabled, got.Sandbox.Optional, got.Warnings, warnings)
+			t.Errorf("%s: disabled at %v, optional at %v, %q; want %d warnings", text, got.BypassDisabled, got.Sandbox.Optional, got.WarningTexts(), warnings)
 		}
 	}
 }

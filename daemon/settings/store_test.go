@@ -37,7 +37,7 @@ func TestSavedFileIsInForce(t *testing.T) {
 		do()
 		got := h.load("w")
 		if texts(got) != want {
-			t.Errorf("%s: rules %q, want %q (%q)", what, texts(got), want, got.Warnings)
+			t.Errorf("%s: rules %q, want %q (%q)", what, texts(got), want, got.WarningTexts())
 		}
 		if (got != before) != changed {
 			t.Errorf("%s: new settings %v, want %v", what, got != before, changed)
@@ -95,13 +95,13 @@ func TestBrokenFileKeepsItsLastContent(t *testing.T) {
 	h.write("home/settings.json", "{\n,")
 	got := h.store.Load(settings.Scope{Roots: []string{h.path("other")}}) // a scope that never saw it whole
 	want := h.path("home/settings.json") + ":2:1: "
-	if texts(got) != "deny Bash(a)" || len(got.Warnings) != 1 || !strings.HasPrefix(got.Warnings[0], want) ||
-		!strings.Contains(got.Warnings[0], "stays in force") || len(got.Broken) > 0 {
-		t.Errorf("%q, warnings %q, broken %v; want the rule of before and one warning for line 2", texts(got), got.Warnings, got.Broken)
+	if texts(got) != "deny Bash(a)" || len(got.Warnings) != 1 || !strings.HasPrefix(got.WarningTexts()[0], want) ||
+		!strings.Contains(got.WarningTexts()[0], "stays in force") || len(got.Broken) > 0 {
+		t.Errorf("%q, warnings %q, broken %v; want the rule of before and one warning for line 2", texts(got), got.WarningTexts(), got.Broken)
 	}
 	fresh := h.open().Load(settings.Scope{})
-	if len(fresh.Broken) != 1 || len(fresh.Warnings) != 1 || !strings.Contains(fresh.Warnings[0], "Nothing of it is in force") {
-		t.Errorf("warnings %q, broken %v; want one of each", fresh.Warnings, fresh.Broken)
+	if len(fresh.Broken) != 1 || len(fresh.Warnings) != 1 || !strings.Contains(fresh.Warnings[0].Text, "Nothing of it is in force") {
+		t.Errorf("warnings %q, broken %v; want one of each", fresh.WarningTexts(), fresh.Broken)
 	}
 }
 
@@ -119,7 +119,7 @@ func TestRootOfTheUsersFiles(t *testing.T) {
 	}
 	got := h.load("w")
 	if texts(got) != "allow Bash(make *)" || len(got.Warnings) > 0 || got.Rules[0].Origin.File != h.path("claude/settings.json") {
-		t.Errorf("%q from %v, warnings %q; want the user's rule once, and nothing of trust", texts(got), got.Rules, got.Warnings)
+		t.Errorf("%q from %v, warnings %q; want the user's rule once, and nothing of trust", texts(got), got.Rules, got.WarningTexts())
 	}
 }
 
@@ -138,7 +138,7 @@ func TestScopesAreTheirOwn(t *testing.T) {
 		}
 	}
 	if len(twice.Warnings) != 1 {
-		t.Errorf("a root that is named twice warns %q, want one warning", twice.Warnings)
+		t.Errorf("a root that is named twice warns %q, want one warning", twice.WarningTexts())
 	}
 }
 
@@ -191,8 +191,8 @@ func TestUnreadableManagedDirectory(t *testing.T) {
 	before := h.load("w")
 	h.write("etc/settings.d", "no directory")
 	got := h.load("w")
-	if len(got.Broken) != 1 || len(got.Warnings) != 1 || !strings.Contains(got.Warnings[0], h.path("etc/settings.d")) || got == before {
-		t.Errorf("broken %v, warnings %q; want the directory in both", got.Broken, got.Warnings)
+	if len(got.Broken) != 1 || len(got.Warnings) != 1 || !strings.Contains(got.WarningTexts()[0], h.path("etc/settings.d")) || got == before {
+		t.Errorf("broken %v, warnings %q; want the directory in both", got.Broken, got.WarningTexts())
 	}
 }
 
@@ -219,8 +219,8 @@ func TestManyWarnings(t *testing.T) {
 	}
 	rule := strings.Repeat("x", 20_000)
 	got := settings.Open(settings.Sources{}).Load(settings.Scope{Session: `{"permissions": {"allow": ["` + rule + `"]}, ` + text.String() + `"env": {"A": "b"}}`})
-	if n := len(got.Warnings); n != 51 || !strings.Contains(got.Warnings[50], "50001 in all") {
-		t.Errorf("%d warnings, the last %q; want 50 and one that counts them", n, got.Warnings[n-1])
+	if n := len(got.Warnings); n != 51 || !strings.Contains(got.WarningTexts()[50], "50001 in all") {
+		t.Errorf("%d warnings, the last %q; want 50 and one that counts them", n, got.WarningTexts()[n-1])
 	}
 	if len(got.Rules) != 0 || len(got.Env) != 1 {
 		t.Errorf("rules %v, variables %v; want only the variable", got.Rules, got.Env)

@@ -236,7 +236,7 @@ func TestTrustErrors(t *testing.T) {
 	}
 	h.write("w/.toold/settings.json", allowing)
 	if got := h.load("w"); texts(got) != "" || len(got.Warnings) != 2 {
-		t.Errorf("with a broken trust file %q counts, warnings %q; want nothing, and two warnings", texts(got), got.Warnings)
+		t.Errorf("with a broken trust file %q counts, warnings %q; want nothing, and two warnings", texts(got), got.WarningTexts())
 	}
 }
 

@@ -33,10 +33,10 @@ func TestWebSearch(t *testing.T) {
 			name = strings.TrimSpace(got.WebSearch.Backend + " " + got.WebSearch.URL)
 		}
 		if name != test.want || len(got.Warnings) != test.warnings {
-			t.Errorf("%s in %s: %q, %q; want %q and %d warnings", test.text, test.file, name, got.Warnings, test.want, test.warnings)
+			t.Errorf("%s in %s: %q, %q; want %q and %d warnings", test.text, test.file, name, got.WarningTexts(), test.want, test.warnings)
 		}
-		if strings.Contains(strings.Join(got.Warnings, " "), "secret") {
-			t.Errorf("a warning tells what may be a secret: %q", got.Warnings)
+		if strings.Contains(strings.Join(got.WarningTexts(), " "), "secret") {
+			t.Errorf("a warning tells what may be a secret: %q", got.WarningTexts())
 		}
 	}
 }

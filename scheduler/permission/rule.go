@@ -58,6 +58,9 @@ func (r Rule) String() string {
 	return fmt.Sprintf("the %s rule %s (%s)", r.List, r.Text, r.Origin)
 }
 
+// Tool returns the name of the tool that the rule is about, or its pattern.
+func (r Rule) Tool() string { return r.tool }
+
 // Stranger says that the rule is about a tool of which nobody has heard: none of offered, none that is yet to come, none
 // that another program has. Names with * or _ may be anything.
 func (r Rule) Stranger(offered []string) bool {

@@ -85,6 +85,8 @@ type GetInfoResponse struct {
 	RunningCalls uint32 `protobuf:"varint,10,opt,name=running_calls,json=runningCalls,proto3" json:"running_calls,omitempty"`
 	// Settings file problems and the like.
 	Warnings []string `protobuf:"bytes,11,rep,name=warnings,proto3" json:"warnings,omitempty"`
+	// The warnings, for programs. As many as warnings, in the same order; none from older daemons.
+	WarningDetails []*Warning `protobuf:"bytes,13,rep,name=warning_details,json=warningDetails,proto3" json:"warning_details,omitempty"`
 	// The limits in force.
 	Limits *Limits `protobuf:"bytes,12,opt,name=limits,proto3" json:"limits,omitempty"`
 	// Where it listens.
@@ -198,6 +200,13 @@ func (x *GetInfoResponse) GetRunningCalls() uint32 {
 func (x *GetInfoResponse) GetWarnings() []string {
 	if x != nil {
 		return x.Warnings
+	}
+	return nil
+}
+
+func (x *GetInfoResponse) GetWarningDetails() []*Warning {
+	if x != nil {
+		return x.WarningDetails
 	}
 	return nil
 }
@@ -478,6 +487,8 @@ type ExplainResponse struct {
 	Effects []string `protobuf:"bytes,11,rep,name=effects,proto3" json:"effects,omitempty"`
 	// What is wrong with the settings that it was judged by, and what of them does not count. As in Attached.
 	Warnings []string `protobuf:"bytes,12,rep,name=warnings,proto3" json:"warnings,omitempty"`
+	// The warnings, for programs. As many as warnings, in the same order; none from older daemons.
+	WarningDetails []*Warning `protobuf:"bytes,14,rep,name=warning_details,json=warningDetails,proto3" json:"warning_details,omitempty"`
 	// How its processes would be confined; unset when it starts none.
 	Confinement   *Confinement `protobuf:"bytes,13,opt,name=confinement,proto3" json:"confinement,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -598,6 +609,13 @@ func (x *ExplainResponse) GetWarnings() []string {
 	return nil
 }
 
+func (x *ExplainResponse) GetWarningDetails() []*Warning {
+	if x != nil {
+		return x.WarningDetails
+	}
+	return nil
+}
+
 func (x *ExplainResponse) GetConfinement() *Confinement {
 	if x != nil {
 		return x.Confinement
@@ -702,7 +720,7 @@ var File_toold_v1_daemon_proto protoreflect.FileDescriptor
 const file_toold_v1_daemon_proto_rawDesc = "" +
 	"\n" +
 	"\x15toold/v1/daemon.proto\x12\btoold.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14toold/v1/event.proto\x1a\x16toold/v1/options.proto\x1a\x13toold/v1/tool.proto\"\x10\n" +
-	"\x0eGetInfoRequest\"\xf1\x03\n" +
+	"\x0eGetInfoRequest\"\xad\x04\n" +
 	"\x0fGetInfoResponse\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\tR\aversion\x12\x10\n" +
 	"\x03pid\x18\x02 \x01(\x05R\x03pid\x124\n" +
@@ -716,7 +734,8 @@ const file_toold_v1_daemon_proto_rawDesc = "" +
 	"\bsessions\x18\t \x01(\rR\bsessions\x12#\n" +
 	"\rrunning_calls\x18\n" +
 	" \x01(\rR\frunningCalls\x12\x1a\n" +
-	"\bwarnings\x18\v \x03(\tR\bwarnings\x12(\n" +
+	"\bwarnings\x18\v \x03(\tR\bwarnings\x12:\n" +
+	"\x0fwarning_details\x18\r \x03(\v2\x11.toold.v1.WarningR\x0ewarningDetails\x12(\n" +
 	"\x06limits\x18\f \x01(\v2\x10.toold.v1.LimitsR\x06limits\x120\n" +
 	"\tlisteners\x18\x14 \x03(\v2\x12.toold.v1.ListenerR\tlisteners\x12\x1c\n" +
 	"\tprincipal\x18\x15 \x01(\tR\tprincipal\"6\n" +
@@ -737,7 +756,7 @@ const file_toold_v1_daemon_proto_rawDesc = "" +
 	"\n" +
 	"session_id\x18\x02 \x01(\tR\tsessionId\x12\x14\n" +
 	"\x05roots\x18\x03 \x03(\tR\x05roots\x12+\n" +
-	"\aoptions\x18\x04 \x01(\v2\x11.toold.v1.OptionsR\aoptions\"\x92\x04\n" +
+	"\aoptions\x18\x04 \x01(\v2\x11.toold.v1.OptionsR\aoptions\"\xce\x04\n" +
 	"\x0fExplainResponse\x12\x14\n" +
 	"\x05valid\x18\x01 \x01(\bR\x05valid\x12%\n" +
 	"\x05error\x18\x02 \x01(\v2\x0f.toold.v1.ErrorR\x05error\x12\x1e\n" +
@@ -753,7 +772,8 @@ const file_toold_v1_daemon_proto_rawDesc = "" +
 	"\x0fpermission_mode\x18\n" +
 	" \x01(\x0e2\x18.toold.v1.PermissionModeR\x0epermissionMode\x12\x18\n" +
 	"\aeffects\x18\v \x03(\tR\aeffects\x12\x1a\n" +
-	"\bwarnings\x18\f \x03(\tR\bwarnings\x127\n" +
+	"\bwarnings\x18\f \x03(\tR\bwarnings\x12:\n" +
+	"\x0fwarning_details\x18\x0e \x03(\v2\x11.toold.v1.WarningR\x0ewarningDetails\x127\n" +
 	"\vconfinement\x18\r \x01(\v2\x15.toold.v1.ConfinementR\vconfinement\"<\n" +
 	"\x0fShutdownRequest\x12\x10\n" +
 	"\x03now\x18\x01 \x01(\bR\x03now\x12\x17\n" +
@@ -788,45 +808,48 @@ var file_toold_v1_daemon_proto_goTypes = []any{
 	(*ShutdownResponse)(nil),      // 7: toold.v1.ShutdownResponse
 	(*timestamppb.Timestamp)(nil), // 8: google.protobuf.Timestamp
 	(SandboxTier)(0),              // 9: toold.v1.SandboxTier
-	(*durationpb.Duration)(nil),   // 10: google.protobuf.Duration
-	(*ToolUse)(nil),               // 11: toold.v1.ToolUse
-	(*Options)(nil),               // 12: toold.v1.Options
-	(*Error)(nil),                 // 13: toold.v1.Error
-	(Level)(0),                    // 14: toold.v1.Level
-	(Decision)(0),                 // 15: toold.v1.Decision
-	(*Ground)(nil),                // 16: toold.v1.Ground
-	(*Suggestion)(nil),            // 17: toold.v1.Suggestion
-	(PermissionMode)(0),           // 18: toold.v1.PermissionMode
-	(*Confinement)(nil),           // 19: toold.v1.Confinement
+	(*Warning)(nil),               // 10: toold.v1.Warning
+	(*durationpb.Duration)(nil),   // 11: google.protobuf.Duration
+	(*ToolUse)(nil),               // 12: toold.v1.ToolUse
+	(*Options)(nil),               // 13: toold.v1.Options
+	(*Error)(nil),                 // 14: toold.v1.Error
+	(Level)(0),                    // 15: toold.v1.Level
+	(Decision)(0),                 // 16: toold.v1.Decision
+	(*Ground)(nil),                // 17: toold.v1.Ground
+	(*Suggestion)(nil),            // 18: toold.v1.Suggestion
+	(PermissionMode)(0),           // 19: toold.v1.PermissionMode
+	(*Confinement)(nil),           // 20: toold.v1.Confinement
 }
 var file_toold_v1_daemon_proto_depIdxs = []int32{
 	8,  // 0: toold.v1.GetInfoResponse.started:type_name -> google.protobuf.Timestamp
 	9,  // 1: toold.v1.GetInfoResponse.sandbox:type_name -> toold.v1.SandboxTier
-	3,  // 2: toold.v1.GetInfoResponse.limits:type_name -> toold.v1.Limits
-	2,  // 3: toold.v1.GetInfoResponse.listeners:type_name -> toold.v1.Listener
-	10, // 4: toold.v1.Limits.drain:type_name -> google.protobuf.Duration
-	10, // 5: toold.v1.Limits.session_idle:type_name -> google.protobuf.Duration
-	10, // 6: toold.v1.Limits.idle_exit:type_name -> google.protobuf.Duration
-	11, // 7: toold.v1.ExplainRequest.tool_use:type_name -> toold.v1.ToolUse
-	12, // 8: toold.v1.ExplainRequest.options:type_name -> toold.v1.Options
-	13, // 9: toold.v1.ExplainResponse.error:type_name -> toold.v1.Error
-	14, // 10: toold.v1.ExplainResponse.level:type_name -> toold.v1.Level
-	15, // 11: toold.v1.ExplainResponse.decision:type_name -> toold.v1.Decision
-	16, // 12: toold.v1.ExplainResponse.grounds:type_name -> toold.v1.Ground
-	17, // 13: toold.v1.ExplainResponse.suggestions:type_name -> toold.v1.Suggestion
-	18, // 14: toold.v1.ExplainResponse.permission_mode:type_name -> toold.v1.PermissionMode
-	19, // 15: toold.v1.ExplainResponse.confinement:type_name -> toold.v1.Confinement
-	0,  // 16: toold.v1.DaemonService.GetInfo:input_type -> toold.v1.GetInfoRequest
-	4,  // 17: toold.v1.DaemonService.Explain:input_type -> toold.v1.ExplainRequest
-	6,  // 18: toold.v1.DaemonService.Shutdown:input_type -> toold.v1.ShutdownRequest
-	1,  // 19: toold.v1.DaemonService.GetInfo:output_type -> toold.v1.GetInfoResponse
-	5,  // 20: toold.v1.DaemonService.Explain:output_type -> toold.v1.ExplainResponse
-	7,  // 21: toold.v1.DaemonService.Shutdown:output_type -> toold.v1.ShutdownResponse
-	19, // [19:22] is the sub-list for method output_type
-	16, // [16:19] is the sub-list for method input_type
-	16, // [16:16] is the sub-list for extension type_name
-	16, // [16:16] is the sub-list for extension extendee
-	0,  // [0:16] is the sub-list for field type_name
+	10, // 2: toold.v1.GetInfoResponse.warning_details:type_name -> toold.v1.Warning
+	3,  // 3: toold.v1.GetInfoResponse.limits:type_name -> toold.v1.Limits
+	2,  // 4: toold.v1.GetInfoResponse.listeners:type_name -> toold.v1.Listener
+	11, // 5: toold.v1.Limits.drain:type_name -> google.protobuf.Duration
+	11, // 6: toold.v1.Limits.session_idle:type_name -> google.protobuf.Duration
+	11, // 7: toold.v1.Limits.idle_exit:type_name -> google.protobuf.Duration
+	12, // 8: toold.v1.ExplainRequest.tool_use:type_name -> toold.v1.ToolUse
+	13, // 9: toold.v1.ExplainRequest.options:type_name -> toold.v1.Options
+	14, // 10: toold.v1.ExplainResponse.error:type_name -> toold.v1.Error
+	15, // 11: toold.v1.ExplainResponse.level:type_name -> toold.v1.Level
+	16, // 12: toold.v1.ExplainResponse.decision:type_name -> toold.v1.Decision
+	17, // 13: toold.v1.ExplainResponse.grounds:type_name -> toold.v1.Ground
+	18, // 14: toold.v1.ExplainResponse.suggestions:type_name -> toold.v1.Suggestion
+	19, // 15: toold.v1.ExplainResponse.permission_mode:type_name -> toold.v1.PermissionMode
+	10, // 16: toold.v1.ExplainResponse.warning_details:type_name -> toold.v1.Warning
+	20, // 17: toold.v1.ExplainResponse.confinement:type_name -> toold.v1.Confinement
+	0,  // 18: toold.v1.DaemonService.GetInfo:input_type -> toold.v1.GetInfoRequest
+	4,  // 19: toold.v1.DaemonService.Explain:input_type -> toold.v1.ExplainRequest
+	6,  // 20: toold.v1.DaemonService.Shutdown:input_type -> toold.v1.ShutdownRequest
+	1,  // 21: toold.v1.DaemonService.GetInfo:output_type -> toold.v1.GetInfoResponse
+	5,  // 22: toold.v1.DaemonService.Explain:output_type -> toold.v1.ExplainResponse
+	7,  // 23: toold.v1.DaemonService.Shutdown:output_type -> toold.v1.ShutdownResponse
+	21, // [21:24] is the sub-list for method output_type
+	18, // [18:21] is the sub-list for method input_type
+	18, // [18:18] is the sub-list for extension type_name
+	18, // [18:18] is the sub-list for extension extendee
+	0,  // [0:18] is the sub-list for field type_name
 }
 
 func init() { file_toold_v1_daemon_proto_init() }

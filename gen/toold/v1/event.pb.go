@@ -625,9 +625,11 @@ type Attached struct {
 	// What the user should know about this session.
 	Warnings []string `protobuf:"bytes,7,rep,name=warnings,proto3" json:"warnings,omitempty"`
 	// The session's roots, links resolved; the first is where its working directory began.
-	Roots         []string `protobuf:"bytes,8,rep,name=roots,proto3" json:"roots,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Roots []string `protobuf:"bytes,8,rep,name=roots,proto3" json:"roots,omitempty"`
+	// The warnings, for programs. As many as warnings, in the same order; none from older daemons.
+	WarningDetails []*Warning `protobuf:"bytes,9,rep,name=warning_details,json=warningDetails,proto3" json:"warning_details,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *Attached) Reset() {
@@ -716,6 +718,95 @@ func (x *Attached) GetRoots() []string {
 	return nil
 }
 
+func (x *Attached) GetWarningDetails() []*Warning {
+	if x != nil {
+		return x.WarningDetails
+	}
+	return nil
+}
+
+// Something that the user should know.
+type Warning struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What it is about: "wrong", "not_in_force", "untrusted", "unknown_tool", "no_sandbox" or "daemon". Others may be added.
+	Code string `protobuf:"bytes,1,opt,name=code,proto3" json:"code,omitempty"`
+	// The sentence for a person, with the place.
+	Text string `protobuf:"bytes,2,opt,name=text,proto3" json:"text,omitempty"`
+	// The settings file; empty: it is about no single file.
+	File string `protobuf:"bytes,3,opt,name=file,proto3" json:"file,omitempty"`
+	// Its line, from 1; 0: it is about the whole file.
+	Line uint32 `protobuf:"varint,4,opt,name=line,proto3" json:"line,omitempty"`
+	// The tool that a rule is about; empty: it is about no rule.
+	Tool          string `protobuf:"bytes,5,opt,name=tool,proto3" json:"tool,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Warning) Reset() {
+	*x = Warning{}
+	mi := &file_toold_v1_event_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Warning) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Warning) ProtoMessage() {}
+
+func (x *Warning) ProtoReflect() protoreflect.Message {
+	mi := &file_toold_v1_event_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Warning.ProtoReflect.Descriptor instead.
+func (*Warning) Descriptor() ([]byte, []int) {
+	return file_toold_v1_event_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *Warning) GetCode() string {
+	if x != nil {
+		return x.Code
+	}
+	return ""
+}
+
+func (x *Warning) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
+}
+
+func (x *Warning) GetFile() string {
+	if x != nil {
+		return x.File
+	}
+	return ""
+}
+
+func (x *Warning) GetLine() uint32 {
+	if x != nil {
+		return x.Line
+	}
+	return 0
+}
+
+func (x *Warning) GetTool() string {
+	if x != nil {
+		return x.Tool
+	}
+	return ""
+}
+
 // A turn that has not ended.
 type OpenTurn struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -731,7 +822,7 @@ type OpenTurn struct {
 
 func (x *OpenTurn) Reset() {
 	*x = OpenTurn{}
-	mi := &file_toold_v1_event_proto_msgTypes[2]
+	mi := &file_toold_v1_event_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -743,7 +834,7 @@ func (x *OpenTurn) String() string {
 func (*OpenTurn) ProtoMessage() {}
 
 func (x *OpenTurn) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_event_proto_msgTypes[2]
+	mi := &file_toold_v1_event_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -756,7 +847,7 @@ func (x *OpenTurn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OpenTurn.ProtoReflect.Descriptor instead.
 func (*OpenTurn) Descriptor() ([]byte, []int) {
-	return file_toold_v1_event_proto_rawDescGZIP(), []int{2}
+	return file_toold_v1_event_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *OpenTurn) GetTurn() uint64 {
@@ -808,7 +899,7 @@ type Accepted struct {
 
 func (x *Accepted) Reset() {
 	*x = Accepted{}
-	mi := &file_toold_v1_event_proto_msgTypes[3]
+	mi := &file_toold_v1_event_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -820,7 +911,7 @@ func (x *Accepted) String() string {
 func (*Accepted) ProtoMessage() {}
 
 func (x *Accepted) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_event_proto_msgTypes[3]
+	mi := &file_toold_v1_event_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -833,7 +924,7 @@ func (x *Accepted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Accepted.ProtoReflect.Descriptor instead.
 func (*Accepted) Descriptor() ([]byte, []int) {
-	return file_toold_v1_event_proto_rawDescGZIP(), []int{3}
+	return file_toold_v1_event_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Accepted) GetToolUseId() string {
@@ -912,7 +1003,7 @@ type Suggestion struct {
 
 func (x *Suggestion) Reset() {
 	*x = Suggestion{}
-	mi := &file_toold_v1_event_proto_msgTypes[4]
+	mi := &file_toold_v1_event_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -924,7 +1015,7 @@ func (x *Suggestion) String() string {
 func (*Suggestion) ProtoMessage() {}
 
 func (x *Suggestion) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_event_proto_msgTypes[4]
+	mi := &file_toold_v1_event_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -937,7 +1028,7 @@ func (x *Suggestion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Suggestion.ProtoReflect.Descriptor instead.
 func (*Suggestion) Descriptor() ([]byte, []int) {
-	return file_toold_v1_event_proto_rawDescGZIP(), []int{4}
+	return file_toold_v1_event_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Suggestion) GetRule() string {
@@ -977,7 +1068,7 @@ type Ground struct {
 
 func (x *Ground) Reset() {
 	*x = Ground{}
-	mi := &file_toold_v1_event_proto_msgTypes[5]
+	mi := &file_toold_v1_event_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -989,7 +1080,7 @@ func (x *Ground) String() string {
 func (*Ground) ProtoMessage() {}
 
 func (x *Ground) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_event_proto_msgTypes[5]
+	mi := &file_toold_v1_event_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1002,7 +1093,7 @@ func (x *Ground) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ground.ProtoReflect.Descriptor instead.
 func (*Ground) Descriptor() ([]byte, []int) {
-	return file_toold_v1_event_proto_rawDescGZIP(), []int{5}
+	return file_toold_v1_event_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Ground) GetText() string {
@@ -1093,7 +1184,7 @@ type Question struct {
 
 func (x *Question) Reset() {
 	*x = Question{}
-	mi := &file_toold_v1_event_proto_msgTypes[6]
+	mi := &file_toold_v1_event_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1105,7 +1196,7 @@ func (x *Question) String() string {
 func (*Question) ProtoMessage() {}
 
 func (x *Question) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_event_proto_msgTypes[6]
+	mi := &file_toold_v1_event_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1118,7 +1209,7 @@ func (x *Question) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Question.ProtoReflect.Descriptor instead.
 func (*Question) Descriptor() ([]byte, []int) {
-	return file_toold_v1_event_proto_rawDescGZIP(), []int{6}
+	return file_toold_v1_event_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Question) GetQuestionId() string {
@@ -1234,7 +1325,7 @@ type QuestionWithdrawn struct {
 
 func (x *QuestionWithdrawn) Reset() {
 	*x = QuestionWithdrawn{}
-	mi := &file_toold_v1_event_proto_msgTypes[7]
+	mi := &file_toold_v1_event_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1246,7 +1337,7 @@ func (x *QuestionWithdrawn) String() string {
 func (*QuestionWithdrawn) ProtoMessage() {}
 
 func (x *QuestionWithdrawn) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_event_proto_msgTypes[7]
+	mi := &file_toold_v1_event_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1259,7 +1350,7 @@ func (x *QuestionWithdrawn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QuestionWithdrawn.ProtoReflect.Descriptor instead.
 func (*QuestionWithdrawn) Descriptor() ([]byte, []int) {
-	return file_toold_v1_event_proto_rawDescGZIP(), []int{7}
+	return file_toold_v1_event_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *QuestionWithdrawn) GetQuestionId() string {
@@ -1304,7 +1395,7 @@ type Started struct {
 
 func (x *Started) Reset() {
 	*x = Started{}
-	mi := &file_toold_v1_event_proto_msgTypes[8]
+	mi := &file_toold_v1_event_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1316,7 +1407,7 @@ func (x *Started) String() string {
 func (*Started) ProtoMessage() {}
 
 func (x *Started) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_event_proto_msgTypes[8]
+	mi := &file_toold_v1_event_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1329,7 +1420,7 @@ func (x *Started) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Started.ProtoReflect.Descriptor instead.
 func (*Started) Descriptor() ([]byte, []int) {
-	return file_toold_v1_event_proto_rawDescGZIP(), []int{8}
+	return file_toold_v1_event_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Started) GetToolUseId() string {
@@ -1396,7 +1487,7 @@ type Progress struct {
 
 func (x *Progress) Reset() {
 	*x = Progress{}
-	mi := &file_toold_v1_event_proto_msgTypes[9]
+	mi := &file_toold_v1_event_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1408,7 +1499,7 @@ func (x *Progress) String() string {
 func (*Progress) ProtoMessage() {}
 
 func (x *Progress) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_event_proto_msgTypes[9]
+	mi := &file_toold_v1_event_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1421,7 +1512,7 @@ func (x *Progress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Progress.ProtoReflect.Descriptor instead.
 func (*Progress) Descriptor() ([]byte, []int) {
-	return file_toold_v1_event_proto_rawDescGZIP(), []int{9}
+	return file_toold_v1_event_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Progress) GetToolUseId() string {
@@ -1510,7 +1601,7 @@ type OutputChunk struct {
 
 func (x *OutputChunk) Reset() {
 	*x = OutputChunk{}
-	mi := &file_toold_v1_event_proto_msgTypes[10]
+	mi := &file_toold_v1_event_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1522,7 +1613,7 @@ func (x *OutputChunk) String() string {
 func (*OutputChunk) ProtoMessage() {}
 
 func (x *OutputChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_event_proto_msgTypes[10]
+	mi := &file_toold_v1_event_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1535,7 +1626,7 @@ func (x *OutputChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OutputChunk.ProtoReflect.Descriptor instead.
 func (*OutputChunk) Descriptor() ([]byte, []int) {
-	return file_toold_v1_event_proto_rawDescGZIP(), []int{10}
+	return file_toold_v1_event_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *OutputChunk) GetChannel() Channel {
@@ -1617,7 +1708,7 @@ type Step struct {
 
 func (x *Step) Reset() {
 	*x = Step{}
-	mi := &file_toold_v1_event_proto_msgTypes[11]
+	mi := &file_toold_v1_event_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1629,7 +1720,7 @@ func (x *Step) String() string {
 func (*Step) ProtoMessage() {}
 
 func (x *Step) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_event_proto_msgTypes[11]
+	mi := &file_toold_v1_event_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1642,7 +1733,7 @@ func (x *Step) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Step.ProtoReflect.Descriptor instead.
 func (*Step) Descriptor() ([]byte, []int) {
-	return file_toold_v1_event_proto_rawDescGZIP(), []int{11}
+	return file_toold_v1_event_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Step) GetMessage() string {
@@ -1684,7 +1775,7 @@ type Content struct {
 
 func (x *Content) Reset() {
 	*x = Content{}
-	mi := &file_toold_v1_event_proto_msgTypes[12]
+	mi := &file_toold_v1_event_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1696,7 +1787,7 @@ func (x *Content) String() string {
 func (*Content) ProtoMessage() {}
 
 func (x *Content) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_event_proto_msgTypes[12]
+	mi := &file_toold_v1_event_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1709,7 +1800,7 @@ func (x *Content) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Content.ProtoReflect.Descriptor instead.
 func (*Content) Descriptor() ([]byte, []int) {
-	return file_toold_v1_event_proto_rawDescGZIP(), []int{12}
+	return file_toold_v1_event_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Content) GetBlock() isContent_Block {
@@ -1800,7 +1891,7 @@ type Blob struct {
 
 func (x *Blob) Reset() {
 	*x = Blob{}
-	mi := &file_toold_v1_event_proto_msgTypes[13]
+	mi := &file_toold_v1_event_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1812,7 +1903,7 @@ func (x *Blob) String() string {
 func (*Blob) ProtoMessage() {}
 
 func (x *Blob) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_event_proto_msgTypes[13]
+	mi := &file_toold_v1_event_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1825,7 +1916,7 @@ func (x *Blob) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Blob.ProtoReflect.Descriptor instead.
 func (*Blob) Descriptor() ([]byte, []int) {
-	return file_toold_v1_event_proto_rawDescGZIP(), []int{13}
+	return file_toold_v1_event_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Blob) GetMediaType() string {
@@ -1855,7 +1946,7 @@ type Link struct {
 
 func (x *Link) Reset() {
 	*x = Link{}
-	mi := &file_toold_v1_event_proto_msgTypes[14]
+	mi := &file_toold_v1_event_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1867,7 +1958,7 @@ func (x *Link) String() string {
 func (*Link) ProtoMessage() {}
 
 func (x *Link) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_event_proto_msgTypes[14]
+	mi := &file_toold_v1_event_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1880,7 +1971,7 @@ func (x *Link) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Link.ProtoReflect.Descriptor instead.
 func (*Link) Descriptor() ([]byte, []int) {
-	return file_toold_v1_event_proto_rawDescGZIP(), []int{14}
+	return file_toold_v1_event_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Link) GetUri() string {
@@ -1914,7 +2005,7 @@ type Error struct {
 
 func (x *Error) Reset() {
 	*x = Error{}
-	mi := &file_toold_v1_event_proto_msgTypes[15]
+	mi := &file_toold_v1_event_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1926,7 +2017,7 @@ func (x *Error) String() string {
 func (*Error) ProtoMessage() {}
 
 func (x *Error) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_event_proto_msgTypes[15]
+	mi := &file_toold_v1_event_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1939,7 +2030,7 @@ func (x *Error) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Error.ProtoReflect.Descriptor instead.
 func (*Error) Descriptor() ([]byte, []int) {
-	return file_toold_v1_event_proto_rawDescGZIP(), []int{15}
+	return file_toold_v1_event_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Error) GetCode() string {
@@ -1991,7 +2082,7 @@ type Usage struct {
 
 func (x *Usage) Reset() {
 	*x = Usage{}
-	mi := &file_toold_v1_event_proto_msgTypes[16]
+	mi := &file_toold_v1_event_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2003,7 +2094,7 @@ func (x *Usage) String() string {
 func (*Usage) ProtoMessage() {}
 
 func (x *Usage) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_event_proto_msgTypes[16]
+	mi := &file_toold_v1_event_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2016,7 +2107,7 @@ func (x *Usage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Usage.ProtoReflect.Descriptor instead.
 func (*Usage) Descriptor() ([]byte, []int) {
-	return file_toold_v1_event_proto_rawDescGZIP(), []int{16}
+	return file_toold_v1_event_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Usage) GetWaited() *durationpb.Duration {
@@ -2076,7 +2167,7 @@ type Spill struct {
 
 func (x *Spill) Reset() {
 	*x = Spill{}
-	mi := &file_toold_v1_event_proto_msgTypes[17]
+	mi := &file_toold_v1_event_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2088,7 +2179,7 @@ func (x *Spill) String() string {
 func (*Spill) ProtoMessage() {}
 
 func (x *Spill) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_event_proto_msgTypes[17]
+	mi := &file_toold_v1_event_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2101,7 +2192,7 @@ func (x *Spill) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Spill.ProtoReflect.Descriptor instead.
 func (*Spill) Descriptor() ([]byte, []int) {
-	return file_toold_v1_event_proto_rawDescGZIP(), []int{17}
+	return file_toold_v1_event_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Spill) GetPath() string {
@@ -2154,7 +2245,7 @@ type ToolResult struct {
 
 func (x *ToolResult) Reset() {
 	*x = ToolResult{}
-	mi := &file_toold_v1_event_proto_msgTypes[18]
+	mi := &file_toold_v1_event_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2166,7 +2257,7 @@ func (x *ToolResult) String() string {
 func (*ToolResult) ProtoMessage() {}
 
 func (x *ToolResult) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_event_proto_msgTypes[18]
+	mi := &file_toold_v1_event_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2179,7 +2270,7 @@ func (x *ToolResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolResult.ProtoReflect.Descriptor instead.
 func (*ToolResult) Descriptor() ([]byte, []int) {
-	return file_toold_v1_event_proto_rawDescGZIP(), []int{18}
+	return file_toold_v1_event_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *ToolResult) GetToolUseId() string {
@@ -2267,7 +2358,7 @@ type Confinement struct {
 
 func (x *Confinement) Reset() {
 	*x = Confinement{}
-	mi := &file_toold_v1_event_proto_msgTypes[19]
+	mi := &file_toold_v1_event_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2279,7 +2370,7 @@ func (x *Confinement) String() string {
 func (*Confinement) ProtoMessage() {}
 
 func (x *Confinement) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_event_proto_msgTypes[19]
+	mi := &file_toold_v1_event_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2292,7 +2383,7 @@ func (x *Confinement) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Confinement.ProtoReflect.Descriptor instead.
 func (*Confinement) Descriptor() ([]byte, []int) {
-	return file_toold_v1_event_proto_rawDescGZIP(), []int{19}
+	return file_toold_v1_event_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Confinement) GetTier() SandboxTier {
@@ -2336,7 +2427,7 @@ type SandboxDenial struct {
 
 func (x *SandboxDenial) Reset() {
 	*x = SandboxDenial{}
-	mi := &file_toold_v1_event_proto_msgTypes[20]
+	mi := &file_toold_v1_event_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2348,7 +2439,7 @@ func (x *SandboxDenial) String() string {
 func (*SandboxDenial) ProtoMessage() {}
 
 func (x *SandboxDenial) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_event_proto_msgTypes[20]
+	mi := &file_toold_v1_event_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2361,7 +2452,7 @@ func (x *SandboxDenial) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SandboxDenial.ProtoReflect.Descriptor instead.
 func (*SandboxDenial) Descriptor() ([]byte, []int) {
-	return file_toold_v1_event_proto_rawDescGZIP(), []int{20}
+	return file_toold_v1_event_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *SandboxDenial) GetOperation() string {
@@ -2418,7 +2509,7 @@ type TurnEnded struct {
 
 func (x *TurnEnded) Reset() {
 	*x = TurnEnded{}
-	mi := &file_toold_v1_event_proto_msgTypes[21]
+	mi := &file_toold_v1_event_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2430,7 +2521,7 @@ func (x *TurnEnded) String() string {
 func (*TurnEnded) ProtoMessage() {}
 
 func (x *TurnEnded) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_event_proto_msgTypes[21]
+	mi := &file_toold_v1_event_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2443,7 +2534,7 @@ func (x *TurnEnded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TurnEnded.ProtoReflect.Descriptor instead.
 func (*TurnEnded) Descriptor() ([]byte, []int) {
-	return file_toold_v1_event_proto_rawDescGZIP(), []int{21}
+	return file_toold_v1_event_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *TurnEnded) GetCalls() uint32 {
@@ -2496,7 +2587,7 @@ type ClientToolUse struct {
 
 func (x *ClientToolUse) Reset() {
 	*x = ClientToolUse{}
-	mi := &file_toold_v1_event_proto_msgTypes[22]
+	mi := &file_toold_v1_event_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2508,7 +2599,7 @@ func (x *ClientToolUse) String() string {
 func (*ClientToolUse) ProtoMessage() {}
 
 func (x *ClientToolUse) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_event_proto_msgTypes[22]
+	mi := &file_toold_v1_event_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2521,7 +2612,7 @@ func (x *ClientToolUse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClientToolUse.ProtoReflect.Descriptor instead.
 func (*ClientToolUse) Descriptor() ([]byte, []int) {
-	return file_toold_v1_event_proto_rawDescGZIP(), []int{22}
+	return file_toold_v1_event_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *ClientToolUse) GetToolUseId() string {
@@ -2558,7 +2649,7 @@ type ClientToolCancel struct {
 
 func (x *ClientToolCancel) Reset() {
 	*x = ClientToolCancel{}
-	mi := &file_toold_v1_event_proto_msgTypes[23]
+	mi := &file_toold_v1_event_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2570,7 +2661,7 @@ func (x *ClientToolCancel) String() string {
 func (*ClientToolCancel) ProtoMessage() {}
 
 func (x *ClientToolCancel) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_event_proto_msgTypes[23]
+	mi := &file_toold_v1_event_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2583,7 +2674,7 @@ func (x *ClientToolCancel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClientToolCancel.ProtoReflect.Descriptor instead.
 func (*ClientToolCancel) Descriptor() ([]byte, []int) {
-	return file_toold_v1_event_proto_rawDescGZIP(), []int{23}
+	return file_toold_v1_event_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *ClientToolCancel) GetToolUseId() string {
@@ -2619,7 +2710,7 @@ type BufferEdit struct {
 
 func (x *BufferEdit) Reset() {
 	*x = BufferEdit{}
-	mi := &file_toold_v1_event_proto_msgTypes[24]
+	mi := &file_toold_v1_event_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2631,7 +2722,7 @@ func (x *BufferEdit) String() string {
 func (*BufferEdit) ProtoMessage() {}
 
 func (x *BufferEdit) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_event_proto_msgTypes[24]
+	mi := &file_toold_v1_event_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2644,7 +2735,7 @@ func (x *BufferEdit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BufferEdit.ProtoReflect.Descriptor instead.
 func (*BufferEdit) Descriptor() ([]byte, []int) {
-	return file_toold_v1_event_proto_rawDescGZIP(), []int{24}
+	return file_toold_v1_event_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *BufferEdit) GetToolUseId() string {
@@ -2690,7 +2781,7 @@ type TextEdit struct {
 
 func (x *TextEdit) Reset() {
 	*x = TextEdit{}
-	mi := &file_toold_v1_event_proto_msgTypes[25]
+	mi := &file_toold_v1_event_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2702,7 +2793,7 @@ func (x *TextEdit) String() string {
 func (*TextEdit) ProtoMessage() {}
 
 func (x *TextEdit) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_event_proto_msgTypes[25]
+	mi := &file_toold_v1_event_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2715,7 +2806,7 @@ func (x *TextEdit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TextEdit.ProtoReflect.Descriptor instead.
 func (*TextEdit) Descriptor() ([]byte, []int) {
-	return file_toold_v1_event_proto_rawDescGZIP(), []int{25}
+	return file_toold_v1_event_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *TextEdit) GetOffset() uint64 {
@@ -2753,7 +2844,7 @@ type SaveBuffers struct {
 
 func (x *SaveBuffers) Reset() {
 	*x = SaveBuffers{}
-	mi := &file_toold_v1_event_proto_msgTypes[26]
+	mi := &file_toold_v1_event_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2765,7 +2856,7 @@ func (x *SaveBuffers) String() string {
 func (*SaveBuffers) ProtoMessage() {}
 
 func (x *SaveBuffers) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_event_proto_msgTypes[26]
+	mi := &file_toold_v1_event_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2778,7 +2869,7 @@ func (x *SaveBuffers) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SaveBuffers.ProtoReflect.Descriptor instead.
 func (*SaveBuffers) Descriptor() ([]byte, []int) {
-	return file_toold_v1_event_proto_rawDescGZIP(), []int{26}
+	return file_toold_v1_event_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *SaveBuffers) GetToolUseId() string {
@@ -2812,7 +2903,7 @@ type Notice struct {
 
 func (x *Notice) Reset() {
 	*x = Notice{}
-	mi := &file_toold_v1_event_proto_msgTypes[27]
+	mi := &file_toold_v1_event_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2824,7 +2915,7 @@ func (x *Notice) String() string {
 func (*Notice) ProtoMessage() {}
 
 func (x *Notice) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_event_proto_msgTypes[27]
+	mi := &file_toold_v1_event_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2837,7 +2928,7 @@ func (x *Notice) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Notice.ProtoReflect.Descriptor instead.
 func (*Notice) Descriptor() ([]byte, []int) {
-	return file_toold_v1_event_proto_rawDescGZIP(), []int{27}
+	return file_toold_v1_event_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Notice) GetCode() string {
@@ -2895,7 +2986,7 @@ type SessionChanged struct {
 
 func (x *SessionChanged) Reset() {
 	*x = SessionChanged{}
-	mi := &file_toold_v1_event_proto_msgTypes[28]
+	mi := &file_toold_v1_event_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2907,7 +2998,7 @@ func (x *SessionChanged) String() string {
 func (*SessionChanged) ProtoMessage() {}
 
 func (x *SessionChanged) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_event_proto_msgTypes[28]
+	mi := &file_toold_v1_event_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2920,7 +3011,7 @@ func (x *SessionChanged) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionChanged.ProtoReflect.Descriptor instead.
 func (*SessionChanged) Descriptor() ([]byte, []int) {
-	return file_toold_v1_event_proto_rawDescGZIP(), []int{28}
+	return file_toold_v1_event_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *SessionChanged) GetWorkingDirectory() string {
@@ -3003,7 +3094,7 @@ type Peer struct {
 
 func (x *Peer) Reset() {
 	*x = Peer{}
-	mi := &file_toold_v1_event_proto_msgTypes[29]
+	mi := &file_toold_v1_event_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3015,7 +3106,7 @@ func (x *Peer) String() string {
 func (*Peer) ProtoMessage() {}
 
 func (x *Peer) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_event_proto_msgTypes[29]
+	mi := &file_toold_v1_event_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3028,7 +3119,7 @@ func (x *Peer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Peer.ProtoReflect.Descriptor instead.
 func (*Peer) Descriptor() ([]byte, []int) {
-	return file_toold_v1_event_proto_rawDescGZIP(), []int{29}
+	return file_toold_v1_event_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Peer) GetUid() uint32 {
@@ -3074,7 +3165,7 @@ type Todo struct {
 
 func (x *Todo) Reset() {
 	*x = Todo{}
-	mi := &file_toold_v1_event_proto_msgTypes[30]
+	mi := &file_toold_v1_event_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3086,7 +3177,7 @@ func (x *Todo) String() string {
 func (*Todo) ProtoMessage() {}
 
 func (x *Todo) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_event_proto_msgTypes[30]
+	mi := &file_toold_v1_event_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3099,7 +3190,7 @@ func (x *Todo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Todo.ProtoReflect.Descriptor instead.
 func (*Todo) Descriptor() ([]byte, []int) {
-	return file_toold_v1_event_proto_rawDescGZIP(), []int{30}
+	return file_toold_v1_event_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Todo) GetContent() string {
@@ -3151,7 +3242,7 @@ const file_toold_v1_event_proto_rawDesc = "" +
 	"\x0fsession_changed\x18\x10 \x01(\v2\x18.toold.v1.SessionChangedH\x00R\x0esessionChanged\x12J\n" +
 	"\x12client_tool_cancel\x18\x11 \x01(\v2\x1a.toold.v1.ClientToolCancelH\x00R\x10clientToolCancel\x12:\n" +
 	"\fsave_buffers\x18\x12 \x01(\v2\x15.toold.v1.SaveBuffersH\x00R\vsaveBuffersB\a\n" +
-	"\x05event\"\x81\x02\n" +
+	"\x05event\"\xbd\x02\n" +
 	"\bAttached\x12\x1d\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tR\tsessionId\x12$\n" +
@@ -3162,7 +3253,14 @@ const file_toold_v1_event_proto_rawDesc = "" +
 	"open_turns\x18\x05 \x03(\v2\x12.toold.v1.OpenTurnR\topenTurns\x12\x1a\n" +
 	"\bfeatures\x18\x06 \x03(\tR\bfeatures\x12\x1a\n" +
 	"\bwarnings\x18\a \x03(\tR\bwarnings\x12\x14\n" +
-	"\x05roots\x18\b \x03(\tR\x05roots\"b\n" +
+	"\x05roots\x18\b \x03(\tR\x05roots\x12:\n" +
+	"\x0fwarning_details\x18\t \x03(\v2\x11.toold.v1.WarningR\x0ewarningDetails\"m\n" +
+	"\aWarning\x12\x12\n" +
+	"\x04code\x18\x01 \x01(\tR\x04code\x12\x12\n" +
+	"\x04text\x18\x02 \x01(\tR\x04text\x12\x12\n" +
+	"\x04file\x18\x03 \x01(\tR\x04file\x12\x12\n" +
+	"\x04line\x18\x04 \x01(\rR\x04line\x12\x12\n" +
+	"\x04tool\x18\x05 \x01(\tR\x04tool\"b\n" +
 	"\bOpenTurn\x12\x12\n" +
 	"\x04turn\x18\x01 \x01(\x04R\x04turn\x12\x17\n" +
 	"\aturn_id\x18\x02 \x01(\tR\x06turnId\x12)\n" +
@@ -3395,7 +3493,7 @@ func file_toold_v1_event_proto_rawDescGZIP() []byte {
 }
 
 var file_toold_v1_event_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_toold_v1_event_proto_msgTypes = make([]protoimpl.MessageInfo, 32)
+var file_toold_v1_event_proto_msgTypes = make([]protoimpl.MessageInfo, 33)
 var file_toold_v1_event_proto_goTypes = []any{
 	(Level)(0),                    // 0: toold.v1.Level
 	(SandboxTier)(0),              // 1: toold.v1.SandboxTier
@@ -3403,99 +3501,101 @@ var file_toold_v1_event_proto_goTypes = []any{
 	(Outcome)(0),                  // 3: toold.v1.Outcome
 	(*ExecuteResponse)(nil),       // 4: toold.v1.ExecuteResponse
 	(*Attached)(nil),              // 5: toold.v1.Attached
-	(*OpenTurn)(nil),              // 6: toold.v1.OpenTurn
-	(*Accepted)(nil),              // 7: toold.v1.Accepted
-	(*Suggestion)(nil),            // 8: toold.v1.Suggestion
-	(*Ground)(nil),                // 9: toold.v1.Ground
-	(*Question)(nil),              // 10: toold.v1.Question
-	(*QuestionWithdrawn)(nil),     // 11: toold.v1.QuestionWithdrawn
-	(*Started)(nil),               // 12: toold.v1.Started
-	(*Progress)(nil),              // 13: toold.v1.Progress
-	(*OutputChunk)(nil),           // 14: toold.v1.OutputChunk
-	(*Step)(nil),                  // 15: toold.v1.Step
-	(*Content)(nil),               // 16: toold.v1.Content
-	(*Blob)(nil),                  // 17: toold.v1.Blob
-	(*Link)(nil),                  // 18: toold.v1.Link
-	(*Error)(nil),                 // 19: toold.v1.Error
-	(*Usage)(nil),                 // 20: toold.v1.Usage
-	(*Spill)(nil),                 // 21: toold.v1.Spill
-	(*ToolResult)(nil),            // 22: toold.v1.ToolResult
-	(*Confinement)(nil),           // 23: toold.v1.Confinement
-	(*SandboxDenial)(nil),         // 24: toold.v1.SandboxDenial
-	(*TurnEnded)(nil),             // 25: toold.v1.TurnEnded
-	(*ClientToolUse)(nil),         // 26: toold.v1.ClientToolUse
-	(*ClientToolCancel)(nil),      // 27: toold.v1.ClientToolCancel
-	(*BufferEdit)(nil),            // 28: toold.v1.BufferEdit
-	(*TextEdit)(nil),              // 29: toold.v1.TextEdit
-	(*SaveBuffers)(nil),           // 30: toold.v1.SaveBuffers
-	(*Notice)(nil),                // 31: toold.v1.Notice
-	(*SessionChanged)(nil),        // 32: toold.v1.SessionChanged
-	(*Peer)(nil),                  // 33: toold.v1.Peer
-	(*Todo)(nil),                  // 34: toold.v1.Todo
-	nil,                           // 35: toold.v1.TurnEnded.OutcomesEntry
-	(*timestamppb.Timestamp)(nil), // 36: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 37: google.protobuf.Duration
-	(*structpb.Struct)(nil),       // 38: google.protobuf.Struct
-	(PermissionMode)(0),           // 39: toold.v1.PermissionMode
+	(*Warning)(nil),               // 6: toold.v1.Warning
+	(*OpenTurn)(nil),              // 7: toold.v1.OpenTurn
+	(*Accepted)(nil),              // 8: toold.v1.Accepted
+	(*Suggestion)(nil),            // 9: toold.v1.Suggestion
+	(*Ground)(nil),                // 10: toold.v1.Ground
+	(*Question)(nil),              // 11: toold.v1.Question
+	(*QuestionWithdrawn)(nil),     // 12: toold.v1.QuestionWithdrawn
+	(*Started)(nil),               // 13: toold.v1.Started
+	(*Progress)(nil),              // 14: toold.v1.Progress
+	(*OutputChunk)(nil),           // 15: toold.v1.OutputChunk
+	(*Step)(nil),                  // 16: toold.v1.Step
+	(*Content)(nil),               // 17: toold.v1.Content
+	(*Blob)(nil),                  // 18: toold.v1.Blob
+	(*Link)(nil),                  // 19: toold.v1.Link
+	(*Error)(nil),                 // 20: toold.v1.Error
+	(*Usage)(nil),                 // 21: toold.v1.Usage
+	(*Spill)(nil),                 // 22: toold.v1.Spill
+	(*ToolResult)(nil),            // 23: toold.v1.ToolResult
+	(*Confinement)(nil),           // 24: toold.v1.Confinement
+	(*SandboxDenial)(nil),         // 25: toold.v1.SandboxDenial
+	(*TurnEnded)(nil),             // 26: toold.v1.TurnEnded
+	(*ClientToolUse)(nil),         // 27: toold.v1.ClientToolUse
+	(*ClientToolCancel)(nil),      // 28: toold.v1.ClientToolCancel
+	(*BufferEdit)(nil),            // 29: toold.v1.BufferEdit
+	(*TextEdit)(nil),              // 30: toold.v1.TextEdit
+	(*SaveBuffers)(nil),           // 31: toold.v1.SaveBuffers
+	(*Notice)(nil),                // 32: toold.v1.Notice
+	(*SessionChanged)(nil),        // 33: toold.v1.SessionChanged
+	(*Peer)(nil),                  // 34: toold.v1.Peer
+	(*Todo)(nil),                  // 35: toold.v1.Todo
+	nil,                           // 36: toold.v1.TurnEnded.OutcomesEntry
+	(*timestamppb.Timestamp)(nil), // 37: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 38: google.protobuf.Duration
+	(*structpb.Struct)(nil),       // 39: google.protobuf.Struct
+	(PermissionMode)(0),           // 40: toold.v1.PermissionMode
 }
 var file_toold_v1_event_proto_depIdxs = []int32{
-	36, // 0: toold.v1.ExecuteResponse.time:type_name -> google.protobuf.Timestamp
+	37, // 0: toold.v1.ExecuteResponse.time:type_name -> google.protobuf.Timestamp
 	5,  // 1: toold.v1.ExecuteResponse.attached:type_name -> toold.v1.Attached
-	7,  // 2: toold.v1.ExecuteResponse.accepted:type_name -> toold.v1.Accepted
-	10, // 3: toold.v1.ExecuteResponse.question:type_name -> toold.v1.Question
-	11, // 4: toold.v1.ExecuteResponse.question_withdrawn:type_name -> toold.v1.QuestionWithdrawn
-	12, // 5: toold.v1.ExecuteResponse.started:type_name -> toold.v1.Started
-	13, // 6: toold.v1.ExecuteResponse.progress:type_name -> toold.v1.Progress
-	22, // 7: toold.v1.ExecuteResponse.tool_result:type_name -> toold.v1.ToolResult
-	25, // 8: toold.v1.ExecuteResponse.turn_ended:type_name -> toold.v1.TurnEnded
-	26, // 9: toold.v1.ExecuteResponse.client_tool_use:type_name -> toold.v1.ClientToolUse
-	28, // 10: toold.v1.ExecuteResponse.buffer_edit:type_name -> toold.v1.BufferEdit
-	31, // 11: toold.v1.ExecuteResponse.notice:type_name -> toold.v1.Notice
-	32, // 12: toold.v1.ExecuteResponse.session_changed:type_name -> toold.v1.SessionChanged
-	27, // 13: toold.v1.ExecuteResponse.client_tool_cancel:type_name -> toold.v1.ClientToolCancel
-	30, // 14: toold.v1.ExecuteResponse.save_buffers:type_name -> toold.v1.SaveBuffers
-	6,  // 15: toold.v1.Attached.open_turns:type_name -> toold.v1.OpenTurn
-	0,  // 16: toold.v1.Question.level:type_name -> toold.v1.Level
-	8,  // 17: toold.v1.Question.suggestions:type_name -> toold.v1.Suggestion
-	36, // 18: toold.v1.Question.expires:type_name -> google.protobuf.Timestamp
-	9,  // 19: toold.v1.Question.grounds:type_name -> toold.v1.Ground
-	1,  // 20: toold.v1.Started.sandbox:type_name -> toold.v1.SandboxTier
-	0,  // 21: toold.v1.Started.level:type_name -> toold.v1.Level
-	9,  // 22: toold.v1.Started.grounds:type_name -> toold.v1.Ground
-	37, // 23: toold.v1.Progress.elapsed:type_name -> google.protobuf.Duration
-	14, // 24: toold.v1.Progress.output:type_name -> toold.v1.OutputChunk
-	15, // 25: toold.v1.Progress.step:type_name -> toold.v1.Step
-	2,  // 26: toold.v1.OutputChunk.channel:type_name -> toold.v1.Channel
-	17, // 27: toold.v1.Content.image:type_name -> toold.v1.Blob
-	17, // 28: toold.v1.Content.document:type_name -> toold.v1.Blob
-	18, // 29: toold.v1.Content.link:type_name -> toold.v1.Link
-	38, // 30: toold.v1.Error.details:type_name -> google.protobuf.Struct
-	37, // 31: toold.v1.Usage.waited:type_name -> google.protobuf.Duration
-	37, // 32: toold.v1.Usage.asked:type_name -> google.protobuf.Duration
-	37, // 33: toold.v1.Usage.ran:type_name -> google.protobuf.Duration
-	1,  // 34: toold.v1.Usage.sandbox:type_name -> toold.v1.SandboxTier
-	3,  // 35: toold.v1.ToolResult.outcome:type_name -> toold.v1.Outcome
-	16, // 36: toold.v1.ToolResult.content:type_name -> toold.v1.Content
-	19, // 37: toold.v1.ToolResult.error:type_name -> toold.v1.Error
-	38, // 38: toold.v1.ToolResult.structured:type_name -> google.protobuf.Struct
-	20, // 39: toold.v1.ToolResult.usage:type_name -> toold.v1.Usage
-	21, // 40: toold.v1.ToolResult.spill:type_name -> toold.v1.Spill
-	23, // 41: toold.v1.ToolResult.confinement:type_name -> toold.v1.Confinement
-	1,  // 42: toold.v1.Confinement.tier:type_name -> toold.v1.SandboxTier
-	24, // 43: toold.v1.Confinement.denials:type_name -> toold.v1.SandboxDenial
-	35, // 44: toold.v1.TurnEnded.outcomes:type_name -> toold.v1.TurnEnded.OutcomesEntry
-	37, // 45: toold.v1.TurnEnded.wall:type_name -> google.protobuf.Duration
-	37, // 46: toold.v1.TurnEnded.work:type_name -> google.protobuf.Duration
-	29, // 47: toold.v1.BufferEdit.edits:type_name -> toold.v1.TextEdit
-	38, // 48: toold.v1.Notice.details:type_name -> google.protobuf.Struct
-	34, // 49: toold.v1.SessionChanged.todos:type_name -> toold.v1.Todo
-	39, // 50: toold.v1.SessionChanged.permission_mode:type_name -> toold.v1.PermissionMode
-	33, // 51: toold.v1.SessionChanged.peer:type_name -> toold.v1.Peer
-	52, // [52:52] is the sub-list for method output_type
-	52, // [52:52] is the sub-list for method input_type
-	52, // [52:52] is the sub-list for extension type_name
-	52, // [52:52] is the sub-list for extension extendee
-	0,  // [0:52] is the sub-list for field type_name
+	8,  // 2: toold.v1.ExecuteResponse.accepted:type_name -> toold.v1.Accepted
+	11, // 3: toold.v1.ExecuteResponse.question:type_name -> toold.v1.Question
+	12, // 4: toold.v1.ExecuteResponse.question_withdrawn:type_name -> toold.v1.QuestionWithdrawn
+	13, // 5: toold.v1.ExecuteResponse.started:type_name -> toold.v1.Started
+	14, // 6: toold.v1.ExecuteResponse.progress:type_name -> toold.v1.Progress
+	23, // 7: toold.v1.ExecuteResponse.tool_result:type_name -> toold.v1.ToolResult
+	26, // 8: toold.v1.ExecuteResponse.turn_ended:type_name -> toold.v1.TurnEnded
+	27, // 9: toold.v1.ExecuteResponse.client_tool_use:type_name -> toold.v1.ClientToolUse
+	29, // 10: toold.v1.ExecuteResponse.buffer_edit:type_name -> toold.v1.BufferEdit
+	32, // 11: toold.v1.ExecuteResponse.notice:type_name -> toold.v1.Notice
+	33, // 12: toold.v1.ExecuteResponse.session_changed:type_name -> toold.v1.SessionChanged
+	28, // 13: toold.v1.ExecuteResponse.client_tool_cancel:type_name -> toold.v1.ClientToolCancel
+	31, // 14: toold.v1.ExecuteResponse.save_buffers:type_name -> toold.v1.SaveBuffers
+	7,  // 15: toold.v1.Attached.open_turns:type_name -> toold.v1.OpenTurn
+	6,  // 16: toold.v1.Attached.warning_details:type_name -> toold.v1.Warning
+	0,  // 17: toold.v1.Question.level:type_name -> toold.v1.Level
+	9,  // 18: toold.v1.Question.suggestions:type_name -> toold.v1.Suggestion
+	37, // 19: toold.v1.Question.expires:type_name -> google.protobuf.Timestamp
+	10, // 20: toold.v1.Question.grounds:type_name -> toold.v1.Ground
+	1,  // 21: toold.v1.Started.sandbox:type_name -> toold.v1.SandboxTier
+	0,  // 22: toold.v1.Started.level:type_name -> toold.v1.Level
+	10, // 23: toold.v1.Started.grounds:type_name -> toold.v1.Ground
+	38, // 24: toold.v1.Progress.elapsed:type_name -> google.protobuf.Duration
+	15, // 25: toold.v1.Progress.output:type_name -> toold.v1.OutputChunk
+	16, // 26: toold.v1.Progress.step:type_name -> toold.v1.Step
+	2,  // 27: toold.v1.OutputChunk.channel:type_name -> toold.v1.Channel
+	18, // 28: toold.v1.Content.image:type_name -> toold.v1.Blob
+	18, // 29: toold.v1.Content.document:type_name -> toold.v1.Blob
+	19, // 30: toold.v1.Content.link:type_name -> toold.v1.Link
+	39, // 31: toold.v1.Error.details:type_name -> google.protobuf.Struct
+	38, // 32: toold.v1.Usage.waited:type_name -> google.protobuf.Duration
+	38, // 33: toold.v1.Usage.asked:type_name -> google.protobuf.Duration
+	38, // 34: toold.v1.Usage.ran:type_name -> google.protobuf.Duration
+	1,  // 35: toold.v1.Usage.sandbox:type_name -> toold.v1.SandboxTier
+	3,  // 36: toold.v1.ToolResult.outcome:type_name -> toold.v1.Outcome
+	17, // 37: toold.v1.ToolResult.content:type_name -> toold.v1.Content
+	20, // 38: toold.v1.ToolResult.error:type_name -> toold.v1.Error
+	39, // 39: toold.v1.ToolResult.structured:type_name -> google.protobuf.Struct
+	21, // 40: toold.v1.ToolResult.usage:type_name -> toold.v1.Usage
+	22, // 41: toold.v1.ToolResult.spill:type_name -> toold.v1.Spill
+	24, // 42: toold.v1.ToolResult.confinement:type_name -> toold.v1.Confinement
+	1,  // 43: toold.v1.Confinement.tier:type_name -> toold.v1.SandboxTier
+	25, // 44: toold.v1.Confinement.denials:type_name -> toold.v1.SandboxDenial
+	36, // 45: toold.v1.TurnEnded.outcomes:type_name -> toold.v1.TurnEnded.OutcomesEntry
+	38, // 46: toold.v1.TurnEnded.wall:type_name -> google.protobuf.Duration
+	38, // 47: toold.v1.TurnEnded.work:type_name -> google.protobuf.Duration
+	30, // 48: toold.v1.BufferEdit.edits:type_name -> toold.v1.TextEdit
+	39, // 49: toold.v1.Notice.details:type_name -> google.protobuf.Struct
+	35, // 50: toold.v1.SessionChanged.todos:type_name -> toold.v1.Todo
+	40, // 51: toold.v1.SessionChanged.permission_mode:type_name -> toold.v1.PermissionMode
+	34, // 52: toold.v1.SessionChanged.peer:type_name -> toold.v1.Peer
+	53, // [53:53] is the sub-list for method output_type
+	53, // [53:53] is the sub-list for method input_type
+	53, // [53:53] is the sub-list for extension type_name
+	53, // [53:53] is the sub-list for extension extendee
+	0,  // [0:53] is the sub-list for field type_name
 }
 
 func init() { file_toold_v1_event_proto_init() }
@@ -3520,15 +3620,15 @@ func file_toold_v1_event_proto_init() {
 		(*ExecuteResponse_ClientToolCancel)(nil),
 		(*ExecuteResponse_SaveBuffers)(nil),
 	}
-	file_toold_v1_event_proto_msgTypes[9].OneofWrappers = []any{
+	file_toold_v1_event_proto_msgTypes[10].OneofWrappers = []any{
 		(*Progress_Output)(nil),
 		(*Progress_Step)(nil),
 	}
-	file_toold_v1_event_proto_msgTypes[10].OneofWrappers = []any{
+	file_toold_v1_event_proto_msgTypes[11].OneofWrappers = []any{
 		(*OutputChunk_Text)(nil),
 		(*OutputChunk_Raw)(nil),
 	}
-	file_toold_v1_event_proto_msgTypes[12].OneofWrappers = []any{
+	file_toold_v1_event_proto_msgTypes[13].OneofWrappers = []any{
 		(*Content_Text)(nil),
 		(*Content_Image)(nil),
 		(*Content_Document)(nil),
@@ -3540,7 +3640,7 @@ func file_toold_v1_event_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_toold_v1_event_proto_rawDesc), len(file_toold_v1_event_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   32,
+			NumMessages:   33,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
