@@ -122,7 +122,7 @@ func (r *requester) applyEdit(ctx context.Context, edit workspace.BufferEdit) (v
 		if l == nil || editor == nil {
 			return
 		}
-		e = newErrand(editBuffer, edit.Call, l.use, editor, &tooldv1.ExecuteResponse{Event: &tooldv1.ExecuteResponse_BufferEdit{BufferEdit: &tooldv1.BufferEdit{
+		e = newClientRequest(editBuffer, edit.Call, l.use, editor, &tooldv1.ExecuteResponse{Event: &tooldv1.ExecuteResponse_BufferEdit{BufferEdit: &tooldv1.BufferEdit{
 			ToolUseId: l.use.ID, Path: clean(edit.Path), Version: edit.Version, Edits: []*tooldv1.TextEdit{change},
 		}}})
 		its.clients.commit(e)
@@ -166,9 +166,9 @@ func (st *stream) edited(wire *tooldv1.BufferEdited) { _ = st.answer(editBuffer,
 // saved takes what an editor says of saving. So it is here.
 func (st *stream) saved(wire *tooldv1.BuffersSaved) { _ = st.answer(saveBuffers, wire, wire) }
 
-// Settle has clients save what a process that is about to start would not see, and says, as a sentence, which files it sees
+// SaveBuffers has clients save what a process that is about to start would not see, and says, as a sentence, which files it sees
 // without what is in their buffers; empty: none.
-func (r *requester) Settle(ctx context.Context, c *pipeline.Call) (note string) {
+func (r *requester) SaveBuffers(ctx context.Context, c *pipeline.Call) (note string) {
 	unsaved := r.buffers.Unsaved()
 	if len(unsaved) == 0 {
 		return ""
@@ -178,7 +178,7 @@ func (r *requester) Settle(ctx context.Context, c *pipeline.Call) (note string) 
 	var asking sync.WaitGroup
 	r.s.update(func(its *state) {
 		for editor, paths := range its.clients.byEditor(unsaved) {
-			e := newErrand(saveBuffers, c.Key, &c.Use, editor, &tooldv1.ExecuteResponse{Event: &tooldv1.ExecuteResponse_SaveBuffers{SaveBuffers: &tooldv1.SaveBuffers{ToolUseId: c.Use.ID, Paths: paths}}})
+			e := newClientRequest(saveBuffers, c.Key, &c.Use, editor, &tooldv1.ExecuteResponse{Event: &tooldv1.ExecuteResponse_SaveBuffers{SaveBuffers: &tooldv1.SaveBuffers{ToolUseId: c.Use.ID, Paths: paths}}})
 			its.clients.commit(e)
 			asking.Go(func() {
 				if _, err := r.await(ctx, e, nil); errors.Is(err, errUnsaved) { // what is saved is seen on the disk
@@ -230,8 +230,8 @@ type conflicting struct {
 	Gone    bool   `json:"gone"`
 }
 
-// Settled tells clients of the buffers whose files a process has changed.
-func (r *requester) Settled(c *pipeline.Call) { r.notifyConflicts(&c.Use) }
+// BuffersSaved tells clients of the buffers whose files a process has changed.
+func (r *requester) BuffersSaved(c *pipeline.Call) { r.notifyConflicts(&c.Use) }
 
 // notifyConflicts tells of the buffers whose files are others now, after a call or, when use is nil, after an undo.
 func (r *requester) notifyConflicts(use *pipeline.Use) {

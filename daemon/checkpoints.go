@@ -41,7 +41,7 @@ type checkpointer struct{ s *session }
 
 // snapshotter takes images. What holds credentials is not kept, nor what a rule denies to read or asks about, be it that
 // somebody has said yes for a call. each: the limit is for each file, as where files are put back.
-func (j *judge) snapshotter(each bool) workspace.Camera {
+func (j *judge) snapshotter(each bool) workspace.Snapshotter {
 	barred := j.readDenied()
 	refuse := func(real string) string {
 		if why := checkpoint.Credential(real); why != "" {
@@ -52,14 +52,14 @@ func (j *judge) snapshotter(each bool) workspace.Camera {
 		}
 		return ""
 	}
-	return workspace.Camera{Refuse: refuse, Entries: keptEntries, Bytes: min(keptBytes, j.daemon.limits.CheckpointBytes), Each: each}
+	return workspace.Snapshotter{Refuse: refuse, Entries: keptEntries, Bytes: min(keptBytes, j.daemon.limits.CheckpointBytes), Each: each}
 }
 
 // readDenied returns a function that names the rule which keeps a file from being read unasked.
 func (j *judge) readDenied() func(real string) string {
 	st := j.policy()
 	return func(real string) string {
-		if rule := st.rules.Bars(st.places.Seen(real), nil); rule != nil {
+		if rule := st.rules.DeniesRead(st.places.Seen(real), nil); rule != nil {
 			return rule.String()
 		}
 		return ""
@@ -76,7 +76,7 @@ func (sn *checkpointer) keepBefore(c *pipeline.Call) (keptState, error) {
 	r, restores := c.Tool.(*restoring)
 	camera := sn.s.judge.snapshotter(restores)
 	camera.Keep = k.hold.Keep
-	found, err := files.Expose(sn.s.ctx, camera, nil)
+	found, err := files.TakeSnapshots(sn.s.ctx, camera, nil)
 	if err != nil {
 		k.release()
 		return keptState{}, keepFault(err)
@@ -152,10 +152,10 @@ func (sn *checkpointer) keepAfter(c *pipeline.Call) (change *journal.Put, done f
 	found := l.kept.Found()
 	camera := sn.s.judge.snapshotter(l.kept.Restored != nil)
 	camera.Keep = hold.KeepShown // nothing is put back from what a call has left: that is kept again when it is undone
-	left, err := c.Files().Expose(context.Background(), camera, found)
+	left, err := c.Files().TakeSnapshots(context.Background(), camera, found)
 	if err != nil { // what was there before is kept, so it can be put back; there will be no diff
 		camera.Keep = nil
-		left, err = c.Files().Expose(context.Background(), camera, found)
+		left, err = c.Files().TakeSnapshots(context.Background(), camera, found)
 	}
 	if err != nil {
 		sn.s.daemon.Log.Warn("what a call has left cannot be looked at", zap.String("session", sn.s.name), zap.Error(err))
@@ -190,7 +190,7 @@ func (sn *checkpointer) completeCheckpoints(kept map[string][]byte) error {
 		}
 		camera := sn.s.judge.snapshotter(row.Restored != nil)
 		camera.Keep = hold.KeepShown
-		left, err := sn.s.judge.view(row.Open).Expose(sn.s.ctx, camera, row.Found())
+		left, err := sn.s.judge.view(row.Open).TakeSnapshots(sn.s.ctx, camera, row.Found())
 		switch {
 		case err != nil:
 			sn.s.daemon.Log.Warn("what a call has left cannot be looked at", zap.String("session", sn.s.name), zap.Error(err))
@@ -219,5 +219,5 @@ func latest(a, b time.Time) time.Time {
 
 // view returns a view that looks at files without opening them for anybody: what a rule bars is not kept.
 func (j *judge) view(changes []workspace.Change) *workspace.View {
-	return j.policy().places.View(workspace.Grant{Dir: j.places.Roots()[0], Changes: changes, Barred: j.readDenied()}, j.memory)
+	return j.policy().places.View(workspace.Grant{Dir: j.places.Roots()[0], Changes: changes, ReadDenied: j.readDenied()}, j.readState)
 }

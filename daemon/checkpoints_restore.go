@@ -37,7 +37,7 @@ type restore struct {
 	session  *session         // that restores; nil: it is still to be made
 	judge    *judge           // what the restoring is judged by
 	plan     *checkpoint.Plan // as it was shown
-	reported []workspace.Putting
+	reported []workspace.RestoreStep
 }
 
 // Restore puts files back, or says what would be done.
@@ -112,7 +112,7 @@ func (r *restore) work() (*checkpoint.Plan, error) {
 	undone := slices.DeleteFunc(slices.Clone(history[from:]), func(p checkpoint.Past) bool { return !p.Ended })
 	whole := slices.Concat(history[:from], undone)
 	view, camera := r.judge.view(nil), r.judge.snapshotter(true)
-	plan, err := whole.Plan(from, paths, func(real string) (workspace.Image, error) { return view.Image(camera, real) }, r.daemon.checkpoints.Whole)
+	plan, err := whole.Plan(from, paths, func(real string) (workspace.Snapshot, error) { return view.Snapshot(camera, real) }, r.daemon.checkpoints.Whole)
 	if err != nil {
 		return nil, apierror.New(codes.Internal, "checkpoint_failed", "The files cannot be looked at: %v.", err)
 	}
@@ -192,7 +192,7 @@ func (r *restore) carryOut(ctx context.Context, response *tooldv1.RestoreRespons
 		return nil, apierror.New(codes.Internal, "checkpoint_failed", "The restoring cannot be put into words: %v.", err)
 	}
 	use := parseUse(&tooldv1.ToolUse{Id: newID("restore-"), Name: checkpoint.ToolName, Arguments: &tooldv1.ToolUse_InputJson{InputJson: string(text)}})
-	use.own = &restoring{r.daemon.checkpoints.Tool(r.plan, r.work, func(told []workspace.Putting) { r.reported = told }), undoes}
+	use.own = &restoring{r.daemon.checkpoints.Tool(r.plan, r.work, func(told []workspace.RestoreStep) { r.reported = told }), undoes}
 	hold := r.daemon.checkpoints.Hold()
 	defer hold.Release()
 	for _, step := range r.plan.Steps {

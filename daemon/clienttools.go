@@ -86,11 +86,11 @@ func clientToolOf(wire *tooldv1.ClientTool) (o *clientTool, why string) {
 	}
 	effects := tools.Effects{}
 	if !wire.GetReadOnly() {
-		effects = tools.Effects{Foreign: "the client", Opaque: true, Reason: "it is a tool of the client's own"}
+		effects = tools.Effects{External: "the client", Opaque: true, Reason: "it is a tool of the client's own"}
 	}
 	schema := cmp.Or(wire.GetInputSchemaJson(), `{"type":"object"}`)
 	o = &clientTool{shape: fmt.Sprint(wire.GetReadOnly(), schema)}
-	tool, err := tools.NewForeign(spec, json.RawMessage(schema), tools.Funcs[json.RawMessage]{
+	tool, err := tools.NewExternal(spec, json.RawMessage(schema), tools.Funcs[json.RawMessage]{
 		Effects: func(json.RawMessage) tools.Effects { return effects },
 		Run: func(ctx context.Context, env *tools.Env, input json.RawMessage) (tools.Result, error) {
 			return o.session.requests.runOnClient(ctx, env, o, input)
@@ -131,7 +131,7 @@ func (r *requester) register(its *state, st *stream) {
 		return
 	}
 	for e := range its.clients.requests {
-		if e.wish == runTool && e.over == nil && !its.clients.reaches(e.to) {
+		if e.kind == runTool && e.over == nil && !its.clients.reaches(e.to) {
 			r.reassign(its, e)
 		}
 	}
@@ -140,7 +140,7 @@ func (r *requester) register(its *state, st *stream) {
 
 // reassign returns a tool's errand to the newest stream that can carry it out; false: there is none.
 func (r *requester) reassign(its *state, e *clientRequest) bool {
-	if e.wish != runTool {
+	if e.kind != runTool {
 		return false
 	}
 	for _, o := range slices.Backward(its.toolset.clientTools[e.use.Name]) {
@@ -236,7 +236,7 @@ const maxDelegated = 3 << 20
 func (r *requester) request(key string, o *clientTool, input json.RawMessage) (e *clientRequest, over *tooldv1.ExecuteResponse) {
 	r.s.update(func(its *state) {
 		use := its.ledger.live[key].use
-		e = newErrand(runTool, key, use, o.at, &tooldv1.ExecuteResponse{Event: &tooldv1.ExecuteResponse_ClientToolUse{ClientToolUse: &tooldv1.ClientToolUse{
+		e = newClientRequest(runTool, key, use, o.at, &tooldv1.ExecuteResponse{Event: &tooldv1.ExecuteResponse_ClientToolUse{ClientToolUse: &tooldv1.ClientToolUse{
 			ToolUseId: use.ID, Name: use.Name, InputJson: string(input),
 		}}})
 		e.shape = o.shape

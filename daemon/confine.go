@@ -104,7 +104,7 @@ func (d *Daemon) belongings() []string {
 // escapeOf is what settings say of leaving the sandbox.
 func escapeOf(now *settings.Settings, anchors permission.Anchors) permission.Escape {
 	s := &now.Sandbox
-	e := permission.Escape{Barred: s.NoEscape, AutoAllow: s.AutoAllow}
+	e := permission.Escape{Denied: s.NoEscape, AutoAllow: s.AutoAllow}
 	if len(s.Excluded) > 0 {
 		e.Excluded = permission.Compile(s.Excluded, anchors)
 	}

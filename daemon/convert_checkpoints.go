@@ -127,7 +127,7 @@ func (r *restore) response() *tooldv1.RestoreResponse {
 		if !d.checkpoints.Has(delta.Before.Hash) && delta.Before.Kind == workspace.Regular && d.limits.CheckpointBytes > 0 {
 			camera := r.judge.snapshotter(true)
 			camera.Keep = hold.KeepShown
-			_, _ = r.judge.view(nil).Image(camera, delta.Real) // without it there is no diff, and that is all
+			_, _ = r.judge.view(nil).Snapshot(camera, delta.Real) // without it there is no diff, and that is all
 		}
 	}
 	var deltas []checkpoint.Delta

@@ -71,7 +71,7 @@ type Daemon struct {
 	fleet       mcp.Fleet // MCP servers of all sessions
 	rates       rateLimiters
 	locks       *workspace.Locks
-	outputs     *spool.Shelf
+	outputs     *spool.Store
 	server      *grpc.Server
 	health      *health.Server
 
@@ -141,7 +141,7 @@ func New(config Config) (*Daemon, error) {
 	if err != nil {
 		return nil, errors.Join(err, runner.Close(), store.Close(), lock.Close())
 	}
-	shelf, err := spool.OpenShelf(filepath.Join(config.StateDir, "sessions"), spool.Bounds{Session: limits.SessionOutput, All: limits.AllOutput})
+	shelf, err := spool.OpenStore(filepath.Join(config.StateDir, "sessions"), spool.Bounds{Session: limits.SessionOutput, All: limits.AllOutput})
 	if err != nil {
 		return nil, errors.Join(err, runner.Close(), store.Close(), lock.Close())
 	}

@@ -36,7 +36,7 @@ type ending struct {
 	call    *pipeline.Call // nil: it could not become one
 	use     *pipeline.Use
 	ended   pipeline.Ended
-	learned map[string]workspace.State // what it has seen of files, by real path
+	read    map[string]workspace.State // what it has seen of files, by real path
 	kept    *journal.Put               // what it has changed of files; nil: nothing that was kept
 	changed []journal.Entry            // tells what it and others have left behind in the session
 }
@@ -120,7 +120,7 @@ func diskFault(err error) *fault.Error {
 
 // End records the call's result and applies what it leaves behind.
 func (rec *recorder) End(c *pipeline.Call, ended pipeline.Ended, learned map[string]workspace.State) {
-	rec.s.judge.memory.Merge(learned)
+	rec.s.judge.readState.Merge(learned)
 	rec.s.requests.watchAlso(maps.Keys(learned))
 	kept, recorded := rec.s.checkpoints.keepAfter(c)
 	defer recorded()
@@ -222,7 +222,7 @@ func (rec *recorder) result(its *state, e ending) journal.Entry {
 	row := its.ledger.calls[e.use.Key]
 	row.Open, row.Outcome = false, int(e.ended.Outcome)
 	state := []journal.Put{putState(keyCall+e.use.Key, row)}
-	for real, seen := range e.learned {
+	for real, seen := range e.read {
 		state = append(state, putState(keySeen+real, seen))
 	}
 	if e.kept != nil {

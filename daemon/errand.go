@@ -38,7 +38,7 @@ const (
 type clientRequest struct {
 	key   string // of the call
 	use   *pipeline.Use
-	wish  requestKind
+	kind  requestKind
 	shape string // of the tool
 	wire  *tooldv1.ExecuteResponse
 	to    *stream
@@ -49,8 +49,8 @@ type clientRequest struct {
 	answered chan proto.Message
 }
 
-func newErrand(what requestKind, key string, use *pipeline.Use, to *stream, wire *tooldv1.ExecuteResponse) *clientRequest {
-	return &clientRequest{key: key, use: use, wish: what, to: to, wire: wire, answered: make(chan proto.Message, 1)}
+func newClientRequest(what requestKind, key string, use *pipeline.Use, to *stream, wire *tooldv1.ExecuteResponse) *clientRequest {
+	return &clientRequest{key: key, use: use, kind: what, to: to, wire: wire, answered: make(chan proto.Message, 1)}
 }
 
 // commit hands the errand to its stream.
@@ -150,7 +150,7 @@ type calling interface {
 // oldest; nil: there is none.
 func (st *stream) requestFor(its *state, what requestKind, said calling) *clientRequest {
 	for _, e := range its.clients.requestsOf(st) {
-		if e.wish == what && e.sent && e.over == nil && e.use.ID == said.GetToolUseId() && (said.GetTurnId() == "" || said.GetTurnId() == e.use.TurnID) {
+		if e.kind == what && e.sent && e.over == nil && e.use.ID == said.GetToolUseId() && (said.GetTurnId() == "" || said.GetTurnId() == e.use.TurnID) {
 			return e
 		}
 	}
@@ -211,7 +211,7 @@ func (r *requester) dropClient(st *stream) {
 			switch {
 			case e.over != nil:
 				delete(its.clients.requests, e)
-			case e.wish == saveBuffers:
+			case e.kind == saveBuffers:
 				delete(its.clients.requests, e)
 				e.answered <- nil
 			case !r.reassign(its, e):

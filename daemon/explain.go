@@ -86,7 +86,7 @@ func (d *Daemon) imagined(who access.Principal, roots []string, options *tooldv1
 	its := basis{options: merged(&tooldv1.Options{}, options), shell: shell{dir: places.Roots()[0]}}
 	j := &judge{
 		scope: scope{
-			daemon: d, name: "explain", meta: meta{Roots: places.Roots(), Owner: who}, places: places, memory: workspace.NewMemory(),
+			daemon: d, name: "explain", meta: meta{Roots: places.Roots(), Owner: who}, places: places, readState: workspace.NewReadState(),
 			temporary: d.tempOf("+explain"), // a name that no session can have
 			tasks:     background.NewSet(func(*background.Task) {}),
 		},

@@ -72,7 +72,7 @@ func (r *requester) reviewFileWatch() {
 		r.s.notifier.notify(nil, pipeline.Noticed{Code: "file_changes_limited", Message: fmt.Sprintf("Changes of files are not told: this system watches no more (%v).", err)})
 		return
 	}
-	known := r.s.judge.memory.Paths()
+	known := r.s.judge.readState.Paths()
 	r.watchAlso(slices.Values(known))
 	w.touched(known) // what has changed while nobody watched
 }
@@ -119,16 +119,16 @@ func (r *requester) checkFilesLater(its *state) {
 	}
 	files := slices.Sorted(maps.Keys(w.waiting))
 	clear(w.waiting)
-	r.s.work.Go(func() { w.tell(files) })
+	r.s.work.Go(func() { w.notify(files) })
 }
 
-func (w *fileWatch) tell(files []string) {
+func (w *fileWatch) notify(files []string) {
 	w.looking.Lock()
 	defer w.looking.Unlock()
 	s := w.session
 	var changes fileChanges
 	for _, real := range files {
-		now, changed := s.judge.memory.Now(real)
+		now, changed := s.judge.readState.Now(real)
 		var before workspace.State
 		var told bool
 		s.update(func(*state) {

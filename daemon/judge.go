@@ -34,7 +34,7 @@ type scope struct {
 	name      string // of the session
 	meta      meta
 	places    *workspace.Workspace // with the roots alone; standing has what settings add
-	memory    *workspace.Memory    // of what calls have seen of files
+	readState *workspace.ReadState // of what calls have seen of files
 	outputs   string               // the folder that holds what calls have printed; empty: there is none
 	temporary string               // the folder that holds the session's directories for temporary files
 	tasks     *background.Set
@@ -112,7 +112,7 @@ func (j *judge) rights(b basis, st *policySnapshot) pipeline.Rights {
 	return pipeline.Rights{
 		UserFile: j.daemon.user.settings, Modes: modesOpen(b.options, st.settings, j.daemon.user.settings),
 		Policy:    permission.Policy{Rules: st.rules, Mode: mode, Escape: st.escape},
-		Confining: st.confining, Anchors: st.anchors, Places: st.places, Memory: j.memory, Hooks: st.hooks,
+		Confining: st.confining, Anchors: st.anchors, Places: st.places, ReadState: j.readState, Hooks: st.hooks,
 		Runner: hook.Runner{
 			Processes: j.daemon.runner, ProjectDir: j.meta.Roots[0], Dir: st.places.Disk(b.shell.dir),
 			Environ:     listed(b.shell.baseEnviron(st)), // no call steers what judges it

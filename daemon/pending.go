@@ -39,7 +39,7 @@ type waiting struct {
 }
 
 func (w *waiting) Effects() tools.Effects {
-	return tools.Effects{Foreign: "an MCP server", Opaque: true, Reason: "it is a tool of an MCP server"}
+	return tools.Effects{External: "an MCP server", Opaque: true, Reason: "it is a tool of an MCP server"}
 }
 
 func (w *waiting) TimeLimit() time.Duration { return 0 }

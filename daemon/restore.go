@@ -204,7 +204,7 @@ func (x *sessionSet) restoreSession(info journal.Info) (*session, error) {
 	if err := w.rebuild(); err != nil {
 		return nil, err
 	}
-	if err := w.settle(); err != nil {
+	if err := w.finish(); err != nil {
 		return nil, err
 	}
 	var about meta
@@ -276,7 +276,7 @@ func (s *session) recall(its *state, kept map[string][]byte) error {
 			seen[real] = known
 		}
 	}
-	s.judge.memory.Merge(seen)
+	s.judge.readState.Merge(seen)
 	return errors.Join(wrong...)
 }
 
@@ -296,7 +296,7 @@ func (w *crashedSession) inOrder() []string {
 
 // close returns every call that was open its result, every open turn its end, and tells the end of every background
 // task, all at once.
-func (w *crashedSession) settle() error {
+func (w *crashedSession) finish() error {
 	turns, err := w.openTurns()
 	if err != nil {
 		return err

@@ -89,7 +89,7 @@ func (d *Daemon) standing(now *settings.Settings, kept []remembered, base *works
 		st.warnings = append(st.warnings, settings.Warning{Code: settings.Wrong, Text: text})
 	}
 	for _, rule := range rules {
-		if rule.Stranger(append(d.toolNames(), namesOf(st.programs)...)) {
+		if rule.IsUnknownTool(append(d.toolNames(), namesOf(st.programs)...)) {
 			st.warnings = append(st.warnings, settings.Warning{
 				Code: settings.UnknownTool, File: rule.Origin.File, Line: rule.Origin.Line, Tool: rule.Tool(),
 				Text: fmt.Sprintf("%s: the rule %q is about a tool that this daemon does not know", rule.Origin, rule.Text),

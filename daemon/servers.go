@@ -213,7 +213,7 @@ func (h *toolHost) Watch(ctx context.Context, c *pipeline.Call) func(context.Con
 		for i, w := range watching {
 			found = append(found, w.New(ctx, textAt(c.Files(), files[i]))...)
 		}
-		return newDiagnostics(slices.DeleteFunc(found, func(d language.Diagnostic) bool { return st.rules.Bars(d.Path, nil) != nil }))
+		return newDiagnostics(slices.DeleteFunc(found, func(d language.Diagnostic) bool { return st.rules.DeniesRead(d.Path, nil) != nil }))
 	}
 }
 

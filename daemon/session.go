@@ -267,7 +267,7 @@ func (s *session) connect(places *workspace.Workspace) {
 	s.checkpoints.s, s.tools.s, s.tasks.s, s.requests.s, s.notifier.s = s, s, s, s, s
 	s.tasks.set = background.NewSet(s.tasks.taskEnded)
 	s.judge.scope = scope{
-		daemon: s.daemon, name: s.name, meta: s.meta, places: places, memory: workspace.NewMemory(), outputs: s.outputs.Path(),
+		daemon: s.daemon, name: s.name, meta: s.meta, places: places, readState: workspace.NewReadState(), outputs: s.outputs.Path(),
 		temporary: s.daemon.tempOf(s.name), tasks: s.tasks.set,
 	}
 	s.judge.basis = func() basis { return view(s, (*state).basis) }
@@ -276,7 +276,7 @@ func (s *session) connect(places *workspace.Workspace) {
 	s.tools.judge = &s.judge
 	s.tools.openServers()
 	s.requests.buffers = workspace.NewBuffers(s.requests.applyEdit, s.requests.reserveBuffers)
-	s.judge.memory.SetBuffers(s.requests.buffers)
+	s.judge.readState.SetBuffers(s.requests.buffers)
 }
 
 // forCalls returns what calls need of the session.

@@ -88,7 +88,7 @@ func (q *Queue) Close(cause error) {
 func (q *Queue) change(change func(*Plan)) bool {
 	return q.scheduler.do(func() {
 		change(q.plan)
-		q.scheduler.settle(q)
+		q.scheduler.advance(q)
 	})
 }
 

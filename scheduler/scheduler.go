@@ -108,7 +108,7 @@ func (s *Scheduler) each(change func(*Plan)) {
 		change(q.plan)
 	}
 	for q := range s.queues {
-		s.settle(q)
+		s.advance(q)
 	}
 }
 
@@ -147,10 +147,10 @@ func (s *Scheduler) Close() {
 	s.tasks.Wait()
 }
 
-// settle starts what may start now that something about q has changed, and does
+// advance starts what may start now that something about q has changed, and does
 // what its plan asks for. What needs no slot starts at once; for
 // the rest q stands in line.
-func (s *Scheduler) settle(q *Queue) {
+func (s *Scheduler) advance(q *Queue) {
 	for q.plan.Start(0) {
 	}
 	s.perform(q)
@@ -212,6 +212,6 @@ func (s *Scheduler) finish(r *run, abort error) {
 	delete(q.runs, r.id)
 	s.running--
 	q.plan.Finish(r.id, abort)
-	s.settle(q)
+	s.advance(q)
 	r.cancel(nil)
 }

@@ -13,7 +13,7 @@ func (p *Plan) Stop(id string, cause error) {
 		return
 	}
 	p.stop(cause, nil, func(d *call) bool { return d == c })
-	p.settle()
+	p.advance()
 }
 
 // StopTurn stops the calls of one turn and skips each further one, until the
@@ -27,7 +27,7 @@ func (p *Plan) StopTurn(number uint64, cause error, which func(Task) bool) {
 	}
 	turn.stop(cause)
 	p.stop(cause, which, func(c *call) bool { return c.turn == turn })
-	p.settle()
+	p.advance()
 }
 
 // StopTurns does to each open turn what StopTurn does to one.
@@ -36,7 +36,7 @@ func (p *Plan) StopTurns(cause error, which func(Task) bool) {
 		turn.stop(cause)
 	}
 	p.stop(cause, which, func(*call) bool { return true })
-	p.settle()
+	p.advance()
 }
 
 // Drain skips the waiting calls and every further one. What runs goes on.
@@ -45,17 +45,17 @@ func (p *Plan) Drain(cause error) {
 		p.closed = cause
 	}
 	p.stop(cause, nil, func(c *call) bool { return c.state == waiting })
-	p.settle()
+	p.advance()
 }
 
 // Close drains the plan and stops what runs.
 func (p *Plan) Close(cause error) {
 	p.Drain(cause)
 	p.stop(cause, nil, func(*call) bool { return true })
-	p.settle()
+	p.advance()
 }
 
-func (p *Plan) settle() {
+func (p *Plan) advance() {
 	p.sweep()
 	p.endTurns()
 }

@@ -42,7 +42,7 @@ func Violated(tool string, found []Violation) *fault.Error {
 type inputSchema struct {
 	tool     string
 	compiled *jsonschema.Schema
-	foreign  bool // not ours: the cost of a check is limited
+	external bool // not ours: the cost of a check is limited
 }
 
 func compile(tool string, text json.RawMessage) *inputSchema {
@@ -69,7 +69,7 @@ func (s *inputSchema) validate(input json.RawMessage) (json.RawMessage, error) {
 	if key, found := repeated(input); found {
 		return nil, fault.Invalidf("invalid_input", "The input of %s has the key %q twice, and readers differ in which they take. Send each key once.", s.tool, key)
 	}
-	if s.foreign && !(&expansion{left: maxChecks + checksPerByte*len(input)}).visit(s.compiled, value, nil) {
+	if s.external && !(&expansion{left: maxChecks + checksPerByte*len(input)}).visit(s.compiled, value, nil) {
 		return nil, fault.Invalidf("invalid_input", "The input of %s is nested too deeply to be checked against its schema, which leads to its inner values in too many ways. Send a flatter one.", s.tool)
 	}
 	if err := s.compiled.Validate(value); err != nil {

@@ -135,7 +135,7 @@ type Effects struct {
 	Hosts         []string        // network hosts it contacts
 	// Foreign names somebody else who carries it out and may do anything meanwhile, such as an MCP server; empty: nobody.
 	// What may run beside other calls does not follow from it.
-	Foreign string
+	External string
 	// Opaque: it starts programs whose effects are not known. It conflicts with everything.
 	Opaque bool
 	// Session: it changes what later calls see of the session (working directory, environment, background tasks).
@@ -155,7 +155,7 @@ type Effects struct {
 
 // ReadOnly reports that the action writes nothing, runs nothing unknown and contacts nobody.
 func (e Effects) ReadOnly() bool {
-	return len(e.Writes) == 0 && len(e.Hosts) == 0 && e.Foreign == "" && !e.Opaque
+	return len(e.Writes) == 0 && len(e.Hosts) == 0 && e.External == "" && !e.Opaque
 }
 
 // Concurrent reports that the action may run beside other concurrent ones: it changes nothing here. It may contact somebody.

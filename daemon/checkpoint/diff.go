@@ -22,7 +22,7 @@ const maxShown = 4 << 20
 // A Delta is what has become of one file.
 type Delta struct {
 	Real           string
-	Before, After  workspace.Image
+	Before, After  workspace.Snapshot
 	Diff           string // ends in a newline; empty: contents are the same, or Note says why there is none
 	Added, Removed int    // lines
 	Note           string // a sentence; empty: the diff says it all
@@ -81,7 +81,7 @@ func (s *Store) Compare(d *Delta, name string) {
 	d.diff(name, old, next)
 }
 
-func directoryNote(before, after workspace.Image) string {
+func directoryNote(before, after workspace.Snapshot) string {
 	switch {
 	case before.Kind == after.Kind:
 		return fmt.Sprintf("The mode of the directory has changed from %04o to %04o.", before.Mode.Perm(), after.Mode.Perm())
@@ -97,7 +97,7 @@ func directoryNote(before, after workspace.Image) string {
 
 // A part is one side of a diff.
 type part struct {
-	image workspace.Image
+	image workspace.Snapshot
 	text  string
 	why   string // there is no text, as a clause
 }

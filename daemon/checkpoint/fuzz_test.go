@@ -35,11 +35,11 @@ func FuzzDecode(f *testing.F) {
 		history := checkpoint.NewHistory("s", []checkpoint.Past{{Session: "s", Row: row}})
 		history.Undone()
 		history.Net(nil)
-		plan, err := history.Plan(0, nil, func(real string) (workspace.Image, error) {
+		plan, err := history.Plan(0, nil, func(real string) (workspace.Snapshot, error) {
 			if real == "" || real[0] != '/' {
 				t.Fatalf("it looks for %q", real)
 			}
-			return workspace.Image{Kind: workspace.Absent}, nil
+			return workspace.Snapshot{Kind: workspace.Absent}, nil
 		}, func(string) bool { return true })
 		if err != nil {
 			t.Fatal(err)

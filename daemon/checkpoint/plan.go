@@ -52,13 +52,13 @@ func (p *Plan) Wants() (wants []Wanted) {
 func (p *Plan) Digest() string {
 	type step struct {
 		Real      []byte
-		Now, Want workspace.Image
+		Now, Want workspace.Snapshot
 		Conflict  bool
 	}
 	steps := make([]step, 0, len(p.Steps))
 	for _, s := range p.Steps {
 		one := step{[]byte(s.Real), s.Now, s.Want, s.Conflict != ""}
-		for _, i := range []*workspace.Image{&one.Now, &one.Want} {
+		for _, i := range []*workspace.Snapshot{&one.Now, &one.Want} {
 			i.ID, i.Names = workspace.FileID{}, 0
 		}
 		steps = append(steps, one)
@@ -80,26 +80,26 @@ type planner struct {
 	from     int // the first row that is undone
 	paths    []string
 	has      func(hash string) bool
-	now      map[string]workspace.Image
-	want     map[string]workspace.Image
-	left     map[string]workspace.Image           // what the last call left
-	contents map[workspace.FileID]workspace.Image // what files held first, whatever their names
-	leaving  map[workspace.FileID]workspace.Image // what calls left in them last
-	inside   map[workspace.FileID]workspace.Image // what is written into files that have several names
-	writes   map[workspace.FileID]bool            // a step does that
-	users    map[workspace.FileID][]string        // which paths have a file, or are to have it; in order
-	had      map[workspace.FileID]map[string]bool // which paths ever had a file
-	made     map[workspace.FileID]string          // where a file that has several names is made again
+	now      map[string]workspace.Snapshot
+	want     map[string]workspace.Snapshot
+	left     map[string]workspace.Snapshot           // what the last call left
+	contents map[workspace.FileID]workspace.Snapshot // what files held first, whatever their names
+	leaving  map[workspace.FileID]workspace.Snapshot // what calls left in them last
+	inside   map[workspace.FileID]workspace.Snapshot // what is written into files that have several names
+	writes   map[workspace.FileID]bool               // a step does that
+	users    map[workspace.FileID][]string           // which paths have a file, or are to have it; in order
+	had      map[workspace.FileID]map[string]bool    // which paths ever had a file
+	made     map[workspace.FileID]string             // where a file that has several names is made again
 	missing  map[string]string
 }
 
 // Plan works out how to put back what the rows from from on have changed, of the files at or below paths, or of all if
 // there are none. now says what stands at a path, has whether a content is kept.
-func (h History) Plan(from int, paths []string, now func(real string) (workspace.Image, error), has func(hash string) bool) (*Plan, error) {
+func (h History) Plan(from int, paths []string, now func(real string) (workspace.Snapshot, error), has func(hash string) bool) (*Plan, error) {
 	p := &planner{
 		history: h, from: from, paths: paths, has: has,
-		now: map[string]workspace.Image{}, want: map[string]workspace.Image{}, left: map[string]workspace.Image{},
-		contents: map[workspace.FileID]workspace.Image{}, leaving: map[workspace.FileID]workspace.Image{}, inside: map[workspace.FileID]workspace.Image{},
+		now: map[string]workspace.Snapshot{}, want: map[string]workspace.Snapshot{}, left: map[string]workspace.Snapshot{},
+		contents: map[workspace.FileID]workspace.Snapshot{}, leaving: map[workspace.FileID]workspace.Snapshot{}, inside: map[workspace.FileID]workspace.Snapshot{},
 		users: map[workspace.FileID][]string{}, had: map[workspace.FileID]map[string]bool{}, writes: map[workspace.FileID]bool{},
 		made: map[workspace.FileID]string{}, missing: map[string]string{},
 	}
@@ -124,7 +124,7 @@ func (h History) takes(from int, paths []string) (takes History) {
 }
 
 // look finds out what stands at all paths that are to be put back, and at those that a file which is wanted there ever had.
-func (p *planner) look(now func(real string) (workspace.Image, error)) error {
+func (p *planner) look(now func(real string) (workspace.Snapshot, error)) error {
 	looked := map[string]bool{}
 	for real := range p.want {
 		looked[real] = true
@@ -254,7 +254,7 @@ func (p *planner) settle(real string, wanted map[workspace.FileID]bool) {
 }
 
 // put returns how a path gets what is wanted there; false: it has it.
-func (p *planner) put(real string, want workspace.Image) (put workspace.Put, needed bool) {
+func (p *planner) put(real string, want workspace.Snapshot) (put workspace.Put, needed bool) {
 	now := p.now[real]
 	put = workspace.Put{Real: real, Now: now, Want: want}
 	if first, known := p.inside[now.ID]; known && !p.writes[now.ID] && want.Kind != workspace.Directory {
@@ -288,7 +288,7 @@ func (p *planner) shared(real string, id workspace.FileID) bool {
 
 // source finds another name that the wanted file has now, with what is wanted in it; at worst one in whose place a
 // directory comes.
-func (p *planner) source(real string, want workspace.Image) (found string) {
+func (p *planner) source(real string, want workspace.Snapshot) (found string) {
 	for _, other := range p.users[want.ID] {
 		now := p.now[other]
 		if other == real || now.ID != want.ID {
@@ -336,5 +336,5 @@ func (p *planner) conflict(real string) string {
 	case now.Kind == left.Kind && now.Hash == left.Hash && slices.Equal(now.Target, left.Target):
 		return "Another hand has changed its mode since."
 	}
-	return cmp.Or(map[workspace.ImageKind]string{workspace.Link: "Another hand has put a link in its place since."}[now.Kind], "Another hand has changed it since.")
+	return cmp.Or(map[workspace.SnapshotKind]string{workspace.Link: "Another hand has put a link in its place since."}[now.Kind], "Another hand has changed it since.")
 }

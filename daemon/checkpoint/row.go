@@ -39,9 +39,9 @@ type Row struct {
 
 // A File is what a call found at a path, and what it left there.
 type File struct {
-	Real   []byte          `json:"real"` // a name need not be text
-	Before workspace.Image `json:"before"`
-	After  workspace.Image `json:"after,omitzero"` // zero: the call has not ended
+	Real   []byte             `json:"real"` // a name need not be text
+	Before workspace.Snapshot `json:"before"`
+	After  workspace.Snapshot `json:"after,omitzero"` // zero: the call has not ended
 }
 
 // Restored says what a call has put back.
@@ -55,8 +55,8 @@ type Restored struct {
 
 // A Wanted is what shall stand at a path.
 type Wanted struct {
-	Real  []byte          `json:"real"`
-	Image workspace.Image `json:"image"`
+	Real  []byte             `json:"real"`
+	Image workspace.Snapshot `json:"image"`
 }
 
 // A Call is named by its session and its key there.
@@ -114,7 +114,7 @@ func (s *Store) Row(text []byte) (*Row, error) {
 	return r, nil
 }
 
-func check(i workspace.Image) error {
+func check(i workspace.Snapshot) error {
 	switch i.Kind {
 	case workspace.Absent, workspace.Directory, workspace.Unkept:
 		return nil
@@ -131,18 +131,18 @@ func check(i workspace.Image) error {
 }
 
 // Begin makes the row's files of what the call found.
-func (r *Row) Begin(found workspace.Exposure) {
+func (r *Row) Begin(found workspace.SnapshotSet) {
 	r.Files, r.Gaps = nil, found.Gaps
-	for _, real := range slices.Sorted(maps.Keys(found.Images)) {
-		r.Files = append(r.Files, File{Real: []byte(real), Before: found.Images[real]})
+	for _, real := range slices.Sorted(maps.Keys(found.Snapshots)) {
+		r.Files = append(r.Files, File{Real: []byte(real), Before: found.Snapshots[real]})
 	}
 }
 
 // Found returns what Begin was given.
-func (r *Row) Found() *workspace.Exposure {
-	found := &workspace.Exposure{Images: map[string]workspace.Image{}, Gaps: r.Gaps}
+func (r *Row) Found() *workspace.SnapshotSet {
+	found := &workspace.SnapshotSet{Snapshots: map[string]workspace.Snapshot{}, Gaps: r.Gaps}
 	for _, f := range r.Files {
-		found.Images[string(f.Real)] = f.Before
+		found.Snapshots[string(f.Real)] = f.Before
 	}
 	return found
 }
@@ -150,16 +150,16 @@ func (r *Row) Found() *workspace.Exposure {
 // End returns the row what the call has left: of all files only those that differ stay. died: the call was interrupted, so
 // that what it shows is not all that it wanted. False: the call changed nothing, as far as was looked, so the row is for
 // nothing.
-func (r *Row) End(left workspace.Exposure, died bool) bool {
+func (r *Row) End(left workspace.SnapshotSet, died bool) bool {
 	r.Restored.end(left, died)
-	found := r.Found().Images
+	found := r.Found().Snapshots
 	r.Files = nil
-	for _, real := range slices.Sorted(maps.Keys(left.Images)) {
+	for _, real := range slices.Sorted(maps.Keys(left.Snapshots)) {
 		before, known := found[real]
 		if !known { // of a directory that was looked into, so it was not there
-			before = workspace.Image{Kind: workspace.Absent}
+			before = workspace.Snapshot{Kind: workspace.Absent}
 		}
-		f := File{Real: []byte(real), Before: before, After: left.Images[real]}
+		f := File{Real: []byte(real), Before: before, After: left.Snapshots[real]}
 		if f.moved() || before.Names != f.After.Names { // a new name is how the others are found again
 			r.Files = append(r.Files, f)
 		}
@@ -174,12 +174,12 @@ func (r *Row) End(left workspace.Exposure, died bool) bool {
 }
 
 // end notes where a call that puts back has fallen short. That a directory stays since it is not empty is no shortfall.
-func (r *Restored) end(left workspace.Exposure, died bool) {
+func (r *Restored) end(left workspace.SnapshotSet, died bool) {
 	if r == nil {
 		return
 	}
 	for _, want := range r.Wants {
-		image, known := left.Images[string(want.Real)]
+		image, known := left.Snapshots[string(want.Real)]
 		stays := image.Kind == workspace.Directory && want.Image.Kind == workspace.Absent
 		if known && image.Kind != workspace.Unkept && !image.Same(want.Image) && (died || !stays) {
 			r.Short = append(r.Short, want.Real)

@@ -14,7 +14,7 @@ import (
 // A loss is what a call found at a path, what was not kept of it, and what is not there any more.
 type loss struct {
 	real  string
-	found workspace.Image
+	found workspace.Snapshot
 	gone  bool // there is nothing at the path
 }
 
@@ -72,7 +72,7 @@ const clockGrain = 20e6
 
 // onlyCopy returns, as a clause, of what a file may be the only copy; empty: of nothing. What was moved is older than the
 // calls, and of its earlier names nothing is kept; a copy of what is gone is as long as that was.
-func (p *planner) onlyCopy(now, want workspace.Image, losses []loss) string {
+func (p *planner) onlyCopy(now, want workspace.Snapshot, losses []loss) string {
 	if now.Kind != workspace.Regular || now.ID.Known() && now.ID == want.ID {
 		return ""
 	}

@@ -219,12 +219,12 @@ func TestQuotedNames(t *testing.T) {
 		t.Fatal(err)
 	}
 	hash := keep(t, store.Hold(), "x\n")
-	after := workspace.Image{Kind: workspace.Regular, Mode: 0o644, Hash: hash, Size: 2}
+	after := workspace.Snapshot{Kind: workspace.Regular, Mode: 0o644, Hash: hash, Size: 2}
 	for name, want := range map[string]string{
 		"plain/a b.go": "b/plain/a b.go", "grün/日本": "b/grün/日本", "z\n--- a/victim": `"b/z\n--- a/victim"`, "a\tb\"c\\d": `"b/a\tb\"c\\d"`,
 		"\x1b[2J\xff": `"b/\033[2J\377"`, "\u202egpj.sh": `"b/\342\200\256gpj.sh"`,
 	} {
-		d := checkpoint.Delta{Before: workspace.Image{Kind: workspace.Absent}, After: after}
+		d := checkpoint.Delta{Before: workspace.Snapshot{Kind: workspace.Absent}, After: after}
 		store.Compare(&d, name)
 		lines := strings.Split(d.Diff, "\n")
 		if len(lines) != 7 || lines[3] != "+++ "+want || !strings.HasSuffix(lines[0], " "+want) {

@@ -45,7 +45,7 @@ type Reason struct {
 
 // Tool returns a tool that carries out a plan, once. again works the plan out again: if something else would come of it by
 // now the call is refused. done is told what became of every step. Contents come from the store.
-func (s *Store) Tool(plan *Plan, again func() (*Plan, error), done func([]workspace.Putting)) tools.Tool {
+func (s *Store) Tool(plan *Plan, again func() (*Plan, error), done func([]workspace.RestoreStep)) tools.Tool {
 	var writes []tools.Path
 	for _, step := range plan.Steps {
 		// Where a directory comes in the place of a link, names below it lead elsewhere as long as that stands.
@@ -83,7 +83,7 @@ func (s *Store) Tool(plan *Plan, again func() (*Plan, error), done func([]worksp
 	})
 }
 
-func (p *Plan) run(ctx context.Context, env *tools.Env, s *Store) ([]workspace.Putting, error) {
+func (p *Plan) run(ctx context.Context, env *tools.Env, s *Store) ([]workspace.RestoreStep, error) {
 	puts := make([]workspace.Put, 0, len(p.Steps))
 	for _, step := range p.Steps {
 		if step.Now.Kind == workspace.Regular && step.Now.Hash != step.Want.Hash && !s.Has(step.Now.Hash) {
@@ -91,7 +91,7 @@ func (p *Plan) run(ctx context.Context, env *tools.Env, s *Store) ([]workspace.P
 		}
 		puts = append(puts, step.Put)
 	}
-	return env.Files.PutBack(ctx, puts, func(hash string) ([]byte, error) {
+	return env.Files.Restore(ctx, puts, func(hash string) ([]byte, error) {
 		data, err := s.Read(hash)
 		if err != nil {
 			return nil, fault.Failedf("not_kept", "A content that is to be put back %s. Nothing was put back.", strings.TrimPrefix(err.Error(), "its content "))
@@ -101,7 +101,7 @@ func (p *Plan) run(ctx context.Context, env *tools.Env, s *Store) ([]workspace.P
 }
 
 // resultOf is what a call shows of what it did, as far as there is room.
-func resultOf(told []workspace.Putting) tools.Result {
+func resultOf(told []workspace.RestoreStep) tools.Result {
 	out := Structured{Restored: []string{}}
 	var text strings.Builder
 	restored, reasons, done := ToldBytes, ToldBytes, 0

@@ -72,7 +72,7 @@ func (d *desk) view() *workspace.View {
 	if d.changes == nil {
 		grant.Changes = []workspace.Change{{Real: d.root, Tree: true}}
 	}
-	return d.ws.View(grant, workspace.NewMemory())
+	return d.ws.View(grant, workspace.NewReadState())
 }
 
 // call runs what a call does between two looks.
@@ -80,8 +80,8 @@ func (d *desk) call(t fataler, act func()) {
 	t.Helper()
 	hold := d.store.Hold()
 	defer hold.Release()
-	camera := workspace.Camera{Keep: hold.Keep, Refuse: checkpoint.Credential, Entries: 2000, Bytes: 1 << 20}
-	found, err := d.view().Expose(context.Background(), camera, nil)
+	camera := workspace.Snapshotter{Keep: hold.Keep, Refuse: checkpoint.Credential, Entries: 2000, Bytes: 1 << 20}
+	found, err := d.view().TakeSnapshots(context.Background(), camera, nil)
 	if err != nil {
 		t.Fatalf("before: %v", err)
 	}
@@ -89,7 +89,7 @@ func (d *desk) call(t fataler, act func()) {
 	row := &checkpoint.Row{Key: key, ID: "call-" + key, Turn: uint64(len(d.history)) + 1, Start: time.Unix(int64(len(d.history)), 0)}
 	row.Begin(found)
 	act()
-	left, err := d.view().Expose(context.Background(), camera, &found)
+	left, err := d.view().TakeSnapshots(context.Background(), camera, &found)
 	if err != nil {
 		t.Fatalf("after: %v", err)
 	}
@@ -100,8 +100,8 @@ func (d *desk) call(t fataler, act func()) {
 
 func (d *desk) plan(t fataler, from int, paths ...string) *checkpoint.Plan {
 	t.Helper()
-	plan, err := d.history.Plan(from, paths, func(real string) (workspace.Image, error) {
-		return d.view().Image(workspace.Camera{Refuse: checkpoint.Credential, Bytes: 1 << 20, Each: true}, real)
+	plan, err := d.history.Plan(from, paths, func(real string) (workspace.Snapshot, error) {
+		return d.view().Snapshot(workspace.Snapshotter{Refuse: checkpoint.Credential, Bytes: 1 << 20, Each: true}, real)
 	}, d.store.Whole)
 	if err != nil {
 		t.Fatalf("plan: %v", err)
@@ -110,17 +110,17 @@ func (d *desk) plan(t fataler, from int, paths ...string) *checkpoint.Plan {
 }
 
 // undo puts everything back, as a call of its own.
-func (d *desk) undo(t fataler, from int, paths ...string) []workspace.Putting {
+func (d *desk) undo(t fataler, from int, paths ...string) []workspace.RestoreStep {
 	t.Helper()
 	plan := d.plan(t, from, paths...)
 	puts := []workspace.Put{}
 	for _, step := range plan.Steps {
 		puts = append(puts, step.Put)
 	}
-	var told []workspace.Putting
+	var told []workspace.RestoreStep
 	d.call(t, func() {
 		var err error
-		if told, err = d.view().PutBack(context.Background(), puts, d.store.Read); err != nil {
+		if told, err = d.view().Restore(context.Background(), puts, d.store.Read); err != nil {
 			t.Fatalf("put back: %v", err)
 		}
 	})

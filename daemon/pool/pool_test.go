@@ -267,7 +267,7 @@ type definition struct {
 
 // TestFormats: each API can take the definitions as they are, also of tools that others have described.
 func TestFormats(t *testing.T) {
-	foreign, err := tools.NewForeign(
+	foreign, err := tools.NewExternal(
 		tools.Spec{Name: "mcp__s__choice", Description: strings.Repeat("A sentence of some words. ", 90), Origin: tools.MCP},
 		json.RawMessage(`{"oneOf":[{"type":"object","properties":{"a":{"type":"string"}},"required":["a"]},{"type":"object","properties":{"b":{"type":"integer"}}}]}`),
 		tools.Funcs[json.RawMessage]{Effects: func(json.RawMessage) tools.Effects { return tools.Effects{} }},

@@ -88,11 +88,6 @@ func (r *reader) warn(line int, format string, values ...any) {
 	r.add(warningAt(r.origin(line), format, values...))
 }
 
-// report adds an error that names its place itself.
-func (r *reader) report(line int, err error) {
-	r.add(Warning{Code: Wrong, File: r.place.file, Line: line, Text: err.Error()})
-}
-
 func (r *reader) add(w Warning) {
 	if len(r.facts.warnings) == maxWarnings {
 		r.unshown++

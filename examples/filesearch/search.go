@@ -110,7 +110,7 @@ func (f *findings) choose(name string, kind fs.FileMode) walk.Choice {
 		return walk.Leave
 	case !kind.IsDir() && f.choice.include != nil && f.choice.include.Match(name, false) != walk.Ignored:
 		return walk.Leave
-	case f.tree.Barred(name, kind):
+	case f.tree.ReadDenied(name, kind):
 		return walk.Deny
 	}
 	return walk.Take

@@ -21,8 +21,8 @@ type telling struct {
 	input veil
 }
 
-// tell returns what each of the hooks is told.
-func (r Runner) tell(in Input, hooks []*Hook) func(*Hook) telling {
+// input returns what each of the hooks is told.
+func (r Runner) input(in Input, hooks []*Hook) func(*Hook) telling {
 	as := func(secrets *redact.Redactor) telling {
 		told := in
 		if !r.Plain {

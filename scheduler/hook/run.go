@@ -46,7 +46,7 @@ func (r Runner) Run(ctx context.Context, hooks []*Hook, in Input) Result {
 	if len(hooks) == 0 {
 		return Result{}
 	}
-	told := r.tell(in, hooks)
+	told := r.input(in, hooks)
 	all := make([]heard, len(hooks))
 	var running sync.WaitGroup
 	for i, h := range hooks {

@@ -86,7 +86,7 @@ func TestNoRules(t *testing.T) {
 			t.Errorf("%s holds: %v", text, got)
 		}
 	}
-	if none.Removes("Bash") != nil || none.Bars("/x", nil) != nil || none.KeepsWriting("/x") != nil || none.AboutReading() || none.AboutParameters() {
+	if none.Removes("Bash") != nil || none.DeniesRead("/x", nil) != nil || none.KeepsWriting("/x") != nil || none.AboutReading() || none.AboutParameters() {
 		t.Error("there are rules where there are none")
 	}
 }

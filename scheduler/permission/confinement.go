@@ -14,7 +14,7 @@ type Escape struct {
 	// Excluded are the rules of commands that run outside; nil: none.
 	Excluded *Rules
 	// Barred is where leaving is switched off; nil: it is not.
-	Barred *Origin
+	Denied *Origin
 	// AutoAllow is where it is said that confinement is leave enough; nil: it is not.
 	AutoAllow *Origin
 }
@@ -94,13 +94,13 @@ func (f *Facts) leaving() (found []Reason) {
 	return found
 }
 
-// barred is why the call may not leave the sandbox, if it asks to or has to.
-func (e Escape) barred(f *Facts) (found []Reason) {
-	if f.Unconfined && e.Barred != nil {
-		found = append(found, Reason{Code: UnsandboxedOff, About: e.Barred.String()})
+// denied is why the call may not leave the sandbox, if it asks to or has to.
+func (e Escape) denied(f *Facts) (found []Reason) {
+	if f.Unconfined && e.Denied != nil {
+		found = append(found, Reason{Code: UnsandboxedOff, About: e.Denied.String()})
 	}
-	if f.Leaves() && e.Barred != nil {
-		found = append(found, Reason{Code: LeavesOff, About: e.Barred.String(), Detail: f.leaving()[0].String()})
+	if f.Leaves() && e.Denied != nil {
+		found = append(found, Reason{Code: LeavesOff, About: e.Denied.String(), Detail: f.leaving()[0].String()})
 	}
 	return found
 }

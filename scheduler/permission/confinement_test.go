@@ -51,8 +51,8 @@ func TestEscape(t *testing.T) {
 		says       string
 	}{
 		{"asks to leave", permission.Escape{}, true, false, []string{"allow Bash"}, permission.Ask, "outside the sandbox"},
-		{"may not leave", permission.Escape{Barred: &at}, true, false, []string{"allow Bash"}, permission.Deny, "allowUnsandboxedCommands in /etc/toold/settings.json"},
-		{"stays", permission.Escape{Barred: &at}, false, false, []string{"allow Bash"}, permission.Allow, ""},
+		{"may not leave", permission.Escape{Denied: &at}, true, false, []string{"allow Bash"}, permission.Deny, "allowUnsandboxedCommands in /etc/toold/settings.json"},
+		{"stays", permission.Escape{Denied: &at}, false, false, []string{"allow Bash"}, permission.Allow, ""},
 		{"nothing allows it", permission.Escape{}, false, true, nil, permission.Ask, ""},
 		{"confined is enough", permission.Escape{AutoAllow: &at}, false, true, nil, permission.Allow, "autoAllowBashIfSandboxed in /etc/toold/settings.json"},
 		{"not confined", permission.Escape{AutoAllow: &at}, false, false, nil, permission.Ask, ""},

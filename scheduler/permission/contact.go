@@ -108,7 +108,7 @@ func (f *Facts) Contacts() (names []string) {
 }
 
 // hosts looks at the hosts that the call names. Permission to run a command does not include them.
-func (l *leave) hosts() {
+func (l *coverage) hosts() {
 	rules := l.policy.Rules.list(AllowList)
 	for _, to := range l.call.hosts {
 		if l.whole && to.by == 0 || to.by > 0 && slices.ContainsFunc(l.Reachable, func(rule string) bool { return hostFits(hostName(rule), to.name) }) {
@@ -116,12 +116,12 @@ func (l *leave) hosts() {
 		}
 		at := slices.IndexFunc(rules, func(a anchored) bool { return a.subject&hosts != 0 && hostFits(a.host, to.name) })
 		if at >= 0 {
-			l.allow(rules[at].ground(to.host, ""))
+			l.allow(rules[at].reason(to.host, ""))
 			continue
 		}
 		if to.by > 0 {
 			if r := l.rulesNaming(to.by-1, func(_ *anchored, word string) bool { return names(&l.Commands[to.by-1], word, to.host) }); r != nil {
-				l.allow(r.ground(l.Commands[to.by-1].Text, ""))
+				l.allow(r.reason(l.Commands[to.by-1].Text, ""))
 				continue
 			}
 		}
@@ -136,7 +136,7 @@ func names(c *shell.Command, word, host string) bool {
 	return slices.Contains(contacts(&alone), host)
 }
 
-func (l *leave) lacksHost(to contact) Reason {
+func (l *coverage) lacksHost(to contact) Reason {
 	g := Reason{Code: NoRuleHost, About: to.host, Part: to.host, needs: []string{"WebFetch(domain:" + to.name + ")"}}
 	if to.by > 0 {
 		if l.whole || l.covered(to.by-1) {

@@ -13,7 +13,7 @@ import (
 
 // uncovered returns the parts of the call that nothing allows, and when there are none what allows them.
 func uncovered(c *call, p Policy) (missing, allowing []Reason) {
-	l := leave{call: c, policy: p, byRule: make([]*anchored, len(c.texts))}
+	l := coverage{call: c, policy: p, byRule: make([]*anchored, len(c.texts))}
 	for i := range c.texts {
 		l.byRule[i] = p.Rules.coveringCommand(&c.texts[i])
 	}
@@ -34,8 +34,8 @@ func uncovered(c *call, p Policy) (missing, allowing []Reason) {
 	l.hosts()
 	switch {
 	case l.whole:
-	case c.Foreign != "":
-		l.miss(Reason{Code: NoRuleExternal, About: c.Foreign, needs: []string{c.Tool}})
+	case c.External != "":
+		l.miss(Reason{Code: NoRuleExternal, About: c.External, needs: []string{c.Tool}})
 	case c.Opaque && len(c.Commands) == 0 && len(c.Hosts) == 0:
 		l.miss(Reason{Code: NoRuleTool, Detail: c.Reason, needs: []string{c.Tool}})
 	}
@@ -45,8 +45,8 @@ func uncovered(c *call, p Policy) (missing, allowing []Reason) {
 	return l.missing, l.allowing
 }
 
-// A leave collects what each part of a call has or lacks.
-type leave struct {
+// A coverage collects what each part of a call has or lacks.
+type coverage struct {
 	*call
 	policy   Policy
 	byRule   []*anchored // by command: the rule that allows it; nil: none
@@ -55,27 +55,27 @@ type leave struct {
 	allowing []Reason
 }
 
-func (l *leave) miss(g Reason) { l.missing = append(l.missing, g) }
+func (l *coverage) miss(g Reason) { l.missing = append(l.missing, g) }
 
 // allow adds a ground, unless it says what another has said.
-func (l *leave) allow(g Reason) {
+func (l *coverage) allow(g Reason) {
 	if !slices.ContainsFunc(l.allowing, func(o Reason) bool { return o.same(g) }) {
 		l.allowing = append(l.allowing, g)
 	}
 }
 
 // covered reports whether command i has leave for all that it names.
-func (l *leave) covered(i int) bool {
+func (l *coverage) covered(i int) bool {
 	return l.byRule[i] != nil || l.policy.Mode == AcceptEdits && edits(l.Facts, i)
 }
 
-func (l *leave) commands() {
+func (l *coverage) commands() {
 	for i := range l.Commands {
 		command := &l.Commands[i]
 		switch {
 		case command.Transparent, command.DenyOnly, command.ReadOnly, command.Name == "" && len(command.Assigns) == 0:
 		case l.byRule[i] != nil:
-			l.allow(l.byRule[i].ground(command.Text, ""))
+			l.allow(l.byRule[i].reason(command.Text, ""))
 		case l.covered(i):
 			l.allow(Reason{Code: ByAcceptEdits})
 		default:
@@ -84,7 +84,7 @@ func (l *leave) commands() {
 	}
 }
 
-func (l *leave) accesses() {
+func (l *coverage) accesses() {
 	permitted := l.permitted()
 	for i := range l.Accesses {
 		a := &l.Accesses[i]
@@ -97,7 +97,7 @@ func (l *leave) accesses() {
 			continue // permission to write a file is permission to read it, that to write a directory counts for what is in it
 		}
 		if r := l.namedBy(a); r != nil {
-			l.allow(r.ground(l.Commands[a.By-1].Text, ""))
+			l.allow(r.reason(l.Commands[a.By-1].Text, ""))
 			continue
 		}
 		free, g := l.policy.freeAccess(a)
@@ -120,26 +120,26 @@ func (l *leave) accesses() {
 
 // permitted reports whether rules, and not only what is harmless by itself, let all commands of a script run: a redirection to a
 // temporary file of the session's own needs no more.
-func (l *leave) permitted() bool {
+func (l *coverage) permitted() bool {
 	return len(l.missing) == 0 && slices.ContainsFunc(l.byRule, func(r *anchored) bool { return r != nil })
 }
 
 // nested reports whether an access is to a name in a directory that the same command writes: it is covered with that.
-func (l *leave) nested(a *Access) bool {
+func (l *coverage) nested(a *Access) bool {
 	return a.Manner == shell.Nested && slices.ContainsFunc(l.Accesses, func(o Access) bool {
 		return o.Write && o.By == a.By && o.Named == path.Dir(a.Named)
 	})
 }
 
 // byRunning notes the rule that allows a command as what allows an access that needs nothing else.
-func (l *leave) byRunning(a *Access) {
+func (l *coverage) byRunning(a *Access) {
 	if a.By > 0 && l.byRule[a.By-1] != nil && !a.Inside {
-		l.allow(l.byRule[a.By-1].ground(l.Commands[a.By-1].Text, ""))
+		l.allow(l.byRule[a.By-1].reason(l.Commands[a.By-1].Text, ""))
 	}
 }
 
 // notReadOnly returns why a command needs permission.
-func (l *leave) notReadOnly(i int) Reason {
+func (l *coverage) notReadOnly(i int) Reason {
 	c := &l.Commands[i]
 	r := Reason{Code: NoRuleCommand, Part: c.Text, needs: []string{exactRule(c)}}
 	if why := l.Steered[i]; why != "" {
@@ -167,7 +167,7 @@ func (r *Rules) coversTool(c *call) (g Reason, ok bool) {
 	rules := r.list(AllowList)
 	for i := range rules {
 		if rules[i].subject&wholeTool != 0 && rules[i].names(c.Tool) {
-			return rules[i].ground(c.Tool, ""), true
+			return rules[i].reason(c.Tool, ""), true
 		}
 	}
 	return g, false
@@ -198,7 +198,7 @@ func (p Policy) freeAccess(a *Access) (free bool, g Reason) {
 	rules, whole := p.Rules.list(AllowList), !a.widens() || p.Mode != BypassPermissions && p.Opens(a)
 	for i := range rules {
 		if whole && rules[i].coversAccess(a) {
-			return true, rules[i].ground(a.part(), "")
+			return true, rules[i].reason(a.part(), "")
 		}
 	}
 	switch {

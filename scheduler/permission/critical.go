@@ -28,7 +28,7 @@ func Critical(effects tools.Effects, around Around) string {
 			return fmt.Sprintf("It writes to %s, which may be a block device.", w.Name)
 		}
 	}
-	t := trail{Around: around, here: around.Dir, kinds: map[kind]bool{}, values: map[string][]string{}, lost: map[string]bool{}}
+	t := scriptState{Around: around, here: around.Dir, kinds: map[kind]bool{}, values: map[string][]string{}, lost: map[string]bool{}}
 	t.reach(around.Dir)
 	if beyond := t.take(effects.Commands); beyond != nil {
 		return fmt.Sprintf("`%s` runs a script that is %s.", shortened(beyond.Text), unfollowed)
@@ -48,7 +48,7 @@ func Critical(effects tools.Effects, around Around) string {
 	return ""
 }
 
-func (t *trail) critical(i int) string {
+func (t *scriptState) critical(i int) string {
 	c := &t.commands[i]
 	name := path.Base(c.Name)
 	switch {
@@ -62,29 +62,29 @@ func (t *trail) critical(i int) string {
 	}
 	switch name {
 	case "rm", "rmdir", "unlink":
-		return t.reaches(i, deed{verb: "remove", deep: name == "rm" && recursive(c, "rR")}, operands(c))
+		return t.reaches(i, operation{verb: "remove", deep: name == "rm" && recursive(c, "rR")}, operands(c))
 	case "shred":
-		if why := t.given(i, deed{verb: "remove"}); why != "" {
+		if why := t.given(i, operation{verb: "remove"}); why != "" {
 			return why
 		}
 	case "chmod", "chown", "chgrp", "chattr", "setfacl":
 		return t.changes(i, c)
 	case "mv":
-		return t.reaches(i, deed{verb: "move away", picks: true}, moved(c))
+		return t.reaches(i, operation{verb: "move away", picks: true}, moved(c))
 	case "rsync":
 		if words := operands(c); len(words) > 0 && slices.ContainsFunc(c.Words, func(w shell.Word) bool { return strings.HasPrefix(w.Text, "--del") }) {
-			return t.reaches(i, deed{verb: "remove what is in", deep: true}, words[len(words)-1:])
+			return t.reaches(i, operation{verb: "remove what is in", deep: true}, words[len(words)-1:])
 		}
 	case "find":
 		if mentions(c, "-delete") {
-			return t.searched(c, deed{verb: "remove"}, t.placesOf(i))
+			return t.searched(c, operation{verb: "remove"}, t.placesOf(i))
 		}
 	}
 	return t.endsMachine(c, name, t.placesOf(i))
 }
 
-// A deed is what a command does to what it is given.
-type deed struct {
+// A operation is what a command does to what it is given.
+type operation struct {
 	verb string
 	// deep: to all that is below it too, so that a variable which is empty by mistake matters.
 	deep bool
@@ -93,15 +93,15 @@ type deed struct {
 }
 
 // changes judges programs that change modes and owners, as far as they go into directories.
-func (t *trail) changes(i int, c *shell.Command) string {
+func (t *scriptState) changes(i int, c *shell.Command) string {
 	words := operands(c)
 	if !strings.HasPrefix(c.Name, "set") && len(words) > 0 && !slices.ContainsFunc(c.Words, isReference) {
 		words = words[1:] // the mode or owner
 	}
 	if recursive(c, "R") {
-		return t.reaches(i, deed{verb: "change all of", deep: true}, words)
+		return t.reaches(i, operation{verb: "change all of", deep: true}, words)
 	}
-	return t.given(i, deed{verb: "change all of", picks: true}) // one by one
+	return t.given(i, operation{verb: "change all of", picks: true}) // one by one
 }
 
 func isReference(w shell.Word) bool { return strings.HasPrefix(w.Text, "--ref") }
@@ -126,7 +126,7 @@ func moved(c *shell.Command) (words []shell.Word) {
 }
 
 // reaches returns why doing that to one of the words, or to what the command is handed by another, would be critical.
-func (t *trail) reaches(i int, d deed, words []shell.Word) string {
+func (t *scriptState) reaches(i int, d operation, words []shell.Word) string {
 	dirs := t.placesOf(i)
 	for _, word := range words {
 		for _, r := range t.readings(word) {
@@ -139,8 +139,8 @@ func (t *trail) reaches(i int, d deed, words []shell.Word) string {
 }
 
 // given judges what a command is handed by the find or xargs that runs it.
-func (t *trail) given(i int, d deed) string {
-	for k := t.carriers[i]; k >= 0 && t.step(1); k = t.carriers[k] {
+func (t *scriptState) given(i int, d operation) string {
+	for k := t.wrappers[i]; k >= 0 && t.step(1); k = t.wrappers[k] {
 		switch path.Base(t.commands[k].Name) {
 		case "find":
 			if why := t.searched(&t.commands[k], d, t.placesOf(k)); why != "" {
@@ -156,8 +156,8 @@ func (t *trail) given(i int, d deed) string {
 }
 
 // fed judges what the command in front of an xargs prints, where that can be told.
-func (t *trail) fed(xargs int, d deed) string {
-	at := feeder(t.carriers, xargs)
+func (t *scriptState) fed(xargs int, d operation) string {
+	at := feeder(t.wrappers, xargs)
 	if at < 0 {
 		return ""
 	}
@@ -179,7 +179,7 @@ func (t *trail) fed(xargs int, d deed) string {
 }
 
 // printed judges what a command is handed by one that prints its operands.
-func (t *trail) printed(from *shell.Command, d deed, dirs []string) string {
+func (t *scriptState) printed(from *shell.Command, d operation, dirs []string) string {
 	for _, r := range t.prints(from) {
 		if why := t.meets(d, r, dirs); why != "" {
 			return why
@@ -193,7 +193,7 @@ var pickers = []string{"-name", "-iname", "-path", "-ipath", "-regex", "-iregex"
 
 // searched returns why doing that to all that a find comes upon would be critical. What it picks out in a root is nothing
 // unusual.
-func (t *trail) searched(c *shell.Command, d deed, dirs []string) string {
+func (t *scriptState) searched(c *shell.Command, d operation, dirs []string) string {
 	d.picks, d.deep = d.picks || mentions(c, pickers...), true
 	paths := 0
 	for _, word := range c.Words[1:] {
@@ -218,7 +218,7 @@ func (t *trail) searched(c *shell.Command, d deed, dirs []string) string {
 }
 
 // meets returns why doing that to what a word stands for would be critical.
-func (t *trail) meets(d deed, r reading, dirs []string) string {
+func (t *scriptState) meets(d operation, r reading, dirs []string) string {
 	switch {
 	case r.escaped:
 		return "spells what it would " + d.verb + " in escapes, which are not read"
@@ -242,7 +242,7 @@ func (t *trail) meets(d deed, r reading, dirs []string) string {
 		name, all := everythingIn(t.absolute(dir, r.text))
 		what := t.special(name)
 		switch {
-		case what == "", isRelative(r.text) && t.farFetched(dir, name), (all || r.guessed) && slices.Contains(temporary, name), all && d.picks && slices.Contains(t.Roots, name):
+		case what == "", isRelative(r.text) && t.implausible(dir, name), (all || r.guessed) && slices.Contains(temporary, name), all && d.picks && slices.Contains(t.Roots, name):
 			continue
 		case all:
 			return fmt.Sprintf("would %s everything in %s%s", d.verb, what, condition)

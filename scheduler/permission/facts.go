@@ -21,7 +21,7 @@ type Facts struct {
 	// Reachable are the domains that commands may contact in any case, as rules have them.
 	Reachable []string
 	// Foreign is who else carries it out and may do anything meanwhile; empty: nobody.
-	Foreign string
+	External string
 	// Opaque: it does more than is listed here. Reason says what, as a clause.
 	Opaque bool
 	Reason string
@@ -126,7 +126,7 @@ func (f *Facts) readOnly() bool {
 			return false
 		}
 	}
-	return !f.Opaque && !f.Unconfined && f.Foreign == "" && len(f.Hosts) == 0
+	return !f.Opaque && !f.Unconfined && f.External == "" && len(f.Hosts) == 0
 }
 
 // Leaves reports whether the call has to leave the sandbox to write what it names.

@@ -26,7 +26,7 @@ var ending = []string{"shutdown", "reboot", "poweroff", "halt", "kexec"}
 var looking = []string{"status", "show", "cat", "help", "is-active", "is-enabled", "is-failed", "list-dependencies", "list-units"}
 
 // endsMachine returns why a command would destroy a disk or end the system; empty: it would not.
-func (t *trail) endsMachine(c *shell.Command, name string, dirs []string) string {
+func (t *scriptState) endsMachine(c *shell.Command, name string, dirs []string) string {
 	looks, onDisk := onDisks[name]
 	switch {
 	case strings.HasPrefix(name, "mkfs"), onDisk && !mentions(c, looks...):
@@ -56,7 +56,7 @@ func endsSystem(w shell.Word) bool {
 }
 
 // maybeDevice reports whether a word, or what follows its of=, may name a device. What is nothing but a variable may.
-func (t *trail) maybeDevice(w shell.Word, dirs []string) bool {
+func (t *scriptState) maybeDevice(w shell.Word, dirs []string) bool {
 	if key, value, ok := strings.Cut(w.Text, "="); ok && key == "of" {
 		w.Text = value
 	}

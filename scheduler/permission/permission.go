@@ -86,7 +86,7 @@ func decide(c *call, p Policy) Verdict {
 	f := c.Facts
 	v := Verdict{Level: level(f)}
 	denying, doubtful := p.Rules.meeting(DenyList, c)
-	if denying = append(append(denying, opinions(f, Deny)...), p.Escape.barred(f)...); len(denying) > 0 {
+	if denying = append(append(denying, opinions(f, Deny)...), p.Escape.denied(f)...); len(denying) > 0 {
 		v.Level = Forbidden
 		return v.on(Deny, denying)
 	}
@@ -127,7 +127,7 @@ func (v Verdict) on(d Decision, grounds []Reason) Verdict {
 		}
 	}
 	v.Decision, v.Reasons = d, grounds
-	return v.saying(texts)
+	return v.withSentences(texts)
 }
 
 // under is what the mode makes of an "ask".
@@ -147,10 +147,10 @@ func (v Verdict) byMode(d Decision, m Mode) Verdict {
 		verb = "does not allow"
 	}
 	v.before, v.Decision, v.ByMode, v.Free = v.Decision, d, true, v.Free && m == DontAsk
-	return v.saying(slices.Insert(v.Sentences, 0, fmt.Sprintf("The permission mode %s %s this call.", m, verb)))
+	return v.withSentences(slices.Insert(v.Sentences, 0, fmt.Sprintf("The permission mode %s %s this call.", m, verb)))
 }
 
-func (v Verdict) saying(sentences []string) Verdict {
+func (v Verdict) withSentences(sentences []string) Verdict {
 	v.Sentences, v.Text = sentences, strings.Join(sentences, " ")
 	return v
 }
@@ -234,7 +234,7 @@ func level(f *Facts) Level {
 			found = max(found, Confirm)
 		}
 	}
-	if f.Critical != "" || f.Opaque && !onlyEdits(f) || f.Unconfined || f.Foreign != "" || len(f.Hosts) > 0 {
+	if f.Critical != "" || f.Opaque && !onlyEdits(f) || f.Unconfined || f.External != "" || len(f.Hosts) > 0 {
 		found = Dangerous
 	}
 	return found

@@ -46,7 +46,7 @@ func (a *Access) hides() bool { return a.Part != "" && a.Hidden != "" }
 
 // rulesNaming returns a Bash rule that matches a command, or the wrapper around it, and has a word without a * for which
 // named reports true; nil: there is none.
-func (l *leave) rulesNaming(by int, named func(r *anchored, word string) bool) *anchored {
+func (l *coverage) rulesNaming(by int, named func(r *anchored, word string) bool) *anchored {
 	at := by
 	for at > 0 && l.Commands[at].DenyOnly {
 		at--
@@ -66,7 +66,7 @@ func (l *leave) rulesNaming(by int, named func(r *anchored, word string) bool) *
 
 // namedBy returns the Bash rule that has the word of the access in it, or a directory above, without a *; nil: there is
 // none. What a link leads to is not named by the word.
-func (l *leave) namedBy(a *Access) *anchored {
+func (l *coverage) namedBy(a *Access) *anchored {
 	if a.By == 0 || a.Real != a.Named {
 		return nil
 	}

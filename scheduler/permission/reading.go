@@ -33,7 +33,7 @@ const (
 )
 
 // readings returns what the word may become; at least one.
-func (t *trail) readings(w shell.Word) []reading {
+func (t *scriptState) readings(w shell.Word) []reading {
 	if !t.step(1) {
 		return []reading{{source: w.Text, lost: true}}
 	}
@@ -50,7 +50,7 @@ func (t *trail) readings(w shell.Word) []reading {
 		}
 		return found
 	}
-	r := reader{trail: t, rest: w.Text[:min(len(w.Text), maxText)], found: []reading{{source: w.Text, lost: len(w.Text) > maxText}}}
+	r := reader{scriptState: t, rest: w.Text[:min(len(w.Text), maxText)], found: []reading{{source: w.Text, lost: len(w.Text) > maxText}}}
 	if strings.HasPrefix(r.rest, "~") {
 		r.home()
 	}
@@ -78,7 +78,7 @@ var globless = strings.NewReplacer("*", something, "?", something, "[", somethin
 
 // A reader takes the source of one word apart.
 type reader struct {
-	*trail
+	*scriptState
 	rest   string
 	quoted bool // inside double quotes
 	found  []reading
@@ -155,7 +155,7 @@ func (r *reader) expansion() {
 // variable takes one by its name and what ${NAME...} does with it: a default, or a complaint, when it is empty.
 func (r *reader) variable(name, operation string) {
 	values, sure := r.valuesOf(name)
-	if r.trail.lost[name] {
+	if r.scriptState.lost[name] {
 		r.lose()
 	}
 	switch operation = strings.TrimPrefix(operation, ":"); {
@@ -196,14 +196,14 @@ func (r *reader) output(script string) (values []string, sure bool) {
 	r.depth++
 	defer func() { r.depth-- }()
 	analysis := shell.Analyze(script)
-	if !r.trail.step(analysis.Walked) {
+	if !r.scriptState.step(analysis.Walked) {
 		r.lose()
 		return nil, false
 	}
 	commands := outermost(analysis.Commands)
 	sure = len(commands) == 1
 	for i := range commands {
-		if !slices.Contains(printers, path.Base(commands[i].Name)) {
+		if !slices.Contains(outputPrograms, path.Base(commands[i].Name)) {
 			continue
 		}
 		for _, printed := range r.prints(&commands[i]) {

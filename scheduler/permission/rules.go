@@ -79,9 +79,9 @@ func (r *Rules) Removes(tool string) *Rule {
 	return nil
 }
 
-// Bars returns the rule that keeps a search or a walk from the file or directory at the real path: one that denies
+// DeniesRead returns the rule that keeps a search or a walk from the file or directory at the real path: one that denies
 // reading it, or one that asks first, unless that one has been asked already. nil: none does.
-func (r *Rules) Bars(real string, asked []Reason) *Rule {
+func (r *Rules) DeniesRead(real string, asked []Reason) *Rule {
 	return r.firstHolding(real, "Read", func(rule *Rule) bool {
 		return rule.List == AskList && slices.ContainsFunc(asked, func(g Reason) bool { return g.Rule != nil && g.Rule.Text == rule.Text && g.Rule.Origin == rule.Origin })
 	})
@@ -181,10 +181,10 @@ func read(f *Facts) call {
 func (r *anchored) fires(c *call) (g Reason, ok bool) {
 	if r.subject&(wholeTool|parameter) != 0 && r.names(c.Tool) {
 		if r.subject&wholeTool != 0 {
-			return r.ground(c.Tool, ""), true
+			return r.reason(c.Tool, ""), true
 		}
 		if value, given := c.Input[r.parameter]; given && r.value.matches(value) {
-			return r.ground(r.parameter+":"+shortened(value), ""), true
+			return r.reason(r.parameter+":"+shortened(value), ""), true
 		}
 	}
 	if r.subject&(paths|wholeTool) != 0 {
@@ -198,7 +198,7 @@ func (r *anchored) fires(c *call) (g Reason, ok bool) {
 	if r.subject&hosts != 0 {
 		for _, to := range c.hosts {
 			if to.by == 0 && hostFits(r.host, to.name) {
-				return r.ground(to.host, ""), true
+				return r.reason(to.host, ""), true
 			}
 		}
 	}
@@ -217,7 +217,7 @@ func (r *anchored) firesOnPath(c *call) (g Reason, ok bool) {
 			continue
 		}
 		if r.subject&wholeTool != 0 || anyHolds(r.places, a.Real, a.Dir) || a.Named != a.Real && anyHolds(r.places, a.Named, a.Dir) {
-			return r.ground(a.part(), ""), true
+			return r.reason(a.part(), ""), true
 		}
 	}
 	return r.firesOnWord(c)
@@ -228,7 +228,7 @@ func (r *anchored) firesOnPath(c *call) (g Reason, ok bool) {
 func (r *anchored) firesOnWord(c *call) (g Reason, ok bool) {
 	for _, m := range c.mentioned {
 		if anyHolds(r.places, m.path, true) { // it may be a directory
-			return r.ground(m.command.Text, "it names "+m.path+", and what it does with that is not known"), true
+			return r.reason(m.command.Text, "it names "+m.path+", and what it does with that is not known"), true
 		}
 	}
 	return g, false
@@ -238,10 +238,10 @@ func (r *anchored) firesOnCommand(c *call) (g Reason, ok bool) {
 	for i := range c.texts {
 		fires, doubt := c.texts[i].deniedBy(&r.Rule)
 		if fires {
-			return r.ground(c.Commands[i].Text, ""), true
+			return r.reason(c.Commands[i].Text, ""), true
 		}
 		if doubt != "" && !ok {
-			g, ok = r.ground(c.Commands[i].Text, doubt), true
+			g, ok = r.reason(c.Commands[i].Text, doubt), true
 		}
 	}
 	return g, ok
@@ -263,8 +263,8 @@ func (a *Access) where() string {
 	return a.Named + ", which leads to " + a.Real
 }
 
-// ground says that the rule meets a part of the call; doubt says why that is not certain.
-func (r *anchored) ground(part, doubt string) Reason {
+// reason says that the rule meets a part of the call; doubt says why that is not certain.
+func (r *anchored) reason(part, doubt string) Reason {
 	code := ByRule
 	if doubt != "" {
 		code = ByRuleDoubtful

@@ -57,7 +57,7 @@ func Suggest(f *Facts, v Verdict, a Anchors) (rules []string) {
 			add("WebFetch(domain:" + to.name + ")")
 		}
 	}
-	if f.Foreign != "" || f.Opaque && len(f.Commands) == 0 && len(f.Hosts) == 0 {
+	if f.External != "" || f.Opaque && len(f.Commands) == 0 && len(f.Hosts) == 0 {
 		add(f.Tool)
 	}
 	if len(rules) > maxSuggestions || !settle(rules, f, v, a) {

@@ -95,9 +95,9 @@ type Recorder interface {
 type Editors interface {
 	// Settle has editors save what a process that the call is about to start would not see, for as long as they are given.
 	// note says, as a sentence, what the process does not see all the same.
-	Settle(context.Context, *Call) (note string)
+	SaveBuffers(context.Context, *Call) (note string)
 	// Settled notes that the process has ended.
-	Settled(*Call)
+	BuffersSaved(*Call)
 }
 
 // An Observer looks at files that a call changes.
@@ -116,11 +116,11 @@ type Background interface {
 // Rights is what a session's calls are judged by, at one moment.
 type Rights struct {
 	permission.Policy
-	Anchors permission.Anchors
-	Places  *workspace.Workspace // where calls may find files
-	Memory  *workspace.Memory    // what they have seen of them
-	Hooks   *hook.Set
-	Runner  hook.Runner // runs them
+	Anchors   permission.Anchors
+	Places    *workspace.Workspace // where calls may find files
+	ReadState *workspace.ReadState // what they have seen of them
+	Hooks     *hook.Set
+	Runner    hook.Runner // runs them
 	// UserFile is the user's settings file. Modes are the permission modes that a change of it could choose for the session.
 	UserFile string
 	Modes    []permission.Mode

@@ -60,7 +60,7 @@ func (c *Call) acting(ctx context.Context) *sandbox.Box {
 // enclose returns the call the box for its act. The error says that nothing here can confine its processes.
 func (c *Call) enclose(ctx context.Context, env *tools.Env) (Confined, error) {
 	env.Box = c.acting(ctx)
-	if effects := c.parsed.effects; effects.Foreign != "" || !effects.Opaque && len(effects.Commands) == 0 {
+	if effects := c.parsed.effects; effects.External != "" || !effects.Opaque && len(effects.Commands) == 0 {
 		return Confined{}, nil // whether its tool will start a program of its own turns out when it runs
 	}
 	return c.confinement(env.Box)
@@ -106,7 +106,7 @@ func (c *Call) outside(f *permission.Facts) bool {
 
 // boxed reports whether the call's act will be fully confined.
 func (c *Call) boxed(f *permission.Facts) bool {
-	if !f.Opaque || f.Foreign != "" || c.outside(f) {
+	if !f.Opaque || f.External != "" || c.outside(f) {
 		return false
 	}
 	return c.fully()
@@ -148,7 +148,7 @@ func (c *Call) policy(ctx context.Context, f *permission.Facts, reading bool) (p
 	for _, dir := range conf.Hidden {
 		l.put(dir, sandbox.Hidden)
 	}
-	for _, path := range c.barred(ctx) {
+	for _, path := range c.readDenied(ctx) {
 		l.put(path, sandbox.Hidden)
 		if seen := places.Seen(path); seen != path {
 			p.Places = append(p.Places, sandbox.Place{Path: seen, Access: sandbox.Hidden, Source: path})
@@ -326,10 +326,10 @@ func behindLink(dir, path string) bool {
 	return err == nil && real != parent
 }
 
-// barred are the files in the roots, and those named outside, that a rule keeps from being read.
-func (c *Call) barred(ctx context.Context) (paths []string) {
+// readDenied are the files in the roots, and those named outside, that a rule keeps from being read.
+func (c *Call) readDenied(ctx context.Context) (paths []string) {
 	rules := c.rights.Rules
-	bars := c.bars(rules)
+	bars := c.deniesRead(rules)
 	if bars == nil {
 		return nil
 	}
@@ -345,16 +345,16 @@ func (c *Call) barred(ctx context.Context) (paths []string) {
 		return paths
 	}
 	for _, root := range slices.Concat(c.rights.Places.Roots(), c.rights.Confining.ownDirs()) {
-		_, _, sure := c.rights.Places.FindBarred(ctx, root, func(real string) string {
-			if real != root && len(paths) <= maxBarred && bars(real) != "" {
+		_, _, sure := c.rights.Places.FindReadDenied(ctx, root, func(real string) string {
+			if real != root && len(paths) <= maxReadDenied && bars(real) != "" {
 				paths = append(paths, real)
 			}
 			return ""
 		})
-		c.overlooked = c.overlooked || !sure || len(paths) > maxBarred
+		c.overlooked = c.overlooked || !sure || len(paths) > maxReadDenied
 	}
 	return paths
 }
 
-// maxBarred is how many files are hidden one by one. Ours: each costs a mount.
-const maxBarred = 500
+// maxReadDenied is how many files are hidden one by one. Ours: each costs a mount.
+const maxReadDenied = 500

@@ -79,7 +79,7 @@ func (r *room) call(command string) *Call {
 	}
 	anchors := permission.Anchors{Home: r.at("home"), Roots: []string{r.root}}
 	c := &Call{Use: Use{Name: "Bash"}, Tool: bash.Tool(), rights: Rights{
-		Policy: permission.Policy{Rules: compiled(r.t, r.rules, r.root, anchors)}, Anchors: anchors, Places: places, Memory: workspace.NewMemory(), Confining: r.Confining,
+		Policy: permission.Policy{Rules: compiled(r.t, r.rules, r.root, anchors)}, Anchors: anchors, Places: places, ReadState: workspace.NewReadState(), Confining: r.Confining,
 	}}
 	if c.parsed, err = c.parse(input); err != nil {
 		r.t.Fatal(err)

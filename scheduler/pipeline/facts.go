@@ -27,7 +27,7 @@ func (c *Call) look(ctx context.Context, env *tools.Env) (*permission.Facts, err
 	rules, effects := c.rights.Rules, c.parsed.effects
 	c.environ = env.Environ
 	f := &permission.Facts{
-		Tool: c.Name, Opinions: c.opinions, Commands: effects.Commands, Hosts: effects.Hosts, Opaque: effects.Opaque, Foreign: effects.Foreign,
+		Tool: c.Name, Opinions: c.opinions, Commands: effects.Commands, Hosts: effects.Hosts, Opaque: effects.Opaque, External: effects.External,
 		Reason: effects.Reason, Blame: effects.Blame, Hidden: effects.Hidden, Unread: effects.Unread, Dir: env.Dir, Unconfined: effects.Unconfined,
 	}
 	if rules.AboutParameters() {
@@ -36,7 +36,7 @@ func (c *Call) look(ctx context.Context, env *tools.Env) (*permission.Facts, err
 	places := c.located(f, env)
 	f.Patterns = expanded(places, effects.Commands, env.Dir, homeOf(env))
 	s := scene{places: places, unmounted: c.unmounted(f), rules: rules, dir: env.Dir, home: homeOf(env), git: c.rights.Confining.Git, owner: c.rights.Anchors.Home, environ: env.Environ, steered: slices.ContainsFunc(effects.Commands, steersPatterns)}
-	grant := workspace.Grant{Call: c.Key, Dir: env.Dir, Barred: c.bars(rules)}
+	grant := workspace.Grant{Call: c.Key, Dir: env.Dir, ReadDenied: c.deniesRead(rules)}
 	for _, path := range effects.Reads {
 		if path.By > 0 && path.Unnamed && !effects.Commands[path.By-1].ReadOnly && !(effects.Commands[path.By-1].Vague && rules.AboutReading()) {
 			continue // a program that may do anything may read anything: leave to run it is leave for that
@@ -74,7 +74,7 @@ func (c *Call) look(ctx context.Context, env *tools.Env) (*permission.Facts, err
 	}
 	c.open(f)
 	f.Boxed = c.boxed(f)
-	c.files = places.View(grant, c.rights.Memory)
+	c.files = places.View(grant, c.rights.ReadState)
 	c.reads = c.reader(f, env)
 	env.Programs = c.reads.programs
 	env.Files = c.files
@@ -151,7 +151,7 @@ func (s scene) add(ctx context.Context, f *permission.Facts, path tools.Path, wr
 // that names it; nil: a redirection, or the tool itself.
 func (s scene) below(ctx context.Context, a *permission.Access, command *shell.Command) string {
 	about, verb := s.rules.AboutReading(), "read"
-	rule := func(real string) *permission.Rule { return s.rules.Bars(real, nil) }
+	rule := func(real string) *permission.Rule { return s.rules.DeniesRead(real, nil) }
 	if a.Write {
 		about, verb = s.rules.AboutWriting(), "change"
 		rule = func(real string) *permission.Rule { return s.rules.KeepsWriting(real) }
@@ -194,7 +194,7 @@ func (s scene) below(ctx context.Context, a *permission.Access, command *shell.C
 // search looks for something barred in the directory of an access, as far as the command that names it reads it.
 func (s scene) search(ctx context.Context, a *permission.Access, command *shell.Command, barred func(real string) string) (found, why string, sure bool) {
 	if command == nil || a.Write {
-		return s.places.FindBarred(ctx, a.OnDisk(), barred)
+		return s.places.FindReadDenied(ctx, a.OnDisk(), barred)
 	}
 	if found, why, sure, ok := s.given(ctx, command, a, barred); ok {
 		return found, why, sure
@@ -212,7 +212,7 @@ func (s scene) search(ctx context.Context, a *permission.Access, command *shell.
 				if why := barred(real.Real); why != "" {
 					return file, why, true
 				}
-			} else if found, why, sure = s.places.FindBarred(ctx, real.Real, barred); found != "" || !sure {
+			} else if found, why, sure = s.places.FindReadDenied(ctx, real.Real, barred); found != "" || !sure {
 				return found, why, sure
 			}
 		}
@@ -220,9 +220,9 @@ func (s scene) search(ctx context.Context, a *permission.Access, command *shell.
 	}
 	over := selection.Command{Command: command, Environ: s.environ, Pattern: s.unexpanded}.LeavesOut()
 	if over == nil {
-		return s.places.FindBarred(ctx, a.OnDisk(), barred)
+		return s.places.FindReadDenied(ctx, a.OnDisk(), barred)
 	}
-	return s.places.FindBarred(ctx, a.OnDisk(), func(real string) string {
+	return s.places.FindReadDenied(ctx, a.OnDisk(), func(real string) string {
 		why := barred(real)
 		if rel, err := filepath.Rel(a.OnDisk(), real); why == "" || err != nil || rel != "." && over(rel, real) {
 			return ""
@@ -231,8 +231,8 @@ func (s scene) search(ctx context.Context, a *permission.Access, command *shell.
 	})
 }
 
-// bars keeps the call's own searches from files that a rule denies reading, or asks about and has not been asked.
-func (c *Call) bars(rules *permission.Rules) func(real string) string {
+// deniesRead keeps the call's own searches from files that a rule denies reading, or asks about and has not been asked.
+func (c *Call) deniesRead(rules *permission.Rules) func(real string) string {
 	if !rules.AboutReading() {
 		return nil
 	}
@@ -243,7 +243,7 @@ func (c *Call) bars(rules *permission.Rules) func(real string) string {
 		if grounds := c.asked.Load(); grounds != nil {
 			asked = *grounds
 		}
-		rule := rules.Bars(real, asked)
+		rule := rules.DeniesRead(real, asked)
 		if rule == nil {
 			return ""
 		}

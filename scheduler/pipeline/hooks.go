@@ -21,10 +21,10 @@ import (
 // always stands for the rule of a hook's "if" where only the number of hooks counts.
 func always(permission.Rule) bool { return true }
 
-// hear runs the hooks before the verdict: PreToolUse, and where it would come to a question PermissionRequest, which can
+// notify runs the hooks before the verdict: PreToolUse, and where it would come to a question PermissionRequest, which can
 // say yes where a rule could, and no. What they say is kept with the call; another input takes the place of the call's.
 // One that is not PreToolUse's own is put to PreToolUse too.
-func (c *Call) hear(ctx context.Context, env *tools.Env, outside func(func()) error) error {
+func (c *Call) notify(ctx context.Context, env *tools.Env, outside func(func()) error) error {
 	if err := c.listen(ctx, env, outside, hook.Input{Event: hook.PreToolUse}); err != nil {
 		return err
 	}
@@ -61,13 +61,13 @@ func (c *Call) listen(ctx context.Context, env *tools.Env, outside func(func()) 
 		if err := c.replace(said.Input); err != nil {
 			return err
 		}
-		c.tellRewritten(before, in.Event)
+		c.notifyRewritten(before, in.Event)
 	}
 	return c.check(ctx, env)
 }
 
-// tellRewritten lets clients know that hooks have given the call another input than was sent.
-func (c *Call) tellRewritten(before, event string) {
+// notifyRewritten lets clients know that hooks have given the call another input than was sent.
+func (c *Call) notifyRewritten(before, event string) {
 	if c.parsed.input == before {
 		return
 	}
@@ -126,8 +126,8 @@ func (c *Call) afterwards(env *tools.Env, ended Ended, ran time.Duration) Ended 
 	return ended
 }
 
-// tellDenied lets the PermissionDenied hooks know. Nobody waits for them.
-func (c *Call) tellDenied(env *tools.Env, err error) {
+// notifyDenied lets the PermissionDenied hooks know. Nobody waits for them.
+func (c *Call) notifyDenied(env *tools.Env, err error) {
 	var found *fault.Error
 	hooks := c.hooks(hook.PermissionDenied)
 	if len(hooks) == 0 || !errors.As(err, &found) || found.Kind != fault.Denied {

@@ -57,7 +57,7 @@ func (j judged) check(t *testing.T) {
 		t.Fatal(err)
 	}
 	anchors := permission.Anchors{Home: home, Roots: []string{root}}
-	rights := Rights{Policy: permission.Policy{Rules: compiled(t, j.rules, root, anchors)}, Anchors: anchors, Places: places, Memory: new(workspace.Memory), Confining: Confining{Runner: newRunner(t), Git: new(repo.Finder)}}
+	rights := Rights{Policy: permission.Policy{Rules: compiled(t, j.rules, root, anchors)}, Anchors: anchors, Places: places, ReadState: new(workspace.ReadState), Confining: Confining{Runner: newRunner(t), Git: new(repo.Finder)}}
 	for command, want := range j.calls {
 		v := judge(t, strings.ReplaceAll(command, "ROOT", root), rights, &tools.Env{Dir: root, Environ: []string{"HOME=" + home}})
 		decision, part, _ := strings.Cut(want, " ")

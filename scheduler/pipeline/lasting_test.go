@@ -37,7 +37,7 @@ func TestReader(t *testing.T) {
 		t.Fatal(err)
 	}
 	rights := Rights{
-		Policy: permission.Policy{Rules: compiled(t, nil, r.root, permission.Anchors{})}, Places: places, Memory: workspace.NewMemory(), Confining: r.Confining,
+		Policy: permission.Policy{Rules: compiled(t, nil, r.root, permission.Anchors{})}, Places: places, ReadState: workspace.NewReadState(), Confining: r.Confining,
 	}
 	own := []string{"write /tmp from temp", "write /var/tmp from temp2", "write cache below state/cache", "write temp", "write temp2"}
 	others := []string{"root", "main/.git", "more"}

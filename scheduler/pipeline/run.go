@@ -35,7 +35,7 @@ func (c *Call) Run(ctx context.Context, outside func(func()) error, alone func()
 	ended := c.noted(c.way(ctx, env, order{outside, alone}, Usage{Waited: time.Since(c.accepted)}))
 	var learned map[string]workspace.State
 	if env.Files != nil {
-		learned = env.Files.Learned()
+		learned = env.Files.ReadState()
 	}
 	c.session.End(c, ended, learned)
 	return c.abort(ended)
@@ -62,7 +62,7 @@ func (c *Call) way(ctx context.Context, env *tools.Env, order order, usage Usage
 		ended.Usage = usage
 	}()
 	if err := c.permit(ctx, env, order, &usage); err != nil {
-		c.tellDenied(env, err)
+		c.notifyDenied(env, err)
 		return refused(ctx, err)
 	}
 	if cause := context.Cause(ctx); cause != nil {
@@ -86,7 +86,7 @@ func (c *Call) permit(ctx context.Context, env *tools.Env, order order, usage *U
 			return err
 		}
 		if c.parsed.input != heard {
-			if err := c.hear(ctx, env, order.outside); err != nil {
+			if err := c.notify(ctx, env, order.outside); err != nil {
 				return err
 			}
 			heard = c.parsed.input
@@ -243,10 +243,10 @@ func (c *Call) carryOut(ctx context.Context, env *tools.Env) (tools.Result, erro
 	if !c.startsPrograms() {
 		return c.watched(ctx, env)
 	}
-	if note := c.session.Settle(ctx, c); note != "" {
+	if note := c.session.SaveBuffers(ctx, c); note != "" {
 		c.context = append(c.context, note)
 	}
-	defer c.session.Settled(c)
+	defer c.session.BuffersSaved(c)
 	before := c.files.Begin()
 	result, err := c.parsed.action.Run(ctx, env)
 	c.locate(c.files.Made(context.WithoutCancel(ctx), before, env.Box.Created()))

@@ -51,7 +51,7 @@ func (s scene) given(ctx context.Context, c *shell.Command, a *permission.Access
 	if c.Picks.Kept {
 		found, why, sure = s.tracked(ctx, a.OnDisk(), taken)
 	} else {
-		found, why, sure = s.places.FindBarred(ctx, a.OnDisk(), taken)
+		found, why, sure = s.places.FindReadDenied(ctx, a.OnDisk(), taken)
 	}
 	return found, why, sure, true
 }

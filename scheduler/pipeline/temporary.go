@@ -47,7 +47,7 @@ func (c *Call) located(f *permission.Facts, env *tools.Env) *workspace.Workspace
 // unmounted reports whether the call starts programs that cannot be shown the session's temporary files under the machine's
 // names.
 func (c *Call) unmounted(f *permission.Facts) bool {
-	starts := f.Foreign == "" && (f.Opaque || len(f.Commands) > 0)
+	starts := f.External == "" && (f.Opaque || len(f.Commands) > 0)
 	return starts && !c.outside(f) && !c.fully()
 }
 

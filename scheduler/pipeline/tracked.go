@@ -110,7 +110,7 @@ func (s scene) shows(ctx context.Context, part, name string) string {
 
 // about names the rule about reading the file at a real path; empty: there is none.
 func (s scene) about(real string) string {
-	if rule := s.rules.Bars(s.places.Seen(real), nil); rule != nil {
+	if rule := s.rules.DeniesRead(s.places.Seen(real), nil); rule != nil {
 		return rule.String()
 	}
 	return ""

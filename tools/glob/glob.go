@@ -138,12 +138,12 @@ func (f *finder) choose(path string, kind fs.FileMode) walk.Choice {
 	if kind.IsDir() {
 		meant = f.pattern.leads
 	}
-	if kind&fs.ModeSymlink != 0 && f.pattern.leads(names, polite) && !f.tree.Barred(path, kind) {
+	if kind&fs.ModeSymlink != 0 && f.pattern.leads(names, polite) && !f.tree.ReadDenied(path, kind) {
 		f.countLink(path)
 	}
 	switch {
 	case meant(names, polite):
-		if f.tree.Barred(path, kind) {
+		if f.tree.ReadDenied(path, kind) {
 			return walk.Deny
 		}
 		if special(name) || f.pattern.spells(name) { // it is named, by its dot or in full

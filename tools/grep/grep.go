@@ -290,7 +290,7 @@ func (s *search) wants(name string, kind fs.FileMode) walk.Choice {
 		s.links.Add(1)
 		return walk.Leave
 	}
-	if s.tree.Barred(name, kind) {
+	if s.tree.ReadDenied(name, kind) {
 		return walk.Deny
 	}
 	return walk.Take

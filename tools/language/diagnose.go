@@ -78,9 +78,9 @@ func (a *asked) publication(ctx context.Context) (said bool, err error) {
 	defer cancel()
 	said = a.published.await(first, a.gone, a.query.Path, doc.version, doc.shownAt)
 	if said {
-		last, cancel := context.WithTimeout(ctx, settleLimit)
+		last, cancel := context.WithTimeout(ctx, quietLimit)
 		defer cancel()
-		a.published.settle(last, a.gone, a.published.of(a.query.Path).quiet(settleTime))
+		a.published.settle(last, a.gone, a.published.of(a.query.Path).quiet(quietTime))
 	}
 	switch {
 	case ctx.Err() != nil:
@@ -149,7 +149,7 @@ func (w *Watching) New(ctx context.Context, after []byte) []Diagnostic {
 	if doc == nil || !w.server.published.await(ctx, w.server.gone, w.path, doc.version, doc.shownAt) {
 		return nil
 	}
-	w.server.published.settle(ctx, w.server.gone, w.server.published.of(w.path).quiet(editSettle))
+	w.server.published.settle(ctx, w.server.gone, w.server.published.of(w.path).quiet(editQuiet))
 	text := newContent(after)
 	moved := movement(w.before, text)
 	var found []Diagnostic
@@ -175,7 +175,7 @@ func (w *Watching) edited(ctx context.Context, after []byte) *document {
 	}
 	defer w.server.documents.give()
 	if w.before.empty() {
-		w.server.tell("workspace/didChangeWatchedFiles", map[string]any{"changes": []wireFileEvent{{uriOf(w.path), fileCreated}}})
+		w.server.notify("workspace/didChangeWatchedFiles", map[string]any{"changes": []wireFileEvent{{uriOf(w.path), fileCreated}}})
 	}
 	doc := w.server.put(w.path, after)
 	w.server.saved(w.path)

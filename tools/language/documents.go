@@ -75,11 +75,11 @@ func (s *server) put(path string, text []byte) *document {
 	next := &document{version: d.version, sum: sha256.Sum256(text), used: d.uses, shownAt: s.published.now()}
 	if d.open[path] == nil {
 		s.makeRoom()
-		s.tell("textDocument/didOpen", map[string]any{
+		s.notify("textDocument/didOpen", map[string]any{
 			"textDocument": wireOpening{URI: uriOf(path), LanguageID: s.spec.identifier(path), Version: next.version, Text: valid},
 		})
 	} else {
-		s.tell("textDocument/didChange", map[string]any{
+		s.notify("textDocument/didChange", map[string]any{
 			"textDocument":   wireDocument{URI: uriOf(path), Version: &next.version},
 			"contentChanges": []map[string]any{{"text": valid}},
 		})
@@ -105,12 +105,12 @@ func (s *server) makeRoom() {
 // shut has the server read the file itself from now on. The turn is held.
 func (s *server) shut(path string) {
 	delete(s.documents.open, path)
-	s.tell("textDocument/didClose", map[string]any{"textDocument": wireDocument{URI: uriOf(path)}})
+	s.notify("textDocument/didClose", map[string]any{"textDocument": wireDocument{URI: uriOf(path)}})
 }
 
 // saved tells the server that the document is what stands on the disk. The turn is held.
 func (s *server) saved(path string) {
-	s.tell("textDocument/didSave", map[string]any{"textDocument": wireDocument{URI: uriOf(path)}})
+	s.notify("textDocument/didSave", map[string]any{"textDocument": wireDocument{URI: uriOf(path)}})
 }
 
 // refresh has the server see the present state of everything but the file that is asked about: of documents that are open,
@@ -155,7 +155,7 @@ func (s *server) refreshDisk(ctx context.Context) {
 		}
 	}
 	if len(events) > 0 {
-		s.tell("workspace/didChangeWatchedFiles", map[string]any{"changes": events})
+		s.notify("workspace/didChangeWatchedFiles", map[string]any{"changes": events})
 	}
 	s.documents.stamps = now
 }

@@ -51,10 +51,10 @@ const (
 	loadLimit    = 20 * time.Second       // how long a request waits for a server that says it is loading
 	publishLimit = 10 * time.Second       // for the diagnostics of a file that has just been shown to the server
 	baseLimit    = 400 * time.Millisecond // for those of the text before an edit
-	settleLimit  = 3 * time.Second        // for the last of them after the first
-	settleTime   = 300 * time.Millisecond // without any they count as complete
-	editSettle   = 200 * time.Millisecond // the same after an edit, where somebody waits
-	blindSettle  = 500 * time.Millisecond // either, where the first may have been about an earlier text: a server that names no version
+	quietLimit   = 3 * time.Second        // for the last of them after the first
+	quietTime    = 300 * time.Millisecond // without any they count as complete
+	editQuiet    = 200 * time.Millisecond // the same after an edit, where somebody waits
+	blindQuiet   = 500 * time.Millisecond // either, where the first may have been about an earlier text: a server that names no version
 	firstBackOff = time.Second            // after the second end in a row; each further one doubles it
 	maxBackOff   = time.Minute
 	waitBackOff  = 5 * time.Second // a call waits for no longer one; it is told

@@ -109,7 +109,7 @@ func (s *server) greet(ctx context.Context) error {
 	case utf8Units, utf32Units:
 		s.units = s.can.PositionEncoding
 	}
-	s.tell("initialized", struct{}{})
+	s.notify("initialized", struct{}{})
 	return nil
 }
 

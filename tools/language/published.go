@@ -86,7 +86,7 @@ func (p publication) covers(version int32, after uint64) bool {
 // quiet is how long nothing more must come until this one counts as the last.
 func (p publication) quiet(known time.Duration) time.Duration {
 	if p.version == nil {
-		return blindSettle
+		return blindQuiet
 	}
 	return known
 }

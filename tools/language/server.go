@@ -203,8 +203,8 @@ func (s *server) unsent(ctx context.Context, err error) error {
 	return s.loss(ctx)
 }
 
-// tell sends a notification. What becomes of it shows when the server is asked something.
-func (s *server) tell(method string, params any) {
+// notify sends a notification. What becomes of it shows when the server is asked something.
+func (s *server) notify(method string, params any) {
 	if err := s.conn.Notify(context.Background(), method, params); errors.Is(err, errClogged) {
 		s.end(errClogged)
 	}

@@ -129,7 +129,7 @@ func (l *lister) list(ctx context.Context) error {
 			case l.tree.Hidden(e.Name()):
 			case l.rules.Match(e.Name(), e.IsDir()) == walk.Ignored:
 				l.Ignored++
-			case l.tree.Barred(e.Name(), e.Type()):
+			case l.tree.ReadDenied(e.Name(), e.Type()):
 				l.Denied++
 			default:
 				l.Total++

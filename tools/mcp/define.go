@@ -81,7 +81,7 @@ func defineOne(e Entry, name string, t *sdk.Tool, call caller) (tools.Tool, erro
 		spec.OnInterrupt = tools.Stop
 	}
 	// Whatever the hint says, it stays somebody else who acts: permission goes by that.
-	effects := tools.Effects{Foreign: e.Name, Opaque: !hints.ReadOnlyHint, Reason: "it is carried out by the MCP server " + e.Name}
+	effects := tools.Effects{External: e.Name, Opaque: !hints.ReadOnlyHint, Reason: "it is carried out by the MCP server " + e.Name}
 	funcs := tools.Funcs[json.RawMessage]{
 		Effects: func(json.RawMessage) tools.Effects { return effects },
 		Run: func(ctx context.Context, env *tools.Env, input json.RawMessage) (tools.Result, error) {
@@ -93,7 +93,7 @@ func defineOne(e Entry, name string, t *sdk.Tool, call caller) (tools.Tool, erro
 			return tools.Preview{Ask: fmt.Sprintf("the MCP server %s says that this tool always needs somebody's consent", e.Name)}, nil
 		}
 	}
-	return tools.NewForeign(spec, full, funcs)
+	return tools.NewExternal(spec, full, funcs)
 }
 
 // yes reads a hint that holds unless it is denied.

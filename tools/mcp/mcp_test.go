@@ -65,7 +65,7 @@ func TestEffects(t *testing.T) {
 			t.Fatal(err)
 		}
 		effects := action.Effects()
-		if effects.Foreign != "fake" || effects.ReadOnly() || effects.Concurrent() != test.concurrent {
+		if effects.External != "fake" || effects.ReadOnly() || effects.Concurrent() != test.concurrent {
 			t.Errorf("%s has the effects %+v", test.name, effects)
 		}
 	}

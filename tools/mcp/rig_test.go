@@ -134,7 +134,7 @@ func (r *rig) tool(name string) tools.Tool {
 // env is what a call of action may reach; nil: any action.
 func (r *rig) env(action tools.Action) *tools.Env {
 	if action == nil {
-		none, err := tools.NewForeign(tools.Spec{Name: "none"}, json.RawMessage(`{}`), tools.Funcs[json.RawMessage]{
+		none, err := tools.NewExternal(tools.Spec{Name: "none"}, json.RawMessage(`{}`), tools.Funcs[json.RawMessage]{
 			Effects: func(json.RawMessage) tools.Effects { return tools.Effects{} },
 		})
 		if err == nil {

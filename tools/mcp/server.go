@@ -127,7 +127,7 @@ func (s *server) begin(ctx context.Context) (*link, error) {
 	}
 	life, cancel := context.WithCancelCause(ctx)
 	limit := time.AfterFunc(s.start, func() { cancel(errSlow) })
-	l, err := connect(life, s.entry, s.host(), s.hear, s.heard)
+	l, err := connect(life, s.entry, s.host(), s.receive, s.heard)
 	if err == nil {
 		l.quieten(life)
 		if err = s.list(life, l); err == nil && !limit.Stop() {
@@ -192,7 +192,7 @@ func some(sentences []string) string {
 
 // serve listens until the connection or ctx has ended, and leaves nothing of it.
 func (s *server) serve(ctx context.Context, l *link) {
-	s.tell()
+	s.notify()
 	// Who changes tools all the time is asked for them once a second.
 	often := rate.NewLimiter(1, 3)
 	for open := true; open; {
@@ -228,7 +228,7 @@ func (s *server) listAgain(ctx context.Context, l *link) {
 		}
 		return
 	}
-	s.tell()
+	s.notify()
 }
 
 // failed notes that a start has come to nothing.
@@ -307,8 +307,8 @@ func (s *server) update(change func()) {
 	s.changed = make(chan struct{})
 }
 
-// hear passes on what the server logs of trouble.
-func (s *server) hear(level, text string) {
+// receive passes on what the server logs of trouble.
+func (s *server) receive(level, text string) {
 	switch level {
 	case "debug", "info", "notice":
 		return
@@ -344,10 +344,10 @@ func (s *server) notice(n Notice) {
 	}
 }
 
-// tell says that the tools are others, or may be.
-func (s *server) tell() {
+// notify says that the tools are others, or may be.
+func (s *server) notify() {
 	for _, user := range s.listeners() {
-		user.tell()
+		user.notify()
 	}
 }
 

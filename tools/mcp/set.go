@@ -65,7 +65,7 @@ func (s *Set) Serve(entries []Entry) {
 	}
 	s.mu.Unlock()
 	if fewer || len(wanted) > 0 {
-		s.tell()
+		s.notify()
 	}
 }
 
@@ -190,7 +190,7 @@ func (s *Set) notice(n Notice) {
 	}
 }
 
-func (s *Set) tell() {
+func (s *Set) notify() {
 	s.telling.RLock()
 	defer s.telling.RUnlock()
 	if !s.silent && s.host.Changed != nil {

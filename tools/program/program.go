@@ -44,7 +44,7 @@ func Tool(p Program) (tools.Tool, error) {
 	if len(p.InputSchema) == 0 {
 		p.InputSchema = json.RawMessage(noFields)
 	}
-	tool, err := tools.NewForeign(p.spec(), p.InputSchema, tools.Funcs[json.RawMessage]{
+	tool, err := tools.NewExternal(p.spec(), p.InputSchema, tools.Funcs[json.RawMessage]{
 		Effects: func(json.RawMessage) tools.Effects { return p.effects() },
 		Check: func(_ context.Context, env *tools.Env, _ json.RawMessage) (tools.Preview, error) {
 			return tools.Preview{}, p.possible(env)
@@ -91,7 +91,7 @@ func (p *Program) effects() tools.Effects {
 	if p.ReadOnly {
 		return tools.Effects{Reads: []tools.Path{{Name: ".", Tree: true}}}
 	}
-	return tools.Effects{Opaque: true, Foreign: p.words(), Reason: "it runs " + p.words()}
+	return tools.Effects{Opaque: true, External: p.words(), Reason: "it runs " + p.words()}
 }
 
 // words names the program in a message.

@@ -364,7 +364,7 @@ func TestWrites(t *testing.T) {
 	p := shell("")
 	p.Command = []string{name}
 	action := parse(t, must(t, p), `{}`)
-	if e := action.Effects(); e.ReadOnly() || e.Concurrent() || e.Foreign != "the program `"+name[:min(len(name), 80)]+strings.Repeat("...", min(1, max(0, len(name)-80)))+"`" {
+	if e := action.Effects(); e.ReadOnly() || e.Concurrent() || e.External != "the program `"+name[:min(len(name), 80)]+strings.Repeat("...", min(1, max(0, len(name)-80)))+"`" {
 		t.Errorf("effects %+v", e)
 	}
 	env := confined(t, action)

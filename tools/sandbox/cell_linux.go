@@ -21,8 +21,8 @@ import (
 	"github.com/toold/toold/tools/pathname"
 )
 
-// A cell is what has been made for one policy, as its places were at that time.
-type cell struct {
+// A instance is what has been made for one policy, as its places were at that time.
+type instance struct {
 	namespaces []namespace
 	network    *network // that it shares; nil: it has none of its own
 	layers     *layers  // that its mounts were made from; nil: none
@@ -40,7 +40,7 @@ type namespace struct {
 	kind int
 }
 
-func (c *cell) close() {
+func (c *instance) close() {
 	if c.outlet != nil {
 		_ = c.outlet.Close()
 	}
@@ -53,7 +53,7 @@ func (c *cell) close() {
 }
 
 // joined are the namespaces of a process in the cell, in the order in which it joins them. users may be nil.
-func (c *cell) joined(users *os.File) (all []namespace) {
+func (c *instance) joined(users *os.File) (all []namespace) {
 	if users != nil {
 		all = append(all, namespace{users, unix.CLONE_NEWUSER})
 	}

@@ -20,15 +20,15 @@ import (
 	"github.com/toold/toold/tools/pathname"
 )
 
-// cells are those that have been made, by what they were made for.
-type cells struct {
+// instances are those that have been made, by what they were made for.
+type instances struct {
 	outlet Outlet
 	kept   time.Duration // how long those that nobody uses are; 0: idle
 
 	users *os.File // the namespace to which all others belong; nil: root's
 
 	mu       sync.Mutex
-	all      map[string]*cell
+	all      map[string]*instance
 	points   map[mountPoint]int // that were made, and for how many cells
 	networks map[string]*network
 	layers   map[string]*layers
@@ -38,13 +38,13 @@ type cells struct {
 
 const (
 	// manyCells is how many cells are kept that nobody uses.
-	manyCells = 32
+	manyInstances = 32
 	// idle is how long they are kept.
 	idle = 5 * time.Minute
 )
 
 // enter returns the cell of p, which is made if there is none yet or if one of its places has been replaced since.
-func (c *cells) enter(p Policy, t Tier) (*cell, error) {
+func (c *instances) enter(p Policy, t Tier) (*instance, error) {
 	key := p.key(t)
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -61,7 +61,7 @@ func (c *cells) enter(p Policy, t Tier) (*cell, error) {
 }
 
 // leave says that a process is no more.
-func (c *cells) leave(made *cell) {
+func (c *instances) leave(made *instance) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	made.users--
@@ -71,7 +71,7 @@ func (c *cells) leave(made *cell) {
 
 // trim lets go of cells that nobody uses: those that were left long ago, and the oldest when there are many. It sets the
 // timer for the next one. mu is held.
-func (c *cells) trim() {
+func (c *instances) trim() {
 	var unused []string
 	for key, made := range c.all {
 		switch {
@@ -84,7 +84,7 @@ func (c *cells) trim() {
 	}
 	slices.SortFunc(unused, func(a, b string) int { return c.all[a].left.Compare(c.all[b].left) })
 	for i, key := range unused {
-		if rest := cmp.Or(c.kept, idle) - time.Since(c.all[key].left); rest > 0 && len(unused)-i <= manyCells {
+		if rest := cmp.Or(c.kept, idle) - time.Since(c.all[key].left); rest > 0 && len(unused)-i <= manyInstances {
 			c.wake(rest)
 			return
 		}
@@ -93,7 +93,7 @@ func (c *cells) trim() {
 }
 
 // drop closes the cell of that name. mu is held.
-func (c *cells) drop(key string) {
+func (c *instances) drop(key string) {
 	made := c.all[key]
 	delete(c.all, key)
 	c.discard(made)
@@ -101,7 +101,7 @@ func (c *cells) drop(key string) {
 
 // discard closes a cell that nobody uses and what no other cell uses, and removes the mount points that no other has. What has
 // come to hold something stays. mu is held.
-func (c *cells) discard(made *cell) {
+func (c *instances) discard(made *instance) {
 	made.close()
 	if made.network != nil && made.port != 0 {
 		made.network.leaveProxy(made.port)
@@ -111,11 +111,11 @@ func (c *cells) discard(made *cell) {
 	c.unmake(made)
 }
 
-func (c *cells) leaveNetwork(left *network) {
+func (c *instances) leaveNetwork(left *network) {
 	if left == nil {
 		return
 	}
-	if left.cells--; left.cells > 0 {
+	if left.instances--; left.instances > 0 {
 		return
 	}
 	maps.DeleteFunc(c.networks, func(_ string, n *network) bool { return n == left })
@@ -123,7 +123,7 @@ func (c *cells) leaveNetwork(left *network) {
 }
 
 // network returns the network of a session, which is made if there is none yet. mu is held.
-func (c *cells) network(session string) (n *network, err error) {
+func (c *instances) network(session string) (n *network, err error) {
 	n = c.networks[session]
 	if n == nil || session == "" {
 		if n, err = newNetwork(c.users); err != nil {
@@ -133,12 +133,12 @@ func (c *cells) network(session string) (n *network, err error) {
 			c.networks[session] = n
 		}
 	}
-	n.cells++
+	n.instances++
 	return n, nil
 }
 
 // wake has trim called after that time, unless it will be called anyhow. mu is held.
-func (c *cells) wake(after time.Duration) {
+func (c *instances) wake(after time.Duration) {
 	if c.timer != nil {
 		return
 	}
@@ -153,8 +153,8 @@ func (c *cells) wake(after time.Duration) {
 }
 
 // make makes the cell of a policy. mu is held.
-func (c *cells) make(p Policy, t Tier) (made *cell, err error) {
-	made = &cell{}
+func (c *instances) make(p Policy, t Tier) (made *instance, err error) {
+	made = &instance{}
 	if c.outlet == nil {
 		p.Network.Allowed = nil // there is no way out
 	}
@@ -170,7 +170,7 @@ func (c *cells) make(p Policy, t Tier) (made *cell, err error) {
 	return made, nil
 }
 
-func (c *cells) makeFull(made *cell, p Policy) (err error) {
+func (c *instances) makeFull(made *instance, p Policy) (err error) {
 	if made.network, err = c.network(p.Session); err != nil {
 		return err
 	}
@@ -193,7 +193,7 @@ func (c *cells) makeFull(made *cell, p Policy) (err error) {
 	return err
 }
 
-func (c *cells) makeFast(made *cell, p Policy) (err error) {
+func (c *instances) makeFast(made *instance, p Policy) (err error) {
 	if p.Network.proxied() && landlockABI() >= 4 {
 		proxy, err := net.Listen("tcp4", "127.0.0.1:0")
 		if err != nil {
@@ -207,7 +207,7 @@ func (c *cells) makeFast(made *cell, p Policy) (err error) {
 }
 
 // close lets go of all cells, when nobody uses them any more, and waits for the timer.
-func (c *cells) close() {
+func (c *instances) close() {
 	c.mu.Lock()
 	for key := range c.all {
 		c.drop(key)

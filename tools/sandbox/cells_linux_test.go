@@ -23,13 +23,13 @@ func TestManyPolicies(t *testing.T) {
 			if p, exit := s.run(t, r, "echo there"); exit.Code != 0 || p.out.String() != "there\n" {
 				t.Fatalf("policy %d: %+v: %s", n, exit, p.err)
 			}
-			if n == manyCells {
+			if n == manyInstances {
 				full = remains(t)
 			}
 		}
 		remains(t).within(t, full)
-		if kept := len(r.grounds.cells.all); kept > manyCells {
-			t.Errorf("%d cells are kept, want at most %d", kept, manyCells)
+		if kept := len(r.host.instances.all); kept > manyInstances {
+			t.Errorf("%d cells are kept, want at most %d", kept, manyInstances)
 		}
 	})
 }
@@ -55,7 +55,7 @@ func TestCellsGoAway(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer r.Close()
-			r.grounds.cells.kept = time.Millisecond
+			r.host.instances.kept = time.Millisecond
 			s, other := newScene(t, tier), newScene(t, tier)
 			s.Network.Allowed, other.Network.Allowed = []string{"example.com"}, []string{"example.com"}
 			if c, err := r.Confinement(s.Policy); err != nil || c.Tier != tier {
@@ -99,7 +99,7 @@ func TestProxiesGoAway(t *testing.T) {
 	if c, err := r.Confinement(s.Policy); err != nil || c.Tier != Full {
 		skip(t, fmt.Sprintf("run this where the kernel has Landlock and lets users make namespaces: %v, %v", c, err))
 	}
-	r.grounds.cells.kept, s.Session = -1, "one" // none is kept
+	r.host.instances.kept, s.Session = -1, "one" // none is kept
 	gate := filepath.Join(s.root, "gate")
 	if err := unix.Mkfifo(gate, 0o600); err != nil {
 		t.Fatal(err)
@@ -111,7 +111,7 @@ func TestProxiesGoAway(t *testing.T) {
 		s.Network.Allowed = []string{fmt.Sprintf("%d.example.com", n)}
 		s.run(t, r, "true")
 	}
-	network := r.grounds.cells.networks["one"]
+	network := r.host.instances.networks["one"]
 	network.mu.Lock()
 	if left := len(network.proxies); left != 1 {
 		t.Errorf("the network has %d proxies, want the one of the process that runs", left)
@@ -133,7 +133,7 @@ func TestCellsClosedUnderAProcess(t *testing.T) {
 		}
 		p := s.start(t, r, "echo ready; read -r line <gate; echo $line >file; cat file; echo x >protected/file; cat hidden/file secret")
 		p.out.line(t, "ready")
-		r.grounds.cells.close()
+		r.host.instances.close()
 		if err := os.WriteFile(gate, []byte("on\n"), 0); err != nil {
 			t.Fatal(err)
 		}

@@ -24,15 +24,15 @@ func filterFor(p Policy, t Tier, port int) filter {
 
 // A launch is one process to be started in a cell.
 type launch struct {
-	policy  Policy
-	tier    Tier
-	cell    *cell
-	users   *os.File // see cells
-	command Command
-	environ []string
-	files   []*os.File
-	first   *os.File // the program of the first process
-	threads *threads
+	policy   Policy
+	tier     Tier
+	instance *instance
+	users    *os.File // see cells
+	command  Command
+	environ  []string
+	files    []*os.File
+	first    *os.File // the program of the first process
+	threads  *threads
 }
 
 // born is what a launch gives.
@@ -64,7 +64,7 @@ func (l *launch) start() (born, error) {
 // run carries p out on a thread that has the filter already, where one can be shared: what it makes inherits it, and
 // that costs nothing.
 func (l *launch) run(p *program) (pid int, err error) {
-	f := filterFor(l.policy, l.tier, l.cell.port)
+	f := filterFor(l.policy, l.tier, l.instance.port)
 	return l.threads.get(f).run(p)
 }
 
@@ -78,7 +78,7 @@ func (l *launch) startFull(p *program) (born, error) {
 	defer unix.Close(pair[0])
 	defer unix.Close(pair[1])
 	p.about = "joining the sandbox"
-	for _, n := range l.cell.joined(l.users) {
+	for _, n := range l.instance.joined(l.users) {
 		p.do(unix.SYS_SETNS, int(n.file.Fd()), n.kind)
 	}
 	p.do(unix.SYS_UNSHARE, unix.CLONE_NEWNS|unix.CLONE_NEWPID)
@@ -136,8 +136,8 @@ func (l *launch) confine(p *program, to *int) {
 	p.do(unix.SYS_CHDIR, l.command.Dir)
 	p.about = "arranging descriptors"
 	var rules, letters *step
-	if l.cell.ruleset != nil {
-		rules = l.outOfTheWay(p, int(l.cell.ruleset.Fd()))
+	if l.instance.ruleset != nil {
+		rules = l.outOfTheWay(p, int(l.instance.ruleset.Fd()))
 	}
 	if to != nil {
 		letters = l.outOfTheWay(p, *to)
@@ -202,7 +202,7 @@ func (p *program) dropRights() {
 
 // filter puts the filter on and sends its listener to the daemon, through the socket that to gives.
 func (l *launch) filter(p *program, to *step) {
-	prog := sockFprog(compiled(filterFor(l.policy, l.tier, l.cell.port)))
+	prog := sockFprog(compiled(filterFor(l.policy, l.tier, l.instance.port)))
 	listener := p.do(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, listenerFlags(), unsafe.Pointer(prog)).hold(prog)
 	control := &struct {
 		unix.Cmsghdr

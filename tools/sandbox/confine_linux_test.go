@@ -339,7 +339,7 @@ func TestStartErrors(t *testing.T) {
 
 func TestUnavailable(t *testing.T) {
 	r := newRunner(t)
-	r.grounds.landlock, r.grounds.full = 0, unix.EPERM
+	r.host.landlock, r.host.full = 0, unix.EPERM
 	s := newScene(t, Full)
 	if _, err := r.Start(Command{ID: "c", Path: bash, Args: []string{"bash"}, Dir: "/", Policy: s.Policy}); err == nil {
 		t.Error("it was started")

@@ -144,7 +144,7 @@ func (c *connection) polled() int16 {
 // toInternet connects an Internet socket. A proxy for other calls of the session is not the process's to use.
 func (c *connection) toInternet() unix.Errno {
 	to, ok := internetAddress(c.address)
-	if port := int(to.Port()); ok && port != c.cell.port && c.cell.network.isProxy(port) {
+	if port := int(to.Port()); ok && port != c.instance.port && c.instance.network.isProxy(port) {
 		return unix.ECONNREFUSED
 	}
 	errno := c.to(c.address)
@@ -183,7 +183,7 @@ func (c *connection) toUnix() unix.Errno {
 // reaches reports whether the process may connect to a socket that is bound to the file.
 func (c *connection) reaches(file int) bool {
 	var info unix.Stat_t
-	return c.policy.UnixSockets || unix.Fstat(file, &info) == nil && c.cell.network.listensAt(identity{info.Dev, info.Ino})
+	return c.policy.UnixSockets || unix.Fstat(file, &info) == nil && c.instance.network.listensAt(identity{info.Dev, info.Ino})
 }
 
 // fileAddress is the address of a Unix socket that is bound to an open file.
@@ -267,7 +267,7 @@ func (g *guard) listen(n *notification) {
 	}
 	defer unix.Close(socket)
 	if family, err := unix.GetsockoptInt(socket, unix.SOL_SOCKET, unix.SO_DOMAIN); err == nil && family == unix.AF_UNIX {
-		g.cell.network.noteListening(socket)
+		g.instance.network.noteListening(socket)
 	}
 }
 

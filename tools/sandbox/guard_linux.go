@@ -28,7 +28,7 @@ import (
 type guard struct {
 	listener *os.File
 	policy   Policy
-	cell     *cell
+	instance *instance
 	done     chan struct{}
 	over     *os.File       // written to when the tree has ended
 	waiting  sync.WaitGroup // connections that processes wait for
@@ -65,8 +65,8 @@ const (
 	notifContinue = 1          // SECCOMP_USER_NOTIF_FLAG_CONTINUE
 )
 
-func newGuard(listener *os.File, p Policy, c *cell) *guard {
-	g := &guard{listener: listener, policy: p, cell: c, done: make(chan struct{}), plain: map[string]bool{}, created: map[string]bool{}}
+func newGuard(listener *os.File, p Policy, c *instance) *guard {
+	g := &guard{listener: listener, policy: p, instance: c, done: make(chan struct{}), plain: map[string]bool{}, created: map[string]bool{}}
 	if fd, err := unix.Eventfd(0, unix.EFD_CLOEXEC); err == nil {
 		g.over = os.NewFile(uintptr(fd), "over")
 	}

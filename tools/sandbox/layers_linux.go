@@ -14,8 +14,8 @@ import (
 
 // layers are a mount namespace like the daemon's, with overlays in it.
 type layers struct {
-	mounts *os.File
-	cells  int // that were made from it
+	mounts    *os.File
+	instances int // that were made from it
 }
 
 // layered are the places of a policy that are overlays.
@@ -78,7 +78,7 @@ func (m *maker) overlay(p Place) {
 }
 
 // layersOf returns the overlays of a policy; nil: it has none. mu is held.
-func (c *cells) layersOf(p Policy) (*layers, error) {
+func (c *instances) layersOf(p Policy) (*layers, error) {
 	places := layered(p)
 	if len(places) == 0 {
 		return nil, nil
@@ -95,15 +95,15 @@ func (c *cells) layersOf(p Policy) (*layers, error) {
 		}
 		c.layers[key.String()] = made
 	}
-	made.cells++
+	made.instances++
 	return made, nil
 }
 
-func (c *cells) leaveLayers(left *layers) {
+func (c *instances) leaveLayers(left *layers) {
 	if left == nil {
 		return
 	}
-	if left.cells--; left.cells > 0 {
+	if left.instances--; left.instances > 0 {
 		return
 	}
 	for key, made := range c.layers {

@@ -22,7 +22,7 @@ const proxyPort = 3128
 type network struct {
 	namespace namespace
 	diag      *os.File // a socket in it that the kernel answers questions about sockets on
-	cells     int      // that use it; the mutex of cells guards it
+	instances int      // that use it; the mutex of cells guards it
 
 	mu      sync.Mutex
 	proxies map[string]*proxy // by what their Network allows
@@ -31,9 +31,9 @@ type network struct {
 
 // A proxy is one of the daemon's in a network. It is closed when the last cell that uses it is.
 type proxy struct {
-	port   int
-	server io.Closer
-	cells  int // that use it
+	port      int
+	server    io.Closer
+	instances int // that use it
 }
 
 // A listening is a Unix socket on which a process in the network has begun to listen.
@@ -84,7 +84,7 @@ func (n *network) proxy(users *os.File, outlet Outlet, to Network) (port int, er
 	defer n.mu.Unlock()
 	key := fmt.Sprintf("%q", to)
 	if p, ok := n.proxies[key]; ok {
-		p.cells++
+		p.instances++
 		return p.port, nil
 	}
 	l, err := n.listen(users)
@@ -92,7 +92,7 @@ func (n *network) proxy(users *os.File, outlet Outlet, to Network) (port int, er
 		return 0, err
 	}
 	port = l.Addr().(*net.TCPAddr).Port
-	n.proxies[key] = &proxy{port: port, server: outlet(to, l), cells: 1}
+	n.proxies[key] = &proxy{port: port, server: outlet(to, l), instances: 1}
 	return port, nil
 }
 
@@ -104,7 +104,7 @@ func (n *network) leaveProxy(port int) {
 		if p.port != port {
 			continue
 		}
-		if p.cells--; p.cells == 0 {
+		if p.instances--; p.instances == 0 {
 			delete(n.proxies, key)
 			_ = p.server.Close()
 		}

@@ -22,7 +22,7 @@ func (p *Process) finishMain() {
 		return
 	}
 	if len(left) > 0 {
-		p.settle(0, telling{})
+		p.finish(0, telling{})
 	}
 	p.conclude()
 }
@@ -47,7 +47,7 @@ func (p *Process) goOn(left []member) bool {
 		return false
 	}
 	p.closeReport()
-	denials, created := p.fence.soFar()
+	denials, created := p.confine.soFar()
 	main.Created = created
 	p.notify(&main, append(p.made(), denials...))
 	p.main = main
@@ -170,7 +170,7 @@ func (m member) awaitEnd() {
 }
 
 // soFar returns what the kernel was seen to deny, and the files that the tree was about to make, up to now.
-func (b *fence) soFar() (denials []Denial, created []string) {
+func (b *confinementOf) soFar() (denials []Denial, created []string) {
 	if b.guard == nil {
 		return nil, nil
 	}

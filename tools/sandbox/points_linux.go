@@ -78,7 +78,7 @@ func (m *maker) covered(place Place) bool {
 }
 
 // unmake removes the mount points of a cell that no other has. What has come to hold something stays. mu is held.
-func (c *cells) unmake(made *cell) {
+func (c *instances) unmake(made *instance) {
 	for _, point := range slices.Backward(made.points) {
 		if c.points[point]--; c.points[point] > 0 {
 			continue

@@ -52,7 +52,7 @@ func TestMountPointsGo(t *testing.T) {
 	if err != nil || len(left) != 1 || left[0].Name() != "made" {
 		t.Errorf("left behind: %v, %v", left, err)
 	}
-	if n := len(r.grounds.cells.points); n != 0 {
+	if n := len(r.host.instances.points); n != 0 {
 		t.Errorf("%d mount points are still counted", n)
 	}
 	if q, exit := s.run(t, r, "cat "+shown); exit.Code != 0 || q.out.String() != "shown\n" {

@@ -84,7 +84,7 @@ type Process struct {
 	stopping atomic.Bool
 	outlived chan struct{}
 	main     Exit
-	fence    fence // what confines it
+	confine  confinementOf // what confines it
 	ended    func(Exit)
 	after    func() []Denial
 	id       string
@@ -226,7 +226,7 @@ func (p *Process) supervise() {
 // end brings the tree to its end before the main process has come to its own.
 func (p *Process) end() {
 	p.exit.Stopped = true
-	p.settle(grace, p.terminate())
+	p.finish(grace, p.terminate())
 	if !slices.ContainsFunc(p.exit.Stuck, func(l Left) bool { return l.PID == p.child.Pid }) {
 		<-p.exited // it is dead, and its waiter will say so
 	}
@@ -280,7 +280,7 @@ func (p *Process) others() []Denial {
 // made is what the tree has brought into being where nothing was to be.
 func (p *Process) made() []Denial {
 	p.mu.Lock()
-	watched := p.fence.watch.without(p.spared)
+	watched := p.confine.watch.without(p.spared)
 	p.mu.Unlock()
 	return watched.takeAway()
 }
@@ -311,7 +311,7 @@ func (p *Process) conclude() {
 	if p.hasOutlived() {
 		p.exit.Code, p.exit.Signal = -1, "" // those were the main process's
 	}
-	p.notify(&p.exit, p.unfence())
+	p.notify(&p.exit, p.unconfine())
 	p.runner.leave(p)
 	close(p.done)
 }

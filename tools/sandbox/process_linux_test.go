@@ -258,7 +258,7 @@ func TestCollectsOnlyItsOwn(t *testing.T) {
 	all.Wait()
 	for {
 		changed := r.reaper.changed()
-		if len(r.strangers()) == 0 {
+		if len(r.unknownProcesses()) == 0 {
 			break
 		}
 		<-changed

@@ -25,7 +25,7 @@ func (r *reaper) start(reap func()) {
 		defer close(r.done)
 		for range r.signals {
 			reap()
-			r.tell()
+			r.notify()
 		}
 	}()
 }
@@ -36,7 +36,7 @@ func (r *reaper) stop() {
 	<-r.done
 }
 
-func (r *reaper) tell() {
+func (r *reaper) notify() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.wait != nil {

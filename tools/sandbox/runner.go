@@ -29,7 +29,7 @@ type Runner struct {
 	started    atomic.Uint64
 	reaper     reaper
 	watcher    *watcher
-	grounds    grounds
+	host       hostCapabilities
 
 	mu     sync.Mutex
 	trees  map[*Process]bool // started, or about to be

@@ -30,10 +30,10 @@ type telling struct {
 	at   uint64 // ticks since boot
 }
 
-// settle waits until nothing of the tree is left. What still is after the given time is killed and noted: as stuck when
+// finish waits until nothing of the tree is left. What still is after the given time is killed and noted: as stuck when
 // it survives even that, and as left behind when the main process was not told to end but had ended before it. told is who was
 // told to end.
-func (p *Process) settle(quiet time.Duration, told telling) {
+func (p *Process) finish(quiet time.Duration, told telling) {
 	left := p.waitGone(quiet, func(left []member) {
 		if !p.exit.Stopped {
 			return

@@ -116,8 +116,8 @@ func unrestricted(t *testing.T, r *Runner) {
 			filtered++
 		}
 	}
-	if filtered > len(r.grounds.threads.all) {
-		t.Errorf("%d threads are restricted, want at most %d", filtered, len(r.grounds.threads.all))
+	if filtered > len(r.host.threads.all) {
+		t.Errorf("%d threads are restricted, want at most %d", filtered, len(r.host.threads.all))
 	}
 }
 

@@ -54,7 +54,7 @@ func (p *Process) members() []member {
 
 // finishMain ends the tree when the main process has ended by itself: here nothing goes on.
 func (p *Process) finishMain() {
-	p.settle(patience, telling{})
+	p.finish(patience, telling{})
 	p.conclude()
 }
 

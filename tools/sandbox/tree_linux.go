@@ -22,11 +22,11 @@ func (p *Process) members() []member {
 	main := p.child.Pid
 	for {
 		roots := p.orphans()
-		if p.isDead() && len(roots) == 0 && !p.fence.hasOrphans() {
+		if p.isDead() && len(roots) == 0 && !p.confine.hasOrphans() {
 			return nil
 		}
 		tree := closure(scan(), func(m member) bool {
-			return m.pid == main || m.session == main || p.fence.first != 0 && m.parent == p.fence.first ||
+			return m.pid == main || m.session == main || p.confine.first != 0 && m.parent == p.confine.first ||
 				slices.ContainsFunc(roots, func(r member) bool { return r.pid == m.pid && r.start == m.start })
 		})
 		if len(tree) > 0 {
@@ -54,7 +54,7 @@ func (told telling) missed(m member) bool {
 
 // orphans returns the children of the daemon that have lost their parents and belong to the tree.
 func (p *Process) orphans() (mine []member) {
-	for _, m := range p.runner.strangers() {
+	for _, m := range p.runner.unknownProcesses() {
 		if !m.dead && p.runner.owns(p, m) {
 			mine = append(mine, m)
 		}
@@ -87,10 +87,10 @@ func (r *Runner) owns(p *Process, m member) bool {
 	return true
 }
 
-// strangers returns the children of the daemon that nobody here waits for: orphans. A child in the daemon's own session
+// unknownProcesses returns the children of the daemon that nobody here waits for: orphans. A child in the daemon's own session
 // is somebody else's affair. When one of them is found to have ended, its own children have become the daemon's since
 // the list was read: so the list counts when nothing in it has ended since it was read for the last time but one.
-func (r *Runner) strangers() (found []member) {
+func (r *Runner) unknownProcesses() (found []member) {
 	ended := map[int]bool{}
 	for again := true; again; {
 		found, again = nil, false
@@ -113,12 +113,12 @@ func (r *Runner) strangers() (found []member) {
 // reap collects orphans that have ended. While it does, no child can come into being whose number is not known yet.
 func (r *Runner) reap() {
 	dead := func(m member) bool { return m.dead }
-	if !slices.ContainsFunc(r.strangers(), dead) {
+	if !slices.ContainsFunc(r.unknownProcesses(), dead) {
 		return
 	}
 	waited.starting.Lock()
 	defer waited.starting.Unlock()
-	for _, m := range r.strangers() {
+	for _, m := range r.unknownProcesses() {
 		if m.dead {
 			var status syscall.WaitStatus
 			_, _ = syscall.Wait4(m.pid, &status, syscall.WNOHANG, nil) // if it is gone, all is well

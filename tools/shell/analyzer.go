@@ -29,21 +29,21 @@ type analyzer struct {
 	current     int               // whose paths are being listed: an index of out.Commands, or nobody
 	listed      int               // paths so far
 
-	refusals   int
-	aside      Reason   // the first reason in what only deny and ask rules look through
-	moved      bool     // the shell's own working directory may have changed
-	cwds       []string // where a relative path may start; nil when unknown
-	arrived    []string // where the last cd leads if it succeeds; nil when unknown
-	chained    []string // where the last && leads if both sides of it succeed
-	early      bool     // the exit code may be that of any command
-	variables  []*variable
-	rounds     int      // loops around the present place
-	tellsWhere bool     // the present list only goes to a directory and prints its name
-	inFunction int      // functions around the present place
-	fixed      []string // names that were made readonly
-	haunted    bool     // something may set variables at any time
-	declared   bool     // a declaration may give variables another nature
-	exported   []string // names that may get another value in the environment of later commands
+	refusals       int
+	aside          Reason   // the first reason in what only deny and ask rules look through
+	moved          bool     // the shell's own working directory may have changed
+	cwds           []string // where a relative path may start; nil when unknown
+	arrived        []string // where the last cd leads if it succeeds; nil when unknown
+	chained        []string // where the last && leads if both sides of it succeed
+	early          bool     // the exit code may be that of any command
+	variables      []*variable
+	rounds         int      // loops around the present place
+	printsLocation bool     // the present list only goes to a directory and prints its name
+	inFunction     int      // functions around the present place
+	fixed          []string // names that were made readonly
+	haunted        bool     // something may set variables at any time
+	declared       bool     // a declaration may give variables another nature
+	exported       []string // names that may get another value in the environment of later commands
 }
 
 // scope is what the commands of a nested script inherit.
@@ -247,17 +247,17 @@ func (a *analyzer) reading(text string, lang syntax.LangVariant) (last string) {
 // isolated walks statements that a shell of their own runs: what they do to
 // the working directory ends with them.
 func (a *analyzer) isolated(stmts []*syntax.Stmt) (last string) {
-	cwds, moved, tells := a.cwds, a.moved, a.tellsWhere
-	a.tellsWhere = onlyTellsWhere(stmts)
+	cwds, moved, tells := a.cwds, a.moved, a.printsLocation
+	a.printsLocation = onlyPrintsLocation(stmts)
 	last = a.stmts(stmts)
-	a.cwds, a.moved, a.tellsWhere = cwds, moved, tells
+	a.cwds, a.moved, a.printsLocation = cwds, moved, tells
 	return last
 }
 
 // cd records that the shell may now be in dir, or still where it was.
 func (a *analyzer) cd(dir Word) {
 	a.moved = true
-	if a.tellsWhere {
+	if a.printsLocation {
 		a.cwds, a.arrived = nil, nil
 		return
 	}

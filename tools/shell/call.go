@@ -148,7 +148,7 @@ func (a *analyzer) judge(i int, words []Word) (why, last string) {
 	args := words[1:]
 	a.carried(name, args)
 	a.subscripts(name, args)
-	if compilerTells(name, args) || a.looked && (a.tellsOfItself(name, args) || a.aloneCommand(name, args) || a.pager(name, args)) {
+	if compilerPrints(name, args) || a.looked && (a.printsVersion(name, args) || a.aloneCommand(name, args) || a.pager(name, args)) {
 		return "", name
 	}
 	switch name {
@@ -183,8 +183,8 @@ func (a *analyzer) judge(i int, words []Word) (why, last string) {
 	case "hash", "bind", "enable", "source", ".", "trap", "alias", "su", "runuser", "sg", "newgrp", "at", "batch", "sudo", "doas":
 		a.texts(name, args)
 	}
-	if spec, ok := carriers[name]; ok && (name != "env" || len(args) > 0) {
-		return a.carrier(name, spec, args), ""
+	if spec, ok := wrappers[name]; ok && (name != "env" || len(args) > 0) {
+		return a.judgeWrapper(name, spec, args), ""
 	}
 	if why, ok := a.narrow(name, args); ok {
 		if why != "" && !listed(plainPrograms, name) {
@@ -205,7 +205,7 @@ func (a *analyzer) byPath(i int, words []Word) (why string) {
 		a.out.Commands[i].Alone = true
 		return ""
 	}
-	a.stranger(base(words[0].Text), words[1:])
+	a.unknownProgram(base(words[0].Text), words[1:])
 	return "a program that is named by its path can be anything"
 }
 

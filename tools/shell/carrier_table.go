@@ -4,9 +4,9 @@
 
 package shell
 
-// carriers run other commands in ways that change what these do, so they are
+// wrappers run other commands in ways that change what these do, so they are
 // never read-only. env alone, without arguments, is in the table instead.
-var carriers = map[string]carrierSpec{
+var wrappers = map[string]wrapperSpec{
 	"env":  {values: "uCS", long: "unset chdir split-string", script: "-S", longScript: "--split-string"},
 	"sudo": {values: "ughpCrtTUDR", long: "user group host prompt close-from role type command-timeout other-user chdir chroot"},
 	"doas": {values: "uC"}, "pkexec": {long: "user"}, "gosu": {operands: 1}, "su-exec": {operands: 1},
@@ -70,7 +70,7 @@ var carriers = map[string]carrierSpec{
 }
 
 // subcommands are carriers by their first operand.
-var subcommands = map[string]map[string]carrierSpec{
+var subcommands = map[string]map[string]wrapperSpec{
 	"uv":     {"run": {values: "pwm", long: "with python package extra group env-file directory project"}},
 	"poetry": {"run": {}},
 	"pipenv": {"run": {}},
@@ -128,31 +128,31 @@ var subcommands = map[string]map[string]carrierSpec{
 	},
 }
 
-var tmux = carrierSpec{values: "ceFfnstxylpbN", joined: true}
+var tmux = wrapperSpec{values: "ceFfnstxylpbN", joined: true}
 
 var (
-	shellLike     = carrierSpec{values: "oO", script: "-c", longScript: "--command", textOnly: true, permutes: true}
-	condaRun      = carrierSpec{values: "np", long: "name prefix cwd"}
-	remoteShell   = carrierSpec{joined: true, remote: true}
-	containerExec = carrierSpec{
+	shellLike     = wrapperSpec{values: "oO", script: "-c", longScript: "--command", textOnly: true, permutes: true}
+	condaRun      = wrapperSpec{values: "np", long: "name prefix cwd"}
+	remoteShell   = wrapperSpec{joined: true, remote: true}
+	containerExec = wrapperSpec{
 		values: "euw", long: "detach-keys env env-file user workdir index pwd bind", operands: 1, remote: true,
 	}
-	containerRun = carrierSpec{
+	containerRun = wrapperSpec{
 		values: "aceHhlmpPuvw", operands: 1, remote: true,
 		long: "entrypoint name network env env-file user volume workdir mount publish label hostname platform pull cpus memory" +
 			" restart ulimit device tmpfs add-host cap-add cap-drop dns expose gpus ipc link log-driver log-opt pid runtime" +
 			" security-opt shm-size cidfile cgroup-parent",
 	}
-	containers = map[string]carrierSpec{
+	containers = map[string]wrapperSpec{
 		"exec": containerExec, "run": containerRun, "create": containerRun, "unshare": {},
 		"container exec": containerExec, "container run": containerRun, "compose exec": containerExec,
 		"compose run": containerRun,
 	}
-	kubeExec = carrierSpec{
+	kubeExec = wrapperSpec{
 		values: "cnfs", operands: 1, remote: true,
 		long: "container namespace context kubeconfig image filename target cluster user pod-running-timeout",
 	}
-	ssh = carrierSpec{values: "bBcDeEFiIJlLmoOpPQRSwW", operands: 1, joined: true, remote: true}
+	ssh = wrapperSpec{values: "bBcDeEFiIJlLmoOpPQRSwW", operands: 1, joined: true, remote: true}
 )
 
 // beside are programs of the other tables, and git's, with the flags whose value is

@@ -30,7 +30,7 @@ func inTables(name string) bool {
 		return true
 	}
 	_, wraps := wrapped[name]
-	_, carries := carriers[name]
+	_, carries := wrappers[name]
 	return wraps || carries || subcommands[name] != nil || strings.HasPrefix(name, "git-") ||
 		listed(plainPrograms, name) || listed(ownJudges, name)
 }

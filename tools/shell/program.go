@@ -48,9 +48,9 @@ type program struct {
 	names, content string
 	// writes: the operands are written, and how. With a flag of again something is put
 	// there; with one of spares nothing that is absent is made.
-	writes       writeKind
-	how          Manner
-	anew, spares string
+	writes        writeKind
+	how           Manner
+	fresh, spares string
 	// only its version is known to be harmless.
 	only bool
 	// check says what else is wrong, or nothing.
@@ -222,7 +222,7 @@ func (p *program) manner(use usage) Manner {
 	switch {
 	case p.spares != "" && use.has(strings.Fields(p.spares)...):
 		return Nested
-	case p.anew != "" && use.has(strings.Fields(p.anew)...):
+	case p.fresh != "" && use.has(strings.Fields(p.fresh)...):
 		return Places
 	}
 	return p.how

@@ -72,9 +72,9 @@ func asksItself(args []Word) bool {
 	return len(args) == 1 && args[0].Literal && listed(" --version --help -V ", args[0].Text)
 }
 
-// tellsOfItself judges a call that asks a program for its version or help, whatever
+// printsVersion judges a call that asks a program for its version or help, whatever
 // program it is; ok is false where the tables know better.
-func (a *analyzer) tellsOfItself(name string, args []Word) (ok bool) {
+func (a *analyzer) printsVersion(name string, args []Word) (ok bool) {
 	p, known := lookup(name)
 	_, wraps := wrapped[name]
 	unsafe := unsafeVersions[name] != "" && unsafeVersions[name] != byToolchain // whose file the caller looks at

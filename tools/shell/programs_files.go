@@ -90,7 +90,7 @@ var filePrograms = map[string]*program{
 	"cp": {
 		flags: "-abdfHilLnpPrRsTuvx --archive --force --interactive --link --dereference --no-clobber --no-dereference --preserve? --recursive" +
 			" --symbolic-link --no-target-directory --update? --verbose --reflink?", writes: writesLast,
-		anew: "-a -b -d -i -l -n -P -r -R -s -u --archive --interactive --link --no-clobber --no-dereference --recursive --symbolic-link --update",
+		fresh: "-a -b -d -i -l -n -P -r -R -s -u --archive --interactive --link --no-clobber --no-dereference --recursive --symbolic-link --update",
 	},
 	"ln": {flags: "-filnPrsTv --force --symbolic --relative --no-dereference --no-target-directory --verbose", writes: writesLast, how: Places},
 }

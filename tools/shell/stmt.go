@@ -37,7 +37,7 @@ func (a *analyzer) stmt(s *syntax.Stmt) (last string) {
 	}
 	left := s.Background || s.Coprocess || s.Disown
 	if left {
-		a.leave(s)
+		a.exit(s)
 	}
 	last = a.command(s.Cmd)
 	a.stdin = stdin
@@ -99,7 +99,7 @@ func (a *analyzer) otherCommand(cmd syntax.Command) {
 	case *syntax.DeclClause:
 		a.decl(c)
 	case *syntax.CoprocClause:
-		a.leave(c)
+		a.exit(c)
 		a.stmt(c.Stmt)
 		a.forget() // it is told in variables how to reach it
 	default:
@@ -107,8 +107,8 @@ func (a *analyzer) otherCommand(cmd syntax.Command) {
 	}
 }
 
-// leave notes that the script does not wait for the end of a part of it.
-func (a *analyzer) leave(n syntax.Node) {
+// exit notes that the script does not wait for the end of a part of it.
+func (a *analyzer) exit(n syntax.Node) {
 	a.refuse(a.source(n), "it is left running in the background")
 	a.out.Background = true
 }

@@ -9,9 +9,9 @@ import "strings"
 // compilers obey no file of the workspace when they are asked about themselves.
 const compilers = " cc c++ gcc g++ clang clang++ "
 
-// compilerTells: one flag is all that a compiler is given, and one that it answers by
+// compilerPrints: one flag is all that a compiler is given, and one that it answers by
 // itself.
-func compilerTells(name string, args []Word) bool {
+func compilerPrints(name string, args []Word) bool {
 	const flags = " -dumpmachine -dumpversion -dumpfullversion -print-search-dirs -print-libgcc-file-name -print-multiarch" +
 		" -print-multi-directory -print-multi-lib -print-multi-os-directory -print-sysroot -print-resource-dir -print-target-triple "
 	if !listed(compilers, name) || len(args) != 1 || !args[0].Literal {

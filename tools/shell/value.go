@@ -53,8 +53,8 @@ func printsHere(p *syntax.CmdSubst) bool {
 	return ok && len(c.Assigns) == 0 && len(c.Args) == 1 && c.Args[0].Lit() == "pwd"
 }
 
-// onlyTellsWhere: `cd DIR && pwd`. Of DIR that shows its own name, and that it is there.
-func onlyTellsWhere(stmts []*syntax.Stmt) bool {
+// onlyPrintsLocation: `cd DIR && pwd`. Of DIR that shows its own name, and that it is there.
+func onlyPrintsLocation(stmts []*syntax.Stmt) bool {
 	if len(stmts) != 1 || !plainStmt(stmts[0]) {
 		return false
 	}

@@ -65,21 +65,21 @@ func (a *analyzer) denied(via string, words []Word) {
 // begins when the flags are not understood.
 var wrapped = map[string]struct {
 	flags, operand string
-	spec           carrierSpec
+	spec           wrapperSpec
 }{
 	"timeout": {
 		flags:   "-fpv -k: -s: --foreground --preserve-status --verbose --kill-after: --signal:",
-		operand: "0123456789.", spec: carrierSpec{values: "ks", operands: 1},
+		operand: "0123456789.", spec: wrapperSpec{values: "ks", operands: 1},
 	},
-	"nice":    {flags: "-# -n: --adjustment:", spec: carrierSpec{values: "n"}},
-	"stdbuf":  {flags: "-i: -o: -e: --input: --output: --error:", spec: carrierSpec{values: "ioe"}},
+	"nice":    {flags: "-# -n: --adjustment:", spec: wrapperSpec{values: "n"}},
+	"stdbuf":  {flags: "-i: -o: -e: --input: --output: --error:", spec: wrapperSpec{values: "ioe"}},
 	"nohup":   {},
 	"command": {flags: "-p"},
 	"builtin": {},
 }
 
 // xargsSpec is for an xargs with flags.
-var xargsSpec = carrierSpec{values: "nILPsdEa", long: "arg-file delimiter max-lines max-args max-chars max-procs"}
+var xargsSpec = wrapperSpec{values: "nILPsdEa", long: "arg-file delimiter max-lines max-args max-chars max-procs"}
 
 func (a *analyzer) wrapper(i int, name string, args []Word) (why, last string) {
 	if name == "command" && len(args) > 0 && (args[0].Text == "-v" || args[0].Text == "-V") {

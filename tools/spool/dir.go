@@ -82,12 +82,12 @@ func (d *Dir) Spill(name, text string) (path string, err error) {
 	}
 	path = base + ".txt"
 	if n, err := d.take(int64(len(text))); err != nil {
-		d.giveBack(n)
+		d.free(n)
 		return "", err
 	}
 	f, err := createExclusive(path)
 	if err != nil {
-		d.giveBack(int64(len(text)))
+		d.free(int64(len(text)))
 		return "", err
 	}
 	if _, err = f.WriteString(text); err == nil {
@@ -97,7 +97,7 @@ func (d *Dir) Spill(name, text string) (path string, err error) {
 	}
 	if err != nil {
 		_ = os.Remove(path) // half a result under the name of a whole one would be a lie
-		d.giveBack(int64(len(text)))
+		d.free(int64(len(text)))
 		return "", classify(err)
 	}
 	return path, nil

@@ -82,7 +82,7 @@ func (o *Output) append(ch Channel, p []byte) error {
 		p, over = p[:room], short
 	}
 	n, err := o.raw.Write(p)
-	o.folder.giveBack(room - int64(n))
+	o.folder.free(room - int64(n))
 	o.sizes[ch] += int64(n)
 	o.lines += int64(bytes.Count(p[:n], newline)) // now, while the processor has them at hand
 	if err != nil {
@@ -109,7 +109,7 @@ func (o *Output) begin(ch Channel) (err error) {
 		return ErrLimit
 	}
 	if room, err := o.folder.take(recordSize); err != nil {
-		o.folder.giveBack(room)
+		o.folder.free(room)
 		return err
 	}
 	buf := run{channel: ch, start: o.sizes.total(), offset: o.sizes[ch]}.encode()

@@ -18,10 +18,10 @@ type Bounds struct {
 	All     int64 // what those of all sessions may
 }
 
-// A Shelf holds the outputs of all sessions of a daemon, a folder for each below its own. It keeps them within bounds by
+// A Store holds the outputs of all sessions of a daemon, a folder for each below its own. It keeps them within bounds by
 // removing the oldest that have ended; an output that grows where nothing is left to remove takes no more. All methods
 // are safe for concurrent use.
-type Shelf struct {
+type Store struct {
 	path string
 
 	mu      sync.Mutex
@@ -32,24 +32,24 @@ type Shelf struct {
 
 // folder is one session's.
 type folder struct {
-	shelf   *Shelf // nil: it is bounded by nothing
+	store   *Store // nil: it is bounded by nothing
 	path    string
 	used    int64           // guarded by the shelf's mu
 	growing map[string]bool // outputs that have not ended, by their base; guarded by the shelf's mu
 }
 
-// OpenShelf makes the folder if need be, and measures what is in it.
-func OpenShelf(path string, bounds Bounds) (*Shelf, error) {
+// OpenStore makes the folder if need be, and measures what is in it.
+func OpenStore(path string, bounds Bounds) (*Store, error) {
 	if err := os.MkdirAll(path, 0o700); err != nil {
 		return nil, classify(err)
 	}
-	s := &Shelf{path: filepath.Clean(path), bounds: bounds, folders: map[string]*folder{}}
+	s := &Store{path: filepath.Clean(path), bounds: bounds, folders: map[string]*folder{}}
 	s.Measure()
 	return s, nil
 }
 
 // Dir returns the folder of a session and makes it if need be. An output in it takes at most 1 GiB.
-func (s *Shelf) Dir(session string) (*Dir, error) {
+func (s *Store) Dir(session string) (*Dir, error) {
 	d, err := Open(filepath.Join(s.path, session))
 	if err != nil {
 		return nil, err
@@ -58,7 +58,7 @@ func (s *Shelf) Dir(session string) (*Dir, error) {
 	defer s.mu.Unlock()
 	known := s.folders[session]
 	if known == nil {
-		d.folder.shelf, d.folder.growing = s, map[string]bool{}
+		d.folder.store, d.folder.growing = s, map[string]bool{}
 		s.folders[session], known = d.folder, d.folder
 		known.used = total(found(known.path))
 	}
@@ -67,7 +67,7 @@ func (s *Shelf) Dir(session string) (*Dir, error) {
 }
 
 // Remove drops a session's folder with everything in it.
-func (s *Shelf) Remove(session string) error {
+func (s *Store) Remove(session string) error {
 	path := filepath.Join(s.path, session)
 	bytes := total(found(path))
 	if err := os.RemoveAll(path); err != nil {
@@ -81,7 +81,7 @@ func (s *Shelf) Remove(session string) error {
 }
 
 // Release forgets a session of which no output grows any more. What is on the disk stays, and counts.
-func (s *Shelf) Release(session string) {
+func (s *Store) Release(session string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if f := s.folders[session]; f != nil && len(f.growing) == 0 {
@@ -91,7 +91,7 @@ func (s *Shelf) Release(session string) {
 
 // Measure looks at the disk again, for what others have added or removed there.
 // Outputs that grow meanwhile may be counted with what they had before; the next time mends it.
-func (s *Shelf) Measure() {
+func (s *Store) Measure() {
 	sizes := map[string]int64{}
 	sessions, _ := os.ReadDir(s.path) // what cannot be read is not counted
 	for _, entry := range sessions {
@@ -111,10 +111,10 @@ func (s *Shelf) Measure() {
 // take returns how many of n bytes there is room for, and counts them; older outputs go for them if need be. The error, if
 // it is fewer than n, says whose bound is reached.
 func (f *folder) take(n int64) (int64, error) {
-	if f.shelf == nil {
+	if f.store == nil {
 		return n, nil
 	}
-	s := f.shelf
+	s := f.store
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var err error
@@ -134,23 +134,23 @@ func (f *folder) take(n int64) (int64, error) {
 	return n, err
 }
 
-// giveBack takes back what take has counted and was not written.
-func (f *folder) giveBack(n int64) {
-	if f.shelf == nil || n == 0 {
+// free takes back what take has counted and was not written.
+func (f *folder) free(n int64) {
+	if f.store == nil || n == 0 {
 		return
 	}
-	f.shelf.mu.Lock()
-	defer f.shelf.mu.Unlock()
-	f.used, f.shelf.used = f.used-n, f.shelf.used-n
+	f.store.mu.Lock()
+	defer f.store.mu.Unlock()
+	f.used, f.store.used = f.used-n, f.store.used-n
 }
 
 // grows says whether the output of that base may get more.
 func (f *folder) grows(base string, more bool) {
-	if f.shelf == nil {
+	if f.store == nil {
 		return
 	}
-	f.shelf.mu.Lock()
-	defer f.shelf.mu.Unlock()
+	f.store.mu.Lock()
+	defer f.store.mu.Unlock()
 	if more {
 		f.growing[base] = true
 	} else {
@@ -160,7 +160,7 @@ func (f *folder) grows(base string, more bool) {
 
 // evict removes the oldest outputs that have ended until the rest of used bytes is within bound, and a sixteenth below, so
 // that an output that grows asks seldom. mu is held.
-func (s *Shelf) evict(files []file, used, bound int64) {
+func (s *Store) evict(files []file, used, bound int64) {
 	need := used - bound + bound/16
 	slices.SortFunc(files, func(a, b file) int { return a.changed.Compare(b.changed) })
 	gone := map[string]bool{}
@@ -191,7 +191,7 @@ type file struct {
 	changed time.Time
 }
 
-func (s *Shelf) everything() (files []file) {
+func (s *Store) everything() (files []file) {
 	sessions, _ := os.ReadDir(s.path)
 	for _, entry := range sessions {
 		files = append(files, found(filepath.Join(s.path, entry.Name()))...)

@@ -11,16 +11,16 @@ import (
 	"time"
 )
 
-func openShelf(t *testing.T, b Bounds) *Shelf {
+func openShelf(t *testing.T, b Bounds) *Store {
 	t.Helper()
-	s, err := OpenShelf(filepath.Join(t.TempDir(), "sessions"), b)
+	s, err := OpenStore(filepath.Join(t.TempDir(), "sessions"), b)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return s
 }
 
-func session(t *testing.T, s *Shelf, name string) *Dir {
+func session(t *testing.T, s *Store, name string) *Dir {
 	t.Helper()
 	d, err := s.Dir(name)
 	if err != nil {
@@ -74,7 +74,7 @@ func TestOldestGoFirst(t *testing.T) {
 func TestBoundOfAll(t *testing.T) {
 	s := openShelf(t, Bounds{Session: 1 << 20, All: 10_000})
 	left := printed(t, session(t, s, "closed"), "1", 6000, 5)
-	s, err := OpenShelf(s.path, s.bounds)
+	s, err := OpenStore(s.path, s.bounds)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,7 +129,7 @@ func TestCountsAgree(t *testing.T) {
 // TestGoneWithWhatHoldsIt: folders that were removed are made again, but nothing is made where what holds them was.
 func TestGoneWithWhatHoldsIt(t *testing.T) {
 	state := filepath.Join(t.TempDir(), "state")
-	shelf, err := OpenShelf(filepath.Join(state, "sessions"), Bounds{Session: 1 << 20, All: 1 << 20})
+	shelf, err := OpenStore(filepath.Join(state, "sessions"), Bounds{Session: 1 << 20, All: 1 << 20})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,7 @@ type Files struct {
 	Root   string // real path
 	t      testing.TB
 	places *workspace.Workspace
-	memory *workspace.Memory
+	memory *workspace.ReadState
 	barred func(real string) string
 }
 
@@ -38,12 +38,12 @@ func NewFiles(t testing.TB, root string, hidden ...string) *Files {
 	if places, err = places.Admit(workspace.Places{Hidden: hidden}); err != nil {
 		t.Fatal(err)
 	}
-	return &Files{Root: root, t: t, places: places, memory: workspace.NewMemory()}
+	return &Files{Root: root, t: t, places: places, memory: workspace.NewReadState()}
 }
 
 // Another returns a second session of the same workspace, with nothing read in it.
 func (f *Files) Another() *Files {
-	return &Files{Root: f.Root, t: f.t, places: f.places, memory: workspace.NewMemory(), barred: f.barred}
+	return &Files{Root: f.Root, t: f.t, places: f.places, memory: workspace.NewReadState(), barred: f.barred}
 }
 
 // Rule is the sentence in which the rule of Bar gives its reason.
@@ -65,7 +65,7 @@ func (f *Files) Bar(names ...string) {
 // View is what a call sees that may read and write the root, and read the directories elsewhere.
 func (f *Files) View(elsewhere ...string) *workspace.View {
 	root := workspace.Grantee{Real: f.Root, Tree: true}
-	grant := workspace.Grant{Dir: f.Root, Reads: []workspace.Grantee{root}, Writes: []workspace.Grantee{root}, Barred: f.barred}
+	grant := workspace.Grant{Dir: f.Root, Reads: []workspace.Grantee{root}, Writes: []workspace.Grantee{root}, ReadDenied: f.barred}
 	for _, dir := range elsewhere {
 		grant.Reads = append(grant.Reads, workspace.Grantee{Real: dir, Tree: true})
 	}
@@ -139,7 +139,7 @@ func Code(err error) string {
 }
 
 // Learn has the session know what a call has learned.
-func (f *Files) Learn(v *workspace.View) { f.memory.Merge(v.Learned()) }
+func (f *Files) Learn(v *workspace.View) { f.memory.Merge(v.ReadState()) }
 
 // Known is what the session knows of the file at a real path.
 func (f *Files) Known(file string) (workspace.State, bool) { return f.memory.Lookup(file) }

@@ -275,7 +275,7 @@ func (r *Room) Background(command string) string {
 // Env is what a call of action may reach: its declared effects, all of them permitted.
 func (r *Room) Env(action tools.Action) *tools.Env {
 	r.t.Helper()
-	grant := workspace.Grant{Dir: r.Root, Barred: r.barred}
+	grant := workspace.Grant{Dir: r.Root, ReadDenied: r.barred}
 	effects := action.Effects()
 	grant.Reads, grant.Writes = r.grantees(effects.Reads), r.grantees(effects.Writes)
 	return &tools.Env{

@@ -17,9 +17,9 @@ import (
 // longestURL is in bytes. Servers refuse longer ones.
 const longestURL = 8 << 10
 
-// barredPorts are those of services that a browser does not talk to either, lest one be spoken to in words that it takes
+// deniedPorts are those of services that a browser does not talk to either, lest one be spoken to in words that it takes
 // for its own: "bad port" in the Fetch standard.
-var barredPorts = []uint16{
+var deniedPorts = []uint16{
 	1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79, 87, 95, 101, 102, 103, 104, 109, 110, 111, 113, 115,
 	117, 119, 123, 135, 137, 139, 143, 161, 179, 389, 427, 465, 512, 513, 514, 515, 526, 530, 531, 532, 540, 548, 554, 556, 563, 587,
 	601, 636, 989, 990, 993, 995, 1719, 1720, 1723, 2049, 3659, 4045, 4190, 5060, 5061, 6000, 6566, 6665, 6666, 6667, 6668, 6669, 6679,
@@ -46,7 +46,7 @@ func parseURL(text string) (u *url.URL, unfit string) {
 		return nil, fmt.Sprintf("%.300q is no host's name", u.Hostname())
 	case !known:
 		return nil, fmt.Sprintf("%.20q is no port", u.Port())
-	case slices.Contains(barredPorts, port):
+	case slices.Contains(deniedPorts, port):
 		return nil, fmt.Sprintf("port %d belongs to another service than the web's", port)
 	}
 	at := host

@@ -37,7 +37,7 @@ func FuzzURL(f *testing.F) {
 			t.Errorf("%q: the host %q is compared as %q", text, u.Hostname(), host)
 		}
 		port, ok := portOf(u)
-		if !ok || slices.Contains(barredPorts, port) {
+		if !ok || slices.Contains(deniedPorts, port) {
 			t.Errorf("%q: port %d", text, port)
 		}
 		written := host

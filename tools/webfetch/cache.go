@@ -21,9 +21,9 @@ const (
 	keptEach  = keptBytes / 8
 )
 
-// A shelf keeps pages for a while, in bounded memory, and has those who want the same page at once fetch it once. It is
+// A cache keeps pages for a while, in bounded memory, and has those who want the same page at once fetch it once. It is
 // safe for concurrent use.
-type shelf struct {
+type cache struct {
 	now func() time.Time
 
 	mu      sync.Mutex
@@ -42,8 +42,8 @@ type flight struct {
 	lost bool
 }
 
-func newShelf() *shelf {
-	return &shelf{now: time.Now, pages: map[string]*page{}, flights: map[string]*flight{}}
+func newCache() *cache {
+	return &cache{now: time.Now, pages: map[string]*page{}, flights: map[string]*flight{}}
 }
 
 // placeOf is what a page is kept under: its URL, for one principal, under one set of settings about hosts. How old a page is
@@ -54,7 +54,7 @@ func placeOf(env *tools.Env, at *url.URL) string {
 }
 
 // get returns the page, from the shelf if cached, else by fetch. What fetch gives is not to be changed afterwards.
-func (s *shelf) get(ctx context.Context, place string, fetch func() (*page, error)) (p *page, cached bool, err error) {
+func (s *cache) get(ctx context.Context, place string, fetch func() (*page, error)) (p *page, cached bool, err error) {
 	for {
 		p, f, mine := s.look(place)
 		switch {
@@ -76,7 +76,7 @@ func (s *shelf) get(ctx context.Context, place string, fetch func() (*page, erro
 }
 
 // look finds a page that is fresh, or a flight, and says whether the caller is to fly it.
-func (s *shelf) look(place string) (p *page, f *flight, mine bool) {
+func (s *cache) look(place string) (p *page, f *flight, mine bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.expire()
@@ -92,7 +92,7 @@ func (s *shelf) look(place string) (p *page, f *flight, mine bool) {
 }
 
 // fly fetches. The others are let go even when fetch panics.
-func (s *shelf) fly(ctx context.Context, place string, f *flight, fetch func() (*page, error)) (*page, error) {
+func (s *cache) fly(ctx context.Context, place string, f *flight, fetch func() (*page, error)) (*page, error) {
 	defer func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -108,7 +108,7 @@ func (s *shelf) fly(ctx context.Context, place string, f *flight, fetch func() (
 }
 
 // put keeps a page if it may be. mu is held.
-func (s *shelf) put(place string, p *page) {
+func (s *cache) put(place string, p *page) {
 	if !p.keep || p.size() > keptEach {
 		return
 	}
@@ -122,14 +122,14 @@ func (s *shelf) put(place string, p *page) {
 }
 
 // expire drops what is too old. mu is held.
-func (s *shelf) expire() {
+func (s *cache) expire() {
 	for len(s.order) > 0 && s.now().Sub(s.pages[s.order[0]].fetched) >= keptFor {
 		s.drop()
 	}
 }
 
 // drop lets the oldest go. mu is held.
-func (s *shelf) drop() {
+func (s *cache) drop() {
 	s.bytes -= s.pages[s.order[0]].size()
 	delete(s.pages, s.order[0])
 	s.order = s.order[1:]

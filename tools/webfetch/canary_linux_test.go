@@ -128,7 +128,7 @@ func newOutdoors(t *testing.T, zone names) *outdoors {
 		served.Wait()
 	})
 	limits := web.Limits{Connect: 5 * time.Second, Header: 10 * time.Second, Idle: 10 * time.Second, Bytes: 1 << 20}
-	o.fetcher = &fetcher{client: web.Client{Limits: limits, Agent: "toold/test", Resolver: zone.resolver(t), Roots: rootsOf(secure)}, pages: newShelf(), upgrade: time.Minute}
+	o.fetcher = &fetcher{client: web.Client{Limits: limits, Agent: "toold/test", Resolver: zone.resolver(t), Roots: rootsOf(secure)}, pages: newCache(), upgrade: time.Minute}
 	o.tool, o.env = newTool(o.fetcher), tooltest.NewFiles(t, t.TempDir()).Env()
 	o.env.Reach = tools.Reach{Allowed: []string{"*", "*.example", "in*.example", "127.0.0.*", "elsewhere.example"}}
 	return o

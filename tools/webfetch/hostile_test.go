@@ -188,7 +188,7 @@ func TestUpgrade(t *testing.T) {
 		}
 		at, _ := parseURL(s.server.URL + "/a")
 		better, _ := parseURL(strings.Replace(c.better, "http:", "https:", 1))
-		q := trail{f: s.fetcher, env: s.env(), policy: policyFor(at.Hostname(), s.reach)}
+		q := redirects{f: s.fetcher, env: s.env(), policy: policyFor(at.Hostname(), s.reach)}
 		answer, _, err := q.first(t.Context(), at, better)
 		if err != nil || string(answer.Body) != c.want {
 			t.Errorf("by way of %s: %v, want %s", c.better, err, c.want)

@@ -52,7 +52,7 @@ func newSite(t testing.TB, pages map[string]http.HandlerFunc, allowed ...string)
 }
 
 func (s *site) open(limits web.Limits, allowed ...string) {
-	s.fetcher = &fetcher{client: web.Client{Limits: limits, Agent: "toold/test"}, pages: newShelf(), upgrade: time.Minute}
+	s.fetcher = &fetcher{client: web.Client{Limits: limits, Agent: "toold/test"}, pages: newCache(), upgrade: time.Minute}
 	s.reach = tools.Reach{Allowed: allowed, Denied: []string{"denied.example"}}
 	s.tool = newTool(s.fetcher)
 }

@@ -52,7 +52,7 @@ const maxRedirects = 8
 
 // Tool returns the WebFetch tool. It names itself to servers as agent.
 func Tool(agent string) tools.Tool {
-	return newTool(&fetcher{client: web.Client{Limits: web.Standard(), Agent: agent}, pages: newShelf(), upgrade: upgradeTime})
+	return newTool(&fetcher{client: web.Client{Limits: web.Standard(), Agent: agent}, pages: newCache(), upgrade: upgradeTime})
 }
 
 // upgradeTime is ours: whoever takes connections by https takes one in it; a port that drops what comes would else take all
@@ -62,7 +62,7 @@ const upgradeTime = 4 * time.Second
 // A fetcher is what all calls share.
 type fetcher struct {
 	client  web.Client
-	pages   *shelf
+	pages   *cache
 	upgrade time.Duration // how long a connection by https is tried when the URL says http
 }
 
@@ -155,7 +155,7 @@ func words(f Fetched, text string) string {
 
 // fetch asks for the page and follows redirects as long as they stay at the host.
 func (f *fetcher) fetch(ctx context.Context, env *tools.Env, asked *url.URL) (*page, error) {
-	q := trail{f: f, env: env, policy: policyFor(asked.Hostname(), env.Reach)}
+	q := redirects{f: f, env: env, policy: policyFor(asked.Hostname(), env.Reach)}
 	answer, from, err := q.first(ctx, asked, upgraded(asked))
 	unencrypted := upgraded(asked) != nil && err == nil && from.Scheme == "http"
 	for range maxRedirects + 1 {
@@ -172,15 +172,15 @@ func (f *fetcher) fetch(ctx context.Context, env *tools.Env, asked *url.URL) (*p
 	return nil, fault.Failedf("too_many_redirects", "%s redirects more than %d times, so the page was not fetched.", from.Host, maxRedirects)
 }
 
-// A trail is the questions of one fetch.
-type trail struct {
+// A redirects is the questions of one fetch.
+type redirects struct {
 	f      *fetcher
 	env    *tools.Env
 	policy egress.Policy
 }
 
 // first asks for the URL of the call; from is the one that answered. better, if there is one, is tried before it.
-func (q *trail) first(ctx context.Context, at, better *url.URL) (answer *web.Answer, from *url.URL, err error) {
+func (q *redirects) first(ctx context.Context, at, better *url.URL) (answer *web.Answer, from *url.URL, err error) {
 	if better != nil {
 		brief := q.f.client
 		brief.Limits.Connect = min(brief.Limits.Connect, q.f.upgrade)
@@ -194,7 +194,7 @@ func (q *trail) first(ctx context.Context, at, better *url.URL) (answer *web.Ans
 }
 
 // ask asks for one URL.
-func (q *trail) ask(ctx context.Context, client *web.Client, at *url.URL) (*web.Answer, error) {
+func (q *redirects) ask(ctx context.Context, client *web.Client, at *url.URL) (*web.Answer, error) {
 	header := http.Header{"Accept": {"text/markdown, text/html;q=0.9, application/xhtml+xml;q=0.9, text/plain;q=0.8, */*;q=0.5"}}
 	q.env.Report(tools.Step{Message: "asking " + at.Host})
 	return client.Get(ctx, q.policy, at, header, reporter(q.env, at.Host))

@@ -262,7 +262,7 @@ func TestShelfIsOnePrincipals(t *testing.T) {
 
 // What is kept is bounded.
 func TestShelfIsBounded(t *testing.T) {
-	s := newShelf()
+	s := newCache()
 	for i := range 100 {
 		name := strings.Repeat("x", i)
 		_, _, err := s.get(t.Context(), name, func() (*page, error) { return &page{text: strings.Repeat("a", keptEach/2), keep: true}, nil })

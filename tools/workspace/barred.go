@@ -23,8 +23,8 @@ func ruleDenied(p Path, why string) error {
 		p.Shown(), is, shown(why))
 }
 
-// whyBarred asks barred about what p came to, and about every link on the way: a rule about either holds.
-func (p Path) whyBarred(barred func(real string) string) string {
+// whyReadDenied asks barred about what p came to, and about every link on the way: a rule about either holds.
+func (p Path) whyReadDenied(barred func(real string) string) string {
 	if barred == nil {
 		return ""
 	}
@@ -36,29 +36,29 @@ func (p Path) whyBarred(barred func(real string) string) string {
 	return barred(p.Real)
 }
 
-// whyBarred asks barred about the entry at the real path and, if it is a link, about what it leads to. One that leads
+// whyReadDenied asks barred about the entry at the real path and, if it is a link, about what it leads to. One that leads
 // nowhere has nothing to be read.
-func (w *Workspace) whyBarred(real string, kind fs.FileMode, barred func(real string) string) string {
+func (w *Workspace) whyReadDenied(real string, kind fs.FileMode, barred func(real string) string) string {
 	if barred == nil || kind&fs.ModeSymlink == 0 {
-		return Path{Real: real}.whyBarred(barred)
+		return Path{Real: real}.whyReadDenied(barred)
 	}
 	p, err := w.Resolve("/", real)
 	if err != nil {
 		p = Path{Real: real}
 	}
-	return p.whyBarred(barred)
+	return p.whyReadDenied(barred)
 }
 
 // maxSearched is how many entries FindBarred looks at. Ours: some hundredths of a second, and more than most directories
 // that a command is given hold.
 const maxSearched = 20_000
 
-// FindBarred looks in the directory at the real path, and everything below it, for something that barred names a reason
+// FindReadDenied looks in the directory at the real path, and everything below it, for something that barred names a reason
 // against, and gives the first such path with the reason; both are empty when there is none. Nearer entries come first,
 // links are asked about and not followed, and what is the daemon's own is passed over. sure is false when it could not
 // look at everything: it looks at no more than maxSearched entries, and at none after ctx has ended. A directory that
 // the daemon's user may not open counts as looked at, since no command of that user could read it.
-func (w *Workspace) FindBarred(ctx context.Context, dir string, barred func(real string) string) (path, why string, sure bool) {
+func (w *Workspace) FindReadDenied(ctx context.Context, dir string, barred func(real string) string) (path, why string, sure bool) {
 	if why := barred(dir); why != "" {
 		return dir, why, true
 	}
@@ -67,7 +67,7 @@ func (w *Workspace) FindBarred(ctx context.Context, dir string, barred func(real
 		return "", "", errors.Is(err, fs.ErrPermission)
 	}
 	defer root.Close()
-	s := &barredSearch{w: w, root: root, top: dir, barred: barred, below: []string{"."}, sure: true}
+	s := &readDeniedSearch{w: w, root: root, top: dir, denied: barred, below: []string{"."}, sure: true}
 	for len(s.below) > 0 && s.path == "" && s.seen <= maxSearched {
 		if ctx.Err() != nil {
 			return "", "", false
@@ -79,12 +79,12 @@ func (w *Workspace) FindBarred(ctx context.Context, dir string, barred func(real
 	return s.path, s.why, s.path != "" || s.sure && s.seen <= maxSearched
 }
 
-// A barredSearch is one FindBarred under way: below are directories that are not read yet, relative to root.
-type barredSearch struct {
+// A readDeniedSearch is one FindBarred under way: below are directories that are not read yet, relative to root.
+type readDeniedSearch struct {
 	w         *Workspace
 	root      *os.Root
 	top       string
-	barred    func(real string) string
+	denied    func(real string) string
 	below     []string
 	seen      int
 	path, why string
@@ -92,7 +92,7 @@ type barredSearch struct {
 }
 
 // read looks at the entries of one directory.
-func (s *barredSearch) read(dir string) {
+func (s *readDeniedSearch) read(dir string) {
 	d, err := s.root.OpenFile(dir, openDirectory, 0)
 	if err != nil {
 		s.missed(err)
@@ -114,12 +114,12 @@ func (s *barredSearch) read(dir string) {
 	}
 }
 
-func (s *barredSearch) look(rel string, e fs.DirEntry) {
+func (s *readDeniedSearch) look(rel string, e fs.DirEntry) {
 	real := filepath.Join(s.top, rel)
 	if s.seen++; s.path != "" || e.IsDir() && s.w.Place(real) == Hidden {
 		return
 	}
-	if why := s.w.whyBarred(real, e.Type(), s.barred); why != "" {
+	if why := s.w.whyReadDenied(real, e.Type(), s.denied); why != "" {
 		s.path, s.why = real, why
 		return
 	}
@@ -128,6 +128,6 @@ func (s *barredSearch) look(rel string, e fs.DirEntry) {
 	}
 }
 
-func (s *barredSearch) missed(err error) {
+func (s *readDeniedSearch) missed(err error) {
 	s.sure = s.sure && (errors.Is(err, fs.ErrPermission) || errors.Is(err, fs.ErrNotExist))
 }

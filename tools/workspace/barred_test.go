@@ -17,7 +17,7 @@ import (
 // barring may reach the whole root, less what a rule denies.
 func (s *site) barring(paths ...string) *workspace.View {
 	all := []workspace.Grantee{{Real: s.root, Tree: true}}
-	return s.ws.View(workspace.Grant{Dir: s.root, Reads: all, Writes: all, Barred: bars(paths...)}, s.memory)
+	return s.ws.View(workspace.Grant{Dir: s.root, Reads: all, Writes: all, ReadDenied: bars(paths...)}, s.memory)
 }
 
 // bars is a rule about paths and what lies below them.
@@ -61,7 +61,7 @@ func TestBarredIsNotReached(t *testing.T) {
 	for _, name := range []string{"sub/secretly", "free"} {
 		change(t, v, name, "new")
 	}
-	granted := s.ws.View(workspace.Grant{Dir: s.root, Barred: bars(s.outside)}, s.memory)
+	granted := s.ws.View(workspace.Grant{Dir: s.root, ReadDenied: bars(s.outside)}, s.memory)
 	refused(t, granted, s.outside+"/file", "rule_denied")
 }
 
@@ -106,7 +106,7 @@ func TestTreeBars(t *testing.T) {
 			"sub": {os.ModeDir, false}, "sub/.env": {0, true}, "secret": {os.ModeDir, true}, "secret/key": {0, true},
 			"to-env": {os.ModeSymlink, true}, "dangling": {os.ModeSymlink, false},
 		} {
-			if got := tree.Barred(below+name, want.kind); got != want.barred {
+			if got := tree.ReadDenied(below+name, want.kind); got != want.barred {
 				t.Errorf("in %s: %s barred %v, want %v", path, name, got, want.barred)
 			}
 		}
@@ -116,7 +116,7 @@ func TestTreeBars(t *testing.T) {
 		tree.Close()
 	}
 	free, err := s.view().Tree(".")
-	if err != nil || free.Guarded() || free.Barred("dir/secret", os.ModeDir) {
+	if err != nil || free.Guarded() || free.ReadDenied("dir/secret", os.ModeDir) {
 		t.Errorf("%v: without rules something is barred", err)
 	}
 	free.Close()
@@ -154,14 +154,14 @@ func TestFindBarred(t *testing.T) {
 		{"", "/key", ""}, // below a link
 		{"", "state/.env", ""},
 	} {
-		path, why, sure := s.ws.FindBarred(t.Context(), filepath.Join(s.root, c.dir), named(c.name))
+		path, why, sure := s.ws.FindReadDenied(t.Context(), filepath.Join(s.root, c.dir), named(c.name))
 		if !sure || strings.TrimPrefix(path, s.root+"/") != c.want || (why == tooltest.Rule) != (c.want != "") {
 			t.Errorf("%s in %q: %s (%q), sure %v; want %s", c.name, c.dir, path, why, sure, c.want)
 		}
 	}
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
-	if path, _, sure := s.ws.FindBarred(gone, s.root, named("/.env")); path != "" || sure {
+	if path, _, sure := s.ws.FindReadDenied(gone, s.root, named("/.env")); path != "" || sure {
 		t.Errorf("after the end of its context: %s, sure %v", path, sure)
 	}
 }
@@ -177,11 +177,11 @@ func TestFindBarredInTooMany(t *testing.T) {
 		}
 	}
 	nothing := func(string) string { return "" }
-	if path, _, sure := s.ws.FindBarred(t.Context(), s.root, nothing); path != "" || !sure {
+	if path, _, sure := s.ws.FindReadDenied(t.Context(), s.root, nothing); path != "" || !sure {
 		t.Errorf("found %q, sure %v", path, sure)
 	}
 	put(t, s.root+"/dir/more", "x")
-	if path, _, sure := s.ws.FindBarred(t.Context(), s.root, nothing); path != "" || sure {
+	if path, _, sure := s.ws.FindReadDenied(t.Context(), s.root, nothing); path != "" || sure {
 		t.Errorf("found %q, sure %v of one more", path, sure)
 	}
 }

@@ -32,7 +32,7 @@ func (f *buffer) path(p Path) Path {
 
 // file returns the text as an opened file.
 func (f *buffer) file(p Path) (*File, error) {
-	held, err := memoryFile(f.Text)
+	held, err := stateFile(f.Text)
 	if err != nil {
 		return nil, fault.Failedf("io_error", "%s is open in an editor, and its text there cannot be held: %v.", p.Shown(), cause(err))
 	}

@@ -164,7 +164,7 @@ func (b *Buffers) grow(more int) error {
 func (f *buffer) after(was *buffer, disk onDisk) *buffer {
 	f.base, f.since, f.Modified = disk, []string{f.hash}, time.Now()
 	if was != nil {
-		was = was.settle(disk)
+		was = was.resolve(disk)
 		f.base, f.told, f.since = was.base, was.told, was.since
 		if was.hash == f.hash {
 			f.Modified = was.Modified
@@ -172,15 +172,15 @@ func (f *buffer) after(was *buffer, disk onDisk) *buffer {
 			f.since = append(slices.Clone(was.since[max(0, len(was.since)+1-keptTexts):]), f.hash)
 		}
 	}
-	f = f.settle(disk)
+	f = f.resolve(disk)
 	if disk.holds(f.hash) {
 		f.Modified = disk.state.Mtime
 	}
 	return f
 }
 
-// settle returns f with the disk for its base, if the file holds a text that the buffer has had since.
-func (f *buffer) settle(disk onDisk) *buffer {
+// resolve returns f with the disk for its base, if the file holds a text that the buffer has had since.
+func (f *buffer) resolve(disk onDisk) *buffer {
 	at := slices.IndexFunc(f.since, disk.holds)
 	if at < 0 || disk.same(f.base) && at == 0 {
 		return f
@@ -236,7 +236,7 @@ func (b *Buffers) Conflicts() []Conflict {
 func (b *Buffers) compare(with func(*buffer, onDisk) *buffer) {
 	for _, f := range b.all() {
 		disk := look(f.Real, f)
-		next := with(f.settle(disk), disk)
+		next := with(f.resolve(disk), disk)
 		b.mu.Lock()
 		if b.open[f.Real] == f {
 			_ = b.put(next) // its text is the same

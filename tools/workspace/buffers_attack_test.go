@@ -61,7 +61,7 @@ func TestBufferOpensNoDoor(t *testing.T) {
 		e.Type(name, "typed")
 	}
 	all := []workspace.Grantee{{Real: s.root, Tree: true}}
-	v := s.ws.View(workspace.Grant{Dir: s.root, Reads: all, Writes: all, Barred: func(real string) string {
+	v := s.ws.View(workspace.Grant{Dir: s.root, Reads: all, Writes: all, ReadDenied: func(real string) string {
 		if real == s.root+"/secret" {
 			return "A rule."
 		}
@@ -191,7 +191,7 @@ func TestEditorThatDoesNotAnswer(t *testing.T) {
 	if err := b.Changed(s.root+"/file", "file", 1, []byte("typed")); err != nil {
 		t.Fatal(err)
 	}
-	other := s.ws.View(workspace.Grant{Dir: s.root, Reads: []workspace.Grantee{{Real: s.root, Tree: true}}, Writes: []workspace.Grantee{{Real: s.root, Tree: true}}}, workspace.NewMemory())
+	other := s.ws.View(workspace.Grant{Dir: s.root, Reads: []workspace.Grantee{{Real: s.root, Tree: true}}, Writes: []workspace.Grantee{{Real: s.root, Tree: true}}}, workspace.NewReadState())
 	s.memory.SetBuffers(b)
 	ctx, stop := context.WithCancelCause(t.Context())
 	var waits sync.WaitGroup
@@ -328,7 +328,7 @@ func TestBufferIsNotPutBack(t *testing.T) {
 	puts := []workspace.Put{{Real: file, Now: kept.image(t, s.view(), file), Want: before}}
 	v := s.ws.View(workspace.Grant{Dir: s.root, Writes: []workspace.Grantee{{Real: file}}}, s.memory)
 	e.Type(file, "typed")
-	if _, err := v.PutBack(t.Context(), puts, kept.content); code(err) != "buffer_open" {
+	if _, err := v.Restore(t.Context(), puts, kept.content); code(err) != "buffer_open" {
 		t.Errorf("with unsaved text: %v", err)
 	}
 	if err := os.Link(file, s.root+"/other"); err != nil {
@@ -337,7 +337,7 @@ func TestBufferIsNotPutBack(t *testing.T) {
 	other := s.ws.View(workspace.Grant{Dir: s.root, Writes: []workspace.Grantee{{Real: s.root + "/other"}}}, s.memory)
 	into := before
 	named := []workspace.Put{{Real: s.root + "/other", Now: kept.image(t, s.view(), s.root+"/other"), Want: before, Into: &into}}
-	if _, err := other.PutBack(t.Context(), named, kept.content); code(err) != "buffer_open" {
+	if _, err := other.Restore(t.Context(), named, kept.content); code(err) != "buffer_open" {
 		t.Errorf("by another name: %v", err)
 	}
 	if err := os.Remove(s.root + "/other"); err != nil {
@@ -346,7 +346,7 @@ func TestBufferIsNotPutBack(t *testing.T) {
 	puts[0].Now = kept.image(t, s.view(), file)
 	holds(t, file, "after")
 	e.Type(file, "after")
-	if _, err := v.PutBack(t.Context(), puts, kept.content); err != nil {
+	if _, err := v.Restore(t.Context(), puts, kept.content); err != nil {
 		t.Errorf("with saved text: %v", err)
 	}
 	holds(t, file, "before")

@@ -116,7 +116,7 @@ func readWhole(s *site, file string) string {
 		return failed(err)
 	}
 	v.Record(c.Path.Real, c.State)
-	s.memory.Merge(v.Learned())
+	s.memory.Merge(v.ReadState())
 	return string(c.Data)
 }
 
@@ -142,7 +142,7 @@ func changeRead(t *testing.T, s *site, file, text string) string {
 	if err != nil {
 		return failed(err)
 	}
-	s.memory.Merge(v.Learned())
+	s.memory.Merge(v.ReadState())
 	if known, _ := s.memory.Lookup(w.Path.Real); known.Hash != workspace.Hash([]byte(text)) || known.Size != int64(len(text)) {
 		return fmt.Sprintf("the session knows %+v", known)
 	}

@@ -149,7 +149,7 @@ func TestContentDecidesWhatIsStale(t *testing.T) {
 		t.Errorf("never read: %v", err)
 	}
 	v.Record(c.Path.Real, c.State)
-	s.memory.Merge(v.Learned())
+	s.memory.Merge(v.ReadState())
 	put(t, path, "two")
 	put(t, path, "one") // another time, maybe another inode, but the same content
 	if err := look(s.view()).Current(); err != nil {
@@ -293,7 +293,7 @@ func TestSeenMovesWithAChange(t *testing.T) {
 	read.Lines, read.Seen = 100, []workspace.Range{{First: 1, Last: 10}, {First: 40, Last: 59}}
 	v.Record(c.Path.Real, read)
 	change(t, v, "file", strings.Replace(old, "line 50\n", "a\nb\nc\n", 1))
-	got := v.Learned()[c.Path.Real]
+	got := v.ReadState()[c.Path.Real]
 	if got.Lines != 102 || got.Unseen() != 70 || len(got.Seen) != 2 || got.Seen[1].Last != 61 {
 		t.Errorf("lines %d, unseen %d, seen %v", got.Lines, got.Unseen(), got.Seen)
 	}
@@ -309,7 +309,7 @@ func BenchmarkChange4KiB(b *testing.B) {
 			b.Fatal(err)
 		}
 		all := []workspace.Grantee{{Real: ws.Roots()[0], Tree: true}}
-		v := ws.View(workspace.Grant{Dir: dir, Writes: all}, workspace.NewMemory())
+		v := ws.View(workspace.Grant{Dir: dir, Writes: all}, workspace.NewReadState())
 		for i := 0; b.Loop(); i++ {
 			if _, err := v.Change(b.Context(), path, func(*workspace.Content) (workspace.Update, error) {
 				return workspace.Update{Data: content[i%2]}, nil

@@ -80,14 +80,14 @@ func (l *Locks) acquire(ctx context.Context, key string) (release func(), err er
 	l.mu.Unlock()
 	select {
 	case k.slot <- struct{}{}:
-		return func() { <-k.slot; l.leave(key, k) }, nil
+		return func() { <-k.slot; l.release(key, k) }, nil
 	case <-ctx.Done():
-		l.leave(key, k)
+		l.release(key, k)
 		return nil, context.Cause(ctx)
 	}
 }
 
-func (l *Locks) leave(key string, k *lock) {
+func (l *Locks) release(key string, k *lock) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if k.users--; k.users == 0 {

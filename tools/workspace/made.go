@@ -82,7 +82,7 @@ func inodeOf(info fs.FileInfo) inode {
 // note records the state of a file that was made since b. left is how many bytes may still be hashed.
 func (v *View) note(real string, b Beginning, left *int64) bool {
 	p := Path{Named: real, Real: real, Seen: real, Exists: true}
-	if v.ws.Place(real) == Hidden || p.whyBarred(v.grant.Barred) != "" {
+	if v.ws.Place(real) == Hidden || p.whyReadDenied(v.grant.ReadDenied) != "" {
 		return false
 	}
 	f, err := v.open(p, os.O_RDONLY)

@@ -13,9 +13,9 @@ import (
 	"time"
 )
 
-// A Memory is what one session has read: the read state of each file, by real path. It is safe for concurrent use. It
+// A ReadState is what one session has read: the read state of each file, by real path. It is safe for concurrent use. It
 // knows nothing of calls: what a call learns comes to it when the session merges it.
-type Memory struct {
+type ReadState struct {
 	mu     sync.Mutex
 	states map[string]State
 	kept   []string // real paths whose state holds a Text, oldest first
@@ -52,25 +52,25 @@ type Range struct {
 	Last  int `json:"last"`
 }
 
-// NewMemory returns an empty memory.
-func NewMemory() *Memory { return &Memory{states: map[string]State{}} }
+// NewReadState returns an empty memory.
+func NewReadState() *ReadState { return &ReadState{states: map[string]State{}} }
 
 // SetBuffers has every View that is made with m from now on show the texts of b.
-func (m *Memory) SetBuffers(b *Buffers) {
+func (m *ReadState) SetBuffers(b *Buffers) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.buffers = b
 }
 
 // Buffers returns what SetBuffers has set; nil: nothing.
-func (m *Memory) Buffers() *Buffers {
+func (m *ReadState) Buffers() *Buffers {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.buffers
 }
 
 // Lookup returns the read state of the file at the real path.
-func (m *Memory) Lookup(real string) (State, bool) {
+func (m *ReadState) Lookup(real string) (State, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	s, ok := m.states[real]
@@ -78,7 +78,7 @@ func (m *Memory) Lookup(real string) (State, bool) {
 }
 
 // Merge takes over what a call learned, or what a journal kept.
-func (m *Memory) Merge(learned map[string]State) {
+func (m *ReadState) Merge(learned map[string]State) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for real, s := range learned {
@@ -87,7 +87,7 @@ func (m *Memory) Merge(learned map[string]State) {
 }
 
 // put merges one state and drops the oldest texts above keptAll. m.mu is held.
-func (m *Memory) put(real string, s State) {
+func (m *ReadState) put(real string, s State) {
 	before, known := m.states[real]
 	if known {
 		s = s.join(before)
@@ -104,7 +104,7 @@ func (m *Memory) put(real string, s State) {
 }
 
 // dropOldest forgets the text that was put first, unless it is that of latest or has been put again since.
-func (m *Memory) dropOldest(latest string) {
+func (m *ReadState) dropOldest(latest string) {
 	oldest := m.kept[0]
 	m.kept = m.kept[1:]
 	for _, again := range m.kept {
@@ -204,7 +204,7 @@ func addRange(runs []Range, r Range) []Range {
 // Now returns how the file at a real path is by now, and whether that is another content than the session knows. A file that
 // the session does not know has not changed; one that is gone has no state. Of one that an editor holds open the text
 // there counts.
-func (m *Memory) Now(real string) (now State, changed bool) {
+func (m *ReadState) Now(real string) (now State, changed bool) {
 	known, ok := m.Lookup(real)
 	if !ok {
 		return State{}, false
@@ -239,7 +239,7 @@ func (m *Memory) Now(real string) (now State, changed bool) {
 }
 
 // Paths returns the real paths of the files that the session knows, in their order.
-func (m *Memory) Paths() []string {
+func (m *ReadState) Paths() []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return slices.Sorted(maps.Keys(m.states))

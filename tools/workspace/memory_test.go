@@ -19,7 +19,7 @@ func state(hash string, seen ...workspace.Range) workspace.State {
 }
 
 func TestMemoryJoinsWhatWasSeen(t *testing.T) {
-	m := workspace.NewMemory()
+	m := workspace.NewReadState()
 	m.Merge(map[string]workspace.State{"/f": state("a", workspace.Range{First: 1, Last: 10})})
 	m.Merge(map[string]workspace.State{"/f": state("a", workspace.Range{First: 11, Last: 20})})
 	got, _ := m.Lookup("/f")
@@ -33,7 +33,7 @@ func TestMemoryJoinsWhatWasSeen(t *testing.T) {
 }
 
 func TestMemoryThroughJSON(t *testing.T) {
-	m := workspace.NewMemory()
+	m := workspace.NewReadState()
 	s := state("a", workspace.Range{First: 3, Last: 4})
 	s.Mtime, s.Inode, s.Text = time.Unix(5, 7).UTC(), 9, []byte("x")
 	m.Merge(map[string]workspace.State{"/f": s})
@@ -53,7 +53,7 @@ func TestMemoryThroughJSON(t *testing.T) {
 }
 
 func TestMemoryKeepsBoundedText(t *testing.T) {
-	m := workspace.NewMemory()
+	m := workspace.NewReadState()
 	for i := range 200 {
 		s := state(fmt.Sprint(i))
 		s.Text = make([]byte, workspace.KeptFile)
@@ -72,7 +72,7 @@ func TestMemoryKeepsBoundedText(t *testing.T) {
 // However ranges come, the lines counted as unseen are those that no range held.
 func TestUnseenCountsLines(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		m, seen := workspace.NewMemory(), map[int]bool{}
+		m, seen := workspace.NewReadState(), map[int]bool{}
 		for range rapid.IntRange(1, 20).Draw(t, "reads") {
 			r := workspace.Range{First: rapid.IntRange(1, 100).Draw(t, "first")}
 			r.Last = min(r.First+rapid.IntRange(0, 20).Draw(t, "length"), 100)

@@ -30,8 +30,8 @@ func liesAt(f *os.File, real string) bool {
 	return err == nil && resolved == real
 }
 
-// memoryFile returns an open file that holds data and has no name.
-func memoryFile(data []byte) (*os.File, error) {
+// stateFile returns an open file that holds data and has no name.
+func stateFile(data []byte) (*os.File, error) {
 	f, err := os.CreateTemp("", "buffer")
 	if err != nil {
 		return nil, err

@@ -46,8 +46,8 @@ func liesAt(f *os.File, real string) bool {
 	return err == nil && (held == real || respelled(held) == real)
 }
 
-// memoryFile returns an open file that holds data and has no name.
-func memoryFile(data []byte) (*os.File, error) {
+// stateFile returns an open file that holds data and has no name.
+func stateFile(data []byte) (*os.File, error) {
 	fd, err := unix.MemfdCreate("buffer", unix.MFD_CLOEXEC)
 	if err != nil {
 		return nil, os.NewSyscallError("memfd_create", err)

@@ -19,8 +19,8 @@ import (
 // A Put makes what stands at a real path another thing.
 type Put struct {
 	Real string
-	Now  Image // what stands there, or nothing is done; not Unkept
-	Want Image // not Unkept
+	Now  Snapshot // what stands there, or nothing is done; not Unkept
+	Want Snapshot // not Unkept
 	// From is another name of the wanted file, to be linked; empty: it is made of its content. With Twin it is the Real of
 	// another Put, which makes it.
 	From string
@@ -29,24 +29,24 @@ type Put struct {
 	Parted bool
 	// Into is written into the file that stands there now, where it stands, so that all of its names show it; nil: nothing
 	// is.
-	Into *Image
+	Into *Snapshot
 }
 
-// A Putting says what became of one Put.
-type Putting struct {
+// A RestoreStep says what became of one Put.
+type RestoreStep struct {
 	Real string
 	Done bool
 	Note string // a sentence; why it was not done, or what is different from before
 }
 
-// PutBack does all of puts, or, as long as anything stands in the way of one, none: then the error is a fault stale_file,
+// Restore does all of puts, or, as long as anything stands in the way of one, none: then the error is a fault stale_file,
 // undeclared, buffer_open, not_kept, disk_full, permission_denied or of content, and all is as it was. Behind that point each is done by itself,
 // atomically, and what fails is told. Links are never followed. Each Real has to be in the grant's Writes. content gives
 // what has a hash; it belongs to the caller.
 //
 // A file that stands there gives the new one its owner and extended attributes, where that can be; the mode is the image's.
-func (v *View) PutBack(ctx context.Context, puts []Put, content func(hash string) ([]byte, error)) ([]Putting, error) {
-	w := &putter{view: v, content: content, done: make([]Putting, len(puts))}
+func (v *View) Restore(ctx context.Context, puts []Put, content func(hash string) ([]byte, error)) ([]RestoreStep, error) {
+	w := &restorer{view: v, content: content, done: make([]RestoreStep, len(puts))}
 	for i := range puts {
 		release, err := v.ws.locks.acquire(ctx, puts[i].Real)
 		if err != nil {
@@ -54,7 +54,7 @@ func (v *View) PutBack(ctx context.Context, puts []Put, content func(hash string
 		}
 		defer release()
 		w.done[i].Real = puts[i].Real
-		w.all = append(w.all, &placing{Put: puts[i], told: &w.done[i]})
+		w.all = append(w.all, &placedFile{Put: puts[i], told: &w.done[i]})
 	}
 	defer w.close()
 	if err := w.prepare(ctx); err != nil {
@@ -64,19 +64,19 @@ func (v *View) PutBack(ctx context.Context, puts []Put, content func(hash string
 	return w.done, nil
 }
 
-// A putter is one PutBack under way.
-type putter struct {
+// A restorer is one PutBack under way.
+type restorer struct {
 	view    *View
 	content func(hash string) ([]byte, error)
-	all     []*placing // by path, so that a directory comes before what is in it
-	done    []Putting
+	all     []*placedFile // by path, so that a directory comes before what is in it
+	done    []RestoreStep
 	noted   []func() // end the notes of what was made
 }
 
-// A placing is one Put under way.
-type placing struct {
+// A placedFile is one Put under way.
+type placedFile struct {
 	Put
-	told *Putting
+	told *RestoreStep
 	dir  *os.Root // that the path lies in; nil: not open
 	temp string   // base name of what is to take its place; empty: nothing
 	made bool     // the directory was made where it is to be
@@ -87,9 +87,9 @@ type placing struct {
 	lost      bool // it could not take its place
 }
 
-func (p *placing) base() string { return filepath.Base(p.Real) }
+func (p *placedFile) base() string { return filepath.Base(p.Real) }
 
-func (w *putter) close() {
+func (w *restorer) close() {
 	for _, p := range w.all {
 		if p.dir != nil {
 			p.dir.Close()
@@ -104,8 +104,8 @@ func (w *putter) close() {
 }
 
 // prepare looks at everything, and makes all that can be made without anybody seeing it.
-func (w *putter) prepare(ctx context.Context) error {
-	slices.SortFunc(w.all, func(a, b *placing) int { return cmp.Compare(a.Real, b.Real) })
+func (w *restorer) prepare(ctx context.Context) error {
+	slices.SortFunc(w.all, func(a, b *placedFile) int { return cmp.Compare(a.Real, b.Real) })
 	for _, p := range w.all {
 		if err := context.Cause(ctx); err != nil {
 			return err
@@ -114,7 +114,7 @@ func (w *putter) prepare(ctx context.Context) error {
 			return err
 		}
 	}
-	for _, step := range []func(*placing) error{w.directory, w.file, w.twin, w.ready, w.still, w.into} {
+	for _, step := range []func(*placedFile) error{w.directory, w.file, w.twin, w.ready, w.still, w.into} {
 		for _, p := range w.all {
 			if err := step(p); err != nil {
 				return w.view.unwritten(Path{Named: p.Real, Real: p.Real}, err)
@@ -125,7 +125,7 @@ func (w *putter) prepare(ctx context.Context) error {
 }
 
 // unchanged makes sure that what stands at a path is what the Put says, and that the call may write there.
-func (w *putter) unchanged(p *placing) error {
+func (w *restorer) unchanged(p *placedFile) error {
 	path := Path{Named: p.Real, Real: p.Real}
 	if !holds(w.view.grant.Writes, p.Real) {
 		return undeclared(path)
@@ -136,7 +136,7 @@ func (w *putter) unchanged(p *placing) error {
 	if p.Now.Kind == Unkept {
 		return fault.Invalidf("not_kept", "What stands at %s cannot be kept (%s), so it is not touched. Nothing was put back; leave it out.", path.Shown(), p.Now.Why)
 	}
-	now, err := w.view.Image(Camera{}, p.Real)
+	now, err := w.view.Snapshot(Snapshotter{}, p.Real)
 	if err != nil {
 		return err
 	}
@@ -151,7 +151,7 @@ func changedSince(p Path) error {
 }
 
 // still makes sure once more that nothing has changed: to make what was made may have taken long.
-func (w *putter) still(p *placing) error {
+func (w *restorer) still(p *placedFile) error {
 	if p.Now.Kind == Directory || p.Want.Kind == Directory {
 		return nil // whoever changes what is in them changes them
 	}
@@ -159,7 +159,7 @@ func (w *putter) still(p *placing) error {
 }
 
 // parent opens the directory that a path lies in, and makes what of it is missing.
-func (w *putter) parent(p *placing) (err error) {
+func (w *restorer) parent(p *placedFile) (err error) {
 	if p.dir != nil {
 		return nil
 	}
@@ -185,7 +185,7 @@ func (w *putter) parent(p *placing) (err error) {
 
 // beside finds the directory that was made beside its place, since something else stands there, and in which a path is to
 // lie; nil: there is none.
-func (w *putter) beside(real string) *placing {
+func (w *restorer) beside(real string) *placedFile {
 	for _, over := range w.all {
 		if over.temp != "" && over.Want.Kind == Directory && over.Real != real && pathname.Within(over.Real, real) {
 			return over
@@ -196,7 +196,7 @@ func (w *putter) beside(real string) *placing {
 
 // directory makes a directory, for its owner alone as long as it is filled, or lets its owner fill the one that is there.
 // Where something else stands it is made beside that, which stays until all is ready.
-func (w *putter) directory(p *placing) error {
+func (w *restorer) directory(p *placedFile) error {
 	if p.Want.Kind != Directory {
 		return nil
 	}
@@ -220,7 +220,7 @@ func (w *putter) directory(p *placing) error {
 }
 
 // chmod changes the mode of a directory, and of nothing that a link in its place leads to.
-func (p *placing) chmod(mode fs.FileMode) error {
+func (p *placedFile) chmod(mode fs.FileMode) error {
 	f, err := p.dir.OpenFile(p.base(), openDirectory, 0)
 	if errors.Is(err, fs.ErrPermission) { // it forbids that to its owner
 		return p.dir.Chmod(p.base(), mode)
@@ -233,7 +233,7 @@ func (p *placing) chmod(mode fs.FileMode) error {
 }
 
 // discard takes away what prepare has made.
-func (w *putter) discard() (failed error) {
+func (w *restorer) discard() (failed error) {
 	for _, p := range slices.Backward(w.all) {
 		if p.written {
 			failed = errors.Join(failed, writeInPlace(p.inside, p.data, p.old), p.inside.Chmod(p.Now.Mode))

@@ -15,15 +15,15 @@ import (
 
 // commit lets everything take its place: first directories in the way of files go, then what is new comes, then what is
 // too much goes. Modes of directories come last, since they may forbid the rest.
-func (w *putter) commit() {
+func (w *restorer) commit() {
 	for _, p := range slices.Backward(w.all) {
 		if p.temp != "" && p.Now.Kind == Directory {
-			w.tell(p, w.clear(p))
+			w.report(p, w.clear(p))
 		}
 	}
 	for _, p := range w.all {
 		if p.temp != "" && p.Want.Kind != Directory {
-			w.tell(p, p.dir.Rename(p.temp, p.base()))
+			w.report(p, p.dir.Rename(p.temp, p.base()))
 		}
 	}
 	for _, p := range w.all {
@@ -33,12 +33,12 @@ func (w *putter) commit() {
 	}
 	for _, p := range slices.Backward(w.all) {
 		if p.Want.Kind == Absent && p.Now.Kind != Absent {
-			w.tell(p, w.remove(p))
+			w.report(p, w.remove(p))
 		}
 	}
 	for _, p := range slices.Backward(w.all) {
 		if p.Want.Kind == Directory && !p.lost {
-			w.tell(p, p.chmod(p.Want.Mode))
+			w.report(p, p.chmod(p.Want.Mode))
 		}
 		p.told.Done = p.told.Done || p.written && !p.lost
 	}
@@ -46,7 +46,7 @@ func (w *putter) commit() {
 
 // stand lets a directory, in which everything is by now, stand in the place of what is none. If it cannot, what stood
 // there stands there again.
-func (w *putter) stand(p *placing) {
+func (w *restorer) stand(p *placedFile) {
 	aside := w.name(p)
 	err := p.dir.Rename(p.base(), aside)
 	if err == nil {
@@ -55,7 +55,7 @@ func (w *putter) stand(p *placing) {
 		}
 	}
 	if err == nil {
-		w.tell(p, nil)
+		w.report(p, nil)
 		if p.dir.Remove(aside) != nil {
 			p.told.Note = "What stood there is still beside it, as " + aside + "."
 		}
@@ -65,23 +65,23 @@ func (w *putter) stand(p *placing) {
 	for _, inner := range w.all {
 		if pathname.Within(p.Real, inner.Real) {
 			inner.temp = ""
-			w.tell(inner, err)
+			w.report(inner, err)
 		}
 	}
 }
 
 // clear removes a directory that something else is to stand in the place of. What it held goes first.
-func (w *putter) clear(p *placing) error {
+func (w *restorer) clear(p *placedFile) error {
 	for _, inner := range slices.Backward(w.all) {
 		if inner.Want.Kind == Absent && inner.Now.Kind != Absent && inner != p && pathname.Within(p.Real, inner.Real) {
-			w.tell(inner, w.remove(inner))
+			w.report(inner, w.remove(inner))
 		}
 	}
 	return w.remove(p)
 }
 
 // remove takes away what stands at a path. A directory that is not empty stays.
-func (w *putter) remove(p *placing) error {
+func (w *restorer) remove(p *placedFile) error {
 	if p.told.Done {
 		return nil
 	}
@@ -102,7 +102,7 @@ func (w *putter) remove(p *placing) error {
 	return p.dir.Remove(p.base())
 }
 
-func (w *putter) tell(p *placing, err error) {
+func (w *restorer) report(p *placedFile, err error) {
 	p.told.Done, p.lost = err == nil, err != nil
 	switch {
 	case err == nil:

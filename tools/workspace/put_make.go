@@ -13,7 +13,7 @@ import (
 )
 
 // file makes a file or a link beside the place that it is to take.
-func (w *putter) file(p *placing) error {
+func (w *restorer) file(p *placedFile) error {
 	if p.Twin || p.temp != "" || !p.replaces() {
 		return nil
 	}
@@ -35,7 +35,7 @@ func (w *putter) file(p *placing) error {
 }
 
 // replaces reports that something new takes the place.
-func (p *placing) replaces() bool {
+func (p *placedFile) replaces() bool {
 	switch {
 	case p.Want.Kind == Link:
 		return !p.Now.Same(p.Want)
@@ -46,14 +46,14 @@ func (p *placing) replaces() bool {
 }
 
 // name returns a name for what is to take p's place. It is noted until all is over, so that nothing is left if the daemon dies.
-func (w *putter) name(p *placing) string {
+func (w *restorer) name(p *placedFile) string {
 	name := tempName()
 	w.noted = append(w.noted, w.view.ws.locks.note(filepath.Join(filepath.Dir(p.Real), name)))
 	return name
 }
 
 // write makes a file of its content.
-func (w *putter) write(p *placing) error {
+func (w *restorer) write(p *placedFile) error {
 	data, err := w.content(p.Want.Hash)
 	if err != nil {
 		return err
@@ -93,7 +93,7 @@ func (w *putter) write(p *placing) error {
 }
 
 // linkFrom returns the file that stands at p.From a second name beside p's place.
-func (w *putter) linkFrom(p *placing) error {
+func (w *restorer) linkFrom(p *placedFile) error {
 	dir, err := w.view.ws.openRoot(filepath.Dir(p.From))
 	if err != nil {
 		return w.link(p, nil, "")
@@ -103,7 +103,7 @@ func (w *putter) linkFrom(p *placing) error {
 }
 
 // link returns the file that is base in from a second name beside p's place. nil: it cannot be reached.
-func (w *putter) link(p *placing, from *os.Root, base string) error {
+func (w *restorer) link(p *placedFile, from *os.Root, base string) error {
 	name, err := w.name(p), fs.ErrNotExist
 	if from != nil {
 		err = linkAcross(from, base, p.dir, name)
@@ -127,7 +127,7 @@ func (w *putter) link(p *placing, from *os.Root, base string) error {
 }
 
 // again links what was linked or made for another path, if that is the same file, and makes it of its content otherwise.
-func (w *putter) again(p *placing, name string) error {
+func (w *restorer) again(p *placedFile, name string) error {
 	for _, other := range w.all {
 		if other != p && other.temp != "" && other.Want.ID.Known() && other.Want.ID == p.Want.ID && linkAcross(other.dir, other.temp, p.dir, name) == nil {
 			p.temp = name
@@ -155,7 +155,7 @@ func linkAcross(from *os.Root, old string, to *os.Root, name string) error {
 }
 
 // twin links to a file that another Put has just made.
-func (w *putter) twin(p *placing) error {
+func (w *restorer) twin(p *placedFile) error {
 	if !p.Twin {
 		return nil
 	}
@@ -171,7 +171,7 @@ func (w *putter) twin(p *placing) error {
 }
 
 // ready opens the file that is written into where it stands, and reads what it has and what it gets.
-func (w *putter) ready(p *placing) error {
+func (w *restorer) ready(p *placedFile) error {
 	if p.Into == nil {
 		return nil
 	}
@@ -199,7 +199,7 @@ func (w *putter) ready(p *placing) error {
 }
 
 // into writes into the file that stands there, for all of its names. It is the last that can fail for all.
-func (w *putter) into(p *placing) error {
+func (w *restorer) into(p *placedFile) error {
 	if p.inside == nil {
 		return nil
 	}

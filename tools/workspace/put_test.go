@@ -34,9 +34,9 @@ func (s shelf) content(hash string) ([]byte, error) {
 	return data, nil
 }
 
-func (s shelf) image(t *testing.T, v *workspace.View, real string) workspace.Image {
+func (s shelf) image(t *testing.T, v *workspace.View, real string) workspace.Snapshot {
 	t.Helper()
-	i, err := v.Image(workspace.Camera{Keep: s.keep}, real)
+	i, err := v.Snapshot(workspace.Snapshotter{Keep: s.keep}, real)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,14 +66,14 @@ func TestImage(t *testing.T) {
 	link(t, s.outside+"/file", s.root+"/link")
 	link(t, s.outside, s.root+"/out")
 	link(t, "loop", s.root+"/loop")
-	v := s.ws.View(workspace.Grant{Dir: s.root, Barred: func(real string) string {
+	v := s.ws.View(workspace.Grant{Dir: s.root, ReadDenied: func(real string) string {
 		if real == s.root+"/secret" {
 			return "no"
 		}
 		return ""
 	}}, s.memory)
 	kept := shelf{}
-	for name, want := range map[string]workspace.ImageKind{
+	for name, want := range map[string]workspace.SnapshotKind{
 		"file": workspace.Regular, "link": workspace.Link, "out": workspace.Link, "": workspace.Directory, "none": workspace.Absent, "none/deep": workspace.Absent,
 		"file/below": workspace.Absent, "out/file": workspace.Absent, "loop/x": workspace.Absent, "secret": workspace.Unkept,
 	} {
@@ -85,7 +85,7 @@ func TestImage(t *testing.T) {
 		t.Errorf("%d contents were kept, want that of one file", len(kept))
 	}
 	full := errors.New("the shelf is full")
-	if _, err := v.Image(workspace.Camera{Keep: func(io.ReadSeeker, int64) (string, int64, error) { return "", 0, full }}, s.root+"/file"); !errors.Is(err, full) {
+	if _, err := v.Snapshot(workspace.Snapshotter{Keep: func(io.ReadSeeker, int64) (string, int64, error) { return "", 0, full }}, s.root+"/file"); !errors.Is(err, full) {
 		t.Errorf("%v, want that of the shelf", err)
 	}
 }
@@ -103,7 +103,7 @@ func TestPutBackAllOrNothing(t *testing.T) {
 	puts := []workspace.Put{
 		{Real: s.root + "/a", Now: kept.image(t, v, s.root+"/a"), Want: a},
 		{Real: s.root + "/b", Now: kept.image(t, v, s.root+"/b"), Want: b},
-		{Real: s.root + "/dir", Now: workspace.Image{Kind: workspace.Absent}, Want: workspace.Image{Kind: workspace.Directory, Mode: 0o755}},
+		{Real: s.root + "/dir", Now: workspace.Snapshot{Kind: workspace.Absent}, Want: workspace.Snapshot{Kind: workspace.Directory, Mode: 0o755}},
 	}
 	same := func(what, wanted string, err error) {
 		t.Helper()
@@ -117,10 +117,10 @@ func TestPutBackAllOrNothing(t *testing.T) {
 		}
 	}
 	put(t, s.root+"/b", "newer")
-	_, err := v.PutBack(t.Context(), puts, kept.content)
+	_, err := v.Restore(t.Context(), puts, kept.content)
 	same("changed meanwhile", "stale_file", err)
 	puts[1].Now = kept.image(t, v, s.root+"/b")
-	_, err = v.PutBack(t.Context(), puts, func(hash string) ([]byte, error) {
+	_, err = v.Restore(t.Context(), puts, func(hash string) ([]byte, error) {
 		if hash == b.Hash {
 			put(t, s.root+"/b", "newest") // while the others are made
 		}
@@ -129,18 +129,18 @@ func TestPutBackAllOrNothing(t *testing.T) {
 	same("changed while it was made", "stale_file", err)
 	puts[1].Now = kept.image(t, v, s.root+"/b")
 	puts[1].Want.Hash = strings.Repeat("0", 64)
-	_, err = v.PutBack(t.Context(), puts, kept.content)
+	_, err = v.Restore(t.Context(), puts, kept.content)
 	same("not kept", "io_error", err)
 	puts[1].Want = b
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := v.PutBack(ctx, puts, kept.content); !errors.Is(err, context.Canceled) {
+	if _, err := v.Restore(ctx, puts, kept.content); !errors.Is(err, context.Canceled) {
 		t.Errorf("stopped: %v", err)
 	}
 	other := s.ws.View(workspace.Grant{Dir: s.root, Writes: []workspace.Grantee{{Real: s.root + "/a"}}}, s.memory)
-	_, err = other.PutBack(t.Context(), puts, kept.content)
+	_, err = other.Restore(t.Context(), puts, kept.content)
 	same("not granted", "undeclared", err)
-	told, err := v.PutBack(t.Context(), puts, kept.content)
+	told, err := v.Restore(t.Context(), puts, kept.content)
 	if err != nil || len(told) != 3 || !told[0].Done || !told[1].Done || !told[2].Done {
 		t.Errorf("%+v, %v", told, err)
 	}
@@ -169,13 +169,13 @@ func TestPutBackDirectoryForFile(t *testing.T) {
 	hash := puts[2].Want.Hash
 	old := kept[hash]
 	delete(kept, hash)
-	if _, err := v.PutBack(t.Context(), puts, kept.content); err == nil {
+	if _, err := v.Restore(t.Context(), puts, kept.content); err == nil {
 		t.Error("it was put back without a content")
 	}
 	holds(t, s.root+"/d", "what stands there now")
 	noTemps(t, s.root)
 	kept[hash] = old
-	told, err := v.PutBack(t.Context(), puts, kept.content)
+	told, err := v.Restore(t.Context(), puts, kept.content)
 	if err != nil || !told[0].Done || !told[1].Done || !told[2].Done {
 		t.Errorf("%+v, %v", told, err)
 	}
@@ -201,12 +201,12 @@ func TestPutBackIntoAllOrNothing(t *testing.T) {
 		puts = append(puts, workspace.Put{Real: name, Now: kept.image(t, v, name), Want: want, Into: &want})
 	}
 	lacking := shelf{puts[0].Want.Hash: kept[puts[0].Want.Hash]}
-	if _, err := v.PutBack(t.Context(), puts, lacking.content); err == nil {
+	if _, err := v.Restore(t.Context(), puts, lacking.content); err == nil {
 		t.Error("it was put back without a content")
 	}
 	holds(t, s.root+"/a", "new a")
 	holds(t, s.root+"/b2", "new b")
-	if told, err := v.PutBack(t.Context(), puts, kept.content); err != nil || !told[0].Done || !told[1].Done {
+	if told, err := v.Restore(t.Context(), puts, kept.content); err != nil || !told[0].Done || !told[1].Done {
 		t.Errorf("%+v, %v", told, err)
 	}
 	holds(t, s.root+"/a2", "old a")
@@ -219,11 +219,11 @@ func TestPutBackTouchesNothingUnkept(t *testing.T) {
 	s := newSite(t)
 	put(t, s.root+"/.env", "x")
 	v := s.view()
-	now, err := v.Image(workspace.Camera{Refuse: func(string) string { return "it is secret" }}, s.root+"/.env")
+	now, err := v.Snapshot(workspace.Snapshotter{Refuse: func(string) string { return "it is secret" }}, s.root+"/.env")
 	if err != nil || now.Kind != workspace.Unkept {
 		t.Fatalf("%+v, %v", now, err)
 	}
-	_, err = v.PutBack(t.Context(), []workspace.Put{{Real: s.root + "/.env", Now: now, Want: workspace.Image{Kind: workspace.Absent}}}, nil)
+	_, err = v.Restore(t.Context(), []workspace.Put{{Real: s.root + "/.env", Now: now, Want: workspace.Snapshot{Kind: workspace.Absent}}}, nil)
 	if code(err) != "not_kept" {
 		t.Errorf("%v, want not_kept", err)
 	}
@@ -246,7 +246,7 @@ func TestPutBackInPlace(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.Chmod(s.root+"/shut", 0o755) })
-	told, err := v.PutBack(t.Context(), []workspace.Put{{Real: file, Now: kept.image(t, v, file), Want: old}}, kept.content)
+	told, err := v.Restore(t.Context(), []workspace.Put{{Real: file, Now: kept.image(t, v, file), Want: old}}, kept.content)
 	if err != nil || !told[0].Done {
 		t.Errorf("%+v, %v", told, err)
 	}
@@ -259,11 +259,11 @@ func TestPutBackKeepsWhatIsThere(t *testing.T) {
 	s := newSite(t)
 	put(t, s.root+"/dir/theirs", "x")
 	v := s.view()
-	now, err := v.Image(workspace.Camera{}, s.root+"/dir")
+	now, err := v.Snapshot(workspace.Snapshotter{}, s.root+"/dir")
 	if err != nil {
 		t.Fatal(err)
 	}
-	told, err := v.PutBack(t.Context(), []workspace.Put{{Real: s.root + "/dir", Now: now, Want: workspace.Image{Kind: workspace.Absent}}}, nil)
+	told, err := v.Restore(t.Context(), []workspace.Put{{Real: s.root + "/dir", Now: now, Want: workspace.Snapshot{Kind: workspace.Absent}}}, nil)
 	if err != nil || told[0].Done || !strings.Contains(told[0].Note, "it stays") {
 		t.Errorf("%+v, %v", told, err)
 	}
@@ -280,7 +280,7 @@ func TestPutBackAgainstALinkSwapper(t *testing.T) {
 	v, kept := s.view(), shelf{}
 	now := kept.image(t, v, s.root+"/dir/file")
 	old, _, _ := kept.keep(strings.NewReader("old"), 3)
-	want := workspace.Image{Kind: workspace.Regular, Mode: 0o644, Size: 3, Hash: old}
+	want := workspace.Snapshot{Kind: workspace.Regular, Mode: 0o644, Size: 3, Hash: old}
 	stop, stopped := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(stopped)
@@ -300,7 +300,7 @@ func TestPutBackAgainstALinkSwapper(t *testing.T) {
 		}
 	}()
 	for range 200 {
-		_, _ = v.PutBack(t.Context(), []workspace.Put{{Real: s.root + "/dir/file", Now: now, Want: want}}, kept.content)
+		_, _ = v.Restore(t.Context(), []workspace.Put{{Real: s.root + "/dir/file", Now: now, Want: want}}, kept.content)
 	}
 	close(stop)
 	<-stopped

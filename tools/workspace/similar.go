@@ -67,17 +67,17 @@ func (v *View) lookAround(p Path) NotFound {
 		if len(n.Similar) == maxSimilar {
 			break
 		}
-		if real := filepath.Join(dir, name); !v.isBarred(real) {
+		if real := filepath.Join(dir, name); !v.isReadDenied(real) {
 			n.Similar = append(n.Similar, shown(real))
 		}
 	}
 	return n
 }
 
-// isBarred reports that a rule denies reading the entry at the real path.
-func (v *View) isBarred(real string) bool {
+// isReadDenied reports that a rule denies reading the entry at the real path.
+func (v *View) isReadDenied(real string) bool {
 	info, err := os.Lstat(real)
-	return err != nil || v.ws.whyBarred(real, info.Mode().Type(), v.grant.Barred) != ""
+	return err != nil || v.ws.whyReadDenied(real, info.Mode().Type(), v.grant.ReadDenied) != ""
 }
 
 // names lists the directory at the real path, as long as it is still there.

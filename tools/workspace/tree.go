@@ -15,30 +15,30 @@ import (
 
 // A Tree is a directory opened for walking, or one file in it. It belongs to the caller, who closes it.
 type Tree struct {
-	Root    *os.Root
-	Path    Path   // what was named: the directory, or the file
-	Real    string // real path of Root
-	Single  string // base name of the file when a file was named; empty: the whole directory
-	ws      *Workspace
-	buffers *Buffers
-	hidden  map[string]bool
-	barred  func(real string) string
+	Root       *os.Root
+	Path       Path   // what was named: the directory, or the file
+	Real       string // real path of Root
+	Single     string // base name of the file when a file was named; empty: the whole directory
+	ws         *Workspace
+	buffers    *Buffers
+	hidden     map[string]bool
+	readDenied func(real string) string
 }
 
 // Hidden reports whether the directory at path, below Root and with slashes, is the daemon's own. Who walks leaves it
 // out, and with it everything below.
 func (t *Tree) Hidden(path string) bool { return t.hidden[path] }
 
-// Barred reports whether a rule denies reading the entry at path, below Root and with slashes, of which kind holds the
+// ReadDenied reports whether a rule denies reading the entry at path, below Root and with slashes, of which kind holds the
 // type bits; of a link also whether one denies reading what it leads to. Who walks leaves it out, with everything below,
 // never opens it, and says how many there were. It is safe for concurrent use.
-func (t *Tree) Barred(path string, kind fs.FileMode) bool {
-	return t.barred != nil && t.ws.whyBarred(filepath.Join(t.Real, path), kind, t.barred) != ""
+func (t *Tree) ReadDenied(path string, kind fs.FileMode) bool {
+	return t.readDenied != nil && t.ws.whyReadDenied(filepath.Join(t.Real, path), kind, t.readDenied) != ""
 }
 
 // Guarded reports whether there are rules by which Barred could be true. What is read by its name, and not by way of
 // Root, could then be something that is barred.
-func (t *Tree) Guarded() bool { return t.barred != nil }
+func (t *Tree) Guarded() bool { return t.readDenied != nil }
 
 // Bound returns the directory for temporary files of the session that Root is or lies in, by its real path: what lies around
 // it is the daemon's; empty: there is none.
@@ -68,7 +68,7 @@ func (v *View) Tree(name string) (*Tree, error) {
 	case !info.IsDir() && !info.Mode().IsRegular():
 		return nil, notRegular(p, info)
 	}
-	t := &Tree{Path: p, Real: p.Real, ws: v.ws, buffers: v.buffers, hidden: map[string]bool{}, barred: v.grant.Barred}
+	t := &Tree{Path: p, Real: p.Real, ws: v.ws, buffers: v.buffers, hidden: map[string]bool{}, readDenied: v.grant.ReadDenied}
 	if inEditor || !info.IsDir() {
 		t.Real, t.Single = filepath.Dir(p.Real), filepath.Base(p.Real)
 	}

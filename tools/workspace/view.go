@@ -28,7 +28,7 @@ type Grant struct {
 	// Barred says, as a sentence that names the rule with its file and line, why a rule forbids reading the file,
 	// directory or link at a real path, or a directory that it lies in; empty: none does. It holds whatever Reads and
 	// Writes name, and is called from several goroutines at once. Nil: no rule is about reading.
-	Barred func(real string) string
+	ReadDenied func(real string) string
 }
 
 // A Grantee is a real path that was judged and permitted.
@@ -49,21 +49,21 @@ func holds(list []Grantee, real string) bool {
 // A View is what one call sees of the workspace: what its Grant names, and the session's read state with what the call
 // itself has learned on top. It is safe for concurrent use.
 type View struct {
-	ws     *Workspace
-	grant  Grant
-	memory *Memory
+	ws    *Workspace
+	grant Grant
+	state *ReadState
 	// buffers are what editors hold open for the session; nil: none do.
 	buffers *Buffers
 
-	mu      sync.Mutex
-	learned map[string]State
-	shown   map[inode]bool // files of several names that Look has given
+	mu    sync.Mutex
+	read  map[string]State
+	shown map[inode]bool // files of several names that Look has given
 }
 
 // View cuts the workspace to one call. m is the session's memory; the view reads it and never changes it. What m has
 // Buffers of is read from there and changed there, by Open, Look and Change.
-func (w *Workspace) View(g Grant, m *Memory) *View {
-	return &View{ws: w, grant: g, memory: m, buffers: m.Buffers(), learned: map[string]State{}, shown: map[inode]bool{}}
+func (w *Workspace) View(g Grant, m *ReadState) *View {
+	return &View{ws: w, grant: g, state: m, buffers: m.Buffers(), read: map[string]State{}, shown: map[inode]bool{}}
 }
 
 // Changes returns the grant's. They must not be modified.
@@ -109,12 +109,12 @@ func (v *View) Leads(name string) string {
 	return p.at()
 }
 
-// Learned returns the read states that the call has added, by real path, for Memory.Merge.
-func (v *View) Learned() map[string]State {
+// ReadState returns the read states that the call has added, by real path, for Memory.Merge.
+func (v *View) ReadState() map[string]State {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	out := make(map[string]State, len(v.learned))
-	for real, s := range v.learned {
+	out := make(map[string]State, len(v.read))
+	for real, s := range v.read {
 		out[real] = s
 	}
 	return out
@@ -127,15 +127,15 @@ func (v *View) Record(real string, s State) {
 	if before, ok := v.lookup(real); ok {
 		s = s.join(before)
 	}
-	v.learned[real] = s
+	v.read[real] = s
 }
 
 // lookup asks what the call has learned, then the session's memory. v.mu is held.
 func (v *View) lookup(real string) (State, bool) {
-	if s, ok := v.learned[real]; ok {
+	if s, ok := v.read[real]; ok {
 		return s, true
 	}
-	return v.memory.Lookup(real)
+	return v.state.Lookup(real)
 }
 
 func (v *View) known(real string) (State, bool) {
@@ -179,7 +179,7 @@ func (v *View) reach(name string, lists ...[]Grantee) (Path, error) {
 	if v.ws.Place(p.Real) == Hidden {
 		return p, fault.Deniedf("hidden_path", "%s belongs to the daemon itself and is never opened for a tool.", p.Shown())
 	}
-	if why := p.whyBarred(v.grant.Barred); why != "" {
+	if why := p.whyReadDenied(v.grant.ReadDenied); why != "" {
 		return p, ruleDenied(p, why)
 	}
 	for _, list := range lists {

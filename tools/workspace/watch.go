@@ -23,7 +23,7 @@ const (
 // time. It is safe for concurrent use. Whoever made it closes it.
 type Watch struct {
 	events *fsnotify.Watcher
-	tell   func(real []string)
+	notify func(real []string)
 	ended  sync.WaitGroup
 
 	mu    sync.Mutex
@@ -37,7 +37,7 @@ func NewWatch(tell func(real []string)) (*Watch, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &Watch{events: events, tell: tell, files: map[string]bool{}, dirs: map[string]bool{}}
+	w := &Watch{events: events, notify: tell, files: map[string]bool{}, dirs: map[string]bool{}}
 	w.ended.Go(w.run)
 	return w, nil
 }
@@ -81,7 +81,7 @@ func (w *Watch) run() {
 			w.touched("", changed)
 		case <-due:
 			due = nil
-			w.tell(slices.Sorted(maps.Keys(changed)))
+			w.notify(slices.Sorted(maps.Keys(changed)))
 			clear(changed)
 		}
 		if due == nil && len(changed) > 0 {

@@ -14,7 +14,7 @@ import (
 type site struct {
 	root, outside string
 	ws            *workspace.Workspace
-	memory        *workspace.Memory
+	memory        *workspace.ReadState
 }
 
 func newSite(t *testing.T) *site {
@@ -28,7 +28,7 @@ func newSiteIn(t *testing.T, dir string) *site {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &site{root: filepath.Join(top, "root"), outside: filepath.Join(top, "outside"), memory: workspace.NewMemory()}
+	s := &site{root: filepath.Join(top, "root"), outside: filepath.Join(top, "outside"), memory: workspace.NewReadState()}
 	mkdir(t, s.root)
 	mkdir(t, s.outside)
 	if s.ws, err = workspace.Open([]string{s.root}, workspace.NewLocks()); err != nil {

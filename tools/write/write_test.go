@@ -90,8 +90,8 @@ func TestCheckHasNoEffect(t *testing.T) {
 	if _, err := action.Check(t.Context(), &tools.Env{Dir: s.Root, Files: v}); err != nil {
 		t.Fatal(err)
 	}
-	if list, err := os.ReadDir(s.Root); err != nil || len(list) != 0 || len(v.Learned()) != 0 {
-		t.Errorf("%v, the root holds %v, learned %v", err, list, v.Learned())
+	if list, err := os.ReadDir(s.Root); err != nil || len(list) != 0 || len(v.ReadState()) != 0 {
+		t.Errorf("%v, the root holds %v, learned %v", err, list, v.ReadState())
 	}
 }
 

@@ -22,10 +22,10 @@ type Change struct {
 	Guessed bool // nobody says so; of a large file it is then more likely that it is made again each time than that it is missed
 }
 
-// An Exposure is images of all that a call may change.
-type Exposure struct {
-	Images map[string]Image // by real path
-	Gaps   []Gap            // what was left out; each begins with the real path of a directory
+// An SnapshotSet is images of all that a call may change.
+type SnapshotSet struct {
+	Snapshots map[string]Snapshot // by real path
+	Gaps      []Gap               // what was left out; each begins with the real path of a directory
 }
 
 // A Gap is a directory of which not everything below was taken.
@@ -34,15 +34,15 @@ type Gap struct {
 	Why  string `json:"why"` // as a clause
 }
 
-// Expose takes images of all that the grant's Changes name, and of every path of before, which may be nil. A directory
+// TakeSnapshots takes images of all that the grant's Changes name, and of every path of before, which may be nil. A directory
 // that holds more than the camera takes becomes a gap, and nothing below it is taken; one that is a gap of before is not
 // looked into. The error is the camera's, or the cause of ctx.
-func (v *View) Expose(ctx context.Context, c Camera, before *Exposure) (Exposure, error) {
-	e := exposing{
-		lens: &lens{view: v, camera: c, left: c.Bytes}, out: Exposure{Images: map[string]Image{}}, said: map[string]bool{},
+func (v *View) TakeSnapshots(ctx context.Context, c Snapshotter, before *SnapshotSet) (SnapshotSet, error) {
+	e := takingSnapshots{
+		walk: &snapshotWalk{view: v, snapshotter: c, left: c.Bytes}, out: SnapshotSet{Snapshots: map[string]Snapshot{}}, said: map[string]bool{},
 		entries: c.Entries, bytes: c.Bytes,
 	}
-	defer e.lens.close()
+	defer e.walk.close()
 	var trees []string
 	for _, change := range v.grant.Changes {
 		real := change.Real
@@ -57,7 +57,7 @@ func (v *View) Expose(ctx context.Context, c Camera, before *Exposure) (Exposure
 		}
 	}
 	if before != nil {
-		for real := range before.Images {
+		for real := range before.Snapshots {
 			e.add(real)
 		}
 		trees = slices.DeleteFunc(trees, func(tree string) bool {
@@ -70,45 +70,45 @@ func (v *View) Expose(ctx context.Context, c Camera, before *Exposure) (Exposure
 	return e.take(ctx)
 }
 
-// exposing is one Expose under way.
-type exposing struct {
-	lens    *lens
-	out     Exposure
+// takingSnapshots is one Expose under way.
+type takingSnapshots struct {
+	walk    *snapshotWalk
+	out     SnapshotSet
 	paths   []string        // in the order in which they are taken
 	said    map[string]bool // that somebody says will be changed
 	entries int             // that directories may still bring
 	bytes   int64
 }
 
-func (e *exposing) add(real string) {
-	if _, known := e.out.Images[real]; !known {
-		e.out.Images[real] = Image{}
+func (e *takingSnapshots) add(real string) {
+	if _, known := e.out.Snapshots[real]; !known {
+		e.out.Snapshots[real] = Snapshot{}
 		e.paths = append(e.paths, real)
 	}
 }
 
 // take takes the images of all paths that were added. Those that lie in one directory follow each other.
-func (e *exposing) take(ctx context.Context) (Exposure, error) {
+func (e *takingSnapshots) take(ctx context.Context) (SnapshotSet, error) {
 	slices.SortFunc(e.paths, func(a, b string) int {
 		return cmp.Or(cmp.Compare(filepath.Dir(a), filepath.Dir(b)), cmp.Compare(a, b))
 	})
 	for _, real := range e.paths {
 		if err := context.Cause(ctx); err != nil {
-			return Exposure{}, err
+			return SnapshotSet{}, err
 		}
 		said, named := e.said[real]
-		e.lens.guessed = named && !said
-		image, err := e.lens.image(real)
+		e.walk.guessed = named && !said
+		image, err := e.walk.snapshot(real)
 		if err != nil {
-			return Exposure{}, err
+			return SnapshotSet{}, err
 		}
-		e.out.Images[real] = image
+		e.out.Snapshots[real] = image
 	}
 	return e.out, nil
 }
 
 // tree adds everything below a directory, if that is not too much.
-func (e *exposing) tree(ctx context.Context, top string) {
+func (e *takingSnapshots) tree(ctx context.Context, top string) {
 	found, size, why := e.list(ctx, top)
 	if why != "" {
 		e.out.Gaps = append(e.out.Gaps, Gap{Real: top, Why: why})
@@ -123,18 +123,18 @@ func (e *exposing) tree(ctx context.Context, top string) {
 
 // list returns the real paths of all that is below a directory; none when top is no directory. why says why not all could
 // be given. Links are listed and not followed.
-func (e *exposing) list(ctx context.Context, top string) (found []string, size int64, why string) {
+func (e *takingSnapshots) list(ctx context.Context, top string) (found []string, size int64, why string) {
 	below := []string{top}
 	for len(below) > 0 {
 		dir := below[0]
 		below = below[1:]
-		if e.lens.view.ws.Place(dir) == Hidden {
+		if e.walk.view.ws.Place(dir) == Hidden {
 			continue
 		}
 		if info, err := os.Lstat(dir); err != nil || !info.IsDir() {
 			continue
 		}
-		root, err := e.lens.view.ws.openRoot(dir)
+		root, err := e.walk.view.ws.openRoot(dir)
 		if err != nil {
 			return nil, 0, fmt.Sprintf("%s cannot be looked into", shown(dir))
 		}
@@ -149,9 +149,9 @@ func (e *exposing) list(ctx context.Context, top string) (found []string, size i
 			}
 			switch {
 			case len(found) > e.entries:
-				why = fmt.Sprintf("more than %d files and directories would have to be kept", e.lens.camera.Entries)
-			case e.lens.camera.Bytes > 0 && size > e.bytes:
-				why = fmt.Sprintf("more than %d bytes would have to be kept", e.lens.camera.Bytes)
+				why = fmt.Sprintf("more than %d files and directories would have to be kept", e.walk.snapshotter.Entries)
+			case e.walk.snapshotter.Bytes > 0 && size > e.bytes:
+				why = fmt.Sprintf("more than %d bytes would have to be kept", e.walk.snapshotter.Bytes)
 			case ctx.Err() != nil:
 				why = "the call was stopped"
 			}

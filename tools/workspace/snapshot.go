@@ -19,29 +19,29 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// An ImageKind says what stands at a path.
-type ImageKind string
+// An SnapshotKind says what stands at a path.
+type SnapshotKind string
 
 // The kinds. Unkept: something is there whose content is not kept; Image.Why says why.
 const (
-	Absent    ImageKind = "absent"
-	Regular   ImageKind = "regular"
-	Link      ImageKind = "link"
-	Directory ImageKind = "directory"
-	Unkept    ImageKind = "unkept"
+	Absent    SnapshotKind = "absent"
+	Regular   SnapshotKind = "regular"
+	Link      SnapshotKind = "link"
+	Directory SnapshotKind = "directory"
+	Unkept    SnapshotKind = "unkept"
 )
 
-// An Image is what stands at a path at one moment. Its JSON form is what journals keep.
-type Image struct {
-	Kind   ImageKind   `json:"kind"`
-	Mode   fs.FileMode `json:"mode,omitempty"`   // permissions, with setuid, setgid and sticky
-	Size   int64       `json:"size,omitempty"`   // bytes, of a file
-	Hash   string      `json:"hash,omitempty"`   // SHA-256 of the content, hexadecimal; of a regular file
-	Target []byte      `json:"target,omitempty"` // of a link, as it is written there
-	ID     FileID      `json:"id,omitzero"`      // which file it is, whatever its names; of a regular file
-	Names  int         `json:"names,omitempty"`  // how many it has
-	Why    string      `json:"why,omitempty"`    // of what is unkept, as a clause
-	Stamp  int64       `json:"stamp,omitempty"`  // of what is unkept: when it was last changed
+// An Snapshot is what stands at a path at one moment. Its JSON form is what journals keep.
+type Snapshot struct {
+	Kind   SnapshotKind `json:"kind"`
+	Mode   fs.FileMode  `json:"mode,omitempty"`   // permissions, with setuid, setgid and sticky
+	Size   int64        `json:"size,omitempty"`   // bytes, of a file
+	Hash   string       `json:"hash,omitempty"`   // SHA-256 of the content, hexadecimal; of a regular file
+	Target []byte       `json:"target,omitempty"` // of a link, as it is written there
+	ID     FileID       `json:"id,omitzero"`      // which file it is, whatever its names; of a regular file
+	Names  int          `json:"names,omitempty"`  // how many it has
+	Why    string       `json:"why,omitempty"`    // of what is unkept, as a clause
+	Stamp  int64        `json:"stamp,omitempty"`  // of what is unkept: when it was last changed
 }
 
 // A FileID tells files apart, also one that was given the inode of another that is gone. It is zero where the file system
@@ -57,15 +57,15 @@ func (id FileID) Known() bool { return id != FileID{} }
 
 // Same reports that both are of the same content, mode and target. Which inode holds it does not count. Of what is unkept
 // it is only known whether it was changed.
-func (i Image) Same(o Image) bool {
+func (i Snapshot) Same(o Snapshot) bool {
 	return i.Kind == o.Kind && i.Mode == o.Mode && i.Hash == o.Hash && bytes.Equal(i.Target, o.Target) && i.Stamp == o.Stamp && i.Size == o.Size
 }
 
 // modeBits are the bits of a mode that an image holds.
 const modeBits = fs.ModePerm | fs.ModeSetuid | fs.ModeSetgid | fs.ModeSticky
 
-// A Camera says how images are taken.
-type Camera struct {
+// A Snapshotter says how images are taken.
+type Snapshotter struct {
 	// Keep takes a content of about size bytes and gives its SHA-256, in hexadecimal, and how many bytes it had. Its error
 	// ends everything. Nil: contents are hashed and kept nowhere.
 	Keep func(content io.ReadSeeker, size int64) (hash string, n int64, err error)
@@ -79,19 +79,19 @@ type Camera struct {
 	Each bool
 }
 
-// Image returns what stands at a real path. Links are not followed, neither there nor on the way. What may not be kept, by
+// Snapshot returns what stands at a real path. Links are not followed, neither there nor on the way. What may not be kept, by
 // the camera or by a rule that bars reading it, is Unkept and not opened. The error is the camera's.
-func (v *View) Image(c Camera, real string) (Image, error) {
-	l := &lens{view: v, camera: c, left: c.Bytes}
+func (v *View) Snapshot(c Snapshotter, real string) (Snapshot, error) {
+	l := &snapshotWalk{view: v, snapshotter: c, left: c.Bytes}
 	defer l.close()
-	return l.image(real)
+	return l.snapshot(real)
 }
 
-// A lens takes images one after the other. It holds the directory of the latest open.
-type lens struct {
-	view   *View
-	camera Camera
-	left   int64 // bytes that may still be taken; 0: no limit was given
+// A snapshotWalk takes images one after the other. It holds the directory of the latest open.
+type snapshotWalk struct {
+	view        *View
+	snapshotter Snapshotter
+	left        int64 // bytes that may still be taken; 0: no limit was given
 	// guessed: the path is none that somebody says will be changed.
 	guessed bool
 	parent  string
@@ -102,19 +102,19 @@ type lens struct {
 // below what compilers do.
 const maxGuessed = 4 << 20
 
-func (l *lens) close() {
+func (l *snapshotWalk) close() {
 	if l.dir != nil {
 		l.dir.Close()
 		l.dir = nil
 	}
 }
 
-func unkept(format string, args ...any) Image {
-	return Image{Kind: Unkept, Why: fmt.Sprintf(format, args...)}
+func unkept(format string, args ...any) Snapshot {
+	return Snapshot{Kind: Unkept, Why: fmt.Sprintf(format, args...)}
 }
 
 // open makes the directory of real the lens's.
-func (l *lens) open(real string) error {
+func (l *snapshotWalk) open(real string) error {
 	parent := filepath.Dir(real)
 	if l.dir != nil && l.parent == parent {
 		return nil
@@ -128,7 +128,7 @@ func (l *lens) open(real string) error {
 	return nil
 }
 
-func (l *lens) image(real string) (Image, error) {
+func (l *snapshotWalk) snapshot(real string) (Snapshot, error) {
 	if l.view.ws.Place(real) == Hidden {
 		return unkept("it belongs to the daemon itself"), nil
 	}
@@ -137,12 +137,12 @@ func (l *lens) image(real string) (Image, error) {
 		if err != nil {
 			return unkept("it cannot be looked at: %v", cause(err)), nil
 		}
-		return Image{Kind: Directory, Mode: info.Mode() & modeBits}, nil
+		return Snapshot{Kind: Directory, Mode: info.Mode() & modeBits}, nil
 	}
 	if err := l.open(real); err != nil {
 		way := resolver{named: real, at: "/", links: maxLinks}
 		if lost := way.follow(real); len(way.passed) > 0 || lost == nil && way.missing > 0 {
-			return Image{Kind: Absent}, nil // a link on the way leads to something else, be it of that name
+			return Snapshot{Kind: Absent}, nil // a link on the way leads to something else, be it of that name
 		}
 		return unreached(err), nil
 	}
@@ -153,13 +153,13 @@ func (l *lens) image(real string) (Image, error) {
 	}
 	switch mode := info.Mode(); {
 	case mode.IsDir():
-		return Image{Kind: Directory, Mode: mode & modeBits}, nil
+		return Snapshot{Kind: Directory, Mode: mode & modeBits}, nil
 	case mode&fs.ModeSymlink != 0:
 		target, err := l.dir.Readlink(base)
 		if err != nil {
 			return unreached(err), nil
 		}
-		return Image{Kind: Link, Target: []byte(target)}, nil
+		return Snapshot{Kind: Link, Target: []byte(target)}, nil
 	case !mode.IsRegular():
 		return stamped(unkept("it is neither a file nor a directory nor a link"), info), nil
 	}
@@ -167,10 +167,10 @@ func (l *lens) image(real string) (Image, error) {
 }
 
 // unreached is the image of what cannot be looked at.
-func unreached(err error) Image {
+func unreached(err error) Snapshot {
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
-		return Image{Kind: Absent}
+		return Snapshot{Kind: Absent}
 	case errors.Is(err, errMoved), errors.Is(err, syscall.ELOOP):
 		return unkept("something on the way to it has been put in the place of something else")
 	}
@@ -178,13 +178,13 @@ func unreached(err error) Image {
 }
 
 // stamped adds what tells whether an unkept file is changed.
-func stamped(i Image, info fs.FileInfo) Image {
+func stamped(i Snapshot, info fs.FileInfo) Snapshot {
 	i.Size, i.Stamp = info.Size(), StateOf(info).Ctime.UnixNano()
 	return i
 }
 
 // regular takes the image of a regular file, whose facts were just looked at.
-func (l *lens) regular(real, base string, looked fs.FileInfo) (Image, error) {
+func (l *snapshotWalk) regular(real, base string, looked fs.FileInfo) (Snapshot, error) {
 	if why := l.refused(real); why != "" {
 		return stamped(unkept("%s", why), looked), nil
 	}
@@ -206,11 +206,11 @@ func (l *lens) regular(real, base string, looked fs.FileInfo) (Image, error) {
 	if l.guessed && info.Size() > maxGuessed {
 		return stamped(unkept("it has more than %d MiB, and the call does not say that it changes it", maxGuessed>>20), info), nil
 	}
-	i := Image{Kind: Regular, Mode: info.Mode() & modeBits, ID: idOf(f)}
+	i := Snapshot{Kind: Regular, Mode: info.Mode() & modeBits, ID: idOf(f)}
 	if sys, ok := info.Sys().(*syscall.Stat_t); ok {
 		i.Names = int(sys.Nlink)
 	}
-	keep := l.camera.Keep
+	keep := l.snapshotter.Keep
 	if keep == nil {
 		keep = hashOnly
 	}
@@ -219,15 +219,15 @@ func (l *lens) regular(real, base string, looked fs.FileInfo) (Image, error) {
 	if source.err != nil {
 		return stamped(unkept("it cannot be read: %v", cause(source.err)), info), nil
 	}
-	if l.left > 0 && !l.camera.Each {
+	if l.left > 0 && !l.snapshotter.Each {
 		l.left = max(l.left-i.Size, 1)
 	}
 	return i, err
 }
 
 // bound returns, as a clause, what the bytes that may still be taken are.
-func (l *lens) bound() string {
-	if l.camera.Each {
+func (l *snapshotWalk) bound() string {
+	if l.snapshotter.Each {
 		return "the most that is kept of one file"
 	}
 	return "left of what is kept for one call"
@@ -250,13 +250,13 @@ func (s *sound) Read(p []byte) (int, error) {
 }
 
 // refused returns why the content of a file is not kept.
-func (l *lens) refused(real string) string {
-	if l.camera.Refuse != nil {
-		if why := l.camera.Refuse(real); why != "" {
+func (l *snapshotWalk) refused(real string) string {
+	if l.snapshotter.Refuse != nil {
+		if why := l.snapshotter.Refuse(real); why != "" {
 			return why
 		}
 	}
-	if barred := l.view.grant.Barred; barred != nil && barred(real) != "" {
+	if barred := l.view.grant.ReadDenied; barred != nil && barred(real) != "" {
 		return "a rule is about reading it"
 	}
 	return ""

@@ -11,8 +11,8 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// A carrierSpec says where in the words of a wrapper the command begins.
-type carrierSpec struct {
+// A wrapperSpec says where in the words of a wrapper the command begins.
+type wrapperSpec struct {
 	values   string // short flags that take a value
 	long     string // long flags that take a value, without the dashes, separated by blanks
 	operands int    // words before the command
@@ -26,15 +26,15 @@ type carrierSpec struct {
 	remote     bool // it runs elsewhere, so that what it names are no files here
 }
 
-// stranger lists, for deny and ask rules, what a program might run that is named
+// unknownProgram lists, for deny and ask rules, what a program might run that is named
 // like a wrapper but is not the system's.
-func (a *analyzer) stranger(name string, args []Word) {
+func (a *analyzer) unknownProgram(name string, args []Word) {
 	if !inTables(name) {
 		a.mayRun(args)
 	}
 	if w, ok := wrapped[name]; ok {
 		a.candidates(name, w.spec, args)
-	} else if spec, ok := carriers[name]; ok {
+	} else if spec, ok := wrappers[name]; ok {
 		a.candidates(name, spec, args)
 	}
 	a.carried(name, args)
@@ -48,7 +48,7 @@ func (a *analyzer) stranger(name string, args []Word) {
 	}
 }
 
-func (a *analyzer) carrier(name string, spec carrierSpec, args []Word) (why string) {
+func (a *analyzer) judgeWrapper(name string, spec wrapperSpec, args []Word) (why string) {
 	switch name {
 	case "env":
 		if why, ok := a.envCommand(args); ok {
@@ -86,7 +86,7 @@ func (a *analyzer) carried(name string, args []Word) {
 	case ok && sub != "":
 		a.denied(name, append([]Word{literalWord("git"), literalWord(sub)}, args...))
 	case loader:
-		a.candidates(name, carrierSpec{long: "library-path preload audit argv0 inhibit-rpath"}, args)
+		a.candidates(name, wrapperSpec{long: "library-path preload audit argv0 inhibit-rpath"}, args)
 	case name == "git":
 		a.gitSettings(args)
 	case name == "ssh" && len(args) > 1:
@@ -171,7 +171,7 @@ func (a *analyzer) gitSettings(args []Word) {
 
 // parallel lists what the words behind ::: make of those in front of it, and
 // returns the latter.
-func (a *analyzer) parallel(spec carrierSpec, args []Word) (template []Word) {
+func (a *analyzer) parallel(spec wrapperSpec, args []Word) (template []Word) {
 	at := slices.IndexFunc(args, func(w Word) bool { return strings.HasPrefix(w.Text, ":::") })
 	if at < 0 {
 		return args
@@ -198,7 +198,7 @@ const maxInputs = 16
 
 // candidates lists every command that the words of a wrapper may hold. After
 // a flag that is not known to take a value there are two readings.
-func (a *analyzer) candidates(via string, spec carrierSpec, args []Word) {
+func (a *analyzer) candidates(via string, spec wrapperSpec, args []Word) {
 	a.unlisted()
 	outer := a.scope
 	a.scope.remote = outer.remote || spec.remote
@@ -234,7 +234,7 @@ func (a *analyzer) candidates(via string, spec carrierSpec, args []Word) {
 }
 
 // carries lists the words that are a command, or the text of one.
-func (a *analyzer) carries(via string, spec carrierSpec, words []Word) {
+func (a *analyzer) carries(via string, spec wrapperSpec, words []Word) {
 	if spec.joined {
 		a.deniedText(via, words)
 	}
@@ -261,7 +261,7 @@ const (
 	nothing
 )
 
-func (s carrierSpec) takes(flag string) taking {
+func (s wrapperSpec) takes(flag string) taking {
 	if name, ok := strings.CutPrefix(flag, "--"); ok {
 		if strings.Contains(name, "=") {
 			return nothing
@@ -286,7 +286,7 @@ func (s carrierSpec) takes(flag string) taking {
 }
 
 // scriptAt finds the text of a script that the first word, a flag, gives: attached, behind "=", or as the next word.
-func (s carrierSpec) scriptAt(args []Word) (script Word, ok bool) {
+func (s wrapperSpec) scriptAt(args []Word) (script Word, ok bool) {
 	flag := args[0].Text
 	if s.script == "" {
 		return script, false

@@ -10,18 +10,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// grounds is what a Runner confines with.
-type grounds struct {
-	landlock int   // version of the interface; 0: there is none
-	filters  error // why there are none; nil: there are
-	full     error // why there are no namespaces; nil: there are
-	first    *os.File
-	cells    cells
-	threads  threads
+// hostCapabilities is what a Runner confines with.
+type hostCapabilities struct {
+	landlock  int   // version of the interface; 0: there is none
+	filters   error // why there are none; nil: there are
+	full      error // why there are no namespaces; nil: there are
+	first     *os.File
+	instances instances
+	threads   threads
 }
 
 // probe finds out what there is.
-func (g *grounds) probe() {
+func (g *hostCapabilities) probe() {
 	g.landlock = landlockABI()
 	if g.filters = seccompThere(); g.filters != nil {
 		g.full = g.filters
@@ -42,19 +42,19 @@ func seccompThere() error {
 }
 
 // tryFull starts a process in namespaces of its own.
-func (g *grounds) tryFull() error {
+func (g *hostCapabilities) tryFull() error {
 	p := Policy{Tier: Full}
 	var err error
-	if g.cells.users, err = newUsers(); err != nil {
+	if g.instances.users, err = newUsers(); err != nil {
 		return err
 	}
-	made, err := g.cells.make(p, Full)
+	made, err := g.instances.make(p, Full)
 	if err != nil {
 		return err
 	}
-	defer g.cells.discard(made)
+	defer g.instances.discard(made)
 	l := launch{
-		policy: p, tier: Full, cell: made, users: g.cells.users, first: g.first, environ: []string{"PROBE=1"},
+		policy: p, tier: Full, instance: made, users: g.instances.users, first: g.first, environ: []string{"PROBE=1"},
 		command: Command{Path: "/proc/self/fd/0", Args: []string{"probe"}, Dir: "/"}, files: []*os.File{g.first},
 	}
 	b, err := l.start()
@@ -65,7 +65,7 @@ func (g *grounds) tryFull() error {
 }
 
 // tierFor is the tier in which a process under p runs here: the one that is wanted, or what it falls back to.
-func (g *grounds) tierFor(p Policy) (Tier, error) {
+func (g *hostCapabilities) tierFor(p Policy) (Tier, error) {
 	switch {
 	case p.Tier == "" || p.Tier == None:
 		return None, nil
@@ -82,7 +82,7 @@ func (g *grounds) tierFor(p Policy) (Tier, error) {
 }
 
 // reasons returns what is missing.
-func (g *grounds) reasons() (all []string) {
+func (g *hostCapabilities) reasons() (all []string) {
 	if g.filters != nil {
 		all = append(all, g.filters.Error())
 	}
@@ -96,7 +96,7 @@ func (g *grounds) reasons() (all []string) {
 }
 
 // notCovered returns what a process in that tier is not kept from, though its policy would.
-func (g *grounds) notCovered(p Policy, t Tier) (all []string) {
+func (g *hostCapabilities) notCovered(p Policy, t Tier) (all []string) {
 	switch {
 	case p.Tier == "" || p.Tier == None:
 		return nil
@@ -132,7 +132,7 @@ func (g *grounds) notCovered(p Policy, t Tier) (all []string) {
 	return all
 }
 
-func (g *grounds) close() {
+func (g *hostCapabilities) close() {
 	g.threads.close()
-	g.cells.close()
+	g.instances.close()
 }

@@ -9,10 +9,10 @@ import (
 	"sync"
 )
 
-// A fence is what confines one process.
-type fence struct{ watch absences }
+// A confine is what confines one process.
+type confinementOf struct{ watch absences }
 
-type grounds struct{}
+type hostCapabilities struct{}
 
 const sandboxExec = "/usr/bin/sandbox-exec"
 
@@ -46,15 +46,15 @@ func (p *Process) spawn(c Command, environ []string, files []*os.File) error {
 		return err
 	}
 	if confinement.Tier != None {
-		p.fence.watch = c.Policy.Absent
+		p.confine.watch = c.Policy.Absent
 		c.Args = append([]string{"sandbox-exec", "-p", profile(c.Policy), c.Path}, c.Args[1:]...)
 		c.Path = sandboxExec
 	}
 	return p.spawnFree(c, environ, files)
 }
 
-// unfence returns what was denied.
-func (p *Process) unfence() []Denial { return p.made() }
+// unconfine returns what was denied.
+func (p *Process) unconfine() []Denial { return p.made() }
 
 // profile is the policy in sandbox-exec's language, in which the last rule that fits counts.
 func profile(p Policy) string {

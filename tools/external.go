@@ -17,21 +17,21 @@ import (
 // is how many parts of the schema an empty object may be checked against. An input may be checked, with all values in it,
 // against maxChecks parts, and against checksPerByte more for each of its bytes.
 const (
-	maxForeignSchema = 128 << 10
-	maxBranches      = 2000
-	maxChecks        = 100_000
-	checksPerByte    = 16
+	maxExternalSchema = 128 << 10
+	maxBranches       = 2000
+	maxChecks         = 100_000
+	checksPerByte     = 16
 )
 
-// NewForeign makes a Tool whose input is checked against full, a JSON Schema that is not ours, and handed on as it is: with
+// NewExternal makes a Tool whose input is checked against full, a JSON Schema that is not ours, and handed on as it is: with
 // its keys sorted, and nothing else done to it. A spec without an InputSchema shows it as Flat makes it. The error says what is wrong with
 // the schema.
-func NewForeign(spec Spec, full json.RawMessage, funcs Funcs[json.RawMessage]) (Tool, error) {
-	compiled, err := compileForeign(full)
+func NewExternal(spec Spec, full json.RawMessage, funcs Funcs[json.RawMessage]) (Tool, error) {
+	compiled, err := compileExternal(full)
 	if err != nil {
 		return nil, err
 	}
-	check := &inputSchema{tool: spec.Name, compiled: compiled, foreign: true}
+	check := &inputSchema{tool: spec.Name, compiled: compiled, external: true}
 	if len(spec.InputSchema) == 0 {
 		if spec.InputSchema, err = shown(full); err != nil {
 			return nil, err
@@ -49,10 +49,10 @@ func shown(full json.RawMessage) (json.RawMessage, error) {
 	return json.Marshal(Flat(object))
 }
 
-// compileForeign compiles a schema of an object.
-func compileForeign(text json.RawMessage) (*jsonschema.Schema, error) {
-	if len(text) > maxForeignSchema {
-		return nil, fmt.Errorf("its schema has %d bytes, and no more than %d are taken", len(text), maxForeignSchema)
+// compileExternal compiles a schema of an object.
+func compileExternal(text json.RawMessage) (*jsonschema.Schema, error) {
+	if len(text) > maxExternalSchema {
+		return nil, fmt.Errorf("its schema has %d bytes, and no more than %d are taken", len(text), maxExternalSchema)
 	}
 	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
 	if err != nil {

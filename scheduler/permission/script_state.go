@@ -14,11 +14,11 @@ import (
 	"github.com/toold/toold/tools/shell"
 )
 
-// A trail is what is known when a script has come to one of its commands.
-type trail struct {
+// A state is what is known when a script has come to one of its commands.
+type scriptState struct {
 	Around
 	commands []shell.Command
-	carriers []int               // of each command, which one runs it; -1: the shell does
+	wrappers []int               // of each command, which one runs it; -1: the shell does
 	dirs     []string            // where the command may run, one of each kind
 	kinds    map[kind]bool       // of the dirs
 	here     string              // where it runs if each cd did what it says; empty: that is not known
@@ -40,7 +40,7 @@ const (
 )
 
 // step counts n more steps, and reports whether the trail may be followed further.
-func (t *trail) step(n int) bool {
+func (t *scriptState) step(n int) bool {
 	t.steps += n
 	return t.steps <= maxSteps
 }
@@ -49,7 +49,7 @@ func (t *trail) step(n int) bool {
 const unfollowed = "too involved to be followed"
 
 // follow notes what a command leaves behind for the next.
-func (t *trail) follow(c *shell.Command) {
+func (t *scriptState) follow(c *shell.Command) {
 	if len(c.Assigns) > 0 {
 		t.assign(assignments(c.Text))
 	}
@@ -63,7 +63,7 @@ func (t *trail) follow(c *shell.Command) {
 	}
 }
 
-func (t *trail) enter(c *shell.Command) {
+func (t *scriptState) enter(c *shell.Command) {
 	words := operands(c)
 	switch {
 	case mentions(c, "-"):
@@ -93,7 +93,7 @@ func (t *trail) enter(c *shell.Command) {
 }
 
 // reach adds a directory, unless there is one of its kind.
-func (t *trail) reach(dir string) {
+func (t *scriptState) reach(dir string) {
 	kind := t.kind(dir)
 	switch {
 	case t.kinds[kind]:
@@ -111,7 +111,7 @@ type kind struct {
 	depth int
 }
 
-func (t *trail) kind(dir string) kind {
+func (t *scriptState) kind(dir string) kind {
 	k := kind{above: "/"}
 	for rest := strings.Trim(dir, "/"); rest != ""; {
 		name, further, _ := strings.Cut(rest, "/")
@@ -125,9 +125,9 @@ func (t *trail) kind(dir string) kind {
 	return k
 }
 
-// farFetched reports whether a name in /, which a command would have there if it ran in dir, can be left out: it ran there only
+// implausible reports whether a name in /, which a command would have there if it ran in dir, can be left out: it ran there only
 // if several cds had failed, and it is no name that there commonly is.
-func (t *trail) farFetched(dir, name string) bool {
+func (t *scriptState) implausible(dir, name string) bool {
 	if name == "/" || path.Dir(name) != "/" || t.here == "" || dir == t.Dir || t.kind(dir) == t.kind(t.here) {
 		return false
 	}
@@ -146,7 +146,7 @@ func holdsDevices(name string) bool {
 }
 
 // assign reads NAME=VALUE words.
-func (t *trail) assign(words []string) {
+func (t *scriptState) assign(words []string) {
 	for _, word := range words {
 		name, value, ok := strings.Cut(word, "=")
 		if !ok {
@@ -190,7 +190,7 @@ func assignments(text string) (words []string) {
 }
 
 // valuesOf returns what a variable may hold as far as that is known, and whether it is never empty.
-func (t *trail) valuesOf(name string) (values []string, sure bool) {
+func (t *scriptState) valuesOf(name string) (values []string, sure bool) {
 	values = slices.Clip(t.values[name])
 	switch {
 	case name == "HOME" && t.Home != "":
@@ -206,8 +206,8 @@ func (t *trail) valuesOf(name string) (values []string, sure bool) {
 	return values, false
 }
 
-// carriersOf returns, for each command, the index of the nearest one in front of it that runs it, or -1 if the shell does.
-func carriersOf(commands []shell.Command) []int {
+// wrappersOf returns, for each command, the index of the nearest one in front of it that runs it, or -1 if the shell does.
+func wrappersOf(commands []shell.Command) []int {
 	list, last := make([]int, len(commands)), map[string]int{}
 	for i := range commands {
 		via, _, _ := strings.Cut(commands[i].Via, " ")
@@ -229,7 +229,7 @@ func feeder(carriers []int, i int) int {
 }
 
 // strays says that cd may go elsewhere than it says, by what the environment holds.
-func (t *trail) strays() bool {
+func (t *scriptState) strays() bool {
 	return slices.ContainsFunc(t.Environ, func(pair string) bool { return strings.HasPrefix(pair, "CDPATH=") })
 }
 
@@ -237,7 +237,7 @@ func (t *trail) strays() bool {
 var movers = map[string][]string{"env": {"-C", "--chdir"}, "sudo": {"-D", "--chdir"}, "systemd-run": {"--working-directory"}}
 
 // placesOf returns where command i may run: where the script is, and where what runs it goes.
-func (t *trail) placesOf(i int) []string {
+func (t *scriptState) placesOf(i int) []string {
 	dirs := t.dirs
 	if known := t.commands[i].Dirs; len(known) > 0 && !t.strays() {
 		dirs = nil
@@ -245,7 +245,7 @@ func (t *trail) placesOf(i int) []string {
 			dirs = append(dirs, t.absolute(t.Dir, dir))
 		}
 	}
-	for k := t.carriers[i]; k >= 0 && t.step(1); k = t.carriers[k] {
+	for k := t.wrappers[i]; k >= 0 && t.step(1); k = t.wrappers[k] {
 		words := t.commands[k].Words
 		for _, flag := range movers[path.Base(t.commands[k].Name)] {
 			for j, word := range words {
@@ -270,8 +270,8 @@ var shells = []string{"bash", "sh", "dash", "zsh", "ksh", "eval", "su", "trap", 
 
 // take takes in the commands, and behind each those of a script that is one of its words, where the shell analysis has
 // not listed them since the text is not literal, or that it is sent by an echo. beyond is one whose script is over a bound.
-func (t *trail) take(commands []shell.Command) (beyond *shell.Command) {
-	carriers := carriersOf(commands)
+func (t *scriptState) take(commands []shell.Command) (beyond *shell.Command) {
+	carriers := wrappersOf(commands)
 	for i := range commands {
 		c := &commands[i]
 		t.commands = append(t.commands, *c)
@@ -290,7 +290,7 @@ func (t *trail) take(commands []shell.Command) (beyond *shell.Command) {
 			t.commands = append(t.commands, inner)
 		}
 	}
-	t.carriers = carriersOf(t.commands)
+	t.wrappers = wrappersOf(t.commands)
 	return nil
 }
 
@@ -315,7 +315,7 @@ func innerText(commands []shell.Command, carriers []int, i int) string {
 		return strings.Join(texts, " ")
 	}
 	from := feeder(carriers, i)
-	if len(operands(c)) > 0 || from < 0 || !slices.Contains(printers, commands[from].Name) {
+	if len(operands(c)) > 0 || from < 0 || !slices.Contains(outputPrograms, commands[from].Name) {
 		return ""
 	}
 	for _, word := range operands(&commands[from]) {
@@ -324,11 +324,11 @@ func innerText(commands []shell.Command, carriers []int, i int) string {
 	return strings.ReplaceAll(strings.Join(texts, " "), `\n`, "\n")
 }
 
-// printers print their operands.
-var printers = []string{"echo", "printf"}
+// outputPrograms print their operands.
+var outputPrograms = []string{"echo", "printf"}
 
 // prints returns the words that a command prints if it prints its operands.
-func (t *trail) prints(c *shell.Command) (found []reading) {
+func (t *scriptState) prints(c *shell.Command) (found []reading) {
 	for _, word := range operands(c) {
 		for _, r := range t.readings(word) {
 			if r.lost || r.escaped {

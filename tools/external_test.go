@@ -14,7 +14,7 @@ import (
 )
 
 func foreign(schema string) (tools.Tool, error) {
-	return tools.NewForeign(tools.Spec{Name: "foreign"}, json.RawMessage(schema), tools.Funcs[json.RawMessage]{
+	return tools.NewExternal(tools.Spec{Name: "foreign"}, json.RawMessage(schema), tools.Funcs[json.RawMessage]{
 		Effects: func(json.RawMessage) tools.Effects { return tools.Effects{} },
 		Run: func(_ context.Context, _ *tools.Env, input json.RawMessage) (tools.Result, error) {
 			return tools.Text(string(input)), nil
@@ -95,7 +95,7 @@ func TestCached(t *testing.T) {
 	calls := 0
 	var effects tools.Effects
 	var failure error
-	plain, err := tools.NewForeign(tools.Spec{Name: "foreign"}, json.RawMessage(`{}`), tools.Funcs[json.RawMessage]{
+	plain, err := tools.NewExternal(tools.Spec{Name: "foreign"}, json.RawMessage(`{}`), tools.Funcs[json.RawMessage]{
 		Effects: func(json.RawMessage) tools.Effects { return effects },
 		Run: func(context.Context, *tools.Env, json.RawMessage) (tools.Result, error) {
 			calls++

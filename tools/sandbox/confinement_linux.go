@@ -9,37 +9,37 @@ import (
 	"strings"
 )
 
-// A fence is what confines one process.
-type fence struct {
-	first int    // the first process of its own process namespace; 0: it has none
-	cell  *cell  // nil: it is not confined
-	guard *guard // nil: nobody hears of denials
-	fresh *fresh // nil: nothing was made for it
-	watch absences
+// A confine is what confines one process.
+type confinementOf struct {
+	first    int       // the first process of its own process namespace; 0: it has none
+	instance *instance // nil: it is not confined
+	guard    *guard    // nil: nobody hears of denials
+	fresh    *fresh    // nil: nothing was made for it
+	watch    absences
 }
 
 // confineWith finds out what there is to confine with.
 func (r *Runner) confineWith(outlet Outlet) {
-	r.grounds.cells = cells{
-		outlet: outlet, all: map[string]*cell{}, points: map[mountPoint]int{}, networks: map[string]*network{}, layers: map[string]*layers{},
+	r.host.instances = instances{
+		outlet: outlet, all: map[string]*instance{}, points: map[mountPoint]int{}, networks: map[string]*network{}, layers: map[string]*layers{},
 	}
-	r.grounds.probe()
+	r.host.probe()
 }
 
-func (r *Runner) letGo() { r.grounds.close() }
+func (r *Runner) letGo() { r.host.close() }
 
 // Confinement returns how a process under p would be confined here. An *UnavailableError says that it would not be started.
 func (r *Runner) Confinement(p Policy) (Confinement, error) {
-	t, err := r.grounds.tierFor(p)
+	t, err := r.host.tierFor(p)
 	if err != nil {
 		return Confinement{}, err
 	}
-	return Confinement{Tier: t, NotCovered: r.grounds.notCovered(p, t)}, nil
+	return Confinement{Tier: t, NotCovered: r.host.notCovered(p, t)}, nil
 }
 
 // spawn starts the main process as its policy says.
 func (p *Process) spawn(c Command, environ []string, files []*os.File) error {
-	t, err := p.runner.grounds.tierFor(c.Policy)
+	t, err := p.runner.host.tierFor(c.Policy)
 	if err != nil {
 		return err
 	}
@@ -49,19 +49,19 @@ func (p *Process) spawn(c Command, environ []string, files []*os.File) error {
 	if len(c.Path) == 0 || c.Path[0] != '/' {
 		return fmt.Errorf("starting %q: the path of a program is absolute", c.Path)
 	}
-	g := &p.runner.grounds
+	g := &p.runner.host
 	empty := makeFresh(c.Policy.Fresh)
-	made, err := g.cells.enter(c.Policy, t)
+	made, err := g.instances.enter(c.Policy, t)
 	if err != nil {
 		empty.close()
 		return err
 	}
-	p.fence = fence{cell: made, watch: c.Policy.Absent, fresh: empty}
+	p.confine = confinementOf{instance: made, watch: c.Policy.Absent, fresh: empty}
 	if err := p.spawnConfined(&launch{
-		policy: c.Policy, tier: t, cell: made, users: g.cells.users, command: c, environ: slices.Insert(environ, len(environ)-1, wayOut(made.port, c.ID, c.Policy.Network)...), files: files, first: g.first, threads: &g.threads,
+		policy: c.Policy, tier: t, instance: made, users: g.instances.users, command: c, environ: slices.Insert(environ, len(environ)-1, wayOut(made.port, c.ID, c.Policy.Network)...), files: files, first: g.first, threads: &g.threads,
 	}); err != nil {
 		empty.close()
-		g.cells.leave(made)
+		g.instances.leave(made)
 		return err
 	}
 	return nil
@@ -96,16 +96,16 @@ func (p *Process) spawnConfined(l *launch) error {
 	await(b.main)
 	if b.first != 0 {
 		await(b.first)
-		p.fence.first = b.first
+		p.confine.first = b.first
 	}
 	if b.listener != nil {
-		p.fence.guard = newGuard(b.listener, l.policy, l.cell)
+		p.confine.guard = newGuard(b.listener, l.policy, l.instance)
 	}
 	return nil
 }
 
 // hasOrphans reports whether something of the tree lives whose parents have died.
-func (b *fence) hasOrphans() bool {
+func (b *confinementOf) hasOrphans() bool {
 	if b.first == 0 {
 		return false
 	}
@@ -117,10 +117,10 @@ func (b *fence) hasOrphans() bool {
 	return len(childrenIn(list, b.first)) > 0
 }
 
-// unfence ends what confines the process, when its tree is at its end, and says what was denied.
-func (p *Process) unfence() (denials []Denial) {
-	b := &p.fence
-	if b.cell == nil {
+// unconfine ends what confines the process, when its tree is at its end, and says what was denied.
+func (p *Process) unconfine() (denials []Denial) {
+	b := &p.confine
+	if b.instance == nil {
 		return nil
 	}
 	if b.first != 0 {
@@ -130,14 +130,14 @@ func (p *Process) unfence() (denials []Denial) {
 		denials, p.exit.Created = b.guard.finish()
 	}
 	b.fresh.close()
-	p.runner.grounds.cells.leave(b.cell)
+	p.runner.host.instances.leave(b.instance)
 	return append(p.made(), denials...)
 }
 
 // endFirst kills the first process, and with it all that may be left, and collects it. Its end waits for that of all
 // others: not here, when the kernel holds one of them.
 func (p *Process) endFirst() {
-	first, err := os.FindProcess(p.fence.first)
+	first, err := os.FindProcess(p.confine.first)
 	if err != nil {
 		return
 	}
