@@ -31,11 +31,13 @@ var imports = map[string][]string{
 	},
 	"bench/ledger": {"gen/toold/v1"},
 	"cmd/toold": {
-		"daemon", "daemon/access", "daemon/dialect", "daemon/settings", "gen/toold/v1", "scheduler/permission", "tools", "tools/bash", "tools/edit", "tools/ellipsis",
+		"cmd/toold/internal/terminal",
+		"daemon", "daemon/access", "daemon/dialect", "daemon/settings", "gen/toold/v1", "tools", "tools/bash", "tools/edit", "tools/ellipsis",
 		"tools/glob", "tools/grep", "tools/ls", "tools/lsp", "tools/mcp", "tools/notebook", "tools/pathname", "tools/pdf",
 		"tools/read", "tools/sandbox", "tools/todo", "tools/toolsearch", "tools/webfetch", "tools/websearch",
 		"tools/workspace", "tools/write",
 	},
+	"cmd/toold/internal/terminal": {"gen/toold/v1", "scheduler/permission"},
 	"daemon": {
 		"daemon/access", "daemon/apierror", "daemon/checkpoint", "daemon/guard", "daemon/journal", "daemon/pool", "daemon/quota", "daemon/settings",
 		"gen/toold/v1", "scheduler", "scheduler/hook", "scheduler/permission", "scheduler/pipeline", "tools",

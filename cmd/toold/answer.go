@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/toold/toold/cmd/toold/internal/terminal"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
 
@@ -18,7 +19,7 @@ type answerFlags struct {
 	stop                     bool
 }
 
-func (s *setup) answerCommand() *cobra.Command {
+func (s *app) answerCommand() *cobra.Command {
 	var f answerFlags
 	cmd := &cobra.Command{
 		Use:   "answer [QUESTION yes|no [MESSAGE]]",
@@ -61,7 +62,7 @@ func (l *link) openQuestions(ctx context.Context, session string) (list []openQu
 	return list, err
 }
 
-func (s *setup) listQuestions(ctx context.Context, session string) error {
+func (s *app) listQuestions(ctx context.Context, session string) error {
 	l, err := s.connect(ctx)
 	if err != nil {
 		return err
@@ -75,7 +76,7 @@ func (s *setup) listQuestions(ctx context.Context, session string) error {
 		_, err = fmt.Fprintln(s.stdout, "no open questions")
 		return err
 	}
-	k := pageOf(s.stdout).ink
+	k := terminal.Open(s.stdout).Ink
 	for _, q := range list {
 		if s.json {
 			text, err := wireJSON(q.Question)
@@ -85,16 +86,16 @@ func (s *setup) listQuestions(ctx context.Context, session string) error {
 			fmt.Fprintf(s.stdout, "{\"session_id\":%q,\"question\":%s}\n", q.session, text)
 			continue
 		}
-		fmt.Fprintf(s.stdout, "%s  session %s", k.strong.Render(q.GetQuestionId()), visibleLine(q.session))
+		fmt.Fprintf(s.stdout, "%s  session %s", k.Strong.Render(q.GetQuestionId()), terminal.VisibleLine(q.session))
 		if call := q.GetToolUseId(); call != "" {
-			fmt.Fprintf(s.stdout, ", call %s", visibleLine(call))
+			fmt.Fprintf(s.stdout, ", call %s", terminal.VisibleLine(call))
 		}
-		fmt.Fprint(s.stdout, questionText(q.Question, k))
+		fmt.Fprint(s.stdout, terminal.QuestionText(q.Question, k))
 	}
 	return nil
 }
 
-func (s *setup) answerQuestion(ctx context.Context, args []string, f answerFlags) error {
+func (s *app) answerQuestion(ctx context.Context, args []string, f answerFlags) error {
 	if len(args) < 2 {
 		return misused("say yes or no: toold answer %s yes", args[0])
 	}
@@ -113,12 +114,12 @@ func (s *setup) answerQuestion(ctx context.Context, args []string, f answerFlags
 	}
 	answer.QuestionId, answer.InputDigest = q.GetQuestionId(), q.GetInputDigest()
 	if f.remember != "" {
-		scope, _ := scopeNamed(f.remember)
+		scope, _ := terminal.ScopeNamed(f.remember)
 		for _, x := range q.GetSuggestions() {
 			answer.Remember = append(answer.Remember, &tooldv1.Remember{Rule: x.GetRule(), List: x.GetList(), Scope: scope})
 		}
 		if len(answer.Remember) == 0 {
-			return failed("%s", noSuggestion(q.Question))
+			return failed("%s", terminal.NoSuggestion(q.Question))
 		}
 	}
 	_, err = l.sessions.Answer(ctx, &tooldv1.AnswerRequest{SessionId: q.session, Answer: answer})
@@ -140,7 +141,7 @@ func (f answerFlags) answer(args []string) (*tooldv1.Answer, error) {
 	if len(args) > 1 {
 		a.Message = validText(args[1])
 	}
-	_, known := scopeNamed(f.remember)
+	_, known := terminal.ScopeNamed(f.remember)
 	switch {
 	case f.remember != "" && !known:
 		return nil, misused("--remember %q is not known: choose session, local, project or user", f.remember)
@@ -174,14 +175,14 @@ func (l *link) question(ctx context.Context, id, session string) (found openQues
 	return found, misused("%d open questions are about a call %q: name the question, or the session with --session", n, id)
 }
 
-func (s *setup) completeAnswer(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+func (s *app) completeAnswer(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 	if len(args) == 1 {
 		return []string{"yes", "no"}, cobra.ShellCompDirectiveNoFileComp
 	}
 	return s.completeFirst(s.completing(func(ctx context.Context, cmd *cobra.Command, l *link) (ids []string, err error) {
 		list, err := l.openQuestions(ctx, cmd.Flag("session").Value.String())
 		for _, q := range list {
-			ids = append(ids, q.GetQuestionId()+"\t"+visibleLine(q.GetTitle()))
+			ids = append(ids, q.GetQuestionId()+"\t"+terminal.VisibleLine(q.GetTitle()))
 		}
 		return ids, err
 	}))(cmd, args, typed)

@@ -17,7 +17,7 @@ var adopting sync.Mutex
 
 // apart starts toold on a terminal of its own, as somebody else than who has started the tests' clients: it is an orphan, which
 // this process does not adopt either, though a sandbox that it has made wants that.
-func apart(t *testing.T, environ []string, dir string, args ...string) *terminal {
+func apart(t *testing.T, environ []string, dir string, args ...string) *console {
 	t.Helper()
 	setsid, err := exec.LookPath("setsid")
 	if err != nil {

@@ -13,10 +13,11 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/toold/toold/cmd/toold/internal/terminal"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
 
-func (s *setup) attachCommand() *cobra.Command {
+func (s *app) attachCommand() *cobra.Command {
 	var replay bool
 	cmd := &cobra.Command{
 		Use:   "attach [SESSION]",
@@ -42,7 +43,7 @@ func (s *setup) attachCommand() *cobra.Command {
 	return cmd
 }
 
-func (s *setup) watch(ctx context.Context, request *tooldv1.WatchRequest) (err error) {
+func (s *app) watch(ctx context.Context, request *tooldv1.WatchRequest) (err error) {
 	l, err := s.connect(ctx)
 	if err != nil {
 		return err
@@ -53,20 +54,20 @@ func (s *setup) watch(ctx context.Context, request *tooldv1.WatchRequest) (err e
 			return err
 		}
 	}
-	p := meet(pageOf(s.stderr), func(string) (string, bool) { return "", false })
+	p := terminal.NewPrompter(terminal.Open(s.stderr), func(string) (string, bool) { return "", false })
 	request.Answers = p != nil
 	events, stop, err := follow(ctx, l, request)
 	if err != nil {
-		p.close()
+		p.Close()
 		return err
 	}
 	defer stop()
 	if p != nil {
 		s.say("watching session %s", request.GetSessionId())
 	}
-	w := watching{setup: s, session: request.GetSessionId(), person: p, page: pageOf(s.stdout)}
+	w := watching{app: s, session: request.GetSessionId(), prompter: p, out: terminal.Open(s.stdout)}
 	defer func() {
-		p.close()
+		p.Close()
 		err = errors.Join(err, w.flush())
 	}()
 	for {
@@ -84,11 +85,11 @@ func (s *setup) watch(ctx context.Context, request *tooldv1.WatchRequest) (err e
 			if r.event.GetSessionChanged().GetClosed() {
 				return nil
 			}
-		case answer := <-p.answers():
+		case answer := <-p.Answers():
 			if err := w.flush(); err != nil {
 				return err
 			}
-			p.answered(ctx)
+			p.Answered(ctx)
 			if err := s.answer(ctx, l, request.GetSessionId(), answer, p); err != nil {
 				return err
 			}
@@ -123,11 +124,11 @@ func follow(ctx context.Context, l *link, request *tooldv1.WatchRequest) (events
 
 // A watching shows a session's events. While a question stands on the terminal that they are shown on, they wait.
 type watching struct {
-	*setup
-	session string
-	person  *person
-	page    page
-	held    []*tooldv1.ExecuteResponse
+	*app
+	session  string
+	prompter *terminal.Prompter
+	out      terminal.Terminal
+	held     []*tooldv1.ExecuteResponse
 }
 
 // mostHeld bounds what waits. More of it is shown into the question.
@@ -136,13 +137,13 @@ const mostHeld = 1000
 func (w *watching) seen(ctx context.Context, event *tooldv1.ExecuteResponse) error {
 	switch e := event.GetEvent().(type) {
 	case *tooldv1.ExecuteResponse_Question:
-		defer w.person.ask(ctx, e.Question)
+		defer w.prompter.Ask(ctx, e.Question)
 	case *tooldv1.ExecuteResponse_QuestionWithdrawn:
-		w.person.withdraw(ctx, e.QuestionWithdrawn.GetQuestionId(), e.QuestionWithdrawn.GetReason())
+		w.prompter.Withdraw(ctx, e.QuestionWithdrawn.GetQuestionId(), e.QuestionWithdrawn.GetReason())
 	case *tooldv1.ExecuteResponse_ToolResult:
-		w.person.withdrawCall(ctx, e.ToolResult.GetToolUseId())
+		w.prompter.WithdrawCall(ctx, e.ToolResult.GetToolUseId())
 	}
-	busy := w.page.terminal && !w.json && w.person.busy()
+	busy := w.out.Terminal && !w.json && w.prompter.Busy()
 	if !busy || event.GetProgress() == nil {
 		w.held = append(w.held, event)
 	}
@@ -155,7 +156,7 @@ func (w *watching) seen(ctx context.Context, event *tooldv1.ExecuteResponse) err
 // flush shows what has waited.
 func (w *watching) flush() error {
 	for _, event := range w.held {
-		if err := w.printRecord(w.session, event, w.page.ink); err != nil {
+		if err := w.printRecord(w.session, event, w.out.Ink); err != nil {
 			return err
 		}
 	}
@@ -165,11 +166,11 @@ func (w *watching) flush() error {
 
 // answer sends an answer from beside the stream. One that came too late is told and changes nothing; one that the
 // daemon does not take is asked for again.
-func (s *setup) answer(ctx context.Context, l *link, session string, a *tooldv1.Answer, p *person) error {
+func (s *app) answer(ctx context.Context, l *link, session string, a *tooldv1.Answer, p *terminal.Prompter) error {
 	_, err := l.sessions.Answer(ctx, &tooldv1.AnswerRequest{SessionId: session, Answer: a})
 	refusal := status.Convert(err)
 	switch {
-	case slices.Contains(answerRefusals, reasonOf(refusal)) && p.refused(ctx, whatWentWrong(err)):
+	case slices.Contains(answerRefusals, reasonOf(refusal)) && p.Refused(ctx, whatWentWrong(err)):
 	case refusal.Code() == codes.NotFound, refusal.Code() == codes.FailedPrecondition:
 		s.say("the answer was not taken: %s", whatWentWrong(err))
 	default:

@@ -10,13 +10,14 @@ import (
 
 	"charm.land/lipgloss/v2"
 
+	"github.com/toold/toold/cmd/toold/internal/terminal"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
 
 // An audit is one session's calls as they come by in its records.
 type audit struct {
 	wanted *selection
-	ink    ink
+	ink    terminal.Ink
 	width  int
 
 	peer  string // who uses the session, by the records so far
@@ -33,17 +34,17 @@ type audited struct {
 	started           *tooldv1.Started
 }
 
-func newAudit(wanted *selection, k ink, width int) *audit {
+func newAudit(wanted *selection, k terminal.Ink, width int) *audit {
 	return &audit{wanted: wanted, ink: k, width: width, calls: map[string]*audited{}}
 }
 
 // take takes the next record and gives the lines that it comes to.
 func (a *audit) take(event *tooldv1.ExecuteResponse) (lines []string) {
-	key := fmt.Sprint(event.GetTurn(), " ", callOf(event)) // an id may come again in another turn
+	key := fmt.Sprint(event.GetTurn(), " ", terminal.CallOf(event)) // an id may come again in another turn
 	switch e := event.GetEvent().(type) {
 	case *tooldv1.ExecuteResponse_SessionChanged:
 		if p := e.SessionChanged.GetPeer(); p != nil {
-			a.peer = peerWords(p)
+			a.peer = terminal.PeerWords(p)
 		}
 	case *tooldv1.ExecuteResponse_Accepted:
 		title := e.Accepted.GetTitle()
@@ -59,10 +60,10 @@ func (a *audit) take(event *tooldv1.ExecuteResponse) (lines []string) {
 	case *tooldv1.ExecuteResponse_ToolResult:
 		c := a.calls[key]
 		if c == nil { // its acceptance is not kept any more
-			c = &audited{title: callOf(event), peer: a.peer}
+			c = &audited{title: terminal.CallOf(event), peer: a.peer}
 		}
 		delete(a.calls, key)
-		if a.wanted.call(c.name, event.GetTime().AsTime(), outcomeWord(e.ToolResult.GetOutcome())) {
+		if a.wanted.call(c.name, event.GetTime().AsTime(), terminal.OutcomeWord(e.ToolResult.GetOutcome())) {
 			lines = a.ended(c, event.GetTime().AsTime(), e.ToolResult)
 		}
 	}
@@ -80,19 +81,19 @@ func (a *audit) open() (lines []string) {
 		if c.started != nil {
 			word = "running"
 		}
-		lines = append(lines, a.heading(c, c.accepted, a.ink.warn, word, ""))
+		lines = append(lines, a.heading(c, c.accepted, a.ink.Warn, word, ""))
 		lines = append(lines, a.reasons(c, nil)...)
 	}
 	return lines
 }
 
 func (a *audit) ended(c *audited, at time.Time, r *tooldv1.ToolResult) []string {
-	style, _ := outcomeLook(r.GetOutcome(), a.ink)
+	style, _ := terminal.OutcomeStyle(r.GetOutcome(), a.ink)
 	took := ""
 	if ran := r.GetUsage().GetRan(); c.started != nil && ran != nil {
-		took = span(ran.AsDuration())
+		took = terminal.Span(ran.AsDuration())
 	}
-	return append([]string{a.heading(c, at, style, outcomeWord(r.GetOutcome()), took)}, a.reasons(c, r)...)
+	return append([]string{a.heading(c, at, style, terminal.OutcomeWord(r.GetOutcome()), took)}, a.reasons(c, r)...)
 }
 
 // heading is the first line of a call, behind one that names who had it done, if that is somebody else than before.
@@ -100,18 +101,18 @@ func (a *audit) heading(c *audited, at time.Time, style lipgloss.Style, word, to
 	who := ""
 	if c.peer != a.told {
 		a.told = c.peer
-		who = a.ink.name.Render("by "+c.peer) + "\n"
+		who = a.ink.Name.Render("by "+c.peer) + "\n"
 	}
 	front := at.Local().Format("2006-01-02 15:04:05") + "  "
-	facts := pad(word, 12) + pad(took, 9)
-	title := fit(visibleLine(c.title), a.width-lipgloss.Width(front)-lipgloss.Width(facts))
-	return who + a.ink.dim.Render(front) + style.Render(facts) + title
+	facts := terminal.Pad(word, 12) + terminal.Pad(took, 9)
+	title := terminal.Fit(terminal.VisibleLine(c.title), a.width-lipgloss.Width(front)-lipgloss.Width(facts))
+	return who + a.ink.Dim.Render(front) + style.Render(facts) + title
 }
 
 // reasons are the lines below: the input if it was asked for, why it might run, and what went wrong.
 func (a *audit) reasons(c *audited, r *tooldv1.ToolResult) (lines []string) {
 	if c.input != "" {
-		for line := range strings.Lines(indent(visibleText(pretty(c.input)))) {
+		for line := range strings.Lines(terminal.Indent(terminal.VisibleText(terminal.Pretty(c.input)))) {
 			lines = append(lines, "  "+strings.TrimSuffix(line, "\n"))
 		}
 	}
@@ -123,16 +124,16 @@ func (a *audit) reasons(c *audited, r *tooldv1.ToolResult) (lines []string) {
 		case s.GetAsked():
 			text = "asked and allowed: "
 		}
-		text += visibleLine(s.GetReason())
+		text += terminal.VisibleLine(s.GetReason())
 		for _, g := range s.GetGrounds() {
-			if words := ruleWords(g); words != "" && !said(text, g) {
+			if words := terminal.RuleWords(g); words != "" && !terminal.Said(text, g) {
 				text += " (" + words + ")"
 			}
 		}
 		lines = a.below(lines, text)
 	}
 	if e := r.GetError(); e != nil {
-		lines = a.below(lines, visibleLine(e.GetCode())+": "+visibleLine(e.GetMessage()))
+		lines = a.below(lines, terminal.VisibleLine(e.GetCode())+": "+terminal.VisibleLine(e.GetMessage()))
 	}
 	return lines
 }
@@ -146,10 +147,10 @@ func (a *audit) below(lines []string, text string) []string {
 	wrapped := wrap(text, a.width-len(indent))
 	if len(wrapped) > mostReasons {
 		wrapped = wrapped[:mostReasons]
-		wrapped[mostReasons-1] = fit(wrapped[mostReasons-1]+" …", a.width-len(indent))
+		wrapped[mostReasons-1] = terminal.Fit(wrapped[mostReasons-1]+" …", a.width-len(indent))
 	}
 	for _, line := range wrapped {
-		lines = append(lines, a.ink.dim.Render(indent+line))
+		lines = append(lines, a.ink.Dim.Render(indent+line))
 	}
 	return lines
 }
@@ -164,23 +165,11 @@ func wrap(text string, width int) (lines []string) {
 		case lipgloss.Width(line)+1+lipgloss.Width(word) <= width:
 			line += " " + word
 		default:
-			lines, line = append(lines, fit(line, width)), word
+			lines, line = append(lines, terminal.Fit(line, width)), word
 		}
 	}
 	if line != "" {
-		lines = append(lines, fit(line, width))
+		lines = append(lines, terminal.Fit(line, width))
 	}
 	return lines
-}
-
-// peerWords names who uses a session.
-func peerWords(p *tooldv1.Peer) string {
-	text := fmt.Sprintf("user %d", p.GetUid())
-	if who := p.GetPrincipal(); who != "" && !strings.HasPrefix(who, "uid:") {
-		text = visibleLine(who)
-	}
-	if name := p.GetClientName(); name != "" {
-		text += ", " + visibleLine(strings.TrimSpace(name+" "+p.GetClientVersion()))
-	}
-	return text
 }

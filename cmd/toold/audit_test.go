@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/toold/toold/cmd/toold/internal/terminal"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
 
@@ -65,7 +66,7 @@ func auditOf(t *testing.T, f filter, width int) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := newAudit(&wanted, ink{}, width)
+	a := newAudit(&wanted, terminal.Ink{}, width)
 	var lines []string
 	for _, e := range history {
 		lines = append(lines, a.take(e)...)

@@ -11,6 +11,7 @@ import (
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/toold/toold/cmd/toold/internal/terminal"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
 
@@ -29,15 +30,15 @@ func (c *conversation) leaveBehind(ctx context.Context) error {
 	c.left = true
 	ctx, cancel := context.WithTimeout(ctx, readPatience)
 	defer cancel()
-	for i, call := range c.board.calls {
-		if call.state == ended || call.state == refused {
+	for i, call := range c.turn.Calls {
+		if call.State == terminal.Ended || call.State == terminal.Refused {
 			continue
 		}
 		event := &tooldv1.ExecuteResponse{
-			TurnId: c.board.turnID, Time: timestamppb.Now(),
-			Event: &tooldv1.ExecuteResponse_ToolResult{ToolResult: leftResult(call.id, i, c.printed(ctx, call.id))},
+			TurnId: c.turn.TurnID, Time: timestamppb.Now(),
+			Event: &tooldv1.ExecuteResponse_ToolResult{ToolResult: leftResult(call.ID, i, c.printed(ctx, call.ID))},
 		}
-		c.board.apply(event, time.Now())
+		c.turn.Apply(event, time.Now())
 		if c.seen == nil {
 			continue
 		}

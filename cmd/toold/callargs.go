@@ -16,7 +16,7 @@ import (
 )
 
 // readCallArgs reads NAME, NAME JSON, NAME -, NAME FIELD=VALUE... or NAME(VALUE).
-func (s *setup) readCallArgs(ctx context.Context, args []string, session string) (use, error) {
+func (s *app) readCallArgs(ctx context.Context, args []string, session string) (use, error) {
 	dir, err := os.Getwd()
 	if err != nil {
 		return use{}, err
@@ -70,7 +70,7 @@ var pathFields = []string{"file_path", "notebook_path", "path"}
 
 // fields makes an input of FIELD=VALUE arguments. A field that is a string to the tool takes its value as it is; any
 // other takes it as JSON.
-func (s *setup) fields(ctx context.Context, tool string, args []string, session, dir string) (string, error) {
+func (s *app) fields(ctx context.Context, tool string, args []string, session, dir string) (string, error) {
 	types, err := s.fieldTypes(ctx, tool, session)
 	if err != nil {
 		return "", err
@@ -100,7 +100,7 @@ func (s *setup) fields(ctx context.Context, tool string, args []string, session,
 
 // fieldTypes returns the JSON type of each field of a tool's input that has one; nothing for a tool that is not known,
 // which the daemon refuses.
-func (s *setup) fieldTypes(ctx context.Context, tool, session string) (map[string]string, error) {
+func (s *app) fieldTypes(ctx context.Context, tool, session string) (map[string]string, error) {
 	l, err := s.connect(ctx)
 	if err != nil {
 		return nil, err

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toold/toold/cmd/toold/internal/terminal"
 	"github.com/toold/toold/daemon/dialect"
 )
 
@@ -58,7 +59,7 @@ func readCall(text, dir string) (use, error) {
 		case err != nil:
 			return use{}, misused("the tool use cannot be read: %v", err)
 		case len(uses) != 1:
-			return use{}, misused("this holds %s, and one call is explained at a time", count(len(uses), "tool use"))
+			return use{}, misused("this holds %s, and one call is explained at a time", terminal.Count(len(uses), "tool use"))
 		}
 		return usesOf(uses)[0], nil
 	}

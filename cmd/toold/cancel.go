@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/toold/toold/cmd/toold/internal/terminal"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
 
@@ -22,7 +23,7 @@ type cancelFlags struct {
 // cancelReason is what the model reads of it.
 const cancelReason = "the user ran toold cancel"
 
-func (s *setup) cancelCommand() *cobra.Command {
+func (s *app) cancelCommand() *cobra.Command {
 	var f cancelFlags
 	cmd := &cobra.Command{
 		Use:   "cancel CALL... | --turn | --all",
@@ -52,7 +53,7 @@ func (s *setup) cancelCommand() *cobra.Command {
 	return cmd
 }
 
-func (s *setup) cancel(ctx context.Context, calls []string, f cancelFlags) error {
+func (s *app) cancel(ctx context.Context, calls []string, f cancelFlags) error {
 	l, err := s.connect(ctx)
 	if err != nil {
 		return err
@@ -72,7 +73,7 @@ func (s *setup) cancel(ctx context.Context, calls []string, f cancelFlags) error
 	return nil
 }
 
-func (s *setup) cancelTurn(ctx context.Context, l *link, session string) (err error) {
+func (s *app) cancelTurn(ctx context.Context, l *link, session string) (err error) {
 	if session == "" {
 		if session, err = l.newestHere(ctx); err != nil {
 			return err
@@ -89,7 +90,7 @@ func (s *setup) cancelTurn(ctx context.Context, l *link, session string) (err er
 }
 
 // cancelAll stops what is open in one session.
-func (s *setup) cancelAll(ctx context.Context, l *link, x *tooldv1.GetSessionResponse) error {
+func (s *app) cancelAll(ctx context.Context, l *link, x *tooldv1.GetSessionResponse) error {
 	session := x.GetSession().GetSessionId()
 	if _, err := l.sessions.CancelTurn(ctx, &tooldv1.CancelTurnRequest{SessionId: session, All: true, Reason: cancelReason}); err != nil {
 		return err
@@ -108,7 +109,7 @@ func (s *setup) cancelAll(ctx context.Context, l *link, x *tooldv1.GetSessionRes
 }
 
 // cancelNamed stops the open call with that id, or the background task with that id, wherever it is.
-func (s *setup) cancelNamed(ctx context.Context, l *link, id, session string) error {
+func (s *app) cancelNamed(ctx context.Context, l *link, id, session string) error {
 	var in, task []string
 	err := l.eachOpen(ctx, session, func(x *tooldv1.GetSessionResponse) error {
 		name := x.GetSession().GetSessionId()
@@ -142,7 +143,7 @@ func (s *setup) cancelNamed(ctx context.Context, l *link, id, session string) er
 	return s.stopped("call", id, in[0])
 }
 
-func (s *setup) killTask(ctx context.Context, l *link, session, id string) error {
+func (s *app) killTask(ctx context.Context, l *link, session, id string) error {
 	if _, err := l.sessions.KillTask(ctx, &tooldv1.KillTaskRequest{SessionId: session, TaskId: id}); err != nil {
 		return err
 	}
@@ -150,20 +151,20 @@ func (s *setup) killTask(ctx context.Context, l *link, session, id string) error
 }
 
 // stopped prints what was stopped; without an id it is the one thing of its kind.
-func (s *setup) stopped(kind, id, session string) error {
+func (s *app) stopped(kind, id, session string) error {
 	if s.json {
 		_, err := fmt.Fprintf(s.stdout, "{\"session_id\":%q,\"kind\":%q,\"id\":%q}\n", session, kind, id)
 		return err
 	}
-	text := "stopped " + strings.TrimSpace(kind+" "+visibleLine(id)) + " in session " + visibleLine(session)
+	text := "stopped " + strings.TrimSpace(kind+" "+terminal.VisibleLine(id)) + " in session " + terminal.VisibleLine(session)
 	if kind == "session" {
-		text = "closed session " + visibleLine(session)
+		text = "closed session " + terminal.VisibleLine(session)
 	}
 	_, err := fmt.Fprintln(s.stdout, text)
 	return err
 }
 
-func (s *setup) closeCommand() *cobra.Command {
+func (s *app) closeCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "close SESSION...",
 		Short: "End sessions",

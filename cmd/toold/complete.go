@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/toold/toold/cmd/toold/internal/terminal"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
 
@@ -20,7 +21,7 @@ const completePatience = time.Second
 type completer = func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective)
 
 // completing makes a completer of what a daemon is asked for, for the first argument.
-func (s *setup) completing(ask func(ctx context.Context, cmd *cobra.Command, l *link) ([]string, error)) completer {
+func (s *app) completing(ask func(ctx context.Context, cmd *cobra.Command, l *link) ([]string, error)) completer {
 	return func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 		ctx, cancel := context.WithTimeout(context.Background(), completePatience)
 		defer cancel()
@@ -34,18 +35,18 @@ func (s *setup) completing(ask func(ctx context.Context, cmd *cobra.Command, l *
 	}
 }
 
-func (s *setup) completeTools(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+func (s *app) completeTools(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 	return s.completing(func(ctx context.Context, _ *cobra.Command, l *link) (names []string, err error) {
 		list, err := l.tools.ListTools(ctx, &tooldv1.ListToolsRequest{})
 		for _, tool := range list.GetTools() {
-			names = append(names, tool.GetName()+"\t"+fit(firstLine(tool.GetDescription()), 60))
+			names = append(names, tool.GetName()+"\t"+terminal.Fit(firstLine(tool.GetDescription()), 60))
 		}
 		return names, err
 	})(cmd, args, typed)
 }
 
 // completeFirst offers words for the first argument only.
-func (s *setup) completeFirst(offer completer) completer {
+func (s *app) completeFirst(offer completer) completer {
 	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 		if len(args) > 0 {
 			return nil, cobra.ShellCompDirectiveNoFileComp
@@ -54,22 +55,22 @@ func (s *setup) completeFirst(offer completer) completer {
 	}
 }
 
-func (s *setup) completeSessions(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+func (s *app) completeSessions(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 	return s.completing(func(ctx context.Context, _ *cobra.Command, l *link) (names []string, err error) {
 		list, err := l.listSessions(ctx, false)
 		for _, x := range list {
-			names = append(names, x.GetSessionId()+"\t"+visibleLine(x.GetWorkingDirectory()))
+			names = append(names, x.GetSessionId()+"\t"+terminal.VisibleLine(x.GetWorkingDirectory()))
 		}
 		return names, err
 	})(cmd, args, typed)
 }
 
 // completeCalls offers the open calls of the session that --session names, or of all sessions.
-func (s *setup) completeCalls(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+func (s *app) completeCalls(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 	return s.completing(func(ctx context.Context, cmd *cobra.Command, l *link) (ids []string, err error) {
 		err = l.eachOpen(ctx, cmd.Flag("session").Value.String(), func(x *tooldv1.GetSessionResponse) error {
 			for _, c := range x.GetOpenCalls() {
-				ids = append(ids, c.GetToolUseId()+"\t"+visibleLine(c.GetTitle()))
+				ids = append(ids, c.GetToolUseId()+"\t"+terminal.VisibleLine(c.GetTitle()))
 			}
 			return nil
 		})
@@ -78,7 +79,7 @@ func (s *setup) completeCalls(cmd *cobra.Command, args []string, typed string) (
 }
 
 // completeRecorded offers all calls of the session that --session names.
-func (s *setup) completeRecorded(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+func (s *app) completeRecorded(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 	return s.completing(func(ctx context.Context, cmd *cobra.Command, l *link) (ids []string, err error) {
 		session := cmd.Flag("session").Value.String()
 		if session == "" {
@@ -86,7 +87,7 @@ func (s *setup) completeRecorded(cmd *cobra.Command, args []string, typed string
 		}
 		err = watch(ctx, l, &tooldv1.WatchRequest{SessionId: session, NoFollow: true}, func(event *tooldv1.ExecuteResponse) error {
 			if a := event.GetAccepted(); a != nil {
-				ids = append(ids, a.GetToolUseId()+"\t"+visibleLine(a.GetTitle()))
+				ids = append(ids, a.GetToolUseId()+"\t"+terminal.VisibleLine(a.GetTitle()))
 			}
 			return nil
 		})

@@ -38,7 +38,7 @@ const connectTries = 3
 
 // connect returns a link to the daemon, which is started when none answers, and replaced when it is older than this program
 // and idle.
-func (s *setup) connect(ctx context.Context) (*link, error) {
+func (s *app) connect(ctx context.Context) (*link, error) {
 	l, err := s.reach(ctx, s.launch)
 	if err != nil || s.remote.address != "" {
 		return l, err
@@ -47,7 +47,7 @@ func (s *setup) connect(ctx context.Context) (*link, error) {
 }
 
 // connectRunning returns a link to a daemon that runs already; none: exit code 3.
-func (s *setup) connectRunning(ctx context.Context) (*link, error) {
+func (s *app) connectRunning(ctx context.Context) (*link, error) {
 	return s.reach(ctx, func(ctx context.Context) error {
 		if err := s.located(ctx); !errors.Is(err, errNobody) {
 			return err
@@ -58,7 +58,7 @@ func (s *setup) connectRunning(ctx context.Context) (*link, error) {
 
 // reach returns a link to a daemon that has answered. absent says what to do when none does, and is content if one does by
 // then. A daemon that is dying may still be connected to and then hang up: then there is none a moment later.
-func (s *setup) reach(ctx context.Context, absent func(context.Context) error) (*link, error) {
+func (s *app) reach(ctx context.Context, absent func(context.Context) error) (*link, error) {
 	if s.remote.address != "" {
 		return s.reachRemote(ctx)
 	}
@@ -90,7 +90,7 @@ func (s *setup) reach(ctx context.Context, absent func(context.Context) error) (
 }
 
 // reachRemote does so over TCP, where no daemon is started.
-func (s *setup) reachRemote(ctx context.Context) (*link, error) {
+func (s *app) reachRemote(ctx context.Context) (*link, error) {
 	l, err := s.remote.dial()
 	if err != nil {
 		return nil, err
@@ -106,7 +106,7 @@ func (s *setup) reachRemote(ctx context.Context) (*link, error) {
 }
 
 // where names the daemon that is meant.
-func (s *setup) where() string {
+func (s *app) where() string {
 	if s.remote.address != "" {
 		return "tcp://" + s.remote.address
 	}

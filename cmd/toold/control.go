@@ -16,10 +16,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/toold/toold/cmd/toold/internal/terminal"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
 
-func (s *setup) startCommand() *cobra.Command {
+func (s *app) startCommand() *cobra.Command {
 	replace := false
 	cmd := &cobra.Command{
 		Use:   "start",
@@ -52,7 +53,7 @@ func (s *setup) startCommand() *cobra.Command {
 }
 
 // greet returns a link to a daemon that has told what it is.
-func (s *setup) greet(ctx context.Context, connect func(context.Context) (*link, error)) (*link, *tooldv1.GetInfoResponse, error) {
+func (s *app) greet(ctx context.Context, connect func(context.Context) (*link, error)) (*link, *tooldv1.GetInfoResponse, error) {
 	l, err := connect(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -65,7 +66,7 @@ func (s *setup) greet(ctx context.Context, connect func(context.Context) (*link,
 	return l, info, nil
 }
 
-func (s *setup) stopCommand() *cobra.Command {
+func (s *app) stopCommand() *cobra.Command {
 	var now bool
 	cmd := &cobra.Command{
 		Use:     "stop",
@@ -79,7 +80,7 @@ func (s *setup) stopCommand() *cobra.Command {
 	return cmd
 }
 
-func (s *setup) stop(ctx context.Context, now bool) error {
+func (s *app) stop(ctx context.Context, now bool) error {
 	var conn net.Conn
 	var pid int
 	err := s.find(ctx)
@@ -125,7 +126,7 @@ func (s *setup) stop(ctx context.Context, now bool) error {
 	return err
 }
 
-func (s *setup) stopSilent(ctx context.Context, d *silentDaemon, now bool) error {
+func (s *app) stopSilent(ctx context.Context, d *silentDaemon, now bool) error {
 	s.noted("process %d cannot be reached (%v) and is ended by a signal", d.pid, d.cause)
 	if err := d.end(ctx, now); err != nil {
 		return err
@@ -134,7 +135,7 @@ func (s *setup) stopSilent(ctx context.Context, d *silentDaemon, now bool) error
 	return err
 }
 
-func (s *setup) statusCommand() *cobra.Command {
+func (s *app) statusCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "status",
 		Short:   "Tell whether a daemon runs, and what it does",
@@ -163,9 +164,9 @@ func (s *setup) statusCommand() *cobra.Command {
 	}
 }
 
-func (s *setup) printInfo(info *tooldv1.GetInfoResponse) error {
+func (s *app) printInfo(info *tooldv1.GetInfoResponse) error {
 	t := tabwriter.NewWriter(s.stdout, 0, 0, 2, ' ', 0)
-	row := func(name, value string) { fmt.Fprintf(t, "%s\t%s\n", name, visibleLine(value)) }
+	row := func(name, value string) { fmt.Fprintf(t, "%s\t%s\n", name, terminal.VisibleLine(value)) }
 	row("version", info.GetVersion())
 	if s.remote.address != "" {
 		row("address", s.where())
@@ -176,9 +177,9 @@ func (s *setup) printInfo(info *tooldv1.GetInfoResponse) error {
 	row("process", fmt.Sprint(info.GetPid()))
 	row("up", time.Since(info.GetStarted().AsTime()).Truncate(time.Second).String())
 	row("root", info.GetDefaultRoot())
-	row("sandbox", tierName(info.GetSandbox()))
+	row("sandbox", terminal.TierName(info.GetSandbox()))
 	row("sessions", fmt.Sprint(info.GetSessions()))
-	row("running", count(int(info.GetRunningCalls()), "call"))
+	row("running", terminal.Count(int(info.GetRunningCalls()), "call"))
 	for _, warning := range info.GetWarnings() {
 		row("warning", warning)
 	}
@@ -197,7 +198,7 @@ func (s *setup) printInfo(info *tooldv1.GetInfoResponse) error {
 	return t.Flush()
 }
 
-func (s *setup) versionCommand() *cobra.Command {
+func (s *app) versionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "version",
 		Short:   "Tell this program's version",

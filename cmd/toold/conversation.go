@@ -13,26 +13,27 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/toold/toold/cmd/toold/internal/terminal"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
 
 // answerRefusals are the codes of notices after which an answered question is still open.
 var answerRefusals = []string{"digest_mismatch", "invalid_decision", "invalid_rule", "not_trusted", "too_large"}
 
-// errBroken says that the person wanted out at once.
+// errBroken says that the user wanted out at once.
 var errBroken = &ending{code: exitSignal, text: "left at once"}
 
 // A conversation is one turn. Its fields are set before run and read after it.
 type conversation struct {
-	link   *link
-	attach *tooldv1.Attach
-	board  *board
-	uses   []use
-	feed   <-chan arrival // brings more tool uses; nil: no more come
-	soft   bool           // an interrupt lets calls finish whose tool is not interruptible
-	view   *view          // nil: nothing is drawn
-	person *person        // nil: nobody can be asked
-	// notify tells the person something; nil: nobody is told.
+	link     *link
+	attach   *tooldv1.Attach
+	turn     *terminal.TurnState
+	uses     []use
+	feed     <-chan arrival     // brings more tool uses; nil: no more come
+	soft     bool               // an interrupt lets calls finish whose tool is not interruptible
+	renderer *terminal.Renderer // nil: nothing is drawn
+	prompter *terminal.Prompter // nil: nobody can be asked
+	// notify tells the user something; nil: nobody is told.
 	notify func(string)
 	// seen is called with each event, and its error ends the conversation; nil: nobody wants it.
 	seen func(*tooldv1.ExecuteResponse) error
@@ -110,10 +111,10 @@ func (c *conversation) send(stream executeStream) error {
 
 func (c *conversation) sendUses(stream executeStream, uses []use) error {
 	for _, u := range uses {
-		if c.board.byID[u.id].state != sent {
+		if c.turn.ByID[u.id].State != terminal.Sent {
 			continue
 		}
-		if err := say(stream, &tooldv1.ExecuteRequest{Message: &tooldv1.ExecuteRequest_ToolUse{ToolUse: u.wire(c.board.turnID)}}); err != nil {
+		if err := say(stream, &tooldv1.ExecuteRequest{Message: &tooldv1.ExecuteRequest_ToolUse{ToolUse: u.wire(c.turn.TurnID)}}); err != nil {
 			return err
 		}
 	}
@@ -126,16 +127,16 @@ func (c *conversation) sendEnd(stream executeStream) error {
 	case c.feed != nil:
 		return nil
 	case c.end.failure() != nil:
-		return say(stream, &tooldv1.ExecuteRequest{Message: &tooldv1.ExecuteRequest_DiscardTurn{DiscardTurn: &tooldv1.DiscardTurn{TurnId: c.board.turnID}}})
+		return say(stream, &tooldv1.ExecuteRequest{Message: &tooldv1.ExecuteRequest_DiscardTurn{DiscardTurn: &tooldv1.DiscardTurn{TurnId: c.turn.TurnID}}})
 	}
-	return say(stream, &tooldv1.ExecuteRequest{Message: &tooldv1.ExecuteRequest_EndTurn{EndTurn: &tooldv1.EndTurn{TurnId: c.board.turnID}}})
+	return say(stream, &tooldv1.ExecuteRequest{Message: &tooldv1.ExecuteRequest_EndTurn{EndTurn: &tooldv1.EndTurn{TurnId: c.turn.TurnID}}})
 }
 
 // fed takes what has come of the message meanwhile.
 func (c *conversation) fed(stream executeStream, a arrival) error {
 	c.uses = append(c.uses, a.uses...)
 	for _, u := range a.uses {
-		c.board.add(u)
+		c.turn.Add(u.id, u.name, u.input)
 	}
 	if err := c.sendUses(stream, a.uses); err != nil || a.end == nil {
 		return err
@@ -148,7 +149,7 @@ func (c *conversation) fed(stream executeStream, a arrival) error {
 func (c *conversation) converse(ctx context.Context, stream executeStream, events <-chan received, signals <-chan os.Signal) error {
 	redraw, stopRedraw := c.ticks()
 	defer stopRedraw()
-	defer c.person.leave()
+	defer c.prompter.Forget()
 	for {
 		var err error
 		select {
@@ -159,9 +160,9 @@ func (c *conversation) converse(ctx context.Context, stream executeStream, event
 			err = c.take(ctx, r.event)
 		case a := <-c.feed:
 			err = c.fed(stream, a)
-		case answer := <-c.person.answers():
+		case answer := <-c.prompter.Answers():
 			err = say(stream, answerRequest(answer))
-			c.person.answered(ctx)
+			c.prompter.Answered(ctx)
 		case <-signals:
 			err = c.breakIn(stream)
 		case <-c.overdue:
@@ -186,8 +187,8 @@ func (c *conversation) breakIn(stream executeStream) error {
 		return errBroken
 	}
 	c.interrupted, c.feed = true, nil
-	if c.view != nil {
-		c.view.leave()
+	if c.renderer != nil {
+		c.renderer.Release()
 	}
 	if c.notify != nil {
 		c.notify("Stopping. Press Ctrl-C again to quit now.")
@@ -207,11 +208,11 @@ func (c *conversation) stop(stream executeStream) error {
 	if c.overdue == nil {
 		c.overdue = time.After(stopPatience)
 	}
-	for _, call := range slices.Backward(c.board.calls) {
-		if call.state == ended || call.state == refused {
+	for _, call := range slices.Backward(c.turn.Calls) {
+		if call.State == terminal.Ended || call.State == terminal.Refused {
 			continue
 		}
-		cancel := &tooldv1.Cancel{ToolUseId: call.id, Reason: stopReason}
+		cancel := &tooldv1.Cancel{ToolUseId: call.ID, Reason: stopReason}
 		if err := say(stream, &tooldv1.ExecuteRequest{Message: &tooldv1.ExecuteRequest_Cancel{Cancel: cancel}}); err != nil {
 			return err
 		}
@@ -221,7 +222,7 @@ func (c *conversation) stop(stream executeStream) error {
 
 // hangUp closes the client's side when nothing is left to say. Until then answers and interrupts may be needed.
 func (c *conversation) hangUp(stream executeStream) error {
-	if c.closed || c.feed != nil || !c.board.settled() {
+	if c.closed || c.feed != nil || !c.turn.Settled() {
 		return nil
 	}
 	c.closed = true
@@ -236,17 +237,17 @@ func (c *conversation) take(ctx context.Context, event *tooldv1.ExecuteResponse)
 		c.last = max(c.last, c.attach.GetAfterSeq())
 	case *tooldv1.ExecuteResponse_Question:
 		c.makeRoom()
-		c.person.ask(ctx, e.Question)
+		c.prompter.Ask(ctx, e.Question)
 	case *tooldv1.ExecuteResponse_QuestionWithdrawn:
-		c.person.withdraw(ctx, e.QuestionWithdrawn.GetQuestionId(), e.QuestionWithdrawn.GetReason())
+		c.prompter.Withdraw(ctx, e.QuestionWithdrawn.GetQuestionId(), e.QuestionWithdrawn.GetReason())
 	case *tooldv1.ExecuteResponse_ToolResult:
-		c.person.withdrawCall(ctx, e.ToolResult.GetToolUseId())
+		c.prompter.WithdrawCall(ctx, e.ToolResult.GetToolUseId())
 	case *tooldv1.ExecuteResponse_Notice:
-		if slices.Contains(answerRefusals, e.Notice.GetCode()) && c.person.refused(ctx, e.Notice.GetMessage()) {
+		if slices.Contains(answerRefusals, e.Notice.GetCode()) && c.prompter.Refused(ctx, e.Notice.GetMessage()) {
 			return nil // it has been told
 		}
 	}
-	c.board.apply(event, time.Now())
+	c.turn.Apply(event, time.Now())
 	if c.seen == nil {
 		return nil
 	}
@@ -258,7 +259,7 @@ func (c *conversation) over(err error) error {
 	if !errors.Is(err, io.EOF) {
 		return err
 	}
-	if !c.board.settled() {
+	if !c.turn.Settled() {
 		return errors.New("the daemon ended the stream before every call had its result: \"toold attach\" watches the session, \"toold log\" shows its records")
 	}
 	return nil
@@ -283,10 +284,10 @@ func interruptRequest() *tooldv1.ExecuteRequest {
 
 // ticks returns the beat of the live view; none when nothing is drawn.
 func (c *conversation) ticks() (<-chan time.Time, func()) {
-	if c.view == nil {
+	if c.renderer == nil {
 		return nil, func() {}
 	}
-	ticker := time.NewTicker(drawEvery)
+	ticker := time.NewTicker(terminal.DrawEvery)
 	return ticker.C, ticker.Stop
 }
 
@@ -295,25 +296,25 @@ const leastHeight = 16
 
 // makeRoom keeps up to a third of the terminal for the live view while a question stands.
 func (c *conversation) makeRoom() {
-	if c.view == nil || c.person == nil {
+	if c.renderer == nil || c.prompter == nil {
 		return
 	}
-	c.person.top = 0
-	if _, height := c.view.page.size(); height >= leastHeight {
-		c.person.top = min(len(c.board.calls), height/3)
+	c.prompter.Top = 0
+	if _, height := c.renderer.Page.Size(); height >= leastHeight {
+		c.prompter.Top = min(len(c.turn.Calls), height/3)
 	}
 }
 
 // draw shows the board; while a question stands on the terminal, at its top.
 func (c *conversation) draw() {
-	if c.view == nil {
+	if c.renderer == nil {
 		return
 	}
-	if c.person.busy() {
-		c.view.leave()
-		width, _ := c.view.page.size()
-		c.person.draw(boardLines(c.board, c.view.page.ink, width-1, c.person.top, time.Now()))
+	if c.prompter.Busy() {
+		c.renderer.Release()
+		width, _ := c.renderer.Page.Size()
+		c.prompter.Draw(terminal.TurnLines(c.turn, c.renderer.Page.Ink, width-1, c.prompter.Top, time.Now()))
 		return
 	}
-	c.view.draw(c.board, time.Now())
+	c.renderer.Draw(c.turn, time.Now())
 }

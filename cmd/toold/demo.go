@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/toold/toold/cmd/toold/internal/terminal"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
 
@@ -26,7 +27,7 @@ const demoIdle = 30 * time.Second
 // demoPatience is how long the demo waits for its daemon to end in order.
 const demoPatience = 15 * time.Second
 
-func (s *setup) demoCommand() *cobra.Command {
+func (s *app) demoCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "demo",
 		Short: "Show a turn: batches, progress, an edit, permissions, an abort",
@@ -46,7 +47,7 @@ type stage struct {
 	daemon *exec.Cmd // nil: not started
 }
 
-func (s *setup) demo(ctx context.Context) error {
+func (s *app) demo(ctx context.Context) error {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	st, err := s.build(ctx)
@@ -65,16 +66,16 @@ func (s *setup) demo(ctx context.Context) error {
 	return err
 }
 
-func (s *setup) perform(ctx context.Context, st *stage) error {
+func (s *app) perform(ctx context.Context, st *stage) error {
 	c, err := s.play(ctx, st)
 	if err != nil {
 		return err
 	}
-	return s.review(c.board)
+	return s.review(c.turn)
 }
 
 // build makes the folder and starts the daemon. A stage that is returned beside an error is to be torn down too.
-func (s *setup) build(ctx context.Context) (*stage, error) {
+func (s *app) build(ctx context.Context) (*stage, error) {
 	dir, err := os.MkdirTemp("", "toold-demo-")
 	if err != nil {
 		return nil, fmt.Errorf("the demo's folder cannot be made: %w", err)
@@ -139,7 +140,7 @@ func (st *stage) shutdown() error {
 }
 
 // play runs the script's turn.
-func (s *setup) play(ctx context.Context, st *stage) (*conversation, error) {
+func (s *app) play(ctx context.Context, st *stage) (*conversation, error) {
 	l, err := dial(st.socket)
 	if err != nil {
 		return nil, err
@@ -150,20 +151,20 @@ func (s *setup) play(ctx context.Context, st *stage) (*conversation, error) {
 		return nil, err
 	}
 	c := &conversation{
-		link: l, uses: uses, board: newBoard("", st.workspace(), uses),
+		link: l, uses: uses, turn: turnStateOf("", st.workspace(), uses),
 		attach: &tooldv1.Attach{
 			Roots: []string{st.workspace()}, Client: &tooldv1.ClientInfo{Name: "toold demo", Version: version},
 			// The demo has written the workspace's settings itself.
 			Options: &tooldv1.Options{Trusted: proto.Bool(true)},
 		},
 	}
-	p := pageOf(s.stdout)
-	c.person = meet(p, c.input)
-	defer c.person.close()
-	c.attach.Capabilities = &tooldv1.Capabilities{Answers: c.person != nil}
-	fmt.Fprintf(s.stdout, "%s\n\n", p.ink.strong.Render(fmt.Sprintf("A model asks for %d tool calls in one message. toold runs them:", len(uses))))
-	if p.live() {
-		c.view = &view{page: p}
+	p := terminal.Open(s.stdout)
+	c.prompter = terminal.NewPrompter(p, c.input)
+	defer c.prompter.Close()
+	c.attach.Capabilities = &tooldv1.Capabilities{Answers: c.prompter != nil}
+	fmt.Fprintf(s.stdout, "%s\n\n", p.Ink.Strong.Render(fmt.Sprintf("A model asks for %d tool calls in one message. toold runs them:", len(uses))))
+	if p.Live() {
+		c.renderer = &terminal.Renderer{Page: p}
 	} else {
 		c.seen = s.narrate
 	}
@@ -171,15 +172,15 @@ func (s *setup) play(ctx context.Context, st *stage) (*conversation, error) {
 }
 
 // tellGone prints the last line. It is true: the daemon's process has been waited for, and the folder was removed.
-func (s *setup) tellGone(st *stage) {
+func (s *app) tellGone(st *stage) {
 	fmt.Fprintf(s.stdout, "The daemon has ended and %s is gone: nothing is left behind.\n", st.dir)
 }
 
 // narrate is the live view where there is no terminal to draw on.
-func (s *setup) narrate(event *tooldv1.ExecuteResponse) error {
-	if words := eventWords(event, ink{}); words != "" && event.GetTime() != nil {
+func (s *app) narrate(event *tooldv1.ExecuteResponse) error {
+	if words := terminal.EventWords(event, terminal.Ink{}); words != "" && event.GetTime() != nil {
 		if event.GetToolResult().GetOutcome() != tooldv1.Outcome_OUTCOME_DENIED { // why it was denied is told in whole
-			words = fit(words, plainWidth)
+			words = terminal.Fit(words, terminal.PlainWidth)
 		}
 		_, err := fmt.Fprintf(s.stdout, "%s  %s\n", event.GetTime().AsTime().Local().Format("15:04:05.000"), words)
 		return err

@@ -9,10 +9,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/toold/toold/cmd/toold/internal/terminal"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
 
-func (s *setup) diffCommand() *cobra.Command {
+func (s *app) diffCommand() *cobra.Command {
 	var f changeFlags
 	var stat bool
 	cmd := &cobra.Command{
@@ -32,7 +33,7 @@ func (s *setup) diffCommand() *cobra.Command {
 	return cmd
 }
 
-func (s *setup) diff(ctx context.Context, f changeFlags, stat bool) error {
+func (s *app) diff(ctx context.Context, f changeFlags, stat bool) error {
 	l, err := s.connect(ctx)
 	if err != nil {
 		return err
@@ -56,14 +57,14 @@ func (s *setup) diff(ctx context.Context, f changeFlags, stat bool) error {
 	if s.json {
 		return printJSON(s.stdout, list)
 	}
-	p := pageOf(s.stdout)
+	p := terminal.Open(s.stdout)
 	if stat {
-		_, err = io.WriteString(s.stdout, statText(list.GetNet(), p.ink))
+		_, err = io.WriteString(s.stdout, statText(list.GetNet(), p.Ink))
 	} else {
 		err = printDiffs(s.stdout, p, list.GetNet())
 	}
 	if n := list.GetMoreNet(); n > 0 {
-		fmt.Fprintf(s.stderr, "%s of which nothing is shown: there are too many. --path shows some alone.\n", count(int(n), "more file"))
+		fmt.Fprintf(s.stderr, "%s of which nothing is shown: there are too many. --path shows some alone.\n", terminal.Count(int(n), "more file"))
 	}
 	if err != nil {
 		return err
@@ -72,7 +73,7 @@ func (s *setup) diff(ctx context.Context, f changeFlags, stat bool) error {
 }
 
 // tellNotKept returns what of the changes cannot be put back, on all pages of the list.
-func (s *setup) tellNotKept(ctx context.Context, l *link, request *tooldv1.ListCheckpointsRequest, list *tooldv1.ListCheckpointsResponse) (err error) {
+func (s *app) tellNotKept(ctx context.Context, l *link, request *tooldv1.ListCheckpointsRequest, list *tooldv1.ListCheckpointsResponse) (err error) {
 	var missing []*tooldv1.PathReason
 	var more uint32
 	for {

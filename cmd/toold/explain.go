@@ -11,13 +11,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/toold/toold/cmd/toold/internal/terminal"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
 
 // exitAsks says that explain's call would be asked about: neither allowed nor denied.
 const exitAsks = 4
 
-func (s *setup) explainCommand() *cobra.Command {
+func (s *app) explainCommand() *cobra.Command {
 	var f placeFlags
 	var session string
 	cmd := &cobra.Command{
@@ -50,7 +51,7 @@ func (s *setup) explainCommand() *cobra.Command {
 	return cmd
 }
 
-func (s *setup) explainRequest(call, session string, f placeFlags) (*tooldv1.ExplainRequest, error) {
+func (s *app) explainRequest(call, session string, f placeFlags) (*tooldv1.ExplainRequest, error) {
 	roots, err := absolute(f.roots)
 	if err != nil {
 		return nil, err
@@ -76,7 +77,7 @@ func (s *setup) explainRequest(call, session string, f placeFlags) (*tooldv1.Exp
 	return &tooldv1.ExplainRequest{ToolUse: u.wire(""), SessionId: session, Roots: roots, Options: options}, nil
 }
 
-func (s *setup) explain(ctx context.Context, request *tooldv1.ExplainRequest) error {
+func (s *app) explain(ctx context.Context, request *tooldv1.ExplainRequest) error {
 	l, err := s.connect(ctx)
 	if err != nil {
 		return err
@@ -90,8 +91,8 @@ func (s *setup) explain(ctx context.Context, request *tooldv1.ExplainRequest) er
 		err = printJSON(s.stdout, response)
 	} else {
 		u := request.GetToolUse()
-		call := strings.TrimSpace(visibleLine(u.GetName()) + " " + subject(u.GetInputJson(), ""))
-		_, err = io.WriteString(s.stdout, explanationText(call, response, pageOf(s.stdout).ink))
+		call := strings.TrimSpace(terminal.VisibleLine(u.GetName()) + " " + terminal.Subject(u.GetInputJson(), ""))
+		_, err = io.WriteString(s.stdout, explanationText(call, response, terminal.Open(s.stdout).Ink))
 	}
 	if err != nil {
 		return err
@@ -107,36 +108,36 @@ func (s *setup) explain(ctx context.Context, request *tooldv1.ExplainRequest) er
 }
 
 // explanationText shows a derivation: the verdict, what the call does, what decides, and what would change it.
-func explanationText(call string, e *tooldv1.ExplainResponse, k ink) string {
+func explanationText(call string, e *tooldv1.ExplainResponse, k terminal.Ink) string {
 	var b strings.Builder
-	style, word := k.bad, "✗ denied"
+	style, word := k.Bad, "✗ denied"
 	switch {
 	case !e.GetValid():
 		word = "✗ invalid"
 	case e.GetDecision() == tooldv1.Decision_DECISION_ALLOW:
-		style, word = k.good, "✓ allowed"
+		style, word = k.Good, "✓ allowed"
 	case e.GetDecision() == tooldv1.Decision_DECISION_ASK:
-		style, word = k.warn, "? somebody would be asked"
+		style, word = k.Warn, "? somebody would be asked"
 	}
-	fmt.Fprintf(&b, "%s\n%s\n", k.strong.Render(call), style.Render(word))
+	fmt.Fprintf(&b, "%s\n%s\n", k.Strong.Render(call), style.Render(word))
 	if code := e.GetError().GetCode(); code != "" && e.GetValid() {
-		fmt.Fprintf(&b, "  but as things stand it would end with %s: %s\n", visibleLine(code), visibleLine(e.GetError().GetMessage()))
+		fmt.Fprintf(&b, "  but as things stand it would end with %s: %s\n", terminal.VisibleLine(code), terminal.VisibleLine(e.GetError().GetMessage()))
 	} else if code != "" {
-		fmt.Fprintf(&b, "  error: %s\n", visibleLine(code))
+		fmt.Fprintf(&b, "  error: %s\n", terminal.VisibleLine(code))
 	}
 	if e.GetValid() {
-		fmt.Fprintf(&b, "  level: %s\n  mode: %s\n  order: %s\n", levelWord(e.GetLevel()), modeName(e.GetPermissionMode()), orderWords(e))
+		fmt.Fprintf(&b, "  level: %s\n  mode: %s\n  order: %s\n", terminal.LevelWord(e.GetLevel()), terminal.ModeName(e.GetPermissionMode()), orderWords(e))
 		if c := e.GetConfinement(); c != nil {
-			fmt.Fprintf(&b, "  sandbox: %s\n", tierName(c.GetTier()))
+			fmt.Fprintf(&b, "  sandbox: %s\n", terminal.TierName(c.GetTier()))
 		}
 	}
 	section(&b, k, "What it does:", e.GetEffects())
 	section(&b, k, "Because:", derivation(e))
 	var rules []string
 	for _, x := range e.GetSuggestions() {
-		rules = append(rules, strings.TrimSuffix(fmt.Sprintf("%s (%s)", x.GetRule(), covers(x.GetRule())), " ()"))
+		rules = append(rules, strings.TrimSuffix(fmt.Sprintf("%s (%s)", x.GetRule(), terminal.Covers(x.GetRule())), " ()"))
 	}
-	section(&b, k, "The like of it would be allowed by "+count(len(rules), "rule")+" in permissions.allow of your settings:", rules)
+	section(&b, k, "The like of it would be allowed by "+terminal.Count(len(rules), "rule")+" in permissions.allow of your settings:", rules)
 	section(&b, k, "Of the settings:", concerning(call, e.GetWarnings()))
 	return b.String()
 }
@@ -162,7 +163,7 @@ func derivation(e *tooldv1.ExplainResponse) []string {
 	for _, reason := range e.GetReasons() {
 		lines = append(lines, reason)
 		g := grounds[reason]
-		if rule := ruleWords(g); rule != "" && !said(reason, g) {
+		if rule := terminal.RuleWords(g); rule != "" && !terminal.Said(reason, g) {
 			lines = append(lines, "  "+rule)
 		}
 		if part := g.GetPart(); part != "" && !strings.Contains(reason, part) {
@@ -172,12 +173,12 @@ func derivation(e *tooldv1.ExplainResponse) []string {
 	return lines
 }
 
-func section(b *strings.Builder, k ink, title string, lines []string) {
+func section(b *strings.Builder, k terminal.Ink, title string, lines []string) {
 	if len(lines) == 0 {
 		return
 	}
-	fmt.Fprintf(b, "\n%s\n", k.strong.Render(title))
+	fmt.Fprintf(b, "\n%s\n", k.Strong.Render(title))
 	for _, line := range lines {
-		b.WriteString(indent(visibleText(line)))
+		b.WriteString(terminal.Indent(terminal.VisibleText(line)))
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/toold/toold/cmd/toold/internal/terminal"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
 
@@ -99,6 +100,6 @@ func TestExplanations(t *testing.T) {
 			Reasons: []string{"The input is not what it should be:\n- missing property"},
 		},
 	} {
-		golden(t, name, explanationText("Bash npm run test unit", e, ink{}))
+		golden(t, name, explanationText("Bash npm run test unit", e, terminal.Ink{}))
 	}
 }

@@ -34,7 +34,7 @@ const (
 )
 
 // launch starts a daemon unless another client has done so meanwhile, and returns when it listens.
-func (s *setup) launch(ctx context.Context) error {
+func (s *app) launch(ctx context.Context) error {
 	dir := filepath.Dir(s.socket)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return noDaemon("the socket's folder cannot be made: %v. Name another socket with --socket.", err)
@@ -56,7 +56,7 @@ func (s *setup) launch(ctx context.Context) error {
 	return s.launchLocked(ctx)
 }
 
-func (s *setup) launchLocked(ctx context.Context) error {
+func (s *app) launchLocked(ctx context.Context) error {
 	state := s.stateDir()
 	root, _ := os.Getwd() // empty when it is gone
 	if s.heir != nil {
@@ -100,7 +100,7 @@ func usableSettings() (settings.Limits, error) {
 
 // stateDir is where the daemon of this socket keeps its state. A daemon on a socket of its own has a state of its own:
 // two daemons never share a journal.
-func (s *setup) stateDir() string {
+func (s *app) stateDir() string {
 	if s.state != "" {
 		return s.state
 	}

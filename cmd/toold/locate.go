@@ -43,7 +43,7 @@ func (d *silentDaemon) Error() string {
 // find points the command at the socket where its daemon answers: the one that was asked for or, if no daemon answers
 // there, the one that the daemon has recorded in the lock of its state directory. The error is errNobody if none runs,
 // a [*silentDaemon], whose process the caller releases, or why the socket is not trusted.
-func (s *setup) find(ctx context.Context) error {
+func (s *app) find(ctx context.Context) error {
 	err := probe(ctx, s.socket)
 	if err == nil {
 		return nil
@@ -68,7 +68,7 @@ func (s *setup) find(ctx context.Context) error {
 
 // holder returns the daemon that holds the lock of the state directory, or else of the socket; nil: none does. Where
 // the system does not tell who holds a lock its process is nil, and it may be gone.
-func (s *setup) holder() *silentDaemon {
+func (s *app) holder() *silentDaemon {
 	for _, lock := range []string{access.StateLock(s.stateDir()), access.SocketLock(s.socket)} {
 		named, err := access.ReadLock(lock)
 		if err != nil {
@@ -96,7 +96,7 @@ func (s *setup) holder() *silentDaemon {
 
 // await is find for a daemon that was found silent, repeated until it listens, has ended, or has had time enough to
 // notice that its socket is gone. It releases the process.
-func (s *setup) await(ctx context.Context, d *silentDaemon) error {
+func (s *app) await(ctx context.Context, d *silentDaemon) error {
 	deadline := time.Now().Add(relistenLimit)
 	for errors.Is(d.cause, errNobody) && time.Now().Before(deadline) && ctx.Err() == nil {
 		_ = d.process.endsWithin(relistenRetry) // either way it is looked for again
@@ -110,7 +110,7 @@ func (s *setup) await(ctx context.Context, d *silentDaemon) error {
 }
 
 // located is find, and waits for a daemon that is about to listen.
-func (s *setup) located(ctx context.Context) error {
+func (s *app) located(ctx context.Context) error {
 	err := s.find(ctx)
 	if silent := new(silentDaemon); errors.As(err, &silent) {
 		return s.await(ctx, silent)

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/toold/toold/cmd/toold/internal/terminal"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
 
@@ -26,7 +27,7 @@ type filter struct {
 	inputs                 bool // each call with its input
 }
 
-func (s *setup) logCommand() *cobra.Command {
+func (s *app) logCommand() *cobra.Command {
 	var f filter
 	cmd := &cobra.Command{
 		Use:   "log",
@@ -66,21 +67,21 @@ func outcomes() []string {
 	var words []string
 	for n := range int32(len(tooldv1.Outcome_name)) {
 		if n > 0 {
-			words = append(words, outcomeWord(tooldv1.Outcome(n)))
+			words = append(words, terminal.OutcomeWord(tooldv1.Outcome(n)))
 		}
 	}
 	return words
 }
 
-func (s *setup) log(ctx context.Context, f filter, wanted selection) error {
+func (s *app) log(ctx context.Context, f filter, wanted selection) error {
 	l, err := s.connect(ctx)
 	if err != nil {
 		return err
 	}
 	defer l.close()
-	page := pageOf(s.stdout)
-	width, _ := page.size()
-	out := &logWriter{setup: s, filter: f, wanted: wanted, ink: page.ink, width: width, sessions: map[string]*sessionLog{}}
+	page := terminal.Open(s.stdout)
+	width, _ := page.Size()
+	out := &logWriter{app: s, filter: f, wanted: wanted, ink: page.Ink, width: width, sessions: map[string]*sessionLog{}}
 	if f.follow {
 		return out.follow(ctx, l)
 	}
@@ -143,10 +144,10 @@ func watch(ctx context.Context, l *link, request *tooldv1.WatchRequest, take fun
 
 // A logWriter writes what is wanted of the sessions' records.
 type logWriter struct {
-	*setup
+	*app
 	filter   filter
 	wanted   selection
-	ink      ink
+	ink      terminal.Ink
 	width    int
 	sessions map[string]*sessionLog
 	headed   string // the session that was named last
@@ -179,7 +180,7 @@ func (w *logWriter) take(name string, event *tooldv1.ExecuteResponse) error {
 		}
 		return w.printRecord(name, event, w.ink)
 	case w.filter.records:
-		if line := eventLine(event, w.ink); x.wanted.record(event) && line != "" {
+		if line := terminal.EventLine(event, w.ink); x.wanted.record(event) && line != "" {
 			return w.lines(name, line)
 		}
 		return nil
@@ -188,9 +189,9 @@ func (w *logWriter) take(name string, event *tooldv1.ExecuteResponse) error {
 }
 
 // printRecord writes a record as one line, or as JSON with its session.
-func (s *setup) printRecord(session string, event *tooldv1.ExecuteResponse, k ink) error {
+func (s *app) printRecord(session string, event *tooldv1.ExecuteResponse, k terminal.Ink) error {
 	if !s.json {
-		line := eventLine(event, k)
+		line := terminal.EventLine(event, k)
 		if line == "" {
 			return nil
 		}
@@ -216,7 +217,7 @@ func (w *logWriter) end(name string) error {
 func (w *logWriter) lines(name string, lines ...string) error {
 	if len(lines) > 0 && w.headed != name {
 		w.headed = name
-		lines = append([]string{w.ink.strong.Render("session " + visibleLine(name))}, lines...)
+		lines = append([]string{w.ink.Strong.Render("session " + terminal.VisibleLine(name))}, lines...)
 	}
 	for _, line := range lines {
 		if _, err := fmt.Fprintln(w.stdout, line); err != nil {
@@ -273,12 +274,12 @@ func (sel *selection) record(event *tooldv1.ExecuteResponse) bool {
 	if !sel.at(event.GetTime().AsTime()) {
 		return false
 	}
-	if sel.filter.tool != "" && sel.tools[callOf(event)] != sel.filter.tool {
+	if sel.filter.tool != "" && sel.tools[terminal.CallOf(event)] != sel.filter.tool {
 		return false
 	}
 	if sel.filter.outcome == "" {
 		return true
 	}
 	r := event.GetToolResult()
-	return r != nil && outcomeWord(r.GetOutcome()) == sel.filter.outcome
+	return r != nil && terminal.OutcomeWord(r.GetOutcome()) == sel.filter.outcome
 }

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/toold/toold/cmd/toold/internal/terminal"
 	"github.com/toold/toold/daemon/access"
 	"github.com/toold/toold/tools/pdf"
 	"github.com/toold/toold/tools/sandbox"
@@ -30,8 +31,8 @@ const (
 // version is set by the linker in releases.
 var version = "dev"
 
-// A setup is what every command gets: the global flags and the three standard files.
-type setup struct {
+// An app is what every command gets: the global flags and the three standard files.
+type app struct {
 	socket  string
 	state   string // the state directory, once the socket was found through its lock; see stateDir
 	remote  remote
@@ -52,11 +53,11 @@ func main() {
 	if code, is := pdf.Main(os.Args); is { // this process reads one document for a call, confined like it
 		os.Exit(code)
 	}
-	s := &setup{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr}
+	s := &app{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr}
 	os.Exit(s.execute(context.Background(), os.Args[1:]))
 }
 
-func (s *setup) execute(ctx context.Context, args []string) int {
+func (s *app) execute(ctx context.Context, args []string) int {
 	root := s.root()
 	root.SetArgs(args)
 	cmd, err := root.ExecuteContextC(ctx)
@@ -68,12 +69,12 @@ func (s *setup) execute(ctx context.Context, args []string) int {
 		text += fmt.Sprintf("\nRun \"%s --help\" for how it is used.", cmd.CommandPath())
 	}
 	if text != "" {
-		fmt.Fprintln(s.stderr, "toold: "+visibleText(text))
+		fmt.Fprintln(s.stderr, "toold: "+terminal.VisibleText(text))
 	}
 	return code
 }
 
-func (s *setup) root() *cobra.Command {
+func (s *app) root() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "toold",
 		Short: "Runs tool calls for programs that talk to language models",
@@ -118,9 +119,9 @@ func (s *setup) root() *cobra.Command {
 }
 
 // noted prints to standard error when -v was given.
-func (s *setup) noted(format string, args ...any) {
+func (s *app) noted(format string, args ...any) {
 	if s.verbose {
-		fmt.Fprintln(s.stderr, visibleText(fmt.Sprintf(format, args...)))
+		fmt.Fprintln(s.stderr, terminal.VisibleText(fmt.Sprintf(format, args...)))
 	}
 }
 

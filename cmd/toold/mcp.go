@@ -19,10 +19,11 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/spf13/cobra"
 
+	"github.com/toold/toold/cmd/toold/internal/terminal"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
 
-func (s *setup) mcpCommand() *cobra.Command {
+func (s *app) mcpCommand() *cobra.Command {
 	var f turnFlags
 	cmd := &cobra.Command{
 		Use:   "mcp",
@@ -31,7 +32,7 @@ func (s *setup) mcpCommand() *cobra.Command {
 			"which ends with it unless --session names one that stays. Questions become elicitations where the client has them;\n" +
 			"where it has none, a call that would have to ask is denied, unless \"toold attach\" watches the session.\n\n" +
 			"The roots are those that the client names, unless --root names others; the current directory when neither does.\n" +
-			"Standard output carries the protocol alone; what a person should know goes to standard error.",
+			"Standard output carries the protocol alone; what the user should know goes to standard error.",
 		Example: "  toold mcp --root ~/src/project\n  toold mcp --mode acceptEdits --session editor",
 		Args:    cobra.NoArgs,
 		RunE:    doing(func(ctx context.Context, _ []string) error { return s.serveMCP(ctx, f) }),
@@ -48,7 +49,7 @@ const mcpInstructions = "These tools run in toold, a daemon on the user's machin
 var mcpVersions = []string{"2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"}
 
 // serveMCP serves one client until it hangs up or a signal comes.
-func (s *setup) serveMCP(ctx context.Context, f turnFlags) error {
+func (s *app) serveMCP(ctx context.Context, f turnFlags) error {
 	attach, err := f.attach()
 	if err != nil {
 		return err
@@ -78,7 +79,7 @@ func (s *setup) serveMCP(ctx context.Context, f turnFlags) error {
 		}
 		b.unlink()
 	}()
-	if pageOf(s.stdin).terminal {
+	if terminal.Open(s.stdin).Terminal {
 		s.say("MCP messages are read from the terminal, one a line; an MCP client starts this command itself")
 	}
 	wire := newMCPWire(s.stdin, s.stdout)
@@ -214,5 +215,5 @@ func runForMCP(ctx context.Context, b *bridge, c *mcpCall) (*tooldv1.ToolResult,
 
 // mcpFailure says that a request could not be served at all.
 func mcpFailure(err error) error {
-	return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: visibleText(whatWentWrong(err))}
+	return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: terminal.VisibleText(whatWentWrong(err))}
 }

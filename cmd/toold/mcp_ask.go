@@ -17,6 +17,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/toold/toold/cmd/toold/internal/terminal"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 	"github.com/toold/toold/tools/ellipsis"
 )
@@ -109,7 +110,7 @@ func elicitation(q *tooldv1.Question, note string) *mcp.ElicitParams {
 	if offered := q.GetSuggestions(); len(offered) > 0 {
 		words, titles := []string{once}, []string{"No, this call alone"}
 		for _, x := range offered {
-			words, titles = append(words, ruleWord(x)), append(titles, "Always: "+x.GetList()+" "+visibleLine(x.GetRule()))
+			words, titles = append(words, ruleWord(x)), append(titles, "Always: "+x.GetList()+" "+terminal.VisibleLine(x.GetRule()))
 		}
 		if len(offered) > 1 {
 			words, titles = append(words, allRules), append(titles, "Always: all of these rules")
@@ -136,13 +137,15 @@ func formChoice(title, description string, words, titles []string, unless string
 	return field
 }
 
-func ruleWord(x *tooldv1.Suggestion) string { return x.GetList() + " " + visibleLine(x.GetRule()) }
+func ruleWord(x *tooldv1.Suggestion) string {
+	return x.GetList() + " " + terminal.VisibleLine(x.GetRule())
+}
 
 // elicitText is all that somebody should see before a yes.
 func elicitText(q *tooldv1.Question, note string) string {
 	var parts []string
 	add := func(head, text string) {
-		if text = visibleText(strings.TrimSpace(text)); text != "" {
+		if text = terminal.VisibleText(strings.TrimSpace(text)); text != "" {
 			parts = append(parts, head+ellipsis.Bytes(text, mostAsked))
 		}
 	}
@@ -169,7 +172,7 @@ func answerOf(q *tooldv1.Question, result *mcp.ElicitResult, err error) *tooldv1
 	}
 	switch {
 	case err != nil:
-		answer.Message = ellipsis.Bytes("The client could not ask: "+visibleText(err.Error()), 1000)
+		answer.Message = ellipsis.Bytes("The client could not ask: "+terminal.VisibleText(err.Error()), 1000)
 	case result.Action == "cancel":
 		answer.Message = "The question was dismissed without an answer."
 	case result.Action == "accept" && said("decision") == "allow":
@@ -197,7 +200,7 @@ func remembered(q *tooldv1.Question, which, where string) (rules []*tooldv1.Reme
 }
 
 // rootsOf asks the client for its roots. Those that are no folders here are left out and told.
-func rootsOf(ctx context.Context, s *setup, client *mcp.ServerSession) (roots []string) {
+func rootsOf(ctx context.Context, s *app, client *mcp.ServerSession) (roots []string) {
 	params := client.InitializeParams()
 	if params == nil || params.Capabilities == nil || params.Capabilities.RootsV2 == nil {
 		return nil

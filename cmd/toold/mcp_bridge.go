@@ -54,7 +54,7 @@ func newMCPCall(client *mcp.ServerSession, params *mcp.CallToolParamsRaw) *mcpCa
 
 // A bridge is the session. Its fields are set before start, or belong to its goroutine until that has ended.
 type bridge struct {
-	setup    *setup
+	app      *app
 	attach   *tooldv1.Attach // of a new session
 	askRoots bool            // the client names the roots
 	changed  func()          // tells the client that the list of tools is another one
@@ -77,9 +77,9 @@ type bridge struct {
 	elicits map[string]*elicited // by the question's id
 }
 
-func newBridge(s *setup, l *link, attach *tooldv1.Attach) *bridge {
+func newBridge(s *app, l *link, attach *tooldv1.Attach) *bridge {
 	return &bridge{
-		setup: s, link: l, attach: attach, prefix: "mcp-" + strings.ToLower(rand.Text()[:10]) + "-", acts: make(chan func()), ended: make(chan struct{}),
+		app: s, link: l, attach: attach, prefix: "mcp-" + strings.ToLower(rand.Text()[:10]) + "-", acts: make(chan func()), ended: make(chan struct{}),
 		calls: map[string]*mcpCall{}, elicits: map[string]*elicited{},
 	}
 }
@@ -206,7 +206,7 @@ func (b *bridge) attached(client *mcp.ServerSession) error {
 func (b *bridge) introduce() {
 	b.moved = false
 	if b.askRoots {
-		if roots := rootsOf(b.ctx, b.setup, b.client); len(roots) > 0 {
+		if roots := rootsOf(b.ctx, b.app, b.client); len(roots) > 0 {
 			b.attach.Roots = roots
 		}
 	}
@@ -219,7 +219,7 @@ func (b *bridge) introduce() {
 // open attaches to the session, again or for the first time. With an error there is no stream.
 func (b *bridge) open() error {
 	if b.link == nil {
-		l, err := b.setup.connect(b.ctx)
+		l, err := b.app.connect(b.ctx)
 		if err != nil {
 			return err
 		}
@@ -246,9 +246,9 @@ func (b *bridge) open() error {
 	if b.session == "" {
 		b.session, b.last = attached.GetSessionId(), attached.GetLastSeq()
 		for _, warning := range attached.GetWarnings() {
-			b.setup.say("warning: %s", warning)
+			b.app.say("warning: %s", warning)
 		}
-		b.setup.noted("session %s", b.session)
+		b.app.noted("session %s", b.session)
 	}
 	return nil
 }
@@ -325,7 +325,7 @@ func (b *bridge) unlink() {
 func (b *bridge) leave() {
 	b.drop()
 	if b.link != nil && b.session != "" {
-		b.setup.closeSession(&conversation{link: b.link, session: b.session})
+		b.app.closeSession(&conversation{link: b.link, session: b.session})
 	}
 	b.session, b.last = "", 0
 }
@@ -339,7 +339,7 @@ func (b *bridge) giveUp() {
 			return
 		}
 		if _, err := b.link.sessions.CancelCall(ctx, &tooldv1.CancelCallRequest{SessionId: b.session, ToolUseId: id, Reason: "the MCP client went away"}); err != nil {
-			b.setup.noted("a call was not cancelled: %s", whatWentWrong(err))
+			b.app.noted("a call was not cancelled: %s", whatWentWrong(err))
 		}
 	}
 }

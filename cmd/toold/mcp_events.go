@@ -59,6 +59,6 @@ func (b *bridge) noticed(n *tooldv1.Notice) {
 	case slices.Contains(answerRefusals, code):
 		b.askAgain(n.GetDetails().GetFields()["question_id"].GetStringValue(), n.GetMessage())
 	default:
-		b.setup.noted("notice: %s (%s)", n.GetMessage(), code)
+		b.app.noted("notice: %s (%s)", n.GetMessage(), code)
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func (s *setup) mcpCommand() *cobra.Command {
+func (s *app) mcpCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "mcp",
 		Short:   "Offer the tools as an MCP server (not in this build)",

@@ -15,13 +15,14 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/toold/toold/cmd/toold/internal/terminal"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 	"github.com/toold/toold/tools/ellipsis"
 )
 
 // mcpResult keeps every block, and puts what MCP has no place for under _meta.
 func mcpResult(result *tooldv1.ToolResult) *mcp.CallToolResult {
-	answer := &mcp.CallToolResult{IsError: result.GetIsError(), Content: []mcp.Content{}, Meta: mcp.Meta{"toold/outcome": outcomeWord(result.GetOutcome())}}
+	answer := &mcp.CallToolResult{IsError: result.GetIsError(), Content: []mcp.Content{}, Meta: mcp.Meta{"toold/outcome": terminal.OutcomeWord(result.GetOutcome())}}
 	for i, block := range result.GetContent() {
 		answer.Content = append(answer.Content, mcpContent(block, fmt.Sprintf("toold://result/%s/%d", result.GetToolUseId(), i)))
 	}
@@ -49,7 +50,7 @@ func mcpContent(block *tooldv1.Content, uri string) mcp.Content {
 	case *tooldv1.Content_Link:
 		return &mcp.ResourceLink{URI: b.Link.GetUri(), Name: cmp.Or(b.Link.GetName(), path.Base(b.Link.GetUri()))}
 	default:
-		return &mcp.TextContent{Text: asText(block)}
+		return &mcp.TextContent{Text: terminal.AsText(block)}
 	}
 }
 
@@ -67,8 +68,8 @@ func lostResult(err error) *tooldv1.ToolResult {
 	text := "The daemon was lost and could not be reached again, so what became of this call is not known here; if it had begun, look at the present state before sending it again. " + whatWentWrong(err)
 	return &tooldv1.ToolResult{
 		IsError: true, Outcome: tooldv1.Outcome_OUTCOME_INTERRUPTED,
-		Content: []*tooldv1.Content{{Block: &tooldv1.Content_Text{Text: visibleText(text)}}},
-		Error:   &tooldv1.Error{Code: "daemon_lost", Message: visibleText(text)},
+		Content: []*tooldv1.Content{{Block: &tooldv1.Content_Text{Text: terminal.VisibleText(text)}}},
+		Error:   &tooldv1.Error{Code: "daemon_lost", Message: terminal.VisibleText(text)},
 	}
 }
 
@@ -91,7 +92,7 @@ func (m *meter) tell(ctx context.Context, client *mcp.ServerSession, p *tooldv1.
 		m.steps = true
 		at, params.Total, params.Message = float64(update.Step.GetDone()), float64(update.Step.GetTotal()), update.Step.GetMessage()
 	case *tooldv1.Progress_Output:
-		params.Message = ellipsis.Bytes(lastLine(update.Output.GetText()), 500)
+		params.Message = ellipsis.Bytes(terminal.LastLine(update.Output.GetText()), 500)
 	}
 	if at <= m.last || m.steps && p.GetStep() == nil {
 		at = math.Nextafter(m.last, math.Inf(1))

@@ -19,6 +19,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/toold/toold/cmd/toold/internal/terminal"
 )
 
 const (
@@ -146,7 +148,7 @@ func (w *mcpWire) refuse(text json.RawMessage, code int, why error) error {
 		id = meant.ID
 	}
 	answer, err := json.Marshal(map[string]any{
-		"jsonrpc": "2.0", "id": id, "error": map[string]any{"code": code, "message": visibleText(why.Error())},
+		"jsonrpc": "2.0", "id": id, "error": map[string]any{"code": code, "message": terminal.VisibleText(why.Error())},
 	})
 	if err != nil {
 		return err

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"os"
 	"syscall"
 	"time"
 
@@ -49,13 +48,6 @@ func (p *process) signal(syscall.Signal) error { return errors.ErrUnsupported }
 func (p *process) flag(string) (string, bool) { return "", false }
 
 func (p *process) locks(string) bool { return false }
-
-// dropInput throws away what was typed before the question was there to be read; 1 is FREAD, the input's side.
-func dropInput(terminal *os.File) {
-	if raw, err := terminal.SyscallConn(); err == nil {
-		_ = raw.Control(func(fd uintptr) { _ = unix.IoctlSetPointerInt(int(fd), unix.TIOCFLUSH, 1) })
-	}
-}
 
 // startOf returns when a process was started, in a form that no other process with its number ever has.
 func startOf(pid int) (string, error) {

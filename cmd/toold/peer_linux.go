@@ -131,13 +131,6 @@ func (p *process) gone(ctx context.Context) error {
 	}
 }
 
-// dropInput throws away what was typed before the question was there to be read.
-func dropInput(terminal *os.File) {
-	if raw, err := terminal.SyscallConn(); err == nil {
-		_ = raw.Control(func(fd uintptr) { _ = unix.IoctlSetInt(int(fd), unix.TCFLSH, unix.TCIFLUSH) })
-	}
-}
-
 // startOf returns when a process was started, in a form that no other process with its number ever has.
 func startOf(pid int) (string, error) {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))

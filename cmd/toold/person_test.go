@@ -18,8 +18,8 @@ import (
 // hangGuard ends a test that waits for something that never comes. Nothing is measured by it.
 const hangGuard = 3 * time.Minute
 
-// A terminal is a program of ours on a terminal of its own.
-type terminal struct {
+// A console is a program of ours on a terminal of its own.
+type console struct {
 	t      *testing.T
 	pty    *os.File
 	cmd    *exec.Cmd
@@ -69,7 +69,7 @@ func self(t *testing.T, ctx context.Context, environ []string, dir string, args 
 }
 
 // onTerminal starts toold with everything but its output on a terminal.
-func onTerminal(t *testing.T, environ []string, dir string, args ...string) *terminal {
+func onTerminal(t *testing.T, environ []string, dir string, args ...string) *console {
 	t.Helper()
 	x, theirs := newTerminal(t, environ, dir, args...)
 	x.cmd.Stdout = &x.stdout
@@ -78,7 +78,7 @@ func onTerminal(t *testing.T, environ []string, dir string, args ...string) *ter
 }
 
 // onlyTerminal starts toold with its output on the terminal too.
-func onlyTerminal(t *testing.T, environ []string, dir string, args ...string) *terminal {
+func onlyTerminal(t *testing.T, environ []string, dir string, args ...string) *console {
 	t.Helper()
 	x, theirs := newTerminal(t, environ, dir, args...)
 	x.cmd.Stdout = theirs
@@ -87,7 +87,7 @@ func onlyTerminal(t *testing.T, environ []string, dir string, args ...string) *t
 }
 
 // hangsUp ends what runs apart on the terminal.
-func (x *terminal) hangsUp() {
+func (x *console) hangsUp() {
 	x.t.Helper()
 	x.typed("\x03")
 	var buffer [4096]byte
@@ -102,11 +102,11 @@ func (x *terminal) hangsUp() {
 }
 
 // newTerminal returns a terminal with a program that is not started yet, and the program's end of it.
-func newTerminal(t *testing.T, environ []string, dir string, args ...string) (x *terminal, theirs *os.File) {
+func newTerminal(t *testing.T, environ []string, dir string, args ...string) (x *console, theirs *os.File) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), hangGuard)
 	t.Cleanup(cancel)
-	x = &terminal{t: t, cmd: self(t, ctx, environ, dir, args...)}
+	x = &console{t: t, cmd: self(t, ctx, environ, dir, args...)}
 	ours, theirs, err := pty.Open()
 	if err != nil {
 		t.Fatal(err)
@@ -121,7 +121,7 @@ func newTerminal(t *testing.T, environ []string, dir string, args ...string) (x 
 	return x, theirs
 }
 
-func (x *terminal) start(theirs *os.File) {
+func (x *console) start(theirs *os.File) {
 	x.t.Helper()
 	if err := x.cmd.Start(); err != nil {
 		x.t.Fatal(err)
@@ -130,7 +130,7 @@ func (x *terminal) start(theirs *os.File) {
 }
 
 // expect reads until pattern is on the terminal, behind what was expected before.
-func (x *terminal) expect(pattern string) {
+func (x *console) expect(pattern string) {
 	x.t.Helper()
 	re := regexp.MustCompile(pattern)
 	var buffer [4096]byte
@@ -148,7 +148,7 @@ func (x *terminal) expect(pattern string) {
 	}
 }
 
-func (x *terminal) typed(text string) {
+func (x *console) typed(text string) {
 	x.t.Helper()
 	if _, err := x.pty.WriteString(text); err != nil {
 		x.t.Fatal(err)
@@ -156,7 +156,7 @@ func (x *terminal) typed(text string) {
 }
 
 // ends waits for the program and checks its exit code.
-func (x *terminal) ends(code int) {
+func (x *console) ends(code int) {
 	x.t.Helper()
 	var buffer [4096]byte
 	for { // the terminal must be read, or the program could not write

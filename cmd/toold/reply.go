@@ -6,9 +6,9 @@ package main
 import (
 	"encoding/base64"
 	"encoding/json"
-	"fmt"
 	"strings"
 
+	"github.com/toold/toold/cmd/toold/internal/terminal"
 	"github.com/toold/toold/daemon/dialect"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
@@ -53,7 +53,7 @@ func anthropicReply(uses []answered) ([]byte, error) {
 			case *tooldv1.Content_Document:
 				entry.Content = append(entry.Content, inline("document", b.Document))
 			default:
-				entry.Content = append(entry.Content, block{Type: "text", Text: asText(c)})
+				entry.Content = append(entry.Content, block{Type: "text", Text: terminal.AsText(c)})
 			}
 		}
 		reply.Content = append(reply.Content, entry)
@@ -116,7 +116,7 @@ func marshal(v any) ([]byte, error) {
 func flatText(result *tooldv1.ToolResult) string {
 	var parts []string
 	for _, c := range spokenContent(result) {
-		parts = append(parts, asText(c))
+		parts = append(parts, terminal.AsText(c))
 	}
 	return strings.Join(parts, "\n")
 }
@@ -138,24 +138,4 @@ func spokenContent(result *tooldv1.ToolResult) []*tooldv1.Content {
 		spoken = []*tooldv1.Content{{Block: &tooldv1.Content_Text{Text: text}}}
 	}
 	return spoken
-}
-
-// asText is a block in words.
-func asText(c *tooldv1.Content) string {
-	switch b := c.GetBlock().(type) {
-	case *tooldv1.Content_Text:
-		return b.Text
-	case *tooldv1.Content_Image:
-		return blobText("image", b.Image)
-	case *tooldv1.Content_Document:
-		return blobText("document", b.Document)
-	case *tooldv1.Content_Link:
-		return strings.TrimSpace(b.Link.GetName() + " " + b.Link.GetUri())
-	default:
-		return ""
-	}
-}
-
-func blobText(kind string, b *tooldv1.Blob) string {
-	return fmt.Sprintf("[%s, %s, %d bytes: not shown as text]", kind, b.GetMediaType(), len(b.GetData()))
 }

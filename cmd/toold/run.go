@@ -14,6 +14,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
+	"github.com/toold/toold/cmd/toold/internal/terminal"
 	"github.com/toold/toold/daemon/dialect"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
@@ -21,7 +22,7 @@ import (
 // runForms are the forms in which run prints results.
 var runForms = []string{formText, formJSON, formJSONL, formAnthropic, formOpenAI, formResponses}
 
-func (s *setup) runCommand() *cobra.Command {
+func (s *app) runCommand() *cobra.Command {
 	var f turnFlags
 	var form string
 	cmd := &cobra.Command{
@@ -60,7 +61,7 @@ func (s *setup) runCommand() *cobra.Command {
 	return cmd
 }
 
-func (s *setup) callCommand() *cobra.Command {
+func (s *app) callCommand() *cobra.Command {
 	var f turnFlags
 	var limit time.Duration
 	cmd := &cobra.Command{
@@ -96,7 +97,7 @@ func (s *setup) callCommand() *cobra.Command {
 }
 
 // run reads a message and runs its turn. Nothing is started for a message that holds no tool use.
-func (s *setup) run(ctx context.Context, args []string, f turnFlags, form string) error {
+func (s *app) run(ctx context.Context, args []string, f turnFlags, form string) error {
 	file := s.stdin
 	if len(args) > 0 && args[0] != "-" {
 		opened, err := os.Open(args[0])
@@ -105,7 +106,7 @@ func (s *setup) run(ctx context.Context, args []string, f turnFlags, form string
 		}
 		defer opened.Close()
 		file = opened
-	} else if len(args) == 0 && pageOf(s.stdin).terminal {
+	} else if len(args) == 0 && terminal.Open(s.stdin).Terminal {
 		s.say("reading tool uses from the terminal; end with Ctrl-D")
 	}
 	in, err := newFeed(file)
@@ -137,7 +138,7 @@ func nothingToAppend(form string) string {
 }
 
 // tellEnd returns how a message ended, if it did not end as it should.
-func (s *setup) tellEnd(end *messageEnd, form string) error {
+func (s *app) tellEnd(end *messageEnd, form string) error {
 	if end == nil {
 		return nil
 	}
@@ -161,11 +162,11 @@ func toolWord(name string) string {
 	if name == "" {
 		return "a tool"
 	}
-	return visibleLine(name)
+	return terminal.VisibleLine(name)
 }
 
 // runTurn runs a turn that begins with first and goes on with what in brings, and prints its results.
-func (s *setup) runTurn(ctx context.Context, first arrival, in *feed, f turnFlags, form string) error {
+func (s *app) runTurn(ctx context.Context, first arrival, in *feed, f turnFlags, form string) error {
 	attach, err := f.attach()
 	if err != nil {
 		return err
@@ -197,59 +198,59 @@ func (s *setup) runTurn(ctx context.Context, first arrival, in *feed, f turnFlag
 }
 
 // tellTurn prints the results of a turn that has ended, and what else is to be known.
-func (s *setup) tellTurn(c *conversation, format dialect.Format, form string) error {
+func (s *app) tellTurn(c *conversation, format dialect.Format, form string) error {
 	if c.end.failure() == nil || !slices.Contains(appendForms, form) {
 		if err := s.printResults(c, format, form); err != nil {
 			return err
 		}
 	}
-	if c.person == nil && c.board.ended("cannot_ask") {
+	if c.prompter == nil && c.turn.Ended("cannot_ask") {
 		s.say("nobody could be asked: run it on a terminal, put a rule into your settings (\"toold explain\" names those that would do), or choose another --mode")
 	}
 	if err := s.tellEnd(c.end, form); err != nil {
 		return err
 	}
-	if n := c.board.failures(); n > 0 {
-		return &ending{code: exitFailed, text: failureLine(c.board, n)}
+	if n := c.turn.Failures(); n > 0 {
+		return &ending{code: exitFailed, text: terminal.FailureLine(c.turn, n)}
 	}
 	return nil
 }
 
-// converse holds the conversation, with the live view and the person if there is a terminal.
-func (s *setup) converse(ctx context.Context, c *conversation, turn string, f turnFlags, form string) error {
+// converse holds the conversation, with the live view and the user if there is a terminal.
+func (s *app) converse(ctx context.Context, c *conversation, turn string, f turnFlags, form string) error {
 	inTerminal := f.session == "" && s.joinTerminal(c.attach, f)
 	if inTerminal && f.turn == "" { // what is run again is meant to run again
 		turn = "run-" + uuid.NewString()
 	}
-	c.board = newBoard(turn, c.attach.GetRoots()[0], c.uses)
-	shown := pageOf(s.stderr)
-	if shown.live() {
-		c.view = &view{page: shown}
+	c.turn = turnStateOf(turn, c.attach.GetRoots()[0], c.uses)
+	shown := terminal.Open(s.stderr)
+	if shown.Live() {
+		c.renderer = &terminal.Renderer{Page: shown}
 	}
-	c.person = meet(shown, c.input)
-	defer c.person.close()
-	c.person.passes(c.attach.GetSessionId() == "")
+	c.prompter = terminal.NewPrompter(shown, c.input)
+	defer c.prompter.Close()
+	c.prompter.Passes(c.attach.GetSessionId() == "")
 	c.notify = func(text string) { s.say("%s", text) }
 	if form == formJSONL {
 		c.seen = s.printEvent
 	}
-	c.attach.Capabilities.Answers = c.person != nil
+	c.attach.Capabilities.Answers = c.prompter != nil
 	err := s.converseIn(ctx, c, inTerminal)
 	for _, warning := range s.unsaid(c) {
 		s.say("warning: %s", warning)
 	}
-	for _, n := range c.board.notices {
+	for _, n := range c.turn.Notices {
 		s.say("notice: %s (%s)", n.GetMessage(), n.GetCode())
 	}
-	if n := c.board.replays(); n > 0 {
-		s.say("%s answered from the journal: this session has run the same tool use before", count(n, "call"))
+	if n := c.turn.Replays(); n > 0 {
+		s.say("%s answered from the journal: this session has run the same tool use before", terminal.Count(n, "call"))
 	}
 	s.noted("session %s", c.session)
 	return err
 }
 
 // printEvent prints an event as one line.
-func (s *setup) printEvent(event *tooldv1.ExecuteResponse) error {
+func (s *app) printEvent(event *tooldv1.ExecuteResponse) error {
 	return printJSON(s.stdout, event)
 }
 
@@ -257,7 +258,7 @@ func (s *setup) printEvent(event *tooldv1.ExecuteResponse) error {
 const closePatience = 5 * time.Second
 
 // closeSession ends a session that was made for one turn, with whatever of the turn still runs. Its records stay.
-func (s *setup) closeSession(c *conversation) {
+func (s *app) closeSession(c *conversation) {
 	if c.session == "" {
 		return
 	}

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/toold/toold/cmd/toold/internal/terminal"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
 
@@ -91,25 +92,25 @@ func demoUses(workspace string) ([]use, error) {
 }
 
 // review returns what happened: the results that make a point, the timeline, and whether all was as the script says.
-func (s *setup) review(b *board) error {
-	p := pageOf(s.stdout)
+func (s *app) review(b *terminal.TurnState) error {
+	p := terminal.Open(s.stdout)
 	var out strings.Builder
 	var strange []string
-	for i, c := range b.calls {
+	for i, c := range b.Calls {
 		wanted := demoParts[i]
-		if got := c.answer().GetOutcome(); got != wanted.want && wanted.want != demoAsked {
-			strange = append(strange, fmt.Sprintf("%s %s ended as %s and not as %s", c.name, c.subject, outcomeWord(got), outcomeWord(wanted.want)))
+		if got := c.Answer().GetOutcome(); got != wanted.want && wanted.want != demoAsked {
+			strange = append(strange, fmt.Sprintf("%s %s ended as %s and not as %s", c.Name, c.Subject, terminal.OutcomeWord(got), terminal.OutcomeWord(wanted.want)))
 		}
 		if wanted.point != "" {
-			fmt.Fprintf(&out, "\n%s\n", p.ink.strong.Render(wanted.point))
-			out.WriteString(indent(resultHead(c, p.ink) + "\n" + visibleText(plainContent(c.answer()))))
-			if diff := diffOf(c.answer()); diff != "" {
-				out.WriteString(diffText(diff, p.ink))
+			fmt.Fprintf(&out, "\n%s\n", p.Ink.Strong.Render(wanted.point))
+			out.WriteString(terminal.Indent(terminal.ResultHead(c, p.Ink) + "\n" + terminal.VisibleText(terminal.PlainContent(c.Answer()))))
+			if diff := terminal.DiffOf(c.Answer()); diff != "" {
+				out.WriteString(terminal.DiffText(diff, p.Ink))
 			}
 		}
 	}
-	width, _ := p.size()
-	fmt.Fprintf(&out, "\n%s\n%s", p.ink.strong.Render("The turn over time, by batch:"), timeline(b, p.ink, min(width, 120)))
+	width, _ := p.Size()
+	fmt.Fprintf(&out, "\n%s\n%s", p.Ink.Strong.Render("The turn over time, by batch:"), terminal.Timeline(b, p.Ink, min(width, 120)))
 	fmt.Fprintf(&out, "\n%s\n", demoSummary(b))
 	if _, err := s.stdout.WriteString(out.String()); err != nil {
 		return err
@@ -120,8 +121,8 @@ func (s *setup) review(b *board) error {
 	return nil
 }
 
-func demoSummary(b *board) string {
-	t := b.turn
-	return fmt.Sprintf("%s in %s: %s of work in %s.", count(int(t.GetCalls()), "call"), batches(t.GetBatches()),
-		span(t.GetWork().AsDuration()), span(t.GetWall().AsDuration()))
+func demoSummary(b *terminal.TurnState) string {
+	t := b.Turn
+	return fmt.Sprintf("%s in %s: %s of work in %s.", terminal.Count(int(t.GetCalls()), "call"), terminal.Batches(t.GetBatches()),
+		terminal.Span(t.GetWork().AsDuration()), terminal.Span(t.GetWall().AsDuration()))
 }

@@ -32,7 +32,7 @@ type serving struct {
 	readyFD                int
 }
 
-func (s *setup) serveCommand() *cobra.Command {
+func (s *app) serveCommand() *cobra.Command {
 	var f serving
 	cmd := &cobra.Command{
 		Use:   "serve",
@@ -56,7 +56,7 @@ func (s *setup) serveCommand() *cobra.Command {
 	return cmd
 }
 
-func (s *setup) serve(f serving) error {
+func (s *app) serve(f serving) error {
 	ready := readiness(f.readyFD)
 	err := s.serveUntilDone(f, ready)
 	if err != nil {
@@ -65,7 +65,7 @@ func (s *setup) serve(f serving) error {
 	return err
 }
 
-func (s *setup) serveUntilDone(f serving, ready *announcer) error {
+func (s *app) serveUntilDone(f serving, ready *announcer) error {
 	log, err := newLog(f.logFormat)
 	if err != nil {
 		return err
@@ -116,7 +116,7 @@ func (s *setup) serveUntilDone(f serving, ready *announcer) error {
 }
 
 // serveOn serves on the listeners, which are at those places.
-func (s *setup) serveOn(listeners []net.Listener, places []string, d *daemon.Daemon, log *zap.Logger, ready *announcer) error {
+func (s *app) serveOn(listeners []net.Listener, places []string, d *daemon.Daemon, log *zap.Logger, ready *announcer) error {
 	signals := make(chan os.Signal, 2) // two: the second must not be lost behind the first
 	signal.Notify(signals, syscall.SIGTERM, os.Interrupt)
 	defer signal.Stop(signals)

@@ -14,10 +14,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/toold/toold/cmd/toold/internal/terminal"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
 
-func (s *setup) sessionsCommand() *cobra.Command {
+func (s *app) sessionsCommand() *cobra.Command {
 	var all bool
 	cmd := &cobra.Command{
 		Use:     "sessions",
@@ -67,16 +68,16 @@ func sessionTable(w io.Writer, sessions []*tooldv1.Session) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "SESSION\tSTATE\tCLIENT\tAGE\tCALLS\tQUESTIONS\tTASKS\tDIRECTORY")
 	for _, x := range sessions {
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%d\t%d\t%d\t%s\n", visibleLine(x.GetSessionId()), sessionState(x),
-			fit(clientWord(x.GetClient()), 20), ageWord(time.Since(x.GetCreated().AsTime())), x.GetOpenCalls(), x.GetOpenQuestions(),
-			len(x.GetBackgroundTasks()), visibleLine(x.GetWorkingDirectory()))
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%d\t%d\t%d\t%s\n", terminal.VisibleLine(x.GetSessionId()), sessionState(x),
+			terminal.Fit(clientWord(x.GetClient()), 20), ageWord(time.Since(x.GetCreated().AsTime())), x.GetOpenCalls(), x.GetOpenQuestions(),
+			len(x.GetBackgroundTasks()), terminal.VisibleLine(x.GetWorkingDirectory()))
 	}
 	return t.Flush()
 }
 
 // clientWord names the client that attached last.
 func clientWord(c *tooldv1.ClientInfo) string {
-	return cmp.Or(visibleLine(strings.TrimSpace(c.GetName()+" "+c.GetVersion())), "-")
+	return cmp.Or(terminal.VisibleLine(strings.TrimSpace(c.GetName()+" "+c.GetVersion())), "-")
 }
 
 // ageWord is a time that has passed, by its largest unit.
@@ -111,7 +112,7 @@ var toolFormats = map[string]tooldv1.ToolFormat{
 	"mcp":       tooldv1.ToolFormat_TOOL_FORMAT_MCP,
 }
 
-func (s *setup) toolsCommand() *cobra.Command {
+func (s *app) toolsCommand() *cobra.Command {
 	var format string
 	request := &tooldv1.ListToolsRequest{}
 	names := []string{"native", "anthropic", "openai", "mcp"}
@@ -136,7 +137,7 @@ func (s *setup) toolsCommand() *cobra.Command {
 	return cmd
 }
 
-func (s *setup) listTools(ctx context.Context, request *tooldv1.ListToolsRequest) error {
+func (s *app) listTools(ctx context.Context, request *tooldv1.ListToolsRequest) error {
 	l, err := s.connect(ctx)
 	if err != nil {
 		return err
@@ -157,9 +158,9 @@ func (s *setup) listTools(ctx context.Context, request *tooldv1.ListToolsRequest
 	for _, tool := range list.GetTools() {
 		about := firstLine(tool.GetDescription())
 		if tool.GetUnavailable() != "" {
-			about = visibleLine(tool.GetUnavailable())
+			about = terminal.VisibleLine(tool.GetUnavailable())
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", visibleLine(tool.GetName()), toolLevel(tool), toolTraits(tool), fit(about, 90))
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", terminal.VisibleLine(tool.GetName()), toolLevel(tool), toolTraits(tool), terminal.Fit(about, 90))
 	}
 	return t.Flush()
 }
@@ -169,7 +170,7 @@ func toolLevel(t *tooldv1.Tool) string {
 	if t.GetLevel() == tooldv1.Level_LEVEL_UNSPECIFIED {
 		return ""
 	}
-	return levelWord(t.GetLevel())
+	return terminal.LevelWord(t.GetLevel())
 }
 
 func toolTraits(t *tooldv1.Tool) string {
@@ -187,7 +188,7 @@ func toolTraits(t *tooldv1.Tool) string {
 
 func firstLine(markdown string) string {
 	line, _, _ := strings.Cut(strings.TrimLeft(markdown, "# \n"), "\n")
-	return visibleLine(line)
+	return terminal.VisibleLine(line)
 }
 
 var channels = map[string]tooldv1.Channel{
@@ -197,7 +198,7 @@ var channels = map[string]tooldv1.Channel{
 	"stderr": tooldv1.Channel_CHANNEL_STDERR,
 }
 
-func (s *setup) outputCommand() *cobra.Command {
+func (s *app) outputCommand() *cobra.Command {
 	request := &tooldv1.ReadOutputRequest{}
 	var channel string
 	cmd := &cobra.Command{
@@ -229,7 +230,7 @@ func (s *setup) outputCommand() *cobra.Command {
 	return cmd
 }
 
-func (s *setup) output(ctx context.Context, request *tooldv1.ReadOutputRequest) error {
+func (s *app) output(ctx context.Context, request *tooldv1.ReadOutputRequest) error {
 	l, err := s.connect(ctx)
 	if err != nil {
 		return err
@@ -240,9 +241,9 @@ func (s *setup) output(ctx context.Context, request *tooldv1.ReadOutputRequest) 
 		return err
 	}
 	var w io.Writer = s.stdout
-	if pageOf(s.stdout).terminal {
-		safe := &safeWriter{w: s.stdout}
-		defer safe.flush()
+	if terminal.Open(s.stdout).Terminal {
+		safe := &terminal.SafeWriter{W: s.stdout}
+		defer safe.Flush()
 		w = safe
 	}
 	for {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/toold/toold/cmd/toold/internal/terminal"
 	"github.com/toold/toold/daemon/settings"
 )
 
@@ -51,7 +52,7 @@ func (f *settingsFiles) open() (*settings.Store, error) {
 	return settings.Open(sources), nil
 }
 
-func (s *setup) settingsCommand() *cobra.Command {
+func (s *app) settingsCommand() *cobra.Command {
 	var files settingsFiles
 	cmd := &cobra.Command{
 		Use:   "settings [DIR]",
@@ -86,7 +87,7 @@ func workspaceOf(args []string) (string, error) {
 	return servedRoot(args[0])
 }
 
-func (s *setup) showSettings(now *settings.Settings) error {
+func (s *app) showSettings(now *settings.Settings) error {
 	var err error
 	if s.json {
 		shown := struct {
@@ -99,7 +100,7 @@ func (s *setup) showSettings(now *settings.Settings) error {
 		err = now.Print(s.stdout)
 	}
 	if err == nil && len(now.Broken) > 0 {
-		return failed("%s cannot be used; the warnings say why", count(len(now.Broken), "settings file"))
+		return failed("%s cannot be used; the warnings say why", terminal.Count(len(now.Broken), "settings file"))
 	}
 	return err
 }

@@ -17,12 +17,13 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/toold/toold/cmd/toold/internal/terminal"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
 
 // joinTerminal points an Attach at the session of its roots and this process's terminal, and reports whether there is
 // one. The session outlives the turn, so what the turn does not choose is set back to what a new session has.
-func (s *setup) joinTerminal(a *tooldv1.Attach, f turnFlags) bool {
+func (s *app) joinTerminal(a *tooldv1.Attach, f turnFlags) bool {
 	if len(a.GetOptions().GetTools().GetNames()) > 0 { // a session with other tools than the terminal's
 		return false
 	}
@@ -49,7 +50,7 @@ const mostTerminalSessions = 100
 
 // converseIn holds the conversation. In the terminal's session it moves on to the next of that name if one was closed, and
 // to an anonymous one if another turn runs there.
-func (s *setup) converseIn(ctx context.Context, c *conversation, inTerminal bool) error {
+func (s *app) converseIn(ctx context.Context, c *conversation, inTerminal bool) error {
 	name := c.attach.GetSessionId()
 	for n := 2; ; n++ {
 		err := c.runToEnd(ctx, s.connect)
@@ -62,7 +63,7 @@ func (s *setup) converseIn(ctx context.Context, c *conversation, inTerminal bool
 		case reason == "attached":
 			s.say("the session of this terminal is in use: the turn runs in one of its own, which ends with it")
 			c.attach.SessionId, c.attach.Yield, inTerminal = "", false, false
-			c.person.passes(true)
+			c.prompter.Passes(true)
 		default:
 			return err
 		}
@@ -74,8 +75,8 @@ var unfit = regexp.MustCompile(`[^A-Za-z0-9._-]+`)
 
 // terminalSession returns the name of the session of these roots and the terminal on which this process was started;
 // empty: there is none. A process that leads the terminal's session itself has nothing that comes after it there.
-func (s *setup) terminalSession(roots []string) string {
-	if !pageOf(s.stdin).terminal && !pageOf(s.stdout).terminal && !pageOf(s.stderr).terminal {
+func (s *app) terminalSession(roots []string) string {
+	if !terminal.Open(s.stdin).Terminal && !terminal.Open(s.stdout).Terminal && !terminal.Open(s.stderr).Terminal {
 		return ""
 	}
 	leader, err := unix.Getsid(0)

@@ -47,7 +47,7 @@ wait $first; echo first $?
 }
 
 // onShell runs a script in a shell that leads the session of a terminal of its own.
-func onShell(t *testing.T, environ []string, dir, script string) *terminal {
+func onShell(t *testing.T, environ []string, dir, script string) *console {
 	t.Helper()
 	x, theirs := newTerminal(t, environ, dir)
 	shell := shellPath(t)

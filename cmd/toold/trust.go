@@ -12,10 +12,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/toold/toold/cmd/toold/internal/terminal"
 	"github.com/toold/toold/daemon/settings"
 )
 
-func (s *setup) trustCommand() *cobra.Command {
+func (s *app) trustCommand() *cobra.Command {
 	var files settingsFiles
 	var forget, show bool
 	cmd := &cobra.Command{
@@ -54,7 +55,7 @@ func (s *setup) trustCommand() *cobra.Command {
 }
 
 // distrust forgets a workspace, which may be gone.
-func (s *setup) distrust(store *settings.Store, dir string) error {
+func (s *app) distrust(store *settings.Store, dir string) error {
 	root, err := filepath.Abs(dir)
 	if err != nil {
 		return err
@@ -65,7 +66,7 @@ func (s *setup) distrust(store *settings.Store, dir string) error {
 	if s.json {
 		return s.printTrust(trustJSON{Root: root})
 	}
-	_, err = fmt.Fprintf(s.stdout, "%s is not trusted\n", visibleLine(root))
+	_, err = fmt.Fprintf(s.stdout, "%s is not trusted\n", terminal.VisibleLine(root))
 	return err
 }
 
@@ -77,10 +78,10 @@ type trustJSON struct {
 	Settings []settingJSON `json:"settings,omitempty"`
 }
 
-func (s *setup) printTrust(t trustJSON) error { return json.NewEncoder(s.stdout).Encode(t) }
+func (s *app) printTrust(t trustJSON) error { return json.NewEncoder(s.stdout).Encode(t) }
 
 // showTrust returns what would count of the workspace's files if they were trusted.
-func (s *setup) showTrust(store *settings.Store, root string) error {
+func (s *app) showTrust(store *settings.Store, root string) error {
 	gained := gain(store.Load(settings.Scope{Roots: []string{root}, Trusted: true}), root)
 	trust, err := store.Trusted(root)
 	if err != nil {
@@ -95,7 +96,7 @@ func (s *setup) showTrust(store *settings.Store, root string) error {
 }
 
 // trust shows what counts of the workspace's files from now on, and trusts them. What was not shown is not trusted.
-func (s *setup) trust(store *settings.Store, root string) error {
+func (s *app) trust(store *settings.Store, root string) error {
 	shown := store.Load(settings.Scope{Roots: []string{root}, Trusted: true})
 	gained := gain(shown, root)
 	before, err := store.Trusted(root)
@@ -129,20 +130,20 @@ func gain(trusted *settings.Settings, root string) []settings.Line {
 	return gained
 }
 
-func (s *setup) tellGain(root string, gained []settings.Line, trust settings.Trust) {
+func (s *app) tellGain(root string, gained []settings.Line, trust settings.Trust) {
 	if len(gained) == 0 {
-		fmt.Fprintf(s.stdout, "The settings of %s hold nothing that needs trust.\n", visibleLine(root))
+		fmt.Fprintf(s.stdout, "The settings of %s hold nothing that needs trust.\n", terminal.VisibleLine(root))
 		return
 	}
 	why := "need trust to count"
 	if trust.Trusted {
 		why = "count because it is trusted"
 	}
-	fmt.Fprintf(s.stdout, "Of the settings of %s these %s:\n", visibleLine(root), why)
+	fmt.Fprintf(s.stdout, "Of the settings of %s these %s:\n", terminal.VisibleLine(root), why)
 	hooks := false
 	for _, l := range gained {
 		hooks = hooks || strings.HasPrefix(l.Key, "hooks.")
-		fmt.Fprintf(s.stdout, "  %s  %s  %s\n", visibleLine(l.Key), visibleLine(l.Value), visibleLine(l.Origin.String()))
+		fmt.Fprintf(s.stdout, "  %s  %s  %s\n", terminal.VisibleLine(l.Key), terminal.VisibleLine(l.Value), terminal.VisibleLine(l.Origin.String()))
 	}
 	if hooks {
 		fmt.Fprintln(s.stdout, "Of a hook the line above is trusted, not the program or script that it names: that can change, and runs all the same.")
@@ -152,17 +153,17 @@ func (s *setup) tellGain(root string, gained []settings.Line, trust settings.Tru
 func trustWords(root string, trust settings.Trust) string {
 	switch {
 	case trust.Trusted:
-		return visibleLine(root) + " is trusted."
+		return terminal.VisibleLine(root) + " is trusted."
 	case len(trust.Changed) > 0:
-		return visibleLine(fmt.Sprintf("%s was trusted, but these files have changed since: %s.", root, strings.Join(trust.Changed, ", ")))
+		return terminal.VisibleLine(fmt.Sprintf("%s was trusted, but these files have changed since: %s.", root, strings.Join(trust.Changed, ", ")))
 	default:
-		return visibleLine(root) + " is not trusted."
+		return terminal.VisibleLine(root) + " is not trusted."
 	}
 }
 
 func trustedWords(root string, files []string) string {
 	if len(files) == 0 {
-		return visibleLine(root) + " is trusted. It has no settings files; one that appears takes the trust away."
+		return terminal.VisibleLine(root) + " is trusted. It has no settings files; one that appears takes the trust away."
 	}
-	return visibleLine(fmt.Sprintf("%s is trusted, with these files as they are now: %s.", root, strings.Join(files, ", ")))
+	return terminal.VisibleLine(fmt.Sprintf("%s is trusted, with these files as they are now: %s.", root, strings.Join(files, ", ")))
 }

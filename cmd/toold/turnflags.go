@@ -4,8 +4,6 @@
 package main
 
 import (
-	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/toold/toold/cmd/toold/internal/terminal"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
 
@@ -57,31 +56,21 @@ type placeFlags struct {
 func (f *placeFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringArrayVar(&f.roots, "root", nil, "a directory that the calls may use; the first is the working directory; may be repeated (default: the current directory)")
-	flags.StringVar(&f.mode, "mode", "", "what happens to calls that would have to ask: "+strings.Join(modeNames(), ", ")+" (default: as the session has it)")
+	flags.StringVar(&f.mode, "mode", "", "what happens to calls that would have to ask: "+strings.Join(terminal.ModeNames(), ", ")+" (default: as the session has it)")
 	flags.StringVar(&f.settings, "settings", "", "a settings file that counts for the session alone, and above those of user and workspace")
 	flags.BoolVar(&f.trust, "trust", false, "trust the roots' own settings files in this session, whatever \"toold trust\" has remembered")
-	_ = cmd.RegisterFlagCompletionFunc("mode", cobra.FixedCompletions(modeNames(), cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("mode", cobra.FixedCompletions(terminal.ModeNames(), cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.MarkFlagDirname("root")
 	_ = cmd.MarkFlagFilename("settings", "json")
 }
-
-var modes = map[string]tooldv1.PermissionMode{
-	"default":           tooldv1.PermissionMode_PERMISSION_MODE_DEFAULT,
-	"acceptEdits":       tooldv1.PermissionMode_PERMISSION_MODE_ACCEPT_EDITS,
-	"plan":              tooldv1.PermissionMode_PERMISSION_MODE_PLAN,
-	"dontAsk":           tooldv1.PermissionMode_PERMISSION_MODE_DONT_ASK,
-	"bypassPermissions": tooldv1.PermissionMode_PERMISSION_MODE_BYPASS_PERMISSIONS,
-}
-
-func modeNames() []string { return slices.Sorted(maps.Keys(modes)) }
 
 // options returns what the flags ask of the session. What no flag names stays unset.
 func (f *placeFlags) options() (*tooldv1.Options, error) {
 	o := &tooldv1.Options{}
 	if f.mode != "" {
-		mode, ok := modes[f.mode]
+		mode, ok := terminal.Modes[f.mode]
 		if !ok {
-			return nil, misused("the mode %q is not known: choose one of %s", f.mode, strings.Join(modeNames(), ", "))
+			return nil, misused("the mode %q is not known: choose one of %s", f.mode, strings.Join(terminal.ModeNames(), ", "))
 		}
 		o.PermissionMode = &mode
 	}
@@ -170,12 +159,4 @@ func checkForm(form string, forms ...string) error {
 		return nil
 	}
 	return misused("the output %q is not known: choose one of %s", form, strings.Join(forms, ", "))
-}
-
-// count is a number with its noun: "1 call", "2 calls".
-func count(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }

@@ -5,14 +5,15 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"google.golang.org/grpc/status"
 
+	"github.com/toold/toold/cmd/toold/internal/terminal"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
 
@@ -22,7 +23,7 @@ type undoFlags struct {
 	dryRun, force, yes bool
 }
 
-func (s *setup) undoCommand() *cobra.Command {
+func (s *app) undoCommand() *cobra.Command {
 	var f undoFlags
 	cmd := &cobra.Command{
 		Use:   "undo [CALL]",
@@ -47,7 +48,7 @@ func (s *setup) undoCommand() *cobra.Command {
 	return cmd
 }
 
-func (s *setup) undo(ctx context.Context, f undoFlags) error {
+func (s *app) undo(ctx context.Context, f undoFlags) error {
 	l, err := s.connect(ctx)
 	if err != nil {
 		return err
@@ -89,7 +90,7 @@ func isOrAre(files int) string {
 	if files == 1 {
 		return "1 file is"
 	}
-	return count(files, "file") + " are"
+	return terminal.Count(files, "file") + " are"
 }
 
 // filesOf is how many files a plan is about, shown or not.
@@ -99,7 +100,7 @@ func filesOf(plan *tooldv1.RestoreResponse) int {
 
 // nothingToUndo returns why there is nothing to be done: all is as it was, nothing can be done, or nobody has changed what was
 // asked about.
-func (s *setup) nothingToUndo(ctx context.Context, l *link, request *tooldv1.RestoreRequest, plan *tooldv1.RestoreResponse) error {
+func (s *app) nothingToUndo(ctx context.Context, l *link, request *tooldv1.RestoreRequest, plan *tooldv1.RestoreResponse) error {
 	if len(plan.GetNotRestored()) > 0 {
 		if s.json {
 			if err := printJSON(s.stdout, plan); err != nil {
@@ -126,7 +127,7 @@ func (s *setup) nothingToUndo(ctx context.Context, l *link, request *tooldv1.Res
 
 // undoPlan says to where files are put back, and what that comes to. A turn of which there is nothing to be put back, since
 // somebody has in another way or since it is not kept, is passed over, unless it was asked for.
-func (s *setup) undoPlan(ctx context.Context, l *link, f undoFlags) (*tooldv1.RestoreRequest, *tooldv1.RestoreResponse, error) {
+func (s *app) undoPlan(ctx context.Context, l *link, f undoFlags) (*tooldv1.RestoreRequest, *tooldv1.RestoreResponse, error) {
 	below := uint64(math.MaxUint64)
 	wanted := func(c *tooldv1.Checkpoint) bool {
 		switch {
@@ -174,7 +175,7 @@ func (s *setup) undoPlan(ctx context.Context, l *link, f undoFlags) (*tooldv1.Re
 }
 
 // tellPlan shows what would be done. Conflicts make it a failure.
-func (s *setup) tellPlan(plan *tooldv1.RestoreResponse, f undoFlags) error {
+func (s *app) tellPlan(plan *tooldv1.RestoreResponse, f undoFlags) error {
 	if s.json {
 		if err := printJSON(s.stdout, plan); err != nil {
 			return err
@@ -188,16 +189,16 @@ func (s *setup) tellPlan(plan *tooldv1.RestoreResponse, f undoFlags) error {
 	return nil
 }
 
-func (s *setup) showPlan(plan *tooldv1.RestoreResponse) error {
-	p := pageOf(s.stdout)
+func (s *app) showPlan(plan *tooldv1.RestoreResponse) error {
+	p := terminal.Open(s.stdout)
 	if err := printDiffs(s.stdout, p, plan.GetFiles()); err != nil {
 		return err
 	}
 	if n := plan.GetMoreRestored(); n > 0 {
-		fmt.Fprintf(s.stderr, "%s of which nothing is shown: there are too many. --path shows some alone.\n", count(int(n), "more file"))
+		fmt.Fprintf(s.stderr, "%s of which nothing is shown: there are too many. --path shows some alone.\n", terminal.Count(int(n), "more file"))
 	}
 	if n := plan.GetUndoneCalls(); n > 0 && filesOf(plan) > 0 {
-		fmt.Fprintf(s.stderr, "This takes back what %s changed in %s.\n", count(int(n), "call"), count(filesOf(plan), "file"))
+		fmt.Fprintf(s.stderr, "This takes back what %s changed in %s.\n", terminal.Count(int(n), "call"), terminal.Count(filesOf(plan), "file"))
 	}
 	fmt.Fprint(s.stderr, reasonLines("Not as the last call has left it:", plan.GetConflictReasons(), plan.GetMoreConflicts()))
 	fmt.Fprint(s.stderr, reasonLines("Not put back:", plan.GetNotRestored(), plan.GetMoreNotRestored()))
@@ -205,19 +206,14 @@ func (s *setup) showPlan(plan *tooldv1.RestoreResponse) error {
 }
 
 // confirm asks the person at the terminal.
-func (s *setup) confirm(files int) error {
-	if !pageOf(s.stderr).terminal || s.json {
+func (s *app) confirm(files int) error {
+	if !terminal.Open(s.stderr).Terminal || s.json {
 		return misused("nobody can be asked here: look with --dry-run, and say --yes to put the files back")
 	}
-	terminal, err := os.OpenFile("/dev/tty", os.O_RDWR, 0)
-	if err != nil {
+	line, err := terminal.Ask(fmt.Sprintf("Put back %s? [y]es, [n]o: ", terminal.Count(files, "file")))
+	if errors.Is(err, terminal.ErrNone) {
 		return misused("nobody can be asked here (%v): look with --dry-run, and say --yes to put the files back", err)
 	}
-	defer terminal.Close()
-	dropInput(terminal)
-	fmt.Fprintf(terminal, "Put back %s? [y]es, [n]o: ", count(files, "file"))
-	asked := &person{terminal: terminal}
-	line, err := asked.line()
 	if err != nil {
 		return failed("nothing was put back: there was no answer (%v)", err)
 	}
@@ -229,11 +225,11 @@ func (s *setup) confirm(files int) error {
 }
 
 // tellDone returns what was done, and what of the plan that was shown was not.
-func (s *setup) tellDone(plan, done *tooldv1.RestoreResponse) error {
+func (s *app) tellDone(plan, done *tooldv1.RestoreResponse) error {
 	if s.json {
 		return printJSON(s.stdout, done)
 	}
 	fmt.Fprint(s.stderr, reasonLines("Not put back:", done.GetNotRestored()[min(len(plan.GetNotRestored()), len(done.GetNotRestored())):], done.GetMoreNotRestored()-plan.GetMoreNotRestored()))
-	_, err := fmt.Fprintf(s.stdout, "Put back %s. To bring the changes back: toold undo %s --session %s\n", count(filesOf(done), "file"), visibleLine(done.GetToolUseId()), visibleLine(done.GetSessionId()))
+	_, err := fmt.Fprintf(s.stdout, "Put back %s. To bring the changes back: toold undo %s --session %s\n", terminal.Count(filesOf(done), "file"), terminal.VisibleLine(done.GetToolUseId()), terminal.VisibleLine(done.GetSessionId()))
 	return err
 }

@@ -19,7 +19,7 @@ import (
 // upgraded returns a link to a daemon of this program's version instead of an older one that has nothing to do; else
 // l, which it was given. A daemon that no client has started is left alone, and so is one that listens on TCP too, of a version that cannot be
 // compared, or of a system that does not tell when a process has ended.
-func (s *setup) upgraded(ctx context.Context, l *link) (*link, error) {
+func (s *app) upgraded(ctx context.Context, l *link) (*link, error) {
 	if s.replaced || !semver.IsValid(version) || runtime.GOOS == "darwin" {
 		return l, nil
 	}
@@ -43,7 +43,7 @@ func (s *setup) upgraded(ctx context.Context, l *link) (*link, error) {
 }
 
 // replace ends the daemon behind l, which is closed, and starts this program in its place.
-func (s *setup) replace(ctx context.Context, l *link, old *tooldv1.GetInfoResponse, end *tooldv1.ShutdownRequest) error {
+func (s *app) replace(ctx context.Context, l *link, old *tooldv1.GetInfoResponse, end *tooldv1.ShutdownRequest) error {
 	if old.GetLimits().GetIdleExit() == nil {
 		return notOurs(int(old.GetPid()))
 	}
@@ -75,7 +75,7 @@ func notOurs(pid int) error {
 }
 
 // replaceRunning replaces the daemon that runs, if one does.
-func (s *setup) replaceRunning(ctx context.Context) error {
+func (s *app) replaceRunning(ctx context.Context) error {
 	s.replaced = true
 	err := s.find(ctx)
 	if silent := new(silentDaemon); errors.As(err, &silent) {
@@ -93,7 +93,7 @@ func (s *setup) replaceRunning(ctx context.Context) error {
 }
 
 // replaceSilent replaces a daemon that cannot be reached. The new one listens where this command looks for it.
-func (s *setup) replaceSilent(ctx context.Context, d *silentDaemon) error {
+func (s *app) replaceSilent(ctx context.Context, d *silentDaemon) error {
 	heir, err := d.heir()
 	if err == nil {
 		_, err = usableSettings() // the one that runs is better than none

@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"github.com/toold/toold/cmd/toold/internal/terminal"
 	"github.com/toold/toold/daemon/dialect"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
@@ -48,3 +49,12 @@ func (u use) wire(turnID string) *tooldv1.ToolUse {
 }
 
 func validText(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
+
+// turnStateOf returns the state of a turn that begins with uses and whose working directory is dir.
+func turnStateOf(turnID, dir string, uses []use) *terminal.TurnState {
+	b := terminal.NewTurnState(turnID, dir)
+	for _, u := range uses {
+		b.Add(u.id, u.name, u.input)
+	}
+	return b
+}

@@ -16,6 +16,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toold/toold/cmd/toold/internal/terminal"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
 
@@ -34,7 +35,7 @@ type saidFile struct {
 
 // unsaid returns the warnings of a turn that are to be printed: those that were not since the daemon was started, and, where
 // a call was denied, what the workspace lacks trust for. What cannot be remembered is said.
-func (s *setup) unsaid(c *conversation) []string {
+func (s *app) unsaid(c *conversation) []string {
 	if len(c.warnings) == 0 {
 		return nil
 	}
@@ -54,7 +55,7 @@ func (s *setup) unsaid(c *conversation) []string {
 	if len(now.Said) > 0 && len(fresh) > 0 {
 		now.write(file)
 	}
-	denied := c.board.ended("cannot_ask") || c.board.ended("mode_denied")
+	denied := c.turn.Ended("cannot_ask") || c.turn.Ended("mode_denied")
 	return slices.DeleteFunc(slices.Clone(c.warnings), func(warning string) bool {
 		return !slices.Contains(fresh, warning) && !(denied && aboutTrust(warning))
 	})
@@ -111,5 +112,5 @@ func isAre(n int, noun string) string {
 	if n == 1 {
 		return "is 1 " + noun
 	}
-	return "are " + count(n, noun)
+	return "are " + terminal.Count(n, noun)
 }

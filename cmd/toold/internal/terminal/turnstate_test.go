@@ -1,10 +1,6 @@
-package main
+package terminal
 
 import (
-	"flag"
-	"os"
-	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -15,26 +11,6 @@ import (
 
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
-
-var update = flag.Bool("update", false, "write the golden files anew")
-
-// golden compares a picture with the one in testdata.
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", "golden", name)
-	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got, "\n")); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", name, diff)
-	}
-}
 
 var epoch = time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)
 
@@ -85,7 +61,7 @@ func resulted(id string, o tooldv1.Outcome, code, text string) *tooldv1.ToolResu
 }
 
 // aTurn is a turn with something of everything.
-func aTurn(t *testing.T) (*board, []*tooldv1.ExecuteResponse) {
+func aTurn(t *testing.T) (*TurnState, []*tooldv1.ExecuteResponse) {
 	t.Helper()
 	edited := resulted("edit", tooldv1.Outcome_OUTCOME_OK, "", "Edited /w/greet.go.\n")
 	diff, err := structpb.NewStruct(map[string]any{"diff": "--- a/greet.go\n+++ b/greet.go\n@@ -1 +1 @@\n-Hello\n+Good\x1b[31m morning\n"})
@@ -93,15 +69,14 @@ func aTurn(t *testing.T) (*board, []*tooldv1.ExecuteResponse) {
 		t.Fatal(err)
 	}
 	edited.Structured = diff
-	b := newBoard("", "/w", []use{
-		{id: "read", name: "Read", input: `{"file_path":"/w/README.md"}`},
-		{id: "build", name: "Bash", input: `{"command":"make \u202e all\nmake test"}`},
-		{id: "grep", name: "Grep", input: `{"pattern":"TODO","path":"/w/src"}`},
-		{id: "edit", name: "Edit", input: `{"file_path":"/w/greet.go"}`},
-		{id: "rm", name: "Bash", input: `{"command":"rm -r build"}`},
-		{id: "bad", name: "Nope\x07", input: `{"pattern"`},
-		{id: "again", name: "LS", input: `{}`},
-	})
+	b := NewTurnState("", "/w")
+	b.Add("read", "Read", `{"file_path":"/w/README.md"}`)
+	b.Add("build", "Bash", `{"command":"make \u202e all\nmake test"}`)
+	b.Add("grep", "Grep", `{"pattern":"TODO","path":"/w/src"}`)
+	b.Add("edit", "Edit", `{"file_path":"/w/greet.go"}`)
+	b.Add("rm", "Bash", `{"command":"rm -r build"}`)
+	b.Add("bad", "Nope\x07", `{"pattern"`)
+	b.Add("again", "LS", `{}`)
 	return b, []*tooldv1.ExecuteResponse{
 		event(0, accepted("read", "Read", 1)),
 		event(0, accepted("build", "Bash", 1)),
@@ -138,9 +113,9 @@ func aTurn(t *testing.T) (*board, []*tooldv1.ExecuteResponse) {
 
 const livePicture = 14 // events before the live picture
 
-func play(b *board, events []*tooldv1.ExecuteResponse) {
+func play(b *TurnState, events []*tooldv1.ExecuteResponse) {
 	for _, e := range events {
-		b.apply(e, e.GetTime().AsTime())
+		b.Apply(e, e.GetTime().AsTime())
 	}
 }
 
@@ -150,21 +125,21 @@ func TestBoardStates(t *testing.T) {
 	other.TurnId = "another"
 	late := event(3000, started("read"))
 	play(b, append(events, other, late))
-	if !b.settled() {
+	if !b.Settled() {
 		t.Error("a board whose calls have all ended is not settled")
 	}
-	want := map[string]state{"read": ended, "build": ended, "grep": ended, "edit": ended, "rm": ended, "bad": ended, "again": refused}
+	want := map[string]state{"read": Ended, "build": Ended, "grep": Ended, "edit": Ended, "rm": Ended, "bad": Ended, "again": Refused}
 	got := map[string]state{}
-	for _, c := range b.calls {
-		got[c.id] = c.state
+	for _, c := range b.Calls {
+		got[c.ID] = c.State
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("states (-want +got):\n%s", diff)
 	}
-	if n := b.failures(); n != 4 {
+	if n := b.Failures(); n != 4 {
 		t.Errorf("%d failures, want 4: grep, rm, bad, again", n)
 	}
-	if !b.byID["rm"].started.IsZero() {
+	if !b.ByID["rm"].started.IsZero() {
 		t.Error("an event of another turn moved a call")
 	}
 }
@@ -186,7 +161,7 @@ func TestSubject(t *testing.T) {
 		``:                                             "",
 		`{"bash_id":"bg-1","filter":"x","command":""}`: "bg-1",
 	} {
-		if got := subject(in, "/w"); got != want {
+		if got := Subject(in, "/w"); got != want {
 			t.Errorf("subject(%s) = %q, want %q", in, got, want)
 		}
 	}

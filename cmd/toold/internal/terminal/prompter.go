@@ -1,11 +1,13 @@
-// Questions put to the person at the terminal, one at a time. This file does not know why the daemon asks, nor where
+// Questions put to the user at the terminal, one at a time. This file does not know why the daemon asks, nor where
 // an answer goes; it never answers by itself.
 
-package main
+package terminal
 
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -15,18 +17,18 @@ import (
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
 
-// A person is somebody at a terminal. All its methods but put are for one goroutine; they also work on nil, which is
-// nobody.
-type person struct {
+// A Prompter puts questions to the user at the terminal. All its methods but prompt are for one goroutine; they also
+// work on nil, which is when there is no terminal.
+type Prompter struct {
 	terminal *os.File
-	ink      ink
-	// whole gives a call's input as it was sent, because a question may show it shortened; false: not known here.
+	ink      Ink
+	// whole returns a call's input as it was sent, because a question may show it shortened; false: not known here.
 	whole func(toolUseID string) (string, bool)
 	// passing: the session ends with the turn, and rules that it keeps with it.
 	passing bool
 
-	// top is how many rows at the top of the screen are kept for the live view while a question stands. 0: none.
-	top int
+	// Top is how many rows at the top of the screen are kept for the live view while a question stands. 0: none.
+	Top int
 
 	screen sync.Mutex // guards what follows
 	placed int        // rows that are kept at the top of the screen as it is now; 0: none
@@ -40,48 +42,70 @@ type person struct {
 	done    chan struct{} // closed when the goroutine that asks current has ended
 }
 
-// meet opens the terminal; nil when nobody is there to be asked.
-func meet(shown page, whole func(string) (string, bool)) *person {
-	if !shown.terminal {
+// NewPrompter opens the terminal; nil when nobody is there to be asked.
+func NewPrompter(shown Terminal, whole func(string) (string, bool)) *Prompter {
+	if !shown.Terminal {
 		return nil
 	}
 	terminal, err := os.OpenFile("/dev/tty", os.O_RDWR, 0)
 	if err != nil {
 		return nil
 	}
-	return &person{terminal: terminal, ink: shown.ink, whole: whole, out: make(chan *tooldv1.Answer)}
+	return &Prompter{terminal: terminal, ink: shown.Ink, whole: whole, out: make(chan *tooldv1.Answer)}
 }
 
-func (p *person) close() {
+// ErrNone is wrapped by the error of [Ask] when the process has no controlling terminal.
+var ErrNone = errors.New("no terminal")
+
+// Ask writes question to the controlling terminal and returns the line that the user types. What was typed before the
+// question was shown is discarded.
+func Ask(question string) (string, error) {
+	tty, err := os.OpenFile("/dev/tty", os.O_RDWR, 0)
+	if err != nil {
+		return "", fmt.Errorf("%w: %w", ErrNone, err)
+	}
+	defer tty.Close()
+	dropInput(tty)
+	if _, err := tty.WriteString(question); err != nil {
+		return "", err
+	}
+	return (&Prompter{terminal: tty}).line()
+}
+
+// Close takes away the question that stands and closes the terminal.
+func (p *Prompter) Close() {
 	if p == nil {
 		return
 	}
-	if p.busy() {
+	if p.Busy() {
 		p.tell("\n") // the prompt stands in the last line
 	}
-	p.leave()
+	p.Forget()
 	_ = p.terminal.Close()
 }
 
-// passes says whether the session ends with the turn, and the rules that it keeps with it.
-func (p *person) passes(passing bool) {
+// Passes says whether the session ends with the turn, and the rules that it keeps with it.
+func (p *Prompter) Passes(passing bool) {
 	if p != nil {
 		p.passing = passing
 	}
 }
 
-func (p *person) busy() bool { return p != nil && p.current != nil }
+// Busy reports whether a question stands on the terminal.
+func (p *Prompter) Busy() bool { return p != nil && p.current != nil }
 
-func (p *person) answers() <-chan *tooldv1.Answer {
+// Answers returns the channel on which answers come; nil, which blocks, when there is no terminal. After each receive the
+// caller calls Answered.
+func (p *Prompter) Answers() <-chan *tooldv1.Answer {
 	if p == nil {
 		return nil
 	}
 	return p.out
 }
 
-// ask queues a question. One that is asked again is asked once.
-func (p *person) ask(ctx context.Context, q *tooldv1.Question) {
-	if p == nil || p.busy() && p.current.GetQuestionId() == q.GetQuestionId() {
+// Ask queues a question. One that is asked again is asked once.
+func (p *Prompter) Ask(ctx context.Context, q *tooldv1.Question) {
+	if p == nil || p.Busy() && p.current.GetQuestionId() == q.GetQuestionId() {
 		return
 	}
 	for _, queued := range p.queue {
@@ -94,7 +118,7 @@ func (p *person) ask(ctx context.Context, q *tooldv1.Question) {
 }
 
 // next puts the next question, unless one stands.
-func (p *person) next(ctx context.Context) {
+func (p *Prompter) next(ctx context.Context) {
 	if p == nil || p.current != nil || len(p.queue) == 0 {
 		return
 	}
@@ -105,7 +129,7 @@ func (p *person) next(ctx context.Context) {
 		defer close(done)
 		p.place(top)
 		defer p.place(0)
-		answer := p.put(asked, q, top)
+		answer := p.prompt(asked, q, top)
 		if answer == nil {
 			return
 		}
@@ -113,13 +137,13 @@ func (p *person) next(ctx context.Context) {
 		case p.out <- answer:
 		case <-asked.Done():
 		}
-	}(p.current, p.done, p.top)
+	}(p.current, p.done, p.Top)
 }
 
 // dismiss takes the question that stands away. While an editor is open on it, this waits until it is closed: the
 // terminal is not taken from under it.
-func (p *person) dismiss() {
-	if !p.busy() {
+func (p *Prompter) dismiss() {
+	if !p.Busy() {
 		return
 	}
 	p.cancel()
@@ -127,9 +151,9 @@ func (p *person) dismiss() {
 	p.current = nil
 }
 
-// answered is done with the question that stood, for which an answer was sent, and puts the next one.
-func (p *person) answered(ctx context.Context) {
-	if !p.busy() {
+// Answered is done with the question that stood, for which an answer was sent, and puts the next one.
+func (p *Prompter) Answered(ctx context.Context) {
+	if !p.Busy() {
 		return
 	}
 	p.given = append(p.given, p.current)
@@ -137,52 +161,52 @@ func (p *person) answered(ctx context.Context) {
 	p.next(ctx)
 }
 
-// refused asks again what was answered, because the daemon did not take the answer and the question is still open. It
+// Refused asks again what was answered, because the daemon did not take the answer and the question is still open. It
 // reports whether there was anything to ask again.
-func (p *person) refused(ctx context.Context, why string) bool {
+func (p *Prompter) Refused(ctx context.Context, why string) bool {
 	if p == nil || len(p.given) == 0 {
 		return false
 	}
 	again := p.given
 	p.given = nil
-	p.tell("\nThe answer was not taken: " + visibleLine(why) + "\n")
+	p.tell("\nThe answer was not taken: " + VisibleLine(why) + "\n")
 	for _, q := range again {
-		p.ask(ctx, q)
+		p.Ask(ctx, q)
 	}
 	return true
 }
 
-// leave forgets everything that was asked, because the stream that asked is over.
-func (p *person) leave() {
+// Forget forgets everything that was asked, because the stream that asked is over.
+func (p *Prompter) Forget() {
 	if p != nil {
 		p.dismiss()
 		p.queue, p.given = nil, nil
 	}
 }
 
-// withdraw forgets a question that no longer matters.
-func (p *person) withdraw(ctx context.Context, id, why string) {
+// Withdraw forgets a question that no longer matters.
+func (p *Prompter) Withdraw(ctx context.Context, id, why string) {
 	p.drop(ctx, why, func(q *tooldv1.Question) bool { return q.GetQuestionId() == id })
 }
 
-// withdrawCall forgets the questions of a call that has ended.
-func (p *person) withdrawCall(ctx context.Context, id string) {
+// WithdrawCall forgets the questions of a call that has ended.
+func (p *Prompter) WithdrawCall(ctx context.Context, id string) {
 	p.drop(ctx, "", func(q *tooldv1.Question) bool { return q.GetToolUseId() == id })
 }
 
-func (p *person) drop(ctx context.Context, why string, moot func(*tooldv1.Question) bool) {
+func (p *Prompter) drop(ctx context.Context, why string, moot func(*tooldv1.Question) bool) {
 	if p == nil {
 		return
 	}
 	p.queue, p.given = slices.DeleteFunc(p.queue, moot), slices.DeleteFunc(p.given, moot)
-	if p.busy() && moot(p.current) {
+	if p.Busy() && moot(p.current) {
 		p.dismiss()
 		p.tell("\nThe question is withdrawn" + reasonWords(why) + ".\n")
 		p.next(ctx)
 	}
 }
 
-func (p *person) tell(text string) {
+func (p *Prompter) tell(text string) {
 	p.screen.Lock()
 	defer p.screen.Unlock()
 	width, _ := p.size()
@@ -191,11 +215,13 @@ func (p *person) tell(text string) {
 }
 
 // size is that of the terminal; height 0: it is not known.
-func (p *person) size() (width, height int) { return page{file: p.terminal, terminal: true}.size() }
+func (p *Prompter) size() (width, height int) {
+	return Terminal{file: p.terminal, Terminal: true}.Size()
+}
 
 // place begins a new screen with so many rows kept at its top; 0: the screen goes on as it is. What was there before
 // scrolls away and is not lost.
-func (p *person) place(top int) {
+func (p *Prompter) place(top int) {
 	p.screen.Lock()
 	defer p.screen.Unlock()
 	p.placed, p.below = top, top
@@ -207,8 +233,8 @@ func (p *person) place(top int) {
 // spareRows are those that must be left below the cursor while rows at the top are drawn: what is typed may wrap. Ours.
 const spareRows = 3
 
-// draw draws lines into the rows that are kept at the top, if they are still there: the screen has not scrolled.
-func (p *person) draw(lines []string) {
+// Draw draws lines into the rows that are kept at the top, if they are still there: the screen has not scrolled.
+func (p *Prompter) Draw(lines []string) {
 	p.screen.Lock()
 	defer p.screen.Unlock()
 	if _, height := p.size(); p.placed == 0 || p.below+spareRows > height {
@@ -225,9 +251,9 @@ func (p *person) draw(lines []string) {
 	_, _ = p.terminal.WriteString(out.String() + "\x1b8")
 }
 
-// put shows a question and returns its answer; nil when ctx ended first. What was typed before it was shown counts
+// prompt shows a question and returns its answer; nil when ctx ended first. What was typed before it was shown counts
 // for nothing.
-func (p *person) put(ctx context.Context, q *tooldv1.Question, top int) *tooldv1.Answer {
+func (p *Prompter) prompt(ctx context.Context, q *tooldv1.Question, top int) *tooldv1.Answer {
 	width, height := p.size()
 	text, hidden := fitQuestion(q, p.ink, width, max(height-top-promptRows, 0))
 	p.tell(text)
@@ -243,7 +269,7 @@ func (p *person) put(ctx context.Context, q *tooldv1.Question, top int) *tooldv1
 		details = "[d]etails, "
 	}
 	for {
-		p.tell(p.ink.strong.Render("Run it?") + " [y]es, [n]o (n REASON tells the model why), [a]lways, [e]dit, " + details + "?: ")
+		p.tell(p.ink.Strong.Render("Run it?") + " [y]es, [n]o (n REASON tells the model why), [a]lways, [e]dit, " + details + "?: ")
 		line, err := p.line()
 		if ctx.Err() != nil {
 			return nil
@@ -262,7 +288,7 @@ func (p *person) put(ctx context.Context, q *tooldv1.Question, top int) *tooldv1
 				return answer
 			}
 		case "d", "details":
-			p.tell(questionText(q, p.ink) + questionHead(q, p.ink))
+			p.tell(QuestionText(q, p.ink) + questionHead(q, p.ink))
 		case "e", "edit":
 			p.place(0) // the screen is the editor's
 			if answer := p.edit(q); answer != nil {
@@ -287,7 +313,7 @@ const answersText = `  y         runs it, this once
 `
 
 // line reads one line. In the terminal's line mode a read never gives more than one.
-func (p *person) line() (string, error) {
+func (p *Prompter) line() (string, error) {
 	var buffer [4096]byte
 	n, err := p.terminal.Read(buffer[:])
 	p.screen.Lock()
@@ -303,21 +329,21 @@ func reply(q *tooldv1.Question, d tooldv1.Decision, message string) *tooldv1.Ans
 	}
 }
 
-// edit lets the person change the input; nil when nothing comes of it.
-func (p *person) edit(q *tooldv1.Question) *tooldv1.Answer {
+// edit lets the user change the input; nil when nothing comes of it.
+func (p *Prompter) edit(q *tooldv1.Question) *tooldv1.Answer {
 	input, known := p.whole(q.GetToolUseId())
 	if !known {
 		p.tell("The whole input is only known to the client that sent it, so it cannot be edited here.\n")
 		return nil
 	}
-	edited, err := editText(p.terminal, pretty(input))
+	edited, err := editText(p.terminal, Pretty(input))
 	if err != nil {
-		p.tell("The editor failed: " + visibleLine(err.Error()) + ". Set EDITOR to one that works.\n")
+		p.tell("The editor failed: " + VisibleLine(err.Error()) + ". Set EDITOR to one that works.\n")
 		return nil
 	}
 	var object map[string]json.RawMessage
 	if err := json.Unmarshal([]byte(edited), &object); err != nil {
-		p.tell("What you wrote is not a JSON object: " + visibleLine(err.Error()) + ". Nothing was sent.\n")
+		p.tell("What you wrote is not a JSON object: " + VisibleLine(err.Error()) + ". Nothing was sent.\n")
 		return nil
 	}
 	answer := reply(q, tooldv1.Decision_DECISION_ALLOW, "")

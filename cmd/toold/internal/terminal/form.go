@@ -1,6 +1,6 @@
 // What a tool itself wants to know, asked at the terminal field by field. It does not know what becomes of the answer.
 
-package main
+package terminal
 
 import (
 	"cmp"
@@ -23,10 +23,10 @@ type field struct {
 	Enum        []any  `json:"enum"`
 }
 
-// form asks whether the person answers, and then for each field; nil when ctx ended first.
-func (p *person) form(ctx context.Context, q *tooldv1.Question) *tooldv1.Answer {
+// form asks whether the user answers, and then for each field; nil when ctx ended first.
+func (p *Prompter) form(ctx context.Context, q *tooldv1.Question) *tooldv1.Answer {
 	for {
-		p.tell(p.ink.strong.Render("Answer it?") + " [y]es, [n]o (n REASON says why): ")
+		p.tell(p.ink.Strong.Render("Answer it?") + " [y]es, [n]o (n REASON says why): ")
 		line, err := p.line()
 		if ctx.Err() != nil {
 			return nil
@@ -45,7 +45,7 @@ func (p *person) form(ctx context.Context, q *tooldv1.Question) *tooldv1.Answer 
 }
 
 // fill asks for each field of the form, those that have to be given first.
-func (p *person) fill(ctx context.Context, q *tooldv1.Question) *tooldv1.Answer {
+func (p *Prompter) fill(ctx context.Context, q *tooldv1.Question) *tooldv1.Answer {
 	var schema struct {
 		Properties map[string]field `json:"properties"`
 		Required   []string         `json:"required"`
@@ -78,7 +78,7 @@ func (p *person) fill(ctx context.Context, q *tooldv1.Question) *tooldv1.Answer 
 }
 
 // value asks for one field until what is typed fits; nothing leaves out what need not be given.
-func (p *person) value(ctx context.Context, name string, f field, required bool) (value any, given bool, err error) {
+func (p *Prompter) value(ctx context.Context, name string, f field, required bool) (value any, given bool, err error) {
 	hint := cmp.Or(f.Description, f.Title, f.Type)
 	if len(f.Enum) > 0 {
 		hint += fmt.Sprintf(", one of %v", f.Enum)
@@ -87,7 +87,7 @@ func (p *person) value(ctx context.Context, name string, f field, required bool)
 		hint += ", or nothing"
 	}
 	for {
-		p.tell(fmt.Sprintf("  %s (%s): ", visibleLine(name), visibleLine(hint)))
+		p.tell(fmt.Sprintf("  %s (%s): ", VisibleLine(name), VisibleLine(hint)))
 		line, err := p.line()
 		if err != nil || ctx.Err() != nil {
 			return nil, false, cmp.Or(err, ctx.Err())
@@ -99,7 +99,7 @@ func (p *person) value(ctx context.Context, name string, f field, required bool)
 		if value, ok := f.read(text); ok {
 			return value, true, nil
 		}
-		p.tell("  That is no " + visibleLine(cmp.Or(f.Type, "value")) + ".\n")
+		p.tell("  That is no " + VisibleLine(cmp.Or(f.Type, "value")) + ".\n")
 	}
 }
 

@@ -1,7 +1,7 @@
-// Rules that a person wants to be kept with a yes: which are offered, and what was picked of them. This file does not
+// Rules that the user wants to be kept with a yes: which are offered, and what was picked of them. This file does not
 // know what a rule means, nor does it keep any.
 
-package main
+package terminal
 
 import (
 	"context"
@@ -36,19 +36,19 @@ var passingScopes = append(scopes[1:len(scopes):len(scopes)], keeper{
 })
 
 // keepers returns the places in the order in which they are offered.
-func (p *person) keepers() []keeper {
+func (p *Prompter) keepers() []keeper {
 	if p.passing {
 		return passingScopes
 	}
 	return scopes
 }
 
-// always lets the person pick rules that go with a yes; nil when nothing comes of it. typed is what came with the word,
+// always lets the user pick rules that go with a yes; nil when nothing comes of it. typed is what came with the word,
 // such as "1 u".
-func (p *person) always(ctx context.Context, q *tooldv1.Question, typed string) *tooldv1.Answer {
+func (p *Prompter) always(ctx context.Context, q *tooldv1.Question, typed string) *tooldv1.Answer {
 	offered := q.GetSuggestions()
 	if len(offered) == 0 {
-		p.tell(noSuggestion(q) + "\n")
+		p.tell(NoSuggestion(q) + "\n")
 		return nil
 	}
 	example := `"1" or "1 u"`
@@ -60,7 +60,7 @@ func (p *person) always(ctx context.Context, q *tooldv1.Question, typed string) 
 	}
 	for {
 		if typed == "" {
-			p.tell(p.ink.strong.Render("Which, and where?") + " Such as " + example + "; Enter goes back: ")
+			p.tell(p.ink.Strong.Render("Which, and where?") + " Such as " + example + "; Enter goes back: ")
 			line, err := p.line()
 			if typed = strings.TrimSpace(line); ctx.Err() != nil || err != nil || typed == "" {
 				return nil
@@ -86,16 +86,16 @@ func (p *person) always(ctx context.Context, q *tooldv1.Question, typed string) 
 }
 
 // suggestionText lists the rules by number, each with what it is about, and where they can be kept.
-func suggestionText(offered []*tooldv1.Suggestion, keepers []keeper, k ink) string {
+func suggestionText(offered []*tooldv1.Suggestion, keepers []keeper, k Ink) string {
 	var b strings.Builder
 	width := 0
 	for _, x := range offered {
-		width = max(width, lipgloss.Width(visibleLine(x.GetRule())))
+		width = max(width, lipgloss.Width(VisibleLine(x.GetRule())))
 	}
 	for i, x := range offered {
-		rule := visibleLine(x.GetRule())
-		fmt.Fprintf(&b, "  %d  %s %s%s  %s\n", i+1, x.GetList(), k.strong.Render(rule), strings.Repeat(" ", width-lipgloss.Width(rule)),
-			k.dim.Render(visibleLine(covers(x.GetRule()))))
+		rule := VisibleLine(x.GetRule())
+		fmt.Fprintf(&b, "  %d  %s %s%s  %s\n", i+1, x.GetList(), k.Strong.Render(rule), strings.Repeat(" ", width-lipgloss.Width(rule)),
+			k.Dim.Render(VisibleLine(Covers(x.GetRule()))))
 	}
 	for _, x := range keepers {
 		fmt.Fprintf(&b, "  %s  for %s\n", x.letter, x.meaning)
@@ -103,11 +103,11 @@ func suggestionText(offered []*tooldv1.Suggestion, keepers []keeper, k ink) stri
 	return b.String()
 }
 
-// noSuggestion returns why there is nothing to pick.
-func noSuggestion(q *tooldv1.Question) string {
+// NoSuggestion returns why there is nothing to pick.
+func NoSuggestion(q *tooldv1.Question) string {
 	for _, g := range q.GetGrounds() {
-		text := visibleLine(g.GetText())
-		switch rule := ruleWords(g); {
+		text := VisibleLine(g.GetText())
+		switch rule := RuleWords(g); {
 		case rule != "" && g.GetList() == "allow", permission.Code(g.GetCode()).ByNoRule():
 		case g.GetCode() == string(permission.ByRuleDoubtful):
 			return "There is no rule to keep: the " + rule + " may be about this call, and no other rule passes it. Answer this call alone."
@@ -134,9 +134,9 @@ func pick(offered []*tooldv1.Suggestion, typed string) (picked []*tooldv1.Rememb
 			numbers = append(numbers, n)
 			continue
 		}
-		named, known := scopeNamed(word)
+		named, known := ScopeNamed(word)
 		if !known || i != len(words)-1 {
-			return nil, fmt.Sprintf("%q is not understood: give numbers, then s, l, p or u.", visibleLine(word))
+			return nil, fmt.Sprintf("%q is not understood: give numbers, then s, l, p or u.", VisibleLine(word))
 		}
 		scope = named
 	}
@@ -157,13 +157,14 @@ func pick(offered []*tooldv1.Suggestion, typed string) (picked []*tooldv1.Rememb
 // namesScope reports whether the last word of what was typed is a place.
 func namesScope(typed string) bool {
 	words := strings.FieldsFunc(strings.ToLower(typed), isGap)
-	_, named := scopeNamed(words[len(words)-1])
+	_, named := ScopeNamed(words[len(words)-1])
 	return named
 }
 
 func isGap(r rune) bool { return r == ' ' || r == ',' || r == '\t' }
 
-func scopeNamed(word string) (tooldv1.Scope, bool) {
+// ScopeNamed returns the scope of a word or letter that the user typed, and whether it is one.
+func ScopeNamed(word string) (tooldv1.Scope, bool) {
 	for _, x := range scopes {
 		if word == x.letter || word == x.word {
 			return x.scope, true

@@ -1,7 +1,7 @@
 // Text that came from a model, a file or a process is shown here without letting it act on the terminal: control and
 // bidirectional characters are made visible. This file does not know where the text came from; it keeps no colours.
 
-package main
+package terminal
 
 import (
 	"fmt"
@@ -20,11 +20,11 @@ const (
 	zwj  = '\u200d'
 )
 
-// visibleText makes text of several lines safe to show: newlines and tabs stay.
-func visibleText(s string) string { return makeVisible(s, "\n\t") }
+// VisibleText makes text of several lines safe to show: newlines and tabs stay.
+func VisibleText(s string) string { return makeVisible(s, "\n\t") }
 
-// visibleLine makes text safe to show on one line.
-func visibleLine(s string) string { return makeVisible(s, "") }
+// VisibleLine makes text safe to show on one line.
+func VisibleLine(s string) string { return makeVisible(s, "") }
 
 func makeVisible(s, keep string) string {
 	if !strings.ContainsFunc(s, func(r rune) bool { return acts(r) || r == utf8.RuneError }) {
@@ -66,9 +66,9 @@ func picture(r rune) string {
 // escapes matches what programs send to style their output or to set a title.
 var escapes = regexp.MustCompile(`\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[()][0-9A-B]`)
 
-// lastLine is the newest line of text that holds something to see, as a progress bar would leave it: what follows the
+// LastLine is the newest line of text that holds something to see, as a progress bar would leave it: what follows the
 // last carriage return, without colours.
-func lastLine(text string) string {
+func LastLine(text string) string {
 	text = escapes.ReplaceAllString(text, "")
 	for len(text) > 0 {
 		rest, line := "", text
@@ -76,15 +76,15 @@ func lastLine(text string) string {
 			rest, line = text[:cut], text[cut+1:]
 		}
 		if line = strings.TrimSpace(line); line != "" {
-			return visibleLine(line)
+			return VisibleLine(line)
 		}
 		text = rest
 	}
 	return ""
 }
 
-// fit cuts a line without escape sequences to at most width cells, with an ellipsis where something was cut.
-func fit(s string, width int) string {
+// Fit cuts a line without escape sequences to at most width cells, with an ellipsis where something was cut.
+func Fit(s string, width int) string {
 	if width <= 0 {
 		return ""
 	}
@@ -107,20 +107,20 @@ func fit(s string, width int) string {
 	return s[:end] + "…"
 }
 
-// pad fits a line and fills it up to width cells.
-func pad(s string, width int) string {
-	s = fit(s, width)
+// Pad fits a line and fills it up to width cells.
+func Pad(s string, width int) string {
+	s = Fit(s, width)
 	return s + strings.Repeat(" ", max(0, width-lipgloss.Width(s)))
 }
 
-// A safeWriter makes a stream of bytes visible as it passes. What may be the beginning of a rune is held back until
+// A SafeWriter makes a stream of bytes visible as it passes. What may be the beginning of a rune is held back until
 // more comes.
-type safeWriter struct {
-	w    io.Writer
+type SafeWriter struct {
+	W    io.Writer
 	rest []byte
 }
 
-func (s *safeWriter) Write(p []byte) (int, error) {
+func (s *SafeWriter) Write(p []byte) (int, error) {
 	text := append(s.rest, p...)
 	whole := len(text)
 	for back := 1; back < utf8.UTFMax && back <= len(text); back++ {
@@ -132,11 +132,12 @@ func (s *safeWriter) Write(p []byte) (int, error) {
 		}
 	}
 	s.rest = append([]byte(nil), text[whole:]...)
-	_, err := io.WriteString(s.w, visibleText(string(text[:whole])))
+	_, err := io.WriteString(s.W, VisibleText(string(text[:whole])))
 	return len(p), err
 }
 
-func (s *safeWriter) flush() {
-	_, _ = io.WriteString(s.w, visibleText(string(s.rest)))
+// Flush writes what was held back.
+func (s *SafeWriter) Flush() {
+	_, _ = io.WriteString(s.W, VisibleText(string(s.rest)))
 	s.rest = nil
 }

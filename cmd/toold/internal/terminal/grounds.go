@@ -1,7 +1,7 @@
-// What a verdict rests on, in words for a person: levels, rules with their places, and what a suggested rule would let
+// What a verdict rests on, in words for the user: levels, rules with their places, and what a suggested rule would let
 // through. Pure; it does not know how a verdict comes about.
 
-package main
+package terminal
 
 import (
 	"fmt"
@@ -10,17 +10,17 @@ import (
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
 
-// levelWord is the level as the documentation writes it: "safe", "forbidden".
-func levelWord(level tooldv1.Level) string {
+// LevelWord is the level as the documentation writes it: "safe", "forbidden".
+func LevelWord(level tooldv1.Level) string {
 	return strings.ToLower(strings.TrimPrefix(level.String(), "LEVEL_"))
 }
 
-// ruleWords names a ground's rule and where it stands; empty when the ground is no rule.
-func ruleWords(g *tooldv1.Ground) string {
+// RuleWords names a ground's rule and where it stands; empty when the ground is no rule.
+func RuleWords(g *tooldv1.Ground) string {
 	if g.GetRule() == "" {
 		return ""
 	}
-	return strings.TrimSpace(visibleLine(fmt.Sprintf("%s rule %s", g.GetList(), g.GetRule())) + at(" in ", g))
+	return strings.TrimSpace(VisibleLine(fmt.Sprintf("%s rule %s", g.GetList(), g.GetRule())) + at(" in ", g))
 }
 
 // at is where a ground's rule or hook stands, behind before; empty when it is not known.
@@ -29,19 +29,19 @@ func at(before string, g *tooldv1.Ground) string {
 	case g.GetFile() == "":
 		return ""
 	case g.GetLine() == 0:
-		return before + visibleLine(g.GetFile())
+		return before + VisibleLine(g.GetFile())
 	default:
-		return before + fmt.Sprintf("%s:%d", visibleLine(g.GetFile()), g.GetLine())
+		return before + fmt.Sprintf("%s:%d", VisibleLine(g.GetFile()), g.GetLine())
 	}
 }
 
-// said reports that text tells a ground's rule and place already.
-func said(text string, g *tooldv1.Ground) bool {
-	return strings.Contains(text, visibleLine(g.GetRule())) && strings.Contains(text, at("", g))
+// Said reports that text tells a ground's rule and place already.
+func Said(text string, g *tooldv1.Ground) bool {
+	return strings.Contains(text, VisibleLine(g.GetRule())) && strings.Contains(text, at("", g))
 }
 
-// covers returns what a suggested rule would be about; empty for a form that is not known here.
-func covers(rule string) string {
+// Covers returns what a suggested rule would be about; empty for a form that is not known here.
+func Covers(rule string) string {
 	tool, specifier, specified := strings.Cut(strings.TrimSuffix(rule, ")"), "(")
 	switch {
 	case !specified:

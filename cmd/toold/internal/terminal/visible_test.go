@@ -1,4 +1,4 @@
-package main
+package terminal
 
 import (
 	"strings"
@@ -22,10 +22,10 @@ func TestVisible(t *testing.T) {
 		"replaced":       {"a\uFFFDb", "a\uFFFDb", "a\uFFFDb"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := visibleLine(c.in); got != c.line {
+			if got := VisibleLine(c.in); got != c.line {
 				t.Errorf("visibleLine(%q) = %q, want %q", c.in, got, c.line)
 			}
-			if got := visibleText(c.in); got != c.text {
+			if got := VisibleText(c.in); got != c.text {
 				t.Errorf("visibleText(%q) = %q, want %q", c.in, got, c.text)
 			}
 		})
@@ -43,7 +43,7 @@ func TestLastLine(t *testing.T) {
 		"\x1b]8;;http://x\x1b\\link\r\n": "link",
 		"a\x1bZb":                        "a␛Zb",
 	} {
-		if got := lastLine(in); got != want {
+		if got := LastLine(in); got != want {
 			t.Errorf("lastLine(%q) = %q, want %q", in, got, want)
 		}
 	}
@@ -55,10 +55,10 @@ func TestFit(t *testing.T) {
 		width int
 		want  string
 	}{{"abc", 3, "abc"}, {"abcd", 3, "ab…"}, {"世界", 3, "世…"}, {"世界", 2, "…"}, {"a", 0, ""}, {"", 5, ""}} {
-		if got := fit(c.in, c.width); got != c.want {
+		if got := Fit(c.in, c.width); got != c.want {
 			t.Errorf("fit(%q, %d) = %q, want %q", c.in, c.width, got, c.want)
 		}
-		if got := lipgloss.Width(pad(c.in, c.width)); got != c.width {
+		if got := lipgloss.Width(Pad(c.in, c.width)); got != c.width {
 			t.Errorf("pad(%q, %d) is %d cells wide", c.in, c.width, got)
 		}
 	}
@@ -66,16 +66,16 @@ func TestFit(t *testing.T) {
 
 func TestSafeWriterAcrossChunks(t *testing.T) {
 	const text = "a世\x1b[1m\xff界\xe4\xb8"
-	want := visibleText(text)
+	want := VisibleText(text)
 	for cut := range len(text) {
 		var out strings.Builder
-		w := &safeWriter{w: &out}
+		w := &SafeWriter{W: &out}
 		for _, part := range []string{text[:cut], text[cut:]} {
 			if n, err := w.Write([]byte(part)); n != len(part) || err != nil {
 				t.Fatalf("Write gave %d, %v", n, err)
 			}
 		}
-		w.flush()
+		w.Flush()
 		if out.String() != want {
 			t.Errorf("cut at %d: %q, want %q", cut, out.String(), want)
 		}
@@ -85,15 +85,15 @@ func TestSafeWriterAcrossChunks(t *testing.T) {
 func FuzzVisible(f *testing.F) {
 	f.Add("a\x1b[31m\u202e\xff")
 	f.Fuzz(func(t *testing.T, s string) {
-		shown := visibleLine(s)
+		shown := VisibleLine(s)
 		if !utf8.ValidString(shown) {
 			t.Fatalf("%q is not UTF-8", shown)
 		}
 		if strings.ContainsFunc(shown, acts) {
 			t.Fatalf("%q still acts on a terminal", shown)
 		}
-		if lipgloss.Width(fit(shown, 20)) > 20 {
-			t.Fatalf("%q is wider than 20 cells", fit(shown, 20))
+		if lipgloss.Width(Fit(shown, 20)) > 20 {
+			t.Fatalf("%q is wider than 20 cells", Fit(shown, 20))
 		}
 	})
 }

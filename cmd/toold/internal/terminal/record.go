@@ -1,6 +1,6 @@
 // One event as one line, for the log and for watching a session. It does not know where the event came from.
 
-package main
+package terminal
 
 import (
 	"fmt"
@@ -9,8 +9,8 @@ import (
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
 
-// callOf is the call that an event is about; empty when it is about none.
-func callOf(event *tooldv1.ExecuteResponse) string {
+// CallOf is the call that an event is about; empty when it is about none.
+func CallOf(event *tooldv1.ExecuteResponse) string {
 	switch e := event.GetEvent().(type) {
 	case *tooldv1.ExecuteResponse_Accepted:
 		return e.Accepted.GetToolUseId()
@@ -31,9 +31,9 @@ func callOf(event *tooldv1.ExecuteResponse) string {
 	}
 }
 
-// eventLine returns what happened, on one line of any length; empty for what a person need not see.
-func eventLine(event *tooldv1.ExecuteResponse, k ink) string {
-	what := eventWords(event, k)
+// EventLine returns what happened, on one line of any length; empty for what the user need not see.
+func EventLine(event *tooldv1.ExecuteResponse, k Ink) string {
+	what := EventWords(event, k)
 	if what == "" {
 		return ""
 	}
@@ -45,34 +45,35 @@ func eventLine(event *tooldv1.ExecuteResponse, k ink) string {
 	if event.GetTurn() > 0 {
 		turn = fmt.Sprintf("turn %d", event.GetTurn())
 	}
-	return fmt.Sprintf("%s  %-8s %s", k.dim.Render(at), turn, what)
+	return fmt.Sprintf("%s  %-8s %s", k.Dim.Render(at), turn, what)
 }
 
-func eventWords(event *tooldv1.ExecuteResponse, k ink) string {
-	id := k.name.Render(visibleLine(callOf(event)))
+// EventWords returns what happened, without its time and turn; empty for what the user need not see.
+func EventWords(event *tooldv1.ExecuteResponse, k Ink) string {
+	id := k.Name.Render(VisibleLine(CallOf(event)))
 	switch e := event.GetEvent().(type) {
 	case *tooldv1.ExecuteResponse_Attached:
-		return "attached to " + visibleLine(e.Attached.GetSessionId())
+		return "attached to " + VisibleLine(e.Attached.GetSessionId())
 	case *tooldv1.ExecuteResponse_Accepted:
 		return acceptedWords(e.Accepted, id)
 	case *tooldv1.ExecuteResponse_Question:
-		return id + " asks: " + visibleLine(e.Question.GetTitle()) + reasonWords(e.Question.GetReason())
+		return id + " asks: " + VisibleLine(e.Question.GetTitle()) + reasonWords(e.Question.GetReason())
 	case *tooldv1.ExecuteResponse_QuestionWithdrawn:
 		return id + " asks no more" + reasonWords(e.QuestionWithdrawn.GetReason())
 	case *tooldv1.ExecuteResponse_Started:
 		return id + " started" + tierWords(e.Started.GetSandbox())
 	case *tooldv1.ExecuteResponse_Progress:
-		if line := lastLine(progressText(e.Progress)); line != "" {
-			return id + " " + k.dim.Render("| "+line)
+		if line := LastLine(progressText(e.Progress)); line != "" {
+			return id + " " + k.Dim.Render("| "+line)
 		}
 		return ""
 	case *tooldv1.ExecuteResponse_ToolResult:
 		return resultWords(e.ToolResult, id, k)
 	case *tooldv1.ExecuteResponse_TurnEnded:
 		t := e.TurnEnded
-		return fmt.Sprintf("turn ended: %s in %s, %s", count(int(t.GetCalls()), "call"), batches(t.GetBatches()), span(t.GetWall().AsDuration()))
+		return fmt.Sprintf("turn ended: %s in %s, %s", Count(int(t.GetCalls()), "call"), Batches(t.GetBatches()), Span(t.GetWall().AsDuration()))
 	case *tooldv1.ExecuteResponse_Notice:
-		return k.warn.Render("notice "+visibleLine(e.Notice.GetCode())) + " " + visibleLine(e.Notice.GetMessage())
+		return k.Warn.Render("notice "+VisibleLine(e.Notice.GetCode())) + " " + VisibleLine(e.Notice.GetMessage())
 	case *tooldv1.ExecuteResponse_SessionChanged:
 		return changeWords(e.SessionChanged)
 	default:
@@ -80,7 +81,8 @@ func eventWords(event *tooldv1.ExecuteResponse, k ink) string {
 	}
 }
 
-func batches(n uint32) string {
+// Batches returns a number of batches with its noun.
+func Batches(n uint32) string {
 	if n == 1 {
 		return "1 batch"
 	}
@@ -96,35 +98,31 @@ func acceptedWords(a *tooldv1.Accepted, id string) string {
 	if a.GetBatch() == 0 {
 		where = "invalid"
 	}
-	return fmt.Sprintf("%s accepted: %s (%s)", id, visibleLine(a.GetName()), where)
+	return fmt.Sprintf("%s accepted: %s (%s)", id, VisibleLine(a.GetName()), where)
 }
 
 func reasonWords(reason string) string {
 	if reason == "" {
 		return ""
 	}
-	return " (" + visibleLine(reason) + ")"
+	return " (" + VisibleLine(reason) + ")"
 }
 
 func tierWords(t tooldv1.SandboxTier) string {
 	if t == tooldv1.SandboxTier_SANDBOX_TIER_UNSPECIFIED {
 		return ""
 	}
-	return ", sandbox " + tierName(t)
+	return ", sandbox " + TierName(t)
 }
 
-func tierName(t tooldv1.SandboxTier) string {
-	return strings.ToLower(strings.TrimPrefix(t.String(), "SANDBOX_TIER_"))
-}
-
-func resultWords(r *tooldv1.ToolResult, id string, k ink) string {
-	style, _ := outcomeLook(r.GetOutcome(), k)
-	text := id + " ended: " + style.Render(outcomeWord(r.GetOutcome()))
+func resultWords(r *tooldv1.ToolResult, id string, k Ink) string {
+	style, _ := OutcomeStyle(r.GetOutcome(), k)
+	text := id + " ended: " + style.Render(OutcomeWord(r.GetOutcome()))
 	if code := r.GetError().GetCode(); code != "" {
-		text += " " + visibleLine(code) + ": " + visibleLine(r.GetError().GetMessage())
+		text += " " + VisibleLine(code) + ": " + VisibleLine(r.GetError().GetMessage())
 	}
 	if ran := r.GetUsage().GetRan(); ran != nil {
-		text += " " + k.dim.Render(span(ran.AsDuration()))
+		text += " " + k.Dim.Render(Span(ran.AsDuration()))
 	}
 	return text
 }
@@ -132,34 +130,25 @@ func resultWords(r *tooldv1.ToolResult, id string, k ink) string {
 func changeWords(c *tooldv1.SessionChanged) string {
 	var parts []string
 	if p := c.GetPeer(); p != nil {
-		parts = append(parts, "used by "+peerWords(p))
+		parts = append(parts, "used by "+PeerWords(p))
 	}
 	if dir := c.GetWorkingDirectory(); dir != "" {
-		parts = append(parts, "working directory "+visibleLine(dir))
+		parts = append(parts, "working directory "+VisibleLine(dir))
 	}
 	if names := c.GetExported(); len(names) > 0 {
-		parts = append(parts, "exported "+visibleLine(strings.Join(names, ", ")))
+		parts = append(parts, "exported "+VisibleLine(strings.Join(names, ", ")))
 	}
 	if names := c.GetUnexported(); len(names) > 0 {
-		parts = append(parts, "unexported "+visibleLine(strings.Join(names, ", ")))
+		parts = append(parts, "unexported "+VisibleLine(strings.Join(names, ", ")))
 	}
 	if c.GetTodosChanged() {
-		parts = append(parts, "todo list of "+count(len(c.GetTodos()), "line"))
+		parts = append(parts, "todo list of "+Count(len(c.GetTodos()), "line"))
 	}
 	if mode := c.GetPermissionMode(); mode != tooldv1.PermissionMode_PERMISSION_MODE_UNSPECIFIED {
-		parts = append(parts, "permission mode "+modeName(mode))
+		parts = append(parts, "permission mode "+ModeName(mode))
 	}
 	if c.GetClosed() {
 		parts = append(parts, "closed")
 	}
 	return "session: " + strings.Join(parts, "; ")
-}
-
-func modeName(mode tooldv1.PermissionMode) string {
-	for name, m := range modes {
-		if m == mode {
-			return name
-		}
-	}
-	return mode.String()
 }

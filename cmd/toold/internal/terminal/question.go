@@ -1,7 +1,7 @@
 // A question as text: all of it, or as much as a terminal has room for, so that its title, its reason and the keys stay
 // on the screen. It does not know who reads it.
 
-package main
+package terminal
 
 import (
 	"fmt"
@@ -12,64 +12,64 @@ import (
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
 
-// questionText is what a person reads before deciding. The daemon has made the input safe to show; the rest is made
+// QuestionText is what the user reads before deciding. The daemon has made the input safe to show; the rest is made
 // safe here.
-func questionText(q *tooldv1.Question, k ink) string {
-	return questionHead(q, k) + questionInput(q) + diffText(q.GetDiff(), k)
+func QuestionText(q *tooldv1.Question, k Ink) string {
+	return questionHead(q, k) + questionInput(q) + DiffText(q.GetDiff(), k)
 }
 
 // questionHead is the title, the reasons and the effects.
-func questionHead(q *tooldv1.Question, k ink) string {
+func questionHead(q *tooldv1.Question, k Ink) string {
 	var b strings.Builder
-	title := visibleLine(q.GetTitle())
-	if name := visibleLine(q.GetToolName()); !strings.HasPrefix(title, name) {
+	title := VisibleLine(q.GetTitle())
+	if name := VisibleLine(q.GetToolName()); !strings.HasPrefix(title, name) {
 		title = name + " " + title
 	}
-	fmt.Fprintf(&b, "\n%s\n", k.strong.Render("? "+title))
-	reason := visibleLine(q.GetReason())
+	fmt.Fprintf(&b, "\n%s\n", k.Strong.Render("? "+title))
+	reason := VisibleLine(q.GetReason())
 	if reason != "" {
-		fmt.Fprintf(&b, "  %s\n", paint(k.warn, reason))
+		fmt.Fprintf(&b, "  %s\n", paint(k.Warn, reason))
 	}
 	for _, g := range q.GetGrounds() {
-		if rule := ruleWords(g); rule != "" && !said(reason, g) {
-			fmt.Fprintf(&b, "  %s\n", paint(k.warn, rule))
+		if rule := RuleWords(g); rule != "" && !Said(reason, g) {
+			fmt.Fprintf(&b, "  %s\n", paint(k.Warn, rule))
 		}
 	}
 	if level := q.GetLevel(); level > tooldv1.Level_LEVEL_UNSPECIFIED {
-		fmt.Fprintf(&b, "  %s\n", k.dim.Render("level: "+levelWord(level)))
+		fmt.Fprintf(&b, "  %s\n", k.Dim.Render("level: "+LevelWord(level)))
 	}
 	if q.GetDiff() == "" { // else that says it better
 		for _, line := range q.GetEffects() {
 			if !strings.HasPrefix(line, "runs ") {
-				fmt.Fprintf(&b, "  %s\n", k.dim.Render(visibleLine(line)))
+				fmt.Fprintf(&b, "  %s\n", k.Dim.Render(VisibleLine(line)))
 			}
 		}
 	}
 	return b.String()
 }
 
-func questionInput(q *tooldv1.Question) string { return indent(visibleText(pretty(q.GetInputJson()))) }
+func questionInput(q *tooldv1.Question) string { return Indent(VisibleText(Pretty(q.GetInputJson()))) }
 
 // leastBody is how many rows of input and diff are shown on a terminal that is too low for anything. Ours.
 const leastBody = 3
 
 // fitQuestion is a question in at most height rows of width cells, as far as it can be cut; height 0: in full. hidden is
 // how many lines of it are left out.
-func fitQuestion(q *tooldv1.Question, k ink, width, height int) (text string, hidden int) {
-	head, body := questionHead(q, k), questionInput(q)+diffText(q.GetDiff(), k)
+func fitQuestion(q *tooldv1.Question, k Ink, width, height int) (text string, hidden int) {
+	head, body := questionHead(q, k), questionInput(q)+DiffText(q.GetDiff(), k)
 	room := max(height-rowsOf(head, width), leastBody)
 	if height == 0 || rowsOf(body, width) <= room {
 		return head + body, 0
 	}
 	if q.GetDiff() != "" { // which says better what happens
-		body = diffText(q.GetDiff(), k)
+		body = DiffText(q.GetDiff(), k)
 	}
 	var out strings.Builder
 	room-- // for what is said of the rest
 	for line := range strings.Lines(body) {
 		rows := rowsOf(line, width)
 		if room > 0 && rows > room && !strings.Contains(line, "\x1b") {
-			line = fit(strings.TrimSuffix(line, "\n"), room*width) + "\n"
+			line = Fit(strings.TrimSuffix(line, "\n"), room*width) + "\n"
 			rows, hidden = room, hidden+1
 		}
 		if room -= rows; room < 0 {
@@ -81,7 +81,7 @@ func fitQuestion(q *tooldv1.Question, k ink, width, height int) (text string, hi
 	if q.GetDiff() != "" {
 		hidden += strings.Count(questionInput(q), "\n")
 	}
-	return head + out.String() + k.dim.Render("  … "+count(hidden, "more line")+": d shows all") + "\n", hidden
+	return head + out.String() + k.Dim.Render("  … "+Count(hidden, "more line")+": d shows all") + "\n", hidden
 }
 
 // rowsOf is how many rows a text takes on a terminal of that width.

@@ -1,4 +1,4 @@
-package main
+package terminal
 
 import (
 	"fmt"
@@ -53,7 +53,7 @@ func TestNoSuggestion(t *testing.T) {
 		"none that covers this call is both narrow":                   {{Code: "no_rule_command", Text: "No rule allows `x`."}, {Code: "writes_outside", Text: "It writes /x, which is outside the roots."}, {Code: "reads_unnamed", Text: "`x` may read files that it does not name."}},
 		"none that covers this call":                                  nil,
 	} {
-		if got := noSuggestion(&tooldv1.Question{Grounds: grounds}); !strings.Contains(got, want) || !strings.HasPrefix(got, "There is no rule to keep") {
+		if got := NoSuggestion(&tooldv1.Question{Grounds: grounds}); !strings.Contains(got, want) || !strings.HasPrefix(got, "There is no rule to keep") {
 			t.Errorf("%v: %q, want %q in it", grounds, got, want)
 		}
 	}
@@ -79,7 +79,7 @@ func TestCovers(t *testing.T) {
 		"Strange(x)":                     "",
 		"":                               "every call of ",
 	} {
-		if got := covers(rule); got != want {
+		if got := Covers(rule); got != want {
 			t.Errorf("covers(%s) = %q, want %q", rule, got, want)
 		}
 	}

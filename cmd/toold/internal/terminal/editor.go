@@ -1,7 +1,7 @@
-// Text shown and changed by a person: pretty JSON, coloured diffs, the person's own editor. This file does not know
+// Text shown and changed by the user: pretty JSON, coloured diffs, the user's own editor. This file does not know
 // what the text is for.
 
-package main
+package terminal
 
 import (
 	"bytes"
@@ -14,7 +14,7 @@ import (
 	"charm.land/lipgloss/v2"
 )
 
-// editText runs the person's editor on text and returns what they left. The file is readable by nobody else.
+// editText runs the user's editor on text and returns what they left. The file is readable by nobody else.
 func editText(terminal *os.File, text string) (edited string, err error) {
 	dir, err := os.MkdirTemp("", "toold-edit-")
 	if err != nil {
@@ -40,8 +40,8 @@ func editText(terminal *os.File, text string) (edited string, err error) {
 	return string(left), err
 }
 
-// pretty indents JSON; text that is none stays as it is.
-func pretty(text string) string {
+// Pretty indents JSON; text that is none stays as it is.
+func Pretty(text string) string {
 	var b bytes.Buffer
 	if json.Indent(&b, []byte(text), "", "  ") != nil {
 		return text + "\n"
@@ -49,24 +49,25 @@ func pretty(text string) string {
 	return strings.TrimRight(b.String(), "\n") + "\n"
 }
 
-func indent(text string) string {
+// Indent returns text with each line indented by two spaces and a newline at its end.
+func Indent(text string) string {
 	return "  " + strings.ReplaceAll(strings.TrimSuffix(text, "\n"), "\n", "\n  ") + "\n"
 }
 
-// diffText shows a unified diff, indented.
-func diffText(diff string, k ink) string {
+// DiffText shows a unified diff, indented.
+func DiffText(diff string, k Ink) string {
 	var b strings.Builder
-	for line := range strings.Lines(visibleText(diff)) {
+	for line := range strings.Lines(VisibleText(diff)) {
 		line = strings.TrimSuffix(line, "\n")
 		switch {
 		case strings.HasPrefix(line, "+++"), strings.HasPrefix(line, "---"):
-			line = paint(k.dim, line)
+			line = paint(k.Dim, line)
 		case strings.HasPrefix(line, "+"):
-			line = paint(k.good, line)
+			line = paint(k.Good, line)
 		case strings.HasPrefix(line, "-"):
-			line = paint(k.bad, line)
+			line = paint(k.Bad, line)
 		case strings.HasPrefix(line, "@@"):
-			line = paint(k.name, line)
+			line = paint(k.Name, line)
 		}
 		b.WriteString("  " + line + "\n")
 	}

@@ -1,4 +1,4 @@
-package main
+package terminal
 
 import (
 	"strings"
@@ -19,7 +19,7 @@ func TestLiveView(t *testing.T) {
 		"live-narrow.txt": {50, 0},
 		"live-low.txt":    {80, 4},
 	} {
-		lines := boardLines(b, ink{}, size.width, size.height, now)
+		lines := TurnLines(b, Ink{}, size.width, size.height, now)
 		for _, line := range lines {
 			if lipgloss.Width(line) > size.width {
 				t.Errorf("%s: %d cells wide: %q", name, lipgloss.Width(line), line)
@@ -35,17 +35,17 @@ func TestLiveView(t *testing.T) {
 func TestEndedPictures(t *testing.T) {
 	b, events := aTurn(t)
 	play(b, events)
-	golden(t, "ended.txt", strings.Join(boardLines(b, ink{}, 100, 0, epoch), "\n")+"\n")
-	golden(t, "results.txt", resultsText(b, ink{}))
-	golden(t, "timeline.txt", timeline(b, ink{}, 100))
-	golden(t, "question.txt", questionText(events[13].GetQuestion(), ink{}))
+	golden(t, "ended.txt", strings.Join(TurnLines(b, Ink{}, 100, 0, epoch), "\n")+"\n")
+	golden(t, "results.txt", ResultsText(b, Ink{}))
+	golden(t, "timeline.txt", Timeline(b, Ink{}, 100))
+	golden(t, "question.txt", QuestionText(events[13].GetQuestion(), Ink{}))
 	golden(t, "suggestions.txt", suggestionText([]*tooldv1.Suggestion{
 		{Rule: "Bash(npm run test *)", List: "allow"}, {Rule: "Edit(./src/**)", List: "allow"}, {Rule: "mcp__x__\x1b[2J", List: "allow"},
-	}, scopes, ink{}))
+	}, scopes, Ink{}))
 	var lines []string
 	for _, e := range events {
 		e.Time = nil // local time differs by machine
-		if line := eventLine(e, ink{}); line != "" {
+		if line := EventLine(e, Ink{}); line != "" {
 			_, words, _ := strings.Cut(line, "turn ")
 			lines = append(lines, "turn "+words)
 		}
@@ -57,8 +57,8 @@ func TestEndedPictures(t *testing.T) {
 func TestColoursKeepWidths(t *testing.T) {
 	b, events := aTurn(t)
 	play(b, events[:livePicture])
-	plain := boardLines(b, ink{}, 90, 0, epoch)
-	coloured := boardLines(b, colours(), 90, 0, epoch)
+	plain := TurnLines(b, Ink{}, 90, 0, epoch)
+	coloured := TurnLines(b, Colours(), 90, 0, epoch)
 	for i := range plain {
 		if !strings.Contains(coloured[i], "\x1b[") {
 			t.Errorf("no colour in %q", coloured[i])
@@ -74,15 +74,16 @@ func TestSpan(t *testing.T) {
 		-time.Second: "0 ms", 0: "0 ms", 999 * time.Millisecond: "999 ms", 1250 * time.Millisecond: "1.2 s",
 		61 * time.Second: "1m1s", time.Hour + 500*time.Millisecond: "1h0m0s",
 	} {
-		if got := span(d); got != want {
+		if got := Span(d); got != want {
 			t.Errorf("span(%s) = %q, want %q", d, got, want)
 		}
 	}
 }
 
 func TestTimelineWithoutAStart(t *testing.T) {
-	b := newBoard("", "", []use{{id: "a", name: "LS"}})
-	if got := timeline(b, ink{}, 60); !strings.Contains(got, "····") {
+	b := NewTurnState("", "")
+	b.Add("a", "LS", "")
+	if got := Timeline(b, Ink{}, 60); !strings.Contains(got, "····") {
 		t.Errorf("a call that never ran has no row of dots:\n%s", got)
 	}
 }

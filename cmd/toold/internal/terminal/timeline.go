@@ -1,7 +1,7 @@
 // A turn as a picture: a bar for each call over the time that the turn took, grouped by batch. Pure; it knows neither
 // the terminal nor how the turn came about.
 
-package main
+package terminal
 
 import (
 	"fmt"
@@ -15,29 +15,29 @@ const (
 	factsWidth = 18
 )
 
-// timeline pictures the board's calls in width cells.
-func timeline(b *board, k ink, width int) string {
+// Timeline draws the calls of a turn in width cells.
+func Timeline(b *TurnState, k Ink, width int) string {
 	begin, end := extent(b)
 	cells := max(10, width-labelWidth-factsWidth-4)
 	var out strings.Builder
-	fmt.Fprintf(&out, "%s  %s\n", pad("batch", labelWidth), k.dim.Render(ruler(end.Sub(begin), cells)))
+	fmt.Fprintf(&out, "%s  %s\n", Pad("batch", labelWidth), k.Dim.Render(ruler(end.Sub(begin), cells)))
 	last := uint32(0)
-	for _, c := range b.calls {
+	for _, c := range b.Calls {
 		batch := ""
 		if c.batch != last && c.batch > 0 {
 			batch, last = fmt.Sprint(c.batch), c.batch
 		}
-		style, mark, word := stateLook(c, k, end)
-		label := fmt.Sprintf("%*s  %s %s", batchWidth, batch, pad(visibleLine(c.name), 5), c.subject)
-		fmt.Fprintf(&out, "%s  %s  %s\n", pad(label, labelWidth), style.Render(bar(c, begin, end, cells)),
-			style.Render(fit(mark+" "+word, factsWidth)))
+		style, mark, word := StateStyle(c, k, end)
+		label := fmt.Sprintf("%*s  %s %s", batchWidth, batch, Pad(VisibleLine(c.Name), 5), c.Subject)
+		fmt.Fprintf(&out, "%s  %s  %s\n", Pad(label, labelWidth), style.Render(bar(c, begin, end, cells)),
+			style.Render(Fit(mark+" "+word, factsWidth)))
 	}
 	return out.String()
 }
 
 // extent is the time from the first start to the last end.
-func extent(b *board) (begin, end time.Time) {
-	for _, c := range b.calls {
+func extent(b *TurnState) (begin, end time.Time) {
+	for _, c := range b.Calls {
 		if c.started.IsZero() {
 			continue
 		}
@@ -53,7 +53,7 @@ func extent(b *board) (begin, end time.Time) {
 
 // bar is a call's own stretch of the picture. A call that ran at all has at least one mark; one that never did has a
 // row of dots.
-func bar(c *call, begin, end time.Time, cells int) string {
+func bar(c *Call, begin, end time.Time, cells int) string {
 	whole := end.Sub(begin)
 	if c.started.IsZero() || whole <= 0 {
 		return strings.Repeat("·", cells)
@@ -66,6 +66,6 @@ func bar(c *call, begin, end time.Time, cells int) string {
 
 // ruler is the picture's axis: 0 on the left, the whole time on the right.
 func ruler(whole time.Duration, cells int) string {
-	right := span(whole)
+	right := Span(whole)
 	return "0" + strings.Repeat("─", max(0, cells-1-len([]rune(right)))) + right
 }

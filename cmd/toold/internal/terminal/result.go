@@ -1,0 +1,99 @@
+// The results of calls as text to read.
+
+package terminal
+
+import (
+	"fmt"
+	"strings"
+
+	tooldv1 "github.com/toold/toold/gen/toold/v1"
+)
+
+func blobText(kind string, b *tooldv1.Blob) string {
+	return fmt.Sprintf("[%s, %s, %d bytes: not shown as text]", kind, b.GetMediaType(), len(b.GetData()))
+}
+
+// AsText is a block in words.
+func AsText(c *tooldv1.Content) string {
+	switch b := c.GetBlock().(type) {
+	case *tooldv1.Content_Text:
+		return b.Text
+	case *tooldv1.Content_Image:
+		return blobText("image", b.Image)
+	case *tooldv1.Content_Document:
+		return blobText("document", b.Document)
+	case *tooldv1.Content_Link:
+		return strings.TrimSpace(b.Link.GetName() + " " + b.Link.GetUri())
+	default:
+		return ""
+	}
+}
+
+// FailureLine is the last thing said about a turn in which something went wrong.
+func FailureLine(b *TurnState, n int) string {
+	if len(b.Calls) > 1 {
+		return fmt.Sprintf("%d of %s did not succeed", n, Count(len(b.Calls), "call"))
+	}
+	r := b.Calls[0].Answer()
+	return fmt.Sprintf("%s ended as %s (%s)", b.Calls[0].Name, OutcomeWord(r.GetOutcome()), r.GetError().GetCode())
+}
+
+// DiffOf is the change that an edit made, if the result tells it.
+func DiffOf(r *tooldv1.ToolResult) string {
+	return r.GetStructured().GetFields()["diff"].GetStringValue()
+}
+
+// ContentText is what one call gave: exactly that for a pipe, safe to look at for a terminal.
+func ContentText(r *tooldv1.ToolResult, p Terminal) string {
+	if p.Terminal {
+		return VisibleText(PlainContent(r))
+	}
+	return PlainContent(r)
+}
+
+// PlainContent is the content as text that ends in a newline; empty when there is none.
+func PlainContent(r *tooldv1.ToolResult) string {
+	var parts []string
+	for _, c := range r.GetContent() {
+		if text := AsText(c); text != "" {
+			parts = append(parts, strings.TrimSuffix(text, "\n"))
+		}
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return strings.Join(parts, "\n") + "\n"
+}
+
+// ResultHead returns the line above a result: its outcome, its call, and how long that ran.
+func ResultHead(c *Call, k Ink) string {
+	style, mark := OutcomeStyle(c.Answer().GetOutcome(), k)
+	facts := []string{OutcomeWord(c.Answer().GetOutcome())}
+	if code := c.Answer().GetError().GetCode(); code != "" && code != facts[0] {
+		facts = append(facts, code)
+	}
+	if ran, ok := c.ran(); ok {
+		facts = append(facts, Span(ran))
+	}
+	if c.replayed {
+		facts = append(facts, "from the journal")
+	}
+	return fmt.Sprintf("%s %s %s  %s", style.Render(mark), k.Name.Render(VisibleLine(c.Name)), c.Subject,
+		k.Dim.Render(strings.Join(facts, " · ")))
+}
+
+// ResultsText shows each call with what it gave, in the order of the tool uses.
+func ResultsText(b *TurnState, k Ink) string {
+	var out strings.Builder
+	for i, c := range b.Calls {
+		if i > 0 {
+			out.WriteByte('\n')
+		}
+		out.WriteString(ResultHead(c, k) + "\n")
+		out.WriteString(VisibleText(PlainContent(c.Answer())))
+		if diff := DiffOf(c.Answer()); diff != "" {
+			out.WriteString(DiffText(diff, k))
+		}
+	}
+	return out.String()
+}

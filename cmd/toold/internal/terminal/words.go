@@ -1,0 +1,59 @@
+// Numbers, modes, and peers in words.
+
+package terminal
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	tooldv1 "github.com/toold/toold/gen/toold/v1"
+)
+
+// PeerWords names who uses a session.
+func PeerWords(p *tooldv1.Peer) string {
+	text := fmt.Sprintf("user %d", p.GetUid())
+	if who := p.GetPrincipal(); who != "" && !strings.HasPrefix(who, "uid:") {
+		text = VisibleLine(who)
+	}
+	if name := p.GetClientName(); name != "" {
+		text += ", " + VisibleLine(strings.TrimSpace(name+" "+p.GetClientVersion()))
+	}
+	return text
+}
+
+// ModeName returns the name of a permission mode, as settings have it.
+func ModeName(mode tooldv1.PermissionMode) string {
+	for name, m := range Modes {
+		if m == mode {
+			return name
+		}
+	}
+	return mode.String()
+}
+
+// TierName returns the name of a sandbox tier, as the documentation writes it.
+func TierName(t tooldv1.SandboxTier) string {
+	return strings.ToLower(strings.TrimPrefix(t.String(), "SANDBOX_TIER_"))
+}
+
+// Count is a number with its noun: "1 call", "2 calls".
+func Count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// ModeNames returns the names of the permission modes, sorted.
+func ModeNames() []string { return slices.Sorted(maps.Keys(Modes)) }
+
+// Modes are the permission modes by their names in settings.
+var Modes = map[string]tooldv1.PermissionMode{
+	"default":           tooldv1.PermissionMode_PERMISSION_MODE_DEFAULT,
+	"acceptEdits":       tooldv1.PermissionMode_PERMISSION_MODE_ACCEPT_EDITS,
+	"plan":              tooldv1.PermissionMode_PERMISSION_MODE_PLAN,
+	"dontAsk":           tooldv1.PermissionMode_PERMISSION_MODE_DONT_ASK,
+	"bypassPermissions": tooldv1.PermissionMode_PERMISSION_MODE_BYPASS_PERMISSIONS,
+}
