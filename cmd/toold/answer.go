@@ -79,7 +79,7 @@ func (s *app) listQuestions(ctx context.Context, session string) error {
 	k := terminal.Open(s.stdout).Ink
 	for _, q := range list {
 		if s.json {
-			text, err := wireJSON(q.Question)
+			text, err := terminal.WireJSON(q.Question)
 			if err != nil {
 				return err
 			}

@@ -5,17 +5,12 @@ package main
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"io"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/toold/toold/cmd/toold/internal/terminal"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 	"github.com/toold/toold/tools/pathname"
 	"github.com/toold/toold/tools/workspace"
@@ -137,81 +132,4 @@ func holdsDir(x *tooldv1.Session, dir string) bool {
 		}
 	}
 	return false
-}
-
-// printDiffs shows what has become of files. What is no diff is told beside.
-func printDiffs(w io.Writer, p terminal.Terminal, files []*tooldv1.FileChange) error {
-	var failed error
-	write := func(text string) {
-		_, err := io.WriteString(w, text)
-		failed = errors.Join(failed, err)
-	}
-	for _, f := range files {
-		if f.GetDiff() == "" || strings.HasPrefix(f.GetDiff(), "(") {
-			write(p.Ink.Strong.Render(terminal.VisibleLine(f.GetPath())) + ": " + changeWord(f) + " " + terminal.VisibleLine(strings.TrimSpace(f.GetDiff())) + "\n")
-		} else {
-			write(paintDiff(p, f.GetDiff()))
-		}
-	}
-	return failed
-}
-
-// paintDiff returns a diff with colours on a terminal, and as it is elsewhere, so that it can be applied.
-func paintDiff(p terminal.Terminal, diff string) string {
-	if !p.Terminal {
-		return diff
-	}
-	var b strings.Builder
-	for line := range strings.Lines(diff) {
-		text := terminal.VisibleLine(strings.TrimSuffix(line, "\n"))
-		switch {
-		case strings.HasPrefix(text, "diff "), strings.HasPrefix(text, "+++ "), strings.HasPrefix(text, "--- "):
-			text = p.Ink.Strong.Render(text)
-		case strings.HasPrefix(text, "@@"):
-			text = p.Ink.Name.Render(text)
-		case strings.HasPrefix(text, "+"):
-			text = p.Ink.Good.Render(text)
-		case strings.HasPrefix(text, "-"):
-			text = p.Ink.Bad.Render(text)
-		}
-		b.WriteString(text + "\n")
-	}
-	return b.String()
-}
-
-// changeWord returns what has become of a file.
-func changeWord(f *tooldv1.FileChange) string {
-	if note := terminal.VisibleLine(f.GetNote()); note != "" {
-		return note
-	}
-	return strings.ToLower(strings.TrimPrefix(f.GetKind().String(), "FILE_CHANGE_KIND_")) + "."
-}
-
-// statText counts the lines that came and went, a line for each file.
-func statText(files []*tooldv1.FileChange, k terminal.Ink) string {
-	var b strings.Builder
-	var added, removed uint32
-	for _, f := range files {
-		added, removed = added+f.GetAdded(), removed+f.GetRemoved()
-		counts := k.Good.Render(fmt.Sprintf("%6s", fmt.Sprintf("+%d", f.GetAdded()))) + " " + k.Bad.Render(fmt.Sprintf("%-6s", fmt.Sprintf("-%d", f.GetRemoved())))
-		fmt.Fprintf(&b, "%s %s  %s\n", counts, terminal.VisibleLine(f.GetPath()), k.Dim.Render(changeWord(f)))
-	}
-	fmt.Fprintf(&b, "%s, %d lines added, %d removed\n", terminal.Count(len(files), "file"), added, removed)
-	return b.String()
-}
-
-// reasonLines returns what is not done or not kept, a line for each path.
-// more are not among them.
-func reasonLines(title string, reasons []*tooldv1.PathReason, more uint32) string {
-	if len(reasons) == 0 {
-		return ""
-	}
-	lines := title + "\n"
-	for _, r := range reasons {
-		lines += "  " + terminal.VisibleLine(r.GetPath()) + ": " + terminal.VisibleLine(r.GetReason()) + "\n"
-	}
-	if more > 0 {
-		lines += fmt.Sprintf("  and %d more\n", more)
-	}
-	return lines
 }

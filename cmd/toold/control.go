@@ -42,7 +42,7 @@ func (s *app) startCommand() *cobra.Command {
 			}
 			defer l.close()
 			if s.json {
-				return printJSON(s.stdout, info)
+				return terminal.PrintJSON(s.stdout, info)
 			}
 			_, err = fmt.Fprintf(s.stdout, "toold %s (process %d) listens on %s\n", info.GetVersion(), info.GetPid(), s.socket)
 			return err
@@ -149,7 +149,7 @@ func (s *app) statusCommand() *cobra.Command {
 			}
 			defer l.close()
 			if s.json {
-				return printJSON(s.stdout, info)
+				return terminal.PrintJSON(s.stdout, info)
 			}
 			list, err := l.listSessions(ctx, false)
 			if err != nil {

@@ -55,13 +55,13 @@ func (s *app) diff(ctx context.Context, f changeFlags, stat bool) error {
 		return failed("session %q has changed nothing there that is kept. \"toold log --session %s\" shows what it did", session, session)
 	}
 	if s.json {
-		return printJSON(s.stdout, list)
+		return terminal.PrintJSON(s.stdout, list)
 	}
 	p := terminal.Open(s.stdout)
 	if stat {
-		_, err = io.WriteString(s.stdout, statText(list.GetNet(), p.Ink))
+		_, err = io.WriteString(s.stdout, terminal.StatText(list.GetNet(), p.Ink))
 	} else {
-		err = printDiffs(s.stdout, p, list.GetNet())
+		err = terminal.PrintDiffs(s.stdout, p, list.GetNet())
 	}
 	if n := list.GetMoreNet(); n > 0 {
 		fmt.Fprintf(s.stderr, "%s of which nothing is shown: there are too many. --path shows some alone.\n", terminal.Count(int(n), "more file"))
@@ -88,6 +88,6 @@ func (s *app) tellNotKept(ctx context.Context, l *link, request *tooldv1.ListChe
 			return err
 		}
 	}
-	_, err = fmt.Fprint(s.stderr, reasonLines("Not kept, so it cannot be put back:", missing, more))
+	_, err = fmt.Fprint(s.stderr, terminal.ReasonLines("Not kept, so it cannot be put back:", missing, more))
 	return err
 }

@@ -88,7 +88,7 @@ func (s *app) explain(ctx context.Context, request *tooldv1.ExplainRequest) erro
 		return err
 	}
 	if s.json {
-		err = printJSON(s.stdout, response)
+		err = terminal.PrintJSON(s.stdout, response)
 	} else {
 		u := request.GetToolUse()
 		call := strings.TrimSpace(terminal.VisibleLine(u.GetName()) + " " + terminal.Subject(u.GetInputJson(), ""))

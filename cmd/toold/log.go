@@ -198,7 +198,7 @@ func (s *app) printRecord(session string, event *tooldv1.ExecuteResponse, k term
 		_, err := fmt.Fprintln(s.stdout, line)
 		return err
 	}
-	text, err := wireJSON(event)
+	text, err := terminal.WireJSON(event)
 	if err == nil {
 		_, err = fmt.Fprintf(s.stdout, "{\"session_id\":%q,\"event\":%s}\n", session, text)
 	}

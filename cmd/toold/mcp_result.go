@@ -56,7 +56,7 @@ func mcpContent(block *tooldv1.Content, uri string) mcp.Content {
 
 // wireObject is a message as JSON with the contract's names.
 func wireObject(m proto.Message) json.RawMessage {
-	text, err := wireJSON(m)
+	text, err := terminal.WireJSON(m)
 	if err != nil {
 		return json.RawMessage("{}") // it came over the wire, so it is valid
 	}

@@ -5,12 +5,7 @@ package main
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
-	"io"
-
-	"google.golang.org/protobuf/encoding/protojson"
-	"google.golang.org/protobuf/proto"
 
 	"github.com/toold/toold/cmd/toold/internal/terminal"
 	"github.com/toold/toold/daemon/dialect"
@@ -63,7 +58,7 @@ func resultsJSON(uses []answered) ([]byte, error) {
 		if i > 0 {
 			out.WriteString(",\n ")
 		}
-		text, err := wireJSON(a.result)
+		text, err := terminal.WireJSON(a.result)
 		if err != nil {
 			return nil, err
 		}
@@ -71,25 +66,4 @@ func resultsJSON(uses []answered) ([]byte, error) {
 	}
 	out.WriteString("]\n")
 	return out.Bytes(), nil
-}
-
-// wireJSON is a message with the names that the proto files use, compact and always the same.
-func wireJSON(m proto.Message) ([]byte, error) {
-	text, err := protojson.MarshalOptions{UseProtoNames: true}.Marshal(m)
-	if err != nil {
-		return nil, err
-	}
-	var compact bytes.Buffer
-	err = json.Compact(&compact, text) // protojson varies its spaces on purpose
-	return compact.Bytes(), err
-}
-
-// printJSON writes a message as one line.
-func printJSON(w io.Writer, m proto.Message) error {
-	text, err := wireJSON(m)
-	if err != nil {
-		return err
-	}
-	_, err = w.Write(append(text, '\n'))
-	return err
 }

@@ -251,7 +251,7 @@ func (s *app) converse(ctx context.Context, c *conversation, turn string, f turn
 
 // printEvent prints an event as one line.
 func (s *app) printEvent(event *tooldv1.ExecuteResponse) error {
-	return printJSON(s.stdout, event)
+	return terminal.PrintJSON(s.stdout, event)
 }
 
 // closePatience is how long the client waits for the end of what its session still runs.

@@ -36,7 +36,7 @@ func (s *app) sessionsCommand() *cobra.Command {
 				return err
 			}
 			if s.json {
-				return printJSON(s.stdout, &tooldv1.ListSessionsResponse{Sessions: list})
+				return terminal.PrintJSON(s.stdout, &tooldv1.ListSessionsResponse{Sessions: list})
 			}
 			return sessionTable(s.stdout, list)
 		}),
@@ -152,7 +152,7 @@ func (s *app) listTools(ctx context.Context, request *tooldv1.ListToolsRequest) 
 		return err
 	}
 	if s.json {
-		return printJSON(s.stdout, list)
+		return terminal.PrintJSON(s.stdout, list)
 	}
 	t := tabwriter.NewWriter(s.stdout, 0, 0, 2, ' ', 0)
 	for _, tool := range list.GetTools() {

@@ -103,7 +103,7 @@ func filesOf(plan *tooldv1.RestoreResponse) int {
 func (s *app) nothingToUndo(ctx context.Context, l *link, request *tooldv1.RestoreRequest, plan *tooldv1.RestoreResponse) error {
 	if len(plan.GetNotRestored()) > 0 {
 		if s.json {
-			if err := printJSON(s.stdout, plan); err != nil {
+			if err := terminal.PrintJSON(s.stdout, plan); err != nil {
 				return err
 			}
 		}
@@ -119,7 +119,7 @@ func (s *app) nothingToUndo(ctx context.Context, l *link, request *tooldv1.Resto
 		}
 	}
 	if s.json {
-		return printJSON(s.stdout, plan)
+		return terminal.PrintJSON(s.stdout, plan)
 	}
 	_, err := fmt.Fprintln(s.stdout, "nothing to put back: all is as it was")
 	return err
@@ -177,7 +177,7 @@ func (s *app) undoPlan(ctx context.Context, l *link, f undoFlags) (*tooldv1.Rest
 // tellPlan shows what would be done. Conflicts make it a failure.
 func (s *app) tellPlan(plan *tooldv1.RestoreResponse, f undoFlags) error {
 	if s.json {
-		if err := printJSON(s.stdout, plan); err != nil {
+		if err := terminal.PrintJSON(s.stdout, plan); err != nil {
 			return err
 		}
 	} else if err := s.showPlan(plan); err != nil {
@@ -191,7 +191,7 @@ func (s *app) tellPlan(plan *tooldv1.RestoreResponse, f undoFlags) error {
 
 func (s *app) showPlan(plan *tooldv1.RestoreResponse) error {
 	p := terminal.Open(s.stdout)
-	if err := printDiffs(s.stdout, p, plan.GetFiles()); err != nil {
+	if err := terminal.PrintDiffs(s.stdout, p, plan.GetFiles()); err != nil {
 		return err
 	}
 	if n := plan.GetMoreRestored(); n > 0 {
@@ -200,8 +200,8 @@ func (s *app) showPlan(plan *tooldv1.RestoreResponse) error {
 	if n := plan.GetUndoneCalls(); n > 0 && filesOf(plan) > 0 {
 		fmt.Fprintf(s.stderr, "This takes back what %s changed in %s.\n", terminal.Count(int(n), "call"), terminal.Count(filesOf(plan), "file"))
 	}
-	fmt.Fprint(s.stderr, reasonLines("Not as the last call has left it:", plan.GetConflictReasons(), plan.GetMoreConflicts()))
-	fmt.Fprint(s.stderr, reasonLines("Not put back:", plan.GetNotRestored(), plan.GetMoreNotRestored()))
+	fmt.Fprint(s.stderr, terminal.ReasonLines("Not as the last call has left it:", plan.GetConflictReasons(), plan.GetMoreConflicts()))
+	fmt.Fprint(s.stderr, terminal.ReasonLines("Not put back:", plan.GetNotRestored(), plan.GetMoreNotRestored()))
 	return nil
 }
 
@@ -227,9 +227,9 @@ func (s *app) confirm(files int) error {
 // tellDone returns what was done, and what of the plan that was shown was not.
 func (s *app) tellDone(plan, done *tooldv1.RestoreResponse) error {
 	if s.json {
-		return printJSON(s.stdout, done)
+		return terminal.PrintJSON(s.stdout, done)
 	}
-	fmt.Fprint(s.stderr, reasonLines("Not put back:", done.GetNotRestored()[min(len(plan.GetNotRestored()), len(done.GetNotRestored())):], done.GetMoreNotRestored()-plan.GetMoreNotRestored()))
+	fmt.Fprint(s.stderr, terminal.ReasonLines("Not put back:", done.GetNotRestored()[min(len(plan.GetNotRestored()), len(done.GetNotRestored())):], done.GetMoreNotRestored()-plan.GetMoreNotRestored()))
 	_, err := fmt.Fprintf(s.stdout, "Put back %s. To bring the changes back: toold undo %s --session %s\n", terminal.Count(filesOf(done), "file"), terminal.VisibleLine(done.GetToolUseId()), terminal.VisibleLine(done.GetSessionId()))
 	return err
 }

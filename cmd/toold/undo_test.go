@@ -43,13 +43,13 @@ func TestUndoAsks(t *testing.T) {
 // TestPaintDiff: elsewhere than on a terminal a diff stays as it is, to the byte.
 func TestPaintDiff(t *testing.T) {
 	diff := "diff --git a/f b/f\n--- a/f\n+++ b/f\n@@ -1 +1 @@\n-one\r\n+two\r\n"
-	if got := paintDiff(terminal.Terminal{}, diff); got != diff {
+	if got := terminal.PaintDiff(terminal.Terminal{}, diff); got != diff {
 		t.Errorf("%q, want it unchanged", got)
 	}
-	if got := paintDiff(terminal.Terminal{Terminal: true, Ink: terminal.Colours()}, diff); !strings.Contains(got, "two␍") || !strings.Contains(got, "\x1b[") {
+	if got := terminal.PaintDiff(terminal.Terminal{Terminal: true, Ink: terminal.Colours()}, diff); !strings.Contains(got, "two␍") || !strings.Contains(got, "\x1b[") {
 		t.Errorf("%q, want colours and no carriage return", got)
 	}
-	text := statText([]*tooldv1.FileChange{
+	text := terminal.StatText([]*tooldv1.FileChange{
 		{Path: "/w/a", Kind: tooldv1.FileChangeKind_FILE_CHANGE_KIND_CHANGED, Added: 12, Removed: 3},
 		{Path: "/w/b", Kind: tooldv1.FileChangeKind_FILE_CHANGE_KIND_MODE, Note: "Its mode has changed from 0644 to 0755."},
 	}, terminal.Ink{})
