@@ -232,3 +232,48 @@ func TestReasonCodesAreListed(t *testing.T) {
 		t.Errorf("the codes are %v, and docs/permissions.md lists %v", slices.Sorted(maps.Keys(made)), slices.Sorted(maps.Keys(listed)))
 	}
 }
+
+// phrase is a text that a person would read: two words or more.
+var phrase = regexp.MustCompile(`[A-Za-z]{2,},? [a-z]{2,}`)
+
+// matching are the functions of package strings that look into a text, or take it apart.
+var matching = []string{"Contains", "HasPrefix", "HasSuffix", "Cut", "CutPrefix", "CutSuffix", "TrimPrefix", "TrimSuffix", "Index", "LastIndex", "Split", "SplitN", "EqualFold", "Count"}
+
+// What the program writes for people is not what it reads: codes and fields are.
+func TestNoSentenceIsMatched(t *testing.T) {
+	for _, s := range sources(t, parser.SkipObjectResolution) {
+		if within(s.dir, "gen") || within(s.dir, "bench") || within(s.dir, "tools/sandbox/escape") {
+			continue
+		}
+		ast.Inspect(s.file, func(node ast.Node) bool {
+			switch node := node.(type) {
+			case *ast.CallExpr:
+				function, is := node.Fun.(*ast.SelectorExpr)
+				if !is || len(node.Args) < 2 || !slices.Contains(matching, function.Sel.Name) {
+					return true
+				}
+				if of, is := function.X.(*ast.Ident); !is || of.Name != "strings" {
+					return true
+				}
+				if text, is := node.Args[1].(*ast.BasicLit); is && phrase.MatchString(text.Value) && !slices.Contains(protocolTexts, text.Value) {
+					t.Errorf("%s looks for %s in a text: let the text's maker pass on a code or a value", s.name, text.Value)
+				}
+			case *ast.BinaryExpr:
+				if node.Op != token.EQL && node.Op != token.NEQ {
+					return true
+				}
+				for _, side := range []ast.Expr{node.X, node.Y} {
+					if text, is := side.(*ast.BasicLit); is && text.Kind == token.STRING && phrase.MatchString(text.Value) && !slices.Contains(protocolTexts, text.Value) {
+						t.Errorf("%s compares a text with %s: let the text's maker pass on a code or a value", s.name, text.Value)
+					}
+				}
+			}
+			return true
+		})
+	}
+}
+
+// protocolTexts are texts that other programs define.
+var protocolTexts = []string{
+	`"invalid literal: "`, // hujson
+}

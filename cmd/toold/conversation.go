@@ -39,7 +39,7 @@ type conversation struct {
 	seen func(*tooldv1.ExecuteResponse) error
 
 	session     string // filled in by run, as all that follows
-	warnings    []string
+	warnings    []*tooldv1.Warning
 	last        uint64      // the newest record seen
 	end         *messageEnd // how the message ended; nil: it has not, or was whole from the beginning
 	interrupted bool
@@ -233,7 +233,7 @@ func (c *conversation) take(ctx context.Context, event *tooldv1.ExecuteResponse)
 	c.last = max(c.last, event.GetSeq())
 	switch e := event.GetEvent().(type) {
 	case *tooldv1.ExecuteResponse_Attached:
-		c.session, c.warnings = e.Attached.GetSessionId(), e.Attached.GetWarnings()
+		c.session, c.warnings = e.Attached.GetSessionId(), warningsIn(e.Attached.GetWarnings(), e.Attached.GetWarningDetails())
 		c.last = max(c.last, c.attach.GetAfterSeq())
 	case *tooldv1.ExecuteResponse_Question:
 		c.makeRoom()

@@ -138,7 +138,7 @@ func explanationText(call string, e *tooldv1.ExplainResponse, k terminal.Ink) st
 		rules = append(rules, strings.TrimSuffix(fmt.Sprintf("%s (%s)", x.GetRule(), terminal.Covers(x.GetRule())), " ()"))
 	}
 	section(&b, k, "The like of it would be allowed by "+terminal.Count(len(rules), "rule")+" in permissions.allow of your settings:", rules)
-	section(&b, k, "Of the settings:", concerning(call, e.GetWarnings()))
+	section(&b, k, "Of the settings:", concerning(call, warningsIn(e.GetWarnings(), e.GetWarningDetails())))
 	return b.String()
 }
 

@@ -237,7 +237,7 @@ func (s *app) converse(ctx context.Context, c *conversation, turn string, f turn
 	c.attach.Capabilities.Answers = c.prompter != nil
 	err := s.converseIn(ctx, c, inTerminal)
 	for _, warning := range s.unsaid(c) {
-		s.say("warning: %s", warning)
+		s.say("warning: %s", warning.GetText())
 	}
 	for _, n := range c.turn.Notices {
 		s.say("notice: %s (%s)", n.GetMessage(), n.GetCode())

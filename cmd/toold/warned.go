@@ -1,6 +1,5 @@
 // What is wrong with the settings is said once by the commands that run something, and not again until the daemon is
-// another: "toold settings" shows it at any time. Which warnings there are is the daemon's to say; this file knows them by
-// a few of their words.
+// another: "toold settings" shows it at any time. Which warnings there are is the daemon's to say.
 
 package main
 
@@ -17,6 +16,7 @@ import (
 	"time"
 
 	"github.com/toold/toold/cmd/toold/internal/terminal"
+	"github.com/toold/toold/daemon/settings"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
 
@@ -35,7 +35,7 @@ type saidFile struct {
 
 // unsaid returns the warnings of a turn that are to be printed: those that were not since the daemon was started, and, where
 // a call was denied, what the workspace lacks trust for. What cannot be remembered is said.
-func (s *app) unsaid(c *conversation) []string {
+func (s *app) unsaid(c *conversation) []*tooldv1.Warning {
 	if len(c.warnings) == 0 {
 		return nil
 	}
@@ -56,18 +56,18 @@ func (s *app) unsaid(c *conversation) []string {
 		now.write(file)
 	}
 	denied := c.turn.Ended("cannot_ask") || c.turn.Ended("mode_denied")
-	return slices.DeleteFunc(slices.Clone(c.warnings), func(warning string) bool {
-		return !slices.Contains(fresh, warning) && !(denied && aboutTrust(warning))
+	return slices.DeleteFunc(slices.Clone(c.warnings), func(w *tooldv1.Warning) bool {
+		return !slices.Contains(fresh, w) && !(denied && settings.WarningCode(w.GetCode()) == settings.Untrusted)
 	})
 }
 
 // hear adds warnings and gives those that are new.
-func (f saidFile) hear(warnings []string) (now saidFile, fresh []string) {
+func (f saidFile) hear(warnings []*tooldv1.Warning) (now saidFile, fresh []*tooldv1.Warning) {
 	now = saidFile{f.Daemon, slices.Clone(f.Said)}
-	for _, warning := range warnings {
-		sum := sha256.Sum256([]byte(warning))
+	for _, w := range warnings {
+		sum := sha256.Sum256([]byte(w.GetText()))
 		if mark := hex.EncodeToString(sum[:16]); !slices.Contains(now.Said, mark) {
-			now.Said, fresh = append(now.Said, mark), append(fresh, warning)
+			now.Said, fresh = append(now.Said, mark), append(fresh, w)
 		}
 	}
 	now.Said = now.Said[max(0, len(now.Said)-mostSaid):]
@@ -92,11 +92,12 @@ func (f saidFile) write(file string) {
 
 // concerning returns the warnings that may have to do with the verdict on a call: on trust, on files that are not in force,
 // and on rules for its tool. The others are counted.
-func concerning(call string, warnings []string) (list []string) {
+func concerning(call string, warnings []*tooldv1.Warning) (list []string) {
 	tool, _, _ := strings.Cut(call, " ")
-	for _, warning := range warnings {
-		if aboutTrust(warning) || strings.Contains(warning, "in force") || strings.Contains(warning, tool+"(") || strings.Contains(warning, `"`+tool+`"`) {
-			list = append(list, warning)
+	for _, w := range warnings {
+		switch code := settings.WarningCode(w.GetCode()); {
+		case code == settings.Untrusted, code == settings.NotInForce, w.GetTool() == tool:
+			list = append(list, w.GetText())
 		}
 	}
 	if more := len(warnings) - len(list); more > 0 {
@@ -105,8 +106,17 @@ func concerning(call string, warnings []string) (list []string) {
 	return list
 }
 
-// aboutTrust reports whether a warning is that a workspace is not trusted.
-func aboutTrust(warning string) bool { return strings.Contains(warning, "toold trust ") }
+// warningsIn returns the warnings of a message. Those of an older daemon have no more than their text.
+func warningsIn(texts []string, details []*tooldv1.Warning) []*tooldv1.Warning {
+	if len(details) == len(texts) {
+		return details
+	}
+	list := make([]*tooldv1.Warning, len(texts))
+	for i, text := range texts {
+		list[i] = &tooldv1.Warning{Text: text}
+	}
+	return list
+}
 
 func isAre(n int, noun string) string {
 	if n == 1 {

@@ -94,7 +94,7 @@ func (p *Plan) run(ctx context.Context, env *tools.Env, s *Store) ([]workspace.R
 	return env.Files.Restore(ctx, puts, func(hash string) ([]byte, error) {
 		data, err := s.Read(hash)
 		if err != nil {
-			return nil, fault.Failedf("not_kept", "A content that is to be put back %s. Nothing was put back.", strings.TrimPrefix(err.Error(), "its content "))
+			return nil, fault.Failedf("not_kept", "Of a file that is to be put back, %v. Nothing was put back.", err)
 		}
 		return data, nil
 	})
