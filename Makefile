@@ -56,6 +56,7 @@ protos: .bin/buf
 
 lint: .bin/golangci-lint
 	golangci-lint run ./...
+	go test -count=1 -run "^TestWords$$" ./docs
 
 # macOS is not a platform yet, but nothing should stand in its way.
 vet:

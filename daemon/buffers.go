@@ -136,7 +136,7 @@ func (r *requester) applyEdit(ctx context.Context, edit workspace.BufferEdit) (v
 	}
 	edited := answer.(*tooldv1.BufferEdited)
 	if why := edited.GetError(); why != "" {
-		return 0, fault.Invalidf("stale_file", "The editor did not change %s: %s. Read it again and make the edit anew.", edit.Path, strings.TrimSuffix(shortened(visible(why), shownReason), "."))
+		return 0, fault.Invalidf("stale_file", "The editor did not change %s: %s. Read it again and make the edit again.", edit.Path, strings.TrimSuffix(shortened(visible(why), shownReason), "."))
 	}
 	return edited.GetVersion(), nil
 }

@@ -87,7 +87,7 @@ func TestBuffers(t *testing.T) {
 	}
 }
 
-// TestBuffersOfCompanion: the editor beside the agent. It saves before a command runs, and hears of what that has changed.
+// TestBuffersOfCompanion: the editor beside the agent. It saves before a command runs, and learns of what that has changed.
 func TestBuffersOfCompanion(t *testing.T) {
 	h := prepare(t).outside()
 	h.start()

@@ -74,9 +74,9 @@ func (sn *checkpointer) keepBefore(c *pipeline.Call) (keptState, error) {
 	}
 	k := keptState{hold: sn.s.daemon.checkpoints.Hold(), sync: !sn.s.judge.policy().settings.Unsynced}
 	r, restores := c.Tool.(*restoring)
-	camera := sn.s.judge.snapshotter(restores)
-	camera.Keep = k.hold.Keep
-	found, err := files.TakeSnapshots(sn.s.ctx, camera, nil)
+	snapshotter := sn.s.judge.snapshotter(restores)
+	snapshotter.Keep = k.hold.Keep
+	found, err := files.TakeSnapshots(sn.s.ctx, snapshotter, nil)
 	if err != nil {
 		k.release()
 		return keptState{}, keepFault(err)
@@ -150,12 +150,12 @@ func (sn *checkpointer) keepAfter(c *pipeline.Call) (change *journal.Put, done f
 	}
 	hold := sn.s.daemon.checkpoints.Hold()
 	found := l.kept.Found()
-	camera := sn.s.judge.snapshotter(l.kept.Restored != nil)
-	camera.Keep = hold.KeepShown // nothing is put back from what a call has left: that is kept again when it is undone
-	left, err := c.Files().TakeSnapshots(context.Background(), camera, found)
+	snapshotter := sn.s.judge.snapshotter(l.kept.Restored != nil)
+	snapshotter.Keep = hold.KeepShown // nothing is put back from what a call has left: that is kept again when it is undone
+	left, err := c.Files().TakeSnapshots(context.Background(), snapshotter, found)
 	if err != nil { // what was there before is kept, so it can be put back; there will be no diff
-		camera.Keep = nil
-		left, err = c.Files().TakeSnapshots(context.Background(), camera, found)
+		snapshotter.Keep = nil
+		left, err = c.Files().TakeSnapshots(context.Background(), snapshotter, found)
 	}
 	if err != nil {
 		sn.s.daemon.Log.Warn("what a call has left cannot be looked at", zap.String("session", sn.s.name), zap.Error(err))
@@ -188,9 +188,9 @@ func (sn *checkpointer) completeCheckpoints(kept map[string][]byte) error {
 		if row.Ended {
 			continue
 		}
-		camera := sn.s.judge.snapshotter(row.Restored != nil)
-		camera.Keep = hold.KeepShown
-		left, err := sn.s.judge.view(row.Open).TakeSnapshots(sn.s.ctx, camera, row.Found())
+		snapshotter := sn.s.judge.snapshotter(row.Restored != nil)
+		snapshotter.Keep = hold.KeepShown
+		left, err := sn.s.judge.view(row.Open).TakeSnapshots(sn.s.ctx, snapshotter, row.Found())
 		switch {
 		case err != nil:
 			sn.s.daemon.Log.Warn("what a call has left cannot be looked at", zap.String("session", sn.s.name), zap.Error(err))

@@ -67,7 +67,7 @@ func (l *listing) list() (*tooldv1.ListCheckpointsResponse, error) {
 	if token := l.request.GetPageToken(); token != "" {
 		from = slices.IndexFunc(l.history, func(p checkpoint.Past) bool { return tokenOf(p) == token })
 		if from < 0 {
-			return nil, apierror.New(codes.InvalidArgument, "invalid_page_token", "The page_token is none that an earlier answer gave, or what it stands for is not kept any more. Leave it out to begin anew.").At("page_token")
+			return nil, apierror.New(codes.InvalidArgument, "invalid_page_token", "The page_token is none that an earlier answer gave, or what it stands for is not kept any more. Leave it out to begin again.").At("page_token")
 		}
 	}
 	for i, p := range slices.Backward(l.history) {

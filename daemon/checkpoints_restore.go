@@ -111,8 +111,8 @@ func (r *restore) work() (*checkpoint.Plan, error) {
 	// What runs, the restoring itself among it, has left nothing yet.
 	undone := slices.DeleteFunc(slices.Clone(history[from:]), func(p checkpoint.Past) bool { return !p.Ended })
 	whole := slices.Concat(history[:from], undone)
-	view, camera := r.judge.view(nil), r.judge.snapshotter(true)
-	plan, err := whole.Plan(from, paths, func(real string) (workspace.Snapshot, error) { return view.Snapshot(camera, real) }, r.daemon.checkpoints.Whole)
+	view, snapshotter := r.judge.view(nil), r.judge.snapshotter(true)
+	plan, err := whole.Plan(from, paths, func(real string) (workspace.Snapshot, error) { return view.Snapshot(snapshotter, real) }, r.daemon.checkpoints.Whole)
 	if err != nil {
 		return nil, apierror.New(codes.Internal, "checkpoint_failed", "The files cannot be looked at: %v.", err)
 	}

@@ -138,7 +138,7 @@ func (r *requester) register(its *state, st *stream) {
 	its.toolset.refreshClientTools()
 }
 
-// reassign returns a tool's errand to the newest stream that can carry it out; false: there is none.
+// reassign returns the client request of a tool to the newest stream that can carry it out; false: there is none.
 func (r *requester) reassign(its *state, e *clientRequest) bool {
 	if e.kind != runTool {
 		return false

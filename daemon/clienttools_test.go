@@ -258,7 +258,7 @@ func TestErrandsOfStalledClient(t *testing.T) {
 		c.cancelCall(id)
 		c.until(id + " CANCELLED")
 	}
-	if n := h.d.Errands("s"); n > 8 { // as many as fit into the buffers on the way
-		t.Errorf("%d errands are held", n)
+	if n := h.d.ClientRequests("s"); n > 8 { // as many as fit into the buffers on the way
+		t.Errorf("%d client requests are held", n)
 	}
 }

@@ -125,9 +125,9 @@ func (r *restore) response() *tooldv1.RestoreResponse {
 	defer hold.Release()
 	shown.before = func(delta checkpoint.Delta) {
 		if !d.checkpoints.Has(delta.Before.Hash) && delta.Before.Kind == workspace.Regular && d.limits.CheckpointBytes > 0 {
-			camera := r.judge.snapshotter(true)
-			camera.Keep = hold.KeepShown
-			_, _ = r.judge.view(nil).Snapshot(camera, delta.Real) // without it there is no diff, and that is all
+			snapshotter := r.judge.snapshotter(true)
+			snapshotter.Keep = hold.KeepShown
+			_, _ = r.judge.view(nil).Snapshot(snapshotter, delta.Real) // without it there is no diff, and that is all
 		}
 	}
 	var deltas []checkpoint.Delta

@@ -141,14 +141,14 @@ func New(config Config) (*Daemon, error) {
 	if err != nil {
 		return nil, errors.Join(err, runner.Close(), store.Close(), lock.Close())
 	}
-	shelf, err := spool.OpenStore(filepath.Join(config.StateDir, "sessions"), spool.Bounds{Session: limits.SessionOutput, All: limits.AllOutput})
+	outputs, err := spool.OpenStore(filepath.Join(config.StateDir, "sessions"), spool.Bounds{Session: limits.SessionOutput, All: limits.AllOutput})
 	if err != nil {
 		return nil, errors.Join(err, runner.Close(), store.Close(), lock.Close())
 	}
 	d := &Daemon{
 		Config: config, limits: limits, settings: files, secrets: &secrets{files: files, environ: os.Environ()},
 		warnings: warnings, started: time.Now(), grace: disconnectGrace,
-		journal: store, checkpoints: checkpoints, outputs: shelf, locks: locks, runner: runner,
+		journal: store, checkpoints: checkpoints, outputs: outputs, locks: locks, runner: runner,
 		shares: newShares(limits.MaxRunningCalls), reclaimer: reclaimer{wake: make(chan struct{}, 1)},
 		health: health.NewServer(),
 	}

@@ -146,7 +146,7 @@ func TestUnreadableJournal(t *testing.T) {
 	}
 	h.start()
 	info, err := h.daemon().GetInfo(t.Context(), &tooldv1.GetInfoRequest{})
-	if err != nil || len(info.GetWarnings()) != 1 || !strings.Contains(info.GetWarnings()[0], "sessions begin anew") {
+	if err != nil || len(info.GetWarnings()) != 1 || !strings.Contains(info.GetWarnings()[0], "sessions begin again") {
 		t.Errorf("%v, %v; want one warning", info, err)
 	}
 	if kept, err := filepath.Glob(filepath.Join(dir, "journal.db.damaged-*")); err != nil || len(kept) != 1 {

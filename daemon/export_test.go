@@ -13,8 +13,8 @@ func (d *Daemon) Retain(now time.Time) error { return d.retain(now) }
 // SweepCheckpoints drops checkpoints as it would be done at that time.
 func (d *Daemon) SweepCheckpoints(now time.Time) error { return d.sweepCheckpoints(now) }
 
-// Errands is how many errands of a session are held.
-func (d *Daemon) Errands(session string) int {
+// ClientRequests is how many client requests of a session are held.
+func (d *Daemon) ClientRequests(session string) int {
 	s, _ := d.sessions.find(session)
 	return view(s, func(its *state) int { return len(its.clients.requests) })
 }

@@ -21,7 +21,7 @@ func (h *house) watching(after *uint64) *conversation {
 	return c
 }
 
-// overwrite is another hand.
+// overwrite is another program.
 func overwrite(t *testing.T, path, content string) {
 	t.Helper()
 	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {

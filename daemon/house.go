@@ -69,7 +69,7 @@ func (at *attachments) leave(cause error) {
 		return
 	}
 	for _, stream := range at.attached() {
-		stream.finish(apierror.New(codes.Unavailable, "shutting_down", "The daemon has shut down. Connect again: it starts anew, and the session is still there."))
+		stream.finish(apierror.New(codes.Unavailable, "shutting_down", "The daemon has shut down. Connect again: it starts again, and the session is still there."))
 	}
 	close(at.s.gone)
 }

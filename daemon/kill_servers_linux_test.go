@@ -301,7 +301,7 @@ func TestGoplsKilled(t *testing.T) {
 			t.Errorf("the next server says %q", text)
 		}
 		if told := c.edit(mistyped, sound); told != "" {
-			t.Errorf("an edit that mends is told %q", told)
+			t.Errorf("an edit that fixes is told %q", told)
 		}
 	}
 	if told := c.breaks(); !strings.HasPrefix(told, h.file+mistake) {

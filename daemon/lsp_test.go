@@ -113,15 +113,15 @@ func (h *goHouse) codes() *coder {
 	return c
 }
 
-// breaks makes a type error and mends it, until the result tells of it: it has a second for that, which a busy machine may
+// breaks makes a type error and fixes it, until the result tells of it: it has a second for that, which a busy machine may
 // need for something else.
 func (c *coder) breaks() (told string) {
 	c.t.Helper()
 	const attempts = 20
 	for range attempts {
 		told = c.edit(sound, mistyped)
-		if mended := c.edit(mistyped, sound); mended != "" {
-			c.t.Fatalf("an edit that mends is told %q", mended)
+		if fixed := c.edit(mistyped, sound); fixed != "" {
+			c.t.Fatalf("an edit that fixes is told %q", fixed)
 		}
 		if told != "" {
 			return told
@@ -130,7 +130,7 @@ func (c *coder) breaks() (told string) {
 	return told
 }
 
-// TestEditIsTold: an edit's result has what it breaks, in the daemon's usual sandbox, and nothing when it mends or when
+// TestEditIsTold: an edit's result has what it breaks, in the daemon's usual sandbox, and nothing when it fixes or when
 // settings say so.
 func TestEditIsTold(t *testing.T) {
 	t.Parallel()
@@ -148,7 +148,7 @@ func TestEditIsTold(t *testing.T) {
 	}
 	h.say("")
 	if told := c.edit(mistyped, sound); told != "" {
-		t.Errorf("an edit that mends is told %q", told)
+		t.Errorf("an edit that fixes is told %q", told)
 	}
 }
 

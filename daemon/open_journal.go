@@ -30,7 +30,7 @@ func openJournal(dir string, config journal.Config) (store *journal.Store, warni
 		if moved != nil {
 			return nil, nil, errors.Join(err, moved)
 		}
-		warnings = []string{fmt.Sprintf("the journal was damaged (%v) and nothing of it could be read; it is kept as %s, sessions begin anew, and nothing that was changed before can be undone by toold undo", damage.Err, aside)}
+		warnings = []string{fmt.Sprintf("the journal was damaged (%v) and nothing of it could be read; it is kept as %s, sessions begin again, and nothing that was changed before can be undone by toold undo", damage.Err, aside)}
 	default:
 		return nil, nil, errors.Join(err, failed)
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/toold/toold/scheduler/pipeline"
 )
 
-// receive hands on what the client says, until a half-close (nil) or the stream breaks.
+// receive passes on what the client says, until a half-close (nil) or the stream breaks.
 func (st *stream) receive(g tooldv1.ToolService_ExecuteServer, first *tooldv1.ExecuteRequest) error {
 	if first.GetAttach() == nil {
 		if err := st.said(first); err != nil {

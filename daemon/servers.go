@@ -226,7 +226,7 @@ func textAt(files *workspace.View, real string) []byte {
 	return content.Data
 }
 
-// shownDiagnostics is how many an edit's result tells. Ours: a model mends the first ones first.
+// shownDiagnostics is how many an edit's result tells. Ours: a model fixes the first ones first.
 const shownDiagnostics = 20
 
 func newDiagnostics(found []language.Diagnostic) string {

@@ -121,7 +121,7 @@ func placeOf(token string) (*listPlace, error) {
 	}
 	var p listPlace
 	if _, err := fmt.Sscanf(token, "%d/%s", &p.created, &p.name); err != nil {
-		return nil, apierror.New(codes.InvalidArgument, "invalid_page_token", "The page_token is none that an earlier answer gave. Leave it out to begin anew.").At("page_token")
+		return nil, apierror.New(codes.InvalidArgument, "invalid_page_token", "The page_token is none that an earlier answer gave. Leave it out to begin again.").At("page_token")
 	}
 	return &p, nil
 }

@@ -23,7 +23,7 @@ const (
 	checksPerByte     = 16
 )
 
-// NewExternal makes a Tool whose input is checked against full, a JSON Schema that is not ours, and handed on as it is: with
+// NewExternal makes a Tool whose input is checked against full, a JSON Schema that is not ours, and passed on as it is: with
 // its keys sorted, and nothing else done to it. A spec without an InputSchema shows it as Flat makes it. The error says what is wrong with
 // the schema.
 func NewExternal(spec Spec, full json.RawMessage, funcs Funcs[json.RawMessage]) (Tool, error) {

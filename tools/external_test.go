@@ -22,7 +22,7 @@ func foreign(schema string) (tools.Tool, error) {
 	})
 }
 
-// A schema is taken when it can be checked against, and an input is handed on as it is.
+// A schema is taken when it can be checked against, and an input is passed on as it is.
 func TestForeign(t *testing.T) {
 	const choice = `"oneOf":[{"required":["a"]},{"required":["b"]}]`
 	many := `{"a":[1` + strings.Repeat(",1", 100_000) + `]}`

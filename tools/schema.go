@@ -1,4 +1,4 @@
-// Checks a tool's input against its schema and puts every violation into words. Knows nothing of Go input types.
+// Checks a tool's input against its schema and puts every violation into words.
 
 package tools
 

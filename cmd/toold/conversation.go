@@ -80,7 +80,7 @@ func (c *conversation) run(ctx context.Context) error {
 	return c.converse(ctx, stream, events, signals)
 }
 
-// receive hands on what next gives, until it gives an error or ctx ends.
+// receive passes on what next gives, until it gives an error or ctx ends.
 func receive(ctx context.Context, next func() (*tooldv1.ExecuteResponse, error), events chan<- received) {
 	for {
 		event, err := next()

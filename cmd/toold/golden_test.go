@@ -28,4 +28,4 @@ func golden(t *testing.T, name, got string) {
 	}
 }
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "write the golden files again")

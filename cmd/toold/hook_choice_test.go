@@ -1,6 +1,6 @@
 package main
 
-// Which hooks run: matchers, rules, trust, and the calls that no hook hears of. Also hooks that are an address.
+// Which hooks run: matchers, rules, trust, and the calls that no hook learns of. Also hooks that are an address.
 
 import (
 	"encoding/json"

@@ -59,8 +59,8 @@ func (s *app) launch(ctx context.Context) error {
 func (s *app) launchLocked(ctx context.Context) error {
 	state := s.stateDir()
 	root, _ := os.Getwd() // empty when it is gone
-	if s.heir != nil {
-		if kept, err := servedRoot(s.heir.root); err == nil {
+	if s.successor != nil {
+		if kept, err := servedRoot(s.successor.root); err == nil {
 			root = kept
 		}
 	}
@@ -77,8 +77,8 @@ func (s *app) launchLocked(ctx context.Context) error {
 		return err
 	}
 	idleExit := limits.IdleExit
-	if s.heir != nil {
-		idleExit = s.heir.idleExit
+	if s.successor != nil {
+		idleExit = s.successor.idleExit
 	}
 	s.noted("starting the daemon; its log is %s", log.Name())
 	child, err := spawn(ctx, log, "serve", "--socket", s.socket, "--state-dir", state, "--root", root,

@@ -21,7 +21,7 @@ func (f *listening) add(cmd *cobra.Command) {
 	flags.StringVar(&f.Tokens, "token-file", "", "who may connect over TCP, one NAME TOKEN a line; made if there is none (default: tokens in the state directory)")
 	flags.StringVar(&f.Cert, "tls-cert", "", "the daemon's certificate (PEM); needed beyond loopback")
 	flags.StringVar(&f.Key, "tls-key", "", "the certificate's key (PEM)")
-	flags.StringVar(&f.ClientCA, "client-ca", "", "authorities (PEM) whose certificates clients may show in the stead of a token")
+	flags.StringVar(&f.ClientCA, "client-ca", "", "authorities (PEM) whose certificates clients may show instead of a token")
 }
 
 // open opens the listener; nil: none was asked for.

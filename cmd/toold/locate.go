@@ -134,8 +134,8 @@ func (d *silentDaemon) end(ctx context.Context, now bool) error {
 	return d.process.gone(ctx)
 }
 
-// heir returns what a daemon takes over from this one, which a client must have started.
-func (d *silentDaemon) heir() (*heir, error) {
+// successor returns what a daemon takes over from this one, which a client must have started.
+func (d *silentDaemon) successor() (*successor, error) {
 	_, client := d.process.flag("--ready-fd")
 	root, _ := d.process.flag("--root")
 	text, _ := d.process.flag("--idle-exit")
@@ -143,7 +143,7 @@ func (d *silentDaemon) heir() (*heir, error) {
 	if !client || err != nil || idle == 0 {
 		return nil, notOurs(d.pid)
 	}
-	return &heir{root, idle}, nil
+	return &successor{root, idle}, nil
 }
 
 // valueOf returns the value of a flag in the arguments of a process.

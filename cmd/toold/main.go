@@ -42,8 +42,8 @@ type app struct {
 	stdout  *os.File
 	stderr  *os.File
 
-	replaced bool  // an older daemon has been looked for
-	heir     *heir // of the daemon that was replaced; nil: none was
+	replaced  bool       // an older daemon has been looked for
+	successor *successor // of the daemon that was replaced; nil: none was
 }
 
 func main() {

@@ -176,7 +176,7 @@ func mcpTool(tool *tooldv1.Tool) *mcp.Tool {
 }
 
 // callForMCP runs a client's call when those that came before it have been sent. Whatever goes wrong with it is its
-// result, for the model to mend.
+// result, for the model to fix.
 func callForMCP(ctx context.Context, b *bridge, place *mcpPlace, c *mcpCall) (mcp.Result, error) {
 	defer place.pass()
 	if err := place.wait(ctx); err != nil {

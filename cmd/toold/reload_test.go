@@ -77,7 +77,7 @@ func TestSettingsReload(t *testing.T) {
 			holds(t, "what the session hears", strings.Join(c.notices("settings_warning"), "\n"), said...)
 			holds(t, "the warnings", c.warnings("beside-"+x.name, x.options), said...)
 			put(t, file, `{"permissions": {"allow": ["Bash(touch *)"]}}`)
-			expect(t, "mended", c.ended("mended", "touch made"), "OK")
+			expect(t, "fixed", c.ended("fixed", "touch made"), "OK")
 			if err := os.Remove(file); err != nil {
 				t.Fatal(err)
 			}

@@ -44,7 +44,7 @@ func (r *remote) add(cmd *cobra.Command) {
 	flags.StringVar(&r.address, "address", "", "a daemon elsewhere, tcp://HOST:PORT (default: $"+addressVariable+", else the socket)")
 	flags.StringVar(&r.tokenFile, "token-file", "", "the file with the token for --address (default: $"+tokenFileVariable+")")
 	flags.StringVar(&r.ca, "ca", "", "authorities (PEM) that the daemon's certificate comes from (default: the system's)")
-	flags.StringVar(&r.cert, "cert", "", "a client certificate (PEM) in the stead of a token")
+	flags.StringVar(&r.cert, "cert", "", "a client certificate (PEM) instead of a token")
 	flags.StringVar(&r.key, "key", "", "the client certificate's key (PEM)")
 }
 

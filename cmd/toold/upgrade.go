@@ -65,13 +65,13 @@ func (s *app) replace(ctx context.Context, l *link, old *tooldv1.GetInfoResponse
 		return err
 	}
 	s.noted("toold %s has ended, and %s takes its place", old.GetVersion(), version)
-	s.heir = &heir{old.GetDefaultRoot(), old.GetLimits().GetIdleExit().AsDuration()}
+	s.successor = &successor{old.GetDefaultRoot(), old.GetLimits().GetIdleExit().AsDuration()}
 	return s.launch(ctx)
 }
 
 // notOurs refuses to replace a daemon that no client has started.
 func notOurs(pid int) error {
-	return misused("process %d was not started by a client but with \"toold serve\", perhaps by the system: start it anew there", pid)
+	return misused("process %d was not started by a client but with \"toold serve\", perhaps by the system: start it again there", pid)
 }
 
 // replaceRunning replaces the daemon that runs, if one does.
@@ -94,7 +94,7 @@ func (s *app) replaceRunning(ctx context.Context) error {
 
 // replaceSilent replaces a daemon that cannot be reached. The new one listens where this command looks for it.
 func (s *app) replaceSilent(ctx context.Context, d *silentDaemon) error {
-	heir, err := d.heir()
+	next, err := d.successor()
 	if err == nil {
 		_, err = usableSettings() // the one that runs is better than none
 	}
@@ -106,12 +106,12 @@ func (s *app) replaceSilent(ctx context.Context, d *silentDaemon) error {
 		return err
 	}
 	s.noted("process %d could not be reached and has ended", d.pid)
-	s.heir = heir
+	s.successor = next
 	return s.launch(ctx)
 }
 
-// heir is what a daemon takes over from the one before it.
-type heir struct {
+// successor is what a daemon takes over from the one before it.
+type successor struct {
 	root     string
 	idleExit time.Duration
 }

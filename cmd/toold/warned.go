@@ -21,7 +21,7 @@ import (
 )
 
 const (
-	// mostSaid bounds what is remembered of warnings; who has more hears the oldest again.
+	// mostSaid bounds what is remembered of warnings; who has more learns the oldest again.
 	mostSaid = 500
 	// infoPatience is how long a turn that has ended waits to learn which daemon it was.
 	infoPatience = 2 * time.Second

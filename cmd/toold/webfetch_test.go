@@ -13,7 +13,7 @@ import (
 )
 
 // TestFetchInside: whether a page of this machine is fetched is for the settings of the session to say, those of its workspace
-// among them, and no proxy that the environment names hears of it.
+// among them, and no proxy that the environment names learns of it.
 func TestFetchInside(t *testing.T) {
 	var fetched, proxied atomic.Int32
 	serve := func(n *atomic.Int32) *httptest.Server {

@@ -328,7 +328,7 @@ func (p *planner) conflict(real string) string {
 	case now.Same(left):
 		return ""
 	case left.Kind == workspace.Unkept:
-		return "What the last call left there was not kept, so it is not known whether another hand has changed it since."
+		return "What the last call left there was not kept, so it is not known whether another program has changed it since."
 	case now.Kind == workspace.Absent:
 		return "Another hand has removed it since."
 	case left.Kind == workspace.Absent:

@@ -126,8 +126,8 @@ func TestInterruptedRestore(t *testing.T) {
 	d.shell(t, "echo one > a; echo one > b")
 	plan := d.plan(t, 0)
 	hold := d.store.Hold()
-	camera := workspace.Snapshotter{Keep: hold.Keep, Entries: 2000, Bytes: 1 << 20}
-	found, err := d.view().TakeSnapshots(context.Background(), camera, nil)
+	snapshotter := workspace.Snapshotter{Keep: hold.Keep, Entries: 2000, Bytes: 1 << 20}
+	found, err := d.view().TakeSnapshots(context.Background(), snapshotter, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,7 +138,7 @@ func TestInterruptedRestore(t *testing.T) {
 	if err := os.Remove(d.root + "/a"); err != nil { // and then the power went
 		t.Fatal(err)
 	}
-	left, err := d.view().TakeSnapshots(context.Background(), camera, &found)
+	left, err := d.view().TakeSnapshots(context.Background(), snapshotter, &found)
 	if err != nil || !undoing.End(left, true) {
 		t.Fatalf("nothing has changed (%v)", err)
 	}

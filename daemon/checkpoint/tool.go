@@ -23,7 +23,7 @@ type Input struct {
 	Before  string   `json:"before" jsonschema:"the turn or call before which the files were as they shall be"`
 	Paths   []string `json:"paths" jsonschema:"the files that are put back, or the first of them"`
 	More    int      `json:"more,omitempty" jsonschema:"how many files are put back beside those of paths"`
-	Force   bool     `json:"force,omitempty" jsonschema:"also where another hand has changed a file since"`
+	Force   bool     `json:"force,omitempty" jsonschema:"also where another program has changed a file since"`
 }
 
 // Structured is the result for programs.
@@ -67,7 +67,7 @@ func (s *Store) Tool(plan *Plan, again func() (*Plan, error), done func([]worksp
 				return tools.Preview{}, err
 			}
 			if now.Digest() != shown {
-				return tools.Preview{}, fault.Invalidf("plan_changed", "Something has changed since it was worked out what would be put back. Nothing was; look again and send it anew.")
+				return tools.Preview{}, fault.Invalidf("plan_changed", "Something has changed since it was worked out what would be put back. Nothing was; look again and send it again.")
 			}
 			plan = now
 			return tools.Preview{}, nil

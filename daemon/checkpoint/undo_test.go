@@ -80,8 +80,8 @@ func (d *desk) call(t fataler, act func()) {
 	t.Helper()
 	hold := d.store.Hold()
 	defer hold.Release()
-	camera := workspace.Snapshotter{Keep: hold.Keep, Refuse: checkpoint.Credential, Entries: 2000, Bytes: 1 << 20}
-	found, err := d.view().TakeSnapshots(context.Background(), camera, nil)
+	snapshotter := workspace.Snapshotter{Keep: hold.Keep, Refuse: checkpoint.Credential, Entries: 2000, Bytes: 1 << 20}
+	found, err := d.view().TakeSnapshots(context.Background(), snapshotter, nil)
 	if err != nil {
 		t.Fatalf("before: %v", err)
 	}
@@ -89,7 +89,7 @@ func (d *desk) call(t fataler, act func()) {
 	row := &checkpoint.Row{Key: key, ID: "call-" + key, Turn: uint64(len(d.history)) + 1, Start: time.Unix(int64(len(d.history)), 0)}
 	row.Begin(found)
 	act()
-	left, err := d.view().TakeSnapshots(context.Background(), camera, &found)
+	left, err := d.view().TakeSnapshots(context.Background(), snapshotter, &found)
 	if err != nil {
 		t.Fatalf("after: %v", err)
 	}
@@ -265,7 +265,7 @@ func TestUndoOfAnything(t *testing.T) {
 	})
 }
 
-// TestConflicts: what another hand has done since is found, path by path, and nothing of it is touched by the plan's own
+// TestConflicts: what another program has done since is found, path by path, and nothing of it is touched by the plan's own
 // account.
 func TestConflicts(t *testing.T) {
 	t.Parallel()

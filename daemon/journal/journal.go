@@ -39,7 +39,7 @@ const (
 
 // Entry is a record that has no number yet. The journal keeps Body and the
 // values of State without copying: they must not be changed after they were
-// handed over.
+// passed.
 type Entry struct {
 	Kind       Kind
 	Call       string    // the key under which [Log.Find] finds it; empty: under none

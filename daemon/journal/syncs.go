@@ -94,7 +94,7 @@ func (y *syncer) run(rested func()) {
 				suspect(y.wal.Name(), err)
 			}
 		}
-		rests := err != nil && y.release(group, err) // before anybody hears of it: what he appends then follows nothing
+		rests := err != nil && y.release(group, err) // before anybody learns of it: what he appends then follows nothing
 		for _, p := range group {
 			p.conclude(err)
 		}

@@ -122,7 +122,7 @@ func TestRememberInAnEmptyWorkspace(t *testing.T) {
 	}
 	h.write("w/.toold/settings.json", `{"permissions": {"allow": ["Bash(rm *)"]}}`)
 	if got := texts(h.load("w")); got != "" {
-		t.Errorf("in force after another hand's file: %q", got)
+		t.Errorf("in force after another program's file: %q", got)
 	}
 }
 

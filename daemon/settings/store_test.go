@@ -66,7 +66,7 @@ func TestSavedFileIsInForce(t *testing.T) {
 	step("not looked at", func() { h.write("claude/settings.json", denying("Bash(d)")) }, "deny Bash(w); deny Bash(c)", false)
 	step("broken", func() { h.write("w/.toold/settings.json", `{"permissions"`) }, "deny Bash(w); deny Bash(c)", true)
 	step("empty", func() { h.write("w/.toold/settings.json", "") }, "deny Bash(w); deny Bash(c)", true)
-	step("mended", func() { h.write("w/.toold/settings.json", denying("Bash(x)")) }, "deny Bash(x); deny Bash(c)", true)
+	step("fixed", func() { h.write("w/.toold/settings.json", denying("Bash(x)")) }, "deny Bash(x); deny Bash(c)", true)
 	step("too large", func() { h.write("w/.toold/settings.json", strings.Repeat(" ", 2<<20)+"{}") }, "deny Bash(x); deny Bash(c)", true)
 	step("a pipe", func() {
 		os.Remove(h.path("w/.toold/settings.json"))

@@ -178,7 +178,7 @@ func (f fields) anything(key string) *string {
 	return &text
 }
 
-// capped makes a text of a hook fit to be handed on: valid UTF-8, and not longer than maxText but for a note of that.
+// capped makes a text of a hook fit to be passed on: valid UTF-8, and not longer than maxText but for a note of that.
 func capped(text string) string { return cappedAt(text, false) }
 
 // cappedAt does the same with a text of which there may have been more.

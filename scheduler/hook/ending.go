@@ -73,7 +73,7 @@ func (e *ending) hear(h *Hook, event string, input veil) heard {
 // of it: that may quote the output.
 func (h *Hook) withholds() *string {
 	text := fmt.Sprintf("The call has succeeded, and what it did stays done. Its output is withheld, because the %s has failed, without which it may not be seen. "+
-		"Sending the call again brings no output before the hook is mended; the notice hook_failed says what is wrong with it.", h)
+		"Sending the call again brings no output before the hook is fixed; the notice hook_failed says what is wrong with it.", h)
 	return &text
 }
 

@@ -50,7 +50,7 @@ func TestMatchers(t *testing.T) {
 	}
 }
 
-// What cannot be read: a guard runs for everything, any other hook for nothing, and somebody hears of it.
+// What cannot be read: a guard runs for everything, any other hook for nothing, and somebody learns of it.
 func TestCompileErrors(t *testing.T) {
 	t.Parallel()
 	tests := []struct {

@@ -29,7 +29,7 @@ var protectedDirs = []string{
 }
 
 // running are the parts of a git directory that make git run something. The rest is git's own state, which a write by
-// another hand can bring to name another commit, hide files, or lose work.
+// another program can bring to name another commit, hide files, or lose work.
 var running = []string{"hooks", "config", "config.worktree", "info/attributes", "modules"}
 
 // ProtectedIn returns the paths at the top of a directory that are protected, there or not; what makes git run something is

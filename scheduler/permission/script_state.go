@@ -221,8 +221,8 @@ func wrappersOf(commands []shell.Command) []int {
 }
 
 // feeder returns the command in front of command i, or of what runs it, whose output it may read; -1: there is none.
-func feeder(carriers []int, i int) int {
-	for i > 0 && carriers[i] == i-1 {
+func feeder(wrappers []int, i int) int {
+	for i > 0 && wrappers[i] == i-1 {
 		i--
 	}
 	return i - 1
@@ -271,14 +271,14 @@ var shells = []string{"bash", "sh", "dash", "zsh", "ksh", "eval", "su", "trap", 
 // take takes in the commands, and behind each those of a script that is one of its words, where the shell analysis has
 // not listed them since the text is not literal, or that it is sent by an echo. beyond is one whose script is over a bound.
 func (t *scriptState) take(commands []shell.Command) (beyond *shell.Command) {
-	carriers := wrappersOf(commands)
+	wrappers := wrappersOf(commands)
 	for i := range commands {
 		c := &commands[i]
 		t.commands = append(t.commands, *c)
 		if !slices.Contains(shells, path.Base(c.Name)) {
 			continue
 		}
-		found := shell.Analyze(innerText(commands, carriers, i))
+		found := shell.Analyze(innerText(commands, wrappers, i))
 		over := func(bound error) bool { return errors.Is(found.Err, bound) }
 		if !t.step(found.Walked) || slices.ContainsFunc([]error{shell.ErrTooMany, shell.ErrTooDeep, shell.ErrTooInvolved}, over) {
 			return c
@@ -295,7 +295,7 @@ func (t *scriptState) take(commands []shell.Command) (beyond *shell.Command) {
 }
 
 // innerText is the script that is no literal word of command i; empty: there is none.
-func innerText(commands []shell.Command, carriers []int, i int) string {
+func innerText(commands []shell.Command, wrappers []int, i int) string {
 	c := &commands[i]
 	var texts []string
 	for _, word := range c.Words[1:] {
@@ -314,7 +314,7 @@ func innerText(commands []shell.Command, carriers []int, i int) string {
 	if slices.ContainsFunc(c.Words, func(w shell.Word) bool { return !w.Literal }) {
 		return strings.Join(texts, " ")
 	}
-	from := feeder(carriers, i)
+	from := feeder(wrappers, i)
 	if len(operands(c)) > 0 || from < 0 || !slices.Contains(outputPrograms, commands[from].Name) {
 		return ""
 	}

@@ -103,7 +103,7 @@ type Set struct {
 func NewSet(ended func(*Task)) *Set { return &Set{ended: ended} }
 
 // Add makes a task of the process that start gives. When there is no room for one, start is not called; its error is
-// handed on. The task closes its output when it ends.
+// passed on. The task closes its output when it ends.
 func (s *Set) Add(from Origin, start func() (*sandbox.Process, error)) (*Task, error) {
 	if err := s.reserve(); err != nil {
 		return nil, err

@@ -194,7 +194,7 @@ func TestStateLasts(t *testing.T) {
 		{"export E=6; trap 'echo mine' EXIT", "mine\n"},
 		{"touch z; echo ${E-unset} ${CLIENT_TOKEN-unset}", "unset unset\n\n[Removed from the environment of commands: CLIENT_TOKEN. Variables that look like credentials, or change what programs run, reach no command, unless sandbox.environment.keep in the user's settings lists them.]"},
 		{"export E=7; false", "Exit code 1\n"},
-		{"export MY_TOKEN=x; exit 0", "(no output)\n\n[Not kept for later commands: MY_TOKEN. Variables that look like credentials, or change what programs run, are not handed on; set them in the command that needs them.]"},
+		{"export MY_TOKEN=x; exit 0", "(no output)\n\n[Not kept for later commands: MY_TOKEN. Variables that look like credentials, or change what programs run, are not passed on; set them in the command that needs them.]"},
 		{"touch z; echo $E ${MY_TOKEN-unset}; exec 3>f 4>&3 5>&3; echo three >&3; cat f", "7 unset\nthree\n"},
 		{"printf() { echo mine; }; builtin() { echo mine; }; touch z", "(no output)"},
 	}

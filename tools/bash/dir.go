@@ -52,7 +52,7 @@ func (r *shellRun) changes(exit sandbox.Exit) (c tools.Changes) {
 	environ, withheld := left.after(r.env.Environ, r.environ, r.env.Box.Filter.Withheld)
 	c.Exports = environ
 	if len(withheld) > 0 {
-		r.note("Not kept for later commands: %s. Variables that look like credentials, or change what programs run, are not handed on; set them in the command that needs them.", strings.Join(withheld, ", "))
+		r.note("Not kept for later commands: %s. Variables that look like credentials, or change what programs run, are not passed on; set them in the command that needs them.", strings.Join(withheld, ", "))
 	}
 	return c
 }

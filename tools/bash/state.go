@@ -104,7 +104,7 @@ func cutLast(text, sep string) (before, after string, ok bool) {
 	return text[:at], text[at+len(sep):], true
 }
 
-// shellsOwn are variables that say what one shell is, and are nothing to hand on.
+// shellsOwn are variables that say what one shell is, and are nothing to pass on.
 var shellsOwn = map[string]bool{"_": true, "SHLVL": true, "PWD": true, "OLDPWD": true}
 
 func notHandedOn(name string) bool { return shellsOwn[name] || sandbox.Own(name) }

@@ -48,7 +48,7 @@ func TestClient(t *testing.T) {
 	}
 }
 
-// Who says everything at once, before there is a tunnel, still hears the rest.
+// Who says everything at once, before there is a tunnel, still learns the rest.
 func TestTunnelSaidTooSoon(t *testing.T) {
 	back, _ := echo(t)
 	b := newBooth(t, Policy{Allowed: []string{"127.0.0.1"}}, nil, usual)
@@ -62,7 +62,7 @@ func TestTunnelSaidTooSoon(t *testing.T) {
 	}
 }
 
-// Who has said everything still hears the rest.
+// Who has said everything still learns the rest.
 func TestTunnelHalfClosed(t *testing.T) {
 	back, _ := echo(t)
 	b := newBooth(t, Policy{Allowed: []string{"127.0.0.1"}}, nil, usual)

@@ -66,7 +66,7 @@ func (r *Refusal) subject() string { return fmt.Sprintf("%s:%d", bracket(r.Host)
 
 func (r *Refusal) denial() string {
 	if _, ok := parse(r.Rule); !ok {
-		return fmt.Sprintf("all hosts are denied as long as the denied host %q cannot be understood; it must be mended, "+
+		return fmt.Sprintf("all hosts are denied as long as the denied host %q cannot be understood; it must be fixed, "+
 			"for instance to example.com, *.example.com or example.com:443", r.Rule)
 	}
 	what := "it"

@@ -186,7 +186,7 @@ func TestGoplsTellsWhatAnEditBrings(t *testing.T) {
 	}
 	broken := strings.Replace(goMain, "x := dog{}", "var x int = dog{}", 1)
 	expect(t, "a type error", edit(main, goMain, broken), nil, "main.go:11:22 error IncompatibleAssign\nmain.go:12:11 error MissingFieldOrMethod")
-	expect(t, "mended", edit(main, broken, goMain), nil, "")
+	expect(t, "fixed", edit(main, broken, goMain), nil, "")
 	renamed := "package m\n\n\n\nfunc salute() string { return \"hello\" }\n\nvar old int = \"was there\"\n"
 	expect(t, "an error elsewhere", edit(other, old, renamed), nil, "main.go:12:21 error UndeclaredName")
 }

@@ -210,7 +210,7 @@ func (s Server) identifier(path string) string {
 	return s.Language
 }
 
-// options are what a server is told of our wishes, by its program.
+// options are what a server is told of our preferences, by its program.
 var options = map[string]json.RawMessage{
 	// Somebody waits for the diagnostics of an edit: 50 ms instead of gopls' second between its quick look and the whole. And
 	// who looks for a symbol of the project does not mean those of everything that it imports. Asked for diagnostics it gives all

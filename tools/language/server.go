@@ -65,7 +65,7 @@ func (s *server) attend(printed *io.PipeWriter) {
 	}()
 	select {
 	case <-s.process.Done():
-		_ = printed.Close() // all of it was handed on: the connection reads what there is, and then its end
+		_ = printed.Close() // all of it was passed on: the connection reads what there is, and then its end
 		<-s.stream.ended
 	case <-s.conn.DisconnectNotify():
 	case <-drained: // it has closed its standard input

@@ -113,13 +113,13 @@ Calls:
   $ROOT/greet.go:6:6: function greet example.com/m • greet.go; the call is at 4:9, 4:19`},
 		{"diagnostics", `{"operation": "diagnostics", "file_path": "$ROOT/broken.go"}`, `$ROOT/broken.go:3:18: error: cannot use "text" (untyped string constant) as int value in variable declaration (compiler IncompatibleAssign)`},
 		{"no diagnostics", `{"operation": "diagnostics", "file_path": "$ROOT/secret.go"}`, `No errors or warnings.`},
-		{"rename", `{"operation": "rename_preview", "file_path": "$ROOT/broken.go", "line": 3, "character": 5, "query": "mended"}`, `--- $ROOT/broken.go
+		{"rename", `{"operation": "rename_preview", "file_path": "$ROOT/broken.go", "line": 3, "character": 5, "query": "fixed"}`, `--- $ROOT/broken.go
 +++ $ROOT/broken.go
 @@ -1,3 +1,3 @@
  package m
  
 -var broken int = "text"
-+var mended int = "text"`},
++var fixed int = "text"`},
 	} {
 		got, _, err := c.call(q.input)
 		if err != nil || got != q.want {

@@ -24,7 +24,7 @@ import (
 	"github.com/toold/toold/tools/fault"
 )
 
-// A running call hears of its progress and answers questions for its server. Its Env is not used once it has ended.
+// A running call learns of its progress and answers questions for its server. Its Env is not used once it has ended.
 type running struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
@@ -130,7 +130,7 @@ func (s *server) fault(l *link, err error) error {
 		why = l.why()
 	}
 	l.drop()
-	return fault.Failedf("server_gone", "The MCP server %s was lost while it carried the call out: %s. Whether the call had effects is not known, and it is not sent again by itself. The server is started anew; look at the present state, then send the call again if it is still wanted.", name, why)
+	return fault.Failedf("server_gone", "The MCP server %s was lost while it carried the call out: %s. Whether the call had effects is not known, and it is not sent again by itself. The server is started again; look at the present state, then send the call again if it is still wanted.", name, why)
 }
 
 // lost reports that an error of a call means that the connection is, and not that its result makes no sense. A connection that

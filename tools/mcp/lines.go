@@ -20,7 +20,7 @@ import (
 // A splitter is an io.Writer that gives lines. It is used from one goroutine.
 type splitter struct {
 	give   func(line []byte) // what it gives belongs to who takes it
-	refuse func(line []byte) // hears the beginning of a line that is too long and answers nothing
+	refuse func(line []byte) // learns the beginning of a line that is too long and answers nothing
 	line   []byte            // not yet ended, at most maxLine; of one that is too long, the beginning
 	end    []byte            // of one that is too long
 	over   bool

@@ -270,7 +270,7 @@ func TestServeAgain(t *testing.T) {
 	two.Timeout = time.Second
 	r.serve(one, two)
 	if pid(t, first) != was || pid(t, second) == other {
-		t.Error("the wrong one was started anew")
+		t.Error("the wrong one was started again")
 	}
 	r.serve(two)
 	r.until("the first has ended", func() bool { return !alive(was) && !alive(other) })
@@ -298,7 +298,7 @@ func TestSharing(t *testing.T) {
 		t.Errorf("ending it gave %v", err)
 	}
 	if got := b.text("mcp__fake__echo", `{"text":"b"}`); got != "b" {
-		t.Errorf("started anew for the second session it gives %q", got)
+		t.Errorf("started again for the second session it gives %q", got)
 	}
 	second := pid(t, dir)
 	b.set.Close()

@@ -54,7 +54,7 @@ type server struct {
 	link    *link
 	tools   []tools.Tool
 	junk    bool   // its junk was told
-	users   []*Set // who hears of it
+	users   []*Set // who learns of it
 }
 
 // newServer begins to serve an entry, for its first user.
@@ -212,7 +212,7 @@ func (s *server) serve(ctx context.Context, l *link) {
 	if ctx.Err() == nil {
 		why := l.why()
 		s.update(func() { s.link, s.status.State, s.status.Why = nil, Restarting, why })
-		s.notice(Notice{Code: "mcp_server_gone", Message: fmt.Sprintf("The MCP server %s has ended: %s. It is started anew.", s.entry.Name, why)})
+		s.notice(Notice{Code: "mcp_server_gone", Message: fmt.Sprintf("The MCP server %s has ended: %s. It is started again.", s.entry.Name, why)})
 	} else {
 		s.update(func() { s.link = nil })
 	}
@@ -295,7 +295,7 @@ func signal(c chan struct{}) {
 }
 
 func (s *server) unavailable(why string) error {
-	return fault.Failedf("server_unavailable", "The MCP server %s is not there, and the call was not sent: %s. It is started anew when it is called again; if it stays so, its entry (%s) has to be mended.", s.entry.Name, why, s.entry.Origin)
+	return fault.Failedf("server_unavailable", "The MCP server %s is not there, and the call was not sent: %s. It is started again when it is called again; if it stays so, its entry (%s) has to be fixed.", s.entry.Name, why, s.entry.Origin)
 }
 
 // update changes what others read, and tells those who wait.

@@ -167,7 +167,7 @@ type renamed struct {
 // Spec implements tools.Tool.
 func (r renamed) Spec() tools.Spec { return r.spec }
 
-// Close ends the servers that nobody else shares. Nothing of them is left when it returns, and the host hears of nothing more.
+// Close ends the servers that nobody else shares. Nothing of them is left when it returns, and the host learns of nothing more.
 func (s *Set) Close() {
 	s.telling.Lock()
 	s.silent = true

@@ -182,7 +182,7 @@ func (s *stdio) Read(ctx context.Context) (jsonrpc.Message, error) {
 		if len(s.queue) > 0 {
 			message := s.queue[0]
 			s.queue = s.queue[1:]
-			if s.welcome(ctx, message) {
+			if s.admits(ctx, message) {
 				return message, nil
 			}
 			continue
@@ -202,9 +202,9 @@ func (s *stdio) Read(ctx context.Context) (jsonrpc.Message, error) {
 	}
 }
 
-// welcome reports that a message is to be given: of too many notifications only some are, and a request waits until there is
+// admits reports that a message is to be given: of too many notifications only some are, and a request waits until there is
 // room for it.
-func (s *stdio) welcome(ctx context.Context, message jsonrpc.Message) bool {
+func (s *stdio) admits(ctx context.Context, message jsonrpc.Message) bool {
 	request, ok := message.(*jsonrpc.Request)
 	switch {
 	case !ok || request.Method == "notifications/cancelled":

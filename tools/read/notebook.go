@@ -44,7 +44,7 @@ type CellFact struct {
 }
 
 // notebook returns the cells that are asked for, as far as there is room. What is named like a notebook and is none is shown
-// as the text that it is: it may have been broken by a merge, and somebody has to see it to mend it.
+// as the text that it is: it may have been broken by a merge, and somebody has to see it to fix it.
 func (s *source) notebook(ctx context.Context, env *tools.Env, in input) (tools.Result, error) {
 	data, err := s.whole(ctx)
 	if err != nil {

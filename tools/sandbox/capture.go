@@ -93,7 +93,7 @@ func (c *capture) copy(fail func()) {
 	}
 }
 
-// catchUp waits until everything that is in the pipe now has been handed on. copy goes on. It must not be called at the same time as
+// catchUp waits until everything that is in the pipe now has been passed on. copy goes on. It must not be called at the same time as
 // itself or finish.
 func (c *capture) catchUp() {
 	c.catching.Store(true)
@@ -104,7 +104,7 @@ func (c *capture) catchUp() {
 	}
 }
 
-// finish waits until everything that is in the pipe has been handed on.
+// finish waits until everything that is in the pipe has been passed on.
 func (c *capture) finish() error {
 	select {
 	case <-c.done:

@@ -80,7 +80,7 @@ func TestCellsGoAway(t *testing.T) {
 			}
 			<-closed
 			if p, _ := s.run(t, r, "cat file"); p.out.String() != "on\n" {
-				t.Errorf("in a cell that was made anew, printed %q; on stderr: %s", p.out, p.err)
+				t.Errorf("in a cell that was made again, printed %q; on stderr: %s", p.out, p.err)
 			}
 			<-closed
 		})

@@ -13,7 +13,7 @@ import (
 type confinementOf struct {
 	first    int       // the first process of its own process namespace; 0: it has none
 	instance *instance // nil: it is not confined
-	guard    *guard    // nil: nobody hears of denials
+	guard    *guard    // nil: nobody learns of denials
 	fresh    *fresh    // nil: nothing was made for it
 	watch    absences
 }

@@ -46,7 +46,7 @@ type Command struct {
 	// Stdin is the standard input itself, in Input's place, for who talks with the process. It stays the caller's to close.
 	Stdin *os.File
 	// Stdout and Stderr, neither nil, get what is printed, each from one goroutine. An error that one of them gives stops
-	// the process and is handed on as Exit.Output; what is printed afterwards is dropped.
+	// the process and is passed on as Exit.Output; what is printed afterwards is dropped.
 	Stdout, Stderr io.Writer
 	// Report gets what is written to descriptor 3, in the same way; nil: there is no such descriptor.
 	Report io.Writer
@@ -63,7 +63,7 @@ type Command struct {
 // A Keep is called when processes of a tree still run 100 ms after the main process has exited by itself. code is its exit code,
 // left how many of the others have no parent among them. Keep returns how many of those may go on, the oldest first, each with
 // everything that it has started; the rest is killed. done is closed when nothing of the tree is left. All output that the main
-// process has written was handed on before.
+// process has written was passed on before.
 type Keep func(code, left int, done <-chan struct{}) int
 
 // A Process is a started command with everything that it starts.
@@ -197,7 +197,7 @@ func (p *Process) Stop() {
 	}
 }
 
-// Done is closed when nothing of the tree is left, or what is left is listed as stuck, and all output was handed on.
+// Done is closed when nothing of the tree is left, or what is left is listed as stuck, and all output was passed on.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
 // Outlived is closed when the main process has ended and something goes on, as Command.Keep has said. Main then returns how the

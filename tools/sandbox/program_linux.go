@@ -68,7 +68,7 @@ func newProgram() *program {
 	return &program{steps: &steps, failed: &failure{}}
 }
 
-// do adds a system call. An argument is an integer, a pointer, a string or bytes, which are handed over as a pointer, or the
+// do adds a system call. An argument is an integer, a pointer, a string or bytes, which are passed as a pointer, or the
 // result of an earlier step.
 func (p *program) do(call uintptr, args ...any) *step {
 	s := &step{call: call, about: p.about, id: uintptr(len(*p.steps)), held: args}

@@ -40,7 +40,7 @@ func (p *Process) finish(quiet time.Duration, told telling) {
 		}
 		told.catchUp(left)
 		for _, m := range left {
-			m.signal(syscall.SIGCONT) // one that has stopped itself since it was told to end hears of it
+			m.signal(syscall.SIGCONT) // one that has stopped itself since it was told to end learns of it
 		}
 	})
 	if len(left) == 0 {

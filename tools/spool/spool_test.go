@@ -223,7 +223,7 @@ func TestNamesAndModes(t *testing.T) {
 	if err := os.RemoveAll(d.Path()); err != nil {
 		t.Fatal(err)
 	}
-	write(t, create(t, d, "after"), Stdout, "the folder is made anew")
+	write(t, create(t, d, "after"), Stdout, "the folder is made again")
 	if _, err := Open("relative"); err == nil {
 		t.Error("opened a relative folder")
 	}

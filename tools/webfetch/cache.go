@@ -53,7 +53,7 @@ func placeOf(env *tools.Env, at *url.URL) string {
 	return fmt.Sprintf("%q %x %s", env.Principal, sha256.Sum256(fmt.Appendf(nil, "%q", env.Reach)), at)
 }
 
-// get returns the page, from the shelf if cached, else by fetch. What fetch gives is not to be changed afterwards.
+// get returns the page, from the store if cached, else by fetch. What fetch gives is not to be changed afterwards.
 func (s *cache) get(ctx context.Context, place string, fetch func() (*page, error)) (p *page, cached bool, err error) {
 	for {
 		p, f, mine := s.look(place)

@@ -74,7 +74,7 @@ func layNetwork(t *testing.T) {
 	}
 }
 
-// public are the addresses of the sites that may be reached. Nobody there hears of it.
+// public are the addresses of the sites that may be reached. Nobody there learns of it.
 var public = []netip.Addr{netip.MustParseAddr("93.184.215.14"), netip.MustParseAddr("2606:2800:21f:cb07:6820:80da:af6b:8b2c")}
 
 // A canary is a listener that notes at which addresses it was connected to, public ones apart.

@@ -230,7 +230,7 @@ func TestShelf(t *testing.T) {
 	}
 }
 
-// What one principal has fetched, or has under some settings, another does not hear of, be it by a page's age.
+// What one principal has fetched, or has under some settings, another does not learn of, be it by a page's age.
 func TestShelfIsOnePrincipals(t *testing.T) {
 	s := newSite(t, map[string]http.HandlerFunc{"/a": says("text/plain", "words")})
 	for _, c := range []struct {

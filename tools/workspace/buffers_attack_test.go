@@ -320,7 +320,7 @@ func TestBufferBounds(t *testing.T) {
 // Putting files back does not reach behind an editor that has something to lose.
 func TestBufferIsNotPutBack(t *testing.T) {
 	s, e := edited(t)
-	kept := shelf{}
+	kept := store{}
 	file := s.root + "/file"
 	put(t, file, "before")
 	before := kept.image(t, s.view(), file)

@@ -34,7 +34,7 @@ type Written struct {
 // Change replaces the content of the file that name comes to by what how makes of it, or creates the file and its
 // parent directories. how is called at most once, with the file locked against every other Change of this daemon; its
 // error ends the change and is returned as it is. Whether the session must have read the file is how's to judge
-// (Content.Current). If the file is changed by another hand while how works, nothing is written: stale_file. The same
+// (Content.Current). If the file is changed by another program while how works, nothing is written: stale_file. The same
 // when it has several hard links and Look has not shown it to this View before, so that nobody could be asked.
 //
 // The file is either the old one or the new one at every moment: a temporary file beside it takes its mode, owner and

@@ -15,10 +15,10 @@ import (
 	"github.com/toold/toold/tools/workspace"
 )
 
-// A shelf keeps contents in memory.
-type shelf map[string][]byte
+// A store keeps contents in memory.
+type store map[string][]byte
 
-func (s shelf) keep(content io.ReadSeeker, _ int64) (string, int64, error) {
+func (s store) keep(content io.ReadSeeker, _ int64) (string, int64, error) {
 	data, err := io.ReadAll(content)
 	sum := sha256.Sum256(data)
 	hash := hex.EncodeToString(sum[:])
@@ -26,7 +26,7 @@ func (s shelf) keep(content io.ReadSeeker, _ int64) (string, int64, error) {
 	return hash, int64(len(data)), err
 }
 
-func (s shelf) content(hash string) ([]byte, error) {
+func (s store) content(hash string) ([]byte, error) {
 	data, ok := s[hash]
 	if !ok {
 		return nil, errors.New("no such content")
@@ -34,7 +34,7 @@ func (s shelf) content(hash string) ([]byte, error) {
 	return data, nil
 }
 
-func (s shelf) image(t *testing.T, v *workspace.View, real string) workspace.Snapshot {
+func (s store) image(t *testing.T, v *workspace.View, real string) workspace.Snapshot {
 	t.Helper()
 	i, err := v.Snapshot(workspace.Snapshotter{Keep: s.keep}, real)
 	if err != nil {
@@ -72,7 +72,7 @@ func TestImage(t *testing.T) {
 		}
 		return ""
 	}}, s.memory)
-	kept := shelf{}
+	kept := store{}
 	for name, want := range map[string]workspace.SnapshotKind{
 		"file": workspace.Regular, "link": workspace.Link, "out": workspace.Link, "": workspace.Directory, "none": workspace.Absent, "none/deep": workspace.Absent,
 		"file/below": workspace.Absent, "out/file": workspace.Absent, "loop/x": workspace.Absent, "secret": workspace.Unkept,
@@ -84,9 +84,9 @@ func TestImage(t *testing.T) {
 	if len(kept) != 1 {
 		t.Errorf("%d contents were kept, want that of one file", len(kept))
 	}
-	full := errors.New("the shelf is full")
+	full := errors.New("the store is full")
 	if _, err := v.Snapshot(workspace.Snapshotter{Keep: func(io.ReadSeeker, int64) (string, int64, error) { return "", 0, full }}, s.root+"/file"); !errors.Is(err, full) {
-		t.Errorf("%v, want that of the shelf", err)
+		t.Errorf("%v, want that of the store", err)
 	}
 }
 
@@ -96,7 +96,7 @@ func TestPutBackAllOrNothing(t *testing.T) {
 	s := newSite(t)
 	put(t, s.root+"/a", "old")
 	put(t, s.root+"/b", "old")
-	v, kept := s.view(), shelf{}
+	v, kept := s.view(), store{}
 	a, b := kept.image(t, v, s.root+"/a"), kept.image(t, v, s.root+"/b")
 	put(t, s.root+"/a", "new")
 	put(t, s.root+"/b", "new")
@@ -153,7 +153,7 @@ func TestPutBackAllOrNothing(t *testing.T) {
 func TestPutBackDirectoryForFile(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
-	v, kept := s.view(), shelf{}
+	v, kept := s.view(), store{}
 	put(t, s.root+"/d/e/x", "old")
 	puts := []workspace.Put{}
 	for _, name := range []string{"/d", "/d/e", "/d/e/x"} {
@@ -187,7 +187,7 @@ func TestPutBackDirectoryForFile(t *testing.T) {
 func TestPutBackIntoAllOrNothing(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
-	v, kept := s.view(), shelf{}
+	v, kept := s.view(), store{}
 	var puts []workspace.Put
 	for _, name := range []string{s.root + "/a", s.root + "/b"} {
 		put(t, name, "old "+filepath.Base(name))
@@ -200,7 +200,7 @@ func TestPutBackIntoAllOrNothing(t *testing.T) {
 		}
 		puts = append(puts, workspace.Put{Real: name, Now: kept.image(t, v, name), Want: want, Into: &want})
 	}
-	lacking := shelf{puts[0].Want.Hash: kept[puts[0].Want.Hash]}
+	lacking := store{puts[0].Want.Hash: kept[puts[0].Want.Hash]}
 	if _, err := v.Restore(t.Context(), puts, lacking.content); err == nil {
 		t.Error("it was put back without a content")
 	}
@@ -239,7 +239,7 @@ func TestPutBackInPlace(t *testing.T) {
 	s := newSite(t)
 	file := s.root + "/shut/file"
 	put(t, file, "old")
-	v, kept := s.view(), shelf{}
+	v, kept := s.view(), store{}
 	old := kept.image(t, v, file)
 	put(t, file, "new")
 	if err := os.Chmod(s.root+"/shut", 0o555); err != nil {
@@ -277,7 +277,7 @@ func TestPutBackAgainstALinkSwapper(t *testing.T) {
 	s := newSite(t)
 	put(t, s.outside+"/file", "theirs")
 	put(t, s.root+"/dir/file", "new")
-	v, kept := s.view(), shelf{}
+	v, kept := s.view(), store{}
 	now := kept.image(t, v, s.root+"/dir/file")
 	old, _, _ := kept.keep(strings.NewReader("old"), 3)
 	want := workspace.Snapshot{Kind: workspace.Regular, Mode: 0o644, Size: 3, Hash: old}

@@ -80,7 +80,7 @@ type Snapshotter struct {
 }
 
 // Snapshot returns what stands at a real path. Links are not followed, neither there nor on the way. What may not be kept, by
-// the camera or by a rule that bars reading it, is Unkept and not opened. The error is the camera's.
+// the snapshotter or by a rule that bars reading it, is Unkept and not opened. The error is the snapshotter's.
 func (v *View) Snapshot(c Snapshotter, real string) (Snapshot, error) {
 	l := &snapshotWalk{view: v, snapshotter: c, left: c.Bytes}
 	defer l.close()

@@ -35,8 +35,8 @@ type Gap struct {
 }
 
 // TakeSnapshots takes images of all that the grant's Changes name, and of every path of before, which may be nil. A directory
-// that holds more than the camera takes becomes a gap, and nothing below it is taken; one that is a gap of before is not
-// looked into. The error is the camera's, or the cause of ctx.
+// that holds more than the snapshotter takes becomes a gap, and nothing below it is taken; one that is a gap of before is not
+// looked into. The error is the snapshotter's, or the cause of ctx.
 func (v *View) TakeSnapshots(ctx context.Context, c Snapshotter, before *SnapshotSet) (SnapshotSet, error) {
 	e := takingSnapshots{
 		walk: &snapshotWalk{view: v, snapshotter: c, left: c.Bytes}, out: SnapshotSet{Snapshots: map[string]Snapshot{}}, said: map[string]bool{},

@@ -30,7 +30,7 @@ func golden(t *testing.T, name, got string) {
 	}
 }
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "write the golden files again")
 
 func textResult(o tooldv1.Outcome, text string) *tooldv1.ToolResult {
 	return &tooldv1.ToolResult{

@@ -34,8 +34,8 @@ type Store struct {
 type folder struct {
 	store   *Store // nil: it is bounded by nothing
 	path    string
-	used    int64           // guarded by the shelf's mu
-	growing map[string]bool // outputs that have not ended, by their base; guarded by the shelf's mu
+	used    int64           // guarded by the store's mu
+	growing map[string]bool // outputs that have not ended, by their base; guarded by the store's mu
 }
 
 // OpenStore makes the folder if need be, and measures what is in it.
@@ -90,7 +90,7 @@ func (s *Store) Release(session string) {
 }
 
 // Measure looks at the disk again, for what others have added or removed there.
-// Outputs that grow meanwhile may be counted with what they had before; the next time mends it.
+// Outputs that grow meanwhile may be counted with what they had before; the next time fixes it.
 func (s *Store) Measure() {
 	sizes := map[string]int64{}
 	sessions, _ := os.ReadDir(s.path) // what cannot be read is not counted

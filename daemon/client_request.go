@@ -27,14 +27,14 @@ type requester struct {
 // A requestKind is what kind of thing a client is to do.
 type requestKind uint8
 
-// The wishes. A tool can be run by another stream that offers the same one; a buffer is one editor's.
+// The kinds of client requests. A tool can be run by another stream that offers the same one; a buffer is one editor's.
 const (
 	runTool requestKind = iota
 	editBuffer
 	saveBuffers
 )
 
-// An clientRequest is one wish that is not fulfilled. Used in the session's update alone, but for answered.
+// A clientRequest is something that a client was asked to do and has not answered. Used in the session's update alone, but for answered.
 type clientRequest struct {
 	key   string // of the call
 	use   *pipeline.Use
@@ -43,7 +43,7 @@ type clientRequest struct {
 	wire  *tooldv1.ExecuteResponse
 	to    *stream
 	sent  bool // to that stream
-	// over tells the client that it need not any more; it is set when the errand is off, and sent if the errand was.
+	// over tells the client that it need not any more; it is set when the client request is off, and sent if the client request was.
 	over *tooldv1.ExecuteResponse
 	// answered has one slot, so that who answers does not wait. nil: there will be no answer, and the call goes on.
 	answered chan proto.Message
@@ -53,7 +53,7 @@ func newClientRequest(what requestKind, key string, use *pipeline.Use, to *strea
 	return &clientRequest{key: key, use: use, kind: what, to: to, wire: wire, answered: make(chan proto.Message, 1)}
 }
 
-// commit hands the errand to its stream.
+// commit hands the client request to its stream.
 func (c *clients) commit(e *clientRequest) {
 	c.requests[e] = struct{}{}
 	e.to.wakeUp()
@@ -80,7 +80,7 @@ func (st *stream) sendRequests() error {
 	}
 }
 
-// nextRequest returns the next message about an errand of the stream; nil: there is none that may be sent yet.
+// nextRequest returns the next message about a client request of the stream; nil: there is none that may be sent yet.
 func (st *stream) nextRequest() *tooldv1.ExecuteResponse {
 	s := st.session
 	return view(s, func(its *state) *tooldv1.ExecuteResponse {
@@ -102,7 +102,7 @@ func (st *stream) nextRequest() *tooldv1.ExecuteResponse {
 	})
 }
 
-// requestsOf returns the errands of a stream, those of the oldest call first.
+// requestsOf returns the client requests of a stream, those of the oldest call first.
 func (c *clients) requestsOf(st *stream) (found []*clientRequest) {
 	for e := range c.requests {
 		if e.to == st {
@@ -115,7 +115,7 @@ func (c *clients) requestsOf(st *stream) (found []*clientRequest) {
 	return found
 }
 
-// await waits for the answer. When ctx ends first the errand is off, and whoever was sent it is told so by over, unless that
+// await waits for the answer. When ctx ends first the client request is off, and whoever was sent it is told so by over, unless that
 // is nil.
 func (r *requester) await(ctx context.Context, e *clientRequest, over *tooldv1.ExecuteResponse) (answer proto.Message, err error) {
 	select {
@@ -146,7 +146,7 @@ type calling interface {
 	GetTurnId() string
 }
 
-// requestFor finds the errand that a client speaks of: of several calls with the id, where it does not name the turn, the
+// requestFor finds the client request that a client speaks of: of several calls with the id, where it does not name the turn, the
 // oldest; nil: there is none.
 func (st *stream) requestFor(its *state, what requestKind, said calling) *clientRequest {
 	for _, e := range its.clients.requestsOf(st) {
@@ -157,7 +157,7 @@ func (st *stream) requestFor(its *state, what requestKind, said calling) *client
 	return nil
 }
 
-// answer hands what a stream says about a call to the errand of that kind; false: it has none.
+// answer hands what a stream says about a call to the client request of that kind; false: it has none.
 func (st *stream) answer(what requestKind, said calling, answer proto.Message) bool {
 	s := st.session
 	return view(s, func(its *state) bool {
@@ -172,7 +172,7 @@ func (st *stream) answer(what requestKind, said calling, answer proto.Message) b
 }
 
 // awaitReconnect waits whether the client of a stream that can say no more comes back, and otherwise takes away what it has
-// offered: its tools, its buffers, and its errands.
+// offered: its tools, its buffers, and its client requests.
 func (r *requester) awaitReconnect(st *stream) {
 	var waits bool
 	r.s.update(func(its *state) {

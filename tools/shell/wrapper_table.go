@@ -69,7 +69,7 @@ var wrappers = map[string]wrapperSpec{
 	"readarray":  {values: "cdnOsu", script: "-C", textOnly: true},
 }
 
-// subcommands are carriers by their first operand.
+// subcommands are wrappers by their first operand.
 var subcommands = map[string]map[string]wrapperSpec{
 	"uv":     {"run": {values: "pwm", long: "with python package extra group env-file directory project"}},
 	"poetry": {"run": {}},

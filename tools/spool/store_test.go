@@ -129,11 +129,11 @@ func TestCountsAgree(t *testing.T) {
 // TestGoneWithWhatHoldsIt: folders that were removed are made again, but nothing is made where what holds them was.
 func TestGoneWithWhatHoldsIt(t *testing.T) {
 	state := filepath.Join(t.TempDir(), "state")
-	shelf, err := OpenStore(filepath.Join(state, "sessions"), Bounds{Session: 1 << 20, All: 1 << 20})
+	store, err := OpenStore(filepath.Join(state, "sessions"), Bounds{Session: 1 << 20, All: 1 << 20})
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := session(t, shelf, "a")
+	d := session(t, store, "a")
 	if err := os.RemoveAll(filepath.Join(state, "sessions")); err != nil {
 		t.Fatal(err)
 	}
