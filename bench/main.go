@@ -1,5 +1,5 @@
 // Command bench measures toold against what it is made of, as ratios: in one run, interleaved, with the control taken
-// once more before and after. It speaks to the daemon as any client does and knows nothing of its inside.
+// once more before and after. It speaks to the daemon as any client does.
 package main
 
 import (

@@ -159,7 +159,7 @@ func TestAnotherHand(t *testing.T) {
 	want(t, len(dry.GetRestored()), 2)
 	want(t, len(dry.GetConflicts()), 1)
 	want(t, h.below(dry.GetConflicts()[0]), "theirs")
-	want(t, dry.GetConflictReasons()[0].GetReason(), "Another hand has changed it since.")
+	want(t, dry.GetConflictReasons()[0].GetReason(), "Another program has changed it since.")
 	want(t, dry.GetFiles()[0].GetDiff(), "diff --git a/mine b/mine\n--- a/mine\n+++ b/mine\n@@ -1 +1 @@\n-two\n+one\n")
 	_, err := h.sessions().Restore(t.Context(), before("s", 1))
 	refused(t, err, codes.FailedPrecondition, "restore_conflict")

@@ -1,8 +1,8 @@
 package daemon
 
-// Errands: what a call in its midst wants of a client. One goes to one stream, once the stream has been told that the call has
-// started, and is answered by a message on it. It is no record: the sender of a stream looks at what is open, as it looks at the
-// journal. What is wanted, and what an answer is worth, is not known here.
+// Client requests: what a running call asks of a client. A request is sent to one stream, once the stream has been told that the
+// call has started, and is answered by a message on that stream. It is not a record: the sender of a stream looks for open requests
+// as it looks for records.
 
 import (
 	"cmp"
@@ -226,7 +226,7 @@ func (r *requester) dropClient(st *stream) {
 	r.s.tools.announceTools()
 }
 
-// reaches says that the stream's client can still speak.
+// reaches reports whether the stream's client can still speak.
 func (c *clients) reaches(st *stream) bool {
 	_, there := c.streams[st]
 	return there && !st.halfClosed && st.why == nil

@@ -192,7 +192,7 @@ func misspelled(name string, builtIn []string) (near string) {
 	return near
 }
 
-// sameLetters says that two words differ in the places of their letters alone.
+// sameLetters reports whether two words differ in the places of their letters alone.
 func sameLetters(a, b string) bool {
 	letters := func(word string) []byte {
 		list := []byte(strings.ToLower(word))

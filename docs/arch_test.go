@@ -1,4 +1,4 @@
-// Which package may see which. The tests read import lines alone; they build nothing and know nothing of what the
+// Which package may see which. The tests read import lines alone; they do not build anything, nor look at what the
 // packages do.
 package docs_test
 

@@ -40,7 +40,7 @@ func TestWords(t *testing.T) {
 	for _, word := range words {
 		all = append(all, word.pattern)
 	}
-	found := regexp.MustCompile(`\b(?:` + strings.Join(all, "|") + `)\b`)
+	found := regexp.MustCompile(`(?i)\b(?:` + strings.Join(all, "|") + `)\b`)
 	kinds := []string{".go", ".md", ".proto"}
 	err := walk(func(name string) error {
 		if !slices.Contains(kinds, filepath.Ext(name)) || strings.HasPrefix(name, "gen/") || name == "docs/words_test.go" {
@@ -56,7 +56,7 @@ func TestWords(t *testing.T) {
 				continue
 			}
 			for _, word := range words {
-				if regexp.MustCompile(`^(?:` + word.pattern + `)$`).MatchString(hit) {
+				if regexp.MustCompile(`(?i)^(?:` + word.pattern + `)$`).MatchString(hit) {
 					t.Errorf("%s:%d has %q; write: %s", name, n+1, hit, word.write)
 				}
 			}

@@ -211,7 +211,7 @@ func (b *book) inOrder(e *entry) bool {
 	return true
 }
 
-// gone says that e and all that is nested in it has ended.
+// gone reports whether e and all that is nested in it has ended.
 func (b *book) gone(e *entry) bool {
 	return e.ended && !slices.ContainsFunc(b.entries, func(d *entry) bool { return !d.ended && d.within(e) })
 }
@@ -290,7 +290,7 @@ func (b *book) turnEnded(turn uint64) {
 	}
 }
 
-// mustHaveEnded says that the turn and all earlier ones are told and through.
+// mustHaveEnded reports whether the turn and all earlier ones are told and through.
 func (b *book) mustHaveEnded(turn uint64) bool {
 	for known := range b.feeds {
 		if known > turn {

@@ -5,7 +5,7 @@
 // plans of one principal's sessions and so can share the principal's slots
 // between them without a lock. A [Queue] is one session's handle on it.
 //
-// The package knows nothing of gRPC, tools, permissions or files, nor why a
+// The package does not know gRPC, tools, permissions or files, nor why a
 // call is stopped: it orders tasks that say of themselves whether they are
 // concurrent, and hands causes through without looking into them.
 package scheduler

@@ -1,6 +1,6 @@
 //go:build no_mcp
 
-// In the place of mcp.go in a build that leaves MCP out. It knows nothing of the protocol.
+// In the place of mcp.go in a build that leaves MCP out.
 
 package main
 

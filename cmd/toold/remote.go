@@ -109,7 +109,7 @@ func (r *remote) dial() (*link, error) {
 	return newLink(conn), nil
 }
 
-// plain says that nothing is encrypted: the daemon is on loopback, and nothing was said of certificates.
+// plain reports whether nothing is encrypted: the daemon is on loopback, and nothing was said of certificates.
 func (r *remote) plain() bool {
 	host, _, _ := net.SplitHostPort(r.address) // empty, which is not loopback, where it is no address
 	at, err := netip.ParseAddr(host)

@@ -1,6 +1,6 @@
 //go:build windows
 
-// This file makes a build for Windows end with one sentence, before anything is compiled. It knows nothing else.
+// This file makes a build for Windows end with one sentence, before anything is compiled.
 package main
 
 import _ "embed"

@@ -330,11 +330,11 @@ func (p *planner) conflict(real string) string {
 	case left.Kind == workspace.Unkept:
 		return "What the last call left there was not kept, so it is not known whether another program has changed it since."
 	case now.Kind == workspace.Absent:
-		return "Another hand has removed it since."
+		return "Another program has removed it since."
 	case left.Kind == workspace.Absent:
-		return "Another hand has made it since."
+		return "Another program has made it since."
 	case now.Kind == left.Kind && now.Hash == left.Hash && slices.Equal(now.Target, left.Target):
-		return "Another hand has changed its mode since."
+		return "Another program has changed its mode since."
 	}
-	return cmp.Or(map[workspace.SnapshotKind]string{workspace.Link: "Another hand has put a link in its place since."}[now.Kind], "Another hand has changed it since.")
+	return cmp.Or(map[workspace.SnapshotKind]string{workspace.Link: "Another program has put a link in its place since."}[now.Kind], "Another program has changed it since.")
 }

@@ -148,7 +148,7 @@ func (s *Store) Damaged() error {
 	return s.db.damage
 }
 
-// Full says that the reserve is in use or could not be taken: only the ends of
+// Full reports whether the reserve is in use or could not be taken: only the ends of
 // what has begun are recorded.
 func (s *Store) Full() bool {
 	s.db.mu.Lock()

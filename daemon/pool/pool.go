@@ -167,7 +167,7 @@ func (p *Pool) postpone(above int, active []string) {
 // Find returns the tool of exactly that name; nil: there is none, whether the session has it or not.
 func (p *Pool) Find(name string) *Entry { return p.byName[name] }
 
-// Has says that the session has the tool now.
+// Has reports whether the session has the tool now.
 func (e *Entry) Has() bool { return e != nil && e.Unavailable == "" && !e.Deferred }
 
 // Names returns the names of the tools that the session has, in order.

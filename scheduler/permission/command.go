@@ -94,7 +94,7 @@ func sourceForm(c *shell.Command) string {
 	return strings.Join(strings.Fields(c.Text), " ")
 }
 
-// needsExact says that an allow rule with a * would allow anything at all by this command, since it runs others in a way
+// needsExact reports whether an allow rule with a * would allow anything at all by this command, since it runs others in a way
 // of its own.
 func needsExact(c *shell.Command) bool {
 	switch path.Base(c.Name) {

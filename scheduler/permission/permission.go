@@ -112,7 +112,7 @@ func decide(c *call, p Policy) Verdict {
 	return v
 }
 
-// Firm says that the verdict rests on something that nothing but an answer passes: an ask rule, a critical command, or a
+// Firm reports whether the verdict rests on something that nothing but an answer passes: an ask rule, a critical command, or a
 // rule of which only the run would show whether it is met.
 func (v Verdict) Firm() bool {
 	return slices.ContainsFunc(v.Reasons, func(g Reason) bool { return g.firm })
@@ -240,7 +240,7 @@ func level(f *Facts) Level {
 	return found
 }
 
-// onlyEdits says that all a script does is to edit literal paths inside the roots.
+// onlyEdits reports whether all a script does is to edit literal paths inside the roots.
 func onlyEdits(f *Facts) bool {
 	for i := range f.Commands {
 		if c := &f.Commands[i]; !c.ReadOnly && !c.Transparent && !edits(f, i) {

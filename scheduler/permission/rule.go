@@ -61,7 +61,7 @@ func (r Rule) String() string {
 // Tool returns the name of the tool that the rule is about, or its pattern.
 func (r Rule) Tool() string { return r.tool }
 
-// IsUnknownTool says that the rule is about a tool of which nobody has heard: none of offered, none that is yet to come, none
+// IsUnknownTool reports whether the rule is about a tool of which nobody has heard: none of offered, none that is yet to come, none
 // that another program has. Names with * or _ may be anything.
 func (r Rule) IsUnknownTool(offered []string) bool {
 	return !strings.ContainsAny(r.tool, "*_") && !slices.Contains(offered, r.tool) && !slices.Contains(wellKnown, r.tool) &&

@@ -228,7 +228,7 @@ func feeder(wrappers []int, i int) int {
 	return i - 1
 }
 
-// strays says that cd may go elsewhere than it says, by what the environment holds.
+// strays reports whether cd may go elsewhere than it says, by what the environment holds.
 func (t *scriptState) strays() bool {
 	return slices.ContainsFunc(t.Environ, func(pair string) bool { return strings.HasPrefix(pair, "CDPATH=") })
 }

@@ -49,7 +49,7 @@ func (v Verdict) wanted() (rules []string) {
 	return rules
 }
 
-// onlyEdits says that all that nothing allows is edits inside the roots, which the mode acceptEdits allows.
+// onlyEdits reports whether all that nothing allows is edits inside the roots, which the mode acceptEdits allows.
 func (v Verdict) onlyEdits(c *call) bool {
 	missing, _ := uncovered(c, Policy{Mode: AcceptEdits})
 	return !slices.ContainsFunc(missing, func(m Reason) bool {

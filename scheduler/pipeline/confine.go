@@ -316,7 +316,7 @@ func (l layout) pin(dir, path string) {
 	}
 }
 
-// behindLink says that a link leads to the directory of the path, which lies below dir: then it is not the path's.
+// behindLink reports whether a link leads to the directory of the path, which lies below dir: then it is not the path's.
 func behindLink(dir, path string) bool {
 	parent := filepath.Dir(path)
 	if parent == dir {

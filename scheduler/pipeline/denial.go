@@ -146,7 +146,7 @@ func quoted(path string) string {
 	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
 }
 
-// tried says that it is something that libraries try by themselves and do without: a socket, or to ask for the address of a
+// tried reports whether it is something that libraries try by themselves and do without: a socket, or to ask for the address of a
 // host. It is of interest only when something went wrong.
 func (d SandboxDenial) tried() bool {
 	return d.Operation == sandbox.Socketing || toUnix(d.Denial) || asksForName(d.Denial)
@@ -157,7 +157,7 @@ func toUnix(d sandbox.Denial) bool {
 	return d.Operation == sandbox.Connecting && filepath.IsAbs(d.Target)
 }
 
-// kept says that a program was about to keep something for itself in the user's home, such as ~/.config/go/telemetry: a model
+// kept reports whether a program was about to keep something for itself in the user's home, such as ~/.config/go/telemetry: a model
 // is told only when something went wrong. What is protected there is not meant.
 func (d SandboxDenial) kept() bool {
 	home, err := os.UserHomeDir()
@@ -165,7 +165,7 @@ func (d SandboxDenial) kept() bool {
 		!slices.ContainsFunc(permission.ProtectedIn(home), func(path string) bool { return pathname.Within(path, d.Target) })
 }
 
-// asksForName says that it was to ask a name server.
+// asksForName reports whether it was to ask a name server.
 func asksForName(d sandbox.Denial) bool {
 	_, port, err := net.SplitHostPort(d.Target)
 	return d.Operation == sandbox.Connecting && err == nil && port == "53"

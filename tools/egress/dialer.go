@@ -1,4 +1,4 @@
-// Connects to hosts that the policy allows, by addresses that it allows. It knows nothing of what is said over a connection.
+// Connects to hosts that the policy allows, by addresses that it allows.
 
 package egress
 

@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// A client that knows nothing of us: TLS by a tunnel, and a long answer by a plain request.
+// A client that does not know us: TLS by a tunnel, and a long answer by a plain request.
 func TestClient(t *testing.T) {
 	long := strings.Repeat("0123456789", 100_000)
 	answer := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, long) })

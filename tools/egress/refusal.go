@@ -57,7 +57,7 @@ func (r *Refusal) opening() string {
 		"sandbox.network.allowedDomains names that.", address)
 }
 
-// Openable says that an entry of Opened for the very name that was asked for would have let it be reached.
+// Openable reports whether an entry of Opened for the very name that was asked for would have let it be reached.
 func (r *Refusal) Openable() bool {
 	return r.Reason == PrivateAddress && neighbourly[r.kind] && r.Address.String() != r.Host
 }

@@ -1,6 +1,6 @@
 //go:build no_lsp
 
-// The build without language servers: all names, and one answer. It knows nothing.
+// The build without language servers: all names, and one answer.
 
 package language
 

@@ -1,5 +1,5 @@
 // Which way up an image is meant to be shown: the mark that cameras leave in its EXIF data, and turning pixels by it. It
-// knows nothing else of what EXIF says.
+// reads nothing else of EXIF.
 
 package picture
 

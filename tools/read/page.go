@@ -1,4 +1,4 @@
-// The lines that are asked for. It sees text in pieces and knows nothing of files.
+// The lines that are asked for. It sees text in pieces, not files.
 
 package read
 

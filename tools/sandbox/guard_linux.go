@@ -246,7 +246,7 @@ func (n *notification) doing(where name) doing {
 	return changes
 }
 
-// denies says that what a call does with the path is kept from it by the sandbox alone: it would work otherwise.
+// denies reports whether what a call does with the path is kept from it by the sandbox alone: it would work otherwise.
 func (g *guard) denies(path string, does doing) bool {
 	if pathname.Within("/dev", path) || pathname.Within("/proc", path) || g.writable(path) && (does >= makes || g.leadsNowhere(path)) { // links there lead elsewhere for us
 		return false
@@ -352,7 +352,7 @@ func (n *notification) read(at uint64, buf []byte) (int, error) {
 	return unix.ProcessVMReadv(int(n.pid), local, remote, 0)
 }
 
-// byLibrary says that the C library makes the system call for itself: before it looks up a user's name it tries to reach a
+// byLibrary reports whether the C library makes the system call for itself: before it looks up a user's name it tries to reach a
 // daemon that may know it (nscd), and does without. The caller is told by where the call returns to, which is on top of the
 // stack on amd64 alone; elsewhere nothing is.
 func (n *notification) byLibrary() bool {

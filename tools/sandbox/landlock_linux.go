@@ -250,7 +250,7 @@ func (r *ruleset) grantEntries(dir string, rights uint64, places []Place) error 
 	return nil
 }
 
-// listable says that a directory with something hidden below it may be listed. With it goes all that is below: so one that
+// listable reports whether a directory with something hidden below it may be listed. With it goes all that is below: so one that
 // holds a hidden directory may not, unless it is part of a place that is to be read.
 func listable(dir string, places []Place) bool {
 	return slices.ContainsFunc(places, func(p Place) bool { return p.Access != Hidden && pathname.Within(p.elsewhere(), dir) }) ||

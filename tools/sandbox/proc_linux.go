@@ -1,4 +1,4 @@
-// What the kernel's /proc tells of processes. It knows nothing of calls.
+// What the kernel's /proc tells of processes.
 
 package sandbox
 

@@ -1,4 +1,4 @@
-// The index says which bytes of the raw file came on which channel. It knows nothing of who writes or reads.
+// The index says which bytes of the raw file came on which channel.
 //
 // The raw file begins with Stdout. Each record starts a run that lasts to the next record, or to the end of the raw
 // file; so an output without a byte on Stderr has no index at all, and one whose daemon died needs no repair. Records

@@ -1,4 +1,4 @@
-// The read state of a session: what it has seen of which file. It knows nothing of how files are opened.
+// The read state of a session: what it has seen of which file.
 
 package workspace
 
@@ -14,7 +14,7 @@ import (
 )
 
 // A ReadState is what one session has read: the read state of each file, by real path. It is safe for concurrent use. It
-// knows nothing of calls: what a call learns comes to it when the session merges it.
+// does not depend on calls: what a call learns comes to it when the session merges it.
 type ReadState struct {
 	mu     sync.Mutex
 	states map[string]State

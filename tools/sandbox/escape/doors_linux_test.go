@@ -188,7 +188,7 @@ func (r run) compare(t *testing.T) {
 	}
 }
 
-// explained says that the table has the door as it was found.
+// explained reports whether the table has the door as it was found.
 func (r run) explained(d escape.Door) bool {
 	return slices.ContainsFunc(table, func(o row) bool { return o.names(d.Name) && o.speaksOf(r) && o.shut != d.Open })
 }

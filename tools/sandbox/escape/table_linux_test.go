@@ -17,10 +17,10 @@ type row struct {
 	why   string
 }
 
-// names says that the row is about a door.
+// names reports whether the row is about a door.
 func (o row) names(door string) bool { return slices.Contains(o.doors, door) }
 
-// speaksOf says that the row is about what a run may see.
+// speaksOf reports whether the row is about what a run may see.
 func (o row) speaksOf(r run) bool {
 	return slices.Contains(o.ways, r.way.name) && (!o.root || r.uid == 0)
 }
