@@ -15,7 +15,7 @@ STARTS ?= 10000
 CORES := $(shell getconf _NPROCESSORS_ONLN)
 
 .DEFAULT_GOAL := all
-.PHONY: all demo test lint generate check bench bench-sandbox day world starts crash flap memory soak fuzz build install clients servers generated protos vet
+.PHONY: all demo picture test lint generate check bench bench-sandbox day world starts crash flap memory soak fuzz build install clients servers generated protos vet
 
 all: generate lint test
 
@@ -91,6 +91,10 @@ crash: build
 # A client that is killed every second for a minute.
 flap: build
 	go run ./bench/endure flap -toold .bin/toold
+
+# The picture of README.md, from a turn that runs.
+picture: build
+	.bin/toold demo | go run ./docs/picture >docs/demo.svg
 
 # Ten clients with 60 MiB of buffers each, and as many sessions with large options as there may be.
 memory: build

@@ -53,6 +53,7 @@ var imports = map[string][]string{
 	"daemon/pool":       {"tools"},
 	"daemon/quota":      {},
 	"daemon/settings":   {"scheduler/hook", "scheduler/permission", "tools/nearest", "tools/pathname", "tools/sandbox"},
+	"docs/picture":      {},
 	"examples/filesearch": {
 		"daemon", "daemon/access", "tools", "tools/edit", "tools/fault", "tools/glob", "tools/grep", "tools/ls", "tools/sandbox", "tools/walk",
 		"tools/workspace", "tools/workspace/text", "tools/write",

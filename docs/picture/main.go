@@ -1,0 +1,100 @@
+// Command picture draws the timeline at the end of `toold demo` as an SVG image: it reads the demo's output and writes the image.
+// It does not know what the lines mean, beside the marks that stand for a result.
+package main
+
+import (
+	"bufio"
+	"encoding/xml"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+)
+
+// The picture's measures, in pixels. A character of the font is 8.4 wide at this size.
+const (
+	fontSize  = 14
+	charWidth = 8.4
+	lineStep  = 21
+	margin    = 16
+)
+
+// heading is the line of the output after which the timeline comes.
+const heading = "The turn over time"
+
+func main() {
+	if err := draw(os.Stdin, os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func draw(from io.Reader, to io.Writer) error {
+	lines, err := timeline(from)
+	if err != nil {
+		return err
+	}
+	width := 0
+	for _, line := range lines {
+		width = max(width, len([]rune(line)))
+	}
+	var b strings.Builder
+	w, h := float64(width)*charWidth+2*margin, len(lines)*lineStep+2*margin
+	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" width="%.0f" height="%d" font-family="ui-monospace,Menlo,Consolas,monospace" font-size="%d">`+"\n", w, h, fontSize)
+	fmt.Fprintf(&b, `<rect width="100%%" height="100%%" rx="8" fill="#16181d"/>`+"\n")
+	for i, line := range lines {
+		fmt.Fprintf(&b, `<text x="%d" y="%d" xml:space="preserve" fill="#d7dae0">%s</text>`+"\n", margin, margin+fontSize+i*lineStep, coloured(line))
+	}
+	b.WriteString("</svg>\n")
+	_, err = io.WriteString(to, b.String())
+	return err
+}
+
+// timeline returns the lines of the demo's timeline.
+func timeline(from io.Reader) (lines []string, err error) {
+	scanner := bufio.NewScanner(from)
+	found := false
+	for scanner.Scan() {
+		line := strings.TrimRight(scanner.Text(), " ")
+		switch {
+		case strings.HasPrefix(line, heading):
+			found = true
+		case found && line == "" && len(lines) > 0:
+			return lines, nil
+		case found && line != "":
+			lines = append(lines, line)
+		}
+	}
+	if err := scanner.Err(); err != nil {
+		return nil, err
+	}
+	if !found {
+		return nil, fmt.Errorf("the input has no line %q: give it the output of `toold demo`", heading)
+	}
+	return lines, nil
+}
+
+// coloured returns a line with its bar and its result in colours.
+func coloured(line string) string {
+	result, colour := "", ""
+	if at := strings.IndexAny(line, "✓✗"); at >= 0 {
+		line, result, colour = line[:at], line[at:], "#7ec97e"
+		if strings.HasPrefix(result, "✗") {
+			colour = "#e07b7b"
+		}
+	}
+	text := escaped(line)
+	if bar := strings.IndexRune(line, '█'); bar >= 0 {
+		text = escaped(line[:bar]) + `<tspan fill="#6ea8fe">` + escaped(line[bar:]) + `</tspan>`
+	}
+	if result != "" {
+		text += `<tspan fill="` + colour + `">` + escaped(result) + `</tspan>`
+	}
+	return text
+}
+
+func escaped(text string) string {
+	var b strings.Builder
+	_ = xml.EscapeText(&b, []byte(text)) // a Builder takes everything
+	return b.String()
+}
