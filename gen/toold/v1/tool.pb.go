@@ -1504,7 +1504,7 @@ type ClientToolResult struct {
 	IsError bool `protobuf:"varint,3,opt,name=is_error,json=isError,proto3" json:"is_error,omitempty"`
 	// The same result for programs.
 	Structured *structpb.Struct `protobuf:"bytes,4,opt,name=structured,proto3" json:"structured,omitempty"`
-	// Of the ClientToolUse, where ids are given anew in each turn; empty: the oldest call with the id.
+	// Of the ClientToolUse, where ids are given again in each turn; empty: the oldest call with the id.
 	TurnId        string `protobuf:"bytes,5,opt,name=turn_id,json=turnId,proto3" json:"turn_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
