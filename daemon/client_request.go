@@ -53,7 +53,7 @@ func newClientRequest(what requestKind, key string, use *pipeline.Use, to *strea
 	return &clientRequest{key: key, use: use, kind: what, to: to, wire: wire, answered: make(chan proto.Message, 1)}
 }
 
-// commit hands the client request to its stream.
+// commit sends the request to its stream.
 func (c *clients) commit(e *clientRequest) {
 	c.requests[e] = struct{}{}
 	e.to.wakeUp()
@@ -157,7 +157,7 @@ func (st *stream) requestFor(its *state, what requestKind, said calling) *client
 	return nil
 }
 
-// answer hands what a stream says about a call to the client request of that kind; false: it has none.
+// answer passes what a stream says about a call to the request of that kind; false: it has none.
 func (st *stream) answer(what requestKind, said calling, answer proto.Message) bool {
 	s := st.session
 	return view(s, func(its *state) bool {
@@ -199,7 +199,7 @@ func (r *requester) awaitReconnect(st *stream) {
 	})
 }
 
-// dropClient does what awaitReturn waits with: calls whose tool nobody else offers are stopped, and those that only wanted
+// dropClient forgets what a client had that did not come back: calls whose tool no other client offers are stopped, and those that only wanted
 // something saved go on.
 func (r *requester) dropClient(st *stream) {
 	var left []string

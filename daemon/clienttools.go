@@ -119,7 +119,7 @@ func misfit(wire *tooldv1.ClientTool) string {
 	return ""
 }
 
-// register takes over what a stream offers, and what is under way of it at streams that are gone.
+// register adds the tools of a stream, and passes it the requests for them of streams that are gone.
 func (r *requester) register(its *state, st *stream) {
 	for _, o := range st.tools {
 		name := o.tool.Spec().Name
@@ -138,7 +138,7 @@ func (r *requester) register(its *state, st *stream) {
 	its.toolset.refreshClientTools()
 }
 
-// reassign returns the client request of a tool to the newest stream that can carry it out; false: there is none.
+// reassign passes a request to run a tool to the newest stream that has the tool; false: there is none.
 func (r *requester) reassign(its *state, e *clientRequest) bool {
 	if e.kind != runTool {
 		return false
@@ -169,7 +169,7 @@ func (r *requester) dropTools(its *state, st *stream) {
 	}
 }
 
-// refreshClientTools puts what clients offer now into the pool: of one name the newest.
+// refreshClientTools puts the clients' tools into the pool, of each name the newest.
 func (t *toolset) refreshClientTools() {
 	t.changeDynamic(func(next *dynamicTools) {
 		next.clients = nil
@@ -231,7 +231,7 @@ func (r *requester) runOnClient(ctx context.Context, env *tools.Env, o *clientTo
 // maxDelegated is how many bytes of input go into one message to a client: most take messages of 4 MiB.
 const maxDelegated = 3 << 20
 
-// request has the client told what it is to do, and gives what tells it that it need not any more; nil: no client offers
+// request sends the client what it is to do, and returns the message that cancels it; nil: no client offers
 // that any more.
 func (r *requester) request(key string, o *clientTool, input json.RawMessage) (e *clientRequest, over *tooldv1.ExecuteResponse) {
 	r.s.update(func(its *state) {

@@ -46,7 +46,7 @@ func putState(key string, value any) journal.Put {
 }
 
 // notify records something that clients should know of a use, or of the session itself when use is nil. A full disk loses
-// it, since nothing depends on it. It calls update.
+// it, since nothing depends on it. It must not be called inside an update.
 func (nt *notifier) notify(use *pipeline.Use, n pipeline.Noticed) {
 	if n.Code == "hook_failed" {
 		nt.s.daemon.Log.Warn("a hook failed", zap.String("session", nt.s.name), zap.String("what", n.Message))

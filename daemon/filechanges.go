@@ -41,7 +41,7 @@ type fileChange struct {
 	Removed bool   `json:"removed,omitempty"`
 }
 
-// reviewFileWatch begins or ends the watching, as the attached streams want. It calls update.
+// reviewFileWatch begins or ends the watching, as the attached streams want. It must not be called inside an update.
 func (r *requester) reviewFileWatch() {
 	var w, ended *fileWatch
 	var err error
@@ -77,7 +77,7 @@ func (r *requester) reviewFileWatch() {
 	w.touched(known) // what has changed while nobody watched
 }
 
-// watchAlso watches files that the session has come to know. It calls update.
+// watchAlso watches files that the session has come to know. It must not be called inside an update.
 func (r *requester) watchAlso(files iter.Seq[string]) {
 	w := view(r.s, func(its *state) *fileWatch { return its.clients.watching })
 	if w == nil {

@@ -28,7 +28,7 @@ func (i *intake) StopTurn(c *pipeline.Call, reason string) {
 // Later runs f soon, on a goroutine that the session waits for before it ends.
 func (s *session) Later(f func(context.Context)) { s.work.Go(func() { f(s.ctx) }) }
 
-// goUnlessStopping does so unless the session is stopping. It calls update.
+// goUnlessStopping does so unless the session is stopping. It must not be called inside an update.
 func (s *session) goUnlessStopping(f func(context.Context)) {
 	s.update(func(its *state) {
 		if !its.stopping {

@@ -33,7 +33,7 @@ type scope struct {
 	daemon    *Daemon
 	name      string // of the session
 	meta      meta
-	places    *workspace.Workspace // with the roots alone; standing has what settings add
+	places    *workspace.Workspace // with the roots only; a policySnapshot has what settings add
 	readState *workspace.ReadState // of what calls have seen of files
 	outputs   string               // the folder that holds what calls have printed; empty: there is none
 	temporary string               // the folder that holds the session's directories for temporary files
@@ -105,7 +105,7 @@ func (j *judge) Rights(*pipeline.Call) pipeline.Rights {
 	return j.rights(j.basis(), j.policy())
 }
 
-// rights puts a standing and the session's mode together.
+// rights returns what a policy snapshot and the session's mode come to.
 func (j *judge) rights(b basis, st *policySnapshot) pipeline.Rights {
 	mode := modeOf(b.options, st.settings)
 	patterns, managed := st.settings.Patterns()

@@ -83,7 +83,7 @@ func (c *catalog) refreshedPool(options *tooldv1.Options) *pool.Pool {
 	return c.pool(options)
 }
 
-// refreshTools changes what comes and goes, and tells clients when they have other tools by that. It calls update.
+// refreshTools changes what comes and goes, and tells clients when they have other tools by that. It must not be called inside an update.
 func (h *toolHost) refreshTools(change func(*dynamicTools)) {
 	h.s.update(func(its *state) { its.toolset.changeDynamic(change) })
 	h.announceTools()
@@ -106,7 +106,7 @@ type toolsChanged struct {
 	Removed  []string `json:"removed"`
 }
 
-// announceTools tells clients when the session's tools are not as they were told last. It calls update.
+// announceTools tells clients when the session's tools are not as they were told last. It must not be called inside an update.
 func (h *toolHost) announceTools() {
 	h.announcing.Lock()
 	defer h.announcing.Unlock()

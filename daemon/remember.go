@@ -92,7 +92,7 @@ func (ask *asker) checkScope(k keeping) *apierror.Error {
 	return apierror.New(codes.InvalidArgument, "invalid_rule", "The scope %d of a rule to remember is not known.", k.scope).At("remember.scope")
 }
 
-// keepRules keeps the rules and settles the open questions that they decide. What cannot be written is told.
+// keepRules keeps the rules and closes the open questions that they decide. Clients are notified of a rule that cannot be written.
 func (ask *asker) keepRules(rules []keeping) {
 	if len(rules) == 0 {
 		return

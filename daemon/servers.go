@@ -29,7 +29,7 @@ type toolHost struct {
 
 	announcing  sync.Mutex // held while clients are told of other tools, so that the newest are told last
 	reconciling sync.Mutex // held while MCP servers are held against settings
-	refreshing  sync.Mutex // held while the tools of MCP servers are taken over, so that the newest stay
+	refreshing  sync.Mutex // held while the tools of MCP servers are read, so that the newest stay
 }
 
 // openServers makes the sets of servers of a session that is put together. None is started by that.
@@ -74,7 +74,7 @@ func (h *toolHost) startServers() {
 	}
 }
 
-// reconcileServers holds the MCP servers of a session that has begun to serve them against what settings name now. It calls update.
+// reconcileServers holds the MCP servers of a session that has begun to serve them against what settings name now. It must not be called inside an update.
 func (h *toolHost) reconcileServers() {
 	h.reconciling.Lock()
 	defer h.reconciling.Unlock()

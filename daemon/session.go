@@ -106,11 +106,11 @@ type session struct {
 	notifier    notifier
 }
 
-// update runs f with what changes about the session, while nobody else sees it. f calls neither the queue nor update, and does
-// not wait.
+// update runs f with the state of the session, while it holds the session's lock. f must not call the queue, update or view, nor
+// wait.
 func (s *session) update(f func(its *state)) { s.state.Do(f) }
 
-// view is update where a value is wanted.
+// view is update for a function that returns a value.
 func view[T any](s *session, f func(its *state) T) (value T) {
 	s.update(func(its *state) { value = f(its) })
 	return value

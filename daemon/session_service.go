@@ -119,7 +119,7 @@ func (x *sessionServer) Watch(request *tooldv1.WatchRequest, g tooldv1.SessionSe
 	return st.serve(g.Context(), nil)
 }
 
-// Answer settles a question from beside the stream.
+// Answer answers a question from outside of the stream.
 func (x *sessionServer) Answer(ctx context.Context, request *tooldv1.AnswerRequest) (*tooldv1.AnswerResponse, error) {
 	s, err := x.daemon.sessions.openSession(principalOf(ctx), request.GetSessionId())
 	if err != nil {

@@ -1,6 +1,6 @@
 package daemon
 
-// What changes about a session, in parts that each have one subject.
+// The state of a session, in parts with one subject each.
 
 import (
 	"time"
@@ -13,7 +13,7 @@ import (
 	"github.com/toold/toold/tools"
 )
 
-// A state is everything about a session that changes.
+// A state is everything about a session that changes. A pointer to it is proof of the session's lock.
 type state struct {
 	ledger    ledger
 	questions questions
@@ -22,7 +22,7 @@ type state struct {
 	shell     shell
 
 	options  *tooldv1.Options
-	used     time.Time // when somebody last used the session
+	used     time.Time // when a client last used the session
 	stopping bool      // takes nothing more
 }
 
@@ -45,12 +45,12 @@ type ledger struct {
 	acked    uint64              // the client has stored the records up to this number
 }
 
-// questions are what somebody was asked, or is to be, and what answers have left behind.
+// questions are those that are asked or wait to be asked, and what answers have left behind.
 type questions struct {
 	asked      map[string]*asked // by call
 	ahead      []*pipeline.Call  // that are still to ask ahead; the first is at it
 	remembered []remembered
-	proposed   map[string]bool // servers that somebody was asked about, or told of
+	proposed   map[string]bool // MCP servers that users were asked about or notified of
 	canAsk     bool            // the last main stream could answer
 }
 
@@ -60,7 +60,7 @@ type clients struct {
 	main     *stream
 	owner    access.Owner // of the last main stream
 	detached time.Time    // since when no main stream is attached
-	deadline time.Time    // when to see to what a client left behind; zero: nothing was left
+	deadline time.Time    // when to handle what a client left behind; zero: nothing was left
 	info     *tooldv1.ClientInfo
 	peer     pipeline.Peer               // who used the session last, as recorded
 	met      bool                        // somebody did, since the daemon began
@@ -69,15 +69,15 @@ type clients struct {
 	watching *fileWatch                  // nil: no client wants to know
 }
 
-// A toolset is what is known of tools that are not built in.
+// A toolset is what changes of a session's tools.
 type toolset struct {
 	clientTools map[string][]*clientTool // tools that clients run, by name, the newest last
-	dynamic     *dynamicTools            // nil: nothing comes and goes
+	dynamic     *dynamicTools            // nil: there were none yet
 	announced   *pool.Pool               // what clients were told of its tools last; nil: nothing yet
 	serving     bool                     // MCP servers are started
 }
 
-// A shell is what calls see of their session: as in a terminal, one leaves it to the next.
+// A shell is what one call leaves to the next, as in a terminal.
 type shell struct {
 	dir       string
 	env       map[string]string // the client's; not kept

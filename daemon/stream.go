@@ -54,7 +54,7 @@ type presence struct {
 	why         error         // why it is over or closing
 	again       []string      // keys of calls whose records are to be sent again
 	tools       []*clientTool // tools that its client runs itself
-	buffers     bool          // its client offers the unsaved text of files
+	buffers     bool          // its client sends the unsaved text of files
 	missed      bool          // it is waited for whether the client comes back
 }
 
