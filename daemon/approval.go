@@ -1,8 +1,8 @@
 package daemon
 
-// Leave to start the MCP servers that a workspace's .mcp.json or a session's own settings name: asked for when somebody
+// Permission to start the MCP servers that a workspace's .mcp.json or a session's own settings name: asked for when somebody
 // attaches who can answer, and remembered for exactly that entry. What an entry starts, and what it may do, is not known here,
-// nor what the variables in it are worth: a question is kept, and shown to whoever may look.
+// nor what the variables in it are worth: a question is recorded, and readers of the records see it.
 
 import (
 	"cmp"
@@ -43,10 +43,10 @@ type proposed struct {
 	References []string `json:"references,omitempty"` // names of the daemon's variables whose values it gets
 }
 
-// errGone is why a question about a server is open no more whose entry nobody names any more.
+// errGone is why a question about a server was withdrawn: no settings name its entry any more.
 var errGone = errors.New("its entry has changed, is gone or was approved elsewhere")
 
-// unapproved are the servers that would be started if somebody approved them.
+// unapproved returns the servers that would be started if the user approved them.
 func (st *policySnapshot) unapproved() (list []settings.MCPServer) {
 	for _, server := range st.settings.MCPServers {
 		if !server.Approved && st.rules.Removes(mcp.Prefix(server.Name)) == nil {
@@ -61,7 +61,7 @@ func (st *policySnapshot) proposes(server settings.MCPServer) bool {
 	return slices.ContainsFunc(st.unapproved(), func(o settings.MCPServer) bool { return approvalKey(o) == approvalKey(server) })
 }
 
-// askApproval asks for the servers that nobody has approved, each once for as long as the session is open here, and takes
+// askApproval asks for the servers that are not approved, each once for as long as the session is open here, and takes
 // back the questions about others.
 func (ask *asker) askApproval() {
 	servers := ask.s.judge.policy().unapproved()
@@ -99,7 +99,7 @@ func (ask *asker) retract(servers []settings.MCPServer) {
 	})
 }
 
-// notifyUnapproved says once, to a session that nobody answers for, why a server is not there.
+// notifyUnapproved notifies a session without a client that can answer, once, of why a server is not there.
 func (ask *asker) notifyUnapproved(server settings.MCPServer) {
 	key := approvalKey(server) + ":told"
 	var told bool
@@ -133,7 +133,7 @@ func (ask *asker) propose(ctx context.Context, server settings.MCPServer) {
 	case err == nil:
 	case errors.Is(err, errGone), fault.From(err).Code == "client_denied":
 		return
-	default: // nobody has answered; whoever attaches next is asked
+	default: // no answer: the next client that attaches is asked
 		ask.s.update(func(its *state) { delete(its.questions.proposed, approvalKey(server)) })
 		return
 	}
@@ -176,7 +176,7 @@ func (ask *asker) awaitApproval(ctx context.Context, server settings.MCPServer) 
 	}
 }
 
-// isBack reports whether a question was taken back by what no longer held, and nobody else asks it.
+// isBack reports whether a question was withdrawn for a reason that no longer holds, and is not open otherwise.
 func (ask *asker) isBack(server settings.MCPServer, err error) bool {
 	if !errors.Is(err, errGone) || !ask.s.judge.policy().proposes(server) {
 		return false

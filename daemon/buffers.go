@@ -160,7 +160,7 @@ func replacing(old, next []byte) *tooldv1.TextEdit {
 	return &tooldv1.TextEdit{Offset: uint64(start), Length: uint64(len(old) - start - end), Text: string(next[start : len(next)-end])}
 }
 
-// edited takes what an editor says of an edit. A late word matters to nobody.
+// edited takes an editor's answer about an edit. A late answer has no effect.
 func (st *stream) edited(wire *tooldv1.BufferEdited) { _ = st.answer(editBuffer, wire, wire) }
 
 // saved takes what an editor says of saving. So it is here.

@@ -39,8 +39,8 @@ type keptState struct {
 // A checkpointer keeps what calls are about to change, and looks at what they have left.
 type checkpointer struct{ s *session }
 
-// snapshotter takes images. What holds credentials is not kept, nor what a rule denies to read or asks about, be it that
-// somebody has said yes for a call. each: the limit is for each file, as where files are put back.
+// snapshotter takes images. What holds credentials is not kept, nor what a rule denies to read or asks about, even if
+// a call was allowed to. each: the limit is for each file, as where files are put back.
 func (j *judge) snapshotter(each bool) workspace.Snapshotter {
 	barred := j.readDenied()
 	refuse := func(real string) string {
@@ -217,7 +217,7 @@ func latest(a, b time.Time) time.Time {
 	return a
 }
 
-// view returns a view that looks at files without opening them for anybody: what a rule bars is not kept.
+// view returns a view for looking at files. What a rule denies to read is not kept.
 func (j *judge) view(changes []workspace.Change) *workspace.View {
 	return j.policy().places.View(workspace.Grant{Dir: j.places.Roots()[0], Changes: changes, ReadDenied: j.readDenied()}, j.readState)
 }

@@ -23,7 +23,7 @@ import (
 	"github.com/toold/toold/tools/workspace"
 )
 
-// restoring is the tool of one Restore. Nobody else can name it.
+// restoring is the tool of one Restore. Clients cannot name it.
 type restoring struct {
 	tools.Tool
 	undoes *checkpoint.Restored
@@ -282,7 +282,7 @@ func (i *intake) runOwn(ctx context.Context, r request) (result *tooldv1.ToolRes
 	return result, turn, nil
 }
 
-// isOwn reports that a call was made by the daemon itself for somebody who may answer questions: nobody else is asked.
+// isOwn reports whether the daemon made the call itself, for a client that may answer questions: no other is asked.
 func isOwn(c *pipeline.Call) bool {
 	_, own := c.Tool.(*restoring)
 	return own

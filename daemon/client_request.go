@@ -115,7 +115,7 @@ func (c *clients) requestsOf(st *stream) (found []*clientRequest) {
 	return found
 }
 
-// await waits for the answer. When ctx ends first the client request is off, and whoever was sent it is told so by over, unless that
+// await waits for the answer. When ctx ends first the client request is off, and the client that has it is told so by over, unless that
 // is nil.
 func (r *requester) await(ctx context.Context, e *clientRequest, over *tooldv1.ExecuteResponse) (answer proto.Message, err error) {
 	select {

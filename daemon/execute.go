@@ -68,7 +68,7 @@ func (l *lifecycle) countStream(n int) {
 // that does not read nor for a Recv: both end when the method has returned. receive may be nil.
 func (st *stream) serve(ctx context.Context, receive func() error) error {
 	defer st.session.attachments.detach(st)
-	sent, received := make(chan error, 1), make(chan error, 1) // so that nobody has to wait for their last word
+	sent, received := make(chan error, 1), make(chan error, 1) // so that neither goroutine waits at its end
 	streaming := &st.session.daemon.life.streaming
 	streaming.Go(func() { sent <- st.run(ctx) })
 	if receive != nil {
@@ -138,7 +138,7 @@ func (t *toolServer) open(g tooldv1.ToolService_ExecuteServer, first *tooldv1.Ex
 	return st, s.attachments.attach(g.Context(), st, request)
 }
 
-// yieldsLocked returns why an Attach that gives way to others is refused; nil: nobody uses the session, or it does not give way. The caller has locked joining.
+// yieldsLocked returns why an Attach that gives way to others is refused; nil: no client uses the session, or it does not give way. The caller has locked joining.
 func (at *attachments) yieldsLocked(a *tooldv1.Attach) error {
 	return view(at.s, func(its *state) error {
 		if !a.GetYield() || its.clients.main == nil && len(its.ledger.turns) == 0 {
@@ -201,7 +201,7 @@ func checkEnv(env map[string]string) error {
 }
 
 // find returns the session of who's of that name, or a new one with those options when there are roots for it or no name. What is
-// recorded behind the number after is news to whoever has asked: what has become of his options, too.
+// recorded behind the number after is news to the caller, also what its options changed.
 func (d *Daemon) find(who access.Principal, name string, roots []string, options *tooldv1.Options) (s *session, after uint64, err error) {
 	if s, err := d.sessions.bringBackFor(who, name); err != nil {
 		return nil, 0, err

@@ -1,6 +1,6 @@
 package daemon
 
-// Telling clients of files that the session knows and that somebody else has changed: another program, or a command
+// Telling clients of files that the session knows and that something else has changed: another program, or a command
 // of the session's own.
 
 import (
@@ -74,7 +74,7 @@ func (r *requester) reviewFileWatch() {
 	}
 	known := r.s.judge.readState.Paths()
 	r.watchAlso(slices.Values(known))
-	w.touched(known) // what has changed while nobody watched
+	w.touched(known) // what has changed while it was not watched
 }
 
 // watchAlso watches files that the session has come to know. It must not be called inside an update.

@@ -22,7 +22,7 @@ import (
 )
 
 // quotaRetry is when a client that met the limit of several sessions may try again: what a vanished client has left is
-// given back after disconnectGrace, and an anonymous session that nobody uses is closed after houseTick.
+// given back after disconnectGrace, and an unused anonymous session is closed after houseTick.
 const quotaRetry = maintenanceTick
 
 // newLedger returns the ledger for the limits. released is called when clients have given bytes back.

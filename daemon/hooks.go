@@ -1,6 +1,6 @@
 package daemon
 
-// Hooks of events that are the session's own. Nobody waits for them but the end of a turn and that of the session,
+// Hooks of events that are the session's own. Only the ends of a turn and of the session wait for them,
 // and none of them decides anything.
 
 import (

@@ -1,6 +1,6 @@
 package daemon
 
-// Keeping house: what falls due without anybody asking for it, and how a daemon ends.
+// What is due by time, and how a daemon ends.
 
 import (
 	"context"
@@ -51,7 +51,7 @@ func (d *Daemon) shutdown() {
 	waiting.Wait()
 	d.Stop()
 	var sessions sync.WaitGroup
-	d.sessions.making.Lock() // nobody makes another from now on
+	d.sessions.making.Lock() // no other is made from now on
 	open := d.sessions.all()
 	d.sessions.making.Unlock()
 	for _, s := range open {
@@ -77,7 +77,7 @@ func (at *attachments) leave(cause error) {
 // maintenanceTick is how often idle sessions and an idle daemon are looked for.
 const maintenanceTick = 10 * time.Second
 
-// maintain closes sessions that nobody uses, does what is due in others, and ends a daemon that nobody uses.
+// maintain closes unused sessions, does what is due in others, and ends an unused daemon.
 func (d *Daemon) maintain(ctx context.Context) {
 	var closing sync.WaitGroup
 	defer closing.Wait()
@@ -190,7 +190,7 @@ func (at *attachments) checkAt(its *state, deadline time.Time) {
 	}
 }
 
-// clientLeft sees to what a client left behind: questions that nobody can answer any more, and, unless the session
+// clientLeft ends what a client left behind: questions that no client can answer any more, and, unless the session
 // keeps them, its calls.
 func (at *attachments) clientLeft() {
 	var gone bool

@@ -41,7 +41,7 @@ type scope struct {
 	languages *language.Set
 }
 
-// A basis is what of a session's state its calls are judged by. Nobody changes what it refers to.
+// A basis is what of a session's state its calls are judged by. What it refers to is not changed.
 type basis struct {
 	options    *tooldv1.Options
 	remembered []remembered

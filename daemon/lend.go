@@ -1,6 +1,6 @@
 package daemon
 
-// Outputs of sessions that others may read: a result names the file, and whoever was given it may come back in another
+// Outputs of sessions that others may read: a result names the file, and its reader may come back in another
 // session. How long outputs are kept is not known here.
 
 import (

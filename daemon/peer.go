@@ -1,6 +1,6 @@
 package daemon
 
-// Who uses a session, for whoever looks into its records later.
+// Which client uses a session, for readers of its records.
 
 import (
 	"context"

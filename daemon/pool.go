@@ -69,7 +69,7 @@ func (c *catalog) pool(options *tooldv1.Options) *pool.Pool {
 		conditions.Named = append([]string{}, options.GetTools().GetNames()...)
 	}
 	deferAbove := st.settings.DeferAbove
-	if c.judge.meta.Anonymous { // whoever names a tool there knows it, and no prompt is made of its tools
+	if c.judge.meta.Anonymous { // a client that names a tool there knows it, and no prompt is made of its tools
 		deferAbove = -1
 	}
 	made := pool.Assemble(pool.Offer(list, conditions), deferAbove, active)

@@ -3,8 +3,8 @@ package daemon
 // Who asks, and what is whose: each request is let in, or refused, before a byte of its message is taken. It does not
 // know how a connection came about, nor what is asked.
 //
-// This is no interceptor, since those of unary methods run when the message has been read: whoever is not known could
-// have megabytes kept for him.
+// This is not an interceptor, since those of unary methods run when the message has been read: an unknown client could make
+// the daemon hold megabytes.
 
 import (
 	"context"
@@ -41,7 +41,7 @@ func (m meta) owner() access.Principal {
 // goroutines of their own and so in any order.
 func (d *Daemon) admit(ctx context.Context, request *tap.Info) (context.Context, error) {
 	who, err := access.Identify(ctx, request.Header)
-	delete(request.Header, "authorization") // nobody behind this needs it, so nobody can write it down
+	delete(request.Header, "authorization") // nothing after this needs it, so nothing can log it
 	if err != nil {
 		d.logRefused(ctx, request.FullMethodName, err)
 		return ctx, err
@@ -50,7 +50,7 @@ func (d *Daemon) admit(ctx context.Context, request *tap.Info) (context.Context,
 	return context.WithValue(ctx, arrivalKey{}, d.admission.arrivals.Add(1)), nil
 }
 
-// Of refused requests so many a minute are logged, for each of their reasons: whoever knocks in vain must not fill the
+// Of refused requests so many a minute are logged, for each of their reasons: a refused client must not fill the
 // disk.
 const refusalsLogged = 10
 
@@ -61,7 +61,7 @@ func quietly(log *zap.Logger) *zap.Logger {
 	}))
 }
 
-// logRefused writes down that somebody was not let in. What he sent as a credential is not known here.
+// logRefused logs a refused request, without the credential that it had.
 func (d *Daemon) logRefused(ctx context.Context, method string, err error) {
 	fields := []zap.Field{zap.String("method", short(method))}
 	if from, ok := grpcpeer.FromContext(ctx); ok && from.Addr != nil {
@@ -76,7 +76,7 @@ func (d *Daemon) logRefused(ctx context.Context, method string, err error) {
 	d.admission.refusals.Warn("a request was refused: "+reason, fields...)
 }
 
-// unknownSession says that there is no session of that name, for whoever asks.
+// unknownSession is the error for a session that the caller does not have.
 func unknownSession(name string) *apierror.Error {
 	return apierror.New(codes.NotFound, "unknown_session", "There is no session %q.", short(name)).At("session_id")
 }

@@ -1,6 +1,6 @@
 package daemon
 
-// Questions: put to whoever can answer, settled by the first answer, withdrawn when they no longer matter. What is
+// Questions: asked of all clients that can answer, closed by the first answer, withdrawn when they no longer matter. What is
 // asked about, and what a yes is worth, is the pipeline's and not known here.
 
 import (
@@ -32,7 +32,7 @@ type asked struct {
 	settled  chan struct{}     // closed when done
 	done     bool
 	input    string // what is to be run instead, as JSON; empty: as asked
-	err      error  // why nobody said yes
+	err      error  // why it was not allowed
 }
 
 // Ask puts the question, unless the same is already put, and waits for a yes.
@@ -126,7 +126,7 @@ func (ask *asker) nextAhead() *pipeline.Call {
 	})
 }
 
-// openIfNew records the question; nil when nobody can answer.
+// openIfNew records the question; nil when no client can answer.
 func (ask *asker) openIfNew(its *state, c *pipeline.Call, q pipeline.Question) *asked {
 	return ask.open(its, c.Key, &c.Use, q)
 }
@@ -228,7 +228,7 @@ func (ask *asker) resolve(wire *tooldv1.Answer) *apierror.Error {
 	return nil
 }
 
-// denied is what a call ends with that somebody did not allow.
+// denied is the error of a call that an answer denied.
 func denied(message string) *fault.Error {
 	if message == "" {
 		return fault.Deniedf("client_denied", "The user did not allow this call.")
@@ -259,7 +259,7 @@ func (q *questions) openQuestion(wire *tooldv1.Answer) (a *asked, refused *apier
 	return a, nil
 }
 
-// answerable reports whether somebody can answer, or could a while ago and may come back.
+// answerable reports whether a client can answer, or could a while ago and may come back.
 func (ask *asker) answerable(its *state) bool {
 	for stream := range its.clients.streams {
 		if stream.answers && !stream.halfClosed {
@@ -269,7 +269,7 @@ func (ask *asker) answerable(its *state) bool {
 	return its.clients.main == nil && its.questions.canAsk && ask.s.attachments.keeps(its) && time.Since(its.clients.detached) < ask.s.daemon.limits.DetachedQuestion
 }
 
-// reviewQuestions gives up the open questions when nobody can answer them any more.
+// reviewQuestions withdraws the open questions when no client can answer them any more.
 func (ask *asker) reviewQuestions(its *state) {
 	if ask.answerable(its) {
 		return
@@ -284,7 +284,7 @@ func (ask *asker) reviewQuestions(its *state) {
 // errMoot is that of questions whose calls do not wait for them.
 var errMoot = fault.Deniedf("cannot_ask", "The question was withdrawn.")
 
-// cannotAsk is what a call ends with that nobody can answer for. It names what to change where, so that following it is enough.
+// cannotAsk is the error of a call for which no client can answer. It names what to change and where, so that following it is enough.
 func (ask *asker) cannotAsk(q pipeline.Question) error {
 	way := "Somebody has to answer, on a terminal or by a client that attaches with capabilities.answers, or a permission_mode has to be chosen that allows it."
 	if q.Verdict.Firm() {

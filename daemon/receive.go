@@ -131,7 +131,7 @@ func (st *stream) buffered(message *tooldv1.ExecuteRequest) (refused *pipeline.N
 // wire must not meet the calls of the one that came after it.
 func (st *stream) present(do func()) {
 	s := st.session
-	s.intake.alone(func(inlet) { // so that nobody attaches meanwhile
+	s.intake.alone(func(inlet) { // so that no client attaches meanwhile
 		var there bool
 		s.update(func(its *state) {
 			_, there = its.clients.streams[st]

@@ -55,7 +55,7 @@ func (ask *asker) parseRules(wire []*tooldv1.Remember) (rules []keeping, refused
 }
 
 // anchorRules puts the session's roots in front of what was suggested about paths and goes into the user's file: there ./ is the
-// root of whatever session reads it, and somebody has said yes for this one alone. Rules that were not suggested stay as
+// root of whatever session reads it, and the answer was for this one only. Rules that were not suggested stay as
 // they are.
 func (ask *asker) anchorRules(rules []keeping, suggested []string) (list []keeping) {
 	for _, k := range rules {

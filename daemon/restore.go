@@ -59,7 +59,7 @@ func (x *sessionSet) restore() error {
 	return nil
 }
 
-// removeUnborn removes a session that the daemon died over while it made it: nothing is in it, and nobody was told of it.
+// removeUnborn removes a session that a daemon had not finished making when it died: it is empty, and no client knows of it.
 func (x *sessionSet) removeUnborn(info journal.Info) (unborn bool, err error) {
 	if info.Last > 0 {
 		return false, nil
@@ -87,7 +87,7 @@ func (x *sessionSet) bringBack(name string) (*session, error) {
 	return s, err
 }
 
-// bringBackFor does so for somebody who asks; nil: none of that name is open, or it is not his.
+// bringBackFor does so for a principal; nil: none of that name is open, or it belongs to another.
 func (x *sessionSet) bringBackFor(who access.Principal, name string) (*session, error) {
 	x.mu.Lock()
 	_, missing := x.notRestored[name]

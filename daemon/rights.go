@@ -62,7 +62,7 @@ func (d *Daemon) standing(now *settings.Settings, kept []remembered, base *works
 		others = append(others, dir.Path)
 	}
 	if now.PublicDirectories != nil {
-		public = []string{} // nobody's, if the list is empty
+		public = []string{} // none, if the list is empty
 	}
 	for _, dir := range now.PublicDirectories {
 		public = append(public, dir.Path)

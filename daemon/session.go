@@ -201,7 +201,7 @@ func (x *sessionSet) tryNew(who access.Principal, name string, roots []string, o
 	return made, nil, err
 }
 
-// nameTaken answers somebody who would make a session of a name that another principal has given to one of his.
+// nameTaken is the error for the name of another principal's session.
 func nameTaken(name string) *apierror.Error {
 	return apierror.New(codes.NotFound, "unknown_session", "You have no session %q, and cannot make one: the name is taken. Use another.", name).At("session_id")
 }
@@ -238,7 +238,7 @@ func (x *sessionSet) beginLocked(who access.Principal, name string, places *work
 		s.account.Close()
 		return nil, errors.Join(err, x.d.journal.Remove(name))
 	}
-	s.notifier.startHooks(hook.Input{Event: hook.SessionStart, Source: "startup"}, "startup") // before anybody can close it
+	s.notifier.startHooks(hook.Input{Event: hook.SessionStart, Source: "startup"}, "startup") // before a client can close it
 	x.mu.Lock()
 	x.open[name] = s
 	x.mu.Unlock()

@@ -15,7 +15,7 @@ import (
 	"github.com/toold/toold/scheduler/pipeline"
 )
 
-// idleSince tells since when nobody has used the session; unused is false while somebody does: a stream, a call, an
+// idleSince returns since when the session is unused; unused is false while something uses it: a stream, a call, an
 // open question, a background task.
 func (at *attachments) idleSince() (since time.Time, unused bool) {
 	at.s.update(func(its *state) {
@@ -50,7 +50,7 @@ func (s *session) close(why string) {
 }
 
 // finish stops everything of the session and returns when every call has its result and every turn its end. False: it
-// had been told before, and whoever told it has done all that follows.
+// was told before, and that caller has done all that follows.
 func (s *session) finish(cause error) bool {
 	var before bool
 	s.intake.alone(func(inlet) {

@@ -61,7 +61,7 @@ func ReadLock(path string) (Holder, error) {
 // A Lock is a lock file that this process holds. Its methods are safe for concurrent use.
 type Lock struct {
 	path string
-	// dir is the directory of the file, locked as well: whoever deletes the file does not open the directory to a second
+	// dir is the directory of the file, locked as well: deleting the file does not open the directory to a second
 	// daemon. nil: other locks may be in it, or its file system has no such locks.
 	dir *os.File
 

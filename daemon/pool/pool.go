@@ -50,7 +50,7 @@ type Entry struct {
 }
 
 // Offer returns of each tool whether the session has it. The order is that of the list; behind it stand the names of those that
-// the client wants and that nobody offers, without a tool.
+// the client wants and that do not exist, without a tool.
 func Offer(list []tools.Tool, c Conditions) []Entry {
 	entries := make([]Entry, 0, len(list))
 	for _, tool := range list {
