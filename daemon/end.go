@@ -45,7 +45,8 @@ type ending struct {
 func (rec *recorder) Begin(c *pipeline.Call) *tools.Env {
 	s := rec.s
 	env := s.judge.Peek(c)
-	env.Spool = s.outputs.Limited(s.judge.policy().settings.Limits.OutputBytes)
+	// Peek has just made the snapshot: the settings files are not looked at once more.
+	env.Spool = s.outputs.Limited(s.judge.snapshot.Load().settings.Limits.OutputBytes)
 	env.Deferred = func() []tools.Spec { return s.tools.pool(s.tools.optionsOf(c)).Deferrable() }
 	env.Output = func(out *spool.Output) { rec.outputCreated(c, out) }
 	env.Report = func(step tools.Step) { rec.stepReported(c, step) }
