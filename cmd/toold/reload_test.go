@@ -150,7 +150,7 @@ func TestOptions(t *testing.T) {
 	expect(t, "what the session denies", c.ended("deny", "touch made"), "DENIED rule_denied")
 	expect(t, "what the session asks about", c.ended("ask", "cp made copy"), "asked")
 	expect(t, "what it says nothing of", c.ended("silent", "mkdir made.d"), "OK")
-	holds(t, "the refusal", h.refused(t, with(&tooldv1.Options{SettingsJson: proto.String("{\n\"permissions\": 5,}")})),
+	holds(t, "the refusal", h.refused(t, with(&tooldv1.Options{SettingsJson: proto.String("{\n\"permissions\" 5}")})),
 		"InvalidArgument invalid_settings", "options.settings_json:2")
 	c = h.attach(t, with(nil))
 	expect(t, "what was refused changes nothing", c.ended("same", "touch made"), "DENIED rule_denied")
@@ -170,7 +170,7 @@ func TestModes(t *testing.T) {
 		c := h.attach(t, in(root, trusted()))
 		expect(t, "an edit", c.ended("edit", "touch made"), "OK")
 		expect(t, "a program", c.ended("program", "chmod +x made"), "asked")
-		holds(t, "the warnings", strings.Join(c.attached.GetWarnings(), "\n"), "bypassPermissions", "a workspace can only make the mode stricter")
+		holds(t, "the warnings", strings.Join(c.attached.GetWarnings(), "\n"), "bypassPermissions", "a workspace can only make it stricter")
 		c = h.attach(t, &tooldv1.Attach{SessionId: "loose", Options: bypass, Capabilities: &tooldv1.Capabilities{Answers: true}})
 		expect(t, "a program in the mode of the session", c.ended("bypass", "chmod +x made"), "OK")
 		expect(t, "what an ask rule is about", c.ended("rule", "rm made"), "asked")
