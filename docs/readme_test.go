@@ -25,7 +25,7 @@ var readmeShows = [][]string{
 	{`\+hello`, `hello\.txt`, `Write\(`, `Restore`},                                            // diff, undo, log
 	{`toold\.v1\.ToolService`, `grpc\.health\.v1\.Health`},                                     // list
 	{`"started"`, `"OUTCOME_OK"`, `README\.md`},                                                // RunTool
-	{`(?s)("OUTCOME_OK".*){2}`, `runs the tool calls`, `arch_test\.go`, `"turnEnded"`},             // Execute
+	{`(?s)("OUTCOME_OK".*){2}`, `runs the tool calls`, `arch_test\.go`, `"turnEnded"`},         // Execute
 	{`"sessionId": "notes"`, `"OUTCOME_OK"`, `input_schema`, `SANDBOX_TIER_F(AST|ULL)`},        // attach, ListTools, GetInfo
 	{`has ended`}, // stop
 }
