@@ -19,7 +19,6 @@ import (
 	"github.com/toold/toold/daemon/apierror"
 	"github.com/toold/toold/daemon/journal"
 	"github.com/toold/toold/daemon/quota"
-	"github.com/toold/toold/daemon/settings"
 	"github.com/toold/toold/scheduler/hook"
 	"github.com/toold/toold/scheduler/pipeline"
 	"github.com/toold/toold/tools/spool"
@@ -154,33 +153,6 @@ func (x *sessionSet) bringBackAll() (left bool) {
 		}
 	}
 	return left
-}
-
-// warned returns what a client is warned of: what was found at the start, and those of his sessions that are not back yet.
-func (d *Daemon) warned(who access.Principal) []settings.Warning {
-	var warnings []settings.Warning
-	for _, text := range d.warnings {
-		warnings = append(warnings, inDaemon(text))
-	}
-	warnings = append(warnings, d.settings.Load(settings.Scope{}).Warnings...)
-	if err := d.journal.Damaged(); err != nil {
-		warnings = append(warnings, inDaemon(fmt.Sprintf("a part of the journal cannot be read (%v): restart toold, and what can be read is put into a new one", err)))
-	}
-	if d.journal.Full() {
-		warnings = append(warnings, inDaemon("the disk that holds the journal is full: calls that were accepted are recorded to their end, new ones are refused until there is room"))
-	}
-	for _, text := range d.endpoints.restore() {
-		warnings = append(warnings, inDaemon(text))
-	}
-	d.sessions.mu.Lock()
-	missing := maps.Clone(d.sessions.notRestored)
-	d.sessions.mu.Unlock()
-	for _, name := range slices.Sorted(maps.Keys(missing)) {
-		if d.sessions.keptMeta(name).owner() == who {
-			warnings = append(warnings, inDaemon(fmt.Sprintf("session %q could not be brought back yet: %v", name, missing[name].why)))
-		}
-	}
-	return warnings
 }
 
 func (x *sessionSet) restoreSession(info journal.Info) (*session, error) {
