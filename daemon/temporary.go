@@ -28,6 +28,9 @@ func (j *judge) temporaries(now *settings.Settings, opened []string) (temps []wo
 		return nil, true
 	}
 	whole = true
+	if j.outputs == "" { // a session that is only imagined starts no process that would need a mount point
+		opened = nil
+	}
 	for _, known := range scratchNames {
 		t := workspace.Temporary{Name: known.name, Dir: filepath.Join(j.temporary, known.dir)}
 		if now.Sandbox.SharedTmp != nil {
