@@ -60,11 +60,9 @@ func (its *state) basis() basis {
 
 // with returns a judge of the same session as it would be under other options.
 func (j *judge) with(change *tooldv1.Options) *judge {
-	return &judge{scope: j.scope, changed: func(_, _ *policySnapshot) {}, basis: func() basis {
-		b := j.basis()
-		b.options = merged(b.options, change)
-		return b
-	}}
+	b := j.basis()
+	b.options = merged(b.options, change)
+	return &judge{scope: j.scope, changed: func(_, _ *policySnapshot) {}, basis: func() basis { return b }}
 }
 
 // policy returns what follows from settings and remembered rules. It looks at the settings files each time, so that a saved
@@ -102,7 +100,8 @@ func (j *judge) policy() *policySnapshot {
 
 // Rights returns what calls are judged by now.
 func (j *judge) Rights(*pipeline.Call) pipeline.Rights {
-	return j.rights(j.basis(), j.policy())
+	st := j.policy() // first: what changes while settings are loaded counts
+	return j.rights(j.basis(), st)
 }
 
 // rights returns what a policy snapshot and the session's mode come to.
@@ -125,7 +124,8 @@ func (j *judge) rights(b basis, st *policySnapshot) pipeline.Rights {
 
 // Peek returns the session's state as it is now, for one call.
 func (j *judge) Peek(c *pipeline.Call) *tools.Env {
-	b, st := j.basis(), j.policy()
+	st := j.policy()
+	b := j.basis()
 	env := &tools.Env{
 		CallID: outputName(j.name, c.Key), Environ: b.shell.environ(st), Cursors: b.shell.cursors,
 		Tasks: j.tasks, MaxChars: c.Tool.Spec().MaxResultChars, Languages: j.languages, Principal: string(j.meta.owner()),

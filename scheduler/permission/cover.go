@@ -221,7 +221,7 @@ func (p Policy) freeAccess(a *Access) (free bool, g Reason) {
 	case a.Write:
 		return false, Reason{Code: WritesOutside, About: a.where(), Opens: a.Opens, Part: a.Part}
 	case a.Unnamed:
-		return false, Reason{Code: ReadsUnnamed, Part: a.Part}
+		return false, Reason{Code: ReadsUnnamed, About: a.where(), Part: a.Part}
 	}
 	return false, Reason{Code: ReadsOutside, About: a.where(), Part: a.Part}
 }
