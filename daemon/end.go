@@ -41,7 +41,7 @@ type ending struct {
 	changed []journal.Entry            // tells what it and others have left behind in the session
 }
 
-// Begin says that the call's turn has come.
+// Begin records that the call's turn has come, and returns what it runs with.
 func (rec *recorder) Begin(c *pipeline.Call) *tools.Env {
 	s := rec.s
 	env := s.judge.Peek(c)

@@ -46,8 +46,8 @@ func (x *daemonServer) Explain(ctx context.Context, request *tooldv1.ExplainRequ
 	known := catalog{judge: j}
 	tool := known.find(r.use.Name, options)
 	switch {
-	case tool == nil && request.GetSessionId() == "" && strings.HasPrefix(r.use.Name, "mcp__"):
-		return invalid(fault.Invalidf("unknown_tool", "There is no tool %q here: those of MCP servers are known in a session alone. Name one that is open.", short(r.use.Name))), nil
+	case tool == nil && request.GetSessionId() == "" && strings.HasPrefix(r.use.Name, "mcp__") && known.pool(options).Find(r.use.Name) == nil:
+		return invalid(fault.Invalidf("unknown_tool", "There is no tool %q here: tools of MCP servers are known only in a session. Name one that is open.", short(r.use.Name))), nil
 	case tool == nil:
 		return invalid(known.unknownTool(r.use.Name, options)), nil
 	}

@@ -28,7 +28,7 @@ type judge struct {
 	snapshot atomic.Pointer[policySnapshot] // as it was last worked out; nil: not yet
 }
 
-// A scope is what never changes about that which a judge judges.
+// A scope is the part of a judge that never changes.
 type scope struct {
 	daemon    *Daemon
 	name      string // of the session
@@ -41,12 +41,12 @@ type scope struct {
 	languages *language.Set
 }
 
-// A basis is what of a session's state its calls are judged by. What it refers to is not changed.
+// A basis is the part of a session's state that its calls are judged by. What it refers to is not changed.
 type basis struct {
 	options    *tooldv1.Options
 	remembered []remembered
 	dynamic    *dynamicTools
-	shell      shell // its directory, environment, exports and cursors alone
+	shell      shell // only its directory, environment, exports and cursors
 }
 
 // basis returns what the session's calls are judged by.
@@ -87,7 +87,7 @@ func (j *judge) policy() *policySnapshot {
 	extra.Opened = openedTo(confining, j.places, extra.Readable)
 	temporary, whole := j.temporaries(now, extra.Opened)
 	extra.Temporary = temporary
-	st := j.daemon.standing(now, b.remembered, j.places, extra)
+	st := j.daemon.newPolicySnapshot(now, b.remembered, j.places, extra)
 	st.whole, st.listening, st.confining, st.caching = whole, listening, confining, caching
 	st.confining.Temps = st.places.Temporary()
 	st.confining.Session = j.name

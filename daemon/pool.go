@@ -47,7 +47,8 @@ type catalog struct {
 
 // pool returns the tools of the session under these options. It takes the session's lock.
 func (c *catalog) pool(options *tooldv1.Options) *pool.Pool {
-	b, st := c.judge.basis(), c.judge.policy()
+	st := c.judge.policy()
+	b := c.judge.basis() // after policy: loading settings may change it
 	supplied := b.dynamic
 	if p := c.pooled.Load(); p != nil && p.policy == st && p.options == options && p.supply == supplied {
 		return p.Pool

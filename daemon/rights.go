@@ -53,9 +53,8 @@ func scopeOf(roots []string, o *tooldv1.Options) settings.Scope {
 	return settings.Scope{Roots: roots, Session: o.GetSettingsJson(), Trusted: o.GetTrusted()}
 }
 
-// policy works out what settings and remembered rules come to.
-// extra are the places beside the roots.
-func (d *Daemon) standing(now *settings.Settings, kept []remembered, base *workspace.Workspace, extra workspace.Places) *policySnapshot {
+// newPolicySnapshot combines settings and remembered rules. extra are the places beside the roots.
+func (d *Daemon) newPolicySnapshot(now *settings.Settings, kept []remembered, base *workspace.Workspace, extra workspace.Places) *policySnapshot {
 	st := &policySnapshot{settings: now, remembered: len(kept), warnings: slices.Clone(now.Warnings)}
 	var others, public []string
 	for _, dir := range now.AdditionalDirectories {
@@ -97,11 +96,11 @@ func (d *Daemon) standing(now *settings.Settings, kept []remembered, base *works
 		}
 	}
 	if now.Mode != nil && now.Mode.Mode == permission.BypassPermissions {
-		warning := d.bypassWarning()
+		code, warning := settings.NoSandbox, d.bypassWarning()
 		if at := now.BypassDisabled; at != nil {
-			warning = fmt.Sprintf("%s: the mode bypassPermissions has no effect: it is switched off in %s", now.Mode.Origin, at)
+			code, warning = settings.Wrong, fmt.Sprintf("%s: the mode bypassPermissions has no effect: it is switched off in %s", now.Mode.Origin, at)
 		}
-		st.warnings = append(st.warnings, settings.Warning{Code: settings.NoSandbox, File: now.Mode.Origin.File, Line: now.Mode.Origin.Line, Text: warning})
+		st.warnings = append(st.warnings, settings.Warning{Code: code, File: now.Mode.Origin.File, Line: now.Mode.Origin.Line, Text: warning})
 	}
 	if at := now.Sandbox.Disabled; at != nil {
 		st.warnings = append(st.warnings, settings.Warning{Code: settings.NoSandbox, File: at.File, Line: at.Line, Text: fmt.Sprintf("%s: sandbox.enabled switches the sandbox off: processes can do what the daemon's user can", at)})

@@ -23,13 +23,10 @@ type change struct {
 	given   []string // the environment that the call was given
 }
 
-// first reports whether something is said for the first time since the session was made or restored.
+// first reports whether what is mentioned for the first time since the session was made or restored.
 func (rec *recorder) first(what string) bool {
 	return view(rec.s, func(its *state) bool {
 		said := its.shell.mentioned[what]
-		if its.shell.mentioned == nil {
-			its.shell.mentioned = map[string]bool{}
-		}
 		its.shell.mentioned[what] = true
 		return !said
 	})
@@ -80,8 +77,7 @@ func daemonEnviron() map[string]string {
 	return env
 }
 
-// apply puts what calls leave behind into the session's state, and gives the record that tells it, if there is
-// anything to tell.
+// apply puts the changes of calls into the session's state. It returns the record of what changed, or nil.
 func (rec *recorder) apply(its *state, changes []change) []journal.Entry {
 	event := pipeline.Changed{}
 	var state []journal.Put
