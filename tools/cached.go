@@ -1,5 +1,6 @@
-// Keeps results of a tool for a while. It is for tools that their maker has declared to be read-only, where the user has asked
-// for it; it does not know what the tool looks at, and so not when a result has become old before its time.
+// A cache of a tool's results. It is for tools whose author has declared them read-only, and only
+// where the user has turned it on. The cache cannot see what the tool looks at, so a result may be
+// out of date before its time is over.
 
 package tools
 
@@ -12,15 +13,16 @@ import (
 	"time"
 )
 
-// What is kept of one tool: as much as a turn or two ask for.
+// Limits of the cache of one tool: about what the model asks for in a turn or two.
 const (
 	maxKept      = 64
 	maxKeptBytes = 4 << 20
 )
 
-// Cached is tool with results kept for ttl by their input and the working directory, for one session: what it keeps is for
-// whoever it is given to. A result counts from when it came. Kept are only results of calls that change nothing here and that
-// did not fail.
+// Cached returns tool with a cache in front of it. A result is kept for ttl, by input and working
+// directory, from the moment it was returned. Results of calls that change something here, and
+// failed results, are not kept. The cache belongs to one session and must not be shared with
+// another.
 func Cached(tool Tool, ttl time.Duration) Tool {
 	return &cached{Tool: tool, ttl: ttl, kept: map[[sha256.Size]byte]kept{}}
 }
@@ -49,7 +51,7 @@ func (c *cached) Parse(input json.RawMessage) (Action, error) {
 	return &cachedAction{Action: action, of: c, input: sorted(input)}, nil
 }
 
-// sorted writes an input so that two that say the same have the same bytes.
+// sorted writes an input with its keys sorted, so that equal inputs have equal bytes.
 func sorted(input json.RawMessage) []byte {
 	tokens := json.NewDecoder(bytes.NewReader(input))
 	tokens.UseNumber()
@@ -82,7 +84,7 @@ func (a *cachedAction) Run(ctx context.Context, env *Env) (Result, error) {
 	return result, err
 }
 
-// key is of what a result depends on, as far as that is known: the directory, which holds no NUL, and the input.
+// key identifies what a result depends on: the directory, which holds no NUL byte, and the input.
 func (a *cachedAction) key(env *Env) [sha256.Size]byte {
 	return sha256.Sum256(append([]byte(env.Dir+"\x00"), a.input...))
 }
@@ -117,7 +119,7 @@ func (c *cached) keep(key [sha256.Size]byte, result Result, now time.Time) {
 	}
 }
 
-// weight is what a result takes in memory, about.
+// weight estimates the memory of a result, in bytes.
 func weight(result Result) int {
 	total := 0
 	for _, block := range result.Content {

@@ -1,5 +1,6 @@
-// Makes a tool whose schema somebody else has written, such as an MCP server or a settings file. It trusts that schema with
-// nothing: none is fetched, and none may make a check of an input costly. It does not know who carries the tool out.
+// Tools whose schema comes from outside the tree, such as from an MCP server or a settings file.
+// The schema is not trusted: references are not loaded, and the cost of checking an input is
+// limited.
 
 package tools
 
@@ -13,9 +14,10 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// What a foreign schema may cost. The numbers are ours: the largest schema of the servers that we know has 40 kB; maxBranches
-// is how many parts of the schema an empty object may be checked against. An input may be checked, with all values in it,
-// against maxChecks parts, and against checksPerByte more for each of its bytes.
+// Limits on the cost of an external schema. The numbers are our own: the largest schema of the
+// servers that we have seen has 40 kB. maxBranches is the number of subschemas that an empty object
+// may be checked against. An input, with all values in it, may be checked against maxChecks
+// subschemas, and against checksPerByte more for each of its bytes.
 const (
 	maxExternalSchema = 128 << 10
 	maxBranches       = 2000
@@ -23,9 +25,9 @@ const (
 	checksPerByte     = 16
 )
 
-// NewExternal makes a Tool whose input is checked against full, a JSON Schema that is not ours, and passed on as it is: with
-// its keys sorted, and nothing else done to it. A spec without an InputSchema shows it as Flat makes it. The error says what is wrong with
-// the schema.
+// NewExternal makes a Tool whose input is checked against full, an external JSON Schema. The input
+// is passed on with its keys sorted and otherwise unchanged. A spec without an InputSchema shows
+// models the result of Flat. The error describes what is wrong with the schema.
 func NewExternal(spec Spec, full json.RawMessage, funcs Funcs[json.RawMessage]) (Tool, error) {
 	compiled, err := compileExternal(full)
 	if err != nil {
@@ -40,11 +42,11 @@ func NewExternal(spec Spec, full json.RawMessage, funcs Funcs[json.RawMessage]) 
 	return &typed[json.RawMessage]{spec: spec, check: check, funcs: funcs}, nil
 }
 
-// shown returns the schema that models are given for full, which compiles.
+// shown returns the schema that models see instead of full, which compiles.
 func shown(full json.RawMessage) (json.RawMessage, error) {
 	object := map[string]any{}
 	if err := json.Unmarshal(full, &object); err != nil {
-		return nil, fmt.Errorf("its schema is no JSON object: %w", err)
+		return nil, fmt.Errorf("its schema is not a JSON object: %w", err)
 	}
 	return json.Marshal(Flat(object))
 }
@@ -52,28 +54,28 @@ func shown(full json.RawMessage) (json.RawMessage, error) {
 // compileExternal compiles a schema of an object.
 func compileExternal(text json.RawMessage) (*jsonschema.Schema, error) {
 	if len(text) > maxExternalSchema {
-		return nil, fmt.Errorf("its schema has %d bytes, and no more than %d are taken", len(text), maxExternalSchema)
+		return nil, fmt.Errorf("its schema has %d bytes, more than the limit of %d", len(text), maxExternalSchema)
 	}
 	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
 	if err != nil {
-		return nil, fmt.Errorf("its schema is no JSON: %w", err)
+		return nil, fmt.Errorf("its schema is not JSON: %w", err)
 	}
 	object, ok := document.(map[string]any)
 	if !ok {
-		return nil, errors.New("its schema is no JSON object")
+		return nil, errors.New("its schema is not a JSON object")
 	}
 	if kind, typed := object["type"]; typed && kind != "object" {
-		return nil, fmt.Errorf("its schema wants the type %v, and an input is always an object", kind)
+		return nil, fmt.Errorf("its schema has the type %v, but an input is always an object", kind)
 	}
 	object["type"] = "object"
 	compiler := jsonschema.NewCompiler()
 	compiler.UseLoader(nowhere{})
 	if err = compiler.AddResource("input.json", document); err != nil {
-		return nil, fmt.Errorf("its schema is none: %w", err)
+		return nil, fmt.Errorf("its schema is not valid: %w", err)
 	}
 	compiled, err := compiler.Compile("input.json")
 	if err != nil {
-		return nil, fmt.Errorf("its schema is none: %w", err)
+		return nil, fmt.Errorf("its schema is not valid: %w", err)
 	}
 	if !(&expansion{left: maxBranches}).visit(compiled, map[string]any{}, nil) {
 		return nil, fmt.Errorf("its schema has more than %d branches for one value", maxBranches)
@@ -81,22 +83,24 @@ func compileExternal(text json.RawMessage) (*jsonschema.Schema, error) {
 	return compiled, nil
 }
 
-// nowhere loads no schema: a reference to a file would be read with the daemon's rights.
+// nowhere is a loader that loads no schema: a reference to a file would be read with the daemon's
+// permissions.
 type nowhere struct{}
 
 func (nowhere) Load(url string) (any, error) {
-	return nil, fmt.Errorf("it refers to %s, and schemas are not loaded from anywhere", url)
+	return nil, fmt.Errorf("it refers to %s, and references to other documents are not loaded", url)
 }
 
-// An expansion is a schema spread out over one value: each part as often as a validator checks something against it. A
-// schema that refers to itself in two ways is checked 2^n times n levels down, and references that fork at each step make of
-// a short schema one that takes longer than the universe.
+// An expansion counts the checks of one value against a schema: each subschema as often as a
+// validator applies it. A schema that refers to itself in two places is applied 2^n times n levels
+// down. A short schema with references that fork at each step can take practically forever.
 type expansion struct {
-	left int // how many more checks there may be
+	left int // checks that are left before the limit
 }
 
-// visit counts the checks of value against s and reports whether they are within the limit. A reference that comes back to a
-// schema above it for the same value costs nothing: the validator notices it and stops.
+// visit counts the checks of value against s and reports whether they are within the limit. A
+// reference back to a schema above it, for the same value, costs nothing: the validator notices the
+// cycle and stops.
 func (e *expansion) visit(s *jsonschema.Schema, value any, above []*jsonschema.Schema) bool {
 	if s == nil || slices.Contains(above, s) {
 		return true
@@ -136,7 +140,7 @@ func (e *expansion) visitAll(parts []*jsonschema.Schema, value any) bool {
 	return true
 }
 
-// ofProperty returns the parts of a schema that the property of that name is checked against. Some may be nil.
+// ofProperty returns the subschemas that the named property is checked against. Some may be nil.
 func ofProperty(s *jsonschema.Schema, name string) []*jsonschema.Schema {
 	own, named := s.Properties[name]
 	parts := []*jsonschema.Schema{own, s.UnevaluatedProperties}
@@ -151,7 +155,7 @@ func ofProperty(s *jsonschema.Schema, name string) []*jsonschema.Schema {
 	return parts
 }
 
-// ofItem returns the parts of a schema that the item at that index is checked against. Some may be nil.
+// ofItem returns the subschemas that the item at index is checked against. Some may be nil.
 func ofItem(s *jsonschema.Schema, index int) []*jsonschema.Schema {
 	parts := []*jsonschema.Schema{s.Items2020, s.Contains, s.UnevaluatedItems}
 	places := s.PrefixItems
@@ -170,7 +174,7 @@ func ofItem(s *jsonschema.Schema, index int) []*jsonschema.Schema {
 	return parts
 }
 
-// sameValue returns the parts of a schema that the value itself is checked against. Some may be nil.
+// sameValue returns the subschemas that the value itself is checked against. Some may be nil.
 func sameValue(s *jsonschema.Schema) []*jsonschema.Schema {
 	parts := []*jsonschema.Schema{s.Ref, s.RecursiveRef, s.Not, s.If, s.Then, s.Else}
 	if s.DynamicRef != nil {

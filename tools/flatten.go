@@ -1,5 +1,6 @@
-// Makes of a schema one that model APIs take: an object without anyOf, oneOf and allOf at its root. What it says is wider than
-// the schema that it stands for, never narrower; inputs are checked against the whole one. Pure.
+// Flattening of a schema into one that model APIs accept: an object without anyOf, oneOf and allOf
+// at its root. The flat schema accepts everything that the original accepts, and maybe more. Inputs
+// are checked against the original.
 
 package tools
 
@@ -10,13 +11,14 @@ import (
 	"strings"
 )
 
-// deepest is how far choices within choices and references are followed, and most how many of them are in all.
+// deepest limits how far choices within choices, and references, are followed. most limits their
+// total number.
 const (
 	deepest = 8
 	most    = 1000
 )
 
-// Flat returns the schema that is shown.
+// Flat returns the schema that models see instead of full.
 func Flat(full map[string]any) map[string]any {
 	shown := maps.Clone(full)
 	f := flattener{root: full, properties: map[string]any{}}
@@ -34,7 +36,7 @@ func Flat(full map[string]any) map[string]any {
 		}
 		return shown
 	}
-	// A branch's own properties are unknown ones to the root, and to the other branches.
+	// A branch's own properties are unknown to the root and to the other branches.
 	delete(shown, "additionalProperties")
 	delete(shown, "unevaluatedProperties")
 	delete(shown, "required")
@@ -49,10 +51,11 @@ type flattener struct {
 	root       map[string]any
 	properties map[string]any
 	changed    bool
-	looked     int // at so many schemas
+	looked     int // schemas visited
 }
 
-// gather notes the properties of a schema and of its branches, and gives what each input needs, sorted.
+// gather adds the properties of a schema and of its branches, and returns the names of those that
+// every input needs, sorted.
 func (f *flattener) gather(s map[string]any, depth int) []string {
 	if f.looked++; depth > deepest || f.looked > most {
 		return nil
@@ -81,7 +84,8 @@ func (f *flattener) gather(s map[string]any, depth int) []string {
 	return slices.Compact(required)
 }
 
-// add notes the properties of one schema. Where two schemas say different things of one, either may hold.
+// add adds the properties of one schema. Where two schemas define the same property, either
+// definition may hold.
 func (f *flattener) add(s map[string]any) {
 	properties, _ := s["properties"].(map[string]any)
 	for _, name := range slices.Sorted(maps.Keys(properties)) {
@@ -95,7 +99,7 @@ func (f *flattener) add(s map[string]any) {
 	}
 }
 
-// either is a schema that takes what one of two takes.
+// either returns a schema that accepts what a or b accepts.
 func either(a, b any) any {
 	if choice, ok := a.(map[string]any); ok && len(choice) == 1 {
 		if list, ok := choice["anyOf"].([]any); ok {
@@ -114,7 +118,7 @@ func same(a, b any) bool {
 	return err == nil && other == nil && string(first) == string(second)
 }
 
-// resolve follows a reference within the schema; others give nothing.
+// resolve follows a reference within the schema. It returns nil for any other reference.
 func (f *flattener) resolve(ref string) map[string]any {
 	path, ok := strings.CutPrefix(ref, "#/")
 	if !ok {
@@ -130,7 +134,7 @@ func (f *flattener) resolve(ref string) map[string]any {
 func branches(list any) (all []map[string]any) {
 	several, _ := list.([]any)
 	for _, one := range several {
-		branch, _ := one.(map[string]any) // true and false say nothing of properties
+		branch, _ := one.(map[string]any) // the schemas true and false define no properties
 		all = append(all, branch)
 	}
 	return all

@@ -1,5 +1,4 @@
-// Makes a tool of a Go type and functions: the schema is the type's, the rest is passed through. It does not know what
-// any tool does.
+// Tools made of a Go type and functions: the type defines the schema, the functions do the rest.
 
 package tools
 
@@ -19,20 +18,22 @@ import (
 
 // Funcs are the functions that make a tool of a typed input. Effects and Run are required.
 type Funcs[In any] struct {
-	// Validate says what the schema cannot; pure. Its error is a *fault.Error, as a rule "invalid_input".
+	// Validate checks what a schema cannot express; pure. Its error is a *fault.Error, usually
+	// "invalid_input".
 	Validate func(*In) error
 	Effects  func(In) Effects
-	// Situate returns the input with what can be told of it from the session's state; nil: no more than at first.
+	// Situate returns the input completed with the session's state. If nil, the input is used as it
+	// was parsed.
 	Situate func(*Env, In) In
 	Check   func(context.Context, *Env, In) (Preview, error)
-	// TimeLimit is what the input itself asks for; 0: nothing.
+	// TimeLimit returns the limit that the input asks for; 0: none.
 	TimeLimit func(In) time.Duration
 	Run       func(context.Context, *Env, In) (Result, error)
 }
 
-// New makes a Tool from a typed input and its functions. The input's JSON Schema is derived from In: `json` tags give
-// the names, `omitempty` or `omitzero` makes a field optional, a `jsonschema` tag describes it. New panics when In has
-// no schema, because that is a mistake in the program.
+// New makes a Tool from a typed input and its functions. The input's JSON Schema is derived from
+// In: `json` tags give the names, `omitempty` or `omitzero` makes a field optional, a `jsonschema`
+// tag describes it. New panics when In has no schema, because that is a programming error.
 func New[In any](spec Spec, funcs Funcs[In]) Tool {
 	schema, err := jsonschema.For[In](nil)
 	if err != nil {
@@ -44,15 +45,15 @@ func New[In any](spec Spec, funcs Funcs[In]) Tool {
 	if err != nil {
 		panic(fmt.Sprintf("BUG: tool %s: %v", spec.Name, err))
 	}
-	if len(schema.Properties) == 0 { // which some model APIs want to see all the same
+	if len(schema.Properties) == 0 { // some model APIs require the key
 		text = append([]byte(`{"properties":{},`), text[1:]...)
 	}
 	spec.InputSchema = text
 	return &typed[In]{spec: spec, check: compile(spec.Name, text), funcs: funcs}
 }
 
-// plain takes the "null" out of the types that a pointer or slice field gets: a model leaves a field out, it does not
-// send null.
+// plain removes "null" from the types of pointer and slice fields: a model omits such a field
+// instead of sending null.
 func plain(s *jsonschema.Schema) {
 	if len(s.Types) == 2 && s.Types[0] == "null" {
 		s.Type, s.Types = s.Types[1], nil
@@ -93,7 +94,8 @@ func (t *typed[In]) Parse(input json.RawMessage) (Action, error) {
 	return &action[In]{in: in, effects: t.funcs.Effects(in), funcs: t.funcs}, nil
 }
 
-// unbound puts into words why an input that fits the schema does not fit In: as a rule a number out of its range.
+// unbound returns the fault for an input that fits the schema but not In, usually because a number
+// is out of range.
 func unbound(tool string, err error) error {
 	var wrong *json.UnmarshalTypeError
 	if !errors.As(err, &wrong) {

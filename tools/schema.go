@@ -1,4 +1,5 @@
-// Checks a tool's input against its schema and puts every violation into words.
+// Validation of a tool's input against its schema. Every violation is reported, in words that a
+// model can act on.
 
 package tools
 
@@ -18,10 +19,11 @@ import (
 	"github.com/toold/toold/tools/fault"
 )
 
-// A Violation is one way in which an input does not fit its schema. Details of "invalid_input" hold all of them.
+// A Violation is one way in which an input does not fit its schema. The details of an
+// "invalid_input" fault list all of them.
 type Violation struct {
 	Field    string `json:"field"`    // JSON pointer
-	Expected string `json:"expected"` // what the schema wants there
+	Expected string `json:"expected"` // what the schema requires there
 }
 
 // Violations are the details of an "invalid_input" error.
@@ -29,10 +31,11 @@ type Violations struct {
 	Violations []Violation `json:"violations"`
 }
 
-// Violated returns the fault "invalid_input" that lists all that is wrong with an input of the tool; found is not empty.
+// Violated returns the fault "invalid_input" with all violations of an input of the tool. found
+// must not be empty.
 func Violated(tool string, found []Violation) *fault.Error {
 	var text strings.Builder
-	fmt.Fprintf(&text, "The input of %s is not what it should be:", tool)
+	fmt.Fprintf(&text, "Invalid input for %s:", tool)
 	for _, v := range found {
 		fmt.Fprintf(&text, "\n- %s: %s", cmp.Or(v.Field, "the input"), v.Expected)
 	}
@@ -59,18 +62,19 @@ func compile(tool string, text json.RawMessage) *inputSchema {
 	panic(fmt.Sprintf("BUG: schema of tool %s: %v", tool, err))
 }
 
-// validate returns the input in canonical form: keys sorted, and numbers that are whole written as such, so that 50.0
-// is an integer where the schema wants one. The error is a *fault.Error.
+// validate returns the input in canonical form: keys are sorted, and whole numbers are written
+// without a fraction, so that 50.0 is accepted where the schema requires an integer. The error is a
+// *fault.Error.
 func (s *inputSchema) validate(input json.RawMessage) (json.RawMessage, error) {
 	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(input))
 	if err != nil {
 		return nil, fault.Invalidf("invalid_input", "The input of %s is not JSON: %v. Send one JSON object.", s.tool, err)
 	}
 	if key, found := repeated(input); found {
-		return nil, fault.Invalidf("invalid_input", "The input of %s has the key %q twice, and readers differ in which they take. Send each key once.", s.tool, key)
+		return nil, fault.Invalidf("invalid_input", "The input of %s has the key %q twice, and parsers disagree on which one counts. Send each key once.", s.tool, key)
 	}
 	if s.external && !(&expansion{left: maxChecks + checksPerByte*len(input)}).visit(s.compiled, value, nil) {
-		return nil, fault.Invalidf("invalid_input", "The input of %s is nested too deeply to be checked against its schema, which leads to its inner values in too many ways. Send a flatter one.", s.tool)
+		return nil, fault.Invalidf("invalid_input", "The input of %s is nested too deeply: checking it against its schema would take too many steps. Send a flatter input.", s.tool)
 	}
 	if err := s.compiled.Validate(value); err != nil {
 		return nil, s.violations(err)
@@ -82,13 +86,14 @@ func (s *inputSchema) validate(input json.RawMessage) (json.RawMessage, error) {
 	return canonical, nil
 }
 
-// repeated returns a key that an object of valid JSON has twice. What a person, a hook and the tool see has to be the same.
+// repeated returns a key that an object in valid JSON has twice. The user, a hook and the tool must
+// all see the same value.
 func repeated(input json.RawMessage) (key string, found bool) {
 	tokens := json.NewDecoder(bytes.NewReader(input))
 	tokens.UseNumber()
 	type object struct {
-		keys  map[string]bool // nil: it is a list
-		value bool            // a value comes next, no key
+		keys  map[string]bool // nil in a list
+		value bool            // the next token is a value, not a key
 	}
 	open := []object{{}}
 	for {
@@ -116,10 +121,10 @@ func repeated(input json.RawMessage) (key string, found bool) {
 	}
 }
 
-// longestNumber bounds what whole expands: 1e999999999 is a whole number too.
+// longestNumber limits the digits that whole writes: 1e999999999 is a whole number too.
 const longestNumber = 32
 
-// whole rewrites numbers like 50.0 and 5e1 as 50.
+// whole rewrites numbers such as 50.0 and 5e1 as 50.
 func whole(value any) any {
 	switch value := value.(type) {
 	case map[string]any:
