@@ -48,7 +48,7 @@ func (j *judge) snapshotter(each bool) workspace.Snapshotter {
 			return why
 		}
 		if barred(real) != "" {
-			return "a rule is about reading it"
+			return "a rule denies reading it"
 		}
 		return ""
 	}

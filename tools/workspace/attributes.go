@@ -1,5 +1,4 @@
-// What a file has beside its bytes: owner, mode, extended attributes. It does not know what any of
-// them means.
+// A file's metadata: owner, mode, extended attributes.
 
 package workspace
 
@@ -13,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// keepAttributes returns to the owner, group, extended attributes (access lists among them) and mode of from. What cannot
-// be kept makes it errInPlace.
+// keepAttributes sets the owner, group, extended attributes (access lists among them) and mode of
+// to to those of from. It returns errInPlace if it cannot.
 func keepAttributes(from, to *os.File) error {
 	want, got, mode, err := owners(from, to)
 	if err != nil {
@@ -28,11 +27,12 @@ func keepAttributes(from, to *os.File) error {
 	if err := keepXattrs(from, to); err != nil {
 		return errInPlace
 	}
-	// Last: a change of owner takes set-user-id away, an access list changes the group's bits.
+	// The mode comes last: a change of owner clears set-user-id, and an access list changes the
+	// group's bits.
 	return to.Chmod(mode)
 }
 
-// owners returns the owners of both files, and the mode that from has.
+// owners returns the owners of both files, and the mode of from.
 func owners(from, to *os.File) (want, got *syscall.Stat_t, mode os.FileMode, err error) {
 	a, errA := from.Stat()
 	b, errB := to.Stat()
@@ -42,7 +42,8 @@ func owners(from, to *os.File) (want, got *syscall.Stat_t, mode os.FileMode, err
 	return a.Sys().(*syscall.Stat_t), b.Sys().(*syscall.Stat_t), a.Mode(), nil
 }
 
-// keepXattrs makes the extended attributes of to those of from. Labels that the system gives by itself may stay.
+// keepXattrs sets the extended attributes of to to those of from. Labels that the system sets by
+// itself may stay.
 func keepXattrs(from, to *os.File) error {
 	want, err := xattrs(from)
 	if err != nil {
@@ -60,7 +61,7 @@ func keepXattrs(from, to *os.File) error {
 			return err
 		}
 	}
-	// An access list that the directory gives to new files, and the old one had not.
+	// An access list that the directory gives to new files, and that the old file did not have.
 	const list = "system.posix_acl_access"
 	if _, wanted := want[list]; !wanted && got[list] != nil {
 		return withDescriptor(to, func(fd int) error { return unix.Fremovexattr(fd, list) })

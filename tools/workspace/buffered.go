@@ -1,5 +1,5 @@
-// A View's way to a file that an editor holds open: the text there is what is read, and a change is the editor's to make.
-// It does not know what is to change.
+// Files that an editor holds open, seen through a View: reads return the editor's text, and changes
+// are made by the editor.
 
 package workspace
 
@@ -13,7 +13,8 @@ import (
 	"github.com/toold/toold/tools/pathname"
 )
 
-// buffer returns what an editor holds of the file that p came to; nil: nothing. The error is the buffer's own, said of p.
+// buffer returns the buffer of the file that p resolved to, or nil if no editor holds it open. The
+// error is the buffer's own, with the name of p.
 func (v *View) buffer(p Path) (*buffer, error) {
 	f := v.buffers.at(p.Real)
 	if f == nil || f.Err == nil {
@@ -24,7 +25,8 @@ func (v *View) buffer(p Path) (*buffer, error) {
 	return nil, &why
 }
 
-// path returns p as that of a file that is there: in the editor, and perhaps not yet on the disk.
+// path returns p as the path of an existing file: it exists in the editor, and perhaps not yet on
+// the disk.
 func (f *buffer) path(p Path) Path {
 	p.Exists, p.Missing = true, 0
 	return p
@@ -39,7 +41,7 @@ func (f *buffer) file(p Path) (*File, error) {
 	return &File{File: held, Path: f.path(p), Info: f.info()}, nil
 }
 
-// contentOfBuffer returns the text as a whole.
+// contentOfBuffer returns the text as a Content.
 func (v *View) contentOfBuffer(f *buffer, p Path) *Content {
 	c := v.absent(f.path(p))
 	c.Data, c.State, c.Links = f.Text, StateOf(f.info()), 1
@@ -47,10 +49,10 @@ func (v *View) contentOfBuffer(f *buffer, p Path) *Content {
 	return c
 }
 
-// inEditor is Written.InEditor.
+// inEditor is the text of Written.InEditor.
 const inEditor = "the file is open in the user's editor, and the change was made there; the file on the disk has it once it is saved."
 
-// changeBuffer is Change for a file that an editor holds open. The disk is not touched.
+// changeBuffer is Change for a file that an editor holds open. It does not touch the disk.
 func (v *View) changeBuffer(ctx context.Context, name string, how func(*Content) (Update, error)) (Written, error) {
 	p, release, err := v.lock(ctx, name, v.buffers.locks)
 	if err != nil {
@@ -79,7 +81,7 @@ func (v *View) changeBuffer(ctx context.Context, name string, how func(*Content)
 	return out, nil
 }
 
-// edit asks the editor for a text that it can have.
+// edit asks the editor for the change to next, if next is a text that a buffer can hold.
 func (v *View) edit(ctx context.Context, f *buffer, p Path, next []byte) (*buffer, error) {
 	switch {
 	case len(next) > MaxBuffer:
@@ -93,8 +95,8 @@ func (v *View) edit(ctx context.Context, f *buffer, p Path, next []byte) (*buffe
 	return v.buffers.edit(ctx, v.grant.Call, f, next)
 }
 
-// besideEditor is a fault when an editor has come to hold the file of old open, or holds it under another of its names:
-// what is written to the disk would then be changed behind it.
+// besideEditor returns a fault if an editor has opened the file of old meanwhile, or holds it open
+// under another of its names: writing to the disk would then change it behind the editor's back.
 func (v *View) besideEditor(old *Content) error {
 	if v.buffers.at(old.Path.Real) != nil {
 		return fault.Invalidf("stale_file", "%s was opened in the editor while this call was working on it. Nothing was changed; read it again.", old.Path.Shown())
@@ -108,8 +110,9 @@ func (v *View) besideEditor(old *Content) error {
 	return nil
 }
 
-// Buffers returns what editors hold open of the directory's files, or of the one that was named, by path below Root, with
-// slashes. Files among them that are not on the disk are met by nobody who walks. Whether one may be read is not asked.
+// Buffers returns the open buffers of the directory's files, or of the single file, by path below
+// Root, with slashes. A walk of the disk does not find those that were never saved. Buffers does
+// not check whether a file may be read.
 func (t *Tree) Buffers() map[string]Buffer {
 	var found map[string]Buffer
 	for _, f := range t.buffers.all() {

@@ -1,5 +1,5 @@
-// The texts of files that editors hold open for a session, saved or not. It does not know how an editor is talked to, nor
-// who may read what: a View has judged the path before it looks here.
+// The texts of files that editors hold open for a session, saved or not. A View has judged a path
+// before it looks here.
 
 package workspace
 
@@ -19,11 +19,13 @@ import (
 )
 
 const (
-	// MaxBuffer is the longest text, in bytes, that is held of one buffer; openBuffers bounds how many a session has. Ours:
-	// far above source files and what an editor has open at once.
+	// MaxBuffer is the longest text of one buffer, in bytes. openBuffers is how many buffers a
+	// session may have. The numbers are our own: far above source files and what an editor has open
+	// at once.
 	MaxBuffer   = 16 << 20
 	openBuffers = 4096
-	// keptTexts is how many earlier texts of a buffer are remembered, by hash, to know one when the editor has saved it.
+	// keptTexts is how many earlier texts of a buffer are remembered, by hash, so that a save is
+	// recognised.
 	keptTexts = 64
 )
 
@@ -32,67 +34,72 @@ type Buffer struct {
 	Real     string // real path of the file, which need not exist
 	Path     string // as the client names it
 	Version  int64
-	Text     []byte    // UTF-8; never modified
-	Modified time.Time // when the text became what it is; the file's own time as long as it is the file's content
-	// Err is a fault buffer_too_large or invalid_input for a buffer whose text could not be taken; nil: Text is what the
-	// editor has.
+	Text     []byte    // UTF-8; must not be modified
+	Modified time.Time // when the text became what it is; the file's own time while it is the file's content
+	// Err is a fault buffer_too_large or invalid_input if the text could not be stored; nil: Text
+	// is the editor's text.
 	Err error
 }
 
-// A BufferEdit is a change that an editor is asked to make in a buffer of its own.
+// A BufferEdit is a change that an editor is asked to make in one of its buffers.
 type BufferEdit struct {
 	Call       string // Grant.Call of the call that wants it
 	Real, Path string
-	Version    int64  // which Old is. An editor that has another one by now changes nothing: stale_file
+	Version    int64  // the version of Old; an editor that has another version changes nothing and reports stale_file
 	Old, New   []byte // whole texts; not to be modified
 }
 
-// A Conflict is a buffer whose file on the disk is not any more what the buffer was made of.
+// A Conflict is a buffer whose file on the disk is no longer the one that the buffer was made from.
 type Conflict struct {
 	Real, Path string
 	Version    int64
-	Unsaved    bool // the buffer holds text that was never on the disk: one of both has to give way
+	Unsaved    bool // the buffer holds text that was never on the disk, so one of the two will be lost
 	Gone       bool // there is no such file now
 }
 
-// Buffers are what editors hold open for one session. A Memory that has them (SetBuffers) shows them to every View. It is
-// safe for concurrent use.
+// Buffers are the files that editors hold open for one session. A ReadState that has them
+// (SetBuffers) shows them to every View. It is safe for concurrent use.
 type Buffers struct {
 	apply   func(context.Context, BufferEdit) (int64, error)
 	reserve func(bytes int64) error
-	locks   *Locks // one for each buffer that is being changed: who waits for an editor keeps no other session waiting
+	locks   *Locks // one for each buffer that is being changed, so that waiting for an editor blocks no other session
 
 	mu    sync.Mutex
 	open  map[string]*buffer // by real path
-	bytes int                // of all texts, and what edits that are under way may add; reserve has agreed
+	bytes int                // of all texts, plus what running edits may add; reserve has agreed to it
 }
 
-// A buffer is a Buffer with what is known of its file on the disk. It is never modified, but put in the place of.
+// A buffer is a Buffer with the state of its file on the disk. It is never modified; a changed
+// buffer is a new value.
 type buffer struct {
 	Buffer
 	hash string // of Text; empty with Err
-	// assumed: the editor has not shown this text itself, but confirmed an edit that makes it.
+	// assumed is set if the editor has not sent this text itself but confirmed an edit that makes
+	// it.
 	assumed bool
 	base    onDisk   // the file when it last had a text of the buffer, or when the buffer was opened
 	since   []string // hashes of the buffer's texts since then, oldest first
-	told    onDisk   // the file of which Conflicts has told
+	told    onDisk   // the file that Conflicts last reported
 }
 
-// NewBuffers returns none yet. apply asks the editor for a change and waits until it is made: it gives the buffer's new
-// version, which is above the edit's. Its error, a fault such as stale_file, says that nothing was changed, and ends the
-// call as it is. It has to return when its context ends. reserve is told how many bytes all texts are about to have together,
-// and must agree when they become fewer. Its error, a fault such as buffer_too_large, refuses the text that would make
-// them more. It is called with a lock held, so it must not call the Buffers.
+// NewBuffers returns an empty set. - apply asks the editor for a change, waits until it is made,
+// and returns the buffer's new version, which is above the edit's. Its error is a fault such as
+// stale_file; it means that nothing was changed, and it ends the call unchanged. apply must return
+// when its context ends. - reserve is called with the number of bytes that all texts are about to
+// have together. Its error is a fault such as buffer_too_large and refuses the larger text; it must
+// not refuse a smaller number. It is called with a lock held, so it must not call the Buffers.
 func NewBuffers(apply func(context.Context, BufferEdit) (int64, error), reserve func(bytes int64) error) *Buffers {
 	return &Buffers{apply: apply, reserve: reserve, locks: NewLocks(), open: map[string]*buffer{}}
 }
 
-// Changed takes what an editor says: the file at the real path has this text, which belongs to Buffers from now on. named
-// is the path as the client names it. It returns faults: stale_buffer for a version that is not above the one held and
-// has another text, and buffer_open for another name of the file than the one it was opened by, which change nothing;
-// buffer_too_large and invalid_input for a text that is not held: until the next
-// Changed or Closed the file can then be neither read nor changed, since what the editor has is not known;
-// too_many_buffers, and then the buffer is not known at all. It looks at the file on the disk.
+// Changed records a buffer's text as an editor has sent it: the file at the real path has this
+// text, which must not be modified afterwards. named is the path as the client names it. Changed
+// looks at the file on the disk. It returns these faults:
+//   - stale_buffer: version is not above the recorded one and has another text. Nothing changes.
+//   - buffer_open: the file is open already under another of its names. Nothing changes.
+//   - buffer_too_large, invalid_input: the text cannot be stored. Until the next Changed or Closed
+//     the file can be neither read nor changed, since the editor's text is unknown.
+//   - too_many_buffers: the buffer is not recorded at all.
 func (b *Buffers) Changed(real, named string, version int64, text []byte) error {
 	next := &buffer{Buffer: Buffer{Real: real, Path: named, Version: version, Text: text}, hash: Hash(text)}
 	disk := look(real, b.at(real))
@@ -100,16 +107,16 @@ func (b *Buffers) Changed(real, named string, version int64, text []byte) error 
 	defer b.mu.Unlock()
 	was := b.open[real]
 	switch {
-	case was == nil, was.Path == named && was.gives(next):
+	case was == nil, was.Path == named && was.replaceable(next):
 	case was.Err == nil && bytes.Equal(was.Text, text):
 		return nil
 	case was.Path != named:
-		return fault.Invalidf("buffer_open", "%s is open already, as %s. What was sent is not taken; a file has one buffer.", shown(named), shown(was.Path)).At("/path")
+		return fault.Invalidf("buffer_open", "%s is open already, as %s. The text was ignored; a file has one buffer.", shown(named), shown(was.Path)).At("/path")
 	default:
-		return fault.Invalidf("stale_buffer", "The buffer of %s was changed to version %d, and %d is not after that. What was sent is not taken; versions grow until the buffer is closed.", shown(named), was.Version, version).At("/version")
+		return fault.Invalidf("stale_buffer", "The buffer of %s was changed to version %d, and %d is not higher. The text was ignored; versions increase until the buffer is closed.", shown(named), was.Version, version).At("/version")
 	}
 	if was == nil && len(b.open) >= openBuffers {
-		return fault.Failedf("too_many_buffers", "%d buffers are open, as many as are held for a session; that of %s is not known. Close others.", openBuffers, shown(named))
+		return fault.Failedf("too_many_buffers", "%d buffers are open, the most for one session, so that of %s was ignored. Close others.", openBuffers, shown(named))
 	}
 	err := unfit(text)
 	if err == nil {
@@ -122,12 +129,12 @@ func (b *Buffers) Changed(real, named string, version int64, text []byte) error 
 	return err
 }
 
-// gives reports that next may take the place of what is held.
-func (f *buffer) gives(next *buffer) bool {
+// replaceable reports whether next may replace the recorded buffer.
+func (f *buffer) replaceable(next *buffer) bool {
 	return next.Version > f.Version || next.Version == f.Version && (f.assumed || f.Err != nil)
 }
 
-// unfit returns why text cannot be held, whatever else is.
+// unfit returns the fault for a text that no buffer can hold, or nil.
 func unfit(text []byte) error {
 	switch {
 	case len(text) > MaxBuffer:
@@ -138,7 +145,7 @@ func unfit(text []byte) error {
 	return nil
 }
 
-// put makes next what is open at its path, unless reserve refuses its text. b.mu is held.
+// put makes next the open buffer at its path, unless reserve refuses its text. b.mu is held.
 func (b *Buffers) put(next *buffer) error {
 	more := len(next.Text)
 	if was := b.open[next.Real]; was != nil {
@@ -151,7 +158,7 @@ func (b *Buffers) put(next *buffer) error {
 	return nil
 }
 
-// grow counts so many bytes more, or fewer when that is negative, unless reserve refuses them. b.mu is held.
+// grow counts more bytes, or fewer if more is negative, unless reserve refuses them. b.mu is held.
 func (b *Buffers) grow(more int) error {
 	if err := b.reserve(int64(b.bytes + more)); err != nil {
 		return err
@@ -160,7 +167,8 @@ func (b *Buffers) grow(more int) error {
 	return nil
 }
 
-// after returns f as what follows was, nil if it was not open, while the file is as disk says.
+// after returns f as the successor of was, which is nil if the file was not open. disk is the
+// present state of the file.
 func (f *buffer) after(was *buffer, disk onDisk) *buffer {
 	f.base, f.since, f.Modified = disk, []string{f.hash}, time.Now()
 	if was != nil {
@@ -179,7 +187,8 @@ func (f *buffer) after(was *buffer, disk onDisk) *buffer {
 	return f
 }
 
-// resolve returns f with the disk for its base, if the file holds a text that the buffer has had since.
+// resolve returns f with disk as its base if the file holds a text that the buffer has had since
+// its old base.
 func (f *buffer) resolve(disk onDisk) *buffer {
 	at := slices.IndexFunc(f.since, disk.holds)
 	if at < 0 || disk.same(f.base) && at == 0 {
@@ -190,8 +199,9 @@ func (f *buffer) resolve(disk onDisk) *buffer {
 	return &settled
 }
 
-// Closed says that no editor holds the file at the real path open any more: what is on the disk counts from then on. Who
-// has several editors calls it also before another one of them takes a file over, since its versions are its own.
+// Closed records that no editor holds the file at the real path open any more; the content on the
+// disk counts from now on. A caller with several editors also calls it before another editor takes
+// the file over, since that editor's versions are its own.
 func (b *Buffers) Closed(real string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -201,7 +211,8 @@ func (b *Buffers) Closed(real string) {
 	}
 }
 
-// Unsaved returns the buffers whose text is not what their files hold now, by real path. It looks at the disk.
+// Unsaved returns the buffers whose text is not the present content of their files, by real path.
+// It looks at the disk.
 func (b *Buffers) Unsaved() []Buffer {
 	var list []Buffer
 	b.compare(func(f *buffer, disk onDisk) *buffer {
@@ -213,9 +224,9 @@ func (b *Buffers) Unsaved() []Buffer {
 	return list
 }
 
-// Conflicts returns the buffers whose files hold something else than when buffer and file last were the same, or than when
-// the buffer was opened, and not the buffer's text either, by real path. Each state of a file is told of once. It looks
-// at the disk.
+// Conflicts returns the buffers whose files hold neither the buffer's text nor what they held when
+// buffer and file were last equal, or when the buffer was opened, by real path. It reports each
+// state of a file once. It looks at the disk.
 func (b *Buffers) Conflicts() []Conflict {
 	var list []Conflict
 	b.compare(func(f *buffer, disk onDisk) *buffer {
@@ -232,7 +243,8 @@ func (b *Buffers) Conflicts() []Conflict {
 	return list
 }
 
-// compare looks at the disk for each buffer and calls with for it, one after the other; what that gives takes its place.
+// compare looks at the disk for each buffer and calls with for it, one after the other. The buffer
+// that with returns replaces it.
 func (b *Buffers) compare(with func(*buffer, onDisk) *buffer) {
 	for _, f := range b.all() {
 		disk := look(f.Real, f)
@@ -245,7 +257,8 @@ func (b *Buffers) compare(with func(*buffer, onDisk) *buffer) {
 	}
 }
 
-// differs reports that the buffer's text is not what the file holds. An empty text of no file is nothing to be saved.
+// differs reports whether the buffer's text is not the file's content. An empty text of a missing
+// file does not count as unsaved.
 func (f *buffer) differs(disk onDisk) bool {
 	if !disk.there && f.Err == nil {
 		return len(f.Text) > 0
@@ -278,7 +291,8 @@ func (b *Buffers) at(real string) *buffer {
 	return b.open[real]
 }
 
-// ofFile returns a buffer of the file, by whatever name it is open; nil: none is. It looks at the disk.
+// ofFile returns a buffer of the file, whatever name it is open under; nil: none. It looks at the
+// disk.
 func (b *Buffers) ofFile(id inode) *buffer {
 	for _, f := range b.all() {
 		info, err := os.Lstat(f.Real)
@@ -292,8 +306,8 @@ func (b *Buffers) ofFile(id inode) *buffer {
 	return nil
 }
 
-// edit has the editor make next of what f holds, and takes it over. What the text grows by is reserved before the editor is
-// asked.
+// edit has the editor change f to next and records the result. The growth of the text is reserved
+// before the editor is asked.
 func (b *Buffers) edit(ctx context.Context, call string, f *buffer, next []byte) (*buffer, error) {
 	more := max(0, len(next)-len(f.Text))
 	b.mu.Lock()
@@ -309,7 +323,7 @@ func (b *Buffers) edit(ctx context.Context, call string, f *buffer, next []byte)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.bytes -= more
-	defer func() { _ = b.grow(0) }() // what was reserved and is not needed is given back
+	defer func() { _ = b.grow(0) }() // the part of the reservation that is not needed is released
 	if err != nil {
 		return nil, err
 	}
@@ -324,19 +338,20 @@ func (b *Buffers) edit(ctx context.Context, call string, f *buffer, next []byte)
 	return made, nil
 }
 
-// makeEdit has the editor make next of what f holds, and returns that.
+// makeEdit has the editor change f to next, and returns the new buffer.
 func (b *Buffers) makeEdit(ctx context.Context, call string, f *buffer, next []byte) (*buffer, error) {
 	version, err := b.apply(ctx, BufferEdit{Call: call, Real: f.Real, Path: f.Path, Version: f.Version, Old: f.Text, New: next})
 	if err != nil {
 		return nil, err
 	}
 	if version <= f.Version {
-		return nil, fault.Failedf("editor_failed", "The editor says that it has changed %s, but names version %d after %d; what it has now is not known. Read the file again.", shown(f.Path), version, f.Version)
+		return nil, fault.Failedf("editor_failed", "The editor reports that it has changed %s, but as version %d after %d, so its present text is unknown. Read the file again.", shown(f.Path), version, f.Version)
 	}
 	return &buffer{Buffer: Buffer{Real: f.Real, Path: f.Path, Version: version, Text: next}, hash: Hash(next), assumed: true}, nil
 }
 
-// textHash returns the hash of what an editor would show of a file's content, without its mark of byte order.
+// textHash returns the hash of the text that an editor shows for a file's content, without its byte
+// order mark.
 func textHash(data []byte) string {
 	const mark = "\ufeff"
 	if utf8.Valid(data) {

@@ -318,14 +318,14 @@ func TestBufferBounds(t *testing.T) {
 }
 
 // Putting files back does not reach behind an editor that has something to lose.
-func TestBufferIsNotPutBack(t *testing.T) {
+func TestBufferIsNotRestored(t *testing.T) {
 	s, e := edited(t)
 	kept := store{}
 	file := s.root + "/file"
 	put(t, file, "before")
-	before := kept.image(t, s.view(), file)
+	before := kept.snapshot(t, s.view(), file)
 	change(t, s.view(), "file", "after")
-	puts := []workspace.Put{{Real: file, Now: kept.image(t, s.view(), file), Want: before}}
+	puts := []workspace.Put{{Real: file, Now: kept.snapshot(t, s.view(), file), Want: before}}
 	v := s.ws.View(workspace.Grant{Dir: s.root, Writes: []workspace.Grantee{{Real: file}}}, s.memory)
 	e.Type(file, "typed")
 	if _, err := v.Restore(t.Context(), puts, kept.content); code(err) != "buffer_open" {
@@ -336,14 +336,14 @@ func TestBufferIsNotPutBack(t *testing.T) {
 	}
 	other := s.ws.View(workspace.Grant{Dir: s.root, Writes: []workspace.Grantee{{Real: s.root + "/other"}}}, s.memory)
 	into := before
-	named := []workspace.Put{{Real: s.root + "/other", Now: kept.image(t, s.view(), s.root+"/other"), Want: before, Into: &into}}
+	named := []workspace.Put{{Real: s.root + "/other", Now: kept.snapshot(t, s.view(), s.root+"/other"), Want: before, Into: &into}}
 	if _, err := other.Restore(t.Context(), named, kept.content); code(err) != "buffer_open" {
 		t.Errorf("by another name: %v", err)
 	}
 	if err := os.Remove(s.root + "/other"); err != nil {
 		t.Fatal(err)
 	}
-	puts[0].Now = kept.image(t, s.view(), file)
+	puts[0].Now = kept.snapshot(t, s.view(), file)
 	holds(t, file, "after")
 	e.Type(file, "after")
 	if _, err := v.Restore(t.Context(), puts, kept.content); err != nil {

@@ -1,4 +1,4 @@
-// The way of a change: lock, read, work out, write, remember. How bytes get onto the disk is in replace.go.
+// Changes of files: lock, read, compute, write, record. replace.go writes the bytes to the disk.
 
 package workspace
 
@@ -13,39 +13,43 @@ import (
 	"github.com/toold/toold/tools/workspace/text"
 )
 
-// An Update is what a file shall hold.
+// An Update is the new content of a file.
 type Update struct {
 	Data []byte // the new content; View keeps it, so it must not be modified afterwards
-	// Whole: the model has given all of Data, and not only what differs from the old content.
+	// Whole is set if the model has sent all of Data, and not only the part that differs from the
+	// old content.
 	Whole bool
 }
 
-// A Written says what became of a change.
+// A Written is the outcome of a change.
 type Written struct {
 	Path    Path
 	Created bool // the file did not exist before
-	Same    bool // the update was what the file already held: nothing was written
-	// InEditor says, as a sentence, that an editor holds the file open and has made the change there; empty: none does.
+	Same    bool // the update equals the file's content: nothing was written
+	// InEditor is a sentence for the model if an editor holds the file open and has made the change
+	// there; otherwise it is empty.
 	InEditor string
-	// OtherNames is what Content.OtherNames said of the file.
+	// OtherNames is what Content.OtherNames returned for the file.
 	OtherNames string
 }
 
-// Change replaces the content of the file that name comes to by what how makes of it, or creates the file and its
-// parent directories. how is called at most once, with the file locked against every other Change of this daemon; its
-// error ends the change and is returned as it is. Whether the session must have read the file is how's to judge
-// (Content.Current). If the file is changed by another program while how works, nothing is written: stale_file. The same
-// when it has several hard links and Look has not shown it to this View before, so that nobody could be asked.
+// Change replaces the content of the file that name resolves to by the result of how, or creates
+// the file and its parent directories. how is called at most once, while the file is locked against
+// every other Change of this daemon. Its error ends the change and is returned unchanged. how
+// decides whether the session must have read the file (Content.Current). If another program changes
+// the file meanwhile, nothing is written: stale_file. The same holds if the file has several hard
+// links and Look has not returned it to this View before, so that the user could not be asked.
 //
-// The file is either the old one or the new one at every moment: a temporary file beside it takes its mode, owner and
-// extended attributes, is synced and renamed. Where that cannot be (several hard links, an owner that a new file could
-// not have, a directory that takes no new file) it is written in place, and put back if that does not succeed. The
-// directory is held open from its judgement on: who moves it away takes the new file along, and nothing is written where
-// a link in its place leads. What the call then knows of the file is recorded. Further faults: disk_full, and those of
-// Open.
+// At every moment the file is either the old one or the new one: a temporary file beside it gets
+// its mode, owner and extended attributes, is synced and renamed. Where that is impossible (several
+// hard links, an owner that a new file could not have, a directory that accepts no new file) it is
+// written in place, and restored if the write fails. The directory stays open from its judgement
+// on: if it is moved away, the new file moves with it, and nothing is written through a link that
+// replaces it. The View records the new state. Further faults: disk_full, and those of Open.
 //
-// A file that an editor holds open is not written: the editor is asked to make the change in its buffer, for whatever
-// version of it how was given. One that it holds open under another hard link is not changed at all: buffer_open.
+// A file that an editor holds open is not written: the editor is asked to make the change in its
+// buffer, in the version that how has received. If the file is open under another hard link,
+// nothing is changed: buffer_open.
 func (v *View) Change(ctx context.Context, name string, how func(*Content) (Update, error)) (Written, error) {
 	if v.buffers != nil {
 		if p, err := v.reach(name, v.grant.Writes); err == nil && v.buffers.at(p.Real) != nil {
@@ -80,7 +84,7 @@ func (v *View) Change(ctx context.Context, name string, how func(*Content) (Upda
 	return v.update(ctx, f, old, how)
 }
 
-// lock resolves name and locks what it comes to. Who waited finds the path judged again.
+// lock resolves name and locks the result. After waiting, it resolves and judges the path again.
 func (v *View) lock(ctx context.Context, name string, locks *Locks) (Path, func(), error) {
 	p, err := v.reach(name, v.grant.Writes)
 	if err != nil {
@@ -101,7 +105,8 @@ func (v *View) lock(ctx context.Context, name string, locks *Locks) (Path, func(
 	return again, release, nil
 }
 
-// lockLinks locks the file itself, beside its name: another of its names may be in use at the same time.
+// lockLinks locks the file itself beside its name: a change under another of its names may be
+// running.
 func (v *View) lockLinks(ctx context.Context, f *File) (func(), error) {
 	s := StateOf(f.Info)
 	return v.ws.locks.acquire(ctx, fmt.Sprintf("inode %d:%d", s.Device, s.Inode))
@@ -145,7 +150,7 @@ func (v *View) create(ctx context.Context, p Path, how func(*Content) (Update, e
 	return Written{Path: p, Created: true}, nil
 }
 
-// after returns what is known of the file once it holds next and has the facts of info.
+// after returns the state of the file once it holds next and has the metadata of info.
 func (c *Content) after(next Update, info os.FileInfo) State {
 	s := StateOf(info)
 	s.Hash, s.Whole = Hash(next.Data), next.Whole || !c.Path.Exists
@@ -164,8 +169,8 @@ func (c *Content) after(next Update, info os.FileInfo) State {
 
 var newline = []byte{'\n'}
 
-// moved returns the lines of the new content that were seen: those of seen that stand before or behind what differs, and
-// what differs itself, which the model has written.
+// moved returns the ranges of the new content that the model has seen: the ranges of seen before
+// and after the difference, and the difference itself, which the model has written.
 func moved(seen []Range, old, next []byte) []Range {
 	head, tail := text.Ends(old, next)
 	before := bytes.Count(old[:head], newline)                      // lines wholly before the difference
@@ -182,7 +187,7 @@ func moved(seen []Range, old, next []byte) []Range {
 func (v *View) openForChange(p Path) (*File, error) {
 	f, err := v.open(p, os.O_RDWR)
 	if fe := fault.From(err); err != nil && fe.Code == "permission_denied" {
-		return nil, fault.Failedf("permission_denied", "%s may not be written by the daemon's user: it is read-only, or belongs to somebody else. Nothing was changed.", p.Shown())
+		return nil, fault.Failedf("permission_denied", "%s may not be written by the daemon's user: it is read-only, or belongs to another user. Nothing was changed.", p.Shown())
 	}
 	return f, err
 }

@@ -1,4 +1,4 @@
-// A file as a whole in memory, and whether it is still what the session has read. It does not know what is to change.
+// A whole file in memory, and whether it is still the one that the session has read.
 
 package workspace
 
@@ -16,27 +16,29 @@ import (
 	"github.com/toold/toold/tools/workspace/text"
 )
 
-// maxContent is the largest file, in bytes, that is changed as a whole in memory. Ours: far above any source file, and
-// small enough that some edits at once leave a machine alive.
+// maxContent is the largest file, in bytes, that is changed in memory. The number is our own: far
+// above any source file, and small enough for several edits at once.
 const maxContent = 64 << 20
 
-// A Content is a file as it was at one moment, whole, and what the session knew of it.
+// A Content is a whole file at one moment, with the session's read state of it.
 type Content struct {
 	Path  Path
 	Data  []byte // must not be modified; nil when the file does not exist
-	State State  // facts and hash of Data; Seen and Whole are empty
+	State State  // metadata and hash of Data; Seen and Whole are empty
 	Links int    // names that the file has
 	read  State
 	known bool
-	// beside says why it cannot be changed, since an editor holds the file open; nil: none does, or not so.
+	// beside is the fault of a change while an editor holds the file open under another name; nil:
+	// none does.
 	beside error
 }
 
-// Read returns the state in which the session knew the file before, if it did.
+// Read returns the session's earlier read state of the file, if it has one.
 func (c *Content) Read() (State, bool) { return c.read, c.known }
 
-// Current is nil when the file does not exist, or was read in this session and has not changed since. Otherwise it is a
-// fault: not_read or stale_file, or the buffer_open that Change would give. The content decides: equal content is unchanged, whatever the times say.
+// Current returns nil if the file does not exist, or was read in this session and has not changed
+// since. Otherwise it returns a fault: not_read, stale_file, or the buffer_open of Change. The
+// content decides: equal content is unchanged, whatever the times are.
 func (c *Content) Current() error {
 	switch {
 	case !c.Path.Exists:
@@ -46,15 +48,16 @@ func (c *Content) Current() error {
 	case !c.known:
 		return fault.Invalidf("not_read", "%s exists and has not been read in this session. Read it first, then send this call again.", c.Path.Shown())
 	case !c.read.Same(c.State):
-		return fault.Invalidf("stale_file", "%s has changed since it was read: it had %s then and has %d now, and its content is another. Read it again before changing it.",
+		return fault.Invalidf("stale_file", "%s has changed since it was read: it had %s then and has %d now, with different content. Read it again before changing it.",
 			c.Path.Shown(), text.Count(c.read.Size, "byte"), c.State.Size)
 	}
 	return nil
 }
 
-// OtherNames returns why a change of this content must be asked about, when the file has several hard links; else it is
-// empty. Where the other names lie cannot be found out, so a link that somebody has planted in a root looks like any
-// other: it can be read, and is changed only by a call that could ask first.
+// OtherNames returns why a change of this content needs a question, if the file has several hard
+// links; otherwise it returns "". The other names cannot be found out, so a link that an attacker
+// has placed in a root looks like any other. It can be read, and is changed only by a call that
+// could ask first.
 func (c *Content) OtherNames() string {
 	if c.Links < 2 {
 		return ""
@@ -65,8 +68,8 @@ func (c *Content) OtherNames() string {
 // Missing returns the fault file_not_found for a content that Look found absent.
 func (v *View) Missing(c *Content) error { return v.notFound(c.Path) }
 
-// Look reads the file that name comes to, whole, as Change would. A file that does not exist is no error. It returns
-// faults: file_too_large, and those of Open.
+// Look reads the whole file that name resolves to, as Change would. A missing file is not an error.
+// It returns the fault file_too_large and those of Open.
 func (v *View) Look(name string) (*Content, error) {
 	p, err := v.reach(name, v.grant.Reads, v.grant.Writes)
 	if err != nil {
@@ -94,20 +97,20 @@ func (v *View) Look(name string) (*Content, error) {
 	return c, err
 }
 
-// An inode is a file, whatever its names are.
+// An inode identifies a file, whatever its names are.
 type inode struct{ device, number uint64 }
 
 func (c *Content) inode() inode { return inode{c.State.Device, c.State.Inode} }
 
-// askable is a fault when the file has names that nobody could have been asked about, since they were not there, or not
-// this file's, when Look gave it.
+// askable returns a fault if the file has names that the user could not have been asked about: they
+// did not exist, or belonged to another file, when Look returned it.
 func (v *View) askable(c *Content) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if c.Links < 2 || v.shown[c.inode()] {
 		return nil
 	}
-	return fault.Invalidf("stale_file", "%s has %d hard links, which it had not when the call was checked: a change would also show under names that may lie anywhere, and nobody was asked about that. Nothing was written; send the call again.",
+	return fault.Invalidf("stale_file", "%s has %d hard links, which it did not have when the call was checked. The change would also show under its other names, which may lie anywhere, and the user was not asked about that. Nothing was written; send the call again.",
 		c.Path.Shown(), c.Links)
 }
 
@@ -120,7 +123,7 @@ func (v *View) absent(p Path) *Content {
 // contentOf reads f from its beginning.
 func (v *View) contentOf(f *File) (*Content, error) {
 	if f.Kernel {
-		return nil, fault.Invalidf("not_regular", "%s is made up by the kernel while it is read; it cannot be replaced. Use Bash to write to it.", f.Path.Shown())
+		return nil, fault.Invalidf("not_regular", "%s is generated by the kernel when it is read, so it cannot be replaced. Use Bash to write to it.", f.Path.Shown())
 	}
 	data, info, err := readWhole(f)
 	if err != nil {
@@ -136,17 +139,17 @@ func (v *View) contentOf(f *File) (*Content, error) {
 	return c, nil
 }
 
-// readWhole returns the content and the facts from just before it was read.
+// readWhole returns the content, and the metadata from just before it was read.
 func readWhole(f *File) ([]byte, os.FileInfo, error) {
 	info, err := f.Stat()
 	if err != nil {
 		return nil, nil, fault.Failedf("io_error", "%s cannot be read: %v.", f.Path.Shown(), cause(err))
 	}
 	tooLarge := fault.Invalidf("file_too_large", "%s is larger than %d MiB, the most that is changed at once. Use Bash (sed, for example) to change it.", f.Path.Shown(), maxContent>>20)
-	if info.Size() > maxContent { // before anything is taken for it: a sparse file can claim any size
+	if info.Size() > maxContent { // before memory is allocated: a sparse file can have any size
 		return nil, nil, tooLarge
 	}
-	data := make([]byte, 0, info.Size()+1) // one more, so that the end is met without growing
+	data := make([]byte, 0, info.Size()+1) // one more, so that the end is reached without growing
 	for {
 		n, err := f.ReadAt(data[len(data):cap(data)], int64(len(data)))
 		data = data[:len(data)+n]
@@ -163,24 +166,24 @@ func readWhole(f *File) ([]byte, os.FileInfo, error) {
 	}
 }
 
-// A Hasher computes the hash of a content that is read in pieces. It is XXH64: it tells contents apart at the speed of
-// memory, and is no defence against somebody who may write the file anyway.
+// A Hasher computes the hash of a content that is read in pieces. It is XXH64, which is as fast as
+// memory. It does not protect against an attacker who can write the file.
 type Hasher struct{ sum xxhash.Digest }
 
-// NewHasher returns a hasher of nothing yet.
+// NewHasher returns a hasher that has read nothing yet.
 func NewHasher() *Hasher {
 	h := &Hasher{}
 	h.sum.Reset()
 	return h
 }
 
-// Add takes the next piece.
-func (h *Hasher) Add(piece []byte) { _, _ = h.sum.Write(piece) } // a digest takes everything
+// Add adds the next piece.
+func (h *Hasher) Add(piece []byte) { _, _ = h.sum.Write(piece) } // a digest never fails
 
 // Sum returns the hash of what was added, as hexadecimal text.
 func (h *Hasher) Sum() string { return hexadecimal(h.sum.Sum64()) }
 
-// Hash returns the hash of a whole content, as Hasher does.
+// Hash returns the hash of a whole content, equal to that of a Hasher.
 func Hash(data []byte) string { return hexadecimal(xxhash.Sum64(data)) }
 
 func hexadecimal(sum uint64) string { return strconv.FormatUint(sum, 16) }

@@ -1,5 +1,5 @@
-// Locks keep two changes of one file apart, and notes of what is being written let the next daemon tidy up behind one
-// that was killed. They know keys and names, and nothing of what is done under them.
+// Locks serialise changes of one file. Notes of temporary files let the next daemon clean up after
+// one that was killed.
 
 package workspace
 
@@ -11,25 +11,28 @@ import (
 	"sync"
 )
 
-// Locks holds one lock for each file that somebody is changing, for all sessions of a daemon, and a note of each
-// temporary file that is being written. The zero value is not ready: OpenLocks and NewLocks make one.
+// Locks holds one lock for each file that is being changed, for all sessions of a daemon, and a
+// note of each temporary file that is being written. It is safe for concurrent use. The zero value
+// is not usable: call OpenLocks or NewLocks.
 type Locks struct {
-	notes string // directory; empty: nothing is noted
+	notes string // directory; empty: no notes are written
 	mu    sync.Mutex
 	held  map[string]*lock
 }
 
-// A lock is taken by filling its one slot. users counts who holds it or waits for it, so that the last one removes it.
+// A lock is acquired by filling its one slot. users counts its holder and those who wait, so that
+// the last one removes it.
 type lock struct {
 	slot  chan struct{}
 	users int
 }
 
-// NewLocks returns an empty set that notes nothing.
+// NewLocks returns an empty set that writes no notes.
 func NewLocks() *Locks { return &Locks{held: map[string]*lock{}} }
 
-// OpenLocks returns an empty set that notes temporary files in dir, which it makes if need be and which no other daemon may
-// use. Those that a dead daemon has left are removed first. A note survives the death of the process, not a power cut.
+// OpenLocks returns an empty set that notes temporary files in dir. It creates dir if needed; no
+// other daemon may use it. It first removes temporary files that a killed daemon has left. A note
+// survives the death of the process, but not a power failure.
 func OpenLocks(dir string) (*Locks, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
@@ -42,15 +45,15 @@ func OpenLocks(dir string) (*Locks, error) {
 	l.notes = dir
 	for _, note := range notes {
 		if temp, err := os.Readlink(filepath.Join(dir, note.Name())); err == nil && isTemp(note.Name()) && filepath.Base(temp) == note.Name() {
-			_ = os.Remove(temp) // most are gone: the note goes last
+			_ = os.Remove(temp) // most are gone already; the note is removed last
 		}
 		_ = os.Remove(filepath.Join(dir, note.Name()))
 	}
 	return l, nil
 }
 
-// note says that a temporary file is about to be at path, until forget. A note that cannot be made (a full disk) costs
-// at worst a file that is left behind, so it stops nobody.
+// note records that a temporary file is about to exist at path, until forget is called. Without a
+// note (on a full disk) a file may be left behind, so a failure is ignored.
 func (l *Locks) note(path string) (forget func()) {
 	if l.notes == "" {
 		return func() {}

@@ -1,4 +1,4 @@
-// What a call has made: files that were not there before it. It does not know who made them.
+// Files that a call has created.
 
 package workspace
 
@@ -12,25 +12,26 @@ import (
 	"time"
 )
 
-// A Beginning is what the places that a call may change were just before it began.
+// A Beginning is the state of the places that a call may change, just before the call.
 type Beginning struct {
-	absent []string       // real paths of the grant's Changes at which nothing stood
-	there  map[inode]bool // what stood at the others
-	since  time.Time      // when it was looked at
+	absent []string       // real paths of the grant's Changes that did not exist
+	there  map[inode]bool // the files that existed at the others
+	since  time.Time      // when the state was taken
 }
 
-// Bounds of what is noted of one call. Ours: each file is a row of the journal, and a call that makes more of them has copied
-// or unpacked something.
+// Limits of one call. The numbers are our own: each file is a row of the journal, and a call that
+// makes more files has copied or unpacked something.
 const (
 	maxMade   = 256
-	maxPassed = 4096    // entries of new directories that are looked at
-	maxHashed = 8 << 20 // bytes of content that are hashed; files beyond that are known by their facts
+	maxPassed = 4096    // entries of new directories that are examined
+	maxHashed = 8 << 20 // bytes of content that are hashed; further files are known by their metadata
 )
 
-// clockTick is how far the times of files may lag behind the clock. Ours: kernels note times by their tick, at most 10 ms.
+// clockTick is how far the times of files may lag behind the clock. Kernels record times by their
+// tick, at most 10 ms.
 const clockTick = 10 * time.Millisecond
 
-// Begin looks at the places that the call may change.
+// Begin returns the present state of the places that the call may change.
 func (v *View) Begin() Beginning {
 	b := Beginning{there: map[inode]bool{}, since: time.Now().Add(-clockTick)}
 	for _, change := range v.grant.Changes {
@@ -44,11 +45,12 @@ func (v *View) Begin() Beginning {
 	return b
 }
 
-// Made records that the call knows the regular files which it has made, whole: those at a place where nothing stood when it
-// began, or below a directory at such a place, and at the created real paths, at which nothing stood before it made something
-// there. They have come into being since it began. It returns their real paths. Where the
-// file system does not tell when a file came into being, what is there may have been moved there, and nothing is recorded.
-// It notes at most maxMade files, and none that is barred or has several names.
+// Made records that the call has seen the whole of each regular file that it has made, and returns
+// their real paths. A file was made by the call if its place, or a directory above it, did not
+// exist at the beginning, or if it is below one of the created real paths. Its time of birth must
+// be after the beginning. Where the file system has no time of birth, the file may have been moved
+// there, and nothing is recorded. Made records at most maxMade files, and none that a rule denies
+// reading or that has several names.
 func (v *View) Made(ctx context.Context, b Beginning, created []string) (made []string) {
 	passed, left := 0, int64(maxHashed)
 	for _, real := range slices.Concat(b.absent, created) {
@@ -68,7 +70,7 @@ func (v *View) Made(ctx context.Context, b Beginning, created []string) (made []
 	return made
 }
 
-// moved reports whether an entry stood elsewhere when the call began.
+// moved reports whether an entry was at another place when the call began.
 func (b Beginning) moved(entry fs.DirEntry) bool {
 	info, err := entry.Info()
 	return err != nil || b.there[inodeOf(info)]

@@ -1,4 +1,4 @@
-// What the file of a buffer is on the disk. It does not know what the buffer holds.
+// The file of a buffer on the disk.
 
 package workspace
 
@@ -11,34 +11,36 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// onDisk is a file at one moment, as far as it can be compared with a buffer.
+// onDisk is a file at one moment, as far as it is compared with a buffer.
 type onDisk struct {
 	there  bool
-	state  State     // with the hash of its content, if that is not too large
-	text   string    // hash of its content as text; empty: it is none
-	looked time.Time // zero: nobody has looked
+	state  State     // with the hash of its content, unless it is too large
+	text   string    // hash of its content as text; empty: it is not text
+	looked time.Time // zero: never
 }
 
 func (d onDisk) seen() bool { return !d.looked.IsZero() }
 
-// same reports that both are of one content, or that there is no file in either.
+// same reports whether both are of the same content, or both files are missing.
 func (d onDisk) same(o onDisk) bool {
 	return d.there == o.there && (!d.there || d.state.Same(o.state))
 }
 
-// holds reports that the file has the text of that hash, in whatever encoding.
+// holds reports whether the file has the text with that hash, in any encoding.
 func (d onDisk) holds(hash string) bool {
 	return d.there && hash != "" && (d.state.Hash == hash || d.text == hash)
 }
 
-// fresh is how long after a file's last change its times may not tell a further change apart. Ours: kernels note times by
-// their clock tick, up to 10 ms, and file systems of other machines are coarser.
+// fresh is how long after a file's last change another change may leave its times equal. Kernels
+// record times by their clock tick, up to 10 ms, and network file systems are coarser.
 const fresh = 2 * time.Second
 
-// largestText is the largest file, in bytes, that can hold the text of a buffer: UTF-16 takes at most twice as much.
+// largestText is the largest file, in bytes, that can hold the text of a buffer: UTF-16 needs at
+// most twice as much.
 const largestText = 2*MaxBuffer + 2
 
-// hold reports that an editor has text of the file at the real path, by whatever name of it, that is not on the disk.
+// hold reports whether an editor has unsaved text of the file at the real path, under any of its
+// names.
 func (b *Buffers) hold(real string) bool {
 	f := b.at(real)
 	if info, err := os.Lstat(real); f == nil && err == nil {
@@ -48,7 +50,8 @@ func (b *Buffers) hold(real string) bool {
 	return f != nil && f.differs(look(f.Real, f))
 }
 
-// look returns how the file at a real path is now. What f, which may be nil, knows of it is not found out again.
+// look returns the present state of the file at a real path. It reuses what f, which may be nil,
+// has recorded.
 func look(real string, f *buffer) onDisk {
 	info, err := os.Lstat(real)
 	if err != nil {
@@ -79,7 +82,8 @@ func look(real string, f *buffer) onDisk {
 	return disk
 }
 
-// shownInfo are the facts of a file that is a buffer's text. It has neither owner nor inode: those are the disk's.
+// shownInfo is the metadata of a file whose content is a buffer's text. It has neither owner nor
+// inode: those belong to the file on the disk.
 type shownInfo struct {
 	name     string
 	size     int64
@@ -96,14 +100,14 @@ func (i shownInfo) Name() string { return i.name }
 // Size returns the text's length in bytes.
 func (i shownInfo) Size() int64 { return i.size }
 
-// Mode is a regular file's.
+// Mode returns the mode of a regular file.
 func (i shownInfo) Mode() fs.FileMode { return 0o644 }
 
 // ModTime returns Buffer.Modified.
 func (i shownInfo) ModTime() time.Time { return i.modified }
 
-// IsDir is false.
+// IsDir returns false.
 func (i shownInfo) IsDir() bool { return false }
 
-// Sys returns nothing.
+// Sys returns nil.
 func (i shownInfo) Sys() any { return nil }

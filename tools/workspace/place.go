@@ -1,4 +1,4 @@
-// Where a path lies. It does not know who asks, nor what follows from the answer.
+// Where a path lies.
 
 package workspace
 
@@ -9,26 +9,26 @@ import (
 	"github.com/toold/toold/tools/pathname"
 )
 
-// A Place says where a real path lies. It says nothing about whether it may be touched.
+// A Place is where a real path lies. It does not decide whether the path may be touched.
 type Place uint8
 
 const (
-	// Outside of everything named below.
+	// Outside is none of the places below.
 	Outside Place = iota
 	// InRoot is a root or lies below one.
 	InRoot
 	// Readable lies in a directory that may be read like a root: a spill folder, an additional directory.
 	Readable
-	// Public lies in one of the system's public directories, and everybody may read it.
+	// Public lies in one of the system's public directories, and every user may read it.
 	Public
-	// Scratch lies in a directory for temporary files of the session's own.
+	// Scratch lies in one of the session's own directories for temporary files.
 	Scratch
-	// Hidden is the daemon's own: View opens it for nobody.
+	// Hidden is the daemon's own: no View opens it.
 	Hidden
 )
 
-// Place judges a real path, as Resolve gives it, by components. The deepest directory decides; where a hidden and a
-// readable one are the same, the readable one does not count.
+// Place returns where a real path, as Resolve returns it, lies. The deepest directory decides. If a
+// hidden and a readable directory are the same, the hidden one counts.
 func (w *Workspace) Place(real string) Place {
 	best, place := "", Outside
 	for _, c := range []struct {
@@ -48,7 +48,7 @@ func (w *Workspace) Place(real string) Place {
 	return place
 }
 
-// Lent reports whether the real path lies in what is hidden as a whole, and may be read all the same.
+// Lent reports whether the real path lies in a hidden directory and may be read all the same.
 func (w *Workspace) Lent(real string) bool {
 	_, hidden := deepest(w.hidden, real)
 	return hidden && w.lent != nil && w.lent(real)
@@ -67,8 +67,8 @@ func (w *Workspace) HiddenBelow(real string) string {
 	return ""
 }
 
-// everybodyReads reports that others may read real and pass every directory from dir down to it. What does not exist
-// counts as far as its parents go.
+// everybodyReads reports whether other users may read real and pass every directory from dir down
+// to it. Missing components are ignored.
 func everybodyReads(dir, real string) bool {
 	info, err := os.Lstat(real)
 	switch {

@@ -1,4 +1,4 @@
-// What only the kernel can tell, on macOS. It does not know what was granted. Not tested.
+// File facts that only the kernel has, on macOS. Not tested.
 
 package workspace
 
@@ -10,10 +10,10 @@ import (
 	"time"
 )
 
-// isMadeUp: there is no procfs.
+// isMadeUp returns false: there is no procfs.
 func isMadeUp(*os.File) bool { return false }
 
-// isMagic: nor are there its links.
+// isMagic returns false: there are no procfs links.
 func isMagic(string) bool { return false }
 
 // liesAt reports that f is the file at the real path, and that no link leads there.
@@ -43,12 +43,13 @@ func stateFile(data []byte) (*os.File, error) {
 	return f, nil
 }
 
-// reserve does nothing: what does not fit is found out while it is written, and then put back.
+// reserve does nothing: a full disk is detected while writing, and the old content is then
+// restored.
 func reserve(*os.File, int64, int64) error { return nil }
 
 func changeTime(s *syscall.Stat_t) time.Time { return time.Unix(s.Ctimespec.Unix()) }
 
-// idOf returns which file f is.
+// idOf returns the identity of f.
 func idOf(f *os.File) FileID {
 	info, err := f.Stat()
 	if err != nil {

@@ -1,4 +1,4 @@
-// What only the kernel can tell, on Linux. It does not know what was granted.
+// File facts that only the kernel has, on Linux.
 
 package workspace
 
@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// madeUp are the file systems whose files say size 0 and have content all the same.
+// madeUp are the file systems whose files report size 0 and have content all the same.
 var madeUp = map[int64]bool{
 	unix.PROC_SUPER_MAGIC: true, unix.SYSFS_MAGIC: true, unix.DEBUGFS_MAGIC: true, unix.TRACEFS_MAGIC: true,
 	unix.SECURITYFS_MAGIC: true, unix.CGROUP_SUPER_MAGIC: true, unix.CGROUP2_SUPER_MAGIC: true,
@@ -25,8 +25,8 @@ func isMadeUp(f *os.File) bool {
 	return err == nil && madeUp[int64(of.Type)]
 }
 
-// isMagic reports that links in dir are magic: dir belongs to one process's part of a procfs. The links at its top
-// ("self", "mounts") are plain text.
+// isMagic reports whether the links in dir are magic: dir belongs to a process's part of a procfs.
+// The links at its top ("self", "mounts") are plain text.
 func isMagic(dir string) bool {
 	var of, above unix.Statfs_t
 	if unix.Statfs(dir, &of) != nil || of.Type != unix.PROC_SUPER_MAGIC {
@@ -35,8 +35,8 @@ func isMagic(dir string) bool {
 	return unix.Statfs(filepath.Dir(dir), &above) == nil && above.Type == unix.PROC_SUPER_MAGIC
 }
 
-// liesAt reports that f is, now, the file at the real path. The kernel knows where f lies, whatever name it was opened
-// by; where different names lead to one file, it may spell that in another way.
+// liesAt reports whether f is now the file at the real path. The kernel has the path of f, whatever
+// name it was opened by; where several names lead to one file, the kernel may spell it differently.
 func liesAt(f *os.File, real string) bool {
 	var held string
 	err := withDescriptor(f, func(fd int) (err error) {
@@ -59,14 +59,14 @@ func stateFile(data []byte) (*os.File, error) {
 	return f, nil
 }
 
-// reserve takes room for n bytes of f from offset at on, without changing what f holds or its size.
+// reserve allocates n bytes of f from offset at, without changing its content or its size.
 func reserve(f *os.File, at, n int64) error {
 	return withDescriptor(f, func(fd int) error { return unix.Fallocate(fd, unix.FALLOC_FL_KEEP_SIZE, at, n) })
 }
 
 func changeTime(s *syscall.Stat_t) time.Time { return time.Unix(s.Ctim.Unix()) }
 
-// idOf returns which file f is.
+// idOf returns the identity of f.
 func idOf(f *os.File) FileID {
 	var x unix.Statx_t
 	err := withDescriptor(f, func(fd int) error {

@@ -1,4 +1,5 @@
-// What rules keep from being read. It does not know the rules: whoever grants hands in a function that answers for a path.
+// Paths that rules keep from being read. The rules themselves are elsewhere: a grant carries a
+// function that judges a path.
 
 package workspace
 
@@ -13,7 +14,8 @@ import (
 	"github.com/toold/toold/tools/fault"
 )
 
-// ruleDenied puts the sentence of Grant.Barred into the fault that a call gets.
+// ruleDenied returns the fault of a call for a path that a rule denies; why is the sentence of
+// Grant.ReadDenied.
 func ruleDenied(p Path, why string) error {
 	is := "is"
 	if p.Real != p.Named {
@@ -23,43 +25,45 @@ func ruleDenied(p Path, why string) error {
 		p.Shown(), is, shown(why))
 }
 
-// whyReadDenied asks barred about what p came to, and about every link on the way: a rule about either holds.
-func (p Path) whyReadDenied(barred func(real string) string) string {
-	if barred == nil {
+// whyReadDenied asks denied about the path that p resolved to and about every link on the way: a
+// rule about either applies.
+func (p Path) whyReadDenied(denied func(real string) string) string {
+	if denied == nil {
 		return ""
 	}
 	for _, link := range p.links {
-		if why := barred(link); why != "" {
+		if why := denied(link); why != "" {
 			return why
 		}
 	}
-	return barred(p.Real)
+	return denied(p.Real)
 }
 
-// whyReadDenied asks barred about the entry at the real path and, if it is a link, about what it leads to. One that leads
-// nowhere has nothing to be read.
-func (w *Workspace) whyReadDenied(real string, kind fs.FileMode, barred func(real string) string) string {
-	if barred == nil || kind&fs.ModeSymlink == 0 {
-		return Path{Real: real}.whyReadDenied(barred)
+// whyReadDenied asks denied about the entry at the real path and, if it is a link, about its
+// target. A dangling link has nothing to read.
+func (w *Workspace) whyReadDenied(real string, kind fs.FileMode, denied func(real string) string) string {
+	if denied == nil || kind&fs.ModeSymlink == 0 {
+		return Path{Real: real}.whyReadDenied(denied)
 	}
 	p, err := w.Resolve("/", real)
 	if err != nil {
 		p = Path{Real: real}
 	}
-	return p.whyReadDenied(barred)
+	return p.whyReadDenied(denied)
 }
 
-// maxSearched is how many entries FindBarred looks at. Ours: some hundredths of a second, and more than most directories
-// that a command is given hold.
+// maxSearched is how many entries FindReadDenied looks at. The number is our own: it takes some
+// hundredths of a second, and most directories that a command is given hold fewer.
 const maxSearched = 20_000
 
-// FindReadDenied looks in the directory at the real path, and everything below it, for something that barred names a reason
-// against, and gives the first such path with the reason; both are empty when there is none. Nearer entries come first,
-// links are asked about and not followed, and what is the daemon's own is passed over. sure is false when it could not
-// look at everything: it looks at no more than maxSearched entries, and at none after ctx has ended. A directory that
-// the daemon's user may not open counts as looked at, since no command of that user could read it.
-func (w *Workspace) FindReadDenied(ctx context.Context, dir string, barred func(real string) string) (path, why string, sure bool) {
-	if why := barred(dir); why != "" {
+// FindReadDenied searches the directory at the real path, and everything below it, for a path that
+// denied returns a reason for. It returns the first such path and the reason; both are empty if
+// there is none. Nearer entries come first. Links are judged but not followed, and the daemon's own
+// directories are skipped. sure is false if the search was incomplete: it stops after maxSearched
+// entries and when ctx ends. A directory that the daemon's user may not open does not make it
+// incomplete, since no command of that user could read it.
+func (w *Workspace) FindReadDenied(ctx context.Context, dir string, denied func(real string) string) (path, why string, sure bool) {
+	if why := denied(dir); why != "" {
 		return dir, why, true
 	}
 	root, err := w.openRoot(dir)
@@ -67,7 +71,7 @@ func (w *Workspace) FindReadDenied(ctx context.Context, dir string, barred func(
 		return "", "", errors.Is(err, fs.ErrPermission)
 	}
 	defer root.Close()
-	s := &readDeniedSearch{w: w, root: root, top: dir, denied: barred, below: []string{"."}, sure: true}
+	s := &readDeniedSearch{w: w, root: root, top: dir, denied: denied, below: []string{"."}, sure: true}
 	for len(s.below) > 0 && s.path == "" && s.seen <= maxSearched {
 		if ctx.Err() != nil {
 			return "", "", false
@@ -79,7 +83,8 @@ func (w *Workspace) FindReadDenied(ctx context.Context, dir string, barred func(
 	return s.path, s.why, s.path != "" || s.sure && s.seen <= maxSearched
 }
 
-// A readDeniedSearch is one FindBarred under way: below are directories that are not read yet, relative to root.
+// A readDeniedSearch is the state of one FindReadDenied. below holds the directories that are still
+// to be read, relative to root.
 type readDeniedSearch struct {
 	w         *Workspace
 	root      *os.Root
@@ -88,10 +93,10 @@ type readDeniedSearch struct {
 	below     []string
 	seen      int
 	path, why string
-	sure      bool // nothing was met that could not be read
+	sure      bool // everything that was met could be read
 }
 
-// read looks at the entries of one directory.
+// read judges the entries of one directory.
 func (s *readDeniedSearch) read(dir string) {
 	d, err := s.root.OpenFile(dir, openDirectory, 0)
 	if err != nil {

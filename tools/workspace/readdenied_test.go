@@ -33,7 +33,7 @@ func bars(paths ...string) func(string) string {
 }
 
 // A rule about a file, a directory or a link holds at every door and whatever was granted, existing or not.
-func TestBarredIsNotReached(t *testing.T) {
+func TestDeniedIsNotReached(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	put(t, s.root+"/sub/.env", "x")
@@ -66,7 +66,7 @@ func TestBarredIsNotReached(t *testing.T) {
 }
 
 // What a rule keeps from being read is no name that somebody may have meant.
-func TestBarredIsNotSuggested(t *testing.T) {
+func TestDeniedIsNotSuggested(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	for i := range 8 {
@@ -101,13 +101,13 @@ func TestTreeBars(t *testing.T) {
 		below := map[bool]string{true: "dir/"}[path == "."]
 		for name, want := range map[string]struct {
 			kind   os.FileMode
-			barred bool
+			denied bool
 		}{
 			"sub": {os.ModeDir, false}, "sub/.env": {0, true}, "secret": {os.ModeDir, true}, "secret/key": {0, true},
 			"to-env": {os.ModeSymlink, true}, "dangling": {os.ModeSymlink, false},
 		} {
-			if got := tree.ReadDenied(below+name, want.kind); got != want.barred {
-				t.Errorf("in %s: %s barred %v, want %v", path, name, got, want.barred)
+			if got := tree.ReadDenied(below+name, want.kind); got != want.denied {
+				t.Errorf("in %s: %s denied %v, want %v", path, name, got, want.denied)
 			}
 		}
 		if tree.Guarded() != guarded {
@@ -117,12 +117,12 @@ func TestTreeBars(t *testing.T) {
 	}
 	free, err := s.view().Tree(".")
 	if err != nil || free.Guarded() || free.ReadDenied("dir/secret", os.ModeDir) {
-		t.Errorf("%v: without rules something is barred", err)
+		t.Errorf("%v: without rules something is denied", err)
 	}
 	free.Close()
 }
 
-func TestFindBarred(t *testing.T) {
+func TestFindReadDenied(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	put(t, s.root+"/a/b/c/.env", "x")
@@ -167,7 +167,7 @@ func TestFindBarred(t *testing.T) {
 }
 
 // Of more entries than it looks at it does not say that there is nothing.
-func TestFindBarredInTooMany(t *testing.T) {
+func TestFindReadDeniedInTooMany(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	put(t, s.root+"/dir/0", "x")

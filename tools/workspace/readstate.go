@@ -1,4 +1,4 @@
-// The read state of a session: what it has seen of which file.
+// The read state of a session: which files it has seen, and how much of each.
 
 package workspace
 
@@ -13,37 +13,38 @@ import (
 	"time"
 )
 
-// A ReadState is what one session has read: the read state of each file, by real path. It is safe for concurrent use. It
-// does not depend on calls: what a call learns comes to it when the session merges it.
+// A ReadState is what one session has read: the read state of each file, by real path. It is safe
+// for concurrent use. Calls do not write to it; the session merges a call's View.ReadState into it.
 type ReadState struct {
 	mu     sync.Mutex
 	states map[string]State
 	kept   []string // real paths whose state holds a Text, oldest first
 	bytes  int      // length of all kept texts
-	// buffers are what editors hold open for the session; nil: none do.
+	// buffers are the files that editors hold open for the session; nil: none.
 	buffers *Buffers
 }
 
-// KeptFile is the longest content, in bytes, that a State keeps so that a later change can be shown as a diff; keptAll
-// bounds what one session keeps. Both are ours: source files are mostly shorter, and a session reads some hundred.
+// KeptFile is the longest content, in bytes, that a State keeps, so that a later change can be
+// shown as a diff. keptAll limits the kept bytes of one session. Both numbers are our own: source
+// files are mostly shorter, and a session reads some hundred.
 const (
 	KeptFile = 128 << 10
 	keptAll  = 8 << 20
 )
 
-// A State is what a session knows of one file: how it was when it was read, and which lines were shown. Its JSON form
-// is what the journal keeps; Text is not part of it.
+// A State is what a session has seen of one file: its metadata when it was read, and the lines that
+// were shown. The journal stores its JSON form; Text is not part of it.
 type State struct {
 	Size   int64     `json:"size"` // bytes
 	Mtime  time.Time `json:"mtime"`
 	Ctime  time.Time `json:"ctime"`
 	Device uint64    `json:"device"`
 	Inode  uint64    `json:"inode"`
-	Hash   string    `json:"hash,omitempty"`  // Hash of the whole content; empty: not known
-	Lines  int       `json:"lines,omitempty"` // lines of the file; 0: empty or not known
+	Hash   string    `json:"hash,omitempty"`  // Hash of the whole content; empty: unknown
+	Lines  int       `json:"lines,omitempty"` // lines of the file; 0: empty or unknown
 	Seen   []Range   `json:"seen,omitempty"`  // lines shown, ascending, not touching
-	Whole  bool      `json:"whole,omitempty"` // all of it was shown, or was written by the model itself
-	Text   []byte    `json:"-"`               // the content as it was, up to KeptFile; nil: not kept. Never modified
+	Whole  bool      `json:"whole,omitempty"` // all of it was shown, or the model itself has written it
+	Text   []byte    `json:"-"`               // the content at that time, up to KeptFile; nil: not kept. Must not be modified
 }
 
 // A Range is a run of lines, both ends included, counted from 1.
@@ -52,17 +53,17 @@ type Range struct {
 	Last  int `json:"last"`
 }
 
-// NewReadState returns an empty memory.
+// NewReadState returns an empty read state.
 func NewReadState() *ReadState { return &ReadState{states: map[string]State{}} }
 
-// SetBuffers has every View that is made with m from now on show the texts of b.
+// SetBuffers makes every View that is created with m from now on use the texts of b.
 func (m *ReadState) SetBuffers(b *Buffers) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.buffers = b
 }
 
-// Buffers returns what SetBuffers has set; nil: nothing.
+// Buffers returns what SetBuffers has set, or nil.
 func (m *ReadState) Buffers() *Buffers {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -77,7 +78,7 @@ func (m *ReadState) Lookup(real string) (State, bool) {
 	return s, ok
 }
 
-// Merge takes over what a call learned, or what a journal kept.
+// Merge adds the read state of a call, or of a journal.
 func (m *ReadState) Merge(learned map[string]State) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -103,7 +104,7 @@ func (m *ReadState) put(real string, s State) {
 	}
 }
 
-// dropOldest forgets the text that was put first, unless it is that of latest or has been put again since.
+// dropOldest drops the oldest text, unless it is that of latest or has been put again since.
 func (m *ReadState) dropOldest(latest string) {
 	oldest := m.kept[0]
 	m.kept = m.kept[1:]
@@ -119,7 +120,7 @@ func (m *ReadState) dropOldest(latest string) {
 	}
 }
 
-// StateOf returns the state that a file's own facts tell, without a hash and without lines.
+// StateOf returns the state that follows from a file's metadata, without hash and lines.
 func StateOf(info fs.FileInfo) State {
 	s := State{Size: info.Size(), Mtime: info.ModTime().UTC()}
 	if sys, ok := info.Sys().(*syscall.Stat_t); ok {
@@ -129,12 +130,13 @@ func StateOf(info fs.FileInfo) State {
 	return s
 }
 
-// sameFacts reports that size, times and inode are equal.
+// sameFacts reports whether size, times and inode are equal.
 func (s State) sameFacts(o State) bool {
 	return s.Size == o.Size && s.Mtime.Equal(o.Mtime) && s.Ctime.Equal(o.Ctime) && s.Device == o.Device && s.Inode == o.Inode
 }
 
-// Same reports that both states are of one content: by hash where both have one, otherwise by the file's facts.
+// Same reports whether both states are of the same content: by hash if both have one, otherwise by
+// metadata.
 func (s State) Same(o State) bool {
 	if s.Hash != "" && o.Hash != "" {
 		return s.Size == o.Size && s.Hash == o.Hash
@@ -142,7 +144,7 @@ func (s State) Same(o State) bool {
 	return s.sameFacts(o)
 }
 
-// Unseen returns how many of the file's lines were never shown, as far as their number is known.
+// Unseen returns how many of the file's lines were never shown, or 0 if their number is unknown.
 func (s State) Unseen() int {
 	if s.Whole {
 		return 0
@@ -154,7 +156,7 @@ func (s State) Unseen() int {
 	return max(left, 0)
 }
 
-// join adds to s what an earlier state knew, if it is of the same content.
+// join adds the seen lines of an earlier state to s, if both are of the same content.
 func (s State) join(before State) State {
 	if !s.Same(before) {
 		return s
@@ -175,7 +177,7 @@ func (s State) join(before State) State {
 	return s
 }
 
-// addRange returns runs and r as ascending runs that do not touch. It does not modify runs.
+// addRange returns runs and r as ascending ranges that do not touch. It does not modify runs.
 func addRange(runs []Range, r Range) []Range {
 	if r.Last < r.First {
 		return runs
@@ -201,9 +203,9 @@ func addRange(runs []Range, r Range) []Range {
 	return out
 }
 
-// Now returns how the file at a real path is by now, and whether that is another content than the session knows. A file that
-// the session does not know has not changed; one that is gone has no state. Of one that an editor holds open the text
-// there counts.
+// Now returns the present state of the file at a real path, and whether its content differs from
+// the one that the session has read. A file that the session has not read has not changed; a
+// missing file has the zero state. For a file that an editor holds open, the editor's text counts.
 func (m *ReadState) Now(real string) (now State, changed bool) {
 	known, ok := m.Lookup(real)
 	if !ok {
@@ -238,7 +240,7 @@ func (m *ReadState) Now(real string) (now State, changed bool) {
 	return now, !now.Same(known)
 }
 
-// Paths returns the real paths of the files that the session knows, in their order.
+// Paths returns the real paths of the files that the session has read, sorted.
 func (m *ReadState) Paths() []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -1,4 +1,4 @@
-// Writing so that a file is either the old one or the new one. It does not know what the bytes mean.
+// Atomic writing: a file is either the old one or the new one.
 
 package workspace
 
@@ -14,11 +14,11 @@ import (
 	"github.com/toold/toold/tools/fault"
 )
 
-// errInPlace says that a new file could not stand in for the old one: its owner or attributes cannot be given to
-// another file, or the directory takes none.
+// errInPlace means that a new file cannot replace the old one: it could not get the old owner or
+// attributes, or the directory accepts no new file.
 var errInPlace = errors.New("a new file could not take its place")
 
-// replace writes data instead of old, which f holds, and gives the facts of the result.
+// replace writes data to the file old, which f holds, and returns the metadata of the result.
 func (v *View) replace(f *File, old *Content, data []byte) (os.FileInfo, error) {
 	if old.Links == 1 {
 		info, err := v.replaceAtomically(f, old, data)
@@ -58,8 +58,8 @@ func (v *View) replaceAtomically(f *File, old *Content, data []byte) (os.FileInf
 	return temp.Stat()
 }
 
-// unchanged compares the facts that now gives with those from which old was read. Where they differ, the content of f
-// decides, as long as the name still leads to f.
+// unchanged compares the metadata that now returns with the metadata from when old was read. If
+// they differ, the content of f decides, as long as the name still leads to f.
 func unchanged(f *File, old *Content, now func() (os.FileInfo, error)) error {
 	stale := fault.Invalidf("stale_file", "%s was changed by another program while this call was working on it. Nothing was written; read it again.", f.Path.Shown())
 	info, err := now()
@@ -79,7 +79,7 @@ func unchanged(f *File, old *Content, now func() (os.FileInfo, error)) error {
 	return nil
 }
 
-// createFile makes a file that does not exist, and its directories, and gives its facts.
+// createFile makes a new file and its directories, and returns its metadata.
 func (v *View) createFile(p Path, data []byte) (os.FileInfo, error) {
 	dir, err := v.makeParents(p)
 	if err != nil {
@@ -99,7 +99,7 @@ func (v *View) createFile(p Path, data []byte) (os.FileInfo, error) {
 	return temp.Stat()
 }
 
-// makeParents opens the directory that p shall lie in, and creates what of it is missing.
+// makeParents opens the directory that will hold p, and creates its missing part.
 func (v *View) makeParents(p Path) (*os.Root, error) {
 	parent := filepath.Dir(p.Real)
 	there := parent
@@ -131,12 +131,12 @@ func (v *View) makeParents(p Path) (*os.Root, error) {
 	return v.openDir(parent, p)
 }
 
-// tempName is a file name that nobody else knows.
+// tempName returns a file name that cannot be guessed.
 func tempName() string { return tempPrefix + rand.Text() + tempSuffix }
 
-// writeBeside writes data, synced, to a new file of that name in dir. mode, less the umask, is what it has
-// while it is written; dress is called behind that, since writing takes set-user-id away. The caller renames or removes
-// it. What cannot be written leaves nothing behind.
+// writeBeside writes data, synced, to a new file of that name in dir. mode, less the umask, is its
+// mode while it is written. dress is called after that, since writing clears set-user-id. The
+// caller renames or removes the file. Nothing is left behind after an error.
 func writeBeside(dir *os.Root, name string, data []byte, mode os.FileMode, dress func(*os.File) error) (*os.File, error) {
 	temp, err := dir.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {
@@ -155,7 +155,7 @@ func writeBeside(dir *os.Root, name string, data []byte, mode os.FileMode, dress
 	return temp, nil
 }
 
-// takesNone turns a directory's refusal of a new file, or of a rename in it, into errInPlace.
+// takesNone returns errInPlace if err is a directory's refusal of a new file or of a rename.
 func takesNone(err error) error {
 	if errors.Is(err, fs.ErrPermission) {
 		return errInPlace
@@ -163,7 +163,7 @@ func takesNone(err error) error {
 	return err
 }
 
-// appear returns the temporary file its name, unless something of that name has come into being meanwhile.
+// appear renames the temporary file to its final name, unless that name exists by now.
 func appear(dir *os.Root, temp, base string) error {
 	err := dir.Link(temp, base)
 	if err == nil {
@@ -172,15 +172,15 @@ func appear(dir *os.Root, temp, base string) error {
 	if errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	// The file system knows no hard links.
+	// The file system has no hard links.
 	if _, err := dir.Lstat(base); err == nil {
 		return fs.ErrExist
 	}
 	return dir.Rename(temp, base)
 }
 
-// writeInPlace makes data the content of f. Room is taken first, so that a full disk is met before anything is lost;
-// if writing goes wrong all the same, old is put back.
+// writeInPlace makes data the content of f. It allocates space first, so that a full disk is
+// detected before anything is lost. If writing fails all the same, it restores old.
 func writeInPlace(f *os.File, old, data []byte) error {
 	if grown := int64(len(data) - len(old)); grown > 0 {
 		if err := reserve(f, int64(len(old)), grown); isFull(err) {
@@ -208,14 +208,14 @@ func isFull(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, io.ErrShortWrite)
 }
 
-// unwritten puts a failed write into words.
+// unwritten returns the fault for a failed write.
 func (v *View) unwritten(p Path, err error) error {
 	var said *fault.Error
 	switch {
 	case err == nil, errors.As(err, &said):
 		return err
 	case isFull(err):
-		return fault.Failedf("disk_full", "There is no room left on the disk (or in the quota) that holds %s. It is as it was before; make room and send the call again.", p.Shown())
+		return fault.Failedf("disk_full", "No space is left on the disk (or in the quota) that holds %s. It is unchanged; free some space and send the call again.", p.Shown())
 	case errors.Is(err, fs.ErrExist):
 		return fault.Invalidf("stale_file", "%s was created by another program while this call was working on it. Nothing was written; read it first.", p.Shown())
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, errInPlace), errors.Is(err, syscall.EROFS):
@@ -223,5 +223,5 @@ func (v *View) unwritten(p Path, err error) error {
 	case errors.Is(err, syscall.ENOTDIR):
 		return fault.Invalidf("not_a_directory", "%s cannot be created: a part of the path to it is a file, not a directory.", p.Shown())
 	}
-	return fault.Failedf("io_error", "%s could not be written: %v. It is as it was before.", p.Shown(), cause(err))
+	return fault.Failedf("io_error", "%s could not be written: %v. It is unchanged.", p.Shown(), cause(err))
 }

@@ -1,4 +1,4 @@
-// From a name to the path that it really is. It does not know what may be reached.
+// Resolving a name to the real path that it leads to.
 
 package workspace
 
@@ -18,23 +18,25 @@ import (
 	"github.com/toold/toold/tools/fault"
 )
 
-// A Path is what a name came to.
+// A Path is a resolved name.
 type Path struct {
-	Named  string // absolute and cleaned, links as they were named
-	Real   string // on the disk, links resolved; of what does not exist: its deepest existing parent resolved, and the rest
-	Seen   string // Real by the name that calls know: another one for what lies in a directory for temporary files of the session
+	Named  string // absolute and clean, with links unresolved
+	Real   string // on the disk, links resolved; if it does not exist, its deepest existing parent resolved, and the rest
+	Seen   string // Real under the name that calls use: it differs for files in the session's own directories for temporary files
 	Exists bool
-	// Mapped: the name leads to such a directory by the name of the machine's, which only the session's calls know it by.
+	// Mapped is set if the name leads to such a directory by the machine's name for it, which has
+	// that meaning only for the session's calls.
 	Mapped bool
-	// Missing is how many components at the end of Real do not exist. 0: it exists.
+	// Missing is how many components at the end of Real do not exist. 0: Real exists.
 	Missing int
 	links   []string // real paths of the links that the name led through
 }
 
-// Links returns the real paths of the links that the name led through. It belongs to the caller.
+// Links returns the real paths of the links that the name led through. The caller may modify the
+// slice.
 func (p Path) Links() []string { return slices.Clone(p.links) }
 
-// Shown returns Named for a message: what is no text, or would break a line, is escaped.
+// Shown returns Named for a message. Bytes that are not text, and line breaks, are escaped.
 func (p Path) Shown() string { return shown(p.Named) }
 
 func shown(name string) string {
@@ -48,8 +50,8 @@ func shown(name string) string {
 // Name returns Named as NameOf does.
 func (p Path) Name() string { return NameOf(p.Named) }
 
-// NameOf returns a path in a form that can be sent and given back: itself, or "base64:" and its bytes when it is no text
-// or would break a line. Resolve takes either.
+// NameOf returns a path in a form that can be sent and sent back: the path itself, or "base64:" and
+// its bytes if it is not text or has a line break. Resolve accepts both.
 func NameOf(path string) string {
 	if isPlain(path) {
 		return path
@@ -57,7 +59,7 @@ func NameOf(path string) string {
 	return asBytes + base64.StdEncoding.EncodeToString([]byte(path))
 }
 
-// asBytes begins a name that is given by its bytes.
+// asBytes is the prefix of a name in base64.
 const asBytes = "base64:"
 
 func isPlain(name string) bool {
@@ -67,10 +69,11 @@ func isPlain(name string) bool {
 // maxLinks is how many links one name may lead through; Linux has the same limit.
 const maxLinks = 40
 
-// Resolve follows name, which is absolute or relative to dir (absolute), through every link, a dangling one to its
-// target. "base64:" in front gives the bytes of a name that is not text. ".." goes up from where a link led to, as in a
-// shell. The answer is a judgement of this moment: View checks that what it opens is still what Resolve named.
-// It returns faults: invalid_input, link_loop, magic_link, permission_denied, name_too_long.
+// Resolve follows name, which is absolute or relative to dir (absolute), through every link; a
+// dangling link leads to its target. A name that is not text has the prefix "base64:". ".." goes up
+// from the target of a link, as in a shell. The result holds for this moment: View checks that what
+// it opens is still what Resolve returned. It returns the faults invalid_input, link_loop,
+// magic_link, permission_denied and name_too_long.
 func (w *Workspace) Resolve(dir, name string) (Path, error) {
 	name, err := decodeName(name)
 	if err != nil {
@@ -86,15 +89,15 @@ func (w *Workspace) Resolve(dir, name string) (Path, error) {
 	return w.path(r.named, r.at, Path{Exists: r.missing == 0, Missing: r.missing, links: r.passed}), nil
 }
 
-// path completes p, which was named so and led to a path that calls know as at.
+// path completes p, whose name is named and which leads to the path that calls call at.
 func (w *Workspace) path(named, at string, p Path) Path {
 	p.Named, p.Real = named, w.Disk(at)
 	p.Seen, p.Mapped = w.Seen(p.Real), p.Real != at
 	return p
 }
 
-// ResolveEntry returns what Resolve does for the directory that name lies in, with the last part of name behind it: the entry
-// itself, and not what a link in its place leads to.
+// ResolveEntry resolves the directory that name lies in, and appends the last part of name. The
+// result is the directory entry itself, even if it is a link.
 func (w *Workspace) ResolveEntry(dir, name string) (Path, error) {
 	name, err := decodeName(name)
 	if err != nil {
@@ -127,7 +130,8 @@ func (p Path) at() string {
 	return p.Real
 }
 
-// follow walks an absolute name to its end, as the calls of w know names; nil: as the machine does.
+// follow walks an absolute name to its end, with the names of w's calls; if w is nil, with the
+// machine's.
 func follow(w *Workspace, name string) (resolver, error) {
 	r := resolver{world: w, named: filepath.Clean(name), at: "/", links: maxLinks}
 	err := r.follow(name)
@@ -138,27 +142,27 @@ func decodeName(name string) (string, error) {
 	if coded, ok := strings.CutPrefix(name, asBytes); ok {
 		raw, err := base64.StdEncoding.DecodeString(coded)
 		if err != nil {
-			return "", fault.Invalidf("invalid_input", "What follows \"base64:\" in the path is not base64: %v. Give the bytes of the path in standard base64.", err)
+			return "", fault.Invalidf("invalid_input", "What follows \"base64:\" in the path is not base64: %v. Send the bytes of the path in standard base64.", err)
 		}
 		name = string(raw)
 	}
 	switch {
 	case name == "":
-		return "", fault.Invalidf("invalid_input", "The path is empty. Give the path of a file.")
+		return "", fault.Invalidf("invalid_input", "The path is empty. Send the path of a file.")
 	case strings.ContainsRune(name, 0):
 		return "", fault.Invalidf("invalid_input", "The path %q holds a NUL byte, which no file name can.", name)
 	}
 	return name, nil
 }
 
-// A resolver walks one name. at is the path so far, without links and as calls know it, whose last missing components do
-// not exist.
+// A resolver is the walk of one name. at is the path so far, without links and under the name that
+// calls use. Its last missing components do not exist.
 type resolver struct {
-	world   *Workspace // whose calls are meant; nil: names are the machine's
+	world   *Workspace // whose names are used; nil: the machine's
 	named   string
 	at      string
 	missing int
-	links   int      // how many it may lead through
+	links   int      // how many links the name may lead through
 	passed  []string // real paths of the links so far
 }
 
@@ -203,7 +207,7 @@ func (r *resolver) step(part string) error {
 	return nil
 }
 
-// disk returns where on the disk a path lies.
+// disk returns the location of a path on the disk.
 func (r *resolver) disk(path string) string {
 	if r.world == nil {
 		return path
@@ -211,14 +215,15 @@ func (r *resolver) disk(path string) string {
 	return r.world.Disk(path)
 }
 
-// link goes on at the target of the link at the real path, which calls know as lying in parent.
+// link continues at the target of the link at the real path, which calls see in the directory
+// parent.
 func (r *resolver) link(parent, path string) error {
 	r.passed = append(r.passed, path)
 	if len(r.passed) > r.links {
 		return fault.Invalidf("link_loop", "%s leads through more than %d symbolic links; they probably form a loop. Name the file itself.", shown(r.named), maxLinks)
 	}
 	if isMagic(parent) {
-		return fault.Deniedf("magic_link", "%s leads through %s, a link that the kernel makes to an open file or to another process's view. Name the file itself.", shown(r.named), shown(path))
+		return fault.Deniedf("magic_link", "%s leads through %s, a kernel link to an open file or to another process's view of the file system. Name the file itself.", shown(r.named), shown(path))
 	}
 	target, err := os.Readlink(path)
 	if err != nil {
@@ -241,7 +246,7 @@ func (r *resolver) refused(err error) error {
 	return fault.Failedf("io_error", "%s cannot be looked up: %v.", shown(r.named), cause(err))
 }
 
-// cause strips a path error of the name, which the message gives already.
+// cause removes the name from a path error, since the message has it already.
 func cause(err error) error {
 	var at *fs.PathError
 	if errors.As(err, &at) {

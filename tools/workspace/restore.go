@@ -1,5 +1,5 @@
-// Putting back what stood at paths: everything is prepared beside its place first, and then takes it. It does not know
-// where the images come from, nor whether somebody wants them back.
+// Restoring what stood at paths: everything is prepared beside its place first, and then moved
+// there. The caller decides what is restored.
 
 package workspace
 
@@ -16,35 +16,38 @@ import (
 	"github.com/toold/toold/tools/pathname"
 )
 
-// A Put makes what stands at a real path another thing.
+// A Put replaces what stands at a real path.
 type Put struct {
 	Real string
-	Now  Snapshot // what stands there, or nothing is done; not Unkept
+	Now  Snapshot // what must stand there, or nothing is done; not Unkept
 	Want Snapshot // not Unkept
-	// From is another name of the wanted file, to be linked; empty: it is made of its content. With Twin it is the Real of
-	// another Put, which makes it.
+	// From is another name of the wanted file, which is linked; empty: the file is written from its
+	// content. With Twin, From is the Real of another Put, which makes the file.
 	From string
 	Twin bool
-	// Parted: it had names that nobody knows, and does not get them back.
+	// Parted is set if the file had other names that are unknown, and that it does not get back.
 	Parted bool
-	// Into is written into the file that stands there now, where it stands, so that all of its names show it; nil: nothing
-	// is.
+	// Into is written into the existing file, in place, so that all of its names show it; nil:
+	// nothing is written in place.
 	Into *Snapshot
 }
 
-// A RestoreStep says what became of one Put.
+// A RestoreStep is the outcome of one Put.
 type RestoreStep struct {
 	Real string
 	Done bool
-	Note string // a sentence; why it was not done, or what is different from before
+	Note string // a sentence: why it was not done, or what differs from before
 }
 
-// Restore does all of puts, or, as long as anything stands in the way of one, none: then the error is a fault stale_file,
-// undeclared, buffer_open, not_kept, disk_full, permission_denied or of content, and all is as it was. Behind that point each is done by itself,
-// atomically, and what fails is told. Links are never followed. Each Real has to be in the grant's Writes. content gives
-// what has a hash; it belongs to the caller.
+// Restore does all of puts, or none of them while anything prevents one of them. In the second case
+// the error is a fault (stale_file, undeclared, buffer_open, not_kept, disk_full,
+// permission_denied) or the error of content, and nothing has changed. Once everything is prepared,
+// each put is done by itself, atomically, and the steps report those that failed. Links are never
+// followed. Each Real must be in the grant's Writes. content returns the content with a hash; it
+// belongs to the caller.
 //
-// A file that stands there gives the new one its owner and extended attributes, where that can be; the mode is the image's.
+// A new file gets the owner and the extended attributes of the file that it replaces, where
+// possible, and the mode of the snapshot.
 func (v *View) Restore(ctx context.Context, puts []Put, content func(hash string) ([]byte, error)) ([]RestoreStep, error) {
 	w := &restorer{view: v, content: content, done: make([]RestoreStep, len(puts))}
 	for i := range puts {
@@ -64,27 +67,27 @@ func (v *View) Restore(ctx context.Context, puts []Put, content func(hash string
 	return w.done, nil
 }
 
-// A restorer is one PutBack under way.
+// A restorer is the state of one Restore.
 type restorer struct {
 	view    *View
 	content func(hash string) ([]byte, error)
-	all     []*placedFile // by path, so that a directory comes before what is in it
+	all     []*placedFile // by path, so that a directory comes before its entries
 	done    []RestoreStep
-	noted   []func() // end the notes of what was made
+	noted   []func() // remove the notes of temporary files
 }
 
-// A placedFile is one Put under way.
+// A placedFile is the state of one Put.
 type placedFile struct {
 	Put
 	told *RestoreStep
 	dir  *os.Root // that the path lies in; nil: not open
-	temp string   // base name of what is to take its place; empty: nothing
-	made bool     // the directory was made where it is to be
-	// Of what is written into the file that stands there: the file, what it gets, what it had.
+	temp string   // base name of what will be moved to the place; empty: nothing
+	made bool     // the directory was made in its final place
+	// Of a file that is written in place: the file, its new content, its old content.
 	inside    *os.File
 	data, old []byte
 	written   bool
-	lost      bool // it could not take its place
+	lost      bool // it could not be moved to its place
 }
 
 func (p *placedFile) base() string { return filepath.Base(p.Real) }
@@ -103,7 +106,7 @@ func (w *restorer) close() {
 	}
 }
 
-// prepare looks at everything, and makes all that can be made without anybody seeing it.
+// prepare checks everything, and makes everything that can be made without being visible.
 func (w *restorer) prepare(ctx context.Context) error {
 	slices.SortFunc(w.all, func(a, b *placedFile) int { return cmp.Compare(a.Real, b.Real) })
 	for _, p := range w.all {
@@ -124,17 +127,17 @@ func (w *restorer) prepare(ctx context.Context) error {
 	return nil
 }
 
-// unchanged makes sure that what stands at a path is what the Put says, and that the call may write there.
+// unchanged checks that what stands at a path is the Put's Now, and that the call may write there.
 func (w *restorer) unchanged(p *placedFile) error {
 	path := Path{Named: p.Real, Real: p.Real}
 	if !holds(w.view.grant.Writes, p.Real) {
 		return undeclared(path)
 	}
 	if w.view.buffers.hold(p.Real) {
-		return fault.Invalidf("buffer_open", "%s is open in an editor with text that is not saved. Nothing was put back; save and close it there, or leave it out.", path.Shown())
+		return fault.Invalidf("buffer_open", "%s is open in an editor with text that is not saved. Nothing was restored; save and close it there, or leave it out.", path.Shown())
 	}
 	if p.Now.Kind == Unkept {
-		return fault.Invalidf("not_kept", "What stands at %s cannot be kept (%s), so it is not touched. Nothing was put back; leave it out.", path.Shown(), p.Now.Why)
+		return fault.Invalidf("not_kept", "The present content of %s cannot be kept (%s), so it is not replaced. Nothing was restored; leave it out.", path.Shown(), p.Now.Why)
 	}
 	now, err := w.view.Snapshot(Snapshotter{}, p.Real)
 	if err != nil {
@@ -147,18 +150,18 @@ func (w *restorer) unchanged(p *placedFile) error {
 }
 
 func changedSince(p Path) error {
-	return fault.Invalidf("stale_file", "%s has changed since it was looked at. Nothing was put back; look again.", p.Shown())
+	return fault.Invalidf("stale_file", "%s has changed since the plan was made. Nothing was restored; make a new plan.", p.Shown())
 }
 
-// still makes sure once more that nothing has changed: to make what was made may have taken long.
+// still checks once more that nothing has changed, since the preparation may have taken long.
 func (w *restorer) still(p *placedFile) error {
 	if p.Now.Kind == Directory || p.Want.Kind == Directory {
-		return nil // whoever changes what is in them changes them
+		return nil // its entries are checked by themselves
 	}
 	return w.unchanged(p)
 }
 
-// parent opens the directory that a path lies in, and makes what of it is missing.
+// parent opens the directory that a path lies in, and makes its missing part.
 func (w *restorer) parent(p *placedFile) (err error) {
 	if p.dir != nil {
 		return nil
@@ -178,13 +181,13 @@ func (w *restorer) parent(p *placedFile) (err error) {
 	path := Path{Named: p.Real, Real: p.Real}
 	p.dir, err = w.view.makeParents(path)
 	if said := (*fault.Error)(nil); errors.As(err, &said) && said.Code == "undeclared" {
-		return fault.Invalidf("stale_file", "A directory on the way to %s is a link or another one by now, which is not followed. Nothing was put back; leave the file out, or put the directory back where it was.", path.Shown())
+		return fault.Invalidf("stale_file", "A directory on the way to %s was replaced by a link or by another directory, which is not followed. Nothing was restored; leave the file out, or move the directory back.", path.Shown())
 	}
 	return err
 }
 
-// beside finds the directory that was made beside its place, since something else stands there, and in which a path is to
-// lie; nil: there is none.
+// beside returns the directory that was made beside its place, because something else stands there,
+// and that will hold a path; nil: there is none.
 func (w *restorer) beside(real string) *placedFile {
 	for _, over := range w.all {
 		if over.temp != "" && over.Want.Kind == Directory && over.Real != real && pathname.Within(over.Real, real) {
@@ -194,8 +197,9 @@ func (w *restorer) beside(real string) *placedFile {
 	return nil
 }
 
-// directory makes a directory, for its owner alone as long as it is filled, or lets its owner fill the one that is there.
-// Where something else stands it is made beside that, which stays until all is ready.
+// directory makes a directory, accessible only to its owner while it is filled, or makes an
+// existing one writable for its owner. If something else stands in its place, the directory is made
+// beside it and stays there until everything is ready.
 func (w *restorer) directory(p *placedFile) error {
 	if p.Want.Kind != Directory {
 		return nil
@@ -219,10 +223,10 @@ func (w *restorer) directory(p *placedFile) error {
 	return nil
 }
 
-// chmod changes the mode of a directory, and of nothing that a link in its place leads to.
+// chmod changes the mode of a directory, and never follows a link that has replaced it.
 func (p *placedFile) chmod(mode fs.FileMode) error {
 	f, err := p.dir.OpenFile(p.base(), openDirectory, 0)
-	if errors.Is(err, fs.ErrPermission) { // it forbids that to its owner
+	if errors.Is(err, fs.ErrPermission) { // its mode denies that to its owner
 		return p.dir.Chmod(p.base(), mode)
 	}
 	if err != nil {
@@ -232,7 +236,7 @@ func (p *placedFile) chmod(mode fs.FileMode) error {
 	return f.Chmod(mode)
 }
 
-// discard takes away what prepare has made.
+// discard removes what prepare has made.
 func (w *restorer) discard() (failed error) {
 	for _, p := range slices.Backward(w.all) {
 		if p.written {

@@ -1,4 +1,4 @@
-// The second half of putting back: what was prepared takes its place. It does not know how it was made.
+// The second half of a restore: what was prepared is moved to its place.
 
 package workspace
 
@@ -13,8 +13,9 @@ import (
 	"github.com/toold/toold/tools/pathname"
 )
 
-// commit lets everything take its place: first directories in the way of files go, then what is new comes, then what is
-// too much goes. Modes of directories come last, since they may forbid the rest.
+// commit moves everything to its place. Directories in the way of files are removed first, then new
+// files are placed, then surplus files are removed. Modes of directories are set last, since they
+// may forbid the rest.
 func (w *restorer) commit() {
 	for _, p := range slices.Backward(w.all) {
 		if p.temp != "" && p.Now.Kind == Directory {
@@ -44,8 +45,8 @@ func (w *restorer) commit() {
 	}
 }
 
-// stand lets a directory, in which everything is by now, stand in the place of what is none. If it cannot, what stood
-// there stands there again.
+// stand moves a finished directory to the place of something that is not a directory. If that
+// fails, the old entry is moved back.
 func (w *restorer) stand(p *placedFile) {
 	aside := w.name(p)
 	err := p.dir.Rename(p.base(), aside)
@@ -57,11 +58,11 @@ func (w *restorer) stand(p *placedFile) {
 	if err == nil {
 		w.report(p, nil)
 		if p.dir.Remove(aside) != nil {
-			p.told.Note = "What stood there is still beside it, as " + aside + "."
+			p.told.Note = "What was there is now beside it, as " + aside + "."
 		}
 		return
 	}
-	_ = p.dir.RemoveAll(p.temp) // the reason is told
+	_ = p.dir.RemoveAll(p.temp) // the step has the reason
 	for _, inner := range w.all {
 		if pathname.Within(p.Real, inner.Real) {
 			inner.temp = ""
@@ -70,7 +71,7 @@ func (w *restorer) stand(p *placedFile) {
 	}
 }
 
-// clear removes a directory that something else is to stand in the place of. What it held goes first.
+// clear removes a directory whose place is needed. Its content is removed first.
 func (w *restorer) clear(p *placedFile) error {
 	for _, inner := range slices.Backward(w.all) {
 		if inner.Want.Kind == Absent && inner.Now.Kind != Absent && inner != p && pathname.Within(p.Real, inner.Real) {
@@ -80,7 +81,7 @@ func (w *restorer) clear(p *placedFile) error {
 	return w.remove(p)
 }
 
-// remove takes away what stands at a path. A directory that is not empty stays.
+// remove removes what stands at a path. A directory that is not empty stays.
 func (w *restorer) remove(p *placedFile) error {
 	if p.told.Done {
 		return nil
@@ -108,12 +109,12 @@ func (w *restorer) report(p *placedFile, err error) {
 	case err == nil:
 		return
 	case errors.Is(err, unix.ENOTEMPTY):
-		p.told.Note = "It holds something that was not there before, so it stays."
+		p.told.Note = "It holds a new file or directory, so it was not removed."
 	default:
 		p.told.Note = w.view.unwritten(Path{Named: p.Real, Real: p.Real}, err).Error()
 	}
 	if p.temp != "" {
-		_ = p.dir.Remove(p.temp) // the reason is told
+		_ = p.dir.Remove(p.temp) // the step has the reason
 		p.temp = ""
 	}
 }

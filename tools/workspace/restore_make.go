@@ -1,4 +1,4 @@
-// What takes a place is made beside it: new files, links and further names of files. It does not know when it takes it.
+// The first half of a restore: new files, links and further names are made beside their places.
 
 package workspace
 
@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// file makes a file or a link beside the place that it is to take.
+// file makes a file or a link beside its place.
 func (w *restorer) file(p *placedFile) error {
 	if p.Twin || p.temp != "" || !p.replaces() {
 		return nil
@@ -34,7 +34,7 @@ func (w *restorer) file(p *placedFile) error {
 	return w.write(p)
 }
 
-// replaces reports that something new takes the place.
+// replaces reports whether something new is moved to the place.
 func (p *placedFile) replaces() bool {
 	switch {
 	case p.Want.Kind == Link:
@@ -45,14 +45,15 @@ func (p *placedFile) replaces() bool {
 	return p.From != "" || !p.Now.Same(p.Want) && p.Into == nil || p.Now.ID != p.Want.ID
 }
 
-// name returns a name for what is to take p's place. It is noted until all is over, so that nothing is left if the daemon dies.
+// name returns a temporary name for p. It is noted until the restore is over, so that nothing is
+// left behind if the daemon dies.
 func (w *restorer) name(p *placedFile) string {
 	name := tempName()
 	w.noted = append(w.noted, w.view.ws.locks.note(filepath.Join(filepath.Dir(p.Real), name)))
 	return name
 }
 
-// write makes a file of its content.
+// write makes a file from its content.
 func (w *restorer) write(p *placedFile) error {
 	data, err := w.content(p.Want.Hash)
 	if err != nil {
@@ -87,12 +88,12 @@ func (w *restorer) write(p *placedFile) error {
 	}
 	p.temp = name
 	if p.Parted {
-		p.told.Note = strings.TrimSpace(p.told.Note + " It had other names, which are not known; it is a file of its own now.")
+		p.told.Note = strings.TrimSpace(p.told.Note + " It had other names, which are unknown, so it is now a separate file.")
 	}
 	return temp.Close()
 }
 
-// linkFrom returns the file that stands at p.From a second name beside p's place.
+// linkFrom makes a second name of the file at p.From, beside p's place.
 func (w *restorer) linkFrom(p *placedFile) error {
 	dir, err := w.view.ws.openRoot(filepath.Dir(p.From))
 	if err != nil {
@@ -102,14 +103,15 @@ func (w *restorer) linkFrom(p *placedFile) error {
 	return w.link(p, dir, filepath.Base(p.From))
 }
 
-// link returns the file that is base in from a second name beside p's place. nil: it cannot be reached.
+// link makes a second name of the file base in from, beside p's place. nil: the file cannot be
+// reached.
 func (w *restorer) link(p *placedFile, from *os.Root, base string) error {
 	name, err := w.name(p), fs.ErrNotExist
 	if from != nil {
 		err = linkAcross(from, base, p.dir, name)
 	}
 	if errors.Is(err, unix.EXDEV) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.EPERM) {
-		return w.again(p, name) // on another disk it was another file
+		return w.again(p, name) // across file systems it would be another file
 	}
 	if err != nil {
 		return err
@@ -126,7 +128,8 @@ func (w *restorer) link(p *placedFile, from *os.Root, base string) error {
 	return nil
 }
 
-// again links what was linked or made for another path, if that is the same file, and makes it of its content otherwise.
+// again reuses what was linked or made for another path, if it is the same file; otherwise it makes
+// the file from its content.
 func (w *restorer) again(p *placedFile, name string) error {
 	for _, other := range w.all {
 		if other != p && other.temp != "" && other.Want.ID.Known() && other.Want.ID == p.Want.ID && linkAcross(other.dir, other.temp, p.dir, name) == nil {
@@ -137,7 +140,7 @@ func (w *restorer) again(p *placedFile, name string) error {
 	return w.write(p)
 }
 
-// linkAcross makes a hard link from one directory to another, and follows no link.
+// linkAcross makes a hard link from one directory to another. It does not follow links.
 func linkAcross(from *os.Root, old string, to *os.Root, name string) error {
 	source, err := from.Open(".")
 	if err != nil {
@@ -170,7 +173,7 @@ func (w *restorer) twin(p *placedFile) error {
 	return w.linkFrom(p)
 }
 
-// ready opens the file that is written into where it stands, and reads what it has and what it gets.
+// ready opens the file that is written in place, and reads its old and its new content.
 func (w *restorer) ready(p *placedFile) error {
 	if p.Into == nil {
 		return nil
@@ -198,7 +201,8 @@ func (w *restorer) ready(p *placedFile) error {
 	return err
 }
 
-// into writes into the file that stands there, for all of its names. It is the last that can fail for all.
+// into writes the existing file in place, for all of its names. It is the last step that can fail
+// for all puts.
 func (w *restorer) into(p *placedFile) error {
 	if p.inside == nil {
 		return nil

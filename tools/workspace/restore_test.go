@@ -34,7 +34,7 @@ func (s store) content(hash string) ([]byte, error) {
 	return data, nil
 }
 
-func (s store) image(t *testing.T, v *workspace.View, real string) workspace.Snapshot {
+func (s store) snapshot(t *testing.T, v *workspace.View, real string) workspace.Snapshot {
 	t.Helper()
 	i, err := v.Snapshot(workspace.Snapshotter{Keep: s.keep}, real)
 	if err != nil {
@@ -56,8 +56,8 @@ func noTemps(t *testing.T, root string) {
 	}
 }
 
-// TestImage: what stands at a path is told without following links, and what is not to be kept is not opened.
-func TestImage(t *testing.T) {
+// TestSnapshot: what stands at a path is told without following links, and what is not to be kept is not opened.
+func TestSnapshot(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	put(t, s.root+"/file", "x")
@@ -77,7 +77,7 @@ func TestImage(t *testing.T) {
 		"file": workspace.Regular, "link": workspace.Link, "out": workspace.Link, "": workspace.Directory, "none": workspace.Absent, "none/deep": workspace.Absent,
 		"file/below": workspace.Absent, "out/file": workspace.Absent, "loop/x": workspace.Absent, "secret": workspace.Unkept,
 	} {
-		if got := kept.image(t, v, filepath.Join(s.root, name)); got.Kind != want {
+		if got := kept.snapshot(t, v, filepath.Join(s.root, name)); got.Kind != want {
 			t.Errorf("%q is %+v, want %s", name, got, want)
 		}
 	}
@@ -90,19 +90,19 @@ func TestImage(t *testing.T) {
 	}
 }
 
-// TestPutBackAllOrNothing: as long as one path is not what it should be nothing is changed, and nothing is left.
-func TestPutBackAllOrNothing(t *testing.T) {
+// TestRestoreAllOrNothing: as long as one path is not what it should be nothing is changed, and nothing is left.
+func TestRestoreAllOrNothing(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	put(t, s.root+"/a", "old")
 	put(t, s.root+"/b", "old")
 	v, kept := s.view(), store{}
-	a, b := kept.image(t, v, s.root+"/a"), kept.image(t, v, s.root+"/b")
+	a, b := kept.snapshot(t, v, s.root+"/a"), kept.snapshot(t, v, s.root+"/b")
 	put(t, s.root+"/a", "new")
 	put(t, s.root+"/b", "new")
 	puts := []workspace.Put{
-		{Real: s.root + "/a", Now: kept.image(t, v, s.root+"/a"), Want: a},
-		{Real: s.root + "/b", Now: kept.image(t, v, s.root+"/b"), Want: b},
+		{Real: s.root + "/a", Now: kept.snapshot(t, v, s.root+"/a"), Want: a},
+		{Real: s.root + "/b", Now: kept.snapshot(t, v, s.root+"/b"), Want: b},
 		{Real: s.root + "/dir", Now: workspace.Snapshot{Kind: workspace.Absent}, Want: workspace.Snapshot{Kind: workspace.Directory, Mode: 0o755}},
 	}
 	same := func(what, wanted string, err error) {
@@ -119,7 +119,7 @@ func TestPutBackAllOrNothing(t *testing.T) {
 	put(t, s.root+"/b", "newer")
 	_, err := v.Restore(t.Context(), puts, kept.content)
 	same("changed meanwhile", "stale_file", err)
-	puts[1].Now = kept.image(t, v, s.root+"/b")
+	puts[1].Now = kept.snapshot(t, v, s.root+"/b")
 	_, err = v.Restore(t.Context(), puts, func(hash string) ([]byte, error) {
 		if hash == b.Hash {
 			put(t, s.root+"/b", "newest") // while the others are made
@@ -127,7 +127,7 @@ func TestPutBackAllOrNothing(t *testing.T) {
 		return kept.content(hash)
 	})
 	same("changed while it was made", "stale_file", err)
-	puts[1].Now = kept.image(t, v, s.root+"/b")
+	puts[1].Now = kept.snapshot(t, v, s.root+"/b")
 	puts[1].Want.Hash = strings.Repeat("0", 64)
 	_, err = v.Restore(t.Context(), puts, kept.content)
 	same("not kept", "io_error", err)
@@ -149,22 +149,22 @@ func TestPutBackAllOrNothing(t *testing.T) {
 	noTemps(t, s.root)
 }
 
-// TestPutBackDirectoryForFile: a file in whose place a directory is to come stays until all is ready, and then makes room.
-func TestPutBackDirectoryForFile(t *testing.T) {
+// TestRestoreDirectoryForFile: a file in whose place a directory is to come stays until all is ready, and then makes room.
+func TestRestoreDirectoryForFile(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	v, kept := s.view(), store{}
 	put(t, s.root+"/d/e/x", "old")
 	puts := []workspace.Put{}
 	for _, name := range []string{"/d", "/d/e", "/d/e/x"} {
-		puts = append(puts, workspace.Put{Real: s.root + name, Want: kept.image(t, v, s.root+name)})
+		puts = append(puts, workspace.Put{Real: s.root + name, Want: kept.snapshot(t, v, s.root+name)})
 	}
 	if err := os.RemoveAll(s.root + "/d"); err != nil {
 		t.Fatal(err)
 	}
 	put(t, s.root+"/d", "what stands there now")
 	for i := range puts {
-		puts[i].Now = kept.image(t, v, puts[i].Real)
+		puts[i].Now = kept.snapshot(t, v, puts[i].Real)
 	}
 	hash := puts[2].Want.Hash
 	old := kept[hash]
@@ -183,8 +183,8 @@ func TestPutBackDirectoryForFile(t *testing.T) {
 	noTemps(t, s.root)
 }
 
-// TestPutBackIntoAllOrNothing: files that are written where they stand, for all of their names, are written all or none.
-func TestPutBackIntoAllOrNothing(t *testing.T) {
+// TestRestoreIntoAllOrNothing: files that are written where they stand, for all of their names, are written all or none.
+func TestRestoreIntoAllOrNothing(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	v, kept := s.view(), store{}
@@ -194,11 +194,11 @@ func TestPutBackIntoAllOrNothing(t *testing.T) {
 		if err := os.Link(name, name+"2"); err != nil {
 			t.Fatal(err)
 		}
-		want := kept.image(t, v, name)
+		want := kept.snapshot(t, v, name)
 		if err := os.WriteFile(name, []byte("new "+filepath.Base(name)), 0o600); err != nil { // the same file
 			t.Fatal(err)
 		}
-		puts = append(puts, workspace.Put{Real: name, Now: kept.image(t, v, name), Want: want, Into: &want})
+		puts = append(puts, workspace.Put{Real: name, Now: kept.snapshot(t, v, name), Want: want, Into: &want})
 	}
 	lacking := store{puts[0].Want.Hash: kept[puts[0].Want.Hash]}
 	if _, err := v.Restore(t.Context(), puts, lacking.content); err == nil {
@@ -213,8 +213,8 @@ func TestPutBackIntoAllOrNothing(t *testing.T) {
 	holds(t, s.root+"/b2", "old b")
 }
 
-// TestPutBackTouchesNothingUnkept: what cannot be kept is not removed, whatever it is asked for.
-func TestPutBackTouchesNothingUnkept(t *testing.T) {
+// TestRestoreTouchesNothingUnkept: what cannot be kept is not removed, whatever it is asked for.
+func TestRestoreTouchesNothingUnkept(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	put(t, s.root+"/.env", "x")
@@ -230,8 +230,8 @@ func TestPutBackTouchesNothingUnkept(t *testing.T) {
 	holds(t, s.root+"/.env", "x")
 }
 
-// TestPutBackInPlace: in a directory that takes no new file a file is written where it stands, as Change would.
-func TestPutBackInPlace(t *testing.T) {
+// TestRestoreInPlace: in a directory that takes no new file a file is written where it stands, as Change would.
+func TestRestoreInPlace(t *testing.T) {
 	t.Parallel()
 	if os.Geteuid() == 0 {
 		t.Skip("root may write everywhere")
@@ -240,21 +240,21 @@ func TestPutBackInPlace(t *testing.T) {
 	file := s.root + "/shut/file"
 	put(t, file, "old")
 	v, kept := s.view(), store{}
-	old := kept.image(t, v, file)
+	old := kept.snapshot(t, v, file)
 	put(t, file, "new")
 	if err := os.Chmod(s.root+"/shut", 0o555); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.Chmod(s.root+"/shut", 0o755) })
-	told, err := v.Restore(t.Context(), []workspace.Put{{Real: file, Now: kept.image(t, v, file), Want: old}}, kept.content)
+	told, err := v.Restore(t.Context(), []workspace.Put{{Real: file, Now: kept.snapshot(t, v, file), Want: old}}, kept.content)
 	if err != nil || !told[0].Done {
 		t.Errorf("%+v, %v", told, err)
 	}
 	holds(t, file, "old")
 }
 
-// TestPutBackKeepsWhatIsThere: a directory with something in it that nobody knows of stays, and is told.
-func TestPutBackKeepsWhatIsThere(t *testing.T) {
+// TestRestoreKeepsWhatIsThere: a directory with something in it that nobody knows of stays, and is told.
+func TestRestoreKeepsWhatIsThere(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	put(t, s.root+"/dir/theirs", "x")
@@ -270,15 +270,15 @@ func TestPutBackKeepsWhatIsThere(t *testing.T) {
 	holds(t, s.root+"/dir/theirs", "x")
 }
 
-// TestPutBackAgainstALinkSwapper: while somebody puts links in the place of a file and of its directory all the time,
+// TestRestoreAgainstALinkSwapper: while somebody puts links in the place of a file and of its directory all the time,
 // nothing is ever written where they lead.
-func TestPutBackAgainstALinkSwapper(t *testing.T) {
+func TestRestoreAgainstALinkSwapper(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	put(t, s.outside+"/file", "theirs")
 	put(t, s.root+"/dir/file", "new")
 	v, kept := s.view(), store{}
-	now := kept.image(t, v, s.root+"/dir/file")
+	now := kept.snapshot(t, v, s.root+"/dir/file")
 	old, _, _ := kept.keep(strings.NewReader("old"), 3)
 	want := workspace.Snapshot{Kind: workspace.Regular, Mode: 0o644, Size: 3, Hash: old}
 	stop, stopped := make(chan struct{}), make(chan struct{})

@@ -1,4 +1,4 @@
-// What somebody may have meant by a name that is not there. It does not know what the name was wanted for.
+// Suggestions for a name that does not exist.
 
 package workspace
 
@@ -21,12 +21,12 @@ type NotFound struct {
 	Path             string   `json:"path"`
 	WorkingDirectory string   `json:"workingDirectory"`
 	Similar          []string `json:"similar,omitempty"` // absolute paths in the same directory, the most similar first
-	Parent           string   `json:"parent,omitempty"`  // the deepest directory on the way that exists, when it is not the file's own
+	Parent           string   `json:"parent,omitempty"`  // the deepest existing directory on the way, if it is not the file's own
 }
 
 const (
 	maxSimilar = 5
-	maxLooked  = 10_000 // directory entries looked at, so that a huge directory costs no more than a big one
+	maxLooked  = 10_000 // directory entries that are examined, so that a huge directory takes no longer than a large one
 )
 
 func (v *View) notFound(p Path) error {
@@ -45,7 +45,8 @@ func (n NotFound) hint() string {
 	return b.String()
 }
 
-// lookAround finds names like p's. It tells nothing about directories that the session may not read anyway.
+// lookAround finds names similar to p's. It reports nothing about directories that the session may
+// not read.
 func (v *View) lookAround(p Path) NotFound {
 	n := NotFound{Path: p.Name(), WorkingDirectory: v.grant.Dir}
 	dir, base := filepath.Split(p.Real)
@@ -74,13 +75,13 @@ func (v *View) lookAround(p Path) NotFound {
 	return n
 }
 
-// isReadDenied reports that a rule denies reading the entry at the real path.
+// isReadDenied reports whether a rule denies reading the entry at the real path.
 func (v *View) isReadDenied(real string) bool {
 	info, err := os.Lstat(real)
 	return err != nil || v.ws.whyReadDenied(real, info.Mode().Type(), v.grant.ReadDenied) != ""
 }
 
-// names lists the directory at the real path, as long as it is still there.
+// names lists the directory at the real path, if it is still there.
 func (v *View) names(dir string) []string {
 	root, err := v.ws.openRoot(dir)
 	if err != nil {
@@ -99,7 +100,7 @@ func (v *View) names(dir string) []string {
 	return list
 }
 
-// similar returns those of names that somebody may have meant by base, the likeliest first.
+// similar returns the names that may have been meant by base, the most likely first.
 func similar(base string, names []string) []string {
 	type ranked struct {
 		name     string
@@ -121,7 +122,8 @@ func similar(base string, names []string) []string {
 	return out
 }
 
-// unlikeness is 0 for names that differ in case only, more for less similar ones, and negative for strangers.
+// unlikeness returns 0 for names that differ only in case, a larger number for less similar ones,
+// and a negative one for unrelated names.
 func unlikeness(a, b string) int {
 	la, lb := strings.ToLower(a), strings.ToLower(b)
 	stemA, stemB := strings.TrimSuffix(la, filepath.Ext(la)), strings.TrimSuffix(lb, filepath.Ext(lb))

@@ -1,5 +1,4 @@
-// What stands at a path at one moment, and how to look at it without following or opening anything that is not meant.
-// It does not know what images are for, nor where contents are kept.
+// Snapshots of what stands at a path, taken without following links or opening special files.
 
 package workspace
 
@@ -19,10 +18,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// An SnapshotKind says what stands at a path.
+// A SnapshotKind is the kind of entry at a path.
 type SnapshotKind string
 
-// The kinds. Unkept: something is there whose content is not kept; Image.Why says why.
+// The kinds. Unkept: there is an entry whose content is not kept; Snapshot.Why is the reason.
 const (
 	Absent    SnapshotKind = "absent"
 	Regular   SnapshotKind = "regular"
@@ -31,75 +30,78 @@ const (
 	Unkept    SnapshotKind = "unkept"
 )
 
-// An Snapshot is what stands at a path at one moment. Its JSON form is what journals keep.
+// A Snapshot is what stands at a path at one moment. Journals store its JSON form.
 type Snapshot struct {
 	Kind   SnapshotKind `json:"kind"`
 	Mode   fs.FileMode  `json:"mode,omitempty"`   // permissions, with setuid, setgid and sticky
 	Size   int64        `json:"size,omitempty"`   // bytes, of a file
 	Hash   string       `json:"hash,omitempty"`   // SHA-256 of the content, hexadecimal; of a regular file
-	Target []byte       `json:"target,omitempty"` // of a link, as it is written there
+	Target []byte       `json:"target,omitempty"` // of a link, as it is stored there
 	ID     FileID       `json:"id,omitzero"`      // which file it is, whatever its names; of a regular file
-	Names  int          `json:"names,omitempty"`  // how many it has
-	Why    string       `json:"why,omitempty"`    // of what is unkept, as a clause
-	Stamp  int64        `json:"stamp,omitempty"`  // of what is unkept: when it was last changed
+	Names  int          `json:"names,omitempty"`  // how many names it has
+	Why    string       `json:"why,omitempty"`    // of an unkept entry, as a clause
+	Stamp  int64        `json:"stamp,omitempty"`  // of an unkept entry: when it was last changed
 }
 
-// A FileID tells files apart, also one that was given the inode of another that is gone. It is zero where the file system
-// does not tell when a file came into being: names of the same file are then not known to be that.
+// A FileID identifies a file, also when an inode is reused after a file was removed. It is zero
+// where the file system has no time of birth: names of the same file are then not recognised.
 type FileID struct {
 	Device uint64 `json:"dev"`
 	Inode  uint64 `json:"ino"`
 	Born   int64  `json:"born"` // nanoseconds since 1970
 }
 
-// Known reports that the ID says something.
+// Known reports whether the ID is set.
 func (id FileID) Known() bool { return id != FileID{} }
 
-// Same reports that both are of the same content, mode and target. Which inode holds it does not count. Of what is unkept
-// it is only known whether it was changed.
+// Same reports whether both have the same content, mode and target, in whatever inode. For an
+// unkept entry it reports only whether it was changed.
 func (i Snapshot) Same(o Snapshot) bool {
 	return i.Kind == o.Kind && i.Mode == o.Mode && i.Hash == o.Hash && bytes.Equal(i.Target, o.Target) && i.Stamp == o.Stamp && i.Size == o.Size
 }
 
-// modeBits are the bits of a mode that an image holds.
+// modeBits are the bits of a mode that a snapshot holds.
 const modeBits = fs.ModePerm | fs.ModeSetuid | fs.ModeSetgid | fs.ModeSticky
 
-// A Snapshotter says how images are taken.
+// A Snapshotter is how snapshots are taken.
 type Snapshotter struct {
-	// Keep takes a content of about size bytes and gives its SHA-256, in hexadecimal, and how many bytes it had. Its error
-	// ends everything. Nil: contents are hashed and kept nowhere.
+	// Keep stores a content of about size bytes and returns its SHA-256, in hexadecimal, and its
+	// length in bytes. Its error ends the whole operation. If nil, contents are hashed and not
+	// stored.
 	Keep func(content io.ReadSeeker, size int64) (hash string, n int64, err error)
-	// Refuse says, as a clause, why the content of the file at a real path is not to be kept; empty: it may be. Nil: all
-	// may.
+	// Refuse returns, as a clause, why the content of the file at a real path must not be kept, or
+	// "" if it may be. If nil, all may be.
 	Refuse func(real string) string
-	// Entries and Bytes are how much Expose takes at most of all directories together.
+	// Entries and Bytes are how much TakeSnapshots keeps at most of all directories together.
 	Entries int
 	Bytes   int64
-	// Each: Bytes are those of each file, not of all together.
+	// Each makes Bytes the limit of each file, instead of all files together.
 	Each bool
 }
 
-// Snapshot returns what stands at a real path. Links are not followed, neither there nor on the way. What may not be kept, by
-// the snapshotter or by a rule that bars reading it, is Unkept and not opened. The error is the snapshotter's.
+// Snapshot returns what stands at a real path. It does not follow links, neither there nor on the
+// way. A file that must not be kept, because of the Snapshotter or a rule that denies reading it,
+// is Unkept and not opened. The error is the Snapshotter's.
 func (v *View) Snapshot(c Snapshotter, real string) (Snapshot, error) {
 	l := &snapshotWalk{view: v, snapshotter: c, left: c.Bytes}
 	defer l.close()
 	return l.snapshot(real)
 }
 
-// A snapshotWalk takes images one after the other. It holds the directory of the latest open.
+// A snapshotWalk takes snapshots one after the other. It keeps the directory of the latest one
+// open.
 type snapshotWalk struct {
 	view        *View
 	snapshotter Snapshotter
-	left        int64 // bytes that may still be taken; 0: no limit was given
-	// guessed: the path is none that somebody says will be changed.
+	left        int64 // bytes that may still be kept; 0: no limit
+	// guessed is set if the call does not declare that it changes the path.
 	guessed bool
 	parent  string
 	dir     *os.Root
 }
 
-// maxGuessed is the largest file, in bytes, that is taken only because it may be meant. Ours: above what people write, and
-// below what compilers do.
+// maxGuessed is the largest file, in bytes, that is kept although the call does not declare that it
+// changes it. The number is our own: above what people write, and below what compilers write.
 const maxGuessed = 4 << 20
 
 func (l *snapshotWalk) close() {
@@ -113,7 +115,7 @@ func unkept(format string, args ...any) Snapshot {
 	return Snapshot{Kind: Unkept, Why: fmt.Sprintf(format, args...)}
 }
 
-// open makes the directory of real the lens's.
+// open opens the directory of real, unless it is open already.
 func (l *snapshotWalk) open(real string) error {
 	parent := filepath.Dir(real)
 	if l.dir != nil && l.parent == parent {
@@ -142,7 +144,7 @@ func (l *snapshotWalk) snapshot(real string) (Snapshot, error) {
 	if err := l.open(real); err != nil {
 		way := resolver{named: real, at: "/", links: maxLinks}
 		if lost := way.follow(real); len(way.passed) > 0 || lost == nil && way.missing > 0 {
-			return Snapshot{Kind: Absent}, nil // a link on the way leads to something else, be it of that name
+			return Snapshot{Kind: Absent}, nil // a link on the way leads elsewhere
 		}
 		return unreached(err), nil
 	}
@@ -161,29 +163,29 @@ func (l *snapshotWalk) snapshot(real string) (Snapshot, error) {
 		}
 		return Snapshot{Kind: Link, Target: []byte(target)}, nil
 	case !mode.IsRegular():
-		return stamped(unkept("it is neither a file nor a directory nor a link"), info), nil
+		return stamped(unkept("it is not a file, a directory or a link"), info), nil
 	}
 	return l.regular(real, base, info)
 }
 
-// unreached is the image of what cannot be looked at.
+// unreached returns the snapshot of an entry that cannot be examined.
 func unreached(err error) Snapshot {
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
 		return Snapshot{Kind: Absent}
 	case errors.Is(err, errMoved), errors.Is(err, syscall.ELOOP):
-		return unkept("something on the way to it has been put in the place of something else")
+		return unkept("a directory on the way to it was replaced")
 	}
 	return unkept("it cannot be looked at: %v", cause(err))
 }
 
-// stamped adds what tells whether an unkept file is changed.
+// stamped adds the time by which a change of an unkept file is detected.
 func stamped(i Snapshot, info fs.FileInfo) Snapshot {
 	i.Size, i.Stamp = info.Size(), StateOf(info).Ctime.UnixNano()
 	return i
 }
 
-// regular takes the image of a regular file, whose facts were just looked at.
+// regular takes the snapshot of a regular file, whose metadata was just read.
 func (l *snapshotWalk) regular(real, base string, looked fs.FileInfo) (Snapshot, error) {
 	if why := l.refused(real); why != "" {
 		return stamped(unkept("%s", why), looked), nil
@@ -195,16 +197,16 @@ func (l *snapshotWalk) regular(real, base string, looked fs.FileInfo) (Snapshot,
 	defer f.Close()
 	info, err := f.Stat()
 	if err != nil || !os.SameFile(info, looked) {
-		return stamped(unkept("it was exchanged while it was looked at"), looked), nil
+		return stamped(unkept("it was replaced while it was read"), looked), nil
 	}
 	if info.Size() == 0 && isMadeUp(f) {
-		return stamped(unkept("it is made up by the kernel while it is read"), info), nil
+		return stamped(unkept("it is generated by the kernel when it is read"), info), nil
 	}
 	if l.left > 0 && info.Size() > l.left {
 		return stamped(unkept("it has %d bytes, and %d are %s", info.Size(), l.left, l.bound()), info), nil
 	}
 	if l.guessed && info.Size() > maxGuessed {
-		return stamped(unkept("it has more than %d MiB, and the call does not say that it changes it", maxGuessed>>20), info), nil
+		return stamped(unkept("it has more than %d MiB, and the call does not declare that it changes it", maxGuessed>>20), info), nil
 	}
 	i := Snapshot{Kind: Regular, Mode: info.Mode() & modeBits, ID: idOf(f)}
 	if sys, ok := info.Sys().(*syscall.Stat_t); ok {
@@ -225,7 +227,7 @@ func (l *snapshotWalk) regular(real, base string, looked fs.FileInfo) (Snapshot,
 	return i, err
 }
 
-// bound returns, as a clause, what the bytes that may still be taken are.
+// bound returns a clause about the bytes that may still be kept.
 func (l *snapshotWalk) bound() string {
 	if l.snapshotter.Each {
 		return "the most that is kept of one file"
@@ -233,7 +235,7 @@ func (l *snapshotWalk) bound() string {
 	return "left of what is kept for one call"
 }
 
-// sound notes what goes wrong while a file is read, to tell it from what goes wrong where it is kept.
+// sound records errors of reading a file, to distinguish them from errors of storing it.
 type sound struct {
 	file *os.File
 	err  error
@@ -256,8 +258,8 @@ func (l *snapshotWalk) refused(real string) string {
 			return why
 		}
 	}
-	if barred := l.view.grant.ReadDenied; barred != nil && barred(real) != "" {
-		return "a rule is about reading it"
+	if denied := l.view.grant.ReadDenied; denied != nil && denied(real) != "" {
+		return "a rule denies reading it"
 	}
 	return ""
 }
@@ -268,7 +270,7 @@ func hashOnly(content io.ReadSeeker, _ int64) (string, int64, error) {
 	return hex.EncodeToString(sum.Sum(nil)), n, err
 }
 
-// born returns a FileID, if the time of birth is known.
+// born returns a FileID if the time of birth is known.
 func born(device, inode uint64, at time.Time) FileID {
 	if at.IsZero() || at.UnixNano() == 0 {
 		return FileID{}

@@ -1,5 +1,6 @@
-// Names that a file system takes for each other: upper and lower case, composed and decomposed characters, short names
-// for long ones. A rule speaks of the one that the directory holds; this finds it. It knows no rules.
+// Spellings that a file system treats as one name: upper and lower case, composed and decomposed
+// characters, short names for long ones. Rules are written for the spelling in the directory; this
+// file finds it.
 
 package workspace
 
@@ -13,7 +14,8 @@ import (
 	"unicode/utf8"
 )
 
-// spelled returns part as its directory, the real path parent, spells it. info is what part leads to there.
+// spelled returns part as it is spelled in its directory, the real path parent. info is what part
+// leads to there.
 func spelled(parent, part string, info fs.FileInfo) string {
 	if !mayBeAlias(parent, part, info) {
 		return part
@@ -39,7 +41,8 @@ func spelled(parent, part string, info fs.FileInfo) string {
 	return found
 }
 
-// lookUp reports that dir lists part in this very spelling, and otherwise what it lists that differs by case alone.
+// lookUp reports whether dir lists part in exactly this spelling. Otherwise alike holds the entries
+// that differ only in case.
 func lookUp(dir, part string) (listed bool, alike []string) {
 	eachName(dir, func(name string) bool {
 		if strings.EqualFold(name, part) {
@@ -51,9 +54,10 @@ func lookUp(dir, part string) (listed bool, alike []string) {
 	return listed, alike
 }
 
-// mayBeAlias reports that only the directory can tell whether part is its own spelling: the other case of the name leads
-// to the same file, or the name is of a kind that some file systems translate whatever its case: with characters beyond
-// ASCII, like a short name, or with an ending that is not kept.
+// mayBeAlias reports whether only the directory listing can show if part is its own spelling. That
+// is so if the other case of the name leads to the same file, or if some file systems translate
+// such names regardless of case: names with characters beyond ASCII, like a short name, or with an
+// ending that is not kept.
 func mayBeAlias(parent, part string, info fs.FileInfo) bool {
 	if strings.ContainsFunc(part, func(r rune) bool { return r >= utf8.RuneSelf || r == '~' }) || strings.TrimRight(part, ". ") != part {
 		return true
@@ -73,7 +77,7 @@ func swapCase(r rune) rune {
 	return unicode.ToLower(r)
 }
 
-// eachName gives the names in a directory to next until that is satisfied, which it says with false.
+// eachName calls next with each name in a directory until next returns false.
 func eachName(dir string, next func(name string) bool) {
 	d, err := os.OpenFile(dir, openDirectory, 0)
 	if err != nil {
@@ -87,16 +91,16 @@ func eachName(dir string, next func(name string) bool) {
 				return
 			}
 		}
-		if err != nil { // its end, as a rule
+		if err != nil { // usually the end
 			return
 		}
 	}
 }
 
-// respelled returns path, on which there is no link, with every component as its directory spells it; empty when there is
-// a link on it after all, or nothing.
+// respelled returns path with every component as its directory spells it; empty if there is a link
+// on the path after all, or if it does not exist.
 func respelled(path string) string {
-	r := resolver{named: path, at: "/"} // may lead through no link
+	r := resolver{named: path, at: "/"} // it may lead through no link
 	if r.follow(path) != nil || r.missing > 0 {
 		return ""
 	}

@@ -1,4 +1,4 @@
-// Which paths a call may change, and images of all of them. It does not know why a call may change them.
+// The paths that a call may change, and snapshots of all of them.
 
 package workspace
 
@@ -14,29 +14,30 @@ import (
 	"github.com/toold/toold/tools/pathname"
 )
 
-// A Change is a real path at which a call may leave something else than was there.
+// A Change is a real path that a call may change.
 type Change struct {
 	Real    string
-	Missing int  // how many components at the end of Real do not exist; they may come into being
-	Tree    bool // and everything below it
-	Guessed bool // nobody says so; of a large file it is then more likely that it is made again each time than that it is missed
+	Missing int  // how many components at the end of Real do not exist; they may be created
+	Tree    bool // includes everything below it
+	Guessed bool // the call does not declare it; a large file is then probably generated, so its content is not kept
 }
 
-// An SnapshotSet is images of all that a call may change.
+// A SnapshotSet holds snapshots of everything that a call may change.
 type SnapshotSet struct {
 	Snapshots map[string]Snapshot // by real path
-	Gaps      []Gap               // what was left out; each begins with the real path of a directory
+	Gaps      []Gap               // what was left out; each has the real path of a directory
 }
 
-// A Gap is a directory of which not everything below was taken.
+// A Gap is a directory whose content was only partly recorded.
 type Gap struct {
 	Real string `json:"real"`
 	Why  string `json:"why"` // as a clause
 }
 
-// TakeSnapshots takes images of all that the grant's Changes name, and of every path of before, which may be nil. A directory
-// that holds more than the snapshotter takes becomes a gap, and nothing below it is taken; one that is a gap of before is not
-// looked into. The error is the snapshotter's, or the cause of ctx.
+// TakeSnapshots takes snapshots of all of the grant's Changes, and of every path of before, which
+// may be nil. A directory with more content than the Snapshotter's limits becomes a gap, and
+// nothing below it is recorded. A gap of before is not read again. The error is the Snapshotter's,
+// or the cause of ctx.
 func (v *View) TakeSnapshots(ctx context.Context, c Snapshotter, before *SnapshotSet) (SnapshotSet, error) {
 	e := takingSnapshots{
 		walk: &snapshotWalk{view: v, snapshotter: c, left: c.Bytes}, out: SnapshotSet{Snapshots: map[string]Snapshot{}}, said: map[string]bool{},
@@ -70,13 +71,13 @@ func (v *View) TakeSnapshots(ctx context.Context, c Snapshotter, before *Snapsho
 	return e.take(ctx)
 }
 
-// takingSnapshots is one Expose under way.
+// takingSnapshots is the state of one TakeSnapshots.
 type takingSnapshots struct {
 	walk    *snapshotWalk
 	out     SnapshotSet
-	paths   []string        // in the order in which they are taken
-	said    map[string]bool // that somebody says will be changed
-	entries int             // that directories may still bring
+	paths   []string        // in the order in which they are recorded
+	said    map[string]bool // paths that the call declares it changes
+	entries int             // entries that directories may still add
 	bytes   int64
 }
 
@@ -87,7 +88,7 @@ func (e *takingSnapshots) add(real string) {
 	}
 }
 
-// take takes the images of all paths that were added. Those that lie in one directory follow each other.
+// take takes the snapshots of all added paths. Paths in one directory follow each other.
 func (e *takingSnapshots) take(ctx context.Context) (SnapshotSet, error) {
 	slices.SortFunc(e.paths, func(a, b string) int {
 		return cmp.Or(cmp.Compare(filepath.Dir(a), filepath.Dir(b)), cmp.Compare(a, b))
@@ -98,16 +99,16 @@ func (e *takingSnapshots) take(ctx context.Context) (SnapshotSet, error) {
 		}
 		said, named := e.said[real]
 		e.walk.guessed = named && !said
-		image, err := e.walk.snapshot(real)
+		taken, err := e.walk.snapshot(real)
 		if err != nil {
 			return SnapshotSet{}, err
 		}
-		e.out.Snapshots[real] = image
+		e.out.Snapshots[real] = taken
 	}
 	return e.out, nil
 }
 
-// tree adds everything below a directory, if that is not too much.
+// tree adds everything below a directory, unless it is too much.
 func (e *takingSnapshots) tree(ctx context.Context, top string) {
 	found, size, why := e.list(ctx, top)
 	if why != "" {
@@ -121,8 +122,8 @@ func (e *takingSnapshots) tree(ctx context.Context, top string) {
 	}
 }
 
-// list returns the real paths of all that is below a directory; none when top is no directory. why says why not all could
-// be given. Links are listed and not followed.
+// list returns the real paths of everything below a directory, or none if top is not a directory.
+// why is the reason if the list is incomplete. Links are listed but not followed.
 func (e *takingSnapshots) list(ctx context.Context, top string) (found []string, size int64, why string) {
 	below := []string{top}
 	for len(below) > 0 {
@@ -165,7 +166,7 @@ func (e *takingSnapshots) list(ctx context.Context, top string) (found []string,
 	return found, size, ""
 }
 
-// each gives the entries of a directory to next until that is satisfied, which it says with false.
+// each calls next with each entry of a directory until next returns false.
 func each(root *os.Root, next func(name string, info fs.FileInfo) bool) {
 	d, err := root.Open(".")
 	if err != nil {
@@ -180,7 +181,7 @@ func each(root *os.Root, next func(name string, info fs.FileInfo) bool) {
 				return
 			}
 		}
-		if err != nil { // its end, as a rule
+		if err != nil { // usually the end
 			return
 		}
 	}

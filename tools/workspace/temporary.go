@@ -1,5 +1,5 @@
-// Directories for temporary files that a session has of its own, under the names that programs know: what /tmp is for its
-// calls lies elsewhere on the disk. It does not know how processes come to see them there.
+// A session's own directories for temporary files. Calls use the usual names, such as /tmp, and the
+// files are elsewhere on the disk. The sandbox shows them to processes.
 
 package workspace
 
@@ -16,17 +16,17 @@ import (
 
 // A Temporary is a directory for temporary files. Both paths are absolute and clean.
 type Temporary struct {
-	Name string // by which calls know it, such as /tmp
-	Dir  string // the real path of what stands there; Name itself: what the machine has there
+	Name string // the path that calls use, such as /tmp
+	Dir  string // the real path of the directory; equal to Name if it is the machine's
 }
 
-// Own reports whether the directory is the session's own and not the machine's.
+// Own reports whether the directory is the session's own rather than the machine's.
 func (t Temporary) Own() bool { return t.Dir != t.Name }
 
-// Disk returns where the path lies on the disk that calls know as path, which is absolute and clean and has no links in
-// it. That is another path only below the name of a Temporary. There the path stands for the file in the session's own
-// directory, unless an opened place holds it or only the machine has it: the side on which more of the path exists counts,
-// and the session's own where both have as much.
+// Disk returns the location on the disk of a path that calls use. The path must be absolute and
+// clean, without links. The result differs only below the Name of a Temporary. There it is the file
+// in the session's own directory, unless an opened place holds the path or only the machine has the
+// file. The side on which more components of the path exist wins; the session's own wins a tie.
 func (w *Workspace) Disk(path string) string {
 	for _, t := range w.temporary {
 		if w.machine || !t.Own() || !pathname.Within(t.Name, path) {
@@ -41,7 +41,7 @@ func (w *Workspace) Disk(path string) string {
 	return path
 }
 
-// Seen returns the name by which calls know what lies at the real path: it reverses Disk.
+// Seen returns the name that calls use for a real path: the reverse of Disk.
 func (w *Workspace) Seen(real string) string {
 	for _, t := range w.temporary {
 		if pathname.Within(t.Dir, real) {
@@ -51,10 +51,11 @@ func (w *Workspace) Seen(real string) string {
 	return real
 }
 
-// Temporary returns the directories for temporary files. The list belongs to the caller.
+// Temporary returns the directories for temporary files. The caller may modify the slice.
 func (w *Workspace) Temporary() []Temporary { return slices.Clone(w.temporary) }
 
-// Machine returns the workspace as a process sees it that runs outside of the sandbox: each name is the machine's.
+// Machine returns the workspace as a process outside the sandbox sees it: each name is the
+// machine's.
 func (w *Workspace) Machine() *Workspace {
 	other := *w
 	other.machine = true
@@ -79,14 +80,15 @@ func depth(dir, rest string) (found int) {
 	return found
 }
 
-// isMountPoint reports whether an entry of a session's own directory is there only so that the sandbox can show something
-// of the machine's in its place. The sandbox package makes them with the mode that is looked for here.
+// isMountPoint reports whether an entry of a session's own directory is only a mount point of the
+// sandbox. The sandbox package makes them with the mode that is checked here.
 func isMountPoint(info fs.FileInfo) bool {
 	return info.Mode()&(fs.ModeSticky|fs.ModePerm) == fs.ModeSticky
 }
 
-// MakeMountPoint makes what the sandbox needs so that it can show the file or directory at path under the name rel in a
-// session's own directory. What exists there stays as it is; so it does when nothing is at path.
+// MakeMountPoint makes the mount point for the file or directory at path, under the name rel in a
+// session's own directory. An existing entry stays unchanged. If nothing is at path, MakeMountPoint
+// does nothing.
 func MakeMountPoint(dir *os.Root, rel, path string) error {
 	info, err := os.Stat(path)
 	if err != nil {

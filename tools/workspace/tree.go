@@ -1,4 +1,4 @@
-// Directories for walking. It does not know what is looked for in them.
+// Directories opened for walking.
 
 package workspace
 
@@ -13,47 +13,48 @@ import (
 	"github.com/toold/toold/tools/fault"
 )
 
-// A Tree is a directory opened for walking, or one file in it. It belongs to the caller, who closes it.
+// A Tree is a directory opened for walking, or one file in it. The caller closes it.
 type Tree struct {
 	Root       *os.Root
-	Path       Path   // what was named: the directory, or the file
+	Path       Path   // the named directory or file
 	Real       string // real path of Root
-	Single     string // base name of the file when a file was named; empty: the whole directory
+	Single     string // base name of the file if a file was named; empty: the whole directory
 	ws         *Workspace
 	buffers    *Buffers
 	hidden     map[string]bool
 	readDenied func(real string) string
 }
 
-// Hidden reports whether the directory at path, below Root and with slashes, is the daemon's own. Who walks leaves it
-// out, and with it everything below.
+// Hidden reports whether the directory at path, below Root and with slashes, is the daemon's own. A
+// walk must skip it and everything below it.
 func (t *Tree) Hidden(path string) bool { return t.hidden[path] }
 
-// ReadDenied reports whether a rule denies reading the entry at path, below Root and with slashes, of which kind holds the
-// type bits; of a link also whether one denies reading what it leads to. Who walks leaves it out, with everything below,
-// never opens it, and says how many there were. It is safe for concurrent use.
+// ReadDenied reports whether a rule denies reading the entry at path, below Root and with slashes.
+// kind holds the type bits; for a link, a rule about its target counts too. A walk must skip the
+// entry and everything below it, never open it, and report how many it has skipped. ReadDenied is
+// safe for concurrent use.
 func (t *Tree) ReadDenied(path string, kind fs.FileMode) bool {
 	return t.readDenied != nil && t.ws.whyReadDenied(filepath.Join(t.Real, path), kind, t.readDenied) != ""
 }
 
-// Guarded reports whether there are rules by which Barred could be true. What is read by its name, and not by way of
-// Root, could then be something that is barred.
+// Guarded reports whether any rule denies reading, so that ReadDenied could return true. A file
+// that is opened by name, and not through Root, could then be such a file.
 func (t *Tree) Guarded() bool { return t.readDenied != nil }
 
-// Bound returns the directory for temporary files of the session that Root is or lies in, by its real path: what lies around
-// it is the daemon's; empty: there is none.
+// Bound returns the real path of the session's directory for temporary files that Root is or lies
+// in; empty: none. What lies around that directory is the daemon's.
 func (t *Tree) Bound() string {
 	dir, _ := deepest(t.ws.scratch(), t.Real)
 	return dir
 }
 
-// Close lets go of the directory.
+// Close closes the directory.
 func (t *Tree) Close() error { return t.Root.Close() }
 
-// Tree opens the directory that name comes to, or for a file its parent, in which Single then names it, also one that an
-// editor holds open and that is not on the disk yet. It returns
-// faults: path_not_found (Details: NotFound), not_regular, permission_denied, rule_denied, undeclared, and those of
-// Resolve.
+// Tree opens the directory that name resolves to. For a file it opens the parent directory and sets
+// Single, also for a file that is open in an editor and not yet on the disk. It returns the faults
+// path_not_found (Details: NotFound), not_regular, permission_denied, rule_denied, undeclared, and
+// those of Resolve.
 func (v *View) Tree(name string) (*Tree, error) {
 	p, err := v.reach(name, v.grant.Reads, v.grant.Writes)
 	if err != nil {
@@ -83,7 +84,8 @@ func (v *View) Tree(name string) (*Tree, error) {
 	return t, nil
 }
 
-// openDir opens the directory at the real path and makes sure that it is still there. p is what was asked for.
+// openDir opens the directory at the real path and checks that it was not replaced. p is for
+// messages.
 func (v *View) openDir(real string, p Path) (*os.Root, error) {
 	dir, err := v.ws.openRoot(real)
 	if err != nil {
@@ -92,10 +94,10 @@ func (v *View) openDir(real string, p Path) (*os.Root, error) {
 	return dir, nil
 }
 
-// errMoved says that a file or directory is not where it was when it was judged.
+// errMoved means that a file or directory is no longer at the path that was judged.
 var errMoved = errors.New("something else is in its place")
 
-// whetherMoved returns errMoved instead of err if a link has come onto the real path.
+// whetherMoved returns errMoved instead of err if the real path has a link by now.
 func whetherMoved(real string, err error) error {
 	if !errors.Is(err, fs.ErrNotExist) && respelled(real) != real {
 		return errMoved
@@ -103,11 +105,12 @@ func whetherMoved(real string, err error) error {
 	return err
 }
 
-// openDirectory are the flags for opening what was a directory when it was looked at. A pipe that has taken its place
-// would block without them.
+// openDirectory are the flags for opening a directory. Without them, opening a pipe that has
+// replaced it would block.
 const openDirectory = os.O_RDONLY | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_NONBLOCK
 
-// openRoot opens the directory at the real path and makes sure that it is still there; otherwise the error is errMoved.
+// openRoot opens the directory at the real path and checks that it was not replaced; otherwise the
+// error is errMoved.
 func (w *Workspace) openRoot(real string) (*os.Root, error) {
 	root, rel, err := w.rootOf(real)
 	if err != nil {

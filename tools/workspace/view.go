@@ -1,5 +1,5 @@
-// What one call sees: names are held against its grant, files are opened and checked. It does not know why something
-// was granted.
+// A View is the part of the workspace that one call sees: names are checked against its grant, and
+// files are opened and checked.
 
 package workspace
 
@@ -17,24 +17,26 @@ import (
 	"github.com/toold/toold/tools/pathname"
 )
 
-// A Grant is what one call may reach. What may be written may also be read.
+// A Grant is what one call may reach. A path that may be written may also be read.
 type Grant struct {
-	Call          string // names the call, so that an editor can be told for whom it changes a buffer; nothing follows from it
+	Call          string // identifies the call for an editor that changes a buffer; it has no other effect
 	Dir           string // the working directory, absolute
 	Reads, Writes []Grantee
-	// Changes are where the call may leave something else than was there: what Writes name, the links on the way to that,
-	// and what it may write without saying so. It opens nothing: it is what Expose takes images of.
+	// Changes are the real paths that the call may change: those in Writes, the links on the way to
+	// them, and what it may write without declaring it. They open nothing; TakeSnapshots records
+	// them.
 	Changes []Change
-	// Barred says, as a sentence that names the rule with its file and line, why a rule forbids reading the file,
-	// directory or link at a real path, or a directory that it lies in; empty: none does. It holds whatever Reads and
-	// Writes name, and is called from several goroutines at once. Nil: no rule is about reading.
+	// ReadDenied returns why a rule forbids reading the entry at a real path, or a directory above
+	// it: a sentence with the rule, its file and line. It returns "" if no rule does. It overrides
+	// Reads and Writes. It is called from several goroutines at once. If nil, no rule denies
+	// reading.
 	ReadDenied func(real string) string
 }
 
 // A Grantee is a real path that was judged and permitted.
 type Grantee struct {
 	Real string
-	Tree bool // and everything below it
+	Tree bool // includes everything below it
 }
 
 func holds(list []Grantee, real string) bool {
@@ -46,30 +48,30 @@ func holds(list []Grantee, real string) bool {
 	return false
 }
 
-// A View is what one call sees of the workspace: what its Grant names, and the session's read state with what the call
-// itself has learned on top. It is safe for concurrent use.
+// A View is what one call sees of the workspace: the paths of its Grant, and the session's read
+// state together with what the call itself has read. It is safe for concurrent use.
 type View struct {
 	ws    *Workspace
 	grant Grant
 	state *ReadState
-	// buffers are what editors hold open for the session; nil: none do.
+	// buffers are the files that editors hold open for the session; nil: none.
 	buffers *Buffers
 
 	mu    sync.Mutex
 	read  map[string]State
-	shown map[inode]bool // files of several names that Look has given
+	shown map[inode]bool // files with several names that Look has returned
 }
 
-// View cuts the workspace to one call. m is the session's memory; the view reads it and never changes it. What m has
-// Buffers of is read from there and changed there, by Open, Look and Change.
+// View returns the workspace as one call sees it. m is the session's read state; the view never
+// changes it. Open, Look and Change use the buffers of m.
 func (w *Workspace) View(g Grant, m *ReadState) *View {
 	return &View{ws: w, grant: g, state: m, buffers: m.Buffers(), read: map[string]State{}, shown: map[inode]bool{}}
 }
 
-// Changes returns the grant's. They must not be modified.
+// Changes returns the grant's Changes. The slice must not be modified.
 func (v *View) Changes() []Change { return v.grant.Changes }
 
-// Absolute is a fault invalid_input for a name that is relative, which says what it would be in the working directory.
+// Absolute returns a fault invalid_input for a relative name; the message has the absolute one.
 func (v *View) Absolute(name string) error {
 	name, err := decodeName(name)
 	if err != nil || filepath.IsAbs(name) {
@@ -78,7 +80,7 @@ func (v *View) Absolute(name string) error {
 	return fault.Invalidf("invalid_input", "The path must be absolute; in the working directory %q would be %s.", name, shown(filepath.Join(v.grant.Dir, name)))
 }
 
-// Blame returns err with field, a JSON pointer, put on a fault that blames no field yet.
+// Blame returns err with field, a JSON pointer, set on a fault that has no field yet.
 func Blame(err error, field string) error {
 	var f *fault.Error
 	if errors.As(err, &f) && f.Field == "" {
@@ -90,8 +92,8 @@ func Blame(err error, field string) error {
 // Roots returns the real paths of the workspace's roots.
 func (v *View) Roots() []string { return v.ws.Roots() }
 
-// MayWorkIn reports whether the directory that calls know as path, which has no links in it, lies in a root or in a
-// directory for temporary files of the session.
+// MayWorkIn reports whether the directory at path lies in a root or in one of the session's
+// directories for temporary files. path is a name that calls use, without links.
 func (v *View) MayWorkIn(path string) bool {
 	place := v.ws.Place(v.ws.Disk(path))
 	return place == InRoot || place == Scratch
@@ -100,7 +102,8 @@ func (v *View) MayWorkIn(path string) bool {
 // Disk does what Workspace.Disk does.
 func (v *View) Disk(path string) string { return v.ws.Disk(path) }
 
-// Leads returns where name leads, as calls know it, without opening anything; name itself, if that cannot be found out.
+// Leads returns where name leads, under the name that calls use, without opening anything. If that
+// cannot be found out, it returns name itself.
 func (v *View) Leads(name string) string {
 	p, err := v.ws.Resolve(v.grant.Dir, name)
 	if err != nil {
@@ -109,7 +112,7 @@ func (v *View) Leads(name string) string {
 	return p.at()
 }
 
-// ReadState returns the read states that the call has added, by real path, for Memory.Merge.
+// ReadState returns the read states that the call has added, by real path, for ReadState.Merge.
 func (v *View) ReadState() map[string]State {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -120,7 +123,7 @@ func (v *View) ReadState() map[string]State {
 	return out
 }
 
-// Record notes that the call knows the file at the real path in that state.
+// Record sets the call's read state of the file at the real path.
 func (v *View) Record(real string, s State) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -130,7 +133,7 @@ func (v *View) Record(real string, s State) {
 	v.read[real] = s
 }
 
-// lookup asks what the call has learned, then the session's memory. v.mu is held.
+// lookup returns the call's read state of a file, or else the session's. v.mu is held.
 func (v *View) lookup(real string) (State, bool) {
 	if s, ok := v.read[real]; ok {
 		return s, true
@@ -144,19 +147,21 @@ func (v *View) known(real string) (State, bool) {
 	return v.lookup(real)
 }
 
-// A File is an opened regular file. It belongs to the caller, who closes it.
+// A File is an open regular file. The caller closes it.
 type File struct {
 	*os.File
 	Path Path
-	Info fs.FileInfo // as of the opening
-	// Kernel: its content is made up while it is read (procfs, sysfs); its size says nothing and it may have no end.
+	Info fs.FileInfo // from when the file was opened
+	// Kernel is set if the content is generated when it is read (procfs, sysfs). Its size is then
+	// meaningless, and it may have no end.
 	Kernel bool
 }
 
-// Open opens the regular file that name, absolute or relative to the working directory, comes to. It never waits for
-// another process and never opens what is not regular. Of a file that an editor holds open it gives a copy of the text
-// there, which may not be on the disk at all. It returns faults: file_not_found (Details: NotFound),
-// is_directory, not_regular, permission_denied, rule_denied, undeclared, buffer_too_large, and those of Resolve.
+// Open opens the regular file that name, absolute or relative to the working directory, resolves
+// to. It never waits for another process and never opens anything but a regular file. For a file
+// that an editor holds open it returns a copy of the editor's text, which may not be on the disk at
+// all. It returns the faults file_not_found (Details: NotFound), is_directory, not_regular,
+// permission_denied, rule_denied, undeclared, buffer_too_large, and those of Resolve.
 func (v *View) Open(name string) (*File, error) {
 	p, err := v.reach(name, v.grant.Reads, v.grant.Writes)
 	if err != nil {
@@ -170,7 +175,7 @@ func (v *View) Open(name string) (*File, error) {
 	return v.open(p, os.O_RDONLY)
 }
 
-// reach resolves name and holds it against the lists of the grant.
+// reach resolves name and checks it against the lists of the grant.
 func (v *View) reach(name string, lists ...[]Grantee) (Path, error) {
 	p, err := v.ws.Resolve(v.grant.Dir, name)
 	if err != nil {
@@ -191,20 +196,21 @@ func (v *View) reach(name string, lists ...[]Grantee) (Path, error) {
 }
 
 func undeclared(p Path) error {
-	return fault.Deniedf("undeclared", "%s is now %s, which is not what was permitted for this call. Something on the way to it has changed; send the call again.", p.Shown(), shown(p.Real))
+	return fault.Deniedf("undeclared", "%s is now %s, which is not what was permitted for this call. A file or directory on the way to it has changed; send the call again.", p.Shown(), shown(p.Real))
 }
 
-// exchanged is the fault for a path that came to what was permitted, and when it was opened to something else.
+// exchanged returns the fault for a path that resolved to something permitted and opened as
+// something else.
 func exchanged(p Path) error {
-	return fault.Deniedf("undeclared", "Something on the way to %s was put in the place of something else while this call was working, so it was not opened. Send the call again.", p.Shown())
+	return fault.Deniedf("undeclared", "A directory on the way to %s was replaced while this call was working, so it was not opened. Send the call again.", p.Shown())
 }
 
-// open opens what p names with flag, checks that it is regular and still what p says.
+// open opens p with flag, and checks that it is a regular file and still the one that p names.
 func (v *View) open(p Path, flag int) (*File, error) {
 	if !p.Exists {
 		return nil, v.notFound(p)
 	}
-	// A look before the opening, since opening some devices does something.
+	// The entry is examined before it is opened, since opening some devices has effects.
 	if info, err := os.Lstat(p.Real); err == nil && !info.Mode().IsRegular() {
 		return nil, notRegular(p, info)
 	}
@@ -225,7 +231,8 @@ func (v *View) open(p Path, flag int) (*File, error) {
 	return opened, nil
 }
 
-// rootOf opens the root or the directory for temporary files that holds real, or "/", and gives real relative to it.
+// rootOf opens the root or the directory for temporary files that holds real, or "/", and returns
+// real relative to it.
 func (w *Workspace) rootOf(real string) (*os.Root, string, error) {
 	dir, ok := deepest(w.anchors, real)
 	if !ok {
@@ -239,12 +246,12 @@ func (w *Workspace) rootOf(real string) (*os.Root, string, error) {
 	return root, rel, err
 }
 
-// inspect makes sure that f is a regular file and that its own real path is p's: no directory on the way was swapped
-// between the judgement and the opening.
+// inspect checks that f is a regular file and that its real path is p's: no directory on the way
+// was swapped between judgement and opening.
 func inspect(f *os.File, p Path) (*File, error) {
 	info, err := f.Stat()
 	if err != nil {
-		return nil, fault.Failedf("io_error", "%s was opened, but its facts cannot be read: %v.", p.Shown(), cause(err))
+		return nil, fault.Failedf("io_error", "%s was opened, but its metadata cannot be read: %v.", p.Shown(), cause(err))
 	}
 	if !info.Mode().IsRegular() {
 		return nil, notRegular(p, info)
@@ -255,7 +262,7 @@ func inspect(f *os.File, p Path) (*File, error) {
 	return &File{File: f, Path: p, Info: info, Kernel: info.Size() == 0 && isMadeUp(f)}, nil
 }
 
-// withDescriptor lends f's descriptor to use. Unlike f.Fd it leaves f non-blocking.
+// withDescriptor calls use with f's descriptor. Unlike f.Fd it leaves f non-blocking.
 func withDescriptor(f *os.File, use func(fd int) error) error {
 	raw, err := f.SyscallConn()
 	if err != nil {
@@ -280,12 +287,12 @@ func notRegular(p Path, info fs.FileInfo) error {
 	case mode&fs.ModeDevice != 0:
 		kind = "a device"
 	case mode&fs.ModeSymlink != 0:
-		return exchanged(p) // it was no link when it was resolved
+		return exchanged(p) // it was not a link when it was resolved
 	}
 	return fault.Invalidf("not_regular", "%s is %s, not a regular file; it could block or never end, so it is not opened.", p.Shown(), kind)
 }
 
-// refused puts a failed opening into words.
+// refused returns the fault for a failed open.
 func (v *View) refused(p Path, err error) error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):

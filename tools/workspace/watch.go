@@ -1,4 +1,4 @@
-// Telling that files may have changed, soon and together. It does not know what is in them, nor who changed them.
+// Notification of files that may have changed, gathered over a short time.
 
 package workspace
 
@@ -13,14 +13,16 @@ import (
 )
 
 const (
-	// watchedDirs is how many directories one Watch looks at: the kernel's own limit for a user is often 8192.
+	// watchedDirs is how many directories one Watch watches: the kernel's limit for a user is often
+	// 8192.
 	watchedDirs = 512
-	// watchQuiet is how long changes are gathered before they are told: a save is often several events.
+	// watchQuiet is how long changes are gathered before they are reported: a save is often several
+	// events.
 	watchQuiet = 100 * time.Millisecond
 )
 
-// A Watch tells which of its files may have changed: some time after the event, each file once for all events of that
-// time. It is safe for concurrent use. Whoever made it closes it.
+// A Watch reports which of its files may have changed: some time after the event, and each file
+// once for all events of that time. It is safe for concurrent use. Its creator closes it.
 type Watch struct {
 	events *fsnotify.Watcher
 	notify func(real []string)
@@ -31,7 +33,7 @@ type Watch struct {
 	dirs  map[string]bool
 }
 
-// NewWatch watches nothing yet. tell is called on the Watch's own goroutine, with real paths in their order.
+// NewWatch returns a Watch of no files. It calls tell on its own goroutine, with sorted real paths.
 func NewWatch(tell func(real []string)) (*Watch, error) {
 	events, err := fsnotify.NewWatcher()
 	if err != nil {
@@ -42,8 +44,8 @@ func NewWatch(tell func(real []string)) (*Watch, error) {
 	return w, nil
 }
 
-// Add watches the file at a real path, whether it exists or not. False: its directory cannot be watched, since it is
-// gone or too many are watched already.
+// Add watches the file at a real path, whether it exists or not. It returns false if its directory
+// is gone, or if too many directories are watched already.
 func (w *Watch) Add(real string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -58,9 +60,9 @@ func (w *Watch) Add(real string) bool {
 	return true
 }
 
-// Close ends the Watch. Nothing is told after it has returned; it must not be called by tell.
+// Close ends the Watch. tell is not called after it has returned. tell must not call Close.
 func (w *Watch) Close() {
-	_ = w.events.Close() // it says only that it was closed before
+	_ = w.events.Close() // its only error is that it was closed before
 	w.ended.Wait()
 }
 
@@ -90,7 +92,8 @@ func (w *Watch) run() {
 	}
 }
 
-// touched notes what an event at name is about: a file, all files of a directory that has gone, or, if it is empty, any.
+// touched adds the files of an event at name: one file, all files of a directory that has gone, or
+// all files if name is empty.
 func (w *Watch) touched(name string, changed map[string]bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -106,5 +109,5 @@ func (w *Watch) touched(name string, changed map[string]bool) {
 			changed[file] = true
 		}
 	}
-	delete(w.dirs, name) // it is watched again when a file in it is added again
+	delete(w.dirs, name) // adding a file in it watches it again
 }

@@ -1,7 +1,7 @@
-// Package workspace is the only way from a tool to a file: it finds out what a name really is, judges where that lies,
-// opens it so that what was judged is what is held, writes so that a file is either the old or the new one, and
-// remembers what a session has read. It does not know rules, modes or questions: others decide what is permitted and
-// hand it in as a Grant.
+// Package workspace is the only way from a tool to a file. It resolves names, judges where they
+// lie, and opens what was judged. It writes so that a file is either the old or the new one, and
+// remembers what a session has read. It does not know rules, modes or questions: the caller decides
+// what is permitted and passes it as a Grant.
 package workspace
 
 import (
@@ -20,18 +20,19 @@ type Workspace struct {
 	readable []string // real paths
 	hidden   []string // real paths
 	public   []string // real paths
-	// temporary are the session's directories for temporary files, opened the paths below their names that are the machine's
-	// all the same, and anchors what a file is opened relative to: the roots and the session's own directories.
+	// temporary are the session's directories for temporary files. opened are the paths below their
+	// names that are the machine's all the same. anchors are the directories that files are opened
+	// relative to: the roots and the session's own directories.
 	temporary []Temporary
 	opened    []string
 	anchors   []string
 	lent      func(real string) bool
-	machine   bool // names are the machine's: temporary counts only for what is named by its real path
+	machine   bool // names are the machine's: temporary applies only to real paths
 	locks     *Locks
 }
 
-// publicDirectories are the system's own, where nothing private is expected. What in them not everybody may read is
-// not public all the same.
+// publicDirectories are the system's own, which hold nothing private. A file there that not every
+// user may read is not public all the same.
 var publicDirectories = []string{
 	"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/etc",
 	"/proc/cpuinfo", "/proc/meminfo", "/proc/stat", "/proc/loadavg", "/proc/uptime", "/proc/version", "/proc/filesystems", "/proc/sys",
@@ -39,8 +40,8 @@ var publicDirectories = []string{
 	"/proc/pressure",
 }
 
-// Open makes a workspace of absolute, existing directories, whose own links are resolved here, once. l is shared by all
-// workspaces of a daemon.
+// Open returns a workspace of absolute, existing directories. Links in them are resolved here,
+// once. All workspaces of a daemon share l.
 func Open(roots []string, l *Locks) (*Workspace, error) {
 	w := &Workspace{locks: l}
 	var err error
@@ -51,22 +52,23 @@ func Open(roots []string, l *Locks) (*Workspace, error) {
 	return w, nil
 }
 
-// Places are directories whose place differs from that of what lies around them.
+// Places are directories that lie in another Place than the directories around them.
 type Places struct {
-	Public   []string // instead of the usual public directories; nil: the usual ones. Those that do not exist are left out
-	Readable []string // read like a root: a session's spill folder, additional directories. Those that do not exist are left out
-	Hidden   []string // never to be opened, whatever is granted: the daemon's own state. They must exist
-	// Temporary are the directories for temporary files that calls have under the names of the machine's. Opened are the real
-	// paths of what stays the machine's below those names; the roots do in any case.
+	Public   []string // replaces the usual public directories; nil: the usual ones. Missing ones are ignored
+	Readable []string // read like a root: a session's spill folder, additional directories. Missing ones are ignored
+	Hidden   []string // never opened, whatever is granted: the daemon's own state. They must exist
+	// Temporary are the session's directories for temporary files, under the machine's names.
+	// Opened are the real paths below those names that stay the machine's; the roots stay so in any
+	// case.
 	Temporary []Temporary
 	Opened    []string
-	// Lent reports whether a real path that is Hidden otherwise may be read like a root all the same: an output of another
-	// session. It is called from several goroutines at once. Nil: none may.
+	// Lent reports whether a Hidden real path may be read like a root all the same: an output of
+	// another session. It is called from several goroutines at once. If nil, none may.
 	Lent func(real string) bool
 }
 
-// Admit returns a workspace of the same roots and locks with these places instead of whatever w had. w stays as it
-// is: calls that began with it go on with it.
+// Admit returns a workspace with the same roots and locks, and with p instead of the places of w.
+// It does not change w, so calls that use w continue unaffected.
 func (w *Workspace) Admit(p Places) (*Workspace, error) {
 	hidden, err := realDirs(p.Hidden)
 	if err != nil {
@@ -118,7 +120,7 @@ func realDirs(dirs []string) ([]string, error) {
 	return real, nil
 }
 
-// existing returns those of dirs, which may be files, that are there, each once.
+// existing returns the existing paths of dirs, each once. They may be files.
 func existing(dirs []string) []string {
 	var found []string
 	for _, dir := range dirs {

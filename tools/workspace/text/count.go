@@ -1,4 +1,4 @@
-// Numbers with their nouns. It knows English, as far as messages need it.
+// Numbers with their nouns, in English.
 
 package text
 

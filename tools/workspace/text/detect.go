@@ -1,4 +1,4 @@
-// Which encoding a file is in. It sees bytes only; file names tell nothing.
+// Detection of a file's encoding from its bytes. File names do not count.
 
 package text
 
@@ -13,17 +13,18 @@ import (
 	"golang.org/x/text/encoding/htmlindex"
 )
 
-// Sample is how many bytes of a file are enough for Detect. Ours: large enough for a licence header in ASCII to be
-// followed by something that tells.
+// Sample is how many bytes of a file are enough for Detect. The number is our own: a long licence
+// header in ASCII still leaves room for characters that decide.
 const Sample = 64 << 10
 
-// Detect returns which encoding the file that begins with sample is in, and whether it is text at all. A sample is the
-// whole file, or its first Sample bytes. A byte order mark decides; valid UTF-8 is UTF-8; then what the file declares about
-// itself, if its bytes fit; then the guess that fits its bytes best, which is windows-1252 when nothing speaks for another.
+// Detect returns the encoding of the file that begins with sample, and whether it is text at all. A
+// sample is the whole file, or its first Sample bytes. A byte order mark decides; valid UTF-8 is
+// UTF-8; then the file's own declaration counts, if its bytes fit; then the best guess from its
+// bytes, which is windows-1252 if no other encoding fits.
 func Detect(sample []byte) (e Encoding, isText bool) {
 	switch {
 	case bytes.HasPrefix(sample, []byte{0xFF, 0xFE, 0, 0}):
-		return Encoding{}, false // UTF-32, which nothing writes
+		return Encoding{}, false // UTF-32, which no program writes
 	case bytes.HasPrefix(sample, bomUTF8):
 		return Encoding{bom: bomUTF8}, bytes.IndexByte(sample, 0) < 0
 	case bytes.HasPrefix(sample, bomUTF16LE):
@@ -44,8 +45,8 @@ func Detect(sample []byte) (e Encoding, isText bool) {
 	return e, ok
 }
 
-// DetectWhole is Detect with the whole content at hand: what follows the sample may show that a file which begins in
-// ASCII is not UTF-8.
+// DetectWhole is Detect for a whole content: a file that begins in ASCII may turn out not to be
+// UTF-8 after the sample.
 func DetectWhole(raw []byte) (e Encoding, isText bool) {
 	e, isText = Detect(raw[:min(len(raw), Sample)])
 	if isText && e.name == "" && e.bom == nil && len(raw) > Sample && !utf8.Valid(raw) {
@@ -56,8 +57,9 @@ func DetectWhole(raw []byte) (e Encoding, isText bool) {
 	return e, isText
 }
 
-// mostlyUTF8 reports that b is valid, or that what is invalid is damage: of the double bytes of GBK about one in seven
-// happens to be valid UTF-8, of other encodings fewer, so two valid sequences for each stray byte settle it.
+// mostlyUTF8 reports whether b is valid UTF-8 apart from damage. About one in seven double bytes of
+// GBK happens to be valid UTF-8, and fewer of other encodings, so two valid sequences for each
+// stray byte are enough.
 func mostlyUTF8(b []byte) bool {
 	if utf8.Valid(b) {
 		return true
@@ -76,11 +78,11 @@ func mostlyUTF8(b []byte) bool {
 	return valid >= 2*stray
 }
 
-// MediaType names what the file that begins with sample is, by its first bytes; "application/octet-stream" when they
-// tell nothing.
+// MediaType returns the media type of the file that begins with sample, or
+// "application/octet-stream" if its first bytes do not show it.
 func MediaType(sample []byte) string { return http.DetectContentType(sample) }
 
-// wholeRunes leaves out a character that the end of a full sample has cut.
+// wholeRunes removes a character that the end of a full sample has cut.
 func wholeRunes(sample []byte) []byte {
 	if len(sample) != Sample {
 		return sample // it is the whole file
@@ -96,8 +98,8 @@ func wholeRunes(sample []byte) []byte {
 	return sample
 }
 
-// named returns a legacy encoding by its name. Encodings that keep state between characters, and those that are no
-// legacy, are not among them.
+// named returns a legacy encoding by its name. Encodings that keep state between characters, and
+// those that are not legacy encodings, are not among them.
 func named(name string) (Encoding, bool) {
 	enc, err := htmlindex.Get(name)
 	if err != nil {
@@ -112,14 +114,15 @@ func named(name string) (Encoding, bool) {
 	return Encoding{name: canonical, legacy: enc}, true
 }
 
-// How files name their own encoding: an XML declaration, a meta element, an editor's line at the top.
+// The ways in which files declare their encoding: an XML declaration, a meta element, an editor's
+// line at the top.
 var declarations = []*regexp.Regexp{
 	regexp.MustCompile(`^\s*<\?xml[^>]*\bencoding\s*=\s*["']([\w.:-]+)`),
 	regexp.MustCompile(`(?i)<meta[^>]*\bcharset\s*=\s*["']?([\w.:-]+)`),
 	regexp.MustCompile(`^(?:[^\n]*\n)?[^\n]*\bcoding[:=][ \t]*([\w.-]+)`),
 }
 
-// declared returns the encoding that the file says it is in, if its bytes can be decoded so.
+// declared returns the encoding that the file declares, if its bytes can be decoded with it.
 func declared(sample []byte) (Encoding, bool) {
 	head := sample[:min(len(sample), 1024)]
 	for _, d := range declarations {

@@ -1,6 +1,6 @@
-// Package text turns the bytes of a file into text and back: which encoding they are in, which text that is, which
-// bytes a piece of it came from, how its lines end, and how a change is shown. It works on bytes in memory and knows
-// neither files nor tools.
+// Package text turns the bytes of a file into text and back: which encoding they are in, which text
+// that is, which bytes a piece of it came from, how its lines end, and how a change is shown. It
+// works on bytes in memory and does not know files or tools.
 package text
 
 import (
@@ -16,9 +16,9 @@ import (
 	"golang.org/x/text/transform"
 )
 
-// An Encoding says how text is held in a file. The zero value is UTF-8 without a byte order mark.
+// An Encoding is how text is stored in a file. The zero value is UTF-8 without a byte order mark.
 type Encoding struct {
-	name   string            // as the WHATWG names it; empty: UTF-8
+	name   string            // the WHATWG name; empty: UTF-8
 	bom    []byte            // byte order mark at the beginning; nil: none
 	wide   binary.ByteOrder  // of UTF-16; nil: another encoding
 	legacy encoding.Encoding // nil: UTF-8 or UTF-16
@@ -38,11 +38,12 @@ func (e Encoding) Name() string {
 	return e.name
 }
 
-// BOM returns the byte order mark that files of this encoding begin with; nil when they have none. It must not be modified.
+// BOM returns the byte order mark at the beginning of files of this encoding, or nil if they have
+// none. It must not be modified.
 func (e Encoding) BOM() []byte { return e.bom }
 
-// Decoder returns a transformer to UTF-8 for a stream, its byte order mark included. It is nil for UTF-8, whose bytes are
-// taken as they are.
+// Decoder returns a transformer to UTF-8 for a stream, its byte order mark included. It returns nil
+// for UTF-8, which needs no decoding.
 func (e Encoding) Decoder() transform.Transformer {
 	switch {
 	case e.wide == binary.LittleEndian:
@@ -55,7 +56,7 @@ func (e Encoding) Decoder() transform.Transformer {
 	return nil
 }
 
-// Lossy is the error of Encode: the encoding has no way to write a character.
+// Lossy is the error of Encode for a character that the encoding cannot hold.
 type Lossy struct {
 	Rune     rune
 	Encoding string
@@ -91,8 +92,8 @@ func (e Encoding) Encode(s string) ([]byte, error) {
 
 // A Text is a file's content as text. A byte order mark is part of it, as U+FEFF.
 type Text struct {
-	// String is UTF-8. What an UTF-8 file holds besides is in it as it is; what cannot be decoded from another encoding
-	// is U+FFFD.
+	// String is UTF-8. Invalid bytes of a UTF-8 file are kept as they are. Bytes of another
+	// encoding that cannot be decoded become U+FFFD.
 	String   string
 	Encoding Encoding
 	raw      []byte
@@ -124,7 +125,8 @@ func Decode(raw []byte, e Encoding) *Text {
 	return t
 }
 
-// Offset returns where in the file's bytes the character at offset at of String begins. at may be the end.
+// Offset returns the offset in the file's bytes of the character at offset at of String. at may be
+// the end.
 func (t *Text) Offset(at int) int {
 	if t.starts == nil {
 		return at
@@ -132,7 +134,7 @@ func (t *Text) Offset(at int) int {
 	return int(t.starts[at])
 }
 
-// wideRune decodes the first character of b, which is not empty, and says how many bytes it took.
+// wideRune decodes the first character of b, which is not empty, and returns its length in bytes.
 func (t *Text) wideRune(b []byte) ([]byte, int) {
 	if len(b) < 2 {
 		return utf8.AppendRune(nil, utf8.RuneError), len(b)

@@ -1,9 +1,9 @@
-// A guess at legacy encodings by how the bytes of ordinary text are distributed in them. It holds no word lists.
+// A guess at legacy encodings from how the bytes of ordinary text are distributed. It uses no word
+// lists.
 
 package text
 
-// A script is what the double bytes of an encoding look like when they are ordinary text of the language that it was
-// made for.
+// A script describes the double bytes of an encoding in ordinary text of its language.
 type script struct {
 	name  string
 	lead  func(b byte) bool
@@ -17,9 +17,10 @@ func between(lo, hi byte) func(byte) bool { return func(b byte) bool { return lo
 
 func never(byte) bool { return false }
 
-// scripts are tried in order. The Japanese ones are told by their kana, which nothing else uses; Korean before Chinese,
-// since its syllables fill exactly the first half of what is common in Chinese. The ranges are those of the standards:
-// JIS X 0208, KS X 1001, GB 2312 within GBK, Big5.
+// scripts are tried in order. The Japanese ones are recognised by their kana, which nothing else
+// uses. Korean comes before Chinese, since its syllables fill exactly the first half of what is
+// common in Chinese. The ranges are those of the standards: JIS X 0208, KS X 1001, GB 2312 within
+// GBK, Big5.
 var scripts = []script{
 	{
 		name: "euc-jp", lead: between(0xA1, 0xF4), trail: between(0xA1, 0xFE), lone: never, need: 10,
@@ -48,7 +49,7 @@ var scripts = []script{
 	},
 }
 
-// guess names the legacy encoding whose ordinary text sample looks most like.
+// guess returns the name of the legacy encoding whose ordinary text is most like sample.
 func guess(sample []byte) string {
 	for _, s := range scripts {
 		if s.describes(sample) {
@@ -58,8 +59,9 @@ func guess(sample []byte) string {
 	return guessAlphabet(sample)
 }
 
-// describes reports that sample is valid in the encoding, that enough of its double bytes are usual ones, and that they
-// stand together as in words: an accented letter between ASCII letters can look like a double byte too.
+// describes reports whether sample is valid in the encoding, enough of its double bytes are usual
+// ones, and they stand together as in words. An accented letter between ASCII letters can look like
+// a double byte too.
 func (s script) describes(sample []byte) bool {
 	var pairs, usual, together int
 	after := false // the last character was a double byte
@@ -87,8 +89,9 @@ func (s script) describes(sample []byte) bool {
 	return pairs > 0 && usual*100 >= pairs*s.need && together*3 >= pairs
 }
 
-// guessAlphabet tells Cyrillic, whose words are long runs above 0x7F, from Latin with single accented letters. The small
-// letters, which are the more frequent ones, are in the upper half in windows-1251 and in the lower half in KOI8-R.
+// guessAlphabet distinguishes Cyrillic, whose words are long runs above 0x7F, from Latin with
+// single accented letters. The small letters, which are more frequent, are in the upper half in
+// windows-1251 and in the lower half in KOI8-R.
 func guessAlphabet(sample []byte) string {
 	var high, inWords, upper, lower int
 	for i := 0; i < len(sample); {

@@ -1,4 +1,4 @@
-// Lines: how they end, and how they are shown with their numbers. It does not know encodings.
+// Lines: how they end, and how they are shown with their numbers.
 
 package text
 
@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// Ending says how the lines of a text end.
+// Ending is how the lines of a text end.
 type Ending string
 
 // The endings of a text. None: it has no line break.
@@ -20,7 +20,7 @@ const (
 	Mixed Ending = "mixed"
 )
 
-// EndingOf names the ending by the number of all line breaks and of those that are CRLF.
+// EndingOf returns the ending for the number of all line breaks and of those that are CRLF.
 func EndingOf(breaks, crlf int) Ending {
 	switch {
 	case breaks == 0:
@@ -33,7 +33,7 @@ func EndingOf(breaks, crlf int) Ending {
 	return Mixed
 }
 
-// Endings looks through the whole of s.
+// Endings returns the ending of the lines of s. It reads all of s.
 func Endings(s string) Ending {
 	return EndingOf(strings.Count(s, "\n"), strings.Count(s, "\r\n"))
 }
@@ -58,15 +58,16 @@ func AppendNumbered[L string | []byte](out []byte, number int, line L) []byte {
 // A Span is a run of lines, both ends included, from 1.
 type Span struct{ First, Last int }
 
-// The shape of a snippet. Ours: what a reader needs to see that a change sits where it was meant.
+// The shape of a snippet. The numbers are our own: enough to see that a change is in the right
+// place.
 const (
 	around     = 4   // unchanged lines shown before and after each change
 	maxSnippet = 100 // lines of a whole snippet
 	maxWidth   = 500 // characters of a line in it
 )
 
-// Snippet shows the lines of s around the spans, numbered, with "..." between parts that do not touch. It is valid UTF-8
-// and says how much it leaves out when it grows too long.
+// Snippet shows the lines of s around the spans, numbered, with "..." between parts that do not
+// touch. It is valid UTF-8 and reports how much it leaves out if it is too long.
 func Snippet(s string, spans []Span) string {
 	var out []byte
 	shown, last := 0, 0 // lines in out, and the number of the last one
@@ -78,7 +79,7 @@ func Snippet(s string, spans []Span) string {
 		s = behind(s, first-last-1)
 		for last = first - 1; last < span.Last+around && s != ""; last++ {
 			if shown == maxSnippet {
-				return string(fmt.Appendf(out, "... (the rest is left out: %d of %d changed places are not or not wholly shown)\n", len(spans)-i, len(spans)))
+				return string(fmt.Appendf(out, "... (the rest is left out: %d of %d changed places are not shown, or not completely)\n", len(spans)-i, len(spans)))
 			}
 			line, rest, _ := strings.Cut(s, "\n")
 			out = AppendNumbered(out, last+1, Shown(line))
@@ -96,7 +97,7 @@ func behind(s string, n int) string {
 	return s
 }
 
-// Shown returns a line as it can be shown in a message: without its line break, valid UTF-8, and not too long.
+// Shown returns a line for a message: without its line break, valid UTF-8, and not too long.
 func Shown(line string) string {
 	line = strings.TrimSuffix(strings.TrimSuffix(line, "\n"), "\r")
 	line = strings.ToValidUTF8(strings.TrimPrefix(line, "\ufeff"), "\ufffd")

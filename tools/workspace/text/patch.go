@@ -1,4 +1,4 @@
-// Unified diffs, at the cost of what has changed. It knows texts, not files.
+// Unified diffs, at a cost that depends on the size of the change.
 
 package text
 
@@ -9,12 +9,13 @@ import (
 	"github.com/aymanbagabas/go-udiff"
 )
 
-// maxPatch is how many bytes of either side, after equal beginnings and ends are left out, are compared. Ours: beyond it
-// a diff helps nobody.
+// maxPatch is how many bytes of either side, without equal beginnings and ends, are compared. The
+// number is our own: a larger diff helps no reader.
 const maxPatch = 2 << 20
 
-// Patch returns the unified diff from old to next, labelled with the path on both sides. It is valid UTF-8; empty for
-// equal texts, and a sentence in parentheses when they are too large to compare.
+// Patch returns the unified diff from old to next, labelled with the path on both sides. It is
+// valid UTF-8. It is empty for equal texts, and a sentence in parentheses if they are too large to
+// compare.
 func Patch(path, old, next string) string {
 	if old == next {
 		return ""
@@ -34,8 +35,9 @@ func Patch(path, old, next string) string {
 	return strings.ToValidUTF8(diff.String(), "\ufffd")
 }
 
-// window cuts equal whole lines off both ends, but for what a diff shows as context, and says how many lines it has cut
-// off the beginning. A diff then costs what has changed, not what the file holds.
+// window cuts equal whole lines off both ends, except for the context of a diff, and returns how
+// many lines it has cut off the beginning. The cost of a diff is then that of the change, not of
+// the file.
 func window(old, next string) (skip int, a, b string) {
 	head, tail := Ends(old, next)
 	head = lineStart(old, head, udiff.DefaultContextLines)
@@ -43,7 +45,8 @@ func window(old, next string) (skip int, a, b string) {
 	return strings.Count(old[:head], "\n"), old[head:end], next[head : len(next)-(len(old)-end)]
 }
 
-// Ends returns how many bytes two texts have in common at their beginnings and, behind those, at their ends.
+// Ends returns how many bytes two texts have in common at their beginnings and, after those, at
+// their ends.
 func Ends[S string | []byte](a, b S) (head, tail int) {
 	const block = 4096
 	shorter := min(len(a), len(b))
@@ -64,7 +67,7 @@ func Ends[S string | []byte](a, b S) (head, tail int) {
 	return head, tail
 }
 
-// lineStart goes back from at to the beginning of its line, and of the lines before it.
+// lineStart returns the beginning of the line at at, or of the line so many lines before it.
 func lineStart(s string, at, lines int) int {
 	for at = strings.LastIndexByte(s[:at], '\n') + 1; lines > 0 && at > 0; lines-- {
 		at = strings.LastIndexByte(s[:at-1], '\n') + 1
@@ -72,7 +75,7 @@ func lineStart(s string, at, lines int) int {
 	return at
 }
 
-// lineEnd goes on from at to the end of its line, and of the lines behind it.
+// lineEnd returns the end of the line at at, or of the line so many lines after it.
 func lineEnd(s string, at, lines int) int {
 	for ; lines >= 0 && at < len(s); lines-- {
 		n := strings.IndexByte(s[at:], '\n')
