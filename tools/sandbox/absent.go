@@ -8,16 +8,17 @@ import (
 	"github.com/toold/toold/tools/pathname"
 )
 
-// A Content is that of a regular file, with its permissions.
+// A Content is the content of a regular file, with its permissions.
 type Content struct {
 	Data []byte
 	Mode fs.FileMode
 }
 
-// absences are paths at which nothing stood when the process was started.
+// absences are paths that did not exist when the process was started.
 type absences []string
 
-// Spare says that the daemon itself makes a file: what runs meanwhile has not made it, and it is not taken away.
+// Spare records that the daemon itself makes a file at path, so that it does not count as made by a
+// process and is not moved away.
 func (r *Runner) Spare(path string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -28,8 +29,8 @@ func (r *Runner) Spare(path string) {
 	}
 }
 
-// takeAway moves what stands there now aside, so that nothing is lost and no program finds it by its name, and returns what it
-// has moved.
+// takeAway renames whatever exists at the paths now, so that no program finds it under its name and
+// nothing is lost, and returns a denial for each.
 func (a absences) takeAway() (denials []Denial) {
 	for _, path := range a {
 		if _, err := os.Lstat(path); err != nil {
@@ -42,7 +43,7 @@ func (a absences) takeAway() (denials []Denial) {
 	return denials
 }
 
-// without returns those that hold none of the paths.
+// without returns the absences that hold none of the paths.
 func (a absences) without(paths []string) absences {
 	return slices.DeleteFunc(slices.Clone(a), func(watched string) bool {
 		return slices.ContainsFunc(paths, func(path string) bool { return pathname.Within(watched, path) })

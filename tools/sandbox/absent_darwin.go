@@ -7,9 +7,10 @@ import (
 	"time"
 )
 
-// SetAside renames what stands at a protected path, within its directory, and puts a regular file with the content before in
-// its place unless that is nil. It returns the denial that reports it. Unlike on Linux it follows symbolic links in directories, and
-// does the two one after the other.
+// SetAside renames what stands at a protected path, within its directory, and writes a regular file
+// with the content before in its place unless before is nil. It returns the denial that reports it.
+// Unlike on Linux it follows symbolic links in directories, and does the two steps one after the
+// other.
 func SetAside(path string, before *Content) (Denial, error) {
 	aside := filepath.Join(filepath.Dir(path), fmt.Sprintf(".denied-%s-%x", filepath.Base(path), time.Now().UnixNano()))
 	if err := os.Rename(path, aside); err != nil {

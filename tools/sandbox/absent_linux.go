@@ -1,7 +1,7 @@
 package sandbox
 
-// Protected paths that cannot be guarded while a process runs: nothing can be put on what does not exist, or what the process
-// may change has to be looked at afterwards.
+// Protected paths that cannot be protected while a process runs, because they do not exist or
+// because the process may change them. They are checked afterwards.
 
 import (
 	"errors"
@@ -13,9 +13,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// SetAside renames what stands at a protected path, within its directory, and puts a regular file with the content before in
-// its place unless that is nil. Where both happen, they happen in one step if the file system can. It returns the denial that
-// reports it. It follows no symbolic link: where the directory of the path is one, the link itself is moved.
+// SetAside renames what stands at a protected path, within its directory, and writes a regular file
+// with the content before in its place unless before is nil. Both happen in one step if the file
+// system supports it. SetAside returns the denial that reports it. It follows no symbolic link: if
+// the directory of the path is a link, the link itself is renamed.
 func SetAside(path string, before *Content) (Denial, error) {
 	if info, err := os.Lstat(filepath.Dir(path)); err == nil && info.Mode()&os.ModeSymlink != 0 {
 		return SetAside(filepath.Dir(path), nil)
@@ -42,7 +43,7 @@ func SetAside(path string, before *Content) (Denial, error) {
 	return Denial{Operation: Writing, Target: path, Count: 1, MovedTo: aside, PutBack: before != nil}, nil
 }
 
-// writable lets an open directory of the user's own be written, and returns what takes that back.
+// writable makes an open directory of the user writable, and returns a function that undoes it.
 func writable(dir int) (restore func()) {
 	var info unix.Stat_t
 	own := fmt.Sprintf("/proc/self/fd/%d", dir)
@@ -52,11 +53,12 @@ func writable(dir int) (restore func()) {
 	return func() { _ = unix.Chmod(own, info.Mode&0o7777) }
 }
 
-// exchange renames from to aside in an open directory, and puts a file with the content in its place unless that is nil.
+// exchange renames from to aside in an open directory, and writes a file with the content in its
+// place unless c is nil.
 func (c *Content) exchange(dir int, from, aside string) error {
 	if c == nil {
 		err := unix.Renameat2(dir, from, dir, aside, unix.RENAME_NOREPLACE)
-		if errors.Is(err, unix.EINVAL) { // the file system does not know the flag, and nothing has that name
+		if errors.Is(err, unix.EINVAL) { // the file system lacks the flag, and there is no entry of that name
 			err = unix.Renameat(dir, from, dir, aside)
 		}
 		return err
@@ -65,7 +67,7 @@ func (c *Content) exchange(dir int, from, aside string) error {
 		return err
 	}
 	err := unix.Renameat2(dir, from, dir, aside, unix.RENAME_EXCHANGE)
-	if errors.Is(err, unix.EINVAL) { // the file system does not know the flag
+	if errors.Is(err, unix.EINVAL) { // the file system lacks the flag
 		old := aside + "-old"
 		return errors.Join(unix.Renameat(dir, aside, dir, old), unix.Renameat(dir, from, dir, aside), unix.Renameat(dir, old, dir, from))
 	}
@@ -75,7 +77,7 @@ func (c *Content) exchange(dir int, from, aside string) error {
 	return err
 }
 
-// create makes a file of that name in an open directory.
+// create writes a new file of that name in an open directory.
 func (c *Content) create(dir int, name string) error {
 	fd, err := unix.Openat(dir, name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, uint32(c.Mode.Perm()))
 	if err != nil {

@@ -1,24 +1,25 @@
 package sandbox
 
-// What a call starts its processes with.
+// A Box is what a call starts its processes with.
 
 import (
 	"slices"
 	"sync"
 )
 
-// A Box starts the processes of one call, each under the call's policy, and gathers what they were denied. The fields are
-// set before the first use. The methods may be used from any goroutine.
+// A Box starts the processes of one call, each under the call's policy, and gathers what they were
+// denied. Its fields are set before the first use; after that it is safe for concurrent use.
 type Box struct {
 	Runner *Runner
 	Policy Policy
 	Filter Filter   // of the environment of its processes
-	Set    []string // NAME=value: what each of them has whatever else it is given
-	// After is called when a process has ended with all that it had started, before Done is closed; what it returns counts as
-	// denied to that process. It may be called by several goroutines. nil: nothing is.
+	Set    []string // NAME=value: variables that each process gets, whatever its Command has
+	// After is called when a process and everything that it had started have ended, before Done is
+	// closed. Its result is added to the denials of the process. It may be called concurrently.
+	// nil: no call.
 	After func() []Denial
 
-	of *Box // that this one stands for; nil: none
+	of *Box // the box that this one was made from by Under; nil: none
 
 	mu      sync.Mutex
 	used    bool
@@ -42,19 +43,19 @@ func (b *Box) use() {
 	b.used = true
 }
 
-// Under returns a box for processes of the same call that need another policy. They count as started by b; what they were denied
-// does not.
+// Under returns a box for processes of the same call that need another policy. What it starts
+// counts for b.Used; its denials are not b's.
 func (b *Box) Under(p Policy) *Box { return &Box{Runner: b.Runner, Policy: p, Filter: b.Filter, of: b} }
 
-// Used reports that something was started, by b or by a box that stands for it.
+// Used reports whether b, or a box that was made from it, has started a process.
 func (b *Box) Used() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.used
 }
 
-// Environ is what a process is to be given of base, which is a list of NAME=value, with set in the place of what base says of
-// the same names.
+// Environ returns the environment of a process that is started with base, a list of NAME=value. set
+// replaces the variables of the same names.
 func (b *Box) Environ(base []string, set ...string) []string {
 	return b.Filter.Environ(base, slices.Concat(b.Set, set)...)
 }
@@ -72,7 +73,7 @@ func (b *Box) Created() []string {
 	return slices.Clone(b.created)
 }
 
-// Denials is what processes that have ended were denied.
+// Denials returns what the processes that have ended were denied.
 func (b *Box) Denials() []Denial {
 	b.mu.Lock()
 	defer b.mu.Unlock()

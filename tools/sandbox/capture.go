@@ -1,5 +1,5 @@
-// Copies what a process prints, without holding more of it than one piece, and without waiting for whoever else holds the
-// pipe. It does not know where the bytes go.
+// Copying of what a process prints. At most one piece is held in memory, and a process that keeps
+// the pipe open after the end of the tree is not waited for.
 
 package sandbox
 
@@ -14,11 +14,11 @@ import (
 	"time"
 )
 
-// pieceSize is how much is read from a pipe at once: what a pipe holds.
+// pieceSize is how many bytes are read from a pipe at once: the usual capacity of a pipe.
 const pieceSize = 64 << 10
 
-// latest is how much is taken from a pipe after the tree has ended, in bytes: the most that the kernel lets a pipe hold
-// (fs.pipe-max-size). Whoever still writes then is none of the tree.
+// latest is how many bytes are read from a pipe after the tree has ended: the largest capacity that
+// the kernel allows (fs.pipe-max-size). A process that still writes then is not part of the tree.
 const latest = 1 << 20
 
 var pieces = sync.Pool{New: func() any { return new([pieceSize]byte) }}
@@ -29,12 +29,12 @@ type capture struct {
 	to   io.Writer
 	done chan struct{}
 	err  error // the writer's; set before done is closed
-	// catching is set by catchUp until all of the pipe was read, which caught then says.
+	// catching is set by catchUp until the pipe was read empty; caught then receives a value.
 	catching atomic.Bool
 	caught   chan struct{}
 }
 
-// newCapture returns the capture and the pipe's other end, for the process.
+// newCapture returns the capture, and the other end of the pipe for the process.
 func newCapture(to io.Writer) (*capture, *os.File, error) {
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -43,8 +43,8 @@ func newCapture(to io.Writer) (*capture, *os.File, error) {
 	return &capture{pipe: r, to: to, done: make(chan struct{}), caught: make(chan struct{}, 1)}, w, nil
 }
 
-// copy runs until the pipe is closed at its other end, or finish has been called and what the pipe held is read. It calls fail
-// when the writer takes no more, and drops what comes then.
+// copy runs until the other end of the pipe is closed, or until finish was called and the pipe is
+// empty. It calls fail when the writer returns an error, and drops what comes after that.
 func (c *capture) copy(fail func()) {
 	defer close(c.done)
 	buf := pieces.Get().(*[pieceSize]byte)
@@ -67,7 +67,8 @@ func (c *capture) copy(fail func()) {
 	for room := latest; ; {
 		late := raw.Read(read)
 		if late != nil {
-			// finish or catchUp was called; one who holds the pipe must not hold the call, but what is in it already counts.
+			// finish or catchUp was called: a process that keeps the pipe open must not delay the
+			// call, but what is in the pipe counts.
 			n = 0
 			_ = raw.Control(func(fd uintptr) { read(fd) })
 			room -= n
@@ -93,8 +94,8 @@ func (c *capture) copy(fail func()) {
 	}
 }
 
-// catchUp waits until everything that is in the pipe now has been passed on. copy goes on. It must not be called at the same time as
-// itself or finish.
+// catchUp waits until everything that is in the pipe now has been written. copy goes on. It must
+// not be called concurrently with itself or finish.
 func (c *capture) catchUp() {
 	c.catching.Store(true)
 	_ = c.pipe.SetReadDeadline(time.Unix(1, 0))
@@ -104,7 +105,7 @@ func (c *capture) catchUp() {
 	}
 }
 
-// finish waits until everything that is in the pipe has been passed on.
+// finish waits until everything in the pipe has been written.
 func (c *capture) finish() error {
 	select {
 	case <-c.done:
@@ -116,15 +117,15 @@ func (c *capture) finish() error {
 	return c.err
 }
 
-// A Beginning keeps the first Most bytes of what it is given and drops the rest, so that what a process prints costs no
-// more memory than that. Its Write never gives an error. It is not safe for concurrent use.
+// A Beginning keeps the first Most bytes that are written to it and drops the rest, so that output
+// takes no more memory than that. Write never returns an error. It is not safe for concurrent use.
 type Beginning struct {
 	Most int
 	Cut  bool // something was dropped
 	kept bytes.Buffer
 }
 
-// Write keeps what there is room for.
+// Write keeps as much of p as fits.
 func (b *Beginning) Write(p []byte) (int, error) {
 	fits := min(len(p), b.Most-b.kept.Len())
 	b.Cut = b.Cut || fits < len(p)

@@ -1,6 +1,6 @@
 package sandbox
 
-// The system calls that change files by name, and where they have the names.
+// The system calls that change files by name, and which of their arguments are names.
 
 import (
 	"maps"
@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// named is where those calls, and those that open a file, have their paths.
+// named maps those calls, and those that open a file, to their path arguments.
 var named = map[uintptr][]name{
 	unix.SYS_OPENAT: {{0, 1, opens}}, unix.SYS_MKDIRAT: {{0, 1, makes}}, unix.SYS_UNLINKAT: {{0, 1, removes}},
 	unix.SYS_RENAMEAT: {{0, 1, removes}, {2, 3, replaces}}, unix.SYS_RENAMEAT2: {{0, 1, removes}, {2, 3, replaces}}, unix.SYS_LINKAT: {{2, 3, makes}},
@@ -18,7 +18,7 @@ var named = map[uintptr][]name{
 	unix.SYS_LSETXATTR: {{-1, 0, changes}}, unix.SYS_REMOVEXATTR: {{-1, 0, changes}}, unix.SYS_LREMOVEXATTR: {{-1, 0, changes}},
 }
 
-// namesOf is named with what this architecture has besides.
+// namesOf is named with the additional calls of this architecture.
 var namesOf = sync.OnceValue(func() map[uintptr][]name {
 	all := maps.Clone(named)
 	maps.Copy(all, namedHere)

@@ -1,7 +1,7 @@
 package sandbox
 
-// How a confined process is started: through which system calls it goes before it becomes its program. What a policy
-// needs besides is made by cells and kept.
+// Starting a confined process: the system calls between its creation and its program. Namespaces
+// and rulesets come from an instance.
 
 import (
 	"cmp"
@@ -13,21 +13,22 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// filterFor is what the tier's process may ask of the kernel.
+// filterFor returns the system call filter for a process of the tier.
 func filterFor(p Policy, t Tier, port int) filter {
 	if t == Full {
-		// The first process has no ruleset: with one, which a kernel has from version 2 on, no process can trace it.
+		// The first process has no ruleset: under a ruleset (of version 2 or newer) no process
+		// could trace it.
 		return filter{inet: true, unix: p.UnixSockets, streams: true, traces: landlockABI() >= 2, watched: true}
 	}
 	return filter{strict: p.Strict, shared: true, inet: port != 0, stream: true, unix: p.UnixSockets}
 }
 
-// A launch is one process to be started in a cell.
+// A launch is one process to be started in an instance.
 type launch struct {
 	policy   Policy
 	tier     Tier
 	instance *instance
-	users    *os.File // see cells
+	users    *os.File // see instances
 	command  Command
 	environ  []string
 	files    []*os.File
@@ -35,13 +36,13 @@ type launch struct {
 	threads  *threads
 }
 
-// born is what a launch gives.
+// born is the result of a launch.
 type born struct {
 	main, first int      // their numbers; first 0: there is none
-	listener    *os.File // of what the filter asks; nil: it does not
+	listener    *os.File // receives what the filter asks; nil: it asks nothing
 }
 
-// start starts the process. With an error nothing of it is left.
+// start starts the process. After an error, nothing of it is left.
 func (l *launch) start() (born, error) {
 	p := newProgram()
 	p.about = "starting"
@@ -61,15 +62,16 @@ func (l *launch) start() (born, error) {
 	return born{main: pid}, err
 }
 
-// run carries p out on a thread that has the filter already, where one can be shared: what it makes inherits it, and
-// that costs nothing.
+// run runs p on a thread that has the filter already, if such a thread can be shared. Its children
+// inherit the filter, which costs nothing.
 func (l *launch) run(p *program) (pid int, err error) {
 	f := filterFor(l.policy, l.tier, l.instance.port)
 	return l.threads.get(f).run(p)
 }
 
-// startFull starts two processes in a new process namespace: the first, whose end is the end of all, and the program.
-// Both are the daemon's own children; the one between them, which has joined the namespaces, ends at once.
+// startFull starts two processes in a new process namespace: the first, whose end is the end of
+// all, and the program. Both are the daemon's own children. The process between them, which has
+// joined the namespaces, ends at once.
 func (l *launch) startFull(p *program) (born, error) {
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -108,7 +110,7 @@ func (l *launch) startFull(p *program) (born, error) {
 	return b, nil
 }
 
-// sleep makes of p the first process.
+// sleep turns p into the first process.
 func (l *launch) sleep(p *program) {
 	p.about = "starting the first process"
 	p.do(unix.SYS_SETSID)
@@ -128,7 +130,8 @@ func vector(entries ...string) []*byte {
 	return v
 }
 
-// confine is what the process does to itself before it becomes its program. to is where it sends the filter's listener.
+// confine adds what the process does to itself before it becomes its program. The filter's listener
+// is sent to the descriptor to.
 func (l *launch) confine(p *program, to *int) {
 	p.about = "starting"
 	p.do(unix.SYS_SETSID)
@@ -160,12 +163,12 @@ func (l *launch) confine(p *program, to *int) {
 	p.about = "starting " + l.command.Path
 }
 
-// outOfTheWay copies a descriptor to a number that the process's own do not take.
+// outOfTheWay copies a descriptor to a number that the process's own descriptors do not use.
 func (l *launch) outOfTheWay(p *program, fd int) *step {
 	return p.do(unix.SYS_FCNTL, fd, unix.F_DUPFD_CLOEXEC, len(l.files))
 }
 
-// descriptors gives the process its own, from 0 on, and no others.
+// descriptors gives the process its own descriptors, from 0 on, and closes all others.
 func (l *launch) descriptors(p *program) {
 	high := make([]*step, len(l.files))
 	for i, f := range l.files {
@@ -185,28 +188,30 @@ func (l *launch) limit(p *program) {
 	} {
 		if most > 0 {
 			limit := &unix.Rlimit{Cur: most, Max: most}
-			p.do(unix.SYS_PRLIMIT64, 0, kind, unsafe.Pointer(limit), 0).hold(limit).spare() // a lower one stays
+			p.do(unix.SYS_PRLIMIT64, 0, kind, unsafe.Pointer(limit), 0).hold(limit).spare() // a lower limit stays
 		}
 	}
 	none := &unix.Rlimit{}
 	p.do(unix.SYS_PRLIMIT64, 0, unix.RLIMIT_CORE, unsafe.Pointer(none), 0).hold(none)
 }
 
-// dropRights gives up all capabilities, also those that root would get back with its next program.
+// dropRights drops all capabilities, including those that root would get back with its next
+// program.
 func (p *program) dropRights() {
 	const bits = 1<<0 | 1<<1 | 1<<2 | 1<<3 | 1<<5 | 1<<6 | 1<<7         // SECBIT_NOROOT, _NO_SETUID_FIXUP, _NO_CAP_AMBIENT_RAISE, each locked
-	p.do(unix.SYS_PRCTL, unix.PR_SET_SECUREBITS, bits, 0, 0, 0).spare() // who is not root and has no capabilities cannot, nor needs to
+	p.do(unix.SYS_PRCTL, unix.PR_SET_SECUREBITS, bits, 0, 0, 0).spare() // fails without capabilities, where it is not needed
 	header := &unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	p.do(unix.SYS_CAPSET, unsafe.Pointer(header), unsafe.Pointer(&[2]unix.CapUserData{})).hold(header)
 }
 
-// filter puts the filter on and sends its listener to the daemon, through the socket that to gives.
+// filter installs the filter and sends its listener to the daemon through the socket that the step
+// to returns.
 func (l *launch) filter(p *program, to *step) {
 	prog := sockFprog(compiled(filterFor(l.policy, l.tier, l.instance.port)))
 	listener := p.do(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, listenerFlags(), unsafe.Pointer(prog)).hold(prog)
 	control := &struct {
 		unix.Cmsghdr
-		fd uintptr // the message takes its low half, which comes first
+		fd uintptr // the message uses the low half, which comes first
 	}{Cmsghdr: unix.Cmsghdr{Level: unix.SOL_SOCKET, Type: unix.SCM_RIGHTS}}
 	control.SetLen(unix.CmsgLen(4))
 	listener.store = &control.fd
@@ -218,19 +223,20 @@ func (l *launch) filter(p *program, to *step) {
 	p.do(unix.SYS_SENDMSG, to.at(), unsafe.Pointer(message), 0).hold([]any{control, message})
 }
 
-// listenerFlags are those of a filter with a listener. Since Linux 5.19 a signal that is handled does not break off a call
-// that the daemon is answering: a connection that it has made would be asked for again.
+// listenerFlags are the flags of a filter with a listener. Since Linux 5.19 a handled signal does
+// not interrupt a call that the daemon is answering; otherwise a connection that it has made would
+// be requested again.
 var listenerFlags = sync.OnceValue(func() int {
 	const waitKillable = 1 << 5 // SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV
 	flags := unix.SECCOMP_FILTER_FLAG_NEW_LISTENER | unix.SECCOMP_FILTER_FLAG_SPEC_ALLOW
 	_, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, uintptr(flags|waitKillable), 0)
-	if errno == unix.EFAULT { // it was about to read the program
+	if errno == unix.EFAULT { // the kernel was about to read the program, so the flag is supported
 		flags |= waitKillable
 	}
 	return flags
 })
 
-// received takes a descriptor from a socket.
+// received receives a descriptor from a socket.
 func received(socket int) (*os.File, error) {
 	control := make([]byte, unix.CmsgSpace(4))
 	_, n, _, _, err := unix.Recvmsg(socket, make([]byte, 1), control, unix.MSG_CMSG_CLOEXEC|unix.MSG_DONTWAIT)
@@ -249,7 +255,7 @@ func received(socket int) (*os.File, error) {
 	return os.NewFile(uintptr(fds[0]), "listener"), nil
 }
 
-// end kills and collects what has been started.
+// end kills the started processes and collects them.
 func (b born) end() {
 	for _, pid := range []int{b.main, b.first} {
 		if pid > 0 {
@@ -266,7 +272,7 @@ func (b born) end() {
 	}
 }
 
-// collectNow waits for a child that has ended or is about to.
+// collectNow collects a child that has ended or is about to end.
 func collectNow(pid int) {
 	var status unix.WaitStatus
 	for {
@@ -276,7 +282,7 @@ func collectNow(pid int) {
 	}
 }
 
-// compiled filters, each made once.
+// programs caches compiled filters.
 var programs sync.Map
 
 func compiled(f filter) []unix.SockFilter {

@@ -1,6 +1,6 @@
 package sandbox
 
-// On macOS sandbox-exec puts the policy on a process, as a profile: best effort, and untested.
+// Confinement on macOS: sandbox-exec applies the policy as a profile. Best effort, and untested.
 
 import (
 	"fmt"
@@ -9,7 +9,7 @@ import (
 	"sync"
 )
 
-// A confine is what confines one process.
+// confinementOf is what confines one process.
 type confinementOf struct{ watch absences }
 
 type hostCapabilities struct{}
@@ -24,7 +24,8 @@ var sandboxExecThere = sync.OnceValue(func() bool {
 	return err == nil
 })
 
-// Confinement returns how a process under p would be confined here. An *UnavailableError says that it would not be started.
+// Confinement returns how a process under p would be confined here. An *UnavailableError means that
+// the process would not be started.
 func (r *Runner) Confinement(p Policy) (Confinement, error) {
 	switch {
 	case p.Tier == "" || p.Tier == None:
@@ -39,7 +40,7 @@ func (r *Runner) Confinement(p Policy) (Confinement, error) {
 	return Confinement{}, &UnavailableError{[]string{"there is no " + sandboxExec}}
 }
 
-// spawn starts the main process as its policy says.
+// spawn starts the main process under its policy.
 func (p *Process) spawn(c Command, environ []string, files []*os.File) error {
 	confinement, err := p.runner.Confinement(c.Policy)
 	if err != nil {
@@ -53,14 +54,14 @@ func (p *Process) spawn(c Command, environ []string, files []*os.File) error {
 	return p.spawnFree(c, environ, files)
 }
 
-// unconfine returns what was denied.
+// unconfine returns the denials.
 func (p *Process) unconfine() []Denial { return p.made() }
 
-// profile is the policy in sandbox-exec's language, in which the last rule that fits counts.
+// profile translates the policy to sandbox-exec's language, in which the last matching rule counts.
 func profile(p Policy) string {
 	var b strings.Builder
 	b.WriteString("(version 1)\n(allow default)\n(deny file-write*)\n(allow file-write* (literal \"/dev/null\") (literal \"/dev/zero\") (literal \"/dev/tty\"))\n")
-	for _, place := range replaced(p.Places) { // where roots and files that are named have rules of their own behind these
+	for _, place := range replaced(p.Places) { // later rules allow roots and named files there
 		fmt.Fprintf(&b, "(deny file-read* (subpath %q) (subpath %q))\n", place.Path, "/private"+place.Path)
 	}
 	for _, place := range p.Places {

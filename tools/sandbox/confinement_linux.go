@@ -1,6 +1,6 @@
 package sandbox
 
-// What a process is confined with, from its start to its end. How that is made is confine_linux.go's.
+// The confinement of a process, from its start to its end. confine_linux.go starts it.
 
 import (
 	"fmt"
@@ -9,16 +9,16 @@ import (
 	"strings"
 )
 
-// A confine is what confines one process.
+// confinementOf is what confines one process.
 type confinementOf struct {
-	first    int       // the first process of its own process namespace; 0: it has none
-	instance *instance // nil: it is not confined
-	guard    *guard    // nil: nobody learns of denials
-	fresh    *fresh    // nil: nothing was made for it
-	watch    absences
+	first      int         // the first process of its own process namespace; 0: none
+	instance   *instance   // nil: not confined
+	supervisor *supervisor // nil: denials are not noticed
+	fresh      *fresh      // nil: no files were made for it
+	watch      absences
 }
 
-// confineWith finds out what there is to confine with.
+// confineWith determines what the machine can confine with.
 func (r *Runner) confineWith(outlet Outlet) {
 	r.host.instances = instances{
 		outlet: outlet, all: map[string]*instance{}, points: map[mountPoint]int{}, networks: map[string]*network{}, layers: map[string]*layers{},
@@ -28,7 +28,8 @@ func (r *Runner) confineWith(outlet Outlet) {
 
 func (r *Runner) letGo() { r.host.close() }
 
-// Confinement returns how a process under p would be confined here. An *UnavailableError says that it would not be started.
+// Confinement returns how a process under p would be confined here. An *UnavailableError means that
+// the process would not be started.
 func (r *Runner) Confinement(p Policy) (Confinement, error) {
 	t, err := r.host.tierFor(p)
 	if err != nil {
@@ -37,7 +38,7 @@ func (r *Runner) Confinement(p Policy) (Confinement, error) {
 	return Confinement{Tier: t, NotCovered: r.host.notCovered(p, t)}, nil
 }
 
-// spawn starts the main process as its policy says.
+// spawn starts the main process under its policy.
 func (p *Process) spawn(c Command, environ []string, files []*os.File) error {
 	t, err := p.runner.host.tierFor(c.Policy)
 	if err != nil {
@@ -47,7 +48,7 @@ func (p *Process) spawn(c Command, environ []string, files []*os.File) error {
 		return p.spawnFree(c, environ, files)
 	}
 	if len(c.Path) == 0 || c.Path[0] != '/' {
-		return fmt.Errorf("starting %q: the path of a program is absolute", c.Path)
+		return fmt.Errorf("starting %q: the path of a program must be absolute", c.Path)
 	}
 	g := &p.runner.host
 	empty := makeFresh(c.Policy.Fresh)
@@ -67,8 +68,8 @@ func (p *Process) spawn(c Command, environ []string, files []*os.File) error {
 	return nil
 }
 
-// wayOut are the variables by which programs find the proxy; the user's name in them says which call asks. git and wget want a
-// password beside it, which the proxy does not look at.
+// wayOut returns the variables by which programs find the proxy. The user name in them identifies
+// the call. git and wget need a password as well, which the proxy ignores.
 func wayOut(port int, id string, n Network) (environ []string) {
 	if port == 0 {
 		return nil
@@ -78,7 +79,7 @@ func wayOut(port int, id string, n Network) (environ []string) {
 		environ = append(environ, name+proxy)
 	}
 	own := slices.DeleteFunc([]string{"localhost", "127.0.0.1", "::1"}, func(host string) bool { return slices.Contains(n.Allowed, host) })
-	direct := strings.Join(own, ",") // its own loopback is not the proxy's
+	direct := strings.Join(own, ",") // connections to its own loopback bypass the proxy
 	return append(environ, "NO_PROXY="+direct, "no_proxy="+direct, "GIT_HTTP_PROXY_AUTHMETHOD=basic")
 }
 
@@ -99,12 +100,12 @@ func (p *Process) spawnConfined(l *launch) error {
 		p.confine.first = b.first
 	}
 	if b.listener != nil {
-		p.confine.guard = newGuard(b.listener, l.policy, l.instance)
+		p.confine.supervisor = newSupervisor(b.listener, l.policy, l.instance)
 	}
 	return nil
 }
 
-// hasOrphans reports whether something of the tree lives whose parents have died.
+// hasOrphans reports whether a process of the tree lives whose parents have died.
 func (b *confinementOf) hasOrphans() bool {
 	if b.first == 0 {
 		return false
@@ -117,7 +118,7 @@ func (b *confinementOf) hasOrphans() bool {
 	return len(childrenIn(list, b.first)) > 0
 }
 
-// unconfine ends what confines the process, when its tree is at its end, and says what was denied.
+// unconfine ends the confinement once the tree has ended, and returns the denials.
 func (p *Process) unconfine() (denials []Denial) {
 	b := &p.confine
 	if b.instance == nil {
@@ -126,16 +127,16 @@ func (p *Process) unconfine() (denials []Denial) {
 	if b.first != 0 {
 		p.endFirst()
 	}
-	if b.guard != nil {
-		denials, p.exit.Created = b.guard.finish()
+	if b.supervisor != nil {
+		denials, p.exit.Created = b.supervisor.finish()
 	}
 	b.fresh.close()
 	p.runner.host.instances.leave(b.instance)
 	return append(p.made(), denials...)
 }
 
-// endFirst kills the first process, and with it all that may be left, and collects it. Its end waits for that of all
-// others: not here, when the kernel holds one of them.
+// endFirst kills the first process, and with it everything that may be left, and collects it. It
+// does not wait if the kernel holds one of the processes.
 func (p *Process) endFirst() {
 	first, err := os.FindProcess(p.confine.first)
 	if err != nil {
@@ -143,7 +144,7 @@ func (p *Process) endFirst() {
 	}
 	_ = first.Kill()
 	end := func() {
-		awaitExit(first.Pid) // holding nothing
+		awaitExit(first.Pid) // no lock is held
 		_, _ = collect(first)
 	}
 	if len(p.exit.Stuck) == 0 {

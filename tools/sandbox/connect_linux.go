@@ -1,7 +1,8 @@
 package sandbox
 
-// Connections of a confined tree. The daemon makes each itself, on the process's own socket and to the copy of the address that
-// it has judged, and never lets the process's call go on: the process could exchange both after they were looked at.
+// Connections of a confined tree. The daemon makes each connection itself, on the process's own
+// socket and to its own copy of the address. It never lets the process's call continue: the process
+// could change both after they were judged.
 
 import (
 	"encoding/binary"
@@ -16,19 +17,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A connection is one that a process asks for.
+// A connection is one that a process requests.
 type connection struct {
-	*guard
+	*supervisor
 	n       *notification
 	socket  int    // a copy of the process's descriptor
 	family  int    // of the socket
 	address []byte // the daemon's copy
 }
 
-// connect makes the connection and returns what the process is told. pending: it is told later.
-func (g *guard) connect(n *notification) (r response, pending bool) {
+// connect makes the connection and returns the answer for the process. pending: the answer comes
+// later.
+func (g *supervisor) connect(n *notification) (r response, pending bool) {
 	r = response{id: n.id}
-	c := &connection{guard: g, n: n, socket: -1}
+	c := &connection{supervisor: g, n: n, socket: -1}
 	errno := c.prepare()
 	if errno == 0 {
 		if errno, pending = c.tryOnce(); pending {
@@ -47,7 +49,7 @@ func (c *connection) close() {
 	}
 }
 
-// prepare takes copies of socket and address.
+// prepare copies the socket and the address.
 func (c *connection) prepare() (errno unix.Errno) {
 	if c.address, errno = c.n.address(); errno != 0 {
 		return errno
@@ -60,20 +62,21 @@ func (c *connection) prepare() (errno unix.Errno) {
 		return errnoOf(err)
 	}
 	if !c.valid(c.n) {
-		return unix.ENOENT // it has died, and its number may have been another process's by now
+		return unix.ENOENT // the process has died, and its number may belong to another one by now
 	}
 	c.family = family
 	return 0
 }
 
-// tryOnce makes the connection without waiting. pending: the process wants to wait, and there is something to wait for.
+// tryOnce makes the connection without waiting. pending: the process is willing to wait, and the
+// connection is not ready.
 func (c *connection) tryOnce() (errno unix.Errno, pending bool) {
 	flags, err := unix.FcntlInt(uintptr(c.socket), unix.F_GETFL, 0)
 	if err != nil {
 		return errnoOf(err), false
 	}
 	waits := flags&unix.O_NONBLOCK == 0
-	if waits { // the flag is the process's too, which is waiting for this call
+	if waits { // the flag is shared with the process, which is waiting for this call
 		_, _ = unix.FcntlInt(uintptr(c.socket), unix.F_SETFL, flags|unix.O_NONBLOCK)
 		defer unix.FcntlInt(uintptr(c.socket), unix.F_SETFL, flags) //nolint:errcheck // it was set before
 	}
@@ -84,7 +87,7 @@ func (c *connection) tryOnce() (errno unix.Errno, pending bool) {
 	case unix.AF_INET, unix.AF_INET6:
 		errno = c.toInternet()
 		if waits && (errno == unix.EINPROGRESS || errno == unix.EALREADY) {
-			return c.outcome() // on a loopback there is one at once
+			return c.outcome() // on a loopback the outcome is known at once
 		}
 		return errno, false
 	}
@@ -96,10 +99,11 @@ func (c *connection) to(address []byte) unix.Errno {
 	return errno
 }
 
-// retry is how often a connection is looked at that a process waits for: one to a full backlog. Ours.
+// retry is the interval between attempts to connect to a socket with a full backlog. The number is
+// our own.
 const retry = 5 * time.Millisecond
 
-// await waits for the connection in the place of the process, as long as that waits.
+// await waits for the connection on behalf of the process, while the process waits.
 func (c *connection) await() {
 	defer c.close()
 	tick := time.NewTicker(retry)
@@ -122,7 +126,7 @@ func (c *connection) await() {
 	}
 }
 
-// outcome is how an Internet connection has ended that was begun.
+// outcome returns how a pending Internet connection has ended.
 func (c *connection) outcome() (errno unix.Errno, pending bool) {
 	if c.polled()&(unix.POLLOUT|unix.POLLERR|unix.POLLHUP) == 0 {
 		return 0, true
@@ -141,7 +145,8 @@ func (c *connection) polled() int16 {
 	return poll[0].Revents
 }
 
-// toInternet connects an Internet socket. A proxy for other calls of the session is not the process's to use.
+// toInternet connects an Internet socket. A process may not use a proxy that is for other calls of
+// the session.
 func (c *connection) toInternet() unix.Errno {
 	to, ok := internetAddress(c.address)
 	if port := int(to.Port()); ok && port != c.instance.port && c.instance.network.isProxy(port) {
@@ -152,14 +157,14 @@ func (c *connection) toInternet() unix.Errno {
 	return errno
 }
 
-// toUnix connects a Unix socket to what the process may reach by that address.
+// toUnix connects a Unix socket, if the process may reach that address.
 func (c *connection) toUnix() unix.Errno {
-	const path = 2 // where a name begins in struct sockaddr_un
+	const path = 2 // offset of the name in struct sockaddr_un
 	if len(c.address) < path || binary.NativeEndian.Uint16(c.address) != unix.AF_UNIX {
 		return unix.EINVAL
 	}
 	if len(c.address) == path || c.address[path] == 0 {
-		return c.to(c.address) // an abstract name is the network's own
+		return c.to(c.address) // an abstract name belongs to the network namespace
 	}
 	name, _, _ := strings.Cut(string(c.address[path:]), "\x00")
 	file, errno := c.n.find(name)
@@ -172,7 +177,7 @@ func (c *connection) toUnix() unix.Errno {
 		return c.to(there)
 	}
 	if errno := knock(there); errno != 0 {
-		return errno // nobody listens there, or it is no socket
+		return errno // no process listens there, or it is not a socket
 	}
 	if !c.n.byLibrary() {
 		c.note(Connecting, c.n.absolute(name))
@@ -180,19 +185,20 @@ func (c *connection) toUnix() unix.Errno {
 	return unix.EACCES
 }
 
-// reaches reports whether the process may connect to a socket that is bound to the file.
+// reaches reports whether the process may connect to the socket that is bound to the file.
 func (c *connection) reaches(file int) bool {
 	var info unix.Stat_t
 	return c.policy.UnixSockets || unix.Fstat(file, &info) == nil && c.instance.network.listensAt(identity{info.Dev, info.Ino})
 }
 
-// fileAddress is the address of a Unix socket that is bound to an open file.
+// fileAddress returns the address of a Unix socket that is bound to an open file.
 func fileAddress(file int) []byte {
 	return append(binary.NativeEndian.AppendUint16(nil, unix.AF_UNIX), fmt.Sprintf("/proc/self/fd/%d\x00", file)...)
 }
 
-// knock finds out what a connection to a Unix socket would come to, without one: a socket for datagrams is not noticed by who
-// listens for connections, and says nothing to who takes datagrams.
+// knock returns the error of a connection to a Unix socket without making one. It uses a datagram
+// socket, which a listener for connections does not notice and a receiver of datagrams gets nothing
+// from.
 func knock(address []byte) unix.Errno {
 	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -206,8 +212,8 @@ func knock(address []byte) unix.Errno {
 	return 0
 }
 
-// noteInternet notes a connection to somewhere else than the network's own loopback, and one to what listens on the machine's
-// loopback alone.
+// noteInternet notes a connection beyond the network's own loopback, and one to a port that is open
+// only on the machine's loopback.
 func (c *connection) noteInternet(errno unix.Errno) {
 	to, ok := internetAddress(c.address)
 	if !ok {
@@ -219,7 +225,7 @@ func (c *connection) noteInternet(errno unix.Errno) {
 	}
 }
 
-// internetAddress reads a struct sockaddr_in or sockaddr_in6.
+// internetAddress parses a struct sockaddr_in or sockaddr_in6.
 func internetAddress(b []byte) (netip.AddrPort, bool) {
 	if len(b) < unix.SizeofSockaddrInet4 {
 		return netip.AddrPort{}, false
@@ -234,7 +240,8 @@ func internetAddress(b []byte) (netip.AddrPort, bool) {
 	return netip.AddrPort{}, false
 }
 
-// machineListens reports whether a connection to the port would be taken on the loopback of the daemon's own network.
+// machineListens reports whether a process listens on the port of the loopback in the daemon's own
+// network.
 func machineListens(port uint16) bool {
 	diag, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_SOCK_DIAG)
 	if err != nil {
@@ -260,7 +267,7 @@ func machineListens(port uint16) bool {
 }
 
 // listen notes that a process is about to listen.
-func (g *guard) listen(n *notification) {
+func (g *supervisor) listen(n *notification) {
 	socket, errno := n.descriptor()
 	if errno != 0 {
 		return
@@ -271,7 +278,7 @@ func (g *guard) listen(n *notification) {
 	}
 }
 
-// address copies the address that a call of connect names.
+// address copies the address argument of a connect call.
 func (n *notification) address() ([]byte, unix.Errno) {
 	var raw [unix.SizeofSockaddrAny]byte
 	size := int32(n.args[2])
@@ -290,7 +297,7 @@ func (n *notification) address() ([]byte, unix.Errno) {
 // descriptor copies the descriptor that is a call's first argument.
 func (n *notification) descriptor() (fd int, errno unix.Errno) {
 	process, err := unix.PidfdOpen(int(n.pid), 0)
-	if err != nil { // it is another thread than the first
+	if err != nil { // the caller is not the first thread
 		if process, err = unix.PidfdOpen(n.process(), 0); err != nil {
 			return -1, errnoOf(err)
 		}
@@ -302,15 +309,15 @@ func (n *notification) descriptor() (fd int, errno unix.Errno) {
 	return fd, 0
 }
 
-// process is the number of the process of which the caller is a thread.
+// process returns the number of the process that the calling thread belongs to.
 func (n *notification) process() (pid int) {
-	status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", n.pid)) // none is empty
+	status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", n.pid)) // no such file is empty
 	_, rest, _ := strings.Cut(string(status), "\nTgid:")
 	_, _ = fmt.Sscan(rest, &pid)
 	return pid
 }
 
-// find opens what the process means by a path, without any rights to it.
+// find opens the file that a path means to the process, as O_PATH.
 func (n *notification) find(path string) (fd int, errno unix.Errno) {
 	root, err := unix.Open(fmt.Sprintf("/proc/%d/root", n.pid), unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -324,7 +331,8 @@ func (n *notification) find(path string) (fd int, errno unix.Errno) {
 	return fd, 0
 }
 
-// absolute is a path as the process means it. What is relative in it is not resolved, since links may stand in between.
+// absolute returns a path as the process means it. Relative parts are not resolved, since links may
+// be on the way.
 func (n *notification) absolute(path string) string {
 	if strings.HasPrefix(path, "/") {
 		return path

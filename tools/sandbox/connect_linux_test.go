@@ -26,7 +26,7 @@ func TestConnectionOfTheDead(t *testing.T) {
 	defer gone.Close()
 	n := &notification{pid: uint32(os.Getpid())}
 	n.args[0], n.args[1], n.args[2] = uint64(other), uint64(uintptr(unsafe.Pointer(&address[0]))), uint64(len(address))
-	r, later := (&guard{listener: gone}).connect(n)
+	r, later := (&supervisor{listener: gone}).connect(n)
 	if later || r.errno == 0 {
 		t.Errorf("the answer is %+v, later %t; want an error at once", r, later)
 	}

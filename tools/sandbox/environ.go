@@ -1,5 +1,4 @@
-// What of an environment a child may see. This is the last filter before a process starts; it does not know where the
-// variables came from.
+// The environment of a child: the last filter before a process starts.
 
 package sandbox
 
@@ -8,33 +7,35 @@ import (
 	"strings"
 )
 
-// dangerous are the names and, with a final *, the beginnings of names that make a program run or load what nobody
-// asked for. No child ever gets them.
+// dangerous are the names and, with a final *, the prefixes of names of variables that make a
+// program run or load other code. No child ever gets them.
 var dangerous = []string{
 	"BASH_FUNC_*", "BASH_ENV", "ENV", "SHELLOPTS", "BASHOPTS", "PS4", "LD_*", "GIT_DIR", "GIT_CONFIG*",
 	"GIT_EXTERNAL_DIFF", "PROMPT_COMMAND", "LESSOPEN", "RIPGREP_CONFIG_PATH",
 }
 
-// secretPlaces are names that lead to a credential, or to an agent that holds some.
+// secretPlaces are variables that lead to a credential, or to an agent that holds some.
 var secretPlaces = []string{
 	"AWS_*", "DBUS_*", "DOCKER_HOST", "DOCKER_AUTH_CONFIG", "SSH_AUTH_SOCK", "SSH_AGENT_PID", "GPG_AGENT_INFO",
 	"GOOGLE_APPLICATION_CREDENTIALS", "AZURE_*", "DATABASE_URL", "NETRC",
 }
 
-// secretEndings are how names of credentials end; the part must be the whole name or follow an underscore.
+// secretEndings are the endings of credentials' names. The ending must be the whole name or follow
+// an underscore.
 var secretEndings = []string{
 	"TOKEN", "SECRET", "KEY", "APIKEY", "CREDENTIAL", "CREDENTIALS", "PASS", "PASSPHRASE", "PAT", "COOKIE", "DSN",
 }
 
-// A Filter is what a caller has to say of names, beside what is known here. The zero value adds nothing. A name may begin
-// and end with *, which stands for anything.
+// A Filter holds a caller's additions to the built-in list of names. The zero value adds nothing. A
+// name may begin and end with *, which stands for any text.
 type Filter struct {
-	Withhold []string // names that children never see, in capitals or not
-	Keep     []string // names that they do see, though they look like a credential's; Withhold and Unsafe beat them
+	Withhold []string // names that children never see; case does not matter
+	Keep     []string // names that children see although they look like a credential's; Withhold and Unsafe override them
 }
 
-// Environ is what a child gets of base, which is a list of NAME=value: without what Withheld names, each name once (the
-// last wins), and with set, which is not filtered, in place of what base says of the same names.
+// Environ returns the environment of a child for base, a list of NAME=value. Variables that
+// Withheld reports are left out. Each name appears once, and the last value wins. set is not
+// filtered and replaces variables of the same names.
 func (f Filter) Environ(base []string, set ...string) []string {
 	fixed := func(string) bool { return false }
 	e := environment{seen: make(map[string]bool, len(base)+len(set)), list: make([]string, 0, len(base)+len(set))}
@@ -44,16 +45,16 @@ func (f Filter) Environ(base []string, set ...string) []string {
 	return e.list
 }
 
-// Withheld reports that children never see a variable of that name: it looks like a credential and is not kept, it is
-// withheld by name, or it would change what a program runs.
+// Withheld reports whether children never see a variable of that name: it looks like a credential
+// and is not in Keep, it is in Withhold, or it would change what a program runs.
 func (f Filter) Withheld(name string) bool {
 	capitals := strings.ToUpper(name)
 	return Unsafe(name) || f.withholds(capitals) || (credential(capitals) || matches(secretPlaces, capitals)) && !matches(f.Keep, name)
 }
 
-// Secrets returns the values of variables whose names are a credential's own, or are withheld by the filter, for whoever must
-// not show them. Left out are paths and what is too short, or too much like a word, to be told from other text: a password
-// "postgres" would take that word out of everything.
+// Secrets returns the values that must not be shown: those of variables whose names are a
+// credential's own, or that the filter withholds. It omits paths and values that are too short, or
+// too much like a word. A password "postgres" would otherwise remove that word from every text.
 func (f Filter) Secrets(environ []string) []string {
 	const least, word = 8, 16
 	var values []string
@@ -72,13 +73,14 @@ func (f Filter) withholds(capitals string) bool {
 	return slices.ContainsFunc(f.Withhold, func(p string) bool { return fits(strings.ToUpper(p), capitals) })
 }
 
-// Environ is that of the zero Filter.
+// Environ is Environ of the zero Filter.
 func Environ(base []string, set ...string) []string { return Filter{}.Environ(base, set...) }
 
-// Unsafe reports that a variable of that name would change what a program runs. No filter ever lets it through.
+// Unsafe reports whether a variable of that name would change what a program runs. No filter lets
+// it through.
 func Unsafe(name string) bool { return matches(dangerous, name) }
 
-// An environment is put together from its end, so that the first entry of a name is the one that counts.
+// An environment is built from its end, so that the first entry of a name is the one that counts.
 type environment struct {
 	seen map[string]bool
 	list []string
@@ -101,7 +103,7 @@ func matches(patterns []string, name string) bool {
 	return slices.ContainsFunc(patterns, func(p string) bool { return fits(p, name) })
 }
 
-// fits holds a name against a pattern.
+// fits reports whether a name matches a pattern.
 func fits(pattern, name string) bool {
 	ending, openStart := strings.CutPrefix(pattern, "*")
 	middle, openEnd := strings.CutSuffix(ending, "*")
@@ -116,7 +118,7 @@ func fits(pattern, name string) bool {
 	return name == pattern
 }
 
-// credential judges a name in capitals.
+// credential reports whether a name, in capitals, is a credential's.
 func credential(name string) bool {
 	if strings.Contains(name, "PASSWORD") || strings.Contains(name, "PASSWD") {
 		return true

@@ -1,7 +1,8 @@
 package sandbox
 
-// The system calls that a confined process may make, as a program for the kernel's filter (seccomp). What a call does to
-// files is not decided here: the filter sees numbers, not what pointers point at.
+// The system calls that a confined process may make, as a program for the kernel's filter
+// (seccomp). The filter sees numbers and not what pointers point to, so it does not decide about
+// files.
 
 import (
 	"cmp"
@@ -12,25 +13,27 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A filter is what is chosen about system calls.
+// A filter is a selection of allowed system calls.
 type filter struct {
-	strict  bool // Fast for what only reads: files' modes, owners, times and attributes stay, and there are no sockets
-	shared  bool // others' processes and files are in sight: nothing is done to those by number, nor to attributes
+	strict  bool // Fast for read-only calls: modes, owners, times and attributes of files cannot be changed, and there are no sockets
+	shared  bool // other processes and files are visible: calls on those by number, and on attributes, are refused
 	inet    bool // Internet sockets may be made
-	stream  bool // of those TCP alone, for which Landlock judges where a connection leads
+	stream  bool // Internet sockets are limited to TCP, for which Landlock restricts connections
 	unix    bool // Unix sockets may be made, of any kind
-	streams bool // Unix sockets for connections may be made: somebody watches where those lead
+	streams bool // Unix stream sockets may be made: the supervisor checks their connections
 	traces  bool // its processes may trace each other
-	watched bool // somebody is told of what is refused, and of what changes files by name
+	watched bool // the supervisor is notified of refused calls, and of those that change files by name
 }
 
-// An answer is what the kernel does with a call: allow it, refuse it with an error, ask who watches, or look at an argument.
+// An answer is what the kernel does with a call: allow it, refuse it with an error, ask the
+// supervisor, or check an argument.
 type answer struct {
 	ret   uint32
 	check *check
 }
 
-// A check looks at one argument: when it (masked) is one of the values the answer is then, else otherwise.
+// A check compares one argument: if it (masked) is one of the values, the answer is then, otherwise
+// otherwise.
 type check struct {
 	arg             int
 	mask            uint32
@@ -41,7 +44,7 @@ type check struct {
 var (
 	allow   = answer{ret: unix.SECCOMP_RET_ALLOW}
 	deny    = refusal(unix.EPERM)
-	missing = refusal(unix.ENOSYS) // as on a kernel that has not got it: programs then do without
+	missing = refusal(unix.ENOSYS) // as on a kernel without the call: programs then use something else
 )
 
 func refusal(errno unix.Errno) answer {
@@ -61,37 +64,39 @@ var never = []uintptr{
 	unix.SYS_MOVE_PAGES, unix.SYS_MIGRATE_PAGES,
 }
 
-// traces are calls by which a process looks into another one, or leads it.
+// traces are calls by which a process reads or controls another one.
 var traces = []uintptr{unix.SYS_PTRACE, unix.SYS_PROCESS_VM_READV, unix.SYS_PROCESS_VM_WRITEV}
 
-// lacking are calls that programs have another way for.
+// lacking are calls that programs can do without.
 var lacking = []uintptr{unix.SYS_CLONE3, unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER}
 
-// exchanges are calls for what lies in no file system, and is everybody's where there is no namespace for it.
+// exchanges are calls for objects outside any file system, which all processes share where there is
+// no namespace for them.
 var exchanges = []uintptr{
 	unix.SYS_SHMGET, unix.SYS_SHMAT, unix.SYS_SHMCTL, unix.SYS_SEMGET, unix.SYS_SEMOP, unix.SYS_SEMTIMEDOP, unix.SYS_SEMCTL,
 	unix.SYS_MSGGET, unix.SYS_MSGSND, unix.SYS_MSGRCV, unix.SYS_MSGCTL, unix.SYS_MQ_OPEN, unix.SYS_MQ_UNLINK,
 }
 
-// marks are calls that change of a file what Landlock does not guard.
+// marks are calls that change properties of a file that Landlock does not protect.
 var marks = []uintptr{
 	unix.SYS_FCHMOD, unix.SYS_FCHMODAT, unix.SYS_FCHMODAT2, unix.SYS_FCHOWN, unix.SYS_FCHOWNAT, unix.SYS_UTIMENSAT, unix.SYS_TRUNCATE,
 }
 
-// attributes are those of them that programs do without, since not every file system has what they set.
+// attributes are those of marks that programs can do without, since not every file system supports
+// what they set.
 var attributes = []uintptr{
 	unix.SYS_SETXATTR, unix.SYS_LSETXATTR, unix.SYS_FSETXATTR, unix.SYS_SETXATTRAT, unix.SYS_REMOVEXATTR, unix.SYS_LREMOVEXATTR,
 	unix.SYS_FREMOVEXATTR, unix.SYS_REMOVEXATTRAT, unix.SYS_FILE_SETATTR,
 }
 
-// last is the newest call that this was written with; what a newer kernel has besides is absent.
+// last is the newest call that this list covers. Newer calls are refused as missing.
 const last = unix.SYS_FILE_SETATTR + 2 // listns
 
 const (
 	namespaces = unix.CLONE_NEWNS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWUTS | unix.CLONE_NEWIPC | unix.CLONE_NEWUSER | unix.CLONE_NEWPID |
 		unix.CLONE_NEWNET | unix.CLONE_NEWTIME
 	tiocsti, tioclinux = 0x5412, 0x541C
-	addrNoRandomize    = 0x0040000  // linux/personality.h: debuggers and sanitizers want it
+	addrNoRandomize    = 0x0040000  // linux/personality.h: debuggers and sanitizers use it
 	fsSetFlags         = 0x40086602 // FS_IOC_SETFLAGS
 	fsSetXattr         = 0x401C5820 // FS_IOC_FSSETXATTR
 	fsSetVersion       = 0x40087602 // FS_IOC_SETVERSION
@@ -101,7 +106,7 @@ const (
 	kindOfSocket       = 0xf        // SOCK_TYPE_MASK of linux/net.h: flags are above
 )
 
-// table is the answer to each call that is not simply allowed.
+// table returns the answer to each call that is not simply allowed.
 func (f filter) table() map[uintptr]answer {
 	t := map[uintptr]answer{}
 	put := func(calls []uintptr, a answer) {
@@ -127,7 +132,7 @@ func (f filter) table() map[uintptr]answer {
 		leaveOthers(t)
 	}
 	if f.strict {
-		t[unix.SYS_INOTIFY_ADD_WATCH] = deny // Landlock lets names be watched where nothing may be read
+		t[unix.SYS_INOTIFY_ADD_WATCH] = deny // Landlock lets a process watch names where it may read nothing
 		put(marks, f.refused(unix.EPERM))
 		put(marksHere, f.refused(unix.EPERM))
 	}
@@ -142,7 +147,7 @@ func (f filter) table() map[uintptr]answer {
 	return t
 }
 
-// refused is an error that who watches is told of.
+// refused returns a refusal that the supervisor is notified of.
 func (f filter) refused(errno unix.Errno) answer {
 	if f.watched {
 		return answer{ret: unix.SECCOMP_RET_USER_NOTIF}
@@ -150,11 +155,11 @@ func (f filter) refused(errno unix.Errno) answer {
 	return refusal(errno)
 }
 
-// sockets is what may be made by family, kind and protocol.
+// sockets returns the answer by family, type and protocol.
 func (f filter) sockets() answer {
 	none := f.refused(unix.EACCES)
 	protocols := []uint32{unix.NETLINK_ROUTE}
-	if !f.shared { // ss asks for the sockets of the network that it is in
+	if !f.shared { // ss queries the sockets of its network namespace
 		protocols = append(protocols, unix.NETLINK_SOCK_DIAG)
 	}
 	route := answer{check: &check{2, ^uint32(0), protocols, allow, none}}
@@ -165,7 +170,7 @@ func (f filter) sockets() answer {
 	switch {
 	case f.unix:
 		made = answer{check: &check{0, ^uint32(0), []uint32{unix.AF_UNIX}, allow, made}}
-	case f.streams: // what sends datagrams can be given any address with each of them
+	case f.streams: // a datagram socket can send to any address each time
 		made = answer{check: &check{0, ^uint32(0), []uint32{unix.AF_UNIX}, answer{check: &check{1, kindOfSocket, connecting, allow, none}}, made}}
 	}
 	if f.inet {
@@ -174,11 +179,11 @@ func (f filter) sockets() answer {
 	return made
 }
 
-// connecting are the kinds of sockets that send only to what they are connected to.
+// connecting are the types of sockets that send only to what they are connected to.
 var connecting = []uint32{unix.SOCK_STREAM, unix.SOCK_SEQPACKET}
 
-// internet is what may be made of the Internet families. A protocol that nothing needs is one that the kernel does not have:
-// programs ask for such ones only to see whether they are there.
+// internet returns the answer for the Internet families. An unneeded protocol is answered as one
+// that the kernel lacks: programs request such protocols only to see whether they exist.
 func (f filter) internet() answer {
 	if !f.stream {
 		return answer{check: &check{2, ^uint32(0), []uint32{0, unix.IPPROTO_TCP, unix.IPPROTO_UDP}, allow, refusal(unix.EPROTONOSUPPORT)}}
@@ -187,7 +192,8 @@ func (f filter) internet() answer {
 	return answer{check: &check{1, kindOfSocket, []uint32{unix.SOCK_STREAM}, tcp, f.refused(unix.EACCES)}}
 }
 
-// pairs leaves of pairs those that stay connected to each other. What sends datagrams can be given any address.
+// pairs allows only those pairs that stay connected to each other. A datagram socket can send to
+// any address.
 func (f filter) pairs() answer {
 	if f.unix {
 		return allow
@@ -196,7 +202,8 @@ func (f filter) pairs() answer {
 	return answer{check: &check{0, ^uint32(0), []uint32{unix.AF_UNIX}, kinds, refusal(unix.EACCES)}}
 }
 
-// leaveConnecting keeps data from opening a connection, which neither Landlock nor who watches sees.
+// leaveConnecting refuses to open a connection by sending data, which neither Landlock nor the
+// supervisor would see.
 func leaveConnecting(t map[uintptr]answer) {
 	for call, arg := range map[uintptr]int{unix.SYS_SENDTO: 3, unix.SYS_SENDMSG: 2, unix.SYS_SENDMMSG: 3} {
 		t[call] = answer{check: &check{arg, unix.MSG_FASTOPEN, []uint32{0}, allow, deny}}
@@ -211,7 +218,7 @@ func (f filter) ioctls() answer {
 	return answer{check: &check{1, ^uint32(0), denied, deny, allow}}
 }
 
-// watchOpening asks when a file is opened to be written.
+// watchOpening asks the supervisor when a file is opened for writing.
 func watchOpening(t map[uintptr]answer) {
 	const writing = unix.O_WRONLY | unix.O_RDWR | unix.O_CREAT | unix.O_TRUNC
 	look := func(arg int) answer {
@@ -224,7 +231,7 @@ func watchOpening(t map[uintptr]answer) {
 	t[unix.SYS_CONNECT], t[unix.SYS_LISTEN] = answer{ret: unix.SECCOMP_RET_USER_NOTIF}, answer{ret: unix.SECCOMP_RET_USER_NOTIF}
 }
 
-// leaveOthers lets a process set limits and priorities of itself and its group alone.
+// leaveOthers lets a process set limits and priorities only of itself and its group.
 func leaveOthers(t map[uintptr]answer) {
 	own := func(arg int) answer { return answer{check: &check{arg, ^uint32(0), []uint32{0}, allow, deny}} }
 	t[unix.SYS_SETPRIORITY] = answer{check: &check{0, ^uint32(0), []uint32{unix.PRIO_USER}, deny, own(1)}}
@@ -243,7 +250,8 @@ const (
 	offArgs   = 16
 )
 
-// compile makes the kernel's program: a search for the number among ranges that have one answer each.
+// compile returns the kernel's program: a binary search for the number among ranges that share an
+// answer.
 func (f filter) compile() []unix.SockFilter {
 	program := slices.Concat([]bpf.Instruction{
 		bpf.LoadAbsolute{Off: offArch, Size: 4},
@@ -262,7 +270,7 @@ func (f filter) compile() []unix.SockFilter {
 	return code
 }
 
-// A span is neighbouring numbers, from first up to the next span, with one answer.
+// A span is a range of numbers, from first up to the next span, with one answer.
 type span struct {
 	first uint32
 	answer
@@ -294,7 +302,8 @@ func ranges(t map[uintptr]answer) []span {
 	return spans
 }
 
-// search returns the part that leads to the answer of the span that holds the number, which is in the accumulator.
+// search returns the instructions that lead to the answer of the span that holds the number in the
+// accumulator.
 func search(spans []span) []bpf.Instruction {
 	if len(spans) == 1 {
 		return spans[0].program()
@@ -304,12 +313,13 @@ func search(spans []span) []bpf.Instruction {
 		search(spans[middle:]), search(spans[:middle]))
 }
 
-// either returns tests that lead to one of two parts: to skipped if they skip the instruction behind them, otherwise to next.
+// either returns tests that lead to one of two parts: to skipped if they skip the following
+// instruction, otherwise to next.
 func either(tests, next, skipped []bpf.Instruction) []bpf.Instruction {
 	return slices.Concat(tests, []bpf.Instruction{bpf.Jump{Skip: uint32(len(skipped))}}, skipped, next)
 }
 
-// program returns the answer, after a look at an argument if that is what it takes.
+// program returns the instructions for the answer, including a check of an argument.
 func (a answer) program() []bpf.Instruction {
 	c := a.check
 	if c == nil {
@@ -326,7 +336,7 @@ func (a answer) program() []bpf.Instruction {
 	return either(tests, c.otherwise.program(), c.then.program())
 }
 
-// sockFprog is a program as the kernel takes it. code stays the caller's, unchanged as long as it is in use.
+// sockFprog returns a program in the kernel's form. code must stay unchanged while it is in use.
 func sockFprog(code []unix.SockFilter) *unix.SockFprog {
 	return &unix.SockFprog{Len: uint16(len(code)), Filter: unsafe.SliceData(code)}
 }

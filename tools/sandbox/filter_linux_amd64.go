@@ -2,8 +2,8 @@ package sandbox
 
 import "golang.org/x/sys/unix"
 
-// What the filter names on this architecture. The calls of 32-bit programs and of x32 are not those that it knows: the
-// first are told by their architecture, the second have numbers beyond the last.
+// What is specific to this architecture. Calls of 32-bit programs are recognised by their
+// architecture; those of x32 have numbers beyond the last.
 const (
 	arch     = unix.AUDIT_ARCH_X86_64
 	openHere = unix.SYS_OPEN

@@ -2,7 +2,7 @@ package sandbox
 
 import "golang.org/x/sys/unix"
 
-// What the filter names on this architecture, which has only the newer form of each call.
+// What is specific to this architecture, which has only the newer form of each call.
 const (
 	arch     = unix.AUDIT_ARCH_AARCH64
 	openHere = uintptr(0)

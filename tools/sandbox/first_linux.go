@@ -1,7 +1,8 @@
 package sandbox
 
-// The first process of a confined tree's own process namespace. When it is killed the kernel kills all the others, and it
-// takes over those whose parents have died. It is a program of a few instructions, so that it costs next to nothing.
+// The first process of a confined tree's own process namespace. When it is killed, the kernel kills
+// all the others. Processes whose parents have died become its children. It is a program of a few
+// instructions, so that it costs almost nothing.
 
 import (
 	"bytes"
@@ -10,11 +11,11 @@ import (
 	"sync"
 )
 
-// firstProgram is an executable file that sleeps for good. That its children's ends are ignored, so that the kernel collects
-// them, is set before it begins.
+// firstProgram is an executable file that sleeps forever. SIGCHLD is set to be ignored before it
+// starts, so that the kernel collects its children.
 var firstProgram = sync.OnceValues(func() (*os.File, error) { return inMemory("first", executable(sleepCode)) })
 
-// executable makes a program of machine code: an ELF header, one segment, the code.
+// executable makes a program from machine code: an ELF header, one segment, the code.
 func executable(code []byte) []byte {
 	const headers, base = 64 + 56, 0x400000
 	le := binary.LittleEndian
@@ -25,7 +26,7 @@ func executable(code []byte) []byte {
 		uint32(1), uint32(5), uint64(0), uint64(base), uint64(base), uint64(headers + len(code)), uint64(headers + len(code)), uint64(4096),
 		code,
 	} {
-		_ = binary.Write(b, le, v) // a buffer takes all
+		_ = binary.Write(b, le, v) // a buffer never fails
 	}
 	return b.Bytes()
 }

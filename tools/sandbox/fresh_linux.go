@@ -1,7 +1,8 @@
 package sandbox
 
-// Files that a process may make in a directory which stays closed: each is made before the process starts, since nothing can
-// be put on what does not exist, and removed afterwards if the process has left it alone.
+// Files that a process may make in a directory that stays closed. Each is made before the process
+// starts, since nothing can be mounted on a missing path, and removed afterwards if the process has
+// not used it.
 
 import (
 	"encoding/binary"
@@ -12,7 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// touching are the events by which a file counts as used: opened for writing, even if nothing was written, or changed.
+// touching are the events that count as use of a file: opening for writing, even if nothing was
+// written, or a change.
 const touching = unix.IN_CLOSE_WRITE | unix.IN_MODIFY | unix.IN_ATTRIB
 
 // fresh are the files that were made for one process.
@@ -26,8 +28,8 @@ type freshFile struct {
 	file identity
 }
 
-// makeFresh makes the files, empty and with the mode that a program would give them. One that it cannot make it leaves out: the
-// process then fails as it would have without it.
+// makeFresh makes the files, empty and with the mode that a program would use. It leaves out a file
+// that it cannot make: the process then fails as it would have without it.
 func makeFresh(paths []string) *fresh {
 	if len(paths) == 0 {
 		return nil
@@ -62,14 +64,14 @@ func (f *fresh) make(dir int, name, path string) error {
 	return nil
 }
 
-// close removes the files that nobody has used. All processes that may use them have ended.
+// close removes the unused files. All processes that may use them have ended.
 func (f *fresh) close() {
 	if f == nil {
 		return
 	}
 	defer unix.Close(f.events)
 	if f.forgetUsed() != nil {
-		return // which were used is not known
+		return // unknown which were used
 	}
 	for _, made := range f.files {
 		_ = inDirectoryOf(made.path, func(dir int, name string) error {
@@ -82,7 +84,7 @@ func (f *fresh) close() {
 	}
 }
 
-// forgetUsed takes the files out of the list that were opened for writing or changed.
+// forgetUsed removes from the list the files that were opened for writing or changed.
 func (f *fresh) forgetUsed() error {
 	var buf [4096]byte
 	for {
@@ -101,12 +103,12 @@ func (f *fresh) forgetUsed() error {
 			if mask&touching != 0 {
 				delete(f.files, watch)
 			}
-			at += unix.SizeofInotifyEvent + int(binary.NativeEndian.Uint32(buf[at+12:])) // its name, of a directory alone
+			at += unix.SizeofInotifyEvent + int(binary.NativeEndian.Uint32(buf[at+12:])) // its name, only for a directory
 		}
 	}
 }
 
-// inDirectoryOf opens the directory of a path, in which no link is followed.
+// inDirectoryOf calls do with the open directory of a path. It follows no links.
 func inDirectoryOf(path string, do func(dir int, name string) error) error {
 	how := &unix.OpenHow{Flags: unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS}
 	dir, err := unix.Openat2(unix.AT_FDCWD, filepath.Dir(path), how)

@@ -1,6 +1,6 @@
 package sandbox
 
-// What this machine can confine with. It is found out once, by doing it.
+// What this machine can confine with. It is determined once, by trying.
 
 import (
 	"errors"
@@ -12,15 +12,15 @@ import (
 
 // hostCapabilities is what a Runner confines with.
 type hostCapabilities struct {
-	landlock  int   // version of the interface; 0: there is none
-	filters   error // why there are none; nil: there are
-	full      error // why there are no namespaces; nil: there are
+	landlock  int   // version of the interface; 0: none
+	filters   error // why there are none; nil: supported
+	full      error // why there are no namespaces; nil: supported
 	first     *os.File
 	instances instances
 	threads   threads
 }
 
-// probe finds out what there is.
+// probe determines the capabilities.
 func (g *hostCapabilities) probe() {
 	g.landlock = landlockABI()
 	if g.filters = seccompThere(); g.filters != nil {
@@ -32,16 +32,16 @@ func (g *hostCapabilities) probe() {
 	}
 }
 
-// seccompThere asks whether the kernel knows the answer that refuses a call.
+// seccompThere reports whether the kernel supports the action that refuses a call.
 func seccompThere() error {
 	_, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0, 0)
-	if errors.Is(errno, unix.EFAULT) { // it was about to read the program
+	if errors.Is(errno, unix.EFAULT) { // the kernel was about to read the program, so it supports the action
 		return nil
 	}
 	return fmt.Errorf("the kernel has no system call filters: %w", errno)
 }
 
-// tryFull starts a process in namespaces of its own.
+// tryFull starts a process in its own namespaces.
 func (g *hostCapabilities) tryFull() error {
 	p := Policy{Tier: Full}
 	var err error
@@ -64,7 +64,8 @@ func (g *hostCapabilities) tryFull() error {
 	return err
 }
 
-// tierFor is the tier in which a process under p runs here: the one that is wanted, or what it falls back to.
+// tierFor returns the tier in which a process under p runs here: the requested one, or its
+// fallback.
 func (g *hostCapabilities) tierFor(p Policy) (Tier, error) {
 	switch {
 	case p.Tier == "" || p.Tier == None:
@@ -81,7 +82,7 @@ func (g *hostCapabilities) tierFor(p Policy) (Tier, error) {
 	return None, &UnavailableError{g.reasons()}
 }
 
-// reasons returns what is missing.
+// reasons returns what the machine lacks.
 func (g *hostCapabilities) reasons() (all []string) {
 	if g.filters != nil {
 		all = append(all, g.filters.Error())
@@ -95,7 +96,7 @@ func (g *hostCapabilities) reasons() (all []string) {
 	return all
 }
 
-// notCovered returns what a process in that tier is not kept from, though its policy would.
+// notCovered returns what the tier does not enforce although the policy requires it.
 func (g *hostCapabilities) notCovered(p Policy, t Tier) (all []string) {
 	switch {
 	case p.Tier == "" || p.Tier == None:
@@ -107,15 +108,15 @@ func (g *hostCapabilities) notCovered(p Policy, t Tier) (all []string) {
 	}
 	if p.Tier == Full {
 		all = append(all,
-			"What is denied is not noticed.",
+			"Denials are not reported.",
 			"/dev/shm cannot be written, which Python's multiprocessing needs.",
 			"There are no Unix sockets and no listening, and no process can be traced, which LeakSanitizer, strace and gdb need.",
 			"Modes, owners and times of files outside the writable places can be changed where the user may change them.",
 			"Protected paths inside writable places can be changed.",
 			"Names, states and command lines of the user's other processes can be read.",
 			"Descriptors of a terminal that is passed on are shared.",
-			"What a process leaves behind is found by its marks, and not surely when it sheds all of them.",
-			"Where something is hidden in a writable place, the directory that holds it can be moved, after which it can be read; and new files beside it cannot be read.")
+			"Processes that outlive a call are found by their marks, and may be missed if they remove all of them.",
+			"If a file or directory in a writable place is hidden, its parent directory can be moved, after which it can be read. New files beside it cannot be read.")
 		if p.Network.proxied() {
 			all = append(all, "At the port of the proxy every address can be reached, not only the proxy.")
 		}

@@ -1,5 +1,5 @@
-// What a process reads on its standard input: a file that has no name, so that nothing has to be written while the
-// process runs, and one that never reads holds nobody. It does not know what the bytes mean.
+// The standard input of a process: a file without a name. Nothing has to be written while the
+// process runs, and a process that never reads blocks nothing.
 
 package sandbox
 
@@ -9,7 +9,7 @@ import (
 	"os"
 )
 
-// newInput returns an open file with content, to be read from its beginning. It is the caller's to close.
+// newInput returns an open file with content, positioned at its beginning. The caller closes it.
 func newInput(content []byte) (*os.File, error) {
 	f, err := inMemory("input", content)
 	if err != nil {
@@ -21,7 +21,7 @@ func newInput(content []byte) (*os.File, error) {
 	return f, nil
 }
 
-// onDisk serves systems that have no files in memory.
+// onDisk is for systems without files in memory.
 func onDisk(content []byte) (*os.File, error) {
 	f, err := os.CreateTemp("", "input-")
 	if err != nil {
@@ -37,7 +37,7 @@ func onDisk(content []byte) (*os.File, error) {
 	return f, nil
 }
 
-// fill writes content and goes back to its beginning.
+// fill writes content and seeks back to the beginning.
 func fill(f *os.File, content []byte) error {
 	if _, err := f.Write(content); err != nil {
 		return err

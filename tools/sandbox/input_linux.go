@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// inMemory makes a file that nobody can change any more: a process must not fill the memory through its own input.
+// inMemory makes a sealed file, so that a process cannot fill the memory through its own input.
 func inMemory(name string, content []byte) (*os.File, error) {
 	fd, err := unix.MemfdCreate(name, unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
 	if err != nil {

@@ -1,10 +1,10 @@
 package sandbox
 
-// What is made once for a policy and then serves every process that is started under it: namespaces with a file system of
-// their own, a Landlock ruleset. A process joins them in a few system calls.
+// An instance is made once for a policy and serves every process under it: namespaces with their
+// own file system, and a Landlock ruleset. A process joins them in a few system calls.
 //
-// The file system is made of places, from the outside in: all is readable first, then each place takes its own spot, so
-// that the inner one counts.
+// The file system is built from places, from the outside in: everything is readable first, then
+// each place is mounted, so that the inner one counts.
 
 import (
 	"cmp"
@@ -21,17 +21,17 @@ import (
 	"github.com/toold/toold/tools/pathname"
 )
 
-// A instance is what has been made for one policy, as its places were at that time.
+// An instance is what has been made for one policy, with its places as they were at that time.
 type instance struct {
 	namespaces []namespace
-	network    *network // that it shares; nil: it has none of its own
+	network    *network // the shared network; nil: it has its own
 	layers     *layers  // that its mounts were made from; nil: none
 	ruleset    *os.File // nil: none
-	port       int      // the proxy's; 0: there is none
+	port       int      // the proxy's; 0: none
 	outlet     io.Closer
 	points     []mountPoint // that were made for it
 	users      int
-	left       time.Time // by the last user
+	left       time.Time // when the last process left
 }
 
 // A namespace is one that a process joins.
@@ -52,7 +52,8 @@ func (c *instance) close() {
 	}
 }
 
-// joined are the namespaces of a process in the cell, in the order in which it joins them. users may be nil.
+// joined returns the namespaces of a process in the instance, in the order of joining. users may be
+// nil.
 func (c *instance) joined(users *os.File) (all []namespace) {
 	if users != nil {
 		all = append(all, namespace{users, unix.CLONE_NEWUSER})
@@ -60,14 +61,15 @@ func (c *instance) joined(users *os.File) (all []namespace) {
 	return append(append(all, c.namespaces...), c.network.namespace)
 }
 
-// fromTheOutside returns places in the order in which they are put.
+// fromTheOutside returns places in the order of mounting.
 func fromTheOutside(places []Place) []Place {
 	places = slices.Clone(places)
 	slices.SortStableFunc(places, func(a, b Place) int { return cmp.Compare(strings.Count(a.Path, "/"), strings.Count(b.Path, "/")) })
 	return places
 }
 
-// newUsers makes the namespace of users that a user without rights needs for all others; nil: root needs none.
+// newUsers makes the user namespace that an unprivileged user needs for all others; it returns nil
+// for root.
 func newUsers() (*os.File, error) {
 	if os.Geteuid() == 0 {
 		return nil, nil
@@ -85,8 +87,9 @@ func newUsers() (*os.File, error) {
 	return ns.file("users"), nil
 }
 
-// newNamespaces makes the namespaces of a policy, which belong to the users, from the layers; either may be nil. It adds to the
-// ruleset, which may be nil, what exists only inside.
+// newNamespaces makes the namespaces of a policy, which belong to the user namespace users, from
+// the layers; either may be nil. It adds to the ruleset r, which may be nil, what exists only
+// inside.
 func newNamespaces(p Policy, r, users *os.File, from *layers) (made []namespace, err error) {
 	m := newMaker(users)
 	if from != nil {
@@ -106,17 +109,17 @@ func newNamespaces(p Policy, r, users *os.File, from *layers) (made []namespace,
 // A maker writes the program that makes namespaces.
 type maker struct {
 	*program
-	flags   uintptr // of the process that carries the program out
+	flags   uintptr // of the process that runs the program
 	policy  Policy
 	ruleset *os.File
 	places  []Place
 	opened  []*step         // descriptors to close at the end
-	closed  map[*step]*step // those that a step of the program closes itself, if it gets there
+	closed  map[*step]*step // those that a step of the program closes itself, if it is reached
 	results []*step         // descriptors that are kept
-	covers  []Place         // what now stands on something else, so that what is below has to be made
+	covers  []Place         // what now covers something else, so that mount points below it must be made
 }
 
-// newMaker begins a program with entering the namespace of users, which may be nil.
+// newMaker begins a program by entering the user namespace users, which may be nil.
 func newMaker(users *os.File) *maker {
 	m := &maker{program: newProgram(), closed: map[*step]*step{}}
 	m.about = "entering new namespaces"
@@ -127,8 +130,8 @@ func newMaker(users *os.File) *maker {
 	return m
 }
 
-// carryOut runs the program to its end, in a process that shares the daemon's table of descriptors: what it opens is the
-// daemon's. With an error nothing is left open.
+// carryOut runs the program in a process that shares the daemon's descriptor table: what it opens
+// belongs to the daemon. After an error nothing is left open.
 func (m *maker) carryOut() error {
 	m.end()
 	pid, err := m.run(m.flags | unix.CLONE_FILES)
@@ -139,7 +142,7 @@ func (m *maker) carryOut() error {
 	return err
 }
 
-// kept sees to it that the descriptor which a step opens is not closed at the end, unless the program fails.
+// kept keeps the descriptor that a step opens, unless the program fails.
 func (m *maker) kept(s *step) *step {
 	s.result = ^uintptr(0)
 	s.at()
@@ -152,15 +155,16 @@ func (m *maker) namespace(name string) *step {
 	return m.kept(m.do(unix.SYS_OPENAT, unix.AT_FDCWD, "/proc/self/ns/"+name, unix.O_RDONLY|unix.O_CLOEXEC))
 }
 
-// file is the descriptor that a step has opened.
+// file returns the descriptor that a step has opened.
 func (s *step) file(name string) *os.File { return os.NewFile(s.result, name) }
 
-// open opens a file and sees to its being closed.
+// open opens a file, which is closed at the end.
 func (m *maker) open(path string, flags int) *step {
 	return m.opens(m.do(unix.SYS_OPENAT, unix.AT_FDCWD, path, flags|unix.O_CLOEXEC, 0o444))
 }
 
-// write writes to a file and closes it: what holds a file that is open for writing cannot be made read-only.
+// write writes to a file and closes it: a mount with a file open for writing cannot be made
+// read-only.
 func (m *maker) write(path, text string) {
 	f := m.open(path, unix.O_WRONLY)
 	m.do(unix.SYS_WRITE, f.at(), text, len(text))
@@ -169,7 +173,7 @@ func (m *maker) write(path, text string) {
 	m.closed[f].at()
 }
 
-// files makes the file system.
+// files builds the file system.
 func (m *maker) files() {
 	m.about = "making a file system of its own"
 	m.do(unix.SYS_MOUNT, "", "/", "", unix.MS_REC|unix.MS_PRIVATE, 0)
@@ -188,12 +192,12 @@ func (m *maker) files() {
 	m.about = "closing the file system"
 	for _, place := range m.places {
 		if place.Access == Hidden && isDir(cmp.Or(place.Source, place.Path)) && !m.covered(place) {
-			m.setAttr(nil, place.Path, unix.MOUNT_ATTR_RDONLY, 0).spare() // another place may stand there too
+			m.setAttr(nil, place.Path, unix.MOUNT_ATTR_RDONLY, 0).spare() // another place may be mounted there too
 		}
 	}
 }
 
-// tree takes a copy of what is mounted at path, which can be put elsewhere.
+// tree copies the mounts at path, so that they can be mounted elsewhere.
 func (m *maker) tree(path string) *step {
 	if _, err := os.Lstat(path); err != nil {
 		return nil
@@ -202,7 +206,8 @@ func (m *maker) tree(path string) *step {
 	return m.copyOf(m.find(path), unix.AT_RECURSIVE)
 }
 
-// find opens what is at path, in which no link is followed: who may write there could lead it elsewhere meanwhile.
+// find opens path without following links, since another process could replace a part of it by a
+// link.
 func (m *maker) find(path string) *step {
 	how := &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS}
 	return m.opens(m.do(unix.SYS_OPENAT2, unix.AT_FDCWD, path, unsafe.Pointer(how), int(unsafe.Sizeof(*how))).hold(how))
@@ -212,7 +217,7 @@ func (m *maker) copyOf(found *step, flags int) *step {
 	return m.opens(m.do(unix.SYS_OPEN_TREE, found.at(), "", unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_EMPTY_PATH|flags))
 }
 
-// opens sees to the closing of the descriptor that a step gives.
+// opens has the descriptor that a step returns closed at the end.
 func (m *maker) opens(s *step) *step {
 	s.result = ^uintptr(0)
 	s.at()
@@ -220,7 +225,7 @@ func (m *maker) opens(s *step) *step {
 	return s
 }
 
-// setAttr restricts a mount further: the one at the path, or the tree that a step has taken.
+// setAttr restricts a mount further: the one at path, or the tree that a step has copied.
 func (m *maker) setAttr(at *step, path string, set uint64, flags int) *step {
 	attr := &unix.MountAttr{Attr_set: set}
 	var dir any = unix.AT_FDCWD
@@ -230,7 +235,7 @@ func (m *maker) setAttr(at *step, path string, set uint64, flags int) *step {
 	return m.do(unix.SYS_MOUNT_SETATTR, dir, path, flags, unsafe.Pointer(attr), int(unsafe.Sizeof(*attr))).hold(attr)
 }
 
-// place puts one place where it belongs.
+// place mounts one place.
 func (m *maker) place(place Place, source *step) {
 	m.about = "placing " + place.Path
 	if place.Access == Hidden {
@@ -238,7 +243,7 @@ func (m *maker) place(place Place, source *step) {
 		return
 	}
 	if source == nil {
-		return // nothing is there
+		return // nothing exists there
 	}
 	set := uint64(unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV)
 	if place.Access == Read {
@@ -255,12 +260,12 @@ func (m *maker) place(place Place, source *step) {
 	}
 }
 
-// put mounts a tree at path, in which no link is followed.
+// put mounts a tree at path without following links.
 func (m *maker) put(tree *step, path string) {
 	m.do(unix.SYS_MOVE_MOUNT, tree.at(), "", m.find(path).at(), "", unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_T_EMPTY_PATH)
 }
 
-// reach makes the place where path is to stand, if something covers what was there.
+// reach makes the mount point at path, if something covers what was there.
 func (m *maker) reach(path string, dir bool) {
 	at := innermost(m.covers, path).Path
 	if at == "" {
@@ -280,13 +285,13 @@ func (m *maker) reach(path string, dir bool) {
 	}
 }
 
-// hide puts something on path that cannot be read: on a directory an empty file system of its own, in which inner places can
-// still be reached by name, on a file one of no rights.
+// hide covers path with something that cannot be read: a directory with an empty file system, in
+// which inner places can still be reached by name, and a file with one without permissions.
 func (m *maker) hide(place Place) {
 	path := place.Path
 	info, err := os.Lstat(cmp.Or(place.Source, path))
 	if err != nil || info.Mode()&os.ModeSymlink != 0 || m.covered(place) {
-		return // nothing is there, or what it leads to is hidden itself
+		return // nothing exists there, or the link's target is hidden itself
 	}
 	m.reach(path, info.IsDir())
 	if !info.IsDir() {
@@ -314,17 +319,17 @@ func (m *maker) filesystem(kind string, options ...string) *step {
 	return fs
 }
 
-// mounted makes a mount of a file system, which can be put anywhere.
+// mounted makes a mount of a file system, which can be attached anywhere.
 func (m *maker) mounted(fs *step) *step {
 	const create = 6 // FSCONFIG_CMD_CREATE of linux/mount.h
 	m.do(unix.SYS_FSCONFIG, fs.at(), create, 0, 0, 0)
 	return m.opens(m.do(unix.SYS_FSMOUNT, fs.at(), unix.FSMOUNT_CLOEXEC, unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV))
 }
 
-// inner is tree for what exists only inside, so that nobody can look for it beforehand.
+// inner is tree for a path that exists only inside, so it cannot be looked up beforehand.
 func (m *maker) inner(path string) *step { return m.copyOf(m.find(path), 0) }
 
-// nodes takes the devices that everybody needs.
+// nodes copies the devices that every process needs.
 func (m *maker) nodes() map[string]*step {
 	nodes := map[string]*step{}
 	for _, path := range devices {
@@ -335,7 +340,7 @@ func (m *maker) nodes() map[string]*step {
 	return nodes
 }
 
-// devices makes a /dev with those alone, and terminals and shared memory of its own.
+// devices makes a /dev with only those, and with its own terminals and shared memory.
 func (m *maker) devices(nodes map[string]*step) {
 	m.about = "making devices"
 	m.do(unix.SYS_MOUNT, "tmpfs", "/dev", "tmpfs", unix.MS_NOSUID|unix.MS_NOEXEC, "size=64k,mode=755")
@@ -355,28 +360,28 @@ func (m *maker) devices(nodes map[string]*step) {
 		m.do(unix.SYS_MKDIRAT, unix.AT_FDCWD, dir, 0o755)
 	}
 	m.do(unix.SYS_MOUNT, "devpts", "/dev/pts", "devpts", unix.MS_NOSUID|unix.MS_NOEXEC, "newinstance,ptmxmode=0666,mode=620").spare()
-	m.do(unix.SYS_MOUNT, "tmpfs", "/dev/shm", "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "size=64m,mode=1777") // as Docker has it
+	m.do(unix.SYS_MOUNT, "tmpfs", "/dev/shm", "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "size=64m,mode=1777") // the size that Docker uses
 	m.setAttr(nil, "/dev", unix.MOUNT_ATTR_RDONLY, 0)
 	m.permit("/dev/pts")
 	m.permit("/dev/shm")
 	m.covers = append(m.covers, Place{Path: "/dev"})
 }
 
-// permit lets the ruleset's process write below a directory.
+// permit allows writing below a directory in the ruleset.
 func (m *maker) permit(dir string) {
 	if m.ruleset == nil {
 		return
 	}
 	attr := &struct {
 		access uint64
-		parent uintptr // the kernel takes its low half, which comes first
+		parent uintptr // the kernel uses the low half, which comes first
 	}{unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_REFER, ^uintptr(0)}
 	m.do(unix.SYS_OPENAT, unix.AT_FDCWD, dir, unix.O_PATH|unix.O_CLOEXEC).spare().store = &attr.parent
 	m.do(unix.SYS_LANDLOCK_ADD_RULE, int(m.ruleset.Fd()), unix.LANDLOCK_RULE_PATH_BENEATH, unsafe.Pointer(attr), 0).hold(attr).spare()
 	m.do(unix.SYS_CLOSE, &attr.parent).spare()
 }
 
-// closeAll closes what the program has opened, also what was to be kept if it has failed.
+// closeAll closes what the program has opened, including what was to be kept if it has failed.
 func (m *maker) closeAll(failed bool) {
 	if failed {
 		m.opened = append(m.opened, m.results...)

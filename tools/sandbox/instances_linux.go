@@ -1,6 +1,7 @@
 package sandbox
 
-// Which cells there are. A cell is made when its policy is first asked for and kept for the next process.
+// The set of instances. An instance is made when its policy is first used, and kept for the next
+// process.
 
 import (
 	"cmp"
@@ -20,30 +21,31 @@ import (
 	"github.com/toold/toold/tools/pathname"
 )
 
-// instances are those that have been made, by what they were made for.
+// instances are the existing instances, by what they were made for.
 type instances struct {
 	outlet Outlet
-	kept   time.Duration // how long those that nobody uses are; 0: idle
+	kept   time.Duration // how long unused ones are kept; 0: idle
 
-	users *os.File // the namespace to which all others belong; nil: root's
+	users *os.File // the user namespace that all others belong to; nil: root's
 
 	mu       sync.Mutex
 	all      map[string]*instance
-	points   map[mountPoint]int // that were made, and for how many cells
+	points   map[mountPoint]int // the existing mount points, and how many instances use each
 	networks map[string]*network
 	layers   map[string]*layers
-	timer    *time.Timer    // nil: no cell will be due
-	trimming sync.WaitGroup // what the timer sets going
+	timer    *time.Timer    // nil: no instance will be due
+	trimming sync.WaitGroup // what the timer has started
 }
 
 const (
-	// manyCells is how many cells are kept that nobody uses.
+	// manyInstances is how many unused instances are kept.
 	manyInstances = 32
 	// idle is how long they are kept.
 	idle = 5 * time.Minute
 )
 
-// enter returns the cell of p, which is made if there is none yet or if one of its places has been replaced since.
+// enter returns the instance of p. It makes one if there is none, or if one of its places has been
+// replaced since.
 func (c *instances) enter(p Policy, t Tier) (*instance, error) {
 	key := p.key(t)
 	c.mu.Lock()
@@ -60,7 +62,7 @@ func (c *instances) enter(p Policy, t Tier) (*instance, error) {
 	return made, nil
 }
 
-// leave says that a process is no more.
+// leave records that a process of the instance has ended.
 func (c *instances) leave(made *instance) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -69,14 +71,14 @@ func (c *instances) leave(made *instance) {
 	c.trim()
 }
 
-// trim lets go of cells that nobody uses: those that were left long ago, and the oldest when there are many. It sets the
-// timer for the next one. mu is held.
+// trim closes unused instances: those that were left long ago, and the oldest if there are too
+// many. It sets the timer for the next one. mu is held.
 func (c *instances) trim() {
 	var unused []string
 	for key, made := range c.all {
 		switch {
 		case made.users > 0:
-		case len(made.points) > 0: // nobody is to find them there
+		case len(made.points) > 0: // its mount points must not stay visible
 			c.drop(key)
 		default:
 			unused = append(unused, key)
@@ -92,15 +94,15 @@ func (c *instances) trim() {
 	}
 }
 
-// drop closes the cell of that name. mu is held.
+// drop closes the instance with that key. mu is held.
 func (c *instances) drop(key string) {
 	made := c.all[key]
 	delete(c.all, key)
 	c.discard(made)
 }
 
-// discard closes a cell that nobody uses and what no other cell uses, and removes the mount points that no other has. What has
-// come to hold something stays. mu is held.
+// discard closes an unused instance, and what no other instance uses, and removes the mount points
+// that no other has. A mount point that is no longer empty stays. mu is held.
 func (c *instances) discard(made *instance) {
 	made.close()
 	if made.network != nil && made.port != 0 {
@@ -122,7 +124,7 @@ func (c *instances) leaveNetwork(left *network) {
 	left.close()
 }
 
-// network returns the network of a session, which is made if there is none yet. mu is held.
+// network returns the network of a session, and makes it if there is none. mu is held.
 func (c *instances) network(session string) (n *network, err error) {
 	n = c.networks[session]
 	if n == nil || session == "" {
@@ -137,7 +139,7 @@ func (c *instances) network(session string) (n *network, err error) {
 	return n, nil
 }
 
-// wake has trim called after that time, unless it will be called anyhow. mu is held.
+// wake schedules a call of trim, unless one is scheduled already. mu is held.
 func (c *instances) wake(after time.Duration) {
 	if c.timer != nil {
 		return
@@ -152,7 +154,7 @@ func (c *instances) wake(after time.Duration) {
 	})
 }
 
-// make makes the cell of a policy. mu is held.
+// make makes the instance of a policy. mu is held.
 func (c *instances) make(p Policy, t Tier) (made *instance, err error) {
 	made = &instance{}
 	if c.outlet == nil {
@@ -206,7 +208,7 @@ func (c *instances) makeFast(made *instance, p Policy) (err error) {
 	return err
 }
 
-// close lets go of all cells, when nobody uses them any more, and waits for the timer.
+// close closes all instances, which must be unused, and waits for the timer.
 func (c *instances) close() {
 	c.mu.Lock()
 	for key := range c.all {
@@ -222,7 +224,8 @@ func (c *instances) close() {
 	c.trimming.Wait()
 }
 
-// key names what is made for a policy in a tier: its text, and which file each place is now, since a place may be replaced.
+// key identifies what is made for a policy in a tier: the policy's text, and the file that each
+// place is now, since a place may be replaced.
 func (p *Policy) key(t Tier) string {
 	b := fmt.Append(make([]byte, 0, 4096), t, p.Strict, p.UnixSockets, p.Network, strconv.Quote(p.Session))
 	var info unix.Statx_t
@@ -233,7 +236,7 @@ func (p *Policy) key(t Tier) string {
 			b = append(append(b, path...), 0)
 			if path != "" && matters && statx(&b[len(b)-len(path)-1], &info) {
 				for _, part := range []uint64{uint64(info.Dev_major), uint64(info.Dev_minor), info.Ino, uint64(info.Btime.Sec), uint64(info.Btime.Nsec)} {
-					b = append(strconv.AppendUint(b, part, 36), ' ') // numbers alone are used again
+					b = append(strconv.AppendUint(b, part, 36), ' ') // numbers may be reused
 				}
 			}
 			b = append(b, 0)
@@ -242,15 +245,16 @@ func (p *Policy) key(t Tier) string {
 	return string(b)
 }
 
-// reads reports whether Fast lets path be read unless it is hidden: if not, it makes no difference what stands there.
+// reads reports whether Fast lets path be read unless it is hidden. If not, its content does not
+// matter.
 func (p *Policy) reads(path string) bool {
-	in := func(tree string) bool { return strings.HasPrefix(path, tree) && pathname.Within(tree, path) } // few get past the first
+	in := func(tree string) bool { return strings.HasPrefix(path, tree) && pathname.Within(tree, path) } // most paths fail the first comparison
 	return !p.Strict || slices.ContainsFunc(SystemTrees, in) ||
 		slices.ContainsFunc(p.Places, func(o Place) bool { return o.Access != Hidden && in(o.elsewhere()) })
 }
 
-// statx returns which file stands at path, which ends with a NUL; false: none that can be seen. Unlike unix.Statx it copies
-// nothing: there are as many looks as there are places, before each start.
+// statx reports which file is at path, which ends with a NUL; false: none is visible. Unlike
+// unix.Statx it copies nothing: it is called for each place before each start.
 func statx(path *byte, info *unix.Statx_t) bool {
 	here := unix.AT_FDCWD
 	_, _, errno := unix.Syscall6(unix.SYS_STATX, uintptr(here), uintptr(unsafe.Pointer(path)), unix.AT_SYMLINK_NOFOLLOW,

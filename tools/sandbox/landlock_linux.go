@@ -1,6 +1,7 @@
 package sandbox
 
-// Landlock: rulesets made from policies. A process puts one on itself; the daemon never does.
+// Landlock rulesets, made from policies. A process restricts itself with one; the daemon never
+// does.
 
 import (
 	"errors"
@@ -19,7 +20,7 @@ import (
 const (
 	readFile = unix.LANDLOCK_ACCESS_FS_EXECUTE | unix.LANDLOCK_ACCESS_FS_READ_FILE
 	readTree = readFile | unix.LANDLOCK_ACCESS_FS_READ_DIR
-	// ofFiles are the rights that a rule for something else than a directory can give.
+	// ofFiles are the rights that a rule for anything but a directory can have.
 	ofFiles = readFile | unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_TRUNCATE | unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
 	// ruleNetPort is LANDLOCK_RULE_NET_PORT of linux/landlock.h.
 	ruleNetPort = 2
@@ -27,8 +28,8 @@ const (
 	device      = unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
 )
 
-// rightsOf are the file system rights that each version of the interface knows, as the kernel's documentation lists them
-// (Documentation/userspace-api/landlock.rst); the first has 13.
+// rightsOf returns the file system rights of a version of the interface, as the kernel's
+// documentation lists them (Documentation/userspace-api/landlock.rst); the first has 13.
 func rightsOf(abi int) uint64 {
 	rights := uint64(1)<<13 - 1
 	for version, right := range map[int]uint64{2: unix.LANDLOCK_ACCESS_FS_REFER, 3: unix.LANDLOCK_ACCESS_FS_TRUNCATE, 5: unix.LANDLOCK_ACCESS_FS_IOCTL_DEV} {
@@ -39,7 +40,7 @@ func rightsOf(abi int) uint64 {
 	return rights
 }
 
-// landlockABI is the version of the kernel's interface; 0: there is none.
+// landlockABI returns the version of the kernel's interface; 0: none.
 var landlockABI = sync.OnceValue(func() int {
 	abi, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
 	if errno != 0 {
@@ -50,26 +51,27 @@ var landlockABI = sync.OnceValue(func() int {
 
 var devices = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty"}
 
-// A claim is what a ruleset takes away but for its rules: struct landlock_ruleset_attr of linux/landlock.h.
-type claim struct{ files, ports, scopes uint64 }
+// A rulesetAttr is what a ruleset denies unless a rule allows it: struct landlock_ruleset_attr of
+// linux/landlock.h.
+type rulesetAttr struct{ files, ports, scopes uint64 }
 
-// A ruleset is being made.
+// A ruleset is one that is being made.
 type ruleset struct {
 	fd      *os.File
 	handled uint64
-	hidden  map[identity]bool // files that are hidden, under whatever name
+	hidden  map[identity]bool // files that are hidden under all of their names
 }
 
-// An identity tells a file from all others, whatever its name.
+// An identity identifies a file, whatever its name.
 type identity struct{ device, inode uint64 }
 
-// restriction makes the ruleset of a policy for Fast, where port is the proxy's; 0: there is none.
+// restriction makes the ruleset of a policy for Fast. port is the proxy's; 0: none.
 func restriction(p Policy, port int) (*os.File, error) {
 	abi := landlockABI()
 	if abi == 0 {
 		return nil, unix.ENOSYS
 	}
-	attr := claim{files: rightsOf(abi)}
+	attr := rulesetAttr{files: rightsOf(abi)}
 	if abi >= 4 {
 		attr.ports = unix.LANDLOCK_ACCESS_NET_BIND_TCP | unix.LANDLOCK_ACCESS_NET_CONNECT_TCP
 	}
@@ -87,15 +89,16 @@ func restriction(p Policy, port int) (*os.File, error) {
 	return r.fd, nil
 }
 
-// supplement is the ruleset of a policy for Full: it keeps signals and abstract sockets inside, and nothing is written to that
-// is no file, such as a named pipe, where nothing may be written: that a file system is read-only does not keep from those.
-// nil: the kernel has no such thing. Before version 2 no file could be moved to another directory under it.
+// supplement makes the ruleset of a policy for Full. It confines signals and abstract sockets, and
+// denies writing to special files, such as named pipes, outside writable places: a read-only file
+// system does not prevent that. It returns nil if the kernel does not support it. Before version 2
+// a ruleset would prevent moving files between directories.
 func supplement(p Policy) (*os.File, error) {
 	abi := landlockABI()
 	if abi < 2 {
 		return nil, nil
 	}
-	attr := claim{files: unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_REFER}
+	attr := rulesetAttr{files: unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_REFER}
 	if abi >= 6 {
 		attr.scopes = scopes(p)
 	}
@@ -105,7 +108,7 @@ func supplement(p Policy) (*os.File, error) {
 	}
 	paths := slices.Clone(devices)
 	for _, place := range p.Places {
-		if place.Access == Write && place.Above == "" { // an overlay is not there yet
+		if place.Access == Write && place.Above == "" { // an overlay does not exist yet
 			paths = append(paths, place.source())
 		}
 	}
@@ -125,7 +128,7 @@ func scopes(p Policy) uint64 {
 	return unix.LANDLOCK_SCOPE_SIGNAL | unix.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET
 }
 
-func newRuleset(attr claim) (*ruleset, error) {
+func newRuleset(attr rulesetAttr) (*ruleset, error) {
 	fd, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr), 0)
 	if errno != 0 {
 		return nil, fmt.Errorf("making a Landlock ruleset: %w", errno)
@@ -170,7 +173,8 @@ func (r *ruleset) fill(p Policy, port int) error {
 	return r.connect(port)
 }
 
-// hide notes the files that no rule may name: a rule is the file's, and holds for its other names too.
+// hide records the files that no rule may name: a rule belongs to the file, and so applies to its
+// other names too.
 func (r *ruleset) hide(places []Place) {
 	for _, place := range places {
 		var info unix.Stat_t
@@ -180,13 +184,13 @@ func (r *ruleset) hide(places []Place) {
 	}
 }
 
-// readable are the trees that can be read whatever the places say: the system's, and where a policy is not strict all but
-// devices.
+// readable returns the trees that can be read whatever the places are: the system's and, unless the
+// policy is strict, everything but devices.
 func readable(p Policy) []string {
 	if p.Strict {
 		return SystemTrees
 	}
-	entries, _ := os.ReadDir("/") // what cannot be listed is given no rights
+	entries, _ := os.ReadDir("/") // an unlisted entry gets no rights
 	trees := []string{}
 	for _, entry := range entries {
 		if entry.Name() != "dev" && entry.Type()&os.ModeSymlink == 0 {
@@ -208,11 +212,12 @@ func (r *ruleset) connect(port int) error {
 	return nil
 }
 
-// most is how many entries of one directory are given rights one by one, at most.
+// most is how many entries of one directory get rights one by one, at most.
 const most = 10_000
 
-// grantAround returns rights to a tree, but not to what is hidden below it. Landlock knows no exceptions: where there is
-// one, the entries beside it are given the rights one by one, and new ones have none.
+// grantAround grants rights to a tree, except for what is hidden below it. Landlock has no
+// exceptions: where something is hidden, the entries beside it get the rights one by one, and new
+// entries get none.
 func (r *ruleset) grantAround(path string, rights uint64, places []Place) error {
 	for _, hidden := range places {
 		if hidden.Access != Hidden || !pathname.Within(path, hidden.Path) {
@@ -232,7 +237,7 @@ func (r *ruleset) grantAround(path string, rights uint64, places []Place) error 
 func (r *ruleset) grantEntries(dir string, rights uint64, places []Place) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil || len(entries) > most {
-		return nil // what cannot be listed is given no rights
+		return nil // an unlisted entry gets no rights
 	}
 	if listable(dir, places) {
 		if err := r.grant(dir, rights&unix.LANDLOCK_ACCESS_FS_READ_DIR); err != nil {
@@ -241,7 +246,7 @@ func (r *ruleset) grantEntries(dir string, rights uint64, places []Place) error 
 	}
 	for _, entry := range entries {
 		if entry.Type()&os.ModeSymlink != 0 {
-			continue // where it leads has its own rights
+			continue // its target has its own rights
 		}
 		if err := r.grantAround(filepath.Join(dir, entry.Name()), rights, places); err != nil {
 			return err
@@ -250,14 +255,16 @@ func (r *ruleset) grantEntries(dir string, rights uint64, places []Place) error 
 	return nil
 }
 
-// listable reports whether a directory with something hidden below it may be listed. With it goes all that is below: so one that
-// holds a hidden directory may not, unless it is part of a place that is to be read.
+// listable reports whether a directory with something hidden below it may be listed. The right
+// would extend to everything below. So a directory that holds a hidden one may not be listed,
+// unless it is part of a readable place.
 func listable(dir string, places []Place) bool {
 	return slices.ContainsFunc(places, func(p Place) bool { return p.Access != Hidden && pathname.Within(p.elsewhere(), dir) }) ||
 		!slices.ContainsFunc(places, func(p Place) bool { return p.Access == Hidden && pathname.Within(dir, p.Path) && isDir(p.Path) })
 }
 
-// grant adds one rule. What is not there needs none, nor what a link leads to: that has its own.
+// grant adds one rule. A missing path needs none, and neither does a link, whose target has its
+// own.
 func (r *ruleset) grant(path string, rights uint64) error {
 	how := &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS}
 	fd, err := unix.Openat2(unix.AT_FDCWD, path, how)

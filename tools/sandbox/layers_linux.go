@@ -1,7 +1,8 @@
 package sandbox
 
-// Caches that show the user's own below what the sandbox writes: overlay mounts, made once in a mount namespace that serves
-// every cell with the same ones. The kernel allows only one overlay at a time to write to a folder.
+// Caches: overlay mounts that show the user's own files below what the sandbox writes. They are
+// made once, in a mount namespace that serves every instance with the same caches. The kernel
+// allows only one overlay at a time to write to a folder.
 
 import (
 	"os"
@@ -18,7 +19,7 @@ type layers struct {
 	instances int // that were made from it
 }
 
-// layered are the places of a policy that are overlays.
+// layered returns the places of a policy that are overlays.
 func layered(p Policy) (places []Place) {
 	for _, place := range p.Places {
 		if place.Above != "" {
@@ -29,7 +30,8 @@ func layered(p Policy) (places []Place) {
 	return places
 }
 
-// newLayers mounts the overlays. Where the kernel cannot make one, the folder of what was written stands there by itself.
+// newLayers mounts the overlays. If the kernel cannot make one, the folder of what was written is
+// mounted by itself.
 func newLayers(places []Place, users *os.File) (*layers, error) {
 	plain := map[string]bool{}
 	for {
@@ -41,11 +43,12 @@ func newLayers(places []Place, users *os.File) (*layers, error) {
 	}
 }
 
-// mountLayers mounts the overlays, but not those of the plain paths. failed is the place at which it did not go on; -1: at none.
+// mountLayers mounts the overlays, except for those of the plain paths. failed is the index of the
+// place that could not be mounted; -1: none.
 func mountLayers(places []Place, users *os.File, plain map[string]bool) (made *layers, failed int, err error) {
 	m := newMaker(users)
 	m.do(unix.SYS_UNSHARE, unix.CLONE_NEWNS)
-	m.do(unix.SYS_MOUNT, "", "/", "", unix.MS_REC|unix.MS_SLAVE, 0) // what is mounted later is seen
+	m.do(unix.SYS_MOUNT, "", "/", "", unix.MS_REC|unix.MS_SLAVE, 0) // later mounts are seen too
 	first := make([]uintptr, len(places))
 	for i, place := range places {
 		m.about, first[i] = "laying a cache over "+place.Path, uintptr(len(*m.steps))
@@ -63,21 +66,21 @@ func mountLayers(places []Place, users *os.File, plain map[string]bool) (made *l
 		}
 		return nil, at, err
 	}
-	for _, place := range places { // the kernel makes a folder there that its owner could not remove with what is around it
+	for _, place := range places { // the kernel makes a folder there that its owner could not remove together with its parent
 		_ = os.Chmod(filepath.Join(place.Above, workFolder, "work"), 0o700) //nolint:gosec // it is a folder
 	}
 	return &layers{mounts: mounts.file("layers")}, -1, nil
 }
 
-// overlay mounts one.
+// overlay mounts one overlay.
 func (m *maker) overlay(p Place) {
 	const setFlag = 0 // FSCONFIG_SET_FLAG of linux/mount.h
 	fs := m.filesystem("overlay", "source", "overlay", "lowerdir", p.Path, "upperdir", p.Upper(), "workdir", filepath.Join(p.Above, workFolder))
-	m.do(unix.SYS_FSCONFIG, fs.at(), setFlag, "userxattr", 0, 0) // neither redirects nor anything else of a file's attributes counts
+	m.do(unix.SYS_FSCONFIG, fs.at(), setFlag, "userxattr", 0, 0) // attributes of files have no effect, such as redirection
 	m.put(m.mounted(fs), p.source())
 }
 
-// layersOf returns the overlays of a policy; nil: it has none. mu is held.
+// layersOf returns the overlays of a policy; nil: none. mu is held.
 func (c *instances) layersOf(p Policy) (*layers, error) {
 	places := layered(p)
 	if len(places) == 0 {

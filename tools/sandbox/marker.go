@@ -1,4 +1,4 @@
-// The marker by which a process is recognised after its parents have died. It does not know how processes are listed.
+// The marker by which a process is recognised after its parents have died.
 
 package sandbox
 
@@ -10,11 +10,12 @@ import (
 	"strings"
 )
 
-// MarkerName is the variable that every process started here has. Its value is place.generation.call.number,
-// where place stands for the daemon's home, generation for one life of a daemon there, and number for the process.
+// MarkerName is the variable that every process started here has. Its value is
+// place.generation.call.number: place identifies the daemon's home, generation one run of a daemon
+// there, and number the process.
 const MarkerName = "TOOLD_CALL"
 
-// Own reports whether a variable of that name is the sandbox's own: each process is given it again.
+// Own reports whether a variable of that name is the sandbox's own, and set for each process.
 func Own(name string) bool {
 	switch name {
 	case MarkerName, "HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy", "NO_PROXY", "no_proxy", "GIT_HTTP_PROXY_AUTHMETHOD":
@@ -23,7 +24,7 @@ func Own(name string) bool {
 	return false
 }
 
-// place is the part of a marker that all daemons of one home share.
+// place returns the part of a marker that all daemons of one home share.
 func place(home string) string {
 	sum := sha256.Sum256([]byte(home))
 	return hex.EncodeToString(sum[:8]) + "."
@@ -31,7 +32,7 @@ func place(home string) string {
 
 func newGeneration(home string) string {
 	var b [8]byte
-	_, _ = rand.Read(b[:]) // never gives an error
+	_, _ = rand.Read(b[:]) // never returns an error
 	return place(home) + hex.EncodeToString(b[:]) + "."
 }
 
@@ -39,7 +40,8 @@ func (r *Runner) newMarker(call string) string {
 	return fmt.Sprintf("%s%s.%d", r.generation, call, r.started.Add(1))
 }
 
-// markerIn finds the marker in the environment of a process, as the kernel shows it: NAME=value, each ended by NUL.
+// markerIn returns the marker in the environment of a process, in the kernel's form: NAME=value,
+// each ended by NUL.
 func markerIn(environ string) string {
 	for entry := range strings.SplitSeq(environ, "\x00") {
 		if value, ok := strings.CutPrefix(entry, MarkerName+"="); ok {

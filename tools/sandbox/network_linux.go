@@ -1,7 +1,7 @@
 package sandbox
 
-// The network of a session: a namespace with nothing in it but a loopback, which the calls of the session share, the daemon's
-// proxies in it, and the Unix sockets on which processes in it listen.
+// The network of a session: a namespace with only a loopback, which the calls of the session share.
+// It also holds the daemon's proxies, and the Unix sockets on which its processes listen.
 
 import (
 	"encoding/binary"
@@ -15,34 +15,34 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// proxyPort is where the first proxy of a network listens. Further ones get any free port.
+// proxyPort is the port of the first proxy of a network. Further ones get any free port.
 const proxyPort = 3128
 
-// A network is one network namespace. Its methods may be used from any goroutine.
+// A network is one network namespace. It is safe for concurrent use.
 type network struct {
 	namespace namespace
-	diag      *os.File // a socket in it that the kernel answers questions about sockets on
-	instances int      // that use it; the mutex of cells guards it
+	diag      *os.File // a socket in it for queries about sockets
+	instances int      // that use it; guarded by the mutex of instances
 
 	mu      sync.Mutex
 	proxies map[string]*proxy // by what their Network allows
 	bound   map[identity]listening
 }
 
-// A proxy is one of the daemon's in a network. It is closed when the last cell that uses it is.
+// A proxy is one of the daemon's in a network. It is closed with the last instance that uses it.
 type proxy struct {
 	port      int
 	server    io.Closer
 	instances int // that use it
 }
 
-// A listening is a Unix socket on which a process in the network has begun to listen.
+// A listening is a Unix socket on which a process in the network listens.
 type listening struct {
 	inode  uint32 // of the socket itself
-	cookie uint64 // no other socket has had it since the machine was started
+	cookie uint64 // unique since the machine was started
 }
 
-// newNetwork makes a network namespace that belongs to the user namespace, which may be nil.
+// newNetwork makes a network namespace that belongs to the user namespace users, which may be nil.
 func newNetwork(users *os.File) (made *network, err error) {
 	m := newMaker(users)
 	m.do(unix.SYS_UNSHARE, unix.CLONE_NEWNET)
@@ -69,7 +69,7 @@ func (n *network) close() {
 	_ = n.namespace.file.Close()
 }
 
-// loopback brings the network's own loopback up.
+// loopback brings up the network's loopback.
 func (m *maker) loopback() {
 	m.about = "bringing the loopback up"
 	request := &[40]byte{'l', 'o', 16: unix.IFF_UP}
@@ -77,8 +77,8 @@ func (m *maker) loopback() {
 	m.do(unix.SYS_IOCTL, s.at(), unix.SIOCSIFFLAGS, unsafe.Pointer(request)).hold(request)
 }
 
-// proxy returns the port of the proxy for what to allows, which is started if there is none yet. The caller passes the port to
-// leaveProxy when its cell does not use it any more.
+// proxy returns the port of the proxy for to, which it starts if there is none. The caller passes
+// the port to leaveProxy when its instance no longer uses it.
 func (n *network) proxy(users *os.File, outlet Outlet, to Network) (port int, err error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -96,7 +96,8 @@ func (n *network) proxy(users *os.File, outlet Outlet, to Network) (port int, er
 	return port, nil
 }
 
-// leaveProxy counts one cell less that uses the proxy at the port, and closes it with the last one.
+// leaveProxy counts one instance less for the proxy at the port, and closes the proxy with the last
+// one.
 func (n *network) leaveProxy(port int) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -118,7 +119,7 @@ func (n *network) listen(users *os.File) (net.Listener, error) {
 	address := &unix.RawSockaddrInet4{Family: unix.AF_INET, Port: proxyPort>>8 | proxyPort&0xff<<8, Addr: [4]byte{127, 0, 0, 1}}
 	m.do(unix.SYS_SETNS, int(n.namespace.file.Fd()), unix.CLONE_NEWNET)
 	s := m.kept(m.do(unix.SYS_SOCKET, unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0))
-	m.do(unix.SYS_BIND, s.at(), unsafe.Pointer(address), int(unsafe.Sizeof(*address))).hold(address).spare() // taken: any free one
+	m.do(unix.SYS_BIND, s.at(), unsafe.Pointer(address), int(unsafe.Sizeof(*address))).hold(address).spare() // the port is taken: use any free one
 	m.do(unix.SYS_LISTEN, s.at(), 128)
 	if err := m.carryOut(); err != nil {
 		return nil, err
@@ -143,12 +144,13 @@ func (n *network) isProxy(port int) bool {
 // sioCUnixFile is SIOCUNIXFILE of linux/un.h: it opens the file that a Unix socket is bound to.
 const sioCUnixFile = 0x89E0
 
-// noteListening remembers the file that a Unix socket is bound to, on which a process is about to listen.
+// noteListening records the file that a Unix socket is bound to, when a process is about to listen
+// on it.
 func (n *network) noteListening(socket int) {
 	var own, file unix.Stat_t
 	fd, err := unix.IoctlRetInt(socket, sioCUnixFile)
 	if err != nil {
-		return // it is bound to no file
+		return // it is not bound to a file
 	}
 	defer unix.Close(fd)
 	cookie, err := unix.GetsockoptUint64(socket, unix.SOL_SOCKET, unix.SO_COOKIE)
@@ -157,7 +159,7 @@ func (n *network) noteListening(socket int) {
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	for id, l := range n.bound { // those that are no more
+	for id, l := range n.bound { // drop closed sockets
 		if !n.alive(l) {
 			delete(n.bound, id)
 		}
@@ -165,15 +167,16 @@ func (n *network) noteListening(socket int) {
 	n.bound[identity{file.Dev, file.Ino}] = listening{uint32(own.Ino), cookie}
 }
 
-// listensAt reports whether a process in the network listens on a Unix socket that is bound to that very file.
+// listensAt reports whether a process in the network listens on a Unix socket that is bound to
+// exactly that file.
 func (n *network) listensAt(file identity) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	l, ok := n.bound[file]
-	return ok && n.alive(l) // while it lives, the kernel gives the file's number to no other
+	return ok && n.alive(l) // while the socket lives, the kernel does not reuse the file's number
 }
 
-// alive asks the kernel whether the socket is still there, and in this network.
+// alive reports whether the socket still exists in this network.
 func (n *network) alive(l listening) bool {
 	request := make([]byte, 24) // struct unix_diag_req of linux/unix_diag.h
 	request[0] = unix.AF_UNIX
@@ -183,7 +186,7 @@ func (n *network) alive(l listening) bool {
 	return hasSocket(int(n.diag.Fd()), request)
 }
 
-// hasSocket reports whether the kernel knows the one socket that a request for its diagnostics describes.
+// hasSocket reports whether the kernel has the one socket that a diagnostics request describes.
 func hasSocket(diag int, request []byte) bool {
 	const byFamily = 20 // SOCK_DIAG_BY_FAMILY of linux/sock_diag.h
 	message := make([]byte, unix.NLMSG_HDRLEN, unix.NLMSG_HDRLEN+len(request))

@@ -1,6 +1,6 @@
 package sandbox
 
-// What goes on when the main process has ended. Command.Keep decides whether something may.
+// Processes that continue after the main process has ended. Command.Keep decides which.
 
 import (
 	"cmp"
@@ -15,7 +15,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// finishMain ends the tree when the main process has ended by itself, or lets part of it go on. The caller has the claim.
+// finishMain ends the tree after the main process has ended by itself, or lets part of it continue.
+// The caller has the claim.
 func (p *Process) finishMain() {
 	left := p.waitGone(patience, func([]member) {})
 	if len(left) > 0 && p.keep != nil && !p.stopping.Load() && p.goOn(left) {
@@ -27,8 +28,8 @@ func (p *Process) finishMain() {
 	p.conclude()
 }
 
-// goOn lets go on what may. It reports false when nothing may; otherwise it gives the claim back, and another goroutine waits
-// for the end of what is left.
+// goOn lets those processes continue that may. It returns false if none may; otherwise it releases
+// the claim, and another goroutine waits for their end.
 func (p *Process) goOn(left []member) bool {
 	main, ok := exitOf(p.child.Pid)
 	if !ok {
@@ -53,14 +54,14 @@ func (p *Process) goOn(left []member) bool {
 	p.main = main
 	close(p.outlived)
 	p.claimed.Store(false)
-	if p.stopping.Load() { // Stop was called while the claim was here
+	if p.stopping.Load() { // Stop was called while this goroutine had the claim
 		p.Stop()
 	}
 	go p.follow()
 	return true
 }
 
-// follow waits for the end of what goes on.
+// follow waits for the end of the continuing processes.
 func (p *Process) follow() {
 	for {
 		left := jobs(p.members())
@@ -74,7 +75,8 @@ func (p *Process) follow() {
 	}
 }
 
-// cut kills all but so many of the oldest jobs, each with everything below it, and returns what it has killed.
+// cut kills all but the oldest most jobs, each with everything below it, and returns what it has
+// killed.
 func (p *Process) cut(most int) (cut []Left) {
 	for end := time.Now().Add(giveUp); time.Now().Before(end); {
 		all := p.members()
@@ -84,7 +86,7 @@ func (p *Process) cut(most int) (cut []Left) {
 		}
 		extra = extra[most:]
 		for _, l := range p.programs(below(all, extra)) {
-			// One that is about to end is found again, and its arguments are gone by then.
+			// A process that is about to end is found again, without its arguments.
 			if !slices.ContainsFunc(cut, func(seen Left) bool { return seen.PID == l.PID }) {
 				cut = append(cut, l)
 			}
@@ -106,7 +108,7 @@ func jobs(all []member) []member {
 	return tops
 }
 
-// below returns the roots and those of all that descend from them.
+// below returns the roots and their descendants among all.
 func below(all, roots []member) []member {
 	found := slices.Clone(roots)
 	for i := 0; i < len(found); i++ {
@@ -119,8 +121,8 @@ func below(all, roots []member) []member {
 	return found
 }
 
-// programs names the jobs among the processes. In place of a copy of the main process that waits for its own children, those
-// are named.
+// programs returns the jobs among the processes. A copy of the main process that waits for its own
+// children is replaced by those.
 func (p *Process) programs(all []member) (named []Left) {
 	main := shownLine(strings.Join(p.args, " "))
 	for todo := jobs(all); len(todo) > 0; todo = todo[1:] {
@@ -135,8 +137,8 @@ func (p *Process) programs(all []member) (named []Left) {
 	return named
 }
 
-// exitOf returns how the child pid, which is dead, has ended, and leaves it to be collected. ok is false if it did not exit by
-// itself.
+// exitOf returns how the child pid, which is dead, has ended, without collecting it. ok is false if
+// it did not exit by itself.
 func exitOf(pid int) (exit Exit, ok bool) {
 	var info unix.Siginfo
 	var usage unix.Rusage
@@ -154,8 +156,8 @@ func exitOf(pid int) (exit Exit, ok bool) {
 	}
 }
 
-// awaitEnd returns when the process has ended, or after a while where the daemon cannot wait for that: the kernel is too old, or
-// there are no descriptors left.
+// awaitEnd returns when the process has ended. If the daemon cannot wait for that, because the
+// kernel is too old or no descriptors are left, it returns after a while.
 func (m member) awaitEnd() {
 	fd, err := unix.PidfdOpen(m.pid, 0)
 	if errors.Is(err, unix.ESRCH) {
@@ -169,12 +171,12 @@ func (m member) awaitEnd() {
 	_, _ = unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, -1)
 }
 
-// soFar returns what the kernel was seen to deny, and the files that the tree was about to make, up to now.
+// soFar returns the denials, and the files that the tree was about to make, up to now.
 func (b *confinementOf) soFar() (denials []Denial, created []string) {
-	if b.guard == nil {
+	if b.supervisor == nil {
 		return nil, nil
 	}
-	b.guard.mu.Lock()
-	defer b.guard.mu.Unlock()
-	return slices.Clone(b.guard.denials), slices.Sorted(maps.Keys(b.guard.created))
+	b.supervisor.mu.Lock()
+	defer b.supervisor.mu.Unlock()
+	return slices.Clone(b.supervisor.denials), slices.Sorted(maps.Keys(b.supervisor.created))
 }

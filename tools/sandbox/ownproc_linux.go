@@ -1,6 +1,7 @@
 package sandbox
 
-// The /proc of a confined process: that of its own process namespace, read-only, without what takes root to read.
+// The /proc of a confined process: that of its own process namespace, read-only, without the files
+// that only root may read.
 
 import (
 	"fmt"
@@ -13,11 +14,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// reserved are the numbers that the kernel gives to no process once it has counted to the end, since most of the first ones
-// are taken (RESERVED_PIDS in kernel/pid.c). What is left above must do for as many as are allowed.
+// reserved are the first process numbers, which the kernel does not reuse (RESERVED_PIDS in
+// kernel/pid.c). The numbers above must suffice for the allowed processes.
 const reserved = 300
 
-// mountProc adds the mounting, in the process namespace whose /proc it shall be.
+// mountProc adds the mount, in the process namespace that /proc is to show.
 func (l *launch) mountProc(p *program) {
 	const flags = unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC
 	p.about = "mounting /proc"
@@ -33,7 +34,7 @@ func (l *launch) mountProc(p *program) {
 	}
 }
 
-// write adds the writing of a text to a file. That it cannot be written is no end.
+// write adds the writing of a text to a file. An error does not end the program.
 func (p *program) write(path, text string) {
 	f := p.do(unix.SYS_OPENAT, unix.AT_FDCWD, path, unix.O_WRONLY|unix.O_CLOEXEC).spare()
 	f.result = ^uintptr(0)
@@ -41,9 +42,10 @@ func (p *program) write(path, text string) {
 	p.do(unix.SYS_CLOSE, f.at()).spare()
 }
 
-// countsApart says that the numbers of processes are to be limited by their namespace: the kernel does not count the
-// processes of root against a limit of its own. Since Linux 6.14 each namespace has its own greatest number; before, and in
-// a container, it is the machine's, and nobody's to change.
+// countsApart reports whether the number of processes must be limited by their namespace, because
+// the kernel does not count root's processes against a limit. Since Linux 6.14 each namespace has
+// its own greatest process number. Before that, and in a container, the number is the machine's and
+// cannot be changed.
 var countsApart = sync.OnceValue(func() bool {
 	var name unix.Utsname
 	var major, minor int
@@ -58,12 +60,13 @@ var countsApart = sync.OnceValue(func() bool {
 	return err == nil && (major > 6 || major == 6 && minor >= 14) && len(whole) == 3 && whole[1] == "0" && whole[2] == "4294967295"
 })
 
-// rootsOwn are the files of /proc that show the kernel's inside to root alone, also to a root without capabilities.
+// rootsOwn returns the files of /proc that expose the kernel to root, even to a root without
+// capabilities.
 var rootsOwn = sync.OnceValue(func() (paths []string) {
 	if os.Geteuid() != 0 {
 		return nil
 	}
-	entries, _ := os.ReadDir("/proc") // what is not seen cannot be read either
+	entries, _ := os.ReadDir("/proc") // an invisible file cannot be read either
 	for _, entry := range entries {
 		if info, err := entry.Info(); err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o004 == 0 {
 			paths = append(paths, filepath.Join("/proc", entry.Name()))

@@ -1,7 +1,7 @@
 package sandbox
 
-// Mount points in directories of the session's, which places stand in under other names: the sandbox can show something of the
-// machine's there only where a file or directory is. They are made for a cell and removed with it.
+// Mount points in the session's own directories: to mount something of the machine there, a file or
+// directory must exist. They are made for an instance and removed with it.
 
 import (
 	"cmp"
@@ -15,14 +15,15 @@ import (
 	"github.com/toold/toold/tools/pathname"
 )
 
-// pointMode is the mode of a mount point that stands for nothing by itself. The workspace package tells it by that.
+// pointMode is the mode of a mount point. The workspace package recognises it by that.
 const pointMode = unix.S_ISVTX
 
-// A mountPoint is a file or directory that is made in a directory of the session's, which is a place's source, so that
-// something else can be shown instead.
+// A mountPoint is an empty file or directory in a directory of the session, which is a place's
+// source, for mounting something over it.
 type mountPoint struct{ dir, rel string }
 
-// remove removes the mount point, unless it has come to hold something. No link leads it out of the directory.
+// remove removes the mount point, unless it is no longer empty. Links do not lead it out of the
+// directory.
 func (m mountPoint) remove() {
 	root, err := os.OpenRoot(m.dir)
 	if err != nil {
@@ -35,8 +36,9 @@ func (m mountPoint) remove() {
 	}
 }
 
-// mountPoints returns what has to be made in directories of the session's so that the places can stand in them, each after
-// the directory that it is made in: what is not there, and what was made for another cell, as made says.
+// mountPoints returns what must exist in the session's directories so that the places can be
+// mounted, each after the directory that holds it: what is missing, and what was made for another
+// instance (made reports that).
 func (p *Policy) mountPoints(made func(mountPoint) bool) (points []mountPoint) {
 	for _, place := range p.Places {
 		around := innermost(p.Places, place.Path)
@@ -44,7 +46,7 @@ func (p *Policy) mountPoints(made func(mountPoint) bool) (points []mountPoint) {
 			continue
 		}
 		if _, err := os.Lstat(cmp.Or(place.Source, place.Path)); err != nil {
-			continue // there is nothing to show
+			continue // nothing to show
 		}
 		at := mountPoint{dir: around.Source}
 		for part := range strings.SplitSeq(strings.TrimPrefix(place.Path, around.Path+"/"), "/") {
@@ -57,7 +59,8 @@ func (p *Policy) mountPoints(made func(mountPoint) bool) (points []mountPoint) {
 	return points
 }
 
-// innermost returns the place that holds the path and is not its own; the zero Place: there is none.
+// innermost returns the innermost place around the path, other than the path itself; the zero
+// Place: none.
 func innermost(places []Place, path string) (found Place) {
 	for _, p := range places {
 		if path != p.Path && pathname.Within(p.Path, path) && len(p.Path) > len(found.Path) {
@@ -67,7 +70,8 @@ func innermost(places []Place, path string) (found Place) {
 	return found
 }
 
-// covered reports whether a directory of the session's stands where the hidden place was, and has nothing of that name.
+// covered reports whether a directory of the session covers the hidden place and has nothing of
+// that name.
 func (m *maker) covered(place Place) bool {
 	around := innermost(m.places, place.Path)
 	if around.Source == "" || around.Access == Hidden || place.Source != "" {
@@ -77,7 +81,8 @@ func (m *maker) covered(place Place) bool {
 	return err != nil
 }
 
-// unmake removes the mount points of a cell that no other has. What has come to hold something stays. mu is held.
+// unmake removes the mount points of an instance that no other uses. One that is no longer empty
+// stays. mu is held.
 func (c *instances) unmake(made *instance) {
 	for _, point := range slices.Backward(made.points) {
 		if c.points[point]--; c.points[point] > 0 {

@@ -1,6 +1,6 @@
 package sandbox
 
-// What a process may do, as plain data. Where it comes from is not known here.
+// Policies: what a process may do, as plain data.
 
 import (
 	"cmp"
@@ -11,59 +11,63 @@ import (
 	"strings"
 )
 
-// A Tier says how far a process is confined.
+// A Tier is how far a process is confined.
 type Tier string
 
 const (
-	// None confines nothing: a process may do what the daemon's user may.
+	// None confines nothing: a process may do whatever the daemon's user may.
 	None Tier = "NONE"
-	// Fast is Landlock and seccomp: for what only reads, and the fallback where namespaces are not to be had.
+	// Fast is Landlock and seccomp: for calls that only read, and the fallback where namespaces are
+	// unavailable.
 	Fast Tier = "FAST"
-	// Full is namespaces with a file system of their own, Landlock and seccomp.
+	// Full is namespaces with their own file system, Landlock and seccomp.
 	Full Tier = "FULL"
 )
 
-// A Policy says what a process may do. The zero value confines nothing.
+// A Policy is what a process may do. The zero value confines nothing.
 //
-// Full lets everything be read that is not Hidden, and nothing written that is not Write. Fast lets nothing be read but
-// the Places, the system's trees and a few devices.
+// Full lets a process read everything that is not Hidden, and write only what is Write. Fast lets
+// it read only the Places, the system's trees and a few devices.
 type Policy struct {
-	Tier Tier // the one that is wanted; empty: None
-	// Strict is for what only reads: in Fast not even times and modes of its own files can be changed.
+	Tier Tier // the requested one; empty: None
+	// Strict is for calls that only read: in Fast, even times and modes of its own files cannot be
+	// changed.
 	Strict  bool
 	Places  []Place
 	Network Network
-	// Session names the network that the process is in: processes of the same Session reach each other's servers, whatever else
-	// their policies are. Empty: the policy has a network of its own.
+	// Session identifies the network of the process: processes of the same Session reach each
+	// other's servers, whatever their policies are. Empty: the policy has its own network.
 	Session string
-	// Optional lets the process run unconfined where nothing can confine it.
+	// Optional lets the process run unconfined where confinement is unavailable.
 	Optional bool
-	// UnixSockets lets a process connect to every Unix socket whose file it can see. In Full it reaches those of its own Session
-	// without that; in Fast there are none without.
+	// UnixSockets lets a process connect to every Unix socket whose file it can see. Without it, a
+	// process in Full reaches only the sockets of its own Session, and in Fast none.
 	UnixSockets bool
 	Limits      Limits
-	// Fresh are files that do not exist and that the process may make, in directories that it may not write. Where nothing can
-	// be mounted on them otherwise they are made, empty, before the process starts, and removed when it has ended unless it
-	// has opened or changed them.
+	// Fresh are files that do not exist and that the process may make, in directories that it may
+	// not write. If nothing can be mounted on them otherwise, they are made, empty, before the
+	// process starts, and removed after its end unless it has opened or changed them.
 	Fresh []string
-	// Absent are protected paths at which nothing stands: what a call brings into being there is taken away when the
-	// process has ended.
+	// Absent are protected paths that do not exist: what a process makes there is renamed after its
+	// end.
 	Absent []string
 }
 
-// A Place is a file or a tree and what may be done with it. Of several that hold a path the innermost counts.
+// A Place is a file or a tree with the access to it. The innermost place that holds a path counts.
 type Place struct {
 	Path   string // absolute, without links
 	Access Access
-	// Source is what stands there instead; empty: Path itself. Without namespaces it stays where it is.
+	// Source is what is mounted there; empty: Path itself. Without namespaces the source stays
+	// where it is.
 	Source string
-	// Above is a folder, with LayerFolders in it, that gets what is written at Path: both are seen there, and what Path itself
-	// holds stays as it is. Without namespaces nothing stands there; what may be written is Upper. Empty: there is no such folder.
+	// Above is a folder with LayerFolders in it. Everything that is written at Path goes there, and
+	// the process sees both; Path itself stays unchanged. Without namespaces nothing is mounted,
+	// and the process may write to Upper. Empty: no overlay.
 	Above string
 }
 
-// SystemTrees are what every confined program may read: programs, libraries, their settings, and facts about the machine
-// that name no process.
+// SystemTrees are what every confined program may read: programs, libraries, their settings, and
+// facts about the machine that do not concern processes.
 var SystemTrees = []string{
 	"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/etc", "/nix/store", "/gnu/store", "/run/current-system",
 	"/proc/cpuinfo", "/proc/meminfo", "/proc/stat", "/proc/loadavg", "/proc/uptime", "/proc/version", "/proc/filesystems",
@@ -81,9 +85,10 @@ const (
 	Write
 )
 
-// Network is what can be reached. The zero value is nothing but the call's own loopback.
+// Network is what can be reached. The zero value is only the call's own loopback.
 type Network struct {
-	// Allowed and Denied are host patterns for the daemon's own proxy; without Allowed there is no proxy.
+	// Allowed and Denied are host patterns for the daemon's own proxy; if Allowed is empty there is
+	// no proxy.
 	Allowed, Denied []string
 }
 
@@ -95,38 +100,39 @@ type Limits struct {
 	Memory, FileSize     uint64 // bytes
 }
 
-// A Denial is something that a process was not let do.
+// A Denial is something that a process was not allowed to do.
 type Denial struct {
 	Operation Operation
 	Target    string // see Operation
-	Count     int    // how often; the same is told once
-	// MovedTo is where that stands now which was made at a protected path; empty: nothing was made.
+	Count     int    // how often; equal denials are reported once
+	// MovedTo is the new path of what was made at a protected path; empty: nothing was made.
 	MovedTo string
-	PutBack bool // what stood at that path before is there again
+	PutBack bool // the previous entry at that path is restored
 	Stays   bool // what was made at a protected path is still there, since it could not be moved
 }
 
 // An Operation is what was denied.
 type Operation string
 
-// The operations that are told.
+// The reported operations.
 const (
-	Writing    Operation = "write"   // a path: making, changing, moving or removing what stands there
+	Writing    Operation = "write"   // a path: making, changing, moving or removing the entry
 	Connecting Operation = "connect" // an address, or the absolute path of a Unix socket
 	Socketing  Operation = "socket"  // a family of sockets
 )
 
-// An Outlet serves a sandbox's way out to the network: connections that come in on the listener may go where the Network
-// says. It serves until what it gives is closed, and closes the listener.
+// An Outlet serves a sandbox's way out to the network: connections that arrive on the listener may
+// go where the Network allows. It serves until its result is closed, which also closes the
+// listener.
 type Outlet func(Network, net.Listener) io.Closer
 
-// A Confinement says how a process is confined.
+// A Confinement is how a process is confined.
 type Confinement struct {
 	Tier       Tier
-	NotCovered []string // what the policy asks for and the tier does not do here, a sentence each
+	NotCovered []string // what the policy requires and the tier does not enforce here, a sentence each
 }
 
-// An UnavailableError says that a process was not started because it could not be confined.
+// An UnavailableError means that a process was not started because it could not be confined.
 type UnavailableError struct{ Reasons []string }
 
 func (e *UnavailableError) Error() string {
@@ -134,20 +140,20 @@ func (e *UnavailableError) Error() string {
 		`or set "sandbox": {"required": false} to run them unconfined`, strings.Join(e.Reasons, "; "))
 }
 
-// The folders in the one that Place.Above names.
+// The folders in Place.Above.
 const (
 	upperFolder = "upper" // what was written
 	workFolder  = "work"  // the kernel's own
-	viewFolder  = "view"  // empty; both are seen there by what is confined
+	viewFolder  = "view"  // empty; confined processes see the overlay here
 )
 
-// LayerFolders returns the folders that must be in the one that Place.Above names.
+// LayerFolders returns the folders that must exist in Place.Above.
 func LayerFolders() []string { return []string{upperFolder, workFolder, viewFolder} }
 
-// Upper returns the folder that gets what is written at a place with Above.
+// Upper returns the folder that receives what is written at a place with Above.
 func (p Place) Upper() string { return filepath.Join(p.Above, upperFolder) }
 
-// source is where that is taken from which stands at the place.
+// source returns the path that is mounted at the place.
 func (p Place) source() string {
 	if p.Above != "" {
 		return filepath.Join(p.Above, viewFolder)
@@ -155,7 +161,8 @@ func (p Place) source() string {
 	return cmp.Or(p.Source, p.Path)
 }
 
-// elsewhere is what stands at a place without namespaces: its source where it is, or the folder that may be written.
+// elsewhere returns what a place is without namespaces: its source where it is, or the folder that
+// may be written.
 func (p Place) elsewhere() string {
 	if p.Above != "" {
 		return p.Upper()
@@ -163,7 +170,8 @@ func (p Place) elsewhere() string {
 	return cmp.Or(p.Source, p.Path)
 }
 
-// replaced hides what stands where others should: nothing can be put in its place here, and it is not the process's to see.
+// replaced returns places that hide the paths where other things should be mounted: nothing can be
+// mounted here, and the process must not see what is there.
 func replaced(places []Place) (hidden []Place) {
 	for _, place := range places {
 		if place.Source != "" && place.Source != place.Path {

@@ -1,4 +1,4 @@
-// What the kernel's /proc tells of processes.
+// Processes as the kernel's /proc shows them.
 
 package sandbox
 
@@ -17,22 +17,22 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// rssUnit is what the kernel counts peak memory in.
+// rssUnit is the unit in which the kernel counts peak memory, in bytes.
 const rssUnit = 1024
 
 // ticksPerSecond is USER_HZ, which is 100 on every architecture that Go runs on.
 const ticksPerSecond = 100
 
-// A member is one process as it was when it was looked at. Number and start together never name another.
+// A member is one process at one moment. PID and start time together identify it.
 type member struct {
 	pid, parent, session int
 	start                uint64 // ticks since boot
 	dead                 bool   // a zombie: it runs no more
-	exiting              bool   // on its way there
+	exiting              bool   // about to end
 	comm                 string
 }
 
-// ticks is the time since boot, in the unit in which the kernel notes when a process began.
+// ticks returns the time since boot, in the unit in which the kernel records when a process began.
 func ticks() uint64 {
 	var t unix.Timespec
 	if unix.ClockGettime(unix.CLOCK_BOOTTIME, &t) != nil {
@@ -41,7 +41,7 @@ func ticks() uint64 {
 	return uint64(t.Sec)*ticksPerSecond + uint64(t.Nsec)/(1e9/ticksPerSecond)
 }
 
-// lastPID returns the number that the newest process was given; 0: it is not known.
+// lastPID returns the number of the newest process; 0: unknown.
 func lastPID() int {
 	load, _ := os.ReadFile("/proc/loadavg")
 	fields := strings.Fields(string(load))
@@ -52,7 +52,7 @@ func lastPID() int {
 	return last
 }
 
-// look reads what /proc says of pid.
+// look reads /proc for pid.
 func look(pid int) (member, error) {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -67,7 +67,7 @@ func parseStat(line string) (m member, err error) {
 	if open < 1 || end < open {
 		return member{}, errors.New("not a stat line")
 	}
-	fields := strings.Fields(line[end+1:]) // from the third on
+	fields := strings.Fields(line[end+1:]) // from the third field on
 	if len(fields) < 20 {
 		return member{}, errors.New("a stat line that is too short")
 	}
@@ -100,7 +100,7 @@ func scan() []member {
 		return nil
 	}
 	defer dir.Close()
-	entries, _ := dir.Readdirnames(-1) // what could be read is what there is to act on
+	entries, _ := dir.Readdirnames(-1) // a partial list is used as far as it goes
 	var all []member
 	for _, name := range entries {
 		pid, err := strconv.Atoi(name)
@@ -114,7 +114,7 @@ func scan() []member {
 	return all
 }
 
-// marker is the value of the marker in the process's environment, as it was when its program began.
+// marker returns the marker in the process's environment, as it was when its program began.
 func (m member) marker() string {
 	environ, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", m.pid))
 	if err != nil {
@@ -123,13 +123,13 @@ func (m member) marker() string {
 	return markerIn(string(environ))
 }
 
-// isEnding looks again whether the process is about to end, or has.
+// isEnding reports whether the process is about to end, or has ended, by now.
 func (m member) isEnding() bool {
 	now, err := look(m.pid)
 	return err != nil || now.dead || now.exiting || now.start != m.start
 }
 
-// name is the command line, or what the kernel calls the process if that is not to be had.
+// name returns the command line, or the kernel's name of the process if that is unavailable.
 func (m member) name() string {
 	line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", m.pid))
 	line = bytes.TrimRight(line, "\x00")
@@ -139,7 +139,7 @@ func (m member) name() string {
 	return shownLine(string(line))
 }
 
-// shownLine returns at most 80 characters of a command line, without those that do not print.
+// shownLine returns at most 80 characters of a command line, without unprintable ones.
 func shownLine(line string) string {
 	const most = 80
 	clean := func(r rune) rune {
@@ -155,8 +155,8 @@ func shownLine(line string) string {
 	return string(runes)
 }
 
-// signal sends sig, if the number still belongs to the same process. That it does not, or that it is gone, is no error
-// that anybody could act on.
+// signal sends sig, if the number still belongs to the same process. There is no error if the
+// process is gone.
 func (m member) signal(sig syscall.Signal) {
 	fd, err := unix.PidfdOpen(m.pid, 0)
 	if err != nil {
@@ -168,7 +168,7 @@ func (m member) signal(sig syscall.Signal) {
 	}
 }
 
-// awaitExit returns when the child pid is dead, and leaves it to be collected.
+// awaitExit returns when the child pid is dead, without collecting it.
 func awaitExit(pid int) {
 	var info unix.Siginfo
 	for {
@@ -179,23 +179,24 @@ func awaitExit(pid int) {
 	}
 }
 
-// becomeSubreaper makes orphans the daemon's children, and gives the daemon's kernel session. What descriptors the
-// daemon itself was started with are not passed on.
+// becomeSubreaper makes orphans children of the daemon, and returns the daemon's kernel session.
+// The daemon's own inherited descriptors are not passed on.
 func becomeSubreaper() (session int, err error) {
-	_ = unix.CloseRange(3, math.MaxInt32, unix.CLOSE_RANGE_CLOEXEC) // an old kernel cannot: then they are
+	_ = unix.CloseRange(3, math.MaxInt32, unix.CLOSE_RANGE_CLOEXEC) // an old kernel cannot, and children inherit them
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return 0, err
 	}
 	return unix.Getsid(0)
 }
 
-// grow lets a pipe hold more, once it is seen to carry much: fewer, larger pieces. A pipe that stays as it is will do.
+// grow enlarges a pipe that carries much, so that pieces are fewer and larger. An error does no
+// harm.
 func grow(fd uintptr) {
 	const much = 256 << 10
 	_, _ = unix.FcntlInt(fd, unix.F_SETPIPE_SZ, much)
 }
 
-// awaitAny returns when one of the processes has ended, at the latest after limit.
+// awaitAny returns when one of the processes has ended, or after limit.
 func awaitAny(some []member, limit time.Duration) {
 	var polls []unix.PollFd
 	for _, m := range some {

@@ -1,5 +1,5 @@
-// One started command, from its pipes to its report. How its tree is brought to an end is settle.go's, who belongs to
-// the tree is tree_linux.go's.
+// One started command, from its pipes to its exit. settle.go ends its tree, and tree_linux.go finds
+// the tree's members.
 
 package sandbox
 
@@ -16,71 +16,79 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// manyRefusals is how often a host is refused to a tree before Refused says so. Ours: programs that give up have done so by then,
-// and those that do not would go on until their time limit.
+// manyRefusals is how often a host is refused to a tree before Refused reports it. The number is
+// our own: programs that give up have done so by then, and the others would go on until their time
+// limit.
 const manyRefusals = 10
 
 // manyDenials is how many different denials of one process are noted.
 const manyDenials = 50
 
 const (
-	// grace is how long a tree that was told to end may take before it is killed.
+	// grace is how long a tree may take to end after SIGTERM before it is killed.
 	grace = 2 * time.Second
-	// patience is how long what outlives its main process may take to end by itself. A `tee` in a process substitution
-	// sees its end of file only when the shell has gone, and must not lose what it holds.
+	// patience is how long processes that outlive the main process may take to end by themselves. A
+	// `tee` in a process substitution gets its end of file only after the shell has gone, and must
+	// not lose its data.
 	patience = 100 * time.Millisecond
-	// giveUp is how long after SIGKILL a tree is waited for: longer the kernel holds only what waits for a device.
+	// giveUp is how long a tree is waited for after SIGKILL. After that time the kernel holds only
+	// processes that wait for a device.
 	giveUp = 5 * time.Second
 )
 
 // A Command is a process to start. It runs in a kernel session of its own, without a terminal.
 type Command struct {
-	ID   string // of the call, plain characters; it is part of what marks the tree
+	ID   string // of the call, plain characters; it is part of the marker
 	Path string // absolute
 	Args []string
 	Dir  string // absolute
 	Env  []string
-	// Input is what the process can read on its standard input, before the end of file; nil: it is /dev/null. Nothing
-	// waits for its being read.
+	// Input is what the process can read on its standard input, before the end of file; nil:
+	// /dev/null. Start does not wait until it is read.
 	Input []byte
-	// Stdin is the standard input itself, in Input's place, for who talks with the process. It stays the caller's to close.
+	// Stdin is the standard input itself, instead of Input, for a caller that communicates with the
+	// process. The caller closes it.
 	Stdin *os.File
-	// Stdout and Stderr, neither nil, get what is printed, each from one goroutine. An error that one of them gives stops
-	// the process and is passed on as Exit.Output; what is printed afterwards is dropped.
+	// Stdout and Stderr, neither nil, receive the output, each from one goroutine. An error of one
+	// of them stops the process and becomes Exit.Output; later output is dropped.
 	Stdout, Stderr io.Writer
-	// Report gets what is written to descriptor 3, in the same way; nil: there is no such descriptor.
+	// Report receives what is written to descriptor 3, in the same way; nil: there is no such
+	// descriptor.
 	Report io.Writer
-	// Extra are further descriptors for the process, after those. They stay the caller's to close.
+	// Extra are further descriptors for the process, after those. The caller closes them.
 	Extra []*os.File
-	// Policy says what the process may do.
+	// Policy is what the process may do.
 	Policy Policy
-	// Keep decides what becomes of what still runs when the main process has ended by itself; nil: all of it is killed.
+	// Keep decides about processes that still run when the main process has ended by itself; nil:
+	// all of them are killed.
 	Keep  Keep
-	ended func(Exit)      // is called with its exit, before Done is closed; nil: nothing is
+	ended func(Exit)      // called with the exit, before Done is closed; nil: no call
 	after func() []Denial // see Box.After
 }
 
-// A Keep is called when processes of a tree still run 100 ms after the main process has exited by itself. code is its exit code,
-// left how many of the others have no parent among them. Keep returns how many of those may go on, the oldest first, each with
-// everything that it has started; the rest is killed. done is closed when nothing of the tree is left. All output that the main
-// process has written was passed on before.
+// A Keep is called when processes of a tree still run 100 ms after the main process has exited by
+// itself. code is its exit code; left is how many of the others have no parent among them. Keep
+// returns how many of those may continue, the oldest first, each with everything that it has
+// started. The rest is killed. done is closed when nothing of the tree is left. All output of the
+// main process has been written before the call.
 type Keep func(code, left int, done <-chan struct{}) int
 
-// A Process is a started command with everything that it starts.
+// A Process is a started command with everything that it starts. It is safe for concurrent use.
 type Process struct {
 	runner  *Runner
 	marker  string
 	since   uint64 // ticks since boot, before it was started
 	child   *os.Process
 	exited  chan struct{} // the main process is dead; it is collected later
-	claimed atomic.Bool   // somebody sees the tree to its end: who has set it owns exit until done is closed
+	claimed atomic.Bool   // set by the goroutine that ends the tree, which owns exit until done is closed
 	exit    Exit
 	done    chan struct{}
 	outputs []*capture
-	report  *capture // one of outputs; nil: there is none
+	report  *capture // one of outputs; nil: none
 	args    []string
 	keep    Keep
-	// stopping is set by Stop, outlived is closed when something goes on, and main is how the main process has ended then.
+	// stopping is set by Stop. outlived is closed when processes continue after the main process;
+	// main is how the main process has ended then.
 	stopping atomic.Bool
 	outlived chan struct{}
 	main     Exit
@@ -89,30 +97,32 @@ type Process struct {
 	after    func() []Denial
 	id       string
 
-	insisted chan Denial // one place
+	insisted chan Denial // capacity 1
 
 	mu      sync.Mutex
-	refused []Denial // by others than the guard
-	spared  []string // what the daemon has made meanwhile
+	refused []Denial // by others than the supervisor
+	spared  []string // what the daemon itself has made meanwhile
 }
 
-// An Exit says how a tree has ended.
+// An Exit is how a tree has ended.
 type Exit struct {
-	Code   int    // of the main process; -1 when a signal has ended it, or when it is stuck
-	Signal string // "SIGTERM", ...; empty when it ended by itself
-	// LeftBehind is what was still running when the main process had ended, and was killed then.
+	Code   int    // of the main process; -1 if a signal has ended it, or if it is stuck
+	Signal string // "SIGTERM", ...; empty if it ended by itself
+	// LeftBehind are the processes that were still running when the main process had ended, and
+	// were killed then.
 	LeftBehind []Left
-	// Kept is what goes on, as Command.Keep has said. Only Main returns it.
+	// Kept are the processes that continue, as Command.Keep has decided. Only Main sets it.
 	Kept []Left
-	// Stuck is what the kernel still holds although it was killed.
+	// Stuck are the processes that the kernel still holds although they were killed.
 	Stuck   []Left
-	MaxRSS  int64 // bytes, of the largest process of the tree that was waited for
+	MaxRSS  int64 // bytes, of the largest process of the tree that was collected
 	Stopped bool  // Stop was called before the main process had ended
-	Output  error // why the output was not taken to its end; nil: it was
-	// Denials is what the tree was not let do, as far as that is noticed, at most 50 of them: what was taken away first.
+	Output  error // why the output is incomplete; nil: it is complete
+	// Denials are the noticed denials, at most 50 of them: first those of files that were moved
+	// away.
 	Denials []Denial
-	// Created are the paths on the disk at which the tree was about to make a file where nothing stood, as far as that is noticed:
-	// in Full, and at most 256 of them.
+	// Created are the paths on the disk at which the tree was about to make a new file, as far as
+	// that is noticed: in Full, and at most 256 of them.
 	Created []string
 }
 
@@ -122,7 +132,8 @@ type Left struct {
 	Name string // its command line, at most 80 characters
 }
 
-// Start starts c. An error says that nothing was started; an *UnavailableError, that nothing here can confine it.
+// Start starts c. After an error, nothing was started; an *UnavailableError means that the process
+// cannot be confined here.
 func (r *Runner) Start(c Command) (*Process, error) {
 	p := &Process{
 		runner: r, marker: r.newMarker(c.ID), since: ticks(), ended: c.ended, after: c.after, id: c.ID,
@@ -188,8 +199,8 @@ func (p *Process) closeOutputs() {
 	}
 }
 
-// Stop asks for the end of the tree and returns at once: SIGTERM to all of it, SIGKILL after 2 s, and Done at most
-// 5 s after that. It may be called often, and after the end.
+// Stop ends the tree and returns at once: it sends SIGTERM to all of it, and SIGKILL after 2 s.
+// Done is closed at most 5 s after that. Stop may be called more than once, and after the end.
 func (p *Process) Stop() {
 	p.stopping.Store(true)
 	if p.claimed.CompareAndSwap(false, true) {
@@ -197,24 +208,27 @@ func (p *Process) Stop() {
 	}
 }
 
-// Done is closed when nothing of the tree is left, or what is left is listed as stuck, and all output was passed on.
+// Done is closed when nothing of the tree is left, or what is left is listed as stuck, and all
+// output has been written.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
-// Outlived is closed when the main process has ended and something goes on, as Command.Keep has said. Main then returns how the
-// main process has ended. Stop ends what goes on, and Done is closed when nothing is left.
+// Outlived is closed when the main process has ended and other processes continue, as Command.Keep
+// has decided. Main then returns how the main process has ended. Stop ends those that continue, and
+// Done is closed when none is left.
 func (p *Process) Outlived() <-chan struct{} { return p.outlived }
 
-// Main returns how the main process has ended. It is for after Outlived is closed.
+// Main returns how the main process has ended. It must be called only after Outlived is closed.
 func (p *Process) Main() Exit { return p.main }
 
-// Wait waits for Done and says how the tree has ended. When something has gone on, the exit code is not known.
+// Wait waits for Done and returns how the tree has ended. If processes have outlived the main
+// process, the exit code is unknown.
 func (p *Process) Wait() Exit {
 	<-p.done
 	return p.exit
 }
 
-// supervise waits for the main process. It does not collect it: as long as nobody does, the numbers of the process and
-// of its group and session cannot be given to another.
+// supervise waits for the main process without collecting it: until then, the numbers of the
+// process, its group and its session are not reused.
 func (p *Process) supervise() {
 	awaitExit(p.child.Pid)
 	close(p.exited)
@@ -223,17 +237,17 @@ func (p *Process) supervise() {
 	}
 }
 
-// end brings the tree to its end before the main process has come to its own.
+// end ends the tree before the main process has ended by itself.
 func (p *Process) end() {
 	p.exit.Stopped = true
 	p.finish(grace, p.terminate())
 	if !slices.ContainsFunc(p.exit.Stuck, func(l Left) bool { return l.PID == p.child.Pid }) {
-		<-p.exited // it is dead, and its waiter will say so
+		<-p.exited // it is dead, and its waiter reports it
 	}
 	p.conclude()
 }
 
-// Denied notes what was denied, by somebody else, to the processes that run under that ID.
+// Denied records a denial, noticed elsewhere, for the processes that run under that ID.
 func (r *Runner) Denied(id string, d Denial) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -260,7 +274,7 @@ func (p *Process) refuse(d Denial) {
 	}
 }
 
-// insist passes the first host that was refused so often.
+// insist passes on the first host that was refused that often.
 func (p *Process) insist(d Denial) {
 	select {
 	case p.insisted <- d:
@@ -268,7 +282,8 @@ func (p *Process) insist(d Denial) {
 	}
 }
 
-// Refused returns a channel that has one value once the same host was refused 10 times to the tree, by [Runner.Denied].
+// Refused returns a channel that receives one value once [Runner.Denied] has refused the same host
+// to the tree 10 times.
 func (p *Process) Refused() <-chan Denial { return p.insisted }
 
 func (p *Process) others() []Denial {
@@ -277,7 +292,7 @@ func (p *Process) others() []Denial {
 	return p.refused
 }
 
-// made is what the tree has brought into being where nothing was to be.
+// made returns denials for what the tree has made at protected paths.
 func (p *Process) made() []Denial {
 	p.mu.Lock()
 	watched := p.confine.watch.without(p.spared)
@@ -285,7 +300,7 @@ func (p *Process) made() []Denial {
 	return watched.takeAway()
 }
 
-// isDead reports that the main process has ended.
+// isDead reports whether the main process has ended.
 func (p *Process) isDead() bool {
 	select {
 	case <-p.exited:
@@ -295,7 +310,7 @@ func (p *Process) isDead() bool {
 	}
 }
 
-// conclude takes the last of the output and the main process's own report, and lets go of the tree.
+// conclude reads the rest of the output and of the report, and releases the tree.
 func (p *Process) conclude() {
 	for _, o := range p.outputs {
 		if err := o.finish(); err != nil && p.exit.Output == nil {
@@ -305,7 +320,7 @@ func (p *Process) conclude() {
 	p.exit.Code = -1
 	if p.isDead() {
 		p.collect()
-	} else { // stuck in the kernel: collected whenever it comes out
+	} else { // stuck in the kernel: collected when it ends
 		go func() { <-p.exited; _, _ = collect(p.child) }()
 	}
 	if p.hasOutlived() {
@@ -316,7 +331,7 @@ func (p *Process) conclude() {
 	close(p.done)
 }
 
-// notify notes in the exit what was denied to the tree up to now, by what confines it and by others, and passes it to the box.
+// notify adds the denials up to now to the exit, and passes it to the box.
 func (p *Process) notify(exit *Exit, confined []Denial) {
 	denials := append(confined, p.others()...)
 	if p.after != nil {
@@ -337,10 +352,10 @@ func (p *Process) hasOutlived() bool {
 	}
 }
 
-// closeReport ends the report, so that its reader has all that the main process has written to it.
+// closeReport ends the report, after everything that the main process has written to it.
 func (p *Process) closeReport() {
 	if p.report != nil {
-		_ = p.report.finish() // a Report takes what comes
+		_ = p.report.finish() // a Report returns no error
 		p.outputs = slices.DeleteFunc(p.outputs, func(o *capture) bool { return o == p.report })
 	}
 }

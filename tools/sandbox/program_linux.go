@@ -1,7 +1,6 @@
-// What a new process does before it becomes another program, written down as a list of system calls. The list is made
-// while there is time to think, and carried out by a few instructions that touch neither the stack nor the heap: so the
-// child can share the daemon's memory until it has a program of its own, which is what makes it cheap. This file does not
-// know what the calls are for.
+// What a new process does before it becomes another program, as a list of system calls. The list is
+// made beforehand and carried out by a few instructions that touch neither the stack nor the heap.
+// So the child can share the daemon's memory until it has its own program, which makes it cheap.
 
 package sandbox
 
@@ -16,45 +15,45 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A step is one system call. program_*.s knows where its fields are.
+// A step is one system call. program_*.s depends on the offsets of its fields.
 type step struct {
 	call   uintptr
 	args   [6]uintptr
-	first  *uintptr // where the first argument is then, if not nil
+	first  *uintptr // where the first argument is, if not nil
 	third  *uintptr // where the third one is
-	store  *uintptr // where the result goes
-	child  *step    // with which a process goes on that the call has made
+	store  *uintptr // where the result is stored
+	child  *step    // the first step of a process that the call has made
 	next   *step
-	spared uintptr // not 0: an error is no end
+	spared uintptr // if not 0, an error does not end the program
 	id     uintptr // place in the program's steps
 
 	result uintptr
-	about  string // what the call is for, for people
-	held   any    // what args point to
+	about  string // what the call is for, for error messages
+	held   any    // keeps what args point to
 }
 
-// spare lets the program go on when the call gives an error.
+// spare lets the program continue if the call returns an error.
 func (s *step) spare() *step {
 	s.spared = 1
 	return s
 }
 
-// hold keeps what an argument points at.
+// hold keeps what an argument points to.
 func (s *step) hold(what any) *step {
 	s.held = []any{s.held, what}
 	return s
 }
 
-// at is the result of an earlier step, as an argument.
+// at returns the result of an earlier step, as an argument.
 func (s *step) at() *uintptr {
 	s.store = &s.result
 	return s.store
 }
 
-// A failure is the step at which a program has ended, and why.
+// A failure is the step at which a program has ended, and its error.
 type failure struct{ step, errno uintptr }
 
-// A program is a list of steps, with those of the processes that it makes. It is carried out once.
+// A program is a list of steps, with those of the processes that it makes. It runs once.
 type program struct {
 	steps  *[]*step // of all
 	first  *step
@@ -110,8 +109,9 @@ func (p *program) add(s *step) {
 	p.last = s
 }
 
-// clone adds the making of a process, which shares the memory and before which this one waits until it is another program
-// or has ended. It gives the new one's program, and the step whose result is its number.
+// clone adds a new process that shares the memory. The parent waits until the child has become
+// another program or has ended. clone returns the child's program, and the step whose result is its
+// number.
 func (p *program) clone(flags uintptr) (*program, *step) {
 	child := &program{steps: p.steps, failed: p.failed}
 	s := p.do(unix.SYS_CLONE, flags|unix.CLONE_VM|unix.CLONE_VFORK, 0)
@@ -121,10 +121,10 @@ func (p *program) clone(flags uintptr) (*program, *step) {
 	return child, s
 }
 
-// end is what a program that becomes no other closes with.
+// end ends a process that does not become another program.
 func (p *program) end() { p.do(unix.SYS_EXIT_GROUP, 0) }
 
-// A StartError says why a process was not started.
+// A StartError is why a process was not started.
 type StartError struct {
 	About string // what was being done
 	Err   error  // the kernel's
@@ -154,9 +154,9 @@ func branchOutside(flags uintptr, first *step, failed *failure) (pid uintptr) {
 	return pid
 }
 
-// run makes a process that carries the program out, and returns when it has become another program or has ended. What it
-// gives is to be collected by whoever calls, also with an error, unless pid is 0. It takes no lock: the program closes the
-// descriptors that are not its own.
+// run makes a process that carries out the program, and returns when it has become another program
+// or has ended. The caller collects it, also after an error, unless pid is 0. run takes no lock:
+// the program closes the descriptors that are not its own.
 func (p *program) run(flags uintptr) (pid int, err error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -179,7 +179,7 @@ func (p *program) run(flags uintptr) (pid int, err error) {
 	return int(made), nil
 }
 
-// noHandlers makes every signal do in the child what it does by default.
+// noHandlers resets every signal to its default action in the child.
 func (p *program) noHandlers() {
 	steps := slices.Clone(defaults())
 	for i := range steps {
@@ -201,7 +201,7 @@ var defaults = sync.OnceValue(func() (steps []step) {
 	return steps
 })
 
-// letSignals lets all signals through.
+// letSignals unblocks all signals.
 func (p *program) letSignals() {
 	p.do(unix.SYS_RT_SIGPROCMASK, unix.SIG_SETMASK, unsafe.Pointer(&noSignals), 0, 8)
 }
@@ -211,7 +211,7 @@ var (
 	noSignals uint64
 )
 
-// become adds the change to another program, for good.
+// become adds the execution of another program.
 func (p *program) become(path string, args, environ []string) error {
 	argv, err := syscall.SlicePtrFromStrings(args)
 	if err != nil {

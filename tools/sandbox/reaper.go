@@ -1,4 +1,4 @@
-// Hears of the end of children. It does not know which of them are whose.
+// Notification of children that have ended.
 
 package sandbox
 
@@ -9,13 +9,14 @@ import (
 	"syscall"
 )
 
-// A reaper calls a function each time children of the daemon have ended, and then tells everybody who waits for that.
+// A reaper calls a function each time children of the daemon have ended, and then wakes everything
+// that waits for that.
 type reaper struct {
 	signals chan os.Signal
 	done    chan struct{}
 
 	mu   sync.Mutex
-	wait chan struct{} // closed at the next change; nil while nobody waits
+	wait chan struct{} // closed at the next change; nil while nothing waits
 }
 
 func (r *reaper) start(reap func()) {
@@ -45,7 +46,7 @@ func (r *reaper) notify() {
 	}
 }
 
-// changed is closed once children have ended after this call.
+// changed returns a channel that is closed once children have ended after this call.
 func (r *reaper) changed() <-chan struct{} {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -1,10 +1,11 @@
-// Package sandbox starts the processes of tools and ends them, each with everything that it has started in turn. It
-// knows processes, sessions and environments of the kernel; it does not know what a call, a tool or a client is.
+// Package sandbox starts the processes of tools and ends them, each with everything that it has
+// started in turn. It does not know what a call, a tool or a client is.
 //
-// A tree is found again by three things: descent, as long as the chain of parents holds; the kernel's session, which a
-// process leaves only for one of its own; and a marker in the environment that every process started here is given and
-// passes on. The daemon is a child subreaper, so a process whose parents have died becomes the daemon's own child:
-// whether anything is left of a tree that has lost its main process is one look at the list of those children.
+// Three things identify the members of a tree: descent, while the chain of parents exists; the
+// kernel's session, which a process leaves only for one of its own; and a marker in the
+// environment, which every process inherits. The daemon is a child subreaper, so a process whose
+// parents have died becomes the daemon's own child. One look at the list of those children shows
+// whether anything is left of a tree that has lost its main process.
 package sandbox
 
 import (
@@ -15,16 +16,16 @@ import (
 	"sync/atomic"
 )
 
-// ErrClosed is what Start gives once the Runner is closing.
+// ErrClosed is the error of Start once the Runner is closing.
 var ErrClosed = errors.New("the daemon is shutting down and starts no more processes")
 
-// A Runner starts processes. A daemon has one. Its methods may be used from any goroutine.
+// A Runner starts processes. A daemon has one. It is safe for concurrent use.
 //
-// It takes every child of the daemon for one of its own that lives in another kernel session than the daemon itself:
-// whoever starts a process by other means leaves it in the daemon's session, and ends it himself.
+// It treats every child of the daemon in another kernel session as its own. Code that starts a
+// process by other means must leave it in the daemon's session, and end it itself.
 type Runner struct {
 	generation string   // the marker of this daemon, without a call
-	null       *os.File // the standard input of every process that is given none
+	null       *os.File // the standard input of processes without one
 	own        int      // the daemon's kernel session
 	started    atomic.Uint64
 	reaper     reaper
@@ -37,20 +38,22 @@ type Runner struct {
 	starts sync.WaitGroup // those under way
 }
 
-// waited are the children of this process that somebody waits for by number. Waiting is the whole process's affair, so all
-// its Runners share them: none may collect what another has started.
+// waited are the children of this process that some goroutine waits for by number. All Runners of
+// the process share them: none may collect what another has started.
 var waited struct {
-	// starting is held for reading from before a child exists until it is in mains, and for writing by a reaper.
+	// starting is read-locked from before a child exists until it is in mains, and write-locked by
+	// a reaper.
 	starting sync.RWMutex
 
 	mu    sync.Mutex
 	mains map[int]bool
 }
 
-// New makes a Runner and finds out what can confine processes here. outlet serves the ways out to the network of those
-// that may use some; nil: none may. home is a path that no other living daemon uses. The calling process
-// becomes a child subreaper, and a watcher is started that ends what it leaves behind if it is killed; for this the
-// program's main must begin with WatcherMain. What an earlier daemon of the same home has left is Sweep's to end.
+// New returns a Runner and determines what can confine processes here. outlet serves the ways out
+// to the network; nil: no process has one. home is a path that no other running daemon uses. The
+// calling process becomes a child subreaper. New starts a watcher that ends what the process leaves
+// behind if it is killed; for this, the program's main must begin with WatcherMain. Sweep ends what
+// an earlier daemon of the same home has left.
 func New(home string, outlet Outlet) (*Runner, error) {
 	null, err := os.Open(os.DevNull)
 	if err != nil {
@@ -74,7 +77,7 @@ func New(home string, outlet Outlet) (*Runner, error) {
 	return r, nil
 }
 
-// Close stops every process that still runs, waits for all of them, and lets the watcher go.
+// Close stops every process that still runs, waits for all of them, and ends the watcher.
 func (r *Runner) Close() error {
 	r.mu.Lock()
 	r.closed = true
@@ -98,7 +101,8 @@ func (r *Runner) Close() error {
 	return errors.Join(err, r.null.Close())
 }
 
-// enter registers p before its process exists. Who calls it says starts.Done when it does, or will not.
+// enter registers p before its process exists. The caller must call starts.Done once the process
+// exists, or will not.
 func (r *Runner) enter(p *Process) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -116,7 +120,7 @@ func (r *Runner) leave(p *Process) {
 	delete(r.trees, p)
 }
 
-// spawn starts a child that whoever calls will wait for by its number, and forget afterwards.
+// spawn starts a child. The caller must wait for it by its number and forget it afterwards.
 func spawn(path string, args []string, attr *os.ProcAttr) (*os.Process, error) {
 	waited.starting.RLock()
 	defer waited.starting.RUnlock()
@@ -128,7 +132,8 @@ func spawn(path string, args []string, attr *os.ProcAttr) (*os.Process, error) {
 	return child, nil
 }
 
-// await notes that somebody waits for the child pid. waited.starting is held for reading since before it existed.
+// await records that a goroutine waits for the child pid. waited.starting has been read-locked
+// since before the child existed.
 func await(pid int) {
 	waited.mu.Lock()
 	defer waited.mu.Unlock()

@@ -1,4 +1,4 @@
-// How a tree comes to its end: told, waited for, killed. This file knows when; who belongs to a tree is members'.
+// The end of a tree: SIGTERM, a wait, SIGKILL. members finds the processes of a tree.
 
 package sandbox
 
@@ -7,11 +7,12 @@ import (
 	"time"
 )
 
-// again is how often a killed tree is looked at besides whenever a child of the daemon ends: a process whose parent is
-// slow to collect it tells us nothing.
+// again is how often a killed tree is checked, beside whenever a child of the daemon ends: a
+// process whose parent collects it slowly sends no signal.
 const again = 50 * time.Millisecond
 
-// terminate tells the whole tree to end, and returns who was told. SIGCONT lets those hear it that are stopped.
+// terminate sends SIGTERM to the whole tree, and returns which processes it was sent to. SIGCONT
+// lets stopped ones handle it.
 func (p *Process) terminate() (told telling) {
 	tree := p.members()
 	told = telling{pids: map[int]bool{}, last: lastPID(), at: ticks()}
@@ -23,16 +24,16 @@ func (p *Process) terminate() (told telling) {
 	return told
 }
 
-// A telling is who of a tree was told to end, and when.
+// A telling records which processes of a tree were sent SIGTERM, and when.
 type telling struct {
 	pids map[int]bool
 	last int    // the newest process of the machine, just before
 	at   uint64 // ticks since boot
 }
 
-// finish waits until nothing of the tree is left. What still is after the given time is killed and noted: as stuck when
-// it survives even that, and as left behind when the main process was not told to end but had ended before it. told is who was
-// told to end.
+// finish waits until nothing of the tree is left. What is left after quiet is killed and recorded:
+// as stuck if it survives even that, and as left behind if the main process had ended by itself
+// before. told records the SIGTERM.
 func (p *Process) finish(quiet time.Duration, told telling) {
 	left := p.waitGone(quiet, func(left []member) {
 		if !p.exit.Stopped {
@@ -40,7 +41,7 @@ func (p *Process) finish(quiet time.Duration, told telling) {
 		}
 		told.catchUp(left)
 		for _, m := range left {
-			m.signal(syscall.SIGCONT) // one that has stopped itself since it was told to end learns of it
+			m.signal(syscall.SIGCONT) // a process that has stopped itself since then can handle it
 		}
 	})
 	if len(left) == 0 {
@@ -56,8 +57,8 @@ func (p *Process) finish(quiet time.Duration, told telling) {
 	}))
 }
 
-// waitGone looks at the tree each time something of it may have ended, shows what is left to act, and returns when
-// that is nothing or when limit has passed.
+// waitGone examines the tree each time a process of it may have ended, and calls act with the rest.
+// It returns when nothing is left or limit has passed.
 func (p *Process) waitGone(limit time.Duration, act func([]member)) []member {
 	end := time.NewTimer(limit)
 	defer end.Stop()

@@ -1,8 +1,8 @@
 package sandbox
 
-// Threads that have put a filter on themselves, once, and from then on make processes, which inherit it: so a filter costs
-// nothing where many processes want the same. A filter cannot be taken off, so such a thread does nothing else, and is
-// thrown away at its end.
+// Threads with a filter. A thread installs the filter on itself once and then creates processes,
+// which inherit it, so the filter costs nothing where many processes need the same one. A filter
+// cannot be removed, so such a thread does nothing else and ends with its goroutine.
 
 import (
 	"runtime"
@@ -18,14 +18,14 @@ type threads struct {
 	all map[filter]*thread
 }
 
-// A thread makes processes under its filter.
+// A thread creates processes under its filter.
 type thread struct {
 	asked chan func()
 	gone  chan struct{}
 	err   error // why it has no filter
 }
 
-// get returns the thread with that filter, which is made at the first time.
+// get returns the thread with that filter, and creates it the first time.
 func (ts *threads) get(f filter) *thread {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
@@ -43,12 +43,12 @@ func (ts *threads) get(f filter) *thread {
 	return t
 }
 
-// live does what is asked, on a thread that ends with it. It may not be the program's first one, which cannot end, and
-// whose restrictions the kernel shows as the program's.
+// live serves requests on a thread that ends with it. The thread must not be the program's first
+// one, which cannot end and whose restrictions the kernel shows as the program's.
 func (t *thread) live(f filter, ready chan struct{}) {
 	runtime.LockOSThread() // and never unlocked: the thread ends with the goroutine
 	if unix.Gettid() == unix.Getpid() {
-		go t.live(f, ready) // elsewhere, since this thread is taken
+		go t.live(f, ready) // on another thread, since this one is the first
 		<-ready
 		runtime.UnlockOSThread()
 		return
@@ -61,7 +61,7 @@ func (t *thread) live(f filter, ready chan struct{}) {
 	close(t.gone)
 }
 
-// putOn puts a filter on the calling thread.
+// putOn installs a filter on the calling thread.
 func putOn(code []unix.SockFilter) error {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return &StartError{"giving up new privileges", err}
@@ -75,7 +75,7 @@ func putOn(code []unix.SockFilter) error {
 	return nil
 }
 
-// run carries p out in a process that inherits the filter.
+// run carries out p in a process that inherits the filter.
 func (t *thread) run(p *program) (pid int, err error) {
 	if t.err != nil {
 		return 0, t.err

@@ -1,4 +1,5 @@
-// On macOS a tree is its process group: best effort, untested, and what leaves the group is lost.
+// Trees on macOS: a tree is its process group. Best effort, untested; a process that leaves the
+// group is lost.
 
 package sandbox
 
@@ -26,7 +27,7 @@ func ticks() uint64                             { return 0 }
 func becomeSubreaper() (session int, err error) { return 0, nil }
 func inMemory(string, []byte) (*os.File, error) { return nil, errors.ErrUnsupported }
 
-// awaitExit returns when the child pid is dead, and leaves it to be collected.
+// awaitExit returns when the child pid is dead, without collecting it.
 func awaitExit(pid int) {
 	queue, err := unix.Kqueue()
 	if err != nil {
@@ -44,7 +45,7 @@ func awaitExit(pid int) {
 	}
 }
 
-// members is the group while it has any.
+// members returns the group while it has any members.
 func (p *Process) members() []member {
 	if syscall.Kill(-p.child.Pid, 0) != nil {
 		return nil
@@ -52,11 +53,11 @@ func (p *Process) members() []member {
 	return []member{{p.child.Pid}}
 }
 
-// finishMain ends the tree when the main process has ended by itself: here nothing goes on.
+// finishMain ends the tree after the main process has ended by itself: no process continues here.
 func (p *Process) finishMain() {
 	p.finish(patience, telling{})
 	p.conclude()
 }
 
-// catchUp has nothing to do: a signal to a group misses none of it.
+// catchUp does nothing: a signal to a group reaches all of it.
 func (told telling) catchUp([]member) {}

@@ -1,4 +1,4 @@
-// Who belongs to which tree.
+// Membership: which process belongs to which tree.
 
 package sandbox
 
@@ -16,8 +16,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// members returns the living processes of the tree. After the main process has ended it costs one look at the list of
-// the daemon's children, unless something is left.
+// members returns the living processes of the tree. After the main process has ended it reads only
+// the list of the daemon's children, unless something is left.
 func (p *Process) members() []member {
 	main := p.child.Pid
 	for {
@@ -32,12 +32,13 @@ func (p *Process) members() []member {
 		if len(tree) > 0 {
 			return tree
 		}
-		<-p.exited // the main process is dead, or it would be in the tree; and what it leaves may be an orphan only now
+		<-p.exited // the main process is dead, or it would be in the tree; its children may have become orphans only now
 	}
 }
 
-// catchUp tells those to end that had been started when the others were told and were not seen: no look at the tree shows what
-// begins during it. What is started later, such as by one that cleans up behind itself, is left to it.
+// catchUp sends SIGTERM to those that had been started before the others got theirs and were not
+// found: a scan misses what begins during it. Processes that are started later, such as for
+// cleaning up, are left alone.
 func (told telling) catchUp(tree []member) {
 	for _, m := range tree {
 		if told.missed(m) {
@@ -47,7 +48,8 @@ func (told telling) catchUp(tree []member) {
 	}
 }
 
-// missed reports whether the process had been started when others were told to end, and was not told.
+// missed reports whether the process had been started when the others were sent SIGTERM, and was
+// not sent one.
 func (told telling) missed(m member) bool {
 	return !told.pids[m.pid] && m.pid <= told.last && m.start <= told.at
 }
@@ -62,9 +64,10 @@ func (p *Process) orphans() (mine []member) {
 	return mine
 }
 
-// owns judges whose m is: by its marker, by its session, or, when it has shed both, because no other tree is left that
-// is old enough to have started it. One that is just ending has no environment any more: it is everybody's until it has
-// ended, and then its children are judged.
+// owns reports whether m belongs to p: by its marker, by its session or, if it has shed both,
+// because no other tree is old enough to have started it. A process that is just ending has no
+// environment. It counts as a member of every tree until it has ended, and then its children are
+// judged.
 func (r *Runner) owns(p *Process, m member) bool {
 	if m.start < p.since {
 		return false
@@ -87,9 +90,10 @@ func (r *Runner) owns(p *Process, m member) bool {
 	return true
 }
 
-// unknownProcesses returns the children of the daemon that nobody here waits for: orphans. A child in the daemon's own session
-// is somebody else's affair. When one of them is found to have ended, its own children have become the daemon's since
-// the list was read: so the list counts when nothing in it has ended since it was read for the last time but one.
+// unknownProcesses returns the orphans: children of the daemon that no goroutine waits for.
+// Children in the daemon's own session are not included. When one of the orphans turns out to have
+// ended, its own children have become the daemon's since the list was read. So the list is read
+// until none of its entries has ended meanwhile.
 func (r *Runner) unknownProcesses() (found []member) {
 	ended := map[int]bool{}
 	for again := true; again; {
@@ -110,7 +114,8 @@ func (r *Runner) unknownProcesses() (found []member) {
 	return found
 }
 
-// reap collects orphans that have ended. While it does, no child can come into being whose number is not known yet.
+// reap collects orphans that have ended. Meanwhile no child can be created whose number is not
+// recorded yet.
 func (r *Runner) reap() {
 	dead := func(m member) bool { return m.dead }
 	if !slices.ContainsFunc(r.unknownProcesses(), dead) {
@@ -121,12 +126,12 @@ func (r *Runner) reap() {
 	for _, m := range r.unknownProcesses() {
 		if m.dead {
 			var status syscall.WaitStatus
-			_, _ = syscall.Wait4(m.pid, &status, syscall.WNOHANG, nil) // if it is gone, all is well
+			_, _ = syscall.Wait4(m.pid, &status, syscall.WNOHANG, nil) // an error means that it is gone
 		}
 	}
 }
 
-// closure returns those of all that are roots, descend from one, or are in a session in which a root is.
+// closure returns the members of all that are roots, descend from one, or share a session with one.
 func closure(all []member, root func(member) bool) (tree []member) {
 	own, _ := unix.Getsid(0)
 	in := map[int]bool{}
@@ -150,8 +155,9 @@ var childList = sync.OnceValues(func() (*os.File, error) {
 	return os.Open(fmt.Sprintf("/proc/%d/task/%[1]d/children", os.Getpid()))
 })
 
-// children returns the numbers of the daemon's children; of those that other threads have started it may leave some out.
-// The kernel may skip entries of the list when others vanish while it is read, so it counts when two readings agree.
+// children returns the numbers of the daemon's children; it may miss some that other threads have
+// started. The kernel may skip entries if others vanish meanwhile, so the list is read until two
+// readings agree.
 func children() []int {
 	list, err := childList()
 	if err != nil {
@@ -197,7 +203,7 @@ func numbers(list string) (pids []int) {
 	return pids
 }
 
-// childrenByScan serves kernels that keep no such list.
+// childrenByScan is for kernels without such a list.
 func childrenByScan(parent int) (pids []int) {
 	for _, m := range scan() {
 		if m.parent == parent {
@@ -207,7 +213,7 @@ func childrenByScan(parent int) (pids []int) {
 	return pids
 }
 
-// marked returns the processes whose marker begins with prefix, with what belongs to them.
+// marked returns the processes whose marker begins with prefix, and their descendants.
 func marked(prefix string) []member {
 	return closure(scan(), func(m member) bool { return strings.HasPrefix(m.marker(), prefix) })
 }

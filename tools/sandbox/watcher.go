@@ -1,5 +1,5 @@
-// What ends a daemon's processes when the daemon cannot: a process that outlives it, and the sweep of the next daemon.
-// Neither knows what the processes were for.
+// Ending a daemon's processes when the daemon cannot: a watcher process that outlives it, and the
+// sweep of the next daemon.
 
 package sandbox
 
@@ -13,12 +13,13 @@ import (
 	"time"
 )
 
-// watchArg as the first argument makes the program a watcher. It is no command of the program's own.
+// watchArg as the first argument makes the program a watcher. It is not one of the program's
+// commands.
 const watchArg = "--watch-over-daemon"
 
-// A watcher is a process that outlives the daemon. It holds one end of a pipe whose other end only the daemon has;
-// when the daemon dies, by whatever, the pipe ends and the watcher kills what carries the daemon's marker. A watcher
-// that dies before the daemon is replaced.
+// A watcher is a process that outlives the daemon. It holds one end of a pipe whose other end only
+// the daemon has. When the daemon dies, for whatever reason, the pipe ends, and the watcher kills
+// every process with the daemon's marker. A watcher that dies before the daemon is replaced.
 type watcher struct {
 	line *os.File      // the daemon's end
 	gone chan struct{} // closed when the last watcher has ended after close
@@ -29,23 +30,23 @@ type watcher struct {
 	err    error
 }
 
-// WatcherMain makes the program the watcher of another and does not return until its work is done, if args, which is
-// os.Args, say so; it then reports true and main must return. It must come first in the main of every program that
-// makes a Runner, and in TestMain.
+// WatcherMain makes the program a watcher and returns after its work is done, if args, which is
+// os.Args, ask for that. It then returns true, and main must return. It must be called first in
+// main of every program that makes a Runner, and in TestMain.
 func WatcherMain(args []string) bool {
 	if len(args) != 3 || args[1] != watchArg {
 		return false
 	}
 	signal.Ignore(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGPIPE)
 	line, ready := os.NewFile(3, "daemon"), os.NewFile(4, "ready")
-	_, _ = ready.Write([]byte{1}) // if nobody hears it the line has ended too
+	_, _ = ready.Write([]byte{1}) // without a reader the line has ended too
 	_ = ready.Close()
 	_, _ = io.Copy(io.Discard, line) // nothing is ever written: it ends when the daemon does
 	killMarked(args[2])
 	return true
 }
 
-// watch starts the watcher and returns when it watches.
+// watch starts the watcher and returns once it is watching.
 func (r *Runner) watch() (*watcher, error) {
 	far, line, err := os.Pipe()
 	if err != nil {
@@ -58,7 +59,7 @@ func (r *Runner) watch() (*watcher, error) {
 	}
 	go func() {
 		defer close(w.gone)
-		defer far.Close() // kept for a watcher that takes over
+		defer far.Close() // kept for a replacement watcher
 		for child := w.child; child != nil; {
 			awaitExit(child.Pid)
 			_, err := collect(child)
@@ -68,7 +69,7 @@ func (r *Runner) watch() (*watcher, error) {
 	return w, nil
 }
 
-// replace starts the next watcher, unless the last one has ended because it was let go.
+// replace starts the next watcher, unless the last one has ended because of close.
 func (w *watcher) replace(end error, start func() (*os.Process, error)) *os.Process {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -79,7 +80,8 @@ func (w *watcher) replace(end error, start func() (*os.Process, error)) *os.Proc
 	return w.child
 }
 
-// startWatcher starts one watcher at the far end of the line and waits for its word that it is there.
+// startWatcher starts one watcher at the far end of the line and waits until it reports that it is
+// ready.
 func (r *Runner) startWatcher(far *os.File) (*os.Process, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -105,7 +107,7 @@ func (r *Runner) startWatcher(far *os.File) (*os.Process, error) {
 	return child, nil
 }
 
-// close lets the watcher go and waits for its end. The error is that of the last watcher.
+// close ends the watcher and waits for it. The error is the last watcher's.
 func (w *watcher) close() error {
 	w.mu.Lock()
 	w.closed = true
@@ -115,11 +117,12 @@ func (w *watcher) close() error {
 	return errors.Join(err, w.err)
 }
 
-// Sweep kills what earlier daemons of home have left and waits until it is gone, at most 5 s. It gives what it has
-// killed, and what of that the kernel still holds. No daemon of that home may be alive.
+// Sweep kills what earlier daemons of home have left and waits until it is gone, at most 5 s. It
+// returns what it has killed, and what of that the kernel still holds. No daemon of that home may
+// be running.
 func Sweep(home string) (killed, stuck []Left) { return killMarked(place(home)) }
 
-// killMarked kills what carries a marker that begins with prefix, with all descendants.
+// killMarked kills all processes whose marker begins with prefix, with all descendants.
 func killMarked(prefix string) (killed, stuck []Left) {
 	end := time.Now().Add(giveUp)
 	seen := map[int]bool{}

@@ -109,7 +109,7 @@ func (w *restorer) report(p *placedFile, err error) {
 	case err == nil:
 		return
 	case errors.Is(err, unix.ENOTEMPTY):
-		p.told.Note = "It holds a new file or directory, so it was not removed."
+		p.told.Note = "It holds something that was not there before, so it was not removed."
 	default:
 		p.told.Note = w.view.unwritten(Path{Named: p.Real, Real: p.Real}, err).Error()
 	}

@@ -264,7 +264,7 @@ func TestRestoreKeepsWhatIsThere(t *testing.T) {
 		t.Fatal(err)
 	}
 	told, err := v.Restore(t.Context(), []workspace.Put{{Real: s.root + "/dir", Now: now, Want: workspace.Snapshot{Kind: workspace.Absent}}}, nil)
-	if err != nil || told[0].Done || !strings.Contains(told[0].Note, "it stays") {
+	if err != nil || told[0].Done || !strings.Contains(told[0].Note, "not removed") {
 		t.Errorf("%+v, %v", told, err)
 	}
 	holds(t, s.root+"/dir/theirs", "x")

@@ -1,8 +1,9 @@
 package sandbox
 
-// Hears of the system calls that a confined tree makes and that could be denied, and notes those that are. The kernel
-// decides by itself: nothing that is seen here lets a call through, so it does no harm that the tree can change what a
-// pointer points at meanwhile. Connections are the exception, see connect_linux.go.
+// The seccomp supervisor: it receives the system calls of a confined tree that could be denied, and
+// notes those that are. The kernel decides by itself. Nothing that the supervisor reads lets a call
+// through, so it does not matter that the tree may change memory meanwhile. Connections are the
+// exception; see connect_linux.go.
 
 import (
 	"encoding/binary"
@@ -24,19 +25,19 @@ import (
 	"github.com/toold/toold/tools/pathname"
 )
 
-// A guard listens to one tree.
-type guard struct {
+// A supervisor answers the notifications of one tree.
+type supervisor struct {
 	listener *os.File
 	policy   Policy
 	instance *instance
 	done     chan struct{}
-	over     *os.File       // written to when the tree has ended
+	over     *os.File       // written to once the tree has ended
 	waiting  sync.WaitGroup // connections that processes wait for
 	plain    map[string]bool
 
 	mu      sync.Mutex
 	denials []Denial
-	created map[string]bool // paths on the disk at which the tree was about to make a file where nothing stood
+	created map[string]bool // paths on the disk at which the tree was about to make a new file
 }
 
 // notification and response are struct seccomp_notif and seccomp_notif_resp of linux/seccomp.h.
@@ -65,8 +66,8 @@ const (
 	notifContinue = 1          // SECCOMP_USER_NOTIF_FLAG_CONTINUE
 )
 
-func newGuard(listener *os.File, p Policy, c *instance) *guard {
-	g := &guard{listener: listener, policy: p, instance: c, done: make(chan struct{}), plain: map[string]bool{}, created: map[string]bool{}}
+func newSupervisor(listener *os.File, p Policy, c *instance) *supervisor {
+	g := &supervisor{listener: listener, policy: p, instance: c, done: make(chan struct{}), plain: map[string]bool{}, created: map[string]bool{}}
 	if fd, err := unix.Eventfd(0, unix.EFD_CLOEXEC); err == nil {
 		g.over = os.NewFile(uintptr(fd), "over")
 	}
@@ -74,9 +75,10 @@ func newGuard(listener *os.File, p Policy, c *instance) *guard {
 	return g
 }
 
-// finish ends the listening, when nothing of the tree is left, and gives what was denied. A look at a file that the kernel does
-// not answer (a network file system that is gone) is not waited for.
-func (g *guard) finish() (denials []Denial, created []string) {
+// finish ends the supervision once nothing of the tree is left, and returns the denials. It does
+// not wait for a file access that the kernel does not answer, such as on a network file system that
+// is gone.
+func (g *supervisor) finish() (denials []Denial, created []string) {
 	if g.over != nil {
 		_, _ = g.over.Write([]byte{1, 0, 0, 0, 0, 0, 0, 0})
 	}
@@ -89,12 +91,12 @@ func (g *guard) finish() (denials []Denial, created []string) {
 	return slices.Clone(g.denials), slices.Sorted(maps.Keys(g.created))
 }
 
-// serve answers, on a thread that waits in the kernel: a process waits for each answer, and one more change of threads would
-// double the time that takes.
-func (g *guard) serve() {
+// serve answers on a thread that waits in the kernel: a process waits for each answer, and one more
+// thread switch would double the time.
+func (g *supervisor) serve() {
 	defer close(g.done)
 	fd := g.listener.Fd()
-	_ = unix.IoctlSetInt(int(fd), notifFlags, notifSyncWake) // an older kernel has no such thing
+	_ = unix.IoctlSetInt(int(fd), notifFlags, notifSyncWake) // an older kernel lacks it
 	poll := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}, {Fd: -1, Events: unix.POLLIN}}
 	if g.over != nil {
 		poll[1].Fd = int32(g.over.Fd())
@@ -116,8 +118,8 @@ func (g *guard) serve() {
 	_ = g.listener.Close()
 }
 
-// one takes one notification and answers it. over: there will be none any more.
-func (g *guard) one(fd uintptr) (over bool) {
+// one receives one notification and answers it. over: there will be no more.
+func (g *supervisor) one(fd uintptr) (over bool) {
 	var n notification
 	_, _, errno := unix.Syscall(unix.SYS_IOCTL, fd, notifReceive, uintptr(unsafe.Pointer(&n)))
 	if errno != 0 {
@@ -129,20 +131,20 @@ func (g *guard) one(fd uintptr) (over bool) {
 	return false
 }
 
-// send answers a notification. If its process is gone, nobody waits.
-func (g *guard) send(r *response) {
+// send answers a notification. The process may be gone, so errors are ignored.
+func (g *supervisor) send(r *response) {
 	_, _, _ = unix.Syscall(unix.SYS_IOCTL, g.listener.Fd(), notifSend, uintptr(unsafe.Pointer(r)))
 }
 
 // valid reports whether the process still waits for its answer.
-func (g *guard) valid(n *notification) bool {
+func (g *supervisor) valid(n *notification) bool {
 	_, _, errno := unix.Syscall(unix.SYS_IOCTL, g.listener.Fd(), notifIDValid, uintptr(unsafe.Pointer(&n.id)))
 	return errno == 0
 }
 
-// judge is what the call is answered with: the kernel shall decide, or this is its result. later: it is answered by a goroutine
-// of its own.
-func (g *guard) judge(n *notification) (r response, later bool) {
+// judge returns the answer to a call: the kernel decides, or this is its result. later: a goroutine
+// sends the answer.
+func (g *supervisor) judge(n *notification) (r response, later bool) {
 	r = response{id: n.id, flags: notifContinue}
 	switch call := uintptr(n.call); call {
 	case unix.SYS_SOCKET:
@@ -160,8 +162,8 @@ func (g *guard) judge(n *notification) (r response, later bool) {
 	return r, false
 }
 
-// changing notes what a call of the tree would change and is kept from, and the files that it makes.
-func (g *guard) changing(n *notification, names []name) {
+// changing notes which changes of a call are denied, and which files the call makes.
+func (g *supervisor) changing(n *notification, names []name) {
 	from := ""
 	for _, name := range names {
 		path, does := n.path(name), n.doing(name)
@@ -171,19 +173,19 @@ func (g *guard) changing(n *notification, names []name) {
 			g.note(Writing, path)
 		case does == removes:
 			from = path
-		case does == creates, does == replaces && g.created[g.onDisk(from)]: // else what it renames was there before
+		case does == creates, does == replaces && g.created[g.onDisk(from)]: // otherwise what it renames existed before
 			g.creates(path)
 		}
 	}
 }
 
-// manyCreated is how many new files of a tree are noted. Ours: more are made by programs that unpack or compile, and nobody
-// edits those.
+// manyCreated is how many new files of a tree are noted. The number is our own: only programs that
+// unpack or compile make more, and the model does not edit those.
 const manyCreated = 256
 
-// creates notes a path at which the tree may make a file, if nothing stands there yet.
-func (g *guard) creates(path string) {
-	if !g.writable(path) || len(g.created) >= manyCreated { // only serve writes it
+// creates notes a path at which the tree may make a file, if it does not exist yet.
+func (g *supervisor) creates(path string) {
+	if !g.writable(path) || len(g.created) >= manyCreated { // only serve writes created
 		return
 	}
 	path = g.onDisk(path)
@@ -195,15 +197,15 @@ func (g *guard) creates(path string) {
 	g.created[path] = true
 }
 
-// onDisk returns where a path of the tree's lies on the disk.
-func (g *guard) onDisk(path string) string {
+// onDisk returns the location of the tree's path on the disk.
+func (g *supervisor) onDisk(path string) string {
 	if p := innermost(g.policy.Places, path); p.Source != "" {
 		return p.Source + strings.TrimPrefix(path, p.Path)
 	}
 	return path
 }
 
-func (g *guard) note(op Operation, target string) {
+func (g *supervisor) note(op Operation, target string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for i := range g.denials {
@@ -217,25 +219,26 @@ func (g *guard) note(op Operation, target string) {
 	}
 }
 
-// A name is where a system call has a path: which argument, beside which directory.
+// A name is a path argument of a system call: its index, and that of the directory it is relative
+// to.
 type name struct {
 	dir, path int // dir -1: the working directory
 	does      doing
 }
 
-// doing is what a call does with what a path names.
+// doing is what a call does with a path.
 type doing uint8
 
 const (
-	opens    doing = iota // the argument behind the path says how
-	creates               // a file, or empties it
-	changes               // what stands there
-	makes                 // an entry that was not there
-	removes               // the entry
-	replaces              // the entry, there or not
+	opens    doing = iota // the argument after the path decides
+	creates               // creates a file, or empties it
+	changes               // changes what exists
+	makes                 // makes a new entry
+	removes               // removes the entry
+	replaces              // replaces the entry, if it exists
 )
 
-// doing returns what an opening does.
+// doing returns what an open call does.
 func (n *notification) doing(where name) doing {
 	if where.does != opens {
 		return where.does
@@ -246,9 +249,9 @@ func (n *notification) doing(where name) doing {
 	return changes
 }
 
-// denies reports whether what a call does with the path is kept from it by the sandbox alone: it would work otherwise.
-func (g *guard) denies(path string, does doing) bool {
-	if pathname.Within("/dev", path) || pathname.Within("/proc", path) || g.writable(path) && (does >= makes || g.leadsNowhere(path)) { // links there lead elsewhere for us
+// denies reports whether only the sandbox prevents the call: without it, it would succeed.
+func (g *supervisor) denies(path string, does doing) bool {
+	if pathname.Within("/dev", path) || pathname.Within("/proc", path) || g.writable(path) && (does >= makes || g.leadsNowhere(path)) { // links there lead elsewhere for the daemon
 		return false
 	}
 	parent, err := filepath.EvalSymlinks(filepath.Dir(path))
@@ -261,7 +264,7 @@ func (g *guard) denies(path string, does doing) bool {
 	}
 	switch access := g.access(real); {
 	case access == Hidden:
-		return true // whether it is there is not told either
+		return true // its existence is not revealed
 	case access == Write, pathname.Within("/dev", real), pathname.Within("/proc", real):
 		return false
 	}
@@ -275,12 +278,14 @@ func (g *guard) denies(path string, does doing) bool {
 	return unix.Access(filepath.Dir(real), unix.W_OK) == nil
 }
 
-// manyPlain is how many directories a guard remembers. Ours: a build has some thousands.
+// manyPlain is how many directories a supervisor remembers. The number is our own: a build has some
+// thousands.
 const manyPlain = 10_000
 
-// leadsNowhere reports whether neither a path, which is writable, nor a directory on the way to it is a link. It is asked for each
-// file that is opened, so directories are remembered: that one becomes a link later costs a note, and nothing else.
-func (g *guard) leadsNowhere(path string) bool {
+// leadsNowhere reports whether neither a writable path nor a directory on the way to it is a link.
+// It is called for each file that is opened, so directories are cached. If one becomes a link
+// later, at worst a denial is noted wrongly.
+func (g *supervisor) leadsNowhere(path string) bool {
 	dir := filepath.Dir(path)
 	plain, known := g.plain[dir]
 	if !known {
@@ -293,10 +298,10 @@ func (g *guard) leadsNowhere(path string) bool {
 	return plain && (unix.Lstat(path, &info) != nil || info.Mode&unix.S_IFMT != unix.S_IFLNK)
 }
 
-func (g *guard) writable(path string) bool { return g.access(path) == Write }
+func (g *supervisor) writable(path string) bool { return g.access(path) == Write }
 
-// access is what the policy says of the path: by the innermost place that holds it.
-func (g *guard) access(path string) Access {
+// access returns the policy's access to the path, from the innermost place that holds it.
+func (g *supervisor) access(path string) Access {
 	access, depth := Read, 0
 	for _, p := range g.policy.Places {
 		if len(p.Path) >= depth && pathname.Within(p.Path, path) {
@@ -306,7 +311,7 @@ func (g *guard) access(path string) Access {
 	return access
 }
 
-// path reads the path that a call names; empty: it cannot be told.
+// path reads the path argument of a call; empty: it cannot be read.
 func (n *notification) path(where name) string {
 	path := n.text(n.args[where.path])
 	if path == "" {
@@ -326,7 +331,7 @@ func (n *notification) path(where name) string {
 	return filepath.Join(dir, path)
 }
 
-// text reads a text of the process; empty: it cannot be read, or is too long for a path.
+// text reads a string of the process; empty: it cannot be read, or is too long for a path.
 func (n *notification) text(at uint64) string {
 	var buf [unix.PathMax]byte
 	got, err := n.read(at, buf[:])
@@ -340,7 +345,7 @@ func (n *notification) text(at uint64) string {
 	return string(buf[:end])
 }
 
-// read reads of the process's memory, to the end of a page at least.
+// read reads from the process's memory, at least to the end of a page.
 func (n *notification) read(at uint64, buf []byte) (int, error) {
 	page := uint64(os.Getpagesize())
 	first := min(uint64(len(buf)), page-at%page)
@@ -352,9 +357,10 @@ func (n *notification) read(at uint64, buf []byte) (int, error) {
 	return unix.ProcessVMReadv(int(n.pid), local, remote, 0)
 }
 
-// byLibrary reports whether the C library makes the system call for itself: before it looks up a user's name it tries to reach a
-// daemon that may know it (nscd), and does without. The caller is told by where the call returns to, which is on top of the
-// stack on amd64 alone; elsewhere nothing is.
+// byLibrary reports whether the C library makes the system call on its own account. Before it looks
+// up a user's name it tries to connect to a caching daemon (nscd), and continues without one. The
+// caller is recognised by the return address, which is on top of the stack only on amd64; elsewhere
+// byLibrary returns false.
 func (n *notification) byLibrary() bool {
 	if arch != unix.AUDIT_ARCH_X86_64 {
 		return false
@@ -373,7 +379,7 @@ func (n *notification) byLibrary() bool {
 	return strings.HasPrefix(file, "libc.so") || strings.HasPrefix(file, "libnss_") || strings.HasPrefix(file, "libc-2") || strings.HasPrefix(file, "ld-musl")
 }
 
-// mapped is the name of the file that is mapped there; empty: none is.
+// mapped returns the name of the file that is mapped there; empty: none.
 func (n *notification) mapped(at uint64) string {
 	maps, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", n.pid))
 	if err != nil {
@@ -388,7 +394,7 @@ func (n *notification) mapped(at uint64) string {
 	return ""
 }
 
-// family is the name of a family of sockets.
+// family returns the name of a socket family.
 func family(number uint64) string {
 	names := map[uint64]string{
 		unix.AF_UNIX: "unix", unix.AF_INET: "inet", unix.AF_INET6: "inet6", unix.AF_NETLINK: "netlink", unix.AF_PACKET: "packet",
