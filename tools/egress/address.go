@@ -1,5 +1,5 @@
-// Which addresses are not public. It does not know a translator's prefix that only its network knows (RFC 6052, 2.2): what
-// such a prefix leads to is for the network to guard.
+// Addresses that are not public. A translator's prefix that only its network defines (RFC 6052,
+// 2.2) is not recognised; the network must protect what it leads to.
 
 package egress
 
@@ -14,7 +14,7 @@ type block struct {
 	kind string // completes "is"
 }
 
-// The kinds that something else is said of.
+// The kinds with rules of their own.
 const (
 	loopback = "loopback"
 	private  = "private"
@@ -23,12 +23,13 @@ const (
 	ownKind  = "one of this machine's own"
 )
 
-// neighbourly are the kinds of addresses that a machine has which a person calls by a name.
+// neighbourly are the kinds of addresses that a machine with a local name may have.
 var neighbourly = map[string]bool{loopback: true, private: true, carrier: true, ownKind: true}
 
-// blocks are the ranges in the IANA registries of special-purpose addresses (IPv4 and IPv6) that lead to no public host, and
-// those of multicast; the first that holds an address names it. Forms that carry an IPv4 address are refused whole: what
-// they lead to depends on a translator.
+// blocks are the ranges in the IANA registries of special-purpose addresses (IPv4 and IPv6) that
+// lead to no public host, and the multicast ranges. The first one that holds an address defines its
+// kind. Forms that carry an IPv4 address are refused as a whole: what they lead to depends on a
+// translator.
 var blocks = []block{
 	{netip.MustParsePrefix("0.0.0.0/8"), "unspecified"},
 	{netip.MustParsePrefix("10.0.0.0/8"), private},
@@ -64,11 +65,11 @@ var blocks = []block{
 	{netip.MustParsePrefix("3fff::/20"), "for documentation"},
 }
 
-// global is what is given out to public hosts of IPv6; all else is reserved.
+// global is the range of public IPv6 addresses; everything else is reserved.
 var global = netip.MustParsePrefix("2000::/3")
 
-// special returns what kind of address it is that no public host has; "" of others. The address is neither mapped nor has it
-// a zone.
+// special returns the kind of an address that no public host has, or "". The address must not be
+// mapped or have a zone.
 func special(address netip.Addr) string {
 	for _, b := range blocks {
 		if b.Contains(address) {
@@ -87,14 +88,15 @@ func special(address netip.Addr) string {
 	}
 }
 
-// isISATAP reports whether the address carries an IPv4 address behind the mark of RFC 5214, 6.1.
+// isISATAP reports whether the address carries an IPv4 address after the mark of RFC 5214, 6.1.
 func isISATAP(address netip.Addr) bool {
 	b := address.As16()
 	return b[8]&^3 == 0 && b[9] == 0 && b[10] == 0x5e && b[11] == 0xfe
 }
 
-// isOwn reports whether the address, public as it may look, is one of this machine's: what listens there listens for the
-// machine's neighbours. When the machine does not tell, every address counts as its own.
+// isOwn reports whether the address is one of this machine's, even if it looks public: its servers
+// may be meant only for neighbours. If the machine's addresses cannot be read, every address counts
+// as its own.
 func isOwn(address netip.Addr) bool {
 	own, err := net.InterfaceAddrs()
 	for _, a := range own {

@@ -1,4 +1,4 @@
-// Connects to hosts that the policy allows, by addresses that it allows.
+// A dialer to hosts that the policy allows, at addresses that it allows.
 
 package egress
 
@@ -14,33 +14,34 @@ import (
 	"time"
 )
 
-// connectTime is how long the search for an address and all attempts to connect may take together.
+// connectTime is the limit for resolving a name and all attempts to connect together.
 const connectTime = 30 * time.Second
 
-// A Dialer connects to what its policy allows. Names are resolved here and nowhere else, and every address is checked on
-// the socket that is about to be connected: an answer that changes between two questions helps nobody. Several connections
-// may be made at once; the fields are not to be changed then.
+// A Dialer connects to what its policy allows. Only the Dialer resolves names, and it checks every
+// address on the socket that is about to be connected, so an answer that changes between two
+// lookups does not help an attacker. DialContext may be called concurrently; the fields must not
+// change after the first call.
 type Dialer struct {
 	Policy   Policy
 	Resolver *net.Resolver // nil: the system's
 }
 
-// DialContext connects to address, which is host:port with the port as a number; network is tcp, tcp4 or tcp6. The error is
-// or wraps a *Refusal when the policy does not permit the connection. A host with several addresses is reached by one that
-// is permitted. A name that is not permitted is not even looked up; others are looked up as they stand, without the
-// system's search domains. localhost and the names below it are this machine, whatever anybody says (RFC 6761, 6.3). It fits
-// http.Transport.
+// DialContext connects to address, which is host:port with a numeric port; network is tcp, tcp4 or
+// tcp6. The error is or wraps a *Refusal if the policy does not permit the connection. If a host
+// has several addresses, a permitted one is used. A name that is not permitted is not even looked
+// up. Others are looked up without the system's search domains. localhost and the names below it
+// are always this machine (RFC 6761, 6.3). DialContext has the signature of http.Transport.
 func (d *Dialer) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil || !strings.HasPrefix(network, "tcp") {
 		return nil, &net.OpError{Op: "dial", Net: network, Err: &net.AddrError{Err: "want tcp and host:port", Addr: address}}
 	}
-	number, _ := strconv.ParseUint(port, 10, 16) // 0, of what is no number, is refused
+	number, _ := strconv.ParseUint(port, 10, 16) // 0, which is refused, if it is not a number
 	if refusal := d.Policy.Check(host, uint16(number)); refusal != nil {
 		return nil, refusal
 	}
 	name, _ := canonical(host, nameBytes)
-	var refused atomic.Pointer[Refusal] // the first; addresses are tried side by side
+	var refused atomic.Pointer[Refusal] // the first; addresses are tried concurrently
 	dialer := net.Dialer{Timeout: connectTime, Resolver: d.Resolver, Control: func(_, to string, _ syscall.RawConn) error {
 		refusal := d.judge(name, to)
 		if refusal == nil {
@@ -56,7 +57,7 @@ func (d *Dialer) DialContext(ctx context.Context, network, address string) (net.
 		}
 	}
 	if refusal := refused.Load(); err != nil && refusal != nil {
-		return nil, refusal // it says more than that another address was out of reach
+		return nil, refusal // it is more useful than an unreachable address
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s:%s could not be reached: %w", bracket(name), port, err)
@@ -64,7 +65,7 @@ func (d *Dialer) DialContext(ctx context.Context, network, address string) (net.
 	return conn, nil
 }
 
-// judge returns why the address, which a socket is about to be connected to, must not be.
+// judge returns why a socket must not be connected to the address, or nil.
 func (d *Dialer) judge(host, to string) *Refusal {
 	address, err := netip.ParseAddrPort(to)
 	if err != nil {
@@ -75,13 +76,13 @@ func (d *Dialer) judge(host, to string) *Refusal {
 	}
 	plain := address.Addr().Unmap()
 	if special(plain) != "" || !isOwn(plain) || d.Policy.opens(host, plain, address.Port(), ownKind) {
-		return nil // what is not public was judged as that
+		return nil // an address that is not public was judged as such
 	}
 	return &Refusal{Host: host, Port: address.Port(), Reason: PrivateAddress, Address: plain, kind: ownKind}
 }
 
-// places returns what is dialled for a canonical host: itself, in the form that no search domain is added to, or the addresses
-// of loopback.
+// places returns what is dialled for a canonical host: the host, in a form without search domains,
+// or the loopback addresses.
 func places(host string) []string {
 	if _, err := netip.ParseAddr(host); err == nil {
 		return []string{host}

@@ -1,4 +1,4 @@
-// Lets connections in, so many at once, and knows which are open. It reads nothing from them.
+// Admission of connections: a limited number at once, with a list of the open ones.
 
 package egress
 
@@ -7,13 +7,13 @@ import (
 	"sync"
 )
 
-// A gate is a listener that accepts for a proxy.
+// A gate is the listener from which a proxy accepts.
 type gate struct {
 	net.Listener
 	proxy *Proxy
 }
 
-// Accept waits for a free slot first, so that who comes too many waits in the listener's queue.
+// Accept waits for a free slot first, so that further connections wait in the listener's queue.
 func (g *gate) Accept() (net.Conn, error) {
 	select {
 	case g.proxy.slots <- struct{}{}:
@@ -28,7 +28,7 @@ func (g *gate) Accept() (net.Conn, error) {
 	return g.proxy.admit(accepted), nil
 }
 
-// admit takes note of a connection; one that comes after Close is closed.
+// admit registers a connection; one that comes after Close is closed.
 func (p *Proxy) admit(accepted net.Conn) *conn {
 	c := &conn{Conn: accepted, proxy: p}
 	p.mu.Lock()
@@ -40,14 +40,14 @@ func (p *Proxy) admit(accepted net.Conn) *conn {
 	return c
 }
 
-// A conn is one that was accepted. It has a slot until it is closed.
+// A conn is an accepted connection. It has a slot until it is closed.
 type conn struct {
 	net.Conn
 	proxy *Proxy
 	once  sync.Once
 }
 
-// Close closes the connection and gives its slot back.
+// Close closes the connection and releases its slot.
 func (c *conn) Close() error {
 	c.once.Do(func() {
 		c.proxy.mu.Lock()

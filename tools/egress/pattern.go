@@ -1,5 +1,5 @@
-// What an entry of a policy means, and the one form in which hosts are compared. It knows no addresses but their text, and
-// looks nothing up.
+// The meaning of a policy's entries, and the canonical form in which hosts are compared. No names
+// are looked up.
 
 package egress
 
@@ -14,22 +14,22 @@ import (
 )
 
 const (
-	nameBytes    = "abcdefghijklmnopqrstuvwxyz0123456789-_." // the underscore is in no host's name, and in many that exist
+	nameBytes    = "abcdefghijklmnopqrstuvwxyz0123456789-_." // the underscore is not allowed in host names, and common all the same
 	patternBytes = nameBytes + "*"
-	longestName  = 253 // bytes, and of a label 63: RFC 1035, 2.3.4
+	longestName  = 253 // bytes; 63 for a label: RFC 1035, 2.3.4
 	longestLabel = 63
 )
 
-// mapping brings names to the xn-- form that a browser would ask for. It lets * through.
+// mapping converts names to the xn-- form that a browser would request. It keeps *.
 var mapping = idna.New(idna.MapForLookup(), idna.BidiRule(), idna.StrictDomainName(false))
 
-// An entry is one of a policy's.
+// An entry is one entry of a policy.
 type entry struct {
 	host string // canonical
 	port uint16 // 0: every port
 }
 
-// parse reads an entry; it is not ok if there is no host that it could mean.
+// parse parses an entry; ok is false if it cannot mean any host.
 func parse(text string) (e entry, ok bool) {
 	text = strings.TrimSpace(text)
 	host := text
@@ -47,8 +47,8 @@ func parse(text string) (e entry, ok bool) {
 
 func (e entry) holds(port uint16) bool { return e.port == 0 || e.port == port }
 
-// fits reports whether the host, a canonical one, is among those that the entry names. It is the rule by which
-// WebFetch(domain:...) is matched.
+// fits reports whether the entry matches a canonical host. WebFetch(domain:...) rules match in the
+// same way.
 func (e entry) fits(host string) bool {
 	if e.host == "*" {
 		return true
@@ -63,13 +63,14 @@ func (e entry) fits(host string) bool {
 	})
 }
 
-// Host returns the form in which a host is compared: lower case, in ASCII, without a final dot or brackets. It is not ok if the
-// host is neither a name nor an address as Policy has them.
+// Host returns the form in which a host is compared: lower case, in ASCII, without a final dot or
+// brackets. ok is false if the host is neither a name nor an address as Policy defines them.
 func Host(host string) (string, bool) { return canonical(host, nameBytes) }
 
-// canonical returns the one form of a host: lower case, ASCII, no final dot; of an address, its shortest text without
-// brackets, a mapped IPv4 address as what it maps to. Anything that a resolver could take for an address in an older
-// spelling (127.1, 0x7f000001) is no host, nor is what has bytes beyond letters. An address has no zone.
+// canonical returns the canonical form of a host: lower case, ASCII, no final dot; for an address,
+// its shortest text without brackets, and a mapped IPv4 address as IPv4. A text that a resolver
+// could read as an address in an older spelling (127.1, 0x7f000001) is not a host, and neither is
+// one with other bytes than letters. An address has no zone.
 func canonical(host, letters string) (string, bool) {
 	inner, bracketed := strings.CutPrefix(host, "[")
 	if bracketed {
@@ -91,7 +92,7 @@ func ascii(host string) (string, bool) {
 	if strings.IndexFunc(host, func(r rune) bool { return r >= 0x80 }) < 0 {
 		return strings.ToLower(host), true
 	}
-	if len(host) > 4*longestName { // bytes of UTF-8 in a letter; longer ones need not be looked at
+	if len(host) > 4*longestName { // letters take up to 4 bytes of UTF-8; longer texts are not names
 		return "", false
 	}
 	mapped, err := mapping.ToASCII(host)
@@ -108,7 +109,7 @@ func isName(host, letters string) bool {
 	return !slices.ContainsFunc(labels, unfit) && !isNumber(labels[len(labels)-1])
 }
 
-// isNumber reports whether inet_aton would take the label for a part of an address, or nearly so.
+// isNumber reports whether inet_aton would read the label as a part of an address, or nearly so.
 func isNumber(label string) bool {
 	hex, ok := strings.CutPrefix(label, "0x")
 	return strings.Trim(label, "0123456789") == "" || ok && strings.Trim(hex, "0123456789abcdef") == ""

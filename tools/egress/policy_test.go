@@ -149,8 +149,8 @@ func TestWords(t *testing.T) {
 		{Policy{}, "Example.com", `example.com:443 may not be reached: no rule allows it. The permission rule WebFetch(domain:example.com) or "example.com" in sandbox.network.allowedDomains would.`},
 		{Policy{}, "2606:4700::1", `[2606:4700::1]:443 may not be reached: no rule allows it. "[2606:4700::1]" in sandbox.network.allowedDomains would.`},
 		{Policy{Denied: []string{"*.Example.com"}}, "a.example.com", `a.example.com:443 may not be reached: the entry "*.Example.com" denies it, and no rule allows what is denied.`},
-		{Policy{Denied: []string{"http://x"}}, "a", `a:443 may not be reached: all hosts are denied as long as the denied host "http://x" cannot be understood; it must be fixed, for instance to example.com, *.example.com or example.com:443.`},
-		{Policy{Allowed: []string{"*"}}, "::1", `[::1]:443 may not be reached: its address ::1 is loopback, not public. Only the address itself in sandbox.network.allowedDomains would allow it: "[::1]".`},
+		{Policy{Denied: []string{"http://x"}}, "a", `a:443 may not be reached: all hosts are denied while the denied host "http://x" cannot be parsed; fix it, for instance to example.com, *.example.com or example.com:443.`},
+		{Policy{Allowed: []string{"*"}}, "::1", `[::1]:443 may not be reached: its address ::1 is loopback, not public. Only an entry for the address itself in sandbox.network.allowedDomains would allow it: "[::1]".`},
 		{Policy{}, "a\nb", `"a\nb" at port 443 cannot be reached: it is not a host's name, an IPv4 address of four decimal numbers or an IPv6 address in brackets, with a port from 1 to 65535.`},
 	} {
 		if got := c.policy.Check(c.host, 443).Error(); got != c.want {

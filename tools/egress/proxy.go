@@ -1,5 +1,6 @@
-// An HTTP proxy for processes that have no other way out. It forwards plain HTTP itself and leaves CONNECT to tunnel.go. It
-// keeps nothing of what passes, and it does not authenticate: whoever reaches its listener may use it.
+// An HTTP proxy for processes that have no other way out. It forwards plain HTTP itself; tunnel.go
+// handles CONNECT. It stores nothing of what passes, and it does not authenticate: every process
+// that reaches its listener may use it.
 
 package egress
 
@@ -16,20 +17,22 @@ import (
 	"time"
 )
 
-// limits are a proxy's bounds; tests have smaller ones.
+// limits are a proxy's limits; tests use smaller ones.
 type limits struct {
 	connections int           // at once; more wait to be accepted
-	header      int           // bytes of a request's header, and of an answer's
-	headerTime  time.Duration // from the beginning of a connection or request to the end of its header
-	idle        time.Duration // a tunnel in which nothing moves, a connection without a request
-	request     time.Duration // a plain request with its answer
+	header      int           // bytes of the header of a request or a response
+	headerTime  time.Duration // from the start of a connection or request to the end of its header
+	idle        time.Duration // without data in a tunnel, or without a request on a connection
+	request     time.Duration // a plain request with its response
 }
 
-// usual are for one call's processes: package managers open up to some fifty connections at once.
+// usual are the limits for one call's processes: package managers open up to some fifty connections
+// at once.
 var usual = limits{connections: 256, header: 64 << 10, headerTime: 10 * time.Second, idle: 10 * time.Minute, request: 30 * time.Minute}
 
-// A Proxy is an HTTP/1.1 proxy: CONNECT to any port, and plain http:// requests in absolute form. What its policy does not
-// permit is answered with 403 and a sentence that says what would allow it.
+// A Proxy is an HTTP/1.1 proxy: CONNECT to any port, and plain http:// requests in absolute form.
+// It answers what its policy does not permit with 403 and a sentence with the setting that would
+// allow it.
 type Proxy struct {
 	dialer  Dialer
 	refused func(Refusal)
@@ -46,9 +49,10 @@ type Proxy struct {
 	active sync.WaitGroup     // requests and tunnels; grows only while not closed
 }
 
-// NewProxy makes a proxy. Each refusal is told to refused, which may be nil, on the goroutine of the request and before its
-// answer; several at once, and Close waits for it. The policy's lists are not to be changed any more. A client names itself by the user name of basic proxy credentials (http://user@host:port as its
-// proxy); the password is not looked at. The caller closes the proxy.
+// NewProxy returns a proxy. It calls refused, which may be nil, for each refusal, on the goroutine
+// of the request and before its response, so refused must be safe for concurrent use. The policy's
+// lists must not change any more. A client names itself by the user name of basic proxy credentials
+// (http://user@host:port as its proxy); the password is ignored. The caller closes the proxy.
 func NewProxy(policy Policy, refused func(Refusal)) *Proxy { return newProxy(policy, refused, usual) }
 
 func newProxy(policy Policy, refused func(Refusal), l limits) *Proxy {
@@ -57,12 +61,13 @@ func newProxy(policy Policy, refused func(Refusal), l limits) *Proxy {
 		slots: make(chan struct{}, l.connections), open: map[*conn]struct{}{},
 	}
 	p.ctx, p.end = context.WithCancel(context.Background())
-	quiet := log.New(io.Discard, "", 0) // what a client or a host does wrong is theirs to know
+	quiet := log.New(io.Discard, "", 0) // errors of clients and hosts are reported to the client
 	p.server = &http.Server{
 		Handler: http.HandlerFunc(p.serve), ErrorLog: quiet, BaseContext: func(net.Listener) context.Context { return p.ctx },
 		MaxHeaderBytes: l.header, ReadHeaderTimeout: l.headerTime, IdleTimeout: l.idle,
 		DisableGeneralOptionsHandler: true,
-		// A little more than a request may take, so that one that takes too long is still answered.
+		// A little more than a request may take, so that one that takes too long still gets a
+		// response.
 		ReadTimeout: l.request + l.headerTime, WriteTimeout: l.request + l.headerTime,
 	}
 	p.forward = httputil.ReverseProxy{
@@ -70,15 +75,16 @@ func newProxy(policy Policy, refused func(Refusal), l limits) *Proxy {
 		Transport: &http.Transport{
 			DialContext: p.dialer.DialContext, MaxResponseHeaderBytes: int64(l.header),
 			ExpectContinueTimeout: time.Second, DisableCompression: true,
-			// Each request has a connection of its own, so that each is checked, and none reads another's answer.
+			// Each request has its own connection, so that each is checked and none can read the
+			// response of another.
 			DisableKeepAlives: true,
 		},
 	}
 	return p
 }
 
-// Serve accepts connections until Close, then gives nil, or the listener's error. It closes the listener, and may be called
-// for several at once.
+// Serve accepts connections and closes the listener at the end. It returns nil after Close, or the
+// listener's error. It may be called for several listeners at once.
 func (p *Proxy) Serve(l net.Listener) error {
 	err := p.server.Serve(&gate{Listener: l, proxy: p})
 	if p.ctx.Err() != nil {
@@ -87,13 +93,14 @@ func (p *Proxy) Serve(l net.Listener) error {
 	return err
 }
 
-// Close ends all requests and tunnels, and returns when none is left. It may be called several times.
+// Close ends all requests and tunnels, and returns when none is left. It may be called more than
+// once.
 func (p *Proxy) Close() error {
 	p.mu.Lock()
 	p.closed = true
 	p.end()
 	for c := range p.open {
-		_ = c.Conn.Close() // c itself is closed by whoever serves it
+		_ = c.Conn.Close() // the goroutine that serves c closes c itself
 	}
 	p.mu.Unlock()
 	err := p.server.Close()
@@ -101,7 +108,7 @@ func (p *Proxy) Close() error {
 	return err
 }
 
-// begin counts a request in, unless the proxy is closed.
+// begin counts a request, and returns false if the proxy is closed.
 func (p *Proxy) begin() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -143,36 +150,36 @@ func (p *Proxy) serve(w http.ResponseWriter, r *http.Request) {
 	forward.ServeHTTP(w, r.WithContext(ctx))
 }
 
-// portOf returns the port that a request is for, or says what is wrong with its form.
+// portOf returns the port of a request, or what is wrong with its form.
 func portOf(r *http.Request) (number uint16, wrong string) {
 	port, connect := r.URL.Port(), r.Method == http.MethodConnect
 	switch {
 	case r.URL.Host == "" || r.URL.User != nil || connect && (r.URL.Path != "" || r.URL.RawQuery != "" || r.ContentLength != 0):
-		return 0, "This is a proxy: it takes CONNECT host:port without a body, and requests for http://host/path."
+		return 0, "This is a proxy: it accepts CONNECT host:port without a body, and requests for http://host/path."
 	case !connect && r.URL.Scheme != "http":
-		return 0, "This proxy takes plain requests for http:// alone; everything else goes through CONNECT host:port."
+		return 0, "This proxy accepts plain requests only for http://; use CONNECT host:port for everything else."
 	case !connect && port == "":
 		return 80, ""
 	}
 	n, err := strconv.ParseUint(port, 10, 16)
 	if err != nil || n == 0 {
-		return 0, "The host needs a port from 1 to 65535 behind it."
+		return 0, "The host needs a port from 1 to 65535."
 	}
 	return uint16(n), ""
 }
 
-// rewrite makes the request for the host. Hop-by-hop headers, those to the proxy among them, are gone already. The host is
-// the URL's, whatever a Host header says, in the form that was checked.
+// rewrite directs the request to the host. Hop-by-hop and proxy headers are already removed. The
+// host is the URL's, in the form that was checked, whatever a Host header contains.
 func rewrite(r *httputil.ProxyRequest) {
 	name, _ := canonical(r.In.URL.Hostname(), nameBytes)
 	host := bracket(name)
 	if port := r.In.URL.Port(); port != "" {
 		host += ":" + port
 	}
-	out := *r.In.URL // its query too, as it was written
+	out := *r.In.URL // the query too, as it was written
 	out.Host = host
 	r.Out.URL, r.Out.Host = &out, host
-	r.Out.Header.Del("Connection") // no upgrades: a tunnel is made by CONNECT alone
+	r.Out.Header.Del("Connection") // no upgrades: only CONNECT makes a tunnel
 	r.Out.Header.Del("Upgrade")
 	for _, name := range []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto"} {
 		if values, ok := r.In.Header[name]; ok {
@@ -190,7 +197,7 @@ func noUpgrade(r *http.Response) error {
 	return nil
 }
 
-// fail answers a request that came to nothing.
+// fail answers a request that has failed.
 func (p *Proxy) fail(w http.ResponseWriter, r *http.Request, err error) {
 	var refusal *Refusal
 	if !errors.As(err, &refusal) {
@@ -205,7 +212,7 @@ func (p *Proxy) fail(w http.ResponseWriter, r *http.Request, err error) {
 	http.Error(w, said.Error(), http.StatusForbidden)
 }
 
-// user returns the name by which the client calls itself.
+// user returns the client's name for itself.
 func user(r *http.Request) string {
 	credentials := http.Request{Header: http.Header{"Authorization": r.Header["Proxy-Authorization"]}}
 	name, _, _ := credentials.BasicAuth()

@@ -1,4 +1,4 @@
-// What is said of a connection that was not made, to programs and to a model. It does not know to whom.
+// Refusals: the texts, for programs and for a model, about a connection that was not made.
 
 package egress
 
@@ -7,7 +7,7 @@ import (
 	"net/netip"
 )
 
-// A Reason is why a connection was refused, in a word for programs. The words are stable.
+// A Reason is why a connection was refused, as a code. The codes are stable.
 type Reason string
 
 const (
@@ -15,21 +15,21 @@ const (
 	NotAllowed Reason = "not_allowed"
 	// Denied: an entry of Denied names the host, or the address that it resolves to.
 	Denied Reason = "denied"
-	// PrivateAddress: the host is, or resolves to, an address that no public host has.
+	// PrivateAddress: the host is, or resolves to, an address that is not public.
 	PrivateAddress Reason = "private_address"
-	// BadHost: what was asked for is neither a host's name nor an address, or the port is none.
+	// BadHost: the requested host is neither a name nor an address, or the port is not valid.
 	BadHost Reason = "bad_host"
 )
 
-// A Refusal is a connection that was not made since the policy does not permit it. It is comparable.
+// A Refusal is a connection that the policy does not permit. It is comparable.
 type Refusal struct {
-	Host    string // in the form in which hosts are compared; of BadHost, as it was asked for
+	Host    string // in canonical form; for BadHost, as requested
 	Port    uint16
-	User    string // who asked a Proxy, in its own words, which nobody checked; "" when it said nothing
+	User    string // the client's name for itself, unchecked; "" if it has none
 	Reason  Reason
-	Address netip.Addr // what was not connected to; of PrivateAddress, and of Denied when its address is what is denied
-	Rule    string     // the entry of Denied, as it is written
-	kind    string     // what the address is; of PrivateAddress
+	Address netip.Addr // the address that was not connected to; for PrivateAddress, and for Denied if the address is denied
+	Rule    string     // the entry of Denied, as written
+	kind    string     // the kind of address; for PrivateAddress
 }
 
 // Error returns what was refused, why, and what would allow it.
@@ -47,17 +47,18 @@ func (r *Refusal) Error() string {
 	}
 }
 
-// opening returns what would let the address be reached.
+// opening returns what would allow the address.
 func (r *Refusal) opening() string {
 	address := bracket(r.Address.String())
 	if r.Address.String() == r.Host {
-		return fmt.Sprintf("Only the address itself in sandbox.network.allowedDomains would allow it: %q.", address)
+		return fmt.Sprintf("Only an entry for the address itself in sandbox.network.allowedDomains would allow it: %q.", address)
 	}
-	return fmt.Sprintf("That a name is allowed opens no such address; who asks for %s itself reaches it, if "+
-		"sandbox.network.allowedDomains names that.", address)
+	return fmt.Sprintf("Allowing a name does not allow such an address. Ask for %s itself; that works if "+
+		"sandbox.network.allowedDomains has it.", address)
 }
 
-// Openable reports whether an entry of Opened for the very name that was asked for would have let it be reached.
+// Openable reports whether an entry of Opened for exactly the requested name would have allowed the
+// connection.
 func (r *Refusal) Openable() bool {
 	return r.Reason == PrivateAddress && neighbourly[r.kind] && r.Address.String() != r.Host
 }
@@ -66,7 +67,7 @@ func (r *Refusal) subject() string { return fmt.Sprintf("%s:%d", bracket(r.Host)
 
 func (r *Refusal) denial() string {
 	if _, ok := parse(r.Rule); !ok {
-		return fmt.Sprintf("all hosts are denied as long as the denied host %q cannot be understood; it must be fixed, "+
+		return fmt.Sprintf("all hosts are denied while the denied host %q cannot be parsed; fix it, "+
 			"for instance to example.com, *.example.com or example.com:443", r.Rule)
 	}
 	what := "it"
@@ -84,7 +85,7 @@ func (r *Refusal) remedy() string {
 	return fmt.Sprintf("The permission rule WebFetch(domain:%s) or %s", r.Host, setting)
 }
 
-// bracket returns a canonical host as it is written before a port.
+// bracket returns a canonical host in the form that stands before a port.
 func bracket(host string) string {
 	if address, err := netip.ParseAddr(host); err == nil && address.Is6() {
 		return "[" + host + "]"

@@ -1,4 +1,4 @@
-// CONNECT: bytes both ways, unread. It does not know what they are.
+// CONNECT: bytes are copied both ways, unread.
 
 package egress
 
@@ -15,20 +15,21 @@ import (
 
 const established = "HTTP/1.1 200 Connection established\r\n\r\n"
 
-// pieceSize is how much is taken from a connection at once, in bytes: what io.Copy takes.
+// pieceSize is how many bytes are read from a connection at once: as many as io.Copy reads.
 const pieceSize = 32 << 10
 
 var pieces = sync.Pool{New: func() any { return new([pieceSize]byte) }}
 
 // connect answers a CONNECT request, and returns when its tunnel has ended.
 func (p *Proxy) connect(w http.ResponseWriter, r *http.Request) {
-	// Not the request's context: that ends when the client has said everything, though it waits for the answer.
+	// This is not the request's context, which ends when the client has sent everything, although
+	// it waits for the response.
 	host, err := p.dialer.DialContext(p.ctx, "tcp", r.URL.Host)
 	if err != nil {
 		p.fail(w, r, err)
 		return
 	}
-	defer func() { _ = host.Close() }() // what was to be said has been said
+	defer func() { _ = host.Close() }() // all data has been sent
 	client, early, err := http.NewResponseController(w).Hijack()
 	if err != nil {
 		http.Error(w, "This connection cannot become a tunnel.", http.StatusInternalServerError)
@@ -45,7 +46,7 @@ func (p *Proxy) connect(w http.ResponseWriter, r *http.Request) {
 	t.relay(early.Reader)
 }
 
-// A tunnel is two connections, and a timer that closes both when nothing has moved for a while.
+// A tunnel is two connections, and a timer that closes both when no data has moved for a while.
 type tunnel struct {
 	client, host net.Conn
 	idle         time.Duration
@@ -57,19 +58,19 @@ func (t *tunnel) close() {
 	_ = t.host.Close()
 }
 
-// relay passes on what comes either way until both have ended. What the client sent too soon is in early.
+// relay copies both ways until both have ended. early holds what the client has sent too soon.
 func (t *tunnel) relay(early *bufio.Reader) {
 	var back sync.WaitGroup
 	back.Go(func() { t.copy(t.client, t.host) })
-	sent, _ := early.Peek(early.Buffered()) // what is buffered can be peeked at
+	sent, _ := early.Peek(early.Buffered()) // buffered data can always be peeked at
 	if t.write(t.host, sent) {
 		t.copy(t.host, t.client)
 	}
 	back.Wait()
 }
 
-// copy passes on what comes from a connection. Its end is passed on as an end, so that the other way stays open; anything
-// else that ends it ends the tunnel.
+// copy copies one way. The end of the source is passed on as an end, so that the other way stays
+// open; any other error ends the tunnel.
 func (t *tunnel) copy(to, from net.Conn) {
 	piece := pieces.Get().(*[pieceSize]byte)
 	defer pieces.Put(piece)
@@ -88,7 +89,7 @@ func (t *tunnel) copy(to, from net.Conn) {
 	}
 }
 
-// write returns false when it has ended the tunnel.
+// write reports whether it has written b; otherwise it has ended the tunnel.
 func (t *tunnel) write(to net.Conn, b []byte) bool {
 	t.timer.Reset(t.idle)
 	if len(b) == 0 {
@@ -101,7 +102,7 @@ func (t *tunnel) write(to net.Conn, b []byte) bool {
 	return true
 }
 
-// shut says on the connection that nothing more will come.
+// shut closes the writing side of the connection.
 func shut(c net.Conn) bool {
 	if accepted, ok := c.(*conn); ok {
 		c = accepted.Conn

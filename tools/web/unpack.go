@@ -1,4 +1,4 @@
-// The encodings in which a body may be packed. How much may come out is the reader's to bound.
+// Compressed bodies. The reader limits how much is decompressed.
 
 package web
 
@@ -14,8 +14,8 @@ import (
 	"github.com/toold/toold/tools/fault"
 )
 
-// unpacked returns the body as it was before it was packed. Only gzip is asked for; some servers send deflate all the same,
-// with a zlib header or without.
+// unpacked returns the decompressed body. Only gzip is requested; some servers send deflate all the
+// same, with a zlib header or without.
 func unpacked(header http.Header, body io.Reader) (io.Reader, error) {
 	coding := strings.ToLower(strings.TrimSpace(strings.Join(header.Values("Content-Encoding"), ",")))
 	switch coding {
@@ -24,7 +24,7 @@ func unpacked(header http.Header, body io.Reader) (io.Reader, error) {
 	case "gzip", "x-gzip":
 		begun := bufio.NewReader(body)
 		if _, err := begun.Peek(1); err == io.EOF {
-			return begun, nil // nothing was packed
+			return begun, nil // not compressed
 		}
 		return gzip.NewReader(begun)
 	case "deflate":
@@ -35,5 +35,5 @@ func unpacked(header http.Header, body io.Reader) (io.Reader, error) {
 		}
 		return flate.NewReader(begun), nil
 	}
-	return nil, fault.Failedf("bad_response", "The server packs its answer as %.40q, which was not asked for and cannot be unpacked.", coding)
+	return nil, fault.Failedf("bad_response", "The server has compressed its response as %.40q, which was not requested and is not supported.", coding)
 }

@@ -1,6 +1,6 @@
-// Package web asks a web server for one thing, through the daemon's own way out: within limits of time and size, without
-// cookies, proxies or redirects, connected only to addresses that the policy allows. It does not know what is asked for,
-// nor what becomes of the answer.
+// Package web makes one request to a web server through the daemon's own way out: within limits of
+// time and size, without cookies, proxies or redirects, and only to addresses that the policy
+// allows. It does not know what is requested, nor what becomes of the response.
 package web
 
 import (
@@ -22,43 +22,45 @@ import (
 	"github.com/toold/toold/tools/fault"
 )
 
-// Limits bound one question. All must be set.
+// Limits are the limits of one request. All must be set.
 type Limits struct {
-	Connect time.Duration // until there is a connection, TLS included; counts while it is shorter than Header
-	Header  time.Duration // from the beginning to the end of the answer's header, connecting included
+	Connect time.Duration // until there is a connection, TLS included; has an effect only if it is shorter than Header
+	Header  time.Duration // from the start to the end of the response's header, connecting included
 	Idle    time.Duration // without a byte of the body
-	Bytes   int64         // of the body, both as it is sent and as it is unpacked
+	Bytes   int64         // of the body, both as it is sent and as it is decompressed
 }
 
-// Standard are the limits that tools use. Bytes is the contract's; the times are ours: a server that says nothing for so
-// long says nothing to a browser's user either.
+// Standard returns the limits that tools use. Bytes is part of the contract. The times are our own:
+// a browser's user would not wait longer either.
 func Standard() Limits {
 	return Limits{Connect: 15 * time.Second, Header: 30 * time.Second, Idle: 20 * time.Second, Bytes: 10 << 20}
 }
 
-// headerBytes is how long the header of an answer may be. Browsers take as much.
+// headerBytes is the longest header of a response. Browsers accept as much.
 const headerBytes = 256 << 10
 
-// A Client asks. Its fields are not to be changed once it is used; the methods may be called from any goroutine.
+// A Client makes requests. It is safe for concurrent use; its fields must not change after the
+// first one.
 type Client struct {
 	Limits   Limits
-	Agent    string         // of the header User-Agent
+	Agent    string         // of the User-Agent header
 	Resolver *net.Resolver  // nil: the system's
-	Roots    *x509.CertPool // whose certificates are believed; nil: the system's
+	Roots    *x509.CertPool // the trusted certificates; nil: the system's
 }
 
-// An Answer is what a server has said.
+// An Answer is a server's response.
 type Answer struct {
 	Status int    // 200 to 599
-	Reason string // the words for it: "404 Not Found"
+	Reason string // the text of the status: "404 Not Found"
 	Header http.Header
-	Body   []byte // unpacked; empty with a status that redirects
-	Cut    bool   // Body is the beginning alone, up to the limit
+	Body   []byte // decompressed; empty for a redirect
+	Cut    bool   // Body is only the beginning, up to the limit
 }
 
-// Get asks for the target, an http or https URL, once. The header is added to the question. While the body is read, progress
-// is told how many bytes have come and how many there are, 0 when that is not known. The error holds a *fault.Error, and
-// ErrNoConnection if that is so, or it is the cause of ctx's end.
+// Get requests the target, an http or https URL, once, with the header added to the request. While
+// the body is read, it calls progress with the number of bytes received and the total, 0 if that is
+// unknown. The error is a *fault.Error, which wraps ErrNoConnection if no connection was made, or
+// the cause of ctx's end.
 func (c *Client) Get(ctx context.Context, policy egress.Policy, target *url.URL, header http.Header, progress func(done, total int64)) (*Answer, error) {
 	q := question{client: c, target: target, progress: progress}
 	asked, stop := context.WithCancelCause(ctx)
@@ -74,7 +76,7 @@ func (c *Client) Get(ctx context.Context, policy egress.Policy, target *url.URL,
 	}})
 	request, err := http.NewRequestWithContext(asked, http.MethodGet, target.String(), nil)
 	if err != nil {
-		return nil, fault.Invalidf("invalid_input", "%s cannot be asked for: %v.", target.Redacted(), err)
+		return nil, fault.Invalidf("invalid_input", "%s cannot be requested: %v.", target.Redacted(), err)
 	}
 	for name, values := range header {
 		request.Header[name] = values
@@ -94,8 +96,8 @@ func (c *Client) Get(ctx context.Context, policy egress.Policy, target *url.URL,
 	return answer, nil
 }
 
-// transport connects again for each question, so that each address is checked for the host that was permitted, and speaks
-// HTTP/1.1 alone, whose costs are plain.
+// transport makes a new connection for each request, so that each address is checked for the
+// permitted host. It uses only HTTP/1.1, whose costs are predictable.
 func (c *Client) transport(policy egress.Policy) *http.Transport {
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)
@@ -106,29 +108,29 @@ func (c *Client) transport(policy egress.Policy) *http.Transport {
 	}
 }
 
-// ErrNoConnection: the server was not reached, so that it has heard nothing of the question.
+// ErrNoConnection means that the server was not reached, so it has not received the request.
 var ErrNoConnection = errors.New("no connection was made")
 
-// unconnected is an error of which ErrNoConnection holds.
+// unconnected is an error that wraps ErrNoConnection.
 type unconnected struct{ found *fault.Error }
 
 func (u unconnected) Error() string { return u.found.Error() }
 
-// Unwrap returns both.
+// Unwrap returns both errors.
 func (u unconnected) Unwrap() []error { return []error{u.found, ErrNoConnection} }
 
-// errSlow ends a question whose server takes too long.
+// errSlow ends a request whose server takes too long.
 var errSlow = errors.New("the server is too slow")
 
-// A question is one GET on its way.
+// A question is one GET request.
 type question struct {
 	client    *Client
 	target    *url.URL
 	timer     *time.Timer
 	connected atomic.Bool
 	progress  func(done, total int64)
-	received  int64 // bytes of the body as they came
-	total     int64 // of them, as announced; 0: not known
+	received  int64 // bytes of the body as received
+	total     int64 // as announced; 0: unknown
 }
 
 func (q *question) read(response *http.Response) (*Answer, error) {
@@ -145,7 +147,7 @@ func (q *question) read(response *http.Response) (*Answer, error) {
 	switch {
 	case int64(len(answer.Body)) > most:
 		answer.Body, answer.Cut = answer.Body[:most], true
-	case q.received > most: // what was unpacked of it counts, and its end is missing
+	case q.received > most: // the decompressed part counts, and its end is missing
 		answer.Cut = true
 	case err != nil:
 		return nil, err
@@ -153,7 +155,7 @@ func (q *question) read(response *http.Response) (*Answer, error) {
 	return answer, nil
 }
 
-// reason returns the words for a status from our own list: the server's could say anything.
+// reason returns the text of a status from our own list: a server's text could be anything.
 func reason(status int) string {
 	if text := http.StatusText(status); text != "" {
 		return fmt.Sprintf("%d %s", status, text)
@@ -161,7 +163,7 @@ func reason(status int) string {
 	return strconv.Itoa(status)
 }
 
-// A meter counts what comes, and keeps the timer from ending it while something does.
+// A meter counts what is received, and restarts the timer with each byte.
 type meter struct {
 	q    *question
 	from io.Reader
@@ -177,7 +179,7 @@ func (m *meter) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// failure puts into words why there is no answer. asked is the context of the question.
+// failure returns the error of a request without a response. asked is the context of the request.
 func (q *question) failure(asked context.Context, err error) error {
 	host := q.target.Host
 	var refused *egress.Refusal
@@ -187,21 +189,21 @@ func (q *question) failure(asked context.Context, err error) error {
 	case errors.As(err, &refused):
 		return Refused(refused)
 	case errors.Is(cause, errSlow) && !q.connected.Load():
-		return unconnected{fault.Failedf("server_too_slow", "%s did not take a connection within %s. Try again later, or do without it.", host, q.client.Limits.Connect)}
+		return unconnected{fault.Failedf("server_too_slow", "%s did not accept a connection within %s. Try again later, or do without it.", host, q.client.Limits.Connect)}
 	case errors.Is(cause, errSlow):
-		return fault.Failedf("server_too_slow", "%s did not answer in time: nothing came for %s. Try again later, or do without it.", host, q.patience()).With(Progress{q.received})
+		return fault.Failedf("server_too_slow", "%s did not answer in time: nothing was received for %s. Try again later, or do without it.", host, q.patience()).With(Progress{q.received})
 	case cause != nil:
 		return cause
 	case errors.As(err, &found):
 		return found
 	case !q.connected.Load():
-		return unconnected{fault.Failedf("host_unreachable", "%s could not be reached: %v. Look whether the host is spelt right.", host, plain(err))}
+		return unconnected{fault.Failedf("host_unreachable", "%s could not be reached: %v. Check the spelling of the host.", host, plain(err))}
 	default:
-		return fault.Failedf("bad_response", "What %s answered cannot be read: %v.", host, plain(err)).With(Progress{q.received})
+		return fault.Failedf("bad_response", "The response of %s cannot be read: %v.", host, plain(err)).With(Progress{q.received})
 	}
 }
 
-// Progress are the details of an answer that did not come to its end.
+// Progress are the details of an incomplete response.
 type Progress struct {
 	Received int64 `json:"received"` // bytes
 }
@@ -213,11 +215,11 @@ func (q *question) patience() time.Duration {
 	return q.client.Limits.Header
 }
 
-// Refused is what a refused host is to a model.
+// Refused returns the fault that a model gets for a refused host.
 func Refused(r *egress.Refusal) error {
 	words := r.Error()
 	if r.Openable() {
-		words = fmt.Sprintf("%s:%d may not be reached: its address %s is not public. Only a rule for that very name would allow it, "+
+		words = fmt.Sprintf("%s:%d may not be reached: its address %s is not public. Only a rule for exactly that name would allow it, "+
 			"such as WebFetch(domain:%s): one with * does not.", r.Host, r.Port, r.Address, r.Host)
 	}
 	return fault.Deniedf("host_refused", "%s", words).With(Refusal{r.Host, string(r.Reason), address(r)})
@@ -227,7 +229,7 @@ func Refused(r *egress.Refusal) error {
 type Refusal struct {
 	Host    string `json:"host"`
 	Reason  string `json:"reason"`            // an egress.Reason
-	Address string `json:"address,omitempty"` // what was not connected to
+	Address string `json:"address,omitempty"` // the address that was not connected to
 }
 
 func address(r *egress.Refusal) string {
@@ -237,11 +239,11 @@ func address(r *egress.Refusal) string {
 	return ""
 }
 
-// plain takes the layers off that say only where in the program an error was found.
+// plain removes wrapping errors that only describe where in the program an error was found.
 func plain(err error) error {
 	var certificate *tls.CertificateVerificationError
 	if errors.As(err, &certificate) {
-		return fmt.Errorf("its certificate is not to be trusted: %w", certificate.Err)
+		return fmt.Errorf("its certificate is not trusted: %w", certificate.Err)
 	}
 	var unknown *net.DNSError
 	if errors.As(err, &unknown) && unknown.IsNotFound {
