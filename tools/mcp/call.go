@@ -1,6 +1,6 @@
 //go:build !no_mcp
 
-// One call while a server carries it out. It does not know how the server was reached.
+// One call, while a server carries it out.
 
 package mcp
 
@@ -24,19 +24,20 @@ import (
 	"github.com/toold/toold/tools/fault"
 )
 
-// A running call learns of its progress and answers questions for its server. Its Env is not used once it has ended.
+// A running call receives its progress and answers questions of its server. Its Env is not used
+// after it has ended.
 type running struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	env    *tools.Env
-	token  string // what the server's news of it are marked with
+	token  string // marks the server's notifications about the call
 
 	mu    sync.Mutex // held while the Env reports
 	over  bool
-	asked sync.WaitGroup // questions that somebody is being asked
+	asked sync.WaitGroup // questions that are being asked
 }
 
-// call carries one call to the server.
+// call sends one call to the server and waits for its result.
 func (s *server) call(ctx context.Context, env *tools.Env, tool string, input json.RawMessage) (tools.Result, error) {
 	l, err := s.reached(ctx)
 	if err != nil {
@@ -54,7 +55,7 @@ func (s *server) call(ctx context.Context, env *tools.Env, tool string, input js
 	}
 	cause := context.Cause(r.ctx)
 	l.end(r)
-	r.cancel(nil) // whoever is still being asked need not answer
+	r.cancel(nil) // open questions need no answer any more
 	r.finish()
 	switch {
 	case err == nil:
@@ -68,15 +69,17 @@ func (s *server) call(ctx context.Context, env *tools.Env, tool string, input js
 }
 
 const (
-	// silence is how long a process may not have been heard of before it is asked, in front of a call, whether it is there. Ours:
-	// far less than a person needs between two calls, and more than a server needs that answers one after the other.
+	// silence is how long a process may send nothing before it is pinged, ahead of a call. The
+	// number is our own: far less than a user needs between two calls, and more than a server that
+	// answers calls one after the other.
 	silence = 100 * time.Millisecond
-	// pingLimit is how long it may take to answer that before the call is sent all the same.
+	// pingLimit is how long the server may take to answer the ping before the call is sent all the
+	// same.
 	pingLimit = time.Second
 )
 
-// reached returns the present connection. To a process that has just ended calls could be sent still, and what became of them
-// would not be known: one that has been silent is asked before.
+// reached returns the present connection. A call that is sent to a process that has just ended has
+// an unknown outcome, so a process that has been silent is pinged first.
 func (s *server) reached(ctx context.Context) (*link, error) {
 	l, err := s.connected(ctx, nil)
 	if err != nil || l.process == nil || l.answers(ctx) {
@@ -86,8 +89,9 @@ func (s *server) reached(ctx context.Context) (*link, error) {
 	return s.connected(ctx, l)
 }
 
-// answers reports that a process is there, as far as can be told: it was heard of, or answers, though perhaps not what it was
-// asked, or is too slow for that. One that was too slow is not asked again until it has been heard of.
+// answers reports whether a process is alive, as far as that can be found out: it was heard from,
+// or answers, even with an error, or is too slow. One that was too slow is not pinged again until
+// it is heard from.
 func (l *link) answers(ctx context.Context) bool {
 	heard := l.process.heard.Load()
 	if time.Since(l.process.began)-time.Duration(heard) < silence || l.slow.Load() == heard {
@@ -106,7 +110,7 @@ func (l *link) answers(ctx context.Context) bool {
 	return !l.lost(err)
 }
 
-// fault puts into words why a call has come to nothing.
+// fault returns the fault of a call that has failed.
 func (s *server) fault(l *link, err error) error {
 	name := s.entry.Name
 	var refused *jsonrpc.Error
@@ -115,26 +119,27 @@ func (s *server) fault(l *link, err error) error {
 	case said && refused.Code == codeTooLarge:
 		return responseTooLarge(name)
 	case l.origin != nil && l.origin.burst.Swap(false):
-		_ = l.lost(err) // the next call is to see it, if it is
+		_ = l.lost(err) // the next call will notice, if it is lost
 		return responseTooLarge(name)
 	case said && refused.Code == codeRejected && !errors.As(err, &unreached):
-		return fault.Failedf("server_unavailable", "The MCP server %s did not take the call: %s. It was not carried out; try again later.", name, ellipsis.Runes(line(s.entry.words(err)), 300))
+		return fault.Failedf("server_unavailable", "The MCP server %s did not accept the call: %s. It was not carried out; try again later.", name, ellipsis.Runes(line(s.entry.words(err)), 300))
 	case said && !own(refused.Code):
 		return fault.Failedf("tool_failed", "The MCP server %s did not carry the call out: %s", name, ellipsis.Runes(clean(refused.Message), maxDescription))
 	}
 	if !l.lost(err) {
-		return fault.Failedf("bad_response", "The MCP server %s answered with what is no result: %s. The call may have been carried out.", name, ellipsis.Runes(line(s.entry.words(err)), 300))
+		return fault.Failedf("bad_response", "The MCP server %s answered with something that is not a result: %s. The call may have been carried out.", name, ellipsis.Runes(line(s.entry.words(err)), 300))
 	}
 	why := ellipsis.Runes(line(s.entry.words(err)), 300)
 	if l.ended() {
 		why = l.why()
 	}
 	l.drop()
-	return fault.Failedf("server_gone", "The MCP server %s was lost while it carried the call out: %s. Whether the call had effects is not known, and it is not sent again by itself. The server is started again; look at the present state, then send the call again if it is still wanted.", name, why)
+	return fault.Failedf("server_gone", "The MCP server %s was lost during the call: %s. It is unknown whether the call had effects, and it is not repeated automatically. The server is started again. Check the present state, then send the call again if it is still needed.", name, why)
 }
 
-// lost reports that an error of a call means that the connection is, and not that its result makes no sense. A connection that
-// has ended says so a moment after its calls do; one to the network says of neither what it is.
+// lost reports whether an error of a call means that the connection is lost, rather than that its
+// result makes no sense. A connection that has ended reports so shortly after its calls do; for one
+// over the network the error does not show it.
 func (l *link) lost(err error) bool {
 	var unreached *url.Error
 	if errors.Is(err, errLeft) || errors.As(err, &unreached) {
@@ -161,11 +166,11 @@ func (l *link) lost(err error) bool {
 // codeRejected is the SDK's code for a message that was not sent.
 const codeRejected = -32005
 
-// own reports codes that the SDK gives errors of its own: a server that is closing, a client that is, a message that was not
-// sent.
+// own reports whether the SDK itself uses the code: for a server or a client that is closing, or a
+// message that was not sent.
 func own(code int64) bool { return code <= -32003 && code >= codeRejected }
 
-// finish waits until nobody uses the Env any more.
+// finish waits until nothing uses the Env any more.
 func (r *running) finish() {
 	r.mu.Lock()
 	r.over = true
@@ -173,7 +178,7 @@ func (r *running) finish() {
 	r.asked.Wait()
 }
 
-// report publishes a step.
+// report publishes progress.
 func (r *running) report(p *sdk.ProgressNotificationParams) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -182,7 +187,7 @@ func (r *running) report(p *sdk.ProgressNotificationParams) {
 	}
 }
 
-// whole makes a number of what is a fraction for some servers.
+// whole converts progress to an integer; some servers send fractions.
 func whole(x float64) int64 {
 	if !(x > 0) {
 		return 0
@@ -190,7 +195,8 @@ func whole(x float64) int64 {
 	return int64(min(x, math.MaxInt32))
 }
 
-// ask puts a question to whoever can answer, for as long as the call runs and the server wants to know.
+// ask asks a client the server's question, until the call ends or the server withdraws the
+// question.
 func (r *running) ask(ctx context.Context, p *sdk.ElicitParams) (*sdk.ElicitResult, error) {
 	r.mu.Lock()
 	if r.over {
@@ -210,14 +216,14 @@ func (r *running) ask(ctx context.Context, p *sdk.ElicitParams) (*sdk.ElicitResu
 	reply, err := r.env.Ask(asking, form)
 	switch {
 	case err != nil:
-		return &sdk.ElicitResult{Action: "cancel"}, nil //nolint:nilerr // nobody has answered, which is an answer to a server
+		return &sdk.ElicitResult{Action: "cancel"}, nil // //nolint:nilerr // no answer is an answer to a server //nolint:nilerr // nobody has answered, which is an answer to a server
 	case !reply.Yes:
 		return &sdk.ElicitResult{Action: "decline"}, nil
 	}
 	answer := &sdk.ElicitResult{Action: "accept", Content: map[string]any{}}
 	if len(reply.Content) > 0 {
 		if err := json.Unmarshal(reply.Content, &answer.Content); err != nil {
-			return &sdk.ElicitResult{Action: "cancel"}, nil //nolint:nilerr // what was given is no form
+			return &sdk.ElicitResult{Action: "cancel"}, nil // //nolint:nilerr // the content does not match the form //nolint:nilerr // what was given is no form
 		}
 	}
 	return answer, nil

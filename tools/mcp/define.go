@@ -1,7 +1,7 @@
 //go:build !no_mcp
 
-// Turns what a server says of a tool into a tool. Nothing that it says is believed further than it can do harm: words are
-// cleaned and cut, a schema is checked, hints stay hints.
+// Tools defined by a server. The server's description is not trusted: texts are cleaned and
+// shortened, schemas are checked, and hints stay hints.
 
 package mcp
 
@@ -20,33 +20,35 @@ import (
 )
 
 const (
-	// maxDescription is how much of a description is shown, in characters. Clients know 2,000 to be what servers that mean
-	// well keep to.
+	// maxDescription is the longest description that is shown, in characters. Clients document
+	// 2,000 as what well-behaved servers keep to.
 	maxDescription = 2000
-	// maxResult is the most that a server may ask for one result to hold inline, in characters.
+	// maxResult is the longest inline result that a server may request, in characters.
 	maxResult = 500_000
-	// maxSchema is the longest schema, in bytes; package tools refuses the same.
+	// maxSchema is the longest schema, in bytes; package tools has the same limit.
 	maxSchema = 128 << 10
-	// maxToolName is the longest name that a tool may have with its server, in bytes; ours.
+	// maxToolName is the longest name of a tool together with its server's, in bytes; our own
+	// number.
 	maxToolName = 512
 )
 
-// What a server may say of a tool beside the protocol.
+// What a server may declare about a tool beyond the protocol.
 const (
 	metaResultChars = "anthropic/maxResultSizeChars"
 	metaAsks        = "anthropic/requiresUserInteraction"
 )
 
-// A caller carries one call of a tool to its server.
+// A caller sends one call of a tool to its server.
 type caller func(ctx context.Context, env *tools.Env, tool string, input json.RawMessage) (tools.Result, error)
 
-// define makes tools of what a server offers, sorted by name, and says of each that is left out why.
+// define makes tools of those that a server lists, sorted by name, and returns a sentence for each
+// that is left out.
 func define(e Entry, offered []*sdk.Tool, call caller) (defined []tools.Tool, leftOut []string) {
 	var names []string
 	offered = slices.DeleteFunc(slices.Clone(offered), func(t *sdk.Tool) bool {
 		bad := t == nil || t.Name == "" || len(t.Name) > maxToolName || slices.Contains(names, t.Name)
 		if bad {
-			leftOut = append(leftOut, "A tool without a name of its own is left out.")
+			leftOut = append(leftOut, "A tool without a name is left out.")
 		} else {
 			names = append(names, t.Name)
 		}
@@ -80,7 +82,7 @@ func defineOne(e Entry, name string, t *sdk.Tool, call caller) (tools.Tool, erro
 	if hints.ReadOnlyHint {
 		spec.OnInterrupt = tools.Stop
 	}
-	// Whatever the hint says, it stays somebody else who acts: permission goes by that.
+	// Whatever the hint is, the server acts outside the daemon, and permission is decided by that.
 	effects := tools.Effects{External: e.Name, Opaque: !hints.ReadOnlyHint, Reason: "it is carried out by the MCP server " + e.Name}
 	funcs := tools.Funcs[json.RawMessage]{
 		Effects: func(json.RawMessage) tools.Effects { return effects },
@@ -90,29 +92,29 @@ func defineOne(e Entry, name string, t *sdk.Tool, call caller) (tools.Tool, erro
 	}
 	if asks, _ := t.Meta[metaAsks].(bool); asks {
 		funcs.Check = func(context.Context, *tools.Env, json.RawMessage) (tools.Preview, error) {
-			return tools.Preview{Ask: fmt.Sprintf("the MCP server %s says that this tool always needs somebody's consent", e.Name)}, nil
+			return tools.Preview{Ask: fmt.Sprintf("the MCP server %s requires consent for every call of this tool", e.Name)}, nil
 		}
 	}
 	return tools.NewExternal(spec, full, funcs)
 }
 
-// yes reads a hint that holds unless it is denied.
+// yes returns the value of a hint that is true unless it is denied.
 func yes(hint *bool) bool { return hint == nil || *hint }
 
-// schemas returns the input schema of a tool in full, and as it is shown.
+// schemas returns the input schema of a tool: the full one, and the one that models see.
 func schemas(schema any) (full, shown json.RawMessage, err error) {
 	if schema == nil {
 		schema = map[string]any{"type": "object"}
 	}
 	object, ok := schema.(map[string]any)
 	if !ok {
-		return nil, nil, errors.New("its schema is no JSON object")
+		return nil, nil, errors.New("its schema is not a JSON object")
 	}
 	if full, err = json.Marshal(object); err != nil {
 		return nil, nil, err
 	}
 	if len(full) > maxSchema {
-		return nil, nil, fmt.Errorf("its schema has %d bytes, and no more than %d are taken", len(full), maxSchema)
+		return nil, nil, fmt.Errorf("its schema has %d bytes, more than the limit of %d", len(full), maxSchema)
 	}
 	if shown, err = json.Marshal(tools.Flat(object)); err == nil && len(shown) > 2*maxSchema {
 		err = errors.New("its schema becomes too long without the choices at its root")
@@ -120,7 +122,7 @@ func schemas(schema any) (full, shown json.RawMessage, err error) {
 	return full, shown, err
 }
 
-// described is what a model reads.
+// described returns the description that a model sees.
 func described(e Entry, t *sdk.Tool) string {
 	title := t.Title
 	if title == "" && t.Annotations != nil {
@@ -128,12 +130,13 @@ func described(e Entry, t *sdk.Tool) string {
 	}
 	text := clean(cmp.Or(t.Description, title))
 	if text == "" {
-		text = fmt.Sprintf("The tool %s of the MCP server %s, which says no more of it.", clean(t.Name), clean(e.Name))
+		text = fmt.Sprintf("The tool %s of the MCP server %s, which has no description for it.", clean(t.Name), clean(e.Name))
 	}
 	return ellipsis.Runes(text, maxDescription)
 }
 
-// resultChars is how much of a result may be inline, where the server has a wish; 0: it has none.
+// resultChars returns how much of a result may be inline, if the server requests a number; 0: it
+// does not.
 func resultChars(t *sdk.Tool) int {
 	wish, _ := t.Meta[metaResultChars].(float64)
 	if !(wish >= 1) {

@@ -1,7 +1,6 @@
 //go:build !no_mcp
 
-// The servers of all sessions: which there should be for each, and which sessions share one. It does not know how a server is
-// kept running.
+// The servers of all sessions: which ones each session needs, and which sessions share one.
 
 package mcp
 
@@ -13,21 +12,22 @@ import (
 	"github.com/toold/toold/tools"
 )
 
-// A Fleet is all servers of the daemon. The zero value has none. Its methods may be used from any goroutine.
+// A Fleet holds all servers of the daemon. The zero value has none. It is safe for concurrent use.
 type Fleet struct {
-	// StartLimit is how long a server may take to start and to list its tools; 0: 30 s. It is set before the first use.
+	// StartLimit is how long a server may take to start and to list its tools; 0: 30 s. It must be
+	// set before the first use.
 	StartLimit time.Duration
 
 	mu     sync.Mutex
 	shared map[string]*server
 }
 
-// Set returns the set of a session that belongs to principal. It is the caller's to close.
+// Set returns the set of a session that belongs to principal. The caller closes it.
 func (f *Fleet) Set(principal string, host Host) *Set {
 	return &Set{fleet: f, principal: principal, host: host, servers: map[string]*server{}, own: map[source]tools.Tool{}}
 }
 
-// take returns the server of an entry to a set: one that is shared if there is one, else a new one.
+// take returns the server of an entry for a set: a shared one if there is one, otherwise a new one.
 func (f *Fleet) take(e Entry, s *Set) *server {
 	if !e.Shared {
 		return newServer(e, f.StartLimit, s)
@@ -47,7 +47,8 @@ func (f *Fleet) take(e Entry, s *Set) *server {
 	return server
 }
 
-// leave takes a set's part in a server away, and ends the server when it was the last. Nothing of the server is left then.
+// leave removes a set from a server's users, and ends the server if it was the last. It returns
+// when nothing of the server is left.
 func (f *Fleet) leave(server *server, s *Set) {
 	f.mu.Lock()
 	last := server.leave(s)
@@ -60,8 +61,8 @@ func (f *Fleet) leave(server *server, s *Set) {
 	}
 }
 
-// shareKey is the same for sets that may share the server of an entry: those of one principal that work in the same place. What
-// a process may touch is decided by that.
+// shareKey returns the same key for sets that may share the server of an entry: those of one
+// principal in the same place, which decides what a process may touch.
 func (s *Set) shareKey(e Entry) string {
 	key, _ := json.Marshal([]any{s.principal, s.host.Dir, s.host.Roots, e})
 	return string(key)

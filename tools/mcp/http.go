@@ -1,7 +1,7 @@
 //go:build !no_mcp
 
-// The connection to a server on the network: which requests may be sent, with what, and how much of an answer is taken. It
-// does not know what the messages mean.
+// The connection to a server over the network: which requests may be sent, with which headers, and
+// how much of a response is read.
 
 package mcp
 
@@ -24,28 +24,30 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// connecting is how long reaching the server may take, without its answer.
+// connecting is how long connecting to the server may take, without its response.
 const connecting = 10 * time.Second
 
-// An origin sends the requests of one entry, and nowhere else than where its URL points: headers of an entry are credentials as
-// a rule, and a redirect, or an endpoint that the server names, must not carry them off.
+// An origin sends the requests of one entry, and only to the scheme and host of its URL. Headers of
+// an entry are usually credentials, and a redirect, or an endpoint that the server names, must not
+// leak them.
 type origin struct {
 	base    *http.Transport
 	scheme  string
 	host    string
 	headers map[string]string
-	burst   atomic.Bool // an answer was too large, and nobody has been told yet
+	burst   atomic.Bool // a response was too large, which is not reported yet
 
 	mu    sync.Mutex
 	conns map[net.Conn]bool
 	over  bool
 }
 
-// newOrigin reads the entry's URL. Proxies of the environment are not used: what a request carries is between the two.
+// newOrigin parses the entry's URL. It ignores proxies of the environment, since they would see the
+// headers.
 func newOrigin(e Entry) (*origin, error) {
 	address, err := url.Parse(e.URL)
 	if err != nil || address.Host == "" || address.Scheme != "http" && address.Scheme != "https" {
-		return nil, errors.New("its url is no http or https address")
+		return nil, errors.New("its url is not an http or https address")
 	}
 	o := &origin{scheme: address.Scheme, host: address.Host, headers: e.Headers, conns: map[net.Conn]bool{}}
 	o.base = &http.Transport{
@@ -71,7 +73,7 @@ func (o *origin) dial(ctx context.Context, network, address string) (net.Conn, e
 	return known, nil
 }
 
-// A knownConn is forgotten when it is closed.
+// A knownConn removes itself from the open connections when it is closed.
 type knownConn struct {
 	net.Conn
 	of *origin
@@ -85,7 +87,7 @@ func (c *knownConn) Close() error {
 	return c.Conn.Close()
 }
 
-// cut closes all connections, so that nothing waits for an answer any more, and lets none be made.
+// cut closes all connections, so that nothing waits for a response any more, and prevents new ones.
 func (o *origin) cut() {
 	o.mu.Lock()
 	o.over = true
@@ -100,7 +102,7 @@ func (o *origin) cut() {
 // RoundTrip implements http.RoundTripper.
 func (o *origin) RoundTrip(request *http.Request) (*http.Response, error) {
 	if request.URL.Scheme != o.scheme || request.URL.Host != o.host {
-		return nil, fmt.Errorf("the server leads to %s://%s, and its entry names %s://%s; no request is sent there", request.URL.Scheme, request.URL.Host, o.scheme, o.host)
+		return nil, fmt.Errorf("the server redirects to %s://%s, but its entry names %s://%s; no request is sent there", request.URL.Scheme, request.URL.Host, o.scheme, o.host)
 	}
 	request = request.Clone(request.Context())
 	for name, value := range o.headers {
@@ -123,12 +125,13 @@ func (o *origin) transport(e Entry) sdk.Transport {
 	return &sdk.StreamableClientTransport{Endpoint: e.URL, HTTPClient: client, MaxEventSize: maxLine}
 }
 
-// A bounded body gives an error where a message becomes too long: all of it, or one line of a stream of events.
+// A bounded body returns an error if a message becomes too long: the whole body, or one line of a
+// stream of events.
 type bounded struct {
 	io.ReadCloser
 	burst  *atomic.Bool
 	events bool
-	length int // of the message until now
+	length int // of the message so far
 }
 
 // Read implements io.Reader.

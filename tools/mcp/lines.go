@@ -1,7 +1,7 @@
 //go:build !no_mcp
 
-// Cuts what a server prints into lines, and keeps the end of what it complains of. Neither holds more than its bound, however
-// much comes.
+// Splitting what a server prints into lines, and keeping the end of its standard error. Both have a
+// limit of memory.
 
 package mcp
 
@@ -17,16 +17,17 @@ import (
 	"github.com/toold/toold/tools/fault"
 )
 
-// A splitter is an io.Writer that gives lines. It is used from one goroutine.
+// A splitter is an io.Writer that splits into lines. It is not safe for concurrent use.
 type splitter struct {
-	give   func(line []byte) // what it gives belongs to who takes it
-	refuse func(line []byte) // learns the beginning of a line that is too long and answers nothing
-	line   []byte            // not yet ended, at most maxLine; of one that is too long, the beginning
-	end    []byte            // of one that is too long
+	give   func(line []byte) // receives each line, and owns it
+	refuse func(line []byte) // receives the beginning of a line that is too long and answers no call
+	line   []byte            // unfinished, at most maxLine; the beginning, if the line is too long
+	end    []byte            // the end of a line that is too long
 	over   bool
 }
 
-// edge is how much of the beginning and the end of a line that is too long is kept: enough for the number of an answer.
+// edge is how much of the beginning and the end of such a line is kept: enough for the id of an
+// answer.
 const edge = 512
 
 // Write implements io.Writer.
@@ -55,7 +56,7 @@ func (s *splitter) add(piece []byte) {
 	s.end = append(s.end[:0], s.end[max(0, len(s.end)-edge):]...)
 }
 
-// flush gives the line that has come.
+// flush passes on the line.
 func (s *splitter) flush() {
 	line, end, over := s.line, s.end, s.over
 	s.line, s.end, s.over = nil, nil, false
@@ -72,14 +73,14 @@ func (s *splitter) flush() {
 	}
 }
 
-// The number of an answer stands at the beginning of it or at its end, as the server's library has it. Elsewhere nothing is
-// believed: text of the result could look like it.
+// The id of an answer stands at its beginning or its end, depending on the server's library. Other
+// places are not searched: the text of the result could look like an id.
 var (
 	firstID = regexp.MustCompile(`^\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(\d{1,18})\s*,`)
 	lastID  = regexp.MustCompile(`,\s*"id"\s*:\s*(\d{1,18})\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*$`)
 )
 
-// answered returns the id of the call that a line that is too long answers.
+// answered returns the id of the call that a line answers, if the line is too long to be parsed.
 func answered(begin, end []byte) (id string, found bool) {
 	if m := firstID.FindSubmatch(begin); m != nil {
 		return string(m[1]), true
@@ -90,8 +91,8 @@ func answered(begin, end []byte) (id string, found bool) {
 	return "", false
 }
 
-// codeTooLarge marks an answer that was put in the place of one that is too long. The protocol leaves the numbers below
-// -32000 to whoever implements it.
+// codeTooLarge marks an answer that replaces one that is too long. The protocol reserves the
+// numbers below -32000 for implementations.
 const codeTooLarge = -32098
 
 func tooLarge(id string) []byte {
@@ -99,9 +100,9 @@ func tooLarge(id string) []byte {
 	return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"error":{"code":%d,"message":%s}}`, id, codeTooLarge, text)
 }
 
-// responseTooLarge is the fault of a call whose answer was not taken.
+// responseTooLarge returns the fault of a call whose answer was too long.
 func responseTooLarge(server string) *fault.Error {
-	return fault.Failedf("response_too_large", "The MCP server %s answered with more than %d MiB, which is not taken. The call was carried out. Ask for less at once.", server, maxLine>>20)
+	return fault.Failedf("response_too_large", "The MCP server %s answered with more than %d MiB, the most that is accepted. The call was carried out. Request less at once.", server, maxLine>>20)
 }
 
 // A tail keeps the end of what is written to it.
@@ -121,7 +122,7 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// text returns at most its last lines as one, fit to be shown.
+// text returns at most its last lines as one line for a message.
 func (t *tail) text() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()

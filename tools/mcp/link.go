@@ -1,7 +1,6 @@
 //go:build !no_mcp
 
-// One connection to a server, from its making to its end, and the calls that run over it. It does not know what becomes of the
-// server afterwards.
+// One connection to a server, from its start to its end, and the calls on it.
 
 package mcp
 
@@ -23,11 +22,12 @@ import (
 )
 
 const (
-	// version is the protocol that is asked for first: the newest of those with a handshake. Asked for the one without, many
-	// servers say nothing at all.
+	// version is the protocol version that is requested first: the newest with a handshake. Many
+	// servers do not answer at all to the one without.
 	version = "2025-11-25"
 	newest  = ""
-	// maxTools and maxPages bound what is listed of one server; ours, several times what the largest offer.
+	// maxTools and maxPages limit the list of one server. The numbers are our own, several times
+	// what the largest servers list.
 	maxTools = 512
 	maxPages = 64
 )
@@ -36,31 +36,31 @@ const (
 type link struct {
 	entry   Entry
 	session *sdk.ClientSession
-	process *stdio             // nil: it is on the network
-	origin  *origin            // nil: it is a process
-	cancel  context.CancelFunc // ends what is on the network
+	process *stdio             // nil: the server is on the network
+	origin  *origin            // nil: the server is a process
+	cancel  context.CancelFunc // ends network activity
 	gone    chan struct{}      // closed: the connection has ended
 	relist  chan struct{}      // of size 1: the tools have changed
-	broken  chan struct{}      // of size 1: a call has found that nobody is there any more
+	broken  chan struct{}      // of size 1: a call has found that the server is gone
 	waiter  sync.WaitGroup
 	err     error        // why it has ended; set before gone is closed
-	slow    atomic.Int64 // of a process: the last that was heard of it when it did not answer in time
+	slow    atomic.Int64 // of a process: when it was last heard from before it failed to answer in time
 
 	mu      sync.Mutex
 	calls   []*running // oldest first
 	last    int        // number of the last call
-	leaving bool       // it takes no more calls
+	leaving bool       // it accepts no more calls
 }
 
-// connect makes a connection and shakes hands. Its life is ctx; hear is told of what the server logs, junk of what it prints
-// beside the protocol.
+// connect makes a connection and does the handshake. The connection lives as long as ctx. hear is
+// called with the server's log messages, and junk with what it prints beside the protocol.
 func connect(ctx context.Context, e Entry, host Host, hear func(level, text string), junk func([]byte)) (*link, error) {
 	l, err := handshake(ctx, e, host, hear, junk, version)
 	var refused *jsonrpc.Error
 	if err == nil || !errors.As(err, &refused) || own(refused.Code) || ctx.Err() != nil {
 		return l, err
 	}
-	// It wants no handshake, or not that one: whatever it knows will do.
+	// The server has no handshake, or not this version: any common version will do.
 	if again, other := handshake(ctx, e, host, hear, junk, newest); other == nil {
 		return again, nil
 	}
@@ -75,7 +75,7 @@ func handshake(ctx context.Context, e Entry, host Host, hear func(level, text st
 		l.cancel()
 		return nil, err
 	}
-	// The SDK itself waits for a server that neither reads nor ends, whatever ctx says.
+	// The SDK itself waits for a server that neither reads nor ends, and ignores ctx.
 	patient := context.AfterFunc(ctx, l.cut)
 	l.session, err = l.client(host, hear).Connect(ctx, transport, &sdk.ClientSessionOptions{ProtocolVersion: protocol})
 	patient()
@@ -90,7 +90,7 @@ func handshake(ctx context.Context, e Entry, host Host, hear func(level, text st
 	return l, nil
 }
 
-// reach starts the process, or prepares for the network.
+// reach starts the process, or prepares the network transport.
 func (l *link) reach(e Entry, host Host, junk func([]byte)) (transport sdk.Transport, err error) {
 	switch kind := e.transport(); kind {
 	case Stdio:
@@ -102,11 +102,12 @@ func (l *link) reach(e Entry, host Host, junk func([]byte)) (transport sdk.Trans
 		}
 		return l.origin.transport(e), nil
 	default:
-		return nil, fmt.Errorf("its transport %q is none of stdio, http and sse", kind)
+		return nil, fmt.Errorf("its transport %q is not one of stdio, http and sse", kind)
 	}
 }
 
-// client makes the client of this connection: with the roots, forms for questions, and nothing else that a server could ask for.
+// client makes the SDK's client for this connection: with the roots, forms for questions, and no
+// other server features.
 func (l *link) client(host Host, hear func(level, text string)) *sdk.Client {
 	implementation := &sdk.Implementation{Name: "toold", Version: host.Version}
 	client := sdk.NewClient(implementation, &sdk.ClientOptions{
@@ -123,7 +124,7 @@ func (l *link) client(host Host, hear func(level, text string)) *sdk.Client {
 	return client
 }
 
-// logged puts a log message into a line of text.
+// logged formats a log message as a line of text.
 func logged(p *sdk.LoggingMessageParams) string { //nolint:staticcheck // deprecated by a version of the protocol that servers do not speak yet
 	text, ok := p.Data.(string)
 	if !ok {
@@ -135,10 +136,10 @@ func logged(p *sdk.LoggingMessageParams) string { //nolint:staticcheck // deprec
 	return ellipsis.Runes(line(text), 500)
 }
 
-// changed notes that the tools have changed. It does not block.
+// changed records that the tools have changed. It does not block.
 func (l *link) changed() { signal(l.relist) }
 
-// list returns what the server offers, and what of it is not looked at.
+// list returns the server's tools, and a sentence for each part that was not read.
 func (l *link) list(ctx context.Context) (offered []*sdk.Tool, leftOut []string, err error) {
 	can := l.session.InitializeResult()
 	if can == nil || can.Capabilities == nil || can.Capabilities.Tools == nil {
@@ -152,7 +153,7 @@ func (l *link) list(ctx context.Context) (offered []*sdk.Tool, leftOut []string,
 			return nil, nil, err
 		}
 		if offered = append(offered, page.Tools...); len(offered) > maxTools {
-			return offered[:maxTools], []string{fmt.Sprintf("It offers more than %d tools, and the rest is left out.", maxTools)}, nil
+			return offered[:maxTools], []string{fmt.Sprintf("It lists more than %d tools, and the rest is left out.", maxTools)}, nil
 		}
 		if page.NextCursor == "" {
 			return offered, nil, nil
@@ -166,10 +167,10 @@ func (l *link) list(ctx context.Context) (offered []*sdk.Tool, leftOut []string,
 	return offered, []string{fmt.Sprintf("Its list of tools has more than %d pages, and the rest is left out.", maxPages)}, nil
 }
 
-// attention is how long a server may take to hear how much it is to log.
+// attention is how long a server may take to accept a log level.
 const attention = 2 * time.Second
 
-// quieten asks a server to log no more than is passed on. What it answers is of no account.
+// quieten sets the server's log level to what is passed on. Its answer is ignored.
 func (l *link) quieten(ctx context.Context) {
 	can := l.session.InitializeResult()
 	if can == nil || can.Capabilities == nil || can.Capabilities.Logging == nil { //nolint:staticcheck // deprecated by a version of the protocol that servers do not speak yet
@@ -180,7 +181,8 @@ func (l *link) quieten(ctx context.Context) {
 	_ = l.session.SetLoggingLevel(ctx, &sdk.SetLoggingLevelParams{Level: "warning"}) //nolint:staticcheck // deprecated by a version of the protocol that servers do not speak yet
 }
 
-// begin registers a call, and reports that there is still a connection for it. It is the caller's to end.
+// begin registers a call, and reports whether there is still a connection for it. The caller ends
+// it.
 func (l *link) begin(r *running) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -196,7 +198,7 @@ func (l *link) end(r *running) {
 	l.calls = slices.DeleteFunc(l.calls, func(other *running) bool { return other == r })
 }
 
-// progress hands a step to the call that it belongs to.
+// progress passes a step to the call that it belongs to.
 func (l *link) progress(p *sdk.ProgressNotificationParams) {
 	l.mu.Lock()
 	i := slices.IndexFunc(l.calls, func(r *running) bool { return r.token == p.ProgressToken })
@@ -210,8 +212,8 @@ func (l *link) progress(p *sdk.ProgressNotificationParams) {
 	}
 }
 
-// elicit puts a server's question to whoever can answer for the oldest call that can ask. The protocol does not say which call
-// a question belongs to.
+// elicit asks a client a server's question, for the oldest call that can ask. The protocol does not
+// identify the call that a question belongs to.
 func (l *link) elicit(ctx context.Context, request *sdk.ElicitRequest) (*sdk.ElicitResult, error) {
 	l.mu.Lock()
 	i := slices.IndexFunc(l.calls, func(r *running) bool { return r.env.Ask != nil })
@@ -226,7 +228,7 @@ func (l *link) elicit(ctx context.Context, request *sdk.ElicitRequest) (*sdk.Eli
 	return r.ask(ctx, request.Params)
 }
 
-// ended reports that the connection has.
+// ended reports whether the connection has ended.
 func (l *link) ended() bool {
 	select {
 	case <-l.gone:
@@ -236,14 +238,14 @@ func (l *link) ended() bool {
 	}
 }
 
-// drop says that nobody is there any more, where the connection itself does not notice.
+// drop reports that the server is gone, if the connection itself does not notice.
 func (l *link) drop() { signal(l.broken) }
 
-// errLeft is the cause with which calls end whose connection is given up.
-var errLeft = errors.New("the connection was given up")
+// errLeft is the cause of the calls' contexts when their connection is abandoned.
+var errLeft = errors.New("the connection was abandoned")
 
-// release ends the connection, the calls on it, and the process with it; nothing of it is left when it returns. Whoever has
-// made the link calls it.
+// release ends the connection, the calls on it, and the process; nothing of it is left when it
+// returns. The goroutine that made the link calls it.
 func (l *link) release() {
 	if l.process != nil {
 		l.cut()
@@ -254,7 +256,7 @@ func (l *link) release() {
 		r.cancel(errLeft) // the SDK waits for them
 	}
 	l.mu.Unlock()
-	late := time.AfterFunc(parting, l.cut) // a server on the network is told that the session is over
+	late := time.AfterFunc(parting, l.cut) // notifies a server on the network that the session is over
 	if l.session != nil {
 		_ = l.session.Close()
 	}
@@ -264,7 +266,8 @@ func (l *link) release() {
 	l.cut()
 }
 
-// cut ends what the connection goes over, and whatever waits for it. It may be called often, and at once.
+// cut closes the transport, and ends everything that waits for it. It is safe for concurrent use,
+// and may be called more than once.
 func (l *link) cut() {
 	switch {
 	case l.process != nil:
@@ -274,7 +277,7 @@ func (l *link) cut() {
 	}
 }
 
-// why returns why the connection has ended, or why it is given up.
+// why returns why the connection has ended, or why it was abandoned.
 func (l *link) why() string {
 	if l.process != nil {
 		return l.process.why()
@@ -285,10 +288,11 @@ func (l *link) why() string {
 	return "the connection has ended"
 }
 
-// complaint returns what a process has printed to its standard error, to be put behind an error.
+// complaint returns what a process has printed to its standard error, for the end of an error
+// message.
 func (l *link) complaint() string {
 	if l.process == nil || l.process.errs.text() == "" {
 		return ""
 	}
-	return "; the last that it printed to its standard error was: " + l.process.errs.text()
+	return "; its last output on standard error was: " + l.process.errs.text()
 }

@@ -88,7 +88,7 @@ func TestCalls(t *testing.T) {
 	r.serve(entry)
 	for _, test := range []struct{ tool, input, text, code string }{
 		{"echo", `{"text":"grüß"}`, "grüß", ""},
-		{"progress", `{}`, "(The server gave no content.)", ""},
+		{"progress", `{}`, "(The server returned no content.)", ""},
 		{"fail", `{}`, "no such thing", "tool_failed"},
 		{"refuse", `{}`, "", "tool_failed"},
 		{"roots", `{}`, "{\"roots\":[{\"uri\":\"file://" + r.room.Root + "\"}]}", ""},

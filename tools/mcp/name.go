@@ -1,6 +1,6 @@
 //go:build !no_mcp
 
-// Gives a server's tools names that model APIs take, and makes its words fit to be shown. Pure.
+// Names for a server's tools that model APIs accept, and texts that can be shown. Pure.
 
 package mcp
 
@@ -12,16 +12,17 @@ import (
 	"unicode/utf8"
 )
 
-// Model APIs take names of at most maxName characters; hashed is how many of them a hash takes, with the mark before it.
+// Model APIs accept names of at most maxName characters. hashed is the length of a hash with its
+// separator.
 const (
 	maxName = 64
 	hashed  = 9
 )
 
-// prefix is what the names of all tools of a server begin with, as permission rules have it.
+// prefix returns the prefix of the names of a server's tools, as permission rules use it.
 func prefix(server string) string { return Prefix(server) + "__" }
 
-// named returns the name under which a tool is listed where nothing else wants the same.
+// named returns the name of a tool if no other tool has the same one.
 func named(server, tool string) string {
 	name := prefix(server) + safe(tool)
 	if len(name) > maxName {
@@ -30,15 +31,16 @@ func named(server, tool string) string {
 	return name
 }
 
-// marked returns a name that no other tool has: with a hash of what the server and the tool are really called.
+// marked returns a unique name: with a hash of the original names of the server and the tool.
 func marked(server, tool string) string {
 	sum := sha256.Sum256([]byte(server + "\x00" + tool))
 	name := prefix(server) + safe(tool)
 	return name[:min(len(name), maxName-hashed)] + "_" + hex.EncodeToString(sum[:])[:hashed-1]
 }
 
-// distinct returns the tools of a server their names. Of several that come to the same name the one that is really called so
-// keeps it, and the rest are marked, so that no name depends on the order of a list.
+// distinct returns names for the tools of a server. If several would have the same name, the one
+// whose original name it is keeps it, and the rest get a hash, so that no name depends on the order
+// of a list.
 func distinct(server string, tools []string) []string {
 	wanted := map[string]int{}
 	for _, tool := range tools {
@@ -54,8 +56,8 @@ func distinct(server string, tools []string) []string {
 	return names
 }
 
-// clean takes out what a reader would not see and a model would: control characters, marks of direction and of width, tags,
-// and what is no UTF-8.
+// clean removes what a model sees but a user does not: control characters, marks of direction and
+// of width, tags, and invalid UTF-8.
 func clean(text string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -68,8 +70,8 @@ func clean(text string) string {
 	}, strings.ToValidUTF8(text, ""))
 }
 
-// unseen reports characters of the category Cf and others without a form of their own. The joiners stay: scripts and emoji need
-// them.
+// unseen reports whether r is invisible: of the category Cf, or another character without a glyph.
+// Joiners are kept: scripts and emoji need them.
 func unseen(r rune) bool {
 	const nonJoiner, joiner = '\u200c', '\u200d'
 	if r == nonJoiner || r == joiner {

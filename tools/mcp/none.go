@@ -1,6 +1,6 @@
 //go:build no_mcp
 
-// A build without MCP: the names that others need, and nothing behind them. It starts and contacts nobody.
+// The build without MCP: the same names, which start and contact nothing.
 
 package mcp
 
@@ -16,22 +16,22 @@ import (
 // Built reports that this build has the MCP client.
 const Built = false
 
-// A Fleet would be all servers of the daemon.
+// A Fleet has no servers in this build.
 type Fleet struct {
-	// StartLimit would be how long a server may take to start.
+	// StartLimit has no effect in this build.
 	StartLimit time.Duration
 }
 
-// Set returns a set that serves nothing.
+// Set returns a set that starts no servers.
 func (f *Fleet) Set(string, Host) *Set { return &Set{} }
 
-// A Set knows what should be there, and says that it is not.
+// A Set records its entries, and reports that they are not served.
 type Set struct {
 	mu      sync.Mutex
 	entries []Entry
 }
 
-// Serve notes what should be there.
+// Serve records the entries.
 func (s *Set) Serve(entries []Entry) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -41,15 +41,15 @@ func (s *Set) Serve(entries []Entry) {
 // Await returns at once.
 func (s *Set) Await(context.Context) {}
 
-// Revive says that there is nothing to start a server with.
+// Revive returns an error: nothing can be started.
 func (s *Set) Revive(_ context.Context, name string) error {
-	return fault.Failedf("server_unavailable", "The MCP server %s is not there: this build of toold has no MCP client.", name)
+	return fault.Failedf("server_unavailable", "The MCP server %s is not available: this build of toold has no MCP client.", name)
 }
 
-// Tools is empty.
+// Tools returns nil.
 func (s *Set) Tools() []tools.Tool { return nil }
 
-// Servers returns of each entry that this build cannot serve it.
+// Servers returns a failed status for each entry.
 func (s *Set) Servers() []Status {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -1,6 +1,6 @@
 package mcp
 
-// What rules call a server. Also a build without MCP reads rules and settings.
+// The names of servers in rules. A build without MCP reads rules and settings too.
 
 import (
 	"fmt"
@@ -9,14 +9,17 @@ import (
 	"unicode/utf8"
 )
 
-// Prefix is what rules call a server, and what the names of its tools begin with, two underscores behind it.
+// Prefix returns the name of a server in rules. The names of its tools begin with it and two
+// underscores.
 func Prefix(server string) string { return "mcp__" + safe(server) }
 
-// maxServer is the longest name of a server: what follows it in the name of a tool, a hash at least, has to have room.
+// maxServer is the longest name of a server, so that a tool's name has room for at least a hash
+// after it.
 const maxServer = 40
 
-// unfit returns why a server cannot have a name, as rules have it; empty: it can. Two underscores end the server's part of a tool's
-// name. Were they in it, a rule about one server could be about another's tool.
+// unfit returns why rules cannot use the name of a server; empty: they can. Two underscores end the
+// server's part of a tool's name: if they were in it, a rule for one server could match another's
+// tool.
 func unfit(server string) string {
 	switch name := safe(server); {
 	case name == "":
@@ -24,12 +27,12 @@ func unfit(server string) string {
 	case len(name) > maxServer:
 		return fmt.Sprintf("its name is longer than %d characters", maxServer)
 	case strings.Contains(name, "__") || strings.HasPrefix(name, "_") || strings.HasSuffix(name, "_"):
-		return fmt.Sprintf("its name, %s in rules, begins or ends with an underscore or has two in a row, and so could not be told from the names of tools", name)
+		return fmt.Sprintf("its name, %s in rules, begins or ends with an underscore or has two in a row, so it could be confused with names of tools", name)
 	}
 	return ""
 }
 
-// safe puts an underscore in the place of each character that no name may have.
+// safe replaces each character that a name must not have by an underscore.
 func safe(name string) string {
 	return strings.Map(func(r rune) rune {
 		if r < utf8.RuneSelf && (unicode.IsLetter(r) || unicode.IsDigit(r)) || r == '_' || r == '-' {

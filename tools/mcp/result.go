@@ -1,7 +1,7 @@
 //go:build !no_mcp
 
-// Turns the result of a server into one of ours. Every kind of block has its place; what is too large or cannot be shown is
-// described in words.
+// Conversion of a server's result. Every kind of block has its counterpart; what is too large or
+// cannot be shown is described in a sentence.
 
 package mcp
 
@@ -20,33 +20,34 @@ import (
 )
 
 const (
-	// maxBlocks is how many blocks of one result are given; ours.
+	// maxBlocks is how many blocks of one result are returned; our own number.
 	maxBlocks = 200
-	// maxBytes is how many bytes all that is not text may have together. Most clients take messages of 4 MiB, and there is text
-	// beside it, which is cut elsewhere.
+	// maxBytes is the limit of all content other than text, in bytes. Most clients accept messages
+	// of 4 MiB, and text, which is shortened elsewhere, needs room too.
 	maxBytes = 3 << 20
 )
 
-// A structured is a JSON object that a server gave.
+// A structured is a JSON object from a server.
 type structured json.RawMessage
 
-// MarshalJSON returns the object as it is.
+// MarshalJSON returns the object unchanged.
 func (s structured) MarshalJSON() ([]byte, error) { return s, nil }
 
-// taken is a result on its way.
+// taken is a result that is being converted.
 type taken struct {
 	ctx    context.Context
 	blocks []tools.Block
-	bytes  int // of what is not text
+	bytes  int // of content other than text
 }
 
-// resultOf returns what a server's result says. The error is the server's own finding that the call has failed.
+// resultOf converts a server's result. The error is the server's own report that the call has
+// failed.
 func resultOf(ctx context.Context, server string, given *sdk.CallToolResult) (tools.Result, error) {
 	t := taken{ctx: ctx}
 	result := tools.Result{Structured: t.object(given.StructuredContent)}
 	for i, content := range given.Content {
 		if i == maxBlocks {
-			t.say("(%d more blocks of the result are left out: no more than %d are given.)", len(given.Content)-maxBlocks, maxBlocks)
+			t.say("(%d more blocks of the result are left out; the limit is %d.)", len(given.Content)-maxBlocks, maxBlocks)
 			break
 		}
 		t.add(content)
@@ -56,16 +57,17 @@ func resultOf(ctx context.Context, server string, given *sdk.CallToolResult) (to
 		t.text(string(text))
 	}
 	if len(t.blocks) == 0 {
-		t.say("(The server gave no content.)")
+		t.say("(The server returned no content.)")
 	}
 	result.Content = t.blocks
 	if given.IsError {
-		return result, fault.Failedf("tool_failed", "The MCP server %s says that the call has failed; the result has what it says of it.", server)
+		return result, fault.Failedf("tool_failed", "The MCP server %s reports that the call has failed; its report is in the result.", server)
 	}
 	return result, nil
 }
 
-// object returns structured content as an object; what is none goes into one, and what is too large is said to be.
+// object returns structured content as an object. Another value is wrapped in one, and a value that
+// is too large is replaced by a sentence.
 func (t *taken) object(content any) any {
 	if content == nil {
 		return nil
@@ -108,7 +110,7 @@ func (t *taken) add(content sdk.Content) {
 	}
 }
 
-// line makes a URI or a name fit for one line.
+// line cleans a URI or a name for one line.
 func line(text string) string {
 	return ellipsis.Runes(strings.NewReplacer("\n", " ", "\t", " ").Replace(clean(text)), maxDescription)
 }
@@ -129,7 +131,8 @@ func (t *taken) resource(r *sdk.ResourceContents) {
 	}
 }
 
-// image gives an image in a form that model APIs take: scaled down when it is too large, described when it is none.
+// image adds an image in a form that model APIs accept: scaled down if it is too large, or
+// described if it is invalid.
 func (t *taken) image(media string, data []byte) {
 	media, _, _ = strings.Cut(media, ";")
 	if !picture.Shown(media) {
@@ -139,7 +142,7 @@ func (t *taken) image(media string, data []byte) {
 	fitted, err := picture.Fit(t.ctx, media, data, min(picture.MaxBytes, maxBytes))
 	switch {
 	case err != nil && context.Cause(t.ctx) != nil:
-		t.say("(An image of %d bytes is left out: the call was stopped before it was looked at.)", len(data))
+		t.say("(An image of %d bytes is left out: the call was stopped before it was read.)", len(data))
 	case err != nil:
 		t.say("(An image, %s of %d bytes, is left out: %v.)", media, len(data), err)
 	case t.room(media, len(fitted.Data)):
@@ -147,7 +150,7 @@ func (t *taken) image(media string, data []byte) {
 	}
 }
 
-// document gives bytes that are no image.
+// document adds bytes that are not an image.
 func (t *taken) document(media string, data []byte) {
 	media = line(media)
 	if media == "" {
@@ -162,10 +165,10 @@ func (t *taken) document(media string, data []byte) {
 	}
 }
 
-// room reports that so many bytes may still be given, and describes what is not.
+// room reports whether size more bytes fit, and otherwise adds a description.
 func (t *taken) room(media string, size int) bool {
 	if t.bytes+size > maxBytes {
-		t.say("(A block, %s of %d bytes, is left out: all of a result may have %d MiB.)", media, size, maxBytes>>20)
+		t.say("(A block, %s of %d bytes, is left out: a result may have %d MiB in all.)", media, size, maxBytes>>20)
 		return false
 	}
 	t.bytes += size

@@ -1,7 +1,7 @@
 //go:build !no_mcp
 
-// What a server may ask and tell. The SDK takes more than is served here, and looks into messages that a server has left half
-// empty; one that makes it panic would end the daemon.
+// A filter for what a server sends. The SDK accepts more than is served here, and reads fields of
+// messages that a server has left empty; a message that makes it panic would end the daemon.
 
 package mcp
 
@@ -15,13 +15,14 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// heard are the messages of a server that are taken, and whether they say something by their parameters.
+// heard are the accepted messages of a server, and whether they must have parameters.
 var heard = map[string]bool{
 	"ping": false, "roots/list": false, "notifications/cancelled": false, "notifications/tools/list_changed": false,
 	"elicitation/create": true, "notifications/message": true, "notifications/progress": true,
 }
 
-// sensible lets through what is taken and has what it needs. Other requests are refused, other notifications are not looked at.
+// sensible passes on accepted messages that have what they need. Other requests are refused, and
+// other notifications ignored.
 func sensible(next sdk.MethodHandler) sdk.MethodHandler {
 	return func(ctx context.Context, method string, request sdk.Request) (sdk.Result, error) {
 		speaks, taken := heard[method]
@@ -31,13 +32,13 @@ func sensible(next sdk.MethodHandler) sdk.MethodHandler {
 		case strings.HasPrefix(method, "notifications/"):
 			return nil, nil
 		case taken:
-			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: method + " says nothing"}
+			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: method + " has no parameters"}
 		}
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: fmt.Sprintf("%s is not served", method)}
 	}
 }
 
-// says reports that a message has parameters.
+// says reports whether a message has parameters.
 func says(request sdk.Request) bool {
 	params := reflect.ValueOf(request.GetParams())
 	return params.IsValid() && !(params.Kind() == reflect.Pointer && params.IsNil())

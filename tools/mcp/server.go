@@ -1,7 +1,8 @@
 //go:build !no_mcp
 
-// One server, from its entry's coming to its going: it is started, listed, listened to, and started again when it ends. One
-// goroutine does all of that; calls and questions about it read what it has set. It does not know which sessions there are.
+// One server, for as long as its entry exists: it is started, listed, listened to, and started
+// again when it ends. One goroutine does all of that; calls and status requests read what it has
+// recorded.
 
 package mcp
 
@@ -27,37 +28,39 @@ const Built = true
 const (
 	// defaultStart is how long a server may take to start and to list its tools.
 	defaultStart = 30 * time.Second
-	// firstPause and longestPause are what a server that has ended is left before it is started again, doubled each time.
+	// firstPause and longestPause are the delays before a server that has ended is started again;
+	// the delay doubles each time.
 	firstPause, longestPause = 250 * time.Millisecond, 30 * time.Second
-	// manyStarts is how many starts in a row may fail before a server is left alone until a call wants it.
+	// manyStarts is how many starts in a row may fail before the server is started only when a call
+	// needs it.
 	manyStarts = 5
-	// steady is how long a server must have run for its past to be forgotten.
+	// steady is how long a server must have run for earlier failures to be forgotten.
 	steady = time.Minute
 )
 
 var errSlow = errors.New("it has not started in time")
 
-// A server is one entry's.
+// A server is the server of one entry.
 type server struct {
 	entry Entry
 	start time.Duration
 	stop  context.CancelFunc
 	done  chan struct{} // closed: it has ended, and nothing of it is left
-	first chan struct{} // closed: the first start has come to something
-	wake  chan struct{} // of size 1: a call wants a server that was given up, or that rests
-	logs  *rate.Limiter // of what it logs
+	first chan struct{} // closed: the first start has succeeded or failed
+	wake  chan struct{} // of size 1: a call needs a server that was abandoned, or that waits for its next start
+	logs  *rate.Limiter // limits log messages
 
 	mu      sync.Mutex
-	changed chan struct{} // closed, and made again, when something below changes
+	changed chan struct{} // closed, and replaced, when something below changes
 	status  Status
-	ready   bool // it was, once
+	ready   bool // it has been ready once
 	link    *link
 	tools   []tools.Tool
-	junk    bool   // its junk was told
-	users   []*Set // who learns of it
+	junk    bool   // its junk was reported
+	users   []*Set // the sets that use it
 }
 
-// newServer begins to serve an entry, for its first user.
+// newServer starts to serve an entry, for its first user.
 func newServer(e Entry, start time.Duration, user *Set) *server {
 	if start == 0 {
 		start = defaultStart
@@ -97,7 +100,7 @@ func (s *server) run(ctx context.Context) {
 	}
 }
 
-// rest waits before the next start, and reports that there is to be one.
+// rest waits before the next start, and reports whether there will be one.
 func (s *server) rest(ctx context.Context, pause time.Duration, failed int) bool {
 	timer := time.NewTimer(pause)
 	defer timer.Stop()
@@ -120,7 +123,7 @@ func (s *server) rest(ctx context.Context, pause time.Duration, failed int) bool
 	return true
 }
 
-// begin connects and lists, within the time for both.
+// begin connects and lists, within the limit for both.
 func (s *server) begin(ctx context.Context) (*link, error) {
 	if why := unfit(s.entry.Name); why != "" {
 		return nil, errors.New(why)
@@ -156,7 +159,7 @@ func (s *server) begin(ctx context.Context) (*link, error) {
 	return l, nil
 }
 
-// list asks for the tools and takes them.
+// list requests the tools and records them.
 func (s *server) list(ctx context.Context, l *link) error {
 	offered, beyond, err := l.list(ctx)
 	if err != nil {
@@ -172,7 +175,7 @@ func (s *server) list(ctx context.Context, l *link) error {
 	s.tools, s.status.Tools, s.status.LeftOut = defined, len(defined), leftOut
 	s.mu.Unlock()
 	if news {
-		s.notice(Notice{Code: "mcp_left_out", Message: fmt.Sprintf("Not all that the MCP server %s offers is served. %s", s.entry.Name, some(leftOut))})
+		s.notice(Notice{Code: "mcp_left_out", Message: fmt.Sprintf("Some tools of the MCP server %s are left out. %s", s.entry.Name, some(leftOut))})
 	}
 	return nil
 }
@@ -190,10 +193,10 @@ func some(sentences []string) string {
 	return text[:len(text)-1]
 }
 
-// serve listens until the connection or ctx has ended, and leaves nothing of it.
+// serve listens until the connection or ctx has ended, and releases the connection.
 func (s *server) serve(ctx context.Context, l *link) {
 	s.notify()
-	// Who changes tools all the time is asked for them once a second.
+	// A server that changes its tools all the time is asked for them once a second.
 	often := rate.NewLimiter(1, 3)
 	for open := true; open; {
 		select {
@@ -224,14 +227,14 @@ func (s *server) listAgain(ctx context.Context, l *link) {
 	defer cancel()
 	if err := s.list(ctx, l); err != nil {
 		if !l.ended() && ctx.Err() == nil {
-			s.notice(Notice{Code: "mcp_left_out", Message: fmt.Sprintf("The MCP server %s says that its tools have changed, and could not say which there are: %s. Those from before stay listed.", s.entry.Name, ellipsis.Runes(line(s.entry.words(err)), 300))})
+			s.notice(Notice{Code: "mcp_left_out", Message: fmt.Sprintf("The MCP server %s reports that its tools have changed, but could not list them: %s. The previous ones stay listed.", s.entry.Name, ellipsis.Runes(line(s.entry.words(err)), 300))})
 		}
 		return
 	}
 	s.notify()
 }
 
-// failed notes that a start has come to nothing.
+// failed records a failed start.
 func (s *server) failed(ctx context.Context, err error, times int) {
 	if ctx.Err() != nil {
 		return
@@ -241,14 +244,14 @@ func (s *server) failed(ctx context.Context, err error, times int) {
 	s.update(func() { s.status.State, s.status.Why = Failed, why })
 	switch {
 	case times == 1:
-		s.notice(Notice{Code: "mcp_server_failed", Message: fmt.Sprintf("The MCP server %s (%s) did not start: %s. It is tried again a few times.", s.entry.Name, s.entry.Origin, why)})
+		s.notice(Notice{Code: "mcp_server_failed", Message: fmt.Sprintf("The MCP server %s (%s) did not start: %s. More attempts follow.", s.entry.Name, s.entry.Origin, why)})
 	case given:
-		s.notice(Notice{Code: "mcp_server_failed", Message: fmt.Sprintf("The MCP server %s (%s) did not start %d times in a row: %s. It is left alone now until one of its tools is called, or its entry changes.", s.entry.Name, s.entry.Origin, times, why)})
+		s.notice(Notice{Code: "mcp_server_failed", Message: fmt.Sprintf("The MCP server %s (%s) did not start %d times in a row: %s. The next attempt is made when one of its tools is called, or its entry changes.", s.entry.Name, s.entry.Origin, times, why)})
 	}
 }
 
-// connected returns the present connection, which is another than the lost one. It waits while the server starts, as long as ctx
-// lets it, and does not wait for a start that is only put off.
+// connected returns the present connection, other than the lost one. It waits while the server
+// starts, until ctx ends, but does not wait for a start that is only delayed.
 func (s *server) connected(ctx context.Context, lost *link) (*link, error) {
 	for hurried, woken := false, false; ; {
 		s.mu.Lock()
@@ -271,14 +274,14 @@ func (s *server) connected(ctx context.Context, lost *link) (*link, error) {
 		select {
 		case <-changed:
 		case <-s.done:
-			return nil, s.unavailable("it is served no more")
+			return nil, s.unavailable("its entry is gone")
 		case <-ctx.Done():
 			return nil, s.late(ctx)
 		}
 	}
 }
 
-// late is why a call was not sent whose context has ended.
+// late returns the fault of a call that was not sent because its context has ended.
 func (s *server) late(ctx context.Context) error {
 	if errors.Is(context.Cause(ctx), tools.ErrTimeout) {
 		return s.unavailable("it was not ready when the call's time limit ran out")
@@ -286,7 +289,7 @@ func (s *server) late(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-// signal tells whoever waits, or will, at c, which is of size 1.
+// signal wakes the present or next receiver of c, which is of size 1.
 func signal(c chan struct{}) {
 	select {
 	case c <- struct{}{}:
@@ -295,10 +298,10 @@ func signal(c chan struct{}) {
 }
 
 func (s *server) unavailable(why string) error {
-	return fault.Failedf("server_unavailable", "The MCP server %s is not there, and the call was not sent: %s. It is started again when it is called again; if it stays so, its entry (%s) has to be fixed.", s.entry.Name, why, s.entry.Origin)
+	return fault.Failedf("server_unavailable", "The MCP server %s is not running, and the call was not sent: %s. The next call starts it again; if that fails too, its entry (%s) must be fixed.", s.entry.Name, why, s.entry.Origin)
 }
 
-// update changes what others read, and tells those who wait.
+// update changes what others read, and wakes those who wait for a change.
 func (s *server) update(change func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -307,7 +310,7 @@ func (s *server) update(change func()) {
 	s.changed = make(chan struct{})
 }
 
-// receive passes on what the server logs of trouble.
+// receive reports warnings and errors that the server logs.
 func (s *server) receive(level, text string) {
 	switch level {
 	case "debug", "info", "notice":
@@ -318,7 +321,7 @@ func (s *server) receive(level, text string) {
 	}
 }
 
-// heard counts what is no message, and tells of the first.
+// heard counts a line that is not a message, and reports the first.
 func (s *server) heard(junk []byte) {
 	s.mu.Lock()
 	s.status.Junk++
@@ -326,11 +329,11 @@ func (s *server) heard(junk []byte) {
 	s.junk = true
 	s.mu.Unlock()
 	if !told {
-		s.notice(Notice{Code: "mcp_junk", Message: fmt.Sprintf("The MCP server %s prints to its standard output what is no message of the protocol, and it is left out. It should go to the standard error. The first was: %q", s.entry.Name, ellipsis.Runes(clean(string(junk[:min(len(junk), edge)])), 200))})
+		s.notice(Notice{Code: "mcp_junk", Message: fmt.Sprintf("The MCP server %s prints lines to its standard output that are not messages of the protocol; they are ignored and should go to the standard error. The first was: %q", s.entry.Name, ellipsis.Runes(clean(string(junk[:min(len(junk), edge)])), 200))})
 	}
 }
 
-// listeners are the sets that hear of the server.
+// listeners returns the sets that use the server.
 func (s *server) listeners() []*Set {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -344,7 +347,7 @@ func (s *server) notice(n Notice) {
 	}
 }
 
-// notify says that the tools are others, or may be.
+// notify reports to all users that the tools have changed, or may have.
 func (s *server) notify() {
 	for _, user := range s.listeners() {
 		user.notify()
@@ -357,17 +360,17 @@ func (s *server) join(user *Set) {
 	s.users = append(s.users, user)
 }
 
-// host is the session that the server is started for: of those that share it the one that has longest.
+// host returns the session that the server is started for: the one that has used it longest.
 func (s *server) host() Host {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.users) == 0 { // the last has left, and the end is on its way
+	if len(s.users) == 0 { // the last user has left, and the server is ending
 		return Host{Open: func(Entry) *sandbox.Box { return nil }}
 	}
 	return s.users[0].host
 }
 
-// leave takes a user away and reports that there is none left.
+// leave removes a user and reports whether none is left.
 func (s *server) leave(user *Set) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -375,7 +378,7 @@ func (s *server) leave(user *Set) bool {
 	return len(s.users) == 0
 }
 
-// snapshot returns the state and the tools as they are.
+// snapshot returns the present state and tools.
 func (s *server) snapshot() (Status, []tools.Tool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -384,7 +387,7 @@ func (s *server) snapshot() (Status, []tools.Tool) {
 	return status, s.tools
 }
 
-// end ends the server and waits until nothing of it is left.
+// end ends the server and returns when nothing of it is left.
 func (s *server) end() {
 	s.stop()
 	<-s.done

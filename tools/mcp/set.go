@@ -1,6 +1,6 @@
 //go:build !no_mcp
 
-// The servers of one session, and the tools that they have at a moment. It does not know what a server does to have them.
+// The servers of one session, and their present tools.
 
 package mcp
 
@@ -16,7 +16,7 @@ import (
 	"github.com/toold/toold/tools/fault"
 )
 
-// A Set is the servers of one session. Its methods may be used from any goroutine.
+// A Set is the servers of one session. It is safe for concurrent use.
 type Set struct {
 	fleet     *Fleet
 	principal string
@@ -25,21 +25,22 @@ type Set struct {
 
 	mu      sync.Mutex
 	servers map[string]*server    // by the entry's name
-	own     map[source]tools.Tool // in the form that the session has of it
+	own     map[source]tools.Tool // in the session's own form
 	closed  bool
 
-	telling sync.RWMutex // held for reading while the host is told of something
-	silent  bool         // the host is told nothing any more
+	telling sync.RWMutex // read-locked while the host is called
+	silent  bool         // the host is not called any more
 }
 
-// A source is a tool as its server has it, and the name that it has here.
+// A source is a tool of a server, and its name in this session.
 type source struct {
 	tool tools.Tool
 	name string
 }
 
-// Serve says which servers there are to be. It starts those that are new, starts again those whose entry has changed, ends those
-// that are gone, and returns at once. Of entries with the same name the last counts.
+// Serve sets the entries of the servers that should run. It starts new ones, restarts those whose
+// entry has changed, ends those that are gone, and returns at once. Of entries with the same name
+// the last counts.
 func (s *Set) Serve(entries []Entry) {
 	wanted := map[string]Entry{}
 	for _, e := range entries {
@@ -69,7 +70,8 @@ func (s *Set) Serve(entries []Entry) {
 	}
 }
 
-// Await waits until each server has started or failed once, which has a deadline, or until ctx ends.
+// Await waits until each server has started or failed once, for which there is a limit, or until
+// ctx ends.
 func (s *Set) Await(ctx context.Context) {
 	for _, server := range s.sorted() {
 		select {
@@ -81,8 +83,8 @@ func (s *Set) Await(ctx context.Context) {
 	}
 }
 
-// Revive has a server start that is not there, also one that was given up, and waits for what comes of it. The error says why
-// it still is not there.
+// Revive starts a server that is not running, even an abandoned one, and waits for the result. The
+// error is why it still does not run.
 func (s *Set) Revive(ctx context.Context, name string) error {
 	s.mu.Lock()
 	server := s.servers[name]
@@ -101,7 +103,7 @@ func (s *Set) sorted() []*server {
 	return slices.SortedFunc(maps.Values(s.servers), func(a, b *server) int { return cmp.Compare(a.entry.Name, b.entry.Name) })
 }
 
-// Servers returns how each server is doing, by name.
+// Servers returns the status of each server, by name.
 func (s *Set) Servers() (all []Status) {
 	for _, server := range s.sorted() {
 		status, _ := server.snapshot()
@@ -110,8 +112,8 @@ func (s *Set) Servers() (all []Status) {
 	return all
 }
 
-// Tools returns the tools of all servers, by name, each name once. A server that is being restarted keeps its own. The same tool is
-// the same value from one call to the next.
+// Tools returns the tools of all servers, sorted by name, each name once. A server that is being
+// restarted keeps its tools. The same tool is the same value in each result.
 func (s *Set) Tools() []tools.Tool {
 	taken := map[string]bool{}
 	now := map[source]tools.Tool{}
@@ -138,7 +140,7 @@ func (s *Set) Tools() []tools.Tool {
 	return all
 }
 
-// made returns the session's own form of a tool.
+// made returns the session's form of a tool.
 func (s *Set) made(key source, e Entry) tools.Tool {
 	s.mu.Lock()
 	tool, ok := s.own[key]
@@ -158,7 +160,7 @@ func (s *Set) made(key source, e Entry) tools.Tool {
 	return tool
 }
 
-// A renamed tool has a name that another server's would have had too.
+// A renamed tool is one whose name another server's tool would have had too.
 type renamed struct {
 	tools.Tool
 	spec tools.Spec
@@ -167,7 +169,8 @@ type renamed struct {
 // Spec implements tools.Tool.
 func (r renamed) Spec() tools.Spec { return r.spec }
 
-// Close ends the servers that nobody else shares. Nothing of them is left when it returns, and the host learns of nothing more.
+// Close ends the servers that no other set uses. Nothing of them is left when it returns, and the
+// host is not called any more.
 func (s *Set) Close() {
 	s.telling.Lock()
 	s.silent = true

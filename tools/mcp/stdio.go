@@ -1,7 +1,7 @@
 //go:build !no_mcp
 
-// The connection to a server that is a process: messages as lines on its standard input and output. Whatever else the server
-// prints there is counted and left out. It does not know what the messages mean.
+// The connection to a server that is a process: messages as lines on its standard input and output.
+// Everything else that the server prints there is counted and ignored.
 
 package mcp
 
@@ -28,38 +28,40 @@ import (
 )
 
 const (
-	// maxLine is the longest message that is taken, in bytes. It is the SDK's own limit.
+	// maxLine is the longest accepted message, in bytes. It is the SDK's own limit.
 	maxLine = 16 << 20
-	// parting is how long a server may take to end by itself once its input is closed.
+	// parting is how long a server may take to end by itself after its input is closed.
 	parting = time.Second
-	// maxStderr is how much of the end of the standard error is kept for messages.
+	// maxStderr is how much of the end of the standard error is kept for messages, in bytes.
 	maxStderr = 4 << 10
-	// maxAsked is how many requests of the server may be open. It is read no further while they are.
+	// maxAsked is how many requests of the server may be open. Nothing more is read from it
+	// meanwhile.
 	maxAsked = 32
-	// notes and noteBurst are how many notifications are taken in a second, and at once. The rest is dropped: they are news,
-	// and the newest is on its way.
+	// notes and noteBurst are how many notifications are accepted in a second, and at once. The
+	// rest is dropped: a newer one follows.
 	notes, noteBurst = 200, 400
 )
 
-// basics are the names of the client's environment that each server gets: without them most programs do not start.
+// basics are the variables of the client's environment that each server gets: without them most
+// programs do not start.
 var basics = []string{"PATH", "HOME", "USER", "LOGNAME", "SHELL", "TMPDIR", "LANG", "LC_ALL", "TZ"}
 
 // A stdio is a process and the transport to it.
 type stdio struct {
 	process  *sandbox.Process
 	stdin    *os.File
-	lines    chan []byte   // what it prints, one line each, without the line's end
-	outgoing chan outgoing // what it is told
-	asked    chan struct{} // a place for each request of its own that is open
-	ended    chan struct{} // closed: it has ended, and all its lines were given
+	lines    chan []byte   // its output, one line each, without the line's end
+	outgoing chan outgoing // messages to the process
+	asked    chan struct{} // one slot for each of its open requests
+	ended    chan struct{} // closed: it has ended, and all its lines were read
 	closed   chan struct{}
 	once     sync.Once
 	loops    sync.WaitGroup
 	errs     tail
 	news     *rate.Limiter
-	junk     func(line []byte) // hears what is no message
-	relist   func()            // hears that the tools have changed, where the notification was dropped
-	queue    []jsonrpc.Message // of a batch, not yet given; Read's own
+	junk     func(line []byte) // receives lines that are not messages
+	relist   func()            // called if a notification of changed tools was dropped
+	queue    []jsonrpc.Message // the rest of a batch; only Read uses it
 	dropped  atomic.Int64
 	began    time.Time
 	heard    atomic.Int64 // when it last printed a line, in nanoseconds after began
@@ -70,7 +72,7 @@ type outgoing struct {
 	done chan error // of size 1
 }
 
-// startProcess starts the server of an entry. It is the caller's to close.
+// startProcess starts the server of an entry. The caller closes it.
 func startProcess(e Entry, host Host, junk func([]byte), relist func()) (*stdio, error) {
 	box := host.Open(e)
 	if box == nil {
@@ -103,7 +105,7 @@ func startProcess(e Entry, host Host, junk func([]byte), relist func()) (*stdio,
 	return s, nil
 }
 
-// environ is what the process gets.
+// environ returns the environment of the process.
 func environ(e Entry, host Host, box *sandbox.Box) []string {
 	var base []string
 	for _, entry := range host.Environ {
@@ -139,12 +141,12 @@ func find(program, dir string, environ []string) (string, error) {
 	return "", fmt.Errorf("the program %q is not in PATH", program)
 }
 
-// take hands a line to who reads. It is called from one goroutine.
+// take passes a line to the reader. It is called from one goroutine.
 func (s *stdio) take(line []byte) {
 	s.heard.Store(int64(time.Since(s.began)))
 	select {
 	case s.lines <- line:
-	case <-s.closed: // what comes after that is of no use to anybody
+	case <-s.closed: // nothing reads after that
 	}
 }
 
@@ -156,7 +158,7 @@ func (s *stdio) watch(out *splitter) {
 	close(s.ended)
 }
 
-// write tells the process one message after the other. A message that is begun is written to its end.
+// write sends one message after the other. A message is always sent completely.
 func (s *stdio) write() {
 	defer s.loops.Done()
 	for {
@@ -170,13 +172,13 @@ func (s *stdio) write() {
 	}
 }
 
-// Connect implements sdk.Transport. The context is not kept: Close alone ends the connection.
+// Connect implements sdk.Transport. It ignores the context: only Close ends the connection.
 func (s *stdio) Connect(context.Context) (sdk.Connection, error) { return s, nil }
 
 // SessionID implements sdk.Connection.
 func (s *stdio) SessionID() string { return "" }
 
-// Read implements sdk.Connection: it gives the next message that is one.
+// Read implements sdk.Connection: it returns the next valid message.
 func (s *stdio) Read(ctx context.Context) (jsonrpc.Message, error) {
 	for {
 		if len(s.queue) > 0 {
@@ -202,8 +204,8 @@ func (s *stdio) Read(ctx context.Context) (jsonrpc.Message, error) {
 	}
 }
 
-// admits reports that a message is to be given: of too many notifications only some are, and a request waits until there is
-// room for it.
+// admits reports whether a message is passed on: of too many notifications only some are, and a
+// request waits for a free slot.
 func (s *stdio) admits(ctx context.Context, message jsonrpc.Message) bool {
 	request, ok := message.(*jsonrpc.Request)
 	switch {
@@ -228,7 +230,7 @@ func (s *stdio) admits(ctx context.Context, message jsonrpc.Message) bool {
 	return false
 }
 
-// messages reads a line: one message, or a batch of some. What is none gives nil.
+// messages parses a line: one message, or a batch. It returns nil if the line is neither.
 func messages(line []byte) []jsonrpc.Message {
 	line = bytes.TrimSpace(line)
 	if len(line) == 0 || line[0] != '{' && line[0] != '[' {
@@ -251,12 +253,12 @@ func messages(line []byte) []jsonrpc.Message {
 	return all
 }
 
-// Write implements sdk.Connection. It waits until the message is in the pipe, and no longer than ctx.
+// Write implements sdk.Connection. It waits until the message is in the pipe, or ctx ends.
 func (s *stdio) Write(ctx context.Context, message jsonrpc.Message) error {
 	if _, answer := message.(*jsonrpc.Response); answer {
 		select {
 		case <-s.asked:
-		default: // an answer to what was not asked: the SDK's own, to a message that was none
+		default: // an answer to no request: the SDK's own, to an invalid message
 		}
 	}
 	line, err := jsonrpc.EncodeMessage(message)
@@ -283,8 +285,8 @@ func (s *stdio) Write(ctx context.Context, message jsonrpc.Message) error {
 	}
 }
 
-// Close implements sdk.Connection: it closes the server's input, gives it a second, and ends what is left of it. Nothing of it
-// runs when Close returns.
+// Close implements sdk.Connection: it closes the server's input, waits for a second, and kills what
+// is left. Nothing of the server runs when Close returns.
 func (s *stdio) Close() error {
 	s.once.Do(func() {
 		close(s.closed)
@@ -301,12 +303,12 @@ func (s *stdio) Close() error {
 	return nil
 }
 
-// why returns how the process has ended; it is asked after its end.
+// why returns how the process has ended. It must be called after its end.
 func (s *stdio) why() string {
 	select {
 	case <-s.process.Done():
 	default:
-		return "it was ended here"
+		return "the daemon ended it"
 	}
 	exit := s.process.Wait()
 	var text string
@@ -314,12 +316,12 @@ func (s *stdio) why() string {
 	case exit.Signal != "":
 		text = "its process was ended by " + exit.Signal
 	case exit.Code < 0:
-		text = "its process ended in a way that the kernel did not tell"
+		text = "its process ended in an unknown way"
 	default:
 		text = fmt.Sprintf("its process ended with exit code %d", exit.Code)
 	}
 	if last := s.errs.text(); last != "" {
-		text += ", and the last that it printed to its standard error was: " + last
+		text += ", and its last output on standard error was: " + last
 	}
 	return text
 }

@@ -1,7 +1,7 @@
 //go:build !no_mcp
 
-// What went wrong, in words that do not give away what an entry holds in confidence: the values of variables may stand in its
-// address and its headers. Pure.
+// Error texts without the secrets of an entry: the values of variables may be in its URL and its
+// headers. Pure.
 
 package mcp
 
@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// words returns the text of an error without the address beyond its host, and without the headers' values.
+// words returns the text of an error with the URL cut to its host, and without the headers' values.
 func (e Entry) words(err error) string {
 	var pairs []string
 	if u, wrong := url.Parse(e.URL); wrong == nil && e.URL != "" {
@@ -30,6 +30,6 @@ func (e Entry) words(err error) string {
 	return strings.NewReplacer(pairs...).Replace(err.Error())
 }
 
-// leastSecret is the least length, in bytes, of a value that is taken out of words by itself: shorter ones are parts of too
-// much else. Ours.
+// leastSecret is the shortest value, in bytes, that is removed from texts by itself: shorter ones
+// are parts of too many other words. Our own number.
 const leastSecret = 6
