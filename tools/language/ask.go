@@ -1,7 +1,6 @@
 //go:build !no_lsp
 
-// Questions to a server, one function each: what is asked, and what the answer means. It does not know how servers are
-// started, nor what becomes of the answers.
+// Requests to a server, one function each: what is requested, and what the answer means.
 
 package language
 
@@ -20,7 +19,7 @@ import (
 // errNoFile is why a location has no text: it is not in a file.
 var errNoFile = errors.New("it is not in a file")
 
-// asked is one question under way: a server that sees everything as it is now.
+// asked is one request in progress, to a server that sees everything as it is now.
 type asked struct {
 	*server
 	query Query
@@ -28,8 +27,8 @@ type asked struct {
 	text  content // of the file
 }
 
-// ask finds the server of the file, has it see the present texts, and lets do ask it. A server that ends meanwhile is started
-// again, once: all that is asked here changes nothing.
+// ask finds the server of the file, updates its texts, and calls do with it. If the server ends
+// meanwhile, it is started again once: no request changes anything.
 func (s *Set) ask(ctx context.Context, q Query, ability func(abilities) json.RawMessage, what string, do func(*asked) error) error {
 	if err := s.Check(q.Path); err != nil {
 		return err
@@ -40,7 +39,7 @@ func (s *Set) ask(ctx context.Context, q Query, ability func(abilities) json.Raw
 			return err
 		}
 		if ability != nil && !able(ability(srv.can)) {
-			return fault.Failedf("not_served", "%s does not do %s. Use Grep, or read the files.", srv.spec.name(), what)
+			return fault.Failedf("not_served", "%s does not support %s. Use Grep, or read the files.", srv.spec.name(), what)
 		}
 		err = srv.ask(ctx, q, do)
 		var gone *goneError
@@ -48,7 +47,7 @@ func (s *Set) ask(ctx context.Context, q Query, ability func(abilities) json.Raw
 			return err
 		}
 		if !first {
-			return fault.Failedf("language_server_failed", "%s. It was asked twice.", gone.words)
+			return fault.Failedf("language_server_failed", "%s. The request was sent twice.", gone.words)
 		}
 	}
 }
@@ -68,24 +67,24 @@ func (s *server) ask(ctx context.Context, q Query, do func(*asked) error) error 
 	return do(&asked{server: s, query: q, raw: raw, text: newContent(raw)})
 }
 
-// place is what a question about a position begins with.
+// place returns the parameters that a request about a position begins with.
 func (a *asked) place() (wirePlace, error) {
 	p, err := a.text.outward(a.query.At, a.units)
 	return wirePlace{Document: wireDocument{URI: uriOf(a.query.Path)}, Position: &p}, err
 }
 
-// Definition finds where what stands at the position is defined.
+// Definition returns the definition of the symbol at the position.
 func (s *Set) Definition(ctx context.Context, q Query) ([]Location, error) {
 	return s.locate(ctx, q, "textDocument/definition", func(c abilities) json.RawMessage { return c.Definition }, "definition", nil)
 }
 
-// References finds where what stands at the position is used, its declaration included.
+// References returns the uses of the symbol at the position, its declaration included.
 func (s *Set) References(ctx context.Context, q Query) ([]Location, error) {
 	return s.locate(ctx, q, "textDocument/references", func(c abilities) json.RawMessage { return c.References }, "references",
 		map[string]any{"includeDeclaration": true})
 }
 
-// Implementation finds what implements the interface or method at the position.
+// Implementation returns the implementations of the interface or method at the position.
 func (s *Set) Implementation(ctx context.Context, q Query) ([]Location, error) {
 	return s.locate(ctx, q, "textDocument/implementation", func(c abilities) json.RawMessage { return c.Implementation }, "implementation", nil)
 }
@@ -111,7 +110,7 @@ func (s *Set) locate(ctx context.Context, q Query, method string, ability func(a
 	return found, err
 }
 
-// oneOrMore reads an answer that is null, a location, or a list of locations or of links.
+// oneOrMore parses an answer that is null, a location, or a list of locations or of links.
 func (a *asked) oneOrMore(answer json.RawMessage) (list []wireLocation, err error) {
 	if bytes.HasPrefix(bytes.TrimSpace(answer), []byte("{")) {
 		list = make([]wireLocation, 1)
@@ -120,7 +119,7 @@ func (a *asked) oneOrMore(answer json.RawMessage) (list []wireLocation, err erro
 		err = json.Unmarshal(answer, &list)
 	}
 	if err != nil {
-		return nil, fault.Failedf("language_server_failed", "What %s has answered does not keep to the protocol: %v.", a.spec.name(), err)
+		return nil, fault.Failedf("language_server_failed", "The answer of %s does not conform to the protocol: %v.", a.spec.name(), err)
 	}
 	for i := range list {
 		if l := &list[i]; l.URI == "" {
@@ -133,7 +132,7 @@ func (a *asked) oneOrMore(answer json.RawMessage) (list []wireLocation, err erro
 	return list, nil
 }
 
-// locations puts places in order, each once, with the text of their lines.
+// locations sorts locations, each once, and adds the text of their lines.
 func (a *asked) locations(ctx context.Context, raw []wireLocation) ([]Location, error) {
 	var reader lines
 	found := make([]Location, 0, len(raw))
@@ -156,7 +155,7 @@ func byPlace(x, y wireLocation) int {
 		cmp.Compare(x.Range.End.Character, y.Range.End.Character))
 }
 
-// lines keeps the text of the file that was asked for last.
+// lines caches the text of the last file.
 type lines struct {
 	path string
 	text content
@@ -182,7 +181,8 @@ func (l *lines) location(a *asked, w wireLocation) Location {
 	return Location{Path: path, Range: l.text.rangeOf(w.Range, a.units), Line: l.text.line(w.Range.Start.Line)}
 }
 
-// Hover returns what the server has to say of what stands at the position, as Markdown or plain text; empty: nothing.
+// Hover returns the server's description of the symbol at the position, as Markdown or plain text;
+// empty: none.
 func (s *Set) Hover(ctx context.Context, q Query) (text string, err error) {
 	err = s.ask(ctx, q, func(c abilities) json.RawMessage { return c.Hover }, "hover", func(a *asked) error {
 		place, err := a.place()
@@ -201,7 +201,7 @@ func (s *Set) Hover(ctx context.Context, q Query) (text string, err error) {
 	return text, err
 }
 
-// marked reads a text, a marked string, a list of them, or marked-up content.
+// marked parses a text, a marked string, a list of them, or marked-up content.
 func marked(contents json.RawMessage) string {
 	var text string
 	if json.Unmarshal(contents, &text) == nil {
@@ -221,7 +221,7 @@ func marked(contents json.RawMessage) string {
 		return strings.Join(parts, "\n\n")
 	}
 	var one struct{ Language, Value string }
-	_ = json.Unmarshal(contents, &one) // what is none of them says nothing
+	_ = json.Unmarshal(contents, &one) // any other form has no text
 	if one.Language != "" {
 		return "```" + one.Language + "\n" + one.Value + "\n```"
 	}

@@ -1,7 +1,7 @@
 //go:build !no_lsp
 
-// Which diagnostics are new. What was there before counts as the same when it says the same about the same line, wherever
-// the edit has moved that line. It does not know servers.
+// Diagnostics that are new. An old diagnostic and a new one are equal if they have the same message
+// on the same line, wherever the edit has moved that line.
 
 package language
 
@@ -13,8 +13,9 @@ import (
 
 func (c content) empty() bool { return len(c) == 0 || len(c) == 1 && c[0] == "" }
 
-// movement returns where the lines of a text have gone in another one that differs from it in one region: what stands before
-// that stays, what stands behind moves along, and what stood in it is nowhere, -1. Lines count from 0.
+// movement returns a function that maps line numbers of a text to those in another one that differs
+// from it in one region. Lines before the region stay, lines after it move, and lines in it are
+// mapped to -1. Lines count from 0.
 func movement(before, after content) func(line int) int {
 	head := 0
 	for head < len(before) && head < len(after) && before[head] == after[head] {
@@ -35,7 +36,8 @@ func movement(before, after content) func(line int) int {
 	}
 }
 
-// added returns what of now has nothing to match it in was: first by line and words, then what is left by words alone.
+// added returns the diagnostics of now without a match in was: first by line and message, then the
+// rest by message.
 func added(was, now []wireDiagnostic, moved func(line int) int) []wireDiagnostic {
 	type saying struct {
 		line, severity int
@@ -66,7 +68,8 @@ func added(was, now []wireDiagnostic, moved func(line int) int) []wireDiagnostic
 	})
 }
 
-// order puts those of one file first, and the rest by path; in each the worst first, then by place.
+// order sorts diagnostics: those of the file first comes first, the others by path; within a file
+// by severity, then by position.
 func order(list []Diagnostic, first string) {
 	far := func(d Diagnostic) int {
 		if d.Path == first {

@@ -1,7 +1,8 @@
 //go:build !no_lsp
 
-// Diagnostics: those of a file, and those that an edit has brought. Servers publish them when they like, so both show the
-// server a text and wait, within limits, for what it says of that text. It does not know who edits.
+// Diagnostics: those of a file, and those that an edit has caused. Servers publish them at any
+// time, so both functions show the server a text and wait, within limits, for what it publishes
+// about that text.
 
 package language
 
@@ -14,7 +15,7 @@ import (
 	"github.com/toold/toold/tools/fault"
 )
 
-// Diagnose returns what the server has to say against the present text of the file.
+// Diagnose returns the server's diagnostics of the present text of the file.
 func (s *Set) Diagnose(ctx context.Context, q Query) (found Diagnostics, err error) {
 	err = s.ask(ctx, q, nil, "", func(a *asked) error {
 		said, err := a.publication(ctx)
@@ -36,7 +37,8 @@ func (s *Set) Diagnose(ctx context.Context, q Query) (found Diagnostics, err err
 	return found, err
 }
 
-// pull asks a server that can be asked. What it refuses is left to what it has published.
+// pull requests diagnostics, if the server supports that. If it refuses, what it has published
+// counts.
 func (a *asked) pull(ctx context.Context) (given []wireDiagnostic, asked bool, err error) {
 	if !able(a.can.Diagnostics) {
 		return nil, false, nil
@@ -54,7 +56,7 @@ func (a *asked) pull(ctx context.Context) (given []wireDiagnostic, asked bool, e
 	return answer.Items, err == nil, err
 }
 
-// united returns both lists without what the second repeats of the first.
+// united returns both lists, without those of the second that the first has.
 func united(published, given []wireDiagnostic) []wireDiagnostic {
 	all := slices.Clone(published)
 	for _, d := range given {
@@ -65,8 +67,8 @@ func united(published, given []wireDiagnostic) []wireDiagnostic {
 	return all[:min(len(all), maxFileDiags)]
 }
 
-// publication has the server publish what it finds in the text, though it may have done so before: other files may have
-// changed since. It reports whether it has.
+// publication makes the server publish diagnostics of the text, even if it has done so before:
+// other files may have changed since. said reports whether it has.
 func (a *asked) publication(ctx context.Context) (said bool, err error) {
 	if err := a.documents.take(ctx); err != nil {
 		return false, err
@@ -96,14 +98,14 @@ func diagnostic(path string, w wireDiagnostic, at Range) Diagnostic {
 	return Diagnostic{Path: path, Range: at, Severity: severityOf(w.Severity), Code: code(w.Code), Source: w.Source, Message: strings.TrimSpace(w.Message)}
 }
 
-// code reads a number or a string.
+// code parses a number or a string.
 func code(raw json.RawMessage) string {
 	var text string
 	if json.Unmarshal(raw, &text) == nil {
 		return printable(text, 200)
 	}
 	var number json.Number
-	_ = json.Unmarshal(raw, &number) // what is neither says nothing
+	_ = json.Unmarshal(raw, &number) // any other value is no code
 	return printable(number.String(), 200)
 }
 
@@ -115,9 +117,10 @@ type Watching struct {
 	known  map[string]publication
 }
 
-// Watch notes what the server of the file has to say before an edit; before is the file's text, nil when there is no file
-// yet. It starts no server: without one that runs it is nil, which is fit for use, and so it is when the server does not say
-// in time what it finds in a text that it had not seen. It waits for at most 400 ms, and no longer than ctx.
+// Watch records the diagnostics of a file before an edit. before is the file's text, nil if the
+// file does not exist yet. Watch starts no server: if none runs, it returns nil, whose methods
+// work. It also returns nil if the server does not publish in time what it finds in a text that is
+// new to it. It waits at most 400 ms, and no longer than ctx.
 func (s *Set) Watch(ctx context.Context, path string, before []byte) *Watching {
 	srv := s.running(path)
 	if srv == nil || len(before) > maxMessage {
@@ -138,9 +141,9 @@ func (s *Set) Watch(ctx context.Context, path string, before []byte) *Watching {
 	return &Watching{srv, path, newContent(before), srv.published.all()}
 }
 
-// New returns the errors and warnings that were not there before the edit, of the file and of others; after is the file's
-// text now. It waits for what the server says of that text until ctx ends, and then gives none. Ranges in other files than
-// the edited one count the server's units, since their texts are not looked at.
+// New returns the errors and warnings that the edit has caused, in the file and in others. after is
+// the file's present text. New waits for the diagnostics of that text until ctx ends, and then
+// returns none. Ranges in other files use the server's units, since their texts are not read.
 func (w *Watching) New(ctx context.Context, after []byte) []Diagnostic {
 	if w == nil || len(after) > maxMessage {
 		return nil
@@ -168,7 +171,7 @@ func (w *Watching) New(ctx context.Context, after []byte) []Diagnostic {
 	return found
 }
 
-// edited shows the server what the file has become; nil: there was no time.
+// edited shows the server the new text; nil: there was no time.
 func (w *Watching) edited(ctx context.Context, after []byte) *document {
 	if w.server.documents.take(ctx) != nil {
 		return nil

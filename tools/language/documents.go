@@ -1,7 +1,7 @@
 //go:build !no_lsp
 
-// What a server sees of the files: documents that are open in it have the text that we show it, all others are its own to
-// read, once it has been told that they have changed. It does not know what is asked about them.
+// What a server sees of the files: open documents have the text that it was sent, and it reads all
+// other files itself, after it was notified that they have changed.
 
 package language
 
@@ -16,24 +16,24 @@ import (
 	"time"
 )
 
-// documents belong to whoever holds the turn.
+// documents belong to the goroutine that holds the turn.
 type documents struct {
-	turn    chan struct{} // one slot; full: somebody holds it
+	turn    chan struct{} // one slot; full: it is held
 	open    map[string]*document
-	version int32 // of the last text that was shown; none is given twice
+	version int32 // of the last text that was sent; no number is used twice
 	uses    uint64
-	stamps  map[string]stamp // of the files on the disk, as the server was last told
+	stamps  map[string]stamp // of the files on the disk, as the server was last notified
 }
 
-// A document is open in the server.
+// A document is a file that is open in the server.
 type document struct {
 	version int32
 	sum     [sha256.Size]byte
 	used    uint64
-	shownAt uint64 // the last publication before the text was shown
+	shownAt uint64 // the last publication before the text was sent
 }
 
-// A stamp tells whether a file has changed.
+// A stamp identifies a version of a file.
 type stamp struct {
 	size int64
 	time time.Time
@@ -66,7 +66,8 @@ func (s *server) show(path string, text []byte) *document {
 	return doc
 }
 
-// put opens the file in the server with that text, or gives it the text even if it has it. The turn is held.
+// put opens the file in the server with that text, or sends it the text even if it has it already.
+// The turn is held.
 func (s *server) put(path string, text []byte) *document {
 	d := &s.documents
 	d.version++
@@ -88,7 +89,7 @@ func (s *server) put(path string, text []byte) *document {
 	return next
 }
 
-// makeRoom closes the document that was not used for the longest time, if there are too many. The turn is held.
+// makeRoom closes the least recently used document, if there are too many. The turn is held.
 func (s *server) makeRoom() {
 	if len(s.documents.open) < maxOpen {
 		return
@@ -102,19 +103,20 @@ func (s *server) makeRoom() {
 	s.shut(oldest)
 }
 
-// shut has the server read the file itself from now on. The turn is held.
+// shut makes the server read the file from the disk from now on. The turn is held.
 func (s *server) shut(path string) {
 	delete(s.documents.open, path)
 	s.notify("textDocument/didClose", map[string]any{"textDocument": wireDocument{URI: uriOf(path)}})
 }
 
-// saved tells the server that the document is what stands on the disk. The turn is held.
+// saved notifies the server that the document equals the file on the disk. The turn is held.
 func (s *server) saved(path string) {
 	s.notify("textDocument/didSave", map[string]any{"textDocument": wireDocument{URI: uriOf(path)}})
 }
 
-// refresh has the server see the present state of everything but the file that is asked about: of documents that are open,
-// and of those that have to be, what the query's Text says, of all else what stands on the disk. The turn is held.
+// refresh updates everything but the file of the query: documents that are open, or must be, get
+// the query's Text, and the server is notified of other files that have changed on the disk. The
+// turn is held.
 func (s *server) refresh(ctx context.Context, q Query) {
 	wanted := slices.Collect(maps.Keys(s.documents.open))
 	for _, path := range q.Others {
@@ -135,7 +137,7 @@ func (s *server) refresh(ctx context.Context, q Query) {
 	s.refreshDisk(ctx)
 }
 
-// refreshDisk tells the server which files have changed on the disk. The turn is held.
+// refreshDisk notifies the server of files that have changed on the disk. The turn is held.
 func (s *server) refreshDisk(ctx context.Context) {
 	was, now := s.documents.stamps, s.scan(ctx)
 	if now == nil {
@@ -160,14 +162,14 @@ func (s *server) refreshDisk(ctx context.Context) {
 	s.documents.stamps = now
 }
 
-// projects are files that say how a project is put together.
+// projects are files that describe the structure of a project.
 var projects = []string{
 	"go.mod", "go.sum", "go.work", "package.json", "tsconfig.json", "jsconfig.json", "pyproject.toml", "setup.cfg", "pyrightconfig.json",
 	"Cargo.toml", "Cargo.lock", "compile_commands.json", ".clangd",
 }
 
-// scan looks at all files of the root that the server serves, or that say how the project is put together. Nil: there are too
-// many to be looked at each time, or ctx has ended.
+// scan returns the stamps of all files of the root that the server serves or that describe the
+// project. It returns nil if there are too many, or if ctx has ended.
 func (s *server) scan(ctx context.Context) map[string]stamp {
 	found, seen := map[string]stamp{}, 0
 	_ = filepath.WalkDir(s.root, func(path string, entry fs.DirEntry, err error) error {
@@ -176,7 +178,7 @@ func (s *server) scan(ctx context.Context) map[string]stamp {
 		case ctx.Err() != nil || seen > maxScanned:
 			return fs.SkipAll
 		case err != nil:
-			return nil // what cannot be looked at now is not there for the server either
+			return nil // the server cannot read it now either
 		case entry.IsDir() && path != s.root && (strings.HasPrefix(name, ".") || name == "node_modules"):
 			return fs.SkipDir
 		case entry.Type().IsRegular() && (slices.Contains(s.spec.Extensions, strings.ToLower(filepath.Ext(name))) || slices.Contains(projects, name)):

@@ -29,7 +29,7 @@ func TestServersThatKeepNoRules(t *testing.T) {
 		{"endless header", "language_server_failed", "header"},
 		{"claims a huge message", "language_server_failed", "99999999999999"},
 		{"claims a negative length", "language_server_failed", "-5"},
-		{"sends lists", "language_server_failed", "no JSON object"},
+		{"sends lists", "language_server_failed", "not a JSON object"},
 		{"never answers", "language_server_failed", unanswered},
 		{"stops reading", "language_server_failed", unanswered},
 		{"closes its input", "language_server_failed", ""},
@@ -39,7 +39,7 @@ func TestServersThatKeepNoRules(t *testing.T) {
 		{"answers something else", "language_server_failed", "protocol"},
 		{"answers with a bomb", "language_server_failed", "parts"},
 		{"refuses", "language_server_refused", "not today"},
-		{"puts off", "language_server_failed", "put the request off"},
+		{"puts off", "language_server_failed", "postponed the request"},
 	} {
 		t.Run(c.kind, func(t *testing.T) {
 			t.Parallel()

@@ -1,7 +1,7 @@
 //go:build !no_lsp
 
-// What a server sends without being asked: questions of its own, diagnostics, and how far it is with loading. Nothing here
-// waits, since the connection reads nothing meanwhile. It does not know who waits for what has come.
+// What a server sends on its own: requests, diagnostics, and progress of loading. Nothing here
+// waits, since the connection reads nothing meanwhile.
 
 package language
 
@@ -16,7 +16,7 @@ import (
 // incoming is the handler of one server's connection.
 type incoming struct{ *server }
 
-// Handle takes a notification, or answers a request.
+// Handle handles a notification, or answers a request.
 func (s incoming) Handle(ctx context.Context, conn *jsonrpc2.Conn, message *jsonrpc2.Request) {
 	params := json.RawMessage("null")
 	if message.Params != nil {
@@ -34,7 +34,7 @@ func (s incoming) Handle(ctx context.Context, conn *jsonrpc2.Conn, message *json
 	_ = conn.Reply(ctx, message.ID, answer)
 }
 
-// notice takes a notification. One that cannot be read changes nothing.
+// notice handles a notification. An invalid one is ignored.
 func (s incoming) notice(method string, params json.RawMessage) {
 	switch method {
 	case "textDocument/publishDiagnostics":
@@ -50,14 +50,14 @@ func (s incoming) notice(method string, params json.RawMessage) {
 	}
 }
 
-// answer returns what a server is told; known is false for what it should not have asked.
+// answer returns the answer to a request; known is false for an unexpected one.
 func (s incoming) answer(method string, params json.RawMessage) (answer any, known bool) {
 	switch method {
 	case "workspace/configuration":
 		var asked struct {
 			Items []struct{} `json:"items"`
 		}
-		_ = json.Unmarshal(params, &asked) // what cannot be read asks for nothing
+		_ = json.Unmarshal(params, &asked) // an invalid request asks for nothing
 		answers := make([]json.RawMessage, min(len(asked.Items), 100))
 		for i := range answers {
 			answers[i] = s.spec.options()

@@ -1,7 +1,6 @@
 //go:build !no_lsp
 
-// Starts a server: finds its program, starts it in a box with pipes, and greets it. It does not know which servers run
-// already.
+// Starting a server: the program is found, started in a box with pipes, and initialized.
 
 package language
 
@@ -22,7 +21,7 @@ import (
 	"github.com/toold/toold/tools/sandbox"
 )
 
-// limits are those of time that a test makes short.
+// limits are limits of time that tests shorten.
 type limits struct {
 	answer, start, load, publish, base time.Duration
 	firstBackOff                       time.Duration
@@ -30,7 +29,7 @@ type limits struct {
 
 var ordinary = limits{answerLimit, startLimit, loadLimit, publishLimit, baseLimit, firstBackOff}
 
-// launch starts a server and greets it. ctx is the set's. The server is ended with ctx at the latest.
+// launch starts and initializes a server. ctx is the set's; the server ends with ctx at the latest.
 func (s *Set) launch(ctx context.Context, spec Server, root string) (*server, error) {
 	srv := &server{
 		spec: spec, root: root, limits: s.limits, stderr: &lastWords{}, gone: make(chan struct{}), units: utf16Units,
@@ -85,7 +84,7 @@ func unstarted(spec Server, err error) error {
 	return fault.Failedf("language_server_failed", "%s was not started: %v.", spec.name(), err)
 }
 
-// greet makes the server's acquaintance.
+// greet initializes the server.
 func (s *server) greet(ctx context.Context) error {
 	var about struct {
 		Capabilities abilities `json:"capabilities"`
@@ -113,7 +112,8 @@ func (s *server) greet(ctx context.Context) error {
 	return nil
 }
 
-// find returns the path of the server's program: from the root when it has a slash, else from an absolute entry of PATH.
+// find returns the path of the server's program: relative to the root if it has a slash, otherwise
+// from an absolute entry of PATH.
 func find(spec Server, root string, environ []string) (string, error) {
 	program := spec.Command[0]
 	if strings.Contains(program, "/") {
@@ -144,8 +144,8 @@ func missing(spec Server, why string) error {
 		`"lsp": {%[1]q: {"command": ["program"], "extensions": [%q]}}.`, spec.Language, why, strings.Join(spec.Extensions, `", "`))
 }
 
-// silence is where the library's own words go: what it has to say is in the errors that it gives.
+// silence discards the library's log: its errors have the same content.
 type silence struct{}
 
-// Printf drops them.
+// Printf does nothing.
 func (silence) Printf(string, ...any) {}

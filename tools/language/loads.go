@@ -1,6 +1,6 @@
 //go:build !no_lsp
 
-// What a server says it is busy with. It does not know what for.
+// What a server reports it is busy with.
 
 package language
 
@@ -28,7 +28,7 @@ func (b *beacon) light() {
 	}
 }
 
-// loads are the progress that a server has begun and not ended.
+// loads are the progress reports that a server has begun and not ended.
 type loads struct {
 	mu      sync.Mutex
 	titles  map[string]string // by token
@@ -52,7 +52,7 @@ func (l *loads) take(p wireProgress) {
 	}
 }
 
-// busy names one thing that is under way; empty: nothing is.
+// busy returns one thing in progress; empty: none.
 func (l *loads) busy() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -68,7 +68,8 @@ func (l *loads) busy() string {
 	return least
 }
 
-// await waits until nothing is under way, at most for limit, or until the server or ctx has ended.
+// await waits until nothing is in progress, at most for limit, or until the server or ctx has
+// ended.
 func (l *loads) await(ctx context.Context, gone <-chan struct{}, limit time.Duration) {
 	timer := time.NewTimer(limit)
 	defer timer.Stop()

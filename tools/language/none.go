@@ -1,6 +1,6 @@
 //go:build no_lsp
 
-// The build without language servers: all names, and one answer.
+// The build without language servers: the same names, and one answer.
 
 package language
 
@@ -11,7 +11,7 @@ import (
 	"github.com/toold/toold/tools/fault"
 )
 
-// ErrClosed is what a build with language servers gives once Close has been called.
+// ErrClosed is the error after Close in a build with language servers.
 var ErrClosed = errors.New("the session is closed")
 
 const unbuilt = "This build of toold has no language servers."
@@ -21,22 +21,22 @@ func none() error { return fault.Failedf("no_language_server", unbuilt) }
 // A Set has no servers.
 type Set struct{}
 
-// NewSet makes a set without servers.
+// NewSet returns a set without servers.
 func NewSet(Host) *Set { return &Set{} }
 
 // Close does nothing.
 func (*Set) Close() {}
 
-// Unavailable says that there are none.
+// Unavailable returns that there are none.
 func (*Set) Unavailable() string { return unbuilt }
 
 // Check returns a fault no_language_server.
 func (*Set) Check(string) error { return none() }
 
-// Runs says no.
+// Runs returns false.
 func (*Set) Runs(string) bool { return false }
 
-// Busy says nothing.
+// Busy returns "".
 func (*Set) Busy(string) string { return "" }
 
 // Definition returns a fault no_language_server.
@@ -66,11 +66,11 @@ func (*Set) Rename(context.Context, Query, string) (Renaming, error) { return Re
 // Diagnose returns a fault no_language_server.
 func (*Set) Diagnose(context.Context, Query) (Diagnostics, error) { return Diagnostics{}, none() }
 
-// A Watching watches nothing.
+// A Watching has no server to watch.
 type Watching struct{}
 
-// Watch returns nil, which is fit for use.
+// Watch returns nil, whose methods work.
 func (*Set) Watch(context.Context, string, []byte) *Watching { return nil }
 
-// New returns none.
+// New returns nil.
 func (*Watching) New(context.Context, []byte) []Diagnostic { return nil }

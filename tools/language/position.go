@@ -1,7 +1,7 @@
 //go:build !no_lsp
 
-// Places in a text: lines and characters as an editor shows them, and as the protocol counts them. It knows texts and
-// units; it does not know files.
+// Positions in a text: lines and characters as an editor shows them, and as the protocol counts
+// them.
 
 package language
 
@@ -18,11 +18,11 @@ type unit string
 
 const (
 	utf8Units  unit = "utf-8"
-	utf16Units unit = "utf-16" // what holds when a server names none
+	utf16Units unit = "utf-16" // the default of the protocol
 	utf32Units unit = "utf-32"
 )
 
-// of is how many units a character takes. What is no UTF-8 is sent as U+FFFD, a byte each.
+// of returns how many units a character has. Invalid UTF-8 is sent as U+FFFD, one for each byte.
 func (u unit) of(r rune) int {
 	switch {
 	case u == utf8Units:
@@ -33,7 +33,7 @@ func (u unit) of(r rune) int {
 	return 1
 }
 
-// A content is a text cut into lines: at \n, \r\n and \r, as the protocol says.
+// A content is a text split into lines: at \n, \r\n and \r, as the protocol defines.
 type content []string
 
 func newContent(text []byte) content {
@@ -50,11 +50,12 @@ func (c content) line(n int) string {
 	return c[n]
 }
 
-// outward makes a protocol's position of an editor's. Its error is a fault that names the field.
+// outward converts an editor's position to the protocol's. Its error is a fault that names the
+// field.
 func (c content) outward(at Position, u unit) (wirePosition, error) {
 	lines := len(c)
 	if lines > 1 && c[lines-1] == "" {
-		lines-- // what follows the last line break is no line to a person
+		lines-- // an editor shows no line after the last line break
 	}
 	if at.Line < 1 || at.Line > len(c) {
 		return wirePosition{}, fault.Invalidf("invalid_input", "line is %d; the file has %d.", at.Line, lines).At("/line")
@@ -76,7 +77,8 @@ func (c content) outward(at Position, u unit) (wirePosition, error) {
 	return p, nil
 }
 
-// inward makes an editor's position of a protocol's. One past the end of its line is that end, as the protocol says.
+// inward converts a protocol's position to an editor's. One past the end of its line means that
+// end, as the protocol defines.
 func (c content) inward(p wirePosition, u unit) Position {
 	at := Position{Line: max(p.Line, 0) + 1, Character: 1}
 	units := p.Character
@@ -93,7 +95,7 @@ func (c content) rangeOf(r wireRange, u unit) Range {
 	return Range{Start: c.inward(r.Start, u), End: c.inward(r.End, u)}
 }
 
-// plain is a range in the server's own units.
+// plain returns a range in the server's own units.
 func (r wireRange) plain() Range {
 	return Range{
 		Start: Position{max(r.Start.Line, 0) + 1, max(r.Start.Character, 0) + 1},
@@ -101,7 +103,8 @@ func (r wireRange) plain() Range {
 	}
 }
 
-// offset is where a protocol's position stands in text, in bytes. Past the end of a line is its end.
+// offset returns the byte offset of a protocol's position in text. One past the end of a line means
+// its end.
 func offset(text string, p wirePosition, u unit) int {
 	from := 0
 	for n := 0; n < p.Line; n++ {
@@ -121,7 +124,8 @@ func offset(text string, p wirePosition, u unit) int {
 	return end
 }
 
-// lineEnd returns where the line that begins at from ends, and where the next begins; -1: there is none.
+// lineEnd returns where the line that begins at from ends, and where the next begins; -1: there is
+// none.
 func lineEnd(text string, from int) (end, next int) {
 	i := strings.IndexAny(text[from:], "\r\n")
 	if i < 0 {

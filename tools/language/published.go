@@ -1,6 +1,6 @@
 //go:build !no_lsp
 
-// The diagnostics that a server has published, by file, as far as they are kept. It does not know texts.
+// The diagnostics that a server has published, by file, within limits.
 
 package language
 
@@ -12,15 +12,15 @@ import (
 	"time"
 )
 
-// A publication is what a server has last said of one file.
+// A publication is a server's last diagnostics of one file.
 type publication struct {
-	version *int32 // of the document that it is about; nil: the server does not say
-	serial  uint64 // grows with each publication of the server
+	version *int32 // of the document; nil: the server sends no version
+	serial  uint64 // increases with each publication of the server
 	list    []wireDiagnostic
 	dropped int
 }
 
-// published is a server's. It grows no further than its limits.
+// published holds a server's publications, within its limits.
 type published struct {
 	mu      sync.Mutex
 	serial  uint64
@@ -31,7 +31,7 @@ type published struct {
 
 func newPublished() published { return published{files: map[string]publication{}} }
 
-// bound cuts what is too long of it.
+// bound shortens what is too long in a diagnostic.
 func (d *wireDiagnostic) bound() {
 	d.Message, d.Source = printable(d.Message, 2000), printable(d.Source, 100)
 }
@@ -64,26 +64,27 @@ func (p *published) now() uint64 {
 	return p.serial
 }
 
-// of returns what was said of one file.
+// of returns the publication for one file.
 func (p *published) of(path string) publication {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.files[path]
 }
 
-// all returns what was said of all files.
+// all returns the publications for all files.
 func (p *published) all() map[string]publication {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return maps.Clone(p.files)
 }
 
-// covers reports whether the publication is about that version of its document, which the server was shown after serial.
+// covers reports whether the publication is about that version of its document, which the server
+// was sent after serial.
 func (p publication) covers(version int32, after uint64) bool {
 	return p.version != nil && *p.version >= version || p.version == nil && p.serial > after
 }
 
-// quiet is how long nothing more must come until this one counts as the last.
+// quiet returns after what time without another publication this one counts as the last.
 func (p publication) quiet(known time.Duration) time.Duration {
 	if p.version == nil {
 		return blindQuiet
@@ -91,7 +92,8 @@ func (p publication) quiet(known time.Duration) time.Duration {
 	return known
 }
 
-// await waits for a publication about that version of the file; false: the server or ctx has ended before.
+// await waits for a publication about that version of the file; false: the server or ctx has ended
+// before.
 func (p *published) await(ctx context.Context, gone <-chan struct{}, path string, version int32, after uint64) bool {
 	for {
 		p.mu.Lock()
@@ -110,7 +112,8 @@ func (p *published) await(ctx context.Context, gone <-chan struct{}, path string
 	}
 }
 
-// settle waits until nothing was published for the time of quiet, or until the server or ctx has ended.
+// settle waits until nothing was published for the time of quiet, or until the server or ctx has
+// ended.
 func (p *published) settle(ctx context.Context, gone <-chan struct{}, quiet time.Duration) {
 	timer := time.NewTimer(quiet)
 	defer timer.Stop()

@@ -1,6 +1,6 @@
 //go:build !no_lsp
 
-// What a renaming would change. Nothing is written. It does not know what becomes of the changes.
+// What a renaming would change. Nothing is written.
 
 package language
 
@@ -16,7 +16,7 @@ import (
 	"github.com/toold/toold/tools/fault"
 )
 
-// Rename returns what would change if what stands at the position got another name.
+// Rename returns what would change if the symbol at the position had another name.
 func (s *Set) Rename(ctx context.Context, q Query, name string) (found Renaming, err error) {
 	err = s.ask(ctx, q, func(c abilities) json.RawMessage { return c.Rename }, "rename_preview", func(a *asked) error {
 		place, err := a.place()
@@ -79,13 +79,13 @@ func (a *asked) change(path string, edits []wireEdit) (Change, error) {
 	}
 	after, ok := apply(string(c.Before), edits, a.units)
 	if !ok {
-		return c, fault.Failedf("language_server_failed", "The edits that %s gives for %s overlap.", a.spec.name(), path)
+		return c, fault.Failedf("language_server_failed", "The edits of %s for %s overlap.", a.spec.name(), path)
 	}
 	c.After = []byte(after)
 	return c, nil
 }
 
-// apply makes edits that are all about the same text; false: two of them overlap.
+// apply applies edits that all refer to the same text; false: two of them overlap.
 func apply(text string, edits []wireEdit, u unit) (string, bool) {
 	type span struct {
 		from, to int

@@ -1,7 +1,6 @@
 //go:build !no_lsp
 
-// One language server that runs: its process, the connection to it, and how both end. It does not know when it is to be
-// started again.
+// One running language server: its process, the connection to it, and how both end.
 
 package language
 
@@ -26,12 +25,12 @@ import (
 // errSilent is why a server is ended that has sent nothing at all while a request waited.
 var errSilent = errors.New("it does not answer")
 
-// A goneError says that the server has ended before it had answered.
+// A goneError means that the server ended before it had answered.
 type goneError struct{ words string }
 
 func (e *goneError) Error() string { return e.words }
 
-// A server is one process. Its methods may be used from any goroutine.
+// A server is one process. It is safe for concurrent use.
 type server struct {
 	spec    Server
 	root    string
@@ -44,7 +43,7 @@ type server struct {
 	units   unit
 	can     abilities
 	ids     atomic.Uint64
-	proven  atomic.Bool   // it has answered a request, so its end is not that of a server that cannot start
+	proven  atomic.Bool   // it has answered a request, so it is not a server that cannot start
 	gone    chan struct{} // closed when nothing of it is left; why is set then
 	why     string
 
@@ -53,10 +52,10 @@ type server struct {
 	published published
 
 	mu    sync.Mutex
-	cause error // why we have ended it; nil: we have not
+	cause error // why the daemon has ended it; nil: it has not
 }
 
-// attend sees the server to its end. It is the goroutine of whoever has started it.
+// attend waits for the end of the server. It runs on the goroutine that has started the server.
 func (s *server) attend(printed *io.PipeWriter) {
 	drained := make(chan struct{})
 	go func() {
@@ -65,7 +64,7 @@ func (s *server) attend(printed *io.PipeWriter) {
 	}()
 	select {
 	case <-s.process.Done():
-		_ = printed.Close() // all of it was passed on: the connection reads what there is, and then its end
+		_ = printed.Close() // everything was read: the connection gets the rest, and then the end
 		<-s.stream.ended
 	case <-s.conn.DisconnectNotify():
 	case <-drained: // it has closed its standard input
@@ -80,7 +79,8 @@ func (s *server) attend(printed *io.PipeWriter) {
 	close(s.gone)
 }
 
-// obituary returns how it has ended, in a phrase. The reason that we had, or what was wrong with what it sent, comes first.
+// obituary returns how the server has ended, as a phrase. The daemon's own reason, or an error in
+// what the server sent, comes first.
 func (s *server) obituary(exit sandbox.Exit) string {
 	s.mu.Lock()
 	cause := s.cause
@@ -98,12 +98,12 @@ func (s *server) obituary(exit sandbox.Exit) string {
 		words = fmt.Sprintf("ended with exit code %d", exit.Code)
 	}
 	if last := s.stderr.String(); last != "" {
-		words += fmt.Sprintf("; the last that it printed: %q", last)
+		words += fmt.Sprintf("; its last output: %q", last)
 	}
 	return words
 }
 
-// end ends the server, which takes its time: see gone.
+// end ends the server; gone is closed when that is done.
 func (s *server) end(cause error) {
 	s.mu.Lock()
 	if s.cause == nil {
@@ -113,7 +113,7 @@ func (s *server) end(cause error) {
 	s.process.Stop()
 }
 
-// dying reports that the server has ended, or is about to.
+// dying reports whether the server has ended, or is about to.
 func (s *server) dying() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -127,7 +127,7 @@ func (s *server) dying() bool {
 	}
 }
 
-// loss waits until the server is gone and says so.
+// loss waits until the server is gone and returns its goneError.
 func (s *server) loss(ctx context.Context) error {
 	select {
 	case <-s.gone:
@@ -137,14 +137,14 @@ func (s *server) loss(ctx context.Context) error {
 	}
 }
 
-// Numbers of errors by which a server says that it is to be asked again, and how often it is.
+// Error codes by which a server asks for a retry, and how often the request is repeated.
 const (
 	contentModified = -32801
 	serverCancelled = -32802
 	askedAgain      = 5
 )
 
-// call asks the server and waits for its answer.
+// call sends a request and waits for its answer.
 func (s *server) call(ctx context.Context, method string, params, result any) error {
 	for range askedAgain {
 		err := s.once(ctx, s.limits.answer, method, params, result)
@@ -160,10 +160,11 @@ func (s *server) call(ctx context.Context, method string, params, result any) er
 			return fault.Failedf("language_server_refused", "%s answered: %s", s.spec.name(), printable(refusal.Message, 1000))
 		}
 	}
-	return fault.Failedf("language_server_failed", "%s has put the request off %d times. Send the call again.", s.spec.name(), askedAgain)
+	return fault.Failedf("language_server_failed", "%s has postponed the request %d times. Send the call again.", s.spec.name(), askedAgain)
 }
 
-// once sends one request and waits for the answer. Its error is the server's refusal, its end, ctx's cause, or a fault.
+// once sends one request and waits for the answer. Its error is the server's refusal, its end,
+// ctx's cause, or a fault.
 func (s *server) once(ctx context.Context, limit time.Duration, method string, params, result any) error {
 	heard := s.stream.heard.Load()
 	id := jsonrpc2.ID{Num: s.ids.Add(1)}
@@ -190,12 +191,12 @@ func (s *server) once(ctx context.Context, limit time.Duration, method string, p
 		return err
 	}
 	if err := json.Unmarshal(answer, result); err != nil {
-		return fault.Failedf("language_server_failed", "What %s has answered does not keep to the protocol: %v.", s.spec.name(), err)
+		return fault.Failedf("language_server_failed", "The answer of %s does not conform to the protocol: %v.", s.spec.name(), err)
 	}
 	return nil
 }
 
-// unsent returns why nothing could be sent.
+// unsent returns the error of a request that could not be sent.
 func (s *server) unsent(ctx context.Context, err error) error {
 	if errors.Is(err, errClogged) {
 		s.end(errClogged)
@@ -203,14 +204,14 @@ func (s *server) unsent(ctx context.Context, err error) error {
 	return s.loss(ctx)
 }
 
-// notify sends a notification. What becomes of it shows when the server is asked something.
+// notify sends a notification. An error shows with the next request.
 func (s *server) notify(method string, params any) {
 	if err := s.conn.Notify(context.Background(), method, params); errors.Is(err, errClogged) {
 		s.end(errClogged)
 	}
 }
 
-// lastWords keeps the end of what a server prints on its standard error.
+// lastWords keeps the end of a server's standard error.
 type lastWords struct {
 	mu   sync.Mutex
 	kept []byte
@@ -225,7 +226,7 @@ func (w *lastWords) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// String returns the last of it, fit for one line of a message.
+// String returns the last of it, for one line of a message.
 func (w *lastWords) String() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -237,7 +238,7 @@ func (w *lastWords) String() string {
 	return text
 }
 
-// printable cuts foreign text to a number of bytes, on the border of a character.
+// printable cuts external text to a number of bytes, at the border of a character.
 func printable(text string, most int) string {
 	return ellipsis.Bytes(strings.ToValidUTF8(text, "\uFFFD"), most)
 }

@@ -1,7 +1,6 @@
 //go:build !no_lsp
 
-// The servers of one session: which there are, when one is started, and that all are ended. It does not know what they are
-// asked.
+// The servers of one session: which there are, when one is started, and how all are ended.
 
 package language
 
@@ -18,13 +17,13 @@ import (
 	"github.com/toold/toold/tools/sandbox"
 )
 
-// ErrClosed is what all methods give once Close has been called.
+// ErrClosed is the error of all methods after Close.
 var ErrClosed = errors.New("the session is closed")
 
 var errReplaced = errors.New("settings name another command")
 
-// A Set is the language servers of one session. Its methods may be used from any goroutine, also of a nil Set, which has
-// none.
+// A Set is the language servers of one session. It is safe for concurrent use. A nil Set is valid
+// and has no servers.
 type Set struct {
 	host   Host
 	limits limits
@@ -37,20 +36,20 @@ type Set struct {
 	closed bool
 }
 
-// A key is what there is one server for.
+// A key identifies a server.
 type key struct{ root, language string }
 
-// A place is where one server stands, after another if need be.
+// A place is a server's entry in a Set; one server may replace another there.
 type place struct {
-	live     *server       // the last that has started, though it may have ended; nil: none has
-	counted  bool          // its end has been taken note of
-	starting chan struct{} // closed when the one that is being started has, or has not; nil: none is
+	live     *server       // the last that has started, though it may have ended; nil: none
+	counted  bool          // its end was counted
+	starting chan struct{} // closed when the present start has succeeded or failed; nil: no start in progress
 	err      error         // why the last one did not start
-	failures int           // ends in a row of servers that had not answered anything
-	next     time.Time     // none is started before
+	failures int           // failures in a row of servers that had not answered anything
+	next     time.Time     // no start before that time
 }
 
-// NewSet makes a set of which no server runs yet.
+// NewSet returns a set without running servers.
 func NewSet(host Host) *Set {
 	ctx, cancel := context.WithCancel(context.Background())
 	return &Set{host: host, limits: ordinary, ctx: ctx, cancel: cancel, places: map[key]*place{}}
@@ -99,10 +98,11 @@ func (s *Set) Check(path string) error {
 	return err
 }
 
-// Runs reports that the file's server runs.
+// Runs reports whether the file's server runs.
 func (s *Set) Runs(path string) bool { return s.running(path) != nil }
 
-// Busy returns what the server of the file is still doing by itself, such as loading the project; empty: nothing, or none runs.
+// Busy returns what the file's server is doing on its own, such as loading the project; empty:
+// nothing, or it does not run.
 func (s *Set) Busy(path string) string {
 	if srv := s.running(path); srv != nil {
 		return srv.loads.busy()
@@ -110,7 +110,7 @@ func (s *Set) Busy(path string) string {
 	return ""
 }
 
-// rootOf is the innermost root that holds the file, or else the first one.
+// rootOf returns the innermost root that holds the file, or else the first one.
 func (s *Set) rootOf(path string) string {
 	best := ""
 	for _, root := range s.host.Roots {
@@ -124,7 +124,7 @@ func (s *Set) rootOf(path string) string {
 	return best
 }
 
-// running returns the server of the file if one runs and is ready; nil: none is.
+// running returns the server of the file if it runs and is ready, or nil.
 func (s *Set) running(path string) *server {
 	if s == nil {
 		return nil
@@ -142,8 +142,8 @@ func (s *Set) running(path string) *server {
 	return at.live
 }
 
-// server returns the server of the file, and starts it if need be. Who stops waiting stops nothing: the next call finds it
-// ready.
+// server returns the server of the file, and starts it if needed. A start continues after ctx has
+// ended: the next call finds the server ready.
 func (s *Set) server(ctx context.Context, path string) (*server, error) {
 	spec, err := For(s.host.Servers(), path)
 	if err != nil {
@@ -161,7 +161,8 @@ func (s *Set) server(ctx context.Context, path string) (*server, error) {
 	}
 }
 
-// look returns the server that runs, or what to wait for before looking again, or why there will be none.
+// look returns the running server, or a function to wait before looking again, or why there will be
+// none.
 func (s *Set) look(k key, spec Server) (live *server, wait func(context.Context) error, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -171,7 +172,7 @@ func (s *Set) look(k key, spec Server) (live *server, wait func(context.Context)
 	at := s.places[k]
 	if at == nil {
 		if len(s.places) >= maxServers {
-			return nil, nil, fault.Failedf("language_server_failed", "The session has %d language servers, which is the most. Do without this one.", maxServers)
+			return nil, nil, fault.Failedf("language_server_failed", "The session has %d language servers, the most that it may have. Do without this one.", maxServers)
 		}
 		at = &place{}
 		s.places[k] = at
@@ -192,7 +193,7 @@ func (s *Set) look(k key, spec Server) (live *server, wait func(context.Context)
 	return nil, s.awaitStart(at), nil
 }
 
-// begin has a server started. mu is held.
+// begin starts a server. mu is held.
 func (s *Set) begin(at *place, k key, spec Server) {
 	at.starting = make(chan struct{})
 	before := at.live
@@ -213,7 +214,8 @@ func (s *Set) begin(at *place, k key, spec Server) {
 	})
 }
 
-// awaitStart waits for the server that is being started. mu is held, not while it waits.
+// awaitStart returns a function that waits for the present start. mu is held, but not while it
+// waits.
 func (s *Set) awaitStart(at *place) func(context.Context) error {
 	started := at.starting
 	return func(ctx context.Context) error {
@@ -234,7 +236,7 @@ func (s *Set) awaitStart(at *place) func(context.Context) error {
 	}
 }
 
-// pause waits for a time.
+// pause returns a function that waits for a time.
 func pause(late time.Duration) func(context.Context) error {
 	return func(ctx context.Context) error {
 		timer := time.NewTimer(late)
@@ -248,7 +250,8 @@ func pause(late time.Duration) func(context.Context) error {
 	}
 }
 
-// backOff takes note of the end of the last server, and says how long none is started. The set's mu is held.
+// backOff counts the end of the last server, and returns how long no server is started. The set's
+// mu is held.
 func (p *place) backOff(first time.Duration) time.Duration {
 	if p.live != nil && p.live.dying() && !p.counted {
 		p.counted = true
@@ -261,7 +264,8 @@ func (p *place) backOff(first time.Duration) time.Duration {
 	return time.Until(p.next)
 }
 
-// failed counts an end, after which the next start waits: not after the first, then twice as long each time.
+// failed counts a failure and sets the delay of the next start: none after the first, then twice as
+// long each time.
 func (p *place) failed(first time.Duration) {
 	p.failures++
 	if p.failures > 1 {

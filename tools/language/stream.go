@@ -1,7 +1,7 @@
 //go:build !no_lsp
 
-// Messages to and from a server's pipes, framed as the base protocol says. Writing never waits: what the server does not
-// take is kept up to a limit, past which the server counts as hung. It does not know what a message means.
+// Messages to and from a server's pipes, framed as the base protocol defines. Writing never waits:
+// what the server does not read is queued up to a limit; past the limit the server counts as hung.
 
 package language
 
@@ -28,9 +28,9 @@ type stream struct {
 	in    *bufio.Reader
 	out   io.WriteCloser
 	heard atomic.Uint64 // messages so far
-	ended chan struct{} // closed when nothing more is read; failure is set then
+	ended chan struct{} // closed when nothing more is read; failure is then set
 
-	failure error // what reading has ended with
+	failure error // the error that ended reading
 
 	mu      sync.Mutex
 	queue   [][]byte
@@ -43,7 +43,7 @@ func newStream(in io.Reader, out io.WriteCloser) *stream {
 	return &stream{in: bufio.NewReaderSize(in, maxHeader), out: out, ended: make(chan struct{}), waiting: make(chan struct{}, 1)}
 }
 
-// WriteObject puts a message into the queue.
+// WriteObject queues a message.
 func (s *stream) WriteObject(message any) error {
 	body, err := json.Marshal(message)
 	if err != nil {
@@ -63,7 +63,7 @@ func (s *stream) WriteObject(message any) error {
 	return nil
 }
 
-// wake tells drain to look. mu is held.
+// wake wakes drain. mu is held.
 func (s *stream) wake() {
 	select {
 	case s.waiting <- struct{}{}:
@@ -71,7 +71,7 @@ func (s *stream) wake() {
 	}
 }
 
-// drain writes what is in the queue until the stream is closed or the server takes nothing more.
+// drain writes the queue until the stream is closed or the server reads nothing more.
 func (s *stream) drain() {
 	for range s.waiting {
 		frames, open := s.take()
@@ -108,15 +108,15 @@ func (s *stream) ReadObject(into any) error {
 	}
 	if err != nil {
 		s.failure = err
-		close(s.ended) // the connection reads no more after an error
+		close(s.ended) // the connection reads nothing after an error
 	}
 	return err
 }
 
-// decode keeps from the library what it would take for something else: a message that is no object.
+// decode rejects what the library would misread: a message that is not an object.
 func decode(body []byte, into any) error {
 	if trimmed := bytes.TrimSpace(body); len(trimmed) == 0 || trimmed[0] != '{' {
-		return fmt.Errorf("%w: a message is no JSON object", errFraming)
+		return fmt.Errorf("%w: a message is not a JSON object", errFraming)
 	}
 	if parts(body) > maxParts {
 		return fmt.Errorf("%w: a message of more than %d parts", errFraming, maxParts)
@@ -127,12 +127,14 @@ func decode(body []byte, into any) error {
 	return nil
 }
 
-// parts is how many objects, lists and elements a message has at most. Decoded, the smallest takes a hundred times its bytes.
+// parts returns an upper limit of the objects, lists and elements in a message. The smallest part
+// takes a hundred times its bytes when it is decoded.
 func parts(body []byte) int {
 	return bytes.Count(body, []byte("{")) + bytes.Count(body, []byte("[")) + bytes.Count(body, []byte(","))
 }
 
-// readFrame reads one message. Its memory grows with what has come, not with what was promised.
+// readFrame reads one message. Its memory grows with what was received, not with the announced
+// length.
 func readFrame(in *bufio.Reader) ([]byte, error) {
 	length, err := readHeader(in)
 	if err != nil {
@@ -146,7 +148,7 @@ func readFrame(in *bufio.Reader) ([]byte, error) {
 	return body.Bytes(), err
 }
 
-// readHeader reads the lines before a message, and gives its length.
+// readHeader reads the lines before a message, and returns its length.
 func readHeader(in *bufio.Reader) (int64, error) {
 	length := int64(-1)
 	for left := maxHeader; ; {
@@ -163,13 +165,13 @@ func readHeader(in *bufio.Reader) (int64, error) {
 		}
 		name, value, found := strings.Cut(text, ":")
 		if !found {
-			return 0, fmt.Errorf("%w: %.60q is no line of a header", errFraming, text)
+			return 0, fmt.Errorf("%w: %.60q is not a header line", errFraming, text)
 		}
 		if !strings.EqualFold(strings.TrimSpace(name), "Content-Length") {
 			continue
 		}
 		if length, err = strconv.ParseInt(strings.TrimSpace(value), 10, 64); err != nil || length <= 0 || length > maxMessage {
-			return 0, fmt.Errorf("%w: a message of %.30q bytes; the most is %d", errFraming, value, maxMessage)
+			return 0, fmt.Errorf("%w: a message of %.30q bytes; the limit is %d", errFraming, value, maxMessage)
 		}
 	}
 	if length < 0 {
@@ -178,7 +180,7 @@ func readHeader(in *bufio.Reader) (int64, error) {
 	return length, nil
 }
 
-// Close lets go of the server's standard input, and ends drain.
+// Close closes the server's standard input, and ends drain.
 func (s *stream) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

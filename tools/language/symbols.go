@@ -1,6 +1,6 @@
 //go:build !no_lsp
 
-// Questions that are answered with symbols: outlines, searches, who calls whom. It does not know how servers are started.
+// Requests that are answered with symbols: outlines, searches, and calls of functions.
 
 package language
 
@@ -9,7 +9,7 @@ import (
 	"encoding/json"
 )
 
-// Outline returns the symbols of the file, each behind the one that it lies in.
+// Outline returns the symbols of the file, each after the one that encloses it.
 func (s *Set) Outline(ctx context.Context, q Query) (found []Symbol, err error) {
 	err = s.ask(ctx, q, func(c abilities) json.RawMessage { return c.DocumentSymbols }, "document_symbols", func(a *asked) error {
 		var answer []wireSymbol
@@ -31,7 +31,7 @@ func (a *asked) outline(found []Symbol, list []wireSymbol, depth int, reader *li
 	return found
 }
 
-// symbol puts what was answered into our form. Where it stands is in one of three places.
+// symbol converts a symbol. Its location is in one of three fields.
 func (a *asked) symbol(w wireSymbol, depth int, reader *lines) Symbol {
 	at := wireLocation{URI: w.URI}
 	switch {
@@ -48,7 +48,8 @@ func (a *asked) symbol(w wireSymbol, depth int, reader *lines) Symbol {
 	}
 }
 
-// Search finds symbols of the whole project by a part of their name, in the server's order. The file says which server.
+// Search returns symbols of the whole project by a part of their name, in the server's order. The
+// file determines the server.
 func (s *Set) Search(ctx context.Context, q Query, name string) (found []Symbol, err error) {
 	err = s.ask(ctx, q, func(c abilities) json.RawMessage { return c.WorkspaceSymbols }, "workspace_symbols", func(a *asked) error {
 		var answer []wireSymbol
@@ -72,19 +73,20 @@ func (a *asked) symbols(ctx context.Context, list []wireSymbol) (found []Symbol,
 	return found, nil
 }
 
-// Calls finds who calls the function at the position, and whom it calls. Without a function there, Of has no name.
+// Calls returns the callers of the function at the position, and the functions that it calls. If
+// there is no function, Of has no name.
 func (s *Set) Calls(ctx context.Context, q Query) (calls Calls, err error) {
 	err = s.ask(ctx, q, func(c abilities) json.RawMessage { return c.Calls }, "call_hierarchy", func(a *asked) error {
 		place, err := a.place()
 		if err != nil {
 			return err
 		}
-		var items []json.RawMessage // each goes back to the server as it came
+		var items []json.RawMessage // each is sent back to the server unchanged
 		if err := a.call(ctx, "textDocument/prepareCallHierarchy", place, &items); err != nil || len(items) == 0 {
 			return err
 		}
 		var of wireSymbol
-		_ = json.Unmarshal(items[0], &of) // without a name it is none
+		_ = json.Unmarshal(items[0], &of) // without a name there is no function
 		calls = Calls{Of: a.symbol(of, 0, &lines{})}
 		if calls.Incoming, err = a.calls(ctx, "callHierarchy/incomingCalls", items[0], of.URI); err != nil {
 			return err
@@ -95,7 +97,8 @@ func (s *Set) Calls(ctx context.Context, q Query) (calls Calls, err error) {
 	return calls, err
 }
 
-// calls asks for one direction. The places of calls lie in the caller's file: that of who calls, or the function's own.
+// calls requests one direction. The positions of calls are in the caller's file: that of each
+// caller, or the function's own.
 func (a *asked) calls(ctx context.Context, method string, item json.RawMessage, own string) (found []Call, err error) {
 	var answer []wireCall
 	if err := a.call(ctx, method, map[string]any{"item": item}, &answer); err != nil {

@@ -1,6 +1,7 @@
 //go:build !no_lsp
 
-// The little of the Language Server Protocol, version 3.17, that is spoken here. Names and numbers are the protocol's.
+// The part of the Language Server Protocol, version 3.17, that is used here. Names and numbers are
+// the protocol's.
 
 package language
 
@@ -89,7 +90,7 @@ type wireEdit struct {
 type wireRename struct {
 	Changes   map[string][]wireEdit `json:"changes"`
 	Documents []struct {
-		Kind     string       `json:"kind"` // create, rename, delete: no edit of a text
+		Kind     string       `json:"kind"` // create, rename, delete: not an edit of a text
 		Document wireDocument `json:"textDocument"`
 		Edits    []wireEdit   `json:"edits"`
 	} `json:"documentChanges"`
@@ -116,7 +117,7 @@ type wireFileEvent struct {
 	Type int    `json:"type"`
 }
 
-// abilities are what a server says it can do: each is absent, a boolean or an object.
+// abilities are a server's capabilities: each is absent, a boolean or an object.
 type abilities struct {
 	Definition       json.RawMessage `json:"definitionProvider"`
 	References       json.RawMessage `json:"referencesProvider"`
@@ -126,16 +127,16 @@ type abilities struct {
 	WorkspaceSymbols json.RawMessage `json:"workspaceSymbolProvider"`
 	Calls            json.RawMessage `json:"callHierarchyProvider"`
 	Rename           json.RawMessage `json:"renameProvider"`
-	Diagnostics      json.RawMessage `json:"diagnosticProvider"` // it can be asked, and publishes all the same
+	Diagnostics      json.RawMessage `json:"diagnosticProvider"` // it supports requests, and publishes all the same
 	PositionEncoding unit            `json:"positionEncoding"`
 }
 
-// able reads one of them.
+// able reports whether a capability is present.
 func able(said json.RawMessage) bool {
 	return len(said) > 0 && string(said) != "null" && string(said) != "false"
 }
 
-// wanted is what we say of ourselves.
+// wanted are the client capabilities.
 const wanted = `{
 	"general": {"positionEncodings": ["utf-8", "utf-16"]},
 	"window": {"workDoneProgress": true},
@@ -158,17 +159,17 @@ type wireFolder struct {
 }
 
 type wireInitialize struct {
-	ProcessID    *int            `json:"processId"` // null: it is not for the server to see whether we live
+	ProcessID    *int            `json:"processId"` // null: the server must not watch the daemon's process
 	Root         string          `json:"rootUri"`
 	Folders      []wireFolder    `json:"workspaceFolders"`
 	Options      json.RawMessage `json:"initializationOptions"`
 	Capabilities json.RawMessage `json:"capabilities"`
 }
 
-// uriOf names a file by its absolute path.
+// uriOf returns the URI of an absolute path.
 func uriOf(path string) string { return (&url.URL{Scheme: "file", Path: path}).String() }
 
-// pathOf returns the absolute path that a URI names; empty: it names no file.
+// pathOf returns the absolute path of a URI; empty: it is not a file.
 func pathOf(uri string) string {
 	u, err := url.Parse(uri)
 	if err != nil || u.Scheme != "file" || u.Host != "" && u.Host != "localhost" || !filepath.IsAbs(u.Path) || strings.ContainsRune(u.Path, 0) {
@@ -191,7 +192,8 @@ func kindOf(n int) string {
 	return kinds[n-1]
 }
 
-// severities are the protocol's, from 1. What is none of them counts as an error, as the protocol lets a client choose.
+// severities are the protocol's, from 1. Any other value counts as an error; the protocol leaves
+// that to the client.
 var severities = []Severity{Error, Warning, Information, Hint}
 
 func severityOf(n int) Severity {
