@@ -1,4 +1,4 @@
-// Feeds our own engine, and keeps what either engine could not search. It does not know patterns.
+// Our own engine's work on files, and the record of what either engine could not search.
 
 package grep
 
@@ -16,10 +16,10 @@ import (
 	"github.com/toold/toold/tools/workspace"
 )
 
-// errTooMuch stops a search whose whole result was asked for and is more than can be held.
-var errTooMuch = errors.New("more than 32 MiB of matching lines; narrow the search or give head_limit")
+// errTooMuch stops a search without a limit whose result is too large for memory.
+var errTooMuch = errors.New("more than 32 MiB of matching lines; narrow the search or set head_limit")
 
-// notes are what a search left out and what it missed. Safe for concurrent use.
+// notes record what a search left out and what it could not read. Safe for concurrent use.
 type notes struct {
 	searched, binaries, links atomic.Int64
 
@@ -28,7 +28,7 @@ type notes struct {
 	more   int64
 }
 
-// maxMissed is how many things missed are named; a longer list tells a model no more.
+// maxMissed is how many unread files are named; a longer list is of no more use to a model.
 const maxMissed = 10
 
 func (n *notes) note(text string) {
@@ -41,7 +41,7 @@ func (n *notes) note(text string) {
 	n.missed = append(n.missed, text)
 }
 
-// unreadable notes a file. What has vanished meanwhile is not missed.
+// unreadable records a file. A file that has vanished meanwhile does not count.
 func (n *notes) unreadable(path string, err error) {
 	var at *fs.PathError
 	if errors.As(err, &at) {
@@ -80,7 +80,7 @@ func (e *ownEngine) buffer(ctx context.Context, path string, b workspace.Buffer)
 	e.got.add(found)
 }
 
-// scan searches what is at path, and notes what keeps it from that.
+// scan searches the file at path, and records what prevents that.
 func (e *ownEngine) scan(ctx context.Context, path string, in io.Reader) *hits {
 	s, ok := e.scanners.Get().(*scanner)
 	if !ok {

@@ -1,4 +1,4 @@
-// Decides by name which files are searched: glob and type. It does not know ignore files.
+// The filter by file names: glob and type.
 
 package grep
 
@@ -12,15 +12,15 @@ import (
 	"github.com/toold/toold/tools/walk"
 )
 
-// A filter is what glob and type ask for. Safe for concurrent use.
+// A filter is what glob and type select. Safe for concurrent use.
 type filter struct {
 	byType    *walk.Rules
 	globs     walk.Rules
-	mustMatch bool   // some glob is a positive one, so a file must match it
-	below     string // of the searched directory in the working directory, with a slash: globs may start at either
+	mustMatch bool   // at least one glob is positive, so a file must match it
+	below     string // the searched directory relative to the working directory, with a slash: globs may start at either
 }
 
-// newFilter reads both. Errors are faults.
+// newFilter parses glob and type. Errors are faults.
 func newFilter(in Input) (filter, error) {
 	var f filter
 	if in.Type != "" {
@@ -30,7 +30,7 @@ func newFilter(in Input) (filter, error) {
 			if near := selection.Near(in.Type); len(near) > 0 {
 				hint = " Did you mean " + strings.Join(near, ", ") + "?"
 			}
-			return f, fault.Invalidf("invalid_input", "%q is no file type that is known here.%s Or give glob, such as *.%[1]s.", in.Type, hint).At("/type")
+			return f, fault.Invalidf("invalid_input", "%q is not a known file type.%s Or use glob, such as *.%[1]s.", in.Type, hint).At("/type")
 		}
 		rules := walk.ParseRules([]byte(strings.Join(globs, "\n")))
 		f.byType = &rules
@@ -38,11 +38,11 @@ func newFilter(in Input) (filter, error) {
 	var lines []string
 	for _, glob := range splitGlobs(in.Glob) {
 		if problem := checkGlob(glob); problem != "" {
-			return f, fault.Invalidf("bad_pattern", "The glob %q is wrong: %s", glob, problem).At("/glob")
+			return f, fault.Invalidf("bad_pattern", "The glob %q is invalid: %s", glob, problem).At("/glob")
 		}
 		all, ok := walk.Braces(glob)
 		if !ok {
-			return f, fault.Invalidf("bad_pattern", "The braces of the glob %q stand for more than %d globs. Give fewer.", glob, walk.MaxBraces).At("/glob")
+			return f, fault.Invalidf("bad_pattern", "The braces of the glob %q stand for more than %d globs. Use fewer.", glob, walk.MaxBraces).At("/glob")
 		}
 		f.mustMatch = f.mustMatch || glob[0] != '!'
 		for _, line := range all {
@@ -56,7 +56,7 @@ func newFilter(in Input) (filter, error) {
 	return f, nil
 }
 
-// at fits the filter to the directory that is searched; named and working are absolute.
+// at fits the filter to the searched directory; named and working are absolute.
 func (f filter) at(in Input, named, working string) (filter, error) {
 	if rel, err := filepath.Rel(working, named); err == nil && rel != "." && rel != ".." && !strings.HasPrefix(rel, "../") {
 		f.below = rel + "/"
@@ -70,13 +70,13 @@ func (f filter) at(in Input, named, working string) (filter, error) {
 	return f, nil
 }
 
-// takes reports that the entry is wanted: for a directory, that something below it may be.
+// takes reports whether the entry is selected: for a directory, whether something below it may be.
 func (f filter) takes(path string, isDir bool) bool {
 	verdict := f.globs.Match(path, isDir)
 	if verdict == walk.Silent && f.below != "" {
 		verdict = f.globs.Match(f.below+path, isDir)
 	}
-	// A plain line names what is wanted, a line with "!" what is not: the reverse of an ignore file.
+	// A plain line selects, and a line with "!" excludes: the reverse of an ignore file.
 	if verdict == walk.Kept {
 		return false
 	}
@@ -89,10 +89,10 @@ func (f filter) takes(path string, isDir bool) bool {
 	return f.byType == nil || f.byType.Match(path, false) == walk.Ignored
 }
 
-// maxGlob is how long one glob may be, in bytes; no path is longer.
+// maxGlob is the longest glob, in bytes; no path is longer.
 const maxGlob = 4096
 
-// splitGlobs cuts a list at commas and blanks that stand outside of braces and brackets.
+// splitGlobs splits a list at commas and blanks outside braces and brackets.
 func splitGlobs(list string) []string {
 	var globs []string
 	depth, from := 0, 0
@@ -123,7 +123,7 @@ func splitGlobs(list string) []string {
 // checkGlob returns what is wrong with a glob; empty: nothing.
 func checkGlob(glob string) string {
 	if strings.TrimPrefix(glob, "!") == "" {
-		return "it names nothing."
+		return "it is empty."
 	}
 	if len(glob) > maxGlob {
 		return fmt.Sprintf("it is longer than %d bytes.", maxGlob)
@@ -133,7 +133,7 @@ func checkGlob(glob string) string {
 		switch glob[i] {
 		case '\\':
 			if i++; i == len(glob) {
-				return `the backslash at its end makes nothing plain.`
+				return `the backslash at its end escapes nothing.`
 			}
 		case '[':
 			n := strings.IndexByte(glob[min(i+2, len(glob)):], ']')

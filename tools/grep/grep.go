@@ -1,5 +1,5 @@
-// Package grep is the Grep tool: lines by regular expression. It knows patterns, engines and pages; it does not know
-// ignore files, nor how a tree is walked.
+// Package grep is the Grep tool: it finds lines by regular expression. It does not know ignore
+// files, nor how a tree is walked.
 package grep
 
 import (
@@ -25,11 +25,11 @@ import (
 //go:embed description.md
 var description string
 
-// Input is what a model gives.
+// Input is the tool's input.
 type Input struct {
 	Pattern    string `json:"pattern" jsonschema:"regular expression, in ripgrep's syntax"`
 	Path       string `json:"path,omitempty" jsonschema:"file or directory to search, absolute or relative to the working directory; default: the working directory"`
-	Glob       string `json:"glob,omitempty" jsonschema:"only files whose path matches, such as *.ts or src/**/*.{c,h}; ! in front excludes; several are parted by commas"`
+	Glob       string `json:"glob,omitempty" jsonschema:"only files whose path matches, such as *.ts or src/**/*.{c,h}; ! in front excludes; separate several with commas"`
 	Type       string `json:"type,omitempty" jsonschema:"only files of this type, such as go, py, js, rust"`
 	OutputMode string `json:"output_mode,omitempty" jsonschema:"files_with_matches (default): paths, newest first; content: matching lines; count: matching lines per file"`
 	IgnoreCase bool   `json:"-i,omitempty" jsonschema:"upper and lower case are the same"`
@@ -50,16 +50,17 @@ const (
 	modeCount   = "count"
 )
 
-// defaultLimit is how many entries a page has when head_limit is not given.
+// defaultLimit is how many entries a page has if head_limit is not set.
 const defaultLimit = 250
 
-// Tool is Grep. It uses rg when that is on the daemon's PATH, and does without otherwise.
+// Tool returns the Grep tool. It uses rg if that is on the daemon's PATH, and its own engine
+// otherwise.
 func Tool() tools.Tool { return newTool(engines{findRipgrep(), (*expression).suits}) }
 
-// engines are what a search chooses from.
+// engines are the engines that a search can use.
 type engines struct {
-	rg ripgrep // empty: there is none
-	// own reports whether our own engine is the better one for a pattern, when there is rg too.
+	rg ripgrep // empty: not installed
+	// own reports whether our own engine is better for a pattern, if there is rg too.
 	own func(*expression) bool
 }
 
@@ -78,14 +79,14 @@ func effects(in Input) tools.Effects {
 	return tools.Effects{Reads: []tools.Path{{Name: cmp.Or(in.Path, "."), Tree: true}}}
 }
 
-// validate returns what the schema cannot: all of it at once where the schema would. With rg the last word on a pattern
-// is rg's.
+// validate reports everything that the schema cannot check, all at once. If there is rg, it decides
+// whether a pattern is valid.
 func validate(in *Input, rg ripgrep) error {
 	var wrong []tools.Violation
 	switch in.OutputMode {
 	case "", modeFiles, modeContent, modeCount:
 	default:
-		wrong = append(wrong, tools.Violation{Field: "/output_mode", Expected: fmt.Sprintf("%q is none of files_with_matches, content, count", in.OutputMode)})
+		wrong = append(wrong, tools.Violation{Field: "/output_mode", Expected: fmt.Sprintf("%q is not one of files_with_matches, content, count", in.OutputMode)})
 	}
 	for _, n := range []struct {
 		name  string
@@ -132,7 +133,7 @@ func value(n *int64) int64 {
 	return *n
 }
 
-// limit is how many entries a page has; 0: all.
+// limit returns how many entries a page has; 0: all.
 func (in Input) limit() int64 {
 	if in.HeadLimit == nil {
 		return defaultLimit
@@ -140,7 +141,7 @@ func (in Input) limit() int64 {
 	return *in.HeadLimit
 }
 
-// run goes the whole way: open, choose an engine, walk and search, put into words.
+// run opens the path, chooses an engine, walks and searches, and formats the result.
 func run(ctx context.Context, env *tools.Env, in Input, engines engines) (tools.Result, error) {
 	wanted, err := newFilter(in)
 	if err != nil {
@@ -165,32 +166,35 @@ func run(ctx context.Context, env *tools.Env, in Input, engines engines) (tools.
 	tally, err := s.walk(ctx, engine)
 	result := s.result(in, tally, err)
 	if errors.Is(err, errTooMuch) {
-		err = nil // our own limit: the result says so, and nothing has failed
+		err = nil // our own limit: the result mentions it, and it is not a failure
 	}
 	return result, err
 }
 
-// A search is one call under way.
+// A search is one call in progress.
 type search struct {
 	*query
 	env  *tools.Env
 	tree *workspace.Tree
-	// buffers are what editors hold open, by path below the searched directory: searched instead of their files.
+	// buffers are the files that editors hold open, by path below the searched directory: their
+	// text is searched instead of the file.
 	buffers map[string]workspace.Buffer
 	filter  filter
 	got     *gathering
 	notes
 }
 
-// An engine is fed the files to search, from several goroutines at once, and told when there are no more.
+// An engine receives the files to search, from several goroutines at once, and a call when there
+// are no more.
 type engine interface {
 	visit(ctx context.Context, f *walk.File)
 	buffer(ctx context.Context, path string, b workspace.Buffer)
 	finish(ctx context.Context)
 }
 
-// choose takes our own engine where it finds what rg finds and is as fast. Everything else is rg's, if there is one and
-// no rule bars anything: rg opens by name, so what was searched could turn into a link to what is barred.
+// choose returns our own engine if it finds what rg finds and is as fast. Otherwise it returns rg,
+// if it is installed and no rule denies reading anything. rg opens files by name, so a searched
+// file could be replaced by a link to a denied one.
 func (s *search) choose(ctx context.Context, in Input, from engines) (engine, error) {
 	expr, err := compile(in)
 	s.expr = expr
@@ -207,14 +211,15 @@ func (s *search) choose(ctx context.Context, in Input, from engines) (engine, er
 	return &rgEngine{search: s, own: &ownEngine{search: s}, rg: from.rg, flags: flags(in, s.query), pattern: in.Pattern}, refused
 }
 
-// withoutRipgrep adds to a fault of our own engine's reading that rg, which reads more, was not asked.
+// withoutRipgrep adds to a fault of our own parser that rg, which accepts more patterns, was not
+// used.
 func withoutRipgrep(err error) error {
 	f := *fault.From(err)
-	f.Message += "\nripgrep, which takes more patterns than this search, is not used since there are rules about which files may be read."
+	f.Message += "\nripgrep, which supports more patterns, is not used because there are rules that deny reading files."
 	return &f
 }
 
-// walk feeds the engine with the file that was named, or the tree.
+// walk passes the named file, or the tree, to the engine.
 func (s *search) walk(ctx context.Context, e engine) (walk.Tally, error) {
 	unmet := s.unmet()
 	visit := func(f *walk.File) {
@@ -246,7 +251,8 @@ func (s *search) walk(ctx context.Context, e engine) (walk.Tally, error) {
 	return tally, cmp.Or(context.Cause(ctx), err)
 }
 
-// visitBuffer searches what an editor holds open. What it has is not always known: then the file is not searched at all.
+// visitBuffer searches the text of an open file. If the editor's text is unknown, the file is not
+// searched at all.
 func (s *search) visitBuffer(ctx context.Context, e engine, path string, b workspace.Buffer) {
 	if b.Err != nil {
 		s.note(fmt.Sprintf("%s is open in an editor. %s", workspace.NameOf(path), strings.TrimSuffix(fault.From(b.Err).Message, ".")))
@@ -255,7 +261,7 @@ func (s *search) visitBuffer(ctx context.Context, e engine, path string, b works
 	e.buffer(ctx, path, b)
 }
 
-// visitNew searches what editors hold open and is not on the disk yet, so that no walk meets it.
+// visitNew searches open files that are not on the disk yet, which no walk finds.
 func (s *search) visitNew(ctx context.Context, e engine, o walk.Options, unmet map[string]bool) (left walk.Tally) {
 	for _, path := range slices.Sorted(maps.Keys(unmet)) {
 		taken, out := walk.Missing(s.tree.Root, o, path)
@@ -266,7 +272,8 @@ func (s *search) visitNew(ctx context.Context, e engine, o walk.Options, unmet m
 	return left
 }
 
-// unmet returns the paths of buffers that are not on the disk. Who walks passes over one that appears meanwhile.
+// unmet returns the paths of buffers that are not on the disk. A walk skips a file that appears
+// there meanwhile.
 func (s *search) unmet() map[string]bool {
 	unmet := map[string]bool{}
 	for path := range s.buffers {
@@ -277,7 +284,8 @@ func (s *search) unmet() map[string]bool {
 	return unmet
 }
 
-// wants leaves out version-control directories, what glob and type do not ask for and, counted, what a rule bars.
+// wants leaves out version-control directories, files that glob and type do not select and,
+// counted, what a rule denies reading.
 func (s *search) wants(name string, kind fs.FileMode) walk.Choice {
 	switch path.Base(name) {
 	case ".git", ".hg", ".svn", ".bzr", ".jj":

@@ -1,5 +1,4 @@
-// Gathers what the engines find, in bounded memory, and cuts the page that was asked for. It does not know
-// who found it.
+// Collection of hits in bounded memory, and selection of the requested page.
 
 package grep
 
@@ -14,24 +13,24 @@ import (
 	"github.com/toold/toold/tools/workspace/text"
 )
 
-// hits are what one file holds.
+// hits are the matches of one file.
 type hits struct {
 	path     string // below the searched directory
 	modified time.Time
-	lines    []line // of mode content: the first of them, as many as a page could need
+	lines    []line // in mode content: the first of them, as many as a page could need
 	entries  int64  // what paging counts: the file, or its lines
-	matches  int64  // lines that match, or parts of them; in mode count across lines, matches
+	matches  int64  // matching lines, or parts of them; in mode count across lines, matches
 }
 
 // A line is one entry of mode content.
 type line struct {
 	number  int64
 	text    string // valid UTF-8, clipped, without its line ending
-	context bool   // it stands near a match
+	context bool   // a line of context
 }
 
-// Lines longer than maxLine bytes are shown in part, from lead bytes before the match. A line of code is shorter; what
-// is longer was not written for reading.
+// Lines longer than maxLine bytes are shown in part, from lead bytes before the match. Lines of
+// code are shorter; longer lines are not meant for reading.
 const (
 	maxLine = 2_000
 	lead    = 200
@@ -45,8 +44,8 @@ func clipStart(length, match int64) int64 {
 	return match - lead
 }
 
-// clip makes the shown part of a line of length bytes. part begins at start and holds at least what is shown of it. The
-// marks say how many bytes are left out.
+// clip returns the shown part of a line of length bytes. part begins at start and holds at least
+// what is shown. The marks count the omitted bytes.
 func clip(part []byte, start, length int64) string {
 	kept := part
 	if len(kept) > maxLine {
@@ -73,18 +72,19 @@ func clip(part []byte, start, length int64) string {
 	return shown
 }
 
-// maxHeld bounds the text that a search holds, in bytes: far more than any result shows, far less than a daemon has.
+// maxHeld limits the text that a search holds, in bytes: far more than any result shows, and far
+// less than a daemon's memory.
 const maxHeld = 32 << 20
 
-// A gathering takes in hits from several goroutines. Its fields are read when all have ended.
+// A gathering collects hits from several goroutines. Its fields are read after all have ended.
 type gathering struct {
-	wanted int64  // entries from the first that the page could need; 0: all
-	full   func() // called once when maxHeld is reached with everything wanted
+	wanted int64  // entries, counted from the first, that the page could need; 0: all
+	full   func() // called once when maxHeld is reached and all entries are needed
 
 	mu       sync.Mutex
 	files    []*hits
 	held     int // bytes of text in files
-	prune    int // when held is more, it is time to drop what no page will show
+	prune    int // when held exceeds it, lines that no page will show are dropped
 	overflow bool
 }
 
@@ -92,7 +92,7 @@ func newGathering(wanted int64, full func()) *gathering {
 	return &gathering{wanted: wanted, full: full, prune: maxHeld}
 }
 
-// add takes in the hits of one file.
+// add adds the hits of one file.
 func (g *gathering) add(h *hits) {
 	if h.entries == 0 {
 		return
@@ -113,7 +113,7 @@ func (g *gathering) add(h *hits) {
 	}
 }
 
-// drop lets go of the lines of files that come after everything wanted. Their numbers stay.
+// drop drops the lines of files beyond the requested page. Their counts stay.
 func (g *gathering) drop() {
 	if g.wanted == 0 {
 		return
@@ -138,7 +138,7 @@ func newestFirst(a, b *hits) int {
 	return cmp.Or(b.modified.Compare(a.modified), cmp.Compare(a.path, b.path))
 }
 
-// totals are over the whole result, whatever page is shown.
+// totals returns the numbers of the whole result, whatever page is shown.
 func (g *gathering) totals() (files, entries, matches int64) {
 	for _, h := range g.files {
 		entries += h.entries
@@ -147,7 +147,8 @@ func (g *gathering) totals() (files, entries, matches int64) {
 	return int64(len(g.files)), entries, matches
 }
 
-// page cuts the entries from offset on, at most limit (0: all), in order. The hits that it gives hold no others.
+// page returns the entries from offset on, at most limit (0: all), in order. The returned hits hold
+// no other lines.
 func (g *gathering) page(order func(a, b *hits) int, offset, limit int64) []*hits {
 	slices.SortFunc(g.files, order)
 	left := limit

@@ -226,7 +226,7 @@ func TestUnreadableFilesMakeItIncomplete(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := "Nothing found so far, but the search did not look at everything.\n" +
+		want := "Nothing found so far, but the search is incomplete.\n" +
 			"Incomplete: could not read shut: permission denied; could not read a.go: permission denied; could not read b: permission denied."
 		if diff := cmp.Diff(want, text); diff != "" || !found.Incomplete || len(found.Reasons) != 3 {
 			t.Errorf("want (-), got (+):\n%s", diff)

@@ -1,5 +1,5 @@
-// Finds texts of which every match holds one, so that most of a file can be skipped without asking the regular
-// expression. It knows syntax trees, and nothing of files.
+// Needles: texts of which every match contains at least one, so that most of a file can be skipped
+// without the regular expression.
 
 package grep
 
@@ -10,18 +10,19 @@ import (
 	"unicode/utf8"
 )
 
-// maxNeedles is how many alternatives are looked for one by one: each is a pass over the file, which costs about a
-// tenth of a regular expression's.
+// maxNeedles is how many alternatives are searched for one by one. Each is a pass over the file, at
+// about a tenth of a regular expression's cost.
 const maxNeedles = 8
 
-// needles returns the set of the longest texts that can be promised, nil when there is none. With fold they are to be
-// found in whatever case.
+// needles returns the longest texts of which every match contains one, or nil if there is no such
+// set. fold means in any case.
 func needles(tree *syntax.Regexp) (set []string, fold bool) {
 	fold = foldsAnywhere(tree)
 	return required(tree, fold), fold
 }
 
-// foldsAnywhere reports that some literal ignores case. Then all needles do: they are looked for in lower case.
+// foldsAnywhere reports whether some literal ignores case. Then all needles do: they are searched
+// for in lower case.
 func foldsAnywhere(tree *syntax.Regexp) bool {
 	return tree.Op == syntax.OpLiteral && tree.Flags&syntax.FoldCase != 0 || slices.ContainsFunc(tree.Sub, foldsAnywhere)
 }
@@ -60,8 +61,8 @@ func required(tree *syntax.Regexp, fold bool) []string {
 	}
 }
 
-// literal returns the needle of a literal. With fold it is the longest run whose case is a matter of ASCII alone: k and s
-// have partners outside of it.
+// literal returns the needle of a literal. With fold it is the longest run whose case depends only
+// on ASCII: k and s have other forms outside ASCII.
 func literal(runes []rune, fold bool) []string {
 	if slices.Contains(runes, utf8.RuneError) {
 		return nil
@@ -106,7 +107,7 @@ func shortest(set []string) int {
 	return n
 }
 
-// isLiteral reports that tree is one text, case and all.
+// isLiteral reports whether tree is one text with its case.
 func isLiteral(tree *syntax.Regexp) bool {
 	for tree.Op == syntax.OpCapture {
 		tree = tree.Sub[0]
@@ -114,7 +115,7 @@ func isLiteral(tree *syntax.Regexp) bool {
 	return tree.Op == syntax.OpLiteral && tree.Flags&syntax.FoldCase == 0
 }
 
-// holdsNewline reports that the expression spells out a line break.
+// holdsNewline reports whether the expression contains a line break.
 func holdsNewline(tree *syntax.Regexp) bool {
 	return tree.Op == syntax.OpLiteral && slices.Contains(tree.Rune, '\n') || slices.ContainsFunc(tree.Sub, holdsNewline)
 }

@@ -1,5 +1,4 @@
-// Our own engine: it searches the text of one file line by line, in windows of bounded size. It knows no
-// names and no directories.
+// Our own engine: it searches the text of one file line by line, in windows of bounded size.
 
 package grep
 
@@ -13,11 +12,11 @@ import (
 	"golang.org/x/text/transform"
 )
 
-// A query is what both engines look for.
+// A query is what both engines search for.
 type query struct {
 	expr          *expression
 	mode          string
-	only          bool // parts of lines that match, not whole lines
+	only          bool // matching parts of lines, not whole lines
 	multiline     bool
 	before, after int64 // lines of context
 	keep          int64 // lines of one file that a page could need; 0: all
@@ -25,13 +24,13 @@ type query struct {
 
 const (
 	window    = 256 << 10 // bytes read at once; most files fit
-	longest   = 16 << 20  // of a line, in bytes; what comes after is not searched
-	sniffed   = 64 << 10  // how far from the start a NUL byte makes a file binary
+	longest   = 16 << 20  // of a line, in bytes; the rest is not searched
+	sniffed   = 64 << 10  // a NUL byte within this distance from the start makes a file binary
 	wholeFile = 64 << 20  // largest file, in bytes, that is searched across lines
-	mostSpans = 1 << 20   // matches across lines looked at in one file
+	mostSpans = 1 << 20   // matches across lines that are found in one file
 )
 
-// Why the search of one file found less than there is.
+// Reasons why the search of one file is incomplete.
 var (
 	errBinary    = errors.New("a binary file")
 	errLongLine  = errors.New("a line of more than 16 MiB was searched in part")
@@ -39,19 +38,19 @@ var (
 	errManySpans = errors.New("more than 1,048,576 matches across lines")
 )
 
-// A scanner searches one file after another, on one goroutine, with the same memory.
+// A scanner searches one file after another, on one goroutine, in the same memory.
 type scanner struct {
 	*query
 	in      io.Reader
-	ended   bool   // in has no more
-	buf     []byte // read and not yet let go of
-	low     []byte // the same in lower case, when the needles want it
+	ended   bool   // in is at its end
+	buf     []byte // read and not yet released
+	low     []byte // the same in lower case, if the needles need it
 	from    int    // buf is searched up to here, the start of a line
-	seen    []int  // where each needle comes next in buf
+	seen    []int  // the next position of each needle in buf
 	number  int64  // of the line that begins at counted
 	counted int
-	shown   int   // the end of what was shown in buf: context begins no earlier
-	pending int64 // lines of context still owed after the last match
+	shown   int   // the end of what was shown of buf: context does not begin earlier
+	pending int64 // lines of context that are still to be shown after the last match
 	found   *hits
 }
 
@@ -63,7 +62,7 @@ func newScanner(q *query) *scanner {
 	return s
 }
 
-// scan searches what r gives. The hits count also when there is an error.
+// scan searches the content of r. The hits count even after an error.
 func (s *scanner) scan(r io.Reader) (*hits, error) {
 	s.in, s.ended, s.buf = r, false, s.buf[:0]
 	s.from, s.number, s.counted, s.shown, s.pending = 0, 1, 0, 0, 0
@@ -89,7 +88,7 @@ func (s *scanner) fill() error {
 	return nil
 }
 
-// open reads the first window and judges by it what the file is: UTF-16 is turned into UTF-8.
+// open reads the first window and detects the kind of file: UTF-16 is converted to UTF-8.
 func (s *scanner) open() error {
 	if err := s.fill(); err != nil {
 		return err
@@ -113,7 +112,7 @@ func isUTF16(head []byte) bool {
 	return bytes.HasPrefix(head, []byte{0xff, 0xfe}) || bytes.HasPrefix(head, []byte{0xfe, 0xff})
 }
 
-// isBinary judges a file by how it begins.
+// isBinary judges a file by its beginning.
 func isBinary(head []byte) bool {
 	return bytes.IndexByte(head[:min(sniffed, len(head))], 0) >= 0 && !isUTF16(head)
 }
@@ -147,10 +146,10 @@ func (s *scanner) windows() error {
 	}
 }
 
-// satisfied: one match says all that mode files_with_matches wants to know.
+// satisfied reports whether one match is enough, as in mode files_with_matches.
 func (s *scanner) satisfied() bool { return s.mode == modeFiles && s.found.matches > 0 }
 
-// cutLine ends the line that fills buf where buf ends, and reads past the rest of it.
+// cutLine ends a line that fills buf where buf ends, and skips the rest of it.
 func (s *scanner) cutLine() error {
 	s.buf[len(s.buf)-1] = '\n'
 	var skip [32 << 10]byte
@@ -167,7 +166,7 @@ func (s *scanner) cutLine() error {
 	return nil
 }
 
-// shift lets go of what is searched, but for the lines that may yet be context.
+// shift releases what is searched, except for lines that may become context.
 func (s *scanner) shift() {
 	from := s.lineBefore(s.from, s.before)
 	if s.from-from > longest {
@@ -179,7 +178,7 @@ func (s *scanner) shift() {
 	s.counted, s.shown = 0, max(0, s.shown-from)
 }
 
-// lineBefore goes back n lines from the start of one, not past what was shown.
+// lineBefore goes back n lines from the start of one, but not beyond what was shown.
 func (s *scanner) lineBefore(at int, n int64) int {
 	for ; n > 0 && at > s.shown; n-- {
 		at = s.shown + bytes.LastIndexByte(s.buf[s.shown:at-1], '\n') + 1
@@ -187,7 +186,7 @@ func (s *scanner) lineBefore(at int, n int64) int {
 	return at
 }
 
-// lineAt counts on to the line that begins at; never back.
+// lineAt returns the number of the line that begins at at, which must not be before the last one.
 func (s *scanner) lineAt(at int) int64 {
 	s.number += int64(bytes.Count(s.buf[s.counted:at], []byte{'\n'}))
 	s.counted = at
@@ -213,7 +212,7 @@ func (s *scanner) lines(end int) {
 	s.owed(end)
 }
 
-// ready prepares the needles for new text.
+// ready resets the needles for new text.
 func (s *scanner) ready(text []byte) {
 	for i := range s.seen {
 		s.seen[i] = -1
@@ -228,8 +227,8 @@ func (s *scanner) ready(text []byte) {
 	}
 }
 
-// nextLine finds the next line that matches: where it starts and stops and where in it the match begins. start is -1
-// when there is none.
+// nextLine finds the next matching line: where it starts and stops, and where in it the match
+// begins. start is -1 if there is none.
 func (s *scanner) nextLine(text []byte) (start, stop, match int) {
 	for at := s.from; at < len(text); at = stop + 1 {
 		start = at
@@ -255,7 +254,7 @@ func (s *scanner) nextLine(text []byte) (start, stop, match int) {
 	return -1, 0, 0
 }
 
-// needle returns where the first needle from at on is, len(text) when there is none.
+// needle returns the position of the first needle from at on, or len(text) if there is none.
 func (s *scanner) needle(text []byte, at int) int {
 	if s.expr.fold {
 		text = s.low
@@ -273,7 +272,7 @@ func (s *scanner) needle(text []byte, at int) int {
 	return first
 }
 
-// take notes a line that matches, with its context.
+// take records a matching line with its context.
 func (s *scanner) take(start, stop, match int) {
 	switch {
 	case s.mode != modeContent:
@@ -295,7 +294,7 @@ func (s *scanner) take(start, stop, match int) {
 	}
 }
 
-// part notes what matches in one line, without the rest of it. An empty match is no part.
+// part records the match in one line, without the rest of it. An empty match does not count.
 func (s *scanner) part(number int64, text []byte) {
 	if len(text) > 0 {
 		s.found.matches++
@@ -303,7 +302,7 @@ func (s *scanner) part(number int64, text []byte) {
 	}
 }
 
-// owed shows the lines after the last match that are still owed, as far as limit.
+// owed shows the remaining lines of context after the last match, up to limit.
 func (s *scanner) owed(limit int) {
 	for s.pending > 0 && s.shown < limit {
 		s.shown = s.show(s.shown, 0, true)
@@ -311,7 +310,7 @@ func (s *scanner) owed(limit int) {
 	}
 }
 
-// show notes the line that begins at start and gives where the next one begins.
+// show records the line that begins at start and returns where the next one begins.
 func (s *scanner) show(start int, match int64, context bool) (next int) {
 	text := s.buf[start:]
 	next = len(s.buf)
@@ -362,7 +361,8 @@ func (s *scanner) across() error {
 	return nil
 }
 
-// takeSpan notes a match that may cross lines. One at the very end, after the last line, is none.
+// takeSpan records a match that may cross lines. A match at the very end, after the last line, does
+// not count.
 func (s *scanner) takeSpan(start, stop int) {
 	if start == len(s.buf) && (start == 0 || s.buf[start-1] == '\n') {
 		return

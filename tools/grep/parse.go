@@ -1,11 +1,11 @@
-// Reads what rg prints: a path, a NUL, and by mode nothing, a count, or a line number and a line. It knows
-// nothing of processes. Lines may be of any length; only a bounded part is kept.
+// A parser of rg's output: a path, a NUL, and depending on the mode nothing, a count, or a line
+// number and a line. Lines may have any length; only a bounded part is kept.
 
 package grep
 
 import "bytes"
 
-// A parser is written to. It delivers the hits of one file when the next one's begin.
+// A parser is an io.Writer. It delivers the hits of one file when those of the next begin.
 type parser struct {
 	*query
 	deliver func(*hits)
@@ -27,10 +27,10 @@ const (
 	inText
 )
 
-// heldLine is how many bytes of a line are looked at for where it matches.
+// heldLine is how many bytes of a line are searched for the match.
 const heldLine = 1 << 20
 
-// Write takes in a piece of output. It never gives an error.
+// Write parses a piece of output. It never returns an error.
 func (p *parser) Write(data []byte) (int, error) {
 	for i := 0; i < len(data); {
 		if p.state == inText {
@@ -43,7 +43,7 @@ func (p *parser) Write(data []byte) (int, error) {
 	return len(data), nil
 }
 
-// byte takes in one byte of what comes before the text of a line.
+// byte parses one byte before the text of a line.
 func (p *parser) byte(c byte) {
 	switch {
 	case p.state == inPath && c == 0:
@@ -61,7 +61,7 @@ func (p *parser) byte(c byte) {
 	}
 }
 
-// file has read a path, with "./" in front.
+// file handles a path, which begins with "./".
 func (p *parser) file() {
 	if path := string(p.path[2:]); p.now == nil || p.now.path != path {
 		p.close()
@@ -74,7 +74,7 @@ func (p *parser) file() {
 	}
 }
 
-// text takes in the rest of a line, as far as data goes, and gives how much that is.
+// text parses the rest of a line, as far as data goes, and returns its length.
 func (p *parser) text(data []byte) int {
 	line, n := data, len(data)
 	end := bytes.IndexByte(data, '\n')
@@ -92,7 +92,7 @@ func (p *parser) text(data []byte) int {
 func (p *parser) endLine() {
 	p.state, p.path = inPath, p.path[:0]
 	if p.only && p.length == 0 {
-		return // an empty match is no part of a line
+		return // an empty match is not a part of a line
 	}
 	p.now.entries++
 	if !p.near {
@@ -105,7 +105,8 @@ func (p *parser) endLine() {
 	p.now.lines = append(p.now.lines, line{p.number, clip(p.head[start:], start, p.length), p.near})
 }
 
-// match returns where the line matches, as far as we can tell ourselves; it only matters for a line that is shown in part.
+// match returns where the line matches, according to our own engine; it only matters for a line
+// that is shown in part.
 func (p *parser) match() int64 {
 	if p.length <= maxLine || p.near || p.only || p.expr == nil {
 		return 0
@@ -116,7 +117,7 @@ func (p *parser) match() int64 {
 	return 0
 }
 
-// close delivers what is left. A line without its ending is not complete and does not count.
+// close delivers the rest. A line without its ending is incomplete and does not count.
 func (p *parser) close() {
 	if p.now != nil && p.now.entries > 0 {
 		p.deliver(p.now)

@@ -1,5 +1,5 @@
-// Turns a regular expression as ripgrep reads it into one of Go's that means the same. It knows where the two
-// languages part: Unicode classes, braces, sets in sets. It does not search.
+// Translation of ripgrep's regular expressions to equivalent ones of Go. The languages differ in
+// Unicode classes, braces, and sets in sets.
 
 package grep
 
@@ -12,25 +12,26 @@ import (
 	"github.com/toold/toold/tools/fault"
 )
 
-// An expression is a pattern made ready for our own engine.
+// An expression is a compiled pattern of our own engine.
 type expression struct {
 	re *regexp.Regexp
-	// needles: every text that matches holds one of these; none: nothing is known. With fold in whatever case, and then
-	// they are lower case and ASCII.
+	// needles: every match contains one of these; empty: unknown. With fold they match in any case,
+	// and are lower case and ASCII.
 	needles []string
 	fold    bool
-	// literal: the pattern is its one needle and nothing more.
+	// literal is set if the pattern is exactly its one needle.
 	literal bool
-	// exact: ripgrep would find the same. Otherwise something in the pattern comes only close.
+	// exact is set if ripgrep finds the same; otherwise something in the pattern is only an
+	// approximation.
 	exact bool
 }
 
-// badPattern makes the error for a pattern that engine refused with message.
+// badPattern returns the error for a pattern that an engine rejected with message.
 func badPattern(message string) error {
-	return fault.Invalidf("bad_pattern", "The regular expression is wrong: %s\nTo search for text with characters like ( [ { . * as they are, put a \\ before each.", message).At("/pattern")
+	return fault.Invalidf("bad_pattern", "The regular expression is invalid: %s\nTo search for text with characters like ( [ { . * as they are, put a \\ before each.", message).At("/pattern")
 }
 
-// compile reads a pattern. Its error is a fault "bad_pattern".
+// compile compiles a pattern. Its error is a fault "bad_pattern".
 func compile(in Input) (*expression, error) {
 	t := translator{in: in.Pattern, exact: true, multiline: in.Multiline}
 	if err := t.translate(); err != nil {
@@ -62,7 +63,8 @@ func compile(in Input) (*expression, error) {
 	return e, nil
 }
 
-// The classes of ripgrep, which go by Unicode. U+FFFD stands for a byte that is no text, which no class holds.
+// ripgrep's classes, which are Unicode's. U+FFFD stands for a byte that is not text, and belongs to
+// no class.
 const (
 	digits = `\p{Nd}`
 	spaces = "\\t\\n\\v\\f\\r\\x{85}\\p{Z}"
@@ -83,7 +85,7 @@ type translator struct {
 	out       strings.Builder
 	multiline bool
 	exact     bool
-	dotAll    bool // an inline flag may have changed what "." means
+	dotAll    bool // an inline flag may have changed the meaning of "."
 }
 
 func (t *translator) translate() error {
@@ -117,7 +119,7 @@ func (t *translator) translate() error {
 	return nil
 }
 
-// escape reads a backslash and what it escapes, outside of a class.
+// escape translates a backslash and what it escapes, outside a class.
 func (t *translator) escape() error {
 	if t.at+1 == len(t.in) {
 		return badPattern("the backslash at its end escapes nothing.")
@@ -129,13 +131,13 @@ func (t *translator) escape() error {
 		t.at += 2
 		return nil
 	case c == 'b' || c == 'B':
-		t.exact = false // Go's edges of words go by ASCII
+		t.exact = false // Go's word boundaries are ASCII
 	case c == '<' || c == '>':
-		return badPattern(fmt.Sprintf(`\%c is not known. Write \b for the edge of a word.`, c))
+		return badPattern(fmt.Sprintf(`\%c is not supported. Write \b for a word boundary.`, c))
 	case (c == 'A' || c == 'z') && !t.multiline:
-		return badPattern(fmt.Sprintf(`\%c is the edge of a whole file, but lines are searched one by one. Write ^ or $, or set multiline to true.`, c))
+		return badPattern(fmt.Sprintf(`\%c is the beginning or end of a whole file, but lines are searched one by one. Write ^ or $, or set multiline to true.`, c))
 	case strings.IndexByte("CQEZGKXRhHNVuU", c) >= 0:
-		return badPattern(fmt.Sprintf(`\%c is not known.`, c))
+		return badPattern(fmt.Sprintf(`\%c is not supported.`, c))
 	case '1' <= c && c <= '9':
 		return badPattern("backreferences are not supported.")
 	}
@@ -155,7 +157,7 @@ func (t *translator) copyEscape() {
 	t.at = end
 }
 
-// class reads a class in brackets.
+// class translates a class in brackets.
 func (t *translator) class() error {
 	start := t.at
 	t.out.WriteByte('[')
@@ -193,7 +195,7 @@ func (t *translator) class() error {
 	return badPattern(fmt.Sprintf("the class %q is never closed.", t.in[start:]))
 }
 
-// classEscape reads an escape inside a class. The negated classes have no Unicode form in there.
+// classEscape translates an escape inside a class. The negated classes have no Unicode form there.
 func (t *translator) classEscape() error {
 	if t.at+1 == len(t.in) {
 		return badPattern("the backslash at its end escapes nothing.")
@@ -214,7 +216,8 @@ func (t *translator) classEscape() error {
 
 var counts = regexp.MustCompile(`^\{[0-9]+(,[0-9]*)?\}`)
 
-// repetition reads a brace, which always counts: "{" itself is written with a backslash.
+// repetition translates a brace, which always begins a count: "{" itself is written with a
+// backslash.
 func (t *translator) repetition() error {
 	count := counts.FindString(t.in[t.at:])
 	if count == "" {
@@ -228,7 +231,8 @@ func (t *translator) repetition() error {
 	return nil
 }
 
-// group copies the opening of a group. Flags that change what the engine's own flags mean are not followed.
+// group copies the opening of a group. Flags that change the meaning of the engine's own flags are
+// not followed.
 func (t *translator) group() {
 	t.out.WriteByte('(')
 	t.at++
@@ -242,11 +246,12 @@ func (t *translator) group() {
 	}
 }
 
-// shortNeedle is the length below which a text is on so many lines that looking for it first saves nothing.
+// shortNeedle is the length below which a text is on so many lines that searching for it first
+// saves nothing.
 const shortNeedle = 3
 
-// suits reports that our own engine does as well as rg: it finds the same, and looking for the needles skips most of a
-// file.
+// suits reports whether our own engine is as good as rg: it finds the same, and the needles let it
+// skip most of a file.
 func (e *expression) suits() bool {
 	return e.exact && (e.literal || len(e.needles) > 0 && shortest(e.needles) >= shortNeedle)
 }

@@ -1,4 +1,4 @@
-// What was found, in words and figures. It does not search.
+// The result of a search, as text and as data.
 
 package grep
 
@@ -15,7 +15,7 @@ import (
 	"github.com/toold/toold/tools/workspace/text"
 )
 
-// Found is the structured result. Numbers in "total" are over the whole result, lists hold the page that was asked for.
+// Found is the structured result. "total" counts the whole result; lists hold the requested page.
 type Found struct {
 	Mode       string   `json:"mode"`
 	Files      []string `json:"files"`            // absolute, each once, in the order shown
@@ -35,17 +35,17 @@ type Line struct {
 	Path    string `json:"path"`
 	Line    int64  `json:"line"`
 	Text    string `json:"text"`
-	Context bool   `json:"context,omitempty"` // it stands near a match
+	Context bool   `json:"context,omitempty"` // a line of context
 }
 
 // Total counts the whole result. Entries are what head_limit and offset count.
 type Total struct {
 	Files   int64 `json:"files"`
 	Entries int64 `json:"entries"`
-	Matches int64 `json:"matches"` // lines that match; in mode files_with_matches files; with -o parts of lines; mode count across lines: matches
+	Matches int64 `json:"matches"` // matching lines; in mode files_with_matches files; with -o parts of lines; mode count across lines: matches
 }
 
-// LeftOut counts what was not searched. A directory counts as one: nobody looked inside.
+// LeftOut counts what was not searched. A directory counts as one: its content is unknown.
 type LeftOut struct {
 	IgnoredFiles       int64 `json:"ignored_files"`
 	IgnoredDirectories int64 `json:"ignored_directories"`
@@ -55,7 +55,7 @@ type LeftOut struct {
 	Links              int64 `json:"links"`
 }
 
-// result makes the result of a search that ended with err, nil when it came to its end.
+// result returns the result of a search that ended with err, nil if it is complete.
 func (s *search) result(in Input, tally walk.Tally, err error) tools.Result {
 	order := byPath
 	if s.mode == modeFiles {
@@ -90,7 +90,7 @@ func (s *search) fill(found *Found, h *hits) {
 	}
 }
 
-// absolute returns a path of the searched directory as it was named.
+// absolute returns a path of the searched directory under the name that the input used.
 func (s *search) absolute(path string) string {
 	named := s.tree.Path.Named
 	if s.tree.Single == "" {
@@ -99,7 +99,7 @@ func (s *search) absolute(path string) string {
 	return workspace.NameOf(named)
 }
 
-// reasons are why the search is not complete; none when it is.
+// reasons returns why the search is incomplete; none if it is complete.
 func (s *search) reasons(tally walk.Tally, err error) []string {
 	var reasons []string
 	if err != nil {
@@ -114,7 +114,7 @@ func (s *search) reasons(tally walk.Tally, err error) []string {
 	return reasons
 }
 
-// lines are the entries of the page. Where lines of context are shown, "--" parts what does not touch.
+// lines returns the entries of the page. Where lines of context are shown, "--" separates groups.
 func (s *search) lines(in Input, found Found) []string {
 	var lines []string
 	switch s.mode {
@@ -145,7 +145,7 @@ func (s *search) lines(in Input, found Found) []string {
 	return lines
 }
 
-// remarks say what the entries do not. "No matches found" is said of a complete search only.
+// remarks returns the lines after the entries. Only a complete search reports "No matches found".
 func (s *search) remarks(in Input, found Found, tally walk.Tally) []string {
 	var remarks []string
 	noun := "file"
@@ -154,7 +154,7 @@ func (s *search) remarks(in Input, found Found, tally walk.Tally) []string {
 	}
 	switch {
 	case found.Total.Entries == 0 && found.Incomplete:
-		remarks = append(remarks, "Nothing found so far, but the search did not look at everything.")
+		remarks = append(remarks, "Nothing found so far, but the search is incomplete.")
 	case found.Total.Entries == 0:
 		remarks = append(remarks, fmt.Sprintf("No matches found in %s (%s searched).", s.tree.Path.Name(), text.Count(found.Searched, "file")))
 	case found.Shown == 0:

@@ -1,6 +1,6 @@
-// ripgrep as an engine: it starts rg on files that were chosen by us and adds up what the processes say.
-// It does not read their output; parse.go does. rg is given names, not descriptors: a file that is replaced by a link
-// between our look and rg's is read through the link. Where rules bar files, rg is not used.
+// ripgrep as an engine: rg is started on the files that our own walk has selected, and parse.go
+// parses its output. rg gets names and not descriptors, so a file that is replaced by a link
+// meanwhile is read through the link. Where rules deny reading files, rg is not used.
 
 package grep
 
@@ -25,10 +25,10 @@ import (
 	"github.com/toold/toold/tools/workspace"
 )
 
-// A ripgrep is the path of rg; empty: there is none.
+// A ripgrep is the path of rg; empty: it is not installed.
 type ripgrep string
 
-// findRipgrep looks for rg on the daemon's own PATH, where a session cannot put anything.
+// findRipgrep looks up rg on the daemon's own PATH, where a session cannot put anything.
 func findRipgrep() ripgrep {
 	found, err := exec.LookPath("rg")
 	if err != nil {
@@ -37,16 +37,17 @@ func findRipgrep() ripgrep {
 	return ripgrep(found)
 }
 
-// errUnusable: this rg does not know what we ask of it.
+// errUnusable means that this rg lacks an option that is needed.
 var errUnusable = errors.New("rg cannot be used")
 
-// A batch is full at so many bytes of names or so many names. The kernel takes 2 MiB with 8 bytes more for each name.
+// Limits of one batch: bytes of names, and number of names. The kernel allows 2 MiB, with 8 bytes
+// more for each name.
 const (
 	batchBytes = 768 << 10
 	batchNames = 32 << 10
 )
 
-// flags are rg's arguments before the pattern.
+// flags returns rg's arguments before the pattern.
 func flags(in Input, q *query) []string {
 	list := []string{"--no-config", "--no-ignore", "--color=never", "--no-heading", "--with-filename", "--null", "--text"}
 	switch q.mode {
@@ -70,7 +71,8 @@ func flags(in Input, q *query) []string {
 	return list
 }
 
-// countFlag makes rg count matches where they may cross lines; otherwise it would depend on the pattern what it counts.
+// countFlag makes rg count matches if they may cross lines; otherwise the pattern would decide what
+// it counts.
 func countFlag(in Input) string {
 	if in.Multiline {
 		return "--count-matches"
@@ -78,7 +80,7 @@ func countFlag(in Input) string {
 	return "--count"
 }
 
-// check asks rg what it makes of the pattern. The error is a fault "bad_pattern" or errUnusable.
+// check reports whether rg accepts the pattern. The error is a fault "bad_pattern" or errUnusable.
 func (rg ripgrep) check(ctx context.Context, env *tools.Env, in Input) error {
 	known := flags(in, in.query())
 	code, message, err := rg.ask(ctx, env, known, in.Pattern)
@@ -94,7 +96,7 @@ func (rg ripgrep) check(ctx context.Context, env *tools.Env, in Input) error {
 	return badPattern(strings.TrimSpace(message))
 }
 
-// ask searches nothing for pattern.
+// ask runs rg with pattern on empty input.
 func (rg ripgrep) ask(ctx context.Context, env *tools.Env, flags []string, pattern string) (code int, message string, err error) {
 	complaint := sandbox.Beginning{Most: maxComplaints}
 	args := append(flags[:len(flags):len(flags)], "--regexp="+pattern, "/dev/null")
@@ -104,7 +106,8 @@ func (rg ripgrep) ask(ctx context.Context, env *tools.Env, flags []string, patte
 
 var started atomic.Int64
 
-// start runs rg, as c says, to its end, or until ctx ends. This is the only place that starts a process.
+// start runs rg as c describes until its end, or until ctx ends. Only this function starts a
+// process.
 func (rg ripgrep) start(ctx context.Context, env *tools.Env, c sandbox.Command) (sandbox.Exit, error) {
 	c.ID, c.Path, c.Env = fmt.Sprintf("%s-rg%d", env.CallID, started.Add(1)), string(rg), []string{"LC_ALL=C.UTF-8"}
 	c.Args = append([]string{"rg"}, c.Args...)
@@ -117,7 +120,8 @@ func (rg ripgrep) start(ctx context.Context, env *tools.Env, c sandbox.Command) 
 	return process.Wait(), nil
 }
 
-// maxComplaints is how much of what rg complains about is kept, in bytes; a list of faults that is longer is cut anyway.
+// maxComplaints is how much of rg's error output is kept, in bytes; a longer list is shortened
+// anyway.
 const maxComplaints = 64 << 10
 
 // An rgEngine collects names and starts rg whenever a batch is full.
@@ -133,7 +137,8 @@ type rgEngine struct {
 	bytes int
 }
 
-// visit puts a file into the batch. Of what does not look like text by its name, binary files are left out here.
+// visit adds a file to the batch. Binary files are left out here if their name does not look like
+// text.
 func (e *rgEngine) visit(ctx context.Context, f *walk.File) {
 	if !selection.Textual(path.Base(f.Path)) && !e.sniff(f) {
 		return
@@ -152,7 +157,8 @@ func (e *rgEngine) visit(ctx context.Context, f *walk.File) {
 	}
 }
 
-// buffer leaves a text to our own engine where that finds the same; otherwise rg gets it on its standard input.
+// buffer searches a text with our own engine if that finds the same as rg; otherwise rg gets it on
+// its standard input.
 func (e *rgEngine) buffer(ctx context.Context, path string, b workspace.Buffer) {
 	switch {
 	case e.expr != nil && e.expr.exact:
@@ -174,7 +180,7 @@ func (e *rgEngine) finish(ctx context.Context) {
 	}
 }
 
-// sniff reports that a file is to be searched.
+// sniff reports whether a file should be searched.
 func (e *rgEngine) sniff(f *walk.File) bool {
 	in, err := f.Open()
 	if err != nil {
@@ -204,7 +210,7 @@ func beginsBinary(r io.Reader) (bool, error) {
 	return isBinary(head[:n]), err
 }
 
-// run searches one batch. input is what rg finds by the name "-".
+// run searches one batch. input is what rg reads for the name "-".
 func (e *rgEngine) run(ctx context.Context, names []string, input []byte, deliver func(*hits)) {
 	if ctx.Err() != nil {
 		return
@@ -233,7 +239,7 @@ func (e *rgEngine) run(ctx context.Context, names []string, input []byte, delive
 
 var complaints = regexp.MustCompile(`^(?:rg: )?(?:\./)?(.*): .* \(os error (\d+)\)$`)
 
-// complain notes what rg says of a file in the words that we would use.
+// complain records an error message of rg about a file in our own words.
 func (e *rgEngine) complain(text string) {
 	parts := complaints.FindStringSubmatch(text)
 	if parts == nil {
@@ -244,11 +250,11 @@ func (e *rgEngine) complain(text string) {
 	e.unreadable(parts[1], syscall.Errno(number))
 }
 
-// deliver takes in the hits of one file. A binary file that went by a textual name is found out here.
+// deliver collects the hits of one file, unless it is a binary file with a textual name.
 func (e *rgEngine) deliver(h *hits) {
 	in, err := e.tree.Root.OpenFile(h.path, syscall.O_NONBLOCK, 0)
 	if err != nil {
-		return // gone meanwhile
+		return // the file is gone
 	}
 	defer in.Close()
 	if selection.Textual(path.Base(h.path)) {

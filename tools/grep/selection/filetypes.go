@@ -10,7 +10,7 @@ import (
 	"sync"
 )
 
-// Types are the shapes of the names of each type, in the order of the alphabet. Names and meaning are ripgrep's.
+// Types are the globs of each type's names, in alphabetical order. Names and meaning are ripgrep's.
 var Types = map[string]string{
 	"asciidoc": "*.adoc *.asc *.asciidoc", "asm": "*.asm *.s *.S", "awk": "*.awk", "bazel": "*.bazel *.bazelrc *.bzl *.BUILD BUILD WORKSPACE",
 	"c": "*.[chH] *.[chH].in *.cats", "clojure": "*.clj *.cljc *.cljs *.cljx", "cmake": "*.cmake CMakeLists.txt", "coffeescript": "*.coffee",
@@ -39,10 +39,10 @@ var Types = map[string]string{
 	"xml": "*.xml *.xml.dist *.dtd *.xsl *.xslt *.xsd *.xjb *.rng *.sch *.xhtml", "yacc": "*.y", "yaml": "*.yaml *.yml", "zig": "*.zig", "zsh": "*.zsh .zlogin .zlogout .zprofile .zshenv .zshrc zlogin zlogout zprofile zshenv zshrc",
 }
 
-// aliases are names that models use and that ripgrep, or an older one, does not have.
+// aliases are names that models use and that ripgrep, or an older version, does not have.
 var aliases = map[string]string{"cuda": "*.cu *.cuh", "graphql": "*.graphql *.graphqls", "python": "*.py", "solidity": "*.sol", "tsx": "*.tsx", "jsx": "*.jsx", "javascript": "*.js *.jsx *.vue *.cjs *.mjs", "typescript": "*.ts *.tsx *.cts *.mts", "vue": "*.vue", "svelte": "*.svelte", "golang": "*.go", "bash": "*.sh *.bash", "shell": "*.sh *.bash *.zsh *.ksh"}
 
-// Type returns the shapes of the names of a type, as one version of ripgrep has them.
+// Type returns the globs of a type's names in one version of ripgrep.
 func Type(name string) ([]string, bool) {
 	globs, ok := Types[name]
 	if !ok {
@@ -63,20 +63,21 @@ func Near(name string) []string {
 	return near
 }
 
-// versions are the types for which all patterns are known that they have in any of ripgrep's versions 13 to 15: those
-// above, and these.
+// versions are the types whose globs are known for all of ripgrep's versions 13 to 15: those above,
+// and these.
 var versions = map[string]string{
 	"c": "", "cpp": "*.[ChH]* *.[ch]pp* *.[ch]xx* *.cc* *.hh* *.inl", "css": "", "go": "", "html": "", "java": "", "js": "", "json": "*.sarif", "md": "",
 	"py": "*.pyi", "rust": "", "sql": "", "swift": "", "toml": "", "ts": "", "yaml": "",
 }
 
-// everyVersion returns the shapes of the names of a type in any version of ripgrep; false if they are not known.
+// everyVersion returns the globs of a type's names in any version of ripgrep; false if they are
+// unknown.
 func everyVersion(name string) ([]string, bool) {
 	more, ok := versions[name]
 	return strings.Fields(Types[name] + " " + more), ok
 }
 
-// textual are the endings of names whose files are text as far as anybody knows.
+// textual are the extensions of files that are usually text.
 var textual = sync.OnceValue(func() map[string]bool {
 	known := map[string]bool{}
 	for _, globs := range append(slices.Collect(maps.Values(Types)), slices.Collect(maps.Values(aliases))...) {
@@ -92,5 +93,5 @@ var textual = sync.OnceValue(func() map[string]bool {
 	return known
 })
 
-// Textual reports whether a file of that name is taken for text until it is read.
+// Textual reports whether a file of that name is treated as text until it is read.
 func Textual(name string) bool { return textual()[path.Ext(name)] }

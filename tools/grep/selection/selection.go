@@ -1,5 +1,6 @@
-// Package selection says which files grep and ripgrep search, by their names: ripgrep's types of files, and what the flags and
-// defaults of the two programs leave out below a directory. It does not know the content of files, nor who searches.
+// Package selection decides by name which files grep and ripgrep search: ripgrep's types of files,
+// and what the flags and defaults of the two programs leave out below a directory. It does not know
+// the content of files, nor who searches.
 package selection
 
 import (
@@ -14,15 +15,16 @@ import (
 // A Command is a command that searches below a directory.
 type Command struct {
 	*shell.Command
-	Environ []string // what it is started with
-	// Pattern returns the pattern that the value of a flag is for the program; false if that is not known, since the shell
-	// expands it.
+	Environ []string // its environment
+	// Pattern returns the pattern that the value of a flag is for the program; false if it is
+	// unknown, since the shell expands it.
 	Pattern func(shell.Flag) (glob string, ok bool)
 }
 
-// LeavesOut returns a function that reports whether the command leaves out a file: rel is relative to the directory, and real
-// the same file's path. It is nil if the command is not known to leave anything out. What is not understood leaves nothing
-// out. Sources: grep(1) 3.8, and the guide of ripgrep 13 to 15.
+// LeavesOut returns a function that reports whether the command leaves out a file: rel is relative
+// to the directory, and real is the same file's path. It returns nil if the command leaves nothing
+// out for certain; flags that are not understood leave nothing out. Sources: grep(1) 3.8, and the
+// guide of ripgrep 13 to 15.
 func (c Command) LeavesOut() func(rel, real string) bool {
 	if c.Flags == nil {
 		return nil
@@ -36,19 +38,20 @@ func (c Command) LeavesOut() func(rel, real string) bool {
 	return nil
 }
 
-// MayFit reports whether a name fits a pattern of last names; it errs towards yes, since classes are not the same everywhere.
+// MayFit reports whether a base name may match a pattern; classes differ between systems, so the
+// answer may be a false yes.
 func MayFit(glob, name string) bool {
 	ok, err := filepath.Match(glob, name)
 	return ok || err != nil || strings.Contains(glob, "[")
 }
 
-// sureFit errs towards no.
+// sureFit reports whether a base name certainly matches; the answer may be a false no.
 func sureFit(glob, name string) bool {
 	ok, err := filepath.Match(glob, name)
 	return ok && err == nil && !strings.Contains(glob, "[")
 }
 
-// A sieve is the patterns of last names that flags bring, in their order.
+// A sieve is the patterns of base names from flags, in their order.
 type sieve []sifter
 
 type sifter struct {
@@ -56,7 +59,7 @@ type sifter struct {
 	out  bool // leaves out what fits
 }
 
-// sift adds the pattern of a flag; false: it is not one of last names alone, or not known.
+// sift adds the pattern of a flag; false: it is not a pattern of base names, or unknown.
 func (c Command) sift(list *sieve, flag shell.Flag, out bool) bool {
 	glob, ok := c.Pattern(flag)
 	if !ok || glob == "" || strings.ContainsAny(glob, `/!{}\`) {
@@ -66,16 +69,16 @@ func (c Command) sift(list *sieve, flag shell.Flag, out bool) bool {
 	return true
 }
 
-// takes reports whether one of the patterns says what is taken.
+// takes reports whether one of the patterns selects files.
 func (s sieve) takes() bool { return slices.ContainsFunc(s, func(f sifter) bool { return !f.out }) }
 
-// fit reports whether a pattern of that kind fits the name.
+// fit reports whether a pattern of that kind matches the name.
 func (s sieve) fit(name string, out bool) bool {
 	return slices.ContainsFunc(s, func(f sifter) bool { return f.out == out && MayFit(f.glob, name) })
 }
 
-// grep: of --include and --exclude the last that fits a file counts, and where none does the first says what becomes
-// of it.
+// grep implements grep's rule: of --include and --exclude the last that matches a file counts; if
+// none does, the first one decides.
 func (c Command) grep() func(rel, real string) bool {
 	var files, dirs sieve
 	for _, f := range c.Flags {
@@ -85,7 +88,7 @@ func (c Command) grep() func(rel, real string) bool {
 			ok = c.sift(&files, f, f.Name == "--exclude")
 		case "--exclude-dir":
 			ok = c.sift(&dirs, f, true)
-		case "--exclude-from", "-R", "--dereference-recursive": // the latter follow links, whose names say nothing
+		case "--exclude-from", "-R", "--dereference-recursive": // the latter follow links, whose names have no meaning
 			ok = false
 		}
 		if !ok {
@@ -110,16 +113,17 @@ func (c Command) grep() func(rel, real string) bool {
 	}
 }
 
-// rgAll are flags of rg by which it looks into files that it leaves out otherwise, or chooses them in ways that are not
-// looked at here.
+// rgAll are flags by which rg searches files that it leaves out otherwise, or selects them in ways
+// that are not evaluated here.
 var rgAll = []string{
 	"-.", "--hidden", "-u", "--unrestricted", "--iglob", "--glob-case-insensitive", "--ignore-file", "--type-add", "--type-clear", "--pre",
 }
 
-// rgOtherwise are those by which patterns of names say less than they seem to; with the first two it follows links.
+// rgOtherwise are flags that change the meaning of patterns; with the first two rg follows links.
 var rgOtherwise = []string{"-L", "--follow", "--iglob", "--glob-case-insensitive", "--type-add", "--type-clear"}
 
-// ripgrep: a positive pattern leaves out whatever fits none, and takes in even what is hidden; so does a type.
+// ripgrep implements rg's rule: a positive pattern leaves out everything that does not match, and
+// selects even hidden files; so does a type.
 func (c Command) ripgrep() func(rel, real string) bool {
 	var globs, types sieve
 	hidden := !slices.ContainsFunc(c.Environ, func(pair string) bool { return strings.HasPrefix(pair, "RIPGREP_CONFIG_PATH=") })
