@@ -1,13 +1,14 @@
-// Alternatives in braces, taken apart. It does not know what the patterns that come out match.
+// Expansion of alternatives in braces.
 
 package walk
 
-// MaxBraces is how many patterns the braces of one may stand for; whoever needs more wants a list.
+// MaxBraces is how many patterns the braces of one pattern may stand for.
 const MaxBraces = 1_000
 
-// Braces returns the patterns that "{a,b}" in pattern stands for, with nested and several pairs multiplied; ignore files
-// have no braces, but the patterns that people and models write do. ok is false when they are more than MaxBraces. A
-// backslash makes a brace plain, and so does a class in brackets. Braces that are not closed stay as they are.
+// Braces returns the patterns that "{a,b}" in pattern stands for, with nested and several pairs
+// multiplied. Ignore files have no braces, but patterns of users and models do. ok is false if
+// there are more than MaxBraces. A backslash escapes a brace, and so does a class in brackets.
+// Unclosed braces stay as they are.
 func Braces(pattern string) (all []string, ok bool) {
 	open, parts, end := outerBraces(pattern)
 	if open < 0 {
@@ -31,7 +32,8 @@ func Braces(pattern string) (all []string, ok bool) {
 	return all, true
 }
 
-// outerBraces finds the first outer pair and what its commas part; open is -1 when there is none.
+// outerBraces finds the first outer pair and the parts between its commas; open is -1 if there is
+// none.
 func outerBraces(pattern string) (open int, parts []string, end int) {
 	open, depth, from := -1, 0, 0
 	for i := 0; i < len(pattern); i++ {

@@ -1,4 +1,4 @@
-// Reads the bracketed classes of a glob: which bytes they hold. It does not know where they stand.
+// Bracketed classes of a glob, as sets of bytes.
 
 package walk
 
@@ -27,8 +27,9 @@ var named = map[string]string{
 	"lower": "az", "print": " ~", "punct": "!/:@[`{~", "space": "\t\r  ", "upper": "AZ", "xdigit": "09AFaf",
 }
 
-// parseClass reads the class that s begins with and gives its length, 0 when it is malformed. A "]" that comes first is
-// part of the set, and so is a "-" at either end or after a range.
+// parseClass parses the class at the beginning of s and returns its length, or 0 if it is
+// malformed. A "]" that comes first is part of the set, and so is a "-" at either end or after a
+// range.
 func parseClass(s string) (*byteSet, int) {
 	set := new(byteSet)
 	i := 1
@@ -36,7 +37,7 @@ func parseClass(s string) (*byteSet, int) {
 	if negated {
 		i++
 	}
-	before := -1 // the byte that a "-" would make a range from
+	before := -1 // the byte from which a "-" would make a range
 	for first := true; ; first = false {
 		if i >= len(s) {
 			return nil, 0
@@ -79,8 +80,8 @@ func parseClass(s string) (*byteSet, int) {
 	return set, i + 1
 }
 
-// addNamed adds the class that s, which begins with "[:", names, and gives the length read: 1 when it is a plain "["
-// after all. ok is false for a name that nobody knows, and when s has no "]".
+// addNamed adds the class that s, which begins with "[:", names, and returns the length read: 1 if
+// it is a plain "[" after all. ok is false for an unknown name, and if s has no "]".
 func (b *byteSet) addNamed(s string) (n int, ok bool) {
 	end := strings.IndexByte(s[2:], ']')
 	if end < 0 {
@@ -98,7 +99,8 @@ func (b *byteSet) addNamed(s string) (n int, ok bool) {
 	return 2 + end + 1, known
 }
 
-// unescape returns the first byte of s, or the one after a backslash, and how many bytes that took; 0: there is none.
+// unescape returns the first byte of s, or the one after a backslash, and the number of bytes read;
+// 0: there is none.
 func unescape(s string) (c byte, n int) {
 	if s[0] != '\\' {
 		return s[0], 1

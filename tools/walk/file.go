@@ -1,5 +1,5 @@
-// An entry that was met while walking and the open directory that it lies in. It opens by name inside that
-// directory and follows no link, so what was met is what is opened.
+// Entries that a walk finds, with the open directory that holds them. Files are opened by name
+// inside that directory, without following links, so the opened file is the one that was found.
 
 package walk
 
@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A File is an entry that is no directory. It is good until Visit returns.
+// A File is an entry other than a directory. It is valid until Visit returns.
 type File struct {
 	Path string      // below the root, with slashes
 	Type fs.FileMode // type bits only: 0 is a regular file
@@ -21,7 +21,7 @@ type File struct {
 	dir  *openDir
 }
 
-// Info is what a listing wants to know of a file.
+// Info is the metadata of a file that a listing shows.
 type Info struct {
 	Size    int64 // bytes
 	ModTime time.Time
@@ -29,7 +29,8 @@ type Info struct {
 
 var errNotRegular = errors.New("not a regular file")
 
-// Open opens a regular file for reading. It never blocks: anything else is an error, also what was put in its place.
+// Open opens a regular file for reading. It never blocks; it returns an error for any other kind of
+// file, even if it has replaced a regular one.
 func (f *File) Open() (*os.File, error) {
 	fd, err := openAt(f.dir.fd, f.name)
 	if err != nil {
@@ -38,7 +39,7 @@ func (f *File) Open() (*os.File, error) {
 	return os.NewFile(uintptr(fd), f.Path), nil
 }
 
-// Info looks at the entry itself, never at what a link points to.
+// Info returns the metadata of the entry itself; it does not follow a link.
 func (f *File) Info() (Info, error) {
 	var s unix.Stat_t
 	if err := unix.Fstatat(f.dir.fd, f.name, &s, unix.AT_SYMLINK_NOFOLLOW); err != nil {
@@ -72,8 +73,8 @@ type openDir struct {
 	users atomic.Int32
 }
 
-// openRoot opens the directory that root stands for. It works on a duplicate descriptor: a File that came from a Root
-// looks at each entry of a directory with a system call of its own.
+// openRoot opens the directory of root, on a duplicate descriptor. The Files of a Root would need
+// an additional system call for each entry.
 func openRoot(root *os.Root) (*openDir, error) {
 	f, err := root.Open(".")
 	if err != nil {
@@ -87,7 +88,7 @@ func openRoot(root *os.Root) (*openDir, error) {
 	return newOpenDir(fd), nil
 }
 
-// open opens the directory name in d. A link that was put in its place is an error.
+// open opens the directory name in d. It returns an error if a link has replaced the directory.
 func (d *openDir) open(name string) (*openDir, error) {
 	fd, err := unix.Openat(d.fd, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if err != nil {

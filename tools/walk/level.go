@@ -1,5 +1,5 @@
-// Joins the ignore files that speak about one directory: its own, its parents', the repository's and the
-// user's. It knows which of them wins, and nothing of how directories are walked.
+// The ignore files that apply to one directory: its own, its parents', the repository's and the
+// user's, and which of them wins.
 
 package walk
 
@@ -16,27 +16,30 @@ import (
 	"github.com/toold/toold/tools/repo"
 )
 
-// sources are the ignore files of a directory, the stronger first: whatever one says, at whatever depth, the ones after
-// it are not asked. Only the last is git's, and only it ends at the repository's top.
+// sources are the ignore files of a directory, the stronger ones first: if one has a matching line,
+// at whatever depth, the later ones are not used. Only the last is git's, and only it ends at the
+// repository's top.
 var sources = [...]string{".rgignore", ".ignore", gitSource: ".gitignore"}
 
 const gitSource = 2
 
-// largestIgnoreFile is in bytes. Ours: the longest that are in use have some thousand lines.
+// largestIgnoreFile is the largest ignore file that is read, in bytes. The number is our own: the
+// longest in use have some thousand lines.
 const largestIgnoreFile = 1 << 20
 
-// A level is what the ignore files of one directory say. A directory without any has no level of its own.
+// A level is the ignore files of one directory. A directory without any has no level of its own.
 type level struct {
 	parent *level // nil at the highest directory whose files count
 	skip   int    // length of the directory's path and its slash, in full paths
 	own    [len(sources)]Rules
-	// top: a repository begins here, or nothing above counts. exclude and global are git's other two files.
+	// top is set if a repository begins here, or nothing above counts. exclude and global are git's
+	// other two files.
 	top             bool
 	exclude, global Rules
 }
 
-// ignored judges a full path: one that starts at the highest directory whose files count. The sources before first do not
-// count.
+// ignored judges a full path, which starts at the highest directory whose files count. It skips the
+// sources before first.
 func (l *level) ignored(full string, isDir bool, first int) bool {
 	for source := first; source < len(sources); source++ {
 		for at := l; at != nil; at = at.parent {
@@ -58,8 +61,9 @@ func (l *level) ignored(full string, isDir bool, first int) bool {
 	return at.global.Match(full[at.skip:], isDir) == Ignored
 }
 
-// below returns the level of a directory inside l's. dir opens its files; abs is its absolute path and skip the length of
-// its full path with a slash. Ignore files that could not be read come back as errors.
+// below returns the level of a directory inside l's. dir opens its files; abs is its absolute path,
+// and skip the length of its full path with a slash. errs holds the errors of ignore files that
+// could not be read.
 func (l *level) below(dir int, abs string, skip int, user userRules) (*level, []error) {
 	var faults []error
 	next := &level{parent: l, skip: skip}
@@ -92,7 +96,8 @@ func (l *level) below(dir int, abs string, skip int, user userRules) (*level, []
 	return next, faults
 }
 
-// rulesAt reads an ignore file of the directory. One that is not there has no rules; a link is not followed.
+// rulesAt reads an ignore file of the directory. A missing file has no rules; a link is not
+// followed.
 func rulesAt(dir int, name string) (Rules, error) {
 	fd, err := openAt(dir, name)
 	switch {
@@ -110,8 +115,8 @@ func rulesAt(dir int, name string) (Rules, error) {
 	return ParseRules(data), nil
 }
 
-// readSmall reads a file by its path, which may be a link: it is the user's own or git's, not the tree's. What is not
-// regular, and could block, is empty.
+// readSmall reads a file by its path, which may be a link: it is the user's own or git's, not the
+// tree's. A file that is not regular, and could block, counts as empty.
 func readSmall(path string) ([]byte, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0)
 	if err != nil {
@@ -135,8 +140,8 @@ func readWhole(f *os.File) ([]byte, error) {
 	return data, err
 }
 
-// ancestors returns the directories from the highest one whose ignore files count for dir down to its parent: up to the
-// top of the repository that dir lies in, else up to top when dir lies below that.
+// ancestors returns the directories from the highest one whose ignore files count for dir down to
+// its parent: up to the top of dir's repository, otherwise up to top if dir lies below it.
 func ancestors(o Options) []string {
 	var above []string
 	for at := o.Dir; ; at = filepath.Dir(at) {
@@ -158,8 +163,9 @@ func ancestors(o Options) []string {
 	return nil
 }
 
-// outset returns the level of dir's parent, nil when nothing above counts, and the path of dir below the highest
-// directory that does, with a slash, as full paths begin. Parents that cannot be opened have no rules.
+// outset returns the level of dir's parent, nil if nothing above counts, and the path of dir below
+// the highest directory that counts, with a slash, as full paths begin. Parents that cannot be
+// opened have no rules.
 func outset(o Options, user userRules) (*level, string, []error) {
 	dir := o.Dir
 	var l *level

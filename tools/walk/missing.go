@@ -1,5 +1,5 @@
-// Judges a file that is not there, such as one that an editor has not saved yet, as a walk would if it were. It reads no
-// directory.
+// The judgement of a file that does not exist, such as one that an editor has not saved yet, as if
+// a walk had found it.
 
 package walk
 
@@ -9,11 +9,11 @@ import (
 	"strings"
 )
 
-// Missing reports whether Files would visit a regular file at path, below root and with slashes, if there were one; Visit
-// is not called. left counts what leaves it out: the file, or the highest directory on the way to it that is not there.
-// What leaves out a directory that is there is counted by Files.
+// Missing reports whether Files would visit a regular file at path, below root and with slashes, if
+// it existed; Visit is not called. left counts what leaves it out: the file, or the highest missing
+// directory on the way to it. If an existing directory is left out, Files counts it.
 func Missing(root *os.Root, o Options, path string) (taken bool, left Tally) {
-	user, _ := readUserRules(o.Environ) // Files tells what cannot be read
+	user, _ := readUserRules(o.Environ) // Files reports errors
 	w := &walker{o: o, user: user}
 	l, prefix, _ := outset(o, user)
 	w.prefix = prefix
@@ -51,7 +51,7 @@ func Missing(root *os.Root, o Options, path string) (taken bool, left Tally) {
 	return true, left
 }
 
-// leave counts an entry that choose does not take.
+// leave counts an entry that was not taken.
 func (t *Tally) leave(choice Choice, path string, isDir bool) {
 	switch choice {
 	case Deny:
@@ -61,7 +61,7 @@ func (t *Tally) leave(choice Choice, path string, isDir bool) {
 	}
 }
 
-// Add counts what another tally of the same tree has left out.
+// Add adds what another tally of the same tree has left out.
 func (t *Tally) Add(left Tally) {
 	t.IgnoredFiles += left.IgnoredFiles
 	t.IgnoredDirs += left.IgnoredDirs

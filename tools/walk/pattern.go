@@ -1,30 +1,30 @@
-// Matches one line of an ignore file as git does: bytes, not characters. It knows neither where the line
-// came from nor what the other lines say.
+// Matching of one line of an ignore file as git does it: by bytes, not characters.
 
 package walk
 
 import "strings"
 
-// A pattern is one line. How it is compared depends on its shape, since most lines are a plain name or "*.ext".
+// A pattern is one line. How it is compared depends on its shape, since most lines are a plain name
+// or "*.ext".
 type pattern struct {
 	shape   shape
-	negated bool    // "!": what it matches is not ignored after all
+	negated bool    // "!": what it matches is not ignored
 	dirOnly bool    // "/" at the end
-	inPath  bool    // it has a slash elsewhere: the whole path is compared, not just the last name
-	literal string  // what the text must be, begin with or end with
+	inPath  bool    // it has another slash: the whole path is compared, not only the last name
+	literal string  // what the text must equal, begin with or end with
 	rest    []token // globbed: what must match after literal
 }
 
 type shape uint8
 
 const (
-	exact    shape = iota // the text is literal
+	exact    shape = iota // the text equals literal
 	ending                // the text ends with literal
 	globbed               // literal, then rest
 	hopeless              // malformed: matches nothing
 )
 
-// parsePattern reads one line, without its line ending and trailing blanks.
+// parsePattern parses one line, without its line ending and trailing blanks.
 func parsePattern(line string) pattern {
 	var p pattern
 	if rest, ok := strings.CutPrefix(line, "!"); ok {
@@ -46,7 +46,8 @@ func parsePattern(line string) pattern {
 		return p
 	}
 	p.shape = globbed
-	// git cuts the literal start off first, so that a "**" right after it counts as one at the start.
+	// git cuts off the literal start first, so that a "**" right after it counts as one at the
+	// start.
 	tokens, ok := compile(line[n:], p.inPath)
 	if p.rest = tokens; !ok {
 		p.shape = hopeless
@@ -62,7 +63,8 @@ func literalLen(s string) int {
 	return len(s)
 }
 
-// matches compares with path, which is relative to the ignore file's directory and ends in name.
+// matches compares the pattern with path, which is relative to the ignore file's directory and ends
+// in name.
 func (p *pattern) matches(path, name string) bool {
 	text := name
 	if p.inPath {
@@ -96,12 +98,13 @@ const (
 	class                      // "[...]": in set, not "/"
 	star                       // any run without "/"
 	levels                     // "**/": nothing, or any run that ends in "/"
-	rest                       // "**" at the end: any run at all
+	rest                       // "**/": nothing, or any run that ends in "/"
 	unlimited                  // "**" before an escaped "/"
 )
 
-// compile reads a glob. In a path "**" between slashes crosses directories; everywhere else it is "*". ok is false for
-// one that can match nothing: a class without end, an unknown character class, a lone backslash at the end.
+// compile parses a glob. In a path "**" between slashes crosses directories; everywhere else it is
+// "*". ok is false if the glob matches nothing: a class without end, an unknown character class, a
+// single backslash at the end.
 func compile(s string, inPath bool) (tokens []token, ok bool) {
 	for i := 0; i < len(s); {
 		switch s[i] {
@@ -165,11 +168,13 @@ func (t *token) takes(c byte) bool {
 	}
 }
 
-// A mark is where to go on when what follows a star did not match: at token, with the star's run ending at text.
+// A mark is where to continue if what follows a star does not match: at token, with the star's run
+// ending at text.
 type mark struct{ token, text int }
 
-// matchTokens compares all of text. It keeps one mark for the last star and one for the last run across directories:
-// what an earlier one could still give, the later one can give too, so the time is at most the product of the lengths.
+// matchTokens matches all of text. It keeps one mark for the last star and one for the last run
+// across directories. An earlier mark could give no match that the later one cannot, so the time is
+// at most the product of the lengths.
 func matchTokens(tokens []token, text string) bool {
 	none := mark{token: -1}
 	near, far := none, none

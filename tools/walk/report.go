@@ -1,4 +1,4 @@
-// What a walk found on its way, in words. It does not know which tool says them.
+// The messages about what a walk left out or could not read.
 
 package walk
 
@@ -11,7 +11,7 @@ import (
 	"github.com/toold/toold/tools/workspace/text"
 )
 
-// LeftOut returns what ignore files and rules left out, in phrases; none when they left out nothing.
+// LeftOut returns phrases about what ignore files and rules left out.
 func (t Tally) LeftOut() []string {
 	var phrases []string
 	if t.IgnoredFiles > 0 {
@@ -30,7 +30,7 @@ func (t Tally) LeftOut() []string {
 	return append(phrases, t.denied()...)
 }
 
-// denied returns a phrase about what rules left out, or none.
+// denied returns a phrase about what rules left out, if anything.
 func (t Tally) denied() []string {
 	var kinds []string
 	if t.DeniedFiles > 0 {
@@ -48,9 +48,9 @@ func (t Tally) denied() []string {
 	return []string{strings.Join(kinds, " and ") + " because a rule denies reading them"}
 }
 
-// Unseen lists in lines what could not be read; none when all could.
+// Unseen returns lines about what could not be read.
 func (t Tally) Unseen() []string {
-	const named = 10 // a longer list tells a model no more
+	const named = 10 // a longer list is of no more use to a model
 	var lines []string
 	for _, f := range t.Faults {
 		lines = append(lines, f.String())
@@ -63,7 +63,7 @@ func (t Tally) Unseen() []string {
 	return lines
 }
 
-// String names what could not be read, and why.
+// String returns what could not be read, and why.
 func (f Fault) String() string {
 	return fmt.Sprintf("could not read %s: %v", workspace.NameOf(f.Path), f.Err)
 }

@@ -1,4 +1,4 @@
-// Reads the ignore files that git keeps outside the tree. tools/repo finds them.
+// The ignore files that git keeps outside the tree. tools/repo finds them.
 
 package walk
 
@@ -37,7 +37,8 @@ func optionalRules(path string) (Rules, error) {
 	return ParseRules(data), nil
 }
 
-// userRules are the rules of the user's own ignore file, which apply in repositories that do not name another.
+// userRules are the rules of the user's own ignore file, which apply in repositories that do not
+// name another.
 type userRules struct {
 	Rules
 	environ []string // of git
@@ -49,9 +50,9 @@ func readUserRules(environ []string) (userRules, error) {
 	return userRules{rules, environ}, err
 }
 
-// TakesBack reports whether an ignore file that applies to the file at path, absolute and without symbolic links, may keep
-// what another one leaves out: it has a line that begins with "!", or cannot be read. environ says where the user's git
-// configuration is.
+// TakesBack reports whether an ignore file that applies to the file at path, absolute and without
+// symbolic links, may keep what another one leaves out: it has a line that begins with "!", or
+// cannot be read. environ is where git finds the user's configuration.
 func TakesBack(path string, environ []string) bool {
 	user, err := readUserRules(environ)
 	found := user.takeBack() || err != nil

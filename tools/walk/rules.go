@@ -1,5 +1,4 @@
-// An ignore file as a list of its lines, of which the last that matches counts. It does not know which files there are,
-// nor which wins.
+// An ignore file as a list of its lines, of which the last that matches counts.
 
 package walk
 
@@ -9,11 +8,11 @@ import (
 	"strings"
 )
 
-// Rules are the lines of one ignore file, in the syntax of gitignore. They compare paths relative to the directory
-// that the file speaks for, and do not know which one that is. The zero value has no lines. Safe for concurrent use.
+// Rules are the lines of one ignore file, in the syntax of gitignore. They compare paths relative
+// to the directory of the file. The zero value has no lines. Safe for concurrent use.
 type Rules struct{ patterns []pattern }
 
-// A Verdict is what an ignore file says of a path.
+// A Verdict is the decision of an ignore file about a path.
 type Verdict uint8
 
 const (
@@ -25,7 +24,7 @@ const (
 	Kept
 )
 
-// ParseRules reads an ignore file. There are no errors: a line that makes no sense matches nothing.
+// ParseRules parses an ignore file. There are no errors: an invalid line matches nothing.
 func ParseRules(data []byte) Rules {
 	var r Rules
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
@@ -54,8 +53,8 @@ func trimBlanks(line string) string {
 	return line[:min(kept, len(line))]
 }
 
-// Match returns what the rules make of path, which has slashes and no "." or "..", and is a directory or not. It does not
-// look at the parents of path: who walks has left out those that are ignored.
+// Match returns the verdict about path, which has slashes and no "." or "..". It ignores the
+// parents of path: a walk has already left out ignored directories.
 func (r Rules) Match(path string, isDir bool) Verdict {
 	name := path[strings.LastIndexByte(path, '/')+1:]
 	for i := len(r.patterns) - 1; i >= 0; i-- {

@@ -1,4 +1,4 @@
-// Hands the tasks of a walk to its workers. It does not know what a task asks for.
+// Distribution of a walk's tasks to its workers.
 
 package walk
 
@@ -10,25 +10,26 @@ import (
 
 // A task is some files of an open directory, or a directory in one: name, with no files.
 type task struct {
-	dir   *openDir // kept by the task
+	dir   *openDir // kept open by the task
 	files []*File
 	name  string
 	path  string // below the root
 	level *level // of dir
 }
 
-// tasks is what is left to do: a stack, so that few directories are open at once and little waits.
+// tasks are the remaining tasks, as a stack, so that few directories are open at once.
 type tasks struct {
 	mu     sync.Mutex
 	wake   sync.Cond // L is &mu
 	stack  []task
-	busy   int // tasks being done
+	busy   int // tasks in progress
 	closed bool
 	panics any
 }
 
-// run does all tasks, those too that come up meanwhile, and returns when none is left, or when it was closed and those
-// begun are done. A panic in do is thrown again here, on the caller's goroutine, where it can be caught.
+// run runs all tasks, including those that are added meanwhile. It returns when none is left, or
+// when it was closed and the tasks in progress are done. A panic in do is raised again here, on the
+// caller's goroutine, where it can be caught.
 func (s *tasks) run(workers int, do func(task)) {
 	var all sync.WaitGroup
 	for range workers {

@@ -1,5 +1,6 @@
-// Package walk goes through a directory tree as git and ripgrep would: it knows ignore files, repositories and open
-// directories. It does not know what is looked for, nor which names a tool hides for reasons of its own: Choose says so.
+// Package walk walks a directory tree as git and ripgrep would, with ignore files and repositories.
+// It does not know what is searched for, nor which names a tool hides for reasons of its own:
+// Choose decides that.
 package walk
 
 import (
@@ -17,71 +18,76 @@ import (
 	"time"
 )
 
-// Options say what to walk and what to do with it.
+// Options are what to walk and what to do with it.
 type Options struct {
-	// Dir is the root's real path. Ignore files of its parents count up to the top of the repository that it lies in.
-	// They are read whatever Choose says of them: what they say leaves files out, and comes to nobody's eyes.
+	// Dir is the root's real path. Ignore files of its parents count up to the top of its
+	// repository. They are read whatever Choose returns for them: they only leave files out, and
+	// their content is not shown.
 	Dir string
-	// Top is the highest parent whose ignore files count when Dir lies in no repository; none when Dir is not below it.
+	// Top is the highest parent whose ignore files count if Dir lies in no repository; none counts
+	// if Dir is not below it.
 	Top string
-	// Bound is the real path of a directory above which no ignore files count; empty: there is none.
+	// Bound is the real path of a directory above which no ignore files count; empty: no bound.
 	Bound string
-	// Environ says where the user's git configuration is: HOME, XDG_CONFIG_HOME.
+	// Environ is where git finds the user's configuration: HOME, XDG_CONFIG_HOME.
 	Environ []string
-	// Choose is asked about every entry before the ignore files are; path is below the root, kind has type bits only.
-	// It is called from several goroutines at once. Nil takes all.
+	// Choose is called for every entry before the ignore files are applied; path is below the root,
+	// kind has only type bits. It must be safe for concurrent use. If nil, every entry is taken.
 	Choose func(path string, kind fs.FileMode) Choice
-	// Visit gets every entry that is taken and is no directory. It is called from several goroutines at once.
+	// Visit is called for every entry that is taken and is not a directory. It must be safe for
+	// concurrent use.
 	Visit func(*File)
-	// Git is set for a walk as git would do it: of the ignore files in the tree only .gitignore counts.
+	// Git selects git's behaviour: of the ignore files in the tree only .gitignore counts.
 	Git bool
-	// Beat is told once a second how many entries have been visited, from one goroutine; nil: nobody.
+	// Beat is called once a second with the number of visited entries, from one goroutine. It may
+	// be nil.
 	Beat func(visited int64)
 }
 
-// A Choice is what becomes of an entry.
+// A Choice is the decision about an entry.
 type Choice uint8
 
 const (
-	// Take the entry, unless ignore files leave it out.
+	// Take takes the entry, unless ignore files leave it out.
 	Take Choice = iota
-	// Force takes the entry whatever ignore files say.
+	// Force takes the entry whatever ignore files have.
 	Force
-	// Leave it out, uncounted.
+	// Leave leaves the entry out, uncounted.
 	Leave
-	// Deny leaves it out since a rule denies reading it, and counts it. It is never opened.
+	// Deny leaves the entry out because a rule denies reading it, and counts it. The entry is never
+	// opened.
 	Deny
 )
 
-// A Tally is what a walk left out and what it could not see.
+// A Tally is what a walk left out and what it could not read.
 type Tally struct {
-	// What ignore files left out. A directory counts as one: nobody looked inside.
+	// What ignore files left out. A directory counts as one: its content is unknown.
 	IgnoredFiles, IgnoredDirs int64
-	// Ignored are a few of the directories left out, below the root, sorted.
+	// Ignored are some of the directories left out, below the root, sorted.
 	Ignored []string
-	// What Choose denied. A directory counts as one here too.
+	// What Choose denied. A directory counts as one.
 	DeniedFiles, DeniedDirs int64
-	// Faults are what could not be read: directories, and ignore files, whose rules then did not count. At most
-	// maxFaults; Unread counts all.
+	// Faults are what could not be read: directories, and ignore files, whose rules then did not
+	// count. There are at most maxFaults; Unread counts all.
 	Faults []Fault
 	Unread int64
 }
 
 // A Fault is something that could not be read.
 type Fault struct {
-	Path string // below the root; of an ignore file above it: absolute
+	Path string // below the root; absolute for an ignore file above it
 	Err  error
 }
 
 const (
-	maxFaults  = 50   // kept for the result; who sees fifty needs no more
+	maxFaults  = 50   // kept for the result; more are of no use
 	maxIgnored = 3    // named in a result
-	chunk      = 64   // files in one task, so that a large directory is shared among the workers
-	readAtOnce = 4096 // directory entries; bounds what a huge directory holds in memory
+	chunk      = 64   // files in one task, so that workers share a large directory
+	readAtOnce = 4096 // directory entries; limits the memory for a huge directory
 )
 
-// Files walks the tree below root. It never follows a link, and goes on past what it cannot read. When ctx ends it
-// returns soon, with what it has counted and the context's cause.
+// Files walks the tree below root. It never follows a link, and continues after errors. When ctx
+// ends, it returns soon, with its tally so far and the context's cause.
 func Files(ctx context.Context, root *os.Root, o Options) (Tally, error) {
 	user, err := readUserRules(o.Environ)
 	w := &walker{o: o, user: user, ended: ctx.Err}
@@ -107,7 +113,8 @@ func Files(ctx context.Context, root *os.Root, o Options) (Tally, error) {
 	return w.tally, context.Cause(ctx)
 }
 
-// Single visits the one file name in root, as Files would. Ignore files are not asked: it was named.
+// Single visits the one file name in root, as Files would. Ignore files do not apply: the file was
+// named.
 func Single(root *os.Root, name string, visit func(*File)) error {
 	d, err := openRoot(root)
 	if err != nil {
@@ -125,10 +132,10 @@ func Single(root *os.Root, name string, visit func(*File)) error {
 // A walker is one walk.
 type walker struct {
 	tasks
-	ended  func() error // of the context
+	ended  func() error // the context's Err
 	o      Options
 	user   userRules
-	prefix string // what full paths begin with
+	prefix string // the beginning of full paths
 
 	visited atomic.Int64
 
@@ -136,7 +143,7 @@ type walker struct {
 	tally  Tally
 }
 
-// beat starts the goroutine that tells Beat; the function that it gives back ends it.
+// beat starts the goroutine that calls Beat; the returned function ends it.
 func (w *walker) beat() (stop func()) {
 	var ended sync.WaitGroup
 	done := make(chan struct{})
@@ -183,8 +190,8 @@ func (w *walker) visit(files []*File) {
 	}
 }
 
-// read takes in one directory, whose path below the root and a slash is below: its files go to Visit, its directories
-// to the stack. l is its parent's level.
+// read reads one directory, whose path below the root, with a slash, is below: files are visited,
+// and directories pushed on the stack. l is its parent's level.
 func (w *walker) read(d *openDir, below string, l *level) {
 	abs := strings.TrimSuffix(w.o.Dir+"/"+below, "/")
 	l, faults := l.below(d.fd, abs, len(w.prefix)+len(below), w.user)
@@ -204,7 +211,7 @@ func (w *walker) read(d *openDir, below string, l *level) {
 	}
 }
 
-// sort decides about the entries of one directory. Those that are taken become tasks, for whichever worker is free.
+// sort decides about the entries of one directory. Taken ones become tasks for any free worker.
 func (w *walker) sort(d *openDir, below string, l *level, entries []fs.DirEntry) {
 	var files []*File
 	var left Tally
@@ -234,7 +241,7 @@ func (w *walker) sort(d *openDir, below string, l *level, entries []fs.DirEntry)
 	}
 }
 
-// ignoredChoice is what choose adds to the caller's choices.
+// ignoredChoice is an additional result of choose: an ignore file leaves the entry out.
 const ignoredChoice Choice = 255
 
 func (w *walker) choose(path string, l *level, kind fs.FileMode) Choice {
@@ -294,7 +301,8 @@ func (w *walker) count(left Tally) {
 	}
 }
 
-// fault notes what could not be read. An empty path takes the error's own. What has vanished meanwhile is no fault.
+// fault records what could not be read. If path is empty, the error's own is used. A file that has
+// vanished meanwhile does not count.
 func (w *walker) fault(path string, err error) {
 	if err == nil || errors.Is(err, fs.ErrNotExist) {
 		return
