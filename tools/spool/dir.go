@@ -1,6 +1,6 @@
-// Package spool keeps what calls print: each call's two outputs in one raw file that any program can read, with a
-// small index beside it of which bytes came on which channel. It knows no processes and no clients; who follows an
-// output reads it by position, at his own pace, from the file.
+// Package spool stores the output of calls: each call's two channels in one raw file that any
+// program can read, with a small index beside it that maps bytes to channels. Readers of an output
+// read the file by position, at their own speed. The package does not know processes or clients.
 package spool
 
 import (
@@ -16,27 +16,28 @@ import (
 // defaultLimit is how many bytes one output may take on disk, index included: 1 GiB.
 const defaultLimit = 1 << 30
 
-// ErrLimit, ErrFull and ErrGone are why an Output takes no more. None is the fault of the command that printed. A limit
-// that is not the call's own is a [*LimitError].
+// ErrLimit, ErrFull and ErrGone are why an Output accepts no more. None is the fault of the command
+// that printed. A limit other than the call's own is a [*LimitError].
 var (
 	ErrLimit = errors.New("the output limit of the call is reached")
 	ErrFull  = errors.New("the disk that holds the output is full")
 	ErrGone  = errors.New("the directory in which outputs are kept was deleted or moved away")
 )
 
-// The endings of an output's raw file and of its index.
+// The suffixes of an output's raw file and of its index.
 const (
 	rawSuffix   = ".out"
 	indexSuffix = ".runs"
 )
 
-// A Dir is the folder that holds one session's outputs. It keeps no file open.
+// A Dir is the folder with one session's outputs. It keeps no file open.
 type Dir struct {
 	*folder
 	limit int64 // of one output, index included
 }
 
-// Open makes the folder, readable by its owner only, if it is not there yet. An output in it takes at most 1 GiB.
+// Open opens the folder and creates it if needed, readable only by its owner. An output in it takes
+// at most 1 GiB.
 func Open(dir string) (*Dir, error) {
 	if !filepath.IsAbs(dir) {
 		return nil, fmt.Errorf("output folder %q is not an absolute path", dir)
@@ -47,14 +48,14 @@ func Open(dir string) (*Dir, error) {
 	return &Dir{&folder{path: filepath.Clean(dir)}, defaultLimit}, nil
 }
 
-// Path is the folder's absolute path.
+// Path returns the folder's absolute path.
 func (d *Dir) Path() string { return d.path }
 
-// Limited is the same folder, for outputs of at most so many bytes, index included.
+// Limited returns the same folder, for outputs of at most that many bytes, index included.
 func (d *Dir) Limited(bytes int64) *Dir { return &Dir{d.folder, bytes} }
 
-// Create begins the output called name. Nothing is written before the first byte comes; an output of that name that
-// holds something already is then an error, so no output ever shows another's bytes.
+// Create returns a new output called name. Nothing is written before the first byte. If a non-empty
+// output of that name exists by then, writing fails, so no output ever shows another's bytes.
 func (d *Dir) Create(name string) (*Output, error) {
 	base, err := d.base(name)
 	if err != nil {
@@ -64,8 +65,9 @@ func (d *Dir) Create(name string) (*Output, error) {
 	return &Output{base: base, limit: d.limit, folder: d.folder}, nil
 }
 
-// Find returns the output called name as it is on disk: one that has ended, or whose daemon has died. An error that is
-// fs.ErrNotExist says that there is none, which is also what remains of an output that never had a byte.
+// Find returns the output called name from the disk: one that has ended, or whose daemon has died.
+// An error that is fs.ErrNotExist means that there is none; an output without any bytes leaves
+// none.
 func (d *Dir) Find(name string) (*Output, error) {
 	base, err := d.base(name)
 	if err != nil {
@@ -74,7 +76,7 @@ func (d *Dir) Find(name string) (*Output, error) {
 	return recoverOutput(base)
 }
 
-// Spill keeps text whole under name and gives the path of the file.
+// Spill stores the whole text under name and returns the path of the file.
 func (d *Dir) Spill(name, text string) (path string, err error) {
 	base, err := d.base(name)
 	if err != nil {
@@ -96,14 +98,14 @@ func (d *Dir) Spill(name, text string) (path string, err error) {
 		_ = f.Close()
 	}
 	if err != nil {
-		_ = os.Remove(path) // half a result under the name of a whole one would be a lie
+		_ = os.Remove(path) // a partial result must not stand under the name of a complete one
 		d.free(int64(len(text)))
 		return "", classify(err)
 	}
 	return path, nil
 }
 
-// base is the path of name without an ending.
+// base returns the path of name without a suffix.
 func (d *Dir) base(name string) (string, error) {
 	if name == "" || name == "." || name == ".." || strings.ContainsAny(name, "/\x00") {
 		return "", fmt.Errorf("output name %q is not a plain file name", name)
@@ -111,15 +113,15 @@ func (d *Dir) base(name string) (string, error) {
 	return filepath.Join(d.path, name), nil
 }
 
-// createExclusive makes a file that nobody else can read. The folder is made again if it was removed, also together
-// with the one that holds it; further up nothing is made, so that a state directory that was moved away can be moved
-// back.
+// createExclusive makes a file that only its owner can read. It makes the folder again if that was
+// removed, even together with its parent. It makes nothing further up, so that a state directory
+// that was moved away can be moved back.
 func createExclusive(path string) (*os.File, error) {
 	const flags = os.O_RDWR | os.O_CREATE | os.O_EXCL
 	f, err := os.OpenFile(path, flags, 0o600)
 	if errors.Is(err, fs.ErrNotExist) {
 		dir := filepath.Dir(path)
-		_ = os.Mkdir(filepath.Dir(dir), 0o700) // if this or the next fails, there is still no file
+		_ = os.Mkdir(filepath.Dir(dir), 0o700) // if this or the next call fails, the file cannot be made
 		_ = os.Mkdir(dir, 0o700)
 		f, err = os.OpenFile(path, flags, 0o600)
 	}
@@ -129,7 +131,7 @@ func createExclusive(path string) (*os.File, error) {
 	return f, classify(err)
 }
 
-// classify turns the system's words for a full disk into ErrFull.
+// classify converts the system's errors for a full disk to ErrFull.
 func classify(err error) error {
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
 		return fmt.Errorf("%w: %w", ErrFull, err)

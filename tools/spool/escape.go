@@ -1,15 +1,16 @@
-// Text for a model out of raw bytes: terminal escapes are left out, what is not UTF-8 is replaced. It knows no files;
-// it works on pieces, and says where in the raw bytes each character came from.
+// Conversion of raw bytes to text for a model: terminal escapes are removed, and invalid UTF-8 is
+// replaced. It works on pieces, and reports the raw position of each character.
 
 package spool
 
 import "unicode/utf8"
 
-// maxEscape is how long an escape sequence may be, in bytes: longer ones (a title, a link) are taken to be an ESC that
-// was never meant as one. It bounds what must be looked ahead.
+// maxEscape is the longest escape sequence, in bytes. A longer one is treated as a plain ESC. It
+// limits the lookahead.
 const maxEscape = 4096
 
-// A token is the next thing in raw bytes: one character, or one escape sequence that is nothing for a reader.
+// A token is the next element of raw bytes: one character, or one escape sequence, which is not
+// shown.
 type token struct {
 	size   int  // in raw bytes
 	r      rune // the character
@@ -17,7 +18,7 @@ type token struct {
 	bad    bool // the byte is not UTF-8; r is U+FFFD
 }
 
-// next takes the first token of p. ok is false when p ends in the middle of it and more may come.
+// next returns the first token of p. ok is false if p ends in the middle of it and more may come.
 func next(p []byte, more bool) (t token, ok bool) {
 	if p[0] == 0x1b {
 		size, whole := escapeLength(p)
@@ -36,8 +37,8 @@ func next(p []byte, more bool) (t token, ok bool) {
 	return token{size: size, r: r, bad: r == utf8.RuneError && size == 1}, true
 }
 
-// escapeLength is the length of the escape sequence that p begins with, as ECMA-48 has it. When p ends before the
-// sequence does, whole is false and only the ESC counts.
+// escapeLength returns the length of the escape sequence at the beginning of p, as ECMA-48 defines
+// it. If p ends before the sequence does, whole is false and only the ESC counts.
 func escapeLength(p []byte) (size int, whole bool) {
 	if len(p) < 2 {
 		return 1, false
@@ -55,7 +56,8 @@ func escapeLength(p []byte) (size int, whole bool) {
 	return 1, true
 }
 
-// ending skips bytes that are inside and takes one final byte; anything else is not a sequence, so the ESC goes alone.
+// ending skips bytes that are inside and one final byte. Anything else is not a sequence, so only
+// the ESC is removed.
 func ending(p []byte, at int, inside func(byte) bool) (size int, whole bool) {
 	for ; at < len(p) && at < maxEscape; at++ {
 		if c := p[at]; inside(c) {
@@ -68,7 +70,7 @@ func ending(p []byte, at int, inside func(byte) bool) (size int, whole bool) {
 	return 1, at >= maxEscape
 }
 
-// stringEnd finds BEL or ESC \. A line break ends the attempt: no program puts one into a title.
+// stringEnd finds BEL or ESC \. It stops at a line break: no program writes one in a title.
 func stringEnd(p []byte) (size int, whole bool) {
 	for at := 2; at < len(p) && at < maxEscape; at++ {
 		switch {

@@ -1,5 +1,5 @@
-// The head and the tail of an output, as text for a model, with exact counts of what is between them. Memory is bound
-// by the length asked for, never by that of the output.
+// The head and the tail of an output, as text for a model, with exact counts of what is between
+// them. The memory depends on the requested length, not on the size of the output.
 
 package spool
 
@@ -12,19 +12,21 @@ import (
 	"unicode/utf8"
 )
 
-// An Excerpt is part of an output as text: valid UTF-8 without terminal escapes, both channels in the order as observed.
-// When Bytes is 0 nothing is left out, and Head is all of it.
+// An Excerpt is part of an output as text: valid UTF-8 without terminal escapes, both channels in
+// the observed order. If Bytes is 0, nothing is left out, and Head is all of it.
 type Excerpt struct {
 	Head, Tail string
-	// Bytes and Lines are what is left out between Head and Tail: bytes of the raw file, and line ends among them.
+	// Bytes and Lines are what is left out between Head and Tail: bytes of the raw file, and line
+	// ends among them.
 	Bytes, Lines int64
 	// Replaced is how many bytes in Head and Tail were not UTF-8 and are shown as U+FFFD.
 	Replaced int64
-	// End is the place after what the excerpt is of.
+	// End is the position after the last byte that the excerpt covers.
 	End int64
 }
 
-// Text returns the excerpt with a line between head and tail that says what is missing, and that all is in the file at path.
+// Text returns the excerpt, with a line between head and tail about what is left out and the path
+// of the file with all of it.
 func (x Excerpt) Text(path string) string {
 	if x.Bytes == 0 {
 		return x.Head
@@ -41,12 +43,12 @@ func EndLine(text string) string {
 	return text
 }
 
-// Excerpt returns at most maxChars characters of the whole output, half of them from the beginning and half from the end,
-// cut at line ends where there are any.
+// Excerpt returns at most maxChars characters of the whole output, half of them from the beginning
+// and half from the end, cut at line ends where possible.
 func (o *Output) Excerpt(maxChars int) (Excerpt, error) { return o.Since(0, maxChars) }
 
-// Since is Excerpt for what has come since the place start. While the output grows, a character or an escape that has
-// only half arrived is left for the next time.
+// Since returns an excerpt of what has been written since the position start. While the output
+// grows, an incomplete character or escape at its end is left for the next time.
 func (o *Output) Since(start int64, maxChars int) (Excerpt, error) {
 	s := o.snapshot()
 	defer s.release()
@@ -68,7 +70,7 @@ func (o *Output) Since(start int64, maxChars int) (Excerpt, error) {
 	return between(s.raw, start, end, maxChars, lines)
 }
 
-// wholeEnd moves end to before a character or an escape that is not whole yet.
+// wholeEnd moves end to before an incomplete character or escape.
 func wholeEnd(raw io.ReaderAt, start, end int64) (int64, error) {
 	from, err := boundary(raw, max(start, end-maxEscape), start)
 	if err != nil {
@@ -88,7 +90,8 @@ func wholeEnd(raw io.ReaderAt, start, end int64) (int64, error) {
 	return end - int64(len(window)), nil
 }
 
-// between is the excerpt of the raw bytes from start to end, which have so many line ends; -1: they are to be counted.
+// between returns the excerpt of the raw bytes from start to end, which have lines line ends; -1:
+// they must be counted.
 func between(raw io.ReaderAt, start, end int64, maxChars int, lines int64) (Excerpt, error) {
 	all, err := clean(raw, start, end, maxChars)
 	if err != nil {
@@ -123,17 +126,17 @@ func between(raw io.ReaderAt, start, end int64, maxChars int, lines int64) (Exce
 	return x, err
 }
 
-// A piece is cleaned text and the raw bytes that it stands for.
+// A piece is cleaned text and the raw range that it stands for.
 type piece struct {
 	text       []byte
 	start, end int64
 	replaced   int64
 	lineText   int   // length of text up to the last line end
-	lineEnd    int64 // the raw place after it
+	lineEnd    int64 // the raw position after it
 	lineBad    int64 // replaced up to it
 }
 
-// clean takes characters from raw places start to end until it has chars of them.
+// clean reads characters of the raw range from start to end until it has chars of them.
 func clean(raw io.ReaderAt, start, end int64, chars int) (piece, error) {
 	p := piece{start: start, end: start}
 	buf := make([]byte, min(end-start, 64<<10))
@@ -147,8 +150,9 @@ func clean(raw io.ReaderAt, start, end int64, chars int) (piece, error) {
 	return p, nil
 }
 
-// add appends the characters of window until chars are taken, and gives how many are still wanted. Escapes that
-// follow the last character are taken too, so that all of a text is reached when its characters are.
+// add appends characters of window until chars are read, and returns how many are still missing. It
+// also skips escapes that follow the last character, so that the whole text is covered when all its
+// characters are.
 func (p *piece) add(window []byte, more bool, chars int) int {
 	for len(window) > 0 {
 		t, ok := next(window, more)
@@ -178,10 +182,10 @@ func (p *piece) cutAtLine() {
 	}
 }
 
-// maxTail bounds how far back a tail looks for its characters when nearly all bytes are escapes.
+// maxTail limits how far back a tail searches for its characters if nearly all bytes are escapes.
 const maxTail = 1 << 20
 
-// tailOf returns the last chars characters before end, from not before the raw place from.
+// tailOf returns the last chars characters before end, but none before the raw position from.
 func tailOf(raw io.ReaderAt, from, end int64, chars int) (piece, error) {
 	for window := int64(chars)*utf8.UTFMax + maxEscape; ; window *= 4 {
 		start, err := boundary(raw, max(from, end-window), from)
@@ -217,8 +221,8 @@ func boundary(raw io.ReaderAt, start, from int64) (int64, error) {
 	return start, nil
 }
 
-// last drops the first drop characters of p, and the rest of the line that this cuts if it is less than half of what
-// stays.
+// last drops the first drop characters of p, and the rest of the line that this cuts if it is less
+// than half of the remainder.
 func last(raw io.ReaderAt, p piece, drop int) (piece, error) {
 	if drop <= 0 {
 		return p, nil
@@ -238,7 +242,7 @@ func last(raw io.ReaderAt, p piece, drop int) (piece, error) {
 	return piece{text: kept, start: dropped.end, end: p.end, replaced: p.replaced - dropped.replaced}, nil
 }
 
-// countLines counts line ends between two places.
+// countLines returns the number of line ends between two positions.
 func countLines(raw io.ReaderAt, start, end int64) (lines int64, err error) {
 	r := io.NewSectionReader(raw, start, end-start)
 	buf := make([]byte, min(end-start, 64<<10))

@@ -1,8 +1,9 @@
-// The index says which bytes of the raw file came on which channel.
+// The index maps bytes of the raw file to channels.
 //
-// The raw file begins with Stdout. Each record starts a run that lasts to the next record, or to the end of the raw
-// file; so an output without a byte on Stderr has no index at all, and one whose daemon died needs no repair. Records
-// have a fixed size and hold both positions, so any place is found by bisection, without reading what is before it.
+// The raw file begins with Stdout. Each record starts a run that lasts to the next record, or to
+// the end of the raw file. So an output without a byte on Stderr has no index at all, and one whose
+// daemon has died needs no repair. Records have a fixed size and hold both positions, so any
+// position is found by bisection.
 
 package spool
 
@@ -15,10 +16,11 @@ import (
 	"sort"
 )
 
-// recordSize is that of one record: start and channel in one word, then the offset in the channel.
+// recordSize is the size of one record in bytes: start and channel in one word, then the offset in
+// the channel.
 const recordSize = 16
 
-// A run is neighbouring bytes of one channel: where they start in the raw file and in their channel.
+// A run is a range of bytes of one channel: where it starts in the raw file and in the channel.
 type run struct {
 	channel       Channel
 	start, offset int64
@@ -35,7 +37,7 @@ func decodeRun(buf []byte) run {
 	return run{channel: Channel(first & 1), start: int64(first >> 1), offset: int64(binary.LittleEndian.Uint64(buf[8:]))}
 }
 
-// position is how many bytes of ch came before the run.
+// position returns how many bytes of ch came before the run.
 func (r run) position(ch Channel) int64 {
 	if r.channel == ch {
 		return r.offset
@@ -48,14 +50,15 @@ type channelSizes [channels]int64
 
 func (s channelSizes) total() int64 { return s[Stdout] + s[Stderr] }
 
-// An index is the records of one output as they are at one moment, with the raw file's size then.
+// An index is the records of one output at one moment, with the raw file's size at that time.
 type index struct {
-	records io.ReaderAt // nil when count is 0
+	records io.ReaderAt // nil if count is 0
 	count   int64
 	sizes   channelSizes
 }
 
-// at returns the i-th run and the end of it in the raw file; run -1 is the Stdout before the first record.
+// at returns the i-th run and its end in the raw file; run -1 is the Stdout before the first
+// record.
 func (x index) at(i int64) (r run, end int64, err error) {
 	if i >= 0 {
 		if r, err = x.read(i); err != nil {
@@ -81,7 +84,8 @@ func (x index) read(i int64) (run, error) {
 	return decodeRun(buf[:]), nil
 }
 
-// last is the number of the last run for which before holds; before must hold for a head of the runs.
+// last returns the number of the last run for which before is true; before must be true for a
+// prefix of the runs.
 func (x index) last(before func(run) bool) (int64, error) {
 	var failed error
 	n := sort.Search(int(x.count), func(i int) bool {
@@ -115,8 +119,9 @@ func recoverOutput(base string) (*Output, error) {
 	return o, err
 }
 
-// verify counts the records that are whole and true, and how much of the raw file each channel has. A record that
-// contradicts those before it ends the index: the bytes after it belong to the last run that is known.
+// verify counts the records that are complete and consistent, and the bytes of each channel. A
+// record that contradicts those before it ends the index: the bytes after it belong to the last
+// valid run.
 func verify(records io.Reader, total int64) (count int64, sizes channelSizes, err error) {
 	var buf [512 * recordSize]byte
 	last := run{}
@@ -138,14 +143,14 @@ func verify(records io.Reader, total int64) (count int64, sizes channelSizes, er
 	}
 }
 
-// follows reports that next can come after last: it changes the channel, leaves no empty run before it, and counts
-// what is before it as last does. Only the first record may start at 0.
+// follows reports whether next can come after last: it changes the channel, leaves no empty run
+// before it, and agrees with last on the bytes before it. Only the first record may start at 0.
 func follows(last, next run, first bool) bool {
 	grows := next.start > last.start || first && next.start == 0
 	return grows && next.channel != last.channel && next.offset == last.position(next.channel)
 }
 
-// sizesAt is how much each channel has when r lasts to total.
+// sizesAt returns the size of each channel if r lasts to total.
 func sizesAt(r run, total int64) (sizes channelSizes) {
 	sizes[r.channel] = r.offset + total - r.start
 	sizes[1-r.channel] = r.start - r.offset

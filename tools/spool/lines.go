@@ -1,4 +1,4 @@
-// Keeps the lines of two channels whole that are written at the same time. It does not know who writes.
+// Writing two channels at the same time without mixing their lines.
 
 package spool
 
@@ -8,22 +8,25 @@ import (
 )
 
 const (
-	// maxHeld is how many bytes of one channel wait for the end of a line of the other. Ours: what is read from a pipe at once.
+	// maxHeld is how many bytes of one channel wait for the end of a line of the other. The number
+	// is our own: what is read from a pipe at once.
 	maxHeld = 64 << 10
-	// maxDelay is how long they wait. Ours: shorter than what somebody who watches would notice as a stop.
+	// maxDelay is how long they wait. The number is our own: shorter than what a user who watches
+	// would notice.
 	maxDelay = time.Second
 )
 
-// A merge is what waits in an Output until the line that the other channel has begun ends. The Output's mu guards it. A line that has
-// begun is never held back itself, so a prompt without a line end is seen at once.
+// A merge is the data that waits in an Output for the end of the other channel's line. The Output's
+// mu guards it. A line that has begun is never held back itself, so a prompt without a line end
+// appears at once.
 type merge struct {
-	open  bool    // the last byte that was written did not end a line
-	of    Channel // it was on
+	open  bool    // the last written byte did not end a line
+	of    Channel // the channel of that line
 	held  []byte  // of the other channel
 	timer *time.Timer
 }
 
-// writeWhole is Write, but for writeLines.
+// writeWhole is Write with writeLines.
 func (o *Output) writeWhole(ch Channel, p []byte) error {
 	if len(p) == 0 {
 		return nil
@@ -37,8 +40,8 @@ func (o *Output) writeWhole(ch Channel, p []byte) error {
 	return o.fault
 }
 
-// writeLines appends p to channel ch, but so that a line that the other channel has begun is not interrupted, as long as that
-// costs no more than maxHeld bytes and maxDelay. mu is held.
+// writeLines appends p to channel ch without interrupting a line of the other channel, within the
+// limits maxHeld and maxDelay. mu is held.
 func (o *Output) writeLines(ch Channel, p []byte) error {
 	l := &o.merge
 	switch {
@@ -66,8 +69,8 @@ func (o *Output) writeLines(ch Channel, p []byte) error {
 	return o.turn(ch, p[end:])
 }
 
-// turn writes what is held, now that a line of ch has ended, and then the beginning of the next line of ch. A line of the other
-// channel that is not whole waits on, unless nothing of ch follows.
+// turn writes what is held, after a line of ch has ended, and then the beginning of the next line
+// of ch. An incomplete line of the other channel waits on, unless nothing of ch follows.
 func (o *Output) turn(ch Channel, next []byte) error {
 	l := &o.merge
 	if len(next) == 0 {
@@ -94,13 +97,13 @@ func (o *Output) release() error {
 	return o.appendOpen(ch, held)
 }
 
-// appendOpen appends p and notes whether it ends a line.
+// appendOpen appends p and records whether it ends a line.
 func (o *Output) appendOpen(ch Channel, p []byte) error {
 	o.merge.open, o.merge.of = p[len(p)-1] != '\n', ch
 	return o.append(ch, p)
 }
 
-// releaseLater sees to it that what is held from now on waits no longer than maxDelay.
+// releaseLater limits the delay of what is held from now on to maxDelay.
 func (o *Output) releaseLater() {
 	if o.merge.timer == nil {
 		o.merge.timer = time.AfterFunc(maxDelay, o.Flush)
@@ -109,7 +112,8 @@ func (o *Output) releaseLater() {
 	}
 }
 
-// Flush writes what waits for the end of a line on the other channel. An error is what the next Write gives.
+// Flush writes what waits for the end of a line on the other channel. The next Write returns any
+// error.
 func (o *Output) Flush() {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -1,4 +1,4 @@
-// The lines of an output that somebody wants. What is wanted is the caller's to say.
+// The lines of an output that match.
 
 package spool
 
@@ -12,11 +12,13 @@ import (
 	"unicode/utf8"
 )
 
-// maxLine is how long a line may be to be judged whole, in bytes; a longer one is taken in parts.
+// maxLine is the longest line that is matched as a whole, in bytes; a longer one is matched in
+// parts.
 const maxLine = 64 << 10
 
-// Matching is Since for the lines that match, which sees them without their line ends. What does not fit is counted at
-// the end: the matching lines, and their bytes. A line that has not ended yet is left for the next time.
+// Matching is Since for the lines for which match, which gets them without their line ends, returns
+// true. Matching lines that do not fit are counted at the end, with their bytes. An unfinished line
+// is left for the next time.
 func (o *Output) Matching(start int64, maxChars int, match func(line []byte) bool) (Excerpt, error) {
 	s := o.snapshot()
 	defer s.release()

@@ -1,4 +1,4 @@
-// One output while it is written. It does not know who reads it: readers find what they want in the files.
+// One output, while it is written.
 
 package spool
 
@@ -19,34 +19,36 @@ const (
 	channels = 2
 )
 
-// An Output is what one call prints. One or two goroutines write to it, any number read it while it grows and after
-// it has ended. It holds no bytes in memory: they go to the file as they come, and readers find them there.
+// An Output is the output of one call. One or two goroutines write to it, and any number read it
+// while it grows and after it has ended. It holds no bytes in memory: they go to the file as they
+// come, and readers read the file.
 type Output struct {
 	base   string
 	limit  int64
 	folder *folder // nil: it has ended
 
 	mu       sync.Mutex
-	raw, idx *os.File // open while the output grows, from the first byte on that each needs
+	raw, idx *os.File // open while the output grows, each from the first byte that needs it
 	sizes    channelSizes
-	lines    int64   // line ends in all of it; -1: not counted
+	lines    int64   // line ends in all of it; -1: unknown
 	merge    merge   // what Writer's writers hold back
 	runs     int64   // records in the index
 	current  Channel // of the last byte
-	readers  int     // that are using the files right now
+	readers  int     // that are using the files now
 	ended    bool
-	fault    error         // why no more is taken
-	changed  chan struct{} // closed at the next change; nil while nobody waits
+	fault    error         // why no more is accepted
+	changed  chan struct{} // closed at the next change; nil while nothing waits
 }
 
 var newline = []byte{'\n'}
 
-// Path is the absolute path of the raw file: the bytes of both channels in the order in which they were observed. There
-// is no such file before the first byte.
+// Path returns the absolute path of the raw file: the bytes of both channels in the observed order.
+// The file does not exist before the first byte.
 func (o *Output) Path() string { return o.base + rawSuffix }
 
-// Write appends p to channel ch. With an error, what fitted is kept and counted, and every later Write gives the
-// same error: ErrLimit, ErrFull, ErrGone, or what else the file system said.
+// Write appends p to channel ch. If it returns an error, what fitted is kept and counted, and every
+// later Write returns the same error: ErrLimit, ErrFull, ErrGone, or another error of the file
+// system.
 func (o *Output) Write(ch Channel, p []byte) error {
 	if len(p) == 0 {
 		return nil
@@ -84,7 +86,7 @@ func (o *Output) append(ch Channel, p []byte) error {
 	n, err := o.raw.Write(p)
 	o.folder.free(room - int64(n))
 	o.sizes[ch] += int64(n)
-	o.lines += int64(bytes.Count(p[:n], newline)) // now, while the processor has them at hand
+	o.lines += int64(bytes.Count(p[:n], newline)) // now, while they are in the processor's cache
 	if err != nil {
 		return classify(err)
 	}
@@ -123,7 +125,7 @@ func (o *Output) begin(ch Channel) (err error) {
 
 func (o *Output) used() int64 { return o.sizes.total() + o.runs*recordSize }
 
-// wake lets everybody look again who waits for a change.
+// wake wakes everything that waits for a change.
 func (o *Output) wake() {
 	if o.changed != nil {
 		close(o.changed)
@@ -131,8 +133,8 @@ func (o *Output) wake() {
 	}
 }
 
-// Changed is closed when more bytes have come or the output has ended. Ask for it before reading: what comes between
-// the two is then not missed.
+// Changed returns a channel that is closed when more bytes have come or the output has ended. To
+// miss nothing, call Changed before reading.
 func (o *Output) Changed() <-chan struct{} {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -147,28 +149,28 @@ func (o *Output) Changed() <-chan struct{} {
 
 var closedChannel = func() chan struct{} { c := make(chan struct{}); close(c); return c }()
 
-// Size is how many bytes have come on ch.
+// Size returns how many bytes have come on ch.
 func (o *Output) Size(ch Channel) int64 {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.sizes[ch]
 }
 
-// Total is how many bytes have come on both channels.
+// Total returns how many bytes have come on both channels.
 func (o *Output) Total() int64 {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.sizes.total()
 }
 
-// Ended reports that no more will come.
+// Ended reports whether the output has ended.
 func (o *Output) Ended() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.ended
 }
 
-// Close ends the output. What it holds can still be read. Closing twice does nothing.
+// Close ends the output. It can still be read. Closing twice does nothing.
 func (o *Output) Close() error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -187,7 +189,7 @@ func (o *Output) Close() error {
 	return err
 }
 
-// closeFiles closes the files of an output that has ended, once no reader uses them.
+// closeFiles closes the files of an output that has ended, when no reader uses them.
 func (o *Output) closeFiles() (err error) {
 	if !o.ended || o.readers > 0 {
 		return nil
@@ -204,8 +206,9 @@ func (o *Output) closeFiles() (err error) {
 	return err
 }
 
-// Writer returns ch as an io.Writer, for copying a pipe. What is written to the writers of both channels at the same time does not
-// interrupt each other's lines, as far as that delays it by no more than 1 s and 64 KiB. Flush and Close end the delay.
+// Writer returns an io.Writer for ch, for copying a pipe. Concurrent writes to the writers of both
+// channels do not interrupt each other's lines, within a delay of 1 s and 64 KiB. Flush and Close
+// end the delay.
 func (o *Output) Writer(ch Channel) io.Writer { return channelWriter{o, ch} }
 
 type channelWriter struct {

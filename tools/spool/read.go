@@ -1,4 +1,5 @@
-// Reading an output, while it grows and after: by its place among all bytes, or by its place in one channel.
+// Reading an output, while it grows and after: by position among all bytes, or by position in one
+// channel.
 
 package spool
 
@@ -8,15 +9,16 @@ import (
 	"os"
 )
 
-// A Run is neighbouring bytes of one channel.
+// A Run is a range of bytes of one channel.
 type Run struct {
 	Channel Channel
-	Offset  int64  // of Data in its channel, in bytes
-	Data    []byte // part of the reader's own buffer
+	Offset  int64  // position of Data in its channel, in bytes
+	Data    []byte // a part of the reader's own buffer
 }
 
-// Next reads into buf from pos, a place among the bytes of both channels, and gives what it read of the one run that
-// is there. Without Data nothing has come there yet (see Changed); io.EOF says that nothing will.
+// Next reads into buf from pos, a position among the bytes of both channels, and returns bytes of
+// the one run there. If Data is empty, nothing has come there yet (see Changed); io.EOF means that
+// nothing will.
 func (o *Output) Next(pos int64, buf []byte) (Run, error) {
 	s := o.snapshot()
 	defer s.release()
@@ -35,7 +37,8 @@ func (o *Output) Next(pos int64, buf []byte) (Run, error) {
 	return Run{Channel: r.channel, Offset: r.offset + pos - r.start, Data: buf[:n]}, err
 }
 
-// NextOf is Next for one channel: offset is a place in ch, and Data goes on over runs of the other channel.
+// NextOf is Next for one channel: offset is a position in ch, and Data continues over runs of the
+// other channel.
 func (o *Output) NextOf(ch Channel, offset int64, buf []byte) (Run, error) {
 	s := o.snapshot()
 	defer s.release()
@@ -47,7 +50,7 @@ func (o *Output) NextOf(ch Channel, offset int64, buf []byte) (Run, error) {
 		return Run{}, err
 	}
 	got := 0
-	for ; got < len(buf) && i < s.count; i += channels { // runs take turns
+	for ; got < len(buf) && i < s.count; i += channels { // runs alternate
 		r, end, err := s.at(i)
 		if err != nil {
 			return Run{}, err
@@ -62,7 +65,7 @@ func (o *Output) NextOf(ch Channel, offset int64, buf []byte) (Run, error) {
 	return Run{Channel: ch, Offset: offset, Data: buf[:got]}, nil
 }
 
-// A snapshot is an output as it was at one moment, ready to be read. What is added later does not change it.
+// A snapshot is an output at one moment, ready to be read. Later additions do not change it.
 type snapshot struct {
 	index
 	of       *Output
@@ -73,8 +76,9 @@ type snapshot struct {
 	fault    error
 }
 
-// snapshot fixes the output's present extent. While the output grows its own files serve; afterwards they are opened
-// for the moment of reading, so that an output that nobody reads holds nothing open.
+// snapshot returns the output's present extent. While the output grows, its own files are used;
+// afterwards files are opened only for reading, so that an output without readers holds nothing
+// open.
 func (o *Output) snapshot() snapshot {
 	o.mu.Lock()
 	s := snapshot{of: o, index: index{count: o.runs, sizes: o.sizes}, lines: o.lines, ended: o.ended, borrowed: !o.ended}
@@ -101,7 +105,7 @@ func (s *snapshot) open() {
 		s.idx, s.fault = os.Open(s.of.base + indexSuffix)
 	}
 	if s.count > 0 && s.fault != nil {
-		s.count = 0 // without its index no place can be found; read gives the fault
+		s.count = 0 // without its index no position can be found; read returns the error
 	}
 }
 
@@ -110,7 +114,7 @@ func (s *snapshot) release() {
 		s.of.mu.Lock()
 		defer s.of.mu.Unlock()
 		s.of.readers--
-		_ = s.of.closeFiles() // Close has given its word already; what was written had been checked when it was
+		_ = s.of.closeFiles() // Close has already reported success; what was written was checked then
 		return
 	}
 	for _, f := range []*os.File{s.raw, s.idx} {
@@ -120,7 +124,7 @@ func (s *snapshot) release() {
 	}
 }
 
-// end is what a reader gets who has all there is.
+// end returns the error of a reader at the end of the data.
 func (s *snapshot) end(all bool) error {
 	if s.ended && all {
 		return io.EOF
@@ -134,7 +138,7 @@ func (s *snapshot) read(buf []byte, at int64) (int, error) {
 	}
 	n, err := s.raw.ReadAt(buf, at)
 	if errors.Is(err, io.EOF) && n > 0 {
-		err = nil // somebody has cut the file short: what is left is still good
+		err = nil // the file was truncated by another program: the rest is still valid
 	}
 	return n, err
 }

@@ -1,5 +1,4 @@
-// Limits over many outputs: what one session may keep, and what all of them may. It knows files, their sizes and their
-// ages, and nothing of what is in them.
+// Limits over many outputs: of one session, and of all sessions.
 
 package spool
 
@@ -12,15 +11,15 @@ import (
 	"time"
 )
 
-// Bounds are in bytes of disk, indexes included.
+// Bounds are in bytes of disk space, indexes included.
 type Bounds struct {
-	Session int64 // what the outputs of one session may take together
-	All     int64 // what those of all sessions may
+	Session int64 // of the outputs of one session together
+	All     int64 // of the outputs of all sessions together
 }
 
-// A Store holds the outputs of all sessions of a daemon, a folder for each below its own. It keeps them within bounds by
-// removing the oldest that have ended; an output that grows where nothing is left to remove takes no more. All methods
-// are safe for concurrent use.
+// A Store holds the outputs of all sessions of a daemon, each in a folder below its own. It keeps
+// them within bounds by removing the oldest that have ended. If nothing is left to remove, a
+// growing output accepts no more. All methods are safe for concurrent use.
 type Store struct {
 	path string
 
@@ -30,15 +29,15 @@ type Store struct {
 	folders map[string]*folder
 }
 
-// folder is one session's.
+// A folder is one session's.
 type folder struct {
-	store   *Store // nil: it is bounded by nothing
+	store   *Store // nil: it has no limit
 	path    string
 	used    int64           // guarded by the store's mu
 	growing map[string]bool // outputs that have not ended, by their base; guarded by the store's mu
 }
 
-// OpenStore makes the folder if need be, and measures what is in it.
+// OpenStore opens the folder, creates it if needed, and measures its content.
 func OpenStore(path string, bounds Bounds) (*Store, error) {
 	if err := os.MkdirAll(path, 0o700); err != nil {
 		return nil, classify(err)
@@ -48,7 +47,8 @@ func OpenStore(path string, bounds Bounds) (*Store, error) {
 	return s, nil
 }
 
-// Dir returns the folder of a session and makes it if need be. An output in it takes at most 1 GiB.
+// Dir returns the folder of a session and creates it if needed. An output in it takes at most 1
+// GiB.
 func (s *Store) Dir(session string) (*Dir, error) {
 	d, err := Open(filepath.Join(s.path, session))
 	if err != nil {
@@ -80,7 +80,7 @@ func (s *Store) Remove(session string) error {
 	return nil
 }
 
-// Release forgets a session of which no output grows any more. What is on the disk stays, and counts.
+// Release forgets a session without growing outputs. Its files stay on the disk, and count.
 func (s *Store) Release(session string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -89,11 +89,11 @@ func (s *Store) Release(session string) {
 	}
 }
 
-// Measure looks at the disk again, for what others have added or removed there.
-// Outputs that grow meanwhile may be counted with what they had before; the next time fixes it.
+// Measure measures the disk usage again, for what other programs have added or removed. Outputs
+// that grow meanwhile may be counted with their earlier size; the next Measure corrects that.
 func (s *Store) Measure() {
 	sizes := map[string]int64{}
-	sessions, _ := os.ReadDir(s.path) // what cannot be read is not counted
+	sessions, _ := os.ReadDir(s.path) // unreadable folders are not counted
 	for _, entry := range sessions {
 		sizes[entry.Name()] = total(found(filepath.Join(s.path, entry.Name())))
 	}
@@ -108,8 +108,8 @@ func (s *Store) Measure() {
 	}
 }
 
-// take returns how many of n bytes there is room for, and counts them; older outputs go for them if need be. The error, if
-// it is fewer than n, says whose bound is reached.
+// take reserves as many of n bytes as there is room for, and returns their number; it removes older
+// outputs if needed. If the number is less than n, the error is the limit that was reached.
 func (f *folder) take(n int64) (int64, error) {
 	if f.store == nil {
 		return n, nil
@@ -134,7 +134,7 @@ func (f *folder) take(n int64) (int64, error) {
 	return n, err
 }
 
-// free takes back what take has counted and was not written.
+// free returns bytes that take has reserved and that were not written.
 func (f *folder) free(n int64) {
 	if f.store == nil || n == 0 {
 		return
@@ -144,7 +144,7 @@ func (f *folder) free(n int64) {
 	f.used, f.store.used = f.used-n, f.store.used-n
 }
 
-// grows says whether the output of that base may get more.
+// grows records whether the output of that base may get more.
 func (f *folder) grows(base string, more bool) {
 	if f.store == nil {
 		return
@@ -158,8 +158,8 @@ func (f *folder) grows(base string, more bool) {
 	}
 }
 
-// evict removes the oldest outputs that have ended until the rest of used bytes is within bound, and a sixteenth below, so
-// that an output that grows asks seldom. mu is held.
+// evict removes the oldest ended outputs until used is within bound, and a sixteenth below it, so
+// that a growing output calls it seldom. mu is held.
 func (s *Store) evict(files []file, used, bound int64) {
 	need := used - bound + bound/16
 	slices.SortFunc(files, func(a, b file) int { return a.changed.Compare(b.changed) })
@@ -184,7 +184,7 @@ func (s *Store) evict(files []file, used, bound int64) {
 	}
 }
 
-// A file is one of an output.
+// A file is one of the files of an output.
 type file struct {
 	path    string
 	size    int64
@@ -199,7 +199,7 @@ func (s *Store) everything() (files []file) {
 	return files
 }
 
-// found returns the files of a folder. One that vanishes meanwhile is none.
+// found returns the files of a folder, except for those that vanish meanwhile.
 func found(path string) (files []file) {
 	entries, _ := os.ReadDir(path)
 	for _, entry := range entries {
@@ -217,7 +217,7 @@ func total(files []file) (bytes int64) {
 	return bytes
 }
 
-// A LimitError says whose outputs have reached their bound. It is an [ErrLimit].
+// A LimitError is a limit that was reached, of one session or of all. It is an [ErrLimit].
 type LimitError struct {
 	Bytes int64
 	Of    string // as in "the session's outputs"
@@ -225,5 +225,5 @@ type LimitError struct {
 
 func (e *LimitError) Error() string { return "the limit of " + e.Of + " is reached" }
 
-// Is makes it an ErrLimit.
+// Is reports whether target is ErrLimit.
 func (e *LimitError) Is(target error) bool { return target == ErrLimit }
