@@ -1,6 +1,6 @@
-// Package bash is the tools Bash, BashOutput and KillShell: they run commands, in the foreground and in the background.
-// What a command may do is judged elsewhere; how its processes are started and ended is the sandbox's work, and how its
-// output is kept is the spool's.
+// Package bash is the tools Bash, BashOutput and KillShell: they run commands, in the foreground
+// and in the background. It does not know what a command may do, how its processes are confined, or
+// how its output is kept.
 package bash
 
 import (
@@ -21,7 +21,7 @@ var description string
 const (
 	timeLimit = 120 * time.Second
 	maxTime   = 600 * time.Second
-	// maxCommand is what Linux takes as one argument of a program, in bytes, with its ending.
+	// maxCommand is the longest argument of a program on Linux, in bytes, with its ending NUL.
 	maxCommand = 128<<10 - 1
 )
 
@@ -62,7 +62,8 @@ func validate(in *input) error {
 	return nil
 }
 
-// situate analyses the command once more, for the values that the session's variables have and for git's aliases.
+// situate analyses the command again, with the values of the session's variables and with git's
+// aliases.
 func situate(env *tools.Env, in input) input {
 	s := shell.Setting{Environ: variables(env, in), Looked: true}
 	if in.analysis.Git {
@@ -72,7 +73,7 @@ func situate(env *tools.Env, in input) input {
 	return in
 }
 
-// effects are the analysis in the words of the contract.
+// effects converts the analysis to the contract's Effects.
 func effects(in input) tools.Effects {
 	a := in.analysis
 	e := tools.Effects{
@@ -95,7 +96,7 @@ func effects(in input) tools.Effects {
 			e.Writes = appendPaths(e.Writes, []string{name}, path)
 		}
 		path.Manner = shell.Fills
-		if c.Unlisted { // what it touches is not known: anything
+		if c.Unlisted { // what it touches is unknown: anything
 			listed, path.Name, path.Names, path.Unnamed = true, "/", false, true
 			e.Reads = append(e.Reads, path)
 		}
@@ -109,7 +110,7 @@ func effects(in input) tools.Effects {
 	return e
 }
 
-// hidden returns, as a clause, why what the analysis lists is not all that the command may run or open.
+// hidden returns, as a clause, why the command may run or open more than the analysis lists.
 func hidden(a shell.Analysis) string {
 	switch {
 	case a.Err != nil:
@@ -118,7 +119,7 @@ func hidden(a shell.Analysis) string {
 		return "of " + a.Opaque.String()
 	}
 	for _, r := range a.Redirects {
-		known := r.Target.Literal || !r.Writes && r.Target.Spelled() != nil // which files a reading one may open is listed
+		known := r.Target.Literal || !r.Writes && r.Target.Spelled() != nil // the analysis lists the files that a reading redirection may open
 		if !known || len(r.Paths) == 0 {
 			return "`" + r.Text + "` opens a file that is not literal"
 		}
@@ -137,8 +138,8 @@ func appendPaths(list []tools.Path, names []string, path tools.Path) []tools.Pat
 	return list
 }
 
-// isOwn reports whether a name is that of the command's own input or outputs, or of a device that keeps nothing. To the daemon
-// the first would be something else.
+// isOwn reports whether a name is that of the command's own input or outputs, or of a device that
+// stores nothing. For the daemon the first would be another file.
 func isOwn(name string) bool {
 	switch name {
 	case "/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/tty":
@@ -148,15 +149,16 @@ func isOwn(name string) bool {
 	return ok && number != "" && strings.Trim(number, "0123456789") == ""
 }
 
-// named is a path of the analysis in the form of tools.Path.
+// named converts a path of the analysis for tools.Path.
 func named(name string) string {
-	if strings.HasPrefix(name, "base64:") { // elsewhere that begins a name given by its bytes; to bash it is the name
+	if strings.HasPrefix(name, "base64:") { // elsewhere that is the prefix of a name in base64; to bash it is the name
 		return "./" + name
 	}
 	return untilded(name)
 }
 
-// untilded puts the home directory in place of a leading ~, as bash will. Without a home it is anything at all.
+// untilded replaces a leading ~ by the home directory, as bash will. Without a home the path is
+// unknown.
 func untilded(name string) string {
 	rest, ok := strings.CutPrefix(name, "~")
 	if !ok || rest != "" && rest[0] != '/' {
@@ -169,7 +171,7 @@ func untilded(name string) string {
 	return filepath.Join(home, rest)
 }
 
-// wantedTime is the time limit that the input asks for. A task in the background has none.
+// wantedTime returns the time limit that the input asks for. A background task has none.
 func wantedTime(in input) time.Duration {
 	return time.Duration(min(in.Timeout, maxTime.Milliseconds())) * time.Millisecond
 }

@@ -156,7 +156,7 @@ func TestResults(t *testing.T) {
 		{"tracing ends with the command", "touch f; set -x; :", "+ :\n"},
 		{"nounset", "set -u; touch f; echo a", "a\n"},
 		{"its own trap", "trap 'echo bye' EXIT; touch f", "bye\n"},
-		{"a left-over", "echo 'sleep 1000 &' > f; sh f; echo started", "started\n[Still running when the command had ended, and stopped: PID (sleep 1000). Use run_in_background, or & in the command itself, for what is to go on.]\n"},
+		{"a left-over", "echo 'sleep 1000 &' > f; sh f; echo started", "started\n[Still running when the command had ended, and stopped: PID (sleep 1000). Use run_in_background, or & in the command itself, for processes that must continue.]\n"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -215,7 +215,7 @@ func TestVanishedDirectory(t *testing.T) {
 		t.Errorf("%q, %v", a.text, a.err)
 	}
 	gone := filepath.Join(s.room.Root, "d")
-	want := s.room.Root + "\n\n[The working directory " + gone + " does not exist any more. The command ran in " + s.room.Root + ".]"
+	want := s.room.Root + "\n\n[The working directory " + gone + " no longer exists. The command ran in " + s.room.Root + ".]"
 	if a := s.bash("pwd; touch x"); a.text != want {
 		t.Errorf("got %q, want %q", a.text, want)
 	}

@@ -1,5 +1,5 @@
-// What only the present state can say against a command before anybody is asked. It runs nothing but a git that
-// reads settings and a bash that reads the command, and does not know what anybody answers.
+// The check of a command against the present state, before a question is asked. It runs only git,
+// to read its configuration, and bash, to parse the command.
 
 package bash
 
@@ -17,25 +17,28 @@ import (
 	"github.com/toold/toold/tools/shell"
 )
 
-// maxRepositories is how many directories a command may name before its repositories are not looked at one by one, and
-// maxSubmodules how many repositories are looked at in all, those of submodules included. Ours: each takes some ms.
+// maxRepositories is how many directories a command may name before its repositories are no longer
+// examined one by one. maxSubmodules is how many repositories are examined in all, including
+// submodules. The numbers are our own: each takes some ms.
 const (
 	maxRepositories = 8
 	maxSubmodules   = 32
 )
 
-// gitPatience is how long a git that only reads settings may take. Ours: it takes milliseconds, unless somebody has made it
-// wait, for instance with a pipe among the settings.
+// gitPatience is how long a git that only reads its configuration may take. The number is our own:
+// it takes milliseconds, unless a user makes it wait, for instance with a pipe as a configuration
+// file.
 const gitPatience = 5 * time.Second
 
-// How much of what git prints is looked at, in bytes: all settings, and a complaint of a few lines.
+// Limits of git's output in bytes: the whole configuration, and an error message of a few lines.
 const (
 	maxSettings  = 4 << 20
 	maxComplaint = 4 << 10
 )
 
-// check asks about what the text of a command cannot say: whether a git that only reads would run a program that the
-// repository's own settings name, and which commands obey a variable that is the session's own.
+// check finds what the text of a command does not show: whether a git that only reads would run a
+// program from the repository's own configuration, and which commands depend on a variable of the
+// session.
 func check(ctx context.Context, env *tools.Env, in input) (tools.Preview, error) {
 	if err := checkSyntax(ctx, env, in); err != nil {
 		return tools.Preview{}, err
@@ -52,15 +55,15 @@ func check(ctx context.Context, env *tools.Env, in input) (tools.Preview, error)
 	return tools.Preview{Ask: gitAsks(ctx, env, in), Steered: found}, nil
 }
 
-// gitLacks reports whether git has no command of a name, of its own or along PATH.
+// gitLacks reports whether git has no command of that name, neither its own nor on PATH.
 func gitLacks(ctx context.Context, env *tools.Env, name string) bool {
 	look := &gitLook{env: env}
 	text, err := look.ask(ctx, env.Dir, nil, "--list-cmds=builtins,main,others")
 	return err == nil && text != "" && !slices.Contains(strings.Fields(text), name)
 }
 
-// steered returns the commands that do not count as read-only with the session's variables, as [tools.Preview] has
-// them.
+// steered returns the commands that do not count as read-only because of the session's variables,
+// for [tools.Preview].
 func steered(env *tools.Env, in input) map[int]string {
 	own, set := asMap(os.Environ()), map[string]string{}
 	for name, value := range variables(env, in) {
@@ -70,13 +73,13 @@ func steered(env *tools.Env, in input) map[int]string {
 	}
 	found := in.analysis.Steered(set)
 	for i, name := range found {
-		found[i] = fmt.Sprintf("it obeys the variable %s, which is %.100q in this session and not what the daemon itself has",
+		found[i] = fmt.Sprintf("it depends on the variable %s, which is %.100q in this session and differs from the daemon's own",
 			name, set[name])
 	}
 	return found
 }
 
-// gitAsks returns why a git that only reads needs an answer; empty: it needs none.
+// gitAsks returns why a git that only reads needs a question; empty: it does not.
 func gitAsks(ctx context.Context, env *tools.Env, in input) string {
 	if !slices.ContainsFunc(in.analysis.Commands, readsGit) {
 		return ""
@@ -88,7 +91,7 @@ func gitAsks(ctx context.Context, env *tools.Env, in input) string {
 				dir = filepath.Join(env.Dir, dir)
 			}
 			if readsGit(c) && !looked(env, dir) {
-				return fmt.Sprintf("It reads the git repository in %s, whose settings cannot be looked at.", dir)
+				return fmt.Sprintf("It reads the git repository in %s, whose settings cannot be read.", dir)
 			}
 		}
 	}
@@ -118,17 +121,18 @@ func gitAsks(ctx context.Context, env *tools.Env, in input) string {
 	return ""
 }
 
-// looked reports whether what the daemon sees at a directory is what a command will see, which is not sure outside the roots.
+// looked reports whether the daemon and a command see the same at a directory. Outside the roots
+// that is not certain.
 func looked(env *tools.Env, dir string) bool {
 	real, err := filepath.EvalSymlinks(env.Files.Disk(dir))
 	return dir == env.Dir || err == nil && isDir(real) && env.Files.MayWorkIn(real)
 }
 
-// readsGit: a git that needs nobody's leave, as far as its words say.
+// readsGit reports whether the command is a git that its text shows to be read-only.
 func readsGit(c shell.Command) bool { return c.ReadOnly && filepath.Base(c.Name) == "git" }
 
-// otherHome says that a command which goes by the home directory would meet another one than its effects were declared
-// by: an earlier call has exported HOME. Empty: it would not.
+// otherHome returns why a command that uses the home directory would use another one than its
+// effects: an earlier call has exported HOME. Empty: it would not.
 func otherHome(env *tools.Env, a shell.Analysis) string {
 	home, own := asMap(env.Environ)["HOME"], untilded("~")
 	tilde := func(name string) bool { return untilded(name) != name }
@@ -136,18 +140,18 @@ func otherHome(env *tools.Env, a shell.Analysis) string {
 	if home == own || !goes {
 		return ""
 	}
-	return fmt.Sprintf("It goes by the home directory, which is %q in this session while that of the daemon's user is %s.", home, own)
+	return fmt.Sprintf("It uses the home directory, which is %q in this session but %s for the daemon's user.", home, own)
 }
 
-// A gitLook finds what makes a reading git run another program, in repositories and in the submodules that it may enter
-// from there.
+// A gitLook searches repositories, and the submodules that git may enter from there, for what makes
+// a reading git run another program.
 type gitLook struct {
 	env     *tools.Env
-	fetches bool     // it may, since it does not run with [shell.GitReads]
-	seen    []string // the directories that were looked at
+	fetches bool     // it does not run with [shell.GitReads], so it may fetch
+	seen    []string // the directories that were examined
 }
 
-// at returns what makes git run another program in the repository at top; empty: nothing does.
+// at returns what makes git run another program in the repository at top; empty: nothing.
 func (l *gitLook) at(ctx context.Context, top string) string {
 	if slices.Contains(l.seen, top) {
 		return ""
@@ -170,8 +174,9 @@ func (l *gitLook) at(ctx context.Context, top string) string {
 	return ""
 }
 
-// runs returns which setting or hook of the repository at top itself may run a program. Settings count in whatever scope
-// they stand below the user's own: that of the repository, of the worktree, and what they include.
+// runs returns the setting or hook of the repository at top itself that may run a program. A
+// setting counts in every scope below the user's own: the repository's, the worktree's, and
+// included files.
 func (l *gitLook) runs(ctx context.Context, top string) string {
 	settings, err := l.settings(ctx, top)
 	if err != nil {
@@ -194,8 +199,8 @@ func (l *gitLook) runs(ctx context.Context, top string) string {
 	return ""
 }
 
-// hookIn returns the hook of the repository at top that runs when git refreshes its index; empty: there is none. hooks is
-// core.hooksPath.
+// hookIn returns the hook of the repository at top that runs when git refreshes its index; empty:
+// none. hooks is core.hooksPath.
 func hookIn(env *tools.Env, top, hooks string) string {
 	r, _ := repo.Discover(env.Files.Disk(top))
 	r.Top = top

@@ -1,12 +1,13 @@
-// How bash prints what it exports: `declare -x NAME="value"`, one after another. This file knows the quoting that bash
-// itself uses there and nothing else of its grammar.
+// Parsing of bash's exports: `declare -x NAME="value"`, one after another, in the quoting that bash
+// uses there.
 
 package bash
 
 import "strings"
 
-// parseDeclarations reads the output of `declare -px`, in either mode of bash. Arrays, references and names without a
-// value are in no environment and are left out. ok is false when anything is not as bash prints it.
+// parseDeclarations parses the output of `declare -px`, in either mode of bash. Arrays, references
+// and names without a value are never in an environment, and are left out. ok is false if anything
+// is not in bash's form.
 func parseDeclarations(text string) (exports map[string]string, ok bool) {
 	exports = map[string]string{}
 	for text != "" {
@@ -38,7 +39,7 @@ func parseDeclarations(text string) (exports map[string]string, ok bool) {
 	return exports, true
 }
 
-// parseValue reads a quoted value, or skips a list of them in parentheses.
+// parseValue parses a quoted value, or skips a list of them in parentheses.
 func parseValue(text string) (value, rest string, ok bool) {
 	switch {
 	case strings.HasPrefix(text, `"`):
@@ -52,7 +53,7 @@ func parseValue(text string) (value, rest string, ok bool) {
 	return "", text, false
 }
 
-// skipList skips what is left of `([0]="a" [key]="b")`.
+// skipList skips the rest of `([0]="a" [key]="b")`.
 func skipList(text string) (rest string, ok bool) {
 	for ok = true; ok && text != ""; {
 		switch {
@@ -69,7 +70,7 @@ func skipList(text string) (rest string, ok bool) {
 	return "", false
 }
 
-// parseDouble reads what is left of "text", where a backslash keeps the next character as it is.
+// parseDouble parses the rest of "text", where a backslash escapes the next character.
 func parseDouble(text string) (value, rest string, ok bool) {
 	var b strings.Builder
 	for i := 0; i < len(text); i++ {
@@ -84,12 +85,12 @@ func parseDouble(text string) (value, rest string, ok bool) {
 	return "", "", false
 }
 
-// letters are the escapes of $'text' that stand for one byte each.
+// letters are the escapes of $'text' for single bytes.
 var letters = map[byte]byte{
 	'a': 7, 'b': 8, 't': 9, 'n': 10, 'v': 11, 'f': 12, 'r': 13, 'e': 27, 'E': 27, '\\': '\\', '\'': '\'', '"': '"', '?': '?',
 }
 
-// parseANSI reads what is left of $'text': bytes that do not print are three octal digits.
+// parseANSI parses the rest of $'text': unprintable bytes are three octal digits.
 func parseANSI(text string) (value, rest string, ok bool) {
 	var b strings.Builder
 	for i := 0; i < len(text); i++ {

@@ -1,4 +1,4 @@
-// Working directories: where a shell starts, and which of those that it ends in are kept.
+// Working directories: where a shell starts, and which final directories are kept for the session.
 
 package bash
 
@@ -11,13 +11,13 @@ import (
 	"github.com/toold/toold/tools/sandbox"
 )
 
-// workingDir is where the verdict was made for. It may have vanished since.
+// workingDir returns the directory of the verdict, or an error if it has vanished since.
 func (r *shellRun) workingDir() (string, error) {
 	if !isDir(r.env.Files.Disk(r.env.Dir)) {
-		return "", fault.Failedf("path_not_found", "The working directory %s does not exist any more. Nothing was run.", r.env.Dir)
+		return "", fault.Failedf("path_not_found", "The working directory %s no longer exists. Nothing was run.", r.env.Dir)
 	}
 	if r.env.Gone != "" {
-		r.note("The working directory %s does not exist any more. The command ran in %s.", r.env.Gone, r.env.Dir)
+		r.note("The working directory %s no longer exists. The command ran in %s.", r.env.Gone, r.env.Dir)
 	}
 	return r.env.Dir, nil
 }
@@ -27,7 +27,8 @@ func isDir(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// changes is what the shell leaves to the session, if it has said so and was let end.
+// changes returns what the shell leaves to the session, if it has reported that and ended by
+// itself.
 func (r *shellRun) changes(exit sandbox.Exit) (c tools.Changes) {
 	if r.report == nil {
 		return c
@@ -44,7 +45,7 @@ func (r *shellRun) changes(exit sandbox.Exit) (c tools.Changes) {
 	}
 	switch {
 	case left.dir == "" || left.dir == r.dir:
-	case r.env.Files.MayWorkIn(left.dir): // it has no links in it: the kernel told it
+	case r.env.Files.MayWorkIn(left.dir): // it has no links: the kernel has resolved it
 		c.Dir = left.dir
 	default:
 		r.note("The working directory is %s again: %s is outside the roots of the session.", r.dir, left.dir)

@@ -1,6 +1,7 @@
-// The check's questions to the git program. Settings come from git itself, not from tools/repo, since git alone decides which
-// conditional includes and scopes apply to the call's environment, and since the index is in git's own format. git runs in
-// the sandbox and runs nothing that the repository names.
+// Queries to the git program for the check. Configuration comes from git itself and not from
+// tools/repo, since only git decides which conditional includes and scopes apply to the call's
+// environment, and since the index is in git's own format. git runs in the sandbox and starts
+// nothing that the repository names.
 
 package bash
 
@@ -24,7 +25,7 @@ import (
 // A gitSetting is one value of one key of git's configuration.
 type gitSetting struct{ scope, key, value string }
 
-// settings lists what git would read in dir, in all scopes and with what they include.
+// settings returns git's configuration in dir, of all scopes and included files.
 func (l *gitLook) settings(ctx context.Context, dir string) (all []gitSetting, err error) {
 	text, err := l.ask(ctx, dir, nil, "config", "--list", "--show-scope", "--includes", "-z")
 	if err != nil {
@@ -38,8 +39,8 @@ func (l *gitLook) settings(ctx context.Context, dir string) (all []gitSetting, e
 	return all, nil
 }
 
-// submodules are the directories in which the index of dir's repository has a submodule that holds a repository now.
-// git enters those, whatever the file .gitmodules says of them.
+// submodules returns the directories at which the index of dir's repository has a submodule that is
+// checked out. git enters those, whatever .gitmodules contains.
 func (l *gitLook) submodules(ctx context.Context, dir string) (dirs []string, err error) {
 	links := &gitlinks{most: maxSettings}
 	_, err = l.ask(ctx, dir, links, "ls-files", "--stage", "--full-name", "-z", "--", ":/")
@@ -59,16 +60,16 @@ func (l *gitLook) submodules(ctx context.Context, dir string) (dirs []string, er
 	return dirs, nil
 }
 
-// ask runs git in dir and returns what it prints, unless to takes that.
+// ask runs git in dir. It returns the output, or writes it to to if that is not nil.
 func (l *gitLook) ask(ctx context.Context, dir string, to io.Writer, args ...string) (string, error) {
 	git, err := exec.LookPath("git")
 	if err != nil {
-		return "", nil // then the command will not find it either
+		return "", nil // the command will not find it either
 	}
 	out, complaints := sandbox.Beginning{Most: maxSettings}, sandbox.Beginning{Most: maxComplaint}
 	var set []string
 	if to == nil {
-		to = &out // of settings, and not hardened: that would answer for some of them itself
+		to = &out // for configuration, without hardening: that would override some settings
 	} else {
 		set = shell.GitHardening()
 	}
@@ -87,7 +88,7 @@ func (l *gitLook) ask(ctx context.Context, dir string, to io.Writer, args ...str
 	case exit.Stopped:
 		return "", fmt.Errorf("git did not answer within %s", gitPatience)
 	case exit.Code != 0:
-		return "", fmt.Errorf("git says: %s", strings.TrimSpace(complaints.String()))
+		return "", fmt.Errorf("git failed: %s", strings.TrimSpace(complaints.String()))
 	case exit.Output != nil:
 		return "", exit.Output
 	case out.Cut:
@@ -96,21 +97,23 @@ func (l *gitLook) ask(ctx context.Context, dir string, to io.Writer, args ...str
 	return out.String(), nil
 }
 
-// unasked: a variable that a git does not get which is only asked for settings. The others choose whose they are.
+// unasked reports whether a variable is withheld from a git that only lists its configuration. The
+// others decide whose configuration it is.
 func unasked(pair string) bool {
 	name, _, _ := strings.Cut(pair, "=")
 	return name != "HOME" && name != "XDG_CONFIG_HOME" && name != "PATH"
 }
 
-// gitlinks takes what `git ls-files --stage -z` prints and keeps the paths of submodules, so that an index of any size
-// is read in little memory.
+// gitlinks parses the output of `git ls-files --stage -z` and keeps the paths of submodules, so
+// that an index of any size needs little memory.
 type gitlinks struct {
 	paths []string
 	most  int    // bytes of one entry
-	rest  []byte // of an entry whose end has not come yet
+	rest  []byte // the beginning of an entry that is not complete
 }
 
-// gitlinkMode is that of an entry which is a commit of another repository, from gitformat-index(5).
+// gitlinkMode is the mode of an entry that is a commit of another repository, from
+// gitformat-index(5).
 const gitlinkMode = "160000 "
 
 func (g *gitlinks) Write(p []byte) (int, error) {

@@ -1,4 +1,4 @@
-// What is told of a command that has ended, to a model and to programs.
+// The result of a command, for a model and for programs.
 
 package bash
 
@@ -16,28 +16,28 @@ import (
 
 // Structured is the result of Bash, BashOutput and KillShell for programs.
 type Structured struct {
-	// ExitCode is absent while the command runs, and when a signal has ended it.
+	// ExitCode is absent while the command runs, and if a signal has ended it.
 	ExitCode *int   `json:"exit_code,omitempty"`
 	Signal   string `json:"signal,omitempty"` // "SIGKILL", ...
-	// Interpretation says what the exit code means when it is an answer and no failure.
+	// Interpretation is the meaning of an exit code that is an answer and not a failure.
 	Interpretation string `json:"interpretation,omitempty"`
-	// TaskID is the background task's, and Status its state: "running" or "ended".
+	// TaskID is the id of the background task, and Status its state: "running" or "ended".
 	TaskID string `json:"task_id,omitempty"`
 	Status string `json:"status,omitempty"`
 
 	StdoutBytes int64  `json:"stdout_bytes"`          // printed so far
 	StderrBytes int64  `json:"stderr_bytes"`          // printed so far
-	OutputPath  string `json:"output_path,omitempty"` // the raw bytes of both; absent when nothing was printed
-	// OmittedBytes and OmittedLines are what the text leaves out; ReplacedBytes were not UTF-8.
+	OutputPath  string `json:"output_path,omitempty"` // the raw bytes of both; absent if nothing was printed
+	// OmittedBytes and OmittedLines are left out of the text. ReplacedBytes were not UTF-8.
 	OmittedBytes  int64 `json:"omitted_bytes,omitempty"`
 	OmittedLines  int64 `json:"omitted_lines,omitempty"`
 	ReplacedBytes int64 `json:"replaced_bytes,omitempty"`
 
-	WorkingDirectory string  `json:"working_directory,omitempty"` // in which it started
+	WorkingDirectory string  `json:"working_directory,omitempty"` // in which the command started
 	MaxRSSBytes      int64   `json:"max_rss_bytes,omitempty"`     // of its largest process
-	Kept             []*Left `json:"kept,omitempty"`              // goes on as the background task TaskID
-	LeftBehind       []*Left `json:"left_behind,omitempty"`       // still ran when the command had ended, and was stopped
-	Stuck            []*Left `json:"stuck,omitempty"`             // was killed, but the kernel still holds it
+	Kept             []*Left `json:"kept,omitempty"`              // continue as the background task TaskID
+	LeftBehind       []*Left `json:"left_behind,omitempty"`       // still ran when the command had ended, and were stopped
+	Stuck            []*Left `json:"stuck,omitempty"`             // were killed, but the kernel still holds them
 }
 
 // A Left is a process that outlived its command.
@@ -46,22 +46,24 @@ type Left struct {
 	Name string `json:"name"`
 }
 
-// Exit is the part of a failed command's error that is for programs.
+// Exit is the structured part of a failed command's error.
 type Exit struct {
 	ExitCode *int   `json:"exit_code,omitempty"`
 	Signal   string `json:"signal,omitempty"`
 }
 
-// Refused is the part of the error of a command for programs that was stopped since it asked for the same host again and again.
+// Refused is the structured part of the error of a command that was stopped because it requested
+// the same host repeatedly.
 type Refused struct {
 	Host  string `json:"host"`
 	Count int    `json:"count"`
 }
 
-// room is kept of the inline text for what is said about it.
+// room is reserved in the inline text for notes, in characters.
 const room = 1000
 
-// result puts the text together: the exit code, the output, the notes. task is what the command has left running; nil: nothing.
+// result builds the text: the exit code, the output, the notes. task holds what the command has
+// left running; nil: nothing.
 func (r *shellRun) result(exit sandbox.Exit, task *background.Task) (tools.Result, error) {
 	changes := r.changes(exit)
 	s := Structured{WorkingDirectory: r.dir}
@@ -98,18 +100,18 @@ func (r *shellRun) result(exit sandbox.Exit, task *background.Task) (tools.Resul
 	return result, nil
 }
 
-// notKept says why what outlived a command was killed, and what would have let it go on.
-const notKept = "Use run_in_background, or & in the command itself, for what is to go on."
+// notKept is what the model can do instead of relying on processes that outlive the command.
+const notKept = "Use run_in_background, or & in the command itself, for processes that must continue."
 
-// whyStopped returns why what outlived the command was killed.
+// whyStopped returns why the processes that outlived the command were killed.
 func (r *shellRun) whyStopped(succeeded bool) string {
 	switch {
 	case !r.in.analysis.Background:
 		return notKept
 	case !succeeded:
-		return "What a command puts into the background goes on only if the command succeeds."
+		return "Background processes of a command continue only if the command succeeds."
 	}
-	return "No more than 8 such processes go on in a session; KillShell makes room."
+	return "At most 8 such processes continue in a session; stop one with KillShell."
 }
 
 func (s *Structured) ended(exit sandbox.Exit) {
@@ -134,10 +136,10 @@ func (s *Structured) measure(out *spool.Output) {
 	}
 }
 
-// textRoom is how many characters of the inline text the output may have.
+// textRoom returns how many characters of the inline text the output may have.
 func textRoom(maxChars int) int { return max(maxChars-room, maxChars/2) }
 
-// text is an excerpt with a line between head and tail that says what is missing.
+// text returns the excerpt, with a line between head and tail about what is left out.
 func (s *Structured) text(x spool.Excerpt, path string) (string, *tools.Spill) {
 	s.ReplacedBytes, s.OmittedBytes, s.OmittedLines = x.Replaced, x.Bytes, x.Lines
 	if x.Bytes == 0 {
@@ -155,13 +157,13 @@ func orNothing(text string, s Structured) string {
 
 func (s *Structured) failed() bool { return s.ExitCode == nil || *s.ExitCode != 0 }
 
-// headline is the first line when the command did not end with 0.
+// headline returns the first line of the text if the exit code is not 0.
 func (s *Structured) headline() string {
 	switch {
 	case s.ExitCode == nil && s.Signal != "":
 		return fmt.Sprintf("Ended by signal %s\n", s.Signal)
 	case s.ExitCode == nil:
-		return "Exit code not known\n"
+		return "Exit code unknown\n"
 	case *s.ExitCode == 0:
 		return ""
 	case s.Interpretation != "":
@@ -178,10 +180,11 @@ func (s *Structured) fault() error {
 	case s.Signal != "":
 		text = fmt.Sprintf("The command was ended by signal %s.", s.Signal)
 	}
-	return fault.Failedf("exit_code", "%s What it printed says why, as a rule.", text).With(Exit{s.ExitCode, s.Signal})
+	return fault.Failedf("exit_code", "%s Its output usually shows why.", text).With(Exit{s.ExitCode, s.Signal})
 }
 
-// goesOn names what the command has left running. What it prints goes to the file at path.
+// goesOn returns a note about what the command has left running. Its output goes to the file at
+// path.
 func (s *Structured) goesOn(path string) string {
 	if len(s.Kept) == 0 {
 		return ""
@@ -189,7 +192,8 @@ func (s *Structured) goesOn(path string) string {
 	return fmt.Sprintf("[Left running in the background as %s: %s. BashOutput returns what is printed from now on, which goes to %s; KillShell stops it.]\n", s.TaskID, list(s.Kept), path)
 }
 
-// leftovers names what outlived the command and was killed. why is a sentence about that.
+// leftovers returns a note about what outlived the command and was killed. why is a sentence about
+// that.
 func (s *Structured) leftovers(why string) string {
 	var text strings.Builder
 	if len(s.LeftBehind) > 0 {
@@ -214,7 +218,7 @@ func list(left []*Left) string {
 	return strings.Join(names, ", ")
 }
 
-// noted returns the notes as lines of their own.
+// noted returns the notes, each on its own line.
 func (r *shellRun) noted() string {
 	var text strings.Builder
 	for _, n := range r.notes {

@@ -1,4 +1,4 @@
-// One bash from its start to its end, or to the background. It does not know who permitted it.
+// One bash process, from its start to its end or to the background.
 
 package bash
 
@@ -24,7 +24,7 @@ import (
 	"github.com/toold/toold/tools/spool"
 )
 
-// findBash looks for bash once, where the daemon itself finds programs.
+// findBash looks up bash once, on the daemon's own PATH.
 var findBash = sync.OnceValues(func() (string, error) {
 	path, err := exec.LookPath("bash")
 	if err != nil {
@@ -33,12 +33,13 @@ var findBash = sync.OnceValues(func() (string, error) {
 	return filepath.Abs(path)
 })
 
-// fixed is what every command gets, whatever the client's environment says: nobody looks at a terminal.
+// fixed are variables of every command, whatever the client's environment has: there is no
+// terminal.
 var fixed = []string{
 	"TERM=dumb", "NO_COLOR=1", "PAGER=cat", "GIT_PAGER=cat", "GIT_TERMINAL_PROMPT=0", "DEBIAN_FRONTEND=noninteractive",
 }
 
-// A shellRun is one bash while it runs, with what is needed to tell of it.
+// A shellRun is one running bash, with what its result needs.
 type shellRun struct {
 	in      input
 	env     *tools.Env
@@ -46,7 +47,7 @@ type shellRun struct {
 	environ []string
 	out     *spool.Output
 	process *sandbox.Process
-	report  *sandbox.Beginning // nil: what it leaves behind is not wanted
+	report  *sandbox.Beginning // nil: the state at its end is not needed
 	notes   []string
 }
 
@@ -85,7 +86,7 @@ func timedOut(cause error) bool {
 	return errors.Is(cause, tools.ErrTimeout) || errors.Is(cause, context.DeadlineExceeded)
 }
 
-// prepare works out where and with what the shell runs.
+// prepare determines the directory and the environment of the shell.
 func (r *shellRun) prepare() (err error) {
 	if r.dir, err = r.workingDir(); err != nil {
 		return err
@@ -95,14 +96,15 @@ func (r *shellRun) prepare() (err error) {
 		r.report = &sandbox.Beginning{Most: maxReport}
 	}
 	if r.in.Timeout > maxTime.Milliseconds() {
-		r.note("The timeout of %d ms was cut to %d ms, the longest there is; run_in_background has none.", r.in.Timeout, maxTime.Milliseconds())
+		r.note("The timeout of %d ms was cut to %d ms, the longest allowed; run_in_background has no limit.", r.in.Timeout, maxTime.Milliseconds())
 	}
 	r.noteWithheld()
 	r.out, err = r.env.Spool.Create(r.env.CallID)
 	return err
 }
 
-// noteWithheld names, once in a session, variables of the session that the command names and does not get.
+// noteWithheld reports, once in a session, variables of the session that the command names and does
+// not get.
 func (r *shellRun) noteWithheld() {
 	var names []string
 	words := strings.FieldsFunc(r.in.Command, func(c rune) bool { return !isName("_" + string(c)) })
@@ -117,11 +119,11 @@ func (r *shellRun) noteWithheld() {
 	}
 }
 
-// retries are for programs that would take longer than 10 s to accept that they may not reach a host: cargo asks 4 times otherwise, and
-// pip 6 times. What the session itself sets counts.
+// retries are for programs that would take longer than 10 s to accept that a host is refused: cargo
+// tries 4 times by default, and pip 6 times. The session's own values override them.
 var retries = []string{"CARGO_NET_RETRY=2", "PIP_RETRIES=3"}
 
-// environ is what the shell of a command gets when it starts in dir.
+// environ returns the environment of a shell that starts in dir.
 func environ(env *tools.Env, in input, dir string) []string {
 	base, set := append(retries[:len(retries):len(retries)], env.Environ...), append(fixed[:len(fixed):len(fixed)], "PWD="+dir)
 	if in.analysis.ReadOnly && in.analysis.Git {
@@ -130,7 +132,7 @@ func environ(env *tools.Env, in input, dir string) []string {
 	return env.Box.Environ(base, set...)
 }
 
-// variables are those of the session that reach the shell as the session has them.
+// variables returns the session's variables that reach the shell unchanged.
 func variables(env *tools.Env, in input) map[string]string {
 	session := asMap(env.Environ)
 	reach := asMap(environ(env, in, env.Dir))
@@ -171,7 +173,8 @@ func (r *shellRun) start() (err error) {
 	return nil
 }
 
-// openPrelude returns what the shell reads first, and the variable that says so; nil: it needs none.
+// openPrelude returns the script that the shell reads first, and the variable that names it; nil:
+// none is needed.
 func (r *shellRun) openPrelude() (script *os.File, name string, err error) {
 	programs, descriptor := r.env.Programs, 3
 	if slices.ContainsFunc(r.in.analysis.Commands, tellsPrograms) {
@@ -190,12 +193,12 @@ func (r *shellRun) openPrelude() (script *os.File, name string, err error) {
 	return script, preludeName + strconv.Itoa(descriptor), err
 }
 
-// tellsPrograms: the command shows what the shell remembers of where programs are.
+// tellsPrograms reports whether the command prints the shell's table of program paths.
 func tellsPrograms(c shell.Command) bool {
 	return c.Name == "type" || c.Name == "hash" || c.Name == "command"
 }
 
-// reportTo is what takes the shell's report; nil: nothing.
+// reportTo returns the writer for the shell's report; nil: there is none.
 func (r *shellRun) reportTo() io.Writer {
 	if r.report == nil {
 		return nil
@@ -207,7 +210,7 @@ func startFault(err error) error {
 	return fault.Failedf("start_failed", "The command was not started: %v. Nothing was run; it can be sent again.", err)
 }
 
-// background starts the shell as a task and returns at once.
+// background starts the shell as a background task and returns at once.
 func (r *shellRun) background() (tools.Result, error) {
 	from := background.Origin{Call: r.env.CallID, Command: r.in.Command, Output: r.out}
 	task, err := r.env.Tasks.Add(from, func() (*sandbox.Process, error) { return r.process, r.start() })
@@ -230,17 +233,18 @@ func taskFault(err error) error {
 	return err
 }
 
-// handOver makes a task of a shell whose time in the foreground is up. When there is no room for one it is stopped.
+// handOver makes a background task of a shell whose time limit has run out. If there is no room for
+// one, the shell is stopped.
 func (r *shellRun) handOver() (tools.Result, error) {
 	from := background.Origin{Call: r.env.CallID, Command: r.in.Command, Output: r.out}
 	task, err := r.env.Tasks.Add(from, func() (*sandbox.Process, error) { return r.process, nil })
 	if err != nil {
 		r.process.Stop()
-		r.note("It could not go on in the background: %v.", err)
+		r.note("It could not continue in the background: %v.", err)
 		result, _ := r.end(context.Background(), r.process.Wait())
 		return result, tools.ErrTimeout
 	}
-	return r.began(task, fmt.Sprintf("The time limit ran out, and the command goes on in the background as %s. BashOutput returns what it has printed, which goes to %s, and how it ends; KillShell stops it.",
+	return r.began(task, fmt.Sprintf("The time limit ran out, and the command continues in the background as %s. Its output goes to %s; BashOutput returns it, and how the command ends. KillShell stops it.",
 		task.ID, r.out.Path())), nil
 }
 
@@ -251,7 +255,7 @@ func (r *shellRun) began(task *background.Task, text string) tools.Result {
 	return result
 }
 
-// end makes the result of a shell that has ended.
+// end returns the result of a shell that has ended.
 func (r *shellRun) end(ctx context.Context, exit sandbox.Exit) (tools.Result, error) {
 	if err := r.out.Close(); err != nil && exit.Output == nil {
 		exit.Output = err
@@ -266,7 +270,8 @@ func (r *shellRun) end(ctx context.Context, exit sandbox.Exit) (tools.Result, er
 	return result, err
 }
 
-// keep decides how much of what the script has left running may go on: only a script that ended well leaves anything.
+// keep returns how many of the processes that the script has left running may continue. A script
+// that has failed may leave none.
 func (r *shellRun) keep(code, left int, done <-chan struct{}) int {
 	r.out.Flush()
 	if _, benign := shell.Benign(r.in.analysis.Last, code, r.out.Size(spool.Stdout)); code != 0 && !benign {
@@ -275,8 +280,8 @@ func (r *shellRun) keep(code, left int, done <-chan struct{}) int {
 	return r.env.Tasks.Leave(left, done)
 }
 
-// outlived makes a task of what the script has left running, and the result of the script itself. When there is no room for a
-// task, what is left is stopped.
+// outlived makes a task of the processes that the script has left running, and returns the result
+// of the script itself. If there is no room for a task, they are stopped.
 func (r *shellRun) outlived(ctx context.Context) (tools.Result, error) {
 	exit := r.process.Main()
 	from := background.Origin{Call: r.env.CallID, Command: r.in.Command, Output: r.out}
@@ -284,21 +289,21 @@ func (r *shellRun) outlived(ctx context.Context) (tools.Result, error) {
 	if err != nil {
 		r.process.Stop()
 		r.process.Wait()
-		r.note("It could not go on in the background: %v.", err)
+		r.note("It could not continue in the background: %v.", err)
 		exit.LeftBehind, exit.Kept = append(exit.Kept, exit.LeftBehind...), nil
 		return r.end(ctx, exit)
 	}
 	return r.result(exit, task)
 }
 
-// refused stops a shell whose programs ask for the same host again and again.
+// refused stops a shell whose programs request the same host repeatedly.
 func (r *shellRun) refused(ctx context.Context, d sandbox.Denial) (tools.Result, error) {
 	r.process.Stop()
 	exit := r.process.Wait()
 	if !exit.Stopped {
 		return r.end(ctx, exit)
 	}
-	text := fmt.Sprintf("The command was stopped because the host %q was refused %d times: no setting allows it, and asking again does not help.", d.Target, d.Count)
+	text := fmt.Sprintf("The command was stopped because the host %q was refused %d times: no setting allows it, and repeating the request does not help.", d.Target, d.Count)
 	r.note("%s", text)
 	result, err := r.end(ctx, exit)
 	if exit.Output != nil || ctx.Err() != nil {
@@ -307,16 +312,16 @@ func (r *shellRun) refused(ctx context.Context, d sandbox.Denial) (tools.Result,
 	return result, fault.Failedf("host_refused", "%s", text).With(Refused{Host: d.Target, Count: d.Count})
 }
 
-// outputFault tells a full disk and a full quota from the command's own failure.
+// outputFault distinguishes a full disk and a full quota from the command's own failure.
 func outputFault(err error, out *spool.Output) error {
 	var shared *spool.LimitError
 	switch {
 	case errors.As(err, &shared):
-		return fault.Failedf("output_limit", "The command was stopped because its output would have taken %s over their limit of %d bytes, and there is none left of a call that has ended to make room. What came, %d bytes, is in %s. Let it print less, or write to a file.", shared.Of, shared.Bytes, out.Total(), out.Path())
+		return fault.Failedf("output_limit", "The command was stopped because its output would have taken %s over their limit of %d bytes, and no output of an ended call is left to remove. The first %d bytes are in %s. Make it print less, or write to a file.", shared.Of, shared.Bytes, out.Total(), out.Path())
 	case errors.Is(err, spool.ErrLimit):
-		return fault.Failedf("output_limit", "The command was stopped because it had printed %d bytes, which is as much as one call may. What came is in %s. Let it print less, or write to a file.", out.Total(), out.Path())
+		return fault.Failedf("output_limit", "The command was stopped because it had printed %d bytes, the limit of one call. They are in %s. Make it print less, or write to a file.", out.Total(), out.Path())
 	case errors.Is(err, spool.ErrFull):
-		return fault.Failedf("disk_full", "The command was stopped because the disk that keeps its output is full; that is not the command's own failure. The first %d bytes are in %s. Free space on that disk, then send it again.", out.Total(), out.Path())
+		return fault.Failedf("disk_full", "The command was stopped because the disk that keeps its output is full; that is not the command's own failure. The first %d bytes are in %s. Free some space on that disk, then send the call again.", out.Total(), out.Path())
 	}
 	return fault.Failedf("io_error", "The command was stopped because its output could not be kept: %v.", err)
 }

@@ -1,4 +1,4 @@
-// What one shell leaves to the next. It does not know what of it the session may keep: see dir.go.
+// The state that one shell leaves to the next. dir.go decides which part of it the session keeps.
 
 package bash
 
@@ -14,21 +14,23 @@ import (
 	"github.com/toold/toold/tools/sandbox"
 )
 
-// What a shell leaves to the next one: its working directory and what it exports.
+// A shell leaves its working directory and its exports to the next one.
 //
-// bash reads a prelude from BASH_ENV before the command, which stays as it is, with its own line numbers and without
-// anything of ours in its variables. The prelude sets an EXIT trap that writes the state to a descriptor with a number
-// that nobody uses; a command that ends without that trap (exec, a signal, a trap of its own) changes nothing.
+// bash reads a prelude from BASH_ENV before the command. The command stays unchanged, with its own
+// line numbers, and its variables hold nothing of the daemon's. The prelude sets an EXIT trap that
+// writes the state to a descriptor with an unusual number. A command that ends without that trap
+// (exec, a signal, its own trap) changes nothing.
 const (
 	preludeName = "BASH_ENV=/dev/fd/"
-	// stateDescriptor is where the report goes; it comes in as 3, and the prelude as the one after it.
+	// stateDescriptor receives the report. The shell inherits it as 3, and the prelude as the
+	// descriptor after it.
 	stateDescriptor = "198"
-	// reportMark begins a report, after whatever else has been written to the descriptor.
+	// reportMark begins a report, after anything else that was written to the descriptor.
 	reportMark = "\x00toold state\x00"
-	// maxReport is more than any environment that the kernel would start a program with. A command may write to the
-	// descriptor what it likes, so there is a bound.
+	// maxReport is larger than any environment that the kernel accepts for a program. A command may
+	// write anything to the descriptor, so there is a limit.
 	maxReport = 4 << 20
-	// maxPrelude is less than a pipe holds, in bytes.
+	// maxPrelude is less than the capacity of a pipe, in bytes.
 	maxPrelude = 60 << 10
 )
 
@@ -38,8 +40,8 @@ builtin declare -px; builtin printf "\0end\0"; } 2>/dev/null >&` + stateDescript
 exec ` + stateDescriptor + `>&3 3>&- 4<&-
 `
 
-// prelude has the shell report, if it is to, and keeps to the files that the verdict was about: programs are command words with
-// where they lead.
+// prelude makes the shell report its state, if reports is set, and use the files of the verdict:
+// programs maps command words to paths.
 func prelude(reports bool, programs map[string]string) []byte {
 	var b bytes.Buffer
 	b.WriteString("unset BASH_ENV\n")
@@ -56,7 +58,8 @@ func prelude(reports bool, programs map[string]string) []byte {
 
 func quoted(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 
-// openPrelude returns a pipe that holds the text and ends after it. It is at most maxPrelude long.
+// openPrelude returns a pipe that holds the text and ends after it. The text must not be longer
+// than maxPrelude.
 func openPrelude(text []byte) (*os.File, error) {
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -70,13 +73,13 @@ func openPrelude(text []byte) (*os.File, error) {
 	return r, nil
 }
 
-// A state is what a shell had when it ended.
+// A state is the state of a shell at its end.
 type state struct {
-	dir     string // empty when it had none any more
+	dir     string // empty if it no longer existed
 	exports map[string]string
 }
 
-// parseReport reads the last report in text. ok is false when there is none that is whole.
+// parseReport parses the last report in text. ok is false if there is no complete one.
 func parseReport(text string) (s state, ok bool) {
 	_, text, ok = cutLast(text, reportMark)
 	if !ok {
@@ -104,14 +107,15 @@ func cutLast(text, sep string) (before, after string, ok bool) {
 	return text[:at], text[at+len(sep):], true
 }
 
-// shellsOwn are variables that say what one shell is, and are nothing to pass on.
+// shellsOwn are variables that describe one shell and are not passed on.
 var shellsOwn = map[string]bool{"_": true, "SHLVL": true, "PWD": true, "OLDPWD": true}
 
 func notHandedOn(name string) bool { return shellsOwn[name] || sandbox.Own(name) }
 
-// after is the session's environment once a shell that was given part of it has ended with these exports: what the
-// shell has changed, added or removed is so for the session, and what the shell never saw stays. A variable that no
-// child would be given is not taken over, but named.
+// after returns the session's environment after a shell that was given part of it has ended with
+// these exports. What the shell has changed, added or removed changes in the session; variables
+// that the shell never had stay. A variable that no child would get is not kept but returned by
+// name.
 func (s state) after(session, given []string, withholds func(name string) bool) (environ map[string]string, withheld []string) {
 	environ, before := asMap(session), asMap(given)
 	for name, value := range s.exports {
@@ -142,7 +146,7 @@ func asMap(environ []string) map[string]string {
 	return m
 }
 
-// isName reports that bash can have a variable of that name. Others it passes on unseen.
+// isName reports whether bash can have a variable of that name. It passes other names on unchanged.
 func isName(name string) bool {
 	for i, c := range []byte(name) {
 		if letter := c == '_' || c|0x20 >= 'a' && c|0x20 <= 'z'; !letter && (i == 0 || c < '0' || c > '9') {

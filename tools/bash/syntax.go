@@ -1,6 +1,7 @@
 package bash
 
-// Whether bash itself refuses a command that the analysis could not parse. Bash reads it and runs nothing of it.
+// The check whether bash itself rejects a command that the analysis could not parse. bash parses it
+// and runs nothing.
 
 import (
 	"context"
@@ -13,17 +14,17 @@ import (
 	"github.com/toold/toold/tools/sandbox"
 )
 
-// A SyntaxError is where a command stops being bash, for programs.
+// A SyntaxError is the position of a syntax error, for programs.
 type SyntaxError struct {
 	Line   uint `json:"line"`   // from 1
 	Column uint `json:"column"` // in bytes, from 1
 }
 
-// refusedExit is with what bash -n ends if there is a syntax error (bash(1), EXIT STATUS).
+// refusedExit is the exit code of bash -n for a syntax error (bash(1), EXIT STATUS).
 const refusedExit = 2
 
-// checkSyntax returns a fault syntax_error if neither the analysis nor bash can parse the command. What bash parses is asked
-// about as before.
+// checkSyntax returns a fault syntax_error if neither the analysis nor bash can parse the command.
+// A command that bash can parse is judged as usual.
 func checkSyntax(ctx context.Context, env *tools.Env, in input) error {
 	at, ok := in.analysis.SyntaxError()
 	if !ok {
@@ -49,6 +50,6 @@ func checkSyntax(ctx context.Context, env *tools.Env, in input) error {
 		return nil
 	}
 	said, _, _ := strings.Cut(strings.ToValidUTF8(complaint.String(), "\uFFFD"), "\n")
-	return fault.Invalidf("syntax_error", "The command is not valid bash: line %d, column %d: %s. Bash says: %s. Nothing was run. Correct the command and send it again.",
+	return fault.Invalidf("syntax_error", "The command is not valid bash: line %d, column %d: %s. Bash reports: %s. Nothing was run. Correct the command and send it again.",
 		at.Line, at.Column, at.What, said).At("/command").With(SyntaxError{Line: at.Line, Column: at.Column})
 }

@@ -1,4 +1,4 @@
-// BashOutput and KillShell: what a session can do with its background tasks. How they are kept is background's.
+// BashOutput and KillShell: the tools for a session's background tasks.
 
 package bash
 
@@ -62,13 +62,13 @@ func KillTool() tools.Tool {
 	})
 }
 
-// oneID takes the id under either of its names.
+// oneID returns the id, which may have either of two names.
 func oneID(id, alias, field string) (string, error) {
 	if id == "" {
 		id = alias
 	}
 	if id == "" || alias != "" && alias != id {
-		return "", fault.Invalidf("invalid_input", "Give %s, the id of one background task.", field).At("/" + field)
+		return "", fault.Invalidf("invalid_input", "Set %s to the id of one background task.", field).At("/" + field)
 	}
 	return id, nil
 }
@@ -78,10 +78,10 @@ func validateOutput(in *outputInput) (err error) {
 		return err
 	}
 	if in.WaitMS < 0 {
-		return fault.Invalidf("invalid_input", "wait_ms is %d. Give 0 to %d milliseconds.", in.WaitMS, maxWait.Milliseconds()).At("/wait_ms")
+		return fault.Invalidf("invalid_input", "wait_ms is %d. Use 0 to %d milliseconds.", in.WaitMS, maxWait.Milliseconds()).At("/wait_ms")
 	}
 	if _, err := regexp.Compile(in.Filter); err != nil {
-		return fault.Invalidf("bad_pattern", "The filter does not parse: %v.", err).At("/filter")
+		return fault.Invalidf("bad_pattern", "The filter is not a valid regular expression: %v.", err).At("/filter")
 	}
 	return nil
 }
@@ -113,10 +113,10 @@ func runOutput(ctx context.Context, env *tools.Env, in outputInput) (tools.Resul
 		task.AwaitMore(waiting, from)
 		cancel()
 		if cause := context.Cause(ctx); cause != nil {
-			return tools.Result{}, cause // nothing is given, so the cursor stays
+			return tools.Result{}, cause // nothing is returned, so the cursor stays
 		}
 	}
-	s := statusOf(task) // before the output: what an ended task has printed is then all there
+	s := statusOf(task) // before the output, so that the output of an ended task is complete
 	news, err := read(task.Output, from, textRoom(env.MaxChars), in.Filter)
 	if err != nil {
 		return tools.Result{}, fault.Failedf("io_error", "The output of %s cannot be read: %v.", task.ID, err)
@@ -131,7 +131,7 @@ func runOutput(ctx context.Context, env *tools.Env, in outputInput) (tools.Resul
 	return result, nil
 }
 
-// read returns what has come since the place from. The filter has been compiled before.
+// read returns what has been printed since the position from. The filter is known to compile.
 func read(out *spool.Output, from int64, maxChars int, filter string) (spool.Excerpt, error) {
 	if filter == "" {
 		return out.Since(from, maxChars)
@@ -166,7 +166,7 @@ func (s *Structured) statusLine(task *background.Task) string {
 	case s.Signal != "":
 		return fmt.Sprintf("%s has ended by signal %s.\n", task.ID, s.Signal)
 	case s.ExitCode == nil:
-		return fmt.Sprintf("%s has ended; its exit code is not known.\n", task.ID)
+		return fmt.Sprintf("%s has ended; its exit code is unknown.\n", task.ID)
 	}
 	return fmt.Sprintf("%s has ended with exit code %d.\n", task.ID, *s.ExitCode)
 }

@@ -1,4 +1,5 @@
-// A list of content blocks that a program prints. What is such a list and wrong is reported; what is none is text.
+// Lists of content blocks that a program prints. An invalid list is reported; anything else is
+// text.
 
 package program
 
@@ -15,14 +16,14 @@ import (
 )
 
 const (
-	// maxList is how many bytes a list of blocks may have. What is longer is text, whatever it says. A message to a model API
-	// ends at 32 MB.
+	// maxList is the longest list of blocks, in bytes. Longer output is text. A message to a model
+	// API ends at 32 MB.
 	maxList = 16 << 20
-	// maxBlocks is how many it may hold; ours.
+	// maxBlocks is how many blocks it may hold; our own number.
 	maxBlocks = 200
 )
 
-// A listing keeps what is printed as long as it may be a list: it begins with [ and is not too long.
+// A listing keeps the output while it may be a list: it begins with [ and is not too long.
 type listing struct {
 	kept  bytes.Buffer
 	never bool
@@ -40,7 +41,8 @@ func (l *listing) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// A block is one as it is written. Either spelling of the media type is common, and so is either name of a link.
+// A block is one block as printed. Both spellings of the media type are common, and so are both
+// names of a link.
 type block struct {
 	Type      string  `json:"type"`
 	Text      *string `json:"text"`
@@ -51,8 +53,8 @@ type block struct {
 	Name      string  `json:"name"`
 }
 
-// blocks returns the content that was printed as a list. is tells whether it was one: a list of objects that are not empty, each
-// of a type that blocks have. The error says which of them is wrong.
+// blocks returns the content that was printed as a list. is reports whether it was one: a list of
+// non-empty objects with known types. The error names an invalid one.
 func (l *listing) blocks(ctx context.Context) (content []tools.Block, is bool, err error) {
 	if l.never {
 		return nil, false, nil
@@ -67,7 +69,7 @@ func (l *listing) blocks(ctx context.Context) (content []tools.Block, is bool, e
 		}
 	}
 	if len(items) > maxBlocks {
-		return nil, true, fmt.Errorf("it has %d blocks, and no more than %d are taken", len(items), maxBlocks)
+		return nil, true, fmt.Errorf("it has %d blocks, more than the limit of %d", len(items), maxBlocks)
 	}
 	for i, item := range items {
 		var b block
@@ -117,7 +119,7 @@ func (b *block) add(ctx context.Context, to []tools.Block) ([]tools.Block, error
 		return append(to, tools.Block{Document: &tools.Blob{MediaType: media, Data: b.Data}}), nil
 	}
 	if !picture.Shown(media) {
-		return nil, fmt.Errorf("%q is no kind of image that can be shown; as a document it can be given", media)
+		return nil, fmt.Errorf("%q is not a kind of image that can be shown; send it as a document", media)
 	}
 	fitted, err := picture.Fit(ctx, media, b.Data, picture.MaxBytes)
 	if err != nil {

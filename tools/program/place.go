@@ -1,4 +1,4 @@
-// Where a program lies, and what it needs to be started where little can be read. It does not know what the program does.
+// The location of a program, and what it needs to be started where little can be read.
 
 package program
 
@@ -16,8 +16,8 @@ import (
 	"github.com/toold/toold/tools/sandbox"
 )
 
-// locate finds the program's file: where it is written, else in the daemon's PATH. An earlier call may have exported another
-// one, and with it programs that nobody has named.
+// locate returns the program's file: its absolute path, or a file on the daemon's PATH. An earlier
+// call may have exported another PATH, with programs that the user has not named.
 func (p *Program) locate() (string, error) {
 	path, err := exec.LookPath(p.Command[0])
 	if err != nil {
@@ -38,10 +38,10 @@ func (p *Program) missing() string {
 	return ""
 }
 
-// possible reports whether the program is there, and whether one that only reads is held to that.
+// possible checks that the program exists, and that a read-only one can be confined to reading.
 func (p *Program) possible(env *tools.Env) error {
 	if why := p.missing(); why != "" {
-		return fault.Failedf("program_not_found", "%s Nothing was run. Have the user install or correct it.", why)
+		return fault.Failedf("program_not_found", "%s Nothing was run. Ask the user to install or correct it.", why)
 	}
 	if !p.ReadOnly {
 		return nil
@@ -51,13 +51,14 @@ func (p *Program) possible(env *tools.Env) error {
 		return fault.Failedf("sandbox_unavailable", "The program was not started: %v.", err)
 	}
 	if confinement.Tier == sandbox.None {
-		return fault.Failedf("sandbox_unavailable", "%s is said to change nothing, and nothing holds it to that where processes are not confined. It was not started. Have the user take \"readOnly\" out of its entry in %s, or switch the sandbox on.", p.Name, p.Origin)
+		return fault.Failedf("sandbox_unavailable", "%s is declared read-only, which cannot be enforced where processes are not confined. It was not started. Ask the user to remove \"readOnly\" from its entry in %s, or to switch the sandbox on.", p.Name, p.Origin)
 	}
 	return nil
 }
 
-// opened is the policy with the program's own files to be read: itself, and what its arguments name by an absolute path.
-// Who names a program means it to be started. What is hidden stays so.
+// opened returns the policy with read access to the program's own files: itself, and what its
+// arguments name by an absolute path. The user who names a program wants it started. Hidden files
+// stay hidden.
 func opened(policy sandbox.Policy, path string, args []string) sandbox.Policy {
 	policy.Places = slices.Clone(policy.Places)
 	for _, file := range append([]string{path}, args...) {
@@ -75,7 +76,7 @@ func opened(policy sandbox.Policy, path string, args []string) sandbox.Policy {
 	return policy
 }
 
-// closed reports whether a process could not read the file though nothing hides it.
+// closed reports whether a process could not read the file although nothing hides it.
 func closed(policy sandbox.Policy, real string) bool {
 	inner := sandbox.Place{}
 	for _, place := range policy.Places {
@@ -87,9 +88,9 @@ func closed(policy sandbox.Policy, real string) bool {
 	case policy.Tier == sandbox.None || policy.Tier == "":
 		return false
 	case inner.Path != "":
-		return inner.Source != "" // something else stands there
+		return inner.Source != "" // something else is mounted there
 	case policy.Tier == sandbox.Full:
-		return pathname.Within("/tmp", real) || pathname.Within("/var/tmp", real) // which it has for itself
+		return pathname.Within("/tmp", real) || pathname.Within("/var/tmp", real) // the process has its own
 	}
 	return !slices.ContainsFunc(sandbox.SystemTrees, func(tree string) bool { return pathname.Within(tree, real) })
 }

@@ -1,6 +1,6 @@
-// Package program makes tools of programs that a settings file names: the input goes in on standard input, the result comes
-// out on standard output, and what is said on standard error is progress. It does not know which file names a program, nor
-// who permits its calls.
+// Package program makes tools of programs that a settings file names: the input is sent to standard
+// input, the result is read from standard output, and lines on standard error are progress. It does
+// not know which file names a program, nor who permits its calls.
 package program
 
 import (
@@ -21,22 +21,22 @@ type Program struct {
 	InputSchema json.RawMessage
 	// Command is the program, absolute or a name without a slash, and its arguments.
 	Command []string
-	// ReadOnly: it runs confined to reading, beside other calls and unasked. Where nothing confines it, its calls are refused:
-	// what it says of itself is not believed.
+	// ReadOnly confines the program to reading, beside other calls and without a question. If
+	// nothing can confine it, its calls are refused: its own declaration is not trusted.
 	ReadOnly bool
 	Timeout  time.Duration // of one call; 0: two minutes
-	CacheTTL time.Duration // of results, of a ReadOnly one alone; 0: none are kept
-	Origin   string        // where it is named, for messages
+	CacheTTL time.Duration // of results, only if ReadOnly; 0: not cached
+	Origin   string        // the position of its entry, for messages
 }
 
-// usualTime is how long a call may take of which nobody says anything: as long as Bash has.
+// usualTime is the time limit if neither the entry nor the call has one: the same as Bash's.
 const usualTime = 2 * time.Minute
 
-// noFields is the schema of a program that takes no input.
+// noFields is the schema of a program without input.
 const noFields = `{"type":"object","properties":{},"additionalProperties":false}`
 
-// Tool makes the tool. Kept results are for whoever the tool is given to, so it is for one session. The error says what is
-// wrong with the program, and where it is named.
+// Tool returns the tool. It caches results for its user, so it must not be shared by sessions. The
+// error describes what is wrong with the program, and where it is named.
 func Tool(p Program) (tools.Tool, error) {
 	if err := p.check(); err != nil {
 		return nil, fmt.Errorf("%s: the tool %q has no effect: %w", p.Origin, p.Name, err)
@@ -85,8 +85,8 @@ func (p *Program) spec() tools.Spec {
 	return spec
 }
 
-// effects of a program that only reads are that it may read what it stands in: the sandbox holds it to that, and shows it
-// nothing that rules hide.
+// effects declares that a read-only program may read its directory: the sandbox enforces that, and
+// hides what rules deny.
 func (p *Program) effects() tools.Effects {
 	if p.ReadOnly {
 		return tools.Effects{Reads: []tools.Path{{Name: ".", Tree: true}}}
@@ -94,7 +94,7 @@ func (p *Program) effects() tools.Effects {
 	return tools.Effects{Opaque: true, External: p.words(), Reason: "it runs " + p.words()}
 }
 
-// words names the program in a message.
+// words returns the name of the program for a message.
 func (p *Program) words() string {
 	const most = 80 // of a line for a shell
 	name := p.Command[0]

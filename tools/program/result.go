@@ -1,4 +1,4 @@
-// What is told of a program that has ended, to a model and to programs.
+// The result of a program, for a model and for programs.
 
 package program
 
@@ -14,30 +14,30 @@ import (
 	"github.com/toold/toold/tools/spool"
 )
 
-// Structured is the result for programs.
+// Structured is the structured result.
 type Structured struct {
-	// ExitCode is absent when a signal has ended the program.
+	// ExitCode is absent if a signal has ended the program.
 	ExitCode    *int   `json:"exit_code,omitempty"`
 	Signal      string `json:"signal,omitempty"`      // "SIGKILL", ...
 	StdoutBytes int64  `json:"stdout_bytes"`          // printed
 	StderrBytes int64  `json:"stderr_bytes"`          // said
-	OutputPath  string `json:"output_path,omitempty"` // standard output as it is; absent when nothing was printed
-	// OmittedBytes and OmittedLines are what the text leaves out; ReplacedBytes were not UTF-8.
+	OutputPath  string `json:"output_path,omitempty"` // standard output, unchanged; absent if nothing was printed
+	// OmittedBytes and OmittedLines are left out of the text. ReplacedBytes were not UTF-8.
 	OmittedBytes  int64 `json:"omitted_bytes,omitempty"`
 	OmittedLines  int64 `json:"omitted_lines,omitempty"`
 	ReplacedBytes int64 `json:"replaced_bytes,omitempty"`
 }
 
-// Exit is the part of a failed program's error that is for programs.
+// Exit is the structured part of a failed program's error.
 type Exit struct {
 	ExitCode *int   `json:"exit_code,omitempty"`
 	Signal   string `json:"signal,omitempty"`
 }
 
-// room is kept of the inline text for what is said about it.
+// room is reserved in the inline text for notes, in characters.
 const room = 1000
 
-// set is what the program's environment has whatever else it is given.
+// set returns the variables that every program gets.
 func (r *running) set() []string {
 	project := r.env.Dir
 	if roots := r.env.Files.Roots(); len(roots) > 0 {
@@ -48,7 +48,7 @@ func (r *running) set() []string {
 	}
 }
 
-// result puts together what the program has given.
+// result returns the result of the program.
 func (r *running) result(ctx context.Context, exit sandbox.Exit) (tools.Result, error) {
 	s := Structured{Signal: exit.Signal, StdoutBytes: r.out.Total(), StderrBytes: r.said.total}
 	if exit.Code >= 0 {
@@ -68,7 +68,7 @@ func (r *running) result(ctx context.Context, exit sandbox.Exit) (tools.Result, 
 	if !is || err != nil {
 		result, unread := r.printed(&s, "", leftovers(exit))
 		if err != nil && unread == nil {
-			unread = fault.Failedf("bad_result", "The program has printed a list of content blocks that cannot be used: %v. The text is what it printed.", err)
+			unread = fault.Failedf("bad_result", "The program has printed a list of content blocks that cannot be used: %v. The text is its output.", err)
 		}
 		return result, unread
 	}
@@ -78,7 +78,7 @@ func (r *running) result(ctx context.Context, exit sandbox.Exit) (tools.Result, 
 	return tools.Result{Content: content, Structured: s}, nil
 }
 
-// printed returns standard output as text, with a line before it and others behind it.
+// printed returns standard output as text, with a line before it and others after it.
 func (r *running) printed(s *Structured, head string, notes ...string) (tools.Result, error) {
 	note := strings.Join(notes, "")
 	x, err := r.out.Excerpt(max(r.env.MaxChars-room-len(note), r.env.MaxChars/2))
@@ -105,7 +105,7 @@ func orNothing(text string) string {
 	return text
 }
 
-// headline is the first line when the program did not end with 0.
+// headline returns the first line of the text if the exit code is not 0.
 func (s *Structured) headline() string {
 	switch {
 	case s.ExitCode != nil:
@@ -113,7 +113,7 @@ func (s *Structured) headline() string {
 	case s.Signal != "":
 		return fmt.Sprintf("Ended by signal %s\n", s.Signal)
 	}
-	return "Exit code not known\n"
+	return "Exit code unknown\n"
 }
 
 func (s *Structured) fault() error {
@@ -124,10 +124,10 @@ func (s *Structured) fault() error {
 	case s.Signal != "":
 		why = fmt.Sprintf("The program was ended by signal %s.", s.Signal)
 	}
-	return fault.Failedf("exit_code", "%s What it has said is why, as a rule.", why).With(Exit{s.ExitCode, s.Signal})
+	return fault.Failedf("exit_code", "%s Its standard error usually shows why.", why).With(Exit{s.ExitCode, s.Signal})
 }
 
-// leftovers names what outlived the program.
+// leftovers returns a note about the processes that outlived the program.
 func leftovers(exit sandbox.Exit) string {
 	var text strings.Builder
 	if n := len(exit.LeftBehind); n > 0 {

@@ -1,4 +1,4 @@
-// One run of a program, from its input to its end. What it has printed is turned into a result in result.go.
+// One run of a program, from its input to its end.
 
 package program
 
@@ -50,7 +50,8 @@ func (p *Program) run(ctx context.Context, env *tools.Env, input json.RawMessage
 	return r.end(ctx, process.Wait())
 }
 
-// start starts the program with the environment that other calls have, but for PATH, which is the daemon's.
+// start starts the program with the environment of other calls, except for PATH, which is the
+// daemon's.
 func (r *running) start(input json.RawMessage) (*sandbox.Process, error) {
 	p := r.program
 	path, err := p.locate()
@@ -65,7 +66,7 @@ func (r *running) start(input json.RawMessage) (*sandbox.Process, error) {
 	})
 }
 
-// end makes the result of a program that has ended.
+// end returns the result of a program that has ended.
 func (r *running) end(ctx context.Context, exit sandbox.Exit) (tools.Result, error) {
 	r.said.end()
 	if err := r.out.Close(); err != nil && exit.Output == nil {
@@ -81,13 +82,13 @@ func (r *running) end(ctx context.Context, exit sandbox.Exit) (tools.Result, err
 	return result, err
 }
 
-// unkept tells a full disk and a full quota from the program's own failure.
+// unkept distinguishes a full disk and a full quota from the program's own failure.
 func (r *running) unkept(err error) error {
 	switch {
 	case errors.Is(err, spool.ErrLimit):
-		return fault.Failedf("output_limit", "The program was stopped because it had printed as much as one call, or all of them together, may. The first %d bytes are in %s. Ask it for less.", r.out.Total(), r.out.Path())
+		return fault.Failedf("output_limit", "The program was stopped because it had printed the limit of one call, or of all together. The first %d bytes are in %s. Request less from it.", r.out.Total(), r.out.Path())
 	case errors.Is(err, spool.ErrFull):
-		return fault.Failedf("disk_full", "The program was stopped because the disk that keeps its output is full; that is not the program's own failure. The first %d bytes are in %s. Free space on that disk, then send it again.", r.out.Total(), r.out.Path())
+		return fault.Failedf("disk_full", "The program was stopped because the disk that keeps its output is full; that is not the program's own failure. The first %d bytes are in %s. Free some space on that disk, then send the call again.", r.out.Total(), r.out.Path())
 	}
 	return fault.Failedf("io_error", "The program was stopped because its output could not be kept: %v.", err)
 }

@@ -1,4 +1,5 @@
-// What a program says on its standard error: each line is progress while it runs, and the last of it is told if it fails.
+// A program's standard error: each line is progress while it runs, and the last lines are part of
+// the error if it fails.
 
 package program
 
@@ -14,13 +15,13 @@ import (
 )
 
 const (
-	// maxTail is how many bytes of what was said last are kept: enough for the end of a stack trace.
+	// maxTail is how many bytes at the end are kept: enough for the end of a stack trace.
 	maxTail = 4 << 10
-	// maxLine is how many characters of a line are progress.
+	// maxLine is the longest line of progress, in characters.
 	maxLine = 200
 )
 
-// A speech takes standard error, from one goroutine. It keeps no more of it than is told.
+// A speech receives standard error, from one goroutine. It keeps only what is reported.
 type speech struct {
 	report func(tools.Step)
 	total  int64
@@ -28,7 +29,7 @@ type speech struct {
 	line   []byte // the beginning of a line that has not ended
 }
 
-// Write reports the last line of p that is whole: a program that says much is not to cost much.
+// Write reports the last complete line of p: a program that prints much must not cost much.
 func (s *speech) Write(p []byte) (int, error) {
 	s.total += int64(len(p))
 	s.keep(p)
@@ -54,13 +55,13 @@ func (s *speech) keep(p []byte) {
 	}
 }
 
-// begin keeps of a line as much as may be shown.
+// begin keeps as much of a line as may be shown.
 func (s *speech) begin(p []byte) {
 	const most = 4 * maxLine // bytes of as many characters
 	s.line = append(s.line, p[:min(len(p), max(0, most-len(s.line)))]...)
 }
 
-// end reports the line that has ended, unless it is empty.
+// end reports the completed line, unless it is empty.
 func (s *speech) end() {
 	text := ellipsis.Runes(strings.TrimSpace(readable(string(s.line))), maxLine+1)
 	s.line = s.line[:0]
@@ -69,7 +70,7 @@ func (s *speech) end() {
 	}
 }
 
-// last returns what was said last, whole lines of it, with what is left out; empty: nothing was said.
+// last returns the last complete lines, and how much is left out; empty: there was no output.
 func (s *speech) last() string {
 	text := s.tail
 	left := s.total - int64(len(text))
@@ -83,7 +84,7 @@ func (s *speech) last() string {
 	}
 	head := "On standard error:\n"
 	if left > 0 {
-		head = fmt.Sprintf("On standard error, behind %d bytes that are left out:\n", left)
+		head = fmt.Sprintf("On standard error, after %d bytes that are left out:\n", left)
 	}
 	return head + readable(string(text))
 }
@@ -91,7 +92,7 @@ func (s *speech) last() string {
 // escape is how colours and the like are switched, ECMA-48's control sequences.
 var escape = regexp.MustCompile(`\x1b\[[0-?]*[ -/]*[@-~]`)
 
-// readable makes bytes of anybody's fit to be shown: UTF-8, without characters that a terminal acts upon.
+// readable makes untrusted bytes fit to be shown: UTF-8, without control characters of terminals.
 func readable(text string) string {
 	text = escape.ReplaceAllString(text, "")
 	return strings.Map(func(r rune) rune {
