@@ -1,6 +1,6 @@
-// Package edit is the Edit and the MultiEdit tool: they replace text in a file by other text, exactly where it was
-// meant, or not at all. What is not replaced keeps its bytes. The package does not know who may change what, nor how a
-// file gets onto the disk.
+// Package edit is the Edit and the MultiEdit tool: they replace text in a file exactly where the
+// model means it, or not at all. What is not replaced keeps its bytes. The package does not know
+// which files may be changed, nor how a file is written to the disk.
 package edit
 
 import (
@@ -39,12 +39,12 @@ type several struct {
 type Structured struct {
 	FilePath     string   `json:"filePath"` // absolute, as named
 	Created      bool     `json:"created"`
-	Replacements int      `json:"replacements"`        // occurrences replaced, of all edits together
+	Replacements int      `json:"replacements"`        // replaced occurrences, of all edits together
 	Encoding     string   `json:"encoding"`            // of the file
 	LineEnding   string   `json:"lineEnding"`          // of the file after the change: "lf", "crlf", "mixed" or "none"
 	Diff         string   `json:"diff"`                // unified diff of the change
-	Tolerated    []string `json:"tolerated,omitempty"` // what was looked past to find old_string
-	Drift        string   `json:"drift,omitempty"`     // unified diff of what had changed since the file was read
+	Tolerated    []string `json:"tolerated,omitempty"` // differences that were ignored to find old_string
+	Drift        string   `json:"drift,omitempty"`     // unified diff of changes since the file was read
 	InEditor     bool     `json:"inEditor,omitempty"`  // an editor holds the file open and has made the change there
 }
 
@@ -66,7 +66,7 @@ func MultiTool() tools.Tool {
 	return newTool("MultiEdit", multiDescription, validateAll, func(in several) order { return order{in.FilePath, in.Edits} })
 }
 
-// newTool makes either tool; of says what an input orders.
+// newTool makes either tool; of converts an input to an order.
 func newTool[In any](name, description string, validate func(*In) error, of func(In) order) tools.Tool {
 	spec := tools.Spec{Name: name, Description: description, Destructive: true, TimeLimit: timeLimit}
 	return tools.New(spec, tools.Funcs[In]{
@@ -92,7 +92,7 @@ func validate(r Replacement) error {
 
 func validateAll(in *several) error {
 	if len(in.Edits) == 0 {
-		return fault.Invalidf("invalid_input", "edits is empty; give at least one replacement.").At("/edits")
+		return fault.Invalidf("invalid_input", "edits is empty; send at least one replacement.").At("/edits")
 	}
 	for i, r := range in.Edits {
 		if err := validate(r); err != nil {
@@ -107,7 +107,7 @@ func (o order) effects() tools.Effects {
 	return tools.Effects{Reads: p, Writes: p}
 }
 
-// check works the change out and throws it away.
+// check computes the change without writing it.
 func (o order) check(env *tools.Env) (tools.Preview, error) {
 	if err := env.Files.Absolute(o.path); err != nil {
 		return tools.Preview{}, err
@@ -149,7 +149,7 @@ func (o order) run(ctx context.Context, env *tools.Env) (tools.Result, error) {
 
 func (p *plan) diff(path string) string { return text.Patch(path, p.old.String, p.doc.String) }
 
-// report is the text for the model.
+// report returns the text for the model.
 func (p *plan) report(w workspace.Written) string {
 	var b strings.Builder
 	switch {

@@ -1,4 +1,4 @@
-// What a comparison looks past, and the way back from the folded text to the original.
+// Comparison of texts with tolerances, and the mapping from the folded text back to the original.
 
 package edit
 
@@ -8,19 +8,20 @@ import (
 	"unicode/utf8"
 )
 
-// A tolerance says what a comparison of texts looks past.
+// A tolerance is which differences a comparison of texts ignores.
 type tolerance uint8
 
 const (
-	literal tolerance = iota // nothing
+	literal tolerance = iota // none
 	endings                  // whether a line ends in CRLF or LF
 	quotes                   // that, and whether quotes are typographic or ASCII
 )
 
-// asciiQuotes are the typographic quotes and primes, and what a keyboard has for them.
+// asciiQuotes are the typographic quotes and primes, and their ASCII forms.
 var asciiQuotes = map[rune]byte{'’': '\'', '‘': '\'', '′': '\'', '“': '"', '”': '"', '″': '"'}
 
-// A folded text is one without the differences that a tolerance looks past, and the way back to the original.
+// A folded text is a text without the differences that a tolerance ignores, with a mapping back to
+// the original.
 type folded struct {
 	text string
 	cuts []cut
@@ -29,7 +30,8 @@ type folded struct {
 // From offset at of the folded text on, the original is ahead by shift bytes.
 type cut struct{ at, shift int }
 
-// back returns the offset in the original of a character at an offset in the folded text, or of its end.
+// back returns the offset in the original of a character at an offset in the folded text, or of its
+// end.
 func (f *folded) back(at int) int {
 	i := sort.Search(len(f.cuts), func(i int) bool { return f.cuts[i].at > at })
 	if i == 0 {
@@ -38,7 +40,7 @@ func (f *folded) back(at int) int {
 	return at + f.cuts[i-1].shift
 }
 
-// fold brings s into the form in which texts are compared under t.
+// fold returns s in the form in which texts are compared under t.
 func fold(s string, t tolerance) folded {
 	if !foldable(s, t) {
 		return folded{text: s}
@@ -71,7 +73,7 @@ func foldable(s string, t tolerance) bool {
 	return false
 }
 
-// folding returns which byte stands for the n bytes that s begins with; n is 0 when they stand for themselves.
+// folding returns the byte that replaces the first n bytes of s; n is 0 if they stay.
 func folding(s string, t tolerance) (b byte, n int) {
 	switch {
 	case s[0] == '\r' && len(s) > 1 && s[1] == '\n':

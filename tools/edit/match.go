@@ -1,4 +1,4 @@
-// Finding what is to be replaced, and what exactly has to change there. Pure: it knows texts, not files.
+// Finding what to replace, and the exact changes there. Pure.
 
 package edit
 
@@ -23,20 +23,20 @@ type Replacement struct {
 // A match is where old_string was found, in offsets of a text's String.
 type match struct{ from, to int }
 
-// A found is every match of one replacement, and what had to be looked past to find them.
+// A found is every match of one replacement, and the tolerance that was needed.
 type found struct {
 	matches []match
 	past    tolerance
 }
 
-// A piece of a text is to become another.
+// A piece is the replacement of a range of a text.
 type piece struct {
 	from, to int
 	text     string
 }
 
-// find looks for old_string, which is not empty. Line endings never matter, unless old_string spells CRLF out and is
-// there as it is; quotes matter when there is a match in which they are equal.
+// find searches for old_string, which is not empty. Line endings never matter, unless old_string
+// contains CRLF and occurs exactly. Quotes matter if there is a match in which they are equal.
 func find(s string, r Replacement) (found, error) {
 	f := found{}
 	order := []tolerance{endings, quotes}
@@ -60,7 +60,7 @@ func find(s string, r Replacement) (found, error) {
 	return f, nil
 }
 
-// occurrences returns every place where old stands in s, overlapping ones too, in ascending order.
+// occurrences returns every position of old in s, including overlapping ones, in ascending order.
 func occurrences(s, old string, t tolerance) []match {
 	in, want := fold(s, t), fold(old, t).text
 	var all []match
@@ -75,7 +75,7 @@ func occurrences(s, old string, t tolerance) []match {
 	}
 }
 
-// apart leaves out matches that overlap the one before.
+// apart removes matches that overlap the one before.
 func apart(all []match) []match {
 	kept := all[:1]
 	for _, m := range all[1:] {
@@ -104,7 +104,7 @@ func multiple(s string, all []match) error {
 		len(all), list(details.Lines, len(all))).With(details)
 }
 
-// list names numbers in words; of more than ten it names the first ten.
+// list lists numbers; of more than ten it lists the first ten.
 func list(numbers []int, total int) string {
 	shown := numbers[:min(len(numbers), 10)]
 	s := strings.Trim(strings.ReplaceAll(fmt.Sprint(shown), " ", ", "), "[]")
@@ -114,14 +114,14 @@ func list(numbers []int, total int) string {
 	return s
 }
 
-// pieces returns what has to change in doc for one match: no more than what differs where something of the file's own is
-// to be kept, which is its line endings, its quotes, and bytes that the way through text would not bring back. whole is
-// how the lines of doc end.
+// pieces returns the changes of doc for one match. They cover only the differing parts if something
+// of the file must be kept: its line endings, its quotes, and bytes that a conversion to text would
+// not preserve. whole is how the lines of doc end.
 func (f *found) pieces(doc *text.Text, whole text.Ending, m match, r Replacement) []piece {
 	past := max(f.past, endings)
 	switch {
 	case fold(r.OldString, endings).text == fold(r.NewString, endings).text:
-		// What otherwise would be looked past is all that shall change.
+		// The ignored differences are the whole change.
 		return []piece{{m.from, m.to, r.NewString}}
 	case fold(r.OldString, past).text == fold(r.NewString, past).text, whole != text.Mixed && past != quotes && doc.Encoding.Decoder() == nil:
 		return []piece{{m.from, m.to, ended(r.NewString, endingAt(doc.String, m.from))}}
@@ -144,8 +144,8 @@ func differing(s string, m match, next string, t tolerance) []piece {
 	return out
 }
 
-// endingAt returns how the line at offset at ends; of a last line without a break, how the one before ends; empty when
-// there is no line break at all.
+// endingAt returns the ending of the line at offset at; for a last line without a break, that of
+// the line before; empty if there is no line break at all.
 func endingAt(s string, at int) string {
 	n := strings.IndexByte(s[at:], '\n')
 	if n >= 0 {
@@ -159,7 +159,7 @@ func endingAt(s string, at int) string {
 	return "\n"
 }
 
-// ended returns s with its line breaks written as ending; as it is when ending is empty.
+// ended returns s with its line breaks replaced by ending; unchanged if ending is empty.
 func ended(s, ending string) string {
 	if ending == "" {
 		return s
@@ -171,7 +171,8 @@ func ended(s, ending string) string {
 	return s
 }
 
-// splice returns doc's bytes with the pieces replaced, which are in ascending order and do not overlap.
+// splice returns doc's bytes with the pieces replaced, which are in ascending order and do not
+// overlap.
 func splice(raw []byte, doc *text.Text, pieces []piece) ([]byte, error) {
 	grown := 0
 	for _, p := range pieces {

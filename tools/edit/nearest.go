@@ -1,4 +1,4 @@
-// What to say when nothing matches: the region that looks most like it, and what differs.
+// The message if nothing matches: the most similar region, and what differs there.
 
 package edit
 
@@ -13,8 +13,8 @@ import (
 	"github.com/toold/toold/tools/workspace/text"
 )
 
-// Nearest are the Details of no_match: the lines of the file that look most like old_string. FirstLine is 0 when none
-// does.
+// Nearest are the Details of no_match: the lines of the file that are most similar to old_string.
+// FirstLine is 0 if none is.
 type Nearest struct {
 	FirstLine   int      `json:"firstLine"`
 	LastLine    int      `json:"lastLine"`
@@ -23,10 +23,10 @@ type Nearest struct {
 
 const (
 	maxNearest  = 12     // lines of the nearest region that are shown
-	maxCompared = 50_000 // lines of a file that are searched for it
+	maxCompared = 50_000 // lines of a file that are searched
 )
 
-// noMatch makes the error for an old_string that s does not hold.
+// noMatch returns the error for an old_string that s does not contain.
 func noMatch(s, old string) error {
 	lines, wanted := splitLines(s), splitLines(old)
 	n := nearest(lines, wanted)
@@ -54,7 +54,8 @@ func noMatch(s, old string) error {
 	return fault.Invalidf("no_match", "%s", b.String()).With(n)
 }
 
-// splitLines returns the lines without their breaks; a break at the very end begins no further line.
+// splitLines returns the lines without their breaks; a break at the very end begins no further
+// line.
 func splitLines(s string) []string {
 	lines := strings.Split(strings.TrimSuffix(s, "\n"), "\n")
 	for i, l := range lines {
@@ -65,21 +66,21 @@ func splitLines(s string) []string {
 
 var numbered = regexp.MustCompile(`(?m)^ *\d+\t`)
 
-// mistake names a mistake that old_string shows by itself.
+// mistake returns a mistake that old_string itself shows.
 func mistake(s, old string) string {
 	switch {
 	case strings.Contains(s, numbered.ReplaceAllString(old, "")) && numbered.MatchString(old):
 		return "It begins its lines with the numbers that Read adds; without them it would match."
 	case strings.Contains(old, "\ufffd") && !utf8.ValidString(s):
-		return "It holds U+FFFD, which Read shows in place of bytes that are no text; leave those out."
+		return "It holds U+FFFD, which Read shows for bytes that are not text; leave those out."
 	case strings.TrimRight(old, "\r\n") != old && strings.Contains(s, strings.TrimRight(old, "\r\n")):
-		return "It ends in a line break where the line in the file goes on, or ends."
+		return "It ends in a line break, where the line in the file continues or the file ends."
 	}
 	return ""
 }
 
-// nearest finds the region with the most lines in common, looking past spaces, quotes and case; if there is none, the
-// line that resembles the longest line wanted.
+// nearest finds the region with the most lines in common, ignoring spaces, quotes and case; if
+// there is none, the line that is most similar to the longest line of wanted.
 func nearest(lines, wanted []string) Nearest {
 	lines = lines[:min(len(lines), maxCompared)]
 	first, ok := bySharedLines(lines, wanted)
@@ -99,12 +100,12 @@ func nearest(lines, wanted []string) Nearest {
 	return n
 }
 
-// loose is a line without what is easily got wrong.
+// loose returns a line without details that are often wrong.
 func loose(line string) string {
 	return strings.ToLower(strings.Join(strings.Fields(fold(line, quotes).text), " "))
 }
 
-// bySharedLines lets each line that both have vote for where the region begins.
+// bySharedLines lets each common line vote for the beginning of the region.
 func bySharedLines(lines, wanted []string) (first int, ok bool) {
 	places := map[string][]int{}
 	for i, w := range wanted {
@@ -155,7 +156,7 @@ func bigrams(s string) map[string]int {
 	return out
 }
 
-// resemblance is the share of pairs that two texts have in common, from 0 to 1.
+// resemblance returns the share of pairs that two texts have in common, from 0 to 1.
 func resemblance(a, b map[string]int) float64 {
 	common, all := 0, 0
 	for pair, n := range a {
@@ -171,7 +172,7 @@ func resemblance(a, b map[string]int) float64 {
 	return float64(common) / float64(all)
 }
 
-// difference names in what the file's line and the wanted one differ.
+// difference returns how the file's line and the wanted one differ.
 func difference(have, want string) string {
 	indentH, indentW := indentation(have), indentation(want)
 	bodyH, bodyW := have[len(indentH):], want[len(indentW):]
@@ -199,7 +200,7 @@ func difference(have, want string) string {
 
 func indentation(s string) string { return s[:len(s)-len(strings.TrimLeft(s, " \t"))] }
 
-// blanks puts an indentation into words.
+// blanks describes an indentation.
 func blanks(s string) string {
 	tabs, spaces := strings.Count(s, "\t"), strings.Count(s, " ")
 	switch {
@@ -213,7 +214,7 @@ func blanks(s string) string {
 	return text.Count(tabs, "tab") + " and " + text.Count(spaces, "space")
 }
 
-// excerpt quotes the beginning of s, so that characters which cannot be seen show.
+// excerpt quotes the beginning of s, so that invisible characters are shown.
 func excerpt(s string) string {
 	r := []rune(s)
 	if len(r) == 0 {

@@ -1,4 +1,4 @@
-// From a content and the replacements to the new content, in memory. It writes nothing.
+// The computation of the new content from the old one and the replacements, in memory.
 
 package edit
 
@@ -12,18 +12,18 @@ import (
 	"github.com/toold/toold/tools/workspace/text"
 )
 
-// A plan is what a call makes of a file's content. It is worked out in memory; nothing is written.
+// A plan is the new content that a call computes for a file. Nothing is written.
 type plan struct {
 	old, doc  *text.Text  // before and after
 	raw       []byte      // doc as bytes
 	spans     []text.Span // the lines of doc that were changed, ascending
-	count     int         // occurrences replaced
-	tolerated []string    // what was looked past, in words
-	drift     string      // diff of what had changed since the file was read; empty: nothing
+	count     int         // replaced occurrences
+	tolerated []string    // ignored differences, as phrases
+	drift     string      // diff of changes since the file was read; empty: none
 	drifted   bool
 }
 
-// devise applies the replacements in order to content, each to the result of the one before.
+// devise applies the replacements to content in order, each to the result of the one before.
 func devise(c *workspace.Content, list []Replacement, missing func() error) (*plan, error) {
 	p, err := begin(c, list[0], missing)
 	if err != nil {
@@ -51,7 +51,7 @@ func devise(c *workspace.Content, list []Replacement, missing func() error) (*pl
 	return p, nil
 }
 
-// begin decodes the content and refuses what cannot be edited whatever the replacements are.
+// begin decodes the content, and rejects a file that cannot be edited at all.
 func begin(c *workspace.Content, first Replacement, missing func() error) (*plan, error) {
 	if !c.Path.Exists && first.OldString != "" {
 		return nil, missing()
@@ -63,7 +63,7 @@ func begin(c *workspace.Content, first Replacement, missing func() error) (*plan
 	p := &plan{raw: c.Data, doc: text.Decode(c.Data, encoding)}
 	p.old = p.doc
 	if first.OldString == "" && strings.TrimPrefix(p.doc.String, "\ufeff") != "" {
-		return nil, fault.Invalidf("file_exists", "%s exists and is not empty, and old_string is empty. Give the text to replace, or use Write to replace the whole file.", c.Path.Shown()).At("/old_string")
+		return nil, fault.Invalidf("file_exists", "%s exists and is not empty, and old_string is empty. Set old_string to the text to replace, or use Write to replace the whole file.", c.Path.Shown()).At("/old_string")
 	}
 	if err := c.Current(); err != nil && first.OldString != "" && fault.From(err).Code != "stale_file" {
 		return nil, err
@@ -71,8 +71,8 @@ func begin(c *workspace.Content, first Replacement, missing func() error) (*plan
 	return p, nil
 }
 
-// mercy returns the fault that applies if the edit does not fit a file which has changed since it was read, and notes what
-// had changed. It is nil for a file that has not.
+// mercy returns the fault for an edit that does not fit a file which has changed since it was read,
+// and records the change. It returns nil for an unchanged file.
 func (p *plan) mercy(c *workspace.Content) error {
 	read, known := c.Read()
 	stale := c.Current()
@@ -122,7 +122,7 @@ func (p *plan) apply(r Replacement, first bool) error {
 	return nil
 }
 
-// fill returns an empty file its content.
+// fill sets the content of an empty file.
 func (p *plan) fill(content string) error {
 	e := p.doc.Encoding
 	coded, err := e.Encode(strings.TrimPrefix(content, "\ufeff"))
@@ -137,7 +137,7 @@ func (p *plan) fill(content string) error {
 	return nil
 }
 
-// settle takes raw for the content from now on.
+// settle makes raw the present content.
 func (p *plan) settle(raw []byte, spans []text.Span, count int) {
 	before := strings.Count(p.doc.String, "\n")
 	p.raw, p.doc = raw, text.Decode(raw, p.doc.Encoding)
@@ -145,7 +145,7 @@ func (p *plan) settle(raw []byte, spans []text.Span, count int) {
 	p.count += count
 }
 
-// spanOf returns the lines that a match beginning on line takes up once the pieces are in it.
+// spanOf returns the lines of a match beginning on line after the pieces are replaced.
 func spanOf(s string, line int, m match, pieces []piece) text.Span {
 	last := line + strings.Count(s[m.from:m.to], "\n")
 	for _, p := range pieces {
@@ -154,7 +154,8 @@ func spanOf(s string, line int, m match, pieces []piece) text.Span {
 	return text.Span{First: line, Last: last}
 }
 
-// merged adds the spans of a later replacement, which has made the text grow by delta lines, to earlier ones.
+// merged adds the spans of a later replacement, which has made the text grow by delta lines, to
+// earlier ones.
 func merged(earlier, later []text.Span, delta int) []text.Span {
 	if len(earlier) == 0 {
 		return later
@@ -174,7 +175,7 @@ func merged(earlier, later []text.Span, delta int) []text.Span {
 func (p *plan) tolerate(f found, whole text.Ending, r Replacement) {
 	switch {
 	case f.past == quotes:
-		p.note("typographic and ASCII quotes were taken for the same, since there was no exact match; the file's own were kept where the text did not change")
+		p.note("typographic and ASCII quotes were treated as equal, since there was no exact match; the file's own were kept where the text did not change")
 	case f.past == endings && (whole == text.CRLF || whole == text.Mixed) && strings.Contains(r.OldString+r.NewString, "\n"):
 		p.note(fmt.Sprintf("line endings were matched as equal; the file's own (%s) were kept", whole))
 	}
@@ -189,7 +190,7 @@ func (p *plan) note(s string) {
 	p.tolerated = append(p.tolerated, s)
 }
 
-// inList returns which of several edits the error is about.
+// inList adds to an error which of several edits it is about.
 func inList(err error, i, n int) error {
 	f := *fault.From(err)
 	f.Message = fmt.Sprintf("Edit %d of %d: %s None of the edits was made.", i+1, n, f.Message)
