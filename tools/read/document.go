@@ -1,4 +1,4 @@
-// PDF documents: the pages that are asked for, as text. How text is got out of a document is tools/pdf's.
+// PDF documents: the requested pages, as text. tools/pdf extracts the text.
 
 package read
 
@@ -15,25 +15,25 @@ import (
 	"github.com/toold/toold/tools/workspace/text"
 )
 
-// Document is the result for programs, of a PDF document.
+// Document is the structured result for a PDF document.
 type Document struct {
 	Type       string `json:"type"`     // "pdf"
 	FilePath   string `json:"filePath"` // absolute, as named
 	Size       int64  `json:"size"`     // bytes
 	TotalPages int    `json:"totalPages"`
-	Pages      string `json:"pages"`               // given, such as "1-5,9"; empty: none was
-	NextPages  string `json:"nextPages,omitempty"` // asked for and not given, for lack of room; empty: none
-	Textless   string `json:"textless,omitempty"`  // given, and without any text; empty: none
+	Pages      string `json:"pages"`               // shown, such as "1-5,9"; empty: none
+	NextPages  string `json:"nextPages,omitempty"` // requested and not shown, for lack of room; empty: none
+	Textless   string `json:"textless,omitempty"`  // shown, and without any text; empty: none
 }
 
-// A reading is a document and the pages of it that are wanted.
+// A reading is a document and its requested pages.
 type reading struct {
 	doc   pdf.Document
 	count int
 	runs  []pageRange
 }
 
-// reading counts the pages and finds out which are wanted.
+// reading counts the pages and determines which are requested.
 func (s *source) reading(ctx context.Context, env *tools.Env, in input) (*reading, error) {
 	data, err := s.whole(ctx)
 	if err != nil {
@@ -57,12 +57,12 @@ func (s *source) reading(ctx context.Context, env *tools.Env, in input) (*readin
 	}
 	pages := 0
 	if r.runs, pages = within(ranges, r.count); pages > maxPages {
-		return nil, fault.Invalidf("invalid_input", "pages names %d pages of the document's %d; one call gives at most %d. Ask for fewer.", pages, r.count, maxPages).At("/pages")
+		return nil, fault.Invalidf("invalid_input", "pages names %d pages of the document's %d; one call returns at most %d. Request fewer.", pages, r.count, maxPages).At("/pages")
 	}
 	return r, nil
 }
 
-// unreadable puts into words why a document cannot be read.
+// unreadable returns the fault for a document that cannot be read.
 func (s *source) unreadable(err error) error {
 	size := s.file.Info.Size()
 	err = pdf.Fault(err, fmt.Sprintf("%s (PDF document, %s)", s.file.Path.Shown(), text.Count(size, "byte")), fault.Invalid)
@@ -72,7 +72,7 @@ func (s *source) unreadable(err error) error {
 	return err
 }
 
-// document returns the pages that are wanted, as far as there is room.
+// document returns the requested pages, as far as there is room.
 func (s *source) document(ctx context.Context, env *tools.Env, in input) (tools.Result, error) {
 	r, err := s.reading(ctx, env, in)
 	if err != nil && !errors.Is(err, pdf.ErrEmpty) {
@@ -99,7 +99,7 @@ func (s *source) document(ctx context.Context, env *tools.Env, in input) (tools.
 	return result, nil
 }
 
-// leaves are pages on their way into a result.
+// leaves are the pages of a result that is being built.
 type leaves struct {
 	total, room        int // pages of the document; characters of the result
 	out                strings.Builder
@@ -108,7 +108,7 @@ type leaves struct {
 	shown, left, blank []pageRange
 }
 
-// add takes the pages of a run; fewer than it has pages when the text was too much.
+// add adds the pages of a run, until the text is too long.
 func (l *leaves) add(run pageRange, pages []string) {
 	for i, page := range pages {
 		number := run.first + i
@@ -123,7 +123,7 @@ func (l *leaves) add(run pageRange, pages []string) {
 			return
 		}
 		if left := count - l.room; left > 0 {
-			entry = beginning(entry, l.room) + fmt.Sprintf("... [%d characters of this page left out; pdftotext through Bash gives them, if it is there]\n", left)
+			entry = beginning(entry, l.room) + fmt.Sprintf("... [%d characters of this page left out; pdftotext through Bash prints them, if it is installed]\n", left)
 			l.cut = true
 		}
 		l.out.WriteString(entry)
@@ -136,13 +136,13 @@ func (l *leaves) add(run pageRange, pages []string) {
 	}
 }
 
-// stop says that the pages of rest, and all behind them, are not given.
+// stop records that the pages of rest, and all after them, are not shown.
 func (l *leaves) stop(rest pageRange) {
 	l.full = true
 	l.left = append(l.left, rest)
 }
 
-// grown adds a page behind the others.
+// grown adds a page after the others.
 func grown(runs []pageRange, page int) []pageRange {
 	if n := len(runs); n > 0 && runs[n-1].last+1 == page {
 		runs[n-1].last = page
@@ -151,7 +151,7 @@ func grown(runs []pageRange, page int) []pageRange {
 	return append(runs, pageRange{page, page})
 }
 
-// text is what the model gets.
+// text returns the text for the model.
 func (l *leaves) text(in input) string {
 	switch {
 	case l.total == 0:
@@ -162,7 +162,7 @@ func (l *leaves) text(in input) string {
 		l.out.WriteString("(None of these pages holds text; the document is probably scanned. A program such as ocrmypdf or tesseract, through Bash, may get text out of it.)\n")
 	}
 	if len(l.left) > 0 {
-		fmt.Fprintf(&l.out, "(there was no room for more; go on with pages=%s)\n", listing(l.left))
+		fmt.Fprintf(&l.out, "(there was no room for more; continue with pages=%s)\n", listing(l.left))
 	}
 	return strings.TrimSuffix(l.out.String(), "\n")
 }

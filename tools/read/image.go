@@ -1,4 +1,4 @@
-// Images: shown as they are, or scaled down. How that is done is tools/picture's.
+// Images: shown unchanged, or scaled down by tools/picture.
 
 package read
 
@@ -13,7 +13,7 @@ import (
 	"github.com/toold/toold/tools/picture"
 )
 
-// Image is the result for programs, of an image.
+// Image is the structured result for an image.
 type Image struct {
 	Type      string `json:"type"`      // "image"
 	FilePath  string `json:"filePath"`  // absolute, as named
@@ -21,21 +21,21 @@ type Image struct {
 	MediaType string `json:"mediaType"` // of the file
 	Width     int    `json:"width"`     // pixels, of the file
 	Height    int    `json:"height"`    // pixels, of the file
-	Frames    int    `json:"frames"`    // images in it; with more than 1 it is an animation, of which only the first was looked at
+	Frames    int    `json:"frames"`    // images in it; more than 1 for an animation, of which only the first was read
 	Shown     Shown  `json:"shown"`
 }
 
-// Shown is an image as it was given.
+// Shown is an image in the form in which it is shown.
 type Shown struct {
 	MediaType  string `json:"mediaType"`
 	Size       int    `json:"size"`       // bytes
 	Width      int    `json:"width"`      // pixels
 	Height     int    `json:"height"`     // pixels
-	Scaled     bool   `json:"scaled"`     // it is not the file as it is
+	Scaled     bool   `json:"scaled"`     // it differs from the file
 	FirstFrame bool   `json:"firstFrame"` // of an animation
 }
 
-// checkImage looks at the size and the beginning alone.
+// checkImage reads only the size and the beginning.
 func (s *source) checkImage() error {
 	if err := s.checkSize(); err != nil {
 		return err
@@ -44,17 +44,17 @@ func (s *source) checkImage() error {
 	if _, large := errors.AsType[*picture.LargeError](err); large {
 		return s.unshowable(err)
 	}
-	return nil // what else is wrong may be right behind the sample
+	return nil // another error may be caused by the end of the sample
 }
 
-// unshowable puts into words why an image cannot be shown.
+// unshowable returns the fault for an image that cannot be shown.
 func (s *source) unshowable(err error) error {
 	name, details := s.file.Path.Shown(), Binary{MediaType: s.media, Size: s.file.Info.Size()}
 	if large, ok := errors.AsType[*picture.LargeError](err); ok {
 		return fault.Invalidf("file_too_large", "%s cannot be shown: %v. Scale it down with a program through Bash, if there is one, and read the result.", name, large).At("/file_path").With(details)
 	}
 	if damaged, ok := errors.AsType[*picture.DamagedError](err); ok {
-		return fault.Invalidf("damaged_file", "%s begins like %s, and cannot be shown: %v. Get a sound copy.", name, s.media, damaged).At("/file_path").With(details)
+		return fault.Invalidf("damaged_file", "%s begins like %s, but cannot be shown: %v. Get an undamaged copy.", name, s.media, damaged).At("/file_path").With(details)
 	}
 	if errors.Is(err, picture.ErrSlow) {
 		return fault.Failedf("file_too_large", "%s cannot be shown: %v. Scale it down with a program through Bash, if there is one, and read the result.", name, err).At("/file_path").With(details)
@@ -65,7 +65,7 @@ func (s *source) unshowable(err error) error {
 	return err
 }
 
-// image returns the image as a block, behind a sentence when it is not shown as it is.
+// image returns the image as a block, after a sentence if it is not shown unchanged.
 func (s *source) image(ctx context.Context, env *tools.Env) (tools.Result, error) {
 	data, err := s.whole(ctx)
 	if err != nil {
@@ -89,7 +89,8 @@ func (s *source) image(ctx context.Context, env *tools.Env) (tools.Result, error
 	return result, nil
 }
 
-// remarks returns what was done to an image, and what of it was not looked at; empty: it is shown as it is.
+// remarks returns how an image was changed, and which part of it was not read; empty: it is shown
+// unchanged.
 func remarks(p picture.Picture) string {
 	var said []string
 	if p.Changed {
@@ -99,7 +100,7 @@ func remarks(p picture.Picture) string {
 	case p.Frames > 1 && p.Changed:
 		said = append(said, fmt.Sprintf("It is an animation of %d frames, of which the first is shown.", p.Frames))
 	case p.Frames > 1:
-		said = append(said, fmt.Sprintf("It is an animation of %d frames, of which only the first was looked at.", p.Frames))
+		said = append(said, fmt.Sprintf("It is an animation of %d frames, of which only the first was read.", p.Frames))
 	}
 	return strings.Join(said, " ")
 }

@@ -1,4 +1,4 @@
-// Languages by file name. It does not look into files.
+// Languages by file name.
 
 package read
 
@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// language names the programming or markup language of a file by its name, as editors call it; empty when the name does
-// not tell.
+// language returns the name of a file's programming or markup language, as editors use it; empty if
+// the file name does not show it.
 func language(path string) string {
 	base := strings.ToLower(filepath.Base(path))
 	if l, ok := languages[base]; ok {

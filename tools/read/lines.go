@@ -1,4 +1,4 @@
-// A text file as lines: what is shown of it, in words and for programs.
+// A text file as lines: the text for a model, and the data for programs.
 
 package read
 
@@ -10,7 +10,7 @@ import (
 	"github.com/toold/toold/tools/workspace/text"
 )
 
-// lines returns the lines that are asked for.
+// lines returns the requested lines.
 func (s *source) lines(ctx context.Context, env *tools.Env, in input) (tools.Result, error) {
 	p := page{first: in.Offset, lines: in.Limit, chars: room(env)}
 	p.width = min(maxLine, p.chars)
@@ -50,14 +50,14 @@ func (p *page) text(in input) string {
 	case p.given == 0:
 		return fmt.Sprintf("The file has %s; line %d is past its end.", text.Count(p.line, "line"), in.Offset)
 	case p.more && p.ended:
-		fmt.Fprintf(&p.out, "(%s shown; go on with offset=%d)", p.which(fmt.Sprintf(" of %d", p.line)), p.last()+1)
+		fmt.Fprintf(&p.out, "(%s shown; continue with offset=%d)", p.which(fmt.Sprintf(" of %d", p.line)), p.last()+1)
 	case p.more:
-		fmt.Fprintf(&p.out, "(%s shown; the file goes on, and was not counted to its end since it is large; go on with offset=%d)", p.which(""), p.last()+1)
+		fmt.Fprintf(&p.out, "(%s shown; the file is longer, and too large to count its lines; continue with offset=%d)", p.which(""), p.last()+1)
 	}
 	return p.out.String()
 }
 
-// which returns which lines are given, with of behind their numbers, as the beginning of a sentence.
+// which returns which lines are shown, with of after their numbers, as the beginning of a sentence.
 func (p *page) which(of string) string {
 	if p.given == 1 {
 		return fmt.Sprintf("line %d%s is", p.first, of)

@@ -169,7 +169,7 @@ func TestPDF(t *testing.T) {
 		{name: "over the end", file: papers(2), pages: "2-9", want: "sheet 2", given: "2"},
 		{name: "no text on a page", file: paper("one", ""), want: "--- page 2 of 2 ---\n(no text on this page", given: "1-2"},
 		{name: "no text at all", file: paper("", ""), want: "probably scanned", given: "1-2"},
-		{name: "no room", file: papers(3), chars: 270, want: "(there was no room for more; go on with pages=3)", given: "1-2", next: "3"},
+		{name: "no room", file: papers(3), chars: 270, want: "(there was no room for more; continue with pages=3)", given: "1-2", next: "3"},
 		{name: "no room for a page", file: paper(strings.Repeat("wide ", 100)), chars: 300, want: "characters of this page left out", given: "1"},
 		{name: "damaged", file: "%PDF-1.7\nbroken", code: "damaged_file", field: "/file_path", want: "PDF document"},
 	} {
@@ -254,10 +254,10 @@ func TestNotebookInParts(t *testing.T) {
 		cells int
 		next  int
 	}{
-		{in: call{Offset: 3, Limit: 2}, want: "(cells 3 to 4 of 10 are shown; go on with offset=5)", cells: 2, next: 5},
+		{in: call{Offset: 3, Limit: 2}, want: "(cells 3 to 4 of 10 are shown; continue with offset=5)", cells: 2, next: 5},
 		{in: call{Offset: 9, Limit: 2}, want: "</cell>", cells: 2},
 		{in: call{Offset: 11}, want: "The notebook has 10 cells; cell 11 is past its end.", cells: 0},
-		{chars: 700, want: "(cells 1 to 3 of 10 are shown; go on with offset=4)", cells: 3, next: 4},
+		{chars: 700, want: "(cells 1 to 3 of 10 are shown; continue with offset=4)", cells: 3, next: 4},
 	} {
 		s.chars, c.in.FilePath = c.chars, path
 		result, err := s.all(t, c.in)
@@ -271,11 +271,11 @@ func TestNotebookInParts(t *testing.T) {
 	}
 	s.chars = 0
 	for name, c := range map[string]struct{ file, want string }{
-		"long output":       {notebook(codeCell("a", "x", stream(strings.Repeat("log ", 5000)+"the end"))), "[10007 characters left out; jq '.cells[0].outputs[0]' through Bash gives them] ..."},
+		"long output":       {notebook(codeCell("a", "x", stream(strings.Repeat("log ", 5000)+"the end"))), "[10007 characters left out; jq '.cells[0].outputs[0]' through Bash prints them] ..."},
 		"its end":           {notebook(codeCell("a", "x", stream(strings.Repeat("log ", 5000)+"the end"))), "the end\n</outputs>"},
 		"image of no image": {notebook(codeCell("a", "x", drawing("no image"))), "[image of the kind image/png, not shown: its data is damaged"},
 		"another kind":      {notebook(codeCell("a", "x", `{"output_type":"display_data","data":{"application/vnd.plotly":{}}}`)), "[output of the kind application/vnd.plotly is not shown]"},
-		"many outputs":      {notebook(codeCell("a", "x", slices.Repeat([]string{stream("a\n")}, 150)...)), "a\n[50 more outputs of this cell left out; jq '.cells[0].outputs' through Bash gives them]\n</outputs>"},
+		"many outputs":      {notebook(codeCell("a", "x", slices.Repeat([]string{stream("a\n")}, 150)...)), "a\n[50 more outputs of this cell left out; jq '.cells[0].outputs' through Bash prints them]\n</outputs>"},
 		"outputs too long":  {notebook(codeCell("a", "x", slices.Repeat([]string{stream(strings.Repeat("b", 6000))}, 4)...)), "[2 more outputs of this cell left out"},
 		"an image behind":   {notebook(codeCell("a", "x", stream(strings.Repeat("b", 20_000)), drawing("no image"))), "[image of the kind image/png, not shown"},
 		"a giant output":    {notebook(codeCell("a", "x", stream("beg"+strings.Repeat("é", 600_000)+"end"))), "[590006 characters left out"},

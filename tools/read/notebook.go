@@ -1,4 +1,4 @@
-// Jupyter notebooks: their cells with what they have put out. How a notebook is taken apart is tools/cells'.
+// Jupyter notebooks: their cells with their outputs. tools/cells parses them.
 
 package read
 
@@ -16,16 +16,17 @@ import (
 	"github.com/toold/toold/tools/workspace/text"
 )
 
-// How much of the outputs of one cell is shown. Ours: logs of training runs are longer, and their beginnings say little.
+// Limits of the outputs that are shown. Our own: logs of training runs are longer, and their
+// beginnings are of little use.
 const (
 	maxOutput   = 10_000  // characters
 	maxOutputs  = 100     // of them, with or without text
 	maxImages   = 20      // images of one result
-	lookedAt    = 1 << 18 // bytes of an output's beginning, and of its end, in which escapes are looked for
+	lookedAt    = 1 << 18 // bytes of an output's beginning, and of its end, in which escapes are removed
 	longestName = 100     // characters of a language, and of a list of media types
 )
 
-// Notebook is the result for programs, of a Jupyter notebook.
+// Notebook is the structured result for a Jupyter notebook.
 type Notebook struct {
 	Type       string     `json:"type"`     // "notebook"
 	FilePath   string     `json:"filePath"` // absolute, as named
@@ -33,18 +34,19 @@ type Notebook struct {
 	Language   string     `json:"language,omitempty"`
 	TotalCells int        `json:"totalCells"`
 	Cells      []CellFact `json:"cells"`                // those given
-	NextOffset int        `json:"nextOffset,omitempty"` // where to go on; 0: nothing follows
+	NextOffset int        `json:"nextOffset,omitempty"` // where to continue; 0: nothing follows
 }
 
-// CellFact says what a cell is.
+// CellFact describes a cell.
 type CellFact struct {
 	ID      string `json:"id"`
 	Type    string `json:"type"`
 	Outputs int    `json:"outputs"`
 }
 
-// notebook returns the cells that are asked for, as far as there is room. What is named like a notebook and is none is shown
-// as the text that it is: it may have been broken by a merge, and somebody has to see it to fix it.
+// notebook returns the requested cells, as far as there is room. A file that is named like a
+// notebook and is not one is shown as text: a merge may have broken it, and the model has to see it
+// to fix it.
 func (s *source) notebook(ctx context.Context, env *tools.Env, in input) (tools.Result, error) {
 	data, err := s.whole(ctx)
 	if err != nil {
@@ -83,7 +85,7 @@ func (s *source) notebook(ctx context.Context, env *tools.Env, in input) (tools.
 	return tools.Result{Content: g.content(), Structured: out}, nil
 }
 
-// closing is what stands behind the cells.
+// closing returns the text after the cells.
 func (n Notebook) closing(in input, first, until int) string {
 	switch {
 	case n.TotalCells == 0:
@@ -91,12 +93,12 @@ func (n Notebook) closing(in input, first, until int) string {
 	case first == n.TotalCells:
 		return fmt.Sprintf("The notebook has %s; cell %d is past its end.", text.Count(n.TotalCells, "cell"), in.Offset)
 	case n.NextOffset > 0:
-		return fmt.Sprintf("(cells %d to %d of %d are shown; go on with offset=%d)", first+1, until, n.TotalCells, n.NextOffset)
+		return fmt.Sprintf("(cells %d to %d of %d are shown; continue with offset=%d)", first+1, until, n.TotalCells, n.NextOffset)
 	}
 	return ""
 }
 
-// A gallery is a result of texts and images on its way.
+// A gallery is a result of texts and images that is being built.
 type gallery struct {
 	room   int // characters left
 	bytes  int // of images, left
@@ -121,7 +123,7 @@ func (g *gallery) flush() {
 	g.text.Reset()
 }
 
-// add adds the cell at the index, unless there is no room for it behind others.
+// add adds the cell at the index, unless there is no room for it after others.
 func (g *gallery) add(ctx context.Context, n *cells.Notebook, at int) bool {
 	c := n.Cells[at]
 	head := fmt.Sprintf("<cell id=%q type=%q", c.ID, c.Type)
@@ -146,13 +148,14 @@ func (g *gallery) add(ctx context.Context, n *cells.Notebook, at int) bool {
 	return true
 }
 
-// A piece is as much of an output as is shown.
+// A piece is the shown part of an output.
 type piece struct {
 	text string
 	from cells.Output
 }
 
-// outputs returns what is shown of a cell's outputs, how many images are among it, and an upper bound of their bytes.
+// outputs returns the shown part of a cell's outputs, how many images are in it, and an upper limit
+// of their bytes.
 func (g *gallery) outputs(c cells.Cell, at int) (list []piece, images, bytes int) {
 	budget, left := maxOutput, 0
 	for i, o := range c.Outputs {
@@ -168,12 +171,12 @@ func (g *gallery) outputs(c cells.Cell, at int) (list []piece, images, bytes int
 	}
 	if left > 0 {
 		g.cut = true
-		list = append(list, piece{text: fmt.Sprintf("[%s of this cell left out; jq '.cells[%d].outputs' through Bash gives them]", text.Count(left, "more output"), at)})
+		list = append(list, piece{text: fmt.Sprintf("[%s of this cell left out; jq '.cells[%d].outputs' through Bash prints them]", text.Count(left, "more output"), at)})
 	}
 	return list, images, bytes
 }
 
-// write puts a cell into the result; only of the first one can there be more than there is room for.
+// write adds a cell to the result; only the first one may exceed the room.
 func (g *gallery) write(ctx context.Context, head, source string, c cells.Cell, outputs []piece, images int) {
 	g.text.WriteString(head + ended(g.fit(source)) + "</cell>\n")
 	if len(outputs) == 0 {
@@ -190,14 +193,14 @@ func (g *gallery) write(ctx context.Context, head, source string, c cells.Cell, 
 	g.text.WriteString("</outputs>\n")
 }
 
-// fit cuts a source that alone is more than a result may hold.
+// fit cuts a source that is by itself longer than a result may be.
 func (g *gallery) fit(source string) string {
 	count := utf8.RuneCountInString(source)
 	if g.given > 0 || count <= g.room/2 {
 		return source
 	}
 	g.cut = true
-	return fmt.Sprintf("%s... [%d characters of this cell left out; jq through Bash gives them]", beginning(source, g.room/2), count-g.room/2)
+	return fmt.Sprintf("%s... [%d characters of this cell left out; jq through Bash prints them]", beginning(source, g.room/2), count-g.room/2)
 }
 
 // output returns the text of an output, of which budget characters are left to its cell.
@@ -219,8 +222,8 @@ func (g *gallery) output(o cells.Output, i, cell int, budget *int) string {
 		return shown
 	}
 	g.cut, most = true, min(most, count)
-	// The end of an output says more than its beginning: errors stand there, and results.
-	return fmt.Sprintf("%s\n... [%d characters left out; jq '.cells[%d].outputs[%d]' through Bash gives them] ...\n%s", beginning(shown, most/2), count-most+between, cell, i, ending(shown, most-most/2))
+	// The end of an output is more useful than its beginning: it has errors and results.
+	return fmt.Sprintf("%s\n... [%d characters left out; jq '.cells[%d].outputs[%d]' through Bash prints them] ...\n%s", beginning(shown, most/2), count-most+between, cell, i, ending(shown, most-most/2))
 }
 
 // charAt returns where the character at that byte begins.
@@ -252,7 +255,7 @@ func ending(s string, count int) string {
 	return s[at:]
 }
 
-// image adds an image; left are those of its cell that are still to come, this one included.
+// image adds an image; left is how many of its cell are still to come, this one included.
 func (g *gallery) image(ctx context.Context, o cells.Output, left int) {
 	coded := strings.Map(func(r rune) rune {
 		if strings.ContainsRune(" \t\r\n", r) {
@@ -282,7 +285,7 @@ func (g *gallery) image(ctx context.Context, o cells.Output, left int) {
 	g.blocks = append(g.blocks, tools.Block{Image: &tools.Blob{MediaType: p.MediaType, Data: p.Data}})
 }
 
-// escapes are what colours are made of on a terminal (ECMA-48), and titles and links.
+// escapes are terminal escapes (ECMA-48): colours, titles and links.
 var escapes = regexp.MustCompile(`\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)|[@-Z\\^_])`)
 
 // plain returns text without terminal escapes.

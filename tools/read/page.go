@@ -1,4 +1,4 @@
-// The lines that are asked for. It sees text in pieces, not files.
+// The requested lines, collected from pieces of text.
 
 package read
 
@@ -12,32 +12,33 @@ import (
 	"github.com/toold/toold/tools/workspace/text"
 )
 
-// A page collects the lines that are asked for from pieces of UTF-8 text. It does not know where they come from; a
-// piece may begin and end anywhere.
+// A page collects the requested lines from pieces of UTF-8 text. A piece may begin and end
+// anywhere.
 type page struct {
-	first, lines, chars int // what is asked for: the first line, at most how many, at most how many characters
+	first, lines, chars int // the first requested line, how many lines at most, how many characters at most
 	width               int // characters of one line, at most maxLine
 
 	out      strings.Builder
 	label    []byte // number of the last line in out, and the tab
 	given    int    // lines in out
 	used     int    // characters in out
-	full     bool   // no more lines are wanted
-	more     bool   // there is a line behind those in out
+	full     bool   // no more lines are needed
+	more     bool   // there is a line after those in out
 	ended    bool
-	replaced int // bytes that were no UTF-8
+	replaced int // bytes that were not UTF-8
 
 	line    int    // lines that have ended so far
 	breaks  int    // line breaks so far
 	crlf    int    // of them CRLF
-	before  byte   // the last byte that came
+	before  byte   // the last byte of the previous piece
 	begun   bool   // the last line has bytes but no end yet
-	part    []byte // of that line, if it is wanted: its beginning, at most keepLine bytes
+	part    []byte // of that line, if it is needed: its beginning, at most keepLine bytes
 	dropped int    // and how many characters follow
-	ascii   bool   // the piece at hand is ASCII, so that its lines need no second look
+	ascii   bool   // the present piece is ASCII, so that its lines need no conversion
 }
 
-// keepLine is how many bytes of a line are kept until its end has come: enough for one character more than maxLine.
+// keepLine is how many bytes of a line are kept until its end: enough for one character more than
+// maxLine.
 const keepLine = (maxLine + 1) * utf8.UTFMax
 
 var (
@@ -45,7 +46,7 @@ var (
 	crlf    = []byte("\r\n")
 )
 
-// last is the number of the last line in out.
+// last returns the number of the last line in out.
 func (p *page) last() int { return p.first + p.given - 1 }
 
 // take adds a piece.
@@ -69,7 +70,7 @@ func (p *page) take(piece []byte) {
 	}
 }
 
-// forward passes lines before the first one wanted, and gives what follows them.
+// forward skips lines before the first requested one, and returns what follows them.
 func (p *page) forward(piece []byte) []byte {
 	missing := p.first - 1 - p.line
 	if bytes.Count(piece, newline) < missing {
@@ -102,7 +103,7 @@ func (p *page) skip(piece []byte) {
 	p.begun = p.before != '\n'
 }
 
-// keep holds the beginning of a wanted line whose end has not come.
+// keep keeps the beginning of a requested line whose end has not come.
 func (p *page) keep(piece []byte) {
 	if len(piece) == 0 {
 		return
@@ -128,7 +129,7 @@ func isASCII(b []byte) bool {
 	return true
 }
 
-// characters counts those that begin in b.
+// characters returns how many characters begin in b.
 func characters(b []byte) int {
 	n := 0
 	for _, c := range b {
@@ -139,7 +140,7 @@ func characters(b []byte) int {
 	return n
 }
 
-// finish ends a wanted line whose last bytes are tail.
+// finish ends a requested line whose last bytes are tail.
 func (p *page) finish(tail []byte) {
 	line := tail
 	if p.begun {
@@ -161,7 +162,7 @@ func (p *page) finish(tail []byte) {
 	p.give(line)
 }
 
-// end says that no more pieces come.
+// end marks the end of the text.
 func (p *page) end() {
 	p.ended = true
 	switch {
@@ -173,7 +174,7 @@ func (p *page) end() {
 	}
 }
 
-// give adds a wanted line, without its break, to the result, if there is room.
+// give adds a requested line, without its break, to the result, if there is room.
 func (p *page) give(line []byte) {
 	p.line++
 	if p.line == 1 {
@@ -205,7 +206,8 @@ func (p *page) give(line []byte) {
 	p.full = p.given == p.lines
 }
 
-// countUp makes label that of the line. Since lines come one after the other, mostly its last digit changes.
+// countUp sets label to that of the line. Since lines follow each other, mostly only its last digit
+// changes.
 func (p *page) countUp() {
 	if p.given > 0 {
 		for i := len(p.label) - 2; i >= 0; i-- {
@@ -235,7 +237,7 @@ func (p *page) cut(line []byte, left int) ([]byte, int) {
 	return append(line[:end:end], mark...), p.width + len(mark)
 }
 
-// repair replaces what is no UTF-8.
+// repair replaces invalid UTF-8.
 func (p *page) repair(line []byte) []byte {
 	var out []byte
 	for len(line) > 0 {

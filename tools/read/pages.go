@@ -1,4 +1,4 @@
-// Which pages of a document are asked for. It knows numbers only.
+// The requested pages of a document, as numbers.
 
 package read
 
@@ -11,17 +11,17 @@ import (
 	"github.com/toold/toold/tools/fault"
 )
 
-// How much of a document one call gives. These are the tool's contract with models.
+// Limits of one call on a document. They are part of the tool's contract with models.
 const (
 	maxPages    = 20 // pages of one call
-	maxUnasked  = 10 // pages of a document that is given whole without being asked for by pages
+	maxUnasked  = 10 // pages of a document that is shown completely without pages in the input
 	maxListings = 100
 )
 
 // A pageRange is a run of pages, both ends included, from 1. last 0: to the end.
 type pageRange struct{ first, last int }
 
-// parsePages reads a list like 1-5,9,12-. The error is a fault invalid_input.
+// parsePages parses a list such as 1-5,9,12-. The error is a fault invalid_input.
 func parsePages(list string) (ranges []pageRange, err error) {
 	wrong := fault.Invalidf("invalid_input", "pages is %.60q; it is a list of page numbers and ranges such as 1-5,9.", list).At("/pages")
 	parts := strings.Split(list, ",")
@@ -47,8 +47,8 @@ func parsePages(list string) (ranges []pageRange, err error) {
 	return ranges, nil
 }
 
-// within returns the runs of pages that ranges name of a document of count pages, in their order and each once, and how
-// many pages that are.
+// within returns the runs of pages in ranges that a document of count pages has, in their order and
+// each once, and how many pages that are.
 func within(ranges []pageRange, count int) (runs []pageRange, pages int) {
 	slices.SortFunc(ranges, func(a, b pageRange) int { return a.first - b.first })
 	for _, r := range ranges {

@@ -1,6 +1,7 @@
-// Package read is the Read tool: it shows lines of a text file, an image, pages of a PDF document or cells of a notebook,
-// and notes what of it was seen. Text is streamed: what it costs depends on the lines that are asked for, not on the size
-// of the file; what has to be whole has a limit. It does not know what may be read.
+// Package read is the Read tool: it shows lines of a text file, an image, pages of a PDF document
+// or cells of a notebook, and records which part of it was seen. Text is streamed: the cost depends
+// on the requested lines, not on the size of the file. Files that are needed as a whole have a
+// limit. The package does not know what may be read.
 package read
 
 import (
@@ -15,12 +16,12 @@ import (
 //go:embed description.md
 var description string
 
-// How much one call gives. These are the tool's contract with models.
+// Limits of one call. They are part of the tool's contract with models.
 const (
-	maxLines    = 2000    // lines, when no limit is named
+	maxLines    = 2000    // lines, if the input has no limit
 	maxLine     = 2000    // characters of one line
 	resultChars = 100_000 // characters of a result
-	closing     = 200     // of them, kept for the sentence at its end
+	closing     = 200     // of them, reserved for the sentence at its end
 )
 
 type input struct {
@@ -30,7 +31,7 @@ type input struct {
 	Pages    string `json:"pages,omitempty" jsonschema:"pages of a PDF document, such as 1-5,9; for PDF only"`
 }
 
-// Structured is the result for programs, of text.
+// Structured is the structured result for text.
 type Structured struct {
 	FilePath   string `json:"filePath"`   // absolute, as named
 	Size       int64  `json:"size"`       // bytes
@@ -38,12 +39,12 @@ type Structured struct {
 	BOM        bool   `json:"bom"`        // the file begins with a byte order mark
 	LineEnding string `json:"lineEnding"` // "lf", "crlf", "mixed" or "none", of what was read
 	Language   string `json:"language,omitempty"`
-	// TotalLines is left out when the file was too large to be read to its end.
+	// TotalLines is absent if the file was too large to be read to its end.
 	TotalLines *int `json:"totalLines,omitempty"`
-	FirstLine  int  `json:"firstLine"`            // given; 0: no line was
-	LastLine   int  `json:"lastLine"`             // given; 0: no line was
-	NextOffset int  `json:"nextOffset,omitempty"` // where to go on; 0: nothing follows
-	Replaced   int  `json:"replaced,omitempty"`   // bytes shown as U+FFFD because they are no text in the encoding
+	FirstLine  int  `json:"firstLine"`            // shown; 0: none
+	LastLine   int  `json:"lastLine"`             // shown; 0: none
+	NextOffset int  `json:"nextOffset,omitempty"` // where to continue; 0: nothing follows
+	Replaced   int  `json:"replaced,omitempty"`   // bytes shown as U+FFFD because they are invalid in the encoding
 }
 
 // Tool returns the Read tool.
@@ -77,7 +78,7 @@ func effects(in input) tools.Effects {
 	return tools.Effects{Reads: []tools.Path{{Name: in.FilePath}}}
 }
 
-// check opens the file, so that nobody is asked about one that cannot be read.
+// check opens the file, so that the user is not asked about one that cannot be read.
 func check(_ context.Context, env *tools.Env, in input) (tools.Preview, error) {
 	s, err := open(env, in)
 	if err != nil {
@@ -87,7 +88,7 @@ func check(_ context.Context, env *tools.Env, in input) (tools.Preview, error) {
 	switch s.kind {
 	case image:
 		err = s.checkImage()
-	case document, book: // what is in them costs more to see than a question does
+	case document, book: // examining their content costs more than a question
 		err = s.checkSize()
 	}
 	return tools.Preview{}, err
@@ -110,7 +111,8 @@ func run(ctx context.Context, env *tools.Env, in input) (tools.Result, error) {
 	return s.lines(ctx, env, in)
 }
 
-// room is how many characters of text a result may hold, less what is kept for the sentence at its end.
+// room returns how many characters of text a result may hold, without those that are reserved for
+// the sentence at its end.
 func room(env *tools.Env) int {
 	if env.MaxChars > 0 {
 		return max(env.MaxChars-closing, 1)

@@ -94,7 +94,7 @@ func TestText(t *testing.T) {
 		{name: "mixed", file: "a\r\nb\n", want: "     1\ta\n     2\tb\n", total: 2, first: 1, last: 2, ending: "mixed"},
 		{
 			name: "from the middle", file: "a\nb\nc\nd\n", offset: 2, limit: 2, total: 4, first: 2, last: 3, next: 4, ending: "lf",
-			want: "     2\tb\n     3\tc\n(lines 2 to 3 of 4 are shown; go on with offset=4)",
+			want: "     2\tb\n     3\tc\n(lines 2 to 3 of 4 are shown; continue with offset=4)",
 		},
 		{name: "past the end of one line", file: "a\n", offset: 2, want: "The file has 1 line; line 2 is past its end.", total: 1, ending: "lf"},
 		{name: "to the end", file: "a\nb\nc", offset: 2, limit: 2, want: "     2\tb\n     3\tc\n", total: 3, first: 2, last: 3, ending: "lf"},
@@ -103,7 +103,7 @@ func TestText(t *testing.T) {
 		{name: "last line without newline", file: "a\nb", offset: 2, want: "     2\tb\n", total: 2, first: 2, last: 2, ending: "lf"},
 		{
 			name: "a last part that is not shown", file: "a\nb", limit: 1, total: 2, first: 1, last: 1, next: 2, ending: "lf",
-			want: "     1\ta\n(line 1 of 2 is shown; go on with offset=2)",
+			want: "     1\ta\n(line 1 of 2 is shown; continue with offset=2)",
 		},
 		{name: "byte order mark", file: "\ufeffa\n", want: "     1\ta\n", total: 1, first: 1, last: 1, ending: "lf"},
 		{name: "lone CR", file: "a\rb\n", want: "     1\ta\rb\n", total: 1, first: 1, last: 1, ending: "lf"},
@@ -127,7 +127,7 @@ func TestFirstTwoThousandLines(t *testing.T) {
 	if err != nil || out.LastLine != 2000 || *out.TotalLines != 2500 || out.NextOffset != 2001 || out.Language != "go" {
 		t.Fatalf("%v %+v", err, out)
 	}
-	if !strings.HasSuffix(text, "  2000\tline 2000\n(lines 1 to 2000 of 2500 are shown; go on with offset=2001)") {
+	if !strings.HasSuffix(text, "  2000\tline 2000\n(lines 1 to 2000 of 2500 are shown; continue with offset=2001)") {
 		t.Errorf("ends in %q", text[len(text)-100:])
 	}
 }

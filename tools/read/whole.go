@@ -1,4 +1,4 @@
-// Files that are shown as a whole, or have to be held as a whole to be shown. It does not know what they are.
+// Files that are needed as a whole in memory.
 
 package read
 
@@ -13,14 +13,13 @@ import (
 	"github.com/toold/toold/tools/workspace/text"
 )
 
-// maxWhole is the largest file, in bytes, that is taken into memory as a whole; what is changed as a whole has the same
-// limit.
+// maxWhole is the largest file, in bytes, that is read as a whole; changes have the same limit.
 const maxWhole = 64 << 20
 
-// checkSize refuses what is too large to be taken as a whole.
+// checkSize rejects a file that is too large to be read as a whole.
 func (s *source) checkSize() error {
 	if size := s.file.Info.Size(); size > maxWhole {
-		return fault.Invalidf("file_too_large", "%s (%s) has %s; more than %d MiB are only read of text. Use Bash with a program for its format.", s.file.Path.Shown(), s.media, text.Count(size, "byte"), maxWhole>>20).
+		return fault.Invalidf("file_too_large", "%s (%s) has %s; only text files may be larger than %d MiB. Use Bash with a program for its format.", s.file.Path.Shown(), s.media, text.Count(size, "byte"), maxWhole>>20).
 			At("/file_path").With(Binary{MediaType: s.media, Size: size})
 	}
 	return nil
@@ -32,7 +31,7 @@ func (s *source) whole(ctx context.Context) ([]byte, error) {
 		return nil, err
 	}
 	from := io.LimitReader(&tap{s: s, from: io.MultiReader(bytes.NewReader(s.sample), s.rest)}, maxWhole+1)
-	data := make([]byte, 0, s.file.Info.Size()+1) // one more, so that the end is met without growing
+	data := make([]byte, 0, s.file.Info.Size()+1) // one more, so that the end is reached without growing
 	for {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
@@ -52,13 +51,14 @@ func (s *source) whole(ctx context.Context) ([]byte, error) {
 	}
 }
 
-// rewind has the file read again from its beginning, out of the content that whole has given.
+// rewind makes the file be read again from its beginning, from the content that whole has returned.
 func (s *source) rewind(data []byte) {
 	s.sample, s.rest = data, bytes.NewReader(nil)
 	s.hash, s.bytes, s.kept, s.ended = workspace.NewHasher(), 0, nil, false
 }
 
-// rememberWhole records what the call has seen of a file that was read to its end: all of it, or some.
+// rememberWhole records what the call has seen of a file that was read to its end: all of it, or
+// part of it.
 func (s *source) rememberWhole(env *tools.Env, all bool) {
 	if s.file.Kernel {
 		return
