@@ -8,7 +8,8 @@ import (
 	"github.com/toold/toold/tools/pathname"
 )
 
-// Effects are what a git command changes in a repository, besides files of the working tree and history.
+// Effects are what a git command changes in a repository, apart from files of the working tree and
+// history.
 type Effects struct {
 	Keys       []string // settings; NAME.* stands for a section
 	Worktrees  bool     // it moves or removes linked worktrees
@@ -63,7 +64,8 @@ func (r Repository) LiesIn(dirs []string) bool {
 	})
 }
 
-// IsLink reports whether git takes what is at path for a git directory, or for a file that leads to one, by its name.
+// IsLink reports whether the name of path is that of a git directory, or of a file that leads to
+// one.
 func IsLink(path string) bool { return filepath.Base(path) == ".git" }
 
 // TopBelow returns the working tree in dir whose .git holds path: what comes before the first .git in path below dir. It is dir

@@ -44,13 +44,13 @@ func ParseConfig(data []byte) ([]Setting, error) {
 	}
 }
 
-// A configParser reads a configuration file from its beginning to its end, byte by byte.
+// A configParser parses a configuration file, byte by byte.
 type configParser struct {
 	rest     []byte
 	last     byte
 	line     int // that the last byte is on, from 1
 	ended    bool
-	section  string // what comes before the name of a setting, with its final dot
+	section  string // the beginning of a setting's key, with its final dot
 	settings []Setting
 }
 
@@ -80,7 +80,7 @@ func (p *configParser) skipLine() {
 	}
 }
 
-// header reads a section's header behind its bracket, and reports whether git accepts it.
+// header parses a section's header after its bracket, and reports whether git accepts it.
 func (p *configParser) header() bool {
 	var name strings.Builder
 	for {
@@ -98,7 +98,7 @@ func (p *configParser) header() bool {
 	}
 }
 
-// subsection reads a header on behind the section's name.
+// subsection parses a header after the section's name.
 func (p *configParser) subsection(section string) bool {
 	for isSpace(p.last) {
 		if p.last == '\n' {
@@ -123,7 +123,7 @@ func (p *configParser) subsection(section string) bool {
 	return p.next() == ']'
 }
 
-// setting reads a setting whose name begins with first, and reports whether git accepts it.
+// setting parses a setting whose name begins with first, and reports whether git accepts it.
 func (p *configParser) setting(first byte) bool {
 	key := []byte{lower(first)}
 	c := p.next()
@@ -142,7 +142,7 @@ func (p *configParser) setting(first byte) bool {
 	return ok
 }
 
-// value reads a value up to the end of its last line, and reports whether git accepts it.
+// value parses a value up to the end of its last line, and reports whether git accepts it.
 func (p *configParser) value() (string, bool) {
 	var value []byte
 	quoted, kept := false, 0 // kept counts the bytes before the white space that may turn out to be the end
@@ -174,13 +174,13 @@ func (p *configParser) value() (string, bool) {
 	}
 }
 
-// cString returns what a C program reads of a string.
+// cString returns the part of s that a C program reads: up to a NUL.
 func cString(s string) string {
 	seen, _, _ := strings.Cut(s, "\x00")
 	return seen
 }
 
-// Character classes as git has them, which are those of ASCII alone.
+// Git's character classes, which contain only ASCII.
 
 func isSpace(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\r' }
 

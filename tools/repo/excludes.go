@@ -8,8 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// HasLink reports whether the directory at path, relative to the open directory dirfd, has an entry .git. ripgrep takes such
-// a directory for the top of a repository. git also checks what the entry leads to, see [Discover].
+// HasLink reports whether the directory at path, relative to the open directory dirfd, has an entry
+// .git. For ripgrep such a directory is the top of a repository. git also checks what the entry
+// leads to, see [Discover].
 func HasLink(dirfd int, path string) bool {
 	return unix.Faccessat(dirfd, filepath.Join(path, ".git"), unix.F_OK, 0) == nil
 }

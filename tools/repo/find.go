@@ -12,64 +12,65 @@ import (
 	"github.com/toold/toold/tools/pathname"
 )
 
-// maxFolders is how many directories of a root are looked at, maxRemembered how many of all roots are remembered. Ours: a look
-// at one that has not changed takes some microseconds, and a remembered one about 300 bytes.
+// maxFolders is how many directories of a root are examined, and maxRemembered how many of all
+// roots are cached. The numbers are our own: checking an unchanged directory takes some
+// microseconds, and caching one about 300 bytes.
 const (
 	maxFolders    = 20_000
 	maxRemembered = 60_000
 )
 
-// settling is how long a directory must be unchanged before its time of change tells a later change apart. The kernel's
-// clock for that ticks every 1 to 10 ms (CONFIG_HZ).
+// settling is how long a directory must be unchanged before its time of change distinguishes a
+// later change. The kernel's clock for that ticks every 1 to 10 ms (CONFIG_HZ).
 const settling = 50 * time.Millisecond
 
-// A Finder finds the git directories of directory trees, and reads their configuration. It remembers both, so that a later
-// search reads only the directories and files that have changed and looks at the others once. The zero value is ready;
-// its methods may be used by several goroutines.
+// A Finder finds the git directories of directory trees, and reads their configuration. It caches
+// both, so that a later search reads only the directories and files that have changed. The zero
+// value is ready for use. It is safe for concurrent use.
 type Finder struct {
-	most int // directories of a root that are looked at; 0: maxFolders. Set by tests.
+	most int // directories of a root that are examined; 0: maxFolders. Set by tests.
 
 	mu    sync.Mutex
 	trees map[string]map[string]*folder // by root, then by path
-	order []string                      // the roots, the one that was used last at the end
+	order []string                      // the roots, the most recently used last
 	files map[string]parsedFile         // configuration files, by path
 }
 
-// Found is what a search came upon. All paths are absolute and without symbolic links.
+// Found is the result of a search. All paths are absolute and without symbolic links.
 type Found struct {
 	Dirs  []string // git directories in the root, and those elsewhere that belong to it, in lexical order
 	Links []string // paths named .git that are not directories: files and symbolic links
 	// Shared are the git directories outside the root that its worktrees or submodules use, each with all that belongs
 	// to it.
 	Shared  []string
-	Partial bool // the root holds more directories than are looked at
+	Partial bool // the root holds more directories than are examined
 }
 
 // A folder is one directory as it was read.
 type folder struct {
 	stamp   stamp
-	settled bool     // it had not changed for a while then
+	settled bool     // it had not changed for a while when it was read
 	dirs    []string // names of the directories in it
 	link    bool     // it has a .git that is not a directory
 	git     bool     // it is a git directory
 	objects bool     // it is named objects
 }
 
-// A stamp tells whether a directory has changed: making, moving or removing an entry sets its time of change, which no
-// program can set back.
+// A stamp identifies a version of a directory: making, moving or removing an entry sets its time of
+// change, which no program can set back.
 type stamp struct {
 	file    identity
 	changed uint64 // in nanoseconds since 1970
 }
 
-// An identity tells a file from all others that exist at the time.
+// An identity identifies a file among those that exist at the time.
 type identity struct{ device, inode uint64 }
 
-// Find returns the git directories of root, an absolute path without symbolic links. Directories near the top are looked at
-// first.
+// Find returns the git directories of root, an absolute path without symbolic links. It examines
+// directories near the top first.
 func (f *Finder) Find(root string) Found { return f.find(root, cmp.Or(f.most, maxFolders)) }
 
-// find looks at no more than that many directories.
+// find examines at most most directories.
 func (f *Finder) find(root string, most int) Found {
 	before := f.remembered(root)
 	s := search{most: most, before: before, folders: make(map[string]*folder, len(before))}
@@ -138,7 +139,7 @@ func (f *Finder) remember(root string, folders map[string]*folder) {
 	}
 }
 
-// A search goes through one tree, breadth first.
+// A search is a breadth-first search of one tree.
 type search struct {
 	most            int
 	before, folders map[string]*folder
@@ -167,7 +168,8 @@ func (s *search) below(root string) {
 	}
 }
 
-// folder returns the directory at path as it is now; nil if there is none that can be read.
+// folder returns the present state of the directory at path; nil if it does not exist or cannot be
+// read.
 func (s *search) folder(path string) *folder {
 	info, err := os.Lstat(path)
 	if err != nil || !info.IsDir() {
@@ -195,7 +197,7 @@ func (s *search) folder(path string) *folder {
 	return read
 }
 
-// unlisted returns what can be told of a directory that may not be listed: git finds things in it by their names.
+// unlisted returns what is found without listing a directory: git looks its parts up by name.
 func unlisted(path string) *folder {
 	read := &folder{git: IsLink(path) || isGitDir(path)}
 	for _, name := range []string{".git", "modules", "worktrees"} {
@@ -211,7 +213,8 @@ func unlisted(path string) *folder {
 	return read
 }
 
-// isObjects reports whether git keeps objects in a directory of that name, of which a repository has hundreds.
+// isObjects reports whether git stores objects in directories of that name, of which a repository
+// has hundreds.
 func isObjects(name string) bool {
 	return name == "pack" || name == "info" || len(name) == 2 && strings.Trim(name, "0123456789abcdef") == ""
 }

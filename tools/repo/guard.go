@@ -9,15 +9,16 @@ import (
 	"github.com/toold/toold/tools/pathname"
 )
 
-// guarded are the parts of a git directory that make git run something, or lead it to what does. The last one is a linked
-// worktree's. Everyday git changes none of them but config. Source: gitrepository-layout(5).
+// guarded are the parts of a git directory that make git run a program, or lead it to one. The last
+// one is a linked worktree's. Everyday git changes only config. Source: gitrepository-layout(5).
 var guarded = []string{"config", "config.worktree", "hooks", "info/attributes", "commondir", "gitdir"}
 
 // rebaseTodo is the list of steps of a stopped rebase, which may hold shell commands. It is never bound, since git writes it in
 // everyday work.
 const rebaseTodo = "rebase-merge/git-rebase-todo"
 
-// GuardedIn returns the paths in the git directory dir, there or not, that make git run something or lead it to what does.
+// GuardedIn returns the paths in the git directory dir, existing or not, that make git run a
+// program or lead it to one.
 func GuardedIn(dir string) (paths []string) {
 	for _, name := range guarded {
 		paths = append(paths, filepath.Join(dir, name))
@@ -30,9 +31,10 @@ type Guard struct {
 	roots, dirs, links []string // all git directories, and all files that lead to one
 	home               string
 	listed             map[string]bool // what Firm holds, which is true, and what Loose does
-	// Firm are the paths, there or not, of the repositories that the roots are or lie in, of those one directory below, and
-	// of their submodules and worktrees. Loose are those of repositories deeper down, which programs make and
-	// remove as a whole, such as a build's own checkouts.
+	// Firm are the paths, existing or not, of the repositories that the roots are or lie in, of
+	// those one directory below, and of their submodules and worktrees. Loose are those of
+	// repositories deeper down, which programs make and remove as a whole, such as a build's own
+	// checkouts.
 	Firm, Loose []string
 	Shared      []string // git directories outside the roots that belong to them
 	Partial     bool     // a root holds too many directories to find all
@@ -106,11 +108,11 @@ func (g *Guard) add(firm bool, paths ...string) {
 	}
 }
 
-// throughLink returns where path leads if it, or the directory that it lies in, is a symbolic link; empty if neither is.
+// throughLink returns where path leads if it, or its directory, is a symbolic link; otherwise "".
 func throughLink(path string) string {
 	for _, name := range []string{path, filepath.Dir(path)} {
 		if info, err := os.Lstat(name); err == nil && info.Mode()&os.ModeSymlink != 0 {
-			real, _ := filepath.EvalSymlinks(path) // of one that leads nowhere the link itself is compared
+			real, _ := filepath.EvalSymlinks(path) // for a dangling link the link itself is compared
 			return real
 		}
 	}
@@ -121,7 +123,8 @@ func (g *Guard) holds(path string) bool {
 	return slices.ContainsFunc(slices.Concat(g.roots, g.Shared), func(tree string) bool { return path != tree && pathname.Within(tree, path) })
 }
 
-// obeyed returns what the configuration of a repository names for git to obey, as far as held accepts it.
+// obeyed returns the paths that git uses because the configuration of a repository names them, if
+// held accepts them.
 func (f *Finder) obeyed(r Repository, home string, held func(path string) bool) (paths []string) {
 	files := append(UserFiles(home), r.Configs()...)
 	named := append(f.settings(home, files...).named(r, home), filepath.Join(r.Common, "hooks"))
@@ -129,7 +132,7 @@ func (f *Finder) obeyed(r Repository, home string, held func(path string) bool) 
 		named = append(named, linkedIn(dir)...)
 	}
 	for _, path := range named {
-		real, _ := filepath.EvalSymlinks(path) // empty: nothing is there
+		real, _ := filepath.EvalSymlinks(path) // empty: nothing exists there
 		for _, path := range []string{path, real} {
 			if path != "" && held(path) {
 				paths = append(paths, path)
@@ -142,7 +145,7 @@ func (f *Finder) obeyed(r Repository, home string, held func(path string) bool) 
 // linkedIn returns where the symbolic links directly in a directory lead, such as hooks that are links to files of the working
 // tree.
 func linkedIn(dir string) (paths []string) {
-	entries, _ := os.ReadDir(dir) // there may be none
+	entries, _ := os.ReadDir(dir) // it may not exist
 	for _, e := range entries[:min(len(entries), maxEntries)] {
 		if e.Type()&os.ModeSymlink == 0 {
 			continue
@@ -154,8 +157,8 @@ func linkedIn(dir string) (paths []string) {
 	return paths
 }
 
-// Runs returns, as a clause, why a change of what is at path, absolute and without symbolic links, can make git run programs;
-// empty if git does not obey what is there.
+// Runs returns, as a clause, why a change of what is at path, absolute and without symbolic links,
+// can make git run programs; empty if git does not use it.
 func (f *Finder) Runs(path, home string) string {
 	runs := RunsThrough()
 	if IsLink(path) {
@@ -183,7 +186,8 @@ func (f *Finder) Runs(path, home string) string {
 	return ""
 }
 
-// isGuarded reports whether a path below a git directory is one that git obeys, or lies in one.
+// isGuarded reports whether a path below a git directory is one that git uses for running programs,
+// or lies in one.
 func isGuarded(rest string) bool {
 	return slices.ContainsFunc(guarded, func(name string) bool { return pathname.Within(name, rest) })
 }
@@ -207,10 +211,10 @@ func (f *Finder) template(home string) map[string][]byte {
 	return hooksIn(filepath.Join(dir, "hooks"))
 }
 
-// hooksIn returns the regular files of a hooks directory that git may run, by their names.
+// hooksIn returns the regular files of a hooks directory that git may run, by name.
 func hooksIn(dir string) map[string][]byte {
 	hooks := map[string][]byte{}
-	entries, _ := os.ReadDir(dir) // there may be none
+	entries, _ := os.ReadDir(dir) // it may not exist
 	for _, e := range entries {
 		if isSample(e.Name()) {
 			continue
@@ -222,5 +226,6 @@ func hooksIn(dir string) map[string][]byte {
 	return hooks
 }
 
-// isSample reports whether a file in a hooks directory is one of the examples that git comes with and never runs.
+// isSample reports whether a file in a hooks directory is one of git's own examples, which never
+// run.
 func isSample(name string) bool { return filepath.Ext(name) == ".sample" }

@@ -43,8 +43,8 @@ func Discover(dir string) (Repository, bool) {
 	}
 }
 
-// Leads returns the git directory that link, a path that ends in .git, is or leads to; empty if git would pass over
-// it. The result is free of symbolic links.
+// Leads returns the git directory that link, a path that ends in .git, is or leads to; empty if git
+// would ignore it. The result has no symbolic links.
 func Leads(link string) string {
 	info, err := os.Stat(link)
 	if err != nil {
@@ -76,8 +76,8 @@ func CommonOf(dir string) string {
 	return common
 }
 
-// isGitDir reports whether git would take dir for a git directory. What HEAD holds is not looked at, so that a directory that is
-// about to become one counts.
+// isGitDir reports whether git accepts dir as a git directory. The content of HEAD is not read, so
+// that a directory that is about to become one counts.
 func isGitDir(dir string) bool { return Completes(dir, "") }
 
 // Completes reports whether dir is a git directory once it has an entry of that name: it then has HEAD, and objects and refs of its
@@ -92,9 +92,9 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// Answers reports whether the git directory dir says itself that link, a .git file, leads to it: as a linked worktree does by
-// its file gitdir, and a submodule by core.worktree. A workspace may hold other people's files, so a pointer alone
-// proves nothing.
+// Answers reports whether the git directory dir itself names link, a .git file that leads to it: a
+// linked worktree does so in its file gitdir, and a submodule in core.worktree. A workspace may
+// hold files of other users, so a pointer by itself proves nothing.
 func Answers(dir, link string) bool {
 	if back, err := filepath.EvalSymlinks(pointer(filepath.Join(dir, "gitdir"), "")); err == nil && back == link {
 		common := CommonOf(dir)
@@ -104,7 +104,7 @@ func Answers(dir, link string) bool {
 		return false
 	}
 	for _, name := range []string{"config", "config.worktree"} { // where a sparse checkout moves it
-		data, _ := ReadSmall(filepath.Join(dir, name)) // there may be none
+		data, _ := ReadSmall(filepath.Join(dir, name)) // it may not exist
 		settings, _ := ParseConfig(data)
 		for _, s := range settings {
 			top, err := filepath.EvalSymlinks(absolute(dir, s.Value))
@@ -116,11 +116,12 @@ func Answers(dir, link string) bool {
 	return false
 }
 
-// largest is how much of a file of git's is read, in bytes. Ours: configuration files are some kilobytes.
+// largest is how much of one of git's files is read, in bytes. The number is our own: configuration
+// files have some kilobytes.
 const largest = 1 << 20
 
-// ReadSmall returns the content of a regular file of at most 1 MiB. It follows no symbolic link at the end of the path and never
-// blocks: the file may be anybody's.
+// ReadSmall returns the content of a regular file of at most 1 MiB. It follows no symbolic link at
+// the end of the path and never blocks: the file is not trusted.
 func ReadSmall(path string) ([]byte, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
 	if err != nil {
@@ -137,8 +138,8 @@ func ReadSmall(path string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, largest+1))
 }
 
-// pointer returns the path that a file holds behind a prefix, and an empty string if it holds none. The file may be a symbolic
-// link, whose own directory is the one that a relative path begins at.
+// pointer returns the path after a prefix in a file, or "" if the file has none. The file may be a
+// symbolic link; a relative path then begins at the link's own directory.
 func pointer(file, prefix string) string {
 	real, err := filepath.EvalSymlinks(file)
 	if err != nil {
@@ -175,7 +176,7 @@ func (r Repository) OnRemote(start string) bool {
 	if r.hasRef("refs/remotes/" + start) {
 		return true
 	}
-	remotes, _ := os.ReadDir(filepath.Join(r.Common, "refs", "remotes")) // there may be none
+	remotes, _ := os.ReadDir(filepath.Join(r.Common, "refs", "remotes")) // it may not exist
 	for _, remote := range remotes {
 		if r.hasRef("refs/remotes/" + remote.Name() + "/" + start) {
 			return true
@@ -191,9 +192,9 @@ func (r Repository) hasRef(ref string) bool {
 	return exists(filepath.Join(r.Common, ref)) || r.packed(func(packed string) bool { return packed == ref })
 }
 
-// packed reports whether one of the packed references fits.
+// packed reports whether fits accepts one of the packed references.
 func (r Repository) packed(fits func(ref string) bool) bool {
-	data, _ := ReadSmall(filepath.Join(r.Common, "packed-refs")) // there may be none
+	data, _ := ReadSmall(filepath.Join(r.Common, "packed-refs")) // it may not exist
 	for line := range strings.Lines(string(data)) {
 		if _, ref, ok := strings.Cut(strings.TrimSuffix(line, "\n"), " "); ok && fits(ref) {
 			return true

@@ -9,8 +9,9 @@ import (
 	"time"
 )
 
-// harmless are the settings that git, or a program that works with git, writes into a repository's configuration in everyday work,
-// and that make git run nothing. A last component of * stands for any name. Source: git-config(1) of 2.39 to 2.47.
+// harmless are the settings that git, or a program that works with git, writes into a repository's
+// configuration in everyday work, and that do not make git run programs. A last component of *
+// stands for any name. Source: git-config(1) of 2.39 to 2.47.
 var harmless = strings.Fields(`
 	core.repositoryformatversion core.filemode core.bare core.logallrefupdates core.ignorecase core.precomposeunicode core.symlinks
 	core.autocrlf core.eol core.safecrlf core.quotepath core.longpaths core.sparsecheckout core.sparsecheckoutcone
@@ -26,14 +27,14 @@ var runningIn = map[string][]string{
 	"index":  {"fsmonitor"},
 }
 
-// Harmless reports whether a setting in a repository's configuration makes git run nothing, now or later. What is not
-// known does not count as harmless.
+// Harmless reports whether a setting in a repository's configuration does not make git run a
+// program, now or later. An unknown setting is not harmless.
 func (s Setting) Harmless() bool {
 	section, rest, _ := strings.Cut(strings.ToLower(s.Key), ".")
 	name := rest[strings.LastIndexByte(rest, '.')+1:]
 	value := strings.TrimSpace(s.Value)
 	switch {
-	case strings.HasPrefix(value, "!"), strings.HasPrefix(value, "ext::"): // a command: of submodule.NAME.update, of a remote
+	case strings.HasPrefix(value, "!"), strings.HasPrefix(value, "ext::"): // a command: for submodule.NAME.update, or a remote
 		return false
 	case slices.Contains(runningIn[section], name):
 		return false
@@ -62,17 +63,18 @@ func configDir(home string, getenv func(string) string) string {
 	return cmp.Or(getenv("XDG_CONFIG_HOME"), filepath.Join(home, ".config"))
 }
 
-// maxIncludes is how many files one configuration may be spread over. Ours; git allows ten levels.
+// maxIncludes is how many files one configuration may include. The number is our own; git allows
+// ten levels.
 const maxIncludes = 32
 
-// A configured is what configuration files say, with all that they include.
+// A configured is the settings of configuration files, with all that they include.
 type configured struct {
 	settings []Setting
-	included []string // the files that they name, there or not
+	included []string // the files that they name, existing or not
 }
 
-// settings returns what the files say, in order, and follows every include: whether a condition of one holds is not looked
-// at, so that no file is missed. A file that git would refuse counts as empty.
+// settings returns the settings of the files, in order, and follows every include: conditions are
+// ignored, so that no file is missed. A file that git would reject counts as empty.
 func (f *Finder) settings(home string, files ...string) (c configured) {
 	for i := 0; i < len(files) && i < maxIncludes; i++ {
 		for _, s := range f.parsed(files[i]) {
@@ -89,7 +91,7 @@ func (f *Finder) settings(home string, files ...string) (c configured) {
 	return c
 }
 
-// Sets reports whether the configuration of a repository says something about one of the branches.
+// Sets reports whether the configuration of a repository has a setting for one of the branches.
 func (f *Finder) Sets(r Repository, branches []string) bool {
 	return slices.ContainsFunc(f.parsed(filepath.Join(r.Common, "config")), func(s Setting) bool {
 		return slices.ContainsFunc(branches, func(name string) bool { return strings.HasPrefix(s.Key, "branch."+name+".") })
@@ -99,8 +101,9 @@ func (f *Finder) Sets(r Repository, branches []string) bool {
 // opens are the settings whose value is a file that git opens when it only reads, besides configuration.
 var opens = strings.Fields("core.excludesfile core.attributesfile mailmap.file blame.ignorerevsfile diff.orderfile")
 
-// Opened returns the files that git opens because these configuration files, or files that they include, name them: absolute
-// paths, there or not. One that is relative to a working tree is not among them.
+// Opened returns the files that git opens because these configuration files, or files that they
+// include, name them: absolute paths, existing or not. Paths relative to a working tree are not
+// included.
 func (f *Finder) Opened(home string, files ...string) []string {
 	c := f.settings(home, files...)
 	paths := c.included
@@ -112,8 +115,8 @@ func (f *Finder) Opened(home string, files ...string) []string {
 	return paths
 }
 
-// Aliases returns the aliases that git has in dir, by name. One to which the files give several values is left out: which of them
-// counts is not worked out here.
+// Aliases returns git's aliases in dir, by name. It omits one with several values in the files,
+// since which of them counts is not determined here.
 func (f *Finder) Aliases(home, dir string) map[string]string {
 	files := UserFiles(home)
 	if r, ok := Discover(dir); ok {
@@ -144,13 +147,13 @@ func expanded(path, home string) string {
 	return path
 }
 
-// A parsedFile is what a configuration file said when it was read.
+// A parsedFile is the settings of a configuration file when it was read.
 type parsedFile struct {
 	stamp    stamp
 	settings []Setting
 }
 
-// maxParsed is how many files are remembered. Ours.
+// maxParsed is how many files are cached. The number is our own.
 const maxParsed = 256
 
 // parsed returns the settings of one file, which is read again only if it has changed.
@@ -194,7 +197,8 @@ var commands = strings.Fields(`
 	fsmonitor sshcommand editor pager askpass gitproxy alternaterefscommand external textconv command cmd clean smudge process driver program helper
 	difffilter defaultkeycommand packobjectshook uploadpack receivepack tocmd cccmd hook`)
 
-// isCommand reports whether the value is a command line for a shell. Helpers and aliases are commands of git by default.
+// isCommand reports whether the value is a command line for a shell. By default helpers and aliases
+// are commands of git.
 func (s Setting) isCommand(name string) bool {
 	switch {
 	case strings.HasPrefix(s.Key, "alias."):
@@ -205,9 +209,9 @@ func (s Setting) isCommand(name string) bool {
 	return strings.HasPrefix(s.Key, "pager.") || slices.Contains(commands, name)
 }
 
-// named returns the paths that the configuration of a repository names for git to obey: its hooks, further attributes, the files
-// that it includes, and files that are words of commands. Git runs hooks in the working tree, and those for a push in the git
-// directory.
+// named returns the paths that git uses because the configuration of a repository names them: its
+// hooks, further attributes, included files, and files that are words of commands. Git runs hooks
+// in the working tree, and those for a push in the git directory.
 func (c configured) named(r Repository, home string) (paths []string) {
 	top := r.Top
 	paths = append(paths, c.included...)
@@ -223,7 +227,7 @@ func (c configured) named(r Repository, home string) (paths []string) {
 				path := absolute(top, expanded(word, home))
 				info, err := os.Stat(path)
 				if err == nil && info.Mode().IsRegular() || n == 0 && err != nil && strings.Contains(word, "/") {
-					paths = append(paths, path) // also a program that is not there yet
+					paths = append(paths, path) // also a program that does not exist yet
 				}
 			}
 		}

@@ -11,7 +11,7 @@ import (
 type state struct {
 	kind    kind
 	mode    fs.FileMode
-	data    []byte // of a regular file, or where a symbolic link leads
+	data    []byte // of a regular file, or the target of a symbolic link
 	stamp   stamp
 	entries map[string]state
 }
@@ -23,11 +23,12 @@ const (
 	regular
 	link
 	directory
-	other // what is not read: a larger file, a device
+	other // not read: a larger file, a device
 )
 
-// maxEntries is how many entries of a directory are read, and budget how many bytes of all that is recorded for a call; of others
-// only the time of change is. Ours: git knows about 30 hooks, and a configuration is some kilobytes.
+// maxEntries is how many entries of a directory are read, and budget how many bytes are recorded
+// for a call; of the rest only the time of change is recorded. The numbers are our own: git has
+// about 30 hooks, and a configuration is some kilobytes.
 const (
 	maxEntries = 200
 	budget     = 16 << 20
@@ -36,7 +37,8 @@ const (
 // A recorder reads states.
 type recorder struct{ left int } // bytes
 
-// stateOf returns what is at path, for a directory with the entries directly in it, apart from git's examples of hooks.
+// stateOf returns what is at path; for a directory, with its direct entries, except for git's
+// examples of hooks.
 func (r *recorder) stateOf(path string) state {
 	s := r.single(path)
 	if s.kind != directory {
@@ -83,8 +85,8 @@ func (r *recorder) single(path string) state {
 	return s
 }
 
-// same reports whether two states are equal, as far as they are known: what was not read counts as changed when its time of
-// change has moved on.
+// same reports whether two states are equal, as far as they were read: a file that was not read
+// counts as changed if its time of change has.
 func (s state) same(o state) bool {
 	if s.kind == other || o.kind == other {
 		return s.stamp == o.stamp
@@ -100,7 +102,7 @@ func (s state) same(o state) bool {
 	return true
 }
 
-// irregular reports whether a directory holds something besides regular files.
+// irregular reports whether a directory holds anything but regular files.
 func (s state) irregular() bool {
 	for _, entry := range s.entries {
 		if entry.kind != regular {
@@ -110,7 +112,7 @@ func (s state) irregular() bool {
 	return false
 }
 
-// file returns the content to be put back; nil if there is none.
+// file returns the content to restore; nil if there is none.
 func (s state) file() *File {
 	if s.kind != regular {
 		return nil
@@ -118,7 +120,7 @@ func (s state) file() *File {
 	return &File{Data: s.data, Mode: s.mode.Perm()}
 }
 
-// textOf returns what a link says, so that a change of it is seen.
+// textOf returns the content of a link, so that a change of it is detected.
 func textOf(path string) string {
 	s := (&recorder{left: largest}).single(path)
 	return string(rune('0'+s.kind)) + string(s.data)

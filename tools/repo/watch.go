@@ -12,15 +12,15 @@ import (
 	"github.com/toold/toold/tools/pathname"
 )
 
-// A Watch holds what made git run programs before a call. Its method Changes finds what the call has added to that. The caller may
-// call Changes several times, from several goroutines.
+// A Watch holds what made git run programs before a call. Changes finds what the call has added. It
+// may be called more than once, and concurrently.
 type Watch struct {
 	finder   *Finder
 	guard    *Guard
 	allowed  Allowed
 	states   map[string]state
 	files    map[identity]string // the git directories, and the links
-	texts    map[string]string   // what the links say, by their paths
+	texts    map[string]string   // the contents of the links, by their paths
 	template map[string][]byte   // the hooks of new repositories
 	begun    time.Time
 }
@@ -28,7 +28,7 @@ type Watch struct {
 // A Change is something that was left where it would make git run programs.
 type Change struct {
 	Path string
-	// Before is what stood there, to be put back; nil if nothing did, or if it is not known any more.
+	// Before is what stood there, to be restored; nil if nothing did, or if it was not recorded.
 	Before *File
 }
 
@@ -82,8 +82,8 @@ func identityOf(path string) (file identity, ok bool) {
 	return stampOf(info).file, true
 }
 
-// Changes returns what now makes git run programs and did not before: what stands at the watched paths, and in git
-// directories and links that are new.
+// Changes returns what makes git run programs now and did not before: at the watched paths, and in
+// git directories and links that are new.
 func (w *Watch) Changes() (changes []Change) {
 	j := judge{Watch: w, found: map[string]bool{}}
 	var links []string
@@ -111,21 +111,21 @@ func (w *Watch) Changes() (changes []Change) {
 	return slices.CompactFunc(changes, func(a, b Change) bool { return a.Path == b.Path })
 }
 
-// farther is how many times more directories are looked at after a call than before it, so that a call cannot hide a
-// repository behind directories that it makes.
+// farther is how many times more directories are examined after a call than before it, so that a
+// call cannot hide a repository behind directories that it makes.
 const farther = 10
 
 // now returns what is at path.
 func now(path string) state { return (&recorder{left: budget}).stateOf(path) }
 
-// isNew reports whether a directory that was not found before may have come into being, or to its place, since then. Only where not
-// all were found before may it have been there.
+// isNew reports whether a directory that was not found before may have been made, or moved to its
+// place, since then. It may have existed only if the earlier search was incomplete.
 func (w *Watch) isNew(dir string) bool {
 	info, err := os.Lstat(dir)
 	return !w.guard.Partial || err == nil && time.Unix(0, int64(stampOf(info).changed)).After(w.begun.Add(-settling))
 }
 
-// compare returns what is worse at one path than it was.
+// compare returns changes for the worse at one path.
 func (j *judge) compare(path string, before, now state) (changes []Change) {
 	switch {
 	case now.kind == absent, before.same(now):
@@ -149,8 +149,8 @@ func (j *judge) compare(path string, before, now state) (changes []Change) {
 	return []Change{{Path: path, Before: before.file()}}
 }
 
-// todo returns what the list of a rebase has gained of commands for a shell that the call does not name, with the list without
-// them.
+// todo returns a change if the list of a rebase has new shell commands that the call does not name,
+// with the list without them.
 func (w *Watch) todo(path string, before, now state) []Change {
 	if now.kind != regular {
 		return []Change{{Path: path, Before: before.file()}}
@@ -177,9 +177,10 @@ func isConfig(path string) bool {
 	return filepath.Base(path) == "config" || filepath.Base(path) == "config.worktree"
 }
 
-// tolerable reports whether a configuration says nothing new that makes git run programs, apart from what is allowed.
+// tolerable reports whether a configuration has no new settings that make git run programs, apart
+// from allowed ones.
 func (w *Watch) tolerable(path string, before, now []byte) bool {
-	was, _ := ParseConfig(before) // of one that git refused everything is new
+	was, _ := ParseConfig(before) // if git rejected it, everything is new
 	old := map[Setting]bool{}
 	for _, s := range was {
 		old[s] = true
@@ -215,7 +216,8 @@ type judge struct {
 	found map[string]bool // the git directories that there are now
 }
 
-// dir returns what in a new git directory would make git run programs. One that was only moved may keep what it had.
+// dir returns the changes for a new git directory: what in it would make git run programs. One that
+// was only moved may keep what it had.
 func (j *judge) dir(dir string) (changes []Change) {
 	moved := j.known(dir)
 	todo := filepath.Join(dir, rebaseTodo)
@@ -225,7 +227,7 @@ func (j *judge) dir(dir string) (changes []Change) {
 		stands, was := now(path), filepath.Join(moved, rest)
 		before, watched := j.states[was]
 		if kept := moved != "" && (watched && before.same(stands) || !watched && j.guard.listed[was]); kept {
-			continue // what is bound could not be changed
+			continue // a bound file could not be changed
 		}
 		if !j.acceptable(dir, rest, stands) {
 			changes = append(changes, Change{Path: path})
@@ -244,12 +246,13 @@ func (j *judge) acceptable(dir, rest string, now state) bool {
 		common := CommonOf(dir)
 		return now.kind == absent || now.kind == regular && j.found[common] && dir == filepath.Join(common, "worktrees", filepath.Base(dir))
 	case "gitdir":
-		return true // without a link that leads back, it leads git nowhere
+		return true // without a link that leads back, git does not use it
 	}
 	return now.kind == absent
 }
 
-// fromTemplate reports whether all hooks are those that git puts into new repositories of the user.
+// fromTemplate reports whether all hooks are those that git copies into the user's new
+// repositories.
 func (j *judge) fromTemplate(entries map[string]state) bool {
 	for name, entry := range entries {
 		if hook, ok := j.template[name]; !ok || !bytes.Equal(hook, entry.data) {
@@ -259,16 +262,17 @@ func (j *judge) fromTemplate(entries map[string]state) bool {
 	return true
 }
 
-// answers reports whether a link leads to a git directory that was found, and thus judged, and that names the link itself.
+// answers reports whether a link leads to a git directory that was found, and thus judged, and that
+// names the link itself.
 func (j *judge) answers(link string) bool {
 	own := Leads(link)
 	return j.found[own] && Answers(own, link)
 }
 
-// leadsWell reports whether a link may stay that was not watched.
+// leadsWell reports whether an unwatched link may stay.
 func (j *judge) leadsWell(link string) bool {
 	if before := j.known(link); before != "" && j.texts[before] == textOf(link) {
-		return true // it is what it was, here or where it has been moved from
+		return true // it is unchanged, here or at its previous place
 	}
 	own := Leads(link)
 	return j.answers(link) || j.found[own] && j.known(own) == "" // a new one, which is judged itself
