@@ -1,4 +1,4 @@
-// Which URLs are fetched, and what of them a rule is asked about. It looks nothing up.
+// URLs: which are fetched, and which part of them a rule is asked about. No names are looked up.
 
 package webfetch
 
@@ -14,11 +14,11 @@ import (
 	"github.com/toold/toold/tools/egress"
 )
 
-// longestURL is in bytes. Servers refuse longer ones.
+// longestURL is in bytes. Servers reject longer ones.
 const longestURL = 8 << 10
 
-// deniedPorts are those of services that a browser does not talk to either, lest one be spoken to in words that it takes
-// for its own: "bad port" in the Fetch standard.
+// deniedPorts are ports of services that browsers do not connect to either, since a request could
+// be mistaken for their own protocol: "bad port" in the Fetch standard.
 var deniedPorts = []uint16{
 	1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79, 87, 95, 101, 102, 103, 104, 109, 110, 111, 113, 115,
 	117, 119, 123, 135, 137, 139, 143, 161, 179, 389, 427, 465, 512, 513, 514, 515, 526, 530, 531, 532, 540, 548, 554, 556, 563, 587,
@@ -26,15 +26,15 @@ var deniedPorts = []uint16{
 	6697, 10080,
 }
 
-// parseURL returns the URL in the form in which it is asked for: its host in ASCII and lower case, without a final dot, and
-// without a fragment. unfit says what keeps it from being fetched; empty: nothing does.
+// parseURL returns the URL in the form in which it is requested: its host in ASCII and lower case,
+// without a final dot, and without a fragment. unfit is why it cannot be fetched; empty: it can.
 func parseURL(text string) (u *url.URL, unfit string) {
 	if len(text) > longestURL {
 		return nil, fmt.Sprintf("it is longer than %d bytes", longestURL)
 	}
 	u, err := url.Parse(text)
 	if err != nil {
-		return nil, "it is no URL"
+		return nil, "it is not a URL"
 	}
 	if why := unfitParts(u); why != "" {
 		return nil, why
@@ -43,11 +43,11 @@ func parseURL(text string) (u *url.URL, unfit string) {
 	port, known := portOf(u)
 	switch {
 	case !ok:
-		return nil, fmt.Sprintf("%.300q is no host's name", u.Hostname())
+		return nil, fmt.Sprintf("%.300q is not a host name", u.Hostname())
 	case !known:
-		return nil, fmt.Sprintf("%.20q is no port", u.Port())
+		return nil, fmt.Sprintf("%.20q is not a port", u.Port())
 	case slices.Contains(deniedPorts, port):
-		return nil, fmt.Sprintf("port %d belongs to another service than the web's", port)
+		return nil, fmt.Sprintf("port %d belongs to a service other than the web", port)
 	}
 	at := host
 	if strings.Contains(host, ":") {
@@ -83,8 +83,8 @@ func portOf(u *url.URL) (uint16, bool) {
 	return uint16(port), err == nil && port > 0
 }
 
-// upgraded returns the URL by which an http one is tried first: https at its own port. nil: it is not, since it is https
-// already, names a port, or names an address, which hardly has a certificate.
+// upgraded returns the URL that is tried before an http one: https at its own port. It returns nil
+// if the URL is https already, names a port, or names an address, which hardly has a certificate.
 func upgraded(u *url.URL) *url.URL {
 	if _, err := netip.ParseAddr(u.Hostname()); err == nil || u.Scheme != "http" || u.Port() != "" {
 		return nil
@@ -94,12 +94,12 @@ func upgraded(u *url.URL) *url.URL {
 	return &better
 }
 
-// policyFor lets one host be reached, and an address that is not public as far as settings name the host itself: it is not
-// open for having been asked for.
+// policyFor allows one host, and an address that is not public if settings name the host itself: a
+// request alone does not open it.
 func policyFor(host string, reach tools.Reach) egress.Policy {
 	p := egress.Policy{Allowed: []string{host}, Denied: reach.Denied, Opened: reach.Allowed}
 	if _, err := netip.ParseAddr(host); err == nil {
-		p.Allowed = []string{"*"} // an entry with the address would open it
+		p.Allowed = []string{"*"} // an entry with the address would allow it
 	}
 	return p
 }

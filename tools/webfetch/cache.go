@@ -1,5 +1,4 @@
-// Pages that were fetched a short while ago, and fetches under way, by who may know of them. It does not know how a page is
-// fetched.
+// A cache of recent pages and of fetches in progress, by who may see them.
 
 package webfetch
 
@@ -14,15 +13,16 @@ import (
 	"github.com/toold/toold/tools"
 )
 
-// What is kept. keptFor is the tool's contract; the sizes are ours: some hundred pages of documentation.
+// Limits of the cache. keptFor is part of the tool's contract; the sizes are our own: some hundred
+// pages of documentation.
 const (
 	keptFor   = 15 * time.Minute
 	keptBytes = 64 << 20
 	keptEach  = keptBytes / 8
 )
 
-// A cache keeps pages for a while, in bounded memory, and has those who want the same page at once fetch it once. It is
-// safe for concurrent use.
+// A cache keeps pages for a while, in bounded memory, and makes concurrent requests for the same
+// page share one fetch. It is safe for concurrent use.
 type cache struct {
 	now func() time.Time
 
@@ -33,12 +33,13 @@ type cache struct {
 	flights map[string]*flight
 }
 
-// A flight is a fetch under way. The rest is set before done is closed.
+// A flight is a fetch in progress. The other fields are set before done is closed.
 type flight struct {
 	done chan struct{}
 	page *page
 	err  error
-	// lost: who fetched was stopped, which says nothing of the page. The next one fetches.
+	// lost is set if the fetching call was stopped, which has no meaning for the page. The next
+	// call fetches.
 	lost bool
 }
 
@@ -46,14 +47,15 @@ func newCache() *cache {
 	return &cache{now: time.Now, pages: map[string]*page{}, flights: map[string]*flight{}}
 }
 
-// placeOf is what a page is kept under: its URL, for one principal, under one set of settings about hosts. How old a page is
-// would else tell one principal what another has fetched, and a page could come out under settings that would not have let
-// it in.
+// placeOf returns the key of a page: its URL, the principal, and the settings about hosts.
+// Otherwise the age of a page would show one principal what another has fetched, and a page could
+// be returned under settings that deny its host.
 func placeOf(env *tools.Env, at *url.URL) string {
 	return fmt.Sprintf("%q %x %s", env.Principal, sha256.Sum256(fmt.Appendf(nil, "%q", env.Reach)), at)
 }
 
-// get returns the page, from the store if cached, else by fetch. What fetch gives is not to be changed afterwards.
+// get returns the page, from the cache or else from fetch. The result of fetch must not be modified
+// afterwards.
 func (s *cache) get(ctx context.Context, place string, fetch func() (*page, error)) (p *page, cached bool, err error) {
 	for {
 		p, f, mine := s.look(place)
@@ -69,13 +71,13 @@ func (s *cache) get(ctx context.Context, place string, fetch func() (*page, erro
 		case <-ctx.Done():
 			return nil, false, context.Cause(ctx)
 		}
-		if !f.lost && f.err == nil { // an error may be the other call's alone
+		if !f.lost && f.err == nil { // an error may concern only the other call
 			return f.page, false, nil
 		}
 	}
 }
 
-// look finds a page that is fresh, or a flight, and says whether the caller is to fly it.
+// look finds a page that is fresh, or a flight, and reports whether the caller must run it.
 func (s *cache) look(place string) (p *page, f *flight, mine bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -91,7 +93,7 @@ func (s *cache) look(place string) (p *page, f *flight, mine bool) {
 	return nil, f, true
 }
 
-// fly fetches. The others are let go even when fetch panics.
+// fly fetches. The waiting calls continue even if fetch panics.
 func (s *cache) fly(ctx context.Context, place string, f *flight, fetch func() (*page, error)) (*page, error) {
 	defer func() {
 		s.mu.Lock()
@@ -107,7 +109,7 @@ func (s *cache) fly(ctx context.Context, place string, f *flight, fetch func() (
 	return f.page, f.err
 }
 
-// put keeps a page if it may be. mu is held.
+// put stores a page if it may be. mu is held.
 func (s *cache) put(place string, p *page) {
 	if !p.keep || p.size() > keptEach {
 		return
@@ -128,7 +130,7 @@ func (s *cache) expire() {
 	}
 }
 
-// drop lets the oldest go. mu is held.
+// drop drops the oldest. mu is held.
 func (s *cache) drop() {
 	s.bytes -= s.pages[s.order[0]].size()
 	delete(s.pages, s.order[0])

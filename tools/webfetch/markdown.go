@@ -1,5 +1,4 @@
-// A page's tree to Markdown: what of it is the page's own content, and that as text. It does not know where the page is
-// from beyond the address that its links are relative to.
+// Conversion of a page's tree to Markdown: its own content, as text.
 
 package webfetch
 
@@ -16,15 +15,16 @@ import (
 )
 
 const (
-	// leastMain is how many characters a page's main element has to have to stand for the page. Ours: below, it is a frame
-	// that a script would fill.
+	// leastMain is how many characters a page's main element must have to represent the page. The
+	// number is our own: with fewer, it is a frame that a script would fill.
 	leastMain = 200
 	// maxCells is how many cells a table may have, with those that fill up short rows; a larger one becomes paragraphs.
 	maxCells = 50_000
 )
 
-// markdown returns the main content of a page in UTF-8 as Markdown, its title, and whether something of the page was too
-// much. Links become absolute by the page's address. It never panics, and its costs grow with the page's length alone.
+// markdown returns the main content of a page in UTF-8 as Markdown, its title, and whether the page
+// was too large. Links become absolute by the page's address. It never panics, and its cost grows
+// linearly with the page's length.
 func markdown(page []byte, at *url.URL) (text, title string, cut bool) {
 	t := grow(page)
 	root := mainOf(t.root)
@@ -33,7 +33,7 @@ func markdown(page []byte, at *url.URL) (text, title string, cut bool) {
 	return render(root, at), t.title, t.cut
 }
 
-// mainOf returns the element that is the page's own content: main, or the only article, or all of it.
+// mainOf returns the element with the page's own content: main, or the only article, or all of it.
 func mainOf(root *html.Node) *html.Node {
 	var main *html.Node
 	articles, article := 0, (*html.Node)(nil)
@@ -77,7 +77,7 @@ func enough(n *html.Node) bool {
 	return false
 }
 
-// prune takes out what leads to other pages; and, where the page does not say what its own content is, what stands beside.
+// prune removes navigation; and, if the page does not mark its own content, what stands beside it.
 func prune(root *html.Node) {
 	beside := root.DataAtom == atom.Body
 	var out []*html.Node
@@ -91,7 +91,8 @@ func prune(root *html.Node) {
 	}
 }
 
-// flatten makes paragraphs of tables that are none, or too large: each cell of Markdown's is filled up to a rectangle.
+// flatten makes paragraphs of tables that are not real tables, or too large: Markdown fills the
+// cells up to a rectangle.
 func flatten(root *html.Node) {
 	var large []*html.Node
 	for n := range root.Descendants() {
@@ -114,7 +115,7 @@ func flatten(root *html.Node) {
 
 func rename(n *html.Node, name atom.Atom) { n.DataAtom, n.Data = name, name.String() }
 
-// fits reports whether the table is one of rows and cells, of a bearable size, with no other in it.
+// fits reports whether the table has rows and cells, a bearable size, and no other table in it.
 func fits(table *html.Node) bool {
 	rows, widest := 0, 0
 	for n := range table.Descendants() {
@@ -135,8 +136,8 @@ func fits(table *html.Node) bool {
 	return true
 }
 
-// render leaves characters that mean something in Markdown as they are: who reads it is no program, and the converter's search
-// for them takes the square of the text's length.
+// render keeps characters that mean something in Markdown unescaped: the reader is not a program,
+// and the converter's escaping takes quadratic time.
 func render(root *html.Node, at *url.URL) string {
 	convert := converter.NewConverter(converter.WithEscapeMode(converter.EscapeModeDisabled), converter.WithPlugins(
 		base.NewBasePlugin(), commonmark.NewCommonmarkPlugin(),

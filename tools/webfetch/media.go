@@ -1,4 +1,4 @@
-// Images and PDF documents that were fetched, as models are shown those that are read. It does not know where they are from.
+// Fetched images and PDF documents, shown as Read shows them.
 
 package webfetch
 
@@ -18,16 +18,16 @@ import (
 
 const typePDF = "application/pdf"
 
-// maxPages is how many pages of a document are given: as many as one call of Read gives.
+// maxPages is how many pages of a document are returned: as many as by one call of Read.
 const maxPages = 20
 
-// Blob are the details of unsupported_media, response_too_large and damaged_file.
+// Blob is the details of unsupported_media, response_too_large and damaged_file.
 type Blob struct {
 	MediaType string `json:"mediaType"`
 	Bytes     int    `json:"bytes"` // that were fetched
 }
 
-// draw takes an image, scaled down if need be.
+// draw decodes an image, scaled down if needed.
 func (p *page) draw(ctx context.Context, data []byte) error {
 	if p.facts.Truncated {
 		return p.tooLarge()
@@ -47,12 +47,12 @@ func (p *page) draw(ctx context.Context, data []byte) error {
 		p.text = fmt.Sprintf("(An image of %d x %d pixels, shown below with %d x %d.)", fit.Original.Width, fit.Original.Height, fit.Width, fit.Height)
 	}
 	if fit.Frames > 1 {
-		p.text += fmt.Sprintf("\n(It is an animation of %d frames, of which only the first was looked at.)", fit.Frames)
+		p.text += fmt.Sprintf("\n(It is an animation of %d frames, of which only the first was read.)", fit.Frames)
 	}
 	return nil
 }
 
-// pages takes the text of a document's first pages.
+// pages extracts the text of a document's first pages.
 func (p *page) pages(ctx context.Context, env *tools.Env, data []byte) error {
 	if p.facts.Truncated {
 		return p.tooLarge()
@@ -79,7 +79,7 @@ func (p *page) pages(ctx context.Context, env *tools.Env, data []byte) error {
 	return nil
 }
 
-// reading is the call's box for a process that needs no more than to read.
+// reading returns the call's box for a process that only needs to read.
 func reading(box *sandbox.Box) *sandbox.Box {
 	policy := box.Policy
 	policy.Places = slices.Clone(policy.Places)
@@ -106,11 +106,11 @@ func (p *page) unreadable(ctx context.Context, err error) error {
 }
 
 func (p *page) damaged(err error) error {
-	return fault.Failedf("damaged_file", "%s begins like %s, and cannot be shown: %v.", p.facts.URL, p.facts.MediaType, err).With(p.blob())
+	return fault.Failedf("damaged_file", "%s begins like %s, but cannot be shown: %v.", p.facts.URL, p.facts.MediaType, err).With(p.blob())
 }
 
 func (p *page) tooLarge() error {
-	return fault.Failedf("response_too_large", "%s (%s) is larger than what is fetched, and a part of it cannot be shown. Use Bash to load it, if the network may be used there.", p.facts.URL, p.facts.MediaType).
+	return fault.Failedf("response_too_large", "%s (%s) is larger than the limit, and a part of it cannot be shown. Use Bash to load it, if the network may be used there.", p.facts.URL, p.facts.MediaType).
 		With(p.blob())
 }
 

@@ -1,5 +1,5 @@
-// What an answer comes to: text, an image, a document, or the sentence that says why nothing of it can be shown. It does not
-// know where the answer came from beyond its address.
+// Conversion of a response: text, an image, a document, or the sentence why nothing of it can be
+// shown.
 
 package webfetch
 
@@ -22,16 +22,16 @@ import (
 	"github.com/toold/toold/tools/workspace/text"
 )
 
-// A page is what was fetched. It is not changed once it is made.
+// A page is a converted response. It is immutable.
 type page struct {
-	facts   Fetched // without what is of one call
+	facts   Fetched // without what belongs to one call
 	text    string
 	image   *tools.Blob // nil: it is text
-	keep    bool        // it may be given again for a while
+	keep    bool        // it may be cached
 	fetched time.Time
 }
 
-// size is what the page takes, in bytes.
+// size returns the memory of the page, in bytes.
 func (p *page) size() int {
 	n := len(p.text) + 1<<10
 	if p.image != nil {
@@ -40,7 +40,7 @@ func (p *page) size() int {
 	return n
 }
 
-// newPage makes a page of what the server at that address has answered; facts are what is known of it already.
+// newPage converts the response of the server at that address; facts are already set in part.
 func newPage(ctx context.Context, env *tools.Env, at *url.URL, answer *web.Answer, facts Fetched) (*page, error) {
 	p := &page{facts: facts, keep: answer.Status == http.StatusOK}
 	p.facts.URL, p.facts.Status = at.String(), answer.Status
@@ -51,7 +51,7 @@ func newPage(ctx context.Context, env *tools.Env, at *url.URL, answer *web.Answe
 	p.facts.MediaType, p.facts.Bytes, p.facts.Truncated = media, len(answer.Body), answer.Cut
 	switch {
 	case answer.Status >= 400 && !isText(media):
-		return p, nil // the status says enough
+		return p, nil // the status is enough
 	case picture.Shown(media):
 		return p, p.draw(ctx, answer.Body)
 	case media == typePDF:
@@ -72,7 +72,7 @@ func newPage(ctx context.Context, env *tools.Env, at *url.URL, answer *web.Answe
 	return p, nil
 }
 
-// isText reports whether what has that media type is shown as it is.
+// isText reports whether content of that media type is shown unchanged.
 func isText(media string) bool {
 	kind, sub, _ := strings.Cut(media, "/")
 	if kind == "text" || media == "image/svg+xml" {
@@ -86,9 +86,9 @@ func isText(media string) bool {
 	return false
 }
 
-// mediaType is what the answer is: as the server says, unless its bytes say that it cannot be so.
+// mediaType returns the media type of the response: the server's, unless the bytes contradict it.
 func mediaType(answer *web.Answer) string {
-	said, params, _ := mime.ParseMediaType(answer.Header.Get("Content-Type")) // what cannot be read says nothing
+	said, params, _ := mime.ParseMediaType(answer.Header.Get("Content-Type")) // an invalid one counts as absent
 	seen, _, _ := strings.Cut(http.DetectContentType(answer.Body), ";")
 	if answer.Header.Get("Content-Type") == "" || said == "application/octet-stream" || said == "" {
 		return seen
@@ -103,8 +103,8 @@ func mediaType(answer *web.Answer) string {
 	return said
 }
 
-// decode returns the body as UTF-8, and the name of the encoding that it had: as a byte order mark, the server or the page say;
-// else UTF-8 if it is that, else what browsers take it for.
+// decode returns the body as UTF-8, and the name of its encoding: from a byte order mark, the
+// server or the page; otherwise UTF-8 if it is valid, or else what browsers assume.
 func decode(body []byte, contentType string) (decoded []byte, name string) {
 	encoding, name, certain := charset.DetermineEncoding(body, contentType)
 	if name == "utf-8" || !certain && utf8.Valid(body) {

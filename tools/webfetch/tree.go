@@ -1,6 +1,6 @@
-// HTML to a tree whose size, depth and shape are bounded, in time that grows with its length alone. It is no browser's
-// parser: the standard's way of mending HTML can make of a few bytes a tree of gigabytes, and this need not look the same,
-// only say the same. It does not know what becomes of the tree.
+// Parsing of HTML to a tree with bounded size, depth and shape, in linear time. It is not a
+// browser's parser: the standard's error correction can turn a few bytes into a tree of gigabytes.
+// The result may look different, but has the same content.
 
 package webfetch
 
@@ -14,16 +14,16 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// The bounds of a tree. They are ours: pages that people read stay far below.
+// The limits of a tree. They are our own: pages for people stay far below.
 const (
-	maxDepth   = 64      // elements in each other; what is deeper is what it holds
-	maxOpen    = 500     // elements that are open at once, those without a place in the tree too
+	maxDepth   = 64      // nested elements; a deeper one is replaced by its content
+	maxOpen    = 500     // open elements, including those without a place in the tree
 	maxNesting = 8       // lists and quotations in each other: each adds to every line of what it holds
 	maxNodes   = 250_000 // elements
 	maxText    = 4 << 20 // bytes
 )
 
-// hollow elements have no end, and those that are not kept have nothing to show.
+// hollow elements have no end tag; those that are not kept have nothing to show.
 var hollow = map[atom.Atom]bool{
 	atom.Br: true, atom.Hr: true, atom.Img: true, atom.Area: false, atom.Base: false, atom.Col: false, atom.Embed: false,
 	atom.Input: false, atom.Link: false, atom.Meta: false, atom.Param: false, atom.Source: false, atom.Track: false, atom.Wbr: false,
@@ -35,7 +35,7 @@ var unshown = set(
 	atom.Canvas, atom.Select, atom.Textarea, atom.Button, atom.Noembed, atom.Noframes, atom.Dialog, atom.Frameset,
 )
 
-// plainly are elements that Markdown has nothing for: they are what they hold.
+// plainly are elements that Markdown has nothing for: they are replaced by their content.
 var plainly = set(
 	atom.Span, atom.Font, atom.Small, atom.Big, atom.U, atom.Tt, atom.Abbr, atom.Cite, atom.Dfn, atom.Label, atom.Time, atom.Mark, atom.Data,
 	atom.Bdi, atom.Bdo, atom.Ins, atom.Nobr, atom.Center, atom.Form, atom.Fieldset, atom.Acronym, atom.Var, atom.Output, atom.Picture,
@@ -51,7 +51,8 @@ var blocks = set(
 
 var nesting = set(atom.Ul, atom.Ol, atom.Blockquote, atom.Dl)
 
-// closes says, of an element that begins, which open ones it ends, and at which the search for them stops.
+// closes maps an element to the open ones that its beginning ends, and to those at which the search
+// for them stops.
 var closes = map[atom.Atom]struct{ ends, stops map[atom.Atom]bool }{
 	atom.Li:    {set(atom.Li), set(atom.Ul, atom.Ol, atom.Table)},
 	atom.Dt:    {set(atom.Dt, atom.Dd), set(atom.Dl, atom.Table)},
@@ -65,7 +66,8 @@ var closes = map[atom.Atom]struct{ ends, stops map[atom.Atom]bool }{
 	atom.A:     {set(atom.A), set(atom.Td, atom.Th)},
 }
 
-// walls are what the end of an element inside them does not reach beyond; only the end of one that is of a table does.
+// walls are elements that the end tag of an inner element does not reach beyond, except for one
+// that belongs to a table.
 var (
 	walls   = set(atom.Td, atom.Th, atom.Caption, atom.Table)
 	tabular = set(atom.Table, atom.Tbody, atom.Thead, atom.Tfoot, atom.Tr, atom.Td, atom.Th, atom.Caption)
@@ -79,41 +81,41 @@ func set(atoms ...atom.Atom) map[atom.Atom]bool {
 	return all
 }
 
-// A grower makes a tree of tokens.
+// A grower builds a tree from tokens.
 type grower struct {
 	tokens  *html.Tokenizer
 	titled  bool // the title is being read
 	root    *html.Node
 	open    []branch
-	nested  int // of those open that are of nesting
+	nested  int // how many of the open ones are of nesting
 	nodes   int
 	text    int // bytes
 	title   strings.Builder
-	pending strings.Builder // text that is in no node yet
+	pending strings.Builder // text that is not in a node yet
 	holder  *html.Node      // of pending
 }
 
 // A branch is an element that is open.
 type branch struct {
 	name atom.Atom
-	node *html.Node // that holds what comes; nil: it is not shown
+	node *html.Node // that receives children; nil: it is not shown
 }
 
-// A tree is what a page's HTML comes to.
+// A tree is the parsed HTML of a page.
 type tree struct {
 	root  *html.Node // a body
 	title string
 	cut   bool // the page has more than is in the tree
 }
 
-// grow makes the tree of a page in UTF-8. Whatever the bytes are, they give a tree.
+// grow parses a page in UTF-8. Any bytes yield a tree.
 func grow(page []byte) tree {
 	g := &grower{tokens: html.NewTokenizer(bytes.NewReader(page)), root: element(atom.Body, nil)}
 	g.open = []branch{{atom.Body, g.root}}
 	ended := false
 	for !ended && g.nodes < maxNodes && g.text < maxText {
 		switch kind := g.tokens.Next(); kind {
-		case html.ErrorToken: // there is no more
+		case html.ErrorToken: // the end
 			ended = true
 		case html.TextToken:
 			g.write()
@@ -140,7 +142,7 @@ func (g *grower) shown() bool { return g.top().node != nil }
 // longestTitle is in bytes.
 const longestTitle = 1000
 
-// write takes text, of the title or of what is open.
+// write adds text to the title or to the open element.
 func (g *grower) write() {
 	if !g.titled && (g.top().name == atom.Title || !g.shown()) {
 		return
@@ -157,7 +159,7 @@ func (g *grower) write() {
 	g.put(text)
 }
 
-// put adds text to what is open. Neighbouring pieces are joined once, in flush.
+// put adds text to the open element. Neighbouring pieces are joined once, in flush.
 func (g *grower) put(text string) {
 	if in := g.top().node; in != g.holder {
 		g.flush()
@@ -184,7 +186,7 @@ func (g *grower) flush() {
 	g.holder.AppendChild(&html.Node{Type: html.TextNode, Data: text})
 }
 
-// begin takes the beginning of an element. What is no element of HTML's counts for nothing: it is what it holds.
+// begin handles a start tag. An element that HTML does not define is replaced by its content.
 func (g *grower) begin(name atom.Atom, kind html.TokenType) {
 	if name == 0 || name == atom.Html || name == atom.Head || name == atom.Body || len(g.open) >= maxOpen {
 		return
@@ -194,7 +196,7 @@ func (g *grower) begin(name atom.Atom, kind html.TokenType) {
 	kept, empty := hollow[name]
 	switch {
 	case empty && (!kept || !g.shown()), closed && (unshown[name] || !g.shown()):
-		g.nodes++ // it has cost a look at what is open
+		g.nodes++ // it has cost a look at the open elements
 		return
 	case empty:
 		g.nodes++
@@ -220,7 +222,7 @@ func (g *grower) begin(name atom.Atom, kind html.TokenType) {
 	g.open = append(g.open, branch{name, in})
 }
 
-// attribution is what of an element's attributes matters.
+// attribution is the attributes of an element that matter.
 type attribution struct {
 	kept   []html.Attribute
 	hidden bool
@@ -229,7 +231,7 @@ type attribution struct {
 // keptAttributes are those that Markdown has something for.
 var keptAttributes = []string{"href", "src", "alt", "title", "start", "class", "role"}
 
-// longestAttribute is in bytes; longer ones are data, not words or places.
+// longestAttribute is in bytes; longer ones are data, not words or URLs.
 const longestAttribute = 4 << 10
 
 func (g *grower) attributes() (a attribution) {
@@ -276,7 +278,7 @@ var blocksButP = func() map[atom.Atom]bool {
 
 var paragraph = set(atom.P)
 
-// endNearest ends the innermost open element among ends, unless one of stops stands between.
+// endNearest ends the innermost open element among ends, unless one of stops is between.
 func (g *grower) endNearest(ends, stops map[atom.Atom]bool) {
 	for i, b := range slices.Backward(g.open) {
 		switch {
@@ -289,7 +291,7 @@ func (g *grower) endNearest(ends, stops map[atom.Atom]bool) {
 	}
 }
 
-// end ends the innermost open element of that name. One that is not open has no end.
+// end ends the innermost open element of that name, if there is one.
 func (g *grower) end(name atom.Atom) {
 	if name == 0 || name == atom.Body {
 		return
@@ -303,7 +305,7 @@ func (g *grower) end(name atom.Atom) {
 			return
 		}
 	}
-	g.nodes++ // it was looked for in vain, which counts as well
+	g.nodes++ // the search was in vain, which counts as well
 }
 
 // endFrom ends the element at that place and all in it.

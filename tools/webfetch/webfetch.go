@@ -1,5 +1,6 @@
-// Package webfetch is the WebFetch tool: one page by its URL, as text. It keeps pages for a short while and follows
-// redirects within a host. It does not know who permitted the host, nor where settings are.
+// Package webfetch is the WebFetch tool: it fetches one page by its URL, as text. It caches pages
+// for a short while and follows redirects within a host. It does not know who permitted the host,
+// nor where settings are.
 package webfetch
 
 import (
@@ -25,45 +26,46 @@ type input struct {
 	URL    string `json:"url" jsonschema:"absolute http or https URL of the page"`
 	Prompt string `json:"prompt,omitempty" jsonschema:"what you want to know of the page; it is passed back with the result"`
 
-	at *url.URL // URL, understood
+	at *url.URL // the parsed URL
 }
 
-// Fetched is the result for programs.
+// Fetched is the structured result.
 type Fetched struct {
-	URL       string `json:"url"`    // that the content is of, after redirects
+	URL       string `json:"url"`    // of the content, after redirects
 	Status    int    `json:"status"` // of HTTP
 	MediaType string `json:"mediaType,omitempty"`
-	Charset   string `json:"charset,omitempty"` // that text had, as the Encoding standard names it
-	Bytes     int    `json:"bytes"`             // fetched, unpacked
+	Charset   string `json:"charset,omitempty"` // of the text before conversion, as the Encoding standard names it
+	Bytes     int    `json:"bytes"`             // fetched, decompressed
 	Title     string `json:"title,omitempty"`
 	Pages     int    `json:"pages,omitempty"`     // of a PDF document, all of them
-	Truncated bool   `json:"truncated,omitempty"` // the page has more than was taken
-	// Redirect is where the server wants to send the client, which was not followed; empty: nowhere.
+	Truncated bool   `json:"truncated,omitempty"` // the page is longer than what was read
+	// Redirect is the target of a redirect that was not followed; empty: none.
 	Redirect string `json:"redirect,omitempty"`
 	Cached   bool   `json:"cached,omitempty"` // it was fetched by an earlier call
 	Age      int    `json:"age,omitempty"`    // seconds since then
 	Prompt   string `json:"prompt,omitempty"`
-	// Unencrypted: it came by http, after https was tried in vain.
+	// Unencrypted is set if the page came over http, after https had failed.
 	Unencrypted bool `json:"unencrypted,omitempty"`
 }
 
-// maxRedirects is how many redirects within a host are followed. Browsers follow 20; who needs more than a few goes round.
+// maxRedirects is how many redirects within a host are followed. Browsers follow 20; more than a
+// few are a loop.
 const maxRedirects = 8
 
-// Tool returns the WebFetch tool. It names itself to servers as agent.
+// Tool returns the WebFetch tool. agent is its User-Agent.
 func Tool(agent string) tools.Tool {
 	return newTool(&fetcher{client: web.Client{Limits: web.Standard(), Agent: agent}, pages: newCache(), upgrade: upgradeTime})
 }
 
-// upgradeTime is ours: whoever takes connections by https takes one in it; a port that drops what comes would else take all
-// the time there is.
+// upgradeTime is our own: a server with https accepts a connection in that time; a port that drops
+// packets would otherwise take all the time there is.
 const upgradeTime = 4 * time.Second
 
 // A fetcher is what all calls share.
 type fetcher struct {
 	client  web.Client
 	pages   *cache
-	upgrade time.Duration // how long a connection by https is tried when the URL says http
+	upgrade time.Duration // how long https is tried if the URL has http
 }
 
 func newTool(f *fetcher) tools.Tool {
@@ -85,9 +87,9 @@ func effects(in input) tools.Effects {
 	return tools.Effects{Hosts: []string{in.at.Hostname()}}
 }
 
-// check has nobody asked about a host that settings refuse anyhow.
+// check prevents a question about a host that settings refuse anyway.
 func check(_ context.Context, env *tools.Env, in input) (tools.Preview, error) {
-	port, _ := portOf(in.at) // it was looked at
+	port, _ := portOf(in.at) // it is known to be valid
 	if refused := policyFor(in.at.Hostname(), env.Reach).Check(in.at.Hostname(), port); refused != nil {
 		return tools.Preview{}, web.Refused(refused)
 	}
@@ -96,7 +98,7 @@ func check(_ context.Context, env *tools.Env, in input) (tools.Preview, error) {
 
 func (f *fetcher) run(ctx context.Context, env *tools.Env, in input) (tools.Result, error) {
 	if _, err := check(ctx, env, in); err != nil {
-		return tools.Result{}, err // settings may have changed, and a page that is kept is not asked for again
+		return tools.Result{}, err // settings may have changed, and a cached page is not requested again
 	}
 	p, cached, err := f.pages.get(ctx, placeOf(env, in.at), func() (*page, error) { return f.fetch(ctx, env, in.at) })
 	if err != nil {
@@ -113,22 +115,22 @@ func (f *fetcher) run(ctx context.Context, env *tools.Env, in input) (tools.Resu
 	}
 	result.Structured = facts
 	if facts.Status >= 400 {
-		return result, fault.Failedf("http_status", "%s answered %d %s. Look whether the URL is right; what the server says is in the result.", facts.URL, facts.Status, http.StatusText(facts.Status)).
+		return result, fault.Failedf("http_status", "%s answered %d %s. Check the URL; the server's response is in the result.", facts.URL, facts.Status, http.StatusText(facts.Status)).
 			With(Status{facts.Status})
 	}
 	return result, nil
 }
 
-// Status are the details of http_status.
+// Status is the details of http_status.
 type Status struct {
 	Status int `json:"status"`
 }
 
-// words are the text of a result: what there is to know of the page, and then the page.
+// words returns the text of a result: facts about the page, and then the page.
 func words(f Fetched, text string) string {
 	var b strings.Builder
 	if f.Redirect != "" {
-		fmt.Fprintf(&b, "%s redirects (%d) to another place, which was not followed: %s\nFetch that URL if it is what you want.", f.URL, f.Status, f.Redirect)
+		fmt.Fprintf(&b, "%s redirects (%d) to another place, which was not followed: %s\nFetch that URL if you need it.", f.URL, f.Status, f.Redirect)
 		return b.String()
 	}
 	fmt.Fprintf(&b, "URL: %s\n", f.URL)
@@ -145,7 +147,7 @@ func words(f Fetched, text string) string {
 		b.WriteString("Fetched by http, not encrypted: no connection was made by https.\n")
 	}
 	if f.Truncated {
-		b.WriteString("The page is longer: this is its beginning alone.\n")
+		b.WriteString("The page is longer: this is only its beginning.\n")
 	}
 	if strings.TrimSpace(text) == "" && (isText(f.MediaType) || f.MediaType == "") {
 		text = "(The page has no text. It may be made by scripts, which are not run.)"
@@ -153,7 +155,7 @@ func words(f Fetched, text string) string {
 	return strings.TrimRight(b.String()+"\n"+text, "\n")
 }
 
-// fetch asks for the page and follows redirects as long as they stay at the host.
+// fetch requests the page and follows redirects while they stay at the host.
 func (f *fetcher) fetch(ctx context.Context, env *tools.Env, asked *url.URL) (*page, error) {
 	q := redirects{f: f, env: env, policy: policyFor(asked.Hostname(), env.Reach)}
 	answer, from, err := q.first(ctx, asked, upgraded(asked))
@@ -172,14 +174,15 @@ func (f *fetcher) fetch(ctx context.Context, env *tools.Env, asked *url.URL) (*p
 	return nil, fault.Failedf("too_many_redirects", "%s redirects more than %d times, so the page was not fetched.", from.Host, maxRedirects)
 }
 
-// A redirects is the questions of one fetch.
+// A redirects is the requests of one fetch.
 type redirects struct {
 	f      *fetcher
 	env    *tools.Env
 	policy egress.Policy
 }
 
-// first asks for the URL of the call; from is the one that answered. better, if there is one, is tried before it.
+// first requests the URL of the call; from is the URL that answered. better, if there is one, is
+// tried before it.
 func (q *redirects) first(ctx context.Context, at, better *url.URL) (answer *web.Answer, from *url.URL, err error) {
 	if better != nil {
 		brief := q.f.client
@@ -193,14 +196,14 @@ func (q *redirects) first(ctx context.Context, at, better *url.URL) (answer *web
 	return answer, at, err
 }
 
-// ask asks for one URL.
+// ask requests one URL.
 func (q *redirects) ask(ctx context.Context, client *web.Client, at *url.URL) (*web.Answer, error) {
 	header := http.Header{"Accept": {"text/markdown, text/html;q=0.9, application/xhtml+xml;q=0.9, text/plain;q=0.8, */*;q=0.5"}}
 	q.env.Report(tools.Step{Message: "asking " + at.Host})
 	return client.Get(ctx, q.policy, at, header, reporter(q.env, at.Host))
 }
 
-// reporter returns what tells how far a fetch is, at most once a second.
+// reporter returns a function that reports the progress of a fetch, at most once a second.
 func reporter(env *tools.Env, host string) func(done, total int64) {
 	last := time.Now()
 	return func(done, total int64) {
@@ -211,7 +214,8 @@ func reporter(env *tools.Env, host string) func(done, total int64) {
 	}
 }
 
-// redirect returns where the answer sends the client, absolute; empty: nowhere. What is no URL is given as it was sent.
+// redirect returns the target of a redirect, absolute; empty: none. A target that is not a URL is
+// returned as it was sent.
 func redirect(from *url.URL, answer *web.Answer) string {
 	location := answer.Header.Get("Location")
 	switch answer.Status {
@@ -229,7 +233,8 @@ func redirect(from *url.URL, answer *web.Answer) string {
 	return strings.ToValidUTF8(target.String(), "\uFFFD")
 }
 
-// stays reports whether the target is a page of the same host, which may be fetched, by https unless the call named http.
+// stays reports whether the target is a page of the same host, which may be fetched, over https
+// unless the call named http.
 func stays(from *url.URL, target, scheme string) bool {
 	to, unfit := parseURL(target)
 	return unfit == "" && to.Hostname() == from.Hostname() && (to.Scheme == "https" || to.Scheme == scheme)
