@@ -1,5 +1,5 @@
-// Package background holds the processes of a session that outlive the calls that started them. It does not know what
-// they run, who reads their output, or how their end is told to a client.
+// Package background holds the processes of a session that outlive the calls that started them. It
+// does not know what they run, who reads their output, or how a client is notified of their end.
 package background
 
 import (
@@ -22,23 +22,23 @@ const maxAlive = 32
 // maxLeft is how many processes that scripts have left running may run in one session at the same time.
 const maxLeft = 8
 
-// maxEnded is how many tasks that have ended are still known by their ids; older ones are forgotten.
+// maxEnded is how many ended tasks can still be found by their ids; older ones are forgotten.
 const maxEnded = 256
 
-// ErrTooMany and ErrClosed are why Add takes no task.
+// ErrTooMany and ErrClosed are why Add accepts no task.
 var (
-	ErrTooMany = fmt.Errorf("%d background tasks are running, which is the most that a session may have", maxAlive)
+	ErrTooMany = fmt.Errorf("%d background tasks are running, the limit of a session", maxAlive)
 	ErrClosed  = errors.New("the session is closed")
 )
 
 // An Origin is where a task comes from.
 type Origin struct {
-	Call    string // the id of the call that has started it
+	Call    string // the id of the call that started it
 	Command string // what it runs, as the model wrote it
 	Output  *spool.Output
 }
 
-// A Task is one process in the background. Its methods may be used from any goroutine, also after its end.
+// A Task is one background process. It is safe for concurrent use, also after its end.
 type Task struct {
 	Origin
 	ID      string // unique among all daemons' tasks
@@ -49,7 +49,8 @@ type Task struct {
 	exit    sandbox.Exit
 }
 
-// Done is closed when the task has ended, nothing of it is left, and its output is complete.
+// Done returns a channel that is closed when the task has ended, nothing of it is left, and its
+// output is complete.
 func (t *Task) Done() <-chan struct{} { return t.done }
 
 // Exit returns how the task has ended; ok is false while it has not.
@@ -62,10 +63,11 @@ func (t *Task) Exit() (exit sandbox.Exit, ok bool) {
 	}
 }
 
-// Stop asks for the end of the task and everything that it has started, and returns at once: see Done.
+// Stop ends the task and everything that it has started, and returns at once: see Done.
 func (t *Task) Stop() { t.process.Stop() }
 
-// AwaitMore returns when more than seen bytes have come, when the task has ended, or when ctx has.
+// AwaitMore returns when more than seen bytes have been printed, when the task has ended, or when
+// ctx ends.
 func (t *Task) AwaitMore(ctx context.Context, seen int64) {
 	for {
 		changed := t.Output.Changed()
@@ -75,7 +77,7 @@ func (t *Task) AwaitMore(ctx context.Context, seen int64) {
 		select {
 		case <-changed:
 			if t.Output.Ended() {
-				<-t.done // which follows at once, so that whoever waited sees the exit as well
+				<-t.done // which follows at once, so that the caller sees the exit as well
 			}
 		case <-ctx.Done():
 			return
@@ -86,7 +88,7 @@ func (t *Task) AwaitMore(ctx context.Context, seen int64) {
 	}
 }
 
-// A Set is the background tasks of one session.
+// A Set is the background tasks of one session. It is safe for concurrent use.
 type Set struct {
 	ended func(*Task)
 	work  sync.WaitGroup
@@ -98,12 +100,12 @@ type Set struct {
 	closed bool
 }
 
-// NewSet makes an empty set. It calls ended once for each task that ends, from a goroutine of the task's own, which
-// Close waits for.
+// NewSet returns an empty set. It calls ended once for each task that ends, on a goroutine of the
+// task, which Close waits for.
 func NewSet(ended func(*Task)) *Set { return &Set{ended: ended} }
 
-// Add makes a task of the process that start gives. When there is no room for one, start is not called; its error is
-// passed on. The task closes its output when it ends.
+// Add makes a task of the process that start returns. If there is no room for one, start is not
+// called; an error of start is returned. The task closes its output when it ends.
 func (s *Set) Add(from Origin, start func() (*sandbox.Process, error)) (*Task, error) {
 	if err := s.reserve(); err != nil {
 		return nil, err
@@ -122,13 +124,14 @@ func (s *Set) Add(from Origin, start func() (*sandbox.Process, error)) (*Task, e
 	closed := s.closed
 	s.mu.Unlock()
 	if closed {
-		t.Stop() // Close has begun since there was room, and is waiting
+		t.Stop() // Close has begun meanwhile, and is waiting
 	}
 	go s.follow(t)
 	return t, nil
 }
 
-// newID is short enough for a model to copy, and random so that no task of a later daemon is taken for this one.
+// newID returns an id that is short enough for a model to copy, and random so that a task of a
+// later daemon has another one.
 func newID() string { return "bash_" + uuid.NewString()[:8] }
 
 func (s *Set) reserve() error {
@@ -145,7 +148,7 @@ func (s *Set) reserve() error {
 	return nil
 }
 
-// follow sees a task through to its end.
+// follow waits for the end of a task.
 func (s *Set) follow(t *Task) {
 	defer s.work.Done()
 	t.exit = t.process.Wait()
@@ -160,7 +163,7 @@ func (s *Set) follow(t *Task) {
 	s.ended(t)
 }
 
-// forget drops the oldest of the tasks that have ended, if they are too many. mu is held.
+// forget drops the oldest ended tasks, if there are too many. mu is held.
 func (s *Set) forget() {
 	over := len(s.tasks) - s.alive - maxEnded
 	s.tasks = slices.DeleteFunc(s.tasks, func(t *Task) bool {
@@ -173,8 +176,8 @@ func (s *Set) forget() {
 	})
 }
 
-// Leave counts n more processes that a script has left running, as far as there is room for them, until done is closed. It returns
-// how many it has counted.
+// Leave counts n more processes that a script has left running, as far as there is room for them,
+// until done is closed. It returns how many it has counted.
 func (s *Set) Leave(n int, done <-chan struct{}) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -192,7 +195,7 @@ func (s *Set) Leave(n int, done <-chan struct{}) int {
 	return n
 }
 
-// Get finds a task by its id; nil: there is none.
+// Get returns the task with an id; nil: there is none.
 func (s *Set) Get(id string) *Task {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -204,14 +207,14 @@ func (s *Set) Get(id string) *Task {
 	return nil
 }
 
-// List returns the tasks that are known, oldest first: all that run and the last 256 that have ended.
+// List returns the tasks, oldest first: all that run and the last 256 that have ended.
 func (s *Set) List() []*Task {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.tasks)
 }
 
-// Alive is how many tasks run.
+// Alive returns how many tasks run.
 func (s *Set) Alive() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -1,5 +1,6 @@
-// Package cells takes a Jupyter notebook (nbformat 4) apart: its cells, and where in the file's bytes each part stands, so
-// that one can be changed and all others kept. It works on bytes in memory and knows neither files nor tools.
+// Package cells parses a Jupyter notebook (nbformat 4): its cells, and the position of each part in
+// the file's bytes, so that one part can be changed and all others kept. It works on bytes in
+// memory and does not know files or tools.
 package cells
 
 import (
@@ -17,13 +18,13 @@ import (
 type Notebook struct {
 	Raw      []byte
 	Minor    int    // nbformat_minor
-	Language string // that the code cells are in; empty: not named
+	Language string // of the code cells; empty: unknown
 	Top      []Member
 	Cells    []Cell
 	List     Span // the list of cells in Raw, brackets included
 }
 
-// A Span is where something stands in Raw: from its first byte to behind its last.
+// A Span is a range of Raw, from its first byte to after its last.
 type Span struct{ From, To int }
 
 // A Member is one key of an object with its value.
@@ -35,12 +36,12 @@ type Member struct {
 
 // A Cell is one cell.
 type Cell struct {
-	// ID is how the cell is called: its own id, or cell-N with its index from 0 where it has none.
+	// ID is the name of the cell: its own id, or cell-N with its index from 0 if it has none.
 	ID      string
-	Own     bool   // ID stands in the file
+	Own     bool   // the file has ID
 	Type    string // "code", "markdown" or "raw"
 	Source  string
-	Count   string // execution count; empty: it was not executed
+	Count   string // execution count; empty: not executed
 	Outputs []Output
 	Span    Span
 	Members []Member // in the order of the file
@@ -48,29 +49,31 @@ type Cell struct {
 
 // An Output is one output of a code cell.
 type Output struct {
-	Text  string   // what a reader of text sees; it may hold terminal escapes
+	Text  string   // the text form; it may hold terminal escapes
 	Error bool     // Text is an error with its traceback
 	Media string   // media type of Image
 	Image string   // an image in base64, which may have line breaks in it; empty: none
 	Other []string // media types of an output that has neither text nor an image
 }
 
-// A FormatError says that the bytes are no notebook of nbformat 4, as a clause.
+// A FormatError is why the bytes are not a notebook of nbformat 4, as a clause.
 type FormatError struct{ Why string }
 
 func (e *FormatError) Error() string { return e.Why }
 
-// A VersionError says that the notebook is of another major version of the format.
+// A VersionError is a notebook of another major version of the format.
 type VersionError struct{ Major int }
 
 func (e *VersionError) Error() string {
-	return fmt.Sprintf("it is of nbformat %d, and only nbformat 4 is known", e.Major)
+	return fmt.Sprintf("it is of nbformat %d, and only nbformat 4 is supported", e.Major)
 }
 
-// mark is the byte order mark of UTF-8, which editors put before JSON though it has no place there.
+// mark is the byte order mark of UTF-8, which some editors write before JSON although it is not
+// allowed there.
 var mark = []byte("\ufeff")
 
-// Parse reads a notebook. data must not be modified afterwards. The error is a *FormatError or a *VersionError.
+// Parse parses a notebook. data must not be modified afterwards. The error is a *FormatError or a
+// *VersionError.
 func Parse(data []byte) (*Notebook, error) {
 	n := &Notebook{Raw: data}
 	body := bytes.TrimPrefix(data, mark)
@@ -80,7 +83,7 @@ func Parse(data []byte) (*Notebook, error) {
 	offset := len(data) - len(body)
 	var err error
 	if n.Top, err = n.members(Span{offset, len(data)}); err != nil {
-		return nil, &FormatError{"it is no JSON object with every key once"}
+		return nil, &FormatError{"it is not a JSON object with unique keys"}
 	}
 	var head struct {
 		Major    int `json:"nbformat"`
@@ -125,7 +128,7 @@ func notJSON(body []byte) string {
 func (n *Notebook) readCells() error {
 	spans, err := n.elements(n.List)
 	if err != nil {
-		return &FormatError{"its cells are no list"}
+		return &FormatError{"its cells are not a list"}
 	}
 	taken := map[string]bool{}
 	for i, span := range spans {
@@ -133,7 +136,7 @@ func (n *Notebook) readCells() error {
 		if err != nil {
 			return &FormatError{fmt.Sprintf("cell %d (from 0) %v", i, err)}
 		}
-		if c.Own && taken[c.ID] { // the first has the name; the other goes by its index
+		if c.Own && taken[c.ID] { // the first cell keeps the name; the other is named by its index
 			c.ID, c.Own = "", false
 		}
 		taken[c.ID] = c.Own || taken[c.ID]
@@ -148,7 +151,7 @@ func (n *Notebook) readCells() error {
 	return nil
 }
 
-// unused returns name, with as many underlines behind it as make it one that is not taken.
+// unused returns name, with as many underscores after it as make it unique.
 func unused(name string, taken map[string]bool) string {
 	for taken[name] {
 		name += "_"
@@ -156,14 +159,14 @@ func unused(name string, taken map[string]bool) string {
 	return name
 }
 
-// idForm is what an id may be (nbformat 4.5), and a type is of it too.
+// idForm is the form of an id (nbformat 4.5), and of a type too.
 var idForm = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 
 func (n *Notebook) readCell(span Span) (Cell, error) {
 	c := Cell{Span: span}
 	var err error
 	if c.Members, err = n.members(span); err != nil {
-		return c, errors.New("is no object with every key once")
+		return c, errors.New("is not an object with unique keys")
 	}
 	var is struct {
 		ID      any               `json:"id"`
@@ -173,7 +176,7 @@ func (n *Notebook) readCell(span Span) (Cell, error) {
 		Outputs []json.RawMessage `json:"outputs"`
 	}
 	if err := json.Unmarshal(n.Raw[span.From:span.To], &is); err != nil {
-		return c, errors.New("has a source or outputs that are none")
+		return c, errors.New("has an invalid source or invalid outputs")
 	}
 	c.Type, _ = is.Type.(string)
 	if !idForm.MatchString(c.Type) {
@@ -193,7 +196,7 @@ func (n *Notebook) readCell(span Span) (Cell, error) {
 	return c, nil
 }
 
-// Index returns the index of the cell that is called id.
+// Index returns the index of the cell with that id.
 func (n *Notebook) Index(id string) (int, bool) {
 	for i, c := range n.Cells {
 		if c.ID == id {

@@ -1,4 +1,4 @@
-// What a code cell has put out, as far as it can be shown. It does not judge how much of it is shown.
+// The outputs of a code cell, as far as they can be shown.
 
 package cells
 
@@ -9,15 +9,15 @@ import (
 	"strings"
 )
 
-// pictures are the media types of images that can be shown, the ones preferred first: an output holds one thing in
-// several forms.
+// pictures are the media types of images that can be shown, preferred ones first: an output holds
+// the same thing in several forms.
 var pictures = []string{"image/png", "image/jpeg", "image/webp", "image/gif"}
 
-// texts are the media types that are shown as text, the ones preferred first. Of HTML and SVG there mostly is a plain form
-// beside them, which says more in fewer words.
+// texts are the media types that are shown as text, preferred ones first. HTML and SVG mostly come
+// with a plain form, which is shorter.
 var texts = []string{"text/plain", "text/markdown", "text/latex", "application/json", "text/html", "image/svg+xml"}
 
-// readOutput never fails: what is not understood is an output that shows nothing.
+// readOutput never fails: an output that cannot be parsed shows nothing.
 func readOutput(raw json.RawMessage) Output {
 	var is struct {
 		Kind      string                     `json:"output_type"`
@@ -41,7 +41,7 @@ func readOutput(raw json.RawMessage) Output {
 	return shown(is.Data)
 }
 
-// shown chooses what is shown of the forms of one output: an image if there is one, else a text.
+// shown chooses the form of one output that is shown: an image if there is one, otherwise a text.
 func shown(data map[string]json.RawMessage) (out Output) {
 	for _, media := range pictures {
 		if out.Image = textOf(data[media]); out.Image != "" {
@@ -58,7 +58,7 @@ func shown(data map[string]json.RawMessage) (out Output) {
 	return out
 }
 
-// textOf returns a string, a list of strings as one, and any other JSON as it is written.
+// textOf returns a string, a list of strings as one, and any other JSON unchanged.
 func textOf(raw json.RawMessage) string {
 	var text lines
 	if json.Unmarshal(raw, &text) == nil {

@@ -1,4 +1,4 @@
-// Where the parts of a JSON text stand. It knows objects and lists, not notebooks.
+// The positions of the parts of a JSON text.
 
 package cells
 
@@ -11,8 +11,8 @@ import (
 
 var errOther = errors.New("another kind of value")
 
-// members returns the members of the object that stands at span, of valid JSON. One in which a key comes twice, be it in other
-// letter case, is refused: readers differ in which they take.
+// members returns the members of the object at span, of valid JSON. It rejects an object with the
+// same key twice, even in different case: parsers disagree on which one counts.
 func (n *Notebook) members(span Span) (list []Member, err error) {
 	seen := map[string]bool{}
 	err = n.walk(span, '{', func(d *json.Decoder, at func() int) error {
@@ -34,7 +34,7 @@ func (n *Notebook) members(span Span) (list []Member, err error) {
 	return list, err
 }
 
-// elements returns the values of the list that stands at span, of valid JSON.
+// elements returns the values of the list at span, of valid JSON.
 func (n *Notebook) elements(span Span) (list []Span, err error) {
 	err = n.walk(span, '[', func(d *json.Decoder, at func() int) error {
 		v, err := value(d, at)
@@ -44,7 +44,8 @@ func (n *Notebook) elements(span Span) (list []Span, err error) {
 	return list, err
 }
 
-// walk calls each for what is in the object or list at span; at is how far the decoder has come, in Raw.
+// walk calls each for the content of the object or list at span; at is the decoder's position in
+// Raw.
 func (n *Notebook) walk(span Span, open json.Delim, each func(d *json.Decoder, at func() int) error) error {
 	d := json.NewDecoder(bytes.NewReader(n.Raw[span.From:span.To]))
 	at := func() int { return span.From + int(d.InputOffset()) }
@@ -59,14 +60,15 @@ func (n *Notebook) walk(span Span, open json.Delim, each func(d *json.Decoder, a
 	return nil
 }
 
-// value passes the next value.
+// value skips the next value.
 func value(d *json.Decoder, at func() int) (Span, error) {
 	var raw json.RawMessage
 	err := d.Decode(&raw)
 	return Span{at() - len(raw), at()}, err
 }
 
-// opening returns where the string that ends before end begins: at the quote before it that no backslash escapes.
+// opening returns the beginning of the string that ends before end: the quote before it that no
+// backslash escapes.
 func (n *Notebook) opening(end int) int {
 	for i := end - 2; i > 0; i-- {
 		if n.Raw[i] != '"' {

@@ -1,4 +1,5 @@
-// Package ellipsis cuts texts that are too long for a message and marks the cut with "…". It does not know what they say.
+// Package ellipsis cuts texts that are too long for a message and marks the cut with "…". It does
+// not know what they mean.
 package ellipsis
 
 import (

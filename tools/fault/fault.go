@@ -1,5 +1,6 @@
-// Package fault holds the one error type that crosses the boundary of a tool: what was wrong with a call, in a code
-// for programs and in words for a model. It does not know who made the call, nor how the error is sent.
+// Package fault holds the one error type that crosses the boundary of a tool: what was wrong with a
+// call, as a code for programs and as a message for a model. It does not know who made the call,
+// nor how the error is sent.
 package fault
 
 import (
@@ -7,15 +8,15 @@ import (
 	"fmt"
 )
 
-// A Kind says whose turn it is after the error. It decides the outcome of the call.
+// A Kind is what an error means for its call. It decides the outcome of the call.
 type Kind uint8
 
 const (
-	// Failed: the call was executed and did not succeed.
+	// Failed means that the call was executed and did not succeed.
 	Failed Kind = iota
-	// Invalid: the call was not executed; its input, or what it names, must change first.
+	// Invalid means that the call was not executed: its input, or what it names, must change first.
 	Invalid
-	// Denied: the call was not executed; somebody or some rule did not permit it.
+	// Denied means that the call was not executed: a rule, a hook or the user did not permit it.
 	Denied
 )
 
@@ -24,12 +25,12 @@ const (
 type Error struct {
 	Kind    Kind
 	Code    string
-	Message string // what was wrong, what is true, what to do next; for a model to read
-	Field   string // JSON pointer into the input; empty when no field is to blame
-	Details any    // a struct that marshals to a JSON object, for programs; nil when there is nothing to add
+	Message string // what was wrong, the present state, what to do next; for a model
+	Field   string // JSON pointer into the input; empty if no field is the cause
+	Details any    // a struct that marshals to a JSON object, for programs; nil: none
 }
 
-// Error returns the message with its code in front, for logs and for people.
+// Error returns the message with its code before it, for logs and for people.
 func (e *Error) Error() string { return e.Code + ": " + e.Message }
 
 // Invalidf makes an Error of kind Invalid.
@@ -61,12 +62,12 @@ func (e *Error) With(details any) *Error {
 	return &detailed
 }
 
-// From finds the Error in err's chain. Any other error is a Failed "internal": a tool gave back something that it had
-// not put into words.
+// From returns the Error in err's chain. Any other error becomes a Failed "internal": a tool has
+// returned an error without a message for models.
 func From(err error) *Error {
 	var found *Error
 	if errors.As(err, &found) {
 		return found
 	}
-	return Failedf("internal", "The tool gave an unexpected error: %v.", err)
+	return Failedf("internal", "The tool returned an unexpected error: %v.", err)
 }

@@ -1,5 +1,5 @@
-// Package glob is the Glob tool: files by the shape of their path. It knows patterns and what is left out by default;
-// it does not know ignore files, nor how a tree is walked.
+// Package glob is the Glob tool: it finds files by the shape of their path. It does not know ignore
+// files, nor how a tree is walked.
 package glob
 
 import (
@@ -24,7 +24,7 @@ import (
 //go:embed description.md
 var description string
 
-// Input is what a model gives.
+// Input is the tool's input.
 type Input struct {
 	Pattern string `json:"pattern" jsonschema:"glob pattern, such as **/*.go or src/{a,b}/*.ts"`
 	Path    string `json:"path,omitempty" jsonschema:"directory to search, absolute or relative to the working directory; default: the working directory"`
@@ -33,7 +33,7 @@ type Input struct {
 // maxFiles is how many paths a result holds.
 const maxFiles = 1_000
 
-// Tool is Glob.
+// Tool returns the Glob tool.
 func Tool() tools.Tool {
 	spec := tools.Spec{Name: "Glob", Description: description, ReadOnly: true, TimeLimit: time.Minute, OnInterrupt: tools.Stop}
 	return tools.New(spec, tools.Funcs[Input]{Validate: validate, Effects: effects, Run: run})
@@ -52,13 +52,13 @@ func effects(in Input) tools.Effects {
 	return tools.Effects{Reads: []tools.Path{{Name: p.base, Tree: true}}}
 }
 
-// A search is what an input comes to: a pattern below a directory.
+// A search is a parsed input: a pattern below a directory.
 type search struct {
 	base    string
 	pattern pattern
 }
 
-// plan reads the input. Of an absolute pattern, the directories that it spells out become the base.
+// plan parses the input. The literal directories of an absolute pattern become the base.
 func plan(in Input) (search, error) {
 	base := cmp.Or(in.Path, ".")
 	if !strings.HasPrefix(in.Pattern, "/") {
@@ -78,7 +78,7 @@ func plan(in Input) (search, error) {
 		dir, rest = filepath.Join(dir, name), strings.TrimLeft(after, "/")
 	}
 	if in.Path != "" && (!filepath.IsAbs(in.Path) || !pathname.Within(filepath.Clean(in.Path), dir)) {
-		return search{}, bad(in.Pattern, 0, "it is an absolute path, but path is given too and does not contain it. Give a pattern relative to path, or leave path out.")
+		return search{}, bad(in.Pattern, 0, "it is an absolute path, but path is given too and does not contain it. Use a pattern relative to path, or leave path out.")
 	}
 	if rest == "" {
 		rest = "./" // the directory itself: no file
@@ -87,7 +87,7 @@ func plan(in Input) (search, error) {
 	return search{dir, p}, err
 }
 
-// A finder is one search under way. visit and choose are called from several goroutines.
+// A finder is one search in progress. visit and choose are safe for concurrent use.
 type finder struct {
 	search
 	tree    *workspace.Tree
@@ -126,8 +126,8 @@ func run(ctx context.Context, env *tools.Env, in Input) (tools.Result, error) {
 	return f.result(in, tally, err), err
 }
 
-// choose leaves out what the pattern cannot mean and, counted, what it means only when hidden names are allowed or what
-// a rule bars.
+// choose leaves out what the pattern cannot match and, counted, what it matches only if hidden
+// names are allowed, or what a rule denies reading.
 func (f *finder) choose(path string, kind fs.FileMode) walk.Choice {
 	if f.tree.Hidden(path) {
 		return walk.Leave
@@ -166,7 +166,8 @@ func (f *finder) countLink(path string) {
 	}
 }
 
-// visit takes in one file that the pattern means. A link counts as the file that it leads to inside the tree.
+// visit adds one file that the pattern matches. A link counts as the file that it leads to inside
+// the tree.
 func (f *finder) visit(file *walk.File) {
 	var modified time.Time
 	if file.Type&fs.ModeSymlink != 0 {
@@ -178,7 +179,7 @@ func (f *finder) visit(file *walk.File) {
 	} else {
 		info, err := file.Info()
 		if err != nil || !file.Type.IsRegular() {
-			return // no file, or gone meanwhile
+			return // not a file, or gone
 		}
 		modified = info.ModTime
 	}
@@ -191,7 +192,7 @@ func (f *finder) visit(file *walk.File) {
 	}
 }
 
-// trim puts the newest first and drops what no result will show.
+// trim sorts the newest first and drops what no result will show.
 func (f *finder) trim() {
 	slices.SortFunc(f.newest, func(a, b match) int {
 		return cmp.Or(b.modified.Compare(a.modified), cmp.Compare(a.path, b.path))

@@ -236,7 +236,7 @@ func TestUnreadableDirectoryIsNamed(t *testing.T) {
 	}
 	tooltest.Unprivileged(t)
 	text, found, err := call(context.Background(), newEnv(t, dir), Input{Pattern: "**/*.go"})
-	want := "No file that matches **/*.go was found in " + dir + " so far, but not everything was looked at.\nIncomplete: could not read shut: permission denied."
+	want := "No file that matches **/*.go was found in " + dir + " so far, but the search is incomplete.\nIncomplete: could not read shut: permission denied."
 	if err != nil || text != want || !found.Incomplete {
 		t.Errorf("error %v, incomplete %v, text\n%s\nwant\n%s", err, found.Incomplete, text, want)
 	}

@@ -1,4 +1,4 @@
-// Reads a pattern and follows paths along it, one name at a time. It does not know which files there are.
+// Patterns, and matching of paths one name at a time.
 
 package glob
 
@@ -14,10 +14,11 @@ import (
 	"github.com/toold/toold/tools/walk"
 )
 
-// A pattern is its alternatives, each a list of segments between slashes, all relative to one directory.
+// A pattern is a list of alternatives, each a list of segments between slashes, all relative to one
+// directory.
 type pattern struct {
 	alternatives [][]segment
-	classes      bool // it has a "[...]", which a file name may have been meant by
+	classes      bool // it has a "[...]", which may be meant as part of a file name
 }
 
 // A segment matches one name, or with deep any number of them.
@@ -25,7 +26,7 @@ type segment struct {
 	glob   string
 	deep   bool
 	dotted bool   // it begins with a plain dot, so it names hidden files
-	plain  string // the name that it spells out; empty: it has wildcards
+	plain  string // the literal name; empty: it has wildcards
 }
 
 const (
@@ -33,10 +34,11 @@ const (
 	maxSegments = 63   // so that a set of positions fits into 64 bits; paths are seldom deeper
 )
 
-// bad makes the error for a pattern. at is the byte where the mistake shows; people count characters from 1.
+// bad returns the error for a pattern. at is the byte of the mistake; messages count characters
+// from 1.
 func bad(text string, at int, problem string) error {
 	position := utf8.RuneCountInString(text[:at]) + 1
-	return fault.Invalidf("bad_pattern", "The pattern %q is wrong at character %d: %s", text, position, problem).
+	return fault.Invalidf("bad_pattern", "The pattern %q is invalid at character %d: %s", text, position, problem).
 		At("/pattern").With(BadPattern{Position: position})
 }
 
@@ -45,7 +47,7 @@ type BadPattern struct {
 	Position int `json:"position"` // of the mistake, in characters, from 1
 }
 
-// parsePattern reads relative, which is all of text or the end of it. Errors speak of text.
+// parsePattern parses relative, which is all of text or the end of it. Errors refer to text.
 func parsePattern(text, relative string) (pattern, error) {
 	if err := check(text); err != nil {
 		return pattern{}, err
@@ -69,23 +71,23 @@ func parsePattern(text, relative string) (pattern, error) {
 // check finds the first mistake.
 func check(text string) error {
 	if text == "" {
-		return bad(text, 0, "it is empty. Give a pattern such as **/*.go.")
+		return bad(text, 0, "it is empty. Use a pattern such as **/*.go.")
 	}
 	if !utf8.ValidString(text) || strings.ContainsRune(text, 0) {
 		return bad(text, 0, "it is not text, or holds a NUL byte, which no file name can.")
 	}
 	if len(text) > maxPattern {
-		return bad(text[:maxPattern], 0, fmt.Sprintf("it is longer than %d bytes. Give the directory as path.", maxPattern))
+		return bad(text[:maxPattern], 0, fmt.Sprintf("it is longer than %d bytes. Set path to the directory.", maxPattern))
 	}
 	var open []int
 	for i := 0; i < len(text); i++ {
 		switch text[i] {
 		case '\\':
 			if i++; i == len(text) {
-				return bad(text, i-1, `the backslash at the end makes nothing plain. Write \\ for a backslash.`)
+				return bad(text, i-1, `the backslash at the end escapes nothing. Write \\ for a backslash.`)
 			}
 			if text[i] == '/' {
-				return bad(text, i-1, `a slash cannot be made plain, since no name holds one. Take the backslash away.`)
+				return bad(text, i-1, `a slash cannot be escaped, since no name holds one. Remove the backslash.`)
 			}
 		case '[':
 			end, problem := classEnd(text, i)
@@ -130,7 +132,7 @@ func classEnd(text string, i int) (int, string) {
 	return 0, `this [ is never closed. Write \[ for the character itself.`
 }
 
-// split cuts one alternative into segments. whole is the pattern as it was given, for errors.
+// split splits one alternative into segments. whole is the pattern as it was sent, for errors.
 func split(whole, one string) ([]segment, error) {
 	var segments []segment
 	for name := range strings.SplitSeq(one, "/") {
@@ -138,10 +140,10 @@ func split(whole, one string) ([]segment, error) {
 		case "", ".":
 			continue
 		case "..":
-			return nil, bad(whole, max(0, strings.Index(whole, "..")), `".." cannot be followed in a pattern. Give the directory as path.`)
+			return nil, bad(whole, max(0, strings.Index(whole, "..")), `".." cannot be followed in a pattern. Set path to the directory.`)
 		}
 		if !doublestar.ValidatePattern(name) {
-			return nil, bad(whole, 0, fmt.Sprintf("the part %q, which its braces make, cannot be read.", name))
+			return nil, bad(whole, 0, fmt.Sprintf("the part %q, which results from its braces, is invalid.", name))
 		}
 		if name != "**" {
 			name = oneStar(name)
@@ -161,13 +163,13 @@ func split(whole, one string) ([]segment, error) {
 		segments = append(segments, segment{glob: "*"})
 	}
 	if len(segments) > maxSegments {
-		return nil, bad(whole, 0, fmt.Sprintf("it has more than %d parts between slashes. Give the directory as path.", maxSegments))
+		return nil, bad(whole, 0, fmt.Sprintf("it has more than %d parts between slashes. Set path to the directory.", maxSegments))
 	}
 	return segments, nil
 }
 
-// oneStar puts one star in place of several, which mean the same in a name; the library takes a name that ends in three
-// for one that must go on.
+// oneStar replaces several stars by one, which means the same in a name; the library requires
+// something after three.
 func oneStar(name string) string {
 	var b strings.Builder
 	starred := false
@@ -206,8 +208,8 @@ func spelled(name string) (string, bool) {
 	return b.String(), true
 }
 
-// takes reports that the segment matches name, and with courtesy that names which are left out by default are only
-// matched by a segment that names them.
+// takes reports whether the segment matches name. With courtesy, names that are left out by default
+// need a segment that names them.
 func (s *segment) takes(name string, by courtesy) bool {
 	if by == polite && special(name) && !s.names(name) {
 		return false
@@ -215,10 +217,11 @@ func (s *segment) takes(name string, by courtesy) bool {
 	return s.deep || doublestar.MatchUnvalidated(s.glob, name)
 }
 
-// special reports that name is left out unless it is named.
+// special reports whether name is left out unless it is named.
 func special(name string) bool { return name[0] == '.' || name == "node_modules" }
 
-// names reports that the segment names the special name: .git and node_modules in full, another by its dot.
+// names reports whether the segment names the special name: .git and node_modules in full, another
+// by its dot.
 func (s *segment) names(name string) bool {
 	if name == ".git" || name == "node_modules" {
 		return s.plain == name
@@ -226,7 +229,7 @@ func (s *segment) names(name string) bool {
 	return s.dotted
 }
 
-// courtesy says whether special names are left alone.
+// courtesy is whether special names are left out.
 type courtesy uint8
 
 const (
@@ -237,7 +240,7 @@ const (
 // positions is a set of indexes into the segments of one alternative: what may come next.
 type positions uint64
 
-// follow gives, for each alternative, where its segments stand after the names of a path.
+// follow returns, for each alternative, the positions in its segments after the names of a path.
 func (p pattern) follow(names []string, by courtesy) []positions {
 	at := make([]positions, len(p.alternatives))
 	for i, segments := range p.alternatives {
@@ -250,7 +253,7 @@ func (p pattern) follow(names []string, by courtesy) []positions {
 	return at
 }
 
-// reach adds what a "**" that takes no name lets follow.
+// reach adds the positions that follow if a "**" matches no name.
 func reach(segments []segment, here positions) positions {
 	for i := range segments {
 		if here&(1<<i) != 0 && segments[i].deep {
@@ -274,7 +277,7 @@ func step(segments []segment, here positions, name string, by courtesy) position
 	return reach(segments, next)
 }
 
-// matches reports that names is a file that the pattern means.
+// matches reports whether the pattern matches the file names.
 func (p pattern) matches(names []string, by courtesy) bool {
 	for i, at := range p.follow(names, by) {
 		if n := len(p.alternatives[i]); n > 0 && at&(1<<n) != 0 {
@@ -284,7 +287,7 @@ func (p pattern) matches(names []string, by courtesy) bool {
 	return false
 }
 
-// leads reports that below the directory names there may be files that the pattern means.
+// leads reports whether the pattern may match files below the directory names.
 func (p pattern) leads(names []string, by courtesy) bool {
 	for i, at := range p.follow(names, by) {
 		if at&(1<<len(p.alternatives[i])-1) != 0 {
@@ -294,7 +297,7 @@ func (p pattern) leads(names []string, by courtesy) bool {
 	return false
 }
 
-// spells reports that the pattern has name as a segment, in full.
+// spells reports whether the pattern has name as a literal segment.
 func (p pattern) spells(name string) bool {
 	return slices.ContainsFunc(p.alternatives, func(segments []segment) bool {
 		return slices.ContainsFunc(segments, func(s segment) bool { return s.plain == name })

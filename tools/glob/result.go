@@ -1,4 +1,4 @@
-// What was found, in words and figures. It does not search.
+// The result of a search, as text and as data.
 
 package glob
 
@@ -16,13 +16,13 @@ import (
 // Found is the structured result.
 type Found struct {
 	Files      []string `json:"files"`      // absolute, newest first
-	Total      int64    `json:"total"`      // how many there are; more than Files holds when the list was cut
-	Incomplete bool     `json:"incomplete"` // not everything was looked at
+	Total      int64    `json:"total"`      // number of all files; more than Files holds if the list was cut
+	Incomplete bool     `json:"incomplete"` // the search was not complete
 	Reasons    []string `json:"reasons,omitempty"`
 	LeftOut    LeftOut  `json:"left_out"`
 }
 
-// LeftOut counts what the search did not show. A directory counts as one: nobody looked inside.
+// LeftOut counts what the search did not show. A directory counts as one: its content is unknown.
 type LeftOut struct {
 	IgnoredFiles       int64 `json:"ignored_files"`
 	IgnoredDirectories int64 `json:"ignored_directories"`
@@ -33,7 +33,7 @@ type LeftOut struct {
 	Links              int64 `json:"links"` // to directories, to nothing or out of the tree
 }
 
-// result makes the result of a search that ended with err, nil when it came to its end.
+// result returns the result of a search that ended with err, nil if it is complete.
 func (f *finder) result(in Input, tally walk.Tally, err error) tools.Result {
 	f.trim()
 	found := Found{
@@ -57,7 +57,7 @@ func (f *finder) lines(in Input, found Found, tally walk.Tally) []string {
 	var notes []string
 	switch dir := f.tree.Path.Name(); {
 	case len(lines) == 0 && found.Incomplete:
-		notes = append(notes, fmt.Sprintf("No file that matches %s was found in %s so far, but not everything was looked at.", in.Pattern, dir))
+		notes = append(notes, fmt.Sprintf("No file that matches %s was found in %s so far, but the search is incomplete.", in.Pattern, dir))
 	case len(lines) == 0:
 		notes = append(notes, fmt.Sprintf("No file in %s matches %s.", dir, in.Pattern))
 		if f.pattern.classes {

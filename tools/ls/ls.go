@@ -1,4 +1,5 @@
-// Package ls is the LS tool: the entries of one directory. It does not look inside of files, nor below the directory.
+// Package ls is the LS tool: it lists the entries of one directory. It does not know the content of
+// files, nor what is below the directory.
 package ls
 
 import (
@@ -24,7 +25,7 @@ import (
 //go:embed description.md
 var description string
 
-// Input is what a model gives.
+// Input is the tool's input.
 type Input struct {
 	Path   string   `json:"path" jsonschema:"directory to list, absolute or relative to the working directory"`
 	Ignore []string `json:"ignore,omitempty" jsonschema:"globs of names to leave out, such as *.o"`
@@ -34,8 +35,8 @@ type Input struct {
 type Listing struct {
 	Path       string   `json:"path"` // absolute
 	Entries    []Entry  `json:"entries"`
-	Total      int64    `json:"total"`   // of the directory, less Ignored and Denied
-	Ignored    int64    `json:"ignored"` // left out because ignore says so
+	Total      int64    `json:"total"`   // of the directory, without Ignored and Denied
+	Ignored    int64    `json:"ignored"` // left out because of ignore
 	Denied     int64    `json:"denied"`  // left out because a rule denies reading them
 	Incomplete bool     `json:"incomplete"`
 	Reasons    []string `json:"reasons,omitempty"`
@@ -46,15 +47,15 @@ type Entry struct {
 	Name   string `json:"name"`
 	Type   string `json:"type"`             // directory, file, link or other
 	Size   int64  `json:"size,omitempty"`   // of a file, in bytes
-	Target string `json:"target,omitempty"` // of a link, as it is written
+	Target string `json:"target,omitempty"` // of a link, as stored
 }
 
 const (
 	maxEntries = 1_000
-	readAtOnce = 4_096 // directory entries; bounds what a huge directory holds in memory
+	readAtOnce = 4_096 // directory entries; limits the memory for a huge directory
 )
 
-// Tool is LS.
+// Tool returns the LS tool.
 func Tool() tools.Tool {
 	spec := tools.Spec{Name: "LS", Description: description, ReadOnly: true, TimeLimit: time.Minute, OnInterrupt: tools.Stop}
 	return tools.New(spec, tools.Funcs[Input]{
@@ -65,13 +66,14 @@ func Tool() tools.Tool {
 	})
 }
 
-// ignoreRules reads the globs. A glob with a slash in front or at its end means what it means in an ignore file.
+// ignoreRules parses the globs. A slash at the beginning or end of a glob has the same meaning as
+// in an ignore file.
 func ignoreRules(globs []string) (walk.Rules, error) {
 	var lines []string
 	for i, glob := range globs {
 		all, ok := walk.Braces(glob)
 		if !ok {
-			return walk.Rules{}, fault.Invalidf("bad_pattern", "The braces of %q stand for more than %d globs. Give fewer.", glob, walk.MaxBraces).At(fmt.Sprintf("/ignore/%d", i))
+			return walk.Rules{}, fault.Invalidf("bad_pattern", "The braces of %q stand for more than %d globs. Use fewer.", glob, walk.MaxBraces).At(fmt.Sprintf("/ignore/%d", i))
 		}
 		for _, line := range all {
 			if strings.HasPrefix(line, "#") {
@@ -94,7 +96,7 @@ func run(ctx context.Context, env *tools.Env, in Input) (tools.Result, error) {
 	}
 	defer tree.Close()
 	if tree.Single != "" {
-		return tools.Result{}, fault.Invalidf("not_a_directory", "%s is no directory. Open it with Read, or list %s.", tree.Path.Shown(), filepath.Dir(tree.Path.Shown())).At("/path")
+		return tools.Result{}, fault.Invalidf("not_a_directory", "%s is not a directory. Open it with Read, or list %s.", tree.Path.Shown(), filepath.Dir(tree.Path.Shown())).At("/path")
 	}
 	l := lister{rules: rules, tree: tree, Listing: Listing{Path: tree.Path.Name()}}
 	if err := l.list(ctx); err != nil {
@@ -167,7 +169,7 @@ func directoriesFirst(a, b fs.DirEntry) int {
 	}
 }
 
-// look finds out about the entries that are given. What has vanished meanwhile stays without its facts.
+// look reads the metadata of the listed entries. An entry that has vanished meanwhile has none.
 func (l *lister) look() {
 	l.Entries = make([]Entry, 0, len(l.first))
 	for _, e := range l.first {

@@ -70,7 +70,7 @@ func TestListings(t *testing.T) {
 		{"a directory by a link", `{"path": "to-dir/"}`, "$DIR/to-dir/\n  inner.o (0 bytes)"},
 		{"nothing", `{"path": "empty"}`, "$DIR/empty/\n(empty)"},
 		{"everything ignored", `{"path": "zdir", "ignore": ["*"]}`, "$DIR/zdir/\n(empty)\n(1 left out by ignore)"},
-		{"a file", `{"path": "b.go"}`, "error not_a_directory: $DIR/b.go is no directory. Open it with Read, or list $DIR."},
+		{"a file", `{"path": "b.go"}`, "error not_a_directory: $DIR/b.go is not a directory. Open it with Read, or list $DIR."},
 		{
 			"too many braces", `{"path": ".", "ignore": ["` + strings.Repeat("{1,2,3,4,5,6,7,8,9,0}", 4) + `"]}`,
 			"error bad_pattern: The braces of \"" + strings.Repeat("{1,2,3,4,5,6,7,8,9,0}", 4) + "\" stand for more than 1000 globs. Give fewer.",

@@ -1,6 +1,6 @@
-// Package lsp is the LSP tool: questions about code that a language server answers. It checks the question, leaves out of
-// the answer what the call may not read, and puts it into words. It does not know how servers are run or spoken to, and it
-// changes nothing.
+// Package lsp is the LSP tool: questions about code that a language server answers. It checks the
+// question, removes from the answer what the call may not read, and formats the rest. It does not
+// know how servers are run, and it changes nothing.
 package lsp
 
 import (
@@ -21,7 +21,7 @@ import (
 //go:embed description.md
 var description string
 
-// Input is what a model gives.
+// Input is the tool's input.
 type Input struct {
 	Operation string `json:"operation" jsonschema:"definition, references, hover, document_symbols, workspace_symbols, implementation, call_hierarchy, diagnostics or rename_preview"`
 	FilePath  string `json:"file_path" jsonschema:"absolute path of the file"`
@@ -30,14 +30,14 @@ type Input struct {
 	Query     string `json:"query,omitempty" jsonschema:"workspace_symbols: a part of the symbol's name; rename_preview: the new name"`
 }
 
-// How much is looked at and shown. Ours.
+// Limits of a question and its result. Our own.
 const (
-	maxText  = 8 << 20 // bytes of a file that a server is shown: as much as a session remembers of a file that it has read
+	maxText  = 8 << 20 // bytes of a file that a server is sent: as much as a session keeps of a file that it has read
 	maxShown = 200     // entries of a result
 	maxQuery = 1000    // bytes
 )
 
-// A question is one operation: what it needs, and how it is answered.
+// A question is one operation: its required fields, and its answer.
 type question struct {
 	place bool // line and character
 	query bool
@@ -56,7 +56,7 @@ var questions = map[string]question{
 	"rename_preview":    {place: true, query: true, ask: rename},
 }
 
-// Tool is LSP.
+// Tool returns the LSP tool.
 func Tool() tools.Tool {
 	spec := tools.Spec{
 		Name: "LSP", Description: description, ReadOnly: true, TimeLimit: time.Minute, OnInterrupt: tools.Stop,
@@ -65,7 +65,7 @@ func Tool() tools.Tool {
 	return tools.New(spec, tools.Funcs[Input]{Validate: validate, Effects: effects, Check: check, Run: run})
 }
 
-// validate returns what the schema cannot, all of it at once.
+// validate reports everything that the schema cannot check, all at once.
 func validate(in *Input) error {
 	var wrong []tools.Violation
 	fields := func(field, expected string) {
@@ -73,7 +73,7 @@ func validate(in *Input) error {
 	}
 	asked, known := questions[in.Operation]
 	if !known {
-		fields("/operation", fmt.Sprintf("%q is none of definition, references, hover, document_symbols, workspace_symbols, implementation, call_hierarchy, diagnostics, rename_preview", in.Operation))
+		fields("/operation", fmt.Sprintf("%q is not one of definition, references, hover, document_symbols, workspace_symbols, implementation, call_hierarchy, diagnostics, rename_preview", in.Operation))
 	}
 	for _, n := range []struct {
 		name  string
@@ -81,7 +81,7 @@ func validate(in *Input) error {
 	}{{"line", in.Line}, {"character", in.Character}} {
 		switch {
 		case n.value < 0:
-			fields("/"+n.name, fmt.Sprintf("%d is no number of a %s; they count from 1", n.value, n.name))
+			fields("/"+n.name, fmt.Sprintf("%d is not a valid number of a %s; they count from 1", n.value, n.name))
 		case n.value == 0 && asked.place:
 			fields("/"+n.name, fmt.Sprintf("%s needs it; %ss count from 1", in.Operation, n.name))
 		}
@@ -90,7 +90,7 @@ func validate(in *Input) error {
 	case asked.query && strings.TrimSpace(in.Query) == "":
 		fields("/query", in.Operation+" needs it")
 	case len(in.Query) > maxQuery:
-		fields("/query", fmt.Sprintf("it has %d bytes; the most is %d", len(in.Query), maxQuery))
+		fields("/query", fmt.Sprintf("it has %d bytes; the limit is %d", len(in.Query), maxQuery))
 	}
 	if len(wrong) > 0 {
 		return tools.Violated("LSP", wrong)
@@ -98,18 +98,18 @@ func validate(in *Input) error {
 	return nil
 }
 
-// effects: the server reads the whole project, and so do the answers.
+// effects declares that the server reads the whole project, and so do the answers.
 func effects(in Input) tools.Effects {
 	return tools.Effects{Reads: []tools.Path{{Name: in.FilePath}, {Name: ".", Tree: true}}}
 }
 
-// check looks whether there is something to ask, and a server configured for it.
+// check checks that the file exists, and that a server is configured for it.
 func check(_ context.Context, env *tools.Env, in Input) (tools.Preview, error) {
 	_, err := open(env, in)
 	return tools.Preview{}, err
 }
 
-// open makes a question of the input.
+// open converts the input to a query.
 func open(env *tools.Env, in Input) (language.Query, error) {
 	if err := env.Files.Absolute(in.FilePath); err != nil {
 		return language.Query{}, err
@@ -126,11 +126,12 @@ func open(env *tools.Env, in Input) (language.Query, error) {
 	return q, env.Languages.Check(q.Path)
 }
 
-// buffers are the files that an editor holds open below the working directory, which may be other than on the disk.
+// buffers returns the files below the working directory that an editor holds open, and that may
+// differ from the disk.
 func buffers(env *tools.Env) (paths []string) {
 	tree, err := env.Files.Tree(".")
 	if err != nil {
-		return nil // then nothing there can be read either
+		return nil // nothing there can be read either
 	}
 	defer tree.Close()
 	for rel := range tree.Buffers() {
@@ -152,18 +153,18 @@ func read(env *tools.Env, path string) ([]byte, error) {
 	case err != nil:
 		return nil, fault.Failedf("io_error", "%s could not be read: %v.", f.Path.Shown(), err)
 	case len(data) > maxText:
-		return nil, fault.Failedf("file_too_large", "%s has more than %d MiB, which is the most that a language server is shown.", f.Path.Shown(), maxText>>20)
+		return nil, fault.Failedf("file_too_large", "%s has more than %d MiB, the most that a language server is sent.", f.Path.Shown(), maxText>>20)
 	}
 	return data, nil
 }
 
-// A call is one question under way, and what its answer comes to.
+// A call is one question in progress, with its result.
 type call struct {
 	env   *tools.Env
 	in    Input
 	query language.Query
 	found Found
-	body  []string // entries in words, of the page that is shown
+	body  []string // formatted entries of the shown page
 }
 
 func run(ctx context.Context, env *tools.Env, in Input) (tools.Result, error) {
@@ -181,7 +182,7 @@ func run(ctx context.Context, env *tools.Env, in Input) (tools.Result, error) {
 	return c.result(), nil
 }
 
-// result puts the entries and what is to be said of them together.
+// result combines the entries and the remarks.
 func (c *call) result() tools.Result {
 	remarks := c.remarks()
 	if len(c.body) > 0 && len(remarks) > 0 {

@@ -1,4 +1,4 @@
-// What was answered, in words and figures. It does not ask.
+// The result of a question, as text and as data.
 
 package lsp
 
@@ -13,7 +13,7 @@ import (
 	"github.com/toold/toold/tools/workspace/text"
 )
 
-// Found is the structured result. The lists hold what is shown, Total counts all that may be.
+// Found is the structured result. The lists hold what is shown; Total counts all that may be shown.
 type Found struct {
 	Operation   string       `json:"operation"`
 	FilePath    string       `json:"file_path"` // real
@@ -29,19 +29,19 @@ type Found struct {
 	Total       int          `json:"total"`
 	Shown       int          `json:"shown"`
 	Denied      int          `json:"denied"`         // left out because a rule denies reading the file
-	Elsewhere   int          `json:"elsewhere"`      // shown without their line, since the file is outside of what the call may read
+	Elsewhere   int          `json:"elsewhere"`      // shown without their line, since the call may not read the file
 	Busy        string       `json:"busy,omitempty"` // what the server is still doing: there may be more
-	Incomplete  bool         `json:"incomplete"`     // the server did not say everything in time
+	Incomplete  bool         `json:"incomplete"`     // the server did not report everything in time
 }
 
-// Location is one place.
+// Location is one position in a file.
 type Location struct {
 	Path  string         `json:"path"` // absolute
 	Range language.Range `json:"range"`
 	Text  string         `json:"text,omitempty"` // the line, less the blanks around it
 }
 
-// Symbol is something that has a name.
+// Symbol is a named element of a program.
 type Symbol struct {
 	Name      string `json:"name"`
 	Kind      string `json:"kind"`
@@ -51,13 +51,13 @@ type Symbol struct {
 	Location
 }
 
-// Call is one end of a call, and where in the caller it is.
+// Call is one end of a call, and its position in the caller.
 type Call struct {
 	Symbol
 	At []language.Range `json:"at"`
 }
 
-// Diagnostic is what the server has to say against the file.
+// Diagnostic is one finding of the server about the file.
 type Diagnostic struct {
 	Range    language.Range `json:"range"`
 	Severity string         `json:"severity"`
@@ -66,7 +66,7 @@ type Diagnostic struct {
 	Message  string         `json:"message"`
 }
 
-// Change says how often one file would change.
+// Change is how often one file would change.
 type Change struct {
 	Path  string `json:"path"`
 	Edits int    `json:"edits"`
@@ -94,7 +94,7 @@ func location(l language.Location) Location {
 	return Location{Path: l.Path, Range: l.Range, Text: text.Shown(strings.TrimSpace(l.Line))}
 }
 
-// String returns path:line:character, and the line where it is known.
+// String returns path:line:character, and the line if it is known.
 func (l Location) String() string {
 	where := fmt.Sprintf("%s:%d:%d", l.Path, l.Range.Start.Line, l.Range.Start.Character)
 	if l.Text == "" {
@@ -107,7 +107,7 @@ func symbol(s language.Symbol) Symbol {
 	return Symbol{Name: s.Name, Kind: s.Kind, Detail: s.Detail, Container: s.Container, Depth: s.Depth, Location: location(s.Location)}
 }
 
-// title is how a symbol is called.
+// title returns the name of a symbol.
 func (s Symbol) title() string {
 	title := s.Kind + " " + s.Name
 	if s.Detail != "" {
@@ -180,7 +180,7 @@ func hierarchy(ctx context.Context, c *call) error {
 	return nil
 }
 
-// ends takes over one direction of a hierarchy.
+// ends converts one direction of a hierarchy.
 func (c *call) ends(heading string, list []language.Call) (ends []Call) {
 	if len(list) == 0 {
 		c.body = append(c.body, heading+": nothing.")

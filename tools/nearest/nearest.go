@@ -1,5 +1,5 @@
-// Package nearest measures how much one name is like another, for messages that say what was probably meant. It does not
-// know what the names are of.
+// Package nearest measures the similarity of names, for messages that suggest what was probably
+// meant. It does not know what the names stand for.
 package nearest
 
 import "strings"

@@ -1,4 +1,4 @@
-// From a notebook and what is to become of one cell to the new notebook, in memory. It writes nothing.
+// The computation of a new notebook from the old one and the change of one cell, in memory.
 
 package notebook
 
@@ -16,18 +16,18 @@ import (
 	"github.com/toold/toold/tools/workspace/text"
 )
 
-// An edit is what a call makes of a notebook. It is worked out in memory; nothing is written.
+// An edit is a change of a notebook that a call computes in memory.
 type edit struct {
 	book          *cells.Notebook // after the steps so far
 	id, kind      string          // of the cell that is changed
 	before, after string          // its source
-	cleared       int             // outputs that go with the old source
-	what          string          // what becomes of the cell; empty: nothing
+	cleared       int             // outputs that are removed with the old source
+	what          string          // the change of the cell; empty: none
 	crlf          bool            // line endings were made CRLF
 	renamed       bool            // cells without an id have moved
 }
 
-// plan works out what in makes of a content. The error is the cause of ctx when that ends.
+// plan computes the change of a content for in. The error is the cause of ctx if that ends.
 func plan(ctx context.Context, env *tools.Env, c *workspace.Content, in input) (*edit, error) {
 	if !c.Path.Exists {
 		return nil, env.Files.Missing(c)
@@ -64,7 +64,7 @@ func parse(c *workspace.Content) (*cells.Notebook, error) {
 		return nil, fault.Invalidf("unsupported_media", "%s cannot be changed: %v. Convert it with jupyter nbconvert --to notebook --nbformat 4 first.", c.Path.Shown(), version)
 	}
 	if err != nil {
-		return nil, fault.Invalidf("damaged_file", "%s is no Jupyter notebook that could be changed: %v. Look at it with Bash (head, jq); Edit changes any text.", c.Path.Shown(), err)
+		return nil, fault.Invalidf("damaged_file", "%s is not a Jupyter notebook that can be changed: %v. Examine it with Bash (head, jq); Edit changes any text.", c.Path.Shown(), err)
 	}
 	return book, nil
 }
@@ -72,10 +72,10 @@ func parse(c *workspace.Content) (*cells.Notebook, error) {
 // NotFound are the Details of cell_not_found.
 type NotFound struct {
 	CellID string   `json:"cellId"`
-	Cells  []string `json:"cells"` // the ids there are, the first maxNamed of them
+	Cells  []string `json:"cells"` // the first maxNamed ids of the notebook
 }
 
-// maxNamed is how many ids are named when none fits.
+// maxNamed is how many ids are listed if none matches.
 const maxNamed = 50
 
 func missing(book *cells.Notebook, id string) error {
@@ -93,8 +93,8 @@ func missing(book *cells.Notebook, id string) error {
 	return fault.Invalidf("cell_not_found", "No cell is called %q. %s", id, list).At("/cell_id").With(details)
 }
 
-// replace returns the cell at the index another source, and another type if one is asked for. It looks at ctx between its steps,
-// each of which takes a notebook apart.
+// replace replaces the source of the cell at the index, and its type if one is requested. It checks
+// ctx between its steps, each of which parses the notebook.
 func (p *edit) replace(ctx context.Context, at int, in input) error {
 	c := p.book.Cells[at]
 	p.id, p.kind, p.before = c.ID, c.Type, c.Source
@@ -113,7 +113,7 @@ func (p *edit) replace(ctx context.Context, at int, in input) error {
 		p.what += fmt.Sprintf("; %s and the execution count were cleared", text.Count(p.cleared, "output"))
 	}
 	if _, has := cells.Find(c.Members, attachments); has && turned && p.kind == code {
-		p.what += "; its attachments were taken away, since code cells have none"
+		p.what += "; its attachments were removed, since code cells have none"
 	}
 	for _, step := range p.steps(at) {
 		if ctx.Err() != nil {
@@ -127,10 +127,10 @@ func (p *edit) replace(ctx context.Context, at int, in input) error {
 // attachments is the member that holds the images in a text.
 const attachments = "attachments"
 
-// A step gives the bytes of the notebook after one change to the cell.
+// A step returns the bytes of the notebook after one change to the cell.
 type step func(*cells.Notebook, cells.Cell) []byte
 
-// steps are what replacing takes, one after the other: each moves what stands behind it.
+// steps returns the steps of a replacement, in order: each moves what follows it.
 func (p *edit) steps(at int) []step {
 	c := p.book.Cells[at]
 	turned := p.kind != c.Type
@@ -164,7 +164,7 @@ func (p *edit) steps(at int) []step {
 	return list
 }
 
-// take goes on with the bytes of a step.
+// take continues with the bytes of a step.
 func (p *edit) take(raw []byte) {
 	book, err := cells.Parse(raw)
 	if err != nil {
@@ -173,7 +173,8 @@ func (p *edit) take(raw []byte) {
 	p.book = book
 }
 
-// endings makes the line endings of a new source those of the old one, if that has CRLF throughout and the new has none.
+// endings converts the line endings of a new source to those of the old one, if that has only CRLF
+// and the new one has none.
 func (p *edit) endings(old, next string) string {
 	if text.Endings(old) == text.CRLF && strings.Contains(next, "\n") && !strings.Contains(next, "\r\n") {
 		p.crlf = true
@@ -193,12 +194,12 @@ func (p *edit) remove(at int) {
 	p.take(dropCell(p.book, at))
 }
 
-// insert makes a cell that has the index at then.
+// insert adds a cell that then has the index at.
 func (p *edit) insert(at int, in input) {
 	p.kind, p.after = in.CellType, in.NewSource
 	p.renamed = nameless(p.book.Cells[at:])
 	id := ""
-	if p.book.Minor >= 5 { // nbformat 4.5 wants ids, and earlier ones forbid them
+	if p.book.Minor >= 5 { // nbformat 4.5 requires ids, and earlier ones forbid them
 		id = newID(p.book, in.NewSource)
 	}
 	p.take(addCell(p.book, at, p.kind, id, p.after))
@@ -209,8 +210,8 @@ func (p *edit) insert(at int, in input) {
 	}
 }
 
-// newID returns an id that no cell has, in the form that Jupyter's own have. It follows from the notebook, so that the
-// question about the call and its result name the same.
+// newID returns an unused id in Jupyter's own form. It depends only on the notebook, so that the
+// question about the call and its result show the same one.
 func newID(book *cells.Notebook, source string) string {
 	for salt := source; ; salt += "+" {
 		id := fmt.Sprintf("%016s", workspace.Hash(append(slices.Clone(book.Raw), salt...)))[:8]

@@ -1,5 +1,5 @@
-// Putting JSON into a notebook so that it looks like the JSON around it: one line or many, indentation, line endings,
-// escapes. It knows where things stand, not what they are for.
+// Writing JSON into a notebook in the style of the JSON around it: one line or many, indentation,
+// line endings, escapes.
 
 package notebook
 
@@ -16,10 +16,10 @@ import (
 	"github.com/toold/toold/tools/cells"
 )
 
-// A layout is how a file is written.
+// A layout is the style of a file.
 type layout struct {
 	book *cells.Notebook
-	end  string // of a line; empty: all is on one
+	end  string // of a line; empty: everything is on one line
 	unit string // one level of indentation
 	colon,
 	comma string // between a key and its value, and between elements on one line
@@ -60,7 +60,7 @@ func blankBefore(raw []byte, at int) string {
 	return string(raw[from:at])
 }
 
-// indent returns the indentation of what stands at, and whether it begins its line.
+// indent returns the indentation at at, and whether at begins its line.
 func (l layout) indent(at int) (string, bool) {
 	gap := blankBefore(l.book.Raw, at)
 	line := strings.LastIndexByte(gap, '\n')
@@ -76,8 +76,8 @@ const (
 	whole             // not as a list, but as one string
 )
 
-// bracketed puts items, which are JSON or members, between two brackets: a line for each, indented below indent, or all
-// on one.
+// bracketed writes items, which are JSON or members, between two brackets: each on its line,
+// indented below indent, or all on one.
 func (l layout) bracketed(pair, items []string, indent string, f form) string {
 	switch {
 	case len(items) == 0:
@@ -161,7 +161,7 @@ func setSource(n *cells.Notebook, c cells.Cell, source string) []byte {
 	return setMember(n, c, "source", l.source(source, indent, sourceForm(n, c)))
 }
 
-// setMember returns a member of the cell another value, or adds it behind the others.
+// setMember sets a member of the cell, or adds it after the others.
 func setMember(n *cells.Notebook, c cells.Cell, key, value string) []byte {
 	if m, found := cells.Find(c.Members, key); found {
 		return splice(n, m.Value, value)
@@ -171,7 +171,7 @@ func setMember(n *cells.Notebook, c cells.Cell, key, value string) []byte {
 	return splice(n, cells.Span{From: last.Value.To, To: last.Value.To}, l.gap(last.At)+l.quoted(key)+l.colon+value)
 }
 
-// dropMember takes a member of the cell away, if it is there. It is never the only one.
+// dropMember removes a member of the cell, if it exists. It must not be the only one.
 func dropMember(n *cells.Notebook, c cells.Cell, key string) []byte {
 	i := slices.IndexFunc(c.Members, func(m cells.Member) bool { return m.Key == key })
 	switch {
@@ -193,7 +193,7 @@ func dropCell(n *cells.Notebook, at int) []byte {
 	return splice(n, cells.Span{From: n.Cells[at-1].Span.To, To: n.Cells[at].Span.To}, "")
 }
 
-// addCell puts a new cell where it has the index at, written like the one beside it.
+// addCell adds a new cell at the index at, in the style of the one beside it.
 func addCell(n *cells.Notebook, at int, kind, id, source string) []byte {
 	l := layoutOf(n)
 	if len(n.Cells) == 0 {
@@ -217,7 +217,7 @@ func addCell(n *cells.Notebook, at int, kind, id, source string) []byte {
 	return splice(n, cells.Span{From: beside.Span.To, To: beside.Span.To}, gap+cell)
 }
 
-// gap is what stands between what stands at and its neighbour.
+// gap returns the space between the element at at and its neighbour.
 func (l layout) gap(at int) string {
 	if blank := blankBefore(l.book.Raw, at); strings.Contains(blank, "\n") {
 		return "," + blank
@@ -225,7 +225,7 @@ func (l layout) gap(at int) string {
 	return l.comma
 }
 
-// cell writes a cell with its members in the order in which nbformat has them.
+// cell writes a cell with its members in nbformat's order.
 func (l layout) cell(kind, id, source, indent string, f form) string {
 	var members []string
 	add := func(key, value string) { members = append(members, l.quoted(key)+l.colon+value) }

@@ -1,5 +1,6 @@
-// Package notebook is the NotebookEdit tool: it changes one cell of a Jupyter notebook and keeps every other byte of the
-// file. The package does not know who may change what, nor how a file gets onto the disk.
+// Package notebook is the NotebookEdit tool: it changes one cell of a Jupyter notebook and keeps
+// every other byte of the file. The package does not know which files may be changed, nor how a
+// file is written to the disk.
 package notebook
 
 import (
@@ -18,7 +19,7 @@ import (
 //go:embed description.md
 var description string
 
-// The values of edit_mode, and those of cell_type that may be asked for.
+// The values of edit_mode, and those of cell_type that may be requested.
 const (
 	replacing = "replace"
 	inserting = "insert"
@@ -36,16 +37,16 @@ type input struct {
 	EditMode     string `json:"edit_mode,omitempty" jsonschema:"replace, insert or delete; default replace"`
 }
 
-// Structured is the result for programs.
+// Structured is the structured result.
 type Structured struct {
 	NotebookPath string `json:"notebookPath"` // absolute, as named
 	EditMode     string `json:"editMode"`     // "replace", "insert" or "delete"
-	CellID       string `json:"cellId"`       // of the cell that was changed, as it can be named from now on; of a deleted one as it was
+	CellID       string `json:"cellId"`       // of the changed cell, as it is named from now on; for a deleted one, as it was
 	CellType     string `json:"cellType"`     // of the cell, now
 	Cells        int    `json:"cells"`        // how many the notebook has now
-	Cleared      int    `json:"cleared"`      // outputs that were taken away with the old source
-	Unchanged    bool   `json:"unchanged"`    // the cell held this already; nothing was written
-	Diff         string `json:"diff"`         // unified diff of the cell's source, under a line that says what becomes of the cell
+	Cleared      int    `json:"cleared"`      // outputs that were removed with the old source
+	Unchanged    bool   `json:"unchanged"`    // the cell was equal already; nothing was written
+	Diff         string `json:"diff"`         // unified diff of the cell's source, after a line that describes the change
 }
 
 // Tool returns the NotebookEdit tool.
@@ -93,7 +94,7 @@ func effects(in input) tools.Effects {
 	return tools.Effects{Reads: p, Writes: p}
 }
 
-// check works the change out and throws it away.
+// check computes the change without writing it.
 func check(ctx context.Context, env *tools.Env, in input) (tools.Preview, error) {
 	if err := env.Files.Absolute(in.NotebookPath); err != nil {
 		return tools.Preview{}, err
@@ -132,8 +133,8 @@ func run(ctx context.Context, env *tools.Env, in input) (tools.Result, error) {
 	return result, nil
 }
 
-// diff is what a person is shown: what becomes of the cell, and its source. The file's own lines would show outputs that
-// are cleared, images among them, as pages of base64.
+// diff returns the text for the user: the change of the cell, and its source. The file's own lines
+// would show outputs that are cleared, and images as pages of base64.
 func (p *edit) diff(path string) string {
 	if p.what == "" {
 		return ""
@@ -141,7 +142,7 @@ func (p *edit) diff(path string) string {
 	return p.what + "\n" + text.Patch(path+"#"+p.id, p.before, p.after)
 }
 
-// report is the text for the model.
+// report returns the text for the model.
 func (p *edit) report(in input, w workspace.Written) string {
 	var b strings.Builder
 	if w.Same {
@@ -157,10 +158,10 @@ func (p *edit) report(in input, w workspace.Written) string {
 		b.WriteString("Note: the lines of the cell's source end in CRLF; the new ones do too.\n")
 	}
 	if in.EditMode == deleting && p.renamed {
-		b.WriteString("Note: cells without an id of their own go by their index; those behind the deleted one have new names.\n")
+		b.WriteString("Note: cells without their own id are named by their index; those after the deleted one have new names.\n")
 	}
 	if in.EditMode == inserting && p.renamed {
-		b.WriteString("Note: cells without an id of their own go by their index; those behind the new one have new names.\n")
+		b.WriteString("Note: cells without their own id are named by their index; those after the new one have new names.\n")
 	}
 	if in.EditMode != deleting {
 		b.WriteString(text.Snippet(p.after, []text.Span{{First: 1, Last: strings.Count(p.after, "\n") + 1}}))

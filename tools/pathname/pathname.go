@@ -1,4 +1,4 @@
-// Package pathname answers questions about paths that many packages ask. It does not know whose paths they are.
+// Package pathname answers common questions about paths. It does not know whose paths they are.
 package pathname
 
 import (

@@ -1,5 +1,5 @@
-// This program as a reader of PDF, for where there is no pdftotext: a process of its own, which may run out of memory or
-// never end without harm to anybody. It knows its standard files, and nothing of daemons.
+// This program as a reader of PDF, where pdftotext is not installed: a separate process, which may
+// run out of memory or hang without harm.
 
 package pdf
 
@@ -20,8 +20,8 @@ import (
 // mainName is the first argument of a process that is a reader of PDF.
 const mainName = "toold-pdf"
 
-// Main makes the process a reader of PDF if args, which are os.Args, say that it was started as one, and then gives the
-// exit code. A program whose processes read PDF calls it first thing.
+// Main makes the process a reader of PDF if args, which is os.Args, shows that it was started as
+// one, and then returns its exit code. A program that uses this package must call it first.
 func Main(args []string) (code int, is bool) {
 	if len(args) < 2 || args[0] != mainName {
 		return 0, false
@@ -38,7 +38,7 @@ func Main(args []string) (code int, is bool) {
 	return 0, true
 }
 
-// answer writes what pdfinfo or pdftotext would.
+// answer writes the output of pdfinfo or pdftotext.
 func answer(w io.Writer, data []byte, args []string) (err error) {
 	defer func() {
 		if x := recover(); x != nil {
@@ -63,7 +63,7 @@ func answer(w io.Writer, data []byte, args []string) (err error) {
 	return nil
 }
 
-// open forgives what the library does not: a header of another form, and bytes behind the end.
+// open tolerates what the library does not: another form of header, and bytes after the end.
 func open(data []byte) (*library.Reader, error) {
 	if !bytes.HasPrefix(data, []byte("%PDF-")) || len(data) < 100 {
 		return nil, errors.New("it has no beginning or no end")
@@ -75,7 +75,8 @@ func open(data []byte) (*library.Reader, error) {
 	return library.NewReader(bytes.NewReader(data), int64(len(data)))
 }
 
-// pageText returns the text of a page; nothing of one that is damaged, since the others may be sound.
+// pageText returns the text of a page, or nothing for a damaged one, since the others may be
+// undamaged.
 func pageText(r *library.Reader, n int) (text string) {
 	defer func() {
 		if recover() != nil {
@@ -89,11 +90,12 @@ func pageText(r *library.Reader, n int) (text string) {
 	return strings.ReplaceAll(text, "\f", " ")
 }
 
-// content returns the pieces of text of a page; none when something on it is not understood.
+// content returns the pieces of text of a page, or none if something on it is unsupported.
 func content(p library.Page) (pieces []library.Text) {
 	defer func() { _ = recover() }()
 	for _, piece := range p.Content().Text {
-		// The library puts a line break behind each piece that is set with kerning, decoded as if it stood in the page.
+		// The library adds a line break after each piece with kerning, decoded as if it stood in
+		// the page.
 		if piece.S != "\n" && piece.S != "\x00" && piece.S != "\ufffd" {
 			pieces = append(pieces, piece)
 		}
@@ -101,9 +103,10 @@ func content(p library.Page) (pieces []library.Text) {
 	return pieces
 }
 
-// lines puts pieces, mostly single characters, into lines by where they stand: another line when a piece stands half its
-// size higher or lower, a blank when it stands apart from the last one. Of fonts whose widths are not known all pieces of
-// a run stand at one place, and the next run further on.
+// lines joins pieces, mostly single characters, to lines by their positions: a piece that is half
+// its size higher or lower begins another line, and one at a distance from the last gets a blank.
+// In fonts with unknown widths all pieces of a run have the same position, and the next run is
+// further on.
 func lines(pieces []library.Text) string {
 	var b strings.Builder
 	run := 0 // pieces of no width at one place

@@ -1,7 +1,8 @@
-// Package pdf gets the text of a PDF document by its pages. The bytes are foreign and their parsers many: none of them
-// runs in this process. A program gets the document on its standard input, confined, with limits on its memory and its
-// output: pdftotext, or where there is none this program itself, as a reader of PDF that does nothing else (Main). The
-// package does not know where a document comes from, nor how much of it is asked for.
+// Package pdf extracts the text of a PDF document by its pages. The document is not trusted and
+// parsers are complex, so none runs in this process. A confined program with limits on its memory
+// and output gets the document on its standard input: pdftotext or, if that is not installed, this
+// program itself as a reader of PDF (Main). The package does not know where a document comes from,
+// nor how much of it is requested.
 package pdf
 
 import (
@@ -22,16 +23,17 @@ import (
 )
 
 const (
-	// memory is how much the program may take, in bytes. Ours: many times what documents of the size that is read need.
+	// memory is the program's limit, in bytes. The number is our own: many times what documents of
+	// the accepted size need.
 	memory = 1 << 30
-	// maxText is how much text is taken from one document, in bytes; what is behind it is dropped. Ours: a result holds a
-	// hundredth of it.
+	// maxText is how much text of one document is read, in bytes; the rest is dropped. The number
+	// is our own: a result holds a hundredth of it.
 	maxText = 16 << 20
-	// maxComplaint is how much of what the program complains about is kept, in bytes.
+	// maxComplaint is how much of the program's error output is kept, in bytes.
 	maxComplaint = 4 << 10
 )
 
-// The ways in which a document cannot be read.
+// Reasons why a document cannot be read.
 var (
 	// ErrEncrypted: it needs a password.
 	ErrEncrypted = errors.New("it is encrypted")
@@ -39,25 +41,25 @@ var (
 	ErrEmpty = errors.New("it has no pages")
 )
 
-// A DamagedError says that the program could make nothing of the document, in the program's words.
+// A DamagedError is a document that the program could not read, with the program's message.
 type DamagedError struct{ Why string }
 
 func (e *DamagedError) Error() string { return e.Why }
 
-// A StartError says that no program could be started on the document.
+// A StartError means that no program could be started on the document.
 type StartError struct{ Err error }
 
 func (e *StartError) Error() string { return e.Err.Error() }
 
-// Unwrap returns what the start has failed with.
+// Unwrap returns the error of the start.
 func (e *StartError) Unwrap() error { return e.Err }
 
 // A Document is a PDF document in memory.
 type Document struct {
 	Data []byte
-	Call string // id of the call that it is read for, plain characters
-	// Box starts the program, under a policy of the document's own. Its denials are not added to: what the program was denied
-	// says nothing to anybody.
+	Call string // id of the call that reads it, plain characters
+	// Box starts the program, under its own policy. The program's denials are not added to the box:
+	// they mean nothing to the user.
 	Box *sandbox.Box
 }
 
@@ -71,7 +73,7 @@ func (d Document) Count(ctx context.Context) (int, error) {
 	if all == nil {
 		return 0, &DamagedError{"the number of its pages was not found"}
 	}
-	found := all[len(all)-1] // before it stand texts of the document's own
+	found := all[len(all)-1] // before it are texts of the document
 	n, err := strconv.Atoi(found[1])
 	switch {
 	case err != nil:
@@ -82,11 +84,11 @@ func (d Document) Count(ctx context.Context) (int, error) {
 	return n, nil
 }
 
-// pagesLine is how pdfinfo, and Main like it, tell the number of pages.
+// pagesLine matches pdfinfo's line with the number of pages; Main writes the same.
 var pagesLine = regexp.MustCompile(`(?m)^Pages:\s*(\d+)\s*$`)
 
-// Text returns the text of the pages from first to last, which exist; what could not be read of a page is left out. Fewer
-// pages come when there was too much text. The errors are Count's.
+// Text returns the text of the existing pages from first to last, without unreadable parts. It
+// returns fewer pages if the text is too long. The errors are those of Count.
 func (d Document) Text(ctx context.Context, first, last int) ([]string, error) {
 	said, err := d.run(ctx, popplerText(first, last), "text", strconv.Itoa(first), strconv.Itoa(last))
 	if err != nil {
@@ -103,7 +105,7 @@ func (d Document) Text(ctx context.Context, first, last int) ([]string, error) {
 	return pages, nil
 }
 
-// tidy makes a page valid UTF-8 without trailing blanks, and without more than one empty line between two others.
+// tidy makes a page valid UTF-8 without trailing blanks and without repeated empty lines.
 func tidy(page string) string {
 	var out []string
 	for line := range strings.Lines(strings.ToValidUTF8(page, "\ufffd")) {
@@ -118,12 +120,12 @@ func tidy(page string) string {
 
 var popplerCount = []string{"pdfinfo", "-"}
 
-// popplerText keeps the order in which the text stands in the document, which is as a rule that of reading.
+// popplerText keeps the order of the text in the document, which is usually that of reading.
 func popplerText(first, last int) []string {
 	return []string{"pdftotext", "-enc", "UTF-8", "-eol", "unix", "-f", strconv.Itoa(first), "-l", strconv.Itoa(last), "-", "-"}
 }
 
-// run asks poppler's program if both are on the daemon's own PATH, else this one.
+// run runs poppler's program if both are on the daemon's own PATH, otherwise this one.
 func (d Document) run(ctx context.Context, poppler []string, own ...string) (string, error) {
 	path, args := findPoppler(poppler[0]), poppler
 	if path == "" {
@@ -139,7 +141,7 @@ func (d Document) run(ctx context.Context, poppler []string, own ...string) (str
 	return d.start(ctx, path, args)
 }
 
-// findPoppler returns the path of one of poppler's programs, or none if they are not all there.
+// findPoppler returns the path of one of poppler's programs, or "" if they are not all installed.
 func findPoppler(name string) (found string) {
 	for _, needed := range []string{"pdfinfo", "pdftotext"} {
 		path, err := exec.LookPath(needed)
@@ -155,7 +157,8 @@ func findPoppler(name string) (found string) {
 
 var started atomic.Int64
 
-// start runs a program on the document to its end, or until ctx ends. This is the only place that starts a process.
+// start runs a program on the document until its end, or until ctx ends. Only this function starts
+// a process.
 func (d Document) start(ctx context.Context, path string, args []string) (string, error) {
 	out, complaint := sandbox.Beginning{Most: maxText}, sandbox.Beginning{Most: maxComplaint}
 	process, err := d.box(path).Start(sandbox.Command{
@@ -179,11 +182,11 @@ func (d Document) start(ctx context.Context, path string, args []string) (string
 	return out.String(), nil
 }
 
-// box is the document's with as little as reading needs: memory within limits, and the program itself, which may lie where
-// a confined process sees nothing.
+// box returns the document's box with the permissions that reading needs: limited memory, and read
+// access to the program itself, which may be where a confined process sees nothing.
 func (d Document) box(path string) *sandbox.Box {
 	p := d.Box.Policy
-	if p.Tier == "" || p.Tier == sandbox.None { // foreign bytes are confined wherever that can be done
+	if p.Tier == "" || p.Tier == sandbox.None { // untrusted bytes are confined wherever possible
 		p = sandbox.Policy{Tier: sandbox.Fast, Strict: true, Optional: true}
 	}
 	p.Network, p.Session, p.UnixSockets = sandbox.Network{}, "", false
@@ -196,13 +199,13 @@ func (d Document) box(path string) *sandbox.Box {
 
 var passwords = regexp.MustCompile(`(?i)incorrect password|encrypt`)
 
-// isEncrypted looks at the first line alone: what follows may be the stack of a reader that has crashed.
+// isEncrypted reads only the first line: the rest may be the stack of a reader that has crashed.
 func isEncrypted(complaint string) bool {
 	first, _, _ := strings.Cut(strings.TrimSpace(complaint), "\n")
 	return passwords.MatchString(first)
 }
 
-// exhausted is how runtimes say that there is no memory for them.
+// exhausted matches the messages of runtimes that are out of memory.
 var exhausted = regexp.MustCompile(`out of memory|(?:cannot|failed to) allocate|bad_alloc`)
 
 // reason returns the first line of a complaint, or how the program has ended.
@@ -210,7 +213,7 @@ func reason(exit sandbox.Exit, complaint string) string {
 	first, _, _ := strings.Cut(strings.TrimSpace(strings.ToValidUTF8(complaint, "\ufffd")), "\n")
 	switch {
 	case exhausted.MatchString(complaint):
-		return "reading it takes more memory than is given for that"
+		return "reading it takes more memory than is allowed"
 	case first != "":
 		return strings.TrimPrefix(first, "Syntax Error: ")
 	case exit.Signal != "":

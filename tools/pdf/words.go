@@ -1,4 +1,4 @@
-// What is said of a document that cannot be read, to a model. It does not know where the document is from.
+// Messages to a model about a document that cannot be read.
 
 package pdf
 
@@ -9,8 +9,8 @@ import (
 	"github.com/toold/toold/tools/sandbox"
 )
 
-// Fault puts an error of Count or Text into words; any other it gives back as it is. subject names the document; kind says
-// whose turn it is when the document itself is at fault.
+// Fault returns the fault for an error of Count or Text; it returns any other error unchanged.
+// subject names the document; kind is the fault's kind if the document itself is the cause.
 func Fault(err error, subject string, kind fault.Kind) error {
 	var found *fault.Error
 	if _, ok := errors.AsType[*sandbox.UnavailableError](err); ok {
@@ -20,7 +20,7 @@ func Fault(err error, subject string, kind fault.Kind) error {
 		return fault.Failedf("start_failed", "The reader of PDF could not be started: %v.", err)
 	}
 	if damaged, ok := errors.AsType[*DamagedError](err); ok {
-		found = fault.Failedf("damaged_file", "%s cannot be read: %s. Get a sound copy, or try another program through Bash.", subject, damaged.Why)
+		found = fault.Failedf("damaged_file", "%s cannot be read: %s. Get an undamaged copy, or try another program through Bash.", subject, damaged.Why)
 	}
 	if errors.Is(err, ErrEncrypted) {
 		found = fault.Failedf("encrypted_file", "%s is encrypted and cannot be read without its password. Ask for a copy that is not; with the password, qpdf --decrypt makes one.", subject)

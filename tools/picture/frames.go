@@ -1,11 +1,11 @@
-// How many images a file holds, from the way in which its parts are laid out. Nothing is decoded here, and nothing is
-// believed: lengths that lead out of the data end the count.
+// The number of images in a file, from its structure. Nothing is decoded, and nothing is trusted:
+// lengths that exceed the data end the count.
 
 package picture
 
 import "encoding/binary"
 
-// frames counts the images of an animation; 1 for what is none.
+// frames returns the number of images of an animation; 1 for any other file.
 func frames(media string, data []byte) int {
 	n := 0
 	switch media {
@@ -61,7 +61,7 @@ func tableOfGIF(flags byte) int {
 	return 3 << (flags&7 + 1)
 }
 
-// chunkOfPNG returns the first chunk of that kind that stands before the pixels; nil if there is none.
+// chunkOfPNG returns the first chunk of that kind before the pixels; nil if there is none.
 func chunkOfPNG(data []byte, kind string) []byte {
 	const signature, around = 8, 12 // length, kind and checksum
 	for at := signature; at+around <= len(data); {

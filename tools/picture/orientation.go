@@ -1,5 +1,5 @@
-// Which way up an image is meant to be shown: the mark that cameras leave in its EXIF data, and turning pixels by it. It
-// reads nothing else of EXIF.
+// The orientation of an image, which cameras store in its EXIF data, and turning pixels by it.
+// Other EXIF data is not read.
 
 package picture
 
@@ -9,8 +9,8 @@ import (
 	"image"
 )
 
-// An orientation says how stored pixels are turned for showing, in EXIF's numbers (CIPA DC-008, 4.6.5): 1 and what is none
-// of them is as stored.
+// An orientation is how stored pixels are turned for showing, in EXIF's numbers (CIPA DC-008,
+// 4.6.5): 1 and undefined values mean as stored.
 type orientation uint16
 
 const upright orientation = 1
@@ -18,7 +18,7 @@ const upright orientation = 1
 // transposed reports whether rows become columns.
 func (o orientation) transposed() bool { return o >= 5 && o <= 8 }
 
-// orientationOf finds the mark in an image of that media type; upright where there is none.
+// orientationOf returns the orientation of an image of that media type; upright if it has none.
 func orientationOf(media string, data []byte) orientation {
 	switch media {
 	case "image/jpeg":
@@ -81,7 +81,7 @@ func readTIFF(data []byte) orientation {
 	return upright
 }
 
-// oriented returns img as it is meant to be shown.
+// oriented returns img turned for showing.
 func oriented(img image.Image, o orientation) image.Image {
 	if o <= upright || o > 8 {
 		return img
@@ -102,7 +102,8 @@ func oriented(img image.Image, o orientation) image.Image {
 	return out
 }
 
-// source returns where the pixel that is shown at p is stored, of an image that is stored with w x h pixels.
+// source returns where the pixel that is shown at p is stored, in an image that is stored with w x
+// h pixels.
 func (o orientation) source(p image.Point, w, h int) image.Point {
 	if o.transposed() {
 		p.X, p.Y = p.Y, p.X

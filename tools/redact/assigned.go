@@ -1,37 +1,39 @@
-// Values of names that say that they are a secret's: NAME=value, "name": "value", --name value, and what stands behind
-// Authorization. Whether a value looks like one is decided such that code which only speaks of passwords stays as it is, and
-// such that no syntax of a shell is ever taken for a part of a value: whoever is shown the text must see what would run.
+// Values that are assigned to names of secrets: NAME=value, "name": "value", --name value, and the
+// credentials of an Authorization header. Two principles decide whether a value is a secret. Code
+// that only mentions passwords stays unchanged. And shell syntax is never part of a value: the
+// reader of the text must see what would run.
 
 package redact
 
 import "strings"
 
-// A credibility is how much a name says.
+// A credibility is how reliable a name is.
 type credibility uint8
 
 const (
 	notCredential  credibility = iota
-	likeCredential             // a name of a program's, such as apiKey
-	environmental              // one of the environment's, such as API_KEY
+	likeCredential             // a program's name, such as apiKey
+	environmental              // an environment variable's, such as API_KEY
 	authorization              // a header's
 )
 
-// nameEnds are how names of credentials end, in capitals and without signs.
+// nameEnds are the endings of credentials' names, in capitals and without signs.
 var nameEnds = []string{
 	"PASSWORD", "PASSWD", "PASSPHRASE", "SECRET", "TOKEN", "APIKEY", "ACCESSKEY", "SECRETKEY", "PRIVATEKEY", "SIGNINGKEY", "ENCRYPTIONKEY",
 	"MASTERKEY", "AUTHKEY", "ACCOUNTKEY", "CREDENTIAL", "CREDENTIALS",
 }
 
-// environmentEnds are how names of the environment end besides.
+// environmentEnds are further endings for environment variables.
 var environmentEnds = []string{"_KEY", "_PASS", "_PAT", "_PWD", "_COOKIE", "_DSN"}
 
-// otherEnds are those of names that end so and are not a credential's.
+// otherEnds are endings of names that are not a credential's after all.
 var otherEnds = []string{
 	"PUBLICKEY", "CACHEKEY", "PRIMARYKEY", "FOREIGNKEY", "SORTKEY", "PARTITIONKEY", "PAGETOKEN", "NEXTTOKEN", "SYNCTOKEN", "CANCELLATIONTOKEN",
 	"CONTINUATIONTOKEN",
 }
 
-// lastOfNames are the letters that all of them end in, of either case, so that most names need not be looked at.
+// lastOfNames are the last letters of all of them, in either case, so that most names are rejected
+// quickly.
 var lastOfNames = func() (c class) {
 	for _, ends := range [][]string{nameEnds, environmentEnds, {"AUTHORIZATION"}} {
 		for _, end := range ends {
@@ -42,7 +44,7 @@ var lastOfNames = func() (c class) {
 	return c
 }()
 
-// longestName is how much of a name is looked at, from its end.
+// longestName is how much of a name is compared, from its end.
 const longestName = 64
 
 func credentialName(name string) credibility {
@@ -114,14 +116,14 @@ func (s *scanner) assigned(at int) (find, bool) {
 	return s.credential(v, v.plain() && !isCode && len(text) >= 12 && plausible(text))
 }
 
-// operator returns the place behind the sign of an assignment, whether nothing stands between that and the value, and whether
-// it is one: not a comparison.
+// operator returns the position after an assignment sign, whether the value follows directly, and
+// whether it is an assignment at all and not a comparison.
 func operator(text string, at int) (begin int, direct, is bool) {
 	begin = at + 1
 	switch next := strings.TrimPrefix(text[at:min(len(text), at+2)], text[at:at+1]); {
 	case text[at] == '=' && next == ">":
 		begin++
-	case next == "=", next == "~", next == ":": // :=, which = is asked about, and comparisons
+	case next == "=", next == "~", next == ":": // :=, which is handled at the =, and comparisons
 		return 0, false, false
 	}
 	if at > 0 && strings.IndexByte("=!<>+", text[at-1]) >= 0 {
@@ -131,7 +133,7 @@ func operator(text string, at int) (begin int, direct, is bool) {
 	return end, end == begin, true
 }
 
-// nameBefore returns the name that is assigned to, and whether it stands in quotes.
+// nameBefore returns the assigned name, and whether it is in quotes.
 func (s *scanner) nameBefore(at int) (name string, quoted bool) {
 	text, from := s.text, s.done
 	if at > from && text[at] == '=' && text[at-1] == ':' {
@@ -170,17 +172,17 @@ func (s *scanner) flag(at int) (find, bool) {
 type value struct {
 	text       string
 	start, end int
-	quote      string // what it is enclosed in; empty: nothing
+	quote      string // its quotes; empty: none
 }
 
-// longestJudged is how much of a value is looked at to say whether it is one: whatever is longer than any password shows it
+// longestJudged is how much of a value is examined: a text longer than any password is recognised
 // soon.
 const longestJudged = 256
 
 func (v *value) judged() string { return v.text[v.start:min(v.end, v.start+longestJudged)] }
 
-// value reads the value that begins at a place. In quotes it is empty unless they are closed and a shell, or whoever reads
-// them, would not expand anything.
+// value parses the value at a position. In quotes it is empty unless they are closed and no shell
+// would expand anything in them.
 func (s *scanner) value(at int) value {
 	v := value{text: s.text, start: at, end: at}
 	for _, quote := range []string{`"`, `'`, `\"`, `\'`} {
@@ -210,10 +212,10 @@ func (v *value) toQuote() {
 	}
 }
 
-// plain reports that a value without quotes ends where values do: it is no call and no index.
+// plain reports whether a value without quotes ends where values do: it is not a call or an index.
 func (v *value) plain() bool { return v.end == len(v.text) || endsPlain[v.text[v.end]] }
 
-// credential returns the find of a value, if it is one, by its own form if it has one.
+// credential returns the find of a value, if it is a secret, in its own form if it has one.
 func (s *scanner) credential(v value, is bool) (find, bool) {
 	if !is {
 		return find{}, false
@@ -225,7 +227,7 @@ func (s *scanner) credential(v value, is bool) (find, bool) {
 	return f, true
 }
 
-// bearer finds what stands behind the scheme of an Authorization.
+// bearer finds the credentials after the scheme of an Authorization header.
 func (s *scanner) bearer(v value) (find, bool) {
 	at := v.start
 	if scheme := runEnd(s.text, at, inScheme); scheme > at && scheme < len(s.text) && blank[s.text[scheme]] {
@@ -238,23 +240,24 @@ func (s *scanner) bearer(v value) (find, bool) {
 	return find{at, end, kindAuthorization}, true
 }
 
-// plausible reports that a text looks like a password or a token, and not like a word, a path, or what stands for one.
+// plausible reports whether a text looks like a password or a token, and not like a word, a path,
+// or a placeholder.
 func plausible(text string) bool {
 	return len(text) >= LeastValue && !standIn(text) && holdsDigit(text) && strings.ContainsFunc(text, isLetter) &&
 		!strings.ContainsAny(text, " \t\r\n$`")
 }
 
-// enough is less than plausible: what is given to a variable of the environment is likely not to be code.
+// enough is less strict than plausible: the value of an environment variable is probably not code.
 func enough(text string) bool {
 	return !standIn(text) && (len(text) >= LeastValue || len(text) >= 6 && holdsDigit(text)) && strings.ContainsFunc(text, isLetter)
 }
 
 func isLetter(r rune) bool { return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' }
 
-// standIns are words that stand in place of a value.
+// standIns are placeholders.
 var standIns = []string{"undefined", "required", "optional", "changeme", "change-me", "disabled", "password", "placeholder", "replace-me", "your-token"}
 
-// standIn reports that a text is a path or something that stands in place of a value.
+// standIn reports whether a text is a path or a placeholder.
 func standIn(text string) bool {
 	if text == "" || strings.Trim(text, text[:1]) == "" || strings.IndexByte("{<%[(*", text[0]) >= 0 {
 		return true

@@ -1,6 +1,6 @@
-// One pass over a text, from the left: at each place at which a secret of a known form could be told, it is looked for. What
-// is run over again and again, such as one long word in which many tokens seem to begin, is remembered, so that no byte is
-// looked at more than a bounded number of times.
+// One pass over a text, from the left, that searches for secrets of known forms. What is scanned
+// repeatedly, such as one long word in which many tokens seem to begin, is cached, so that each
+// byte is examined only a bounded number of times.
 
 package redact
 
@@ -9,13 +9,13 @@ import (
 	"strings"
 )
 
-// A find is a secret's place in the text.
+// A find is the position of a secret in the text.
 type find struct {
 	start, end int
-	kind       string // empty: it is a mark
+	kind       string // empty: it is a mark already
 }
 
-// mark is what stands in its place.
+// mark returns its replacement.
 func (f find) mark(text string) string {
 	if f.kind == "" {
 		return text[f.start:f.end]
@@ -23,7 +23,8 @@ func (f find) mark(text string) string {
 	return mark(f.kind)
 }
 
-// telling are the bytes at which something could be told: first ones of tokens, signs of assignments, addresses and keys.
+// telling are the bytes at which a secret can be recognised: first bytes of tokens, signs of
+// assignments, addresses and keys.
 var telling = func() (c class) {
 	for b := range byFirst {
 		c[b] = len(byFirst[b]) > 0
@@ -42,10 +43,10 @@ type scanner struct {
 	digits span
 }
 
-// A span is a part of the text that was looked at.
+// A span is an examined part of the text.
 type span struct{ start, end int }
 
-// What runs are remembered of, by what they are looked at for.
+// The cached runs.
 const (
 	tokenRun = iota
 	dottedRun
@@ -55,7 +56,7 @@ const (
 	allRuns = jwtRun + len(jwtLeast)
 )
 
-// run returns the end of the run of a class that begins at a place.
+// run returns the end of the run of a class that begins at a position.
 func (s *scanner) run(which, at int, of *class) int {
 	if of == dotted {
 		which = dottedRun
@@ -68,7 +69,7 @@ func (s *scanner) run(which, at int, of *class) int {
 	return s.runs[which].end
 }
 
-// digit returns the place of the first digit from a place on, or the text's length.
+// digit returns the position of the first digit from a position on, or the text's length.
 func (s *scanner) digit(at int) int {
 	if d := &s.digits; at < d.start || at > d.end {
 		*d = span{at, len(s.text)}
@@ -79,7 +80,7 @@ func (s *scanner) digit(at int) int {
 	return s.digits.end
 }
 
-// forms puts marks in place of secrets. Those that are there stay.
+// forms replaces secrets by marks. Existing marks stay.
 func forms(text string) string {
 	s := scanner{text: text}
 	var out strings.Builder
@@ -102,7 +103,7 @@ func forms(text string) string {
 	return out.String()
 }
 
-// find looks for a secret, or a mark, that shows at a place.
+// find searches for a secret, or a mark, that is recognised at a position.
 func (s *scanner) find(at int) (find, bool) {
 	text := s.text
 	switch c := text[at]; {
@@ -123,7 +124,7 @@ func (s *scanner) find(at int) (find, bool) {
 	return s.assigned(at)
 }
 
-// passwordAt finds the password of an address whose host part begins at a place.
+// passwordAt finds the password of an address whose host part begins at a position.
 func passwordAt(text string, at int) (find, bool) {
 	end, colon := at, -1
 	for end < len(text) && inAddress[text[end]] {
@@ -139,12 +140,13 @@ func passwordAt(text string, at int) (find, bool) {
 	return find{colon + 1, sign, kindPassword}, true
 }
 
-// inAddress is what may stand between :// and the path. What a shell would expand may not.
+// inAddress is what may stand between :// and the path, without characters that a shell would
+// expand.
 var inAddress = classOf("azAZ09", "._~%!&'*+,;=:@-^")
 
-// keyEnd returns the end of the private key whose first line begins at a place; 0: there is none. Its lines are base64, in a
-// program's text perhaps with quotes around them, and whatever else stands between the first and the last line, such as
-// commands, keeps it from being one.
+// keyEnd returns the end of the private key whose first line begins at a position; 0: there is
+// none. Its lines are base64, perhaps with quotes around them as in source code. Anything else
+// between the first and the last line, such as a command, means that it is not a key.
 func keyEnd(text string, at int) int {
 	line, _, _ := strings.Cut(text[at:min(len(text), at+80)], "\n")
 	label, rest, closed := strings.Cut(strings.TrimPrefix(line, "-----BEGIN "), "-----")
@@ -163,11 +165,11 @@ var (
 	inHeader = classOf("azAZ09", ",-./ ()")
 )
 
-// A key is read line by line.
+// A key is parsed line by line.
 type key struct {
 	text    string
 	at      int
-	end     int // behind the latest line that is one of a key; 0: none was
+	end     int // after the last line that belongs to a key; 0: none
 	headers int
 }
 
@@ -176,7 +178,7 @@ const (
 	maxHeaders = 8  // of an encrypted key, or one with comments
 )
 
-// line reads one more, and reports that there may be others.
+// line parses one more, and reports whether there may be others.
 func (k *key) line() bool {
 	k.breaks()
 	end := runEnd(k.text, k.at, base64)
@@ -194,7 +196,7 @@ func (k *key) line() bool {
 	return false
 }
 
-// header goes over a line such as "Proc-Type: 4,ENCRYPTED", of which the first word has ended.
+// header skips a line such as "Proc-Type: 4,ENCRYPTED", whose first word has ended.
 func (k *key) header(end int) bool {
 	name, _, found := strings.Cut(k.text[end:min(len(k.text), end+leastLine)], ": ")
 	k.headers++
@@ -205,10 +207,10 @@ func (k *key) header(end int) bool {
 	return true
 }
 
-// lineBreaks are how the text of a program has them, each of two bytes.
+// lineBreaks are line breaks in source code, each of two bytes.
 var lineBreaks = []string{`\n`, `\r`, `\"`, "+ ", "+\n"}
 
-// breaks goes over what stands between two lines: line breaks, also as a program's text writes them, and indentation.
+// breaks skips what stands between two lines: line breaks, also in source code, and indentation.
 func (k *key) breaks() {
 	for k.at < len(k.text) {
 		switch rest := k.text[k.at:]; {
@@ -222,7 +224,7 @@ func (k *key) breaks() {
 	}
 }
 
-// last takes the closing line in.
+// last parses the closing line.
 func (k *key) last() {
 	k.breaks()
 	rest, begins := strings.CutPrefix(k.text[k.at:], "-----END ")

@@ -1,5 +1,5 @@
-// Package toolsearch is the ToolSearch tool: it finds tools that are deferred and has the session activate them. It does
-// not know why a tool is deferred, nor how it is activated.
+// Package toolsearch is the ToolSearch tool: it finds deferred tools and has the session activate
+// them. It does not know why a tool is deferred, nor how it is activated.
 package toolsearch
 
 import (
@@ -21,7 +21,7 @@ import (
 var description string
 
 const (
-	someResults = 5 // that words activate unless the call says
+	someResults = 5 // that words activate unless the call has max_results
 	mostResults = 25
 	maxQuery    = 1000 // characters
 	selecting   = "select:"
@@ -32,14 +32,14 @@ type input struct {
 	MaxResults int    `json:"max_results,omitempty" jsonschema:"how many tools words may activate, 1 to 25; 5 unless given"`
 }
 
-// Structured is the result for programs.
+// Structured is the structured result.
 type Structured struct {
 	Activated []Found  `json:"activated"`
-	Unknown   []string `json:"unknown,omitempty"` // names behind select: that no deferred tool has
+	Unknown   []string `json:"unknown,omitempty"` // names after select: that no deferred tool has
 	Deferred  int      `json:"deferred"`          // how many tools can be found in all
 }
 
-// Found is a tool that was activated, or had been before.
+// Found is a tool that was activated, now or before.
 type Found struct {
 	Name        string          `json:"name"`
 	Description string          `json:"description"`
@@ -58,7 +58,7 @@ func validate(in *input) error {
 	case strings.TrimSpace(strings.TrimPrefix(in.Query, selecting)) == "":
 		return fault.Invalidf("invalid_input", "The query names no tool and has no word. Write select:NAME, or words for what is needed.").At("/query")
 	case len(in.Query) > maxQuery:
-		return fault.Invalidf("invalid_input", "The query has %d characters, but at most %d are taken.", len(in.Query), maxQuery).At("/query")
+		return fault.Invalidf("invalid_input", "The query has %d characters, more than the limit of %d.", len(in.Query), maxQuery).At("/query")
 	case in.MaxResults < 0 || in.MaxResults > mostResults:
 		return fault.Invalidf("invalid_input", "max_results is %d, but must be 1 to %d.", in.MaxResults, mostResults).At("/max_results")
 	}
@@ -84,7 +84,7 @@ func run(_ context.Context, env *tools.Env, in input) (tools.Result, error) {
 	return result, nil
 }
 
-// selected returns the tools of those names, each once, and the names that no tool has.
+// selected returns the tools with those names, each once, and the names that no tool has.
 func selected(all []tools.Spec, names string) (found []tools.Spec, unknown []string) {
 	for name := range strings.SplitSeq(names, ",") {
 		name = strings.TrimSpace(name)
@@ -100,7 +100,8 @@ func selected(all []tools.Spec, names string) (found []tools.Spec, unknown []str
 	return found, unknown
 }
 
-// What a word is worth that occurs in a tool. Ours: a name says most, and a whole word more than a part of one.
+// The weight of a word that occurs in a tool. Our own: a name counts most, and a whole word more
+// than a part of one.
 const (
 	wordOfName = 8
 	partOfName = 4
@@ -108,7 +109,8 @@ const (
 	partOfText = 1
 )
 
-// ranked returns at most count tools in which a word of the query occurs and all that have to, the best first.
+// ranked returns at most count tools, the best first, that contain a word of the query and all its
+// required words.
 func ranked(all []tools.Spec, query string, count int) []tools.Spec {
 	worth := map[string]int{}
 	var found []tools.Spec
@@ -153,7 +155,7 @@ func wordsIn(text string) []string {
 	return strings.FieldsFunc(text, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 }
 
-// told says to a model what it can use now.
+// told returns the text for a model about the tools that it can use now.
 func told(found []tools.Spec, unknown []string, all []tools.Spec) string {
 	var b strings.Builder
 	for _, name := range unknown {
@@ -161,7 +163,7 @@ func told(found []tools.Spec, unknown []string, all []tools.Spec) string {
 	}
 	switch {
 	case len(all) == 0:
-		b.WriteString("There is no tool to activate: all that the session has can be called as they are.\n")
+		b.WriteString("There is no tool to activate: all tools of the session can be called already.\n")
 	case len(found) == 0 && len(unknown) == 0:
 		fmt.Fprintf(&b, "None of the %d tools that can be activated matches. Try other words, or fewer with a + before them.\n", len(all))
 	case len(found) > 0:
@@ -173,7 +175,7 @@ func told(found []tools.Spec, unknown []string, all []tools.Spec) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// hint names the deferred tool whose name is most like one that there is not.
+// hint returns a sentence with the deferred tool whose name is most like one that does not exist.
 func hint(name string, all []tools.Spec) string {
 	if len(all) == 0 {
 		return ""

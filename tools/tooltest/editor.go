@@ -1,5 +1,5 @@
-// An editor beside a session, for tests: it holds texts, says so, and makes the changes that it is asked for. It does not
-// know what they are for.
+// An editor beside a session, for tests: it holds texts, reports them, and makes the changes that
+// it is asked for.
 
 package tooltest
 
@@ -30,7 +30,7 @@ type document struct {
 // maxText is how many bytes an editor's buffers may have together.
 const maxText = 64 << 20
 
-// reserve refuses what the daemon would refuse of a session.
+// reserve refuses what the daemon would refuse.
 func reserve(bytes int64) error {
 	if bytes > maxText {
 		return fault.Invalidf("buffer_too_large", "Its text in the editor was not taken: all buffers together have %d bytes, and may have %d.", bytes, maxText)
@@ -38,7 +38,7 @@ func reserve(bytes int64) error {
 	return nil
 }
 
-// NewEditor returns one that holds nothing.
+// NewEditor returns an editor without open files.
 func NewEditor(t testing.TB) *Editor {
 	e := &Editor{t: t, open: map[string]document{}}
 	e.Buffers = workspace.NewBuffers(e.apply, reserve)
@@ -52,14 +52,14 @@ func (f *Files) Editor() *Editor {
 	return e
 }
 
-// Hold has the user type, so that the file at the real path has another text in the editor, which has not said so yet.
+// Hold changes the text of the file at the real path in the editor, without reporting it.
 func (e *Editor) Hold(real, text string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.open[real] = document{text, e.open[real].version + 1}
 }
 
-// Append has the user type at the end.
+// Append appends text in the editor, without reporting it.
 func (e *Editor) Append(real, text string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -67,7 +67,7 @@ func (e *Editor) Append(real, text string) {
 	e.open[real] = document{now.text + text, now.version + 1}
 }
 
-// Tell has the editor say what it holds.
+// Tell reports the editor's text.
 func (e *Editor) Tell(real string) {
 	e.t.Helper()
 	if err := e.Say(real); err != nil {
@@ -75,7 +75,7 @@ func (e *Editor) Tell(real string) {
 	}
 }
 
-// Say is Tell for an editor that may not be believed.
+// Say is Tell for an editor whose report may be rejected.
 func (e *Editor) Say(real string) error {
 	e.mu.Lock()
 	now := e.open[real]
@@ -90,14 +90,14 @@ func (e *Editor) Type(real, text string) {
 	e.Tell(real)
 }
 
-// Text returns what the editor holds.
+// Text returns the editor's text.
 func (e *Editor) Text(real string) string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.open[real].text
 }
 
-// Save writes what the editor holds to the file.
+// Save writes the editor's text to the file.
 func (e *Editor) Save(real string) {
 	e.t.Helper()
 	if err := os.WriteFile(real, []byte(e.Text(real)), 0o644); err != nil {
@@ -113,7 +113,7 @@ func (e *Editor) Close(real string) {
 	e.Buffers.Closed(real)
 }
 
-// apply makes a change, if it is of what the editor holds.
+// apply makes a change, if it is based on the editor's text.
 func (e *Editor) apply(_ context.Context, c workspace.BufferEdit) (int64, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -1,4 +1,4 @@
-// The part of a session that lies on the disk: a workspace, and what has been read in it. It does not know of processes.
+// The part of a session that is on the disk: a workspace, and the read state in it.
 
 package tooltest
 
@@ -23,8 +23,8 @@ type Files struct {
 	barred func(real string) string
 }
 
-// NewFiles makes a session of the existing directory root, with nothing read in it; hidden are directories that it must
-// not see.
+// NewFiles returns a session of the existing directory root, with an empty read state; hidden are
+// directories that it must not see.
 func NewFiles(t testing.TB, root string, hidden ...string) *Files {
 	t.Helper()
 	root, err := filepath.EvalSymlinks(root)
@@ -41,16 +41,16 @@ func NewFiles(t testing.TB, root string, hidden ...string) *Files {
 	return &Files{Root: root, t: t, places: places, memory: workspace.NewReadState()}
 }
 
-// Another returns a second session of the same workspace, with nothing read in it.
+// Another returns a second session of the same workspace, with an empty read state.
 func (f *Files) Another() *Files {
 	return &Files{Root: f.Root, t: f.t, places: f.places, memory: workspace.NewReadState(), barred: f.barred}
 }
 
-// Rule is the sentence in which the rule of Bar gives its reason.
+// Rule is the sentence of Bar's rule.
 const Rule = "The rule Read(it) in /settings.json:7 denies reading it."
 
-// Bar has a rule deny reading what lies at the names, relative to the root, and below. It holds for the views and
-// environments that are made from now on.
+// Bar adds a rule that denies reading what lies at the names, relative to the root, and below. It
+// applies to views and environments that are made afterwards.
 func (f *Files) Bar(names ...string) {
 	f.barred = func(real string) string {
 		for _, name := range names {
@@ -62,7 +62,8 @@ func (f *Files) Bar(names ...string) {
 	}
 }
 
-// View is what a call sees that may read and write the root, and read the directories elsewhere.
+// View returns the view of a call that may read and write the root, and read the directories
+// elsewhere.
 func (f *Files) View(elsewhere ...string) *workspace.View {
 	root := workspace.Grantee{Real: f.Root, Tree: true}
 	grant := workspace.Grant{Dir: f.Root, Reads: []workspace.Grantee{root}, Writes: []workspace.Grantee{root}, ReadDenied: f.barred}
@@ -72,17 +73,19 @@ func (f *Files) View(elsewhere ...string) *workspace.View {
 	return f.places.View(grant, f.memory)
 }
 
-// loopback lets tools reach servers of the test, by their address.
+// loopback allows servers of the test, by their address.
 var loopback = tools.Reach{Allowed: []string{"127.0.0.1"}}
 
-// Env is what a call gets that starts no processes. It reaches files by a View of its own, and servers on 127.0.0.1.
+// Env returns the environment of a call that starts no processes. It has its own View, and may
+// reach servers on 127.0.0.1.
 func (f *Files) Env() *tools.Env {
 	return &tools.Env{
 		CallID: "call", Dir: f.Root, Environ: []string{"HOME=" + f.Root}, Files: f.View(), Report: func(tools.Step) {}, First: func(string) bool { return true }, Reach: loopback,
 	}
 }
 
-// Put writes a file, by its path relative to the root, makes its directories, and gives its absolute path.
+// Put writes a file, by its path relative to the root, makes its directories, and returns its
+// absolute path.
 func (f *Files) Put(name, content string) string {
 	f.t.Helper()
 	file := filepath.Join(f.Root, name)
@@ -95,7 +98,7 @@ func (f *Files) Put(name, content string) string {
 	return file
 }
 
-// Read has the session read the whole of a file.
+// Read reads a whole file in the session.
 func (f *Files) Read(file string) {
 	f.t.Helper()
 	v := f.View()
@@ -109,7 +112,8 @@ func (f *Files) Read(file string) {
 	f.Learn(v)
 }
 
-// Call parses, checks and runs, as the pipeline does, and has the session learn. The check must say what the run says.
+// Call parses, checks and runs, as the pipeline does, and merges the read state. The check must
+// return the same error as the run.
 func (f *Files) Call(tool tools.Tool, input any) (tools.Preview, tools.Result, error) {
 	f.t.Helper()
 	data, err := json.Marshal(input)
@@ -130,7 +134,7 @@ func (f *Files) Call(tool tools.Tool, input any) (tools.Preview, tools.Result, e
 	return preview, result, err
 }
 
-// Code is the code of an error of a tool; empty for none.
+// Code returns the code of a tool's error; empty for none.
 func Code(err error) string {
 	if err == nil {
 		return ""
@@ -138,8 +142,8 @@ func Code(err error) string {
 	return fault.From(err).Code
 }
 
-// Learn has the session know what a call has learned.
+// Learn merges the read state of a call.
 func (f *Files) Learn(v *workspace.View) { f.memory.Merge(v.ReadState()) }
 
-// Known is what the session knows of the file at a real path.
+// Known returns the session's read state of the file at a real path.
 func (f *Files) Known(file string) (workspace.State, bool) { return f.memory.Lookup(file) }

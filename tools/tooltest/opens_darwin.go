@@ -1,4 +1,4 @@
-// Who opens a file: nobody tells. Not tested.
+// Detection of opened files: not available here. Not tested.
 
 package tooltest
 

@@ -1,4 +1,4 @@
-// Who opens a file, as the kernel tells. It does not know why.
+// Detection of opened files, through the kernel.
 
 package tooltest
 
@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Unopened has the test fail if somebody opens one of the files or directories, or something directly in these, before
-// the test ends.
+// Unopened fails the test if any process opens one of the files or directories, or a direct entry
+// of these, before the test ends.
 func Unopened(t testing.TB, paths ...string) {
 	t.Helper()
 	watch, err := unix.InotifyInit1(unix.IN_NONBLOCK | unix.IN_CLOEXEC)

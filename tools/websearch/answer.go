@@ -1,4 +1,4 @@
-// What search engines answer, read with distrust. It does not know what was asked.
+// Parsing of search engines' responses, which are not trusted.
 
 package websearch
 
@@ -17,24 +17,24 @@ import (
 	"github.com/toold/toold/tools/web"
 )
 
-// said is an engine's answer.
+// said is a parsed response.
 type said struct {
 	hits         []Hit
-	odd          int // results that could not be read, or were too many
+	odd          int // results that were invalid, or too many
 	answers      []string
 	unresponsive []string
 }
 
-// understand reads the answer of the call's engine.
+// understand parses the response of the call's engine.
 func (in input) understand(answer *web.Answer) (said, error) {
 	host := in.at.Host
 	switch {
 	case answer.Status == http.StatusForbidden && in.backend.Kind == SearXNG:
 		return said{}, fault.Failedf("search_failed", "%s does not answer in JSON (403). Its own settings must list json under search.formats.", host)
 	case answer.Status == http.StatusUnauthorized, answer.Status == http.StatusForbidden:
-		return said{}, fault.Failedf("search_failed", "%s refuses the key (%s). The user has to look at BRAVE_API_KEY.", host, answer.Reason)
+		return said{}, fault.Failedf("search_failed", "%s rejects the key (%s). Ask the user to check BRAVE_API_KEY.", host, answer.Reason)
 	case answer.Status == http.StatusTooManyRequests:
-		return said{}, fault.Failedf("search_failed", "%s wants fewer questions (%s). Wait before searching again.", host, answer.Reason)
+		return said{}, fault.Failedf("search_failed", "%s limits the rate of searches (%s). Wait before searching again.", host, answer.Reason)
 	case answer.Status != http.StatusOK:
 		return said{}, fault.Failedf("search_failed", "%s answered %s instead of results. Search again later, or do without it.", host, answer.Reason)
 	}
@@ -44,13 +44,14 @@ func (in input) understand(answer *web.Answer) (said, error) {
 	}
 	found, err := read(answer.Body)
 	if err != nil || answer.Cut {
-		return said{}, fault.Failedf("search_failed", "What %s answered are no search results. The user has to look at webSearch in the settings.", host)
+		return said{}, fault.Failedf("search_failed", "The response of %s has no search results. Ask the user to check webSearch in the settings.", host)
 	}
 	return found, nil
 }
 
-// readSearXNG reads what SearXNG gives with format=json. Answers are texts, or objects that hold one. Its engines are many,
-// and each writes results as it likes: one that cannot be read is left out, and the others count.
+// readSearXNG parses the response of SearXNG with format=json. Answers are texts, or objects that
+// hold one. Its engines write results in different ways: an invalid one is left out, and the others
+// count.
 func readSearXNG(body []byte) (said, error) {
 	var answer struct {
 		Results      []json.RawMessage `json:"results"`
@@ -87,7 +88,7 @@ func readSearXNG(body []byte) (said, error) {
 	return s, nil
 }
 
-// pieces are the elements of a list; of anything else none.
+// pieces are the elements of a list; none for any other value.
 type pieces []json.RawMessage
 
 // UnmarshalJSON never fails.
@@ -96,7 +97,7 @@ func (p *pieces) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// readBrave reads what Brave's search for web pages gives.
+// readBrave parses the response of Brave's web search.
 func readBrave(body []byte) (said, error) {
 	var answer struct {
 		Web struct {
@@ -114,7 +115,7 @@ func readBrave(body []byte) (said, error) {
 	return s, nil
 }
 
-// The bounds of what is taken over; the first two in characters.
+// The limits of a result; the first two in characters.
 const (
 	longestTitle   = 200
 	longestExcerpt = 1000
@@ -122,7 +123,7 @@ const (
 	maxHits        = 200
 )
 
-// add takes a result, unless reading it went wrong or there are too many.
+// add adds a result, unless it was invalid or there are too many.
 func (s *said) add(wrong error, title, url, excerpt string) {
 	if wrong != nil || len(s.hits) == maxHits {
 		s.odd++
@@ -134,7 +135,7 @@ func (s *said) add(wrong error, title, url, excerpt string) {
 // tag matches the marks around words that were searched for.
 var tag = regexp.MustCompile(`</?(?:strong|b|em|mark|span)(?:\s[^<>]*)?>`)
 
-// tidy makes one line of plain text, without what cannot be seen.
+// tidy returns one line of plain text, without invisible characters.
 func tidy(words string, most int) string {
 	words = html.UnescapeString(tag.ReplaceAllString(words[:min(len(words), 16*most)], ""))
 	words = strings.Map(func(r rune) rune {
@@ -149,7 +150,7 @@ func tidy(words string, most int) string {
 	return ellipsis.Runes(strings.Join(strings.Fields(words), " "), most)
 }
 
-// unseen reports whether a character is none that a person would see.
+// unseen reports whether a character is invisible.
 func unseen(r rune) bool {
 	return unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || r == utf8.RuneError
 }

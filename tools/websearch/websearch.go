@@ -1,5 +1,5 @@
-// Package websearch is the WebSearch tool: it asks the search engine that the user has configured. It does not know where
-// settings are, nor who permitted the engine's host.
+// Package websearch is the WebSearch tool: it uses the search engine that the user has configured.
+// It does not know where settings are, nor who permitted the engine's host.
 package websearch
 
 import (
@@ -25,8 +25,8 @@ var description string
 // A Backend is a search engine.
 type Backend struct {
 	Kind string // "searxng" or "brave"
-	URL  string // of a SearXNG instance, its first page; of Brave, what answers searches, or empty for the usual place
-	Key  string // for Brave; it is sent to URL and never told
+	URL  string // the first page of a SearXNG instance; the search URL of Brave, or empty for the usual one
+	Key  string // for Brave; it is sent to URL and never shown
 }
 
 // The kinds of backends.
@@ -42,16 +42,16 @@ type input struct {
 	Allowed []string `json:"allowed_domains,omitempty" jsonschema:"only results of these domains and those below them, such as example.com"`
 	Blocked []string `json:"blocked_domains,omitempty" jsonschema:"no results of these domains and those below them"`
 
-	backend Backend  // in force when the input was read
+	backend Backend  // in force when the input was parsed
 	at      *url.URL // of the backend; nil: there is none
 }
 
-// longestQuery is in characters; engines take less.
+// longestQuery is in characters; engines accept less.
 const longestQuery = 1000
 
-// Tool returns the WebSearch tool. It names itself to the engine as agent. configured gives the search engine that settings
-// name, and false if there is none; without one the tool is not available. It is asked at each call, and may be called from
-// any goroutine.
+// Tool returns the WebSearch tool. agent is its User-Agent. configured returns the search engine
+// from the settings, and false if there is none; the tool is then not available. It is called for
+// each call and must be safe for concurrent use.
 func Tool(agent string, configured func() (Backend, bool)) tools.Tool {
 	limits := web.Standard()
 	limits.Bytes = 2 << 20 // a page of results has some 50 KiB
@@ -67,7 +67,7 @@ type searcher struct {
 	configured func() (Backend, bool)
 }
 
-// now returns the engine of this moment; the zero value: there is none.
+// now returns the present engine; the zero value: none.
 func (s searcher) now() Backend {
 	if backend, ok := s.configured(); ok {
 		return backend
@@ -75,14 +75,14 @@ func (s searcher) now() Backend {
 	return Backend{}
 }
 
-// validate also notes the engine, so that the one that is asked is the one that was permitted.
+// validate also records the engine, so that the request goes to the one that was permitted.
 func (s searcher) validate(in *input) error {
 	var wrong []tools.Violation
 	if query := strings.TrimSpace(in.Query); query == "" || len([]rune(query)) > longestQuery {
 		wrong = append(wrong, tools.Violation{Field: "/query", Expected: fmt.Sprintf("1 to %d characters", longestQuery)})
 	}
 	if len(in.Allowed) > 0 && len(in.Blocked) > 0 {
-		wrong = append(wrong, tools.Violation{Field: "/blocked_domains", Expected: "nothing, since there is allowed_domains; give one of the two"})
+		wrong = append(wrong, tools.Violation{Field: "/blocked_domains", Expected: "nothing, since there is allowed_domains; use one of the two"})
 	}
 	wrong = append(append(wrong, domains("/allowed_domains", in.Allowed)...), domains("/blocked_domains", in.Blocked)...)
 	if len(wrong) > 0 {
@@ -93,7 +93,7 @@ func (s searcher) validate(in *input) error {
 	return nil
 }
 
-// domains brings domains into the form in which they are compared, and finds what is none.
+// domains converts domains to the form in which they are compared, and reports invalid ones.
 func domains(field string, list []string) (wrong []tools.Violation) {
 	for i, text := range list {
 		domain, ok := egress.Host(strings.Trim(strings.TrimPrefix(strings.TrimSpace(text), "*."), "."))
@@ -105,7 +105,7 @@ func domains(field string, list []string) (wrong []tools.Violation) {
 	return wrong
 }
 
-// at returns the URL that answers searches; nil: the backend names none that could.
+// at returns the search URL; nil: the backend's is invalid.
 func (b Backend) at() *url.URL {
 	address := b.URL
 	if b.Kind == Brave && address == "" {
@@ -128,7 +128,7 @@ func effects(in input) tools.Effects {
 	return tools.Effects{Hosts: []string{hostOf(in.at)}}
 }
 
-// hostOf returns the URL's host in the form in which hosts are compared; what is no host's name as it stands.
+// hostOf returns the URL's host in the form in which hosts are compared; an invalid one unchanged.
 func hostOf(u *url.URL) string {
 	host, ok := egress.Host(u.Hostname())
 	if !ok {
@@ -137,7 +137,7 @@ func hostOf(u *url.URL) string {
 	return host
 }
 
-// lack returns why nothing can be searched for by the backend; empty: it can.
+// lack returns why the backend cannot be used; empty: it can.
 func (b Backend) lack() string {
 	switch {
 	case b.at() == nil:
@@ -175,7 +175,8 @@ func (s searcher) run(ctx context.Context, env *tools.Env, in input) (tools.Resu
 	return result, nil
 }
 
-// policy lets the engine be reached. Where the user has named it, an address that is not public is meant.
+// policy allows the engine's host. If the user has named it, an address that is not public is
+// allowed too.
 func (b Backend) policy() egress.Policy {
 	p := egress.Policy{Allowed: []string{hostOf(b.at())}}
 	if b.URL != "" {
@@ -184,7 +185,7 @@ func (b Backend) policy() egress.Policy {
 	return p
 }
 
-// question returns what the engine is asked.
+// question returns the request.
 func (in input) question() (*url.URL, http.Header) {
 	target := *in.at
 	values := target.Query()
@@ -200,7 +201,8 @@ func (in input) question() (*url.URL, http.Header) {
 	return &target, header
 }
 
-// query says to the engine which domains are wanted, in the way that engines have in common. What comes is sifted again.
+// query returns the query with the requested domains, in the syntax that engines have in common.
+// The results are filtered again.
 func (in input) query() string {
 	query := strings.TrimSpace(in.Query)
 	var sites []string
@@ -219,7 +221,7 @@ func (in input) query() string {
 	return query
 }
 
-// wanted reports whether the call wants results of that host.
+// wanted reports whether the call accepts results of that host.
 func (in input) wanted(host string) bool {
 	below := func(domain string) bool { return host == domain || strings.HasSuffix(host, "."+domain) }
 	if len(in.Allowed) > 0 {
@@ -228,10 +230,10 @@ func (in input) wanted(host string) bool {
 	return !slices.ContainsFunc(in.Blocked, below)
 }
 
-// maxResults is how many results are given.
+// maxResults is how many results are returned.
 const maxResults = 10
 
-// sift takes the results that are wanted.
+// sift filters the results.
 func (in input) sift(said said) Found {
 	found := Found{Query: in.Query, Backend: in.backend.Kind, Results: []Hit{}, LeftOut: said.odd, Unresponsive: said.unresponsive, Answers: said.answers}
 	seen := map[string]bool{}
@@ -249,24 +251,25 @@ func (in input) sift(said said) Found {
 	return found
 }
 
-// longestURL is in bytes: what WebFetch takes.
+// longestURL is in bytes: what WebFetch accepts.
 const longestURL = 8 << 10
 
-// Found is the result for programs.
+// Found is the structured result.
 type Found struct {
 	Query   string `json:"query"`
 	Backend string `json:"backend"`
 	Results []Hit  `json:"results"`
-	// LeftOut counts what the engine gave besides: what the call did not want, what came twice, what is no web page or could
-	// not be read, and what was more than 10.
+	// LeftOut counts the other results of the engine: those that the call excludes, duplicates,
+	// those that are not web pages or invalid, and those beyond 10.
 	LeftOut int `json:"left_out"`
-	// Answers are what the engine says by itself.
+	// Answers are the engine's own direct answers.
 	Answers []string `json:"answers,omitempty"`
-	// Unresponsive are engines behind the engine that did not answer, so that there may be more to find.
+	// Unresponsive are the engines behind a metasearch engine that did not answer, so that there
+	// may be more to find.
 	Unresponsive []string `json:"unresponsive,omitempty"`
 }
 
-// A Hit is one page that was found.
+// A Hit is one result.
 type Hit struct {
 	Title   string `json:"title"`
 	URL     string `json:"url"`
@@ -276,7 +279,7 @@ type Hit struct {
 func (f Found) text() string {
 	var b strings.Builder
 	for _, answer := range f.Answers {
-		fmt.Fprintf(&b, "The engine says: %s\n\n", answer)
+		fmt.Fprintf(&b, "The engine's answer: %s\n\n", answer)
 	}
 	for i, hit := range f.Results {
 		fmt.Fprintf(&b, "%d. %s\n   %s\n", i+1, hit.Title, hit.URL)

@@ -1,5 +1,5 @@
-// Package write is the Write tool: it gives a file a whole new content. The package does not know who may change what,
-// nor how a file gets onto the disk.
+// Package write is the Write tool: it replaces the whole content of a file. The package does not
+// know which files may be changed, nor how a file is written to the disk.
 package write
 
 import (
@@ -24,18 +24,18 @@ type input struct {
 	Content  string `json:"content" jsonschema:"the whole new content of the file"`
 }
 
-// Structured is the result for programs.
+// Structured is the structured result.
 type Structured struct {
 	FilePath    string `json:"filePath"` // absolute, as named
 	Created     bool   `json:"created"`
-	Unchanged   bool   `json:"unchanged"`          // the file held this content already; nothing was written
+	Unchanged   bool   `json:"unchanged"`          // the file had this content already; nothing was written
 	Size        int64  `json:"size"`               // bytes, now
 	Encoding    string `json:"encoding"`           // of the file
 	LineEnding  string `json:"lineEnding"`         // of the file, now: "lf", "crlf", "mixed" or "none"
 	Diff        string `json:"diff"`               // unified diff of the change
 	UnseenLines int    `json:"unseenLines"`        // lines of the old content that were never read
 	InEditor    bool   `json:"inEditor,omitempty"` // an editor holds the file open and has made the change there
-	RealPath    string `json:"realPath,omitempty"` // of a temporary file of the session's own: where others find it
+	RealPath    string `json:"realPath,omitempty"` // of a session's own temporary file: its path outside the session
 }
 
 // Tool returns the Write tool.
@@ -59,7 +59,7 @@ func effects(in input) tools.Effects {
 	return tools.Effects{Reads: p, Writes: p}
 }
 
-// A plan is the new content, worked out in memory.
+// A plan is the new content, computed in memory.
 type plan struct {
 	old, next string // as text
 	raw       []byte
@@ -112,7 +112,7 @@ func run(ctx context.Context, env *tools.Env, in input) (tools.Result, error) {
 	return result, nil
 }
 
-// devise turns content into the bytes that the file shall hold, in the file's own encoding.
+// devise converts content to the bytes of the file, in the file's own encoding.
 func devise(c *workspace.Content, content string) (*plan, error) {
 	if err := c.Current(); err != nil {
 		return nil, err
@@ -153,7 +153,7 @@ func lossy(err error, content string) error {
 		l.Encoding, l.Rune, l.Rune, line).At("/content")
 }
 
-// report is the text for the model.
+// report returns the text for the model.
 func (p *plan) report(w workspace.Written) string {
 	var b strings.Builder
 	switch {
@@ -177,7 +177,7 @@ func (p *plan) report(w workspace.Written) string {
 		fmt.Fprintf(&b, "Note: %s\n", w.InEditor)
 	}
 	if w.Created && w.Path.Seen != w.Path.Real {
-		fmt.Fprintf(&b, "Note: it is a temporary file of this session. Outside of it, it is %s.\n", w.Path.Real)
+		fmt.Fprintf(&b, "Note: it is a temporary file of this session. Outside the session its path is %s.\n", w.Path.Real)
 	}
 	if p.crlf {
 		b.WriteString("Note: the file's lines end in CRLF; the new ones do too.\n")
