@@ -68,13 +68,13 @@ func TestParse(t *testing.T) {
 func TestRefused(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                           "not JSON",
-		"[]":                         "no JSON object",
+		"[]":                         "not a JSON object",
 		"{\n\"cells\": [\n}":         "line 3",
 		`{"nbformat":4}`:             "no list of cells",
-		`{"cells":{}}`:               "no list",
+		`{"cells":{}}`:               "not a list",
 		`{"cells":[1]}`:              "cell 0",
 		`{"cells":[{}]}`:             "cell_type",
-		`{"cells":[],"cells":[]}`:    "every key once",
+		`{"cells":[],"cells":[]}`:    "unique keys",
 		`{"cells":[{"source":[1]}]}`: "source",
 	} {
 		var format *FormatError

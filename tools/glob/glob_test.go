@@ -145,7 +145,7 @@ func TestBadPatterns(t *testing.T) {
 		{"{a,{b}", 1, "never closed"},
 		{"{a,b}}", 6, "closes nothing"},
 		{`a\`, 2, "backslash"},
-		{`a/\/b`, 3, "cannot be made plain"},
+		{`a/\/b`, 3, "cannot be escaped"},
 		{"a/../b", 3, "cannot be followed"},
 		{"/tmp/x/../*.go", 8, "cannot be followed"},
 		{"{1,2,3,4,5,6,7,8,9,0}{1,2,3,4,5,6,7,8,9,0}{1,2,3,4,5,6,7,8,9,0}{a,b}", 1, "more than 1000"},

@@ -73,7 +73,7 @@ func TestListings(t *testing.T) {
 		{"a file", `{"path": "b.go"}`, "error not_a_directory: $DIR/b.go is not a directory. Open it with Read, or list $DIR."},
 		{
 			"too many braces", `{"path": ".", "ignore": ["` + strings.Repeat("{1,2,3,4,5,6,7,8,9,0}", 4) + `"]}`,
-			"error bad_pattern: The braces of \"" + strings.Repeat("{1,2,3,4,5,6,7,8,9,0}", 4) + "\" stand for more than 1000 globs. Give fewer.",
+			"error bad_pattern: The braces of \"" + strings.Repeat("{1,2,3,4,5,6,7,8,9,0}", 4) + "\" stand for more than 1000 globs. Use fewer.",
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {

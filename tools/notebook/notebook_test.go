@@ -160,7 +160,7 @@ func TestSaysWhatElseChanges(t *testing.T) {
 		t.Errorf("the same again: %v %+v\n%s", err, out, text)
 	}
 	path = s.put(`{"cells":[{"cell_type":"markdown","source":"![a](attachment:a.png)","attachments":{"a.png":{"image/png":"iVBO"}}}]}`)
-	if preview, _, text, err := s.edit(t, call{Path: path, Cell: "cell-0", Source: "x", Type: "code"}); err != nil || !strings.Contains(text, "attachments were taken away") || !strings.Contains(preview.Diff, "attachments") {
+	if preview, _, text, err := s.edit(t, call{Path: path, Cell: "cell-0", Source: "x", Type: "code"}); err != nil || !strings.Contains(text, "attachments were removed") || !strings.Contains(preview.Diff, "attachments") {
 		t.Errorf("%v\n%s", err, text)
 	}
 	path = s.put(oneLine)

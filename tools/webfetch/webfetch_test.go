@@ -74,7 +74,7 @@ var contentCases = []struct {
 	{"text that says it is an image", "image/png", "<p>no", "", "PNG", Fetched{MediaType: "text/html", Charset: "utf-8"}, ""},
 	{"binary", "application/zip", "PK\x03\x04\x00", "", "", Fetched{}, "unsupported_media"},
 	{"binary that says it is text", "text/plain", "\x7fELF\x00\x01", "", "", Fetched{}, "unsupported_media"},
-	{"too much text", "text/plain", strings.Repeat("long ", 1<<18), "beginning alone", "", Fetched{MediaType: "text/plain", Charset: "utf-8", Truncated: true}, ""},
+	{"too much text", "text/plain", strings.Repeat("long ", 1<<18), "only its beginning", "", Fetched{MediaType: "text/plain", Charset: "utf-8", Truncated: true}, ""},
 	{"too large an image", "image/png", "\x89PNG\r\n\x1a\n" + strings.Repeat("\x00", 1<<20), "", "", Fetched{}, "response_too_large"},
 }
 

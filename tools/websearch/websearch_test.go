@@ -133,7 +133,7 @@ func TestEngineFails(t *testing.T) {
 		{200, `{"results": 7}`, "no search results"},
 		{200, strings.Repeat("[", 3<<20), "no search results"},
 		{403, "", "search.formats"},
-		{429, "", "fewer"},
+		{429, "", "limits the rate"},
 		{500, "", "500 Internal Server Error"},
 		{302, "", "302 Found"},
 	} {
