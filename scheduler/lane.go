@@ -1,7 +1,7 @@
 package scheduler
 
-// This file holds the places that calls take: a lane is a row of calls that are ordered among each other, the
-// session's own or those nested in one call. It counts places and slots.
+// Lanes: a lane is a row of calls that are ordered among each other, the session's own or those
+// nested in one call. It counts places and slots.
 
 // A call is a task with its place in the order.
 type call struct {
@@ -10,39 +10,38 @@ type call struct {
 	concurrent bool
 	arrival    uint64 // position among all calls of the session
 	turn       *turn
-	lane       *lane // in which it is ordered
-	inner      *lane // of the calls nested in it; nil until there was one
+	lane       *lane // the lane that orders it
+	inner      *lane // the lane of its nested calls; nil if it never had any
 	state      state
 	holds      int   // slots that it holds itself: 0 or 1
-	apart      bool  // concurrent, but goes on alone in its lane
-	stopped    error // why it was told to stop; nil when it was not
+	apart      bool  // concurrent, but continues alone in its lane
+	stopped    error // why it was stopped; nil if it was not
 }
 
 type state uint8
 
 const (
 	waiting state = iota
-	running       // until Run has returned, also while it is told to stop
+	running       // until Run has returned, also after it was stopped
 	ended
 )
 
 type lane struct {
 	parent  *call   // nil for the session's own lane
 	waiting []*call // in order of arrival
-	skipped bool    // some of waiting have been skipped; see Plan.sweep
-	// places counts the calls that have started and whose place is not free:
-	// they run, or something nested in them does.
+	skipped bool    // some of waiting were skipped; see Plan.sweep
+	// places counts the calls that have started and whose place is not free: they run, or something
+	// nested in them does.
 	places int
 	serial bool  // the call in the only place is serial
-	apart  int   // how many of the calls in its places have asked to go on alone
+	apart  int   // how many of the calls in its places have requested to continue alone
 	sole   *call // the one of them that does; nil: none
-	// slots is what the calls of this lane and all calls nested in them take up.
+	// slots is how many slots the calls of this lane and all calls nested in them take up.
 	slots int
 }
 
-// takes is the number of slots that the call's place takes up. What is nested
-// in a call runs on the call's own slot as far as that goes, so that neither
-// ever waits for the other.
+// takes returns how many slots the call's place takes up. A nested call uses its parent's slot if
+// that is free, so that neither ever waits for the other.
 func (c *call) takes() int {
 	if c.inner == nil {
 		return c.holds
@@ -50,7 +49,7 @@ func (c *call) takes() int {
 	return max(c.holds, c.inner.slots)
 }
 
-// hold sets the slots that the call holds itself.
+// hold sets how many slots the call itself holds.
 func (c *call) hold(slots int) {
 	before := c.takes()
 	c.holds = slots
@@ -78,9 +77,9 @@ func (l *lane) enter() {
 	c.hold(1)
 }
 
-// admits reports whether the order lets the first waiting call start. With a
-// concurrency of 1 every call is treated as a serial one: a call that asks
-// holds no slot, yet the next one must not overtake it.
+// admits reports whether the order lets the first waiting call start. With a concurrency of 1 every
+// call is treated as serial: a call that asks a question holds no slot, but the next one must not
+// overtake it.
 func (l *lane) admits(concurrency int) bool {
 	if len(l.waiting) == 0 {
 		return false
@@ -92,8 +91,8 @@ func (l *lane) admits(concurrency int) bool {
 	return l.places == 0 || first.concurrent && !l.serial && l.apart == 0 && concurrency > 1
 }
 
-// resumes reports whether the order lets a call go on that is outside. One that goes on
-// alone waits for all that have not asked for that; nothing goes on beside it.
+// resumes reports whether the order lets a call continue that is outside. A call that continues
+// alone waits for all that have not requested that, and nothing runs beside it.
 func (l *lane) resumes(c *call) bool {
 	if l.sole != nil {
 		return l.sole == c
@@ -101,9 +100,8 @@ func (l *lane) resumes(c *call) bool {
 	return !c.apart || l.places == l.apart
 }
 
-// free frees the slot of a call that has ended, unless something nested in
-// it still runs; then the last of those does it. It returns the lanes that are
-// closed by that, innermost first.
+// free frees the place of a call that has ended, unless something nested in it still runs; the last
+// of those then does it. It returns the lanes that are closed by that, innermost first.
 func (c *call) free() (closed []*lane) {
 	if c.inner != nil {
 		if c.inner.places > 0 {

@@ -1,6 +1,6 @@
 package scheduler
 
-// This file is the order of one session's calls: pure bookkeeping.
+// The order of one session's calls: pure bookkeeping.
 
 import (
 	"cmp"
@@ -13,13 +13,12 @@ const (
 	MaxConcurrency     = 100
 )
 
-// A Plan is the order of one session's calls. Calls form one FIFO, whatever
-// their turn: neighbouring concurrent calls run beside each other, a serial call
-// runs alone. A nested call is ordered among the calls of its parent only and
-// takes no place but inside its parent's.
+// A Plan is the order of one session's calls. Calls form one FIFO, whatever their turn:
+// neighbouring concurrent calls run beside each other, a serial call runs alone. A nested call is
+// ordered among the calls of its parent only and takes no place but inside its parent's.
 //
-// Its methods change the state and leave behind what has to be done, to be
-// fetched with Steps. A Plan is not safe for concurrent use.
+// Its methods change the state and record what the owner must do, which Steps returns. A Plan is
+// not safe for concurrent use.
 type Plan struct {
 	concurrency int
 	feed        Feed
@@ -29,23 +28,23 @@ type Plan struct {
 	arrivals  uint64
 	root      *lane
 	lanes     []*lane // root, and of the calls that something was nested in
-	returning []*call // want their slot back, in the order of asking
+	returning []*call // that wait for a slot again, in the order of their requests
 	turns     turns
 	steps     []Step
 }
 
-// StepKind is what a Step asks for.
+// StepKind is what the owner must do for a Step.
 type StepKind uint8
 
 const (
 	StepStart     StepKind = iota // run Task; it holds a slot from now on
-	StepResume                    // Task, which is outside, has its slot back
-	StepStop                      // tell Task, which runs, to stop, with Cause; at most once for each task
+	StepResume                    // Task, which is outside, has its slot again
+	StepStop                      // cancel Task, which runs, with Cause; at most once for each task
 	StepSkip                      // Task will never run, because of Cause
 	StepTurnEnded                 // EndTurn has been called for Turn and each of its calls has ended; once, in turn order; a Scheduler ignores it
 )
 
-// A Step is one thing that the owner of a Plan has to do.
+// A Step is one thing that the owner of a Plan must do.
 type Step struct {
 	Kind  StepKind
 	Task  Task
@@ -61,20 +60,20 @@ func NewPlan(feed Feed, concurrency int) *Plan {
 	return p
 }
 
-// SetConcurrency sets how many slots the session may take, brought into 1 to
-// MaxConcurrency. With 1 calls run strictly one by one. What runs goes on.
+// SetConcurrency sets how many slots the session may take up, limited to 1 to MaxConcurrency. With
+// 1, calls run strictly one by one. Running calls continue.
 func (p *Plan) SetConcurrency(n int) { p.concurrency = min(max(n, 1), MaxConcurrency) }
 
-// SetFeed sets how turns are fed that begin from now on.
+// SetFeed sets the Feed of turns that begin from now on.
 func (p *Plan) SetFeed(feed Feed) { p.feed = feed }
 
-// Slots is the number of slots that the session takes up.
+// Slots returns how many slots the session takes up.
 func (p *Plan) Slots() int { return p.root.slots }
 
 // Idle reports whether no call is waiting or running.
 func (p *Plan) Idle() bool { return len(p.calls) == 0 }
 
-// Steps yields what has to be done, in order, and forgets it.
+// Steps yields the steps that must be done, in order, and forgets them.
 func (p *Plan) Steps(yield func(Step) bool) {
 	for i, step := range p.steps {
 		if !yield(step) {
@@ -86,9 +85,9 @@ func (p *Plan) Steps(yield func(Step) bool) {
 	p.steps = p.steps[:0]
 }
 
-// Add puts t at the end of the order, or at the end of the calls of the running
-// call named parent unless that is empty. It is skipped at once if its turn, its
-// siblings or its parent have been stopped, with the cause of that.
+// Add adds t at the end of the order or, if parent is not empty, at the end of the calls of that
+// running call. It is skipped at once if its turn, its siblings or its parent have been stopped,
+// with the same cause.
 func (p *Plan) Add(t Task, parent string) {
 	turn := p.turns.get(t.Turn(), p.feed)
 	var above *call
@@ -128,7 +127,7 @@ func (p *Plan) refusal(t Task, turn *turn, parent string, above *call) error {
 	return turn.refusal(above.inner)
 }
 
-// laneOf returns the lane of what is nested in c, or the session's for nil.
+// laneOf returns the lane of the calls nested in c, or the session's if c is nil.
 func (p *Plan) laneOf(c *call) *lane {
 	if c == nil {
 		return p.root
@@ -140,10 +139,10 @@ func (p *Plan) laneOf(c *call) *lane {
 	return c.inner
 }
 
-// Start lets the next call start, or the next one that is outside resume, and
-// says whether there was one. Its owner has room slots for it; a session that
-// takes up no slot gets one even if that is 0. Those outside come first, in the
-// order in which they returned, then the waiting by arrival.
+// Start starts the next call, or resumes the next one that is outside, and reports whether there
+// was one. room is how many slots the owner has left; a session that takes up no slot gets one even
+// if room is 0. Calls outside come first, in the order of their return, then waiting ones by
+// arrival.
 func (p *Plan) Start(room int) bool {
 	c := p.next(room)
 	switch {
@@ -163,7 +162,7 @@ func (p *Plan) Start(room int) bool {
 	return true
 }
 
-// Ready reports whether Start would start something, given one slot.
+// Ready reports whether Start would do something with one slot.
 func (p *Plan) Ready() bool { return p.next(1) != nil }
 
 func (p *Plan) next(room int) *call {
@@ -188,15 +187,15 @@ func (p *Plan) next(room int) *call {
 	return first
 }
 
-// behind reports whether another call asks to go on alone that arrived before c, which
-// does too.
+// behind reports whether another call that arrived before c has requested to continue alone, as c
+// has.
 func (p *Plan) behind(c *call) bool {
 	return c.apart && slices.ContainsFunc(p.returning, func(d *call) bool {
 		return d.apart && d.lane == c.lane && d.arrival < c.arrival
 	})
 }
 
-// cost is how many slots more the session would take up if c held one.
+// cost returns how many more slots the session would take up if c held one.
 func (p *Plan) cost(c *call) int {
 	before := p.Slots()
 	c.hold(1)
@@ -205,20 +204,19 @@ func (p *Plan) cost(c *call) int {
 	return after - before
 }
 
-// Leave gives back the slot of a running call, which keeps its place.
+// Leave releases the slot of a running call, which keeps its place.
 func (p *Plan) Leave(id string) { p.mustRun(id).hold(0) }
 
-// Return asks for the slot of a call that left. A call that has been told to
-// stop gets none: it is about to end.
+// Return requests a slot for a call that left. A stopped call gets none: it is about to end.
 func (p *Plan) Return(id string) {
 	if c := p.mustRun(id); c.stopped == nil {
 		p.returning = append(p.returning, c)
 	}
 }
 
-// Separate gives back the slot of a running call, which keeps its place, and asks
-// for it again for when no other call of its lane runs. Until the call has ended
-// none starts there. Of several that ask, one goes on after the other, by arrival.
+// Separate releases the slot of a running call, which keeps its place, and requests it again for
+// the time when no other call of its lane runs. Until the call has ended, no other starts there.
+// Several such calls continue one after the other, by arrival.
 func (p *Plan) Separate(id string) {
 	c := p.mustRun(id)
 	c.hold(0)
@@ -229,10 +227,9 @@ func (p *Plan) Separate(id string) {
 	p.Return(id)
 }
 
-// Finish ends a running call. What is nested in it is skipped or told to stop,
-// and its place is free when all of that has ended. An abort skips its waiting
-// siblings and tells the running ones to stop, those of the same turn and the
-// same parent; unless they have been stopped before.
+// Finish ends a running call. Its nested calls are skipped or stopped, and its place is free when
+// all of those have ended. A non-nil abort skips its waiting siblings and stops the running ones
+// (those of the same turn and the same parent), unless they were stopped before.
 func (p *Plan) Finish(id string, abort error) {
 	c := p.mustRun(id)
 	c.hold(0)
@@ -268,7 +265,7 @@ func (p *Plan) leaveReturning(c *call) {
 	p.returning = slices.DeleteFunc(p.returning, func(d *call) bool { return d == c })
 }
 
-// EndTurn says that no further call of the turn comes, except nested ones.
+// EndTurn records that no further call of the turn will come, except nested ones.
 func (p *Plan) EndTurn(number uint64) {
 	if turn := p.turns.get(number, p.feed); turn != nil {
 		turn.told = true
@@ -282,7 +279,7 @@ func (p *Plan) endTurns() {
 	}
 }
 
-// inOrder returns the open calls that are selected, by arrival.
+// inOrder returns the selected open calls, by arrival.
 func (p *Plan) inOrder(selected func(*call) bool) []*call {
 	var calls []*call
 	for _, c := range p.calls {

@@ -1,81 +1,78 @@
 package scheduler
 
-// This file is one session's way to the scheduler: it hands each request to the
-// loop. It does not decide anything.
+// A Queue is one session's handle on the scheduler: it sends each request to the loop.
 
 import "context"
 
-// A Queue orders and runs the calls of one session. Its methods may be called
-// from anywhere but the loop; requests made by one goroutine are taken in order.
-// See Scheduler for what holds for all of them.
+// A Queue orders and runs the calls of one session. Its methods are safe for concurrent use, except
+// on the loop. The requests of one goroutine are handled in order. See Scheduler for what applies
+// to all of them.
 type Queue struct {
 	scheduler *Scheduler
 
-	// The rest is the loop's own.
+	// The other fields belong to the loop.
 
 	plan   *Plan
 	runs   map[string]*run // by the task's ID, until Run has returned
-	slots  int             // of plan, as counted in the scheduler's
-	inLine bool            // stands in the scheduler's line
-	idle   chan struct{}   // closed when no call is open; nil when nobody waits
+	slots  int             // of plan, as counted in the scheduler's slots
+	inLine bool            // it is in the scheduler's line
+	idle   chan struct{}   // closed when no call is open; nil while nothing waits for that
 }
 
-// Add puts t at the end of the queue, or of the calls nested in the running call
-// named parent unless that is empty. Exactly one of t's Run and Skip will be
-// called; Skip already now if its turn, its siblings, its parent, the queue or
-// the scheduler have been stopped.
+// Add adds t at the end of the queue or, if parent is not empty, at the end of the calls nested in
+// that running call. Exactly one of t's Run and Skip will be called. Skip is called before Add
+// returns if t's turn, its siblings, its parent, the queue or the scheduler have been stopped.
 func (q *Queue) Add(t Task, parent string) {
 	if !q.change(func(p *Plan) { p.Add(t, parent) }) {
 		t.Skip(ErrClosed)
 	}
 }
 
-// EndTurn says that no further call of the turn comes, except nested ones. The
-// turn ends once each of its calls has ended and every earlier turn too. A turn without calls ends as well; a repeat does nothing.
+// EndTurn records that no further call of the turn will come, except nested ones. The turn ends
+// once each of its calls and every earlier turn has ended. A turn without calls ends as well; a
+// repeated EndTurn has no effect.
 func (q *Queue) EndTurn(turn uint64) {
 	q.change(func(p *Plan) { p.EndTurn(turn) })
 }
 
-// Stop skips the call if it waits, and tells it and what is nested in it to stop
-// if it runs. A call that has ended or was never added is left alone.
+// Stop skips the call if it waits, and stops it and its nested calls if it runs. It has no effect
+// on a call that has ended or was never added.
 func (q *Queue) Stop(id string, cause error) {
 	q.change(func(p *Plan) { p.Stop(id, cause) })
 }
 
-// StopTurn skips what waits of the turn and whatever is added to it until it has
-// ended, and tells those running tasks of it to stop that which selects, all if
-// it is nil. What is nested in a stopped task stops with it. It does not end the
-// turn. A turn of which nothing has been added yet begins, stopped.
+// StopTurn skips the waiting calls of the turn, and those that are added until it has ended. It
+// stops the running tasks of the turn that which selects, or all if which is nil, with their nested
+// calls. It does not end the turn. It may precede the first call of a turn.
 func (q *Queue) StopTurn(turn uint64, cause error, which func(Task) bool) {
 	q.change(func(p *Plan) { p.StopTurn(turn, cause, which) })
 }
 
-// StopTurns does what StopTurn does, to every open turn that has been added to.
+// StopTurns does the same for every open turn that has calls.
 func (q *Queue) StopTurns(cause error, which func(Task) bool) {
 	q.change(func(p *Plan) { p.StopTurns(cause, which) })
 }
 
-// SetConcurrency sets how many calls of the session may run beside each other,
-// brought into 1 to MaxConcurrency. What runs goes on.
+// SetConcurrency sets how many calls of the session may run concurrently, limited to 1 to
+// MaxConcurrency. Running calls continue.
 func (q *Queue) SetConcurrency(n int) {
 	q.change(func(p *Plan) { p.SetConcurrency(n) })
 }
 
-// SetFeed sets how the turns are fed that begin from now on.
+// SetFeed sets the Feed of turns that begin from now on.
 func (q *Queue) SetFeed(feed Feed) {
 	q.change(func(p *Plan) { p.SetFeed(feed) })
 }
 
-// Wait returns nil when no call is waiting or running, or the context's cause.
+// Wait waits until no call is waiting or running, and then returns nil, or the cause of ctx.
 func (q *Queue) Wait(ctx context.Context) error {
 	return wait(ctx, func(request func()) bool {
 		return q.change(func(*Plan) { request() })
 	}, &q.idle)
 }
 
-// Close stops all calls and skips whatever is added from now on. It does not
-// wait, and ends no turn. The scheduler keeps nothing of the queue once what ran
-// has ended.
+// Close stops all calls and skips those that are added from now on. It does not wait, and ends no
+// turn. Once the running calls have ended, the scheduler has released the queue.
 func (q *Queue) Close(cause error) {
 	q.change(func(p *Plan) {
 		p.Close(cause)
@@ -83,8 +80,8 @@ func (q *Queue) Close(cause error) {
 	})
 }
 
-// change has the loop change the plan and do what follows from it, and says
-// whether the loop still runs.
+// change has the loop change the plan and carry out its steps, and reports whether the loop still
+// runs.
 func (q *Queue) change(change func(*Plan)) bool {
 	return q.scheduler.do(func() {
 		change(q.plan)
@@ -98,7 +95,7 @@ type run struct {
 	id     string
 	ctx    context.Context
 	cancel context.CancelCauseFunc
-	resume chan struct{} // of size 1, so that the loop need not wait: at most one is owed
+	resume chan struct{} // of size 1, so that the loop need not wait: there is at most one value
 }
 
 func (r *run) outside(wait func()) error {
@@ -119,7 +116,7 @@ func (r *run) alone() error {
 	return r.resumed()
 }
 
-// resumed waits until the task has its slot back.
+// resumed waits until the task has its slot again.
 func (r *run) resumed() error {
 	select {
 	case <-r.resume:

@@ -1,6 +1,6 @@
 package scheduler
 
-// This file is the one goroutine that owns the plans of a principal's sessions and shares the principal's slots
+// The one goroutine that owns the plans of a principal's sessions and shares the principal's slots
 // between them.
 
 import (
@@ -8,32 +8,32 @@ import (
 	"sync"
 )
 
-// A Scheduler runs the tasks of one principal's sessions. Its methods are safe
-// for concurrent use and return as soon as its loop has taken the request, which
-// never waits for a task; only Wait and Close do. After Close they do nothing.
+// A Scheduler runs the tasks of one principal's sessions. Its methods are safe for concurrent use.
+// They return as soon as the loop has received the request, which never waits for a task; only Wait
+// and Close wait. After Close they have no effect.
 //
-// The functions that are called on the loop (Task.Skip, the predicates of stops)
-// must not block and must not call the scheduler.
+// The functions that are called on the loop (Task.Skip, the predicates of stops) must not block and
+// must not call the scheduler.
 type Scheduler struct {
-	inbox chan func() // unbuffered: what was sent has been taken
+	inbox chan func() // unbuffered: a sent request has been received
 	done  chan struct{}
-	tasks sync.WaitGroup // goroutines that run tasks; outlived by the loop
+	tasks sync.WaitGroup // goroutines that run tasks; the loop ends before them
 	limit int
 
-	// The rest is the loop's own.
+	// The other fields belong to the loop.
 
 	queues  map[*Queue]struct{} // not closed
 	ready   []*Queue            // want a slot, in the order in which they get one
 	slots   int                 // taken by all sessions
 	running int                 // tasks whose Run has not returned
-	idle    chan struct{}       // closed when nothing runs; nil when nobody waits
-	drained error               // why nothing starts any more; nil while it does
+	idle    chan struct{}       // closed when nothing runs; nil while nothing waits for that
+	drained error               // why nothing starts any more; nil: things start
 	closing bool
 }
 
-// New starts a scheduler that lets at most limit calls run at once over its
-// sessions, not counting those that are outside; but a session that takes up no
-// slot always gets one. Close it to end its goroutine.
+// New starts a scheduler that runs at most limit calls at once over all its sessions. Calls that
+// are outside do not count, and a session that takes up no slot always gets one. Close ends the
+// scheduler's goroutines.
 func New(limit int) *Scheduler {
 	s := &Scheduler{
 		inbox:  make(chan func()),
@@ -57,7 +57,7 @@ func (s *Scheduler) loop() {
 	}
 }
 
-// do hands a request to the loop and says whether it was taken.
+// do sends a request to the loop and reports whether the loop has received it.
 func (s *Scheduler) do(request func()) bool {
 	select {
 	case s.inbox <- request:
@@ -83,8 +83,8 @@ func (s *Scheduler) NewQueue(feed Feed, concurrency int) *Queue {
 	return q
 }
 
-// Drain skips all that waits and whatever is added from now on, in every queue.
-// What runs goes on: Wait for it as long as suits, Stop it then.
+// Drain skips all waiting calls and those that are added from now on, in every queue. Running calls
+// continue: call Wait to wait for them, and Stop to stop them.
 func (s *Scheduler) Drain(cause error) { s.do(func() { s.drain(cause) }) }
 
 func (s *Scheduler) drain(cause error) {
@@ -94,7 +94,7 @@ func (s *Scheduler) drain(cause error) {
 	s.each(func(p *Plan) { p.Drain(cause) })
 }
 
-// Stop drains and tells all that runs to stop.
+// Stop drains and stops all running calls.
 func (s *Scheduler) Stop(cause error) { s.do(func() { s.stop(cause) }) }
 
 func (s *Scheduler) stop(cause error) {
@@ -102,7 +102,7 @@ func (s *Scheduler) stop(cause error) {
 	s.each(func(p *Plan) { p.Close(cause) })
 }
 
-// each changes every plan before it lets anything follow from that.
+// each changes every plan before any steps are carried out.
 func (s *Scheduler) each(change func(*Plan)) {
 	for q := range s.queues {
 		change(q.plan)
@@ -112,13 +112,12 @@ func (s *Scheduler) each(change func(*Plan)) {
 	}
 }
 
-// Wait returns nil when no task of any queue runs, or the context's cause.
+// Wait waits until no task of any queue runs, and then returns nil, or the cause of ctx.
 func (s *Scheduler) Wait(ctx context.Context) error { return wait(ctx, s.do, &s.idle) }
 
-// wait waits until the loop has closed the channel at at, which is made when
-// somebody first needs it. It goes to the loop through do.
+// wait waits until the loop has closed the channel in *at, which is made for the first waiter.
 func wait(ctx context.Context, do func(func()) bool, at *chan struct{}) error {
-	answer := make(chan chan struct{}, 1) // the loop must not wait for us
+	answer := make(chan chan struct{}, 1) // the loop must not wait for the caller
 	taken := do(func() {
 		if *at == nil {
 			*at = make(chan struct{})

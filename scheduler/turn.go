@@ -1,38 +1,37 @@
 package scheduler
 
-// This file keeps the turns of one session, and numbers batches.
+// The turns of one session, and the numbers of batches.
 
 import (
 	"cmp"
 	"slices"
 )
 
-// Feed is when the calls of a turn are let into the order.
+// Feed is when the calls of a turn enter the order.
 type Feed uint8
 
 const (
-	// Streaming lets each call in the moment it is added.
+	// Streaming: each call enters when it is added.
 	Streaming Feed = iota
-	// AtEndOfTurn holds the calls of a turn until its EndTurn. Nested calls are
-	// never held: the call that they are nested in may wait for them before its
-	// client ends the turn.
+	// AtEndOfTurn: calls enter at EndTurn. Nested calls enter at once, since their parent may wait
+	// for them before its client ends the turn.
 	AtEndOfTurn
 )
 
 type turn struct {
 	number uint64
 	feed   Feed
-	told   bool // EndTurn has arrived
+	told   bool // EndTurn was called
 	open   int  // calls that have neither ended nor been skipped
-	// cause is why every further call of the turn is skipped; nil when it is not.
+	// cause is why every further call of the turn is skipped; nil: it is not.
 	cause error
-	// aborted holds the same for the calls of one lane alone.
+	// aborted holds such causes for single lanes.
 	aborted map[*lane]error
 }
 
 func (t *turn) held() bool { return t.feed == AtEndOfTurn && !t.told }
 
-// refusal is why a call added to the turn and lane now is skipped, or nil.
+// refusal returns why a call that is added to the turn and lane now is skipped, or nil.
 func (t *turn) refusal(l *lane) error {
 	if cause := t.aborted[l]; cause != nil {
 		return cause
@@ -58,15 +57,14 @@ func (t *turn) stop(cause error) {
 	}
 }
 
-// turns are the turns of a session that have begun and whose end has not been
-// told, by number.
+// turns are the open turns of a session, by number.
 type turns struct {
 	open []*turn
-	last uint64 // the newest turn whose end has been told
+	last uint64 // the newest turn that has ended
 }
 
-// get returns the turn of that number, which begins if it is new, or nil if its
-// end has been told.
+// get returns the turn of that number, and begins it if it is new. It returns nil if the turn has
+// ended.
 func (ts *turns) get(number uint64, feed Feed) *turn {
 	if number <= ts.last {
 		return nil
@@ -80,7 +78,7 @@ func (ts *turns) get(number uint64, feed Feed) *turn {
 	return ts.open[at]
 }
 
-// end returns the number of the oldest turn if it has ended, and forgets it.
+// end removes the oldest turn if it has ended, and returns its number.
 func (ts *turns) end() (number uint64, ok bool) {
 	if len(ts.open) == 0 || !ts.open[0].told || ts.open[0].open > 0 {
 		return 0, false
@@ -90,19 +88,18 @@ func (ts *turns) end() (number uint64, ok bool) {
 	return ts.last, true
 }
 
-// A Numbering gives calls the numbers of their batches, by position alone: the
-// same turn always has the same numbers, whatever has ended by then and however
-// the calls were fed. The zero value is ready. The calls nested in one call are
-// ordered among themselves, so each parent has a Numbering of its own.
+// A Numbering numbers batches by position only: the same turn always has the same numbers, whatever
+// has ended by then and whatever the Feed is. The zero value is ready for use. The calls nested in
+// one call are ordered among themselves, so each parent has its own Numbering.
 type Numbering struct {
 	turn       uint64
 	batch      int
 	concurrent bool
 }
 
-// Next returns the number of the batch that t belongs to, within its turn and
-// beginning at 1, given the calls that Next has seen before. A call that will
-// not be ordered (an invalid one) is not shown to it, and so splits no batch.
+// Next returns the number of t's batch within its turn, from 1, after the calls that Next has seen
+// before. A call that will not be ordered (an invalid one) must not be passed to it, and so splits
+// no batch.
 func (n *Numbering) Next(t Task) int {
 	if t.Turn() != n.turn {
 		*n = Numbering{turn: t.Turn()}
