@@ -34,7 +34,7 @@ var brokenHooks = []broken{
 	{"crash", `"command": "exec sh SCRIPT"`, "kill -SEGV $$", "was ended by SIGSEGV"},
 	{"error", `"command": "sh SCRIPT"`, "echo boom >&2; exit 1", `ended with exit code 1, and printed "boom"`},
 	{"an allow and a crash", `"command": "exec sh SCRIPT"`, decides("allow", "known") + "\nkill -KILL $$", "was ended by SIGKILL"},
-	{"missing script", `"command": "SCRIPT.gone --all"`, "", "exit code 127, which says that a program was not found"},
+	{"missing script", `"command": "SCRIPT.gone --all"`, "", "exit code 127, which means that a program was not found"},
 	{"missing program", `"command": "SCRIPT.gone", "args": []`, "", "could not be started: "},
 	{"missing in PATH", `"command": "no-such-program-anywhere", "args": ["x"]`, "", `the program "no-such-program-anywhere" is not in PATH`},
 	{"hang", `"command": "sh SCRIPT", "timeout": 1`, family + "wait", "did not end within its limit of 1s and was stopped"},

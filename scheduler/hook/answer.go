@@ -1,5 +1,5 @@
-// What a hook's JSON says. Keys count as they are written; what is of the wrong type, or none of the words that are known
-// for it, spoils the whole answer. What an answer leads to is not known here.
+// A hook's JSON answer. Keys are case-sensitive. A value of the wrong type, or an unknown word,
+// invalidates the whole answer.
 
 package hook
 
@@ -15,10 +15,10 @@ import (
 	"github.com/toold/toold/tools/ellipsis"
 )
 
-// maxText is how much of one text a hook may give, in characters: as much as hooks are used to.
+// maxText is the longest text of a hook, in characters: as much as existing hooks expect.
 const maxText = 10_000
 
-// An answer is a hook's JSON, read for one event.
+// An answer is a hook's JSON, parsed for one event.
 type answer struct {
 	decision  Decision
 	reason    string
@@ -28,14 +28,14 @@ type answer struct {
 	output    *string
 	context   string
 	system    string
-	notes     []string // clauses about what the hook asked for in vain
+	notes     []string // clauses about requests that have no effect
 }
 
-// readAnswer reads what is one JSON object. The error is a clause about it.
+// readAnswer parses one JSON object. The error is a clause about it.
 func readAnswer(event, text string) (answer, error) {
 	var top object
 	if err := json.Unmarshal([]byte(text), &top); err != nil {
-		return answer{}, fmt.Errorf("printed what begins like JSON and is none (%w)", err)
+		return answer{}, fmt.Errorf("printed text that begins like JSON but is not valid (%w)", err)
 	}
 	var wrong error
 	f := fields{of: top, wrong: &wrong}
@@ -61,7 +61,7 @@ func readAnswer(event, text string) (answer, error) {
 	return a, nil
 }
 
-// decideBefore reads what is PreToolUse's own.
+// decideBefore reads the fields of PreToolUse.
 func (a *answer) decideBefore(f fields) {
 	a.decision = f.choice("permissionDecision", map[string]Decision{"allow": Allow, "ask": Ask, "deny": Deny, "defer": None})
 	if f.text("permissionDecision") == "defer" {
@@ -70,17 +70,17 @@ func (a *answer) decideBefore(f fields) {
 	a.reason, a.input = f.text("permissionDecisionReason"), f.inner("updatedInput").of
 }
 
-// decideRequest reads what is PermissionRequest's own.
+// decideRequest reads the fields of PermissionRequest.
 func (a *answer) decideRequest(f fields) {
 	a.decision = f.choice("behavior", map[string]Decision{"allow": Allow, "deny": Deny})
 	a.reason, a.input, a.interrupt = f.text("message"), f.inner("updatedInput").of, f.truth("interrupt", false)
 	if f.has("updatedPermissions") {
-		a.notes = append(a.notes, "wants permissions changed (updatedPermissions), which hooks cannot do; put the rule into a settings file")
+		a.notes = append(a.notes, "requests changed permissions (updatedPermissions), which hooks cannot make; add the rule to a settings file")
 	}
 }
 
-// alsoOlder joins the older way of deciding with the newer: the stricter counts. Where nothing is to be allowed, an
-// approval says nothing.
+// alsoOlder joins the older form of decision with the newer: the stricter counts. An approval has
+// no effect at events that allow nothing.
 func (a *answer) alsoOlder(event string, d Decision, reason string) {
 	if d == Allow && !permits(event) {
 		d = None
@@ -91,11 +91,11 @@ func (a *answer) alsoOlder(event string, d Decision, reason string) {
 	a.decision = max(a.decision, d)
 }
 
-// permits reports whether a decision at the event is one about whether a call may run.
+// permits reports whether a decision at the event is about whether a call may run.
 func permits(event string) bool { return event == PreToolUse || event == PermissionRequest }
 
-// forbidding is what counts of the answer of a hook that did not come to its own end: it can hold a call back, and not
-// let one through.
+// forbidding reduces the answer of a hook that did not end properly: it can forbid a call, but not
+// permit one.
 func (a *answer) forbidding() {
 	kept := answer{stop: a.stop}
 	if a.decision > Allow {
@@ -104,13 +104,14 @@ func (a *answer) forbidding() {
 	*a = kept
 }
 
-// An object is a JSON object with its values as they came.
+// An object is a JSON object with unparsed values.
 type object map[string]json.RawMessage
 
-// fields reads the values of an object. The first that does not fit is noted in wrong, and counts as absent.
+// fields reads the values of an object. The first invalid one is recorded in wrong, and counts as
+// absent.
 type fields struct {
 	of    object
-	at    string // its own name with a dot, for messages
+	at    string // the object's own name with a dot, for messages
 	wrong *error
 }
 
@@ -120,17 +121,17 @@ func (f fields) refuse(key, format string, args ...any) {
 	}
 }
 
-// has reports whether a value is there that is not null.
+// has reports whether there is a value other than null.
 func (f fields) has(key string) bool { return f.of[key] != nil && string(f.of[key]) != "null" }
 
-// value reads one value into to, which is left alone when it is absent.
+// value reads one value into to, which stays unchanged if the value is absent.
 func (f fields) value(key, wanted string, to any) {
 	if f.has(key) && json.Unmarshal(f.of[key], to) != nil {
 		f.refuse(key, "is not %s", wanted)
 	}
 }
 
-// text returns a string, cut to what hooks may say.
+// text returns a string, cut to maxText.
 func (f fields) text(key string) (text string) {
 	f.value(key, "a string", &text)
 	return capped(text)
@@ -147,7 +148,7 @@ func (f fields) inner(key string) fields {
 	return in
 }
 
-// choice returns what a word stands for; an absent one for None.
+// choice returns the meaning of a word; None if it is absent.
 func (f fields) choice(key string, words map[string]Decision) Decision {
 	word := f.text(key)
 	d, known := words[word]
@@ -157,7 +158,7 @@ func (f fields) choice(key string, words map[string]Decision) Decision {
 	return d
 }
 
-// stop returns the reason for which everything is to end; nil: it is not.
+// stop returns the reason for which everything must end; nil: it must not.
 func (f fields) stop() *string {
 	if f.truth("continue", true) {
 		return nil
@@ -178,10 +179,10 @@ func (f fields) anything(key string) *string {
 	return &text
 }
 
-// capped makes a text of a hook fit to be passed on: valid UTF-8, and not longer than maxText but for a note of that.
+// capped returns a text of a hook as valid UTF-8 of at most maxText, with a note if it was cut.
 func capped(text string) string { return cappedAt(text, false) }
 
-// cappedAt does the same with a text of which there may have been more.
+// cappedAt does the same with a text that may have been cut before.
 func cappedAt(text string, more bool) string {
 	text = strings.ToValidUTF8(text, "\uFFFD")
 	count := 0
@@ -198,7 +199,7 @@ func cappedAt(text string, more bool) string {
 	return text
 }
 
-// firstOf returns the first text that says something.
+// firstOf returns the first text that is not empty.
 func firstOf(texts ...string) string {
 	for _, text := range texts {
 		if text != "" {

@@ -151,11 +151,11 @@ var failureCases = []runCase{
 	},
 	{
 		name: "missing", scripts: []string{"./absent/guard.sh --all"},
-		want: hook.Result{Failures: []string{`"./absent/guard.sh --all" (/s.json:1) ended with exit code 127, which says that a program was not found`}},
+		want: hook.Result{Failures: []string{`"./absent/guard.sh --all" (/s.json:1) ended with exit code 127, which means that a program was not found`}},
 	},
 	{
 		name: "not executable", scripts: []string{"/etc/passwd"},
-		want: hook.Result{Failures: []string{"exit code 126, which says that a program is not executable"}},
+		want: hook.Result{Failures: []string{"exit code 126, which means that a program is not executable"}},
 	},
 	{
 		name: "garbage", scripts: []string{`echo '{"permissionDecision": allow'`},

@@ -1,5 +1,4 @@
-// What one hook's end means: its exit code, what it printed, and whether it came to its own end. Pure: how hooks are run,
-// and what others said, is not known here.
+// The meaning of one hook's end: its exit code, its output, and whether it ended properly. Pure.
 
 package hook
 
@@ -11,33 +10,33 @@ import (
 )
 
 const (
-	exitBlock        = 2 // the hook forbids
+	exitBlock        = 2 // the hook forbids the call
 	exitNoExecutable = 126
 	exitNotFound     = 127
 )
 
-// An ending is how one hook has ended, or a request was answered.
+// An ending is how one hook has ended, or how a request was answered.
 type ending struct {
-	out, err string // what was printed, as far as it was kept
+	out, err string // the kept part of the output
 	cut      bool   // more was printed to out than was kept
 	errCut   bool   // and to err
 	code     int
-	// failure says as a clause what kept the hook from coming to its own end; empty: it came to that.
+	// failure is, as a clause, what prevented the hook from ending properly; empty: nothing.
 	failure string
 	notes   []string // clauses
 }
 
-// Heard is what counts of one hook.
+// Heard is the result of one hook.
 type heard struct {
 	answer
 	opinions []Reason
 	failures []string // clauses
-	withheld bool     // output is there to keep what the hook has not seen to from the model
+	withheld bool     // the output is kept from the model, because a hook that should have checked it has failed
 }
 
-// hear returns what the ending means at an event. Whatever went wrong is in failures. A hook that must not fail, and has,
-// holds back what it could have: a call that has not run yet, or the output of one that has succeeded. Where it could have
-// held back nothing, the model is told.
+// hear returns the meaning of the ending at an event. Failures are in failures. If a hook that must
+// not fail has failed, it forbids a call that has not run yet, and withholds the output of one that
+// has succeeded. At an event with nothing to prevent, the model is notified.
 func (e *ending) hear(h *Hook, event string, input veil) heard {
 	a, failures := e.read(event)
 	if why := input.lift(a.input); why != "" {
@@ -69,15 +68,15 @@ func (e *ending) hear(h *Hook, event string, input veil) heard {
 	return all
 }
 
-// withholds is what the model reads in place of an output that the hook should have seen to. How the hook failed stays out
-// of it: that may quote the output.
+// withholds returns the text that the model gets instead of an output that the hook should have
+// checked. It does not contain the hook's failure, which may quote the output.
 func (h *Hook) withholds() *string {
-	text := fmt.Sprintf("The call has succeeded, and what it did stays done. Its output is withheld, because the %s has failed, without which it may not be seen. "+
-		"Sending the call again brings no output before the hook is fixed; the notice hook_failed says what is wrong with it.", h)
+	text := fmt.Sprintf("The call has succeeded, and what it did stays done. Its output is withheld, because the %s, which must check it, has failed. "+
+		"Sending the call again does not help until the hook is fixed; the notice hook_failed has the reason.", h)
 	return &text
 }
 
-// read reads the answer, joined with the exit code.
+// read parses the answer and joins it with the exit code.
 func (e *ending) read(event string) (a answer, failures []string) {
 	if e.failure != "" {
 		failures = append(failures, e.failure)
@@ -106,8 +105,8 @@ func (e *ending) read(event string) (a answer, failures []string) {
 	return a, failures
 }
 
-// block makes the answer a refusal, for its own reason, or for what was printed as an error if it has none that fits.
-// more: that is not all that was printed.
+// block makes the answer a denial, for its own reason, or for the text printed on standard error if
+// it has none. more: that text was cut.
 func (a *answer) block(printed string, more bool) {
 	printed = cappedAt(strings.TrimSpace(printed), more)
 	if a.decision == Allow {
@@ -118,14 +117,14 @@ func (a *answer) block(printed string, more bool) {
 	a.decision = Deny
 }
 
-// exited returns what an exit code means that is neither success nor a refusal.
+// exited returns the meaning of an exit code that is neither success nor a denial.
 func exited(code int, printed string) string {
 	text := fmt.Sprintf("ended with exit code %d", code)
 	switch code {
 	case exitNotFound:
-		text += ", which says that a program was not found"
+		text += ", which means that a program was not found"
 	case exitNoExecutable:
-		text += ", which says that a program is not executable"
+		text += ", which means that a program is not executable"
 	}
 	if printed = strings.TrimSpace(strings.ToValidUTF8(printed, "\uFFFD")); printed != "" {
 		text += fmt.Sprintf(", and printed %q", ellipsis.Bytes(printed, 500))

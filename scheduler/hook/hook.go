@@ -1,6 +1,6 @@
-// Package hook runs the programs that users have put beside the calls of tools, and reads what they answer. It knows what
-// a hook is given, how it is run and what its answer means; it does not know sessions, how an answer is joined with the
-// rules to a verdict, or where hooks are configured.
+// Package hook runs the programs that users have configured as hooks of tool calls, and parses
+// their answers. It does not know sessions, how an answer is joined with the rules to a verdict, or
+// where hooks are configured.
 package hook
 
 import (
@@ -15,7 +15,7 @@ import (
 	"github.com/toold/toold/tools/ellipsis"
 )
 
-// The events that run hooks, as settings files name them.
+// The events that run hooks, with their names in settings files.
 const (
 	PreToolUse         = "PreToolUse"
 	PostToolUse        = "PostToolUse"
@@ -35,26 +35,28 @@ var Events = []string{
 	SessionEnd, CwdChanged, Notification,
 }
 
-// defaultTimeout is how long a hook may take that says nothing of it.
+// defaultTimeout is a hook's time limit if it has none of its own.
 const defaultTimeout = 60 * time.Second
 
-// A Hook is one program, or one address, that is told of an event. Exactly one of Command and URL is set, unless Broken is.
+// A Hook is one program, or one URL, that receives an event. Exactly one of Command and URL is set,
+// unless Broken is.
 type Hook struct {
 	Event   string
-	Matcher string // which tools it is for; empty or *: all of them
-	If      string // a permission rule that the call must meet besides; empty: none
+	Matcher string // the tools that it is for; empty or *: all of them
+	If      string // a permission rule that the call must match as well; empty: none
 
 	Command string   // a line for `sh -c`; with Args not nil, a program
-	Args    []string // the program's arguments; no shell is between, and a relative program is one of the project
-	URL     string   // gets the event by POST
+	Args    []string // the program's arguments; no shell is used, and a relative program is one of the project
+	URL     string   // receives the event by POST
 	Headers map[string]string
-	// AllowedEnvVars are the variables that may be put into Headers.
+	// AllowedEnvVars are the variables that Headers may refer to.
 	AllowedEnvVars []string
 
 	Timeout time.Duration // 0: 60 s
-	// Block: if it fails, a call that has not run yet is denied, and the output of one that has succeeded is withheld.
+	// Block means that if the hook fails, a call that has not run yet is denied, and the output of
+	// one that has succeeded is withheld.
 	Block bool
-	// Broken says as a clause why it cannot be run at all: it fails each time. Empty: it can.
+	// Broken is, as a clause, why the hook cannot be run at all: it fails each time. Empty: it can.
 	Broken string
 	Origin permission.Origin
 }
@@ -66,8 +68,8 @@ func (h *Hook) limit() time.Duration {
 	return h.Timeout
 }
 
-// String names the hook for messages, without an article: its event, the beginning of what it runs, and its place. Of an
-// address only the host is shown, since the rest may be a secret.
+// String returns the hook's name for messages, without an article: its event, the beginning of what
+// it runs, and its position. For a URL only the host is shown, since the rest may be a secret.
 func (h *Hook) String() string {
 	what := h.Command
 	if what == "" && h.URL == "" {
@@ -82,8 +84,8 @@ func (h *Hook) String() string {
 	return fmt.Sprintf("%s hook %s (%s)", h.Event, shown(ellipsis.Bytes(what, 80)), h.Origin)
 }
 
-// shown puts quotes around a command. One that has such itself stays as it was written, unless there is in it what must
-// not be shown.
+// shown quotes a command. A command that has quotes itself stays unchanged, unless it contains what
+// must not be shown.
 func shown(command string) string {
 	strange := func(r rune) bool { return r == '`' || r == utf8.RuneError || !strconv.IsPrint(r) }
 	if strings.ContainsAny(command, `"\`) && !strings.ContainsFunc(command, strange) {

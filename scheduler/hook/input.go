@@ -1,5 +1,4 @@
-// What a hook is told. Everything here goes out as JSON, in the names that hooks know. Which event has which fields, and
-// how the text reaches the hook, is not known here.
+// The event that a hook receives, as JSON with the field names that existing hooks expect.
 
 package hook
 
@@ -9,12 +8,12 @@ import (
 	"strings"
 )
 
-// An Input tells hooks of one event. Which fields an event has is for who fills it in: empty ones are left out, but for
-// the first two and the event.
+// An Input is one event for hooks. The caller decides which fields an event has: empty ones are
+// omitted, except for the first two and the event.
 type Input struct {
 	Session    string `json:"session_id"`
 	Dir        string `json:"cwd"`
-	Transcript string `json:"transcript_path"` // no such file is kept; hooks expect the field
+	Transcript string `json:"transcript_path"` // there is no such file; hooks expect the field
 	Mode       string `json:"permission_mode,omitempty"`
 	Event      string `json:"hook_event_name"`
 
@@ -24,7 +23,7 @@ type Input struct {
 
 	Response   json.RawMessage `json:"tool_response,omitempty"` // PostToolUse
 	DurationMS *int64          `json:"duration_ms,omitempty"`   // PostToolUse, PostToolUseFailure; without waiting
-	Error      string          `json:"error,omitempty"`         // PostToolUseFailure: what the model is told
+	Error      string          `json:"error,omitempty"`         // PostToolUseFailure: the error that the model gets
 	Interrupt  *bool           `json:"is_interrupt,omitempty"`  // PostToolUseFailure
 
 	Suggestions []Suggestion `json:"permission_suggestions,omitempty"` // PermissionRequest
@@ -38,7 +37,7 @@ type Input struct {
 	NotificationType string `json:"notification_type,omitempty"` // Notification
 }
 
-// A Call is one call of a batch that has ended.
+// A Call is one ended call of a batch.
 type Call struct {
 	Tool     string          `json:"tool_name"`
 	Input    json.RawMessage `json:"tool_input"`
@@ -46,7 +45,7 @@ type Call struct {
 	Response json.RawMessage `json:"tool_response"`
 }
 
-// A Suggestion is a change of the rules that would settle the like of a call from now on.
+// A Suggestion is a change of the rules that would decide similar calls from now on.
 type Suggestion struct {
 	Type        string          `json:"type"`
 	Rules       []SuggestedRule `json:"rules"`
@@ -54,14 +53,14 @@ type Suggestion struct {
 	Destination string          `json:"destination"`
 }
 
-// A SuggestedRule is a rule in its two parts.
+// A SuggestedRule is a rule as tool and content.
 type SuggestedRule struct {
 	Tool    string `json:"toolName"`
 	Content string `json:"ruleContent,omitempty"`
 }
 
-// Suggest puts a rule that would allow a call, such as "Bash(npm test *)", into the form that hooks know. It would be
-// kept in the workspace's local settings.
+// Suggest converts a rule that would allow a call, such as "Bash(npm test *)", to the form that
+// hooks expect. Its destination is the workspace's local settings.
 func Suggest(rule string) Suggestion {
 	tool, content, _ := strings.Cut(rule, "(")
 	return Suggestion{
@@ -70,7 +69,8 @@ func Suggest(rule string) Suggestion {
 	}
 }
 
-// encode returns the JSON that a hook reads, as one line. Hooks search it as text, so < > & stand as they are.
+// encode returns the JSON that a hook reads, as one line. Hooks search it as text, so < > & are not
+// escaped.
 func (in *Input) encode() ([]byte, error) {
 	var text bytes.Buffer
 	to := json.NewEncoder(&text)

@@ -1,4 +1,4 @@
-// A hook that is a process. It does not know what the hook's answer means, nor which file its program is.
+// Hooks that are processes.
 
 package hook
 
@@ -13,7 +13,7 @@ import (
 
 const shell = "/bin/sh"
 
-// start runs a hook's process to its end, or to that of ctx.
+// start runs a hook's process until its end, or until ctx ends.
 func (r Runner) start(ctx context.Context, h *Hook, input []byte) ending {
 	if ctx.Err() != nil {
 		return ending{failure: "was not started: " + context.Cause(ctx).Error()}
@@ -41,12 +41,12 @@ func (r Runner) start(ctx context.Context, h *Hook, input []byte) ending {
 	case exit.Signal != "":
 		e.failure = "was ended by " + exit.Signal
 	case exit.Code < 0:
-		e.failure = "ended in a way that the kernel did not tell"
+		e.failure = "ended in an unknown way"
 	}
 	return e
 }
 
-// command returns what is to be started. The error says what is not there.
+// command returns the command to start. The error names what does not exist.
 func (r Runner) command(h *Hook) (sandbox.Command, error) {
 	c := sandbox.Command{
 		ID: "hook", Path: shell, Args: []string{"sh", "-c", h.Command}, Dir: r.dir(),
@@ -65,7 +65,8 @@ func (r Runner) command(h *Hook) (sandbox.Command, error) {
 	return c, err
 }
 
-// dir is where a hook runs. Who takes the working directory away takes no hook away with it.
+// dir returns the directory in which a hook runs. A hook still runs if the working directory was
+// removed.
 func (r Runner) dir() string {
 	for _, dir := range []string{r.Dir, r.ProjectDir} {
 		if info, err := os.Stat(dir); err == nil && info.IsDir() {
@@ -75,7 +76,7 @@ func (r Runner) dir() string {
 	return "/"
 }
 
-// leftBehind notes what the hook had started and not ended.
+// leftBehind returns notes about processes that the hook had started and not ended.
 func leftBehind(exit sandbox.Exit) (notes []string) {
 	if n := len(exit.LeftBehind); n > 0 {
 		notes = append(notes, fmt.Sprintf("left %d processes running (%q is one), which were ended with it", n, exit.LeftBehind[0].Name))

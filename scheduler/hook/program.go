@@ -1,6 +1,6 @@
-// Which file a hook's program is. A hook is the project's or its user's, and the working directory is wherever calls have
-// led: whatever lies there must not answer in the hook's stead. What a shell makes of a line is not known here; only the
-// word that the line begins with is looked at.
+// The file of a hook's program. A hook belongs to the project or its user, and calls choose the
+// working directory: no file there may replace the hook's program. Only the first word of a shell
+// line is examined.
 
 package hook
 
@@ -15,8 +15,8 @@ import (
 	"github.com/toold/toold/tools/pathname"
 )
 
-// find returns the file of a program: by its path, a relative one from the project's directory, or in the PATH of environ.
-// What is relative there is passed over.
+// find returns the file of a program: by its path, relative to the project's directory, or on the
+// PATH of environ, whose relative entries are ignored.
 func find(program, project string, environ []string) (string, error) {
 	if strings.Contains(program, "/") {
 		if !filepath.IsAbs(program) {
@@ -38,37 +38,39 @@ func find(program, project string, environ []string) (string, error) {
 	return "", fmt.Errorf("the program %q is not in PATH", program)
 }
 
-// projectDirs stand for the project's directory in the program and the arguments of a hook that no shell reads.
+// projectDirs stand for the project's directory in the program and the arguments of a hook without
+// a shell.
 var projectDirs = []string{"${CLAUDE_PROJECT_DIR}", "${TOOLD_PROJECT_DIR}"}
 
-// part is the beginning of a relative path that a shell takes as it is written.
+// part is the beginning of a relative path that a shell does not expand.
 const part = `[^\s"'$~=;|&()<>\\#*?{}!/` + "`" + `]+/`
 
-// relative finds a relative path as the first word of a line for a shell, behind assignments.
+// relative finds a relative path as the first word of a shell line, after assignments.
 var relative = regexp.MustCompile(`^\s*(?:[A-Za-z_]\w*=[^\s"']*\s+)*("` + part + `[^"]*"|'` + part + `[^']*'|` + part + `[^\s"';|&()<>]*)`)
 
-// adrift returns a clause about a hook program whose path is relative, with what was probably meant; empty: it is absolute.
+// adrift returns a clause about a hook program with a relative path, with what was probably meant;
+// empty: the path is absolute.
 func (h *Hook) adrift() string {
 	if script, ok := h.script(); ok {
 		words := relative.FindStringSubmatch(script)
 		if words == nil {
 			return ""
 		}
-		return fmt.Sprintf("the program %s of the %s hook is relative to the working directory, in which anything may lie; \"$CLAUDE_PROJECT_DIR\"/%s is probably meant",
+		return fmt.Sprintf("the program %s of the %s hook is relative to the working directory, which may contain any file; \"$CLAUDE_PROJECT_DIR\"/%s is probably meant",
 			ellipsis.Bytes(words[1], 80), h.Event, ellipsis.Bytes(strings.TrimPrefix(words[1], "./"), 80))
 	}
 	anchored := func(dir string) bool { return strings.HasPrefix(h.Command, dir) }
 	if !strings.Contains(h.Command, "/") || filepath.IsAbs(h.Command) || slices.ContainsFunc(projectDirs, anchored) {
 		return ""
 	}
-	meant := "an absolute path" // no shell is there to make one of it
+	meant := "an absolute path" // without a shell nothing would expand the variable
 	if !strings.ContainsAny(h.Command[:1], "~$") {
 		meant = projectDirs[0] + "/" + ellipsis.Bytes(strings.TrimPrefix(h.Command, "./"), 80)
 	}
 	return fmt.Sprintf("the program %s of the %s hook is relative, and looked for in the project's directory; %s is probably meant", ellipsis.Bytes(h.Command, 80), h.Event, meant)
 }
 
-// script returns the line that a shell gets to run.
+// script returns the line for the shell.
 func (h *Hook) script() (line string, ok bool) {
 	switch {
 	case h.Args == nil:

@@ -1,5 +1,5 @@
-// What hooks are not told: secrets, in whose place they read marks. A hook that rewrites an input gives the marks back with
-// it, and what stands behind them is put in again here. What looks like a secret is package redact's to say.
+// Secrets in events: hooks receive marks instead. If a hook rewrites an input, the marks in it are
+// replaced by the secrets again. Package redact decides what is a secret.
 
 package hook
 
@@ -14,14 +14,14 @@ import (
 	"github.com/toold/toold/tools/redact"
 )
 
-// A telling is an event as a hook is told it.
+// A telling is an event as a hook receives it.
 type telling struct {
 	text  []byte
-	err   error // why it cannot be told
+	err   error // why it cannot be sent
 	input veil
 }
 
-// input returns what each of the hooks is told.
+// input returns a function that returns what each hook receives.
 func (r Runner) input(in Input, hooks []*Hook) func(*Hook) telling {
 	as := func(secrets *redact.Redactor) telling {
 		told := in
@@ -44,7 +44,7 @@ func (r Runner) input(in Input, hooks []*Hook) func(*Hook) telling {
 	}
 }
 
-// without returns the event with marks in place of secrets. Names and places stay: hooks find things by them.
+// without returns the event with marks instead of secrets. Names and paths stay: hooks need them.
 func (in Input) without(secrets *redact.Redactor) Input {
 	in.ToolInput, in.Response = secrets.JSON(in.ToolInput), secrets.JSON(in.Response)
 	in.Error, in.Reason, in.Message = secrets.Text(in.Error), secrets.Text(in.Reason), secrets.Text(in.Message)
@@ -64,24 +64,25 @@ func (in Input) without(secrets *redact.Redactor) Input {
 	return in
 }
 
-// A veil is a call's input, and what hooks are told of it.
+// A veil is a call's input, and what hooks receive of it.
 type veil struct{ given, told json.RawMessage }
 
-// lift makes a rewritten input one of what was given: fields that came back as they were told are those that were given. It
-// says as a clause why that cannot be; empty: it can. A mark in any other field would be written in the place of a secret.
+// lift replaces the marks of a rewritten input: fields that are equal to what the hook received get
+// their original values. It returns, as a clause, why that is impossible; empty: it is done. A mark
+// in any other field would be written instead of the secret.
 func (v veil) lift(input object) string {
 	if input == nil || bytes.Equal(v.given, v.told) {
 		return ""
 	}
 	var given, told object
-	_, _ = json.Unmarshal(v.given, &given), json.Unmarshal(v.told, &told) // an input that is no object has no fields
+	_, _ = json.Unmarshal(v.given, &given), json.Unmarshal(v.told, &told) // an input that is not an object has no fields
 	for _, name := range slices.Sorted(maps.Keys(input)) {
 		switch {
 		case told[name] != nil && equal(told, input, name):
 			input[name] = given[name]
 		case redact.Marked(string(input[name])) && (!bytes.Equal(given[name], told[name]) || !redact.Marked(string(given[name]))):
 			return fmt.Sprintf("gives the field %q of the input a value with a mark in it that begins with %q: hooks are not told the secret behind it, and the mark would be written in its place; "+
-				"a field that holds one has to come back as it was told, unless the user's settings say \"redactHooks\": false", ellipsis.Bytes(name, 200), "[redacted: ")
+				"a field with a mark must be returned unchanged, unless the user's settings have \"redactHooks\": false", ellipsis.Bytes(name, 200), "[redacted: ")
 		}
 	}
 	return ""

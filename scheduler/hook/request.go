@@ -1,6 +1,6 @@
-// A hook that is an address: the event goes there by POST, the answer is the hook's. Nothing of the daemon's own
-// surroundings has a say in where it goes: no proxy of the environment, no cookies, no redirect, which is the answer
-// itself and so a failure.
+// Hooks that are URLs: the event is sent by POST, and the response is the hook's answer. The
+// daemon's environment has no influence on the destination: no proxy, no cookies. A redirect is not
+// followed and counts as a failure.
 
 package hook
 
@@ -19,7 +19,7 @@ import (
 	"github.com/toold/toold/tools/ellipsis"
 )
 
-// post sends the event and reads the answer.
+// post sends the event and parses the response.
 func (r Runner) post(ctx context.Context, h *Hook, input []byte) ending {
 	request, err := r.request(ctx, h, input)
 	if err != nil {
@@ -42,7 +42,8 @@ func (r Runner) post(ctx context.Context, h *Hook, input []byte) ending {
 	return answered(response, body)
 }
 
-// answered returns what an answer comes to: success with a JSON object, or with nothing at all, is the hook's word.
+// answered converts a response: success with a JSON object, or without a body, is the hook's
+// answer.
 func answered(response *http.Response, body []byte) ending {
 	text := string(bytes.TrimSpace(body))
 	switch {
@@ -54,12 +55,13 @@ func answered(response *http.Response, body []byte) ending {
 	case len(body) > maxOut:
 		return ending{failure: fmt.Sprintf("answered with more than %d bytes", maxOut)}
 	case text != "" && text[0] != '{':
-		return ending{failure: "answered with what is no JSON object"}
+		return ending{failure: "answered with something that is not a JSON object"}
 	}
 	return ending{out: text}
 }
 
-// unanswered says as a clause why there is no answer. The address stays out of it: it may hold a secret.
+// unanswered returns, as a clause, why there is no answer. It does not contain the URL, which may
+// hold a secret.
 func (h *Hook) unanswered(ctx context.Context, err error) string {
 	if ctx.Err() != nil {
 		return h.stopped(ctx)
@@ -71,7 +73,7 @@ func (h *Hook) unanswered(ctx context.Context, err error) string {
 	return fmt.Sprintf("could not be asked: %v", err)
 }
 
-// request makes the request. The error is a clause.
+// request returns the request. The error is a clause.
 func (r Runner) request(ctx context.Context, h *Hook, input []byte) (*http.Request, error) {
 	to, err := url.Parse(h.URL)
 	if err != nil || to.Scheme != "http" && to.Scheme != "https" {
@@ -91,11 +93,11 @@ func (r Runner) request(ctx context.Context, h *Hook, input []byte) (*http.Reque
 	return request, nil
 }
 
-// variable is how a header refers to the environment.
+// variable matches a header's reference to the environment.
 var variable = regexp.MustCompile(`\$(?:\{([A-Za-z_][A-Za-z0-9_]*)\}|([A-Za-z_][A-Za-z0-9_]*))`)
 
-// fill puts variables of the environment into a header: those that are allowed, and nothing for one that is not set. All
-// else stays as it is.
+// fill replaces allowed variables in a header; an unset one becomes empty. Everything else stays
+// unchanged.
 func (r Runner) fill(text string, allowed []string) string {
 	return variable.ReplaceAllStringFunc(text, func(reference string) string {
 		name := strings.Trim(reference, "${}")
@@ -111,8 +113,8 @@ func (r Runner) fill(text string, allowed []string) string {
 	})
 }
 
-// allows reports whether a pattern of the allow list covers an address. A * stands for any characters, but never for those
-// that end the host, so that it cannot lead to another one.
+// allows reports whether a pattern of the allow list matches a URL. A * stands for any characters,
+// but never for those that end the host, so that it cannot match another host.
 func allows(pattern string, to *url.URL) bool {
 	if pattern == "*" {
 		return true
@@ -129,7 +131,7 @@ func allows(pattern string, to *url.URL) bool {
 	return like(scheme, to.Scheme) && like(strings.ToLower(host), strings.ToLower(to.Host)) && like(path, target)
 }
 
-// like reports whether all of a text fits a pattern with *.
+// like reports whether a whole text matches a pattern with *.
 func like(pattern, text string) bool {
 	parts := strings.Split(pattern, "*")
 	last := len(parts) - 1
@@ -139,7 +141,7 @@ func like(pattern, text string) bool {
 	text, begins := strings.CutPrefix(text, parts[0])
 	for _, part := range parts[1:last] {
 		var found bool
-		_, text, found = strings.Cut(text, part) // the first place leaves most for the rest
+		_, text, found = strings.Cut(text, part) // the first occurrence leaves most for the rest
 		begins = begins && found
 	}
 	return begins && strings.HasSuffix(text, parts[last])

@@ -44,8 +44,8 @@ func TestAnswersToRequests(t *testing.T) {
 		{"another success", with(201, deny), hook.Deny, ""},
 		{"nothing", with(204, ""), hook.None, ""},
 		{"an error", with(500, deny), hook.None, "answered with the status 500"},
-		{"plain text", with(200, "ok"), hook.None, "answered with what is no JSON object"},
-		{"a list", with(200, "["+deny+"]"), hook.None, "answered with what is no JSON object"},
+		{"plain text", with(200, "ok"), hook.None, "answered with something that is not a JSON object"},
+		{"a list", with(200, "["+deny+"]"), hook.None, "answered with something that is not a JSON object"},
 		{"broken JSON", with(200, "{"), hook.None, "printed what begins like JSON and is none"},
 		{"huge", with(200, `{"x": "`+strings.Repeat("x", 1<<20)+`"}`), hook.None, "answered with more than 1048576 bytes"},
 		{"a redirect", func(w http.ResponseWriter, q *http.Request) {

@@ -1,5 +1,5 @@
-// What all hooks of one event come to. The order of the hooks decides, never which of them ended first. It does not know
-// what the rules say of the call, nor whether anybody heeds the result.
+// The joined result of all hooks of one event. It depends on the order of the hooks, and not on
+// which of them ended first.
 
 package hook
 
@@ -11,12 +11,12 @@ import (
 	"github.com/toold/toold/scheduler/permission"
 )
 
-// A Decision is what hooks want of a call.
+// A Decision is what hooks decide about a call.
 type Decision uint8
 
-// The decisions, from the mildest. The strictest of several counts.
+// The decisions, from the mildest to the strictest. The strictest of several counts.
 const (
-	None  Decision = iota // no hook said anything
+	None  Decision = iota // no hook has decided
 	Allow                 // of PreToolUse and PermissionRequest only
 	Ask                   // of PreToolUse only
 	Deny                  // at an event after a call: the hook objects
@@ -25,34 +25,36 @@ const (
 // String returns the decision as hooks write it.
 func (d Decision) String() string { return [...]string{"none", "allow", "ask", "deny"}[d] }
 
-// A Reason is what one hook decided, and why. A hook may give several.
+// A Reason is what one hook decided, and why. A hook may return several.
 type Reason struct {
 	Decision Decision // not None
-	Text     string   // empty: it gave none
+	Text     string   // empty: none
 	Origin   permission.Origin
 }
 
-// A Result is what hooks said, in the order of the hooks. Every text is valid UTF-8 and, but for Input and Output, has at
-// most 10,000 characters and a note of how many were cut off.
+// A Result is the joined answers, in the order of the hooks. Every text is valid UTF-8. Every text
+// but Input and Output has at most 10,000 characters and a note of how many were cut off.
 type Result struct {
 	Decision Decision
-	Reasons  []Reason // all of them, also those that did not decide
-	// Input is the call's input as hooks have rewritten it, not checked against anything; nil: it is unchanged, or denied.
+	Reasons  []Reason // all of them, including those that did not decide
+	// Input is the call's input as hooks have rewritten it, unchecked; nil: unchanged, or denied.
 	Input     json.RawMessage
 	Interrupt bool     // a hook that denied a PermissionRequest wants the turn to end
-	Context   []string // what the model is to be told besides
-	// Output stands in place of the tool's output, at most 1 MiB; nil: that stays. One that is withheld is replaced by why.
+	Context   []string // additional text for the model
+	// Output replaces the tool's output, at most 1 MiB; nil: it stays. A withheld output is
+	// replaced by the reason.
 	Output *string
-	System []string // what the user is to be told
-	// Stop is why the model is to go no further, in the words of the first hook that wants it; nil: it goes on.
+	System []string // messages for the user
+	// Stop is why the model must stop, from the first hook that wants it; nil: it may continue.
 	Stop *string
-	// Failures are sentences, each naming a hook that did not do what hooks do.
+	// Failures are sentences, each about a hook that has failed.
 	Failures []string
-	// Notes are sentences about what hooks asked for in vain, or left behind.
+	// Notes are sentences about requests of hooks that have no effect, and about what hooks left
+	// behind.
 	Notes []string
 }
 
-// join makes one result of what was heard of each hook.
+// join joins the results of all hooks.
 func join(hooks []*Hook, all []heard, in *Input) Result {
 	var r Result
 	for i, one := range all {
@@ -72,7 +74,7 @@ func join(hooks []*Hook, all []heard, in *Input) Result {
 	return r
 }
 
-// take adds what was heard of one hook.
+// take adds the result of one hook.
 func (r *Result) take(h *Hook, one heard) {
 	r.Reasons = append(r.Reasons, one.opinions...)
 	if one.context != "" {
@@ -93,8 +95,8 @@ func (r *Result) take(h *Hook, one heard) {
 	}
 }
 
-// chooseOutput lets the last hook that replaces the output have its way, and says so when others wanted something else.
-// What one hook withholds no other brings back.
+// chooseOutput uses the output of the last hook that replaces it, and notes if others wanted
+// something else. No other hook can replace a withheld output.
 func (r *Result) chooseOutput(hooks []*Hook, all []heard) {
 	if at := slices.IndexFunc(all, func(one heard) bool { return one.withheld }); at >= 0 {
 		r.Output = all[at].output

@@ -1,5 +1,5 @@
-// How the inputs that several hooks have rewritten become one. All of them saw the same input, so each is taken for the
-// fields that it changed, added or took away. What the fields mean, and whether a tool takes the result, is not known here.
+// Joining inputs that several hooks have rewritten. All of them received the same input, so each
+// counts for the fields that it changed, added or removed.
 
 package hook
 
@@ -14,14 +14,14 @@ import (
 	"github.com/toold/toold/tools/ellipsis"
 )
 
-// rewrite returns the input with all that the hooks have changed; nil: nothing. Two that set a field to different values
-// are a conflict, which denies the call.
+// rewrite returns the input with all changes of the hooks; nil: none. Two hooks that set a field to
+// different values conflict, which denies the call.
 func rewrite(original json.RawMessage, hooks []*Hook, all []heard) (json.RawMessage, *Reason) {
 	if !slices.ContainsFunc(all, func(one heard) bool { return one.input != nil }) {
 		return nil, nil
 	}
 	var given object
-	_ = json.Unmarshal(original, &given) // an input that is no object has no fields
+	_ = json.Unmarshal(original, &given) // an input that is not an object has no fields
 	result, by := maps.Clone(given), map[string]*Hook{}
 	if result == nil {
 		result = object{}
@@ -60,7 +60,7 @@ func changed(from, to object) (names []string) {
 	return names
 }
 
-// set makes a field of one object what it is in another.
+// set copies a field from one object to another, or removes it if it is absent there.
 func set(in, from object, name string) {
 	if value, there := from[name]; there {
 		in[name] = value
@@ -69,8 +69,8 @@ func set(in, from object, name string) {
 	}
 }
 
-// equal reports whether a field is the same in two objects: absent in both, or the same value however it is written.
-// Programs write numbers again when they pass an object on, so numbers are the same when they are as floating point.
+// equal reports whether a field is the same in two objects: absent in both, or the same value in
+// any notation. Programs reformat numbers, so numbers are compared as floating point.
 func equal(a, b object, name string) bool {
 	one, inOne := a[name]
 	other, inOther := b[name]
@@ -90,7 +90,7 @@ func conflict(name string, first, second *Hook, one, other object) *Reason {
 		ellipsis.Bytes(name, 200), valueIn(one, name), first, valueIn(other, name), second))}
 }
 
-// valueIn is what an object has in a field, for messages.
+// valueIn returns the value of a field for messages.
 func valueIn(o object, name string) string {
 	value, there := o[name]
 	if !there {

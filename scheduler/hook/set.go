@@ -1,5 +1,4 @@
-// Which hooks are for which event. Matchers and rules are read once, when hooks are loaded; whether a call meets a rule
-// is for the caller to say.
+// The hooks of each event. Matchers and rules are parsed once, when hooks are loaded.
 
 package hook
 
@@ -15,23 +14,24 @@ import (
 	"github.com/toold/toold/scheduler/permission"
 )
 
-// A Set is hooks that are ready to be chosen from. It is immutable and safe for concurrent use; nil has none.
+// A Set is a list of hooks that is ready for use. It is immutable and safe for concurrent use; a
+// nil Set is empty.
 type Set struct {
 	all     []Hook
 	byEvent map[string][]entry
 }
 
-// An entry is a hook with its matcher and its rule taken apart.
+// An entry is a hook with its parsed matcher and rule.
 type entry struct {
 	hook *Hook
 	on   matcher
 	rule *permission.Rule // nil: none
 }
 
-// Compile makes a Set of hooks, which keep their order. An error is a sentence about one hook, which it names by its
-// place; the others are in force all the same, and so is one of which only the place of its program is in doubt. A matcher
-// or a rule that cannot be read leaves two ways of being wrong, and each hook gets the one that its owner chose: one with
-// Block is a guard, and runs for everything rather than for nothing; any other never runs.
+// Compile makes a Set of hooks, in their order. An error is a sentence about one hook, with its
+// position; the others are in force all the same, and so is a hook with a doubtful program path. If
+// a matcher or a rule is invalid, the hook's Block decides: with Block it protects something, and
+// runs for everything; without, it never runs.
 func Compile(hooks []Hook) (*Set, []error) {
 	s := &Set{all: slices.Clone(hooks), byEvent: map[string][]entry{}}
 	var errs []error
@@ -51,7 +51,8 @@ func Compile(hooks []Hook) (*Set, []error) {
 	return s, errs
 }
 
-// All returns the hooks that the Set was made of, in their order, also those that never run. They are not to be changed.
+// All returns the hooks of the Set, in their order, including those that never run. They must not
+// be modified.
 func (s *Set) All() []Hook {
 	if s == nil {
 		return nil
@@ -59,7 +60,8 @@ func (s *Set) All() []Hook {
 	return s.all
 }
 
-// read takes a hook apart, and says in sentences what of it is wrong. nil: it never runs.
+// read parses a hook's matcher and rule, and returns sentences about errors. A nil entry never
+// runs.
 func read(h *Hook) (e *entry, wrong []string) {
 	e = &entry{hook: h}
 	usable := true
@@ -86,7 +88,7 @@ func read(h *Hook) (e *entry, wrong []string) {
 	return e, wrong
 }
 
-// unusable returns what is wrong with a rule, without its place.
+// unusable returns what is wrong with a rule, without its position.
 func unusable(err error) string {
 	var rule *permission.RuleError
 	if !errors.As(err, &rule) {
@@ -99,7 +101,7 @@ func unusable(err error) string {
 	return text
 }
 
-// instead returns what becomes of a hook of which one does not know what it is for.
+// instead returns what happens to a hook whose purpose is unknown.
 func instead(h *Hook) string {
 	if h.Block {
 		return "since it blocks when it fails, it runs without it, for everything"
@@ -116,9 +118,10 @@ func aboutTool(event string) bool {
 	return false
 }
 
-// For returns the hooks of an event in their order, each thing that they would run once. Subject is what matchers are
-// about: the tool, for Notification its type, for SessionStart the source, for SessionEnd the reason. Holds says whether
-// the call meets a rule; it is asked for hooks with If, and is not nil when the event is about a tool.
+// For returns the hooks of an event in their order, without duplicates. subject is what matchers
+// match: the tool, for Notification its type, for SessionStart the source, for SessionEnd the
+// reason. holds reports whether the call matches a rule; it is called for hooks with If, and must
+// not be nil if the event is about a tool.
 func (s *Set) For(event, subject string, holds func(permission.Rule) bool) (found []*Hook) {
 	if s == nil {
 		return nil
@@ -152,12 +155,12 @@ type matcher struct {
 	expression *regexp.Regexp
 }
 
-// newMatcher reads a hook's matcher. The error is a clause about it.
+// newMatcher parses a hook's matcher. The error is a clause about it.
 func newMatcher(h *Hook) (matcher, error) {
 	text := strings.TrimSpace(h.Matcher)
 	switch {
 	case text == "" || text == "*" || h.Event == PostToolBatch || h.Event == CwdChanged:
-		return matcher{all: true}, nil // the last two are about nothing that has a name
+		return matcher{all: true}, nil // the last two events have no subject with a name
 	case !strings.ContainsFunc(text, special):
 		names := strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune("|, ", r) })
 		if len(names) == 0 {
@@ -167,7 +170,7 @@ func newMatcher(h *Hook) (matcher, error) {
 	}
 	expression, err := regexp.Compile(text)
 	if err != nil {
-		return matcher{}, fmt.Errorf("is no regular expression (%w)", err)
+		return matcher{}, fmt.Errorf("is not a regular expression (%w)", err)
 	}
 	return matcher{expression: expression}, nil
 }
