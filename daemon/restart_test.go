@@ -91,7 +91,7 @@ func TestKilled(t *testing.T) {
 		}
 	}
 	results := resultsOf(h.records("s"))
-	if text := results["runs"].GetContent()[0].GetText(); !strings.Contains(text, "may have had effects") || !strings.Contains(text, "What it had printed is in "+h.state) {
+	if text := results["runs"].GetContent()[0].GetText(); !strings.Contains(text, "may have had effects") || !strings.Contains(text, "Its output is in "+h.state) {
 		t.Errorf("text %q, want that it may have had effects, and its output's file", text)
 	}
 	if text := results["waits"].GetContent()[0].GetText(); !strings.Contains(text, "was not started") {

@@ -93,7 +93,7 @@ func TestDiscard(t *testing.T) {
 			told = append(told, tell(e))
 		}
 		if result.GetToolUseId() == "b" && result.GetOutcome() == tooldv1.Outcome_OUTCOME_DISCARDED &&
-			!strings.Contains(result.GetContent()[1].GetText(), "What it had done by then stays done.") {
+			!strings.Contains(result.GetContent()[1].GetText(), "Its effects until then remain.") {
 			t.Errorf("%v, want it said that what was done stays", result.GetContent())
 		}
 	}

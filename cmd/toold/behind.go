@@ -51,7 +51,7 @@ func (c *conversation) leaveBehind(ctx context.Context) error {
 
 // leftResult returns the result of a call that was left behind when it had printed something.
 func leftResult(id string, index int, printed string) *tooldv1.ToolResult {
-	text := fmt.Sprintf("The call was told to stop: %s. It had not ended %s later. What still runs of it is killed. What it had done by then stays done.", stopReason, stopPatience)
+	text := fmt.Sprintf("The call was told to stop: %s. It had not ended %s later. What still runs of it is killed. Its effects until then remain.", stopReason, stopPatience)
 	r := &tooldv1.ToolResult{
 		ToolUseId: id, Index: uint32(index), IsError: true, Outcome: tooldv1.Outcome_OUTCOME_CANCELLED, //nolint:gosec // a place in a turn
 		Error: &tooldv1.Error{Code: "cancelled", Message: text},

@@ -1,6 +1,6 @@
-// Package pipeline is a call's way from the moment it is accepted to its one result: check, verdict, question, start,
-// act, cap, record, in one straight function (run.go). It does not know in which order calls run, where records go,
-// or what a client is.
+// Package pipeline carries one call from its turn to its one result: check, verdict, question,
+// start, act, cap, record, in one straight function (run.go). It does not know in which order calls
+// run, where records go, or what a client is.
 package pipeline
 
 import (
@@ -21,19 +21,19 @@ import (
 	"github.com/toold/toold/tools/workspace"
 )
 
-// A Policy says whose failure stops the siblings.
+// A Policy is whose failure stops the siblings of a call.
 type Policy uint8
 
 // The policies.
 const (
-	AbortOnBash         Policy = iota // a failed call of a tool that says so: Bash
+	AbortOnBash         Policy = iota // a failed call of a tool with AbortSiblings: Bash
 	AbortOnMutatingBash               // the same, unless the call was read-only
 	AbortOnAny                        // any executed call
 	AbortOnNone                       // nothing
 )
 
-// A Session is what a call needs of the session that it belongs to. Each part has one subject and may have an owner of its own.
-// All of them are safe for concurrent use.
+// A Session is what a call needs of its session. Each part has one subject and may have its own
+// owner. All of them are safe for concurrent use.
 type Session struct {
 	Judge
 	Turns
@@ -44,11 +44,13 @@ type Session struct {
 	Background
 }
 
-// A Judge says what a call is judged by, and what it would find. It changes nothing, so that Explain needs nothing else.
+// A Judge has the rules and the state by which a call is judged. It changes nothing, so Explain
+// needs nothing else.
 type Judge interface {
-	// Rights returns what calls are judged by now.
+	// Rights returns the present rules for the call. Its result is a snapshot and does not change.
 	Rights(*Call) Rights
-	// Peek returns the session's state as it is now, before the call's turn has come. Files is left to the call.
+	// Peek returns the session's present state, before the call's turn has come. It leaves Files
+	// unset.
 	Peek(*Call) *tools.Env
 }
 
@@ -56,95 +58,103 @@ type Judge interface {
 type Turns interface {
 	// Policy returns the sibling abort policy of the call's turn.
 	Policy(*Call) Policy
-	// StopTurn stops the other calls of the call's turn.
+	// StopTurn stops the other calls of the call's turn. reason is one sentence without a full
+	// stop.
 	StopTurn(c *Call, reason string)
-	// Pace waits until the call may begin, where settings limit its rate. The error is a *fault.Error when it may not begin
-	// at all, else the cause of ctx.
+	// Pace waits until the rate limits of the settings let the call begin. The error is a
+	// *fault.Error if it may not begin at all, and otherwise the cause of ctx.
 	Pace(context.Context, *Call) error
 }
 
-// An Asker asks people.
+// An Asker asks clients questions.
 type Asker interface {
-	// Ask puts the question, unless the same is already put, and waits until it is answered with yes. input is what is
-	// to be run instead, as JSON; empty: what was asked about. The error is a *fault.Error when nobody can answer, else
-	// the cause of ctx; whoever says no stops the call.
+	// Ask asks the question, unless the same one is open already, and waits for a yes. input is the
+	// JSON to run instead of the input that was asked about; empty: that input. The error is a
+	// *fault.Error if no client can answer, and otherwise the cause of ctx; a no stops the call.
 	Ask(context.Context, *Call, Question) (input string, err error)
-	// AskAhead puts the question and returns. It does nothing when nobody can answer.
+	// AskAhead asks the question and returns at once. It does nothing if no client can answer.
 	AskAhead(*Call, Question)
-	// Withdraw takes back the call's open question, if there is one.
+	// Withdraw withdraws the call's open question, if there is one. reason is shown to clients.
 	Withdraw(c *Call, reason string)
 }
 
-// A Recorder records the life of a call. Per call, Begin, Start and End are called in this order, or Skipped alone.
+// A Recorder records the life of a call. For each call, either Begin, Start and End are called in
+// this order, or only Skipped.
 type Recorder interface {
-	// Begin records that the call's turn has come, and returns the session's state as it is now. Files is left to the call.
+	// Begin records that the call's turn has come, and returns the session's present state. It
+	// leaves Files unset.
 	Begin(*Call) *tools.Env
-	// Start records that the call begins to act: durably, before it returns, unless the call is read-only. After an error
-	// the call does not act.
+	// Start records that the call begins to act. The record is durable before Start returns, unless
+	// the call is read-only. After an error the call must not act.
 	Start(*Call, Started) error
-	// End records the call's one result and applies what it leaves behind, before it returns. seen is what it has
-	// seen of files, by real path.
+	// End records the call's one result and applies its changes to the session, before it returns.
+	// seen is the read state that the call has added, by real path.
 	End(c *Call, ended Ended, seen map[string]workspace.State)
 	// Skipped does what End does for a call whose turn never came, after it has returned.
 	Skipped(*Call, Ended)
-	// Notice records something that clients should know about the call.
+	// Notice records a message to clients about the call.
 	Notice(*Call, Noticed)
 }
 
 // Editors hold texts of files that are not saved.
 type Editors interface {
-	// Settle has editors save what a process that the call is about to start would not see, for as long as they are given.
-	// note says, as a sentence, what the process does not see all the same.
+	// SaveBuffers asks editors to save the texts that a process of the call would not see, and
+	// waits until they have, or until a limit. note is a sentence about what the process still does
+	// not see; empty: nothing. BuffersSaved must be called afterwards.
 	SaveBuffers(context.Context, *Call) (note string)
-	// Settled notes that the process has ended.
+	// BuffersSaved records that the process has ended.
 	BuffersSaved(*Call)
 }
 
-// An Observer looks at files that a call changes.
+// An Observer examines files that a call changes.
 type Observer interface {
-	// Watch is called before the call changes files. The function that it returns is called when they are changed, and
-	// returns what should be known of them by then, as text; nil: there is nothing to wait for.
+	// Watch is called before the call changes files. The returned function is called after the
+	// change, and returns a text about the changed files for the model; a nil function means that
+	// there is nothing to wait for.
 	Watch(context.Context, *Call) func(context.Context) string
 }
 
-// Background runs what no call waits for.
+// Background runs work that no call waits for.
 type Background interface {
-	// Later runs f soon, on a goroutine that the session waits for before it ends. Its context is the session's.
+	// Later runs f soon, on a goroutine that the session waits for before it ends. The context is
+	// the session's.
 	Later(f func(context.Context))
 }
 
-// Rights is what a session's calls are judged by, at one moment.
+// Rights is what a session's calls are judged by, at one moment. It must not be modified.
 type Rights struct {
 	permission.Policy
 	Anchors   permission.Anchors
-	Places    *workspace.Workspace // where calls may find files
-	ReadState *workspace.ReadState // what they have seen of them
+	Places    *workspace.Workspace // where calls may access files
+	ReadState *workspace.ReadState // what the session has read of them
 	Hooks     *hook.Set
-	Runner    hook.Runner // runs them
-	// UserFile is the user's settings file. Modes are the permission modes that a change of it could choose for the session.
+	Runner    hook.Runner // runs the hooks
+	// UserFile is the user's settings file. Modes are the permission modes that a change of it
+	// could set for the session.
 	UserFile string
 	Modes    []permission.Mode
 	// Confining is how the processes of calls are confined.
 	Confining Confining
-	Common    hook.Input // what each of them is told
+	Common    hook.Input // the fields that all events share
 }
 
-// ErrMoot says that a question was taken back because what it depends on has changed.
+// ErrMoot means that a question was withdrawn because what it depends on has changed.
 var ErrMoot = errors.New("what the question depends on has changed")
 
-// A Use is a tool use that has found its place: in a session, a turn, and among the turn's calls.
+// A Use is a tool use with its position: in a session, a turn, and among the turn's calls.
 type Use struct {
 	ID      string // the client's
 	Key     string // unique in the session, safe as a file name
 	Turn    uint64
-	TurnID  string // the client's name of the turn
+	TurnID  string // the client's name for the turn
 	Index   int    // position in the turn
 	Name    string
 	Input   json.RawMessage // for New; a call does not keep it
-	Timeout time.Duration   // what the client asks for; 0: nothing
+	Timeout time.Duration   // requested by the client; 0: none
 }
 
-// DigestOf is the digest of an input that a question shows and its answer repeats: SHA-256 of the text, in hex.
+// DigestOf returns the digest of an input that a question shows and its answer repeats: SHA-256 of
+// the text, in hexadecimal.
 func DigestOf(input string) string {
 	sum := sha256.Sum256([]byte(input))
 	return hex.EncodeToString(sum[:])
@@ -157,7 +167,7 @@ type Call struct {
 	session    Session
 	accepted   time.Time
 	concurrent bool
-	started    atomic.Bool // its act has begun
+	started    atomic.Bool // its action has begun
 	ahead      lookout
 
 	mu            sync.Mutex // held while the action is used
@@ -167,26 +177,26 @@ type Call struct {
 	rights        Rights                              // as they were at the latest check
 	opinions      []permission.Opinion                // of hooks
 	facts         *permission.Facts                   // as they were at the latest check
-	files         *workspace.View                     // what it may reach, as of the latest check; nil before the first
-	environ       []string                            // of the session, as of the latest check
+	files         *workspace.View                     // what it may reach, since the latest check; nil before the first
+	environ       []string                            // of the session, since the latest check
 	reads         reader                              // what its commands need beside, as of the latest check
 	preview       tools.Preview                       // of the latest check
-	verdict       permission.Verdict                  // with which it was permitted
-	overlooked    bool                                // not all that rules keep from being read was found
+	verdict       permission.Verdict                  // the verdict that permitted the call
+	overlooked    bool                                // not everything that rules deny reading was found
 	git           gitChange                           // what its git commands change, as of the latest check
 	overlookedGit bool                                // not all git directories were found
-	context       []string                            // what hooks want the model to know
-	asked         atomic.Pointer[[]permission.Reason] // what somebody was asked about; nil: nobody was
+	context       []string                            // additional text of hooks for the model
+	asked         atomic.Pointer[[]permission.Reason] // what the user was asked about; nil: nothing
 }
 
-// A lookout is a look at a call before its turn, which must not keep the turn waiting.
+// A lookout is an early judgement of a call before its turn. It must not delay the turn.
 type lookout struct {
 	mu     sync.Mutex
 	over   bool // the call's turn has come
 	cancel context.CancelFunc
 }
 
-// begin returns the context of the look.
+// begin returns the context of the judgement.
 func (l *lookout) begin(ctx context.Context) (context.Context, context.CancelFunc) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -206,17 +216,17 @@ func (l *lookout) stop() {
 	}
 }
 
-// parsed is what an input comes to. An answer may bring another input.
+// parsed is a parsed input. An answer may replace the input.
 type parsed struct {
 	input    string
 	declared tools.Action
-	action   tools.Action // declared, as it is with the session's state at the latest check
+	action   tools.Action // its state at the latest check
 	effects  tools.Effects
 	limit    time.Duration // 0: none
-	note     string        // what was done to the use on its way in; empty: nothing
+	note     string        // how the use was changed on arrival; empty: unchanged
 }
 
-// New makes a call of session that runs tool, or says how the use ends when the tool refuses its input.
+// New returns the call of a use of tool in session, or its refusal if the tool rejects its input.
 func New(use Use, tool tools.Tool, session Session) (call *Call, refused *Ended) {
 	c := &Call{Use: use, Tool: tool, session: session, accepted: time.Now()}
 	defer func() {
@@ -231,7 +241,7 @@ func New(use Use, tool tools.Tool, session Session) (call *Call, refused *Ended)
 		return nil, &ended
 	}
 	c.concurrent = c.parsed.effects.Concurrent()
-	c.Input = nil // what is parsed holds it
+	c.Input = nil // parsed has it
 	return c, nil
 }
 
@@ -245,7 +255,7 @@ func (c *Call) parse(input json.RawMessage) (parsed, error) {
 	return p, nil
 }
 
-// situate looks at the action as it is with the session's state in env.
+// situate updates the action with the session's state in env.
 func (p *parsed) situate(env *tools.Env) {
 	if s, ok := p.declared.(tools.Situated); ok {
 		p.action = s.At(env)
@@ -253,8 +263,8 @@ func (p *parsed) situate(env *tools.Env) {
 	}
 }
 
-// limit is the time limit of a call: what the client asks for, else what the input asks for, else the tool's own; at
-// most the tool's most. The note says what was cut off.
+// limit returns the time limit of a call: the client's, otherwise the input's, otherwise the tool's
+// own, but at most the tool's maximum. note reports a cut.
 func limit(spec tools.Spec, client, input time.Duration) (limit time.Duration, note string) {
 	most := max(spec.TimeLimit, spec.MaxTime)
 	wanted := spec.TimeLimit
@@ -269,30 +279,33 @@ func limit(spec tools.Spec, client, input time.Duration) (limit time.Duration, n
 	return wanted, ""
 }
 
-// ID is unique among the session's calls.
+// ID returns an id that is unique among the session's calls.
 func (c *Call) ID() string { return c.Key }
 
-// Turn is the number of the call's turn.
+// Turn returns the number of the call's turn.
 func (c *Call) Turn() uint64 { return c.Use.Turn }
 
-// Concurrent reports that the call may run beside others. It holds for the call's whole life.
+// Concurrent reports whether the call may run beside others. The result never changes.
 func (c *Call) Concurrent() bool { return c.concurrent }
 
-// Interruptible reports that a user's interrupt stops the call: its tool says so, or its act has not begun.
+// Interruptible reports whether a user's interrupt stops the call: because of its tool, or because
+// it has not begun to act.
 func (c *Call) Interruptible() bool {
 	return c.Tool.Spec().OnInterrupt == tools.Stop || !c.started.Load()
 }
 
-// ReadOnly reports that the call changes nothing. For the session's methods, while they are called with c.
+// ReadOnly reports whether the call changes nothing. Only the session's methods may call it, while
+// they are called with c.
 func (c *Call) ReadOnly() bool {
 	return c.parsed.effects.ReadOnly() && (c.facts == nil || !c.facts.Opaque)
 }
 
-// Files is what the call may reach and change. For the session's methods Start and End, while they are called with c; nil:
-// it was never looked at.
+// Files returns what the call may reach and change. Only the session's methods Start and End may
+// call it, while they are called with c. nil: the call was never checked.
 func (c *Call) Files() *workspace.View { return c.files }
 
-// Hosts are the hosts that the call says it contacts, in lower case. For the session's method Pace.
+// Hosts returns the hosts that the call declares it contacts, in lower case. It is for the
+// session's method Pace.
 func (c *Call) Hosts() (hosts []string) {
 	for _, host := range c.facts.Hosts {
 		hosts = append(hosts, strings.ToLower(host))
@@ -300,7 +313,8 @@ func (c *Call) Hosts() (hosts []string) {
 	return hosts
 }
 
-// Written are the real paths of the files that the call says it writes, one by one. For the session's method Watch.
+// Written returns the real paths of the single files that the call declares it writes. It is for
+// the session's method Watch.
 func (c *Call) Written() (paths []string) {
 	for _, a := range c.facts.Accesses {
 		if a.Write && !a.Tree && !a.Dir {
@@ -310,10 +324,12 @@ func (c *Call) Written() (paths []string) {
 	return paths
 }
 
-// Title names the call for people in one line. For the session's methods, while they are called with c.
+// Title returns a name of the call for users, in one line. Only the session's methods may call it,
+// while they are called with c.
 func (c *Call) Title() string { return label(c.Name, about(c.parsed.input)) }
 
-// about is the part of an input that says what the call is about: the first of the fields that tools use for it.
+// about returns the part of an input that shows what the call is about: the first of the fields
+// that tools use for it.
 func about(input string) string {
 	var fields map[string]json.RawMessage
 	if json.Unmarshal([]byte(input), &fields) != nil {

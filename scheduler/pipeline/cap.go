@@ -1,6 +1,6 @@
 package pipeline
 
-// Keeps results short: what does not fit inline goes to a file that the result names.
+// Shortening of results: what does not fit inline goes to a file that the result names.
 
 import (
 	"fmt"
@@ -11,18 +11,19 @@ import (
 	"github.com/toold/toold/tools/spool"
 )
 
-// DefaultMaxChars is how much text a result holds inline when its tool says nothing else.
+// DefaultMaxChars is how many characters of text a result holds inline if its tool has no limit of
+// its own.
 const DefaultMaxChars = 30_000
 
-// capped shortens the text of a call's result as its tool allows.
+// capped shortens the text of a call's result to its tool's limit.
 func (e Ended) capped(env *tools.Env) Ended {
 	short := capped(tools.Result{Content: e.Content, Spill: e.Spill}, env.MaxChars, env.Spool, env.CallID)
 	e.Content, e.Spill = short.Content, short.Spill
 	return e
 }
 
-// capped shortens the text of a result to maxChars characters, all blocks together, and keeps the whole of it in the
-// folder under name. A result that its tool has already shortened is left as it is.
+// capped shortens the text of a result to maxChars characters, all blocks together, and stores all
+// of it in the folder under name. A result that its tool has already shortened stays unchanged.
 func capped(result tools.Result, maxChars int, folder *spool.Dir, name string) tools.Result {
 	if result.Spill != nil {
 		return result
@@ -51,8 +52,8 @@ func capped(result tools.Result, maxChars int, folder *spool.Dir, name string) t
 	return result
 }
 
-// shortened returns the blocks whose text, all together more than maxChars characters, is cut to that; how many bytes of
-// text they show, and which of them is the one that was cut.
+// shortened returns the blocks with their text, together more than maxChars characters, cut to
+// that; how many bytes of text they show; and the index of the block that was cut.
 func shortened(content []tools.Block, maxChars int) (shown, cut int, blocks []tools.Block) {
 	left, done := maxChars, false
 	for _, block := range content {
@@ -71,7 +72,8 @@ func shortened(content []tools.Block, maxChars int) (shown, cut int, blocks []to
 	return shown, cut, blocks
 }
 
-// headOf is the longest run of whole lines within max characters, or max characters when the first line is longer.
+// headOf returns the longest prefix of whole lines within max characters, or max characters if the
+// first line is longer.
 func headOf(text string, max int) string {
 	end := 0
 	for range max {
@@ -84,7 +86,7 @@ func headOf(text string, max int) string {
 	return text[:end]
 }
 
-// brief is the head of the words about an error, which can quote an input of any length.
+// brief returns the head of an error message, which may quote an input of any length.
 func brief(text string) string {
 	if len(text) <= DefaultMaxChars || utf8.RuneCountInString(text) <= DefaultMaxChars {
 		return text

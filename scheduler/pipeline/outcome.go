@@ -1,6 +1,6 @@
 package pipeline
 
-// How a call ends, and the words for it.
+// Outcomes: how a call ends, and the texts about it.
 
 import (
 	"cmp"
@@ -33,7 +33,7 @@ const (
 	Discarded
 )
 
-// String returns the outcome's name in lower case, which is also the error code of those that are a stop.
+// String returns the outcome's name in lower case. For stops it is also the error code.
 func (o Outcome) String() string {
 	return [...]string{"", "ok", "error", "invalid", "denied", "cancelled", "aborted", "timed_out", "interrupted", "discarded"}[o]
 }
@@ -50,7 +50,8 @@ func (s *Stop) Error() string { return s.Reason }
 
 func (s *Stop) code() string { return cmp.Or(s.Code, s.Outcome.String()) }
 
-// stopOf finds the Stop behind a cause. What is none came from the order itself, such as a parent that has ended.
+// stopOf returns the Stop in a cause's chain. Any other cause comes from the order itself, such as
+// a parent that has ended.
 func stopOf(cause error) *Stop {
 	var stop *Stop
 	if errors.As(cause, &stop) {
@@ -62,7 +63,8 @@ func stopOf(cause error) *Stop {
 	return &Stop{Outcome: Cancelled, Reason: cause.Error()}
 }
 
-// NotStarted is how a call ends that was never started. A cause that is a fault has been put into words already.
+// NotStarted returns the end of a call that was never started. A cause that is a fault has its own
+// message.
 func NotStarted(cause error) Ended {
 	var found *fault.Error
 	if errors.As(cause, &found) {
@@ -76,28 +78,29 @@ func NotStarted(cause error) Ended {
 	return failed(stop.Outcome, fault.Failedf(stop.code(), "The call was not started: %s.%s", stop.Reason, again))
 }
 
-// Lost is how a call ends that was open when the daemon died: started says whether its act had begun, and output
-// names the file with what it had printed, if there is one. kept: what it was about to change was kept.
+// Lost returns the end of a call that was open when the daemon died. started reports whether it had
+// begun to act. output is the file with its output, if there is one. kept reports whether the files
+// that it was about to change were kept.
 func Lost(started bool, output string, kept bool) Ended {
 	if !started {
 		return NotStarted(&Stop{Outcome: Interrupted, Reason: "the daemon ended before it was started"})
 	}
 	text := "The daemon ended while the call ran, so it may have had effects. It was not run again and nothing of it is still running."
 	if output != "" {
-		text += " What it had printed is in " + output + "."
+		text += " Its output is in " + output + "."
 	}
 	if kept {
-		text += " The files that it was about to change are kept as they were: the user can look at what became of them with `toold diff`, and put them back with `toold undo`."
+		text += " The files that it was about to change are kept as they were: the user can see their changes with `toold diff`, and restore them with `toold undo`."
 	}
-	return failed(Interrupted, fault.Failedf("interrupted", "%s Look at the present state before you send it again under a new id.", text))
+	return failed(Interrupted, fault.Failedf("interrupted", "%s Check the present state before you send it again under a new id.", text))
 }
 
-// stopped is how a started call ends that was stopped: what it had printed stays in front.
+// stopped returns the end of a started call that was stopped, with its output so far.
 func stopped(cause error, ran time.Duration, result tools.Result) Ended {
 	stop := stopOf(cause)
-	text := fmt.Sprintf("The call was stopped after %s: %s. What it had done by then stays done.", seconds(ran), stop.Reason)
+	text := fmt.Sprintf("The call was stopped after %s: %s. Its effects until then remain.", seconds(ran), stop.Reason)
 	if result.Changes.Task != "" {
-		text += " Its background task " + result.Changes.Task + " goes on."
+		text += " Its background task " + result.Changes.Task + " continues."
 	}
 	if stop.Outcome != Discarded {
 		text += " It can be sent again under a new id."
@@ -105,7 +108,7 @@ func stopped(cause error, ran time.Duration, result tools.Result) Ended {
 	return failed(stop.Outcome, fault.Failedf(stop.code(), "%s", text)).after(result)
 }
 
-// refused is how a call ends that was not executed, for the reason in err.
+// refused returns the end of a call that was not executed because of err.
 func refused(ctx context.Context, err error) Ended {
 	if cause := context.Cause(ctx); cause != nil {
 		return NotStarted(cause)
@@ -113,13 +116,13 @@ func refused(ctx context.Context, err error) Ended {
 	return Refuse(err)
 }
 
-// Refuse is how a tool use ends that could not even become an ordered call.
+// Refuse returns the end of a tool use that could not become a call.
 func Refuse(err error) Ended {
 	found := fault.From(err)
 	return failed(outcomeOf(found.Kind), found)
 }
 
-// Denial is the fault of a call whose verdict is to deny it.
+// Denial returns the fault of a call whose verdict denies it.
 func Denial(v permission.Verdict) *fault.Error {
 	var denied *fault.Error
 	switch {
@@ -135,7 +138,7 @@ func Denial(v permission.Verdict) *fault.Error {
 	return denied.With(Refusal{Grounds: ReasonsOf(v.Reasons)})
 }
 
-// Refusal is what a denied call tells programs.
+// Refusal is the structured part of a denied call's error.
 type Refusal struct {
 	Grounds []Reason `json:"grounds"`
 	Advice  *Advice  `json:"advice,omitempty"`

@@ -44,7 +44,7 @@ func TestSettled(t *testing.T) {
 			if ended.Fault != nil {
 				code = ended.Fault.Code
 			}
-			if ended.Outcome != tt.outcome || code != tt.code || strings.Contains(words, "stays done") != tt.stays || ended.Content[0].Text != "given" {
+			if ended.Outcome != tt.outcome || code != tt.code || strings.Contains(words, "Its effects until then remain") != tt.stays || ended.Content[0].Text != "given" {
 				t.Errorf("%s %s %q, want %s %s", ended.Outcome, code, words, tt.outcome, tt.code)
 			}
 		})
