@@ -39,7 +39,7 @@ var brokenHooks = []broken{
 	{"missing in PATH", `"command": "no-such-program-anywhere", "args": ["x"]`, "", `the program "no-such-program-anywhere" is not in PATH`},
 	{"hang", `"command": "sh SCRIPT", "timeout": 1`, family + "wait", "did not end within its limit of 1s and was stopped"},
 	{"hang that heeds no signal", `"command": "sh SCRIPT", "timeout": 1`, "trap '' TERM INT HUP; echo $$ >>PIDS; while :; do sleep 1000; done", "did not end within its limit of 1s and was stopped"},
-	{"garbage", `"command": "sh SCRIPT"`, `echo '{"permissionDecision": allow'`, "printed what begins like JSON and is none"},
+	{"garbage", `"command": "sh SCRIPT"`, `echo '{"permissionDecision": allow'`, "printed text that begins like JSON but is not valid"},
 	{"wrong word", `"command": "sh SCRIPT"`, decides("perhaps", ""), `permissionDecision is "perhaps"`},
 	{"10 MB of JSON", `"command": "sh SCRIPT"`, `printf '{"decision": "approve", "reason": "'; head -c 10000000 /dev/zero | tr '\0' x; echo '"}'`, "printed JSON of more than 1048576 bytes"},
 }

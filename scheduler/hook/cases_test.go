@@ -159,11 +159,11 @@ var failureCases = []runCase{
 	},
 	{
 		name: "garbage", scripts: []string{`echo '{"permissionDecision": allow'`},
-		want: hook.Result{Failures: []string{"(/s.json:1) printed what begins like JSON and is none"}},
+		want: hook.Result{Failures: []string{"(/s.json:1) printed text that begins like JSON but is not valid"}},
 	},
 	{
 		name: "more than one object", scripts: []string{`echo '{"decision": "approve"} {"decision": "approve"}'`},
-		want: hook.Result{Failures: []string{"printed what begins like JSON and is none"}},
+		want: hook.Result{Failures: []string{"printed text that begins like JSON but is not valid"}},
 	},
 	{
 		name: "too much JSON", scripts: []string{`echo '{"decision": "approve", "x": "'; head -c 2000000 /dev/zero | tr '\0' x; echo '"}'`},

@@ -71,7 +71,7 @@ func (e *ending) hear(h *Hook, event string, input veil) heard {
 // withholds returns the text that the model gets instead of an output that the hook should have
 // checked. It does not contain the hook's failure, which may quote the output.
 func (h *Hook) withholds() *string {
-	text := fmt.Sprintf("The call has succeeded, and what it did stays done. Its output is withheld, because the %s, which must check it, has failed. "+
+	text := fmt.Sprintf("The call has succeeded, and what it did stays done. Its output is withheld, because the %s has failed, which must check it first. "+
 		"Sending the call again does not help until the hook is fixed; the notice hook_failed has the reason.", h)
 	return &text
 }

@@ -72,7 +72,7 @@ func TestInputThatIsNoJSON(t *testing.T) {
 	hooks := scripts(hook.PreToolUse, "true")
 	hooks[0].Block = true
 	got := hook.Runner{}.Run(t.Context(), hooks, hook.Input{Event: hook.PreToolUse, ToolInput: json.RawMessage(`{`)})
-	if got.Decision != hook.Deny || len(got.Failures) != 1 || !strings.Contains(got.Failures[0], "could not be told") {
+	if got.Decision != hook.Deny || len(got.Failures) != 1 || !strings.Contains(got.Failures[0], "could not receive the event") {
 		t.Errorf("it comes to %+v", got)
 	}
 }

@@ -46,7 +46,7 @@ func TestAnswersToRequests(t *testing.T) {
 		{"an error", with(500, deny), hook.None, "answered with the status 500"},
 		{"plain text", with(200, "ok"), hook.None, "answered with something that is not a JSON object"},
 		{"a list", with(200, "["+deny+"]"), hook.None, "answered with something that is not a JSON object"},
-		{"broken JSON", with(200, "{"), hook.None, "printed what begins like JSON and is none"},
+		{"broken JSON", with(200, "{"), hook.None, "printed text that begins like JSON but is not valid"},
 		{"huge", with(200, `{"x": "`+strings.Repeat("x", 1<<20)+`"}`), hook.None, "answered with more than 1048576 bytes"},
 		{"a redirect", func(w http.ResponseWriter, q *http.Request) {
 			http.Redirect(w, q, elsewhere+"/x", http.StatusTemporaryRedirect)

@@ -59,7 +59,7 @@ func TestCompileErrors(t *testing.T) {
 		problem string
 		block   int // how often it is chosen for Bash when it blocks; never when it does not
 	}{
-		{"matcher", hook.Hook{Event: "PreToolUse", Matcher: "Edit("}, `the matcher "Edit(" of the PreToolUse hook is no regular expression`, 1},
+		{"matcher", hook.Hook{Event: "PreToolUse", Matcher: "Edit("}, `the matcher "Edit(" of the PreToolUse hook is not a regular expression`, 1},
 		{"no name", hook.Hook{Event: "PreToolUse", Matcher: "|"}, `the matcher "|" of the PreToolUse hook holds no name`, 1},
 		{"rule", hook.Hook{Event: "PreToolUse", If: "Bash(git *"}, `the "if" of the PreToolUse hook: the rule "Bash(git *"`, 1},
 		{"rule that never matches", hook.Hook{Event: "PreToolUse", If: "Write(/x)"}, `Edit(/x)`, 1},
