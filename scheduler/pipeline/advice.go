@@ -1,6 +1,6 @@
 package pipeline
 
-// What a denied call says about settings that would let it run. Whether somebody else can answer is not known here.
+// Advice for a denied call: the settings that would let it run.
 
 import (
 	"encoding/json"
@@ -38,7 +38,7 @@ func (r *Rights) advise(f *permission.Facts, v permission.Verdict) *Advice {
 	return advice
 }
 
-// Words say it as a sentence.
+// Words returns the advice as a sentence.
 func (a *Advice) Words() string {
 	if a == nil {
 		return ""

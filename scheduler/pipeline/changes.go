@@ -1,7 +1,8 @@
 package pipeline
 
-// Where a call may leave something else than was there, for whoever keeps what was. That is more than it declares: a
-// program of which it is not known what it writes mostly writes what it is given by name. Nothing is permitted by this.
+// The paths that a call may change, for checkpoints. They are more than the call declares: a
+// program with unknown effects mostly writes files that its arguments name. Nothing is permitted by
+// this.
 
 import (
 	"path/filepath"
@@ -22,7 +23,7 @@ const (
 )
 
 var (
-	// putting are the commands that put something into a directory and leave the rest of it alone.
+	// putting are the commands that add an entry to a directory and leave the rest of it unchanged.
 	putting = []string{"cp", "ln", "mv"}
 	// sweeping are those that change all of a directory that they are given.
 	sweeping = []string{"chgrp", "chmod", "chown", "cp", "mv", "rm"}
@@ -56,13 +57,13 @@ func putInto(f *permission.Facts, dir *permission.Access) bool {
 	})
 }
 
-// asTarget reports that a word says that a directory is not to be put into, but is what is written: -T.
+// asTarget reports whether a word is -T: the directory itself is written, and not an entry in it.
 func asTarget(word shell.Word) bool {
 	return strings.HasPrefix(word.Text, "--no-t") || strings.HasPrefix(word.Text, "-") && !strings.HasPrefix(word.Text, "--") && strings.Contains(word.Text, "T")
 }
 
-// guessed returns what a script may change beside what it declares: the words of commands that may write anything, as far
-// as they name something in a root, and what a hard link is made to.
+// guessed returns what a script may change beyond its declaration: words of commands with unknown
+// effects, if they name something in a root, and the targets of hard links.
 func (s scene) guessed(commands []shell.Command, home string) (changes []workspace.Change) {
 	type guess struct {
 		name   string

@@ -1,7 +1,7 @@
 package pipeline
 
-// How the processes of a call are confined: a policy derived from what the call declares, from what settings say and
-// from what rules deny.
+// The confinement of a call's processes: a policy derived from the call's declaration, from
+// settings, and from rules that deny.
 
 import (
 	"context"
@@ -18,8 +18,8 @@ import (
 	"github.com/toold/toold/tools/workspace"
 )
 
-// Confining is what settings and session say of how processes are confined. It is the same for all calls of a session.
-// All paths are absolute and without links.
+// Confining is the settings of the session about confinement. It is the same for all calls of a
+// session. All paths are absolute and without links.
 type Confining struct {
 	Runner   *sandbox.Runner
 	Off      bool // nothing is confined
@@ -40,7 +40,7 @@ type Confining struct {
 	Git         *repo.Finder // finds git directories; one for the daemon, since it remembers them
 }
 
-// checking is the box for what is asked of programs before anybody has permitted the call: they may read, and no more.
+// checking returns the box for programs that run before the call is permitted: they may only read.
 // Nothing hidden is opened for them.
 func (c *Call) checking(ctx context.Context, f *permission.Facts) *sandbox.Box {
 	before := *f
@@ -57,7 +57,8 @@ func (c *Call) acting(ctx context.Context) *sandbox.Box {
 	return c.box(c.policy(ctx, c.facts, c.ReadOnly()))
 }
 
-// enclose returns the call the box for its act. The error says that nothing here can confine its processes.
+// enclose gives the call the box for its action. The error means that nothing here can confine its
+// processes.
 func (c *Call) enclose(ctx context.Context, env *tools.Env) (Confined, error) {
 	env.Box = c.acting(ctx)
 	if effects := c.parsed.effects; effects.External != "" || !effects.Opaque && len(effects.Commands) == 0 {
@@ -84,8 +85,8 @@ func (c *Call) confinement(box *sandbox.Box) (Confined, error) {
 	return Confined{Tier: confinement.Tier, NotCovered: confinement.NotCovered}, nil
 }
 
-// confined adds how the call's processes were confined, and tells the model what that has kept them from. file is the user's
-// settings file.
+// confined adds to the result how the call's processes were confined, and what the sandbox denied
+// them. file is the user's settings file.
 func (e Ended) confined(by Confined, file string) Ended {
 	if e.Outcome == OK {
 		by.Denials = slices.DeleteFunc(by.Denials, SandboxDenial.tried)
@@ -121,11 +122,11 @@ func (c *Call) box(p sandbox.Policy, after func() []sandbox.Denial) *sandbox.Box
 	return b
 }
 
-// nobody is the only host that may be reached where none may: there is none of that name (RFC 2606).
+// nobody is the only reachable host if none is allowed: no host has that name (RFC 2606).
 const nobody = "invalid"
 
-// reach is which hosts processes may reach. Where they may reach none they can ask for them all the same, so that what they
-// are told, and what is reported, names the host and not a failure to look it up.
+// reach returns the hosts that processes may reach. If they may reach none, they can still request
+// them, so that their error, and the report, names the host instead of a failed lookup.
 func (conf Confining) reach() sandbox.Network {
 	n := conf.Network
 	if confinement, err := conf.Runner.Confinement(sandbox.Policy{Tier: sandbox.Full}); err != nil || confinement.Tier != sandbox.Full {
@@ -356,5 +357,5 @@ func (c *Call) readDenied(ctx context.Context) (paths []string) {
 	return paths
 }
 
-// maxReadDenied is how many files are hidden one by one. Ours: each costs a mount.
+// maxReadDenied is how many files are hidden one by one. The number is our own: each costs a mount.
 const maxReadDenied = 500

@@ -94,7 +94,7 @@ func shown(name string) string {
 	return name
 }
 
-// words say it to a model. file is the user's settings file; empty: there is none.
+// words returns the text for a model. file is the user's settings file; empty: none.
 func (d SandboxDenial) words(file string) string {
 	var b strings.Builder
 	target := shown(d.Target)
@@ -108,13 +108,13 @@ func (d SandboxDenial) words(file string) string {
 	case d.Operation == sandbox.Writing:
 		fmt.Fprintf(&b, "The sandbox did not let it write %s.", target)
 	case asksForName(d.Denial):
-		fmt.Fprintf(&b, "The sandbox did not let it ask %s for the address of a host. Programs reach hosts that are allowed by the proxy in HTTP_PROXY and HTTPS_PROXY alone, which also looks them up.", target)
+		fmt.Fprintf(&b, "The sandbox did not let it ask %s for the address of a host. Programs reach allowed hosts only through the proxy in HTTP_PROXY and HTTPS_PROXY, which also looks them up.", target)
 	case toUnix(d.Denial):
 		fmt.Fprintf(&b, "The sandbox did not let it connect to the Unix socket %s, on which no process of this session listens.", target)
 	case d.Operation == sandbox.Connecting:
 		fmt.Fprintf(&b, "The sandbox did not let it connect to %s.", target)
 		if _, _, err := net.SplitHostPort(d.Target); err == nil {
-			b.WriteString(" Hosts that are allowed are reached by the proxy in HTTP_PROXY and HTTPS_PROXY alone.")
+			b.WriteString(" Allowed hosts are reached only through the proxy in HTTP_PROXY and HTTPS_PROXY.")
 		}
 	default:
 		fmt.Fprintf(&b, "The sandbox did not let it make a socket of the family %s.", target)
@@ -137,7 +137,7 @@ func (d SandboxDenial) broughtBack() string {
 	return fmt.Sprintf("%s, and `mv -T %s %s` brings it back.", aside, quoted(d.MovedTo), quoted(d.Target))
 }
 
-// quoted is a path as a shell takes it for one word.
+// quoted returns a path as one word of a shell.
 func quoted(path string) string {
 	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+=:@%,"
 	if !strings.ContainsFunc(path, func(r rune) bool { return !strings.ContainsRune(plain, r) }) {
@@ -152,13 +152,14 @@ func (d SandboxDenial) tried() bool {
 	return d.Operation == sandbox.Socketing || toUnix(d.Denial) || asksForName(d.Denial)
 }
 
-// toUnix reports whether it was a connection to a Unix socket, which is told by its path.
+// toUnix reports whether it was a connection to a Unix socket, whose target is a path.
 func toUnix(d sandbox.Denial) bool {
 	return d.Operation == sandbox.Connecting && filepath.IsAbs(d.Target)
 }
 
-// kept reports whether a program was about to keep something for itself in the user's home, such as ~/.config/go/telemetry: a model
-// is told only when something went wrong. What is protected there is not meant.
+// kept reports whether a program was about to store its own data in the user's home, such as
+// ~/.config/go/telemetry: a model is notified only if something went wrong. Protected paths do not
+// count.
 func (d SandboxDenial) kept() bool {
 	home, err := os.UserHomeDir()
 	return err == nil && d.Operation == sandbox.Writing && d.MovedTo == "" && !d.Stays && strings.HasPrefix(d.Target, home+"/.") &&

@@ -31,7 +31,7 @@ type Withdrawn struct{ QuestionID, Reason string }
 // Started: a call begins to act. Tier is empty when it starts no process.
 type Started struct {
 	Tier    sandbox.Tier
-	Verdict permission.Verdict // Ask: somebody was asked and said yes
+	Verdict permission.Verdict // Ask: the user was asked and said yes
 }
 
 // Ended: a call has its result.
@@ -54,7 +54,7 @@ type TurnEnded struct {
 	Wall, Work     time.Duration
 }
 
-// Noticed: something that a client should know.
+// Noticed is something that clients should be notified of.
 type Noticed struct {
 	Code, Message string
 	CallID        string // the client's id of the call that it concerns; empty: none
@@ -73,7 +73,7 @@ type Changed struct {
 	Peer                 *Peer
 }
 
-// A Peer is who uses a session, as far as that is known.
+// A Peer is the client of a session, as far as it is known.
 type Peer struct {
 	UID             int
 	Principal       string
@@ -97,7 +97,7 @@ type Usage struct {
 	Tier               sandbox.Tier
 }
 
-// A Question is what somebody is asked before a call may run.
+// A Question is a question about whether a call may run.
 type Question struct {
 	ID          string // unique in the session
 	Tool        string
@@ -110,8 +110,8 @@ type Question struct {
 	Suggestions []string // allow rules
 	Shown       string   // digest of Diff
 	Touched     string   // digest of the files that the call would touch, and of where commands would run
-	// Form is what the tool itself wants to know; nil: the question is whether the call may run. The answer's input is then
-	// what it wants, and a no is an answer too.
+	// Form is a question of the tool itself; nil: the question is whether the call may run. The
+	// answer's input then matches the form, and a no is an answer too.
 	Form   *tools.Form
 	edited bool // the answer brought this input
 	rights *Rights

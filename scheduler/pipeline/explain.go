@@ -1,7 +1,8 @@
 package pipeline
 
-// The same way as far as the verdict, without taking it: the call does not run, nobody is asked, nothing is recorded. Its
-// state check is made all the same, for which git may be asked for a repository's settings.
+// Explain: the pipeline up to the verdict. The call does not run, no question is asked, nothing is
+// recorded. The state check is made all the same, for which git may read a repository's
+// configuration.
 
 import (
 	"context"
@@ -19,13 +20,13 @@ type Explanation struct {
 	Facts       *permission.Facts
 	Effects     tools.Effects
 	Concurrent  bool
-	Hooks       []*hook.Hook // that would be asked first; what they would say is not known
+	Hooks       []*hook.Hook // that would run first; their answers are unknown
 	Suggestions []string     // allow rules that would cover it
 	Confined    Confined     // how its processes would be
 	Fault       *fault.Error // what would end the call as things stand, whatever the verdict; nil: nothing
 }
 
-// Explain judges a tool use as Run would judge its call. The error says why there can be no verdict.
+// Explain judges a tool use as Run would judge its call. The error is why there can be no verdict.
 func Explain(ctx context.Context, use Use, tool tools.Tool, judge Judge) (Explanation, error) {
 	c, refused := New(use, tool, Session{Judge: judge})
 	if refused != nil {

@@ -22,7 +22,8 @@ import (
 	"github.com/toold/toold/tools/workspace"
 )
 
-// look holds the declared effects against the present state, and gives the call its view of the files.
+// look checks the declared effects against the present state, and sets the call's view of the
+// files.
 func (c *Call) look(ctx context.Context, env *tools.Env) (*permission.Facts, error) {
 	rules, effects := c.rights.Rules, c.parsed.effects
 	c.environ = env.Environ
@@ -146,9 +147,10 @@ func (s scene) add(ctx context.Context, f *permission.Facts, path tools.Path, wr
 	return real, nil
 }
 
-// below reports whether what takes in a whole directory would come upon something that a rule is about. A tool's own search
-// leaves such files out; a program does not, and a tool that writes knows only the rules about reading. command is the one
-// that names it; nil: a redirection, or the tool itself.
+// below reports whether an access to a whole directory would include something that a rule covers.
+// A tool's own search skips such files; a program does not, and a tool that writes applies only the
+// rules about reading. command is the command that names the access; nil: a redirection, or the
+// tool itself.
 func (s scene) below(ctx context.Context, a *permission.Access, command *shell.Command) string {
 	about, verb := s.rules.AboutReading(), "read"
 	rule := func(real string) *permission.Rule { return s.rules.DeniesRead(real, nil) }
@@ -191,7 +193,8 @@ func (s scene) below(ctx context.Context, a *permission.Access, command *shell.C
 	return ""
 }
 
-// search looks for something barred in the directory of an access, as far as the command that names it reads it.
+// search searches the directory of an access for read-denied paths, as far as the command that
+// names it reads it.
 func (s scene) search(ctx context.Context, a *permission.Access, command *shell.Command, barred func(real string) string) (found, why string, sure bool) {
 	if command == nil || a.Write {
 		return s.places.FindReadDenied(ctx, a.OnDisk(), barred)

@@ -1,7 +1,7 @@
 package pipeline
 
-// What a tool itself wants to know in the middle of its call: a question like those about permission, but for its
-// answer, which the tool gets.
+// Questions of a tool in the middle of its call: like those about permission, except that the tool
+// gets the answer.
 
 import (
 	"context"

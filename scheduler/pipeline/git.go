@@ -128,7 +128,8 @@ func (l layout) repositories(c *Call, f *permission.Facts, roots []string, open 
 	}
 }
 
-// maxBound is how many paths are bound one by one; more are looked at afterwards. Ours: each costs a mount.
+// maxBound is how many paths are bound one by one; more are checked afterwards. The number is our
+// own: each costs a mount.
 const maxBound = 500
 
 // bind makes a path read-only that stands in one of the trees, and keeps the directories above it in their places, up to the working

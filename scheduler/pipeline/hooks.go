@@ -21,9 +21,10 @@ import (
 // always stands for the rule of a hook's "if" where only the number of hooks counts.
 func always(permission.Rule) bool { return true }
 
-// notify runs the hooks before the verdict: PreToolUse, and where it would come to a question PermissionRequest, which can
-// say yes where a rule could, and no. What they say is kept with the call; another input takes the place of the call's.
-// One that is not PreToolUse's own is put to PreToolUse too.
+// notify runs the hooks before the verdict: PreToolUse and, if the verdict would be a question,
+// PermissionRequest, which can allow what a rule could, and deny. The opinions are kept with the
+// call. An input that a hook has rewritten replaces the call's; PreToolUse hooks run again for one
+// that is not their own.
 func (c *Call) notify(ctx context.Context, env *tools.Env, outside func(func()) error) error {
 	if err := c.listen(ctx, env, outside, hook.Input{Event: hook.PreToolUse}); err != nil {
 		return err
@@ -41,7 +42,7 @@ func (c *Call) notify(ctx context.Context, env *tools.Env, outside func(func()) 
 	return c.listen(ctx, env, outside, hook.Input{Event: hook.PreToolUse})
 }
 
-// listen runs the hooks of one event, without a slot, and has the call judged by what they say.
+// listen runs the hooks of one event, without a slot, and judges the call with their opinions.
 func (c *Call) listen(ctx context.Context, env *tools.Env, outside func(func()) error, in hook.Input) error {
 	hooks := c.hooks(in.Event)
 	if len(hooks) == 0 {
@@ -66,7 +67,7 @@ func (c *Call) listen(ctx context.Context, env *tools.Env, outside func(func()) 
 	return c.check(ctx, env)
 }
 
-// notifyRewritten lets clients know that hooks have given the call another input than was sent.
+// notifyRewritten notifies clients that hooks have changed the call's input.
 func (c *Call) notifyRewritten(before, event string) {
 	if c.parsed.input == before {
 		return
@@ -86,7 +87,7 @@ func (c *Call) hooks(event string) []*hook.Hook {
 	})
 }
 
-// afterwards runs the hooks for what has been executed, and puts what they say into the result.
+// afterwards runs the hooks for an executed call, and adds their answers to the result.
 func (c *Call) afterwards(env *tools.Env, ended Ended, ran time.Duration) Ended {
 	in := hook.Input{Event: hook.PostToolUse, DurationMS: new(ran.Milliseconds())}
 	switch {
@@ -109,7 +110,7 @@ func (c *Call) afterwards(env *tools.Env, ended Ended, ran time.Duration) Ended 
 	}
 	var said hook.Result
 	heard := make(chan struct{})
-	c.session.Later(func(ctx context.Context) { // whoever stops the call stops no hook that may have something to hide
+	c.session.Later(func(ctx context.Context) { // stopping the call does not stop a hook that may have to withhold something
 		defer close(heard)
 		said = c.run(ctx, env, hooks, in)
 	})
@@ -126,7 +127,7 @@ func (c *Call) afterwards(env *tools.Env, ended Ended, ran time.Duration) Ended 
 	return ended
 }
 
-// notifyDenied lets the PermissionDenied hooks know. Nobody waits for them.
+// notifyDenied runs the PermissionDenied hooks. The call does not wait for them.
 func (c *Call) notifyDenied(env *tools.Env, err error) {
 	var found *fault.Error
 	hooks := c.hooks(hook.PermissionDenied)
@@ -138,21 +139,21 @@ func (c *Call) notifyDenied(env *tools.Env, err error) {
 	c.session.Later(func(ctx context.Context) { c.report(runner.Run(ctx, hooks, in)) })
 }
 
-// run runs hooks about this call, and lets clients know what went wrong with them.
+// run runs hooks about this call, and notifies clients of failures.
 func (c *Call) run(ctx context.Context, env *tools.Env, hooks []*hook.Hook, in hook.Input) hook.Result {
 	said := c.rights.Runner.Run(ctx, hooks, c.told(env, in))
 	c.report(said)
 	return said
 }
 
-// told completes what a hook is told with the call itself.
+// told adds the call to an event for hooks.
 func (c *Call) told(env *tools.Env, in hook.Input) hook.Input {
 	in.Session, in.Mode, in.Dir = c.rights.Common.Session, c.rights.Common.Mode, env.Dir
 	in.Tool, in.ToolUse, in.ToolInput = c.Name, c.Use.ID, absolute(c.parsed.input, env.Dir)
 	return in
 }
 
-// report lets clients know of what hooks say beside their decision.
+// report notifies clients of what hooks returned beside their decision.
 func (c *Call) report(said hook.Result) {
 	for _, n := range Notices(said) {
 		n.CallID = c.Use.ID
@@ -160,7 +161,7 @@ func (c *Call) report(said hook.Result) {
 	}
 }
 
-// Notices puts what hooks say to the user, and what went wrong with them, into the form for clients.
+// Notices converts the hooks' messages to the user, and their failures, to notices for clients.
 func Notices(said hook.Result) (list []Noticed) {
 	for _, text := range said.Failures {
 		list = append(list, Noticed{Code: "hook_failed", Message: text})
@@ -220,12 +221,12 @@ func absolute(input, dir string) json.RawMessage {
 // Given is the call's input as JSON, as the latest replacement has it. For the session's methods, as ReadOnly.
 func (c *Call) Given() json.RawMessage { return json.RawMessage(c.parsed.input) }
 
-// ResponseOf is a result of the named tool as hooks are told it: the one for programs, with its text as "content" and,
-// for Bash, as "stdout", as hooks written for Claude Code look for it.
+// ResponseOf returns a result of the named tool for hooks: the structured one, with its text as
+// "content" and, for Bash, as "stdout", which hooks written for Claude Code expect.
 func ResponseOf(tool string, ended Ended) json.RawMessage {
 	fields := map[string]json.RawMessage{}
 	if text, err := json.Marshal(ended.Structured); err == nil && ended.Structured != nil {
-		_ = json.Unmarshal(text, &fields) // what is no object has no fields
+		_ = json.Unmarshal(text, &fields) // a value that is not an object has no fields
 	}
 	text, err := json.Marshal(textOf(ended.Content))
 	if err != nil {

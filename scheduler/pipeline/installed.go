@@ -52,8 +52,8 @@ var choosers = []chooser{
 	{program: "aqua-proxy", files: "aqua.yaml .aqua.yaml"},
 }
 
-// chooses returns the file by which the program at a path would choose what it runs, if calls can write that and it says more
-// than a version; empty: there is none.
+// chooses returns the file by which the program at a path would choose what it runs, if calls can
+// write it and it contains more than a version; empty: none.
 func (s *search) chooses(path, real string) string {
 	for _, m := range choosers {
 		if m.program != "" && filepath.Base(real) != m.program || m.dir != "" && !strings.HasSuffix(filepath.Dir(path), "/"+m.dir) {

@@ -22,7 +22,8 @@ func (r Rights) Worker(ctx context.Context, dir, program string) *sandbox.Box {
 	return c.box(c.policy(ctx, f, false))
 }
 
-// Reader is the box of a process that changes nothing of anybody's, and has caches and temporary files of its own.
+// Reader returns the box of a process that may change nothing of the user's, and has its own caches
+// and temporary files.
 func (r Rights) Reader(ctx context.Context, dir, program string) *sandbox.Box {
 	b := r.Worker(ctx, dir, program)
 	b.After = nil

@@ -186,7 +186,7 @@ func (o *opening) mentioned(a *permission.Access, permitted bool) {
 	case a.Opens != "":
 		o.dirs = append(o.dirs, a.Opens)
 	case !a.Dir:
-		if info, err := os.Stat(a.OnDisk()); err == nil && info.Mode().IsRegular() { // devices are open or shut for everybody
+		if info, err := os.Stat(a.OnDisk()); err == nil && info.Mode().IsRegular() { // access to devices is not changed
 			o.named = append(o.named, a.OnDisk())
 		}
 	case canOpen(a.OnDisk()):

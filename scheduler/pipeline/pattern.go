@@ -37,7 +37,7 @@ var escaped = strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`)
 // matching returns the files that a pattern stands for, absolute. Bash will do the same; what it finds may differ by then.
 func matching(places *workspace.Workspace, pattern string) (names []string) {
 	where := pattern
-	if first := strings.IndexAny(pattern, `*?[\`); first > 0 { // the directory is as calls know it
+	if first := strings.IndexAny(pattern, `*?[\`); first > 0 { // the directory under the name that calls use
 		end := strings.LastIndexByte(pattern[:first], '/')
 		where = escaped.Replace(places.Disk(filepath.Clean("/"+pattern[:end]))) + pattern[end:]
 	}

@@ -38,7 +38,8 @@ func (c *Call) reach(f *permission.Facts) error {
 	return nil
 }
 
-// maxMentions bounds how many words of a script are looked up. Ours: some milliseconds.
+// maxMentions is how many words of a script are looked up. The number is our own: it takes some
+// milliseconds.
 const maxMentions = 200
 
 // mentioned returns the accesses for paths that words of commands name of which it is not known what they do with them: what
@@ -72,7 +73,7 @@ func (c *Call) mentioned(f *permission.Facts) (found []permission.Access, err er
 // nothing is opened to the call, since that would open more.
 func (c *Call) answered(f *permission.Facts) []string {
 	if c.verdict.Decision != permission.Ask || !c.fully() {
-		return nil // what rules and modes open is settings' to say
+		return nil // settings decide what rules and modes open
 	}
 	return f.Contacts()
 }

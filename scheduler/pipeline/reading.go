@@ -29,7 +29,7 @@ type reader struct {
 	wide bool
 	// unknown are commands that do not count as read-only, by their index, each with the reason as a clause.
 	unknown map[int]string
-	// alone are those that only count as that in a call which is read-only as a whole and fully confined.
+	// alone are those that only count in a call that is read-only as a whole and fully confined.
 	alone []int
 	// programs are the files that command words lead to, as long as the shell itself looks them up.
 	programs map[string]string
@@ -125,8 +125,8 @@ func existing(path string) string {
 	}
 }
 
-// find returns the file that bash would run for a command word, and which directories it looks into before; empty: there is
-// none.
+// find returns the file that bash would run for a command word, and the directories that it
+// searches before; empty: none.
 func (s *search) find(name string) (path string, before []string) {
 	for i, dir := range s.list {
 		path := filepath.Join(dir, name)
@@ -180,7 +180,8 @@ func isSystems(path string) bool {
 	return slices.ContainsFunc(sandbox.SystemTrees, func(tree string) bool { return pathname.Within(tree, path) })
 }
 
-// gitConfigs are the configuration files of git among those that the table of programs names, and the first is git's alone.
+// gitConfigs are the configuration files of git among those that the table of programs names; the
+// first is used only by git.
 var gitConfigs = []string{"~/.gitconfig", "$XDG_CONFIG_HOME/git/config"}
 
 // configured notes files of the user's own configuration, as the table of programs names them.
@@ -207,8 +208,9 @@ func (r *reader) configured(s search, names []string) {
 	}
 }
 
-// named looks for what the repository's own configuration and the system's name outside the roots. The first may be
-// somebody else's: nothing is opened for it that could not be seen anyhow.
+// named searches for paths outside the roots that the repository's own configuration and the
+// system's name. The repository may belong to another user: it opens nothing that could not be seen
+// anyway.
 func (r *reader) named(s search) {
 	for _, path := range s.git.Opened(s.home, "/etc/gitconfig") {
 		r.add(path)
@@ -244,7 +246,8 @@ func (r *reader) add(path string) {
 	}
 }
 
-// ownProcess are the files of /proc by which a process looks at itself, as far as reading them does nothing else.
+// ownProcess are the files of /proc by which a process examines itself, where reading has no other
+// effect.
 var ownProcess = strings.Fields("status stat statm maps smaps smaps_rollup limits cgroup comm cmdline environ exe fd fdinfo io mounts mountinfo" +
 	" mountstats ns net numa_maps oom_adj oom_score oom_score_adj personality sched schedstat wchan uid_map gid_map setgroups loginuid sessionid")
 

@@ -1,7 +1,8 @@
 package pipeline
 
-// The way itself, in one straight function, since its order is what makes it safe: nothing acts that was not
-// permitted, nobody is asked about what cannot work, nothing starts that was not recorded.
+// The pipeline, in one straight function, since its order makes it safe: no call acts without
+// permission, no question is asked about a call that cannot work, and nothing starts without a
+// record.
 
 import (
 	"context"
@@ -24,8 +25,9 @@ import (
 	"github.com/toold/toold/tools/workspace"
 )
 
-// Run takes the call along its way; the scheduler calls it when the call's turn has come. outside runs a wait while
-// the call holds no slot, and alone waits until nothing else of the session runs. The error is the cause with which the call's siblings are to be aborted; nil: they go on.
+// Run carries the call from its turn to its result; the scheduler calls it. outside runs a wait
+// while the call holds no slot, and alone waits until nothing else of the session runs. The error
+// is the cause with which the call's siblings are to be aborted; nil: they go on.
 func (c *Call) Run(ctx context.Context, outside func(func()) error, alone func() error) (abort error) {
 	c.ahead.stop()
 	c.mu.Lock()
@@ -157,7 +159,7 @@ func (c *Call) unconfined() map[int]string {
 	return steered
 }
 
-// question is what somebody is asked when the verdict comes to that.
+// question returns the question for a verdict to ask.
 func (c *Call) question(v permission.Verdict) Question {
 	c.questions++
 	rights := c.rights
@@ -169,8 +171,8 @@ func (c *Call) question(v permission.Verdict) Question {
 	}
 }
 
-// ask puts the question and waits, without a slot, for the answer. It gives what the yes is for: the question, or the
-// input that the answer brings, whatever that would be asked about.
+// ask asks the question and waits, without a slot, for the answer. It returns what the yes is for:
+// the question, or the one that the input of the answer would have led to.
 func (c *Call) ask(ctx context.Context, outside func(func()) error, q Question, usage *Usage) (yes *Question, err error) {
 	var input string
 	since := time.Now()
@@ -192,8 +194,8 @@ func (c *Call) ask(ctx context.Context, outside func(func()) error, q Question, 
 	return &Question{Digest: DigestOf(input), edited: true}, nil
 }
 
-// replace gives the call another input: of an answer, or of a hook. It may not reach further than the call's place in the
-// order allows.
+// replace replaces the call's input: by that of an answer, or of a hook. The new input must not
+// conflict with more calls than the old one.
 func (c *Call) replace(input json.RawMessage) error {
 	other, err := c.parse(input)
 	if err != nil {
@@ -253,7 +255,8 @@ func (c *Call) carryOut(ctx context.Context, env *tools.Env) (tools.Result, erro
 	return result, err
 }
 
-// startsPrograms reports whether a program reads the disk in the call, here or in a server, and be it only to look.
+// startsPrograms reports whether a program reads the disk in the call, here or in a server, even if
+// it only reads.
 func (c *Call) startsPrograms() bool {
 	switch c.Tool.Spec().Origin {
 	case tools.Program, tools.MCP:
@@ -264,8 +267,8 @@ func (c *Call) startsPrograms() bool {
 	return c.parsed.effects.Opaque || len(c.parsed.effects.Commands) > 0
 }
 
-// watched runs an action that sees what is unsaved in editors too, or is carried out where that is. What it breaks in files
-// that it declares to write is told with its result, when somebody watches them.
+// watched runs an action that sees unsaved text in editors too, or runs where that text is. Errors
+// that it causes in declared files are added to its result, if an Observer watches them.
 func (c *Call) watched(ctx context.Context, env *tools.Env) (tools.Result, error) {
 	if len(c.parsed.effects.Writes) == 0 {
 		return c.parsed.action.Run(ctx, env)
@@ -280,7 +283,7 @@ func (c *Call) watched(ctx context.Context, env *tools.Env) (tools.Result, error
 	return result, err
 }
 
-// unsent is the code of a fault that says that the call was given to nobody, and so had no effect.
+// unsent is the code of a fault for a call that was not sent anywhere, and so had no effect.
 const unsent = "server_unavailable"
 
 // settle decides how a started call has ended. A call that succeeded has won the race against whatever stopped it.
@@ -297,7 +300,7 @@ func settle(ctx context.Context, result tools.Result, err error, ran time.Durati
 	}
 	ended := failed(outcomeOf(found.Kind), found)
 	if len(result.Content) > 0 {
-		ended.Content = nil // the tool has put it into words itself
+		ended.Content = nil // the tool itself has reported it
 	}
 	return ended.after(result)
 }
@@ -319,7 +322,7 @@ func (c *Call) AskAhead(ctx context.Context) {
 	}
 	for _, event := range []string{hook.PreToolUse, hook.PermissionRequest} {
 		if len(c.rights.Hooks.For(event, c.Name, always)) > 0 {
-			return // what hooks will say is not known
+			return // the hooks' answers are not known yet
 		}
 	}
 	if v := permission.Decide(c.facts, c.rights.Policy); v.Decision == permission.Ask {
@@ -327,7 +330,7 @@ func (c *Call) AskAhead(ctx context.Context) {
 	}
 }
 
-// noted adds what was done to the use on its way in, and what hooks want the model to know.
+// noted adds how the use was changed on arrival, and the hooks' text for the model.
 func (c *Call) noted(ended Ended) Ended {
 	notes := c.context
 	if c.parsed.note != "" {
@@ -339,8 +342,8 @@ func (c *Call) noted(ended Ended) Ended {
 	return ended
 }
 
-// abort is the cause that the call's end gives its siblings under the session's policy; nil: none. Only a call that
-// was executed and failed is one.
+// abort returns the cause with which the call's end aborts its siblings under the session's policy;
+// nil: it does not. Only a call that was executed and failed aborts them.
 func (c *Call) abort(ended Ended) error {
 	if !c.started.Load() || ended.Outcome != Error && ended.Outcome != TimedOut {
 		return nil

@@ -56,7 +56,7 @@ func (s scene) given(ctx context.Context, c *shell.Command, a *permission.Access
 	return found, why, sure, true
 }
 
-// behind asks about what a link leads to; empty: it is none.
+// behind judges the target of a link; empty: it is not a link.
 func (s scene) behind(real string, barred func(real string) string) string {
 	if info, err := os.Lstat(real); err != nil || info.Mode()&os.ModeSymlink == 0 {
 		return ""

@@ -1,6 +1,6 @@
 package pipeline
 
-// The time that a run may take, which stands still while somebody thinks about an answer. It knows no calls.
+// The time limit of a run, which does not run while a question is open.
 
 import (
 	"context"
@@ -12,16 +12,17 @@ import (
 
 // A stopwatch measures one run. Its methods may be used from any goroutine, pause by one at a time.
 type stopwatch struct {
-	timer *time.Timer // fires at the limit; nil: there is none
+	timer *time.Timer // fires at the limit; nil: no limit
 	begun time.Time
 
 	mu    sync.Mutex
-	since time.Time     // when it last went on
+	since time.Time     // when it last started
 	left  time.Duration // of the limit then
 	still time.Duration // how long it stood still before
 }
 
-// newStopwatch starts one, which the caller ends. At the limit the context's cause is tools.ErrTimeout; limit 0: there is none.
+// newStopwatch returns a running stopwatch, which the caller ends. At the limit the context's cause
+// is tools.ErrTimeout; limit 0: no limit.
 func newStopwatch(ctx context.Context, limit time.Duration) (_ context.Context, s *stopwatch, end func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	now := time.Now()

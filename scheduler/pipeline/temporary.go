@@ -1,7 +1,6 @@
 package pipeline
 
-// The directories for temporary files: which of them a call sees, and what its processes are told of them. Where names
-// below them lead is the workspace's.
+// The directories for temporary files: which of them a call sees, and how its processes find them.
 
 import (
 	"fmt"
@@ -18,7 +17,7 @@ import (
 	"github.com/toold/toold/tools/workspace"
 )
 
-// temps are the machine's directories for temporary files, as programs know them.
+// temps are the machine's directories for temporary files, as programs name them.
 var temps = []string{"/tmp", "/var/tmp"}
 
 // ownDirs returns where the session's directories for temporary files are on the disk.
@@ -29,9 +28,9 @@ func (conf Confining) ownDirs() (dirs []string) {
 	return dirs
 }
 
-// located returns the places as the call's processes will know them, and keeps them for the rest of the call. A process
-// outside of the sandbox sees the machine's temporary files. Where nothing can be mounted, and outside, the working
-// directory is given by its place on the disk.
+// located returns the places as the call's processes see them, and keeps them for the rest of the
+// call. A process outside the sandbox sees the machine's temporary files. Where nothing can be
+// mounted, and outside, the working directory is its path on the disk.
 func (c *Call) located(f *permission.Facts, env *tools.Env) *workspace.Workspace {
 	places := c.rights.Places
 	if outside := c.outside(f); outside || !c.fully() {
@@ -51,15 +50,15 @@ func (c *Call) unmounted(f *permission.Facts) bool {
 	return starts && !c.outside(f) && !c.fully()
 }
 
-// unmountedFault tells a model by which name a program finds the file.
+// unmountedFault returns a fault that names the path by which a program finds the file.
 func unmountedFault(p workspace.Path) error {
 	return fault.Deniedf("temporary_path",
 		"%s is among the session's own temporary files. Programs find it as %s, since nothing can be mounted for them on this machine. Nothing was run. Use that path, or $TMPDIR for a new file.",
 		p.Shown(), p.Real)
 }
 
-// tempDir returns TMPDIR, as NAME=value, if the call's processes are to have another one than the session; empty: they have
-// the session's. In the sandbox it says where files can be made.
+// tempDir returns TMPDIR, as NAME=value, if the call's processes need another one than the
+// session's; otherwise "". In the sandbox it is a directory where files can be made.
 func (c *Call) tempDir() []string {
 	temps := c.rights.Confining.Temps
 	dir := valueIn(c.environ, "TMPDIR")
@@ -81,7 +80,7 @@ func (c *Call) tempDir() []string {
 	return []string{"TMPDIR=" + temps[0].Name}
 }
 
-// temp gives the process the session's directories for temporary files in the place of everybody's.
+// temp mounts the session's directories for temporary files over the machine's.
 func (l layout) temp(conf Confining) {
 	for _, t := range conf.Temps {
 		if slices.ContainsFunc(l.policy.Places, func(p sandbox.Place) bool { return p.Path == t.Name }) {
@@ -117,10 +116,12 @@ func (c *Call) spills(f *permission.Facts) bool {
 	})
 }
 
-// maxLocated is how many new temporary files are told. Ours: a person opens one or two.
+// maxLocated is how many new temporary files are reported. The number is our own: a user opens one
+// or two.
 const maxLocated = 5
 
-// locate tells where the user finds temporary files that the call has made: under their names there is nothing for others.
+// locate reports where the user finds temporary files that the call has made, since their names
+// lead nowhere outside the session.
 func (c *Call) locate(made []string) {
 	switch {
 	case c.unmounted(c.facts): // they have been named so
@@ -138,13 +139,13 @@ func (c *Call) locate(made []string) {
 	}
 }
 
-// located says under which path others find a temporary file of the session's own.
+// located returns a sentence with the path of a session's own temporary file outside the session.
 func located(seen, real string) string {
 	return fmt.Sprintf("[%s is a temporary file of this session. Outside of it, it is %s.]", seen, real)
 }
 
-// missed tells which of the names in a command that ran outside of the sandbox are temporary files of the session's own, which
-// it did not see.
+// missed reports which names in a command that ran outside the sandbox are the session's own
+// temporary files, which the command did not see.
 func (c *Call) missed() {
 	inside := c.session.Rights(c).Places
 	for _, a := range slices.Concat(c.facts.Accesses, permission.Mentions(c.facts)) {

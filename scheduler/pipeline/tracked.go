@@ -1,7 +1,7 @@
 package pipeline
 
-// Which files git may show that it keeps: as a rule those that its ignore files do not leave out. It asks no git, and does
-// not know which of them are tracked, nor what there was in earlier times.
+// Files that git may show from its history: usually those that its ignore files do not leave out.
+// No git is run, so whether a file is really tracked is unknown.
 
 import (
 	"context"
@@ -21,7 +21,8 @@ import (
 	"github.com/toold/toold/tools/walk"
 )
 
-// maxTracked is how many entries of a working tree are looked at. Ours: some tenths of a second.
+// maxTracked is how many entries of a working tree are examined. The number is our own: it takes
+// some tenths of a second.
 const maxTracked = 100_000
 
 // tracked looks below dir, a real path, for a file that barred names a reason against and git's ignore files do not leave
@@ -108,7 +109,7 @@ func (s scene) shows(ctx context.Context, part, name string) string {
 	return ""
 }
 
-// about names the rule about reading the file at a real path; empty: there is none.
+// about returns the rule about reading the file at a real path; empty: none.
 func (s scene) about(real string) string {
 	if rule := s.rules.DeniesRead(s.places.Seen(real), nil); rule != nil {
 		return rule.String()
