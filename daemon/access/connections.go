@@ -82,8 +82,8 @@ func (g *connections) expire(v *tcpConn) {
 	}
 }
 
-// admit notes that a client has authenticated as a principal, with a token unless its name is empty. The error says that there are too
-// many connections.
+// admit notes that a client has authenticated as a principal, with a token unless its name is
+// empty. The error means that there are too many connections.
 func (g *connections) admit(v *tcpConn, who Principal, shown token) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -16,8 +16,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A Holder is what a lock file records about the daemon that took the lock last. The file does not tell whether that
-// daemon still runs and holds the lock.
+// A Holder is what a lock file records about the daemon that took the lock last. The file does not
+// show whether that daemon still runs and holds the lock.
 type Holder struct {
 	PID    int
 	Socket string // its absolute path; empty: the daemon does not serve yet, or is older than this record
@@ -134,7 +134,7 @@ func exclude(file *os.File, holder int) error {
 	return unix.Flock(int(file.Fd()), unix.LOCK_EX)
 }
 
-// A heldError says that another process holds a lock.
+// A heldError means that another process holds a lock.
 type heldError struct {
 	pid  int // 0: not known
 	path string
@@ -181,8 +181,9 @@ func (l *Lock) there() bool {
 	return l.file == nil || isAt(l.path, l.file)
 }
 
-// Keep makes the lock file again if it was deleted or replaced. The error says that another process has locked what is
-// there now, or why the file cannot be made. Nothing is made in a directory that has itself been replaced.
+// Keep makes the lock file again if it was deleted or replaced. The error means that another
+// process has locked the present file, or is why the file cannot be made. Nothing is made in a
+// directory that has itself been replaced.
 func (l *Lock) Keep() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

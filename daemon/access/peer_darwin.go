@@ -33,5 +33,5 @@ func ProgramOf(pid int) string {
 	return unix.ByteSliceToString(info.Proc.P_comm[:])
 }
 
-// startedHere cannot be told here: orphans do not come back to the daemon.
+// startedHere is unknown here: orphans do not become the daemon's children.
 func startedHere(int) (bool, error) { return false, nil }

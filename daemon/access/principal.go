@@ -1,5 +1,6 @@
-// Package access is who may use the daemon: its listeners, the locks that keep a socket and a state directory to one daemon, and the
-// principal and the process behind a request. It does not know what is served, nor what a principal may do.
+// Package access decides who may use the daemon: it holds the listeners, the locks that keep a
+// socket and a state directory to one daemon, and the principal and the process behind a request.
+// It does not know what is served, nor what a principal may do.
 package access
 
 import (
@@ -28,8 +29,8 @@ func Self() Principal { return OfUser(os.Getuid()) }
 // Remote reports whether the principal comes over TCP.
 func (p Principal) Remote() bool { return !strings.HasPrefix(string(p), "uid:") }
 
-// User returns the user who sent a request, if it came over the Unix socket; -1 if it came over TCP, where the kernel knows none;
-// 0 otherwise.
+// User returns the user who sent a request, if it came over the Unix socket; -1 if it came over
+// TCP, where the kernel has none; 0 otherwise.
 func User(ctx context.Context) int {
 	if from, ok := grpcpeer.FromContext(ctx); ok {
 		switch who := from.AuthInfo.(type) {
@@ -53,14 +54,14 @@ func Identify(ctx context.Context, header metadata.MD) (Principal, error) {
 			return who.identify(header)
 		}
 	}
-	return "", apierror.New(codes.Unauthenticated, "unknown_peer", "The connection does not tell which user it comes from.")
+	return "", apierror.New(codes.Unauthenticated, "unknown_peer", "The user of the connection is unknown.")
 }
 
 // identify accepts the daemon's own user only, and no process that a call started: such a process could allow itself what its call
 // was denied.
 func (p socketInfo) identify() (Principal, error) {
 	if p.uid != os.Getuid() {
-		return "", apierror.New(codes.PermissionDenied, "other_user", "This daemon serves user %d alone; the connection comes from user %d.", os.Getuid(), p.uid)
+		return "", apierror.New(codes.PermissionDenied, "other_user", "This daemon serves only user %d; the connection comes from user %d.", os.Getuid(), p.uid)
 	}
 	if p.own {
 		return "", ownChild(p.pid)

@@ -9,7 +9,7 @@ import (
 	grpcpeer "google.golang.org/grpc/peer"
 )
 
-// A Process identifies a process. Its number alone is not enough, since numbers are used again.
+// A Process identifies a process. Its number alone is not enough, since numbers are reused.
 type Process struct {
 	PID   int // 0: not known, for instance for a client over TCP
 	Start uint64

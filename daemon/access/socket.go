@@ -136,8 +136,9 @@ func (l *Socket) there() bool {
 	return err == nil && os.SameFile(now, l.made)
 }
 
-// Keep makes the socket and its lock file again if they were deleted or replaced, and reports whether it has listened
-// again. The error says why it cannot: then others cannot connect, and the next keep tries again.
+// Keep makes the socket and its lock file again if they were deleted or replaced, and reports
+// whether it has listened again. The error is why it cannot: clients then cannot connect, and the
+// next Keep tries again.
 func (l *Socket) Keep() (again bool, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -181,7 +182,7 @@ func (l *Socket) Path() string { return l.path }
 // Addr returns the socket's path.
 func (l *Socket) Addr() net.Addr { return l.current().Addr() }
 
-// Close ends the listener, removes its socket, and gives up the lock.
+// Close ends the listener, removes its socket, and releases the lock.
 func (l *Socket) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

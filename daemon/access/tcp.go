@@ -72,7 +72,7 @@ func ListenTCP(config TCP) (net.Listener, error) {
 		return nil, err
 	}
 	if len(d.tokens.known) == 0 && config.ClientCA == "" {
-		return nil, fmt.Errorf("the token file %s holds no token, so nobody could connect: add a line NAME TOKEN, or remove the file and a fresh one is made", config.Tokens)
+		return nil, fmt.Errorf("the token file %s holds no token, so no client could connect: add a line NAME TOKEN, or remove the file and a fresh one is made", config.Tokens)
 	}
 	if d.TCPListener, err = net.ListenTCP("tcp", address); err != nil {
 		return nil, fmt.Errorf("the address %s cannot be listened on: %w", config.Address, err)
@@ -277,7 +277,7 @@ func (v tcpInfo) bearer(header metadata.MD) (found token, err error) {
 		return found, refused
 	}
 	if !known {
-		return found, apierror.New(codes.Unauthenticated, "wrong_token", "The token is none of the daemon's token file.")
+		return found, apierror.New(codes.Unauthenticated, "wrong_token", "The token is not in the daemon's token file.")
 	}
 	return found, nil
 }
@@ -288,7 +288,7 @@ func (v tcpInfo) checkOtherEnd() error {
 	found, err := otherEnd(addrPortOf(v.RemoteAddr()), addrPortOf(v.LocalAddr()))
 	switch {
 	case err != nil:
-		refused := apierror.New(codes.Unauthenticated, "unknown_peer", "It cannot be told which process the connection comes from.")
+		refused := apierror.New(codes.Unauthenticated, "unknown_peer", "The process that the connection comes from is unknown.")
 		refused.Cause = err
 		return refused
 	case found.gone:

@@ -1,6 +1,6 @@
 package access
 
-// Which process is at the other end of a TCP connection. It cannot be told here.
+// The process at the other end of a TCP connection, which is unknown here.
 
 import "net/netip"
 

@@ -38,7 +38,8 @@ const firstToken = "default"
 
 var tokenName = regexp.MustCompile(`^[A-Za-z0-9._@-]{1,64}$`)
 
-// A TokenFileError says why a token file is not used. It has no text of the file in it, only the line's number.
+// A TokenFileError is why a token file is not used. It contains no text of the file, only the
+// line's number.
 type TokenFileError struct {
 	Path string
 	Line int // 0: it is about the whole file
@@ -98,8 +99,8 @@ func makeTokens(path string) error {
 	return errors.Join(err, file.Sync(), file.Close())
 }
 
-// find returns the token with that secret. It takes as long for an unknown secret as for a known one. The error says why the file
-// cannot be used.
+// find returns the token with that secret. It takes as long for an unknown secret as for a known
+// one. The error is why the file cannot be used.
 func (f *tokenFile) find(secret string) (found token, known bool, err error) {
 	tokens, err := f.tokens()
 	if err != nil {

@@ -1,6 +1,6 @@
 package checkpoint
 
-// Which files hold credentials, by their names alone. What they are called elsewhere is not known.
+// Files that hold credentials, recognised only by name.
 
 import (
 	"path"

@@ -23,13 +23,13 @@ const maxShown = 4 << 20
 type Delta struct {
 	Real           string
 	Before, After  workspace.Snapshot
-	Diff           string // ends in a newline; empty: contents are the same, or Note says why there is none
+	Diff           string // ends in a newline; empty: the contents are equal, or Note is why there is none
 	Added, Removed int    // lines
-	Note           string // a sentence; empty: the diff says it all
+	Note           string // a sentence; empty: the diff is complete
 }
 
-// Deltas returns what became of the files that the row's call changed, of those at or below paths, or of all if there are
-// none.
+// Deltas returns the changes of the files that the row's call changed, of those at or below paths,
+// or of all if paths is empty.
 func (r *Row) Deltas(paths []string) (list []Delta) {
 	for _, f := range r.Files {
 		if r.Ended && f.differs() && chosen(paths, string(f.Real)) {
@@ -39,7 +39,8 @@ func (r *Row) Deltas(paths []string) (list []Delta) {
 	return list
 }
 
-// Net returns what became of files over all rows: what the first that touched a file found, and the last left.
+// Net returns the changes of files over all rows: from the state that the first row found to the
+// one that the last left.
 func (h History) Net(paths []string) (list []Delta) {
 	net := map[string]Delta{}
 	for _, row := range h {
@@ -86,7 +87,7 @@ func directoryNote(before, after workspace.Snapshot) string {
 	case before.Kind == after.Kind:
 		return fmt.Sprintf("The mode of the directory has changed from %04o to %04o.", before.Mode.Perm(), after.Mode.Perm())
 	case after.Kind == workspace.Absent:
-		return "The directory is gone."
+		return "The directory was removed."
 	case before.Kind == workspace.Absent:
 		return "The directory is new."
 	case after.Kind == workspace.Directory:
@@ -99,7 +100,7 @@ func directoryNote(before, after workspace.Snapshot) string {
 type part struct {
 	image workspace.Snapshot
 	text  string
-	why   string // there is no text, as a clause
+	why   string // why there is no text, as a clause
 }
 
 // mode is as git writes it; empty: there is neither a file nor a link.
@@ -133,7 +134,7 @@ func (p *part) read(s *Store) {
 	}
 	encoding, isText := text.DetectWhole(data)
 	if !isText {
-		p.why = "it is no text"
+		p.why = "it is not text"
 		return
 	}
 	p.text = text.Decode(data, encoding).String

@@ -14,7 +14,7 @@ import (
 // A Step puts one path back.
 type Step struct {
 	workspace.Put
-	// Conflict says, as a sentence, why this is not to be done unasked; empty: nothing is against it.
+	// Conflict is why this needs the user's consent, as a sentence; empty: it does not.
 	Conflict string
 }
 
@@ -84,7 +84,7 @@ type planner struct {
 	want     map[string]workspace.Snapshot
 	left     map[string]workspace.Snapshot           // what the last call left
 	contents map[workspace.FileID]workspace.Snapshot // what files held first, whatever their names
-	leaving  map[workspace.FileID]workspace.Snapshot // what calls left in them last
+	leaving  map[workspace.FileID]workspace.Snapshot // the last state that calls left in them
 	inside   map[workspace.FileID]workspace.Snapshot // what is written into files that have several names
 	writes   map[workspace.FileID]bool               // a step does that
 	users    map[workspace.FileID][]string           // which paths have a file, or are to have it; in order
@@ -93,8 +93,9 @@ type planner struct {
 	missing  map[string]string
 }
 
-// Plan works out how to put back what the rows from from on have changed, of the files at or below paths, or of all if
-// there are none. now says what stands at a path, has whether a content is kept.
+// Plan computes how to restore what the rows from from on have changed, of the files at or below
+// paths, or of all if paths is empty. now returns what stands at a path, has reports whether a
+// content is kept.
 func (h History) Plan(from int, paths []string, now func(real string) (workspace.Snapshot, error), has func(hash string) bool) (*Plan, error) {
 	p := &planner{
 		history: h, from: from, paths: paths, has: has,
@@ -156,7 +157,7 @@ func (p *planner) look(now func(real string) (workspace.Snapshot, error)) error 
 	return nil
 }
 
-// rewind goes back through the rows: what it meets last is what was there first.
+// rewind goes back through the rows to the first state of each path.
 func (p *planner) rewind() {
 	for _, row := range slices.Backward(p.history[p.from:]) {
 		for _, f := range row.Files {
@@ -328,7 +329,7 @@ func (p *planner) conflict(real string) string {
 	case now.Same(left):
 		return ""
 	case left.Kind == workspace.Unkept:
-		return "What the last call left there was not kept, so it is not known whether another program has changed it since."
+		return "The state after the last call was not kept, so it is unknown whether another program has changed it since."
 	case now.Kind == workspace.Absent:
 		return "Another program has removed it since."
 	case left.Kind == workspace.Absent:

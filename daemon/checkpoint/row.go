@@ -44,7 +44,7 @@ type File struct {
 	After  workspace.Snapshot `json:"after,omitzero"` // zero: the call has not ended
 }
 
-// Restored says what a call has put back.
+// Restored is what a call has restored.
 type Restored struct {
 	Session string   `json:"session"` // whose calls were asked about
 	Calls   []Call   `json:"calls"`   // that were undone
@@ -65,7 +65,7 @@ type Call struct {
 	Key     string `json:"key"`
 }
 
-// Decode reads a row. The error says what is wrong with it.
+// Decode parses a row. The error describes what is wrong with it.
 func Decode(text []byte) (*Row, error) {
 	r := &Row{}
 	if err := json.Unmarshal(text, r); err != nil {
@@ -91,7 +91,8 @@ func Decode(text []byte) (*Row, error) {
 	return r, nil
 }
 
-// maxRead is how many bytes of texts there are of which the rows are held in memory. Ours: most sessions' whole.
+// maxRead is the total length of the texts whose rows are held in memory, in bytes. The number is
+// our own: all rows of most sessions.
 const maxRead = 8 << 20
 
 // Row does what Decode does, and remembers rows that do not change any more: who lists pages or goes back turn by turn
@@ -147,9 +148,9 @@ func (r *Row) Found() *workspace.SnapshotSet {
 	return found
 }
 
-// End returns the row what the call has left: of all files only those that differ stay. died: the call was interrupted, so
-// that what it shows is not all that it wanted. False: the call changed nothing, as far as was looked, so the row is for
-// nothing.
+// End records what the call has left; only files that differ stay in the row. died: the call was
+// interrupted, so it may have changed less than it intended. End returns false if the call changed
+// nothing, as far as was examined, so that the row is not needed.
 func (r *Row) End(left workspace.SnapshotSet, died bool) bool {
 	r.Restored.end(left, died)
 	found := r.Found().Snapshots
@@ -194,8 +195,8 @@ func (r *Restored) did(real string) bool {
 	return chosen(r.Paths, real) && !short
 }
 
-// differs reports that the call changed the file, as far as that is known: what it holds, or with which other names it
-// shares that.
+// differs reports whether the call changed the file, as far as that is known: its content, or which
+// other names it has.
 func (f File) differs() bool {
 	return f.After.Kind == "" || !f.Before.Same(f.After) || f.Before.ID != f.After.ID && max(f.Before.Names, f.After.Names) > 1
 }
@@ -203,7 +204,7 @@ func (f File) differs() bool {
 // moved reports the same, or that the path has another file with the same content: by its other names that may count later.
 func (f File) moved() bool { return f.differs() || f.Before.ID != f.After.ID }
 
-// Names gives every hash that the row names to visit.
+// Names calls visit with every hash in the row.
 func (r *Row) Names(visit func(hash string)) {
 	for _, f := range r.Files {
 		for _, hash := range []string{f.Before.Hash, f.After.Hash} {
@@ -238,8 +239,8 @@ func NewHistory(session string, rows []Past) History {
 	})
 }
 
-// Undone gives, for each row, whether all of what it changed that could be put back has been since, and not been brought
-// back after. What a call that puts back did not get done it has not undone.
+// Undone returns, for each row, whether all of its changes that can be restored have been restored
+// since, and not made again. A restore that failed in part has not undone that part.
 func (h History) Undone() []bool {
 	back := map[Call][]Restored{}
 	undone := make([]bool, len(h))

@@ -1,6 +1,6 @@
 package checkpoint
 
-// What a plan leaves alone, also by force: what could not be brought back any more.
+// What a plan does not change, even by force: files that could not be restored any more.
 
 import (
 	"fmt"
@@ -15,7 +15,7 @@ import (
 type loss struct {
 	real  string
 	found workspace.Snapshot
-	gone  bool // there is nothing at the path
+	gone  bool // nothing is at the path
 }
 
 // spare takes out what is neither to be removed nor overwritten: what cannot be kept first, and what may be the only copy
@@ -47,8 +47,8 @@ func (p *planner) spare() {
 	}
 }
 
-// losses returns what the undone calls found and nobody can put back, of all paths. gaps: of some directories it is not even
-// known what they held.
+// losses returns what the undone calls found and cannot be restored, of all paths. gaps: the
+// content of some directories is unknown.
 func (p *planner) losses() (losses []loss, gaps bool) {
 	seen := map[string]bool{}
 	for _, row := range p.history[p.from:] {
@@ -66,12 +66,14 @@ func (p *planner) losses() (losses []loss, gaps bool) {
 	return losses, gaps
 }
 
-// clockGrain is by how much a file's birth can lie before the moment at which it was made, in nanoseconds: file systems
-// take the time of the latest tick. Ours: more than the longest of Linux.
+// clockGrain is by how many nanoseconds a file's birth may precede the moment at which it was made:
+// file systems use the time of the latest tick. The number is our own: more than Linux's longest
+// tick.
 const clockGrain = 20e6
 
-// onlyCopy returns, as a clause, of what a file may be the only copy; empty: of nothing. What was moved is older than the
-// calls, and of its earlier names nothing is kept; a copy of what is gone is as long as that was.
+// onlyCopy returns, as a clause, what a file may be the only copy of; empty: nothing. A moved file
+// is older than the calls, and nothing of its earlier names is kept; a copy of a lost file has the
+// same length.
 func (p *planner) onlyCopy(now, want workspace.Snapshot, losses []loss) string {
 	if now.Kind != workspace.Regular || now.ID.Known() && now.ID == want.ID {
 		return ""

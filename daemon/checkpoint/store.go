@@ -1,6 +1,7 @@
-// Package checkpoint keeps what calls are about to change, and works out how to put it back: contents by their hash in a
-// directory, rows that say which file had which, plans from both. It does not know sessions, calls' ways, or who may
-// undo what; what stands in a row is the caller's to record.
+// Package checkpoint keeps what calls are about to change, and computes how to restore it. Contents
+// are stored by their hash in a directory, rows record which file had which content, and plans are
+// made of both. It does not know sessions, the pipeline, or who may undo what. Its caller decides
+// what a row records.
 package checkpoint
 
 import (
@@ -24,7 +25,7 @@ type Store struct {
 	dir string
 
 	mu      sync.Mutex
-	bytes   int64           // of all contents, as far as it is known
+	bytes   int64           // of all contents, as far as known
 	synced  map[string]bool // contents that are surely on the disk
 	whole   map[string]bool // contents that this process has written, or read through and found to be what they should
 	listed  map[string]bool // directories whose names are surely on the disk
@@ -40,7 +41,7 @@ type Store struct {
 	readAll int                        // bytes of their texts
 }
 
-// ErrGone says that a content is not kept any more.
+// ErrGone means that a content is no longer kept.
 var ErrGone = errors.New("its content is not kept any more")
 
 const tempPrefix = "new-"
@@ -71,7 +72,7 @@ type Hold struct {
 // Hold begins one. Release ends it.
 func (s *Store) Hold() *Hold { return &Hold{store: s} }
 
-// Release lets go. From then on a content stays for as long as a row names it.
+// Release ends the hold. From then on a content stays while a row names it.
 func (h *Hold) Release() {
 	h.store.mu.Lock()
 	defer h.store.mu.Unlock()
@@ -94,14 +95,15 @@ func (h *Hold) hold(hash string) {
 	}
 }
 
-// Need keeps contents that are there already, for somebody who is about to read them.
+// Need holds contents that exist already, for a caller that is about to read them.
 func (h *Hold) Need(hash string) { h.hold(hash) }
 
-// small is how large a content is that is read into memory to be hashed and written. Ours: most source files.
+// small is the largest content that is read into memory to be hashed and written. The number is our
+// own: most source files.
 const small = 1 << 20
 
-// Keep keeps a content of about size bytes, which is read from where it stands, and gives its hash and its length. It is
-// handed to the operating system and not synced. It may be given to a workspace.Camera.
+// Keep stores a content of about size bytes, and returns its hash and its length. The file is not
+// synced. Keep can be used as a workspace.Snapshotter's Keep.
 func (h *Hold) Keep(content io.ReadSeeker, size int64) (hash string, n int64, err error) {
 	if size <= small {
 		data, err := io.ReadAll(content)
@@ -227,7 +229,7 @@ func (s *Store) sound(hash string, size int64) bool {
 	return err == nil && s.note(hash, read == hash)
 }
 
-// note remembers whether a content is whole, and gives it back.
+// note records whether a content is complete, and returns that.
 func (s *Store) note(hash string, whole bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -31,8 +31,8 @@ func (s *Store) Recorded(bytes int) {
 	s.rows += int64(bytes)
 }
 
-// Unnamed says when contents that no row names were used, for all that is known: rows were lost then. The zero time: no
-// rows were lost, so nobody needs them.
+// Unnamed sets the time of last use of contents that no row names, after rows were lost. The zero
+// time: no rows were lost, so they are not needed.
 func (s *Store) Unnamed(at time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -46,9 +46,10 @@ type content struct {
 	used time.Time
 }
 
-// Sweep removes what no row names and what is older than oldest, and then the oldest until no more than limit bytes are
-// left. rows gives, for each hash that a row names, when the newest such row was made; it is asked after the sweep has
-// begun, and what is kept from then on stays, as does what a Hold holds. It gives how many bytes were removed.
+// Sweep removes contents that no row names or that are older than oldest, and then the oldest until
+// at most limit bytes are left. rows returns the time of the newest row for each hash; it is called
+// after the sweep has begun. Contents that are stored after that stay, and so do those of a Hold.
+// Sweep returns how many bytes it has removed.
 func (s *Store) Sweep(rows func() (map[string]time.Time, error), limit int64, oldest time.Time) (removed int64, err error) {
 	s.begin()
 	defer s.end()
@@ -123,7 +124,7 @@ func (s *Store) list(used map[string]time.Time) (found []content, err error) {
 	return found, err
 }
 
-// remove removes a content unless somebody has asked for it meanwhile.
+// remove removes a content unless it was requested meanwhile.
 func (s *Store) remove(hash string) (gone bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

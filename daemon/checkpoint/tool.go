@@ -1,7 +1,7 @@
 package checkpoint
 
-// The tool that puts files back. It is made for one plan and offered to nobody: a call of it goes the way that every call
-// goes, so it is ordered, judged, recorded and kept like one.
+// The Restore tool. It is made for one plan and is not in any pool. A call of it runs through the
+// pipeline, so it is ordered, judged, recorded and kept like any other.
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 	"github.com/toold/toold/tools/workspace"
 )
 
-// ToolName is what rules and hooks know the tool by.
+// ToolName is the tool's name in rules and hooks.
 const ToolName = "Restore"
 
 // Input is what a call of the tool is shown as.
@@ -43,8 +43,9 @@ type Reason struct {
 	Reason string `json:"reason"`
 }
 
-// Tool returns a tool that carries out a plan, once. again works the plan out again: if something else would come of it by
-// now the call is refused. done is told what became of every step. Contents come from the store.
+// Tool returns a tool that carries out a plan, once. again computes the plan again: if it differs
+// by now, the call is refused. done is called with the outcome of every step. Contents come from
+// the store.
 func (s *Store) Tool(plan *Plan, again func() (*Plan, error), done func([]workspace.RestoreStep)) tools.Tool {
 	var writes []tools.Path
 	for _, step := range plan.Steps {
@@ -100,7 +101,7 @@ func (p *Plan) run(ctx context.Context, env *tools.Env, s *Store) ([]workspace.R
 	})
 }
 
-// resultOf is what a call shows of what it did, as far as there is room.
+// resultOf returns the call's text about what it did, as far as there is room.
 func resultOf(told []workspace.RestoreStep) tools.Result {
 	out := Structured{Restored: []string{}}
 	var text strings.Builder

@@ -33,8 +33,8 @@ type chatDelta struct {
 	} `json:"custom"`
 }
 
-// chat reads a chunk. No event tells that a call is complete, so its arguments do: behind the end of an object nothing
-// can follow.
+// chat reads a chunk. No event marks the end of a call, so its arguments do: nothing can follow the
+// end of an object.
 func (e *events) chat(value []byte) (uses []Use, id string, err error) {
 	var chunk chatChunk
 	if err := json.Unmarshal(value, &chunk); err != nil {
@@ -83,8 +83,8 @@ func (e *events) chatDelta(d chatDelta) (uses []Use, err error) {
 	return nil, nil
 }
 
-// chatPlace returns the place of the call that a piece belongs to. Some servers number all calls 0, or none: another id
-// begins another call, and a piece without an id belongs to the last.
+// chatPlace returns the place of the call that a piece belongs to. Some servers number all calls 0,
+// or not at all: another id begins another call, and a piece without an id belongs to the last.
 func (e *events) chatPlace(d chatDelta) int {
 	last := e.begun - 1
 	place := last

@@ -1,7 +1,7 @@
-// Package dialect reads tool uses out of what a model said, in the words of each model API: a whole
-// message, its items one by one, or the events of its stream. All of it is pure: JSON values in, tool
-// uses out. It does not know where the values come from, nor what becomes of the tool uses; what is
-// inside a tool's input is not looked at, so that the daemon judges the model's exact text.
+// Package dialect reads tool uses out of a model's message, in the formats of several model APIs: a
+// whole message, its items one by one, or the events of its stream. It is pure: JSON values in,
+// tool uses out. It does not know where the values come from, nor what becomes of the tool uses. It
+// does not look inside a tool's input, so that the daemon judges the model's exact text.
 package dialect
 
 import (
@@ -19,7 +19,7 @@ import (
 type Format uint8
 
 const (
-	// Silent: there was no tool use, so nothing tells the format.
+	// Silent: there was no tool use, so the format is unknown.
 	Silent Format = iota
 	// Lines: tool uses as JSON values, one after the other.
 	Lines
@@ -54,12 +54,13 @@ const (
 	// maxHeld is how many bytes of inputs, and of one JSON value, are held at a time: as many as a session's open calls
 	// may hold.
 	maxHeld = 64 << 20
-	// maxBlocks is how many tool uses one stream may have begun. Ours: ten times the open calls of a session.
+	// maxBlocks is how many tool uses one stream may begin. The number is our own: ten times the
+	// open calls of a session.
 	maxBlocks = 10_000
 )
 
-// A Failure is a [Message]'s error when the model's API reported an error in place of the rest of the message, which
-// therefore does not count.
+// A Failure is a [Message]'s error if the model's API reported an error instead of the rest of the
+// message, which therefore does not count.
 type Failure struct {
 	Kind    string // the API's code or type; may be empty
 	Message string // the API's own words; may be empty
@@ -82,12 +83,12 @@ type Message struct {
 // Format returns the format of the tool uses so far.
 func (m *Message) Format() Format { return m.format }
 
-// ID returns the API's name of the message; empty when there is none, or none yet.
+// ID returns the API's name of the message; empty if there is none, or none yet.
 func (m *Message) ID() string { return m.id }
 
-// Add reads the message's next JSON value: all of it, a tool use, or one event of its stream. It returns the tool uses that
-// are complete by that, in order, beside an error too. After an error, which is a [*Failure] or says what was expected, the
-// message takes nothing more.
+// Add reads the message's next JSON value: all of it, a tool use, or one event of its stream. It
+// returns the tool uses that are complete by that, in order, beside an error too. After an error,
+// which is a [*Failure] or describes what was expected, the message accepts nothing more.
 func (m *Message) Add(value []byte) ([]Use, error) {
 	if string(value) == streamEnd {
 		return m.endEvents()
@@ -135,10 +136,10 @@ func (m *Message) join(p part) error {
 	case m.format == Silent:
 		m.format = p.format
 	case m.format != p.format:
-		return fmt.Errorf("this is %s, but what came before is %s: give one message at a time", p.format, m.format)
+		return fmt.Errorf("this is %s, but what came before is %s: send one message at a time", p.format, m.format)
 	}
 	if m.id != "" && p.id != "" && m.id != p.id {
-		return fmt.Errorf("this is a second message (%s after %s): give one message at a time", p.id, m.id)
+		return fmt.Errorf("this is a second message (%s after %s): send one message at a time", p.id, m.id)
 	}
 	m.id = cmp.Or(m.id, p.id)
 	return nil

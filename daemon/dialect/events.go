@@ -25,11 +25,11 @@ type block struct {
 	// stopped: the API said that the block is complete, but its input is not an object. What follows shows whether it was
 	// cut off.
 	stopped bool
-	whole   bool // the input is an object from its first byte to its last, so that nothing can be missing
+	whole   bool // the input is an object from its first byte to its last, so that nothing is missing
 	over    bool // it was returned; kept to refuse what still comes
 }
 
-// streamEnd is what ends the stream of Chat Completions and is no JSON.
+// streamEnd ends the stream of Chat Completions; it is not JSON.
 const streamEnd = "[DONE]"
 
 func (m *Message) endEvents() ([]Use, error) {
@@ -40,8 +40,8 @@ func (m *Message) endEvents() ([]Use, error) {
 	return m.accept(m.events.finish(true), nil)
 }
 
-// event reads value if it is an event of a stream. In a stream, one of an unknown type is none of ours: new types appear
-// all the time.
+// event reads value if it is an event of a stream. An event of an unknown type is ignored: new
+// types appear all the time.
 func (m *Message) event(value []byte) (uses []Use, is bool, err error) {
 	v, err := look(value)
 	if err != nil { // not an object
@@ -67,8 +67,8 @@ func (m *Message) event(value []byte) (uses []Use, is bool, err error) {
 	return uses, true, err
 }
 
-// formatOfEvent tells events apart by their type. read returns the tool uses that are complete by an event, and the
-// message's id where the event has it.
+// formatOfEvent recognises events by their type. read returns the tool uses that an event
+// completes, and the message's id if the event has it.
 func formatOfEvent(v value) (format Format, read func(e *events, value []byte) (uses []Use, id string, err error)) {
 	switch {
 	case slices.Contains(anthropicEvents, v.Type):

@@ -26,7 +26,7 @@ func readLine(text json.RawMessage) (part, error) {
 		return part{}, errors.New("the tool use has no name")
 	}
 	if line.InputJSON != nil && line.Input != nil {
-		return part{}, errors.New("the tool use has both input and input_json: give one")
+		return part{}, errors.New("the tool use has both input and input_json: send one of them")
 	}
 	u := Use{ID: line.ID, Name: line.Name, Input: string(line.Input)}
 	if line.InputJSON != nil {
@@ -91,7 +91,7 @@ func readChoices(v value) (part, error) {
 			return part{}, err
 		}
 		if found.format != Silent && m.format != Silent {
-			return part{}, errors.New("more than one choice has tool calls: give the message of the one that the conversation goes on with")
+			return part{}, errors.New("more than one choice has tool calls: send the message of the one that the conversation continues with")
 		}
 		if m.format != Silent {
 			found = m
@@ -118,7 +118,8 @@ func readToolCalls(text json.RawMessage) (part, error) {
 	return m, nil
 }
 
-// readToolCall reads one of tool_calls. Some servers give the arguments as an object instead of as its text.
+// readToolCall reads one of tool_calls. Some servers send the arguments as an object instead of as
+// its text.
 func readToolCall(text json.RawMessage) (part, error) {
 	var call struct {
 		ID       string `json:"id"`
@@ -169,7 +170,8 @@ func readItem(text json.RawMessage) (part, error) {
 	return part{format: Responses, uses: []Use{u}}, nil
 }
 
-// arguments is the text that a model wrote as arguments; it may be no JSON at all, which the daemon tells the model.
+// arguments returns the text that a model wrote as arguments. It may not be JSON, which the daemon
+// reports to the model.
 func arguments(raw json.RawMessage) string {
 	var text string
 	if json.Unmarshal(raw, &text) == nil {

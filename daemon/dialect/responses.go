@@ -28,7 +28,7 @@ func (e *events) responses(value []byte) (uses []Use, id string, err error) {
 	case "response.output_item.done":
 		uses, err = e.itemDone(event.OutputIndex, event.Item)
 	case "response.completed", "response.incomplete":
-		for place, item := range event.Response.Output { // in which some servers alone have it whole
+		for place, item := range event.Response.Output { // only some servers have all of it there
 			ready, itemErr := e.itemDone(place, item)
 			if uses, err = append(uses, ready...), itemErr; err != nil {
 				break
@@ -40,7 +40,7 @@ func (e *events) responses(value []byte) (uses []Use, id string, err error) {
 	return uses, event.Response.ID, err
 }
 
-// item finds or begins the block of an output item; nil: it is no tool call.
+// item finds or begins the block of an output item; nil: it is not a tool call.
 func (e *events) item(place int, text json.RawMessage) (*block, part, error) {
 	v, err := look(text)
 	if err != nil || v.Type != "function_call" && v.Type != "custom_tool_call" {

@@ -66,7 +66,7 @@ func (r *Reader) End() ([]Use, Ending, error) {
 	return append(uses, more...), ending, err
 }
 
-// rest reads a last value behind which no line ends. Of a stream it is where it broke off.
+// rest reads a last value without a line end. In a stream it is where the stream broke off.
 func (r *Reader) rest() ([]Use, error) {
 	var uses []Use
 	var err error

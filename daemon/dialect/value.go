@@ -12,11 +12,11 @@ import (
 	"github.com/toold/toold/tools/ellipsis"
 )
 
-// A part is what one JSON value holds: a whole message, or a piece of one. What is a tool use is judged by the content
-// alone, never by a stop reason.
+// A part is the content of one JSON value: a whole message, or a piece of one. Only the content
+// decides what is a tool use, never a stop reason.
 type part struct {
 	format Format
-	id     string // the API's name of the message; empty when there is none
+	id     string // the API's name of the message; empty: none
 	uses   []Use
 	cut    []string // names of tool uses that the API itself calls incomplete
 }
@@ -32,7 +32,8 @@ func (p *part) join(next part) error {
 	return nil
 }
 
-// A value is everything by which a JSON object can be told. Names that two APIs share have the same form in both.
+// A value is every field by which a JSON object can be recognised. Names that two APIs share have
+// the same form in both.
 type value struct {
 	Type      string          `json:"type"`
 	Role      string          `json:"role"`
@@ -52,7 +53,8 @@ type value struct {
 	Response  json.RawMessage `json:"response"`
 }
 
-// failureOf returns what an API says in place of a message, or of the rest of its stream; nil: v is something else.
+// failureOf returns the error that an API reports instead of a message, or of the rest of its
+// stream; nil: v is something else.
 func failureOf(v value) *Failure {
 	text := v.Error
 	switch {
@@ -118,7 +120,7 @@ func readObject(text json.RawMessage) (part, error) {
 	case v.Role == "assistant":
 		return part{}, nil
 	case v.Role != "":
-		return part{}, fmt.Errorf("this message has the role %q: give the model's own message (role \"assistant\")", v.Role)
+		return part{}, fmt.Errorf("this message has the role %q: send the model's own message (role \"assistant\")", v.Role)
 	}
 	m, err := readPiece(text, v)
 	if err == nil && m.format == Silent && !slices.Contains(spoken, v.Type) {
@@ -127,7 +129,7 @@ func readObject(text json.RawMessage) (part, error) {
 	return m, err
 }
 
-// spoken are the types of content that may stand alone on a line and ask for nothing.
+// spoken are the types of content that may be a line by themselves and are not a tool use.
 var spoken = []string{"text", "thinking", "redacted_thinking", "reasoning", "message"}
 
 // readPiece reads one tool use, or content of a type that asks for nothing, of which new ones appear all the time.
@@ -184,8 +186,8 @@ func readArray(text json.RawMessage) (part, error) {
 	return m, nil
 }
 
-// readPart reads an element of a message's content. A whole message in there makes it a conversation, of which nobody
-// can tell what has been answered.
+// readPart reads an element of a message's content. A whole message in there makes it a
+// conversation, and it is unknown which of its tool uses were answered.
 func readPart(text json.RawMessage) (part, error) {
 	if text[0] != '{' {
 		return part{}, fmt.Errorf("%s is not a content block", excerpt(text))
@@ -195,12 +197,13 @@ func readPart(text json.RawMessage) (part, error) {
 		return part{}, err
 	}
 	if v.Choices != nil || v.Role != "" && !remark(v) {
-		return part{}, errors.New("this is a whole message: of a conversation give the last message alone")
+		return part{}, errors.New("this is a whole message: of a conversation, send only the last message")
 	}
 	return readPiece(text, v)
 }
 
-// remark reports that v is a text item of a Responses output, which looks like a message but holds no tool use.
+// remark reports whether v is a text item of a Responses output, which looks like a message but has
+// no tool use.
 func remark(v value) bool {
 	var parts []struct {
 		Type string `json:"type"`

@@ -3,8 +3,8 @@ package guard
 
 import "sync"
 
-// A Value can be reached through Do alone. Whoever has a pointer to what it holds therefore has the lock, unless the pointer was kept.
-// The zero Value holds the zero T.
+// A Value can only be reached through Do. A function with a pointer to its content therefore has
+// the lock, unless the pointer was kept. The zero Value holds the zero T.
 type Value[T any] struct {
 	mu    sync.Mutex
 	value T

@@ -78,7 +78,8 @@ func (f Format) definition(s tools.Spec) any {
 	return anthropicTool{s.Name, s.Description, s.InputSchema}
 }
 
-// brief cuts a description to what OpenAI's API takes, behind the last line or sentence that fits.
+// brief cuts a description to the length that OpenAI's API accepts, after the last line or sentence
+// that fits.
 func brief(text string) string {
 	if utf8.RuneCountInString(text) <= maxFunction {
 		return text

@@ -17,8 +17,8 @@ var (
 	serverName = regexp.MustCompile(`^mcp__[A-Za-z0-9-]+(_[A-Za-z0-9-]+)*$`)
 )
 
-// IsName reports whether a text may stand where a tool or a server is named: the full name of a tool, mcp__server, or
-// mcp__server__* for the same. Other patterns are none.
+// IsName reports whether a text is allowed as the name of a tool or a server: the full name of a
+// tool, mcp__server, or mcp__server__* for the same. Other patterns are not allowed.
 func IsName(text string) bool {
 	if !strings.HasPrefix(text, mcpPrefix) {
 		return toolName.MatchString(text)

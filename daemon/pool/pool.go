@@ -1,7 +1,7 @@
-// Package pool says which tools a session sees: three layers, each a plain function of the one before. The first is the
-// literal list that the program is built with. Offer says of each tool whether a session has it now, and Assemble puts
-// what is offered into one order and defers what there is too much of. It does not know where tools come from, what they
-// do, nor what a session is.
+// Package pool determines which tools a session sees, in three layers, each a plain function of the
+// one before. The first is the literal list that the program is built with. Offer decides for each
+// tool whether a session has it now, and Assemble sorts the available tools and defers those that
+// are too many. It does not know where tools come from, what they do, nor what a session is.
 package pool
 
 import (
@@ -32,20 +32,22 @@ type Conditions struct {
 	Preset Preset // empty: Full
 	// Named are the only tools that the client wants; nil: all. An entry may name a server; see Names.
 	Named []string
-	// Removed says, as a sentence, which rule takes a tool of that name out; empty: none does. nil: no rule does.
+	// Removed returns, as a sentence, the rule that removes a tool of that name; empty: none does.
+	// nil: no rule does.
 	Removed func(name string) string
 	Env     *tools.Env // for Spec.Available
 }
 
 // An Entry is one tool with what a session makes of it.
 type Entry struct {
-	Tool tools.Tool // nil: there is none, and Spec has the name alone
+	Tool tools.Tool // nil: there is none, and Spec has only the name
 	Spec tools.Spec
-	// Unavailable says, as a sentence, why the session does not have it; empty: it does.
+	// Unavailable is why the session does not have it, as a sentence; empty: it does.
 	Unavailable string
 	// Forbidden: a rule takes it out.
 	Forbidden bool
-	// Deferred: a model gets the name alone until the tool is activated. Active: it was deferred and is activated.
+	// Deferred means that a model gets only the name until the tool is activated. Active means that
+	// it was deferred and is activated.
 	Deferred, Active bool
 }
 
@@ -87,7 +89,7 @@ func missing(entries []Entry, list []string) (none []Entry) {
 	for _, name := range list {
 		if !known[name] && !strings.HasPrefix(name, mcpPrefix) {
 			known[name] = true
-			none = append(none, Entry{Spec: tools.Spec{Name: name, Origin: tools.Client}, Unavailable: "The session's options.tools names it, and nobody offers a tool of that name."})
+			none = append(none, Entry{Spec: tools.Spec{Name: name, Origin: tools.Client}, Unavailable: "The session's options.tools names it, but there is no tool of that name."})
 		}
 	}
 	return none
@@ -137,8 +139,9 @@ var whose = map[tools.Origin]string{
 	tools.BuiltIn: "that is built in", tools.Program: "of the settings", tools.MCP: "of an MCP server", tools.Client: "of the client",
 }
 
-// maxDefinitions is how many bytes of names, descriptions and schemas are told at once up to the end of the block of MCP
-// servers. Ours: a list tells them twice, as tools and as definitions, and a message that most gRPC clients take has 4 MiB.
+// maxDefinitions is how many bytes of names, descriptions and schemas are sent at once up to the
+// end of the block of MCP servers. The number is our own: a list sends them twice, as tools and as
+// definitions, and most gRPC clients accept messages of 4 MiB.
 const maxDefinitions = 1 << 20
 
 // postpone defers what there is too much of. What comes behind the block of MCP servers does not count: it must not change
@@ -164,7 +167,8 @@ func (p *Pool) postpone(above int, active []string) {
 	}
 }
 
-// Find returns the tool of exactly that name; nil: there is none, whether the session has it or not.
+// Find returns the tool of exactly that name, whether the session has it or not; nil: there is
+// none.
 func (p *Pool) Find(name string) *Entry { return p.byName[name] }
 
 // Has reports whether the session has the tool now.
@@ -198,14 +202,14 @@ func (p *Pool) Prompt() string {
 			continue
 		}
 		if b.Len() == 0 {
-			b.WriteString("These tools are known by name alone. To use one, call ToolSearch first: with \"select:NAME\" for tools that you can name, else with words for what you need. It gives their descriptions and schemas, and from then on they can be called.\n")
+			b.WriteString("Of these tools only the names are listed. To use one, call ToolSearch first: with \"select:NAME\" for tools that you can name, otherwise with words for what you need. It returns their descriptions and schemas, and from then on they can be called.\n")
 		}
 		b.WriteString("- " + e.Spec.Name + "\n")
 	}
 	return b.String()
 }
 
-// revision identifies entries: it changes when anything that a client is told of them does.
+// revision identifies entries: it changes when anything that a client receives about them does.
 func revision(entries []Entry) string {
 	sum := sha256.New()
 	for _, e := range entries {

@@ -1,6 +1,6 @@
-// Package quota counts what clients have the daemon hold in memory: bytes, by kind, of each session, of all sessions of
-// a principal, and of the whole daemon. What would pass one of the three limits is refused. It does not know what the
-// bytes are, nor who asks.
+// Package quota counts what clients have the daemon hold in memory: bytes, by kind, of each
+// session, of all sessions of a principal, and of the whole daemon. It refuses what would exceed
+// one of the three limits. It does not know what the bytes are, nor who holds them.
 package quota
 
 import (
@@ -73,8 +73,8 @@ type principal struct {
 	accounts int // that are open
 }
 
-// New returns an empty ledger. A kind without limits holds nothing. released is called, with no lock of the ledger held,
-// when bytes have been given back.
+// New returns an empty ledger. A kind without limits holds nothing. released is called, with no
+// lock of the ledger held, when bytes have been released.
 func New(limits map[Kind]Limits, released func(bytes int64)) *Ledger {
 	l := &Ledger{released: released, principals: map[string]*principal{}}
 	for kind, of := range limits {
@@ -112,8 +112,8 @@ func (a *Account) Fits(kind Kind, bytes int64) error {
 	return a.fitsLocked(kind, bytes)
 }
 
-// Hold makes bytes what the session holds of the kind, in place of what it held. To hold less never fails; else the
-// error is an *Exceeded when a limit would be passed, and the session holds what it held.
+// Hold sets how many bytes of the kind the session holds. Holding less never fails. Otherwise the
+// error is an *Exceeded if a limit would be exceeded, and nothing changes.
 func (a *Account) Hold(kind Kind, bytes int64) error {
 	a.ledger.mu.Lock()
 	err := a.fitsLocked(kind, bytes)
@@ -134,7 +134,8 @@ func (a *Account) Restore(kind Kind, bytes int64) {
 	a.ledger.gaveBack(less)
 }
 
-// Close gives back everything that the session holds. It holds nothing from then on, and closing it again does nothing.
+// Close releases everything that the session holds. It holds nothing from then on; closing it again
+// has no effect.
 func (a *Account) Close() {
 	a.ledger.mu.Lock()
 	var less int64
