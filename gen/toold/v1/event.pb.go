@@ -280,7 +280,7 @@ func (Outcome) EnumDescriptor() ([]byte, []int) {
 // stream exactly once. Per call the order is always Accepted, Questions, Started, Progress, ToolResult.
 type ExecuteResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The record's number in its session, from 1; 0 for progress and for what concerns this stream alone.
+	// The record's number in its session, from 1; 0 for progress and for events of this stream only.
 	Seq uint64 `protobuf:"varint,1,opt,name=seq,proto3" json:"seq,omitempty"`
 	// When it happened, by the wall clock.
 	Time *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=time,proto3" json:"time,omitempty"`
@@ -558,7 +558,7 @@ type ExecuteResponse_BufferEdit struct {
 }
 
 type ExecuteResponse_Notice struct {
-	// Something that a client should know.
+	// Something that clients should be notified of.
 	Notice *Notice `protobuf:"bytes,14,opt,name=notice,proto3,oneof"`
 }
 
@@ -622,7 +622,7 @@ type Attached struct {
 	OpenTurns []*OpenTurn `protobuf:"bytes,5,rep,name=open_turns,json=openTurns,proto3" json:"open_turns,omitempty"`
 	// What this daemon serves, by name.
 	Features []string `protobuf:"bytes,6,rep,name=features,proto3" json:"features,omitempty"`
-	// What the user should know about this session.
+	// Messages to the user about this session.
 	Warnings []string `protobuf:"bytes,7,rep,name=warnings,proto3" json:"warnings,omitempty"`
 	// The session's roots, links resolved; the first is where its working directory began.
 	Roots []string `protobuf:"bytes,8,rep,name=roots,proto3" json:"roots,omitempty"`
@@ -725,7 +725,7 @@ func (x *Attached) GetWarningDetails() []*Warning {
 	return nil
 }
 
-// Something that the user should know.
+// A message to the user.
 type Warning struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// What it is about: "wrong", "not_in_force", "untrusted", "unknown_tool", "no_sandbox" or "daemon". Others may be added.
@@ -1160,7 +1160,7 @@ type Question struct {
 	InputJson string `protobuf:"bytes,5,opt,name=input_json,json=inputJson,proto3" json:"input_json,omitempty"`
 	// Digest of the whole input. The Answer repeats it.
 	InputDigest string `protobuf:"bytes,6,opt,name=input_digest,json=inputDigest,proto3" json:"input_digest,omitempty"`
-	// Unified diff of what would change; empty when there is none.
+	// Unified diff of what would change; empty: there is none.
 	Diff string `protobuf:"bytes,7,opt,name=diff,proto3" json:"diff,omitempty"`
 	// Why it asks.
 	Reason string `protobuf:"bytes,8,opt,name=reason,proto3" json:"reason,omitempty"`
@@ -1586,7 +1586,7 @@ type OutputChunk struct {
 	Channel Channel `protobuf:"varint,1,opt,name=channel,proto3,enum=toold.v1.Channel" json:"channel,omitempty"`
 	// Of the first byte, counted in the channel's raw bytes.
 	Offset uint64 `protobuf:"varint,2,opt,name=offset,proto3" json:"offset,omitempty"`
-	// As Options.output_format says.
+	// In the form of Options.output_format.
 	//
 	// Types that are valid to be assigned to Data:
 	//
@@ -2350,7 +2350,7 @@ type Confinement struct {
 	Tier SandboxTier `protobuf:"varint,1,opt,name=tier,proto3,enum=toold.v1.SandboxTier" json:"tier,omitempty"`
 	// What the policy asks for and this tier does not do on this machine, a sentence each.
 	NotCovered []string `protobuf:"bytes,2,rep,name=not_covered,json=notCovered,proto3" json:"not_covered,omitempty"`
-	// What was denied, as far as it is noticed: not every denial is. At most 50 for one process; the same is told once.
+	// What was denied. Not every denial is noticed. At most 50 for one process; equal ones are reported once.
 	Denials       []*SandboxDenial `protobuf:"bytes,3,rep,name=denials,proto3" json:"denials,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2699,8 +2699,8 @@ type BufferEdit struct {
 	ToolUseId string `protobuf:"bytes,1,opt,name=tool_use_id,json=toolUseId,proto3" json:"tool_use_id,omitempty"`
 	// Absolute.
 	Path string `protobuf:"bytes,2,opt,name=path,proto3" json:"path,omitempty"`
-	// The version that the edits are meant for. If the buffer has another one by now it stays as it is, and BufferEdited
-	// says so in error.
+	// The version that the edits are meant for. If the buffer has another one by now, the client does not change it and
+	// sets error in BufferEdited.
 	Version int64 `protobuf:"varint,3,opt,name=version,proto3" json:"version,omitempty"`
 	// In the order in which they are to be made.
 	Edits         []*TextEdit `protobuf:"bytes,4,rep,name=edits,proto3" json:"edits,omitempty"`
@@ -2830,8 +2830,8 @@ func (x *TextEdit) GetText() string {
 	return ""
 }
 
-// The client is to save its unsaved buffers, since a process that sees the disk is about to start, and to answer with
-// BuffersSaved. It has 2 s; a call that starts without them says in its result that it saw the disk.
+// The client must save its unsaved buffers, since a process that sees the disk is about to start, and to answer with
+// BuffersSaved. It has 2 s; if a call starts without them, its result reports that it saw the disk.
 type SaveBuffers struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The call that waits for it.
@@ -2886,7 +2886,7 @@ func (x *SaveBuffers) GetPaths() []string {
 	return nil
 }
 
-// Something that a client should know.
+// Something that clients should be notified of.
 type Notice struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Stable, lower_snake_case; listed in docs/errors.md.
@@ -3080,9 +3080,9 @@ func (x *SessionChanged) GetActivatedTools() []string {
 // Who uses a session.
 type Peer struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The user, as the kernel tells; the largest number for a client on TCP.
+	// The user id that the kernel reports; the largest number for a client on TCP.
 	Uid uint32 `protobuf:"varint,1,opt,name=uid,proto3" json:"uid,omitempty"`
-	// What the client calls itself; empty: nothing.
+	// The client's own name; empty: it sent none.
 	ClientName string `protobuf:"bytes,2,opt,name=client_name,json=clientName,proto3" json:"client_name,omitempty"`
 	// Its version, by its own word.
 	ClientVersion string `protobuf:"bytes,3,opt,name=client_version,json=clientVersion,proto3" json:"client_version,omitempty"`

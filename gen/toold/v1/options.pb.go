@@ -80,9 +80,9 @@ type Ordering int32
 const (
 	// Unset.
 	Ordering_ORDERING_UNSPECIFIED Ordering = 0
-	// Neighbouring concurrent calls run together, serial calls alone.
+	// Neighbouring concurrent calls run together, serial calls one by one.
 	Ordering_ORDERING_BATCHED Ordering = 1
-	// A call waits for those alone that it conflicts with. Not served yet.
+	// A call waits only for those that it conflicts with. Not served yet.
 	Ordering_ORDERING_DEPENDENCY Ordering = 2
 )
 
@@ -261,7 +261,7 @@ const (
 	OnDisconnect_ON_DISCONNECT_UNSPECIFIED OnDisconnect = 0
 	// They go on.
 	OnDisconnect_ON_DISCONNECT_KEEP OnDisconnect = 1
-	// They are cancelled when nobody has come back within 5 s.
+	// They are cancelled if no client attaches again within 5 s.
 	OnDisconnect_ON_DISCONNECT_CANCEL OnDisconnect = 2
 )
 
@@ -422,7 +422,7 @@ type Options struct {
 	Ordering *Ordering `protobuf:"varint,2,opt,name=ordering,proto3,enum=toold.v1.Ordering,oneof" json:"ordering,omitempty"`
 	// Whose failure stops the siblings. Default BASH.
 	SiblingAbort *SiblingAbort `protobuf:"varint,3,opt,name=sibling_abort,json=siblingAbort,proto3,enum=toold.v1.SiblingAbort,oneof" json:"sibling_abort,omitempty"`
-	// How many calls of the session run at once, 1 to 100. Default 10; 1 gives strictly one by one.
+	// How many calls of the session run at once, 1 to 100. Default 10; 1 runs them strictly one by one.
 	MaxConcurrency *int32 `protobuf:"varint,4,opt,name=max_concurrency,json=maxConcurrency,proto3,oneof" json:"max_concurrency,omitempty"`
 	// Results in the order of the tool uses instead of the order in which calls end. Default off.
 	OrderedResults *bool `protobuf:"varint,5,opt,name=ordered_results,json=orderedResults,proto3,oneof" json:"ordered_results,omitempty"`

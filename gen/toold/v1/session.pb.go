@@ -1393,7 +1393,7 @@ type Checkpoint struct {
 	Turn uint64 `protobuf:"varint,1,opt,name=turn,proto3" json:"turn,omitempty"`
 	// The call that changed the files.
 	ToolUseId string `protobuf:"bytes,2,opt,name=tool_use_id,json=toolUseId,proto3" json:"tool_use_id,omitempty"`
-	// The files. What is no text, or would break a line, is "base64:" and its bytes.
+	// The files. A path that is not text, or has a line break, is "base64:" and its bytes.
 	Paths []string `protobuf:"bytes,3,rep,name=paths,proto3" json:"paths,omitempty"`
 	// Unified diff of what the call changed, as git writes it, with names relative to the roots. Empty with no_diffs.
 	Diff string `protobuf:"bytes,4,opt,name=diff,proto3" json:"diff,omitempty"`
@@ -1407,18 +1407,18 @@ type Checkpoint struct {
 	Started *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=started,proto3" json:"started,omitempty"`
 	// The same, file by file.
 	Files []*FileChange `protobuf:"bytes,9,rep,name=files,proto3" json:"files,omitempty"`
-	// What the call may have changed and nobody can put back.
+	// What the call may have changed and cannot be restored.
 	NotKept []*PathReason `protobuf:"bytes,10,rep,name=not_kept,json=notKept,proto3" json:"not_kept,omitempty"`
-	// All of it that could be put back has been since, and not been brought back after.
+	// All of it that can be restored has been since, and was not changed again.
 	Undone bool `protobuf:"varint,11,opt,name=undone,proto3" json:"undone,omitempty"`
 	// The call put back what others had changed.
 	Restore bool `protobuf:"varint,12,opt,name=restore,proto3" json:"restore,omitempty"`
 	// The session that the call is of: another one if it restored a closed session.
 	SessionId string `protobuf:"bytes,13,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
-	// The call has not ended, so what it changes is not known yet.
+	// The call has not ended, so its changes are not known yet.
 	Running bool `protobuf:"varint,14,opt,name=running,proto3" json:"running,omitempty"`
-	// How many files are left out of files, and so of paths and diff, since the answer would be too large. Naming paths
-	// gives them.
+	// How many files are left out of files, and so of paths and diff, since the answer would be too large. A request
+	// with their paths returns them.
 	MoreFiles uint32 `protobuf:"varint,15,opt,name=more_files,json=moreFiles,proto3" json:"more_files,omitempty"`
 	// How many are left out of not_kept.
 	MoreNotKept   uint32 `protobuf:"varint,16,opt,name=more_not_kept,json=moreNotKept,proto3" json:"more_not_kept,omitempty"`
@@ -1719,11 +1719,11 @@ type ListCheckpointsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Its name.
 	SessionId string `protobuf:"bytes,1,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
-	// Those of this turn alone; unset: of all.
+	// Only those of this turn; unset: of all.
 	Turn *uint64 `protobuf:"varint,2,opt,name=turn,proto3,oneof" json:"turn,omitempty"`
-	// That of this call alone; empty: of all.
+	// Only that of this call; empty: of all.
 	ToolUseId string `protobuf:"bytes,3,opt,name=tool_use_id,json=toolUseId,proto3" json:"tool_use_id,omitempty"`
-	// What concerns these files alone, or files below them; empty: all.
+	// Only those about these files, or files below them; empty: all.
 	Paths []string `protobuf:"bytes,4,rep,name=paths,proto3" json:"paths,omitempty"`
 	// The checkpoints without diffs. Net has them all the same.
 	NoDiffs bool `protobuf:"varint,5,opt,name=no_diffs,json=noDiffs,proto3" json:"no_diffs,omitempty"`
@@ -1910,9 +1910,10 @@ type RestoreRequest struct {
 	Point isRestoreRequest_Point `protobuf_oneof:"point"`
 	// Only these files, and files below them; empty: all.
 	Paths []string `protobuf:"bytes,4,rep,name=paths,proto3" json:"paths,omitempty"`
-	// Only says what would be done.
+	// Only returns what would be done.
 	DryRun bool `protobuf:"varint,5,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
-	// Also where a file is not as the last call left it. What cannot be kept first stays all the same, and is told.
+	// Also restores files that are not as the last call left them. A file whose present state cannot be kept first is not
+	// restored all the same, and is reported.
 	Force bool `protobuf:"varint,6,opt,name=force,proto3" json:"force,omitempty"`
 	// The plan_digest of a dry run: FAILED_PRECONDITION plan_changed if it would be another one by now. Empty: whatever is
 	// to be done.

@@ -42,7 +42,7 @@ type SessionServiceClient interface {
 	ListSessions(ctx context.Context, in *ListSessionsRequest, opts ...grpc.CallOption) (*ListSessionsResponse, error)
 	// One session.
 	GetSession(ctx context.Context, in *GetSessionRequest, opts ...grpc.CallOption) (*GetSessionResponse, error)
-	// The records of a session after a number, and then live, with progress. Displaces nobody.
+	// The records of a session after a number, and then live, with progress. It displaces no stream.
 	Watch(ctx context.Context, in *WatchRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[WatchResponse], error)
 	// Answers a question. A digest that is not the question's: FAILED_PRECONDITION.
 	Answer(ctx context.Context, in *AnswerRequest, opts ...grpc.CallOption) (*AnswerResponse, error)
@@ -58,10 +58,10 @@ type SessionServiceClient interface {
 	CloseSession(ctx context.Context, in *CloseSessionRequest, opts ...grpc.CallOption) (*CloseSessionResponse, error)
 	// What calls have changed and can be put back. Also of a closed session, for as long as it is kept.
 	ListCheckpoints(ctx context.Context, in *ListCheckpointsRequest, opts ...grpc.CallOption) (*ListCheckpointsResponse, error)
-	// Puts files back to how they were before a turn or a call, by a call of its own: ordered among the others, judged by the
-	// rules as an Edit of each file, recorded, heard by hooks, and a checkpoint itself, so that it can be undone. What denies
-	// an Edit denies it. Where an Edit would be asked about nobody is: who may call this may answer questions as well. Of a
-	// closed session it runs in a new anonymous one with the same roots. Returns when the call has ended.
+	// Restores files to their state before a turn or a call, with a call of its own. That call is ordered among the others,
+	// judged by the rules as an Edit of each file, recorded, sent to hooks, and a checkpoint itself, so it can be undone.
+	// A rule that denies an Edit denies it. A rule that asks about an Edit does not ask: a client that may call this may
+	// answer questions as well. For a closed session it runs in a new anonymous one with the same roots. Returns when the call has ended.
 	Restore(ctx context.Context, in *RestoreRequest, opts ...grpc.CallOption) (*RestoreResponse, error)
 }
 
@@ -202,7 +202,7 @@ type SessionServiceServer interface {
 	ListSessions(context.Context, *ListSessionsRequest) (*ListSessionsResponse, error)
 	// One session.
 	GetSession(context.Context, *GetSessionRequest) (*GetSessionResponse, error)
-	// The records of a session after a number, and then live, with progress. Displaces nobody.
+	// The records of a session after a number, and then live, with progress. It displaces no stream.
 	Watch(*WatchRequest, grpc.ServerStreamingServer[WatchResponse]) error
 	// Answers a question. A digest that is not the question's: FAILED_PRECONDITION.
 	Answer(context.Context, *AnswerRequest) (*AnswerResponse, error)
@@ -218,10 +218,10 @@ type SessionServiceServer interface {
 	CloseSession(context.Context, *CloseSessionRequest) (*CloseSessionResponse, error)
 	// What calls have changed and can be put back. Also of a closed session, for as long as it is kept.
 	ListCheckpoints(context.Context, *ListCheckpointsRequest) (*ListCheckpointsResponse, error)
-	// Puts files back to how they were before a turn or a call, by a call of its own: ordered among the others, judged by the
-	// rules as an Edit of each file, recorded, heard by hooks, and a checkpoint itself, so that it can be undone. What denies
-	// an Edit denies it. Where an Edit would be asked about nobody is: who may call this may answer questions as well. Of a
-	// closed session it runs in a new anonymous one with the same roots. Returns when the call has ended.
+	// Restores files to their state before a turn or a call, with a call of its own. That call is ordered among the others,
+	// judged by the rules as an Edit of each file, recorded, sent to hooks, and a checkpoint itself, so it can be undone.
+	// A rule that denies an Edit denies it. A rule that asks about an Edit does not ask: a client that may call this may
+	// answer questions as well. For a closed session it runs in a new anonymous one with the same roots. Returns when the call has ended.
 	Restore(context.Context, *RestoreRequest) (*RestoreResponse, error)
 	mustEmbedUnimplementedSessionServiceServer()
 }

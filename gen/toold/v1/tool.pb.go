@@ -194,7 +194,7 @@ func (Scope) EnumDescriptor() ([]byte, []int) {
 	return file_toold_v1_tool_proto_rawDescGZIP(), []int{2}
 }
 
-// The form in which ListTools gives definitions.
+// The form in which ListTools returns definitions.
 type ToolFormat int32
 
 const (
@@ -312,7 +312,7 @@ func (CallState) EnumDescriptor() ([]byte, []int) {
 	return file_toold_v1_tool_proto_rawDescGZIP(), []int{4}
 }
 
-// What a client says on the Execute stream. A message with no arm set, or with one that this daemon does not know,
+// A message of a client on the Execute stream. A message with no arm set, or with one that this daemon does not support,
 // changes nothing and is answered with a Notice "unknown_message".
 type ExecuteRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -802,9 +802,9 @@ type Capabilities struct {
 	// SaveBuffers. What it has sent counts for as long as the stream lives and 5 s longer; a stream that comes after it
 	// sends its buffers again.
 	Buffers bool `protobuf:"varint,2,opt,name=buffers,proto3" json:"buffers,omitempty"`
-	// It wants to be told, by a Notice "file_changed", when a file that the session has read is not any more as it was
-	// read: another program has changed it, or a command of the session. Changes that come soon after each other are told
-	// together, and while calls run none are told.
+	// It wants a Notice "file_changed" when a file that the session has read has changed since: by another program, or by
+	// a command of the session. Changes that come soon after each other are reported together, and none are reported while
+	// calls run.
 	FileChanges   bool `protobuf:"varint,3,opt,name=file_changes,json=fileChanges,proto3" json:"file_changes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -872,7 +872,7 @@ type ClientTool struct {
 	// JSON Schema of the input, as JSON text; empty: an object with anything in it. Inputs are checked against it before
 	// they are sent.
 	InputSchemaJson string `protobuf:"bytes,3,opt,name=input_schema_json,json=inputSchemaJson,proto3" json:"input_schema_json,omitempty"`
-	// It changes nothing, so its calls may run beside others, and nobody is asked for them unless a rule says so.
+	// It changes nothing, so its calls may run beside others, and need no question unless a rule asks one.
 	ReadOnly bool `protobuf:"varint,4,opt,name=read_only,json=readOnly,proto3" json:"read_only,omitempty"`
 	// How long a call may run, waiting for a person included; unset: 10 minutes.
 	Timeout       *durationpb.Duration `protobuf:"bytes,5,opt,name=timeout,proto3" json:"timeout,omitempty"`
@@ -961,7 +961,7 @@ type ToolUse struct {
 	//	*ToolUse_Input
 	//	*ToolUse_InputJson
 	Arguments isToolUse_Arguments `protobuf_oneof:"arguments"`
-	// How long the call may run; clamped to the tool's limit, and the result says so. Unset: the tool's default.
+	// How long the call may run; clamped to the tool's limit, which the result reports. Unset: the tool's default.
 	Timeout *durationpb.Duration `protobuf:"bytes,5,opt,name=timeout,proto3" json:"timeout,omitempty"`
 	// The running call that this one is part of; it is ordered among that call's children only, and ends with it.
 	ParentToolUseId string `protobuf:"bytes,6,opt,name=parent_tool_use_id,json=parentToolUseId,proto3" json:"parent_tool_use_id,omitempty"`
@@ -1190,7 +1190,7 @@ func (x *Remember) GetScope() Scope {
 	return Scope_SCOPE_UNSPECIFIED
 }
 
-// Answers a Question. The first answer wins; a later one is told by a Notice "question_closed".
+// Answers a Question. The first answer wins; a later one gets a Notice "question_closed".
 type Answer struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Of the Question.
@@ -2261,7 +2261,7 @@ type ListToolsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Each tool, in every format.
 	Tools []*Tool `protobuf:"bytes,1,rep,name=tools,proto3" json:"tools,omitempty"`
-	// The definitions as the API named in the request takes them; empty for NATIVE.
+	// The definitions in the form of the API named in the request; empty for NATIVE.
 	DefinitionsJson string `protobuf:"bytes,2,opt,name=definitions_json,json=definitionsJson,proto3" json:"definitions_json,omitempty"`
 	// A text for the client's system prompt that names what can be activated; empty when nothing is deferred.
 	DeferredPrompt string `protobuf:"bytes,3,opt,name=deferred_prompt,json=deferredPrompt,proto3" json:"deferred_prompt,omitempty"`

@@ -33,8 +33,8 @@ const (
 // Runs tool calls.
 //
 // Every accepted tool use gets exactly one ToolResult, whatever happens to the client, the stream or the daemon, and
-// nothing follows it for that id. Whatever is wrong with one tool use is told in its ToolResult; a gRPC status speaks
-// of the stream alone and carries a google.rpc.ErrorInfo of the domain "toold".
+// nothing follows it for that id. An error of one tool use is reported in its ToolResult; a gRPC status is only about
+// the stream and carries a google.rpc.ErrorInfo of the domain "toold".
 type ToolServiceClient interface {
 	// The main way in: one bidirectional stream, attached to one session.
 	//
@@ -138,8 +138,8 @@ func (c *toolServiceClient) GetCall(ctx context.Context, in *GetCallRequest, opt
 // Runs tool calls.
 //
 // Every accepted tool use gets exactly one ToolResult, whatever happens to the client, the stream or the daemon, and
-// nothing follows it for that id. Whatever is wrong with one tool use is told in its ToolResult; a gRPC status speaks
-// of the stream alone and carries a google.rpc.ErrorInfo of the domain "toold".
+// nothing follows it for that id. An error of one tool use is reported in its ToolResult; a gRPC status is only about
+// the stream and carries a google.rpc.ErrorInfo of the domain "toold".
 type ToolServiceServer interface {
 	// The main way in: one bidirectional stream, attached to one session.
 	//
