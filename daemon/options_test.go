@@ -1,6 +1,6 @@
-package daemon_test
-
 // Which tools a client may name as the only ones that it wants.
+
+package daemon_test
 
 import (
 	"fmt"
@@ -17,7 +17,7 @@ func only(names ...string) *tooldv1.Options {
 	return &tooldv1.Options{Tools: &tooldv1.ToolList{Names: names}}
 }
 
-// TestOnly: tools of every origin can be named, also those that are still to come, and what nobody offers is said to be so.
+// TestOnly: tools of every origin can be named, also those that are still to come, and an unknown one is reported.
 func TestOnly(t *testing.T) {
 	h := kit(t, 0, "")
 	h.offer("s", tooldv1.Role_ROLE_COMPANION, askUser())
@@ -31,14 +31,14 @@ func TestOnly(t *testing.T) {
 		if tool.GetUnavailable() == "" {
 			has = append(has, tool.GetName())
 		}
-		if nobody := strings.Contains(tool.GetUnavailable(), "nobody offers"); nobody != (tool.GetName() == "Deploy") {
+		if missing := strings.Contains(tool.GetUnavailable(), "there is no tool of that name"); missing != (tool.GetName() == "Deploy") {
 			t.Errorf("%s: %q", tool.GetName(), tool.GetUnavailable())
 		}
 	}
 	want(t, has, []string{"Read", "Greet", "mcp__kit__look", "AskUser"})
 	c := h.join("s", nil)
 	c.use("d", "Deploy", `{}`)
-	if text := c.until("d INVALID unknown_tool").GetToolResult().GetContent()[0].GetText(); !strings.Contains(text, "nobody offers") {
+	if text := c.until("d INVALID unknown_tool").GetToolResult().GetContent()[0].GetText(); !strings.Contains(text, "there is no tool of that name") {
 		t.Errorf("told %q", text)
 	}
 	explained, err := h.daemon().Explain(t.Context(), &tooldv1.ExplainRequest{SessionId: "s", ToolUse: &tooldv1.ToolUse{Name: "Greet"}, Options: only("Greet")})

@@ -155,9 +155,9 @@ func TestReadMessageRefuses(t *testing.T) {
 				`{"id":"m2","role":"assistant","content":[{"type":"tool_use","id":"b","name":"LS"}]}`, "second message",
 		},
 		"a user's message": {`{"role":"user","content":[{"type":"tool_result"}]}`, `the role "user"`},
-		"a conversation":   {`[{"role":"user","content":"hi"},{"role":"assistant","content":[]}]`, "give the last message alone"},
+		"a conversation":   {`[{"role":"user","content":"hi"},{"role":"assistant","content":[]}]`, "send only the last message"},
 		"a conversation of responses": {
-			`[{"type":"message","role":"assistant","content":[{"type":"tool_use","id":"a","name":"LS"}]}]`, "give the last message alone",
+			`[{"type":"message","role":"assistant","content":[{"type":"tool_use","id":"a","name":"LS"}]}]`, "send only the last message",
 		},
 		"an API error":             {`{"type":"error","error":{"type":"overloaded_error","message":"Busy."}}`, "the model's API reported overloaded_error: Busy."},
 		"a failed response":        {`{"id":"r","status":"failed","error":{"code":"server_error","message":"No."},"output":[]}`, "reported server_error: No."},

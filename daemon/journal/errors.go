@@ -12,24 +12,24 @@ import (
 )
 
 var (
-	// ErrExists says that there is a log of this name already.
+	// ErrExists means that there is a log of this name already.
 	ErrExists = errors.New("journal: this log exists already")
-	// ErrNotFound says that no log has this name, or that it has been removed.
+	// ErrNotFound means that no log has this name, or that it has been removed.
 	ErrNotFound = errors.New("journal: no such log")
-	// ErrSealed says that the log takes no more records.
+	// ErrSealed means that the log takes no more records.
 	ErrSealed = errors.New("journal: the log is sealed and takes no more records")
-	// ErrClosed says that the store has been closed.
+	// ErrClosed means that the store has been closed.
 	ErrClosed = errors.New("journal: the store is closed")
-	// ErrFull says that the disk has no room. Nothing that was acknowledged is
+	// ErrFull means that the disk has no room. Nothing that was acknowledged is
 	// lost; appending works again as soon as there is room.
 	ErrFull = errors.New("journal: the disk is full; free some space and try again")
-	// ErrTooLarge says that a body or a state value is larger than MaxBody.
+	// ErrTooLarge means that a body or a state value is larger than MaxBody.
 	ErrTooLarge = fmt.Errorf("journal: an entry's body or state value is larger than %d MiB", MaxBody>>20)
-	// ErrInUse says that another process has the database open.
+	// ErrInUse means that another process has the database open.
 	ErrInUse = errors.New("journal: another process has the database open")
 )
 
-// A CorruptError says that the database file is damaged, or is not a journal.
+// A CorruptError means that the database file is damaged, or is not a journal.
 // What was read before it is good. After it came from [Open], the file can be
 // put out of the way with [SetAside].
 type CorruptError struct {
@@ -43,7 +43,7 @@ func (e *CorruptError) Error() string {
 
 func (e *CorruptError) Unwrap() error { return e.Err }
 
-// A VersionError says that a newer toold has written the database.
+// A VersionError means that a newer toold has written the database.
 type VersionError struct {
 	Path         string
 	Found, Known int // versions of the schema

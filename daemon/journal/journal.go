@@ -7,12 +7,12 @@
 // transactions go on. A [Cursor] reads: live delivery is a cursor that has
 // caught up.
 //
-// What a reader was shown has been handed to the operating system before, so
-// kill -9 loses nothing that was seen.
+// A record is written to the operating system before a reader sees it, so
+// kill -9 loses no record that was seen.
 //
 // It does not know what a record means: kinds, call keys and bodies are the
 // caller's, stored and returned as they are. It does not decide what to keep:
-// nothing is dropped but by Trim, Shed and Remove.
+// records are dropped only by Trim, Shed and Remove.
 package journal
 
 import "time"
@@ -22,22 +22,23 @@ import "time"
 // itself would take 1e9 bytes.
 const MaxBody = 64 << 20
 
-// Kind tells records apart for the caller; its values are the caller's.
+// Kind distinguishes records. The caller defines its values; the journal does
+// not use them.
 type Kind uint8
 
 // Durability is what an entry waits for before it counts as appended.
 type Durability uint8
 
 const (
-	// Committed: handed to the operating system. Survives the death of the
-	// process, not the loss of power.
+	// Committed: written to the operating system. The record survives the
+	// death of the process, but not a power failure.
 	Committed Durability = iota
 	// Synced: on the disk, with everything that was committed before it, in
-	// any log of the store. Until then nobody is shown it.
+	// any log of the store. Until then no reader sees it.
 	Synced
 )
 
-// Entry is a record that has no number yet. The journal keeps Body and the
+// Entry is a record without a number. The journal keeps Body and the
 // values of State without copying: they must not be changed after they were
 // passed.
 type Entry struct {
@@ -47,9 +48,9 @@ type Entry struct {
 	Time       time.Time // kept to the nanosecond, without its zone; zero: when it was enqueued
 	Body       []byte    // at most MaxBody
 	Durability Durability
-	// Terminal: the end of something that has begun. It may use the room that
-	// is kept for such when the disk is full, together with all that is enqueued
-	// at once with it.
+	// Terminal marks the end of something that has begun. When the disk is
+	// full it may use the reserve, together with all entries of the same
+	// Enqueue.
 	Terminal bool
 	State    []Put // takes effect together with the record, or not at all
 }
@@ -61,8 +62,8 @@ type Put struct {
 	Value []byte
 }
 
-// Record is an entry that has its number. Body is shared with other readers
-// and must not be changed.
+// Record is an entry with its number. Body is shared with other readers and
+// must not be modified.
 type Record struct {
 	Seq  uint64 // from 1
 	Time time.Time

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// Log is the records and the state of one session. All methods may be called
-// from any goroutine.
+// Log is the records and the state of one session. It is safe for concurrent
+// use.
 type Log struct {
 	store *Store
 	id    int64
@@ -49,11 +49,12 @@ func (l *Log) Append(entries ...Entry) (last uint64, err error) {
 	return l.Enqueue(entries...).Wait()
 }
 
-// Enqueue hands entries to the writer and returns at once. Numbers are given
-// in the order of Enqueue. Wait tells what became of them: ErrSealed,
+// Enqueue passes entries to the writer and returns at once; it never waits for
+// the disk. Numbers are assigned in the order of Enqueue. The entries must not
+// be modified afterwards. Wait returns the outcome: nil, ErrSealed,
 // ErrNotFound after Remove, ErrClosed, ErrTooLarge, ErrFull, a
 // [*CorruptError], or another error of the disk. Entries that were enqueued in
-// the same log behind some that failed, before that could be known, may be
+// the same log after some that failed, before that could be known, may be
 // kept: a caller whose second entry needs the first puts both into one Enqueue
 // or waits.
 func (l *Log) Enqueue(entries ...Entry) *Pending {

@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A GoneError says that a file of an open store was deleted, moved away or
+// A GoneError means that a file of an open store was deleted, moved away or
 // replaced. The store goes on in the file that was opened, so that readers are
 // served, but the next Open will not find what is written there.
 type GoneError struct {

@@ -1,7 +1,7 @@
-package pool
-
 // Pools in the forms that model APIs and MCP take in a request, as they are. Which tools a session has is not decided
 // here.
+
+package pool
 
 import (
 	"encoding/json"

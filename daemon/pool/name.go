@@ -1,6 +1,6 @@
-package pool
-
 // How clients and settings name tools, one by one or all of a server. Whether there is such a tool is not known here.
+
+package pool
 
 import (
 	"regexp"

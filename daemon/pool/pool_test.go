@@ -158,7 +158,7 @@ func TestMissing(t *testing.T) {
 		return Assemble(Offer(list, Conditions{Named: []string{"Deploy", "Read", "Deploy", "mcp__s__t", "mcp__s"}}), 30, nil)
 	}
 	p := offer(tool(tools.BuiltIn, "Read"))
-	if e := p.Find("Deploy"); len(p.Entries) != 2 || len(p.Dropped) != 0 || e.Has() || !strings.Contains(e.Unavailable, "nobody offers") || p.Find("mcp__s__t") != nil {
+	if e := p.Find("Deploy"); len(p.Entries) != 2 || len(p.Dropped) != 0 || e.Has() || !strings.Contains(e.Unavailable, "there is no tool of that name") || p.Find("mcp__s__t") != nil {
 		t.Errorf("%+v, dropped %+v", p.Entries, p.Dropped)
 	}
 	if p = offer(tool(tools.BuiltIn, "Read"), tool(tools.Client, "Deploy")); len(p.Entries) != 2 || !p.Find("Deploy").Has() {

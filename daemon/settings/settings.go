@@ -1,8 +1,8 @@
 // Package settings turns settings files into merged plain values, each with the file and line that it came from. Its center is
 // the table of keys in keys.go: to add a setting, add a row there and use the field that the row sets.
 //
-// The package knows which file beats which, and what counts of a workspace that is not trusted. It does not know what the
-// values are for, nor who asks for them.
+// The package decides which file overrides which, and what counts of a workspace that is not trusted. It does not know what
+// the values are for, nor who reads them.
 package settings
 
 import (
@@ -13,8 +13,8 @@ import (
 	"github.com/toold/toold/scheduler/permission"
 )
 
-// Settings is what is in force for a scope. It is never changed once it is made: callers may share it, and compare
-// pointers to learn whether anything is different.
+// Settings are the settings in force for a scope. They are immutable and safe for concurrent use: callers may share them, and
+// compare pointers to detect a change.
 type Settings struct {
 	// Rules are the rules that count, those of higher files first. Of equal ones the highest is kept.
 	Rules []permission.Rule
@@ -24,59 +24,58 @@ type Settings struct {
 	BypassDisabled *permission.Origin
 	// AdditionalDirectories may be read beside the roots.
 	AdditionalDirectories []Entry
-	// PublicDirectories may be read by every session; nil: no file names any, and the built-in ones hold.
+	// PublicDirectories may be read by every session; nil: no file names any, and the built-in ones apply.
 	PublicDirectories []Entry
-	// Hooks are those that no file keeps from running, those of higher files first. What is wrong with them is among the
-	// warnings.
+	// Hooks are those that no file disables, those of higher files first. Errors in them are among the warnings.
 	Hooks *hook.Set
 	// SessionHooks is where the session's own text names hooks; nil: it names none.
 	SessionHooks *permission.Origin
-	// AllowedHTTPHookURLs are the only ones that HTTP hooks may be sent to; nil: no file names any, and all may be.
+	// AllowedHTTPHookURLs are the only URLs that hooks may be sent to; nil: no file names any, and all are allowed.
 	AllowedHTTPHookURLs []string
 	// Env is added to the environment of calls, by name in byte order.
 	Env []Variable
 	// Redactions are removed from logs and from the input of hooks, beside what looks like a secret.
 	Redactions []Redaction
-	// HooksToldAll: nothing is removed from the input of hooks.
+	// HooksToldAll is set if nothing is removed from the input of hooks.
 	HooksToldAll bool
 	// Sandbox is how processes are confined.
 	Sandbox Sandbox
 	// WebSearch is the search engine; nil: no file names one.
 	WebSearch *WebSearch
-	// MCPServers are the MCP servers that are to be served, by name. One that is not Approved is not to be started before
-	// it is; beside it there may be an approved one of the same name, which is to be served until then.
+	// MCPServers are the MCP servers that should run, by name. One that is not Approved must not be started; there may be an
+	// approved one of the same name beside it, which runs until then.
 	MCPServers []MCPServer
 	// LSP are the language servers that files set, by language. Other languages are as without files.
 	LSP []LanguageServer
-	// DiagnosticsAfterEdit: an edit's result has what the language server newly finds.
+	// DiagnosticsAfterEdit is set if the result of an edit includes new findings of the language server.
 	DiagnosticsAfterEdit bool
 	// Programs are the tools that are programs, by name.
 	Programs []Program
-	// Preset is which of the built-in tools are offered.
+	// Preset is which of the built-in tools sessions have.
 	Preset Preset
 	// DeferAbove is the number of tools above which those of MCP servers are deferred.
 	DeferAbove int
 	// Rates are bounds on how often something is called, by subject.
 	Rates []Rate
-	// Limits are complete: what no file sets is as Default returns it.
+	// Limits are complete: a limit that no file sets has its default.
 	Limits Limits
-	// Unsynced: the journal waits for no disk.
+	// Unsynced is set if the journal must not wait for the disk.
 	Unsynced bool
 	// Untrusted are the roots whose files hold settings that would count if the root were trusted.
 	Untrusted []string
-	// Warnings are for a person, each text once: what is about no single file, and then in the order of the files.
+	// Warnings are for the user, each text once: first those about no single file, then in the order of the files.
 	Warnings []Warning
-	// Broken has an error for each file of which nothing is in force, since it cannot be used and no earlier content is known.
-	// Each is a *FileError. They are among the warnings too. A workspace's are not here: who serves it need not stop for them.
+	// Broken has a *FileError for each file that cannot be used and has no earlier valid content. They are among the warnings
+	// too. Files of a workspace are not included: they do not prevent serving it.
 	Broken []error
 
 	lines []Line                       // what files set
 	sums  map[string]map[string]string // of each root's files by name, as they were found; see view.sums
-	// imports: Claude Code's files are among those that count.
+	// imports is set if Claude Code's files count.
 	imports bool
 }
 
-// A Mode is a permission mode with its place.
+// A Mode is a permission mode with the position of its setting.
 type Mode struct {
 	Mode   permission.Mode
 	Origin permission.Origin
@@ -94,14 +93,14 @@ type Variable struct {
 	Origin      permission.Origin
 }
 
-// A Scope is whom settings are for.
+// A Scope is what settings are for.
 type Scope struct {
 	Roots   []string // absolute; may be empty
 	Session string   // the session's own settings, as JSON; empty: none
 	Trusted bool     // all roots are, whatever the trust file has
 }
 
-// Sources are the places of the files. An empty one is not read.
+// Sources are the paths of the files. An empty one is not read.
 type Sources struct {
 	ManagedDir string // holds settings.json and settings.d
 	User       string // the user's settings file

@@ -1,6 +1,6 @@
-package pipeline
+// Events: what happens to calls and turns, as data.
 
-// What happens to calls and turns, as data.
+package pipeline
 
 import (
 	"time"
@@ -11,47 +11,49 @@ import (
 	"github.com/toold/toold/tools/sandbox"
 )
 
-// An Event is something that a client must not lose. The family is closed: these are all there are.
+// An Event is something that a client must not lose. The family is closed: the types of this file
+// are all there are.
 type Event interface{ event() }
 
-// Accepted: a tool use became a call.
+// Accepted means that a tool use became a call. It is the first event of each call.
 type Accepted struct {
-	Batch      int // from 1; 0: it ends at once
-	Concurrent bool
-	Parent     string
+	Batch      int    // within the turn, from 1; 0: the call ends at once
+	Concurrent bool   // it may run beside its neighbours
+	Parent     string // the client's id of the call that it is nested in; empty: none
 	Title      string // one line; empty: it could not become a call
 }
 
-// Asked: a call needs an answer.
+// Asked means that a call waits for an answer.
 type Asked struct{ Question Question }
 
-// Withdrawn: a question no longer matters.
+// Withdrawn means that a question is closed without an answer. Reason is one sentence without a
+// full stop.
 type Withdrawn struct{ QuestionID, Reason string }
 
-// Started: a call begins to act. Tier is empty when it starts no process.
+// Started means that a call begins to act. A call that never acts has no such event.
 type Started struct {
-	Tier    sandbox.Tier
+	Tier    sandbox.Tier       // of its processes; empty: it starts none
 	Verdict permission.Verdict // Ask: the user was asked and said yes
 }
 
-// Ended: a call has its result.
+// Ended is the result of a call, and its last event: nothing follows it for that call.
 type Ended struct {
 	Outcome    Outcome
-	Content    []tools.Block
-	Fault      *fault.Error // nil for OK
-	Structured any
-	Spill      *tools.Spill
+	Content    []tools.Block // text is valid UTF-8
+	Fault      *fault.Error  // nil for OK
+	Structured any           // a struct that marshals to a JSON object; nil: none
+	Spill      *tools.Spill  // what the inline text leaves out; nil: nothing
 	Usage      Usage
-	Changes    tools.Changes
+	Changes    tools.Changes // applied to the session when the event is recorded
 	Confined   Confined
 	Stack      []byte // of a tool that panicked, for the daemon's log
 }
 
-// TurnEnded: every call of a turn has its result.
+// TurnEnded means that every call of a turn has its result. Turns end in their order.
 type TurnEnded struct {
 	Calls, Batches int
-	Outcomes       map[Outcome]int
-	Wall, Work     time.Duration
+	Outcomes       map[Outcome]int // calls by outcome
+	Wall, Work     time.Duration   // from its beginning to its last result; of all calls together
 }
 
 // Noticed is something that clients should be notified of.
@@ -61,12 +63,12 @@ type Noticed struct {
 	Details       any    // a struct that marshals to a JSON object; nil: none
 }
 
-// Changed: the session's state is another one. Only what has changed is set.
+// Changed means that the session's state has changed. Only what has changed is set.
 type Changed struct {
-	Dir                  string
-	Exported, Unexported []string // names
+	Dir                  string   // the new working directory
+	Exported, Unexported []string // names of variables
 	Todos                []tools.Todo
-	TodosReplaced        bool
+	TodosReplaced        bool // Todos is the new list, which may be empty
 	Mode                 *permission.Mode
 	Activated            []string // deferred tools
 	Closed               bool
@@ -91,9 +93,9 @@ func (Changed) event()   {}
 
 // Usage is what a call cost.
 type Usage struct {
-	Waited, Asked, Ran time.Duration
+	Waited, Asked, Ran time.Duration // for its turn; for answers; acting
 	OutputBytes        int64
-	PeakMemory         int64
+	PeakMemory         int64 // bytes, of its largest process
 	Tier               sandbox.Tier
 }
 
@@ -107,7 +109,7 @@ type Question struct {
 	Diff        string
 	Facts       *permission.Facts // what the verdict was derived from; read only
 	Verdict     permission.Verdict
-	Suggestions []string // allow rules
+	Suggestions []string // allow rules that would permit calls like this one
 	Shown       string   // digest of Diff
 	Touched     string   // digest of the files that the call would touch, and of where commands would run
 	// Form is a question of the tool itself; nil: the question is whether the call may run. The
