@@ -1,8 +1,8 @@
-package daemon
-
 // A tool use on its way in: looked up, parsed, numbered, recorded, handed to the queue. It waits for the record's
 // commit, so that nothing is accepted that a full disk could lose, and for nothing else: cancels and answers share the
 // wire.
+
+package daemon
 
 import (
 	"bytes"

@@ -1,7 +1,7 @@
-package daemon
-
 // Who answers: the process, and whether it belongs to what started the session's client. An agent could otherwise allow from
 // its own shell what it was not allowed. It goes by descent, so it does not see a process that has left its parents.
+
+package daemon
 
 import (
 	"go.uber.org/zap"

@@ -1,8 +1,8 @@
-package daemon
-
 // Permission to start the MCP servers that a workspace's .mcp.json or a session's own settings name: asked for when somebody
 // attaches who can answer, and remembered for exactly that entry. What an entry starts, and what it may do, is not known here,
 // nor what the variables in it are worth: a question is recorded, and readers of the records see it.
+
+package daemon
 
 import (
 	"cmp"

@@ -1,6 +1,6 @@
-package daemon_test
-
 // The MCP servers that a workspace names: never started before somebody has said so.
+
+package daemon_test
 
 import (
 	"fmt"

@@ -1,6 +1,6 @@
-package daemon_test
-
 // What records tell somebody who looks into them later: who, what, and why it was allowed.
+
+package daemon_test
 
 import (
 	"fmt"

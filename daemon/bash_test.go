@@ -1,6 +1,6 @@
-package daemon_test
-
 // Real commands: a failure that stops its siblings with everything that they have started, and the bounds of a session.
+
+package daemon_test
 
 import (
 	"fmt"

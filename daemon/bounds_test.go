@@ -1,6 +1,6 @@
-package daemon_test
-
 // What clients' tools may give, and what programs and servers see of unsaved text: from the client's side.
+
+package daemon_test
 
 import (
 	"fmt"

@@ -1,7 +1,7 @@
-package daemon
-
 // The unsaved texts of files in clients' editors: taken from their streams, changed there, saved before a process starts
 // that would not see them. What is held of them, and what a version is worth, is the workspace's.
+
+package daemon
 
 import (
 	"context"

@@ -1,6 +1,6 @@
-package daemon_test
-
 // The unsaved texts of a client's editor, from the client's side.
+
+package daemon_test
 
 import (
 	"os"

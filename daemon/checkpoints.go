@@ -1,8 +1,8 @@
-package daemon
-
 // What calls are about to change is kept before they act, at one place for all tools alike, and what they have left
 // is looked at when they have ended. How it is put back is in checkpoints_restore.go, when it goes in
 // checkpoints_sweep.go.
+
+package daemon
 
 import (
 	"context"

@@ -1,6 +1,6 @@
-package daemon
-
 // The rows of sessions, as they stand in the journal, and the histories that they make.
+
+package daemon
 
 import (
 	"bytes"

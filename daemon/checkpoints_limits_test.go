@@ -1,6 +1,6 @@
-package daemon_test
-
 // What bounds checkpoints: bytes, age, and the order of calls.
+
+package daemon_test
 
 import (
 	"context"

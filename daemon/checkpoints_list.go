@@ -1,6 +1,6 @@
-package daemon
-
 // ListCheckpoints: what calls have changed, with diffs, newest first. It changes nothing.
+
+package daemon
 
 import (
 	"context"

@@ -1,6 +1,6 @@
-package daemon
-
 // What bounds checkpoints: age, bytes of contents, bytes of rows.
+
+package daemon
 
 import (
 	"cmp"

@@ -1,6 +1,6 @@
-package daemon_test
-
 // Checkpoints, through the daemon: what calls change is kept, listed, and put back.
+
+package daemon_test
 
 import (
 	"encoding/json"

@@ -1,6 +1,6 @@
-package daemon_test
-
 // What checkpoints do not keep, and say so.
+
+package daemon_test
 
 import (
 	"fmt"

@@ -1,8 +1,8 @@
-package daemon
-
 // Client requests: what a running call asks of a client. A request is sent to one stream, once the stream has been told that the
 // call has started, and is answered by a message on that stream. It is not a record: the sender of a stream looks for open requests
 // as it looks for records.
+
+package daemon
 
 import (
 	"cmp"

@@ -1,6 +1,6 @@
-package daemon_test
-
 // A daemon on a real socket, and a client that talks to it as any client would.
+
+package daemon_test
 
 import (
 	"context"

@@ -1,6 +1,6 @@
-package daemon
-
 // Tools that a client runs itself: registered by its stream, carried out there, and otherwise like any other.
+
+package daemon
 
 import (
 	"cmp"

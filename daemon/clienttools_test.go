@@ -1,6 +1,6 @@
-package daemon_test
-
 // Tools that a client runs itself, from the client's side.
+
+package daemon_test
 
 import (
 	"encoding/json"

@@ -1,7 +1,7 @@
-package daemon
-
 // How the processes of a session's calls are confined: what settings say, and what belongs to the daemon and to its user's
 // other programs. What follows for one call is the pipeline's.
+
+package daemon
 
 import (
 	"io"

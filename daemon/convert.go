@@ -1,6 +1,6 @@
-package daemon
-
 // The one place where the wire's messages and the daemon's own values become each other.
+
+package daemon
 
 import (
 	"encoding/json"

@@ -1,6 +1,6 @@
-package daemon
-
 // Checkpoints and plans as messages.
+
+package daemon
 
 import (
 	"fmt"

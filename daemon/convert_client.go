@@ -1,6 +1,6 @@
-package daemon
-
 // What a client's tool has given, as the daemon's own value.
+
+package daemon
 
 import (
 	"google.golang.org/protobuf/proto"

@@ -1,6 +1,6 @@
-package daemon
-
 // How a call's processes were confined, as wire messages.
+
+package daemon
 
 import (
 	tooldv1 "github.com/toold/toold/gen/toold/v1"

@@ -1,6 +1,6 @@
-package daemon
-
 // An explanation as it goes over the wire.
+
+package daemon
 
 import (
 	"fmt"

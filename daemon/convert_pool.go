@@ -1,6 +1,6 @@
-package daemon
-
 // Tools of a pool as the wire describes them.
+
+package daemon
 
 import (
 	"github.com/toold/toold/daemon/pool"

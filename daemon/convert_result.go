@@ -1,6 +1,6 @@
-package daemon
-
 // A call's result as the wire has it: never larger, nor nested deeper, than what clients take.
+
+package daemon
 
 import (
 	"encoding/json"

@@ -1,6 +1,6 @@
-package daemon
-
 // How large and how deep a result is on the wire, whatever a tool gives.
+
+package daemon
 
 import (
 	"strings"

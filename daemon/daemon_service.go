@@ -1,6 +1,6 @@
-package daemon
-
 // DaemonService: the daemon itself.
+
+package daemon
 
 import (
 	"context"

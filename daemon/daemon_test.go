@@ -1,6 +1,6 @@
-package daemon_test
-
 // Streams as a whole: how they begin and end, and what a daemon says of itself.
+
+package daemon_test
 
 import (
 	"context"

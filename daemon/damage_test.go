@@ -1,6 +1,6 @@
-package daemon_test
-
 // A journal that was damaged while no daemon ran.
+
+package daemon_test
 
 import (
 	"bytes"

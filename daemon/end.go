@@ -1,7 +1,7 @@
-package daemon
-
 // A call's way as its session sees it: its turn comes, it starts, it ends. These are the methods that the pipeline
 // calls; all records of a call but the first are made here.
+
+package daemon
 
 import (
 	"cmp"

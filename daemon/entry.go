@@ -1,6 +1,6 @@
-package daemon
-
 // Events as entries of the journal.
+
+package daemon
 
 import (
 	"encoding/json"

@@ -1,7 +1,7 @@
-package daemon
-
 // The Execute stream: who attaches to which session, and how a stream ends. What the client says there is in
 // receive.go, what is sent to it in stream.go; of neither anything is known here.
+
+package daemon
 
 import (
 	"context"

@@ -1,7 +1,7 @@
-package daemon
-
 // Explain: the verdict on a call, from the very functions that Execute goes through, in a session that is there or in
 // one that would be made.
+
+package daemon
 
 import (
 	"context"

@@ -1,7 +1,7 @@
-package daemon
-
 // Telling clients of files that the session knows and that something else has changed: another program, or a command
 // of the session's own.
+
+package daemon
 
 import (
 	"fmt"

@@ -1,7 +1,7 @@
-package daemon_test
-
 // What a tool asks in the middle of its call: taken back, too long to be shown, thought about for long, and answered with a no
 // that stops more than itself.
+
+package daemon_test
 
 import (
 	"strings"

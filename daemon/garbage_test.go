@@ -1,6 +1,6 @@
-package daemon_test
-
 // Bad input on every method: the daemon answers with typed errors and lives.
+
+package daemon_test
 
 import (
 	"context"

@@ -1,6 +1,6 @@
-package daemon_test
-
 // A tool for tests of order and of endings: a call of it says when it has begun, and goes on when it is let through.
+
+package daemon_test
 
 import (
 	"context"

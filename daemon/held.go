@@ -1,7 +1,7 @@
-package daemon
-
 // What clients have the daemon hold in memory: how many bytes each thing counts, and the words in which a client learns
 // that a limit is reached. The counting is the quota package's.
+
+package daemon
 
 import (
 	"errors"

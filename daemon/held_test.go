@@ -1,6 +1,6 @@
-package daemon_test
-
 // What clients have the daemon hold: its limits, and what is given back, from the client's side.
+
+package daemon_test
 
 import (
 	"fmt"

@@ -1,7 +1,7 @@
-package daemon
-
 // Hooks of events that are the session's own. Only the ends of a turn and of the session wait for them,
 // and none of them decides anything.
+
+package daemon
 
 import (
 	"context"

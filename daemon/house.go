@@ -1,6 +1,6 @@
-package daemon
-
 // What is due by time, and how a daemon ends.
+
+package daemon
 
 import (
 	"context"

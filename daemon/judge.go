@@ -1,7 +1,7 @@
-package daemon
-
 // What the calls of a session are judged by, and what they find when they begin. Nothing here changes a session or is recorded,
 // so a session that is only imagined, as Explain does, has a judge like any other.
+
+package daemon
 
 import (
 	"maps"

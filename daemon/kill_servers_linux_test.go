@@ -1,10 +1,10 @@
 //go:build !no_lsp && !no_mcp
 
-package daemon_test
-
 // MCP servers and language servers that are killed, at every moment: what becomes of the calls, that the next one works, and
 // that nothing of a server outlives its daemon. Processes are found by what the settings of each test's daemon put into
 // their environment.
+
+package daemon_test
 
 import (
 	"bytes"

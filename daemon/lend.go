@@ -1,7 +1,7 @@
-package daemon
-
 // Outputs of sessions that others may read: a result names the file, and its reader may come back in another
 // session. How long outputs are kept is not known here.
+
+package daemon
 
 import (
 	"path/filepath"

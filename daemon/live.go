@@ -1,7 +1,7 @@
-package daemon
-
 // Calls that run: what they print and how far they have come, for streams to look at. One bounded state per call, the
 // newest wins; the bytes themselves are in the output file.
+
+package daemon
 
 import (
 	"time"

@@ -1,7 +1,7 @@
-package daemon
-
 // Looking at sessions from beside their stream, also at those that are closed. It changes nothing, and does not know
 // what for.
+
+package daemon
 
 import (
 	"cmp"

@@ -1,9 +1,9 @@
 //go:build !no_lsp
 
-package daemon_test
-
 // A real language server behind the daemon, from the client's side: what LSP answers, and what an edit is told. How the
 // server is killed is in kill_servers_linux_test.go.
+
+package daemon_test
 
 import (
 	"fmt"

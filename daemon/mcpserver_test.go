@@ -1,6 +1,6 @@
-package daemon_test
-
 // An MCP server for the tests: the test binary itself, on standard input and output.
+
+package daemon_test
 
 import (
 	"context"

@@ -1,7 +1,7 @@
-package daemon
-
 // Records that are not there any more: dropped by retention, or lost to damage. What clients are told of them, so
 // that none takes what it gets for the whole.
+
+package daemon
 
 import (
 	"fmt"

@@ -1,6 +1,6 @@
-package daemon
-
 // What of a session is open: its calls and questions, read from their records.
+
+package daemon
 
 import (
 	"maps"

@@ -1,6 +1,6 @@
-package daemon
-
 // Opening the journal, and what is done about a damaged one.
+
+package daemon
 
 import (
 	"errors"

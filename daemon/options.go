@@ -1,6 +1,6 @@
-package daemon
-
 // A session's options: checked, merged, kept. What they mean is known to those who read them.
+
+package daemon
 
 import (
 	"context"

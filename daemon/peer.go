@@ -1,6 +1,6 @@
-package daemon
-
 // Which client uses a session, for readers of its records.
+
+package daemon
 
 import (
 	"context"

@@ -1,7 +1,7 @@
-package daemon
-
 // A call of an MCP tool whose server is still starting, or has never come to do so: it is taken, waits for the server
 // in its own turn, and then is a call of the tool.
+
+package daemon
 
 import (
 	"context"

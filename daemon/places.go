@@ -1,7 +1,7 @@
-package daemon
-
 // What a daemon needs to be found and to keep its word: its sockets, its locks, its journal. Others may delete, move
 // or replace them while it runs. What can be made again is; for the rest the user is told what to do.
+
+package daemon
 
 import (
 	"context"

@@ -1,7 +1,7 @@
-package daemon
-
 // Which tools a session has: what the daemon is built with, what settings name, what its MCP servers and its clients
 // bring, put together by the pool package, and told to clients when it changes.
+
+package daemon
 
 import (
 	"cmp"

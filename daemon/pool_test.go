@@ -1,7 +1,7 @@
-package daemon_test
-
 // The pool of a session with tools of every origin, from the client's side: what is listed, and that the same rules hold for
 // all of them.
+
+package daemon_test
 
 import (
 	"fmt"

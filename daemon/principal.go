@@ -1,10 +1,10 @@
-package daemon
-
 // Who asks, and what is whose: each request is let in, or refused, before a byte of its message is taken. It does not
 // know how a connection came about, nor what is asked.
 //
 // This is not an interceptor, since those of unary methods run when the message has been read: an unknown client could make
 // the daemon hold megabytes.
+
+package daemon
 
 import (
 	"context"

@@ -1,6 +1,6 @@
-package daemon_test
-
 // What is whose: nobody sees, stops or takes what belongs to another principal, nor uses up his share.
+
+package daemon_test
 
 import (
 	"io"

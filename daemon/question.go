@@ -1,7 +1,7 @@
-package daemon
-
 // Questions: asked of all clients that can answer, closed by the first answer, withdrawn when they no longer matter. What is
 // asked about, and what a yes is worth, is the pipeline's and not known here.
+
+package daemon
 
 import (
 	"context"

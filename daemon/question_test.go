@@ -1,6 +1,6 @@
-package daemon_test
-
 // Questions: asked ahead, answered once by the right hand, withdrawn when they no longer matter.
+
+package daemon_test
 
 import (
 	"context"

@@ -1,7 +1,7 @@
-package daemon
-
 // What each principal has for himself: so many sessions, and a scheduler with so many slots, so that none takes
 // another's share.
+
+package daemon
 
 import (
 	"context"

@@ -1,7 +1,7 @@
-package daemon
-
 // How often calls may begin: bounds that settings set for tools, MCP servers and hosts, kept for each principal. Who
 // waits holds his slot for a few seconds at most.
+
+package daemon
 
 import (
 	"context"

@@ -1,6 +1,6 @@
-package daemon_test
-
 // Bounds on how often calls may begin.
+
+package daemon_test
 
 import (
 	"strings"

@@ -1,7 +1,7 @@
-package daemon
-
 // Calls whose row in the session's state is lost to damage, made again from their records: a tool use that was
 // accepted is not run again, whatever was lost.
+
+package daemon
 
 import (
 	"encoding/json"

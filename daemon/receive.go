@@ -1,7 +1,7 @@
-package daemon
-
 // What a client says on its stream, and what is done about it. Nothing here waits for capacity, since cancels and
 // answers share the wire with tool uses.
+
+package daemon
 
 import (
 	"errors"

@@ -1,7 +1,7 @@
-package daemon
-
 // Returning memory to the operating system. Without this a daemon keeps what its busiest moment took: the collector
 // runs when memory is asked for, and nothing asks when the clients have left.
+
+package daemon
 
 import (
 	"context"

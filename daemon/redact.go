@@ -1,7 +1,7 @@
-package daemon
-
 // What of the log is not written: what looks like a secret, values of the daemon's own environment that are
 // credentials, and what the administrator's and the user's patterns match.
+
+package daemon
 
 import (
 	"encoding/json"

@@ -1,6 +1,6 @@
-package daemon
-
 // Rules that come with an answer: checked before the answer counts, kept after it.
+
+package daemon
 
 import (
 	"fmt"

@@ -1,6 +1,6 @@
-package daemon
-
 // Removing what programs of calls have made: directories in it may be ones that their owner cannot change.
+
+package daemon
 
 import (
 	"io/fs"

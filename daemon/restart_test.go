@@ -1,6 +1,6 @@
-package daemon_test
-
 // Daemons that are killed, and what the next one makes of what they have left.
+
+package daemon_test
 
 import (
 	"bufio"

@@ -1,7 +1,7 @@
-package daemon
-
 // After a restart: sessions are there again, turns are ended, and every call that was open has its one result. Nothing
 // runs a second time.
+
+package daemon
 
 import (
 	"encoding/json"

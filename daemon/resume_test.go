@@ -1,6 +1,6 @@
-package daemon_test
-
 // Clients that go away, come back, take over, or never read.
+
+package daemon_test
 
 import (
 	"context"

@@ -1,5 +1,3 @@
-package daemon
-
 // Retention: what of the journal goes when it is too large or too old. It does not know how records are dropped, nor
 // what they say.
 //
@@ -7,6 +5,8 @@ package daemon
 // hold too much, records that clients have acknowledged, the oldest closed sessions whole, and the oldest records of the
 // others. Records of a turn that has not ended never go. What an attached stream has still to be sent goes only at twice
 // a limit; the stream is told which numbers it will not see.
+
+package daemon
 
 import (
 	"cmp"

@@ -1,6 +1,6 @@
-package daemon_test
-
 // What goes when the journal is too large or too old, what stays, and what clients are told.
+
+package daemon_test
 
 import (
 	"errors"

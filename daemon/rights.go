@@ -1,7 +1,7 @@
-package daemon
-
 // What a session's calls are judged by: settings, remembered rules, hooks and mode, as they are at this moment. What
 // follows from them is the permission package's.
+
+package daemon
 
 import (
 	"errors"

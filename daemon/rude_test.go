@@ -1,6 +1,6 @@
-package daemon_test
-
 // Clients without manners: none of them holds up another, and each gets what it is due.
+
+package daemon_test
 
 import (
 	"context"

@@ -1,6 +1,6 @@
-package daemon
-
 // The gRPC server: its limits, its interceptors.
+
+package daemon
 
 import (
 	"context"

@@ -1,7 +1,7 @@
-package daemon
-
 // A session: what outlives the streams attached to it. Its calls' ways are in accept.go and end.go, its questions in
 // question.go, its streams in stream.go.
+
+package daemon
 
 import (
 	"context"

@@ -1,6 +1,6 @@
-package daemon
-
 // The end of a session: when it counts as idle, how everything of it is stopped, and what is removed then.
+
+package daemon
 
 import (
 	"context"

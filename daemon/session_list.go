@@ -1,7 +1,7 @@
-package daemon
-
 // ListSessions: the sessions of a principal, page by page. A page is bounded in bytes, so that it fits into one message
 // whatever clients have put into their sessions.
+
+package daemon
 
 import (
 	"cmp"

@@ -1,6 +1,6 @@
-package daemon_test
-
 // The list of sessions, from the client's side.
+
+package daemon_test
 
 import (
 	"fmt"

@@ -1,6 +1,6 @@
-package daemon
-
 // SessionService: looks at and tidies sessions from beside their stream.
+
+package daemon
 
 import (
 	"context"

@@ -1,7 +1,7 @@
-package daemon
-
 // What calls see of their session and what they leave behind in it: working directory, environment, todo list,
 // cursors.
+
+package daemon
 
 import (
 	"maps"

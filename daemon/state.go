@@ -1,6 +1,6 @@
-package daemon
-
 // The state of a session, in parts with one subject each.
+
+package daemon
 
 import (
 	"time"

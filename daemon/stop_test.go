@@ -1,6 +1,6 @@
-package daemon_test
-
 // Who stops calls from outside: a cancel, an interrupt, a turn that is thrown away.
+
+package daemon_test
 
 import (
 	"fmt"

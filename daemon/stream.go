@@ -1,7 +1,7 @@
-package daemon
-
 // The sending side of a stream: a cursor over the session's journal, with the newest progress in between. Live
 // delivery is replay that has caught up; there is no queue per client.
+
+package daemon
 
 import (
 	"context"

@@ -1,6 +1,6 @@
-package daemon
-
 // The sender alone, on a clock of its own.
+
+package daemon
 
 import (
 	"testing"

@@ -1,6 +1,6 @@
-package daemon
-
 // Background tasks, as far as the session and its clients hear of them.
+
+package daemon
 
 import (
 	"fmt"

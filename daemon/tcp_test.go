@@ -1,6 +1,6 @@
-package daemon_test
-
 // Clients over TCP: who is let in, who is not, and what each is told.
+
+package daemon_test
 
 import (
 	"context"

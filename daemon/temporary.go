@@ -1,7 +1,7 @@
-package daemon
-
 // A session's directories for temporary files: where they are, and what is made in them so that the machine's own places
 // below the same names can be shown. Which names lead there is the workspace's.
+
+package daemon
 
 import (
 	"os"

@@ -1,6 +1,6 @@
-package daemon_test
-
 // The token file, as it is made and as it is read.
+
+package daemon_test
 
 import (
 	"os"

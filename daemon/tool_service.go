@@ -1,7 +1,7 @@
-package daemon
-
 // The unary and half-streaming methods of ToolService. They know of a call what Execute knows, and of tools their
 // specifications alone.
+
+package daemon
 
 import (
 	"context"

@@ -1,7 +1,7 @@
-package daemon
-
 // Turns: the tool uses of one model message. A turn takes tool uses until it is ended, and is over when each of its
 // calls has its result.
+
+package daemon
 
 import (
 	"cmp"

@@ -1,6 +1,6 @@
-package daemon_test
-
 // Which turn a tool use belongs to, and which call an id means.
+
+package daemon_test
 
 import (
 	"fmt"

@@ -1,6 +1,6 @@
-package daemon_test
-
 // Turns: which calls run beside each other, what of that ends them early, and in which order it is told.
+
+package daemon_test
 
 import (
 	"fmt"

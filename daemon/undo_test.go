@@ -1,6 +1,6 @@
-package daemon_test
-
 // Undoing as a whole: whatever calls have done, undoing all of it gives what was there before.
+
+package daemon_test
 
 import (
 	"fmt"

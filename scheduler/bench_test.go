@@ -1,7 +1,7 @@
-package scheduler
-
 // What ordering costs: a call through a Plan with many others waiting, and calls
 // that do nothing through the loop. Both should stay flat as work grows.
+
+package scheduler
 
 import (
 	"context"

@@ -1,8 +1,8 @@
-package scheduler
-
 // The book judges the steps of a Plan. It keeps the whole history and derives
 // from that what the rules allow, without counters: it shares neither code nor
 // bookkeeping with the Plan.
+
+package scheduler
 
 import (
 	"fmt"

@@ -1,7 +1,7 @@
-package scheduler
-
 // FuzzPlan plays any bytes on a Plan. What comes out is judged by the book in
 // book_test.go; this file only decides what is done, and what has to follow.
+
+package scheduler
 
 import (
 	"fmt"

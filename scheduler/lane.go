@@ -1,7 +1,7 @@
-package scheduler
-
 // Lanes: a lane is a row of calls that are ordered among each other, the session's own or those
 // nested in one call. It counts places and slots.
+
+package scheduler
 
 // A call is a task with its place in the order.
 type call struct {

@@ -1,6 +1,6 @@
-package scheduler
-
 // The order of one session's calls: pure bookkeeping.
+
+package scheduler
 
 import (
 	"cmp"

@@ -1,5 +1,3 @@
-package scheduler
-
 // The scripts in testdata/plan read like a page about the order of calls. A
 // line is a comment (#), a command, or, indented, what the plan wants done after
 // the command above it. Each file is played on one plan and compared with what
@@ -18,6 +16,8 @@ package scheduler
 //	number TURN CALL...             the batches, by position
 //
 // A call is named after what it does, with digits to tell it from others.
+
+package scheduler
 
 import (
 	"flag"

@@ -1,6 +1,6 @@
-package scheduler
-
 // A Queue is one session's handle on the scheduler: it sends each request to the loop.
+
+package scheduler
 
 import "context"
 

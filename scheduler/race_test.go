@@ -1,7 +1,7 @@
-package scheduler
-
 // What happens at the same time, on the real clock and under the race detector:
 // whoever wins, it is one, and every task runs or is skipped, once.
+
+package scheduler
 
 import (
 	"context"

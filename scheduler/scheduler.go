@@ -1,7 +1,7 @@
-package scheduler
-
 // The one goroutine that owns the plans of a principal's sessions and shares the principal's slots
 // between them.
+
+package scheduler
 
 import (
 	"context"

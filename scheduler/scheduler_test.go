@@ -1,7 +1,7 @@
-package scheduler
-
 // The loop, under a clock that moves only when everybody waits: an hour-long
 // call takes no real time, and "has not started" is a fact, not a guess.
+
+package scheduler
 
 import (
 	"context"

@@ -1,7 +1,7 @@
-package scheduler
-
 // This file ends calls of a Plan early: those that wait never start, those that run are told to stop, once, and keep
 // their place until they have ended.
+
+package scheduler
 
 import "slices"
 

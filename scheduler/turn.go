@@ -1,6 +1,6 @@
-package scheduler
-
 // The turns of one session, and the numbers of batches.
+
+package scheduler
 
 import (
 	"cmp"

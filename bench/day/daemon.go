@@ -1,6 +1,6 @@
-package main
-
 // The other side's daemon, and a client of it that answers each question with yes.
+
+package main
 
 import (
 	"context"

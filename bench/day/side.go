@@ -1,7 +1,7 @@
-package main
-
 // The two sides of the comparison. Each has a folder of its own with a home and the project in it; the names of the folders
 // are equally long, and the one is replaced by the other in what is compared.
+
+package main
 
 import (
 	"bytes"

@@ -1,7 +1,7 @@
-package access
-
 // Limits on the connections of a TCP listener. A flood of unauthenticated connections closes the oldest of its own kind and
 // nothing else.
+
+package access
 
 import (
 	"context"

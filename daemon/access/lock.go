@@ -1,7 +1,7 @@
-package access
-
 // The lock files by which one daemon has a socket and one has a state directory. Each names its holder, so that a
 // client can find a daemon whose socket it cannot find. Whether a client trusts what it reads is the client's decision.
+
+package access
 
 import (
 	"errors"

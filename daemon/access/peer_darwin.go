@@ -1,6 +1,6 @@
-package access
-
 // Processes and users, as the kernel reports them.
+
+package access
 
 import "golang.org/x/sys/unix"
 

@@ -1,6 +1,6 @@
-package access
-
 // Processes and users, as the kernel reports them.
+
+package access
 
 import (
 	"bytes"
@@ -88,7 +88,7 @@ func processOf(pid int) (p Process, parent int, err error) {
 	return p, parent, err
 }
 
-// programOf returns the file that a process runs; empty: it cannot be seen.
+// ProgramOf returns the file that a process runs, or "" if it cannot be seen.
 func ProgramOf(pid int) string {
 	path, _ := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
 	return path

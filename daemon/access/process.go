@@ -1,6 +1,6 @@
-package access
-
 // Which process sent a request, and what started that. A process that has left its parents is not recognised.
+
+package access
 
 import (
 	"context"

@@ -1,6 +1,6 @@
-package access
-
 // The Unix socket: where it is, which user may connect, and that only one daemon has it.
+
+package access
 
 import (
 	"errors"

@@ -1,6 +1,6 @@
-package access
-
 // TCP listeners, and how a client authenticates on a connection.
+
+package access
 
 import (
 	"context"

@@ -1,6 +1,6 @@
-package access
-
 // The process at the other end of a TCP connection, which is unknown here.
+
+package access
 
 import "net/netip"
 

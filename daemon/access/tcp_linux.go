@@ -1,6 +1,6 @@
-package access
-
 // Which process is at the other end of a TCP connection, if it is on this machine.
+
+package access
 
 import (
 	"bufio"

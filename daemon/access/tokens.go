@@ -1,6 +1,6 @@
-package access
-
 // The token file: which clients may connect over TCP, one "NAME TOKEN" a line.
+
+package access
 
 import (
 	"bytes"

@@ -1,6 +1,6 @@
-package checkpoint
-
 // Files that hold credentials, recognised only by name.
+
+package checkpoint
 
 import (
 	"path"

@@ -1,6 +1,6 @@
-package checkpoint
-
 // What has become of files, as unified diffs in the form that git writes and takes.
+
+package checkpoint
 
 import (
 	"cmp"

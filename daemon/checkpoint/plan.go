@@ -1,6 +1,6 @@
-package checkpoint
-
 // What has to be done to put files back: a pure function of a history and of what stands there now.
+
+package checkpoint
 
 import (
 	"cmp"

@@ -1,6 +1,6 @@
-package checkpoint
-
 // A row: what one call has changed. And the history that rows make, of one session and of those in which it was restored.
+
+package checkpoint
 
 import (
 	"bytes"

@@ -1,6 +1,6 @@
-package checkpoint
-
 // What a plan does not change, even by force: files that could not be restored any more.
+
+package checkpoint
 
 import (
 	"fmt"

@@ -1,6 +1,6 @@
-package checkpoint_test
-
 // What undoing leaves alone.
+
+package checkpoint_test
 
 import (
 	"context"

@@ -1,6 +1,6 @@
-package checkpoint
-
 // Removing contents: those that no row names, and the oldest when there are too many.
+
+package checkpoint
 
 import (
 	"errors"

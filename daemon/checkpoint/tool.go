@@ -1,7 +1,7 @@
-package checkpoint
-
 // The Restore tool. It is made for one plan and is not in any pool. A call of it runs through the
 // pipeline, so it is ordered, judged, recorded and kept like any other.
+
+package checkpoint
 
 import (
 	"context"

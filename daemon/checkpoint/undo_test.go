@@ -1,6 +1,6 @@
-package checkpoint_test
-
 // Undoing as a whole, on real files: what commands do to a directory is put back, and brought back again.
+
+package checkpoint_test
 
 import (
 	"context"

@@ -1,6 +1,6 @@
-package clients_test
-
 // toold as an MCP server for the protocol's own SDK in another language.
+
+package clients_test
 
 import (
 	"bufio"

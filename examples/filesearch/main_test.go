@@ -1,6 +1,6 @@
-package main
-
 // The program as a client sees it: a real daemon on a real socket.
+
+package main
 
 import (
 	"context"

@@ -1,6 +1,6 @@
-package pipeline
-
 // Advice for a denied call: the settings that would let it run.
+
+package pipeline
 
 import (
 	"encoding/json"

@@ -1,6 +1,6 @@
-package pipeline
-
 // The caches of programs, as places of a policy. Which ones there are is not known here.
+
+package pipeline
 
 import (
 	"slices"

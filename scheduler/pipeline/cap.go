@@ -1,6 +1,6 @@
-package pipeline
-
 // Shortening of results: what does not fit inline goes to a file that the result names.
+
+package pipeline
 
 import (
 	"fmt"

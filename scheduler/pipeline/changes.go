@@ -1,8 +1,8 @@
-package pipeline
-
 // The paths that a call may change, for checkpoints. They are more than the call declares: a
 // program with unknown effects mostly writes files that its arguments name. Nothing is permitted by
 // this.
+
+package pipeline
 
 import (
 	"path/filepath"

@@ -1,7 +1,7 @@
-package pipeline
-
 // The confinement of a call's processes: a policy derived from the call's declaration, from
 // settings, and from rules that deny.
+
+package pipeline
 
 import (
 	"context"

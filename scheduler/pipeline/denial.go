@@ -1,6 +1,6 @@
-package pipeline
-
 // What the sandbox has kept a call from, in words and as data, each with the narrowest setting that would let it.
+
+package pipeline
 
 import (
 	"cmp"

@@ -1,8 +1,8 @@
-package pipeline
-
 // Explain: the pipeline up to the verdict. The call does not run, no question is asked, nothing is
 // recorded. The state check is made all the same, for which git may read a repository's
 // configuration.
+
+package pipeline
 
 import (
 	"context"

@@ -1,7 +1,7 @@
-package pipeline
-
 // From what an action declares to what a verdict is derived from: names are resolved, places judged, and the call's view
 // of the files is cut to what it has declared.
+
+package pipeline
 
 import (
 	"bytes"

@@ -1,7 +1,7 @@
-package pipeline
-
 // Questions of a tool in the middle of its call: like those about permission, except that the tool
 // gets the answer.
+
+package pipeline
 
 import (
 	"context"

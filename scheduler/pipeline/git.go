@@ -1,7 +1,7 @@
-package pipeline
-
 // What a call has to do with git directories: what in them is protected while it runs, what it may change there because
 // the question named it, and what is put back afterwards.
+
+package pipeline
 
 import (
 	"context"

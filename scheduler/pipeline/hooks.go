@@ -1,7 +1,7 @@
-package pipeline
-
 // The places on a call's way where users' hooks are heard. How they are run and what an answer means is the hook
 // package's.
+
+package pipeline
 
 import (
 	"context"

@@ -1,7 +1,7 @@
-package pipeline
-
 // Where programs are installed, and which of them choose by files of the working directory what they run. It looks at the disk
 // and starts nothing.
+
+package pipeline
 
 import (
 	"os"

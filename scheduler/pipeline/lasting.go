@@ -1,6 +1,6 @@
-package pipeline
-
 // What confines a process that serves a session for longer than a call.
+
+package pipeline
 
 import (
 	"context"

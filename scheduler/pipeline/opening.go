@@ -1,7 +1,7 @@
-package pipeline
-
 // What has to be writable so that a script can write what it names: the path itself, or the directory in which something is
 // made, renamed or removed. The question names that directory, and the sandbox opens it. Who permits it is not known here.
+
+package pipeline
 
 import (
 	"context"

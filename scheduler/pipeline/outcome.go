@@ -1,6 +1,6 @@
-package pipeline
-
 // Outcomes: how a call ends, and the texts about it.
+
+package pipeline
 
 import (
 	"cmp"

@@ -1,7 +1,7 @@
-package pipeline
-
 // Which files a command picks out of a directory that it reads by patterns of names, which are held against the files
 // that are there now.
+
+package pipeline
 
 import (
 	"path/filepath"

@@ -1,7 +1,7 @@
-package pipeline
-
 // Which of the paths that a script names need a permission of their own, beside that to run its commands. What follows from
 // that is the permission package's.
+
+package pipeline
 
 import (
 	"os"

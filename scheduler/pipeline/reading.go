@@ -1,7 +1,7 @@
-package pipeline
-
 // What the commands of a call that only reads need beside the paths that they name: which file each command word leads to,
 // the user's own configuration, and whether a list of places can hold all of it. It looks at the disk and starts nothing.
+
+package pipeline
 
 import (
 	"cmp"

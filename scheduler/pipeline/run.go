@@ -1,8 +1,8 @@
-package pipeline
-
 // The pipeline, in one straight function, since its order makes it safe: no call acts without
 // permission, no question is asked about a call that cannot work, and nothing starts without a
 // record.
+
+package pipeline
 
 import (
 	"context"

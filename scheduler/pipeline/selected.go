@@ -1,6 +1,6 @@
-package pipeline
-
 // Which files below a directory a command comes to that searches it, or that gets their names from another one.
+
+package pipeline
 
 import (
 	"context"

@@ -1,6 +1,6 @@
-package pipeline
-
 // The time limit of a run, which does not run while a question is open.
+
+package pipeline
 
 import (
 	"context"

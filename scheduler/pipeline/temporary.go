@@ -1,6 +1,6 @@
-package pipeline
-
 // The directories for temporary files: which of them a call sees, and how its processes find them.
+
+package pipeline
 
 import (
 	"fmt"

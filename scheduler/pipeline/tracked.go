@@ -1,7 +1,7 @@
-package pipeline
-
 // Files that git may show from its history: usually those that its ignore files do not leave out.
 // No git is run, so whether a file is really tracked is unknown.
+
+package pipeline
 
 import (
 	"context"

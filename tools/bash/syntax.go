@@ -1,7 +1,7 @@
-package bash
-
 // The check whether bash itself rejects a command that the analysis could not parse. bash parses it
 // and runs nothing.
+
+package bash
 
 import (
 	"context"

@@ -1,6 +1,6 @@
-package mcp
-
 // The names of servers in rules. A build without MCP reads rules and settings too.
+
+package mcp
 
 import (
 	"fmt"

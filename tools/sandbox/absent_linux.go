@@ -1,7 +1,7 @@
-package sandbox
-
 // Protected paths that cannot be protected while a process runs, because they do not exist or
 // because the process may change them. They are checked afterwards.
+
+package sandbox
 
 import (
 	"errors"

@@ -1,6 +1,6 @@
-package sandbox
-
 // A Box is what a call starts its processes with.
+
+package sandbox
 
 import (
 	"slices"

@@ -1,6 +1,6 @@
-package sandbox
-
 // The system calls that change files by name, and which of their arguments are names.
+
+package sandbox
 
 import (
 	"maps"

@@ -1,7 +1,7 @@
-package sandbox
-
 // Starting a confined process: the system calls between its creation and its program. Namespaces
 // and rulesets come from an instance.
+
+package sandbox
 
 import (
 	"cmp"

@@ -1,6 +1,6 @@
-package sandbox
-
 // Confinement on macOS: sandbox-exec applies the policy as a profile. Best effort, and untested.
+
+package sandbox
 
 import (
 	"fmt"

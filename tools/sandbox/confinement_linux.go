@@ -1,6 +1,6 @@
-package sandbox
-
 // The confinement of a process, from its start to its end. confine_linux.go starts it.
+
+package sandbox
 
 import (
 	"fmt"

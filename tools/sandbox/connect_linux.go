@@ -1,8 +1,8 @@
-package sandbox
-
 // Connections of a confined tree. The daemon makes each connection itself, on the process's own
 // socket and to its own copy of the address. It never lets the process's call continue: the process
 // could change both after they were judged.
+
+package sandbox
 
 import (
 	"encoding/binary"

@@ -1,8 +1,8 @@
-package sandbox
-
 // The system calls that a confined process may make, as a program for the kernel's filter
 // (seccomp). The filter sees numbers and not what pointers point to, so it does not decide about
 // files.
+
+package sandbox
 
 import (
 	"cmp"

@@ -1,8 +1,8 @@
-package sandbox
-
 // The first process of a confined tree's own process namespace. When it is killed, the kernel kills
 // all the others. Processes whose parents have died become its children. It is a program of a few
 // instructions, so that it costs almost nothing.
+
+package sandbox
 
 import (
 	"bytes"

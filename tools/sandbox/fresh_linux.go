@@ -1,8 +1,8 @@
-package sandbox
-
 // Files that a process may make in a directory that stays closed. Each is made before the process
 // starts, since nothing can be mounted on a missing path, and removed afterwards if the process has
 // not used it.
+
+package sandbox
 
 import (
 	"encoding/binary"

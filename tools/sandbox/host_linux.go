@@ -1,6 +1,6 @@
-package sandbox
-
 // What this machine can confine with. It is determined once, by trying.
+
+package sandbox
 
 import (
 	"errors"

@@ -1,10 +1,10 @@
-package sandbox
-
 // An instance is made once for a policy and serves every process under it: namespaces with their
 // own file system, and a Landlock ruleset. A process joins them in a few system calls.
 //
 // The file system is built from places, from the outside in: everything is readable first, then
 // each place is mounted, so that the inner one counts.
+
+package sandbox
 
 import (
 	"cmp"

@@ -1,7 +1,7 @@
-package sandbox
-
 // The set of instances. An instance is made when its policy is first used, and kept for the next
 // process.
+
+package sandbox
 
 import (
 	"cmp"

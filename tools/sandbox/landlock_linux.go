@@ -1,7 +1,7 @@
-package sandbox
-
 // Landlock rulesets, made from policies. A process restricts itself with one; the daemon never
 // does.
+
+package sandbox
 
 import (
 	"errors"

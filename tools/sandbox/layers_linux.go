@@ -1,8 +1,8 @@
-package sandbox
-
 // Caches: overlay mounts that show the user's own files below what the sandbox writes. They are
 // made once, in a mount namespace that serves every instance with the same caches. The kernel
 // allows only one overlay at a time to write to a folder.
+
+package sandbox
 
 import (
 	"os"

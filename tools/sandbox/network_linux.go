@@ -1,7 +1,7 @@
-package sandbox
-
 // The network of a session: a namespace with only a loopback, which the calls of the session share.
 // It also holds the daemon's proxies, and the Unix sockets on which its processes listen.
+
+package sandbox
 
 import (
 	"encoding/binary"

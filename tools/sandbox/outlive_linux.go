@@ -1,6 +1,6 @@
-package sandbox
-
 // Processes that continue after the main process has ended. Command.Keep decides which.
+
+package sandbox
 
 import (
 	"cmp"

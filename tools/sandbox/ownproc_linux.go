@@ -1,7 +1,7 @@
-package sandbox
-
 // The /proc of a confined process: that of its own process namespace, read-only, without the files
 // that only root may read.
+
+package sandbox
 
 import (
 	"fmt"

@@ -1,7 +1,7 @@
-package sandbox
-
 // Mount points in the session's own directories: to mount something of the machine there, a file or
 // directory must exist. They are made for an instance and removed with it.
+
+package sandbox
 
 import (
 	"cmp"

@@ -1,6 +1,6 @@
-package sandbox
-
 // Policies: what a process may do, as plain data.
+
+package sandbox
 
 import (
 	"cmp"

@@ -1,9 +1,9 @@
-package sandbox
-
 // The seccomp supervisor: it receives the system calls of a confined tree that could be denied, and
 // notes those that are. The kernel decides by itself. Nothing that the supervisor reads lets a call
 // through, so it does not matter that the tree may change memory meanwhile. Connections are the
 // exception; see connect_linux.go.
+
+package sandbox
 
 import (
 	"encoding/binary"

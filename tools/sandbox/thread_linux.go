@@ -1,8 +1,8 @@
-package sandbox
-
 // Threads with a filter. A thread installs the filter on itself once and then creates processes,
 // which inherit it, so the filter costs nothing where many processes need the same one. A filter
 // cannot be removed, so such a thread does nothing else and ends with its goroutine.
+
+package sandbox
 
 import (
 	"runtime"

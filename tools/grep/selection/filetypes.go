@@ -1,6 +1,6 @@
-package selection
-
 // The table of file types.
+
+package selection
 
 import (
 	"maps"

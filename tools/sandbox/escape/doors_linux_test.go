@@ -1,7 +1,7 @@
-package escape_test
-
 // Tries every door of the sandbox in each tier, as root and as a user without rights, and holds what is open against
 // the table of what may be.
+
+package escape_test
 
 import (
 	"errors"

@@ -1,7 +1,7 @@
-package escape_test
-
 // A starter stands for the daemon: a process of the scene's user that starts the probe in the sandbox, and whom the
 // probe tries to reach.
+
+package escape_test
 
 import (
 	"bufio"

@@ -1,6 +1,6 @@
-package escape_test
-
 // The doors that are not as they should be, and why. A row that is not needed is as wrong as one that is missing.
+
+package escape_test
 
 import (
 	"slices"
