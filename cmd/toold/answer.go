@@ -7,9 +7,13 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/spf13/cobra"
+	"github.com/toold/toold/cmd/toold/internal/turn"
 
+	"github.com/spf13/cobra"
+	toold "github.com/toold/toold/clients/go"
+	"github.com/toold/toold/cmd/toold/internal/cli"
 	"github.com/toold/toold/cmd/toold/internal/terminal"
+
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
 
@@ -30,7 +34,7 @@ func (s *app) answerCommand() *cobra.Command {
 			"  toold answer toolu_01 yes --remember session",
 		Args:              cobra.MaximumNArgs(3),
 		ValidArgsFunction: s.completeAnswer,
-		RunE: doing(func(ctx context.Context, args []string) error {
+		RunE: cli.Action(func(ctx context.Context, args []string) error {
 			if len(args) == 0 {
 				return s.listQuestions(ctx, f.session)
 			}
@@ -52,8 +56,8 @@ type openQuestion struct {
 	*tooldv1.Question
 }
 
-func (l *link) openQuestions(ctx context.Context, session string) (list []openQuestion, err error) {
-	err = l.eachOpen(ctx, session, func(x *tooldv1.GetSessionResponse) error {
+func openQuestions(ctx context.Context, l *toold.Conn, session string) (list []openQuestion, err error) {
+	err = eachOpen(ctx, l, session, func(x *tooldv1.GetSessionResponse) error {
 		for _, q := range x.GetOpenQuestions() {
 			list = append(list, openQuestion{x.GetSession().GetSessionId(), q})
 		}
@@ -63,52 +67,52 @@ func (l *link) openQuestions(ctx context.Context, session string) (list []openQu
 }
 
 func (s *app) listQuestions(ctx context.Context, session string) error {
-	l, err := s.connect(ctx)
+	l, err := s.daemon.Connect(ctx)
 	if err != nil {
 		return err
 	}
-	defer l.close()
-	list, err := l.openQuestions(ctx, session)
+	defer l.Close()
+	list, err := openQuestions(ctx, l, session)
 	if err != nil {
 		return err
 	}
-	if len(list) == 0 && !s.json {
-		_, err = fmt.Fprintln(s.stdout, "no open questions")
+	if len(list) == 0 && !s.JSON {
+		_, err = fmt.Fprintln(s.Stdout, "no open questions")
 		return err
 	}
-	k := terminal.Open(s.stdout).Ink
+	k := terminal.Open(s.Stdout).Ink
 	for _, q := range list {
-		if s.json {
+		if s.JSON {
 			text, err := terminal.WireJSON(q.Question)
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(s.stdout, "{\"session_id\":%q,\"question\":%s}\n", q.session, text)
+			fmt.Fprintf(s.Stdout, "{\"session_id\":%q,\"question\":%s}\n", q.session, text)
 			continue
 		}
-		fmt.Fprintf(s.stdout, "%s  session %s", k.Strong.Render(q.GetQuestionId()), terminal.VisibleLine(q.session))
+		fmt.Fprintf(s.Stdout, "%s  session %s", k.Strong.Render(q.GetQuestionId()), terminal.VisibleLine(q.session))
 		if call := q.GetToolUseId(); call != "" {
-			fmt.Fprintf(s.stdout, ", call %s", terminal.VisibleLine(call))
+			fmt.Fprintf(s.Stdout, ", call %s", terminal.VisibleLine(call))
 		}
-		fmt.Fprint(s.stdout, terminal.QuestionText(q.Question, k))
+		fmt.Fprint(s.Stdout, terminal.QuestionText(q.Question, k))
 	}
 	return nil
 }
 
 func (s *app) answerQuestion(ctx context.Context, args []string, f answerFlags) error {
 	if len(args) < 2 {
-		return misused("say yes or no: toold answer %s yes", args[0])
+		return cli.Misused("say yes or no: toold answer %s yes", args[0])
 	}
 	answer, err := f.answer(args[1:])
 	if err != nil {
 		return err
 	}
-	l, err := s.connect(ctx)
+	l, err := s.daemon.Connect(ctx)
 	if err != nil {
 		return err
 	}
-	defer l.close()
-	q, err := l.question(ctx, args[0], f.session)
+	defer l.Close()
+	q, err := question(ctx, l, args[0], f.session)
 	if err != nil {
 		return err
 	}
@@ -119,10 +123,10 @@ func (s *app) answerQuestion(ctx context.Context, args []string, f answerFlags) 
 			answer.Remember = append(answer.Remember, &tooldv1.Remember{Rule: x.GetRule(), List: x.GetList(), Scope: scope})
 		}
 		if len(answer.Remember) == 0 {
-			return failed("%s", terminal.NoSuggestion(q.Question))
+			return cli.Failed("%s", terminal.NoSuggestion(q.Question))
 		}
 	}
-	_, err = l.sessions.Answer(ctx, &tooldv1.AnswerRequest{SessionId: q.session, Answer: answer})
+	_, err = l.Sessions.Answer(ctx, &tooldv1.AnswerRequest{SessionId: q.session, Answer: answer})
 	return err
 }
 
@@ -135,27 +139,27 @@ func (f answerFlags) answer(args []string) (*tooldv1.Answer, error) {
 	case "n", "no":
 		a.Decision = tooldv1.Decision_DECISION_DENY
 	default:
-		return nil, misused("%q is neither yes nor no", args[0])
+		return nil, cli.Misused("%q is neither yes nor no", args[0])
 	}
 	yes := a.Decision == tooldv1.Decision_DECISION_ALLOW
 	if len(args) > 1 {
-		a.Message = validText(args[1])
+		a.Message = turn.ValidText(args[1])
 	}
 	_, known := terminal.ScopeNamed(f.remember)
 	switch {
 	case f.remember != "" && !known:
-		return nil, misused("--remember %q is not known: choose session, local, project or user", f.remember)
+		return nil, cli.Misused("--remember %q is not known: choose session, local, project or user", f.remember)
 	case yes && (a.Message != "" || f.stop):
-		return nil, misused("a message and --stop go with a no")
+		return nil, cli.Misused("a message and --stop go with a no")
 	case !yes && (f.input != "" || f.remember != ""):
-		return nil, misused("--input and --remember go with a yes")
+		return nil, cli.Misused("--input and --remember go with a yes")
 	}
 	return a, nil
 }
 
 // question finds the one open question with that id, or about the call with that id.
-func (l *link) question(ctx context.Context, id, session string) (found openQuestion, err error) {
-	list, err := l.openQuestions(ctx, session)
+func question(ctx context.Context, l *toold.Conn, id, session string) (found openQuestion, err error) {
+	list, err := openQuestions(ctx, l, session)
 	if err != nil {
 		return found, err
 	}
@@ -168,19 +172,19 @@ func (l *link) question(ctx context.Context, id, session string) (found openQues
 	}
 	switch n {
 	case 0:
-		return found, failed("the question %q is not open: it was answered or withdrawn, or never asked. \"toold answer\" lists those that are.", id)
+		return found, cli.Failed("the question %q is not open: it was answered or withdrawn, or never asked. \"toold answer\" lists those that are.", id)
 	case 1:
 		return found, nil
 	}
-	return found, misused("%d open questions are about a call %q: name the question, or the session with --session", n, id)
+	return found, cli.Misused("%d open questions are about a call %q: name the question, or the session with --session", n, id)
 }
 
 func (s *app) completeAnswer(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 	if len(args) == 1 {
 		return []string{"yes", "no"}, cobra.ShellCompDirectiveNoFileComp
 	}
-	return s.completeFirst(s.completing(func(ctx context.Context, cmd *cobra.Command, l *link) (ids []string, err error) {
-		list, err := l.openQuestions(ctx, cmd.Flag("session").Value.String())
+	return s.completeFirst(s.completing(func(ctx context.Context, cmd *cobra.Command, l *toold.Conn) (ids []string, err error) {
+		list, err := openQuestions(ctx, l, cmd.Flag("session").Value.String())
 		for _, q := range list {
 			ids = append(ids, q.GetQuestionId()+"\t"+terminal.VisibleLine(q.GetTitle()))
 		}

@@ -35,7 +35,7 @@ func (c *talk) write(name string) {
 // beside answers from beside the stream, and tells what became of it.
 func (h *house) beside(t *testing.T, session string, a *tooldv1.Answer) string {
 	t.Helper()
-	_, err := h.link.sessions.Answer(t.Context(), &tooldv1.AnswerRequest{SessionId: session, Answer: a})
+	_, err := h.link.Sessions.Answer(t.Context(), &tooldv1.AnswerRequest{SessionId: session, Answer: a})
 	return refusal(err)
 }
 

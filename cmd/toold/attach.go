@@ -9,11 +9,16 @@ import (
 	"slices"
 
 	"github.com/spf13/cobra"
+	"github.com/toold/toold/cmd/toold/internal/records"
+	"github.com/toold/toold/cmd/toold/internal/turn"
+
+	toold "github.com/toold/toold/clients/go"
+	"github.com/toold/toold/cmd/toold/internal/cli"
+	"github.com/toold/toold/cmd/toold/internal/terminal"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/toold/toold/cmd/toold/internal/terminal"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
 
@@ -28,7 +33,7 @@ func (s *app) attachCommand() *cobra.Command {
 		Example:           "  toold attach\n  toold attach work\n  toold attach work --replay --json",
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: s.completeFirst(s.completeSessions),
-		RunE: doing(func(ctx context.Context, args []string) error {
+		RunE: cli.Action(func(ctx context.Context, args []string) error {
 			request := &tooldv1.WatchRequest{}
 			if len(args) > 0 {
 				request.SessionId = args[0]
@@ -44,17 +49,17 @@ func (s *app) attachCommand() *cobra.Command {
 }
 
 func (s *app) watch(ctx context.Context, request *tooldv1.WatchRequest) (err error) {
-	l, err := s.connect(ctx)
+	l, err := s.daemon.Connect(ctx)
 	if err != nil {
 		return err
 	}
-	defer l.close()
+	defer l.Close()
 	if request.GetSessionId() == "" {
-		if request.SessionId, err = l.newestHere(ctx); err != nil {
+		if request.SessionId, err = newestHere(ctx, l); err != nil {
 			return err
 		}
 	}
-	p := terminal.NewPrompter(terminal.Open(s.stderr), func(string) (string, bool) { return "", false })
+	p := terminal.NewPrompter(terminal.Open(s.Stderr), func(string) (string, bool) { return "", false })
 	request.Answers = p != nil
 	events, stop, err := follow(ctx, l, request)
 	if err != nil {
@@ -63,26 +68,26 @@ func (s *app) watch(ctx context.Context, request *tooldv1.WatchRequest) (err err
 	}
 	defer stop()
 	if p != nil {
-		s.say("watching session %s", request.GetSessionId())
+		s.Say("watching session %s", request.GetSessionId())
 	}
-	w := watching{app: s, session: request.GetSessionId(), prompter: p, out: terminal.Open(s.stdout)}
+	w := watching{app: s, session: request.GetSessionId(), prompter: p, out: terminal.Open(s.Stdout)}
 	defer func() {
 		p.Close()
 		err = errors.Join(err, w.flush())
 	}()
 	for {
 		select {
-		case r := <-events:
-			if errors.Is(r.err, io.EOF) {
+		case e := <-events:
+			if errors.Is(e.Err, io.EOF) {
 				return nil
 			}
-			if r.err != nil {
-				return r.err
+			if e.Err != nil {
+				return e.Err
 			}
-			if err := w.seen(ctx, r.event); err != nil {
+			if err := w.seen(ctx, e.ExecuteResponse); err != nil {
 				return err
 			}
-			if r.event.GetSessionChanged().GetClosed() {
+			if e.GetSessionChanged().GetClosed() {
 				return nil
 			}
 		case answer := <-p.Answers():
@@ -99,25 +104,32 @@ func (s *app) watch(ctx context.Context, request *tooldv1.WatchRequest) (err err
 	}
 }
 
-// follow returns a session's events until stop is called, which waits for the goroutine that receives them.
-func follow(ctx context.Context, l *link, request *tooldv1.WatchRequest) (events <-chan received, stop func(), err error) {
+// follow returns a session's events until stop is called, which waits for the goroutine that receives them. The last one
+// has an error, which is io.EOF when the daemon has ended the stream.
+func follow(ctx context.Context, l *toold.Conn, request *tooldv1.WatchRequest) (events <-chan toold.Event, stop func(), err error) {
 	ctx, cancel := context.WithCancel(ctx)
-	stream, err := l.sessions.Watch(ctx, request)
+	watched, err := toold.Watch(ctx, l, request)
 	if err != nil {
 		cancel()
 		return nil, nil, err
 	}
-	if _, err := stream.Header(); err != nil { // which comes when the daemon has taken the watcher in
-		cancel()
-		return nil, nil, err
+	out, done := make(chan toold.Event), make(chan struct{})
+	pass := func(e toold.Event) bool {
+		select {
+		case out <- e:
+			return true
+		case <-ctx.Done():
+			return false
+		}
 	}
-	out, done := make(chan received), make(chan struct{})
 	go func() {
 		defer close(done)
-		receive(ctx, func() (*tooldv1.ExecuteResponse, error) {
-			response, err := stream.Recv()
-			return response.GetEvent(), err
-		}, out)
+		for event, err := range watched {
+			if !pass(toold.Event{ExecuteResponse: event, Err: err}) || err != nil {
+				return
+			}
+		}
+		pass(toold.Event{Err: io.EOF})
 	}()
 	return out, func() { cancel(); <-done }, nil
 }
@@ -143,7 +155,7 @@ func (w *watching) seen(ctx context.Context, event *tooldv1.ExecuteResponse) err
 	case *tooldv1.ExecuteResponse_ToolResult:
 		w.prompter.WithdrawCall(ctx, e.ToolResult.GetToolUseId())
 	}
-	busy := w.out.Terminal && !w.json && w.prompter.Busy()
+	busy := w.out.Terminal && !w.JSON && w.prompter.Busy()
 	if !busy || event.GetProgress() == nil {
 		w.held = append(w.held, event)
 	}
@@ -156,7 +168,7 @@ func (w *watching) seen(ctx context.Context, event *tooldv1.ExecuteResponse) err
 // flush shows what has waited.
 func (w *watching) flush() error {
 	for _, event := range w.held {
-		if err := w.printRecord(w.session, event, w.out.Ink); err != nil {
+		if err := records.Print(w.Console, w.session, event, w.out.Ink); err != nil {
 			return err
 		}
 	}
@@ -166,13 +178,13 @@ func (w *watching) flush() error {
 
 // answer sends an answer from beside the stream. One that came too late is told and changes nothing; one that the
 // daemon does not take is asked for again.
-func (s *app) answer(ctx context.Context, l *link, session string, a *tooldv1.Answer, p *terminal.Prompter) error {
-	_, err := l.sessions.Answer(ctx, &tooldv1.AnswerRequest{SessionId: session, Answer: a})
+func (s *app) answer(ctx context.Context, l *toold.Conn, session string, a *tooldv1.Answer, p *terminal.Prompter) error {
+	_, err := l.Sessions.Answer(ctx, &tooldv1.AnswerRequest{SessionId: session, Answer: a})
 	refusal := status.Convert(err)
 	switch {
-	case slices.Contains(answerRefusals, reasonOf(refusal)) && p.Refused(ctx, whatWentWrong(err)):
+	case slices.Contains(turn.AnswerRefusals, toold.Reason(err)) && p.Refused(ctx, cli.Describe(err)):
 	case refusal.Code() == codes.NotFound, refusal.Code() == codes.FailedPrecondition:
-		s.say("the answer was not taken: %s", whatWentWrong(err))
+		s.Say("the answer was not taken: %s", cli.Describe(err))
 	default:
 		return err
 	}

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toold/toold/cmd/toold/internal/cli"
+
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
 
@@ -26,10 +28,10 @@ func TestAnswer(t *testing.T) {
 	c := h.attach(t, in(root, nil))
 	c.bash("a", "echo x > a.txt")
 	q := c.question("a")
-	holds(t, "the list", h.toold(t, root, exitOK, "answer"), q.GetQuestionId(), "session asks, call a", "Bash(echo x > a.txt)")
-	holds(t, "the list", h.toold(t, root, exitOK, "answer", "--json"), `{"session_id":"asks","question":{"question_id":"`+q.GetQuestionId(), q.GetInputDigest())
-	holds(t, "the refusal", h.toold(t, root, exitFailed, "answer", "none", "yes"), `the question "none" is not open`, `"toold answer" lists`)
-	holds(t, "the refusal", h.toold(t, root, exitUsage, "answer", "a", "perhaps"), "neither yes nor no", `Run "toold answer --help"`)
+	holds(t, "the list", h.toold(t, root, cli.ExitOK, "answer"), q.GetQuestionId(), "session asks, call a", "Bash(echo x > a.txt)")
+	holds(t, "the list", h.toold(t, root, cli.ExitOK, "answer", "--json"), `{"session_id":"asks","question":{"question_id":"`+q.GetQuestionId(), q.GetInputDigest())
+	holds(t, "the refusal", h.toold(t, root, cli.ExitFailed, "answer", "none", "yes"), `the question "none" is not open`, `"toold answer" lists`)
+	holds(t, "the refusal", h.toold(t, root, cli.ExitUsage, "answer", "a", "perhaps"), "neither yes nor no", `Run "toold answer --help"`)
 	h.apart(t, root, "answer", q.GetQuestionId(), "yes")
 	c.until("a OK")
 
@@ -46,7 +48,7 @@ func TestAnswer(t *testing.T) {
 	c.until("c OK")
 	c.bash("d", "echo x > d.txt") // which the rule allows
 	c.until("d OK")
-	holds(t, "the list", h.toold(t, root, exitOK, "answer"), "no open questions")
+	holds(t, "the list", h.toold(t, root, cli.ExitOK, "answer"), "no open questions")
 }
 
 // A script stops calls, a turn, background tasks and a session of another client's.
@@ -58,11 +60,11 @@ func TestCancelAndClose(t *testing.T) {
 	c.bash("a", forever)
 	c.bash("b", "touch never")
 	c.until("a started")
-	holds(t, "the refusal", h.toold(t, root, exitFailed, "cancel", "none"), `no call or background task "none" is open`)
-	holds(t, "the refusal", h.toold(t, root, exitUsage, "cancel"), "name calls, or choose --turn or --all")
-	holds(t, "what is said", h.toold(t, root, exitOK, "cancel", "b"), "stopped call b in session busy")
+	holds(t, "the refusal", h.toold(t, root, cli.ExitFailed, "cancel", "none"), `no call or background task "none" is open`)
+	holds(t, "the refusal", h.toold(t, root, cli.ExitUsage, "cancel"), "name calls, or choose --turn or --all")
+	holds(t, "what is said", h.toold(t, root, cli.ExitOK, "cancel", "b"), "stopped call b in session busy")
 	c.until("b CANCELLED")
-	holds(t, "what is said", h.toold(t, root, exitOK, "cancel", "a"), "stopped call a in session busy")
+	holds(t, "what is said", h.toold(t, root, cli.ExitOK, "cancel", "a"), "stopped call a in session busy")
 	if r := c.until("a CANCELLED").GetToolResult(); !strings.Contains(textIn(r), cancelReason) {
 		t.Errorf("the model is not told why: %s", textIn(r))
 	}
@@ -71,7 +73,7 @@ func TestCancelAndClose(t *testing.T) {
 	c.bash("c", forever)
 	c.bash("d", "touch never")
 	c.until("c started")
-	holds(t, "what is said", h.toold(t, root, exitOK, "cancel", "--turn"), "stopped turn in session busy")
+	holds(t, "what is said", h.toold(t, root, cli.ExitOK, "cancel", "--turn"), "stopped turn in session busy")
 	c.until("c CANCELLED")
 	c.endTurn()
 
@@ -79,16 +81,16 @@ func TestCancelAndClose(t *testing.T) {
 	c.until("e OK")
 	c.bash("f", forever)
 	c.until("f started")
-	holds(t, "what is said", h.toold(t, root, exitOK, "cancel", "--all"), "stopped call f in session busy", "stopped background task bash_")
+	holds(t, "what is said", h.toold(t, root, cli.ExitOK, "cancel", "--all"), "stopped call f in session busy", "stopped background task bash_")
 	c.until("f CANCELLED")
 	c.endTurn()
 	if content(t, filepath.Join(root, "never")) != "" {
 		t.Error("what waited has run")
 	}
 
-	holds(t, "what is said", h.toold(t, root, exitOK, "close", "busy"), "closed session busy")
+	holds(t, "what is said", h.toold(t, root, cli.ExitOK, "close", "busy"), "closed session busy")
 	c.until("closed")
-	holds(t, "the refusal", h.toold(t, root, exitFailed, "close", "busy"), `"toold sessions --all" lists the sessions`)
+	holds(t, "the refusal", h.toold(t, root, cli.ExitFailed, "close", "busy"), `"toold sessions --all" lists the sessions`)
 }
 
 // The log shows what a call was asked to do, without secrets.
@@ -96,16 +98,16 @@ func TestLogInput(t *testing.T) {
 	h := newHouse(t, nil)
 	root := h.room(t, "logged", nil)
 	secret := "ghp_" + strings.Repeat("a1B2", 9)
-	h.toold(t, root, exitOK, "call", "Grep", "pattern="+secret, "path=.", "head_limit=3", "--session", "logged")
-	out := h.toold(t, root, exitOK, "log", "--session", "logged", "--input")
+	h.toold(t, root, cli.ExitOK, "call", "Grep", "pattern="+secret, "path=.", "head_limit=3", "--session", "logged")
+	out := h.toold(t, root, cli.ExitOK, "log", "--session", "logged", "--input")
 	holds(t, "the log", out, `"pattern": "`, `"head_limit": 3`, `"path": "`+root+`"`)
 	if strings.Contains(out, secret) {
 		t.Errorf("the log has the secret:\n%s", out)
 	}
-	if out := h.toold(t, root, exitOK, "log", "--session", "logged"); strings.Contains(out, "head_limit") {
+	if out := h.toold(t, root, cli.ExitOK, "log", "--session", "logged"); strings.Contains(out, "head_limit") {
 		t.Errorf("the input is shown unasked:\n%s", out)
 	}
-	call, err := h.link.sessions.GetSession(t.Context(), &tooldv1.GetSessionRequest{SessionId: "logged"})
+	call, err := h.link.Sessions.GetSession(t.Context(), &tooldv1.GetSessionRequest{SessionId: "logged"})
 	if err != nil || len(call.GetOpenCalls()) > 0 {
 		t.Errorf("%v, %v", call, err)
 	}
@@ -117,7 +119,7 @@ func TestLogInput(t *testing.T) {
 			t.Errorf("a watcher that did not ask for it is sent the input %s", a.GetInputJson())
 		}
 	}
-	got, err := h.link.tools.GetCall(t.Context(), &tooldv1.GetCallRequest{SessionId: "logged", ToolUseId: id})
+	got, err := h.link.Tools.GetCall(t.Context(), &tooldv1.GetCallRequest{SessionId: "logged", ToolUseId: id})
 	if err != nil || !strings.Contains(got.GetInputJson(), `"head_limit":3`) || strings.Contains(got.GetInputJson(), secret) {
 		t.Errorf("GetCall has the input %s (%v)", got.GetInputJson(), err)
 	}

@@ -21,7 +21,7 @@ func TestWarmCaches(t *testing.T) {
 		"home/.cache/tool/own": "warm\n", "home/.cache/secret/key": "hidden\n", "home/.cargo/registry/crate": "a crate\n",
 		"home/.cargo/credentials.toml": "a token\n", "home/.npm/_cacache/x": "a package\n",
 	})
-	info, err := h.link.daemon.GetInfo(t.Context(), &tooldv1.GetInfoRequest{})
+	info, err := h.link.Daemon.GetInfo(t.Context(), &tooldv1.GetInfoRequest{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,9 +8,12 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spf13/cobra"
+	toold "github.com/toold/toold/clients/go"
 
+	"github.com/spf13/cobra"
+	"github.com/toold/toold/cmd/toold/internal/cli"
 	"github.com/toold/toold/cmd/toold/internal/terminal"
+
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
 
@@ -33,7 +36,7 @@ func (s *app) cancelCommand() *cobra.Command {
 			"sessions. Calls that run are stopped, and those that wait never start; each gets its result.",
 		Example:           "  toold cancel toolu_01\n  toold cancel --turn\n  toold cancel --all --session work",
 		ValidArgsFunction: s.completeCalls,
-		RunE: doing(func(ctx context.Context, args []string) error {
+		RunE: cli.Action(func(ctx context.Context, args []string) error {
 			chosen := 0
 			for _, is := range []bool{len(args) > 0, f.turn, f.all} {
 				if is {
@@ -41,7 +44,7 @@ func (s *app) cancelCommand() *cobra.Command {
 				}
 			}
 			if chosen != 1 {
-				return misused("name calls, or choose --turn or --all")
+				return cli.Misused("name calls, or choose --turn or --all")
 			}
 			return s.cancel(ctx, args, f)
 		}),
@@ -54,16 +57,16 @@ func (s *app) cancelCommand() *cobra.Command {
 }
 
 func (s *app) cancel(ctx context.Context, calls []string, f cancelFlags) error {
-	l, err := s.connect(ctx)
+	l, err := s.daemon.Connect(ctx)
 	if err != nil {
 		return err
 	}
-	defer l.close()
+	defer l.Close()
 	switch {
 	case f.turn:
 		return s.cancelTurn(ctx, l, f.session)
 	case f.all:
-		return l.eachOpen(ctx, f.session, func(x *tooldv1.GetSessionResponse) error { return s.cancelAll(ctx, l, x) })
+		return eachOpen(ctx, l, f.session, func(x *tooldv1.GetSessionResponse) error { return s.cancelAll(ctx, l, x) })
 	}
 	for _, id := range calls {
 		if err := s.cancelNamed(ctx, l, id, f.session); err != nil {
@@ -73,26 +76,26 @@ func (s *app) cancel(ctx context.Context, calls []string, f cancelFlags) error {
 	return nil
 }
 
-func (s *app) cancelTurn(ctx context.Context, l *link, session string) (err error) {
+func (s *app) cancelTurn(ctx context.Context, l *toold.Conn, session string) (err error) {
 	if session == "" {
-		if session, err = l.newestHere(ctx); err != nil {
+		if session, err = newestHere(ctx, l); err != nil {
 			return err
 		}
 	}
-	response, err := l.sessions.CancelTurn(ctx, &tooldv1.CancelTurnRequest{SessionId: session, Reason: cancelReason})
+	response, err := l.Sessions.CancelTurn(ctx, &tooldv1.CancelTurnRequest{SessionId: session, Reason: cancelReason})
 	if err != nil {
 		return err
 	}
 	if response.GetTurns() == 0 {
-		return failed("no turn is open in session %q", session)
+		return cli.Failed("no turn is open in session %q", session)
 	}
 	return s.stopped("turn", "", session)
 }
 
 // cancelAll stops what is open in one session.
-func (s *app) cancelAll(ctx context.Context, l *link, x *tooldv1.GetSessionResponse) error {
+func (s *app) cancelAll(ctx context.Context, l *toold.Conn, x *tooldv1.GetSessionResponse) error {
 	session := x.GetSession().GetSessionId()
-	if _, err := l.sessions.CancelTurn(ctx, &tooldv1.CancelTurnRequest{SessionId: session, All: true, Reason: cancelReason}); err != nil {
+	if _, err := l.Sessions.CancelTurn(ctx, &tooldv1.CancelTurnRequest{SessionId: session, All: true, Reason: cancelReason}); err != nil {
 		return err
 	}
 	for _, c := range x.GetOpenCalls() {
@@ -109,9 +112,9 @@ func (s *app) cancelAll(ctx context.Context, l *link, x *tooldv1.GetSessionRespo
 }
 
 // cancelNamed stops the open call with that id, or the background task with that id, wherever it is.
-func (s *app) cancelNamed(ctx context.Context, l *link, id, session string) error {
+func (s *app) cancelNamed(ctx context.Context, l *toold.Conn, id, session string) error {
 	var in, task []string
-	err := l.eachOpen(ctx, session, func(x *tooldv1.GetSessionResponse) error {
+	err := eachOpen(ctx, l, session, func(x *tooldv1.GetSessionResponse) error {
 		name := x.GetSession().GetSessionId()
 		if slices.ContainsFunc(x.GetOpenCalls(), func(c *tooldv1.OpenCall) bool { return c.GetToolUseId() == id }) {
 			in = append(in, name)
@@ -127,24 +130,24 @@ func (s *app) cancelNamed(ctx context.Context, l *link, id, session string) erro
 	case err != nil:
 		return err
 	case len(in)+len(task)/2 > 1:
-		return misused("%q is open in several sessions: name one with --session", id)
+		return cli.Misused("%q is open in several sessions: name one with --session", id)
 	case len(task) > 0:
 		return s.killTask(ctx, l, task[0], task[1])
 	case len(in) == 0:
-		return failed("no call or background task %q is open. \"toold log\" shows calls that have ended.", id)
+		return cli.Failed("no call or background task %q is open. \"toold log\" shows calls that have ended.", id)
 	}
-	response, err := l.sessions.CancelCall(ctx, &tooldv1.CancelCallRequest{SessionId: in[0], ToolUseId: id, Reason: cancelReason})
+	response, err := l.Sessions.CancelCall(ctx, &tooldv1.CancelCallRequest{SessionId: in[0], ToolUseId: id, Reason: cancelReason})
 	if err != nil {
 		return err
 	}
 	if !response.GetCancelled() {
-		return failed("the call %q had ended already", id)
+		return cli.Failed("the call %q had ended already", id)
 	}
 	return s.stopped("call", id, in[0])
 }
 
-func (s *app) killTask(ctx context.Context, l *link, session, id string) error {
-	if _, err := l.sessions.KillTask(ctx, &tooldv1.KillTaskRequest{SessionId: session, TaskId: id}); err != nil {
+func (s *app) killTask(ctx context.Context, l *toold.Conn, session, id string) error {
+	if _, err := l.Sessions.KillTask(ctx, &tooldv1.KillTaskRequest{SessionId: session, TaskId: id}); err != nil {
 		return err
 	}
 	return s.stopped("background task", id, session)
@@ -152,15 +155,15 @@ func (s *app) killTask(ctx context.Context, l *link, session, id string) error {
 
 // stopped prints what was stopped; without an id it is the one thing of its kind.
 func (s *app) stopped(kind, id, session string) error {
-	if s.json {
-		_, err := fmt.Fprintf(s.stdout, "{\"session_id\":%q,\"kind\":%q,\"id\":%q}\n", session, kind, id)
+	if s.JSON {
+		_, err := fmt.Fprintf(s.Stdout, "{\"session_id\":%q,\"kind\":%q,\"id\":%q}\n", session, kind, id)
 		return err
 	}
 	text := "stopped " + strings.TrimSpace(kind+" "+terminal.VisibleLine(id)) + " in session " + terminal.VisibleLine(session)
 	if kind == "session" {
 		text = "closed session " + terminal.VisibleLine(session)
 	}
-	_, err := fmt.Fprintln(s.stdout, text)
+	_, err := fmt.Fprintln(s.Stdout, text)
 	return err
 }
 
@@ -173,14 +176,14 @@ func (s *app) closeCommand() *cobra.Command {
 		Example:           "  toold close work",
 		Args:              cobra.MinimumNArgs(1),
 		ValidArgsFunction: s.completeSessions,
-		RunE: doing(func(ctx context.Context, args []string) error {
-			l, err := s.connect(ctx)
+		RunE: cli.Action(func(ctx context.Context, args []string) error {
+			l, err := s.daemon.Connect(ctx)
 			if err != nil {
 				return err
 			}
-			defer l.close()
+			defer l.Close()
 			for _, name := range args {
-				if _, err := l.sessions.CloseSession(ctx, &tooldv1.CloseSessionRequest{SessionId: name}); err != nil {
+				if _, err := l.Sessions.CloseSession(ctx, &tooldv1.CloseSessionRequest{SessionId: name}); err != nil {
 					return err
 				}
 				if err := s.stopped("session", "", name); err != nil {

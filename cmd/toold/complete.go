@@ -8,9 +8,12 @@ import (
 	"slices"
 	"time"
 
-	"github.com/spf13/cobra"
+	"github.com/toold/toold/cmd/toold/internal/records"
 
+	"github.com/spf13/cobra"
+	toold "github.com/toold/toold/clients/go"
 	"github.com/toold/toold/cmd/toold/internal/terminal"
+
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
 
@@ -21,23 +24,23 @@ const completePatience = time.Second
 type completer = func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective)
 
 // completing makes a completer of what a daemon is asked for, for the first argument.
-func (s *app) completing(ask func(ctx context.Context, cmd *cobra.Command, l *link) ([]string, error)) completer {
+func (s *app) completing(ask func(ctx context.Context, cmd *cobra.Command, l *toold.Conn) ([]string, error)) completer {
 	return func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 		ctx, cancel := context.WithTimeout(context.Background(), completePatience)
 		defer cancel()
-		l, err := s.connectRunning(ctx)
+		l, err := s.daemon.Running(ctx)
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		defer l.close()
+		defer l.Close()
 		words, _ := ask(ctx, cmd, l)
 		return words, cobra.ShellCompDirectiveNoFileComp
 	}
 }
 
 func (s *app) completeTools(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
-	return s.completing(func(ctx context.Context, _ *cobra.Command, l *link) (names []string, err error) {
-		list, err := l.tools.ListTools(ctx, &tooldv1.ListToolsRequest{})
+	return s.completing(func(ctx context.Context, _ *cobra.Command, l *toold.Conn) (names []string, err error) {
+		list, err := l.Tools.ListTools(ctx, &tooldv1.ListToolsRequest{})
 		for _, tool := range list.GetTools() {
 			names = append(names, tool.GetName()+"\t"+terminal.Fit(firstLine(tool.GetDescription()), 60))
 		}
@@ -56,8 +59,8 @@ func (s *app) completeFirst(offer completer) completer {
 }
 
 func (s *app) completeSessions(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
-	return s.completing(func(ctx context.Context, _ *cobra.Command, l *link) (names []string, err error) {
-		list, err := l.listSessions(ctx, false)
+	return s.completing(func(ctx context.Context, _ *cobra.Command, l *toold.Conn) (names []string, err error) {
+		list, err := l.ListSessions(ctx, false)
 		for _, x := range list {
 			names = append(names, x.GetSessionId()+"\t"+terminal.VisibleLine(x.GetWorkingDirectory()))
 		}
@@ -67,8 +70,8 @@ func (s *app) completeSessions(cmd *cobra.Command, args []string, typed string) 
 
 // completeCalls offers the open calls of the session that --session names, or of all sessions.
 func (s *app) completeCalls(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
-	return s.completing(func(ctx context.Context, cmd *cobra.Command, l *link) (ids []string, err error) {
-		err = l.eachOpen(ctx, cmd.Flag("session").Value.String(), func(x *tooldv1.GetSessionResponse) error {
+	return s.completing(func(ctx context.Context, cmd *cobra.Command, l *toold.Conn) (ids []string, err error) {
+		err = eachOpen(ctx, l, cmd.Flag("session").Value.String(), func(x *tooldv1.GetSessionResponse) error {
 			for _, c := range x.GetOpenCalls() {
 				ids = append(ids, c.GetToolUseId()+"\t"+terminal.VisibleLine(c.GetTitle()))
 			}
@@ -80,12 +83,12 @@ func (s *app) completeCalls(cmd *cobra.Command, args []string, typed string) ([]
 
 // completeRecorded offers all calls of the session that --session names.
 func (s *app) completeRecorded(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
-	return s.completing(func(ctx context.Context, cmd *cobra.Command, l *link) (ids []string, err error) {
+	return s.completing(func(ctx context.Context, cmd *cobra.Command, l *toold.Conn) (ids []string, err error) {
 		session := cmd.Flag("session").Value.String()
 		if session == "" {
 			return nil, nil
 		}
-		err = watch(ctx, l, &tooldv1.WatchRequest{SessionId: session, NoFollow: true}, func(event *tooldv1.ExecuteResponse) error {
+		err = records.Watch(ctx, l, &tooldv1.WatchRequest{SessionId: session, NoFollow: true}, func(event *tooldv1.ExecuteResponse) error {
 			if a := event.GetAccepted(); a != nil {
 				ids = append(ids, a.GetToolUseId()+"\t"+terminal.VisibleLine(a.GetTitle()))
 			}

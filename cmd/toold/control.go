@@ -5,10 +5,7 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"net"
-	"os"
 	"runtime"
 	"strings"
 	"text/tabwriter"
@@ -16,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/toold/toold/cmd/toold/internal/cli"
 	"github.com/toold/toold/cmd/toold/internal/terminal"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
@@ -30,40 +28,26 @@ func (s *app) startCommand() *cobra.Command {
 			"are attached go on with the new one.",
 		Example: "  toold start\n  toold start --replace\n  toold start --socket /tmp/mine/toold.sock",
 		Args:    cobra.NoArgs,
-		RunE: doing(func(ctx context.Context, _ []string) error {
+		RunE: cli.Action(func(ctx context.Context, _ []string) error {
 			if replace {
-				if err := s.replaceRunning(ctx); err != nil {
+				if err := s.daemon.ReplaceRunning(ctx); err != nil {
 					return err
 				}
 			}
-			l, info, err := s.greet(ctx, s.connect)
+			l, info, err := s.daemon.Info(ctx, s.daemon.Connect)
 			if err != nil {
 				return err
 			}
-			defer l.close()
-			if s.json {
-				return terminal.PrintJSON(s.stdout, info)
+			defer l.Close()
+			if s.JSON {
+				return terminal.PrintJSON(s.Stdout, info)
 			}
-			_, err = fmt.Fprintf(s.stdout, "toold %s (process %d) listens on %s\n", info.GetVersion(), info.GetPid(), s.socket)
+			_, err = fmt.Fprintf(s.Stdout, "toold %s (process %d) listens on %s\n", info.GetVersion(), info.GetPid(), s.daemon.Socket)
 			return err
 		}),
 	}
 	cmd.Flags().BoolVar(&replace, "replace", false, "put this program in the place of a daemon that runs, whatever its version")
 	return cmd
-}
-
-// greet returns a link to a daemon that has told what it is.
-func (s *app) greet(ctx context.Context, connect func(context.Context) (*link, error)) (*link, *tooldv1.GetInfoResponse, error) {
-	l, err := connect(ctx)
-	if err != nil {
-		return nil, nil, err
-	}
-	info, err := l.daemon.GetInfo(ctx, &tooldv1.GetInfoRequest{})
-	if err != nil {
-		l.close()
-		return nil, nil, err
-	}
-	return l, info, nil
 }
 
 func (s *app) stopCommand() *cobra.Command {
@@ -74,64 +58,25 @@ func (s *app) stopCommand() *cobra.Command {
 		Long:    "Ends the daemon and returns when its process is gone. Running calls may finish for the drain time; --now ends them.",
 		Example: "  toold stop\n  toold stop --now",
 		Args:    cobra.NoArgs,
-		RunE:    doing(func(ctx context.Context, _ []string) error { return s.stop(ctx, now) }),
+		RunE:    cli.Action(func(ctx context.Context, _ []string) error { return s.stop(ctx, now) }),
 	}
 	cmd.Flags().BoolVar(&now, "now", false, "end running calls at once")
 	return cmd
 }
 
+// stop ends the daemon and prints what came of it.
 func (s *app) stop(ctx context.Context, now bool) error {
-	var conn net.Conn
-	var pid int
-	err := s.find(ctx)
-	if silent := new(silentDaemon); errors.As(err, &silent) {
-		return s.stopSilent(ctx, silent, now)
-	}
-	if err == nil {
-		conn, pid, err = open(ctx, s.socket)
-	}
-	if errors.Is(err, errNobody) {
-		_, err := fmt.Fprintln(s.stdout, "no daemon was running")
+	pid, gone, err := s.daemon.Stop(ctx, now)
+	switch {
+	case err != nil:
 		return err
+	case pid == 0:
+		_, err = fmt.Fprintln(s.Stdout, "no daemon was running")
+	case gone:
+		_, err = fmt.Fprintf(s.Stdout, "process %d has ended\n", pid)
+	default:
+		_, err = fmt.Fprintf(s.Stdout, "process %d is ending\n", pid)
 	}
-	if err != nil {
-		return unreachable(err)
-	}
-	// Held from before the connection ends, the process cannot have become another one.
-	held, err := holdProcess(pid)
-	_ = conn.Close()
-	if errors.Is(err, os.ErrProcessDone) {
-		return nil
-	}
-	unwatched := errors.Is(err, errors.ErrUnsupported)
-	if err != nil && !unwatched {
-		return err
-	}
-	l, err := dial(s.socket)
-	if err != nil {
-		return err
-	}
-	defer l.close()
-	if _, err := l.daemon.Shutdown(ctx, &tooldv1.ShutdownRequest{Now: now}); err != nil {
-		return err
-	}
-	if unwatched {
-		_, err := fmt.Fprintf(s.stdout, "process %d is ending\n", pid)
-		return err
-	}
-	if err := held.gone(ctx); err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(s.stdout, "process %d has ended\n", pid)
-	return err
-}
-
-func (s *app) stopSilent(ctx context.Context, d *silentDaemon, now bool) error {
-	s.noted("process %d cannot be reached (%v) and is ended by a signal", d.pid, d.cause)
-	if err := d.end(ctx, now); err != nil {
-		return err
-	}
-	_, err := fmt.Fprintf(s.stdout, "process %d has ended\n", d.pid)
 	return err
 }
 
@@ -142,37 +87,37 @@ func (s *app) statusCommand() *cobra.Command {
 		Long:    "Tells whether a daemon runs, and what it does. It starts none: exit code 3 says that there is none.",
 		Example: "  toold status\n  toold status --json",
 		Args:    cobra.NoArgs,
-		RunE: doing(func(ctx context.Context, _ []string) error {
-			l, info, err := s.greet(ctx, s.connectRunning)
+		RunE: cli.Action(func(ctx context.Context, _ []string) error {
+			l, info, err := s.daemon.Info(ctx, s.daemon.Running)
 			if err != nil {
 				return err
 			}
-			defer l.close()
-			if s.json {
-				return terminal.PrintJSON(s.stdout, info)
+			defer l.Close()
+			if s.JSON {
+				return terminal.PrintJSON(s.Stdout, info)
 			}
-			list, err := l.listSessions(ctx, false)
+			list, err := l.ListSessions(ctx, false)
 			if err != nil {
 				return err
 			}
 			if err := s.printInfo(info); err != nil || len(list) == 0 {
 				return err
 			}
-			_, _ = fmt.Fprintln(s.stdout)
-			return sessionTable(s.stdout, list)
+			_, _ = fmt.Fprintln(s.Stdout)
+			return sessionTable(s.Stdout, list)
 		}),
 	}
 }
 
 func (s *app) printInfo(info *tooldv1.GetInfoResponse) error {
-	t := tabwriter.NewWriter(s.stdout, 0, 0, 2, ' ', 0)
+	t := tabwriter.NewWriter(s.Stdout, 0, 0, 2, ' ', 0)
 	row := func(name, value string) { fmt.Fprintf(t, "%s\t%s\n", name, terminal.VisibleLine(value)) }
 	row("version", info.GetVersion())
-	if s.remote.address != "" {
-		row("address", s.where())
+	if s.daemon.Remote.Address != "" {
+		row("address", s.daemon.Where())
 		row("you are", info.GetPrincipal())
 	} else {
-		row("socket", s.socket)
+		row("socket", s.daemon.Socket)
 	}
 	row("process", fmt.Sprint(info.GetPid()))
 	row("up", time.Since(info.GetStarted().AsTime()).Truncate(time.Second).String())
@@ -183,7 +128,7 @@ func (s *app) printInfo(info *tooldv1.GetInfoResponse) error {
 	for _, warning := range info.GetWarnings() {
 		row("warning", warning)
 	}
-	if s.verbose {
+	if s.Verbose {
 		row("features", strings.Join(info.GetFeatures(), " "))
 		for _, gap := range info.GetNotCovered() {
 			row("not covered", gap)
@@ -191,8 +136,8 @@ func (s *app) printInfo(info *tooldv1.GetInfoResponse) error {
 		for _, l := range info.GetListeners() {
 			row("listens on", l.GetAddress())
 		}
-		if s.remote.address == "" {
-			row("state", s.stateDir())
+		if s.daemon.Remote.Address == "" {
+			row("state", s.daemon.StateDir())
 		}
 	}
 	return t.Flush()
@@ -204,13 +149,13 @@ func (s *app) versionCommand() *cobra.Command {
 		Short:   "Tell this program's version",
 		Example: "  toold version\n  toold version --json",
 		Args:    cobra.NoArgs,
-		RunE: doing(func(context.Context, []string) error {
+		RunE: cli.Action(func(context.Context, []string) error {
 			in, _ := groups()
-			if !s.json {
-				_, err := fmt.Fprintln(s.stdout, versionLine())
+			if !s.JSON {
+				_, err := fmt.Fprintln(s.Stdout, versionLine())
 				return err
 			}
-			return json.NewEncoder(s.stdout).Encode(struct {
+			return json.NewEncoder(s.Stdout).Encode(struct {
 				Version string   `json:"version"`
 				Go      string   `json:"go"`
 				OS      string   `json:"os"`

@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/toold/toold/cmd/toold/internal/golden"
 )
 
 // A demand is a row of the table.
@@ -188,7 +190,7 @@ func TestDemands(t *testing.T) {
 	if !ok || !closed {
 		t.Fatalf("%s has no lines %q and %q", path, begin, end)
 	}
-	if want := demandsTable(); *update {
+	if want := demandsTable(); golden.Updates() {
 		if err := os.WriteFile(path, []byte(before+begin+want+end+after), 0o600); err != nil {
 			t.Fatal(err)
 		}

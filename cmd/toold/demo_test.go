@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/toold/toold/cmd/toold/internal/cli"
 )
 
 // An interrupted demo leaves nothing behind either: home checks for processes, and the folder is checked here.
@@ -31,8 +33,8 @@ func TestDemoInterrupted(t *testing.T) {
 		}
 	}
 	_ = cmd.Wait()
-	if got := cmd.ProcessState.ExitCode(); got != exitSignal {
-		t.Errorf("exit code %d, want %d", got, exitSignal)
+	if got := cmd.ProcessState.ExitCode(); got != cli.ExitSignal {
+		t.Errorf("exit code %d, want %d", got, cli.ExitSignal)
 	}
 	if left, _ := filepath.Glob(filepath.Join(filepath.Dir(ws), "tmp", "*")); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
@@ -51,5 +53,5 @@ func TestDemoAsks(t *testing.T) {
 	x.typed("1\n")
 	x.expect(`Bash\S* touch built\s+\S*ok`)
 	x.expect("nothing is left behind")
-	x.ends(exitOK)
+	x.ends(cli.ExitOK)
 }

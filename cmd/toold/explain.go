@@ -10,8 +10,11 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-
+	"github.com/toold/toold/cmd/toold/internal/callargs"
+	"github.com/toold/toold/cmd/toold/internal/cli"
 	"github.com/toold/toold/cmd/toold/internal/terminal"
+	"github.com/toold/toold/cmd/toold/internal/turn"
+
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
 
@@ -35,9 +38,9 @@ func (s *app) explainCommand() *cobra.Command {
 			"  toold explain 'Read(~/.ssh/config)' --root ~/src/project --mode plan\n" +
 			"  toold explain '{\"name\":\"Grep\",\"input\":{\"pattern\":\"x\",\"path\":\"/etc\"}}' --json",
 		Args: cobra.ExactArgs(1),
-		RunE: doing(func(ctx context.Context, args []string) error {
+		RunE: cli.Action(func(ctx context.Context, args []string) error {
 			if session != "" && len(f.roots) > 0 {
-				return misused("--session and --root exclude each other: a session has its roots")
+				return cli.Misused("--session and --root exclude each other: a session has its roots")
 			}
 			request, err := s.explainRequest(args[0], session, f)
 			if err != nil {
@@ -61,38 +64,38 @@ func (s *app) explainRequest(call, session string, f placeFlags) (*tooldv1.Expla
 		return nil, err
 	}
 	if call == "-" {
-		text, err := io.ReadAll(s.stdin)
+		text, err := io.ReadAll(s.Stdin)
 		if err != nil {
-			return nil, misused("standard input cannot be read: %v", err)
+			return nil, cli.Misused("standard input cannot be read: %v", err)
 		}
 		call = string(text)
 	}
-	u, err := readCall(call, roots[0])
+	u, err := callargs.Parse(call, roots[0])
 	if err != nil {
 		return nil, err
 	}
 	if session != "" {
 		roots = nil
 	}
-	return &tooldv1.ExplainRequest{ToolUse: u.wire(""), SessionId: session, Roots: roots, Options: options}, nil
+	return &tooldv1.ExplainRequest{ToolUse: u.Wire(""), SessionId: session, Roots: roots, Options: options}, nil
 }
 
 func (s *app) explain(ctx context.Context, request *tooldv1.ExplainRequest) error {
-	l, err := s.connect(ctx)
+	l, err := s.daemon.Connect(ctx)
 	if err != nil {
 		return err
 	}
-	defer l.close()
-	response, err := l.daemon.Explain(ctx, request)
+	defer l.Close()
+	response, err := l.Daemon.Explain(ctx, request)
 	if err != nil {
 		return err
 	}
-	if s.json {
-		err = terminal.PrintJSON(s.stdout, response)
+	if s.JSON {
+		err = terminal.PrintJSON(s.Stdout, response)
 	} else {
 		u := request.GetToolUse()
 		call := strings.TrimSpace(terminal.VisibleLine(u.GetName()) + " " + terminal.Subject(u.GetInputJson(), ""))
-		_, err = io.WriteString(s.stdout, explanationText(call, response, terminal.Open(s.stdout).Ink))
+		_, err = io.WriteString(s.Stdout, explanationText(call, response, terminal.Open(s.Stdout).Ink))
 	}
 	if err != nil {
 		return err
@@ -101,9 +104,9 @@ func (s *app) explain(ctx context.Context, request *tooldv1.ExplainRequest) erro
 	case tooldv1.Decision_DECISION_ALLOW:
 		return nil
 	case tooldv1.Decision_DECISION_ASK:
-		return &ending{code: exitAsks}
+		return &cli.Error{Code: exitAsks}
 	default:
-		return &ending{code: exitFailed}
+		return &cli.Error{Code: cli.ExitFailed}
 	}
 }
 
@@ -138,7 +141,7 @@ func explanationText(call string, e *tooldv1.ExplainResponse, k terminal.Ink) st
 		rules = append(rules, strings.TrimSuffix(fmt.Sprintf("%s (%s)", x.GetRule(), terminal.Covers(x.GetRule())), " ()"))
 	}
 	section(&b, k, "The like of it would be allowed by "+terminal.Count(len(rules), "rule")+" in permissions.allow of your settings:", rules)
-	section(&b, k, "Of the settings:", concerning(call, warningsIn(e.GetWarnings(), e.GetWarningDetails())))
+	section(&b, k, "Of the settings:", concerning(call, turn.Warnings(e.GetWarnings(), e.GetWarningDetails())))
 	return b.String()
 }
 

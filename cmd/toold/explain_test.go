@@ -7,7 +7,12 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/toold/toold/cmd/toold/internal/golden"
+
+	"github.com/toold/toold/cmd/toold/internal/callargs"
+	"github.com/toold/toold/cmd/toold/internal/cli"
 	"github.com/toold/toold/cmd/toold/internal/terminal"
+
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
 
@@ -27,9 +32,9 @@ func TestReadCall(t *testing.T) {
 		{`{"name":"LS","input":{"path":"x"}}`, "LS", `{"path":"x"}`},
 		{`[{"type":"tool_use","id":"a","name":"LS","input":{}}]`, "LS", `{}`},
 	} {
-		u, err := readCall(c.text, "/w")
-		if err != nil || u.name != c.name || u.input != strings.ReplaceAll(c.input, "\n", `\n`) {
-			t.Errorf("readCall(%s) = %s %s, %v; want %s %s", c.text, u.name, u.input, err, c.name, c.input)
+		u, err := callargs.Parse(c.text, "/w")
+		if err != nil || u.Name != c.name || u.Input != strings.ReplaceAll(c.input, "\n", `\n`) {
+			t.Errorf("readCall(%s) = %s %s, %v; want %s %s", c.text, u.Name, u.Input, err, c.name, c.input)
 		}
 	}
 	for text, want := range map[string]string{
@@ -42,9 +47,9 @@ func TestReadCall(t *testing.T) {
 		`{"name":"A"}` + `{"name":"B"}`: "one call is explained at a time",
 		`{"type":"text","text":"x"}`:    "0 tool uses",
 	} {
-		_, err := readCall(text, "/w")
-		var e *ending
-		if !errors.As(err, &e) || e.code != exitUsage || !strings.Contains(e.text, want) {
+		_, err := callargs.Parse(text, "/w")
+		var e *cli.Error
+		if !errors.As(err, &e) || e.Code != cli.ExitUsage || !strings.Contains(e.Text, want) {
 			t.Errorf("readCall(%s): %v, want a misuse with %q", text, err, want)
 		}
 	}
@@ -56,14 +61,14 @@ func FuzzReadCall(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		u, err := readCall(text, "/w")
+		u, err := callargs.Parse(text, "/w")
 		command, plain := strings.CutPrefix(strings.TrimSpace(text), "Bash(")
 		if err != nil || !plain || !utf8.ValidString(text) {
 			return
 		}
 		var input struct{ Command string }
-		if err := json.Unmarshal([]byte(u.input), &input); err != nil || input.Command+")" != command {
-			t.Errorf("%q gives %s (%v)", text, u.input, err)
+		if err := json.Unmarshal([]byte(u.Input), &input); err != nil || input.Command+")" != command {
+			t.Errorf("%q gives %s (%v)", text, u.Input, err)
 		}
 	})
 }
@@ -100,6 +105,6 @@ func TestExplanations(t *testing.T) {
 			Reasons: []string{"The input is not what it should be:\n- missing property"},
 		},
 	} {
-		golden(t, name, explanationText("Bash npm run test unit", e, terminal.Ink{}))
+		golden.Check(t, name, explanationText("Bash npm run test unit", e, terminal.Ink{}))
 	}
 }

@@ -41,7 +41,7 @@ exec unshare --user --map-current-user --keep-caps sh -c '
 // tier is the one that calls get which may write.
 func (h *house) tier(t *testing.T) tooldv1.SandboxTier {
 	t.Helper()
-	info, err := h.link.daemon.GetInfo(t.Context(), &tooldv1.GetInfoRequest{})
+	info, err := h.link.Daemon.GetInfo(t.Context(), &tooldv1.GetInfoRequest{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +51,7 @@ func (h *house) tier(t *testing.T) tooldv1.SandboxTier {
 func TestOrdinaryWorkWithoutNamespaces(t *testing.T) {
 	withoutNamespaces(t)
 	h := ordinary(t)
-	info, err := h.link.daemon.GetInfo(t.Context(), &tooldv1.GetInfoRequest{})
+	info, err := h.link.Daemon.GetInfo(t.Context(), &tooldv1.GetInfoRequest{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -70,7 +70,7 @@ func TestEverydayGit(t *testing.T) {
 	if err := os.Chmod(hook, 0o755); err != nil {                     //nolint:gosec // it is a program
 		t.Fatal(err)
 	}
-	info, err := h.link.daemon.GetInfo(t.Context(), &tooldv1.GetInfoRequest{})
+	info, err := h.link.Daemon.GetInfo(t.Context(), &tooldv1.GetInfoRequest{})
 	if err != nil {
 		t.Fatal(err)
 	}

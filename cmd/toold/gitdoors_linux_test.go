@@ -156,7 +156,7 @@ func tryGitDoors(t *testing.T, tier string) {
 	t.Helper()
 	inLasting(t)
 	h := newHouse(t, map[string]string{"home/.gitconfig": gitHome})
-	info, err := h.link.daemon.GetInfo(t.Context(), &tooldv1.GetInfoRequest{})
+	info, err := h.link.Daemon.GetInfo(t.Context(), &tooldv1.GetInfoRequest{})
 	if err != nil {
 		t.Fatal(err)
 	}

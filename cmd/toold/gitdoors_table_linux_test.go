@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/toold/toold/cmd/toold/internal/golden"
 )
 
 // A door is one way to make the user's git run a program.
@@ -112,7 +114,7 @@ func TestGitDoorsDocument(t *testing.T) {
 		t.Fatalf("%s has no lines %q and %q", path, begin, end)
 	}
 	want := gitDoorsTable(gitDoors(t))
-	if *update {
+	if golden.Updates() {
 		if err := os.WriteFile(path, []byte(before+begin+want+end+after), 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -1,7 +1,5 @@
 package main
 
-// What becomes of a daemon whose socket, lock or journal is deleted, moved or replaced while it works.
-
 import (
 	"bufio"
 	"context"
@@ -14,13 +12,17 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/toold/toold/cmd/toold/internal/connect"
+
+	// What becomes of a daemon whose socket, lock or journal is deleted, moved or replaced while it works.
+
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
 
 // info asks the daemon what it is, over a connection that is there already.
 func (h *house) info(t *testing.T) *tooldv1.GetInfoResponse {
 	t.Helper()
-	info, err := h.link.daemon.GetInfo(t.Context(), &tooldv1.GetInfoRequest{})
+	info, err := h.link.Daemon.GetInfo(t.Context(), &tooldv1.GetInfoRequest{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,12 +86,12 @@ func TestSocketGoneUnderAStream(t *testing.T) {
 	if warned := h.warnings(t); warned != "" { // which has the daemon look
 		t.Errorf("it warns of %q", warned)
 	}
-	fresh, err := dial(h.socket())
+	fresh, err := connect.Dial(h.socket())
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(fresh.close)
-	info, err := fresh.daemon.GetInfo(t.Context(), &tooldv1.GetInfoRequest{})
+	t.Cleanup(fresh.Close)
+	info, err := fresh.Daemon.GetInfo(t.Context(), &tooldv1.GetInfoRequest{})
 	if err != nil || info.GetPid() != h.info(t).GetPid() {
 		t.Errorf("at the socket answers %v (%v)", info, err)
 	}
@@ -147,12 +149,12 @@ func TestSocketOfAnotherDaemon(t *testing.T) {
 		t.Fatalf("the second daemon says %q", said)
 	}
 	holds(t, "the warnings of the first", h.warnings(t), "another toold (process ", "others do not reach this daemon")
-	l, err := dial(h.socket())
+	l, err := connect.Dial(h.socket())
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.close()
-	info, err := l.daemon.GetInfo(t.Context(), &tooldv1.GetInfoRequest{})
+	defer l.Close()
+	info, err := l.Daemon.GetInfo(t.Context(), &tooldv1.GetInfoRequest{})
 	if err != nil || int(info.GetPid()) != second {
 		t.Errorf("at the socket answers process %d (%v), want %d", info.GetPid(), err, second)
 	}

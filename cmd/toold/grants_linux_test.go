@@ -118,7 +118,7 @@ func TestAnswerGrantsWithoutNamespaces(t *testing.T) {
 // grantAll makes each of the calls in a session of its own.
 func grantAll(t *testing.T, h *house) {
 	t.Helper()
-	info, err := h.link.daemon.GetInfo(t.Context(), &tooldv1.GetInfoRequest{})
+	info, err := h.link.Daemon.GetInfo(t.Context(), &tooldv1.GetInfoRequest{})
 	if err != nil {
 		t.Fatal(err)
 	}

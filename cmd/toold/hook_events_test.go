@@ -254,7 +254,7 @@ func (l life) moves(t *testing.T) {
 // isClosed: the end.
 func (l life) isClosed(t *testing.T) {
 	t.Helper()
-	if _, err := l.h.link.sessions.CloseSession(t.Context(), &tooldv1.CloseSessionRequest{SessionId: "events"}); err != nil {
+	if _, err := l.h.link.Sessions.CloseSession(t.Context(), &tooldv1.CloseSessionRequest{SessionId: "events"}); err != nil {
 		t.Fatal(err)
 	}
 	for x := range l.e.until("SessionEnd") {

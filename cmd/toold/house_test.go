@@ -1,11 +1,11 @@
 package main
 
-// A real daemon over real folders, and clients that talk to it as any client would.
-
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,9 +13,15 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/toold/toold/cmd/toold/internal/connect"
+	"github.com/toold/toold/cmd/toold/internal/turn"
+
+	toold "github.com/toold/toold/clients/go"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
+
+	// A real daemon over real folders, and clients that talk to it as any client would.
 
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
@@ -24,7 +30,7 @@ import (
 type house struct {
 	environ []string
 	dir     string // everything is below it
-	link    *link
+	link    *toold.Conn
 }
 
 // newHouse starts a daemon and ends it with the test. files are written before it starts, by their names below the
@@ -68,10 +74,10 @@ func (h *house) start(t *testing.T, root string) {
 	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil || !strings.Contains(line, "listens on") {
 		t.Fatalf("the daemon says %q (%v); its log:\n%s", line, err, content(t, h.logFile()))
 	}
-	if h.link, err = dial(filepath.Join(h.dir, "run", "toold", "toold.sock")); err != nil {
+	if h.link, err = connect.Dial(filepath.Join(h.dir, "run", "toold", "toold.sock")); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(h.link.close)
+	t.Cleanup(h.link.Close)
 }
 
 func (h *house) logFile() string { return filepath.Join(h.dir, "daemon.log") }
@@ -159,7 +165,7 @@ func (h *house) open(t *testing.T) *talk {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), hangGuard)
 	t.Cleanup(cancel)
-	stream, err := h.link.tools.Execute(ctx)
+	stream, err := h.link.Tools.Execute(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -184,7 +190,7 @@ func refusal(err error) string {
 		return "OK"
 	}
 	s := status.Convert(err)
-	return fmt.Sprintf("%s %s: %s", s.Code(), reasonOf(s), s.Message())
+	return fmt.Sprintf("%s %s: %s", s.Code(), toold.Reason(err), s.Message())
 }
 
 // watch follows a session from beside, as somebody who answers, from its first record.
@@ -192,7 +198,7 @@ func (h *house) watch(t *testing.T, session string) *talk {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), hangGuard)
 	t.Cleanup(cancel)
-	stream, err := h.link.sessions.Watch(ctx, &tooldv1.WatchRequest{SessionId: session, AfterSeq: proto.Uint64(0), Answers: true})
+	stream, err := h.link.Sessions.Watch(ctx, &tooldv1.WatchRequest{SessionId: session, AfterSeq: proto.Uint64(0), Answers: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -204,7 +210,7 @@ func (h *house) watch(t *testing.T, session string) *talk {
 
 func (c *talk) say(m *tooldv1.ExecuteRequest) {
 	c.t.Helper()
-	if err := say(c.stream, m); err != nil {
+	if err := c.stream.Send(m); err != nil && !errors.Is(err, io.EOF) { // then receiving has the reason
 		c.t.Fatalf("send: %v, after %q", err, story(c.heard))
 	}
 }
@@ -240,7 +246,7 @@ func answer(q *tooldv1.Question, decision tooldv1.Decision, remember ...*tooldv1
 
 func (c *talk) answer(a *tooldv1.Answer) {
 	c.t.Helper()
-	c.say(answerRequest(a))
+	c.say(turn.AnswerRequest(a))
 }
 
 // until receives up to the first event whose story begins so, and keeps all that it heard.

@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/toold/toold/cmd/toold/internal/cli"
+	"github.com/toold/toold/cmd/toold/internal/turn"
 	"google.golang.org/protobuf/encoding/protojson"
 
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
@@ -128,7 +130,7 @@ func TestInterrupt(t *testing.T) {
 			x.write(bashLine(t, "a", forever) + bashLine(t, "b", "touch never"))
 			h.attend(t, root, "run-"+form, "a started")
 			x.interrupt()
-			holds(t, "the output", x.ends(exitFailed), want...)
+			holds(t, "the output", x.ends(cli.ExitFailed), want...)
 			if content(t, filepath.Join(root, "never")) != "" || strings.Contains(x.stderr.String(), "panic") {
 				t.Errorf("what waited has run; standard error:\n%s", x.stderr.String())
 			}
@@ -139,7 +141,7 @@ func TestInterrupt(t *testing.T) {
 		x := onPipes(t, h.environ, root, "call", "Bash", "command="+forever, "--session", "call", "--mode", "bypassPermissions")
 		h.attend(t, root, "call", "")
 		x.interrupt()
-		holds(t, "the output", x.ends(exitFailed), "the user pressed Ctrl-C")
+		holds(t, "the output", x.ends(cli.ExitFailed), "the user pressed Ctrl-C")
 	})
 }
 
@@ -147,7 +149,7 @@ func TestInterrupt(t *testing.T) {
 // stopped meanwhile, so that it has no results to give; what it was about to send is in the stream before that.
 func TestInterruptOfWhatStays(t *testing.T) {
 	h := newHouse(t, nil)
-	info, err := h.link.daemon.GetInfo(t.Context(), &tooldv1.GetInfoRequest{})
+	info, err := h.link.Daemon.GetInfo(t.Context(), &tooldv1.GetInfoRequest{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -169,7 +171,7 @@ func TestInterruptOfWhatStays(t *testing.T) {
 			daemon(syscall.SIGSTOP)
 			defer daemon(syscall.SIGCONT)
 			x.interrupt()
-			holds(t, "the output", x.ends(exitFailed), want...)
+			holds(t, "the output", x.ends(cli.ExitFailed), want...)
 		})
 	}
 	root := h.room(t, "ignores", nil)
@@ -179,8 +181,8 @@ func TestInterruptOfWhatStays(t *testing.T) {
 	bypass := &tooldv1.Options{PermissionMode: tooldv1.PermissionMode_PERMISSION_MODE_BYPASS_PERMISSIONS.Enum()}
 	h.attach(t, in(root, bypass)).run("1", "until test -e ready; do sleep 0.01; done")
 	x.interrupt()
-	holds(t, "the result", textIn(x.until("a CANCELLED").GetToolResult()), "printed", stopReason)
-	x.ends(exitFailed)
+	holds(t, "the result", textIn(x.until("a CANCELLED").GetToolResult()), "printed", turn.StopReason)
+	x.ends(cli.ExitFailed)
 }
 
 // attend returns when the session is there and the story has come so far; empty: a call of it has started.
@@ -209,7 +211,7 @@ func TestSoftInterrupt(t *testing.T) {
 	if r := x.until("a OK").GetToolResult(); textIn(r) != "finished\n" && textIn(r) != "finished" {
 		t.Errorf("the command was not let finish: %q", textIn(r))
 	}
-	x.ends(exitFailed)
+	x.ends(cli.ExitFailed)
 
 	x = onPipes(t, h.environ, root, args...)
 	x.write(bashLine(t, "a", forever) + bashLine(t, "b", "touch never"))
@@ -219,7 +221,7 @@ func TestSoftInterrupt(t *testing.T) {
 	if err := x.cmd.Process.Signal(syscall.SIGINT); err != nil {
 		t.Fatal(err)
 	}
-	x.ends(exitSignal)
+	x.ends(cli.ExitSignal)
 }
 
 // An interrupt also ends a turn whose message is still coming.

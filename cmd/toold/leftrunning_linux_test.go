@@ -46,7 +46,7 @@ func leftBy(t *testing.T, r *tooldv1.ToolResult) (left leftRunning) {
 // tasks are the background tasks that the session lists.
 func (c *talk) tasks() (tasks []*tooldv1.BackgroundTask) {
 	c.t.Helper()
-	answer, err := c.house.link.sessions.GetSession(c.t.Context(), &tooldv1.GetSessionRequest{SessionId: c.attached.GetSessionId()})
+	answer, err := c.house.link.Sessions.GetSession(c.t.Context(), &tooldv1.GetSessionRequest{SessionId: c.attached.GetSessionId()})
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -128,7 +128,7 @@ func TestLeftRunningEnds(t *testing.T) {
 	if len(left.Kept) != 2 {
 		t.Fatalf("%+v", left)
 	}
-	if _, err := h.link.sessions.CloseSession(t.Context(), &tooldv1.CloseSessionRequest{SessionId: c.attached.GetSessionId()}); err != nil {
+	if _, err := h.link.Sessions.CloseSession(t.Context(), &tooldv1.CloseSessionRequest{SessionId: c.attached.GetSessionId()}); err != nil {
 		t.Fatal(err)
 	}
 	gone(t, left.Kept[0].PID)
@@ -137,7 +137,7 @@ func TestLeftRunningEnds(t *testing.T) {
 	c = h.attach(t, in(h.room(t, "cancelled", nil), nil))
 	left = leftBy(t, c.run("1", "sleep 1000 & echo"))
 	for _, still := range []bool{true, false} {
-		answer, err := h.link.sessions.CancelCall(t.Context(), &tooldv1.CancelCallRequest{SessionId: c.attached.GetSessionId(), ToolUseId: "1"})
+		answer, err := h.link.Sessions.CancelCall(t.Context(), &tooldv1.CancelCallRequest{SessionId: c.attached.GetSessionId(), ToolUseId: "1"})
 		if err != nil || answer.GetCancelled() != still {
 			t.Errorf("cancelled: %v, %v; want %t", answer, err, still)
 		}

@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 
 	"github.com/spf13/cobra"
-
+	"github.com/toold/toold/cmd/toold/internal/cli"
 	"github.com/toold/toold/daemon/access"
 )
 
@@ -28,7 +28,7 @@ func (f *listening) add(cmd *cobra.Command) {
 func (f *listening) open(state string) (net.Listener, error) {
 	if f.Address == "" {
 		if f.Tokens+f.Cert+f.Key+f.ClientCA != "" {
-			return nil, misused("--token-file, --tls-cert, --tls-key and --client-ca are about TCP: name an address with --listen HOST:PORT")
+			return nil, cli.Misused("--token-file, --tls-cert, --tls-key and --client-ca are about TCP: name an address with --listen HOST:PORT")
 		}
 		return nil, nil
 	}

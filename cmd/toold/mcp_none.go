@@ -8,6 +8,7 @@ import (
 	"context"
 
 	"github.com/spf13/cobra"
+	"github.com/toold/toold/cmd/toold/internal/cli"
 )
 
 func (s *app) mcpCommand() *cobra.Command {
@@ -15,8 +16,8 @@ func (s *app) mcpCommand() *cobra.Command {
 		Use:     "mcp",
 		Short:   "Offer the tools as an MCP server (not in this build)",
 		Example: "  toold mcp",
-		RunE: doing(func(context.Context, []string) error {
-			return misused("this toold was built with the tag no_mcp: it has no MCP server")
+		RunE: cli.Action(func(context.Context, []string) error {
+			return cli.Misused("this toold was built with the tag no_mcp: it has no MCP server")
 		}),
 	}
 }

@@ -8,14 +8,18 @@ import (
 	"path/filepath"
 	"strings"
 
+	toold "github.com/toold/toold/clients/go"
+
+	"github.com/toold/toold/cmd/toold/internal/cli"
+
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
 
 // eachOpen describes each open session with its open calls and questions, the newest first; with a name, that one only.
-func (l *link) eachOpen(ctx context.Context, session string, do func(*tooldv1.GetSessionResponse) error) error {
+func eachOpen(ctx context.Context, l *toold.Conn, session string, do func(*tooldv1.GetSessionResponse) error) error {
 	names := []string{session}
 	if session == "" {
-		list, err := l.listSessions(ctx, false)
+		list, err := l.ListSessions(ctx, false)
 		if err != nil {
 			return err
 		}
@@ -27,7 +31,7 @@ func (l *link) eachOpen(ctx context.Context, session string, do func(*tooldv1.Ge
 		}
 	}
 	for _, name := range names {
-		x, err := l.sessions.GetSession(ctx, &tooldv1.GetSessionRequest{SessionId: name})
+		x, err := l.Sessions.GetSession(ctx, &tooldv1.GetSessionRequest{SessionId: name})
 		if err == nil {
 			err = do(x)
 		}
@@ -39,7 +43,7 @@ func (l *link) eachOpen(ctx context.Context, session string, do func(*tooldv1.Ge
 }
 
 // newestHere returns the newest open session that works in the current directory or in one above it.
-func (l *link) newestHere(ctx context.Context) (string, error) {
+func newestHere(ctx context.Context, l *toold.Conn) (string, error) {
 	dir, err := os.Getwd()
 	if err != nil {
 		return "", err
@@ -47,7 +51,7 @@ func (l *link) newestHere(ctx context.Context) (string, error) {
 	if real, err := filepath.EvalSymlinks(dir); err == nil { // as the daemon has roots
 		dir = real
 	}
-	list, err := l.listSessions(ctx, false)
+	list, err := l.ListSessions(ctx, false)
 	if err != nil {
 		return "", err
 	}
@@ -58,5 +62,5 @@ func (l *link) newestHere(ctx context.Context) (string, error) {
 			}
 		}
 	}
-	return "", failed("no open session works in %s. \"toold sessions\" lists those that are open; name one.", dir)
+	return "", cli.Failed("no open session works in %s. \"toold sessions\" lists those that are open; name one.", dir)
 }

@@ -1,8 +1,5 @@
 package main
 
-// Everyday work in the sandbox as it is without a word in any settings: each file of testdata/ordinary is commands that one
-// session is sent, one after the other, and what comes of them. How they are confined is not known here.
-
 import (
 	"archive/tar"
 	"bytes"
@@ -21,6 +18,9 @@ import (
 
 	"github.com/rogpeppe/go-internal/txtar"
 	"google.golang.org/protobuf/proto"
+
+	// Everyday work in the sandbox as it is without a word in any settings: each file of testdata/ordinary is commands that one
+	// session is sent, one after the other, and what comes of them. How they are confined is not known here.
 
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
@@ -117,7 +117,7 @@ func works(t *testing.T, h *house) {
 		t.Fatalf("%v, %d files", err, len(files))
 	}
 	registry := newRegistry(t)
-	info, err := h.link.daemon.GetInfo(t.Context(), &tooldv1.GetInfoRequest{})
+	info, err := h.link.Daemon.GetInfo(t.Context(), &tooldv1.GetInfoRequest{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -266,7 +266,7 @@ func asNobody(t *testing.T, data, tests string) {
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	for _, err := range []error{
 		os.CopyFS(filepath.Join(dir, data), os.DirFS(data)), os.Mkdir(filepath.Join(dir, "tmp"), 0o700),
-		os.Chown(filepath.Join(dir, "tmp"), nobody, nobody), os.Chmod(dir, 0o755), //nolint:gosec // that user has to get there
+		os.Chown(filepath.Join(dir, "tmp"), 65534, 65534), os.Chmod(dir, 0o755), //nolint:gosec // that user has to get there
 	} {
 		if err != nil {
 			t.Fatal(err)
@@ -281,7 +281,7 @@ func asNobody(t *testing.T, data, tests string) {
 	}
 	cmd := exec.CommandContext(t.Context(), filepath.Join(dir, "test"), "-test.run="+tests)
 	cmd.Dir, cmd.Env = dir, append(os.Environ(), "TMPDIR="+dir+"/tmp", "HOME="+dir)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}

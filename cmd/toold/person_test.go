@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/creack/pty"
+	"github.com/toold/toold/cmd/toold/internal/cli"
 )
 
 // hangGuard ends a test that waits for something that never comes. Nothing is measured by it.
@@ -221,7 +222,7 @@ func (d dialogue) saysNo(t *testing.T) {
 	x.typed("\n")
 	x.expect(`Run it\?`)
 	x.typed("n use another file\n")
-	x.ends(exitFailed)
+	x.ends(cli.ExitFailed)
 	if !strings.Contains(x.stdout.String(), "use another file") {
 		t.Errorf("the model is not told why: %s", x.stdout.String())
 	}
@@ -238,7 +239,7 @@ func (d dialogue) edits(t *testing.T) {
 	x := onTerminal(t, append(d.environ, "EDITOR="+editor), d.ws, d.call...)
 	x.expect(`Run it\?`)
 	x.typed("e\n")
-	x.ends(exitOK)
+	x.ends(cli.ExitOK)
 	if got := d.content(t); got != "as the person wrote\n" {
 		t.Errorf("the file holds %q", got)
 	}
@@ -254,14 +255,14 @@ func (d dialogue) editsBadly(t *testing.T) {
 	x.expect("not a JSON object")
 	x.expect(`Run it\?`)
 	x.typed("\x04") // end of input
-	x.ends(exitFailed)
+	x.ends(cli.ExitFailed)
 }
 
 func (d dialogue) interrupts(t *testing.T) {
 	x := onTerminal(t, d.environ, d.ws, d.call...)
 	x.expect(`Run it\?`)
 	x.typed("\x03")
-	x.ends(exitFailed)
+	x.ends(cli.ExitFailed)
 	if !strings.Contains(x.screen.String(), "cancelled") {
 		t.Errorf("it is not said that the call was cancelled:\n%s", x.screen.String())
 	}
@@ -271,7 +272,7 @@ func (d dialogue) saysYes(t *testing.T) {
 	x := onTerminal(t, d.environ, d.ws, d.call...)
 	x.expect(`Run it\?`)
 	x.typed("yes\n")
-	x.ends(exitOK)
+	x.ends(cli.ExitOK)
 	if got := d.content(t); got != "as the model wrote\n" {
 		t.Errorf("the file holds %q", got)
 	}
@@ -293,7 +294,7 @@ func TestAttachAnswers(t *testing.T) {
 	second.expect("The answer was not taken: .*toold trust")
 	second.expect(`Run it\?`)
 	second.typed("y\n")
-	first.ends(exitOK)
+	first.ends(cli.ExitOK)
 	if first.cmd.ProcessState.Success() && !strings.Contains(first.screen.String(), "The question is withdrawn (answered: allowed).") {
 		t.Errorf("the first terminal is not told that its question was answered:\n%s", first.screen.String())
 	}
@@ -315,9 +316,9 @@ func TestAlways(t *testing.T) {
 	x.expect(`Edit\([^\r\n]*reading and changing`)
 	x.expect("Which, and where")
 	x.typed("1\n")
-	x.ends(exitOK)
+	x.ends(cli.ExitOK)
 	x = onTerminal(t, environ, ws, write("b.txt")...)
-	x.ends(exitOK)
+	x.ends(cli.ExitOK)
 	if strings.Contains(x.screen.String(), "Run it?") {
 		t.Errorf("what the kept rule allows is asked about again:\n%s", x.screen.String())
 	}
@@ -334,7 +335,7 @@ func TestAlways(t *testing.T) {
 	x.typed("?\n")
 	x.expect(`l +for this project(?s:.*)u +for you(?s:.*)s +for the rest of this turn alone`)
 	x.typed("1 u\n")
-	x.ends(exitOK)
+	x.ends(cli.ExitOK)
 	if strings.Contains(x.screen.String(), "notice:") {
 		t.Errorf("what was told with the question is told again at the end:\n%s", x.screen.String())
 	}
@@ -361,5 +362,5 @@ func TestNothingToKeep(t *testing.T) {
 	x.expect(`the ask rule Bash\(touch \*\) in [^ ]*/\.toold/settings\.json:1 is about this call, and no other rule passes it`)
 	x.expect(`Run it\?`)
 	x.typed("y\n")
-	x.ends(exitOK)
+	x.ends(cli.ExitOK)
 }

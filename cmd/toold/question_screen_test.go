@@ -4,6 +4,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/toold/toold/cmd/toold/internal/cli"
 )
 
 // While a question stands, the calls beside it go on being shown, and the question stays where it is.
@@ -17,7 +19,7 @@ func TestLiveViewBesideAQuestion(t *testing.T) {
 	put(t, filepath.Join(ws, "go"), "go")
 	x.expect(`\x1b7\x1b\[H[^\n]*until test[^\n]*ok[^\n]*\n[^\n]*touch made[^\n]*asking`)
 	x.typed("y\n")
-	x.ends(exitOK)
+	x.ends(cli.ExitOK)
 }
 
 // However long a diff is, title, reason and keys fit on the screen with it; the rest is shown when it is asked for.
@@ -38,5 +40,5 @@ func TestLongQuestion(t *testing.T) {
 	x.expect(`\? Write`)
 	x.expect(`Run it\?`)
 	x.typed("n\n")
-	x.ends(exitFailed)
+	x.ends(cli.ExitFailed)
 }

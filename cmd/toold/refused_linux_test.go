@@ -23,7 +23,7 @@ while :; do curl -sS https://host.example/x; sleep 0.01; done
 // not, and a background task goes on.
 func TestRefusedTenTimes(t *testing.T) {
 	h := ordinary(t)
-	info, err := h.link.daemon.GetInfo(t.Context(), &tooldv1.GetInfoRequest{})
+	info, err := h.link.Daemon.GetInfo(t.Context(), &tooldv1.GetInfoRequest{})
 	if err != nil {
 		t.Fatal(err)
 	}

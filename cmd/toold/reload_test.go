@@ -209,7 +209,7 @@ func TestBareDeny(t *testing.T) {
 	gone := c.finish("after", no)
 	expect(t, "after", outcome(gone), "INVALID unknown_tool")
 	holds(t, "the result", textIn(gone), "The rule LS in "+root+"/.toold/settings.json:1")
-	listed, err := h.link.tools.ListTools(t.Context(), &tooldv1.ListToolsRequest{SessionId: "bare", IncludeUnavailable: true})
+	listed, err := h.link.Tools.ListTools(t.Context(), &tooldv1.ListToolsRequest{SessionId: "bare", IncludeUnavailable: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -222,7 +222,7 @@ func TestBareDeny(t *testing.T) {
 		expect(t, name, found[name].GetLevel().String(), "LEVEL_FORBIDDEN")
 	}
 	expect(t, "Glob", found["Glob"].GetUnavailable(), "")
-	listed, err = h.link.tools.ListTools(t.Context(), &tooldv1.ListToolsRequest{SessionId: "bare"})
+	listed, err = h.link.Tools.ListTools(t.Context(), &tooldv1.ListToolsRequest{SessionId: "bare"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,31 +17,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/spf13/cobra"
+	"github.com/toold/toold/cmd/toold/internal/cli"
 )
-
-// TestPlainOnLoopbackAlone: where a token would go in the clear, and which addresses are none.
-func TestPlainOnLoopbackAlone(t *testing.T) {
-	for address, want := range map[string]string{
-		"tcp://127.0.0.1:1": "plain", "tcp://[::1]:1": "plain", "tcp://localhost:1": "plain", "tcp://127.8.9.1:1": "plain",
-		"tcp://10.0.0.1:1": "TLS", "tcp://build.example:1": "TLS", "tcp://localhost.evil.example:1": "TLS", "tcp://0.0.0.0:1": "TLS",
-		"tcp://build.example": "refused", "http://127.0.0.1:1": "refused", "tcp://u:p@127.0.0.1:1": "refused",
-		"tcp://127.0.0.1:1/": "refused", "tcp://127.0.0.1:1?x": "refused", "tcp://:1": "refused", "127.0.0.1:1": "refused", "\x00": "refused",
-	} {
-		r := remote{address: address}
-		got := "refused"
-		if err := r.settle(&cobra.Command{Use: "status"}, false); err == nil {
-			got = map[bool]string{true: "plain", false: "TLS"}[r.plain()]
-		}
-		if got != want {
-			t.Errorf("%s: %s, want %s", address, got, want)
-		}
-		r = remote{address: address, ca: "ca.pem"}
-		if err := r.settle(&cobra.Command{Use: "status"}, false); err == nil && r.plain() {
-			t.Errorf("%s with --ca is plain", address)
-		}
-	}
-}
 
 // certify writes ca.pem, and NAME.pem and NAME.key from it for each name.
 func certify(t *testing.T, dir string, names ...string) {
@@ -91,11 +68,11 @@ func TestRemoteOverTLS(t *testing.T) {
 	}{
 		{"--ca ca.pem --cert alice.pem --key alice.key", 0, "certificate:alice"},
 		{"--ca ca.pem --token-file tokens", 0, "token:default"},
-		{"--ca ca.pem", exitUsage, "wants a token"},
-		{"--ca other/ca.pem --token-file tokens", exitNoDaemon, "certificate"},
-		{"--token-file tokens", exitNoDaemon, ""}, // in the clear
-		{"--ca ca.pem --cert alice.pem", exitUsage, "--cert and --key"},
-		{"--ca none.pem --token-file tokens", exitUsage, "cannot be read"},
+		{"--ca ca.pem", cli.ExitUsage, "wants a token"},
+		{"--ca other/ca.pem --token-file tokens", cli.ExitNoDaemon, "certificate"},
+		{"--token-file tokens", cli.ExitNoDaemon, ""}, // in the clear
+		{"--ca ca.pem --cert alice.pem", cli.ExitUsage, "--cert and --key"},
+		{"--ca none.pem --token-file tokens", cli.ExitUsage, "cannot be read"},
 	} {
 		cmd := self(t, t.Context(), environ, dir, append([]string{"status", "--address", address}, strings.Fields(test.args)...)...)
 		out, _ := cmd.CombinedOutput()

@@ -8,57 +8,50 @@ import (
 	"fmt"
 
 	"github.com/toold/toold/cmd/toold/internal/terminal"
+	"github.com/toold/toold/cmd/toold/internal/turn"
 	"github.com/toold/toold/daemon/dialect"
 )
 
 // formContent is one call's content alone, as call prints it.
 const formContent = "content"
 
-// say tells a person something beside the results.
-func (s *app) say(format string, args ...any) {
-	fmt.Fprintln(s.stderr, "toold: "+terminal.VisibleText(fmt.Sprintf(format, args...)))
-}
-
-func (s *app) printResults(conv *conversation, format dialect.Format, form string) error {
-	var uses []answered
-	for i, c := range conv.turn.Calls {
-		uses = append(uses, answered{conv.uses[i], c.Answer()})
-	}
+func (s *app) printResults(conv *turn.Turn, format dialect.Format, form string) error {
+	uses := conv.Answers()
 	var text []byte
 	var err error
 	switch form {
 	case formAnthropic:
-		text, err = anthropicReply(uses)
+		text, err = turn.AnthropicReply(uses)
 	case formOpenAI:
-		text, err = openaiReply(format, uses)
+		text, err = turn.OpenAIReply(format, uses)
 	case formResponses:
-		text, err = responsesReply(uses)
+		text, err = turn.ResponsesReply(uses)
 	case formJSONL: // they came as events
 	case formJSON:
 		text, err = resultsJSON(uses)
 	case formContent:
-		for _, c := range conv.turn.Calls {
-			text = fmt.Append(text, terminal.ContentText(c.Answer(), terminal.Open(s.stdout)))
+		for _, c := range conv.State.Calls {
+			text = fmt.Append(text, terminal.ContentText(c.Answer(), terminal.Open(s.Stdout)))
 		}
 	default:
-		text = []byte(terminal.ResultsText(conv.turn, terminal.Open(s.stdout).Ink))
+		text = []byte(terminal.ResultsText(conv.State, terminal.Open(s.Stdout).Ink))
 	}
 	if err != nil {
 		return err
 	}
-	_, err = s.stdout.Write(text)
+	_, err = s.Stdout.Write(text)
 	return err
 }
 
 // resultsJSON is the results as the wire has them, as one JSON array.
-func resultsJSON(uses []answered) ([]byte, error) {
+func resultsJSON(uses []turn.Answered) ([]byte, error) {
 	var out bytes.Buffer
 	out.WriteByte('[')
 	for i, a := range uses {
 		if i > 0 {
 			out.WriteString(",\n ")
 		}
-		text, err := terminal.WireJSON(a.result)
+		text, err := terminal.WireJSON(a.Result)
 		if err != nil {
 			return nil, err
 		}

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/toold/toold/cmd/toold/internal/cli"
 )
 
 // A daemon that is killed in the middle of a turn costs the client nothing but the call: a new daemon is started, the
@@ -29,7 +31,7 @@ func TestDaemonKilledInTheMiddle(t *testing.T) {
 			if err := syscall.Kill(info.Pid, syscall.SIGKILL); err != nil {
 				t.Fatal(err)
 			}
-			x.ends(exitFailed)
+			x.ends(cli.ExitFailed)
 			if n := strings.Count(x.stdout.String(), `"tool_use_id"`); n != 1 || !strings.Contains(x.stdout.String(), "OUTCOME_INTERRUPTED") {
 				t.Errorf("%d results, want one that is interrupted:\n%s\nterminal:\n%s", n, x.stdout.String(), x.screen.String())
 			}

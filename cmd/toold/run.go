@@ -4,6 +4,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"os"
@@ -13,9 +14,12 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
-
+	"github.com/toold/toold/cmd/toold/internal/callargs"
+	"github.com/toold/toold/cmd/toold/internal/cli"
 	"github.com/toold/toold/cmd/toold/internal/terminal"
+	"github.com/toold/toold/cmd/toold/internal/turn"
 	"github.com/toold/toold/daemon/dialect"
+
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
 
@@ -43,8 +47,8 @@ func (s *app) runCommand() *cobra.Command {
 			"  curl -sN https://api.anthropic.com/v1/messages ... | toold run --output anthropic\n" +
 			"  toold run --session work --mode acceptEdits message.json",
 		Args: cobra.MaximumNArgs(1),
-		RunE: doing(func(ctx context.Context, args []string) error {
-			if s.json && form == formText {
+		RunE: cli.Action(func(ctx context.Context, args []string) error {
+			if s.JSON && form == formText {
 				form = formJSON
 			}
 			if err := checkForm(form, runForms...); err != nil {
@@ -76,18 +80,18 @@ func (s *app) callCommand() *cobra.Command {
 			"  toold call Glob '{\"pattern\":\"**/*.go\"}' --session work",
 		Args:              cobra.MinimumNArgs(1),
 		ValidArgsFunction: s.completeFirst(s.completeTools),
-		RunE: doing(func(ctx context.Context, args []string) error {
-			u, err := s.readCallArgs(ctx, args, f.session)
+		RunE: cli.Action(func(ctx context.Context, args []string) error {
+			u, err := callargs.Read(ctx, s.daemon, args, f.session)
 			if err != nil {
 				return err
 			}
-			u.id, u.timeout = "toold-"+uuid.NewString(), limit
-			f.only = u.name
+			u.ID, u.Timeout = "toold-"+uuid.NewString(), limit
+			f.only = u.Name
 			form := formContent
-			if s.json {
+			if s.JSON {
 				form = formJSON
 			}
-			return s.runTurn(ctx, arrival{format: dialect.Lines, uses: []use{u}, end: &messageEnd{}}, nil, f, form)
+			return s.runTurn(ctx, turn.Arrival{Format: dialect.Lines, Uses: []turn.Use{u}, End: &turn.MessageEnd{}}, nil, f, form)
 		}),
 	}
 	f.add(cmd)
@@ -98,33 +102,33 @@ func (s *app) callCommand() *cobra.Command {
 
 // run reads a message and runs its turn. Nothing is started for a message that holds no tool use.
 func (s *app) run(ctx context.Context, args []string, f turnFlags, form string) error {
-	file := s.stdin
+	file := s.Stdin
 	if len(args) > 0 && args[0] != "-" {
 		opened, err := os.Open(args[0])
 		if err != nil {
-			return misused("the message cannot be read: %v", err)
+			return cli.Misused("the message cannot be read: %v", err)
 		}
 		defer opened.Close()
 		file = opened
-	} else if len(args) == 0 && terminal.Open(s.stdin).Terminal {
-		s.say("reading tool uses from the terminal; end with Ctrl-D")
+	} else if len(args) == 0 && terminal.Open(s.Stdin).Terminal {
+		s.Say("reading tool uses from the terminal; end with Ctrl-D")
 	}
-	in, err := newFeed(file)
+	in, err := turn.NewFeed(file)
 	if err != nil {
 		return err
 	}
-	defer in.close()
-	first := <-in.arrivals
-	if len(first.uses) > 0 {
+	defer in.Close()
+	first := <-in.Arrivals
+	if len(first.Uses) > 0 {
 		f.aside = true
 		return s.runTurn(ctx, first, in, f, form)
 	}
-	if err := s.tellEnd(first.end, form); err != nil {
+	if err := s.tellEnd(first.End, form); err != nil {
 		return err
 	}
-	s.say("the message holds no tool use: nothing was run%s", nothingToAppend(form))
+	s.Say("the message holds no tool use: nothing was run%s", nothingToAppend(form))
 	if form == formJSON {
-		_, err = s.stdout.WriteString("[]\n")
+		_, err = s.Stdout.WriteString("[]\n")
 	}
 	return err
 }
@@ -138,22 +142,22 @@ func nothingToAppend(form string) string {
 }
 
 // tellEnd returns how a message ended, if it did not end as it should.
-func (s *app) tellEnd(end *messageEnd, form string) error {
+func (s *app) tellEnd(end *turn.MessageEnd, form string) error {
 	if end == nil {
 		return nil
 	}
 	for _, name := range end.CutOff {
-		s.say("a call of %s was cut off in the middle of its input, and was not run", toolWord(name))
+		s.Say("a call of %s was cut off in the middle of its input, and was not run", toolWord(name))
 	}
-	switch failure := end.failure(); {
+	switch failure := end.Failure(); {
 	case failure != nil:
-		return failed("%v. The message does not count: its calls are discarded%s.", failure, nothingToAppend(form))
-	case errors.Is(end.err, dialect.ErrEmpty):
-		return misused("%v. Give a model's message or JSON lines such as {\"name\":\"LS\",\"input\":{\"path\":\".\"}}", end.err)
-	case end.err != nil:
-		return misused("%v", end.err)
+		return cli.Failed("%v. The message does not count: its calls are discarded%s.", failure, nothingToAppend(form))
+	case errors.Is(end.Err, dialect.ErrEmpty):
+		return cli.Misused("%v. Give a model's message or JSON lines such as {\"name\":\"LS\",\"input\":{\"path\":\".\"}}", end.Err)
+	case end.Err != nil:
+		return cli.Misused("%v", end.Err)
 	case end.Broken:
-		return failed("the model's event stream broke off before the end of the message")
+		return cli.Failed("the model's event stream broke off before the end of the message")
 	}
 	return nil
 }
@@ -166,115 +170,87 @@ func toolWord(name string) string {
 }
 
 // runTurn runs a turn that begins with first and goes on with what in brings, and prints its results.
-func (s *app) runTurn(ctx context.Context, first arrival, in *feed, f turnFlags, form string) error {
+func (s *app) runTurn(ctx context.Context, first turn.Arrival, in *turn.Feed, f turnFlags, form string) error {
 	attach, err := f.attach()
 	if err != nil {
 		return err
 	}
-	l, err := s.connect(ctx)
+	l, err := s.daemon.Connect(ctx)
 	if err != nil {
 		return err
 	}
-	c := &conversation{link: l, attach: attach, uses: first.uses, end: first.end, soft: f.interrupt == interruptSoft}
-	defer func() { c.link.close() }() // not l: the conversation may have moved on to another
-	if in != nil && first.end == nil {
-		c.feed = in.arrivals
+	c := &turn.Turn{Console: s.Console, Dial: s.daemon.Redial(l), Attach: attach, Uses: first.Uses, End: first.End, Soft: f.interrupt == interruptSoft}
+	defer c.Close()
+	if in != nil && first.End == nil {
+		c.Feed = in.Arrivals
 	}
-	turn := f.turn
-	if turn == "" {
-		turn = first.id
-	}
-	err = s.converse(ctx, c, turn, f, form)
-	if errors.Is(err, errBroken) {
+	err = s.converse(ctx, c, cmp.Or(f.turn, first.ID), f, form)
+	if errors.Is(err, turn.ErrBroken) {
 		return err // at once: the session ends by itself, since nobody is attached to it
 	}
-	if attach.GetSessionId() == "" && !c.left { // else it ends by itself, with what was left behind
-		defer s.closeSession(c)
+	if attach.GetSessionId() == "" && !c.Left { // else it ends by itself, with what was left behind
+		defer func() { turn.CloseSession(s.Console, c.Session) }()
 	}
 	if err != nil {
 		return err
 	}
-	return s.tellTurn(c, first.format, form)
+	return s.tellTurn(c, first.Format, form)
 }
 
 // tellTurn prints the results of a turn that has ended, and what else is to be known.
-func (s *app) tellTurn(c *conversation, format dialect.Format, form string) error {
-	if c.end.failure() == nil || !slices.Contains(appendForms, form) {
+func (s *app) tellTurn(c *turn.Turn, format dialect.Format, form string) error {
+	if c.End.Failure() == nil || !slices.Contains(appendForms, form) {
 		if err := s.printResults(c, format, form); err != nil {
 			return err
 		}
 	}
-	if c.prompter == nil && c.turn.Ended("cannot_ask") {
-		s.say("nobody could be asked: run it on a terminal, put a rule into your settings (\"toold explain\" names those that would do), or choose another --mode")
+	if c.Prompter == nil && c.State.Ended("cannot_ask") {
+		s.Say("nobody could be asked: run it on a terminal, put a rule into your settings (\"toold explain\" names those that would do), or choose another --mode")
 	}
-	if err := s.tellEnd(c.end, form); err != nil {
+	if err := s.tellEnd(c.End, form); err != nil {
 		return err
 	}
-	if n := c.turn.Failures(); n > 0 {
-		return &ending{code: exitFailed, text: terminal.FailureLine(c.turn, n)}
+	if n := c.State.Failures(); n > 0 {
+		return &cli.Error{Code: cli.ExitFailed, Text: terminal.FailureLine(c.State, n)}
 	}
 	return nil
 }
 
 // converse holds the conversation, with the live view and the user if there is a terminal.
-func (s *app) converse(ctx context.Context, c *conversation, turn string, f turnFlags, form string) error {
-	inTerminal := f.session == "" && s.joinTerminal(c.attach, f)
+func (s *app) converse(ctx context.Context, c *turn.Turn, id string, f turnFlags, form string) error {
+	inTerminal := f.session == "" && turn.JoinTerminal(s.Console, c.Attach, f.aside)
 	if inTerminal && f.turn == "" { // what is run again is meant to run again
-		turn = "run-" + uuid.NewString()
+		id = "run-" + uuid.NewString()
 	}
-	c.turn = turnStateOf(turn, c.attach.GetRoots()[0], c.uses)
-	shown := terminal.Open(s.stderr)
+	c.State = turn.NewState(id, c.Attach.GetRoots()[0], c.Uses)
+	shown := terminal.Open(s.Stderr)
 	if shown.Live() {
-		c.renderer = &terminal.Renderer{Page: shown}
+		c.Renderer = &terminal.Renderer{Page: shown}
 	}
-	c.prompter = terminal.NewPrompter(shown, c.input)
-	defer c.prompter.Close()
-	c.prompter.Passes(c.attach.GetSessionId() == "")
-	c.notify = func(text string) { s.say("%s", text) }
+	c.Prompter = terminal.NewPrompter(shown, c.Input)
+	defer c.Prompter.Close()
+	c.Prompter.Passes(c.Attach.GetSessionId() == "")
 	if form == formJSONL {
-		c.seen = s.printEvent
+		c.Seen = s.printEvent
 	}
-	c.attach.Capabilities.Answers = c.prompter != nil
-	err := s.converseIn(ctx, c, inTerminal)
+	c.Attach.Capabilities.Answers = c.Prompter != nil
+	err := c.RunIn(ctx, inTerminal)
 	for _, warning := range s.unsaid(c) {
-		s.say("warning: %s", warning.GetText())
+		s.Say("warning: %s", warning.GetText())
 	}
-	for _, n := range c.turn.Notices {
-		s.say("notice: %s (%s)", n.GetMessage(), n.GetCode())
+	for _, n := range c.State.Notices {
+		s.Say("notice: %s (%s)", n.GetMessage(), n.GetCode())
 	}
-	if n := c.turn.Replays(); n > 0 {
-		s.say("%s answered from the journal: this session has run the same tool use before", terminal.Count(n, "call"))
+	if n := c.State.Replays(); n > 0 {
+		s.Say("%s answered from the journal: this session has run the same tool use before", terminal.Count(n, "call"))
 	}
-	s.noted("session %s", c.session)
+	if c.Session != nil {
+		s.Noted("session %s", c.Session.ID())
+	}
 	return err
 }
 
 // printEvent prints an event as one line.
 func (s *app) printEvent(event *tooldv1.ExecuteResponse) error {
-	return terminal.PrintJSON(s.stdout, event)
-}
-
-// closePatience is how long the client waits for the end of what its session still runs.
-const closePatience = 5 * time.Second
-
-// closeSession ends a session that was made for one turn, with whatever of the turn still runs. Its records stay.
-func (s *app) closeSession(c *conversation) {
-	if c.session == "" {
-		return
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), closePatience) // also after an interrupt
-	defer cancel()
-	if _, err := c.link.sessions.CloseSession(ctx, &tooldv1.CloseSessionRequest{SessionId: c.session}); err != nil {
-		s.noted("session %s was not closed: %s", c.session, whatWentWrong(err))
-	}
-}
-
-// input returns a use's input by its id.
-func (c *conversation) input(id string) (string, bool) {
-	for _, u := range c.uses {
-		if u.id == id {
-			return u.input, true
-		}
-	}
-	return "", false
+	return terminal.PrintJSON(s.Stdout, event)
 }

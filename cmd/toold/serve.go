@@ -16,11 +16,12 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"go.uber.org/zap"
-	"go.uber.org/zap/zapcore"
-
+	"github.com/toold/toold/cmd/toold/internal/cli"
+	"github.com/toold/toold/cmd/toold/internal/connect"
 	"github.com/toold/toold/daemon"
 	"github.com/toold/toold/daemon/access"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
 )
 
 // serving is the flags of serve.
@@ -41,7 +42,7 @@ func (s *app) serveCommand() *cobra.Command {
 			"SIGTERM or SIGINT lets running calls finish for the drain time; a second one ends them at once.",
 		Example: "  toold serve --root ~/src/project\n  toold serve --socket /tmp/mine/toold.sock --log-format json\n  toold serve --listen 127.0.0.1:7777",
 		Args:    cobra.NoArgs,
-		RunE:    doing(func(context.Context, []string) error { return s.serve(f) }),
+		RunE:    cli.Action(func(context.Context, []string) error { return s.serve(f) }),
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.root, "root", "", "root of sessions that name none (default: the working directory)")
@@ -76,7 +77,7 @@ func (s *app) serveUntilDone(f serving, ready *announcer) error {
 	}
 	state := f.state
 	if state == "" {
-		state = s.stateDir()
+		state = s.daemon.StateDir()
 	}
 	if state, err = filepath.Abs(state); err != nil {
 		return fmt.Errorf("the state directory cannot be found: %w", err)
@@ -86,7 +87,7 @@ func (s *app) serveUntilDone(f serving, ready *announcer) error {
 	}
 	log = daemon.Redacted(log, f.settings.user, f.settings.managed)
 	// The lock comes first: what a dead daemon left must not be swept while another one lives.
-	listener, err := access.Listen(s.socket)
+	listener, err := access.Listen(s.daemon.Socket)
 	if err != nil {
 		return err
 	}
@@ -108,7 +109,7 @@ func (s *app) serveUntilDone(f serving, ready *announcer) error {
 		}
 		return err
 	}
-	places := []string{s.socket}
+	places := []string{s.daemon.Socket}
 	if tcp != nil {
 		places = append(places, f.tcp.said(tcp))
 	}
@@ -129,10 +130,10 @@ func (s *app) serveOn(listeners []net.Listener, places []string, d *daemon.Daemo
 	log.Info("listening", zap.Strings("places", places), zap.Int("pid", os.Getpid()), zap.String("version", version))
 	if ready == nil {
 		for _, place := range places {
-			fmt.Fprintf(s.stdout, "toold %s listens on %s\n", version, place)
+			fmt.Fprintf(s.Stdout, "toold %s listens on %s\n", version, place)
 		}
 	}
-	ready.say(strings.TrimSpace(readyWord))
+	ready.say(strings.TrimSpace(connect.ReadyWord))
 	err := d.Serve(listeners...)
 	close(ended)
 	<-obeyed
@@ -163,10 +164,10 @@ func servedRoot(root string) (string, error) {
 	}
 	info, err := os.Stat(absolute)
 	if err != nil {
-		return "", misused("the root cannot be used: %v", err)
+		return "", cli.Misused("the root cannot be used: %v", err)
 	}
 	if !info.IsDir() {
-		return "", misused("the root %s is not a directory: name one with --root", absolute)
+		return "", cli.Misused("the root %s is not a directory: name one with --root", absolute)
 	}
 	return absolute, nil
 }
@@ -182,7 +183,7 @@ func newLog(format string) (*zap.Logger, error) {
 		config.Encoding = "console"
 		config.EncoderConfig.EncodeLevel = zapcore.CapitalLevelEncoder
 	default:
-		return nil, misused("the log format %q is not known: choose json or console", format)
+		return nil, cli.Misused("the log format %q is not known: choose json or console", format)
 	}
 	return config.Build()
 }

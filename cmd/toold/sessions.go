@@ -13,8 +13,9 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-
+	"github.com/toold/toold/cmd/toold/internal/cli"
 	"github.com/toold/toold/cmd/toold/internal/terminal"
+
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
 
@@ -25,39 +26,24 @@ func (s *app) sessionsCommand() *cobra.Command {
 		Short:   "List the sessions",
 		Example: "  toold sessions\n  toold sessions --all --json",
 		Args:    cobra.NoArgs,
-		RunE: doing(func(ctx context.Context, _ []string) error {
-			l, err := s.connect(ctx)
+		RunE: cli.Action(func(ctx context.Context, _ []string) error {
+			l, err := s.daemon.Connect(ctx)
 			if err != nil {
 				return err
 			}
-			defer l.close()
-			list, err := l.listSessions(ctx, all)
+			defer l.Close()
+			list, err := l.ListSessions(ctx, all)
 			if err != nil {
 				return err
 			}
-			if s.json {
-				return terminal.PrintJSON(s.stdout, &tooldv1.ListSessionsResponse{Sessions: list})
+			if s.JSON {
+				return terminal.PrintJSON(s.Stdout, &tooldv1.ListSessionsResponse{Sessions: list})
 			}
-			return sessionTable(s.stdout, list)
+			return sessionTable(s.Stdout, list)
 		}),
 	}
 	cmd.Flags().BoolVar(&all, "all", false, "closed sessions too, as long as they are kept")
 	return cmd
-}
-
-// listSessions returns all sessions, the newest first: it asks for one page after the other.
-func (l *link) listSessions(ctx context.Context, closed bool) (all []*tooldv1.Session, err error) {
-	request := &tooldv1.ListSessionsRequest{IncludeClosed: closed}
-	for {
-		page, err := l.sessions.ListSessions(ctx, request)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, page.GetSessions()...)
-		if request.PageToken = page.GetNextPageToken(); request.PageToken == "" {
-			return all, nil
-		}
-	}
 }
 
 func sessionTable(w io.Writer, sessions []*tooldv1.Session) error {
@@ -121,10 +107,10 @@ func (s *app) toolsCommand() *cobra.Command {
 		Short:   "List the tools, or give their definitions as a model API takes them",
 		Example: "  toold tools\n  toold tools --format anthropic",
 		Args:    cobra.NoArgs,
-		RunE: doing(func(ctx context.Context, _ []string) error {
+		RunE: cli.Action(func(ctx context.Context, _ []string) error {
 			known := false
 			if request.Format, known = toolFormats[format]; !known {
-				return misused("the format %q is not known: choose one of %s", format, strings.Join(names, ", "))
+				return cli.Misused("the format %q is not known: choose one of %s", format, strings.Join(names, ", "))
 			}
 			return s.listTools(ctx, request)
 		}),
@@ -138,23 +124,23 @@ func (s *app) toolsCommand() *cobra.Command {
 }
 
 func (s *app) listTools(ctx context.Context, request *tooldv1.ListToolsRequest) error {
-	l, err := s.connect(ctx)
+	l, err := s.daemon.Connect(ctx)
 	if err != nil {
 		return err
 	}
-	defer l.close()
-	list, err := l.tools.ListTools(ctx, request)
+	defer l.Close()
+	list, err := l.Tools.ListTools(ctx, request)
 	if err != nil {
 		return err
 	}
 	if request.GetFormat() != tooldv1.ToolFormat_TOOL_FORMAT_NATIVE {
-		_, err := io.WriteString(s.stdout, list.GetDefinitionsJson()+"\n")
+		_, err := io.WriteString(s.Stdout, list.GetDefinitionsJson()+"\n")
 		return err
 	}
-	if s.json {
-		return terminal.PrintJSON(s.stdout, list)
+	if s.JSON {
+		return terminal.PrintJSON(s.Stdout, list)
 	}
-	t := tabwriter.NewWriter(s.stdout, 0, 0, 2, ' ', 0)
+	t := tabwriter.NewWriter(s.Stdout, 0, 0, 2, ' ', 0)
 	for _, tool := range list.GetTools() {
 		about := firstLine(tool.GetDescription())
 		if tool.GetUnavailable() != "" {
@@ -210,10 +196,10 @@ func (s *app) outputCommand() *cobra.Command {
 		Args:    cobra.ExactArgs(1),
 
 		ValidArgsFunction: s.completeFirst(s.completeRecorded),
-		RunE: doing(func(ctx context.Context, args []string) error {
+		RunE: cli.Action(func(ctx context.Context, args []string) error {
 			known := false
 			if request.Channel, known = channels[channel]; !known {
-				return misused("the channel %q is not known: choose stdout, stderr or both", channel)
+				return cli.Misused("the channel %q is not known: choose stdout, stderr or both", channel)
 			}
 			request.ToolUseId = args[0]
 			return s.output(ctx, request)
@@ -231,18 +217,18 @@ func (s *app) outputCommand() *cobra.Command {
 }
 
 func (s *app) output(ctx context.Context, request *tooldv1.ReadOutputRequest) error {
-	l, err := s.connect(ctx)
+	l, err := s.daemon.Connect(ctx)
 	if err != nil {
 		return err
 	}
-	defer l.close()
-	stream, err := l.tools.ReadOutput(ctx, request)
+	defer l.Close()
+	stream, err := l.Tools.ReadOutput(ctx, request)
 	if err != nil {
 		return err
 	}
-	var w io.Writer = s.stdout
-	if terminal.Open(s.stdout).Terminal {
-		safe := &terminal.SafeWriter{W: s.stdout}
+	var w io.Writer = s.Stdout
+	if terminal.Open(s.Stdout).Terminal {
+		safe := &terminal.SafeWriter{W: s.Stdout}
 		defer safe.Flush()
 		w = safe
 	}

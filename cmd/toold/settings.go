@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 
 	"github.com/spf13/cobra"
-
+	"github.com/toold/toold/cmd/toold/internal/cli"
 	"github.com/toold/toold/cmd/toold/internal/terminal"
 	"github.com/toold/toold/daemon/settings"
 )
@@ -36,7 +36,7 @@ func (f *settingsFiles) absolute() error {
 		}
 		whole, err := filepath.Abs(*path)
 		if err != nil {
-			return misused("%s cannot be found: %v", *path, err)
+			return cli.Misused("%s cannot be found: %v", *path, err)
 		}
 		*path = whole
 	}
@@ -63,7 +63,7 @@ func (s *app) settingsCommand() *cobra.Command {
 		Example:           "  toold settings\n  toold settings ~/src/project --json",
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs),
-		RunE: doing(func(_ context.Context, args []string) error {
+		RunE: cli.Action(func(_ context.Context, args []string) error {
 			store, err := files.open()
 			if err != nil {
 				return err
@@ -89,18 +89,18 @@ func workspaceOf(args []string) (string, error) {
 
 func (s *app) showSettings(now *settings.Settings) error {
 	var err error
-	if s.json {
+	if s.JSON {
 		shown := struct {
 			Settings  []settingJSON `json:"settings"`
 			Untrusted []string      `json:"untrusted"`
 			Warnings  []string      `json:"warnings"`
 		}{settingsJSON(now.Lines()), append([]string{}, now.Untrusted...), append([]string{}, now.WarningTexts()...)}
-		err = json.NewEncoder(s.stdout).Encode(shown)
+		err = json.NewEncoder(s.Stdout).Encode(shown)
 	} else {
-		err = now.Print(s.stdout)
+		err = now.Print(s.Stdout)
 	}
 	if err == nil && len(now.Broken) > 0 {
-		return failed("%s cannot be used; the warnings say why", terminal.Count(len(now.Broken), "settings file"))
+		return cli.Failed("%s cannot be used; the warnings say why", terminal.Count(len(now.Broken), "settings file"))
 	}
 	return err
 }

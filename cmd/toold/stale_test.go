@@ -194,7 +194,7 @@ echo '{"hookSpecificOutput": {"hookEventName": "PostToolUse", "updatedToolOutput
 		c.answer(answer(q, yes))
 	}
 	e.line()
-	if _, err := h.link.sessions.CancelCall(t.Context(), &tooldv1.CancelCallRequest{SessionId: "hidden", ToolUseId: "u"}); err != nil {
+	if _, err := h.link.Sessions.CancelCall(t.Context(), &tooldv1.CancelCallRequest{SessionId: "hidden", ToolUseId: "u"}); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(gate, nil, 0o600); err != nil {
@@ -261,7 +261,7 @@ func TestExplainBesideCalls(t *testing.T) {
 	for range 2 {
 		explaining.Go(func() {
 			for range 20 {
-				_, err := h.link.daemon.Explain(t.Context(), &tooldv1.ExplainRequest{SessionId: "beside", ToolUse: &tooldv1.ToolUse{
+				_, err := h.link.Daemon.Explain(t.Context(), &tooldv1.ExplainRequest{SessionId: "beside", ToolUse: &tooldv1.ToolUse{
 					Name: "Bash", Arguments: &tooldv1.ToolUse_InputJson{InputJson: `{"command":"echo $A > x"}`},
 				}})
 				if err != nil {

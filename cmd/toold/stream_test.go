@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/toold/toold/cmd/toold/internal/cli"
 )
 
 // Each tool use starts when it is complete: the second is written only when the first has its result.
@@ -36,7 +38,7 @@ func TestRunStreams(t *testing.T) {
 			x.until("a OK")
 			x.write(halves[1])
 			x.until("b OK")
-			x.ends(exitOK)
+			x.ends(cli.ExitOK)
 		})
 	}
 }

@@ -331,7 +331,7 @@ func TestTemporaryKept(t *testing.T) {
 	if _, err := os.Stat(own); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := h.link.sessions.CloseSession(t.Context(), &tooldv1.CloseSessionRequest{SessionId: "kept"}); err != nil {
+	if _, err := h.link.Sessions.CloseSession(t.Context(), &tooldv1.CloseSessionRequest{SessionId: "kept"}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(own); !os.IsNotExist(err) {

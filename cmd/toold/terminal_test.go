@@ -4,6 +4,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"github.com/toold/toold/cmd/toold/internal/cli"
 )
 
 // Turns on one terminal and directory share a session: what one has read, the next may edit. What a turn chose for itself
@@ -25,7 +27,7 @@ cd /; toold call Edit file_path=`+file+` old_string=goodbye new_string=no --root
 	x.expect(`asked 1`)
 	x.expect(`not_read|has not been read`)
 	x.expect(`elsewhere 1`)
-	x.ends(exitOK)
+	x.ends(cli.ExitOK)
 	if got := content(t, file); got != "goodbye\n" {
 		t.Errorf("the file holds %q", got)
 	}
@@ -43,7 +45,7 @@ wait $first; echo first $?
 	x.expect("the session of this terminal is in use")
 	x.expect("second 0")
 	x.expect("first 0")
-	x.ends(exitOK)
+	x.ends(cli.ExitOK)
 }
 
 // onShell runs a script in a shell that leads the session of a terminal of its own.

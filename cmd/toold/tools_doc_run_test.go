@@ -21,6 +21,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toold/toold/cmd/toold/internal/golden"
+
 	gocmp "github.com/google/go-cmp/cmp"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"google.golang.org/protobuf/encoding/protojson"
@@ -81,7 +83,7 @@ func TestToolsExamples(t *testing.T) {
 			return whole // there is none; TestToolsExamplesOfLSP says so
 		}
 		got := r.run(example[1], example[2])
-		if diff := gocmp.Diff(strings.Split(example[3], "\n"), strings.Split(got, "\n")); diff != "" && !*update {
+		if diff := gocmp.Diff(strings.Split(example[3], "\n"), strings.Split(got, "\n")); diff != "" && !golden.Updates() {
 			t.Errorf("%s of %s gives (-docs/tools.md +now):\n%s", example[1], example[2], diff)
 		}
 		return "```json " + example[1] + "\n" + example[2] + "```\n" + got
@@ -92,7 +94,7 @@ func TestToolsExamples(t *testing.T) {
 			t.Errorf("docs/tools.md has no example of %s", name)
 		}
 	}
-	if *update && now != text {
+	if golden.Updates() && now != text {
 		if err := os.WriteFile(toolsDocument, []byte(now), 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -105,7 +107,7 @@ func (r *rerun) awaitKit() {
 	ctx, cancel := context.WithTimeout(r.t.Context(), hangGuard)
 	defer cancel()
 	for prompt := ""; !strings.Contains(prompt, "mcp__kit__"); {
-		list, err := r.house.link.tools.ListTools(ctx, &tooldv1.ListToolsRequest{SessionId: "demo"})
+		list, err := r.house.link.Tools.ListTools(ctx, &tooldv1.ListToolsRequest{SessionId: "demo"})
 		if err != nil {
 			r.t.Fatal(err)
 		}
@@ -120,7 +122,7 @@ var wholeForm = regexp.MustCompile("(?ms)^```json whole\n(.*?)^```\n")
 func (r *rerun) whole(text string) string {
 	r.t.Helper()
 	got := r.first + "\n"
-	if told := wholeForm.FindStringSubmatch(text); told == nil || told[1] != got && !*update {
+	if told := wholeForm.FindStringSubmatch(text); told == nil || told[1] != got && !golden.Updates() {
 		r.t.Errorf("docs/tools.md shows as the first result %q, which is\n%s", told, got)
 	}
 	return wholeForm.ReplaceAllLiteralString(text, "```json whole\n"+got+"```\n")

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/toold/toold/cmd/toold/internal/cli"
 	"github.com/toold/toold/cmd/toold/internal/terminal"
 	"github.com/toold/toold/daemon/settings"
 )
@@ -29,7 +30,7 @@ func (s *app) trustCommand() *cobra.Command {
 		Example:           "  toold trust --show\n  toold trust ~/src/project\n  toold trust --forget ~/src/project",
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs),
-		RunE: doing(func(_ context.Context, args []string) error {
+		RunE: cli.Action(func(_ context.Context, args []string) error {
 			store, err := files.open()
 			if err != nil {
 				return err
@@ -63,10 +64,10 @@ func (s *app) distrust(store *settings.Store, dir string) error {
 	if err := store.Distrust(root); err != nil {
 		return err
 	}
-	if s.json {
+	if s.JSON {
 		return s.printTrust(trustJSON{Root: root})
 	}
-	_, err = fmt.Fprintf(s.stdout, "%s is not trusted\n", terminal.VisibleLine(root))
+	_, err = fmt.Fprintf(s.Stdout, "%s is not trusted\n", terminal.VisibleLine(root))
 	return err
 }
 
@@ -78,7 +79,7 @@ type trustJSON struct {
 	Settings []settingJSON `json:"settings,omitempty"`
 }
 
-func (s *app) printTrust(t trustJSON) error { return json.NewEncoder(s.stdout).Encode(t) }
+func (s *app) printTrust(t trustJSON) error { return json.NewEncoder(s.Stdout).Encode(t) }
 
 // showTrust returns what would count of the workspace's files if they were trusted.
 func (s *app) showTrust(store *settings.Store, root string) error {
@@ -87,11 +88,11 @@ func (s *app) showTrust(store *settings.Store, root string) error {
 	if err != nil {
 		return err
 	}
-	if s.json {
+	if s.JSON {
 		return s.printTrust(trustJSON{Root: root, Trusted: trust.Trusted, Settings: settingsJSON(gained)})
 	}
 	s.tellGain(root, gained, trust)
-	_, err = fmt.Fprintln(s.stdout, trustWords(root, trust))
+	_, err = fmt.Fprintln(s.Stdout, trustWords(root, trust))
 	return err
 }
 
@@ -103,17 +104,17 @@ func (s *app) trust(store *settings.Store, root string) error {
 	if err != nil {
 		return err
 	}
-	if !s.json {
+	if !s.JSON {
 		s.tellGain(root, gained, before)
 	}
 	files, err := store.Trust(root, shown)
 	if err != nil {
 		return err
 	}
-	if s.json {
+	if s.JSON {
 		return s.printTrust(trustJSON{Root: root, Trusted: true, Files: files, Settings: settingsJSON(gained)})
 	}
-	_, err = fmt.Fprintln(s.stdout, trustedWords(root, files))
+	_, err = fmt.Fprintln(s.Stdout, trustedWords(root, files))
 	return err
 }
 
@@ -132,21 +133,21 @@ func gain(trusted *settings.Settings, root string) []settings.Line {
 
 func (s *app) tellGain(root string, gained []settings.Line, trust settings.Trust) {
 	if len(gained) == 0 {
-		fmt.Fprintf(s.stdout, "The settings of %s hold nothing that needs trust.\n", terminal.VisibleLine(root))
+		fmt.Fprintf(s.Stdout, "The settings of %s hold nothing that needs trust.\n", terminal.VisibleLine(root))
 		return
 	}
 	why := "need trust to count"
 	if trust.Trusted {
 		why = "count because it is trusted"
 	}
-	fmt.Fprintf(s.stdout, "Of the settings of %s these %s:\n", terminal.VisibleLine(root), why)
+	fmt.Fprintf(s.Stdout, "Of the settings of %s these %s:\n", terminal.VisibleLine(root), why)
 	hooks := false
 	for _, l := range gained {
 		hooks = hooks || strings.HasPrefix(l.Key, "hooks.")
-		fmt.Fprintf(s.stdout, "  %s  %s  %s\n", terminal.VisibleLine(l.Key), terminal.VisibleLine(l.Value), terminal.VisibleLine(l.Origin.String()))
+		fmt.Fprintf(s.Stdout, "  %s  %s  %s\n", terminal.VisibleLine(l.Key), terminal.VisibleLine(l.Value), terminal.VisibleLine(l.Origin.String()))
 	}
 	if hooks {
-		fmt.Fprintln(s.stdout, "Of a hook the line above is trusted, not the program or script that it names: that can change, and runs all the same.")
+		fmt.Fprintln(s.Stdout, "Of a hook the line above is trusted, not the program or script that it names: that can change, and runs all the same.")
 	}
 }
 

@@ -1,7 +1,5 @@
 package main
 
-// What somebody who trusts a workspace has seen of it.
-
 import (
 	"bufio"
 	"fmt"
@@ -9,7 +7,11 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/toold/toold/cmd/toold/internal/cli"
 )
+
+// What somebody who trusts a workspace has seen of it.
 
 // TestTrustOfWhatChanges: what is written while the settings are shown is not trusted. More is shown than a pipe holds, so
 // that the command has not come to its end when the first line can be read.
@@ -37,7 +39,7 @@ func TestTrustOfWhatChanges(t *testing.T) {
 	}
 	put(t, file, `{"permissions": {"allow": ["Bash"]}}`)
 	rest, _ := io.ReadAll(shown)
-	if err := cmd.Wait(); cmd.ProcessState.ExitCode() != exitFailed || strings.Contains(string(rest), "is trusted") ||
+	if err := cmd.Wait(); cmd.ProcessState.ExitCode() != cli.ExitFailed || strings.Contains(string(rest), "is trusted") ||
 		!strings.Contains(complaint.String(), ".toold/settings.json changed. Look at them again") {
 		t.Errorf("it ended with %v and said %q", err, complaint.String())
 	}

@@ -11,9 +11,10 @@ import (
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
+	"github.com/toold/toold/cmd/toold/internal/cli"
+	"github.com/toold/toold/cmd/toold/internal/terminal"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/toold/toold/cmd/toold/internal/terminal"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
 
@@ -70,17 +71,17 @@ func (f *placeFlags) options() (*tooldv1.Options, error) {
 	if f.mode != "" {
 		mode, ok := terminal.Modes[f.mode]
 		if !ok {
-			return nil, misused("the mode %q is not known: choose one of %s", f.mode, strings.Join(terminal.ModeNames(), ", "))
+			return nil, cli.Misused("the mode %q is not known: choose one of %s", f.mode, strings.Join(terminal.ModeNames(), ", "))
 		}
 		o.PermissionMode = &mode
 	}
 	if f.settings != "" {
 		text, err := os.ReadFile(f.settings)
 		if err != nil {
-			return nil, misused("the session's settings cannot be read: %v", err)
+			return nil, cli.Misused("the session's settings cannot be read: %v", err)
 		}
 		if !utf8.Valid(text) {
-			return nil, misused("the session's settings in %s are not UTF-8", f.settings)
+			return nil, cli.Misused("the session's settings in %s are not UTF-8", f.settings)
 		}
 		o.SettingsJson = proto.String(string(text))
 	}
@@ -102,7 +103,7 @@ func (f *turnFlags) attach() (*tooldv1.Attach, error) {
 		return nil, err
 	}
 	if f.interrupt != "" && f.interrupt != interruptHard && f.interrupt != interruptSoft {
-		return nil, misused("the interrupt %q is not known: choose hard or soft", f.interrupt)
+		return nil, cli.Misused("the interrupt %q is not known: choose hard or soft", f.interrupt)
 	}
 	if f.session == "" && strings.HasPrefix(f.only, "mcp__") { // so that it is not deferred
 		options.Tools = &tooldv1.ToolList{Names: []string{f.only}}
@@ -122,7 +123,7 @@ func absolute(roots []string) ([]string, error) {
 	for i, root := range roots {
 		path, err := filepath.Abs(root)
 		if err != nil {
-			return nil, misused("the root %s cannot be found: %v", root, err)
+			return nil, cli.Misused("the root %s cannot be found: %v", root, err)
 		}
 		found[i] = path
 	}
@@ -158,5 +159,5 @@ func checkForm(form string, forms ...string) error {
 	if slices.Contains(forms, form) {
 		return nil
 	}
-	return misused("the output %q is not known: choose one of %s", form, strings.Join(forms, ", "))
+	return cli.Misused("the output %q is not known: choose one of %s", form, strings.Join(forms, ", "))
 }

@@ -7,7 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toold/toold/cmd/toold/internal/cli"
 	"github.com/toold/toold/cmd/toold/internal/terminal"
+
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
 
@@ -25,7 +27,7 @@ func TestUndoAsks(t *testing.T) {
 		x.expect(`Put back 1 file\? \[y\]es, \[n\]o: `)
 		x.typed(answer)
 		x.expect(`nothing was put back`)
-		x.ends(exitFailed)
+		x.ends(cli.ExitFailed)
 	}
 	if _, err := os.Stat(file); err != nil {
 		t.Errorf("it was put back: %v", err)
@@ -34,7 +36,7 @@ func TestUndoAsks(t *testing.T) {
 	x.expect(`Put back 1 file\?`)
 	x.typed("y\r")
 	x.expect(`To bring the changes back: toold undo restore-`)
-	x.ends(exitOK)
+	x.ends(cli.ExitOK)
 	if _, err := os.Stat(file); !os.IsNotExist(err) {
 		t.Errorf("it is still there: %v", err)
 	}

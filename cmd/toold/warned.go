@@ -16,7 +16,9 @@ import (
 	"time"
 
 	"github.com/toold/toold/cmd/toold/internal/terminal"
+	"github.com/toold/toold/cmd/toold/internal/turn"
 	"github.com/toold/toold/daemon/settings"
+
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
 
@@ -35,28 +37,32 @@ type saidFile struct {
 
 // unsaid returns the warnings of a turn that are to be printed: those that were not since the daemon was started, and, where
 // a call was denied, what the workspace lacks trust for. What cannot be remembered is said.
-func (s *app) unsaid(c *conversation) []*tooldv1.Warning {
-	if len(c.warnings) == 0 {
+func (s *app) unsaid(c *turn.Turn) []*tooldv1.Warning {
+	if len(c.Warnings) == 0 {
 		return nil
+	}
+	conn := c.Session.Conn()
+	if conn == nil {
+		return c.Warnings
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), infoPatience) // also after an interrupt
 	defer cancel()
-	info, err := c.link.daemon.GetInfo(ctx, &tooldv1.GetInfoRequest{})
+	info, err := conn.Daemon.GetInfo(ctx, &tooldv1.GetInfoRequest{})
 	if err != nil {
-		return c.warnings
+		return c.Warnings
 	}
-	file := filepath.Join(s.stateDir(), "warned.json")
+	file := filepath.Join(s.daemon.StateDir(), "warned.json")
 	before := saidFile{Daemon: fmt.Sprintf("%d %s", info.GetPid(), info.GetStarted().AsTime().Format(time.RFC3339Nano))}
 	var kept saidFile
 	if text, err := os.ReadFile(file); err == nil && json.Unmarshal(text, &kept) == nil && kept.Daemon == before.Daemon {
 		before = kept
 	}
-	now, fresh := before.hear(c.warnings)
+	now, fresh := before.hear(c.Warnings)
 	if len(now.Said) > 0 && len(fresh) > 0 {
 		now.write(file)
 	}
-	denied := c.turn.Ended("cannot_ask") || c.turn.Ended("mode_denied")
-	return slices.DeleteFunc(slices.Clone(c.warnings), func(w *tooldv1.Warning) bool {
+	denied := c.State.Ended("cannot_ask") || c.State.Ended("mode_denied")
+	return slices.DeleteFunc(slices.Clone(c.Warnings), func(w *tooldv1.Warning) bool {
 		return !slices.Contains(fresh, w) && !(denied && settings.WarningCode(w.GetCode()) == settings.Untrusted)
 	})
 }
@@ -102,18 +108,6 @@ func concerning(call string, warnings []*tooldv1.Warning) (list []string) {
 	}
 	if more := len(warnings) - len(list); more > 0 {
 		list = append(list, fmt.Sprintf("There %s about something else: \"toold settings\" shows all.", isAre(more, "warning")))
-	}
-	return list
-}
-
-// warningsIn returns the warnings of a message. Those of an older daemon have no more than their text.
-func warningsIn(texts []string, details []*tooldv1.Warning) []*tooldv1.Warning {
-	if len(details) == len(texts) {
-		return details
-	}
-	list := make([]*tooldv1.Warning, len(texts))
-	for i, text := range texts {
-		list[i] = &tooldv1.Warning{Text: text}
 	}
 	return list
 }

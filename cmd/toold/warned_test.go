@@ -5,13 +5,15 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toold/toold/cmd/toold/internal/turn"
+
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
 
 func TestWarningsOnce(t *testing.T) {
 	hear := func(f saidFile, texts ...string) (saidFile, []string) {
 		var said []string
-		now, fresh := f.hear(warningsIn(texts, nil))
+		now, fresh := f.hear(turn.Warnings(texts, nil))
 		for _, w := range fresh {
 			said = append(said, w.GetText())
 		}

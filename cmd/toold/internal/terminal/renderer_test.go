@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toold/toold/cmd/toold/internal/golden"
+
 	"charm.land/lipgloss/v2"
 
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
@@ -28,18 +30,18 @@ func TestLiveView(t *testing.T) {
 		if size.height > 0 && len(lines) > size.height {
 			t.Errorf("%s: %d lines for a height of %d", name, len(lines), size.height)
 		}
-		golden(t, name, strings.Join(lines, "\n")+"\n")
+		golden.Check(t, name, strings.Join(lines, "\n")+"\n")
 	}
 }
 
 func TestEndedPictures(t *testing.T) {
 	b, events := aTurn(t)
 	play(b, events)
-	golden(t, "ended.txt", strings.Join(TurnLines(b, Ink{}, 100, 0, epoch), "\n")+"\n")
-	golden(t, "results.txt", ResultsText(b, Ink{}))
-	golden(t, "timeline.txt", Timeline(b, Ink{}, 100))
-	golden(t, "question.txt", QuestionText(events[13].GetQuestion(), Ink{}))
-	golden(t, "suggestions.txt", suggestionText([]*tooldv1.Suggestion{
+	golden.Check(t, "ended.txt", strings.Join(TurnLines(b, Ink{}, 100, 0, epoch), "\n")+"\n")
+	golden.Check(t, "results.txt", ResultsText(b, Ink{}))
+	golden.Check(t, "timeline.txt", Timeline(b, Ink{}, 100))
+	golden.Check(t, "question.txt", QuestionText(events[13].GetQuestion(), Ink{}))
+	golden.Check(t, "suggestions.txt", suggestionText([]*tooldv1.Suggestion{
 		{Rule: "Bash(npm run test *)", List: "allow"}, {Rule: "Edit(./src/**)", List: "allow"}, {Rule: "mcp__x__\x1b[2J", List: "allow"},
 	}, scopes, Ink{}))
 	var lines []string
@@ -50,7 +52,7 @@ func TestEndedPictures(t *testing.T) {
 			lines = append(lines, "turn "+words)
 		}
 	}
-	golden(t, "log.txt", strings.Join(lines, "\n")+"\n")
+	golden.Check(t, "log.txt", strings.Join(lines, "\n")+"\n")
 }
 
 // Colours change no width, so that what is drawn over fits with them as without.

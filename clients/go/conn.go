@@ -1,0 +1,71 @@
+// Package toold is the Go client of the toold daemon.
+//
+// A [Session] is one session of the daemon with the stream over which this program sends tool uses and receives their
+// results. It survives the loss of its stream: it attaches again after the last record that it has received, and sends
+// again what the daemon may not have. [Watch] follows a session without taking part in it. Everything else is a
+// unary method of one of the three services in [Conn].
+//
+// The package does not find or start a daemon. Its caller passes a [Dial] function that does.
+package toold
+
+import (
+	"context"
+
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/status"
+
+	tooldv1 "github.com/toold/toold/gen/toold/v1"
+)
+
+// A Conn is a connection to a daemon, with a client of each of its services. It is safe for concurrent use.
+type Conn struct {
+	*grpc.ClientConn
+	Tools    tooldv1.ToolServiceClient
+	Sessions tooldv1.SessionServiceClient
+	Daemon   tooldv1.DaemonServiceClient
+}
+
+// NewConn returns a Conn over cc, which it owns from then on: Close closes it.
+func NewConn(cc *grpc.ClientConn) *Conn {
+	return &Conn{
+		ClientConn: cc,
+		Tools:      tooldv1.NewToolServiceClient(cc),
+		Sessions:   tooldv1.NewSessionServiceClient(cc),
+		Daemon:     tooldv1.NewDaemonServiceClient(cc),
+	}
+}
+
+// Close closes the connection and ends every stream over it.
+func (c *Conn) Close() { _ = c.ClientConn.Close() }
+
+// Dial returns a new connection to the daemon. A Session calls it again when it has lost the connection, so it may be
+// another daemon by then. The caller of Dial closes the connection.
+type Dial func(ctx context.Context) (*Conn, error)
+
+// Reason returns the reason of an error that the daemon returned, such as "session_closed". docs/errors.md lists them.
+// It is empty for all other errors.
+func Reason(err error) string {
+	for _, detail := range status.Convert(err).Details() {
+		if info, ok := detail.(*errdetails.ErrorInfo); ok {
+			return info.GetReason()
+		}
+	}
+	return ""
+}
+
+// ListSessions returns all sessions of this client's principal, the newest first; with closed, those too that are closed
+// and still kept.
+func (c *Conn) ListSessions(ctx context.Context, closed bool) (all []*tooldv1.Session, err error) {
+	request := &tooldv1.ListSessionsRequest{IncludeClosed: closed}
+	for {
+		page, err := c.Sessions.ListSessions(ctx, request)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, page.GetSessions()...)
+		if request.PageToken = page.GetNextPageToken(); request.PageToken == "" {
+			return all, nil
+		}
+	}
+}

@@ -1,0 +1,164 @@
+package toold
+
+import (
+	"slices"
+	"sync"
+
+	tooldv1 "github.com/toold/toold/gen/toold/v1"
+)
+
+// A ledger records what was sent and what the daemon has confirmed of it. The zero value is empty.
+type ledger struct {
+	mu    sync.Mutex
+	last  uint64                    // the newest record received, or older than all that are wanted
+	tries int                       // of resuming since the last record
+	kept  []*tooldv1.ExecuteRequest // in the order sent: what the daemon may not have
+	calls map[call]struct{}         // those that have no result
+	turns map[string]struct{}       // those that were not ended or discarded
+}
+
+// A call is known by its turn and its id.
+type call struct{ turn, id string }
+
+// begin sets the record after which a session goes on that has just been attached for the first time.
+func (l *ledger) begin(asked *tooldv1.Attach, attached *tooldv1.Attached) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.last = attached.GetLastSeq()
+	if asked.AfterSeq != nil {
+		l.last = asked.GetAfterSeq()
+	}
+}
+
+// add records a message that is about to be sent. It reports whether the message is kept until it is confirmed.
+func (l *ledger) add(request *tooldv1.ExecuteRequest) (kept bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch m := request.GetMessage().(type) {
+	case *tooldv1.ExecuteRequest_ToolUse:
+		if l.calls == nil {
+			l.calls, l.turns = map[call]struct{}{}, map[string]struct{}{}
+		}
+		l.calls[call{m.ToolUse.GetTurnId(), m.ToolUse.GetId()}] = struct{}{}
+		l.turns[m.ToolUse.GetTurnId()] = struct{}{}
+	case *tooldv1.ExecuteRequest_EndTurn:
+		delete(l.turns, m.EndTurn.GetTurnId())
+	case *tooldv1.ExecuteRequest_DiscardTurn:
+		delete(l.turns, m.DiscardTurn.GetTurnId())
+	case *tooldv1.ExecuteRequest_Cancel:
+		if id := m.Cancel.GetToolUseId(); id != "" && !l.isOpen(id) {
+			return false
+		}
+	case *tooldv1.ExecuteRequest_Interrupt:
+	default:
+		return false
+	}
+	l.kept = append(l.kept, request)
+	return true
+}
+
+func (l *ledger) isOpen(id string) bool {
+	for c := range l.calls {
+		if c.id == id {
+			return true
+		}
+	}
+	return false
+}
+
+// drop forgets a message that could not be sent.
+func (l *ledger) drop(request *tooldv1.ExecuteRequest) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.kept = slices.DeleteFunc(l.kept, func(kept *tooldv1.ExecuteRequest) bool { return kept == request })
+	if use := request.GetToolUse(); use != nil {
+		delete(l.calls, call{use.GetTurnId(), use.GetId()})
+	}
+}
+
+// confirm takes note of an event: what it confirms is not sent again.
+func (l *ledger) confirm(event *tooldv1.ExecuteResponse) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if event.GetSeq() > 0 { // a record, not what concerns the stream only
+		l.tries = 0
+	}
+	l.last = max(l.last, event.GetSeq())
+	switch e := event.GetEvent().(type) {
+	case *tooldv1.ExecuteResponse_ToolResult:
+		delete(l.calls, call{event.GetTurnId(), e.ToolResult.GetToolUseId()})
+	case *tooldv1.ExecuteResponse_Notice: // a refused tool use has no result
+		if refused(event) {
+			delete(l.calls, call{event.GetTurnId(), e.Notice.GetToolUseId()})
+		}
+	}
+	l.kept = slices.DeleteFunc(l.kept, func(request *tooldv1.ExecuteRequest) bool { return confirms(event, request) })
+}
+
+// confirms reports whether an event shows that the daemon has a message and will not lose it.
+func confirms(event *tooldv1.ExecuteResponse, request *tooldv1.ExecuteRequest) bool {
+	switch m := request.GetMessage().(type) {
+	case *tooldv1.ExecuteRequest_ToolUse:
+		if event.GetTurnId() != m.ToolUse.GetTurnId() {
+			return false
+		}
+		id := m.ToolUse.GetId()
+		switch e := event.GetEvent().(type) {
+		case *tooldv1.ExecuteResponse_Accepted: // a replay's result is older than what a new stream would begin with
+			return e.Accepted.GetToolUseId() == id && !e.Accepted.GetReplayed()
+		case *tooldv1.ExecuteResponse_ToolResult:
+			return e.ToolResult.GetToolUseId() == id
+		case *tooldv1.ExecuteResponse_Notice:
+			return e.Notice.GetToolUseId() == id && refused(event)
+		}
+	case *tooldv1.ExecuteRequest_Cancel:
+		if m.Cancel.GetToolUseId() != "" {
+			return event.GetToolResult().GetToolUseId() == m.Cancel.GetToolUseId()
+		}
+		return ends(event, m.Cancel.GetTurnId())
+	case *tooldv1.ExecuteRequest_EndTurn:
+		return ends(event, m.EndTurn.GetTurnId())
+	case *tooldv1.ExecuteRequest_DiscardTurn:
+		return ends(event, m.DiscardTurn.GetTurnId())
+	case *tooldv1.ExecuteRequest_Interrupt:
+		return event.GetTurnEnded() != nil
+	}
+	return false
+}
+
+func ends(event *tooldv1.ExecuteResponse, turn string) bool {
+	return event.GetTurnEnded() != nil && (turn == "" || event.GetTurnId() == turn)
+}
+
+// refused reports whether an event says that a tool use did not become a call.
+func refused(event *tooldv1.ExecuteResponse) bool {
+	return event.GetNotice().GetCode() == "duplicate_id"
+}
+
+// unconfirmed returns what is to be sent again.
+func (l *ledger) unconfirmed() []*tooldv1.ExecuteRequest {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.kept)
+}
+
+func (l *ledger) lastSeq() uint64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.last
+}
+
+// resumable reports whether calls are under way, or a turn is open, for which a lost stream is resumed once more.
+func (l *ledger) resumable() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.tries++
+	return l.tries <= resumeTries && len(l.calls)+len(l.turns) > 0
+}
+
+// forget drops what was sent: nothing of it will be waited for.
+func (l *ledger) forget() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.kept, l.calls, l.turns, l.tries = nil, nil, nil, 0
+}

@@ -1,0 +1,286 @@
+package toold
+
+import (
+	"context"
+	"errors"
+	"io"
+	"sync"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+
+	tooldv1 "github.com/toold/toold/gen/toold/v1"
+)
+
+// resumeTries is how often a lost stream is resumed without a record in between, before the daemon counts as
+// unable to serve.
+const resumeTries = 3
+
+// An Event is what a stream brings: an event of the session, or the error with which the stream has ended.
+type Event struct {
+	*tooldv1.ExecuteResponse // nil if Err is set
+	// Err is io.EOF after CloseSend when every call has ended. After any other error the Session can be used on:
+	// the next Send attaches again. Calls without a result by then are not reported any more.
+	Err error
+}
+
+// A Session is a session of the daemon that this program has attached to.
+//
+// While calls are under way or a turn is open, a lost stream is resumed at once: the Session attaches again, to a new
+// daemon if dial returns one, and goes on after the last record that it has received. Otherwise it attaches again when
+// it is used next, so that an idle client does not restart a daemon that was stopped.
+//
+// What the daemon may not have when a stream is lost is sent again in its order: each ToolUse until it is accepted, EndTurn
+// and DiscardTurn until the turn has ended, Cancel until the result. The daemon runs no call twice. Answers are not sent
+// again: the daemon repeats each open question when a stream attaches.
+//
+// All methods are safe for concurrent use. The receiver of Events must not wait for a call of Send on another goroutine.
+type Session struct {
+	dial      Dial
+	ctx       context.Context // until Close
+	cancel    context.CancelFunc
+	events    chan Event
+	receivers sync.WaitGroup
+	sent      ledger
+
+	mu     sync.Mutex
+	attach *tooldv1.Attach // the first one
+	id     string          // empty: not attached yet
+	conn   *Conn           // nil: none
+	stream *stream         // nil: lost
+	closed bool            // CloseSend was called
+}
+
+// A stream is one Execute stream.
+type stream struct {
+	tooldv1.ToolService_ExecuteClient
+	end  context.CancelFunc
+	over chan struct{} // closed when nothing more is received, and the session was resumed if it is to be
+}
+
+// Open attaches to the session that attach names, or to a new one, and returns when the daemon has confirmed it. The
+// Session takes over attach. ctx bounds the Session's life; the caller also calls Close.
+func Open(ctx context.Context, dial Dial, attach *tooldv1.Attach) (*Session, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	s := &Session{dial: dial, ctx: ctx, cancel: cancel, events: make(chan Event), attach: attach}
+	s.mu.Lock()
+	err := s.attachLocked()
+	s.mu.Unlock()
+	if err != nil {
+		s.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// Close ends the stream and the connection, and returns when nothing of the Session runs any more. What becomes of
+// calls that are under way is the daemon's decision, by the session's on_disconnect option.
+func (s *Session) Close() {
+	s.cancel()
+	s.mu.Lock()
+	s.hangUpLocked()
+	s.mu.Unlock()
+	s.receivers.Wait()
+}
+
+// ID returns the session's id.
+func (s *Session) ID() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.id
+}
+
+// Conn returns the connection that the stream uses; nil: it was lost. It stays the Session's, which closes it.
+func (s *Session) Conn() *Conn {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.conn
+}
+
+// Events returns the channel of events, in their order. The first event of each stream is Attached, so another one means
+// that the session was resumed. The channel is never closed.
+func (s *Session) Events() <-chan Event { return s.events }
+
+// Send sends a message; not Attach, which is Open's. A ToolUse has an id of its own. A nil error does
+// not mean that the daemon has received it. An error means that the Session could not attach again, and that the message
+// is forgotten.
+func (s *Session) Send(request *tooldv1.ExecuteRequest) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	kept := s.sent.add(request)
+	if s.stream == nil {
+		if err := s.attachLocked(); err != nil {
+			s.sent.forget()
+			return err
+		}
+		if kept { // attaching has sent it
+			return nil
+		}
+	}
+	if err := s.stream.Send(request); err != nil && !errors.Is(err, io.EOF) { // after io.EOF, receive has the reason
+		s.sent.drop(request)
+		return err
+	}
+	return nil
+}
+
+// CloseSend tells the daemon that nothing more is sent. The last event is io.EOF, once every call has ended.
+func (s *Session) CloseSend() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+	if s.stream == nil {
+		return nil
+	}
+	return s.stream.CloseSend()
+}
+
+// Call calls f with a connection on which the session is attached. If the daemon is gone, it calls f once more with a new
+// connection. It returns f's error.
+func (s *Session) Call(ctx context.Context, f func(*Conn) error) error {
+	for again := false; ; again = true {
+		conn, over, err := s.attached()
+		if err != nil {
+			return err
+		}
+		err = f(conn)
+		if again || status.Code(err) != codes.Unavailable {
+			return err
+		}
+		select { // the stream breaks off too
+		case <-over:
+		case <-ctx.Done():
+			return err
+		}
+	}
+}
+
+func (s *Session) attached() (*Conn, <-chan struct{}, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.stream == nil {
+		if err := s.attachLocked(); err != nil {
+			return nil, nil, err
+		}
+	}
+	return s.conn, s.stream.over, nil
+}
+
+// attachLocked attaches, for the first time or again, and sends again what the daemon may not have.
+func (s *Session) attachLocked() error {
+	if err := s.ctx.Err(); err != nil {
+		return err
+	}
+	if s.conn == nil {
+		conn, err := s.dial(s.ctx)
+		if err != nil {
+			return err
+		}
+		s.conn = conn
+	}
+	ctx, end := context.WithCancel(s.ctx)
+	opened, first, err := greet(ctx, s.conn, s.nextAttach())
+	if err != nil {
+		end()
+		return err
+	}
+	s.stream = &stream{opened, end, make(chan struct{})}
+	if s.id == "" {
+		s.id = first.GetAttached().GetSessionId()
+		s.sent.begin(s.attach, first.GetAttached())
+	}
+	now := s.stream
+	s.receivers.Go(func() { s.receive(now, first) })
+	for _, request := range s.sent.unconfirmed() {
+		_ = now.Send(request) // if the stream has ended again, receive has the reason
+	}
+	if s.closed {
+		_ = now.CloseSend()
+	}
+	return nil
+}
+
+// nextAttach returns how to attach: as the caller wants it for the first time, after the last record received from then on.
+func (s *Session) nextAttach() *tooldv1.Attach {
+	if s.id == "" {
+		return s.attach
+	}
+	return &tooldv1.Attach{
+		SessionId: s.id, AfterSeq: proto.Uint64(s.sent.lastSeq()), Env: s.attach.GetEnv(), Client: s.attach.GetClient(),
+		Capabilities: s.attach.GetCapabilities(), ClientTools: s.attach.GetClientTools(), Role: s.attach.GetRole(),
+	}
+}
+
+// greet opens a stream, attaches, and returns the daemon's first event.
+func greet(ctx context.Context, conn *Conn, attach *tooldv1.Attach) (tooldv1.ToolService_ExecuteClient, *tooldv1.ExecuteResponse, error) {
+	opened, err := conn.Tools.Execute(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	request := &tooldv1.ExecuteRequest{Message: &tooldv1.ExecuteRequest_Attach{Attach: attach}}
+	if err := opened.Send(request); err != nil && !errors.Is(err, io.EOF) { // after io.EOF, Recv has the reason
+		return nil, nil, err
+	}
+	first, err := opened.Recv()
+	return opened, first, err
+}
+
+// receive passes on the events of one stream until it ends.
+func (s *Session) receive(st *stream, event *tooldv1.ExecuteResponse) {
+	defer close(st.over)
+	for {
+		s.sent.confirm(event)
+		if !s.deliver(Event{ExecuteResponse: event}) {
+			return
+		}
+		var err error
+		if event, err = st.Recv(); err != nil {
+			s.lost(err)
+			return
+		}
+	}
+}
+
+// deliver passes an event to the receiver of Events. It reports whether the Session is still open.
+func (s *Session) deliver(e Event) bool {
+	select {
+	case s.events <- e:
+		return true
+	case <-s.ctx.Done():
+		return false
+	}
+}
+
+// lost attaches again while calls are under way. If that fails, or no call is under way, the receiver of Events gets the error.
+func (s *Session) lost(err error) {
+	if err = s.resume(err); err != nil {
+		s.deliver(Event{Err: err})
+	}
+}
+
+func (s *Session) resume(err error) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stream.end()
+	s.stream = nil
+	for status.Code(err) == codes.Unavailable && s.sent.resumable() {
+		s.hangUpLocked()
+		if err = s.attachLocked(); err == nil {
+			return nil
+		}
+	}
+	if status.Code(err) == codes.Unavailable {
+		s.hangUpLocked()
+	}
+	s.sent.forget()
+	return err
+}
+
+// hangUpLocked closes the connection, if there is one, and with it the stream.
+func (s *Session) hangUpLocked() {
+	if s.conn != nil {
+		s.conn.Close()
+		s.conn = nil
+	}
+}

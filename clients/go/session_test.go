@@ -1,0 +1,310 @@
+package toold
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"testing"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
+	"google.golang.org/grpc/test/bufconn"
+
+	tooldv1 "github.com/toold/toold/gen/toold/v1"
+)
+
+// Each script is what a daemon hears and does, line by line: "<" is a message that it must get, ">" an event that it
+// sends, "cut" a stream that breaks off, "idle" that the client has heard of it. What the client sends is the case's own.
+func TestResume(t *testing.T) {
+	for name, c := range map[string]struct {
+		send   []*tooldv1.ExecuteRequest
+		script string
+		events string // what the client receives
+	}{
+		"accepted calls are not sent again, and their turn's end is": {
+			[]*tooldv1.ExecuteRequest{use("t", "a"), endTurn("t")},
+			"< attach; > attached 5; < use t/a; < end t; > accepted 6 t/a; cut; < attach after 6; > attached 6; < end t; > result 7 t/a",
+			"attached 5, accepted 6 t/a, attached 6, result 7 t/a",
+		},
+		"what was not accepted is sent again in its order": {
+			[]*tooldv1.ExecuteRequest{use("t", "a"), use("t", "b"), endTurn("t")},
+			"< attach; > attached 0; < use t/a; < use t/b; < end t; > accepted 1 t/a; cut; < attach after 1; > attached 1; < use t/b; < end t",
+			"attached 0, accepted 1 t/a, attached 1",
+		},
+		"a replay counts with its result": {
+			[]*tooldv1.ExecuteRequest{use("t", "a"), endTurn("t")},
+			"< attach; > attached 9; < use t/a; < end t; > replayed 3 t/a; cut; < attach after 9; > attached 9; < use t/a; < end t; > result 4 t/a",
+			"attached 9, accepted 3 t/a, attached 9, result 4 t/a",
+		},
+		"a cancelled call is cancelled again": {
+			[]*tooldv1.ExecuteRequest{use("t", "a"), cancelCall("a")},
+			"< attach; > attached 0; < use t/a; < cancel a; > accepted 1 t/a; cut; < attach after 1; > attached 1; < cancel a",
+			"attached 0, accepted 1 t/a, attached 1",
+		},
+		"an open turn is kept, though it has no call": {
+			[]*tooldv1.ExecuteRequest{use("t", "a")},
+			"< attach; > attached 0; < use t/a; > accepted 1 t/a; > result 2 t/a; cut; < attach after 2; > attached 2",
+			"attached 0, accepted 1 t/a, result 2 t/a, attached 2",
+		},
+		"without a record in between it is tried three times": {
+			[]*tooldv1.ExecuteRequest{use("t", "a")},
+			"< attach; > attached 0; < use t/a; cut; < attach after 0; > attached 0; cut; < attach after 0; > attached 0; cut; < attach after 0; > attached 0; cut",
+			"attached 0, attached 0, attached 0, attached 0, Unavailable",
+		},
+		"with records in between it goes on": {
+			[]*tooldv1.ExecuteRequest{use("t", "a")},
+			"< attach; > attached 0; < use t/a; > accepted 1 t/a; cut; < attach after 1; > attached 1; > started 2 t/a; cut; < attach after 2; > attached 2; > started 3 t/a; cut; " +
+				"< attach after 3; > attached 3; > started 4 t/a; cut; < attach after 4; > attached 4; > result 5 t/a",
+			"attached 0, accepted 1 t/a, attached 1, started 2 t/a, attached 2, started 3 t/a, attached 3, started 4 t/a, attached 4, result 5 t/a",
+		},
+		"nothing is resumed while nothing is under way": {
+			[]*tooldv1.ExecuteRequest{use("t", "a"), endTurn("t")},
+			"< attach; > attached 0; < use t/a; < end t; > accepted 1 t/a; > result 2 t/a; > ended 3 t/; cut",
+			"attached 0, accepted 1 t/a, result 2 t/a, ended 3 t/, Unavailable",
+		},
+		"another error than a lost connection ends it": {
+			[]*tooldv1.ExecuteRequest{use("t", "a")},
+			"< attach; > attached 0; < use t/a; abort",
+			"attached 0, Aborted",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := newScripted(t, c.script)
+			s, err := Open(t.Context(), d.dial, &tooldv1.Attach{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, m := range c.send {
+				if err := s.Send(m); err != nil {
+					t.Fatal(err)
+				}
+			}
+			var got []string
+			for range strings.Count(c.events, ", ") + 1 {
+				e := <-s.Events()
+				if got = append(got, described(e)); e.Err != nil {
+					break
+				}
+			}
+			if got := strings.Join(got, ", "); got != c.events {
+				t.Errorf("events:\n%s\nwant:\n%s", got, c.events)
+			}
+			<-d.played
+			s.Close()
+		})
+	}
+}
+
+// TestLostWhileIdle: the next message attaches again, after the last record; answers too, which are not kept.
+func TestLostWhileIdle(t *testing.T) {
+	d := newScripted(t, "< attach; > attached 4; cut; < attach after 4; > attached 4; < use t/a; > accepted 5 t/a; > result 6 t/a; < end t; cut; < attach after 6; > attached 6; < answer q")
+	s, err := Open(t.Context(), d.dial, &tooldv1.Attach{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	expect := func(want ...string) {
+		t.Helper()
+		for _, want := range want {
+			if got := described(<-s.Events()); got != want {
+				t.Fatalf("%s, want %s", got, want)
+			}
+		}
+	}
+	send := func(m *tooldv1.ExecuteRequest) {
+		t.Helper()
+		done := make(chan error)
+		go func() { done <- s.Send(m) }()
+		if err := <-done; err != nil {
+			t.Fatal(err)
+		}
+	}
+	expect("attached 4", "Unavailable")
+	send(use("t", "a"))
+	expect("attached 4", "accepted 5 t/a", "result 6 t/a")
+	send(endTurn("t"))
+	expect("Unavailable")
+	send(&tooldv1.ExecuteRequest{Message: &tooldv1.ExecuteRequest_Answer{Answer: &tooldv1.Answer{QuestionId: "q"}}})
+	expect("attached 6")
+	<-d.played
+}
+
+// TestCallAgain: a unary call that finds the daemon gone is made once more, with a new connection.
+func TestCallAgain(t *testing.T) {
+	d := newScripted(t, "< attach; > attached 1; cut; < attach after 1; > attached 1")
+	s, err := Open(t.Context(), d.dial, &tooldv1.Attach{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	go func() {
+		for {
+			select {
+			case <-s.Events():
+			case <-t.Context().Done():
+				return
+			}
+		}
+	}()
+	calls := 0
+	if err := s.Call(t.Context(), func(*Conn) error {
+		if calls++; calls == 1 {
+			return status.Error(codes.Unavailable, "gone")
+		}
+		return nil
+	}); err != nil || calls != 2 {
+		t.Errorf("%d calls, %v", calls, err)
+	}
+}
+
+// A scripted daemon plays a script, whose steps it takes one by one from however many streams.
+type scripted struct {
+	tooldv1.UnimplementedToolServiceServer
+	t        *testing.T
+	listener *bufconn.Listener
+	steps    []string
+	played   chan struct{} // closed after the last step
+}
+
+func newScripted(t *testing.T, script string) *scripted {
+	d := &scripted{t: t, listener: bufconn.Listen(1 << 16), steps: strings.Split(script, "; "), played: make(chan struct{})}
+	server := grpc.NewServer()
+	tooldv1.RegisterToolServiceServer(server, d)
+	served := make(chan error)
+	go func() { served <- server.Serve(d.listener) }()
+	t.Cleanup(func() {
+		server.Stop()
+		if err := <-served; err != nil {
+			t.Error(err)
+		}
+	})
+	return d
+}
+
+func (d *scripted) dial(context.Context) (*Conn, error) {
+	cc, err := grpc.NewClient("passthrough:///scripted", grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return d.listener.DialContext(ctx) }))
+	if err != nil {
+		return nil, err
+	}
+	return NewConn(cc), nil
+}
+
+// Execute plays on. One stream plays at a time, since a client opens the next one when it has lost the last.
+func (d *scripted) Execute(stream grpc.BidiStreamingServer[tooldv1.ExecuteRequest, tooldv1.ExecuteResponse]) error {
+	for len(d.steps) > 0 {
+		verb, rest, _ := strings.Cut(d.steps[0], " ")
+		d.steps = d.steps[1:]
+		last := len(d.steps) == 0
+		switch verb {
+		case "<":
+			m, err := stream.Recv()
+			if err != nil || said(m) != rest {
+				d.t.Errorf("the daemon got %q, %v; want %q", said(m), err, rest)
+				d.steps = nil
+				close(d.played)
+				return status.Error(codes.Aborted, "not as in the script")
+			}
+		case ">":
+			if err := stream.Send(event(rest)); err != nil {
+				d.t.Error(err)
+			}
+		}
+		if last {
+			close(d.played)
+		}
+		switch verb {
+		case "cut":
+			return status.Error(codes.Unavailable, "cut")
+		case "abort":
+			return status.Error(codes.Aborted, "abort")
+		}
+	}
+	<-stream.Context().Done()
+	return nil
+}
+
+// said describes a message as scripts do.
+func said(m *tooldv1.ExecuteRequest) string {
+	switch m := m.GetMessage().(type) {
+	case *tooldv1.ExecuteRequest_Attach:
+		if m.Attach.AfterSeq != nil {
+			return fmt.Sprintf("attach after %d", m.Attach.GetAfterSeq())
+		}
+		return "attach"
+	case *tooldv1.ExecuteRequest_ToolUse:
+		return "use " + m.ToolUse.GetTurnId() + "/" + m.ToolUse.GetId()
+	case *tooldv1.ExecuteRequest_EndTurn:
+		return "end " + m.EndTurn.GetTurnId()
+	case *tooldv1.ExecuteRequest_Cancel:
+		return "cancel " + m.Cancel.GetToolUseId()
+	case *tooldv1.ExecuteRequest_Answer:
+		return "answer " + m.Answer.GetQuestionId()
+	}
+	return fmt.Sprint(m)
+}
+
+// event makes the event that a script describes: its kind, its number, and TURN/CALL.
+func event(text string) *tooldv1.ExecuteResponse {
+	var kind, name string
+	var seq uint64
+	_, _ = fmt.Sscan(text, &kind, &seq, &name)
+	turn, id, _ := strings.Cut(name, "/")
+	e := &tooldv1.ExecuteResponse{Seq: seq, TurnId: turn}
+	switch kind {
+	case "attached":
+		e.Seq, e.Event = 0, &tooldv1.ExecuteResponse_Attached{Attached: &tooldv1.Attached{SessionId: "s", LastSeq: seq}}
+	case "accepted", "replayed":
+		e.Event = &tooldv1.ExecuteResponse_Accepted{Accepted: &tooldv1.Accepted{ToolUseId: id, Replayed: kind == "replayed"}}
+	case "started":
+		e.Event = &tooldv1.ExecuteResponse_Started{Started: &tooldv1.Started{ToolUseId: id}}
+	case "result":
+		e.Event = &tooldv1.ExecuteResponse_ToolResult{ToolResult: &tooldv1.ToolResult{ToolUseId: id}}
+	case "ended":
+		e.Event = &tooldv1.ExecuteResponse_TurnEnded{TurnEnded: &tooldv1.TurnEnded{}}
+	default:
+		panic("no such event: " + text)
+	}
+	return e
+}
+
+// described is the inverse of event.
+func described(e Event) string {
+	switch {
+	case errors.Is(e.Err, io.EOF):
+		return "EOF"
+	case e.Err != nil:
+		return status.Code(e.Err).String()
+	}
+	name := func(kind, id string) string { return fmt.Sprintf("%s %d %s/%s", kind, e.GetSeq(), e.GetTurnId(), id) }
+	switch m := e.GetEvent().(type) {
+	case *tooldv1.ExecuteResponse_Attached:
+		return fmt.Sprintf("attached %d", m.Attached.GetLastSeq())
+	case *tooldv1.ExecuteResponse_Accepted:
+		return name("accepted", m.Accepted.GetToolUseId())
+	case *tooldv1.ExecuteResponse_Started:
+		return name("started", m.Started.GetToolUseId())
+	case *tooldv1.ExecuteResponse_ToolResult:
+		return name("result", m.ToolResult.GetToolUseId())
+	case *tooldv1.ExecuteResponse_TurnEnded:
+		return name("ended", "")
+	}
+	return fmt.Sprint(e.ExecuteResponse)
+}
+
+func use(turn, id string) *tooldv1.ExecuteRequest {
+	return &tooldv1.ExecuteRequest{Message: &tooldv1.ExecuteRequest_ToolUse{ToolUse: &tooldv1.ToolUse{TurnId: turn, Id: id}}}
+}
+
+func endTurn(turn string) *tooldv1.ExecuteRequest {
+	return &tooldv1.ExecuteRequest{Message: &tooldv1.ExecuteRequest_EndTurn{EndTurn: &tooldv1.EndTurn{TurnId: turn}}}
+}
+
+func cancelCall(id string) *tooldv1.ExecuteRequest {
+	return &tooldv1.ExecuteRequest{Message: &tooldv1.ExecuteRequest_Cancel{Cancel: &tooldv1.Cancel{ToolUseId: id}}}
+}

@@ -1,0 +1,244 @@
+package mcpserver
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/toold/toold/cmd/toold/internal/cli"
+	"github.com/toold/toold/cmd/toold/internal/terminal"
+	"github.com/toold/toold/cmd/toold/internal/turn"
+
+	tooldv1 "github.com/toold/toold/gen/toold/v1"
+	"github.com/toold/toold/tools/ellipsis"
+)
+
+const (
+	// rootsPatience is how long a client may take to name its roots before the flags decide.
+	rootsPatience = 5 * time.Second
+	// mostAsked is how many bytes of a part of a question are shown, which is more than anybody reads in a form.
+	mostAsked = 6 << 10
+	// allRules stands for all rules that a question offers.
+	allRules = "all of them"
+	once     = "no"
+)
+
+// rulePlaces are where a rule can be kept, as the form names them.
+var rulePlaces = []struct {
+	word, title string
+	scope       tooldv1.Scope
+}{
+	{"session", "this session", tooldv1.Scope_SCOPE_SESSION},
+	{"local", "this project, for you alone", tooldv1.Scope_SCOPE_LOCAL},
+	{"project", "this project, for everybody", tooldv1.Scope_SCOPE_PROJECT},
+	{"user", "you, in every project", tooldv1.Scope_SCOPE_USER},
+}
+
+// An elicited is a question that stands before the client.
+type elicited struct {
+	question *tooldv1.Question
+	stop     context.CancelFunc
+	answered bool // an answer was sent; the daemon may still refuse it
+}
+
+// canElicit reports whether a client can put a form to somebody.
+func canElicit(client *mcp.ServerSession) bool {
+	params := client.InitializeParams()
+	if params == nil || params.Capabilities == nil || params.Capabilities.Elicitation == nil {
+		return false
+	}
+	form := params.Capabilities.Elicitation
+	return form.Form != nil || form.URL == nil // neither is how older clients say that they have forms
+}
+
+// ask puts a question to the client, also one about a call that somebody else has sent to the session. One that stands
+// there already is not put again: the daemon repeats those that are open when a stream is taken up again.
+func (b *bridge) ask(q *tooldv1.Question, note string) {
+	client := b.client
+	if known := b.elicits[q.GetQuestionId()]; known != nil && !known.answered || !canElicit(client) {
+		return
+	}
+	ctx, stop := context.WithCancel(b.ctx)
+	a := &elicited{question: q, stop: stop}
+	b.elicits[q.GetQuestionId()] = a
+	b.asks.Go(func() {
+		defer stop()
+		result, err := client.Elicit(ctx, elicitation(q, note))
+		if ctx.Err() != nil {
+			return // withdrawn
+		}
+		answer := answerOf(q, result, err)
+		b.do(ctx, func() {
+			a.answered = true
+			if err := b.session.Send(turn.AnswerRequest(answer)); err != nil {
+				b.Console.Noted("an answer was not sent: %s", cli.Describe(err))
+			}
+		})
+	})
+}
+
+// askAgain puts a question once more after the daemon has refused its answer.
+func (b *bridge) askAgain(id, why string) {
+	if a := b.elicits[id]; a != nil && a.answered {
+		b.ask(a.question, why)
+	}
+}
+
+// withdraw takes questions back from the client.
+func (b *bridge) withdraw(which func(*elicited) bool) {
+	for id, a := range b.elicits {
+		if which(a) {
+			a.stop()
+			delete(b.elicits, id)
+		}
+	}
+}
+
+// elicitation is the form of a question; note is why its last answer did not count.
+func elicitation(q *tooldv1.Question, note string) *mcp.ElicitParams {
+	properties := map[string]any{
+		"decision": formChoice("Decision", "allow: run this call. deny: do not.", []string{"allow", "deny"}, []string{"Allow", "Deny"}, ""),
+		"message":  map[string]any{"type": "string", "title": "Message", "description": "With deny: what the model should know or do instead."},
+	}
+	if offered := q.GetSuggestions(); len(offered) > 0 {
+		words, titles := []string{once}, []string{"No, this call alone"}
+		for _, x := range offered {
+			words, titles = append(words, ruleWord(x)), append(titles, "Always: "+x.GetList()+" "+terminal.VisibleLine(x.GetRule()))
+		}
+		if len(offered) > 1 {
+			words, titles = append(words, allRules), append(titles, "Always: all of these rules")
+		}
+		properties["remember"] = formChoice("Remember", "With allow: a rule that settles the like from now on.", words, titles, once)
+		words, titles = nil, nil
+		for _, place := range rulePlaces {
+			words, titles = append(words, place.word), append(titles, place.title)
+		}
+		properties["where"] = formChoice("Where", "For whom the rule is kept.", words, titles, rulePlaces[0].word)
+	}
+	return &mcp.ElicitParams{
+		Mode: "form", Message: elicitText(q, note),
+		RequestedSchema: map[string]any{"type": "object", "properties": properties, "required": []string{"decision"}},
+	}
+}
+
+// formChoice is a field with a list to choose from, in the form that all versions of the protocol have.
+func formChoice(title, description string, words, titles []string, unless string) map[string]any {
+	field := map[string]any{"type": "string", "title": title, "description": description, "enum": words, "enumNames": titles}
+	if unless != "" {
+		field["default"] = unless
+	}
+	return field
+}
+
+func ruleWord(x *tooldv1.Suggestion) string {
+	return x.GetList() + " " + terminal.VisibleLine(x.GetRule())
+}
+
+// elicitText is all that somebody should see before a yes.
+func elicitText(q *tooldv1.Question, note string) string {
+	var parts []string
+	add := func(head, text string) {
+		if text = terminal.VisibleText(strings.TrimSpace(text)); text != "" {
+			parts = append(parts, head+ellipsis.Bytes(text, mostAsked))
+		}
+	}
+	add("The last answer did not count: ", note)
+	add("May this run?\n", q.GetTitle())
+	add("", q.GetReason())
+	add("What it would do:\n", strings.Join(q.GetEffects(), "\n"))
+	if q.GetDiff() == "" {
+		add("Input: ", q.GetInputJson())
+	}
+	add("", q.GetDiff())
+	if q.GetExpires() != nil {
+		add("", "This question is open until "+q.GetExpires().AsTime().Local().Format(time.TimeOnly)+".")
+	}
+	return strings.Join(parts, "\n\n")
+}
+
+// answerOf reads what came back. Whatever is not plainly a yes is a no.
+func answerOf(q *tooldv1.Question, result *mcp.ElicitResult, err error) *tooldv1.Answer {
+	answer := &tooldv1.Answer{QuestionId: q.GetQuestionId(), InputDigest: q.GetInputDigest(), Decision: tooldv1.Decision_DECISION_DENY}
+	said := func(field string) string {
+		word, _ := result.Content[field].(string)
+		return word
+	}
+	switch {
+	case err != nil:
+		answer.Message = ellipsis.Bytes("The client could not ask: "+terminal.VisibleText(err.Error()), 1000)
+	case result.Action == "cancel":
+		answer.Message = "The question was dismissed without an answer."
+	case result.Action == "accept" && said("decision") == "allow":
+		answer.Decision = tooldv1.Decision_DECISION_ALLOW
+		answer.Remember = remembered(q, said("remember"), said("where"))
+	case result.Action == "accept":
+		answer.Message = said("message")
+	}
+	return answer
+}
+
+func remembered(q *tooldv1.Question, which, where string) (rules []*tooldv1.Remember) {
+	scope := tooldv1.Scope_SCOPE_SESSION
+	for _, place := range rulePlaces {
+		if place.word == where {
+			scope = place.scope
+		}
+	}
+	for _, x := range q.GetSuggestions() {
+		if which == allRules || which == ruleWord(x) {
+			rules = append(rules, &tooldv1.Remember{Rule: x.GetRule(), List: x.GetList(), Scope: scope})
+		}
+	}
+	return rules
+}
+
+// rootsOf asks the client for its roots. Those that are no folders here are left out and told.
+func rootsOf(ctx context.Context, console *cli.Console, client *mcp.ServerSession) (roots []string) {
+	params := client.InitializeParams()
+	if params == nil || params.Capabilities == nil || params.Capabilities.RootsV2 == nil {
+		return nil
+	}
+	ctx, stop := context.WithTimeout(ctx, rootsPatience)
+	defer stop()
+	list, err := client.ListRoots(ctx, nil)
+	if err != nil {
+		console.Say("the client names no roots: %v", err)
+		return nil
+	}
+	for _, root := range list.Roots {
+		path, err := folderOf(root.URI)
+		if err != nil {
+			console.Say("the client's root %s is left out: %v", root.URI, err)
+			continue
+		}
+		if !slices.Contains(roots, path) {
+			roots = append(roots, path)
+		}
+	}
+	return roots
+}
+
+// folderOf returns the folder that a file URI names.
+func folderOf(uri string) (string, error) {
+	u, err := url.Parse(uri)
+	if err != nil {
+		return "", err
+	}
+	if u.Scheme != "file" || u.Host != "" && u.Host != "localhost" || !filepath.IsAbs(u.Path) || strings.ContainsRune(u.Path, 0) {
+		return "", fmt.Errorf("it is no file:///... of this machine")
+	}
+	info, err := os.Stat(u.Path)
+	if err != nil {
+		return "", err
+	}
+	if !info.IsDir() {
+		return "", fmt.Errorf("it is no folder")
+	}
+	return filepath.Clean(u.Path), nil
+}

@@ -1,0 +1,251 @@
+package mcpserver
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/toold/toold/cmd/toold/internal/turn"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	toold "github.com/toold/toold/clients/go"
+	"github.com/toold/toold/cmd/toold/internal/cli"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	tooldv1 "github.com/toold/toold/gen/toold/v1"
+	"github.com/toold/toold/tools/ellipsis"
+)
+
+// errBridgeEnded is what requests end with that are under way when the client goes away or a signal comes.
+var errBridgeEnded = errors.New("the MCP server is ending")
+
+// An call is one call. The channels are the only way from the bridge's goroutine to the one that serves the request.
+type call struct {
+	client   *mcp.ServerSession
+	name     string
+	input    string
+	meter    meter
+	sent     func()                   // called when it is on its way; nil: nobody waits for that
+	progress chan *tooldv1.Progress   // one slot: the newest wins
+	ended    chan *tooldv1.ToolResult // one slot, filled once
+
+	id string // filled in by begin
+}
+
+func newCall(client *mcp.ServerSession, params *mcp.CallToolParamsRaw) *call {
+	return &call{
+		client: client, name: params.Name, input: cmp.Or(string(params.Arguments), "{}"), meter: meter{token: params.GetProgressToken()},
+		progress: make(chan *tooldv1.Progress, 1), ended: make(chan *tooldv1.ToolResult, 1),
+	}
+}
+
+// A bridge is the session. Its fields are set before start, or belong to its goroutine until that has ended.
+type bridge struct {
+	Options
+	changed func() // tells the client that the list of tools is another one
+	prefix  string // of ids: a session that stays sees many clients
+	acts    chan func()
+	ended   chan struct{} // closed when nothing more is done
+	asks    sync.WaitGroup
+
+	ctx     context.Context // of the goroutine
+	client  *mcp.ServerSession
+	first   *toold.Conn    // for the first session; nil: used
+	session *toold.Session // nil: none
+	events  <-chan toold.Event
+	begun   bool // the stream's first Attached was received
+	moved   bool // the client has named other roots meanwhile
+	numbers int
+	calls   map[string]*call     // those without a result, by id
+	elicits map[string]*elicited // by the question's id
+}
+
+func newBridge(o Options, l *toold.Conn) *bridge {
+	return &bridge{
+		Options: o, first: l, prefix: "mcp-" + strings.ToLower(rand.Text()[:10]) + "-", acts: make(chan func()), ended: make(chan struct{}),
+		calls: map[string]*call{}, elicits: map[string]*elicited{},
+	}
+}
+
+// start begins the bridge's goroutine; end stops it, and what it has started, and waits for that.
+func (b *bridge) start(ctx context.Context) (end func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	b.ctx = ctx
+	go func() {
+		defer close(b.ended)
+		b.run()
+	}()
+	return func() { cancel(); <-b.ended; b.asks.Wait() }
+}
+
+func (b *bridge) run() {
+	for {
+		select {
+		case act := <-b.acts:
+			act()
+		case e := <-b.events:
+			if e.Err != nil {
+				b.lost(e.Err)
+				continue
+			}
+			b.take(e.ExecuteResponse)
+		case <-b.ctx.Done():
+			b.withdraw(func(*elicited) bool { return true })
+			return
+		}
+	}
+}
+
+// do has the bridge's goroutine act, and returns when it has. false: it did not, since either has ended.
+func (b *bridge) do(ctx context.Context, act func()) bool {
+	done := make(chan struct{})
+	select {
+	case b.acts <- func() { act(); close(done) }:
+		<-done
+		return true
+	case <-ctx.Done():
+	case <-b.ended:
+	}
+	return false
+}
+
+// begin sends a call. It is a turn of its own: calls of an MCP client have no siblings, so no failure stops another.
+func (b *bridge) begin(c *call) {
+	b.numbers++
+	c.id = fmt.Sprintf("%s%d", b.prefix, b.numbers)
+	if err := b.attached(c.client); err != nil {
+		c.ended <- lostResult(err)
+		return
+	}
+	b.calls[c.id] = c
+	if err := b.send(c); err != nil {
+		b.lost(err)
+	}
+}
+
+func (b *bridge) send(c *call) error {
+	w := turn.Use{ID: c.id, Name: c.name, Input: c.input}.Wire(c.id)
+	return errors.Join(
+		b.session.Send(&tooldv1.ExecuteRequest{Message: &tooldv1.ExecuteRequest_ToolUse{ToolUse: w}}),
+		b.session.Send(&tooldv1.ExecuteRequest{Message: &tooldv1.ExecuteRequest_EndTurn{EndTurn: &tooldv1.EndTurn{TurnId: c.id}}}),
+	)
+}
+
+// cancel stops a call that the client has given up. Its result still comes, and is dropped.
+func (b *bridge) cancel(c *call) {
+	if b.calls[c.id] != c {
+		return
+	}
+	cancel := &tooldv1.Cancel{ToolUseId: c.id, Reason: "the MCP client cancelled it"}
+	if err := b.session.Send(&tooldv1.ExecuteRequest{Message: &tooldv1.ExecuteRequest_Cancel{Cancel: cancel}}); err != nil {
+		b.Console.Noted("a call was not cancelled: %s", cli.Describe(err))
+	}
+}
+
+// pool lists the tools that the session has or can activate.
+func (b *bridge) pool(ctx context.Context, client *mcp.ServerSession) ([]*tooldv1.Tool, error) {
+	var session *toold.Session
+	err := errBridgeEnded
+	b.do(ctx, func() {
+		err = b.attached(client)
+		session = b.session
+	})
+	if err != nil {
+		return nil, err
+	}
+	var list *tooldv1.ListToolsResponse
+	err = session.Call(ctx, func(conn *toold.Conn) (err error) {
+		list, err = conn.Tools.ListTools(ctx, &tooldv1.ListToolsRequest{SessionId: session.ID(), IncludeUnavailable: true}) // else what is deferred is not described
+		return err
+	})
+	return slices.DeleteFunc(list.GetTools(), func(t *tooldv1.Tool) bool { return t.GetUnavailable() != "" }), err
+}
+
+// attached makes sure that there is a session. A client that has named other roots gets a new session as
+// soon as nothing runs in the old one, since the roots of a session never change.
+func (b *bridge) attached(client *mcp.ServerSession) error {
+	if b.moved && len(b.calls) == 0 {
+		b.leave()
+	}
+	if b.session != nil {
+		return nil
+	}
+	b.client = client
+	b.introduce()
+	session, err := toold.Open(b.ctx, b.Daemon.Redial(b.first), b.Attach)
+	b.first = nil
+	if err != nil {
+		return err
+	}
+	b.session, b.events, b.begun = session, session.Events(), false
+	b.Console.Noted("session %s", session.ID())
+	return nil
+}
+
+// introduce fills in what only the client can say.
+func (b *bridge) introduce() {
+	b.moved = false
+	if b.AskRoots {
+		if roots := rootsOf(b.ctx, b.Console, b.client); len(roots) > 0 {
+			b.Attach.Roots = roots
+		}
+	}
+	b.Attach.Capabilities = &tooldv1.Capabilities{Answers: canElicit(b.client)}
+	if params := b.client.InitializeParams(); params != nil && params.ClientInfo != nil {
+		b.Attach.Client = &tooldv1.ClientInfo{Name: ellipsis.Bytes(params.ClientInfo.Name, 100) + " (MCP)", Version: ellipsis.Bytes(params.ClientInfo.Version, 100)}
+	}
+}
+
+// lost ends the calls that are under way: how they end stands in the journal. A session that goes on, here or with another
+// client, is attached again with the next call; one that does not is replaced by a new one.
+func (b *bridge) lost(err error) {
+	if status.Code(err) != codes.Unavailable && toold.Reason(err) != "displaced" {
+		b.close()
+	}
+	for _, c := range b.calls {
+		c.ended <- lostResult(err)
+	}
+	clear(b.calls)
+	b.withdraw(func(*elicited) bool { return true })
+}
+
+// close ends the stream, and with it an anonymous session.
+func (b *bridge) close() {
+	if b.session != nil {
+		b.session.Close()
+	}
+	if b.first != nil {
+		b.first.Close()
+	}
+	b.session, b.events, b.first = nil, nil, nil
+}
+
+// leave ends a session that another one takes the place of.
+func (b *bridge) leave() {
+	turn.CloseSession(b.Console, b.session)
+	b.close()
+}
+
+// giveUp cancels what is under way in a session that stays, since no client is left to receive a result.
+func (b *bridge) giveUp() {
+	ctx, cancel := context.WithTimeout(context.Background(), turn.ClosePatience)
+	defer cancel()
+	for id := range b.calls {
+		conn := b.session.Conn()
+		if conn == nil {
+			return
+		}
+		if _, err := conn.Sessions.CancelCall(ctx, &tooldv1.CancelCallRequest{SessionId: b.session.ID(), ToolUseId: id, Reason: "the MCP client went away"}); err != nil {
+			b.Console.Noted("a call was not cancelled: %s", cli.Describe(err))
+		}
+	}
+}
+
+// moveRoots notes that the client's roots are others now.
+func (b *bridge) moveRoots() { b.moved = b.AskRoots && b.Attach.GetSessionId() == "" }

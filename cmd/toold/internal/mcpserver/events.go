@@ -1,0 +1,70 @@
+package mcpserver
+
+import (
+	"slices"
+
+	"github.com/toold/toold/cmd/toold/internal/turn"
+
+	tooldv1 "github.com/toold/toold/gen/toold/v1"
+)
+
+// take is what comes of one event.
+func (b *bridge) take(event *tooldv1.ExecuteResponse) {
+	switch e := event.GetEvent().(type) {
+	case *tooldv1.ExecuteResponse_Attached:
+		b.resumed(e.Attached)
+	case *tooldv1.ExecuteResponse_Progress:
+		if c := b.calls[e.Progress.GetToolUseId()]; c != nil {
+			c.report(e.Progress)
+		}
+	case *tooldv1.ExecuteResponse_Question:
+		b.ask(e.Question, "")
+	case *tooldv1.ExecuteResponse_QuestionWithdrawn:
+		b.withdraw(func(a *elicited) bool { return a.question.GetQuestionId() == e.QuestionWithdrawn.GetQuestionId() })
+	case *tooldv1.ExecuteResponse_ToolResult:
+		b.conclude(e.ToolResult)
+	case *tooldv1.ExecuteResponse_Notice:
+		b.noticed(e.Notice)
+	}
+}
+
+// resumed tells the client of a session's warnings once, and of the tools that another daemon may have.
+func (b *bridge) resumed(attached *tooldv1.Attached) {
+	if b.begun {
+		b.changed()
+		return
+	}
+	b.begun = true
+	for _, warning := range attached.GetWarnings() {
+		b.Console.Say("warning: %s", warning)
+	}
+}
+
+// report puts the newest progress in the place of one that nobody has fetched.
+func (c *call) report(p *tooldv1.Progress) {
+	select {
+	case <-c.progress:
+	default:
+	}
+	c.progress <- p
+}
+
+func (b *bridge) conclude(result *tooldv1.ToolResult) {
+	id := result.GetToolUseId()
+	b.withdraw(func(a *elicited) bool { return a.question.GetToolUseId() == id })
+	if c := b.calls[id]; c != nil {
+		delete(b.calls, id)
+		c.ended <- result
+	}
+}
+
+func (b *bridge) noticed(n *tooldv1.Notice) {
+	switch code := n.GetCode(); {
+	case code == "tools_changed":
+		b.changed()
+	case slices.Contains(turn.AnswerRefusals, code):
+		b.askAgain(n.GetDetails().GetFields()["question_id"].GetStringValue(), n.GetMessage())
+	default:
+		b.Console.Noted("notice: %s (%s)", n.GetMessage(), code)
+	}
+}

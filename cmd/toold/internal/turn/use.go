@@ -1,0 +1,59 @@
+package turn
+
+import (
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/toold/toold/cmd/toold/internal/terminal"
+	"github.com/toold/toold/daemon/dialect"
+	tooldv1 "github.com/toold/toold/gen/toold/v1"
+)
+
+// A Use is one tool use of a message.
+type Use struct {
+	Given   string // the id as the model gave it; the reply repeats it. May be empty
+	ID      string // what the daemon gets: given, or one made here. Unique in its message
+	Name    string
+	Input   string // JSON text as it came, valid or not
+	Timeout time.Duration
+	custom  bool // a call of a tool with free text for input; its reply has another type in the Responses API
+}
+
+// UsesOf returns the tool uses of a message, each with an id for the wire.
+func UsesOf(read []dialect.Use) []Use {
+	uses := make([]Use, len(read))
+	for i, u := range read {
+		uses[i] = Use{Given: u.ID, ID: u.ID, Name: u.Name, Input: u.Input, Timeout: u.Timeout, custom: u.Custom}
+		if u.ID == "" {
+			uses[i].ID = "toold-" + uuid.NewString()
+		}
+	}
+	return uses
+}
+
+// Wire returns the message for the wire, which carries only UTF-8: other bytes are replaced by U+FFFD.
+func (u Use) Wire(turnID string) *tooldv1.ToolUse {
+	w := &tooldv1.ToolUse{
+		Id: ValidText(u.ID), Name: ValidText(u.Name), TurnId: turnID,
+		Arguments: &tooldv1.ToolUse_InputJson{InputJson: ValidText(u.Input)},
+	}
+	if u.Timeout > 0 {
+		w.Timeout = durationpb.New(u.Timeout)
+	}
+	return w
+}
+
+// ValidText returns s with U+FFFD in place of what is not UTF-8.
+func ValidText(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
+
+// NewState returns the state of a turn that begins with uses and whose working directory is dir.
+func NewState(turnID, dir string, uses []Use) *terminal.TurnState {
+	b := terminal.NewTurnState(turnID, dir)
+	for _, u := range uses {
+		b.Add(u.ID, u.Name, u.Input)
+	}
+	return b
+}
