@@ -89,10 +89,10 @@ var imports = map[string][]string{
 	"gen/toold/v1":         {},
 	"scheduler":            {},
 	"scheduler/hook":       {"scheduler/permission", "tools/ellipsis", "tools/pathname", "tools/redact", "tools/sandbox"},
-	"scheduler/permission": {"tools", "tools/shell", "tools/walk"},
+	"scheduler/permission": {"tools/shell", "tools/walk"},
 	"scheduler/pipeline": {
 		"scheduler/hook", "scheduler/permission", "tools", "tools/ellipsis", "tools/fault", "tools/grep/selection",
-		"tools/pathname", "tools/redact", "tools/repo", "tools/sandbox", "tools/shell", "tools/spool", "tools/walk",
+		"tools/pathname", "tools/redact", "tools/repo", "tools/sandbox", "tools/shell", "tools/shell/damage", "tools/spool", "tools/walk",
 		"tools/workspace",
 	},
 	"tools": {
@@ -127,6 +127,7 @@ var imports = map[string][]string{
 	"tools/sandbox/escape/probe": {"tools/sandbox/escape/scene"},
 	"tools/sandbox/escape/scene": {},
 	"tools/shell":                {},
+	"tools/shell/damage":         {"tools/shell"},
 	"tools/spool":                {},
 	"tools/todo":                 {"tools"},
 	"tools/toolsearch":           {"tools", "tools/fault", "tools/nearest"},

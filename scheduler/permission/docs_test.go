@@ -13,6 +13,8 @@ import (
 	"github.com/toold/toold/scheduler/permission"
 	"github.com/toold/toold/tools"
 	"github.com/toold/toold/tools/bash"
+	"github.com/toold/toold/tools/shell"
+	"github.com/toold/toold/tools/shell/damage"
 )
 
 const (
@@ -249,5 +251,17 @@ func access(p tools.Path, write bool) permission.Access {
 	return permission.Access{
 		Named: name, Real: name, Write: write, Tree: p.Tree, Names: p.Names, Unnamed: p.Unnamed, By: p.By, Part: p.Part,
 		Inside: name == root || strings.HasPrefix(name, root+"/"),
+	}
+}
+
+// TestCriticalTable holds the page's examples against the function.
+func TestCriticalTable(t *testing.T) {
+	t.Parallel()
+	around := damage.Around{Dir: root + "/sub", Home: home, Roots: []string{root}}
+	for _, row := range table(t, "critical") {
+		found := shell.Analyze(row[0])
+		if got := damage.Find(found.Commands, found.Writes, around); (got != "") != (row[1] == "yes") {
+			t.Errorf("%s: %q, and the page says %s", row[0], got, row[1])
+		}
 	}
 }

@@ -30,17 +30,3 @@ func TestInvolved(t *testing.T) {
 		}
 	}
 }
-
-// TestInvolvedCritical: where a script cannot be followed to its end, what it removes counts as critical.
-func TestInvolvedCritical(t *testing.T) {
-	t.Parallel()
-	around := permission.Around{Dir: root, Home: home, Roots: []string{root}}
-	for _, script := range []string{
-		strings.Repeat("cd a; ", 1600) + "rm -rf b",
-		strings.Repeat("bash -c \"find $x"+strings.Repeat(" -exec find .", 50)+"\"; ", 14),
-	} {
-		if why := critical(script, around); !strings.Contains(why, "too involved") {
-			t.Errorf("%.60s: %q", script, why)
-		}
-	}
-}

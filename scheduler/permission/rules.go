@@ -271,3 +271,12 @@ func (r *anchored) reason(part, doubt string) Reason {
 	}
 	return Reason{Code: code, Rule: &r.Rule, Part: part, Detail: doubt}
 }
+
+// shortened keeps a sentence readable.
+func shortened(text string) string {
+	const most = 60
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most], "") + "..."
+}

@@ -224,6 +224,9 @@ func isPassing(text string) bool {
 	})
 }
 
+// temporary are directories whose contents nobody relies on.
+var temporary = []string{"/tmp", "/var/tmp"}
+
 // pathRule generalises to the directory. Outside the roots that directory must be worth a name of its own: not a child
 // of /, not home.
 func (a Anchors) pathRule(access *Access) string {

@@ -19,6 +19,7 @@ import (
 	"github.com/toold/toold/tools/grep/selection"
 	"github.com/toold/toold/tools/repo"
 	"github.com/toold/toold/tools/shell"
+	"github.com/toold/toold/tools/shell/damage"
 	"github.com/toold/toold/tools/workspace"
 )
 
@@ -68,7 +69,11 @@ func (c *Call) look(ctx context.Context, env *tools.Env) (*permission.Facts, err
 	if err := c.worksOutside(ctx, f, s); err != nil {
 		return nil, err
 	}
-	f.Critical = permission.Critical(effects, permission.Around{Dir: env.Dir, Home: homeOf(env), Roots: places.Roots(), Environ: env.Environ})
+	names := make([]string, len(effects.Writes))
+	for i := range names {
+		names[i] = effects.Writes[i].Name
+	}
+	f.Critical = damage.Find(effects.Commands, names, damage.Around{Dir: env.Dir, Home: homeOf(env), Roots: places.Roots(), Environ: env.Environ})
 	f.Unconfined = f.Unconfined && !c.rights.Confining.Off && !c.rights.Escape.Excludes(f) // else leave to go outside is not asked
 	if err := c.reach(f); err != nil {
 		return nil, err

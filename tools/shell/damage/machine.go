@@ -1,7 +1,6 @@
-// Commands that write to disks as a whole or end the system, as critical.go asks for them. It goes by what devices are
-// called, and does not know which there are.
+// Commands that write to disks as a whole or end the system, by what devices are called.
 
-package permission
+package damage
 
 import (
 	"slices"

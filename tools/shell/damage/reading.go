@@ -1,7 +1,7 @@
 // What a word of a command may come to, as far as the script and the environment tell. It errs towards what would be
 // worst, and knows no files: what a pattern of names stands for is not looked up.
 
-package permission
+package damage
 
 import (
 	"path"

@@ -2,7 +2,7 @@
 // command runs which. It follows no conditions: whatever may have happened has. It does not know what programs print, nor
 // which directories there are; where it has to give up following, it says so.
 
-package permission
+package damage
 
 import (
 	"errors"

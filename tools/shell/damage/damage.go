@@ -1,7 +1,10 @@
-// Commands that could destroy more than a workspace. They ask in every mode. Knows words, not files: a link to / is not
-// seen, and what a program is told by a file or an answer is not known.
-
-package permission
+// Package damage finds what in a script could destroy more than a workspace: removing, moving or changing places
+// that everything lives by, writing to disks as a whole, ending the system. It works on the commands that
+// [shell.Analyze] lists, and follows what they set and where they go as far as words tell.
+//
+// It does not know the file system: a link to / is not seen, and neither is what a program is told by a file or an
+// answer. What becomes of a finding is not known here.
+package damage
 
 import (
 	"fmt"
@@ -9,7 +12,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/toold/toold/tools"
 	"github.com/toold/toold/tools/shell"
 )
 
@@ -21,16 +23,17 @@ type Around struct {
 	Environ []string // NAME=VALUE, what the client has sent and earlier calls have exported
 }
 
-// Critical returns the reason why a call with these effects must not run unasked in any mode; empty: none.
-func Critical(effects tools.Effects, around Around) string {
-	for _, w := range effects.Writes {
-		if isDevice(around.absolute(around.Dir, w.Name)) {
-			return fmt.Sprintf("It writes to %s, which may be a block device.", w.Name)
+// Find returns, as a sentence, the first damage that these commands may do, or that writing to these names may; empty:
+// none. Work on a script is bounded: what goes beyond a bound counts as damage where it could hide any.
+func Find(commands []shell.Command, writes []string, around Around) string {
+	for _, name := range writes {
+		if isDevice(around.absolute(around.Dir, name)) {
+			return fmt.Sprintf("It writes to %s, which may be a block device.", name)
 		}
 	}
 	t := scriptState{Around: around, here: around.Dir, kinds: map[kind]bool{}, values: map[string][]string{}, lost: map[string]bool{}}
 	t.reach(around.Dir)
-	if beyond := t.take(effects.Commands); beyond != nil {
+	if beyond := t.take(commands); beyond != nil {
 		return fmt.Sprintf("`%s` runs a script that is %s.", shortened(beyond.Text), unfollowed)
 	}
 	for i := range t.commands {
@@ -83,7 +86,7 @@ func (t *scriptState) critical(i int) string {
 	return t.endsMachine(c, name, t.placesOf(i))
 }
 
-// A operation is what a command does to what it is given.
+// An operation is what a command does to what it is given.
 type operation struct {
 	verb string
 	// deep: to all that is below it too, so that a variable which is empty by mistake matters.

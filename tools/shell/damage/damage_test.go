@@ -1,4 +1,4 @@
-package permission_test
+package damage_test
 
 import (
 	"fmt"
@@ -6,26 +6,21 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/toold/toold/scheduler/permission"
-	"github.com/toold/toold/tools"
 	"github.com/toold/toold/tools/shell"
+	"github.com/toold/toold/tools/shell/damage"
 )
 
-// critical only parses the command; it does not run.
-func critical(command string, around permission.Around) string {
+// find only parses the command; it does not run.
+func find(command string, around damage.Around) string {
 	found := shell.Analyze(command)
-	effects := tools.Effects{Commands: found.Commands}
-	for _, name := range found.Writes {
-		effects.Writes = append(effects.Writes, tools.Path{Name: name})
-	}
-	return permission.Critical(effects, around)
+	return damage.Find(found.Commands, found.Writes, around)
 }
 
-// TestCritical holds two lists of commands against the function: those that could destroy more than a workspace, and
+// TestFind holds two lists of commands against the function: those that could destroy more than a workspace, and
 // those of every day, of which none may be taken for such.
-func TestCritical(t *testing.T) {
+func TestFind(t *testing.T) {
 	t.Parallel()
-	around := permission.Around{Dir: "/home/u/work/app/sub", Home: "/home/u", Roots: []string{"/home/u/work/app"}}
+	around := damage.Around{Dir: "/home/u/work/app/sub", Home: "/home/u", Roots: []string{"/home/u/work/app"}}
 	for file, want := range map[string]bool{"testdata/critical.txt": true, "testdata/everyday.txt": false} {
 		list, err := os.ReadFile(file)
 		if err != nil {
@@ -33,28 +28,17 @@ func TestCritical(t *testing.T) {
 		}
 		for command := range strings.Lines(string(list)) {
 			command = strings.TrimSuffix(command, "\n")
-			if got := critical(command, around); (got != "") != want {
-				t.Errorf("%s: %q, want critical %v", command, got, want)
+			if got := find(command, around); (got != "") != want {
+				t.Errorf("%s: %q, want damage %v", command, got, want)
 			}
 		}
 	}
 }
 
-// TestCriticalTable holds the page's examples against the function.
-func TestCriticalTable(t *testing.T) {
-	t.Parallel()
-	around := permission.Around{Dir: root + "/sub", Home: home, Roots: []string{root}}
-	for _, row := range table(t, "critical") {
-		if got := critical(row[0], around); (got != "") != (row[1] == "yes") {
-			t.Errorf("%s: %q, and the page says %s", row[0], got, row[1])
-		}
-	}
-}
-
 // In a root itself, what stands for everything in it is the root.
-func TestCriticalInARoot(t *testing.T) {
+func TestFindInARoot(t *testing.T) {
 	t.Parallel()
-	around := permission.Around{Dir: "/w/app", Home: "/home/u", Roots: []string{"/w/app"}}
+	around := damage.Around{Dir: "/w/app", Home: "/home/u", Roots: []string{"/w/app"}}
 	for command, want := range map[string]bool{
 		"rm -rf *": true, "rm -rf ./*": true, "rm -rf $PWD": true, "rm -rf .": true, "rm -rf ..": true, "rm -rf .*": true, "rm -rf **/*": true,
 		"ls | xargs rm -rf": true, "find . -delete": true, "find -delete": true, "chmod -R 777 .": true, "chown -R me:me ./": true,
@@ -63,16 +47,16 @@ func TestCriticalInARoot(t *testing.T) {
 		"rm -rf build/*": false, "rm *.o": false, "rm -rf .next*": false, "find . -name x -delete": false, "find . -type f -exec chmod 644 {} +": false,
 		"mv * sub/": false, "mv ./* sub/": false, "ls *.o | xargs rm": false, "chmod -R u+w src": false, "rm -rf $X": false,
 	} {
-		if got := critical(command, around); (got != "") != want {
-			t.Errorf("%s: %q, want critical %v", command, got, want)
+		if got := find(command, around); (got != "") != want {
+			t.Errorf("%s: %q, want damage %v", command, got, want)
 		}
 	}
 }
 
-// TestCriticalEnvironment: what the client or an earlier call has put into the environment is what variables hold.
-func TestCriticalEnvironment(t *testing.T) {
+// TestFindEnvironment: what the client or an earlier call has put into the environment is what variables hold.
+func TestFindEnvironment(t *testing.T) {
 	t.Parallel()
-	around := permission.Around{
+	around := damage.Around{
 		Dir: "/home/u/work/app/sub", Home: "/home/u", Roots: []string{"/home/u/work/app"},
 		Environ: []string{"HOME=/home/u", "X=/usr", "Y=/", "Z=a /usr", "D=build", "E=", "OLDPWD=/", "TMPDIR=/tmp", "YY=x"},
 	}
@@ -82,17 +66,17 @@ func TestCriticalEnvironment(t *testing.T) {
 		"X=build; rm -rf $X": false, `rm -rf "$Z"`: false, `rm -rf "$D"`: false, "rm -rf $E": false, "cd $D && rm -rf *": false, `rm -rf "${TMPDIR:?}"/*`: false, `rm -rf "${TMPDIR:-/tmp}/x"`: false,
 		"ls $Y": false, "rm -rf $YY": false, "rm -rf '$X'": false, `rm -rf "out/$X"`: false, "cd $X && ls": false,
 	} {
-		if got := critical(command, around); (got != "") != want {
-			t.Errorf("%s: %q, want critical %v", command, got, want)
+		if got := find(command, around); (got != "") != want {
+			t.Errorf("%s: %q, want damage %v", command, got, want)
 		}
 	}
 }
 
-// TestCriticalBounds: what is beyond a bound of what is followed is not taken for harmless, where it is for something
+// TestFindBounds: what is beyond a bound of what is followed is not taken for harmless, where it is for something
 // that removes, changes modes or writes to disks, and there alone.
-func TestCriticalBounds(t *testing.T) {
+func TestFindBounds(t *testing.T) {
 	t.Parallel()
-	around := permission.Around{Dir: "/w/team/app", Home: "/home/u", Roots: []string{"/w/team/app"}}
+	around := damage.Around{Dir: "/w/team/app", Home: "/home/u", Roots: []string{"/w/team/app"}}
 	var values, dirs, names strings.Builder
 	for i := range 40 {
 		fmt.Fprintf(&values, "make && X=a%d; ", i)
@@ -115,7 +99,7 @@ func TestCriticalBounds(t *testing.T) {
 	} {
 		for i, list := range commands {
 			for _, command := range list {
-				if got := critical(before+command, around); (got != "") != (i == 0) {
+				if got := find(before+command, around); (got != "") != (i == 0) {
 					t.Errorf("%.40s... %.60s: %q, want it to be beyond the bounds: %v", before, command, got, i == 0)
 				}
 			}
@@ -123,10 +107,10 @@ func TestCriticalBounds(t *testing.T) {
 	}
 }
 
-// TestCriticalText: what is said is a sentence that names the command and what it would reach.
-func TestCriticalText(t *testing.T) {
+// TestFindText: what is said is a sentence that names the command and what it would reach.
+func TestFindText(t *testing.T) {
 	t.Parallel()
-	around := permission.Around{Dir: "/w/app", Home: "/home/u", Roots: []string{"/w/app"}}
+	around := damage.Around{Dir: "/w/app", Home: "/home/u", Roots: []string{"/w/app"}}
 	for command, want := range map[string]string{
 		"rm -rf /":           "`rm -rf /` would remove /.",
 		"cd / && rm -rf etc": "`rm -rf etc` would remove /etc, a child of /.",
@@ -138,14 +122,28 @@ func TestCriticalText(t *testing.T) {
 		"rm -rf *":           "`rm -rf *` would remove everything in a root of the workspace.",
 		"rm -rf /w":          "`rm -rf /w` would remove /w, which holds a root of the workspace.",
 	} {
-		if got := critical(command, around); got != want {
+		if got := find(command, around); got != want {
 			t.Errorf("%s:\n got %s\nwant %s", command, got, want)
 		}
 	}
 }
 
-// FuzzCritical: no script makes it panic, or take time without end.
-func FuzzCritical(f *testing.F) {
+// TestFindInvolved: where a script cannot be followed to its end, what it removes counts as damage.
+func TestFindInvolved(t *testing.T) {
+	t.Parallel()
+	around := damage.Around{Dir: "/w/app", Home: "/home/u", Roots: []string{"/w/app"}}
+	for _, script := range []string{
+		strings.Repeat("cd a; ", 1600) + "rm -rf b",
+		strings.Repeat("bash -c \"find $x"+strings.Repeat(" -exec find .", 50)+"\"; ", 14),
+	} {
+		if why := find(script, around); !strings.Contains(why, "too involved") {
+			t.Errorf("%.60s: %q", script, why)
+		}
+	}
+}
+
+// FuzzFind: no script makes it panic, or take time without end.
+func FuzzFind(f *testing.F) {
 	for _, seed := range []string{`rm -rf "${X:-${Y:=/}}/$(pwd)"`, "eval \"rm -rf $X\"", "echo ~ | sudo xargs -n1 rm $'\\x2f'", "rm ${", "rm $(", "cd `", "env -C / rm x", "X=$X$X$X; rm $X"} {
 		f.Add(seed)
 	}
@@ -155,6 +153,6 @@ func FuzzCritical(f *testing.F) {
 	}
 	f.Add(doubling + "; rm $v60")
 	f.Fuzz(func(_ *testing.T, script string) {
-		critical(script, permission.Around{Dir: "/w/app", Home: "/home/u", Roots: []string{"/w/app"}})
+		find(script, damage.Around{Dir: "/w/app", Home: "/home/u", Roots: []string{"/w/app"}})
 	})
 }
