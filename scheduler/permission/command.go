@@ -6,7 +6,6 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"unicode"
 
 	"github.com/toold/toold/tools/shell"
 )
@@ -25,23 +24,23 @@ type text struct {
 }
 
 func textOf(c *shell.Command) text {
-	t := text{command: c, mayRun: namesIn(c.MayRun)}
+	t := text{command: c, mayRun: c.MayRunNames()}
 	t.open = slices.ContainsFunc(c.Words, func(w shell.Word) bool { return !w.Literal })
-	if isTest(c) {
+	if c.IsTest() {
 		return text{command: c, denied: []string{c.Name}}
 	}
 	t.denied = deniedForms(c.Words)
 	if c.Subcommand != nil {
 		t.denied = append(t.denied, deniedForms(c.Subcommand)...)
 	}
-	source := sourceForm(c)
+	source := c.Source()
 	if source != "" && !slices.Contains(t.denied, source) {
 		t.denied = append(t.denied, source)
 	}
 	if !c.Literal || strings.ContainsAny(c.Name, " \t\n") || len(c.Assigns) > 0 || c.ForkBomb {
 		return t
 	}
-	t.exact = needsExact(c)
+	t.exact = c.RunsItsOwnWay()
 	t.allowed = []string{strictForm(c.Words)}
 	if c.Subcommand != nil && c.SubcommandSafe {
 		t.allowed = append(t.allowed, strictForm(c.Subcommand))
@@ -51,9 +50,6 @@ func textOf(c *shell.Command) text {
 	}
 	return t
 }
-
-// isTest reports whether a command is one of the shell's own, for which no program is run.
-func isTest(c *shell.Command) bool { return c.Name == "[[" || c.Name == "((" }
 
 // deniedForms joins the words; a program that is named by its path goes by its name too.
 func deniedForms(words []shell.Word) []string {
@@ -84,32 +80,6 @@ func strictForm(words []shell.Word) string {
 	}
 	return strings.Join(texts, " ")
 }
-
-// sourceForm is the command as written, for rules that have quotes as a person types them. Empty: it says something
-// else than the words.
-func sourceForm(c *shell.Command) string {
-	if len(c.Assigns) > 0 || slices.ContainsFunc(c.Words, func(w shell.Word) bool { return !w.Literal }) || !strings.ContainsAny(c.Text, `"'`) {
-		return ""
-	}
-	return strings.Join(strings.Fields(c.Text), " ")
-}
-
-// needsExact reports whether an allow rule with a * would allow anything at all by this command, since it runs others in a way
-// of its own.
-func needsExact(c *shell.Command) bool {
-	switch path.Base(c.Name) {
-	case "watch", "setsid", "ionice", "flock":
-		return true
-	case "find":
-		return slices.ContainsFunc(c.Words, func(w shell.Word) bool {
-			return !w.Literal || slices.Contains(findActs, w.Text)
-		})
-	}
-	return false
-}
-
-// findActs are find's actions that run, remove or write, from its manual (findutils 4.9).
-var findActs = []string{"-exec", "-execdir", "-ok", "-okdir", "-delete", "-fprint", "-fprint0", "-fprintf", "-fls"}
 
 func (t *text) allowedBy(r *Rule) bool {
 	return !(t.exact && r.pattern.wild()) && r.pattern.matchesAny(t.allowed)
@@ -145,27 +115,4 @@ func (t *text) deniedBy(r *Rule) (fires bool, doubt string) {
 		return false, unknownWords
 	}
 	return false, ""
-}
-
-// maxNames bounds how many words of one command are held against the programs of rules.
-const maxNames = 5_000
-
-// namesIn takes texts apart into the words that may name a program or be one of its words, in whatever language the
-// texts are. A path to where programs are goes by its last name.
-func namesIn(texts []string) (names []string) {
-	between := func(c rune) bool {
-		return c < 0x80 && !unicode.IsLetter(c) && !unicode.IsDigit(c) && !strings.ContainsRune("_-./+", c)
-	}
-	for _, text := range texts {
-		for name := range strings.FieldsFuncSeq(text, between) {
-			if len(names) == maxNames {
-				return names
-			}
-			if dir := path.Base(path.Dir(name)); strings.Contains(name, "/") && (dir == "bin" || dir == "sbin" || dir == ".") {
-				name = path.Base(name)
-			}
-			names = append(names, name)
-		}
-	}
-	return names
 }

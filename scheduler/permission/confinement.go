@@ -4,7 +4,6 @@ package permission
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/toold/toold/tools/shell"
 )
@@ -51,9 +50,7 @@ func (e Escape) lists(t *text) bool {
 // misplaced reports whether the rule names a file by a relative path, and the command runs in another directory than the
 // script starts in: there the path names another file.
 func (r *anchored) misplaced(c *shell.Command) bool {
-	return !slices.Equal(c.Dirs, []string{"."}) && slices.ContainsFunc(r.fixedWords(), func(word string) bool {
-		return !strings.HasPrefix(word, "/") && !strings.HasPrefix(word, "-") && (strings.Contains(word, "/") || fileShape.MatchString(word))
-	})
+	return !slices.Equal(c.Dirs, []string{"."}) && slices.ContainsFunc(r.fixedWords(), shell.IsRelativeFile)
 }
 
 // redirects reports whether a redirection of the script writes a file.
@@ -71,12 +68,7 @@ func harmlessOutside(c *shell.Command) bool {
 		return len(c.Assigns) == 0
 	}
 	return slices.Contains(companions, c.Name) && c.ReadOnly && len(c.Assigns) == 0 &&
-		!slices.ContainsFunc(c.Words, func(w shell.Word) bool { return !w.Literal && runsSomething(w.Text) })
-}
-
-// runsSomething reports whether a word as written may hold an expansion that runs a command.
-func runsSomething(source string) bool {
-	return slices.ContainsFunc([]string{"$(", "`", "<(", ">(", "${ ", "${|", "@P"}, func(mark string) bool { return strings.Contains(source, mark) })
+		!slices.ContainsFunc(c.Words, shell.Word.RunsCommands)
 }
 
 // leaving returns the grounds to ask about writes for which the call leaves the sandbox, one for each directory that cannot be

@@ -178,7 +178,7 @@ func (r *Rules) coversTool(c *call) (g Reason, ok bool) {
 func (c *call) beyondRules() bool { return c.Unread || slices.ContainsFunc(c.Commands, unnamed) }
 
 // unnamed reports whether it is not known which program a command runs, not even which wrapper.
-func unnamed(c shell.Command) bool { return !c.Literal && !c.DenyOnly && !isTest(&c) }
+func unnamed(c shell.Command) bool { return !c.Literal && !c.DenyOnly && !c.IsTest() }
 
 func (r *Rules) coveringCommand(t *text) *anchored {
 	rules := r.list(AllowList)

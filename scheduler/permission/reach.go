@@ -70,9 +70,9 @@ func (l *coverage) namedBy(a *Access) *anchored {
 	if a.By == 0 || a.Real != a.Named {
 		return nil
 	}
-	dirs := placesOf(&l.Commands[a.By-1], l.Dir)
+	dirs := l.Commands[a.By-1].Places(l.Dir)
 	return l.rulesNaming(a.By-1, func(r *anchored, word string) bool {
-		return slices.ContainsFunc(pathsIn(shell.Word{Text: word, Literal: true}, dirs), func(name string) bool {
+		return slices.ContainsFunc(located(shell.PathsIn(word), dirs), func(name string) bool {
 			_, in := below(name, a.Named)
 			_, holds := below(name, a.Opens)
 			return in && a.within(name) && (holds || !a.widens() || !r.pattern.wild()) // an exact rule names all that its command does

@@ -50,7 +50,7 @@ func (c *Call) worksOutside(ctx context.Context, f *permission.Facts, s scene) e
 	for i := range f.Commands {
 		command := &f.Commands[i]
 		writes := func(a permission.Access) bool { return a.Write && a.By == i+1 }
-		if !permission.MayWriteAnywhere(command) || slices.ContainsFunc(f.Accesses, writes) {
+		if !command.MayWriteMore() || slices.ContainsFunc(f.Accesses, writes) {
 			continue
 		}
 		for _, dir := range command.Dirs {

@@ -3,7 +3,10 @@
 
 package shell
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // A Command is one simple command: a program or builtin with its words.
 type Command struct {
@@ -100,6 +103,30 @@ func (c Command) String() string {
 		texts[i] = w.Text
 	}
 	return strings.Join(texts, " ")
+}
+
+// IsTest reports whether the command is one of the shell's own compound tests, for which no program is run.
+func (c *Command) IsTest() bool { return c.Name == "[[" || c.Name == "((" }
+
+// Source returns the command as written, with single blanks, if it is literal, assigns nothing and has quotes in it;
+// empty otherwise: it would say something else than the words, or the same.
+func (c *Command) Source() string {
+	if len(c.Assigns) > 0 || slices.ContainsFunc(c.Words, func(w Word) bool { return !w.Literal }) || !strings.ContainsAny(c.Text, `"'`) {
+		return ""
+	}
+	return strings.Join(strings.Fields(c.Text), " ")
+}
+
+// RunsItsOwnWay reports whether the command runs others in a way of its own, so that all of its words have to be known
+// to say what it does.
+func (c *Command) RunsItsOwnWay() bool {
+	switch base(c.Name) {
+	case "watch", "setsid", "ionice", "flock":
+		return true
+	case "find":
+		return slices.ContainsFunc(c.Words, func(w Word) bool { return !w.Literal || acts(w.Text) })
+	}
+	return false
 }
 
 // A Redirect is a redirection that opens a file.

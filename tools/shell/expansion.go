@@ -11,6 +11,12 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
+// RunsCommands reports whether bash may run a command to work the word out.
+func (w Word) RunsCommands() bool {
+	runs := func(mark string) bool { return strings.Contains(w.Text, mark) }
+	return !w.Literal && slices.ContainsFunc([]string{"$(", "`", "<(", ">(", "${ ", "${|", "@P"}, runs)
+}
+
 // expansion judges one part of a word, and walks what it runs.
 func (a *analyzer) expansion(part syntax.WordPart) {
 	switch p := part.(type) {

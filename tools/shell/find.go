@@ -79,6 +79,11 @@ func findDoes(action string) string {
 	return action + " is not among its tests and actions known to be harmless"
 }
 
+// acts reports whether a word is an action by which find runs, removes or writes.
+func acts(word string) bool {
+	return listed(findRuns, word) || listed(" -delete -fprint -fprint0 -fprintf -fls ", word)
+}
+
 // findWrites lists where a find removes files, and the files that it prints into. It removes
 // where it starts too unless a test leaves that out; "." it never removes.
 func (a *analyzer) findWrites(args []Word) {

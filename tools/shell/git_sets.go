@@ -36,12 +36,8 @@ var (
 // GitChange returns what the command changes in a repository's configuration; false if it is no git command, or none that is
 // known to change any.
 func (c Command) GitChange() (g GitChange, ok bool) {
-	words := c.Words
-	if c.Subcommand != nil {
-		words = c.Subcommand
-		g.Dir = directoryFlag(c.Words[:len(c.Words)-len(c.Subcommand)+1])
-	}
-	if len(words) < 2 || words[0].Text != "git" && !strings.HasSuffix(words[0].Text, "/git") {
+	words := c.gitWords()
+	if g.Dir = c.gitDir(); !c.runsGit(words) {
 		return g, false
 	}
 	g.of(words[1].Text, words[2:])
@@ -55,15 +51,33 @@ const gitShows = " status diff log show blame annotate grep ls-files ls-tree ls-
 // GitWork reports whether the command is a git that may change the repository it works in, and returns the directory that -C
 // leads to, as GitChange.Dir.
 func (c Command) GitWork() (dir string, ok bool) {
-	words := c.Words
-	if c.Subcommand != nil {
-		words = c.Subcommand
-		dir = directoryFlag(c.Words[:len(c.Words)-len(c.Subcommand)+1])
-	}
-	if c.ReadOnly || c.Remote || len(words) < 2 || words[0].Text != "git" && !strings.HasSuffix(words[0].Text, "/git") {
+	words := c.gitWords()
+	if c.ReadOnly || c.Remote || !c.runsGit(words) {
 		return "", false
 	}
-	return dir, !listed(gitShows, words[1].Text)
+	return c.gitDir(), !listed(gitShows, words[1].Text)
+}
+
+// IsGit reports whether the command is git, by whatever path.
+func (c *Command) IsGit() bool { return base(c.Name) == "git" }
+
+// gitWords returns the command's words, of a git without the options in front of its subcommand.
+func (c *Command) gitWords() []Word {
+	if c.Subcommand != nil {
+		return c.Subcommand
+	}
+	return c.Words
+}
+
+// runsGit reports whether the words are a git with a subcommand.
+func (c *Command) runsGit(words []Word) bool { return len(words) > 1 && base(words[0].Text) == "git" }
+
+// gitDir returns the directory that the options -C in front of the subcommand lead to, as GitChange.Dir.
+func (c *Command) gitDir() string {
+	if c.Subcommand == nil {
+		return ""
+	}
+	return directoryFlag(c.Words[:len(c.Words)-len(c.Subcommand)+1])
 }
 
 // of notes what a command of git changes.

@@ -6,8 +6,10 @@
 package shell
 
 import (
+	"path"
 	"slices"
 	"strings"
+	"unicode"
 )
 
 // plainPrograms are programs that are in no other table and take names, texts and
@@ -97,4 +99,27 @@ func (a *analyzer) renames(args []Word) {
 		}
 		a.renamed[w.Text] = target
 	}
+}
+
+// maxNames bounds how many words of one command may name programs.
+const maxNames = 5_000
+
+// MayRunNames returns the words in MayRun that may name a program or be one of its words, in whatever language the texts
+// are, at most 5,000. A path to where programs are goes by its last name.
+func (c *Command) MayRunNames() (names []string) {
+	between := func(c rune) bool {
+		return c < 0x80 && !unicode.IsLetter(c) && !unicode.IsDigit(c) && !strings.ContainsRune("_-./+", c)
+	}
+	for _, text := range c.MayRun {
+		for name := range strings.FieldsFuncSeq(text, between) {
+			if len(names) == maxNames {
+				return names
+			}
+			if dir := path.Base(path.Dir(name)); strings.Contains(name, "/") && (dir == "bin" || dir == "sbin" || dir == ".") {
+				name = path.Base(name)
+			}
+			names = append(names, name)
+		}
+	}
+	return names
 }

@@ -170,6 +170,14 @@ func (t text) source() string {
 	return b.String() + t.rest
 }
 
+// Values returns what a program may take from the word as written: the word itself, what stands behind its first "=", and
+// what stands behind the letter of a flag.
+func (w Word) Values() []string {
+	_, value, _ := strings.Cut(w.Text, "=")
+	flagged := strings.TrimLeft(w.Text, "-")
+	return []string{w.Text, value, flagged[min(1, len(flagged)):]}
+}
+
 // foretold: it is literal, or all that it may be is known.
 func (w Word) foretold() bool { return w.Literal || w.texts != nil && w.path != "" }
 
