@@ -7,7 +7,6 @@ package pipeline
 import (
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/toold/toold/scheduler/permission"
 	"github.com/toold/toold/tools/shell"
@@ -20,13 +19,6 @@ const (
 	maxGuesses = 256
 	maxPlaces  = 8
 	maxLooked  = 2048
-)
-
-var (
-	// putting are the commands that add an entry to a directory and leave the rest of it unchanged.
-	putting = []string{"cp", "ln", "mv"}
-	// sweeping are those that change all of a directory that they are given.
-	sweeping = []string{"chgrp", "chmod", "chown", "cp", "mv", "rm"}
 )
 
 // declared returns what the writes among the accesses change: what their names lead to, and the links on the way, which the
@@ -49,17 +41,12 @@ func declared(f *permission.Facts, paths []workspace.Path) (changes []workspace.
 // putInto reports that a directory is one into which a command only puts something that is declared as well: of all that is
 // in it nothing else changes.
 func putInto(f *permission.Facts, dir *permission.Access) bool {
-	if !dir.Dir || dir.By == 0 || !slices.Contains(putting, f.Commands[dir.By-1].Name) || slices.ContainsFunc(f.Commands[dir.By-1].Words, asTarget) {
+	if !dir.Dir || dir.By == 0 || !f.Commands[dir.By-1].PutsInto() {
 		return false
 	}
 	return slices.ContainsFunc(f.Accesses, func(a permission.Access) bool {
 		return a.Write && a.By == dir.By && a.Real != dir.Real && filepath.Dir(a.Real) == dir.Real
 	})
-}
-
-// asTarget reports whether a word is -T: the directory itself is written, and not an entry in it.
-func asTarget(word shell.Word) bool {
-	return strings.HasPrefix(word.Text, "--no-t") || strings.HasPrefix(word.Text, "-") && !strings.HasPrefix(word.Text, "--") && strings.Contains(word.Text, "T")
 }
 
 // guessed returns what a script may change beyond its declaration: words of commands with unknown
@@ -73,16 +60,15 @@ func (s scene) guessed(commands []shell.Command, home string) (changes []workspa
 	for i := range commands {
 		c := &commands[i]
 		dirs = entered(dirs, c)
-		words := c.Words[min(1, len(c.Words)):]
 		if c.ReadOnly || !c.Unlisted && c.Name != "ln" {
 			continue
 		}
-		for _, word := range words {
+		for _, word := range c.Words[min(1, len(c.Words)):] {
 			for _, name := range s.named(word, dirs, home) {
 				if len(changes) >= maxGuesses || len(looked) >= maxLooked {
 					return changes
 				}
-				g := guess{name, slices.Contains(sweeping, c.Name)}
+				g := guess{name, c.Sweeps()}
 				if looked[g] { // by another reading of a wrapper's words
 					continue
 				}
@@ -102,11 +88,12 @@ func (s scene) guessed(commands []shell.Command, home string) (changes []workspa
 
 // entered returns the directories that names may be relative to behind a command.
 func entered(dirs []string, c *shell.Command) []string {
-	if c.Name != "cd" || len(c.Words) != 2 || !c.Words[1].Literal {
+	name, ok := c.Enters()
+	if !ok {
 		return dirs
 	}
 	for _, dir := range slices.Clone(dirs) {
-		if to := at(c.Words[1].Text, dir); len(dirs) < maxPlaces && !slices.Contains(dirs, to) {
+		if to := at(name, dir); len(dirs) < maxPlaces && !slices.Contains(dirs, to) {
 			dirs = append(dirs, to)
 		}
 	}
@@ -115,12 +102,12 @@ func entered(dirs []string, c *shell.Command) []string {
 
 // named returns the absolute names that a word may stand for.
 func (s scene) named(word shell.Word, dirs []string, home string) (names []string) {
-	if strings.HasPrefix(word.Text, "-") || word.Text == "" || strings.ContainsRune(word.Text, 0) {
+	if !word.MayName() {
 		return nil
 	}
-	word.Text = atHome(word.Text, home)
+	word = word.AtHome(home)
 	for _, dir := range dirs {
-		if _, pattern, ok := asPattern(word, dir); ok {
+		if _, pattern, ok := word.Pattern(dir); ok {
 			names = append(names, matching(s.places, pattern)...)
 		} else if word.Literal {
 			names = append(names, at(word.Text, dir))

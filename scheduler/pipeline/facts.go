@@ -35,9 +35,9 @@ func (c *Call) look(ctx context.Context, env *tools.Env) (*permission.Facts, err
 	if rules.AboutParameters() {
 		f.Input = scalars(c.parsed.input)
 	}
-	places := c.located(f, env)
-	f.Patterns = expanded(places, effects.Commands, env.Dir, homeOf(env))
-	s := scene{places: places, unmounted: c.unmounted(f), rules: rules, dir: env.Dir, home: homeOf(env), git: c.rights.Confining.Git, owner: c.rights.Anchors.Home, environ: env.Environ, steered: slices.ContainsFunc(effects.Commands, steersPatterns)}
+	places, home := c.located(f, env), repo.Getenv(env.Environ, "HOME")
+	f.Patterns = expanded(places, effects.Commands, env.Dir, home)
+	s := scene{places: places, unmounted: c.unmounted(f), rules: rules, dir: env.Dir, home: home, git: c.rights.Confining.Git, owner: c.rights.Anchors.Home, environ: env.Environ, steered: slices.ContainsFunc(effects.Commands, shell.Command.SteersPatterns)}
 	grant := workspace.Grant{Call: c.Key, Dir: env.Dir, ReadDenied: c.deniesRead(rules)}
 	for _, path := range effects.Reads {
 		if path.By > 0 && path.Unnamed && !effects.Commands[path.By-1].ReadOnly && !(effects.Commands[path.By-1].Vague && rules.AboutReading()) {
@@ -63,7 +63,7 @@ func (c *Call) look(ctx context.Context, env *tools.Env) (*permission.Facts, err
 		grant.Writes = append(grant.Writes, workspace.Grantee{Real: real.Real, Tree: path.Tree})
 		written = append(written, real)
 	}
-	grant.Changes = append(declared(f, written), s.guessed(effects.Commands, homeOf(env))...)
+	grant.Changes = append(declared(f, written), s.guessed(effects.Commands, home)...)
 	c.git = c.gitChanges(f)
 	c.gitWorks(ctx, f, s)
 	if err := c.worksOutside(ctx, f, s); err != nil {
@@ -73,7 +73,7 @@ func (c *Call) look(ctx context.Context, env *tools.Env) (*permission.Facts, err
 	for i := range names {
 		names[i] = effects.Writes[i].Name
 	}
-	f.Critical = damage.Find(effects.Commands, names, damage.Around{Dir: env.Dir, Home: homeOf(env), Roots: places.Roots(), Environ: env.Environ})
+	f.Critical = damage.Find(effects.Commands, names, damage.Around{Dir: env.Dir, Home: home, Roots: places.Roots(), Environ: env.Environ})
 	f.Unconfined = f.Unconfined && !c.rights.Confining.Off && !c.rights.Escape.Excludes(f) // else leave to go outside is not asked
 	if err := c.reach(f); err != nil {
 		return nil, err
@@ -258,16 +258,6 @@ func (c *Call) deniesRead(rules *permission.Rules) func(real string) string {
 		verb := map[permission.List]string{permission.DenyList: "denies reading", permission.AskList: "asks before anybody reads"}[rule.List]
 		return fmt.Sprintf("The rule %s in %s %s %s.", rule.Text, rule.Origin, verb, real)
 	}
-}
-
-// homeOf is the home directory that the call's commands would see.
-func homeOf(env *tools.Env) string {
-	for _, pair := range env.Environ {
-		if home, ok := strings.CutPrefix(pair, "HOME="); ok {
-			return home
-		}
-	}
-	return ""
 }
 
 // scalars returns the texts, numbers and truth values at the top level of an input, as text.

@@ -6,7 +6,6 @@ package pipeline
 import (
 	"context"
 	"os"
-	"path/filepath"
 	"slices"
 
 	"github.com/toold/toold/scheduler/permission"
@@ -159,7 +158,7 @@ func (l layout) bind(trees []string, path string) bool {
 func (c *Call) easing(f *permission.Facts) func(path string) bool {
 	var trees []string
 	for _, a := range f.Accesses {
-		if git := a.By > 0 && filepath.Base(f.Commands[a.By-1].Name) == "git"; a.Write && !a.Unnamed && a.Dir && !git {
+		if git := a.By > 0 && f.Commands[a.By-1].IsGit(); a.Write && !a.Unnamed && a.Dir && !git {
 			trees = append(trees, a.OnDisk())
 		}
 	}
@@ -182,7 +181,7 @@ func (c *Call) easing(f *permission.Facts) func(path string) bool {
 func (c *Call) gitElsewhere(f *permission.Facts) bool {
 	places := slices.Concat(c.rights.Places.Roots(), c.rights.Places.Readable())
 	for i := range f.Commands {
-		if filepath.Base(f.Commands[i].Name) != "git" {
+		if !f.Commands[i].IsGit() {
 			continue
 		}
 		for _, dir := range f.Commands[i].Dirs {

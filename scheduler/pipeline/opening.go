@@ -160,7 +160,7 @@ func (c *Call) opening(f *permission.Facts) (o opening) {
 			continue
 		}
 		o.named = append(o.named, a.OnDisk())
-		switch all := a.By > 0 && slices.Contains(changingAll, f.Commands[a.By-1].Name); {
+		switch all := a.By > 0 && f.Commands[a.By-1].ChangesAll(); {
 		case a.Dir && (all || a.Manner == shell.Replaces):
 			o.trees = append(o.trees, a.OnDisk())
 		case a.Dir && a.Part != "" && !a.Inside && !a.Open:
@@ -193,9 +193,6 @@ func (o *opening) mentioned(a *permission.Access, permitted bool) {
 		o.dirs = append(o.dirs, a.OnDisk())
 	}
 }
-
-// changingAll are programs that change all of a directory that they are given, what is protected in it too.
-var changingAll = []string{"chmod", "chown", "chgrp", "setfacl"}
 
 // opens makes the paths writable that are not: what is a place of its own can be neither replaced nor removed.
 func (l layout) opens(paths []string) {

@@ -44,7 +44,7 @@ func (c *Call) reader(f *permission.Facts, env *tools.Env) reader {
 		if !command.ReadOnly {
 			continue
 		}
-		elsewhere := filepath.Base(command.Name) == "git" && !slices.Equal(command.Dirs, []string{"."}) // what is named there is not looked for
+		elsewhere := command.IsGit() && !slices.Equal(command.Dirs, []string{"."}) // what is named there is not looked for
 		r.wide = r.wide || elsewhere || shell.ReadsWidely(command.Name) || command.Alone
 		r.configured(s, shell.Configuration(command.Name))
 		if command.Alone {
@@ -81,22 +81,13 @@ func (c *Call) search(f *permission.Facts, env *tools.Env) search {
 	for _, c := range conf.Caches {
 		s.writable = append(s.writable, c.Path, c.Upper())
 	}
-	for _, dir := range strings.Split(valueIn(env.Environ, "PATH"), ":") { // an empty one is the working directory
+	for _, dir := range strings.Split(repo.Getenv(env.Environ, "PATH"), ":") { // an empty one is the working directory
 		if rest, ok := strings.CutPrefix(dir, "~/"); ok {
-			dir = filepath.Join(valueIn(env.Environ, "HOME"), rest)
+			dir = filepath.Join(repo.Getenv(env.Environ, "HOME"), rest)
 		}
 		s.list = append(s.list, at(dir, env.Dir))
 	}
 	return s
-}
-
-func valueIn(environ []string, name string) (value string) {
-	for _, pair := range environ {
-		if v, ok := strings.CutPrefix(pair, name+"="); ok {
-			value = v
-		}
-	}
-	return value
 }
 
 // changeable reports whether a call may have put what is at the path, there or not, or what it leads to: it is a place that
@@ -143,7 +134,7 @@ func (r *reader) resolved(s search, command *shell.Command) (why string) {
 	switch {
 	case command.Searched():
 		path, before = s.find(command.Name)
-	case !command.Literal || !strings.Contains(command.Name, "/"):
+	case !command.NamesFile():
 		return ""
 	}
 	if command.Alias != "" {
@@ -189,7 +180,7 @@ func (r *reader) configured(s search, names []string) {
 	if len(names) == 0 {
 		return
 	}
-	if s.home == "" || s.home != valueIn(s.environ, "HOME") {
+	if s.home == "" || s.home != repo.Getenv(s.environ, "HOME") {
 		r.wide = true // a call has set another home: it may name what it likes, and is shown no more than any
 		return
 	}
@@ -233,7 +224,7 @@ func (s *search) expanded(name string) (paths []string) {
 	}
 	rest := strings.TrimPrefix(name, "$XDG_CONFIG_HOME")
 	paths = []string{s.home + "/.config" + rest}
-	if dir := os.Getenv("XDG_CONFIG_HOME"); filepath.IsAbs(dir) && dir == valueIn(s.environ, "XDG_CONFIG_HOME") {
+	if dir := os.Getenv("XDG_CONFIG_HOME"); filepath.IsAbs(dir) && dir == repo.Getenv(s.environ, "XDG_CONFIG_HOME") {
 		paths = append(paths, dir+rest)
 	}
 	return paths

@@ -21,8 +21,8 @@ func (s scene) unexpanded(flag shell.Flag) (glob string, ok bool) {
 		return glob, true
 	}
 	glob, attached := strings.CutPrefix(glob, flag.Name+"=") // bash leaves alone a pattern that no file fits
-	return glob, attached && !s.steered && patternShape.MatchString(glob) &&
-		len(matching(s.places, escaped.Replace(s.dir)+"/"+flag.Name+"="+glob)) == 0
+	return glob, attached && !s.steered && shell.IsPlainPattern(glob) &&
+		len(matching(s.places, shell.Quoted(s.dir)+"/"+flag.Name+"="+glob)) == 0
 }
 
 // given looks for something barred among the files below a directory that another command names to one; ok is false when

@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/toold/toold/scheduler/permission"
 	"github.com/toold/toold/tools"
 	"github.com/toold/toold/tools/fault"
 	"github.com/toold/toold/tools/pathname"
+	"github.com/toold/toold/tools/repo"
 	"github.com/toold/toold/tools/sandbox"
 	"github.com/toold/toold/tools/shell"
 	"github.com/toold/toold/tools/workspace"
@@ -61,7 +61,7 @@ func unmountedFault(p workspace.Path) error {
 // session's; otherwise "". In the sandbox it is a directory where files can be made.
 func (c *Call) tempDir() []string {
 	temps := c.rights.Confining.Temps
-	dir := valueIn(c.environ, "TMPDIR")
+	dir := repo.Getenv(c.environ, "TMPDIR")
 	switch {
 	case len(temps) == 0:
 		return nil
@@ -106,14 +106,9 @@ func (c *Call) seesTemporary(f *permission.Facts) bool {
 	})
 }
 
-// spilling are the programs that only read and put what they cannot hold in memory into temporary files.
-var spilling = []string{"sort", "tac"}
-
 // spills reports whether a script that only reads may make temporary files: bash does for here-documents.
 func (c *Call) spills(f *permission.Facts) bool {
-	return strings.Contains(about(c.parsed.input), "<<") || slices.ContainsFunc(f.Commands, func(command shell.Command) bool {
-		return slices.Contains(spilling, filepath.Base(command.Name))
-	})
+	return shell.HasHeredoc(about(c.parsed.input)) || slices.ContainsFunc(f.Commands, shell.Command.Spills)
 }
 
 // maxLocated is how many new temporary files are reported. The number is our own: a user opens one

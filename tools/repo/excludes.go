@@ -38,14 +38,14 @@ func Excludes(top string, environ []string) (exclude, named string, isSet bool) 
 	if slices.ContainsFunc(new(Finder).parsed(files[0]), Setting.hasWorktreeConfig) {
 		files = append(files, filepath.Join(own, "config.worktree"))
 	}
-	named, isSet = excludesSetting(lookup(environ, "HOME"), files...)
+	named, isSet = excludesSetting(Getenv(environ, "HOME"), files...)
 	return filepath.Join(common, "info", "exclude"), named, isSet
 }
 
 // UserExcludes returns the ignore file that git uses in all repositories whose configuration does not set core.excludesFile.
 // The file may not exist. The result is empty if there is none.
 func UserExcludes(environ []string) string {
-	getenv := func(name string) string { return lookup(environ, name) }
+	getenv := func(name string) string { return Getenv(environ, name) }
 	home := getenv("HOME")
 	if named, isSet := excludesSetting(home, userFiles(home, getenv)...); isSet {
 		return named
@@ -91,8 +91,8 @@ func (f *Finder) excludesIn(home, file string, depth int) (named string, isSet b
 	return named, isSet
 }
 
-// lookup returns the value of a variable in an environment; the last entry counts.
-func lookup(environ []string, name string) (value string) {
+// Getenv returns the value of a variable in an environment; the last entry counts.
+func Getenv(environ []string, name string) (value string) {
 	for _, entry := range environ {
 		if rest, ok := strings.CutPrefix(entry, name+"="); ok {
 			value = rest

@@ -108,6 +108,22 @@ func (c Command) String() string {
 // IsTest reports whether the command is one of the shell's own compound tests, for which no program is run.
 func (c *Command) IsTest() bool { return c.Name == "[[" || c.Name == "((" }
 
+// Enters returns the directory, as written, that a cd with one literal word goes to; ok is false for any other command.
+func (c *Command) Enters() (dir string, ok bool) {
+	if c.Name != "cd" || len(c.Words) != 2 || !c.Words[1].Literal {
+		return "", false
+	}
+	return c.Words[1].Text, true
+}
+
+// NamesFile reports whether the command names its program by a literal path.
+func (c *Command) NamesFile() bool { return c.Literal && strings.Contains(c.Name, "/") }
+
+// MayName reports whether a program may take the word for the name of a file, so that it is no flag.
+func (w Word) MayName() bool {
+	return w.Text != "" && !strings.HasPrefix(w.Text, "-") && !strings.ContainsRune(w.Text, 0)
+}
+
 // Source returns the command as written, with single blanks, if it is literal, assigns nothing and has quotes in it;
 // empty otherwise: it would say something else than the words, or the same.
 func (c *Command) Source() string {
