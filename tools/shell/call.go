@@ -16,13 +16,14 @@ func (a *analyzer) call(c *syntax.CallExpr) (last string) {
 	for _, as := range c.Assigns {
 		assigns = append(assigns, a.assign(as))
 	}
+	sets := a.sources(c.Assigns)
 	text := a.source(c)
 	words := a.words(c.Args)
 	if !a.walk(wordsOfCommand + len(words)) {
 		return ""
 	}
 	if len(words) == 0 {
-		i, before := a.add(Command{Text: text, Literal: true, Assigns: steering(assigns)}), a.refusals
+		i, before := a.add(Command{Text: text, Literal: true, Assigns: steering(assigns), Sets: sets}), a.refusals
 		a.inherited("", text)
 		a.setOwn(c.Assigns, assigns, text)
 		a.as(i, func() {
@@ -38,7 +39,9 @@ func (a *analyzer) call(c *syntax.CallExpr) (last string) {
 		a.hidden(text, "which of a program and a function it runs is not certain")
 	}
 	i, before, instances := len(a.out.Commands), a.refusals, a.instances(c)
-	if last = a.run(words, assigns, text); a.refusals > before {
+	last = a.run(words, assigns, text)
+	a.out.Commands[i].Sets = sets
+	if a.refusals > before {
 		a.as(i, func() {
 			a.callFunction(words)
 			if target := a.renamed[words[0].Text]; target != "" {
@@ -50,6 +53,16 @@ func (a *analyzer) call(c *syntax.CallExpr) (last string) {
 		})
 	}
 	return last
+}
+
+// sources are assignments as they are written.
+func (a *analyzer) sources(nodes []*syntax.Assign) (sets []Assignment) {
+	for _, as := range nodes {
+		if as.Name != nil && as.Value != nil {
+			sets = append(sets, Assignment{as.Name.Value, Word{Text: a.source(as.Value)}})
+		}
+	}
+	return sets
 }
 
 // steering are the names whose assignment is not harmless.

@@ -31,6 +31,8 @@ type Command struct {
 	// list of harmless ones with a plain literal value. No allow rule passes
 	// any of them.
 	Assigns []string
+	// Sets are the assignments that stand in front of it, or alone, apart from those of arrays.
+	Sets []Assignment
 	// Text is the source, without redirections.
 	Text string
 	// Literal: the command word is literal.
@@ -93,6 +95,12 @@ type Command struct {
 	// ForkBomb: it is no command but a function, under its name, that starts
 	// copies of itself beside itself whenever it is called.
 	ForkBomb bool
+}
+
+// An Assignment is NAME=VALUE or NAME+=VALUE, with the value as written.
+type Assignment struct {
+	Name  string
+	Value Word
 }
 
 // String joins the words with single spaces: the form that rules are matched

@@ -33,32 +33,35 @@ const (
 )
 
 // readings returns what the word may become; at least one.
-func (t *scriptState) readings(w shell.Word) []reading {
-	if !t.step(1) {
+func (t *scriptState) readings(w shell.Word) (found []reading) {
+	spelled := w.Spelled()
+	switch {
+	case !t.step(1), !w.Literal && len(spelled) == 0 && len(w.Text) > maxText:
 		return []reading{{source: w.Text, lost: true}}
-	}
-	if w.Literal {
+	case w.Literal:
 		return []reading{{text: literally(w.Text), source: w.Text}}
+	case len(spelled) == 0:
+		return t.read(w.Text, w.Parts())
 	}
-	if words := w.Spelled(); len(words) > 0 { // the shell analysis knows all that it becomes
-		var found []reading
-		for _, word := range words {
-			for _, r := range t.readings(shell.Word{Text: word}) {
-				r.source = w.Text
-				found = append(found, r)
-			}
+	for _, word := range spelled { // the shell analysis knows all that it becomes
+		for _, r := range t.readings(shell.Word{Text: word}) {
+			r.source = w.Text
+			found = append(found, r)
 		}
-		return found
 	}
-	r := reader{scriptState: t, rest: w.Text[:min(len(w.Text), maxText)], found: []reading{{source: w.Text, lost: len(w.Text) > maxText}}}
-	if strings.HasPrefix(r.rest, "~") {
-		r.home()
-	}
-	for r.rest != "" && t.step(len(r.found)) {
-		r.next()
-	}
-	if r.rest != "" {
-		r.lose()
+	return found
+}
+
+// read returns what parts may become together.
+func (t *scriptState) read(source string, parts []shell.Part) []reading {
+	r := reader{scriptState: t, found: []reading{{source: source}}}
+	for i := range parts {
+		if !t.step(len(r.found)) {
+			r.lose()
+			break
+		}
+		r.rest = parts[i:]
+		r.part(&parts[i])
 	}
 	return r.found
 }
@@ -76,102 +79,51 @@ const something = "…"
 
 var globless = strings.NewReplacer("*", something, "?", something, "[", something)
 
-// A reader takes the source of one word apart.
+// A reader goes over the parts of one word.
 type reader struct {
 	*scriptState
-	rest   string
-	quoted bool // inside double quotes
-	found  []reading
+	rest  []shell.Part // the present one, and those behind it
+	found []reading
 }
 
-func (r *reader) next() {
-	c := r.rest[0]
-	switch {
-	case c == '\\' && len(r.rest) > 1:
-		r.literal(r.rest[1:2])
-		r.rest = r.rest[2:]
-	case c == '"':
-		r.quoted = !r.quoted
-		r.rest = r.rest[1:]
-	case c == '\'' && !r.quoted:
-		text, rest, _ := strings.Cut(r.rest[1:], "'")
-		r.literal(text)
-		r.rest = rest
-	case c == '$' && !r.quoted && strings.HasPrefix(r.rest, "$'"):
+func (r *reader) part(p *shell.Part) {
+	switch p.Kind {
+	case shell.Plain:
+		r.literal(p.Text)
+	case shell.Escapes:
 		for i := range r.found {
 			r.found[i].escaped = true
 		}
-		r.rest = ""
-	case c == '`':
-		inner, rest, _ := strings.Cut(r.rest[1:], "`")
-		r.rest = rest
-		r.command(inner)
-	case c == '$' && len(r.rest) > 1:
-		r.rest = r.rest[1:]
-		r.expansion()
-	default:
-		end := strings.IndexAny(r.rest[1:], "\\\"'`$") + 1 // where something else may begin
-		if end == 0 {
-			end = len(r.rest)
+	case shell.Home:
+		if p.Text == "~+" {
+			r.literal(".")
+		} else { // another's home is as dear to them
+			r.literal(path.Join("/", r.Home))
 		}
-		r.literal(r.rest[:end])
-		r.rest = r.rest[end:]
+	case shell.Parameter:
+		r.variable(p)
+	case shell.Substitution:
+		r.command(p.Text)
+	case shell.Number:
+		r.vary(nil, true)
 	}
 }
 
-// home takes ~ and ~NAME: another's home is as dear to him.
-func (r *reader) home() {
-	end := strings.IndexByte(r.rest, '/')
-	if end < 0 {
-		end = len(r.rest)
-	}
-	if name := r.rest[:end]; name == "~+" {
-		r.literal(".")
-	} else {
-		r.literal(path.Join("/", r.Home))
-	}
-	r.rest = r.rest[end:]
-}
-
-// expansion takes what follows a dollar.
-func (r *reader) expansion() {
-	switch {
-	case strings.HasPrefix(r.rest, "("):
-		inner := enclosed(r.rest, '(', ')')
-		r.rest = r.rest[min(len(r.rest), len(inner)+2):]
-		r.command(inner)
-	case strings.HasPrefix(r.rest, "{"):
-		inner := enclosed(r.rest, '{', '}')
-		r.rest = r.rest[min(len(r.rest), len(inner)+2):]
-		name := leadingName(inner)
-		r.variable(name, inner[len(name):])
-	default:
-		name := leadingName(r.rest)
-		r.rest = r.rest[len(name):]
-		r.variable(name, "")
-	}
-}
-
-// variable takes one by its name and what ${NAME...} does with it: a default, or a complaint, when it is empty.
-func (r *reader) variable(name, operation string) {
-	values, sure := r.valuesOf(name)
-	if r.scriptState.lost[name] {
+// variable takes one by its name and what stands for it when it is empty.
+func (r *reader) variable(p *shell.Part) {
+	values, sure := r.valuesOf(p.Text)
+	if r.scriptState.lost[p.Text] {
 		r.lose()
 	}
-	switch operation = strings.TrimPrefix(operation, ":"); {
-	case strings.HasPrefix(operation, "?"):
-		sure = true
-	case strings.HasPrefix(operation, "-"), strings.HasPrefix(operation, "="):
-		for _, other := range r.readings(shell.Word{Text: operation[1:]}) {
-			if other.lost {
-				r.lose()
-			}
-			if other.text != "" && !other.guessed {
-				values, sure = append(slices.Clip(values), other.text), true
-			}
+	for _, other := range r.read("", p.Or) {
+		if other.lost {
+			r.lose()
+		}
+		if other.text != "" && !other.guessed {
+			values, sure = append(slices.Clip(values), other.text), true
 		}
 	}
-	r.vary(values, sure)
+	r.vary(values, sure || p.Required)
 }
 
 // command takes what a substitution prints.
@@ -183,7 +135,7 @@ func (r *reader) command(script string) {
 		r.vary(append([]string{"."}, r.Roots...), true)
 	default:
 		values, sure := r.output(script)
-		r.vary(values, sure || strings.HasPrefix(script, "("))
+		r.vary(values, sure)
 	}
 }
 
@@ -229,9 +181,9 @@ func (r *reader) literal(text string) {
 
 // vary goes on with each value, and unless it is sure that there is one, with none.
 func (r *reader) vary(values []string, sure bool) {
-	slash := strings.HasPrefix(strings.TrimLeft(r.rest, `"`), "/")
+	slash := len(r.rest) > 1 && r.rest[1].Kind == shell.Plain && strings.HasPrefix(r.rest[1].Text, "/")
 	var found []reading
-	if !r.quoted { // then each of its words is a word
+	if !r.rest[0].Quoted { // then each of its words is a word
 		values = strings.Fields(strings.Join(values, " "))
 	}
 	for _, begun := range r.found {
@@ -259,38 +211,6 @@ func (r *reader) vary(values []string, sure bool) {
 		found[0].lost = true
 	}
 	r.found = found[:min(len(found), maxReadings)]
-}
-
-// enclosed is what stands between an opening character, the first of text, and the one that closes it.
-func enclosed(text string, open, closing byte) string {
-	depth := 0
-	for i := range len(text) {
-		switch text[i] {
-		case open:
-			depth++
-		case closing:
-			if depth--; depth == 0 {
-				return text[1:i]
-			}
-		}
-	}
-	return text[1:]
-}
-
-// leadingName is the name that a parameter begins with, or its one character.
-func leadingName(text string) string {
-	end := strings.IndexFunc(text, func(c rune) bool {
-		return c != '_' && (c < '0' || c > '9') && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z')
-	})
-	switch {
-	case text == "":
-		return ""
-	case end < 0:
-		return text
-	case end == 0 && strings.ContainsRune("@*#?$!-", rune(text[0])):
-		return text[:1]
-	}
-	return text[:end]
 }
 
 // everythingIn takes globs that match all there is off the end of a path.

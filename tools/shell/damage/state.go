@@ -51,14 +51,18 @@ const unfollowed = "too involved to be followed"
 // follow notes what a command leaves behind for the next.
 func (t *scriptState) follow(c *shell.Command) {
 	if len(c.Assigns) > 0 {
-		t.assign(assignments(c.Text))
+		for _, set := range c.Sets {
+			t.assign(set.Name, set.Value)
+		}
 	}
 	switch c.Name {
 	case "cd", "pushd":
 		t.enter(c)
 	case "export", "declare", "typeset", "readonly", "local":
 		for _, word := range c.Words[1:] {
-			t.assign([]string{word.Text})
+			if name, value, ok := strings.Cut(word.Text, "="); ok {
+				t.assign(strings.TrimSuffix(name, "+"), shell.Word{Text: value})
+			}
 		}
 	}
 }
@@ -145,48 +149,19 @@ func holdsDevices(name string) bool {
 	return strings.HasPrefix(name, "/dev/") || strings.HasPrefix(name, "/sys/") || strings.HasPrefix(name, "/proc/")
 }
 
-// assign reads NAME=VALUE words.
-func (t *scriptState) assign(words []string) {
-	for _, word := range words {
-		name, value, ok := strings.Cut(word, "=")
-		if !ok {
-			continue
-		}
-		name = strings.TrimSuffix(name, "+")
-		for _, r := range t.readings(shell.Word{Text: value}) {
-			switch known := t.values[name]; {
-			case r.lost:
-				t.lost[name] = true
-			case r.text == "", r.guessed, slices.Contains(known, r.text):
-			case len(known) == maxValues:
-				t.lost[name] = true
-			default:
-				t.values[name] = append(t.values[name], r.text)
-			}
+// assign notes what a variable may hold from now on.
+func (t *scriptState) assign(name string, value shell.Word) {
+	for _, r := range t.readings(value) {
+		switch known := t.values[name]; {
+		case r.lost:
+			t.lost[name] = true
+		case r.text == "", r.guessed, slices.Contains(known, r.text):
+		case len(known) == maxValues:
+			t.lost[name] = true
+		default:
+			t.values[name] = append(t.values[name], r.text)
 		}
 	}
-}
-
-// assignments takes what stands in front of a command apart at the blanks outside of quotes and substitutions.
-func assignments(text string) (words []string) {
-	start, depth, double := 0, 0, false
-	for i := 0; i < len(text); i++ {
-		switch c := text[i]; {
-		case c == '\\':
-			i++
-		case c == '\'' && !double:
-			i += 1 + max(0, strings.IndexByte(text[i+1:], c))
-		case c == '"':
-			double = !double
-		case (c == '(' || c == '{') && (depth > 0 || i > 0 && text[i-1] == '$'):
-			depth++
-		case (c == ')' || c == '}') && depth > 0:
-			depth--
-		case strings.IndexByte(" \t\n", c) >= 0 && !double && depth == 0:
-			words, start = append(words, text[start:i]), i+1
-		}
-	}
-	return append(words, text[start:])
 }
 
 // valuesOf returns what a variable may hold as far as that is known, and whether it is never empty.
