@@ -24,19 +24,14 @@ import (
 // beside is a process of another call. It listens in dir, on an abstract name and on the loopback, as far as it may, and writes
 // down who comes. To who comes it passes a file in out, unless that is empty. It runs until it is killed.
 func beside(dir, abstract, out string) error {
-	heard, err := os.OpenFile(filepath.Join(dir, "heard"), os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o644)
-	if err != nil {
-		return err
-	}
+	heard := must(os.OpenFile(filepath.Join(dir, "heard"), os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o644))
 	for _, to := range []struct{ network, address string }{{"unix", dir + "/s"}, {"unix", "@" + abstract}, {"tcp", "127.0.0.1:0"}} {
 		l, err := net.Listen(to.network, to.address)
 		if err != nil {
 			continue // where there are no sockets
 		}
 		if tcp, ok := l.Addr().(*net.TCPAddr); ok {
-			if err := os.WriteFile(filepath.Join(dir, "port"), []byte(strconv.Itoa(tcp.Port)), 0o644); err != nil {
-				return err
-			}
+			check(os.WriteFile(filepath.Join(dir, "port"), []byte(strconv.Itoa(tcp.Port)), 0o644))
 		}
 		go func() {
 			for {
@@ -81,10 +76,7 @@ func besides() []door {
 		return plain("another session", name, func(s *scene.Scene) error { return try(s, []byte(scene.Slug(name)+"\n")) })
 	}
 	left := func(name string, try func(s *scene.Scene, pid int) error) door {
-		return plain("left running", name, func(s *scene.Scene) error {
-			pid, err := leftRunning(s)
-			return errors.Join(err, try(s, pid))
-		})
+		return plain("left running", name, func(s *scene.Scene) error { return try(s, leftRunning(s)) })
 	}
 	return []door{
 		f("connect to a Unix socket of another session", func(s *scene.Scene, say []byte) error { return visit("unix", s.Beside+"/s", say) }),
@@ -92,10 +84,7 @@ func besides() []door {
 			return visit("unix", "@"+s.BesideAbstract, say)
 		}),
 		f("connect to a TCP listener of another session", func(s *scene.Scene, say []byte) error {
-			port, err := os.ReadFile(s.Beside + "/port")
-			if err != nil {
-				return err
-			}
+			port := must(os.ReadFile(s.Beside + "/port"))
 			return visit("tcp", "127.0.0.1:"+string(port), say)
 		}),
 		left("write outside through /proc/PID/root of a process left running", func(s *scene.Scene, pid int) error {
@@ -105,18 +94,10 @@ func besides() []door {
 			return scribble(fmt.Sprintf("/proc/%d/cwd/%s/%s", pid, filepath.Base(s.Out), victimFile), unix.O_WRONLY)
 		}),
 		{"ptrace seize of a process left running", "left running", false, func(s *scene.Scene) (string, error) {
-			pid, err := leftRunning(s)
-			if err != nil {
-				return "", err
-			}
-			return "seized; it is let go when this process ends", unix.PtraceSeize(pid)
+			return "seized; it is let go when this process ends", unix.PtraceSeize(leftRunning(s))
 		}},
 		{"signal a process left running", "left running", false, func(s *scene.Scene) (string, error) {
-			pid, err := leftRunning(s)
-			if err != nil {
-				return "", err
-			}
-			return "it would reach it", unix.Kill(pid, 0)
+			return "it would reach it", unix.Kill(leftRunning(s), 0)
 		}},
 		plain("left running", "write to a file that a process left running passes", func(s *scene.Scene) error {
 			return takeFile(s, scene.Slug("write to a file that a process left running passes")+"\n")
@@ -126,58 +107,36 @@ func besides() []door {
 
 // visit connects, says it, and waits until it was heard.
 func visit(network, address string, say []byte) error {
-	c, err := net.Dial(network, address)
-	if err != nil {
-		return err
-	}
+	c := must(net.Dial(network, address))
 	defer c.Close()
-	if _, err := c.Write(say); err != nil {
-		return err
-	}
-	_, err = io.Copy(io.Discard, c)
+	must(c.Write(say))
+	_, err := io.Copy(io.Discard, c)
 	return err
 }
 
 // leftRunning is the number of the process that an earlier call has left, if it means that one here.
-func leftRunning(s *scene.Scene) (int, error) {
-	text, err := os.ReadFile(s.Left + "/pid")
-	if err != nil {
-		return 0, err
-	}
-	pid, err := strconv.Atoi(string(text))
-	if err != nil {
-		return 0, err
-	}
+func leftRunning(s *scene.Scene) int {
+	text := must(os.ReadFile(s.Left + "/pid"))
+	pid := must(strconv.Atoi(string(text)))
 	line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 	if err == nil && !strings.Contains(string(line), "\x00beside\x00"+s.Left+"\x00") {
-		return 0, errSomebodyElse
+		check(errSomebodyElse)
 	}
-	return pid, nil
+	return pid
 }
 
 // takeFile writes to the file that a process of the same session passes.
 func takeFile(s *scene.Scene, say string) error {
-	c, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: s.Left + "/s", Net: "unix"})
-	if err != nil {
-		return err
-	}
+	c := must(net.DialUnix("unix", nil, &net.UnixAddr{Name: s.Left + "/s", Net: "unix"}))
 	defer c.Close()
-	if _, err := c.Write([]byte(say)); err != nil {
-		return err
-	}
+	must(c.Write([]byte(say)))
 	oob := make([]byte, unix.CmsgSpace(4))
 	_, n, _, _, err := c.ReadMsgUnix(make([]byte, 1), oob)
-	if err != nil {
-		return err
-	}
+	check(err)
 	messages, err := unix.ParseSocketControlMessage(oob[:n])
 	if err != nil || len(messages) != 1 {
 		return errors.Join(err, errors.New("no file was passed"))
 	}
-	files, err := unix.ParseUnixRights(&messages[0])
-	if err != nil {
-		return err
-	}
-	_, err = unix.Write(files[0], []byte("!"))
-	return err
+	files := must(unix.ParseUnixRights(&messages[0]))
+	return write(files[0], "!")
 }

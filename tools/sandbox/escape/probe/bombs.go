@@ -28,12 +28,9 @@ func bombs() []door {
 	}
 	return []door{
 		f("write a file larger than any should be", func(s *scene.Scene) (string, error) {
-			file, err := os.Create(own(s, "large"))
-			if err != nil {
-				return "", err
-			}
+			file := must(os.Create(own(s, "large")))
 			defer os.Remove(file.Name())
-			_, err = file.WriteAt([]byte("!"), s.Bounds.FileSize)
+			_, err := file.WriteAt([]byte("!"), s.Bounds.FileSize)
 			return fmt.Sprintf("%d bytes, all but one a hole", s.Bounds.FileSize), err
 		}),
 		f("open more files than any should", func(s *scene.Scene) (string, error) {
@@ -57,14 +54,9 @@ func bombs() []door {
 // fill writes up to most bytes, and no more than half of what is free.
 func fill(dir string, most int64) (string, error) {
 	var st unix.Statfs_t
-	if err := unix.Statfs(dir, &st); err != nil {
-		return "", err
-	}
+	check(unix.Statfs(dir, &st))
 	most = min(most, int64(st.Bavail)*st.Bsize/2)
-	f, err := os.CreateTemp(dir, "toold-fill-")
-	if err != nil {
-		return "", err
-	}
+	f := must(os.CreateTemp(dir, "toold-fill-"))
 	defer os.Remove(f.Name())
 	piece := []byte(strings.Repeat("toold fills ", 1<<18))
 	for written := int64(0); written < most; written += int64(len(piece)) {

@@ -22,10 +22,7 @@ func caches() (made []door) {
 		"rename a file of a cache":   func(s *scene.Scene) error { return os.Rename(out(s, victimFile), out(s, "renamed")) },
 		"chmod a file of a cache":    func(s *scene.Scene) error { return unix.Chmod(out(s, victimFile), 0o640) },
 		"write to a file of a cache by another name for a descriptor": func(s *scene.Scene) error {
-			fd, err := unix.Open(out(s, victimFile), unix.O_RDONLY|unix.O_CLOEXEC, 0)
-			if err != nil {
-				return err
-			}
+			fd := must(unix.Open(out(s, victimFile), unix.O_RDONLY|unix.O_CLOEXEC, 0))
 			defer unix.Close(fd)
 			return scribble(fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), fd), unix.O_WRONLY|unix.O_APPEND)
 		},
@@ -36,10 +33,7 @@ func caches() (made []door) {
 			return scribble("/proc/self/root"+out(s, victimFile), unix.O_WRONLY|unix.O_APPEND)
 		},
 		"write to a file of a cache through its directory's descriptor": func(s *scene.Scene) error {
-			dir, err := unix.Open(s.Out, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-			if err != nil {
-				return err
-			}
+			dir := must(unix.Open(s.Out, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0))
 			return scribble(fmt.Sprintf("/proc/%d/fd/%d/%s", os.Getpid(), dir, victimFile), unix.O_WRONLY|unix.O_APPEND)
 		},
 		"write to a file of a cache by a hard link planted in the root": func(s *scene.Scene) error { return scribble(own(s, planted), unix.O_WRONLY) },

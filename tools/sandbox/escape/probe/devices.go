@@ -27,9 +27,7 @@ func devices() []door {
 	}
 	node := func(name string, kind uint32, device uint64) door {
 		return f(name, func(s *scene.Scene) (string, error) {
-			if err := unix.Mknod(own(s, "node"), kind|0o600, int(device)); err != nil {
-				return "", err
-			}
+			check(unix.Mknod(own(s, "node"), kind|0o600, int(device)))
 			detail, err := opened(own(s, "node"), unix.O_RDONLY)
 			if err != nil {
 				return "made, but not opened: " + err.Error(), nil
@@ -64,35 +62,25 @@ func devices() []door {
 			return unix.Mknod(out(s, "new"), unix.S_IFCHR|0o600, int(unix.Mkdev(1, 3)))
 		}),
 		plain("devices", "write to somebody else's terminal", func(s *scene.Scene) error {
-			fd, err := unix.Open(s.Terminal, unix.O_WRONLY|unix.O_NOCTTY|unix.O_NONBLOCK, 0)
-			if err != nil {
-				return err
-			}
-			_, err = unix.Write(fd, []byte(scene.Slug("write to somebody else's terminal")+"\n"))
-			return err
+			fd := must(unix.Open(s.Terminal, unix.O_WRONLY|unix.O_NOCTTY|unix.O_NONBLOCK, 0))
+			return write(fd, scene.Slug("write to somebody else's terminal")+"\n")
 		}),
 		f("TIOCSTI on a terminal", func(*scene.Scene) (string, error) {
 			return onTerminal(func(fd uintptr) error {
 				typed := byte('x')
-				_, err := call(unix.SYS_IOCTL, fd, unix.TIOCSTI, uintptr(unsafe.Pointer(&typed)))
-				return err
+				return call(unix.SYS_IOCTL, fd, unix.TIOCSTI, uintptr(unsafe.Pointer(&typed)))
 			})
 		}),
 		f("TIOCSTI with a high half that a filter may overlook", func(*scene.Scene) (string, error) {
 			return onTerminal(func(fd uintptr) error {
 				typed := byte('x')
-				_, err := call(unix.SYS_IOCTL, fd, uintptr(uint64(1)<<32|unix.TIOCSTI), uintptr(unsafe.Pointer(&typed)))
-				return err
+				return call(unix.SYS_IOCTL, fd, uintptr(uint64(1)<<32|unix.TIOCSTI), uintptr(unsafe.Pointer(&typed)))
 			})
 		}),
 		f("TIOCLINUX on a console", func(*scene.Scene) (string, error) {
-			fd, err := unix.Open("/dev/tty0", unix.O_RDWR|unix.O_NOCTTY, 0)
-			if err != nil {
-				return "", err
-			}
+			fd := must(unix.Open("/dev/tty0", unix.O_RDWR|unix.O_NOCTTY, 0))
 			asked := byte(6) // where the state of the shift keys is
-			_, err = call(unix.SYS_IOCTL, uintptr(fd), unix.TIOCLINUX, uintptr(unsafe.Pointer(&asked)))
-			return "the console answers", err
+			return "the console answers", call(unix.SYS_IOCTL, uintptr(fd), unix.TIOCLINUX, uintptr(unsafe.Pointer(&asked)))
 		}),
 		f("take the controlling terminal", func(*scene.Scene) (string, error) {
 			return opened("/dev/tty", unix.O_RDWR)
@@ -102,10 +90,7 @@ func devices() []door {
 
 // blockDevice reads from the first that there is.
 func blockDevice(*scene.Scene) (string, error) {
-	names, err := os.ReadDir("/sys/block")
-	if err != nil {
-		return "", err
-	}
+	names := must(os.ReadDir("/sys/block"))
 	last := error(unix.ENODEV)
 	for _, name := range names {
 		f, err := os.Open(filepath.Join("/dev", name.Name()))
@@ -131,25 +116,14 @@ func onTerminal(try func(fd uintptr) error) (string, error) {
 	if _, err := unix.IoctlGetTermios(0, unix.TCGETS); err == nil {
 		return "on the terminal given", try(0)
 	}
-	leader, err := unix.Open("/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return "", err
-	}
-	n, err := unix.IoctlGetInt(leader, unix.TIOCGPTN)
-	if err != nil {
-		return "", err
-	}
-	if err := unix.IoctlSetPointerInt(leader, unix.TIOCSPTLCK, 0); err != nil {
-		return "", err
-	}
-	fd, err := unix.Open(fmt.Sprintf("/dev/pts/%d", n), unix.O_RDWR|unix.O_NOCTTY, 0)
-	if err != nil {
-		return "", err
-	}
+	leader := must(unix.Open("/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC, 0))
+	n := must(unix.IoctlGetInt(leader, unix.TIOCGPTN))
+	check(unix.IoctlSetPointerInt(leader, unix.TIOCSPTLCK, 0))
+	fd := must(unix.Open(fmt.Sprintf("/dev/pts/%d", n), unix.O_RDWR|unix.O_NOCTTY, 0))
 	_, leads := unix.Setsid()
-	err = try(uintptr(fd))
+	err := try(uintptr(fd))
 	if err != nil && leads == nil {
-		_, taken := call(unix.SYS_IOCTL, uintptr(fd), unix.TIOCSCTTY, 0)
+		taken := call(unix.SYS_IOCTL, uintptr(fd), unix.TIOCSCTTY, 0)
 		err = errors.Join(try(uintptr(fd)), taken)
 	}
 	return "on a terminal of its own", err

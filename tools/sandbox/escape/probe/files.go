@@ -35,9 +35,7 @@ func own(s *scene.Scene, name string) string { return filepath.Join(s.Own, name)
 // plain makes a door of a call that either does it or gives an error.
 func plain(group, name string, try func(*scene.Scene) error) door {
 	return door{name, group, true, func(s *scene.Scene) (string, error) {
-		if err := try(s); err != nil {
-			return "", err
-		}
+		check(try(s))
 		return "done", nil
 	}}
 }
@@ -61,29 +59,16 @@ func files() []door {
 		f("create a file outside", func(s *scene.Scene) error { return scribble(n(s), unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL) }),
 		f("creat a file outside", func(s *scene.Scene) error { _, err := unix.Creat(n(s), 0o644); return err }),
 		f("openat2 a file outside for writing", func(s *scene.Scene) error {
-			fd, err := unix.Openat2(unix.AT_FDCWD, v(s), &unix.OpenHow{Flags: unix.O_WRONLY})
-			if err != nil {
-				return err
-			}
-			_, err = unix.Write(fd, []byte("!"))
-			return err
+			return write(must(unix.Openat2(unix.AT_FDCWD, v(s), &unix.OpenHow{Flags: unix.O_WRONLY})), "!")
 		}),
 		f("name an O_TMPFILE outside", unnamed),
 		f("write a file outside through a shared mapping", mapped),
 		f("truncate a file outside by its path", func(s *scene.Scene) error { return unix.Truncate(v(s), 1) }),
 		f("truncate a file outside by a descriptor", func(s *scene.Scene) error {
-			fd, err := unix.Open(v(s), unix.O_WRONLY, 0)
-			if err != nil {
-				return err
-			}
-			return unix.Ftruncate(fd, 1)
+			return unix.Ftruncate(must(unix.Open(v(s), unix.O_WRONLY, 0)), 1)
 		}),
 		f("fallocate a file outside", func(s *scene.Scene) error {
-			fd, err := unix.Open(v(s), unix.O_WRONLY, 0)
-			if err != nil {
-				return err
-			}
-			return unix.Fallocate(fd, 0, 0, 8192)
+			return unix.Fallocate(must(unix.Open(v(s), unix.O_WRONLY, 0)), 0, 0, 8192)
 		}),
 		f("rename a file inside over one outside", func(s *scene.Scene) error { return unix.Rename(own(s, ownFile), v(s)) }),
 		f("rename a file outside over one inside", func(s *scene.Scene) error { return unix.Rename(v(s), own(s, ownFile)) }),
@@ -107,9 +92,7 @@ func files() []door {
 		f("mknod a file outside", func(s *scene.Scene) error { return unix.Mknod(n(s), unix.S_IFREG|0o644, 0) }),
 		f("mknod a socket outside", func(s *scene.Scene) error { return unix.Mknod(n(s), unix.S_IFSOCK|0o644, 0) }),
 		f("change into a directory outside and write", func(s *scene.Scene) error {
-			if err := unix.Chdir(s.Out); err != nil {
-				return err
-			}
+			check(unix.Chdir(s.Out))
 			return scribble("new", unix.O_WRONLY|unix.O_CREAT)
 		}),
 		f("write through .. of the root", func(s *scene.Scene) error {
@@ -122,51 +105,29 @@ func files() []door {
 
 // linkDescriptor takes a file that is open for reading into the root, where it may be written.
 func linkDescriptor(s *scene.Scene) error {
-	fd, err := unix.Open(out(s, victimFile), unix.O_RDONLY, 0)
-	if err != nil {
-		return err
-	}
+	fd := must(unix.Open(out(s, victimFile), unix.O_RDONLY, 0))
 	from := fmt.Sprintf("/proc/self/fd/%d", fd)
 	return unix.Linkat(unix.AT_FDCWD, from, unix.AT_FDCWD, own(s, "stolen"), unix.AT_SYMLINK_FOLLOW)
 }
 
 func unnamed(s *scene.Scene) error {
-	fd, err := unix.Open(s.Out, unix.O_TMPFILE|unix.O_RDWR, 0o644)
-	if err != nil {
-		return err
-	}
+	fd := must(unix.Open(s.Out, unix.O_TMPFILE|unix.O_RDWR, 0o644))
 	from := fmt.Sprintf("/proc/self/fd/%d", fd)
 	return unix.Linkat(unix.AT_FDCWD, from, unix.AT_FDCWD, out(s, "new"), unix.AT_SYMLINK_FOLLOW)
 }
 
 func mapped(s *scene.Scene) error {
-	fd, err := unix.Open(out(s, victimFile), unix.O_RDWR, 0)
-	if err != nil {
-		return err
-	}
-	b, err := unix.Mmap(fd, 0, 1, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
-	if err != nil {
-		return err
-	}
+	fd := must(unix.Open(out(s, victimFile), unix.O_RDWR, 0))
+	b := must(unix.Mmap(fd, 0, 1, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED))
 	b[0] = '!'
 	return unix.Msync(b, unix.MS_SYNC)
 }
 
 func byHandle(s *scene.Scene) error {
 	h, _, err := unix.NameToHandleAt(unix.AT_FDCWD, out(s, victimFile), 0)
-	if err != nil {
-		return err
-	}
-	dir, err := unix.Open(s.Own, unix.O_RDONLY|unix.O_DIRECTORY, 0) // any file of the same mount will do
-	if err != nil {
-		return err
-	}
-	fd, err := unix.OpenByHandleAt(dir, h, unix.O_WRONLY)
-	if err != nil {
-		return err
-	}
-	_, err = unix.Write(fd, []byte("!"))
-	return err
+	check(err)
+	dir := must(unix.Open(s.Own, unix.O_RDONLY|unix.O_DIRECTORY, 0)) // any file of the same mount will do
+	return write(must(unix.OpenByHandleAt(dir, h, unix.O_WRONLY)), "!")
 }
 
 // ways are the detours by which a path that looks harmless leads outside.
@@ -193,17 +154,11 @@ func ways() []door {
 			return scribble(filepath.Join(dir, filepath.Base(s.Out), victimFile), unix.O_WRONLY)
 		}),
 		f("open a read-only descriptor again for writing", func(s *scene.Scene) error {
-			fd, err := unix.Open(out(s, victimFile), unix.O_RDONLY, 0)
-			if err != nil {
-				return err
-			}
+			fd := must(unix.Open(out(s, victimFile), unix.O_RDONLY, 0))
 			return scribble(fmt.Sprintf("/proc/self/fd/%d", fd), unix.O_WRONLY)
 		}),
 		f("open an O_PATH descriptor again for writing", func(s *scene.Scene) error {
-			fd, err := unix.Open(out(s, victimFile), unix.O_PATH, 0)
-			if err != nil {
-				return err
-			}
+			fd := must(unix.Open(out(s, victimFile), unix.O_PATH, 0))
 			return scribble(fmt.Sprintf("/proc/self/fd/%d", fd), unix.O_WRONLY)
 		}),
 		f("write through a hard link planted in the root", func(s *scene.Scene) error { return scribble(own(s, planted), unix.O_WRONLY) }),

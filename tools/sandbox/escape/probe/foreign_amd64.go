@@ -36,22 +36,18 @@ func foreign() []door {
 		f("int 0x80: mkdir outside", func(s *scene.Scene) error { return oldPath(oldMkdir, out(s, "new"), 0o755) }),
 		f("int 0x80: chmod outside", func(s *scene.Scene) error { return oldPath(oldChmod, out(s, victimFile), 0o600) }),
 		inside("int 0x80: socketcall", func(*scene.Scene) error {
-			args, err := low()
-			if err != nil {
-				return err
-			}
+			args := low()
 			copy(unsafe.Slice((*uint32)(unsafe.Pointer(&args[0])), 3), []uint32{unix.AF_UNIX, unix.SOCK_STREAM, 0})
 			return old(oldSocket, 1, uintptr(unsafe.Pointer(&args[0])), 0)
 		}),
 		inside("int 0x80: unshare", func(*scene.Scene) error { return old(oldUnshare, unix.CLONE_FS, 0, 0) }),
-		inside("x32: getpid", func(*scene.Scene) error { _, err := call(x32 | unix.SYS_GETPID); return err }),
-		f("x32: mkdir outside", func(s *scene.Scene) error { _, err := call(x32|unix.SYS_MKDIR, text(out(s, "new")), 0o755); return err }),
-		inside("iopl", func(*scene.Scene) error { _, err := call(unix.SYS_IOPL, 3); return err }),
-		inside("ioperm", func(*scene.Scene) error { _, err := call(unix.SYS_IOPERM, 0x80, 1, 1); return err }),
+		inside("x32: getpid", func(*scene.Scene) error { return call(x32 | unix.SYS_GETPID) }),
+		f("x32: mkdir outside", func(s *scene.Scene) error { return call(x32|unix.SYS_MKDIR, text(out(s, "new")), 0o755) }),
+		inside("iopl", func(*scene.Scene) error { return call(unix.SYS_IOPL, 3) }),
+		inside("ioperm", func(*scene.Scene) error { return call(unix.SYS_IOPERM, 0x80, 1, 1) }),
 		inside("modify_ldt", func(*scene.Scene) error {
 			entry := [4]uint32{0, 0, 0, 0x28} // an empty one
-			_, err := call(unix.SYS_MODIFY_LDT, 1, uintptr(unsafe.Pointer(&entry)), unsafe.Sizeof(entry))
-			return err
+			return call(unix.SYS_MODIFY_LDT, 1, uintptr(unsafe.Pointer(&entry)), unsafe.Sizeof(entry))
 		}),
 	}
 }
@@ -64,16 +60,13 @@ func old(trap, a1, a2, a3 uintptr) error {
 }
 
 // low is memory where 32 bits reach.
-func low() ([]byte, error) {
+func low() []byte {
 	const flags = unix.MAP_PRIVATE | unix.MAP_ANONYMOUS | unix.MAP_32BIT
-	return unix.Mmap(-1, 0, 4096, unix.PROT_READ|unix.PROT_WRITE, flags)
+	return must(unix.Mmap(-1, 0, 4096, unix.PROT_READ|unix.PROT_WRITE, flags))
 }
 
 func oldPath(trap uintptr, path string, mode uintptr) error {
-	b, err := low()
-	if err != nil {
-		return err
-	}
+	b := low()
 	copy(b, path)
 	return old(trap, uintptr(unsafe.Pointer(&b[0])), mode, 0)
 }

@@ -31,6 +31,13 @@ func told(s *scene.Scene, b []byte, err error) (string, error) {
 	return "", errNoSecret
 }
 
+// toldBy judges what read puts into b.
+func toldBy(s *scene.Scene, read func(b []byte) (int, error)) (string, error) {
+	b := make([]byte, 1024)
+	n, err := read(b)
+	return told(s, b[:max(n, 0)], err)
+}
+
 func read(s *scene.Scene, path string) (string, error) {
 	b, err := os.ReadFile(path)
 	return told(s, b, err)
@@ -55,17 +62,9 @@ func hidden() []door {
 			return read(s, s.Outputs+"/../"+filepath.Base(filepath.Dir(s.Lent))+"/"+filepath.Base(s.Lent))
 		}),
 		f("read an output of another session by a directory of its own", func(s *scene.Scene) (string, error) {
-			dir, err := unix.Open(s.Outputs, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-			if err != nil {
-				return "", err
-			}
-			fd, err := unix.Openat(dir, "../"+filepath.Base(filepath.Dir(s.Lent))+"/"+filepath.Base(s.Lent), unix.O_RDONLY|unix.O_CLOEXEC, 0)
-			if err != nil {
-				return "", err
-			}
-			b := make([]byte, 1024)
-			n, err := unix.Read(fd, b)
-			return told(s, b[:max(n, 0)], err)
+			dir := must(unix.Open(s.Outputs, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0))
+			fd := must(unix.Openat(dir, "../"+filepath.Base(filepath.Dir(s.Lent))+"/"+filepath.Base(s.Lent), unix.O_RDONLY|unix.O_CLOEXEC, 0))
+			return toldBy(s, func(b []byte) (int, error) { return unix.Read(fd, b) })
 		}),
 		f("write into the daemon's state directory", func(s *scene.Scene) (string, error) {
 			return "written", scribble(filepath.Join(filepath.Dir(s.State), "new"), unix.O_WRONLY|unix.O_CREAT)
@@ -130,18 +129,13 @@ func firstThenRead(s *scene.Scene, err error, path string) (string, error) {
 // moved renames from, which is file or above it, reads file where it is then, and puts all back.
 func moved(s *scene.Scene, from, file string) (string, error) {
 	to := from + ".moved"
-	if err := unix.Rename(from, to); err != nil {
-		return "", err
-	}
+	check(unix.Rename(from, to))
 	detail, err := read(s, to+strings.TrimPrefix(file, from))
 	return detail, errors.Join(err, unix.Rename(to, from))
 }
 
 func mapAndRead(s *scene.Scene, path string) (string, error) {
-	fd, err := unix.Open(path, unix.O_RDONLY, 0)
-	if err != nil {
-		return "", err
-	}
+	fd := must(unix.Open(path, unix.O_RDONLY, 0))
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil || st.Size == 0 {
 		return "", errors.Join(err, errNoSecret)
@@ -152,39 +146,18 @@ func mapAndRead(s *scene.Scene, path string) (string, error) {
 
 func handleAndRead(s *scene.Scene, path string) (string, error) {
 	h, _, err := unix.NameToHandleAt(unix.AT_FDCWD, path, 0)
-	if err != nil {
-		return "", err
-	}
-	dir, err := unix.Open(s.Own, unix.O_RDONLY|unix.O_DIRECTORY, 0)
-	if err != nil {
-		return "", err
-	}
-	fd, err := unix.OpenByHandleAt(dir, h, unix.O_RDONLY)
-	if err != nil {
-		return "", err
-	}
-	b := make([]byte, 1024)
-	n, err := unix.Read(fd, b)
-	return told(s, b[:max(n, 0)], err)
+	check(err)
+	dir := must(unix.Open(s.Own, unix.O_RDONLY|unix.O_DIRECTORY, 0))
+	return toldBy(s, func(b []byte) (int, error) { return unix.Read(must(unix.OpenByHandleAt(dir, h, unix.O_RDONLY)), b) })
 }
 
 // rawDisk reads a sector of the disk that holds the file: who can do that can read all of it.
 func rawDisk(_ *scene.Scene, path string) (string, error) {
 	var st unix.Stat_t
-	if err := unix.Stat(filepath.Dir(path), &st); err != nil {
-		return "", err
-	}
-	link, err := os.Readlink(fmt.Sprintf("/sys/dev/block/%d:%d", unix.Major(st.Dev), unix.Minor(st.Dev)))
-	if err != nil {
-		return "", err
-	}
-	f, err := os.Open("/dev/" + filepath.Base(link))
-	if err != nil {
-		return "", err
-	}
+	check(unix.Stat(filepath.Dir(path), &st))
+	link := must(os.Readlink(fmt.Sprintf("/sys/dev/block/%d:%d", unix.Major(st.Dev), unix.Minor(st.Dev))))
+	f := must(os.Open("/dev/" + filepath.Base(link)))
 	b := make([]byte, 512)
-	if _, err := f.Read(b); err != nil {
-		return "", err
-	}
+	must(f.Read(b))
 	return fmt.Sprintf("a sector of %s was read, %d bytes of it not zero", f.Name(), len(b)-bytes.Count(b, []byte{0})), nil
 }

@@ -19,10 +19,7 @@ func ipc() []door {
 	f := func(name string, try func(*scene.Scene) error) door { return plain("shared", name, try) }
 	return []door{
 		{"read System V shared memory made outside", "shared", false, func(s *scene.Scene) (string, error) {
-			id, err := unix.SysvShmGet(s.Shared, 0, 0)
-			if err != nil {
-				return "", err
-			}
+			id := must(unix.SysvShmGet(s.Shared, 0, 0))
 			b, err := unix.SysvShmAttach(id, 0, unix.SHM_RDONLY)
 			return told(s, b, err)
 		}},
@@ -31,16 +28,13 @@ func ipc() []door {
 			return err
 		}),
 		f("make a System V semaphore that is seen outside", func(s *scene.Scene) error {
-			_, err := call(unix.SYS_SEMGET, uintptr(s.Semaphores), 1, createIPC)
-			return err
+			return call(unix.SYS_SEMGET, uintptr(s.Semaphores), 1, createIPC)
 		}),
 		f("make a System V message queue that is seen outside", func(s *scene.Scene) error {
-			_, err := call(unix.SYS_MSGGET, uintptr(s.Messages), createIPC)
-			return err
+			return call(unix.SYS_MSGGET, uintptr(s.Messages), createIPC)
 		}),
 		f("make a POSIX message queue that is seen outside", func(s *scene.Scene) error {
-			_, err := call(unix.SYS_MQ_OPEN, text("toold-"+s.Nonce), unix.O_CREAT|unix.O_RDWR, 0o600, 0)
-			return err
+			return call(unix.SYS_MQ_OPEN, text("toold-"+s.Nonce), unix.O_CREAT|unix.O_RDWR, 0o600, 0)
 		}),
 		f("write a file in /dev/shm that is seen outside", func(s *scene.Scene) error { return create(s, "/dev/shm/toold-"+s.Nonce) }),
 		f("write a file in /tmp that is seen outside", func(s *scene.Scene) error { return create(s, "/tmp/toold-"+s.Nonce) }),
@@ -49,31 +43,18 @@ func ipc() []door {
 			return create(s, home(s)+"/new")
 		}),
 		f("write into a named pipe of others", func(s *scene.Scene) error {
-			fd, err := unix.Open(s.PipeIn, unix.O_WRONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
-			if err != nil {
-				return err
-			}
-			_, err = unix.Write(fd, []byte(scene.Slug("write into a named pipe of others")+"\n"))
-			return err
+			fd := must(unix.Open(s.PipeIn, unix.O_WRONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0))
+			return write(fd, scene.Slug("write into a named pipe of others")+"\n")
 		}),
 		{"read from a named pipe of others", "shared", false, func(s *scene.Scene) (string, error) {
-			fd, err := unix.Open(s.PipeOut, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
-			if err != nil {
-				return "", err
-			}
-			b := make([]byte, 1024)
-			n, err := unix.Read(fd, b)
-			return told(s, b[:max(n, 0)], err)
+			fd := must(unix.Open(s.PipeOut, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0))
+			return toldBy(s, func(b []byte) (int, error) { return unix.Read(fd, b) })
 		}},
 		{"put a key into the user's keyring", "shared", false, func(s *scene.Scene) (string, error) {
 			const userKeyring = ^uintptr(3) // KEY_SPEC_USER_KEYRING, -4
 			value := []byte("none")
-			key, err := call(unix.SYS_ADD_KEY, text("user"), text("toold-"+s.Nonce), uintptr(unsafe.Pointer(&value[0])), uintptr(len(value)), userKeyring)
-			if err != nil {
-				return "", err
-			}
-			_, err = call(unix.SYS_KEYCTL, unix.KEYCTL_UNLINK, key, userKeyring)
-			return finish(err)("put in, and taken out", nil)
+			key := must(result(unix.SYS_ADD_KEY, text("user"), text("toold-"+s.Nonce), uintptr(unsafe.Pointer(&value[0])), uintptr(len(value)), userKeyring))
+			return finish(call(unix.SYS_KEYCTL, unix.KEYCTL_UNLINK, key, userKeyring))("put in, and taken out", nil)
 		}},
 		{"watch with fanotify what others open", "shared", false, func(*scene.Scene) (string, error) {
 			_, err := unix.FanotifyInit(unix.FAN_CLASS_NOTIF|unix.FAN_CLOEXEC, unix.O_RDONLY)

@@ -21,8 +21,7 @@ func kernel() []door {
 	}
 	past := func(name string, trap uintptr, args ...uintptr) door {
 		return f(name, func(*scene.Scene) (string, error) {
-			_, err := call(trap, args...)
-			return reachedOr("done", err)
+			return reached(call(trap, args...))
 		})
 	}
 	does := func(name string, try func() error) door {
@@ -37,16 +36,13 @@ func kernel() []door {
 		past("request_key", unix.SYS_REQUEST_KEY, text("user"), text("toold-none"), 0, 0),
 		does("add_key", func() error {
 			value := []byte("none")
-			_, err := call(unix.SYS_ADD_KEY, text("user"), text("toold"), uintptr(unsafe.Pointer(&value[0])), 4, processKeyring)
-			return err
+			return call(unix.SYS_ADD_KEY, text("user"), text("toold"), uintptr(unsafe.Pointer(&value[0])), 4, processKeyring)
 		}),
 		past("userfaultfd", unix.SYS_USERFAULTFD, unix.O_CLOEXEC),
 		past("userfaultfd for user mode only", unix.SYS_USERFAULTFD, unix.O_CLOEXEC|1),
 		f("perf_event_open on itself", func(*scene.Scene) (string, error) { return perf(0) }),
 		f("perf_event_open on a process outside", func(s *scene.Scene) (string, error) {
-			if !isVictim(s) {
-				return "", errSomebodyElse
-			}
+			mustBeVictim(s)
 			return perf(s.Victim.PID)
 		}),
 		f("bpf map create", func(*scene.Scene) (string, error) {
@@ -88,11 +84,10 @@ func kernel() []door {
 			return fmt.Sprintf("%d bytes", n), err
 		}),
 		f("syslog: change the console's level", func(*scene.Scene) (string, error) {
-			_, err := call(unix.SYS_SYSLOG, 8, 0, 99) // there is no level 99
-			return reached(err)
+			return reached(call(unix.SYS_SYSLOG, 8, 0, 99)) // there is no level 99
 		}),
-		does("personality READ_IMPLIES_EXEC", func() error { _, err := call(unix.SYS_PERSONALITY, 0x0400000); return err }),
-		does("personality without address randomisation", func() error { _, err := call(unix.SYS_PERSONALITY, 0x0040000); return err }),
+		does("personality READ_IMPLIES_EXEC", func() error { return call(unix.SYS_PERSONALITY, 0x0400000) }),
+		does("personality without address randomisation", func() error { return call(unix.SYS_PERSONALITY, 0x0040000) }),
 	}
 }
 
@@ -106,16 +101,13 @@ func perf(pid int) (string, error) {
 }
 
 func bpf(command uintptr, attr *[18]uint32) (string, error) {
-	_, err := call(unix.SYS_BPF, command, uintptr(unsafe.Pointer(attr)), unsafe.Sizeof(*attr))
-	return "done", err
+	return "done", call(unix.SYS_BPF, command, uintptr(unsafe.Pointer(attr)), unsafe.Sizeof(*attr))
 }
 
 // tick sets the clock's tick to what it is.
 func tick(adjust func(*unix.Timex) error) error {
 	var t unix.Timex
-	if err := adjust(&t); err != nil {
-		return err
-	}
+	check(adjust(&t))
 	t.Modes = 0x4000 // ADJ_TICK
 	return adjust(&t)
 }

@@ -32,11 +32,7 @@ const attribute = "user.toold"
 // onOpened tries it on a descriptor that is open for reading only.
 func onOpened(try func(fd int) error) func(*scene.Scene) error {
 	return func(s *scene.Scene) error {
-		fd, err := unix.Open(out(s, victimFile), unix.O_RDONLY|unix.O_CLOEXEC, 0)
-		if err != nil {
-			return err
-		}
-		return try(fd)
+		return try(must(unix.Open(out(s, victimFile), unix.O_RDONLY|unix.O_CLOEXEC, 0)))
 	}
 }
 
@@ -71,12 +67,9 @@ func metadata() []door {
 	return append([]door{
 		f("chmod outside", onPath(func(p string) error { return unix.Chmod(p, 0o600) })),
 		f("fchmod outside", onOpened(func(fd int) error { return unix.Fchmod(fd, 0o600) })),
-		f("fchmodat2 outside", onPath(func(p string) error { _, err := call(sysFchmodat2, cwd, text(p), 0o600, 0); return err })),
+		f("fchmodat2 outside", onPath(func(p string) error { return call(sysFchmodat2, cwd, text(p), 0o600, 0) })),
 		f("chmod outside through /proc/self/fd of an O_PATH descriptor", onPath(func(p string) error {
-			fd, err := unix.Open(p, unix.O_PATH, 0)
-			if err != nil {
-				return err
-			}
+			fd := must(unix.Open(p, unix.O_PATH, 0))
 			return unix.Chmod(fmt.Sprintf("/proc/self/fd/%d", fd), 0o600)
 		})),
 		f("chown outside", onPath(func(p string) error { return unix.Chown(p, owner, -1) })),
@@ -85,8 +78,7 @@ func metadata() []door {
 		f("fchownat outside with AT_EMPTY_PATH", onOpened(func(fd int) error { return unix.Fchownat(fd, "", owner, -1, unix.AT_EMPTY_PATH) })),
 		f("utimensat outside", onPath(func(p string) error { return unix.UtimesNanoAt(at, p, past, 0) })),
 		f("futimens outside", onOpened(func(fd int) error {
-			_, err := call(unix.SYS_UTIMENSAT, uintptr(fd), 0, uintptr(unsafe.Pointer(&past[0])), 0)
-			return err
+			return call(unix.SYS_UTIMENSAT, uintptr(fd), 0, uintptr(unsafe.Pointer(&past[0])), 0)
 		})),
 		f("utimes outside", onPath(func(p string) error { return unix.Utimes(p, pastMicro) })),
 		f("touch outside to the present", onPath(func(p string) error { return os.Chtimes(p, time.Time{}, time.Now()) })),
@@ -98,16 +90,14 @@ func metadata() []door {
 		f("lremovexattr outside", onPath(func(p string) error { return unix.Lremovexattr(p, attribute) })),
 		f("fremovexattr outside", onOpened(func(fd int) error { return unix.Fremovexattr(fd, attribute) })),
 		f("removexattrat outside", onPath(func(p string) error {
-			_, err := call(sysRemovexattrat, cwd, text(p), 0, text(attribute))
-			return err
+			return call(sysRemovexattrat, cwd, text(p), 0, text(attribute))
 		})),
 		f("set a POSIX access list outside", onPath(func(p string) error { return unix.Setxattr(p, "system.posix_acl_access", accessList, 0) })),
 		f("ioctl FS_IOC_SETFLAGS outside", onOpened(setFlags)),
 		f("ioctl FS_IOC_FSSETXATTR outside", onOpened(setXFlags)),
 		f("file_setattr outside", onPath(func(p string) error {
 			attr := [3]uint64{xNoDump}
-			_, err := call(sysFileSetattr, cwd, text(p), uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr), 0)
-			return err
+			return call(sysFileSetattr, cwd, text(p), uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr), 0)
 		})),
 		{"hold a lock on a file outside", "metadata", false, lock},
 	}, oldTimes(f)...)
@@ -131,27 +121,20 @@ func setxattrat(path string) error {
 	}{uint64(uintptr(unsafe.Pointer(&value[0]))), uint32(len(value)), 0}
 	kept = append(kept, &value[0])
 	at := unix.AT_FDCWD
-	_, err := call(sysSetxattrat, uintptr(at), text(path), 0, text(attribute), uintptr(unsafe.Pointer(&args)), unsafe.Sizeof(args))
-	return err
+	return call(sysSetxattrat, uintptr(at), text(path), 0, text(attribute), uintptr(unsafe.Pointer(&args)), unsafe.Sizeof(args))
 }
 
 func setFlags(fd int) error {
-	flags, err := unix.IoctlGetInt(fd, unix.FS_IOC_GETFLAGS)
-	if err != nil {
-		return err
-	}
+	flags := must(unix.IoctlGetInt(fd, unix.FS_IOC_GETFLAGS))
 	return unix.IoctlSetPointerInt(fd, unix.FS_IOC_SETFLAGS, flags^noDump)
 }
 
 func setXFlags(fd int) error {
 	const get, set = 0x801c581f, 0x401c5820 // FS_IOC_FSGETXATTR, FS_IOC_FSSETXATTR
 	var attr [7]uint32
-	if _, err := call(unix.SYS_IOCTL, uintptr(fd), get, uintptr(unsafe.Pointer(&attr))); err != nil {
-		return err
-	}
+	check(call(unix.SYS_IOCTL, uintptr(fd), get, uintptr(unsafe.Pointer(&attr))))
 	attr[0] ^= xNoDump
-	_, err := call(unix.SYS_IOCTL, uintptr(fd), set, uintptr(unsafe.Pointer(&attr)))
-	return err
+	return call(unix.SYS_IOCTL, uintptr(fd), set, uintptr(unsafe.Pointer(&attr)))
 }
 
 // lock changes nothing, but makes others wait who lock the same file.

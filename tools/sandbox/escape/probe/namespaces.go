@@ -25,9 +25,7 @@ func childCall(trap uintptr, args ...uintptr) (err error) {
 		return no
 	}
 	var status unix.WaitStatus
-	if _, err := unix.Wait4(int(pid), &status, unix.WALL, nil); err != nil {
-		return err
-	}
+	must(unix.Wait4(int(pid), &status, unix.WALL, nil))
 	if status.Signaled() {
 		return fmt.Errorf("killed by %v", status.Signal())
 	}
@@ -73,13 +71,8 @@ func namespaces() []door {
 		made = append(made,
 			f("unshare a "+k.name+" namespace", func(*scene.Scene) error { return childCall(unix.SYS_UNSHARE, k.flag) }),
 			f("setns to the "+k.name+" namespace of a process outside", func(s *scene.Scene) error {
-				fd, err := unix.Open(fmt.Sprintf("/proc/%d/ns/%s", s.Victim.PID, k.file), unix.O_RDONLY|unix.O_CLOEXEC, 0)
-				if err != nil {
-					return err
-				}
-				if !isVictim(s) {
-					return errSomebodyElse
-				}
+				fd := must(unix.Open(fmt.Sprintf("/proc/%d/ns/%s", s.Victim.PID, k.file), unix.O_RDONLY|unix.O_CLOEXEC, 0))
+				mustBeVictim(s)
 				return sameNamespace(childCall(unix.SYS_SETNS, uintptr(fd), k.flag))
 			}))
 		if k.flag != unix.CLONE_NEWTIME { // its bit means something else to clone
@@ -89,11 +82,7 @@ func namespaces() []door {
 	}
 	return append(made,
 		f("setns by a pidfd of a process outside", func(s *scene.Scene) error {
-			fd, err := unix.PidfdOpen(s.Victim.PID, 0)
-			if err != nil {
-				return err
-			}
-			return childCall(unix.SYS_SETNS, uintptr(fd), unix.CLONE_NEWUTS)
+			return childCall(unix.SYS_SETNS, uintptr(must(unix.PidfdOpen(s.Victim.PID, 0))), unix.CLONE_NEWUTS)
 		}),
 	)
 }

@@ -58,22 +58,12 @@ func openedDirectories() (made []door) {
 }
 
 func above(s *scene.Scene) error {
-	if err := unix.Chdir(out(s, victimDir)); err != nil {
-		return err
-	}
+	check(unix.Chdir(out(s, victimDir)))
 	return scribble("../"+victimFile, unix.O_WRONLY)
 }
 
 func aboveDescriptor(s *scene.Scene) error {
-	dir, err := unix.Open(out(s, victimDir), unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return err
-	}
+	dir := must(unix.Open(out(s, victimDir), unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0))
 	defer unix.Close(dir)
-	fd, err := unix.Openat(dir, "../"+victimFile, unix.O_WRONLY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return err
-	}
-	_, err = unix.Write(fd, []byte("!"))
-	return err
+	return write(must(unix.Openat(dir, "../"+victimFile, unix.O_WRONLY|unix.O_CLOEXEC, 0)), "!")
 }

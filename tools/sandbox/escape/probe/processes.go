@@ -46,39 +46,28 @@ func processes() []door {
 		inside("pidfd_getfd from a process outside", takeDescriptor),
 		inside("kcmp with a process outside", func(s *scene.Scene) (string, error) {
 			const kcmpFiles = 2
-			if !isVictim(s) {
-				return "", errSomebodyElse
-			}
-			_, err := call(unix.SYS_KCMP, uintptr(s.Victim.PID), uintptr(os.Getpid()), kcmpFiles)
-			return "compared", err
+			mustBeVictim(s)
+			return "compared", call(unix.SYS_KCMP, uintptr(s.Victim.PID), uintptr(os.Getpid()), kcmpFiles)
 		}),
 		inside("move_pages of a process outside", func(s *scene.Scene) (string, error) {
-			if !isVictim(s) {
-				return "", errSomebodyElse
-			}
+			mustBeVictim(s)
 			page, status := s.Victim.Address, int32(0)
-			_, err := call(unix.SYS_MOVE_PAGES, uintptr(s.Victim.PID), 1, uintptr(unsafe.Pointer(&page)), 0, uintptr(unsafe.Pointer(&status)), 0)
-			return "where its pages are", err
+			return "where its pages are", call(unix.SYS_MOVE_PAGES, uintptr(s.Victim.PID), 1, uintptr(unsafe.Pointer(&page)), 0, uintptr(unsafe.Pointer(&status)), 0)
 		}),
 		on("prlimit on a process outside", func(pid int) error {
 			var l unix.Rlimit
-			if err := unix.Prlimit(pid, unix.RLIMIT_NOFILE, nil, &l); err != nil {
-				return err
-			}
+			check(unix.Prlimit(pid, unix.RLIMIT_NOFILE, nil, &l))
 			l.Cur--
 			return unix.Prlimit(pid, unix.RLIMIT_NOFILE, &l, nil)
 		}),
 		inside("prlimit on a process outside with a pointer that a filter may take for none", func(s *scene.Scene) (string, error) {
-			if !isVictim(s) {
-				return "", errSomebodyElse
-			}
+			mustBeVictim(s)
 			return "lowered a limit", limitFromAfar(s.Victim.PID)
 		}),
 		on("setpriority on a process outside", func(pid int) error { return unix.Setpriority(unix.PRIO_PROCESS, pid, 7) }),
 		on("ioprio_set on a process outside", func(pid int) error {
 			const process, best, lowest = 1, 2 << 13, 7
-			_, err := call(unix.SYS_IOPRIO_SET, process, uintptr(pid), best|lowest)
-			return err
+			return call(unix.SYS_IOPRIO_SET, process, uintptr(pid), best|lowest)
 		}),
 		on("sched_setaffinity on a process outside", func(pid int) error {
 			var set unix.CPUSet
@@ -88,8 +77,7 @@ func processes() []door {
 		on("sched_setscheduler on a process outside", func(pid int) error {
 			const batch = 3
 			priority := int32(0)
-			_, err := call(unix.SYS_SCHED_SETSCHEDULER, uintptr(pid), batch, uintptr(unsafe.Pointer(&priority)))
-			return err
+			return call(unix.SYS_SCHED_SETSCHEDULER, uintptr(pid), batch, uintptr(unsafe.Pointer(&priority)))
 		}),
 	}
 }
@@ -97,21 +85,15 @@ func processes() []door {
 // limitFromAfar has the new limit where the low half of the address is zero.
 func limitFromAfar(pid int) error {
 	const hint = 1 << 33
-	at, err := call(unix.SYS_MMAP, hint, 4096, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_FIXED_NOREPLACE, ^uintptr(0))
-	if err != nil {
-		return err
-	}
+	at := must(result(unix.SYS_MMAP, hint, 4096, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_FIXED_NOREPLACE, ^uintptr(0)))
 	var l unix.Rlimit
-	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &l); err != nil {
-		return err
-	}
+	check(unix.Getrlimit(unix.RLIMIT_NOFILE, &l))
 	l.Cur--
-	b, err := call(unix.SYS_PREAD64, uintptr(source(&l)), at, unsafe.Sizeof(l))
+	b, err := result(unix.SYS_PREAD64, uintptr(source(&l)), at, unsafe.Sizeof(l))
 	if err != nil || b != unsafe.Sizeof(l) {
 		return errors.Join(err, errors.New("the limit was not put where it must be"))
 	}
-	_, err = call(unix.SYS_PRLIMIT64, uintptr(pid), unix.RLIMIT_NOFILE, at)
-	return err
+	return call(unix.SYS_PRLIMIT64, uintptr(pid), unix.RLIMIT_NOFILE, at)
 }
 
 // source is a file that holds a limit, by which it comes to an address that Go does not know.
@@ -148,16 +130,10 @@ func writeRemote(s *scene.Scene) error {
 func trace(s *scene.Scene, stop func(pid int) error) (string, error) {
 	runtime.LockOSThread()
 	pid := s.Victim.PID
-	if !isVictim(s) {
-		return "", errSomebodyElse
-	}
-	if err := stop(pid); err != nil {
-		return "", err
-	}
+	mustBeVictim(s)
+	check(stop(pid))
 	var status unix.WaitStatus
-	if _, err := unix.Wait4(pid, &status, unix.WALL, nil); err != nil {
-		return "", err
-	}
+	must(unix.Wait4(pid, &status, unix.WALL, nil))
 	b := make([]byte, 64)
 	n, err := unix.PtracePeekData(pid, s.Victim.Address, b)
 	return finish(unix.PtraceDetach(pid))(told(s, b[:max(n, 0)], err))
@@ -174,17 +150,8 @@ func finish(last error) func(string, error) (string, error) {
 }
 
 func takeDescriptor(s *scene.Scene) (string, error) {
-	pidfd, err := unix.PidfdOpen(s.Victim.PID, 0)
-	if err != nil {
-		return "", err
-	}
-	fd, err := unix.PidfdGetfd(pidfd, s.Victim.Secret, 0)
-	if err != nil {
-		return "", err
-	}
-	b := make([]byte, 64)
-	n, err := unix.Pread(fd, b, 0)
-	return told(s, b[:max(n, 0)], err)
+	pidfd := must(unix.PidfdOpen(s.Victim.PID, 0))
+	return toldBy(s, func(b []byte) (int, error) { return unix.Pread(must(unix.PidfdGetfd(pidfd, s.Victim.Secret, 0)), b, 0) })
 }
 
 // signals each send a signal of their own, so that whoever gets it knows through which door it came.
@@ -202,29 +169,19 @@ func signals() []door {
 		f("kill a process outside", func(s *scene.Scene, n unix.Signal) error { return unix.Kill(s.Victim.PID, n) }),
 		f("tgkill a process outside", func(s *scene.Scene, n unix.Signal) error { return unix.Tgkill(s.Victim.PID, s.Victim.PID, n) }),
 		f("tkill a process outside", func(s *scene.Scene, n unix.Signal) error {
-			_, err := call(unix.SYS_TKILL, uintptr(s.Victim.PID), uintptr(n))
-			return err
+			return call(unix.SYS_TKILL, uintptr(s.Victim.PID), uintptr(n))
 		}),
 		f("kill the process group of a process outside", func(s *scene.Scene, n unix.Signal) error { return unix.Kill(-s.Victim.PID, n) }),
 		f("pidfd_send_signal to a process outside", func(s *scene.Scene, n unix.Signal) error {
-			fd, err := unix.PidfdOpen(s.Victim.PID, 0)
-			if err != nil {
-				return err
-			}
-			return unix.PidfdSendSignal(fd, n, nil, 0)
+			return unix.PidfdSendSignal(must(unix.PidfdOpen(s.Victim.PID, 0)), n, nil, 0)
 		}),
 		f("pidfd_send_signal through /proc/PID", func(s *scene.Scene, n unix.Signal) error {
-			fd, err := unix.Open(fmt.Sprintf("/proc/%d", s.Victim.PID), unix.O_DIRECTORY|unix.O_RDONLY, 0)
-			if err != nil {
-				return err
-			}
-			return unix.PidfdSendSignal(fd, n, nil, 0)
+			return unix.PidfdSendSignal(must(unix.Open(fmt.Sprintf("/proc/%d", s.Victim.PID), unix.O_DIRECTORY|unix.O_RDONLY, 0)), n, nil, 0)
 		}),
 		f("rt_sigqueueinfo to a process outside", func(s *scene.Scene, n unix.Signal) error {
 			var info [128]byte
 			*(*int32)(unsafe.Pointer(&info[8])) = -1 // SI_QUEUE
-			_, err := call(unix.SYS_RT_SIGQUEUEINFO, uintptr(s.Victim.PID), uintptr(n), uintptr(unsafe.Pointer(&info)))
-			return err
+			return call(unix.SYS_RT_SIGQUEUEINFO, uintptr(s.Victim.PID), uintptr(n), uintptr(unsafe.Pointer(&info)))
 		}),
 		f("fcntl F_SETOWN a process outside and be written to", onWrite),
 		f("kill the starter", func(s *scene.Scene, n unix.Signal) error { return unix.Kill(s.Starter.PID, n) }),
@@ -237,9 +194,7 @@ func signals() []door {
 		// kill(-1, 0) says nothing of whom it reached, and any other would reach the whole machine: what it could reach is
 		// asked one by one, with no signal at all.
 		{"kill(-1) would reach processes outside", "signals", false, func(s *scene.Scene) (string, error) {
-			if !isVictim(s) {
-				return "", errSomebodyElse
-			}
+			mustBeVictim(s)
 			return "it would reach the victim", unix.Kill(s.Victim.PID, 0)
 		}},
 	}
@@ -248,20 +203,13 @@ func signals() []door {
 // onWrite lets the kernel signal the owner of a pipe when it is written to.
 func onWrite(s *scene.Scene, n unix.Signal) error {
 	var p [2]int
-	if err := unix.Pipe2(p[:], unix.O_CLOEXEC|unix.O_NONBLOCK); err != nil {
-		return err
-	}
+	check(unix.Pipe2(p[:], unix.O_CLOEXEC|unix.O_NONBLOCK))
 	const setSignal = 10 // F_SETSIG
 	for command, value := range map[int]int{unix.F_SETOWN: s.Victim.PID, setSignal: int(n)} {
-		if _, err := unix.FcntlInt(uintptr(p[0]), command, value); err != nil {
-			return err
-		}
+		must(unix.FcntlInt(uintptr(p[0]), command, value))
 	}
-	if _, err := unix.FcntlInt(uintptr(p[0]), unix.F_SETFL, unix.O_ASYNC|unix.O_NONBLOCK); err != nil {
-		return err
-	}
-	_, err := unix.Write(p[1], []byte("!"))
-	return err
+	must(unix.FcntlInt(uintptr(p[0]), unix.F_SETFL, unix.O_ASYNC|unix.O_NONBLOCK))
+	return write(p[1], "!")
 }
 
 // grandparent is who started the process that starts the doors.

@@ -21,9 +21,7 @@ func procfs() []door {
 	f := func(name string, try func(*scene.Scene) (string, error)) door { return door{name, "proc", false, try} }
 	file := func(name, base string) door { // anything that is really the victim's
 		return f(name, func(s *scene.Scene) (string, error) {
-			if !isVictim(s) {
-				return "", errSomebodyElse
-			}
+			mustBeVictim(s)
 			b, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", s.Victim.PID, base))
 			return fmt.Sprintf("%d bytes", len(b)), err
 		})
@@ -47,9 +45,7 @@ func procfs() []door {
 		file("read /proc/PID/auxv of a process outside", "auxv"),
 		file("read /proc/PID/io of a process outside", "io"),
 		f("list /proc/PID/fd of a process outside", func(s *scene.Scene) (string, error) {
-			if !isVictim(s) {
-				return "", errSomebodyElse
-			}
+			mustBeVictim(s)
 			names, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", s.Victim.PID))
 			return fmt.Sprintf("%d descriptors", len(names)), err
 		}),
@@ -66,20 +62,17 @@ func procfs() []door {
 	}
 }
 
-// isVictim reports whether the number means the process outside: in another pid namespace it may be somebody else, or nobody.
-func isVictim(s *scene.Scene) bool {
+// mustBeVictim ends the attempt if the number means another process than the one outside, as it may in another pid namespace.
+func mustBeVictim(s *scene.Scene) {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", s.Victim.PID))
-	return err != nil || strings.HasSuffix(string(b), "\x00victim\x00")
+	if err == nil && !strings.HasSuffix(string(b), "\x00victim\x00") {
+		check(errSomebodyElse)
+	}
 }
 
 func readMemory(s *scene.Scene) (string, error) {
-	fd, err := unix.Open(fmt.Sprintf("/proc/%d/mem", s.Victim.PID), unix.O_RDONLY, 0)
-	if err != nil {
-		return "", err
-	}
-	b := make([]byte, 64)
-	n, err := unix.Pread(fd, b, int64(s.Victim.Address))
-	return told(s, b[:max(n, 0)], err)
+	fd := must(unix.Open(fmt.Sprintf("/proc/%d/mem", s.Victim.PID), unix.O_RDONLY, 0))
+	return toldBy(s, func(b []byte) (int, error) { return unix.Pread(fd, b, int64(s.Victim.Address)) })
 }
 
 // store writes to a file that is there already.

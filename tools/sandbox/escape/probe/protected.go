@@ -60,7 +60,11 @@ func writeTo(path string, flags int, text string) error {
 		return err
 	}
 	defer unix.Close(fd)
-	_, err = unix.Write(fd, []byte(text))
+	return write(fd, text)
+}
+
+func write(fd int, text string) error {
+	_, err := unix.Write(fd, []byte(text))
 	return err
 }
 
@@ -72,9 +76,7 @@ func protectedFiles() []door {
 		f("append to .git/config", func(_ *scene.Scene, p string) error { return scribble(p, unix.O_WRONLY|unix.O_APPEND) }),
 		f("create .git/hooks/pre-commit", create),
 		f("create .git/hooks/commit-msg through a symlink", func(s *scene.Scene, p string) error {
-			if err := unix.Symlink(filepath.Dir(p), own(s, "hooks")); err != nil {
-				return err
-			}
+			check(unix.Symlink(filepath.Dir(p), own(s, "hooks")))
 			return create(s, own(s, "hooks/"+filepath.Base(p)))
 		}),
 		f("link .git/hooks/post-commit", func(s *scene.Scene, p string) error { return unix.Link(own(s, ownFile), p) }),
@@ -89,15 +91,11 @@ func protectedFiles() []door {
 		f("symlink .envrc", func(_ *scene.Scene, p string) error { return unix.Symlink("/etc/hostname", p) }),
 		f("mkdir .toold with settings.json", func(_ *scene.Scene, p string) error { return settings(p) }),
 		f("exchange a prepared directory with .idea", func(s *scene.Scene, p string) error {
-			if err := settings(own(s, "prepared")); err != nil {
-				return err
-			}
+			check(settings(own(s, "prepared")))
 			return unix.Renameat2(unix.AT_FDCWD, own(s, "prepared"), unix.AT_FDCWD, p, unix.RENAME_EXCHANGE)
 		}),
 		f("create .git with a hook where there is none", func(s *scene.Scene, p string) error {
-			if err := os.MkdirAll(filepath.Join(p, "hooks"), 0o755); err != nil {
-				return err
-			}
+			check(os.MkdirAll(filepath.Join(p, "hooks"), 0o755))
 			return create(s, filepath.Join(p, "hooks/pre-commit"))
 		}),
 		f("link a prepared file to .mcp.json where there is none", func(s *scene.Scene, p string) error {
@@ -129,17 +127,13 @@ func create(_ *scene.Scene, path string) error {
 
 // settings makes a directory with settings in it.
 func settings(dir string) error {
-	if err := unix.Mkdir(dir, 0o755); err != nil {
-		return err
-	}
+	check(unix.Mkdir(dir, 0o755))
 	return create(nil, filepath.Join(dir, "settings.json"))
 }
 
 // away moves a directory and puts it back: in between, another could have been there.
 func away(from, to string) (string, error) {
-	if err := unix.Rename(from, to); err != nil {
-		return "", err
-	}
+	check(unix.Rename(from, to))
 	if err := unix.Rename(to, from); err != nil {
 		return "moved, and not put back", nil
 	}

@@ -39,14 +39,9 @@ func exchanging(act func()) (stop func()) {
 }
 
 // ownStream listens on a Unix socket of the probe's own, and hears who connects out, one after the other.
-func ownStream(s *scene.Scene) (path string, l net.Listener, err error) {
-	if err := unix.Chdir(s.Own); err != nil { // the whole path may be too long
-		return "", nil, err
-	}
-	l, err = net.Listen("unix", "o")
-	if err != nil {
-		return "", nil, err
-	}
+func ownStream(s *scene.Scene) (path string, l net.Listener) {
+	check(unix.Chdir(s.Own)) // the whole path may be too long
+	l = must(net.Listen("unix", "o"))
 	go func() {
 		for {
 			c, err := l.Accept()
@@ -57,7 +52,7 @@ func ownStream(s *scene.Scene) (path string, l net.Listener, err error) {
 			_ = c.Close()
 		}
 	}()
-	return "o", l, nil
+	return "o", l
 }
 
 // short makes a name for the stream outside that is as long as that of the probe's own.
@@ -70,26 +65,21 @@ func connectTo(address *unix.RawSockaddrUnix, length uintptr, say []byte) error 
 		return err
 	}
 	defer unix.Close(fd)
-	if _, err := call(unix.SYS_CONNECT, uintptr(fd), uintptr(unsafe.Pointer(address)), length); err != nil {
+	if err := call(unix.SYS_CONNECT, uintptr(fd), uintptr(unsafe.Pointer(address)), length); err != nil {
 		return err
 	}
-	_, err = unix.Write(fd, say)
-	return err
+	return write(fd, string(say))
 }
 
 func exchangeAddress(s *scene.Scene, say []byte) error {
-	own, l, err := ownStream(s)
-	if err != nil {
-		return err
-	}
+	own, l := ownStream(s)
 	defer l.Close()
-	if err := short(s); err != nil {
-		return err
-	}
+	check(short(s))
 	address := &unix.RawSockaddrUnix{Family: unix.AF_UNIX}
 	address.Path[0] = int8(own[0])
 	stop := exchanging(func() { address.Path[0] ^= int8(own[0] ^ 's') })
 	defer stop()
+	var err error
 	for end := time.Now().Add(racing); time.Now().Before(end); {
 		err = cmp.Or(connectTo(address, 4, say), err)
 	}
@@ -98,22 +88,11 @@ func exchangeAddress(s *scene.Scene, say []byte) error {
 
 // exchangeSocket has the number stand for an Internet socket and for a Unix socket by turns: the address is the same.
 func exchangeSocket(s *scene.Scene, say []byte) error {
-	if err := errors.Join(unix.Chdir(s.Own), short(s)); err != nil {
-		return err
-	}
-	packets, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return err
-	}
-	stream, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return err
-	}
+	check(errors.Join(unix.Chdir(s.Own), short(s)))
+	packets := must(unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0))
+	stream := must(unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0))
 	turn := packets
-	number, err := unix.FcntlInt(uintptr(packets), unix.F_DUPFD_CLOEXEC, 0)
-	if err != nil {
-		return err
-	}
+	number := must(unix.FcntlInt(uintptr(packets), unix.F_DUPFD_CLOEXEC, 0))
 	stop := exchanging(func() {
 		_ = unix.Dup3(turn, number, unix.O_CLOEXEC)
 		turn = packets + stream - turn
@@ -121,8 +100,9 @@ func exchangeSocket(s *scene.Scene, say []byte) error {
 	defer stop()
 	address := &unix.RawSockaddrUnix{Family: unix.AF_UNIX}
 	address.Path[0] = 's'
+	var err error
 	for end := time.Now().Add(racing); time.Now().Before(end); {
-		if _, err = call(unix.SYS_CONNECT, uintptr(number), uintptr(unsafe.Pointer(address)), 4); err == nil {
+		if err = call(unix.SYS_CONNECT, uintptr(number), uintptr(unsafe.Pointer(address)), 4); err == nil {
 			if _, err = unix.Write(stream, say); err == nil {
 				return nil
 			}
@@ -133,18 +113,14 @@ func exchangeSocket(s *scene.Scene, say []byte) error {
 
 // exchangeFile has the name lead to the probe's own socket and to the one outside by turns.
 func exchangeFile(s *scene.Scene, say []byte) error {
-	own, l, err := ownStream(s)
-	if err != nil {
-		return err
-	}
+	own, l := ownStream(s)
 	defer l.Close()
-	if err := errors.Join(short(s), os.Link(own, "x")); err != nil {
-		return err
-	}
+	check(errors.Join(short(s), os.Link(own, "x")))
 	stop := exchanging(func() { _ = unix.Renameat2(unix.AT_FDCWD, "x", unix.AT_FDCWD, "s", unix.RENAME_EXCHANGE) })
 	defer stop()
 	address := &unix.RawSockaddrUnix{Family: unix.AF_UNIX}
 	address.Path[0] = 'x'
+	var err error
 	for end := time.Now().Add(racing); time.Now().Before(end); {
 		err = cmp.Or(connectTo(address, 4, say), err)
 	}

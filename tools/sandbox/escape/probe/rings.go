@@ -45,8 +45,7 @@ type params struct {
 func rings() []door {
 	return []door{
 		{"io_uring_setup", "io_uring", false, func(*scene.Scene) (string, error) {
-			_, err := call(unix.SYS_IO_URING_SETUP, 1, uintptr(unsafe.Pointer(new(params))))
-			return "there is a ring", err
+			return "there is a ring", call(unix.SYS_IO_URING_SETUP, 1, uintptr(unsafe.Pointer(new(params))))
 		}},
 		plain("io_uring", "create a file outside by io_uring", func(s *scene.Scene) error {
 			return submit(entry{
@@ -66,10 +65,7 @@ func rings() []door {
 // submit makes a ring for one entry, and waits for its result.
 func submit(e entry) error {
 	var p params
-	ring, err := call(unix.SYS_IO_URING_SETUP, 1, uintptr(unsafe.Pointer(&p)))
-	if err != nil {
-		return err
-	}
+	ring := must(result(unix.SYS_IO_URING_SETUP, 1, uintptr(unsafe.Pointer(&p))))
 	const both = unix.PROT_READ | unix.PROT_WRITE
 	shared, err := unix.Mmap(int(ring), 0, 4096, both, unix.MAP_SHARED|unix.MAP_POPULATE)
 	if err != nil {
@@ -82,9 +78,7 @@ func submit(e entry) error {
 	*(*entry)(unsafe.Pointer(&asked[0])) = e
 	*(*uint32)(unsafe.Pointer(&shared[p.array])) = 0
 	*(*uint32)(unsafe.Pointer(&shared[p.tail]))++
-	if _, err := call(unix.SYS_IO_URING_ENTER, ring, 1, 1, 1, 0, 0); err != nil { // wait for one
-		return err
-	}
+	check(call(unix.SYS_IO_URING_ENTER, ring, 1, 1, 1, 0, 0)) // wait for one
 	if r := *(*int32)(unsafe.Pointer(&shared[p.cqes+8])); r < 0 {
 		return unix.Errno(-r)
 	}

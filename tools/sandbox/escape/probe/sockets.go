@@ -69,22 +69,14 @@ func sockets() []door {
 			return sendTo(unix.AF_INET, unix.SOCK_STREAM, inet(s.TCP), unix.MSG_FASTOPEN, say)
 		}),
 		f("connect by MPTCP to the host's loopback", func(s *scene.Scene, say []byte) error {
-			fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 262)
-			if err != nil {
-				return err
-			}
+			fd := must(unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 262))
 			return errors.Join(unix.Connect(fd, inet(s.TCP)), unix.Send(fd, say, 0))
 		}),
 		f("connect by an IPv4-mapped IPv6 address", func(s *scene.Scene, say []byte) error {
-			fd, err := unix.Socket(unix.AF_INET6, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
-			if err != nil {
-				return err
-			}
+			fd := must(unix.Socket(unix.AF_INET6, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0))
 			v4 := inet(s.TCP)
 			to := &unix.SockaddrInet6{Port: v4.Port, Addr: netip.AddrFrom4(v4.Addr).As16()}
-			if err := unix.Connect(fd, to); err != nil {
-				return err
-			}
+			check(unix.Connect(fd, to))
 			return unix.Send(fd, say, 0)
 		}),
 		f("connect to a pathname Unix socket", func(s *scene.Scene, say []byte) error { return speak("unix", s.Stream, say) }),
@@ -96,18 +88,12 @@ func sockets() []door {
 			return speak("unix", s.System, say)
 		}),
 		f("connect to a pathname Unix socket through the working directory", func(s *scene.Scene, say []byte) error {
-			if err := unix.Chdir(filepath.Dir(s.Stream)); err != nil {
-				return err
-			}
+			check(unix.Chdir(filepath.Dir(s.Stream)))
 			return speak("unix", filepath.Base(s.Stream), say)
 		}),
 		f("connect to a pathname Unix socket through a symlink in the root", func(s *scene.Scene, say []byte) error {
-			if err := unix.Symlink(s.Stream, own(s, "sock")); err != nil {
-				return err
-			}
-			if err := unix.Chdir(s.Own); err != nil {
-				return err
-			}
+			check(unix.Symlink(s.Stream, own(s, "sock")))
+			check(unix.Chdir(s.Own))
 			return speak("unix", "sock", say)
 		}),
 		f("connect to a pathname Unix socket by a hard link planted in the root", func(s *scene.Scene, say []byte) error {
@@ -121,27 +107,16 @@ func sockets() []door {
 		f("connect to a pathname Unix socket while a thread exchanges the file", exchangeFile),
 		f("send a datagram to a pathname Unix socket", func(s *scene.Scene, say []byte) error { return speak("unixgram", s.Datagram, say) }),
 		f("send a datagram through a socketpair to a pathname", func(s *scene.Scene, say []byte) error {
-			pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
-			if err != nil {
-				return err
-			}
+			pair := must(unix.Socketpair(unix.AF_UNIX, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0))
 			return unix.Sendto(pair[0], say, 0, &unix.SockaddrUnix{Name: s.Datagram})
 		}),
 		f("sendmsg through a socketpair to an abstract name", func(s *scene.Scene, say []byte) error {
-			pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
-			if err != nil {
-				return err
-			}
+			pair := must(unix.Socketpair(unix.AF_UNIX, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0))
 			return unix.Sendmsg(pair[0], say, nil, &unix.SockaddrUnix{Name: "@" + s.AbstractDatagram}, 0)
 		}),
 		f("reconnect a socketpair to a pathname", func(s *scene.Scene, say []byte) error {
-			pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
-			if err != nil {
-				return err
-			}
-			if err := unix.Connect(pair[0], &unix.SockaddrUnix{Name: s.Datagram}); err != nil {
-				return err
-			}
+			pair := must(unix.Socketpair(unix.AF_UNIX, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0))
+			check(unix.Connect(pair[0], &unix.SockaddrUnix{Name: s.Datagram}))
 			return unix.Send(pair[0], say, 0)
 		}),
 		f("connect to an abstract Unix socket", func(s *scene.Scene, say []byte) error { return speak("unix", "@"+s.Abstract, say) }),
@@ -169,12 +144,9 @@ func sockets() []door {
 
 // speak connects, says it, and waits for the other end to close where there are connections.
 func speak(network, address string, say []byte) error {
-	c, err := net.DialTimeout(network, address, 5*time.Second)
-	if err != nil {
-		return err
-	}
+	c := must(net.DialTimeout(network, address, 5*time.Second))
 	defer c.Close()
-	_, err = c.Write(say)
+	_, err := c.Write(say)
 	return err
 }
 
@@ -187,23 +159,15 @@ func inet(address string) *unix.SockaddrInet4 {
 }
 
 func sendTo(family, kind int, to unix.Sockaddr, flags int, say []byte) error {
-	fd, err := unix.Socket(family, kind|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return err
-	}
+	fd := must(unix.Socket(family, kind|unix.SOCK_CLOEXEC, 0))
 	defer unix.Close(fd)
 	return unix.Sendto(fd, say, flags, to)
 }
 
 // beFound waits for the process outside, which tries that name all the time.
 func beFound(s *scene.Scene) (string, error) {
-	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: "@" + s.Bound, Net: "unix"})
-	if err != nil {
-		return "", err
-	}
-	if err := l.SetDeadline(time.Now().Add(50 * knocking)); err != nil {
-		return "", err
-	}
+	l := must(net.ListenUnix("unix", &net.UnixAddr{Name: "@" + s.Bound, Net: "unix"}))
+	check(l.SetDeadline(time.Now().Add(50 * knocking)))
 	c, err := l.Accept()
 	if err != nil {
 		return "", fmt.Errorf("bound, but nobody came: %w", err)
@@ -221,20 +185,14 @@ func listen(s *scene.Scene) (string, error) {
 	if !errors.Is(err, unix.EADDRINUSE) {
 		return "", err
 	}
-	l, err = net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
+	l = must(net.Listen("tcp", "127.0.0.1:0"))
 	return "listening on the host's loopback", l.Close()
 }
 
 // addAddress asks for an address on an interface that does not exist: a refusal that speaks of it comes after the question
 // who asks.
 func addAddress(*scene.Scene) (string, error) {
-	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_ROUTE)
-	if err != nil {
-		return "", err
-	}
+	fd := must(unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_ROUTE))
 	const nobody = 0x7ffffff0
 	message := make([]byte, 16+8+8)
 	*(*unix.NlMsghdr)(unsafe.Pointer(&message[0])) = unix.NlMsghdr{
@@ -243,9 +201,7 @@ func addAddress(*scene.Scene) (string, error) {
 	*(*unix.IfAddrmsg)(unsafe.Pointer(&message[16])) = unix.IfAddrmsg{Family: unix.AF_INET, Prefixlen: 32, Index: nobody}
 	*(*unix.RtAttr)(unsafe.Pointer(&message[24])) = unix.RtAttr{Len: 8, Type: unix.IFA_LOCAL}
 	copy(message[28:], []byte{127, 9, 9, 9})
-	if err := unix.Sendto(fd, message, 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
-		return "", err
-	}
+	check(unix.Sendto(fd, message, 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}))
 	answer := make([]byte, 4096)
 	n, _, err := unix.Recvfrom(fd, answer, 0)
 	if err != nil || n < 20 {

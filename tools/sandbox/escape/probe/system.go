@@ -59,10 +59,7 @@ func system() []door {
 		}),
 		f("make a cgroup", makeGroup),
 		f("move itself to another cgroup", func(*scene.Scene) (string, error) {
-			dir, err := groupRoot()
-			if err != nil {
-				return "", err
-			}
+			dir := must(groupRoot())
 			return opened(filepath.Join(dir, "cgroup.procs"), unix.O_WRONLY)
 		}),
 		f("set a cgroup's release agent", func(*scene.Scene) (string, error) {
@@ -84,15 +81,9 @@ func opened(path string, flags int) (string, error) {
 }
 
 func kernelAddresses(*scene.Scene) (string, error) {
-	f, err := os.Open("/proc/kallsyms")
-	if err != nil {
-		return "", err
-	}
+	f := must(os.Open("/proc/kallsyms"))
 	b := make([]byte, 4096)
-	n, err := f.Read(b)
-	if err != nil {
-		return "", err
-	}
+	n := must(f.Read(b))
 	for line := range strings.Lines(string(b[:n])) {
 		address, _, _ := strings.Cut(line, " ")
 		if at, err := strconv.ParseUint(address, 16, 64); err == nil && at != 0 {
@@ -113,13 +104,8 @@ func groupRoot() (string, error) {
 }
 
 func makeGroup(s *scene.Scene) (string, error) {
-	dir, err := groupRoot()
-	if err != nil {
-		return "", err
-	}
+	dir := must(groupRoot())
 	made := filepath.Join(dir, "toold-"+s.Nonce)
-	if err := unix.Mkdir(made, 0o755); err != nil {
-		return "", err
-	}
+	check(unix.Mkdir(made, 0o755))
 	return finish(unix.Rmdir(made))("made and removed", nil)
 }

@@ -28,34 +28,18 @@ const knocking = 20 * time.Millisecond
 func victim() error {
 	_ = unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0, 0, 0)
 	secret := []byte(os.Getenv("TOOLD_VICTIM_SECRET"))
-	memory, err := unix.Mmap(-1, 0, 4096, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
-	if err != nil {
-		return err
-	}
+	memory := must(unix.Mmap(-1, 0, 4096, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS))
 	copy(memory, secret)
-	dir, err := unix.Open(".", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return err
-	}
-	file, err := unix.MemfdCreate("secret", unix.MFD_CLOEXEC)
-	if err != nil {
-		return err
-	}
-	if _, err := unix.Write(file, secret); err != nil {
-		return err
-	}
+	dir := must(unix.Open(".", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0))
+	file := must(unix.MemfdCreate("secret", unix.MFD_CLOEXEC))
+	must(unix.Write(file, secret))
 	came := make(chan os.Signal, 64)
 	for n := 34; n <= 64; n++ {
 		signal.Notify(came, syscall.Signal(n))
 	}
-	environ, err := os.ReadFile("/proc/self/environ")
-	if err != nil {
-		return err
-	}
+	environ := must(os.ReadFile("/proc/self/environ"))
 	me := scene.Process{PID: os.Getpid(), EnvironSum: scene.Sum(environ), Address: uintptr(unsafe.Pointer(&memory[0])), Directory: dir, Secret: file}
-	if err := json.NewEncoder(os.Stdout).Encode(me); err != nil {
-		return err
-	}
+	check(json.NewEncoder(os.Stdout).Encode(me))
 	watch(came)
 	if memory[1024] != 0 {
 		fmt.Fprintln(os.Stdout, "memory", string(memory[1024:1035]))

@@ -26,14 +26,9 @@ func works() []door {
 	}
 	return []door{
 		f("make a socketpair", func(*scene.Scene) error {
-			pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
-			if err != nil {
-				return err
-			}
-			if _, err := unix.Write(pair[0], []byte("!")); err != nil {
-				return err
-			}
-			_, err = unix.Read(pair[1], make([]byte, 1))
+			pair := must(unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0))
+			must(unix.Write(pair[0], []byte("!")))
+			_, err := unix.Read(pair[1], make([]byte, 1))
 			return err
 		}),
 		f("read a file in the root", func(s *scene.Scene) error { _, err := os.ReadFile(own(s, ownFile)); return err }),
@@ -43,28 +38,19 @@ func works() []door {
 		f("trace a child of its own", traceChild),
 		f("read the memory of a child of its own", readChild),
 		writes("connect to a Unix socket of its own", func(s *scene.Scene) error {
-			own, l, err := ownStream(s)
-			if err != nil {
-				return err
-			}
+			own, l := ownStream(s)
 			defer l.Close()
 			return speak("unix", own, []byte("!"))
 		}),
 		f("write to /dev/null", func(*scene.Scene) error { return scribble("/dev/null", unix.O_WRONLY) }),
 		f("read from /dev/urandom", func(*scene.Scene) error {
-			fd, err := unix.Open("/dev/urandom", unix.O_RDONLY, 0)
-			if err != nil {
-				return err
-			}
-			_, err = unix.Read(fd, make([]byte, 1))
+			fd := must(unix.Open("/dev/urandom", unix.O_RDONLY, 0))
+			_, err := unix.Read(fd, make([]byte, 1))
 			return err
 		}),
 		f("read /proc/self/status", func(*scene.Scene) error { _, err := status("Pid"); return err }),
 		f("write a file in the temporary directory", func(*scene.Scene) error {
-			file, err := os.CreateTemp("", "toold-")
-			if err != nil {
-				return err
-			}
+			file := must(os.CreateTemp("", "toold-"))
 			return os.Remove(file.Name())
 		}),
 		writes("write a file in the root", func(s *scene.Scene) error { return scribble(own(s, ownFile), unix.O_WRONLY) }),
@@ -84,9 +70,7 @@ func traceChild(*scene.Scene) error {
 	runtime.LockOSThread()
 	c := exec.Command("/bin/true")
 	c.SysProcAttr = &syscall.SysProcAttr{Ptrace: true}
-	if err := c.Start(); err != nil {
-		return err
-	}
+	check(c.Start())
 	var status unix.WaitStatus
 	_, err := unix.Wait4(c.Process.Pid, &status, 0, nil)
 	if err == nil && !status.Stopped() {
@@ -97,9 +81,7 @@ func traceChild(*scene.Scene) error {
 
 func readChild(*scene.Scene) error {
 	c := exec.Command("/bin/sleep", "60")
-	if err := c.Start(); err != nil {
-		return err
-	}
+	check(c.Start())
 	defer func() { _ = c.Process.Kill(); _ = c.Wait() }()
 	b := make([]byte, 8) // of an address at which nothing is: who may not read is told so before
 	_, err := unix.ProcessVMReadv(c.Process.Pid, []unix.Iovec{{Base: &b[0], Len: 8}}, []unix.RemoteIovec{{Base: 8, Len: 8}}, 0)
@@ -111,9 +93,7 @@ func readChild(*scene.Scene) error {
 
 func signalChild(*scene.Scene) error {
 	c := exec.Command("/bin/sleep", "60")
-	if err := c.Start(); err != nil {
-		return err
-	}
+	check(c.Start())
 	err := c.Process.Signal(unix.SIGTERM)
 	if err != nil {
 		err = errors.Join(err, c.Process.Kill())
@@ -123,16 +103,8 @@ func signalChild(*scene.Scene) error {
 }
 
 func runUnnamed(*scene.Scene) error {
-	program, err := os.ReadFile("/bin/true")
-	if err != nil {
-		return err
-	}
-	fd, err := unix.MemfdCreate("program", unix.MFD_CLOEXEC)
-	if err != nil {
-		return err
-	}
-	if _, err := unix.Write(fd, program); err != nil {
-		return err
-	}
+	program := must(os.ReadFile("/bin/true"))
+	fd := must(unix.MemfdCreate("program", unix.MFD_CLOEXEC))
+	must(unix.Write(fd, program))
 	return exec.Command(fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), fd)).Run()
 }
