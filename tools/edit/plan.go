@@ -5,6 +5,7 @@ package edit
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/toold/toold/tools/fault"
@@ -182,10 +183,8 @@ func (p *plan) tolerate(f found, whole text.Ending, r Replacement) {
 }
 
 func (p *plan) note(s string) {
-	for _, n := range p.tolerated {
-		if n == s {
-			return
-		}
+	if slices.Contains(p.tolerated, s) {
+		return
 	}
 	p.tolerated = append(p.tolerated, s)
 }

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptrace"
@@ -78,9 +79,7 @@ func (c *Client) Get(ctx context.Context, policy egress.Policy, target *url.URL,
 	if err != nil {
 		return nil, fault.Invalidf("invalid_input", "%s cannot be requested: %v.", target.Redacted(), err)
 	}
-	for name, values := range header {
-		request.Header[name] = values
-	}
+	maps.Copy(request.Header, header)
 	request.Header.Set("User-Agent", c.Agent)
 	request.Header.Set("Accept-Encoding", "gzip")
 	response, err := transport.RoundTrip(request)

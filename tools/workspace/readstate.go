@@ -108,10 +108,8 @@ func (m *ReadState) put(real string, s State) {
 func (m *ReadState) dropOldest(latest string) {
 	oldest := m.kept[0]
 	m.kept = m.kept[1:]
-	for _, again := range m.kept {
-		if again == oldest {
-			return
-		}
+	if slices.Contains(m.kept, oldest) {
+		return
 	}
 	if s := m.states[oldest]; oldest != latest {
 		m.bytes -= len(s.Text)

@@ -6,6 +6,7 @@ package workspace
 import (
 	"errors"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"sync"
@@ -117,9 +118,7 @@ func (v *View) ReadState() map[string]State {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	out := make(map[string]State, len(v.read))
-	for real, s := range v.read {
-		out[real] = s
-	}
+	maps.Copy(out, v.read)
 	return out
 }
 

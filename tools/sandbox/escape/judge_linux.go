@@ -163,7 +163,7 @@ func (s *Scene) victimSaw() {
 	for where, fd := range map[string]int{"it is on the terminal": s.leader, "it is in the pipe": s.piped} {
 		b := make([]byte, 4096)
 		if n, err := unix.Read(fd, b); err == nil {
-			for _, said := range strings.Fields(string(b[:n])) {
+			for said := range strings.FieldsSeq(string(b[:n])) {
 				s.seen.note(said, where)
 			}
 		}
@@ -174,7 +174,7 @@ func (s *Scene) victimSaw() {
 // file.
 func (s *Scene) besideSaw() {
 	said, _ := os.ReadFile(s.Beside + "/heard")
-	for _, door := range strings.Fields(string(said)) {
+	for door := range strings.FieldsSeq(string(said)) {
 		s.seen.note(door, "the other session heard it")
 	}
 }

@@ -182,7 +182,7 @@ func (s *Scene) receive(p net.PacketConn, c channel) {
 }
 
 func (s *Scene) heard(b []byte, c channel) {
-	for _, said := range strings.Fields(string(b)) {
+	for said := range strings.FieldsSeq(string(b)) {
 		if said == s.secret {
 			close(c.last)
 			continue
