@@ -62,27 +62,20 @@ func (t tally) String() string {
 
 // house kills one daemon after the other on one state directory.
 func (t *tally) house(ctx context.Context, binary string, seed uint64, first, kills int) (err error) {
-	dir, err := os.MkdirTemp("", "crash")
+	d, err := startServer(binary, "crash")
 	if err != nil {
-		return err
-	}
-	d, err := newServer(binary, dir)
-	if err != nil {
-		return err
-	}
-	if err := d.start(); err != nil {
 		return err
 	}
 	for n := first; n < first+kills; n++ {
 		if err := t.round(ctx, d, seed, n); err != nil {
 			d.kill()
-			return fmt.Errorf("kill %d (repeat: endure crash -seed %d -from %d -kills 1): %w\nwhat is left is in %s", n, seed, n, err, dir)
+			return fmt.Errorf("kill %d (repeat: endure crash -seed %d -from %d -kills 1): %w\nwhat is left is in %s", n, seed, n, err, d.dir)
 		}
 	}
 	if err := d.stop(); err != nil {
 		return fmt.Errorf("the daemon did not end in order: %w", err)
 	}
-	return os.RemoveAll(dir)
+	return os.RemoveAll(d.dir)
 }
 
 // A customer is a session with a turn to be done.

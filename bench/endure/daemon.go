@@ -23,6 +23,19 @@ type server struct {
 	conn        *grpc.ClientConn
 }
 
+// startServer starts a daemon in a new temporary directory, which is the caller's to remove.
+func startServer(binary, name string) (*server, error) {
+	dir, err := os.MkdirTemp("", name)
+	if err != nil {
+		return nil, err
+	}
+	d, err := newServer(binary, dir)
+	if err != nil {
+		return nil, err
+	}
+	return d, d.start()
+}
+
 func newServer(binary, dir string) (*server, error) {
 	binary, err := filepath.Abs(binary)
 	if err != nil {

@@ -25,19 +25,11 @@ const flappingSession = "flapping"
 // flap kills a client every so often for a while, and compares what it has come to with what a companion has seen that
 // stayed.
 func flap(ctx context.Context, binary string, span, every time.Duration, out io.Writer) (err error) {
-	dir, err := os.MkdirTemp("", "flap")
+	d, err := startServer(binary, "flap")
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	d, err := newServer(binary, dir)
-	if err != nil {
-		return err
-	}
-	if err := d.start(); err != nil {
-		return err
-	}
-	defer d.kill()
+	defer func() { d.kill(); err = errors.Join(err, os.RemoveAll(d.dir)) }()
 	stays, err := d.stay(ctx)
 	if err != nil {
 		return err
@@ -254,10 +246,10 @@ func flapUses() []use {
 func remembered(file string) (*ledger.Ledger, error) {
 	l := ledger.New()
 	data, err := os.ReadFile(file)
+	if os.IsNotExist(err) {
+		return l, nil
+	}
 	if err != nil {
-		if os.IsNotExist(err) {
-			return l, nil
-		}
 		return nil, err
 	}
 	whole := int64(0)

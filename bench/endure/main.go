@@ -40,28 +40,20 @@ func run(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet(args[0], flag.ContinueOnError)
 	toold := flags.String("toold", ".bin/toold", "the daemon's binary")
 	seed := flags.Uint64("seed", 1, "what chance is drawn from")
+	var act func() error
 	switch args[0] {
 	case "crash":
 		kills := flags.Int("kills", 1000, "how often the daemon is killed")
 		from := flags.Int("from", 0, "number of the first kill; with -kills 1 it repeats one")
-		if err := flags.Parse(args[1:]); err != nil {
-			return err
-		}
-		return crash(ctx, *toold, *seed, *from, *kills, os.Stdout)
+		act = func() error { return crash(ctx, *toold, *seed, *from, *kills, os.Stdout) }
 	case "flap":
 		span := flags.Duration("for", time.Minute, "how long")
 		every := flags.Duration("every", time.Second, "how often the client is killed")
-		if err := flags.Parse(args[1:]); err != nil {
-			return err
-		}
-		return flap(ctx, *toold, *span, *every, os.Stdout)
+		act = func() error { return flap(ctx, *toold, *span, *every, os.Stdout) }
 	case "soak":
 		span := flags.Duration("for", 10*time.Minute, "how long")
 		clients := flags.Int("clients", 8, "how many at once")
-		if err := flags.Parse(args[1:]); err != nil {
-			return err
-		}
-		return soak(ctx, *span, *clients, *seed, os.Stdout)
+		act = func() error { return soak(ctx, *span, *clients, *seed, os.Stdout) }
 	case "memory":
 		b := burden{buffers: 4, idle: 60 << 10}
 		flags.IntVar(&b.editors, "editors", 10, "sessions with 4 buffers each")
@@ -69,14 +61,16 @@ func run(ctx context.Context, args []string) error {
 		flags.IntVar(&b.holders, "holders", 245, "sessions with large options")
 		flags.IntVar(&b.optionBytes, "option-bytes", 200_000, "bytes of each one's settings")
 		flags.Int64Var(&b.peak, "peak", 640<<10, "KiB that the daemon may take for the buffers")
-		if err := flags.Parse(args[1:]); err != nil {
-			return err
-		}
-		return memory(ctx, *toold, b, os.Stdout)
+		act = func() error { return memory(ctx, *toold, b, os.Stdout) }
 	case "flapping": // the client that flap kills
 		return flapping(ctx, args[1:])
 	case "serve": // the daemon that soak watches
 		return serve(args[1:])
+	default:
+		return errors.New(usage)
 	}
-	return errors.New(usage)
+	if err := flags.Parse(args[1:]); err != nil {
+		return err
+	}
+	return act()
 }

@@ -37,19 +37,11 @@ const leaveTime = 30 * time.Second
 // memory burdens a daemon with buffers, waits until their memory is given back, burdens it with options, and lists the
 // sessions.
 func memory(ctx context.Context, binary string, b burden, out io.Writer) (err error) {
-	dir, err := os.MkdirTemp("", "memory")
+	d, err := startServer(binary, "memory")
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	d, err := newServer(binary, dir)
-	if err != nil {
-		return err
-	}
-	if err := d.start(); err != nil {
-		return err
-	}
-	defer d.kill()
+	defer func() { d.kill(); err = errors.Join(err, os.RemoveAll(d.dir)) }()
 	if err := d.bearEditors(ctx, b, out); err != nil {
 		return err
 	}

@@ -31,19 +31,12 @@ type soaking struct {
 }
 
 func soak(ctx context.Context, span time.Duration, clients int, seed uint64, out io.Writer) (err error) {
-	dir, err := os.MkdirTemp("", "soak")
-	if err != nil {
-		return err
-	}
 	self, err := os.Executable()
 	if err != nil {
 		return err
 	}
-	d, err := newServer(self, dir) // this program serves, so that it can look for goroutines at its end
+	d, err := startServer(self, "soak") // this program serves, so that it can look for goroutines at its end
 	if err != nil {
-		return err
-	}
-	if err := d.start(); err != nil {
 		return err
 	}
 	defer d.kill()
@@ -68,11 +61,11 @@ func soak(ctx context.Context, span time.Duration, clients int, seed uint64, out
 		return err
 	}
 	if err := d.stop(); err != nil {
-		log, _ := os.ReadFile(filepath.Join(dir, "daemon.log"))
+		log, _ := os.ReadFile(filepath.Join(d.dir, "daemon.log"))
 		return fmt.Errorf("the daemon did not end in order: %w\n%s", err, log[max(0, len(log)-20000):])
 	}
 	fmt.Fprintf(out, "%d turns, %d calls, %d records: no violation, no goroutine left\n", s.turns.Load(), s.calls.Load(), s.records.Load())
-	return os.RemoveAll(dir)
+	return os.RemoveAll(d.dir)
 }
 
 // watch prints what the daemon takes up until the clients have ended. The caller judges whether it is flat.
@@ -204,34 +197,29 @@ func (s *soaking) attempt(c *client, name string, uses []use, chance *rand.Rand)
 // mixed is a turn of some calls of all kinds.
 func (s *soaking) mixed(dir string, chance *rand.Rand) (uses []use) {
 	file := filepath.Join(dir, fmt.Sprintf("f%d", chance.IntN(5)))
-	bash := func(command string) func() (string, map[string]any) {
-		return func() (string, map[string]any) {
-			return "Bash", map[string]any{"command": "cd " + dir + " && " + command}
-		}
+	bash := func(command string) use {
+		return use{name: "Bash", input: map[string]any{"command": "cd " + dir + " && " + command}}
 	}
-	kinds := []func() (string, map[string]any){
-		func() (string, map[string]any) { return "Read", map[string]any{"file_path": file} },
-		func() (string, map[string]any) { return "LS", map[string]any{"path": dir} },
-		func() (string, map[string]any) { return "Glob", map[string]any{"pattern": "*", "path": dir} },
-		func() (string, map[string]any) { return "Grep", map[string]any{"pattern": "x", "path": dir} },
-		func() (string, map[string]any) {
-			return "Write", map[string]any{"file_path": file, "content": strings.Repeat("x y z\n", chance.IntN(4000))}
-		},
-		func() (string, map[string]any) {
-			return "Edit", map[string]any{"file_path": file, "old_string": "x", "new_string": "y", "replace_all": true}
-		},
-		func() (string, map[string]any) { return "Nope", map[string]any{} },
+	kinds := []use{
+		{name: "Read", input: map[string]any{"file_path": file}},
+		{name: "LS", input: map[string]any{"path": dir}},
+		{name: "Glob", input: map[string]any{"pattern": "*", "path": dir}},
+		{name: "Grep", input: map[string]any{"pattern": "x", "path": dir}},
+		{name: "Write", input: map[string]any{"file_path": file, "content": strings.Repeat("x y z\n", chance.IntN(4000))}},
+		{name: "Edit", input: map[string]any{"file_path": file, "old_string": "x", "new_string": "y", "replace_all": true}},
+		{name: "Nope", input: map[string]any{}},
 		bash("echo done"), bash("cat f* | wc -c"), bash("seq 20000"), bash("sleep 0.05"), bash("false"),
 		bash("head -c 300000 /dev/zero | tr '\\0' x"), bash("setsid sleep 0.2 & echo left"),
 	}
 	for n := range 1 + chance.IntN(8) {
-		name, input := kinds[chance.IntN(len(kinds))]()
-		uses = append(uses, use{fmt.Sprintf("c%d", n), name, input})
+		u := kinds[chance.IntN(len(kinds))]
+		u.id = fmt.Sprintf("c%d", n)
+		uses = append(uses, u)
 	}
 	if chance.IntN(10) == 0 {
-		name, input := bash("sleep 0.5; echo behind")()
-		input["run_in_background"] = true
-		uses = append(uses, use{"task", name, input})
+		task := bash("sleep 0.5; echo behind")
+		task.id, task.input["run_in_background"] = "task", true
+		uses = append(uses, task)
 	}
 	return uses
 }
