@@ -161,7 +161,7 @@ func ends(of *hujson.Value) (last *end, before, tail hujson.Extra) {
 // their own.
 func (l layout) entry(names []string, rule, lead string) string {
 	if len(names) == 0 {
-		return quotedJSON(rule)
+		return asJSON(rule)
 	}
 	inner, closing := "", ""
 	if strings.Contains(lead, "\n") {

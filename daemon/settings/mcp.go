@@ -2,8 +2,6 @@ package settings
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -267,52 +265,37 @@ func isServerName(name string) bool {
 
 // digest returns the same for values that mean the same, whatever their layout.
 func digest(n *node) string {
-	var b strings.Builder
-	n.canonical(&b)
-	sum := sha256.Sum256([]byte(b.String()))
-	return hex.EncodeToString(sum[:])
+	return sum([]byte(asJSON(n.plain())))
 }
 
-// canonical writes the value as JSON: what counts of it, by key.
-func (n *node) canonical(b *strings.Builder) {
+// plain returns the value as encoding/json takes it: what counts of it, in which members are written by key.
+func (n *node) plain() any {
 	switch n.kind {
 	case object:
-		keys := map[string]*node{}
+		members := map[string]any{}
 		for i := range n.members {
-			keys[n.members[i].key] = &n.members[i].value // of several the last counts
+			members[n.members[i].key] = n.members[i].value.plain() // of several the last counts
 		}
-		b.WriteString("{")
-		for i, key := range slices.Sorted(maps.Keys(keys)) {
-			if i > 0 {
-				b.WriteString(",")
-			}
-			b.WriteString(quotedJSON(key) + ":")
-			keys[key].canonical(b)
-		}
-		b.WriteString("}")
+		return members
 	case list:
-		b.WriteString("[")
+		items := make([]any, len(n.items))
 		for i := range n.items {
-			if i > 0 {
-				b.WriteString(",")
-			}
-			n.items[i].canonical(b)
+			items[i] = n.items[i].plain()
 		}
-		b.WriteString("]")
+		return items
 	case text:
-		b.WriteString(quotedJSON(n.word))
-	default:
-		b.WriteString(n.word)
+		return n.word
 	}
+	return json.RawMessage(n.word)
 }
 
-// quotedJSON writes a text as JSON, with < > & as people write them. Digests are made of it.
-func quotedJSON(s string) string {
+// asJSON writes a value as JSON, with < > & as people write them. Digests are made of it.
+func asJSON(value any) string {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
-	if err := e.Encode(s); err != nil {
-		panic("BUG: a text that cannot be written as JSON: " + err.Error())
+	if err := e.Encode(value); err != nil {
+		panic("BUG: a value that cannot be written as JSON: " + err.Error())
 	}
 	return strings.TrimSuffix(b.String(), "\n")
 }

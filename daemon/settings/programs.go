@@ -149,9 +149,7 @@ func (p *programEntry) schema(m member) {
 		p.fail(&m.value, m.key, "a JSON Schema {...}")
 		return
 	}
-	var b strings.Builder
-	m.value.canonical(&b)
-	p.out.InputSchema = json.RawMessage(b.String())
+	p.out.InputSchema = json.RawMessage(asJSON(m.value.plain()))
 }
 
 // run reads the command: a list is a program and its arguments, a text a line for sh.

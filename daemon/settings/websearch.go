@@ -67,12 +67,7 @@ func isWebURL(n *node) bool {
 
 // Reach returns the hosts that the sandbox's settings and rules about WebFetch allow and deny, as an egress.Policy has them.
 func (s *Settings) Reach() (allowed, denied []string) {
-	for _, name := range s.Sandbox.AllowedDomains {
-		allowed = append(allowed, name.Name)
-	}
-	for _, name := range s.Sandbox.DeniedDomains {
-		denied = append(denied, name.Name)
-	}
+	allowed, denied = plain(s.Sandbox.AllowedDomains), plain(s.Sandbox.DeniedDomains)
 	for _, rule := range s.Rules {
 		domain, ok := strings.CutPrefix(rule.Text, "WebFetch(domain:")
 		domain = strings.TrimSuffix(domain, ")")
