@@ -19,8 +19,8 @@ import (
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
 
-// readCallArgs reads NAME, NAME JSON, NAME -, NAME FIELD=VALUE... or NAME(VALUE).
-// Read returns the call that the arguments of "toold call" describe. For fields it asks the daemon for their types.
+// Read returns the call that the arguments of "toold call" describe: NAME, NAME JSON, NAME -, NAME FIELD=VALUE... or
+// NAME(VALUE). For fields it asks the daemon for their types.
 func Read(ctx context.Context, s *connect.Finder, args []string, session string) (turn.Use, error) {
 	dir, err := os.Getwd()
 	if err != nil {
