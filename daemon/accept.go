@@ -48,7 +48,7 @@ func (i *intake) alone(f func(in inlet)) {
 	f(inlet{i})
 }
 
-// request is a tool use, parsed as far as that goes without the session's state.
+// request is a tool use, parsed as far as possible without the session's state.
 type request struct {
 	use    pipeline.Use
 	hash   string

@@ -1,4 +1,4 @@
-// Permission to start the MCP servers that a workspace's .mcp.json or a session's own settings name: asked for when somebody
+// Permission to start the MCP servers that a workspace's .mcp.json or a session's own settings name: asked for when a client
 // attaches who can answer, and remembered for exactly that entry. What an entry starts, and what it may do, is not known here,
 // nor what the variables in it are worth: a question is recorded, and readers of the records see it.
 
@@ -115,7 +115,7 @@ func (ask *asker) notifyUnapproved(server settings.MCPServer) {
 		way = "write the same entry into mcpServers of your settings"
 	}
 	ask.s.notifier.notify(nil, pipeline.Noticed{Code: "mcp_server_unapproved", Details: serverNamed{server.Name}, Message: fmt.Sprintf(
-		"The MCP server %s of %s is not started, since nobody has approved it. Attach with capabilities.answers to be asked, or %s.", server.Name, server.Origin, way)})
+		"The MCP server %s of %s is not started, since it is not approved. Attach with capabilities.answers to be asked, or %s.", server.Name, server.Origin, way)})
 }
 
 // askAgain has open questions about servers put once more, for a stream that was not there when they were.
@@ -204,7 +204,7 @@ func proposal(server settings.MCPServer) pipeline.Question {
 		does += " It would get the values that the daemon has of " + strings.Join(w.References, ", ") + "."
 	}
 	text, _ := json.Marshal(about) // strings always marshal
-	reason := fmt.Sprintf("%s names the MCP server %s, and nobody has approved this entry. %s A yes holds until the entry changes.", server.Origin, server.Name, does)
+	reason := fmt.Sprintf("%s names the MCP server %s, and this entry is not approved. %s A yes holds until the entry changes.", server.Origin, server.Name, does)
 	of := filepath.Base(server.Workspace)
 	if server.Workspace == "" {
 		of = settings.SessionText

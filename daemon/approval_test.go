@@ -1,4 +1,4 @@
-// The MCP servers that a workspace names: never started before somebody has said so.
+// The MCP servers that a workspace names: never started before a client has approved them.
 
 package daemon_test
 

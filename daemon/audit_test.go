@@ -1,4 +1,4 @@
-// What records tell somebody who looks into them later: who, what, and why it was allowed.
+// What records hold for a later audit: who, what, and why it was allowed.
 
 package daemon_test
 

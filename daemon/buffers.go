@@ -77,7 +77,7 @@ func (r *requester) replaceBuffers(real string, st *stream) {
 	}
 }
 
-// bufferNamed says, for programs, which buffer a notice is about.
+// bufferNamed is the structured part of a notice about a buffer.
 type bufferNamed struct {
 	Path    string `json:"path"`
 	Version int64  `json:"version,omitempty"`
@@ -222,7 +222,7 @@ func listedPaths(names []string) string {
 	return strings.Join(names, ", ") + more
 }
 
-// conflicting says what a buffer's file has become while a process ran.
+// conflicting returns a sentence about a buffer's file that has changed while a process ran.
 type conflicting struct {
 	Path    string `json:"path"`
 	Version int64  `json:"version"`
@@ -230,10 +230,10 @@ type conflicting struct {
 	Gone    bool   `json:"gone"`
 }
 
-// BuffersSaved tells clients of the buffers whose files a process has changed.
+// BuffersSaved notifies clients of the buffers whose files a process has changed.
 func (r *requester) BuffersSaved(c *pipeline.Call) { r.notifyConflicts(&c.Use) }
 
-// notifyConflicts tells of the buffers whose files are others now, after a call or, when use is nil, after an undo.
+// notifyConflicts notifies clients of the buffers whose files have changed, after a call or, when use is nil, after an undo.
 func (r *requester) notifyConflicts(use *pipeline.Use) {
 	id := ""
 	if use != nil {

@@ -42,12 +42,12 @@ type checkpointer struct{ s *session }
 // snapshotter takes images. What holds credentials is not kept, nor what a rule denies to read or asks about, even if
 // a call was allowed to. each: the limit is for each file, as where files are put back.
 func (j *judge) snapshotter(each bool) workspace.Snapshotter {
-	barred := j.readDenied()
+	readDenied := j.readDenied()
 	refuse := func(real string) string {
 		if why := checkpoint.Credential(real); why != "" {
 			return why
 		}
-		if barred(real) != "" {
+		if readDenied(real) != "" {
 			return "a rule denies reading it"
 		}
 		return ""
@@ -103,7 +103,7 @@ func (sn *checkpointer) nextStart() time.Time {
 	})
 }
 
-// keepFault puts into words why a call is not started.
+// keepFault returns the fault of a call that is not started.
 func keepFault(err error) error {
 	switch {
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):

@@ -99,7 +99,7 @@ func placeIn(roots []string, real string) string {
 	return strings.TrimPrefix(strings.TrimPrefix(real, best), "/")
 }
 
-// unknownCheckpoint says that there is nothing to be put back.
+// unknownCheckpoint means that there is nothing to restore.
 func unknownCheckpoint(format string, args ...any) *apierror.Error {
 	return apierror.New(codes.NotFound, "unknown_checkpoint", "%s", fmt.Sprintf(format, args...))
 }

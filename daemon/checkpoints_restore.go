@@ -189,7 +189,7 @@ func (r *restore) carryOut(ctx context.Context, response *tooldv1.RestoreRespons
 	}
 	text, err := json.Marshal(r.input())
 	if err != nil {
-		return nil, apierror.New(codes.Internal, "checkpoint_failed", "The restoring cannot be put into words: %v.", err)
+		return nil, apierror.New(codes.Internal, "checkpoint_failed", "The restore request cannot be encoded: %v.", err)
 	}
 	use := parseUse(&tooldv1.ToolUse{Id: newID("restore-"), Name: checkpoint.ToolName, Arguments: &tooldv1.ToolUse_InputJson{InputJson: string(text)}})
 	use.own = &restoring{r.daemon.checkpoints.Tool(r.plan, r.work, func(told []workspace.RestoreStep) { r.reported = told }), undoes}

@@ -53,7 +53,7 @@ func (h *house) list(request *tooldv1.ListCheckpointsRequest) *tooldv1.ListCheck
 	return response
 }
 
-// checkpoints tells them: the call, and each file with what became of it.
+// checkpoints returns a line for each: the call, and each file with its change.
 func (h *house) checkpoints(session string) (told []string) {
 	h.t.Helper()
 	for _, c := range h.list(&tooldv1.ListCheckpointsRequest{SessionId: session}).GetCheckpoints() {

@@ -43,7 +43,7 @@ type clientRequest struct {
 	wire  *tooldv1.ExecuteResponse
 	to    *stream
 	sent  bool // to that stream
-	// over tells the client that it need not any more; it is set when the client request is off, and sent if the client request was.
+	// over withdraws the request from the client; it is set when the client request is off, and sent if the client request was.
 	over *tooldv1.ExecuteResponse
 	// answered has one slot, so that who answers does not wait. nil: there will be no answer, and the call goes on.
 	answered chan proto.Message
@@ -59,7 +59,7 @@ func (c *clients) commit(e *clientRequest) {
 	e.to.wakeUp()
 }
 
-// wakeUp tells the sender that there may be something new beside the journal.
+// wakeUp wakes the sender: there may be something new beside the journal.
 func (st *stream) wakeUp() {
 	select {
 	case st.poked <- struct{}{}:

@@ -318,7 +318,7 @@ func (c *conversation) rest() error {
 	return c.closed()
 }
 
-// story tells events in a few words each, without progress and changes of the session.
+// story returns a few words for each event, without progress and changes of the session.
 func story(events []*tooldv1.ExecuteResponse) (told []string) {
 	for _, e := range events {
 		if words := tell(e); words != "" {
@@ -328,7 +328,7 @@ func story(events []*tooldv1.ExecuteResponse) (told []string) {
 	return told
 }
 
-// wakeWaiters tells one event.
+// tell returns a few words for one event.
 func tell(e *tooldv1.ExecuteResponse) string {
 	switch m := e.GetEvent().(type) {
 	case *tooldv1.ExecuteResponse_Attached:
@@ -355,7 +355,7 @@ func tell(e *tooldv1.ExecuteResponse) string {
 	return ""
 }
 
-// outcomes tells results by id in a few words.
+// outcomes returns a few words for each result, by id.
 func outcomes(results map[string]*tooldv1.ToolResult) map[string]string {
 	told := map[string]string{}
 	for id, result := range results {

@@ -233,7 +233,7 @@ func (d *Daemon) close() error {
 	return errors.Join(d.runner.Close(), d.journal.Close(), d.endpoints.lock.Close())
 }
 
-// open gives the open sessions.
+// open returns the open sessions.
 func (x *sessionSet) all() (sessions []*session) {
 	x.mu.Lock()
 	defer x.mu.Unlock()

@@ -120,9 +120,9 @@ func diskFault(err error) *fault.Error {
 }
 
 // End records the call's result and applies what it leaves behind.
-func (rec *recorder) End(c *pipeline.Call, ended pipeline.Ended, learned map[string]workspace.State) {
-	rec.s.judge.readState.Merge(learned)
-	rec.s.requests.watchAlso(maps.Keys(learned))
+func (rec *recorder) End(c *pipeline.Call, ended pipeline.Ended, seen map[string]workspace.State) {
+	rec.s.judge.readState.Merge(seen)
+	rec.s.requests.watchAlso(maps.Keys(seen))
 	kept, recorded := rec.s.checkpoints.keepAfter(c)
 	defer recorded()
 	var changed []journal.Entry
@@ -131,7 +131,7 @@ func (rec *recorder) End(c *pipeline.Call, ended pipeline.Ended, learned map[str
 		changed = rec.changesOf(its, c, ended.Changes)
 		rec.s.requests.checkFilesLater(its)
 	})
-	rec.conclude(ending{c, &c.Use, ended, learned, kept, changed})
+	rec.conclude(ending{c, &c.Use, ended, seen, kept, changed})
 }
 
 // changesOf applies what a call changes in the session, and gives the record that tells it: at once if the call is

@@ -111,7 +111,7 @@ func (w *fileWatch) touched(files []string) {
 	})
 }
 
-// checkFilesLater tells what has changed, unless calls run.
+// checkFilesLater reports changed files, unless calls run.
 func (r *requester) checkFilesLater(its *state) {
 	w := its.clients.watching
 	if w == nil || its.ledger.running > 0 || len(w.waiting) == 0 || its.stopping {
@@ -151,7 +151,7 @@ func (w *fileWatch) notify(files []string) {
 	}
 }
 
-// String puts it into words.
+// String returns the event as text.
 func (c fileChanges) String() string {
 	var names []string
 	for _, f := range c.Files[:min(len(c.Files), 3)] {

@@ -21,7 +21,7 @@ func TestFormTakenBack(t *testing.T) {
 	c.use("d", "mcp__kit__doubt", `{}`)
 	q := c.until("d asks").GetQuestion()
 	c.use("h", "mcp__kit__hush", `{}`)
-	c.until("d withdrawn: nobody waits for its answer any more")
+	c.until("d withdrawn: its answer is no longer needed")
 	_, err := h.sessions().Answer(t.Context(), &tooldv1.AnswerRequest{SessionId: "s", Answer: &tooldv1.Answer{QuestionId: q.GetQuestionId(), InputDigest: q.GetInputDigest(), Decision: allow}})
 	refused(t, err, codes.FailedPrecondition, "question_closed")
 	c.use("h2", "mcp__kit__hush", `{}`)

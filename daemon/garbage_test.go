@@ -41,7 +41,7 @@ func (rawCodec) Unmarshal(data mem.BufferSlice, v any) error {
 
 var _ encoding.CodecV2 = rawCodec{}
 
-// streaming tells the methods that take a stream.
+// streaming describes a method with streams both ways.
 var streaming = grpc.StreamDesc{ClientStreams: true, ServerStreams: true}
 
 // throw sends messages to a method as bytes, half-closes, and gives the status at the end.

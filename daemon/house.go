@@ -130,7 +130,7 @@ func (at *attachments) nextCheck(idle time.Duration, unused bool) (why string, w
 			why, wait = "", maintenanceTick
 			return
 		case unused && idle >= limit:
-			why, wait = fmt.Sprintf("nobody used it for %s", limit), 0
+			why, wait = fmt.Sprintf("it was not used for %s", limit), 0
 			return
 		case unused:
 			why, wait = "", limit-idle

@@ -64,7 +64,7 @@ func (rec *recorder) stepped(key string, step tools.Step) {
 	rec.wakeStreams()
 }
 
-// wakeStreams tells every stream that there may be something new beside the journal.
+// wakeStreams wakes every stream: there may be something new beside the journal.
 func (rec *recorder) wakeStreams() {
 	for _, stream := range rec.s.attachments.attached() {
 		stream.wakeUp()

@@ -22,7 +22,7 @@ type missingRecords struct {
 	Damaged bool   `json:"damaged"` // not dropped, but lost
 }
 
-// sendMissing tells the client which numbers it does not get before the record next. Who asked for everything that is
+// sendMissing sends the client the numbers that it does not get before the record next. Who asked for everything that is
 // kept is not told of what was dropped before.
 func (st *stream) sendMissing(next uint64) error {
 	from := st.sent + 1

@@ -21,7 +21,7 @@ type pending struct {
 	options *tooldv1.Options
 }
 
-// Spec says no more than is known.
+// Spec returns what is known of the tool.
 func (p *pending) Spec() tools.Spec {
 	return tools.Spec{Name: p.name, Origin: tools.MCP, TimeLimit: time.Minute, OpenWorld: true}
 }

@@ -113,7 +113,7 @@ func goneText(gone *journal.GoneError) string {
 		gone.Path, what)
 }
 
-// described tells clients where the daemon listens.
+// described returns where the daemon listens, for clients.
 func described(listeners []net.Listener) (wire []*tooldv1.Listener) {
 	for _, listener := range listeners {
 		switch l := listener.(type) {

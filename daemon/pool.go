@@ -107,7 +107,7 @@ type toolsChanged struct {
 	Removed  []string `json:"removed"`
 }
 
-// announceTools tells clients when the session's tools are not as they were told last. It must not be called inside an update.
+// announceTools notifies clients if the session's tools have changed since the last notice. It must not be called inside an update.
 func (h *toolHost) announceTools() {
 	h.announcing.Lock()
 	defer h.announcing.Unlock()

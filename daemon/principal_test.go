@@ -18,7 +18,7 @@ import (
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
 
-// naming gives, for each method, its request with that session in it; methods that name none are left out.
+// naming maps each method to its request with that session in it; methods that name none are left out.
 func naming(t *testing.T, session string) map[string][]byte {
 	t.Helper()
 	requests := map[string][]byte{}

@@ -41,7 +41,7 @@ func (ask *asker) Ask(ctx context.Context, c *pipeline.Call, q pipeline.Question
 		return "", nil
 	}
 	if q.Form != nil && len(q.Form.Schema) > shownInput {
-		return "", fault.Invalidf("too_large", "The form that %s wants to be filled in has %d bytes, but at most %d are shown to anybody. It was not asked.", c.Name, len(q.Form.Schema), shownInput)
+		return "", fault.Invalidf("too_large", "The form that %s wants to be filled in has %d bytes, but at most %d are shown. It was not asked.", c.Name, len(q.Form.Schema), shownInput)
 	}
 	var a *asked
 	ask.s.update(func(its *state) {
@@ -74,7 +74,7 @@ func (ask *asker) Ask(ctx context.Context, c *pipeline.Call, q pipeline.Question
 func (ask *asker) abandon(a *asked) {
 	ask.s.update(func(its *state) {
 		if a.question.Form != nil && its.questions.asked[a.key] == a {
-			ask.withdraw(its, a, errMoot, "nobody waits for its answer any more")
+			ask.withdraw(its, a, errMoot, "its answer is no longer needed")
 		}
 	})
 }
@@ -162,7 +162,7 @@ func (ask *asker) withdraw(its *state, a *asked, err error, reason string) {
 	ask.close(its, a, reason)
 }
 
-// close says that a question is open no more.
+// close marks a question as closed.
 func (ask *asker) close(its *state, a *asked, reason string) {
 	if a.done {
 		return
@@ -276,7 +276,7 @@ func (ask *asker) reviewQuestions(its *state) {
 	}
 	for _, a := range its.questions.asked {
 		if !a.done {
-			ask.withdraw(its, a, ask.cannotAsk(a.question), "nobody is left who can answer")
+			ask.withdraw(its, a, ask.cannotAsk(a.question), "no client is left that can answer")
 		}
 	}
 }
@@ -286,9 +286,9 @@ var errMoot = fault.Deniedf("cannot_ask", "The question was withdrawn.")
 
 // cannotAsk is the error of a call for which no client can answer. It names what to change and where, so that following it is enough.
 func (ask *asker) cannotAsk(q pipeline.Question) error {
-	way := "Somebody has to answer, on a terminal or by a client that attaches with capabilities.answers, or a permission_mode has to be chosen that allows it."
+	way := "A user must answer, on a terminal or by a client that attaches with capabilities.answers, or a permission_mode that allows it must be chosen."
 	if q.Verdict.Firm() {
-		way = "No rule and no permission_mode passes that. Somebody has to answer, on a terminal or by a client that attaches with capabilities.answers."
+		way = "No rule and no permission_mode passes that. A user must answer, on a terminal or by a client that attaches with capabilities.answers."
 	}
 	if len(q.Suggestions) > 0 {
 		rules := "The rule " + strconv.Quote(q.Suggestions[0])

@@ -149,7 +149,7 @@ func armOf(message *tooldv1.ExecuteRequest) string {
 	return string(wire.WhichOneof(wire.Descriptor().Oneofs().ByName("message")).Name())
 }
 
-// refusedAnswer says, for programs, which answer does not count.
+// refusedAnswer is the structured part of a notice about an answer that does not count.
 type refusedAnswer struct {
 	QuestionID string `json:"question_id"`
 }

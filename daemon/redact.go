@@ -28,7 +28,7 @@ func Redacted(log *zap.Logger, user, managed string) *zap.Logger {
 	return log.WithOptions(zap.WrapCore(func(core zapcore.Core) zapcore.Core { return redactingCore{core, s} }))
 }
 
-// secrets knows what must not be written.
+// secrets holds what must not be written.
 type secrets struct {
 	files   *settings.Store
 	environ []string

@@ -163,7 +163,7 @@ func (d *Daemon) retainTotal(holdings []*holding) error {
 }
 
 // shedOldest drops the oldest records of any session, none behind what upTo gives for it, until excess bytes are gone,
-// and gives what is left of the excess.
+// and returns what is left of the excess.
 func shedOldest(holdings []*holding, excess int64, upTo func(*holding) uint64) (left int64, err error) {
 	type giver struct {
 		*holding

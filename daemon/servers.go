@@ -57,7 +57,7 @@ func (h *toolHost) closeServers() {
 	h.judge.languages.Close()
 }
 
-// serverNamed says, for programs, which server a notice is about.
+// serverNamed is the structured part of a notice about a server.
 type serverNamed struct {
 	Server string `json:"server"`
 }

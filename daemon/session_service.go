@@ -154,7 +154,7 @@ func (x *sessionServer) CancelCall(ctx context.Context, request *tooldv1.CancelC
 	return &tooldv1.CancelCallResponse{Cancelled: open}, nil
 }
 
-// Interrupt says that the user broke in.
+// Interrupt interrupts the running calls on behalf of the user.
 func (x *sessionServer) Interrupt(ctx context.Context, request *tooldv1.InterruptRequest) (*tooldv1.InterruptResponse, error) {
 	s, err := x.daemon.sessions.openSession(principalOf(ctx), request.GetSessionId())
 	if err != nil {

@@ -85,7 +85,7 @@ func (in inlet) forgetTurn(t *turn) {
 	in.s.queue.EndTurn(t.number)
 }
 
-// endTurn says that no more tool uses come in t.
+// endTurn records that no more tool uses come in t.
 func (i *intake) endTurn(t *turn) {
 	if t == nil {
 		return

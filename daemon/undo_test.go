@@ -16,7 +16,7 @@ import (
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
 
-// picture tells all that is below a directory: kinds, modes, contents, targets, and which names are of one file.
+// picture describes everything below a directory: kinds, modes, contents, targets, and which names are of one file.
 func picture(t testing.TB, root string) map[string]string {
 	t.Helper()
 	told, first := map[string]string{}, map[uint64]string{}

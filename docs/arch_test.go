@@ -208,7 +208,7 @@ func walk(visit func(name string) error) error {
 	})
 }
 
-// arrows gives, for each package, the packages of the module that it imports, sorted.
+// arrows returns, for each package, the packages of the module that it imports, sorted.
 func arrows(t *testing.T) map[string][]string {
 	found := map[string][]string{}
 	for _, s := range sources(t, parser.ImportsOnly) {

@@ -9,38 +9,73 @@ import (
 	"testing"
 )
 
-// words are those that the tree does not use, in code, comments, messages and documents, with what to write instead. The words of
+// A word is one that the tree does not use, in code, comments, messages and documents, with what to write instead. The words of
 // the field are in ARCHITECTURE.md's glossary.
-var words = []struct{ pattern, write string }{
-	{`errands?`, "client request"},
-	{`heirs?`, "successor"},
-	{`wrecks?|wrecked`, "crashed session, not restored"},
-	{`likeness`, "judge, dry run"},
-	{`putters?`, "snapshotter, restore"},
-	{`farFetched|deeds?`, "implausible, operation"},
-	{`shel(f|ves)`, "store, cache"},
-	{`resupply|keepHouse`, "refresh, maintain"},
-	{`anew`, "again"},
-	{`mend(s|ed)?`, "fix"},
-	{`in the stead|in (its|his|their) stead`, "instead"},
-	{`another hand`, "another program"},
-	{`hands? (over|on)|handed (over|on)`, "pass, forward"},
-	{`Knows nothing|Know nothing|that of which`, "say what it does"},
+type word struct {
+	pattern, write string
+	// programs is set for a word that tests may use. in, if not empty, holds the beginnings of the paths that the word is held in.
+	programs bool
+	in       []string
+	// but holds the beginnings of paths in which the word is still to be replaced.
+	but []string
+}
+
+// doing are folders whose comments are not yet written in the words below.
+var doing = []string{"cmd/toold/", "tools/shell/", "scheduler/permission/"}
+
+var words = []word{
+	{pattern: `errands?`, write: "client request"},
+	{pattern: `heirs?`, write: "successor"},
+	{pattern: `wrecks?|wrecked`, write: "crashed session, not restored"},
+	{pattern: `likeness`, write: "judge, dry run"},
+	{pattern: `putters?`, write: "snapshotter, restore"},
+	{pattern: `cameras?|exposures?`, write: "snapshotter, snapshot set"},
+	{pattern: `farFetched|deeds?`, write: "implausible, operation"},
+	{pattern: `shel(f|ves)`, write: "store, cache"},
+	{pattern: `resupply|keepHouse`, write: "refresh, maintain"},
+	{pattern: `visitors?|expel(s|led)?`, write: "connection, evict"},
+	{pattern: `seers|printers`, write: "programs that need /proc, output programs"},
+	{pattern: `staffs?|employ(s|ed)?`, write: "start, reconcile (servers)"},
+	{pattern: `barred`, write: "denied", programs: true, but: doing},
+	{pattern: `learned`, write: "read state, seen"},
+	{pattern: `wish(es)?`, write: "request, preference"},
+	{pattern: `strangers?`, write: "unknown", programs: true},
+	{pattern: `anew`, write: "again"},
+	{pattern: `mend(s|ed)?`, write: "fix"},
+	{pattern: `in the stead|in (its|his|their) stead`, write: "instead"},
+	{pattern: `another hand`, write: "another program"},
+	{pattern: `hands? (over|on)|handed (over|on)`, write: "pass, forward"},
+	{pattern: `Knows nothing|Know nothing|that of which`, write: "say what it does"},
+	{pattern: `as far as that goes`, write: "as far as possible", but: doing},
+	{pattern: `(and|or), be it|, be it`, write: "or, even", programs: true, but: doing},
+	{pattern: `puts? (\w+ ){0,3}into words`, write: "returns the fault, formats", programs: true, but: doing},
+	{pattern: `somebody|anybody|everybody|whoever`, write: "the client, the user, the model, a program", programs: true, but: doing},
+	{pattern: `nobody`, write: "no client, no program", programs: true, in: []string{"tools/", "scheduler/", "proto/"}, but: append(doing, "tools/sandbox/escape/")},
+	{pattern: `^\s*// \w+ (gives|says|tells|hears)`, write: "returns, reports whether, writes, notifies", but: doing},
 }
 
 // honest are places where such a word means something else, each with the part of the line that shows it.
 var honest = []string{
 	"shelf life",
 	"g.anew", "anew is acting", "anew()", // a policy's first use, in a benchmark
+	`"tclsh", "wish"`, // Tcl's shell
+	"cameras store", "cameras of telephones",
+	"// Greet greets",                                       // the code of an example
+	"nobody is the user", "const nobody", "Seteuid(nobody)", // the user of that name
+	"nobody is the only reachable host", "[]string{nobody}", // the host of that name
 }
 
 // TestWords holds the list. "make lint" runs it by itself.
 func TestWords(t *testing.T) {
-	all := make([]string, 0, len(words))
-	for _, word := range words {
-		all = append(all, word.pattern)
+	all, found := make([]string, 0, len(words)), make([]*regexp.Regexp, 0, len(words))
+	for _, w := range words {
+		pattern := `\b(?:` + w.pattern + `)\b`
+		if strings.HasPrefix(w.pattern, "^") {
+			pattern = w.pattern + `\b`
+		}
+		all, found = append(all, pattern), append(found, regexp.MustCompile("(?i)"+pattern))
 	}
-	found := regexp.MustCompile(`(?i)\b(?:` + strings.Join(all, "|") + `)\b`)
+	some := regexp.MustCompile("(?i)" + strings.Join(all, "|"))
 	kinds := []string{".go", ".md", ".proto"}
 	err := walk(func(name string) error {
 		if !slices.Contains(kinds, filepath.Ext(name)) || strings.HasPrefix(name, "gen/") || name == "docs/words_test.go" {
@@ -51,14 +86,15 @@ func TestWords(t *testing.T) {
 			return err
 		}
 		for n, line := range strings.Split(string(text), "\n") {
-			hit := found.FindString(line)
-			if hit == "" || slices.ContainsFunc(honest, func(part string) bool { return strings.Contains(line, part) }) {
+			if !some.MatchString(line) || slices.ContainsFunc(honest, func(part string) bool { return strings.Contains(line, part) }) {
 				continue
 			}
-			for _, word := range words {
-				if regexp.MustCompile(`(?i)^(?:` + word.pattern + `)$`).MatchString(hit) {
-					t.Errorf("%s:%d has %q; write: %s", name, n+1, hit, word.write)
+			for i, w := range words {
+				hit := found[i].FindString(line)
+				if hit == "" || !w.holdsIn(name) {
+					continue
 				}
+				t.Errorf("%s:%d has %q; write: %s", name, n+1, hit, w.write)
 			}
 		}
 		return nil
@@ -66,4 +102,13 @@ func TestWords(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// holdsIn reports whether the word is held in a file.
+func (w word) holdsIn(name string) bool {
+	under := func(dir string) bool { return strings.HasPrefix(name, dir) }
+	if w.programs && strings.HasSuffix(name, "_test.go") || slices.ContainsFunc(w.but, under) {
+		return false
+	}
+	return len(w.in) == 0 || slices.ContainsFunc(w.in, under)
 }

@@ -55,7 +55,7 @@ func memory(ctx context.Context, binary string, b burden, out io.Writer) (err er
 func (d *server) bearEditors(ctx context.Context, b burden, out io.Writer) error {
 	ctx, leave := context.WithCancel(ctx)
 	defer leave()
-	const line = "a line of a text that somebody edits\n"
+	const line = "a line of a text that an editor holds\n"
 	text := strings.Repeat(line, b.bufferBytes/len(line))
 	refused := 0
 	for n := range b.editors {

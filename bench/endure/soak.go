@@ -153,7 +153,7 @@ func (s *soaking) turn(ctx context.Context, session, name, dir string, l *ledger
 	}
 }
 
-// errDisturbed says that the client has left before the end of the turn.
+// errDisturbed means that the client has left before the end of the turn.
 var errDisturbed = errors.New("disturbed")
 
 // attempt sends the turn, again if it was sent before, and receives until it has ended or the client leaves.

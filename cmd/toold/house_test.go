@@ -319,7 +319,7 @@ func textIn(r *tooldv1.ToolResult) string {
 	return strings.Join(texts, "\n")
 }
 
-// story tells events in a few words each, without what is not about calls and turns.
+// story returns a few words for each event, without what is not about calls and turns.
 func story(events []*tooldv1.ExecuteResponse) (told []string) {
 	for _, e := range events {
 		if words := tell(e); words != "" {

@@ -314,7 +314,7 @@ func (transport) ServerHandshake(conn net.Conn) (net.Conn, credentials.AuthInfo,
 	case *tcpConn:
 		return conn.handshake()
 	}
-	return nil, nil, fmt.Errorf("nobody is known on a connection of type %T", conn)
+	return nil, nil, fmt.Errorf("no principal is known for a connection of type %T", conn)
 }
 
 func (transport) ClientHandshake(context.Context, string, net.Conn) (net.Conn, credentials.AuthInfo, error) {

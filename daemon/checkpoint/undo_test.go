@@ -141,7 +141,7 @@ type fataler interface {
 	Fatalf(format string, args ...any)
 }
 
-// picture tells all that is below a directory: kinds, modes, contents, targets, and which names are of one file.
+// picture describes everything below a directory: kinds, modes, contents, targets, and which names are of one file.
 func picture(t fataler, root string) map[string]string {
 	t.Helper()
 	told, first := map[string]string{}, map[uint64]string{}

@@ -122,7 +122,7 @@ func checkRead(t *testing.T, text string, want reading) {
 	}
 }
 
-// told tells uses in a line each: "id name input".
+// told returns a line for each use: "id name input".
 func told(uses []Use) (lines []string) {
 	for _, u := range uses {
 		id := u.ID

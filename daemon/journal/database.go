@@ -104,7 +104,7 @@ func (d *database) update(r room, change func() error) error {
 	return d.updateThen(r, change, func() {})
 }
 
-// updateThen calls then when all is committed, before anybody else can read it.
+// updateThen calls then when all is committed, before others can read it.
 func (d *database) updateThen(r room, change func() error, then func()) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()

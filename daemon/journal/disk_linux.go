@@ -11,7 +11,7 @@ import (
 )
 
 // syncData waits until the file's bytes and its length are on the disk,
-// whoever wrote them. Times and modes may not be, which spares a write.
+// whichever process wrote them. Times and modes may not be, which spares a write.
 func syncData(f *os.File) error {
 	for {
 		if err := unix.Fdatasync(int(f.Fd())); !errors.Is(err, unix.EINTR) {

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// syncData waits until the file's bytes are on the disk, whoever wrote them.
+// syncData waits until the file's bytes are on the disk, whichever process wrote them.
 func syncData(f *os.File) error { return f.Sync() }
 
 // allocate returns the file blocks for its first size bytes.

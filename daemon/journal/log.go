@@ -62,7 +62,7 @@ func (l *Log) Enqueue(entries ...Entry) *Pending {
 }
 
 // Keep changes the session's state without a record, in the order of Enqueue.
-// Wait tells the number of the newest record, and the errors of Enqueue. The
+// Wait returns the number of the newest record, and the errors of Enqueue. The
 // journal keeps the values without copying.
 func (l *Log) Keep(durability Durability, state ...Put) *Pending {
 	return l.enqueue(&Pending{log: l, state: state, durability: durability})

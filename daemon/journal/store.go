@@ -35,7 +35,7 @@ type Store struct {
 }
 
 // A knownLog is kept in memory for as long as it takes records, and after that for
-// as long as somebody uses it.
+// as long as it is in use.
 type knownLog struct {
 	open   *Log
 	sealed weak.Pointer[Log] // since it was found to be, by sweep
@@ -267,7 +267,7 @@ func (s *Store) last(id int64, first uint64) (uint64, error) {
 	return last, err
 }
 
-// Watched reports whether somebody has still to read records of this log.
+// Watched reports whether a cursor has still to read records of this log.
 func (s *Store) Watched(name string) bool {
 	s.mu.Lock()
 	l := s.logs[name].log()

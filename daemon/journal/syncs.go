@@ -3,7 +3,7 @@
 //
 // A transaction itself is not synced (SQLite's "synchronous = normal"): its
 // frames are handed to the operating system, at the end of the write-ahead log.
-// Whoever wants more waits here for one fdatasync of that file, shared by all
+// A caller that needs more waits here for one fdatasync of that file, shared by all
 // who came before it began; transactions go on meanwhile, so that a session
 // that needs no sync does not wait for another's. SQLite cannot tell the
 // difference: it syncs the log before it copies pages into the database, the
@@ -94,7 +94,7 @@ func (y *syncer) run(rested func()) {
 				suspect(y.wal.Name(), err)
 			}
 		}
-		rests := err != nil && y.release(group, err) // before anybody learns of it: what he appends then follows nothing
+		rests := err != nil && y.release(group, err) // before a waiter sees it: what it appends then follows nothing
 		for _, p := range group {
 			p.conclude(err)
 		}

@@ -267,7 +267,7 @@ func (p *Pending) conclude(err error) {
 	p.settle(err)
 }
 
-// settle tells the outcome to whoever waits.
+// settle publishes the outcome to those who wait.
 func (p *Pending) settle(err error) {
 	p.err = err
 	p.log.unpin()

@@ -54,7 +54,7 @@ func validate(in *Input) error {
 }
 
 // effects is all that the call may touch: a preview reads, so it runs beside others and nobody is asked; writing makes it
-// a call that runs alone, that a rule or somebody must permit, and that can be undone.
+// a call that runs alone, that a rule or the user must permit, and that can be undone.
 func effects(in Input) tools.Effects {
 	place := []tools.Path{{Name: cmp.Or(in.Path, "."), Tree: true}}
 	if in.Write {

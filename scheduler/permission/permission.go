@@ -1,5 +1,5 @@
 // Package permission decides whether a call may run. It is pure: what a call would touch comes in as Facts, a Verdict
-// goes out. It does not know how the facts were found, nor how somebody is asked.
+// goes out. It does not know how the facts were found, nor how a question is asked.
 //
 // A call is the sum of what it would do, and each part of that needs leave: by a rule, by a hook, by the mode, or
 // because reading there is free. A rule that denies or asks needs to meet one part; what allows has to cover all.

@@ -57,7 +57,7 @@ func (c *Call) acting(ctx context.Context) *sandbox.Box {
 	return c.box(c.policy(ctx, c.facts, c.ReadOnly()))
 }
 
-// enclose gives the call the box for its action. The error means that nothing here can confine its
+// enclose sets the call's box for its action. The error means that nothing here can confine its
 // processes.
 func (c *Call) enclose(ctx context.Context, env *tools.Env) (Confined, error) {
 	env.Box = c.acting(ctx)

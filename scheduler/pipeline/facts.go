@@ -182,13 +182,13 @@ func (s scene) below(ctx context.Context, a *permission.Access, command *shell.C
 	case a.Unnamed:
 		return fmt.Sprintf("%s may %s files that it does not name, and there are rules about which may be.", who, verb)
 	}
-	barred := func(real string) string {
+	readDenied := func(real string) string {
 		if rule := rule(s.places.Seen(real)); rule != nil {
 			return rule.String()
 		}
 		return ""
 	}
-	found, why, sure := s.search(ctx, a, command, barred)
+	found, why, sure := s.search(ctx, a, command, readDenied)
 	switch {
 	case found != "":
 		return fmt.Sprintf("%s would %s %s, and %s is about that.", who, verb, s.places.Seen(found), why)
@@ -200,11 +200,11 @@ func (s scene) below(ctx context.Context, a *permission.Access, command *shell.C
 
 // search searches the directory of an access for read-denied paths, as far as the command that
 // names it reads it.
-func (s scene) search(ctx context.Context, a *permission.Access, command *shell.Command, barred func(real string) string) (found, why string, sure bool) {
+func (s scene) search(ctx context.Context, a *permission.Access, command *shell.Command, readDenied func(real string) string) (found, why string, sure bool) {
 	if command == nil || a.Write {
-		return s.places.FindReadDenied(ctx, a.OnDisk(), barred)
+		return s.places.FindReadDenied(ctx, a.OnDisk(), readDenied)
 	}
-	if found, why, sure, ok := s.given(ctx, command, a, barred); ok {
+	if found, why, sure, ok := s.given(ctx, command, a, readDenied); ok {
 		return found, why, sure
 	}
 	if files, ok := picked(s.places, command, a.Named, s.dir); ok && !s.steered {
@@ -213,14 +213,14 @@ func (s scene) search(ctx context.Context, a *permission.Access, command *shell.
 			if err != nil {
 				return "", "", false
 			}
-			if why := barred(file); why != "" {
+			if why := readDenied(file); why != "" {
 				return file, why, true
 			}
 			if info, err := os.Stat(real.Real); err != nil || !info.IsDir() {
-				if why := barred(real.Real); why != "" {
+				if why := readDenied(real.Real); why != "" {
 					return file, why, true
 				}
-			} else if found, why, sure = s.places.FindReadDenied(ctx, real.Real, barred); found != "" || !sure {
+			} else if found, why, sure = s.places.FindReadDenied(ctx, real.Real, readDenied); found != "" || !sure {
 				return found, why, sure
 			}
 		}
@@ -228,10 +228,10 @@ func (s scene) search(ctx context.Context, a *permission.Access, command *shell.
 	}
 	over := selection.Command{Command: command, Environ: s.environ, Pattern: s.unexpanded}.LeavesOut()
 	if over == nil {
-		return s.places.FindReadDenied(ctx, a.OnDisk(), barred)
+		return s.places.FindReadDenied(ctx, a.OnDisk(), readDenied)
 	}
 	return s.places.FindReadDenied(ctx, a.OnDisk(), func(real string) string {
-		why := barred(real)
+		why := readDenied(real)
 		if rel, err := filepath.Rel(a.OnDisk(), real); why == "" || err != nil || rel != "." && over(rel, real) {
 			return ""
 		}
@@ -255,7 +255,7 @@ func (c *Call) deniesRead(rules *permission.Rules) func(real string) string {
 		if rule == nil {
 			return ""
 		}
-		verb := map[permission.List]string{permission.DenyList: "denies reading", permission.AskList: "asks before anybody reads"}[rule.List]
+		verb := map[permission.List]string{permission.DenyList: "denies reading", permission.AskList: "asks before reading"}[rule.List]
 		return fmt.Sprintf("The rule %s in %s %s %s.", rule.Text, rule.Origin, verb, real)
 	}
 }

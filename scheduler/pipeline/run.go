@@ -35,11 +35,11 @@ func (c *Call) Run(ctx context.Context, outside func(func()) error, alone func()
 	c.begun = true
 	env := c.session.Begin(c)
 	ended := c.noted(c.way(ctx, env, order{outside, alone}, Usage{Waited: time.Since(c.accepted)}))
-	var learned map[string]workspace.State
+	var seen map[string]workspace.State
 	if env.Files != nil {
-		learned = env.Files.ReadState()
+		seen = env.Files.ReadState()
 	}
-	c.session.End(c, ended, learned)
+	c.session.End(c, ended, seen)
 	return c.abort(ended)
 }
 
@@ -106,7 +106,7 @@ func (c *Call) permit(ctx context.Context, env *tools.Env, order order, usage *U
 		case permitted && (alone || c.parsed.effects.Concurrent() && !c.facts.Opaque):
 			c.verdict = v
 			if v.Decision == permission.Allow {
-				c.session.Withdraw(c, "nobody has to be asked any more")
+				c.session.Withdraw(c, "the question is no longer needed")
 			}
 			return nil
 		case permitted:

@@ -25,9 +25,9 @@ func (s scene) unexpanded(flag shell.Flag) (glob string, ok bool) {
 		len(matching(s.places, shell.Quoted(s.dir)+"/"+flag.Name+"="+glob)) == 0
 }
 
-// given looks for something barred among the files below a directory that another command names to one; ok is false when
+// given looks for something readDenied among the files below a directory that another command names to one; ok is false when
 // that is not how it comes to them.
-func (s scene) given(ctx context.Context, c *shell.Command, a *permission.Access, barred func(real string) string) (found, why string, sure, ok bool) {
+func (s scene) given(ctx context.Context, c *shell.Command, a *permission.Access, readDenied func(real string) string) (found, why string, sure, ok bool) {
 	names := func(word shell.Word) bool { return word.Literal && at(word.Text, s.dir) == a.Named }
 	if c.Picks == nil || slices.ContainsFunc(c.Words[min(1, len(c.Words)):], names) ||
 		!slices.ContainsFunc(c.Picks.From, func(from string) bool { return at(from, s.dir) == a.Named }) {
@@ -43,10 +43,10 @@ func (s scene) given(ctx context.Context, c *shell.Command, a *permission.Access
 		case c.Picks.Kept && strings.HasPrefix(rel, "-"):
 			return "perhaps a rule, as its name is taken for a flag,"
 		}
-		if why := barred(real); why != "" {
+		if why := readDenied(real); why != "" {
 			return why
 		}
-		return s.behind(real, barred)
+		return s.behind(real, readDenied)
 	}
 	if c.Picks.Kept {
 		found, why, sure = s.tracked(ctx, a.OnDisk(), taken)
@@ -57,7 +57,7 @@ func (s scene) given(ctx context.Context, c *shell.Command, a *permission.Access
 }
 
 // behind judges the target of a link; empty: it is not a link.
-func (s scene) behind(real string, barred func(real string) string) string {
+func (s scene) behind(real string, readDenied func(real string) string) string {
 	if info, err := os.Lstat(real); err != nil || info.Mode()&os.ModeSymlink == 0 {
 		return ""
 	}
@@ -65,7 +65,7 @@ func (s scene) behind(real string, barred func(real string) string) string {
 	if err != nil {
 		return "" // nothing that could be read
 	}
-	return barred(p.Real)
+	return readDenied(p.Real)
 }
 
 // fitsAll reports whether a name fits every one of the patterns.

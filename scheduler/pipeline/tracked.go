@@ -25,9 +25,9 @@ import (
 // some tenths of a second.
 const maxTracked = 100_000
 
-// tracked looks below dir, a real path, for a file that barred names a reason against and git's ignore files do not leave
+// tracked looks below dir, a real path, for a file that readDenied names a reason against and git's ignore files do not leave
 // out; it returns the first by name. sure is false when it could not look at everything.
-func (s scene) tracked(ctx context.Context, dir string, barred func(real string) string) (found, why string, sure bool) {
+func (s scene) tracked(ctx context.Context, dir string, readDenied func(real string) string) (found, why string, sure bool) {
 	top := repo.WorkTree(dir)
 	if top == "" {
 		return "", "", true // there is nothing that git keeps
@@ -40,7 +40,7 @@ func (s scene) tracked(ctx context.Context, dir string, barred func(real string)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var seen atomic.Int64
-	var mu sync.Mutex // guards found and why, and calls of barred
+	var mu sync.Mutex // guards found and why, and calls of readDenied
 	tally, err := walk.Files(ctx, root, walk.Options{
 		Dir: top, Environ: s.environ, Git: true,
 		Choose: func(path string, _ fs.FileMode) walk.Choice {
@@ -57,7 +57,7 @@ func (s scene) tracked(ctx context.Context, dir string, barred func(real string)
 			real := filepath.Join(top, f.Path)
 			mu.Lock()
 			defer mu.Unlock()
-			if reason := barred(real); reason != "" && (found == "" || real < found) {
+			if reason := readDenied(real); reason != "" && (found == "" || real < found) {
 				found, why = real, reason
 			}
 		},

@@ -48,7 +48,7 @@ func TestClient(t *testing.T) {
 	}
 }
 
-// Who says everything at once, before there is a tunnel, still learns the rest.
+// A client that sends everything at once, before there is a tunnel, still gets the response.
 func TestTunnelSaidTooSoon(t *testing.T) {
 	back, _ := echo(t)
 	b := newBooth(t, Policy{Allowed: []string{"127.0.0.1"}}, nil, usual)

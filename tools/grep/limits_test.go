@@ -56,7 +56,7 @@ func TestBadPatterns(t *testing.T) {
 	})
 }
 
-// TestOwnReading says what our engine makes of patterns where Go's syntax and rg's part.
+// TestOwnReading covers patterns where Go's syntax and rg's part.
 func TestOwnReading(t *testing.T) {
 	for _, c := range []struct {
 		pattern, text string
@@ -177,7 +177,7 @@ func TestWindows(t *testing.T) {
 	}
 }
 
-// pieces gives its data in pieces of n bytes.
+// pieces returns its data in pieces of n bytes.
 type pieces struct {
 	data []byte
 	n    int

@@ -230,8 +230,8 @@ var options = map[string]json.RawMessage{
 }
 
 func (s Server) options() json.RawMessage {
-	if wishes := options[s.name()]; wishes != nil {
-		return wishes
+	if preferred := options[s.name()]; preferred != nil {
+		return preferred
 	}
 	return json.RawMessage(`{}`)
 }

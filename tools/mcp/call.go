@@ -216,14 +216,14 @@ func (r *running) ask(ctx context.Context, p *sdk.ElicitParams) (*sdk.ElicitResu
 	reply, err := r.env.Ask(asking, form)
 	switch {
 	case err != nil:
-		return &sdk.ElicitResult{Action: "cancel"}, nil // //nolint:nilerr // no answer is an answer to a server //nolint:nilerr // nobody has answered, which is an answer to a server
+		return &sdk.ElicitResult{Action: "cancel"}, nil //nolint:nilerr // no answer is an answer to a server
 	case !reply.Yes:
 		return &sdk.ElicitResult{Action: "decline"}, nil
 	}
 	answer := &sdk.ElicitResult{Action: "accept", Content: map[string]any{}}
 	if len(reply.Content) > 0 {
 		if err := json.Unmarshal(reply.Content, &answer.Content); err != nil {
-			return &sdk.ElicitResult{Action: "cancel"}, nil // //nolint:nilerr // the content does not match the form //nolint:nilerr // what was given is no form
+			return &sdk.ElicitResult{Action: "cancel"}, nil //nolint:nilerr // the content does not match the form
 		}
 	}
 	return answer, nil

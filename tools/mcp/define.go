@@ -138,9 +138,9 @@ func described(e Entry, t *sdk.Tool) string {
 // resultChars returns how much of a result may be inline, if the server requests a number; 0: it
 // does not.
 func resultChars(t *sdk.Tool) int {
-	wish, _ := t.Meta[metaResultChars].(float64)
-	if !(wish >= 1) {
+	requested, _ := t.Meta[metaResultChars].(float64)
+	if !(requested >= 1) {
 		return 0
 	}
-	return int(min(wish, maxResult))
+	return int(min(requested, maxResult))
 }

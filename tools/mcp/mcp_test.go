@@ -32,7 +32,7 @@ func TestToolsOfAServer(t *testing.T) {
 		t.Errorf("write is %+v", write)
 	}
 	if most := r.tool("mcp__fake__consent").Spec().MaxResultChars; most != 500_000 {
-		t.Errorf("a wish for 9,000,000 characters gave %d", most)
+		t.Errorf("a request for 9,000,000 characters gave %d", most)
 	}
 	names := func() (all []string) {
 		for _, tool := range r.set.Tools() {

@@ -168,7 +168,7 @@ func (l *launch) outOfTheWay(p *program, fd int) *step {
 	return p.do(unix.SYS_FCNTL, fd, unix.F_DUPFD_CLOEXEC, len(l.files))
 }
 
-// descriptors gives the process its own descriptors, from 0 on, and closes all others.
+// descriptors sets up the process's own descriptors, from 0 on, and closes all others.
 func (l *launch) descriptors(p *program) {
 	high := make([]*step, len(l.files))
 	for i, f := range l.files {

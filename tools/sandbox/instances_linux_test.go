@@ -34,7 +34,7 @@ func TestManyPolicies(t *testing.T) {
 	})
 }
 
-// closing tells of its being closed.
+// closing reports that it is closed.
 type closing struct {
 	net.Listener
 	closed chan string

@@ -20,7 +20,7 @@ type Files struct {
 	t      testing.TB
 	places *workspace.Workspace
 	memory *workspace.ReadState
-	barred func(real string) string
+	readDenied func(real string) string
 }
 
 // NewFiles returns a session of the existing directory root, with an empty read state; hidden are
@@ -43,7 +43,7 @@ func NewFiles(t testing.TB, root string, hidden ...string) *Files {
 
 // Another returns a second session of the same workspace, with an empty read state.
 func (f *Files) Another() *Files {
-	return &Files{Root: f.Root, t: f.t, places: f.places, memory: workspace.NewReadState(), barred: f.barred}
+	return &Files{Root: f.Root, t: f.t, places: f.places, memory: workspace.NewReadState(), readDenied: f.readDenied}
 }
 
 // Rule is the sentence of Bar's rule.
@@ -52,7 +52,7 @@ const Rule = "The rule Read(it) in /settings.json:7 denies reading it."
 // Bar adds a rule that denies reading what lies at the names, relative to the root, and below. It
 // applies to views and environments that are made afterwards.
 func (f *Files) Bar(names ...string) {
-	f.barred = func(real string) string {
+	f.readDenied = func(real string) string {
 		for _, name := range names {
 			if pathname.Within(filepath.Join(f.Root, name), real) {
 				return Rule
@@ -66,7 +66,7 @@ func (f *Files) Bar(names ...string) {
 // elsewhere.
 func (f *Files) View(elsewhere ...string) *workspace.View {
 	root := workspace.Grantee{Real: f.Root, Tree: true}
-	grant := workspace.Grant{Dir: f.Root, Reads: []workspace.Grantee{root}, Writes: []workspace.Grantee{root}, ReadDenied: f.barred}
+	grant := workspace.Grant{Dir: f.Root, Reads: []workspace.Grantee{root}, Writes: []workspace.Grantee{root}, ReadDenied: f.readDenied}
 	for _, dir := range elsewhere {
 		grant.Reads = append(grant.Reads, workspace.Grantee{Real: dir, Tree: true})
 	}

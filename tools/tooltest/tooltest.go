@@ -1,4 +1,4 @@
-// Package tooltest holds the checks that every tool must pass, whoever wrote it: its schema and words are fit for a
+// Package tooltest holds the checks that every tool must pass: its schema and words are fit for a
 // model, bad input gets a typed error, a check changes nothing, a read-only call changes nothing, what comes back is
 // fit for the wire. It does not know what any tool is for.
 package tooltest
@@ -275,7 +275,7 @@ func (r *Room) Background(command string) string {
 // Env is what a call of action may reach: its declared effects, all of them permitted.
 func (r *Room) Env(action tools.Action) *tools.Env {
 	r.t.Helper()
-	grant := workspace.Grant{Dir: r.Root, ReadDenied: r.barred}
+	grant := workspace.Grant{Dir: r.Root, ReadDenied: r.readDenied}
 	effects := action.Effects()
 	grant.Reads, grant.Writes = r.grantees(effects.Reads), r.grantees(effects.Writes)
 	return &tools.Env{

@@ -1,4 +1,4 @@
-// A test process that is root, as somebody else: file modes do not apply to root. It does not know what is tested.
+// A test process that is root, as another user: file modes do not apply to root. It does not know what is tested.
 
 package tooltest
 
@@ -12,14 +12,14 @@ import (
 const nobody = 65534
 
 // Unprivileged makes the process one that file modes apply to, until the test ends; where that cannot be, the test is
-// skipped. Tests that run beside it are somebody else too.
+// skipped. Tests that run beside it run as that user too.
 func Unprivileged(t testing.TB) {
 	t.Helper()
 	if os.Geteuid() != 0 {
 		return
 	}
 	if err := syscall.Seteuid(nobody); err != nil {
-		t.Skipf("file modes do not apply to root, and the test cannot be somebody else: %v", err)
+		t.Skipf("file modes do not apply to root, and the test cannot run as another user: %v", err)
 	}
 	t.Cleanup(func() {
 		if err := syscall.Seteuid(0); err != nil {

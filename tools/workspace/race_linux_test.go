@@ -137,7 +137,7 @@ func race(t *testing.T, r *racing) {
 	r.checkInside()
 }
 
-// canary tells all that the kernel knows of what lies outside, without opening it. What is made or taken away there
+// canary describes everything outside that the kernel shows without opening it. What is made or taken away there
 // shows in the times of its directory.
 func (r *racing) canary() map[string]string {
 	r.t.Helper()

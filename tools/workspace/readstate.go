@@ -79,10 +79,10 @@ func (m *ReadState) Lookup(real string) (State, bool) {
 }
 
 // Merge adds the read state of a call, or of a journal.
-func (m *ReadState) Merge(learned map[string]State) {
+func (m *ReadState) Merge(seen map[string]State) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for real, s := range learned {
+	for real, s := range seen {
 		m.put(real, s)
 	}
 }

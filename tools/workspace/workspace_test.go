@@ -43,7 +43,7 @@ func (s *site) view() *workspace.View {
 	return s.ws.View(workspace.Grant{Dir: s.root, Reads: all, Writes: all}, s.memory)
 }
 
-// admit gives the site's workspace other places.
+// admit replaces the places of the site's workspace.
 func (s *site) admit(t *testing.T, p workspace.Places) {
 	t.Helper()
 	var err error

@@ -91,7 +91,7 @@ func TestCheckHasNoEffect(t *testing.T) {
 		t.Fatal(err)
 	}
 	if list, err := os.ReadDir(s.Root); err != nil || len(list) != 0 || len(v.ReadState()) != 0 {
-		t.Errorf("%v, the root holds %v, learned %v", err, list, v.ReadState())
+		t.Errorf("%v, the root holds %v, read state %v", err, list, v.ReadState())
 	}
 }
 

@@ -1387,7 +1387,7 @@ type Started struct {
 	Reason string `protobuf:"bytes,4,opt,name=reason,proto3" json:"reason,omitempty"`
 	// The same as data, the weightiest first.
 	Grounds []*Ground `protobuf:"bytes,5,rep,name=grounds,proto3" json:"grounds,omitempty"`
-	// Somebody was asked, for these reasons, and said yes.
+	// The user was asked, for these reasons, and said yes.
 	Asked         bool `protobuf:"varint,6,opt,name=asked,proto3" json:"asked,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2976,7 +2976,7 @@ type SessionChanged struct {
 	PermissionMode PermissionMode `protobuf:"varint,6,opt,name=permission_mode,json=permissionMode,proto3,enum=toold.v1.PermissionMode" json:"permission_mode,omitempty"`
 	// The session is closed: no further record follows.
 	Closed bool `protobuf:"varint,7,opt,name=closed,proto3" json:"closed,omitempty"`
-	// Somebody else than the last one uses the session.
+	// Another client than the last one uses the session.
 	Peer *Peer `protobuf:"bytes,8,opt,name=peer,proto3" json:"peer,omitempty"`
 	// Names of deferred tools that were activated: the session has them from now on.
 	ActivatedTools []string `protobuf:"bytes,9,rep,name=activated_tools,json=activatedTools,proto3" json:"activated_tools,omitempty"`

@@ -139,7 +139,7 @@ const (
 	SiblingAbort_SIBLING_ABORT_MUTATING_BASH SiblingAbort = 2
 	// Any executed call's.
 	SiblingAbort_SIBLING_ABORT_ANY SiblingAbort = 3
-	// Nobody's.
+	// No call's.
 	SiblingAbort_SIBLING_ABORT_NONE SiblingAbort = 4
 )
 

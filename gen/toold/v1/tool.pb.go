@@ -86,7 +86,7 @@ const (
 	Decision_DECISION_ALLOW Decision = 1
 	// Do not run it: the call ends as DENIED client_denied.
 	Decision_DECISION_DENY Decision = 2
-	// Somebody must be asked. Given by Explain; refused in an Answer.
+	// A question must be asked. Set by Explain; rejected in an Answer.
 	Decision_DECISION_ASK Decision = 3
 )
 

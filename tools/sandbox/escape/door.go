@@ -18,7 +18,7 @@ type Door struct {
 	Seen   string // what was seen from outside; "" if nothing
 }
 
-// MustOpen tells the doors that a build needs from those that must be shut. In a root that must not be written, those of
+// MustOpen distinguishes the doors that a build needs from those that must be shut. In a root that must not be written, those of
 // WritableRoot may be shut too.
 func (d Door) MustOpen() bool { return d.Group == "works" || d.WritableRoot() }
 

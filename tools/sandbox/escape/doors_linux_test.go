@@ -193,7 +193,7 @@ func (r run) explained(d escape.Door) bool {
 	return slices.ContainsFunc(table, func(o row) bool { return o.names(d.Name) && o.speaksOf(r) && o.shut != d.Open })
 }
 
-// verify tells of the doors of a row that are not as it says in any of the runs, which are of one way.
+// verify reports the doors of a row that differ from it in any of the runs, which are of one way.
 func (o row) verify(t *testing.T, runs []run) {
 	t.Helper()
 	runs = slices.DeleteFunc(slices.Clone(runs), func(r run) bool { return !o.speaksOf(r) })

@@ -156,7 +156,7 @@ func (s *Scene) channel(network string, address net.Addr) channel {
 	return c
 }
 
-// accept serves one after the other, so that whoever comes last comes after all others.
+// accept serves one after the other, so that the last one comes after all others.
 func (s *Scene) accept(l net.Listener, c channel) {
 	for {
 		conn, err := l.Accept()
@@ -207,7 +207,7 @@ func (s *Scene) drain() error {
 	return nil
 }
 
-// terminal is somebody else's, though the same user's.
+// terminal is another process's, though the same user's.
 func (s *Scene) terminal(t testing.TB) {
 	t.Helper()
 	fd, err := unix.Open("/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0) // nothing may wait for it

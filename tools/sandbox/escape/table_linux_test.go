@@ -41,7 +41,7 @@ const (
 	permitted = "Landlock does not know this change, and builds need the system call for their own files."
 	inside    = "Landlock knows no exceptions in a tree that may be written. Each result says so."
 	uncounted = "The kernel does not count root's processes. Run the daemon as an ordinary user."
-	names     = "A second name of a file is the file itself. One is made only outside of the sandbox: by a package manager that links from its store, or by somebody who can write to both places."
+	names     = "A second name of a file is the file itself. One is made only outside of the sandbox: by a package manager that links from its store, or by a program that can write to both places."
 )
 
 var table = []row{
@@ -58,7 +58,7 @@ var table = []row{
 	{doors: []string{"write to a file that a process left running passes"}, ways: []string{"full"}, why: "Calls of a session reach each other's sockets, and who has opened a file may pass it on. What an earlier call was allowed lasts as long as its processes."},
 	{doors: []string{"hold a lock on a file outside"}, ways: []string{"full", "fallback"}, why: "Who may read a file may lock it. Others who lock it wait until the call has ended."},
 	{doors: []string{"read from a named pipe of others"}, ways: []string{"full", "fallback"}, why: "A pipe is read as a file is, and what is read is gone for others. Nothing can be written into one."},
-	{doors: []string{"open a device that lies outside of /dev"}, ways: []string{"fallback"}, where: "where somebody has made one", why: "For reading: Landlock tells files apart by where they are."},
+	{doors: []string{"open a device that lies outside of /dev"}, ways: []string{"fallback"}, where: "where one was made", why: "For reading: Landlock tells files apart by where they are."},
 	{doors: []string{
 		"chmod outside", "fchmod outside", "chmod outside through /proc/self/fd of an O_PATH descriptor", "chown outside", "lchown outside", "fchown outside",
 		"chmod a file of a cache", "fchownat outside with AT_EMPTY_PATH", "utimensat outside", "futimens outside", "utimes outside", "touch outside to the present",
@@ -72,5 +72,5 @@ var table = []row{
 	{doors: []string{"read /proc/kpageflags"}, ways: []string{"fallback"}, root: true, where: "if the kernel has it", why: "Landlock cannot take one file out of /proc, where files come and go. It shows flags of memory pages, and nothing of what is in them."},
 	{doors: []string{"trace a child of its own", "read the memory of a child of its own"}, ways: []string{"fast", "fallback"}, shut: true, why: "Without a process namespace others' processes are in sight, which may be the user's own. Sanitizers that look for leaks, strace and gdb need full."},
 	{doors: []string{"connect to a Unix socket of its own"}, ways: []string{"fallback"}, shut: true, why: "Nobody watches there where a connection leads, and a path may lead to the socket of any service."},
-	{doors: []string{"read /proc/self/status"}, ways: []string{"fast"}, shut: true, why: "Landlock's rules are made before the process has a number, and /proc as a whole would show everybody's. Commands that name it or are of no use without it, such as ps, get full."},
+	{doors: []string{"read /proc/self/status"}, ways: []string{"fast"}, shut: true, why: "Landlock's rules are made before the process has a number, and /proc as a whole would show those of all processes. Commands that name it or are of no use without it, such as ps, get full."},
 }

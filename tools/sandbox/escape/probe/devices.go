@@ -61,9 +61,9 @@ func devices() []door {
 		plain("devices", "mknod a character device outside", func(s *scene.Scene) error {
 			return unix.Mknod(out(s, "new"), unix.S_IFCHR|0o600, int(unix.Mkdev(1, 3)))
 		}),
-		plain("devices", "write to somebody else's terminal", func(s *scene.Scene) error {
+		plain("devices", "write to another process's terminal", func(s *scene.Scene) error {
 			fd := must(unix.Open(s.Terminal, unix.O_WRONLY|unix.O_NOCTTY|unix.O_NONBLOCK, 0))
-			return write(fd, scene.Slug("write to somebody else's terminal")+"\n")
+			return write(fd, scene.Slug("write to another process's terminal")+"\n")
 		}),
 		f("TIOCSTI on a terminal", func(*scene.Scene) (string, error) {
 			return onTerminal(func(fd uintptr) error {

@@ -59,7 +59,7 @@ func main() {
 
 func run(args []string) (err error) {
 	defer caught(&err)
-	for n := 34; n <= 64; n++ { // a number that means the victim outside may be somebody's in here
+	for n := 34; n <= 64; n++ { // a number that means the victim outside may be in use in here
 		signal.Ignore(syscall.Signal(n))
 	}
 	switch {

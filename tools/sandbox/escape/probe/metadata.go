@@ -60,7 +60,7 @@ func metadata() []door {
 	cwd := uintptr(at)
 	past := []unix.Timespec{{Sec: 1}, {Sec: 1}}
 	pastMicro := []unix.Timeval{{Sec: 1}, {Sec: 1}}
-	owner := os.Getuid() // root gives the file away; anybody else may only confirm what is, which the file's ctime tells
+	owner := os.Getuid() // root gives the file away; another user may only confirm what is, which the file's ctime tells
 	if owner == 0 {
 		owner = 12345
 	}

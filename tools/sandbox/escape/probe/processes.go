@@ -154,7 +154,7 @@ func takeDescriptor(s *scene.Scene) (string, error) {
 	return toldBy(s, func(b []byte) (int, error) { return unix.Pread(must(unix.PidfdGetfd(pidfd, s.Victim.Secret, 0)), b, 0) })
 }
 
-// signals each send a signal of their own, so that whoever gets it knows through which door it came.
+// signals each send a signal of their own, so that the receiver can see which door it came through.
 func signals() []door {
 	f := func(name string, try func(s *scene.Scene, n unix.Signal) error) door {
 		return plain("signals", name, func(s *scene.Scene) error {
@@ -186,7 +186,7 @@ func signals() []door {
 		f("fcntl F_SETOWN a process outside and be written to", onWrite),
 		f("kill the starter", func(s *scene.Scene, n unix.Signal) error { return unix.Kill(s.Starter.PID, n) }),
 		f("kill the parent of the probe", func(s *scene.Scene, n unix.Signal) error {
-			if parent := grandparent(); parent != s.Starter.PID { // whoever it is would die of it
+			if parent := grandparent(); parent != s.Starter.PID { // that process would die of it
 				return fmt.Errorf("process %d is none of those outside that the suite has made", parent)
 			}
 			return unix.Kill(s.Starter.PID, n)

@@ -232,7 +232,7 @@ func inherited(*scene.Scene) (string, error) {
 	return fmt.Sprint(found), nil
 }
 
-// kind tells descriptors by which more can be reached from those that only carry bytes.
+// kind distinguishes descriptors that give access to more from those that only carry bytes.
 func kind(fd int) string {
 	var st unix.Stat_t
 	if unix.Fstat(fd, &st) != nil {

@@ -47,7 +47,7 @@ func victim() error {
 	return nil
 }
 
-// watch tells of signals and knocks, until stdin ends.
+// watch reports signals and knocks, until stdin ends.
 func watch(came <-chan os.Signal) {
 	ctx, cancel := context.WithCancel(context.Background())
 	go func() {

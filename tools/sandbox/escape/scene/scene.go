@@ -50,10 +50,10 @@ type Scene struct {
 	StreamPlanted                string // a second name of Stream, in Root
 	Abstract, AbstractDatagram   string // abstract Unix sockets, without the @
 	Bound                        string // an abstract name that Victim tries to connect to, until the end
-	Setuid, Capable              string // copies of the probe: setuid to somebody else, and with file capabilities; "" if not made
+	Setuid, Capable              string // copies of the probe: setuid to another user, and with file capabilities; "" if not made
 	Device                       string // a device in Outside; "" if not made
-	PipeIn, PipeOut              string // named pipes of others: one that somebody reads, and one that holds the secret
-	Terminal                     string // somebody else's pseudo terminal
+	PipeIn, PipeOut              string // named pipes of others: one that a process reads, and one that holds the secret
+	Terminal                     string // another process's pseudo terminal
 	Shared, Semaphores, Messages int    // keys of System V objects; Shared exists and holds the secret
 	Bounds                       Bounds
 }
@@ -190,7 +190,7 @@ var OpenedDoors = []string{
 	"write by .. of a directory that was opened", "write by a descriptor of a directory and its ..",
 }
 
-// Guarded says, for each door to a protected path whose effect stays, which path the suite must find as it was: relative to
+// Guarded names, for each door to a protected path whose effect stays, which path the suite must find as it was: relative to
 // Root, or to Bare if it begins with "bare:".
 var Guarded = map[string]string{
 	"append to .git/config":                                 ".git/config",
