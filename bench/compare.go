@@ -1,5 +1,5 @@
-// One comparison: a control and the same work through toold, turn about, and what may be said of them afterwards. It
-// does not know what is compared.
+// One comparison: a control and the same work through toold, turn about, and what may be said of
+// them afterwards.
 
 package main
 

@@ -1,4 +1,4 @@
-// What a session costs that does nothing. It does not know what is in one.
+// What a session costs that does nothing.
 
 package main
 

@@ -1,5 +1,4 @@
-// A conversation with either server: tool uses go out, results are waited for. It does not know which server answers,
-// nor what a call does.
+// A conversation with either server: tool uses go out, results are waited for.
 
 package main
 

@@ -1,4 +1,4 @@
-// What is compared with what: one line of the table each. It does not know how a comparison is made fair.
+// What is compared with what: one line of the table each.
 
 package main
 

@@ -1,6 +1,5 @@
-// Permission to start the MCP servers that a workspace's .mcp.json or a session's own settings name: asked for when a client
-// attaches who can answer, and remembered for exactly that entry. What an entry starts, and what it may do, is not known here,
-// nor what the variables in it are worth: a question is recorded, and readers of the records see it.
+// Permission to start the MCP servers that a workspace's .mcp.json or a session's own settings
+// name: asked for when a client attaches who can answer, and remembered for exactly that entry.
 
 package daemon
 

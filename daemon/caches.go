@@ -1,5 +1,5 @@
-// Where programs keep caches. A session's processes see the user's own there, and write to folders that belong to the session's
-// roots. How the one is laid over the other is not known here.
+// Where programs keep caches. A session's processes see the user's own there, and write to folders
+// that belong to the session's roots.
 
 package daemon
 

@@ -1,5 +1,4 @@
-// Restore: works out what has to be done and does it by a call of its own, in a turn of its own. What a plan is and how
-// files are put back is not known here.
+// Restore: works out what has to be done and does it by a call of its own, in a turn of its own.
 
 package daemon
 

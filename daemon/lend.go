@@ -1,5 +1,5 @@
-// Outputs of sessions that others may read: a result names the file, and its reader may come back in another
-// session. How long outputs are kept is not known here.
+// Outputs of sessions that others may read: a result names the file, and its reader may come back
+// in another session.
 
 package daemon
 

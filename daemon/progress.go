@@ -1,5 +1,6 @@
-// Progress on one stream: for each call that runs, the output since the last chunk, the newest step, or a heartbeat.
-// A slow client gets fewer and larger chunks, and past a bound a gap that the chunk declares. It knows no records.
+// Progress on one stream: for each call that runs, the output since the last chunk, the newest
+// step, or a heartbeat. A slow client gets fewer and larger chunks, and past a bound a gap that
+// the chunk declares.
 
 package daemon
 

@@ -1,5 +1,5 @@
-// The servers that work for a session for longer than a call: MCP servers and language servers. Which there are follows
-// from settings, and how they are confined from the session's rights. How they are kept running is not known here.
+// The servers that work for a session for longer than a call: MCP servers and language servers.
+// Which there are follows from settings, and how they are confined from the session's rights.
 
 package daemon
 

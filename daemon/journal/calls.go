@@ -1,8 +1,7 @@
-// The records of a call. In the database each record of a call points to the
-// one before; in memory, while a log is in use, a table leads from a call to
-// its newest record. So looking for a call that was never there, which happens
-// for every new one, costs no query, and a record costs no entry in an index.
-// Does not know what a call is.
+// The records of a call. In the database each record of a call points to the one before; in
+// memory, while a log is in use, a table leads from a call to its newest record. So looking for a
+// call that was never there, which happens for every new one, costs no query, and a record costs
+// no entry in an index.
 
 package journal
 

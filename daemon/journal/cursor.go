@@ -1,6 +1,5 @@
-// Cursors: reading a log from any number on and going on live. A cursor that
-// is behind reads the database; one that has caught up is given the newest
-// records from memory. Does not know who it reads for, nor how fast they are.
+// Cursors: reading a log from any number on and going on live. A cursor that is behind reads the
+// database; one that has caught up is given the newest records from memory.
 
 package journal
 

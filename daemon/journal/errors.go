@@ -1,5 +1,4 @@
 // Errors: what a caller can act upon, and SQLite's codes translated into it.
-// Knows SQLite's result codes; nothing else in the package does.
 
 package journal
 

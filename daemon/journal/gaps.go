@@ -1,5 +1,4 @@
-// Gaps: numbers whose records damage has taken. Does not know what the damage
-// was.
+// Gaps: numbers whose records damage has taken.
 
 package journal
 

@@ -1,6 +1,4 @@
-// A log: one session's records and state. Does not know how records get to the
-// disk (writer.go), how they are followed (cursor.go) nor how those of a call
-// are found (calls.go).
+// A log: one session's records and state.
 
 package journal
 

@@ -1,6 +1,5 @@
-// Whether the files of an open store are still where they were opened. SQLite
-// goes on in a file that was deleted, and what it writes there is lost with the
-// process. Does not know what is done about it.
+// Whether the files of an open store are still where they were opened. SQLite goes on in a file
+// that was deleted, and what it writes there is lost with the process.
 
 package journal
 

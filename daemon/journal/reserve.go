@@ -1,5 +1,4 @@
-// The reserve: a file that holds room on the disk until the ends of what has
-// begun need it. Does not know what needs it.
+// The reserve: a file that holds room on the disk until the ends of what has begun need it.
 
 package journal
 

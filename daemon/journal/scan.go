@@ -1,6 +1,5 @@
-// Scanning: finding the records in a database file page by page, without the tree
-// that leads to them, for what hangs below a page that is lost. Knows SQLite's
-// file format as far as table leaves go; does not know which rows are missed.
+// Scanning: finding the records in a database file page by page, without the tree that leads to
+// them, for what hangs below a page that is lost.
 
 package journal
 

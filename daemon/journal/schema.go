@@ -1,5 +1,4 @@
-// The schema: creating it, checking that it is ours, preparing the statements,
-// and the epoch. Does not know who uses the statements.
+// The schema: creating it, checking that it is ours, preparing the statements, and the epoch.
 
 package journal
 

@@ -1,5 +1,4 @@
-// The store: opening and closing, and the logs by name. Does not know what is
-// in a log.
+// The store: opening and closing, and the logs by name.
 
 package journal
 

@@ -1,5 +1,4 @@
 // Dropping records, oldest first, and giving their room back to the file system.
-// Does not know which ones are still needed.
 
 package journal
 

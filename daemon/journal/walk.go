@@ -1,5 +1,4 @@
-// Walking: reading rows by their ids, around what cannot be read. Does not know
-// what is in them.
+// Walking: reading rows by their ids, around what cannot be read.
 
 package journal
 

@@ -1,8 +1,6 @@
-// The writer: one goroutine that takes whatever is queued and commits it in
-// one transaction. While a transaction runs the next one gathers. During a sync
-// (syncs.go) it goes on with what needs none; what does gathers until the sync
-// has ended, since it could not be shown earlier anyway. Does not know who waits
-// for an entry, nor who reads it.
+// The writer: one goroutine that takes whatever is queued and commits it in one transaction. While
+// a transaction runs the next one gathers. During a sync (syncs.go) it goes on with what needs
+// none; what does gathers until the sync has ended, since it could not be shown earlier anyway.
 
 package journal
 

@@ -1,4 +1,4 @@
-// How clients and settings name tools, one by one or all of a server. Whether there is such a tool is not known here.
+// How clients and settings name tools, one by one or all of a server.
 
 package pool
 

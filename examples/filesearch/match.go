@@ -1,4 +1,4 @@
-// Matches and replaces in one text. It does not know files.
+// Matches and replaces in one text.
 
 package main
 

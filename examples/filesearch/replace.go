@@ -1,6 +1,5 @@
-// The Replace tool: its input, what a call of it will touch, and its way from the one to the result. It does not know
-// how files are found or how text is matched; search.go and match.go do. It does not know either who permits a call, nor
-// how it is undone: the daemon does both by what effects declares.
+// The Replace tool: its input, what a call of it will touch, and its way from the one to the
+// result.
 
 package main
 

@@ -1,4 +1,4 @@
-// Finds the files that a call is about and looks into each. It does not know what becomes of what it finds.
+// Finds the files that a call is about and looks into each.
 
 package main
 

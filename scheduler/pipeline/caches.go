@@ -1,4 +1,4 @@
-// The caches of programs, as places of a policy. Which ones there are is not known here.
+// The caches of programs, as places of a policy.
 
 package pipeline
 

@@ -1,5 +1,6 @@
-// What has to be writable so that a script can write what it names: the path itself, or the directory in which something is
-// made, renamed or removed. The question names that directory, and the sandbox opens it. Who permits it is not known here.
+// What has to be writable so that a script can write what it names: the path itself, or the
+// directory in which something is made, renamed or removed. The question names that directory, and
+// the sandbox opens it.
 
 package pipeline
 

@@ -1,4 +1,4 @@
-// Making an image smaller, in pixels and in bytes. It knows decoded images only.
+// Making an image smaller, in pixels and in bytes.
 
 package picture
 

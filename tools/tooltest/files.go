@@ -16,10 +16,10 @@ import (
 
 // Files are a session for tests of tools that start no processes: a workspace of one root.
 type Files struct {
-	Root   string // real path
-	t      testing.TB
-	places *workspace.Workspace
-	memory *workspace.ReadState
+	Root       string // real path
+	t          testing.TB
+	places     *workspace.Workspace
+	memory     *workspace.ReadState
 	readDenied func(real string) string
 }
 

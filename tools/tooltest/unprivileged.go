@@ -1,4 +1,4 @@
-// A test process that is root, as another user: file modes do not apply to root. It does not know what is tested.
+// A test process that is root, as another user: file modes do not apply to root.
 
 package tooltest
 

@@ -1,4 +1,4 @@
-// What is told of a door, and the table of them. It does not know how the verdicts came about.
+// What is told of a door, and the table of them.
 
 package escape
 

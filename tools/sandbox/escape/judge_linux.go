@@ -1,4 +1,4 @@
-// Looks at what the probe may have changed, before and after. It does not know what the probe says of it.
+// Looks at what the probe may have changed, before and after.
 
 package escape
 

@@ -1,4 +1,4 @@
-// Lays the scene: the files, and what goes with them. It does not know what the probe will try on them.
+// Lays the scene: the files, and what goes with them.
 
 package escape
 

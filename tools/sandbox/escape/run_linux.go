@@ -1,4 +1,4 @@
-// Starts the probe and joins what it says with what was seen outside. It does not know what confines it.
+// Starts the probe and joins what it says with what was seen outside.
 
 package escape
 
