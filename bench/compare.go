@@ -18,7 +18,7 @@ const (
 	attempts   = 3
 )
 
-// A work does something once and says how long one unit of it took.
+// A work does something once and returns how long one unit of it took.
 type work func(ctx context.Context) (time.Duration, error)
 
 type comparison struct {
@@ -28,7 +28,7 @@ type comparison struct {
 	note func() string
 }
 
-// run measures and gives a line of the table.
+// run measures and returns a line of the table.
 func (c comparison) run(ctx context.Context, rounds int) (string, error) {
 	s, err := c.settled(ctx, rounds)
 	if err != nil {
@@ -58,7 +58,7 @@ type samples struct {
 	moved                  float64 // the control, between before and after, as a share
 }
 
-// sample measures the control alone, then both in turn, then the control alone again.
+// sample measures only the control, then both in turn, then only the control again.
 func (c comparison) sample(ctx context.Context, rounds int) (s samples, err error) {
 	before, err := repeat(ctx, rounds, c.control)
 	if err != nil {

@@ -50,8 +50,8 @@ func measureConfined(ctx context.Context, only func(name string) bool, rounds in
 	return nil
 }
 
-// startRow is a line of the table. Unlike row it compares quantile with quantile: the lower one is what both cost when
-// nobody else wants the machine.
+// startRow is a line of the table. Unlike row it compares quantile with quantile: the lower one is
+// what both cost when no other process uses the machine.
 func (c comparison) startRow(s samples) string {
 	ratio := func(q float64) string {
 		if s.moved > driftLimit {

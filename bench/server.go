@@ -53,7 +53,7 @@ func (echo) Execute(stream grpc.BidiStreamingServer[tooldv1.ExecuteRequest, tool
 	}
 }
 
-// serveEcho serves until ctx ends, and says on standard output when it listens.
+// serveEcho serves until ctx ends, and prints a line to standard output when it listens.
 func serveEcho(ctx context.Context, socket string) error {
 	listener, err := net.Listen("unix", socket)
 	if err != nil {

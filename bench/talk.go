@@ -35,8 +35,8 @@ func startTalk(ctx context.Context, s *server, session, root string) (*talk, err
 	}}})
 }
 
-// calls makes n calls of one turn, at most window of them unanswered, and says how long one took of the whole. last is
-// the result that came last.
+// calls makes n calls of one turn, at most window of them unanswered, and returns how long one took
+// of the whole. last is the result that came last.
 func (t *talk) calls(n, window int, name string, input any) (took time.Duration, last *tooldv1.ToolResult, err error) {
 	text, err := json.Marshal(input)
 	if err != nil {

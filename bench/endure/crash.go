@@ -128,8 +128,8 @@ func (t *tally) count(c *customer) {
 	}
 }
 
-// interrupted lets the customers begin and kills the daemon: behind a record that the number of the round gives, for one
-// customer; at any time, for several.
+// interrupted lets the customers begin and kills the daemon: after the record with the number of
+// the round, for one customer; at any time, for several.
 func (d *server) interrupted(ctx context.Context, customers []*customer, n int, chance *rand.Rand) error {
 	records, delay := n/2%customers[0].records(), time.Duration(chance.IntN(3000))*time.Microsecond
 	if n/2/customers[0].records()%2 == 0 {
@@ -171,7 +171,7 @@ func newCustomer(d *server, tag string, number int) (*customer, error) {
 	if err := os.WriteFile(c.path("seed"), []byte("one\ntwo\n"), 0o600); err != nil {
 		return nil, err
 	}
-	sleep := strconv.Itoa(1_000_000 + number) // nobody else sleeps so long
+	sleep := strconv.Itoa(1_000_000 + number) // no other process sleeps that long
 	bash := func(id, command string, more ...any) use {
 		input := map[string]any{"command": fmt.Sprintf("cd %s && %s", c.dir, command)}
 		for i := 0; i < len(more); i += 2 {

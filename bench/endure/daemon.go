@@ -41,7 +41,7 @@ func newServer(binary, dir string) (*server, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := os.Chmod(dir, 0o700); err != nil { // a socket lies in nobody else's reach
+	if err := os.Chmod(dir, 0o700); err != nil { // other users must not reach the socket
 		return nil, err
 	}
 	d := &server{binary: binary, dir: dir}
@@ -56,7 +56,7 @@ func newServer(binary, dir string) (*server, error) {
 func (d *server) root() string   { return filepath.Join(d.dir, "root") }
 func (d *server) socket() string { return filepath.Join(d.dir, "toold.sock") }
 
-// start returns when the daemon says that it serves. It lives until kill or stop.
+// start returns when the daemon reports that it serves. It lives until kill or stop.
 func (d *server) start() error {
 	ready, said, err := os.Pipe()
 	if err != nil {

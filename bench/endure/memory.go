@@ -1,4 +1,5 @@
-// What clients have the daemon hold, and what it gives back when they have left: its resident memory, from outside.
+// What clients have the daemon hold, and what it releases when they have left: its resident memory,
+// from outside.
 
 package main
 

@@ -1,4 +1,4 @@
-// Which processes are alive, by their command lines. Linux alone tells; elsewhere none is found.
+// Running processes, by their command lines. Only Linux shows them; elsewhere none is found.
 
 package main
 

@@ -87,8 +87,8 @@ func (l *Ledger) Settled() error {
 	return nil
 }
 
-// See takes the next event of a stream that was attached behind Last, or is the first. The error says which promise it
-// breaks.
+// See takes the next event of a stream that was attached behind Last, or is the first. The error
+// names the promise that it breaks.
 func (l *Ledger) See(e *tooldv1.ExecuteResponse) error {
 	switch {
 	case e.GetAttached() != nil:

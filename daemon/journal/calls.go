@@ -17,8 +17,8 @@ import (
 // 0.3 MiB and takes 25 ms to read again.
 const sweepInterval = 30 * time.Second
 
-// scanStep is how many records are read at a time when a table is built, so
-// that a long log holds nobody up.
+// scanStep is how many records are read at a time when a table is built, so that a long log does
+// not delay others.
 const scanStep = 1000
 
 // Find returns the records that have this call key, in order, as far as a

@@ -41,7 +41,7 @@ func (c *Cursor) Next() ([]Record, error) {
 	if err != nil || records != nil || upTo == 0 {
 		return records, err
 	}
-	after := c.pos // changed by this goroutine alone
+	after := c.pos // only this goroutine changes it
 	if records, err = l.read(after, upTo); err != nil {
 		return nil, err
 	}

@@ -44,8 +44,8 @@ type statements struct {
 	clearState, getMeta, setMeta     *sql.Stmt
 }
 
-// background is what every statement runs under. SQLite interrupts a statement
-// when its context ends, and half a transaction is of use to nobody.
+// background is the context of every statement. SQLite interrupts a statement when its context
+// ends, and half a transaction is useless.
 var background = context.Background()
 
 func connect(path string) (*database, error) {
@@ -74,7 +74,7 @@ func (d *database) close() error {
 	for _, stmt := range d.prepared {
 		err = cmp.Or(err, stmt.Close())
 	}
-	err = cmp.Or(err, d.conn.Close()) // gives it back to the pool
+	err = cmp.Or(err, d.conn.Close()) // returns it to the pool
 	d.conn = nil
 	return classify(d.path, cmp.Or(d.pool.Close(), err))
 }
@@ -136,8 +136,8 @@ func (d *database) transact(change func() error) error {
 		err = d.execLocked(d.commit)
 	}
 	if err != nil {
-		// SQLite may have rolled back by itself, and then says so: there is
-		// nothing to be learnt from the outcome.
+		// SQLite may have rolled back by itself, and then returns an error that has no meaning
+		// here.
 		_, _ = d.rollback.ExecContext(background)
 	}
 	return err

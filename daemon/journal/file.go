@@ -19,14 +19,14 @@ func begin(path string) (db *database, epoch string, err error) {
 		err = db.run("pragma synchronous = normal")
 	}
 	if err != nil {
-		_ = db.close() // err says why
+		_ = db.close() // err has the reason
 		return nil, "", err
 	}
 	return db, epoch, nil
 }
 
-// makeFile sees to the modes before SQLite comes: it gives its own files the
-// mode of the database.
+// makeFile sets the modes before SQLite opens the database: SQLite gives its other files the mode
+// of the database.
 func makeFile(dir string) (path string, err error) {
 	if dir, err = filepath.Abs(dir); err != nil {
 		return "", err

@@ -20,7 +20,7 @@ type Log struct {
 
 	mu           sync.Mutex        // guards what follows; never held while waiting for the database
 	first, last  uint64            // of the records that are kept and shown
-	sealed, gone bool              // gone: removed
+	sealed, gone bool              // gone: the log was removed
 	bytes        int64             // of all records; below 0: not counted yet
 	calls        map[uint64]uint64 // see calls.go; nil: not in memory
 	pins         int               // entries in the queue, which need calls
@@ -181,7 +181,7 @@ func (l *Log) Seal() error {
 	return err
 }
 
-// retire makes the log refuse everything and tells its cursors.
+// retire makes the log refuse everything and wakes its cursors.
 func (l *Log) retire() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -235,7 +235,7 @@ func (l *Log) read(after, upTo uint64) ([]Record, error) {
 		return size < readBytes, nil
 	}, l.row(after+1), l.row(upTo))
 	if len(records) > 0 {
-		return records, nil // what can be read is served; the damage is told when it is its turn
+		return records, nil // readable records are returned first; the damage is reported when its turn comes
 	}
 	if err := l.present(); err != nil || l.First() > after+1 {
 		return nil, err

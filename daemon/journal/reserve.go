@@ -32,7 +32,7 @@ func (r *reserve) ensure() bool {
 	return r.held
 }
 
-// take makes the file and gives it real blocks.
+// take makes the file and allocates real blocks for it.
 func (r *reserve) take() error {
 	f, err := os.OpenFile(r.path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {

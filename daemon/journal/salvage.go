@@ -23,11 +23,11 @@ import (
 const (
 	newSuffix   = ".new"     // a salvaged database that is whole
 	partSuffix  = ".salvage" // one that is being written
-	suspectName = "suspect"  // its being there says that damage was met
+	suspectName = "suspect"  // its existence means that damage was met
 	salvageStep = 1000       // rows in one transaction
 )
 
-// A Salvaged tells what became of a damaged database.
+// A Salvaged is the outcome of salvaging a damaged database.
 type Salvaged struct {
 	Aside string // where the damaged file is kept
 	Logs  int    // that are there again

@@ -83,7 +83,7 @@ func openDatabase(path string) (*database, error) {
 		return nil, err
 	}
 	if err := d.initialize(); err != nil {
-		_ = d.close() // err says why
+		_ = d.close() // err has the reason
 		return nil, err
 	}
 	return d, nil
@@ -163,7 +163,7 @@ func (d *database) migrate() error {
 func (d *database) run(script string) error {
 	_, err := d.conn.ExecContext(background, script)
 	if err != nil {
-		_, _ = d.conn.ExecContext(background, "rollback") // says that nothing is open, if so
+		_, _ = d.conn.ExecContext(background, "rollback") // an error means that no transaction is open
 	}
 	return classify(d.path, err)
 }

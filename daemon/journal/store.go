@@ -40,7 +40,7 @@ type knownLog struct {
 	sealed weak.Pointer[Log] // since it was found to be, by sweep
 }
 
-// log is nil when nobody uses it any more.
+// log returns the log, or nil if it is no longer in use.
 func (k knownLog) log() *Log {
 	if k.open != nil {
 		return k.open
@@ -110,8 +110,8 @@ func Open(dir string, config Config) (*Store, error) {
 // have been lost with records that were committed but not synced.
 func (s *Store) Epoch() string { return s.epoch }
 
-// Verify reads, of every log that is not sealed, all that is needed to go on with
-// it. A [*CorruptError] says that some of it cannot be read.
+// Verify reads, of every log that is not sealed, all that is needed to continue it. A
+// [*CorruptError] means that some of it cannot be read.
 func (s *Store) Verify() error {
 	infos, err := s.Logs()
 	if err != nil {
@@ -274,8 +274,7 @@ func (s *Store) Watched(name string) bool {
 	return l != nil && l.Read() < l.Last()
 }
 
-// Logs describes all logs, the oldest first. It holds nobody up for long: each
-// log is looked at by itself.
+// Logs describes all logs, the oldest first. It locks the database only for one log at a time.
 func (s *Store) Logs() ([]Info, error) {
 	var infos []Info
 	var ids []int64

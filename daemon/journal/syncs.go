@@ -21,7 +21,7 @@ import (
 // syncer belongs to one goroutine, run; the writer hands it what it has
 // committed.
 type syncer struct {
-	wal  *os.File // the write-ahead log, by a descriptor of its own: one file for as long as the database is open; nil: nobody waits
+	wal  *os.File // the write-ahead log, by a descriptor of its own: one file for as long as the database is open; nil: no sync is ever needed
 	wake chan struct{}
 	done chan struct{} // closed when run has ended
 
@@ -33,8 +33,8 @@ type syncer struct {
 	broken  error // a sync has failed: what is on the disk is not known any more
 }
 
-// openSyncer is called after the first transaction, which makes the file. With
-// unsynced nobody has to wait.
+// openSyncer is called after the first transaction, which makes the file. With unsynced no caller
+// waits.
 func openSyncer(database string, unsynced bool) (*syncer, error) {
 	y := &syncer{wake: make(chan struct{}, 1), done: make(chan struct{})}
 	if unsynced {
@@ -75,9 +75,8 @@ func (y *syncer) underWay() bool {
 	return y.busy
 }
 
-// run syncs until it is closed and nobody waits, and calls rested whenever nobody
-// does. A sync that has failed once
-// is not tried again: the kernel may have dropped what it could not write, and
+// run syncs until it is closed and no caller waits, and calls rested whenever none does. A sync
+// that has failed once is not tried again: the kernel may have dropped what it could not write, and
 // would then say that all is well.
 func (y *syncer) run(rested func()) {
 	defer close(y.done)
@@ -113,8 +112,8 @@ func (y *syncer) run(rested func()) {
 // durable reports whether the entries themselves need a sync, or only follow such.
 func (p *Pending) durable() bool { return p.durability == Synced }
 
-// release lets what follows a group's entries in their logs pass, and says
-// whether nobody waits any more.
+// release lets what follows a group's entries in their logs pass, and reports whether no caller
+// waits any more.
 func (y *syncer) release(group []*Pending, err error) (rested bool) {
 	y.mu.Lock()
 	defer y.mu.Unlock()
@@ -126,7 +125,7 @@ func (y *syncer) release(group []*Pending, err error) (rested bool) {
 	return !y.busy
 }
 
-// close returns when nobody waits any more. The writer has ended before.
+// close returns when no caller waits any more. The writer has ended before.
 func (y *syncer) close() error {
 	y.mu.Lock()
 	y.closed = true

@@ -14,7 +14,7 @@ const recordBytes = 64
 
 func (e *Entry) size() int64 { return int64(len(e.Body)) + recordBytes }
 
-// A Bound says which records a log may keep.
+// A Bound is which records a log may keep.
 type Bound struct {
 	UpTo   uint64    // newer ones than this number stay in any case
 	Bytes  int64     // older ones go for as long as the log is larger
@@ -80,8 +80,8 @@ func (l *Log) Oldest() (at time.Time, err error) {
 	return at, err
 }
 
-// shedStep is how many records one transaction drops, so that dropping a long
-// log holds nobody up for long.
+// shedStep is how many records one transaction drops, so that dropping a long log does not delay
+// others for long.
 const shedStep = 1000
 
 func (l *Log) shed(b Bound) error {
@@ -112,8 +112,8 @@ type shedding struct {
 	sealed  bool
 }
 
-// step drops what one transaction may, and says whether there may be more to
-// drop. It counts rows, not numbers: damage may have left holes of any size.
+// step drops what one transaction may, and reports whether there may be more to drop. It counts
+// rows, not numbers: damage may have left holes of any size.
 func (s *shedding) step(end uint64) (more bool, err error) {
 	l, db := s.log, s.log.store.db
 	from, size := s.dropped+1, s.size
@@ -170,11 +170,11 @@ func (l *Log) forget(upTo uint64, bytes int64) {
 // spareRoom is how many bytes of free pages the database keeps for what comes.
 const spareRoom = 1 << 20
 
-// shrinkStep is how many pages one transaction gives back.
+// shrinkStep is how many pages one transaction returns to the file system.
 const shrinkStep = 256
 
-// Tidy takes the reserve again if there is room, and gives free pages of the
-// database back to the file system, if there are more than a few.
+// Tidy allocates the reserve again if there is room, and returns free pages of the database to the
+// file system, if there are more than a few.
 func (s *Store) Tidy() error {
 	for {
 		more, err := s.db.shrink()
@@ -184,9 +184,8 @@ func (s *Store) Tidy() error {
 	}
 }
 
-// shrink returns one step's worth of pages back, and says whether there is more to
-// give. What has been cut off the database shows when its log has been copied
-// into it.
+// shrink returns one step's worth of pages to the file system, and reports whether there are more.
+// What has been cut off the database shows when its log has been copied into it.
 func (d *database) shrink() (more bool, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

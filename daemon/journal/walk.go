@@ -22,7 +22,7 @@ type walk struct {
 	tail   bool  // the damage reaches to the end of the rows
 }
 
-// row reads a row and gives its id.
+// row reads a row and returns its id.
 type row func(scanner) (int64, error)
 
 // run calls each for every row that can be read, in the order of their ids. The
@@ -61,8 +61,8 @@ func (w *walk) run(each row) error {
 	return w.broken
 }
 
-// back reads the rows from low to high from behind, up to damage, and hands them
-// on in their order. It says whether there were any.
+// back reads the rows from low to high from behind, up to damage, and passes them on in their
+// order. It reports whether there were any.
 func (w *walk) back(low, high int64, each row) (some bool) {
 	if low > high {
 		return false

@@ -189,9 +189,9 @@ type link struct {
 	call uint64
 }
 
-// insert writes the entries of p within the transaction. Those of a log that
-// has been removed are left out, and p.err says so: removing waits for the
-// database, so that a log that is present here stays so until the commit.
+// insert writes the entries of p within the transaction. Those of a log that has been removed are
+// left out, and p.err is set: removing waits for the database, so that a log that is present here
+// stays so until the commit.
 func (s *Store) insert(p *Pending, previous map[link]uint64) error {
 	if p.err = p.log.present(); p.err != nil {
 		return nil
@@ -257,7 +257,7 @@ func (p *Pending) time(e *Entry) time.Time {
 	return time.Unix(0, e.Time.UnixNano())
 }
 
-// conclude shows what was committed to the readers, and tells the outcome.
+// conclude shows what was committed to the readers, and publishes the outcome.
 func (p *Pending) conclude(err error) {
 	if p.from > 0 && p.err == nil {
 		p.log.show(p)

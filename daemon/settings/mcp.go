@@ -14,8 +14,8 @@ import (
 	"github.com/toold/toold/scheduler/permission"
 )
 
-// An MCPServer is one MCP server, as its entry says. In Command, Args, Env, URL and Headers the variables have
-// their values, which may be secrets: who shows an entry shows Written.
+// An MCPServer is one MCP server, as its entry describes it. In Command, Args, Env, URL and Headers
+// the variables have their values, which may be secrets: who shows an entry shows Written.
 type MCPServer struct {
 	Name      string
 	Transport string // "stdio", "http" (streamable) or "sse"
@@ -25,7 +25,7 @@ type MCPServer struct {
 	Env      []string // NAME=value by name: all that it gets of any environment
 	URL      string   // of http and sse
 	Headers  map[string]string
-	Timeout  time.Duration // of one call; 0: the entry says nothing
+	Timeout  time.Duration // of one call; 0: the entry has none
 	CacheTTL time.Duration // how long results of its read-only tools may be kept; 0: not at all
 	// AlwaysLoad: its tools are never deferred. Shared: one process serves all sessions.
 	AlwaysLoad, Shared bool
@@ -256,8 +256,8 @@ func plainName(name string) string {
 	}, name)
 }
 
-// isServerName reports whether rules about mcp__NAME__... are about this server alone: __ within the name, or _ at an end of it,
-// would let the tools of one server look like another's.
+// isServerName reports whether rules about mcp__NAME__... are only about this server: __ within the
+// name, or _ at an end of it, would let the tools of one server look like another's.
 func isServerName(name string) bool {
 	plain := plainName(name)
 	return plain != "" && len(plain) <= 50 && !strings.Contains(plain, "__") && strings.Trim(plain, "_") == plain

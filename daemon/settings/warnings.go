@@ -9,7 +9,8 @@ import (
 	"github.com/toold/toold/scheduler/permission"
 )
 
-// A WarningCode says what a warning is about. Codes are part of the contract with clients; docs/settings.md lists them.
+// A WarningCode is what a warning is about. Codes are part of the contract with clients;
+// docs/settings.md lists them.
 type WarningCode string
 
 // The codes.

@@ -66,7 +66,7 @@ func (s stamp) settled(now time.Time) bool {
 	return s.errno != 0 || now.UnixNano()-max(s.changed, s.written) > int64(grain)
 }
 
-// A watched file knows how it was found last.
+// A watched file is a file with the state in which it was last found.
 type watched[T any] struct {
 	file  string
 	read  func(file string) ([]byte, error)

@@ -18,7 +18,7 @@ import (
 //go:embed description.md
 var description string
 
-// An Input is what a model gives.
+// An Input is the tool's input.
 type Input struct {
 	Pattern     string   `json:"pattern" jsonschema:"regular expression in RE2 syntax"`
 	Replacement *string  `json:"replacement,omitempty" jsonschema:"text for the place of each match, with $1 or ${name} for groups; without it the call only searches"`
@@ -29,7 +29,7 @@ type Input struct {
 	Write       bool     `json:"write,omitempty" jsonschema:"change the files; without it a replacement is only shown as a diff"`
 }
 
-// mostFiles is how many files one call changes: more than that nobody looks through in a diff.
+// mostFiles is how many files one call changes: a longer diff would not be read.
 const mostFiles = 1_000
 
 // Tool returns the Replace tool.
@@ -52,8 +52,9 @@ func validate(in *Input) error {
 	return err
 }
 
-// effects is all that the call may touch: a preview reads, so it runs beside others and nobody is asked; writing makes it
-// a call that runs alone, that a rule or the user must permit, and that can be undone.
+// effects is all that the call may touch: a preview reads, so it runs beside others and no question
+// is asked; writing makes it a call that runs by itself, that a rule or the user must permit, and
+// that can be undone.
 func effects(in Input) tools.Effects {
 	place := []tools.Path{{Name: cmp.Or(in.Path, "."), Tree: true}}
 	if in.Write {
@@ -86,8 +87,8 @@ func run(ctx context.Context, env *tools.Env, in Input) (tools.Result, error) {
 	return found.result(in), err
 }
 
-// write changes one file after the other. Each is worked out again from what it holds by then, with nobody else at it; what
-// an error leaves undone is told in the result.
+// write changes one file after the other. Each is worked out again from what it holds by then,
+// locked against others; the result lists what an error has left undone.
 func (f *findings) write(ctx context.Context, env *tools.Env, in Input) error {
 	m, err := newMatcher(in)
 	if err != nil {

@@ -1,4 +1,4 @@
-// What is told of a door, and the table of them.
+// Doors, and the table of them.
 
 package escape
 

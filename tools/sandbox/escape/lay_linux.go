@@ -109,7 +109,7 @@ func check(t testing.TB, err error) {
 
 func random(n int) []byte {
 	b := make([]byte, n)
-	_, _ = rand.Read(b) // never gives an error
+	_, _ = rand.Read(b) // never returns an error
 	return b
 }
 
@@ -151,7 +151,7 @@ func (s *Scene) files(t testing.TB, program []byte) {
 	check(t, os.Link(s.HiddenOutside, s.HiddenPlanted))
 }
 
-// list asks the probe which doors there are, and gives each its directories.
+// list asks the probe which doors there are, and makes directories for each.
 func (s *Scene) list(t testing.TB) {
 	t.Helper()
 	said, err := exec.Command(s.Program, "list").Output()

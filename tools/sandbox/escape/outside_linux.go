@@ -25,7 +25,8 @@ import (
 	"github.com/toold/toold/tools/sandbox/escape/scene"
 )
 
-// firstSignal is the first of the signals by which doors are told apart: one that neither C nor Go uses itself.
+// firstSignal is the first of the signals by which doors are distinguished: one that neither C nor
+// Go uses itself.
 const firstSignal = 40
 
 // evidence is what was seen outside, by the door's slug. It is safe for concurrent use.
@@ -100,7 +101,7 @@ func (o *outsider) end() string {
 	return said
 }
 
-// A channel is a listener; last tells when it has read its own last message, and so all before.
+// A channel is a listener; last is closed when it has read its own last message, and so all before.
 type channel struct {
 	network, address string
 	last             chan struct{}
@@ -217,13 +218,13 @@ func (s *Scene) terminal(t testing.TB) {
 	check(t, err)
 	check(t, unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0))
 	s.leader, s.Terminal = fd, fmt.Sprintf("/dev/pts/%d", n)
-	other, err := os.OpenFile(s.Terminal, os.O_RDWR|unix.O_NOCTTY, 0) // while nobody has it open, reading it ends
+	other, err := os.OpenFile(s.Terminal, os.O_RDWR|unix.O_NOCTTY, 0) // while no process has it open, reading it ends
 	check(t, err)
 	t.Cleanup(func() { other.Close() })
 	check(t, os.Chown(s.Terminal, s.UID, -1))
 }
 
-// pipes makes two with names, and keeps both open, so that nobody waits for another.
+// pipes makes two with names, and keeps both open, so that opening them does not wait.
 func (s *Scene) pipes(t testing.TB) {
 	t.Helper()
 	hold := func(name string) (path string, fd int) {

@@ -1,4 +1,4 @@
-// Starts the probe and joins what it says with what was seen outside.
+// Running the probe: its report is joined with what was seen outside.
 
 package escape
 
@@ -14,12 +14,13 @@ import (
 	"github.com/toold/toold/tools/sandbox/escape/scene"
 )
 
-// A Start runs argv with env, as the starter would hand it on, in dir, and gives what it printed on stdout. The user is the
-// scene's.
+// A Start runs argv with env, as the starter would pass it on, in dir, and returns what it printed
+// on stdout. The user is the scene's.
 type Start func(argv, env []string, dir string) (stdout string, err error)
 
-// Run starts the probe on a scene, once, and gives the doors in the order of the probe. What goes wrong beside the doors,
-// such as doors without a line, is an error of the test. The victim ends with it: a scene serves one run.
+// Run starts the probe on a scene, once, and returns the doors in the order of the probe. What goes
+// wrong beside the doors, such as doors without a line, is an error of the test. The victim ends
+// with it: a scene serves one run.
 func Run(t testing.TB, s *Scene, start Start, named ...string) []Door {
 	t.Helper()
 	plain, err := json.Marshal(s.Scene)
