@@ -48,7 +48,7 @@ func (j *judge) snapshotter(each bool) workspace.Snapshotter {
 			return why
 		}
 		if readDenied(real) != "" {
-			return "a rule denies reading it"
+			return "a rule denies or asks about reading it"
 		}
 		return ""
 	}

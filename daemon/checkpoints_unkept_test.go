@@ -62,7 +62,7 @@ func TestAskedFilesAreNotKept(t *testing.T) {
 	c.reply(c.until("e asks").GetQuestion(), tooldv1.Decision_DECISION_ALLOW)
 	c.endTurn()
 	c.until("turn 1")
-	want(t, h.checkpoints("s"), []string{"e, asked changed, plain changed, asked not kept: A rule is about reading it."})
+	want(t, h.checkpoints("s"), []string{"e, asked changed, plain changed, asked not kept: A rule denies or asks about reading it."})
 	done := h.restore(before("s", 1))
 	want(t, len(done.GetNotRestored()), 1)
 	holds(t, asked, "two\n")

@@ -495,7 +495,7 @@ func TestRefusedStarts(t *testing.T) {
 		"can be read by other users (mode 0604)":                 {Tokens: file("t", both, 0o604)},
 		"(mode 0622)":                                            {Tokens: file("t", both, 0o622)},
 		"is no regular file":                                     {Tokens: t.TempDir()},
-		"holds no token, so nobody could connect":                {Tokens: file("t", "# none\n", 0o600)},
+		"holds no token, so no client could connect":                {Tokens: file("t", "# none\n", 0o600)},
 		"line 2: it has 1 words; write NAME TOKEN":               {Tokens: file("t", "\n"+strange, 0o600)},
 		"line 1: it has 3 words":                                 {Tokens: file("t", "a "+strange+" x", 0o600)},
 		"line 1: a name is 1 to 64 letters":                      {Tokens: file("t", "a:b "+strange, 0o600)},

@@ -338,7 +338,7 @@ func TestOneFails(t *testing.T) {
 	ambiguous := good
 	ambiguous.Name = "good__echo"
 	r.serve(good, crash, missing, nowhere, wrong, ambiguous)
-	for name, why := range map[string]string{"crash": "crashed at initialize", "missing": "not in PATH", "nowhere": "refused", "wrong": "no http", "good__echo": "underscore"} {
+	for name, why := range map[string]string{"crash": "crashed at initialize", "missing": "not in PATH", "nowhere": "refused", "wrong": "not an http", "good__echo": "underscore"} {
 		if s := r.status(name); s.State == mcp.Ready || !strings.Contains(s.Why, why) {
 			t.Errorf("%s is %+v", name, s)
 		}
