@@ -217,7 +217,7 @@ func (c *catalog) unknownTool(name string, options *tooldv1.Options) *fault.Erro
 	case e == nil && len(p.Names()) == 0:
 		return fault.Invalidf("unknown_tool", "There is no tool %q, and no other.", short(name))
 	case e == nil:
-		return fault.Invalidf("unknown_tool", "There is no tool %q. The nearest are %s. ListTools gives all.", short(name), strings.Join(nearestOf(name, p.Names()), ", "))
+		return fault.Invalidf("unknown_tool", "There is no tool %q. The nearest are %s. ListTools returns all.", short(name), strings.Join(nearestOf(name, p.Names()), ", "))
 	case e.Forbidden:
 		return fault.Invalidf("unknown_tool", "This session has no tool %s. %s Nothing but a change of that rule brings it back.", name, e.Unavailable)
 	case e.Deferred:

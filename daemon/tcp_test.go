@@ -474,7 +474,7 @@ func TestRefusedStarts(t *testing.T) {
 	}
 	pem, pair := a.file("daemon.pem"), a.file("daemon.key")
 	for want, tcp := range map[string]access.TCP{
-		"is no address to listen on: name HOST:PORT":             {Address: "7777"},
+		"is not an address to listen on: name HOST:PORT":         {Address: "7777"},
 		"cannot be listened on: lookup":                          {Address: "127.0.0.1:no-such-port"},
 		"127.0.0.1:1x cannot be listened on":                     {Address: "127.0.0.1:1x"},
 		"address already in use":                                 {Address: taken.Addr().String()},
@@ -494,8 +494,8 @@ func TestRefusedStarts(t *testing.T) {
 		"can be read by other users (mode 0640); run `chmod 600": {Tokens: file("t", both, 0o640)},
 		"can be read by other users (mode 0604)":                 {Tokens: file("t", both, 0o604)},
 		"(mode 0622)":                                            {Tokens: file("t", both, 0o622)},
-		"is no regular file":                                     {Tokens: t.TempDir()},
-		"holds no token, so no client could connect":                {Tokens: file("t", "# none\n", 0o600)},
+		"is not a regular file":                                  {Tokens: t.TempDir()},
+		"holds no token, so no client could connect":             {Tokens: file("t", "# none\n", 0o600)},
 		"line 2: it has 1 words; write NAME TOKEN":               {Tokens: file("t", "\n"+strange, 0o600)},
 		"line 1: it has 3 words":                                 {Tokens: file("t", "a "+strange+" x", 0o600)},
 		"line 1: a name is 1 to 64 letters":                      {Tokens: file("t", "a:b "+strange, 0o600)},

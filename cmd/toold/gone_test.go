@@ -119,7 +119,7 @@ func TestSocketTaken(t *testing.T) {
 	if err := os.WriteFile(h.socket(), []byte("precious"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	holds(t, "the warnings", h.warnings(t), "is there and is no socket")
+	holds(t, "the warnings", h.warnings(t), "exists and is not a socket")
 	holds(t, "the file", content(t, h.socket()), "precious")
 	remove(t, h.socket())
 	same(t, "the warnings", []string{h.warnings(t)}, "")

@@ -85,7 +85,7 @@ func removeStale(path string) error {
 		return err
 	}
 	if info.Mode().Type() != fs.ModeSocket {
-		return fmt.Errorf("%s is there and is no socket; toold does not replace it. Name another path with --socket", path)
+		return fmt.Errorf("%s exists and is not a socket; toold does not replace it. Name another path with --socket", path)
 	}
 	conn, err := net.Dial("unix", path)
 	switch {

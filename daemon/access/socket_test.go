@@ -31,7 +31,7 @@ func TestListenReplacesOnlyStaleSockets(t *testing.T) {
 	}
 	dead.(*net.UnixListener).SetUnlinkOnClose(false)
 	dead.Close()
-	for path, want := range map[string]string{file: "is no socket", foreign: "another program listens", stale: ""} {
+	for path, want := range map[string]string{file: "is not a socket", foreign: "another program listens", stale: ""} {
 		listener, err := Listen(path)
 		if want == "" {
 			if err != nil {

@@ -55,7 +55,7 @@ type TCPListener struct {
 func ListenTCP(config TCP) (net.Listener, error) {
 	host, _, err := net.SplitHostPort(config.Address)
 	if err != nil {
-		return nil, fmt.Errorf("%q is no address to listen on: name HOST:PORT, as 127.0.0.1:7777", config.Address)
+		return nil, fmt.Errorf("%q is not an address to listen on: name HOST:PORT, as 127.0.0.1:7777", config.Address)
 	}
 	address, err := net.ResolveTCPAddr("tcp", config.Address)
 	if err != nil {

@@ -163,7 +163,7 @@ func readSecret(path string) (text []byte, stat unix.Stat_t, err error) {
 	}
 	switch {
 	case stat.Mode&unix.S_IFMT != unix.S_IFREG:
-		return nil, stat, wrong("is no regular file")
+		return nil, stat, wrong("is not a regular file")
 	case int(stat.Uid) != os.Getuid() && stat.Uid != 0:
 		return nil, stat, wrong("belongs to user %d; toold does not use it", stat.Uid)
 	case stat.Mode&0o077 != 0:

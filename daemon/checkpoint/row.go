@@ -128,7 +128,7 @@ func check(i workspace.Snapshot) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("it is no image: kind %q, hash %q", i.Kind, i.Hash)
+	return fmt.Errorf("it is not a snapshot: kind %q, hash %q", i.Kind, i.Hash)
 }
 
 // Begin makes the row's files of what the call found.

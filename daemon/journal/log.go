@@ -153,7 +153,7 @@ func (l *Log) State(prefix string) (map[string][]byte, error) {
 }
 
 // Seal ends the log: it takes no more records, what was enqueued before is
-// still written, and everything stays readable. Sealing twice is no error.
+// still written, and everything stays readable. Sealing twice is not an error.
 func (l *Log) Seal() error {
 	l.mu.Lock()
 	was := l.sealed

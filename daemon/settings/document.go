@@ -136,7 +136,7 @@ func parseTree(file string, data []byte) (*hujson.Value, error) {
 	// hujson returns the position in its message only, and its message about a literal has the literal in it, perhaps a secret.
 	if n, _ := fmt.Sscanf(err.Error(), "hujson: line %d, column %d:", &wrong.Line, &wrong.Column); n == 2 {
 		why, _, _ := strings.Cut(errors.Unwrap(err).Error(), "invalid literal: ")
-		wrong.Why = "it is not valid JSON: " + cmp.Or(why, "a value is no text, number, true, false or null")
+		wrong.Why = "it is not valid JSON: " + cmp.Or(why, "a value is not a text, number, true, false or null")
 	}
 	return nil, wrong
 }

@@ -139,7 +139,7 @@ var environment = entries[Variable]{
 		case m.value.kind != text:
 			r.wrong(&m.value, name, "a text")
 		case m.key == "" || strings.ContainsAny(m.key, "=\x00"):
-			r.warn(m.line, "%q is no name for an environment variable; it has no effect", shortened(m.key))
+			r.warn(m.line, "%q is not a name for an environment variable; it has no effect", shortened(m.key))
 		case strings.Contains(m.value.word, "\x00"):
 			r.warn(m.value.line, "%s holds a NUL character, which no environment variable can; it has no effect", name)
 		default:

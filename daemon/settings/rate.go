@@ -35,7 +35,7 @@ var rates = entries[Rate]{
 		rate.Events, rate.Per, ok = parseRate(m.value.word)
 		switch {
 		case !isSubject(rate.Subject):
-			r.warn(m.line, "%s: %q is no name of a tool, no mcp__server or mcp__server__*, and no host; it has no effect", k.name, shortened(m.key))
+			r.warn(m.line, "%s: %q is not the name of a tool, mcp__server, mcp__server__* or a host; it has no effect", k.name, shortened(m.key))
 		case m.value.kind != text || !ok:
 			r.wrong(&m.value, k.name+"."+shortened(m.key), `a text like "60/min", "10/s" or "5/30s"`)
 		default:

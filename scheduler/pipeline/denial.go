@@ -80,7 +80,7 @@ func allow(path string) string { return setting("filesystem", "allowWrite", []st
 func setting(section, key string, value any) string {
 	text, err := json.Marshal(map[string]any{"sandbox": map[string]any{section: map[string]any{key: value}}})
 	if err != nil {
-		panic("BUG: a setting that is no JSON")
+		panic("BUG: a setting that is not JSON")
 	}
 	return string(text)
 }

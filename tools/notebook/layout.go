@@ -97,7 +97,7 @@ func (l layout) quoted(s string) string {
 	e := json.NewEncoder(&out)
 	e.SetEscapeHTML(false)
 	if err := e.Encode(s); err != nil {
-		panic("BUG: a string is no JSON: " + err.Error())
+		panic("BUG: a string is not JSON: " + err.Error())
 	}
 	coded := strings.TrimSuffix(out.String(), "\n")
 	if !l.ascii {

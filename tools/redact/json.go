@@ -75,7 +75,7 @@ func encoded(text string) []byte {
 	to := json.NewEncoder(&out)
 	to.SetEscapeHTML(false)
 	if err := to.Encode(text); err != nil {
-		panic("BUG: a text is no JSON: " + err.Error())
+		panic("BUG: a text is not JSON: " + err.Error())
 	}
 	return bytes.TrimSuffix(out.Bytes(), []byte{'\n'})
 }

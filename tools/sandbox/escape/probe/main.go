@@ -92,7 +92,7 @@ func all(text string, named []string) error {
 		}
 	}
 	if _, err := scene.Parse(plain, ""); err != nil {
-		return fmt.Errorf("the scene is no JSON: %w", err)
+		return fmt.Errorf("the scene is not JSON: %w", err)
 	}
 	for _, d := range doors() {
 		if len(named) == 0 || slices.Contains(named, d.name) {
