@@ -82,12 +82,15 @@ type buffer struct {
 	told    onDisk   // the file that Conflicts last reported
 }
 
-// NewBuffers returns an empty set. - apply asks the editor for a change, waits until it is made,
-// and returns the buffer's new version, which is above the edit's. Its error is a fault such as
-// stale_file; it means that nothing was changed, and it ends the call unchanged. apply must return
-// when its context ends. - reserve is called with the number of bytes that all texts are about to
-// have together. Its error is a fault such as buffer_too_large and refuses the larger text; it must
-// not refuse a smaller number. It is called with a lock held, so it must not call the Buffers.
+// NewBuffers returns an empty set.
+//
+// apply asks the editor for a change, waits until it is made, and returns the buffer's new version,
+// which is above the edit's. Its error is a fault such as stale_file; it means that nothing was
+// changed, and it ends the call unchanged. apply must return when its context ends.
+//
+// reserve is called with the number of bytes that all texts are about to have together. Its error
+// is a fault such as buffer_too_large and refuses the larger text; it must not refuse a smaller
+// number. It is called with a lock held, so it must not call the Buffers.
 func NewBuffers(apply func(context.Context, BufferEdit) (int64, error), reserve func(bytes int64) error) *Buffers {
 	return &Buffers{apply: apply, reserve: reserve, locks: NewLocks(), open: map[string]*buffer{}}
 }
