@@ -266,7 +266,7 @@ func TestNobodyAnswers(t *testing.T) {
 		{name: "dontAsk, ask rule", command: "touch y", options: dontAsk, want: "DENIED mode_denied", says: []string{"Bash(touch *) in WS/.toold/settings.json:1"}},
 		{name: "mute", command: "cp x y", mute: true, want: "DENIED cannot_ask", says: []string{"no attached client can give one", "cp x y", rule}},
 		{name: "mute, ask rule", command: "touch y", mute: true, want: "DENIED cannot_ask", says: []string{"Bash(touch *) in WS/.toold/settings.json:1"}, silent: "would allow"},
-		{name: "mute, nothing to allow it", command: "rm -r WS", mute: true, want: "DENIED cannot_ask", says: []string{"Somebody has to answer, on a terminal or by a client that attaches with capabilities.answers"}, silent: "would allow"},
+		{name: "mute, nothing to allow it", command: "rm -r WS", mute: true, want: "DENIED cannot_ask", says: []string{"A user must answer, on a terminal or by a client that attaches with capabilities.answers"}, silent: "would allow"},
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			t.Parallel()

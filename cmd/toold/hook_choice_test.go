@@ -210,7 +210,7 @@ func TestHTTPHooks(t *testing.T) {
 	}{
 		{"deny", s.URL + "/deny", denied, "the server is against it"},
 		{"allow", s.URL + "/allow", ok, ""},
-		{"text", s.URL + "/text", failing, "no JSON object"},
+		{"text", s.URL + "/text", failing, "not a JSON object"},
 		{"status", s.URL + "/teapot", failing, "the status 418"},
 		{"redirect", s.URL + "/redirect", failing, "which is not followed"},
 		{"hang", s.URL + "/hang", failing, "did not end within its limit of 300ms"},

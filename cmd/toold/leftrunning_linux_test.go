@@ -153,7 +153,7 @@ func TestLeftRunningEnds(t *testing.T) {
 	expect(t, textIn(r), outcome(r), "OK")
 	holds(t, "the notice", c.awaitNotice("task_ended"), left.TaskID, "has ended.")
 	c.use("3", "BashOutput", fmt.Sprintf(`{"bash_id": %q}`, left.TaskID))
-	holds(t, "its output", textIn(c.finish("3", yes)), "over", "exit code is not known")
+	holds(t, "its output", textIn(c.finish("3", yes)), "over", "exit code is unknown")
 }
 
 // TestLeftRunningByDeadDaemon: nothing survives a daemon that is killed.
@@ -244,10 +244,10 @@ func TestAtMostEightLeftRunning(t *testing.T) {
 	if len(first.Kept) != 5 || len(second.Kept) != 3 || len(second.LeftBehind) != 2 || second.Kept[2].Name != "sleep 1003" {
 		t.Fatalf("%+v\n%+v", first, second)
 	}
-	holds(t, "the result", textIn(r), "made", second.TaskID, "No more than 8", "sleep 1004", "sleep 1005")
+	holds(t, "the result", textIn(r), "made", second.TaskID, "At most 8", "sleep 1004", "sleep 1005")
 	r = c.run("3", "sleep 1000 & echo made")
 	third := leftBy(t, r)
-	holds(t, "the result", textIn(r), "made", "No more than 8")
+	holds(t, "the result", textIn(r), "made", "At most 8")
 	for _, l := range append(second.LeftBehind, third.LeftBehind...) {
 		gone(t, l.PID)
 	}

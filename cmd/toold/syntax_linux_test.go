@@ -46,7 +46,7 @@ func TestSyntaxError(t *testing.T) {
 			}
 			details := r.GetError().GetDetails().AsMap()
 			expect(t, x.command+"\n"+textIn(r), fmt.Sprintf("%v:%v", details["line"], details["column"]), x.at)
-			holds(t, x.command, textIn(r), "line "+strings.Replace(x.at, ":", ", column ", 1), "Bash says", "Nothing was run")
+			holds(t, x.command, textIn(r), "line "+strings.Replace(x.at, ":", ", column ", 1), "Bash reports", "Nothing was run")
 		}
 	}
 	explained := self(t, t.Context(), h.environ, filepath.Join(h.dir, "rooms"), "explain", "Bash(echo 'x)")

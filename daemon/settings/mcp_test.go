@@ -175,7 +175,7 @@ func TestRateSubjects(t *testing.T) {
 	if diff := cmp.Diff([]string{"Bash", "api.example.com", "mcp__a", "mcp__b", "mcp__c__get_all"}, subjects); diff != "" {
 		t.Error(diff)
 	}
-	if n := strings.Count(strings.Join(got.WarningTexts(), "\n"), "no mcp__server or mcp__server__*"); n != 7 {
+	if n := strings.Count(strings.Join(got.WarningTexts(), "\n"), "not the name of a tool, mcp__server, mcp__server__*"); n != 7 {
 		t.Errorf("%d of 7 are refused: %q", n, got.WarningTexts())
 	}
 }
