@@ -174,7 +174,7 @@ var demands = []struct {
 			by("nothing is run", "TestSyntaxError"), by("nothing is run", "TestSyntaxError"), by("nothing is run", "TestGrantsNoMoreWithoutNamespaces"),
 		},
 		{
-			"whoever may answer does so from anywhere, and what a call has started does not",
+			"a client that may answer does so from anywhere, and what a call has started does not",
 			by("yes", "TestAnswer", "TestAttachAnswersForMCP", "TestCallsAnswerNothing", "TestCallsTrustNothing"), by("yes; no sockets", "TestDoors"),
 			by("yes", "TestCallsTrustNothingWithoutNamespaces"),
 		},
