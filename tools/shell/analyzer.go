@@ -1,4 +1,4 @@
-// The state of one analysis: what has been found so far, and where in the
+// The state of one analysis, cut into parts: what has been found so far, and where in the
 // script it stands. It holds no rule about any construct or program.
 
 package shell
@@ -11,39 +11,76 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
+// An analyzer walks the syntax tree of a script. Each part of it has an owner: what is found, what is known of variables,
+// and where the text stands are structs with methods of their own, which can be read without the rest.
 type analyzer struct {
-	out    Analysis
-	src    string // the text that positions of the current script refer to
-	depth  int    // statements inside statements
-	nested int    // scripts inside scripts
-	walked int    // words so far; see maxWords
-	scope  scope
+	listing
+	environment
+	origin
 
-	functions   map[string]function
-	renamed     map[string]string // by hash -p: what a name runs
-	aliases     map[string]string // of git's configuration
-	looked      bool              // see Setting
-	instanced   int               // commands listed for the values of variables
-	substituted []*feed           // what process substitutions print
-	stdin       *feed             // what the present command reads; nil: what the script itself does, or a file
-	current     int               // whose paths are being listed: an index of out.Commands, or nobody
-	listed      int               // paths so far
+	depth   int               // statements inside statements
+	nested  int               // scripts inside scripts
+	aliases map[string]string // of git's configuration
+	looked  bool              // see Setting
+}
 
-	refusals       int
-	aside          Reason   // the first reason in what only deny and ask rules look through
-	moved          bool     // the shell's own working directory may have changed
+// A judge decides by the program that a command names. It walks on where that program runs others.
+type judge struct{ *analyzer }
+
+// outputs is what statements print, as far as that can be told without running them.
+type outputs struct{ *analyzer }
+
+// conditions are the tests in [[ ]].
+type conditions struct{ *analyzer }
+
+// redirections are judged one by one, whatever the command is that has them.
+type redirections struct{ *analyzer }
+
+// findings is what has been found so far, and whose doing it is.
+type findings struct {
+	place
+
+	out      Analysis
+	current  int    // whose paths are being listed: an index of out.Commands, or nobody
+	listed   int    // paths so far
+	walked   int    // words so far; see maxWords
+	refusals int    // how often it was said that the script is not read-only
+	aside    Reason // the first reason in what only deny and ask rules look through
+	scope    scope
+}
+
+// listing adds to the findings what the words of programs name. It runs nothing.
+type listing struct{ findings }
+
+// place is where the shell may be.
+type place struct {
 	cwds           []string // where a relative path may start; nil when unknown
 	arrived        []string // where the last cd leads if it succeeds; nil when unknown
 	chained        []string // where the last && leads if both sides of it succeed
-	early          bool     // the exit code may be that of any command
-	variables      []*variable
-	rounds         int      // loops around the present place
+	moved          bool     // the shell's own working directory may have changed
 	printsLocation bool     // the present list only goes to a directory and prints its name
-	inFunction     int      // functions around the present place
-	fixed          []string // names that were made readonly
-	haunted        bool     // something may set variables at any time
-	declared       bool     // a declaration may give variables another nature
-	exported       []string // names that may get another value in the environment of later commands
+	early          bool     // the exit code may be that of any command
+}
+
+// environment is what is known of the variables and functions that the script has.
+type environment struct {
+	variables  []*variable
+	fixed      []string // names that were made readonly
+	exported   []string // names that may get another value in the environment of later commands
+	haunted    bool     // something may set variables at any time
+	declared   bool     // a declaration may give variables another nature
+	rounds     int      // loops around the present place
+	functions  map[string]function
+	inFunction int               // functions around the present place
+	renamed    map[string]string // by hash -p: what a name runs
+	instanced  int               // commands listed for the values of variables
+}
+
+// origin is the text that is being walked, and what the present command reads.
+type origin struct {
+	src         string  // the text that positions of the current script refer to
+	stdin       *feed   // what the present command reads; nil: what the script itself does, or a file
+	substituted []*feed // what process substitutions print
 }
 
 // scope is what the commands of a nested script inherit.
@@ -105,7 +142,7 @@ func (c Command) detaches() bool {
 // blame sees to it that whoever looks at the parts of a script that is not
 // read-only finds one that is not. How parts are put together can be the reason
 // as well, as with what is left running: then it is all of them.
-func (a *analyzer) blame() {
+func (a *findings) blame() {
 	own := func(c Command) bool { return !c.ReadOnly && !c.Transparent && !c.DenyOnly }
 	file := func(r Redirect) bool { return r.Writes || !r.Target.foretold() }
 	if a.out.Err != nil || !a.out.Opaque.Empty() || slices.ContainsFunc(a.out.Commands, own) || slices.ContainsFunc(a.out.Redirects, file) {
@@ -124,7 +161,7 @@ func (a *analyzer) blame() {
 
 // distrust takes back what was said of assignments: a variable that is declared
 // an integer or a reference runs what is assigned to it.
-func (a *analyzer) distrust() {
+func (a *findings) distrust() {
 	for i := range a.out.Commands {
 		if c := &a.out.Commands[i]; len(c.Words) == 0 && c.ReadOnly {
 			a.refuse(c.Text, "a declaration in the script may make the variable more than text")
@@ -152,7 +189,7 @@ func (a *analyzer) steer() {
 
 // refuse says that the script is not read-only. The first reason is kept; one in
 // what is listed for deny and ask rules alone counts only if there is no other.
-func (a *analyzer) refuse(text, why string) {
+func (a *findings) refuse(text, why string) {
 	a.refusals++
 	kept := &a.out.Reason
 	if a.scope.denyOnly && !a.scope.followed {
@@ -164,7 +201,7 @@ func (a *analyzer) refuse(text, why string) {
 }
 
 // hidden refuses, and says that the listed commands are not all that may run.
-func (a *analyzer) hidden(text, why string) {
+func (a *findings) hidden(text, why string) {
 	a.refuse(text, why)
 	if a.out.Opaque.Empty() {
 		a.out.Opaque = Reason{text, why}
@@ -185,7 +222,7 @@ func (r Reason) String() string {
 	return "`" + shorten(r.Part) + "`: " + r.Why
 }
 
-func (a *analyzer) fail(err error) {
+func (a *findings) fail(err error) {
 	a.refuse("script", err.Error())
 	if a.out.Err == nil {
 		a.out.Err = err
@@ -203,7 +240,7 @@ func shorten(s string) string {
 }
 
 // source is the text of a node as written.
-func (a *analyzer) source(n syntax.Node) string {
+func (a *origin) source(n syntax.Node) string {
 	from, to := n.Pos().Offset(), n.End().Offset()
 	if from > to || to > uint(len(a.src)) {
 		return ""
@@ -255,7 +292,7 @@ func (a *analyzer) isolated(stmts []*syntax.Stmt) (last string) {
 }
 
 // cd records that the shell may now be in dir, or still where it was.
-func (a *analyzer) cd(dir Word) {
+func (a *judge) cd(dir Word) {
 	a.moved = true
 	if a.printsLocation {
 		a.cwds, a.arrived = nil, nil
@@ -283,9 +320,9 @@ func (a *analyzer) cd(dir Word) {
 }
 
 // elsewhere: the shell may not be where the script started.
-func (a *analyzer) elsewhere() bool { return len(a.cwds) != 1 || a.cwds[0] != "." }
+func (a *place) elsewhere() bool { return len(a.cwds) != 1 || a.cwds[0] != "." }
 
-func (a *analyzer) read(paths ...string) {
+func (a *findings) read(paths ...string) {
 	for _, full := range a.seen(paths...) {
 		a.out.Reads = addTo(a.out.Reads, full)
 		if a.current != nobody {
@@ -295,7 +332,7 @@ func (a *analyzer) read(paths ...string) {
 	}
 }
 
-func (a *analyzer) write(m Manner, paths ...string) {
+func (a *findings) write(m Manner, paths ...string) {
 	for _, full := range a.seen(paths...) {
 		a.out.Writes = addTo(a.out.Writes, full)
 		if a.current != nobody {
@@ -312,7 +349,7 @@ func addTo(list []string, p string) []string {
 }
 
 // unlisted says that paths are touched which cannot be listed.
-func (a *analyzer) unlisted() {
+func (a *findings) unlisted() {
 	a.out.Unlisted = true
 	if a.current != nobody {
 		a.out.Commands[a.current].Unlisted = true
@@ -320,7 +357,7 @@ func (a *analyzer) unlisted() {
 }
 
 // vague says that the present command reads what a word names which is not known.
-func (a *analyzer) vague() {
+func (a *findings) vague() {
 	a.unlisted()
 	if a.current != nobody {
 		a.out.Commands[a.current].Vague = true
@@ -329,7 +366,7 @@ func (a *analyzer) vague() {
 
 // seen are paths as seen from every directory that the shell may be in; none
 // when that is not known.
-func (a *analyzer) seen(paths ...string) (full []string) {
+func (a *findings) seen(paths ...string) (full []string) {
 	if a.scope.remote {
 		return nil
 	}

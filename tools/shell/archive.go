@@ -12,7 +12,7 @@ import (
 
 // narrow judges a call of one of the programs here; ok is false when it is none of
 // them, or asks for the version alone.
-func (a *analyzer) narrow(name string, args []Word) (why string, ok bool) {
+func (a *listing) narrow(name string, args []Word) (why string, ok bool) {
 	if len(args) == 1 && args[0].Literal && (strings.HasPrefix(args[0].Text, "-") || args[0].Text == "version") {
 		return "", false
 	}
@@ -38,7 +38,7 @@ func (a *analyzer) narrow(name string, args []Word) (why string, ok bool) {
 
 // lists passes `tar tf FILE [MEMBER ...]`, whose file may be compressed: tar starts
 // gzip and its like then. A name with a colon is on another machine.
-func (a *analyzer) lists(args []Word) bool {
+func (a *listing) lists(args []Word) bool {
 	if len(args) < 2 || !args[0].Literal {
 		return false
 	}
@@ -57,7 +57,7 @@ func (a *analyzer) lists(args []Word) bool {
 // certificateFlags of openssl x509 show what is in a certificate.
 const certificateFlags = " -noout -text -subject -issuer -dates -enddate -startdate -fingerprint -serial -pubkey -modulus -sha256 -sha1 -ocsp_uri -email -purpose "
 
-func (a *analyzer) certificate(args []Word) (why string) {
+func (a *listing) certificate(args []Word) (why string) {
 	if len(args) == 0 || args[0].Text != "x509" {
 		return "only `x509`, which shows a certificate, and `version` are known to only read"
 	}
@@ -78,7 +78,7 @@ func (a *analyzer) certificate(args []Word) (why string) {
 // yqPath is an expression that only follows names and numbers.
 var yqPath = regexp.MustCompile(`^(\.[A-Za-z0-9_-]*(\[[0-9]*\])*)+( \| (keys|length|type))?$`)
 
-func (a *analyzer) yq(args []Word) bool {
+func (a *listing) yq(args []Word) bool {
 	for len(args) > 0 && args[0].Literal && listed(" -r -P -e -c ", args[0].Text) {
 		args = args[1:]
 	}

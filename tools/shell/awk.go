@@ -19,7 +19,7 @@ var awkFlags = &program{
 	},
 }
 
-func (a *analyzer) awk(args []Word) string {
+func (a *judge) awk(args []Word) string {
 	use, why := awkFlags.parse(args)
 	if why == "" && use.has("--version") && len(use.operands) == 0 {
 		return ""
@@ -76,7 +76,7 @@ var awkNames = struct{ reads, writes, starts *regexp.Regexp }{
 
 // awkDoes lists what a program that is refused names as files and commands. It may
 // take other texts for such.
-func (a *analyzer) awkDoes(program string) {
+func (a *judge) awkDoes(program string) {
 	each := func(in *regexp.Regexp, do func(name string)) {
 		for _, found := range in.FindAllStringSubmatch(program, maxInputs) {
 			do(strings.ReplaceAll(strings.Join(found[1:], ""), `\"`, `"`))

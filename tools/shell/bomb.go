@@ -8,7 +8,7 @@ import "mvdan.cc/sh/v3/syntax"
 // forks reports that a function calls itself in the background, or on both
 // sides of a pipe. In a text over its bound, where looking closer could take
 // long, any call of itself counts.
-func (a *analyzer) forks(f *syntax.FuncDecl) bool {
+func (a *origin) forks(f *syntax.FuncDecl) bool {
 	if f.Name == nil || !calls(f.Body, f.Name.Value) {
 		return false
 	}

@@ -20,7 +20,7 @@ const (
 // walk counts n more words, and reports whether the analysis may go on. At the
 // bound it fails with ErrTooInvolved, once; what is walked next returns at once,
 // and what has been listed stays.
-func (a *analyzer) walk(n int) bool {
+func (a *findings) walk(n int) bool {
 	if a.walked > maxWords {
 		return false
 	}
@@ -32,4 +32,4 @@ func (a *analyzer) walk(n int) bool {
 }
 
 // walkText does so for a text that is about to be parsed or searched.
-func (a *analyzer) walkText(text string) bool { return a.walk(1 + len(text)/bytesOfWord) }
+func (a *findings) walkText(text string) bool { return a.walk(1 + len(text)/bytesOfWord) }

@@ -14,7 +14,7 @@ import (
 const changesReading = "it changes how the shell reads or finds commands"
 
 // builtin judges a builtin; ok is false when name is not one of those here.
-func (a *analyzer) builtin(name string, args []Word) (why string, ok bool) {
+func (a *judge) builtin(name string, args []Word) (why string, ok bool) {
 	switch name {
 	case ":", "true", "false", "echo", "exit", "return", "break", "continue":
 		return "", true
@@ -77,7 +77,7 @@ func onlyShows(args []Word, flags, why string) string {
 	return ""
 }
 
-func (a *analyzer) cdCommand(args []Word) string {
+func (a *judge) cdCommand(args []Word) string {
 	for len(args) > 0 && args[0].Literal && (args[0].Text == "-L" || args[0].Text == "-P" || args[0].Text == "--") {
 		args = args[1:]
 	}
@@ -99,7 +99,7 @@ func (a *analyzer) cdCommand(args []Word) string {
 
 // stack follows pushd and popd. What is on the list the shell has been in, so
 // that only a new directory is news.
-func (a *analyzer) stack(args []Word) {
+func (a *judge) stack(args []Word) {
 	a.moved = true
 	for _, w := range args {
 		if !w.Literal || strings.Trim(strings.TrimLeft(w.Text, "+-"), "0123456789n") != "" {
@@ -135,7 +135,7 @@ func printf(args []Word) string {
 // test judges test and [. Its only trap is -v with a subscript, which needs
 // two arguments side by side; so no two unknown ones may be neighbours, none
 // may become several, and none may stand before something with a subscript.
-func (a *analyzer) test(args []Word) string {
+func (a *listing) test(args []Word) string {
 	for i, w := range args {
 		if compared := w.Literal && (w.Text == "-nt" || w.Text == "-ot" || w.Text == "-ef"); compared && i > 0 && i+1 < len(args) {
 			a.look(args[i-1])
@@ -165,7 +165,7 @@ func (a *analyzer) test(args []Word) string {
 }
 
 // look lists a file of which only facts are asked.
-func (a *analyzer) look(w Word) {
+func (a *listing) look(w Word) {
 	if w.path == "" {
 		a.unlisted()
 	}

@@ -56,7 +56,7 @@ func (a *analyzer) call(c *syntax.CallExpr) (last string) {
 }
 
 // sources are assignments as they are written.
-func (a *analyzer) sources(nodes []*syntax.Assign) (sets []Assignment) {
+func (a *origin) sources(nodes []*syntax.Assign) (sets []Assignment) {
 	for _, as := range nodes {
 		if as.Name != nil && as.Value != nil {
 			sets = append(sets, Assignment{as.Name.Value, Word{Text: a.source(as.Value)}})
@@ -76,7 +76,7 @@ func steering(assigns []assign) (names []string) {
 }
 
 // add lists a command and returns its index.
-func (a *analyzer) add(c Command) int {
+func (a *findings) add(c Command) int {
 	c.Via, c.DenyOnly, c.Remote, c.Dirs = a.scope.via, a.scope.denyOnly, a.scope.remote, a.cwds
 	if len(a.scope.assigns) > 0 {
 		c.Assigns = append(slices.Clone(a.scope.assigns), c.Assigns...)
@@ -86,7 +86,7 @@ func (a *analyzer) add(c Command) int {
 }
 
 // as lists what judge reads and writes as the doing of command i.
-func (a *analyzer) as(i int, judge func()) {
+func (a *findings) as(i int, judge func()) {
 	outer := a.current
 	a.current = i
 	judge()
@@ -131,7 +131,8 @@ func (a *analyzer) runAs(i int, words []Word, assigns []assign, text string) (la
 	if a.scope.denyOnly && !a.scope.followed {
 		a.refuse(text, "what runs it is not read-only")
 	}
-	why, last := a.judge(i, words)
+	by := judge{a}
+	why, last := by.judge(i, words)
 	if why != "" {
 		a.refuse(text, why)
 		a.maySet(words)
@@ -142,14 +143,14 @@ func (a *analyzer) runAs(i int, words []Word, assigns []assign, text string) (la
 			a.writesOperands(words)
 		}
 		a.readsUnknown(words)
-		a.fedWords(base(words[0].Text))
+		by.fedWords(base(words[0].Text))
 	}
 	return last
 }
 
 // judge decides by program. Names that are not here are looked up in the
 // table of programs that only flags and operands tell apart.
-func (a *analyzer) judge(i int, words []Word) (why, last string) {
+func (a *judge) judge(i int, words []Word) (why, last string) {
 	name, ok := systemName(words[0].Text)
 	if base(words[0].Text) == "git" {
 		c := &a.out.Commands[i]
@@ -213,7 +214,7 @@ func (a *analyzer) judge(i int, words []Word) (why, last string) {
 }
 
 // byPath judges a program that is named by a path outside the system's directories.
-func (a *analyzer) byPath(i int, words []Word) (why string) {
+func (a *judge) byPath(i int, words []Word) (why string) {
 	if a.looked && asksItself(words[1:]) {
 		a.out.Commands[i].Alone = true
 		return ""

@@ -7,7 +7,7 @@ package shell
 import "strings"
 
 // copied lists the operands of a program that copies, as far as they are paths.
-func (a *analyzer) copied(name string, args []Word) {
+func (a *listing) copied(name string, args []Word) {
 	if (name == "tar" || name == "bsdtar") && !packs(args) {
 		return
 	}

@@ -31,7 +31,7 @@ var shellsPaths = strings.Fields("PATH HOME PWD OLDPWD TMPDIR TMP TEMP POSIX* _*
 
 // inherited refuses what runs with an assignment in front of a wrapper around it, as it
 // would with that in front of itself, or with what env sets and it minds.
-func (a *analyzer) inherited(program, text string) {
+func (a *findings) inherited(program, text string) {
 	for _, name := range a.scope.assigns {
 		a.refuse(text, "`"+name+"=` can change what it runs or reads")
 	}
@@ -55,7 +55,7 @@ type envUse struct {
 
 // envCommand judges env with words: as the command that it runs. ok is false when it
 // does more than to set variables and to take them away.
-func (a *analyzer) envCommand(args []Word) (why string, ok bool) {
+func (a *judge) envCommand(args []Word) (why string, ok bool) {
 	use, rest, ok := envWords(args)
 	if !ok || use.cleared && !use.path || len(rest) == 0 || !rest[0].Literal || strings.HasPrefix(rest[0].Text, "-") ||
 		len(use.names) > 0 && !listed(plainShells, base(rest[0].Text)) {

@@ -152,7 +152,7 @@ func (a *analyzer) param(p *syntax.ParamExp) {
 }
 
 // counted: a subscript that is a number, and be it that of a loop.
-func (a *analyzer) counted(x syntax.ArithmExpr) bool {
+func (a *environment) counted(x syntax.ArithmExpr) bool {
 	w, ok := x.(*syntax.Word)
 	return ok && a.number(w)
 }
@@ -210,7 +210,7 @@ func (a *analyzer) arithmetic(x syntax.ArithmExpr, text string) {
 
 // number: the word is a literal number, a count such as $# and ${#x}, or what a
 // program prints that prints numbers.
-func (a *analyzer) number(w *syntax.Word) bool {
+func (a *environment) number(w *syntax.Word) bool {
 	if constant(w.Lit()) || a.numeral(w.Lit()) {
 		return true
 	}
@@ -241,7 +241,7 @@ func (a *analyzer) number(w *syntax.Word) bool {
 }
 
 // numeral: the script itself has set the variable, to a number whatever it is.
-func (a *analyzer) numeral(name string) bool {
+func (a *environment) numeral(name string) bool {
 	if name == "" {
 		return false
 	}

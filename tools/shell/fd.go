@@ -54,17 +54,16 @@ func fdExec(text string) (value string, ok bool) {
 // flags that are understood and in the working directory, is judged; of others only
 // deny and ask rules hear. Older kinds of fd do not begin a name with a dot and a
 // slash, so that it may be taken for a flag.
-func (a *analyzer) fd(args []Word) (why string, ok bool) {
+func (a *judge) fd(args []Word) (why string, ok bool) {
 	at, words, rest := fdRuns(args)
 	if at < 0 {
 		return "", false
 	}
 	if listed(" -x -X --exec --exec-batch ", args[at].Text) && len(rest) == 0 && len(words) > 0 && words[0].Literal && fdHere(args[:at]) {
-		outer, cwds, moved, early, variables := a.scope, a.cwds, a.moved, a.early, a.variables
-		a.scope.denyOnly, a.scope.followed = true, !outer.denyOnly || outer.followed
-		a.read(".")
-		a.inner("fd -x", withFound(words))
-		a.scope, a.cwds, a.moved, a.early, a.variables = outer, cwds, moved, early, variables
+		a.beside(func() {
+			a.read(".")
+			a.inner("fd -x", withFound(words))
+		})
 		if name, _ := systemName(words[0].Text); listed(" bash sh dash zsh ksh eval ", name) {
 			return "what it finds can become commands", true
 		}

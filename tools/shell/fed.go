@@ -11,12 +11,12 @@ import (
 
 // runsFed lists what a command runs when it takes what it reads for a script.
 // Nothing: it reads a file, or what the script itself is given.
-func (a *analyzer) runsFed(via string, f *feed) {
+func (a *judge) runsFed(via string, f *feed) {
 	if f == nil || f.walked {
 		return
 	}
 	f.walked = true
-	text, whole := a.ask(f)
+	text, whole := (&outputs{a.analyzer}).ask(f)
 	if !whole {
 		a.unknownScript()
 	}
@@ -27,7 +27,7 @@ func (a *analyzer) runsFed(via string, f *feed) {
 
 // texts lists the scripts that a builtin keeps for later or runs here, and what
 // programs run that start a shell when no command is named.
-func (a *analyzer) texts(name string, args []Word) {
+func (a *judge) texts(name string, args []Word) {
 	switch name {
 	case "hash":
 		a.renames(args)
@@ -62,7 +62,7 @@ func (a *analyzer) texts(name string, args []Word) {
 }
 
 // keptText lists a text that is run later.
-func (a *analyzer) keptText(name string, w Word, text string) {
+func (a *judge) keptText(name string, w Word, text string) {
 	switch {
 	case !w.Literal:
 		a.unknownScript()
@@ -78,7 +78,7 @@ const maxFed = 16
 
 // xargsFed lists the commands that xargs makes of what it reads. quiet: what it
 // runs is read-only, whatever that is.
-func (a *analyzer) xargsFed(args []Word, quiet bool) {
+func (a *judge) xargsFed(args []Word, quiet bool) {
 	if len(args) > 0 && args[len(args)-1].input {
 		return
 	}
@@ -90,7 +90,7 @@ func (a *analyzer) xargsFed(args []Word, quiet bool) {
 	if f == nil || slices.ContainsFunc(args[:len(args)-len(template)], namesFile) {
 		f = &feed{asked: true} // a file, or what the script itself is given
 	}
-	text, whole := a.ask(f)
+	text, whole := (&outputs{a.analyzer}).ask(f)
 	if !whole {
 		a.openTemplate(template, mark, quiet)
 		return
@@ -124,11 +124,8 @@ func namesFile(w Word) bool {
 }
 
 // filledIn judges a command with the words that xargs reads.
-func (a *analyzer) filledIn(words []Word) {
-	outer, cwds, moved, early, variables := a.scope, a.cwds, a.moved, a.early, a.variables
-	a.scope.denyOnly, a.scope.followed = true, !outer.denyOnly || outer.followed
-	a.inner("xargs", words)
-	a.scope, a.cwds, a.moved, a.early, a.variables = outer, cwds, moved, early, variables
+func (a *judge) filledIn(words []Word) {
+	a.beside(func() { a.inner("xargs", words) })
 }
 
 func wordsRead(text string) (words []Word) {
@@ -186,7 +183,7 @@ func filled(template []Word, mark string, by Word) []Word {
 
 // openTemplate lists a command of which some words are read, so that rules know
 // it may be more than what is written.
-func (a *analyzer) openTemplate(template []Word, mark string, quiet bool) {
+func (a *judge) openTemplate(template []Word, mark string, quiet bool) {
 	words := append(template[:len(template):len(template)], Word{Text: xargsInput, shape: many})
 	if mark != "" {
 		words = filled(template, mark, Word{})

@@ -27,12 +27,12 @@ type feed struct {
 }
 
 // printedBy is what statements print that run in the present place.
-func (a *analyzer) printedBy(stmts []*syntax.Stmt) *feed {
+func (a *origin) printedBy(stmts []*syntax.Stmt) *feed {
 	return &feed{src: a.src, stmts: stmts, before: a.stdin}
 }
 
 // feeds notes what a redirection gives the command to read.
-func (a *analyzer) feeds(r *syntax.Redirect) {
+func (a *origin) feeds(r *syntax.Redirect) {
 	if r.N != nil && r.N.Value != "0" {
 		return
 	}
@@ -53,7 +53,7 @@ func (a *analyzer) feeds(r *syntax.Redirect) {
 }
 
 // contents is what reading a word as a file gives; nil: what is in a file.
-func (a *analyzer) contents(w Word) *feed {
+func (a *origin) contents(w Word) *feed {
 	if w.Literal && ownInput(w.Text) {
 		return a.stdin
 	}
@@ -72,7 +72,7 @@ func ownInput(name string) bool {
 }
 
 // ask works the text out.
-func (a *analyzer) ask(f *feed) (text string, whole bool) {
+func (a *outputs) ask(f *feed) (text string, whole bool) {
 	if f.asked {
 		return f.text, f.whole
 	}
@@ -89,7 +89,7 @@ func (a *analyzer) ask(f *feed) (text string, whole bool) {
 	return f.text, f.whole
 }
 
-func (a *analyzer) hereText(r *syntax.Redirect) (text string, whole bool) {
+func (a *outputs) hereText(r *syntax.Redirect) (text string, whole bool) {
 	if r.Op == syntax.WordHdoc {
 		return a.wordText(r.Word)
 	}
@@ -129,7 +129,7 @@ func (a *analyzer) wordText(w *syntax.Word) (text string, whole bool) {
 }
 
 // prints is what statements print, one after the other.
-func (a *analyzer) prints(stmts []*syntax.Stmt, before *feed) (text string, whole bool) {
+func (a *outputs) prints(stmts []*syntax.Stmt, before *feed) (text string, whole bool) {
 	whole = true
 	for _, s := range stmts {
 		part, sure := a.stmtPrints(s, before)
@@ -141,7 +141,7 @@ func (a *analyzer) prints(stmts []*syntax.Stmt, before *feed) (text string, whol
 	return text, whole
 }
 
-func (a *analyzer) stmtPrints(s *syntax.Stmt, before *feed) (text string, whole bool) {
+func (a *outputs) stmtPrints(s *syntax.Stmt, before *feed) (text string, whole bool) {
 	for _, r := range s.Redirs {
 		if r.Op == syntax.Hdoc || r.Op == syntax.DashHdoc || r.Op == syntax.WordHdoc {
 			before = &feed{src: a.src, here: r}
@@ -163,7 +163,7 @@ func (a *analyzer) stmtPrints(s *syntax.Stmt, before *feed) (text string, whole 
 	return "", false
 }
 
-func (a *analyzer) callPrints(c *syntax.CallExpr, before *feed) (text string, whole bool) {
+func (a *outputs) callPrints(c *syntax.CallExpr, before *feed) (text string, whole bool) {
 	if len(c.Args) == 0 {
 		return "", true
 	}

@@ -22,7 +22,7 @@ const (
 	findRuns = " -exec -execdir -ok -okdir "
 )
 
-func (a *analyzer) find(args []Word) string {
+func (a *judge) find(args []Word) string {
 	var starts []Word
 	why, names := "", sync.OnceValue(func() []string { return findNames(args) })
 	for i := 0; i < len(args); i++ {
@@ -86,7 +86,7 @@ func acts(word string) bool {
 
 // findWrites lists where a find removes files, and the files that it prints into. It removes
 // where it starts too unless a test leaves that out; "." it never removes.
-func (a *analyzer) findWrites(args []Word) {
+func (a *listing) findWrites(args []Word) {
 	for len(args) > 0 && listed(" -H -L -P ", args[0].Text) {
 		args = args[1:]
 	}
@@ -126,7 +126,7 @@ func listed(list, s string) bool {
 }
 
 // untilEnd are the words of an -exec.
-func (a *analyzer) untilEnd(args []Word) []Word {
+func (a *listing) untilEnd(args []Word) []Word {
 	for i, w := range args {
 		if w.prefix == ";" || w.prefix == "+" || !a.walk(1) {
 			return args[:i]
@@ -137,7 +137,7 @@ func (a *analyzer) untilEnd(args []Word) []Word {
 
 // execEnd is how many words an -exec has in front of its end, and 0 where that
 // is not certain: a plus sign ends it only behind the name of a file.
-func (a *analyzer) execEnd(args []Word) int {
+func (a *listing) execEnd(args []Word) int {
 	for i, w := range args {
 		switch {
 		case w.shape != known, !a.walk(1):
@@ -151,7 +151,7 @@ func (a *analyzer) execEnd(args []Word) int {
 
 // findRuns judges the command of an -exec with what is found as its files: they
 // lie below the places where find starts, and their names begin with these.
-func (a *analyzer) findRuns(words, starts []Word) (why string) {
+func (a *judge) findRuns(words, starts []Word) (why string) {
 	starts = startsOr(starts)
 	var filled []Word
 	certain := true
@@ -174,10 +174,7 @@ func (a *analyzer) findRuns(words, starts []Word) (why string) {
 		a.denied("find -exec", words)
 		return "-exec runs a program on files whose names are not certain"
 	}
-	outer, cwds, moved, early, variables := a.scope, a.cwds, a.moved, a.early, a.variables
-	a.scope.denyOnly, a.scope.followed = true, !outer.denyOnly || outer.followed
-	a.inner("find -exec", filled)
-	a.scope, a.cwds, a.moved, a.early, a.variables = outer, cwds, moved, early, variables
+	a.beside(func() { a.inner("find -exec", filled) })
 	return ""
 }
 

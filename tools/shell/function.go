@@ -61,7 +61,7 @@ func (a *analyzer) declaration(c *syntax.FuncDecl) {
 func asFunction(name string) string { return name + "()" }
 
 // certainFunctions are the functions that bash finds by their names here.
-func (a *analyzer) certainFunctions() (found []*variable) {
+func (a *environment) certainFunctions() (found []*variable) {
 	for _, v := range a.variables {
 		if v.function != nil {
 			found = append(found, v)
@@ -72,7 +72,7 @@ func (a *analyzer) certainFunctions() (found []*variable) {
 
 // certain returns the function that a command word calls; nil: none, or that is not
 // certain. unsure: there may be one.
-func (a *analyzer) certain(word Word) (f *function, unsure bool) {
+func (a *environment) certain(word Word) (f *function, unsure bool) {
 	if !word.Literal {
 		return nil, false
 	}
@@ -109,7 +109,7 @@ func (a *analyzer) follow(f *function, words []Word, text string) {
 
 // arguments makes variables of the words behind a function's name, in the place of
 // those of a function around it.
-func (a *analyzer) arguments(words []Word) {
+func (a *environment) arguments(words []Word) {
 	a.variables = slices.DeleteFunc(slices.Clone(a.variables), func(v *variable) bool {
 		return v.name == "@" || strings.Trim(v.name, "0123456789") == ""
 	})

@@ -25,7 +25,7 @@ var gitSteers = map[string]string{
 }
 
 // gitCommand judges a call of git.
-func (a *analyzer) gitCommand(args []Word) (why, last string) {
+func (a *judge) gitCommand(args []Word) (why, last string) {
 	a.out.Git = true
 	outer := a.cwds
 	defer func() { a.cwds = outer }()
@@ -78,7 +78,7 @@ func (a *analyzer) gitCommand(args []Word) (why, last string) {
 }
 
 // gitDirectory follows the options -C in front of the others, for this call alone.
-func (a *analyzer) gitDirectory(args []Word) (rest []Word) {
+func (a *place) gitDirectory(args []Word) (rest []Word) {
 	for len(args) > 1 && args[0].Literal && args[0].Text == "-C" {
 		dir := args[1]
 		args = args[2:]
@@ -100,12 +100,12 @@ func (a *analyzer) gitDirectory(args []Word) (rest []Word) {
 	return args
 }
 
-func (a *analyzer) gitRefused(why string) (string, string) {
+func (a *listing) gitRefused(why string) (string, string) {
 	a.unlisted()
 	return why, "git"
 }
 
-func (a *analyzer) gitUse(p *program, sub string, args []Word) string {
+func (a *listing) gitUse(p *program, sub string, args []Word) string {
 	use, why := p.parse(args)
 	if why == "" && p.check != nil {
 		why = p.check(use)
@@ -145,7 +145,7 @@ func pattern(pathspec string) bool {
 // gitReads lists the repository, and what the operands name if they name
 // files: outside it that is an error for all but diff and grep. A REVISION:PATH
 // is listed as its path.
-func (a *analyzer) gitReads(sub string, use usage) {
+func (a *listing) gitReads(sub string, use usage) {
 	a.read(".")
 	for _, f := range use.flags {
 		if f.reads {

@@ -13,7 +13,7 @@ import (
 
 // gitAlias judges a command of git by what it stands for. The configuration that it
 // was taken from is that of the directory in which the script starts.
-func (a *analyzer) gitAlias(name, alias string, rest []Word) (why, last string) {
+func (a *judge) gitAlias(name, alias string, rest []Word) (why, last string) {
 	c := &a.out.Commands[a.current]
 	if c.Alias = name; a.elsewhere() {
 		return a.gitRefused("which alias it is depends on the repository there")
@@ -57,14 +57,14 @@ func withWords(script string, rest []Word) (text string, ok bool) {
 
 // aliasScript judges the script of an alias, which sh runs in the top directory of the
 // repository: so the repository is all that it may name there.
-func (a *analyzer) aliasScript(name, text string) (ok bool) {
-	outer, out, before := a.scope, a.out, a.refusals
-	cwds, moved, early, variables, aliases, stdin := a.cwds, a.moved, a.early, a.variables, a.aliases, a.stdin
-	a.scope.denyOnly, a.scope.followed = true, !outer.denyOnly || outer.followed
-	a.variables, a.aliases = nil, without(aliases, name)
-	a.scriptIn("git alias", text, syntax.LangBash)
-	a.asPOSIX("git alias", text, a.out.Commands[len(out.Commands):], a.out.Redirects[len(out.Redirects):])
-	a.scope, a.cwds, a.moved, a.early, a.variables, a.aliases, a.stdin = outer, cwds, moved, early, variables, aliases, stdin
+func (a *judge) aliasScript(name, text string) (ok bool) {
+	out, before, aliases, stdin := a.out, a.refusals, a.aliases, a.stdin
+	a.beside(func() {
+		a.variables, a.aliases = nil, without(aliases, name)
+		a.scriptIn("git alias", text, syntax.LangBash)
+		a.asPOSIX("git alias", text, a.out.Commands[len(out.Commands):], a.out.Redirects[len(out.Redirects):])
+	})
+	a.aliases, a.stdin = aliases, stdin
 	elsewhere := len(a.out.Redirects) > len(out.Redirects)
 	for _, c := range a.out.Commands[len(out.Commands):] {
 		elsewhere = elsewhere || slices.ContainsFunc(c.Reads, func(p string) bool { return relative(p) && !(p == "." && base(c.Name) == "git") })

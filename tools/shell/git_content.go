@@ -47,7 +47,7 @@ func showsContent(sub string, use usage) bool {
 }
 
 // gitShows lists of which directories a command shows what git keeps there.
-func (a *analyzer) gitShows(sub string, use usage) {
+func (a *listing) gitShows(sub string, use usage) {
 	if !showsContent(sub, use) {
 		return
 	}

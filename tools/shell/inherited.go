@@ -22,7 +22,7 @@ func exportedTo(script string, environ map[string]string) (known []*variable) {
 	for _, name := range slices.Sorted(maps.Keys(environ)) { // the same order every time
 		value := environ[name]
 		w := literalWord(value)
-		if value == "" || !strings.Contains(script, name) || len(value) > maxText || fits(shellsOwn, name) || harmlessNames[name] || (&analyzer{}).namesDevice(w) {
+		if value == "" || !strings.Contains(script, name) || len(value) > maxText || fits(shellsOwn, name) || harmlessNames[name] || (&place{}).namesDevice(w) {
 			continue
 		}
 		known = append(known, &variable{
@@ -32,10 +32,10 @@ func exportedTo(script string, environ map[string]string) (known []*variable) {
 	return known
 }
 
-// inheritedVariables are those that a program which the shell starts now has from
-// it with the value that is known.
-func (a *analyzer) inheritedVariables() (known []*variable) {
-	if a.haunted || a.declared || len(a.scope.assigns)+len(a.scope.given) > 0 || a.scope.cleared || a.scope.denyOnly && !a.scope.followed {
+// inheritedVariables are those that a program which the shell starts in that scope has
+// from it with the value that is known.
+func (a *environment) inheritedVariables(s scope) (known []*variable) {
+	if a.haunted || a.declared || len(s.assigns)+len(s.given) > 0 || s.cleared || s.denyOnly && !s.followed {
 		return nil
 	}
 	for _, v := range a.variables {

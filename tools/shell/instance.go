@@ -30,7 +30,7 @@ func valuesOf(items []Word) (values []string) {
 }
 
 // positional makes variables of the words after set -- or a function's name.
-func (a *analyzer) positional(args []Word) {
+func (a *environment) positional(args []Word) {
 	all := &variable{name: "@"}
 	a.variables = append(slices.Clip(a.variables), all)
 	for i, w := range args[:min(len(args), maxValues)] {
@@ -107,7 +107,7 @@ func params(w *syntax.Word) (found []*syntax.ParamExp) {
 // held is the variable that an expansion becomes the value of, or of which it
 // becomes all elements. Something else may have set it since: it is listed what
 // may be.
-func (a *analyzer) held(p *syntax.ParamExp) (v *variable, elements []string) {
+func (a *environment) held(p *syntax.ParamExp) (v *variable, elements []string) {
 	plain := *p
 	plain.Index = nil
 	if name := simpleName(&plain); name != "" {
@@ -186,7 +186,7 @@ func patternWord(s string) Word {
 }
 
 // partText is what one part becomes; several: it can be more than one word.
-func (a *analyzer) partText(part syntax.WordPart, choice map[string]string) (text string, several, ok bool) {
+func (a *environment) partText(part syntax.WordPart, choice map[string]string) (text string, several, ok bool) {
 	switch p := part.(type) {
 	case *syntax.Lit:
 		return p.Value, false, !strings.Contains(p.Value, `\`)

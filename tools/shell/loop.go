@@ -26,7 +26,7 @@ func (a *analyzer) loop(body func()) {
 }
 
 // takeBack says that the paths of these are not all, and their words not known.
-func (a *analyzer) takeBack(commands []Command, redirects []Redirect) {
+func (a *findings) takeBack(commands []Command, redirects []Redirect) {
 	a.unlisted()
 	for i := range commands {
 		c := &commands[i]

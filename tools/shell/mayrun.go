@@ -39,7 +39,7 @@ func inTables(name string) bool {
 
 // mayRun notes that any of the words may be the name of a program that the present
 // command runs, or a text that has one in it, and so may what it reads.
-func (a *analyzer) mayRun(args []Word) {
+func (a *judge) mayRun(args []Word) {
 	if a.current == nobody || !a.walk(0) {
 		return
 	}
@@ -49,14 +49,14 @@ func (a *analyzer) mayRun(args []Word) {
 	}
 	if f := a.stdin; f != nil && !f.noted { // the first that may run it stands for all
 		f.noted = true
-		if text, _ := a.ask(f); text != "" && a.walkText(text) {
+		if text, _ := (&outputs{a.analyzer}).ask(f); text != "" && a.walkText(text) {
 			c.MayRun = append(c.MayRun, text)
 		}
 	}
 }
 
 // valuesMayRun notes the values of assignments that are not harmless.
-func (a *analyzer) valuesMayRun(assigns []assign) {
+func (a *findings) valuesMayRun(assigns []assign) {
 	c := &a.out.Commands[a.current]
 	for _, as := range assigns {
 		if !as.harmless && as.value.Text != "" {
@@ -70,20 +70,20 @@ const maxFedWords = 256
 
 // fedWords notes what the present command reads, where it is not known what it does
 // with that: to some programs they are names of files.
-func (a *analyzer) fedWords(name string) {
+func (a *judge) fedWords(name string) {
 	f := a.stdin
 	if f == nil || f.listed || listed(" bash sh dash zsh ksh xargs cat tee ", name) {
 		return
 	}
 	f.listed = true // the first that it is not known of stands for all
-	if text, _ := a.ask(f); a.walkText(text) {
+	if text, _ := (&outputs{a.analyzer}).ask(f); a.walkText(text) {
 		words := strings.Fields(withoutQuotes.Replace(text))
 		a.out.Commands[a.current].Fed = words[:min(len(words), maxFedWords)]
 	}
 }
 
 // renames notes what `hash -p FILE NAME` makes of a name.
-func (a *analyzer) renames(args []Word) {
+func (a *environment) renames(args []Word) {
 	flag := func(w Word) bool { return strings.HasPrefix(w.Text, "-") && strings.Contains(w.Text, "p") }
 	at := slices.IndexFunc(args, flag)
 	if at < 0 {

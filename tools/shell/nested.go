@@ -11,7 +11,7 @@ import (
 )
 
 // eval runs in this very shell.
-func (a *analyzer) eval(i int, args []Word) (why, last string) {
+func (a *judge) eval(i int, args []Word) (why, last string) {
 	texts := make([]string, len(args))
 	for j, w := range args {
 		if !w.Literal || j == 0 && strings.HasPrefix(w.Text, "-") {
@@ -24,7 +24,7 @@ func (a *analyzer) eval(i int, args []Word) (why, last string) {
 }
 
 // unknownScript is the reason against a script that is not literal.
-func (a *analyzer) unknownScript() string {
+func (a *findings) unknownScript() string {
 	const why = "what it runs is only known when it runs"
 	a.hidden(a.out.Commands[a.current].Text, why)
 	a.unlisted()
@@ -52,7 +52,7 @@ func (a *analyzer) scriptIn(via, text string, lang syntax.LangVariant) (last str
 // shell judges bash -c and its like. sh may be bash or a plain POSIX shell,
 // which read some text differently, so that text must pass as both. zsh and
 // ksh read more differently, and zsh always runs the user's .zshenv.
-func (a *analyzer) shell(i int, name string, args []Word) (why, last string) {
+func (a *judge) shell(i int, name string, args []Word) (why, last string) {
 	call := scriptOperand(args)
 	text, why := call.text, call.why()
 	if text == nil {
@@ -63,7 +63,7 @@ func (a *analyzer) shell(i int, name string, args []Word) (why, last string) {
 			return a.readOperand(args[1]), name
 		}
 		a.unlisted()
-		a.runsFed(name, call.source(a))
+		a.runsFed(name, call.source(a.analyzer))
 		if why == "" {
 			why = "it runs a script from a file or from its input"
 		}
@@ -82,7 +82,7 @@ func (a *analyzer) shell(i int, name string, args []Word) (why, last string) {
 	}
 	a.lookThrough(i)
 	cwds, moved, early, variables := a.cwds, a.moved, a.early, a.variables
-	a.variables = a.inheritedVariables()
+	a.variables = a.inheritedVariables(a.scope)
 	commands, redirects := len(a.out.Commands), len(a.out.Redirects)
 	last = a.scriptIn(name+" -c", text.Text, syntax.LangBash)
 	if a.cwds, a.moved = cwds, moved; name == "sh" || name == "dash" {
@@ -223,7 +223,7 @@ func (call *shellCall) why() string {
 
 // set passes the options that only say when the shell ends, and none at all,
 // which lists the variables.
-func (a *analyzer) set(args []Word) (why string) {
+func (a *judge) set(args []Word) (why string) {
 	a.early = a.early || len(args) > 0
 	if len(args) > 1 && (args[0].Text == "--" || args[0].Text == "-") {
 		a.positional(args[1:])

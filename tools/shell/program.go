@@ -125,7 +125,7 @@ func (u usage) all() []Flag {
 const changesFiles = "it writes files"
 
 // program judges a call by the table.
-func (a *analyzer) program(name string, args []Word) (why, last string) {
+func (a *judge) program(name string, args []Word) (why, last string) {
 	p, ok := lookup(name)
 	if why := unsafeVersions[name]; !ok && why != "" && len(args) == 1 && asksVersion(args[0]) {
 		return why, name
@@ -169,7 +169,7 @@ func (p *program) showsNames(use usage) bool {
 }
 
 // operands lists what a call reads and writes.
-func (a *analyzer) operands(p *program, use usage) (why string) {
+func (a *listing) operands(p *program, use usage) (why string) {
 	switch {
 	case !use.unknown || p.operands == textOperands:
 	case p.showsNames(use):
@@ -237,7 +237,7 @@ func spreading(words []Word) bool {
 	return false
 }
 
-func (a *analyzer) writeOperands(p *program, use usage, named []Word) (why string) {
+func (a *listing) writeOperands(p *program, use usage, named []Word) (why string) {
 	if p != filePrograms["tee"] {
 		why = changesFiles
 	}
@@ -264,7 +264,7 @@ func (a *analyzer) writeOperands(p *program, use usage, named []Word) (why strin
 }
 
 // writeInto lists what comes of from when the last operand is a directory: its name there.
-func (a *analyzer) writeInto(dir, from Word) {
+func (a *listing) writeInto(dir, from Word) {
 	if from.holds() {
 		return
 	}
@@ -277,7 +277,7 @@ func (a *analyzer) writeInto(dir, from Word) {
 
 // readOperand lists a file that is read. Opening a device can do something,
 // so only those that are known to do nothing pass.
-func (a *analyzer) readOperand(w Word) (why string) {
+func (a *listing) readOperand(w Word) (why string) {
 	switch {
 	case w.pipe || w.Literal && w.Text == "-":
 	case w.path == "":
@@ -291,7 +291,7 @@ func (a *analyzer) readOperand(w Word) (why string) {
 	return ""
 }
 
-func (a *analyzer) opensDevice(w Word) bool {
+func (a *place) opensDevice(w Word) bool {
 	return slices.ContainsFunc(w.paths(), func(p string) bool {
 		if w.holds() {
 			p += "/*"
@@ -329,7 +329,7 @@ func quietDevice(name string) bool {
 	return len(name) == len("fd/0") && strings.HasPrefix(name, "fd/") && isNumber(name[len("fd/"):])
 }
 
-func (a *analyzer) writeOperand(m Manner, w Word) {
+func (a *listing) writeOperand(m Manner, w Word) {
 	if w.holds() {
 		m = Fills // of the directory that holds what it stands for
 	}

@@ -42,7 +42,7 @@ var pipAlone = map[string]*program{ // runs git for what is installed from a che
 }
 
 // aloneCommand judges a command of [aloneCommands]; ok is false when it is none.
-func (a *analyzer) aloneCommand(name string, args []Word) (ok bool) {
+func (a *listing) aloneCommand(name string, args []Word) (ok bool) {
 	if len(args) == 0 || !args[0].Literal {
 		return false
 	}
@@ -74,7 +74,7 @@ func asksItself(args []Word) bool {
 
 // printsVersion judges a call that asks a program for its version or help, whatever
 // program it is; ok is false where the tables know better.
-func (a *analyzer) printsVersion(name string, args []Word) (ok bool) {
+func (a *listing) printsVersion(name string, args []Word) (ok bool) {
 	p, known := lookup(name)
 	_, wraps := wrapped[name]
 	unsafe := unsafeVersions[name] != "" && unsafeVersions[name] != byToolchain // whose file the caller looks at

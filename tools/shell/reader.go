@@ -21,7 +21,7 @@ const gitReaders = " show cat-file blame annotate diff grep archive hash-object 
 
 // readsUnknown marks the present command if it reads or copies operands of which
 // one is not known. What it is was not understood.
-func (a *analyzer) readsUnknown(words []Word) {
+func (a *listing) readsUnknown(words []Word) {
 	name, args := base(words[0].Text), words[1:]
 	_, text := textPrograms[name]
 	_, file := filePrograms[name]
@@ -63,7 +63,7 @@ func (a *analyzer) readsUnknown(words []Word) {
 func givesScript(w Word) bool { return w.Text == "-e" || w.Text == "--expression" || w.Text == "-v" }
 
 // sendsUnknown marks a curl that sends a file which is not known.
-func (a *analyzer) sendsUnknown(args []Word) {
+func (a *listing) sendsUnknown(args []Word) {
 	for i, w := range args {
 		before := ""
 		if i > 0 {

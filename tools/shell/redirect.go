@@ -13,14 +13,14 @@ import (
 // whoever starts the shell keeps its own among them.
 const highDescriptor = "a descriptor over 9 may be the caller's"
 
-func (a *analyzer) redirect(r *syntax.Redirect) {
+func (a *redirections) redirect(r *syntax.Redirect) {
 	outer := a.current
 	a.current = nobody
 	a.redirection(r)
 	a.current = outer
 }
 
-func (a *analyzer) redirection(r *syntax.Redirect) {
+func (a *redirections) redirection(r *syntax.Redirect) {
 	text := a.source(r)
 	if r.N != nil && strings.Trim(r.N.Value, "0123456789") != "" {
 		a.hidden(text, "it sets a variable")
@@ -64,7 +64,7 @@ func (a *analyzer) redirection(r *syntax.Redirect) {
 }
 
 // pipeline judges < <(list), which opens nothing but a pipe from the list.
-func (a *analyzer) pipeline(w *syntax.Word) bool {
+func (a *redirections) pipeline(w *syntax.Word) bool {
 	if len(w.Parts) != 1 {
 		return false
 	}
@@ -78,7 +78,7 @@ func (a *analyzer) pipeline(w *syntax.Word) bool {
 
 // input judges < file. Bash itself opens connections for some names, so all
 // that the name may be has to be known.
-func (a *analyzer) input(target Word, text string) {
+func (a *listing) input(target Word, text string) {
 	if !target.foretold() {
 		a.refuse(text, "which file it opens is not known beforehand")
 		if a.read(target.paths()...); target.path == "" || target.holds() {
@@ -98,7 +98,7 @@ func isDescriptor(source string) bool {
 
 // heredoc judges the body, unless the delimiter is quoted. Only delimiters on
 // which all readers of shell agree are taken.
-func (a *analyzer) heredoc(r *syntax.Redirect) {
+func (a *redirections) heredoc(r *syntax.Redirect) {
 	quoted := false
 	text := a.source(r.Word)
 	inner := text

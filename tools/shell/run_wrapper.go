@@ -28,7 +28,7 @@ type wrapperSpec struct {
 
 // unknownProgram lists, for deny and ask rules, what a program might run that is named
 // like a wrapper but is not the system's.
-func (a *analyzer) unknownProgram(name string, args []Word) {
+func (a *judge) unknownProgram(name string, args []Word) {
 	if !inTables(name) {
 		a.mayRun(args)
 	}
@@ -48,7 +48,7 @@ func (a *analyzer) unknownProgram(name string, args []Word) {
 	}
 }
 
-func (a *analyzer) judgeWrapper(name string, spec wrapperSpec, args []Word) (why string) {
+func (a *judge) judgeWrapper(name string, spec wrapperSpec, args []Word) (why string) {
 	switch name {
 	case "env":
 		if why, ok := a.envCommand(args); ok {
@@ -80,7 +80,7 @@ func inItsOwnWay(name string) string {
 
 // carried lists what a program runs that does so with one of its subcommands,
 // or that goes by another name than the one in rules.
-func (a *analyzer) carried(name string, args []Word) {
+func (a *judge) carried(name string, args []Word) {
 	sub, ok := strings.CutPrefix(name, "git-")
 	switch loader := strings.HasPrefix(name, "ld-") && strings.Contains(name, ".so") || name == "ld.so"; {
 	case ok && sub != "":
@@ -116,7 +116,7 @@ func (a *analyzer) carried(name string, args []Word) {
 }
 
 // besides lists the texts of commands that a program is given by flags.
-func (a *analyzer) besides(name string, args []Word) {
+func (a *judge) besides(name string, args []Word) {
 	flags := beside[name]
 	for i := 0; i < len(args) && flags != "" && a.walk(1); i++ {
 		flag, value, attached := strings.Cut(args[i].Text, "=")
@@ -143,7 +143,7 @@ func abbreviated(flags, flag string) bool {
 
 // gitSettings lists what the settings run that git is given: aliases, and
 // settings that are named after a program.
-func (a *analyzer) gitSettings(args []Word) {
+func (a *judge) gitSettings(args []Word) {
 	const programs = " pager editor sshcommand askpass fsmonitor external textconv clean smudge process cmd helper program "
 	for i, w := range args {
 		if !a.walk(1) {
@@ -171,7 +171,7 @@ func (a *analyzer) gitSettings(args []Word) {
 
 // parallel lists what the words behind ::: make of those in front of it, and
 // returns the latter.
-func (a *analyzer) parallel(spec wrapperSpec, args []Word) (template []Word) {
+func (a *judge) parallel(spec wrapperSpec, args []Word) (template []Word) {
 	at := slices.IndexFunc(args, func(w Word) bool { return strings.HasPrefix(w.Text, ":::") })
 	if at < 0 {
 		return args
@@ -198,7 +198,7 @@ const maxInputs = 16
 
 // candidates lists every command that the words of a wrapper may hold. After
 // a flag that is not known to take a value there are two readings.
-func (a *analyzer) candidates(via string, spec wrapperSpec, args []Word) {
+func (a *judge) candidates(via string, spec wrapperSpec, args []Word) {
 	a.unlisted()
 	outer := a.scope
 	a.scope.remote = outer.remote || spec.remote
@@ -234,7 +234,7 @@ func (a *analyzer) candidates(via string, spec wrapperSpec, args []Word) {
 }
 
 // carries lists the words that are a command, or the text of one.
-func (a *analyzer) carries(via string, spec wrapperSpec, words []Word) {
+func (a *judge) carries(via string, spec wrapperSpec, words []Word) {
 	if spec.joined {
 		a.deniedText(via, words)
 	}
@@ -313,7 +313,7 @@ func (s wrapperSpec) scriptAt(args []Word) (script Word, ok bool) {
 }
 
 // deniedScript walks the value of a flag such as -c. That of env -S is words for env itself.
-func (a *analyzer) deniedScript(via string, script Word) {
+func (a *judge) deniedScript(via string, script Word) {
 	if via == "env" {
 		script.Text = "env " + script.Text
 	}

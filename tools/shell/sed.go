@@ -15,7 +15,7 @@ var sedFlags = &program{
 	operands: textOperands, abbrev: true,
 }
 
-func (a *analyzer) sed(args []Word) string {
+func (a *judge) sed(args []Word) string {
 	use, why := sedFlags.parse(args)
 	if why != "" {
 		return why
@@ -75,7 +75,7 @@ func sedScripts(parts []Word) (why string) {
 
 // sedInPlace lists the files that -i changes and, with a suffix, the copies of
 // what they were. A suffix can also name another directory.
-func (a *analyzer) sedInPlace(suffix Word, named []Word) {
+func (a *listing) sedInPlace(suffix Word, named []Word) {
 	plain := suffix.Literal && !strings.ContainsAny(suffix.Text, "*/")
 	for _, w := range named {
 		a.writeOperand(Replaces, w)
@@ -89,7 +89,7 @@ func (a *analyzer) sedInPlace(suffix Word, named []Word) {
 }
 
 // sedDoes lists what a script that is refused reads, writes and runs by name.
-func (a *analyzer) sedDoes(parts []Word) {
+func (a *judge) sedDoes(parts []Word) {
 	lines := make([]string, len(parts))
 	for i, w := range parts {
 		lines[i] = w.Text

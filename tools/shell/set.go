@@ -11,7 +11,7 @@ import (
 )
 
 // sets notes that a builtin sets a variable, or returns why it must not.
-func (a *analyzer) sets(w Word) (why string) {
+func (a *environment) sets(w Word) (why string) {
 	if !w.Literal || !ownName(w.Text) {
 		return "it sets `" + w.Text + "`, which may mean something to a program; a name in lower case does not"
 	}
@@ -22,7 +22,7 @@ func (a *analyzer) sets(w Word) (why string) {
 var readFlags = &program{flags: "-rs -a: -d: -n: -N: -p: -t:", operands: textOperands, ordered: true}
 
 // readCommand passes `read -r name ...` with names of the script's own.
-func (a *analyzer) readCommand(args []Word) string {
+func (a *environment) readCommand(args []Word) string {
 	use, why := readFlags.parse(args)
 	if why != "" {
 		return why
@@ -48,7 +48,7 @@ func (a *analyzer) readCommand(args []Word) string {
 var mapfileFlags = &program{flags: "-t -d: -n: -s: -O:", operands: textOperands, ordered: true}
 
 // mapfile passes `mapfile -t name` with a name of the script's own.
-func (a *analyzer) mapfile(args []Word) string {
+func (a *environment) mapfile(args []Word) string {
 	use, why := mapfileFlags.parse(args)
 	switch {
 	case why != "":
@@ -65,7 +65,7 @@ func (a *analyzer) mapfile(args []Word) string {
 }
 
 // printfSets takes -v and a name off the arguments of printf.
-func (a *analyzer) printfSets(args []Word) (rest []Word, why string) {
+func (a *environment) printfSets(args []Word) (rest []Word, why string) {
 	if len(args) < 2 || !args[0].Literal || args[0].Text != "-v" {
 		return args, ""
 	}
@@ -77,7 +77,7 @@ func (a *analyzer) printfSets(args []Word) (rest []Word, why string) {
 
 // setsPlainly: `local` and `declare` with names of the script's own, and perhaps values,
 // are assignments, as long as they say nothing of what kind the variable is.
-func (a *analyzer) setsPlainly(c *syntax.DeclClause) bool {
+func (a *environment) setsPlainly(c *syntax.DeclClause) bool {
 	switch c.Variant.Value {
 	case "local", "declare", "typeset":
 	default:

@@ -128,8 +128,8 @@ func Analyze(script string) Analysis { return AnalyzeIn(script, Setting{}) }
 // AnalyzeIn is [Analyze] for a shell of which more is known: what the script makes
 // of the variables' values is listed as that.
 func AnalyzeIn(script string, s Setting) Analysis {
-	a := &analyzer{cwds: []string{"."}, current: nobody, aliases: s.Aliases, looked: s.Looked}
-	a.variables = exportedTo(script, s.Environ)
+	a := &analyzer{aliases: s.Aliases, looked: s.Looked}
+	a.cwds, a.current, a.variables = []string{"."}, nobody, exportedTo(script, s.Environ)
 	if err := oversize(script); err != nil {
 		a.fail(err)
 	}
@@ -147,7 +147,7 @@ func oversize(script string) error {
 
 // checkText refuses text that bash and the parser may take apart differently:
 // a carriage return is part of a word for one and white space for the other.
-func (a *analyzer) checkText(script string) {
+func (a *findings) checkText(script string) {
 	for i := range len(script) {
 		if c := script[i]; c < ' ' && c != '\n' && c != '\t' || c == 0x7f {
 			a.hidden(fmt.Sprintf("%q", c), "a control character can hide a command")

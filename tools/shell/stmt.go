@@ -32,7 +32,7 @@ func (a *analyzer) stmt(s *syntax.Stmt) (last string) {
 	defer func() { a.depth-- }()
 	outer, stdin := a.variables, a.stdin
 	for _, r := range s.Redirs {
-		a.redirect(r)
+		(&redirections{a}).redirect(r)
 		a.feeds(r)
 	}
 	left := s.Background || s.Coprocess || s.Disown
@@ -74,7 +74,7 @@ func (a *analyzer) command(cmd syntax.Command) (last string) {
 	case *syntax.CaseClause:
 		a.caseClause(c)
 	case *syntax.TestClause:
-		return a.testClause(c)
+		return (&conditions{a}).testClause(c)
 	default:
 		a.otherCommand(cmd)
 	}
@@ -115,7 +115,7 @@ func (a *analyzer) exit(n syntax.Node) {
 
 // anywhere says of the commands from an index on that they run later, wherever the
 // shell is then.
-func (a *analyzer) anywhere(from int) {
+func (a *findings) anywhere(from int) {
 	for i := range a.out.Commands[from:] {
 		a.out.Commands[from+i].Dirs = nil
 	}
@@ -197,7 +197,7 @@ func (a *analyzer) binary(c *syntax.BinaryCmd) string {
 
 // arrivedBy is where the shell is when a statement that has just been walked has
 // succeeded; nil: where it may be anyway.
-func (a *analyzer) arrivedBy(s *syntax.Stmt) []string {
+func (a *place) arrivedBy(s *syntax.Stmt) []string {
 	if s.Negated || s.Background || s.Coprocess {
 		return nil
 	}

@@ -13,7 +13,7 @@ import (
 
 // subscripts lists, for deny and ask rules, what the subscripts run that a
 // builtin evaluates among its words.
-func (a *analyzer) subscripts(name string, args []Word) {
+func (a *judge) subscripts(name string, args []Word) {
 	switch name {
 	case "printf", "wait":
 		a.subscriptsAfter(name, args, "-v", "-p")
@@ -27,7 +27,7 @@ func (a *analyzer) subscripts(name string, args []Word) {
 }
 
 // subscriptsAfter takes the words behind flags, or in one word with them.
-func (a *analyzer) subscriptsAfter(name string, args []Word, flags ...string) {
+func (a *judge) subscriptsAfter(name string, args []Word, flags ...string) {
 	for i, w := range args {
 		if i > 0 && slices.Contains(flags, args[i-1].Text) || slices.Contains(flags, w.Text[:min(2, len(w.Text))]) {
 			a.subscript(name, w)

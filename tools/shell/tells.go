@@ -25,7 +25,7 @@ func compilerPrints(name string, args []Word) bool {
 }
 
 // getent judges questions that files of the system answer, as they do for id and ls -l.
-func (a *analyzer) getent(args []Word) (why string) {
+func (a *listing) getent(args []Word) (why string) {
 	const tables = " passwd group services protocols networks rpc ethers "
 	for _, w := range args {
 		if !w.Literal || strings.HasPrefix(w.Text, "-") {
@@ -50,7 +50,7 @@ var pagers = map[string]*program{
 }
 
 // pager judges less and more; ok is false when more is asked.
-func (a *analyzer) pager(name string, args []Word) (ok bool) {
+func (a *listing) pager(name string, args []Word) (ok bool) {
 	p := pagers[name]
 	if p == nil || len(args) == 0 {
 		return false

@@ -71,7 +71,7 @@ func procKind(at []string) string {
 
 // leadsThrough lists what a word names through /proc: all else of a device is not
 // listed.
-func (a *analyzer) leadsThrough(w Word) {
+func (a *listing) leadsThrough(w Word) {
 	if w.holds() {
 		a.vague() // one of the matches may
 	}
@@ -87,7 +87,7 @@ func (a *analyzer) leadsThrough(w Word) {
 
 // followed is a full path, or what it leads to through /proc, seen from every
 // directory that the shell may be in.
-func (a *analyzer) followed(full string) (paths []string) {
+func (a *findings) followed(full string) (paths []string) {
 	to, known, through := Through(full)
 	switch {
 	case !through:

@@ -96,7 +96,7 @@ func (a *analyzer) assigned(as *syntax.Assign, set assign) *variable {
 func unsplit(s string) bool { return s != "" && !strings.ContainsAny(s, " \t\n*?[]\\") }
 
 // variable finds what is known of a name.
-func (a *analyzer) variable(name string) (v *variable, ok bool) {
+func (a *environment) variable(name string) (v *variable, ok bool) {
 	v = a.setter(name)
 	if v == nil || v.lost || a.haunted {
 		return nil, false
@@ -106,7 +106,7 @@ func (a *analyzer) variable(name string) (v *variable, ok bool) {
 }
 
 // setter is who has set a name last, if anybody has.
-func (a *analyzer) setter(name string) *variable {
+func (a *environment) setter(name string) *variable {
 	for i := len(a.variables) - 1; i >= 0; i-- {
 		if a.variables[i].name == name {
 			return a.variables[i]
@@ -117,7 +117,7 @@ func (a *analyzer) setter(name string) *variable {
 
 // reset says that a name gets another value, and why that is not followed if
 // it is not: what stands before it in a loop comes after it in the next round.
-func (a *analyzer) reset(name string) (why string) {
+func (a *environment) reset(name string) (why string) {
 	v := a.setter(name)
 	switch {
 	case slices.Contains(a.fixed, name):
@@ -143,7 +143,7 @@ const (
 
 // maySet forgets what a command that is not read-only may have changed. A program
 // cannot: it is another process.
-func (a *analyzer) maySet(words []Word) {
+func (a *environment) maySet(words []Word) {
 	name := words[0].Text
 	a.haunted = a.haunted || listed(haunters, name)
 	for i := 1; i < len(words) && listed(namers, name); i++ {
@@ -156,7 +156,7 @@ func (a *analyzer) maySet(words []Word) {
 }
 
 // forget says that a command may have set any variable.
-func (a *analyzer) forget() {
+func (a *environment) forget() {
 	for _, v := range a.variables {
 		v.lost = v.lost || v.function == nil
 	}
@@ -219,7 +219,7 @@ func (a *analyzer) fix(c *syntax.DeclClause) {
 }
 
 // namesDevice: what is made of the value by adding to it may be a device.
-func (a *analyzer) namesDevice(w Word) bool {
+func (a *place) namesDevice(w Word) bool {
 	return a.opensDevice(w) || slices.ContainsFunc(w.paths(), func(p string) bool {
 		dir := strings.TrimRight(p, "/")
 		return dir == "/dev" || dir == "/proc"

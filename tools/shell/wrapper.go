@@ -36,7 +36,7 @@ func (a *analyzer) inner(via string, words []Word) (last string) {
 
 // enter begins the scope of what the present command runs, and returns the one
 // around it. What is assigned in front of a wrapper reaches that too.
-func (a *analyzer) enter(via string) (outer scope) {
+func (a *findings) enter(via string) (outer scope) {
 	outer = a.scope
 	a.scope.via = via
 	if a.current != nobody {
@@ -47,9 +47,18 @@ func (a *analyzer) enter(via string) (outer scope) {
 
 // lookThrough makes command i a wrapper that every kind of rule looks through,
 // unless something is assigned in front of it: that is nobody's but its own.
-func (a *analyzer) lookThrough(i int) {
+func (a *findings) lookThrough(i int) {
 	c := &a.out.Commands[i]
 	c.Transparent = len(c.Assigns) == 0
+}
+
+// beside walks what a program runs in a process of its own, perhaps many times: it is judged, but an allow rule has to
+// match the program, and what it does to the shell's place and variables ends with it.
+func (a *judge) beside(walk func()) {
+	scope, place, variables := a.scope, a.place, a.variables
+	a.scope.denyOnly, a.scope.followed = true, !scope.denyOnly || scope.followed
+	walk()
+	a.scope, a.place, a.variables = scope, place, variables
 }
 
 // denied lists what a wrapper runs for deny and ask rules only.
@@ -81,7 +90,7 @@ var wrapped = map[string]struct {
 // xargsSpec is for an xargs with flags.
 var xargsSpec = wrapperSpec{values: "nILPsdEa", long: "arg-file delimiter max-lines max-args max-chars max-procs"}
 
-func (a *analyzer) wrapper(i int, name string, args []Word) (why, last string) {
+func (a *judge) wrapper(i int, name string, args []Word) (why, last string) {
 	if name == "command" && len(args) > 0 && (args[0].Text == "-v" || args[0].Text == "-V") {
 		return "", "command -v"
 	}
@@ -116,14 +125,14 @@ const plainInput = " -0 -r -t -0r -r0 --null --no-run-if-empty --verbose "
 
 // xargs is looked through by rules without flags only: with them, what it
 // builds is not the command as written. What it runs is judged with a few.
-func (a *analyzer) xargs(i int, args []Word) string {
+func (a *judge) xargs(i int, args []Word) string {
 	before := a.refusals
 	why := a.xargsCalls(i, args)
 	a.xargsFed(args, why == "" && a.refusals == before)
 	return why
 }
 
-func (a *analyzer) xargsCalls(i int, args []Word) string {
+func (a *judge) xargsCalls(i int, args []Word) string {
 	flags, rest := xargsFlags(args)
 	if plain := len(rest) > 0 && rest[0].Literal && !strings.HasPrefix(rest[0].Text, "-"); len(rest) < len(args) && plain {
 		outer := a.scope
@@ -190,9 +199,9 @@ func (u *xargsUse) split(at string) { u.odd = u.odd || u.zero || at != `\n` && a
 func isCount(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
 
 // xargsRuns judges what xargs runs.
-func (a *analyzer) xargsRuns(args []Word, use xargsUse) string {
+func (a *judge) xargsRuns(args []Word, use xargsUse) string {
 	before := len(a.out.Commands)
-	names, known := a.foundIn(a.stdin)
+	names, known := (&outputs{a.analyzer}).foundIn(a.stdin)
 	known = known && names.zero == use.zero && !use.odd
 	if args[len(args)-1].input {
 		a.inner("xargs", args)

@@ -92,7 +92,7 @@ var writers = map[string]writerSpec{
 }
 
 // writesOperands lists what the words of the present command name that it writes.
-func (a *analyzer) writesOperands(words []Word) {
+func (a *listing) writesOperands(words []Word) {
 	name, ok := systemName(words[0].Text)
 	args := words[1:]
 	switch spec, known := writers[name]; {
@@ -115,13 +115,13 @@ func (a *analyzer) writesOperands(words []Word) {
 }
 
 // writesValue lists a path behind what a word begins with.
-func (a *analyzer) writesValue(m Manner, w Word, front string) {
+func (a *listing) writesValue(m Manner, w Word, front string) {
 	if value, found := strings.CutPrefix(w.Text, front); found && w.Literal && value != "" {
 		a.writeOperand(m, literalWord(value))
 	}
 }
 
-func (a *analyzer) writesBy(spec writerSpec, args []Word) {
+func (a *listing) writesBy(spec writerSpec, args []Word) {
 	var operands []Word
 	put, needed := false, spec.only == ""
 	for i := 0; i < len(args); i++ {
@@ -172,7 +172,7 @@ func (spec writerSpec) lastOf(cluster string) string {
 
 // writesListed lists those of the operands that are written. put: they go to a
 // directory that a flag names.
-func (a *analyzer) writesListed(spec writerSpec, operands []Word, put bool) {
+func (a *listing) writesListed(spec writerSpec, operands []Word, put bool) {
 	last := len(operands) - 1
 	for i, w := range operands {
 		how := spec.how
@@ -201,7 +201,7 @@ func (a *analyzer) writesListed(spec writerSpec, operands []Word, put bool) {
 }
 
 // tarWrites lists the archive that a tar makes, or the directory that it unpacks into.
-func (a *analyzer) tarWrites(args []Word) {
+func (a *listing) tarWrites(args []Word) {
 	makes := packs(args)
 	for i := range args {
 		flag := args[i].Text
@@ -225,7 +225,7 @@ var gitOutputs = map[string]writerSpec{"archive": {places: " -o --output "}, "fo
 
 // gitWrites lists the directory in which a git command makes a repository or a
 // worktree, and what it writes elsewhere.
-func (a *analyzer) gitWrites(words []Word) {
+func (a *listing) gitWrites(words []Word) {
 	if rest, _ := subcommand(words); rest != nil {
 		words = rest
 	}
