@@ -322,22 +322,26 @@ func (a *judge) cd(dir Word) {
 // elsewhere: the shell may not be where the script started.
 func (a *place) elsewhere() bool { return len(a.cwds) != 1 || a.cwds[0] != "." }
 
+// present returns the command whose doing is judged; where it is nobody's, one that is listed nowhere.
+func (a *findings) present() *Command {
+	if a.current == nobody {
+		return new(Command)
+	}
+	return &a.out.Commands[a.current]
+}
+
 func (a *findings) read(paths ...string) {
 	for _, full := range a.seen(paths...) {
 		a.out.Reads = addTo(a.out.Reads, full)
-		if a.current != nobody {
-			c := &a.out.Commands[a.current]
-			c.Reads = addTo(c.Reads, full)
-		}
+		c := a.present()
+		c.Reads = addTo(c.Reads, full)
 	}
 }
 
 func (a *findings) write(m Manner, paths ...string) {
 	for _, full := range a.seen(paths...) {
 		a.out.Writes = addTo(a.out.Writes, full)
-		if a.current != nobody {
-			a.out.Commands[a.current].writes(m, full)
-		}
+		a.present().writes(m, full)
 	}
 }
 
@@ -350,18 +354,13 @@ func addTo(list []string, p string) []string {
 
 // unlisted says that paths are touched which cannot be listed.
 func (a *findings) unlisted() {
-	a.out.Unlisted = true
-	if a.current != nobody {
-		a.out.Commands[a.current].Unlisted = true
-	}
+	a.out.Unlisted, a.present().Unlisted = true, true
 }
 
 // vague says that the present command reads what a word names which is not known.
 func (a *findings) vague() {
 	a.unlisted()
-	if a.current != nobody {
-		a.out.Commands[a.current].Vague = true
-	}
+	a.present().Vague = true
 }
 
 // seen are paths as seen from every directory that the shell may be in; none

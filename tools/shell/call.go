@@ -12,10 +12,7 @@ import (
 )
 
 func (a *analyzer) call(c *syntax.CallExpr) (last string) {
-	assigns := make([]assign, 0, len(c.Assigns))
-	for _, as := range c.Assigns {
-		assigns = append(assigns, a.assign(as))
-	}
+	assigns := a.assigns(c.Assigns)
 	sets := a.sources(c.Assigns)
 	text := a.source(c)
 	words := a.words(c.Args)
@@ -102,15 +99,15 @@ func (a *analyzer) run(words []Word, assigns []assign, text string) (last string
 		Name: words[0].Text, Words: withoutInput(words), Text: text, Literal: words[0].Literal, Assigns: steering(assigns),
 	})
 	before := a.refusals
-	a.as(i, func() { last = a.runAs(i, words, assigns, text) })
+	a.as(i, func() { last = a.runAs(words, assigns, text) })
 	a.out.Commands[i].ReadOnly = a.refusals == before
 	return last
 }
 
-func (a *analyzer) runAs(i int, words []Word, assigns []assign, text string) (last string) {
+func (a *analyzer) runAs(words []Word, assigns []assign, text string) (last string) {
 	if !words[0].Literal {
 		if words[0].shape == known {
-			a.out.Commands[i].Name = words[0].prefix
+			a.present().Name = words[0].prefix
 		}
 		a.unlisted()
 		a.forget()
@@ -132,14 +129,14 @@ func (a *analyzer) runAs(i int, words []Word, assigns []assign, text string) (la
 		a.refuse(text, "what runs it is not read-only")
 	}
 	by := judge{a}
-	why, last := by.judge(i, words)
+	why, last := by.judge(words)
 	if why != "" {
 		a.refuse(text, why)
 		a.maySet(words)
 		if why != changesFiles && why != mayAppend {
 			a.unlisted()
 		}
-		if len(a.out.Commands[i].Writes) == 0 && (why != mayAppend || words[0].Text != "nohup") {
+		if len(a.present().Writes) == 0 && (why != mayAppend || words[0].Text != "nohup") {
 			a.writesOperands(words)
 		}
 		a.readsUnknown(words)
@@ -150,14 +147,14 @@ func (a *analyzer) runAs(i int, words []Word, assigns []assign, text string) (la
 
 // judge decides by program. Names that are not here are looked up in the
 // table of programs that only flags and operands tell apart.
-func (a *judge) judge(i int, words []Word) (why, last string) {
+func (a *judge) judge(words []Word) (why, last string) {
 	name, ok := systemName(words[0].Text)
 	if base(words[0].Text) == "git" {
-		c := &a.out.Commands[i]
+		c := a.present()
 		c.Subcommand, c.SubcommandSafe = subcommand(c.Words)
 	}
 	if !ok {
-		return a.byPath(i, words), ""
+		return a.byPath(words), ""
 	}
 	args := words[1:]
 	a.carried(name, args)
@@ -167,18 +164,18 @@ func (a *judge) judge(i int, words []Word) (why, last string) {
 	}
 	switch name {
 	case "timeout", "nice", "stdbuf", "nohup", "command", "builtin":
-		return a.wrapper(i, name, args)
+		return a.wrapper(name, args)
 	case "xargs":
-		return a.xargs(i, args), ""
+		return a.xargs(args), ""
 	case "eval":
-		return a.eval(i, args)
+		return a.eval(args)
 	case "bash", "sh", "dash", "zsh", "ksh":
-		return a.shell(i, name, args)
+		return a.shell(name, args)
 	case "git":
 		return a.gitCommand(args)
 	case "find":
 		why = a.find(args)
-		a.out.Commands[i].Names = why == ""
+		a.present().Names = why == ""
 		return why, "find"
 	case "fd", "fdfind":
 		if why, ok := a.fd(args); ok {
@@ -207,16 +204,16 @@ func (a *judge) judge(i int, words []Word) (why, last string) {
 		return why, name
 	}
 	if why, ok := a.builtin(name, args); ok {
-		a.out.Commands[i].Names = why == ""
+		a.present().Names = why == ""
 		return why, name
 	}
 	return a.program(name, args)
 }
 
 // byPath judges a program that is named by a path outside the system's directories.
-func (a *judge) byPath(i int, words []Word) (why string) {
+func (a *judge) byPath(words []Word) (why string) {
 	if a.looked && asksItself(words[1:]) {
-		a.out.Commands[i].Alone = true
+		a.present().Alone = true
 		return ""
 	}
 	a.unknownProgram(base(words[0].Text), words[1:])
@@ -265,6 +262,14 @@ type assign struct {
 	// harmless: the name is on the fixed list of those that steer no program
 	// to another file or program, and the value is plain literal text.
 	harmless bool
+}
+
+func (a *analyzer) assigns(nodes []*syntax.Assign) []assign {
+	list := make([]assign, len(nodes))
+	for i, as := range nodes {
+		list[i] = a.assign(as)
+	}
+	return list
 }
 
 func (a *analyzer) assign(as *syntax.Assign) assign {

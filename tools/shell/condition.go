@@ -19,7 +19,7 @@ func identifier(x syntax.TestExpr) bool {
 // operators that take a value as an expression or as a name.
 func (a *conditions) testClause(c *syntax.TestClause) string {
 	a.keyword("[[", c, func() {
-		a.out.Commands[a.current].Names = true
+		a.present().Names = true
 		a.testExpr(c.X)
 	})
 	return "[["

@@ -72,7 +72,7 @@ func (a *judge) gitCommand(args []Word) (why, last string) {
 	}
 	why = a.gitUse(p, sub.Text, rest)
 	if p == describeDirty && why == "" {
-		a.out.Commands[a.current].Alone = true
+		a.present().Alone = true
 	}
 	return why, last
 }
@@ -122,8 +122,8 @@ func (a *listing) gitUse(p *program, sub string, args []Word) string {
 	if !any || sub == "diff" && !use.has("--no-index") {
 		a.gitShows(sub, use)
 	}
-	a.out.Commands[a.current].Dirs = a.cwds
-	a.out.Commands[a.current].Names = !any && (listed(gitListing, sub) || !patterned(use) || !showsContent(sub, use))
+	a.present().Dirs = a.cwds
+	a.present().Names = !any && (listed(gitListing, sub) || !patterned(use) || !showsContent(sub, use))
 	return ""
 }
 
@@ -218,20 +218,15 @@ func flagValues(use usage) string {
 	return ""
 }
 
-// gitBranch: without a flag that makes it list, an operand is a branch to be
-// created.
-func gitBranch(use usage) string {
-	if len(use.operands) > 0 && !use.has("--list") && !filtered(use) {
-		return "it creates a branch"
+// gitLists makes a check for a command that with an operand creates something, unless one of these flags or one that
+// filters makes it list.
+func gitLists(what string, flags ...string) func(usage) string {
+	return func(use usage) string {
+		if len(use.operands) > 0 && !use.has(flags...) && !filtered(use) {
+			return "it creates a " + what
+		}
+		return ""
 	}
-	return ""
-}
-
-func gitTag(use usage) string {
-	if len(use.operands) > 0 && !use.has("-l", "--list") && !filtered(use) {
-		return "it creates a tag"
-	}
-	return ""
 }
 
 // filtered: one of the flags that make branch and tag list. Their values are
@@ -294,31 +289,21 @@ func gitSymbolicRef(use usage) string {
 	return ""
 }
 
-func gitNotes(use usage) string {
-	if len(use.operands) == 0 || firstIs(use, "list") || firstIs(use, "show") {
-		return ""
-	}
-	return "it changes notes"
-}
-
-func gitSubmodule(use usage) string {
-	if len(use.operands) == 0 || firstIs(use, "status") {
-		return ""
-	}
-	return "it changes submodules"
-}
-
 // gitVar: for the name and address of a person who has set none, git may ask
 // the network what this machine is called.
 func gitVar(use usage) string {
 	return onlyOperands("GIT_EDITOR", "GIT_SEQUENCE_EDITOR", "GIT_PAGER", "GIT_DEFAULT_BRANCH", "GIT_SHELL_PATH")(use)
 }
 
-func gitBare(use usage) string {
-	if len(use.operands) > 0 {
-		return "only its list of commands is printed by git itself"
+// noneOr makes a check that there is no operand, or one of the list in front of others; why is the reason against more.
+func noneOr(why string, allowed ...string) func(usage) string {
+	return func(use usage) string {
+		is := func(word string) bool { return firstIs(use, word) }
+		if len(use.operands) > 0 && !slices.ContainsFunc(allowed, is) {
+			return why
+		}
+		return ""
 	}
-	return ""
 }
 
 func firstIs(use usage, word string) bool {

@@ -14,7 +14,7 @@ import (
 // gitAlias judges a command of git by what it stands for. The configuration that it
 // was taken from is that of the directory in which the script starts.
 func (a *judge) gitAlias(name, alias string, rest []Word) (why, last string) {
-	c := &a.out.Commands[a.current]
+	c := a.present()
 	if c.Alias = name; a.elsewhere() {
 		return a.gitRefused("which alias it is depends on the repository there")
 	}

@@ -51,7 +51,7 @@ func (a *listing) gitShows(sub string, use usage) {
 	if !showsContent(sub, use) {
 		return
 	}
-	c := &a.out.Commands[a.current]
+	c := a.present()
 	limits := use.operands[len(use.operands)-use.rest:]
 	positive := func(w Word) bool { return w.path != "" && !strings.HasPrefix(w.prefix, ":") }
 	inRevision := func(w Word) bool { // REVISION:PATH, which is listed as its path

@@ -43,7 +43,7 @@ func (a *judge) mayRun(args []Word) {
 	if a.current == nobody || !a.walk(0) {
 		return
 	}
-	c := &a.out.Commands[a.current]
+	c := a.present()
 	for _, w := range args {
 		c.MayRun = append(c.MayRun, w.Text)
 	}
@@ -57,7 +57,7 @@ func (a *judge) mayRun(args []Word) {
 
 // valuesMayRun notes the values of assignments that are not harmless.
 func (a *findings) valuesMayRun(assigns []assign) {
-	c := &a.out.Commands[a.current]
+	c := a.present()
 	for _, as := range assigns {
 		if !as.harmless && as.value.Text != "" {
 			c.MayRun = append(c.MayRun, as.value.Text)
@@ -78,7 +78,7 @@ func (a *judge) fedWords(name string) {
 	f.listed = true // the first that it is not known of stands for all
 	if text, _ := (&outputs{a.analyzer}).ask(f); a.walkText(text) {
 		words := strings.Fields(withoutQuotes.Replace(text))
-		a.out.Commands[a.current].Fed = words[:min(len(words), maxFedWords)]
+		a.present().Fed = words[:min(len(words), maxFedWords)]
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 )
 
 // eval runs in this very shell.
-func (a *judge) eval(i int, args []Word) (why, last string) {
+func (a *judge) eval(args []Word) (why, last string) {
 	texts := make([]string, len(args))
 	for j, w := range args {
 		if !w.Literal || j == 0 && strings.HasPrefix(w.Text, "-") {
@@ -19,14 +19,14 @@ func (a *judge) eval(i int, args []Word) (why, last string) {
 		}
 		texts[j] = w.Text
 	}
-	a.lookThrough(i)
+	a.lookThrough()
 	return "", a.scriptIn("eval", strings.Join(texts, " "), syntax.LangBash)
 }
 
 // unknownScript is the reason against a script that is not literal.
 func (a *findings) unknownScript() string {
 	const why = "what it runs is only known when it runs"
-	a.hidden(a.out.Commands[a.current].Text, why)
+	a.hidden(a.present().Text, why)
 	a.unlisted()
 	return why
 }
@@ -52,7 +52,7 @@ func (a *analyzer) scriptIn(via, text string, lang syntax.LangVariant) (last str
 // shell judges bash -c and its like. sh may be bash or a plain POSIX shell,
 // which read some text differently, so that text must pass as both. zsh and
 // ksh read more differently, and zsh always runs the user's .zshenv.
-func (a *judge) shell(i int, name string, args []Word) (why, last string) {
+func (a *judge) shell(name string, args []Word) (why, last string) {
 	call := scriptOperand(args)
 	text, why := call.text, call.why()
 	if text == nil {
@@ -80,7 +80,7 @@ func (a *judge) shell(i int, name string, args []Word) (why, last string) {
 		a.unlisted()
 		return why, ""
 	}
-	a.lookThrough(i)
+	a.lookThrough()
 	cwds, moved, early, variables := a.cwds, a.moved, a.early, a.variables
 	a.variables = a.inheritedVariables(a.scope)
 	commands, redirects := len(a.out.Commands), len(a.out.Redirects)

@@ -148,7 +148,7 @@ func (a *judge) program(name string, args []Word) (why, last string) {
 	if why != "" && p.only {
 		why = "nothing that `" + name + "` does is known to only read, but for telling its version"
 	}
-	c := &a.out.Commands[a.current]
+	c := a.present()
 	c.Names = why == "" && p.showsNames(use)
 	if why == "" && !use.unknown && (p == grep || p == ripgrep) {
 		c.Flags = use.all()

@@ -57,7 +57,7 @@ func (a *listing) aloneCommand(name string, args []Word) (ok bool) {
 	if why != "" || use.unknown || a.operands(p, use) != "" {
 		return false
 	}
-	a.out.Commands[a.current].Alone = true
+	a.present().Alone = true
 	return true
 }
 
@@ -84,7 +84,7 @@ func (a *listing) printsVersion(name string, args []Word) (ok bool) {
 	if known && p.passes(args) {
 		return false
 	}
-	a.out.Commands[a.current].Alone = true
+	a.present().Alone = true
 	return true
 }
 

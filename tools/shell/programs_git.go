@@ -79,9 +79,9 @@ var gitPrograms = map[string]*program{
 	"branch": {
 		flags: "-ailqrv --all --remotes --list --show-current --verbose --quiet --abbrev? --no-abbrev --column? --no-column --no-color" +
 			gitRefFlags,
-		operands: textOperands, check: gitBranch,
+		operands: textOperands, check: gitLists("branch", "--list"),
 	},
-	"tag":          {flags: "-li -n? --list --column? --no-column" + gitRefFlags, operands: textOperands, check: gitTag},
+	"tag":          {flags: "-li -n? --list --column? --no-column" + gitRefFlags, operands: textOperands, check: gitLists("tag", "-l", "--list")},
 	"for-each-ref": {flags: "--shell --perl --python --tcl --exclude:" + gitRefFlags, operands: textOperands},
 	"show-ref":     {flags: "-dhqs --head --heads --branches --tags --dereference --hash? --verify --abbrev? --quiet", operands: textOperands},
 	"remote":       {flags: "-v --verbose --all --push", operands: textOperands, check: gitRemote},
@@ -149,6 +149,8 @@ var gitPrograms = map[string]*program{
 	"var":           {operands: textOperands, check: gitVar},
 	"version":       {flags: "--build-options", operands: noOperands, check: gitBare},
 	"help":          {operands: textOperands, check: gitBare},
-	"notes":         {operands: textOperands, check: gitNotes},
-	"submodule":     {flags: "-q --quiet --cached --recursive", operands: textOperands, check: gitSubmodule}, // a script that comes with git
+	"notes":         {operands: textOperands, check: noneOr("it changes notes", "list", "show")},
+	"submodule":     {flags: "-q --quiet --cached --recursive", operands: textOperands, check: noneOr("it changes submodules", "status")}, // a script that comes with git
 }
+
+var gitBare = noneOr("only its list of commands is printed by git itself")

@@ -95,13 +95,8 @@ func (a *environment) setsPlainly(c *syntax.DeclClause) bool {
 // declares judges them.
 func (a *analyzer) declares(c *syntax.DeclClause) {
 	text := a.source(c)
-	words := []Word{literalWord(c.Variant.Value)}
-	var assigns []assign
-	for _, as := range c.Args {
-		assigns = append(assigns, a.assign(as))
-		words = append(words, Word{Text: a.source(as), shape: many})
-	}
-	i, before := a.add(Command{Name: c.Variant.Value, Words: words, Text: text, Literal: true}), a.refusals
+	assigns := a.assigns(c.Args)
+	i, before := a.listDecl(c, a.source), a.refusals
 	a.inherited("", text)
 	a.as(i, func() { a.valuesMayRun(assigns) })
 	for j, as := range c.Args {

@@ -150,11 +150,8 @@ func (a *analyzer) decl(c *syntax.DeclClause) {
 		a.forget()
 		a.refuse(a.source(c), "`"+c.Variant.Value+"` changes variables")
 	}
-	words := []Word{literalWord(c.Variant.Value)}
-	for _, as := range c.Args {
-		words = append(words, Word{Text: a.source(as), shape: many})
-	}
-	i := a.add(Command{Name: c.Variant.Value, Words: words, Text: a.source(c), Literal: true, ReadOnly: shows})
+	i := a.listDecl(c, a.source)
+	a.out.Commands[i].ReadOnly = shows
 	for _, as := range c.Args {
 		value := a.assign(as)
 		if !shows && !value.harmless {
@@ -165,6 +162,15 @@ func (a *analyzer) decl(c *syntax.DeclClause) {
 			a.subscript(c.Variant.Value, a.word(as.Value))
 		}
 	}
+}
+
+// listDecl lists a declaration and returns its index.
+func (a *findings) listDecl(c *syntax.DeclClause, source func(syntax.Node) string) int {
+	words := []Word{literalWord(c.Variant.Value)}
+	for _, as := range c.Args {
+		words = append(words, Word{Text: source(as), shape: many})
+	}
+	return a.add(Command{Name: c.Variant.Value, Words: words, Text: source(c), Literal: true})
 }
 
 // binary: what follows && or || or a pipe decides the exit code.

@@ -64,6 +64,6 @@ func (a *listing) pager(name string, args []Word) (ok bool) {
 			return false
 		}
 	}
-	a.out.Commands[a.current].Alone = true
+	a.present().Alone = true
 	return true
 }

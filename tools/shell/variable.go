@@ -200,13 +200,8 @@ func isMore(as *syntax.Assign) bool {
 // fix judges `readonly NAME=VALUE ...` as assignments that are the last ones.
 func (a *analyzer) fix(c *syntax.DeclClause) {
 	text := a.source(c)
-	words := []Word{literalWord(c.Variant.Value)}
-	var assigns []assign
-	for _, as := range c.Args {
-		assigns = append(assigns, a.assign(as))
-		words = append(words, Word{Text: a.source(as), shape: many})
-	}
-	i, before := a.add(Command{Name: c.Variant.Value, Words: words, Text: text, Literal: true}), a.refusals
+	assigns := a.assigns(c.Args)
+	i, before := a.listDecl(c, a.source), a.refusals
 	a.inherited("", text)
 	a.setOwn(c.Args, assigns, text)
 	if a.rounds > 0 && len(assigns) > 0 {

@@ -40,15 +40,15 @@ func (a *findings) enter(via string) (outer scope) {
 	outer = a.scope
 	a.scope.via = via
 	if a.current != nobody {
-		a.scope.assigns = a.out.Commands[a.current].Assigns
+		a.scope.assigns = a.present().Assigns
 	}
 	return outer
 }
 
-// lookThrough makes command i a wrapper that every kind of rule looks through,
+// lookThrough makes the present command a wrapper that every kind of rule looks through,
 // unless something is assigned in front of it: that is nobody's but its own.
-func (a *findings) lookThrough(i int) {
-	c := &a.out.Commands[i]
+func (a *findings) lookThrough() {
+	c := a.present()
 	c.Transparent = len(c.Assigns) == 0
 }
 
@@ -90,7 +90,7 @@ var wrapped = map[string]struct {
 // xargsSpec is for an xargs with flags.
 var xargsSpec = wrapperSpec{values: "nILPsdEa", long: "arg-file delimiter max-lines max-args max-chars max-procs"}
 
-func (a *judge) wrapper(i int, name string, args []Word) (why, last string) {
+func (a *judge) wrapper(name string, args []Word) (why, last string) {
 	if name == "command" && len(args) > 0 && (args[0].Text == "-v" || args[0].Text == "-V") {
 		return "", "command -v"
 	}
@@ -112,7 +112,7 @@ func (a *judge) wrapper(i int, name string, args []Word) (why, last string) {
 	case len(rest) == 0:
 		return "", name
 	}
-	a.lookThrough(i)
+	a.lookThrough()
 	last = a.inner(name, rest)
 	if name == "nohup" {
 		return mayAppend, last
@@ -125,14 +125,14 @@ const plainInput = " -0 -r -t -0r -r0 --null --no-run-if-empty --verbose "
 
 // xargs is looked through by rules without flags only: with them, what it
 // builds is not the command as written. What it runs is judged with a few.
-func (a *judge) xargs(i int, args []Word) string {
+func (a *judge) xargs(args []Word) string {
 	before := a.refusals
-	why := a.xargsCalls(i, args)
+	why := a.xargsCalls(args)
 	a.xargsFed(args, why == "" && a.refusals == before)
 	return why
 }
 
-func (a *judge) xargsCalls(i int, args []Word) string {
+func (a *judge) xargsCalls(args []Word) string {
 	flags, rest := xargsFlags(args)
 	if plain := len(rest) > 0 && rest[0].Literal && !strings.HasPrefix(rest[0].Text, "-"); len(rest) < len(args) && plain {
 		outer := a.scope
@@ -148,7 +148,7 @@ func (a *judge) xargsCalls(i int, args []Word) string {
 		a.candidates("xargs", xargsSpec, args)
 		return "which commands `xargs` makes with these flags is not followed"
 	}
-	a.lookThrough(i)
+	a.lookThrough()
 	return a.xargsRuns(args, xargsUse{})
 }
 
