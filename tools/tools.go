@@ -156,11 +156,9 @@ type Effects struct {
 	Session bool
 	// Unconfined is set if the action asks to run outside the sandbox.
 	Unconfined bool
-	// Hidden is why no rule can allow the action by what is listed here, as a clause: it also runs
-	// or writes something else. Empty: everything is listed.
-	Hidden string
-	// Unread is set if part of the script was not understood at all; Hidden has the reason.
-	Unread bool
+	// Unknown is what a script runs or writes besides what is listed here. Then no rule can allow
+	// the action by what is listed.
+	Unknown shell.Unknown
 	// Reason is why the action is not read-only, where the other fields do not show it.
 	Reason string
 	// Blame is the part of a script that decided this, if there is a script.

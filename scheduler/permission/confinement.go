@@ -22,7 +22,7 @@ type Escape struct {
 // its commands, apart from some builtins that only print, test or move, and at least one. That a command only reads is no
 // permission to leave. A call that could not be read in full stays inside.
 func (e Escape) Excludes(f *Facts) bool {
-	if e.Excluded == nil || f.Hidden != "" || f.Unread {
+	if e.Excluded == nil || f.Unknown.Cause != "" {
 		return false
 	}
 	c, listed, redirected := read(f), false, redirects(f)

@@ -23,10 +23,10 @@ func uncovered(c *call, p Policy) (missing, allowing []Reason) {
 	}
 	switch {
 	case l.whole:
-	case c.Hidden != "" && c.beyondRules():
-		l.miss(Reason{Code: NotUnderstood, Detail: c.Hidden})
-	case c.Hidden != "":
-		l.miss(Reason{Code: OnlyBash, Detail: c.Hidden, needs: []string{c.Tool}})
+	case c.Unknown.Cause != "" && c.beyondRules():
+		l.miss(Reason{Code: NotUnderstood, Detail: c.Unknown.Cause})
+	case c.Unknown.Cause != "":
+		l.miss(Reason{Code: OnlyBash, Detail: c.Unknown.Cause, needs: []string{c.Tool}})
 	default:
 		l.commands()
 	}
@@ -175,7 +175,9 @@ func (r *Rules) coversTool(c *call) (g Reason, ok bool) {
 
 // beyondRules reports whether not even the rule for every call of a tool covers a script: it was not understood, or does not say
 // which programs it runs.
-func (c *call) beyondRules() bool { return c.Unread || slices.ContainsFunc(c.Commands, unnamed) }
+func (c *call) beyondRules() bool {
+	return c.Unknown.Unread || slices.ContainsFunc(c.Commands, unnamed)
+}
 
 // unnamed reports whether it is not known which program a command runs, not even which wrapper.
 func unnamed(c shell.Command) bool { return !c.Literal && !c.DenyOnly && !c.IsTest() }

@@ -26,10 +26,8 @@ type Facts struct {
 	Opaque bool
 	Reason string
 	Blame  shell.Reason // the part of a script that decided it
-	// Hidden says, as a clause, why no rule can cover a script by its commands; empty: one can.
-	Hidden string
-	// Unread: some of the script was not understood at all, and Hidden says why.
-	Unread bool
+	// Unknown is what a script does that no rule can cover by its commands.
+	Unknown shell.Unknown
 	// Dir is the working directory; absolute.
 	Dir string
 	// Patterns are what words of the commands that are patterns of file names stand for now, absolute, by their text.

@@ -191,8 +191,8 @@ func reasonsToAsk(c *call, rules *Rules, denying []Reason) (found []Reason) {
 	if c.Critical != "" {
 		found = append(found, Reason{Code: IsCritical, Detail: c.Critical, firm: true})
 	}
-	if c.Unread || c.Hidden != "" && rules.forbid("", commands) {
-		found = append(found, Reason{Code: Unseen, Detail: c.Hidden, firm: true})
+	if c.Unknown.Unread || c.Unknown.Cause != "" && rules.forbid("", commands) {
+		found = append(found, Reason{Code: Unseen, Detail: c.Unknown.Cause, firm: true})
 	}
 	if c.overlooked {
 		found = append(found, Reason{Code: TooManyPaths, firm: true})
@@ -247,5 +247,5 @@ func onlyEdits(f *Facts) bool {
 			return false
 		}
 	}
-	return len(f.Commands) > 0 && f.Hidden == ""
+	return len(f.Commands) > 0 && f.Unknown.Cause == ""
 }

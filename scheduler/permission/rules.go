@@ -61,7 +61,7 @@ func (r *Rules) Holds(rule Rule, f *Facts) bool {
 		around = r.anchors
 	}
 	one := anchored{Rule: rule, places: rule.places(around)}
-	if rule.subject&commands != 0 && f.Tool == "Bash" && f.Hidden != "" {
+	if rule.subject&commands != 0 && f.Tool == "Bash" && f.Unknown.Cause != "" {
 		return true
 	}
 	call := read(f)

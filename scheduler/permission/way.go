@@ -23,7 +23,7 @@ func (v Verdict) way(c *call) string {
 		return "An answer would allow it; so would rules in permissions.allow that cover each of these parts, a hook, or the permission_mode acceptEdits or bypassPermissions."
 	case v.Free && c.beyondRules():
 		return "An answer would allow it; so would the permission_mode bypassPermissions."
-	case v.Free && c.Hidden != "":
+	case v.Free && c.Unknown.Cause != "":
 		return "An answer would allow it; so would the rule Bash, which is every command, or the permission_mode bypassPermissions."
 	case v.Free:
 		return "An answer would allow it; so would rules in permissions.allow that cover each of these parts, a hook, or the permission_mode bypassPermissions."

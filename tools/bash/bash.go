@@ -77,8 +77,8 @@ func situate(env *tools.Env, in input) input {
 func effects(in input) tools.Effects {
 	a := in.analysis
 	e := tools.Effects{
-		Commands: a.Commands, Opaque: !a.ReadOnly, Session: !a.Concurrent || in.RunInBackground, Reason: a.Reason.String(), Blame: a.Reason, Hidden: hidden(a),
-		Unread: a.Err != nil, Unconfined: in.Unconfined,
+		Commands: a.Commands, Opaque: !a.ReadOnly, Session: !a.Concurrent || in.RunInBackground, Reason: a.Reason.String(), Blame: a.Reason,
+		Unknown: a.Unknown(), Unconfined: in.Unconfined,
 	}
 	for _, r := range a.Redirects {
 		list := &e.Reads
@@ -108,23 +108,6 @@ func effects(in input) tools.Effects {
 		e.Reason = "it goes on in the background"
 	}
 	return e
-}
-
-// hidden returns, as a clause, why the command may run or open more than the analysis lists.
-func hidden(a shell.Analysis) string {
-	switch {
-	case a.Err != nil:
-		return a.Err.Error()
-	case !a.Opaque.Empty():
-		return "of " + a.Opaque.String()
-	}
-	for _, r := range a.Redirects {
-		known := r.Target.Literal || !r.Writes && r.Target.Spelled() != nil // the analysis lists the files that a reading redirection may open
-		if !known || len(r.Paths) == 0 {
-			return "`" + r.Text + "` opens a file that is not literal"
-		}
-	}
-	return ""
 }
 
 func appendPaths(list []tools.Path, names []string, path tools.Path) []tools.Path {

@@ -297,8 +297,8 @@ func TestEffectsSayWhoseTheyAre(t *testing.T) {
 	}
 	for _, tt := range tests {
 		e := effects(input{Command: tt.command, analysis: shell.Analyze(tt.command)})
-		if reads, writes := spell(e.Reads), spell(e.Writes); reads != tt.reads || writes != tt.writes || !strings.HasPrefix(e.Hidden, tt.hidden) || (tt.hidden == "") != (e.Hidden == "") {
-			t.Errorf("%s\n reads  %s\n writes %s\n hidden %s", tt.command, reads, writes, e.Hidden)
+		if reads, writes := spell(e.Reads), spell(e.Writes); reads != tt.reads || writes != tt.writes || !strings.HasPrefix(e.Unknown.Cause, tt.hidden) || (tt.hidden == "") != (e.Unknown.Cause == "") {
+			t.Errorf("%s\n reads  %s\n writes %s\n hidden %s", tt.command, reads, writes, e.Unknown.Cause)
 		}
 	}
 }

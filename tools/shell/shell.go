@@ -88,6 +88,31 @@ type Analysis struct {
 	Walked int
 }
 
+// Unknown is what a script does besides what its Analysis lists. The zero value: nothing.
+type Unknown struct {
+	// Cause says, as a clause, why what is listed is not all that the script may run or open; empty: it is.
+	Cause string
+	// Unread: some of the script was not understood at all.
+	Unread bool
+}
+
+// Unknown returns what is not known of the script.
+func (a Analysis) Unknown() Unknown {
+	switch {
+	case a.Err != nil:
+		return Unknown{a.Err.Error(), true}
+	case !a.Opaque.Empty():
+		return Unknown{Cause: "of " + a.Opaque.String()}
+	}
+	for _, r := range a.Redirects {
+		known := r.Target.Literal || !r.Writes && r.Target.Spelled() != nil // which files a reading one may open is listed
+		if !known || len(r.Paths) == 0 {
+			return Unknown{Cause: "`" + r.Text + "` opens a file that is not literal"}
+		}
+	}
+	return Unknown{}
+}
+
 // A SyntaxError is where a script stops being bash.
 type SyntaxError struct {
 	Line, Column uint // from 1; the column in bytes
