@@ -45,6 +45,7 @@ func TestFindInARoot(t *testing.T) {
 		"git add . && rm -rf .[!.]*": true, "rsync -a --delete dist/ .": true, "cd sub; rm -rf *": true, "cd sub && rm -rf *": false, "cd sub && cd .. && rm -rf *": true,
 		`X=build; rm -rf "$X/"`: false, `for d in a b; do rm -rf "$d/x"; done`: false, `for d in *; do rm -rf "$d"; done`: true,
 		"rm -rf build/*": false, "rm *.o": false, "rm -rf .next*": false, "find . -name x -delete": false, "find . -type f -exec chmod 644 {} +": false,
+		`x=a; x[0]=/; rm -rf "$x"`: true, "rm -rf ${ echo /; }": true, "rm -rf $[1+1]": false, "rm -rf $((1+1))": false,
 		"mv * sub/": false, "mv ./* sub/": false, "ls *.o | xargs rm": false, "chmod -R u+w src": false, "rm -rf $X": false,
 	} {
 		if got := find(command, around); (got != "") != want {
