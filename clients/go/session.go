@@ -125,7 +125,7 @@ func (s *Session) Send(request *tooldv1.ExecuteRequest) error {
 	return nil
 }
 
-// CloseSend tells the daemon that nothing more is sent. The last event is io.EOF, once every call has ended.
+// CloseSend notifies the daemon that nothing more is sent. The last event is io.EOF, once every call has ended.
 func (s *Session) CloseSend() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

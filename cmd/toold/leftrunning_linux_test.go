@@ -4,6 +4,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -70,7 +71,11 @@ func gone(t *testing.T, pid int) {
 		return
 	}
 	defer unix.Close(fd)
-	if n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, int(hangGuard/time.Millisecond)); n != 1 {
+	n, err := -1, error(unix.EINTR)
+	for errors.Is(err, unix.EINTR) {
+		n, err = unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, int(hangGuard/time.Millisecond))
+	}
+	if n != 1 {
 		t.Errorf("process %d still runs (%v)", pid, err)
 	}
 }
