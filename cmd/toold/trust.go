@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"path/filepath"
 	"strings"
 
@@ -65,7 +66,7 @@ func (s *app) distrust(store *settings.Store, dir string) error {
 		return err
 	}
 	if s.JSON {
-		return s.printTrust(trustJSON{Root: root})
+		return json.NewEncoder(s.Stdout).Encode(trustJSON{Root: root})
 	}
 	_, err = fmt.Fprintf(s.Stdout, "%s is not trusted\n", terminal.VisibleLine(root))
 	return err
@@ -79,8 +80,6 @@ type trustJSON struct {
 	Settings []settingJSON `json:"settings,omitempty"`
 }
 
-func (s *app) printTrust(t trustJSON) error { return json.NewEncoder(s.Stdout).Encode(t) }
-
 // showTrust returns what would count of the workspace's files if they were trusted.
 func (s *app) showTrust(store *settings.Store, root string) error {
 	gained := gain(store.Load(settings.Scope{Roots: []string{root}, Trusted: true}), root)
@@ -89,9 +88,9 @@ func (s *app) showTrust(store *settings.Store, root string) error {
 		return err
 	}
 	if s.JSON {
-		return s.printTrust(trustJSON{Root: root, Trusted: trust.Trusted, Settings: settingsJSON(gained)})
+		return json.NewEncoder(s.Stdout).Encode(trustJSON{Root: root, Trusted: trust.Trusted, Settings: settingsJSON(gained)})
 	}
-	s.tellGain(root, gained, trust)
+	tellGain(s.Stdout, root, gained, trust)
 	_, err = fmt.Fprintln(s.Stdout, trustWords(root, trust))
 	return err
 }
@@ -105,14 +104,14 @@ func (s *app) trust(store *settings.Store, root string) error {
 		return err
 	}
 	if !s.JSON {
-		s.tellGain(root, gained, before)
+		tellGain(s.Stdout, root, gained, before)
 	}
 	files, err := store.Trust(root, shown)
 	if err != nil {
 		return err
 	}
 	if s.JSON {
-		return s.printTrust(trustJSON{Root: root, Trusted: true, Files: files, Settings: settingsJSON(gained)})
+		return json.NewEncoder(s.Stdout).Encode(trustJSON{Root: root, Trusted: true, Files: files, Settings: settingsJSON(gained)})
 	}
 	_, err = fmt.Fprintln(s.Stdout, trustedWords(root, files))
 	return err
@@ -131,23 +130,23 @@ func gain(trusted *settings.Settings, root string) []settings.Line {
 	return gained
 }
 
-func (s *app) tellGain(root string, gained []settings.Line, trust settings.Trust) {
+func tellGain(out io.Writer, root string, gained []settings.Line, trust settings.Trust) {
 	if len(gained) == 0 {
-		fmt.Fprintf(s.Stdout, "The settings of %s hold nothing that needs trust.\n", terminal.VisibleLine(root))
+		fmt.Fprintf(out, "The settings of %s hold nothing that needs trust.\n", terminal.VisibleLine(root))
 		return
 	}
 	why := "need trust to count"
 	if trust.Trusted {
 		why = "count because it is trusted"
 	}
-	fmt.Fprintf(s.Stdout, "Of the settings of %s these %s:\n", terminal.VisibleLine(root), why)
+	fmt.Fprintf(out, "Of the settings of %s these %s:\n", terminal.VisibleLine(root), why)
 	hooks := false
 	for _, l := range gained {
 		hooks = hooks || strings.HasPrefix(l.Key, "hooks.")
-		fmt.Fprintf(s.Stdout, "  %s  %s  %s\n", terminal.VisibleLine(l.Key), terminal.VisibleLine(l.Value), terminal.VisibleLine(l.Origin.String()))
+		fmt.Fprintf(out, "  %s  %s  %s\n", terminal.VisibleLine(l.Key), terminal.VisibleLine(l.Value), terminal.VisibleLine(l.Origin.String()))
 	}
 	if hooks {
-		fmt.Fprintln(s.Stdout, "Of a hook the line above is trusted, not the program or script that it names: that can change, and runs all the same.")
+		fmt.Fprintln(out, "Of a hook the line above is trusted, not the program or script that it names: that can change, and runs all the same.")
 	}
 }
 

@@ -51,7 +51,7 @@ func (c *Call) checking(ctx context.Context, f *permission.Facts) *sandbox.Box {
 
 // acting is the box for the call's act.
 func (c *Call) acting(ctx context.Context) *sandbox.Box {
-	if c.outside(c.facts) {
+	if c.rights.outside(c.facts) {
 		return &sandbox.Box{Runner: c.rights.Confining.Runner, Filter: c.rights.Confining.Filter}
 	}
 	return c.box(c.policy(ctx, c.facts, c.ReadOnly()))
@@ -101,16 +101,16 @@ func (e Ended) confined(by Confined, file string) Ended {
 }
 
 // outside reports whether the call, once permitted, runs without a sandbox.
-func (c *Call) outside(f *permission.Facts) bool {
-	return c.rights.Confining.Off || f.Unconfined || f.Leaves() || c.rights.Escape.Excludes(f)
+func (r *Rights) outside(f *permission.Facts) bool {
+	return r.Confining.Off || f.Unconfined || f.Leaves() || r.Escape.Excludes(f)
 }
 
 // boxed reports whether the call's act will be fully confined.
-func (c *Call) boxed(f *permission.Facts) bool {
-	if !f.Opaque || f.External != "" || c.outside(f) {
+func (r *Rights) boxed(f *permission.Facts) bool {
+	if !f.Opaque || f.External != "" || r.outside(f) {
 		return false
 	}
-	return c.fully()
+	return r.fully()
 }
 
 // box is what the call's processes are started with. after is called when one of them has ended; nil: nothing is.
@@ -159,8 +159,8 @@ func (c *Call) policy(ctx context.Context, f *permission.Facts, reading bool) (p
 		l.put(dir, sandbox.Write)
 	}
 	if reading {
-		full := c.reads.wide || c.gitElsewhere(f) || l.hides(places.Roots()) ||
-			slices.ContainsFunc(c.reads.files, l.covers) || c.seesTemporary(f)
+		full := c.reads.wide || c.rights.gitElsewhere(f) || l.hides(places.Roots()) ||
+			slices.ContainsFunc(c.reads.files, l.covers) || c.rights.seesTemporary(f)
 		if !full {
 			p.Tier, p.Strict = sandbox.Fast, true
 		}

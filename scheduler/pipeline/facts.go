@@ -35,9 +35,9 @@ func (c *Call) look(ctx context.Context, env *tools.Env) (*permission.Facts, err
 	if rules.AboutParameters() {
 		f.Input = scalars(c.parsed.input)
 	}
-	places, home := c.located(f, env), repo.Getenv(env.Environ, "HOME")
+	places, home := c.rights.located(f, env), repo.Getenv(env.Environ, "HOME")
 	f.Patterns = expanded(places, effects.Commands, env.Dir, home)
-	s := scene{places: places, unmounted: c.unmounted(f), rules: rules, dir: env.Dir, home: home, git: c.rights.Confining.Git, owner: c.rights.Anchors.Home, environ: env.Environ, steered: slices.ContainsFunc(effects.Commands, shell.Command.SteersPatterns)}
+	s := scene{places: places, unmounted: c.rights.unmounted(f), rules: rules, dir: env.Dir, home: home, git: c.rights.Confining.Git, owner: c.rights.Anchors.Home, environ: env.Environ, steered: slices.ContainsFunc(effects.Commands, shell.Command.SteersPatterns)}
 	grant := workspace.Grant{Call: c.Key, Dir: env.Dir, ReadDenied: c.deniesRead(rules)}
 	for _, path := range effects.Reads {
 		if path.By > 0 && path.Unnamed && !effects.Commands[path.By-1].ReadOnly && !(effects.Commands[path.By-1].Vague && rules.AboutReading()) {
@@ -64,9 +64,9 @@ func (c *Call) look(ctx context.Context, env *tools.Env) (*permission.Facts, err
 		written = append(written, real)
 	}
 	grant.Changes = append(declared(f, written), s.guessed(effects.Commands, home)...)
-	c.git = c.gitChanges(f)
-	c.gitWorks(ctx, f, s)
-	if err := c.worksOutside(ctx, f, s); err != nil {
+	c.git = c.rights.gitChanges(f)
+	c.rights.gitWorks(ctx, f, s)
+	if err := worksOutside(ctx, f, s); err != nil {
 		return nil, err
 	}
 	names := make([]string, len(effects.Writes))
@@ -78,8 +78,8 @@ func (c *Call) look(ctx context.Context, env *tools.Env) (*permission.Facts, err
 	if err := c.reach(f); err != nil {
 		return nil, err
 	}
-	c.open(f)
-	f.Boxed = c.boxed(f)
+	c.rights.open(f)
+	f.Boxed = c.rights.boxed(f)
 	c.files = places.View(grant, c.rights.ReadState)
 	c.reads = c.reader(f, env)
 	env.Programs = c.reads.programs

@@ -22,7 +22,7 @@ type gitChange struct {
 }
 
 // gitChanges notes the configuration that the call's git commands would change among the facts.
-func (c *Call) gitChanges(f *permission.Facts) (changes gitChange) {
+func (r *Rights) gitChanges(f *permission.Facts) (changes gitChange) {
 	for i := range f.Commands {
 		command := &f.Commands[i]
 		change, ok := command.GitChange()
@@ -36,18 +36,18 @@ func (c *Call) gitChanges(f *permission.Facts) (changes gitChange) {
 		}
 		for _, dir := range dirs {
 			dir = at(change.Dir, at(dir, f.Dir))
-			r, ok := repo.Discover(c.rights.Places.Disk(dir))
-			if !ok || change.Start != "" && !r.OnRemote(change.Start) {
+			git, ok := repo.Discover(r.Places.Disk(dir))
+			if !ok || change.Start != "" && !git.OnRemote(change.Start) {
 				continue
 			}
-			if change.Branches != nil && !c.rights.Confining.Git.Sets(r, change.Branches) {
-				changes.places = append(changes.places, r.Writes(repo.Effects{})...)
+			if change.Branches != nil && !r.Confining.Git.Sets(git, change.Branches) {
+				changes.places = append(changes.places, git.Writes(repo.Effects{})...)
 				continue
 			}
-			places := r.Writes(repo.Effects{Keys: change.Keys, Worktrees: change.Worktrees, Submodules: change.Submodules})
+			places := git.Writes(repo.Effects{Keys: change.Keys, Worktrees: change.Worktrees, Submodules: change.Submodules})
 			for _, place := range places {
 				f.Accesses = append(f.Accesses, permission.Access{
-					Named: c.rights.Places.Seen(place), Real: c.rights.Places.Seen(place), Disk: place, Write: true, Unnamed: true, Inside: true,
+					Named: r.Places.Seen(place), Real: r.Places.Seen(place), Disk: place, Write: true, Unnamed: true, Inside: true,
 					By: i + 1, Part: command.Text,
 					Runs: repo.RunsThrough(change.Keys...),
 				})
@@ -60,7 +60,7 @@ func (c *Call) gitChanges(f *permission.Facts) (changes gitChange) {
 
 // gitWorks notes the repositories outside the roots that the call's git commands work in: git changes them though no word names
 // a file of theirs.
-func (c *Call) gitWorks(ctx context.Context, f *permission.Facts, s scene) {
+func (r *Rights) gitWorks(ctx context.Context, f *permission.Facts, s scene) {
 	var found []permission.Access
 	for i := range f.Commands {
 		command := &f.Commands[i]
@@ -69,12 +69,12 @@ func (c *Call) gitWorks(ctx context.Context, f *permission.Facts, s scene) {
 			continue
 		}
 		for _, dir := range command.Dirs {
-			r, ok := repo.Discover(at(to, at(dir, f.Dir)))
-			if !ok || c.rights.Places.Place(r.Top) == workspace.InRoot {
+			git, ok := repo.Discover(at(to, at(dir, f.Dir)))
+			if !ok || r.Places.Place(git.Top) == workspace.InRoot {
 				continue
 			}
-			for _, dir := range []string{r.Top, r.Common} {
-				if c.rights.Places.Place(dir) == workspace.Outside && (dir == r.Top || !pathname.Within(r.Top, dir)) {
+			for _, dir := range []string{git.Top, git.Common} {
+				if r.Places.Place(dir) == workspace.Outside && (dir == git.Top || !pathname.Within(git.Top, dir)) {
 					found = append(found, permission.Access{Named: dir, Real: dir, Dir: true, Tree: true, Write: true, By: i + 1, Part: command.Text})
 				}
 			}
@@ -100,7 +100,7 @@ func (l layout) repositories(c *Call, f *permission.Facts, roots []string, open 
 	}
 	eased := c.easing(f)
 	watched := slices.DeleteFunc(slices.Clone(git.Loose), open)
-	trees, places, binds := slices.Concat(roots, git.Shared), 0, c.fully()
+	trees, places, binds := slices.Concat(roots, git.Shared), 0, c.rights.fully()
 	for _, path := range git.Firm {
 		if open(path) {
 			continue
@@ -178,14 +178,14 @@ func (c *Call) easing(f *permission.Facts) func(path string) bool {
 
 // gitElsewhere reports whether git would work in a git directory outside of what the call may read, as that of a linked worktree
 // is: the fast tier shows nothing of that.
-func (c *Call) gitElsewhere(f *permission.Facts) bool {
-	places := slices.Concat(c.rights.Places.Roots(), c.rights.Places.Readable())
+func (r *Rights) gitElsewhere(f *permission.Facts) bool {
+	places := slices.Concat(r.Places.Roots(), r.Places.Readable())
 	for i := range f.Commands {
 		if !f.Commands[i].IsGit() {
 			continue
 		}
 		for _, dir := range f.Commands[i].Dirs {
-			if r, ok := repo.Discover(c.rights.Places.Disk(at(dir, f.Dir))); ok && !r.LiesIn(places) {
+			if git, ok := repo.Discover(r.Places.Disk(at(dir, f.Dir))); ok && !git.LiesIn(places) {
 				return true
 			}
 		}

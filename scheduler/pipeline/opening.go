@@ -21,8 +21,8 @@ import (
 )
 
 // open notes for each path that a script writes what has to be writable for that, beside what is writable anyway.
-func (c *Call) open(f *permission.Facts) {
-	if f.Unconfined || !c.confinable(f) {
+func (r *Rights) open(f *permission.Facts) {
+	if f.Unconfined || !r.confinable(f) {
 		return
 	}
 	for i := range f.Accesses {
@@ -30,13 +30,13 @@ func (c *Call) open(f *permission.Facts) {
 		if !a.Write || a.Part == "" || a.Unnamed || a.Scratch {
 			continue
 		}
-		dir := c.needs(f, a)
-		if dir == "" || c.standsOpen(dir) {
+		dir := r.needs(f, a)
+		if dir == "" || r.standsOpen(dir) {
 			continue
 		}
 		a.Fresh = a.Manner == shell.Fills && a.Missing == 1
 		switch {
-		case a.Fresh && (!canOpen(dir) || c.rights.Confining.hides(dir) != ""):
+		case a.Fresh && (!canOpen(dir) || r.Confining.hides(dir) != ""):
 		case canOpen(dir):
 			a.Opens = dir
 		case unix.Access(dir, unix.W_OK) == nil: // else nothing would help
@@ -47,7 +47,7 @@ func (c *Call) open(f *permission.Facts) {
 
 // worksOutside notes the directories outside the roots in which programs run of which it is not known what they write: they may
 // change what is there though no word names it. f has the paths that are named.
-func (c *Call) worksOutside(ctx context.Context, f *permission.Facts, s scene) error {
+func worksOutside(ctx context.Context, f *permission.Facts, s scene) error {
 	for i := range f.Commands {
 		command := &f.Commands[i]
 		writes := func(a permission.Access) bool { return a.Write && a.By == i+1 }
@@ -69,16 +69,16 @@ func (c *Call) worksOutside(ctx context.Context, f *permission.Facts, s scene) e
 }
 
 // confinable reports whether the call's processes will be confined by some means.
-func (c *Call) confinable(f *permission.Facts) bool {
-	if c.outside(f) {
+func (r *Rights) confinable(f *permission.Facts) bool {
+	if r.outside(f) {
 		return false
 	}
-	confinement, err := c.rights.Confining.Runner.Confinement(sandbox.Policy{Tier: sandbox.Full})
+	confinement, err := r.Confining.Runner.Confinement(sandbox.Policy{Tier: sandbox.Full})
 	return err == nil && confinement.Tier != sandbox.None
 }
 
 // needs returns the directory that has to be writable for a write; empty: the path itself is enough, or nothing will be written.
-func (c *Call) needs(f *permission.Facts, a *permission.Access) string {
+func (r *Rights) needs(f *permission.Facts, a *permission.Access) string {
 	_, err := os.Lstat(a.OnDisk())
 	there := err == nil
 	switch {
@@ -87,7 +87,7 @@ func (c *Call) needs(f *permission.Facts, a *permission.Access) string {
 	case a.Manner != shell.Replaces:
 		return standing(filepath.Dir(a.OnDisk()))
 	}
-	entry, err := c.rights.Places.ResolveEntry("/", a.Named)
+	entry, err := r.Places.ResolveEntry("/", a.Named)
 	made := func(o permission.Access) bool {
 		return o.Write && o.OnDisk() == a.OnDisk() && o.Manner != shell.Replaces
 	}
@@ -111,9 +111,9 @@ func standing(path string) string {
 }
 
 // standsOpen reports whether every command of the session can write in the directory.
-func (c *Call) standsOpen(dir string) bool {
-	conf := c.rights.Confining
-	own := slices.Concat(c.rights.Places.Roots(), conf.Write, conf.ownDirs())
+func (r *Rights) standsOpen(dir string) bool {
+	conf := r.Confining
+	own := slices.Concat(r.Places.Roots(), conf.Write, conf.ownDirs())
 	for _, cache := range conf.Caches {
 		own = append(own, cache.Path)
 	}
@@ -154,7 +154,7 @@ func (c *Call) opening(f *permission.Facts) (o opening) {
 	for i := range f.Accesses {
 		a := &f.Accesses[i]
 		if a.MayWrite {
-			o.mentioned(a, !c.standsOpen(a.OnDisk()) && c.rights.OpensMention(a, c.verdict.Decision == permission.Ask))
+			o.mentioned(a, !c.rights.standsOpen(a.OnDisk()) && c.rights.OpensMention(a, c.verdict.Decision == permission.Ask))
 			continue
 		}
 		if !a.Write || a.Unnamed || a.Scratch {

@@ -19,8 +19,8 @@ import (
 func (c *Call) reach(f *permission.Facts) error {
 	conf := c.rights.Confining
 	f.Reachable = conf.Network.Allowed
-	confined := !c.outside(f) && c.fully()
-	found, err := c.mentioned(f)
+	confined := !c.rights.outside(f) && c.rights.fully()
+	found, err := c.rights.mentioned(f)
 	if err != nil {
 		return err
 	}
@@ -44,10 +44,10 @@ const maxMentions = 200
 
 // mentioned returns the accesses for paths that words of commands name of which it is not known what they do with them: what
 // is there outside the places of the session, and what the sandbox hides. The error is a fault.
-func (c *Call) mentioned(f *permission.Facts) (found []permission.Access, err error) {
-	mentions, unmounted := permission.Mentions(f), c.unmounted(f)
+func (r *Rights) mentioned(f *permission.Facts) (found []permission.Access, err error) {
+	mentions, unmounted := permission.Mentions(f), r.unmounted(f)
 	for _, a := range mentions[:min(len(mentions), maxMentions)] {
-		real, err := c.rights.Places.Resolve("/", a.Named)
+		real, err := r.Places.Resolve("/", a.Named)
 		if err != nil {
 			continue
 		}
@@ -56,9 +56,9 @@ func (c *Call) mentioned(f *permission.Facts) (found []permission.Access, err er
 		}
 		a.Real, a.Disk, a.Missing = real.Seen, real.Real, real.Missing
 		info, err := os.Stat(real.Real)
-		switch place := c.rights.Places.Place(real.Real); {
+		switch place := r.Places.Place(real.Real); {
 		case place == workspace.Hidden: // no answer opens the daemon's own
-		case err == nil && place == workspace.Outside, c.rights.Confining.hides(real.Real) != "":
+		case err == nil && place == workspace.Outside, r.Confining.hides(real.Real) != "":
 			a.Dir = err == nil && info.IsDir()
 			found = append(found, a)
 		case a.MayWrite && place == workspace.Outside && openable(real.Real) != "":
@@ -72,15 +72,15 @@ func (c *Call) mentioned(f *permission.Facts) (found []permission.Access, err er
 // answered returns the hosts that a yes has opened to the call: those that the question named. Without a network of its own
 // nothing is opened to the call, since that would open more.
 func (c *Call) answered(f *permission.Facts) []string {
-	if c.verdict.Decision != permission.Ask || !c.fully() {
+	if c.verdict.Decision != permission.Ask || !c.rights.fully() {
 		return nil // settings decide what rules and modes open
 	}
 	return f.Contacts()
 }
 
 // fully reports whether the machine can confine a process by all means.
-func (c *Call) fully() bool {
-	confinement, err := c.rights.Confining.Runner.Confinement(sandbox.Policy{Tier: sandbox.Full})
+func (r *Rights) fully() bool {
+	confinement, err := r.Confining.Runner.Confinement(sandbox.Policy{Tier: sandbox.Full})
 	return err == nil && confinement.Tier == sandbox.Full
 }
 

@@ -75,7 +75,7 @@ func (c *Call) search(f *permission.Facts, env *tools.Env) search {
 	conf, places := c.rights.Confining, c.rights.Places
 	s := search{
 		places: places, git: conf.Git, dir: places.Disk(env.Dir), environ: env.Environ, home: c.rights.Anchors.Home,
-		confined: !c.outside(f) && c.fully(),
+		confined: !c.rights.outside(f) && c.rights.fully(),
 	}
 	s.writable = slices.Concat(places.Roots(), conf.Write, conf.Hidden, temps, conf.ownDirs(), []string{"/dev"})
 	for _, c := range conf.Caches {

@@ -31,23 +31,23 @@ func (conf Confining) ownDirs() (dirs []string) {
 // located returns the places as the call's processes see them, and keeps them for the rest of the
 // call. A process outside the sandbox sees the machine's temporary files. Where nothing can be
 // mounted, and outside, the working directory is its path on the disk.
-func (c *Call) located(f *permission.Facts, env *tools.Env) *workspace.Workspace {
-	places := c.rights.Places
-	if outside := c.outside(f); outside || !c.fully() {
+func (r *Rights) located(f *permission.Facts, env *tools.Env) *workspace.Workspace {
+	places := r.Places
+	if outside := r.outside(f); outside || !r.fully() {
 		env.Dir = places.Disk(env.Dir)
 		f.Dir = env.Dir
 		if outside {
-			c.rights.Places = places.Machine()
+			r.Places = places.Machine()
 		}
 	}
-	return c.rights.Places
+	return r.Places
 }
 
 // unmounted reports whether the call starts programs that cannot be shown the session's temporary files under the machine's
 // names.
-func (c *Call) unmounted(f *permission.Facts) bool {
+func (r *Rights) unmounted(f *permission.Facts) bool {
 	starts := f.External == "" && (f.Opaque || len(f.Commands) > 0)
-	return starts && !c.outside(f) && !c.fully()
+	return starts && !r.outside(f) && !r.fully()
 }
 
 // unmountedFault returns a fault that names the path by which a program finds the file.
@@ -65,7 +65,7 @@ func (c *Call) tempDir() []string {
 	switch {
 	case len(temps) == 0:
 		return nil
-	case !c.fully():
+	case !c.rights.fully():
 		return []string{"TMPDIR=" + temps[0].Dir}
 	case dir == "" && c.environ != nil:
 		return nil
@@ -92,10 +92,10 @@ func (l layout) temp(conf Confining) {
 
 // seesTemporary reports whether a script that only reads may come upon the session's temporary files: it names them, works
 // among them, or reads what it does not name.
-func (c *Call) seesTemporary(f *permission.Facts) bool {
+func (r *Rights) seesTemporary(f *permission.Facts) bool {
 	own := func(path string) bool {
-		return slices.ContainsFunc(c.rights.Confining.Temps, func(t workspace.Temporary) bool {
-			return t.Own() && (pathname.Within(t.Name, path) || pathname.Within(t.Dir, path)) && c.rights.Places.Place(c.rights.Places.Disk(path)) == workspace.Scratch
+		return slices.ContainsFunc(r.Confining.Temps, func(t workspace.Temporary) bool {
+			return t.Own() && (pathname.Within(t.Name, path) || pathname.Within(t.Dir, path)) && r.Places.Place(r.Places.Disk(path)) == workspace.Scratch
 		})
 	}
 	if len(f.Commands) > 0 && own(f.Dir) {
@@ -119,9 +119,9 @@ const maxLocated = 5
 // lead nowhere outside the session.
 func (c *Call) locate(made []string) {
 	switch {
-	case c.unmounted(c.facts): // they have been named so
+	case c.rights.unmounted(c.facts): // they have been named so
 		return
-	case c.outside(c.facts):
+	case c.rights.outside(c.facts):
 		c.missed()
 		return
 	}
