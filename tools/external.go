@@ -132,12 +132,7 @@ func (e *expansion) visit(s *jsonschema.Schema, value any, above []*jsonschema.S
 }
 
 func (e *expansion) visitAll(parts []*jsonschema.Schema, value any) bool {
-	for _, part := range parts {
-		if !e.visit(part, value, nil) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(parts, func(part *jsonschema.Schema) bool { return !e.visit(part, value, nil) })
 }
 
 // ofProperty returns the subschemas that the named property is checked against. Some may be nil.

@@ -261,12 +261,9 @@ func (r *Row) covered(by []Restored) bool {
 	if len(by) == 0 {
 		return false
 	}
-	for _, f := range r.Files {
-		if f.differs() && !slices.ContainsFunc(by, func(b Restored) bool { return b.did(string(f.Real)) }) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(r.Files, func(f File) bool {
+		return f.differs() && !slices.ContainsFunc(by, func(b Restored) bool { return b.did(string(f.Real)) })
+	})
 }
 
 // chosen reports that a path is among those that were asked for, or below one; none means all.

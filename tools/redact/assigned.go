@@ -5,7 +5,10 @@
 
 package redact
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // A credibility is how reliable a name is.
 type credibility uint8
@@ -72,12 +75,7 @@ func credentialName(name string) credibility {
 }
 
 func endsIn(name string, ends []string) bool {
-	for _, end := range ends {
-		if strings.HasSuffix(name, end) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(ends, func(end string) bool { return strings.HasSuffix(name, end) })
 }
 
 var (

@@ -9,6 +9,7 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -78,12 +79,10 @@ func isText(media string) bool {
 	if kind == "text" || media == "image/svg+xml" {
 		return true
 	}
-	for _, word := range []string{"json", "xml", "javascript", "ecmascript", "yaml", "toml", "sql", "graphql", "x-sh", "x-httpd-php", "x-ndjson", "x-tex"} {
-		if kind == "application" && (sub == word || strings.HasSuffix(sub, "+"+word) || sub == "x-"+word) {
-			return true
-		}
-	}
-	return false
+	words := []string{"json", "xml", "javascript", "ecmascript", "yaml", "toml", "sql", "graphql", "x-sh", "x-httpd-php", "x-ndjson", "x-tex"}
+	return kind == "application" && slices.ContainsFunc(words, func(word string) bool {
+		return sub == word || strings.HasSuffix(sub, "+"+word) || sub == "x-"+word
+	})
 }
 
 // mediaType returns the media type of the response: the server's, unless the bytes contradict it.

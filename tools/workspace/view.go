@@ -9,6 +9,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"syscall"
 
@@ -41,12 +42,7 @@ type Grantee struct {
 }
 
 func holds(list []Grantee, real string) bool {
-	for _, g := range list {
-		if g.Real == real || g.Tree && pathname.Within(g.Real, real) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(list, func(g Grantee) bool { return g.Real == real || g.Tree && pathname.Within(g.Real, real) })
 }
 
 // A View is what one call sees of the workspace: the paths of its Grant, and the session's read

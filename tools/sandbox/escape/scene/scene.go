@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -100,12 +101,7 @@ func Sum(b []byte) string {
 
 // Told reports that b holds the scene's secret.
 func (s *Scene) Told(b []byte) bool {
-	for _, found := range secret.FindAll(b, -1) {
-		if Sum(found) == s.SecretSum {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(secret.FindAll(b, -1), func(found []byte) bool { return Sum(found) == s.SecretSum })
 }
 
 // Parse returns the scene for one door, or for all if door is "".
