@@ -5,6 +5,7 @@
 package sandbox
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -109,10 +110,6 @@ func (c *instances) leaveLayers(left *layers) {
 	if left.instances--; left.instances > 0 {
 		return
 	}
-	for key, made := range c.layers {
-		if made == left {
-			delete(c.layers, key)
-		}
-	}
+	maps.DeleteFunc(c.layers, func(_ string, made *layers) bool { return made == left })
 	_ = left.mounts.Close()
 }

@@ -5,7 +5,6 @@ package sandbox
 import (
 	"cmp"
 	"errors"
-	"maps"
 	"slices"
 	"strings"
 	"syscall"
@@ -48,8 +47,8 @@ func (p *Process) goOn(left []member) bool {
 		return false
 	}
 	p.closeReport()
-	denials, created := p.confine.soFar()
-	main.Created = created
+	var denials []Denial
+	denials, main.Created = p.confine.supervisor.soFar()
 	p.notify(&main, append(p.made(), denials...))
 	p.main = main
 	close(p.outlived)
@@ -169,14 +168,4 @@ func (m member) awaitEnd() {
 	}
 	defer unix.Close(fd)
 	_, _ = unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, -1)
-}
-
-// soFar returns the denials, and the files that the tree was about to make, up to now.
-func (b *confinementOf) soFar() (denials []Denial, created []string) {
-	if b.supervisor == nil {
-		return nil, nil
-	}
-	b.supervisor.mu.Lock()
-	defer b.supervisor.mu.Unlock()
-	return slices.Clone(b.supervisor.denials), slices.Sorted(maps.Keys(b.supervisor.created))
 }

@@ -261,25 +261,25 @@ func (r *Runner) Denied(id string, d Denial) {
 func (p *Process) refuse(d Denial) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for i := range p.refused {
-		if o := &p.refused[i]; o.Operation == d.Operation && o.Target == d.Target {
-			if o.Count++; o.Count == manyRefusals {
-				p.insist(*o)
-			}
-			return
+	if p.refused, d = counted(p.refused, d); d.Count == manyRefusals {
+		select {
+		case p.insisted <- d:
+		default: // another host was refused so often before
 		}
-	}
-	if len(p.refused) < manyDenials {
-		p.refused = append(p.refused, d)
 	}
 }
 
-// insist passes on the first host that was refused that often.
-func (p *Process) insist(d Denial) {
-	select {
-	case p.insisted <- d:
-	default:
+// counted returns the denials with one more, each with how often it was noted, and that one as it stands there now.
+func counted(denials []Denial, d Denial) ([]Denial, Denial) {
+	at := slices.IndexFunc(denials, func(o Denial) bool { return o.Operation == d.Operation && o.Target == d.Target })
+	if at >= 0 {
+		denials[at].Count++
+		return denials, denials[at]
 	}
+	if len(denials) < manyDenials {
+		denials = append(denials, d)
+	}
+	return denials, d
 }
 
 // Refused returns a channel that receives one value once [Runner.Denied] has refused the same host

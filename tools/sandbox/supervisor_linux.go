@@ -86,6 +86,14 @@ func (g *supervisor) finish() (denials []Denial, created []string) {
 	case <-g.done:
 	case <-time.After(patience):
 	}
+	return g.soFar()
+}
+
+// soFar returns what was denied, and the files that the tree was about to make, up to now. The supervisor may be nil.
+func (g *supervisor) soFar() (denials []Denial, created []string) {
+	if g == nil {
+		return nil, nil
+	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return slices.Clone(g.denials), slices.Sorted(maps.Keys(g.created))
@@ -208,15 +216,7 @@ func (g *supervisor) onDisk(path string) string {
 func (g *supervisor) note(op Operation, target string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	for i := range g.denials {
-		if d := &g.denials[i]; d.Operation == op && d.Target == target {
-			d.Count++
-			return
-		}
-	}
-	if len(g.denials) < manyDenials {
-		g.denials = append(g.denials, Denial{Operation: op, Target: target, Count: 1})
-	}
+	g.denials, _ = counted(g.denials, Denial{Operation: op, Target: target, Count: 1})
 }
 
 // A name is a path argument of a system call: its index, and that of the directory it is relative
