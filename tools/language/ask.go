@@ -67,10 +67,14 @@ func (s *server) ask(ctx context.Context, q Query, do func(*asked) error) error 
 	return do(&asked{server: s, query: q, raw: raw, text: newContent(raw)})
 }
 
-// place returns the parameters that a request about a position begins with.
-func (a *asked) place() (wirePlace, error) {
+// callAt sends a request about the position of the query. with has its other parameters.
+func (a *asked) callAt(ctx context.Context, method string, with wirePlace, answer any) error {
 	p, err := a.text.outward(a.query.At, a.units)
-	return wirePlace{Document: wireDocument{URI: uriOf(a.query.Path)}, Position: &p}, err
+	if err != nil {
+		return err
+	}
+	with.Document.URI, with.Position = uriOf(a.query.Path), &p
+	return a.call(ctx, method, with, answer)
 }
 
 // Definition returns the definition of the symbol at the position.
@@ -91,13 +95,8 @@ func (s *Set) Implementation(ctx context.Context, q Query) ([]Location, error) {
 
 func (s *Set) locate(ctx context.Context, q Query, method string, ability func(abilities) json.RawMessage, what string, with any) (found []Location, err error) {
 	err = s.ask(ctx, q, ability, what, func(a *asked) error {
-		place, err := a.place()
-		if err != nil {
-			return err
-		}
-		place.Context = with
 		var answer json.RawMessage
-		if err := a.call(ctx, method, place, &answer); err != nil {
+		if err := a.callAt(ctx, method, wirePlace{Context: with}, &answer); err != nil {
 			return err
 		}
 		raw, err := a.oneOrMore(answer)
@@ -185,14 +184,10 @@ func (l *lines) location(a *asked, w wireLocation) Location {
 // empty: none.
 func (s *Set) Hover(ctx context.Context, q Query) (text string, err error) {
 	err = s.ask(ctx, q, func(c abilities) json.RawMessage { return c.Hover }, "hover", func(a *asked) error {
-		place, err := a.place()
-		if err != nil {
-			return err
-		}
 		var answer struct {
 			Contents json.RawMessage `json:"contents"`
 		}
-		if err := a.call(ctx, "textDocument/hover", place, &answer); err != nil {
+		if err := a.callAt(ctx, "textDocument/hover", wirePlace{}, &answer); err != nil {
 			return err
 		}
 		text = strings.TrimSpace(strings.ToValidUTF8(marked(answer.Contents), "\uFFFD"))

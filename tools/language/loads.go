@@ -21,6 +21,24 @@ func (b *beacon) wait() <-chan struct{} {
 	return b.lit
 }
 
+// await waits until look reports that it is done, looking again at each change that it returns. It reports false if the server or
+// ctx has ended before.
+func await(ctx context.Context, gone <-chan struct{}, look func() (done bool, changed <-chan struct{})) bool {
+	for {
+		done, changed := look()
+		if done {
+			return true
+		}
+		select {
+		case <-changed:
+		case <-gone:
+			return false
+		case <-ctx.Done():
+			return false
+		}
+	}
+}
+
 func (b *beacon) light() {
 	if b.lit != nil {
 		close(b.lit)
@@ -71,23 +89,11 @@ func (l *loads) busy() string {
 // await waits until nothing is in progress, at most for limit, or until the server or ctx has
 // ended.
 func (l *loads) await(ctx context.Context, gone <-chan struct{}, limit time.Duration) {
-	timer := time.NewTimer(limit)
-	defer timer.Stop()
-	for {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	await(ctx, gone, func() (bool, <-chan struct{}) {
 		l.mu.Lock()
-		done, changed := len(l.titles) == 0, l.changed.wait()
-		l.mu.Unlock()
-		if done {
-			return
-		}
-		select {
-		case <-changed:
-		case <-timer.C:
-			return
-		case <-gone:
-			return
-		case <-ctx.Done():
-			return
-		}
-	}
+		defer l.mu.Unlock()
+		return len(l.titles) == 0, l.changed.wait()
+	})
 }

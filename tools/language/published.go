@@ -95,41 +95,24 @@ func (p publication) quiet(known time.Duration) time.Duration {
 // await waits for a publication about that version of the file; false: the server or ctx has ended
 // before.
 func (p *published) await(ctx context.Context, gone <-chan struct{}, path string, version int32, after uint64) bool {
-	for {
+	return await(ctx, gone, func() (bool, <-chan struct{}) {
 		p.mu.Lock()
-		there, changed := p.files[path].covers(version, after), p.changed.wait()
-		p.mu.Unlock()
-		if there {
-			return true
-		}
-		select {
-		case <-changed:
-		case <-gone:
-			return false
-		case <-ctx.Done():
-			return false
-		}
-	}
+		defer p.mu.Unlock()
+		return p.files[path].covers(version, after), p.changed.wait()
+	})
 }
 
 // settle waits until nothing was published for the time of quiet, or until the server or ctx has
 // ended.
 func (p *published) settle(ctx context.Context, gone <-chan struct{}, quiet time.Duration) {
-	timer := time.NewTimer(quiet)
+	ctx, end := context.WithCancel(ctx)
+	defer end()
+	timer := time.AfterFunc(quiet, end)
 	defer timer.Stop()
-	for {
+	await(ctx, gone, func() (bool, <-chan struct{}) {
+		timer.Reset(quiet)
 		p.mu.Lock()
-		changed := p.changed.wait()
-		p.mu.Unlock()
-		select {
-		case <-changed:
-			timer.Reset(quiet)
-		case <-timer.C:
-			return
-		case <-gone:
-			return
-		case <-ctx.Done():
-			return
-		}
-	}
+		defer p.mu.Unlock()
+		return false, p.changed.wait()
+	})
 }

@@ -19,15 +19,11 @@ import (
 // Rename returns what would change if the symbol at the position had another name.
 func (s *Set) Rename(ctx context.Context, q Query, name string) (found Renaming, err error) {
 	err = s.ask(ctx, q, func(c abilities) json.RawMessage { return c.Rename }, "rename_preview", func(a *asked) error {
-		place, err := a.place()
-		if err != nil {
-			return err
-		}
-		place.NewName = name
 		var answer wireRename
-		if err := a.call(ctx, "textDocument/rename", place, &answer); err != nil {
+		if err := a.callAt(ctx, "textDocument/rename", wirePlace{NewName: name}, &answer); err != nil {
 			return err
 		}
+		var err error
 		found, err = a.renaming(ctx, answer)
 		return err
 	})

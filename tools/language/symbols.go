@@ -77,12 +77,9 @@ func (a *asked) symbols(ctx context.Context, list []wireSymbol) (found []Symbol,
 // there is no function, Of has no name.
 func (s *Set) Calls(ctx context.Context, q Query) (calls Calls, err error) {
 	err = s.ask(ctx, q, func(c abilities) json.RawMessage { return c.Calls }, "call_hierarchy", func(a *asked) error {
-		place, err := a.place()
-		if err != nil {
-			return err
-		}
 		var items []json.RawMessage // each is sent back to the server unchanged
-		if err := a.call(ctx, "textDocument/prepareCallHierarchy", place, &items); err != nil || len(items) == 0 {
+		err := a.callAt(ctx, "textDocument/prepareCallHierarchy", wirePlace{}, &items)
+		if err != nil || len(items) == 0 {
 			return err
 		}
 		var of wireSymbol
