@@ -8,6 +8,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/toold/toold/tools/pathname"
 	"github.com/toold/toold/tools/sandbox"
 )
 
@@ -61,7 +62,7 @@ func (r Runner) command(h *Hook) (sandbox.Command, error) {
 		c.Args = append(c.Args, places.Replace(arg))
 	}
 	var err error
-	c.Path, err = find(c.Args[0], r.ProjectDir, c.Env)
+	c.Path, err = pathname.Program(c.Args[0], r.ProjectDir, c.Env)
 	return c, err
 }
 

@@ -12,31 +12,7 @@ import (
 	"strings"
 
 	"github.com/toold/toold/tools/ellipsis"
-	"github.com/toold/toold/tools/pathname"
 )
-
-// find returns the file of a program: by its path, relative to the project's directory, or on the
-// PATH of environ, whose relative entries are ignored.
-func find(program, project string, environ []string) (string, error) {
-	if strings.Contains(program, "/") {
-		if !filepath.IsAbs(program) {
-			program = filepath.Join(project, program)
-		}
-		return program, nil
-	}
-	for _, entry := range environ {
-		list, ok := strings.CutPrefix(entry, "PATH=")
-		if !ok {
-			continue
-		}
-		for _, place := range filepath.SplitList(list) {
-			if path := filepath.Join(place, program); filepath.IsAbs(place) && pathname.Executable(path) {
-				return path, nil
-			}
-		}
-	}
-	return "", fmt.Errorf("the program %q is not in PATH", program)
-}
 
 // projectDirs stand for the project's directory in the program and the arguments of a hook without
 // a shell.

@@ -32,7 +32,7 @@ var ordinary = limits{answerLimit, startLimit, loadLimit, publishLimit, baseLimi
 // launch starts and initializes a server. ctx is the set's; the server ends with ctx at the latest.
 func (s *Set) launch(ctx context.Context, spec Server, root string) (*server, error) {
 	srv := &server{
-		spec: spec, root: root, limits: s.limits, stderr: &lastWords{}, gone: make(chan struct{}), units: utf16Units,
+		spec: spec, root: root, limits: s.limits, stderr: &sandbox.Ending{Most: maxStderr}, gone: make(chan struct{}), units: utf16Units,
 		documents: newDocuments(), loads: newLoads(), published: newPublished(),
 	}
 	srv.documents.stamps = srv.scan(ctx)
@@ -115,28 +115,14 @@ func (s *server) greet(ctx context.Context) error {
 // find returns the path of the server's program: relative to the root if it has a slash, otherwise
 // from an absolute entry of PATH.
 func find(spec Server, root string, environ []string) (string, error) {
-	program := spec.Command[0]
-	if strings.Contains(program, "/") {
-		if !filepath.IsAbs(program) {
-			program = filepath.Join(root, program)
-		}
-		if pathname.Executable(program) {
-			return program, nil
-		}
+	program, err := pathname.Program(spec.Command[0], root, environ)
+	switch {
+	case err != nil:
+		return "", missing(spec, spec.Command[0]+" is not in the session's PATH")
+	case !pathname.Executable(program):
 		return "", missing(spec, "there is no program "+program)
 	}
-	for _, entry := range environ {
-		list, _ := strings.CutPrefix(entry, "PATH=")
-		if list == entry {
-			continue
-		}
-		for _, place := range filepath.SplitList(list) {
-			if path := filepath.Join(place, program); filepath.IsAbs(place) && pathname.Executable(path) {
-				return path, nil
-			}
-		}
-	}
-	return "", missing(spec, program+" is not in the session's PATH")
+	return program, nil
 }
 
 func missing(spec Server, why string) error {

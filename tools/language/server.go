@@ -39,7 +39,7 @@ type server struct {
 	output  *io.PipeReader // its standard output
 	stream  *stream
 	conn    *jsonrpc2.Conn
-	stderr  *lastWords
+	stderr  *sandbox.Ending
 	units   unit
 	can     abilities
 	ids     atomic.Uint64
@@ -97,7 +97,7 @@ func (s *server) obituary(exit sandbox.Exit) string {
 	default:
 		words = fmt.Sprintf("ended with exit code %d", exit.Code)
 	}
-	if last := s.stderr.String(); last != "" {
+	if last := s.lastWords(); last != "" {
 		words += fmt.Sprintf("; its last output: %q", last)
 	}
 	return words
@@ -211,31 +211,11 @@ func (s *server) notify(method string, params any) {
 	}
 }
 
-// lastWords keeps the end of a server's standard error.
-type lastWords struct {
-	mu   sync.Mutex
-	kept []byte
-}
-
-// Write keeps the last maxStderr bytes.
-func (w *lastWords) Write(p []byte) (int, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.kept = append(w.kept, p[max(0, len(p)-maxStderr):]...)
-	w.kept = append(w.kept[:0], w.kept[max(0, len(w.kept)-maxStderr):]...)
-	return len(p), nil
-}
-
-// String returns the last of it, for one line of a message.
-func (w *lastWords) String() string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	text := strings.TrimSpace(strings.ToValidUTF8(string(w.kept), "\uFFFD"))
+// lastWords returns the end of the server's standard error, for one line of a message.
+func (s *server) lastWords() string {
 	const most = 500
-	if len(text) > most {
-		text = strings.ToValidUTF8(text[len(text)-most:], "")
-	}
-	return text
+	text := strings.TrimSpace(strings.ToValidUTF8(s.stderr.String(), "\uFFFD"))
+	return strings.ToValidUTF8(text[max(0, len(text)-most):], "")
 }
 
 // printable cuts external text to a number of bytes, at the border of a character.

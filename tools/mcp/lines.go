@@ -10,10 +10,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
-	"strings"
-	"sync"
 
-	"github.com/toold/toold/tools/ellipsis"
 	"github.com/toold/toold/tools/fault"
 )
 
@@ -103,30 +100,4 @@ func tooLarge(id string) []byte {
 // responseTooLarge returns the fault of a call whose answer was too long.
 func responseTooLarge(server string) *fault.Error {
 	return fault.Failedf("response_too_large", "The MCP server %s answered with more than %d MiB, the most that is accepted. The call was carried out. Request less at once.", server, maxLine>>20)
-}
-
-// A tail keeps the end of what is written to it.
-type tail struct {
-	most int
-
-	mu   sync.Mutex
-	kept []byte
-}
-
-// Write implements io.Writer.
-func (t *tail) Write(p []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.kept = append(t.kept, p[max(0, len(p)-t.most):]...)
-	t.kept = append(t.kept[:0], t.kept[max(0, len(t.kept)-t.most):]...)
-	return len(p), nil
-}
-
-// text returns at most its last lines as one line for a message.
-func (t *tail) text() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	const most = 5
-	lines := strings.Split(strings.TrimSpace(clean(string(t.kept))), "\n")
-	return ellipsis.Runes(strings.Join(lines[max(0, len(lines)-most):], " | "), 1000)
 }

@@ -200,28 +200,25 @@ func (l *link) end(r *running) {
 
 // progress passes a step to the call that it belongs to.
 func (l *link) progress(p *sdk.ProgressNotificationParams) {
-	l.mu.Lock()
-	i := slices.IndexFunc(l.calls, func(r *running) bool { return r.token == p.ProgressToken })
-	var r *running
-	if i >= 0 {
-		r = l.calls[i]
-	}
-	l.mu.Unlock()
-	if r != nil {
+	if r := l.oldest(func(r *running) bool { return r.token == p.ProgressToken }); r != nil {
 		r.report(p)
 	}
+}
+
+// oldest returns the oldest call that meant reports true for; nil: there is none.
+func (l *link) oldest(meant func(*running) bool) *running {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if i := slices.IndexFunc(l.calls, meant); i >= 0 {
+		return l.calls[i]
+	}
+	return nil
 }
 
 // elicit asks a client a server's question, for the oldest call that can ask. The protocol does not
 // identify the call that a question belongs to.
 func (l *link) elicit(ctx context.Context, request *sdk.ElicitRequest) (*sdk.ElicitResult, error) {
-	l.mu.Lock()
-	i := slices.IndexFunc(l.calls, func(r *running) bool { return r.env.Ask != nil })
-	var r *running
-	if i >= 0 {
-		r = l.calls[i]
-	}
-	l.mu.Unlock()
+	r := l.oldest(func(r *running) bool { return r.env.Ask != nil })
 	if r == nil || request.Params.Mode == "url" {
 		return &sdk.ElicitResult{Action: "decline"}, nil
 	}
@@ -291,8 +288,8 @@ func (l *link) why() string {
 // complaint returns what a process has printed to its standard error, for the end of an error
 // message.
 func (l *link) complaint() string {
-	if l.process == nil || l.process.errs.text() == "" {
+	if l.process == nil || l.process.complaint() == "" {
 		return ""
 	}
-	return "; its last output on standard error was: " + l.process.errs.text()
+	return "; its last output on standard error was: " + l.process.complaint()
 }

@@ -13,7 +13,7 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -23,6 +23,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"golang.org/x/time/rate"
 
+	"github.com/toold/toold/tools/ellipsis"
 	"github.com/toold/toold/tools/pathname"
 	"github.com/toold/toold/tools/sandbox"
 )
@@ -57,7 +58,7 @@ type stdio struct {
 	closed   chan struct{}
 	once     sync.Once
 	loops    sync.WaitGroup
-	errs     tail
+	errs     sandbox.Ending
 	news     *rate.Limiter
 	junk     func(line []byte) // receives lines that are not messages
 	relist   func()            // called if a notification of changed tools was dropped
@@ -74,13 +75,16 @@ type outgoing struct {
 
 // startProcess starts the server of an entry. The caller closes it.
 func startProcess(e Entry, host Host, junk func([]byte), relist func()) (*stdio, error) {
+	if e.Command == "" {
+		return nil, errors.New("its entry names no command")
+	}
 	box := host.Open(e)
 	if box == nil {
 		return nil, errors.New("no session wants it any more")
 	}
 	c := sandbox.Command{ID: "mcp", Args: append([]string{e.Command}, e.Args...), Dir: host.Dir, Env: environ(e, host, box)}
 	var err error
-	if c.Path, err = find(e.Command, host.Dir, c.Env); err != nil {
+	if c.Path, err = pathname.Program(e.Command, host.Dir, c.Env); err != nil {
 		return nil, err
 	}
 	near, far, err := os.Pipe()
@@ -90,7 +94,7 @@ func startProcess(e Entry, host Host, junk func([]byte), relist func()) (*stdio,
 	defer near.Close()
 	s := &stdio{
 		stdin: far, lines: make(chan []byte), outgoing: make(chan outgoing), asked: make(chan struct{}, maxAsked),
-		ended: make(chan struct{}), closed: make(chan struct{}), errs: tail{most: maxStderr},
+		ended: make(chan struct{}), closed: make(chan struct{}), errs: sandbox.Ending{Most: maxStderr},
 		news: rate.NewLimiter(notes, noteBurst), junk: junk, relist: relist, began: time.Now(),
 	}
 	out := &splitter{give: s.take, refuse: junk}
@@ -109,36 +113,11 @@ func startProcess(e Entry, host Host, junk func([]byte), relist func()) (*stdio,
 func environ(e Entry, host Host, box *sandbox.Box) []string {
 	var base []string
 	for _, entry := range host.Environ {
-		name, _, _ := strings.Cut(entry, "=")
-		for _, basic := range basics {
-			if name == basic {
-				base = append(base, entry)
-			}
+		if name, _, _ := strings.Cut(entry, "="); slices.Contains(basics, name) {
+			base = append(base, entry)
 		}
 	}
 	return box.Environ(base, e.Env...)
-}
-
-// find returns the path of a program.
-func find(program, dir string, environ []string) (string, error) {
-	if program == "" {
-		return "", errors.New("its entry names no command")
-	}
-	if strings.Contains(program, "/") {
-		if !filepath.IsAbs(program) {
-			program = filepath.Join(dir, program)
-		}
-		return program, nil
-	}
-	for _, entry := range environ {
-		list, ok := strings.CutPrefix(entry, "PATH=")
-		for _, place := range filepath.SplitList(list) {
-			if path := filepath.Join(place, program); ok && filepath.IsAbs(place) && pathname.Executable(path) {
-				return path, nil
-			}
-		}
-	}
-	return "", fmt.Errorf("the program %q is not in PATH", program)
 }
 
 // take passes a line to the reader. It is called from one goroutine.
@@ -320,8 +299,15 @@ func (s *stdio) why() string {
 	default:
 		text = fmt.Sprintf("its process ended with exit code %d", exit.Code)
 	}
-	if last := s.errs.text(); last != "" {
+	if last := s.complaint(); last != "" {
 		text += ", and its last output on standard error was: " + last
 	}
 	return text
+}
+
+// complaint returns at most five of the last lines of the standard error as one line for a message.
+func (s *stdio) complaint() string {
+	const most = 5
+	lines := strings.Split(strings.TrimSpace(clean(s.errs.String())), "\n")
+	return ellipsis.Runes(strings.Join(lines[max(0, len(lines)-most):], " | "), 1000)
 }

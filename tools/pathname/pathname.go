@@ -2,7 +2,9 @@
 package pathname
 
 import (
+	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -11,6 +13,29 @@ import (
 // Within reports whether path is dir or lies below it. Both are clean and absolute, or relative to the same directory.
 func Within(dir, path string) bool {
 	return strings.HasPrefix(path, dir) && (len(path) == len(dir) || dir == "/" || path[len(dir)] == '/')
+}
+
+// Program returns the path of a program: joined to dir if its name has a slash, whether or not it is there, else where PATH in
+// environ, a list of NAME=value, has it. Relative entries of PATH do not count.
+func Program(name, dir string, environ []string) (string, error) {
+	if strings.Contains(name, "/") {
+		if !filepath.IsAbs(name) {
+			name = filepath.Join(dir, name)
+		}
+		return name, nil
+	}
+	for _, entry := range environ {
+		list, ok := strings.CutPrefix(entry, "PATH=")
+		if !ok {
+			continue
+		}
+		for _, place := range filepath.SplitList(list) {
+			if path := filepath.Join(place, name); filepath.IsAbs(place) && Executable(path) {
+				return path, nil
+			}
+		}
+	}
+	return "", fmt.Errorf("the program %q is not in PATH", name)
 }
 
 // Executable reports whether path leads to a regular file that this process may execute.

@@ -135,3 +135,28 @@ func (b *Beginning) Write(p []byte) (int, error) {
 
 // String returns what was kept.
 func (b *Beginning) String() string { return b.kept.String() }
+
+// An Ending keeps the last Most bytes of what it is given and drops the rest. Its Write never gives an error. It is safe for
+// concurrent use.
+type Ending struct {
+	Most int
+
+	mu   sync.Mutex
+	kept []byte
+}
+
+// Write keeps the end of what there is now.
+func (e *Ending) Write(p []byte) (int, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.kept = append(e.kept, p[max(0, len(p)-e.Most):]...)
+	e.kept = append(e.kept[:0], e.kept[max(0, len(e.kept)-e.Most):]...)
+	return len(p), nil
+}
+
+// String returns what was kept.
+func (e *Ending) String() string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return string(e.kept)
+}
