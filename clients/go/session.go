@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
 	"sync"
+	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -16,6 +18,10 @@ import (
 // resumeTries is how often a lost stream is resumed without a record in between, before the daemon counts as
 // unable to serve.
 const resumeTries = 3
+
+// breakPatience is how long a stream may live on after a call on its connection has failed, before the daemon counts as
+// alive. Ours.
+const breakPatience = 5 * time.Second
 
 // An Event is what a stream brings: an event of the session, or the error with which the stream has ended.
 type Event struct {
@@ -44,12 +50,14 @@ type Session struct {
 	receivers sync.WaitGroup
 	sent      ledger
 
-	mu     sync.Mutex
-	attach *tooldv1.Attach // the first one
-	id     string          // empty: not attached yet
-	conn   *Conn           // nil: none
-	stream *stream         // nil: lost
-	closed bool            // CloseSend was called
+	mu        sync.Mutex                // never held while waiting for the daemon
+	attach    *tooldv1.Attach           // the first one
+	id        string                    // empty: not attached yet
+	conn      *Conn                     // nil: none
+	stream    *stream                   // nil: lost
+	attaching chan struct{}             // closed when it is over; nil: nothing is attaching
+	waiting   []*tooldv1.ExecuteRequest // sent meanwhile, and not kept by the ledger
+	closed    bool                      // CloseSend was called
 }
 
 // A stream is one Execute stream.
@@ -63,11 +71,8 @@ type stream struct {
 // Session takes over attach. ctx bounds the Session's life; the caller also calls Close.
 func Open(ctx context.Context, dial Dial, attach *tooldv1.Attach) (*Session, error) {
 	ctx, cancel := context.WithCancel(ctx)
-	s := &Session{dial: dial, ctx: ctx, cancel: cancel, events: make(chan Event), attach: attach}
-	s.mu.Lock()
-	err := s.attachLocked()
-	s.mu.Unlock()
-	if err != nil {
+	s := &Session{dial: dial, ctx: ctx, cancel: cancel, events: make(chan Event), attach: attach, attaching: make(chan struct{})}
+	if err := s.open(); err != nil {
 		s.Close()
 		return nil, err
 	}
@@ -78,9 +83,7 @@ func Open(ctx context.Context, dial Dial, attach *tooldv1.Attach) (*Session, err
 // calls that are under way is the daemon's decision, by the session's on_disconnect option.
 func (s *Session) Close() {
 	s.cancel()
-	s.mu.Lock()
-	s.hangUpLocked()
-	s.mu.Unlock()
+	s.hangUp()
 	s.receivers.Wait()
 }
 
@@ -102,27 +105,49 @@ func (s *Session) Conn() *Conn {
 // that the session was resumed. The channel is never closed.
 func (s *Session) Events() <-chan Event { return s.events }
 
-// Send sends a message; not Attach, which is Open's. A ToolUse has an id of its own. A nil error does
-// not mean that the daemon has received it. An error means that the Session could not attach again, and that the message
-// is forgotten.
+// Send sends a message; not Attach, which is Open's. A ToolUse has an id of its own. While a lost stream is resumed, Send
+// returns at once, and the message follows. A nil error does not mean that the daemon has received it. An error
+// means that the Session could not attach again, and that the message is forgotten.
 func (s *Session) Send(request *tooldv1.ExecuteRequest) error {
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	kept := s.sent.add(request)
-	if s.stream == nil {
-		if err := s.attachLocked(); err != nil {
-			s.sent.forget()
+	if s.stream != nil {
+		defer s.mu.Unlock()
+		if err := s.stream.Send(request); err != nil && !errors.Is(err, io.EOF) { // after io.EOF, receive has the reason
+			s.sent.drop(request)
 			return err
 		}
-		if kept { // attaching has sent it
-			return nil
-		}
+		return nil
 	}
-	if err := s.stream.Send(request); err != nil && !errors.Is(err, io.EOF) { // after io.EOF, receive has the reason
-		s.sent.drop(request)
-		return err
+	if !kept {
+		s.waiting = append(s.waiting, request)
 	}
-	return nil
+	if s.attaching != nil { // it is sent when that is over
+		s.mu.Unlock()
+		return nil
+	}
+	return s.reopen()
+}
+
+// reopen attaches again. The caller holds mu, which reopen gives up.
+func (s *Session) reopen() error {
+	s.attaching = make(chan struct{})
+	s.mu.Unlock()
+	err := s.open()
+	if err != nil {
+		s.fail()
+	}
+	return err
+}
+
+// fail ends an attempt to attach: nothing that was sent is waited for any more.
+func (s *Session) fail() {
+	s.sent.forget()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.waiting = nil
+	close(s.attaching)
+	s.attaching = nil
 }
 
 // CloseSend notifies the daemon that nothing more is sent. The last event is io.EOF, once every call has ended.
@@ -137,10 +162,10 @@ func (s *Session) CloseSend() error {
 }
 
 // Call calls f with a connection on which the session is attached. If the daemon is gone, it calls f once more with a new
-// connection. It returns f's error.
+// connection. It returns f's error, or the one with which attaching failed.
 func (s *Session) Call(ctx context.Context, f func(*Conn) error) error {
 	for again := false; ; again = true {
-		conn, over, err := s.attached()
+		conn, over, err := s.attached(ctx)
 		if err != nil {
 			return err
 		}
@@ -148,66 +173,103 @@ func (s *Session) Call(ctx context.Context, f func(*Conn) error) error {
 		if again || status.Code(err) != codes.Unavailable {
 			return err
 		}
-		select { // the stream breaks off too
+		select { // if the daemon is gone, the stream breaks off too
 		case <-over:
+		case <-time.After(breakPatience):
+			return err
 		case <-ctx.Done():
 			return err
 		}
 	}
 }
 
-func (s *Session) attached() (*Conn, <-chan struct{}, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.stream == nil {
-		if err := s.attachLocked(); err != nil {
-			return nil, nil, err
+// attached returns the connection of the stream, and a channel that is closed when the stream is over.
+func (s *Session) attached(ctx context.Context) (*Conn, <-chan struct{}, error) {
+	for {
+		s.mu.Lock()
+		conn, now, attaching := s.conn, s.stream, s.attaching
+		switch {
+		case now != nil:
+			s.mu.Unlock()
+			return conn, now.over, nil
+		case attaching == nil:
+			if err := s.reopen(); err != nil {
+				return nil, nil, err
+			}
+			continue
+		}
+		s.mu.Unlock()
+		select {
+		case <-attaching:
+		case <-ctx.Done():
+			return nil, nil, ctx.Err()
 		}
 	}
-	return s.conn, s.stream.over, nil
 }
 
-// attachLocked attaches, for the first time or again, and sends again what the daemon may not have.
-func (s *Session) attachLocked() error {
-	if err := s.ctx.Err(); err != nil {
+// open attaches, for the first time or again, and sends again what the daemon may not have. attaching is set: by the
+// only goroutine that is here. If open succeeds it is not set any more.
+func (s *Session) open() error {
+	conn, err := s.connect()
+	if err != nil {
 		return err
 	}
-	if s.conn == nil {
-		conn, err := s.dial(s.ctx)
-		if err != nil {
-			return err
-		}
-		s.conn = conn
-	}
 	ctx, end := context.WithCancel(s.ctx)
-	opened, first, err := greet(ctx, s.conn, s.nextAttach())
+	opened, first, err := greet(ctx, conn, s.nextAttach())
 	if err != nil {
 		end()
 		return err
 	}
-	s.stream = &stream{opened, end, make(chan struct{})}
+	now := &stream{opened, end, make(chan struct{})}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.ctx.Err(); err != nil { // Close does not wait for another receiver
+		end()
+		return err
+	}
 	if s.id == "" {
 		s.id = first.GetAttached().GetSessionId()
 		s.sent.begin(s.attach, first.GetAttached())
 	}
-	now := s.stream
 	s.receivers.Go(func() { s.receive(now, first) })
-	for _, request := range s.sent.unconfirmed() {
+	for _, request := range slices.Concat(s.sent.unconfirmed(), s.waiting) {
 		_ = now.Send(request) // if the stream has ended again, receive has the reason
 	}
 	if s.closed {
 		_ = now.CloseSend()
 	}
+	close(s.attaching)
+	s.stream, s.attaching, s.waiting = now, nil, nil
 	return nil
+}
+
+// connect returns the connection, or a new one if there is none.
+func (s *Session) connect() (*Conn, error) {
+	if conn := s.Conn(); conn != nil {
+		return conn, nil
+	}
+	conn, err := s.dial(s.ctx)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.ctx.Err(); err != nil {
+		conn.Close()
+		return nil, err
+	}
+	s.conn = conn
+	return conn, nil
 }
 
 // nextAttach returns how to attach: as the caller wants it for the first time, after the last record received from then on.
 func (s *Session) nextAttach() *tooldv1.Attach {
-	if s.id == "" {
+	id := s.ID()
+	if id == "" {
 		return s.attach
 	}
 	return &tooldv1.Attach{
-		SessionId: s.id, AfterSeq: proto.Uint64(s.sent.lastSeq()), Env: s.attach.GetEnv(), Client: s.attach.GetClient(),
+		SessionId: id, AfterSeq: proto.Uint64(s.sent.lastSeq()), Env: s.attach.GetEnv(), Client: s.attach.GetClient(),
 		Capabilities: s.attach.GetCapabilities(), ClientTools: s.attach.GetClientTools(), Role: s.attach.GetRole(),
 	}
 }
@@ -261,24 +323,26 @@ func (s *Session) lost(err error) {
 
 func (s *Session) resume(err error) error {
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	s.stream.end()
-	s.stream = nil
-	for status.Code(err) == codes.Unavailable && s.sent.resumable() {
-		s.hangUpLocked()
-		if err = s.attachLocked(); err == nil {
+	s.stream, s.attaching = nil, make(chan struct{})
+	s.mu.Unlock()
+	for status.Code(err) == codes.Unavailable {
+		s.hangUp()
+		if !s.sent.resumable() {
+			break
+		}
+		if err = s.open(); err == nil {
 			return nil
 		}
 	}
-	if status.Code(err) == codes.Unavailable {
-		s.hangUpLocked()
-	}
-	s.sent.forget()
+	s.fail()
 	return err
 }
 
-// hangUpLocked closes the connection, if there is one, and with it the stream.
-func (s *Session) hangUpLocked() {
+// hangUp closes the connection, if there is one, and with it the stream.
+func (s *Session) hangUp() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if s.conn != nil {
 		s.conn.Close()
 		s.conn = nil

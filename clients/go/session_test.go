@@ -134,9 +134,43 @@ func TestLostWhileIdle(t *testing.T) {
 	<-d.played
 }
 
+// TestSendWhileResuming: Send does not wait for a daemon that takes its time to come back.
+func TestSendWhileResuming(t *testing.T) {
+	d := newScripted(t, "< attach; > attached 0; < use t/a; cut; < attach after 0; > attached 0; < use t/a; < cancel a; < answer q")
+	again, reached := make(chan struct{}), make(chan struct{}, 1)
+	dials := 0
+	s, err := Open(t.Context(), func(ctx context.Context) (*Conn, error) {
+		if dials++; dials == 2 {
+			reached <- struct{}{}
+			<-again
+		}
+		return d.dial(ctx)
+	}, &tooldv1.Attach{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	send := func(m *tooldv1.ExecuteRequest) {
+		if err := s.Send(m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	send(use("t", "a"))
+	<-s.Events()
+	<-reached
+	send(cancelCall("a"))
+	send(&tooldv1.ExecuteRequest{Message: &tooldv1.ExecuteRequest_Answer{Answer: &tooldv1.Answer{QuestionId: "q"}}})
+	if s.Conn() != nil || s.ID() != "s" {
+		t.Errorf("connection %v of session %q while it is resumed", s.Conn(), s.ID())
+	}
+	close(again)
+	<-s.Events()
+	<-d.played
+}
+
 // TestCallAgain: a unary call that finds the daemon gone is made once more, with a new connection.
 func TestCallAgain(t *testing.T) {
-	d := newScripted(t, "< attach; > attached 1; cut; < attach after 1; > attached 1")
+	d := newScripted(t, "< attach; > attached 1; < end t; cut; < attach after 1; > attached 1")
 	s, err := Open(t.Context(), d.dial, &tooldv1.Attach{})
 	if err != nil {
 		t.Fatal(err)
@@ -153,10 +187,13 @@ func TestCallAgain(t *testing.T) {
 	}()
 	calls := 0
 	if err := s.Call(t.Context(), func(*Conn) error {
-		if calls++; calls == 1 {
-			return status.Error(codes.Unavailable, "gone")
+		if calls++; calls > 1 {
+			return nil
 		}
-		return nil
+		if err := s.Send(endTurn("t")); err != nil { // upon which the stream is cut
+			return err
+		}
+		return status.Error(codes.Unavailable, "gone")
 	}); err != nil || calls != 2 {
 		t.Errorf("%d calls, %v", calls, err)
 	}
