@@ -1,7 +1,7 @@
 package permission
 
-// Which settings would let a call run without an answer, so that whoever cannot be asked can be told: what is advised
-// here was tried, by deciding again with it.
+// The settings that would let a call run without an answer, for denials where no client can answer. Advice was tried: the
+// call was decided again with it.
 
 import (
 	"encoding/json"

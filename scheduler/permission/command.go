@@ -1,4 +1,4 @@
-// Simple commands as rules see them. What a command would do is the shell package's to say.
+// Simple commands as rules see them. The shell package finds what a command would do.
 
 package permission
 
@@ -102,8 +102,8 @@ const (
 	mayBeRun     = "it names that program, and what it does with its words is not known"
 )
 
-// deniedBy reports whether a deny or ask rule fires, or why it may: doubt is empty if it does not. Of a command that
-// only reads, a pattern that begins with * is not taken to be meant.
+// deniedBy reports whether a deny or ask rule fires, or why it may: doubt is empty if it does not. A pattern that begins
+// with * is not taken to mean a command that only reads.
 func (t *text) deniedBy(r *Rule) (fires bool, doubt string) {
 	switch {
 	case r.pattern.matchesAny(t.denied):

@@ -1,6 +1,6 @@
 package permission
 
-// What leave has to do with the sandbox: who may be let out of it, and what being in it allows.
+// Permission and the sandbox: which calls may leave it, and what being in it allows.
 
 import (
 	"slices"
@@ -8,19 +8,19 @@ import (
 	"github.com/toold/toold/tools/shell"
 )
 
-// Escape is what the settings say of calls that leave the sandbox, or stay in it. The zero value is the default.
+// Escape is the settings about calls that leave the sandbox, or stay in it. The zero value is the default.
 type Escape struct {
 	// Excluded are the rules of commands that run outside; nil: none.
 	Excluded *Rules
-	// Barred is where leaving is switched off; nil: it is not.
+	// Denied is where leaving is switched off; nil: it is not.
 	Denied *Origin
-	// AutoAllow is where it is said that confinement is leave enough; nil: it is not.
+	// AutoAllow is where settings let confined calls run without a rule; nil: they do not.
 	AutoAllow *Origin
 }
 
 // Excludes reports whether all that a call runs is to run outside the sandbox: a rule of excludedCommands matches each of
 // its commands, apart from some builtins that only print, test or move, and at least one. That a command only reads is no
-// permission to leave. A call that could not be read in full stays inside.
+// permission to leave. A call that was not understood in full stays inside.
 func (e Escape) Excludes(f *Facts) bool {
 	if e.Excluded == nil || f.Unknown.Cause != "" {
 		return false
@@ -61,8 +61,8 @@ func redirects(f *Facts) bool {
 // companions are the builtins that may leave the sandbox beside a listed command.
 var companions = []string{"echo", "printf", "cd", "true", "false", "test", "[", "exit"}
 
-// harmlessOutside reports whether a command is one of them and its words run nothing, or is an assignment that steers no
-// program.
+// harmlessOutside reports whether a command is one of them and its words run nothing, or is an assignment that does not
+// steer a program.
 func harmlessOutside(c *shell.Command) bool {
 	if c.Name == "" {
 		return len(c.Assigns) == 0
@@ -97,7 +97,7 @@ func (e Escape) denied(f *Facts) (found []Reason) {
 	return found
 }
 
-// confined is what allows a call for being confined, of which nothing says that it must not run.
+// confined returns the reason that allows a call because it is confined, if nothing denies it or asks about it.
 func (e Escape) confined(f *Facts) (found []Reason) {
 	if f.Boxed && e.AutoAllow != nil {
 		found = append(found, Reason{Code: ByConfinement, About: e.AutoAllow.String()})

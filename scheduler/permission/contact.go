@@ -1,6 +1,6 @@
 package permission
 
-// The hosts that a call names. What a program contacts without its being named is the sandbox's to keep it from.
+// The hosts that a call names. The sandbox keeps a program from hosts that the call does not name.
 
 import (
 	"net/netip"
@@ -28,7 +28,7 @@ func isLoopback(host string) bool {
 	return name == "localhost" || strings.HasSuffix(name, ".localhost")
 }
 
-// Contacts returns the names of the hosts that the commands of a script name and that a yes opens to it: no addresses.
+// Contacts returns the names, not the addresses, of the hosts that the commands of a script name and that a yes opens to it.
 func (f *Facts) Contacts() (names []string) {
 	for i := range f.Commands {
 		for _, host := range contacts(&f.Commands[i]) {

@@ -1,5 +1,5 @@
-// What leave each part of a call has: by a rule of the allow list, by the mode acceptEdits, or because reading there is
-// free. What denies or asks has been looked at before, and is not known here; nor is what hooks say.
+// What allows each part of a call: a rule of the allow list, the mode acceptEdits, or that reading there is free. Deny rules,
+// ask rules and hooks are judged before.
 
 package permission
 
@@ -57,14 +57,14 @@ type coverage struct {
 
 func (l *coverage) miss(g Reason) { l.missing = append(l.missing, g) }
 
-// allow adds a ground, unless it says what another has said.
+// allow adds a ground, unless it repeats another.
 func (l *coverage) allow(g Reason) {
 	if !slices.ContainsFunc(l.allowing, func(o Reason) bool { return o.same(g) }) {
 		l.allowing = append(l.allowing, g)
 	}
 }
 
-// covered reports whether command i has leave for all that it names.
+// covered reports whether command i is allowed all that it names.
 func (l *coverage) covered(i int) bool {
 	return l.byRule[i] != nil || l.policy.Mode == AcceptEdits && edits(l.Facts, i)
 }
@@ -91,7 +91,7 @@ func (l *coverage) accesses() {
 		runs := l.whole || a.By > 0 && l.covered(a.By-1) || permitted && a.Scratch && a.Part != ""
 		if (runs || a.By > 0 && !l.Commands[a.By-1].ReadOnly) && !a.reaches() {
 			l.byRunning(a)
-			continue // what names it has leave, or is said to lack it already
+			continue // what names it is allowed, or is already among the parts that are not
 		}
 		if !a.Write && l.writes(a.Real) || l.nested(a) {
 			continue // permission to write a file is permission to read it, that to write a directory counts for what is in it
@@ -103,7 +103,7 @@ func (l *coverage) accesses() {
 		free, g := l.policy.freeAccess(a)
 		g.needs = l.policy.Rules.rulesFor(a)
 		switch {
-		case !free && a.Mentioned && a.Missing > 0 && (runs || l.byRule[a.By-1] != nil): // leave to run is enough, and opens nothing
+		case !free && a.Mentioned && a.Missing > 0 && (runs || l.byRule[a.By-1] != nil): // permission to run is enough, and opens nothing
 		case !free && a.reaches():
 			g.reach = !a.Mentioned || a.hides() // else confinement opens nothing for it
 			if runs || a.By == 0 && slices.ContainsFunc(l.byRule, func(r *anchored) bool { return r != nil }) {
@@ -158,8 +158,8 @@ func (l *coverage) notReadOnly(i int) Reason {
 	return r
 }
 
-// coversTool finds the allow rule for every call of the tool. It lets a script run whatever it runs, if the script was
-// understood and says which programs these are. What the script reaches for needs its own permission.
+// coversTool finds the allow rule for every call of the tool. It covers all programs that a script runs, if the script was
+// understood and names them. What the script reaches for needs its own permission.
 func (r *Rules) coversTool(c *call) (g Reason, ok bool) {
 	if c.beyondRules() {
 		return g, false
@@ -173,8 +173,8 @@ func (r *Rules) coversTool(c *call) (g Reason, ok bool) {
 	return g, false
 }
 
-// beyondRules reports whether not even the rule for every call of a tool covers a script: it was not understood, or does not say
-// which programs it runs.
+// beyondRules reports whether not even the rule for every call of a tool covers a script: it was not understood, or does not
+// name the programs that it runs.
 func (c *call) beyondRules() bool {
 	return c.Unknown.Unread || slices.ContainsFunc(c.Commands, unnamed)
 }
@@ -192,7 +192,7 @@ func (r *Rules) coveringCommand(t *text) *anchored {
 	return nil
 }
 
-// freeAccess reports whether the path may be read or written, and by what; otherwise the ground says why not.
+// freeAccess reports whether the path may be read or written, and by what; otherwise it returns the reason why not.
 func (p Policy) freeAccess(a *Access) (free bool, g Reason) {
 	if a.Inside && !a.Write && !a.hides() {
 		return true, g
@@ -246,8 +246,8 @@ func copied(f *Facts, i int) bool {
 // editing are the commands that acceptEdits allows on literal paths inside the roots.
 var editing = []string{"mkdir", "touch", "rm", "rmdir", "mv", "cp", "sed"}
 
-// edits reports whether a command only edits paths that it names literally inside the roots. For sed that its expression is
-// plain is said by what the shell analysis lists: all of its writes are only then.
+// edits reports whether a command only edits paths that it names literally inside the roots. The shell analysis lists all
+// writes of sed only if its expression is plain.
 func edits(f *Facts, i int) bool {
 	c := &f.Commands[i]
 	if copied(f, i) {

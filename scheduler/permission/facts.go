@@ -1,5 +1,4 @@
-// What a verdict is derived from: a call as the sum of the things that it would do, each of which has to be permitted. It
-// does not know how they were found out, and knows no rules.
+// What a verdict is derived from: a call as the sum of the things that it would do, each of which has to be permitted.
 
 package permission
 
@@ -20,9 +19,9 @@ type Facts struct {
 	Hosts    []string
 	// Reachable are the domains that commands may contact in any case, as rules have them.
 	Reachable []string
-	// Foreign is who else carries it out and may do anything meanwhile; empty: nobody.
+	// External is the program outside the daemon that carries it out and may do anything meanwhile; empty: none.
 	External string
-	// Opaque: it does more than is listed here. Reason says what, as a clause.
+	// Opaque: it does more than is listed here. Reason is a clause about what.
 	Opaque bool
 	Reason string
 	Blame  shell.Reason // the part of a script that decided it
@@ -36,12 +35,12 @@ type Facts struct {
 	Unconfined bool
 	// Boxed: it starts processes, and all of them will be fully confined.
 	Boxed bool
-	// Check says why the state check wants somebody to be asked; empty: it does not.
+	// Check is why the state check wants a client to be asked, as a clause; empty: it does not.
 	Check string
 	// Steered are the commands that the state check has found not to be read-only, by their index, each with the reason as a
 	// clause.
 	Steered map[int]string
-	// Critical says why the call could destroy more than a workspace; empty: it could not.
+	// Critical is why the call could destroy more than a workspace, as a clause; empty: it could not.
 	Critical string
 	// Opinions are the hooks', in their order.
 	Opinions []Opinion
@@ -55,7 +54,7 @@ type Access struct {
 	Missing int  // how many components at the end of Real do not exist
 	Dir     bool // it is a directory
 	Write   bool
-	// Tree: everything below it too. Names: of that only names and facts.
+	// Tree: everything below it too. Names: only names and facts of what is below it.
 	Tree, Names bool
 	// Scratch: it is among the session's own temporary files.
 	Scratch bool
@@ -71,35 +70,34 @@ type Access struct {
 	Manner shell.Manner
 	// Opens is the directory that becomes writable as a whole so that a command can write the path; empty: none has to.
 	Opens string
-	// Fresh: it does not exist, and the file alone can be opened, made empty before the command starts.
+	// Fresh: it does not exist, and only the file has to be opened, made empty before the command starts.
 	Fresh bool
 	// Leaves is the directory that would have to become writable and cannot, so that the call has to leave the sandbox; empty:
 	// there is none.
 	Leaves string
-	// By and Part say which part of the call names it, as in tools.Path.
+	// By and Part are the part of the call that names it, as in tools.Path.
 	By   int
 	Part string
 	// Unnamed: no part of the call names it, it stands for what a command may read besides, or for a file in which a git
 	// command changes settings.
 	Unnamed bool
-	// Runs says, as a clause, why a change there can make git run programs, as far as that is to be seen on the disk; empty:
-	// it cannot.
+	// Runs is why a change there can make git run programs, as a clause, by what is on the disk; empty: it cannot.
 	Runs string
-	// Mentioned: a word of the command has the path in it, and what the command does with that is not known.
+	// Mentioned: a word of the command has the path in it, and what the command does with it is unknown.
 	Mentioned bool
 	// MayWrite: it is Mentioned, and the command may write it.
 	MayWrite bool
-	// Below says of a tree, as a sentence, which rule something in it falls under; empty: nothing does.
+	// Below is a sentence about the rule that something in a tree falls under; empty: nothing does.
 	Below string
 }
 
 // OnDisk returns where the path lies on the disk.
 func (a *Access) OnDisk() string { return cmp.Or(a.Disk, a.Real) }
 
-// An Opinion is what a hook says of a call.
+// An Opinion is a hook's decision about a call.
 type Opinion struct {
 	Decision Decision
-	Reason   string // empty: it gave none
+	Reason   string // empty: none
 	Origin   Origin
 }
 
@@ -117,7 +115,7 @@ func (f *Facts) Steer(steered map[int]string) {
 	}
 }
 
-// readOnly reports that the call changes nothing, as far as it declares.
+// readOnly reports whether the call declares no change.
 func (f *Facts) readOnly() bool {
 	for _, a := range f.Accesses {
 		if a.Write {

@@ -1,5 +1,4 @@
-// Whether a host fits the domain of a WebFetch rule. It compares names: it knows no ports and no addresses, and looks
-// nothing up.
+// Hosts compared with the domains of WebFetch rules, by name: without ports, and without looking anything up.
 
 package permission
 
@@ -10,10 +9,10 @@ import (
 	"golang.org/x/net/idna"
 )
 
-// mapping brings names to the xn-- form that is asked for. It lets * through.
+// mapping converts names to the xn-- form. It accepts *.
 var mapping = idna.New(idna.MapForLookup(), idna.BidiRule(), idna.StrictDomainName(false))
 
-// hostName is the form in which hosts are compared: lower case, in ASCII, without a final dot. What is no name stays as it is.
+// hostName is the form in which hosts are compared: lower case, in ASCII, without a final dot. What is not a name stays as it is.
 func hostName(host string) string {
 	host = strings.TrimSuffix(strings.ToLower(host), ".")
 	if name, err := mapping.ToASCII(host); err == nil {

@@ -1,4 +1,4 @@
-// Paths that commands mention of which it is not known what they do with them.
+// Paths that commands mention, where what the commands do with them is unknown.
 
 package permission
 
@@ -12,7 +12,7 @@ import (
 // maxMentions bounds how many paths in words of a script are held against rules: with more, the call asks.
 const maxMentions = 10_000
 
-// A mention is a word that may be a path, of a command of which it is not known what it reads and writes.
+// A mention is a word that may be a path, of a command whose reads and writes are unknown.
 type mention struct {
 	by      int // 1 + the command's index
 	command *shell.Command
@@ -66,7 +66,7 @@ func located(paths, dirs []string) (found []string) {
 // maxNamed bounds how many protected files are named to the user: each of them asks.
 const maxNamed = 16
 
-// meddling returns the grounds to ask about commands of which it is not known what they write, as far as a word names what is
+// meddling returns the grounds to ask about commands whose writes are unknown and that have a word which names something
 // protected.
 func (c *call) meddling(guarded []guard) (found []Reason) {
 	var named []string

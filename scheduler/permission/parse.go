@@ -1,6 +1,5 @@
 // The grammar of a rule: Tool or Tool(specifier), where what a specifier means depends on the tool. A rule that nothing
-// can ever match is told apart here, with what was probably meant. It knows neither calls nor directories, and not which
-// tools there are beyond the well-known ones.
+// can ever match is refused here, with what was probably meant.
 
 package permission
 
@@ -10,7 +9,7 @@ import (
 	"strings"
 )
 
-// A subject is what a rule is held against.
+// A subject is what a rule is compared with.
 type subject uint8
 
 const (
@@ -43,7 +42,7 @@ var (
 	parameterTest = regexp.MustCompile(`^([A-Za-z_][A-Za-z0-9_-]*)\s*:\s*(.*)$`)
 )
 
-// parse takes r.Text apart. why says, as a clause, what makes it impossible to match; meant is the form that would.
+// parse takes r.Text apart. why is a clause about what makes it impossible to match; meant is the form that would.
 func (r *Rule) parse() (why, meant string) {
 	name, rest, specified := strings.Cut(r.Text, "(")
 	name = strings.TrimSpace(name)

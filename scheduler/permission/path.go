@@ -1,5 +1,5 @@
-// Path rules: the syntax of gitignore, anchored where the rule's first characters say. It compares names and opens
-// nothing: what is a directory and where links lead it is told.
+// Path rules: the syntax of gitignore, anchored by the rule's first characters. Only names are compared, and nothing is opened:
+// the caller passes what is a directory and where links lead.
 
 package permission
 
@@ -17,11 +17,11 @@ type Anchors struct {
 	Home   string   // of the user; empty: not known
 	Roots  []string // of the workspace, links resolved: what p and ./p begin at
 	Others []string // additional directories: there deny and ask rules hold too
-	// Guarded are files and directories that are protected besides the usual ones: those that say what may be done.
+	// Guarded are files and directories that are protected besides the usual ones: those that hold permissions.
 	Guarded []string
 	// Programs are directories in which commands are looked up by name; they are protected too.
 	Programs []string
-	// Leads says where links lead from Home, from Others and Guarded, and from what rules have as Origin.Base. Both names
+	// Leads is where links lead from Home, from Others and Guarded, and from what rules have as Origin.Base. Both names
 	// count. What is not in it leads nowhere else.
 	Leads map[string]string
 }
@@ -101,7 +101,7 @@ func at(dirs []string, line string) (list []place) {
 	return list
 }
 
-// onePath is the path that a line is about, if that can be told: it stands at one place and has no pattern in it.
+// onePath returns the path that a line is about, if it is one path: it stands at one place and has no pattern in it.
 func onePath(dir, line string) string {
 	line = strings.TrimSuffix(strings.TrimSuffix(line, "/**"), "/")
 	if strings.ContainsAny(line, `*?[\!#`) || !strings.Contains(line, "/") {
@@ -110,7 +110,7 @@ func onePath(dir, line string) string {
 	return path.Join(dir, line)
 }
 
-// begin returns the path of a line up to its first component that is no plain name; empty if the line holds at any depth.
+// begin returns the path of a line up to its first component that is not a plain name; empty if the line holds at any depth.
 func begin(dir, line string) string {
 	if !strings.Contains(strings.TrimSuffix(line, "/"), "/") {
 		return ""

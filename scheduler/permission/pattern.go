@@ -1,4 +1,4 @@
-// Matching with *, which stands for any run of characters, blanks and line breaks too. It does not know what is matched.
+// Matching with *, which stands for any run of characters, blanks and line breaks too.
 
 package permission
 
@@ -90,8 +90,8 @@ func (p pattern) namedAmong(words []string) bool {
 	return false
 }
 
-// mayMatch reports whether a text with an unknown in it could turn out to match. It looks at what comes before the first
-// unknown and behind the last alone, so it says yes too often rather than too rarely.
+// mayMatch reports whether a text with an unknown in it could turn out to match. It looks only at what comes before the first
+// unknown and behind the last, so it errs towards true.
 func (p pattern) mayMatch(text string) bool {
 	known, _, found := strings.Cut(text, unknown)
 	if !found {

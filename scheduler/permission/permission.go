@@ -1,7 +1,7 @@
 // Package permission decides whether a call may run. It is pure: what a call would touch comes in as Facts, a Verdict
 // goes out. It does not know how the facts were found, nor how a question is asked.
 //
-// A call is the sum of what it would do, and each part of that needs leave: by a rule, by a hook, by the mode, or
+// A call is the sum of what it would do, and each part of that needs permission: by a rule, by a hook, by the mode, or
 // because reading there is free. A rule that denies or asks needs to meet one part; what allows has to cover all.
 package permission
 
@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// A Mode says what becomes of calls that would have to ask.
+// A Mode decides about calls that would have to ask.
 type Mode uint8
 
 // The modes, as settings files and the wire name them.
@@ -28,7 +28,7 @@ func (m Mode) String() string {
 	return [...]string{"default", "acceptEdits", "plan", "dontAsk", "bypassPermissions"}[m]
 }
 
-// A Level tells a person how much a call could do.
+// A Level is how much a call could do, for the user.
 type Level uint8
 
 // The levels.
@@ -56,7 +56,7 @@ func (d Decision) String() string { return [...]string{"allow", "ask", "deny"}[d
 type Verdict struct {
 	Decision  Decision
 	Level     Level
-	Text      string   // in words: what the mode says, if that decided, and then the grounds'
+	Text      string   // the sentence about the mode, if that decided, and then those of the reasons
 	Sentences []string // the same, sentence by sentence
 	Reasons   []Reason // the first weighs most; at least one
 	ByMode    bool     // the mode has turned something else into this
@@ -155,8 +155,8 @@ func (v Verdict) withSentences(sentences []string) Verdict {
 	return v
 }
 
-// meeting returns the grounds of all rules of a list that meet the call, and of those of which only the run would show
-// whether they do.
+// meeting returns the reasons of all rules of a list that meet the call, and of those that may meet it, which only the run
+// would show.
 func (r *Rules) meeting(which List, c *call) (found, doubtful []Reason) {
 	rules := r.list(which)
 	for i := range rules {
@@ -170,7 +170,7 @@ func (r *Rules) meeting(which List, c *call) (found, doubtful []Reason) {
 	return found, doubtful
 }
 
-// opinions returns the hooks' that come to d.
+// opinions returns the reasons of the hooks that decide d.
 func opinions(f *Facts, d Decision) (found []Reason) {
 	for i := range f.Opinions {
 		o := &f.Opinions[i]

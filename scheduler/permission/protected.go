@@ -1,6 +1,6 @@
-// Files that run something, or open a door, the next time somebody else uses them. Writing them asks even where a rule
-// or acceptEdits would allow it. The list is our own, after what has been abused; programs' manuals name the files. It goes
-// by names alone: it knows neither what is in a file nor which links lead to it.
+// Files that run something, or weaken protection, the next time another program uses them. Writing them asks even where a
+// rule or acceptEdits would allow it. The list is our own, after what has been abused; programs' manuals name the files. Only
+// names are compared, not what is in a file, nor which links lead to it.
 
 package permission
 
@@ -32,8 +32,8 @@ var protectedDirs = []string{
 // another program can bring to name another commit, hide files, or lose work.
 var running = []string{"hooks", "config", "config.worktree", "info/attributes", "modules"}
 
-// ProtectedIn returns the paths at the top of a directory that are protected, there or not; what makes git run something is
-// left to who knows where git's directories are.
+// ProtectedIn returns the paths at the top of a directory that are protected, whether they exist or not. It leaves out what
+// makes git run something: only the caller knows where git's directories are.
 func ProtectedIn(dir string) (list []string) {
 	for _, name := range slices.Concat(protectedNames, protectedDirs) {
 		list = append(list, path.Join(dir, name))
@@ -41,10 +41,10 @@ func ProtectedIn(dir string) (list []string) {
 	return list
 }
 
-// KeptShut reports whether a directory is one that the sandbox keeps from being changed in a place that is writable.
+// KeptShut reports whether the sandbox keeps a directory from being changed in a place that is writable.
 func KeptShut(dir string) bool { return path.Base(dir) != ".git" && protectedPath(dir, 0) != "" }
 
-// protected returns what a write would meddle with; empty: nothing that is protected. guarded have clean names.
+// protected returns what a write would meddle with; empty: nothing that is protected. The names in guarded are clean.
 func protected(a *Access, guarded []guard) string {
 	if !a.Write || a.Runs != "" {
 		return a.Runs
@@ -120,8 +120,8 @@ func protectedPath(name string, missing int) string {
 	return ""
 }
 
-// makesRun reports whether what lies there in a git directory makes git run something. The directory itself counts: whoever
-// moves or removes it changes all of it.
+// makesRun reports whether what lies there in a git directory makes git run something. The directory itself counts: to move
+// or remove it is to change all of it.
 func makesRun(rest []string) bool {
 	if len(rest) == 0 {
 		return true

@@ -29,7 +29,7 @@ func (p Policy) Opens(a *Access) bool {
 }
 
 // OpensMention reports whether the command that mentions the path may write it: by a rule for the path, or if the call was asked
-// about, because the question named it. A mode that asks nobody opens nothing that only might be written.
+// about, because the question named it. A mode that does not ask opens nothing that only might be written.
 func (p Policy) OpensMention(a *Access, asked bool) bool {
 	if p.Mode == BypassPermissions {
 		p.Mode = Default
@@ -65,7 +65,7 @@ func (l *coverage) rulesNaming(by int, named func(r *anchored, word string) bool
 }
 
 // namedBy returns the Bash rule that has the word of the access in it, or a directory above, without a *; nil: there is
-// none. What a link leads to is not named by the word.
+// none. The word does not name what a link leads to.
 func (l *coverage) namedBy(a *Access) *anchored {
 	if a.By == 0 || a.Real != a.Named {
 		return nil

@@ -1,6 +1,6 @@
 package permission
 
-// Reasons as values, and the one place that puts them into words.
+// Reasons as values, and the one place that formats them as sentences.
 
 import (
 	"fmt"
@@ -27,9 +27,9 @@ const (
 	LeavesSandbox   Code = "leaves_sandbox"    // it changes what only a process outside the sandbox can
 	LeavesOff       Code = "leaves_off"        // and settings switch that off
 	RuleBelow       Code = "rule_below"        // a rule is about something in a directory that it changes
-	Protected       Code = "protected"         // it changes a file that programs obey, or that says what may be done
+	Protected       Code = "protected"         // it changes a file that programs obey, or that holds permissions
 	NamesProtected  Code = "names_protected"   // it may change such a file, which it names
-	ToolAsks        Code = "tool_asks"         // the tool itself wants a person to be asked
+	ToolAsks        Code = "tool_asks"         // the tool itself wants the user to be asked
 	StartsServer    Code = "starts_server"     // an MCP server of the workspace is to be started
 	NotUnderstood   Code = "not_understood"    // (r) no rule can allow it
 	OnlyBash        Code = "only_bash"         // (r) only the rule Bash can allow it
@@ -47,7 +47,7 @@ const (
 	HiddenPath      Code = "hidden"            // (r) the path is hidden from commands
 )
 
-// ByNoRule reports whether the code says that nothing allows a part of the call, so that a rule could.
+// ByNoRule reports whether the code means that nothing allows a part of the call, so that a rule could.
 func (c Code) ByNoRule() bool {
 	switch c {
 	case NotUnderstood, OnlyBash, NoRuleExternal, NoRuleTool, NoRuleCommand, NoRuleHere, NoRuleHost, NoRuleWrite, WritesOutside, ReadsOutside,
@@ -64,7 +64,7 @@ type Reason struct {
 	Part string
 	// About is the path, as people are shown it, the host, or the setting.
 	About string
-	// Detail is a clause that says more; for a Code whose sentence somebody else made, that sentence.
+	// Detail is a clause with more about it; for a Code whose sentence the caller made, that sentence.
 	Detail string
 	// Opens is the directory that would become writable as well; empty: none.
 	Opens string
@@ -72,19 +72,19 @@ type Reason struct {
 	Hook  *Origin // where the hook stands; nil: no hook
 
 	decision Decision // of the hook
-	// firm: also the mode bypassPermissions does not pass it.
+	// firm: the mode bypassPermissions does not pass it either.
 	firm bool
 	// reach: it is about a path that confinement does not keep the call from. wants are rules that would permit just that.
 	reach bool
 	wants []string
-	// needs are rules by which nothing of it would be left, or less.
+	// needs are rules by which all or some of it would be allowed.
 	needs []string
 }
 
 // Doubtful reports whether only the run would show that a rule is about the call.
 func (r Reason) Doubtful() bool { return r.Code == ByRuleDoubtful }
 
-// same reports whether two reasons say the same.
+// same reports whether two reasons are alike in all that String shows.
 func (r Reason) same(o Reason) bool {
 	return r.Code == o.Code && r.Part == o.Part && r.About == o.About && r.Detail == o.Detail && r.Opens == o.Opens && r.Rule == o.Rule && r.Hook == o.Hook
 }
@@ -109,7 +109,7 @@ func (r Reason) sentence() string {
 	case ByRuleDoubtful:
 		return fmt.Sprintf("The rule %s in %s may be about `%s`: %s.", r.Rule.Text, r.Rule.Origin, r.Part, r.Detail)
 	case ByHook:
-		verb := map[Decision]string{Allow: "allows it", Ask: "wants somebody to be asked", Deny: "denies it"}[r.decision]
+		verb := map[Decision]string{Allow: "allows it", Ask: "wants the user to be asked", Deny: "denies it"}[r.decision]
 		if r.Detail != "" {
 			verb += ": " + strings.TrimSuffix(r.Detail, ".")
 		}

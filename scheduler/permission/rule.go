@@ -1,5 +1,5 @@
-// One rule as a settings file has it, with the place where it stands. Its grammar is parse.go's; what it matches is said
-// in rules.go, command.go, path.go and host.go.
+// One rule as a settings file has it, with the place where it stands. Its grammar is in parse.go; what it matches is in
+// rules.go, command.go, path.go and host.go.
 
 package permission
 
@@ -11,7 +11,7 @@ import (
 
 // An Origin is where a rule or another setting stands.
 type Origin struct {
-	File    string // absolute path, or what else a person knows the place by
+	File    string // absolute path, or another name of the place for the user
 	Line    int    // from 1; 0: not known
 	Base    string // the directory that a leading / in a path rule stands for
 	Managed bool   // the administrator's, not the user's
@@ -38,7 +38,7 @@ const (
 // String returns the list's name in settings files.
 func (l List) String() string { return [...]string{"deny", "ask", "allow"}[l] }
 
-// A Rule is one entry of a list, as ParseRule gives it.
+// A Rule is one entry of a list, as ParseRule returns it.
 type Rule struct {
 	List   List
 	Text   string // as written, blanks around it taken off
@@ -61,22 +61,22 @@ func (r Rule) String() string {
 // Tool returns the name of the tool that the rule is about, or its pattern.
 func (r Rule) Tool() string { return r.tool }
 
-// IsUnknownTool reports whether the rule is about a tool of which nobody has heard: none of offered, none that is yet to come, none
-// that another program has. Names with * or _ may be anything.
+// IsUnknownTool reports whether the rule is about a tool that does not exist: it is not among those offered, may not come later,
+// and is not another program's. Names with * or _ may be anything.
 func (r Rule) IsUnknownTool(offered []string) bool {
 	return !strings.ContainsAny(r.tool, "*_") && !slices.Contains(offered, r.tool) && !slices.Contains(wellKnown, r.tool) &&
 		!slices.Contains(otherTools, r.tool)
 }
 
-// A RuleError says why a rule can never match.
+// A RuleError is a rule that can never match, with the reason.
 type RuleError struct {
 	Rule   string
 	Origin Origin
 	Why    string // a clause
-	Meant  string // the rule that was probably meant; empty: nobody can tell
+	Meant  string // the rule that was probably meant; empty: unknown
 }
 
-// Error returns what is wrong with the rule, where it stands, and what was probably meant.
+// Error returns what is wrong with the rule, its place, and what was probably meant.
 func (e *RuleError) Error() string {
 	text := fmt.Sprintf("%s: the rule %q has no effect: %s", e.Origin, e.Rule, e.Why)
 	if e.Meant != "" {

@@ -1,5 +1,4 @@
-// All rules of a session, ready to be asked. They are asked list by list; within a list the order says only which rule
-// is named.
+// All rules of a session, compiled. They are asked list by list; within a list the order decides only which rule is named.
 
 package permission
 
@@ -54,7 +53,7 @@ func (r *Rules) list(which List) []anchored {
 }
 
 // Holds reports whether a rule, of the deny or ask list, meets a call. A rule about commands also meets a script that does
-// not parse, whose commands nobody knows.
+// not parse, since its commands are unknown.
 func (r *Rules) Holds(rule Rule, f *Facts) bool {
 	var around Anchors
 	if r != nil {
@@ -137,7 +136,7 @@ func (r *Rules) forbid(tool string, about subject) bool {
 	return slices.ContainsFunc(r.list(DenyList), is) || slices.ContainsFunc(r.list(AskList), is)
 }
 
-// names reports whether the rule is about a tool of that name, or about all that do the like.
+// names reports whether the rule is about a tool of that name, or about all tools of its kind.
 func (r *Rule) names(tool string) bool {
 	switch {
 	case r.tool == tool:
@@ -223,8 +222,8 @@ func (r *anchored) firesOnPath(c *call) (g Reason, ok bool) {
 	return r.firesOnWord(c)
 }
 
-// firesOnWord holds a rule against the words of commands of which it is not known what they read and write. A word that
-// would fit as a path may be one.
+// firesOnWord compares a rule with the words of commands whose reads and writes are unknown. A word that would fit as a path
+// may be one.
 func (r *anchored) firesOnWord(c *call) (g Reason, ok bool) {
 	for _, m := range c.mentioned {
 		if anyHolds(r.places, m.path, true) { // it may be a directory
@@ -255,7 +254,7 @@ func (a *Access) part() string {
 	return a.where()
 }
 
-// where names the path for people: also where it leads when that is somewhere else.
+// where returns the path for users, with where it leads if that is elsewhere.
 func (a *Access) where() string {
 	if a.Real == a.Named || a.Real == "" {
 		return a.Named
@@ -263,7 +262,7 @@ func (a *Access) where() string {
 	return a.Named + ", which leads to " + a.Real
 }
 
-// reason says that the rule meets a part of the call; doubt says why that is not certain.
+// reason returns the reason that the rule meets a part of the call; doubt is why that is not certain.
 func (r *anchored) reason(part, doubt string) Reason {
 	code := ByRule
 	if doubt != "" {

@@ -152,7 +152,7 @@ func TestRulesThatCannotMatch(t *testing.T) {
 	}
 }
 
-// TestDoubtfulDeny: where only the run would show whether a deny rule matches, somebody is asked, in every mode that asks.
+// TestDoubtfulDeny: where only the run would show whether a deny rule matches, the user is asked, in every mode that asks.
 func TestDoubtfulDeny(t *testing.T) {
 	t.Parallel()
 	rules := compile(t, "deny Bash(rm -rf *)", "allow Bash(rm *)", "allow Bash(echo *)")
@@ -318,7 +318,7 @@ func TestDenialNames(t *testing.T) {
 	}
 }
 
-// TestReasons: what is said to a person names what asks, and why, and is no leftover of a wrapper's words.
+// TestReasons: a reason's sentence names what asks, and why, and does not name leftovers of a wrapper's words.
 func TestReasons(t *testing.T) {
 	t.Parallel()
 	const (

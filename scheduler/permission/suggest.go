@@ -1,6 +1,6 @@
 package permission
 
-// Rules that would settle the like of a call from now on. They generalise over what differs from call to call.
+// Rules that would decide similar calls from now on. They generalise over what differs from call to call.
 
 import (
 	"path"
@@ -13,8 +13,8 @@ import (
 // maxSuggestions is part of the contract with clients.
 const maxSuggestions = 5
 
-// Suggest returns allow rules that together would have allowed the call, at most 5. None, when no rules could, or when they
-// would allow too much.
+// Suggest returns allow rules that together would have allowed the call, at most 5. It returns none if no rules could, or if
+// they would allow too much.
 func Suggest(f *Facts, v Verdict, a Anchors) (rules []string) {
 	if !v.Free || slices.ContainsFunc(f.Commands, namesProtected) {
 		return nil
@@ -32,7 +32,7 @@ func Suggest(f *Facts, v Verdict, a Anchors) (rules []string) {
 	for i := range f.Accesses {
 		access := &f.Accesses[i]
 		if !access.Write && f.writes(access.Real) {
-			continue // leave to write is leave to read
+			continue // permission to write is permission to read
 		}
 		about := slices.IndexFunc(v.Reasons, func(g Reason) bool { return g.About == access.where() })
 		if about < 0 {
@@ -40,7 +40,7 @@ func Suggest(f *Facts, v Verdict, a Anchors) (rules []string) {
 		}
 		rule := a.pathRule(access)
 		if access.hides() {
-			rule = "" // of what is hidden a rule opens no more than was asked about
+			rule = "" // a rule opens no more of what is hidden than was asked about
 		}
 		if add(rule); rule == "" {
 			for _, exact := range v.Reasons[about].wants {
@@ -64,7 +64,7 @@ func Suggest(f *Facts, v Verdict, a Anchors) (rules []string) {
 	return rules
 }
 
-// settle reports whether with the rules in force none of what the verdict rests on would be left.
+// settle reports whether the rules, in force, would leave none of what the verdict rests on.
 func settle(texts []string, f *Facts, v Verdict, a Anchors) bool {
 	var rules []Rule
 	for _, text := range texts {
@@ -81,8 +81,8 @@ func settle(texts []string, f *Facts, v Verdict, a Anchors) bool {
 	})
 }
 
-// namesProtected reports whether a command that may write has a word with a protected file in it, also behind a flag: whoever
-// may do that always has leave for more than the rule says.
+// namesProtected reports whether a command that may write has a word with a protected file in it, also behind a flag: to
+// allow that always would be to allow more than the rule shows.
 func namesProtected(c shell.Command) bool {
 	return !c.ReadOnly && slices.ContainsFunc(c.Words, func(w shell.Word) bool {
 		return slices.ContainsFunc(w.Values(), func(name string) bool { return protectedPath(path.Clean(name), 0) != "" })
@@ -96,10 +96,10 @@ func commandRule(c *shell.Command) string {
 	return ""
 }
 
-// temporary are directories whose contents nobody relies on.
+// temporary are directories whose contents no program relies on.
 var temporary = []string{"/tmp", "/var/tmp"}
 
-// pathRule generalises to the directory. Outside the roots that directory must be worth a name of its own: not a child
+// pathRule generalises to the directory. Outside the roots that directory must be worth naming: not a child
 // of /, not home.
 func (a Anchors) pathRule(access *Access) string {
 	tool := "Read"

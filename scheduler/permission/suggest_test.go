@@ -124,7 +124,7 @@ func TestSuggest(t *testing.T) {
 	}
 }
 
-// A root below /tmp is a root like others, and leave to write a file is leave to read it.
+// A root below /tmp is a root like others, and permission to write a file is permission to read it.
 func TestSuggestInTemporaryRoot(t *testing.T) {
 	t.Parallel()
 	const root = "/tmp/session-3520163286/ws"

@@ -1,7 +1,7 @@
 package permission
 
-// What would let a call run that may not, or not unasked: the last sentence of what is said about it. It goes by what the
-// verdict rests on, and does not know who can answer.
+// What would let a call run that may not, or not unasked: the last sentence of a verdict's text. It derives from what the
+// verdict rests on.
 
 import (
 	"slices"
@@ -32,7 +32,7 @@ func (v Verdict) way(c *call) string {
 	case slices.ContainsFunc(v.Reasons, func(g Reason) bool { return g.firm && g.Rule == nil }):
 		return "Only an answer would allow it: no rule, hook or permission_mode passes that."
 	case slices.ContainsFunc(v.Reasons, func(g Reason) bool { return g.Doubtful() }):
-		return "An answer would allow it. Whoever writes out the words that are not known may need none."
+		return "An answer would allow it. With the unknown words written out it may need none."
 	}
 	return "Only an answer would allow it, or a change of " + v.thoseRules() + ": no other rule, no hook and no permission_mode passes that."
 }

@@ -13,7 +13,7 @@ import (
 type wayOut struct {
 	name, call string
 	rules      []string
-	opinion    *permission.Decision // of a hook; nil: none says anything
+	opinion    *permission.Decision // of a hook; nil: no hook has one
 	critical   bool
 	mode       permission.Mode
 	want       string // begins or ends what is said
@@ -50,7 +50,7 @@ func TestWays(t *testing.T) {
 		{name: "does not parse", call: "Bash make 'all", want: "Only an answer would allow it: no rule, hook or permission_mode passes that."},
 		{name: "critical", call: "Bash rm -rf /", critical: true, want: "Only an answer would allow it: no rule, hook or permission_mode passes that."},
 		{name: "ask rule", call: "Bash make", rules: []string{"ask Bash(make *)", "allow Bash"}, want: "or a change of that rule: no other rule, no hook and no permission_mode passes that.", out: []string{"allow Bash"}},
-		{name: "doubtful", call: "Bash rm $x", rules: []string{"deny Bash(rm -rf *)"}, want: "An answer would allow it. Whoever writes out the words that are not known may need none."},
+		{name: "doubtful", call: "Bash rm $x", rules: []string{"deny Bash(rm -rf *)"}, want: "An answer would allow it. With the unknown words written out it may need none."},
 		{name: "protected", call: "Write /work/app/.envrc", want: "so would the permission_mode bypassPermissions. No rule and no hook would.", outMode: permission.BypassPermissions},
 		{name: "hook asks", call: "Bash make", opinion: &ask, rules: []string{"allow Bash"}, want: "so would the permission_mode bypassPermissions. No rule and no hook would.", outMode: permission.BypassPermissions},
 		{name: "plan", call: "Write /work/app/x", mode: permission.Plan, want: "Another permission_mode would ask for it or allow it.", outMode: permission.AcceptEdits},
