@@ -10,8 +10,8 @@ import (
 )
 
 // labelled is a command with the answer that it must get. In commands.jsonl the
-// note says where the label comes from; traps.jsonl holds the pairs of traps and
-// of their harmless neighbours; in everyday.jsonl the note says why a command
+// note is where the label comes from; traps.jsonl holds the pairs of traps and
+// of their harmless neighbours; in everyday.jsonl the note is why a command
 // that looks harmless, or is, is refused.
 type labelled struct {
 	Command  string `json:"command"`
@@ -86,7 +86,7 @@ func checkConsistent(t testing.TB, script string, a Analysis) {
 	}
 }
 
-// checkBlamed: whoever asks each part for leave is told that one lacks it.
+// checkBlamed: one part of a script that is not read-only is not read-only itself.
 func checkBlamed(t testing.TB, script string, a Analysis) {
 	t.Helper()
 	blamed := a.Err != nil || !a.Opaque.Empty()

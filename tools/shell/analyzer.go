@@ -1,5 +1,5 @@
 // The state of one analysis, cut into parts: what has been found so far, and where in the
-// script it stands. It holds no rule about any construct or program.
+// script it stands.
 
 package shell
 
@@ -41,7 +41,7 @@ type findings struct {
 	place
 
 	out      Analysis
-	current  int    // whose paths are being listed: an index of out.Commands, or nobody
+	current  int    // whose paths are being listed: an index of out.Commands, or -1
 	listed   int    // paths so far
 	walked   int    // words so far; see maxWords
 	refusals int    // how often it was said that the script is not read-only
@@ -94,7 +94,7 @@ type scope struct {
 	remote   bool     // it runs on another machine, or in a container
 }
 
-// nobody: what is read or written is not the doing of a command.
+// nobody is the index for what the shell itself reads or writes, and no command.
 const nobody = -1
 
 const (
@@ -139,9 +139,9 @@ func (c Command) detaches() bool {
 	return name == "nohup" || name == "setsid"
 }
 
-// blame sees to it that whoever looks at the parts of a script that is not
-// read-only finds one that is not. How parts are put together can be the reason
-// as well, as with what is left running: then it is all of them.
+// blame ensures that a script that is not read-only has a part that is not. How parts
+// are combined can be the reason as well, as with what is left running: then it is all
+// of them.
 func (a *findings) blame() {
 	own := func(c Command) bool { return !c.ReadOnly && !c.Transparent && !c.DenyOnly }
 	file := func(r Redirect) bool { return r.Writes || !r.Target.foretold() }
@@ -159,8 +159,8 @@ func (a *findings) blame() {
 	}
 }
 
-// distrust takes back what was said of assignments: a variable that is declared
-// an integer or a reference runs what is assigned to it.
+// distrust revokes that assignments are harmless: a variable that is declared an integer
+// or a reference runs what is assigned to it.
 func (a *findings) distrust() {
 	for i := range a.out.Commands {
 		if c := &a.out.Commands[i]; len(c.Words) == 0 && c.ReadOnly {
@@ -170,8 +170,8 @@ func (a *findings) distrust() {
 	}
 }
 
-// steer takes back that commands are read-only which obey a variable that the
-// script itself may export: a rule that allows the export does not allow them.
+// steer revokes that commands are read-only if they obey a variable that the script
+// itself may export: a rule that allows the export does not allow them.
 func (a *analyzer) steer() {
 	set := map[string]string{}
 	for _, name := range a.exported {
@@ -187,8 +187,8 @@ func (a *analyzer) steer() {
 	}
 }
 
-// refuse says that the script is not read-only. The first reason is kept; one in
-// what is listed for deny and ask rules alone counts only if there is no other.
+// refuse records that the script is not read-only. The first reason is kept; one in
+// what is listed only for deny and ask rules counts only if there is no other.
 func (a *findings) refuse(text, why string) {
 	a.refusals++
 	kept := &a.out.Reason
@@ -200,7 +200,7 @@ func (a *findings) refuse(text, why string) {
 	}
 }
 
-// hidden refuses, and says that the listed commands are not all that may run.
+// hidden refuses, and records that the listed commands are not all that may run.
 func (a *findings) hidden(text, why string) {
 	a.refuse(text, why)
 	if a.out.Opaque.Empty() {
@@ -208,7 +208,7 @@ func (a *findings) hidden(text, why string) {
 	}
 }
 
-// A Reason is a part of a script, and a clause that says why it decided.
+// A Reason is a part of a script, and a clause about why it decided.
 type Reason struct{ Part, Why string }
 
 // Empty reports whether there is no reason.
@@ -322,7 +322,7 @@ func (a *judge) cd(dir Word) {
 // elsewhere: the shell may not be where the script started.
 func (a *place) elsewhere() bool { return len(a.cwds) != 1 || a.cwds[0] != "." }
 
-// present returns the command whose doing is judged; where it is nobody's, one that is listed nowhere.
+// present returns the command that is judged; where there is none, one that is not listed anywhere.
 func (a *findings) present() *Command {
 	if a.current == nobody {
 		return new(Command)
@@ -352,12 +352,12 @@ func addTo(list []string, p string) []string {
 	return append(list, p)
 }
 
-// unlisted says that paths are touched which cannot be listed.
+// unlisted records that paths are touched which cannot be listed.
 func (a *findings) unlisted() {
 	a.out.Unlisted, a.present().Unlisted = true, true
 }
 
-// vague says that the present command reads what a word names which is not known.
+// vague records that the present command reads what an unknown word names.
 func (a *findings) vague() {
 	a.unlisted()
 	a.present().Vague = true
@@ -390,8 +390,8 @@ func (a *findings) seen(paths ...string) (full []string) {
 
 func relative(p string) bool { return !strings.HasPrefix(p, "/") && !tildeHome(p) }
 
-// join keeps p as written where it can. It never resolves "..", since what a
-// link points to is not known here.
+// join keeps p as written where it can. It never resolves "..", since what a link
+// points to is unknown.
 func join(cwd, p string) string {
 	switch {
 	case !relative(p) || cwd == ".":

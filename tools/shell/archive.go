@@ -11,7 +11,7 @@ import (
 )
 
 // narrow judges a call of one of the programs here; ok is false when it is none of
-// them, or asks for the version alone.
+// them, or asks only for the version.
 func (a *listing) narrow(name string, args []Word) (why string, ok bool) {
 	if len(args) == 1 && args[0].Literal && (strings.HasPrefix(args[0].Text, "-") || args[0].Text == "version") {
 		return "", false

@@ -1,5 +1,5 @@
 // Arrays that a script sets for itself, and "${NAME[@]}" of them, which becomes their
-// elements. It knows the elements of those alone that are written as a list.
+// elements. Only elements that are written as a list are known.
 
 package shell
 
@@ -73,7 +73,7 @@ func (w Word) later() Word {
 	return next
 }
 
-// spread returns what "${NAME[@]}" and "$@" become, alone in a word; ok is false for
+// spread returns what "${NAME[@]}" and "$@" become as a whole word; ok is false for
 // any other word, and where that is not known.
 func (a *analyzer) spread(w *syntax.Word) (words []Word, ok bool) {
 	if len(w.Parts) != 1 {

@@ -1,11 +1,11 @@
-// Functions that start copies of themselves without end. It sees one function at
-// a time, and not whether anything calls it.
+// Functions that start copies of themselves without end, one function at a time,
+// whether or not anything calls it.
 
 package shell
 
 import "mvdan.cc/sh/v3/syntax"
 
-// forks reports that a function calls itself in the background, or on both
+// forks reports whether a function calls itself in the background, or on both
 // sides of a pipe. In a text over its bound, where looking closer could take
 // long, any call of itself counts.
 func (a *origin) forks(f *syntax.FuncDecl) bool {
@@ -26,7 +26,7 @@ func (a *origin) forks(f *syntax.FuncDecl) bool {
 	return found
 }
 
-// calls reports that a command called name stands somewhere in a node.
+// calls reports whether a command called name stands somewhere in a node.
 func calls(in syntax.Node, name string) (found bool) {
 	syntax.Walk(in, func(n syntax.Node) bool {
 		if c, ok := n.(*syntax.CallExpr); ok && len(c.Args) > 0 && c.Args[0].Lit() == name {

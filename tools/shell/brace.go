@@ -1,6 +1,6 @@
-// Brace expansion, as far as it is plain: {a,b} in a word without quotes or
-// nesting, and {1..9} alone. Everything else that could be one is left to the
-// word, which then counts as unknown.
+// Plain brace expansion: {a,b} in a word without quotes or nesting, and {1..9} as a
+// whole word. Everything else that could be one is left to the word, which then counts
+// as unknown.
 
 package shell
 

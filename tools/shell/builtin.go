@@ -164,7 +164,7 @@ func (a *listing) test(args []Word) string {
 	return ""
 }
 
-// look lists a file of which only facts are asked.
+// look lists a file whose facts are asked for, and not its content.
 func (a *listing) look(w Word) {
 	if w.path == "" {
 		a.unlisted()

@@ -1,5 +1,5 @@
 // What an analysis lists: simple commands and redirections, each with the
-// paths that it names itself. It does not know what a rule makes of them.
+// paths that it names itself.
 
 package shell
 
@@ -11,27 +11,27 @@ import (
 // A Command is one simple command: a program or builtin with its words.
 type Command struct {
 	// Name is the command word as bash would look it up, or as written when
-	// that is not known; empty for an assignment alone. Compound tests are
+	// that is unknown; empty for an assignment without a command. Compound tests are
 	// listed by their keyword: "[[", "((", "let".
 	Name string
 	// Words are the command word and its arguments.
 	Words []Word
-	// Subcommand is, of a git with options in front of its subcommand, "git"
-	// and what follows those options; otherwise nil.
+	// Subcommand is "git" and what follows its options, for a git with options in
+	// front of its subcommand; otherwise nil.
 	Subcommand []Word
 	// SubcommandSafe: the options that Subcommand leaves out lead git neither
 	// out of the directory below it nor to another setting or program.
 	SubcommandSafe bool
 	// Alias is the name of the alias of git's configuration that was judged by what it
 	// stands for. A command of git of that name, also one that is a program of its own,
-	// would run instead. Empty: it is none.
+	// would run instead. Empty: it is not an alias.
 	Alias string
 	// Assigns are the names assigned in front of it, or of a wrapper that is
-	// looked through, or in an assignment alone, apart from those on the fixed
+	// looked through, or without a command, apart from those on the fixed
 	// list of harmless ones with a plain literal value. No allow rule passes
 	// any of them.
 	Assigns []string
-	// Sets are the assignments that stand in front of it, or alone, apart from those of arrays.
+	// Sets are the assignments that stand in front of it, or without a command, apart from those of arrays.
 	Sets []Assignment
 	// Text is the source, without redirections.
 	Text string
@@ -39,7 +39,7 @@ type Command struct {
 	Literal bool
 	// Dirs are where it may run, in the forms of [Analysis].Reads and seen from
 	// where the script starts; a wrapper around it may go elsewhere. Empty: that is
-	// not known. Behind `cd DIR &&` it is DIR alone.
+	// not known. Behind `cd DIR &&` it is only DIR.
 	Dirs []string
 	// Reads and Writes are the paths that it names itself, in the forms of
 	// [Analysis].Reads. Those that a wrapper's command names are not the
@@ -48,29 +48,29 @@ type Command struct {
 	manners       []Manner // of Writes, one for each
 	// Unlisted: it may read or write paths that are not in Reads and Writes.
 	Unlisted bool
-	// Vague: it is Unlisted since it reads or copies what a word of it names, and
-	// that is not known.
+	// Vague: it is Unlisted since it reads or copies what one of its words names,
+	// and that is unknown.
 	Vague bool
-	// Names: of what is below the directories that it reads it shows names and
-	// facts (kinds, sizes, times), or what git keeps of tracked files; never
-	// the content of other files.
+	// Names: it shows names and facts (kinds, sizes, times) of what is below the
+	// directories that it reads, or what git keeps of tracked files; never the
+	// content of other files.
 	Names bool
-	// Tracked are directories, in the forms of [Analysis].Reads, of which it shows
+	// Tracked are directories, in the forms of [Analysis].Reads, from which it shows
 	// content that git keeps; "." is the whole repository, and DIR/. that of DIR. Names
-	// is set all the same where it shows no other content of what it reads.
+	// is set too where it shows no other content of what it reads.
 	Tracked []string
 	// Flags are those of a search through directories that was understood in full;
-	// nil: it is none, or was not.
+	// nil: it is not such a search, or was not understood.
 	Flags []Flag
-	// Picks: of what is below the directories that it reads, it takes those files
-	// alone; nil: all of them.
+	// Picks: it takes only those of the files below the directories that it reads;
+	// nil: all of them.
 	Picks *Picks
 	// MayRun are texts that may name programs that it runs: its words and what it reads,
-	// where no table knows what the program does with them, and the values of variables
+	// where no table has what the program does with them, and the values of variables
 	// that are assigned in front of it or exported.
 	MayRun []string
-	// Fed are words that it reads on its standard input, as far as they stand in the
-	// script, where it is not known what it does with them.
+	// Fed are words of the script that it reads on its standard input, where what it does
+	// with them is unknown.
 	Fed []string
 	// Via is what runs it ("timeout", "bash -c", "find -exec"), the nearest
 	// only; empty when the shell does.
@@ -82,17 +82,17 @@ type Command struct {
 	// through. An allow rule must match the wrapper instead.
 	DenyOnly bool
 	// Remote: it runs on another machine, or in a container, so that what it names are
-	// no files here. Always DenyOnly.
+	// not files here. Always DenyOnly.
 	Remote bool
 	// ReadOnly: by itself it is. The script still may not be, but then at least
 	// one of its commands or redirections is not, or it is Opaque.
 	ReadOnly bool
 	// Alone: it is ReadOnly only in a script that is, and with processes that the
-	// sandbox keeps from changing anything: it may run or write more than its words say.
+	// sandbox keeps from changing anything: it may run or write more than its words name.
 	Alone bool
 	// Function: it calls a function of the script, whose commands are listed behind it.
 	Function bool
-	// ForkBomb: it is no command but a function, under its name, that starts
+	// ForkBomb: it is not a command but a function, under its name, that starts
 	// copies of itself beside itself whenever it is called.
 	ForkBomb bool
 }
@@ -127,13 +127,13 @@ func (c *Command) Enters() (dir string, ok bool) {
 // NamesFile reports whether the command names its program by a literal path.
 func (c *Command) NamesFile() bool { return c.Literal && strings.Contains(c.Name, "/") }
 
-// MayName reports whether a program may take the word for the name of a file, so that it is no flag.
+// MayName reports whether a program may take the word for the name of a file, and not for a flag.
 func (w Word) MayName() bool {
 	return w.Text != "" && !strings.HasPrefix(w.Text, "-") && !strings.ContainsRune(w.Text, 0)
 }
 
 // Source returns the command as written, with single blanks, if it is literal, assigns nothing and has quotes in it;
-// empty otherwise: it would say something else than the words, or the same.
+// empty otherwise: it would mean something else than the words, or the same.
 func (c *Command) Source() string {
 	if len(c.Assigns) > 0 || slices.ContainsFunc(c.Words, func(w Word) bool { return !w.Literal }) || !strings.ContainsAny(c.Text, `"'`) {
 		return ""
@@ -141,8 +141,8 @@ func (c *Command) Source() string {
 	return strings.Join(strings.Fields(c.Text), " ")
 }
 
-// RunsItsOwnWay reports whether the command runs others in a way of its own, so that all of its words have to be known
-// to say what it does.
+// RunsItsOwnWay reports whether the command runs others in a way of its own, so that what it does depends on all of its
+// words.
 func (c *Command) RunsItsOwnWay() bool {
 	switch base(c.Name) {
 	case "watch", "setsid", "ionice", "flock":
@@ -172,7 +172,7 @@ type Flag struct {
 	Value Word
 }
 
-// Picks says which files a command takes that another one names to it.
+// Picks are the files that a command takes among those that another one names to it.
 type Picks struct {
 	// From are the directories, in the forms of [Analysis].Reads, that the files lie
 	// below.

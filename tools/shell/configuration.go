@@ -1,7 +1,6 @@
 // What the programs of the table read by themselves, beside what their words
-// name: the user's own configuration, and more than any list of places holds.
-// It knows names, and not what stands there. To be checked against the manual
-// pages that the other tables name, and against strace.
+// name: the user's own configuration, and more than any list of places holds. To be
+// checked against the manual pages that the other tables name, and against strace.
 
 package shell
 

@@ -1,5 +1,5 @@
 // The hosts that commands name: in URLs, as user@host:path, and as operands of programs that are known to contact
-// what they are given. What a program contacts without its being named is not known.
+// what they are given. Hosts that a program contacts without a word that names them are not found.
 
 package shell
 
@@ -13,14 +13,14 @@ import (
 // contacting are programs that contact the host that an operand names without a scheme.
 var contacting = []string{"curl", "wget", "http", "https", "xh", "ssh", "sftp", "telnet", "ping", "nc", "ncat", "ftp"}
 
-// onlyNoting are subcommands of git that keep an address and contact nobody.
+// onlyNoting are subcommands of git that keep an address and do not contact it.
 var onlyNoting = []string{"remote", "config", "commit", "tag", "notes"}
 
 var (
 	networkScheme = regexp.MustCompile(`^(?i:https?|ftps?|wss?|ssh|git|git\+ssh|git\+https|sftp|rsync)://`)
 	atHost        = regexp.MustCompile(`^[A-Za-z0-9._-]+@([A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+):`)
 	hostShape     = regexp.MustCompile(`^(?:[A-Za-z0-9._-]+@)?((?:[A-Za-z0-9-]+\.)+[A-Za-z0-9-]+)(?::[0-9]+)?(?:/.*)?$`)
-	// switches are the flags of those programs that take no value, alone or several in one word.
+	// switches are the flags of those programs that take no value, singly or several in one word.
 	switches = regexp.MustCompile(`^(?:-[#0-9fgijklnpqsvIJLNORS]+|--(?:silent|show-error|fail|location|insecure|head|include|verbose|compressed|quiet|no-verbose|spider))$`)
 )
 
@@ -56,7 +56,7 @@ func (c *Command) hostAt(words []Word) string {
 	return host
 }
 
-// hostIn returns the host of a word that is a URL, has one as the value of a flag, or is user@host:path; empty: it is none.
+// hostIn returns the host of a word that is a URL, has one as the value of a flag, or is user@host:path; empty: it is none of these.
 func hostIn(text string) string {
 	if flag, value, ok := strings.Cut(text, "="); ok && strings.HasPrefix(flag, "-") {
 		text = value

@@ -1,5 +1,5 @@
-// env, and what the variables that it sets mean to what it runs. It does not know
-// values, but for PATH's.
+// env, and what the variables that it sets mean to what it runs. Only the value of PATH
+// counts.
 
 package shell
 
@@ -101,7 +101,7 @@ func envWords(args []Word) (use envUse, rest []Word, ok bool) {
 	return use, nil, true
 }
 
-// systemPath: a value for PATH with directories of the system alone.
+// systemPath: a value for PATH that has only directories of the system.
 func systemPath(value string) bool {
 	return !slices.ContainsFunc(strings.Split(value, ":"), func(dir string) bool {
 		return !listed(" /bin /usr/bin /sbin /usr/sbin ", dir)

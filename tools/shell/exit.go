@@ -1,5 +1,4 @@
-// Exit codes that are an answer and no failure. It does not know what the
-// command printed, only how much.
+// Exit codes that are an answer and not a failure.
 
 package shell
 

@@ -1,6 +1,5 @@
-// Expansions: what bash runs or changes while it works a word out. Only what
-// is listed here as harmless passes. This file does not know which argument
-// the expansion becomes part of.
+// Expansions: what bash runs or changes while it works a word out. Only what is listed
+// here as harmless passes.
 
 package shell
 
@@ -151,7 +150,7 @@ func (a *analyzer) param(p *syntax.ParamExp) {
 	}
 }
 
-// counted: a subscript that is a number, and be it that of a loop.
+// counted: a subscript that is a number, even that of a loop.
 func (a *environment) counted(x syntax.ArithmExpr) bool {
 	w, ok := x.(*syntax.Word)
 	return ok && a.number(w)

@@ -28,7 +28,7 @@ func fdRuns(args []Word) (at int, words, rest []Word) {
 	return -1, nil, nil
 }
 
-// fdExec reports whether a word is one of the flags that run a command, alone or in
+// fdExec reports whether a word is one of the flags that run a command, singly or in
 // a cluster, and what of the command stands in the same word.
 func fdExec(text string) (value string, ok bool) {
 	const values = "dteEcSoj"
@@ -50,10 +50,10 @@ func fdExec(text string) (value string, ok bool) {
 	return "", false
 }
 
-// fd lists the commands of a call; ok is false when there is none. One alone, with
-// flags that are understood and in the working directory, is judged; of others only
-// deny and ask rules hear. Older kinds of fd do not begin a name with a dot and a
-// slash, so that it may be taken for a flag.
+// fd lists the commands of a call; ok is false when there is none. A single command,
+// with flags that are understood and in the working directory, is judged; others are
+// listed only for deny and ask rules. Older kinds of fd do not begin a name with a dot
+// and a slash, so that it may be taken for a flag.
 func (a *judge) fd(args []Word) (why string, ok bool) {
 	at, words, rest := fdRuns(args)
 	if at < 0 {
@@ -76,8 +76,8 @@ func (a *judge) fd(args []Word) (why string, ok bool) {
 	return "it runs a program on what it finds", true
 }
 
-// fdHere: the words before the command are understood, and it looks into the
-// working directory alone.
+// fdHere: the words before the command are understood, and it looks only into the
+// working directory.
 func fdHere(args []Word) bool {
 	use, why := fd.parse(args)
 	return why == "" && len(use.operands) <= 1 && !spreading(use.operands) && !use.has("--base-directory", "--search-path", "--ignore-file", "--follow", "-L", "--strip-cwd-prefix")

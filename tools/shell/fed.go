@@ -1,6 +1,6 @@
 // Commands that run what they read, or a text among their words: shells without
 // -c, source, trap and their like, and xargs, whose words come from what it
-// reads. What they run is listed for deny and ask rules alone.
+// reads. What they run is listed only for deny and ask rules.
 
 package shell
 
@@ -181,8 +181,8 @@ func filled(template []Word, mark string, by Word) []Word {
 	return words
 }
 
-// openTemplate lists a command of which some words are read, so that rules know
-// it may be more than what is written.
+// openTemplate lists a command some of whose words are read, so that rules treat it as
+// more than what is written.
 func (a *judge) openTemplate(template []Word, mark string, quiet bool) {
 	words := append(template[:len(template):len(template)], Word{Text: xargsInput, shape: many})
 	if mark != "" {

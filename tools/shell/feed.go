@@ -1,6 +1,6 @@
 // What a command reads on its standard input, as far as it stands in the script:
 // here-documents and -strings, and what echo, printf and cat print. A shell that
-// reads it runs it. It judges nothing.
+// reads it runs it.
 
 package shell
 
@@ -10,7 +10,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// A feed is what a pipe or a here-document gives. It is worked out only when
+// A feed is the content of a pipe or a here-document. It is worked out only when
 // something runs it.
 type feed struct {
 	src    string // the text that the positions refer to
@@ -31,7 +31,7 @@ func (a *origin) printedBy(stmts []*syntax.Stmt) *feed {
 	return &feed{src: a.src, stmts: stmts, before: a.stdin}
 }
 
-// feeds notes what a redirection gives the command to read.
+// feeds notes what a redirection passes to the command's standard input.
 func (a *origin) feeds(r *syntax.Redirect) {
 	if r.N != nil && r.N.Value != "0" {
 		return
@@ -52,7 +52,7 @@ func (a *origin) feeds(r *syntax.Redirect) {
 	}
 }
 
-// contents is what reading a word as a file gives; nil: what is in a file.
+// contents is the text when a word is read as a file; nil: what is in a file.
 func (a *origin) contents(w Word) *feed {
 	if w.Literal && ownInput(w.Text) {
 		return a.stdin
@@ -133,7 +133,7 @@ func (a *outputs) prints(stmts []*syntax.Stmt, before *feed) (text string, whole
 	whole = true
 	for _, s := range stmts {
 		part, sure := a.stmtPrints(s, before)
-		if len(text)+len(part) > maxParsed || !a.walkText(part) { // twice what a pipe gives, and so on
+		if len(text)+len(part) > maxParsed || !a.walkText(part) { // twice what a pipe holds, and so on
 			return text, false
 		}
 		text, whole = text+part, whole && sure

@@ -1,5 +1,5 @@
 // Taking arguments apart by a program's list: clusters, values, abbreviations,
-// and words of which only the beginning is known. It knows no program.
+// and words of which only the beginning is known.
 
 package shell
 

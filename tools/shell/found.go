@@ -1,6 +1,6 @@
 // Which files a find or a git ls-files names to what runs on them: where it starts,
-// and the patterns that their names fit. It knows no files, and gives up where a
-// command line is more than plain.
+// and the patterns that their names fit. A command line that is not plain is not
+// followed.
 
 package shell
 

@@ -13,8 +13,8 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// ownFunction finds names that are nobody's: neither a builtin's nor of a program that
-// the tables know. Bash calls the excepted one by itself.
+// ownFunction finds names that belong neither to a builtin nor to a program of the tables.
+// Bash calls the excepted one by itself.
 func ownFunction(name string) bool {
 	_, program := lookup(name)
 	return functionName.MatchString(name) && name != "command_not_found_handle" && !program && !inTables(name) &&

@@ -1,5 +1,5 @@
-// What a command has in common with the like of it: the words that say what it does, without those that say to what.
-// It generalises only for programs that are known not to run whatever they are given.
+// What a command has in common with others of its kind: the words for what it does, without those for what it does that to.
+// Only programs that are known not to run what they are given are generalised.
 
 package shell
 
@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// General returns the words that say what the command does, with " *" behind them for what it is about; the command as
+// General returns the words for what the command does, with " *" behind them for what it is about; the command as
 // it stands where nothing in it differs from call to call; empty where either would stand for too much, or the command
 // is behind a wrapper, has assignments, or is not literal.
 func (c *Command) General() string {
@@ -22,7 +22,7 @@ func (c *Command) General() string {
 	return generalised(c.Words)
 }
 
-// generalised returns the words that say what a command is, and a star for what it is about. Empty: that would allow too
+// generalised returns the words for what a command does, and a star for what it is about. Empty: that would allow too
 // much.
 func generalised(words []Word) string {
 	for _, runner := range packageRunners {
@@ -111,7 +111,7 @@ var (
 	scriptShape = regexp.MustCompile(`^(\./)?([A-Za-z0-9_-]+/)*[A-Za-z0-9_.-]+\.(sh|bash|py|rb|pl|js|mjs|ts|php)$`)
 )
 
-// isName reports whether a word names a subcommand, a target or a script, and no file, number or identifier.
+// isName reports whether a word names a subcommand, a target or a script, not a file, number or identifier.
 func isName(text string) bool {
 	return nameShape.MatchString(text) && !fileShape.MatchString(text) && !Passing(text)
 }
@@ -146,7 +146,7 @@ func Passing(text string) bool {
 	})
 }
 
-// A generalProgram says which subcommands of a program may be left open. The lists are separated by ", ".
+// A generalProgram has the subcommands of a program that may be left open. The lists are separated by ", ".
 type generalProgram struct {
 	open    string // with whatever they are given
 	exact   string // as they stand alone, since some arguments would let anything run or leave the machine

@@ -1,8 +1,8 @@
 // git: the commands that read, each with its closed list of flags. To be
 // checked against the manual pages of git 2.39 to 2.47.
 //
-// What a repository's configuration makes these commands run is not known
-// here: see [GitHardening] and [GitKeyRuns].
+// What a repository's configuration makes these commands run is in [GitHardening] and
+// [GitKeyRuns].
 
 package shell
 
@@ -77,7 +77,7 @@ func (a *judge) gitCommand(args []Word) (why, last string) {
 	return why, last
 }
 
-// gitDirectory follows the options -C in front of the others, for this call alone.
+// gitDirectory follows the options -C in front of the others, only for this call.
 func (a *place) gitDirectory(args []Word) (rest []Word) {
 	for len(args) > 1 && args[0].Literal && args[0].Text == "-C" {
 		dir := args[1]

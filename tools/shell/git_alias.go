@@ -1,6 +1,5 @@
-// Aliases of git: what a command stands for that git itself has not. It does not
-// know where aliases come from. Source: git-config(1) of 2.47, "alias.*", and
-// split_cmdline in git's alias.c.
+// Aliases of git: what a command stands for that git itself has not. Source:
+// git-config(1) of 2.47, "alias.*", and split_cmdline in git's alias.c.
 
 package shell
 

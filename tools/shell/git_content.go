@@ -1,5 +1,4 @@
-// Which git commands show the content of files that git keeps, and of which. It
-// does not know what there is in a repository.
+// Which git commands show the content of files that git keeps, and of which.
 
 package shell
 

@@ -33,8 +33,8 @@ var (
 	sparseKeys    = []string{"core.sparsecheckout", "core.sparsecheckoutcone", "extensions.worktreeconfig", "index.sparse"}
 )
 
-// GitChange returns what the command changes in a repository's configuration; false if it is no git command, or none that is
-// known to change any.
+// GitChange returns what the command changes in a repository's configuration; false if it is not a git command, or not one
+// that is known to change any.
 func (c Command) GitChange() (g GitChange, ok bool) {
 	words := c.gitWords()
 	if g.Dir = c.gitDir(); !c.runsGit(words) {

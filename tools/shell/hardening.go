@@ -1,5 +1,5 @@
 // Settings that keep git from running what a repository names, and from which keys
-// of its configuration they do not. Pure data; it reads no configuration itself.
+// of its configuration they do not. Pure data.
 
 package shell
 
@@ -13,8 +13,8 @@ import (
 // it writes no index on the side, and fetches nothing. Nothing that it prints shows it.
 var GitReads = []string{"GIT_OPTIONAL_LOCKS=0", "GIT_NO_LAZY_FETCH=1", "GIT_ALLOW_PROTOCOL=none"}
 
-// gitSettings override what a repository or a user says, for a git that only
-// reads. Source: git-config(1) of 2.47.
+// gitSettings override a repository's or user's settings, for a git that only reads.
+// Source: git-config(1) of 2.47.
 var gitSettings = [][2]string{
 	{"core.fsmonitor", ""},
 	{"core.hooksPath", "/dev/null"},

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// TestGitHardening gives a repository every setting that could make a reading
-// git run a program or write, and sees that under the hardening none does.
+// TestGitHardening: in a repository with every setting that could make a reading
+// git run a program or write, none does under the hardening.
 func TestGitHardening(t *testing.T) {
 	git, err := exec.LookPath("git")
 	if err != nil {
@@ -116,7 +116,7 @@ func TestGitHardeningReachesSubmodules(t *testing.T) {
 	}
 }
 
-// signed puts a commit with a signature on top, which nobody could verify.
+// signed puts a commit with a signature on top, which cannot be verified.
 func signed(t *testing.T, git, dir string, env []string) {
 	t.Helper()
 	script := `git cat-file commit HEAD | sed '/^committer/a gpgsig -----BEGIN PGP SIGNATURE-----\n \n abc\n -----END PGP SIGNATURE-----' |

@@ -1,5 +1,4 @@
-// The variables that a shell has from its environment, as far as their values are
-// known. It does not know where they come from.
+// The variables that a shell has from its environment, if their values are known.
 
 package shell
 

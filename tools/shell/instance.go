@@ -1,6 +1,6 @@
 // What a command becomes for values that are known of the variables in it: a
 // loop's items, positional parameters, arrays. Each such command is listed for
-// deny and ask rules, beside the one as written. It judges nothing.
+// deny and ask rules, beside the one as written.
 
 package shell
 
@@ -41,7 +41,7 @@ func (a *environment) positional(args []Word) {
 	}
 }
 
-// elementsOf are those of an array that are literal.
+// elementsOf are the literal elements of an array.
 func (a *analyzer) elementsOf(as *syntax.Assign) (elements []string) {
 	if as.Array == nil {
 		return nil

@@ -5,8 +5,8 @@ package shell
 
 import "slices"
 
-// loop walks the body of a loop, refuses a change of directory in it, and takes
-// back what was said by the value of a variable that something in it may change.
+// loop walks the body of a loop, refuses a change of directory in it, and revokes
+// what was found by the value of a variable that something in it may change.
 func (a *analyzer) loop(body func()) {
 	moved, commands, redirects := a.moved, len(a.out.Commands), len(a.out.Redirects)
 	kept := slices.DeleteFunc(slices.Clone(a.variables), func(v *variable) bool { return v.lost })
@@ -25,7 +25,7 @@ func (a *analyzer) loop(body func()) {
 	a.moved = a.moved || moved
 }
 
-// takeBack says that the paths of these are not all, and their words not known.
+// takeBack records that the paths of these are not all, and that their words are unknown.
 func (a *findings) takeBack(commands []Command, redirects []Redirect) {
 	a.unlisted()
 	for i := range commands {

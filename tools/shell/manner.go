@@ -1,5 +1,5 @@
 // How a command writes a path: which directory has to be writable for it depends on
-// that. It does not know what is there.
+// that.
 
 package shell
 

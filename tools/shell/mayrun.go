@@ -1,7 +1,6 @@
-// What a command may run that no table knows: the words of a program that is not
-// in any, or that was asked for more than its table says, what such a program
-// reads, and the values of variables. They are listed as texts; whether a rule is
-// about them is not known here.
+// What a command may run that is in no table: the words of a program that is not in
+// any, or that was asked for more than its table has, what such a program reads, and
+// the values of variables. They are listed as texts.
 
 package shell
 
@@ -25,8 +24,8 @@ const plainPrograms = " apt apt-get aptitude dnf yum zypper apk pacman brew port
 // ownJudges are judged by code of their own.
 const ownJudges = " git find fd fdfind sed gsed awk gawk mawk nawk xargs bash sh dash zsh ksh set source . trap alias eval "
 
-// inTables: what the program does with its words is known, at least of what it is
-// commonly asked.
+// inTables: what the program does with its words is known, at least with those that are
+// commonly used.
 func inTables(name string) bool {
 	if p, ok := lookup(name); ok && !p.only {
 		return true
@@ -68,8 +67,8 @@ func (a *findings) valuesMayRun(assigns []assign) {
 // maxFedWords bounds how many words of what a command reads are noted.
 const maxFedWords = 256
 
-// fedWords notes what the present command reads, where it is not known what it does
-// with that: to some programs they are names of files.
+// fedWords notes what the present command reads, where what it does with that is
+// unknown: to some programs they are names of files.
 func (a *judge) fedWords(name string) {
 	f := a.stdin
 	if f == nil || f.listed || listed(" bash sh dash zsh ksh xargs cat tee ", name) {

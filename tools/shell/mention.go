@@ -1,4 +1,4 @@
-// Paths in words of commands of which it is not known what they do with them: as the word itself, and in the ways in
+// Paths in words of commands, where what the commands do with them is unknown: as the word itself, and in the ways in
 // which programs put a path into a word with something else. It errs towards more.
 
 package shell
@@ -15,7 +15,7 @@ var onlyLooking = []string{
 	"source", ".", "less", "more", "bat", "batcat", "view", "ssh", "ssh-add", "export", "declare", "local", "typeset", "readonly", "cd", "pushd", "popd", "ack", "ag", "echo",
 }
 
-// onlyKeeping are commands of git that leave the files of the working tree alone.
+// onlyKeeping are commands of git that do not touch the files of the working tree.
 var onlyKeeping = []string{"add", "stage", "commit", "push", "fetch", "tag", "reset", "status", "diff", "show", "log", "grep", "blame", "ls-files", "check-ignore"}
 
 // MayTouchMore reports whether the command may read or write other files here than those in Reads and Writes.
@@ -123,7 +123,7 @@ func (c *Command) Places(dir string) (dirs []string) {
 }
 
 // From returns the absolute path that a name stands for in a directory, also where it leads through /proc or /dev/fd, as
-// far as [Through] knows.
+// [Through] follows it.
 func From(dir, name string) string {
 	full := name
 	if !path.IsAbs(name) {

@@ -1,5 +1,5 @@
 // Scripts inside scripts: bash -c, sh -c and eval with literal text, and set,
-// whose options they share. It does not know what the text does.
+// whose options they share.
 
 package shell
 
@@ -129,7 +129,7 @@ func sameCommand(x, y Command) bool {
 
 func sameRedirect(x, y Redirect) bool { return x.Text == y.Text }
 
-// shellCall is what the words after bash or sh ask for.
+// A shellCall is what the words after bash or sh ask for.
 type shellCall struct {
 	text  *Word  // the script after -c; nil when there is none
 	file  *Word  // the file that it runs without -c
@@ -138,11 +138,11 @@ type shellCall struct {
 	early bool   // a failure may end it before its last command
 }
 
-// plainOptions of set -o only say when a shell ends.
+// plainOptions of set -o only decide when a shell ends.
 const plainOptions = " errexit nounset pipefail "
 
 // scriptOperand takes the words after bash or sh apart. A flag that is not
-// known to leave the meaning alone is a reason against; its value, if it has
+// known to keep the meaning is a reason against; its value, if it has
 // one, is passed over so that the script is still found.
 func scriptOperand(args []Word) (call shellCall) {
 	command := false
@@ -174,7 +174,7 @@ func scriptOperand(args []Word) (call shellCall) {
 	return call
 }
 
-// source is what it runs without -c, as far as that is no file.
+// source is what it runs without -c, if that is not a file.
 func (call *shellCall) source(a *analyzer) *feed {
 	if call.file == nil || call.stdin {
 		return a.stdin
@@ -221,7 +221,7 @@ func (call *shellCall) why() string {
 	return "`" + call.odd + "` makes it read other files or read text differently"
 }
 
-// set passes the options that only say when the shell ends, and none at all,
+// set passes the options that only decide when the shell ends, and none at all,
 // which lists the variables.
 func (a *judge) set(args []Word) (why string) {
 	a.early = a.early || len(args) > 0

@@ -1,5 +1,5 @@
-// What can be told of ${...} from how it is written: whether it may become several
-// arguments, a number, or just a value. It knows no values.
+// What ${...} may become, by how it is written: several arguments, a number, or just a
+// value.
 
 package shell
 

@@ -1,4 +1,4 @@
-// What stands in a word piece by piece, for whoever follows values that the analysis does not know.
+// The pieces of a word, for callers that follow values which the analysis does not have.
 
 package shell
 
@@ -40,7 +40,7 @@ func (w Word) Parts() []Part {
 	return partsOf(w.Text, word.Parts, false)
 }
 
-// parseWord returns the only word of a text; nil: it is none, or more.
+// parseWord returns the only word of a text; nil: it has none, or several.
 func parseWord(text string) (word *syntax.Word) {
 	defer func() {
 		if recover() != nil { // the parser meets arbitrary bytes

@@ -1,5 +1,5 @@
-// Words that are patterns of file names: which files they are held against, and what else of a word's value is known
-// before it runs. It looks at no files.
+// Words that are patterns of file names: which files they are compared with, and what else of a word's value is known
+// before it runs.
 
 package shell
 

@@ -1,6 +1,5 @@
-// What the table says of a program, and how a call is judged and listed by
-// it. It does not know any program; those are in the programs_ files, one
-// entry each, to be checked against its manual.
+// A program's entry in the table, and how a call is judged and listed by it. The
+// entries are in the programs_ files, each to be checked against the program's manual.
 
 package shell
 
@@ -10,7 +9,7 @@ import (
 	"strings"
 )
 
-// A program is the closed list of what may be said to one program. What is
+// A program is the closed list of the arguments that one program may get. What is
 // not in the list is not read-only.
 type program struct {
 	// flags holds words separated by blanks: -abc are flags without a value,
@@ -26,10 +25,10 @@ type program struct {
 	// any: no argument whatever makes it write, run or contact, so arguments
 	// that are not literal are fine.
 	any bool
-	// operands are files unless said otherwise; max of them, 0 for no limit.
+	// operands are files unless the entry has it otherwise; max of them, 0 for no limit.
 	operands operandKind
 	max      int
-	// patternBy are the flags that give the pattern, so that the first
+	// patternBy are the flags whose value is the pattern, so that the first
 	// operand is a file already.
 	patternBy string
 	// codeBy are the flags that name a file of code, if the pattern is code that
@@ -44,7 +43,7 @@ type program struct {
 	// file is named; "*": always.
 	here string
 	// names are the flags with which it shows names and facts only, "*": always,
-	// unless one of content or a file that a flag names says otherwise.
+	// unless one of content, or a file that a flag names, changes that.
 	names, content string
 	// writes: the operands are written, and how. With a flag of again something is put
 	// there; with one of spares nothing that is absent is made.
@@ -53,7 +52,7 @@ type program struct {
 	fresh, spares string
 	// only its version is known to be harmless.
 	only bool
-	// check says what else is wrong, or nothing.
+	// check returns what else is wrong; empty: nothing.
 	check func(use usage) string
 }
 
@@ -66,8 +65,7 @@ const (
 	noOperands
 )
 
-// flagStyle says how short flags stand together, where that is not as in
-// getopt.
+// flagStyle is how short flags stand together, where that is not as in getopt.
 type flagStyle uint8
 
 const (
@@ -142,7 +140,7 @@ func (a *judge) program(name string, args []Word) (why, last string) {
 	}
 	if why == "" {
 		why = a.operands(p, use)
-	} else if !(p.only && inTables(name)) && !listed(plainPrograms, name) { // no table knows what was asked
+	} else if !(p.only && inTables(name)) && !listed(plainPrograms, name) { // no table has what was asked
 		a.mayRun(args)
 	}
 	if why != "" && p.only {
@@ -275,8 +273,8 @@ func (a *listing) writeInto(dir, from Word) {
 	}
 }
 
-// readOperand lists a file that is read. Opening a device can do something,
-// so only those that are known to do nothing pass.
+// readOperand lists a file that is read. Opening a device can have effects, so only
+// those that are known to have none pass.
 func (a *listing) readOperand(w Word) (why string) {
 	switch {
 	case w.pipe || w.Literal && w.Text == "-":

@@ -67,13 +67,13 @@ func (p *program) passes(args []Word) bool {
 	return why == "" && (p.check == nil || p.check(use) == "")
 }
 
-// asksItself: all that a program is asked is its version or its help.
+// asksItself: a program is asked only for its version or its help.
 func asksItself(args []Word) bool {
 	return len(args) == 1 && args[0].Literal && listed(" --version --help -V ", args[0].Text)
 }
 
 // printsVersion judges a call that asks a program for its version or help, whatever
-// program it is; ok is false where the tables know better.
+// program it is; ok is false where the tables have an entry that decides.
 func (a *listing) printsVersion(name string, args []Word) (ok bool) {
 	p, known := lookup(name)
 	_, wraps := wrapped[name]
@@ -106,7 +106,7 @@ func npmPackage(use usage) string {
 	return "only `get` is known to be harmless"
 }
 
-// npmConfig passes `config get NAME` of what is no credential.
+// npmConfig passes `config get NAME` unless that is a credential.
 func npmConfig(use usage) string {
 	if len(use.operands) == 2 && firstIs(use, "get") && use.operands[1].Literal && strings.Trim(use.operands[1].Text, "abcdefghijklmnopqrstuvwxyz-") == "" {
 		return ""

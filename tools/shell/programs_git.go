@@ -46,7 +46,7 @@ var gitRefused = map[string]string{
 
 var gitLog = &program{flags: "-g -E -F -P -i -n:" + gitDiffFlags + gitRevFlags, refused: gitRefused, operands: textOperands}
 
-// describeDirty writes the index where it can, whatever GIT_OPTIONAL_LOCKS says.
+// describeDirty writes the index where it can, whatever GIT_OPTIONAL_LOCKS is.
 var describeDirty = &program{
 	flags:    "--all --tags --contains --abbrev? --candidates: --exact-match --long --match: --exclude: --always --first-parent --dirty?",
 	operands: textOperands,

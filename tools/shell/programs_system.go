@@ -144,7 +144,7 @@ func onlyFormats(use usage) string {
 	return ""
 }
 
-// socketState: of a filter only the state; other words can be names of hosts.
+// socketState passes only the state of a filter; other words can be names of hosts.
 func socketState(use usage) string {
 	if n := len(use.operands); n == 0 || n == 2 && firstIs(use, "state") && use.operands[1].Literal {
 		return ""
@@ -223,7 +223,7 @@ func plainPIDs(use usage) string {
 }
 
 // lsofNumeric passes calls that look no host up: with -n or -t nothing is
-// printed that needs it, and files alone have none. A host can also be named
+// printed that needs it, and plain files have none. A host can also be named
 // to look for, and some words that begin with + ask others or write.
 func lsofNumeric(use usage) string {
 	numeric := use.has("-n", "-t")

@@ -1,5 +1,5 @@
-// Programs that do too much to be in the other tables, but tell their version when
-// that is all they are asked. Each was looked at for what it does before it answers:
+// Programs that do too much to be in the other tables, but print their version when
+// that is all they are asked. Each was checked for what it does before it answers:
 // what it loads, writes, fetches or starts then (gdb starts iconv, so it is absent).
 // Others, and help, are in programs_alone.go.
 
@@ -39,13 +39,13 @@ func asksVersion(w Word) bool {
 	return w.Literal && listed(" --version -version version -V -v ", w.Text)
 }
 
-// versionBy is a program of which only the version is asked, by --version or by
-// one short flag. The short ones differ between programs.
+// versionBy is a program that is asked only for its version, by --version or by one
+// short flag. The short ones differ between programs.
 func versionBy(short string) *program {
 	return &program{flags: "--version " + short, operands: noOperands, style: oneByOne, check: oneVersion, only: true}
 }
 
-// versionOnly is one that is asked by one flag alone, which may be long with one dash.
+// versionOnly is one that is asked by a single flag, which may be long with one dash.
 func versionOnly(flag string) *program {
 	if len(flag) > len("-v") {
 		return &program{flags: "-" + flag, operands: noOperands, style: oneDash, check: oneDashOnly, only: true}
@@ -53,7 +53,7 @@ func versionOnly(flag string) *program {
 	return &program{flags: flag, operands: noOperands, style: oneByOne, check: oneVersion, only: true}
 }
 
-// onlyVersion says that there is something else; what the program is called is added elsewhere.
+// onlyVersion is the reason against further arguments; the program's name is added elsewhere.
 const onlyVersion = "more is asked than its version"
 
 func oneVersion(use usage) string {

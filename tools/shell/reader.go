@@ -1,6 +1,5 @@
-// Programs that read or copy their operands, as they are where a call of them was
-// not understood: a word that is not known may be any file then. It does not know
-// their flags.
+// Programs that read or copy their operands, where a call of them was not understood:
+// an unknown word may be any file then.
 
 package shell
 
@@ -13,14 +12,14 @@ import (
 const otherReaders = " less more most bat batcat view zcat zless zmore zgrep bzgrep xzgrep lz4 zstd zstdcat bzip2 source . install rsync scp tar zip 7z bsdtar cpio ar" +
 	" dd openssl gpg enscript a2ps vi vim nvim nano emacs ed ex split csplit uuencode mail mutt sponge pandoc envsubst ack ag dos2unix yq "
 
-// noReaders are programs of the tables whose operands are no files, or are not read.
+// noReaders are programs of the tables whose operands are not files, or are not read.
 const noReaders = " tr numfmt seq touch mkdir rmdir rm tee truncate ls dir stat du df tree basename dirname realpath readlink pwd which whereis type namei pathchk dpkg dpkg-query fd fdfind "
 
 // gitReaders are commands of git that show what an operand names.
 const gitReaders = " show cat-file blame annotate diff grep archive hash-object "
 
-// readsUnknown marks the present command if it reads or copies operands of which
-// one is not known. What it is was not understood.
+// readsUnknown marks the present command, which was not understood, if it reads or
+// copies operands and one of them is unknown.
 func (a *listing) readsUnknown(words []Word) {
 	name, args := base(words[0].Text), words[1:]
 	_, text := textPrograms[name]
@@ -59,7 +58,7 @@ func (a *listing) readsUnknown(words []Word) {
 	}
 }
 
-// givesScript: a flag of sed or awk in front of its script, or of what is none of its files.
+// givesScript: a flag of sed or awk in front of its script, or in front of a word that is not one of its files.
 func givesScript(w Word) bool { return w.Text == "-e" || w.Text == "--expression" || w.Text == "-v" }
 
 // sendsUnknown marks a curl that sends a file which is not known.

@@ -9,8 +9,8 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// highDescriptor is the reason against descriptors of more than one digit:
-// whoever starts the shell keeps its own among them.
+// highDescriptor is the reason against descriptors of more than one digit: the
+// process that starts the shell keeps its own among them.
 const highDescriptor = "a descriptor over 9 may be the caller's"
 
 func (a *redirections) redirect(r *syntax.Redirect) {

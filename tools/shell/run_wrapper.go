@@ -1,6 +1,6 @@
-// Commands that run others in ways of their own: never read-only, and what they
-// run is listed for deny and ask rules alone. It does not know all of their
-// flags: where a flag may take a value or not, both readings are listed.
+// Commands that run others in ways of their own: never read-only, and what they run is
+// listed only for deny and ask rules. Where an unknown flag may take a value or not,
+// both readings are listed.
 
 package shell
 
@@ -11,7 +11,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// A wrapperSpec says where in the words of a wrapper the command begins.
+// A wrapperSpec is where in the words of a wrapper the command begins.
 type wrapperSpec struct {
 	values   string // short flags that take a value
 	long     string // long flags that take a value, without the dashes, separated by blanks
@@ -22,8 +22,8 @@ type wrapperSpec struct {
 	longScript string
 	permutes   bool // that flag may stand behind the operands
 	joined     bool // all words together are the text of a script
-	textOnly   bool // the words themselves are no command
-	remote     bool // it runs elsewhere, so that what it names are no files here
+	textOnly   bool // the words themselves are not a command
+	remote     bool // it runs elsewhere, so that what it names are not files here
 }
 
 // unknownProgram lists, for deny and ask rules, what a program might run that is named
@@ -69,7 +69,7 @@ func (a *judge) judgeWrapper(name string, spec wrapperSpec, args []Word) (why st
 	case "exec":
 		return "it replaces the shell, or its files"
 	case "compgen", "complete":
-		return "it belongs to a shell that somebody types into"
+		return "it belongs to an interactive shell"
 	}
 	return inItsOwnWay(name)
 }
@@ -285,7 +285,7 @@ func (s wrapperSpec) takes(flag string) taking {
 	return notKnown
 }
 
-// scriptAt finds the text of a script that the first word, a flag, gives: attached, behind "=", or as the next word.
+// scriptAt finds the text of a script that the first word, a flag, has: attached, behind "=", or as the next word.
 func (s wrapperSpec) scriptAt(args []Word) (script Word, ok bool) {
 	flag := args[0].Text
 	if s.script == "" {

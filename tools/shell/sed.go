@@ -51,7 +51,7 @@ func (a *judge) sed(args []Word) string {
 	return ""
 }
 
-// sedScripts judges a script in parts. One with variables may stand alone, if all
+// sedScripts judges a script in parts. One with variables may be the only one, if all
 // that it may be is known.
 func sedScripts(parts []Word) (why string) {
 	lines := make([]string, len(parts))

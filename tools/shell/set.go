@@ -76,7 +76,7 @@ func (a *environment) printfSets(args []Word) (rest []Word, why string) {
 }
 
 // setsPlainly: `local` and `declare` with names of the script's own, and perhaps values,
-// are assignments, as long as they say nothing of what kind the variable is.
+// are assignments, as long as they do not set an attribute of the variable.
 func (a *environment) setsPlainly(c *syntax.DeclClause) bool {
 	switch c.Variant.Value {
 	case "local", "declare", "typeset":

@@ -1,9 +1,9 @@
-// Package shell says what a bash script would do if bash ran it: which simple
+// Package shell analyzes what a bash script would do if bash ran it: which simple
 // commands it holds, whether all it does is read, and the paths it names.
 //
 // It does not know the file system, the settings, or which file a program of the
-// table is; it starts nothing and reads nothing. Of the environment it knows what
-// it is told. What it cannot decide it calls not read-only.
+// table is; it starts nothing and reads nothing. The caller passes what it may know
+// of the environment. What it cannot decide counts as not read-only.
 //
 // The answer holds only for a call that runs the way the analysis assumes: bash
 // without rc files, functions, aliases or shell options carried over, programs that
@@ -50,7 +50,7 @@ type Analysis struct {
 	// then holds what was understood before that.
 	Err error
 	// ReadOnly: it writes nothing, starts nothing but programs named in it,
-	// contacts nobody, and changes no state that a later call could see,
+	// contacts no host, and changes no state that a later call could see,
 	// apart from the working directory.
 	ReadOnly bool
 	// Concurrent: ReadOnly, and the working directory stays as it is.
@@ -90,13 +90,13 @@ type Analysis struct {
 
 // Unknown is what a script does besides what its Analysis lists. The zero value: nothing.
 type Unknown struct {
-	// Cause says, as a clause, why what is listed is not all that the script may run or open; empty: it is.
+	// Cause is a clause about why what is listed is not all that the script may run or open; empty: it is all.
 	Cause string
 	// Unread: some of the script was not understood at all.
 	Unread bool
 }
 
-// Unknown returns what is not known of the script.
+// Unknown returns what is unknown about the script.
 func (a Analysis) Unknown() Unknown {
 	switch {
 	case a.Err != nil:
@@ -133,8 +133,8 @@ func (a Analysis) SyntaxError() (SyntaxError, bool) {
 	return SyntaxError{}, false
 }
 
-// A Setting is what is known of the shell at the moment it starts. The zero value
-// says nothing.
+// A Setting is what is known of the shell at the moment it starts. In the zero value
+// nothing is.
 type Setting struct {
 	// Environ holds variables of its environment: their names and values.
 	Environ map[string]string
@@ -147,7 +147,7 @@ type Setting struct {
 }
 
 // Analyze returns what script would do if bash ran it, whatever the environment is.
-// It is pure and bounded, never panics, and gives the same answer every time.
+// It is pure and bounded, never panics, and returns the same answer every time.
 func Analyze(script string) Analysis { return AnalyzeIn(script, Setting{}) }
 
 // AnalyzeIn is [Analyze] for a shell of which more is known: what the script makes
@@ -211,7 +211,7 @@ func glued(script string) (at int) {
 
 // endComments makes every comment end with its line. The parser takes a
 // backslash at the end of a comment for a continuation, bash does not. A line
-// with a # that is no comment may be changed too: the result is a second
+// with a # that is not a comment may be changed too: the result is a second
 // reading, beside that of the text itself.
 func endComments(script string) string {
 	if !strings.Contains(script, "\\\n") || !strings.Contains(script, "#") {

@@ -1,6 +1,5 @@
 // By which environment variables the programs of the table load, run or write
-// something that their words do not name. Pure data and lookups; it reads no
-// environment itself.
+// something that their words do not name. Pure data and lookups.
 //
 // PATH is absent: which file a word leads to by it is not judged here.
 
@@ -90,8 +89,8 @@ const plainManuals = " arch b2sum base32 base64 basename cal cat cksum cmp colum
 	" sysctl tac tail tee tr tree tsort tty type uname unexpand uniq uptime users vmstat w wc whereis which who whoami xxd yes" +
 	" find sed gsed xargs timeout nice stdbuf nohup bash sh dash " + builtins
 
-// anyProgram are the names that some program obeys. A program of which no list says
-// which are its own may be any of them.
+// anyProgram are the names that some program obeys. A program that has no list of its own
+// may obey any of them.
 var anyProgram = append(union(steeredBy), "EDITOR", "VISUAL", "PAGER", "MANPAGER", "BROWSER", "SHELL")
 
 func split(lists map[string]string) map[string][]string {
@@ -153,7 +152,7 @@ func Outermost(commands []Command, i int) int {
 }
 
 // obeys reports whether a variable with that value can make a program load, run
-// or write something else than its words say.
+// or write something else than its words name.
 func obeys(program, name, value string) bool {
 	switch {
 	case fits(locales, name):

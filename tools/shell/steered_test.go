@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestSteered gives a session variables that the daemon itself has not, and
-// lists which commands they make other than read-only, as "command: variable".
+// TestSteered lists which commands a session's variables, which the daemon itself has
+// not, make other than read-only, as "command: variable".
 func TestSteered(t *testing.T) {
 	for _, c := range []struct{ script, set, want string }{
 		{"pip list", "HOME=/x", "pip list: HOME"},

@@ -113,8 +113,8 @@ func (a *analyzer) exit(n syntax.Node) {
 	a.out.Background = true
 }
 
-// anywhere says of the commands from an index on that they run later, wherever the
-// shell is then.
+// anywhere records that the commands from an index on run later, wherever the shell is
+// then.
 func (a *findings) anywhere(from int) {
 	for i := range a.out.Commands[from:] {
 		a.out.Commands[from+i].Dirs = nil
@@ -164,7 +164,7 @@ func (a *analyzer) decl(c *syntax.DeclClause) {
 	}
 }
 
-// listDecl lists a declaration and returns its index.
+// listDecl lists a declaration, and returns its index.
 func (a *findings) listDecl(c *syntax.DeclClause, source func(syntax.Node) string) int {
 	words := []Word{literalWord(c.Variant.Value)}
 	for _, as := range c.Args {

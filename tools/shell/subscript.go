@@ -1,6 +1,6 @@
 // Names with a subscript among the words of builtins: bash takes the subscript
-// for arithmetic, and runs the substitutions in it, quoted or not. It judges
-// nothing; that such a name is refused is said where the builtin is.
+// for arithmetic, and runs the substitutions in it, quoted or not. The judge of the
+// builtin refuses such a name.
 
 package shell
 

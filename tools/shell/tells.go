@@ -1,4 +1,4 @@
-// Programs of which a few questions only read: what a compiler is built for, the
+// Programs that only read for a few questions: what a compiler is built for, the
 // system's own tables, and files that a pager prints where there is no terminal. To be
 // checked against the manuals of gcc 12 to 14, clang 14 to 18, glibc 2.36 and less 590.
 
@@ -37,7 +37,7 @@ func (a *listing) getent(args []Word) (why string) {
 		a.read("/etc/" + args[0].Text)
 	case len(args) == 2 && listed(" hosts ahosts ahostsv4 ahostsv6 ", args[0].Text) && args[1].Text == "localhost":
 	default:
-		return "it may ask the network, or read what is not for everybody"
+		return "it may ask the network, or read what not every user may"
 	}
 	return ""
 }

@@ -1,5 +1,5 @@
-// What a word becomes where the variables in it are known: all the texts, and
-// the paths that they are. It does not know how variables come to be known.
+// What a word becomes where the variables in it are known: all the texts, and the
+// paths that they are.
 
 package shell
 
@@ -52,7 +52,7 @@ func textsOfAll(words []Word) (all []text) {
 	return all
 }
 
-// followedBy is the text with another behind it; ok is false where that is no
+// followedBy returns the text with another behind it; ok is false where that is not a
 // path any more.
 func (t text) followedBy(next text) (both text, ok bool) {
 	switch {
@@ -121,7 +121,7 @@ func (b *wordBuilder) vary(texts []text) bool {
 	return len(next) > 0
 }
 
-// become gives the word the texts that it becomes, and their paths.
+// become sets the texts that the word becomes, and their paths.
 func (w *Word) become(texts []text) {
 	w.texts, w.path, w.more = texts, "", nil
 	w.solid = !slices.ContainsFunc(texts, func(t text) bool { return !t.solid() })

@@ -1,6 +1,5 @@
 // Names in /proc and /dev that lead to the directories and open files of a process,
-// as the kernel follows them. It knows no processes: each is taken to be one of the
-// script's.
+// as the kernel follows them. Each process is taken to be one of the script's.
 
 package shell
 

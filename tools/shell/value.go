@@ -1,5 +1,5 @@
-// What is known before the script runs of what a few programs print, whatever
-// they are asked. It judges nothing.
+// What is known, before the script runs, of what a few programs print, whatever they
+// are asked.
 
 package shell
 
@@ -53,7 +53,7 @@ func printsHere(p *syntax.CmdSubst) bool {
 	return ok && len(c.Assigns) == 0 && len(c.Args) == 1 && c.Args[0].Lit() == "pwd"
 }
 
-// onlyPrintsLocation: `cd DIR && pwd`. Of DIR that shows its own name, and that it is there.
+// onlyPrintsLocation: `cd DIR && pwd`. That shows the name of DIR, and that it is there.
 func onlyPrintsLocation(stmts []*syntax.Stmt) bool {
 	if len(stmts) != 1 || !plainStmt(stmts[0]) {
 		return false

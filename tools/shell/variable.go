@@ -1,5 +1,5 @@
 // Variables that a script sets for itself: which names steer nothing, and what
-// is known of their values where they are used. It judges no program.
+// is known of their values where they are used.
 
 package shell
 
@@ -44,9 +44,8 @@ const ownNames = " ALL BASE BRANCH COMMIT COUNT CURRENT DIR DIRS END FILE FILES 
 // that go through a proxy.
 const steeringNames = " auto_resume histchars http_proxy https_proxy ftp_proxy all_proxy no_proxy rsync_proxy "
 
-// ownName: a variable of the script's own. One letter means nothing to anybody.
-// All other names in upper case may
-// mean something to the shell or to a program.
+// ownName: a variable of the script's own. No program obeys a name of one letter. All
+// other names in upper case may mean something to the shell or to a program.
 func ownName(s string) bool {
 	return listed(ownNames, s) || len(s) == 1 && s[0] >= 'A' && s[0] <= 'Z' || !listed(steeringNames, s) && s != "" && s[0] > '9' &&
 		strings.Trim(s, "abcdefghijklmnopqrstuvwxyz_0123456789") == ""
@@ -105,7 +104,7 @@ func (a *environment) variable(name string) (v *variable, ok bool) {
 	return v, true
 }
 
-// setter is who has set a name last, if anybody has.
+// setter returns the variable that was set last by that name; nil: none was.
 func (a *environment) setter(name string) *variable {
 	for i := len(a.variables) - 1; i >= 0; i-- {
 		if a.variables[i].name == name {
@@ -115,7 +114,7 @@ func (a *environment) setter(name string) *variable {
 	return nil
 }
 
-// reset says that a name gets another value, and why that is not followed if
+// reset records that a name gets another value, and returns why that is not followed if
 // it is not: what stands before it in a loop comes after it in the next round.
 func (a *environment) reset(name string) (why string) {
 	v := a.setter(name)
@@ -155,7 +154,7 @@ func (a *environment) maySet(words []Word) {
 	}
 }
 
-// forget says that a command may have set any variable.
+// forget records that a command may have set any variable.
 func (a *environment) forget() {
 	for _, v := range a.variables {
 		v.lost = v.lost || v.function == nil

@@ -1,6 +1,5 @@
 // A word is what one place of a command can become: a known argument, one
-// unknown argument, or any number of them. This file does not know what a
-// program does with it.
+// unknown argument, or any number of them.
 
 package shell
 
@@ -361,7 +360,7 @@ func (b *wordBuilder) finish(source string) Word {
 	return w
 }
 
-// onlyGlobs: of what is not known of the word all is a pattern.
+// onlyGlobs: all that is unknown of the word is a pattern.
 func (b *wordBuilder) onlyGlobs() bool { return b.shape == files && b.unknowns == b.globs }
 
 // plainPattern: all that the pattern matches lies below globDir(prefix). A dot

@@ -1,5 +1,4 @@
-// Wrappers that every rule looks through: they are judged by what they run. It
-// does not know the others, which are carriers.
+// Wrappers that every rule looks through: they are judged by what they run.
 
 package shell
 
@@ -7,7 +6,7 @@ import "strings"
 
 const maxScripts = 8 // scripts inside scripts
 
-// mayAppend is the reason against nohup, whose own file no rule is about.
+// mayAppend is the reason against nohup, whose own file is not covered by any rule.
 const mayAppend = "it may write nohup.out"
 
 // inner runs words as a command of its own, found behind via.
@@ -46,7 +45,7 @@ func (a *findings) enter(via string) (outer scope) {
 }
 
 // lookThrough makes the present command a wrapper that every kind of rule looks through,
-// unless something is assigned in front of it: that is nobody's but its own.
+// unless something is assigned in front of it: that is the wrapper's own.
 func (a *findings) lookThrough() {
 	c := a.present()
 	c.Transparent = len(c.Assigns) == 0

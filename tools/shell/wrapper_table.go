@@ -1,11 +1,11 @@
 // The programs that run others: where in their words the command begins, or the
 // text of a script. Which of their flags take a value is listed as far as a
-// command stands behind them; sources are their manuals. It judges nothing.
+// command stands behind them; sources are their manuals.
 
 package shell
 
 // wrappers run other commands in ways that change what these do, so they are
-// never read-only. env alone, without arguments, is in the table instead.
+// never read-only. env without arguments is in the table instead.
 var wrappers = map[string]wrapperSpec{
 	"env":  {values: "uCS", long: "unset chdir split-string", script: "-S", longScript: "--split-string"},
 	"sudo": {values: "ughpCrtTUDR", long: "user group host prompt close-from role type command-timeout other-user chdir chroot"},
@@ -58,7 +58,7 @@ var wrappers = map[string]wrapperSpec{
 	"concurrently": {joined: true},
 	"npm-run-all":  {joined: true},
 	"watchexec":    {values: "weifds", long: "watch exts ignore filter debounce signal"},
-	// shells whose scripts are read as bash's, as far as that goes
+	// shells whose scripts are read as bash's, as far as possible
 	"fish": shellLike, "csh": shellLike, "tcsh": shellLike, "mksh": shellLike, "ksh93": shellLike,
 	"yash": shellLike, "ash": shellLike,
 	"oksh": shellLike, "osh": shellLike, "posh": shellLike, "rbash": shellLike, "pwsh": {joined: true},

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// A writerSpec says which words of a call name what the program writes.
+// A writerSpec has the words of a call that name what the program writes.
 type writerSpec struct {
 	values string // flags whose value, the next word, is not a file that is written
 	into   string // flags whose value is written
@@ -220,7 +220,7 @@ func (a *listing) tarWrites(args []Word) {
 	}
 }
 
-// gitOutputs are commands of git that write where a flag says.
+// gitOutputs are commands of git that write to the value of a flag.
 var gitOutputs = map[string]writerSpec{"archive": {places: " -o --output "}, "format-patch": {places: " -o --output-directory "}}
 
 // gitWrites lists the directory in which a git command makes a repository or a
@@ -252,7 +252,7 @@ func (a *listing) gitWrites(words []Word) {
 	}
 }
 
-// PutsInto reports whether the command puts something into a directory that it is given last, and leaves the rest of it alone.
+// PutsInto reports whether the command puts something into a directory that it is given last, without touching the rest of it.
 func (c *Command) PutsInto() bool {
 	asFile := func(w Word) bool { // -T: the directory itself is written
 		return strings.HasPrefix(w.Text, "--no-t") || strings.HasPrefix(w.Text, "-") && !strings.HasPrefix(w.Text, "--") && strings.Contains(w.Text, "T")

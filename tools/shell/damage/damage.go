@@ -3,7 +3,7 @@
 // [shell.Analyze] lists, and follows what they set and where they go as far as words tell.
 //
 // It does not know the file system: a link to / is not seen, and neither is what a program is told by a file or an
-// answer. What becomes of a finding is not known here.
+// answer.
 package damage
 
 import (
@@ -91,7 +91,7 @@ type operation struct {
 	verb string
 	// deep: to all that is below it too, so that a variable which is empty by mistake matters.
 	deep bool
-	// picks: taking all that is in a root, and leaving the root, is nothing unusual.
+	// picks: taking all that is in a root, and leaving the root, is usual.
 	picks bool
 }
 
@@ -194,8 +194,8 @@ func (t *scriptState) printed(from *shell.Command, d operation, dirs []string) s
 // pickers are tests of find that take some files and leave others.
 var pickers = []string{"-name", "-iname", "-path", "-ipath", "-regex", "-iregex", "-mtime", "-mmin", "-newer", "-size", "-empty"}
 
-// searched returns why doing that to all that a find comes upon would be critical. What it picks out in a root is nothing
-// unusual.
+// searched returns why doing that to all that a find comes upon would be critical. To pick files in a root is
+// usual.
 func (t *scriptState) searched(c *shell.Command, d operation, dirs []string) string {
 	d.picks, d.deep = d.picks || mentions(c, pickers...), true
 	paths := 0
@@ -255,10 +255,10 @@ func (t *scriptState) meets(d operation, r reading, dirs []string) string {
 	return ""
 }
 
-// temporary are directories whose contents nobody relies on.
+// temporary are directories whose contents no program relies on.
 var temporary = []string{"/tmp", "/var/tmp"}
 
-// special names what is behind a path that nobody wants to lose; empty: nothing special.
+// special returns what is behind a path whose loss would be serious; empty: nothing special.
 func (a Around) special(name string) string {
 	for _, root := range a.Roots {
 		if name == root {
@@ -302,7 +302,7 @@ func mentions(c *shell.Command, texts ...string) bool {
 	return slices.ContainsFunc(c.Words, func(w shell.Word) bool { return slices.Contains(texts, w.Text) })
 }
 
-// operands are the words that are no flags; behind a -- all are.
+// operands are the words that are not flags; behind a -- all are.
 func operands(c *shell.Command) (words []shell.Word) {
 	ended := false
 	for _, word := range c.Words[min(1, len(c.Words)):] {

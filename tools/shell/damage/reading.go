@@ -1,5 +1,5 @@
-// What a word of a command may come to, as far as the script and the environment tell. It errs towards what would be
-// worst, and knows no files: what a pattern of names stands for is not looked up.
+// What a word of a command may come to, by the script and the environment. It errs towards what would be worst. What a
+// pattern of names stands for is not looked up.
 
 package damage
 
@@ -15,7 +15,7 @@ import (
 type reading struct {
 	text   string // quotes taken off, globs left in
 	source string // as written
-	// guessed: a variable of which nothing is known was taken for empty.
+	// guessed: an unknown variable was taken for empty.
 	guessed bool
 	// leads: such a variable stands at the beginning, with a / behind it.
 	leads bool
@@ -170,7 +170,7 @@ func (r *reader) output(script string) (values []string, sure bool) {
 	return values, sure && len(values) > 0
 }
 
-// lose says that the word may come to more than is found.
+// lose records that the word may come to more than is found.
 func (r *reader) lose() { r.found[0].lost = true }
 
 func (r *reader) literal(text string) {

@@ -1,6 +1,6 @@
-// What the commands of a script say about those behind them: where they may run, what variables may hold, and which
-// command runs which. It follows no conditions: whatever may have happened has. It does not know what programs print, nor
-// which directories there are; where it has to give up following, it says so.
+// What the commands of a script mean for those behind them: where they may run, what variables may hold, and which
+// command runs which. Conditions are not followed: whatever may have happened has. Where following ends, the state
+// records it.
 
 package damage
 
@@ -130,7 +130,7 @@ func (t *scriptState) kind(dir string) kind {
 }
 
 // implausible reports whether a name in /, which a command would have there if it ran in dir, can be left out: it ran there only
-// if several cds had failed, and it is no name that there commonly is.
+// if several cds had failed, and the name is not a common one there.
 func (t *scriptState) implausible(dir, name string) bool {
 	if name == "/" || path.Dir(name) != "/" || t.here == "" || dir == t.Dir || t.kind(dir) == t.kind(t.here) {
 		return false
@@ -203,7 +203,7 @@ func feeder(wrappers []int, i int) int {
 	return i - 1
 }
 
-// strays reports whether cd may go elsewhere than it says, by what the environment holds.
+// strays reports whether cd may go elsewhere than its operand, by what the environment holds.
 func (t *scriptState) strays() bool {
 	return slices.ContainsFunc(t.Environ, func(pair string) bool { return strings.HasPrefix(pair, "CDPATH=") })
 }
@@ -269,7 +269,7 @@ func (t *scriptState) take(commands []shell.Command) (beyond *shell.Command) {
 	return nil
 }
 
-// innerText is the script that is no literal word of command i; empty: there is none.
+// innerText is the script that is not a literal word of command i; empty: there is none.
 func innerText(commands []shell.Command, wrappers []int, i int) string {
 	c := &commands[i]
 	var texts []string
