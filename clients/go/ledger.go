@@ -130,7 +130,7 @@ func ends(event *tooldv1.ExecuteResponse, turn string) bool {
 	return event.GetTurnEnded() != nil && (turn == "" || event.GetTurnId() == turn)
 }
 
-// refused reports whether an event says that a tool use did not become a call.
+// refused reports whether an event means that a tool use did not become a call.
 func refused(event *tooldv1.ExecuteResponse) bool {
 	return event.GetNotice().GetCode() == "duplicate_id"
 }

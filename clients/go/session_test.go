@@ -18,8 +18,8 @@ import (
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
 
-// Each script is what a daemon hears and does, line by line: "<" is a message that it must get, ">" an event that it
-// sends, "cut" a stream that breaks off, "idle" that the client has heard of it. What the client sends is the case's own.
+// Each script is what a daemon receives and does, line by line: "<" is a message that it must get, ">" an event that it
+// sends, "cut" a stream that breaks off, "idle" that the client has noticed it. What the client sends is the case's own.
 func TestResume(t *testing.T) {
 	for name, c := range map[string]struct {
 		send   []*tooldv1.ExecuteRequest
