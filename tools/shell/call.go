@@ -253,7 +253,7 @@ var harmlessNames = map[string]bool{
 	"LC_MONETARY": true, "LC_NUMERIC": true, "LC_TIME": true,
 }
 
-// An assign is an assignment in front of a command, or alone.
+// An assign is an assignment in front of a command, or without one.
 type assign struct {
 	name  string
 	value Word

@@ -118,7 +118,7 @@ func (a *judge) xargsFed(args []Word, quiet bool) {
 	}
 }
 
-// namesFile: a flag of xargs that gives it another file to read.
+// namesFile: a flag of xargs that names another file to read.
 func namesFile(w Word) bool {
 	return !w.Literal || strings.HasPrefix(w.Text, "-a") || strings.HasPrefix(w.Text, "--a")
 }

@@ -149,7 +149,7 @@ func Passing(text string) bool {
 // A generalProgram has the subcommands of a program that may be left open. The lists are separated by ", ".
 type generalProgram struct {
 	open    string // with whatever they are given
-	exact   string // as they stand alone, since some arguments would let anything run or leave the machine
+	exact   string // only as they stand, since some arguments would let anything run or leave the machine
 	scripts string // with the name of a script, or a directory of the workspace, behind them
 	targets bool   // whatever name follows is a target of the project
 	bare    bool   // the program itself with whatever it is given

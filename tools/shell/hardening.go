@@ -29,7 +29,7 @@ var gitSettings = [][2]string{
 	{"gpg.ssh.program", "false"},
 	{"log.showSignature", "false"},
 	{"log.diffMerges", "separate"},     // remerge writes objects
-	{"diff.autoRefreshIndex", "false"}, // git diff writes the index, whatever GIT_OPTIONAL_LOCKS says
+	{"diff.autoRefreshIndex", "false"}, // git diff writes the index, whatever GIT_OPTIONAL_LOCKS is
 	{"status.submoduleSummary", "false"},
 	{"protocol.allow", "never"},
 	{"gc.auto", "0"},

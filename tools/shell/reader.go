@@ -24,7 +24,7 @@ func (a *listing) readsUnknown(words []Word) {
 	name, args := base(words[0].Text), words[1:]
 	_, text := textPrograms[name]
 	_, file := filePrograms[name]
-	skip := 0 // of words that are no flags: scripts are not files
+	skip := 0 // of words that are not flags: scripts are not files
 	switch {
 	case name == "sed", name == "gsed", name == "awk", name == "gawk", name == "mawk", name == "nawk":
 		skip = 1

@@ -193,7 +193,7 @@ func (a *findings) checkText(script string) {
 // glued finds a line that a backslash joins to the next one without a blank on
 // either side. Bash makes one token of a dollar sign and a parenthesis there,
 // of two halves of an operator, or of the end of a heredoc, where the parser
-// sees none. A tab is no blank here: heredocs drop it.
+// sees none. A tab is not a blank here: heredocs drop it.
 func glued(script string) (at int) {
 	for from := 0; ; {
 		i := strings.Index(script[from:], "\\\n")

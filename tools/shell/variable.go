@@ -26,7 +26,7 @@ type variable struct {
 
 	items    []Word // the elements of an array, if that is listed: all of them are known
 	listed   bool
-	function *function // it is no variable but a function
+	function *function // it is not a variable but a function
 
 	environ bool // it is in the environment of what the shell starts, with its value
 

@@ -119,7 +119,7 @@ func (a *judge) wrapper(name string, args []Word) (why, last string) {
 	return "", last
 }
 
-// plainInput are the flags of xargs that leave alone how it builds commands.
+// plainInput are the flags of xargs that do not change how it builds commands.
 const plainInput = " -0 -r -t -0r -r0 --null --no-run-if-empty --verbose "
 
 // xargs is looked through by rules without flags only: with them, what it

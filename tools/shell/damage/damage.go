@@ -2,7 +2,7 @@
 // that everything lives by, writing to disks as a whole, ending the system. It works on the commands that
 // [shell.Analyze] lists, and follows what they set and where they go as far as words tell.
 //
-// It does not know the file system: a link to / is not seen, and neither is what a program is told by a file or an
+// It does not know the file system: a link to / is not seen, and neither is what a program reads from a file or an
 // answer.
 package damage
 

@@ -21,10 +21,10 @@ type scriptState struct {
 	wrappers []int               // of each command, which one runs it; -1: the shell does
 	dirs     []string            // where the command may run, one of each kind
 	kinds    map[kind]bool       // of the dirs
-	here     string              // where it runs if each cd did what it says; empty: that is not known
+	here     string              // where it runs if each cd did what it was meant to; empty: that is not known
 	values   map[string][]string // what the script has put into variables
 	astray   bool                // the command may run elsewhere too
-	lost     map[string]bool     // variables that may hold more than values says
+	lost     map[string]bool     // variables that may hold more than values has
 	depth    int                 // of substitutions that are being read
 	steps    int                 // that were taken so far
 }
