@@ -1,6 +1,6 @@
 // Programs that copy files and whole directories to other places and are never
 // read-only: what they copy is listed, so that rules about reading hold for them.
-// It errs towards more, and does not know what their lists and patterns leave out.
+// It errs towards more: files that lists and patterns leave out are listed too.
 
 package shell
 
