@@ -1,6 +1,6 @@
 package main
 
-// Where nobody can answer, a denial says what to change where. These tests do just that, word for word, and send the call again.
+// Where no client can answer, a denial names what to change where. These tests do just that, word for word, and send the call again.
 
 import (
 	"encoding/json"
@@ -16,7 +16,7 @@ import (
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
 
-// An unasked is a call that needs an answer, in a session where nobody gives one.
+// An unasked is a call that needs an answer, in a session where no client answers.
 type unasked struct {
 	name    string
 	user    string // the user's settings; empty: {}

@@ -1,4 +1,4 @@
-// Answering a question from another terminal or from a script. It does not know what is asked about.
+// Answering a question from another terminal or from a script.
 
 package main
 
@@ -17,7 +17,7 @@ import (
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
 
-// answerFlags say what an answer carries beside yes or no.
+// answerFlags are what an answer carries beside yes or no.
 type answerFlags struct {
 	session, input, remember string
 	stop                     bool

@@ -1,7 +1,7 @@
 package main
 
-// Questions over a real daemon: who answers them, in which order, what an answer settles, and what becomes of them where
-// nobody can.
+// Questions over a real daemon: who answers them, in which order, what an answer decides, and what becomes of them where
+// no client can.
 
 import (
 	"fmt"
@@ -14,7 +14,7 @@ import (
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
 
-// questions waits for that many, and gives them by their calls.
+// questions waits for that many, and returns them by their calls.
 func (c *talk) questions(n int) map[string]*tooldv1.Question {
 	c.t.Helper()
 	found := map[string]*tooldv1.Question{}
@@ -32,7 +32,7 @@ func (c *talk) write(name string) {
 	c.use(name, "Write", writeCall(c.t, filepath.Join(c.attached.GetRoots()[0], name), name))
 }
 
-// beside answers from beside the stream, and tells what became of it.
+// beside answers from beside the stream, and returns what became of it.
 func (h *house) beside(t *testing.T, session string, a *tooldv1.Answer) string {
 	t.Helper()
 	_, err := h.link.Sessions.Answer(t.Context(), &tooldv1.AnswerRequest{SessionId: session, Answer: a})
@@ -248,7 +248,7 @@ func TestUsersPaths(t *testing.T) {
 	holds(t, "the user's file", text, `"Edit(/`+root+`/tests/**)"`, `"Read(./docs/**)"`)
 }
 
-// TestNobodyAnswers: where nobody is asked, or nobody can answer, a call ends at once and says what would allow it.
+// TestNobodyAnswers: where no client is asked, or none can answer, a call ends at once and names what would allow it.
 func TestNobodyAnswers(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nil)

@@ -15,7 +15,7 @@ import (
 // adopting is held while the process of the tests does not adopt orphans.
 var adopting sync.Mutex
 
-// apart starts toold on a terminal of its own, as somebody else than who has started the tests' clients: it is an orphan, which
+// apart starts toold on a terminal of its own, not as a child of what has started the tests' clients: it is an orphan, which
 // this process does not adopt either, though a sandbox that it has made wants that.
 func apart(t *testing.T, environ []string, dir string, args ...string) *console {
 	t.Helper()
@@ -35,7 +35,7 @@ func apart(t *testing.T, environ []string, dir string, args ...string) *console 
 	return x
 }
 
-// apart runs toold as somebody else than who has started the tests' clients, and waits for its end, which has to be a good one.
+// apart runs toold, not as a child of what has started the tests' clients, and waits for its end, which has to be a good one.
 func (h *house) apart(t *testing.T, dir string, args ...string) {
 	t.Helper()
 	theirs := self(t, t.Context(), h.environ, dir, args...)

@@ -1,4 +1,4 @@
-// Watching a session live from beside its stream, and answering its questions. It displaces nobody.
+// Watching a session live from beside its stream, and answering its questions. No other client is displaced.
 
 package main
 

@@ -17,7 +17,7 @@ import (
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
 
-// cancelFlags say what is to be stopped, beside the calls and tasks that are named.
+// cancelFlags are what is to be stopped, beside the calls and tasks that are named.
 type cancelFlags struct {
 	session   string
 	turn, all bool

@@ -1,5 +1,5 @@
-// What the shell offers when Tab is pressed: names of tools, sessions and calls, as a daemon that runs knows them. It
-// starts none, and offers nothing where none answers.
+// What the shell offers when Tab is pressed: names of tools, sessions and calls, from the daemon that runs. No daemon
+// is started, and nothing is offered where none answers.
 
 package main
 

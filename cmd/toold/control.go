@@ -1,4 +1,4 @@
-// The daemon's own life, from the command line: start, stop, status, version. What a daemon does is not known here.
+// The daemon's own life, from the command line: start, stop, status, version.
 
 package main
 

@@ -112,7 +112,7 @@ func TestGitAsConfigured(t *testing.T) {
 	}
 }
 
-// Programs that may do more on their way only read where nothing can be changed, so nobody is asked. In the fallback they are
+// Programs that may do more on their way only read where nothing can be changed, so they do not ask. In the fallback they are
 // asked about, and those that do no more are not.
 func TestHarmlessReads(t *testing.T) {
 	h := ordinary(t)

@@ -1,5 +1,4 @@
-// The verdict on a call, as the daemon derives it, for a person and for scripts. It does not know how a verdict comes
-// about.
+// The verdict on a call, as the daemon derives it, for the user and for scripts.
 
 package main
 
@@ -18,7 +17,7 @@ import (
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
 
-// exitAsks says that explain's call would be asked about: neither allowed nor denied.
+// exitAsks is the exit code of explain for a call that would be asked about: neither allowed nor denied.
 const exitAsks = 4
 
 func (s *app) explainCommand() *cobra.Command {
@@ -120,7 +119,7 @@ func explanationText(call string, e *tooldv1.ExplainResponse, k terminal.Ink) st
 	case e.GetDecision() == tooldv1.Decision_DECISION_ALLOW:
 		style, word = k.Good, "✓ allowed"
 	case e.GetDecision() == tooldv1.Decision_DECISION_ASK:
-		style, word = k.Warn, "? somebody would be asked"
+		style, word = k.Warn, "? the user would be asked"
 	}
 	fmt.Fprintf(&b, "%s\n%s\n", k.Strong.Render(call), style.Render(word))
 	if code := e.GetError().GetCode(); code != "" && e.GetValid() {
@@ -156,7 +155,7 @@ func orderWords(e *tooldv1.ExplainResponse) string {
 	}
 }
 
-// derivation is the reasons, each followed by what its ground says beyond it.
+// derivation is the reasons, each followed by what its ground has beyond it.
 func derivation(e *tooldv1.ExplainResponse) []string {
 	var lines []string
 	grounds := map[string]*tooldv1.Ground{}

@@ -175,8 +175,8 @@ func (g grant) do(t *testing.T, h *house, number int) {
 	}
 }
 
-// TestGrantsNoMore: what a rule or an answer opens, and what stays shut beside it. The command is sent with the rules, without
-// anybody who answers unless yes is set.
+// TestGrantsNoMore: what a rule or an answer opens, and what stays shut beside it. The command is sent with the rules, and no
+// client answers unless yes is set.
 func TestGrantsNoMore(t *testing.T) {
 	h := ordinary(t)
 	full := h.tier(t) == tooldv1.SandboxTier_SANDBOX_TIER_FULL
@@ -217,7 +217,7 @@ func TestGrantsNoMore(t *testing.T) {
 			}
 			shell("git init -q OUT && mkdir -p OUT/.git/hooks && rm -f OUT/.git/hooks/*")
 			a := in(root, allowing(places.Replace(x.rules)))
-			a.Capabilities = nil // nobody answers
+			a.Capabilities = nil // no client answers
 			r := h.attach(t, a).run("1", places.Replace(x.command))
 			if strings.Contains(x.command, "hook.sh") && !full { // what is protected there is so once the call has ended
 				x.want = "OK"

@@ -1,6 +1,6 @@
 package main
 
-// What the build tags of groups leave out: the group's own code and the libraries that nobody else needs. Go's own list of
+// What the build tags of groups leave out: the group's own code and the libraries that no other package needs. Go's own list of
 // what is linked is asked, and no network.
 
 import (

@@ -1,7 +1,7 @@
 package main
 
 // A home as people have it: dotfiles, caches, managers of languages, a virtual environment. What only reads comes to the
-// same there as in the user's own shell, and nobody is asked. How it is confined is not known here.
+// same there as in the user's own shell, and the user is not asked.
 
 import (
 	"errors"

@@ -102,7 +102,7 @@ func TestSessionMatchers(t *testing.T) {
 	holds(t, "the warnings", strings.Join(c.attached.GetWarnings(), "\n"), "is not about one call: it never runs")
 }
 
-// TestNoHooks: nothing runs for what is no call, for a call that was never reached, nor in a workspace that nobody trusts.
+// TestNoHooks: nothing runs for what is not a call, for a call that was never reached, nor in a workspace that is not trusted.
 func TestNoHooks(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nil)
@@ -193,7 +193,7 @@ func serveHooks(t *testing.T) *server {
 	return s
 }
 
-// TestHTTPHooks: an address is told like a program, and what is no answer of it is a failure like any other.
+// TestHTTPHooks: an address gets the same event as a program, and what is not a valid answer is a failure like any other.
 func TestHTTPHooks(t *testing.T) {
 	t.Parallel()
 	s := serveHooks(t)

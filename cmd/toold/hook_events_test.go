@@ -35,7 +35,7 @@ func listen(t *testing.T, root string) *ear {
 	if err := syscall.Mkfifo(path, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	pipe, err := os.OpenFile(path, os.O_RDWR|syscall.O_NONBLOCK, 0) // so that nobody waits for the other side
+	pipe, err := os.OpenFile(path, os.O_RDWR|syscall.O_NONBLOCK, 0) // so that neither side waits for the other
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,7 +140,7 @@ func everyEvent(permissions string) map[string]string {
 	}
 }
 
-// A life is a session from its begin to its end, with somebody who hears what its hooks are told.
+// A life is a session from its begin to its end, with a listener for the events that its hooks get.
 type life struct {
 	h    *house
 	root string
@@ -209,7 +209,7 @@ func (l life) fails(t *testing.T) {
 		`,"tool_input":{"command":"ls none"},"tool_name":"Bash","tool_use_id":"f"`+hookEnd)
 }
 
-// isNotAllowed: a call that asks, and somebody says no.
+// isNotAllowed: a call that asks, and the client answers no.
 func (l life) isNotAllowed(t *testing.T) {
 	t.Helper()
 	l.c.bash("q", "npm test x")

@@ -93,7 +93,7 @@ func TestHooksThatFail(t *testing.T) {
 	}
 }
 
-// TestGuardsThatMakeNoSense: what is to be held back without a guard is held back when nobody can say what the guard runs.
+// TestGuardsThatMakeNoSense: what is to be held back without a guard is held back when what the guard runs is unknown.
 func TestGuardsThatMakeNoSense(t *testing.T) {
 	t.Parallel()
 	plain, administered := newHouse(t, nil), newHouse(t, map[string]string{"managed/settings.json": "{}"})
@@ -186,7 +186,7 @@ func dead(t *testing.T, file string) {
 	}
 }
 
-// TestFailedHooksAreLogged: whoever looks at the daemon's log finds which hook has failed.
+// TestFailedHooksAreLogged: the daemon's log names the hook that has failed.
 func TestFailedHooksAreLogged(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nil)

@@ -15,7 +15,7 @@ func after(event, fields string) string {
 	return fmt.Sprintf("cat <<'END'\n{\"hookSpecificOutput\": {\"hookEventName\": %q, %s}}\nEND", event, fields)
 }
 
-// requests makes a script that decides in place of whoever would be asked.
+// requests makes a script that decides in place of the client that would be asked.
 func requests(decision string) string {
 	return after("PermissionRequest", `"decision": {`+decision+`}`)
 }
@@ -123,7 +123,7 @@ var requestCases = []hookCase{
 	},
 }
 
-// TestHooksAfterwards: what hooks say once a call has ended, and before somebody is asked.
+// TestHooksAfterwards: what hooks answer once a call has ended, and before a client is asked.
 func TestHooksAfterwards(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nil)
@@ -135,8 +135,8 @@ func TestHooksAfterwards(t *testing.T) {
 	}
 }
 
-// TestGuardedOutput: what a hook that must not fail has not seen to, nobody reads, whatever another hook makes of it. The
-// call has had its effect all the same.
+// TestGuardedOutput: output that a hook which must not fail has not checked is not sent to the model, whatever another hook
+// makes of it. The call has had its effect all the same.
 func TestGuardedOutput(t *testing.T) {
 	t.Parallel()
 	plain, administered := newHouse(t, nil), newHouse(t, map[string]string{"managed/settings.json": "{}"})

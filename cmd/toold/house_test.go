@@ -172,7 +172,7 @@ func (h *house) open(t *testing.T) *talk {
 	return &talk{t: t, house: h, stream: stream, receive: stream.Recv}
 }
 
-// refused attaches in vain, and gives the status with the code of its reason.
+// refused attaches in vain, and returns the status with the code of its reason.
 func (h *house) refused(t *testing.T, a *tooldv1.Attach) string {
 	t.Helper()
 	c := h.open(t)
@@ -184,7 +184,7 @@ func (h *house) refused(t *testing.T, a *tooldv1.Attach) string {
 	return refusal(err)
 }
 
-// refusal tells a status in a few words.
+// refusal returns a status in a few words.
 func refusal(err error) string {
 	if err == nil {
 		return "OK"
@@ -193,7 +193,7 @@ func refusal(err error) string {
 	return fmt.Sprintf("%s %s: %s", s.Code(), toold.Reason(err), s.Message())
 }
 
-// watch follows a session from beside, as somebody who answers, from its first record.
+// watch follows a session from beside, as a client that answers, from its first record.
 func (h *house) watch(t *testing.T, session string) *talk {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), hangGuard)
@@ -270,14 +270,14 @@ func (c *talk) question(id string) *tooldv1.Question {
 	return c.until(id + " asks").GetQuestion()
 }
 
-// run runs one command in a turn of its own and gives its result. A question is answered with yes.
+// run runs one command in a turn of its own and returns its result. A question is answered with yes.
 func (c *talk) run(id, command string) *tooldv1.ToolResult {
 	c.t.Helper()
 	c.bash(id, command)
 	return c.finish(id, yes)
 }
 
-// finish ends the turn, and gives the result of a call when the turn is over. Questions are answered so.
+// finish ends the turn, and returns the result of a call when the turn is over. Questions are answered so.
 func (c *talk) finish(id string, decision tooldv1.Decision) (result *tooldv1.ToolResult) {
 	c.t.Helper()
 	c.endTurn()
@@ -305,7 +305,7 @@ func (c *talk) notices(code string) (texts []string) {
 	return texts
 }
 
-// outcome tells a result in a few words.
+// outcome returns a result in a few words.
 func outcome(r *tooldv1.ToolResult) string {
 	return strings.TrimSpace(strings.TrimPrefix(r.GetOutcome().String(), "OUTCOME_") + " " + r.GetError().GetCode())
 }
@@ -329,7 +329,7 @@ func story(events []*tooldv1.ExecuteResponse) (told []string) {
 	return told
 }
 
-// tell tells one event; empty: it is one of those that stories leave out.
+// tell returns one event as stories write it; empty: it is one of those that they leave out.
 func tell(e *tooldv1.ExecuteResponse) string {
 	switch m := e.GetEvent().(type) {
 	case *tooldv1.ExecuteResponse_Attached:

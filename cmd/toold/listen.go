@@ -1,4 +1,4 @@
-// TCP beside the socket, from the command line of serve. What is refused, and who may connect, is the daemon package's.
+// TCP beside the socket, from the command line of serve. The daemon package decides what is refused, and who may connect.
 
 package main
 

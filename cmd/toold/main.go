@@ -1,5 +1,5 @@
-// Command toold is the daemon and its clients in one binary. This file knows the command tree and how an error becomes
-// an exit code; it does not know what any command does, nor how a daemon is found.
+// Command toold is the daemon and its clients in one binary. This file holds the command tree, and turns an error into an
+// exit code.
 package main
 
 import (

@@ -35,7 +35,7 @@ func (s *app) serveMCP(ctx context.Context, f turnFlags) error {
 	if err != nil {
 		return err
 	}
-	if f.session == "" { // what still runs for a client that was killed has nobody left to give its result to
+	if f.session == "" { // what still runs for a client that was killed has no receiver left for its result
 		attach.Options.OnDisconnect = tooldv1.OnDisconnect_ON_DISCONNECT_CANCEL.Enum()
 	}
 	return mcpserver.Serve(ctx, mcpserver.Options{Console: s.Console, Daemon: s.daemon, Attach: attach, AskRoots: len(f.place.roots) == 0})

@@ -32,7 +32,7 @@ type mcpPeer struct {
 	stderr  bytes.Buffer // to be read when the process has ended
 }
 
-// peerOptions say what a client can do.
+// peerOptions are what a client can do.
 type peerOptions struct {
 	client mcp.ClientOptions
 	roots  []string
@@ -72,7 +72,7 @@ func joinMCP(t *testing.T, environ []string, ws string, o peerOptions) *mcpPeer 
 	return p
 }
 
-// call makes one call and gives its result.
+// call makes one call and returns its result.
 func (p *mcpPeer) call(name string, input map[string]any) *mcp.CallToolResult {
 	p.t.Helper()
 	result, err := p.CallTool(p.t.Context(), &mcp.CallToolParams{Name: name, Arguments: input})
@@ -100,7 +100,7 @@ func (p *mcpPeer) ended(result *mcp.CallToolResult, outcome, text string) {
 	}
 }
 
-// toold runs a command against the same daemon and gives what it printed.
+// toold runs a command against the same daemon and returns what it printed.
 func (p *mcpPeer) toold(args ...string) string {
 	p.t.Helper()
 	out, err := self(p.t, p.t.Context(), p.environ, p.root, args...).Output()
@@ -157,7 +157,7 @@ func TestMCPTools(t *testing.T) {
 	}
 }
 
-// TestMCPBlocks: what is no text comes in its own kind of block.
+// TestMCPBlocks: what is not text comes in its own kind of block.
 func TestMCPBlocks(t *testing.T) {
 	t.Parallel()
 	p := meetMCP(t, peerOptions{})
@@ -214,7 +214,7 @@ func TestMCPSideBySide(t *testing.T) {
 	all.Wait()
 }
 
-// TestMCPElicitation: questions are put to the client, and what it says counts.
+// TestMCPElicitation: questions are put to the client, and its answer counts.
 func TestMCPElicitation(t *testing.T) {
 	t.Parallel()
 	answers := make(chan *mcp.ElicitResult, 2)
@@ -256,7 +256,7 @@ func TestMCPElicitation(t *testing.T) {
 	}
 	p.ended(p.call("Write", map[string]any{"file_path": filepath.Join(p.root, "unasked.txt"), "content": "x"}), "ok", "")
 
-	// A rule that cannot be kept there: the answer does not count, and the question comes again and says why.
+	// A rule that cannot be kept there: the answer does not count, and the question comes again with the reason.
 	put(t, filepath.Join(p.root, ".toold", "settings.local.json"), "{not JSON")
 	answers <- accept(map[string]any{"decision": "allow", "remember": "allow Edit(./*.md)", "where": "local"})
 	answers <- accept(map[string]any{"decision": "allow"})

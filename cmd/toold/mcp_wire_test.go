@@ -18,7 +18,7 @@ import (
 const mcpHello = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"hand","version":"1"}}}` + "\n" +
 	`{"jsonrpc":"2.0","method":"notifications/initialized"}` + "\n"
 
-// mcpPipe starts a second server in the workspace of the first, to be written to by hand. output gives its next line.
+// mcpPipe starts a second server in the workspace of the first, to be written to by hand. output returns its next line.
 func mcpPipe(t *testing.T, p *mcpPeer) (input *os.File, output func() map[string]any) {
 	t.Helper()
 	in, input, err := os.Pipe()
@@ -59,7 +59,7 @@ func mcpPipe(t *testing.T, p *mcpPeer) (input *os.File, output func() map[string
 	return input, output
 }
 
-// TestMCPHostileInput: what is no message is answered, and what follows it is served.
+// TestMCPHostileInput: what is not a message is answered, and what follows it is served.
 func TestMCPHostileInput(t *testing.T) {
 	t.Parallel()
 	p := meetMCP(t, peerOptions{})

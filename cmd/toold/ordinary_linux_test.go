@@ -189,11 +189,11 @@ func (s step) check(t *testing.T, places *strings.Replacer, r *tooldv1.ToolResul
 
 // goCache is where Go keeps what it has compiled for the user who runs the tests.
 var goCache = sync.OnceValue(func() string {
-	out, _ := exec.Command("go", "env", "GOCACHE").Output() // without Go nobody asks
+	out, _ := exec.Command("go", "env", "GOCACHE").Output() // without Go it is not used
 	return strings.TrimSpace(string(out))
 })
 
-// newRegistry serves one package as npm's registry does, and gives its address.
+// newRegistry serves one package as npm's registry does, and returns its address.
 func newRegistry(t *testing.T) string {
 	t.Helper()
 	var file bytes.Buffer
@@ -247,7 +247,7 @@ func chosen(name string, oneIn uint32) bool {
 	return os.Getenv("TOOLD_ALL") != "" || sum.Sum32()%oneIn == 0
 }
 
-// The same as a user without rights, but for what takes long and is the same for everybody.
+// The same as a user without rights, but for what takes long and is the same for every user.
 func TestOrdinaryWorkAsNobody(t *testing.T) {
 	asNobody(t, "testdata/ordinary", "^TestOrdinaryWork$/^(denied|git|make|net|npm|shell|sockets|trace|worktree)$")
 }

@@ -345,7 +345,7 @@ func TestAlways(t *testing.T) {
 	}
 }
 
-// What asks in spite of every rule offers none to keep, and says why.
+// What asks in spite of every rule offers none to keep, with the reason.
 func TestNothingToKeep(t *testing.T) {
 	environ, ws := home(t)
 	settings := filepath.Join(ws, ".toold", "settings.json")

@@ -27,7 +27,7 @@ func allowing(rules string) *tooldv1.Options {
 	return &tooldv1.Options{SettingsJson: proto.String(fmt.Sprintf(`{"permissions": {"allow": [%s]}}`, rules))}
 }
 
-// TestReach: what is named outside needs a rule that names it; where nobody can answer, the denial names one.
+// TestReach: what is named outside needs a rule that names it; where no client can answer, the denial names one.
 func TestReach(t *testing.T) {
 	h, places := reaching(t)
 	const key, file = "cat ~/.ssh/id_rsa", "echo x > OUT/f"

@@ -16,7 +16,7 @@ import (
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
 
-// ended runs a command, whose question is answered with no, and tells how that went.
+// ended runs a command, whose question is answered with no, and returns how that went.
 func (c *talk) ended(id, command string) string {
 	c.t.Helper()
 	from := len(c.heard)
@@ -233,7 +233,7 @@ func TestBareDeny(t *testing.T) {
 	}
 }
 
-// TestAdditionalDirectories: they may be read like a root, once somebody whose word counts has named them.
+// TestAdditionalDirectories: they may be read like a root, once a user, a session or a trusted workspace has named them.
 func TestAdditionalDirectories(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, map[string]string{"home/notes/n.txt": "n\n", "far/f.txt": "f\n", "rooms/near/x.txt": "x\n"})

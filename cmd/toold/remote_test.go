@@ -82,7 +82,7 @@ func TestRemoteOverTLS(t *testing.T) {
 	}
 }
 
-// addressSaid starts a daemon and gives where it says that it listens on TCP. It is killed with the test's context.
+// addressSaid starts a daemon and returns the TCP address that it prints. It is killed with the test's context.
 func addressSaid(t *testing.T, serve *exec.Cmd) string {
 	t.Helper()
 	out, err := serve.StdoutPipe()

@@ -1,5 +1,4 @@
-// Prints the results of a turn: for a person, for a program, or as the message that a model API takes. It does not
-// know how they came about.
+// The results of a turn, printed for the user, for a program, or as the message that a model API takes.
 
 package main
 
@@ -12,7 +11,7 @@ import (
 	"github.com/toold/toold/daemon/dialect"
 )
 
-// formContent is one call's content alone, as call prints it.
+// formContent is only one call's content, as call prints it.
 const formContent = "content"
 
 func (s *app) printResults(conv *turn.Turn, format dialect.Format, form string) error {

@@ -1,5 +1,5 @@
-// The commands that run a turn: a model's message (run) or one call (call). They hold the conversation and print what
-// came of it; the message is read in feed.go, the conversation itself is in conversation.go.
+// The commands that run a turn: a model's message (run) or one call (call). The turn itself is in internal/turn; the
+// commands print what came of it.
 
 package main
 
@@ -133,7 +133,7 @@ func (s *app) run(ctx context.Context, args []string, f turnFlags, form string) 
 	return err
 }
 
-// nothingToAppend is the end of a sentence that says why nothing is printed.
+// nothingToAppend returns the end of a sentence about why nothing is printed.
 func nothingToAppend(form string) string {
 	if slices.Contains(appendForms, form) {
 		return ", and there is nothing to append"
@@ -186,7 +186,7 @@ func (s *app) runTurn(ctx context.Context, first turn.Arrival, in *turn.Feed, f 
 	}
 	err = s.converse(ctx, c, cmp.Or(f.turn, first.ID), f, form)
 	if errors.Is(err, turn.ErrBroken) {
-		return err // at once: the session ends by itself, since nobody is attached to it
+		return err // at once: the session ends by itself, since no client is attached to it
 	}
 	if attach.GetSessionId() == "" && !c.Left { // else it ends by itself, with what was left behind
 		defer func() { turn.CloseSession(s.Console, c.Session) }()

@@ -33,7 +33,7 @@ func TestScripts(t *testing.T) {
 // raceAtExit takes away the second that each process of a race build waits at its end.
 const raceAtExit = "atexit_sleep_ms=0"
 
-// withoutManagers is a PATH without what language managers put below the home of whoever runs the tests: scripts are about the
+// withoutManagers is a PATH without what language managers put below the home of the user who runs the tests: scripts are about the
 // system's programs.
 func withoutManagers(list string) string {
 	home, err := os.UserHomeDir()

@@ -1,5 +1,4 @@
-// The daemon in the foreground: flags, log, signals, readiness. What is served is the daemon package's; which tools,
-// toolset.go's.
+// The daemon in the foreground: flags, log, signals, readiness. The tools that it serves are in toolset.go.
 
 package main
 
@@ -174,7 +173,7 @@ func servedRoot(root string) (string, error) {
 
 func newLog(format string) (*zap.Logger, error) {
 	config := zap.NewProductionConfig()
-	config.DisableStacktrace = true // a failed call is no crash; the daemon logs the stack of one itself
+	config.DisableStacktrace = true // a failed call is not a crash; the daemon logs the stack of one itself
 	config.Sampling = nil           // what is worth a line is worth each of its lines
 	config.EncoderConfig.EncodeTime = zapcore.ISO8601TimeEncoder
 	switch format {
@@ -188,7 +187,7 @@ func newLog(format string) (*zap.Logger, error) {
 	return config.Build()
 }
 
-// An announcer tells the one that started the daemon how it went. A nil announcer tells nobody.
+// An announcer reports to the process that started the daemon how the start went. A nil announcer does nothing.
 type announcer struct{ pipe *os.File }
 
 func readiness(fd int) *announcer {
@@ -199,7 +198,7 @@ func readiness(fd int) *announcer {
 	return &announcer{os.NewFile(uintptr(fd), "readiness")}
 }
 
-// say tells it once, and lets the other side go.
+// say reports text once, and closes the pipe.
 func (a *announcer) say(text string) {
 	if a == nil || a.pipe == nil {
 		return

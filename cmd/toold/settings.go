@@ -1,5 +1,5 @@
-// The settings files as they count for a workspace, for a person to look at. What counts, and why, the settings package
-// decides; no daemon is asked.
+// The settings files as they count for a workspace, shown to the user. The settings package decides what counts, and
+// why; no daemon is asked.
 
 package main
 
@@ -14,7 +14,7 @@ import (
 	"github.com/toold/toold/daemon/settings"
 )
 
-// settingsFiles says where the settings files are that belong to no workspace.
+// settingsFiles are the paths of the settings files that do not belong to a workspace.
 type settingsFiles struct {
 	user    string
 	managed string

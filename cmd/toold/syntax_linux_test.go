@@ -9,7 +9,7 @@ import (
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
 
-// TestSyntaxError: a command that bash refuses to read is invalid, in every mode, and nobody is asked; one that only the analysis
+// TestSyntaxError: a command that bash refuses to read is invalid, in every mode, and does not ask; one that only the analysis
 // cannot parse asks.
 func TestSyntaxError(t *testing.T) {
 	t.Parallel()

@@ -56,7 +56,7 @@ func (c *talk) calls(places *strings.Replacer, calls []tempCall) {
 	}
 }
 
-// aTemporary house is outside of the temporary directories, with a file in the machine's /tmp that nobody else has.
+// aTemporary house is outside of the temporary directories, with a file in the machine's /tmp that no other test has.
 func aTemporaryHouse(t *testing.T) (h *house, places *strings.Replacer) {
 	t.Helper()
 	nobodyElses(t)

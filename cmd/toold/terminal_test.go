@@ -33,7 +33,7 @@ cd /; toold call Edit file_path=`+file+` old_string=goodbye new_string=no --root
 	}
 }
 
-// A turn that meets another one in its terminal's session takes a session of its own, and displaces nobody.
+// A turn that meets another one in its terminal's session takes a session of its own, and displaces no client.
 func TestTerminalSessionInUse(t *testing.T) {
 	environ, ws := home(t)
 	x := onShell(t, environ, ws, `

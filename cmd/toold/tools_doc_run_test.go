@@ -1,8 +1,8 @@
 package main
 
-// The examples of docs/tools.md, run in their order by one session of a real daemon, each result compared word for word. This
-// file knows how the document writes an example, which servers the examples meet, and which words of a result are others each
-// time; it does not know what any tool does. With -update the results in the document are written again.
+// The examples of docs/tools.md, run in their order by one session of a real daemon, each result compared word for word. Here is
+// how the document writes an example, which servers the examples meet, and which words of a result are others each time. With
+// -update the results in the document are written again.
 
 import (
 	"bytes"
@@ -118,7 +118,7 @@ func (r *rerun) awaitKit() {
 // wholeForm is the block that has all of the first result.
 var wholeForm = regexp.MustCompile("(?ms)^```json whole\n(.*?)^```\n")
 
-// whole compares, and gives the document with what came.
+// whole compares, and returns the document with what came.
 func (r *rerun) whole(text string) string {
 	r.t.Helper()
 	got := r.first + "\n"
@@ -151,7 +151,7 @@ type rerun struct {
 
 const shownTask = "bash_4f0c9a2e"
 
-// run has one call carried out, in a turn of its own, and gives its result as the document writes it. What a language server
+// run has one call carried out, in a turn of its own, and returns its result as the document writes it. What a language server
 // has not finished is asked again, as the result says.
 func (r *rerun) run(tool, input string) string {
 	r.t.Helper()
@@ -329,7 +329,7 @@ func goplsPath() string {
 	return "gopls"
 }
 
-// TestToolsExamplesOfLSP says so where they were not run.
+// TestToolsExamplesOfLSP: where they cannot be run, the test is skipped with the reason, or fails in CI.
 func TestToolsExamplesOfLSP(t *testing.T) {
 	const lacking = `this test needs gopls: run "make servers"`
 	switch {

@@ -1,7 +1,7 @@
 package main
 
-// Whether docs/tools.md tells the truth of the built-in tools: its fields, limits and codes are held against them. It knows how
-// the document writes such things; that its examples are true is seen in tools_doc_run_test.go.
+// Whether docs/tools.md is true of the built-in tools: its fields, limits and codes are compared with them. Its examples are
+// run in tools_doc_run_test.go.
 
 import (
 	"cmp"
@@ -181,7 +181,7 @@ var (
 	codeTold   = regexp.MustCompile("`([a-z]+(?:_[a-z]+)*)`")
 )
 
-// TestToolsErrors: a code that the code of a tool gives stands in the section of a tool of that code, or among those that all
+// TestToolsErrors: a code that a tool's source returns stands in the section of a tool of that code, or among those that all
 // share; each code that is named is one that docs/errors.md explains.
 func TestToolsErrors(t *testing.T) {
 	explained := content(t, "../../docs/errors.md")
@@ -245,7 +245,7 @@ var structuredTypes = map[string][]any{
 	"ToolSearch": {toolsearch.Structured{}}, "LSP": {lsp.Found{}},
 }
 
-// TestToolsStructured: what can be in a tool's structured is named where the document tells of it, or of the tool that it
+// TestToolsStructured: what can be in a tool's structured is named where the document describes it, or the tool that it
 // refers to as "as of X".
 func TestToolsStructured(t *testing.T) {
 	for _, tool := range toolset(settingsFiles{}) {

@@ -1,5 +1,5 @@
-// The literal list of the tools that the daemon is built with. It does not know what they do. Groups of them can be left out
-// of a build: no_web, no_lsp and no_mcp are Go build tags.
+// The literal list of the tools that the daemon is built with. Groups of them can be left out of a build: no_web, no_lsp and
+// no_mcp are Go build tags.
 
 package main
 

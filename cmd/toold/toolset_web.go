@@ -2,8 +2,8 @@
 
 package main
 
-// The tools that reach out to the web. WebSearch needs what the user's settings say; which engine that is, and a key that
-// stands in no file, is asked for at each call.
+// The tools that reach out to the web. WebSearch needs the user's settings; the engine, and a key that is not in a file,
+// are looked up at each call.
 
 import (
 	"os"

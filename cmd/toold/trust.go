@@ -1,5 +1,5 @@
-// Trusting a workspace: which of its settings count from then on is shown, and that they do is remembered. What an
-// untrusted workspace may say, the settings package decides.
+// Trusting a workspace: the settings that count from then on are shown, and the trust is stored. The settings package
+// decides which settings of an untrusted workspace count.
 
 package main
 

@@ -11,7 +11,7 @@ import (
 	"github.com/toold/toold/cmd/toold/internal/cli"
 )
 
-// What somebody who trusts a workspace has seen of it.
+// What the user has seen of a workspace that they trust.
 
 // TestTrustOfWhatChanges: what is written while the settings are shown is not trusted. More is shown than a pipe holds, so
 // that the command has not come to its end when the first line can be read.

@@ -1,5 +1,5 @@
-// The flags that say in which session a call is to be run or judged: its name, its roots, and how it behaves. Also the
-// forms in which results are printed. This file does not know what is done with the calls.
+// The flags for the session in which a call is to be run or judged: its name, its roots, and how it behaves. Also the
+// forms in which results are printed.
 
 package main
 
@@ -18,7 +18,7 @@ import (
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
 
-// turnFlags say in which session a turn runs.
+// turnFlags choose the session in which a turn runs.
 type turnFlags struct {
 	session string
 	place   placeFlags
@@ -46,7 +46,7 @@ func (f *turnFlags) addTurn(cmd *cobra.Command) {
 	_ = cmd.RegisterFlagCompletionFunc("interrupt", cobra.FixedCompletions([]string{interruptHard, interruptSoft}, cobra.ShellCompDirectiveNoFileComp))
 }
 
-// placeFlags say what a session works on, and what it may do there.
+// placeFlags are what a session works on, and what it may do there.
 type placeFlags struct {
 	roots    []string
 	mode     string
@@ -91,8 +91,8 @@ func (f *placeFlags) options() (*tooldv1.Options, error) {
 	return o, nil
 }
 
-// attach is what a turn begins with. The environment is this process's own, so that a call sees the PATH of the person
-// who makes it and not that of whoever started the daemon.
+// attach is what a turn begins with. The environment is this process's own, so that a call sees the PATH of the shell
+// that makes it and not that of the process that started the daemon.
 func (f *turnFlags) attach() (*tooldv1.Attach, error) {
 	roots, err := absolute(f.place.roots)
 	if err != nil {

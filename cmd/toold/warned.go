@@ -1,5 +1,5 @@
-// What is wrong with the settings is said once by the commands that run something, and not again until the daemon is
-// another: "toold settings" shows it at any time. Which warnings there are is the daemon's to say.
+// The commands that run something print what is wrong with the settings once, and not again before another daemon has
+// started. "toold settings" prints it at any time. The daemon decides which warnings there are.
 
 package main
 
@@ -67,7 +67,7 @@ func (s *app) unsaid(c *turn.Turn) []*tooldv1.Warning {
 	})
 }
 
-// hear adds warnings and gives those that are new.
+// hear adds warnings and returns those that are new.
 func (f saidFile) hear(warnings []*tooldv1.Warning) (now saidFile, fresh []*tooldv1.Warning) {
 	now = saidFile{f.Daemon, slices.Clone(f.Said)}
 	for _, w := range warnings {

@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// TestFetchInside: whether a page of this machine is fetched is for the settings of the session to say, those of its workspace
-// among them, and no proxy that the environment names learns of it.
+// TestFetchInside: the session's settings, those of its workspace among them, decide whether a page of this machine is fetched,
+// and no proxy that the environment names learns of it.
 func TestFetchInside(t *testing.T) {
 	var fetched, proxied atomic.Int32
 	serve := func(n *atomic.Int32) *httptest.Server {

@@ -5,7 +5,7 @@ package main
 
 import _ "embed"
 
-// There is no such file, and that is the point: its name is what the compiler complains with.
+// The file does not exist, on purpose: its name is the compiler's error message.
 //
 //go:embed "toold does not run on Windows, which lacks the Unix process control that it needs - use Linux, or WSL on Windows"
 var _ string

@@ -19,7 +19,7 @@ import (
 	"github.com/toold/toold/tools/workspace"
 )
 
-// changeFlags say which changes are meant.
+// changeFlags choose changes.
 type changeFlags struct {
 	session string
 	turn    uint64

@@ -18,7 +18,7 @@ import (
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
 
-// undoFlags say what is put back, and how.
+// undoFlags are what is restored, and how.
 type undoFlags struct {
 	changeFlags
 	dryRun, force, yes bool
@@ -88,7 +88,7 @@ func (s changes) undo(ctx context.Context, f undoFlags) error {
 	return s.tellDone(plan, done)
 }
 
-// isOrAre says that so many files are something.
+// isOrAre returns the verb for that many files.
 func isOrAre(files int) string {
 	if files == 1 {
 		return "1 file is"
@@ -101,7 +101,7 @@ func filesOf(plan *tooldv1.RestoreResponse) int {
 	return len(plan.GetRestored()) + int(plan.GetMoreRestored())
 }
 
-// nothingToUndo returns why there is nothing to be done: all is as it was, nothing can be done, or nobody has changed what was
+// nothingToUndo returns why there is nothing to be done: all is as it was, nothing can be done, or no call has changed what was
 // asked about.
 func (s changes) nothingToUndo(ctx context.Context, l *toold.Conn, request *tooldv1.RestoreRequest, plan *tooldv1.RestoreResponse) error {
 	if len(plan.GetNotRestored()) > 0 {
@@ -128,8 +128,8 @@ func (s changes) nothingToUndo(ctx context.Context, l *toold.Conn, request *tool
 	return err
 }
 
-// undoPlan says to where files are put back, and what that comes to. A turn of which there is nothing to be put back, since
-// somebody has in another way or since it is not kept, is passed over, unless it was asked for.
+// undoPlan returns the request to restore files, and what it would do. It skips a turn that has nothing to restore, because the
+// files were restored in another way or are not kept, unless the user asked for that turn.
 func (s changes) undoPlan(ctx context.Context, l *toold.Conn, f undoFlags) (*tooldv1.RestoreRequest, *tooldv1.RestoreResponse, error) {
 	below := uint64(math.MaxUint64)
 	wanted := func(c *tooldv1.Checkpoint) bool {

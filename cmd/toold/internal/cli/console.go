@@ -17,7 +17,7 @@ type Console struct {
 	Verbose bool // say more on stderr
 }
 
-// Say tells a person something beside the results.
+// Say prints a message for the user beside the results.
 func (c *Console) Say(format string, args ...any) {
 	fmt.Fprintln(c.Stderr, "toold: "+terminal.VisibleText(fmt.Sprintf(format, args...)))
 }

@@ -27,7 +27,7 @@ const (
 type Error struct {
 	Code  int    // Exit...
 	Text  string // empty: no line
-	Cause error  // in the words of a library, for -v; nil: the text says all
+	Cause error  // in the words of a library, for -v; nil: the text is complete
 }
 
 func (e *Error) Error() string { return e.Text }

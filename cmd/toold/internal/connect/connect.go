@@ -119,7 +119,7 @@ func (f *Finder) reachRemote(ctx context.Context) (*toold.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := l.Daemon.GetInfo(ctx, &tooldv1.GetInfoRequest{}); err != nil { // which says why, where a state does not
+	if _, err := l.Daemon.GetInfo(ctx, &tooldv1.GetInfoRequest{}); err != nil { // which returns the reason, where a state does not
 		l.Close()
 		if failed := f.Remote.handshake.Load(); failed != nil {
 			return nil, cli.NoDaemon("no encrypted connection to %s: %v", f.Where(), *failed)
@@ -210,7 +210,7 @@ func open(ctx context.Context, socket string) (net.Conn, int, error) {
 	return conn, pid, nil
 }
 
-// ownFolder refuses a folder in which somebody else could have put the socket. A missing one holds no socket.
+// ownFolder refuses a folder in which another user could have put the socket. A missing one holds no socket.
 func ownFolder(dir string) error {
 	info, err := os.Lstat(dir)
 	if errors.Is(err, fs.ErrNotExist) {

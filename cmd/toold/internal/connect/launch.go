@@ -150,7 +150,7 @@ func Spawn(ctx context.Context, log *os.File, args ...string) (*exec.Cmd, error)
 	return child, nil
 }
 
-// awaitReady reads what the daemon says on its pipe: the ready word, or why it cannot serve.
+// awaitReady reads what the daemon writes to its pipe: the ready word, or why it cannot serve.
 func awaitReady(ctx context.Context, ready *os.File) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, launchLimit, errors.New("it did not say in "+launchLimit.String()+" that it listens"))
 	defer cancel()

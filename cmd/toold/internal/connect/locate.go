@@ -63,7 +63,7 @@ func (f *Finder) find(ctx context.Context) error {
 }
 
 // holder returns the daemon that holds the lock of the state directory, or else of the socket; nil: none does. Where
-// the system does not tell who holds a lock its process is nil, and it may be gone.
+// the system does not report who holds a lock its process is nil, and it may be gone.
 func (f *Finder) holder() *silentDaemon {
 	for _, lock := range []string{access.StateLock(f.StateDir()), access.SocketLock(f.Socket)} {
 		named, err := access.ReadLock(lock)

@@ -47,7 +47,7 @@ func holdProcess(pid int) (*process, error) {
 	return &process{fd, pid}, nil
 }
 
-// release gives up the hold. On nil it does nothing.
+// release ends the hold. On nil it does nothing.
 func (p *process) release() {
 	if p != nil {
 		_ = unix.Close(p.fd)
@@ -101,7 +101,7 @@ func (p *process) locks(path string) bool {
 	return false
 }
 
-// gone returns when the process has ended, or with ctx's error. It gives up the hold.
+// gone returns when the process has ended, or with ctx's error. It releases p.
 func (p *process) gone(ctx context.Context) error {
 	defer unix.Close(p.fd)
 	var wake [2]int

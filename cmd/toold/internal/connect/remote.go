@@ -110,7 +110,7 @@ func (r *remote) dial() (*toold.Conn, error) {
 
 // plain reports whether nothing is encrypted: the daemon is on loopback, and nothing was said of certificates.
 func (r *remote) plain() bool {
-	host, _, _ := net.SplitHostPort(r.Address) // empty, which is not loopback, where it is no address
+	host, _, _ := net.SplitHostPort(r.Address) // empty, which is not loopback, where it is not an address
 	at, err := netip.ParseAddr(host)
 	return r.CA == "" && r.cert == "" && (strings.EqualFold(host, "localhost") || err == nil && at.IsLoopback())
 }
@@ -140,7 +140,7 @@ func (r *remote) transport() (credentials.TransportCredentials, error) {
 	return handshake{credentials.NewTLS(settings), &r.handshake}, nil
 }
 
-// A handshake is TLS that keeps the error with which setting it up has failed: the connection says of it only that it broke off.
+// A handshake is TLS that keeps the error with which setting it up has failed: the connection reports only that it broke off.
 type handshake struct {
 	credentials.TransportCredentials
 	failed *atomic.Pointer[error]
@@ -179,5 +179,5 @@ func (b bearer) GetRequestMetadata(context.Context, ...string) (map[string]strin
 	return map[string]string{"authorization": "Bearer " + string(b)}, nil
 }
 
-// RequireTransportSecurity leaves it to open, which knows loopback.
+// RequireTransportSecurity returns false: open decides, since loopback needs no TLS.
 func (bearer) RequireTransportSecurity() bool { return false }

@@ -17,8 +17,8 @@ import (
 )
 
 // upgraded returns a link to a daemon of this program's version instead of an older one that has nothing to do; else
-// l, which it was given. A daemon that no client has started is left alone, and so is one that listens on TCP too, of a version that cannot be
-// compared, or of a system that does not tell when a process has ended.
+// l, which it was given. It does not replace a daemon that no client has started, one that listens on TCP too, one of a version that cannot be
+// compared, or any on a system that does not report when a process has ended.
 func (f *Finder) upgraded(ctx context.Context, l *toold.Conn) (*toold.Conn, error) {
 	if f.replaced || !semver.IsValid(f.Version) || runtime.GOOS == "darwin" {
 		return l, nil

@@ -59,7 +59,7 @@ var demoParts = []part{
 	},
 	{
 		"Bash", `{"command":"touch built"}`, demoAsked,
-		"No rule speaks of this command, so somebody has to be asked:",
+		"No rule is about this command, so the user has to be asked:",
 	},
 	{"Read", `{"file_path":"WORKSPACE/greet.go"}`, demoOK, ""},
 	{
@@ -91,7 +91,7 @@ func demoUses(workspace string) ([]turn.Use, error) {
 	return uses, nil
 }
 
-// review returns what happened: the results that make a point, the timeline, and whether all was as the script says.
+// review returns what happened: the results that make a point, the timeline, and whether all was as in the script.
 func (s demo) review(b *terminal.TurnState) error {
 	p := terminal.Open(s.Stdout)
 	var out strings.Builder

@@ -22,7 +22,7 @@ import (
 const (
 	// rootsPatience is how long a client may take to name its roots before the flags decide.
 	rootsPatience = 5 * time.Second
-	// mostAsked is how many bytes of a part of a question are shown, which is more than anybody reads in a form.
+	// mostAsked is how many bytes of a part of a question are shown, which is more than a user reads in a form.
 	mostAsked = 6 << 10
 	// allRules stands for all rules that a question offers.
 	allRules = "all of them"
@@ -36,7 +36,7 @@ var rulePlaces = []struct {
 }{
 	{"session", "this session", tooldv1.Scope_SCOPE_SESSION},
 	{"local", "this project, for you alone", tooldv1.Scope_SCOPE_LOCAL},
-	{"project", "this project, for everybody", tooldv1.Scope_SCOPE_PROJECT},
+	{"project", "this project, for everyone", tooldv1.Scope_SCOPE_PROJECT},
 	{"user", "you, in every project", tooldv1.Scope_SCOPE_USER},
 }
 
@@ -47,7 +47,7 @@ type elicited struct {
 	answered bool // an answer was sent; the daemon may still refuse it
 }
 
-// canElicit reports whether a client can put a form to somebody.
+// canElicit reports whether a client can show a form to its user.
 func canElicit(client *mcp.ServerSession) bool {
 	params := client.InitializeParams()
 	if params == nil || params.Capabilities == nil || params.Capabilities.Elicitation == nil {
@@ -57,8 +57,8 @@ func canElicit(client *mcp.ServerSession) bool {
 	return form.Form != nil || form.URL == nil // neither is how older clients say that they have forms
 }
 
-// ask puts a question to the client, also one about a call that somebody else has sent to the session. One that stands
-// there already is not put again: the daemon repeats those that are open when a stream is taken up again.
+// ask puts a question to the client, also one about a call that another client has sent to the session. One that is
+// open there already is not put again: the daemon repeats those that are open when a stream is resumed.
 func (b *bridge) ask(q *tooldv1.Question, note string) {
 	client := b.client
 	if known := b.elicits[q.GetQuestionId()]; known != nil && !known.answered || !canElicit(client) {
@@ -140,7 +140,7 @@ func ruleWord(x *tooldv1.Suggestion) string {
 	return x.GetList() + " " + terminal.VisibleLine(x.GetRule())
 }
 
-// elicitText is all that somebody should see before a yes.
+// elicitText returns all that the user should see before a yes.
 func elicitText(q *tooldv1.Question, note string) string {
 	var parts []string
 	add := func(head, text string) {
@@ -198,7 +198,7 @@ func remembered(q *tooldv1.Question, which, where string) (rules []*tooldv1.Reme
 	return rules
 }
 
-// rootsOf asks the client for its roots. Those that are no folders here are left out and told.
+// rootsOf asks the client for its roots. Those that are not folders here are left out and reported.
 func rootsOf(ctx context.Context, console *cli.Console, client *mcp.ServerSession) (roots []string) {
 	params := client.InitializeParams()
 	if params == nil || params.Capabilities == nil || params.Capabilities.RootsV2 == nil {

@@ -31,7 +31,7 @@ type call struct {
 	name     string
 	input    string
 	meter    meter
-	sent     func()                   // called when it is on its way; nil: nobody waits for that
+	sent     func()                   // called when it is on its way; nil: no goroutine waits for that
 	progress chan *tooldv1.Progress   // one slot: the newest wins
 	ended    chan *tooldv1.ToolResult // one slot, filled once
 
@@ -48,7 +48,7 @@ func newCall(client *mcp.ServerSession, params *mcp.CallToolParamsRaw) *call {
 // A bridge is the session. Its fields are set before start, or belong to its goroutine until that has ended.
 type bridge struct {
 	Options
-	changed func() // tells the client that the list of tools is another one
+	changed func() // notifies the client that the list of tools has changed
 	prefix  string // of ids: a session that stays sees many clients
 	acts    chan func()
 	ended   chan struct{} // closed when nothing more is done
@@ -188,7 +188,7 @@ func (b *bridge) attached(client *mcp.ServerSession) error {
 	return nil
 }
 
-// introduce fills in what only the client can say.
+// introduce fills in what only the client has.
 func (b *bridge) introduce() {
 	b.moved = false
 	if b.AskRoots {

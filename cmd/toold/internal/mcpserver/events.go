@@ -28,7 +28,7 @@ func (b *bridge) take(event *tooldv1.ExecuteResponse) {
 	}
 }
 
-// resumed tells the client of a session's warnings once, and of the tools that another daemon may have.
+// resumed notifies the client of a session's warnings once, and of the tools that another daemon may have.
 func (b *bridge) resumed(attached *tooldv1.Attached) {
 	if b.begun {
 		b.changed()
@@ -40,7 +40,7 @@ func (b *bridge) resumed(attached *tooldv1.Attached) {
 	}
 }
 
-// report puts the newest progress in the place of one that nobody has fetched.
+// report replaces progress that was not fetched yet with the newest.
 func (c *call) report(p *tooldv1.Progress) {
 	select {
 	case <-c.progress:

@@ -21,11 +21,11 @@ type order struct {
 	line   []*place
 }
 
-// An place is a call's place in the line. A nil one is nowhere in it and waits for nobody.
+// A place is a call's place in the line. A nil one is nowhere in it and does not wait.
 type place struct {
 	order  *order
 	number uint64
-	first  chan struct{} // closed when nobody is in front
+	first  chan struct{} // closed when no place is in front
 }
 
 // admit puts a request at the end of the line if it is a call; nil: it is none, or none that the SDK will take.
@@ -87,7 +87,7 @@ func (o *order) pass(p *place) {
 	}
 }
 
-// pass is the order's, for whoever holds the place.
+// pass lets the calls behind the place begin; see order.pass.
 func (p *place) pass() {
 	if p != nil {
 		p.order.pass(p)

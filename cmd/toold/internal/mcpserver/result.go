@@ -73,7 +73,7 @@ func lostResult(err error) *tooldv1.ToolResult {
 // A meter turns what a call reports into MCP's progress, whose number must grow each time. It counts steps where the
 // call reports them, and seconds otherwise.
 type meter struct {
-	token any // nil: nobody wants to know
+	token any // nil: the client wants no progress
 	last  float64
 	steps bool
 }

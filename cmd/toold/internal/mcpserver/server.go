@@ -23,14 +23,14 @@ import (
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
 
-// instructions tells a client's model what is different from tools that it may know.
+// instructions are for the client's model: what differs from tools that it may know.
 const instructions = "These tools run in toold, a daemon on the user's machine. Calls that only read run side by side, all others alone, in the " +
 	"order in which they came. A denied call names the rule that denied it. A file is changed only after it was read in this session."
 
 // versions are the versions of the protocol in which a server may ask its client something in the middle of a call.
 var versions = []string{"2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"}
 
-// Options say whom a server serves and how.
+// Options are the session that a server serves, and how it serves it.
 type Options struct {
 	Console  *cli.Console
 	Daemon   *connect.Finder
@@ -40,14 +40,14 @@ type Options struct {
 
 // Serve serves one client until it hangs up or a signal comes. An anonymous session ends with it.
 func Serve(ctx context.Context, o Options) error {
-	l, err := o.Daemon.Connect(ctx) // that there is no daemon to be had is told before anything is promised
+	l, err := o.Daemon.Connect(ctx) // a missing daemon is reported before anything is promised
 	if err != nil {
 		return err
 	}
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	defer signal.Stop(signals)
-	pipes := make(chan os.Signal, 1) // nobody listens: a client that went away is an error of the write, and so the session is closed
+	pipes := make(chan os.Signal, 1) // never received from: a client that went away is an error of the write, and so the session is closed
 	signal.Notify(pipes, syscall.SIGPIPE)
 	defer signal.Stop(pipes)
 	b := newBridge(o, l)
@@ -96,15 +96,15 @@ func newServer(b *bridge, order *order) *mcp.Server {
 			}
 		}
 	})
-	// The SDK tells the client of a change when its own list changes; the list that counts is the daemon's.
+	// The SDK notifies the client of a change when its own list changes; the list that counts is the daemon's.
 	b.changed = func() {
 		server.AddTool(&mcp.Tool{Name: "toold", InputSchema: json.RawMessage(`{"type":"object"}`)}, nil)
 	}
 	return server
 }
 
-// list returns the session's pool in its order, whole: MCP has no way to load a tool later. What would be known by its
-// name alone is activated first, so that whatever a client has listed can be called.
+// list returns the session's pool in its order, whole: MCP has no way to load a tool later. Tools that are deferred
+// are activated first, so that a client can call all that it has listed.
 func list(ctx context.Context, b *bridge, client *mcp.ServerSession) (mcp.Result, error) {
 	pool, err := b.pool(ctx, client)
 	if err == nil {
@@ -120,7 +120,7 @@ func list(ctx context.Context, b *bridge, client *mcp.ServerSession) (mcp.Result
 	return list, nil
 }
 
-// activate has the session activate what is deferred, and gives the pool with what can be called then.
+// activate has the session activate what is deferred, and returns the pool with what can be called then.
 func activate(ctx context.Context, b *bridge, client *mcp.ServerSession, pool []*tooldv1.Tool) ([]*tooldv1.Tool, error) {
 	var names []string
 	for _, tool := range pool {
@@ -195,7 +195,7 @@ func await(ctx context.Context, b *bridge, c *call) (*tooldv1.ToolResult, error)
 	}
 }
 
-// failure says that a request could not be served at all.
+// failure returns the error for a request that could not be served at all.
 func failure(err error) error {
 	return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: terminal.VisibleText(cli.Describe(err))}
 }

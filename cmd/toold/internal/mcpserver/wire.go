@@ -25,7 +25,7 @@ const (
 	mcpLastWords = 2 * time.Second
 )
 
-// errLineTooLong says that a line was skipped.
+// errLineTooLong is the error for a line that was skipped.
 var errLineTooLong = fmt.Errorf("the line has more than %d bytes", maxLine)
 
 // An wire is the SDK's transport and its only connection. Read is called by one goroutine, the rest by any.
@@ -37,7 +37,7 @@ type wire struct {
 
 	mu   sync.Mutex
 	out  io.Writer
-	open map[jsonrpc.ID]*place // requests without an answer; nil: it is no call
+	open map[jsonrpc.ID]*place // requests without an answer; nil: it is not a call
 	idle *sync.Cond            // open has become empty
 
 	order order
@@ -130,7 +130,7 @@ func (w *wire) line() ([]byte, error) {
 	}
 }
 
-// refuse answers what is no message. It has the id of the request that text was meant to be, if it has one.
+// refuse answers what is not a message. It has the id of the request that text was meant to be, if it has one.
 func (w *wire) refuse(text json.RawMessage, code int, why error) error {
 	var meant struct {
 		ID     json.RawMessage `json:"id"`
@@ -152,7 +152,7 @@ func (w *wire) refuse(text json.RawMessage, code int, why error) error {
 	return w.put(answer)
 }
 
-// note keeps in mind that a request came, and gives a call its place. Its error is for a request whose id belongs to
+// note records that a request came, and assigns a call its place. It returns an error for a request whose id belongs to
 // another one that has no answer yet.
 func (w *wire) note(message jsonrpc.Message) error {
 	request, is := message.(*jsonrpc.Request)

@@ -35,7 +35,7 @@ func newAudit(wanted *selection, k terminal.Ink, width int) *audit {
 	return &audit{wanted: wanted, ink: k, width: width, calls: map[string]*audited{}}
 }
 
-// take takes the next record and gives the lines that it comes to.
+// take takes the next record and returns the lines that it comes to.
 func (a *audit) take(event *tooldv1.ExecuteResponse) (lines []string) {
 	key := fmt.Sprint(event.GetTurn(), " ", terminal.CallOf(event)) // an id may come again in another turn
 	switch e := event.GetEvent().(type) {
@@ -93,7 +93,7 @@ func (a *audit) ended(c *audited, at time.Time, r *tooldv1.ToolResult) []string 
 	return append([]string{a.heading(c, at, style, terminal.OutcomeWord(r.GetOutcome()), took)}, a.reasons(c, r)...)
 }
 
-// heading is the first line of a call, behind one that names who had it done, if that is somebody else than before.
+// heading is the first line of a call, behind one that names who had it done, if that is another client than before.
 func (a *audit) heading(c *audited, at time.Time, style lipgloss.Style, word, took string) string {
 	who := ""
 	if c.peer != a.told {
@@ -116,7 +116,7 @@ func (a *audit) reasons(c *audited, r *tooldv1.ToolResult) (lines []string) {
 	if s := c.started; s != nil && s.GetReason() != "" {
 		text := "allowed: "
 		switch {
-		case c.name == "Restore": // whoever asks for it has answered by that
+		case c.name == "Restore": // the client that asks for it has answered by that
 			text = "asked for by a client itself: "
 		case s.GetAsked():
 			text = "asked and allowed: "

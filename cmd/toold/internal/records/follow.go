@@ -13,7 +13,7 @@ import (
 // followEvery is how often sessions are looked for that are new.
 const followEvery = time.Second
 
-// A follower watches sessions, each on a goroutine of its own, and has what they hear brought to one place.
+// A follower watches sessions, each on a goroutine of its own, and collects what they report in one place.
 type follower struct {
 	link     *toold.Conn
 	came     chan news
@@ -64,7 +64,7 @@ func (w *logWriter) follow(ctx context.Context, l *toold.Conn) error {
 	}
 }
 
-// heard takes news, and says whether there will be no more.
+// heard takes news, and reports whether there will be no more.
 func (w *logWriter) heard(n news) (over bool, err error) {
 	switch {
 	case n.event != nil:
@@ -91,6 +91,6 @@ func (f *follower) begin(ctx context.Context, name string) {
 	}
 	f.watchers.Go(func() {
 		err := Watch(ctx, f.link, &tooldv1.WatchRequest{SessionId: name, Inputs: f.inputs}, func(event *tooldv1.ExecuteResponse) error { return bring(news{name, event, nil}) })
-		_ = bring(news{name, nil, err}) // when that fails nobody wants to know
+		_ = bring(news{name, nil, err}) // when that fails no receiver is left
 	})
 }

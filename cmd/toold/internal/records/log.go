@@ -19,7 +19,7 @@ import (
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
 
-// A filter says what is wanted; an empty field wants all.
+// A filter is what is wanted; an empty field stands for all.
 type filter struct {
 	session, tool, outcome string
 	since, until           string
@@ -167,7 +167,7 @@ func (w *logWriter) session(name string) *sessionLog {
 	return w.sessions[name]
 }
 
-// take writes what an event comes to. What has no number is no record.
+// take writes what an event comes to. What has no number is not a record.
 func (w *logWriter) take(name string, event *tooldv1.ExecuteResponse) error {
 	x := w.session(name)
 	switch {
@@ -241,7 +241,7 @@ func newSelection(f filter, now time.Time) (sel selection, err error) {
 	return sel, err
 }
 
-// timeOf reads a time as a person gives it; the zero time if it is empty.
+// timeOf parses a time as a user writes it; the zero time if it is empty.
 func timeOf(flag, text string, now time.Time) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil

@@ -1,5 +1,4 @@
-// Text shown and changed by the user: pretty JSON, coloured diffs, the user's own editor. This file does not know
-// what the text is for.
+// Text shown and changed by the user: pretty JSON, coloured diffs, the user's own editor.
 
 package terminal
 
@@ -14,7 +13,7 @@ import (
 	"charm.land/lipgloss/v2"
 )
 
-// editText runs the user's editor on text and returns what they left. The file is readable by nobody else.
+// editText runs the user's editor on text and returns what they left. No other user can read the file.
 func editText(terminal *os.File, text string) (edited string, err error) {
 	dir, err := os.MkdirTemp("", "toold-edit-")
 	if err != nil {
@@ -74,7 +73,7 @@ func DiffText(diff string, k Ink) string {
 	return b.String()
 }
 
-// paint styles text and leaves its tabs alone.
+// paint styles text, except for its tabs.
 func paint(style lipgloss.Style, text string) string {
 	return style.TabWidth(lipgloss.NoTabConversion).Render(text)
 }

@@ -76,7 +76,7 @@ func PaintDiff(p Terminal, diff string) string {
 	return b.String()
 }
 
-// PrintDiffs writes what has become of files. What is no diff is told beside.
+// PrintDiffs writes what has become of files. A file without a diff gets one line.
 func PrintDiffs(w io.Writer, p Terminal, files []*tooldv1.FileChange) error {
 	var failed error
 	write := func(text string) {

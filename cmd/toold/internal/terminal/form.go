@@ -1,4 +1,4 @@
-// What a tool itself wants to know, asked at the terminal field by field. It does not know what becomes of the answer.
+// What a tool itself wants to know, asked at the terminal field by field.
 
 package terminal
 

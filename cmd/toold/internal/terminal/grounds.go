@@ -1,5 +1,5 @@
 // What a verdict rests on, in words for the user: levels, rules with their places, and what a suggested rule would let
-// through. Pure; it does not know how a verdict comes about.
+// through. Pure.
 
 package terminal
 
@@ -15,7 +15,7 @@ func LevelWord(level tooldv1.Level) string {
 	return strings.ToLower(strings.TrimPrefix(level.String(), "LEVEL_"))
 }
 
-// RuleWords names a ground's rule and where it stands; empty when the ground is no rule.
+// RuleWords names a ground's rule and where it stands; empty when the ground is not a rule.
 func RuleWords(g *tooldv1.Ground) string {
 	if g.GetRule() == "" {
 		return ""
@@ -35,7 +35,7 @@ func at(before string, g *tooldv1.Ground) string {
 	}
 }
 
-// Said reports that text tells a ground's rule and place already.
+// Said reports whether text has a ground's rule and place already.
 func Said(text string, g *tooldv1.Ground) bool {
 	return strings.Contains(text, VisibleLine(g.GetRule())) && strings.Contains(text, at("", g))
 }

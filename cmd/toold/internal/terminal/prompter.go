@@ -1,5 +1,4 @@
-// Questions put to the user at the terminal, one at a time. This file does not know why the daemon asks, nor where
-// an answer goes; it never answers by itself.
+// Questions put to the user at the terminal, one at a time. It never answers by itself.
 
 package terminal
 
@@ -42,7 +41,7 @@ type Prompter struct {
 	done    chan struct{} // closed when the goroutine that asks current has ended
 }
 
-// NewPrompter opens the terminal; nil when nobody is there to be asked.
+// NewPrompter opens the terminal; it returns nil when no user is there to be asked.
 func NewPrompter(shown Terminal, whole func(string) (string, bool)) *Prompter {
 	if !shown.Terminal {
 		return nil
@@ -84,7 +83,7 @@ func (p *Prompter) Close() {
 	_ = p.terminal.Close()
 }
 
-// Passes says whether the session ends with the turn, and the rules that it keeps with it.
+// Passes sets whether the session ends with the turn, and the rules that it keeps with it.
 func (p *Prompter) Passes(passing bool) {
 	if p != nil {
 		p.passing = passing
@@ -304,7 +303,7 @@ func (p *Prompter) prompt(ctx context.Context, q *tooldv1.Question, top int) *to
 // promptRows are those of the prompt, which wraps on a narrow terminal, with what is typed there. Ours.
 const promptRows = 4
 
-// answersText is shown to whoever types ? or anything else that is no answer.
+// answersText is shown when the user types ? or anything else that is not an answer.
 const answersText = `  y         runs it, this once
   n         does not run it; "n REASON" also tells the model why
   a         runs it, and keeps a rule by which the like of it is not asked about again: you choose which, and where
@@ -312,7 +311,7 @@ const answersText = `  y         runs it, this once
   e         opens the input in your editor and runs what you make of it
 `
 
-// line reads one line. In the terminal's line mode a read never gives more than one.
+// line reads one line. In the terminal's line mode a read never returns more than one.
 func (p *Prompter) line() (string, error) {
 	var buffer [4096]byte
 	n, err := p.terminal.Read(buffer[:])

@@ -1,5 +1,5 @@
 // A question as text: all of it, or as much as a terminal has room for, so that its title, its reason and the keys stay
-// on the screen. It does not know who reads it.
+// on the screen.
 
 package terminal
 
@@ -38,7 +38,7 @@ func questionHead(q *tooldv1.Question, k Ink) string {
 	if level := q.GetLevel(); level > tooldv1.Level_LEVEL_UNSPECIFIED {
 		fmt.Fprintf(&b, "  %s\n", k.Dim.Render("level: "+LevelWord(level)))
 	}
-	if q.GetDiff() == "" { // else that says it better
+	if q.GetDiff() == "" { // else the diff shows it better
 		for _, line := range q.GetEffects() {
 			if !strings.HasPrefix(line, "runs ") {
 				fmt.Fprintf(&b, "  %s\n", k.Dim.Render(VisibleLine(line)))
@@ -61,7 +61,7 @@ func fitQuestion(q *tooldv1.Question, k Ink, width, height int) (text string, hi
 	if height == 0 || rowsOf(body, width) <= room {
 		return head + body, 0
 	}
-	if q.GetDiff() != "" { // which says better what happens
+	if q.GetDiff() != "" { // which shows better what happens
 		body = DiffText(q.GetDiff(), k)
 	}
 	var out strings.Builder

@@ -1,4 +1,4 @@
-// One event as one line, for the log and for watching a session. It does not know where the event came from.
+// One event as one line, for the log and for watching a session.
 
 package terminal
 

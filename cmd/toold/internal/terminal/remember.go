@@ -1,5 +1,4 @@
-// Rules that the user wants to be kept with a yes: which are offered, and what was picked of them. This file does not
-// know what a rule means, nor does it keep any.
+// Rules that the user wants to be kept with a yes: which are offered, and what was picked of them.
 
 package terminal
 
@@ -26,7 +25,7 @@ type keeper struct {
 var scopes = []keeper{
 	{"s", "session", tooldv1.Scope_SCOPE_SESSION, "this session (so it is if you name no place)"},
 	{"l", "local", tooldv1.Scope_SCOPE_LOCAL, "this project, for you alone (.toold/settings.local.json)"},
-	{"p", "project", tooldv1.Scope_SCOPE_PROJECT, "this project, for everybody (.toold/settings.json)"},
+	{"p", "project", tooldv1.Scope_SCOPE_PROJECT, "this project, for everyone (.toold/settings.json)"},
 	{"u", "user", tooldv1.Scope_SCOPE_USER, "you (your own settings file): commands in every project, paths such as ./src in this one alone"},
 }
 
@@ -121,7 +120,7 @@ func NoSuggestion(q *tooldv1.Question) string {
 }
 
 // pick reads which of the offered rules are wanted and where: numbers, then a scope, which is the session unless it is
-// named. Of one rule the number may be left out. wrong says what was not understood.
+// named. If only one is offered its number may be left out. wrong is what was not understood.
 func pick(offered []*tooldv1.Suggestion, typed string) (picked []*tooldv1.Remember, wrong string) {
 	scope := tooldv1.Scope_SCOPE_SESSION
 	var numbers []int

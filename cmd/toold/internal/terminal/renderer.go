@@ -1,5 +1,5 @@
-// The live view: one line per call, drawn over while a turn runs. What a line says is pure (callLine, boardLines); the
-// view alone knows that a terminal's cursor can go back up.
+// The live view: one line per call, drawn over while a turn runs. The text of a line is pure (callLine, boardLines); only
+// the view moves the terminal's cursor.
 
 package terminal
 

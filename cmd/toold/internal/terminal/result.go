@@ -38,7 +38,7 @@ func FailureLine(b *TurnState, n int) string {
 	return fmt.Sprintf("%s ended as %s (%s)", b.Calls[0].Name, OutcomeWord(r.GetOutcome()), r.GetError().GetCode())
 }
 
-// DiffOf is the change that an edit made, if the result tells it.
+// DiffOf is the change that an edit made, if the result has it.
 func DiffOf(r *tooldv1.ToolResult) string {
 	return r.GetStructured().GetFields()["diff"].GetStringValue()
 }

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// PlainWidth is the width that is used for pictures where no terminal tells its own.
+// PlainWidth is the width that is used for pictures where no terminal reports its own.
 const PlainWidth = 100
 
 // A Terminal is one of the standard files as a surface to draw on: whether it is a terminal, how wide it is, and which

@@ -1,5 +1,4 @@
-// A turn as a picture: a bar for each call over the time that the turn took, grouped by batch. Pure; it knows neither
-// the terminal nor how the turn came about.
+// A turn as a picture: a bar for each call over the time that the turn took, grouped by batch. Pure.
 
 package terminal
 

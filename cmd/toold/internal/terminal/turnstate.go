@@ -1,5 +1,5 @@
-// A turn state is what a turn's calls look like from outside, made from the events that the daemon sends. It is pure: it
-// knows no clock (each event brings its time), no terminal and no wire.
+// A turn state is what a turn's calls look like from outside, made from the events that the daemon sends. It is pure:
+// each event brings its time.
 
 package terminal
 
@@ -181,7 +181,7 @@ func (b *TurnState) Replays() int {
 	return n
 }
 
-// subjectKeys are the parts of an input that tell the user what a call is about, the best first.
+// subjectKeys are the parts of an input that show the user what a call is about, the best first.
 var subjectKeys = []string{"command", "file_path", "notebook_path", "pattern", "path", "query", "url", "bash_id", "shell_id", "task_id"}
 
 // Subject returns one line about a call: its best part, and where when that is another one.
@@ -213,8 +213,8 @@ func Subject(input, dir string) string {
 	return ""
 }
 
-// Answer is the call's result; for a tool use that was refused, one that says so, since a conversation with a model
-// cannot go on without.
+// Answer returns the call's result. For a tool use that was refused it is a result with the refusal, since a conversation
+// with a model cannot go on without one.
 func (c *Call) Answer() *tooldv1.ToolResult {
 	if c.result != nil {
 		return c.result

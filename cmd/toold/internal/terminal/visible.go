@@ -1,5 +1,5 @@
 // Text that came from a model, a file or a process is shown here without letting it act on the terminal: control and
-// bidirectional characters are made visible. This file does not know where the text came from; it keeps no colours.
+// bidirectional characters are made visible. No colours are kept.
 
 package terminal
 
@@ -14,7 +14,7 @@ import (
 	"charm.land/lipgloss/v2"
 )
 
-// Zero-width joiner and non-joiner are left alone: scripts and emoji need them and they reorder nothing.
+// Zero-width joiner and non-joiner stay as they are: scripts and emoji need them and they reorder nothing.
 const (
 	zwnj = '\u200c'
 	zwj  = '\u200d'

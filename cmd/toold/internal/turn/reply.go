@@ -102,7 +102,7 @@ func ResponsesReply(uses []Answered) ([]byte, error) {
 	return marshal(reply)
 }
 
-// replyID is the id that the conversation knows. A JSON line without one is known by the id that it was run under.
+// replyID returns the id that the conversation has. For a JSON line without one it is the id that the call was run under.
 func (a Answered) replyID() string {
 	if a.use.Given != "" {
 		return a.use.Given
@@ -119,7 +119,7 @@ func marshal(v any) ([]byte, error) {
 	return []byte(b.String()), err
 }
 
-// flatText is a result for APIs whose tool messages carry text alone.
+// flatText returns a result for APIs whose tool messages carry only text.
 func flatText(result *tooldv1.ToolResult) string {
 	var parts []string
 	for _, c := range spokenContent(result) {

@@ -22,7 +22,7 @@ const (
 	mostRead = 30_000
 )
 
-// leaveBehind records, for each call that was stopped and has not ended, a result that says so. The daemon goes on ending it.
+// leaveBehind records, for each call that was stopped and has not ended, a result with that. The daemon goes on ending it.
 func (t *Turn) leaveBehind(ctx context.Context) error {
 	t.Left = true
 	ctx, cancel := context.WithTimeout(ctx, readPatience)

@@ -184,7 +184,7 @@ func (t *Turn) stop() error {
 	return t.sendEnd()
 }
 
-// hangUp closes the client's side when nothing is left to say. Until then answers and interrupts may be needed.
+// hangUp closes the client's side when nothing is left to send. Until then answers and interrupts may be needed.
 func (t *Turn) hangUp() error {
 	if t.closed || t.Feed != nil || !t.State.Settled() {
 		return nil
