@@ -20,9 +20,6 @@ type word struct {
 	but []string
 }
 
-// doing are folders whose comments are not yet written in the words below.
-var doing = []string{"cmd/toold/", "tools/shell/", "scheduler/permission/"}
-
 var words = []word{
 	{pattern: `errands?`, write: "client request"},
 	{pattern: `heirs?`, write: "successor"},
@@ -36,7 +33,7 @@ var words = []word{
 	{pattern: `visitors?|expel(s|led)?`, write: "connection, evict"},
 	{pattern: `seers|printers`, write: "programs that need /proc, output programs"},
 	{pattern: `staffs?|employ(s|ed)?`, write: "start, reconcile (servers)"},
-	{pattern: `barred`, write: "denied", programs: true, but: doing},
+	{pattern: `barred`, write: "denied", programs: true},
 	{pattern: `learned`, write: "read state, seen"},
 	{pattern: `wish(es)?`, write: "request, preference"},
 	{pattern: `strangers?`, write: "unknown", programs: true},
@@ -46,12 +43,12 @@ var words = []word{
 	{pattern: `another hand`, write: "another program"},
 	{pattern: `hands? (over|on)|handed (over|on)`, write: "pass, forward"},
 	{pattern: `Knows nothing|Know nothing|that of which`, write: "say what it does"},
-	{pattern: `as far as that goes`, write: "as far as possible", but: doing},
-	{pattern: `(and|or), be it|, be it`, write: "or, even", programs: true, but: doing},
-	{pattern: `puts? (\w+ ){0,3}into words`, write: "returns the fault, formats", programs: true, but: doing},
-	{pattern: `somebody|anybody|everybody|whoever`, write: "the client, the user, the model, a program", programs: true, but: doing},
-	{pattern: `nobody`, write: "no client, no program", programs: true, in: []string{"tools/", "scheduler/", "proto/"}, but: append(doing, "tools/sandbox/escape/")},
-	{pattern: `^\s*// \w+ (gives|says|tells|hears)`, write: "returns, reports whether, writes, notifies", but: doing},
+	{pattern: `as far as that goes`, write: "as far as possible"},
+	{pattern: `(and|or), be it|, be it`, write: "or, even", programs: true},
+	{pattern: `puts? (\w+ ){0,3}into words`, write: "returns the fault, formats", programs: true},
+	{pattern: `somebody|anybody|everybody|whoever`, write: "the client, the user, the model, a program", programs: true},
+	{pattern: `nobody`, write: "no client, no program", programs: true, in: []string{"tools/", "scheduler/", "proto/"}, but: []string{"tools/sandbox/escape/"}},
+	{pattern: `^\s*// \w+ (gives|says|tells|hears)`, write: "returns, reports whether, writes, notifies"},
 }
 
 // honest are places where such a word means something else, each with the part of the line that shows it.
@@ -62,6 +59,7 @@ var honest = []string{
 	"cameras store", "cameras of telephones",
 	"// Greet greets",                                       // the code of an example
 	"nobody is the user", "const nobody", "Seteuid(nobody)", // the user of that name
+	"nobody is the index", "= nobody", "}, nobody", // the shell analysis's index for no command
 	"nobody is the only reachable host", "[]string{nobody}", // the host of that name
 }
 
