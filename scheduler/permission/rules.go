@@ -136,7 +136,7 @@ func (r *Rules) forbid(tool string, about subject) bool {
 	return slices.ContainsFunc(r.list(DenyList), is) || slices.ContainsFunc(r.list(AskList), is)
 }
 
-// names reports whether the rule is about a tool of that name, or about all tools of its kind.
+// names reports whether the rule is about a tool of that name, by its name, a pattern or its MCP server.
 func (r *Rule) names(tool string) bool {
 	switch {
 	case r.tool == tool:

@@ -86,7 +86,8 @@ func checkConsistent(t testing.TB, script string, a Analysis) {
 	}
 }
 
-// checkBlamed: one part of a script that is not read-only is not read-only itself.
+// checkBlamed: a script that is not read-only has a part to which a rule can refer that is
+// not read-only either.
 func checkBlamed(t testing.TB, script string, a Analysis) {
 	t.Helper()
 	blamed := a.Err != nil || !a.Opaque.Empty()

@@ -24,8 +24,8 @@ func (r *sedReader) rest() string {
 	return strings.TrimSpace(line)
 }
 
-// names notes what a command or flag names up to the end of its line; false: there is
-// no list to note it in.
+// names notes what a command or flag names up to the end of its line; false: names are
+// not collected, or the script was refused already.
 func (r *sedReader) names(list *[]string) bool {
 	if !r.does || r.why != "" {
 		return false
