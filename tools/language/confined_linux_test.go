@@ -16,12 +16,13 @@ import (
 // A real gopls works where it can write nothing but a cache of its own and reach no network, and where what is hidden cannot
 // come into its answers.
 func TestConfined(t *testing.T) {
+	server := gopls(t) // first: it may skip the test
 	runner, err := sandbox.New(t.TempDir(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	root, cache := realDir(t), realDir(t)
-	s := &session{T: t, root: root, servers: []language.Server{gopls(t)}}
+	s := &session{T: t, root: root, servers: []language.Server{server}}
 	policy := sandbox.Policy{Tier: sandbox.Full, Places: []sandbox.Place{
 		{Path: root, Access: sandbox.Read}, {Path: cache, Access: sandbox.Write}, {Path: filepath.Join(root, "secret.go"), Access: sandbox.Hidden},
 	}}
