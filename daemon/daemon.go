@@ -98,14 +98,10 @@ const disconnectGrace = 5 * time.Second
 // New opens the state, ends what a dead daemon left running, and brings its sessions back.
 func New(config Config) (*Daemon, error) {
 	config.Log = cmp.Or(config.Log, zap.NewNop())
-	sources := settings.DefaultSources(config.UserSettings)
-	sources.ManagedDir = config.ManagedDir
 	var runner *sandbox.Runner
-	sources.Writing = func(file string) { runner.Spare(file) }
-	files := settings.Open(sources)
-	now := files.Load(settings.Scope{})
-	if len(now.Broken) > 0 { // to begin without what they forbid would be worse than not to begin
-		return nil, errors.Join(now.Broken...)
+	sources, files, now, err := openSettings(config, func(file string) { runner.Spare(file) })
+	if err != nil {
+		return nil, err
 	}
 	limits := now.Limits
 	var warnings []string
@@ -158,6 +154,16 @@ func New(config Config) (*Daemon, error) {
 	}
 	d.server = d.newServer()
 	return d, nil
+}
+
+// openSettings opens the settings files and returns them as they are now. writing is called with each file that is about to be
+// written. Broken files are an error: to begin without what they forbid would be worse than not to begin.
+func openSettings(config Config, writing func(file string)) (settings.Sources, *settings.Store, *settings.Settings, error) {
+	sources := settings.DefaultSources(config.UserSettings)
+	sources.ManagedDir, sources.Writing = config.ManagedDir, writing
+	files := settings.Open(sources)
+	now := files.Load(settings.Scope{})
+	return sources, files, now, errors.Join(now.Broken...)
 }
 
 // connect makes the parts of the daemon.

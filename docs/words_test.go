@@ -59,7 +59,6 @@ var honest = []string{
 	"cameras store", "cameras of telephones",
 	"// Greet greets",                                       // the code of an example
 	"nobody is the user", "const nobody", "Seteuid(nobody)", // the user of that name
-	"nobody is the index", "= nobody", "}, nobody", // the shell analysis's index for no command
 	"nobody is the only reachable host", "[]string{nobody}", // the host of that name
 }
 

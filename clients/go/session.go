@@ -50,7 +50,7 @@ type Session struct {
 	receivers sync.WaitGroup
 	sent      ledger
 
-	mu        sync.Mutex                // never held while waiting for the daemon
+	mu        sync.Mutex                // held while a message is sent, but not while attaching
 	attach    *tooldv1.Attach           // the first one
 	id        string                    // empty: not attached yet
 	conn      *Conn                     // nil: none

@@ -7,13 +7,12 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/toold/toold/cmd/toold/internal/turn"
-
 	"github.com/spf13/cobra"
+
 	toold "github.com/toold/toold/clients/go"
 	"github.com/toold/toold/cmd/toold/internal/cli"
 	"github.com/toold/toold/cmd/toold/internal/terminal"
-
+	"github.com/toold/toold/cmd/toold/internal/turn"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
 

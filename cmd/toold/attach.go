@@ -9,16 +9,15 @@ import (
 	"slices"
 
 	"github.com/spf13/cobra"
-	"github.com/toold/toold/cmd/toold/internal/records"
-	"github.com/toold/toold/cmd/toold/internal/turn"
-
-	toold "github.com/toold/toold/clients/go"
-	"github.com/toold/toold/cmd/toold/internal/cli"
-	"github.com/toold/toold/cmd/toold/internal/terminal"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
+	toold "github.com/toold/toold/clients/go"
+	"github.com/toold/toold/cmd/toold/internal/cli"
+	"github.com/toold/toold/cmd/toold/internal/records"
+	"github.com/toold/toold/cmd/toold/internal/terminal"
+	"github.com/toold/toold/cmd/toold/internal/turn"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
 

@@ -8,12 +8,11 @@ import (
 	"slices"
 	"strings"
 
-	toold "github.com/toold/toold/clients/go"
-
 	"github.com/spf13/cobra"
+
+	toold "github.com/toold/toold/clients/go"
 	"github.com/toold/toold/cmd/toold/internal/cli"
 	"github.com/toold/toold/cmd/toold/internal/terminal"
-
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
 

@@ -8,12 +8,11 @@ import (
 	"slices"
 	"time"
 
-	"github.com/toold/toold/cmd/toold/internal/records"
-
 	"github.com/spf13/cobra"
-	toold "github.com/toold/toold/clients/go"
-	"github.com/toold/toold/cmd/toold/internal/terminal"
 
+	toold "github.com/toold/toold/clients/go"
+	"github.com/toold/toold/cmd/toold/internal/records"
+	"github.com/toold/toold/cmd/toold/internal/terminal"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
 

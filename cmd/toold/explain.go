@@ -9,11 +9,11 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
 	"github.com/toold/toold/cmd/toold/internal/callargs"
 	"github.com/toold/toold/cmd/toold/internal/cli"
 	"github.com/toold/toold/cmd/toold/internal/terminal"
 	"github.com/toold/toold/cmd/toold/internal/turn"
-
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
 

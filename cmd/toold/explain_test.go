@@ -7,12 +7,10 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/toold/toold/cmd/toold/internal/golden"
-
 	"github.com/toold/toold/cmd/toold/internal/callargs"
 	"github.com/toold/toold/cmd/toold/internal/cli"
+	"github.com/toold/toold/cmd/toold/internal/golden"
 	"github.com/toold/toold/cmd/toold/internal/terminal"
-
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
 

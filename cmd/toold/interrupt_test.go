@@ -12,10 +12,10 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/toold/toold/cmd/toold/internal/cli"
-	"github.com/toold/toold/cmd/toold/internal/turn"
 	"google.golang.org/protobuf/encoding/protojson"
 
+	"github.com/toold/toold/cmd/toold/internal/cli"
+	"github.com/toold/toold/cmd/toold/internal/turn"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
 

@@ -6,9 +6,9 @@ import (
 	"context"
 
 	"github.com/spf13/cobra"
+
 	"github.com/toold/toold/cmd/toold/internal/cli"
 	"github.com/toold/toold/cmd/toold/internal/mcpserver"
-
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
 

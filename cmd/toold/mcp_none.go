@@ -8,6 +8,7 @@ import (
 	"context"
 
 	"github.com/spf13/cobra"
+
 	"github.com/toold/toold/cmd/toold/internal/cli"
 )
 

@@ -9,9 +9,7 @@ import (
 	"strings"
 
 	toold "github.com/toold/toold/clients/go"
-
 	"github.com/toold/toold/cmd/toold/internal/cli"
-
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
 

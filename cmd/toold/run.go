@@ -14,12 +14,12 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
+
 	"github.com/toold/toold/cmd/toold/internal/callargs"
 	"github.com/toold/toold/cmd/toold/internal/cli"
 	"github.com/toold/toold/cmd/toold/internal/terminal"
 	"github.com/toold/toold/cmd/toold/internal/turn"
 	"github.com/toold/toold/daemon/dialect"
-
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
 

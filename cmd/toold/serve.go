@@ -15,12 +15,13 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+
 	"github.com/toold/toold/cmd/toold/internal/cli"
 	"github.com/toold/toold/cmd/toold/internal/connect"
 	"github.com/toold/toold/daemon"
 	"github.com/toold/toold/daemon/access"
-	"go.uber.org/zap"
-	"go.uber.org/zap/zapcore"
 )
 
 // serving is the flags of serve.

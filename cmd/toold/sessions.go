@@ -13,9 +13,9 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
 	"github.com/toold/toold/cmd/toold/internal/cli"
 	"github.com/toold/toold/cmd/toold/internal/terminal"
-
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
 

@@ -21,13 +21,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/toold/toold/cmd/toold/internal/golden"
-
 	gocmp "github.com/google/go-cmp/cmp"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/toold/toold/cmd/toold/internal/golden"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
 

@@ -11,10 +11,10 @@ import (
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
-	"github.com/toold/toold/cmd/toold/internal/cli"
-	"github.com/toold/toold/cmd/toold/internal/terminal"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/toold/toold/cmd/toold/internal/cli"
+	"github.com/toold/toold/cmd/toold/internal/terminal"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
 

@@ -18,7 +18,6 @@ import (
 	"github.com/toold/toold/cmd/toold/internal/terminal"
 	"github.com/toold/toold/cmd/toold/internal/turn"
 	"github.com/toold/toold/daemon/settings"
-
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
 

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/toold/toold/cmd/toold/internal/turn"
-
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
 

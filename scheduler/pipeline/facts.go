@@ -69,11 +69,7 @@ func (c *Call) look(ctx context.Context, env *tools.Env) (*permission.Facts, err
 	if err := worksOutside(ctx, f, s); err != nil {
 		return nil, err
 	}
-	names := make([]string, len(effects.Writes))
-	for i := range names {
-		names[i] = effects.Writes[i].Name
-	}
-	f.Critical = damage.Find(effects.Commands, names, damage.Around{Dir: env.Dir, Home: home, Roots: places.Roots(), Environ: env.Environ})
+	f.Critical = damage.Find(effects.Commands, namesOf(effects.Writes), damage.Around{Dir: env.Dir, Home: home, Roots: places.Roots(), Environ: env.Environ})
 	f.Unconfined = f.Unconfined && !c.rights.Confining.Off && !c.rights.Escape.Excludes(f) // else leave to go outside is not asked
 	if err := c.reach(f); err != nil {
 		return nil, err
@@ -86,6 +82,15 @@ func (c *Call) look(ctx context.Context, env *tools.Env) (*permission.Facts, err
 	env.Files = c.files
 	env.Box = c.checking(ctx, f)
 	return f, nil
+}
+
+// namesOf returns the names of paths, as declared.
+func namesOf(paths []tools.Path) []string {
+	names := make([]string, len(paths))
+	for i := range paths {
+		names[i] = paths[i].Name
+	}
+	return names
 }
 
 // touched is a digest of what a call would reach: a yes is for that, however it is named.

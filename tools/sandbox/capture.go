@@ -136,7 +136,7 @@ func (b *Beginning) Write(p []byte) (int, error) {
 // String returns what was kept.
 func (b *Beginning) String() string { return b.kept.String() }
 
-// An Ending keeps the last Most bytes of what it is given and drops the rest. Its Write never gives an error. It is safe for
+// An Ending keeps the last Most bytes of what it is given and drops the rest. Its Write never returns an error. It is safe for
 // concurrent use.
 type Ending struct {
 	Most int

@@ -94,8 +94,8 @@ type scope struct {
 	remote   bool     // it runs on another machine, or in a container
 }
 
-// nobody is the index for what the shell itself reads or writes, and no command.
-const nobody = -1
+// noCommand is the index for what the shell itself reads or writes, and no command.
+const noCommand = -1
 
 const (
 	maxCwds     = 8
@@ -291,121 +291,10 @@ func (a *analyzer) isolated(stmts []*syntax.Stmt) (last string) {
 	return last
 }
 
-// cd records that the shell may now be in dir, or still where it was.
-func (a *judge) cd(dir Word) {
-	a.moved = true
-	if a.printsLocation {
-		a.cwds, a.arrived = nil, nil
-		return
-	}
-	if dir.path == "" || dir.holds() || dir.shape != known && dir.shape != one {
-		a.cwds, a.arrived = nil, nil
-		a.unlisted()
-		return
-	}
-	a.read(dir.paths()...)
-	a.arrived = nil
-	for _, cwd := range a.cwds {
-		for _, p := range dir.paths() {
-			a.arrived = addTo(a.arrived, join(cwd, p))
-		}
-	}
-	if len(a.arrived) > maxCwds {
-		a.arrived = nil
-	}
-	a.cwds = eitherOf(a.cwds, a.arrived)
-	if _, function := a.functions["cd"]; function || a.haunted { // it may be another cd
-		a.arrived = nil
-	}
-}
-
-// elsewhere: the shell may not be where the script started.
-func (a *place) elsewhere() bool { return len(a.cwds) != 1 || a.cwds[0] != "." }
-
 // present returns the command that is judged; where there is none, one that is not listed anywhere.
 func (a *findings) present() *Command {
-	if a.current == nobody {
+	if a.current == noCommand {
 		return new(Command)
 	}
 	return &a.out.Commands[a.current]
-}
-
-func (a *findings) read(paths ...string) {
-	for _, full := range a.seen(paths...) {
-		a.out.Reads = addTo(a.out.Reads, full)
-		c := a.present()
-		c.Reads = addTo(c.Reads, full)
-	}
-}
-
-func (a *findings) write(m Manner, paths ...string) {
-	for _, full := range a.seen(paths...) {
-		a.out.Writes = addTo(a.out.Writes, full)
-		a.present().writes(m, full)
-	}
-}
-
-func addTo(list []string, p string) []string {
-	if slices.Contains(list, p) {
-		return list
-	}
-	return append(list, p)
-}
-
-// unlisted records that paths are touched which cannot be listed.
-func (a *findings) unlisted() {
-	a.out.Unlisted, a.present().Unlisted = true, true
-}
-
-// vague records that the present command reads what an unknown word names.
-func (a *findings) vague() {
-	a.unlisted()
-	a.present().Vague = true
-}
-
-// seen are paths as seen from every directory that the shell may be in; none
-// when that is not known.
-func (a *findings) seen(paths ...string) (full []string) {
-	if a.scope.remote {
-		return nil
-	}
-	for _, p := range paths {
-		switch {
-		case p == "":
-			continue
-		case a.cwds == nil && relative(p) || a.listed+len(full) >= maxPaths:
-			a.unlisted()
-			continue
-		case !relative(p):
-			full = append(full, a.followed(p)...)
-		default:
-			for _, cwd := range a.cwds {
-				full = append(full, a.followed(join(cwd, p))...)
-			}
-		}
-	}
-	a.listed += len(full)
-	return full
-}
-
-func relative(p string) bool { return !strings.HasPrefix(p, "/") && !tildeHome(p) }
-
-// join keeps p as written where it can. It never resolves "..", since what a link
-// points to is unknown.
-func join(cwd, p string) string {
-	switch {
-	case !relative(p) || cwd == ".":
-		return p
-	case p == ".":
-		return cwd
-	}
-	return strings.TrimSuffix(cwd, "/") + "/" + strings.TrimPrefix(p, "./")
-}
-
-// base is the name that a program goes by.
-func base(name string) string {
-	if strings.Contains(name, "/") {
-		return path.Base(name)
-	}
-	return name
 }

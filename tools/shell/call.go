@@ -150,8 +150,7 @@ func (a *analyzer) runAs(words []Word, assigns []assign, text string) (last stri
 func (a *judge) judge(words []Word) (why, last string) {
 	name, ok := systemName(words[0].Text)
 	if base(words[0].Text) == "git" {
-		c := a.present()
-		c.Subcommand, c.SubcommandSafe = subcommand(c.Words)
+		a.present().noteSubcommand()
 	}
 	if !ok {
 		return a.byPath(words), ""

@@ -17,6 +17,9 @@ const gitHarmless = " -P --no-pager --no-optional-locks --no-replace-objects --n
 // --list-cmds have theirs attached.
 const gitValues = " -C -c --git-dir --work-tree --namespace --super-prefix --config-env --attr-source "
 
+// noteSubcommand notes which subcommand of git the command runs.
+func (c *Command) noteSubcommand() { c.Subcommand, c.SubcommandSafe = subcommand(c.Words) }
+
 // subcommand returns the words without the options between git and its
 // subcommand; nil when there are none. An option that is not known counts as
 // one without a value.

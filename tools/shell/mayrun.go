@@ -39,7 +39,7 @@ func inTables(name string) bool {
 // mayRun notes that any of the words may be the name of a program that the present
 // command runs, or a text that has one in it, and so may what it reads.
 func (a *judge) mayRun(args []Word) {
-	if a.current == nobody || !a.walk(0) {
+	if a.current == noCommand || !a.walk(0) {
 		return
 	}
 	c := a.present()

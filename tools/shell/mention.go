@@ -123,13 +123,13 @@ func (c *Command) Places(dir string) (dirs []string) {
 }
 
 // From returns the absolute path that a name stands for in a directory, also where it leads through /proc or /dev/fd, as
-// [Through] follows it.
+// throughProc follows it.
 func From(dir, name string) string {
 	full := name
 	if !path.IsAbs(name) {
 		full = dir + "/" + name
 	}
-	if to, _, through := Through(full); through {
+	if to, _, through := throughProc(full); through {
 		name = to
 	}
 	if path.IsAbs(name) {

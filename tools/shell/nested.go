@@ -100,7 +100,7 @@ func (a *judge) shell(name string, args []Word) (why, last string) {
 func (a *analyzer) asPOSIX(via, text string, commands []Command, redirects []Redirect) {
 	first, current, functions := a.out, a.current, a.functions
 	a.functions = nil // those of the first reading, and no others reach another shell
-	a.out, a.current = Analysis{Reason: first.Reason}, nobody
+	a.out, a.current = Analysis{Reason: first.Reason}, noCommand
 	assigns := a.scope.assigns
 	a.scope.assigns = first.Commands[current].Assigns
 	a.scriptIn(via, text, syntax.LangPOSIX)

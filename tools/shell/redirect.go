@@ -15,7 +15,7 @@ const highDescriptor = "a descriptor over 9 may be the caller's"
 
 func (a *redirections) redirect(r *syntax.Redirect) {
 	outer := a.current
-	a.current = nobody
+	a.current = noCommand
 	a.redirection(r)
 	a.current = outer
 }

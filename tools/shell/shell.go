@@ -154,7 +154,7 @@ func Analyze(script string) Analysis { return AnalyzeIn(script, Setting{}) }
 // of the variables' values is listed as that.
 func AnalyzeIn(script string, s Setting) Analysis {
 	a := &analyzer{aliases: s.Aliases, looked: s.Looked}
-	a.cwds, a.current, a.variables = []string{"."}, nobody, exportedTo(script, s.Environ)
+	a.cwds, a.current, a.variables = []string{"."}, noCommand, exportedTo(script, s.Environ)
 	if err := oversize(script); err != nil {
 		a.fail(err)
 	}

@@ -5,14 +5,14 @@ package shell
 
 import "strings"
 
-// Through reports whether a name leads elsewhere through /proc or /dev/fd, and what
+// throughProc reports whether a name leads elsewhere through /proc or /dev/fd, and what
 // it names then: an absolute path, or one that begins with "./" in the directory
 // where the command runs. known is false where that lies below an open file, which
 // may be any directory; the path is what would follow that directory.
 //
 //	/dev/fd/../cwd/.env       ./.env
 //	/proc/1/root/etc/shadow   /etc/shadow
-func Through(name string) (to string, known, through bool) {
+func throughProc(name string) (to string, known, through bool) {
 	if !strings.HasPrefix(name, "/") || !strings.Contains(name, "/proc") && !strings.Contains(name, "/dev") {
 		return "", false, false
 	}
@@ -76,7 +76,7 @@ func (a *listing) leadsThrough(w Word) {
 	}
 	for _, p := range w.paths() {
 		for _, cwd := range append(a.cwds[:len(a.cwds):len(a.cwds)], ".") {
-			if _, _, through := Through(join(cwd, p)); through {
+			if _, _, through := throughProc(join(cwd, p)); through {
 				a.read(p)
 				break
 			}
@@ -87,7 +87,7 @@ func (a *listing) leadsThrough(w Word) {
 // followed is a full path, or what it leads to through /proc, seen from every
 // directory that the shell may be in.
 func (a *findings) followed(full string) (paths []string) {
-	to, known, through := Through(full)
+	to, known, through := throughProc(full)
 	switch {
 	case !through:
 		return []string{full}

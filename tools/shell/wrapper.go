@@ -38,7 +38,7 @@ func (a *analyzer) inner(via string, words []Word) (last string) {
 func (a *findings) enter(via string) (outer scope) {
 	outer = a.scope
 	a.scope.via = via
-	if a.current != nobody {
+	if a.current != noCommand {
 		a.scope.assigns = a.present().Assigns
 	}
 	return outer

@@ -8,12 +8,11 @@ import (
 	"path/filepath"
 	"time"
 
-	toold "github.com/toold/toold/clients/go"
-
 	"github.com/spf13/cobra"
+
+	toold "github.com/toold/toold/clients/go"
 	"github.com/toold/toold/cmd/toold/internal/cli"
 	"github.com/toold/toold/cmd/toold/internal/connect"
-
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 	"github.com/toold/toold/tools/pathname"
 	"github.com/toold/toold/tools/workspace"

@@ -5,13 +5,12 @@ import (
 	"fmt"
 	"io"
 
-	toold "github.com/toold/toold/clients/go"
-
 	"github.com/spf13/cobra"
+
+	toold "github.com/toold/toold/clients/go"
 	"github.com/toold/toold/cmd/toold/internal/cli"
 	"github.com/toold/toold/cmd/toold/internal/connect"
 	"github.com/toold/toold/cmd/toold/internal/terminal"
-
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
 

@@ -7,14 +7,13 @@ import (
 	"math"
 	"strings"
 
-	toold "github.com/toold/toold/clients/go"
-
 	"github.com/spf13/cobra"
+	"google.golang.org/grpc/status"
+
+	toold "github.com/toold/toold/clients/go"
 	"github.com/toold/toold/cmd/toold/internal/cli"
 	"github.com/toold/toold/cmd/toold/internal/connect"
 	"github.com/toold/toold/cmd/toold/internal/terminal"
-	"google.golang.org/grpc/status"
-
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
 

@@ -8,10 +8,10 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	toold "github.com/toold/toold/clients/go"
-
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	toold "github.com/toold/toold/clients/go"
 )
 
 // Exit codes. Scripts rely on them.

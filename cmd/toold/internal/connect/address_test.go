@@ -22,7 +22,7 @@ func TestPlainOnLoopbackAlone(t *testing.T) {
 		if got != want {
 			t.Errorf("%s: %s, want %s", address, got, want)
 		}
-		r = remote{Address: address, CA: "ca.pem"}
+		r = remote{Address: address, ca: "ca.pem"}
 		if err := r.Resolve(&cobra.Command{Use: "status"}, false); err == nil && r.plain() {
 			t.Errorf("%s with --ca is plain", address)
 		}

@@ -20,18 +20,17 @@ import (
 	"path/filepath"
 	"syscall"
 
-	toold "github.com/toold/toold/clients/go"
-
-	"github.com/toold/toold/cmd/toold/internal/cli"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/connectivity"
 	"google.golang.org/grpc/credentials/insecure"
 
+	toold "github.com/toold/toold/clients/go"
+	"github.com/toold/toold/cmd/toold/internal/cli"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
 
-// ErrNone means that no daemon listens on the socket: it does not exist, or was left by a daemon that has ended.
-var ErrNone = errors.New("no daemon answers")
+// errNone means that no daemon listens on the socket: it does not exist, or was left by a daemon that has ended.
+var errNone = errors.New("no daemon answers")
 
 // A Finder finds the daemon that a process talks to, starts it, and replaces it. It is not safe for concurrent use.
 type Finder struct {
@@ -72,7 +71,7 @@ func (f *Finder) Redial(l *toold.Conn) toold.Dial {
 // Running returns a connection to a daemon that runs already; it starts none.
 func (f *Finder) Running(ctx context.Context) (*toold.Conn, error) {
 	return f.reach(ctx, func(ctx context.Context) error {
-		if err := f.located(ctx); !errors.Is(err, ErrNone) {
+		if err := f.located(ctx); !errors.Is(err, errNone) {
 			return err
 		}
 		return cli.NoDaemon("no daemon answers at %s. Start one with \"toold start\".", f.Socket)
@@ -91,11 +90,11 @@ func (f *Finder) reach(ctx context.Context, absent func(context.Context) error) 
 		err = f.find(ctx)
 		if silent := new(silentDaemon); errors.As(err, &silent) {
 			silent.process.release()
-			if errors.Is(silent.cause, ErrNone) { // it may be about to listen, which is absent's to wait for
+			if errors.Is(silent.cause, errNone) { // it may be about to listen, which is absent's to wait for
 				err = silent.cause
 			}
 		}
-		if errors.Is(err, ErrNone) {
+		if errors.Is(err, errNone) {
 			err = absent(ctx)
 		}
 		if err != nil {
@@ -193,7 +192,7 @@ func open(ctx context.Context, socket string) (net.Conn, int, error) {
 	conn, err := d.DialContext(ctx, "unix", socket)
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ECONNREFUSED):
-		return nil, 0, fmt.Errorf("%w at %s", ErrNone, socket)
+		return nil, 0, fmt.Errorf("%w at %s", errNone, socket)
 	case errors.Is(err, syscall.EINVAL):
 		return nil, 0, fmt.Errorf("the socket's path %s is too long for a Unix socket (about 100 bytes): name a shorter one with --socket", socket)
 	case err != nil:
@@ -214,7 +213,7 @@ func open(ctx context.Context, socket string) (net.Conn, int, error) {
 func ownFolder(dir string) error {
 	info, err := os.Lstat(dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%w: there is no folder %s", ErrNone, dir)
+		return fmt.Errorf("%w: there is no folder %s", errNone, dir)
 	}
 	if err != nil {
 		return fmt.Errorf("the socket's folder cannot be looked at: %w", err)

@@ -14,10 +14,11 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/toold/toold/cmd/toold/internal/cli"
 	"github.com/toold/toold/daemon/access"
 	"github.com/toold/toold/daemon/settings"
-	"golang.org/x/sys/unix"
 )
 
 const (
@@ -47,7 +48,7 @@ func (f *Finder) launch(ctx context.Context) error {
 	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX); err != nil {
 		return cli.NoDaemon("the lock for starting the daemon cannot be taken: %v", err)
 	}
-	if err := f.located(ctx); !errors.Is(err, ErrNone) {
+	if err := f.located(ctx); !errors.Is(err, errNone) {
 		return err
 	}
 	return f.launchLocked(ctx)

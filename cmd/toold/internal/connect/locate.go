@@ -94,7 +94,7 @@ func (f *Finder) holder() *silentDaemon {
 // notice that its socket is gone. It releases the process.
 func (f *Finder) await(ctx context.Context, d *silentDaemon) error {
 	deadline := time.Now().Add(relistenLimit)
-	for errors.Is(d.cause, ErrNone) && time.Now().Before(deadline) && ctx.Err() == nil {
+	for errors.Is(d.cause, errNone) && time.Now().Before(deadline) && ctx.Err() == nil {
 		_ = d.process.endsWithin(relistenRetry) // either way it is looked for again
 		d.process.release()
 		if err := f.find(ctx); !errors.As(err, &d) {

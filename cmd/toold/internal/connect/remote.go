@@ -12,14 +12,14 @@ import (
 	"strings"
 	"sync/atomic"
 
-	toold "github.com/toold/toold/clients/go"
-
 	"github.com/spf13/cobra"
-	"github.com/toold/toold/cmd/toold/internal/cli"
-	"github.com/toold/toold/daemon/access"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
+
+	toold "github.com/toold/toold/clients/go"
+	"github.com/toold/toold/cmd/toold/internal/cli"
+	"github.com/toold/toold/daemon/access"
 )
 
 // Environment variables that count where the flag of the same meaning is not given.
@@ -32,7 +32,7 @@ const (
 type remote struct {
 	Address   string // as it was given; HOST:PORT once understood. Empty: the Unix socket
 	tokenFile string
-	CA        string
+	ca        string
 	cert, key string
 	handshake atomic.Pointer[error] // what has kept the connection from being encrypted; nil: nothing
 }
@@ -42,7 +42,7 @@ func (r *remote) Add(cmd *cobra.Command) {
 	flags := cmd.PersistentFlags()
 	flags.StringVar(&r.Address, "address", "", "a daemon elsewhere, tcp://HOST:PORT (default: $"+addressVariable+", else the socket)")
 	flags.StringVar(&r.tokenFile, "token-file", "", "the file with the token for --address (default: $"+tokenFileVariable+")")
-	flags.StringVar(&r.CA, "ca", "", "authorities (PEM) that the daemon's certificate comes from (default: the system's)")
+	flags.StringVar(&r.ca, "ca", "", "authorities (PEM) that the daemon's certificate comes from (default: the system's)")
 	flags.StringVar(&r.cert, "cert", "", "a client certificate (PEM) instead of a token")
 	flags.StringVar(&r.key, "key", "", "the client certificate's key (PEM)")
 }
@@ -52,7 +52,7 @@ var here = map[string]bool{"serve": true, "demo": true, "version": true, "settin
 
 // Resolve checks what was given for the command cmd. socket: --socket was given too.
 func (r *remote) Resolve(cmd *cobra.Command, socket bool) error {
-	named, more := r.Address != "", r.tokenFile+r.CA+r.cert+r.key != ""
+	named, more := r.Address != "", r.tokenFile+r.ca+r.cert+r.key != ""
 	switch {
 	case here[cmd.Name()] && (named || more):
 		return cli.Misused("toold %s is about this machine: leave --address out, and what goes with it", cmd.Name())
@@ -112,7 +112,7 @@ func (r *remote) dial() (*toold.Conn, error) {
 func (r *remote) plain() bool {
 	host, _, _ := net.SplitHostPort(r.Address) // empty, which is not loopback, where it is not an address
 	at, err := netip.ParseAddr(host)
-	return r.CA == "" && r.cert == "" && (strings.EqualFold(host, "localhost") || err == nil && at.IsLoopback())
+	return r.ca == "" && r.cert == "" && (strings.EqualFold(host, "localhost") || err == nil && at.IsLoopback())
 }
 
 func (r *remote) transport() (credentials.TransportCredentials, error) {
@@ -120,14 +120,14 @@ func (r *remote) transport() (credentials.TransportCredentials, error) {
 		return insecure.NewCredentials(), nil
 	}
 	settings := &tls.Config{MinVersion: tls.VersionTLS13}
-	if r.CA != "" {
-		text, err := os.ReadFile(r.CA)
+	if r.ca != "" {
+		text, err := os.ReadFile(r.ca)
 		if err != nil {
 			return nil, cli.Misused("the authorities cannot be read: %v", err)
 		}
 		settings.RootCAs = x509.NewCertPool()
 		if !settings.RootCAs.AppendCertsFromPEM(text) {
-			return nil, cli.Misused("the file %s holds no certificate: --ca names authorities in PEM", r.CA)
+			return nil, cli.Misused("the file %s holds no certificate: --ca names authorities in PEM", r.ca)
 		}
 	}
 	if r.cert != "" || r.key != "" {

@@ -21,7 +21,7 @@ func (f *Finder) Stop(ctx context.Context, now bool) (pid int, gone bool, err er
 	if err == nil {
 		conn, pid, err = open(ctx, f.Socket)
 	}
-	if errors.Is(err, ErrNone) {
+	if errors.Is(err, errNone) {
 		return 0, true, nil
 	}
 	if err != nil {

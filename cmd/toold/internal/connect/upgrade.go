@@ -6,13 +6,12 @@ import (
 	"runtime"
 	"time"
 
-	toold "github.com/toold/toold/clients/go"
-
-	"github.com/toold/toold/cmd/toold/internal/cli"
 	"golang.org/x/mod/semver"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	toold "github.com/toold/toold/clients/go"
+	"github.com/toold/toold/cmd/toold/internal/cli"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
 
@@ -81,7 +80,7 @@ func (f *Finder) ReplaceRunning(ctx context.Context) error {
 	if silent := new(silentDaemon); errors.As(err, &silent) {
 		return f.replaceSilent(ctx, silent)
 	}
-	if errors.Is(err, ErrNone) {
+	if errors.Is(err, errNone) {
 		return nil
 	}
 	l, info, err := f.Info(ctx, f.Running)

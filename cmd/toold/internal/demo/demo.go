@@ -13,14 +13,13 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/toold/toold/cmd/toold/internal/connect"
-	"github.com/toold/toold/cmd/toold/internal/turn"
+	"google.golang.org/protobuf/proto"
 
 	toold "github.com/toold/toold/clients/go"
 	"github.com/toold/toold/cmd/toold/internal/cli"
+	"github.com/toold/toold/cmd/toold/internal/connect"
 	"github.com/toold/toold/cmd/toold/internal/terminal"
-	"google.golang.org/protobuf/proto"
-
+	"github.com/toold/toold/cmd/toold/internal/turn"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
 

@@ -9,7 +9,6 @@ import (
 	"github.com/toold/toold/cmd/toold/internal/cli"
 	"github.com/toold/toold/cmd/toold/internal/terminal"
 	"github.com/toold/toold/cmd/toold/internal/turn"
-
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
 

@@ -10,14 +10,13 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/toold/toold/cmd/toold/internal/turn"
-
 	"github.com/modelcontextprotocol/go-sdk/mcp"
-	toold "github.com/toold/toold/clients/go"
-	"github.com/toold/toold/cmd/toold/internal/cli"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	toold "github.com/toold/toold/clients/go"
+	"github.com/toold/toold/cmd/toold/internal/cli"
+	"github.com/toold/toold/cmd/toold/internal/turn"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 	"github.com/toold/toold/tools/ellipsis"
 )
@@ -25,7 +24,7 @@ import (
 // errBridgeEnded is what requests end with that are under way when the client goes away or a signal comes.
 var errBridgeEnded = errors.New("the MCP server is ending")
 
-// An call is one call. The channels are the only way from the bridge's goroutine to the one that serves the request.
+// A call is one call of the client. The channels are the only way from the bridge's goroutine to the one that serves the request.
 type call struct {
 	client   *mcp.ServerSession
 	name     string
@@ -202,10 +201,10 @@ func (b *bridge) introduce() {
 	}
 }
 
-// lost ends the calls that are under way: how they end stands in the journal. A session that goes on, here or with another
-// client, is attached again with the next call; one that does not is replaced by a new one.
+// lost ends the calls that are under way: how they end stands in the journal. Where the daemon has refused the session, the next
+// call gets a new one; otherwise that call attaches to it again, and takes it back from a client that has displaced this one.
 func (b *bridge) lost(err error) {
-	if status.Code(err) != codes.Unavailable && toold.Reason(err) != "displaced" {
+	if reason := toold.Reason(err); reason != "" && reason != "displaced" && status.Code(err) != codes.Unavailable {
 		b.close()
 	}
 	for _, c := range b.calls {

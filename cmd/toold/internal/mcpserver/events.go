@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/toold/toold/cmd/toold/internal/turn"
-
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
 

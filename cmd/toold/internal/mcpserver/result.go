@@ -9,10 +9,10 @@ import (
 	"path"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
-	"github.com/toold/toold/cmd/toold/internal/cli"
-	"github.com/toold/toold/cmd/toold/internal/terminal"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/toold/toold/cmd/toold/internal/cli"
+	"github.com/toold/toold/cmd/toold/internal/terminal"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 	"github.com/toold/toold/tools/ellipsis"
 )

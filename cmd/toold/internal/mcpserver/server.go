@@ -16,10 +16,10 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
 	"github.com/toold/toold/cmd/toold/internal/cli"
 	"github.com/toold/toold/cmd/toold/internal/connect"
 	"github.com/toold/toold/cmd/toold/internal/terminal"
-
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
 

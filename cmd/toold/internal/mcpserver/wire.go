@@ -28,7 +28,7 @@ const (
 // errLineTooLong is the error for a line that was skipped.
 var errLineTooLong = fmt.Errorf("the line has more than %d bytes", maxLine)
 
-// An wire is the SDK's transport and its only connection. Read is called by one goroutine, the rest by any.
+// A wire is the SDK's transport and its only connection. Read is called by one goroutine, the rest by any.
 type wire struct {
 	in    *bufio.Reader
 	ended chan struct{} // closed when nothing more comes, or nothing more can be said

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	toold "github.com/toold/toold/clients/go"
-
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
 

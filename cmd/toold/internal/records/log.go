@@ -8,14 +8,13 @@ import (
 	"strings"
 	"time"
 
-	toold "github.com/toold/toold/clients/go"
-
 	"github.com/spf13/cobra"
+	"google.golang.org/protobuf/proto"
+
+	toold "github.com/toold/toold/clients/go"
 	"github.com/toold/toold/cmd/toold/internal/cli"
 	"github.com/toold/toold/cmd/toold/internal/connect"
 	"github.com/toold/toold/cmd/toold/internal/terminal"
-	"google.golang.org/protobuf/proto"
-
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
 

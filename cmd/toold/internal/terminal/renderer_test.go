@@ -5,10 +5,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/toold/toold/cmd/toold/internal/golden"
-
 	"charm.land/lipgloss/v2"
 
+	"github.com/toold/toold/cmd/toold/internal/golden"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
 

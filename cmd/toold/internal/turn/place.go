@@ -10,19 +10,19 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/toold/toold/cmd/toold/internal/cli"
-	"github.com/toold/toold/cmd/toold/internal/connect"
-
-	toold "github.com/toold/toold/clients/go"
-	"github.com/toold/toold/cmd/toold/internal/terminal"
 	"golang.org/x/sys/unix"
 	"google.golang.org/protobuf/proto"
 
+	toold "github.com/toold/toold/clients/go"
+	"github.com/toold/toold/cmd/toold/internal/cli"
+	"github.com/toold/toold/cmd/toold/internal/connect"
+	"github.com/toold/toold/cmd/toold/internal/terminal"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
 
 // JoinTerminal points an Attach at the session of its roots and this process's terminal, and reports whether there is
-// one. aside: the user is told if there is none. The session outlives the turn, so what the turn does not choose is set back to what a new session has.
+// one. With aside, it tells the user if there is none. The session outlives the turn, so what the turn does not choose is
+// set back to what a new session has.
 func JoinTerminal(console *cli.Console, a *tooldv1.Attach, aside bool) bool {
 	if len(a.GetOptions().GetTools().GetNames()) > 0 { // a session with other tools than the terminal's
 		return false

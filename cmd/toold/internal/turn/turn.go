@@ -1,7 +1,7 @@
-// Package turn runs a model's message as one turn: it reads tool uses as they come (feed.go), sends them, draws the live view,
-// asks the user, passes an interrupt on, and returns the results in the form that a model API takes (reply.go). It
-// runs in the session of a directory and terminal, where there is one (place.go). It does not know how the daemon is found, nor which
-// command it runs for.
+// Package turn runs a model's message as one turn. It reads tool uses as they come (feed.go), sends them, draws the live
+// view, asks the user and passes an interrupt on. It returns the results in the form that a model API takes (reply.go).
+// On a terminal it runs in the session of the directory and that terminal (place.go). It does not know how the daemon is
+// found, nor which command it runs for.
 package turn
 
 import (
@@ -14,13 +14,12 @@ import (
 	"syscall"
 	"time"
 
-	toold "github.com/toold/toold/clients/go"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	toold "github.com/toold/toold/clients/go"
 	"github.com/toold/toold/cmd/toold/internal/cli"
 	"github.com/toold/toold/cmd/toold/internal/terminal"
-
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
 
