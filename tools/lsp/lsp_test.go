@@ -131,7 +131,7 @@ Calls:
 		t.Errorf("hover: %q, %v", got, err)
 	}
 	got, found, err = c.call(`{"operation": "definition", "file_path": "$ROOT/greet.go", "line": 6, "character": 40}`)
-	if err != nil || !strings.Contains(got, "/strings.go:") || !strings.Contains(got, "Of 1 entry the text is not shown") || found.Elsewhere != 1 {
+	if err != nil || !strings.Contains(got, "/strings.go:") || !strings.Contains(got, "The text of 1 entry is not shown") || found.Elsewhere != 1 {
 		t.Errorf("outside: %q, %+v, %v", got, found, err)
 	}
 }
@@ -164,7 +164,7 @@ func TestRefused(t *testing.T) {
 		{`{"operation": "fly", "file_path": "$ROOT/main.go", "line": -1}`, "invalid_input", "/line"},
 		{`{"operation": "hover", "file_path": "$ROOT/main.go"}`, "invalid_input", "/character"},
 		{`{"operation": "rename_preview", "file_path": "$ROOT/main.go", "line": 1, "character": 1}`, "invalid_input", "/query"},
-		{`{"operation": "workspace_symbols", "file_path": "$ROOT/main.go", "query": "` + strings.Repeat("x", maxQuery+1) + `"}`, "invalid_input", "the most is 1000"},
+		{`{"operation": "workspace_symbols", "file_path": "$ROOT/main.go", "query": "` + strings.Repeat("x", maxQuery+1) + `"}`, "invalid_input", "the limit is 1000"},
 		{`{"operation": "hover", "file_path": "main.go", "line": 1, "character": 1}`, "invalid_input", "absolute"},
 		{`{"operation": "hover", "file_path": "$ROOT/main.go", "line": 99, "character": 1}`, "invalid_input", "the file has 5"},
 		{`{"operation": "hover", "file_path": "$ROOT/main.go", "line": 1, "character": 99}`, "invalid_input", "line 1 has 9"},
