@@ -161,8 +161,6 @@ type Effects struct {
 	Unknown shell.Unknown
 	// Reason is why the action is not read-only, where the other fields do not show it.
 	Reason string
-	// Blame is the part of a script that decided this, if there is a script.
-	Blame shell.Reason
 }
 
 // ReadOnly reports whether the action writes nothing, runs no unknown program and contacts no host.

@@ -6,7 +6,6 @@ package permission
 import (
 	"path"
 	"slices"
-	"strings"
 
 	"github.com/toold/toold/tools/shell"
 )
@@ -146,15 +145,7 @@ func (l *coverage) notReadOnly(i int) Reason {
 		r.Code, r.Detail = NoRuleHere, why
 		return r
 	}
-	part := l.Blame.Part
-	is := func(o shell.Command) bool { return o.DenyOnly && strings.HasPrefix(o.Text, part) }
-	switch {
-	case part == "" || !strings.Contains(c.Text, part):
-	case slices.ContainsFunc(l.Commands, is): // one reading of a wrapper's words, and perhaps not the right one
-		r.Detail = "it runs another program in a way of its own"
-	default:
-		r.Detail = l.Blame.Why
-	}
+	r.Detail = c.Why
 	return r
 }
 

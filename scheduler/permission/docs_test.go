@@ -231,7 +231,6 @@ func addScript(t testing.TB, f *permission.Facts, script string) {
 	}
 	e := action.Effects()
 	f.Commands, f.Opaque, f.Reason, f.Unknown, f.Dir = e.Commands, e.Opaque, e.Reason, e.Unknown, root
-	f.Blame = e.Blame
 	for _, p := range e.Reads {
 		if p.Unnamed && p.By > 0 && !e.Commands[p.By-1].ReadOnly {
 			continue // as the pipeline does

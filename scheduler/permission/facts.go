@@ -24,7 +24,6 @@ type Facts struct {
 	// Opaque: it does more than is listed here. Reason is a clause about what.
 	Opaque bool
 	Reason string
-	Blame  shell.Reason // the part of a script that decided it
 	// Unknown is what a script does that no rule can cover by its commands.
 	Unknown shell.Unknown
 	// Dir is the working directory; absolute.

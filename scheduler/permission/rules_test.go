@@ -333,7 +333,7 @@ func TestReasons(t *testing.T) {
 		"find . -exec rm {} +":                "No rule allows `find . -exec rm {} +`" + runs,
 		"sudo rm x":                           "No rule allows `sudo rm x`, which is not known to be read-only: it runs another command in its own way, which only a rule for `sudo` itself can allow.",
 		"git commit -m x":                     "No rule allows `git commit -m x`, which is not known to be read-only: `git commit` is not among the commands known to only read.",
-		"rm x && kill 1":                      "No rule allows `rm x`, which is not known to be read-only: it writes files. No rule allows `kill 1`, which is not known to be read-only.",
+		"rm x && kill 1":                      "No rule allows `rm x`, which is not known to be read-only: it writes files. No rule allows `kill 1`, which is not known to be read-only: it signals a process, perhaps to end it.",
 		`eval "$x"; make`:                     "No rule but Bash, which is every command, can allow it, because of `eval \"$x\"`: what it runs is only known when it runs.",
 		`eval "$x"; $y`:                       "No rule can allow it, because of `eval \"$x\"`: what it runs is only known when it runs.",
 		"echo x > out":                        "No rule allows it to write /work/app/out.",

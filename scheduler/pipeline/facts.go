@@ -30,7 +30,7 @@ func (c *Call) look(ctx context.Context, env *tools.Env) (*permission.Facts, err
 	c.environ = env.Environ
 	f := &permission.Facts{
 		Tool: c.Name, Opinions: c.opinions, Commands: effects.Commands, Hosts: effects.Hosts, Opaque: effects.Opaque, External: effects.External,
-		Reason: effects.Reason, Blame: effects.Blame, Unknown: effects.Unknown, Dir: env.Dir, Unconfined: effects.Unconfined,
+		Reason: effects.Reason, Unknown: effects.Unknown, Dir: env.Dir, Unconfined: effects.Unconfined,
 	}
 	if rules.AboutParameters() {
 		f.Input = scalars(c.parsed.input)

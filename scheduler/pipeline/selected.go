@@ -16,13 +16,11 @@ import (
 
 // unexpanded returns the pattern that the value of a flag is for its program; false if bash may make names of it.
 func (s scene) unexpanded(flag shell.Flag) (glob string, ok bool) {
-	glob = flag.Value.Text
 	if flag.Value.Literal {
-		return glob, true
+		return flag.Value.Text, true
 	}
-	glob, attached := strings.CutPrefix(glob, flag.Name+"=") // bash leaves alone a pattern that no file fits
-	return glob, attached && !s.steered && shell.IsPlainPattern(glob) &&
-		len(matching(s.places, shell.Quoted(s.dir)+"/"+flag.Name+"="+glob)) == 0
+	glob, word, ok := flag.Glob()
+	return glob, ok && !s.steered && len(matching(s.places, shell.Quoted(s.dir)+"/"+word)) == 0
 }
 
 // given looks for something readDenied among the files below a directory that another command names to one; ok is false when

@@ -77,7 +77,7 @@ func situate(env *tools.Env, in input) input {
 func effects(in input) tools.Effects {
 	a := in.analysis
 	e := tools.Effects{
-		Commands: a.Commands, Opaque: !a.ReadOnly, Session: !a.Concurrent || in.RunInBackground, Reason: a.Reason.String(), Blame: a.Reason,
+		Commands: a.Commands, Opaque: !a.ReadOnly, Session: !a.Concurrent || in.RunInBackground, Reason: a.Reason.String(),
 		Unknown: a.Unknown(), Unconfined: in.Unconfined,
 	}
 	for _, r := range a.Redirects {

@@ -41,11 +41,10 @@ type findings struct {
 	place
 
 	out      Analysis
-	current  int    // whose paths are being listed: an index of out.Commands, or -1
-	listed   int    // paths so far
-	walked   int    // words so far; see maxWords
-	refusals int    // how often it was said that the script is not read-only
-	aside    Reason // the first reason in what only deny and ask rules look through
+	current  int       // whose paths are being listed: an index of out.Commands, or -1
+	listed   int       // paths so far
+	walked   int       // words so far; see maxWords
+	refusals []refusal // why the script is not read-only
 	scope    scope
 }
 
@@ -112,10 +111,8 @@ func (a *analyzer) result(last string) Analysis {
 		a.distrust()
 	}
 	a.steer()
-	if a.out.Reason.Empty() {
-		a.out.Reason = a.aside
-	}
-	if a.refusals > 0 {
+	a.out.Reason = first(a.refusals).Reason
+	if len(a.refusals) > 0 {
 		a.blame()
 	}
 	out := a.out
@@ -124,7 +121,7 @@ func (a *analyzer) result(last string) Analysis {
 	if out.Err == nil && !a.early {
 		out.Last = last
 	}
-	out.ReadOnly = a.refusals == 0
+	out.ReadOnly = len(a.refusals) == 0
 	out.Concurrent = out.ReadOnly && !a.moved
 	if out.ReadOnly && a.moved {
 		out.Reason = Reason{"cd", "the working directory changes"}
@@ -151,7 +148,7 @@ func (a *findings) blame() {
 	found := false
 	for i := range a.out.Commands {
 		c := &a.out.Commands[i]
-		c.ReadOnly = false
+		c.ReadOnly, c.Why = false, a.out.Reason.Why
 		found = found || !c.Transparent && !c.DenyOnly
 	}
 	if !found {
@@ -165,7 +162,7 @@ func (a *findings) distrust() {
 	for i := range a.out.Commands {
 		if c := &a.out.Commands[i]; len(c.Words) == 0 && c.ReadOnly {
 			a.refuse(c.Text, "a declaration in the script may make the variable more than text")
-			c.ReadOnly = false
+			a.judged(i, len(a.refusals)-1)
 		}
 	}
 }
@@ -187,16 +184,46 @@ func (a *analyzer) steer() {
 	}
 }
 
-// refuse records that the script is not read-only. The first reason is kept; one in
-// what is listed only for deny and ask rules counts only if there is no other.
+// A refusal is a reason why the script is not read-only. One that is aside, such as one
+// in what only deny and ask rules look through, counts only if there is no other.
+type refusal struct {
+	Reason
+	denyOnly bool // in what only deny and ask rules look through
+	aside    bool
+}
+
+// refuse records that the script is not read-only.
 func (a *findings) refuse(text, why string) {
-	a.refusals++
-	kept := &a.out.Reason
-	if a.scope.denyOnly && !a.scope.followed {
-		kept = &a.aside
+	a.refusals = append(a.refusals, refusal{Reason{text, why}, a.scope.denyOnly, a.scope.denyOnly && !a.scope.followed})
+}
+
+// mute puts aside what was refused since there were that many refusals.
+func (a *findings) mute(before int) {
+	for i := range a.refusals[before:] {
+		a.refusals[before+i].aside = true
 	}
-	if kept.Empty() {
-		*kept = Reason{text, why}
+}
+
+// first returns the first of the refusals that counts; the zero value if there are none.
+func first(refusals []refusal) refusal {
+	for _, r := range refusals {
+		if !r.aside {
+			return r
+		}
+	}
+	if len(refusals) > 0 {
+		return refusals[0]
+	}
+	return refusal{}
+}
+
+// judged records whether command i is read-only, which it is if nothing was refused since there
+// were that many refusals.
+func (a *findings) judged(i, before int) {
+	c, r := &a.out.Commands[i], first(a.refusals[before:])
+	c.ReadOnly, c.Why = len(a.refusals) == before, r.Why
+	if r.denyOnly && !c.DenyOnly { // one reading of a wrapper's words, and perhaps not the right one
+		c.Why = "it runs another program in a way of its own"
 	}
 }
 

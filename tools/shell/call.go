@@ -20,13 +20,13 @@ func (a *analyzer) call(c *syntax.CallExpr) (last string) {
 		return ""
 	}
 	if len(words) == 0 {
-		i, before := a.add(Command{Text: text, Literal: true, Assigns: steering(assigns), Sets: sets}), a.refusals
+		i, before := a.add(Command{Text: text, Literal: true, Assigns: steering(assigns), Sets: sets}), len(a.refusals)
 		a.inherited("", text)
 		a.setOwn(c.Assigns, assigns, text)
 		a.as(i, func() {
 			a.valuesMayRun(slices.DeleteFunc(assigns, func(as assign) bool { return ownName(as.name) }))
 		})
-		a.out.Commands[i].ReadOnly = a.refusals == before
+		a.judged(i, before)
 		return ""
 	}
 	if f, unsure := a.certain(words[0]); f != nil && len(assigns) == 0 {
@@ -35,10 +35,10 @@ func (a *analyzer) call(c *syntax.CallExpr) (last string) {
 	} else if f != nil || unsure {
 		a.hidden(text, "which of a program and a function it runs is not certain")
 	}
-	i, before, instances := len(a.out.Commands), a.refusals, a.instances(c)
+	i, before, instances := len(a.out.Commands), len(a.refusals), a.instances(c)
 	last = a.run(words, assigns, text)
 	a.out.Commands[i].Sets = sets
-	if a.refusals > before {
+	if len(a.refusals) > before {
 		a.as(i, func() {
 			a.callFunction(words)
 			if target := a.renamed[words[0].Text]; target != "" {
@@ -98,9 +98,9 @@ func (a *analyzer) run(words []Word, assigns []assign, text string) (last string
 	i := a.add(Command{
 		Name: words[0].Text, Words: withoutInput(words), Text: text, Literal: words[0].Literal, Assigns: steering(assigns),
 	})
-	before := a.refusals
+	before := len(a.refusals)
 	a.as(i, func() { last = a.runAs(words, assigns, text) })
-	a.out.Commands[i].ReadOnly = a.refusals == before
+	a.judged(i, before)
 	return last
 }
 

@@ -87,6 +87,9 @@ type Command struct {
 	// ReadOnly: by itself it is. The script still may not be, but then at least
 	// one of its commands or redirections is not, or it is Opaque.
 	ReadOnly bool
+	// Why is a clause about why it is not ReadOnly; empty if it is, or if only what runs
+	// beside it is the reason.
+	Why string
 	// Alone: it is ReadOnly only in a script that is, and with processes that the
 	// sandbox keeps from changing anything: it may run or write more than its words name.
 	Alone bool
@@ -170,6 +173,14 @@ type Redirect struct {
 type Flag struct {
 	Name  string // "-n" or the full "--name"
 	Value Word
+}
+
+// Glob returns a value that is a plain pattern in one word with the flag's name, as in --include=*.go,
+// and that word, which bash leaves as it is unless a file fits it. ok is false for any other value.
+func (f Flag) Glob() (glob, word string, ok bool) {
+	word = f.Value.Text
+	glob, ok = strings.CutPrefix(word, f.Name+"=")
+	return glob, word, ok && isPlainPattern(glob)
 }
 
 // Picks are the files that a command takes among those that another one names to it.

@@ -61,16 +61,15 @@ func (a *judge) envCommand(args []Word) (why string, ok bool) {
 		len(use.names) > 0 && !listed(plainShells, base(rest[0].Text)) {
 		return "", false
 	}
-	reason := a.out.Reason
-	outer, before := a.scope, a.refusals
+	outer, before := a.scope, len(a.refusals)
 	a.scope.denyOnly, a.scope.followed = true, !outer.denyOnly || outer.followed
 	a.scope.cleared = outer.cleared || use.cleared
 	a.scope.given = slices.Concat(outer.given, use.names)
 	a.inner("env", rest)
 	a.scope = outer
-	if a.refusals > before {
+	if len(a.refusals) > before {
 		a.unlisted()
-		a.out.Reason = reason
+		a.mute(before)
 		return inItsOwnWay("env"), true
 	}
 	return "", true

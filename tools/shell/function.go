@@ -31,7 +31,7 @@ func (a *analyzer) declaration(c *syntax.FuncDecl) {
 	if a.forks(c) {
 		a.add(Command{Name: c.Name.Value, Words: []Word{{Text: text}}, Text: text, ForkBomb: true})
 	}
-	outer, from, refusals := a.out, len(a.out.Commands), a.refusals
+	outer, from, refusals := a.out, len(a.out.Commands), len(a.refusals)
 	cwds, moved, early, variables, stdin := a.cwds, a.moved, a.early, a.variables, a.stdin
 	a.variables, a.stdin = a.certainFunctions(), nil
 	a.inFunction++
@@ -43,8 +43,9 @@ func (a *analyzer) declaration(c *syntax.FuncDecl) {
 		name = c.Name.Value
 	}
 	_, again := a.functions[name]
-	if a.function(c); a.refusals > refusals || again || !ownFunction(name) {
-		a.out.Reason, a.out.Opaque = outer.Reason, outer.Opaque
+	if a.function(c); len(a.refusals) > refusals || again || !ownFunction(name) {
+		a.mute(refusals)
+		a.out.Opaque = outer.Opaque
 		a.hidden(text, "a function can stand in for any program")
 		a.anywhere(from)
 		return
@@ -85,7 +86,7 @@ func (a *environment) certain(word Word) (f *function, unsure bool) {
 
 // follow judges the call of a function as its body, with the words as its arguments.
 func (a *analyzer) follow(f *function, words []Word, text string) {
-	i, before := a.add(Command{Name: words[0].Text, Words: words, Text: text, Literal: true, Function: true}), a.refusals
+	i, before := a.add(Command{Name: words[0].Text, Words: words, Text: text, Literal: true, Function: true}), len(a.refusals)
 	a.as(i, func() {
 		a.inherited("", text)
 		if a.scope.denyOnly && !a.scope.followed {
@@ -104,7 +105,7 @@ func (a *analyzer) follow(f *function, words []Word, text string) {
 		}
 		a.nested--
 	})
-	a.out.Commands[i].ReadOnly = a.refusals == before
+	a.judged(i, before)
 }
 
 // arguments makes variables of the words behind a function's name, in the place of

@@ -57,7 +57,7 @@ func withWords(script string, rest []Word) (text string, ok bool) {
 // aliasScript judges the script of an alias, which sh runs in the top directory of the
 // repository: so the repository is all that it may name there.
 func (a *judge) aliasScript(name, text string) (ok bool) {
-	out, before, aliases, stdin := a.out, a.refusals, a.aliases, a.stdin
+	out, before, aliases, stdin := a.out, len(a.refusals), a.aliases, a.stdin
 	a.beside(func() {
 		a.variables, a.aliases = nil, without(aliases, name)
 		a.scriptIn("git alias", text, syntax.LangBash)
@@ -68,10 +68,8 @@ func (a *judge) aliasScript(name, text string) (ok bool) {
 	for _, c := range a.out.Commands[len(out.Commands):] {
 		elsewhere = elsewhere || slices.ContainsFunc(c.Reads, func(p string) bool { return relative(p) && !(p == "." && base(c.Name) == "git") })
 	}
-	if a.refusals > before {
-		a.out.Reason = out.Reason
-	}
-	return a.refusals == before && !elsewhere
+	a.mute(before)
+	return len(a.refusals) == before && !elsewhere
 }
 
 func without(aliases map[string]string, name string) map[string]string {

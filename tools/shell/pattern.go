@@ -30,8 +30,8 @@ func (w Word) Pattern(dir string) (within, pattern string, ok bool) {
 	return path.Clean(within), path.Clean(pattern), true
 }
 
-// IsPlainPattern reports whether a text is a pattern in which every character but those of globs stands for itself.
-func IsPlainPattern(text string) bool { return patternShape.MatchString(text) }
+// isPlainPattern reports whether a text is a pattern in which every character but those of globs stands for itself.
+func isPlainPattern(text string) bool { return patternShape.MatchString(text) }
 
 // Quoted returns a pattern that only the name itself fits.
 func Quoted(name string) string { return globQuotes.Replace(name) }

@@ -96,7 +96,7 @@ func (a *environment) setsPlainly(c *syntax.DeclClause) bool {
 func (a *analyzer) declares(c *syntax.DeclClause) {
 	text := a.source(c)
 	assigns := a.assigns(c.Args)
-	i, before := a.listDecl(c, a.source), a.refusals
+	i, before := a.listDecl(c, a.source), len(a.refusals)
 	a.inherited("", text)
 	a.as(i, func() { a.valuesMayRun(assigns) })
 	for j, as := range c.Args {
@@ -108,7 +108,7 @@ func (a *analyzer) declares(c *syntax.DeclClause) {
 		}
 		a.setOwn(c.Args[j:j+1], assigns[j:j+1], text)
 	}
-	a.out.Commands[i].ReadOnly = a.refusals == before
+	a.judged(i, before)
 }
 
 // onlySetter: the words are a builtin that sets variables and does nothing else.

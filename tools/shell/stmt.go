@@ -126,10 +126,10 @@ func (a *findings) anywhere(from int) {
 func (a *analyzer) keyword(name string, n syntax.Node, judge func()) {
 	text := a.source(n)
 	i := a.add(Command{Name: name, Words: []Word{{Text: text}}, Text: text})
-	before := a.refusals
+	before := len(a.refusals)
 	a.inherited("", text)
 	a.as(i, judge)
-	a.out.Commands[i].ReadOnly = a.refusals == before
+	a.judged(i, before)
 }
 
 // showing finds declarations that print what there is, by plain names.
@@ -145,13 +145,14 @@ func (a *analyzer) decl(c *syntax.DeclClause) {
 		return
 	}
 	shows := len(c.Args) == 0 && c.Variant.Value != "local" || a.source(c) == c.Variant.Value+" -p" || showing.MatchString(a.source(c))
+	before := len(a.refusals)
 	if !shows {
 		a.declared, a.haunted = true, true
 		a.forget()
 		a.refuse(a.source(c), "`"+c.Variant.Value+"` changes variables")
 	}
 	i := a.listDecl(c, a.source)
-	a.out.Commands[i].ReadOnly = shows
+	a.judged(i, before)
 	for _, as := range c.Args {
 		value := a.assign(as)
 		if !shows && !value.harmless {

@@ -200,7 +200,7 @@ func isMore(as *syntax.Assign) bool {
 func (a *analyzer) fix(c *syntax.DeclClause) {
 	text := a.source(c)
 	assigns := a.assigns(c.Args)
-	i, before := a.listDecl(c, a.source), a.refusals
+	i, before := a.listDecl(c, a.source), len(a.refusals)
 	a.inherited("", text)
 	a.setOwn(c.Args, assigns, text)
 	if a.rounds > 0 && len(assigns) > 0 {
@@ -209,7 +209,7 @@ func (a *analyzer) fix(c *syntax.DeclClause) {
 	for _, as := range assigns {
 		a.fixed = append(a.fixed, as.name)
 	}
-	a.out.Commands[i].ReadOnly = a.refusals == before
+	a.judged(i, before)
 }
 
 // namesDevice: what is made of the value by adding to it may be a device.

@@ -125,9 +125,9 @@ const plainInput = " -0 -r -t -0r -r0 --null --no-run-if-empty --verbose "
 // xargs is looked through by rules without flags only: with them, what it
 // builds is not the command as written. What it runs is judged with a few.
 func (a *judge) xargs(args []Word) string {
-	before := a.refusals
+	before := len(a.refusals)
 	why := a.xargsCalls(args)
-	a.xargsFed(args, why == "" && a.refusals == before)
+	a.xargsFed(args, why == "" && len(a.refusals) == before)
 	return why
 }
 
