@@ -34,17 +34,6 @@ func Find(doors []Door, name string) (d Door, ok bool) {
 	return doors[i], true
 }
 
-// Wrong returns the doors that are not as they must be, but for those in reasons: name to why it is so.
-func Wrong(doors []Door, reasons map[string]string) []Door {
-	var wrong []Door
-	for _, d := range doors {
-		if reasons[d.Name] == "" && d.Open != d.MustOpen() {
-			wrong = append(wrong, d)
-		}
-	}
-	return wrong
-}
-
 // Table shows doors by group, the open ones of each first, with a line of counts at the end.
 func Table(doors ...Door) string {
 	sorted := slices.SortedStableFunc(slices.Values(doors), func(a, b Door) int {
