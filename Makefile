@@ -82,7 +82,7 @@ bench-sandbox:
 
 # STARTS confined starts in each tier, 16 at once, and what they leave behind: nothing.
 starts:
-	SANDBOX_TEST_STARTS=$(STARTS) go test -count=1 -timeout 10m -v -run '^TestManyStarts$$' ./tools/sandbox
+	SANDBOX_TEST_STARTS=$(STARTS) go test -count=1 -timeout 10m -v -run '^TestManyStarts$$' ./tools/exec/sandbox
 
 # Kills the daemon KILLS times and holds what clients see against what is promised; SEED repeats a run.
 crash: build
@@ -119,7 +119,7 @@ clients: .bin/grpcurl
 
 # The language servers and the MCP servers that tests drive.
 servers: .bin/gopls
-	cd tools/language/testdata/servers && npm ci --ignore-scripts
+	cd tools/exec/language/testdata/servers && npm ci --ignore-scripts
 	cd tools/mcp/testdata/servers && npm ci --ignore-scripts
 
 .bin/buf: .ci/tools.mod .ci/tools.sum
@@ -132,5 +132,5 @@ servers: .bin/gopls
 .bin/grpcurl: examples/clients/grpcurl/tool.mod examples/clients/grpcurl/tool.sum
 	go build -modfile=examples/clients/grpcurl/tool.mod -o .bin/ github.com/fullstorydev/grpcurl/cmd/grpcurl
 
-.bin/gopls: tools/language/testdata/servers/tool.mod tools/language/testdata/servers/tool.sum
-	go build -modfile=tools/language/testdata/servers/tool.mod -o .bin/ golang.org/x/tools/gopls
+.bin/gopls: tools/exec/language/testdata/servers/tool.mod tools/exec/language/testdata/servers/tool.sum
+	go build -modfile=tools/exec/language/testdata/servers/tool.mod -o .bin/ golang.org/x/tools/gopls

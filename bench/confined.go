@@ -16,8 +16,8 @@ import (
 	"time"
 
 	"github.com/toold/toold/scheduler/permission"
-	"github.com/toold/toold/tools/repo"
-	"github.com/toold/toold/tools/sandbox"
+	"github.com/toold/toold/tools/exec/sandbox"
+	"github.com/toold/toold/tools/fs/repo"
 )
 
 // startsPerRound is how many starts a round of the other comparisons stands for: each is a sample here, since what is asked

@@ -20,8 +20,8 @@ import (
 
 	"github.com/toold/toold/daemon/access"
 	"github.com/toold/toold/scheduler/pipeline"
-	"github.com/toold/toold/tools/pathname"
-	"github.com/toold/toold/tools/sandbox"
+	"github.com/toold/toold/tools/exec/sandbox"
+	"github.com/toold/toold/tools/fs/pathname"
 )
 
 // A cacheKind is a cache as a program's manual describes it. None of these folders is for credentials: those lie beside them.

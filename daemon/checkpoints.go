@@ -17,7 +17,7 @@ import (
 	"github.com/toold/toold/daemon/journal"
 	"github.com/toold/toold/scheduler/pipeline"
 	"github.com/toold/toold/tools/fault"
-	"github.com/toold/toold/tools/workspace"
+	"github.com/toold/toold/tools/fs/workspace"
 )
 
 // keyCheckpoint is of a session's state: what a call has changed, by its key.

@@ -15,7 +15,7 @@ import (
 	"github.com/toold/toold/daemon/apierror"
 	"github.com/toold/toold/daemon/checkpoint"
 	"github.com/toold/toold/daemon/journal"
-	"github.com/toold/toold/tools/pathname"
+	"github.com/toold/toold/tools/fs/pathname"
 )
 
 // A stored row and how many bytes of the journal it takes.

@@ -13,7 +13,7 @@ import (
 	"github.com/toold/toold/daemon/apierror"
 	"github.com/toold/toold/daemon/checkpoint"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
-	"github.com/toold/toold/tools/workspace"
+	"github.com/toold/toold/tools/fs/workspace"
 )
 
 // How many checkpoints one answer has, and how many bytes of diffs they have together, which stand there twice. With as

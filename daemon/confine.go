@@ -15,9 +15,9 @@ import (
 	"github.com/toold/toold/daemon/settings"
 	"github.com/toold/toold/scheduler/permission"
 	"github.com/toold/toold/scheduler/pipeline"
-	"github.com/toold/toold/tools/egress"
-	"github.com/toold/toold/tools/pathname"
-	"github.com/toold/toold/tools/sandbox"
+	"github.com/toold/toold/tools/exec/sandbox"
+	"github.com/toold/toold/tools/fs/pathname"
+	"github.com/toold/toold/tools/net/egress"
 )
 
 // keyPlaces are where programs keep what opens doors, below the home directory: the programs' manuals name them.

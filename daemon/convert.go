@@ -18,10 +18,10 @@ import (
 	"github.com/toold/toold/scheduler/permission"
 	"github.com/toold/toold/scheduler/pipeline"
 	"github.com/toold/toold/tools"
-	"github.com/toold/toold/tools/ellipsis"
-	"github.com/toold/toold/tools/redact"
-	"github.com/toold/toold/tools/sandbox"
-	"github.com/toold/toold/tools/spool"
+	"github.com/toold/toold/tools/exec/sandbox"
+	"github.com/toold/toold/tools/exec/spool"
+	"github.com/toold/toold/tools/text/ellipsis"
+	"github.com/toold/toold/tools/text/redact"
 )
 
 // How many bytes of a text stand in a message: a person reads less, and the message stays far below 4 MiB, which is as

@@ -11,7 +11,7 @@ import (
 
 	"github.com/toold/toold/daemon/checkpoint"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
-	"github.com/toold/toold/tools/workspace"
+	"github.com/toold/toold/tools/fs/workspace"
 )
 
 // A differ puts deltas into messages, with diffs as long as there is room for them.

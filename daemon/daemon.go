@@ -30,11 +30,11 @@ import (
 	"github.com/toold/toold/daemon/settings"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 	"github.com/toold/toold/tools"
+	"github.com/toold/toold/tools/exec/sandbox"
+	"github.com/toold/toold/tools/exec/spool"
+	"github.com/toold/toold/tools/fs/repo"
+	"github.com/toold/toold/tools/fs/workspace"
 	"github.com/toold/toold/tools/mcp"
-	"github.com/toold/toold/tools/repo"
-	"github.com/toold/toold/tools/sandbox"
-	"github.com/toold/toold/tools/spool"
-	"github.com/toold/toold/tools/workspace"
 )
 
 // A Config is what a daemon is made of. Tools, StateDir and Root are required.

@@ -17,7 +17,7 @@ import (
 	"github.com/toold/toold/daemon/apierror"
 	"github.com/toold/toold/daemon/settings"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
-	"github.com/toold/toold/tools/sandbox"
+	"github.com/toold/toold/tools/exec/sandbox"
 )
 
 // features names what is served, for clients that want to know before they ask.

@@ -16,9 +16,9 @@ import (
 	"github.com/toold/toold/daemon/journal"
 	"github.com/toold/toold/scheduler/pipeline"
 	"github.com/toold/toold/tools"
+	"github.com/toold/toold/tools/exec/spool"
 	"github.com/toold/toold/tools/fault"
-	"github.com/toold/toold/tools/spool"
-	"github.com/toold/toold/tools/workspace"
+	"github.com/toold/toold/tools/fs/workspace"
 )
 
 // A recorder records how calls begin and end, and applies what they leave behind.

@@ -13,10 +13,10 @@ import (
 	"github.com/toold/toold/daemon/apierror"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 	"github.com/toold/toold/scheduler/pipeline"
-	"github.com/toold/toold/tools/background"
+	"github.com/toold/toold/tools/exec/background"
+	"github.com/toold/toold/tools/exec/language"
 	"github.com/toold/toold/tools/fault"
-	"github.com/toold/toold/tools/language"
-	"github.com/toold/toold/tools/workspace"
+	"github.com/toold/toold/tools/fs/workspace"
 )
 
 // Explain judges a call without running, asking or recording anything.

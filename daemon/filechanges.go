@@ -12,7 +12,7 @@ import (
 	"sync"
 
 	"github.com/toold/toold/scheduler/pipeline"
-	"github.com/toold/toold/tools/workspace"
+	"github.com/toold/toold/tools/fs/workspace"
 )
 
 // maxToldFiles is how many files one notice names.

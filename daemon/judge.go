@@ -13,9 +13,9 @@ import (
 	"github.com/toold/toold/scheduler/permission"
 	"github.com/toold/toold/scheduler/pipeline"
 	"github.com/toold/toold/tools"
-	"github.com/toold/toold/tools/background"
-	"github.com/toold/toold/tools/language"
-	"github.com/toold/toold/tools/workspace"
+	"github.com/toold/toold/tools/exec/background"
+	"github.com/toold/toold/tools/exec/language"
+	"github.com/toold/toold/tools/fs/workspace"
 )
 
 // A judge is what a session's calls are judged by. It is safe for concurrent use.

@@ -20,8 +20,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toold/toold/tools/exec/sandbox"
 	"github.com/toold/toold/tools/lsp"
-	"github.com/toold/toold/tools/sandbox"
 )
 
 // callLimit is the time limit of each call of these tests: LSP has it, and so has an entry that says nothing else.

@@ -9,7 +9,7 @@ import (
 	"github.com/toold/toold/daemon/checkpoint"
 	"github.com/toold/toold/scheduler/pipeline"
 	"github.com/toold/toold/tools"
-	"github.com/toold/toold/tools/spool"
+	"github.com/toold/toold/tools/exec/spool"
 )
 
 // live is a call whose act has begun. Used in the session's update alone; the output looks after itself.

@@ -17,9 +17,9 @@ import (
 	"github.com/toold/toold/daemon"
 	"github.com/toold/toold/daemon/access"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
+	"github.com/toold/toold/tools/exec/sandbox"
 	"github.com/toold/toold/tools/lsp"
-	"github.com/toold/toold/tools/pdf"
-	"github.com/toold/toold/tools/sandbox"
+	"github.com/toold/toold/tools/media/pdf"
 )
 
 func TestMain(m *testing.M) {

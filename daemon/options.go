@@ -22,8 +22,8 @@ import (
 	"github.com/toold/toold/scheduler"
 	"github.com/toold/toold/scheduler/permission"
 	"github.com/toold/toold/scheduler/pipeline"
-	"github.com/toold/toold/tools/nearest"
-	"github.com/toold/toold/tools/sandbox"
+	"github.com/toold/toold/tools/exec/sandbox"
+	"github.com/toold/toold/tools/text/nearest"
 )
 
 // setOptions merges options that checkOptions has passed. They are in force from the next turn, permission_mode and

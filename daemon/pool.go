@@ -21,7 +21,7 @@ import (
 	"github.com/toold/toold/scheduler/pipeline"
 	"github.com/toold/toold/tools"
 	"github.com/toold/toold/tools/fault"
-	"github.com/toold/toold/tools/nearest"
+	"github.com/toold/toold/tools/text/nearest"
 )
 
 // A dynamic is what comes and goes of a session's tools while it is open. It is not changed once it is made.

@@ -16,7 +16,7 @@ import (
 
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 	"github.com/toold/toold/scheduler/pipeline"
-	"github.com/toold/toold/tools/spool"
+	"github.com/toold/toold/tools/exec/spool"
 )
 
 const (

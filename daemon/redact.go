@@ -15,7 +15,7 @@ import (
 	"go.uber.org/zap/zapcore"
 
 	"github.com/toold/toold/daemon/settings"
-	"github.com/toold/toold/tools/redact"
+	"github.com/toold/toold/tools/text/redact"
 )
 
 // Redacted returns a log that writes marks in place of secrets. Besides what package redact knows by its form these are

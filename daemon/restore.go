@@ -21,8 +21,8 @@ import (
 	"github.com/toold/toold/daemon/quota"
 	"github.com/toold/toold/scheduler/hook"
 	"github.com/toold/toold/scheduler/pipeline"
-	"github.com/toold/toold/tools/spool"
-	"github.com/toold/toold/tools/workspace"
+	"github.com/toold/toold/tools/exec/spool"
+	"github.com/toold/toold/tools/fs/workspace"
 )
 
 // notRestored is a session that is not closed but could not be brought back.

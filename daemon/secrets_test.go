@@ -10,7 +10,7 @@ import (
 
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 	"github.com/toold/toold/tools"
-	"github.com/toold/toold/tools/sandbox"
+	"github.com/toold/toold/tools/exec/sandbox"
 )
 
 // TestNothingOfTheDaemonInside: no call sees what the daemon keeps to itself, whichever way it is confined: its environment, its

@@ -14,11 +14,11 @@ import (
 	"github.com/toold/toold/daemon/settings"
 	"github.com/toold/toold/scheduler/pipeline"
 	"github.com/toold/toold/tools"
-	"github.com/toold/toold/tools/language"
+	"github.com/toold/toold/tools/exec/language"
+	"github.com/toold/toold/tools/exec/sandbox"
+	"github.com/toold/toold/tools/fs/workspace"
 	"github.com/toold/toold/tools/mcp"
 	"github.com/toold/toold/tools/program"
-	"github.com/toold/toold/tools/sandbox"
-	"github.com/toold/toold/tools/workspace"
 )
 
 // A toolHost has the tools of a session: it looks them up, runs the servers behind them, and lets clients know when they change.

@@ -26,10 +26,10 @@ import (
 	"github.com/toold/toold/scheduler"
 	"github.com/toold/toold/scheduler/hook"
 	"github.com/toold/toold/scheduler/pipeline"
-	"github.com/toold/toold/tools/background"
-	"github.com/toold/toold/tools/language"
-	"github.com/toold/toold/tools/spool"
-	"github.com/toold/toold/tools/workspace"
+	"github.com/toold/toold/tools/exec/background"
+	"github.com/toold/toold/tools/exec/language"
+	"github.com/toold/toold/tools/exec/spool"
+	"github.com/toold/toold/tools/fs/workspace"
 )
 
 // Keys of a session's state in the journal. Those that end in a colon have a name behind it.

@@ -13,7 +13,7 @@ import (
 	"github.com/toold/toold/scheduler/hook"
 	"github.com/toold/toold/scheduler/pipeline"
 	"github.com/toold/toold/tools"
-	"github.com/toold/toold/tools/sandbox"
+	"github.com/toold/toold/tools/exec/sandbox"
 )
 
 // change is what a concurrent call leaves behind in the session, until its batch has ended.

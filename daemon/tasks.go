@@ -12,8 +12,8 @@ import (
 	"github.com/toold/toold/daemon/journal"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 	"github.com/toold/toold/scheduler/pipeline"
-	"github.com/toold/toold/tools/background"
-	"github.com/toold/toold/tools/spool"
+	"github.com/toold/toold/tools/exec/background"
+	"github.com/toold/toold/tools/exec/spool"
 )
 
 // sessionTasks are the processes that calls have left running.

@@ -12,8 +12,8 @@ import (
 
 	"github.com/toold/toold/daemon/settings"
 	"github.com/toold/toold/scheduler/pipeline"
-	"github.com/toold/toold/tools/sandbox"
-	"github.com/toold/toold/tools/workspace"
+	"github.com/toold/toold/tools/exec/sandbox"
+	"github.com/toold/toold/tools/fs/workspace"
 )
 
 // scratchNames are the machine's directories for temporary files, and what the session's own are called.

@@ -14,7 +14,7 @@ import (
 	"github.com/toold/toold/daemon/access"
 	"github.com/toold/toold/daemon/apierror"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
-	"github.com/toold/toold/tools/spool"
+	"github.com/toold/toold/tools/exec/spool"
 )
 
 // RunTool runs one call as a turn of its own and streams its events.

@@ -47,7 +47,7 @@ var words = []word{
 	{pattern: `(and|or), be it|, be it`, write: "or, even", programs: true},
 	{pattern: `puts? (\w+ ){0,3}into words`, write: "returns the fault, formats", programs: true},
 	{pattern: `somebody|anybody|everybody|whoever`, write: "the client, the user, the model, a program", programs: true},
-	{pattern: `nobody`, write: "no client, no program", programs: true, in: []string{"tools/", "scheduler/", "proto/"}, but: []string{"tools/sandbox/escape/"}},
+	{pattern: `nobody`, write: "no client, no program", programs: true, in: []string{"tools/", "scheduler/", "proto/"}, but: []string{"tools/exec/sandbox/escape/"}},
 	{pattern: `^\s*// \w+ (gives|says|tells|hears)`, write: "returns, reports whether, writes, notifies"},
 }
 

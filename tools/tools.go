@@ -11,12 +11,12 @@ import (
 	"os"
 	"time"
 
-	"github.com/toold/toold/tools/background"
-	"github.com/toold/toold/tools/language"
-	"github.com/toold/toold/tools/sandbox"
-	"github.com/toold/toold/tools/shell"
-	"github.com/toold/toold/tools/spool"
-	"github.com/toold/toold/tools/workspace"
+	"github.com/toold/toold/tools/exec/background"
+	"github.com/toold/toold/tools/exec/language"
+	"github.com/toold/toold/tools/exec/sandbox"
+	"github.com/toold/toold/tools/exec/shell"
+	"github.com/toold/toold/tools/exec/spool"
+	"github.com/toold/toold/tools/fs/workspace"
 )
 
 // A Tool is what a model can call. It is stateless and safe for concurrent use; New makes one.

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/toold/toold/tools/sandbox"
+	"github.com/toold/toold/tools/exec/sandbox"
 )
 
 // binary is the daemon's, built for the tests.

@@ -12,7 +12,7 @@ import (
 	"os/signal"
 	"time"
 
-	"github.com/toold/toold/tools/sandbox"
+	"github.com/toold/toold/tools/exec/sandbox"
 )
 
 const usage = `usage: endure crash [-kills 1000] [-seed 1] [-from 0] [-toold .bin/toold]

@@ -15,7 +15,7 @@ const project = "github.com/toold/toold/"
 
 // groupCode is what each tag leaves out: packages, and libraries by the beginning of their packages' names.
 var groupCode = map[string][]string{
-	"no_web": {project + "tools/webfetch", project + "tools/websearch", project + "tools/web", "github.com/JohannesKaufmann/html-to-markdown/", "golang.org/x/net/html"},
+	"no_web": {project + "tools/webfetch", project + "tools/websearch", project + "tools/net/web", "github.com/JohannesKaufmann/html-to-markdown/", "golang.org/x/net/html"},
 	"no_lsp": {project + "tools/lsp", "github.com/sourcegraph/jsonrpc2"},
 	"no_mcp": {"github.com/modelcontextprotocol/go-sdk/"},
 }

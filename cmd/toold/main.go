@@ -18,8 +18,8 @@ import (
 	"github.com/toold/toold/cmd/toold/internal/records"
 	"github.com/toold/toold/cmd/toold/internal/terminal"
 	"github.com/toold/toold/daemon/access"
-	"github.com/toold/toold/tools/pdf"
-	"github.com/toold/toold/tools/sandbox"
+	"github.com/toold/toold/tools/exec/sandbox"
+	"github.com/toold/toold/tools/media/pdf"
 )
 
 // version is set by the linker in releases.

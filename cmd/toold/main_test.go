@@ -7,8 +7,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/toold/toold/tools/pdf"
-	"github.com/toold/toold/tools/sandbox"
+	"github.com/toold/toold/tools/exec/sandbox"
+	"github.com/toold/toold/tools/media/pdf"
 )
 
 func TestMain(m *testing.M) {

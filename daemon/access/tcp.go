@@ -22,7 +22,7 @@ import (
 	"google.golang.org/grpc/metadata"
 
 	"github.com/toold/toold/daemon/apierror"
-	"github.com/toold/toold/tools/ellipsis"
+	"github.com/toold/toold/tools/text/ellipsis"
 )
 
 // maxName is how many bytes of a name that a client sends are taken or shown.

@@ -12,8 +12,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/toold/toold/tools/workspace"
-	"github.com/toold/toold/tools/workspace/text"
+	"github.com/toold/toold/tools/fs/workspace"
+	"github.com/toold/toold/tools/fs/workspace/text"
 )
 
 // maxShown is the largest content, in bytes, of which a diff is made.

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/toold/toold/daemon/checkpoint"
-	"github.com/toold/toold/tools/workspace"
+	"github.com/toold/toold/tools/fs/workspace"
 )
 
 // FuzzDecode: whatever stands in the journal, a row is read or refused, and one that is read can be planned with, written

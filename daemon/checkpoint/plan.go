@@ -8,7 +8,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/toold/toold/tools/workspace"
+	"github.com/toold/toold/tools/fs/workspace"
 )
 
 // A Step puts one path back.

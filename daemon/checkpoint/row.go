@@ -13,8 +13,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/toold/toold/tools/pathname"
-	"github.com/toold/toold/tools/workspace"
+	"github.com/toold/toold/tools/fs/pathname"
+	"github.com/toold/toold/tools/fs/workspace"
 )
 
 // A Row is what one call has changed, as the journal keeps it.

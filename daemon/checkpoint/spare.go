@@ -7,8 +7,8 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/toold/toold/tools/pathname"
-	"github.com/toold/toold/tools/workspace"
+	"github.com/toold/toold/tools/fs/pathname"
+	"github.com/toold/toold/tools/fs/workspace"
 )
 
 // A loss is what a call found at a path, what was not kept of it, and what is not there any more.

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/toold/toold/daemon/checkpoint"
-	"github.com/toold/toold/tools/workspace"
+	"github.com/toold/toold/tools/fs/workspace"
 )
 
 // TestSpared: what cannot be kept, and what may be the only copy of what was not, stays; all else is put back.

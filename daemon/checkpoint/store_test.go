@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/toold/toold/daemon/checkpoint"
-	"github.com/toold/toold/tools/workspace"
+	"github.com/toold/toold/tools/fs/workspace"
 )
 
 func keep(t *testing.T, h *checkpoint.Hold, content string) (hash string) {

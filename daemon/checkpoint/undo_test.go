@@ -19,7 +19,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/toold/toold/daemon/checkpoint"
-	"github.com/toold/toold/tools/workspace"
+	"github.com/toold/toold/tools/fs/workspace"
 )
 
 // A desk is a root with a store beside it, on which calls are made and undone.

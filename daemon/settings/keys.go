@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/toold/toold/scheduler/permission"
-	"github.com/toold/toold/tools/nearest"
+	"github.com/toold/toold/tools/text/nearest"
 )
 
 // A key is a row of the table of keys. To add a setting, add a row and use the field that it sets.

@@ -10,8 +10,8 @@ import (
 	"strings"
 
 	"github.com/toold/toold/scheduler/permission"
-	"github.com/toold/toold/tools/pathname"
-	"github.com/toold/toold/tools/sandbox"
+	"github.com/toold/toold/tools/exec/sandbox"
+	"github.com/toold/toold/tools/fs/pathname"
 )
 
 // Sandbox is how processes are confined, as files set it. The zero value is the default: confined, by all that the machine

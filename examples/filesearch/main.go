@@ -16,10 +16,10 @@ import (
 	"github.com/toold/toold/daemon/access"
 	"github.com/toold/toold/tools"
 	"github.com/toold/toold/tools/edit"
+	"github.com/toold/toold/tools/exec/sandbox"
 	"github.com/toold/toold/tools/glob"
 	"github.com/toold/toold/tools/grep"
 	"github.com/toold/toold/tools/ls"
-	"github.com/toold/toold/tools/sandbox"
 	"github.com/toold/toold/tools/write"
 )
 

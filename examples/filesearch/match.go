@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/toold/toold/tools/fault"
-	"github.com/toold/toold/tools/workspace/text"
+	"github.com/toold/toold/tools/fs/workspace/text"
 )
 
 // A matcher is a pattern with what is to stand in the place of its matches.

@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/toold/toold/tools"
-	"github.com/toold/toold/tools/workspace/text"
+	"github.com/toold/toold/tools/fs/workspace/text"
 )
 
 // Structured is the result for programs.

@@ -14,8 +14,8 @@ import (
 
 	"github.com/toold/toold/tools"
 	"github.com/toold/toold/tools/fault"
-	"github.com/toold/toold/tools/walk"
-	"github.com/toold/toold/tools/workspace"
+	"github.com/toold/toold/tools/fs/walk"
+	"github.com/toold/toold/tools/fs/workspace"
 )
 
 // largest is the size in bytes up to which files are looked into: source files are smaller, and each is held whole.

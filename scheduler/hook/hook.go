@@ -12,7 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/toold/toold/scheduler/permission"
-	"github.com/toold/toold/tools/ellipsis"
+	"github.com/toold/toold/tools/text/ellipsis"
 )
 
 // The events that run hooks, with their names in settings files.

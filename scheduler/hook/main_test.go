@@ -10,7 +10,7 @@ import (
 
 	"github.com/toold/toold/scheduler/hook"
 	"github.com/toold/toold/scheduler/permission"
-	"github.com/toold/toold/tools/sandbox"
+	"github.com/toold/toold/tools/exec/sandbox"
 	"github.com/toold/toold/tools/tooltest"
 )
 

@@ -8,8 +8,8 @@ import (
 	"os"
 	"strings"
 
-	"github.com/toold/toold/tools/pathname"
-	"github.com/toold/toold/tools/sandbox"
+	"github.com/toold/toold/tools/exec/sandbox"
+	"github.com/toold/toold/tools/fs/pathname"
 )
 
 const shell = "/bin/sh"

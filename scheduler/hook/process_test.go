@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/toold/toold/scheduler/hook"
-	"github.com/toold/toold/tools/sandbox"
+	"github.com/toold/toold/tools/exec/sandbox"
 )
 
 func TestInput(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/toold/toold/tools/ellipsis"
+	"github.com/toold/toold/tools/text/ellipsis"
 )
 
 // projectDirs stand for the project's directory in the program and the arguments of a hook without

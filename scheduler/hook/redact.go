@@ -10,8 +10,8 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/toold/toold/tools/ellipsis"
-	"github.com/toold/toold/tools/redact"
+	"github.com/toold/toold/tools/text/ellipsis"
+	"github.com/toold/toold/tools/text/redact"
 )
 
 // A telling is an event as a hook receives it.

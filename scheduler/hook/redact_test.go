@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/toold/toold/scheduler/hook"
-	"github.com/toold/toold/tools/sandbox"
+	"github.com/toold/toold/tools/exec/sandbox"
 )
 
 // Made up, and put together so that nothing that looks for secrets finds it.

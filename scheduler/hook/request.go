@@ -16,7 +16,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/toold/toold/tools/ellipsis"
+	"github.com/toold/toold/tools/text/ellipsis"
 )
 
 // post sends the event and parses the response.

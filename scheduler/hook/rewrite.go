@@ -11,7 +11,7 @@ import (
 	"reflect"
 	"slices"
 
-	"github.com/toold/toold/tools/ellipsis"
+	"github.com/toold/toold/tools/text/ellipsis"
 )
 
 // rewrite returns the input with all changes of the hooks; nil: none. Two hooks that set a field to

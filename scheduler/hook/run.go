@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/toold/toold/tools/sandbox"
+	"github.com/toold/toold/tools/exec/sandbox"
 )
 
 // Limits of what is kept of a hook's output or response, in bytes. The rest is dropped as it comes.

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/toold/toold/tools/redact"
+	"github.com/toold/toold/tools/text/redact"
 )
 
 // Whatever a hook makes of an input that it was told with marks: what is taken of it has none where a secret was, and fields

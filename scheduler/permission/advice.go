@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/toold/toold/tools/shell"
+	"github.com/toold/toold/tools/exec/shell"
 )
 
 // Advice is a change of settings by which a call would be allowed.

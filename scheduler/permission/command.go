@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/toold/toold/tools/shell"
+	"github.com/toold/toold/tools/exec/shell"
 )
 
 // inWord stands for a blank inside a word, where an allow rule must not take one word for two.

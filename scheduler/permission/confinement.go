@@ -5,7 +5,7 @@ package permission
 import (
 	"slices"
 
-	"github.com/toold/toold/tools/shell"
+	"github.com/toold/toold/tools/exec/shell"
 )
 
 // Escape is the settings about calls that leave the sandbox, or stay in it. The zero value is the default.

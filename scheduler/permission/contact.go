@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/toold/toold/tools/shell"
+	"github.com/toold/toold/tools/exec/shell"
 )
 
 // A contact is a host that a call names.

@@ -7,7 +7,7 @@ import (
 	"path"
 	"slices"
 
-	"github.com/toold/toold/tools/shell"
+	"github.com/toold/toold/tools/exec/shell"
 )
 
 // uncovered returns the parts of the call that nothing allows, and when there are none what allows them.

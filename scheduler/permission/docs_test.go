@@ -13,8 +13,8 @@ import (
 	"github.com/toold/toold/scheduler/permission"
 	"github.com/toold/toold/tools"
 	"github.com/toold/toold/tools/bash"
-	"github.com/toold/toold/tools/shell"
-	"github.com/toold/toold/tools/shell/damage"
+	"github.com/toold/toold/tools/exec/shell"
+	"github.com/toold/toold/tools/exec/shell/damage"
 )
 
 const (

@@ -6,7 +6,7 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/toold/toold/tools/shell"
+	"github.com/toold/toold/tools/exec/shell"
 )
 
 // Facts is what is known of a call before it runs.

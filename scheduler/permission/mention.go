@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/toold/toold/tools/shell"
+	"github.com/toold/toold/tools/exec/shell"
 )
 
 // maxMentions bounds how many paths in words of a script are held against rules: with more, the call asks.

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/toold/toold/tools/walk"
+	"github.com/toold/toold/tools/fs/walk"
 )
 
 // Anchors are the directories that path rules are relative to. All names are absolute.

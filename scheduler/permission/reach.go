@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/toold/toold/tools/shell"
+	"github.com/toold/toold/tools/exec/shell"
 )
 
 // reaches reports whether a part of a script names a path for which permission to run is not enough.

@@ -5,7 +5,7 @@ package pipeline
 import (
 	"slices"
 
-	"github.com/toold/toold/tools/sandbox"
+	"github.com/toold/toold/tools/exec/sandbox"
 )
 
 // A Cache is where programs keep what they can make again. Calls for the same roots share what they write there.

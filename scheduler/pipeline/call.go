@@ -18,7 +18,7 @@ import (
 	"github.com/toold/toold/scheduler/hook"
 	"github.com/toold/toold/scheduler/permission"
 	"github.com/toold/toold/tools"
-	"github.com/toold/toold/tools/workspace"
+	"github.com/toold/toold/tools/fs/workspace"
 )
 
 // A Policy is whose failure stops the siblings of a call.

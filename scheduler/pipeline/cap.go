@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/toold/toold/tools"
-	"github.com/toold/toold/tools/spool"
+	"github.com/toold/toold/tools/exec/spool"
 )
 
 // DefaultMaxChars is how many characters of text a result holds inline if its tool has no limit of

@@ -9,8 +9,8 @@ import (
 	"slices"
 
 	"github.com/toold/toold/scheduler/permission"
-	"github.com/toold/toold/tools/shell"
-	"github.com/toold/toold/tools/workspace"
+	"github.com/toold/toold/tools/exec/shell"
+	"github.com/toold/toold/tools/fs/workspace"
 )
 
 // maxGuesses is how many names of files that a script may write without declaring it are looked at; maxPlaces how many

@@ -11,11 +11,11 @@ import (
 
 	"github.com/toold/toold/scheduler/permission"
 	"github.com/toold/toold/tools"
+	"github.com/toold/toold/tools/exec/sandbox"
 	"github.com/toold/toold/tools/fault"
-	"github.com/toold/toold/tools/pathname"
-	"github.com/toold/toold/tools/repo"
-	"github.com/toold/toold/tools/sandbox"
-	"github.com/toold/toold/tools/workspace"
+	"github.com/toold/toold/tools/fs/pathname"
+	"github.com/toold/toold/tools/fs/repo"
+	"github.com/toold/toold/tools/fs/workspace"
 )
 
 // Confining is the settings of the session about confinement. It is the same for all calls of a

@@ -14,9 +14,9 @@ import (
 	"strings"
 
 	"github.com/toold/toold/scheduler/permission"
-	"github.com/toold/toold/tools/ellipsis"
-	"github.com/toold/toold/tools/pathname"
-	"github.com/toold/toold/tools/sandbox"
+	"github.com/toold/toold/tools/exec/sandbox"
+	"github.com/toold/toold/tools/fs/pathname"
+	"github.com/toold/toold/tools/text/ellipsis"
 )
 
 // A Confined is how a call's processes were confined, and what that has kept them from.

@@ -7,8 +7,8 @@ import (
 
 	"github.com/toold/toold/scheduler/permission"
 	"github.com/toold/toold/tools"
+	"github.com/toold/toold/tools/exec/sandbox"
 	"github.com/toold/toold/tools/fault"
-	"github.com/toold/toold/tools/sandbox"
 )
 
 // An Event is something that a client must not lose. The family is closed: the types of this file

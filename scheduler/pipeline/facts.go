@@ -15,12 +15,12 @@ import (
 
 	"github.com/toold/toold/scheduler/permission"
 	"github.com/toold/toold/tools"
+	"github.com/toold/toold/tools/exec/shell"
+	"github.com/toold/toold/tools/exec/shell/damage"
 	"github.com/toold/toold/tools/fault"
+	"github.com/toold/toold/tools/fs/repo"
+	"github.com/toold/toold/tools/fs/workspace"
 	"github.com/toold/toold/tools/grep/selection"
-	"github.com/toold/toold/tools/repo"
-	"github.com/toold/toold/tools/shell"
-	"github.com/toold/toold/tools/shell/damage"
-	"github.com/toold/toold/tools/workspace"
 )
 
 // look checks the declared effects against the present state, and sets the call's view of the

@@ -9,10 +9,10 @@ import (
 	"slices"
 
 	"github.com/toold/toold/scheduler/permission"
-	"github.com/toold/toold/tools/pathname"
-	"github.com/toold/toold/tools/repo"
-	"github.com/toold/toold/tools/sandbox"
-	"github.com/toold/toold/tools/workspace"
+	"github.com/toold/toold/tools/exec/sandbox"
+	"github.com/toold/toold/tools/fs/pathname"
+	"github.com/toold/toold/tools/fs/repo"
+	"github.com/toold/toold/tools/fs/workspace"
 )
 
 // A gitChange is what the git commands of a call change in configuration, as the question names it.

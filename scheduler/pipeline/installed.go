@@ -9,8 +9,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/toold/toold/tools/pathname"
-	"github.com/toold/toold/tools/repo"
+	"github.com/toold/toold/tools/fs/pathname"
+	"github.com/toold/toold/tools/fs/repo"
 )
 
 // systemPlaces are where a system keeps programs that only its owner installs, and homePlaces where installers put them

@@ -11,8 +11,8 @@ import (
 	"github.com/toold/toold/scheduler/permission"
 	"github.com/toold/toold/tools"
 	"github.com/toold/toold/tools/bash"
-	"github.com/toold/toold/tools/repo"
-	"github.com/toold/toold/tools/workspace"
+	"github.com/toold/toold/tools/fs/repo"
+	"github.com/toold/toold/tools/fs/workspace"
 )
 
 // A judged is a workspace with rules, and what becomes of commands in it.

@@ -8,7 +8,7 @@ import (
 	"slices"
 
 	"github.com/toold/toold/scheduler/permission"
-	"github.com/toold/toold/tools/sandbox"
+	"github.com/toold/toold/tools/exec/sandbox"
 )
 
 // Worker is the box of a process that may do what a command may of which nothing special was permitted. dir is where it

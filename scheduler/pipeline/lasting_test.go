@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/toold/toold/scheduler/permission"
-	"github.com/toold/toold/tools/workspace"
+	"github.com/toold/toold/tools/fs/workspace"
 )
 
 // worktree makes the root one of a repository beside it.

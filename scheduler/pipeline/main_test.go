@@ -4,7 +4,7 @@ import (
 	"os"
 	"testing"
 
-	"github.com/toold/toold/tools/sandbox"
+	"github.com/toold/toold/tools/exec/sandbox"
 )
 
 func TestMain(m *testing.M) {

@@ -14,10 +14,10 @@ import (
 
 	"github.com/toold/toold/scheduler/permission"
 	"github.com/toold/toold/tools"
-	"github.com/toold/toold/tools/pathname"
-	"github.com/toold/toold/tools/sandbox"
-	"github.com/toold/toold/tools/shell"
-	"github.com/toold/toold/tools/workspace"
+	"github.com/toold/toold/tools/exec/sandbox"
+	"github.com/toold/toold/tools/exec/shell"
+	"github.com/toold/toold/tools/fs/pathname"
+	"github.com/toold/toold/tools/fs/workspace"
 )
 
 // open notes for each path that a script writes what has to be writable for that, beside what is writable anyway.

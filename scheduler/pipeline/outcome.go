@@ -12,9 +12,9 @@ import (
 
 	"github.com/toold/toold/scheduler/permission"
 	"github.com/toold/toold/tools"
-	"github.com/toold/toold/tools/ellipsis"
 	"github.com/toold/toold/tools/fault"
-	"github.com/toold/toold/tools/redact"
+	"github.com/toold/toold/tools/text/ellipsis"
+	"github.com/toold/toold/tools/text/redact"
 )
 
 // An Outcome is how a call ended.

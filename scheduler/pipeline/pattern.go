@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/toold/toold/tools/shell"
-	"github.com/toold/toold/tools/workspace"
+	"github.com/toold/toold/tools/exec/shell"
+	"github.com/toold/toold/tools/fs/workspace"
 )
 
 // matching returns the files that a pattern stands for, absolute. Bash will do the same; what it finds may differ by then.

@@ -9,9 +9,9 @@ import (
 	"strings"
 
 	"github.com/toold/toold/scheduler/permission"
-	"github.com/toold/toold/tools/pathname"
-	"github.com/toold/toold/tools/sandbox"
-	"github.com/toold/toold/tools/workspace"
+	"github.com/toold/toold/tools/exec/sandbox"
+	"github.com/toold/toold/tools/fs/pathname"
+	"github.com/toold/toold/tools/fs/workspace"
 )
 
 // reach notes of the paths that a script names whether the sandbox hides them, and whether they are open to every command

@@ -14,11 +14,11 @@ import (
 
 	"github.com/toold/toold/scheduler/permission"
 	"github.com/toold/toold/tools"
-	"github.com/toold/toold/tools/pathname"
-	"github.com/toold/toold/tools/repo"
-	"github.com/toold/toold/tools/sandbox"
-	"github.com/toold/toold/tools/shell"
-	"github.com/toold/toold/tools/workspace"
+	"github.com/toold/toold/tools/exec/sandbox"
+	"github.com/toold/toold/tools/exec/shell"
+	"github.com/toold/toold/tools/fs/pathname"
+	"github.com/toold/toold/tools/fs/repo"
+	"github.com/toold/toold/tools/fs/workspace"
 )
 
 // A reader is what was found out about the commands of a call that only reads.

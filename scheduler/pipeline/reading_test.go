@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/toold/toold/tools/sandbox"
+	"github.com/toold/toold/tools/exec/sandbox"
 )
 
 // TestConfigured: what is the user's own configuration can be read in the fast tier, and what is hidden of it takes the other.

@@ -19,10 +19,10 @@ import (
 	"github.com/toold/toold/scheduler/hook"
 	"github.com/toold/toold/scheduler/permission"
 	"github.com/toold/toold/tools"
+	"github.com/toold/toold/tools/exec/sandbox"
+	"github.com/toold/toold/tools/exec/shell"
 	"github.com/toold/toold/tools/fault"
-	"github.com/toold/toold/tools/sandbox"
-	"github.com/toold/toold/tools/shell"
-	"github.com/toold/toold/tools/workspace"
+	"github.com/toold/toold/tools/fs/workspace"
 )
 
 // Run carries the call from its turn to its result; the scheduler calls it. outside runs a wait

@@ -10,8 +10,8 @@ import (
 	"strings"
 
 	"github.com/toold/toold/scheduler/permission"
+	"github.com/toold/toold/tools/exec/shell"
 	"github.com/toold/toold/tools/grep/selection"
-	"github.com/toold/toold/tools/shell"
 )
 
 // unexpanded returns the pattern that the value of a flag is for its program; false if bash may make names of it.

@@ -16,9 +16,9 @@ import (
 	"sync/atomic"
 
 	"github.com/toold/toold/scheduler/permission"
-	"github.com/toold/toold/tools/pathname"
-	"github.com/toold/toold/tools/repo"
-	"github.com/toold/toold/tools/walk"
+	"github.com/toold/toold/tools/fs/pathname"
+	"github.com/toold/toold/tools/fs/repo"
+	"github.com/toold/toold/tools/fs/walk"
 )
 
 // maxTracked is how many entries of a working tree are examined. The number is our own: it takes

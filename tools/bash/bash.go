@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/toold/toold/tools"
+	"github.com/toold/toold/tools/exec/shell"
 	"github.com/toold/toold/tools/fault"
-	"github.com/toold/toold/tools/shell"
 )
 
 //go:embed description.md

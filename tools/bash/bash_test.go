@@ -12,8 +12,8 @@ import (
 	"testing"
 
 	"github.com/toold/toold/tools"
+	"github.com/toold/toold/tools/exec/shell"
 	"github.com/toold/toold/tools/fault"
-	"github.com/toold/toold/tools/shell"
 	"github.com/toold/toold/tools/tooltest"
 )
 

@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"github.com/toold/toold/tools"
-	"github.com/toold/toold/tools/repo"
-	"github.com/toold/toold/tools/shell"
+	"github.com/toold/toold/tools/exec/shell"
+	"github.com/toold/toold/tools/fs/repo"
 )
 
 // maxRepositories is how many directories a command may name before its repositories are no longer

@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/toold/toold/tools"
+	"github.com/toold/toold/tools/exec/sandbox"
 	"github.com/toold/toold/tools/fault"
-	"github.com/toold/toold/tools/sandbox"
 )
 
 // workingDir returns the directory of the verdict, or an error if it has vanished since.

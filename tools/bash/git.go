@@ -1,5 +1,5 @@
 // Queries to the git program for the check. Configuration comes from git itself and not from
-// tools/repo, since only git decides which conditional includes and scopes apply to the call's
+// tools/fs/repo, since only git decides which conditional includes and scopes apply to the call's
 // environment, and since the index is in git's own format. git runs in the sandbox and starts
 // nothing that the repository names.
 
@@ -17,9 +17,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/toold/toold/tools/repo"
-	"github.com/toold/toold/tools/sandbox"
-	"github.com/toold/toold/tools/shell"
+	"github.com/toold/toold/tools/exec/sandbox"
+	"github.com/toold/toold/tools/exec/shell"
+	"github.com/toold/toold/tools/fs/repo"
 )
 
 // A gitSetting is one value of one key of git's configuration.

@@ -7,11 +7,11 @@ import (
 	"strings"
 
 	"github.com/toold/toold/tools"
-	"github.com/toold/toold/tools/background"
+	"github.com/toold/toold/tools/exec/background"
+	"github.com/toold/toold/tools/exec/sandbox"
+	"github.com/toold/toold/tools/exec/shell"
+	"github.com/toold/toold/tools/exec/spool"
 	"github.com/toold/toold/tools/fault"
-	"github.com/toold/toold/tools/sandbox"
-	"github.com/toold/toold/tools/shell"
-	"github.com/toold/toold/tools/spool"
 )
 
 // Structured is the result of Bash, BashOutput and KillShell for programs.

@@ -17,11 +17,11 @@ import (
 	"sync"
 
 	"github.com/toold/toold/tools"
-	"github.com/toold/toold/tools/background"
+	"github.com/toold/toold/tools/exec/background"
+	"github.com/toold/toold/tools/exec/sandbox"
+	"github.com/toold/toold/tools/exec/shell"
+	"github.com/toold/toold/tools/exec/spool"
 	"github.com/toold/toold/tools/fault"
-	"github.com/toold/toold/tools/sandbox"
-	"github.com/toold/toold/tools/shell"
-	"github.com/toold/toold/tools/spool"
 )
 
 // findBash looks up bash once, on the daemon's own PATH.

@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/toold/toold/tools/sandbox"
+	"github.com/toold/toold/tools/exec/sandbox"
 )
 
 // A shell leaves its working directory and its exports to the next one.

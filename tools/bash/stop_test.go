@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/toold/toold/tools"
-	"github.com/toold/toold/tools/spool"
+	"github.com/toold/toold/tools/exec/spool"
 )
 
 // printing returns a context that ends with cause once the call has printed something.

@@ -10,8 +10,8 @@ import (
 	"strings"
 
 	"github.com/toold/toold/tools"
+	"github.com/toold/toold/tools/exec/sandbox"
 	"github.com/toold/toold/tools/fault"
-	"github.com/toold/toold/tools/sandbox"
 )
 
 // A SyntaxError is the position of a syntax error, for programs.

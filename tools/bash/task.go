@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"github.com/toold/toold/tools"
-	"github.com/toold/toold/tools/background"
+	"github.com/toold/toold/tools/exec/background"
+	"github.com/toold/toold/tools/exec/spool"
 	"github.com/toold/toold/tools/fault"
-	"github.com/toold/toold/tools/spool"
 )
 
 //go:embed output.md

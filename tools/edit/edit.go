@@ -13,8 +13,8 @@ import (
 
 	"github.com/toold/toold/tools"
 	"github.com/toold/toold/tools/fault"
-	"github.com/toold/toold/tools/workspace"
-	"github.com/toold/toold/tools/workspace/text"
+	"github.com/toold/toold/tools/fs/workspace"
+	"github.com/toold/toold/tools/fs/workspace/text"
 )
 
 //go:embed description.md

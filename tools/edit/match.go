@@ -10,7 +10,7 @@ import (
 	"github.com/aymanbagabas/go-udiff"
 
 	"github.com/toold/toold/tools/fault"
-	"github.com/toold/toold/tools/workspace/text"
+	"github.com/toold/toold/tools/fs/workspace/text"
 )
 
 // A Replacement is one change of a text.

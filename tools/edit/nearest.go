@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/toold/toold/tools/fault"
-	"github.com/toold/toold/tools/workspace/text"
+	"github.com/toold/toold/tools/fs/workspace/text"
 )
 
 // Nearest are the Details of no_match: the lines of the file that are most similar to old_string.

@@ -9,8 +9,8 @@ import (
 	"strings"
 
 	"github.com/toold/toold/tools/fault"
-	"github.com/toold/toold/tools/workspace"
-	"github.com/toold/toold/tools/workspace/text"
+	"github.com/toold/toold/tools/fs/workspace"
+	"github.com/toold/toold/tools/fs/workspace/text"
 )
 
 // A plan is the new content that a call computes for a file. Nothing is written.

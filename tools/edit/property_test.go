@@ -9,7 +9,7 @@ import (
 	"golang.org/x/text/encoding/htmlindex"
 	"pgregory.net/rapid"
 
-	"github.com/toold/toold/tools/workspace/text"
+	"github.com/toold/toold/tools/fs/workspace/text"
 )
 
 var loneCR = regexp.MustCompile(`\r([^\n]|$)`)

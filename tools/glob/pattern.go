@@ -11,7 +11,7 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 
 	"github.com/toold/toold/tools/fault"
-	"github.com/toold/toold/tools/walk"
+	"github.com/toold/toold/tools/fs/walk"
 )
 
 // A pattern is a list of alternatives, each a list of segments between slashes, all relative to one

@@ -8,7 +8,7 @@ import (
 	"runtime"
 	"testing"
 
-	"github.com/toold/toold/tools/sandbox"
+	"github.com/toold/toold/tools/exec/sandbox"
 )
 
 // The patterns of the benchmark: a rare word, an alternation, a common word, a word in any case, and one without a text

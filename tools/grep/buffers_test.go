@@ -14,8 +14,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/toold/toold/tools"
+	"github.com/toold/toold/tools/fs/workspace"
 	"github.com/toold/toold/tools/tooltest"
-	"github.com/toold/toold/tools/workspace"
 )
 
 // This file is about files that an editor holds open.

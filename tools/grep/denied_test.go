@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/toold/toold/tools"
-	"github.com/toold/toold/tools/sandbox"
+	"github.com/toold/toold/tools/exec/sandbox"
 	"github.com/toold/toold/tools/tooltest"
 )
 

@@ -12,8 +12,8 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/toold/toold/tools/walk"
-	"github.com/toold/toold/tools/workspace"
+	"github.com/toold/toold/tools/fs/walk"
+	"github.com/toold/toold/tools/fs/workspace"
 )
 
 // errTooMuch stops a search without a limit whose result is too large for memory.

@@ -13,7 +13,7 @@ import (
 
 	"github.com/toold/toold/tools/fault"
 
-	"github.com/toold/toold/tools/sandbox"
+	"github.com/toold/toold/tools/exec/sandbox"
 )
 
 // This file compares the two engines with each other on made-up files and patterns.

@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"github.com/toold/toold/tools/fault"
+	"github.com/toold/toold/tools/fs/walk"
 	"github.com/toold/toold/tools/grep/selection"
-	"github.com/toold/toold/tools/walk"
 )
 
 // A filter is what glob and type select. Safe for concurrent use.

@@ -18,8 +18,8 @@ import (
 
 	"github.com/toold/toold/tools"
 	"github.com/toold/toold/tools/fault"
-	"github.com/toold/toold/tools/walk"
-	"github.com/toold/toold/tools/workspace"
+	"github.com/toold/toold/tools/fs/walk"
+	"github.com/toold/toold/tools/fs/workspace"
 )
 
 //go:embed description.md

@@ -10,7 +10,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/toold/toold/tools/workspace/text"
+	"github.com/toold/toold/tools/fs/workspace/text"
 )
 
 // hits are the matches of one file.

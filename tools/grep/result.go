@@ -10,9 +10,9 @@ import (
 	"strings"
 
 	"github.com/toold/toold/tools"
-	"github.com/toold/toold/tools/walk"
-	"github.com/toold/toold/tools/workspace"
-	"github.com/toold/toold/tools/workspace/text"
+	"github.com/toold/toold/tools/fs/walk"
+	"github.com/toold/toold/tools/fs/workspace"
+	"github.com/toold/toold/tools/fs/workspace/text"
 )
 
 // Found is the structured result. "total" counts the whole result; lists hold the requested page.

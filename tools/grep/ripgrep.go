@@ -19,10 +19,10 @@ import (
 	"syscall"
 
 	"github.com/toold/toold/tools"
+	"github.com/toold/toold/tools/exec/sandbox"
+	"github.com/toold/toold/tools/fs/walk"
+	"github.com/toold/toold/tools/fs/workspace"
 	"github.com/toold/toold/tools/grep/selection"
-	"github.com/toold/toold/tools/sandbox"
-	"github.com/toold/toold/tools/walk"
-	"github.com/toold/toold/tools/workspace"
 )
 
 // A ripgrep is the path of rg; empty: it is not installed.

@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"github.com/toold/toold/tools"
+	"github.com/toold/toold/tools/exec/language"
 	"github.com/toold/toold/tools/fault"
-	"github.com/toold/toold/tools/language"
 )
 
 //go:embed description.md

@@ -5,7 +5,7 @@ package lsp
 import (
 	"fmt"
 
-	"github.com/toold/toold/tools/workspace/text"
+	"github.com/toold/toold/tools/fs/workspace/text"
 )
 
 // nothing is the text for an answer without entries, by operation.

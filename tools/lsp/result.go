@@ -8,9 +8,9 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/toold/toold/tools/exec/language"
 	"github.com/toold/toold/tools/fault"
-	"github.com/toold/toold/tools/language"
-	"github.com/toold/toold/tools/workspace/text"
+	"github.com/toold/toold/tools/fs/workspace/text"
 )
 
 // Found is the structured result. The lists hold what is shown; Total counts all that may be shown.

@@ -20,8 +20,8 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toold/toold/tools"
-	"github.com/toold/toold/tools/ellipsis"
 	"github.com/toold/toold/tools/fault"
+	"github.com/toold/toold/tools/text/ellipsis"
 )
 
 // A running call receives its progress and answers questions of its server. Its Env is not used

@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/toold/toold/tools/exec/sandbox"
 	"github.com/toold/toold/tools/mcp"
-	"github.com/toold/toold/tools/sandbox"
 )
 
 // A confined server talks with the daemon as any other does, touches nothing but what it may, and is gone with its set.

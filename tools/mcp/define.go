@@ -16,7 +16,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toold/toold/tools"
-	"github.com/toold/toold/tools/ellipsis"
+	"github.com/toold/toold/tools/text/ellipsis"
 )
 
 const (

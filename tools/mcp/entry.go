@@ -12,7 +12,7 @@ import (
 	"cmp"
 	"time"
 
-	"github.com/toold/toold/tools/sandbox"
+	"github.com/toold/toold/tools/exec/sandbox"
 )
 
 // The transports of an entry.

@@ -18,7 +18,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/toold/toold/tools/ellipsis"
+	"github.com/toold/toold/tools/text/ellipsis"
 )
 
 const (

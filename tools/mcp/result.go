@@ -14,9 +14,9 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toold/toold/tools"
-	"github.com/toold/toold/tools/ellipsis"
 	"github.com/toold/toold/tools/fault"
-	"github.com/toold/toold/tools/picture"
+	"github.com/toold/toold/tools/media/image"
+	"github.com/toold/toold/tools/text/ellipsis"
 )
 
 const (
@@ -123,7 +123,7 @@ func (t *taken) resource(r *sdk.ResourceContents) {
 		t.say("Resource %s:\n%s", line(r.URI), r.Text)
 	default:
 		t.say("Resource %s:", line(r.URI))
-		if picture.Shown(r.MIMEType) {
+		if image.Shown(r.MIMEType) {
 			t.image(r.MIMEType, r.Blob)
 		} else {
 			t.document(r.MIMEType, r.Blob)
@@ -135,11 +135,11 @@ func (t *taken) resource(r *sdk.ResourceContents) {
 // described if it is invalid.
 func (t *taken) image(media string, data []byte) {
 	media, _, _ = strings.Cut(media, ";")
-	if !picture.Shown(media) {
+	if !image.Shown(media) {
 		t.document(media, data)
 		return
 	}
-	fitted, err := picture.Fit(t.ctx, media, data, min(picture.MaxBytes, maxBytes))
+	fitted, err := image.Fit(t.ctx, media, data, min(image.MaxBytes, maxBytes))
 	switch {
 	case err != nil && context.Cause(t.ctx) != nil:
 		t.say("(An image of %d bytes is left out: the call was stopped before it was read.)", len(data))

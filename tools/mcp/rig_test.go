@@ -19,9 +19,9 @@ import (
 	"time"
 
 	"github.com/toold/toold/tools"
+	"github.com/toold/toold/tools/exec/sandbox"
 	"github.com/toold/toold/tools/fault"
 	"github.com/toold/toold/tools/mcp"
-	"github.com/toold/toold/tools/sandbox"
 	"github.com/toold/toold/tools/tooltest"
 )
 

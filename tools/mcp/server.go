@@ -17,9 +17,9 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/toold/toold/tools"
-	"github.com/toold/toold/tools/ellipsis"
+	"github.com/toold/toold/tools/exec/sandbox"
 	"github.com/toold/toold/tools/fault"
-	"github.com/toold/toold/tools/sandbox"
+	"github.com/toold/toold/tools/text/ellipsis"
 )
 
 // Built reports that this build has the MCP client.

@@ -23,9 +23,9 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"golang.org/x/time/rate"
 
-	"github.com/toold/toold/tools/ellipsis"
-	"github.com/toold/toold/tools/pathname"
-	"github.com/toold/toold/tools/sandbox"
+	"github.com/toold/toold/tools/exec/sandbox"
+	"github.com/toold/toold/tools/fs/pathname"
+	"github.com/toold/toold/tools/text/ellipsis"
 )
 
 const (

@@ -10,15 +10,15 @@ import (
 	"strings"
 
 	"github.com/toold/toold/tools"
-	"github.com/toold/toold/tools/cells"
 	"github.com/toold/toold/tools/fault"
-	"github.com/toold/toold/tools/workspace"
-	"github.com/toold/toold/tools/workspace/text"
+	"github.com/toold/toold/tools/fs/workspace"
+	"github.com/toold/toold/tools/fs/workspace/text"
+	"github.com/toold/toold/tools/media/ipynb"
 )
 
 // An edit is a change of a notebook that a call computes in memory.
 type edit struct {
-	book          *cells.Notebook // after the steps so far
+	book          *ipynb.Notebook // after the steps so far
 	id, kind      string          // of the cell that is changed
 	before, after string          // its source
 	cleared       int             // outputs that are removed with the old source
@@ -58,9 +58,9 @@ func plan(ctx context.Context, env *tools.Env, c *workspace.Content, in input) (
 	return p, nil
 }
 
-func parse(c *workspace.Content) (*cells.Notebook, error) {
-	book, err := cells.Parse(c.Data)
-	if version, ok := errors.AsType[*cells.VersionError](err); ok {
+func parse(c *workspace.Content) (*ipynb.Notebook, error) {
+	book, err := ipynb.Parse(c.Data)
+	if version, ok := errors.AsType[*ipynb.VersionError](err); ok {
 		return nil, fault.Invalidf("unsupported_media", "%s cannot be changed: %v. Convert it with jupyter nbconvert --to notebook --nbformat 4 first.", c.Path.Shown(), version)
 	}
 	if err != nil {
@@ -78,7 +78,7 @@ type NotFound struct {
 // maxNamed is how many ids are listed if none matches.
 const maxNamed = 50
 
-func missing(book *cells.Notebook, id string) error {
+func missing(book *ipynb.Notebook, id string) error {
 	details := NotFound{CellID: id, Cells: []string{}}
 	for _, c := range book.Cells[:min(len(book.Cells), maxNamed)] {
 		details.Cells = append(details.Cells, c.ID)
@@ -112,7 +112,7 @@ func (p *edit) replace(ctx context.Context, at int, in input) error {
 		p.cleared = len(c.Outputs)
 		p.what += fmt.Sprintf("; %s and the execution count were cleared", text.Count(p.cleared, "output"))
 	}
-	if _, has := cells.Find(c.Members, attachments); has && turned && p.kind == code {
+	if _, has := ipynb.Find(c.Members, attachments); has && turned && p.kind == code {
 		p.what += "; its attachments were removed, since code cells have none"
 	}
 	for _, step := range p.steps(at) {
@@ -128,20 +128,20 @@ func (p *edit) replace(ctx context.Context, at int, in input) error {
 const attachments = "attachments"
 
 // A step returns the bytes of the notebook after one change to the cell.
-type step func(*cells.Notebook, cells.Cell) []byte
+type step func(*ipynb.Notebook, ipynb.Cell) []byte
 
 // steps returns the steps of a replacement, in order: each moves what follows it.
 func (p *edit) steps(at int) []step {
 	c := p.book.Cells[at]
 	turned := p.kind != c.Type
-	has := func(key string) bool { _, ok := cells.Find(c.Members, key); return ok }
-	list := []step{func(n *cells.Notebook, c cells.Cell) []byte { return setSource(n, c, p.after) }}
+	has := func(key string) bool { _, ok := ipynb.Find(c.Members, key); return ok }
+	list := []step{func(n *ipynb.Notebook, c ipynb.Cell) []byte { return setSource(n, c, p.after) }}
 	set := func(key, value string) {
-		list = append(list, func(n *cells.Notebook, c cells.Cell) []byte { return setMember(n, c, key, value) })
+		list = append(list, func(n *ipynb.Notebook, c ipynb.Cell) []byte { return setMember(n, c, key, value) })
 	}
 	drop := func(keys ...string) {
 		for _, key := range keys {
-			list = append(list, func(n *cells.Notebook, c cells.Cell) []byte { return dropMember(n, c, key) })
+			list = append(list, func(n *ipynb.Notebook, c ipynb.Cell) []byte { return dropMember(n, c, key) })
 		}
 	}
 	if turned {
@@ -166,7 +166,7 @@ func (p *edit) steps(at int) []step {
 
 // take continues with the bytes of a step.
 func (p *edit) take(raw []byte) {
-	book, err := cells.Parse(raw)
+	book, err := ipynb.Parse(raw)
 	if err != nil {
 		panic("BUG: a notebook that was changed is none any more: " + err.Error())
 	}
@@ -212,7 +212,7 @@ func (p *edit) insert(at int, in input) {
 
 // newID returns an unused id in Jupyter's own form. It depends only on the notebook, so that the
 // question about the call and its result show the same one.
-func newID(book *cells.Notebook, source string) string {
+func newID(book *ipynb.Notebook, source string) string {
 	for salt := source; ; salt += "+" {
 		id := fmt.Sprintf("%016s", workspace.Hash(append(slices.Clone(book.Raw), salt...)))[:8]
 		if _, taken := book.Index(id); !taken {
@@ -221,6 +221,6 @@ func newID(book *cells.Notebook, source string) string {
 	}
 }
 
-func nameless(list []cells.Cell) bool {
-	return slices.ContainsFunc(list, func(c cells.Cell) bool { return !c.Own })
+func nameless(list []ipynb.Cell) bool {
+	return slices.ContainsFunc(list, func(c ipynb.Cell) bool { return !c.Own })
 }

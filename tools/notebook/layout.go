@@ -13,12 +13,12 @@ import (
 	"unicode/utf16"
 	"unicode/utf8"
 
-	"github.com/toold/toold/tools/cells"
+	"github.com/toold/toold/tools/media/ipynb"
 )
 
 // A layout is the style of a file.
 type layout struct {
-	book *cells.Notebook
+	book *ipynb.Notebook
 	end  string // of a line; empty: everything is on one line
 	unit string // one level of indentation
 	colon,
@@ -29,7 +29,7 @@ type layout struct {
 // escaped finds escapes of characters that need none.
 var escaped = regexp.MustCompile(`\\u(?:[1-9a-fA-F]|0[1-9a-fA-F]|00[89a-fA-F])`)
 
-func layoutOf(n *cells.Notebook) layout {
+func layoutOf(n *ipynb.Notebook) layout {
 	l := layout{book: n, colon: ": ", comma: ","}
 	first := n.Top[0] // there are cells, at least
 	if gap := blankBefore(n.Raw, first.At); strings.Contains(gap, "\n") {
@@ -129,13 +129,13 @@ func (l layout) source(s, indent string, f form) string {
 }
 
 // splice returns the notebook's bytes with those of a span replaced.
-func splice(n *cells.Notebook, s cells.Span, by string) []byte {
+func splice(n *ipynb.Notebook, s ipynb.Span, by string) []byte {
 	return slices.Concat(n.Raw[:s.From], []byte(by), n.Raw[s.To:])
 }
 
 // sourceForm returns how the source of a cell is written.
-func sourceForm(n *cells.Notebook, c cells.Cell) form {
-	m, found := cells.Find(c.Members, "source")
+func sourceForm(n *ipynb.Notebook, c ipynb.Cell) form {
+	m, found := ipynb.Find(c.Members, "source")
 	if !found {
 		return lined
 	}
@@ -150,10 +150,10 @@ func sourceForm(n *cells.Notebook, c cells.Cell) form {
 	return flat
 }
 
-func setSource(n *cells.Notebook, c cells.Cell, source string) []byte {
+func setSource(n *ipynb.Notebook, c ipynb.Cell, source string) []byte {
 	l := layoutOf(n)
 	indent := ""
-	if m, found := cells.Find(c.Members, "source"); found {
+	if m, found := ipynb.Find(c.Members, "source"); found {
 		indent, _ = l.indent(m.At)
 	} else if len(c.Members) > 0 {
 		indent, _ = l.indent(c.Members[0].At)
@@ -162,42 +162,42 @@ func setSource(n *cells.Notebook, c cells.Cell, source string) []byte {
 }
 
 // setMember sets a member of the cell, or adds it after the others.
-func setMember(n *cells.Notebook, c cells.Cell, key, value string) []byte {
-	if m, found := cells.Find(c.Members, key); found {
+func setMember(n *ipynb.Notebook, c ipynb.Cell, key, value string) []byte {
+	if m, found := ipynb.Find(c.Members, key); found {
 		return splice(n, m.Value, value)
 	}
 	l := layoutOf(n)
 	last := c.Members[len(c.Members)-1] // cell_type, at least
-	return splice(n, cells.Span{From: last.Value.To, To: last.Value.To}, l.gap(last.At)+l.quoted(key)+l.colon+value)
+	return splice(n, ipynb.Span{From: last.Value.To, To: last.Value.To}, l.gap(last.At)+l.quoted(key)+l.colon+value)
 }
 
 // dropMember removes a member of the cell, if it exists. It must not be the only one.
-func dropMember(n *cells.Notebook, c cells.Cell, key string) []byte {
-	i := slices.IndexFunc(c.Members, func(m cells.Member) bool { return m.Key == key })
+func dropMember(n *ipynb.Notebook, c ipynb.Cell, key string) []byte {
+	i := slices.IndexFunc(c.Members, func(m ipynb.Member) bool { return m.Key == key })
 	switch {
 	case i < 0:
 		return n.Raw
 	case i+1 < len(c.Members):
-		return splice(n, cells.Span{From: c.Members[i].At, To: c.Members[i+1].At}, "")
+		return splice(n, ipynb.Span{From: c.Members[i].At, To: c.Members[i+1].At}, "")
 	}
-	return splice(n, cells.Span{From: c.Members[i-1].Value.To, To: c.Members[i].Value.To}, "")
+	return splice(n, ipynb.Span{From: c.Members[i-1].Value.To, To: c.Members[i].Value.To}, "")
 }
 
-func dropCell(n *cells.Notebook, at int) []byte {
+func dropCell(n *ipynb.Notebook, at int) []byte {
 	switch {
 	case len(n.Cells) == 1:
 		return splice(n, n.List, "[]")
 	case at+1 < len(n.Cells):
-		return splice(n, cells.Span{From: n.Cells[at].Span.From, To: n.Cells[at+1].Span.From}, "")
+		return splice(n, ipynb.Span{From: n.Cells[at].Span.From, To: n.Cells[at+1].Span.From}, "")
 	}
-	return splice(n, cells.Span{From: n.Cells[at-1].Span.To, To: n.Cells[at].Span.To}, "")
+	return splice(n, ipynb.Span{From: n.Cells[at-1].Span.To, To: n.Cells[at].Span.To}, "")
 }
 
 // addCell adds a new cell at the index at, in the style of the one beside it.
-func addCell(n *cells.Notebook, at int, kind, id, source string) []byte {
+func addCell(n *ipynb.Notebook, at int, kind, id, source string) []byte {
 	l := layoutOf(n)
 	if len(n.Cells) == 0 {
-		indent, _ := l.indent(n.Top[slices.IndexFunc(n.Top, func(m cells.Member) bool { return m.Key == "cells" })].At)
+		indent, _ := l.indent(n.Top[slices.IndexFunc(n.Top, func(m ipynb.Member) bool { return m.Key == "cells" })].At)
 		cell := l.cell(kind, id, source, indent+l.unit, lined)
 		return splice(n, n.List, l.bracketed(list, []string{cell}, indent, lined))
 	}
@@ -212,9 +212,9 @@ func addCell(n *cells.Notebook, at int, kind, id, source string) []byte {
 	}
 	cell, gap := l.cell(kind, id, source, indent, f), l.gap(beside.Span.From)
 	if at == 0 {
-		return splice(n, cells.Span{From: beside.Span.From, To: beside.Span.From}, cell+gap)
+		return splice(n, ipynb.Span{From: beside.Span.From, To: beside.Span.From}, cell+gap)
 	}
-	return splice(n, cells.Span{From: beside.Span.To, To: beside.Span.To}, gap+cell)
+	return splice(n, ipynb.Span{From: beside.Span.To, To: beside.Span.To}, gap+cell)
 }
 
 // gap returns the space between the element at at and its neighbour.

@@ -13,8 +13,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/toold/toold/tools"
-	"github.com/toold/toold/tools/cells"
 	"github.com/toold/toold/tools/fault"
+	"github.com/toold/toold/tools/media/ipynb"
 	"github.com/toold/toold/tools/notebook"
 	"github.com/toold/toold/tools/tooltest"
 )
@@ -294,15 +294,15 @@ func TestNothingElseChanges(t *testing.T) {
 			rt.Fatal(err)
 		}
 		data, _ := os.ReadFile(in.Path)
-		before, err := cells.Parse([]byte(file))
+		before, err := ipynb.Parse([]byte(file))
 		if err != nil {
 			rt.Fatal(err)
 		}
-		after, err := cells.Parse(data)
+		after, err := ipynb.Parse(data)
 		if err != nil {
 			rt.Fatal(err)
 		}
-		keep := func(n *cells.Notebook) (kept []string) {
+		keep := func(n *ipynb.Notebook) (kept []string) {
 			for _, c := range n.Cells {
 				if c.ID != out.CellID {
 					kept = append(kept, string(n.Raw[c.Span.From:c.Span.To]))
@@ -324,7 +324,7 @@ func FuzzEdit(f *testing.F) {
 	f.Add([]byte(jupyter(intro, first, empty)), "x\ny", 0)
 	f.Add([]byte(oneLine), "é", 4)
 	f.Fuzz(func(t *testing.T, data []byte, source string, which int) {
-		book, err := cells.Parse(slices.Clone(data))
+		book, err := ipynb.Parse(slices.Clone(data))
 		if err != nil || len(book.Cells) == 0 {
 			return
 		}

@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"github.com/toold/toold/tools"
-	"github.com/toold/toold/tools/picture"
+	"github.com/toold/toold/tools/media/image"
 )
 
 const (
@@ -118,10 +118,10 @@ func (b *block) add(ctx context.Context, to []tools.Block) ([]tools.Block, error
 	case b.Type == "document":
 		return append(to, tools.Block{Document: &tools.Blob{MediaType: media, Data: b.Data}}), nil
 	}
-	if !picture.Shown(media) {
+	if !image.Shown(media) {
 		return nil, fmt.Errorf("%q is not a kind of image that can be shown; send it as a document", media)
 	}
-	fitted, err := picture.Fit(ctx, media, b.Data, picture.MaxBytes)
+	fitted, err := image.Fit(ctx, media, b.Data, image.MaxBytes)
 	if err != nil {
 		return nil, fmt.Errorf("the image, %s of %d bytes, cannot be used: %w", media, len(b.Data), err)
 	}

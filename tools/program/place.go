@@ -11,9 +11,9 @@ import (
 	"slices"
 
 	"github.com/toold/toold/tools"
+	"github.com/toold/toold/tools/exec/sandbox"
 	"github.com/toold/toold/tools/fault"
-	"github.com/toold/toold/tools/pathname"
-	"github.com/toold/toold/tools/sandbox"
+	"github.com/toold/toold/tools/fs/pathname"
 )
 
 // locate returns the program's file: its absolute path, or a file on the daemon's PATH. An earlier

@@ -18,8 +18,8 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/toold/toold/tools"
+	"github.com/toold/toold/tools/exec/sandbox"
 	"github.com/toold/toold/tools/fault"
-	"github.com/toold/toold/tools/sandbox"
 	"github.com/toold/toold/tools/tooltest"
 )
 

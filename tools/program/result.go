@@ -9,9 +9,9 @@ import (
 	"strings"
 
 	"github.com/toold/toold/tools"
+	"github.com/toold/toold/tools/exec/sandbox"
+	"github.com/toold/toold/tools/exec/spool"
 	"github.com/toold/toold/tools/fault"
-	"github.com/toold/toold/tools/sandbox"
-	"github.com/toold/toold/tools/spool"
 )
 
 // Structured is the structured result.

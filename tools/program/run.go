@@ -10,9 +10,9 @@ import (
 	"io"
 
 	"github.com/toold/toold/tools"
+	"github.com/toold/toold/tools/exec/sandbox"
+	"github.com/toold/toold/tools/exec/spool"
 	"github.com/toold/toold/tools/fault"
-	"github.com/toold/toold/tools/sandbox"
-	"github.com/toold/toold/tools/spool"
 )
 
 // A running is a program while it runs.

@@ -11,7 +11,7 @@ import (
 	"unicode"
 
 	"github.com/toold/toold/tools"
-	"github.com/toold/toold/tools/ellipsis"
+	"github.com/toold/toold/tools/text/ellipsis"
 )
 
 const (

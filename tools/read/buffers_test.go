@@ -7,8 +7,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/toold/toold/tools/fs/workspace"
 	"github.com/toold/toold/tools/tooltest"
-	"github.com/toold/toold/tools/workspace"
 )
 
 // What an editor holds is read as if it were saved, and the session knows it as that.

@@ -1,4 +1,4 @@
-// PDF documents: the requested pages, as text. tools/pdf extracts the text.
+// PDF documents: the requested pages, as text. tools/media/pdf extracts the text.
 
 package read
 
@@ -11,8 +11,8 @@ import (
 
 	"github.com/toold/toold/tools"
 	"github.com/toold/toold/tools/fault"
-	"github.com/toold/toold/tools/pdf"
-	"github.com/toold/toold/tools/workspace/text"
+	"github.com/toold/toold/tools/fs/workspace/text"
+	"github.com/toold/toold/tools/media/pdf"
 )
 
 // Document is the structured result for a PDF document.

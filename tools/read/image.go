@@ -1,4 +1,4 @@
-// Images: shown unchanged, or scaled down by tools/picture.
+// Images: shown unchanged, or scaled down by tools/media/image.
 
 package read
 
@@ -10,7 +10,7 @@ import (
 
 	"github.com/toold/toold/tools"
 	"github.com/toold/toold/tools/fault"
-	"github.com/toold/toold/tools/picture"
+	"github.com/toold/toold/tools/media/image"
 )
 
 // Image is the structured result for an image.
@@ -40,8 +40,8 @@ func (s *source) checkImage() error {
 	if err := s.checkSize(); err != nil {
 		return err
 	}
-	_, err := picture.Check(s.media, s.sample)
-	if _, large := errors.AsType[*picture.LargeError](err); large {
+	_, err := image.Check(s.media, s.sample)
+	if _, large := errors.AsType[*image.LargeError](err); large {
 		return s.unshowable(err)
 	}
 	return nil // another error may be caused by the end of the sample
@@ -50,16 +50,16 @@ func (s *source) checkImage() error {
 // unshowable returns the fault for an image that cannot be shown.
 func (s *source) unshowable(err error) error {
 	name, details := s.file.Path.Shown(), Binary{MediaType: s.media, Size: s.file.Info.Size()}
-	if large, ok := errors.AsType[*picture.LargeError](err); ok {
+	if large, ok := errors.AsType[*image.LargeError](err); ok {
 		return fault.Invalidf("file_too_large", "%s cannot be shown: %v. Scale it down with a program through Bash, if there is one, and read the result.", name, large).At("/file_path").With(details)
 	}
-	if damaged, ok := errors.AsType[*picture.DamagedError](err); ok {
+	if damaged, ok := errors.AsType[*image.DamagedError](err); ok {
 		return fault.Invalidf("damaged_file", "%s begins like %s, but cannot be shown: %v. Get an undamaged copy.", name, s.media, damaged).At("/file_path").With(details)
 	}
-	if errors.Is(err, picture.ErrSlow) {
+	if errors.Is(err, image.ErrSlow) {
 		return fault.Failedf("file_too_large", "%s cannot be shown: %v. Scale it down with a program through Bash, if there is one, and read the result.", name, err).At("/file_path").With(details)
 	}
-	if errors.Is(err, picture.ErrUnknownForm) {
+	if errors.Is(err, image.ErrUnknownForm) {
 		return fault.Invalidf("unsupported_media", "%s (%s) cannot be shown: %v. Convert it with a program through Bash, if there is one, and read the result.", name, s.media, err).At("/file_path").With(details)
 	}
 	return err
@@ -71,7 +71,7 @@ func (s *source) image(ctx context.Context, env *tools.Env) (tools.Result, error
 	if err != nil {
 		return tools.Result{}, err
 	}
-	p, err := picture.Fit(ctx, s.media, data, picture.MaxBytes)
+	p, err := image.Fit(ctx, s.media, data, image.MaxBytes)
 	if err != nil {
 		return tools.Result{}, s.unshowable(err)
 	}
@@ -91,7 +91,7 @@ func (s *source) image(ctx context.Context, env *tools.Env) (tools.Result, error
 
 // remarks returns how an image was changed, and which part of it was not read; empty: it is shown
 // unchanged.
-func remarks(p picture.Picture) string {
+func remarks(p image.Picture) string {
 	var said []string
 	if p.Changed {
 		said = append(said, fmt.Sprintf("The image has %d x %d pixels and %d bytes; it is shown with %d x %d pixels, as %s.", p.Original.Width, p.Original.Height, p.Original.Bytes, p.Width, p.Height, p.MediaType))

@@ -7,7 +7,7 @@ import (
 	"fmt"
 
 	"github.com/toold/toold/tools"
-	"github.com/toold/toold/tools/workspace/text"
+	"github.com/toold/toold/tools/fs/workspace/text"
 )
 
 // lines returns the requested lines.

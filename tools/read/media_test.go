@@ -15,10 +15,10 @@ import (
 	"testing"
 
 	"github.com/toold/toold/tools"
+	"github.com/toold/toold/tools/exec/sandbox"
 	"github.com/toold/toold/tools/fault"
-	"github.com/toold/toold/tools/pdf"
+	"github.com/toold/toold/tools/media/pdf"
 	"github.com/toold/toold/tools/read"
-	"github.com/toold/toold/tools/sandbox"
 	"github.com/toold/toold/tools/tooltest"
 )
 

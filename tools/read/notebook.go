@@ -1,4 +1,4 @@
-// Jupyter notebooks: their cells with their outputs. tools/cells parses them.
+// Jupyter notebooks: their cells with their outputs. tools/media/ipynb parses them.
 
 package read
 
@@ -11,9 +11,9 @@ import (
 	"unicode/utf8"
 
 	"github.com/toold/toold/tools"
-	"github.com/toold/toold/tools/cells"
-	"github.com/toold/toold/tools/picture"
-	"github.com/toold/toold/tools/workspace/text"
+	"github.com/toold/toold/tools/fs/workspace/text"
+	"github.com/toold/toold/tools/media/image"
+	"github.com/toold/toold/tools/media/ipynb"
 )
 
 // Limits of the outputs that are shown. Our own: logs of training runs are longer, and their
@@ -52,7 +52,7 @@ func (s *source) notebook(ctx context.Context, env *tools.Env, in input) (tools.
 	if err != nil {
 		return tools.Result{}, err
 	}
-	n, err := cells.Parse(data)
+	n, err := ipynb.Parse(data)
 	if err != nil {
 		s.rewind(data)
 		result, failed := s.lines(ctx, env, in)
@@ -64,7 +64,7 @@ func (s *source) notebook(ctx context.Context, env *tools.Env, in input) (tools.
 	n.Language = beginning(n.Language, longestName)
 	first := min(in.Offset-1, len(n.Cells))
 	until := min(first+min(in.Limit, len(n.Cells)), len(n.Cells))
-	g := gallery{room: room(env), bytes: picture.MaxBytes}
+	g := gallery{room: room(env), bytes: image.MaxBytes}
 	facts := []CellFact{}
 	for i, c := range n.Cells[first:until] {
 		if !g.add(ctx, n, first+i) {
@@ -124,7 +124,7 @@ func (g *gallery) flush() {
 }
 
 // add adds the cell at the index, unless there is no room for it after others.
-func (g *gallery) add(ctx context.Context, n *cells.Notebook, at int) bool {
+func (g *gallery) add(ctx context.Context, n *ipynb.Notebook, at int) bool {
 	c := n.Cells[at]
 	head := fmt.Sprintf("<cell id=%q type=%q", c.ID, c.Type)
 	if c.Type == "code" && n.Language != "" {
@@ -151,12 +151,12 @@ func (g *gallery) add(ctx context.Context, n *cells.Notebook, at int) bool {
 // A piece is the shown part of an output.
 type piece struct {
 	text string
-	from cells.Output
+	from ipynb.Output
 }
 
 // outputs returns the shown part of a cell's outputs, how many images are in it, and an upper limit
 // of their bytes.
-func (g *gallery) outputs(c cells.Cell, at int) (list []piece, images, bytes int) {
+func (g *gallery) outputs(c ipynb.Cell, at int) (list []piece, images, bytes int) {
 	budget, left := maxOutput, 0
 	for i, o := range c.Outputs {
 		if len(list) == maxOutputs || budget <= 0 && o.Image == "" {
@@ -166,7 +166,7 @@ func (g *gallery) outputs(c cells.Cell, at int) (list []piece, images, bytes int
 		list = append(list, piece{g.output(o, i, at, &budget), o})
 		if o.Image != "" {
 			images++
-			bytes += min(base64.StdEncoding.DecodedLen(len(o.Image)), picture.MaxBytes)
+			bytes += min(base64.StdEncoding.DecodedLen(len(o.Image)), image.MaxBytes)
 		}
 	}
 	if left > 0 {
@@ -177,7 +177,7 @@ func (g *gallery) outputs(c cells.Cell, at int) (list []piece, images, bytes int
 }
 
 // write adds a cell to the result; only the first one may exceed the room.
-func (g *gallery) write(ctx context.Context, head, source string, c cells.Cell, outputs []piece, images int) {
+func (g *gallery) write(ctx context.Context, head, source string, c ipynb.Cell, outputs []piece, images int) {
 	g.text.WriteString(head + ended(g.fit(source)) + "</cell>\n")
 	if len(outputs) == 0 {
 		return
@@ -204,7 +204,7 @@ func (g *gallery) fit(source string) string {
 }
 
 // output returns the text of an output, of which budget characters are left to its cell.
-func (g *gallery) output(o cells.Output, i, cell int, budget *int) string {
+func (g *gallery) output(o ipynb.Output, i, cell int, budget *int) string {
 	shown, between := o.Text, 0
 	if len(shown) > 3*lookedAt {
 		until, from := charAt(shown, lookedAt), charAt(shown, len(shown)-lookedAt)
@@ -256,7 +256,7 @@ func ending(s string, count int) string {
 }
 
 // image adds an image; left is how many of its cell are still to come, this one included.
-func (g *gallery) image(ctx context.Context, o cells.Output, left int) {
+func (g *gallery) image(ctx context.Context, o ipynb.Output, left int) {
 	coded := strings.Map(func(r rune) rune {
 		if strings.ContainsRune(" \t\r\n", r) {
 			return -1
@@ -264,12 +264,12 @@ func (g *gallery) image(ctx context.Context, o cells.Output, left int) {
 		return r
 	}, o.Image)
 	data, err := base64.StdEncoding.DecodeString(coded)
-	var p picture.Picture
+	var p image.Picture
 	switch {
 	case g.images >= maxImages:
 		err = fmt.Errorf("a result holds at most %d images", maxImages)
 	case err == nil:
-		p, err = picture.Fit(ctx, o.Media, data, g.bytes/left)
+		p, err = image.Fit(ctx, o.Media, data, g.bytes/left)
 	}
 	if err != nil {
 		g.cut = true

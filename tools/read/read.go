@@ -86,9 +86,9 @@ func check(_ context.Context, env *tools.Env, in input) (tools.Preview, error) {
 	}
 	defer func() { _ = s.close() }() // it was only read
 	switch s.kind {
-	case image:
+	case imageFile:
 		err = s.checkImage()
-	case document, book: // examining their content costs more than a question
+	case documentFile, notebookFile: // examining their content costs more than a question
 		err = s.checkSize()
 	}
 	return tools.Preview{}, err
@@ -101,11 +101,11 @@ func run(ctx context.Context, env *tools.Env, in input) (tools.Result, error) {
 	}
 	defer func() { _ = s.close() }() // it was only read
 	switch s.kind {
-	case image:
+	case imageFile:
 		return s.image(ctx, env)
-	case document:
+	case documentFile:
 		return s.document(ctx, env, in)
-	case book:
+	case notebookFile:
 		return s.notebook(ctx, env, in)
 	}
 	return s.lines(ctx, env, in)

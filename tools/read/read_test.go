@@ -16,9 +16,9 @@ import (
 
 	"github.com/toold/toold/tools"
 	"github.com/toold/toold/tools/fault"
+	"github.com/toold/toold/tools/fs/workspace"
 	"github.com/toold/toold/tools/read"
 	"github.com/toold/toold/tools/tooltest"
-	"github.com/toold/toold/tools/workspace"
 )
 
 type session struct {

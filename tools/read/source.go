@@ -18,9 +18,9 @@ import (
 
 	"github.com/toold/toold/tools"
 	"github.com/toold/toold/tools/fault"
-	"github.com/toold/toold/tools/picture"
-	"github.com/toold/toold/tools/workspace"
-	"github.com/toold/toold/tools/workspace/text"
+	"github.com/toold/toold/tools/fs/workspace"
+	"github.com/toold/toold/tools/fs/workspace/text"
+	"github.com/toold/toold/tools/media/image"
 )
 
 const (
@@ -38,10 +38,10 @@ const (
 type kind uint8
 
 const (
-	textual kind = iota
-	image
-	document
-	book // a Jupyter notebook
+	textFile kind = iota
+	imageFile
+	documentFile
+	notebookFile // Jupyter
 )
 
 // A source is an open file that is being read.
@@ -141,21 +141,21 @@ func (s *source) classify(in input, isText bool) error {
 	s.media = text.MediaType(s.sample)
 	switch {
 	case s.media == "application/pdf":
-		s.kind = document
-	case picture.Shown(s.media) && !isText: // otherwise it is text that happens to begin like an image
-		s.kind = image
+		s.kind = documentFile
+	case image.Shown(s.media) && !isText: // otherwise it is text that happens to begin like an image
+		s.kind = imageFile
 	case isText && strings.EqualFold(filepath.Ext(name), ".ipynb"):
-		s.kind, s.media = book, "application/x-ipynb+json"
+		s.kind, s.media = notebookFile, "application/x-ipynb+json"
 	case !isText:
 		return fault.Invalidf("binary_file", "%s is not text: %s, %s. Use Bash with file, strings or xxd to examine it.", name, s.media, text.Count(size, "byte")).
 			At("/file_path").With(Binary{MediaType: s.media, Size: size})
 	}
 	switch {
-	case in.Pages != "" && s.kind != document:
+	case in.Pages != "" && s.kind != documentFile:
 		return fault.Invalidf("invalid_input", "pages is for PDF documents, and %s is not one. Leave it out; use offset and limit.", name).At("/pages")
-	case in.Offset > 1 && s.kind == document:
+	case in.Offset > 1 && s.kind == documentFile:
 		return fault.Invalidf("invalid_input", "offset is for text and notebooks, and %s is a PDF document. Use pages.", name).At("/offset")
-	case in.Offset > 1 && s.kind == image:
+	case in.Offset > 1 && s.kind == imageFile:
 		return fault.Invalidf("invalid_input", "offset is for text and notebooks, and %s is an image. Leave it out.", name).At("/offset")
 	}
 	return nil

@@ -14,7 +14,7 @@ import (
 
 	"github.com/toold/toold/tools"
 	"github.com/toold/toold/tools/fault"
-	"github.com/toold/toold/tools/nearest"
+	"github.com/toold/toold/tools/text/nearest"
 )
 
 //go:embed description.md

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/toold/toold/tools/fault"
-	"github.com/toold/toold/tools/workspace"
+	"github.com/toold/toold/tools/fs/workspace"
 )
 
 // An Editor holds files open for a session, which it tells by Buffers. It is safe for concurrent use.

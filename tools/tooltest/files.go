@@ -10,8 +10,8 @@ import (
 
 	"github.com/toold/toold/tools"
 	"github.com/toold/toold/tools/fault"
-	"github.com/toold/toold/tools/pathname"
-	"github.com/toold/toold/tools/workspace"
+	"github.com/toold/toold/tools/fs/pathname"
+	"github.com/toold/toold/tools/fs/workspace"
 )
 
 // Files are a session for tests of tools that start no processes: a workspace of one root.

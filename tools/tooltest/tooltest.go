@@ -17,12 +17,12 @@ import (
 	"unicode/utf8"
 
 	"github.com/toold/toold/tools"
-	"github.com/toold/toold/tools/background"
+	"github.com/toold/toold/tools/exec/background"
+	"github.com/toold/toold/tools/exec/language"
+	"github.com/toold/toold/tools/exec/sandbox"
+	"github.com/toold/toold/tools/exec/spool"
 	"github.com/toold/toold/tools/fault"
-	"github.com/toold/toold/tools/language"
-	"github.com/toold/toold/tools/sandbox"
-	"github.com/toold/toold/tools/spool"
-	"github.com/toold/toold/tools/workspace"
+	"github.com/toold/toold/tools/fs/workspace"
 )
 
 // A Case is one valid input, and the files that it meets. In Input and in the names and contents of Files, $ROOT

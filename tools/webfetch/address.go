@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/toold/toold/tools"
-	"github.com/toold/toold/tools/egress"
+	"github.com/toold/toold/tools/net/egress"
 )
 
 // longestURL is in bytes. Servers reject longer ones.

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/toold/toold/tools"
-	"github.com/toold/toold/tools/egress"
+	"github.com/toold/toold/tools/net/egress"
 )
 
 // Whatever text stands for a URL: what comes of it is one that says the same when it is read again, here and by the library

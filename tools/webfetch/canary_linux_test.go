@@ -19,8 +19,8 @@ import (
 	"time"
 
 	"github.com/toold/toold/tools"
+	"github.com/toold/toold/tools/net/web"
 	"github.com/toold/toold/tools/tooltest"
-	"github.com/toold/toold/tools/web"
 )
 
 // inner are addresses that no public host has, of every kind.

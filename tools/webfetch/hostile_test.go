@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/toold/toold/tools/web"
+	"github.com/toold/toold/tools/net/web"
 )
 
 // impatient are limits for servers that never come to an end.

@@ -8,7 +8,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/toold/toold/tools/pdf"
+	"github.com/toold/toold/tools/media/pdf"
 	"github.com/toold/toold/tools/tooltest"
 )
 

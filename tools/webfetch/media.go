@@ -10,10 +10,10 @@ import (
 	"strings"
 
 	"github.com/toold/toold/tools"
+	"github.com/toold/toold/tools/exec/sandbox"
 	"github.com/toold/toold/tools/fault"
-	"github.com/toold/toold/tools/pdf"
-	"github.com/toold/toold/tools/picture"
-	"github.com/toold/toold/tools/sandbox"
+	"github.com/toold/toold/tools/media/image"
+	"github.com/toold/toold/tools/media/pdf"
 )
 
 const typePDF = "application/pdf"
@@ -32,9 +32,9 @@ func (p *page) draw(ctx context.Context, data []byte) error {
 	if p.facts.Truncated {
 		return p.tooLarge()
 	}
-	fit, err := picture.Fit(ctx, p.facts.MediaType, data, picture.MaxBytes)
+	fit, err := image.Fit(ctx, p.facts.MediaType, data, image.MaxBytes)
 	switch {
-	case errors.Is(err, picture.ErrUnknownForm), errors.Is(err, picture.ErrSlow):
+	case errors.Is(err, image.ErrUnknownForm), errors.Is(err, image.ErrSlow):
 		return fault.Failedf("unsupported_media", "The image at %s cannot be shown: %v.", p.facts.URL, err).With(p.blob())
 	case ctx.Err() != nil:
 		return context.Cause(ctx)

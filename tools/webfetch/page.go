@@ -18,9 +18,9 @@ import (
 
 	"github.com/toold/toold/tools"
 	"github.com/toold/toold/tools/fault"
-	"github.com/toold/toold/tools/picture"
-	"github.com/toold/toold/tools/web"
-	"github.com/toold/toold/tools/workspace/text"
+	"github.com/toold/toold/tools/fs/workspace/text"
+	"github.com/toold/toold/tools/media/image"
+	"github.com/toold/toold/tools/net/web"
 )
 
 // A page is a converted response. It is immutable.
@@ -53,7 +53,7 @@ func newPage(ctx context.Context, env *tools.Env, at *url.URL, answer *web.Answe
 	switch {
 	case answer.Status >= 400 && !isText(media):
 		return p, nil // the status is enough
-	case picture.Shown(media):
+	case image.Shown(media):
 		return p, p.draw(ctx, answer.Body)
 	case media == typePDF:
 		return p, p.pages(ctx, env, answer.Body)
@@ -94,9 +94,9 @@ func mediaType(answer *web.Answer) string {
 	}
 	binary := bytes.IndexByte(answer.Body[:min(len(answer.Body), 1024)], 0) >= 0 && !strings.HasPrefix(strings.ToLower(params["charset"]), "utf-16")
 	switch {
-	case isText(said) && (picture.Shown(seen) || seen == typePDF || binary && !strings.HasPrefix(seen, "text/")):
+	case isText(said) && (image.Shown(seen) || seen == typePDF || binary && !strings.HasPrefix(seen, "text/")):
 		return seen
-	case (picture.Shown(said) || said == typePDF) && said != seen:
+	case (image.Shown(said) || said == typePDF) && said != seen:
 		return seen
 	}
 	return said

@@ -16,8 +16,8 @@ import (
 	"golang.org/x/net/dns/dnsmessage"
 
 	"github.com/toold/toold/tools"
+	"github.com/toold/toold/tools/net/web"
 	"github.com/toold/toold/tools/tooltest"
-	"github.com/toold/toold/tools/web"
 )
 
 // A site is a web server on loopback, and a tool that may reach it by its address. Where a text has ORIGIN, the site's

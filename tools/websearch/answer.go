@@ -12,9 +12,9 @@ import (
 
 	"golang.org/x/net/html"
 
-	"github.com/toold/toold/tools/ellipsis"
 	"github.com/toold/toold/tools/fault"
-	"github.com/toold/toold/tools/web"
+	"github.com/toold/toold/tools/net/web"
+	"github.com/toold/toold/tools/text/ellipsis"
 )
 
 // said is a parsed response.

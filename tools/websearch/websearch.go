@@ -13,10 +13,10 @@ import (
 	"time"
 
 	"github.com/toold/toold/tools"
-	"github.com/toold/toold/tools/egress"
 	"github.com/toold/toold/tools/fault"
-	"github.com/toold/toold/tools/web"
-	"github.com/toold/toold/tools/workspace/text"
+	"github.com/toold/toold/tools/fs/workspace/text"
+	"github.com/toold/toold/tools/net/egress"
+	"github.com/toold/toold/tools/net/web"
 )
 
 //go:embed description.md

@@ -11,8 +11,8 @@ import (
 
 	"github.com/toold/toold/tools"
 	"github.com/toold/toold/tools/fault"
+	"github.com/toold/toold/tools/fs/workspace"
 	"github.com/toold/toold/tools/tooltest"
-	"github.com/toold/toold/tools/workspace"
 	"github.com/toold/toold/tools/write"
 )
 

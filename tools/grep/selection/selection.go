@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/toold/toold/tools/shell"
-	"github.com/toold/toold/tools/walk"
+	"github.com/toold/toold/tools/exec/shell"
+	"github.com/toold/toold/tools/fs/walk"
 )
 
 // A Command is a command that searches below a directory.

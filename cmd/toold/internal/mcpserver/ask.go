@@ -16,7 +16,7 @@ import (
 	"github.com/toold/toold/cmd/toold/internal/terminal"
 	"github.com/toold/toold/cmd/toold/internal/turn"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
-	"github.com/toold/toold/tools/ellipsis"
+	"github.com/toold/toold/tools/text/ellipsis"
 )
 
 const (

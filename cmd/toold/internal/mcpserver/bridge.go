@@ -18,7 +18,7 @@ import (
 	"github.com/toold/toold/cmd/toold/internal/cli"
 	"github.com/toold/toold/cmd/toold/internal/turn"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
-	"github.com/toold/toold/tools/ellipsis"
+	"github.com/toold/toold/tools/text/ellipsis"
 )
 
 // errBridgeEnded is what requests end with that are under way when the client goes away or a signal comes.

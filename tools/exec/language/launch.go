@@ -1,0 +1,137 @@
+//go:build !no_lsp
+
+// Starting a server: the program is found, started in a box with pipes, and initialized.
+
+package language
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/sourcegraph/jsonrpc2"
+
+	"github.com/toold/toold/tools/exec/sandbox"
+	"github.com/toold/toold/tools/fault"
+	"github.com/toold/toold/tools/fs/pathname"
+)
+
+// limits are limits of time that tests shorten.
+type limits struct {
+	answer, start, load, publish, base time.Duration
+	firstBackOff                       time.Duration
+}
+
+var ordinary = limits{answerLimit, startLimit, loadLimit, publishLimit, baseLimit, firstBackOff}
+
+// launch starts and initializes a server. ctx is the set's; the server ends with ctx at the latest.
+func (s *Set) launch(ctx context.Context, spec Server, root string) (*server, error) {
+	srv := &server{
+		spec: spec, root: root, limits: s.limits, stderr: &sandbox.Ending{Most: maxStderr}, gone: make(chan struct{}), units: utf16Units,
+		documents: newDocuments(), loads: newLoads(), published: newPublished(),
+	}
+	srv.documents.stamps = srv.scan(ctx)
+	printed, err := s.spawn(srv)
+	if err != nil {
+		return nil, err
+	}
+	srv.conn = jsonrpc2.NewConn(ctx, srv.stream, incoming{srv}, jsonrpc2.SetLogger(silence{}))
+	s.work.Go(func() { srv.attend(printed) })
+	if err := srv.greet(ctx); err != nil {
+		srv.end(err)
+		<-srv.gone
+		return nil, err
+	}
+	return srv, nil
+}
+
+// spawn starts the process.
+func (s *Set) spawn(srv *server) (*io.PipeWriter, error) {
+	program, err := find(srv.spec, srv.root, sandbox.Environ(s.host.Environ()))
+	if err != nil {
+		return nil, err
+	}
+	box := s.host.Box(program)
+	environ := box.Environ(s.host.Environ())
+	far, near, err := os.Pipe()
+	if err != nil {
+		return nil, fault.Failedf("language_server_failed", "%s was not started: %v.", srv.spec.name(), err)
+	}
+	defer far.Close()
+	reader, writer := io.Pipe()
+	srv.process, err = box.Start(sandbox.Command{
+		ID: "language", Path: program, Args: srv.spec.Command, Dir: srv.root, Env: environ,
+		Stdin: far, Stdout: writer, Stderr: srv.stderr,
+	})
+	if err != nil {
+		_ = near.Close()
+		return nil, unstarted(srv.spec, err)
+	}
+	srv.output, srv.stream = reader, newStream(reader, near)
+	return writer, nil
+}
+
+func unstarted(spec Server, err error) error {
+	var unavailable *sandbox.UnavailableError
+	if errors.As(err, &unavailable) {
+		return fault.Failedf("sandbox_unavailable", "%s was not started: %v.", spec.name(), err)
+	}
+	return fault.Failedf("language_server_failed", "%s was not started: %v.", spec.name(), err)
+}
+
+// greet initializes the server.
+func (s *server) greet(ctx context.Context) error {
+	var about struct {
+		Capabilities abilities `json:"capabilities"`
+	}
+	err := s.once(ctx, s.limits.start, "initialize", wireInitialize{
+		Root: uriOf(s.root), Folders: []wireFolder{{uriOf(s.root), filepath.Base(s.root)}},
+		Options: s.spec.options(), Capabilities: json.RawMessage(wanted),
+	}, &about)
+	var gone *goneError
+	var refusal *jsonrpc2.Error
+	switch {
+	case errors.As(err, &gone):
+		return fault.Failedf("language_server_failed", "%s while it was starting.", gone.words)
+	case errors.As(err, &refusal):
+		return fault.Failedf("language_server_failed", "%s does not start: %s", s.spec.name(), printable(refusal.Message, 1000))
+	case err != nil:
+		return err
+	}
+	s.can = about.Capabilities
+	switch s.can.PositionEncoding {
+	case utf8Units, utf32Units:
+		s.units = s.can.PositionEncoding
+	}
+	s.notify("initialized", struct{}{})
+	return nil
+}
+
+// find returns the path of the server's program: relative to the root if it has a slash, otherwise
+// from an absolute entry of PATH.
+func find(spec Server, root string, environ []string) (string, error) {
+	program, err := pathname.Program(spec.Command[0], root, environ)
+	switch {
+	case err != nil:
+		return "", missing(spec, spec.Command[0]+" is not in the session's PATH")
+	case !pathname.Executable(program):
+		return "", missing(spec, "there is no program "+program)
+	}
+	return program, nil
+}
+
+func missing(spec Server, why string) error {
+	return fault.Failedf("program_not_found", "The language server for %s cannot be started: %s. Install it, or name another in settings: "+
+		`"lsp": {%[1]q: {"command": ["program"], "extensions": [%q]}}.`, spec.Language, why, strings.Join(spec.Extensions, `", "`))
+}
+
+// silence discards the library's log: its errors have the same content.
+type silence struct{}
+
+// Printf does nothing.
+func (silence) Printf(string, ...any) {}

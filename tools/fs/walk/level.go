@@ -1,0 +1,190 @@
+// The ignore files that apply to one directory: its own, its parents', the repository's and the
+// user's, and which of them wins.
+
+package walk
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/toold/toold/tools/fs/repo"
+)
+
+// sources are the ignore files of a directory, the stronger ones first: if one has a matching line,
+// at whatever depth, the later ones are not used. Only the last is git's, and only it ends at the
+// repository's top.
+var sources = [...]string{".rgignore", ".ignore", gitSource: ".gitignore"}
+
+const gitSource = 2
+
+// largestIgnoreFile is the largest ignore file that is read, in bytes. The number is our own: the
+// longest in use have some thousand lines.
+const largestIgnoreFile = 1 << 20
+
+// A level is the ignore files of one directory. A directory without any has no level of its own.
+type level struct {
+	parent *level // nil at the highest directory whose files count
+	skip   int    // length of the directory's path and its slash, in full paths
+	own    [len(sources)]Rules
+	// top is set if a repository begins here, or nothing above counts. exclude and global are git's
+	// other two files.
+	top             bool
+	exclude, global Rules
+}
+
+// ignored judges a full path, which starts at the highest directory whose files count. It skips the
+// sources before first.
+func (l *level) ignored(full string, isDir bool, first int) bool {
+	for source := first; source < len(sources); source++ {
+		for at := l; at != nil; at = at.parent {
+			if v := at.own[source].Match(full[at.skip:], isDir); v != Silent {
+				return v == Ignored
+			}
+			if at.top && source == gitSource {
+				break
+			}
+		}
+	}
+	at := l
+	for !at.top {
+		at = at.parent
+	}
+	if v := at.exclude.Match(full[at.skip:], isDir); v != Silent {
+		return v == Ignored
+	}
+	return at.global.Match(full[at.skip:], isDir) == Ignored
+}
+
+// below returns the level of a directory inside l's. dir opens its files; abs is its absolute path,
+// and skip the length of its full path with a slash. errs holds the errors of ignore files that
+// could not be read.
+func (l *level) below(dir int, abs string, skip int, user userRules) (*level, []error) {
+	var faults []error
+	next := &level{parent: l, skip: skip}
+	found := l == nil
+	if l == nil {
+		next.top, next.global = true, user.Rules
+	}
+	for i, name := range sources {
+		rules, err := rulesAt(dir, name)
+		if err != nil {
+			faults = append(faults, &fs.PathError{Op: "read", Path: filepath.Join(abs, name), Err: err})
+		}
+		next.own[i] = rules
+		found = found || !rules.empty()
+	}
+	if repo.HasLink(dir, "") {
+		next.top, found = true, true
+		exclude, override, err := repositoryRules(abs, user.environ)
+		if err != nil {
+			faults = append(faults, err)
+		}
+		next.exclude, next.global = exclude, user.Rules
+		if override != nil {
+			next.global = *override
+		}
+	}
+	if !found {
+		return l, faults
+	}
+	return next, faults
+}
+
+// rulesAt reads an ignore file of the directory. A missing file has no rules; a link is not
+// followed.
+func rulesAt(dir int, name string) (Rules, error) {
+	fd, err := openAt(dir, name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, unix.ELOOP), errors.Is(err, errNotRegular):
+		return Rules{}, nil
+	case err != nil:
+		return Rules{}, err
+	}
+	f := os.NewFile(uintptr(fd), name)
+	defer f.Close()
+	data, err := readWhole(f)
+	if err != nil {
+		return Rules{}, err
+	}
+	return ParseRules(data), nil
+}
+
+// readSmall reads a file by its path, which may be a link: it is the user's own or git's, not the
+// tree's. A file that is not regular, and could block, counts as empty.
+func readSmall(path string) ([]byte, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return readWhole(f)
+}
+
+var errTooLarge = errors.New("an ignore file of more than 1 MiB is not read")
+
+func readWhole(f *os.File) ([]byte, error) {
+	info, err := f.Stat()
+	if err != nil || !info.Mode().IsRegular() {
+		return nil, err
+	}
+	data, err := io.ReadAll(io.LimitReader(f, largestIgnoreFile+1))
+	if err == nil && len(data) > largestIgnoreFile {
+		err = errTooLarge
+	}
+	return data, err
+}
+
+// ancestors returns the directories from the highest one whose ignore files count for dir down to
+// its parent: up to the top of dir's repository, otherwise up to top if dir lies below it.
+func ancestors(o Options) []string {
+	var above []string
+	for at := o.Dir; ; at = filepath.Dir(at) {
+		if at != o.Dir {
+			above = append([]string{at}, above...)
+		}
+		if repo.HasLink(unix.AT_FDCWD, at) {
+			return above
+		}
+		if at == filepath.Dir(at) || at == o.Bound {
+			break
+		}
+	}
+	for i, at := range above {
+		if at == o.Top {
+			return above[i:]
+		}
+	}
+	return nil
+}
+
+// outset returns the level of dir's parent, nil if nothing above counts, and the path of dir below
+// the highest directory that counts, with a slash, as full paths begin. Parents that cannot be
+// opened have no rules.
+func outset(o Options, user userRules) (*level, string, []error) {
+	dir := o.Dir
+	var l *level
+	var faults []error
+	above := ancestors(o)
+	if len(above) == 0 {
+		return nil, "", nil
+	}
+	base := strings.TrimSuffix(above[0], "/") + "/"
+	for _, at := range above {
+		f, err := os.Open(at)
+		if err != nil {
+			faults = append(faults, err)
+			continue
+		}
+		skip := len(strings.TrimSuffix(at, "/")) + 1 - len(base)
+		next, more := l.below(int(f.Fd()), at, skip, user)
+		f.Close()
+		l, faults = next, append(faults, more...)
+	}
+	return l, dir[len(base):] + "/", faults
+}

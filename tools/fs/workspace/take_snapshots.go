@@ -1,0 +1,188 @@
+// The paths that a call may change, and snapshots of all of them.
+
+package workspace
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/toold/toold/tools/fs/pathname"
+)
+
+// A Change is a real path that a call may change.
+type Change struct {
+	Real    string
+	Missing int  // how many components at the end of Real do not exist; they may be created
+	Tree    bool // includes everything below it
+	Guessed bool // the call does not declare it; a large file is then probably generated, so its content is not kept
+}
+
+// A SnapshotSet holds snapshots of everything that a call may change.
+type SnapshotSet struct {
+	Snapshots map[string]Snapshot // by real path
+	Gaps      []Gap               // what was left out; each has the real path of a directory
+}
+
+// A Gap is a directory whose content was only partly recorded.
+type Gap struct {
+	Real string `json:"real"`
+	Why  string `json:"why"` // as a clause
+}
+
+// TakeSnapshots takes snapshots of all of the grant's Changes, and of every path of before, which
+// may be nil. A directory with more content than the Snapshotter's limits becomes a gap, and
+// nothing below it is recorded. A gap of before is not read again. The error is the Snapshotter's,
+// or the cause of ctx.
+func (v *View) TakeSnapshots(ctx context.Context, c Snapshotter, before *SnapshotSet) (SnapshotSet, error) {
+	e := takingSnapshots{
+		walk: &snapshotWalk{view: v, snapshotter: c, left: c.Bytes}, out: SnapshotSet{Snapshots: map[string]Snapshot{}}, said: map[string]bool{},
+		entries: c.Entries, bytes: c.Bytes,
+	}
+	defer e.walk.close()
+	var trees []string
+	for _, change := range v.grant.Changes {
+		real := change.Real
+		for range change.Missing {
+			e.add(real)
+			real = filepath.Dir(real)
+		}
+		e.add(change.Real)
+		e.said[change.Real] = e.said[change.Real] || !change.Guessed
+		if change.Tree {
+			trees = append(trees, change.Real)
+		}
+	}
+	if before != nil {
+		for real := range before.Snapshots {
+			e.add(real)
+		}
+		trees = slices.DeleteFunc(trees, func(tree string) bool {
+			return slices.ContainsFunc(before.Gaps, func(g Gap) bool { return pathname.Within(g.Real, tree) })
+		})
+	}
+	for _, tree := range trees {
+		e.tree(ctx, tree)
+	}
+	return e.take(ctx)
+}
+
+// takingSnapshots is the state of one TakeSnapshots.
+type takingSnapshots struct {
+	walk    *snapshotWalk
+	out     SnapshotSet
+	paths   []string        // in the order in which they are recorded
+	said    map[string]bool // paths that the call declares it changes
+	entries int             // entries that directories may still add
+	bytes   int64
+}
+
+func (e *takingSnapshots) add(real string) {
+	if _, known := e.out.Snapshots[real]; !known {
+		e.out.Snapshots[real] = Snapshot{}
+		e.paths = append(e.paths, real)
+	}
+}
+
+// take takes the snapshots of all added paths. Paths in one directory follow each other.
+func (e *takingSnapshots) take(ctx context.Context) (SnapshotSet, error) {
+	slices.SortFunc(e.paths, func(a, b string) int {
+		return cmp.Or(cmp.Compare(filepath.Dir(a), filepath.Dir(b)), cmp.Compare(a, b))
+	})
+	for _, real := range e.paths {
+		if err := context.Cause(ctx); err != nil {
+			return SnapshotSet{}, err
+		}
+		said, named := e.said[real]
+		e.walk.guessed = named && !said
+		taken, err := e.walk.snapshot(real)
+		if err != nil {
+			return SnapshotSet{}, err
+		}
+		e.out.Snapshots[real] = taken
+	}
+	return e.out, nil
+}
+
+// tree adds everything below a directory, unless it is too much.
+func (e *takingSnapshots) tree(ctx context.Context, top string) {
+	found, size, why := e.list(ctx, top)
+	if why != "" {
+		e.out.Gaps = append(e.out.Gaps, Gap{Real: top, Why: why})
+		return
+	}
+	e.entries -= len(found)
+	e.bytes -= size
+	for _, real := range found {
+		e.add(real)
+	}
+}
+
+// list returns the real paths of everything below a directory, or none if top is not a directory.
+// why is the reason if the list is incomplete. Links are listed but not followed.
+func (e *takingSnapshots) list(ctx context.Context, top string) (found []string, size int64, why string) {
+	below := []string{top}
+	for len(below) > 0 {
+		dir := below[0]
+		below = below[1:]
+		if e.walk.view.ws.Place(dir) == Hidden {
+			continue
+		}
+		if info, err := os.Lstat(dir); err != nil || !info.IsDir() {
+			continue
+		}
+		root, err := e.walk.view.ws.openRoot(dir)
+		if err != nil {
+			return nil, 0, fmt.Sprintf("%s cannot be looked into", shown(dir))
+		}
+		each(root, func(name string, info fs.FileInfo) bool {
+			real := filepath.Join(dir, name)
+			found = append(found, real)
+			switch {
+			case info.IsDir():
+				below = append(below, real)
+			case info.Mode().IsRegular():
+				size += info.Size()
+			}
+			switch {
+			case len(found) > e.entries:
+				why = fmt.Sprintf("more than %d files and directories would have to be kept", e.walk.snapshotter.Entries)
+			case e.walk.snapshotter.Bytes > 0 && size > e.bytes:
+				why = fmt.Sprintf("more than %d bytes would have to be kept", e.walk.snapshotter.Bytes)
+			case ctx.Err() != nil:
+				why = "the call was stopped"
+			}
+			return why == ""
+		})
+		root.Close()
+		if why != "" {
+			return nil, 0, why
+		}
+	}
+	return found, size, ""
+}
+
+// each calls next with each entry of a directory until next returns false.
+func each(root *os.Root, next func(name string, info fs.FileInfo) bool) {
+	d, err := root.Open(".")
+	if err != nil {
+		return
+	}
+	defer d.Close()
+	for {
+		names, err := d.Readdirnames(256)
+		for _, name := range names {
+			info, err := root.Lstat(name)
+			if err == nil && !next(name, info) {
+				return
+			}
+		}
+		if err != nil { // usually the end
+			return
+		}
+	}
+}

@@ -1,0 +1,202 @@
+// Package image makes of the bytes of an image what a model can be shown: checked by decoding it, and scaled down when
+// it is too large. It works on bytes in memory and knows neither files nor tools.
+package image
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"image"
+	"image/gif"
+	"image/jpeg"
+	"image/png"
+	"io"
+	"time"
+
+	"golang.org/x/image/webp"
+)
+
+// What a picture may be that is given. MaxSide is in pixels and is where model APIs scale down by themselves; MaxBytes
+// leaves room for the base64 form below their 5 MB.
+const (
+	MaxSide  = 2000
+	MaxBytes = 3_500_000
+)
+
+// maxPixels is the largest image that is decoded. Ours: above what cameras of telephones give (48 megapixels), and at most
+// 0.8 GB of memory for the costliest form, a progressive JPEG.
+const maxPixels = 50_000_000
+
+// A Picture is an image that can be given as it is.
+type Picture struct {
+	MediaType     string
+	Data          []byte
+	Width, Height int      // pixels
+	Original      Original // the same when nothing was changed
+	Changed       bool     // Data is not what came
+	Frames        int      // of what came; with more than 1 it is an animation, of which the first alone was looked at
+}
+
+// Original is an image as it came.
+type Original struct {
+	MediaType     string
+	Bytes         int
+	Width, Height int // pixels
+}
+
+// A LargeError says that an image is too large to be decoded.
+type LargeError struct{ Width, Height int }
+
+func (e *LargeError) Error() string {
+	return fmt.Sprintf("it has %d x %d pixels; more than %d million, or %d a side, are not decoded", e.Width, e.Height, maxPixels/1_000_000, longest)
+}
+
+// A DamagedError says that what begins like an image is none.
+type DamagedError struct{ Why string }
+
+func (e *DamagedError) Error() string { return "its data is damaged: " + e.Why }
+
+// ErrUnknownForm is an image of a known format in a form that is not decoded here, and that is too large to be given as
+// it is.
+var ErrUnknownForm = errors.New("it is in a form that cannot be scaled down here, and too large to be shown as it is")
+
+// longestTurn is how long one image may be worked on: others may wait for the memory. Ours: many times what the largest takes.
+const longestTurn = 15 * time.Second
+
+// ErrSlow is an image that takes too long.
+var ErrSlow = fmt.Errorf("it takes longer than %s to be decoded and scaled down", longestTurn)
+
+// A format is a kind of image. unknown says which of the decoder's errors mean that the image may be sound and the decoder
+// does not know its form.
+type format struct {
+	media   string
+	config  func(io.Reader) (image.Config, error)
+	decode  func(io.Reader) (image.Image, error)
+	unknown func(data []byte, err error) bool
+}
+
+var formats = []format{
+	{"image/png", png.DecodeConfig, png.Decode, is[png.UnsupportedError]},
+	{"image/jpeg", jpeg.DecodeConfig, jpeg.Decode, is[jpeg.UnsupportedError]},
+	{"image/gif", gif.DecodeConfig, gif.Decode, func([]byte, error) bool { return false }},
+	{"image/webp", webp.DecodeConfig, webp.Decode, func(data []byte, _ error) bool { return isAnimatedWebP(data) }},
+}
+
+func is[E error](_ []byte, err error) bool {
+	_, ok := errors.AsType[E](err)
+	return ok
+}
+
+// Shown reports that images of the media type can be given.
+func Shown(media string) bool {
+	_, ok := formatOf(media)
+	return ok
+}
+
+func formatOf(media string) (format, bool) {
+	for _, f := range formats {
+		if f.media == media {
+			return f, true
+		}
+	}
+	return format{}, false
+}
+
+// longest is how many pixels a side may have. Ours: scaling a strip takes memory for each line of it.
+const longest = 1<<16 - 1
+
+// Check looks at the beginning of an image alone and gives its size. Its error is one of Fit's.
+func Check(media string, data []byte) (image.Config, error) {
+	f, ok := formatOf(media)
+	if !ok {
+		return image.Config{}, ErrUnknownForm
+	}
+	config, err := f.config(bytes.NewReader(data))
+	switch {
+	case err != nil && f.unknown(data, err):
+		return config, ErrUnknownForm
+	case err != nil:
+		return config, &DamagedError{err.Error()}
+	case config.Width <= 0 || config.Height <= 0:
+		return config, &DamagedError{"it has no pixels"}
+	case config.Width > maxPixels/config.Height, config.Width > longest, config.Height > longest:
+		return config, &LargeError{config.Width, config.Height}
+	}
+	return config, nil
+}
+
+// Fit returns an image, of a media type that is Shown, in a form of at most MaxSide pixels a side and most bytes. What fits
+// already is given as it came. The size is checked before anything is decoded, and everything is decoded before it is
+// given, since what a model API cannot decode spoils the whole conversation. What is changed is turned as it is meant to be
+// shown; of an animation it is the first frame. It returns *LargeError, *DamagedError, ErrUnknownForm, ErrSlow, and the cause
+// of ctx.
+func Fit(ctx context.Context, media string, data []byte, most int) (Picture, error) {
+	config, err := Check(media, data)
+	if err != nil {
+		return Picture{}, err
+	}
+	f, _ := formatOf(media)
+	p := Picture{MediaType: media, Data: data, Width: config.Width, Height: config.Height, Frames: frames(media, data)}
+	p.Original = Original{MediaType: media, Bytes: len(data), Width: config.Width, Height: config.Height}
+	fits := len(data) <= most && max(config.Width, config.Height) <= MaxSide
+	done, err := queue(ctx, config)
+	if err != nil {
+		return Picture{}, err
+	}
+	defer done()
+	ctx, stop := context.WithTimeoutCause(ctx, longestTurn, ErrSlow)
+	defer stop()
+	decoded, err := f.decode(&patient{ctx, bytes.NewReader(data)})
+	switch {
+	case ctx.Err() != nil:
+		return Picture{}, context.Cause(ctx)
+	case err != nil && f.unknown(data, err) && fits:
+		return p, nil
+	case err != nil && f.unknown(data, err):
+		return Picture{}, ErrUnknownForm
+	case err != nil:
+		return Picture{}, &DamagedError{err.Error()}
+	case fits:
+		return p, nil
+	}
+	return p.shrink(ctx, decoded, orientationOf(media, data), most)
+}
+
+// large is how many pixels make an image one that is decoded alone.
+const large = 4_000_000
+
+// turn is taken by who decodes a large image, so that several calls at once do not fill the memory.
+var turn = make(chan struct{}, 1)
+
+// queue waits until there is memory for an image; done gives it back.
+func queue(ctx context.Context, c image.Config) (done func(), err error) {
+	if c.Width*c.Height < large {
+		return func() {}, nil
+	}
+	select {
+	case turn <- struct{}{}:
+		return func() { <-turn }, nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// A patient reader ends when its context does.
+type patient struct {
+	ctx  context.Context
+	from io.Reader
+}
+
+func (p *patient) Read(b []byte) (int, error) {
+	if p.ctx.Err() != nil {
+		return 0, context.Cause(p.ctx)
+	}
+	return p.from.Read(b[:min(len(b), 64<<10)])
+}
+
+// isAnimatedWebP reads the flags of an extended WebP file (RFC 9649, 2.7.1).
+func isAnimatedWebP(data []byte) bool {
+	const flags, animation = 20, 0x02
+	return len(data) > flags && string(data[12:16]) == "VP8X" && data[flags]&animation != 0
+}

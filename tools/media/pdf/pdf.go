@@ -1,0 +1,223 @@
+// Package pdf extracts the text of a PDF document by its pages. The document is not trusted and
+// parsers are complex, so none runs in this process. A confined program with limits on its memory
+// and output gets the document on its standard input: pdftotext or, if that is not installed, this
+// program itself as a reader of PDF (Main). The package does not know where a document comes from,
+// nor how much of it is requested.
+package pdf
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+
+	"github.com/toold/toold/tools/exec/sandbox"
+	"github.com/toold/toold/tools/fs/pathname"
+)
+
+const (
+	// memory is the program's limit, in bytes. The number is our own: many times what documents of
+	// the accepted size need.
+	memory = 1 << 30
+	// maxText is how much text of one document is read, in bytes; the rest is dropped. The number
+	// is our own: a result holds a hundredth of it.
+	maxText = 16 << 20
+	// maxComplaint is how much of the program's error output is kept, in bytes.
+	maxComplaint = 4 << 10
+)
+
+// Reasons why a document cannot be read.
+var (
+	// ErrEncrypted: it needs a password.
+	ErrEncrypted = errors.New("it is encrypted")
+	// ErrEmpty: it has no pages.
+	ErrEmpty = errors.New("it has no pages")
+)
+
+// A DamagedError is a document that the program could not read, with the program's message.
+type DamagedError struct{ Why string }
+
+func (e *DamagedError) Error() string { return e.Why }
+
+// A StartError means that no program could be started on the document.
+type StartError struct{ Err error }
+
+func (e *StartError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the error of the start.
+func (e *StartError) Unwrap() error { return e.Err }
+
+// A Document is a PDF document in memory.
+type Document struct {
+	Data []byte
+	Call string // id of the call that reads it, plain characters
+	// Box starts the program, under its own policy. The program's denials are not added to the box:
+	// they mean nothing to the user.
+	Box *sandbox.Box
+}
+
+// Count returns the number of pages. The error is ErrEncrypted, ErrEmpty, a *DamagedError, a *StartError or the cause of ctx.
+func (d Document) Count(ctx context.Context) (int, error) {
+	said, err := d.run(ctx, popplerCount, "count")
+	if err != nil {
+		return 0, err
+	}
+	all := pagesLine.FindAllStringSubmatch(said, -1)
+	if all == nil {
+		return 0, &DamagedError{"the number of its pages was not found"}
+	}
+	found := all[len(all)-1] // before it are texts of the document
+	n, err := strconv.Atoi(found[1])
+	switch {
+	case err != nil:
+		return 0, &DamagedError{"it says that it has " + found[1] + " pages"}
+	case n == 0:
+		return 0, ErrEmpty
+	}
+	return n, nil
+}
+
+// pagesLine matches pdfinfo's line with the number of pages; Main writes the same.
+var pagesLine = regexp.MustCompile(`(?m)^Pages:\s*(\d+)\s*$`)
+
+// Text returns the text of the existing pages from first to last, without unreadable parts. It
+// returns fewer pages if the text is too long. The errors are those of Count.
+func (d Document) Text(ctx context.Context, first, last int) ([]string, error) {
+	said, err := d.run(ctx, popplerText(first, last), "text", strconv.Itoa(first), strconv.Itoa(last))
+	if err != nil {
+		return nil, err
+	}
+	pages := strings.Split(said, "\f") // ends each page
+	if len(pages) > 1 {
+		pages = pages[:len(pages)-1]
+	}
+	pages = pages[:min(len(pages), last-first+1)]
+	for i, page := range pages {
+		pages[i] = tidy(page)
+	}
+	return pages, nil
+}
+
+// tidy makes a page valid UTF-8 without trailing blanks and without repeated empty lines.
+func tidy(page string) string {
+	var out []string
+	for line := range strings.Lines(strings.ToValidUTF8(page, "\ufffd")) {
+		line = strings.TrimRight(strings.ReplaceAll(line, "\x00", ""), " \t\r\n")
+		if line == "" && (len(out) == 0 || out[len(out)-1] == "") {
+			continue
+		}
+		out = append(out, line)
+	}
+	return strings.TrimRight(strings.Join(out, "\n"), "\n")
+}
+
+var popplerCount = []string{"pdfinfo", "-"}
+
+// popplerText keeps the order of the text in the document, which is usually that of reading.
+func popplerText(first, last int) []string {
+	return []string{"pdftotext", "-enc", "UTF-8", "-eol", "unix", "-f", strconv.Itoa(first), "-l", strconv.Itoa(last), "-", "-"}
+}
+
+// run runs poppler's program if both are on the daemon's own PATH, otherwise this one.
+func (d Document) run(ctx context.Context, poppler []string, own ...string) (string, error) {
+	path, args := findPoppler(poppler[0]), poppler
+	if path == "" {
+		self, err := os.Executable()
+		if err == nil {
+			self, err = filepath.EvalSymlinks(self)
+		}
+		if err != nil {
+			return "", &StartError{err}
+		}
+		path, args = self, append([]string{mainName}, own...)
+	}
+	return d.start(ctx, path, args)
+}
+
+// findPoppler returns the path of one of poppler's programs, or "" if they are not all installed.
+func findPoppler(name string) (found string) {
+	for _, needed := range []string{"pdfinfo", "pdftotext"} {
+		path, err := exec.LookPath(needed)
+		if err != nil {
+			return ""
+		}
+		if needed == name {
+			found = path
+		}
+	}
+	return found
+}
+
+var started atomic.Int64
+
+// start runs a program on the document until its end, or until ctx ends. Only this function starts
+// a process.
+func (d Document) start(ctx context.Context, path string, args []string) (string, error) {
+	out, complaint := sandbox.Beginning{Most: maxText}, sandbox.Beginning{Most: maxComplaint}
+	process, err := d.box(path).Start(sandbox.Command{
+		ID: fmt.Sprintf("%s-pdf%d", d.Call, started.Add(1)), Path: path, Args: args, Dir: "/",
+		Env: []string{"LC_ALL=C.UTF-8"}, Input: d.Data, Stdout: &out, Stderr: &complaint,
+	})
+	if err != nil {
+		return "", &StartError{err}
+	}
+	stop := context.AfterFunc(ctx, process.Stop)
+	defer stop()
+	exit := process.Wait()
+	switch {
+	case ctx.Err() != nil:
+		return "", context.Cause(ctx)
+	case exit.Code != 0 && isEncrypted(complaint.String()):
+		return "", ErrEncrypted
+	case exit.Code != 0:
+		return "", &DamagedError{reason(exit, complaint.String())}
+	}
+	return out.String(), nil
+}
+
+// box returns the document's box with the permissions that reading needs: limited memory, and read
+// access to the program itself, which may be where a confined process sees nothing.
+func (d Document) box(path string) *sandbox.Box {
+	p := d.Box.Policy
+	if p.Tier == "" || p.Tier == sandbox.None { // untrusted bytes are confined wherever possible
+		p = sandbox.Policy{Tier: sandbox.Fast, Strict: true, Optional: true}
+	}
+	p.Network, p.Session, p.UnixSockets = sandbox.Network{}, "", false
+	p.Limits.Memory = memory
+	if !slices.ContainsFunc(sandbox.SystemTrees, func(tree string) bool { return pathname.Within(tree, path) }) {
+		p.Places = append(slices.Clone(p.Places), sandbox.Place{Path: path, Access: sandbox.Read})
+	}
+	return d.Box.Under(p)
+}
+
+var passwords = regexp.MustCompile(`(?i)incorrect password|encrypt`)
+
+// isEncrypted reads only the first line: the rest may be the stack of a reader that has crashed.
+func isEncrypted(complaint string) bool {
+	first, _, _ := strings.Cut(strings.TrimSpace(complaint), "\n")
+	return passwords.MatchString(first)
+}
+
+// exhausted matches the messages of runtimes that are out of memory.
+var exhausted = regexp.MustCompile(`out of memory|(?:cannot|failed to) allocate|bad_alloc`)
+
+// reason returns the first line of a complaint, or how the program has ended.
+func reason(exit sandbox.Exit, complaint string) string {
+	first, _, _ := strings.Cut(strings.TrimSpace(strings.ToValidUTF8(complaint, "\ufffd")), "\n")
+	switch {
+	case exhausted.MatchString(complaint):
+		return "reading it takes more memory than is allowed"
+	case first != "":
+		return strings.TrimPrefix(first, "Syntax Error: ")
+	case exit.Signal != "":
+		return "its reader was ended by " + exit.Signal
+	}
+	return fmt.Sprintf("its reader ended with the exit code %d", exit.Code)
+}

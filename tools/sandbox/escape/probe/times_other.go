@@ -1,7 +1,0 @@
-//go:build linux && !amd64
-
-package main
-
-import "github.com/toold/toold/tools/sandbox/escape/scene"
-
-func oldTimes(func(string, func(*scene.Scene) error) door) []door { return nil }
