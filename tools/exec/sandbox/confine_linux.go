@@ -65,7 +65,7 @@ func (l *launch) start() (born, error) {
 // run runs p on a thread that has the filter already, if such a thread can be shared. Its children
 // inherit the filter, which costs nothing.
 func (l *launch) run(p *program) (pid int, err error) {
-	f := filterFor(l.policy, l.tier, l.instance.port)
+	f := filterFor(l.policy, l.tier, l.instance.port())
 	return l.threads.get(f).run(p)
 }
 
@@ -207,7 +207,7 @@ func (p *program) dropRights() {
 // filter installs the filter and sends its listener to the daemon through the socket that the step
 // to returns.
 func (l *launch) filter(p *program, to *step) {
-	prog := sockFprog(compiled(filterFor(l.policy, l.tier, l.instance.port)))
+	prog := sockFprog(compiled(filterFor(l.policy, l.tier, l.instance.port())))
 	listener := p.do(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, listenerFlags(), unsafe.Pointer(prog)).hold(prog)
 	control := &struct {
 		unix.Cmsghdr

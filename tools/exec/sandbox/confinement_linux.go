@@ -21,7 +21,7 @@ type confinementOf struct {
 // confineWith determines what the machine can confine with.
 func (r *Runner) confineWith(outlet Outlet) {
 	r.host.instances = instances{
-		outlet: outlet, all: map[string]*instance{}, points: map[mountPoint]int{}, networks: map[string]*network{}, layers: map[string]*layers{},
+		outlet: outlet, all: map[string]*instance{}, points: map[mountPoint]int{}, networks: registry[*network]{}, layers: registry[*os.File]{},
 	}
 	r.host.probe()
 }
@@ -59,7 +59,7 @@ func (p *Process) spawn(c Command, environ []string, files []*os.File) error {
 	}
 	p.confine = confinementOf{instance: made, watch: c.Policy.Absent, fresh: empty}
 	if err := p.spawnConfined(&launch{
-		policy: c.Policy, tier: t, instance: made, users: g.instances.users, command: c, environ: slices.Insert(environ, len(environ)-1, wayOut(made.port, c.ID, c.Policy.Network)...), files: files, first: g.first, threads: &g.threads,
+		policy: c.Policy, tier: t, instance: made, users: g.instances.users, command: c, environ: slices.Insert(environ, len(environ)-1, wayOut(made.port(), c.ID, c.Policy.Network)...), files: files, first: g.first, threads: &g.threads,
 	}); err != nil {
 		empty.close()
 		g.instances.leave(made)

@@ -149,7 +149,7 @@ func (c *connection) polled() int16 {
 // the session.
 func (c *connection) toInternet() unix.Errno {
 	to, ok := internetAddress(c.address)
-	if port := int(to.Port()); ok && port != c.instance.port && c.instance.network.isProxy(port) {
+	if port := int(to.Port()); ok && port != c.instance.port() && c.instance.network.isProxy(port) {
 		return unix.ECONNREFUSED
 	}
 	errno := c.to(c.address)
@@ -188,7 +188,7 @@ func (c *connection) toUnix() unix.Errno {
 // reaches reports whether the process may connect to the socket that is bound to the file.
 func (c *connection) reaches(file int) bool {
 	var info unix.Stat_t
-	return c.policy.UnixSockets || unix.Fstat(file, &info) == nil && c.instance.network.listensAt(identity{info.Dev, info.Ino})
+	return c.policy.UnixSockets || unix.Fstat(file, &info) == nil && c.instance.network.listensAt(identityOf(&info))
 }
 
 // fileAddress returns the address of a Unix socket that is bound to an open file.

@@ -9,7 +9,6 @@ package sandbox
 import (
 	"cmp"
 	"fmt"
-	"io"
 	"os"
 	"slices"
 	"strings"
@@ -24,11 +23,10 @@ import (
 // An instance is what has been made for one policy, with its places as they were at that time.
 type instance struct {
 	namespaces []namespace
-	network    *network // the shared network; nil: it has its own
-	layers     *layers  // that its mounts were made from; nil: none
-	ruleset    *os.File // nil: none
-	port       int      // the proxy's; 0: none
-	outlet     io.Closer
+	network    *network     // the shared network; nil: it has its own
+	layers     *os.File     // the mount namespace that its mounts were made from; nil: none
+	ruleset    *os.File     // nil: none
+	proxy      *proxy       // nil: none
 	points     []mountPoint // that were made for it
 	users      int
 	left       time.Time // when the last process left
@@ -41,15 +39,20 @@ type namespace struct {
 }
 
 func (c *instance) close() {
-	if c.outlet != nil {
-		_ = c.outlet.Close()
-	}
 	for _, n := range c.namespaces {
 		_ = n.file.Close()
 	}
 	if c.ruleset != nil {
 		_ = c.ruleset.Close()
 	}
+}
+
+// port returns the port of the proxy; 0: none.
+func (c *instance) port() int {
+	if c.proxy == nil {
+		return 0
+	}
+	return c.proxy.port
 }
 
 // joined returns the namespaces of a process in the instance, in the order of joining. users may be
@@ -87,13 +90,13 @@ func newUsers() (*os.File, error) {
 	return ns.file("users"), nil
 }
 
-// newNamespaces makes the namespaces of a policy, which belong to the user namespace users, from
-// the layers; either may be nil. It adds to the ruleset r, which may be nil, what exists only
-// inside.
-func newNamespaces(p Policy, r, users *os.File, from *layers) (made []namespace, err error) {
+// newNamespaces makes the namespaces of a policy, which belong to the user namespace users, from the
+// mount namespace from; either may be nil. It adds to the ruleset r, which may be nil, what exists
+// only inside.
+func newNamespaces(p Policy, r, users, from *os.File) (made []namespace, err error) {
 	m := newMaker(users)
 	if from != nil {
-		m.do(unix.SYS_SETNS, int(from.mounts.Fd()), unix.CLONE_NEWNS)
+		m.do(unix.SYS_SETNS, int(from.Fd()), unix.CLONE_NEWNS)
 	}
 	m.policy, m.ruleset, m.places = p, r, fromTheOutside(p.Places)
 	m.do(unix.SYS_UNSHARE, unix.CLONE_NEWNS|unix.CLONE_NEWIPC)
