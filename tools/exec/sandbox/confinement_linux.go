@@ -5,6 +5,7 @@ package sandbox
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 )
@@ -18,16 +19,6 @@ type confinementOf struct {
 	watch      absences
 }
 
-// confineWith determines what the machine can confine with.
-func (r *Runner) confineWith(outlet Outlet) {
-	r.host.instances = instances{
-		outlet: outlet, all: map[string]*instance{}, points: map[mountPoint]int{}, networks: registry[*network]{}, layers: registry[*os.File]{},
-	}
-	r.host.probe()
-}
-
-func (r *Runner) letGo() { r.host.close() }
-
 // Confinement returns how a process under p would be confined here. An *UnavailableError means that
 // the process would not be started.
 func (r *Runner) Confinement(p Policy) (Confinement, error) {
@@ -39,33 +30,29 @@ func (r *Runner) Confinement(p Policy) (Confinement, error) {
 }
 
 // spawn starts the main process under its policy.
-func (p *Process) spawn(c Command, environ []string, files []*os.File) error {
-	t, err := p.runner.host.tierFor(c.Policy)
-	if err != nil {
+func (p *Process) spawn(files []*os.File) error {
+	g, c := &p.runner.host, p.command
+	t, err := g.tierFor(c.Policy)
+	switch {
+	case err != nil:
 		return err
-	}
-	if t == None {
-		return p.spawnFree(c, environ, files)
-	}
-	if len(c.Path) == 0 || c.Path[0] != '/' {
+	case t == None:
+		return p.spawnFree(c.Path, c.Args, files)
+	case !filepath.IsAbs(c.Path):
 		return fmt.Errorf("starting %q: the path of a program must be absolute", c.Path)
 	}
-	g := &p.runner.host
 	empty := makeFresh(c.Policy.Fresh)
 	made, err := g.instances.enter(c.Policy, t)
-	if err != nil {
-		empty.close()
-		return err
-	}
-	p.confine = confinementOf{instance: made, watch: c.Policy.Absent, fresh: empty}
-	if err := p.spawnConfined(&launch{
-		policy: c.Policy, tier: t, instance: made, users: g.instances.users, command: c, environ: slices.Insert(environ, len(environ)-1, wayOut(made.port(), c.ID, c.Policy.Network)...), files: files, first: g.first, threads: &g.threads,
-	}); err != nil {
-		empty.close()
+	if err == nil {
+		p.confine = confinementOf{instance: made, watch: c.Policy.Absent, fresh: empty}
+		c.Env = p.environ(wayOut(made.port(), c.ID, c.Policy.Network)...)
+		if err = p.spawnConfined(&launch{host: g, instance: made, command: c, files: files}); err == nil {
+			return nil
+		}
 		g.instances.leave(made)
-		return err
 	}
-	return nil
+	empty.close()
+	return err
 }
 
 // wayOut returns the variables by which programs find the proxy. The user name in them identifies
@@ -100,7 +87,7 @@ func (p *Process) spawnConfined(l *launch) error {
 		p.confine.first = b.first
 	}
 	if b.listener != nil {
-		p.confine.supervisor = newSupervisor(b.listener, l.policy, l.instance)
+		p.confine.supervisor = newSupervisor(b.listener, l.command.Policy, l.instance)
 	}
 	return nil
 }

@@ -20,8 +20,11 @@ type hostCapabilities struct {
 	threads   threads
 }
 
-// probe determines the capabilities.
-func (g *hostCapabilities) probe() {
+// probe determines the capabilities. outlet serves the ways out to the network.
+func (g *hostCapabilities) probe(outlet Outlet) {
+	g.instances = instances{
+		outlet: outlet, all: map[string]*instance{}, points: map[mountPoint]int{}, networks: registry[*network]{}, layers: registry[*os.File]{},
+	}
 	g.landlock = landlockABI()
 	if g.filters = seccompThere(); g.filters != nil {
 		g.full = g.filters
@@ -53,10 +56,8 @@ func (g *hostCapabilities) tryFull() error {
 		return err
 	}
 	defer g.instances.discard(made)
-	l := launch{
-		policy: p, tier: Full, instance: made, users: g.instances.users, first: g.first, environ: []string{"PROBE=1"},
-		command: Command{Path: "/proc/self/fd/0", Args: []string{"probe"}, Dir: "/"}, files: []*os.File{g.first},
-	}
+	c := Command{Path: "/proc/self/fd/0", Args: []string{"probe"}, Dir: "/", Env: []string{"PROBE=1"}, Policy: p}
+	l := launch{host: g, instance: made, command: c, files: []*os.File{g.first}}
 	b, err := l.start()
 	if err == nil {
 		b.end()

@@ -23,7 +23,8 @@ import (
 // An instance is what has been made for one policy, with its places as they were at that time.
 type instance struct {
 	namespaces []namespace
-	network    *network     // the shared network; nil: it has its own
+	filter     filter       // of its processes
+	network    *network     // in Full; nil: Fast
 	layers     *os.File     // the mount namespace that its mounts were made from; nil: none
 	ruleset    *os.File     // nil: none
 	proxy      *proxy       // nil: none

@@ -145,6 +145,7 @@ func (c *instances) make(p Policy, t Tier) (made *instance, err error) {
 		c.discard(made)
 		return nil, err
 	}
+	made.filter = filterFor(p, t, made.port())
 	return made, nil
 }
 

@@ -22,7 +22,7 @@ const reserved = 300
 func (l *launch) mountProc(p *program) {
 	const flags = unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC
 	p.about = "mounting /proc"
-	if most := l.policy.Limits.Processes; most > 0 && countsApart() {
+	if most := l.command.Policy.Limits.Processes; most > 0 && countsApart() {
 		p.do(unix.SYS_MOUNT, "proc", "/proc", "proc", flags, 0)
 		p.write("/proc/sys/kernel/pid_max", strconv.FormatUint(reserved+most, 10))
 		p.do(unix.SYS_MOUNT, "", "/proc", "", unix.MS_REMOUNT|unix.MS_BIND|unix.MS_RDONLY|flags, 0)

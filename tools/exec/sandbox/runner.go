@@ -73,7 +73,7 @@ func New(home string, outlet Outlet) (*Runner, error) {
 		_ = null.Close()
 		return nil, fmt.Errorf("starting the watcher: %w", err)
 	}
-	r.confineWith(outlet)
+	r.host.probe(outlet)
 	return r, nil
 }
 
@@ -97,7 +97,7 @@ func (r *Runner) Close() error {
 	}
 	err := r.watcher.close()
 	r.reaper.stop()
-	r.letGo()
+	r.host.close()
 	return errors.Join(err, r.null.Close())
 }
 

@@ -22,7 +22,7 @@ func (p *Process) members() []member {
 	main := p.child.Pid
 	for {
 		roots := p.orphans()
-		if p.isDead() && len(roots) == 0 && !p.confine.hasOrphans() {
+		if isClosed(p.exited) && len(roots) == 0 && !p.confine.hasOrphans() {
 			return nil
 		}
 		tree := closure(scan(), func(m member) bool {
