@@ -81,9 +81,9 @@ func (p *Process) spawnConfined(l *launch) error {
 		b.end()
 		return err
 	}
-	await(b.main)
+	waited.mains.Store(b.main, nil)
 	if b.first != 0 {
-		await(b.first)
+		waited.mains.Store(b.first, nil)
 		p.confine.first = b.first
 	}
 	if b.listener != nil {

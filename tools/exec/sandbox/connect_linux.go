@@ -54,18 +54,10 @@ func (c *connection) prepare() (errno unix.Errno) {
 	if c.address, errno = c.n.address(); errno != 0 {
 		return errno
 	}
-	if c.socket, errno = c.n.descriptor(); errno != 0 {
-		return errno
-	}
-	family, err := unix.GetsockoptInt(c.socket, unix.SOL_SOCKET, unix.SO_DOMAIN)
-	if err != nil {
-		return errnoOf(err)
-	}
-	if !c.valid(c.n) {
+	if c.socket, c.family, errno = c.n.socket(); errno == 0 && !c.valid(c.n) {
 		return unix.ENOENT // the process has died, and its number may belong to another one by now
 	}
-	c.family = family
-	return 0
+	return errno
 }
 
 // tryOnce makes the connection without waiting. pending: the process is willing to wait, and the
@@ -268,12 +260,12 @@ func machineListens(port uint16) bool {
 
 // listen notes that a process is about to listen.
 func (g *supervisor) listen(n *notification) {
-	socket, errno := n.descriptor()
+	socket, family, errno := n.socket()
 	if errno != 0 {
 		return
 	}
 	defer unix.Close(socket)
-	if family, err := unix.GetsockoptInt(socket, unix.SOL_SOCKET, unix.SO_DOMAIN); err == nil && family == unix.AF_UNIX {
+	if family == unix.AF_UNIX {
 		g.instance.network.noteListening(socket)
 	}
 }
@@ -294,19 +286,24 @@ func (n *notification) address() ([]byte, unix.Errno) {
 	return raw[:size], 0
 }
 
-// descriptor copies the descriptor that is a call's first argument.
-func (n *notification) descriptor() (fd int, errno unix.Errno) {
+// socket copies the socket that is a call's first argument.
+func (n *notification) socket() (fd, family int, errno unix.Errno) {
 	process, err := unix.PidfdOpen(int(n.pid), 0)
 	if err != nil { // the caller is not the first thread
-		if process, err = unix.PidfdOpen(n.process(), 0); err != nil {
-			return -1, errnoOf(err)
-		}
+		process, err = unix.PidfdOpen(n.process(), 0)
+	}
+	if err != nil {
+		return -1, 0, errnoOf(err)
 	}
 	defer unix.Close(process)
 	if fd, err = unix.PidfdGetfd(process, int(int32(n.args[0])), 0); err != nil {
-		return -1, errnoOf(err)
+		return -1, 0, errnoOf(err)
 	}
-	return fd, 0
+	if family, err = unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_DOMAIN); err != nil {
+		_ = unix.Close(fd)
+		return -1, 0, errnoOf(err)
+	}
+	return fd, family, 0
 }
 
 // process returns the number of the process that the calling thread belongs to.

@@ -148,8 +148,7 @@ func (m *maker) carryOut() error {
 
 // kept keeps the descriptor that a step opens, unless the program fails.
 func (m *maker) kept(s *step) *step {
-	s.result = ^uintptr(0)
-	s.at()
+	s.opens()
 	m.results = append(m.results, s)
 	return s
 }
@@ -173,8 +172,7 @@ func (m *maker) write(path, text string) {
 	f := m.open(path, unix.O_WRONLY)
 	m.do(unix.SYS_WRITE, f.at(), text, len(text))
 	m.closed[f] = m.do(unix.SYS_CLOSE, f.at())
-	m.closed[f].result = ^uintptr(0)
-	m.closed[f].at()
+	m.closed[f].opens() // it is 0 once the descriptor is closed
 }
 
 // files builds the file system.
@@ -223,8 +221,7 @@ func (m *maker) copyOf(found *step, flags int) *step {
 
 // opens has the descriptor that a step returns closed at the end.
 func (m *maker) opens(s *step) *step {
-	s.result = ^uintptr(0)
-	s.at()
+	s.opens()
 	m.opened = append(m.opened, s)
 	return s
 }

@@ -36,10 +36,9 @@ func (l *launch) mountProc(p *program) {
 
 // write adds the writing of a text to a file. An error does not end the program.
 func (p *program) write(path, text string) {
-	f := p.do(unix.SYS_OPENAT, unix.AT_FDCWD, path, unix.O_WRONLY|unix.O_CLOEXEC).spare()
-	f.result = ^uintptr(0)
-	p.do(unix.SYS_WRITE, f.at(), text, len(text)).spare()
-	p.do(unix.SYS_CLOSE, f.at()).spare()
+	f := p.do(unix.SYS_OPENAT, unix.AT_FDCWD, path, unix.O_WRONLY|unix.O_CLOEXEC).spare().opens()
+	p.do(unix.SYS_WRITE, f, text, len(text)).spare()
+	p.do(unix.SYS_CLOSE, f).spare()
 }
 
 // countsApart reports whether the number of processes must be limited by their namespace, because

@@ -11,7 +11,9 @@ package sandbox
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 )
@@ -44,9 +46,7 @@ var waited struct {
 	// starting is read-locked from before a child exists until it is in mains, and write-locked by
 	// a reaper.
 	starting sync.RWMutex
-
-	mu    sync.Mutex
-	mains map[int]bool
+	mains    sync.Map // their numbers
 }
 
 // New returns a Runner and determines what can confine processes here. outlet serves the ways out
@@ -84,10 +84,7 @@ func (r *Runner) Close() error {
 	r.mu.Unlock()
 	r.starts.Wait()
 	r.mu.Lock()
-	var running []*Process
-	for p := range r.trees {
-		running = append(running, p)
-	}
+	running := slices.Collect(maps.Keys(r.trees))
 	r.mu.Unlock()
 	for _, p := range running {
 		p.Stop()
@@ -128,34 +125,14 @@ func spawn(path string, args []string, attr *os.ProcAttr) (*os.Process, error) {
 	if err != nil {
 		return nil, err
 	}
-	await(child.Pid)
+	waited.mains.Store(child.Pid, nil)
 	return child, nil
-}
-
-// await records that a goroutine waits for the child pid. waited.starting has been read-locked
-// since before the child existed.
-func await(pid int) {
-	waited.mu.Lock()
-	defer waited.mu.Unlock()
-	if waited.mains == nil {
-		waited.mains = map[int]bool{}
-	}
-	waited.mains[pid] = true
 }
 
 // collect waits for a child that spawn has started.
 func collect(child *os.Process) (*os.ProcessState, error) {
 	waited.starting.RLock()
 	defer waited.starting.RUnlock()
-	state, err := child.Wait()
-	waited.mu.Lock()
-	defer waited.mu.Unlock()
-	delete(waited.mains, child.Pid)
-	return state, err
-}
-
-func isMain(pid int) bool {
-	waited.mu.Lock()
-	defer waited.mu.Unlock()
-	return waited.mains[pid]
+	defer waited.mains.Delete(child.Pid)
+	return child.Wait()
 }

@@ -99,7 +99,7 @@ func (r *Runner) unknownProcesses() (found []member) {
 	for again := true; again; {
 		found, again = nil, false
 		for _, pid := range children() {
-			if isMain(pid) {
+			if _, isMain := waited.mains.Load(pid); isMain {
 				continue
 			}
 			m, err := look(pid)
